@@ -47,7 +47,7 @@ static void once(const work *w, size_t bytes) {
   if (w->plain)
     plain_loop(w->loop, d, bench.a, bench.b, bytes / w->element);
   else if (w->kernel)
-    w->kernel(d, in, 2, bytes / w->element);
+    w->kernel(d, NULL, in, 2, bytes / w->element);
   else
     memcpy(d, bench.a, bytes);
   __asm__ volatile("" ::"r"(d) : "memory");

@@ -7,6 +7,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "kernel.h"
 
+#include <string.h>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -64,14 +66,22 @@ static void reduce_user(const tt_reducer *r, void *dst, const void *const *in, i
   }
 }
 
-void tt_reduce(const tt_reducer *r, void *dst, const void *const *in, int n, size_t count) {
+void tt_reduce_to_both(const tt_reducer *r, void *dst, void *also, const void *const *in, int n,
+                       size_t count) {
   if (count == 0) return;
-  if (r->kernel)
-    r->kernel(dst, in, n, count);
-  else if (n == 2)
+  if (r->kernel) {
+    r->kernel(dst, also, in, n, count);
+    return;
+  }
+  if (n == 2)
     r->user->fn(in[0], in[1], dst, count, r->type, r->user->ctx);
   else
     reduce_user(r, dst, in, n, count);
+  if (also) memcpy(also, dst, count * r->element);
+}
+
+void tt_reduce(const tt_reducer *r, void *dst, const void *const *in, int n, size_t count) {
+  tt_reduce_to_both(r, dst, NULL, in, n, count);
 }
 
 void tt_times(const tt_reducer *r, void *dst, const void *src, size_t count) {
@@ -86,5 +96,6 @@ void tt_scale(tutti_type type, void *dst, size_t count, int ranks) {
 
 void tt_truths(tutti_type type, void *dst, size_t count) {
   if (count)
-    tt_kernel_set_at(0)->reduce[type][TUTTI_LOR](dst, (const void *const[]){dst, dst}, 2, count);
+    tt_kernel_set_at(0)->reduce[type][TUTTI_LOR](dst, NULL, (const void *const[]){dst, dst}, 2,
+                                                 count);
 }

@@ -9,8 +9,9 @@
 #include "core.h"
 
 /* n >= 2 inputs of `count` elements, each aligned for the type; dst may be equal to any of the
- * inputs, but must not overlap one partially. */
-typedef void tt_kernel_fn(void *dst, const void *const *in, int n, size_t count);
+ * inputs, but must not overlap one partially. also: a second place for the result, under the same
+ * rule; or NULL. */
+typedef void tt_kernel_fn(void *dst, void *also, const void *const *in, int n, size_t count);
 
 /* The parameters of a reduction, filled once per call of a collective. */
 typedef struct tt_reducer {
@@ -27,6 +28,9 @@ typedef struct tt_reducer {
 tutti_status tt_reducer_init(tt_reducer *r, tutti_type type, tutti_op op);
 
 void tt_reduce(const tt_reducer *r, void *dst, const void *const *in, int n, size_t count);
+/* The same, and the result to a second place, in one pass if n is 2; NULL: none. */
+void tt_reduce_to_both(const tt_reducer *r, void *dst, void *also, const void *const *in, int n,
+                       size_t count);
 
 /* dst[i] = src[i] * the reducer's factor, as tutti.h defines it; dst is src, or disjoint
  * from it. */

@@ -120,6 +120,7 @@ INLINE void hold(float *p, block z) {
   }
 
 #define TWO          const u16 *a, const u16 *b
+#define TWO_TO_TWO   u16 *e, const u16 *a, const u16 *b
 #define THREE        const u16 *a, const u16 *b, const u16 *c
 #define HELD_AND_TWO const float *a, const u16 *b, const u16 *c
 
@@ -137,7 +138,13 @@ INLINE void hold(float *p, block z) {
   INLINE block name##_and2(const float *a, const u16 *b, const u16 *c, size_t n) {               \
     return name##_and(name##_and(held(a), b, n), c, n);                                          \
   }                                                                                              \
+  INLINE void name##_leave(u16 *d, u16 *e, block z, size_t n) {                                  \
+    leave(put_##kind, d, z, n);                                                                  \
+    leave(put_##kind, e, z, n);                                                                  \
+  }                                                                                              \
   BLOCK_LOOP(name##_2, u16, TWO, leave(put_##kind, d + i, name##_of(a + i, b + i, n), n))        \
+  BLOCK_LOOP(name##_both, u16, TWO_TO_TWO,                                                       \
+             name##_leave(d + i, e + i, name##_of(a + i, b + i, n), n))                          \
   BLOCK_LOOP(name##_3, u16, THREE,                                                               \
              leave(put_##kind, d + i, name##_of3(a + i, b + i, c + i, n), n))                    \
   BLOCK_LOOP(name##_first2, float, TWO, hold(d + i, name##_of(a + i, b + i, n)))                 \

@@ -3,13 +3,15 @@
  * Idea       A kernel has a loop over two inputs and one over three. More inputs go through an
  *            accumulator of a few KiB, in cache-sized chunks: two or three inputs into it, then two
  *            at a time, the last two straight to dst, so dst and each input pass through memory
- *            once.
+ *            once. Two inputs may be summed to two places in one pass.
  * Invariant  Operands stay in order. A chunk of dst is written after all inputs of the chunk were
  *            read, so dst may be any input. The accumulator is not rounded, so the bits do not
  *            depend on the chunks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_KERNEL_LOOPS_H
 #define TT_KERNEL_LOOPS_H
+
+#include <string.h>
 
 #include "kernel_bits.h"
 #include "kernel_set.h"
@@ -41,31 +43,42 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
     for (size_t i = 0; i < count; i++) d[i] = expression;                    \
   }
 
+#define LOOP_BOTH(name, T, expression)                                 \
+  static void name(T *d, T *e, const T *a, const T *b, size_t count) { \
+    INDEPENDENT                                                        \
+    for (size_t i = 0; i < count; i++) d[i] = e[i] = expression;       \
+  }
+
 /* The kernel itself, built from existing loops. T is the type in memory, A in the accumulator; the
  * first step makes the number of remaining inputs even. */
-#define DRIVER(name, T, A, first2, first3, more, last)                            \
-  static void name##_many(T *dst, const void *const *in, int n, size_t count) {   \
-    _Alignas(64) A acc[CHUNK / sizeof(A)];                                        \
-    for (size_t at = 0; at < count; at += CHUNK / sizeof(A)) {                    \
-      size_t len = tt_min(count - at, CHUNK / sizeof(A));                         \
-      const T *a = (const T *)in[0] + at, *b = (const T *)in[1] + at;             \
-      int j = 2 + n % 2;                                                          \
-      if (j == 2)                                                                 \
-        first2(acc, a, b, len);                                                   \
-      else                                                                        \
-        first3(acc, a, b, (const T *)in[2] + at, len);                            \
-      for (; j + 2 < n; j += 2)                                                   \
-        more(acc, acc, (const T *)in[j] + at, (const T *)in[j + 1] + at, len);    \
-      last(dst + at, acc, (const T *)in[j] + at, (const T *)in[j + 1] + at, len); \
-    }                                                                             \
-  }                                                                               \
-  static void name(void *dst, const void *const *in, int n, size_t count) {       \
-    if (n == 2)                                                                   \
-      name##_2(dst, in[0], in[1], count);                                         \
-    else if (n == 3)                                                              \
-      name##_3(dst, in[0], in[1], in[2], count);                                  \
-    else                                                                          \
-      name##_many(dst, in, n, count);                                             \
+#define DRIVER(name, T, A, first2, first3, more, last)                                  \
+  static void name##_many(T *dst, const void *const *in, int n, size_t count) {         \
+    _Alignas(64) A acc[CHUNK / sizeof(A)];                                              \
+    for (size_t at = 0; at < count; at += CHUNK / sizeof(A)) {                          \
+      size_t len = tt_min(count - at, CHUNK / sizeof(A));                               \
+      const T *a = (const T *)in[0] + at, *b = (const T *)in[1] + at;                   \
+      int j = 2 + n % 2;                                                                \
+      if (j == 2)                                                                       \
+        first2(acc, a, b, len);                                                         \
+      else                                                                              \
+        first3(acc, a, b, (const T *)in[2] + at, len);                                  \
+      for (; j + 2 < n; j += 2)                                                         \
+        more(acc, acc, (const T *)in[j] + at, (const T *)in[j + 1] + at, len);          \
+      last(dst + at, acc, (const T *)in[j] + at, (const T *)in[j + 1] + at, len);       \
+    }                                                                                   \
+  }                                                                                     \
+  static void name(void *dst, void *also, const void *const *in, int n, size_t count) { \
+    if (n == 2 && also) {                                                               \
+      name##_both(dst, also, in[0], in[1], count);                                      \
+      return;                                                                           \
+    }                                                                                   \
+    if (n == 2)                                                                         \
+      name##_2(dst, in[0], in[1], count);                                               \
+    else if (n == 3)                                                                    \
+      name##_3(dst, in[0], in[1], in[2], count);                                        \
+    else                                                                                \
+      name##_many(dst, in, n, count);                                                   \
+    if (also) memcpy(also, dst, count * sizeof(T));                                     \
   }
 
 /* dst = put(expression of a and b); T in memory and in the accumulator. `put` makes a result
@@ -75,6 +88,7 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
     return expression;                                                     \
   }                                                                        \
   LOOP2(name##_2, T, T, T, put(name##_op(a[i], b[i])))                     \
+  LOOP_BOTH(name##_both, T, put(name##_op(a[i], b[i])))                    \
   LOOP3(name##_3, T, T, T, T, put(name##_op(name##_op(a[i], b[i]), c[i]))) \
   DRIVER(name, T, T, name##_2, name##_3, name##_3, name##_3)
 
@@ -93,6 +107,7 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
     return tt_float_##kind(x);                                                                   \
   }                                                                                              \
   LOOP2(name##_2, u16, u16, u16, name##_put(name##_of(a[i], b[i])))                              \
+  LOOP_BOTH(name##_both, u16, name##_put(name##_of(a[i], b[i])))                                 \
   LOOP3(name##_3, u16, u16, u16, u16, name##_put(name##_and(name##_of(a[i], b[i]), c[i])))       \
   LOOP2(name##_first2, float, u16, u16, name##_of(a[i], b[i]))                                   \
   LOOP3(name##_first3, float, u16, u16, u16, name##_and(name##_of(a[i], b[i]), c[i]))            \

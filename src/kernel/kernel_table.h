@@ -91,19 +91,19 @@ typedef struct {
   double re, im;
 } ALIAS c64;
 
-#define COMPLEX(C, real, canon, sub)                                           \
-  static void sum_##C(void *dst, const void *const *in, int n, size_t count) { \
-    sum_##real(dst, in, n, 2 * count);                                         \
-  }                                                                            \
-  static void scale_##C(void *dst, size_t count, int ranks) {                  \
-    scale_##real(dst, 2 * count, ranks);                                       \
-  }                                                                            \
-  static void times_##C(void *dst, const void *src, size_t count, double by) { \
-    times_##real(dst, src, 2 * count, by);                                     \
-  }                                                                            \
-  static inline C put_##C(C x) {                                               \
-    return (C){canon(x.re), canon(x.im)};                                      \
-  }                                                                            \
+#define COMPLEX(C, real, canon, sub)                                                       \
+  static void sum_##C(void *dst, void *also, const void *const *in, int n, size_t count) { \
+    sum_##real(dst, also, in, n, 2 * count);                                               \
+  }                                                                                        \
+  static void scale_##C(void *dst, size_t count, int ranks) {                              \
+    scale_##real(dst, 2 * count, ranks);                                                   \
+  }                                                                                        \
+  static void times_##C(void *dst, const void *src, size_t count, double by) {             \
+    times_##real(dst, src, 2 * count, by);                                                 \
+  }                                                                                        \
+  static inline C put_##C(C x) {                                                           \
+    return (C){canon(x.re), canon(x.im)};                                                  \
+  }                                                                                        \
   KERNEL(prod_##C, C, put_##C, ((C){sub(a.re * b.re, a.im * b.im), a.re * b.im + a.im * b.re}))
 
 COMPLEX(c32, f32, canon_float, tt_sub_float)

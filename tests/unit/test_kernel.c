@@ -114,9 +114,11 @@ static void fill(tutti_type t, unsigned char *p, size_t count, int mode) {
 
 /* ---- the full product ---- */
 
+enum { NOWHERE = -2 };
 enum { CAPACITY = 2 * GUARD + WIDEST * MOST_COUNT + GUARD };
 static _Alignas(64) unsigned char inputs[MOST_INPUTS][CAPACITY], before[MOST_INPUTS][CAPACITY];
-static _Alignas(64) unsigned char target[CAPACITY], expected[WIDEST * MOST_COUNT];
+static _Alignas(64) unsigned char target[CAPACITY], target2[CAPACITY],
+    expected[WIDEST * MOST_COUNT];
 
 typedef struct problem {
   const tt_kernel_set *set; /* NULL: through tt_reduce */
@@ -133,55 +135,75 @@ static unsigned char *place(unsigned char *room, tutti_type t) {
   return room + GUARD + align * below(64 / align);
 }
 
-static void reduce(const problem *p, void *dst, const void *const *in, size_t count) {
+static void reduce(const problem *p, void *dst, void *also, const void *const *in, size_t count) {
   if (p->set)
-    p->set->reduce[p->reducer.type][p->op](dst, in, p->n, count);
+    p->set->reduce[p->reducer.type][p->op](dst, also, in, p->n, count);
+  else if (also)
+    tt_reduce_to_both(&p->reducer, dst, also, in, p->n, count);
   else
     tt_reduce(&p->reducer, dst, in, p->n, count);
 }
 
 /* Reduces in at most `pieces` calls. */
-static void reduce_pieces(const problem *p, unsigned char *dst, const void *const *in, size_t count,
-                          int pieces) {
+static void reduce_pieces(const problem *p, unsigned char *dst, unsigned char *also,
+                          const void *const *in, size_t count, int pieces) {
   const void *part[MOST_INPUTS];
   for (size_t at = 0, len; at < count || pieces == 1; at += len) {
     len = pieces > 1 ? below(count - at + 1) : count - at;
     for (int j = 0; j < p->n; j++) part[j] = (const char *)in[j] + at * p->reducer.element;
-    reduce(p, dst + at * p->reducer.element, part, len);
+    const size_t from = at * p->reducer.element;
+    reduce(p, dst + from, also ? also + from : NULL, part, len);
     if (--pieces == 0) break;
   }
 }
 
-/* alias: the input that is also dst, or -1. */
-static void check(const problem *p, size_t count, int alias, int pieces) {
-  const void *in[MOST_INPUTS];
+/* Is it the expected result, with its guards? */
+static void check_result(const problem *p, const unsigned char *dst, size_t count, int alias,
+                         int pieces, const char *which) {
   const size_t size = p->reducer.element, bytes = count * size;
-  unsigned char *dst = place(target, p->reducer.type);
-  memset(dst - GUARD, 0xa5, bytes + 2 * GUARD);
-  memcpy(in, p->in, sizeof in);
-  if (alias >= 0) in[alias] = memcpy(dst, in[alias], bytes);
-  reduce_pieces(p, dst, in, count, pieces);
   const bool equal = memcmp(dst, expected, bytes) == 0;
   size_t k = 0;
   while (!equal && dst[k] == expected[k]) k++;
   if (!equal)
-    fail_msg("%s %s %s: n %d, count %zu, mode %d, dst is input %d, %d pieces: element %zu",
+    fail_msg("%s %s %s: n %d, count %zu, mode %d, %s is input %d, %d pieces: element %zu",
              p->set ? p->set->name : "tt_reduce", tutti_type_name(p->reducer.type),
-             tutti_op_name(p->op), p->n, count, p->mode, alias, pieces, k / size);
+             tutti_op_name(p->op), p->n, count, p->mode, which, alias, pieces, k / size);
   for (k = 0; k < GUARD; k++)
     if (dst[bytes + k] != 0xa5 || dst[-(ptrdiff_t)k - 1] != 0xa5)
-      fail_msg("%s %s: wrote outside dst", tutti_type_name(p->reducer.type), tutti_op_name(p->op));
+      fail_msg("%s %s: wrote outside %s", tutti_type_name(p->reducer.type), tutti_op_name(p->op),
+               which);
+}
+
+/* alias: the input that is also dst, or -1; alias2: the input that is also the second place, -1 if
+ * it is none, NOWHERE if there is no second place. */
+static void check(const problem *p, size_t count, int alias, int alias2, int pieces) {
+  const void *in[MOST_INPUTS];
+  const size_t bytes = count * p->reducer.element;
+  unsigned char *dst = place(target, p->reducer.type);
+  unsigned char *also = alias2 == NOWHERE ? NULL : place(target2, p->reducer.type);
+  memset(dst - GUARD, 0xa5, bytes + 2 * GUARD);
+  if (also) memset(also - GUARD, 0xa5, bytes + 2 * GUARD);
+  memcpy(in, p->in, sizeof in);
+  if (alias >= 0) in[alias] = memcpy(dst, in[alias], bytes);
+  if (alias2 >= 0 && alias2 != alias) in[alias2] = memcpy(also, in[alias2], bytes);
+  reduce_pieces(p, dst, also, in, count, pieces);
+  check_result(p, dst, count, alias, pieces, "dst");
+  if (also) check_result(p, also, count, alias2, pieces, "the second place");
 }
 
 static void check_counts(const problem *p, size_t most) {
   static const size_t counts[] = {0, 1, 2, 3, 7, 15, 16, 17, 63, 64, 65, 1000, MOST_COUNT};
+  const int last = p->n - 1;
   for (size_t c = 0; c < sizeof counts / sizeof *counts && counts[c] <= most; c++) {
-    check(p, counts[c], -1, 1);
-    check(p, counts[c], (int)below((size_t)p->n), 1);
-    for (int j = 0; j < p->n && counts[c] == 65; j++) check(p, 65, j, 1);
+    const int any = (int)below((size_t)p->n);
+    check(p, counts[c], -1, NOWHERE, 1);
+    check(p, counts[c], any, NOWHERE, 1);
+    check(p, counts[c], any, any ? 0 : last, 1);
+    for (int j = 0; j < p->n && counts[c] == 65; j++) check(p, 65, j, -1, 1);
   }
-  check(p, most, -1, 6);
-  check(p, most, (int)below((size_t)p->n), 4);
+  check(p, most, -1, NOWHERE, 6);
+  check(p, most, (int)below((size_t)p->n), NOWHERE, 4);
+  check(p, most, last, 0, 3);
 }
 
 typedef void reference_fn(tutti_type t, tutti_op op, void *out, const void *const *in, int n);
