@@ -11,6 +11,7 @@
 
 #include "kernel.h"
 #include "schedule.h"
+#include "stores.h"
 #include "trace.h"
 #include "wire.h"
 
@@ -98,7 +99,8 @@ extern const tt_loop tt_line_loop, tt_arena_loop;
 typedef struct tt_names {
   uint64_t src, dst, arena; /* 0: goes through the arena */
   uint32_t put;             /* pieces already put */
-  uint32_t in_place;
+  uint16_t in_place;
+  tt_store_rule stores; /* by which kind of stores it writes each piece */
 } tt_names;
 
 /* The arena loop's state; pieces are numbered from `first` on. */
@@ -113,6 +115,11 @@ typedef struct tt_pieces {
   bool shows;          /* its sums go through the arena */
   bool looked_at;      /* peers may read its vectors until they have fetched everything */
   tt_names mine;
+  int gives;         /* the first peer whose dst it writes to; ranks: none */
+  tt_stores *stores; /* estimates for vectors of this size that go through arenas */
+  tt_stores *direct; /* and for sums written into peers' vectors */
+  uint32_t counted;  /* pieces of earlier such vectors */
+  tt_spent wrote[TT_STORES], read[TT_STORES], gave[TT_STORES];
   struct {
     uint32_t target;
     int next; /* peers before it have published that much */

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "core.h"
+#include "stores.h"
 #include "tutti_net.h"
 
 typedef struct tt_stamp {
@@ -225,6 +226,8 @@ struct tt_wire {
   atomic_ullong *proofs;
   const atomic_int *over;             /* nonzero: call `aborted`; NULL: call it always */
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
+  /* How it writes what peers read, into arenas and into their vectors; kept by arena.c. */
+  tt_stores stores[TT_STORE_SIZES], direct[TT_STORE_SIZES];
   tt_net_traits traits;               /* of `net` */
 };
 

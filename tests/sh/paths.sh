@@ -11,6 +11,8 @@ cover() { # SETTING WORD RANKS
 }
 for ranks in 2 5; do
   for word in none private all; do cover TUTTI_COPIES $word $ranks; done
+  for word in plain streaming; do cover TUTTI_STORES $word $ranks; done
+  cover TUTTI_FENCES own $ranks
   cover TUTTI_ENGINE generic $ranks
 done
 job run -n 2 env TUTTI_COPIES=often "$TUTTI" bench -b 4 -e 4

@@ -18,9 +18,9 @@
 #include "engine.h"
 
 enum {
-  CHUNK = 8 << 10,      /* bytes summed at once, and copied while in L1 */
-  TOGETHER = 256 << 10, /* bytes taken together if no vector goes through an arena */
-  MOST = 1 << 20        /* bytes moved by one call of progress, about */
+  CHUNK = 64 << 10,    /* bytes summed at once, and copied while in the cache */
+  TOGETHER = 16 << 20, /* bytes taken together if no vector goes through an arena */
+  MOST = 1 << 20       /* bytes moved by one call of progress, about */
 };
 
 /* Does a rank sum for others? Not in one-shot, where every rank sums everything. */
@@ -55,6 +55,11 @@ static tutti_status arena_begin(tt_operation *o) {
   /* the scaled input is stored in the arena or in dst, as if it were the caller's input */
   const bool times = o->reducer.times;
   p->mine.in_place = times || o->call.src == o->call.dst;
+  p->stores = &w->stores[tt_store_size(bytes)];
+  p->mine.stores = p->stores->rule;
+  p->counted = p->stores->pieces;
+  p->stores->pieces += p->count;
+  p->direct = &w->direct[tt_store_size(bytes)];
   p->mine.src = w->memory->export(w, times ? o->call.dst : o->call.src, bytes);
   if (owned(o) || o->if_exported != p->shape)
     p->mine.dst = w->memory->export(w, o->call.dst, bytes);
@@ -152,6 +157,36 @@ static void publish_piece_count(tt_operation *o, tt_counter counter, uint32_t pi
   o->wire->memory->publish(o->wire, counter, o->pieces.first + pieces);
 }
 
+/* ---- the kind of stores ---- */
+
+/* The kind by which the rank with these names writes piece k. */
+static tt_store kind_of(const tt_operation *o, const tt_names *names, uint32_t k) {
+  return tt_store_kind(names->stores, o->pieces.counted + k);
+}
+
+static tt_store own_kind(const tt_operation *o, uint32_t k) {
+  return kind_of(o, &o->pieces.mine, k);
+}
+
+/* The kind by which this rank writes the batch of piece k into peers' vectors. */
+static tt_store direct_kind(const tt_operation *o, uint32_t k) {
+  const tt_pieces *p = &o->pieces;
+  return tt_store_kind(p->direct->rule, p->direct->pieces + k / p->at_once);
+}
+
+/* The kind by which all peers wrote piece k, if they read it out of arenas; else TT_STORES. */
+static tt_store kind_of_all(const tt_operation *o, uint32_t k) {
+  tt_store all = TT_STORES;
+  for (int r = 0; r < o->wire->ranks; r++) {
+    const tt_names *names = o->slots[r];
+    if (r == o->wire->rank) continue;
+    const tt_store kind = kind_of(o, names, k);
+    if (!from_arena(o, names) || (all != TT_STORES && all != kind)) return TT_STORES;
+    all = kind;
+  }
+  return all;
+}
+
 /* ---- work on one piece ---- */
 
 /* Address of offset `at` of piece k in peer r's dst, if this rank may write to it. */
@@ -160,12 +195,29 @@ static char *theirs(const tt_operation *o, uint32_t k, int r, size_t at) {
   return dst ? dst + piece_extent(o, k).from + at : NULL;
 }
 
-/* Give a sum of n bytes at `to` to all ranks that wait for it. */
-static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *to, size_t n) {
+/* Give a sum of n bytes at `sum` to all ranks that wait for it; `also` has it. */
+static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *sum, size_t n,
+                     const char *also) {
+  const tt_store kind = direct_kind(o, k);
   char *dst;
-  for (int r = 0; r < o->wire->ranks; r++)
-    if (r != o->wire->rank && (dst = theirs(o, k, r, at))) memcpy(dst, to, n);
-  if (o->pieces.shows) memcpy(slot(o, k) + at, to, n);
+  for (int r = o->pieces.gives; r < o->wire->ranks; r++)
+    if (r != o->wire->rank && (dst = theirs(o, k, r, at)) && dst != also)
+      tt_store_copy(kind, dst, sum, n);
+  if (o->pieces.shows) tt_store_copy(own_kind(o, k), slot(o, k) + at, sum, n);
+  tt_store_fence((tt_store)(kind | own_kind(o, k)));
+}
+
+/* What a piece cost, by its kind of stores. Where sums go into peers' vectors, the sum and the first
+ * copy are one pass, so they are counted together. */
+static void account(tt_operation *o, uint32_t k, const tt_spent *read, const tt_spent *wrote) {
+  tt_pieces *p = &o->pieces;
+  const bool gives = owned(o) && p->gives < o->wire->ranks;
+  const tt_store kind = kind_of_all(o, k);
+  if (gives)
+    tt_spend_more(&p->gave[direct_kind(o, k)], read->ticks + wrote->ticks, read->bytes);
+  else
+    tt_spend_more(&p->wrote[own_kind(o, k)], wrote->ticks, wrote->bytes);
+  if (!gives && kind != TT_STORES) tt_spend_more(&p->read[kind], read->ticks, read->bytes);
 }
 
 /* Sum bytes `at` of piece k out of all ranks' memory. */
@@ -174,6 +226,10 @@ static bool sum_piece(tt_operation *o, uint32_t k, extent at) {
   const size_t element = o->reducer.element;
   const char *src = own_of(o, k);
   char *to = (char *)o->call.dst + piece_extent(o, k).from;
+  const bool avg = o->call.op == TUTTI_AVG;
+  const bool both = owned(o) && o->pieces.gives < w->ranks && !avg && direct_kind(o, k) == TT_PLAIN;
+  tt_spent read = {0}, wrote = {0};
+  uint64_t since = tt_store_ticks();
   for (size_t n, begin = at.from; begin < at.to; begin += n) {
     n = tt_min(at.to - begin, (size_t)CHUNK);
     for (int r = 0; r < w->ranks; r++) {
@@ -186,10 +242,15 @@ static bool sum_piece(tt_operation *o, uint32_t k, extent at) {
       if (!o->inputs[r]) return false;
     }
     o->inputs[w->rank] = src + begin;
-    tt_reduce(&o->reducer, to + begin, o->inputs, w->ranks, n / element);
-    if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, to + begin, n / element, w->ranks);
-    if (owned(o)) hand_out(o, k, begin, to + begin, n);
+    char *also = both ? theirs(o, k, o->pieces.gives, begin) : NULL;
+    tt_reduce_to_both(&o->reducer, to + begin, also, o->inputs, w->ranks, n / element);
+    if (avg) tt_scale(o->call.type, to + begin, n / element, w->ranks);
+    since = tt_spend(&read, since, n * (size_t)(w->ranks - 1));
+    if (!owned(o)) continue;
+    hand_out(o, k, begin, to + begin, n, also);
+    since = tt_spend(&wrote, since, n);
   }
+  account(o, k, &read, &wrote);
   return true;
 }
 
@@ -204,8 +265,12 @@ static void put_piece(tt_operation *o, uint32_t k) {
     tt_times(&o->reducer, own_of(o, k), src, all / o->reducer.element);
     return;
   }
-  memcpy(slot(o, k), src, own.from);
-  memcpy(slot(o, k) + own.to, src + own.to, all - own.to);
+  const tt_store kind = own_kind(o, k);
+  const uint64_t since = tt_store_ticks();
+  tt_store_copy(kind, slot(o, k), src, own.from);
+  tt_store_copy(kind, slot(o, k) + own.to, src + own.to, all - own.to);
+  tt_store_fence(kind);
+  tt_spend(&o->pieces.wrote[kind], since, all - (own.to - own.from));
 }
 
 static bool get_piece(tt_operation *o, uint32_t k) {
@@ -218,10 +283,12 @@ static bool get_piece(tt_operation *o, uint32_t k) {
     const extent block = block_of(o, k, r);
     size_t from;
     if (block.from == block.to) continue;
+    const uint64_t since = tt_store_ticks();
     uint64_t name = vector_name_at(o, names->dst, names->arena, k, &from);
     if (!w->memory->fetch(w, r, name, from + block.from, dst + block.from, block.to - block.from,
                           &o->status))
       return false;
+    if (!names->dst) tt_spend(&o->pieces.read[kind_of(o, names, k)], since, block.to - block.from);
   }
   return true;
 }
@@ -345,13 +412,25 @@ static void arena_decide_access(tt_operation *o) {
   tt_wire *w = o->wire;
   bool getters = false;
   choose(o);
-  for (int r = 0; r < w->ranks; r++)
-    if (r != w->rank && !w->memory->writable(w, ((const tt_names *)o->slots[r])->dst))
+  p->gives = w->ranks;
+  for (int r = w->ranks - 1; r >= 0; r--) {
+    if (r == w->rank) continue;
+    if (w->memory->writable(w, ((const tt_names *)o->slots[r])->dst))
+      p->gives = r;
+    else
       getters = true;
+  }
   const bool sums = p->shape != TT_SHAPE_NAIVE || w->rank == 0;
   p->given = w->memory->writable(w, p->mine.dst);
   p->shows = owned(o) && getters && sums && !p->mine.dst;
   p->looked_at = owned(o) ? getters && sums && p->mine.dst : !from_arena(o, &p->mine);
+}
+
+static void learn(tt_pieces *p) {
+  static const tt_spent nothing[TT_STORES] = {{0}};
+  tt_stores_learn(p->stores, p->wrote, p->read);
+  tt_stores_learn(p->direct, p->gave, nothing);
+  p->direct->pieces += (p->count + p->at_once - 1) / p->at_once;
 }
 
 static bool arena_progress(tt_operation *o) {
@@ -378,6 +457,7 @@ static bool arena_progress(tt_operation *o) {
     if (p->done[TT_GOT] < p->count) return moved;
     /* a vector that peers read returns to its caller when they have read all of it */
     if (p->looked_at && !all_gathered(o, TT_GOT, p->first + p->count)) return moved;
+    learn(p);
   }
   o->finished = o->slices;
   return true;

@@ -1,0 +1,92 @@
+/* stores.h - plain or streaming stores into memory that a peer reads.
+ *
+ * Idea       A plain store to a line that a peer has read waits until the line is back: on cores
+ *            that share no cache a copy takes up to fifteen times as long. A streaming store does
+ *            not wait, but its bytes go to memory, and on cores that share a cache the reader
+ *            loses more than the writer gains. Cores of a virtual machine move while a job runs.
+ *            So a rank keeps a running estimate of what a byte costs to write and to read by
+ *            either kind, and takes the cheaper kind. Now and then it writes a piece by the other
+ *            one; all ranks count pieces alike, so they do that at once, and know each other's
+ *            kind for every piece.
+ * Cost       Two reads of the processor's counter per chunk; at most 1 % of the time for pieces of
+ *            the dearer kind.
+ * Invariant  The kind changes no byte and no order: streamed bytes are fenced before they are
+ *            published. Each rank chooses for itself.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_STORES_H
+#define TT_STORES_H
+
+#include "core.h"
+
+typedef enum tt_store { TT_PLAIN, TT_STREAMING, TT_STORES } tt_store;
+
+/* The rule by which a rank takes one kind for most pieces: of 1 << period pieces, one is of the
+ * other kind. Ranks show it to their peers. */
+typedef struct tt_store_rule {
+  uint8_t kind, period;
+} tt_store_rule;
+
+/* Ticks and bytes of one kind, of one call. */
+typedef struct tt_spent {
+  uint64_t ticks, bytes;
+} tt_spent;
+
+/* Estimates for vectors of one size. */
+typedef struct tt_stores {
+  float write[TT_STORES], read[TT_STORES]; /* ticks per byte; 0: not known */
+  uint32_t pieces;                         /* of earlier calls; the same on all ranks */
+  tt_store_rule rule;
+} tt_stores;
+
+enum { TT_STORE_SIZES = 24 };
+
+/* Which of the estimates is for vectors of so many bytes. */
+static inline int tt_store_size(size_t bytes) {
+  const int k = tt_ceil_log2(bytes) - 10;
+  return k < 0 ? 0 : k < TT_STORE_SIZES ? k : TT_STORE_SIZES - 1;
+}
+
+/* The kind for piece number k of all. */
+static inline tt_store tt_store_kind(tt_store_rule rule, uint32_t k) {
+  const bool other = rule.period && (k & ((1u << rule.period) - 1)) == 0;
+  return (tt_store)(rule.kind ^ other);
+}
+
+/* Ticks of the processor's counter; always 0 where no stores stream. */
+static inline uint64_t tt_store_ticks(void) {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  return 0;
+#endif
+}
+
+/* Counts n bytes since that moment; returns the moment of now. */
+static inline uint64_t tt_spend(tt_spent *spent, uint64_t since, size_t n) {
+  const uint64_t now = tt_store_ticks();
+  spent->ticks += now - since;
+  spent->bytes += n;
+  return now;
+}
+static inline void tt_spend_more(tt_spent *spent, uint64_t ticks, uint64_t bytes) {
+  spent->ticks += ticks;
+  spent->bytes += bytes;
+}
+
+/* n sizes of which nothing is known; or always one kind, if TUTTI_STORES names it. */
+void tt_stores_begin(tt_stores *s, int n);
+/* Learn from a call: what was written and read by each kind. Makes the next call's rule. */
+void tt_stores_learn(tt_stores *s, const tt_spent write[TT_STORES], const tt_spent read[TT_STORES]);
+
+/* to = from, n bytes that do not overlap. Streamed bytes may be published after
+ * tt_store_fence. */
+void tt_store_copy(tt_store kind, void *to, const void *from, size_t n);
+static inline void tt_store_fence(tt_store kind) {
+#if defined(__x86_64__)
+  if (kind == TT_STREAMING) __builtin_ia32_sfence();
+#else
+  (void)kind;
+#endif
+}
+
+#endif

@@ -1,0 +1,133 @@
+/* test_stores.c - the kind of stores follows what they cost, and the other kind is rare.
+ * Alone: no
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka.h needs the four headers above */
+#include <cmocka.h>
+
+#include "stores.h"
+
+enum { PIECE = 64 << 10 };
+
+/* What a byte costs, in ticks: to write and to read, by either kind. */
+typedef struct costs {
+  const char *name;
+  double write[TT_STORES], read[TT_STORES];
+  tt_store best;
+} costs;
+
+static const costs machines[] = {
+    {"cores that share a cache", {0.03, 0.06}, {0.05, 0.13}, TT_PLAIN},
+    {"cores that share none, with slow stores", {1.50, 0.10}, {0.10, 0.10}, TT_STREAMING},
+    {"a writer that gains less than the reader loses", {0.08, 0.07}, {0.20, 0.40}, TT_PLAIN},
+    {"a writer that gains more than the reader loses", {0.40, 0.07}, {0.10, 0.20}, TT_STREAMING},
+};
+enum { MACHINES = sizeof machines / sizeof *machines };
+
+typedef struct tally {
+  double best, other; /* ticks in pieces of the better kind, and of the other one */
+} tally;
+
+/* One call of so many pieces. */
+static void call(tt_stores *s, const costs *m, uint32_t pieces, tally *t) {
+  tt_spent wrote[TT_STORES] = {{0}}, read[TT_STORES] = {{0}};
+  for (uint32_t k = 0; k < pieces; k++) {
+    const tt_store kind = tt_store_kind(s->rule, s->pieces + k);
+    const double w = m->write[kind] * PIECE, r = m->read[kind] * PIECE;
+    tt_spend_more(&wrote[kind], (uint64_t)w, PIECE);
+    tt_spend_more(&read[kind], (uint64_t)r, PIECE);
+    *(kind == m->best ? &t->best : &t->other) += w + r;
+  }
+  s->pieces += pieces;
+  tt_stores_learn(s, wrote, read);
+}
+
+static bool streams(void) {
+#if defined(__x86_64__)
+  return true;
+#else
+  return false;
+#endif
+}
+
+static void test_the_cheaper_kind(void **unused) {
+  (void)unused;
+  for (int m = 0; m < MACHINES && streams(); m++)
+    for (uint32_t pieces = 1; pieces <= 64; pieces *= 4) {
+      tt_stores s;
+      tally first = {0}, later = {0};
+      tt_stores_begin(&s, 1);
+      for (int k = 0; k < 4; k++) call(&s, &machines[m], pieces, &first);
+      if (s.rule.kind != machines[m].best)
+        fail_msg("%s, %u pieces: kind %d after four calls", machines[m].name, pieces, s.rule.kind);
+      for (uint32_t k = 0; k < 20000 / pieces; k++) call(&s, &machines[m], pieces, &later);
+      if (later.other == 0 || later.other > 0.0101 * later.best)
+        fail_msg("%s, %u pieces: %.4f of the time by the other kind", machines[m].name, pieces,
+                 later.other / later.best);
+    }
+}
+
+/* From each machine to each other one: how long until the kind is the better one? A tick is taken as
+ * 0.4 ns. */
+static void test_it_follows(void **unused) {
+  (void)unused;
+  for (int from = 0; from < MACHINES && streams(); from++)
+    for (int to = 0; to < MACHINES; to++)
+      for (uint32_t pieces = 1; pieces <= 64; pieces *= 4) {
+        tt_stores s;
+        tally t = {0}, after = {0};
+        tt_stores_begin(&s, 1);
+        for (uint32_t k = 0; k < 5000 / pieces; k++) call(&s, &machines[from], pieces, &t);
+        while (s.rule.kind != machines[to].best && after.best + after.other < 1e9)
+          call(&s, &machines[to], pieces, &after);
+        const double ms = 0.4e-6 * (after.best + after.other);
+        if (ms > 100)
+          fail_msg("%s, then %s, %u pieces: %.0f ms", machines[from].name, machines[to].name,
+                   pieces, ms);
+      }
+}
+
+/* A piece during which a rank loses its core changes nothing. */
+static void test_an_outlier(void **unused) {
+  (void)unused;
+  tt_stores s;
+  tally t = {0};
+  tt_spent wrote[TT_STORES] = {{0}}, read[TT_STORES] = {{0}};
+  if (!streams()) return;
+  tt_stores_begin(&s, 1);
+  for (int k = 0; k < 1000; k++) call(&s, &machines[0], 1, &t);
+  tt_spend_more(&wrote[TT_PLAIN], 1000 * PIECE, PIECE);
+  tt_stores_learn(&s, wrote, read);
+  assert_int_equal(s.rule.kind, TT_PLAIN);
+}
+
+/* Every length and offset: the same bytes, and nothing beside them. */
+static void test_copies(void **unused) {
+  (void)unused;
+  static _Alignas(64) unsigned char from[1024], to[1024];
+  for (size_t i = 0; i < sizeof from; i++) from[i] = (unsigned char)(i * 7 + i / 256);
+  for (int kind = 0; kind < TT_STORES; kind++)
+    for (size_t at = 0; at < 70; at++)
+      for (size_t n = 0; n < 400; n += n < 130 ? 1 : 37) {
+        memset(to, 0xa5, sizeof to);
+        tt_store_copy((tt_store)kind, to + at, from + 3, n);
+        tt_store_fence((tt_store)kind);
+        assert_memory_equal(to + at, from + 3, n);
+        for (size_t i = 0; i < sizeof to; i++)
+          if ((i < at || i >= at + n) && to[i] != 0xa5) fail_msg("wrote outside, at %zu", i);
+      }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_the_cheaper_kind),
+      cmocka_unit_test(test_it_follows),
+      cmocka_unit_test(test_an_outlier),
+      cmocka_unit_test(test_copies),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
