@@ -230,8 +230,17 @@ def dead():
 
 
 def ended():
-    """The same, and SIGTERM ends it."""
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(f"rank {comm.rank}: ended in order"))
+    """The same, and SIGTERM ends it. A rank that ends tells its peer, so each handler first waits until both
+    run; ENDED: their files' name, without the rank."""
+    def handler(number, frame):
+        file = os.environ["ENDED"] + "."
+        open(file + str(comm.rank), "w").close()
+        until = time.monotonic() + 20
+        while not os.path.exists(file + str(1 - comm.rank)) and time.monotonic() < until:
+            time.sleep(0.01)
+        sys.exit(f"rank {comm.rank}: ended in order")
+
+    signal.signal(signal.SIGTERM, handler)
     comm = tutti.init()
     os.write(1, f"rank {comm.rank} waits\n".encode())
     comm.recv(x, 1 - comm.rank)
