@@ -54,16 +54,19 @@ static inline bool tt_shm_sleepers(const tt_shm *s) {
   return atomic_load_explicit(s->sleepers_anywhere, memory_order_acquire) != 0;
 }
 
-static inline void tt_shm_wake(tt_shm *s, int peer) {
-  if (!tt_shm_sleepers(s)) return;
+static inline void tt_shm_wake_now(tt_shm *s, int peer) {
   tt_futex_wake(s->heads[peer]);
   tt_wake_fd_signal(s->segment, s->heads[peer], s->members[peer]);
+}
+
+static inline void tt_shm_wake(tt_shm *s, int peer) {
+  if (tt_shm_sleepers(s)) tt_shm_wake_now(s, peer);
 }
 
 static inline void tt_shm_wake_all(tt_shm *s) {
   if (!tt_shm_sleepers(s)) return;
   for (int r = 0; r < s->wire.ranks; r++)
-    if (r != s->wire.rank) tt_shm_wake(s, r);
+    if (r != s->wire.rank) tt_shm_wake_now(s, r);
 }
 
 /* May every rank address these bytes? */
