@@ -115,7 +115,7 @@ typedef struct tt_pieces {
   bool shows;          /* its sums go through the arena */
   bool looked_at;      /* peers may read its vectors until they have fetched everything */
   tt_names mine;
-  int gives;         /* the first peer whose dst it writes to; ranks: none */
+  int first_given;   /* the first peer whose dst it writes to; ranks: none */
   tt_stores *stores; /* estimates for vectors of this size that go through arenas */
   tt_stores *direct; /* and for sums written into peers' vectors */
   uint32_t counted;  /* pieces of earlier such vectors */

@@ -7,7 +7,8 @@
 #include <immintrin.h>
 #endif
 
-/* A piece of the other kind costs `ratio` pieces: one in `RARE` times as many is 1 % at most. */
+/* RARE: a piece of the dearer kind takes 1 % of the time if it is one of RARE times the ratio of the
+ * costs. FIRST, SHORTEST, LONGEST: periods, as in tt_store_rule. */
 enum { RARE = 100, FIRST = 1, SHORTEST = 7, LONGEST = 12 };
 
 void tt_stores_begin(tt_stores *s, int n) {

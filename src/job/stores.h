@@ -34,19 +34,19 @@ typedef struct tt_spent {
 /* Estimates for vectors of one size. */
 typedef struct tt_stores {
   float write[TT_STORES], read[TT_STORES]; /* ticks per byte; 0: not known */
-  uint32_t pieces;                         /* of earlier calls; the same on all ranks */
+  uint32_t pieces; /* written by earlier calls; of an arena: the same on all ranks */
   tt_store_rule rule;
 } tt_stores;
 
 enum { TT_STORE_SIZES = 24 };
 
-/* Which of the estimates is for vectors of so many bytes. */
+/* The index of the estimates for vectors of that size: one for each power of two, in bytes. */
 static inline int tt_store_size(size_t bytes) {
   const int k = tt_ceil_log2(bytes) - 10;
   return k < 0 ? 0 : k < TT_STORE_SIZES ? k : TT_STORE_SIZES - 1;
 }
 
-/* The kind for piece number k of all. */
+/* The kind for piece k; pieces are numbered over all calls. */
 static inline tt_store tt_store_kind(tt_store_rule rule, uint32_t k) {
   const bool other = rule.period && (k & ((1u << rule.period) - 1)) == 0;
   return (tt_store)(rule.kind ^ other);

@@ -30,8 +30,8 @@ ok "a file that cannot be written: said, and the line is not lost" all "status 0
 mkfifo "$work/pipe"
 alone TUTTI_LOG="$work/pipe" TUTTI_TIMEOUT=soon
 ok "a pipe without a reader does not stall the program" all "status 0" "says 'TUTTI_TIMEOUT=.soon'"
-for setting in TUTTI_TIMEOUT=soon TUTTI_EXPLAIN=very TUTTI_SLICES=many TUTTI_ENGINE=fast TUTTI_COPIES=often TUTTI_FENCES=some TUTTI_STORES=big \
-  TUTTI_PROGRESS_THREAD=yes TUTTI_MEASURE=2; do
+for setting in TUTTI_TIMEOUT=soon TUTTI_EXPLAIN=very TUTTI_SLICES=many TUTTI_ENGINE=fast TUTTI_COPIES=often \
+  TUTTI_FENCES=some TUTTI_STORES=big TUTTI_PROGRESS_THREAD=yes TUTTI_MEASURE=2; do
   job run -n 3 env "$setting" "$hello"
   ok "tutti run: $setting is told once" all "status 0" one_line "says '^tutti.*${setting%=*}='"
 done

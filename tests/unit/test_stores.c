@@ -32,7 +32,7 @@ typedef struct tally {
   double best, other; /* ticks in pieces of the better kind, and of the other one */
 } tally;
 
-/* One call of so many pieces. */
+/* A call that writes and reads this number of pieces. */
 static void call(tt_stores *s, const costs *m, uint32_t pieces, tally *t) {
   tt_spent wrote[TT_STORES] = {{0}}, read[TT_STORES] = {{0}};
   for (uint32_t k = 0; k < pieces; k++) {

@@ -168,10 +168,15 @@ static tt_store own_kind(const tt_operation *o, uint32_t k) {
   return kind_of(o, &o->pieces.mine, k);
 }
 
-/* The kind by which this rank writes the batch of piece k into peers' vectors. */
+/* Does this rank write sums into peers' vectors? */
+static bool gives(const tt_operation *o) {
+  return o->pieces.first_given < o->wire->ranks;
+}
+
+/* The kind by which it writes those of the batch of piece k. */
 static tt_store direct_kind(const tt_operation *o, uint32_t k) {
-  const tt_pieces *p = &o->pieces;
-  return tt_store_kind(p->direct->rule, p->direct->pieces + k / p->at_once);
+  const tt_stores *direct = o->pieces.direct;
+  return tt_store_kind(direct->rule, direct->pieces + k / o->pieces.at_once);
 }
 
 /* The kind by which all peers wrote piece k, if they read it out of arenas; else TT_STORES. */
@@ -198,26 +203,30 @@ static char *theirs(const tt_operation *o, uint32_t k, int r, size_t at) {
 /* Give a sum of n bytes at `sum` to all ranks that wait for it; `also` has it. */
 static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *sum, size_t n,
                      const char *also) {
-  const tt_store kind = direct_kind(o, k);
-  char *dst;
-  for (int r = o->pieces.gives; r < o->wire->ranks; r++)
-    if (r != o->wire->rank && (dst = theirs(o, k, r, at)) && dst != also)
-      tt_store_copy(kind, dst, sum, n);
-  if (o->pieces.shows) tt_store_copy(own_kind(o, k), slot(o, k) + at, sum, n);
-  tt_store_fence((tt_store)(kind | own_kind(o, k)));
+  if (gives(o)) {
+    const tt_store kind = direct_kind(o, k);
+    for (int r = o->pieces.first_given; r < o->wire->ranks; r++) {
+      char *dst = r == o->wire->rank ? NULL : theirs(o, k, r, at);
+      if (dst && dst != also) tt_store_copy(kind, dst, sum, n);
+    }
+    tt_store_fence(kind);
+  }
+  if (o->pieces.shows) {
+    tt_store_copy(own_kind(o, k), slot(o, k) + at, sum, n);
+    tt_store_fence(own_kind(o, k));
+  }
 }
 
-/* What a piece cost, by its kind of stores. Where sums go into peers' vectors, the sum and the first
- * copy are one pass, so they are counted together. */
+/* What a piece cost. A sum into a peer's vector is one pass, so it is counted as one. */
 static void account(tt_operation *o, uint32_t k, const tt_spent *read, const tt_spent *wrote) {
   tt_pieces *p = &o->pieces;
-  const bool gives = owned(o) && p->gives < o->wire->ranks;
-  const tt_store kind = kind_of_all(o, k);
-  if (gives)
+  if (gives(o)) {
     tt_spend_more(&p->gave[direct_kind(o, k)], read->ticks + wrote->ticks, read->bytes);
-  else
-    tt_spend_more(&p->wrote[own_kind(o, k)], wrote->ticks, wrote->bytes);
-  if (!gives && kind != TT_STORES) tt_spend_more(&p->read[kind], read->ticks, read->bytes);
+    return;
+  }
+  const tt_store kind = kind_of_all(o, k);
+  tt_spend_more(&p->wrote[own_kind(o, k)], wrote->ticks, wrote->bytes);
+  if (kind != TT_STORES) tt_spend_more(&p->read[kind], read->ticks, read->bytes);
 }
 
 /* Sum bytes `at` of piece k out of all ranks' memory. */
@@ -226,8 +235,7 @@ static bool sum_piece(tt_operation *o, uint32_t k, extent at) {
   const size_t element = o->reducer.element;
   const char *src = own_of(o, k);
   char *to = (char *)o->call.dst + piece_extent(o, k).from;
-  const bool avg = o->call.op == TUTTI_AVG;
-  const bool both = owned(o) && o->pieces.gives < w->ranks && !avg && direct_kind(o, k) == TT_PLAIN;
+  const bool avg = o->call.op == TUTTI_AVG, both = gives(o) && !avg && !direct_kind(o, k);
   tt_spent read = {0}, wrote = {0};
   uint64_t since = tt_store_ticks();
   for (size_t n, begin = at.from; begin < at.to; begin += n) {
@@ -242,7 +250,7 @@ static bool sum_piece(tt_operation *o, uint32_t k, extent at) {
       if (!o->inputs[r]) return false;
     }
     o->inputs[w->rank] = src + begin;
-    char *also = both ? theirs(o, k, o->pieces.gives, begin) : NULL;
+    char *also = both ? theirs(o, k, o->pieces.first_given, begin) : NULL;
     tt_reduce_to_both(&o->reducer, to + begin, also, o->inputs, w->ranks, n / element);
     if (avg) tt_scale(o->call.type, to + begin, n / element, w->ranks);
     since = tt_spend(&read, since, n * (size_t)(w->ranks - 1));
@@ -412,13 +420,13 @@ static void arena_decide_access(tt_operation *o) {
   tt_wire *w = o->wire;
   bool getters = false;
   choose(o);
-  p->gives = w->ranks;
+  p->first_given = w->ranks;
   for (int r = w->ranks - 1; r >= 0; r--) {
     if (r == w->rank) continue;
-    if (w->memory->writable(w, ((const tt_names *)o->slots[r])->dst))
-      p->gives = r;
-    else
+    if (!w->memory->writable(w, ((const tt_names *)o->slots[r])->dst))
       getters = true;
+    else if (owned(o))
+      p->first_given = r;
   }
   const bool sums = p->shape != TT_SHAPE_NAIVE || w->rank == 0;
   p->given = w->memory->writable(w, p->mine.dst);
@@ -427,9 +435,8 @@ static void arena_decide_access(tt_operation *o) {
 }
 
 static void learn(tt_pieces *p) {
-  static const tt_spent nothing[TT_STORES] = {{0}};
   tt_stores_learn(p->stores, p->wrote, p->read);
-  tt_stores_learn(p->direct, p->gave, nothing);
+  tt_stores_learn(p->direct, p->gave, (const tt_spent[TT_STORES]){{0}});
   p->direct->pieces += (p->count + p->at_once - 1) / p->at_once;
 }
 
