@@ -93,6 +93,19 @@ void cover_watch(tutti_comm *comm) {
   tt_plans_forget(comm);
 }
 
+/* An exact sum begins with an allreduce of all ranks, a maximum of integers: may another algorithm
+ * than the named one run that, because the named one cannot? */
+static bool part_of_exact(const tutti_comm *comm, const cover_case *c, tutti_op op,
+                          const tt_sched *ran_plan) {
+  const tt_call call = {.coll = c->coll, .type = c->type, .op = op};
+  cover_case part = *c;
+  part.coll = TUTTI_ALLREDUCE;
+  part.type = TUTTI_INT32;
+  part.helpers = 0;
+  return tt_call_is_exact(comm, &call) && ran_plan->coll == part.coll &&
+         ran_plan->data == ran_plan->ranks && !can_do(&part, TUTTI_MAX);
+}
+
 bool cover_ran_as_named(const tutti_comm *comm, const cover_case *c, tutti_op op, char *why,
                         size_t size) {
   const int entry = entry_of(c->algo), kind = kind_of(c->type);
@@ -100,10 +113,10 @@ bool cover_ran_as_named(const tutti_comm *comm, const cover_case *c, tutti_op op
   bool any = false;
   for (int i = 0; i < TT_PLANS; i++) {
     if (!comm->plans->plan[i].key) continue;
-    const char *is = comm->plans->plan[i].prepared->sched->name;
+    const tt_sched *is = comm->plans->plan[i].prepared->sched;
     any = true;
-    if (strcmp(is, c->algo) == 0) continue;
-    snprintf(why, size, "%s was named and can do it, but %s ran", c->algo, is);
+    if (strcmp(is->name, c->algo) == 0 || part_of_exact(comm, c, op, is)) continue;
+    snprintf(why, size, "%s was named and can do it, but %s ran", c->algo, is->name);
     return false;
   }
   if (!any && c->ranks > 1) snprintf(why, size, "no plan ran");
