@@ -117,9 +117,8 @@ typedef struct tt_pieces {
   tt_names mine;
   int first_given;   /* the first peer whose dst it writes to; ranks: none */
   tt_stores *stores; /* estimates for vectors of this size that go through arenas */
-  tt_stores *direct; /* and for sums written into peers' vectors */
   uint32_t counted;  /* pieces of earlier such vectors */
-  tt_spent wrote[TT_STORES], read[TT_STORES], gave[TT_STORES];
+  tt_spent wrote[TT_STORES], read[TT_STORES];
   struct {
     uint32_t target;
     int next; /* peers before it have published that much */

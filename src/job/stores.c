@@ -48,9 +48,10 @@ void tt_stores_learn(tt_stores *s, const tt_spent write[TT_STORES],
   if (!wrote && !got) return;
   const tt_store other = (tt_store)!s->rule.kind;
   if (cost[other] < 0.95f * cost[!other]) s->rule.kind = other;
-  const float ratio = cost[!s->rule.kind] / cost[s->rule.kind];
+  s->ratio = cost[!s->rule.kind] / cost[s->rule.kind];
   s->rule.period = SHORTEST;
-  while (s->rule.period < LONGEST && (float)(1u << s->rule.period) < RARE * ratio) s->rule.period++;
+  while (s->rule.period < LONGEST && (float)(1u << s->rule.period) < RARE * s->ratio)
+    s->rule.period++;
 }
 
 #if defined(__x86_64__)

@@ -34,8 +34,9 @@ typedef struct tt_spent {
 /* Estimates for vectors of one size. */
 typedef struct tt_stores {
   float write[TT_STORES], read[TT_STORES]; /* ticks per byte; 0: not known */
-  uint32_t pieces; /* written by earlier calls; of an arena: the same on all ranks */
+  uint32_t pieces;                         /* of earlier calls; the same on all ranks */
   tt_store_rule rule;
+  float ratio; /* of the costs: the other kind's over the taken one's; 0: not known */
 } tt_stores;
 
 enum { TT_STORE_SIZES = 24 };
@@ -50,6 +51,13 @@ static inline int tt_store_size(size_t bytes) {
 static inline tt_store tt_store_kind(tt_store_rule rule, uint32_t k) {
   const bool other = rule.period && (k & ((1u << rule.period) - 1)) == 0;
   return (tt_store)(rule.kind ^ other);
+}
+
+/* The kind for bytes whose reader this rank does not see: streaming only if it costs half at most,
+ * or if TUTTI_STORES names it. */
+static inline tt_store tt_store_blind(const tt_stores *s) {
+  const bool streams = s->rule.kind == TT_STREAMING && (s->ratio >= 2 || !s->rule.period);
+  return streams ? TT_STREAMING : TT_PLAIN;
 }
 
 /* Ticks of the processor's counter; always 0 where no stores stream. */

@@ -226,8 +226,7 @@ struct tt_wire {
   atomic_ullong *proofs;
   const atomic_int *over;             /* nonzero: call `aborted`; NULL: call it always */
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
-  /* How it writes what peers read, into arenas and into their vectors; kept by arena.c. */
-  tt_stores stores[TT_STORE_SIZES], direct[TT_STORE_SIZES];
+  tt_stores stores[TT_STORE_SIZES];   /* how it writes what peers read; kept by arena.c */
   tt_net_traits traits;               /* of `net` */
 };
 

@@ -91,6 +91,23 @@ static void test_it_follows(void **unused) {
       }
 }
 
+/* Bytes whose reader is not seen are streamed where that is cheaper by far. */
+static void test_an_unseen_reader(void **unused) {
+  (void)unused;
+  static const costs close = {"nearly equal", {0.10, 0.05}, {0.10, 0.10}, TT_STREAMING};
+  tt_stores far, even;
+  tally t = {0};
+  if (!streams()) return;
+  tt_stores_begin(&far, 1);
+  tt_stores_begin(&even, 1);
+  assert_int_equal(tt_store_blind(&far), TT_PLAIN);
+  for (int k = 0; k < 100; k++) call(&far, &machines[1], 1, &t);
+  for (int k = 0; k < 100; k++) call(&even, &close, 1, &t);
+  assert_int_equal(tt_store_blind(&far), TT_STREAMING);
+  assert_int_equal(even.rule.kind, TT_STREAMING);
+  assert_int_equal(tt_store_blind(&even), TT_PLAIN);
+}
+
 /* A piece during which a rank loses its core changes nothing. */
 static void test_an_outlier(void **unused) {
   (void)unused;
@@ -124,9 +141,8 @@ static void test_copies(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_the_cheaper_kind),
-      cmocka_unit_test(test_it_follows),
-      cmocka_unit_test(test_an_outlier),
+      cmocka_unit_test(test_the_cheaper_kind), cmocka_unit_test(test_it_follows),
+      cmocka_unit_test(test_an_unseen_reader), cmocka_unit_test(test_an_outlier),
       cmocka_unit_test(test_copies),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,7 +59,6 @@ static tutti_status arena_begin(tt_operation *o) {
   p->mine.stores = p->stores->rule;
   p->counted = p->stores->pieces;
   p->stores->pieces += p->count;
-  p->direct = &w->direct[tt_store_size(bytes)];
   p->mine.src = w->memory->export(w, times ? o->call.dst : o->call.src, bytes);
   if (owned(o) || o->if_exported != p->shape)
     p->mine.dst = w->memory->export(w, o->call.dst, bytes);
@@ -173,10 +172,10 @@ static bool gives(const tt_operation *o) {
   return o->pieces.first_given < o->wire->ranks;
 }
 
-/* The kind by which it writes those of the batch of piece k. */
-static tt_store direct_kind(const tt_operation *o, uint32_t k) {
-  const tt_stores *direct = o->pieces.direct;
-  return tt_store_kind(direct->rule, direct->pieces + k / o->pieces.at_once);
+/* The kind by which it writes them. What their owner's next read costs, the writer cannot see, so
+ * there are no trials. */
+static tt_store direct_kind(const tt_operation *o) {
+  return tt_store_blind(o->pieces.stores);
 }
 
 /* The kind by which all peers wrote piece k, if they read it out of arenas; else TT_STORES. */
@@ -204,7 +203,7 @@ static char *theirs(const tt_operation *o, uint32_t k, int r, size_t at) {
 static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *sum, size_t n,
                      const char *also) {
   if (gives(o)) {
-    const tt_store kind = direct_kind(o, k);
+    const tt_store kind = direct_kind(o);
     for (int r = o->pieces.first_given; r < o->wire->ranks; r++) {
       char *dst = r == o->wire->rank ? NULL : theirs(o, k, r, at);
       if (dst && dst != also) tt_store_copy(kind, dst, sum, n);
@@ -217,13 +216,10 @@ static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *sum, si
   }
 }
 
-/* What a piece cost. A sum into a peer's vector is one pass, so it is counted as one. */
+/* What a piece cost that went through arenas. */
 static void account(tt_operation *o, uint32_t k, const tt_spent *read, const tt_spent *wrote) {
   tt_pieces *p = &o->pieces;
-  if (gives(o)) {
-    tt_spend_more(&p->gave[direct_kind(o, k)], read->ticks + wrote->ticks, read->bytes);
-    return;
-  }
+  if (gives(o)) return; /* the sum and the copy are one pass */
   const tt_store kind = kind_of_all(o, k);
   tt_spend_more(&p->wrote[own_kind(o, k)], wrote->ticks, wrote->bytes);
   if (kind != TT_STORES) tt_spend_more(&p->read[kind], read->ticks, read->bytes);
@@ -235,7 +231,7 @@ static bool sum_piece(tt_operation *o, uint32_t k, extent at) {
   const size_t element = o->reducer.element;
   const char *src = own_of(o, k);
   char *to = (char *)o->call.dst + piece_extent(o, k).from;
-  const bool avg = o->call.op == TUTTI_AVG, both = gives(o) && !avg && !direct_kind(o, k);
+  const bool avg = o->call.op == TUTTI_AVG, both = gives(o) && !avg && !direct_kind(o);
   tt_spent read = {0}, wrote = {0};
   uint64_t since = tt_store_ticks();
   for (size_t n, begin = at.from; begin < at.to; begin += n) {
@@ -434,12 +430,6 @@ static void arena_decide_access(tt_operation *o) {
   p->looked_at = owned(o) ? getters && sums && p->mine.dst : !from_arena(o, &p->mine);
 }
 
-static void learn(tt_pieces *p) {
-  tt_stores_learn(p->stores, p->wrote, p->read);
-  tt_stores_learn(p->direct, p->gave, (const tt_spent[TT_STORES]){{0}});
-  p->direct->pieces += (p->count + p->at_once - 1) / p->at_once;
-}
-
 static bool arena_progress(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   tt_wire *w = o->wire;
@@ -464,7 +454,7 @@ static bool arena_progress(tt_operation *o) {
     if (p->done[TT_GOT] < p->count) return moved;
     /* a vector that peers read returns to its caller when they have read all of it */
     if (p->looked_at && !all_gathered(o, TT_GOT, p->first + p->count)) return moved;
-    learn(p);
+    tt_stores_learn(p->stores, p->wrote, p->read);
   }
   o->finished = o->slices;
   return true;

@@ -431,7 +431,6 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   }
   tt_shm_measure_arena(&s->wire, s->heads[0]->l2);
   tt_stores_begin(s->wire.stores, TT_STORE_SIZES);
-  tt_stores_begin(s->wire.direct, TT_STORE_SIZES);
   s->counters = tt_ctrl_counters(s->ctrls[0], ranks);
   s->slots = tt_ctrl_slots(s->ctrls[0], ranks);
   s->sleepers_anywhere = &tt_heap_head(s->segment, 0)->sleepers_anywhere;
