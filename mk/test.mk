@@ -11,6 +11,7 @@
 #   make check-python    all tests of the Python package (docs/python.md)
 #   make check-torch | check-torch-asan    all tests of the PyTorch backend (docs/torch.md)
 #   make fuzz TIME=600   the parsers, on texts that the fuzzers of fuzz/ make up (ONLY=profile; docs/reliability.md)
+#   make stress-tests ROUNDS=100    the tests that depend on time, on a machine that is kept busy (BESIDE=3)
 #   make soak TIME=1h    random calls while ranks are killed, stopped and late (SEED=n; docs/reliability.md)
 CMOCKA   = -lcmocka
 
@@ -155,6 +156,10 @@ fuzz:
 fuzzers: $(FUZZERS)
 # TIME: of it all; SEED and MORE="--job 12" repeat what failed.
 SOAKBIN  = $(BUILD)/tests/mp_soak $(BUILD)/tests/mp_grow $(UCXLIB) $(MPIS:%=$(BUILD)/tests/%/mp_soak)
+stress-tests:
+	@tools/deps.sh build check stress
+	@$(MAKE) $(JOBS) --no-print-directory programs
+	@BUILD=$(BUILD) tools/stress_tests.sh $(or $(ROUNDS),100) $(or $(BESIDE),3)
 soak:
 	@tools/deps.sh build soak
 	@$(MAKE) $(JOBS) --no-print-directory all $(SOAKBIN)
@@ -202,5 +207,5 @@ coverage:
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
 .PHONY: programs check check-all check-dropin check-python prove prove-fuzz mutants laws house models check-asan check-ubsan check-tsan check-arm \
-        coverage fuzz fuzzers soak check-torch check-torch-asan
+        coverage fuzz fuzzers soak stress-tests check-torch check-torch-asan
 -include $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # deps.sh - installs the Debian packages that are missing, by name.
 #
-#   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak arm fuzz models programs
+#   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak stress arm fuzz models programs
 #
 # Prints and does nothing if all are there. Works as root or with sudo. With DEPS=no, or if a
 # package is being built (dpkg, rpm, nix), it installs nothing and prints the missing packages.
@@ -21,11 +21,12 @@ packages() {
     sim) echo "gcc g++ libc6-dev make binutils libsimgrid-dev libhwloc-dev python3 gnuplot-nox time" ;;
     programs) echo "libopenmpi-dev openmpi-bin libmpich-dev mpich python3 lammps hpcc python3-mpi4py python3-numpy mumps-test scalapack-mpi-test cython3 python3-dev dpkg-dev" ;;
     soak) echo "libopenmpi-dev openmpi-bin libmpich-dev mpich libhwloc-dev python3" ;;
+    stress) echo "stress-ng" ;;
     fuzz) echo "clang libclang-rt-dev make binutils" ;;
     models) echo "gcc libc6-dev spin" ;;
     arm) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
     *)
-      echo "deps.sh: no group '$1'; there are build, check, python, torch, demo, hosts, bench, sim, soak, arm, fuzz, models and programs" >&2
+      echo "deps.sh: no group '$1'; there are build, check, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models and programs" >&2
       exit 2
       ;;
   esac
@@ -41,6 +42,7 @@ commands() {
     sim) echo "cc make smpicc smpirun python3 gnuplot" ;;
     programs) echo "mpirun.openmpi mpirun.mpich python3 lmp hpcc" ;;
     soak) echo "cc make python3" ;;
+    stress) echo "stress-ng" ;;
     fuzz) echo "clang make ar" ;;
     models) echo "cc spin" ;;
     arm) echo "aarch64-linux-gnu-gcc aarch64-linux-gnu-ar qemu-aarch64" ;;

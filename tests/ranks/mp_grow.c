@@ -225,10 +225,10 @@ static void mixed(tutti_comm **comm) {
   grown(comm, P);
 }
 
-/* The other ranks do not admit the joiner, and then exit. */
+/* The other ranks do not admit the joiner, and then exit: after its limit, if it has one. */
 static void ignored(tutti_comm **comm) {
   lose_one(comm);
-  usleep(1300000);
+  usleep(getenv("TUTTI_CONNECT_TIMEOUT") ? 6000000 : 1300000);
 }
 
 /* Sums until the launcher is gone. */

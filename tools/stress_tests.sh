@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# stress_tests.sh - runs the tests that depend on time again and again, on a machine that is busy.
+# SPDX-License-Identifier: BSD-3-Clause
+#
+#   tools/stress_tests.sh [ROUNDS [BESIDE]]      (100 rounds, 3 side by side)
+#
+# Idea       A test's limit of time should be one that only a hang reaches. So the tests run while
+#            stress-ng keeps every core, the memory and the scheduler busy, and while other rounds run.
+# Which      Those below, and the replays of the fuzzers' texts. TIMED names others.
+# Prints     A line per round: how many tests passed, failed and were skipped. The output of a round that
+#            failed stays in BUILD/stress. The status is 1 if a round failed.
+set -u
+cd "${BASH_SOURCE%/*}/.." || exit 2
+rounds=${1:-100} beside=${2:-3}
+export BUILD=${BUILD:-build}
+command -v stress-ng >/dev/null || { echo "stress_tests.sh: stress-ng is missing; tools/deps.sh stress installs it" >&2; exit 2; }
+
+# Tests whose verdict, or whose limits, have to do with time: ends, deaths, stops, waits, what sleeps cost.
+timed="tests/sh/cli_end.sh tests/sh/cli_run.sh tests/sh/cli_trace.sh tests/sh/doctor.sh tests/sh/faults.sh
+  tests/sh/grow.sh tests/sh/hostile.sh tests/sh/leftovers.sh tests/sh/settings.sh tests/sh/shrink.sh
+  tests/sh/silence.sh tests/sh/site.sh $BUILD/tests/test_doctor $BUILD/tests/test_ends $BUILD/tests/test_guard
+  $BUILD/tests/test_launch $BUILD/tests/test_meet $BUILD/tests/test_trace $BUILD/tests/test_wake_fd
+  $BUILD/tests/mp_asleep $BUILD/tests/mp_bucket $BUILD/tests/mp_lost
+  $BUILD/tests/mp_parting $BUILD/tests/mp_stall $BUILD/tests/mp_told"
+read -ra programs -d '' <<<"${TIMED:-$timed $(ls "$BUILD"/fuzz/replay_* | grep -v '[.]')}"
+keep=$BUILD/stress
+mkdir -p "$keep"
+work=$(mktemp -d) || exit 2
+stress-ng --cpu 2 --vm 1 --vm-bytes 256M --switch 1 --timeout 0 >/dev/null 2>&1 &
+load=$!
+trap 'kill $load $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# round I: one round; writes its last line to a file, and keeps the output if a test failed.
+round() {
+  local log=$work/$1 began=$SECONDS
+  tests/run "${programs[@]}" >"$log" 2>&1
+  echo "round $1 of $rounds: $(tail -n 1 "$log"), $((SECONDS - began)) s" | tee "$work/$1.end"
+  grep -qE '^[0-9]+ passed, 0 failed' <(tail -n 1 "$log") || { mv "$log" "$keep/round-$1.log" && touch "$work/bad"; }
+  rm -f "$log"
+}
+
+echo "${#programs[@]} test programs, $rounds rounds, $beside side by side, beside stress-ng"
+running=()
+for ((i = 1; i <= rounds; i++)); do
+  while running=($(jobs -pr | grep -vx $load)) && [ ${#running[@]} -ge "$beside" ]; do wait -n "${running[@]}"; done
+  round $i &
+done
+wait $(jobs -pr | grep -vx $load)
+awk -F'[:,] *' '{for (i = 2; i <= 4; i++) {split($i, of, " "); sum[of[2]] += of[1]}}
+  END {printf "%d rounds: %d passed, %d failed, %d skipped\n", NR, sum["passed"], sum["failed"], sum["skipped"]}' "$work"/*.end
+[ ! -e "$work/bad" ] || { echo "stress_tests.sh: the rounds that failed are in $keep" >&2; exit 1; }
