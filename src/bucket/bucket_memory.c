@@ -16,12 +16,13 @@ static size_t bytes_of(const tutti_buckets *b, size_t i) {
 }
 
 tutti_status tt_bucket_memory(tutti_buckets *b) {
+  const size_t most = PTRDIFF_MAX / TT_PAIR * TT_PAIR; /* so that rounding up cannot overflow */
   size_t end = 0;
   for (size_t k = 0; k < b->nbuckets; k++) {
     end = tt_round_up(end, TT_PAIR);
     for (size_t m = 0; m < b->buckets[k].n; m++) {
       const size_t i = b->buckets[k].members[m];
-      if (b->tensors[i].count > (PTRDIFF_MAX - end) / tutti_type_size(b->tensors[i].type))
+      if (b->tensors[i].count > (most - end) / tutti_type_size(b->tensors[i].type))
         return tt_fail(TUTTI_ERR_MEMORY,
                        "tutti_buckets_create: %zu tensors are larger than any memory", b->n);
       b->offset[i] = end;

@@ -321,11 +321,14 @@ static bool refusals(tutti_comm *base) {
   int done = 0;
   tutti_tensor wrong[3] = {t[0], t[1], {NULL, 3, TUTTI_FLOAT}}, twice[2] = {t[0], t[0]},
                pair[1] = {{x, 1, TUTTI_FLOAT_INT}},
-               vast[2] = {{NULL, PTRDIFF_MAX / 8, TUTTI_FLOAT}, {NULL, SIZE_MAX / 2, TUTTI_FLOAT}};
+               vast[2] = {{NULL, PTRDIFF_MAX / 8, TUTTI_FLOAT}, {NULL, SIZE_MAX / 2, TUTTI_FLOAT}},
+               around[2] = {{NULL, PTRDIFF_MAX, TUTTI_INT8},
+                            {NULL, PTRDIFF_MAX / 4 + 2, TUTTI_FLOAT}};
   bool ok =
       ERROR(tutti_buckets_create(base, 3, wrong, &each, &b), TUTTI_ERR_ARG,
             "tensor 2 is NULL and tensor 1 is not|tutti provides") &&
       ERROR(tutti_buckets_create(base, 2, vast, NULL, &b), TUTTI_ERR_MEMORY, "any memory") &&
+      ERROR(tutti_buckets_create(base, 2, around, NULL, &b), TUTTI_ERR_MEMORY, "any memory") &&
       ERROR(tutti_buckets_create(base, 1, vast, NULL, &b), TUTTI_ERR_MEMORY, "bytes of shared") &&
       CHECK(b == NULL) &&
       ERROR(tutti_buckets_create(base, 3, NULL, NULL, &b), TUTTI_ERR_ARG, "NULL") &&
