@@ -1,6 +1,7 @@
 /* buckets.c - a list of buffers, such as gradients: one tutti_allreduce_many compared with one call
- * each, with starts and waits, and with one call on a buffer as long as all of them. In place,
- * buffers from malloc; medians in microseconds, of the slowest rank.
+ * each, with starts and waits, with one call on a buffer as long as all of them, and with steps of
+ * tutti_buckets, in the caller's memory and in the shared heap. In place, buffers from malloc;
+ * medians in microseconds, of the slowest rank.
  *
  *   tutti run -n P buckets [BUDGET]      seconds per way and list (0.3)
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -8,12 +9,13 @@
 
 #include "timing.h"
 
-enum { MOST = 1000, REPEATS = 15, WAYS = 4 };
+enum { MOST = 1000, REPEATS = 15, OWN = 4, HEAP, WAYS };
 
 static tutti_comm *comm;
 static size_t n, counts[MOST], total;
 static float *whole, *at[MOST];
 static tutti_request *requests[MOST];
+static tutti_buckets *buckets[WAYS]; /* of OWN and HEAP */
 
 static int failed(void) {
   fprintf(stderr, "buckets: %s\n", tutti_error());
@@ -57,12 +59,14 @@ static void resnet50(void) {
 }
 
 static const char *list(int i) {
-  static const size_t shapes[][2] = {{20, 8}, {1000, 64}, {1000, 1024}, {200, 16384}, {50, 262144}};
+  static const size_t shapes[][2] = {{20, 8},      {1000, 64},  {64, 4096},  {1000, 1024},
+                                     {200, 16384}, {64, 65536}, {50, 262144}};
+  static const int shapes_n = sizeof shapes / sizeof *shapes;
   static char name[60];
-  if (i == 5) resnet50();
-  if (i > 5) return NULL;
-  if (i < 5) same(shapes[i][0], shapes[i][1]);
-  if (i < 5)
+  if (i > shapes_n) return NULL;
+  if (i == shapes_n) resnet50();
+  if (i < shapes_n) same(shapes[i][0], shapes[i][1]);
+  if (i < shapes_n)
     snprintf(name, sizeof name, "%zu of %zu B", shapes[i][0], shapes[i][1]);
   else
     snprintf(name, sizeof name, "ResNet-50, %zu", n);
@@ -77,10 +81,18 @@ static int get_memory(void) {
     total += counts[i];
   }
   whole = calloc(total, sizeof *whole);
+  for (int way = OWN; way <= HEAP; way++) {
+    const tutti_buckets_config config = {.size = sizeof config, .sum = 1};
+    tutti_tensor tensors[MOST];
+    for (size_t i = 0; i < n; i++)
+      tensors[i] = (tutti_tensor){way == OWN ? at[i] : NULL, counts[i], TUTTI_FLOAT};
+    if (tutti_buckets_create(comm, n, tensors, &config, &buckets[way])) return failed();
+  }
   return whole == NULL;
 }
 
 static void drop_memory(void) {
+  for (int way = OWN; way <= HEAP; way++) tutti_buckets_free(buckets[way]);
   for (size_t i = 0; i < n; i++) free(at[i]);
   free(whole);
 }
@@ -92,6 +104,9 @@ static tutti_status once(int way) {
   if (way == 0)
     return tutti_allreduce_many(comm, n, (const void *const *)at, (void *const *)at, counts,
                                 TUTTI_FLOAT, TUTTI_SUM);
+  for (size_t i = 0; buckets[way] && i < n && !status; i++)
+    status = tutti_bucket_ready(buckets[way], i);
+  if (buckets[way]) return status ? status : tutti_buckets_wait(buckets[way]);
   if (way == 3) return tutti_allreduce(comm, whole, whole, total, TUTTI_FLOAT, TUTTI_SUM);
   for (size_t i = 0; i < n && !status; i++)
     status = way == 1 ? tutti_allreduce(comm, at[i], at[i], counts[i], TUTTI_FLOAT, TUTTI_SUM)
@@ -127,16 +142,18 @@ int main(int argc, char **argv) {
   if (tutti_comm_from_env(&comm)) return failed();
   const int rank = tutti_comm_rank(comm);
   if (rank == 0)
-    printf("%d ranks; us\n%-18s %10s %10s %10s %10s %10s\n", tutti_comm_size(comm), "buffers",
-           "KiB", "many", "a call", "starts,", "one of");
-  if (rank == 0) printf("%-18s %10s %10s %10s %10s %10s\n", "", "", "", "each", "waits", "all");
+    printf("%d ranks; us\n%-18s %10s %10s %10s %10s %10s %10s %10s\n", tutti_comm_size(comm),
+           "buffers", "KiB", "many", "a call", "starts,", "one of", "buckets", "in the");
+  if (rank == 0)
+    printf("%-18s %10s %10s %10s %10s %10s %10s %10s\n", "", "", "", "each", "waits", "all", "",
+           "heap");
   for (int i = 0; (name = list(i)); i++) {
     if (get_memory()) return 1;
     for (int way = 0; way < WAYS; way++)
       if (measure(way, budget, &us[way])) return failed();
     if (rank == 0)
-      printf("%-18s %10.1f %10.1f %10.1f %10.1f %10.1f\n", name, (double)total / 256, 1e6 * us[0],
-             1e6 * us[1], 1e6 * us[2], 1e6 * us[3]);
+      printf("%-18s %10.1f %10.1f %10.1f %10.1f %10.1f %10.1f %10.1f\n", name, (double)total / 256,
+             1e6 * us[0], 1e6 * us[1], 1e6 * us[2], 1e6 * us[3], 1e6 * us[OWN], 1e6 * us[HEAP]);
     fflush(stdout);
     drop_memory();
   }

@@ -26,6 +26,7 @@ class Group : public c10d::ProcessGroup {
   const std::string getBackendName() const override { return "tutti"; }
   // Which plan would run, and why, in words.
   std::string explain(int64_t bytes) const;
+  const Comm &comm() const { return queue_->shared(); }
   void abort(const std::string &reason);
   void drain(double seconds);
 

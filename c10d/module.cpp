@@ -27,6 +27,12 @@ std::string explain(const c10::intrusive_ptr<c10d::ProcessGroup> &group, int64_t
   return ours->explain(bytes);
 }
 
+// For a group of another backend it changes nothing.
+void place(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
+  auto *ours = dynamic_cast<Group *>(group.get());
+  tutti_c10d::place_tensors(ours ? ours->comm() : nullptr);
+}
+
 }  // namespace
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
@@ -38,6 +44,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
         "Wait until no group has an operation in flight; after that, groups refuse new operations.");
   m.def("abort", &tutti_c10d::abort_all, py::call_guard<py::gil_scoped_release>(), py::arg("reason"),
         "Make all operations of all groups fail, here and on the other ranks, which get the reason.");
+  m.def("place", &place, py::arg("group"),
+        "From now on this thread's new tensors lie in the group's heap; None, or another backend's: as usual.");
   m.def("explain", &explain, py::call_guard<py::gil_scoped_release>(), py::arg("group"), py::arg("bytes"),
         "Say which plan an all_reduce of this many bytes of float runs in this group, and why.");
 }

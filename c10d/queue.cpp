@@ -14,11 +14,13 @@ namespace {
 constexpr double MOMENT = 200e-6;  // s; longer than ranks that share a core need for a small operation
 }
 
-Queue::Queue(tutti_comm *comm) : comm_(comm), process_(getpid()) {}
+Queue::Queue(tutti_comm *comm)
+    : process_(getpid()), comm_(comm, [process = process_](tutti_comm *c) {
+        if (process == getpid()) tutti_comm_free(c);
+      }) {}
 
 Queue::~Queue() {
   drain(10);
-  if (process_ == getpid()) tutti_comm_free(comm_);
 }
 
 // The first operation is complete.
@@ -38,7 +40,7 @@ void Queue::drive(Lock &lock) {
   const auto task = tasks_.front();
   driven_ = true;
   lock.unlock();
-  const Outcome outcome = task->carry_out(comm_);
+  const Outcome outcome = task->carry_out(comm());
   lock.lock();
   done(lock, outcome);
 }
@@ -91,7 +93,7 @@ bool Queue::wait(Task &task, std::chrono::milliseconds limit) {
 void Queue::listen(Lock &lock, Clock::time_point until) {
   if (changed_.wait_until(lock, std::min(until, Clock::now() + LOOK)) == std::cv_status::no_timeout) return;
   lock.unlock();
-  if (tutti_interrupted()) give_up(comm_);
+  if (tutti_interrupted()) give_up(comm());
   lock.lock();
 }
 
@@ -105,7 +107,7 @@ void Queue::work() {
 }
 
 void Queue::abort(const std::string &reason) {
-  if (process_ == getpid()) tutti_comm_abort(comm_, reason.c_str());
+  if (process_ == getpid()) tutti_comm_abort(comm(), reason.c_str());
 }
 
 void Queue::drain(double seconds) {
@@ -120,7 +122,7 @@ void Queue::drain(double seconds) {
     left_.notify_all();
     const auto limit = std::chrono::duration<double>(seconds);
     if (!changed_.wait_for(lock, limit, [this] { return tasks_.empty(); }))
-      tutti_comm_abort(comm_, "its process group ends while operations are under way");
+      tutti_comm_abort(comm(), "its process group ends while operations are under way");
     waiting_--;
   }
   if (worker_ && worker_->joinable()) worker_->join();

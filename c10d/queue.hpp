@@ -18,6 +18,7 @@
 #include <string>
 #include <thread>
 
+#include "heap.hpp"
 #include "task.hpp"
 
 namespace tutti_c10d {
@@ -28,7 +29,8 @@ class Queue {
   Queue(const Queue &) = delete;
   ~Queue();  // drains
 
-  tutti_comm *comm() const { return comm_; }
+  tutti_comm *comm() const { return comm_.get(); }
+  const Comm &shared() const { return comm_; }  // for tensors in its memory
   // brief: the caller tries for a moment to complete it.
   void add(c10::intrusive_ptr<Task> task, bool brief);
   // Wait until it is complete, or for this many ms (0: without a limit). False: it is not complete.
@@ -48,8 +50,8 @@ class Queue {
   void listen(Lock &lock, Clock::time_point until);
   void work();
 
-  tutti_comm *comm_;
   const pid_t process_;
+  const Comm comm_;
   std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;  // for waiting threads: an operation is complete
   std::condition_variable left_;     // for the worker: there is work

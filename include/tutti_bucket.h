@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 typedef struct tutti_tensor {
-  void *data;   /* the caller's, aligned as its type; summed in place */
+  void *data;   /* the caller's, aligned as its type; summed in place. NULL: tutti provides it */
   size_t count; /* elements, the same on all ranks; may be 0 */
   tutti_type type;
 } tutti_tensor;
@@ -52,17 +52,30 @@ typedef struct tutti_buckets tutti_buckets;
 /** Register tensors, in the order in which a step computes them.
  *
  *  comm      its ranks all call this; it may be freed before the buckets.
- *  n         tensors; 0 is legal. The array is copied. The tensors' memory belongs to the caller
- *            and must stay where it is until tutti_buckets_free. No two may overlap.
+ *  n         tensors; 0 is legal. The array is copied.
+ *  memory    If every tensor with elements has an address, the memory belongs to the caller and must
+ *            stay where it is until tutti_buckets_free; no two tensors may overlap. If none has one,
+ *            the memory belongs to the object: see tutti_bucket_data. The same on all ranks.
  *  config    the same on all ranks, except `thread`; NULL: all 0.
  *  Collective. If one rank's arguments are refused, that rank gets the reason and the others
  *  TUTTI_ERR_MISMATCH; all other statuses are the same on all ranks.
- *  Returns   TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP, _OVERLAP, _MEMORY; TUTTI_ERR_MISMATCH: other
- *            ranks have other tensors, or were refused theirs; TUTTI_ERR_UNSUPPORTED (bf16 with
+ *  Returns   TUTTI_OK; TUTTI_ERR_ARG (also if only some tensors have addresses), _TYPE, _OP,
+ *            _OVERLAP, _MEMORY; TUTTI_ERR_MISMATCH: other ranks have other tensors, bring memory
+ *            where this one does not, or were refused their tensors; TUTTI_ERR_UNSUPPORTED (bf16 with
  *            helpers or under the contract exact); what tutti_comm_dup returns. */
 TUTTI_API tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tutti_tensor *tensors,
                                             const tutti_buckets_config *config,
                                             tutti_buckets **buckets);
+
+/** The address of tensor `i`, where it is computed and summed; the same until tutti_buckets_free.
+ *
+ *  If tutti provides the memory, it is zeroed and lies in the heap that the ranks of this machine
+ *  share, so no rank copies its summand. The tensors of a bucket lie side by side, aligned as their
+ *  type; each bucket begins on a multiple of 64 bytes. The memory is freed with the object.
+ *  Otherwise it is the address that the caller registered.
+ *  Local. NULL: buckets is NULL, i is not a tensor, or this rank brings no data
+ *  (tutti_comm_set_helpers) and registered NULL. */
+TUTTI_API void *tutti_bucket_data(const tutti_buckets *buckets, size_t i);
 
 /** Tensor `i` holds this rank's summand. The library owns it until a wait for it returns. Starts
  *  every bucket that can start, and never blocks. Call it once per tensor and step, in any order.

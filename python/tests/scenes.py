@@ -119,8 +119,8 @@ def op_that_raises():
 def shared_memory():
     other = comm.dup()
     x = other.empty((3, 5), "f4")
-    if x.any() or x.shape != (3, 5):
-        return f"{x}"
+    if x.any() or x.shape != (3, 5) or not in_segment(x) or not in_segment(tutti.empty(3)):
+        return f"{x}, {in_segment(x)}"
     x[:] = me
     other.allreduce(x, out=x)
     rows = x[1]
@@ -243,10 +243,16 @@ def of_other_processes():
 
 
 def buckets():
-    """Ready in each rank's own order, with two types; as bf16; refused calls."""
-    arrays = [np.zeros(n, t) for n, t in ((3, "f4"), (70000, "f4"), (0, "f4"), (5, "f8"), (900, "f4"))]
-    for op, bf16 in (("avg", False), ("sum", False), ("avg", True)):
-        with tutti.Buckets(comm, arrays, op, bf16=bf16, learn=True) as sums:
+    """Ready in each rank's own order, with two types; as bf16; in both kinds of memory; refused calls."""
+    shapes, types = [3, (700, 100), 0, 5, (30, 30)], ["f4", "f4", "f4", "f8", "f4"]
+    own = [np.zeros(n, t) for n, t in zip(shapes, types)]
+    ways = [(op, bf16, form) for op, bf16 in (("avg", False), ("sum", False), ("avg", True))
+            for form in ({"arrays": own}, {"arrays": shapes, "dtype": types})]
+    for op, bf16, form in ways:
+        with tutti.Buckets(comm, op=op, bf16=bf16, learn=True, **form) as sums:
+            arrays = sums.arrays
+            if [x.shape for x in arrays] != [x.shape for x in own] or ("dtype" in form) != in_segment(arrays[1]):
+                return f"{form}: {[x.shape for x in arrays]}, {in_segment(arrays[1])}"
             for step in range(4):
                 for k in range(len(arrays)):
                     i = (k + me) % len(arrays)
@@ -270,8 +276,45 @@ def buckets():
     return tap.refused(tutti.StateError, "freed", sums.wait)
 
 
+def in_segment(array):
+    """Does the array lie in the memory that the ranks share?"""
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            lo, hi = (int(word, 16) for word in line.split()[0].split("-"))
+            if lo <= array.ctypes.data < hi:
+                return "memfd:tutti" in line
+    return False
+
+
+def kept_gradients():
+    """Arrays of freed buckets stay as long as an object refers to them; then their memory is freed, too."""
+    wrong = {"is a shape|leave it out": ([np.ones(3)], "f4"), "2 types for 1 shapes": ([3], ["f4", "f8"]),
+             "axes must be": ([(3, -1)], "f4"), "cannot sum": ([3], "M8[s]")}
+    for words, (arrays, dtype) in wrong.items():
+        said = tap.refused((tutti.ArgumentError, tutti.DtypeError), words, tutti.Buckets, comm, arrays, dtype=dtype)
+        if said:
+            return said
+    for _ in range(3):
+        sums = tutti.Buckets(comm, [(10, 1 << 12), 5], "sum", dtype="f8", bytes=1 << 40)
+        row = sums.arrays[0][3]
+        row[:8], sums.arrays[1][:] = me, 1
+        sums.ready(0)
+        said = tap.refused(tutti.StateError, "a step is not over", sums.free)
+        sums.ready(1)
+        sums.wait()
+        sums.free()
+        if said or row[7] != sum(range(P)):
+            return said or f"{row[:8]}"
+        row[:] = 1
+        there = sums._closing is not None
+        del row
+        if not there or sums._closing is not None:
+            return f"the memory was {'not freed' if there else 'freed too early'}"
+    return ""
+
+
 for scene in (messages, barriers, groups, settings, own_ops, op_that_raises, shared_memory, in_threads, others_run, buckets,
-              explained, functions, of_other_processes):
+              kept_gradients, explained, functions, of_other_processes):
     tap.run(f"{scene.__name__.replace('_', ' ')}, {P} ranks", scene)
 if "--end" in sys.argv:
     tutti.finalize()

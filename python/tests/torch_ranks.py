@@ -287,6 +287,45 @@ def training():
     return ""
 
 
+def in_segment(tensor):
+    """Does the tensor lie in the memory that the ranks of this machine share?"""
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            lo, hi = (int(word, 16) for word in line.split()[0].split("-"))
+            if lo <= tensor.data_ptr() < hi:
+                return "memfd:tutti" in line
+    return False
+
+
+def in_the_heap():
+    """DDP's buckets, and gradients that are views of them, lie in the shared heap; those of gloo do not"""
+    for name, group in (("gloo", dist.new_group(backend="gloo")), ("tutti", dist.new_group())):
+        seen, ours = [], name == "tutti" and tutti.torch.COMPILED
+        torch.manual_seed(5)
+        model = DDP(Net(), process_group=group, gradient_as_bucket_view=True)
+
+        def look(state, bucket):
+            seen.append(in_segment(bucket.buffer()))
+            return dist.all_reduce(bucket.buffer(), group=group, async_op=True).get_future().then(lambda f: f.value()[0])
+
+        model.register_comm_hook(None, look)
+        for _ in range(3):  # the second step rebuilds the buckets
+            model(torch.ones(16, 20)).sum().backward()
+        if seen != [ours] * 3 or in_segment(model.module.a.weight.grad) != ours or in_segment(torch.empty(10000)):
+            return f"{name}: {seen}, {in_segment(model.module.a.weight.grad)}"
+        kept, sums = model.module.a.weight.grad, [p.grad.clone() for p in model.parameters()]
+        if name == "gloo":
+            want = sums
+        elif any(not torch.allclose(a, b, rtol=1e-4) for a, b in zip(want, sums)):
+            return "other gradients than with gloo"
+        dist.destroy_process_group(group)
+        del group, model, look
+        if not torch.equal(kept, sums[0]):
+            return "a gradient did not outlive its process group"
+        kept.zero_()
+    return ""
+
+
 def optimizer():
     """ZeroRedundancyOptimizer: as the optimizer alone"""
     from torch.distributed.optim import ZeroRedundancyOptimizer
@@ -366,8 +405,8 @@ def main():
     dist.init_process_group("tutti", timeout=datetime.timedelta(seconds=60))
     if dist.get_rank() == 0:
         print(f"# {'compiled' if tutti.torch.COMPILED else 'in Python: ' + tutti.torch.WHY_PLAIN}", flush=True)
-    for function in (sums, copies, every_layout, shared_memory, uneven, messages, futures, profiled, training, optimizer,
-                     wrong, given_back, words):
+    for function in (sums, copies, every_layout, shared_memory, uneven, messages, futures, profiled, training, in_the_heap,
+                     optimizer, wrong, given_back, words):
         if function.__name__ in sys.argv[1:] or not sys.argv[1:]:
             test(function)
     if dist.get_rank() == 0:

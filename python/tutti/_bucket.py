@@ -5,11 +5,13 @@ SPDX-License-Identifier: BSD-3-Clause
 from __future__ import annotations
 
 import ctypes
+import weakref
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from ._buffers import vector
-from ._errors import StateError
+from ._errors import ArgumentError, DtypeError, StateError, TuttiError
 from ._lib import check, lib
+from ._types import form_of
 
 if TYPE_CHECKING:
     from ._comm import Comm
@@ -24,11 +26,30 @@ class _Config(ctypes.Structure):
                 ("bf16", ctypes.c_int), ("thread", ctypes.c_int)]
 
 
+def _forms(shapes: Sequence[Any], dtype: Any) -> list[tuple[Any, tuple[int, ...], int, int]]:
+    """The arrays to make: numpy's type, shape, elements, tutti's type."""
+    types = dtype if isinstance(dtype, (list, tuple)) else [dtype] * len(shapes)
+    if len(types) != len(shapes):
+        raise ArgumentError(f"Buckets: {len(types)} types for {len(shapes)} shapes; give one for each, or one for all")
+    forms = []
+    for i, (shape, one) in enumerate(zip(shapes, types)):
+        kind, axes, count, code = form_of(shape, one)
+        if code is None:
+            raise DtypeError(f"Buckets: array {i} is of type {kind}, which tutti cannot sum; give another dtype")
+        if min(axes, default=0) < 0:
+            raise ArgumentError(f"Buckets: array {i} has the shape {axes}; its axes must be 0 or more")
+        forms.append((kind, axes, count, code))
+    return forms
+
+
 class Buckets:
     """Arrays, in the order in which a step computes them; in each step each becomes its mean over all ranks.
 
-    arrays  anything with a buffer or `__dlpack__`, contiguous and writable; summed in place. They are kept
-            alive, and must stay where they are, until `free`.
+    arrays  shapes (a number, or a tuple of numbers), for numpy arrays of zeros in memory that all ranks of this
+            machine read: `arrays[i]` is the i-th, and is summed without a copy. Or arrays: anything with a buffer or
+            `__dlpack__`, contiguous and writable; summed in place. They are kept alive, and must stay where they
+            are, until `free`. All ranks give shapes, or all give arrays.
+    dtype   with shapes: a type, or a list of one for each shape.
     op      'avg', or 'sum'.
     bytes   a bucket is closed at this size; 0: the prices choose it.
     learn   the order in which rank 0's arrays became ready in the first step replaces the order here.
@@ -36,10 +57,10 @@ class Buckets:
     thread  a progress thread of tutti drives the sums.
     Collective; `free` is not. Raises ArgumentError, DtypeError, OpError, Mismatch, Unsupported.
 
-    >>> import tutti, numpy
-    >>> layers = [numpy.ones(3, "f4"), numpy.ones((2, 2), "f4")]
-    >>> with tutti.Buckets(tutti.init(), layers) as buckets:
-    ...     for i in range(2):
+    >>> import tutti
+    >>> with tutti.Buckets(tutti.init(), [3, (2, 2)], dtype="float32") as buckets:
+    ...     for i, gradient in enumerate(buckets.arrays):
+    ...         gradient[:] = 1
     ...         buckets.ready(i)   # the library's from here on
     ...     buckets.wait(0)        # this one is the mean already
     ...     buckets.wait()         # all are: the step is over
@@ -47,39 +68,75 @@ class Buckets:
 
     _kept: "set[Buckets]" = set()  # not yet freed: the library holds pointers to their arrays
 
-    def __init__(self, comm: "Comm", arrays: Sequence[Any], op: str = "avg", *, bytes: int = 0, learn: bool = False,
-                 bf16: bool = False, thread: bool = False) -> None:
+    def __init__(self, comm: "Comm", arrays: Sequence[Any], op: str = "avg", *, dtype: Any = None, bytes: int = 0,
+                 learn: bool = False, bf16: bool = False, thread: bool = False) -> None:
         if op not in ("avg", "sum"):
             raise ValueError(f"Buckets: op is 'avg' or 'sum', not {op!r}")
-        views = [vector(array, "Buckets", f"array {i}", None, True) for i, array in enumerate(arrays)]
-        tensors = (_Tensor * len(views))(*[
+        shapes = all(isinstance(array, (int, tuple)) for array in arrays)
+        if dtype is not None and not shapes:
+            raise ArgumentError("Buckets: dtype is the type of shapes, and arrays were given; leave it out")
+        forms = _forms(arrays, "float64" if dtype is None else dtype) if shapes else []
+        views = [] if shapes else [vector(array, "Buckets", f"array {i}", None, True) for i, array in enumerate(arrays)]
+        tensors = (_Tensor * len(arrays))(*[_Tensor(None, count, code) for _, _, count, code in forms], *[
             _Tensor(ctypes.cast(pointer, ctypes.c_void_p).value if count else None, count, code)
             for pointer, count, code, _ in views])
         config = _Config(ctypes.sizeof(_Config), bytes, op == "sum", learn, bf16, thread)
         self._handle: Optional[ctypes.c_void_p] = None
         handle = ctypes.c_void_p()
-        check(lib.tutti_buckets_create(comm._handle, len(views), tensors, ctypes.byref(config), ctypes.byref(handle)))
-        self._handle, self._views, self._arrays = handle, views, arrays
+        check(lib.tutti_buckets_create(comm._handle, len(arrays), tensors, ctypes.byref(config), ctypes.byref(handle)))
+        self._handle, self._views = handle, views
+        self._stepping = False  # a step has begun, and has neither ended nor failed
+        self._lent = 0  # arrays in the object's memory
+        self._closing: Optional[ctypes.c_void_p] = None  # the handle, when only these keep it open
+        self.arrays: Sequence[Any] = [self._array(i, *form) for i, form in enumerate(forms)] if shapes else arrays
         Buckets._kept.add(self)
+
+    def _array(self, i: int, kind: Any, shape: tuple[int, ...], count: int, _code: int) -> Any:
+        import numpy
+
+        at = lib.tutti_bucket_data(self._handle, i)
+        if not at or not count:  # a helper brings no data
+            return numpy.zeros(shape, kind)
+        memory = (ctypes.c_char * (count * kind.itemsize)).from_address(at)
+        self._lent += 1
+        weakref.finalize(memory, self._give_back).atexit = False
+        return numpy.frombuffer(memory, kind).reshape(shape)
+
+    def _give_back(self) -> None:
+        self._lent -= 1
+        if self._closing is not None and not self._lent:
+            lib.tutti_buckets_free(self._closing)
+            self._closing = None
 
     def _held(self) -> ctypes.c_void_p:
         if self._handle is None:
             raise StateError("these buckets were freed")
         return self._handle
 
+    def _check(self, status: int) -> None:
+        try:
+            check(status)
+        except (ArgumentError, StateError):
+            raise
+        except TuttiError:
+            self._stepping = False
+            raise
+
     def ready(self, i: int) -> None:
         """Array `i` holds this rank's summand. Starts every bucket that can start, and never blocks."""
-        check(lib.tutti_bucket_ready(self._held(), i))
+        self._check(lib.tutti_bucket_ready(self._held(), i))
+        self._stepping = True
 
     def wait(self, i: Optional[int] = None) -> None:
         """Wait until array `i` is summed; None: until all are, which ends the step."""
         handle = self._held()
-        check(lib.tutti_buckets_wait(handle) if i is None else lib.tutti_bucket_wait(handle, i))
+        self._check(lib.tutti_buckets_wait(handle) if i is None else lib.tutti_bucket_wait(handle, i))
+        self._stepping = self._stepping and i is not None
 
     def test(self, i: int) -> bool:
         """Is array `i` summed? Makes progress, and does not block."""
         done = ctypes.c_int()
-        check(lib.tutti_bucket_test(self._held(), i, ctypes.byref(done)))
+        self._check(lib.tutti_bucket_test(self._held(), i, ctypes.byref(done)))
         return bool(done.value)
 
     def __len__(self) -> int:
@@ -87,12 +144,19 @@ class Buckets:
         return int(lib.tutti_buckets_count(self._held()))
 
     def free(self) -> None:
-        """Free the object, between steps or after a failure; a second call does no harm."""
-        if self._handle is not None:
+        """Free the object, between steps or after a failure; a second call does no harm. Arrays in its memory may be
+        kept: the memory is freed with the last of them."""
+        if self._handle is None:
+            return
+        if not self._lent:
             check(lib.tutti_buckets_free(self._handle))
-            self._handle = None
-            self._views, self._arrays = [], ()
-            Buckets._kept.discard(self)
+        elif self._stepping:
+            raise StateError("Buckets.free: a step is not over; wait() ends it")
+        else:
+            self._closing = self._handle
+        self._handle = None
+        self._views, self.arrays = [], ()
+        Buckets._kept.discard(self)
 
     def __enter__(self) -> "Buckets":
         return self

@@ -16,7 +16,7 @@ from ._errors import ArgumentError, StateError, TuttiError
 from ._kinds import OpLike
 from ._lib import INTERRUPTS, failure, lib
 from ._request import Persistent, Request
-from ._types import code_of_name, numpy_dtype
+from ._types import form_of
 
 CONTRACTS = ("same", "any", "run", "exact")
 LIVE: set["Comm"] = set()  # all that were not freed
@@ -196,12 +196,8 @@ class Comm(Collectives):
         """
         import numpy
 
-        kind = numpy_dtype(numpy, code_of_name(dtype)) if dtype in ("bf16", "bfloat16") else numpy.dtype(dtype)
-        like = (shape,) if isinstance(shape, int) else tuple(shape)
-        n = 1
-        for extent in like:
-            n *= extent
-        return numpy.frombuffer(self.alloc(n * kind.itemsize), kind).reshape(like)
+        kind, axes, n, _ = form_of(shape, dtype)
+        return numpy.frombuffer(self.alloc(n * kind.itemsize), kind).reshape(axes)
 
     def _give_back(self, at: int) -> None:
         handle = self._handle if self._closing is None else self._closing

@@ -41,8 +41,8 @@ _FUNCTIONS = {
     "comm_prices": "piiiip", "prices_offer": "puiip", "prices_chosen": "pup",
     "prices_explain": "puip", "comm_explain": "piniiip", "profile_text": "p",
     "wisdom_export": "p", "wisdom_import": "s", "wisdom_forget": "", "job_report": "lip",
-    "trace_mark": "psdd:-", "interrupt_set": "pp:-", "python_guard": "pp:p", "buckets_create": "pnppp", "bucket_ready": "pn", "bucket_wait": "pn",
-    "bucket_test": "pnp", "buckets_wait": "p", "buckets_free": "p", "buckets_count": "p:n",
+    "trace_mark": "psdd:-", "interrupt_set": "pp:-", "python_guard": "pp:p", "buckets_create": "pnppp", "bucket_data": "pn:p", "bucket_ready": "pn",
+    "bucket_wait": "pn", "bucket_test": "pnp", "buckets_wait": "p", "buckets_free": "p", "buckets_count": "p:n",
 }
 
 

@@ -6,6 +6,7 @@ SPDX-License-Identifier: BSD-3-Clause
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 from typing import Any, Optional
 
@@ -103,6 +104,16 @@ def numpy_dtype(numpy: Any, code: int) -> Any:
             return numpy.dtype({"names": ["v", "i"], "formats": [f"{kind}{size}", "i4"],
                                 "offsets": [0, where], "itemsize": all_of_it})
     raise DtypeError(f"numpy has no type for {NAMES[code]}")
+
+
+def form_of(shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...], int, Optional[int]]:
+    """A new numpy array's dtype, its shape, its elements, and tutti's number of its type (None if it has none)."""
+    import numpy
+
+    code = BF16 if dtype in ("bf16", "bfloat16") else None
+    kind = numpy.dtype(dtype) if code is None else numpy_dtype(numpy, code)
+    axes = (shape,) if isinstance(shape, int) else tuple(shape)
+    return kind, axes, math.prod(axes), code_of_numpy(kind) if code is None else code
 
 
 def name_of(code: int) -> str:

@@ -22,7 +22,7 @@ __all__ = [
     "ireduce_scatter", "reduce_scatter_init", "all_gather", "iall_gather", "all_gather_init", "broadcast",
     "ibroadcast", "broadcast_init", "gather", "igather", "gather_init", "scatter", "iscatter", "scatter_init",
     "all_to_all", "iall_to_all", "all_to_all_init", "barrier", "ibarrier", "barrier_init", "send", "isend",
-    "send_init", "recv", "irecv", "recv_init", "rank", "size",
+    "send_init", "recv", "irecv", "recv_init", "rank", "size", "empty",
 ]
 R = TypeVar("R")
 K = TypeVar("K", bound=Kind)
@@ -95,6 +95,7 @@ ibarrier = _of_all(Comm.ibarrier)
 barrier_init = _of_all(Comm.barrier_init)
 send = _of_all(Comm.send)
 isend = _of_all(Comm.isend)
+empty = _of_all(Comm.empty)
 send_init = _of_all(Comm.send_init)
 recv = _of_all(Comm.recv)
 irecv = _of_all(Comm.irecv)

@@ -1,5 +1,5 @@
 /* bucket.h - inside the API: tensors in buckets (bucket.c), how tensors are divided among buckets
- * (bucket_create.c), and buckets sent as bf16 (bucket_half.c).
+ * (bucket_create.c), their memory (bucket_memory.c), and buckets sent as bf16 (bucket_half.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_BUCKET_H
 #define TT_BUCKET_H
@@ -32,11 +32,14 @@ struct tutti_buckets {
   tutti_buckets_config config;
   size_t n, bytes; /* tensors; the length (bytes) at which a bucket is closed */
   tutti_tensor *tensors;
-  size_t *order; /* tensors, in the order in which buckets take them; it owns the other four */
+  size_t *order; /* tensors, in the order in which buckets take them; it owns the other five */
   size_t *members, *of; /* the tensors of all buckets; the bucket of each tensor */
   size_t *seen, nready; /* tensors in the order in which they became ready in this step */
   bool *ready;
   size_t *place;                      /* index of each tensor's first element in `residual` */
+  size_t *offset;                     /* of each tensor in `memory`, in bytes */
+  void *memory;                       /* of all tensors; NULL: the caller's, or a helper's */
+  bool provides;                      /* the tensors' memory is the library's */
   float *residual;                    /* rounding error of each element; NULL: none kept */
   size_t nbuckets, started, gathered; /* buckets: all; started; whose second half has started */
   tt_bucket *buckets;
@@ -51,6 +54,10 @@ tutti_status tt_bucket_cut(tutti_buckets *b);
  * ranks. */
 tutti_status tt_bucket_requests(tutti_buckets *b);
 void tt_bucket_drop(tutti_buckets *b);
+/* Places the tensors of the first cut, and takes their memory if the library provides it. */
+tutti_status tt_bucket_memory(tutti_buckets *b);
+/* Does tensor `next` begin where tensor `i` ends, on all ranks? */
+bool tt_bucket_adjoin(const tutti_buckets *b, size_t i, size_t next);
 
 /* Is the bucket sent as bf16? */
 static inline bool tt_bucket_is_bf16(const tutti_buckets *b, const tt_bucket *k) {

@@ -24,12 +24,12 @@ static const char WHO[] = "tutti_buckets_create";
 /* What ranks compare before they create buckets. */
 typedef struct pledge {
   uint64_t n, tensors, config;
-  int64_t status;
+  int64_t status, provides;
 } pledge;
 
 static pledge pledge_of(const tutti_buckets *b, tutti_status status) {
   const tutti_buckets_config *c = &b->config;
-  pledge p = {.n = b->n, .status = status};
+  pledge p = {.n = b->n, .status = status, .provides = b->provides};
   p.config = tt_mix(tt_mix(c->bytes) ^ (uint64_t)(!!c->sum + 2 * !!c->learn + 4 * !!c->bf16)) ^
              (uint64_t)b->bytes;
   for (size_t i = 0; b->tensors && i < b->n; i++)
@@ -37,9 +37,10 @@ static pledge pledge_of(const tutti_buckets *b, tutti_status status) {
   return p;
 }
 
-/* Returns this rank's status, or an error if another rank was refused or has different tensors. */
+/* Returns this rank's status, or an error if another rank was refused or has different tensors.
+ * A helper, whose tensors' addresses say nothing, learns whose memory the tensors have. */
 static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
-  const int P = tutti_comm_size(b->comm);
+  const int P = tutti_comm_size(b->comm), data = P - tutti_comm_helpers(b->comm);
   const pledge own = pledge_of(b, mine);
   char why[TT_WHY];
   pledge *all = malloc((size_t)P * sizeof *all);
@@ -60,7 +61,13 @@ static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
                        WHO, r);
     else if (all[r].config != all[0].config)
       status = tt_fail(TUTTI_ERR_MISMATCH, "%s: rank %d's config is not rank 0's", WHO, r);
+    else if (r < data && all[r].provides != all[0].provides)
+      status = tt_fail(
+          TUTTI_ERR_MISMATCH,
+          "%s: rank %d %s, rank 0 does not; give memory on all ranks, or NULL on all", WHO, r,
+          all[r].provides ? "leaves its tensors' memory to tutti" : "brings its tensors' memory");
   }
+  if (all && !status) b->provides = all[0].provides;
   free(all);
   return mine && !status ? tt_fail(mine, "%s", why) : status;
 }
@@ -136,17 +143,24 @@ tutti_status tt_bucket_cut(tutti_buckets *b) {
 
 /* ---- requests ---- */
 
+/* Tensors that lie side by side are one buffer of the list. */
 static tutti_status in_one_go(tutti_buckets *b, tt_bucket *k) {
   void **at = malloc((k->n + 1) * sizeof *at);
   size_t *counts = malloc((k->n + 1) * sizeof *counts);
   tutti_status status = TUTTI_ERR_MEMORY;
-  for (size_t i = 0; at && counts && i < k->n; i++) {
-    at[i] = b->tensors[k->members[i]].data;
-    counts[i] = b->tensors[k->members[i]].count;
+  size_t n = 0;
+  for (size_t m = 0; at && counts && m < k->n; m++) {
+    const size_t i = k->members[m];
+    if (m && tt_bucket_adjoin(b, k->members[m - 1], i)) {
+      counts[n - 1] += b->tensors[i].count;
+      continue;
+    }
+    at[n] = b->tensors[i].data;
+    counts[n++] = b->tensors[i].count;
   }
   if (at && counts)
     status =
-        tutti_allreduce_many_init(b->comm, k->n, (const void *const *)at, (void *const *)at, counts,
+        tutti_allreduce_many_init(b->comm, n, (const void *const *)at, (void *const *)at, counts,
                                   k->type, b->config.sum ? TUTTI_SUM : TUTTI_AVG, &k->sum);
   else
     tt_fail(status, "tutti_buckets: out of memory for a bucket of %zu tensors", k->n);
@@ -175,25 +189,38 @@ void tt_bucket_drop(tutti_buckets *b) {
 
 /* ---- local checks ---- */
 
-static tutti_status check_tensors(const tutti_buckets *b, const tutti_tensor *tensors) {
+/* Decides whose memory the tensors have. A list in which only some are NULL is a mistake. */
+static tutti_status check_memory(tutti_buckets *b, const tutti_tensor *tensors) {
+  size_t null = b->n, given = b->n;
+  for (size_t i = 0; i < b->n; i++)
+    if (tensors[i].count) *(tensors[i].data ? &given : &null) = i;
+  b->provides = null < b->n;
+  if (!b->provides || given == b->n) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_ARG,
+                 "%s: tensor %zu is NULL and tensor %zu is not; give memory for all tensors, or "
+                 "NULL for all of them, so that tutti provides it",
+                 WHO, null, given);
+}
+
+static tutti_status check_tensors(tutti_buckets *b, const tutti_tensor *tensors) {
   const int helpers = tutti_comm_helpers(b->comm);
   const bool helps = tutti_comm_rank(b->comm) >= tutti_comm_size(b->comm) - helpers;
   if (b->n && !tensors) return tt_fail(TUTTI_ERR_ARG, "%s: tensors is NULL", WHO);
-  for (size_t i = 0; i < b->n; i++) {
+  tutti_status status = helps ? TUTTI_OK : check_memory(b, tensors);
+  for (size_t i = 0; i < b->n && !status; i++) {
     char name[40];
     snprintf(name, sizeof name, "tensor %zu", i);
     const tutti_tensor *t = &tensors[i];
-    tutti_status status = tt_vector_check(WHO, name, t->data, helps ? 0 : t->count, t->type);
-    if (status) return status;
-    if (!tutti_type_has_op(t->type, TUTTI_SUM))
-      return tt_fail(TUTTI_ERR_OP, "%s: %s is of type %s, which has no sum", WHO, name,
-                     tutti_type_name(t->type));
+    status = tt_vector_check(WHO, name, t->data, helps || b->provides ? 0 : t->count, t->type);
+    if (!status && !tutti_type_has_op(t->type, TUTTI_SUM))
+      status = tt_fail(TUTTI_ERR_OP, "%s: %s is of type %s, which has no sum", WHO, name,
+                       tutti_type_name(t->type));
   }
-  if (b->config.bf16 && (helpers || tt_comm_contract(b->comm) == TUTTI_CONTRACT_EXACT))
+  if (!status && b->config.bf16 && (helpers || tt_comm_contract(b->comm) == TUTTI_CONTRACT_EXACT))
     return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: no bf16 %s", WHO,
                    helpers ? "with ranks that bring no data (tutti_comm_set_helpers)"
                            : "under the contract exact: what is rounded is not exact");
-  return TUTTI_OK;
+  return status;
 }
 
 static tutti_status register_tensors(tutti_buckets *b, const tutti_tensor *tensors) {
@@ -202,13 +229,14 @@ static tutti_status register_tensors(tutti_buckets *b, const tutti_tensor *tenso
   size_t floats = 0;
   b->tensors = calloc(n, sizeof *b->tensors);
   b->ready = calloc(n, sizeof *b->ready);
-  b->order = calloc(5 * n, sizeof *b->order);
+  b->order = calloc(6 * n, sizeof *b->order);
   const bool made = b->tensors && b->ready && b->order;
   if (made) {
     b->members = b->order + n;
     b->of = b->members + n;
     b->seen = b->of + n;
     b->place = b->seen + n;
+    b->offset = b->place + n;
   }
   for (size_t i = 0; made && i < b->n; i++) {
     b->tensors[i] = tensors[i];
@@ -237,6 +265,7 @@ static void want_thread(tutti_buckets *b, bool on) {
 static void forget(tutti_buckets *b) {
   want_thread(b, false);
   tt_bucket_drop(b);
+  tutti_mem_free(b->comm, b->memory);
   tutti_comm_free(b->results);
   tutti_comm_free(b->comm);
   free(b->tensors);
@@ -249,13 +278,13 @@ static void forget(tutti_buckets *b) {
 static tutti_status create_buckets(tutti_buckets *b, const tutti_tensor *tensors) {
   tutti_status status = check_tensors(b, tensors);
   if (!status) status = register_tensors(b, tensors);
+  if (!status) status = tt_bucket_cut(b);
+  if (!status) status = tt_bucket_memory(b);
   status = agree_on_buckets(b, status);
   if (status) return status;
   if (b->config.bf16) status = tutti_comm_dup(b->comm, &b->results);
   if (status) return status;
-  status = tt_bucket_cut(b);
-  if (!status) status = tt_bucket_requests(b);
-  return agree_on_buckets(b, status);
+  return agree_on_buckets(b, tt_bucket_requests(b));
 }
 
 tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tutti_tensor *tensors,

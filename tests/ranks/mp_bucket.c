@@ -1,7 +1,9 @@
 /* mp_bucket.c - buckets on ranks that are processes: the thread that drives them uses no processor
- * time while nothing is in flight (in one of five intervals: other processes can disturb some). For buckets.sh, a rank dies during a step.
+ * time while nothing is in flight (in one of five intervals: other processes can disturb some). For
+ * buckets.sh, a rank dies during a step, or says where its tensors lie.
  *
  * Usage      tutti run -k -n P mp_bucket death SEED [bf16]
+ *            tutti run -n P mp_bucket memory|own     steps of one bucket, in whose memory
  * Idea       rank 1 dies at a tensor and a step that the seed selects. The other ranks get the
  * error from whichever bucket call they are in, free the buckets, make new ones on a communicator
  * without rank 1, and get the right means. Ranks: 2 3 SPDX-License-Identifier: BSD-3-Clause */
@@ -18,8 +20,8 @@
 #include "seconds.h"
 #include "start.h"
 
-enum { N = 12, LONG = 4000, STEPS = 20 };
-static float x[N][LONG];
+enum { N = 12, LONG = 4000, STEPS = 20, BYTES = 30000 };
+static float own[N][LONG], *x[N];
 static int me; /* in the first communicator */
 
 static void wrong(const char *what) {
@@ -28,12 +30,14 @@ static void wrong(const char *what) {
   _exit(9);
 }
 
-static tutti_buckets *make(tutti_comm *comm, int bf16, int thread) {
-  const tutti_buckets_config config = {sizeof config, 30000, 0, 1, bf16, thread};
+static tutti_buckets *make(tutti_comm *comm, size_t bytes, int bf16, int thread, int provided) {
+  const tutti_buckets_config config = {sizeof config, bytes, 0, 1, bf16, thread};
   tutti_tensor tensors[N];
   tutti_buckets *b;
-  for (int i = 0; i < N; i++) tensors[i] = (tutti_tensor){x[i], (size_t)LONG >> i, TUTTI_FLOAT};
+  for (int i = 0; i < N; i++)
+    tensors[i] = (tutti_tensor){provided ? NULL : own[i], (size_t)LONG >> i, TUTTI_FLOAT};
   if (tutti_buckets_create(comm, N, tensors, &config, &b)) wrong("making buckets");
+  for (size_t i = 0; i < N; i++) x[i] = tutti_bucket_data(b, i);
   return b;
 }
 
@@ -56,7 +60,7 @@ static tutti_status step(tutti_buckets *b, int s, int dies_at) {
 
 static int death(tutti_comm *comm, uint64_t seed, int bf16) {
   const uint64_t u = cover_mix(seed);
-  tutti_buckets *b = make(comm, bf16, u >> 40 & 1);
+  tutti_buckets *b = make(comm, BYTES, bf16, u >> 40 & 1, u >> 41 & 1);
   tutti_status status = TUTTI_OK;
   for (int s = 0; s < STEPS && !status; s++)
     status = step(b, s, me == 1 && s == (int)(u % STEPS) ? (int)(u >> 8 & 0xff) % N : -1);
@@ -66,12 +70,36 @@ static int death(tutti_comm *comm, uint64_t seed, int bf16) {
   tutti_comm *next;
   if (tutti_buckets_free(b)) wrong("freeing what failed");
   if (tutti_comm_shrink(comm, &next) || tutti_comm_free(comm)) wrong("shrinking");
-  b = make(next, bf16, 0);
+  b = make(next, BYTES, bf16, 0, u >> 42 & 1);
   for (int s = 0; s < STEPS; s++)
     if (step(b, s, -1)) wrong("a step without it");
   if (tutti_buckets_free(b) || tutti_comm_free(next) || start_end()) wrong("the end");
   printf("survived\n");
   return 0;
+}
+
+/* Does the system say that this address is in the job's segment? */
+static bool in_segment(const void *at) {
+  FILE *maps = fopen("/proc/self/maps", "r");
+  char line[512];
+  bool found = false;
+  while (maps && !found && fgets(line, sizeof line, maps)) {
+    unsigned long from, to;
+    found = sscanf(line, "%lx-%lx", &from, &to) == 2 && from <= (unsigned long)at &&
+            (unsigned long)at < to && strstr(line, "memfd:tutti");
+  }
+  if (maps) fclose(maps);
+  return found;
+}
+
+static int memory(tutti_comm *comm, int provided) {
+  tutti_buckets *b = make(comm, SIZE_MAX, 0, 0, provided);
+  int heap = 0;
+  for (int s = 0; s < 4; s++)
+    if (step(b, s, -1)) wrong("a step");
+  for (int i = 0; i < N; i++) heap += in_segment(x[i]);
+  printf("rank %d: %d of %d in the heap\n", me, heap, N);
+  return tutti_buckets_free(b) || tutti_comm_free(comm) || start_end();
 }
 
 static double used(void) {
@@ -85,8 +113,9 @@ int main(int argc, char **argv) {
   end_after(60);
   if (start_comm(&comm)) return 1;
   me = tutti_comm_rank(comm);
+  if (argc == 2) return memory(comm, strcmp(argv[1], "own"));
   if (argc > 2) return death(comm, strtoull(argv[2], NULL, 10), argc > 3);
-  tutti_buckets *b = make(comm, 0, 1);
+  tutti_buckets *b = make(comm, BYTES, 0, 1, 1);
   for (int s = 0; s < STEPS; s++)
     if (step(b, s, -1)) wrong("a step");
   if (tutti_barrier(comm)) wrong("a barrier");

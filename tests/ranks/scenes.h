@@ -31,7 +31,7 @@ bool scene_error(tutti_status got, tutti_status want, const char *words, const c
 #define ERROR(got, want, words) scene_error((got), (want), (words), __FILE__, __LINE__)
 
 /* scenes_bucket.c */
-scene_fn scene_buckets, scene_bucket_bf16, scene_bucket_wrong;
+scene_fn scene_buckets, scene_bucket_bf16, scene_bucket_helper, scene_bucket_wrong;
 /* scenes_many.c */
 scene_fn scene_storm, scene_persistent, scene_polling, scene_threads, scene_runaway;
 /* scenes_helpers.c */

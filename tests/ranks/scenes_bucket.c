@@ -1,5 +1,6 @@
 /* scenes_bucket.c - tensors in buckets: any numbers, lengths and types of them, ready in a
- * different order on every rank and in every step, with every way of waiting; and refused calls.
+ * different order on every rank and in every step, with every way of waiting, in the caller's memory
+ * and in the library's; and refused calls.
  *
  * Idea       the right result is that of a plain allreduce of each tensor, bit for bit: with these
  *            data the order of additions does not matter, or the contract is exact.
@@ -39,14 +40,17 @@ typedef struct model {
   void *plain[MOST]; /* result of a plain allreduce */
   cover_case like;
   bool done[MOST];
+  bool provided; /* by the library */
 } model;
 
 static size_t bytes_of(const model *m, size_t i) {
   return m->t[i].count * tutti_type_size(m->t[i].type);
 }
 
-static bool make(model *m, tutti_comm *comm, const row *r, uint64_t seed) {
-  *m = (model){.n = r->n, .like = {.ranks = tutti_comm_size(comm), .coll = TUTTI_ALLREDUCE}};
+static bool make(model *m, tutti_comm *comm, const row *r, bool provided, uint64_t seed) {
+  *m = (model){.n = r->n,
+               .provided = provided,
+               .like = {.ranks = tutti_comm_size(comm), .coll = TUTTI_ALLREDUCE}};
   m->like.op = r->sum ? TUTTI_SUM : TUTTI_AVG;
   m->like.rough = r->exact;
   for (size_t i = 0; i < m->n; i++) {
@@ -55,17 +59,17 @@ static bool make(model *m, tutti_comm *comm, const row *r, uint64_t seed) {
     t->type = types[u % (uint64_t)r->types];
     t->count =
         i % 9 == 5 ? 0 : (size_t)(u >> 8) % (u >> 40 & 3 ? 1 + r->longest / 8 : r->longest + 1);
-    t->data = malloc(bytes_of(m, i) + GUARD);
+    t->data = provided ? NULL : malloc(bytes_of(m, i) + GUARD);
     m->plain[i] = malloc(bytes_of(m, i) + GUARD);
-    if (!CHECK(t->data && m->plain[i])) return false;
-    memset((char *)t->data + bytes_of(m, i), 0x77, GUARD);
+    if (!CHECK((provided || t->data) && m->plain[i])) return false;
+    if (!provided) memset((char *)t->data + bytes_of(m, i), 0x77, GUARD);
   }
   return true;
 }
 
 static void drop(model *m) {
   for (size_t i = 0; i < m->n; i++) {
-    free(m->t[i].data);
+    if (!m->provided) free(m->t[i].data);
     free(m->plain[i]);
   }
 }
@@ -86,7 +90,7 @@ static bool right(model *m, size_t i) {
   if (m->done[i]) return true;
   m->done[i] = true;
   if (!CHECK(!memcmp(got, m->plain[i], bytes_of(m, i)))) return false;
-  for (int k = 0; k < GUARD; k++)
+  for (int k = 0; k < GUARD && !m->provided; k++)
     if (got[bytes_of(m, i) + (size_t)k] != 0x77) return CHECK(!"bytes behind a tensor changed");
   return true;
 }
@@ -163,7 +167,25 @@ static bool cut_is_right(const tutti_buckets *b, const model *m) {
   return ok;
 }
 
-static bool one_row(tutti_comm *base, const row *r, uint64_t seed) {
+/* Provided tensors are zeroed and aligned, and lie side by side with the next one of their bucket;
+ * the caller's are where they were. */
+static bool memory_is_right(const tutti_buckets *b, model *m) {
+  const char *end[MOST] = {NULL};
+  bool ok = CHECK(!tutti_bucket_data(b, m->n)) && CHECK(!tutti_bucket_data(NULL, 0));
+  for (size_t i = 0; i < m->n && ok; i++) {
+    char *data = tutti_bucket_data(b, i);
+    const size_t k = tutti_bucket_of(b, i), bytes = bytes_of(m, i);
+    if (!m->provided) ok = CHECK(data == m->t[i].data);
+    if (!m->provided || !bytes) continue;
+    ok = CHECK(data != NULL) && CHECK(end[k] ? data == end[k] : (uintptr_t)data % 64 == 0);
+    for (size_t at = 0; at < bytes && ok; at++) ok = data[at] == 0 || CHECK(!"not zeroed");
+    m->t[i].data = data;
+    end[k] = data + bytes;
+  }
+  return ok;
+}
+
+static bool one_row(tutti_comm *base, const row *r, bool provided, uint64_t seed) {
   const tutti_buckets_config config = {
       sizeof config, r->bytes, r->sum, r->learn, 0, r->thread && tutti_comm_rank(base) % 2};
   model *m = malloc(sizeof *m);
@@ -172,22 +194,50 @@ static bool one_row(tutti_comm *base, const row *r, uint64_t seed) {
   bool ok = CHECK(m != NULL) && CHECK(!tutti_comm_dup(base, &comm));
   if (!ok) return false;
   if (r->exact) ok = CHECK(!tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT));
-  ok = ok && make(m, comm, r, seed) &&
+  ok = ok && make(m, comm, r, provided, seed) &&
        CHECK(!tutti_buckets_create(comm, m->n, m->t, r == table ? NULL : &config, &b)) &&
-       cut_is_right(b, m);
-  for (uint64_t s = 0; s < 4 && ok; s++) ok = step(comm, b, m, seed + s, s % 3 != 0);
+       cut_is_right(b, m) && memory_is_right(b, m);
+  for (uint64_t s = 0; s < 4 && ok; s++) ok = step(comm, b, m, seed + s, s != 2);
+  for (size_t i = 0; i < m->n && ok; i++)
+    ok = !m->t[i].count ||
+         CHECK(tutti_bucket_data(b, i) == m->t[i].data); /* also in a learned order */
   ok = CHECK(!tutti_comm_free(comm)) && CHECK(!tutti_buckets_free(b)) && ok;
   drop(m);
   free(m);
-  if (!ok) printf("# row %d of the table\n", (int)(r - table));
+  if (!ok) printf("# row %d of the table, %d\n", (int)(r - table), provided);
   return ok;
 }
 
 bool scene_buckets(tutti_comm *base, uint64_t seed) {
   bool ok = true;
-  for (size_t i = 0; i < sizeof table / sizeof *table && ok; i++)
-    ok = one_row(base, &table[i], cover_mix(seed + i));
+  for (size_t i = 0; i < 2 * (sizeof table / sizeof *table) && ok; i++)
+    ok = one_row(base, &table[i / 2], i % 2, cover_mix(seed + i));
   return ok;
+}
+
+/* The last rank brings no data: it gets no memory, and sums as many elements as the others. */
+bool scene_bucket_helper(tutti_comm *base, uint64_t seed) {
+  const int P = tutti_comm_size(base), me = tutti_comm_rank(base), data = P > 1 ? P - 1 : 1;
+  const bool helps = me >= data;
+  const tutti_buckets_config config = {.size = sizeof config, .sum = 1};
+  tutti_tensor t[3] = {{NULL, 7, TUTTI_FLOAT}, {NULL, 5000, TUTTI_FLOAT}, {NULL, 3, TUTTI_INT32}};
+  const float mine = (float)(seed % 100) + (float)me, all = (float)(seed % 100);
+  tutti_comm *comm;
+  tutti_buckets *b = NULL;
+  bool ok = CHECK(!tutti_comm_dup(base, &comm)) && CHECK(!tutti_comm_set_helpers(comm, P > 1)) &&
+            CHECK(!tutti_buckets_create(comm, 3, t, &config, &b));
+  for (size_t i = 0; i < 3 && ok; i++) {
+    float *x = tutti_bucket_data(b, i);
+    ok = CHECK((x == NULL) == helps);
+    for (size_t k = 0; k < t[i].count && x && i < 2; k++) x[k] = mine;
+    ok = ok && CHECK(!tutti_bucket_ready(b, i));
+  }
+  ok = ok && CHECK(!tutti_buckets_wait(b));
+  for (size_t i = 0; i < 2 && ok && !helps; i++)
+    for (size_t k = 0; k < t[i].count && ok; k++)
+      ok = CHECK(((float *)tutti_bucket_data(b, i))[k] ==
+                 (float)data * all + (float)(data * (data - 1) / 2));
+  return CHECK(!tutti_buckets_free(b)) && CHECK(!tutti_comm_free(comm)) && ok;
 }
 
 /* ---- as bf16 ---- */
@@ -235,8 +285,9 @@ static bool many_steps(tutti_buckets *b, tutti_tensor *t, int *ints, int me, int
 bool scene_bucket_bf16(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   bool ok = true;
-  for (int way = 0; way < 3 && ok; way++) {
-    const tutti_buckets_config config = {sizeof config, way == 1 ? 1024 : 0, 0, way == 2, 1, 0};
+  for (int way = 0; way < 6 && ok; way++) {
+    const tutti_buckets_config config = {
+        sizeof config, way % 3 == 1 ? 1024 : 0, 0, way % 3 == 2, 1, 0};
     float *x = calloc(ALL, sizeof *x);
     int ints[2];
     uint64_t mine = 1, least, most;
@@ -245,10 +296,13 @@ bool scene_bucket_bf16(tutti_comm *base, uint64_t seed) {
     for (size_t i = 0, at = 0; i < N; at += counts[i++])
       t[i] = (tutti_tensor){x + at, counts[i], TUTTI_FLOAT};
     t[N] = (tutti_tensor){ints, 2, TUTTI_INT32};
-    ok = CHECK(x != NULL) && CHECK(!tutti_buckets_create(base, N + 1, t, &config, &b)) &&
-         many_steps(b, t, ints, me, P, seed + (uint64_t)way);
-    for (size_t i = 0; i < ALL * sizeof *x; i++)
-      mine = (mine ^ ((unsigned char *)x)[i]) * 0x100000001b3u;
+    for (size_t i = 0; i <= N && way >= 3; i++) t[i].data = NULL; /* the library's memory */
+    ok = CHECK(x != NULL) && CHECK(!tutti_buckets_create(base, N + 1, t, &config, &b));
+    for (size_t i = 0; i <= N && ok; i++) t[i].data = tutti_bucket_data(b, i);
+    ok = ok && many_steps(b, t, t[N].data, me, P, seed + (uint64_t)way);
+    for (size_t i = 0; i < N && ok; i++)
+      for (size_t at = 0; at < counts[i] * sizeof *x; at++)
+        mine = (mine ^ ((unsigned char *)t[i].data)[at]) * 0x100000001b3u;
     ok = ok && CHECK(!tutti_allreduce(base, &mine, &least, 1, TUTTI_UINT64, TUTTI_MIN)) &&
          CHECK(!tutti_allreduce(base, &mine, &most, 1, TUTTI_UINT64, TUTTI_MAX)) &&
          CHECK(least == most) && CHECK(!tutti_buckets_free(b));
@@ -266,9 +320,16 @@ static bool refusals(tutti_comm *base) {
   tutti_buckets *b = NULL;
   int done = 0;
   tutti_tensor wrong[3] = {t[0], t[1], {NULL, 3, TUTTI_FLOAT}}, twice[2] = {t[0], t[0]},
-               pair[1] = {{x, 1, TUTTI_FLOAT_INT}};
+               pair[1] = {{x, 1, TUTTI_FLOAT_INT}},
+               vast[2] = {{NULL, PTRDIFF_MAX / 8, TUTTI_FLOAT}, {NULL, SIZE_MAX / 2, TUTTI_FLOAT}},
+               around[2] = {{NULL, PTRDIFF_MAX, TUTTI_INT8},
+                            {NULL, PTRDIFF_MAX / 4 + 2, TUTTI_FLOAT}};
   bool ok =
-      ERROR(tutti_buckets_create(base, 3, wrong, &each, &b), TUTTI_ERR_ARG, "tensor 2 is NULL") &&
+      ERROR(tutti_buckets_create(base, 3, wrong, &each, &b), TUTTI_ERR_ARG,
+            "tensor 2 is NULL and tensor 1 is not|tutti provides") &&
+      ERROR(tutti_buckets_create(base, 2, vast, NULL, &b), TUTTI_ERR_MEMORY, "any memory") &&
+      ERROR(tutti_buckets_create(base, 2, around, NULL, &b), TUTTI_ERR_MEMORY, "any memory") &&
+      ERROR(tutti_buckets_create(base, 1, vast, NULL, &b), TUTTI_ERR_MEMORY, "bytes of shared") &&
       CHECK(b == NULL) &&
       ERROR(tutti_buckets_create(base, 3, NULL, NULL, &b), TUTTI_ERR_ARG, "NULL") &&
       ERROR(tutti_buckets_create(base, 2, twice, NULL, &b), TUTTI_ERR_OVERLAP, "overlap") &&
@@ -297,12 +358,12 @@ static bool refusals(tutti_comm *base) {
 
 /* One rank registers something else: all get an error, and the communicator stays usable. */
 static bool differences(tutti_comm *base, uint64_t seed) {
-  static const char *const words[] = {"registers", "other counts", "other counts", "config",
-                                      "was refused"};
+  static const char *const words[] = {"registers", "other counts", "other counts",
+                                      "config",    "was refused",  "its tensors' memory"};
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   float x[8] = {0};
   bool ok = true;
-  for (int way = 0; way < 5 && P > 1 && ok; way++) {
+  for (int way = 0; way < 6 && P > 1 && ok; way++) {
     tutti_tensor t[2] = {{x, 3, TUTTI_FLOAT}, {x + 4, 4, TUTTI_FLOAT}};
     tutti_buckets_config config = {.size = sizeof config};
     tutti_buckets *b;
@@ -310,7 +371,8 @@ static bool differences(tutti_comm *base, uint64_t seed) {
     if (odd_one && way == 1) t[1].count = 3;
     if (odd_one && way == 2) t[0].type = TUTTI_INT32;
     if (odd_one && way == 3) config.sum = 1;
-    if (odd_one && way == 4) t[1].data = NULL;
+    if (odd_one && way >= 4) t[1].data = NULL;
+    if (odd_one && way == 5) t[0].data = NULL;
     const tutti_status status =
         tutti_buckets_create(base, odd_one && way == 0 ? 1 : 2, t, &config, &b);
     ok = odd_one && way == 4 ? ERROR(status, TUTTI_ERR_ARG, "tensor 1")

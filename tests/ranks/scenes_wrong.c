@@ -31,6 +31,7 @@ const scene scenes[] = {
     {"lists that differ", scene_list_mismatch},
     {"tensors in buckets, ready in any order", scene_buckets},
     {"buckets that travel as bf16", scene_bucket_bf16},
+    {"buckets with a helper, in the shared heap", scene_bucket_helper},
     {"buckets that differ, and refused calls", scene_bucket_wrong},
     {"messages around the ring, both ways", scene_ring},
     {"messages of all to all, beside collectives", scene_many_messages},

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # buckets.sh - a rank dies during a step of buckets: the others get an error from whichever call
-# they are in, and go on with new buckets. SEED=n repeats one run.
+# they are in, and go on with new buckets. SEED=n repeats one run. And the trace shows which bytes
+# are copied.
 # Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
@@ -20,5 +21,19 @@ for ((round = 0; round < rounds; round++)); do
     done
   done
 done
+
+# Two ranks take 4 steps of one bucket of 7994 elements. If tutti provides its memory, each rank's
+# trace has one operation of all elements per step, and no copy.
+whole_steps() { grep -c '"ph":"b".*"count":7994,' "$work/trace"; }
+copies() { grep -c '"cat":"copy"' "$work/trace"; }
+while read -r whose lie wholes copied; do
+  job run -n 2 env TUTTI_COPIES=private TUTTI_TRACE="$work/trace" "$prog" $whose
+  ok "where tensors lie and what is copied: $whose" all 'status 0' '[ "$(grep -c ": $lie of 12 in the heap" "$work/out")" = 2 ]' \
+    '[ "$(whole_steps)" = $wholes ]' '[ "$(($(copies) > 0))" = $copied ]'
+  tests=$((tests + 1))
+done <<EOW
+memory 12 8 0
+own 0 0 1
+EOW
 echo 1..$tests
 exit $bad

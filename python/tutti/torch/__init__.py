@@ -21,7 +21,7 @@ from tutti._comm import raised as _raised, short as _short
 from tutti._exit import fatal as _fatal
 from tutti._lib import folder as _folder
 
-from . import _launch
+from . import _heap, _launch
 
 if _folder and (_folder / "c10d").is_dir():  # not installed, but in the source tree
     __path__.append(str(_folder / "c10d"))
@@ -68,5 +68,7 @@ def _at_exit() -> None:
 
 if not hasattr(_dist.Backend, "TUTTI"):
     _register_backend("tutti", _c10d.create if COMPILED else _create)
+    if COMPILED:
+        _heap.use(_c10d.place)
     _launch.prepare()
     atexit.register(_at_exit)

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     class WorkBase:
         """An operation in Python."""
 
+    class ReducerBase:
+        """What sums the gradients of DistributedDataParallel."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+        def _rebuild_buckets(self) -> bool: ...
+
     class Store:
         def set(self, key: str, value: bytes) -> None: ...
         def get(self, key: str) -> bytes: ...
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
 
 else:
     Tensors, GroupBase, WorkBase, Store = list, c10d.ProcessGroup, c10d.Work, c10d.Store
+    ReducerBase = c10d.Reducer
 
 AVG: Any = getattr(c10d.ReduceOp, "AVG")
 register_backend: Callable[[str, Callable[..., Any]], None] = dist.Backend.register_backend
