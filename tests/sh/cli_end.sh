@@ -67,13 +67,17 @@ for i in 1 2 3; do kill -INT "$job" && sleep 0.1; done
 wait_job
 ok "the third SIGINT ends ranks that ignore it" all "says 'third time'" gone
 if command -v script >/dev/null; then
-  (sleep 1 && printf '\003' && sleep 3) | SHELL=/bin/bash TOKEN=$token timeout 20 script -qec \
+  # keys KEYS: types them when two ranks are ready.
+  keys() { lines 2 ready && printf "$1" && sleep 5; }
+  : >"$work/out"
+  keys '\003' | SHELL=/bin/bash TOKEN=$token timeout 60 script -qefc \
     "stty -echo; TIMES=15 $TUTTI run -n 2 bash $work/listen" /dev/null >"$work/out" 2>"$work/err"
   ok "Ctrl-C on a terminal reaches every rank, once" \
     '[' "$(tr -d '\r' <"$work/out" | grep -a INT | sort | xargs)" = "0 INT 1 INT" ']'
-  (sleep 1 && echo hello && sleep 1) | SHELL=/bin/bash TOKEN=$token timeout 20 script -qec \
-    "stty -echo; $TUTTI run -n 2 sh -c 'read x; echo \$TUTTI_RANK has \$x.'" /dev/null >"$work/out" 2>"$work/err"
-  ok "rank 0 reads from a terminal" '[' "$(tr -d '\r' <"$work/out" | sort | xargs)" = "0 has hello. 1 has ." ']'
+  : >"$work/out"
+  keys 'hello\n' | SHELL=/bin/bash TOKEN=$token timeout 60 script -qefc \
+    "stty -echo; $TUTTI run -n 2 sh -c 'echo ready; read x; echo \$TUTTI_RANK has \$x.'" /dev/null >"$work/out" 2>"$work/err"
+  ok "rank 0 reads from a terminal" '[' "$(tr -d '\r' <"$work/out" | sort | xargs)" = "0 has hello. 1 has . ready ready" ']'
   # as `ssh -t host tutti run ...` does: the first process of the terminal
   : >"$work/out"
   sleep 20 | SHELL=/bin/bash TOKEN=$token script -qc "exec $TUTTI run -n 2 sh -c 'echo ready; exec sleep 50'" \
@@ -90,7 +94,7 @@ else
 fi
 
 # ---- one rank dies, the others end ----
-job run -n 3 bash -c 'trap "echo \$TUTTI_RANK ends; exit 1" TERM; [ $TUTTI_RANK = 0 ] && { sleep 0.3; kill -9 $$; }
+job run -n 3 bash -c 'trap "echo \$TUTTI_RANK ends; exit 1" TERM; [ $TUTTI_RANK = 0 ] && { sleep 1.5; kill -9 $$; }
   sleep 50 & wait'
 ok "the others get SIGTERM and can clean up" all "status 137" "within 20000" gone \
   '[ "$(sort "$work/out" | xargs)" = "1 ends 2 ends" ]' "one_line"
@@ -180,9 +184,10 @@ rc=$(cat "$work/rc")
 ok "too few descriptors: a sentence, 125, nothing left" all "status 125" one_line \
   "says 'cannot start rank [0-9]+ of 30: pipe: Too many open files'" gone
 copy=$(mktemp -d) && chmod 755 "$copy" && cp "$TUTTI" "$copy/tutti"
-if [ "$(id -u)" = 0 ] && setpriv --reuid=64321 --clear-groups "$copy/tutti" --version >/dev/null 2>&1; then
+uid=$((100000 + $$)) # no other process has it
+if [ "$(id -u)" = 0 ] && setpriv --reuid=$uid --clear-groups "$copy/tutti" --version >/dev/null 2>&1; then
   rc=0
-  TOKEN=$token setpriv --reuid=64321 --clear-groups bash -c 'ulimit -u 8 && exec timeout 20 "$0" run -n 30 sleep 987' \
+  TOKEN=$token setpriv --reuid=$uid --clear-groups bash -c 'ulimit -u 8 && exec timeout 20 "$0" run -n 30 sleep 987' \
     "$copy/tutti" >"$work/out" 2>"$work/err" || rc=$?
   ok "too few processes: a sentence, 125, nothing left" all "status 125" "[ \$(grep -c ^tutti \"\$work/err\") = 1 ]" \
     "says 'cannot start rank [0-9]+ of 30: fork: .*ulimit -u'" gone
