@@ -23,14 +23,14 @@ void tt_stores_begin(tt_stores *s, int n) {
   for (int k = 0; k < n; k++) s[k] = (tt_stores){.rule = rule};
 }
 
-/* An outlier, such as a piece during which the rank lost its core, moves an estimate little. */
-static void learn(float *estimate, const tt_spent *spent) {
-  if (!spent->bytes) return;
+float tt_store_estimate(float *estimate, const tt_spent *spent) {
+  if (!spent->bytes) return *estimate;
   const float now = (float)spent->ticks / (float)spent->bytes;
   if (*estimate == 0)
     *estimate = now;
   else
     *estimate += ((now > 2 * *estimate ? 2 * *estimate : now) - *estimate) / 2;
+  return *estimate;
 }
 
 void tt_stores_learn(tt_stores *s, const tt_spent write[TT_STORES],
@@ -39,8 +39,8 @@ void tt_stores_learn(tt_stores *s, const tt_spent write[TT_STORES],
   const float got = (float)(read[0].bytes + read[1].bytes);
   float cost[TT_STORES];
   for (int kind = 0; kind < TT_STORES; kind++) {
-    learn(&s->write[kind], &write[kind]);
-    learn(&s->read[kind], &read[kind]);
+    tt_store_estimate(&s->write[kind], &write[kind]);
+    tt_store_estimate(&s->read[kind], &read[kind]);
     cost[kind] = s->write[kind] * wrote + s->read[kind] * got;
   }
   if (!s->rule.period) return;

@@ -81,6 +81,9 @@ static inline void tt_spend_more(tt_spent *spent, uint64_t ticks, uint64_t bytes
   spent->bytes += bytes;
 }
 
+/* Learn from what one kind took: returns the new estimate, in ticks per byte. An outlier, such as a
+ * piece during which the rank lost its core, moves it little. */
+float tt_store_estimate(float *estimate, const tt_spent *spent);
 /* n sizes of which nothing is known; or always one kind, if TUTTI_STORES names it. */
 void tt_stores_begin(tt_stores *s, int n);
 /* Learn from a call: what was written and read by each kind. Makes the next call's rule. */

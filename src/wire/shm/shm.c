@@ -3,9 +3,10 @@
  * Idea       A descriptor announces a piece; its flag is the piece's number. Small pieces travel in
  *            it. It points at bytes in shared memory (or this address space, for threads). Private
  *            memory is copied into a block of the stage or read by the receiver (process_vm_readv),
- *            whichever costs less.
+ *            whichever costs less. Blocks are written by plain or streaming stores (job/stores.h);
+ *            the reader tells what it pays for either, so each pair finds its own kind.
  * Invariant  The sender writes descriptors and staged bytes, the reader only the count of pieces it
- *            has consumed; a slot is reused once its piece is consumed.
+ *            has consumed and what reading cost; a slot is reused once its piece is consumed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@
 #include "shm_wire.h"
 #include "wires.h"
 
-typedef enum piece_kind { INLINE, POINTED, STAGED, REMOTE } piece_kind;
+/* STREAMED: staged by streaming stores. */
+typedef enum piece_kind { INLINE, POINTED, STAGED, STREAMED, REMOTE } piece_kind;
 
 typedef struct descriptor {
   alignas(TT_PAIR) atomic_uint flag; /* number of the piece, written last */
@@ -28,7 +30,10 @@ typedef struct descriptor {
 typedef struct channel {
   descriptor slot[TT_DEPTH];
   alignas(TT_PAIR) atomic_uint consumed; /* reader: pieces finished */
+  atomic_uint read[TT_STORES];           /* reader: ticks per COSTS staged bytes of either kind */
 } channel;
+/* WEIGHED: bytes of the smallest piece whose cost is measured; smaller ones are stored plainly. */
+enum { COSTS = 4096, WEIGHED = 4096 };
 
 /* One end of a channel, private to the rank. */
 struct tt_end {
@@ -40,6 +45,9 @@ struct tt_end {
   char *block[TT_DEPTH];      /* sender: the block a piece was copied into, or NULL */
   tt_end *next_holder;        /* sender: next end with blocks in use */
   bool holds;                 /* sender: it is in that list */
+  tt_stores stores;           /* sender: what staged bytes cost; reader: what reading them does */
+  uint64_t since;             /* reader: the moment at which the current view was given */
+  tt_spent spent;             /* reader: on the current piece */
   uint64_t used;              /* reader: bytes of the current piece already released */
   char *bounce;               /* reader: bounce buffer for remote bytes */
   uint64_t landed_at, landed; /* the range of the current piece that is in it */
@@ -58,6 +66,7 @@ static bool open_channel(tt_shm *s, tt_end *e, int peer, int lane) {
   channel *c = tt_heap_alloc(s->heap, sizeof *c, TT_PAIR);
   if (!c) return false;
   e->at = c;
+  tt_stores_begin(&e->stores, 1);
   tt_ctrl *ctrl = s->ctrls[s->wire.rank];
   /* model: publish:set */
   atomic_store_explicit(&ctrl->directory[peer * TT_LANES + lane],
@@ -109,6 +118,22 @@ static void put_inline(descriptor *d, const void *bytes, size_t n) {
   memcpy(d->payload, bytes, n);
 }
 
+/* Copy n bytes into a block, by the kind of stores that this reader and this writer fare better with. */
+static piece_kind stage(tt_end *e, char *block, const void *bytes, size_t n) {
+  const tt_store kind = n < WEIGHED ? TT_PLAIN : tt_store_kind(e->stores.rule, e->count);
+  tt_spent wrote[TT_STORES] = {{0}}, read[TT_STORES] = {{0}};
+  const uint64_t since = tt_store_ticks();
+  tt_store_copy(kind, block, bytes, n);
+  tt_store_fence(kind);
+  const uint64_t cost = atomic_load_explicit(&e->at->read[kind], memory_order_relaxed);
+  if (n >= WEIGHED) {
+    tt_spend(&wrote[kind], since, n);
+    if (cost) tt_spend_more(&read[kind], cost * n / COSTS, n);
+    tt_stores_learn(&e->stores, wrote, read);
+  }
+  return kind == TT_STREAMING ? STREAMED : STAGED;
+}
+
 /* Copy into a block. If all are in use, readers may wait for just these bytes: after some attempts
  * they go in small inline pieces. 0: not now, or a status. */
 static size_t fill_staged(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *bytes,
@@ -126,9 +151,8 @@ static size_t fill_staged(tt_shm *s, tt_end *e, descriptor *d, int peer, const v
   }
   e->starved = 0;
   n = tt_min(n, s->stage.block);
-  memcpy(block, bytes, n);
+  d->kind = stage(e, block, bytes, n);
   e->block[e->count % TT_DEPTH] = block;
-  d->kind = STAGED;
   d->at = (uint64_t)(block - s->segment->base);
   return n;
 }
@@ -236,10 +260,21 @@ static bool read_remote(tt_shm *s, int peer, const descriptor *d, uint64_t from,
   return *status == TUTTI_OK;
 }
 
+/* Tell the sender what reading a staged piece cost, as a running estimate. */
+static void tell_cost(tt_end *e, const descriptor *d) {
+  if (d->bytes >= WEIGHED && (d->kind == STAGED || d->kind == STREAMED)) {
+    const tt_store kind = d->kind == STREAMED ? TT_STREAMING : TT_PLAIN;
+    const float cost = tt_store_estimate(&e->stores.read[kind], &e->spent);
+    atomic_store_explicit(&e->at->read[kind], (unsigned)(COSTS * cost), memory_order_relaxed);
+  }
+  e->spent = (tt_spent){0};
+}
+
 static const void *shm_view(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status) {
   tt_shm *s = tt_shm_of(w);
   tt_end *e = in_end(s, peer, lane);
   const descriptor *d = current(e);
+  e->since = tt_store_ticks();
   if (d->kind != REMOTE) return piece_address(s, d) + e->used;
   if (e->landed == 0 || e->used >= e->landed_at + e->landed) {
     if (!e->bounce) e->bounce = aligned_alloc(64, s->gulp);
@@ -260,7 +295,9 @@ static void shm_release(tt_wire *w, int peer, int lane, size_t n) {
   tt_shm *s = tt_shm_of(w);
   tt_end *e = in_end(s, peer, lane);
   e->used += n;
+  tt_spend(&e->spent, e->since, n);
   if (e->used < current(e)->bytes) return;
+  tell_cost(e, current(e));
   e->used = e->landed = 0;
   e->count++;
   /* model: channel:consumed, wake:publish */
@@ -272,6 +309,7 @@ static bool shm_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_s
   tt_shm *s = tt_shm_of(w);
   tt_end *e = in_end(s, peer, lane);
   const descriptor *d = current(e);
+  e->since = tt_store_ticks();
   if (d->kind != REMOTE)
     memcpy(to, piece_address(s, d) + e->used, n);
   else if (!read_remote(s, peer, d, e->used, to, n, status))
