@@ -2,7 +2,8 @@
  *
  * Idea       Write the vector next to its flag in the flag slot, wait for all flags, and sum the
  *            vectors beside them in rank order in one pass.
- * Cost       A line written, P-1 lines read; no allocation, division or search.
+ * Cost       A line written, P-1 lines read; no allocation, division or search. At its end a call
+ *            fetches the next one's lines, because peers have read them.
  * Invariant  The same operands in the same order as the schedule's reduction, so the same bits; a
  *            flag's data stay until its slot is reused.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -96,6 +97,7 @@ static bool line_sum(tt_operation *o) {
   o->slots[o->wire->rank] = o->own;
   tt_reduce(&o->reducer, o->call.dst, o->slots, o->wire->ranks, o->call.count);
   if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, o->call.dst, o->call.count, o->wire->ranks);
+  o->wire->memory->flag_ahead(o->wire, o->stamp.seq + 1, line_bytes(o)); /* of the next call */
   return true;
 }
 

@@ -132,6 +132,23 @@ static const void *shm_flag_get(tt_wire *w, int peer, uint32_t seq, size_t n, ui
   return slot_payload(s, peer, seq, n);
 }
 
+static void own_line(const void *line) {
+#if defined(__x86_64__)
+  __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
+/* Bytes beside a flag are not fetched: with one line in flight it does not help. */
+static void shm_flag_ahead(tt_wire *w, uint32_t seq, size_t n) {
+  tt_shm *s = tt_shm_of(w);
+  if (n <= TT_BESIDE || w->ranks == 1) return;
+  const char *payload = slot_payload(s, w->rank, seq, n);
+  own_line(flag_slot_of(s, w->rank, seq));
+  for (size_t at = 0; at < n; at += 64) own_line(payload + at);
+}
+
 /* ---- the arena ---- */
 
 static const uint64_t remote = (uint64_t)1 << 63; /* in a name: an address of its rank */
@@ -284,6 +301,7 @@ const tt_memory_ops tt_shm_memory_ops = {
     .flag_slot = shm_flag_slot,
     .flag_set = shm_flag_set,
     .flag_get = shm_flag_get,
+    .flag_ahead = shm_flag_ahead,
     .arena = shm_arena,
     .export = shm_export,
     .map = shm_map,
