@@ -37,7 +37,7 @@ typedef struct tutti_net_done {
  * equal outer ones). An unknown level has the same number on all ranks; `node` is always known.
  * Ranks of one node share memory if the system permits, and else send messages. */
 typedef struct tutti_net_site {
-  int rack, node, package, cache;
+  int rack, node, package, numa, cache;
 } tutti_net_site;
 
 /* Functions return 0, or another number on failure; `error` then says why. Only `split` waits

@@ -155,11 +155,10 @@ static tutti_status join_network(creation *c, tt_net_end *end, size_t stride, ab
 
 /* This rank's placement, from the cores that it is bound to. */
 static tutti_net_site site_of(int node) {
-  tutti_net_site site = {.node = node};
   cpu_set_t cores;
   tt_cores_mine(&cores);
-  tt_cores_within(NULL, &cores, &site.package, &site.cache);
-  return site;
+  const tt_domains d = tt_cores_within(NULL, &cores);
+  return (tutti_net_site){.node = node, .package = d.package, .numa = d.numa, .cache = d.cache};
 }
 
 static tutti_status over_network(creation *c, tutti_comm **out) {
