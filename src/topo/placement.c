@@ -20,6 +20,7 @@ enum {
   NUMA,
   CACHE,
   LEVELS,
+  MOST_SAID = 4, /* with the level of ranks: a fold takes as many (algo/blueconnect.c) */
   FOR_NAMES = 56 /* of a text: "blueconnect(,seq=halving/halving/halving/halving)" */
 };
 static const char *const names[LEVELS + 1] = {"rack", "node", "package", "numa", "cache", NULL};
@@ -38,15 +39,15 @@ static int by_leaders(const void *a, const void *b) {
   return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Turn colours into leaders, level by level from the outermost on. */
+/* Turn colours into leaders, level by level from the outermost on. numa: heed the NUMA nodes. */
 static void assign_leaders(const tt_placement *placements, const int32_t *rack, int ranks,
-                           position *positions) {
+                           bool numa, position *positions) {
   for (int r = 0; r < ranks; r++) positions[r] = (position){.rank = r};
   for (int l = 0; l < LEVELS; l++) {
     for (int i = 0; i < ranks; i++) {
       const tt_placement *s = &placements[positions[i].rank];
       const int32_t color[LEVELS] = {rack ? rack[positions[i].rank] : s->rack, s->node, s->package,
-                                     s->numa, s->cache};
+                                     numa ? s->numa : 0, s->cache};
       positions[i].lead[l] = color[l];
     }
     qsort(positions, (size_t)ranks, sizeof *positions, by_leaders);
@@ -114,6 +115,13 @@ static bool says(const position *positions, int ranks, int level) {
   if (n == 1 || n == ranks) return false;
   return n != count_domains(positions, ranks, level == RACK ? NODE : level - 1) ||
          (level == NODE && n == count_domains(positions, ranks, RACK));
+}
+
+/* Are there more levels than a fold takes? */
+static bool too_many(const position *positions, int ranks) {
+  int said = 1;
+  for (int l = 0; l < LEVELS; l++) said += says(positions, ranks, l);
+  return said > MOST_SAID;
 }
 
 static void write_levels(const position *positions, int ranks, int *each, char *text) {
@@ -234,7 +242,8 @@ static tutti_status arrange_all(const tt_placement *placements, int ranks, const
   const bool given = content && is_tree(content);
   if (topology && !given) status = tt_racks_read(topology, name, placements, ranks, rack = at);
   if (status) return status;
-  assign_leaders(placements, rack, ranks, positions);
+  assign_leaders(placements, rack, ranks, true, positions);
+  if (too_many(positions, ranks)) assign_leaders(placements, rack, ranks, false, positions);
   number_nodes(positions, ranks, out);
   for (int i = 0; i < ranks; i++) out->order[i] = given ? i : positions[i].rank;
   out->inside = 0;

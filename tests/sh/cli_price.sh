@@ -145,5 +145,5 @@ wrong "whose product is P" plan price 'fold(group=4x2)' -P 7 --size 1k
 wrong "needs the levels of the machine" plan price blueconnect -P 7 --size 1k
 wrong "not priced on this many ranks" plan price two-shot -P 100000 --size 1k
 wrong "has no op" explain -P 3 --size 1k --type float --op band
-wrong "no levels yet" explain -P 4 --size 1k --shm --topo node:4
+wrong "no level of 'rack:4' is within a machine" explain -P 4 --size 1k --shm --topo rack:4
 finish

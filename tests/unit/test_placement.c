@@ -78,6 +78,9 @@ static const struct {
      "0 1 2 3 4 5 6 7", "0 0 0 0 0 0 0 0", 3},
     {"a0pxm a0pxm a0pym a0pym a0pxn a0pxn a0pyn a0pyn", NULL, "numa:2 cache:2 core:2",
      "0 1 2 3 4 5 6 7", "0 0 0 0 0 0 0 0", 3},
+    /* with nodes, too, they would be one too many */
+    {"a0pxm a0pxm a0pym a0pym a0pzn a0pzn a0qxm a0qxm a1pxm a1pxm", NULL,
+     "node:2 package:(2,1) cache:(3,1,1) core:2", "0 1 2 3 4 5 6 7 8 9", "0 0 0 0 0 0 0 0 1 1", 3},
     {"a0pxm a0pxn a0pxm a0pxn", NULL, "numa:2 core:2", "0 2 1 3", "0 0 0 0", 2},
     /* the given topology is the tree */
     {"a0 a1 a0 a1", " rack:2 core:2 # two", "rack:2 core:2", "0 1 2 3", "0 1 0 1", 0},
@@ -248,7 +251,7 @@ static bool together(const tt_placement *a, const tt_placement *b, const char *l
                     : strcmp(level, "numa") == 0    ? 4
                                                     : 5;
   return a->rack == b->rack && (depth < 2 || a->node == b->node) &&
-         (depth < 3 || a->package == b->package) && (depth < 4 || a->numa == b->numa) &&
+         (depth < 3 || a->package == b->package) && (depth < 4 || !strstr(layout.levels, "numa") || a->numa == b->numa) &&
          (depth < 5 || a->cache == b->cache);
 }
 
