@@ -79,13 +79,16 @@ static bool addresses_all(const tt_sched *s) {
 }
 
 /* Can rank 0 stand for all? mine: its schedule, or NULL. A plan in which all ranks do alike and
- * address all others at once is alike on even levels, too: every rank has as many peers at each
- * level as any other. Only the order in which they come differs. */
+ * address all others at once is nearly alike on even levels, too: every rank has as many peers at
+ * each level as any other, and only the order in which they come differs. That is good enough where
+ * all ranks have too many messages to simulate. */
 static bool stands_for_all(const tt_chooser *c, const char *name, const tt_ask *ask,
                            const tt_sched *mine) {
   const tt_tree *tree = c->levels ? &c->model.tree : NULL;
   if (tt_algo_uniform(name, ask, tree)) return true;
-  if (!tree || !tree->even || !tt_algo_uniform(name, ask, NULL)) return false;
+  if (!tree || !tree->even || (double)ask->ranks * ask->ranks <= MOST_MESSAGES ||
+      !tt_algo_uniform(name, ask, NULL))
+    return false;
   tt_sched *own = NULL;
   if (!mine && build(name, *ask, 0, &own)) return false;
   const bool all = addresses_all(mine ? mine : own);
