@@ -13,7 +13,7 @@
 #include "segment.h"
 
 enum {
-  TT_LAYOUT = 8, /* version of the segment's layout; increases with each change */
+  TT_LAYOUT = 9, /* version of the segment's layout; increases with each change */
   TT_FIGURES = 1280,
   TT_CTRLS = 64,             /* communicators of a rank visible from outside */
   TT_CTRL_LEAST = 17 * 4096, /* fewest bytes that a control block takes */
@@ -27,6 +27,9 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   uint64_t cookie_at, cookie;         /* a word of private memory, for trial reads */
   double quota;                       /* CPU quota, in cores */
   size_t l2;                          /* bytes of its core's second level cache */
+  struct {
+    int32_t package, numa, cache;
+  } within;                           /* that contain these cores, as in placement.h */
   bool fenced;                        /* it passes its peers' fences (fences.h) */
   char figures[TT_FIGURES];           /* the machine's, as the rank knows them: tt_profile */
   alignas(TT_PAIR) atomic_uint reads; /* 1: this rank can read all others' private memory */

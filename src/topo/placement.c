@@ -288,6 +288,15 @@ int tt_levels_inside(const tt_tree *t) {
   return t->levels - (first < t->levels ? first : named);
 }
 
+bool tt_topology_inside(const char *topology) {
+  const char *at = tt_skip_comments(topology, " \t\r\n");
+  for (int i = 0; tt_inner_levels[i]; i++) {
+    const size_t n = strlen(tt_inner_levels[i]);
+    if (strncmp(at, tt_inner_levels[i], n) == 0 && at[n] == ':') return true;
+  }
+  return false;
+}
+
 /* Where a rank's colour of an inner level is: `i` counts as in tt_inner_levels. */
 static int32_t *inner_color(tt_placement *s, int i) {
   return i == 0 ? &s->package : i == 1 ? &s->numa : &s->cache;

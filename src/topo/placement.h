@@ -46,6 +46,8 @@ extern const char *const *const tt_inner_levels;
 /* The number of levels, from the innermost, that are within a machine: those below "node"; without
  * such a level, those from the first one that is named so. 0: none is. */
 int tt_levels_inside(const tt_tree *tree);
+/* Does a topology begin with a level within a machine? Then all its levels are. */
+bool tt_topology_inside(const char *topology);
 
 /* The rack of every rank, by its host (racks.c): colours. */
 tutti_status tt_racks_read(const char *text, const char *name, const tt_placement *placements,
