@@ -1,5 +1,5 @@
 /* test_cpu_domains.c - the package, NUMA and cache domain of each core, for machines simulated in a
- * folder.
+ * folder; the order in which ranks take the cores, and the picture of those that are near.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 /* cmocka.h needs the three headers above */
 #include <cmocka.h>
 
+#include "../cli/cpus.h"
 #include "topo.h"
 
 enum { CORES = 8 };
@@ -115,6 +116,57 @@ static void cores_are_placed(void **state) {
   }
 }
 
+/* Ranks take near cores one after the other, whatever their numbers. */
+static void near_cores_are_drawn(void **state) {
+  static const struct {
+    machine m;
+    const char *order, *picture;
+  } cases[] = {
+      {{8, 8, 8, 0, 0}, "0 1 2 3 4 5 6 7", "near               0-7\n"},
+      {{0, 0, 0, 0, 0}, "0 1 2 3 4 5 6 7", "near               0-7\n"},
+      {{4, 2, 4, 0, 0},
+       "0 1 2 3 4 5 6 7",
+       "near               package 0   cache 0   0-1\n"
+       "                               cache 1   2-3\n"
+       "                   package 1   cache 2   4-5\n"
+       "                               cache 3   6-7\n"},
+      {{4, 2, 4, 1, 0},
+       "0 4 2 6 1 5 3 7",
+       "near               package 0   cache 0   0 4\n"
+       "                               cache 1   2 6\n"
+       "                   package 1   cache 2   1 5\n"
+       "                               cache 3   3 7\n"},
+      {{8, 2, 4, 1, 1},
+       "0 4 2 6 1 5 3 7",
+       "near               numa 0   cache 0   0 4\n"
+       "                            cache 1   2 6\n"
+       "                   numa 1   cache 2   1 5\n"
+       "                            cache 3   3 7\n"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char folder[] = "/tmp/tutti-near-XXXXXX", command[100], order[40] = "", *picture;
+    int all[CORES];
+    size_t n;
+    for (int c = 0; c < CORES; c++) all[c] = c;
+    assert_non_null(mkdtemp(folder));
+    make(&cases[i].m, folder);
+    cpu_list list = cpus_of(all, CORES, folder);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    for (int c = 0; c < list.n; c++)
+      snprintf(order + strlen(order), sizeof order - strlen(order), "%s%d", c ? " " : "",
+               list.cpu[c]);
+    FILE *to = open_memstream(&picture, &n);
+    near_draw(to, "near", &list);
+    fclose(to);
+    assert_string_equal(order, cases[i].order);
+    assert_string_equal(picture, cases[i].picture);
+    free(picture);
+    cpus_free(&list);
+  }
+}
+
 static void this_machine_says_something(void **state) {
   (void)state;
   cpu_set_t one;
@@ -129,6 +181,7 @@ static void this_machine_says_something(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(cores_are_placed),
+                                     cmocka_unit_test(near_cores_are_drawn),
                                      cmocka_unit_test(this_machine_says_something)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
