@@ -34,6 +34,7 @@ static const char *const shapes[] = {
     "a0 b1 a2 b3 a0 b1 a2 b3 b1",
     "a0px a0qx a0px a0qx a0py a0qy a0py a0qy",
     "a0px a0qx a0py a0px a0py",
+    "a0px a0px a0py a0py a0qx a0qx", /* by TUTTI_TOPO, on two NUMA nodes */
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -59,8 +60,12 @@ static void read_shape(const char *words, shape *s) {
 }
 
 static void make(const shape *s, tutti_comm **comms) {
+  const bool declared = s->layout.nodes == 1 && s->ranks == 6;
+  if (declared) setenv("TUTTI_TOPO", "numa:2 cache:(2,1) core:2", 1);
   assert_int_equal(tutti_comm_from_threads(s->ranks, comms), TUTTI_OK);
-  for (int r = 0; r < s->ranks; r++)
+  unsetenv("TUTTI_TOPO");
+  if (declared) assert_string_equal(comms[0]->plans->setting.levels, "numa:2 cache:(2,1) core:2");
+  for (int r = 0; r < s->ranks && !declared; r++)
     assert_int_equal(tt_comm_arrange(comms[r], &s->layout, 1), TUTTI_OK);
 }
 
