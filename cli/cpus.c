@@ -64,8 +64,8 @@ cpu_list cpus_of(const int *cpu, int n, const char *system) {
   list.cpu = calloc((size_t)n + 1, sizeof *list.cpu);
   list.site = calloc((size_t)n + 1, sizeof *list.site);
   for (int i = 0; places && list.cpu && list.site && i < n; i++) {
-    places[i] = (place){.cpu = cpu[i],
-                        .core = core_of(system ? system : "/sys/devices/system", cpu[i])};
+    places[i] =
+        (place){.cpu = cpu[i], .core = core_of(system ? system : "/sys/devices/system", cpu[i])};
     tutti_net_site_of(cpu[i], system, &places[i].site);
     for (int k = 0; k < i; k++) places[i].nth += places[k].core == places[i].core;
     list.n++;

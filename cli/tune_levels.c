@@ -171,7 +171,9 @@ void tune_levels(const cpu_list *l, const tune_distance *measure, tune_result *r
     snprintf(name, sizeof name, "shm.%s.beta", of);
     tune_add(r, name, each > byte ? (each - byte) / n : 0,
              "s/B: a byte through the link of such a domain, by %d cores at once", n);
-    tune_note(r, "%s: a line takes %.0f ns, and %.0f ns between the nearest cores; a KiB %.3g ns, "
-              "and %.3g ns", of, 1e9 * far, 1e9 * line, 1024e9 * each, 1024e9 * byte);
+    tune_note(r,
+              "%s: a line takes %.0f ns, and %.0f ns between the nearest cores; a KiB %.3g ns, "
+              "and %.3g ns",
+              of, 1e9 * far, 1e9 * line, 1024e9 * each, 1024e9 * byte);
   }
 }

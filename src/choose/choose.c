@@ -22,8 +22,7 @@ static tutti_status set_models(tt_chooser *c) {
                      tree.ranks, s->ranks);
   if (status) return status;
   if (s->ranks_per_core > 0) {
-    const tt_tree *known =
-        *s->levels && tt_shm_levels_known(&s->profile, &tree) ? &tree : NULL;
+    const tt_tree *known = *s->levels && tt_shm_levels_known(&s->profile, &tree) ? &tree : NULL;
     tt_cost_shm(&s->profile, s->ranks, known, s->ranks_per_core, false, &c->model);
     tt_cost_shm(&s->profile, s->ranks, known, s->ranks_per_core, true, &c->loop);
     c->levels = known;

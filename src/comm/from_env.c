@@ -59,9 +59,8 @@ static tutti_status declare_domains(tt_head *head, int rank, int ranks) {
 }
 
 tt_placement tt_head_placement(const tt_head *head) {
-  return (tt_placement){.package = head->within.package,
-                        .numa = head->within.numa,
-                        .cache = head->within.cache};
+  return (tt_placement){
+      .package = head->within.package, .numa = head->within.numa, .cache = head->within.cache};
 }
 
 /* ---- the ranks of a job meet ---- */

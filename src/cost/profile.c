@@ -36,11 +36,13 @@ enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
 
 #define AT(member) offsetof(tt_profile, member)
 /* Figures of a level within a machine. */
-#define LEVEL(name, i)                                                                            \
-  {"shm." name ".delay", SECONDS, AT(shm_level[i].delay),                                         \
-   "as shm.wake, between ranks of different domains of this level"},                              \
-      {"shm." name ".beta", PER_BYTE, AT(shm_level[i].beta),                                      \
-       "a byte through the link of such a domain, which its ranks share"}
+#define LEVEL(name, i)                                                    \
+  {"shm." name ".delay", SECONDS, AT(shm_level[i].delay),                 \
+   "as shm.wake, between ranks of different domains of this level"},      \
+  {                                                                       \
+    "shm." name ".beta", PER_BYTE, AT(shm_level[i].beta),                 \
+        "a byte through the link of such a domain, which its ranks share" \
+  }
 static const char *const shm_levels[TT_SHM_LEVELS] = {"package", "numa", "cache"};
 static const figure of_all[] = {
     {"gamma", PER_BYTE, AT(gamma), "a byte added"},

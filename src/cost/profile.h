@@ -32,7 +32,7 @@ typedef struct tt_shm_figures {
 enum { TT_SHM_LEVELS = 3 };
 typedef struct tt_shm_level {
   double delay; /* s until a waiting rank of another domain sees a line; < 0: as `wait` */
-  double beta;  /* s/B through the link that leaves a domain, which its ranks share; < 0: no limit */
+  double beta; /* s/B through the link that leaves a domain, which its ranks share; < 0: no limit */
 } tt_shm_level;
 
 enum { TT_NAMED_LEVELS = 8, TT_STAMP = 80 };

@@ -45,7 +45,8 @@ static int numa_of(const char *system, const cpu_set_t *cores) {
   int first = 0;
   snprintf(path, sizeof path, "%.200s/node/online", system);
   if (!tt_line_of(path, nodes, sizeof nodes)) return 0;
-  for (char *at = nodes, *end; *at >= '0' && *at <= '9' && !first; at = *end == ',' ? end + 1 : end) {
+  for (char *at = nodes, *end; *at >= '0' && *at <= '9' && !first;
+       at = *end == ',' ? end + 1 : end) {
     const long from = strtol(at, &end, 10), to = *end == '-' ? strtol(end + 1, &end, 10) : from;
     for (long n = from; n <= to && !first; n++) {
       snprintf(path, sizeof path, "%.200s/node/node%ld/cpulist", system, n);

@@ -288,12 +288,13 @@ static void one_machine_keeps_its_loops(void **state) {
 static void declared_levels_hold(void **state) {
   static const struct {
     const char *topology, *levels, *says; /* levels: of the communicator, or NULL with an error */
-  } cases[] = {{"package:2 numa:2 core:2", "package:2 numa:2 core:2", NULL},
-               {"cache:(3,5)", "cache:2 core:(3,5)", NULL},
-               {"node:2 core:4", "", NULL}, /* for communicators over a network */
-               {"rack:9", "", NULL},
-               {"numa:2 core:2", NULL, "TUTTI_TOPO: the topology 'numa:2 core:2' holds 4 ranks, not 8"},
-               {"cache:2 core:x", NULL, "character 14: expected a number"}};
+  } cases[] = {
+      {"package:2 numa:2 core:2", "package:2 numa:2 core:2", NULL},
+      {"cache:(3,5)", "cache:2 core:(3,5)", NULL},
+      {"node:2 core:4", "", NULL}, /* for communicators over a network */
+      {"rack:9", "", NULL},
+      {"numa:2 core:2", NULL, "TUTTI_TOPO: the topology 'numa:2 core:2' holds 4 ranks, not 8"},
+      {"cache:2 core:x", NULL, "character 14: expected a number"}};
   tutti_comm *comms[MOST];
   (void)state;
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {

@@ -251,7 +251,8 @@ static bool together(const tt_placement *a, const tt_placement *b, const char *l
                     : strcmp(level, "numa") == 0    ? 4
                                                     : 5;
   return a->rack == b->rack && (depth < 2 || a->node == b->node) &&
-         (depth < 3 || a->package == b->package) && (depth < 4 || !strstr(layout.levels, "numa") || a->numa == b->numa) &&
+         (depth < 3 || a->package == b->package) &&
+         (depth < 4 || !strstr(layout.levels, "numa") || a->numa == b->numa) &&
          (depth < 5 || a->cache == b->cache);
 }
 
@@ -291,9 +292,9 @@ static void what_sits_together_stands_together(void **state) {
     bool seen[MOST] = {0}, sorted = true;
     int new_nodes = 0;
     for (int r = 0; r < ranks; r++)
-      placements[r] = (tt_placement){rand_r(&seed) % racks, rand_r(&seed) % nodes - 1,
-                                     rand_r(&seed) % cores, rand_r(&seed) % cores,
-                                     rand_r(&seed) % cores, ""};
+      placements[r] =
+          (tt_placement){rand_r(&seed) % racks, rand_r(&seed) % nodes - 1, rand_r(&seed) % cores,
+                         rand_r(&seed) % cores, rand_r(&seed) % cores,     ""};
     assert_int_equal(tt_placement_arrange(placements, ranks, NULL, "here", &layout), TUTTI_OK);
     for (int r = 0; r < ranks; r++) {
       assert_true(order[r] >= 0 && order[r] < ranks && !seen[order[r]]);
@@ -356,10 +357,14 @@ static void levels_inside_are_counted(void **state) {
   static const struct {
     const char *levels;
     int inside;
-  } cases[] = {{"package:2 numa:4 cache:8 core:8", 4}, {"numa:2 core:2", 2},
-               {"node:2 package:2 core:2", 2},         {"node:2 socket:2 core:2", 2},
-               {"rack:2 cache:2 core:2", 2},           {"rack:2 node:2", 0},
-               {"node:2 core:2", 1},                   {"island:2 core:2", 0},
+  } cases[] = {{"package:2 numa:4 cache:8 core:8", 4},
+               {"numa:2 core:2", 2},
+               {"node:2 package:2 core:2", 2},
+               {"node:2 socket:2 core:2", 2},
+               {"rack:2 cache:2 core:2", 2},
+               {"rack:2 node:2", 0},
+               {"node:2 core:2", 1},
+               {"island:2 core:2", 0},
                {"core:8", 0}};
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -20,9 +20,9 @@ typedef struct tt_shm {
   const atomic_bool *revokes; /* some memory of the heap is revoked */
   int *members;
   tt_ctrl **ctrls;
-  tt_end *out, *in;               /* [peer * lanes + lane] */
-  tt_flag_slot *slots;            /* [slot * ranks + rank] */
-  tt_counters *counters;          /* [rank] */
+  tt_end *out, *in;      /* [peer * lanes + lane] */
+  tt_flag_slot *slots;   /* [slot * ranks + rank] */
+  tt_counters *counters; /* [rank] */
   size_t own; /* instead of these, each rank's are in its control block, from here on; 0: they are
                  not */
   atomic_uint *sleepers_anywhere; /* of the whole job: while it is 0, no rank is woken */
