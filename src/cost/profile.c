@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placement.h"
+
 #define MOST 1e6 /* s, or s/B; keeps sums of figures finite */
 
 typedef enum kind { SECONDS, PER_BYTE, BYTES, COUNT, YES } kind;
@@ -35,7 +37,7 @@ static const figure of_level[] = {
 enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
 
 #define AT(member) offsetof(tt_profile, member)
-/* Figures of a level within a machine. */
+/* Figures of a level within a machine; i: its index in tt_inner_levels. */
 #define LEVEL(name, i)                                                    \
   {"shm." name ".delay", SECONDS, AT(shm_level[i].delay),                 \
    "as shm.wake, between ranks of different domains of this level"},      \
@@ -43,7 +45,6 @@ enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
     "shm." name ".beta", PER_BYTE, AT(shm_level[i].beta),                 \
         "a byte through the link of such a domain, which its ranks share" \
   }
-static const char *const shm_levels[TT_SHM_LEVELS] = {"package", "numa", "cache"};
 static const figure of_all[] = {
     {"gamma", PER_BYTE, AT(gamma), "a byte added"},
     {"half", YES, AT(half), "a port does not send and receive at once"},
@@ -401,7 +402,7 @@ static tt_shm_figures shm_of(const tt_profile *m, double ranks_per_core) {
 
 static const tt_shm_level *shm_level_of(const tt_profile *m, const char *name) {
   for (int i = 0; i < TT_SHM_LEVELS; i++)
-    if (strcmp(shm_levels[i], name) == 0) return &m->shm_level[i];
+    if (strcmp(tt_inner_levels[i], name) == 0) return &m->shm_level[i];
   return NULL;
 }
 

@@ -28,7 +28,7 @@ typedef struct tt_shm_figures {
   double cache;           /* B; if ranks share a core, each has its part */
 } tt_shm_figures;
 
-/* Levels of a machine within which ranks share memory: package, numa, cache. */
+/* Levels within a machine: those of tt_inner_levels (placement.h). */
 enum { TT_SHM_LEVELS = 3 };
 typedef struct tt_shm_level {
   double delay; /* s until a waiting rank of another domain sees a line; < 0: as `wait` */
