@@ -73,7 +73,7 @@ static void meet(yard *y, unsigned n, unsigned *round) {
   ++*round;
   if (atomic_fetch_add(&y->arrived, 1) + 1 == n * *round) atomic_store(&y->round, *round);
   for (unsigned looks = 0; atomic_load(&y->round) < *round;)
-    if (++looks % 4096 == 0) sched_yield();
+    if (++looks % 256 == 0) sched_yield();
 }
 
 static double read_all(const uint64_t *from) {

@@ -257,15 +257,19 @@ static void each_level_is_measured(void **state) {
   }
 }
 
-/* On this machine's cores, whatever they have in common. */
+/* On this machine's cores, whatever they have in common; again where other programs use them. */
 static void distances_are_measured(void **state) {
   (void)state;
   cpu_list list = cpus_allowed();
   if (list.n >= 2) {
     int pair[1][2] = {{list.cpu[0], list.cpu[1]}};
-    const double line = tune_measured.line(list.cpu[0], list.cpu[1]),
-                 byte = tune_measured.byte(pair, 1);
-    assert_true(line > 1e-9 && line < 1e-3 && byte > 1e-13 && byte < 1e-6);
+    bool measured = false;
+    for (int i = 0; i < 9 && !measured; i++) {
+      const double line = tune_measured.line(list.cpu[0], list.cpu[1]),
+                   byte = tune_measured.byte(pair, 1);
+      measured = line > 1e-9 && line < 1e-2 && byte > 1e-13 && byte < 1e-6;
+    }
+    assert_true(measured);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
   }
   cpus_free(&list);

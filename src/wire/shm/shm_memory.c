@@ -202,9 +202,9 @@ static void shm_publish(tt_wire *w, tt_counter counter, uint32_t value) {
 }
 
 static uint32_t shm_published(tt_wire *w, int peer, tt_counter counter) {
+  tt_counters *theirs = tt_shm_counters(tt_shm_of(w), peer);
   /* model: arena:look, wake:last */
-  return atomic_load_explicit(&tt_shm_counters(tt_shm_of(w), peer)->of[counter],
-                              memory_order_acquire);
+  return atomic_load_explicit(&theirs->of[counter], memory_order_acquire);
 }
 
 /* ---- the guard ---- */
