@@ -69,6 +69,14 @@ static double between(int one, int other) {
   return best;
 }
 
+double cli_bounce_between(int one, int other) {
+  cpu_set_t mine;
+  if (sched_getaffinity(0, sizeof mine, &mine)) return 0;
+  const double took = between(one, other);
+  sched_setaffinity(0, sizeof mine, &mine);
+  return took;
+}
+
 /* The first two of these cores; returns how many it found. */
 static int two_of(const cpu_set_t *cores, int cpu[2]) {
   int n = 0;
@@ -84,9 +92,7 @@ double cli_bounce(void) {
   int n = two_of(&mine, cpu);
   /* this rank may be bound to one core: then use its parent's cores */
   if (n < 2 && sched_getaffinity(getppid(), sizeof theirs, &theirs) == 0) n = two_of(&theirs, cpu);
-  const double took = n == 2 ? between(cpu[0], cpu[1]) : 0;
-  sched_setaffinity(0, sizeof mine, &mine);
-  return took;
+  return n == 2 ? cli_bounce_between(cpu[0], cpu[1]) : 0;
 }
 
 bool cli_bounce_near(double one, double other) {

@@ -75,6 +75,8 @@ double cli_spread(double *numbers, size_t n);
 /* Seconds that a cache line takes from one core to another and back, now; 0: there is one core,
  * or the measurement failed. Takes about a millisecond. */
 double cli_bounce(void);
+/* The same between these two cores. */
+double cli_bounce_between(int one, int other);
 /* Are the cores equally far apart in these two? 0 (not known) equals nothing. */
 bool cli_bounce_near(double one, double other);
 

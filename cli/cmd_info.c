@@ -10,12 +10,15 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "cpus.h"
 
 static const char usage[] =
     "usage: tutti info [--json | --profile]\n"
     "\n"
     "Shows version and build, the cores that this process may use, instruction sets,\n"
-    "memory, and which features work here; if a feature does not, it says why.\n"
+    "memory, and which features work here; if a feature does not, it says why. The last lines\n"
+    "are the cores that are near each other, in the order in which `tutti run --bind` takes\n"
+    "them.\n"
     "\n"
     "  -j, --json     the same as one JSON object\n"
     "  -p, --profile  the figures from which prices are computed here. Edit them, and read them\n"
@@ -44,6 +47,7 @@ typedef struct info {
   struct utsname system;
   double total, available, limit; /* bytes; 0: unknown or none */
   double bounce;                  /* s; 0: unknown */
+  cpu_list cpus;
 } info;
 
 /* The number after `key` in a file of "key number" lines; the first number of
@@ -68,6 +72,7 @@ static void collect(info *i) {
   if (i->limit == 0) i->limit = number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes", "");
   if (i->total > 0 && i->limit >= i->total) i->limit = 0;
   i->bounce = cli_bounce();
+  i->cpus = cpus_allowed();
 }
 
 /* A line of the library is "name: value". */
@@ -95,6 +100,7 @@ static void print_people(const info *i) {
   if (i->bounce > 0)
     printf("%-18s %.0f ns there and back for a cache line, at this moment\n", "between cores",
            1e9 * i->bounce);
+  near_draw(stdout, "near each other", &i->cpus);
 }
 
 /* A numeric value is a number in JSON, too. */
@@ -119,6 +125,9 @@ static void print_json(const info *i) {
   const char *line;
   for (int k = 0; (line = tutti_info(k)); k++) json_member(line, name_length(line), value_of(line));
   if (i->bounce > 0) printf("  \"between_cores_s\": %.9g,\n", i->bounce);
+  printf("  \"near_each_other\": [");
+  near_json(stdout, &i->cpus);
+  printf("],\n");
   if (i->limit > 0) printf("  \"memory_limit_bytes\": %.0f,\n", i->limit);
   printf("  \"memory_available_bytes\": %.0f,\n", i->available);
   printf("  \"memory_bytes\": %.0f\n}\n", i->total);
@@ -146,6 +155,7 @@ static int run(int argc, char **argv) {
   else
     print_people(&i);
   tutti_text_free(text);
+  cpus_free(&i.cpus);
   if (fflush(stdout)) return cli_fail(CLI_FAILED, "info", "cannot write: %s", strerror(errno));
   return 0;
 }

@@ -15,7 +15,8 @@ static const char usage[] =
     "\n"
     "Measures this machine in half a minute: arithmetic per type, copies, wake-ups, and\n"
     "plans on ranks with a core each and on ranks that share two. It then finds the figures\n"
-    "that bring prices nearest to the measured times. Under an MPI's mpirun, with ranks on\n"
+    "that bring prices nearest to the measured times, and measures how much more a line and a\n"
+    "byte cost between packages, NUMA nodes and caches, where there are several. Under an MPI's mpirun, with ranks on\n"
     "several hosts, it measures messages and streams between them, per level of the network.\n"
     "The result is a profile, which all programs that use tutti read from then on. Figures in\n"
     "the file that were not measured now stay.\n"
@@ -119,6 +120,9 @@ static void find_figures(tune_points *points, const double *bounce, int launches
              "s: a cache line to another core and back during the measurement; in no price");
   tune_fit(points, false, cli_now() + of_time((end - cli_now()) / 2), r);
   tune_fit(points, true, cli_now() + of_time(end - cli_now()), r);
+  cpu_list cpus = cpus_allowed();
+  tune_levels(&cpus, &tune_measured, r);
+  cpus_free(&cpus);
 }
 
 /* Launches: ranks, their cores, and their share of the remaining time (earlier launches may be

@@ -1,11 +1,12 @@
-/* cpus.c - affinity mask and core siblings.
+/* cpus.c - affinity mask, core siblings, and the order in which ranks take processors.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cpus.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
+
+const char *const cpus_level[CPUS_LEVELS] = {"package", "numa", "cache"};
 
 /* The affinity mask, growing the set until the kernel's fits. */
 static cpu_set_t *affinity(int *bits) {
@@ -20,9 +21,9 @@ static cpu_set_t *affinity(int *bits) {
 }
 
 /* The lowest thread of this thread's core; itself if unknown. */
-static int core_of(int cpu) {
-  char path[96];
-  snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+static int core_of(const char *system, int cpu) {
+  char path[300];
+  snprintf(path, sizeof path, "%.200s/cpu/cpu%d/topology/thread_siblings_list", system, cpu);
   FILE *f = fopen(path, "re");
   int core = cpu;
   if (f && fscanf(f, "%d", &core) != 1) core = cpu;
@@ -32,36 +33,68 @@ static int core_of(int cpu) {
 
 typedef struct place {
   int cpu, core, nth; /* the nth allowed thread of its core */
+  tutti_net_site site;
 } place;
+
+static int difference(const tutti_net_site *a, const tutti_net_site *b, int level) {
+  const int first[] = {a->package, a->numa, a->cache}, other[] = {b->package, b->numa, b->cache};
+  return first[level] - other[level];
+}
+
+static int level_apart(const tutti_net_site *a, const tutti_net_site *b) {
+  int level = 0;
+  while (level < CPUS_LEVELS && difference(a, b, level) == 0) level++;
+  return level;
+}
 
 static int by_nth(const void *a, const void *b) {
   const place *x = a, *y = b;
-  return x->nth != y->nth ? x->nth - y->nth : x->cpu - y->cpu;
+  if (x->nth != y->nth) return x->nth - y->nth;
+  const int level = level_apart(&x->site, &y->site);
+  return level < CPUS_LEVELS ? difference(&x->site, &y->site, level) : x->cpu - y->cpu;
+}
+
+int cpus_apart(const cpu_list *list, int i, int j) {
+  return level_apart(&list->site[i], &list->site[j]);
+}
+
+cpu_list cpus_of(const int *cpu, int n, const char *system) {
+  cpu_list list = {0};
+  place *places = calloc((size_t)n + 1, sizeof *places);
+  list.cpu = calloc((size_t)n + 1, sizeof *list.cpu);
+  list.site = calloc((size_t)n + 1, sizeof *list.site);
+  for (int i = 0; places && list.cpu && list.site && i < n; i++) {
+    places[i] =
+        (place){.cpu = cpu[i], .core = core_of(system ? system : "/sys/devices/system", cpu[i])};
+    tutti_net_site_of(cpu[i], system, &places[i].site);
+    for (int k = 0; k < i; k++) places[i].nth += places[k].core == places[i].core;
+    list.n++;
+  }
+  if (list.n) qsort(places, (size_t)list.n, sizeof *places, by_nth);
+  for (int i = 0; i < list.n; i++) {
+    list.cpu[i] = places[i].cpu;
+    list.site[i] = places[i].site;
+  }
+  free(places);
+  return list;
 }
 
 cpu_list cpus_allowed(void) {
-  cpu_list list = {0, NULL};
-  int bits;
+  int bits, found = 0;
   cpu_set_t *set = affinity(&bits);
-  if (!set) return list;
-  int n = CPU_COUNT_S(CPU_ALLOC_SIZE(bits), set);
-  place *places = calloc((size_t)n + 1, sizeof *places);
+  if (!set) return (cpu_list){0};
+  const int n = CPU_COUNT_S(CPU_ALLOC_SIZE(bits), set);
   int *cpus = calloc((size_t)n + 1, sizeof *cpus);
-  for (int cpu = 0; places && cpus && cpu < bits && list.n < n; cpu++) {
-    if (!CPU_ISSET_S(cpu, CPU_ALLOC_SIZE(bits), set)) continue;
-    place p = {cpu, core_of(cpu), 0};
-    for (int i = 0; i < list.n; i++) p.nth += places[i].core == p.core;
-    places[list.n++] = p;
-  }
+  for (int cpu = 0; cpus && cpu < bits && found < n; cpu++)
+    if (CPU_ISSET_S(cpu, CPU_ALLOC_SIZE(bits), set)) cpus[found++] = cpu;
   CPU_FREE(set);
-  if (list.n) qsort(places, (size_t)list.n, sizeof *places, by_nth);
-  for (int i = 0; i < list.n; i++) cpus[i] = places[i].cpu;
-  free(places);
-  list.cpu = cpus;
+  const cpu_list list = cpus_of(cpus, found, NULL);
+  free(cpus);
   return list;
 }
 
 void cpus_free(cpu_list *list) {
   free(list->cpu);
-  *list = (cpu_list){0, NULL};
+  free(list->site);
+  *list = (cpu_list){0};
 }

@@ -25,8 +25,10 @@ typedef struct price_options {
   "                         10Gbit/s; also node.alpha=2us, ports=2, half=1, torus=1,\n"  \
   "                         hop=100ns\n"                                                 \
   "  -t, --topo LEVELS      placement of the ranks: \"rack:3 node:16 core:4\",\n"        \
-  "                         \"node:(4,3,4)\"\n"                                          \
-  "      --shm[=RANKS]      ranks that share memory, this number per core (1), with the\n" \
+  "                         \"node:(4,3,4)\"; levels of one machine, whose ranks share\n"   \
+  "                         memory: \"package:2 numa:4 cache:8 core:8\"\n"                \
+  "      --shm[=RANKS]      ranks that share memory, all or those below a level node,\n"   \
+  "                         this number per core (1), with the\n"                         \
   "                         figures of this machine's profile, if there is one\n"        \
   "      --profile FILE     figures from a file, one per line (tutti info --profile)\n"  \
   "  -c, --coll COLLECTIVE  allreduce (default), broadcast ...; --root R\n"              \

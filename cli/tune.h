@@ -3,6 +3,7 @@
 #ifndef TUNE_H
 #define TUNE_H
 
+#include "cpus.h"
 #include "survey.h"
 
 /* A machine is busy if fewer rounds count than this, or if the rounds' quartiles are this far
@@ -37,6 +38,23 @@ void tune_progress(double done, const char *what);
 
 /* Measures arithmetic per type, a copy, process_vm_readv, a wake-up. Adds the figures gamma. */
 void tune_parts(tune_result *r);
+
+/* ---- levels within this machine (tune_levels.c) ---- */
+
+/* How to measure: the seconds of a line from one core to another; and those of a byte that the
+ * second core of each pair reads from the first, all pairs at once. 0: it failed. */
+enum { TUNE_PAIRS = 64 };
+typedef struct tune_distance {
+  double (*line)(int one, int other);
+  double (*byte)(int pair[][2], int pairs);
+} tune_distance;
+extern const tune_distance tune_measured;
+/* Pairs of cores that part at a level, from two neighbouring domains of it; CPUS_LEVELS: of one
+ * innermost domain. Returns how many, at most `most`. */
+int tune_pairs(const cpu_list *list, int level, int pair[][2], int most);
+/* Adds the figures of each level at which some of these cores part, except the nearest. `r` has
+ * shm.wake. */
+void tune_levels(const cpu_list *list, const tune_distance *measure, tune_result *r);
 
 /* ---- ranks that share memory (tune_ranks.c) ---- */
 

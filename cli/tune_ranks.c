@@ -194,7 +194,7 @@ int tune_launch(int ranks, int cores, double seconds, tune_points *points) {
     setenv("TUTTI_PROFILE", "none", 1); /* nothing else decides which plan runs */
     static const char *const unset[] = {"TUTTI_ALGO",    "TUTTI_SLICES", "TUTTI_CONTRACT",
                                         "TUTTI_EXPLAIN", "TUTTI_TRACE",  "TUTTI_WISDOM",
-                                        "TUTTI_MEASURE", "TUTTI_VERIFY"};
+                                        "TUTTI_MEASURE", "TUTTI_VERIFY", "TUTTI_TOPO"};
     for (size_t i = 0; i < sizeof unset / sizeof *unset; i++) unsetenv(unset[i]);
     char *args[16] = {"tutti", "run", "--for", "tune", "-n", n, "-t", limit};
     int k = 8;

@@ -37,8 +37,12 @@ typedef struct tutti_net_done {
  * equal outer ones). An unknown level has the same number on all ranks; `node` is always known.
  * Ranks of one node share memory if the system permits, and else send messages. */
 typedef struct tutti_net_site {
-  int rack, node, package, cache;
+  int rack, node, package, numa, cache;
 } tutti_net_site;
+/* Fills `package`, `numa` and `cache` of a core by its number in the system, the rest with 0; the
+ * same numbers in all processes of a node. 0: unknown. system: the folder that describes the cores;
+ * NULL: /sys/devices/system. */
+TUTTI_API void tutti_net_site_of(int core, const char *system, tutti_net_site *site);
 
 /* Functions return 0, or another number on failure; `error` then says why. Only `split` waits
  * for other ranks. Any thread may call a network, but only one at a time. Two networks may be

@@ -123,10 +123,12 @@ typedef struct tutti_question {
   tutti_op op;
   tutti_contract contract;
   const char *net;  /* figures that override the built-in ones: "alpha=30us,beta=1e-8,gamma=2e-10" */
-  const char *topo; /* placement: "rack:3 node:16 core:4"; NULL or "": one flat network */
+  const char *topo; /* placement: "rack:3 node:16 core:4", or within one machine
+                       "package:2 numa:4 cache:8 core:8"; NULL or "": all ranks are equally near */
   const char *algo; /* as for tutti_comm_set_algo; NULL: tutti chooses */
   const char *only; /* price only this plan or family; NULL: all */
-  double crowd;     /* ranks per core, all sharing memory; 0: a network; or TUTTI_CROWD_HERE */
+  double crowd;     /* ranks per core that share memory: all of them, or those below a level `node`
+                       of `topo`; 0: a network, unless `topo` is one machine; or TUTTI_CROWD_HERE */
 } tutti_question;
 
 /* All ranks on this machine, with its cores and the figures that a job here would use. */

@@ -27,7 +27,8 @@ TESTOBJ := $(TESTSRC:%.c=$(BUILD)/%.o) $(MPSRC:%.c=$(BUILD)/%.o) $(HELPOBJ)
 SHTESTS := $(filter-out tests/sh/programs.sh $(if $(MPI4PY),,tests/sh/mpi4py.sh),$(sort $(wildcard tests/sh/*.sh)))
 $(TESTOBJ): TTFLAGS += -Itests/support -Itests/ranks
 .SECONDARY: $(TESTOBJ)
-$(BUILD)/tests/test_tune: $(patsubst %,$(BUILD)/cli/%.o,tune_far tune_fit tune_file bounce cli)
+$(BUILD)/tests/test_cpu_domains: $(patsubst %,$(BUILD)/cli/%.o,cpus near)
+$(BUILD)/tests/test_tune: $(patsubst %,$(BUILD)/cli/%.o,tune_far tune_fit tune_file tune_levels bounce cpus cli)
 $(BUILD)/tests/test_proven: LDFLAGS += -Wl,--wrap=tt_prove
 $(BUILD)/tests/test_measure: LDFLAGS += -Wl,--wrap=tt_plan_make
 $(BUILD)/tests/test_starved: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc

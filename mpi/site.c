@@ -1,4 +1,4 @@
-/* site.c - the package and the last level cache that a thread is bound to, by hwloc.
+/* site.c - the package, the NUMA node and the last level cache that a thread is bound to, by hwloc.
  *
  * Idea       A domain is identified by its first core, in the system's numbering: the same number
  *            in all processes of a node, whichever cores their control groups show.
@@ -40,14 +40,14 @@ static int holder(hwloc_topology_t machine, hwloc_obj_type_t type, hwloc_const_c
 void mpi_site_within(tutti_net_site *site) {
   hwloc_topology_t machine;
   hwloc_cpuset_t cores = hwloc_bitmap_alloc();
-  site->package = site->cache = 0;
+  site->package = site->numa = site->cache = 0;
   if (!cores) return;
   if (!hwloc_topology_init(&machine)) {
     if (!load(machine) && !hwloc_get_cpubind(machine, cores, HWLOC_CPUBIND_THREAD) &&
         !hwloc_bitmap_iszero(cores)) {
-      const int caches = hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_L3CACHE);
       site->package = holder(machine, HWLOC_OBJ_PACKAGE, cores);
-      site->cache = holder(machine, caches > 0 ? HWLOC_OBJ_L3CACHE : HWLOC_OBJ_NUMANODE, cores);
+      site->numa = holder(machine, HWLOC_OBJ_NUMANODE, cores);
+      site->cache = holder(machine, HWLOC_OBJ_L3CACHE, cores);
     }
     hwloc_topology_destroy(machine);
   }
@@ -57,7 +57,7 @@ void mpi_site_within(tutti_net_site *site) {
 #else
 
 void mpi_site_within(tutti_net_site *site) {
-  site->package = site->cache = 0;
+  site->package = site->numa = site->cache = 0;
 }
 
 #endif

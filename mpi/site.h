@@ -5,7 +5,7 @@
 
 #include "tutti_net.h"
 
-/* Fills `package` and `cache` for the calling thread, as it is bound now; leaves the rest
+/* Fills `package`, `numa` and `cache` for the calling thread, as it is bound now; leaves the rest
  * unchanged. 0: bound to none, to more than one, or unknown. */
 void mpi_site_within(tutti_net_site *site);
 

@@ -8,6 +8,7 @@
 #include "call.h"
 #include "call_plan.h"
 #include "measure.h"
+#include "placement.h"
 #include "settings.h"
 #include "why.h"
 
@@ -48,8 +49,9 @@ static tutti_status check_question(const tutti_question *q, tutti_prices **price
   if (q->topo && strlen(q->topo) >= TT_NAME)
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: the topology is longer than %d characters",
                    TT_NAME - 1);
-  if (q->crowd != 0 && q->topo && *q->topo)
-    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: shared memory has no levels yet");
+  if (q->crowd == TUTTI_CROWD_HERE && q->topo && *q->topo)
+    return tt_fail(TUTTI_ERR_ARG,
+                   "tutti_prices_make: a topology describes another placement than the one here");
   return TUTTI_OK;
 }
 
@@ -62,15 +64,41 @@ static tutti_status only_these(const tutti_question *q, tt_setting *setting) {
                                     : tt_algo_exists(setting->only);
 }
 
+/* Which levels share memory: all of them, those inside nodes, or none. Ranks of one machine share it
+ * even if the question does not say so. */
+static tutti_status place_in_levels(const tutti_question *q, tt_setting *setting) {
+  tt_tree tree;
+  snprintf(setting->levels, sizeof setting->levels, "%s", q->topo);
+  const tutti_status status = tt_tree_parse(q->topo, &tree);
+  if (status) return status;
+  const int inside = tt_levels_inside(&tree);
+  if (q->crowd > 0 && !inside)
+    return tt_fail(TUTTI_ERR_ARG,
+                   "tutti_prices_make: no level of '%.80s' is within a machine, so no ranks share "
+                   "memory; name them package, numa, cache, or put them below a level node",
+                   q->topo);
+  if (inside == tree.levels) {
+    setting->ranks_per_core = q->crowd > 0 ? q->crowd : 1;
+  } else if (q->crowd > 0) {
+    setting->inside = inside;
+    setting->node_ranks_per_core = q->crowd;
+    setting->ranks_per_core = 0;
+  }
+  return TUTTI_OK;
+}
+
 /* Sets the ranks per core, and the figures that the question implies. */
-static void place_ranks(const tutti_question *q, tt_setting *setting) {
+static tutti_status place_ranks(const tutti_question *q, tt_setting *setting) {
   setting->ranks_per_core = q->crowd;
   if (q->crowd == TUTTI_CROWD_HERE) setting->ranks_per_core = tt_here_ranks_per_core(q->ranks);
+  const tutti_status status = q->topo && *q->topo ? place_in_levels(q, setting) : TUTTI_OK;
   if (setting->ranks_per_core > 0) setting->has_loop = tt_has_loop;
   if (q->crowd == TUTTI_CROWD_HERE)
     tt_profile_here(&setting->profile);
   else
-    (q->crowd > 0 ? tt_profile_shm : tt_profile_net)(&setting->profile);
+    (setting->ranks_per_core > 0 || q->crowd > 0 ? tt_profile_shm
+                                                 : tt_profile_net)(&setting->profile);
+  return status;
 }
 
 tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
@@ -80,20 +108,19 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   tutti_prices *p = calloc(1, sizeof *p);
   if (!p) return tt_fail(TUTTI_ERR_MEMORY, "tutti_prices_make: out of memory");
   tt_setting setting = {.ranks = q->ranks, .flight = TT_FLIGHT, .verify = tt_proof_setting()};
-  place_ranks(q, &setting);
-  snprintf(setting.levels, sizeof setting.levels, "%s", q->topo ? q->topo : "");
+  status = place_ranks(q, &setting);
   tt_call call = {.coll = q->coll, .type = q->type, .op = q->op};
   tt_call_check_kind("tutti_prices_make", &call); /* sets what a barrier exchanges */
   p->problem = (tt_problem){
       .coll = q->coll, .root = q->root, .needs = tt_needs_of(q->coll, call.type, call.op)};
   if (q->contract == TUTTI_CONTRACT_ANY) p->problem.needs &= ~(unsigned)TT_NEED_SAME;
   if (q->contract == TUTTI_CONTRACT_EXACT && p->problem.needs) p->exact = 1 + (int)q->type;
-  if (q->only && *q->only) status = only_these(q, &setting);
+  if (!status && q->only && *q->only) status = only_these(q, &setting);
   if (!status && q->net) status = tt_profile_parse(&setting.profile, q->net, "the figures");
   if (!status) status = tt_override_parse(q->algo, q->ranks, &p->override);
   if (!status) status = tt_chooser_new(&setting, &p->chooser);
   if (!status && tt_coll_reduces(q->coll)) p->problem.weight = tt_weight_of(p->chooser, q->type);
-  if (!status && !setting.ranks_per_core)
+  if (!status && !setting.ranks_per_core && !setting.inside)
     status = tt_figures_known(&setting.profile, tt_chooser_model(p->chooser));
   if (status)
     tutti_prices_free(p);

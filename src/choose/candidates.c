@@ -71,15 +71,40 @@ static tutti_status find_loop(const tt_chooser *c, const char *name, const tt_as
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
+/* Does rank 0's schedule send to, and receive from, all ranks at once in every step? */
+static bool addresses_all(const tt_sched *s) {
+  for (uint32_t i = 0; i < s->nsteps; i++)
+    if (!tt_step_local(&s->steps[i]) && s->steps[i].peers.count < s->ranks) return false;
+  return true;
+}
+
+/* Can rank 0 stand for all? mine: its schedule, or NULL. A plan in which all ranks do alike and
+ * address all others at once is nearly alike on even levels, too: every rank has as many peers at
+ * each level as any other, and only the order in which they come differs. That is good enough where
+ * all ranks have too many messages to simulate. */
+static bool stands_for_all(const tt_chooser *c, const char *name, const tt_ask *ask,
+                           const tt_sched *mine) {
+  const tt_tree *tree = c->levels ? &c->model.tree : NULL;
+  if (tt_algo_uniform(name, ask, tree)) return true;
+  if (!tree || !tree->even || (double)ask->ranks * ask->ranks <= MOST_MESSAGES ||
+      !tt_algo_uniform(name, ask, NULL))
+    return false;
+  tt_sched *own = NULL;
+  if (!mine && build(name, *ask, 0, &own)) return false;
+  const bool all = addresses_all(mine ? mine : own);
+  tt_sched_free(own);
+  return all;
+}
+
 static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll coll, int root,
                               bool exported, double most, tt_sim **sim) {
   const tt_setting *s = &c->setting;
   const tt_ask ask = tt_ask_of(s, coll, root);
-  const bool uniform = tt_algo_uniform(name, &ask, c->levels ? &c->model.tree : NULL);
   tt_sched **all = calloc((size_t)s->ranks, sizeof *all);
   *sim = NULL;
   if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", s->ranks);
   tutti_status status = build(name, ask, 0, &all[0]);
+  const bool uniform = !status && stands_for_all(c, name, &ask, all[0]);
   if (!status)
     status = uniform ? build_senders(name, &ask, all) : build_rest(name, &ask, most, all);
   bool loop = exported;
@@ -163,6 +188,31 @@ static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, cons
   return true;
 }
 
+/* The domains of one level of an even tree and their ranks, such as "package:2 core:256". */
+static void pair_of(const tt_tree *t, int level, char pair[TT_NAME]) {
+  const int last = t->levels - 1;
+  int domains = 1;
+  for (int l = 0; l <= level; l++) domains *= t->level[l].each;
+  snprintf(pair, TT_NAME, "%s:%d %s:%d", t->level[level].name, domains, t->level[last].name,
+           t->ranks / domains);
+}
+
+/* In shared memory a few plans over a single level each, too: messages cost the same at several
+ * levels, or nearly, and leaders of larger domains are fewer. */
+static bool add_pairs(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
+  const tt_setting *s = &c->setting;
+  char name[TT_NAME], pair[TT_NAME];
+  tt_tree tree;
+  bool ok = true;
+  if (s->ranks_per_core <= 0 || tt_tree_parse(s->levels, &tree) || !tree.even) return true;
+  for (int l = 0; ok && l + 2 < tree.levels; l++) {
+    pair_of(&tree, l, pair);
+    for (int i = 0; ok && tt_algo_plan(s->ranks, pair, i, name, sizeof name); i++)
+      if (strstr(name, pair) && tt_algo_does(name, coll)) ok = add_sliced(c, coll, list, name);
+  }
+  return ok;
+}
+
 /* Lists all plans that are proposed; or those of one family; or one plan, proposed or not. */
 static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const tt_setting *s = &c->setting;
@@ -174,6 +224,7 @@ static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
     if (n ? strncmp(name, s->only, n) == 0 && (!name[n] || name[n] == '(')
           : tt_algo_does(name, coll))
       ok = add_sliced(c, coll, list, name);
+  if (ok && !n && *s->levels) ok = add_pairs(c, coll, list);
   return ok && (list->n || !n || add_sliced(c, coll, list, s->only));
 }
 
@@ -196,8 +247,7 @@ const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight
     const double most = pass || *c->setting.only ? HUGE_VAL : MOST_MESSAGES;
     for (int i = 0, n; i < list->n; i += n) {
       tt_candidate *x = &list->at[i];
-      const bool cheap = ask.ranks <= MOST_PLAYED ||
-                         tt_algo_uniform(x->name, &ask, c->levels ? &c->model.tree : NULL);
+      const bool cheap = ask.ranks <= MOST_PLAYED || stands_for_all(c, x->name, &ask, NULL);
       n = cheap || pass ? price(c, x, list->n - i, coll, most) : 1;
       some |= x->possible;
     }

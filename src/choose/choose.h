@@ -32,7 +32,7 @@ typedef struct tt_setting {
   tt_profile profile;
   double ranks_per_core;      /* in shared memory; 0: a network */
   tt_has_loop_fn *has_loop;   /* for shared memory; may be NULL */
-  char levels[TT_NAME];       /* of a network, as "rack:3 node:16 core:4"; or empty */
+  char levels[TT_NAME];       /* as "rack:3 node:16 core:4", or of one machine; or empty */
   int inside;                 /* how many of these, the innermost, are within a node */
   double node_ranks_per_core; /* ranks per core inside such a node */
   double host_ranks_per_core; /* for a network: ranks per core of a host that several share */

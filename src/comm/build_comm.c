@@ -2,7 +2,8 @@
  *
  * Idea       the placement of the ranks says which of them share memory. If all do, shared memory
  *            is the wire, and a network is only kept beside it. If some do, one wire combines
- *            both. If none do, the network is the wire.
+ *            both. If none do, the network is the wire. The levels within a machine count in any
+ *            of these cases.
  * Levels     levels count consecutive ranks: place v of their tree is held by rank order[v].
  *            Where it does not matter which rank is which, a plan is made for places, and its
  *            messages go to the ranks that hold them. A collective that gives every rank its
@@ -248,8 +249,10 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
   tt_setting setting = comm->plans->setting;
   tt_chooser *flat = NULL, *chooser;
   _Static_assert(sizeof layout->levels <= sizeof setting.levels, "room for the levels");
-  setting.ranks_per_core = 0;
-  setting.has_loop = NULL; /* loops are only for ranks that all share memory */
+  if (tt_over_net(comm) || layout->nodes > 1) {
+    setting.ranks_per_core = 0;
+    setting.has_loop = NULL; /* loops are only for ranks that all share memory */
+  }
   tutti_status status = tt_chooser_new(&setting, &flat);
   memcpy(setting.levels, layout->levels, sizeof layout->levels);
   setting.inside = layout->inside;
@@ -286,19 +289,31 @@ static tutti_status set_levels(tutti_comm *comm) {
   return status;
 }
 
-/* With several nodes: arranges ranks in levels. layout: their arrangement; NULL: found from the
- * placements. */
+/* Do all ranks share memory, and every level of it? Threads mostly do, so that is quick to tell. */
+static bool all_are_near(const tutti_comm *comm) {
+  const tt_placement *first = &comm->info[0].placement;
+  bool near = !tt_over_net(comm);
+  for (int r = 1; near && r < comm->ranks; r++) {
+    const tt_placement *s = &comm->info[r].placement;
+    near = s->package == first->package && s->numa == first->numa && s->cache == first->cache;
+  }
+  return near;
+}
+
+/* With several nodes, or several domains of one: arranges ranks in levels. layout: their
+ * arrangement; NULL: found from the placements. */
 static tutti_status place_in_levels(tutti_comm *comm, const tt_layout *layout) {
   tt_layout found = {.order = NULL};
-  if (!tt_over_net(comm)) return TUTTI_OK;
+  if (all_are_near(comm)) return TUTTI_OK;
   tutti_status status = layout ? TUTTI_OK : layout_by_placement(comm, &found);
   const int most = status ? 0 : most_of_a_node(layout ? layout : &found, comm->ranks);
   /* the same on all ranks: assumes that every node has as many cores as the first rank's */
   const double ranks_per_core = comm->load.cores > 0 ? most / comm->load.cores : 1;
   if (!status && !most)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);
-  if (!status) status = tt_comm_arrange(comm, layout ? layout : &found, ranks_per_core);
-  if (!status && comm->net->traits.simulated) status = set_levels(comm);
+  const bool says = !status && (tt_over_net(comm) || *(layout ? layout : &found)->levels);
+  if (says) status = tt_comm_arrange(comm, layout ? layout : &found, ranks_per_core);
+  if (!status && tt_over_net(comm) && comm->net->traits.simulated) status = set_levels(comm);
   free(found.order);
   free(found.node_of);
   return status;

@@ -58,11 +58,13 @@ tutti_status tt_comm_inherit_settings(tutti_comm *comm, const tt_settings *from,
 tutti_status tt_job_over(const tt_segment *segment);
 /* Publishes this process's data in the head of its heap. */
 void tt_heap_introduce(tt_heap *heap);
+/* The placement that a rank of one machine has published there. */
+tt_placement tt_head_placement(const tt_head *head);
 
 /* Finds the layout of the ranks by tt_placement_arrange; the caller frees its arrays. */
 tutti_status tt_layout_find(const tt_placement *placements, int ranks, const char *topology,
                             const char *name, tt_layout *layout);
-/* Arranges the ranks of several nodes, which have at most `ranks_per_core` ranks per core; the same
+/* Arranges the ranks in levels. ranks_per_core: the most on a node, if there are several; the same
  * on all ranks. Called once, before anything runs. */
 tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double ranks_per_core);
 

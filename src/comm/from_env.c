@@ -20,6 +20,49 @@
 #include "topo.h"
 #include "tracing.h"
 
+/* ---- levels within the machine ---- */
+
+/* The domains of this thread's cores. Ranks that are threads of one process introduce themselves
+ * one after the other, mostly with the same cores: those are looked up once. */
+static tt_domains domains_of(const cpu_set_t *cores) {
+  static _Thread_local cpu_set_t last;
+  static _Thread_local tt_domains found;
+  if (!CPU_EQUAL(&last, cores)) {
+    found = tt_cores_within(NULL, cores);
+    last = *cores;
+  }
+  return found;
+}
+
+static void publish_domains(tt_head *head, const tt_domains *d) {
+  head->within.package = d->package;
+  head->within.numa = d->numa;
+  head->within.cache = d->cache;
+}
+
+/* Instead of this rank's cores, TUTTI_TOPO may say where it is, if all its levels are within a
+ * machine; else it is for communicators over a network (from_net.c). */
+static tutti_status declare_domains(tt_head *head, int rank, int ranks) {
+  const char *topology = tt_env("TUTTI_TOPO");
+  if (!topology || !tt_topology_inside(topology)) return TUTTI_OK;
+  tt_layout layout = {.order = NULL};
+  tt_placement *all = calloc((size_t)ranks, sizeof *all);
+  tutti_status status = all ? tt_layout_find(all, ranks, topology, "TUTTI_TOPO", &layout)
+                            : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", ranks);
+  if (!status) status = tt_placement_color(&layout, ranks, all);
+  if (!status)
+    publish_domains(head, &(tt_domains){all[rank].package, all[rank].numa, all[rank].cache});
+  free(layout.order);
+  free(layout.node_of);
+  free(all);
+  return status;
+}
+
+tt_placement tt_head_placement(const tt_head *head) {
+  return (tt_placement){
+      .package = head->within.package, .numa = head->within.numa, .cache = head->within.cache};
+}
+
 /* ---- the ranks of a job meet ---- */
 
 void tt_heap_introduce(tt_heap *heap) {
@@ -30,6 +73,8 @@ void tt_heap_introduce(tt_heap *heap) {
   head->cookie = *tt_heap_cookie(heap);
   head->cookie_at = (uint64_t)(uintptr_t)tt_heap_cookie(heap);
   tt_cores_mine(&head->cores);
+  const tt_domains domains = domains_of(&head->cores);
+  publish_domains(head, &domains);
   head->quota = tt_cores_quota();
   head->l2 = tt_cache_l2();
   head->fenced = tt_fences_join();
@@ -46,10 +91,11 @@ static tutti_status introduce(tt_heap *heap, int ranks) {
   const uint64_t ctrl = tt_shm_ctrl_new(heap, ranks, tt_heap_index(heap) == 0);
   if (!ctrl) return tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
   tt_heap_introduce(heap);
+  const tutti_status status = declare_domains(head, tt_heap_index(heap), ranks);
   atomic_store_explicit(&head->world, ctrl, memory_order_relaxed);
   /* model: publish:set */
   atomic_store_explicit(&head->ready, 1 + TT_LAYOUT, memory_order_release);
-  return TUTTI_OK;
+  return status;
 }
 
 tutti_status tt_job_over(const tt_segment *segment) {
@@ -108,8 +154,10 @@ static tutti_status create_base_comm(tt_heap *heap, int rank, tutti_comm **out) 
   if (!comm) return TUTTI_ERR_MEMORY;
   comm->heap = tt_heap_hold(heap);
   for (int r = 0; r < comm->ranks; r++)
-    comm->info[r] = (tt_rank_info){
-        .index = r, .pid = tt_heap_head(segment, r)->pid, .ctrl = ctrl_of(segment, r)};
+    comm->info[r] = (tt_rank_info){.index = r,
+                                   .placement = tt_head_placement(tt_heap_head(segment, r)),
+                                   .pid = tt_heap_head(segment, r)->pid,
+                                   .ctrl = ctrl_of(segment, r)};
   tt_profile profile;
   memcpy(&profile, tt_heap_head(segment, 0)->figures, sizeof profile);
   tutti_status status = tt_comm_build(comm, &(tt_comm_spec){.profile = &profile});

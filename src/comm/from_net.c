@@ -37,7 +37,7 @@ static double cores_here(void) {
 
 static void describe_member(member *m, const tutti_net *net) {
   const tutti_net_site *s = &net->site;
-  *m = (member){.placement = {s->rack, s->node, s->package, s->cache, ""},
+  *m = (member){.placement = {s->rack, s->node, s->package, s->numa, s->cache, ""},
                 .fd = -1,
                 .pid = getpid(),
                 .kernel = tt_kernel_id(),

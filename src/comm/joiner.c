@@ -49,8 +49,9 @@ static void take_places(tutti_comm *comm, const tt_proposal *t, tt_segment *segm
                         const tutti_comm *old) {
   for (int i = 0; i < t->ranks; i++) {
     tt_rank_info *w = &comm->info[i];
-    *w = (tt_rank_info){.index = t->member[i].index,
-                        .pid = tt_heap_head(segment, t->member[i].index)->pid};
+    const tt_head *head = tt_heap_head(segment, t->member[i].index);
+    *w = (tt_rank_info){
+        .index = t->member[i].index, .placement = tt_head_placement(head), .pid = head->pid};
     for (int r = 0; old && r < old->ranks; r++)
       if (old->info[r].index == w->index) *w = old->info[r];
     w->ctrl = t->member[i].ctrl;

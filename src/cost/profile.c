@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placement.h"
+
 #define MOST 1e6 /* s, or s/B; keeps sums of figures finite */
 
 typedef enum kind { SECONDS, PER_BYTE, BYTES, COUNT, YES } kind;
@@ -35,6 +37,14 @@ static const figure of_level[] = {
 enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
 
 #define AT(member) offsetof(tt_profile, member)
+/* Figures of a level within a machine; i: its index in tt_inner_levels. */
+#define LEVEL(name, i)                                                    \
+  {"shm." name ".delay", SECONDS, AT(shm_level[i].delay),                 \
+   "as shm.wake, between ranks of different domains of this level"},      \
+  {                                                                       \
+    "shm." name ".beta", PER_BYTE, AT(shm_level[i].beta),                 \
+        "a byte through the link of such a domain, which its ranks share" \
+  }
 static const figure of_all[] = {
     {"gamma", PER_BYTE, AT(gamma), "a byte added"},
     {"half", YES, AT(half), "a port does not send and receive at once"},
@@ -68,6 +78,9 @@ static const figure of_all[] = {
      "as shm.loop.further there"},
     {"shm.crowd.far", PER_BYTE, AT(oversubscribed.far), "as shm.far there"},
     {"shm.crowd.loop.far", PER_BYTE, AT(oversubscribed.loop_far), "as shm.loop.far there"},
+    LEVEL("package", 0),
+    LEVEL("numa", 1),
+    LEVEL("cache", 2),
     {"shm.between", SECONDS, AT(between),
      "a cache line to another core and back, when these were measured; in no price"},
 };
@@ -112,6 +125,7 @@ void tt_profile_net(tt_profile *profile) {
               .far = -1,
               .loop_far = -1,
               .cache = 524288},
+      .shm_level = {{-1, -1}, {-1, -1}, {-1, -1}},
       .between = -1,
       .oversubscribed = {1e-6, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
   };
@@ -352,12 +366,15 @@ static tt_link link_of(const tt_profile *m, const char *name, tt_link f) {
   return f;
 }
 
+static void use_tree(tt_cost_model *p, const tt_tree *tree) {
+  if (!tree) return;
+  p->tree = *tree;
+  p->levels = tree->levels;
+}
+
 void tt_cost_net(const tt_profile *m, int ranks, const tt_tree *tree, tt_cost_model *p) {
   tt_cost_flat(p, ranks);
-  if (tree) {
-    p->tree = *tree;
-    p->levels = tree->levels;
-  }
+  use_tree(p, tree);
   for (int l = 0; l < p->levels; l++) p->link[l] = link_of(m, p->tree.level[l].name, m->net);
   p->half = m->half;
   p->apart = m->apart;
@@ -383,12 +400,38 @@ static tt_shm_figures shm_of(const tt_profile *m, double ranks_per_core) {
   return f;
 }
 
+static const tt_shm_level *shm_level_of(const tt_profile *m, const char *name) {
+  for (int i = 0; i < TT_SHM_LEVELS; i++)
+    if (strcmp(tt_inner_levels[i], name) == 0) return &m->shm_level[i];
+  return NULL;
+}
+
+bool tt_shm_levels_known(const tt_profile *m, const tt_tree *tree) {
+  for (int l = 0; l < tree->levels; l++) {
+    const tt_shm_level *x = shm_level_of(m, tree->level[l].name);
+    if (x && (x->delay >= 0 || x->beta >= 0)) return true;
+  }
+  return false;
+}
+
+/* The link of a level within a machine: `near`, which leads to ranks of the same innermost domain,
+ * with the level's own figures. What a line takes longer than among near ranks, it takes longer
+ * where ranks share cores, too. */
+static tt_link shm_link(const tt_profile *m, const char *name, tt_link near) {
+  const tt_shm_level *x = shm_level_of(m, name);
+  if (x && x->delay > m->shm.wait) near.L += x->delay - m->shm.wait;
+  if (x && x->beta >= 0) near.beta = x->beta;
+  return near;
+}
+
 /* Inside a node a rank's processor is also its port: it writes its messages, and reads them. */
 void tt_cost_inside(const tt_profile *m, int levels, double ranks_per_core, tt_cost_model *p) {
   const tt_shm_figures f = shm_of(m, ranks_per_core);
   const tt_link shm = {2 * f.message, f.wait, 2 * f.copy, .o_next = -1, .ports = 1};
-  for (int l = p->levels - levels; l < p->levels; l++)
-    p->link[l] = link_of(m, p->tree.level[l].name, shm);
+  for (int l = p->levels - levels; l < p->levels; l++) {
+    const char *name = p->tree.level[l].name;
+    p->link[l] = link_of(m, name, shm_link(m, name, shm));
+  }
 }
 
 tutti_status tt_figures_known(const tt_profile *m, const tt_cost_model *p) {
@@ -404,11 +447,13 @@ tutti_status tt_figures_known(const tt_profile *m, const tt_cost_model *p) {
   return TUTTI_OK;
 }
 
-void tt_cost_shm(const tt_profile *m, int ranks, double ranks_per_core, bool loop,
-                 tt_cost_model *p) {
+void tt_cost_shm(const tt_profile *m, int ranks, const tt_tree *tree, double ranks_per_core,
+                 bool loop, tt_cost_model *p) {
   const tt_shm_figures f = shm_of(m, ranks_per_core);
   tt_cost_flat(p, ranks);
-  p->link[0].L = f.wait;
+  use_tree(p, tree);
+  for (int l = 0; l < p->levels; l++)
+    p->link[l] = shm_link(m, p->tree.level[l].name, (tt_link){.L = f.wait});
   p->gamma = m->gamma;
   p->message = loop ? f.loop_message : f.message;
   p->o_next = loop ? f.loop_o_next : f.o_next;

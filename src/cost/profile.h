@@ -28,6 +28,13 @@ typedef struct tt_shm_figures {
   double cache;           /* B; if ranks share a core, each has its part */
 } tt_shm_figures;
 
+/* Levels within a machine: those of tt_inner_levels (placement.h). */
+enum { TT_SHM_LEVELS = 3 };
+typedef struct tt_shm_level {
+  double delay; /* s until a waiting rank of another domain sees a line; < 0: as `wait` */
+  double beta; /* s/B through the link that leaves a domain, which its ranks share; < 0: no limit */
+} tt_shm_level;
+
 enum { TT_NAMED_LEVELS = 8, TT_STAMP = 80 };
 
 typedef struct tt_profile {
@@ -42,6 +49,7 @@ typedef struct tt_profile {
   double gamma;                       /* all before it is the network's */
   double gamma_of[TUTTI_TYPE_COUNT];  /* of one type; 0: as gamma */
   tt_shm_figures shm, oversubscribed; /* one rank per core; several, < 0: as in shm */
+  tt_shm_level shm_level[TT_SHM_LEVELS];
   double between;      /* s: round trip of a cache line when these were measured; < 0: unknown */
   char of[TT_STAMP];   /* the machine where they were measured; empty: unknown */
   char over[TT_STAMP]; /* the network likewise */
@@ -69,9 +77,11 @@ void tt_cost_inside(const tt_profile *profile, int levels, double ranks_per_core
                     tt_cost_model *model);
 /* TUTTI_ERR_ARG: the profile lacks figures of a level. */
 tutti_status tt_figures_known(const tt_profile *profile, const tt_cost_model *model);
+/* Has the profile a figure of some level of the tree within a machine? */
+bool tt_shm_levels_known(const tt_profile *profile, const tt_tree *tree);
 /* The model of shared memory, with this many ranks per core, for schedules run step by step or as a
- * loop. */
-void tt_cost_shm(const tt_profile *profile, int ranks, double ranks_per_core, bool loop,
-                 tt_cost_model *model);
+ * loop. tree: the levels of the machine; NULL: all ranks are equally near. */
+void tt_cost_shm(const tt_profile *profile, int ranks, const tt_tree *tree, double ranks_per_core,
+                 bool loop, tt_cost_model *model);
 
 #endif

@@ -138,6 +138,7 @@ static void lag(stage *s, uint32_t d) {
   m->floor = floor;
   m->rest = floor - s->timing[message->from].end;
   m->writer = message->from;
+  m->level = message->level;
 }
 
 /* B of the vector that are charged on a message's link. */
@@ -308,9 +309,8 @@ static void walk_back(const stage *s, uint32_t what, tt_breakdown *t) {
   while (what != NOTHING) {
     const tt_sim_timing *m = &s->timing[what];
     if (what < sim->steps && m->rest > 0) { /* the last piece, after its writer's end */
-      const int last = sim->model.levels - 1;
-      t->latency[last] += sim->model.link[last].L;
-      t->copying += m->rest - sim->model.link[last].L;
+      t->latency[m->level] += sim->model.link[m->level].L;
+      t->copying += m->rest - sim->model.link[m->level].L;
       t->fixed += m->rest;
     } else if (what < sim->steps) {
       const tt_sim_task *task = &sim->task[what];

@@ -38,6 +38,7 @@ typedef struct tt_sim_timing {
   double rest;           /* time from the writer's end to the floor */
   uint32_t cause, needs; /* cause: of its start */
   uint32_t writer;       /* the step that determines the floor */
+  uint8_t level;         /* of the message from it */
 } tt_sim_timing;
 
 /* An event that may happen next: a step, a departure, or an arrival (numbered in this order). */

@@ -23,10 +23,13 @@ enum {
 typedef struct tt_head {              /* at the start of each heap; written by its rank */
   alignas(TT_PAIR) atomic_uint ready; /* 1 + layout version once all below is set */
   int pid;
-  cpu_set_t cores;                    /* that this rank may use */
-  uint64_t cookie_at, cookie;         /* a word of private memory, for trial reads */
-  double quota;                       /* CPU quota, in cores */
-  size_t l2;                          /* bytes of its core's second level cache */
+  cpu_set_t cores;            /* that this rank may use */
+  uint64_t cookie_at, cookie; /* a word of private memory, for trial reads */
+  double quota;               /* CPU quota, in cores */
+  size_t l2;                  /* bytes of its core's second level cache */
+  struct {
+    int32_t package, numa, cache;
+  } within;                           /* that contain these cores, as in placement.h */
   bool fenced;                        /* it passes its peers' fences (fences.h) */
   char figures[TT_FIGURES];           /* the machine's, as the rank knows them: tt_profile */
   alignas(TT_PAIR) atomic_uint reads; /* 1: this rank can read all others' private memory */

@@ -93,6 +93,20 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
   return TUTTI_OK;
 }
 
+/* The same for ranks that all share memory, in an order of their own: a straight loop needs no order,
+ * since every rank reads all others. */
+static tutti_status prepare_arranged(tutti_comm *comm, const tt_ask *ask, const int *order,
+                                     const tt_call *c, const char *name, tt_prepared **out) {
+  if (order && comm->plans->setting.has_loop) {
+    tt_ask plain = *ask;
+    plain.rank = comm->rank;
+    plain.root = c->root;
+    const tutti_status status = find_or_prepare(comm, &plain, NULL, name, out);
+    if (status || (*out)->program->shape) return status;
+  }
+  return find_or_prepare(comm, ask, order, name, out);
+}
+
 /* The number asked for; else the chosen one, or more, so that scratch is bounded. */
 static int slices_for(const tutti_comm *comm, const tt_call *c, int chosen) {
   if (tt_coll_owned(c->coll)) return 1;
@@ -161,7 +175,7 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   if (tt_coll_reduces(c->coll)) status = tt_reducer_init(&plan->exec.reducer, c->type, c->op);
   if (status) return status;
   status = tt_proof_ask(comm, &ask, choice->name, plan->exec.slices, &plan->proven);
-  if (!status) status = find_or_prepare(comm, &ask, order, choice->name, &plan->prepared);
+  if (!status) status = prepare_arranged(comm, &ask, order, c, choice->name, &plan->prepared);
   if (status) return status;
   const tt_program *program = plan->exec.program = plan->prepared->program;
   plan->exec.if_exported = program->shape;

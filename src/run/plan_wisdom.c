@@ -29,16 +29,17 @@ static bool one_process(const tutti_comm *comm) {
 
 uint32_t tt_comm_fingerprint(const tutti_comm *comm, char words[TT_PLACEMENT_TEXT]) {
   const bool over = tt_over_net(comm);
+  const char *levels = comm->plans->setting.levels;
   char ranks[400];
   if (over)
     snprintf(ranks, sizeof ranks, "%d ranks over %.40s%s%s", comm->ranks, comm->net->traits.name,
-             *comm->plans->setting.levels ? ", " : "", comm->plans->setting.levels);
+             *levels ? ", " : "", levels);
   else
-    snprintf(ranks, sizeof ranks, "%d %s share memory", comm->ranks,
-             one_process(comm) ? "threads" : "processes");
+    snprintf(ranks, sizeof ranks, "%d %s share memory%s%s", comm->ranks,
+             one_process(comm) ? "threads" : "processes", *levels ? ", " : "", levels);
   format_placement(words, ranks, over ? comm->load.host_ranks_per_core : comm->load.ranks_per_core);
-  uint64_t h = tt_mix_text(tt_mix_text(1, words), over ? comm->plans->setting.levels : "");
-  for (int r = 0; over && r < comm->ranks; r++) { /* which ranks share a node */
+  uint64_t h = tt_mix_text(tt_mix_text(1, words), levels);
+  for (int r = 0; (over || *levels) && r < comm->ranks; r++) { /* which ranks share a node */
     int first = 0;
     while (comm->info[first].placement.node != comm->info[r].placement.node) first++;
     h = tt_mix(h ^ (uint64_t)(uint32_t)first ^ (uint64_t)(comm->info[r].index >= 0) << 32);

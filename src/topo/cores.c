@@ -1,10 +1,5 @@
-/* cores.c - this process's share of the machine: affinity and quota, and the package and the last
- * level cache of its cores, as Linux reports them.
- *
- * Idea       A domain is identified by its first core, in the system's numbering: the same number
- *            in all processes of a node, whichever cores their control groups show. mpi/site.c asks
- *            hwloc, and uses the same numbers.
- * Invariant  Never fails; an unknown domain is 0 on all processes alike.
+/* cores.c - this process's share of the machine, affinity and quota, and what its processor is, as
+ * Linux reports them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,68 +62,6 @@ double tt_cores_quota(void) {
   }
   if (file) fclose(file);
   return least;
-}
-
-/* ---- packages and caches ---- */
-
-enum { INDEXES = 16, NODES = 1024 };
-
-/* 1 + the least core of a list like "0-3,8" if it contains all of `cores`; else 0. */
-static int first_if_all(const char *list, const cpu_set_t *cores) {
-  cpu_set_t among, both;
-  long least = -1;
-  CPU_ZERO(&among);
-  for (char *end; *list >= '0' && *list <= '9'; list = *end == ',' ? end + 1 : end) {
-    const long from = strtol(list, &end, 10);
-    const long to = *end == '-' ? strtol(end + 1, &end, 10) : from;
-    if (least < 0 || from < least) least = from;
-    for (long c = from; c <= to && c < CPU_SETSIZE; c++) CPU_SET((size_t)c, &among);
-  }
-  CPU_AND(&both, &among, cores);
-  return least >= 0 && CPU_EQUAL(&both, cores) ? 1 + (int)least : 0;
-}
-
-static int package_of(const char *system, int core, const cpu_set_t *cores) {
-  static const char *const names[] = {"package_cpus_list", "core_siblings_list"}; /* new, old */
-  char path[300], list[4096];
-  for (int i = 0; i < 2; i++) {
-    snprintf(path, sizeof path, "%.200s/cpu/cpu%d/topology/%s", system, core, names[i]);
-    if (tt_line_of(path, list, sizeof list)) return first_if_all(list, cores);
-  }
-  return 0;
-}
-
-/* For a core without a third level cache: the NUMA node nearest to it. */
-static int memory_of(const char *system, const cpu_set_t *cores) {
-  char path[300], list[4096];
-  int first = 0;
-  for (int n = 0; n < NODES && !first; n++) {
-    snprintf(path, sizeof path, "%.200s/node/node%d/cpulist", system, n);
-    if (tt_line_of(path, list, sizeof list)) first = first_if_all(list, cores);
-  }
-  return first;
-}
-
-static int cache_of(const char *system, int core, const cpu_set_t *cores) {
-  char path[300], list[4096];
-  for (int i = 0; i < INDEXES; i++) {
-    snprintf(path, sizeof path, "%.200s/cpu/cpu%d/cache/index%d/level", system, core, i);
-    if (!tt_line_of(path, list, sizeof list)) break;
-    if (atoi(list) != 3) continue;
-    snprintf(path, sizeof path, "%.200s/cpu/cpu%d/cache/index%d/shared_cpu_list", system, core, i);
-    return tt_line_of(path, list, sizeof list) ? first_if_all(list, cores) : 0;
-  }
-  return memory_of(system, cores);
-}
-
-void tt_cores_within(const char *system, const cpu_set_t *cores, int *package, int *cache) {
-  int core = 0;
-  while (core < CPU_SETSIZE && !CPU_ISSET((size_t)core, cores)) core++;
-  *package = *cache = 0;
-  if (core == CPU_SETSIZE) return;
-  if (!system) system = "/sys/devices/system";
-  *package = package_of(system, core, cores);
-  *cache = cache_of(system, core, cores);
 }
 
 /* ---- the machine ---- */

@@ -17,11 +17,14 @@ enum {
   RACK,
   NODE,
   PACKAGE,
+  NUMA,
   CACHE,
   LEVELS,
+  MOST_SAID = 4, /* with the level of ranks: a fold takes as many (algo/blueconnect.c) */
   FOR_NAMES = 56 /* of a text: "blueconnect(,seq=halving/halving/halving/halving)" */
 };
-static const char *const names[LEVELS] = {"rack", "node", "package", "cache"};
+static const char *const names[LEVELS + 1] = {"rack", "node", "package", "numa", "cache", NULL};
+const char *const *const tt_inner_levels = names + PACKAGE;
 
 typedef struct position {
   int lead[LEVELS], rank;
@@ -36,15 +39,15 @@ static int by_leaders(const void *a, const void *b) {
   return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Turn colours into leaders, level by level from the outermost on. */
+/* Turn colours into leaders, level by level from the outermost on. numa: heed the NUMA nodes. */
 static void assign_leaders(const tt_placement *placements, const int32_t *rack, int ranks,
-                           position *positions) {
+                           bool numa, position *positions) {
   for (int r = 0; r < ranks; r++) positions[r] = (position){.rank = r};
   for (int l = 0; l < LEVELS; l++) {
     for (int i = 0; i < ranks; i++) {
       const tt_placement *s = &placements[positions[i].rank];
       const int32_t color[LEVELS] = {rack ? rack[positions[i].rank] : s->rack, s->node, s->package,
-                                     s->cache};
+                                     numa ? s->numa : 0, s->cache};
       positions[i].lead[l] = color[l];
     }
     qsort(positions, (size_t)ranks, sizeof *positions, by_leaders);
@@ -112,6 +115,13 @@ static bool says(const position *positions, int ranks, int level) {
   if (n == 1 || n == ranks) return false;
   return n != count_domains(positions, ranks, level == RACK ? NODE : level - 1) ||
          (level == NODE && n == count_domains(positions, ranks, RACK));
+}
+
+/* Are there more levels than a fold takes? */
+static bool too_many(const position *positions, int ranks) {
+  int said = 1;
+  for (int l = 0; l < LEVELS; l++) said += says(positions, ranks, l);
+  return said > MOST_SAID;
 }
 
 static void write_levels(const position *positions, int ranks, int *each, char *text) {
@@ -232,7 +242,8 @@ static tutti_status arrange_all(const tt_placement *placements, int ranks, const
   const bool given = content && is_tree(content);
   if (topology && !given) status = tt_racks_read(topology, name, placements, ranks, rack = at);
   if (status) return status;
-  assign_leaders(placements, rack, ranks, positions);
+  assign_leaders(placements, rack, ranks, true, positions);
+  if (too_many(positions, ranks)) assign_leaders(placements, rack, ranks, false, positions);
   number_nodes(positions, ranks, out);
   for (int i = 0; i < ranks; i++) out->order[i] = given ? i : positions[i].rank;
   out->inside = 0;
@@ -261,24 +272,64 @@ tutti_status tt_placement_arrange(const tt_placement *placements, int ranks, con
   return status;
 }
 
-tutti_status tt_placement_color(const tt_layout *positions, int ranks, tt_placement *placements) {
+/* Which of tt_inner_levels has this name; LEVELS: none. */
+static int inner_level(const char *name) {
+  int i = 0;
+  while (tt_inner_levels[i] && strcmp(tt_inner_levels[i], name) != 0) i++;
+  return tt_inner_levels[i] ? i : LEVELS;
+}
+
+int tt_levels_inside(const tt_tree *t) {
+  int first = t->levels, named = t->levels;
+  for (int l = t->levels - 1; l >= 0; l--) {
+    if (strcmp(t->level[l].name, "node") == 0 && first == t->levels) first = l + 1;
+    if (inner_level(t->level[l].name) < LEVELS) named = l;
+  }
+  return t->levels - (first < t->levels ? first : named);
+}
+
+bool tt_topology_inside(const char *topology) {
+  const char *at = tt_skip_comments(topology, " \t\r\n");
+  for (int i = 0; tt_inner_levels[i]; i++) {
+    const size_t n = strlen(tt_inner_levels[i]);
+    if (strncmp(at, tt_inner_levels[i], n) == 0 && at[n] == ':') return true;
+  }
+  return false;
+}
+
+/* Where a rank's colour of an inner level is: `i` counts as in tt_inner_levels. */
+static int32_t *inner_color(tt_placement *s, int i) {
+  return i == 0 ? &s->package : i == 1 ? &s->numa : &s->cache;
+}
+
+/* Colours the ranks by their domain at a level. inner: of tt_inner_levels; < 0: the rack. */
+static void color_level(const tt_layout *layout, const tt_tree *t, int level, int inner, int *at,
+                        tt_placement *placements) {
+  const int n = bounds(t, level, at);
+  for (int g = 0; g < n; g++)
+    for (int i = at[g]; i < at[g + 1]; i++) {
+      tt_placement *s = &placements[layout->order[i]];
+      *(inner < 0 ? &s->rack : inner_color(s, inner)) = g;
+    }
+}
+
+tutti_status tt_placement_color(const tt_layout *layout, int ranks, tt_placement *placements) {
   tt_tree tree = {.levels = 0};
-  tutti_status status = *positions->levels ? tt_tree_parse(positions->levels, &tree) : TUTTI_OK;
+  tutti_status status = *layout->levels ? tt_tree_parse(layout->levels, &tree) : TUTTI_OK;
   int *at = malloc(((size_t)ranks + 1) * sizeof *at);
   if (!at) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", ranks);
   for (int r = 0; r < ranks; r++) {
-    placements[r].node = positions->node_of[r];
-    placements[r].rack = placements[r].package = placements[r].cache = 0;
+    placements[r].node = layout->node_of[r];
+    placements[r].rack = placements[r].package = placements[r].numa = placements[r].cache = 0;
   }
-  for (int k = -1; k <= 2 && !status; k++) { /* the last level is that of ranks */
-    const int level = tree.levels - 1 - positions->inside + k;
-    if (k == 0 || level < 0 || level >= tree.levels - 1) continue;
-    const int n = bounds(&tree, level, at);
-    for (int g = 0; g < n; g++)
-      for (int i = at[g]; i < at[g + 1]; i++) {
-        tt_placement *s = &placements[positions->order[i]];
-        *(k < 0 ? &s->rack : k == 1 ? &s->package : &s->cache) = g;
-      }
+  const int last = tree.levels - 1, node = last - layout->inside; /* the last is that of ranks */
+  if (!status && node > 0) color_level(layout, &tree, node - 1, -1, at, placements);
+  for (int l = node + 1, free_one = 0; !status && l < last; l++) {
+    const int named = inner_level(tree.level[l].name);
+    const int inner = named < LEVELS && named >= free_one ? named : free_one;
+    if (!tt_inner_levels[inner]) break;
+    color_level(layout, &tree, l, inner, at, placements);
+    free_one = inner + 1;
   }
   free(at);
   return status;

@@ -6,6 +6,7 @@
  *   row-a: n[01-16] login     or racks, one per line: a name, ':', a blank, and hosts. Brackets
  *   row-b: n[17-32,40]        hold lists and ranges of numbers; # begins a comment. A host may
  *                             be written with its domain or without it.
+ *   package:2 numa:4 cache:8 core:8    levels within a machine are called package, numa, cache
  * The text after the first ':' tells which: a level's name is followed by a number.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PLACEMENT_H
@@ -15,7 +16,7 @@
 
 /* Opaque colours: equal colours denote the same domain, within equal outer ones. */
 typedef struct tt_placement {
-  int32_t rack, node, package, cache;
+  int32_t rack, node, package, numa, cache;
   char host[48];
 } tt_placement;
 
@@ -35,8 +36,18 @@ tutti_status tt_placement_arrange(const tt_placement *placements, int ranks, con
                                   const char *name, tt_layout *layout);
 
 /* Colours equivalent to the layout, without the topology, also for a part of the ranks. Of the
- * levels outside a node, and inside one, the nearest are kept. */
+ * levels outside a node the nearest one is kept. Levels inside one are the package, the NUMA node
+ * and the cache: those with these names, and the others by their order, as far as there are any
+ * left. */
 tutti_status tt_placement_color(const tt_layout *layout, int ranks, tt_placement *placements);
+
+/* Levels within a machine, from the outermost: their names, and NULL. */
+extern const char *const *const tt_inner_levels;
+/* The number of levels, from the innermost, that are within a machine: those below "node"; without
+ * such a level, those from the first one that is named so. 0: none is. */
+int tt_levels_inside(const tt_tree *tree);
+/* Does a topology begin with a level within a machine? Then all its levels are. */
+bool tt_topology_inside(const char *topology);
 
 /* The rack of every rank, by its host (racks.c): colours. */
 tutti_status tt_racks_read(const char *text, const char *name, const tt_placement *placements,

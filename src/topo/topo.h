@@ -11,10 +11,14 @@
 bool tt_line_of(const char *path, char *line, size_t size);
 /* Cores this process may run on; one if the system does not tell. */
 void tt_cores_mine(cpu_set_t *cores);
-/* The package and the last level cache (without a third level: the NUMA node) that contain all of
- * these cores: numbers with the same meaning in all processes of a node; 0: more than one, or
- * unknown. system: the directory to read; NULL: /sys/devices/system. */
-void tt_cores_within(const char *system, const cpu_set_t *cores, int *package, int *cache);
+/* Domains of a machine that contain a core or a set of cores: numbers with the same meaning in all
+ * processes of a node; 0: more than one, or unknown. cache: of the third level. */
+typedef struct tt_domains {
+  int package, numa, cache;
+} tt_domains;
+/* Those that contain all of these cores. system: the directory to read; NULL:
+ * /sys/devices/system. */
+tt_domains tt_cores_within(const char *system, const cpu_set_t *cores);
 /* The CPU quota of its control group, in cores, or a large number. */
 double tt_cores_quota(void);
 /* Bytes of this core's second level cache; a default if the system does not tell. */

@@ -5,6 +5,21 @@
 
 cluster=alpha=30us,beta=1e-8,gamma=2e-10
 
+# ---- levels within a machine ----
+machine="package:2 numa:4 cache:8 core:8"
+far=shm.package.delay=400ns,shm.package.beta=5e-11,shm.numa.delay=300ns,shm.cache.delay=200ns
+job explain -P 512 --size 64KiB --topo "$machine"
+ok "levels within a machine share memory; without figures they are alike" all "status 0" "has 'handling messages'" \
+  '! grep -q "between packages" "$work/out"'
+job explain -P 512 --size 64KiB --topo "$machine" --net "$far"
+ok "with figures each has its price" all "status 0" "has 'latency between packages: [0-9]+ message'" \
+  "has 'latency between numas: '" "has 'transfer between packages'" "has 'at most .* between packages, .* between cores'"
+job plan price all -P 512 --size 8 --topo "$machine" --shm=1 --net "$far"
+ok "plan price: leaders and folds over them are candidates" all "status 0" "has 'two-level\(package:2 core:256,'" \
+  "has 'blueconnect\(package:2 numa:4 cache:8 core:8,seq='"
+job explain -P 64 --size 64KiB --topo "node:4 package:2 core:8" --shm --net "$far"
+ok "below nodes, too" all "status 0" "has 'latency between nodes'" "has 'latency between packages'"
+
 # ---- price ----
 job plan price all -P 127 --size 9KB --net $cluster
 ok "price: fewer steps for integers, ruled out for floats" all "status 0" quiet \
@@ -145,5 +160,5 @@ wrong "whose product is P" plan price 'fold(group=4x2)' -P 7 --size 1k
 wrong "needs the levels of the machine" plan price blueconnect -P 7 --size 1k
 wrong "not priced on this many ranks" plan price two-shot -P 100000 --size 1k
 wrong "has no op" explain -P 3 --size 1k --type float --op band
-wrong "no levels yet" explain -P 4 --size 1k --shm --topo node:4
+wrong "no level of .rack:4. is within a machine" explain -P 4 --size 1k --shm --topo rack:4
 finish

@@ -78,7 +78,7 @@ $neighbour mkfifo "$place/fifo"
 $neighbour ln -s "$place/fifo" "$place/link"
 $neighbour touch "$place/theirs"
 while IFS='|' read -r name setting words; do
-  TOKEN=$token timeout 30 $victim env "$setting" TUTTI_MEASURE=1 "$place/tutti" run -n 2 "$place/mp_grow" once >"$work/out" 2>"$work/err"
+  TOKEN=$token timeout 110 $victim env "$setting" TUTTI_MEASURE=1 "$place/tutti" run -n 2 "$place/mp_grow" once >"$work/out" 2>"$work/err"
   rc=$?
   check "$name: a warning, and the job continues" all 'status 0' '[ "$(grep -c "^fine" "$work/out")" = 2 ]' "grep -qE '$words' \"\$work/out\""
 done <<EOT
@@ -89,9 +89,9 @@ a pipe as wisdom|TUTTI_WISDOM=$place/fifo|fifo
 EOT
 if command -v flock >/dev/null; then
   $victim sh -c ': >"$place/wisdom"; chmod 644 "$place/wisdom"'
-  TOKEN=$token $neighbour flock -x "$place/wisdom" sleep 30 &
-  sleep 0.2
-  TOKEN=$token timeout 30 $victim env TUTTI_MEASURE=1 "TUTTI_WISDOM=$place/wisdom" \
+  TOKEN=$token $neighbour flock -x "$place/wisdom" sleep 120 &
+  while flock -n "$place/wisdom" true; do sleep 0.05; done
+  TOKEN=$token timeout 110 $victim env TUTTI_MEASURE=1 "TUTTI_WISDOM=$place/wisdom" \
     "$place/tutti" run -n 2 "$place/mp_grow" once >"$work/out" 2>"$work/err"
   rc=$?
   check "a lock on the wisdom: said, and the job ends" all 'status 0' '[ "$(grep -c "^fine" "$work/out")" = 2 ]' \

@@ -1,4 +1,4 @@
-# site.sh - the package and cache that a process is bound to, on machines simulated by hwloc.
+# site.sh - the package, the NUMA node and the cache that a process is bound to, on machines simulated by hwloc.
 # Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . tests/support/tap.bash
 CC=${CC:-gcc}
@@ -8,13 +8,13 @@ cat >"$work/where.c" <<'EOC'
 #include <time.h>
 #include "site.h"
 int main(void) {
-  tutti_net_site s = {7, 8, -1, -1};
+  tutti_net_site s = {7, 8, -1, -1, -1};
   struct timespec a, b;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
   mpi_site_within(&s);
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
   fprintf(stderr, "%.3f ms\n", 1e3 * (b.tv_sec - a.tv_sec) + 1e-6 * (b.tv_nsec - a.tv_nsec));
-  return printf("%d %d %d %d\n", s.rack, s.node, s.package, s.cache) < 0;
+  return printf("%d %d %d %d %d\n", s.rack, s.node, s.package, s.numa, s.cache) < 0;
 }
 EOC
 build() { "$CC" -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -Iinclude -Impi "$@"; }
@@ -25,7 +25,7 @@ if ! have; then
 fi
 ok "it compiles" build "$work/where.c" mpi/site.c -lhwloc -o "$work/where"
 
-# site MACHINE CORES WANTED: the package and cache of a process that is bound to these cores; hwloc
+# site MACHINE CORES WANTED: the package, NUMA node and cache of a process that is bound to these cores; hwloc
 # simulates the machine, and preload.c the binding.
 cat >"$work/preload.c" <<'EOC'
 #include <sched.h>
@@ -47,32 +47,35 @@ site() {
   ok "$1, bound to $2: $3" test "$got" = "7 8 $3"
 }
 two="package:2 l3:2 core:2 pu:1"
-site "$two" 10000000 "1 1"
-site "$two" 11000000 "1 1"
-site "$two" 00010000 "1 3"
-site "$two" 01100000 "1 0"
-site "$two" 11110000 "1 0"
-site "$two" 00001100 "5 5"
-site "$two" 00000011 "5 7"
-site "$two" 10000001 "0 0"
-site "$two" 11111111 "0 0"
-site "package:2 numa:2 core:2 pu:1" 00110000 "1 3"
-site "package:2 numa:2 core:2 pu:1" 00110010 "0 0"
-site "package:1 l3:1 core:4 pu:1" 1111 "1 1"
-site "core:4 pu:1" 0110 "0 1"
+site "$two" 10000000 "1 1 1"
+site "$two" 11000000 "1 1 1"
+site "$two" 00010000 "1 1 3"
+site "$two" 01100000 "1 1 0"
+site "$two" 11110000 "1 1 0"
+site "$two" 00001100 "5 1 5"
+site "$two" 00000011 "5 1 7"
+site "$two" 10000001 "0 1 0"
+site "$two" 11111111 "0 1 0"
+site "package:2 numa:2 core:2 pu:1" 00110000 "1 3 0"
+site "package:2 numa:2 core:2 pu:1" 00110010 "0 0 0"
+site "package:1 l3:1 core:4 pu:1" 1111 "1 1 1"
+site "package:2 numa:2 l3:2 core:2 pu:1" 0000110000000000 "1 5 5"
+site "package:2 numa:2 l3:2 core:2 pu:1" 0000111100000000 "1 5 0"
+site "package:2 numa:2 l3:2 core:2 pu:1" 0011110000000000 "1 0 0"
+site "core:4 pu:1" 0110 "0 1 0"
 
 # This machine, without settings.
 got=$(timeout 20 "$work/where" 2>"$work/err")
 ok "this machine: $got" test -n "$got"
 if taskset -c 0 true 2>/dev/null; then
   got=$(HWLOC_SYNTHETIC=$two HWLOC_THISSYSTEM=1 timeout 20 taskset -c 0 "$work/where" 2>"$work/err")
-  ok "bound by taskset" test "$got" = "7 8 1 1"
+  ok "bound by taskset" test "$got" = "7 8 1 1 1"
 else
   skip "bound by taskset" "core 0 is not ours"
 fi
 ok "it takes less than a second of processor time" awk '{ exit !($1 < 1000) }' "$work/err"
-ok "of another machine nothing is known" test \
-  "$(HWLOC_SYNTHETIC=$two timeout 20 "$work/where" 2>/dev/null)" = "7 8 0 0"
+ok "of another machine only that all cores share its NUMA node" test \
+  "$(HWLOC_SYNTHETIC=$two timeout 20 "$work/where" 2>/dev/null)" = "7 8 0 1 0"
 ok "without hwloc it compiles" build -DTUTTI_NO_HWLOC "$work/where.c" mpi/site.c -o "$work/where"
-ok "... and knows nothing" test "$("$work/where" 2>/dev/null)" = "7 8 0 0"
+ok "... and knows nothing" test "$("$work/where" 2>/dev/null)" = "7 8 0 0 0"
 exit $bad

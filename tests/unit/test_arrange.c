@@ -23,7 +23,7 @@
 
 enum { MOST = 12 };
 
-/* The rack and node of each rank. */
+/* The rack and node of each rank; its package and cache, if all are on one node. */
 static const char *const shapes[] = {
     "a0 a1 a0 a1 a0 a1",
     "a0 a1 a2 a0 a1 a2 a0",
@@ -32,6 +32,9 @@ static const char *const shapes[] = {
     "b1 a0",
     "a0 b1 a0 b1 a2 b3 a2 b3",
     "a0 b1 a2 b3 a0 b1 a2 b3 b1",
+    "a0px a0qx a0px a0qx a0py a0qy a0py a0qy",
+    "a0px a0qx a0py a0px a0py",
+    "a0px a0px a0py a0py a0qx a0qx", /* by TUTTI_TOPO, on two NUMA nodes */
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -46,15 +49,23 @@ typedef struct shape {
 static void read_shape(const char *words, shape *s) {
   tt_placement placements[MOST] = {{0}};
   s->ranks = 0;
-  for (; *words; words += words[2] ? 3 : 2)
-    placements[s->ranks++] = (tt_placement){.rack = words[0], .node = words[1]};
+  for (size_t n; (n = strcspn(words, " ")); words += n + strspn(words + n, " ")) {
+    tt_placement *p = &placements[s->ranks++];
+    *p = (tt_placement){.rack = words[0], .node = words[1]};
+    if (n > 2) p->package = words[2];
+    if (n > 3) p->cache = words[3];
+  }
   s->layout = (tt_layout){.order = s->order, .node_of = s->node_of};
   assert_int_equal(tt_placement_arrange(placements, s->ranks, NULL, "", &s->layout), TUTTI_OK);
 }
 
 static void make(const shape *s, tutti_comm **comms) {
+  const bool declared = s->layout.nodes == 1 && s->ranks == 6;
+  if (declared) setenv("TUTTI_TOPO", "numa:2 cache:(2,1) core:2", 1);
   assert_int_equal(tutti_comm_from_threads(s->ranks, comms), TUTTI_OK);
-  for (int r = 0; r < s->ranks; r++)
+  unsetenv("TUTTI_TOPO");
+  if (declared) assert_string_equal(comms[0]->plans->setting.levels, "numa:2 cache:(2,1) core:2");
+  for (int r = 0; r < s->ranks && !declared; r++)
     assert_int_equal(tt_comm_arrange(comms[r], &s->layout, 1), TUTTI_OK);
 }
 
@@ -161,7 +172,7 @@ static void leaders_speak_for_their_nodes(void **state) {
     char name[TT_NAME + 20];
     int crossing = 0;
     read_shape(shapes[k], &s);
-    if (!strstr(s.layout.levels, "core:")) continue; /* every rank leads */
+    if (s.layout.nodes == 1 || !strstr(s.layout.levels, "core:")) continue; /* every rank leads */
     make(&s, comms);
     snprintf(name, sizeof name, "two-level(%s,doubling)", s.layout.levels);
     for (int r = 0; r < s.ranks; r++) {
@@ -244,6 +255,66 @@ static void only_what_may_is_arranged(void **state) {
   drop(plain, s.ranks);
 }
 
+/* Ranks of one machine keep the straight loops, whatever their order, and the prices of shared
+ * memory; other plans are arranged. */
+static void one_machine_keeps_its_loops(void **state) {
+  static const struct {
+    const char *plan;
+    bool arranged;
+    tt_shape shape;
+  } cases[] = {{"one-shot", false, TT_SHAPE_ONE_SHOT},
+               {"two-shot", false, TT_SHAPE_TWO_SHOT},
+               {"fold(ring)", true, TT_SHAPE_NONE},
+               {"blueconnect(package:2 cache:2 core:2)", true, TT_SHAPE_NONE}};
+  tutti_comm *comms[MOST];
+  shape s;
+  (void)state;
+  read_shape("a0px a0qx a0px a0qx a0py a0qy a0py a0qy", &s);
+  make(&s, comms);
+  const tt_setting *setting = &comms[1]->plans->setting;
+  assert_true(setting->ranks_per_core > 0 && setting->has_loop && setting->inside == 3);
+  assert_string_equal(setting->levels, "package:2 cache:2 core:2");
+  assert_true(tt_chooser_model(comms[1]->plans->chooser)->link[0].alpha <= 0);
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    assert_int_equal(tutti_comm_set_algo(comms[1], cases[k].plan), TUTTI_OK);
+    const tt_program *p = planned(comms[1], TUTTI_ALLREDUCE, TUTTI_SUM, 0)->exec.program;
+    assert_true((p->order != NULL) == cases[k].arranged && p->shape == cases[k].shape);
+    assert_int_equal(p->sched->rank, cases[k].arranged ? 4 : 1);
+  }
+  drop(comms, s.ranks);
+}
+
+/* The levels that TUTTI_TOPO says hold for threads and for what is split from them. */
+static void declared_levels_hold(void **state) {
+  static const struct {
+    const char *topology, *levels, *says; /* levels: of the communicator, or NULL with an error */
+  } cases[] = {
+      {"package:2 numa:2 core:2", "package:2 numa:2 core:2", NULL},
+      {"cache:(3,5)", "cache:2 core:(3,5)", NULL},
+      {"node:2 core:4", "", NULL}, /* for communicators over a network */
+      {"rack:9", "", NULL},
+      {"numa:2 core:2", NULL, "TUTTI_TOPO: the topology 'numa:2 core:2' holds 4 ranks, not 8"},
+      {"cache:2 core:x", NULL, "character 14: expected a number"}};
+  tutti_comm *comms[MOST];
+  (void)state;
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    setenv("TUTTI_TOPO", cases[k].topology, 1);
+    const tutti_status status = tutti_comm_from_threads(8, comms);
+    unsetenv("TUTTI_TOPO");
+    assert_int_equal(status, cases[k].levels ? TUTTI_OK : TUTTI_ERR_ARG);
+    if (status && !strstr(tutti_error(), cases[k].says)) fail_msg("%s", tutti_error());
+    if (status) continue;
+    assert_string_equal(comms[5]->plans->setting.levels, cases[k].levels);
+    const int last[] = {4, 5, 6, 7};
+    tutti_comm *half = tt_comm_among(comms[5], last, 4, 1);
+    assert_true(half && half->info[3].placement.package == comms[7]->info[7].placement.package);
+    free(half->info);
+    tt_heap_close(half->heap);
+    free(half);
+    drop(comms, 8);
+  }
+}
+
 /* Ranks in the order of their placement are not mapped, and have levels all the same. */
 static void who_sits_well_stays(void **state) {
   tutti_comm *comms[MOST];
@@ -300,6 +371,8 @@ int main(void) {
       cmocka_unit_test(leaders_speak_for_their_nodes),
       cmocka_unit_test(only_what_may_is_arranged),
       cmocka_unit_test(who_sits_well_stays),
+      cmocka_unit_test(one_machine_keeps_its_loops),
+      cmocka_unit_test(declared_levels_hold),
       cmocka_unit_test(levels_within_a_node_are_shared_memory),
   };
   end_after(230);

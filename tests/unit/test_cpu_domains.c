@@ -1,5 +1,5 @@
-/* test_cpu_domains.c - the package and cache domain of each core, for machines simulated in a
- * folder.
+/* test_cpu_domains.c - the package, NUMA and cache domain of each core, for machines simulated in a
+ * folder; the order in which ranks take the cores, and the picture of those that are near.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 /* cmocka.h needs the three headers above */
 #include <cmocka.h>
 
+#include "../cli/cpus.h"
 #include "topo.h"
 
 enum { CORES = 8 };
@@ -65,6 +66,8 @@ static void make(const machine *m, const char *folder) {
              m->old ? "core_siblings_list" : "package_cpus_list");
     put(folder, name, list);
   }
+  snprintf(list, sizeof list, "0-%d", CORES / (m->node ? m->node : CORES) - 1);
+  if (m->node) put(folder, "node/online", list);
   for (int n = 0; m->node && n < CORES / m->node; n++) {
     members(m, m->node, n * (m->scattered ? 1 : m->node), list, sizeof list);
     snprintf(name, sizeof name, "node/node%d/cpulist", n);
@@ -76,49 +79,100 @@ static void cores_are_placed(void **state) {
   static const struct {
     machine m;
     const char *cores;
-    int package, cache;
-  } cases[] = {{{4, 2, 8, 0, 0}, "10000000", 1, 1}, {{4, 2, 8, 0, 0}, "11000000", 1, 1},
-               {{4, 2, 8, 0, 0}, "00010000", 1, 3}, {{4, 2, 8, 0, 0}, "01100000", 1, 0},
-               {{4, 2, 8, 0, 0}, "00001100", 5, 5}, {{4, 2, 8, 0, 0}, "00000011", 5, 7},
-               {{4, 2, 8, 0, 0}, "10000001", 0, 0}, {{4, 2, 8, 0, 0}, "11111111", 0, 0},
-               {{4, 2, 8, 0, 1}, "00000011", 5, 7}, {{4, 0, 2, 0, 0}, "00110000", 1, 3},
-               {{4, 0, 2, 0, 0}, "00110010", 0, 0}, {{8, 8, 0, 0, 0}, "11111111", 1, 1},
-               {{0, 0, 8, 0, 0}, "01100000", 0, 1}, {{0, 0, 0, 0, 0}, "01100000", 0, 0},
-               {{4, 2, 8, 1, 0}, "01000100", 2, 2}, {{4, 2, 8, 1, 0}, "01000001", 2, 0},
-               {{4, 2, 8, 0, 0}, "00000000", 0, 0}};
+    tt_domains in;
+  } cases[] = {{{4, 2, 8, 0, 0}, "10000000", {1, 1, 1}}, {{4, 2, 8, 0, 0}, "11000000", {1, 1, 1}},
+               {{4, 2, 8, 0, 0}, "00010000", {1, 1, 3}}, {{4, 2, 8, 0, 0}, "01100000", {1, 1, 0}},
+               {{4, 2, 8, 0, 0}, "00001100", {5, 1, 5}}, {{4, 2, 8, 0, 0}, "00000011", {5, 1, 7}},
+               {{4, 2, 8, 0, 0}, "10000001", {0, 1, 0}}, {{4, 2, 8, 0, 0}, "11111111", {0, 1, 0}},
+               {{4, 2, 8, 0, 1}, "00000011", {5, 1, 7}}, {{4, 0, 2, 0, 0}, "00110000", {1, 3, 0}},
+               {{4, 0, 2, 0, 0}, "00110010", {0, 0, 0}}, {{8, 2, 4, 0, 0}, "00001100", {1, 5, 5}},
+               {{8, 2, 4, 0, 0}, "00111100", {1, 0, 0}}, {{8, 8, 0, 0, 0}, "11111111", {1, 0, 1}},
+               {{0, 0, 8, 0, 0}, "01100000", {0, 1, 0}}, {{0, 0, 0, 0, 0}, "01100000", {0, 0, 0}},
+               {{4, 2, 8, 1, 0}, "01000100", {2, 1, 2}}, {{4, 2, 4, 1, 0}, "01000001", {2, 2, 0}},
+               {{4, 2, 8, 0, 0}, "00000000", {0, 0, 0}}};
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char folder[] = "/tmp/tutti-within-XXXXXX", command[100];
-    int package, cache;
     cpu_set_t cores;
     CPU_ZERO(&cores);
     for (int c = 0; c < CORES; c++)
       if (cases[i].cores[c] == '1') CPU_SET((size_t)c, &cores);
     assert_non_null(mkdtemp(folder));
     make(&cases[i].m, folder);
-    tt_cores_within(folder, &cores, &package, &cache);
+    const tt_domains in = tt_cores_within(folder, &cores);
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
-    if (package != cases[i].package || cache != cases[i].cache)
-      fail_msg("case %zu, %s: %d %d", i, cases[i].cores, package, cache);
+    if (memcmp(&in, &cases[i].in, sizeof in) != 0)
+      fail_msg("case %zu, %s: %d %d %d", i, cases[i].cores, in.package, in.numa, in.cache);
+  }
+}
+
+/* Ranks take near cores one after the other, whatever their numbers. */
+static void near_cores_are_drawn(void **state) {
+  static const struct {
+    machine m;
+    const char *order, *picture;
+  } cases[] = {
+      {{8, 8, 8, 0, 0}, "0 1 2 3 4 5 6 7", "near               0-7\n"},
+      {{0, 0, 0, 0, 0}, "0 1 2 3 4 5 6 7", "near               0-7\n"},
+      {{4, 2, 4, 0, 0},
+       "0 1 2 3 4 5 6 7",
+       "near               package 0   cache 0   0-1\n"
+       "                               cache 1   2-3\n"
+       "                   package 1   cache 2   4-5\n"
+       "                               cache 3   6-7\n"},
+      {{4, 2, 4, 1, 0},
+       "0 4 2 6 1 5 3 7",
+       "near               package 0   cache 0   0 4\n"
+       "                               cache 1   2 6\n"
+       "                   package 1   cache 2   1 5\n"
+       "                               cache 3   3 7\n"},
+      {{8, 2, 4, 1, 1},
+       "0 4 2 6 1 5 3 7",
+       "near               numa 0   cache 0   0 4\n"
+       "                            cache 1   2 6\n"
+       "                   numa 1   cache 2   1 5\n"
+       "                            cache 3   3 7\n"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char folder[] = "/tmp/tutti-near-XXXXXX", command[100], order[40] = "", *picture;
+    int all[CORES];
+    size_t n;
+    for (int c = 0; c < CORES; c++) all[c] = c;
+    assert_non_null(mkdtemp(folder));
+    make(&cases[i].m, folder);
+    cpu_list list = cpus_of(all, CORES, folder);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    for (int c = 0; c < list.n; c++)
+      snprintf(order + strlen(order), sizeof order - strlen(order), "%s%d", c ? " " : "",
+               list.cpu[c]);
+    FILE *to = open_memstream(&picture, &n);
+    near_draw(to, "near", &list);
+    fclose(to);
+    assert_string_equal(order, cases[i].order);
+    assert_string_equal(picture, cases[i].picture);
+    free(picture);
+    cpus_free(&list);
   }
 }
 
 static void this_machine_says_something(void **state) {
   (void)state;
-  int package, cache;
   cpu_set_t one;
   tt_cores_mine(&one);
   for (int c = CPU_SETSIZE - 1, n = CPU_COUNT(&one); c >= 0; c--)
     if (CPU_ISSET((size_t)c, &one) && n-- > 1) CPU_CLR((size_t)c, &one);
-  tt_cores_within(NULL, &one, &package, &cache);
-  assert_true(package >= 0 && cache >= 0);
+  const tt_domains in = tt_cores_within(NULL, &one);
+  assert_true(in.package >= 0 && in.numa >= 0 && in.cache >= 0);
   if (access("/sys/devices/system/cpu/cpu0/topology/package_cpus_list", R_OK) == 0)
-    assert_true(package > 0);
+    assert_true(in.package > 0);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(cores_are_placed),
+                                     cmocka_unit_test(near_cores_are_drawn),
                                      cmocka_unit_test(this_machine_says_something)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,8 +93,8 @@ static void shared_cores_have_figures_of_their_own(void **state) {
           "shm.turn=3us,shm.crowd.message=5e-6,shm.crowd.again=6e-6,shm.crowd.copy=7e-9,"
           "shm.crowd.loop.message=8e-6,shm.crowd.loop.again=9e-6,shm.crowd.loop.copy=1e-8";
       if (said) assert_int_equal(tt_profile_parse(&m, text, "test"), TUTTI_OK);
-      tt_cost_shm(&m, 8, 1, loop, &alone);
-      tt_cost_shm(&m, 8, 4, loop, &shared);
+      tt_cost_shm(&m, 8, NULL, 1, loop, &alone);
+      tt_cost_shm(&m, 8, NULL, 4, loop, &shared);
       assert_true(alone.message == (loop ? m.shm.loop_message : m.shm.message));
       assert_true(alone.link[0].L == m.shm.wait && shared.link[0].L == 3 * m.oversubscribed.wait);
       assert_true(shared.piece == 0 && (loop ? 0 : m.shm.piece) == alone.piece);
@@ -131,7 +131,7 @@ static void copies_have_another_figure_beyond_the_cache(void **state) {
     assert_int_equal(tt_profile_parse(&m, cases[i / 2].text, "test"), TUTTI_OK);
     assert_int_equal(tt_profile_parse(&m, "shm.cache=512KiB", "test"), TUTTI_OK);
     for (int crowd = 0; crowd < 2; crowd++) {
-      tt_cost_shm(&m, 8, crowd ? 4 : 1, loop, &p[crowd]);
+      tt_cost_shm(&m, 8, NULL, crowd ? 4 : 1, loop, &p[crowd]);
       const double far = crowd ? cases[i / 2].shared[loop] : cases[i / 2].alone[loop];
       assert_true(p[crowd].cache == (far > 0 ? crowd ? 131072 : 524288 : 0));
       if (far > 0) assert_true(fabs(p[crowd].far_ratio * p[crowd].copy - far) < 1e-6 * far);

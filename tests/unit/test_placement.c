@@ -19,7 +19,7 @@ static int order[MOST], node_of[MOST];
 static tt_layout layout = {.order = order, .node_of = node_of};
 static tt_placement placements[MOST];
 
-/* A rank is a word of up to four letters: its rack, node, package and cache; its host is named
+/* A rank is a word of up to five letters: its rack, node, package, cache and NUMA node; its host is named
  * after its node. */
 static int placements_of(const char *words) {
   int ranks = 0;
@@ -29,6 +29,7 @@ static int placements_of(const char *words) {
     *s = (tt_placement){.rack = words[0], .node = words[1]};
     if (n > 2) s->package = words[2];
     if (n > 3) s->cache = words[3];
+    if (n > 4) s->numa = words[4];
     snprintf(s->host, sizeof s->host, "n%c", words[1]);
     words += n;
   }
@@ -73,6 +74,14 @@ static const struct {
      "0 0 0 0 1 1 1 1", 2},
     {"a0px a0px a0py a0qx a0qx a0qx a1px a1px", NULL,
      "node:2 package:(2,1) cache:(2,1,1) core:(2,1,3,2)", "0 1 2 3 4 5 6 7", "0 0 0 0 0 0 1 1", 3},
+    {"a0pxm a0pym a0pzn a0pwn a0qxm a0qym a0qzn a0qwn", NULL, "package:2 numa:2 core:2",
+     "0 1 2 3 4 5 6 7", "0 0 0 0 0 0 0 0", 3},
+    {"a0pxm a0pxm a0pym a0pym a0pxn a0pxn a0pyn a0pyn", NULL, "numa:2 cache:2 core:2",
+     "0 1 2 3 4 5 6 7", "0 0 0 0 0 0 0 0", 3},
+    /* with nodes, too, they would be one too many */
+    {"a0pxm a0pxm a0pym a0pym a0pzn a0pzn a0qxm a0qxm a1pxm a1pxm", NULL,
+     "node:2 package:(2,1) cache:(3,1,1) core:2", "0 1 2 3 4 5 6 7 8 9", "0 0 0 0 0 0 0 0 1 1", 3},
+    {"a0pxm a0pxn a0pxm a0pxn", NULL, "numa:2 core:2", "0 2 1 3", "0 0 0 0", 2},
     /* the given topology is the tree */
     {"a0 a1 a0 a1", " rack:2 core:2 # two", "rack:2 core:2", "0 1 2 3", "0 1 0 1", 0},
     {"a0 a0 a0 a0", "\n# so\nrack:2 node:1 core:2\n", "rack:2 node:1 core:2", "0 1 2 3", "0 0 1 1",
@@ -239,9 +248,12 @@ static bool together(const tt_placement *a, const tt_placement *b, const char *l
   const int depth = strcmp(level, "rack") == 0      ? 1
                     : strcmp(level, "node") == 0    ? 2
                     : strcmp(level, "package") == 0 ? 3
-                                                    : 4;
+                    : strcmp(level, "numa") == 0    ? 4
+                                                    : 5;
   return a->rack == b->rack && (depth < 2 || a->node == b->node) &&
-         (depth < 3 || a->package == b->package) && (depth < 4 || a->cache == b->cache);
+         (depth < 3 || a->package == b->package) &&
+         (depth < 4 || !strstr(layout.levels, "numa") || a->numa == b->numa) &&
+         (depth < 5 || a->cache == b->cache);
 }
 
 /* Fill in the places below the g-th domain above level l: the domain of level `of` that each is in. */
@@ -259,17 +271,12 @@ static void fill(const tt_tree *t, int l, int g, int of, int domain, int *domain
 static void colors_say_the_same(int ranks) {
   tt_placement *kept = malloc((size_t)ranks * sizeof *kept);
   int was[MOST];
-  char text[sizeof layout.levels + 8];
+  char text[sizeof layout.levels];
   snprintf(text, sizeof text, "%s", layout.levels);
   memcpy(kept, placements, (size_t)ranks * sizeof *kept);
   memcpy(was, node_of, (size_t)ranks * sizeof *was);
   assert_int_equal(tt_placement_color(&layout, ranks, kept), TUTTI_OK);
   assert_int_equal(tt_placement_arrange(kept, ranks, NULL, "here", &layout), TUTTI_OK);
-  if (!strstr(text, "package")) /* the level next to a node becomes its package */
-    for (char *c; (c = strstr(text, "cache"));) {
-      memmove(c + 7, c + 5, strlen(c + 5) + 1);
-      memcpy(c, "package", 7);
-    }
   assert_string_equal(text, layout.levels);
   assert_memory_equal(was, node_of, (size_t)ranks * sizeof *was);
   free(kept);
@@ -285,8 +292,9 @@ static void what_sits_together_stands_together(void **state) {
     bool seen[MOST] = {0}, sorted = true;
     int new_nodes = 0;
     for (int r = 0; r < ranks; r++)
-      placements[r] = (tt_placement){rand_r(&seed) % racks, rand_r(&seed) % nodes - 1,
-                                     rand_r(&seed) % cores, rand_r(&seed) % cores, ""};
+      placements[r] =
+          (tt_placement){rand_r(&seed) % racks, rand_r(&seed) % nodes - 1, rand_r(&seed) % cores,
+                         rand_r(&seed) % cores, rand_r(&seed) % cores,     ""};
     assert_int_equal(tt_placement_arrange(placements, ranks, NULL, "here", &layout), TUTTI_OK);
     for (int r = 0; r < ranks; r++) {
       assert_true(order[r] >= 0 && order[r] < ranks && !seen[order[r]]);
@@ -329,7 +337,7 @@ static void what_sits_together_stands_together(void **state) {
 static void a_forgotten_topology_stays_in_colors(void **state) {
   (void)state;
   static const char *const topologies[] = {"rack:2 node:2 core:2", "rack:2 node:(1,2) core:(2,3,3)",
-                                           "node:4 core:2"};
+                                           "node:4 core:2", "numa:2 cache:2 core:2"};
   for (size_t i = 0; i < sizeof topologies / sizeof *topologies; i++) {
     int again[8];
     char text[sizeof layout.levels];
@@ -341,6 +349,49 @@ static void a_forgotten_topology_stays_in_colors(void **state) {
     assert_int_equal(tt_placement_arrange(placements, 8, NULL, "here", &layout), TUTTI_OK);
     assert_string_equal(layout.levels, text);
     assert_memory_equal(again, layout.node_of, sizeof again);
+  }
+}
+
+/* Levels within a machine: those below the nodes, or from the first that is named so. */
+static void levels_inside_are_counted(void **state) {
+  static const struct {
+    const char *levels;
+    int inside;
+  } cases[] = {{"package:2 numa:4 cache:8 core:8", 4},
+               {"numa:2 core:2", 2},
+               {"node:2 package:2 core:2", 2},
+               {"node:2 socket:2 core:2", 2},
+               {"rack:2 cache:2 core:2", 2},
+               {"rack:2 node:2", 0},
+               {"node:2 core:2", 1},
+               {"island:2 core:2", 0},
+               {"core:8", 0}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tt_tree tree;
+    assert_int_equal(tt_tree_parse(cases[i].levels, &tree), TUTTI_OK);
+    if (tt_levels_inside(&tree) != cases[i].inside)
+      fail_msg("%s: %d levels", cases[i].levels, tt_levels_inside(&tree));
+  }
+}
+
+/* Levels keep their names as colours where they have one of the machine's; others go by order. */
+static void colors_keep_names(void **state) {
+  static const struct {
+    const char *topology, *again;
+  } cases[] = {{"package:2 numa:2 cache:2 core:2", "package:2 numa:2 cache:2 core:2"},
+               {"cache:4 core:4", "cache:4 core:4"},
+               {"socket:2 die:2 core:4", "package:2 numa:2 core:4"},
+               {"socket:2 cache:4 core:2", "package:2 cache:4 core:2"},
+               {"cache:2 numa:2 core:4", "cache:2 core:8"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    memset(placements, 0, 16 * sizeof *placements);
+    assert_int_equal(tt_placement_arrange(placements, 16, cases[i].topology, "here", &layout),
+                     TUTTI_OK);
+    assert_int_equal(tt_placement_color(&layout, 16, placements), TUTTI_OK);
+    assert_int_equal(tt_placement_arrange(placements, 16, NULL, "here", &layout), TUTTI_OK);
+    assert_string_equal(layout.levels, cases[i].again);
   }
 }
 
@@ -366,6 +417,8 @@ int main(void) {
       cmocka_unit_test(nodes_are_faked),
       cmocka_unit_test(files_are_told_from_levels),
       cmocka_unit_test(a_forgotten_topology_stays_in_colors),
+      cmocka_unit_test(levels_inside_are_counted),
+      cmocka_unit_test(colors_keep_names),
       cmocka_unit_test(long_lists_are_left_out),
       cmocka_unit_test(what_sits_together_stands_together),
   };

@@ -1,6 +1,6 @@
 /* `tutti tune` measured with the cores at several distances and uses the points of one distance;
  * measurements that are not known to be quiet are called noisy; the fit finds figures far from its
- * start; and a bounce measures without side effects.
+ * start; a bounce measures without side effects; and each level within a machine is measured.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <setjmp.h>
@@ -188,6 +188,93 @@ static void a_bounce_measures_and_leaves_nothing(void **state) {
   assert_false(cli_bounce_near(1e-7, 1.3e-7) || cli_bounce_near(0, 0) || cli_bounce_near(-1, -1));
 }
 
+/* ---- levels within a machine, of made-up cores ---- */
+
+enum { CORES = 16 };
+static int cores[CORES];
+static tutti_net_site sites[CORES];
+
+/* A core is a word: its package, NUMA node and cache. */
+static cpu_list machine_of(const char *words) {
+  cpu_list list = {0, cores, sites};
+  for (; *words; words += strcspn(words, " "), words += strspn(words, " ")) {
+    cores[list.n] = list.n;
+    sites[list.n++] = (tutti_net_site){.package = words[0], .numa = words[1], .cache = words[2]};
+  }
+  return list;
+}
+
+static int apart_of(int one, int other) {
+  return cpus_apart(&(cpu_list){CORES, cores, sites}, one, other);
+}
+static double made_up_line(int one, int other) {
+  return 1e-9 * (double[]){900, 500, 300, 100}[apart_of(one, other)];
+}
+static double made_up_byte(int pair[][2], int pairs) {
+  const int level = apart_of(pair[0][0], pair[0][1]);
+  for (int i = 0; i < pairs; i++) assert_int_equal(apart_of(pair[i][0], pair[i][1]), level);
+  return 1e-9 * (1 + pairs * (double[]){4, 2, 1, 0}[level]);
+}
+
+static void each_level_is_measured(void **state) {
+  static const char *const names[] = {"shm.package.delay", "shm.package.beta", "shm.numa.delay",
+                                      "shm.numa.beta",     "shm.cache.delay",  "shm.cache.beta"};
+  static const struct {
+    const char *cores;
+    double figure[6]; /* ns, ns/B; < 0: not measured */
+    int pairs[4];     /* at each level, and in a domain */
+  } cases[] = {
+      {"aax aax aax aax", {-1, -1, -1, -1, -1, -1}, {0, 0, 0, 2}},
+      {"aax aax aay aay", {-1, -1, -1, -1, 220, 1}, {0, 0, 2, 1}},
+      {"aax aax aay aay abx abx aby aby bax bax bay bay bbx bbx bby bby",
+       {820, 4, 420, 2, 220, 1},
+       {8, 4, 2, 1}},
+      {"aax aax bax bax bax", {820, 4, -1, -1, -1, -1}, {2, 0, 0, 1}},
+      {"aax aay abx aby", {-1, -1, 220, 1.5, -1, -1}, {0, 2, 1, 0}}, /* the nearest share NUMA */
+      {"aax bax", {-1, -1, -1, -1, -1, -1}, {1, 0, 0, 0}},
+      {"aax", {-1, -1, -1, -1, -1, -1}, {0, 0, 0, 0}},
+  };
+  const tune_distance made_up = {made_up_line, made_up_byte};
+  (void)state;
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    const cpu_list list = machine_of(cases[c].cores);
+    tune_result r = {.figures = 0};
+    int pair[TUNE_PAIRS][2], some = 0;
+    tune_add(&r, "shm.wake", 20e-9, "s");
+    tune_levels(&list, &made_up, &r);
+    for (int level = 0; level <= CPUS_LEVELS; level++)
+      assert_int_equal(tune_pairs(&list, level, pair, TUNE_PAIRS), cases[c].pairs[level]);
+    for (int f = 0; f < 6; f++) {
+      double value = -1;
+      for (int i = 0; i < r.figures; i++)
+        if (strcmp(r.figure[i].name, names[f]) == 0) value = 1e9 * r.figure[i].value;
+      some += value >= 0;
+      if (value - cases[c].figure[f] > 1e-6 || cases[c].figure[f] - value > 1e-6)
+        fail_msg("%s: %s is %g", cases[c].cores, names[f], value);
+    }
+    assert_int_equal(r.figures, 1 + some);
+    assert_int_equal(2 * r.notes, some);
+  }
+}
+
+/* On this machine's cores, whatever they have in common; again where other programs use them. */
+static void distances_are_measured(void **state) {
+  (void)state;
+  cpu_list list = cpus_allowed();
+  if (list.n >= 2) {
+    int pair[1][2] = {{list.cpu[0], list.cpu[1]}};
+    bool measured = false;
+    for (int i = 0; i < 9 && !measured; i++) {
+      const double line = tune_measured.line(list.cpu[0], list.cpu[1]),
+                   byte = tune_measured.byte(pair, 1);
+      measured = line > 1e-9 && line < 1e-2 && byte > 1e-13 && byte < 1e-6;
+    }
+    assert_true(measured);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+  }
+  cpus_free(&list);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(points_of_one_distance_are_taken),
@@ -196,6 +283,8 @@ int main(void) {
       cmocka_unit_test(the_spread_is_that_of_the_middle_half),
       cmocka_unit_test(the_descent_ends_when_the_time_is_over),
       cmocka_unit_test(a_bounce_measures_and_leaves_nothing),
+      cmocka_unit_test(each_level_is_measured),
+      cmocka_unit_test(distances_are_measured),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

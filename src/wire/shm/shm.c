@@ -442,6 +442,13 @@ static tt_shm *alloc_shm(size_t ranks) {
   return s;
 }
 
+/* Are the ranks on several NUMA nodes? The same answer on all of them. */
+static bool several_memories(const tt_shm *s) {
+  for (int r = 1; r < s->wire.ranks; r++)
+    if (s->heads[r]->within.numa != s->heads[0]->within.numa) return true;
+  return false;
+}
+
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *ctrls, tt_wire **wire) {
   tt_shm *s = alloc_shm((size_t)ranks);
@@ -471,6 +478,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   tt_stores_begin(s->wire.stores, TT_STORE_SIZES);
   s->counters = tt_ctrl_counters(s->ctrls[0], ranks);
   s->slots = tt_ctrl_slots(s->ctrls[0], ranks);
+  s->own = several_memories(s) ? tt_ctrl_own(ranks) : 0;
   s->sleepers_anywhere = &tt_heap_head(s->segment, 0)->sleepers_anywhere;
   s->wire.over = &s->ctrls[rank]->aborted;
   s->wire.proofs = s->ctrls[0]->proofs;

@@ -19,8 +19,13 @@ tt_vote *tt_ctrl_vote(tt_ctrl *ctrl, int ranks) {
   return (tt_vote *)(void *)((char *)ctrl + vote_at(ranks));
 }
 
-static size_t slots_at(int ranks) {
+size_t tt_ctrl_own(int ranks) {
   return tt_round_up(vote_at(ranks) + sizeof(tt_vote), 4096);
+}
+
+static size_t slots_at(int ranks) {
+  const size_t own = TT_RECORDS * sizeof(tt_flag_slot) + sizeof(tt_counters);
+  return tt_round_up(tt_ctrl_own(ranks) + own, 4096);
 }
 
 tt_flag_slot *tt_ctrl_slots(tt_ctrl *ctrl, int ranks) {

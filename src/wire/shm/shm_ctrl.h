@@ -23,7 +23,8 @@ enum { TT_REASON = 320, TT_RECORDS = 2 * TT_WINDOW, TT_FLAG_BYTES = 4096, TT_BES
 /* One flag slot: the flag, and few bytes right behind it; longer data are in the rank's own control
  * block. Slots are reused in turn; there are twice as many as the window, so the overwritten
  * operation is usually long over. All ranks' slots of one operation are adjacent in the first
- * rank's control block, so reading them touches one page. */
+ * rank's control block, so reading them touches one page. But if ranks are on several NUMA nodes,
+ * each writes slots and counters in its own control block, in memory of its own node. */
 typedef struct tt_flag_slot {
   alignas(TT_PAIR) atomic_ullong stamp; /* seq and hash; written last */
   uint32_t oldest;                      /* all operations before it are over here */
@@ -46,7 +47,8 @@ typedef struct tt_ctrl {
   alignas(TT_PAIR) tt_call_record records[TT_RECORDS];
   alignas(TT_PAIR) char flags[TT_RECORDS][TT_FLAG_BYTES]; /* data longer than TT_BESIDE */
   alignas(TT_PAIR) atomic_ullong directory[]; /* [reader * lanes + lane]: channel offset */
-  /* then tt_vote; in the first one: tt_flag_slot [TT_RECORDS][ranks], tt_counters [ranks] */
+  /* then tt_vote; the rank's own tt_flag_slot [TT_RECORDS] and tt_counters; and in the first one
+     those of all ranks: tt_flag_slot [TT_RECORDS][ranks], tt_counters [ranks] */
 } tt_ctrl;
 
 /* A rank's words in an agreement on the ranks that continue; written by that rank. */
@@ -64,6 +66,8 @@ typedef struct tt_counters {
 tt_vote *tt_ctrl_vote(tt_ctrl *ctrl, int ranks);
 tt_flag_slot *tt_ctrl_slots(tt_ctrl *ctrl, int ranks);
 tt_counters *tt_ctrl_counters(tt_ctrl *ctrl, int ranks);
+/* Where a rank's own slots begin in its control block, with its counters behind them. */
+size_t tt_ctrl_own(int ranks);
 
 void tt_ctrl_abort(tt_ctrl *ctrl, tutti_status status, const char *reason);
 tutti_status tt_ctrl_aborted(tt_ctrl *ctrl, char *reason, size_t size);

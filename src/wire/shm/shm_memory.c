@@ -88,12 +88,8 @@ static uint32_t least_over(tt_shm *s) {
   return least;
 }
 
-static tt_flag_slot *flag_slot_of(const tt_shm *s, int rank, uint32_t seq) {
-  return &s->slots[seq % TT_RECORDS * (uint32_t)s->wire.ranks + (uint32_t)rank];
-}
-
 static void *slot_payload(const tt_shm *s, int rank, uint32_t seq, size_t n) {
-  if (n <= TT_BESIDE) return flag_slot_of(s, rank, seq)->beside;
+  if (n <= TT_BESIDE) return tt_shm_slot(s, rank, seq)->beside;
   return s->ctrls[rank]->flags[seq % TT_RECORDS];
 }
 
@@ -113,7 +109,7 @@ static void *shm_flag_slot(tt_wire *w, uint32_t seq, size_t n) {
 
 static void shm_flag_set(tt_wire *w, tt_stamp stamp, uint32_t oldest) {
   tt_shm *s = tt_shm_of(w);
-  tt_flag_slot *slot = flag_slot_of(s, w->rank, stamp.seq);
+  tt_flag_slot *slot = tt_shm_slot(s, w->rank, stamp.seq);
   slot->oldest = oldest;
   /* model: flags:stamp, wake:publish */
   atomic_store_explicit(&slot->stamp, (unsigned long long)stamp.seq << 32 | stamp.hash,
@@ -123,7 +119,7 @@ static void shm_flag_set(tt_wire *w, tt_stamp stamp, uint32_t oldest) {
 
 static const void *shm_flag_get(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash) {
   tt_shm *s = tt_shm_of(w);
-  const tt_flag_slot *slot = flag_slot_of(s, peer, seq);
+  const tt_flag_slot *slot = tt_shm_slot(s, peer, seq);
   /* model: flags:look, wake:last */
   unsigned long long stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
   if ((uint32_t)(stamp >> 32) != seq) return NULL;
@@ -145,7 +141,7 @@ static void shm_flag_ahead(tt_wire *w, uint32_t seq, size_t n) {
   tt_shm *s = tt_shm_of(w);
   if (n <= TT_BESIDE || w->ranks == 1) return;
   const char *payload = slot_payload(s, w->rank, seq, n);
-  own_line(flag_slot_of(s, w->rank, seq));
+  own_line(tt_shm_slot(s, w->rank, seq));
   for (size_t at = 0; at < n; at += 64) own_line(payload + at);
 }
 
@@ -218,13 +214,14 @@ static const void *shm_map(tt_wire *w, int peer, uint64_t name, size_t from, siz
 static void shm_publish(tt_wire *w, tt_counter counter, uint32_t value) {
   tt_shm *s = tt_shm_of(w);
   /* model: arena:told, wake:publish */
-  atomic_store_explicit(&s->counters[w->rank].of[counter], value, memory_order_release);
+  atomic_store_explicit(&tt_shm_counters(s, w->rank)->of[counter], value, memory_order_release);
   tt_shm_wake_all(s);
 }
 
 static uint32_t shm_published(tt_wire *w, int peer, tt_counter counter) {
+  tt_counters *theirs = tt_shm_counters(tt_shm_of(w), peer);
   /* model: arena:look, wake:last */
-  return atomic_load_explicit(&tt_shm_of(w)->counters[peer].of[counter], memory_order_acquire);
+  return atomic_load_explicit(&theirs->of[counter], memory_order_acquire);
 }
 
 /* ---- the guard ---- */

@@ -20,9 +20,11 @@ typedef struct tt_shm {
   const atomic_bool *revokes; /* some memory of the heap is revoked */
   int *members;
   tt_ctrl **ctrls;
-  tt_end *out, *in;               /* [peer * lanes + lane] */
-  tt_flag_slot *slots;            /* [slot * ranks + rank] */
-  tt_counters *counters;          /* [rank] */
+  tt_end *out, *in;      /* [peer * lanes + lane] */
+  tt_flag_slot *slots;   /* [slot * ranks + rank] */
+  tt_counters *counters; /* [rank] */
+  size_t own; /* instead of these, each rank's are in its control block, from here on; 0: they are
+                 not */
   atomic_uint *sleepers_anywhere; /* of the whole job: while it is 0, no rank is woken */
   uint32_t *over; /* per peer: operations before this are over there, as far as known */
   uint32_t over_everywhere;
@@ -37,6 +39,17 @@ typedef struct tt_shm {
 
 static inline tt_shm *tt_shm_of(tt_wire *w) {
   return (tt_shm *)w;
+}
+
+static inline tt_flag_slot *tt_shm_slot(const tt_shm *s, int rank, uint32_t seq) {
+  if (!s->own) return &s->slots[seq % TT_RECORDS * (uint32_t)s->wire.ranks + (uint32_t)rank];
+  return (tt_flag_slot *)(void *)((char *)s->ctrls[rank] + s->own) + seq % TT_RECORDS;
+}
+
+static inline tt_counters *tt_shm_counters(const tt_shm *s, int rank) {
+  if (!s->own) return &s->counters[rank];
+  tt_flag_slot *slots = (tt_flag_slot *)(void *)((char *)s->ctrls[rank] + s->own);
+  return (tt_counters *)(void *)(slots + TT_RECORDS);
 }
 
 /* Between a store and the look at a word that decides whether a peer saw it. */

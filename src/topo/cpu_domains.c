@@ -1,0 +1,78 @@
+/* cpu_domains.c - the package, the NUMA node and the last level cache of a set of cores, as Linux
+ * reports them in /sys.
+ *
+ * Idea       A domain is identified by its first core, in the system's numbering: the same number
+ *            in all processes of a node, whichever cores their control groups show. mpi/site.c asks
+ *            hwloc, and uses the same numbers.
+ * Cost       Four small files for a core, and one for each NUMA node up to the core's own.
+ * Invariant  Never fails; an unknown domain is 0 on all processes alike.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "topo.h"
+
+enum { INDEXES = 16 };
+
+/* 1 + the least core of a list like "0-3,8" if it contains all of `cores`; else 0. */
+static int first_if_all(const char *list, const cpu_set_t *cores) {
+  cpu_set_t among, both;
+  long least = -1;
+  CPU_ZERO(&among);
+  for (char *end; *list >= '0' && *list <= '9'; list = *end == ',' ? end + 1 : end) {
+    const long from = strtol(list, &end, 10);
+    const long to = *end == '-' ? strtol(end + 1, &end, 10) : from;
+    if (least < 0 || from < least) least = from;
+    for (long c = from; c <= to && c < CPU_SETSIZE; c++) CPU_SET((size_t)c, &among);
+  }
+  CPU_AND(&both, &among, cores);
+  return least >= 0 && CPU_EQUAL(&both, cores) ? 1 + (int)least : 0;
+}
+
+static int package_of(const char *system, int core, const cpu_set_t *cores) {
+  static const char *const names[] = {"package_cpus_list", "core_siblings_list"}; /* new, old */
+  char path[300], list[4096];
+  for (int i = 0; i < 2; i++) {
+    snprintf(path, sizeof path, "%.200s/cpu/cpu%d/topology/%s", system, core, names[i]);
+    if (tt_line_of(path, list, sizeof list)) return first_if_all(list, cores);
+  }
+  return 0;
+}
+
+/* The NUMA node that contains all of these cores. The list of nodes has gaps on some machines. */
+static int numa_of(const char *system, const cpu_set_t *cores) {
+  char path[300], nodes[1024], list[4096];
+  int first = 0;
+  snprintf(path, sizeof path, "%.200s/node/online", system);
+  if (!tt_line_of(path, nodes, sizeof nodes)) return 0;
+  for (char *at = nodes, *end; *at >= '0' && *at <= '9' && !first;
+       at = *end == ',' ? end + 1 : end) {
+    const long from = strtol(at, &end, 10), to = *end == '-' ? strtol(end + 1, &end, 10) : from;
+    for (long n = from; n <= to && !first; n++) {
+      snprintf(path, sizeof path, "%.200s/node/node%ld/cpulist", system, n);
+      if (tt_line_of(path, list, sizeof list)) first = first_if_all(list, cores);
+    }
+  }
+  return first;
+}
+
+static int cache_of(const char *system, int core, const cpu_set_t *cores) {
+  char path[300], list[4096];
+  for (int i = 0; i < INDEXES; i++) {
+    snprintf(path, sizeof path, "%.200s/cpu/cpu%d/cache/index%d/level", system, core, i);
+    if (!tt_line_of(path, list, sizeof list)) break;
+    if (atoi(list) != 3) continue;
+    snprintf(path, sizeof path, "%.200s/cpu/cpu%d/cache/index%d/shared_cpu_list", system, core, i);
+    return tt_line_of(path, list, sizeof list) ? first_if_all(list, cores) : 0;
+  }
+  return 0;
+}
+
+tt_domains tt_cores_within(const char *system, const cpu_set_t *cores) {
+  int core = 0;
+  while (core < CPU_SETSIZE && !CPU_ISSET((size_t)core, cores)) core++;
+  if (core == CPU_SETSIZE) return (tt_domains){0};
+  if (!system) system = "/sys/devices/system";
+  return (tt_domains){package_of(system, core, cores), numa_of(system, cores),
+                      cache_of(system, core, cores)};
+}
