@@ -49,7 +49,9 @@ static void wrong_questions(void **state) {
   q = good;
   q.crowd = 2;
   q.topo = "node:7";
-  refused(&q, TUTTI_ERR_ARG, "no levels yet");
+  refused(&q, TUTTI_ERR_ARG, "no level of 'node:7' is within a machine");
+  q.crowd = TUTTI_CROWD_HERE;
+  refused(&q, TUTTI_ERR_ARG, "another placement than the one here");
   assert_int_equal(tutti_prices_make(&good, &p), TUTTI_OK);
   tutti_offer o = {.size = 3};
   char *text;
