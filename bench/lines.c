@@ -145,9 +145,10 @@ static void ping(int me) {
   sent += PINGS;
 }
 
+static cpu_set_t may; /* run on these: before any thread is bound */
+
 static void bind_to(int nth) {
-  cpu_set_t may, one;
-  if (sched_getaffinity(0, sizeof may, &may)) return;
+  cpu_set_t one;
   for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
     if (CPU_ISSET(cpu, &may) && nth-- == 0) {
       CPU_ZERO(&one);
@@ -175,8 +176,7 @@ static double both(void (*part)(int me)) {
 
 int main(int argc, char **argv) {
   const int rounds = argc > 1 ? atoi(argv[1]) : 8;
-  cpu_set_t may;
-  if (!sched_getaffinity(0, sizeof may, &may) && CPU_COUNT(&may) < 2) {
+  if (sched_getaffinity(0, sizeof may, &may) || CPU_COUNT(&may) < 2) {
     fprintf(stderr, "lines: two cores are needed\n");
     return 1;
   }
