@@ -134,10 +134,20 @@ wait_job
 ok "ranks that ended are reaped at once" '[' "$children" = S ']'
 
 # ---- killed ----
+# Waits until three stubborn ranks have started all that they start: six sleeps each.
+all_started() {
+  local end=$((SECONDS + 20)) n=0 p
+  while [ $n -lt 18 ] && [ $SECONDS -lt $end ]; do
+    n=0
+    for p in $(alive); do
+      case $(tr '\0' ' ' 2>/dev/null <"/proc/$p/cmdline") in "sleep 987 ") n=$((n + 1)) ;; esac
+    done
+  done 2>/dev/null
+}
 start_stubborn() {
   background run -n 3 "$@" bash "$work/stubborn"
   lines 3 ready
-  sleep 0.2
+  all_started
 }
 for label in "" --label; do
   start_stubborn $label
@@ -163,7 +173,7 @@ ok "kill -9 of the guard leaves no process, and is reported" all gone "status 13
 : >"$work/out"
 TOKEN=$token setsid "$TUTTI" run -n 3 bash "$work/stubborn" >"$work/out" 2>&1 </dev/null &
 job=$!
-lines 3 ready && sleep 0.2
+lines 3 ready && all_started
 kill -9 -- -"$job"
 ok "kill -9 of the whole process group leaves no process" gone
 wait_job
