@@ -9,8 +9,8 @@
  *
  *   beside    up to 112 bytes beside the flag; longer ones in lines of their own, read after the flag
  *   ahead     the same; at its end a call fetches the lines of the next one for writing (PREFETCHW)
- *   demoted   the same as beside; what was written is pushed to the shared cache (CLDEMOTE, where the
- *             processor has it; elsewhere it does nothing)
+ *   demoted   the same as beside; the writer then pushes its lines to the shared cache (CLDEMOTE, where
+ *             the processor has it; elsewhere it does nothing)
  *   stamped   each line carries 56 bytes and a flag of its own, so that data and flag come together
  *
  * Prints microseconds per call, the least of the rounds' means, and the time that a line takes there and

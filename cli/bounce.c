@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "cpus.h"
 
 enum { BATCHES = 20, TURNS = 200 };
 
@@ -20,13 +21,6 @@ typedef struct court {
   _Alignas(128) atomic_uint serve;
   _Alignas(128) atomic_uint back;
 } court;
-
-static void keep_to(int cpu) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
-  sched_setaffinity(0, sizeof one, &one);
-}
 
 static void answer(court *c) {
   for (unsigned seen = 0, now;
@@ -54,10 +48,10 @@ static double between(int one, int other) {
   const pid_t child = fork();
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    keep_to(other);
+    cpus_keep_to(other);
     answer(c);
   }
-  keep_to(one);
+  cpus_keep_to(one);
   for (int i = 0; child > 0 && i < BATCHES; i++) {
     const double took = batch(c, &turn);
     if (took <= 0) break;

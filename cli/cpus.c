@@ -98,3 +98,10 @@ void cpus_free(cpu_list *list) {
   free(list->site);
   *list = (cpu_list){0};
 }
+
+void cpus_keep_to(int cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  sched_setaffinity(0, sizeof one, &one);
+}

@@ -1,4 +1,4 @@
-/* cpus.h - which processors this process may use, and which of them are near each other.
+/* cpus.h - the processors that this process may use, and how near they are to each other.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CPUS_H
 #define CPUS_H
@@ -20,6 +20,8 @@ cpu_list cpus_allowed(void);
 /* The same for n processors. system: the folder that describes them; NULL: /sys/devices/system. */
 cpu_list cpus_of(const int *cpu, int n, const char *system);
 void cpus_free(cpu_list *list);
+/* From now on the calling thread runs on this processor only. */
+void cpus_keep_to(int cpu);
 
 /* The levels at which processors part, from the outermost. */
 enum { CPUS_LEVELS = 3 };

@@ -61,13 +61,6 @@ typedef struct yard { /* shared by all processes of a measurement */
   double took[TUNE_PAIRS][ROUNDS];
 } yard;
 
-static void keep_to(int cpu) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
-  sched_setaffinity(0, sizeof one, &one);
-}
-
 /* All `n` processes wait for each other. */
 static void meet(yard *y, unsigned n, unsigned *round) {
   ++*round;
@@ -122,7 +115,7 @@ static double seconds_per_byte(int pair[][2], int pairs) {
     if (child[made]) continue;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(LIMIT_S); /* if another one ends early */
-    keep_to(pair[made / 2][made % 2]);
+    cpus_keep_to(pair[made / 2][made % 2]);
     play(y, memory, made / 2, pairs, made % 2);
   }
   for (int i = 0; made < 2 * pairs && i < made; i++) kill(child[i], SIGKILL); /* they would wait */

@@ -155,12 +155,12 @@ fuzz:
 	@$(MAKE) $(JOBS) --no-print-directory $(FUZZFLAGS) fuzzers
 	@TIME=$(TIME) KEEP=$(KEEP) fuzz/run.sh build-fuzz/fuzz $(if $(ONLY),$(ONLY),$(FUZZSRC:fuzz/fuzz_%.c=%))
 fuzzers: $(FUZZERS)
-# TIME: of it all; SEED and MORE="--job 12" repeat what failed.
-SOAKBIN  = $(BUILD)/tests/mp_soak $(BUILD)/tests/mp_grow $(UCXLIB) $(MPIS:%=$(BUILD)/tests/%/mp_soak)
 stress-tests:
 	@tools/deps.sh build check stress
 	@$(MAKE) $(JOBS) --no-print-directory programs
 	@BUILD=$(BUILD) tools/stress_tests.sh $(or $(ROUNDS),100) $(or $(BESIDE),3)
+# TIME: of it all; SEED and MORE="--job 12" repeat what failed.
+SOAKBIN  = $(BUILD)/tests/mp_soak $(BUILD)/tests/mp_grow $(UCXLIB) $(MPIS:%=$(BUILD)/tests/%/mp_soak)
 soak:
 	@tools/deps.sh build soak
 	@$(MAKE) $(JOBS) --no-print-directory all $(SOAKBIN)

@@ -26,7 +26,7 @@ read -ra programs -d '' <<<"${TIMED:-$timed $(ls "$BUILD"/fuzz/replay_* | grep -
 keep=$BUILD/stress
 mkdir -p "$keep"
 work=$(mktemp -d) || exit 2
-stress-ng --cpu 2 --vm 1 --vm-bytes 256M --switch 1 --timeout 0 >/dev/null 2>&1 &
+stress-ng --cpu 0 --vm 1 --vm-bytes 256M --switch 1 --timeout 0 >/dev/null 2>&1 &
 load=$!
 trap 'kill $load $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 130' INT
