@@ -1,5 +1,5 @@
-/* timing.h - shared by the measuring programs: a clock, access to the vector as in a plain
- * program, the number of iterations that fit, the median. C and C++.
+/* timing.h - shared by the measuring programs: a clock, access to the vector, the number of
+ * iterations that fit, the median.
  *
  * Loop      call after call.
  * Cycle     write the whole vector, call, read it; minus the time of the same without the call.
@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "../cli/touch.h"
 
 enum { MOST_REPEATS = 1000, LEAST_ITERATIONS = 3, MOST_ITERATIONS = 20000, SETTLE = 8, TRIAL = 24 };
 
@@ -40,17 +42,6 @@ static inline double timing_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static inline void timing_write(float *x, size_t n, long i) {
-  for (size_t j = 0; j < n; j++) x[j] = (float)(i & 0xffff);
-  __asm__ volatile("" ::"r"(x) : "memory");
-}
-
-static inline void timing_read(const float *x, size_t n) {
-  float sum = 0;
-  for (size_t j = 0; j < n; j++) sum += x[j];
-  __asm__ volatile("" ::"m"(sum));
 }
 
 static inline int timing_ascending(const void *a, const void *b) {

@@ -179,9 +179,9 @@ static double timed(int s, float *x, size_t n, long iterations, int touch, int w
   meet();
   const double from = timing_now();
   for (long i = 0; i < iterations; i++) {
-    if (touch) timing_write(x, n, i);
+    if (touch) touch_write(x, n * sizeof *x, i);
     if (with) sides[s].sum(x, n);
-    if (touch) timing_read(x, n);
+    if (touch) touch_read(x, n * sizeof *x);
   }
   return (timing_now() - from) / (double)iterations;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "bench.h"
+#include "touch.h"
 
 enum { LEAST_ITERATIONS = 3, MOST_ITERATIONS = 20000, SETTLE = 8, TRIAL = 24 };
 
@@ -32,23 +33,6 @@ tutti_status bench_run(const bench_job *job, const bench_call *c) {
   }
 }
 
-/* Touch the vectors as a plain program does. Whatever the type, words of four
- * bytes hold small floats: as halves and as doubles they are ordinary numbers. */
-typedef float __attribute__((may_alias)) word;
-
-static void write_all(void *buffer, size_t bytes, long i) {
-  word *x = buffer;
-  for (size_t j = 0; j < bytes / sizeof *x; j++) x[j] = (word)(i & 0xffff);
-  __asm__ volatile("" ::"r"(x) : "memory");
-}
-
-static void read_all(const void *buffer, size_t bytes) {
-  const word *x = buffer;
-  float sum = 0;
-  for (size_t j = 0; j < bytes / sizeof *x; j++) sum += x[j];
-  __asm__ volatile("" ::"m"(sum)); /* keep the loop: its result counts as used */
-}
-
 /* Seconds per iteration of this rank, after a barrier. */
 static tutti_status loop(const bench_job *job, const bench_call *call, long n, double *seconds) {
   tutti_status status = tutti_barrier(job->talk);
@@ -63,9 +47,9 @@ static tutti_status cycle(const bench_job *job, const bench_call *call, long n, 
   tutti_status status = tutti_barrier(job->talk);
   double from = cli_now();
   for (long i = 0; i < n && !status; i++) {
-    write_all(call->src, call->src_bytes, i);
+    touch_write(call->src, call->src_bytes, i);
     if (with) status = bench_run(job, call);
-    read_all(call->dst, call->dst_bytes);
+    touch_read(call->dst, call->dst_bytes);
   }
   *seconds = (cli_now() - from) / (double)n;
   return status;

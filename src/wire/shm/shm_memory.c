@@ -136,12 +136,15 @@ static void own_line(const void *line) {
 #endif
 }
 
-/* Bytes beside a flag are not fetched: with one line in flight it does not help. */
+/* Bytes beside a flag are not fetched: with one line in flight it does not help. Nor are more lines
+ * than a core has buffers for: they would delay the stores that follow. */
+enum { AHEAD = 512 };
 static void shm_flag_ahead(tt_wire *w, uint32_t seq, size_t n) {
   tt_shm *s = tt_shm_of(w);
-  if (n <= TT_BESIDE || w->ranks == 1) return;
+  if (n <= TT_BESIDE || n > AHEAD || w->ranks == 1) return;
   const char *payload = slot_payload(s, w->rank, seq, n);
   own_line(tt_shm_slot(s, w->rank, seq));
+#pragma GCC unroll 1
   for (size_t at = 0; at < n; at += 64) own_line(payload + at);
 }
 
