@@ -7,9 +7,9 @@
 #include <immintrin.h>
 #endif
 
-/* RARE: a piece of the dearer kind takes 1 % of the time if it is one of RARE times the ratio of the
- * costs. FIRST, SHORTEST, LONGEST: periods, as in tt_store_rule. */
-enum { RARE = 100, FIRST = 1, SHORTEST = 7, LONGEST = 12 };
+/* RARE: a trial of the dearer kind takes 1 % of the time if there is one in RARE times the ratio of
+ * the costs pieces. FIRST, SHORTEST, LONGEST: periods, as in tt_store_rule. */
+enum { RARE = 100 * TT_STORE_TRIAL, FIRST = 3, SHORTEST = 9, LONGEST = 14 };
 
 void tt_stores_begin(tt_stores *s, int n) {
   static const char *const words[] = {"plain", "streaming", NULL};
@@ -28,6 +28,8 @@ float tt_store_estimate(float *estimate, const tt_spent *spent) {
   const float now = (float)spent->ticks / (float)spent->bytes;
   if (*estimate == 0)
     *estimate = now;
+  else if (now < *estimate)
+    *estimate += (now - *estimate) * 3 / 4;
   else
     *estimate += ((now > 2 * *estimate ? 2 * *estimate : now) - *estimate) / 2;
   return *estimate;
@@ -48,10 +50,9 @@ void tt_stores_learn(tt_stores *s, const tt_spent write[TT_STORES],
   if (!wrote && !got) return;
   const tt_store other = (tt_store)!s->rule.kind;
   if (cost[other] < 0.95f * cost[!other]) s->rule.kind = other;
-  s->ratio = cost[!s->rule.kind] / cost[s->rule.kind];
+  const float ratio = cost[!s->rule.kind] / cost[s->rule.kind];
   s->rule.period = SHORTEST;
-  while (s->rule.period < LONGEST && (float)(1u << s->rule.period) < RARE * s->ratio)
-    s->rule.period++;
+  while (s->rule.period < LONGEST && (float)(1u << s->rule.period) < RARE * ratio) s->rule.period++;
 }
 
 #if defined(__x86_64__)

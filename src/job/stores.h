@@ -5,11 +5,14 @@
  *            not wait, but its bytes go to memory, and on cores that share a cache the reader
  *            loses more than the writer gains. Cores of a virtual machine move while a job runs.
  *            So a rank keeps a running estimate of what a byte costs to write and to read by
- *            either kind, and takes the cheaper kind. Now and then it writes a piece by the other
- *            one; all ranks count pieces alike, so they do that at once, and know each other's
- *            kind for every piece.
+ *            either kind, and takes the cheaper kind. Now and then it writes a few pieces by the
+ *            other one; all ranks count pieces alike, so they do that at once, and know each
+ *            other's kind for every piece. After a change of kind the first pieces are written over
+ *            lines that the kind before left in other caches, or in memory; these do not count.
  * Cost       Two reads of the processor's counter per chunk; at most 1 % of the time for pieces of
  *            the dearer kind.
+ * Not        Sums that a rank writes into a peer's vector: it has just read that line, so a plain
+ *            store does not wait.
  * Invariant  The kind changes no byte and no order: streamed bytes are fenced before they are
  *            published. Each rank chooses for itself.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -20,8 +23,12 @@
 
 typedef enum tt_store { TT_PLAIN, TT_STREAMING, TT_STORES } tt_store;
 
-/* The rule by which a rank takes one kind for most pieces: of 1 << period pieces, one is of the
- * other kind. Ranks show it to their peers. */
+/* Pieces that do not count after a change of kind, as many as an arena has places; pieces of a trial,
+ * those included. */
+enum { TT_STORE_WARM = 2, TT_STORE_TRIAL = TT_STORE_WARM + 1 };
+
+/* The rule by which a rank takes one kind for most pieces: of 1 << period pieces, TT_STORE_TRIAL are
+ * of the other kind; if period is 0, none. Ranks show it to their peers. */
 typedef struct tt_store_rule {
   uint8_t kind, period;
 } tt_store_rule;
@@ -36,7 +43,6 @@ typedef struct tt_stores {
   float write[TT_STORES], read[TT_STORES]; /* ticks per byte; 0: not known */
   uint32_t pieces;                         /* of earlier calls; the same on all ranks */
   tt_store_rule rule;
-  float ratio; /* of the costs: the other kind's over the taken one's; 0: not known */
 } tt_stores;
 
 enum { TT_STORE_SIZES = 24 };
@@ -49,15 +55,13 @@ static inline int tt_store_size(size_t bytes) {
 
 /* The kind for piece k; pieces are numbered over all calls. */
 static inline tt_store tt_store_kind(tt_store_rule rule, uint32_t k) {
-  const bool other = rule.period && (k & ((1u << rule.period) - 1)) == 0;
+  const bool other = rule.period && (k & ((1u << rule.period) - 1)) < TT_STORE_TRIAL;
   return (tt_store)(rule.kind ^ other);
 }
-
-/* The kind for bytes whose reader this rank does not see: streaming only if it costs half at most,
- * or if TUTTI_STORES names it. */
-static inline tt_store tt_store_blind(const tt_stores *s) {
-  const bool streams = s->rule.kind == TT_STREAMING && (s->ratio >= 2 || !s->rule.period);
-  return streams ? TT_STREAMING : TT_PLAIN;
+/* Does piece k tell what its kind costs? */
+static inline bool tt_store_counts(tt_store_rule rule, uint32_t k) {
+  const uint32_t at = k & ((1u << rule.period) - 1);
+  return !rule.period || (at >= TT_STORE_WARM && at != TT_STORE_TRIAL && at != TT_STORE_TRIAL + 1);
 }
 
 /* Ticks of the processor's counter; always 0 where no stores stream. */

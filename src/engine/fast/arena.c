@@ -163,6 +163,11 @@ static tt_store kind_of(const tt_operation *o, const tt_names *names, uint32_t k
   return tt_store_kind(names->stores, o->pieces.counted + k);
 }
 
+/* Does that piece tell what its kind costs? */
+static bool counts(const tt_operation *o, const tt_names *names, uint32_t k) {
+  return tt_store_counts(names->stores, o->pieces.counted + k);
+}
+
 static tt_store own_kind(const tt_operation *o, uint32_t k) {
   return kind_of(o, &o->pieces.mine, k);
 }
@@ -172,20 +177,16 @@ static bool gives(const tt_operation *o) {
   return o->pieces.first_given < o->wire->ranks;
 }
 
-/* The kind by which it writes them. What their owner's next read costs, the writer cannot see, so
- * there are no trials. */
-static tt_store direct_kind(const tt_operation *o) {
-  return tt_store_blind(o->pieces.stores);
-}
-
-/* The kind by which all peers wrote piece k, if they read it out of arenas; else TT_STORES. */
+/* The kind by which all peers wrote piece k, if they read it out of arenas and it counts; else
+ * TT_STORES. */
 static tt_store kind_of_all(const tt_operation *o, uint32_t k) {
   tt_store all = TT_STORES;
   for (int r = 0; r < o->wire->ranks; r++) {
     const tt_names *names = o->slots[r];
     if (r == o->wire->rank) continue;
     const tt_store kind = kind_of(o, names, k);
-    if (!from_arena(o, names) || (all != TT_STORES && all != kind)) return TT_STORES;
+    if (!from_arena(o, names) || !counts(o, names, k) || (all != TT_STORES && all != kind))
+      return TT_STORES;
     all = kind;
   }
   return all;
@@ -202,13 +203,9 @@ static char *theirs(const tt_operation *o, uint32_t k, int r, size_t at) {
 /* Give a sum of n bytes at `sum` to all ranks that wait for it; `also` has it. */
 static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *sum, size_t n,
                      const char *also) {
-  if (gives(o)) {
-    const tt_store kind = direct_kind(o);
-    for (int r = o->pieces.first_given; r < o->wire->ranks; r++) {
-      char *dst = r == o->wire->rank ? NULL : theirs(o, k, r, at);
-      if (dst && dst != also) tt_store_copy(kind, dst, sum, n);
-    }
-    tt_store_fence(kind);
+  for (int r = o->pieces.first_given; r < o->wire->ranks; r++) {
+    char *dst = r == o->wire->rank ? NULL : theirs(o, k, r, at);
+    if (dst && dst != also) memcpy(dst, sum, n);
   }
   if (o->pieces.shows) {
     tt_store_copy(own_kind(o, k), slot(o, k) + at, sum, n);
@@ -221,7 +218,7 @@ static void account(tt_operation *o, uint32_t k, const tt_spent *read, const tt_
   tt_pieces *p = &o->pieces;
   if (gives(o)) return; /* the sum and the copy are one pass */
   const tt_store kind = kind_of_all(o, k);
-  tt_spend_more(&p->wrote[own_kind(o, k)], wrote->ticks, wrote->bytes);
+  if (counts(o, &p->mine, k)) tt_spend_more(&p->wrote[own_kind(o, k)], wrote->ticks, wrote->bytes);
   if (kind != TT_STORES) tt_spend_more(&p->read[kind], read->ticks, read->bytes);
 }
 
@@ -231,7 +228,7 @@ static bool sum_piece(tt_operation *o, uint32_t k, extent at) {
   const size_t element = o->reducer.element;
   const char *src = own_of(o, k);
   char *to = (char *)o->call.dst + piece_extent(o, k).from;
-  const bool avg = o->call.op == TUTTI_AVG, both = gives(o) && !avg && !direct_kind(o);
+  const bool avg = o->call.op == TUTTI_AVG, both = gives(o) && !avg;
   tt_spent read = {0}, wrote = {0};
   uint64_t since = tt_store_ticks();
   for (size_t n, begin = at.from; begin < at.to; begin += n) {
@@ -274,7 +271,8 @@ static void put_piece(tt_operation *o, uint32_t k) {
   tt_store_copy(kind, slot(o, k), src, own.from);
   tt_store_copy(kind, slot(o, k) + own.to, src + own.to, all - own.to);
   tt_store_fence(kind);
-  tt_spend(&o->pieces.wrote[kind], since, all - (own.to - own.from));
+  if (counts(o, &o->pieces.mine, k))
+    tt_spend(&o->pieces.wrote[kind], since, all - (own.to - own.from));
 }
 
 static bool get_piece(tt_operation *o, uint32_t k) {
@@ -292,7 +290,8 @@ static bool get_piece(tt_operation *o, uint32_t k) {
     if (!w->memory->fetch(w, r, name, from + block.from, dst + block.from, block.to - block.from,
                           &o->status))
       return false;
-    if (!names->dst) tt_spend(&o->pieces.read[kind_of(o, names, k)], since, block.to - block.from);
+    if (!names->dst && counts(o, names, k))
+      tt_spend(&o->pieces.read[kind_of(o, names, k)], since, block.to - block.from);
   }
   return true;
 }

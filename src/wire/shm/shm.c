@@ -126,7 +126,7 @@ static piece_kind stage(tt_end *e, char *block, const void *bytes, size_t n) {
   tt_store_copy(kind, block, bytes, n);
   tt_store_fence(kind);
   const uint64_t cost = atomic_load_explicit(&e->at->read[kind], memory_order_relaxed);
-  if (n >= WEIGHED) {
+  if (n >= WEIGHED && tt_store_counts(e->stores.rule, e->count)) {
     tt_spend(&wrote[kind], since, n);
     if (cost) tt_spend_more(&read[kind], cost * n / COSTS, n);
     tt_stores_learn(&e->stores, wrote, read);
