@@ -44,11 +44,12 @@ assert len(of("mark")) == 4 * 3 and of("wait") and of("reduce") and of("copy")'
 check "... the same operations on all ranks of a communicator" 'import collections
 at = collections.defaultdict(list)
 comm = {(l["pid"], l["tid"]): l for l in lanes}
+unsure = max(l["error_ns"] for l in lanes) / 1000 # of the ranks' clocks
 for c in of("call"): at[comm[c["pid"], c["tid"]]["comm"], c["args"]["seq"]].append(c)
 for (k, s), c in at.items():
     l = comm[c[0]["pid"], c[0]["tid"]]
     assert len(c) == l["ranks"] and len({(i["name"], i["args"]["plan"]) for i in c}) == 1
-    assert max(i["ts"] for i in c) <= min(i["ts"] + i["dur"] for i in c), "nobody leaves before all have come"'
+    assert max(i["ts"] for i in c) <= min(i["ts"] + i["dur"] for i in c) + unsure, "nobody leaves before all have come"'
 for algo in 'fold(ring)' doubling rabenseifner; do
   job run -n 3 -e TUTTI_ALGO="$algo" -e TUTTI_ENGINE=generic "$player" splits
   check "$algo: sends, receives, reductions" 'c = [i for i in of("call") if i["args"]["coll"] == "allreduce" and i["args"]["bytes"] == 40000]
