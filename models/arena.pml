@@ -1,22 +1,22 @@
-/* arena.pml - pieces of a vector through the arena, sums written into the peer's vector.
+/* arena.pml - pieces of a vector through the arena, sums written over the inputs.
  *
  * Mirrors    src/engine/fast/arena.c: try_put (slot_is_free), try_sum (hand_out), try_get, with
  *            shm_publish and shm_published of src/wire/shm/shm_memory.c. Rank 0 puts pieces and
- *            gets sums, rank 1 sums them into rank 0's dst.
+ *            gets sums, rank 1 sums them and writes each sum into the piece's place.
  * Holds      rank 1 sums the whole piece, and rank 0 gets its sum.
  * Mutants    1 a counter is published without release   2 it is read without acquire
  *            3 a place is reused before its piece was summed   4 nothing waits for a sum
  * SPDX-License-Identifier: BSD-3-Clause */
-#define ADDRESSES 5
+#define ADDRESSES 4
 #define PROCS 2
 #include "weak.h"
 
 #define SLOTS 2 /* wire.slots */
 #define PIECES 4
 #define PLACE(k) ((k) % SLOTS)
-#define DST 2
-#define PUT 3
-#define SUM 4
+#define PUT 2
+#define SUM 3
+#define SUM_OF(n) ((n) + PIECES)
 
 proctype putter() {
   byte put = 1, got = 1, sums = 0; /* sums: published by the peer */
@@ -30,11 +30,11 @@ proctype putter() {
   :: got < put ->
     /* tag look: src/wire/shm/shm_memory.c load acquire */
     load(0, unless(2, LDA, LD), SUM, 0);
-    load(0, LD, DST, 1);
+    load(0, LD, PLACE(got), 1);
     atomic { known(0, 0) -> sums = R(0, 0) };
     known(0, 1);
     if
-    :: sums >= got || m == 4 -> assert(R(0, 1) >= got); got++
+    :: sums >= got || m == 4 -> assert(R(0, 1) == SUM_OF(got)); got++
     :: else -> skip
     fi
   od
@@ -51,7 +51,7 @@ proctype summer() {
     if
     :: R(1, 0) >= n && R(1, 0) != NONE ->
       atomic { known(1, 1) -> assert(R(1, 1) == n) };
-      store(1, ST, DST, n);
+      store(1, ST, PLACE(n), SUM_OF(n));
       /* tag told: src/wire/shm/shm_memory.c store release */
       store(1, unless(1, STR, ST), SUM, n);
       n++

@@ -113,6 +113,7 @@ typedef struct tt_pieces {
   uint32_t put_by_all; /* pieces all put before their flags; UINT32_MAX: not known yet */
   bool given;          /* the peers write their sums into dst */
   bool shows;          /* its sums go through the arena */
+  bool returned;       /* a peer's sum takes the place of what was put there for it */
   bool looked_at;      /* peers may read its vectors until they have fetched everything */
   tt_names mine;
   int first_given;   /* the first peer whose dst it writes to; ranks: none */

@@ -11,8 +11,8 @@
  *            lines that the kind before left in other caches, or in memory; these do not count.
  * Cost       Two reads of the processor's counter per chunk; at most 1 % of the time for pieces of
  *            the dearer kind.
- * Not        Sums that a rank writes into a peer's vector: it has just read that line, so a plain
- *            store does not wait.
+ * Not        Lines that this rank has just read: a plain store to them does not wait. So it is for
+ *            sums that a rank writes into a peer's vector, or over the peer's input in its arena.
  * Invariant  The kind changes no byte and no order: streamed bytes are fenced before they are
  *            published. Each rank chooses for itself.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -43,6 +43,7 @@ typedef struct tt_stores {
   float write[TT_STORES], read[TT_STORES]; /* ticks per byte; 0: not known */
   uint32_t pieces;                         /* of earlier calls; the same on all ranks */
   tt_store_rule rule;
+  bool returned; /* the last such vectors had their sums returned in the places of their inputs */
 } tt_stores;
 
 enum { TT_STORE_SIZES = 24 };
@@ -51,6 +52,12 @@ enum { TT_STORE_SIZES = 24 };
 static inline int tt_store_size(size_t bytes) {
   const int k = tt_ceil_log2(bytes) - 10;
   return k < 0 ? 0 : k < TT_STORE_SIZES ? k : TT_STORE_SIZES - 1;
+}
+
+/* The rule for the next vector of that size. A place whose sum was returned is written by the rank that
+ * has just read it: plainly, unless TUTTI_STORES says otherwise. */
+static inline tt_store_rule tt_stores_rule(const tt_stores *s) {
+  return s->returned && s->rule.period ? (tt_store_rule){TT_PLAIN, 0} : s->rule;
 }
 
 /* The kind for piece k; pieces are numbered over all calls. */

@@ -120,6 +120,22 @@ static void test_it_follows(void **unused) {
       }
 }
 
+/* Places whose sums were returned are written plainly, until a vector's sums are not. */
+static void test_returned_places(void **unused) {
+  (void)unused;
+  tt_stores s;
+  tally t = {0};
+  if (!streams()) return;
+  tt_stores_begin(&s, 1);
+  for (int k = 0; k < 100; k++) call(&s, &machines[1], 1, &t);
+  assert_int_equal(tt_stores_rule(&s).kind, TT_STREAMING);
+  s.returned = true;
+  for (uint32_t k = 0; k < 5000; k++)
+    assert_int_equal(tt_store_kind(tt_stores_rule(&s), k), TT_PLAIN);
+  s.returned = false;
+  assert_int_equal(tt_stores_rule(&s).kind, TT_STREAMING);
+}
+
 /* A piece during which a rank loses its core changes nothing. */
 static void test_an_outlier(void **unused) {
   (void)unused;
@@ -154,8 +170,8 @@ static void test_copies(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_cheaper_kind), cmocka_unit_test(test_a_change_of_kind),
-      cmocka_unit_test(test_it_follows),       cmocka_unit_test(test_an_outlier),
-      cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_it_follows),       cmocka_unit_test(test_returned_places),
+      cmocka_unit_test(test_an_outlier),       cmocka_unit_test(test_copies),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

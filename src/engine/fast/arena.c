@@ -3,8 +3,12 @@
  * Idea       A vector is cut into pieces that fit in the cache. Each piece is put where the peers
  *            see it (not copied if it lies there already), summed straight out of all ranks' memory
  *            (two-shot: each rank its block; naive: rank 0 everything), and fetched. A rank that
- *            sums for others writes into their vectors, if it may, while the line is in its cache;
- *            else they copy it. A rank publishes its progress in a counter; pieces overlap.
+ *            sums for others writes into their vectors, if it may, while the line is in its cache.
+ *            If all vectors are private, two-shot writes a sum over each input that it was made of,
+ *            in the arena of the rank that put it there: then a line is always written by the rank
+ *            that has just read it, which is fast on cores that are far apart, too. Else a rank
+ *            shows its sums in its own arena. A rank publishes its progress in a counter; pieces
+ *            overlap.
  * Cost       Private memory: two-shot copies (P-1)/P of a vector in, reads one in the sums and
  *            (P-1)/P in the copies. Memory that the peers can map: one read, one written, no copy.
  * Invariant  The same operands in the same order as the schedule's reductions, so the same bits. A
@@ -15,24 +19,13 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "engine.h"
+#include "pieces.h"
 
 enum {
   CHUNK = 64 << 10,    /* bytes summed at once, and copied while in the cache */
   TOGETHER = 16 << 20, /* bytes taken together if no vector goes through an arena */
   MOST = 1 << 20       /* bytes moved by one call of progress, about */
 };
-
-/* Does a rank sum for others? Not in one-shot, where every rank sums everything. */
-static bool owned(const tt_operation *o) {
-  return o->pieces.shape != TT_SHAPE_ONE_SHOT;
-}
-
-/* Is a rank's src read out of its arena? In place, one-shot cannot write to a dst while peers still
- * read it as src. */
-static bool from_arena(const tt_operation *o, const tt_names *names) {
-  return !names->src || (names->in_place && !owned(o));
-}
 
 static bool arena_fits(const tt_operation *o) {
   return o->program->shape != TT_SHAPE_NONE && o->program->sched->coll == TUTTI_ALLREDUCE &&
@@ -56,69 +49,18 @@ static tutti_status arena_begin(tt_operation *o) {
   const bool times = o->reducer.times;
   p->mine.in_place = times || o->call.src == o->call.dst;
   p->stores = &w->stores[tt_store_size(bytes)];
-  p->mine.stores = p->stores->rule;
+  p->mine.stores = tt_stores_rule(p->stores);
   p->counted = p->stores->pieces;
   p->stores->pieces += p->count;
   p->mine.src = w->memory->export(w, times ? o->call.dst : o->call.src, bytes);
-  if (owned(o) || o->if_exported != p->shape)
+  if (tt_owned(o) || o->if_exported != p->shape)
     p->mine.dst = w->memory->export(w, o->call.dst, bytes);
-  if (from_arena(o, &p->mine) || (owned(o) && !p->mine.dst)) {
+  if (tt_from_arena(o, &p->mine) || (tt_owned(o) && !p->mine.dst)) {
     void *arena = w->memory->arena(w);
     if (!arena) return o->status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory for an arena");
     p->mine.arena = w->memory->export(w, arena, 1);
   }
   return TUTTI_OK;
-}
-
-/* ---- positions ---- */
-
-typedef struct extent { /* of bytes */
-  size_t from, to;
-} extent;
-
-/* The end of the batch of pieces that starts with piece k. */
-static uint32_t batch_end(const tt_operation *o, uint32_t k) {
-  return tt_min(k + o->pieces.at_once, o->pieces.count);
-}
-
-static extent piece_extent(const tt_operation *o, uint32_t k) {
-  const size_t element = o->reducer.element;
-  return (extent){tt_partition_at(&o->pieces.cut, k) * element,
-                  tt_partition_at(&o->pieces.cut, batch_end(o, k)) * element};
-}
-
-/* The block that rank r sums, or publishes to all others, relative to the start of piece k. */
-static extent block_of(const tt_operation *o, uint32_t k, int r) {
-  const size_t element = o->reducer.element;
-  const extent piece = piece_extent(o, k);
-  if (o->pieces.shape == TT_SHAPE_NAIVE && r > 0) return (extent){0, 0};
-  if (o->pieces.shape != TT_SHAPE_TWO_SHOT) return (extent){0, piece.to - piece.from};
-  const tt_partition blocks =
-      tt_partition_even((piece.to - piece.from) / element, element, (uint32_t)o->wire->ranks);
-  return (extent){tt_partition_at(&blocks, (uint32_t)r) * element,
-                  tt_partition_at(&blocks, (uint32_t)r + 1) * element};
-}
-
-static size_t slot_of(const tt_operation *o, uint32_t k) {
-  return (o->pieces.first + k) % o->wire->slots * o->wire->piece;
-}
-
-/* The name of a vector and the offset of piece k behind it: in the vector, or in the arena. */
-static uint64_t vector_name_at(const tt_operation *o, uint64_t vector, uint64_t arena, uint32_t k,
-                               size_t *from) {
-  *from = vector ? piece_extent(o, k).from : slot_of(o, k);
-  return vector ? vector : arena;
-}
-
-static char *slot(const tt_operation *o, uint32_t k) {
-  return (char *)o->wire->memory->arena(o->wire) + slot_of(o, k);
-}
-
-/* Where piece k of this rank's input is, once it is put. */
-static char *own_of(const tt_operation *o, uint32_t k) {
-  if (!o->reducer.times) return (char *)(uintptr_t)o->call.src + piece_extent(o, k).from;
-  return from_arena(o, &o->pieces.mine) ? slot(o, k)
-                                        : (char *)o->call.dst + piece_extent(o, k).from;
 }
 
 /* ---- progress of the peers ---- */
@@ -143,7 +85,7 @@ static bool all_gathered(tt_operation *o, tt_counter counter, uint32_t target) {
 
 /* Some pieces may have been put before their rank set its flag. */
 static bool all_put(tt_operation *o, uint32_t k) {
-  const uint32_t end = batch_end(o, k);
+  const uint32_t end = tt_batch_end(o, k);
   return end <= o->pieces.put_by_all || all_gathered(o, TT_PUT, o->pieces.first + end);
 }
 
@@ -185,7 +127,7 @@ static tt_store kind_of_all(const tt_operation *o, uint32_t k) {
     const tt_names *names = o->slots[r];
     if (r == o->wire->rank) continue;
     const tt_store kind = kind_of(o, names, k);
-    if (!from_arena(o, names) || !counts(o, names, k) || (all != TT_STORES && all != kind))
+    if (!tt_from_arena(o, names) || !counts(o, names, k) || (all != TT_STORES && all != kind))
       return TT_STORES;
     all = kind;
   }
@@ -194,10 +136,15 @@ static tt_store kind_of_all(const tt_operation *o, uint32_t k) {
 
 /* ---- work on one piece ---- */
 
-/* Address of offset `at` of piece k in peer r's dst, if this rank may write to it. */
+/* Where peer r waits for offset `at` of piece k, if this rank may write there: in its dst, or where
+ * it put its input. */
 static char *theirs(const tt_operation *o, uint32_t k, int r, size_t at) {
-  char *dst = o->wire->memory->writable(o->wire, ((const tt_names *)o->slots[r])->dst);
-  return dst ? dst + piece_extent(o, k).from + at : NULL;
+  const tt_names *names = o->slots[r];
+  size_t from;
+  const uint64_t name =
+      tt_piece_name(o, names->dst, o->pieces.returned ? names->arena : 0, k, &from);
+  char *there = o->wire->memory->writable(o->wire, name);
+  return there ? there + from + at : NULL;
 }
 
 /* Give a sum of n bytes at `sum` to all ranks that wait for it; `also` has it. */
@@ -208,7 +155,7 @@ static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *sum, si
     if (dst && dst != also) memcpy(dst, sum, n);
   }
   if (o->pieces.shows) {
-    tt_store_copy(own_kind(o, k), slot(o, k) + at, sum, n);
+    tt_store_copy(own_kind(o, k), tt_piece_slot(o, k) + at, sum, n);
     tt_store_fence(own_kind(o, k));
   }
 }
@@ -223,11 +170,11 @@ static void account(tt_operation *o, uint32_t k, const tt_spent *read, const tt_
 }
 
 /* Sum bytes `at` of piece k out of all ranks' memory. */
-static bool sum_piece(tt_operation *o, uint32_t k, extent at) {
+static bool sum_piece(tt_operation *o, uint32_t k, tt_extent at) {
   tt_wire *w = o->wire;
   const size_t element = o->reducer.element;
-  const char *src = own_of(o, k);
-  char *to = (char *)o->call.dst + piece_extent(o, k).from;
+  const char *src = tt_piece_input(o, k);
+  char *to = (char *)o->call.dst + tt_piece_extent(o, k).from;
   const bool avg = o->call.op == TUTTI_AVG, both = gives(o) && !avg;
   tt_spent read = {0}, wrote = {0};
   uint64_t since = tt_store_ticks();
@@ -238,7 +185,7 @@ static bool sum_piece(tt_operation *o, uint32_t k, extent at) {
       size_t from;
       if (r == w->rank) continue;
       uint64_t name =
-          vector_name_at(o, from_arena(o, names) ? 0 : names->src, names->arena, k, &from);
+          tt_piece_name(o, tt_from_arena(o, names) ? 0 : names->src, names->arena, k, &from);
       o->inputs[r] = w->memory->map(w, r, name, from + begin, &n, &o->status);
       if (!o->inputs[r]) return false;
     }
@@ -247,7 +194,7 @@ static bool sum_piece(tt_operation *o, uint32_t k, extent at) {
     tt_reduce_to_both(&o->reducer, to + begin, also, o->inputs, w->ranks, n / element);
     if (avg) tt_scale(o->call.type, to + begin, n / element, w->ranks);
     since = tt_spend(&read, since, n * (size_t)(w->ranks - 1));
-    if (!owned(o)) continue;
+    if (!tt_owned(o)) continue;
     hand_out(o, k, begin, to + begin, n, also);
     since = tt_spend(&wrote, since, n);
   }
@@ -257,19 +204,19 @@ static bool sum_piece(tt_operation *o, uint32_t k, extent at) {
 
 /* Put the batch that starts with piece k where peers find it. */
 static void put_piece(tt_operation *o, uint32_t k) {
-  const extent piece = piece_extent(o, k);
+  const tt_extent piece = tt_piece_extent(o, k);
   const size_t all = piece.to - piece.from;
   const char *src = (const char *)o->call.src + piece.from;
   /* skip this rank's own block: no peer reads it, and its sum will be stored there */
-  const extent own = owned(o) ? block_of(o, k, o->wire->rank) : (extent){all, all};
+  const tt_extent own = tt_owned(o) ? tt_piece_block(o, k, o->wire->rank) : (tt_extent){all, all};
   if (o->reducer.times) { /* scale all of it: no rank uses the unscaled input */
-    tt_times(&o->reducer, own_of(o, k), src, all / o->reducer.element);
+    tt_times(&o->reducer, tt_piece_input(o, k), src, all / o->reducer.element);
     return;
   }
   const tt_store kind = own_kind(o, k);
   const uint64_t since = tt_store_ticks();
-  tt_store_copy(kind, slot(o, k), src, own.from);
-  tt_store_copy(kind, slot(o, k) + own.to, src + own.to, all - own.to);
+  tt_store_copy(kind, tt_piece_slot(o, k), src, own.from);
+  tt_store_copy(kind, tt_piece_slot(o, k) + own.to, src + own.to, all - own.to);
   tt_store_fence(kind);
   if (counts(o, &o->pieces.mine, k))
     tt_spend(&o->pieces.wrote[kind], since, all - (own.to - own.from));
@@ -277,16 +224,20 @@ static void put_piece(tt_operation *o, uint32_t k) {
 
 static bool get_piece(tt_operation *o, uint32_t k) {
   tt_wire *w = o->wire;
-  char *dst = (char *)o->call.dst + piece_extent(o, k).from;
-  if (!owned(o)) return sum_piece(o, k, block_of(o, k, w->rank));
+  char *dst = (char *)o->call.dst + tt_piece_extent(o, k).from;
+  if (!tt_owned(o)) return sum_piece(o, k, tt_piece_block(o, k, w->rank));
   for (int i = 1; i < w->ranks && !o->pieces.given; i++) {
     const int r = (w->rank + i) % w->ranks;
     const tt_names *names = o->slots[r];
-    const extent block = block_of(o, k, r);
+    const tt_extent block = tt_piece_block(o, k, r);
     size_t from;
     if (block.from == block.to) continue;
+    if (o->pieces.returned) {
+      memcpy(dst + block.from, tt_piece_slot(o, k) + block.from, block.to - block.from);
+      continue;
+    }
     const uint64_t since = tt_store_ticks();
-    uint64_t name = vector_name_at(o, names->dst, names->arena, k, &from);
+    uint64_t name = tt_piece_name(o, names->dst, names->arena, k, &from);
     if (!w->memory->fetch(w, r, name, from + block.from, dst + block.from, block.to - block.from,
                           &o->status))
       return false;
@@ -299,50 +250,50 @@ static bool get_piece(tt_operation *o, uint32_t k) {
 static bool try_put(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_PUT];
   if (k == o->pieces.count) return false;
-  const bool exported = !from_arena(o, &o->pieces.mine);
+  const bool exported = !tt_from_arena(o, &o->pieces.mine);
   if (exported && !o->reducer.times) {
     publish_piece_count(o, TT_PUT, o->pieces.count);
     return true;
   }
   if (!exported && !slot_is_free(o, k)) return false;
   put_piece(o, k);
-  publish_piece_count(o, TT_PUT, batch_end(o, k));
+  publish_piece_count(o, TT_PUT, tt_batch_end(o, k));
   return true;
 }
 
 /* Are there pieces from k on, and has this rank reached that stage for the whole batch? The first
  * pieces may have been put one by one, before the size of a batch was known. */
 static bool done_before(const tt_operation *o, tt_counter counter, uint32_t k) {
-  return k < o->pieces.count && o->pieces.done[counter] >= batch_end(o, k);
+  return k < o->pieces.count && o->pieces.done[counter] >= tt_batch_end(o, k);
 }
 
 static bool try_sum(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_SUM];
-  if (!owned(o) || !done_before(o, TT_PUT, k)) return false;
-  const extent own = block_of(o, k, o->wire->rank);
+  if (!tt_owned(o) || !done_before(o, TT_PUT, k)) return false;
+  const tt_extent own = tt_piece_block(o, k, o->wire->rank);
   if (own.from == own.to) {
-    publish_piece_count(o, TT_SUM, batch_end(o, k));
+    publish_piece_count(o, TT_SUM, tt_batch_end(o, k));
     return true;
   }
   if (!all_put(o, k)) return false;
-  if (o->pieces.shows && !from_arena(o, &o->pieces.mine) && !slot_is_free(o, k)) return false;
+  if (o->pieces.shows && !tt_from_arena(o, &o->pieces.mine) && !slot_is_free(o, k)) return false;
   if (!o->wire->memory->enter(o->wire)) return false;
   const bool summed = sum_piece(o, k, own);
   o->wire->memory->leave(o->wire);
-  if (summed) publish_piece_count(o, TT_SUM, batch_end(o, k));
+  if (summed) publish_piece_count(o, TT_SUM, tt_batch_end(o, k));
   return summed;
 }
 
 static bool try_get(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_GOT];
-  const tt_counter before = owned(o) ? TT_SUM : TT_PUT;
+  const tt_counter before = tt_owned(o) ? TT_SUM : TT_PUT;
   if (!done_before(o, before, k)) return false;
-  if (owned(o) ? !all_gathered(o, TT_SUM, o->pieces.first + batch_end(o, k)) : !all_put(o, k))
+  if (tt_owned(o) ? !all_gathered(o, TT_SUM, o->pieces.first + tt_batch_end(o, k)) : !all_put(o, k))
     return false;
   if (!o->wire->memory->enter(o->wire)) return false;
   const bool got = get_piece(o, k);
   o->wire->memory->leave(o->wire);
-  if (got) publish_piece_count(o, TT_GOT, batch_end(o, k));
+  if (got) publish_piece_count(o, TT_GOT, tt_batch_end(o, k));
   return got;
 }
 
@@ -351,21 +302,21 @@ static bool try_get(tt_operation *o) {
 /* The schedule's step that corresponds to a put, a sum or a get. */
 static uint32_t step_of(const tt_operation *o, tt_counter what) {
   if (o->pieces.shape == TT_SHAPE_NAIVE) return what == TT_PUT || what == TT_SUM ? 0 : 1;
-  return what == TT_PUT ? 0 : what == TT_SUM || !owned(o) ? 1 : 3;
+  return what == TT_PUT ? 0 : what == TT_SUM || !tt_owned(o) ? 1 : 3;
 }
 
 /* Bytes to move or sum for the batch that starts with piece k. A rank's block is counted as an even
  * share, because computing its exact bounds takes too long. */
 static size_t work_of(const tt_operation *o, tt_counter what, uint32_t k) {
-  const bool exported = !from_arena(o, &o->pieces.mine) && !o->reducer.times;
-  const extent piece = piece_extent(o, k);
+  const bool exported = !tt_from_arena(o, &o->pieces.mine) && !o->reducer.times;
+  const tt_extent piece = tt_piece_extent(o, k);
   const size_t all = piece.to - piece.from;
   const size_t mine = o->pieces.shape == TT_SHAPE_TWO_SHOT
                           ? (uint32_t)all / (uint32_t)o->wire->ranks
                       : o->pieces.shape == TT_SHAPE_NAIVE && o->wire->rank ? 0
                                                                            : all;
-  if (what == TT_PUT) return exported ? 0 : owned(o) && !o->reducer.times ? all - mine : all;
-  return what == TT_SUM ? mine : !owned(o) ? all : o->pieces.given ? 0 : all - mine;
+  if (what == TT_PUT) return exported ? 0 : tt_owned(o) && !o->reducer.times ? all - mine : all;
+  return what == TT_SUM ? mine : !tt_owned(o) ? all : o->pieces.given ? 0 : all - mine;
 }
 
 /* Run a part; trace it if tracing is on. */
@@ -374,7 +325,7 @@ static bool arena_traced(tt_operation *o, tt_counter what, bool (*part)(tt_opera
   const uint32_t k = o->pieces.done[what];
   const uint64_t begin = tt_trace_mark(o->trace);
   if (!part(o)) return false;
-  const bool sums = what == TT_SUM || (what == TT_GOT && !owned(o));
+  const bool sums = what == TT_SUM || (what == TT_GOT && !tt_owned(o));
   tt_trace_step(o->trace, sums ? TT_EVENT_REDUCE : TT_EVENT_COPY, begin, o->stamp.seq, -1,
                 work_of(o, what, k), step_of(o, what));
   return true;
@@ -397,15 +348,17 @@ static bool arena_publish(tt_operation *o) {
 static void choose(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   tt_wire *w = o->wire;
-  bool all = true, none = true;
+  bool all = true, none = true, staged = true;
   for (int r = 0; r < w->ranks; r++) {
     const tt_names *names = r == w->rank ? &p->mine : o->slots[r];
     if (r != w->rank) p->put_by_all = tt_min(p->put_by_all, names->put);
     all = all && names->src && w->memory->writable(w, names->dst);
-    none = none && !from_arena(o, names) && !owned(o);
+    none = none && !tt_from_arena(o, names) && !tt_owned(o);
+    staged = staged && tt_from_arena(o, names) && !names->dst;
   }
   if (all) p->shape = o->if_exported;
-  if ((all && owned(o)) || none) p->at_once = (uint32_t)tt_max(1, TOGETHER / w->piece);
+  p->returned = staged && p->shape == TT_SHAPE_TWO_SHOT;
+  if ((all && tt_owned(o)) || none) p->at_once = (uint32_t)tt_max(1, TOGETHER / w->piece);
 }
 
 /* A rank whose dst peers can write to fetches nothing itself; the others fetch the sums from dst,
@@ -420,13 +373,14 @@ static void arena_decide_access(tt_operation *o) {
     if (r == w->rank) continue;
     if (!w->memory->writable(w, ((const tt_names *)o->slots[r])->dst))
       getters = true;
-    else if (owned(o))
+    else if (tt_owned(o))
       p->first_given = r;
   }
+  if (p->returned) p->first_given = w->rank == 0;
   const bool sums = p->shape != TT_SHAPE_NAIVE || w->rank == 0;
   p->given = w->memory->writable(w, p->mine.dst);
-  p->shows = owned(o) && getters && sums && !p->mine.dst;
-  p->looked_at = owned(o) ? getters && sums && p->mine.dst : !from_arena(o, &p->mine);
+  p->shows = tt_owned(o) && getters && sums && !p->mine.dst && !p->returned;
+  p->looked_at = tt_owned(o) ? getters && sums && p->mine.dst : !tt_from_arena(o, &p->mine);
 }
 
 static bool arena_progress(tt_operation *o) {
@@ -453,7 +407,8 @@ static bool arena_progress(tt_operation *o) {
     if (p->done[TT_GOT] < p->count) return moved;
     /* a vector that peers read returns to its caller when they have read all of it */
     if (p->looked_at && !all_gathered(o, TT_GOT, p->first + p->count)) return moved;
-    tt_stores_learn(p->stores, p->wrote, p->read);
+    p->stores->returned = p->returned;
+    if (!p->returned) tt_stores_learn(p->stores, p->wrote, p->read);
   }
   o->finished = o->slices;
   return true;
@@ -477,12 +432,12 @@ static bool arena_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   const uint32_t at = p->first + 1;
   if (p->done[TT_GOT] == p->count)
     return show_behind(o, TT_GOT, p->first + p->count, step_of(o, TT_GOT), show, ctx);
-  if (p->done[TT_PUT] < p->count && from_arena(o, &p->mine) &&
+  if (p->done[TT_PUT] < p->count && tt_from_arena(o, &p->mine) &&
       show_behind(o, TT_GOT, at + p->done[TT_PUT] - o->wire->slots, step_of(o, TT_PUT), show, ctx))
     return true;
-  const tt_counter before = owned(o) ? TT_SUM : TT_GOT;
+  const tt_counter before = tt_owned(o) ? TT_SUM : TT_GOT;
   if (show_behind(o, TT_PUT, at + p->done[before], step_of(o, TT_SUM), show, ctx)) return true;
-  return owned(o) && show_behind(o, TT_SUM, at + p->done[TT_GOT], step_of(o, TT_GOT), show, ctx);
+  return tt_owned(o) && show_behind(o, TT_SUM, at + p->done[TT_GOT], step_of(o, TT_GOT), show, ctx);
 }
 
 const tt_loop tt_arena_loop = {arena_fits, arena_begin, arena_progress, arena_awaits};

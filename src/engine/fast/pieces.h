@@ -1,0 +1,73 @@
+/* pieces.h - where the pieces of a vector lie: in the vector, or in a place of its rank's arena.
+ *
+ * Idea       All ranks cut a vector alike, and number the pieces of all vectors on: piece k of an
+ *            operation is in place (first + k) mod slots of every arena. Pieces that go through no
+ *            arena are taken in batches; then a batch is what is called a piece here.
+ * Invariant  The same on all ranks, but for names and addresses.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_PIECES_H
+#define TT_PIECES_H
+
+#include "engine.h"
+
+/* Does a rank sum for others? Not in one-shot, where every rank sums everything. */
+static inline bool tt_owned(const tt_operation *o) {
+  return o->pieces.shape != TT_SHAPE_ONE_SHOT;
+}
+
+/* Is a rank's src read out of its arena? In place, one-shot cannot write to a dst while peers still
+ * read it as src. */
+static inline bool tt_from_arena(const tt_operation *o, const tt_names *names) {
+  return !names->src || (names->in_place && !tt_owned(o));
+}
+
+typedef struct tt_extent { /* of bytes */
+  size_t from, to;
+} tt_extent;
+
+/* The end of the batch of pieces that starts with piece k. */
+static inline uint32_t tt_batch_end(const tt_operation *o, uint32_t k) {
+  return tt_min(k + o->pieces.at_once, o->pieces.count);
+}
+
+static inline tt_extent tt_piece_extent(const tt_operation *o, uint32_t k) {
+  const size_t element = o->reducer.element;
+  return (tt_extent){tt_partition_at(&o->pieces.cut, k) * element,
+                     tt_partition_at(&o->pieces.cut, tt_batch_end(o, k)) * element};
+}
+
+/* The block that rank r sums, or publishes to all others, relative to the start of piece k. */
+static inline tt_extent tt_piece_block(const tt_operation *o, uint32_t k, int r) {
+  const size_t element = o->reducer.element;
+  const tt_extent piece = tt_piece_extent(o, k);
+  if (o->pieces.shape == TT_SHAPE_NAIVE && r > 0) return (tt_extent){0, 0};
+  if (o->pieces.shape != TT_SHAPE_TWO_SHOT) return (tt_extent){0, piece.to - piece.from};
+  const tt_partition blocks =
+      tt_partition_even((piece.to - piece.from) / element, element, (uint32_t)o->wire->ranks);
+  return (tt_extent){tt_partition_at(&blocks, (uint32_t)r) * element,
+                     tt_partition_at(&blocks, (uint32_t)r + 1) * element};
+}
+
+static inline size_t tt_piece_slot_at(const tt_operation *o, uint32_t k) {
+  return (o->pieces.first + k) % o->wire->slots * o->wire->piece;
+}
+
+/* The name of a vector and the offset of piece k behind it: in the vector, or in the arena. */
+static inline uint64_t tt_piece_name(const tt_operation *o, uint64_t vector, uint64_t arena,
+                                     uint32_t k, size_t *from) {
+  *from = vector ? tt_piece_extent(o, k).from : tt_piece_slot_at(o, k);
+  return vector ? vector : arena;
+}
+
+static inline char *tt_piece_slot(const tt_operation *o, uint32_t k) {
+  return (char *)o->wire->memory->arena(o->wire) + tt_piece_slot_at(o, k);
+}
+
+/* Where piece k of this rank's input is, once it is put. */
+static inline char *tt_piece_input(const tt_operation *o, uint32_t k) {
+  if (!o->reducer.times) return (char *)(uintptr_t)o->call.src + tt_piece_extent(o, k).from;
+  return tt_from_arena(o, &o->pieces.mine) ? tt_piece_slot(o, k)
+                                           : (char *)o->call.dst + tt_piece_extent(o, k).from;
+}
+
+#endif
