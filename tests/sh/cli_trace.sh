@@ -44,7 +44,7 @@ assert len(of("mark")) == 4 * 3 and of("wait") and of("reduce") and of("copy")'
 check "... the same operations on all ranks of a communicator" 'import collections
 at = collections.defaultdict(list)
 comm = {(l["pid"], l["tid"]): l for l in lanes}
-unsure = max(l["error_ns"] for l in lanes) / 1000 # of the ranks' clocks
+unsure = max(l["error_ns"] for l in lanes) / 1000 # of the clocks
 for c in of("call"): at[comm[c["pid"], c["tid"]]["comm"], c["args"]["seq"]].append(c)
 for (k, s), c in at.items():
     l = comm[c[0]["pid"], c[0]["tid"]]
