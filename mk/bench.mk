@@ -7,6 +7,7 @@
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
 #   make bench-faults    500 deaths, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
 #   make bench-torch     the PyTorch backend beside gloo
+#   make bench-frontier  floats between the fewest steps and the fewest bytes: prices of docs/papers.md, anew
 #   make bench-engine | bench-kernels | bench-wait | bench-many | bench-buckets | bench-exact | bench-price | bench-schedules | bench-scale
 
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
@@ -87,6 +88,9 @@ bench-schedules: $(BUILD)/bench/building
 # The tables and plots of docs/scale.md, anew: about ten minutes, and 2 GB of memory.
 bench-scale: all $(BUILD)/bench/scale
 	@$(PYTHON) bench/scale.py --build $(BUILD) $(if $(ONLY),--only $(ONLY))
+# Four minutes; then make figures MORE='--only beyond-frontier' and make tables.
+bench-frontier: all
+	@$(PYTHON) sim/frontier.py --build $(BUILD) --out docs/bench/frontier.json
 bench-wait: all $(BUILD)/bench/late
 	@echo "rank 0 comes a second late to an allreduce; processor time (user + system), us"
 	@printf '%6s %17s %12s %16s\n' ranks "greatest waiter" "mean waiter" "returned after"
@@ -107,5 +111,5 @@ bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
 .PHONY: bench-programs bench-peers bench-hosts bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bars tables \
-        bench-engine bench-kernels bench-price bench-schedules bench-scale bench-wait bench-many bench-buckets bench-exact
+        bench-engine bench-kernels bench-price bench-schedules bench-scale bench-frontier bench-wait bench-many bench-buckets bench-exact
 -include $(BENCHBIN:%=%.d)

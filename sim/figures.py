@@ -1,4 +1,4 @@
-# figures.py - the papers' figures again, as SVG; `make figures`.
+# figures.py - the papers' figures again, and what goes beyond them, as SVG; `make figures`.
 #
 #   figures.py [--build DIR] [--out DIR] [--table FILE] [--only 001-figure-1,...] [--quick]
 #              [--simulate [--again]] [--measure]
@@ -12,6 +12,7 @@ import argparse
 import os
 import sys
 
+import figure_beyond
 import figure_measure
 import figure_one
 import figure_plot
@@ -20,7 +21,7 @@ import figure_two
 from figure_model import Prices
 from figure_table import Table
 
-FIGURES = dict(figure_one.FIGURES, **figure_two.FIGURES)
+FIGURES = {**figure_one.FIGURES, **figure_two.FIGURES, **figure_beyond.FIGURES}
 
 
 def options():

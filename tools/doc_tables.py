@@ -103,6 +103,16 @@ def verdict(stated, here):
     return "agrees" if off <= 0.10 else "roughly" if off <= 0.25 else "no"
 
 
+def frontier(stored, sizes):
+    """Prices in us before and after, and the time over the frontier, for these sizes: 1024,2048,..."""
+    wanted = [int(x) for x in sizes.split(",")]
+    at = {(r["ranks"], r["bytes"]): r for r in stored["rows"]}
+    def cell(r):
+        return "%.0f → %.0f (%.2f) %s" % (r["before"], r["now"], r["now"] / r["frontier"], r["plan"])
+    return grid(["ranks"] + ["%s B" % bytes_name(b) for b in wanted],
+                [["%d" % p] + [cell(at[p, b]) for b in wanted] for p in sorted({p for p, _ in at})], 9)
+
+
 def papers(stored, section):
     """What a paper states beside what is found here; a row's `numbers` are pairs, and the worst decides; a row's
     `holds` is a fact that a command or a test shows."""
@@ -116,7 +126,7 @@ def papers(stored, section):
     return grid(stored["about"]["heads"].get(section, ["stated", "here", "verdict", "command"]), rows, 4)
 
 
-VIEWS = {f.__name__: f for f in (words, peers, summary, hosts, bars, papers)}
+VIEWS = {f.__name__: f for f in (words, peers, summary, hosts, bars, frontier, papers)}
 
 
 # ---- pages ----
