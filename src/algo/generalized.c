@@ -22,6 +22,7 @@
  * See        tutti plan draw 'generalized(r=1)' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <string.h>
 
 #include "algo_group.h"
 
@@ -218,23 +219,52 @@ static bool generalized_samples(int ranks, int i, char *params, size_t size) {
   return true;
 }
 
-/* Every r between those of fold(halving) and latency. For even P also circles of two behind the odd
- * part: as long as only steps on circles of two are skipped, all ranks get the same bits. */
+/* The machine's levels as sizes, such as 3x16x4; 0 if they are uneven, or else the steps of a fold. */
+static int sizes_of_levels(int ranks, const char *levels, char *text, size_t size) {
+  tt_tree tree;
+  size_t at = 0;
+  int steps = 0;
+  if (!*levels || tt_tree_parse(levels, &tree) || !tree.even || tree.ranks != ranks) return 0;
+  for (int l = 0; l < tree.levels; l++) {
+    if (tree.level[l].each < 2) continue;
+    at += (size_t)snprintf(text + at, size - at, "%s%d", at ? "x" : "", tree.level[l].each);
+    if (at >= size) return 0;
+    steps += tt_ceil_log2((uint64_t)tree.level[l].each);
+  }
+  return strchr(text, 'x') ? steps : 0;
+}
+
+/* Circles of two behind the odd part of P, such as 3x2x2; returns how many. */
+static int twos_behind_odd(int ranks, char *text, size_t size) {
+  const int twos = ranks & -ranks, odd = ranks / twos;
+  size_t at = odd > 1 ? (size_t)snprintf(text, size, "%d", odd) : 0;
+  for (int k = 1; k < twos; k *= 2)
+    at += (size_t)snprintf(text + at, size - at, "%s2", at ? "x" : "");
+  return tt_ceil_log2((uint64_t)twos);
+}
+
+/* Every r between those of fold(halving) and latency on one circle; for even P every r that skips only
+ * steps on circles of two, where all ranks get the same bits; and every r on the machine's levels, the
+ * innermost folded first. */
 static bool generalized_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  const int circle = tt_ceil_log2((uint64_t)ranks) - 1, odd = ranks / (ranks & -ranks);
-  const int twos = tt_ceil_log2((uint64_t)(ranks / odd));
-  int at;
-  (void)levels;
+  const int circle = tt_ceil_log2((uint64_t)ranks) - 1;
+  char text[100] = "";
+  int twos;
   if (i < circle) {
     snprintf(params, size, "r=%d", i + 1);
     return true;
   }
-  i -= circle - 1;
-  if (i > twos - (odd == 1)) return false; /* with all steps on circles of two it is doubling */
-  at = snprintf(params, size, "r=%d,group=", i);
-  if (odd > 1) at += snprintf(params + at, size - (size_t)at, "%dx", odd);
-  for (int k = 0; k < twos; k++)
-    at += snprintf(params + at, size - (size_t)at, "2%s", k + 1 < twos ? "x" : "");
+  i -= circle;
+  twos = twos_behind_odd(ranks, text, sizeof text);
+  if (ranks == 1 << twos) twos--; /* with all steps on circles of two it is doubling */
+  if (i < twos) {
+    snprintf(params, size, "r=%d,group=%s", i + 1, text);
+    return true;
+  }
+  i -= twos;
+  *text = '\0';
+  if (i >= sizes_of_levels(ranks, levels, text, sizeof text)) return false;
+  snprintf(params, size, "r=%d,group=%s,inner", i + 1, text);
   return true;
 }
 
