@@ -88,6 +88,11 @@ static inline int tt_floor_log2(int n) {
   return tt_ceil_log2((uint64_t)n + 1) - 1;
 }
 
+/* The i-th number of lanes (lanes.c): 2, 3, 4, 6, 8, 12 ... */
+static inline int tt_lanes_number(int i) {
+  return i % 2 ? 3 << i / 2 : 2 << i / 2;
+}
+
 /* Callbacks that several families share (registry.c). */
 uint32_t tt_one_block(const tt_ask *ask);
 uint32_t tt_block_per_rank(const tt_ask *ask);

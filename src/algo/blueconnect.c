@@ -12,14 +12,17 @@
  * Invariant  rank l of its group holds part l: its blocks are a run, whose offset and
  *            length are those of the paper's algorithm 1.
  * Parameters the levels, outermost first, as "rack:3 node:2 core:2" (topo_tree.h);
- *            ring | halving | seq=..., as in fold.c, one per level of more than one.
+ *            ring | halving | seq=..., as in fold.c, one per level of more than one; or
+ *            stages=A/B/C, any algorithm for each of them (algo_stages.h).
  * Source     Cho, Finkler, Kung, Hunter, BlueConnect, SysML 2019.
  * See        tutti plan draw 'blueconnect(rack:2 node:2 core:3)' -P 12
+ *            tutti plan draw 'blueconnect(node:5 core:4,stages=lanes(n=2)/two-shot)' -P 20
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
 
 #include "algo_group.h"
+#include "algo_stages.h"
 
 /* Fills in the tree and returns NULL, or returns an error about the levels. */
 static const char *tree_of(const tt_ask *ask, tt_tree *tree) {
@@ -29,10 +32,22 @@ static const char *tree_of(const tt_ask *ask, tt_tree *tree) {
   return tt_param_tree(ask, levels, tree);
 }
 
-static tt_group group_of_levels(const tt_ask *ask, const tt_tree *tree) {
-  int sizes[TT_LEVELS] = {1}, n = 0;
+static bool has_stages(const tt_ask *ask) {
+  char stages[TT_NAME];
+  return tt_param_value(ask, "stages", stages, sizeof stages);
+}
+
+/* Writes the sizes of the levels of more than one; returns how many. */
+static int sizes_of(const tt_tree *tree, int sizes[TT_LEVELS]) {
+  int n = 0;
   for (int i = 0; i < tree->levels; i++)
     if (tree->level[i].each > 1) sizes[n++] = tree->level[i].each;
+  return n;
+}
+
+static tt_group group_of_levels(const tt_ask *ask, const tt_tree *tree) {
+  int sizes[TT_LEVELS] = {1};
+  const int n = sizes_of(tree, sizes);
   return tt_group_product(ask, sizes, n ? n : 1, true);
 }
 
@@ -40,6 +55,13 @@ static const char *blueconnect_refuse(const tt_ask *ask) {
   tt_tree tree;
   const char *wrong = tree_of(ask, &tree);
   if (wrong) return wrong;
+  if (has_stages(ask)) {
+    char seq[TT_NAME];
+    if (tt_param_word(ask, "ring") || tt_param_word(ask, "halving") ||
+        tt_param_value(ask, "seq", seq, sizeof seq))
+      return "stages say all: leave out ring, halving and seq";
+    return tt_stages_refuse(ask, &tree);
+  }
   const tt_fold_spec how = tt_fold_spec_of(ask);
   if (!tree.even) return tt_uneven_refuse(ask, &tree, &how);
   const tt_group g = group_of_levels(ask, &tree);
@@ -48,7 +70,9 @@ static const char *blueconnect_refuse(const tt_ask *ask) {
 
 static uint32_t blueconnect_blocks(const tt_ask *ask) {
   tt_tree tree;
-  if (tree_of(ask, &tree) || tree.even) return (uint32_t)ask->ranks;
+  const bool known = !tree_of(ask, &tree);
+  if (known && has_stages(ask)) return tt_stages_blocks(ask, &tree);
+  if (!known || tree.even) return (uint32_t)ask->ranks;
   return tt_uneven_blocks(&tree);
 }
 
@@ -56,7 +80,9 @@ static void blueconnect_build(tt_builder *b, const tt_ask *ask) {
   tt_tree tree;
   const tt_fold_spec how = tt_fold_spec_of(ask);
   if (tree_of(ask, &tree)) return;
-  if (tree.even) {
+  if (has_stages(ask)) {
+    tt_stages_build(b, ask, &tree);
+  } else if (tree.even) {
     const tt_group g = group_of_levels(ask, &tree);
     tt_fold_whole(b, ask, &g, &how);
   } else {
@@ -104,21 +130,37 @@ static bool blueconnect_samples(int ranks, int i, char *params, size_t size) {
     return true;
   }
   i -= P >= 6 ? 6 : 0;
-  if (!tt_group_split(P, i / 2, split, sizeof split)) return false;
-  levels_of(split, text, sizeof text);
-  snprintf(params, size, "%s,%s", text, how[i % 2]);
-  return true;
+  for (int k = 0; tt_group_split(P, k, split, sizeof split); k++) {
+    int sizes[TT_LEVELS];
+    const int n = tt_group_sizes(split, P, sizes);
+    char stages[TT_NAME];
+    levels_of(split, text, sizeof text);
+    if (i < 2) {
+      snprintf(params, size, "%s,%s", text, how[i]);
+      return true;
+    }
+    i -= 2;
+    if (tt_stages_sample(sizes, n, i, stages, sizeof stages))
+      return (size_t)snprintf(params, size, "%s,stages=%s", text, stages) < size;
+    i -= n <= 3 ? TT_STAGE_SAMPLES : 0;
+  }
+  return false;
 }
 
-/* Every combination of halving and ring per level. */
+/* Every combination of halving and ring per level; and compositions. */
 static bool blueconnect_plans(int ranks, const char *levels, int i, char *params, size_t size) {
   char seq[TT_NAME] = "";
   tt_tree tree;
   size_t at = 0;
-  int circles = 0;
+  int circles = 0, sizes[TT_LEVELS];
   if (!*levels || tt_tree_parse(levels, &tree) || tree.ranks != ranks) return false;
   for (int l = 0; l < tree.levels; l++) circles += tree.level[l].most > 1;
-  if (i >> circles || circles > 4) return false;
+  if (circles > 4) return false;
+  if (i >> circles) {
+    const int n = tree.even ? sizes_of(&tree, sizes) : 0;
+    return tt_stages_plan(sizes, n, i - (1 << circles), seq, sizeof seq) &&
+           (size_t)snprintf(params, size, "%s,stages=%s", levels, seq) < size;
+  }
   for (int l = 0; l < circles; l++)
     at += (size_t)snprintf(seq + at, sizeof seq - at, "%s%s", l ? "/" : "",
                            i >> l & 1 ? "ring" : "halving");
@@ -128,6 +170,7 @@ static bool blueconnect_plans(int ranks, const char *levels, int i, char *params
 static bool blueconnect_uniform(const tt_ask *ask, const tt_tree *tree) {
   tt_tree own;
   if (tree_of(ask, &own) || !own.even) return false;
+  if (has_stages(ask)) return tt_stages_uniform(ask, &own, tree);
   const tt_group g = group_of_levels(ask, &own);
   return tt_group_fits(&g, tree);
 }
@@ -135,7 +178,7 @@ static bool blueconnect_uniform(const tt_ask *ask, const tt_tree *tree) {
 const tt_algo tt_blueconnect_algo = {
     .name = "blueconnect",
     .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS,
-    .params = "LEVEL:N ring halving seq=",
+    .params = "LEVEL:N ring halving seq= stages=",
     .refuse = blueconnect_refuse,
     .blocks = blueconnect_blocks,
     .build = blueconnect_build,

@@ -33,9 +33,9 @@ static const char *lanes_refuse(const tt_ask *ask) {
   return n > ask->ranks ? "there are more lanes than ranks" : NULL;
 }
 
-/* 3, 4, 6, 8, 12 ...: 2 is what its entry says. */
+/* 2 lanes are what its entry says. */
 static bool lanes_samples(int ranks, int i, char *params, size_t size) {
-  const int n = i % 2 ? 4 << i / 2 : 3 << i / 2;
+  const int n = tt_lanes_number(i + 1);
   snprintf(params, size, "n=%d", n);
   return n <= ranks;
 }
@@ -130,7 +130,7 @@ static tt_span exchange(const lane *l, int other, tt_span at, bool last) {
   const tt_side side = other < l->me ? TT_OWN_LAST : TT_OWN_FIRST;
   const tt_span tmp = elsewhere(l, &at), dst = tt_block(TT_DST, (uint32_t)l->member);
   tt_send(l->b, in_lane(l, other), at);
-  if (last && is_dst(l, &at)) { /* what is being sent must stay until it is consumed */
+  if (last && is_dst(l, &at)) { /* the block that is being sent must stay until it is consumed */
     tt_recv(l->b, in_lane(l, other), tmp);
     tt_reduce_local(l->b, dst, side == TT_OWN_FIRST ? at : tmp, side == TT_OWN_FIRST ? tmp : at);
   } else {

@@ -325,6 +325,36 @@ static void stripes_share_their_switches(void **state) {
 
 /* ---- parameters without meaning are refused ---- */
 
+static void lanes_keep_their_counts(void **state) {
+  (void)state;
+  for (int P = 2; P <= 256; P = next_of(P))
+    for (int k = 0; k < 16; k++) {
+      const int n = k % 2 ? 3 << k / 2 : 2 << k / 2, q = P / n;
+      char name[TT_NAME];
+      if (n > P) break;
+      snprintf(name, sizeof name, "lanes(n=%d)", n);
+      const tutti_report r = proven(name, P);
+      const int rounds = 2 * ceil_log((P + n - 1) / n, 2) + ceil_log(n, 2);
+      if (r.blocks != q || r.steps != rounds || r.messages > rounds ||
+          r.sent_blocks > 2 * q + ceil_log(n, 2))
+        fail_msg("%s on %d ranks: %d steps, %d messages, %d of %d blocks sent", name, P, r.steps,
+                 r.messages, (int)r.sent_blocks, r.blocks);
+    }
+}
+
+/* In rank order, with one message a round. What a message holds: at most the largest nodes of two
+ * windows, two for each level of the tree. */
+static void windows_keep_their_counts(void **state) {
+  (void)state;
+  for (int P = 2; P <= 256; P = next_of(P)) {
+    const tutti_report r = proven("windows", P);
+    const int L = ceil_log(P, 2);
+    if (r.steps != L || r.messages != L || !r.rank_order || r.sent_blocks > L * L)
+      fail_msg("windows on %d ranks: %d steps, %d messages, %d vectors sent", P, r.steps,
+               r.messages, (int)r.sent_blocks);
+  }
+}
+
 static void wrong_parameters_are_refused_in_words(void **state) {
   static const struct {
     const char *name, *says;
@@ -360,6 +390,10 @@ static void wrong_parameters_are_refused_in_words(void **state) {
       {"elimination(long)", "none of: short", TUTTI_ALLREDUCE},
       {"rabenseifner(2)", "it takes none", TUTTI_ALLREDUCE},
       {"halving-doubling", "fold, one-shot, ", TUTTI_ALL_GATHER},
+      {"lanes(n=5)", "2^k or 3 * 2^k", TUTTI_ALLREDUCE},
+      {"lanes(n=8)", "more lanes than ranks", TUTTI_ALLREDUCE},
+      {"lanes", "fold, one-shot, ", TUTTI_REDUCE_SCATTER},
+      {"windows(2)", "it takes none", TUTTI_ALLREDUCE},
       {"fold(ring,rings=17)", "rings go from 1 to 16", TUTTI_ALLREDUCE},
       {"fold(ring,stride=0)", "no common factor", TUTTI_ALLREDUCE},
       {"fold(ring,stride=-2147483648)", "no common factor", TUTTI_ALLREDUCE},
@@ -387,6 +421,8 @@ int main(void) {
       cmocka_unit_test(rings_at_once_keep_theirs),
       cmocka_unit_test(aggregators_keep_theirs),
       cmocka_unit_test(stripes_share_their_switches),
+      cmocka_unit_test(lanes_keep_their_counts),
+      cmocka_unit_test(windows_keep_their_counts),
       cmocka_unit_test(wrong_parameters_are_refused_in_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

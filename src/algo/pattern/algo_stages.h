@@ -1,0 +1,28 @@
+/* algo_stages.h - a composition: every level of the machine has an algorithm of its own.
+ *
+ * Idea       stages=A/B/C names one algorithm for each level of more than one rank, outermost first.
+ *            The innermost level begins. A stage that can scatter its sums does so, and the levels
+ *            outside it go on with the part that this rank got; on the way back it gathers. Any other
+ *            stage sums the whole part on all its ranks, and is over. The outermost level is always
+ *            of that kind.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_ALGO_STAGES_H
+#define TT_ALGO_STAGES_H
+
+#include "algo.h"
+
+/* NULL, or why the parameter stages= and these levels cannot be composed. */
+const char *tt_stages_refuse(const tt_ask *ask, const tt_tree *tree);
+/* The next two need a composition that is not refused. */
+uint32_t tt_stages_blocks(const tt_ask *ask, const tt_tree *tree);
+void tt_stages_build(tt_builder *b, const tt_ask *ask, const tt_tree *tree);
+/* As in tt_algo_uniform, on a machine with levels `machine`, or without (NULL). */
+bool tt_stages_uniform(const tt_ask *ask, const tt_tree *tree, const tt_tree *machine);
+
+/* The i-th composition as a sample for these sizes, outermost first: TT_STAGE_SAMPLES for two or three
+ * levels; and as a plan. */
+enum { TT_STAGE_SAMPLES = 26 };
+bool tt_stages_sample(const int *sizes, int levels, int i, char *stages, size_t size);
+bool tt_stages_plan(const int *sizes, int levels, int i, char *stages, size_t size);
+
+#endif
