@@ -27,6 +27,20 @@ static const tt_form forms[] = {
 #include "forms.def"
     {NULL, TUTTI_COLL_COUNT, 0, 0, 0}};
 
+/* The forms of stages, such as lanes(n=)/two-shot of lanes(n=4)/two-shot. */
+static size_t stages_form(const char *stages, size_t length, char *form, size_t size) {
+  size_t at = 0;
+  for (const char *end = stages + length; stages < end && at < size;) {
+    char name[TT_NAME], one[TT_NAME];
+    const size_t n = tt_min(tt_text_until(stages, "/,)"), (size_t)(end - stages));
+    snprintf(name, sizeof name, "%.*s", (int)n, stages);
+    tt_form_name(name, one);
+    at += (size_t)snprintf(form + at, size - at, "%s%s", at ? "/" : "", one);
+    stages += n + 1;
+  }
+  return at;
+}
+
 void tt_form_name(const char *name, char form[TT_NAME]) {
   const char *param = name + strcspn(name, "("), *end;
   size_t n = tt_min((size_t)(param - name), TT_NAME - 1);
@@ -40,6 +54,8 @@ void tt_form_name(const char *name, char form[TT_NAME]) {
     n += (size_t)(levels ? snprintf(form + n, TT_NAME - n, "%clevels", mark)
                          : snprintf(form + n, TT_NAME - n, "%c%.*s", mark, (int)size, param));
     n = tt_min(n, TT_NAME - 1);
+    if (equals && size == strlen("stages=") && strncmp(param, "stages=", size) == 0)
+      n = tt_min(n + stages_form(param + size, length - size, form + n, TT_NAME - n), TT_NAME - 1);
     if (*end == ')') break;
   }
   if (*param) snprintf(form + n, TT_NAME - n, ")");

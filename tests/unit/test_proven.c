@@ -140,6 +140,10 @@ static void forms_are_names_without_numbers(void **state) {
       {"two-level(node:(4,3),halving)", "two-level(levels,halving)"},
       {"tree(radix=4,segments=8,node:(4,3))", "tree(radix=,segments=,levels)"},
       {"fold(seq=ring/2.1/2.1)", "fold(seq=)"},
+      {"blueconnect(node:6 core:4,stages=lanes(n=6)/fold(seq=4.2.1))",
+       "blueconnect(levels,stages=lanes(n=)/fold(seq=))"},
+      {"blueconnect(node:6 core:4,stages=doubling/two-shot)",
+       "blueconnect(levels,stages=doubling/two-shot)"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
