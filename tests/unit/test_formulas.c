@@ -335,7 +335,7 @@ static void lanes_keep_their_counts(void **state) {
       snprintf(name, sizeof name, "lanes(n=%d)", n);
       const tutti_report r = proven(name, P);
       const int rounds = 2 * ceil_log((P + n - 1) / n, 2) + ceil_log(n, 2);
-      if (r.blocks != q || r.steps != rounds || r.messages > rounds ||
+      if (r.blocks != q || r.steps > rounds || r.messages > rounds ||
           r.sent_blocks > 2 * q + ceil_log(n, 2))
         fail_msg("%s on %d ranks: %d steps, %d messages, %d of %d blocks sent", name, P, r.steps,
                  r.messages, (int)r.sent_blocks, r.blocks);
@@ -392,7 +392,7 @@ static void wrong_parameters_are_refused_in_words(void **state) {
       {"halving-doubling", "fold, one-shot, ", TUTTI_ALL_GATHER},
       {"lanes(n=5)", "2^k or 3 * 2^k", TUTTI_ALLREDUCE},
       {"lanes(n=8)", "more lanes than ranks", TUTTI_ALLREDUCE},
-      {"lanes", "fold, one-shot, ", TUTTI_REDUCE_SCATTER},
+      {"lanes", "fold, two-shot, ", TUTTI_REDUCE_SCATTER},
       {"windows(2)", "it takes none", TUTTI_ALLREDUCE},
       {"fold(ring,rings=17)", "rings go from 1 to 16", TUTTI_ALLREDUCE},
       {"fold(ring,stride=0)", "no common factor", TUTTI_ALLREDUCE},
