@@ -55,6 +55,15 @@ typedef struct tt_suggestion {
   int ranks;
 } tt_suggestion;
 
+/* A stage of a composition: an algorithm for one group of a level, on a part of the vector. */
+typedef struct tt_level_stage {
+  char name[TT_NAME];
+  tutti_coll coll;
+  int ranks, level; /* of the tree, outermost first */
+  double part;
+} tt_level_stage;
+enum { TT_STAGES = 2 * TT_TREE_LEVELS };
+
 enum { TT_ENTRIES = 8 };
 
 /* A family of algorithms. A callback may be missing (NULL) where this says what happens then. */
@@ -77,6 +86,8 @@ typedef struct tt_algo {
   tt_suggestion sample[TT_ENTRIES], plan[TT_ENTRIES]; /* lists, instead of these callbacks */
   /* Does every rank do alike (as in tt_algo_uniform)? Missing: no. */
   bool (*uniform)(const tt_ask *ask, const tt_tree *tree);
+  /* The stages, as in tt_algo_stages. Missing: it is no composition. */
+  int (*stages)(const tt_ask *ask, const tt_tree *tree, tt_level_stage list[]);
   tt_entry entries[TT_ENTRIES]; /* at least one; the rest is zero */
 } tt_algo;
 
@@ -111,6 +122,11 @@ bool tt_algo_plan(int ranks, const char *levels, int i, char *name, size_t size)
 /* Does every rank take the same steps as rank 0, each with the same step of a partner? On a machine
  * without levels (tree NULL), or with these. Families declare it; test_price.c checks it. */
 bool tt_algo_uniform(const char *name, const tt_ask *ask, const tt_tree *tree);
+
+/* The stages of `name` in their order, if it is a composition on exactly these levels; returns how
+ * many, or 0. */
+int tt_algo_stages(const char *name, const tt_ask *ask, const tt_tree *tree,
+                   tt_level_stage list[TT_STAGES]);
 
 /* Builds the schedule of `name` for one rank. TUTTI_ERR_ARG: no such algorithm (the message
  * suggests one); TUTTI_ERR_UNSUPPORTED: it refuses, with its reason; TUTTI_ERR_MEMORY. A single

@@ -175,6 +175,12 @@ static bool blueconnect_uniform(const tt_ask *ask, const tt_tree *tree) {
   return tt_group_fits(&g, tree);
 }
 
+static int blueconnect_stages(const tt_ask *ask, const tt_tree *tree, tt_level_stage *list) {
+  tt_tree own;
+  if (!has_stages(ask) || tree_of(ask, &own)) return 0;
+  return tt_stages_list(ask, &own, tree, list);
+}
+
 const tt_algo tt_blueconnect_algo = {
     .name = "blueconnect",
     .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS,
@@ -185,6 +191,7 @@ const tt_algo tt_blueconnect_algo = {
     .samples = blueconnect_samples,
     .plans = blueconnect_plans,
     .uniform = blueconnect_uniform,
+    .stages = blueconnect_stages,
     .entries = {{"blueconnect", TT_CANDIDATE,
                  "a fold per level of the machine: blueconnect(node:4 core:8)",
                  "Cho, Finkler, Kung, Hunter 2019"}},

@@ -297,6 +297,14 @@ bool tt_algo_uniform(const char *name, const tt_ask *asked, const tt_tree *tree)
   return algo->uniform && !tt_coll_rooted(ask.coll) && algo->uniform(&ask, tree);
 }
 
+int tt_algo_stages(const char *name, const tt_ask *asked, const tt_tree *tree,
+                   tt_level_stage list[TT_STAGES]) {
+  tt_ask ask = *asked;
+  const tt_algo *algo;
+  if (ask.ranks < 2 || resolve_algo(name, &ask, &algo) || !algo->stages) return 0;
+  return algo_refusal(algo, &ask) ? 0 : algo->stages(&ask, tree, list);
+}
+
 tutti_status tt_algo_build_all(const char *name, const tt_ask *asked, tt_sched ***all) {
   tt_ask ask = *asked;
   tt_sched **list = calloc((size_t)ask.ranks, sizeof *list);

@@ -96,12 +96,46 @@ static bool stands_for_all(const tt_chooser *c, const char *name, const tt_ask *
   return all;
 }
 
+/* A composition on the machine's levels: its stages' simulations. *sim stays NULL if it is none, or
+ * if something else than the levels' links counts. */
+static tutti_status sim_stages(const tt_chooser *c, const char *name, const tt_ask *ask,
+                               tt_sim **sim) {
+  tt_level_stage list[TT_STAGES];
+  const int n = c->levels ? tt_algo_stages(name, ask, &c->model.tree, list) : 0;
+  for (int i = 0; i < n; i++) {
+    const tt_ask own = {.coll = list[i].coll, .ranks = list[i].ranks};
+    const bool uniform = tt_algo_uniform(list[i].name, &own, NULL);
+    tt_cost_model model;
+    if (!tt_cost_stage(&c->model, list[i].level, &model)) return TUTTI_OK;
+    tt_sched **all = calloc((size_t)own.ranks, sizeof *all);
+    if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", own.ranks);
+    tutti_status status = build(list[i].name, own, 0, &all[0]);
+    if (!status)
+      status = uniform ? build_senders(list[i].name, &own, all)
+                       : build_rest(list[i].name, &own, HUGE_VAL, all);
+    tt_sim *stage = status ? NULL : tt_sim_new(all, own.ranks, uniform, &model);
+    if (!status && !stage)
+      status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", name);
+    tt_sched_free_all(all, own.ranks);
+    if (status) return status;
+    tt_sim_append(sim, stage, list[i].part, &c->model, list[i].level);
+  }
+  return TUTTI_OK;
+}
+
 static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll coll, int root,
-                              bool exported, double most, tt_sim **sim) {
+                              bool exported, bool sliced, double most, tt_sim **sim) {
   const tt_setting *s = &c->setting;
   const tt_ask ask = tt_ask_of(s, coll, root);
-  tt_sched **all = calloc((size_t)s->ranks, sizeof *all);
   *sim = NULL;
+  if (!sliced) {
+    const tutti_status status = sim_stages(c, name, &ask, sim);
+    if (!status && *sim) return TUTTI_OK;
+    tt_sim_free(*sim);
+    *sim = NULL;
+    if (status) return status;
+  }
+  tt_sched **all = calloc((size_t)s->ranks, sizeof *all);
   if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", s->ranks);
   tutti_status status = build(name, ask, 0, &all[0]);
   const bool uniform = !status && stands_for_all(c, name, &ask, all[0]);
@@ -122,7 +156,7 @@ static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll 
 
 tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
                               int root, bool exported, tt_sim **sim) {
-  tutti_status status = sim_whole(c, name, coll, root, exported, HUGE_VAL, sim);
+  tutti_status status = sim_whole(c, name, coll, root, exported, slices > 1, HUGE_VAL, sim);
   if (status || slices <= 1) return status;
   tt_sim *whole = *sim;
   *sim = tt_sim_slices(whole, slices, c->setting.flight);
@@ -137,7 +171,7 @@ static int price(tt_chooser *c, tt_candidate *x, int left, tutti_coll coll, doub
   tt_sim *whole;
   int n = 1;
   while (n < left && x[n].slices > 1) n++;
-  const tutti_status status = sim_whole(c, x->name, coll, 0, false, most, &whole);
+  const tutti_status status = sim_whole(c, x->name, coll, 0, false, n > 1, most, &whole);
   c->starved |= status == TUTTI_ERR_MEMORY;
   if (status) return n;
   x->possible = tt_price_curve(whole, &x->curve);
@@ -158,6 +192,7 @@ static bool slices_help(tt_chooser *c, const char *name, tutti_coll coll) {
   const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
   tt_sched *s;
   if (c->setting.ranks_per_core > 0 || tt_coll_owned(coll) || coll == TUTTI_BARRIER) return false;
+  if (strstr(name, "stages=")) return false; /* priced stage by stage */
   if (!tt_algo_uniform(name, &ask, c->levels ? &c->model.tree : NULL)) return false;
   const tutti_status status = tt_algo_build(name, &ask, &s);
   c->starved |= status == TUTTI_ERR_MEMORY;
@@ -247,7 +282,8 @@ const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight
     const double most = pass || *c->setting.only ? HUGE_VAL : MOST_MESSAGES;
     for (int i = 0, n; i < list->n; i += n) {
       tt_candidate *x = &list->at[i];
-      const bool cheap = ask.ranks <= MOST_PLAYED || stands_for_all(c, x->name, &ask, NULL);
+      const bool cheap = ask.ranks <= MOST_PLAYED || strstr(x->name, "stages=") ||
+                         stands_for_all(c, x->name, &ask, NULL);
       n = cheap || pass ? price(c, x, list->n - i, coll, most) : 1;
       some |= x->possible;
     }

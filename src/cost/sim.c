@@ -384,7 +384,7 @@ static void share_cores(const stage *s, tt_breakdown *t) {
   if (all.time > t->time) *t = all;
 }
 
-bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
+static bool run_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
   stage s;
   memset(breakdown, 0, sizeof *breakdown);
   if (!set_up_simulation(&s, sim, bytes)) return false;
@@ -415,6 +415,30 @@ bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
   if (last != NOTHING) breakdown->time = s.timing[last].end;
   walk_back(&s, last, breakdown);
   if (sim->model.cores > 0) share_cores(&s, breakdown);
+  return true;
+}
+
+/* Stages follow one another, so their times add up. */
+static void add_stage(tt_breakdown *all, const tt_breakdown *one, const tt_sim *sim) {
+  all->time += one->time;
+  all->fixed += one->fixed;
+  all->slope += one->slope * sim->part;
+  all->o += one->o;
+  all->copying += one->copying;
+  all->reducing += one->reducing;
+  all->latency[sim->level] += one->latency[0];
+  all->transfer[sim->narrowest] += one->transfer[0];
+  all->messages[sim->level] += one->messages[0];
+}
+
+bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
+  if (!sim->staged) return run_alone(sim, bytes, breakdown);
+  memset(breakdown, 0, sizeof *breakdown);
+  for (; sim; sim = sim->next) {
+    tt_breakdown one;
+    if (!run_alone(sim, bytes * sim->part, &one)) return false;
+    add_stage(breakdown, &one, sim);
+  }
   return true;
 }
 

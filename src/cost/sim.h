@@ -63,6 +63,10 @@ struct tt_sim {
   double saved[TT_TREE_LEVELS]; /* B of the vector that a link lets through at once */
   tt_sim_timing *timing;        /* of each step and message */
   tt_sim_event *event;          /* the heap's memory */
+  double part;                  /* of the vector: what it works on */
+  bool staged;                  /* it is a stage of a composition, on one level: */
+  uint8_t level, narrowest;     /* that level, and the level of the slowest link on its paths */
+  struct tt_sim *next;          /* the stage that follows */
 };
 
 /* Fills in the messages and counts them among the tasks' needs. first[rank]: the number of its step

@@ -111,7 +111,7 @@ tt_sim *tt_sim_new(tt_sched *const *all, int n, bool uniform, const tt_cost_mode
   return NULL;
 }
 
-tt_sends tt_sim_busiest(const tt_sim *sim) {
+static tt_sends busiest_alone(const tt_sim *sim) {
   tt_sends most = {0}, rank = {0};
   for (uint32_t i = 0; i < sim->messages; i++) { /* a rank's messages are contiguous */
     const tt_sim_message *d = &sim->message[i];
@@ -125,8 +125,21 @@ tt_sends tt_sim_busiest(const tt_sim *sim) {
   return most;
 }
 
+tt_sends tt_sim_busiest(const tt_sim *sim) {
+  tt_sends all = {0};
+  if (!sim->staged) return busiest_alone(sim);
+  for (; sim; sim = sim->next) {
+    const tt_sends one = busiest_alone(sim);
+    all.messages += one.messages;
+    all.vectors += one.vectors * sim->part;
+    all.level[sim->level] += one.vectors * sim->part;
+  }
+  return all;
+}
+
 void tt_sim_free(tt_sim *sim) {
   if (!sim) return;
+  tt_sim_free(sim->next);
   free(sim->task);
   free(sim->then_at);
   free(sim->then);

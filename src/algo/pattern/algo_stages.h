@@ -19,6 +19,10 @@ void tt_stages_build(tt_builder *b, const tt_ask *ask, const tt_tree *tree);
 /* As in tt_algo_uniform, on a machine with levels `machine`, or without (NULL). */
 bool tt_stages_uniform(const tt_ask *ask, const tt_tree *tree, const tt_tree *machine);
 
+/* As tt_algo_stages. */
+int tt_stages_list(const tt_ask *ask, const tt_tree *tree, const tt_tree *machine,
+                   tt_level_stage *list);
+
 /* The i-th composition as a sample for these sizes, outermost first: TT_STAGE_SAMPLES for two or three
  * levels; and as a plan. */
 enum { TT_STAGE_SAMPLES = 26 };

@@ -17,8 +17,10 @@ enum { MOST_BLOCKS = 1 << 16 };
 
 typedef struct stage {
   char name[TT_NAME];
-  int size, apart,
-      digit; /* ranks of its level; how far apart they are; which of them this rank is */
+  int level; /* in the tree */
+  int size;  /* ranks of a group */
+  int apart; /* the distance of two neighbours, in ranks */
+  int digit; /* which of them this rank is */
   bool scatters;
   uint32_t blocks; /* of its own schedule */
   uint32_t all;    /* blocks of the part that it works on */
@@ -54,7 +56,7 @@ static int list_levels(const tt_ask *ask, const tt_tree *tree, composition *c) {
   int apart = 1;
   c->n = 0;
   for (int l = 0; l < tree->levels; l++)
-    if (tree->level[l].each > 1) c->of[c->n++] = (stage){.size = tree->level[l].each};
+    if (tree->level[l].each > 1) c->of[c->n++] = (stage){.level = l, .size = tree->level[l].each};
   for (int i = c->n - 1; i >= 0; i--) {
     stage *s = &c->of[i];
     s->apart = apart;
@@ -252,6 +254,12 @@ void tt_stages_build(tt_builder *b, const tt_ask *ask, const tt_tree *tree) {
   if (wrong && !b->status) b->status = tt_fail(TUTTI_ERR_MEMORY, "%s", wrong);
 }
 
+static bool same_levels(const tt_tree *a, const tt_tree *b) {
+  bool same = b->even && a->levels == b->levels;
+  for (int l = 0; same && l < a->levels; l++) same = a->level[l].each == b->level[l].each;
+  return same;
+}
+
 bool tt_stages_uniform(const tt_ask *ask, const tt_tree *tree, const tt_tree *machine) {
   composition c;
   if (compose(ask, tree, &c)) return false;
@@ -259,20 +267,34 @@ bool tt_stages_uniform(const tt_ask *ask, const tt_tree *tree, const tt_tree *ma
     const tt_ask own = ask_of(ask, &c.of[i], i + 1 == c.n, false);
     if (!tt_algo_uniform(c.of[i].name, &own, NULL)) return false;
   }
-  if (!machine) return true;
-  bool same = machine->even && machine->levels == tree->levels;
-  for (int l = 0; same && l < tree->levels; l++)
-    same = machine->level[l].each == tree->level[l].each;
-  return same;
+  return !machine || same_levels(tree, machine);
+}
+
+int tt_stages_list(const tt_ask *ask, const tt_tree *tree, const tt_tree *machine,
+                   tt_level_stage *list) {
+  composition c;
+  int n = 0;
+  if (!same_levels(tree, machine) || compose(ask, tree, &c)) return 0;
+  for (int k = 0; k < 2 * c.n; k++) {
+    const bool back = k >= c.n;
+    const stage *s = &c.of[back ? k - c.n : c.n - 1 - k];
+    if (back && !s->scatters) continue;
+    list[n] = (tt_level_stage){.coll = ask_of(ask, s, false, back).coll,
+                               .ranks = s->size,
+                               .level = s->level,
+                               .part = (double)s->all / c.blocks};
+    snprintf(list[n++].name, TT_NAME, "%s", s->name);
+  }
+  return n;
 }
 
 /* ---- proposals ---- */
 
-/* Stages to propose for a level, and to try: those of the first list scatter. N stands for a number of
- * lanes. */
+/* What stages are proposed for, of these lists: the first for plans, all for samples. N stands for a
+ * number of lanes. */
 static const char *const inner[] = {
-    "fold(halving)", "two-shot", "doubling", "fold(ring)", "bruck",
-    "lanes(n=N)",    "pat",      "one-shot", "windows",    "multiplying(radix=3)"};
+    "fold(halving)", "doubling",   "windows", "two-shot", "fold(ring)",
+    "bruck",         "lanes(n=N)", "pat",     "one-shot", "multiplying(radix=3)"};
 static const char *const outer[] = {"lanes(n=N)",
                                     "doubling",
                                     "windows",
@@ -287,7 +309,7 @@ static const char *const outer[] = {"lanes(n=N)",
                                     "fold(ring)",
                                     "consistent(rank-order)"};
 enum { INNER = sizeof inner / sizeof *inner, OUTER = sizeof outer / sizeof *outer };
-enum { INNER_PLANS = 3, MIDDLE_PLANS = 2, OUTER_PLANS = 3 };
+enum { INNER_PLANS = 4, MIDDLE_PLANS = 3, OUTER_PLANS = 3 };
 
 static int lanes_count(int size) {
   int n = 0;
@@ -325,9 +347,7 @@ bool tt_stages_plan(const int *sizes, int levels, int i, char *stages, size_t si
            k < lanes ? tt_lanes_number(k) : 0);
   for (int l = 1; l < levels; l++) {
     const int choices = l + 1 < levels ? MIDDLE_PLANS : INNER_PLANS;
-    const int which =
-        l + 1 < levels ? 2 * (i % choices) : i % choices; /* of the middle: not two-shot */
-    at = add(stages, size, at, inner[which], 0);
+    at = add(stages, size, at, inner[i % choices], 0);
     i /= choices;
   }
   return i == 0 && at < size;
