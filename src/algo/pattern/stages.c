@@ -43,6 +43,11 @@ static const char *say(const char *format, const char *word, const char *more) {
   return text;
 }
 
+/* The algorithm of a stage on the way back. The all-gather behind two-shot is one-shot. */
+static const char *way_back(const stage *s) {
+  return tt_algo_does(s->name, TUTTI_ALL_GATHER) ? s->name : "one-shot";
+}
+
 /* What a stage does on the way in, and back. */
 static tt_ask ask_of(const tt_ask *ask, const stage *s, bool first, bool back) {
   tt_ask own = {.coll = ask->coll, .ranks = s->size, .rank = s->digit};
@@ -77,8 +82,7 @@ static const char *name_stages(const tt_ask *ask, composition *c) {
     if (!length) return wrong;
     snprintf(c->of[i].name, TT_NAME, "%.*s", (int)length, at);
     tt_algo_full_name(c->of[i].name);
-    c->of[i].scatters = i > 0 && tt_algo_does(c->of[i].name, TUTTI_REDUCE_SCATTER) &&
-                        tt_algo_does(c->of[i].name, TUTTI_ALL_GATHER);
+    c->of[i].scatters = i > 0 && tt_algo_does(c->of[i].name, TUTTI_REDUCE_SCATTER);
     at += length;
     if (i + 1 < c->n && *at++ != '/') return wrong;
   }
@@ -191,7 +195,8 @@ static const char *append(tt_builder *b, const tt_ask *ask, const composition *c
   const tt_ask own = ask_of(ask, s, s == &c->of[c->n - 1], back);
   tt_sched *sched;
   const char *wrong = NULL;
-  if (tt_algo_build(s->name, &own, &sched)) return say("stage %.60s: %s", s->name, tutti_error());
+  if (tt_algo_build(back ? way_back(s) : s->name, &own, &sched))
+    return say("stage %.60s: %s", s->name, tutti_error());
   for (uint32_t i = 0; i < sched->nsteps && !wrong; i++) {
     tt_step step = sched->steps[i];
     if (!place_step(ask, c, s, &step))
@@ -265,7 +270,10 @@ bool tt_stages_uniform(const tt_ask *ask, const tt_tree *tree, const tt_tree *ma
   if (compose(ask, tree, &c)) return false;
   for (int i = 0; i < c.n; i++) {
     const tt_ask own = ask_of(ask, &c.of[i], i + 1 == c.n, false);
-    if (!tt_algo_uniform(c.of[i].name, &own, NULL)) return false;
+    const tt_ask back = ask_of(ask, &c.of[i], false, true);
+    if (!tt_algo_uniform(c.of[i].name, &own, NULL) ||
+        (c.of[i].scatters && !tt_algo_uniform(way_back(&c.of[i]), &back, NULL)))
+      return false;
   }
   return !machine || same_levels(tree, machine);
 }
@@ -283,7 +291,7 @@ int tt_stages_list(const tt_ask *ask, const tt_tree *tree, const tt_tree *machin
                                .ranks = s->size,
                                .level = s->level,
                                .part = (double)s->all / c.blocks};
-    snprintf(list[n++].name, TT_NAME, "%s", s->name);
+    snprintf(list[n++].name, TT_NAME, "%s", back ? way_back(s) : s->name);
   }
   return n;
 }
