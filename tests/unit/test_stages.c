@@ -1,5 +1,5 @@
 /* Compositions: every pair of algorithms in the table, one inside nodes and one between them, is proven
- * or refused with a sentence; what a stage costs; what is refused.
+ * or refused with a sentence. Prices of stages, and refusals in words.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -74,7 +74,7 @@ static void every_algorithm_in_every_place(void **state) {
   assert_true(good > 100);
 }
 
-/* What goes over the links between nodes: with a fold inside, a rank's part of the vector. */
+/* With a fold inside, only a rank's part of the vector goes over the links between nodes. */
 static void parts_are_sent_between_nodes(void **state) {
   static const struct {
     const char *name;

@@ -301,8 +301,8 @@ int tt_stages_list(const tt_ask *ask, const tt_tree *tree, const tt_tree *machin
 /* What stages are proposed for, of these lists: the first for plans, all for samples. N stands for a
  * number of lanes. */
 static const char *const inner[] = {
-    "fold(halving)", "doubling",   "windows", "two-shot", "fold(ring)",
-    "bruck",         "lanes(n=N)", "pat",     "one-shot", "multiplying(radix=3)"};
+    "fold(halving)", "doubling",   "windows",     "two-shot", "fold(ring)",
+    "bruck",         "lanes(n=N)", "elimination", "one-shot", "multiplying(radix=3)"};
 static const char *const outer[] = {"lanes(n=N)",
                                     "doubling",
                                     "windows",
