@@ -102,7 +102,7 @@ typedef struct tt_sends {
 tt_sends tt_sim_busiest(const tt_sim *sim);
 void tt_sim_free(tt_sim *sim);
 
-/* ---- a composition: simulations that follow one another (stages.c) ---- */
+/* ---- a composition: simulations that follow one another (sim_stages.c) ---- */
 
 /* The model of one level alone, whose domains all do the same at once. False: the model has something
  * that levels share, such as cores or the links of a torus. */

@@ -1,4 +1,4 @@
-/* stages.c - the price of a composition (algo_stages.h): that of its stages, one after the other.
+/* sim_stages.c - the price of a composition (algo_stages.h): that of its stages, one after the other.
  *
  * Idea       every group of a level does the same at once, on its own part of the vector. So one group
  *            is simulated, alone, with its share of the links; the times of the stages add up.
