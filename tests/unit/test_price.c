@@ -121,16 +121,14 @@ static void equation_36(void **state) {
     }
 }
 
-/* The paper's figures for r steps less: 36, and 44 for the last one. */
-static double packet(int P, int r, double m) {
+static double packet(int P, int r, double m) { /* equations 36 and 44: r steps less */
   const double u = m / P, L = log_of(P), more = (1 << r) - 1;
   if (r == (int)L) return L * alpha + P * L * u * beta + P * (2 * L - 2) * u * gamma_;
   return (2 * L - r) * alpha + (2 * (P - 1) + more * (L - 1)) * u * beta +
          (P - 1 + more * (2 * L - 2)) * u * gamma_;
 }
 
-/* Equation 37, and 44 beyond its end: the chosen number of steps is the nearest one or its
- * neighbour, or all steps if that is cheaper; and brute force finds no better. */
+/* Equations 37 and 44: the number of steps is the nearest, its neighbour or all; none is better. */
 static void the_optimal_number_of_steps_comes_out(void **state) {
   (void)state;
   for (int P = 8; P <= 128; P *= 2) {
