@@ -218,11 +218,24 @@ static bool generalized_samples(int ranks, int i, char *params, size_t size) {
   return true;
 }
 
-/* Every r between those of fold(halving) and latency. */
+/* Every r between those of fold(halving) and latency. For even P also circles of two behind the odd
+ * part: as long as only steps on circles of two are skipped, all ranks get the same bits. */
 static bool generalized_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+  const int circle = tt_ceil_log2((uint64_t)ranks) - 1, odd = ranks / (ranks & -ranks);
+  const int twos = tt_ceil_log2((uint64_t)(ranks / odd));
+  int at;
   (void)levels;
-  snprintf(params, size, "r=%d", i + 1);
-  return i + 1 < tt_ceil_log2((uint64_t)ranks);
+  if (i < circle) {
+    snprintf(params, size, "r=%d", i + 1);
+    return true;
+  }
+  i -= circle - 1;
+  if (i > twos - (odd == 1)) return false; /* with all steps on circles of two it is doubling */
+  at = snprintf(params, size, "r=%d,group=", i);
+  if (odd > 1) at += snprintf(params + at, size - (size_t)at, "%dx", odd);
+  for (int k = 0; k < twos; k++)
+    at += snprintf(params + at, size - (size_t)at, "2%s", k + 1 < twos ? "x" : "");
+  return true;
 }
 
 static bool generalized_uniform(const tt_ask *ask, const tt_tree *tree) {
