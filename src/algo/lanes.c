@@ -73,7 +73,7 @@ static int member_at(const lane *l, int by) {
 /* Vectors lo..hi-1 of this rank: vector k is block (member - k) mod size, and there is no block q. */
 static tt_span lane_vectors(const lane *l, tt_buf buf, int lo, int hi) {
   int first = tt_mod(l->member - hi + 1, l->size), count = hi - lo;
-  if (first <= l->q && l->q < first + count) count--;
+  if (l->size > l->q && first <= l->q && l->q < first + count) count--;
   if (first == l->q) first = 0;
   return tt_range(buf, (uint32_t)first, (uint32_t)count, (uint32_t)l->q);
 }
@@ -98,7 +98,7 @@ static void down(lane *l, int n, int m, tt_buf to) {
   if (away.count) tt_send(l->b, member_at(l, -d), away);
   if (own.count)
     tt_recv_reduce(l->b, member_at(l, d), lane_vectors(l, to, m - d, m), own, TT_OWN_FIRST);
-  l->touched = m - d;
+  if (l->touched > m - d) l->touched = m - d;
 }
 
 static void up(const lane *l, int n, int m) {
