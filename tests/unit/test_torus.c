@@ -77,6 +77,25 @@ static void messages_take_all_links_on_the_way(void **state) {
   }
 }
 
+/* Two rings that turn opposite ways are on different links: with two ports they take as long as one
+ * of them alone. Those that turn the same way share links. */
+static void each_direction_is_a_link_of_its_own(void **state) {
+  static const char *const circles[] = {"x:3 node:1", "x:8 node:1", "x:16 node:1"};
+  (void)state;
+  for (int i = 0; i < 12; i++) {
+    tt_cost_model p = torus_of(circles[i / 4], i % 2 ? hop : 0);
+    const bool uniform = i / 2 % 2;
+    const int P = p.ranks;
+    for (int l = 0; l < p.levels; l++) p.link[l].ports = 2;
+    const double both = time_of("fold(ring,rings=2)", &p, uniform);
+    about(circles[i / 4], both, 2 * (P - 1) * (alpha + bytes / P / 2 * beta));
+    about(circles[i / 4], time_of("fold(ring)", &p, uniform),
+          2 * (P - 1) * (alpha + bytes / P * beta));
+    p.torus = false; /* one link for all */
+    assert_true(time_of("fold(ring,rings=2)", &p, uniform) > 1.99 * (P - 1) * bytes / P * beta);
+  }
+}
+
 /* The longest time is split into parts as before. */
 static void parts_add_up(void **state) {
   (void)state;
@@ -98,6 +117,7 @@ static void parts_add_up(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(messages_take_all_links_on_the_way),
+      cmocka_unit_test(each_direction_is_a_link_of_its_own),
       cmocka_unit_test(parts_add_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
