@@ -26,7 +26,7 @@
 
 static const tt_number circulant_number = {"n", 1, 1 << 16, 4, "n goes from 1 to 65536"};
 
-enum { MOST_SKIPS = 31, MOST_BLOCKS = 512, MOST_SENT = 1 << 15 };
+enum { MOST_SKIPS = 31, MOST_BLOCKS = 256, MOST_SENT = 1 << 14 };
 
 static uint32_t circulant_blocks(const tt_ask *ask) {
   return (uint32_t)tt_param_number(ask, &circulant_number);
