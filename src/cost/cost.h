@@ -8,8 +8,9 @@
  *            messages that its ranks send out of it in the same round.
  * Uniform    if every rank does the same with partners that do the same, one rank is
  *            simulated for all.
- * Torus      with `hop`, a level of nodes is a ring of links to neighbours: a message goes
- *            the shorter way round, and uses all the links on it.
+ * Torus      a node has two links of each level, one in either direction around the circle of
+ *            the level's domains, and a message takes that of the shorter way. With `hop`, links
+ *            lead to neighbours only: a message uses all the links on its way.
  * Cache      if a vector is larger than the cache, the bytes beyond it cost more to move. Those
  *            in the cache cost the same, so the time remains a line on either side.
  * Burst      a link that lets bytes through at once owes the time for them: a single message
@@ -42,7 +43,7 @@ typedef struct tt_cost_model {
   tt_link link[TT_TREE_LEVELS]; /* of messages whose ranks part at this level */
   bool half;                    /* a port cannot send and receive at the same time */
   bool apart;                   /* each level has its own ports */
-  bool torus;                   /* each node has links of its own, not shared by higher levels */
+  bool torus;                   /* each node has two links of its own on every level */
   double hop;                   /* s for each link of a torus on a path, after the first;
                                     0: messages cross no other nodes */
   double gamma;                 /* s/B reduced */

@@ -49,7 +49,7 @@ static const figure of_all[] = {
     {"gamma", PER_BYTE, AT(gamma), "a byte added"},
     {"half", YES, AT(half), "a port does not send and receive at once"},
     {"apart", YES, AT(apart), "a rank has ports of its own for each level"},
-    {"torus", YES, AT(torus), "each node has links of its own to its neighbours"},
+    {"torus", YES, AT(torus), "each node has links of its own, both ways on each level"},
     {"hop", SECONDS, AT(hop), "each further link of a torus on the way; 0: links lead everywhere"},
     {"shm.wake", SECONDS, AT(shm.wait), "until a rank on a core of its own sees a message"},
     {"shm.message", SECONDS, AT(shm.message), "to send one, or to receive one"},

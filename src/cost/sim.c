@@ -2,8 +2,8 @@
  *
  * Idea       a heap has the events that are ready and their times: steps that want their
  *            processor, messages that want a port. Each remembers what it waited for last, so
- *            the critical path is a walk back from the last event. If several messages wait
- *            for a port, the one written first in the schedule gets it first.
+ *            the critical path is a walk back from the last event. If several messages wait for
+ *            a port, the one that comes first in the schedule of the port's rank gets it first.
  * Cores      up to FEW ranks may share cores. Each rank has a fixed core and takes turns on it;
  *            or ranks migrate, as the kernel places woken ones, to the core that is free first.
  * Cost       O(n log n) for n steps and messages.
@@ -34,7 +34,8 @@ typedef struct stage {
   server *o, *out, *in, *slice;
 } stage;
 
-/* ---- the heap: earliest first; then steps before messages; then the order in the schedule ---- */
+/* ---- the heap: earliest first; then steps, departures, arrivals; then the order in the schedule
+ * of the rank whose port is wanted ---- */
 
 __extension__ typedef unsigned __int128 place;
 
@@ -53,9 +54,10 @@ static void heap_push(stage *s, double at, uint32_t what) {
   const tt_sim *sim = s->sim;
   uint32_t i = s->waiting++, d = what;
   if (what >= sim->steps) d = (what - sim->steps) % sim->messages;
-  const uint64_t message = what >= sim->steps;
-  const uint32_t turn = sim->task[message ? sim->message[d].from : what].turn;
-  const tt_sim_event e = {at, message << 63 | (uint64_t)turn << 32 | what};
+  const bool message = what >= sim->steps, arrives = what >= sim->steps + sim->messages;
+  const uint32_t step = !message ? what : arrives ? sim->message[d].to : sim->message[d].from;
+  const uint64_t kind = (uint64_t)message + arrives, turn = sim->task[step].turn;
+  const tt_sim_event e = {at, kind << 62 | turn << 32 | what};
   for (; i > 0 && before(&e, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
     s->heap[i] = s->heap[(i - 1) / 2];
   s->heap[i] = e;
@@ -223,11 +225,7 @@ static void occupy_sender_port(stage *s, double at, uint32_t d) {
   s->timing[what + sim->messages].cause = s->timing[what].cause;
   s->timing[what + sim->messages].rest = s->timing[what].rest;
   if (d + 1 < sim->message_at[message->from + 1]) begin_next(s, at, d);
-  const server *in = earliest(p, s->in, message->reader, message->level);
-  if (!p->half && tt_ports(&p->link[message->level]) == 1 && in->free <= at)
-    occupy_reader_port(s, at, d);
-  else /* other messages may wait there */
-    heap_push(s, at, what + sim->messages);
+  heap_push(s, at, what + sim->messages); /* others may want that port at the same time */
 }
 
 /* Runs a step on its processor. */

@@ -44,7 +44,7 @@ typedef struct tt_sim_timing {
 /* An event that may happen next: a step, a departure, or an arrival (numbered in this order). */
 typedef struct tt_sim_event {
   double at;
-  uint64_t order; /* 1 bit: is it a message; 31: index of its step; 32: event number */
+  uint64_t order; /* 2 bits: step, departure or arrival; 30: index of its step; 32: number */
 } tt_sim_event;
 
 struct tt_sim {

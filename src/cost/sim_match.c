@@ -184,7 +184,7 @@ uint32_t *tt_cost_domains(const tt_cost_model *model) {
   return domain;
 }
 
-/* The level whose domain owns the link; on a torus each node has one of every level. */
+/* The level whose domain owns the link; on a torus each node has two of every level. */
 static int owner(const tt_cost_model *model, int level) {
   const int node = model->levels - 2;
   return model->torus && level < node ? node : level;
@@ -203,14 +203,30 @@ static double sharers(const tt_cost_model *model, int level) {
   return ranks;
 }
 
-/* The number of a level's links on a message's path: one; on a torus the distance of its ends. */
-static double links_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
-  if (model->hop <= 0 || level >= model->levels - 1 || !model->tree.even) return 1;
+/* How far a message goes along the circle of a level, if it goes up; and the size of the circle. */
+static uint32_t distance_up(const tt_cost_model *model, int level, const tt_sim_message *d,
+                            uint32_t *size) {
   uint32_t below = 1;
   for (int l = level + 1; l < model->levels; l++) below *= (uint32_t)model->tree.level[l].each;
-  const uint32_t n = (uint32_t)model->tree.level[level].each;
-  const uint32_t apart = (d->sender / below % n + n - d->reader / below % n) % n;
-  return apart < n - apart ? apart : n - apart;
+  const uint32_t n = *size = (uint32_t)model->tree.level[level].each;
+  return (d->reader / below % n + n - d->sender / below % n) % n;
+}
+
+/* The number of a level's links on a message's path: one; on a torus the distance of its ends. */
+static double links_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
+  uint32_t n;
+  if (model->hop <= 0 || level >= model->levels - 1 || !model->tree.even) return 1;
+  const uint32_t up = distance_up(model, level, d, &n);
+  return up < n - up ? up : n - up;
+}
+
+/* A node of a torus has two links of a level, one to either neighbour. The number of the one that a
+ * message takes: 1 if the way down is the shorter one. Other domains have link 0 only. */
+static uint32_t direction_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
+  uint32_t n;
+  if (!model->torus || level >= model->levels - 1 || !model->tree.even) return 0;
+  const uint32_t up = distance_up(model, model->hop > 0 ? level : d->level, d, &n);
+  return up > n - up;
 }
 
 /* The time in the nodes on the path. */
@@ -231,14 +247,16 @@ static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *ro
   size_t rounds = 1;
   for (uint32_t i = 0; i < sim->messages; i++)
     if (round[i] >= rounds) rounds = round[i] + 1;
-  double *sum = calloc((domain[ranks - 1] + 1) * rounds, sizeof *sum);
+  double *sum = calloc(2 * (domain[ranks - 1] + 1) * rounds, sizeof *sum);
   for (int pass = 0; pass < 2 && sum; pass++)
     for (uint32_t i = 0; i < sim->messages; i++) {
       tt_sim_message *d = &sim->message[i];
-      if (d->level > level) continue;
-      double *together = &sum[domain[inward ? d->reader : d->sender] * rounds + round[i]];
+      const double links = links_of(model, level, d);
+      if (d->level > level || links <= 0) continue;
+      const uint32_t of = domain[inward ? d->reader : d->sender];
+      double *together = &sum[(2 * of + direction_of(model, level, d)) * rounds + round[i]];
       if (pass == 0)
-        *together += d->share * links_of(model, level, d);
+        *together += d->share * links;
       else
         narrow(d, model->link[level].beta, level, *together);
     }
@@ -262,7 +280,7 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   const tt_cost_model *model = &sim->model;
   const size_t ranks = (size_t)model->ranks;
   const uint32_t *domain = domains + (size_t)owner(model, level) * ranks;
-  const size_t n = domain[ranks - 1] + 1;
+  const size_t n = 2 * (domain[ranks - 1] + 1);
   const size_t inwards = model->half && level == model->levels - 1 ? 0 : n;
   double *sum = calloc(2 * n, sizeof *sum), most = 0;
   if (!sum) return false;
@@ -270,8 +288,9 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
     const tt_sim_message *d = &sim->message[i];
     if (d->level > level) continue;
     const double share = d->share * links_of(model, level, d);
-    sum[domain[d->sender]] += share;
-    sum[inwards + domain[d->reader]] += share;
+    const uint32_t direction = direction_of(model, level, d);
+    sum[2 * domain[d->sender] + direction] += share;
+    sum[inwards + 2 * domain[d->reader] + direction] += share;
   }
   for (size_t k = 0; k < 2 * n; k++)
     if (sum[k] > most) most = sum[k];
@@ -282,12 +301,16 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
 
 /* The same if one rank is simulated for all. */
 static void bound_by_own(tt_sim *sim, int level) {
-  double sum = 0;
-  for (uint32_t i = 0; i < sim->messages; i++)
-    if (sim->message[i].level <= level)
-      sum += sim->message[i].share * links_of(&sim->model, level, &sim->message[i]);
-  if (sim->model.half && level == sim->model.levels - 1) sum *= 2;
-  bound_by(sim, sum * sharers(&sim->model, level), level);
+  const tt_cost_model *model = &sim->model;
+  double sum[2] = {0};
+  for (uint32_t i = 0; i < sim->messages; i++) {
+    const tt_sim_message *d = &sim->message[i];
+    if (d->level <= level)
+      sum[direction_of(model, level, d)] += d->share * links_of(model, level, d);
+  }
+  double most = sum[0] > sum[1] ? sum[0] : sum[1];
+  if (model->half && level == model->levels - 1) most *= 2;
+  bound_by(sim, most * sharers(model, level), level);
 }
 
 int tt_cost_level(const tt_cost_model *model, const uint32_t *domains, int a, int b) {

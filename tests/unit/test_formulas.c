@@ -389,6 +389,8 @@ static void wrong_parameters_are_refused_in_words(void **state) {
       {"multiplying", "two-shot", TUTTI_REDUCE_SCATTER},
       {"elimination(long)", "none of: short", TUTTI_ALLREDUCE},
       {"rabenseifner(2)", "it takes none", TUTTI_ALLREDUCE},
+      {"circulant(n=0)", "n goes from 1 to 65536", TUTTI_REDUCE},
+      {"circulant", "naive, fold, ", TUTTI_ALLREDUCE},
       {"halving-doubling", "fold, one-shot, ", TUTTI_ALL_GATHER},
       {"lanes(n=5)", "2^k or 3 * 2^k", TUTTI_ALLREDUCE},
       {"lanes(n=8)", "more lanes than ranks", TUTTI_ALLREDUCE},

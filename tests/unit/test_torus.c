@@ -1,7 +1,7 @@
-/* The price on a torus whose links lead to neighbours: a ring per dimension costs as much as
- * before; messages to farther nodes take all links of the shorter way, which the messages of all
- * nodes share.
- * SPDX-License-Identifier: BSD-3-Clause */
+/* The price on a torus whose links lead to neighbours: a ring per dimension
+ * costs as much as before; messages to farther nodes take all links of the
+ * shorter way, which the messages of all nodes share. SPDX-License-Identifier:
+ * BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,6 +77,45 @@ static void messages_take_all_links_on_the_way(void **state) {
   }
 }
 
+/* Two rings that turn opposite ways are on different links: with two ports they
+ * take as long as one of them alone. Those that turn the same way share links.
+ */
+static void each_direction_is_a_link_of_its_own(void **state) {
+  static const char *const circles[] = {"x:3 node:1", "x:8 node:1", "x:16 node:1"};
+  (void)state;
+  for (int i = 0; i < 12; i++) {
+    tt_cost_model p = torus_of(circles[i / 4], i % 2 ? hop : 0);
+    const bool uniform = i / 2 % 2;
+    const int P = p.ranks;
+    for (int l = 0; l < p.levels; l++) p.link[l].ports = 2;
+    const double both = time_of("fold(ring,rings=2)", &p, uniform);
+    about(circles[i / 4], both, 2 * (P - 1) * (alpha + bytes / P / 2 * beta));
+    about(circles[i / 4], time_of("fold(ring)", &p, uniform),
+          2 * (P - 1) * (alpha + bytes / P * beta));
+    p.torus = false; /* one link for all */
+    assert_true(time_of("fold(ring,rings=2)", &p, uniform) > 1.99 * (P - 1) * bytes / P * beta);
+  }
+}
+
+/* With a port for each link, and dimensions of the same size, every link
+ * carries its part in step with the others. */
+static void all_dimensions_work_at_once(void **state) {
+  static const char *const even[] = {"x:6 node:1", "y:4 x:4 node:1", "y:8 x:8 node:1",
+                                     "z:3 y:3 x:3 node:1"};
+  (void)state;
+  for (int i = 0; i < 8; i++) {
+    tt_cost_model p = torus_of(even[i / 2], hop);
+    const int dimensions = p.levels - 1, n = p.tree.level[0].each;
+    double formula = 0, left = bytes / (2 * dimensions);
+    char name[100];
+    for (int l = 0; l < p.levels; l++) p.link[l].ports = 2 * dimensions;
+    for (int l = 0; l < dimensions; l++, left /= n)
+      formula += 2 * (n - 1) * (alpha + left / n * beta);
+    snprintf(name, sizeof name, "torus(%s)", even[i / 2]);
+    about(name, time_of(name, &p, i % 2), formula);
+  }
+}
+
 /* The longest time is split into parts as before. */
 static void parts_add_up(void **state) {
   (void)state;
@@ -98,6 +137,8 @@ static void parts_add_up(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(messages_take_all_links_on_the_way),
+      cmocka_unit_test(each_direction_is_a_link_of_its_own),
+      cmocka_unit_test(all_dimensions_work_at_once),
       cmocka_unit_test(parts_add_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

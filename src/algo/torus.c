@@ -1,0 +1,130 @@
+/* torus.c - rings in all dimensions of a torus at once, both ways round in each.
+ *
+ * Idea       with d dimensions a node has 2d links. The vector has as many parts. Each part goes
+ *            through the dimensions as in blueconnect.c, ring after ring, but begins with its own
+ *            dimension and turns its own way: while one part is on the links up x, another is on
+ *            those down x, up y, or down y. Ranks of one node come first in each part.
+ * Cost       2 sum(n - 1) rounds over dimensions of n nodes, of 2d messages; 2(P-1)/P of the vector
+ *            in all, 1/(2d) of that over each link if the dimensions are as long.
+ * Scratch    none.
+ * Invariant  a part is an allreduce of its own blocks, so parts never wait for each other.
+ * Parameters the levels as in blueconnect.c: one for each dimension, and the ranks of a node.
+ * Source     Sack and Gropp, Collective Algorithms for Multiported Torus Networks, ACM Trans. Par.
+ *            Comput. 1(2), 2015; rings as in Cho et al., BlueConnect, SysML 2019.
+ * See        tutti plan draw 'torus(y:2 x:3 node:1)' -P 6
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "algo_group.h"
+
+typedef struct torus {
+  tt_group group; /* the circles from the innermost on */
+  int inside;     /* 1 if the first is of the ranks of a node, 0 if a node has one */
+  int dimensions;
+} torus;
+
+/* Fills in the torus and returns NULL, or returns an error about the levels. */
+static const char *torus_of(const tt_ask *ask, torus *t) {
+  char levels[TT_NAME];
+  tt_tree tree;
+  int sizes[TT_LEVELS], n = 0;
+  if (!tt_param_levels(ask, levels, sizeof levels))
+    return "it needs the dimensions and the ranks of a node, as in torus(y:4 x:8 node:1)";
+  const char *wrong = tt_param_tree(ask, levels, &tree);
+  if (wrong) return wrong;
+  if (!tree.even) return "all domains of a level must be as large";
+  for (int l = 0; l < tree.levels; l++)
+    if (tree.level[l].each > 1) sizes[n++] = tree.level[l].each;
+  t->inside = tree.level[tree.levels - 1].each > 1;
+  t->dimensions = n - t->inside;
+  if (t->dimensions < 1) return "it needs a dimension of more than one node";
+  t->group = tt_group_product(ask, sizes, n, true);
+  return NULL;
+}
+
+static const char *torus_refuse(const tt_ask *ask) {
+  torus t;
+  return torus_of(ask, &t);
+}
+
+static int parts_of(const torus *t) {
+  return 2 * t->dimensions;
+}
+
+static uint32_t torus_blocks(const tt_ask *ask) {
+  torus t;
+  return torus_of(ask, &t) ? 1 : (uint32_t)(ask->ranks * parts_of(&t));
+}
+
+/* The circles in the order of a part, which begins with dimension part / 2; parts with odd numbers
+ * turn the other way. */
+static tt_group group_of_part(const torus *t, int part) {
+  tt_group g = t->group;
+  uint32_t width = 1;
+  g.base = (uint32_t)(part * g.ranks);
+  for (int i = 0; i < t->dimensions; i++) {
+    const int to = t->inside + i, from = t->inside + (i + part / 2) % t->dimensions;
+    g.size[to] = t->group.size[from];
+    g.apart[to] = t->group.apart[from];
+    g.digit[to] = t->group.digit[from];
+    if (part % 2 == 0) continue;
+    g.apart[to] = -g.apart[to];
+    g.digit[to] = g.size[to] - 1 - g.digit[to];
+  }
+  for (int i = g.levels - 1; i >= 0; i--) {
+    g.width[i] = width;
+    width *= (uint32_t)g.size[i];
+  }
+  return g;
+}
+
+static void torus_build(tt_builder *b, const tt_ask *ask) {
+  const tt_fold_spec rings = {"ring"};
+  torus t;
+  if (torus_of(ask, &t)) return;
+  for (int part = 0; part < parts_of(&t); part++) {
+    const tt_group g = group_of_part(&t, part);
+    tt_fold_whole(b, ask, &g, &rings);
+  }
+}
+
+/* All factorizations as dimensions, then with the last factor as the ranks of a node. */
+static bool torus_samples(int ranks, int i, char *params, size_t size) {
+  static const char *const names[] = {"v", "w", "x", "y", "z"};
+  char split[64];
+  size_t at = 0;
+  if (ranks > 1 && i == 0) return snprintf(params, size, "x:%d node:1", ranks) > 0;
+  if (!tt_group_split(ranks, (i - 1) / 2, split, sizeof split)) return false;
+  const char *factor = split;
+  for (int k = 0; *factor && at < size; k++) {
+    const size_t length = strcspn(factor, "x");
+    const bool last = !factor[length];
+    at += (size_t)snprintf(params + at, size - at, "%s:%.*s ",
+                           last && i % 2 ? "node" : names[k % 5], (int)length, factor);
+    if (last && i % 2 == 0) at += (size_t)snprintf(params + at, size - at, "node:1 ");
+    factor += length + !last;
+  }
+  params[strlen(params) - 1] = 0; /* the last space */
+  return true;
+}
+
+static bool torus_uniform(const tt_ask *ask, const tt_tree *tree) {
+  torus t;
+  return !torus_of(ask, &t) && tt_group_fits(&t.group, tree);
+}
+
+const tt_algo tt_torus_algo = {
+    .name = "torus",
+    .does = TT_DOES_ALLREDUCE,
+    .params = "LEVEL:N",
+    .refuse = torus_refuse,
+    .blocks = torus_blocks,
+    .build = torus_build,
+    .samples = torus_samples,
+    .plan = {{"LEVELS", 0}},
+    .uniform = torus_uniform,
+    .entries = {{"torus", TT_CANDIDATE,
+                 "rings in all dimensions at once, both ways: torus(y:4 x:8 node:1)",
+                 "Sack and Gropp 2015"}},
+};
