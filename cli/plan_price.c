@@ -62,21 +62,23 @@ static void print_table(const price_options *o, const tutti_offer *offers, int n
   printf("%s", tutti_coll_name(o->q.coll));
   if (o->q.coll != TUTTI_BARRIER) printf(" of %s", price_size((double)o->bytes, size));
   printf(" on %d ranks, predicted\n\n", o->q.ranks);
-  printf("  %-*s %9s %6s %9s %10s  %s\n", width, "plan", "time", "steps", "messages", "bytes",
-         "most of it");
+  printf("  %-*s %9s %6s %6s %9s %10s  %s\n", width, "plan", "time", "steps", "rounds", "messages",
+         "bytes", "most of it");
   for (int i = 0; i < n; i++) {
     const tutti_offer *x = &offers[i];
     if (!x->possible) continue;
     refused += !x->admissible;
-    printf("%c %-*s %9s %6d %9d %10s  %s\n",
+    printf("%c %-*s %9s %6d %6d %9d %10s  %s\n",
            same(x, chosen) ? '*'
            : x->admissible ? ' '
                            : '!',
-           width, full_name(x, name), price_time(x->seconds, time), x->steps, x->messages,
-           price_size(x->vectors * (double)o->bytes, size), x->bound);
+           width, full_name(x, name), price_time(x->seconds, time), x->steps, x->rounds,
+           x->messages, price_size(x->vectors * (double)o->bytes, size), x->bound);
   }
   printf(
-      "\nSteps: messages on the critical path. Messages and bytes: what the busiest rank sends.\n");
+      "\nSteps: messages on the critical path. Rounds: if each rank sends one message, and "
+      "receives\n"
+      "one, in a round. Messages and bytes: what the busiest rank sends.\n");
   for (int i = 0, first = 1; i < n && refused; i++) {
     if (!offers[i].possible || offers[i].admissible || offers[i].slices > 1) continue;
     if (first) printf("\n");
@@ -100,10 +102,10 @@ static void print_json(const price_options *o, const tutti_offer *offers, int n,
     if (x->possible)
       printf(
           ", \"seconds\": %.9g, \"latency_s\": %.9g, \"transfer_s\": %.9g, \"arithmetic_s\": %.9g, "
-          "\"processor_s\": %.9g, \"copying_s\": %.9g, \"steps\": %d, \"messages\": %d, "
-          "\"vectors\": %.6g",
+          "\"processor_s\": %.9g, \"copying_s\": %.9g, \"steps\": %d, \"rounds\": %d, "
+          "\"messages\": %d, \"vectors\": %.6g",
           x->seconds, x->latency, x->transfer, x->arithmetic, x->processor, x->copying, x->steps,
-          x->messages, x->vectors);
+          x->rounds, x->messages, x->vectors);
     printf(", \"%s\": ", x->possible && x->admissible ? "bound" : "why");
     cli_json_string(x->possible && x->admissible ? x->bound : x->why, 400);
     printf("}");

@@ -146,6 +146,7 @@ typedef struct tutti_offer {
   /* parts of the critical path, in seconds; their sum is `seconds` */
   double latency, transfer, arithmetic, processor, copying;
   int steps;        /* messages on the critical path */
+  int rounds;       /* if each rank sends one message, and receives one, in a round */
   int messages;     /* most messages that one rank sends */
   double vectors;   /* most data that one rank sends, in vectors */
   char bound[64];   /* the largest part: "latency", "transfer between nodes" and so on */

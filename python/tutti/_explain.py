@@ -38,7 +38,7 @@ class _Offer(ctypes.Structure):
                 ("possible", ctypes.c_int), ("admissible", ctypes.c_int), ("why", ctypes.c_char * 300),
                 *((name, ctypes.c_double) for name in ("seconds", "latency", "transfer", "arithmetic", "processor",
                                                        "copying")),
-                ("steps", ctypes.c_int), ("messages", ctypes.c_int), ("vectors", ctypes.c_double),
+                *((name, ctypes.c_int) for name in ("steps", "rounds", "messages")), ("vectors", ctypes.c_double),
                 ("bound", ctypes.c_char * 64)]
 
 

@@ -10,8 +10,10 @@
  *            rank-order: no fold, one block, member = rank, and bits from the lowest
  *            on, so that sums are of neighbours. Of V = 2^ceil(log2 P) members those from P
  *            on are on the rank V/2 below, and the last exchange is local.
- * Cost       i + ceil(log2 P) steps, i = 0 .. ceil(log2 P). Sent are 2(P-N) blocks for
- *            the fold, 2(N-H) and N log2 H for the rest, in at most 4 messages a step.
+ * Cost       i + ceil(log2 P) steps, i = 0 .. ceil(log2 P); one less if the last fold leaves two of
+ *            three vectors (i=4 on 23 ranks), because the exchange after it overlaps it. Sent are
+ *            2(P-N) blocks for the fold, 2(N-H) and N log2 H for the rest, in at most 4 messages a
+ *            step.
  *            rank-order: at most 2 messages, each the vector, a step.
  * Scratch    up to 3 vectors less a block; rank-order: 2, on some ranks 4.
  * Invariant  all holders of a block add in the same order.

@@ -64,6 +64,17 @@ static tutti_status only_these(const tutti_question *q, tt_setting *setting) {
                                     : tt_algo_exists(setting->only);
 }
 
+/* In one plan that was asked for, some ranks may only help: aggregate(data=7). */
+static tutti_status helpers_of(const tutti_question *q, tt_setting *setting) {
+  const tt_ask ask = {.coll = q->coll, .ranks = q->ranks, .root = q->root};
+  tt_sched *s;
+  const tutti_status status = tt_algo_build(setting->only, &ask, &s);
+  if (status) return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK; /* its price is the reason */
+  if (s->data < q->ranks) setting->data = s->data;
+  tt_sched_free(s);
+  return TUTTI_OK;
+}
+
 /* Which levels share memory: all of them, those inside nodes, or none. Ranks of one machine share it
  * even if the question does not say so. */
 static tutti_status place_in_levels(const tutti_question *q, tt_setting *setting) {
@@ -116,6 +127,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   if (q->contract == TUTTI_CONTRACT_ANY) p->problem.needs &= ~(unsigned)TT_NEED_SAME;
   if (q->contract == TUTTI_CONTRACT_EXACT && p->problem.needs) p->exact = 1 + (int)q->type;
   if (!status && q->only && *q->only) status = only_these(q, &setting);
+  if (!status && strchr(setting.only, '(')) status = helpers_of(q, &setting);
   if (!status && q->net) status = tt_profile_parse(&setting.profile, q->net, "the figures");
   if (!status) status = tt_override_parse(q->algo, q->ranks, &p->override);
   if (!status) status = tt_chooser_new(&setting, &p->chooser);
@@ -179,8 +191,8 @@ static tutti_status add_detail(tutti_prices *p, tutti_offer *quote, const tt_pro
   const tt_cost_model *model = tt_chooser_model(p->chooser);
   tt_breakdown t;
   tt_sends sends;
-  tutti_status status =
-      tt_quote_breakdown(p->chooser, quote->name, quote->slices, problem, &t, &sends);
+  tutti_status status = tt_quote_breakdown(p->chooser, quote->name, quote->slices, problem, &t,
+                                           &sends, &quote->rounds);
   if (status) return status;
   quote->messages = sends.messages;
   quote->vectors = sends.vectors;
@@ -273,7 +285,7 @@ tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count, t
   if (!status) {
     const tt_problem problem = tt_problem_of(comm, &call);
     status = tt_quote_breakdown(tt_chooser_for(comm, &call), plan->prepared->sched->name,
-                                plan->exec.slices, &problem, &breakdown, &sends);
+                                plan->exec.slices, &problem, &breakdown, &sends, NULL);
   }
   if (!status) *seconds = breakdown.time;
   tt_comm_leave(comm);

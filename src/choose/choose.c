@@ -346,12 +346,12 @@ bool tt_quote_at(tt_chooser *c, const tt_problem *p, const tt_override *override
 }
 
 tutti_status tt_quote_breakdown(tt_chooser *c, const char *name, int slices, const tt_problem *p,
-                                tt_breakdown *breakdown, tt_sends *sends) {
+                                tt_breakdown *breakdown, tt_sends *sends, int *rounds) {
   tt_sim *sim;
   tt_chooser_weigh(c, p->weight);
   tutti_status status = tt_candidate_sim(c, name, slices, p->coll, p->root, false, &sim);
   if (status) return status;
-  if (!tt_sim_run(sim, (double)p->bytes, breakdown))
+  if (!tt_sim_run(sim, (double)p->bytes, breakdown) || (rounds && !tt_sim_one_port(sim, rounds)))
     status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", name);
   *sends = tt_sim_busiest(sim);
   tt_sim_free(sim);

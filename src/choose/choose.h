@@ -159,11 +159,11 @@ bool tt_quote_at(tt_chooser *c, const tt_problem *problem, const tt_override *ov
                  bool ask, tt_quote *quote);
 /* Has memory run out since the last choice? Then quotes may be missing that other ranks have. */
 bool tt_chooser_starved(const tt_chooser *c);
-/* The breakdown of a plan's time at this size. TUTTI_ERR_UNSUPPORTED with the reason if the plan is
- * not possible. */
+/* The breakdown of a plan's time at this size; rounds (may be NULL): as tt_sim_one_port.
+ * TUTTI_ERR_UNSUPPORTED with the reason if the plan is not possible. */
 tutti_status tt_quote_breakdown(tt_chooser *c, const char *name, int slices,
-                                const tt_problem *problem, tt_breakdown *breakdown,
-                                tt_sends *sends);
+                                const tt_problem *problem, tt_breakdown *breakdown, tt_sends *sends,
+                                int *rounds);
 
 /* ---- exact sums (exact_words.c) ---- */
 

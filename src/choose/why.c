@@ -122,7 +122,7 @@ tutti_status tt_why_find(tt_chooser *c, const tt_problem *problem, const tt_over
     status = tt_proven_find(&ask, why->choice.name, why->choice.slices, &c->setting, &why->proven);
   if (!status)
     status = tt_quote_breakdown(c, why->choice.name, why->choice.slices, problem, &why->breakdown,
-                                &why->sends);
+                                &why->sends, NULL);
   if (!status) status = sort_out(c, override, why);
   if (!status) find_spans(c, override, why);
   return status;

@@ -101,6 +101,9 @@ typedef struct tt_sends {
   double vectors, level[TT_TREE_LEVELS];
 } tt_sends;
 tt_sends tt_sim_busiest(const tt_sim *sim);
+/* The number of rounds if each rank sends one message, and receives one, in a round. False: out of
+ * memory. */
+bool tt_sim_one_port(tt_sim *sim, int *rounds);
 void tt_sim_free(tt_sim *sim);
 
 /* ---- a composition: simulations that follow one another (sim_stages.c) ---- */

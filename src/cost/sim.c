@@ -172,6 +172,12 @@ static void take_in(stage *s, double at, uint32_t d) {
   come(s, message->to, m->end > there ? m->end : there, m->end > there ? what : came);
 }
 
+/* How long a message occupies its ports. */
+static double occupies(const stage *s, const tt_sim_message *d) {
+  const double alpha = s->sim->model.link[d->level].alpha;
+  return s->sim->idle ? alpha : alpha + d->way + charged(s, d) * d->slope;
+}
+
 /* A message arrives through a port of its reader. */
 static void occupy_reader_port(stage *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
@@ -181,7 +187,7 @@ static void occupy_reader_port(stage *s, double at, uint32_t d) {
   tt_sim_timing *m = &s->timing[what], *from = &s->timing[message->from];
   server *in = earliest(p, p->half ? s->out : s->in, message->reader, message->level);
   if (!is_free(s, in, at, what, m)) return;
-  m->end = at + p->link[message->level].alpha + message->way + charged(s, message) * message->slope;
+  m->end = at + occupies(s, message);
   *in = (server){m->end, what};
   if (p->piece > 0) lag(s, d);
   if (message->o_next > 0 && !sim->idle)
@@ -212,9 +218,7 @@ static void occupy_sender_port(stage *s, double at, uint32_t d) {
   const uint32_t what = sim->steps + d;
   server *out = earliest(p, s->out, message->sender, message->level);
   if (!is_free(s, out, at, what, &s->timing[what])) return;
-  const server busy = {
-      at + p->link[message->level].alpha + message->way + charged(s, message) * message->slope,
-      what};
+  const server busy = {at + occupies(s, message), what};
   if (p->apart) { /* within a slice, still one message at a time */
     server *mine = &s->slice[message->sender * sim->slices + d / (sim->messages / sim->slices)];
     if (!is_free(s, mine, at, what, &s->timing[what])) return;
@@ -451,10 +455,30 @@ bool tt_sim_rounds(tt_sim *sim, uint32_t *round) {
   sim->model.half = false;
   sim->model.cores = 0;
   sim->idle = true;
-  const bool ok = tt_sim_unbound(sim, 0, &breakdown);
+  const bool ok = run_alone(sim, 0, &breakdown);
   sim->idle = false;
   for (uint32_t i = 0; ok && i < sim->messages; i++)
     round[i] = (uint32_t)(sim->timing[sim->steps + sim->messages + i].end - 0.5);
   sim->model = model;
+  return ok;
+}
+
+static bool one_port_alone(tt_sim *sim, int *rounds) {
+  uint32_t *round = malloc(((size_t)sim->messages + 1) * sizeof *round), most = 0;
+  const bool apart = sim->model.apart;
+  sim->model.apart = false;
+  const bool ok = round && tt_sim_rounds(sim, round);
+  sim->model.apart = apart;
+  for (uint32_t i = 0; ok && i < sim->messages; i++) most = (uint32_t)tt_max(most, round[i] + 1);
+  *rounds = (int)most;
+  free(round);
+  return ok;
+}
+
+bool tt_sim_one_port(tt_sim *sim, int *rounds) {
+  bool ok = true;
+  *rounds = 0;
+  for (int alone = 0; sim && ok; sim = sim->next, *rounds += alone)
+    ok = one_port_alone(sim, &alone);
   return ok;
 }

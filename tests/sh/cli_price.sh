@@ -23,7 +23,7 @@ ok "below nodes, too" all "status 0" "has 'latency between nodes'" "has 'latency
 # ---- price ----
 job plan price all -P 127 --size 9KB --net $cluster
 ok "price: fewer steps for integers, ruled out for floats" all "status 0" quiet \
-  "has '^! generalized\(r=3\) +546 us +11 +11 +20.8 KiB'" "has '^\* fold\(halving\) +605 us +14 '" \
+  "has '^! generalized\(r=3\) +546 us +11 +11 +11 +20.8 KiB'" "has '^\* fold\(halving\) +605 us +14 '" \
   "has '^! generalized\(r=3\): the op rounds'"
 job plan price all -P 127 --size 9KB --net $cluster --type int32
 ok "price: and runs for integers" all "status 0" "has '^\* generalized\(r=3\)'"
@@ -43,9 +43,14 @@ ok "explain: exact sums are of integers, by any plan" all "status 0" \
 job explain -P 127 --size 9KB --net $cluster --contract exact --op prod
 ok "explain: there are no exact products" all "! status 0" "grep -q 'no products of float' $work/err"
 job plan price ring -P 100 --size 1MiB --net alpha=0,beta=1GB/s,gamma=0
-ok "price: one plan, by a short name" all "status 0" "has '^\* fold\(ring\) +2.0[78] ms +198 +198 '"
+ok "price: one plan, by a short name" all "status 0" "has '^\* fold\(ring\) +2.0[78] ms +198 +198 +198 '"
 job plan price 'fold(group=5x2,inner)' -P 10 --size 1k --net $cluster
 ok "price: one that is not proposed" all "status 0" "has '^\* fold\(group=5x2,inner\) +'"
+job plan price 'aggregate(data=7)' -P 8 --size 1k --net $cluster
+ok "price: one with helpers, which bring no data" all "status 0" "has '^\* aggregate\(data=7\) +[0-9.]+ us +14 +14 '"
+job plan price 'consistent(i=1)' -P 113 --size 8 --net $cluster,ports=4
+ok "price: with several ports, more rounds of one port than steps" all "status 0" \
+  "has '^\* consistent\(i=1\) +[0-9.]+ us +8 +21 '"
 job plan price 'fold(halving)' -P 100000 --size 1k --net $cluster
 ok "price: 100,000 ranks" all "status 0" "has '^\* fold\(halving\) +1.04 ms +34 '"
 job plan price all -P 12 --size 3MiB --topo "rack:2 node:2 core:3" --net core.beta=1e-9,node.beta=4e-9,rack.beta=8e-9 --json
@@ -57,6 +62,7 @@ assert [p["seconds"] for p in can] == sorted(p["seconds"] for p in can)
 for p in can:
     parts = sum(p[k] for k in p if k.endswith("_s"))
     assert abs(parts - p["seconds"]) < 1e-8 * p["seconds"] + 1e-15, p
+    assert p["rounds"] >= p["messages"], p
 best = next(p for p in can if p["admissible"])
 runs = next(p for p in can if (p["plan"], p["slices"]) == (d["chosen"], d["slices"]))
 assert runs["seconds"] <= best["seconds"] * (1 + 1e-6), (runs, best)

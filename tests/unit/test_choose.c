@@ -84,9 +84,9 @@ static void slow_numbers_weigh_more(void **state) {
     tt_sends sends;
     for (int turn = 0; turn < 2; turn++) { /* one does not change the other */
       p.weight = 0;
-      assert_int_equal(tt_quote_breakdown(c, "fold(ring)", 1, &p, &light, &sends), TUTTI_OK);
+      assert_int_equal(tt_quote_breakdown(c, "fold(ring)", 1, &p, &light, &sends, NULL), TUTTI_OK);
       p.weight = weight;
-      assert_int_equal(tt_quote_breakdown(c, "fold(ring)", 1, &p, &heavy, &sends), TUTTI_OK);
+      assert_int_equal(tt_quote_breakdown(c, "fold(ring)", 1, &p, &heavy, &sends, NULL), TUTTI_OK);
       assert_true(light.reducing > 0);
       const double times = 1 << weight;
       assert_float_equal(heavy.reducing / light.reducing, times, 1e-6);
@@ -162,8 +162,9 @@ static void nothing_admissible_is_cheaper(void **state) {
           tt_quote o;
           tt_sends sends;
           assert_int_equal(tt_choose(c, &p, &none, &choice), TUTTI_OK);
-          assert_int_equal(tt_quote_breakdown(c, choice.name, choice.slices, &p, &terms, &sends),
-                           TUTTI_OK);
+          assert_int_equal(
+              tt_quote_breakdown(c, choice.name, choice.slices, &p, &terms, &sends, NULL),
+              TUTTI_OK);
           for (int i = 0; tt_quote_at(c, &p, &none, i, true, &o); i++)
             if (o.possible && !o.lacks && o.seconds < terms.time * (net ? 1 - 1e-6 : 0.94))
               fail_msg("%s on %d ranks, %d bytes: %s takes %g s, %s only %g s",

@@ -154,7 +154,7 @@ static void stages_add_up_to_the_whole(void **state) {
       snprintf(setting.levels, sizeof setting.levels, "%s", cases[i].levels);
       snprintf(name, sizeof name, "blueconnect(%s,stages=%s)", cases[i].levels, cases[i].stages);
       assert_int_equal(tt_chooser_new(&setting, &c), TUTTI_OK);
-      assert_int_equal(tt_quote_breakdown(c, name, 1, &problem, &t, &sends), TUTTI_OK);
+      assert_int_equal(tt_quote_breakdown(c, name, 1, &problem, &t, &sends, NULL), TUTTI_OK);
       const double whole = whole_price(name, cases[i].levels, cases[i].ranks, bytes);
       if (t.time < whole * (1 - 1e-9) || t.time > whole * (1 + cases[i].within) + 1e-12)
         fail_msg("%s, %g bytes: %g us by stages, %g the whole", name, bytes, 1e6 * t.time,
