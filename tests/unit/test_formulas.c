@@ -377,6 +377,7 @@ static void searched_ones_keep_theirs(void **state) {
     for (int k = 0; k < list.n; k++) {
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
       tutti_report other;
+      if (strncmp(list.at[k], "aggregate", 9) == 0) continue; /* some ranks bring no data */
       if (!names_prove(list.at[k], &ask, &other) || !other.same_grouping || other.messages > T)
         continue;
       if (other.steps <= T && other.sent_blocks * P < (int64_t)sends * other.blocks)
