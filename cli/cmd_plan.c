@@ -31,18 +31,27 @@ static const char usage[] =
     "  -o, --output PICTURE   draw into a file: .svg, .html (steps through the rounds),\n"
     "                         .json or .txt; without it, on the terminal\n"
     "  -w, --width COLUMNS    draw at most this wide (default: the terminal's width)\n"
+    "      --topo LEVELS      draw the machine's levels: \"node:4 core:3\"; without it those in\n"
+    "                         the algorithm's name. An arrow has the colour of its level\n"
     "      --plain, --color   draw in ASCII; draw in colours even without a terminal\n"
     "\n"
     "check exits with 0 if the schedule is proven, 1 if it is refused.\n";
 
-enum { ROOT = 256, PLAIN, COLOR };
+enum { ROOT = 256, PLAIN, COLOR, TOPO };
 static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'P'}, {"coll", required_argument, NULL, 'c'},
-    {"rank", required_argument, NULL, 'r'},  {"root", required_argument, NULL, ROOT},
-    {"in-place", no_argument, NULL, 'i'},    {"json", no_argument, NULL, 'j'},
-    {"text", no_argument, NULL, 't'},        {"output", required_argument, NULL, 'o'},
-    {"width", required_argument, NULL, 'w'}, {"plain", no_argument, NULL, PLAIN},
-    {"color", no_argument, NULL, COLOR},     {NULL, 0, NULL, 0},
+    {"ranks", required_argument, NULL, 'P'},
+    {"coll", required_argument, NULL, 'c'},
+    {"rank", required_argument, NULL, 'r'},
+    {"root", required_argument, NULL, ROOT},
+    {"in-place", no_argument, NULL, 'i'},
+    {"json", no_argument, NULL, 'j'},
+    {"text", no_argument, NULL, 't'},
+    {"output", required_argument, NULL, 'o'},
+    {"width", required_argument, NULL, 'w'},
+    {"plain", no_argument, NULL, PLAIN},
+    {"color", no_argument, NULL, COLOR},
+    {"topo", required_argument, NULL, TOPO},
+    {NULL, 0, NULL, 0},
 };
 
 static int read_coll(const char *text, plan_options *o) {
@@ -80,6 +89,7 @@ static int read_options(int argc, char **argv, plan_options *o) {
       case 'o': o->out = optarg; break;
       case PLAIN: o->plain = true; break;
       case COLOR: o->color = true; break;
+      case TOPO: o->topo = optarg; break;
       default: status = cli_bad_option("plan", c, argv, long_options);
     }
   }
@@ -227,4 +237,5 @@ static int run(int argc, char **argv) {
   return which == 2 ? check(what, &o) : draw(what, &o);
 }
 
-const cli_command cmd_plan = {"plan", "list, show, prove, draw and price schedules", usage, run, false};
+const cli_command cmd_plan = {"plan", "list, show, prove, draw and price schedules", usage, run,
+                              false};

@@ -11,7 +11,7 @@ typedef struct plan_options {
   int in_place;
   bool text, json;
   /* draw */
-  const char *out;
+  const char *out, *topo;
   long width;
   bool plain, color;
 } plan_options;

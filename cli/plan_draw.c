@@ -66,7 +66,8 @@ static char *picture_of(const char *text, const plan_options *o, tutti_picture k
                                  .picture = kind,
                                  .rank = (int)o->rank,
                                  .width = columns(o),
-                                 .color = colored(o)};
+                                 .color = colored(o),
+                                 .topo = o->topo};
   char *picture;
   if (!tutti_schedule_draw(text, &drawing, &picture)) return picture;
   cli_fail(0, "plan", "%s", tutti_error());

@@ -100,6 +100,8 @@ typedef struct tutti_drawing {
   int rank;  /* of words and JSON: only this rank; -1 for all */
   int width; /* of a terminal, in columns; 0: unlimited */
   int color; /* of a terminal: 0 plain ASCII, 1 UTF-8 and colours, 2 UTF-8, 3 ASCII and colours */
+  const char *topo; /* of an SVG and JSON: the machine's levels, such as "node:4 core:3"; NULL or "":
+                       those in the algorithm's name */
 } tutti_drawing;
 
 /** Draw the schedule in `text` (all ranks, as for tutti_schedule_check).

@@ -101,6 +101,7 @@ tutti_status tutti_schedule_draw(const char *text, const tutti_drawing *drawing,
   tt_picture p;
   tt_text t = {0};
   status = tt_picture_make(&p, all, ranks);
+  if (!status) status = tt_picture_levels(&p, drawing->topo);
   if (!status) status = draw_picture(&t, &p, drawing);
   if (status)
     free(t.at);

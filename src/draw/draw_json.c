@@ -1,7 +1,8 @@
 /* draw_json.c - a schedule, its rounds and the contents of its blocks, as JSON: for other
  * programs, and for the page of draw_html.c.
  *
- *   messages  from, to (ranks), leaves, arrives (rounds), blocks ("0-2,5"), sums
+ *   messages  from, to (ranks), leaves, arrives (rounds), blocks ("0-2,5"), sums; if the
+ *             machine's levels are known also level: the name of the one that it crosses
  *   steps     rank, step (as in the text form), text, begins, ends (rounds)
  *   changes   [round, rank, buffer, block, value]: from the end of that round on;
  *             buffer 0 is src, 1 dst, 2 tmp, whose block t is block t mod `blocks`
@@ -46,6 +47,8 @@ static void messages(tt_text *t, tt_picture *p, int rank) {
                 "%s\n  {\"from\": %d, \"to\": %d, \"leaves\": %u, \"arrives\": %u, \"sums\": %s, ",
                 comma, m->sender, m->reader, tt_picture_leaves(p, m), tt_picture_arrives(p, m),
                 tt_picture_sums(p, m) ? "true" : "false");
+    if (p->levels)
+      tt_text_add(t, "\"level\": \"%s\", ", p->tree.level[tt_picture_crosses(p, m)].name);
     tt_text_add(t, "\"blocks\": \"");
     tt_label_message(t, p, m);
     tt_text_add(t, "\"}");

@@ -2,7 +2,9 @@
  * round, and between the bands the contents of every rank, a cell per block.
  *
  * Idea       a cell is filled in proportion to its sum. Cells and labels that would be too
- *            small to read are left out, if there are more than a limit.
+ *            small to read are left out, if there are more than a limit. If the machine's levels
+ *            are known, the ranks of a domain stand in a frame, and an arrow has the colour of the
+ *            level that it crosses, instead of its block's.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,8 @@ enum {
   MOST_RANKS = 32,    /* with labels */
   LEFT = 64,
   TOP = 92,
-  LABEL = 14 /* characters of a label */
+  FRAME = 18, /* height of a frame's name, per level */
+  LABEL = 14  /* characters of a label */
 };
 
 typedef struct canvas {
@@ -25,6 +28,7 @@ typedef struct canvas {
   int column, strip, band; /* widths and heights */
   int text;                /* width of the title lines */
   int cell;                /* width of a cell; 0: no cells */
+  int top;                 /* where the first strip begins */
   bool labels, bars;
   uint32_t *sent; /* per rank: arrows drawn in this round */
 } canvas;
@@ -34,7 +38,7 @@ static int rank_center_x(const canvas *c, int rank) {
 }
 /* Where the strip after round `round` begins; the round's band is above it. */
 static int strip_top(const canvas *c, uint32_t round) {
-  return TOP + (int)round * (c->strip + c->band);
+  return c->top + (int)round * (c->strip + c->band);
 }
 static int bottom(const canvas *c) {
   return strip_top(c, c->p->rounds) + c->strip;
@@ -48,6 +52,7 @@ static void lay_out_canvas(canvas *c) {
   const tt_picture *p = c->p;
   uint64_t cells = (uint64_t)p->ranks * p->blocks * (p->rounds + 1);
   int across = p->blocks < ACROSS ? (int)p->blocks : ACROSS;
+  c->top = TOP + FRAME * (int)tt_max(p->levels - 1, 0);
   c->labels = p->ranks <= MOST_RANKS;
   c->column = c->labels ? 56 : 12;
   c->bars = cells > MOST_CELLS || p->blocks > 64 || !c->labels;
@@ -60,6 +65,12 @@ static void lay_out_canvas(canvas *c) {
   c->cell = p->blocks == 1 ? 64 : CELL;
   if (c->column < across * c->cell + 20) c->column = across * c->cell + 20;
   c->strip = CELL * (int)((p->blocks + ACROSS - 1) / ACROSS) + 12;
+}
+
+/* Outermost first; distinct for the colour-blind, and the innermost is quiet. */
+static const char *level_color(const canvas *c, int level) {
+  static const char *const colors[] = {"#d55e00", "#0072b2", "#009e73", "#cc79a7"};
+  return level == c->p->levels - 1 ? "#777" : colors[level % 4];
 }
 
 static void style(const canvas *c) {
@@ -78,6 +89,7 @@ static void style(const canvas *c) {
     uint32_t color = tt_label_color(b, c->p->blocks);
     tt_text_add(c->t, ".c%u{fill:#%06x}.e%u{stroke:#%06x}", b, color, b, color);
   }
+  for (int l = 0; l < c->p->levels; l++) tt_text_add(c->t, ".v%d{stroke:%s}", l, level_color(c, l));
   tt_text_add(c->t, "</style>\n");
 }
 
@@ -87,7 +99,7 @@ static void draw_svg_head(canvas *c) {
   c->text = (int)tt_max(720, 11 * line.length + 32);
   if (line.failed) c->t->failed = true;
   free(line.at);
-  int width = total_width(c), height = bottom(c) + 62;
+  int width = total_width(c), height = bottom(c) + 62 + FRAME * c->p->levels;
   tt_text_add(c->t,
               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
               "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
@@ -108,6 +120,25 @@ static void draw_svg_head(canvas *c) {
   tt_text_add(c->t, "</text>\n");
 }
 
+/* The domains of the levels, the outermost first, each around its ranks. */
+static void frames(const canvas *c) {
+  const tt_picture *p = c->p;
+  for (int l = 0; l < p->levels - 1; l++)
+    for (int first = 0, end; first < p->ranks; first = end) {
+      const int domain = tt_picture_domain(p, l, first), inset = 3 * l;
+      for (end = first; end < p->ranks && tt_picture_domain(p, l, end) == domain;) end++;
+      const int x = LEFT + c->column * first + 2 + inset, y = TOP - 28 + FRAME * l;
+      const int width = c->column * (end - first) - 4 - 2 * inset;
+      tt_text_add(c->t,
+                  "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"6\" fill=\"%s\" "
+                  "fill-opacity=\".05\" stroke=\"%s\" stroke-opacity=\".5\"/>\n",
+                  x, y, width, bottom(c) + 8 - y - 3 * l, level_color(c, l), level_color(c, l));
+      if (width > 40)
+        tt_text_add(c->t, "<text class=\"s\" x=\"%d\" y=\"%d\">%s %d</text>\n", x + 6, y + 14,
+                    p->tree.level[l].name, domain);
+    }
+}
+
 /* Draws ranks' numbers on top, vertical lines, and the rounds' numbers at the left. */
 static void grid(const canvas *c) {
   int every = c->labels ? 1 : 8;
@@ -115,14 +146,14 @@ static void grid(const canvas *c) {
     bool helps = r >= c->p->data;
     int x = rank_center_x(c, r);
     tt_text_add(c->t, "<path class=\"g\" %sd=\"M%d %dV%d\"/>",
-                helps ? "stroke-dasharray=\"2 3\" " : "", x, TOP, bottom(c));
+                helps ? "stroke-dasharray=\"2 3\" " : "", x, c->top, bottom(c));
     if (c->labels)
       tt_text_add(c->t, "<rect x=\"%d\" y=\"%d\" width=\"30\" height=\"20\" rx=\"4\" fill=\"%s\"/>",
-                  x - 15, TOP - 26, helps ? "#efd9f2" : "#e4ebf2");
+                  x - 15, c->top - 26, helps ? "#efd9f2" : "#e4ebf2");
     if (r % every == 0)
-      tt_text_add(c->t, "<text class=\"m\" x=\"%d\" y=\"%d\">%d</text>\n", x, TOP - 12, r);
+      tt_text_add(c->t, "<text class=\"m\" x=\"%d\" y=\"%d\">%d</text>\n", x, c->top - 12, r);
   }
-  tt_text_add(c->t, "<text class=\"s\" x=\"12\" y=\"%d\">rank</text>\n", TOP - 12);
+  tt_text_add(c->t, "<text class=\"s\" x=\"12\" y=\"%d\">rank</text>\n", c->top - 12);
   for (uint32_t k = 1; k <= c->p->rounds; k++)
     if (k == 1 || c->labels || k % 4 == 0 || c->band > 60)
       tt_text_add(c->t, "<text class=\"s\" x=\"12\" y=\"%d\">%s%u</text>\n",
@@ -148,7 +179,9 @@ static void draw_svg_arrow(const canvas *c, const tt_message *m) {
   int x0 = rank_center_x(c, m->sender), y0 = strip_top(c, leaves) - c->band;
   int x1 = rank_center_x(c, m->reader), y1 = strip_top(c, tt_picture_arrives(c->p, m));
   tt_text_add(c->t, "<path class=\"a%s", tt_picture_sums(c->p, m) ? "" : " k");
-  if (single < 1024 && c->p->blocks <= 1024 && c->p->blocks > 1)
+  if (c->p->levels)
+    tt_text_add(c->t, " v%d", tt_picture_crosses(c->p, m));
+  else if (single < 1024 && c->p->blocks <= 1024 && c->p->blocks > 1)
     tt_text_add(c->t, " e%u", single);
   else
     tt_text_add(c->t, " n");
@@ -259,6 +292,26 @@ static void contents(const canvas *c) {
   tt_snapshot_free(&now);
 }
 
+/* What crosses each level: messages, and vectors. */
+static void crossings(const canvas *c) {
+  const tt_picture *p = c->p;
+  for (int l = 0; l < p->levels; l++) {
+    const int y = bottom(c) + 26 + FRAME * (l + 1);
+    double vectors = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->graph.nmessages; i++) {
+      if (tt_picture_crosses(p, &p->graph.messages[i]) != l) continue;
+      vectors += tt_picture_carries(p, &p->graph.messages[i]);
+      n++;
+    }
+    tt_text_add(
+        c->t,
+        "<path class=\"a v%d\" d=\"M16 %dh34\"/><text class=\"s\" x=\"56\" y=\"%d\">from %s "
+        "to %s: %u messages, %.3g vectors</text>\n",
+        l, y - 4, y, p->tree.level[l].name, p->tree.level[l].name, n, vectors);
+  }
+}
+
 static void legend(const canvas *c) {
   int y = bottom(c) + 26;
   tt_text_add(
@@ -275,7 +328,8 @@ static void legend(const canvas *c) {
     tt_text_add(c->t,
                 "<rect x=\"16\" y=\"%d\" width=\"34\" height=\"14\" rx=\"4\" fill=\"#efd9f2\"/>"
                 "<text class=\"s\" x=\"56\" y=\"%d\">brings no data, only helps</text>\n",
-                y + 9, y + 20);
+                y + 9 + FRAME * c->p->levels, y + 20 + FRAME * c->p->levels);
+  crossings(c);
 }
 
 void tt_draw_svg(tt_text *t, tt_picture *p) {
@@ -286,6 +340,7 @@ void tt_draw_svg(tt_text *t, tt_picture *p) {
   }
   lay_out_canvas(&c);
   draw_svg_head(&c);
+  frames(&c);
   grid(&c);
   arrows(&c);
   if (c.cell || c.bars) contents(&c);

@@ -10,6 +10,7 @@
 #define TT_PICTURE_H
 
 #include "prove.h"
+#include "topo_tree.h"
 
 /* From the end of `round` on, a block of a rank's buffer holds `value`. */
 typedef struct tt_change {
@@ -34,6 +35,8 @@ typedef struct tt_picture {
   uint32_t *inputs;     /* per value: the number of ranks whose inputs it contains */
   uint32_t *order;      /* messages by round of arrival, then by sender */
   unsigned char *marks; /* scratch of the labels: one per block or rank, all 0 */
+  tt_tree tree;         /* the levels of the machine */
+  int levels;           /* 0: none are known */
   bool failed;
 } tt_picture;
 
@@ -57,6 +60,17 @@ static inline bool tt_picture_sums(const tt_picture *p, const tt_message *m) {
 static inline uint32_t tt_picture_full(const tt_picture *p) {
   return tt_coll_reduces(p->all[0]->coll) ? (uint32_t)p->data : 1;
 }
+
+/* ---- the machine's levels (levels.c) ---- */
+
+/* Takes the levels from `topo`, or if that is NULL or empty from the algorithm's name. TUTTI_ERR_ARG if
+ * `topo` is wrong. */
+tutti_status tt_picture_levels(tt_picture *p, const char *topo);
+/* Which domain of a level, from the outermost, the rank is in. */
+int tt_picture_domain(const tt_picture *p, int level, int rank);
+/* The level that a message crosses, and how many vectors it carries. */
+int tt_picture_crosses(const tt_picture *p, const tt_message *m);
+double tt_picture_carries(const tt_picture *p, const tt_message *m);
 
 /* ---- the contents of blocks, round by round ---- */
 

@@ -96,6 +96,20 @@ job plan draw doubling -P 6 --color
 ok "draw --color" all "status 0" "has '►'" "has $'\x1b\\['"
 job plan draw doubling -P 6
 ok "draw, not on a terminal: plain" all "status 0" "LC_ALL=C grep -qavE '[^ -~]' '$work/out'" "! LC_ALL=C grep -qaE '[^ -~]' '$work/out'"
+# levels: frames, a colour per level, and what crosses each
+three='blueconnect(rack:2 node:2 core:3,stages=doubling/doubling/fold(halving))'
+job plan draw "$three" -P 12 -o "$work/x.svg"
+ok "levels in the name are drawn" all "status 0" quiet \
+  "grep -q 'from rack to rack: 12 messages, 4 vectors' $work/x.svg" \
+  "grep -q 'from node to node: 12 messages, 4 vectors' $work/x.svg" \
+  "grep -q 'from core to core: 48 messages, 16 vectors' $work/x.svg" \
+  '[ "$(grep -c ">node [0-3]<" "$work/x.svg")" = 4 ]'
+job plan draw 'fold(ring)' -P 6 --topo 'node:(2,4)' -o "$work/x.json"
+ok "levels that were asked for: JSON says which one a message crosses" all "status 0" quiet \
+  '[ "$(grep -o "\"level\": \"node\"" "$work/x.json" | wc -l)" = 20 ]' \
+  '[ "$(grep -o "\"level\": \"rank\"" "$work/x.json" | wc -l)" = 40 ]'
+job plan draw 'fold(ring)' -P 6 --topo 'node:2 core:2' -o "$work/x.svg"
+ok "... of other ranks: refused" all "status 2" "grep -q 'holds 4 ranks, not 6' $work/err"
 job plan draw 'fold(halving)' -P 127 -o "$work/x.svg"
 ok "draw 127 ranks" all "status 0" 'valid_xml "$work/x.svg"' '[ "$(grep -c "<path class=\"a" "$work/x.svg")" -ge 1778 ]'
 job plan draw 'fold(halving)' -P 127 -w 132

@@ -18,7 +18,7 @@ topo
 kernel
 algo    sched topo
 prove   sched
-draw    sched prove
+draw    sched topo prove
 cost    sched topo
 choose  algo prove cost sched topo kernel
 job
