@@ -60,7 +60,7 @@ class _Report(ctypes.Structure):
 
 class _Drawing(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("picture", ctypes.c_int), ("rank", ctypes.c_int), ("width", ctypes.c_int),
-                ("color", ctypes.c_int)]
+                ("color", ctypes.c_int), ("topo", ctypes.c_char_p)]
 
 
 _HERE = -1.0  # TUTTI_CROWD_HERE: the ranks share this machine's memory
@@ -255,8 +255,9 @@ def prove(text: str) -> dict[str, Any]:
 
 
 def draw(text: str, picture: str = "terminal", *, rank: Optional[int] = None, width: int = 0,
-         color: bool = False) -> str:
-    """A schedule of all ranks as 'words', 'terminal' (characters), 'svg', 'html' or 'json'.
+         color: bool = False, topo: str = "") -> str:
+    """A schedule of all ranks as 'words', 'terminal' (characters), 'svg', 'html' or 'json'. An SVG shows the levels of
+    `topo`, such as "node:4 core:3", or else those in the algorithm's name.
 
     >>> import tutti
     >>> "<svg" in tutti.draw(tutti.schedule("doubling", 4), "svg")
@@ -265,7 +266,7 @@ def draw(text: str, picture: str = "terminal", *, rank: Optional[int] = None, wi
     if picture not in _PICTURES:
         raise ArgumentError(f"there is no picture {picture!r}; there are {', '.join(_PICTURES)}")
     drawing = _Drawing(ctypes.sizeof(_Drawing), _PICTURES.index(picture), -1 if rank is None else rank, width,
-                       int(color))
+                       int(color), topo.encode())
     return text_of(lib.tutti_schedule_draw, text.encode(), ctypes.byref(drawing))
 
 

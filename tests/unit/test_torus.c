@@ -1,7 +1,7 @@
 /* The price on a torus whose links lead to neighbours: a ring per dimension
  * costs as much as before; messages to farther nodes take all links of the
- * shorter way, which the messages of all nodes share. SPDX-License-Identifier:
- * BSD-3-Clause */
+ * shorter way, which the messages of all nodes share.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
