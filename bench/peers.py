@@ -84,7 +84,12 @@ class Peers:
 
 
 def time_of(rows, ranks, name, size, state):
-    """us of a library in a picture or table: the rows hold tutti's beside each peer."""
+    """us of a library in a picture or table, None if unknown or below 0: the rows hold tutti's beside each peer."""
+    us = stored_time(rows, ranks, name, size, state)
+    return us if us and us > 0 else None
+
+
+def stored_time(rows, ranks, name, size, state):
     for r in rows:
         if (r["ranks"], r["bytes"], r["state"]) != (ranks, size, state):
             continue
