@@ -215,7 +215,14 @@ static bool add_candidate(tt_candidates *list, const char *name, int slices) {
   return true;
 }
 
+/* Compositions are priced stage by stage, which shared memory does not allow: there they run if they are
+ * named. */
+static bool too_dear(const tt_chooser *c, const char *name) {
+  return c->setting.ranks_per_core > 0 && !*c->setting.only && strstr(name, "stages=");
+}
+
 static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, const char *name) {
+  if (too_dear(c, name)) return true;
   const size_t ways = slices_help(c, name, coll) ? sizeof slicings / sizeof *slicings : 0;
   if (!add_candidate(list, name, 1)) return false;
   for (size_t k = 0; k < ways; k++)

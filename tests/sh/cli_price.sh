@@ -23,12 +23,12 @@ ok "below nodes, too" all "status 0" "has 'latency between nodes'" "has 'latency
 # ---- price ----
 job plan price all -P 127 --size 9KB --net $cluster
 ok "price: fewer steps for integers, ruled out for floats" all "status 0" quiet \
-  "has '^! generalized\(r=3\) +546 us +11 +11 +11 +20.8 KiB'" "has '^\* fold\(halving\) +605 us +14 '" \
+  "has '^! generalized\(r=3\) +546 us +11 +11 +11 +20.8 KiB'" "has '^\* lanes\(n=8\) +535 us +11 '" \
   "has '^! generalized\(r=3\): the op rounds'"
-job plan price all -P 127 --size 9KB --net $cluster --type int32
-ok "price: and runs for integers" all "status 0" "has '^\* generalized\(r=3\)'"
-job plan price all -P 127 --size 9KB --net $cluster --contract any
-ok "price: or where ranks may differ" all "status 0" "has '^\* generalized\(r=3\)'"
+job plan price all -P 127 --size 1KB --net $cluster --type int32
+ok "price: and runs for integers" all "status 0" "has '^\* generalized\(latency\)'"
+job plan price all -P 127 --size 1KB --net $cluster --contract any
+ok "price: or where ranks may differ" all "status 0" "has '^\* generalized\(latency\)'"
 job explain -P 2 --size 1MiB
 cp "$work/out" "$work/here"
 ok "without a machine it is this one: shared memory, and its figures are printed" all "status 0" \
@@ -37,9 +37,9 @@ job explain -P 2 --size 1MiB --net alpha=30us
 ok "with --net it is a network" all "status 0" '! grep -q "On this machine" "$work/out"' 'grep -q transfer "$work/out"'
 job plan price all -P 2 --size 1MiB
 ok "plan price: the same machine" all "status 0" 'grep -q "^\* *$(head -1 "$work/here" | sed "s/.*: //") " "$work/out"'
-job explain -P 127 --size 9KB --net $cluster --contract exact
+job explain -P 127 --size 512 --net $cluster --contract exact
 ok "explain: exact sums are of integers, by any plan" all "status 0" \
-  "has '^Exact: a float of 4 bytes becomes integers of 8'" "has '^allreduce of 18 KiB on 127 ranks: generalized'"
+  "has '^Exact: a float of 4 bytes becomes integers of 8'" "has '^allreduce of 1 KiB on 127 ranks: generalized'"
 job explain -P 127 --size 9KB --net $cluster --contract exact --op prod
 ok "explain: there are no exact products" all "! status 0" "grep -q 'no products of float' $work/err"
 job plan price ring -P 100 --size 1MiB --net alpha=0,beta=1GB/s,gamma=0
@@ -93,8 +93,8 @@ fi
 # ---- explain ----
 job explain -P 127 --size 9KB --net $cluster
 ok "explain: the plan, its parts, the next, the crossings, the refused" all "status 0" quiet \
-  "has '^allreduce of 9 KiB on 127 ranks: fold\(halving\)$'" "has '420 us +69 % +latency: 14 messages'" \
-  "has '183 us +30 % +transfer'" "has '^Next best:'" "has 'from +2.87 KiB +fold\(halving\)'" \
+  "has '^allreduce of 9 KiB on 127 ranks: lanes\(n=8\)$'" "has '330 us +62 % +latency: 11 messages'" \
+  "has '203 us +38 % +transfer'" "has '^Next best:'" "has 'from +92.2 KiB +fold\(halving\)'" \
   "has 'generalized\(r=3\): the op rounds'" "has 'blueconnect: it needs the levels'"
 job explain -P 192 --size 1MiB --topo "rack:3 node:16 core:4" --net rack.beta=25Gbit/s,node.beta=50Gbit/s,core.beta=200Gbit/s,core.alpha=2us
 ok "explain: by level" all "status 0" "has 'ranks: blueconnect\(rack:3 node:16 core:4'" "has 'transfer between racks'" \
