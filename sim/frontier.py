@@ -22,7 +22,7 @@ import record  # noqa: E402
 
 RANKS = (23, 37, 96, 127, 191, 255, 1000)
 SIZES = tuple(256 << i for i in range(9))
-BEYOND = ("lanes", "windows", "searched")  # and generalized on circles of two behind an odd one
+BEYOND = ("lanes", "windows")  # and generalized on circles of two behind an odd one
 
 
 def is_beyond(plan):
@@ -41,7 +41,7 @@ def prices(build, ranks, size):
 
 
 class Point:
-    """What one size costs on that many ranks: in seconds."""
+    """The prices of one size on that many ranks, in seconds."""
 
     def __init__(self, build, ranks, size):
         plans = prices(build, ranks, size)

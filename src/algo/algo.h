@@ -99,7 +99,7 @@ static inline int tt_floor_log2(int n) {
   return tt_ceil_log2((uint64_t)n + 1) - 1;
 }
 
-/* The i-th number of lanes (lanes.c): 2, 3, 4, 6, 8, 12 ... */
+/* The i-th number of lanes (lanes.c): 2, 3, 4, 6, 8, 12 and so on. */
 static inline int tt_lanes_number(int i) {
   return i % 2 ? 3 << i / 2 : 2 << i / 2;
 }

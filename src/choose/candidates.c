@@ -96,31 +96,47 @@ static bool stands_for_all(const tt_chooser *c, const char *name, const tt_ask *
   return all;
 }
 
-/* A composition on the machine's levels: its stages' simulations. *sim stays NULL if it is none, or
- * if something else than the levels' links counts. */
+/* Does the name say an algorithm for each level? */
+static bool is_composition(const char *name) {
+  return strstr(name, "stages=") != NULL;
+}
+
+/* One group of a level, alone. */
+static tutti_status sim_stage(const tt_level_stage *x, const tt_cost_model *model, tt_sim **stage) {
+  const tt_ask ask = {.coll = x->coll, .ranks = x->ranks};
+  const bool uniform = tt_algo_uniform(x->name, &ask, NULL);
+  tt_sched **all = calloc((size_t)x->ranks, sizeof *all);
+  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", x->ranks);
+  tutti_status status = build(x->name, ask, 0, &all[0]);
+  if (!status)
+    status = uniform ? build_senders(x->name, &ask, all) : build_rest(x->name, &ask, HUGE_VAL, all);
+  *stage = status ? NULL : tt_sim_new(all, x->ranks, uniform, model);
+  if (!status && !*stage)
+    status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", x->name);
+  tt_sched_free_all(all, x->ranks);
+  return status;
+}
+
+/* A composition on the machine's levels: its stages' simulations. *sim is NULL on errors, if it is none,
+ * or if something else than the levels' links counts. */
 static tutti_status sim_stages(const tt_chooser *c, const char *name, const tt_ask *ask,
                                tt_sim **sim) {
   tt_level_stage list[TT_STAGES];
-  const int n = c->levels ? tt_algo_stages(name, ask, &c->model.tree, list) : 0;
-  for (int i = 0; i < n; i++) {
-    const tt_ask own = {.coll = list[i].coll, .ranks = list[i].ranks};
-    const bool uniform = tt_algo_uniform(list[i].name, &own, NULL);
+  const bool asks = c->levels && is_composition(name);
+  const int n = asks ? tt_algo_stages(name, ask, &c->model.tree, list) : 0;
+  tutti_status status = TUTTI_OK;
+  *sim = NULL;
+  for (int i = 0; i < n && !status; i++) {
     tt_cost_model model;
-    if (!tt_cost_stage(&c->model, list[i].level, &model)) return TUTTI_OK;
-    tt_sched **all = calloc((size_t)own.ranks, sizeof *all);
-    if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", own.ranks);
-    tutti_status status = build(list[i].name, own, 0, &all[0]);
-    if (!status)
-      status = uniform ? build_senders(list[i].name, &own, all)
-                       : build_rest(list[i].name, &own, HUGE_VAL, all);
-    tt_sim *stage = status ? NULL : tt_sim_new(all, own.ranks, uniform, &model);
-    if (!status && !stage)
-      status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", name);
-    tt_sched_free_all(all, own.ranks);
-    if (status) return status;
-    tt_sim_append(sim, stage, list[i].part, &c->model, list[i].level);
+    tt_sim *stage;
+    if (!tt_cost_stage(&c->model, list[i].level, &model)) break; /* the same for all */
+    status = sim_stage(&list[i], &model, &stage);
+    if (!status) tt_sim_append(sim, stage, list[i].part, &c->model, list[i].level);
   }
-  return TUTTI_OK;
+  if (!status) return TUTTI_OK;
+  tt_sim_free(*sim);
+  *sim = NULL;
+  return status;
 }
 
 static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll coll, int root,
@@ -130,10 +146,7 @@ static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll 
   *sim = NULL;
   if (!sliced) {
     const tutti_status status = sim_stages(c, name, &ask, sim);
-    if (!status && *sim) return TUTTI_OK;
-    tt_sim_free(*sim);
-    *sim = NULL;
-    if (status) return status;
+    if (status || *sim) return status;
   }
   tt_sched **all = calloc((size_t)s->ranks, sizeof *all);
   if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", s->ranks);
@@ -192,7 +205,7 @@ static bool slices_help(tt_chooser *c, const char *name, tutti_coll coll) {
   const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
   tt_sched *s;
   if (c->setting.ranks_per_core > 0 || tt_coll_owned(coll) || coll == TUTTI_BARRIER) return false;
-  if (strstr(name, "stages=")) return false; /* priced stage by stage */
+  if (is_composition(name)) return false; /* priced stage by stage */
   if (!tt_algo_uniform(name, &ask, c->levels ? &c->model.tree : NULL)) return false;
   const tutti_status status = tt_algo_build(name, &ask, &s);
   c->starved |= status == TUTTI_ERR_MEMORY;
@@ -218,7 +231,7 @@ static bool add_candidate(tt_candidates *list, const char *name, int slices) {
 /* Compositions are priced stage by stage, which shared memory does not allow: there they run if they are
  * named. */
 static bool too_dear(const tt_chooser *c, const char *name) {
-  return c->setting.ranks_per_core > 0 && !*c->setting.only && strstr(name, "stages=");
+  return c->setting.ranks_per_core > 0 && !*c->setting.only && is_composition(name);
 }
 
 static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, const char *name) {
@@ -289,7 +302,7 @@ const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight
     const double most = pass || *c->setting.only ? HUGE_VAL : MOST_MESSAGES;
     for (int i = 0, n; i < list->n; i += n) {
       tt_candidate *x = &list->at[i];
-      const bool cheap = ask.ranks <= MOST_PLAYED || strstr(x->name, "stages=") ||
+      const bool cheap = ask.ranks <= MOST_PLAYED || is_composition(x->name) ||
                          stands_for_all(c, x->name, &ask, NULL);
       n = cheap || pass ? price(c, x, list->n - i, coll, most) : 1;
       some |= x->possible;

@@ -79,6 +79,8 @@ bool tt_sim_links(tt_sim *sim);
 bool tt_sim_rounds(tt_sim *sim, uint32_t *round);
 /* As tt_sim_run, but without the lower bound by the busiest link. */
 bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown);
+/* The number of ranks that share a link of a level, if all are alike. */
+double tt_sim_sharers(const tt_cost_model *model, int level);
 /* B that the busiest link lets through at once. */
 static inline double tt_sim_burst(const tt_sim *sim) {
   return sim->model.link[sim->link_level].burst;

@@ -196,8 +196,7 @@ static void narrow(tt_sim_message *d, double beta, int level, double carried) {
   d->narrowest = (uint8_t)level;
 }
 
-/* The number of ranks that share a link of a level, if all are alike. */
-static double sharers(const tt_cost_model *model, int level) {
+double tt_sim_sharers(const tt_cost_model *model, int level) {
   double ranks = 1;
   for (int l = owner(model, level) + 1; l < model->levels; l++) ranks *= model->tree.level[l].most;
   return ranks;
@@ -310,7 +309,7 @@ static void bound_by_own(tt_sim *sim, int level) {
   }
   double most = sum[0] > sum[1] ? sum[0] : sum[1];
   if (model->half && level == model->levels - 1) most *= 2;
-  bound_by(sim, most * sharers(model, level), level);
+  bound_by(sim, most * tt_sim_sharers(model, level), level);
 }
 
 int tt_cost_level(const tt_cost_model *model, const uint32_t *domains, int a, int b) {
@@ -336,7 +335,8 @@ bool tt_sim_links(tt_sim *sim) {
     d->narrowest = (uint8_t)last;
     d->slope = model->link[last].beta * d->share;
     for (int l = last - 1; sim->sim_ranks == 1 && l >= d->level; l--)
-      narrow(d, model->link[l].beta, l, d->share * sharers(model, l) * links_of(model, l, d));
+      narrow(d, model->link[l].beta, l,
+             d->share * tt_sim_sharers(model, l) * links_of(model, l, d));
   }
   if (ok && last && sim->sim_ranks > 1) ok = tt_sim_rounds(sim, round);
   for (int l = last - 1; sim->sim_ranks > 1 && l >= 0 && ok; l--)

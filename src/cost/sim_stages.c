@@ -11,19 +11,12 @@
 
 #include "sim.h"
 
-/* The ranks that share a link of a level. */
-static double sharers(const tt_cost_model *model, int level) {
-  double ranks = 1;
-  for (int l = level + 1; l < model->levels; l++) ranks *= model->tree.level[l].each;
-  return ranks;
-}
-
 /* A message between domains of a level passes the links of that level and of all within it. */
 static int narrowest(const tt_cost_model *model, int level) {
   int slowest = level;
   for (int l = level + 1; l < model->levels; l++)
-    if (model->link[l].beta * sharers(model, l) >
-        model->link[slowest].beta * sharers(model, slowest))
+    if (model->link[l].beta * tt_sim_sharers(model, l) >
+        model->link[slowest].beta * tt_sim_sharers(model, slowest))
       slowest = l;
   return slowest;
 }
@@ -38,8 +31,8 @@ bool tt_cost_stage(const tt_cost_model *model, int level, tt_cost_model *stage) 
   memset(&stage->tree.level[0], 0, sizeof stage->tree.level[0]);
   stage->tree.level[0].each = stage->tree.level[0].most = ranks;
   stage->link[0] = model->link[level];
-  stage->link[0].beta = model->link[slow].beta * sharers(model, slow);
-  stage->link[0].burst = model->link[slow].burst / sharers(model, slow);
+  stage->link[0].beta = model->link[slow].beta * tt_sim_sharers(model, slow);
+  stage->link[0].burst = model->link[slow].burst / tt_sim_sharers(model, slow);
   return true;
 }
 

@@ -68,7 +68,8 @@ static inline tt_store tt_store_kind(tt_store_rule rule, uint32_t k) {
 /* Does piece k tell what its kind costs? */
 static inline bool tt_store_counts(tt_store_rule rule, uint32_t k) {
   const uint32_t at = k & ((1u << rule.period) - 1);
-  return !rule.period || (at >= TT_STORE_WARM && at != TT_STORE_TRIAL && at != TT_STORE_TRIAL + 1);
+  const bool back = at >= TT_STORE_TRIAL && at < TT_STORE_TRIAL + TT_STORE_WARM;
+  return !rule.period || (at >= TT_STORE_WARM && !back);
 }
 
 /* Ticks of the processor's counter; always 0 where no stores stream. */

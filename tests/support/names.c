@@ -67,3 +67,16 @@ bool names_prove(const char *name, const tt_ask *ask, tutti_report *report) {
   tt_sched_free_all(all, ask->ranks);
   return report->proven;
 }
+
+bool names_all_refused(const names_refusal *cases, size_t n, int ranks) {
+  for (size_t k = 0; k < n; k++) {
+    const tt_ask ask = {.coll = cases[k].coll, .ranks = ranks};
+    tt_sched *s;
+    const tutti_status status = tt_algo_build(cases[k].name, &ask, &s);
+    if (status == TUTTI_ERR_UNSUPPORTED && strstr(tutti_error(), cases[k].says)) continue;
+    fprintf(stderr, "%s on %d ranks: expected a refusal with '%s', got %s: '%s'\n", cases[k].name,
+            ranks, cases[k].says, tutti_strerror(status), status ? tutti_error() : "");
+    return false;
+  }
+  return true;
+}

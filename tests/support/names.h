@@ -20,6 +20,15 @@ void names_free(names *list);
 /* Adds the plans that are proposed for a machine with these levels ("": no levels). */
 void names_add_plans(names *list, int ranks, const char *levels);
 
+/* An algorithm that must be refused, and words of the reason. */
+typedef struct names_refusal {
+  const char *name, *says;
+  tutti_coll coll;
+} names_refusal;
+
+/* Is each of n refused on that many ranks, with its words? Prints the first that is not. */
+bool names_all_refused(const names_refusal *cases, size_t n, int ranks);
+
 /* Builds and proves; false if refused, with the reason in report->witness. */
 bool names_prove(const char *name, const tt_ask *ask, tutti_report *report);
 

@@ -153,6 +153,7 @@ static void shm_flag_ahead(tt_wire *w, uint32_t seq, size_t n) {
 static const uint64_t remote = (uint64_t)1 << 63; /* in a name: an address of its rank */
 
 enum { SLOTS = 2, LIVE = 4 }; /* pieces in the cache: two of the arena, of src, of dst */
+_Static_assert((int)SLOTS == (int)TT_STORE_WARM, "after a change of kind each place is written once");
 
 void tt_shm_measure_arena(tt_wire *w, size_t l2) {
   const size_t bound = ((size_t)16 << 20) / SLOTS / (size_t)w->ranks;
