@@ -20,6 +20,7 @@
 typedef enum tt_shape {
   TT_SHAPE_NONE,     /* the generic engine runs it */
   TT_SHAPE_ONE_SHOT, /* every rank publishes its vector and sums all vectors in rank order */
+  TT_SHAPE_ROUNDS,   /* the same among the ranks of a group, round after round */
   TT_SHAPE_TWO_SHOT, /* every rank sums its own block likewise, then copies the other blocks */
   TT_SHAPE_NAIVE,    /* rank 0 sums all vectors likewise, the others copy the result */
   TT_SHAPE_COUNT
@@ -106,6 +107,7 @@ typedef struct tt_names {
 /* The arena loop's state; pieces are numbered from `first` on. */
 typedef struct tt_pieces {
   tt_shape shape;
+  tt_peers all;     /* ranks */
   tt_partition cut; /* of the vector */
   uint32_t at_once; /* pieces per batch: one, if any vector goes through an arena */
   uint32_t first, count;
@@ -140,8 +142,9 @@ struct tt_operation {
   const tt_loop *loop; /* the loop that runs instead of the program's steps; or NULL */
   bool flag_get;       /* loop: this rank's flag is set */
   const void *own;     /* loop: this rank's own operand */
-  int next;            /* loop: the peer whose flag is awaited */
-  const void **slots;  /* loop: each rank's flag data; kept for reuse */
+  uint32_t round;      /* loop: flags that were complete before this one */
+  int next;            /* loop: the entry of the peers whose flag is awaited */
+  const void **slots;  /* loop: each entry's flag data; kept for reuse */
   const void **inputs; /* loop: capacity for as many operands */
   int inputs_capacity;
   tt_pieces pieces;
@@ -176,11 +179,12 @@ bool tt_operation_progress(tt_operation *o);
 bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
 void tt_operation_release(tt_operation *o); /* frees the memory kept for reuse */
 
-/* For the loops (line.c). begin: allocate the tables. ready: true once the flag data (n bytes) of
- * all peers are there. await: show the peers whose flags are missing. */
+/* For the loops (flags.c). begin: allocate the tables. ready: true once the flag data (n bytes) of
+ * these ranks in this round are there. await: show those whose flags are missing. */
 tutti_status tt_flags_begin(tt_operation *o);
-bool tt_flags_ready(tt_operation *o, size_t n, bool *moved);
-bool tt_flags_await(const tt_operation *o, size_t n, tt_awaits_fn *show, void *ctx);
+bool tt_flags_ready(tt_operation *o, const tt_peers *peers, size_t n, bool *moved);
+bool tt_flags_await(const tt_operation *o, const tt_peers *peers, size_t n, tt_awaits_fn *show,
+                    void *ctx);
 
 /* ---- internals of a run (run.c) ---- */
 

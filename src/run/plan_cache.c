@@ -77,7 +77,8 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
   if (!p) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan");
   tutti_status status = tt_algo_build(name, ask, &p->sched);
   tt_shape shape = TT_SHAPE_NONE;
-  if (!status && !order) status = shape_for_all_ranks(ask, p->sched, &shape);
+  if (!status) status = shape_for_all_ranks(ask, p->sched, &shape);
+  if (order && shape != TT_SHAPE_ROUNDS) shape = TT_SHAPE_NONE;
   if (!status && !(p->program = tt_program_new(p->sched, order, shape)))
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan of %u steps", p->sched->nsteps);
   if (status) {
@@ -93,8 +94,8 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
   return TUTTI_OK;
 }
 
-/* The same for ranks that all share memory, in an order of their own: a straight loop needs no order,
- * since every rank reads all others. */
+/* The same for ranks that all share memory, in an order of their own: a straight loop in which every rank
+ * reads all others needs no order. */
 static tutti_status prepare_arranged(tutti_comm *comm, const tt_ask *ask, const int *order,
                                      const tt_call *c, const char *name, tt_prepared **out) {
   if (order && comm->plans->setting.has_loop) {
@@ -102,7 +103,8 @@ static tutti_status prepare_arranged(tutti_comm *comm, const tt_ask *ask, const 
     plain.rank = comm->rank;
     plain.root = c->root;
     const tutti_status status = find_or_prepare(comm, &plain, NULL, name, out);
-    if (status || (*out)->program->shape) return status;
+    const tt_shape shape = status ? TT_SHAPE_NONE : (*out)->program->shape;
+    if (status || (shape && shape != TT_SHAPE_ROUNDS)) return status;
   }
   return find_or_prepare(comm, ask, order, name, out);
 }

@@ -17,6 +17,10 @@
 #include "stores.h"
 #include "tutti_net.h"
 
+/* Rounds of an operation in which a rank shows its peers something in a flag slot: one for each level
+ * within a machine (package, NUMA node, cache, core). */
+enum { TT_ROUNDS = 4 };
+
 typedef struct tt_stamp {
   uint32_t seq, hash;
 } tt_stamp;
@@ -83,15 +87,17 @@ typedef struct tt_channel_ops {
 /* ---- memory that ranks share: flag slots, the arena, allocation ---- */
 
 typedef struct tt_memory_ops {
-  /* Flag slots: bytes that every rank can read once they are set. flag_slot: where to write the
-   * bytes of operation `seq`; NULL while a peer may still read the slot's previous operation.
-   * flag_set: publish them; all operations before `oldest` are over here. flag_get: a peer's bytes,
-   * valid until this rank reports `seq` as over; NULL if they are not set yet. flag_ahead: fetch the
-   * lines of a later slot, which peers have read before, for writing. */
-  void *(*flag_slot)(tt_wire *w, uint32_t seq, size_t bytes);
-  void (*flag_set)(tt_wire *w, tt_stamp stamp, uint32_t oldest);
-  const void *(*flag_get)(tt_wire *w, int peer, uint32_t seq, size_t bytes, uint32_t *hash);
-  void (*flag_ahead)(tt_wire *w, uint32_t seq, size_t bytes);
+  /* Flag slots: bytes that every rank can read once they are set; an operation has one in each of
+   * TT_ROUNDS rounds. flag_slot: where to write the bytes of operation `seq`; NULL while a peer may
+   * still read the slot's previous operation. flag_set: publish them; all operations before `oldest`
+   * are over here. flag_get: a peer's bytes, valid until this rank reports `seq` as over; NULL if
+   * they are not set yet. flag_ahead: fetch the lines of a later slot, which peers have read before,
+   * for writing. */
+  void *(*flag_slot)(tt_wire *w, uint32_t seq, uint32_t round, size_t bytes);
+  void (*flag_set)(tt_wire *w, tt_stamp stamp, uint32_t round, uint32_t oldest);
+  const void *(*flag_get)(tt_wire *w, int peer, uint32_t seq, uint32_t round, size_t bytes,
+                          uint32_t *hash);
+  void (*flag_ahead)(tt_wire *w, uint32_t seq, uint32_t round, size_t bytes);
 
   /* Memory that peers read. arena: this rank's, `slots` slots of `piece` bytes; NULL if out of
    * memory. export: a name for n bytes of this rank's memory, valid on every peer; 0 if they must

@@ -28,8 +28,8 @@ enum {
 };
 
 static bool arena_fits(const tt_operation *o) {
-  return o->program->shape != TT_SHAPE_NONE && o->program->sched->coll == TUTTI_ALLREDUCE &&
-         o->wire->piece >= 4096;
+  return o->program->shape != TT_SHAPE_NONE && o->program->shape != TT_SHAPE_ROUNDS &&
+         o->program->sched->coll == TUTTI_ALLREDUCE && o->wire->piece >= 4096;
 }
 
 static tutti_status arena_begin(tt_operation *o) {
@@ -39,7 +39,8 @@ static tutti_status arena_begin(tt_operation *o) {
   const uint64_t most = (w->piece - 2 * 64) / element; /* boundaries are aligned to lines */
   tutti_status status = tt_flags_begin(o);
   if (status) return status;
-  *p = (tt_pieces){.put_by_all = UINT32_MAX, .shape = o->program->shape, .at_once = 1};
+  *p = (tt_pieces){
+      .shape = o->program->shape, .all = {0, w->ranks, 1}, .put_by_all = UINT32_MAX, .at_once = 1};
   if (bytes == 0) return TUTTI_OK;
   p->count = (uint32_t)((o->call.count + most - 1) / most);
   p->cut = tt_partition_even(o->call.count, element, p->count);
@@ -332,14 +333,14 @@ static bool arena_traced(tt_operation *o, tt_counter what, bool (*part)(tt_opera
 }
 
 static bool arena_publish(tt_operation *o) {
-  void *place = o->wire->memory->flag_slot(o->wire, o->stamp.seq, sizeof(tt_names));
+  void *place = o->wire->memory->flag_slot(o->wire, o->stamp.seq, 0, sizeof(tt_names));
   if (!place) return false;
   /* if no rank copies, another loop may be chosen later */
   const bool unsure = o->if_exported != o->pieces.shape && o->pieces.mine.src;
   if (o->wire->pieces_over == o->pieces.first && !unsure) arena_traced(o, TT_PUT, try_put);
   o->pieces.mine.put = o->pieces.done[TT_PUT];
   memcpy(place, &o->pieces.mine, sizeof o->pieces.mine);
-  o->wire->memory->flag_set(o->wire, o->stamp, o->oldest);
+  o->wire->memory->flag_set(o->wire, o->stamp, 0, o->oldest);
   return o->flag_get = true;
 }
 
@@ -391,7 +392,7 @@ static bool arena_progress(tt_operation *o) {
   if (p->count > 0) {
     if (!o->flag_get && !(moved = arena_publish(o))) return false;
     if (p->put_by_all == UINT32_MAX) {
-      if (!tt_flags_ready(o, sizeof(tt_names), &moved)) return moved || o->status;
+      if (!tt_flags_ready(o, &p->all, sizeof(tt_names), &moved)) return moved || o->status;
       arena_decide_access(o);
     }
     if ((int32_t)(w->pieces_over - p->first) < 0) return moved; /* earlier operations come first */
@@ -427,7 +428,7 @@ static bool show_behind(const tt_operation *o, tt_counter counter, uint32_t targ
 static bool arena_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   const tt_pieces *p = &o->pieces;
   if (o->status || o->finished || p->count == 0) return false;
-  if (tt_flags_await(o, sizeof(tt_names), show, ctx)) return true;
+  if (tt_flags_await(o, &p->all, sizeof(tt_names), show, ctx)) return true;
   if ((int32_t)(o->wire->pieces_over - p->first) < 0) return false;
   const uint32_t at = p->first + 1;
   if (p->done[TT_GOT] == p->count)

@@ -1,71 +1,35 @@
-/* line.c - one-shot on small vectors: the vector is stored beside its flag.
+/* line.c - small vectors: each is stored beside its flag, and summed with those of its group.
  *
- * Idea       Write the vector next to its flag in the flag slot, wait for all flags, and sum the
- *            vectors beside them in rank order in one pass.
- * Cost       A line written, P-1 lines read; no allocation, division or search. At its end a call
- *            fetches the next one's lines, because peers have read them.
- * Invariant  The same operands in the same order as the schedule's reduction, so the same bits; a
+ * Idea       Write the vector next to its flag in the flag slot, wait for the flags of the group, and
+ *            sum the vectors beside them in the order of the group, in one pass. In one-shot all ranks
+ *            are one group. If there are more rounds, the sum goes beside the flag of the next round,
+ *            where another group reads it: of 64 ranks in groups of 8, a rank reads 14 lines, not 63.
+ * Cost       A line written in each round, and one read of each peer; no allocation, division or
+ *            search. At its end a call fetches the next one's lines, because peers have read them.
+ * Invariant  The same operands in the same order as the schedule's reductions, so the same bits; a
  *            flag's data stay until its slot is reused.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine.h"
-
-/* ---- flags, for both loops ---- */
-
-tutti_status tt_flags_begin(tt_operation *o) {
-  const size_t ranks = (size_t)o->wire->ranks;
-  o->flag_get = false;
-  o->next = o->wire->rank == 0;
-  if (o->inputs_capacity >= o->wire->ranks) return TUTTI_OK;
-  const void **more = realloc(o->slots, 2 * ranks * sizeof *more);
-  if (!more) return o->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for an operation");
-  o->slots = more;
-  o->inputs = more + ranks;
-  o->inputs_capacity = o->wire->ranks;
-  return TUTTI_OK;
-}
-
-bool tt_flags_ready(tt_operation *o, size_t n, bool *moved) {
-  tt_wire *w = o->wire;
-  for (; o->next < w->ranks; o->next++) {
-    uint32_t hash = 0;
-    if (o->next == w->rank) continue;
-    o->slots[o->next] = w->memory->flag_get(w, o->next, o->stamp.seq, n, &hash);
-    if (!o->slots[o->next]) {
-      if (__builtin_expect(o->trace != NULL, 0)) o->trace->awaits = o->next;
-      return false;
-    }
-    *moved = true;
-    if (hash != o->stamp.hash) {
-      o->status = TUTTI_ERR_MISMATCH; /* the communicator's progress reports the differing calls */
-      return false;
-    }
-  }
-  return true;
-}
-
-/* Show the peers whose flags are not set; the step is the receiving one. */
-bool tt_flags_await(const tt_operation *o, size_t n, tt_awaits_fn *show, void *ctx) {
-  tt_wire *w = o->wire;
-  uint32_t hash;
-  for (int peer = 0; peer < w->ranks; peer++)
-    if (peer != w->rank && !w->memory->flag_get(w, peer, o->stamp.seq, n, &hash) &&
-        show(ctx, peer, 1))
-      return true;
-  return false;
-}
-
-/* ---- the loop ---- */
 
 static size_t line_bytes(const tt_operation *o) {
   return o->call.count * o->reducer.element;
 }
 
 static bool line_fits(const tt_operation *o) {
-  return o->program->shape == TT_SHAPE_ONE_SHOT && o->slices == 1 &&
+  const tt_shape shape = o->program->shape;
+  return (shape == TT_SHAPE_ONE_SHOT || shape == TT_SHAPE_ROUNDS) && o->slices == 1 &&
          o->call.count <= o->wire->flag_bytes && line_bytes(o) <= o->wire->flag_bytes;
+}
+
+/* The schedule is a send and a receiving step for each round, and perhaps a copy. */
+static uint32_t rounds_of(const tt_operation *o) {
+  return o->program->sched->nsteps / 2;
+}
+
+static const tt_peers *group_of(const tt_operation *o) {
+  return &o->program->sched->steps[2 * o->round + 1].peers;
 }
 
 /* Copy 4 and 8 bytes as one word. */
@@ -80,7 +44,7 @@ static void copy(void *to, const void *from, size_t n) {
 
 static bool line_publish(tt_operation *o) {
   const size_t n = line_bytes(o);
-  void *place = o->wire->memory->flag_slot(o->wire, o->stamp.seq, n);
+  void *place = o->wire->memory->flag_slot(o->wire, o->stamp.seq, 0, n);
   if (!place) return false;
   o->own = o->call.src;
   if (o->reducer.times) {
@@ -89,19 +53,34 @@ static bool line_publish(tt_operation *o) {
   } else {
     copy(place, o->call.src, n);
   }
-  o->wire->memory->flag_set(o->wire, o->stamp, o->oldest);
+  o->wire->memory->flag_set(o->wire, o->stamp, 0, o->oldest);
   return o->flag_get = true;
 }
 
-static bool line_sum(tt_operation *o) {
-  o->slots[o->wire->rank] = o->own;
-  tt_reduce(&o->reducer, o->call.dst, o->slots, o->wire->ranks, o->call.count);
-  if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, o->call.dst, o->call.count, o->wire->ranks);
-  o->wire->memory->flag_ahead(o->wire, o->stamp.seq + 1, line_bytes(o)); /* of the next call */
+static void sum_group(tt_operation *o, void *to) {
+  tt_reduce(&o->reducer, to, o->slots, group_of(o)->count, o->call.count);
+}
+
+/* Shows the group's sum to the next group. The slot is free, as that of the first round was. */
+static bool line_go_on(tt_operation *o) {
+  void *place = o->wire->memory->flag_slot(o->wire, o->stamp.seq, o->round + 1, line_bytes(o));
+  if (!place) return false;
+  sum_group(o, place);
+  o->wire->memory->flag_set(o->wire, o->stamp, ++o->round, o->oldest);
+  o->own = place;
+  o->next = 0;
   return true;
 }
 
-/* Run a part; trace it if tracing is on: step 0 publishes, step 1 sums. */
+static bool line_end(tt_operation *o) {
+  sum_group(o, o->call.dst);
+  if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, o->call.dst, o->call.count, o->wire->ranks);
+  for (uint32_t round = 0; round <= o->round; round++) /* of the next call */
+    o->wire->memory->flag_ahead(o->wire, o->stamp.seq + 1, round, line_bytes(o));
+  return true;
+}
+
+/* Run a part; trace it if tracing is on. */
 static bool line_traced(tt_operation *o, bool (*part)(tt_operation *), uint32_t step) {
   if (__builtin_expect(!o->trace, 1)) return part(o);
   const uint64_t begin = tt_trace_mark(o->trace);
@@ -116,15 +95,20 @@ static bool line_progress(tt_operation *o) {
   if (o->finished) return false;
   if (o->call.count > 0) {
     if (!o->flag_get && !(moved = line_traced(o, line_publish, 0))) return false;
-    if (!tt_flags_ready(o, line_bytes(o), &moved)) return moved || o->status;
-    line_traced(o, line_sum, 1);
+    for (bool more = true; more;) {
+      if (!tt_flags_ready(o, group_of(o), line_bytes(o), &moved)) return moved || o->status;
+      const uint32_t step = 2 * o->round + 1;
+      more = o->round + 1 < rounds_of(o);
+      if (!line_traced(o, more ? line_go_on : line_end, step)) return moved;
+    }
   }
   o->finished = 1;
   return true;
 }
 
 static bool line_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
-  return !o->status && !o->finished && tt_flags_await(o, line_bytes(o), show, ctx);
+  return !o->status && !o->finished && o->call.count > 0 &&
+         tt_flags_await(o, group_of(o), line_bytes(o), show, ctx);
 }
 
 const tt_loop tt_line_loop = {line_fits, tt_flags_begin, line_progress, line_awaits};

@@ -26,6 +26,28 @@ static void lift_two_shot(tt_builder *b, const tt_sched *like) {
   tt_recv_split(b, all, tt_range(TT_DST, 0, P, P));
 }
 
+/* Ranks that differ in one digit are a group, the lowest digit first. How many values each digit has, and
+ * where the sums are kept, is as in `like`. */
+static void lift_rounds(tt_builder *b, const tt_sched *like) {
+  const uint32_t rounds = like->nsteps / 2;
+  tt_span have = tt_block(TT_SRC, 0);
+  int apart = 1;
+  for (uint32_t i = 0; i < rounds && i < TT_ROUNDS; i++) {
+    const tt_step *step = &like->steps[2 * i + 1];
+    const int n = step->peers.count;
+    if (step->kind != TT_RECV_REDUCE || n < 2 || n > like->ranks / apart) return;
+    const tt_peers group = {like->rank - like->rank / apart % n * apart, n, apart};
+    tt_send_all(b, group, have);
+    tt_recv_reduce_all(b, group, tt_block((tt_buf)step->dst.buf, step->dst.first), have,
+                       TT_OWN_AMONG);
+    have = step->dst;
+    apart *= n;
+  }
+  if (apart != like->ranks || (like->nsteps % 2 == 0 && have.buf != TT_DST)) return;
+  tt_mark_completes(b);
+  if (like->nsteps % 2) tt_copy(b, tt_block(TT_DST, 0), have);
+}
+
 static void lift_naive(tt_builder *b, const tt_sched *like) {
   const tt_peers all = {0, like->ranks, 1};
   const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);
@@ -43,19 +65,22 @@ static const struct {
   void (*lift)(tt_builder *b, const tt_sched *like);
   bool blocks; /* one per rank */
 } shapes[] = {[TT_SHAPE_ONE_SHOT] = {lift_one_shot, false},
+              [TT_SHAPE_ROUNDS] = {lift_rounds, false},
               [TT_SHAPE_TWO_SHOT] = {lift_two_shot, true},
               [TT_SHAPE_NAIVE] = {lift_naive, false}};
 
 static bool has_loop_for(tt_shape shape, const tt_sched *like) {
-  const bool line = shape == TT_SHAPE_ONE_SHOT && like->coll == TUTTI_BARRIER;
-  return shape != TT_SHAPE_NONE && (like->coll == TUTTI_ALLREDUCE || line);
+  const bool line = shape == TT_SHAPE_ONE_SHOT || shape == TT_SHAPE_ROUNDS;
+  if (shape == TT_SHAPE_NONE || like->blocks != (shapes[shape].blocks ? (uint32_t)like->ranks : 1))
+    return false;
+  return like->coll == TUTTI_ALLREDUCE || (line && like->coll == TUTTI_BARRIER);
 }
 
 tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like) {
   if (!has_loop_for(shape, like)) return NULL;
   tt_builder b;
   tt_build_begin(&b, like->name, like->coll, like->ranks, like->rank, like->root, like->in_place,
-                 shapes[shape].blocks ? (uint32_t)like->ranks : 1);
+                 like->blocks);
   if (!b.status) shapes[shape].lift(&b, like);
   return tt_build_end(&b);
 }

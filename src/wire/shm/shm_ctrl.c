@@ -24,7 +24,7 @@ size_t tt_ctrl_own(int ranks) {
 }
 
 static size_t slots_at(int ranks) {
-  const size_t own = TT_RECORDS * sizeof(tt_flag_slot) + sizeof(tt_counters);
+  const size_t own = TT_SLOTS * sizeof(tt_flag_slot) + sizeof(tt_counters);
   return tt_round_up(tt_ctrl_own(ranks) + own, 4096);
 }
 
@@ -33,7 +33,7 @@ tt_flag_slot *tt_ctrl_slots(tt_ctrl *ctrl, int ranks) {
 }
 
 static size_t counters_at(int ranks) {
-  return slots_at(ranks) + (size_t)ranks * TT_RECORDS * sizeof(tt_flag_slot);
+  return slots_at(ranks) + (size_t)ranks * TT_SLOTS * sizeof(tt_flag_slot);
 }
 
 tt_counters *tt_ctrl_counters(tt_ctrl *ctrl, int ranks) {

@@ -18,9 +18,15 @@ typedef struct tt_call_record { /* written by the control block's rank */
   atomic_ullong count;
 } tt_call_record;
 
-enum { TT_REASON = 320, TT_RECORDS = 2 * TT_WINDOW, TT_FLAG_BYTES = 4096, TT_BESIDE = 112 };
+enum {
+  TT_REASON = 320,
+  TT_RECORDS = 2 * TT_WINDOW,
+  TT_SLOTS = TT_ROUNDS * TT_RECORDS,
+  TT_FLAG_BYTES = 4096,
+  TT_BESIDE = 112
+};
 
-/* One flag slot: the flag, and few bytes right behind it; longer data are in the rank's own control
+/* One flag slot of an operation's round: the flag, and few bytes right behind it; longer data are in the rank's own control
  * block. Slots are reused in turn; there are twice as many as the window, so the overwritten
  * operation is usually long over. All ranks' slots of one operation are adjacent in the first
  * rank's control block, so reading them touches one page. But if ranks are on several NUMA nodes,
@@ -45,10 +51,10 @@ typedef struct tt_ctrl {
   alignas(TT_PAIR) atomic_ullong proofs[TT_PROOFS]; /* first control block's: run/proof_table.c */
   alignas(TT_PAIR) tt_shown shown;
   alignas(TT_PAIR) tt_call_record records[TT_RECORDS];
-  alignas(TT_PAIR) char flags[TT_RECORDS][TT_FLAG_BYTES]; /* data longer than TT_BESIDE */
+  alignas(TT_PAIR) char flags[TT_SLOTS][TT_FLAG_BYTES]; /* data longer than TT_BESIDE */
   alignas(TT_PAIR) atomic_ullong directory[]; /* [reader * lanes + lane]: channel offset */
-  /* then tt_vote; the rank's own tt_flag_slot [TT_RECORDS] and tt_counters; and in the first one
-     those of all ranks: tt_flag_slot [TT_RECORDS][ranks], tt_counters [ranks] */
+  /* then tt_vote; the rank's own tt_flag_slot [TT_SLOTS] and tt_counters; and in the first one
+     those of all ranks: tt_flag_slot [TT_SLOTS][ranks], tt_counters [ranks] */
 } tt_ctrl;
 
 /* A rank's words in an agreement on the ranks that continue; written by that rank. */

@@ -88,12 +88,12 @@ static uint32_t least_over(tt_shm *s) {
   return least;
 }
 
-static void *slot_payload(const tt_shm *s, int rank, uint32_t seq, size_t n) {
-  if (n <= TT_BESIDE) return tt_shm_slot(s, rank, seq)->beside;
-  return s->ctrls[rank]->flags[seq % TT_RECORDS];
+static void *slot_payload(const tt_shm *s, int rank, uint32_t seq, uint32_t round, size_t n) {
+  if (n <= TT_BESIDE) return tt_shm_slot(s, rank, seq, round)->beside;
+  return s->ctrls[rank]->flags[tt_shm_slot_at(seq, round)];
 }
 
-static void *shm_flag_slot(tt_wire *w, uint32_t seq, size_t n) {
+static void *shm_flag_slot(tt_wire *w, uint32_t seq, uint32_t round, size_t n) {
   tt_shm *s = tt_shm_of(w);
   uint32_t before = seq - TT_RECORDS + 1; /* the slot's previous operation, which must be over */
   if (w->ranks > 1 && (int32_t)(s->over_everywhere - before) < 0) {
@@ -104,12 +104,12 @@ static void *shm_flag_slot(tt_wire *w, uint32_t seq, size_t n) {
     s->over_everywhere = least_over(s);
     if ((int32_t)(s->over_everywhere - before) < 0) return NULL;
   }
-  return slot_payload(s, w->rank, seq, n);
+  return slot_payload(s, w->rank, seq, round, n);
 }
 
-static void shm_flag_set(tt_wire *w, tt_stamp stamp, uint32_t oldest) {
+static void shm_flag_set(tt_wire *w, tt_stamp stamp, uint32_t round, uint32_t oldest) {
   tt_shm *s = tt_shm_of(w);
-  tt_flag_slot *slot = tt_shm_slot(s, w->rank, stamp.seq);
+  tt_flag_slot *slot = tt_shm_slot(s, w->rank, stamp.seq, round);
   slot->oldest = oldest;
   /* model: flags:stamp, wake:publish */
   atomic_store_explicit(&slot->stamp, (unsigned long long)stamp.seq << 32 | stamp.hash,
@@ -117,15 +117,16 @@ static void shm_flag_set(tt_wire *w, tt_stamp stamp, uint32_t oldest) {
   tt_shm_wake_all(s);
 }
 
-static const void *shm_flag_get(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash) {
+static const void *shm_flag_get(tt_wire *w, int peer, uint32_t seq, uint32_t round, size_t n,
+                                uint32_t *hash) {
   tt_shm *s = tt_shm_of(w);
-  const tt_flag_slot *slot = tt_shm_slot(s, peer, seq);
+  const tt_flag_slot *slot = tt_shm_slot(s, peer, seq, round);
   /* model: flags:look, wake:last */
   unsigned long long stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
   if ((uint32_t)(stamp >> 32) != seq) return NULL;
   *hash = (uint32_t)stamp;
   s->over[peer] = slot->oldest;
-  return slot_payload(s, peer, seq, n);
+  return slot_payload(s, peer, seq, round, n);
 }
 
 static void own_line(const void *line) {
@@ -139,11 +140,11 @@ static void own_line(const void *line) {
 /* Bytes beside a flag are not fetched: with one line in flight it does not help. Nor are more lines
  * than a core has buffers for: they would delay the stores that follow. */
 enum { AHEAD = 512 };
-static void shm_flag_ahead(tt_wire *w, uint32_t seq, size_t n) {
+static void shm_flag_ahead(tt_wire *w, uint32_t seq, uint32_t round, size_t n) {
   tt_shm *s = tt_shm_of(w);
   if (n <= TT_BESIDE || n > AHEAD || w->ranks == 1) return;
-  const char *payload = slot_payload(s, w->rank, seq, n);
-  own_line(tt_shm_slot(s, w->rank, seq));
+  const char *payload = slot_payload(s, w->rank, seq, round, n);
+  own_line(tt_shm_slot(s, w->rank, seq, round));
 #pragma GCC unroll 1
   for (size_t at = 0; at < n; at += 64) own_line(payload + at);
 }
@@ -153,7 +154,8 @@ static void shm_flag_ahead(tt_wire *w, uint32_t seq, size_t n) {
 static const uint64_t remote = (uint64_t)1 << 63; /* in a name: an address of its rank */
 
 enum { SLOTS = 2, LIVE = 4 }; /* pieces in the cache: two of the arena, of src, of dst */
-_Static_assert((int)SLOTS == (int)TT_STORE_WARM, "after a change of kind each place is written once");
+_Static_assert((int)SLOTS == (int)TT_STORE_WARM,
+               "after a change of kind each place is written once");
 
 void tt_shm_measure_arena(tt_wire *w, size_t l2) {
   const size_t bound = ((size_t)16 << 20) / SLOTS / (size_t)w->ranks;

@@ -41,15 +41,21 @@ static inline tt_shm *tt_shm_of(tt_wire *w) {
   return (tt_shm *)w;
 }
 
-static inline tt_flag_slot *tt_shm_slot(const tt_shm *s, int rank, uint32_t seq) {
-  if (!s->own) return &s->slots[seq % TT_RECORDS * (uint32_t)s->wire.ranks + (uint32_t)rank];
-  return (tt_flag_slot *)(void *)((char *)s->ctrls[rank] + s->own) + seq % TT_RECORDS;
+/* The slot of an operation's round; rounds of an operation are apart, operations follow each other. */
+static inline uint32_t tt_shm_slot_at(uint32_t seq, uint32_t round) {
+  return round * TT_RECORDS + seq % TT_RECORDS;
+}
+
+static inline tt_flag_slot *tt_shm_slot(const tt_shm *s, int rank, uint32_t seq, uint32_t round) {
+  const uint32_t at = tt_shm_slot_at(seq, round);
+  if (!s->own) return &s->slots[at * (uint32_t)s->wire.ranks + (uint32_t)rank];
+  return (tt_flag_slot *)(void *)((char *)s->ctrls[rank] + s->own) + at;
 }
 
 static inline tt_counters *tt_shm_counters(const tt_shm *s, int rank) {
   if (!s->own) return &s->counters[rank];
   tt_flag_slot *slots = (tt_flag_slot *)(void *)((char *)s->ctrls[rank] + s->own);
-  return (tt_counters *)(void *)(slots + TT_RECORDS);
+  return (tt_counters *)(void *)(slots + TT_SLOTS);
 }
 
 /* Between a store and the look at a word that decides whether a peer saw it. */
