@@ -114,7 +114,7 @@ prove:
 	@TUTTI_PROVE=1 TUTTI_FORMS=$(BUILD)/forms.def TUTTI_STAMP=$$(tools/stamp.sh) $(BUILD)/tests/test_product
 	@cmp -s $(BUILD)/forms.def src/choose/forms.def || { cp $(BUILD)/forms.def src/choose/forms.def; echo "prove: src/choose/forms.def is new"; }
 # Schedules on few ranks: LIMIT seconds for each number of RANKS ("5 6") and rounds, or less. Each that is found, from
-# src/algo/searched.def too, is written out and proven.
+# src/algo/algo_searched.def too, is written out and proven.
 search: all
 	@tools/deps.sh search
 	@$(PYTHON) tools/search.py --limit $(or $(LIMIT),60) $(if $(RANKS),--ranks $(RANKS)) --out $(BUILD)/search

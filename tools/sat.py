@@ -9,7 +9,7 @@ import tempfile
 
 
 class OutOfTime(Exception):
-    """The solver has neither found a solution nor shown that there is none."""
+    """The solver ran out of time: it found no solution and no proof."""
 
 
 class Formula:

@@ -1,6 +1,6 @@
-"""story.py - the story of one block in an allreduce: who sends which sum of it to whom, round by round.
+"""story.py - the story of one block in an allreduce: which ranks send which of its sums to which ranks, round by round.
 
-Idea       All ranks form the sum of a block along one binary tree: a sum that is no node of it is of no use. A rank
+Idea       All ranks form the sum of a block along one binary tree, so only its nodes are of use. A rank
            knows its leaf, the nodes that it has received, and each node of which it knows both halves. In a round a
            rank sends to one rank at most, and receives from one at most.
 Group      The ranks are an abelian group, such as 5 or 2x4 (rows of digits, each of which wraps). In a round all ranks
@@ -62,7 +62,7 @@ class Group:
 
 
 class Story:
-    """moves: for each round (shift, [(sender, node)]); leaf r is rank r's."""
+    """moves: a pair per round, (shift, [(sender, node)]); leaf r is rank r's."""
 
     def __init__(self, ranks, group, pairs, moves):
         self.ranks, self.name, self.group = ranks, group, Group(group)

@@ -3,8 +3,8 @@
  * Idea       A story is one block's way: in each round some ranks send one sum of it each, all by the
  *            same shift. All sums lie on one binary tree. Shifted by b, it is the story of block b, for
  *            P blocks. So a rank sends in a round, over all blocks, what all ranks send in the story.
- * Cost       T rounds of one message. searched.def says for each P and T how many blocks a rank sends,
- *            of P, and how few the best allreduce can send, as far as the solver has proven.
+ * Cost       T rounds of one message. algo_searched.def says for each P and T how many blocks a rank sends,
+ *            of P, and how few any such schedule, and any allreduce, can send, as far as that is proven.
  * Scratch    a block for each sum that is received or formed, and for each that is copied next to others
  *            because it leaves with them.
  * Invariant  all ranks form a block's sum along one tree: the same bits everywhere. Messages other than
@@ -27,8 +27,9 @@ typedef struct story {
 } story;
 
 static const story stories[] = {
-#define STORY(ranks, rounds, sends, least, group, tree, moves) {ranks, rounds, group, tree, moves},
-#include "searched.def"
+#define STORY(ranks, rounds, sends, stories, least, group, tree, moves) \
+  {ranks, rounds, group, tree, moves},
+#include "algo_searched.def"
 };
 enum { STORIES = sizeof stories / sizeof *stories };
 
@@ -51,8 +52,9 @@ static const story *story_of(const tt_ask *ask) {
 
 static const char *searched_refuse(const tt_ask *ask) {
   if (ask->ranks == 1 || story_of(ask)) return NULL;
-  return story_at(ask->ranks, 0) ? "no schedule was found, or none that gains from so many rounds"
-                                 : "schedules were searched for 3 to 8 ranks";
+  return story_at(ask->ranks, 0)
+             ? "more rounds send no fewer bytes here, and fewer rounds are too few"
+             : "schedules were searched for 3 to 8 ranks";
 }
 
 static bool searched_samples(int ranks, int i, char *params, size_t size) {
@@ -73,7 +75,7 @@ typedef struct item {
 } item;
 
 /* The items of a message in their order, and their blocks in tmp, counted from a multiple of P: block t of
- * tmp is as large as block t mod P. */
+ * tmp is as large as block t mod P. Neighbours stand in one layer of tmp, so that a stage can cut it finer. */
 typedef struct message {
   int n;
   item of[MOST_ITEMS];
@@ -90,7 +92,7 @@ static bool order_items(const item *items, int n, int P, int first, int stride, 
     if (i == n) return false;
     taken[i] = true;
     m->of[m->n] = items[i];
-    m->at[m->n] = (uint32_t)at;
+    m->at[m->n] = (uint32_t)(stride == 1 && n <= P ? at % P : at);
   }
   return true;
 }
@@ -104,12 +106,15 @@ static int make_message(const item *items, int n, int P, message *m) {
   return 0;
 }
 
-/* The span of these n blocks of a buffer, in their order. False: there is none. */
+/* The span of these n blocks of a buffer, in their order; false if a span cannot have them. */
 static bool find_span(tt_buf buf, const uint32_t *at, int n, int P, tt_span *span) {
-  const bool wraps = n > 1 && at[0] > at[n - 1] && buf != TT_TMP;
-  const uint32_t stride = n == 1 || wraps ? 1 : at[1] - at[0];
+  const bool wraps = n > 1 && at[0] > at[n - 1];
+  const uint32_t in_layer = at[0] % (uint32_t)P, stride = n == 1 || wraps ? 1 : at[1] - at[0];
   *span = (tt_span){buf, at[0], 0, (uint32_t)n, (uint32_t)n, stride, 1};
-  if (wraps) *span = tt_range(buf, at[0], (uint32_t)n, (uint32_t)P);
+  if (wraps) {
+    *span = tt_range(buf, in_layer, (uint32_t)n, (uint32_t)P);
+    span->base += at[0] - in_layer;
+  }
   for (int k = 0; k < n; k++)
     if (tt_span_block(span, (uint32_t)k) != at[k]) return false;
   return n == 1 || wraps || at[0] < at[1];

@@ -355,38 +355,6 @@ static void windows_keep_their_counts(void **state) {
   }
 }
 
-/* One message in each round, and as many blocks as the solver counted. No other family that gives all
- * ranks the same bits sends fewer in so many steps. */
-static void searched_ones_keep_theirs(void **state) {
-  static const struct {
-    int ranks, rounds, sends, least;
-  } stories[] = {
-#define STORY(ranks, rounds, sends, least, group, tree, moves) {ranks, rounds, sends, least},
-#include "searched.def"
-  };
-  (void)state;
-  for (size_t i = 0; i < sizeof stories / sizeof *stories; i++) {
-    const int P = stories[i].ranks, T = stories[i].rounds, sends = stories[i].sends;
-    char name[40];
-    snprintf(name, sizeof name, "searched(T=%d)", T);
-    const tutti_report r = proven(name, P);
-    assert_true(r.steps <= T && r.messages == T && r.blocks == P);
-    assert_int_equal(r.sent_blocks, sends);
-    assert_true(stories[i].least <= sends && stories[i].least >= 2 * (P - 1));
-    names list = names_for(P, -1, 0);
-    for (int k = 0; k < list.n; k++) {
-      const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
-      tutti_report other;
-      if (strncmp(list.at[k], "aggregate", 9) == 0) continue; /* some ranks bring no data */
-      if (!names_prove(list.at[k], &ask, &other) || !other.same_grouping || other.messages > T)
-        continue;
-      if (other.steps <= T && other.sent_blocks * P < (int64_t)sends * other.blocks)
-        fail_msg("%s on %d ranks sends less than %s", list.at[k], P, name);
-    }
-    names_free(&list);
-  }
-}
-
 static void wrong_parameters_are_refused_in_words(void **state) {
   static const names_refusal wrong[] = {
       {"tree(radix=1)", "radix goes from 2 to 16", TUTTI_ALLREDUCE},
@@ -425,7 +393,6 @@ static void wrong_parameters_are_refused_in_words(void **state) {
       {"lanes(n=8)", "more lanes than ranks", TUTTI_ALLREDUCE},
       {"lanes", "fold, two-shot, ", TUTTI_REDUCE_SCATTER},
       {"windows(2)", "it takes none", TUTTI_ALLREDUCE},
-      {"searched(T=17)", "none that gains from so many rounds", TUTTI_ALLREDUCE},
       {"fold(ring,rings=17)", "rings go from 1 to 16", TUTTI_ALLREDUCE},
       {"fold(ring,stride=0)", "no common factor", TUTTI_ALLREDUCE},
       {"fold(ring,stride=-2147483648)", "no common factor", TUTTI_ALLREDUCE},
@@ -449,7 +416,6 @@ int main(void) {
       cmocka_unit_test(stripes_share_their_switches),
       cmocka_unit_test(lanes_keep_their_counts),
       cmocka_unit_test(windows_keep_their_counts),
-      cmocka_unit_test(searched_ones_keep_theirs),
       cmocka_unit_test(wrong_parameters_are_refused_in_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
