@@ -11,6 +11,10 @@
 
 #include "algo.h"
 
+/* A composition is made once for all callbacks that get the same ask, if ask->composed says where to keep
+ * it. Whoever sets that frees it afterwards (NULL: nothing to free). */
+void tt_composition_free(struct tt_composition *c);
+
 /* NULL, or why the parameter stages= and these levels cannot be composed. */
 const char *tt_stages_refuse(const tt_ask *ask, const tt_tree *tree);
 /* The next two need a composition that is not refused. */
