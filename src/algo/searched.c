@@ -97,12 +97,14 @@ static bool order_items(const item *items, int n, int P, int first, int stride, 
   return true;
 }
 
-/* A message of the first items, of as many as one span can have; returns how many. */
+/* A message of the first items, of as many as one span can have, in one layer if possible; returns how many. */
 static int make_message(const item *items, int n, int P, message *m) {
   for (; n > 0; n--)
-    for (int stride = 1; stride <= P; stride++)
-      for (int first = 0; first < n; first++)
-        if (order_items(items, n, P, first, stride, m)) return n;
+    for (int layers = 1; layers <= MOST_ITEMS; layers += MOST_ITEMS - 1)
+      for (int stride = 1; stride <= P; stride++)
+        for (int first = 0; first < n; first++)
+          if (order_items(items, n, P, first, stride, m) && m->at[n - 1] < (uint32_t)(layers * P))
+            return n;
   return 0;
 }
 

@@ -29,7 +29,7 @@ int tt_stages_list(const tt_ask *ask, const tt_tree *tree, const tt_tree *machin
 
 /* The i-th composition as a sample for these sizes, outermost first: TT_STAGE_SAMPLES for two or three
  * levels; and as a plan. */
-enum { TT_STAGE_SAMPLES = 26 };
+enum { TT_STAGE_SAMPLES = 38 };
 bool tt_stages_sample(const int *sizes, int levels, int i, char *stages, size_t size);
 bool tt_stages_plan(const int *sizes, int levels, int i, char *stages, size_t size);
 

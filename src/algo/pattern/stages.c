@@ -358,6 +358,21 @@ static int lanes_count(int size) {
   return n;
 }
 
+/* Writes the i-th searched schedule for so many ranks; NULL past the end. */
+static const char *searched_name(int ranks, int i, char name[TT_NAME]) {
+  char params[TT_NAME / 2];
+  if (!tt_searched_algo.samples(ranks, i, params, sizeof params)) return NULL;
+  snprintf(name, TT_NAME, "searched(%s)", params);
+  return name;
+}
+
+static int searched_count(int ranks) {
+  char name[TT_NAME];
+  int n = 0;
+  while (searched_name(ranks, n, name)) n++;
+  return n;
+}
+
 static size_t add(char *stages, size_t size, size_t at, const char *name, int lanes) {
   const char *mark = strchr(name, 'N');
   const char *between = at ? "/" : "";
@@ -367,9 +382,23 @@ static size_t add(char *stages, size_t size, size_t at, const char *name, int la
                                name, lanes, mark + 1);
 }
 
+/* A searched schedule of many rounds, over each choice of middle and inner plans. */
+enum { SEARCHED_SAMPLES = MIDDLE_PLANS * INNER_PLANS };
+static bool sample_searched(const int *sizes, int levels, int i, char *stages, size_t size) {
+  const int n = searched_count(sizes[0]);
+  char name[TT_NAME] = "doubling";
+  if (n) searched_name(sizes[0], n - 1 - i % 2, name);
+  size_t at = add(stages, size, 0, name, 0);
+  for (int l = 1; l < levels; l++)
+    at = add(stages, size, at, inner[i % (l + 1 < levels ? MIDDLE_PLANS : INNER_PLANS)], 0);
+  return at < size;
+}
+
 bool tt_stages_sample(const int *sizes, int levels, int i, char *stages, size_t size) {
+  const int searched = i - (TT_STAGE_SAMPLES - SEARCHED_SAMPLES);
   size_t at = 0;
   if (levels < 2 || levels > 3 || i >= TT_STAGE_SAMPLES) return false;
+  if (searched >= 0) return sample_searched(sizes, levels, searched, stages, size);
   for (int l = 0; l < levels; l++) {
     const char *name = l ? inner[(i * (l + 1) + l) % INNER] : outer[i % OUTER];
     const int most = lanes_count(sizes[l]), lanes = most ? tt_lanes_number(i / 3 % most) : 0;
@@ -378,14 +407,20 @@ bool tt_stages_sample(const int *sizes, int levels, int i, char *stages, size_t 
   return at < size;
 }
 
+/* Outermost plans: all numbers of lanes, all searched schedules, and some others. */
+static size_t add_outermost(char *stages, size_t size, int ranks, int i) {
+  const int lanes = lanes_count(ranks), others = i - lanes - searched_count(ranks);
+  char name[TT_NAME];
+  if (i < lanes) return add(stages, size, 0, outer[0], tt_lanes_number(i));
+  return others < 0 ? add(stages, size, 0, searched_name(ranks, i - lanes, name), 0)
+                    : add(stages, size, 0, outer[others + 1], 0);
+}
+
 bool tt_stages_plan(const int *sizes, int levels, int i, char *stages, size_t size) {
-  const int lanes = levels > 1 ? lanes_count(sizes[0]) : 0, outermost = lanes + OUTER_PLANS - 1;
-  size_t at = 0;
-  int k = i % outermost;
   if (levels < 2) return false;
+  const int outermost = lanes_count(sizes[0]) + searched_count(sizes[0]) + OUTER_PLANS - 1;
+  size_t at = add_outermost(stages, size, sizes[0], i % outermost);
   i /= outermost;
-  at = add(stages, size, at, outer[k < lanes ? 0 : k - lanes + 1],
-           k < lanes ? tt_lanes_number(k) : 0);
   for (int l = 1; l < levels; l++) {
     const int choices = l + 1 < levels ? MIDDLE_PLANS : INNER_PLANS;
     at = add(stages, size, at, inner[i % choices], 0);
