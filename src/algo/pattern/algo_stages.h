@@ -12,7 +12,7 @@
 #include "algo.h"
 
 /* A composition is made once for all callbacks that get the same ask, if ask->composed says where to keep
- * it. Whoever sets that frees it afterwards (NULL: nothing to free). */
+ * it; the function that sets it frees the composition afterwards. c may be NULL. */
 void tt_composition_free(struct tt_composition *c);
 
 /* NULL, or why the parameter stages= and these levels cannot be composed. */

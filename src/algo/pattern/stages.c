@@ -242,7 +242,7 @@ static const char *compose_new(const tt_ask *ask, const tt_tree *tree, compositi
   return wrong ? wrong : cut(c);
 }
 
-/* The composition that is kept, or a new one. NULL, or why there is none. */
+/* Finds the composition that is kept, or makes one. NULL, or why that fails. */
 static const char *compose(const tt_ask *ask, const tt_tree *tree, composition **c) {
   *c = ask->composed ? *ask->composed : NULL;
   if (*c) return NULL;
@@ -358,7 +358,7 @@ static int lanes_count(int size) {
   return n;
 }
 
-/* Writes the i-th searched schedule for so many ranks; NULL past the end. */
+/* Writes the i-th searched schedule for this number of ranks; NULL past the end. */
 static const char *searched_name(int ranks, int i, char name[TT_NAME]) {
   char params[TT_NAME / 2];
   if (!tt_searched_algo.samples(ranks, i, params, sizeof params)) return NULL;
