@@ -2,6 +2,7 @@
 #   make check           the tests, in about ten minutes (installs what is missing)
 #   make check-all       the full product of the covering table, the long proofs, a sample of the mutants
 #   make prove           every parameter of every algorithm, with a bar
+#   make search LIMIT=60     looks for better schedules on few ranks, and for proofs that there are none (tools/search.py)
 #   make prove-fuzz TIME=60   the prover beside a second judge, on schedules made at random (docs/reliability.md)
 #   make mutants         changes one line of the sources at a time: a test must notice (ONLY=WORD SAMPLE=8 SEED=n)
 #   make models          checks models of the hand-overs between ranks, with weak memory (docs/reliability.md)
@@ -112,6 +113,12 @@ prove:
 	@$(MAKE) $(JOBS) --no-print-directory $(BUILD)/tests/test_product
 	@TUTTI_PROVE=1 TUTTI_FORMS=$(BUILD)/forms.def TUTTI_STAMP=$$(tools/stamp.sh) $(BUILD)/tests/test_product
 	@cmp -s $(BUILD)/forms.def src/choose/forms.def || { cp $(BUILD)/forms.def src/choose/forms.def; echo "prove: src/choose/forms.def is new"; }
+# Schedules on few ranks: LIMIT seconds for each number of RANKS ("5 6") and rounds, or less. Each that is found, from
+# src/algo/algo_searched.def too, is written out and proven.
+search: all
+	@tools/deps.sh search
+	@$(PYTHON) tools/search.py --limit $(or $(LIMIT),60) $(if $(RANKS),--ranks $(RANKS)) --out $(BUILD)/search
+	@for f in $(BUILD)/search/*.txt; do $(BUILD)/tutti plan check $$f >$(BUILD)/search/verdict || { cat $(BUILD)/search/verdict; exit 1; }; done
 # One line changed at a time, in a copy of the tree; each change must fail a test (tools/mutants.tsv).
 mutants:
 	@tools/deps.sh build check
@@ -207,6 +214,6 @@ coverage:
 	@find build-cov -name '*.gcda' -delete
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
-.PHONY: programs check check-all check-dropin check-python prove prove-fuzz mutants laws house models check-asan check-ubsan check-tsan check-arm \
+.PHONY: programs check check-all check-dropin check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-tsan check-arm \
         coverage fuzz fuzzers soak stress-tests check-torch check-torch-asan
 -include $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # deps.sh - installs the Debian packages that are missing, by name.
 #
-#   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak stress arm fuzz models programs
+#   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak stress arm fuzz models programs search
 #
 # Prints and does nothing if all are there. Works as root or with sudo. With DEPS=no, or if a
 # package is being built (dpkg, rpm, nix), it installs nothing and prints the missing packages.
@@ -24,9 +24,10 @@ packages() {
     stress) echo "stress-ng" ;;
     fuzz) echo "clang libclang-rt-dev make binutils" ;;
     models) echo "gcc libc6-dev spin" ;;
+    search) echo "cadical python3" ;;
     arm) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
     *)
-      echo "deps.sh: no group '$1'; there are build, check, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models and programs" >&2
+      echo "deps.sh: no group '$1'; there are build, check, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models, programs and search" >&2
       exit 2
       ;;
   esac
@@ -45,6 +46,7 @@ commands() {
     stress) echo "stress-ng" ;;
     fuzz) echo "clang make ar" ;;
     models) echo "cc spin" ;;
+    search) echo "cadical python3" ;;
     arm) echo "aarch64-linux-gnu-gcc aarch64-linux-gnu-ar qemu-aarch64" ;;
     *) echo "cc make ar" ;;
   esac

@@ -11,6 +11,8 @@
 #include "schedule.h"
 #include "topo_tree.h"
 
+struct tt_composition;
+
 /* The question to an algorithm. `params` is the text between the parentheses of the name. */
 typedef struct tt_ask {
   tutti_coll coll;
@@ -18,6 +20,8 @@ typedef struct tt_ask {
   int data; /* the first `data` ranks bring data; 0: as many as the algorithm takes */
   bool in_place;
   char params[TT_NAME];
+  /* NULL, or where stages.c keeps a composition from one callback to the next. */
+  struct tt_composition **composed;
 } tt_ask;
 
 /* What an algorithm does: a set of collectives. It is asked for no others. */

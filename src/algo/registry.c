@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "algo.h"
+#include "algo_stages.h"
 
 static const tt_algo *const families[] = {
 #define TT_ALGO(family) &tt_##family##_algo,
@@ -267,42 +267,60 @@ static tutti_status fits_data(const tt_ask *ask, tt_sched **sched) {
   return status;
 }
 
+static tutti_status build(const tt_algo *algo, const char *name, const tt_ask *ask,
+                          tt_sched **sched) {
+  const char *reason = algo_refusal(algo, ask);
+  if (reason)
+    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%.60s cannot do %s on %d ranks: %s", name,
+                   tutti_coll_name(ask->coll), ask->ranks, reason);
+  tt_builder b;
+  uint32_t blocks = ask->ranks == 1 ? 1 : algo->blocks(ask);
+  tt_build_begin(&b, full_name(name), ask->coll, ask->ranks, ask->rank, ask->root, ask->in_place,
+                 blocks);
+  if (!b.status && ask->ranks == 1)
+    build_alone(&b);
+  else if (!b.status)
+    algo->build(&b, ask);
+  *sched = tt_build_end(&b);
+  if (*sched) return fits_data(ask, sched);
+  return tt_fail(TUTTI_ERR_MEMORY, "out of memory while building %.60s for rank %d of %d", name,
+                 ask->rank, ask->ranks);
+}
+
 tutti_status tt_algo_build(const char *name, const tt_ask *asked, tt_sched **sched) {
+  struct tt_composition *composed = NULL;
   tt_ask ask = *asked;
   const tt_algo *algo;
   tutti_status status = resolve_algo(name, &ask, &algo);
   if (status) return status;
-  const char *reason = algo_refusal(algo, &ask);
-  if (reason)
-    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%.60s cannot do %s on %d ranks: %s", name,
-                   tutti_coll_name(ask.coll), ask.ranks, reason);
-  tt_builder b;
-  uint32_t blocks = ask.ranks == 1 ? 1 : algo->blocks(&ask);
-  tt_build_begin(&b, full_name(name), ask.coll, ask.ranks, ask.rank, ask.root, ask.in_place,
-                 blocks);
-  if (!b.status && ask.ranks == 1)
-    build_alone(&b);
-  else if (!b.status)
-    algo->build(&b, &ask);
-  *sched = tt_build_end(&b);
-  if (*sched) return fits_data(asked, sched);
-  return tt_fail(TUTTI_ERR_MEMORY, "out of memory while building %.60s for rank %d of %d", name,
-                 ask.rank, ask.ranks);
+  ask.composed = &composed;
+  status = build(algo, name, &ask, sched);
+  tt_composition_free(composed);
+  return status;
 }
 
 bool tt_algo_uniform(const char *name, const tt_ask *asked, const tt_tree *tree) {
+  struct tt_composition *composed = NULL;
   tt_ask ask = *asked;
   const tt_algo *algo;
-  if (ask.ranks < 2 || resolve_algo(name, &ask, &algo) || algo_refusal(algo, &ask)) return false;
-  return algo->uniform && !tt_coll_rooted(ask.coll) && algo->uniform(&ask, tree);
+  if (ask.ranks < 2 || resolve_algo(name, &ask, &algo)) return false;
+  ask.composed = &composed;
+  const bool uniform = !algo_refusal(algo, &ask) && algo->uniform && !tt_coll_rooted(ask.coll) &&
+                       algo->uniform(&ask, tree);
+  tt_composition_free(composed);
+  return uniform;
 }
 
 int tt_algo_stages(const char *name, const tt_ask *asked, const tt_tree *tree,
                    tt_level_stage list[TT_STAGES]) {
+  struct tt_composition *composed = NULL;
   tt_ask ask = *asked;
   const tt_algo *algo;
   if (ask.ranks < 2 || resolve_algo(name, &ask, &algo) || !algo->stages) return 0;
-  return algo_refusal(algo, &ask) ? 0 : algo->stages(&ask, tree, list);
+  ask.composed = &composed;
+  const int n = algo_refusal(algo, &ask) ? 0 : algo->stages(&ask, tree, list);
+  tt_composition_free(composed);
+  return n;
 }
 
 tutti_status tt_algo_build_all(const char *name, const tt_ask *asked, tt_sched ***all) {

@@ -451,7 +451,8 @@ bool tt_sim_run(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
 bool tt_sim_rounds(tt_sim *sim, uint32_t *round) {
   const tt_cost_model model = sim->model;
   tt_breakdown breakdown;
-  for (int l = 0; l < model.levels; l++) sim->model.link[l] = (tt_link){.alpha = 1};
+  for (int l = 0; l < model.levels; l++)
+    sim->model.link[l] = (tt_link){.alpha = 1, .ports = model.link[l].ports};
   sim->model.half = false;
   sim->model.cores = 0;
   sim->idle = true;
@@ -465,10 +466,11 @@ bool tt_sim_rounds(tt_sim *sim, uint32_t *round) {
 
 static bool one_port_alone(tt_sim *sim, int *rounds) {
   uint32_t *round = malloc(((size_t)sim->messages + 1) * sizeof *round), most = 0;
-  const bool apart = sim->model.apart;
+  const tt_cost_model model = sim->model;
   sim->model.apart = false;
+  for (int l = 0; l < model.levels; l++) sim->model.link[l].ports = 1;
   const bool ok = round && tt_sim_rounds(sim, round);
-  sim->model.apart = apart;
+  sim->model = model;
   for (uint32_t i = 0; ok && i < sim->messages; i++) most = (uint32_t)tt_max(most, round[i] + 1);
   *rounds = (int)most;
   free(round);

@@ -75,7 +75,7 @@ bool tt_sim_match(tt_sim *sim, tt_sched *const *all, const uint32_t *first);
 /* Fills in levels and slopes of the messages. */
 bool tt_sim_links(tt_sim *sim);
 /* The round of each message, from 0: found by a simulation in which messages take one unit of
- * time. */
+ * time. A rank with several ports has several messages in a round. */
 bool tt_sim_rounds(tt_sim *sim, uint32_t *round);
 /* As tt_sim_run, but without the lower bound by the busiest link. */
 bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown);

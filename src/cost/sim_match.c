@@ -228,6 +228,17 @@ static uint32_t direction_of(const tt_cost_model *model, int level, const tt_sim
   return up > n - up;
 }
 
+/* On a torus whose links lead everywhere the messages of each level have links of their own. */
+static size_t links_of_domain(const tt_cost_model *model) {
+  return model->torus && model->hop <= 0 ? 2 * (size_t)model->levels : 2;
+}
+
+/* Which of a domain's links at this level a message takes: messages on the same one share it. */
+static size_t link_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
+  const bool own = model->torus && model->hop <= 0 && level < model->levels - 1;
+  return 2 * (own ? d->level : 0u) + direction_of(model, level, d);
+}
+
 /* The time in the nodes on the path. */
 static double transit_time(const tt_cost_model *model, const tt_sim_message *d) {
   double links = 0;
@@ -237,25 +248,28 @@ static double transit_time(const tt_cost_model *model, const tt_sim_message *d) 
 }
 
 /* Shares the links of one level, outward or inward: a first pass adds up what crosses together, a
- * second one uses the sums. */
+ * second one uses the sums. If one rank is simulated for all, those that share its link do the same. */
 static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *round, int level,
                         bool inward) {
   const tt_cost_model *model = &sim->model;
   const size_t ranks = (size_t)model->ranks;
+  const bool alone = sim->sim_ranks == 1;
   const uint32_t *domain = domains + (size_t)owner(model, level) * ranks;
+  const double sharers = alone ? tt_sim_sharers(model, level) : 1;
   size_t rounds = 1;
   for (uint32_t i = 0; i < sim->messages; i++)
     if (round[i] >= rounds) rounds = round[i] + 1;
-  double *sum = calloc(2 * (domain[ranks - 1] + 1) * rounds, sizeof *sum);
+  const size_t each = links_of_domain(model);
+  double *sum = calloc(each * (alone ? 1 : domain[ranks - 1] + 1) * rounds, sizeof *sum);
   for (int pass = 0; pass < 2 && sum; pass++)
     for (uint32_t i = 0; i < sim->messages; i++) {
       tt_sim_message *d = &sim->message[i];
       const double links = links_of(model, level, d);
       if (d->level > level || links <= 0) continue;
-      const uint32_t of = domain[inward ? d->reader : d->sender];
-      double *together = &sum[(2 * of + direction_of(model, level, d)) * rounds + round[i]];
+      const uint32_t of = alone ? 0 : domain[inward ? d->reader : d->sender];
+      double *together = &sum[(each * of + link_of(model, level, d)) * rounds + round[i]];
       if (pass == 0)
-        *together += d->share * links;
+        *together += d->share * links * sharers;
       else
         narrow(d, model->link[level].beta, level, *together);
     }
@@ -279,7 +293,7 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   const tt_cost_model *model = &sim->model;
   const size_t ranks = (size_t)model->ranks;
   const uint32_t *domain = domains + (size_t)owner(model, level) * ranks;
-  const size_t n = 2 * (domain[ranks - 1] + 1);
+  const size_t each = links_of_domain(model), n = each * (domain[ranks - 1] + 1);
   const size_t inwards = model->half && level == model->levels - 1 ? 0 : n;
   double *sum = calloc(2 * n, sizeof *sum), most = 0;
   if (!sum) return false;
@@ -287,9 +301,9 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
     const tt_sim_message *d = &sim->message[i];
     if (d->level > level) continue;
     const double share = d->share * links_of(model, level, d);
-    const uint32_t direction = direction_of(model, level, d);
-    sum[2 * domain[d->sender] + direction] += share;
-    sum[inwards + 2 * domain[d->reader] + direction] += share;
+    const size_t link = link_of(model, level, d);
+    sum[each * domain[d->sender] + link] += share;
+    sum[inwards + each * domain[d->reader] + link] += share;
   }
   for (size_t k = 0; k < 2 * n; k++)
     if (sum[k] > most) most = sum[k];
@@ -301,13 +315,14 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
 /* The same if one rank is simulated for all. */
 static void bound_by_own(tt_sim *sim, int level) {
   const tt_cost_model *model = &sim->model;
-  double sum[2] = {0};
+  double sum[2 * TT_TREE_LEVELS] = {0}, most = 0;
   for (uint32_t i = 0; i < sim->messages; i++) {
     const tt_sim_message *d = &sim->message[i];
-    if (d->level <= level)
-      sum[direction_of(model, level, d)] += d->share * links_of(model, level, d);
+    if (d->level > level) continue;
+    double *carried = &sum[link_of(model, level, d)];
+    *carried += d->share * links_of(model, level, d);
+    if (*carried > most) most = *carried;
   }
-  double most = sum[0] > sum[1] ? sum[0] : sum[1];
   if (model->half && level == model->levels - 1) most *= 2;
   bound_by(sim, most * tt_sim_sharers(model, level), level);
 }
@@ -321,11 +336,33 @@ int tt_cost_level(const tt_cost_model *model, const uint32_t *domains, int a, in
   return l;
 }
 
+/* As tt_sim_rounds. One rank that stands for all is its own peer meanwhile. */
+static bool find_rounds(tt_sim *sim, uint32_t *round) {
+  const size_t size = ((size_t)sim->messages + 1) * sizeof *sim->message;
+  tt_sim_message *as_they_are = sim->sim_ranks == 1 ? malloc(size) : NULL;
+  if (sim->sim_ranks > 1) return tt_sim_rounds(sim, round);
+  if (!as_they_are) return false;
+  memcpy(as_they_are, sim->message, size);
+  for (uint32_t i = 0; i < sim->messages; i++) sim->message[i].sender = sim->message[i].reader = 0;
+  const bool ok = tt_sim_rounds(sim, round);
+  memcpy(sim->message, as_they_are, size);
+  free(as_they_are);
+  return ok;
+}
+
+/* Can a rank have several messages in a round? */
+static bool sends_at_once(const tt_cost_model *model) {
+  bool several = model->apart;
+  for (int l = 0; l < model->levels; l++) several |= tt_ports(&model->link[l]) > 1;
+  return several;
+}
+
 /* If one rank is simulated for all, all ranks that share a link cross it at once. A rank's own link
  * is its ports, whose busy time is simulated, unless it lets bytes through at once. */
 bool tt_sim_links(tt_sim *sim) {
   const tt_cost_model *model = &sim->model;
   const int last = model->levels - 1, bounds = last + (model->link[last].burst > 0 || model->apart);
+  const bool shared = sim->sim_ranks > 1 || sends_at_once(model);
   uint32_t *domains = bounds ? tt_cost_domains(model) : NULL;
   uint32_t *round = last ? malloc(((size_t)sim->messages + 1) * sizeof *round) : NULL;
   bool ok = (domains || !bounds) && (round || !last);
@@ -334,13 +371,14 @@ bool tt_sim_links(tt_sim *sim) {
     d->level = last ? (uint8_t)tt_cost_level(model, domains, (int)d->sender, (int)d->reader) : 0;
     d->narrowest = (uint8_t)last;
     d->slope = model->link[last].beta * d->share;
-    for (int l = last - 1; sim->sim_ranks == 1 && l >= d->level; l--)
+    for (int l = last - 1; !shared && l >= d->level; l--)
       narrow(d, model->link[l].beta, l,
              d->share * tt_sim_sharers(model, l) * links_of(model, l, d));
   }
-  if (ok && last && sim->sim_ranks > 1) ok = tt_sim_rounds(sim, round);
-  for (int l = last - 1; sim->sim_ranks > 1 && l >= 0 && ok; l--)
-    ok = share_links(sim, domains, round, l, false) && share_links(sim, domains, round, l, true);
+  if (ok && last && shared) ok = find_rounds(sim, round);
+  for (int l = last - 1; shared && l >= 0 && ok; l--)
+    ok = share_links(sim, domains, round, l, false) &&
+         (sim->sim_ranks == 1 || share_links(sim, domains, round, l, true));
   for (int l = bounds - 1; l >= 0 && ok; l--) {
     if (sim->sim_ranks > 1)
       ok = bound_by_links(sim, domains, l);

@@ -143,10 +143,10 @@ static void the_optimal_number_of_steps_comes_out(void **state) {
       tt_quote o;
       const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = (uint64_t)m};
       assert_int_equal(
-          tt_override_parse(
-              "^consistent;^tree;^bruck;^multiplying;^elimination;^doubling;"
-              "^rabenseifner;^halving-doubling;^naive;^one-shot;^two-shot;^lanes;^windows",
-              P, &override),
+          tt_override_parse("^consistent;^tree;^bruck;^multiplying;^elimination;^doubling;"
+                            "^rabenseifner;^halving-doubling;^naive;^one-shot;^two-shot;^lanes;^"
+                            "windows;^searched",
+                            P, &override),
           TUTTI_OK);
       assert_int_equal(tt_choose(c, &p, &override, &choice), TUTTI_OK);
       int r = strcmp(choice.name, "fold(halving)") == 0 ? 0 : L;

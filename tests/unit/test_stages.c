@@ -84,6 +84,10 @@ static void parts_are_sent_between_nodes(void **state) {
       {"blueconnect(node:8 core:4,stages=doubling/doubling)", 32, 1, 2 + 3, 2 + 3},
       {"blueconnect(node:8 core:4,stages=lanes(n=2)/two-shot)", 32, 16, 1 + 5 + 1, 12 + 7 + 12},
       {"blueconnect(node:6 core:4,stages=lanes(n=6)/bruck)", 24, 4, 2 + 3 + 2, 3 + 3 + 3},
+      {"blueconnect(node:5 core:4,stages=searched(T=4)/bruck)", 20, 20, 2 + 4 + 2, 15 + 11 + 15},
+      {"blueconnect(node:7 core:2,stages=searched(T=5)/fold(halving))", 14, 14, 1 + 5 + 1,
+       7 + 14 + 7},
+      {"blueconnect(node:3 core:5,stages=doubling/searched(T=4))", 15, 5, 4 + 2, 11 + 2 * 5},
       {"blueconnect(node:7 core:4,stages=windows/doubling)", 28, 1, 2 + 3, 2 + 5},
       {"blueconnect(rack:2 node:2 core:4,stages=doubling/doubling/fold(ring))", 16, 4, 3 + 2 + 3,
        3 + 2 + 3},
@@ -178,6 +182,9 @@ static void what_compositions_refuse(void **state) {
       {"blueconnect(node:4 core:3,stages=aggregate(data=3)/ring)", "from some of its ranks",
        TUTTI_ALLREDUCE},
       {"blueconnect(node:(5,7),stages=ring/ring)", "one size", TUTTI_ALLREDUCE},
+      {"blueconnect(rack:2 node:2 core:3,stages=tree(segments=256)/tree(segments=255)/"
+       "tree(segments=253))",
+       "too many blocks", TUTTI_ALLREDUCE},
       {"blueconnect(node:4 core:3,stages=ring/ring)", "stages make an allreduce",
        TUTTI_REDUCE_SCATTER},
   };

@@ -103,15 +103,15 @@ static void all_dimensions_work_at_once(void **state) {
   static const char *const even[] = {"x:6 node:1", "y:4 x:4 node:1", "y:8 x:8 node:1",
                                      "z:3 y:3 x:3 node:1"};
   (void)state;
-  for (int i = 0; i < 8; i++) {
-    tt_cost_model p = torus_of(even[i / 2], hop);
+  for (int i = 0; i < 16; i++) {
+    tt_cost_model p = torus_of(even[i / 4], i / 2 % 2 ? hop : 0);
     const int dimensions = p.levels - 1, n = p.tree.level[0].each;
     double formula = 0, left = bytes / (2 * dimensions);
     char name[100];
     for (int l = 0; l < p.levels; l++) p.link[l].ports = 2 * dimensions;
     for (int l = 0; l < dimensions; l++, left /= n)
       formula += 2 * (n - 1) * (alpha + left / n * beta);
-    snprintf(name, sizeof name, "torus(%s)", even[i / 2]);
+    snprintf(name, sizeof name, "torus(%s)", even[i / 4]);
     about(name, time_of(name, &p, i % 2), formula);
   }
 }

@@ -11,6 +11,10 @@
 
 #include "algo.h"
 
+/* A composition is made once for all callbacks that get the same ask, if ask->composed says where to keep
+ * it; the function that sets it frees the composition afterwards. c may be NULL. */
+void tt_composition_free(struct tt_composition *c);
+
 /* NULL, or why the parameter stages= and these levels cannot be composed. */
 const char *tt_stages_refuse(const tt_ask *ask, const tt_tree *tree);
 /* The next two need a composition that is not refused. */
@@ -25,7 +29,7 @@ int tt_stages_list(const tt_ask *ask, const tt_tree *tree, const tt_tree *machin
 
 /* The i-th composition as a sample for these sizes, outermost first: TT_STAGE_SAMPLES for two or three
  * levels; and as a plan. */
-enum { TT_STAGE_SAMPLES = 26 };
+enum { TT_STAGE_SAMPLES = 38 };
 bool tt_stages_sample(const int *sizes, int levels, int i, char *stages, size_t size);
 bool tt_stages_plan(const int *sizes, int levels, int i, char *stages, size_t size);
 

@@ -11,6 +11,7 @@
 #include "algo_stages.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_BLOCKS = 1 << 16 };
@@ -27,11 +28,20 @@ typedef struct stage {
   uint32_t from;   /* the first of these */
 } stage;
 
-typedef struct composition {
+typedef struct tt_composition {
   stage of[TT_TREE_LEVELS];
+  tt_sched *in[TT_TREE_LEVELS], *back[TT_TREE_LEVELS]; /* of each stage; back: if it scatters */
   int n;
   uint32_t blocks;
 } composition;
+
+void tt_composition_free(composition *c) {
+  for (int i = 0; c && i < c->n; i++) {
+    tt_sched_free(c->in[i]);
+    tt_sched_free(c->back[i]);
+  }
+  free(c);
+}
 
 /* ---- the stages, from the parameters ---- */
 
@@ -101,7 +111,7 @@ static uint64_t common_multiple(uint64_t a, uint64_t b) {
 /* How finely the vector is cut, so that each stage's blocks are runs. */
 static const char *cut(composition *c) {
   uint64_t all = 1;
-  for (int i = 0; i < c->n; i++)
+  for (int i = 0; i < c->n && all <= MOST_BLOCKS; i++)
     if (!c->of[i].scatters) all = common_multiple(all, c->of[i].blocks);
   for (int i = 0; i < c->n && all <= MOST_BLOCKS; i++) {
     if (c->of[i].scatters) all *= (uint64_t)c->of[i].size;
@@ -191,72 +201,88 @@ static bool place_step(const tt_ask *ask, const composition *c, const stage *s, 
 
 /* Appends a stage; b is NULL to try only. NULL, or why that fails. */
 static const char *append(tt_builder *b, const tt_ask *ask, const composition *c, const stage *s,
-                          bool back) {
-  const tt_ask own = ask_of(ask, s, s == &c->of[c->n - 1], back);
-  tt_sched *sched;
-  const char *wrong = NULL;
-  if (tt_algo_build(back ? way_back(s) : s->name, &own, &sched))
-    return say("stage %.60s: %s", s->name, tutti_error());
-  for (uint32_t i = 0; i < sched->nsteps && !wrong; i++) {
+                          const tt_sched *sched) {
+  for (uint32_t i = 0; i < sched->nsteps; i++) {
     tt_step step = sched->steps[i];
     if (!place_step(ask, c, s, &step))
-      wrong = say("stage %.60s cannot work on a part of the vector%s", s->name, "");
-    else if (b)
-      tt_build_step(b, &step);
-  }
-  tt_sched_free(sched);
-  return wrong;
-}
-
-static const char *append_all(tt_builder *b, const tt_ask *ask, const composition *c) {
-  const char *wrong = NULL;
-  for (int i = c->n - 1; i >= 0 && !wrong; i--) wrong = append(b, ask, c, &c->of[i], false);
-  for (int i = 1; i < c->n && !wrong; i++)
-    if (c->of[i].scatters) wrong = append(b, ask, c, &c->of[i], true);
-  return wrong;
-}
-
-/* Finds out how many blocks each stage has. */
-static const char *count_blocks(const tt_ask *ask, composition *c) {
-  for (int i = 0; i < c->n; i++) {
-    stage *s = &c->of[i];
-    const tt_ask own = ask_of(ask, s, i + 1 == c->n, false);
-    tt_sched *sched;
-    if (tt_algo_build(s->name, &own, &sched)) return say("stage %.60s: %s", s->name, tutti_error());
-    s->blocks = sched->blocks;
-    const bool helped = sched->data < s->size;
-    tt_sched_free(sched);
-    if (helped) return say("stage %.60s takes data from some of its ranks only%s", s->name, "");
+      return say("stage %.60s cannot work on a part of the vector%s", s->name, "");
+    if (b) tt_build_step(b, &step);
   }
   return NULL;
 }
 
-static const char *compose(const tt_ask *ask, const tt_tree *tree, composition *c) {
+static const char *append_all(tt_builder *b, const tt_ask *ask, const composition *c) {
+  const char *wrong = NULL;
+  for (int i = c->n - 1; i >= 0 && !wrong; i--) wrong = append(b, ask, c, &c->of[i], c->in[i]);
+  for (int i = 1; i < c->n && !wrong; i++)
+    if (c->of[i].scatters) wrong = append(b, ask, c, &c->of[i], c->back[i]);
+  return wrong;
+}
+
+static const char *build_stage(const tt_ask *ask, composition *c, int i) {
+  stage *s = &c->of[i];
+  const bool first = i + 1 == c->n;
+  const tt_ask in = ask_of(ask, s, first, false), back = ask_of(ask, s, first, true);
+  if (tt_algo_build(s->name, &in, &c->in[i]) ||
+      (s->scatters && tt_algo_build(way_back(s), &back, &c->back[i])))
+    return say("stage %.60s: %s", s->name, tutti_error());
+  s->blocks = c->in[i]->blocks;
+  if (c->in[i]->data < s->size)
+    return say("stage %.60s takes data from some of its ranks only%s", s->name, "");
+  return NULL;
+}
+
+static const char *compose_new(const tt_ask *ask, const tt_tree *tree, composition *c) {
   if (!tree->even) return "stages need levels whose groups all have one size";
   if (ask->coll != TUTTI_ALLREDUCE && ask->coll != TUTTI_BARRIER)
     return "stages make an allreduce; for other collectives name a sequence (seq=)";
   if (list_levels(ask, tree, c) == 0) return "stages need a level of more than one rank";
   const char *wrong = name_stages(ask, c);
-  if (!wrong) wrong = count_blocks(ask, c);
+  for (int i = 0; i < c->n && !wrong; i++) wrong = build_stage(ask, c, i);
   return wrong ? wrong : cut(c);
 }
 
+/* Finds the composition that is kept, or makes one. NULL, or why that fails. */
+static const char *compose(const tt_ask *ask, const tt_tree *tree, composition **c) {
+  *c = ask->composed ? *ask->composed : NULL;
+  if (*c) return NULL;
+  *c = calloc(1, sizeof **c);
+  if (!*c) return "out of memory while composing stages";
+  const char *wrong = compose_new(ask, tree, *c);
+  if (wrong) {
+    tt_composition_free(*c);
+    *c = NULL;
+  } else if (ask->composed) {
+    *ask->composed = *c;
+  }
+  return wrong;
+}
+
+static void done_with(const tt_ask *ask, composition *c) {
+  if (!ask->composed) tt_composition_free(c);
+}
+
 const char *tt_stages_refuse(const tt_ask *ask, const tt_tree *tree) {
-  composition c;
+  composition *c;
   const char *wrong = compose(ask, tree, &c);
-  return wrong ? wrong : append_all(NULL, ask, &c);
+  if (!wrong) wrong = append_all(NULL, ask, c);
+  done_with(ask, c);
+  return wrong;
 }
 
 uint32_t tt_stages_blocks(const tt_ask *ask, const tt_tree *tree) {
-  composition c;
-  return compose(ask, tree, &c) ? 1 : c.blocks;
+  composition *c;
+  const uint32_t blocks = compose(ask, tree, &c) ? 1 : c->blocks;
+  done_with(ask, c);
+  return blocks;
 }
 
 void tt_stages_build(tt_builder *b, const tt_ask *ask, const tt_tree *tree) {
-  composition c;
+  composition *c;
   const char *wrong = compose(ask, tree, &c);
-  if (!wrong) wrong = append_all(b, ask, &c);
+  if (!wrong) wrong = append_all(b, ask, c);
   if (wrong && !b->status) b->status = tt_fail(TUTTI_ERR_MEMORY, "%s", wrong);
+  done_with(ask, c);
 }
 
 static bool same_levels(const tt_tree *a, const tt_tree *b) {
@@ -265,34 +291,41 @@ static bool same_levels(const tt_tree *a, const tt_tree *b) {
   return same;
 }
 
-bool tt_stages_uniform(const tt_ask *ask, const tt_tree *tree, const tt_tree *machine) {
-  composition c;
-  if (compose(ask, tree, &c)) return false;
-  for (int i = 0; i < c.n; i++) {
-    const tt_ask own = ask_of(ask, &c.of[i], i + 1 == c.n, false);
-    const tt_ask back = ask_of(ask, &c.of[i], false, true);
-    if (!tt_algo_uniform(c.of[i].name, &own, NULL) ||
-        (c.of[i].scatters && !tt_algo_uniform(way_back(&c.of[i]), &back, NULL)))
+static bool stages_are_uniform(const tt_ask *ask, const composition *c) {
+  for (int i = 0; i < c->n; i++) {
+    const tt_ask own = ask_of(ask, &c->of[i], i + 1 == c->n, false);
+    const tt_ask back = ask_of(ask, &c->of[i], false, true);
+    if (!tt_algo_uniform(c->of[i].name, &own, NULL) ||
+        (c->of[i].scatters && !tt_algo_uniform(way_back(&c->of[i]), &back, NULL)))
       return false;
   }
-  return !machine || same_levels(tree, machine);
+  return true;
+}
+
+bool tt_stages_uniform(const tt_ask *ask, const tt_tree *tree, const tt_tree *machine) {
+  composition *c;
+  if (compose(ask, tree, &c)) return false;
+  const bool uniform = stages_are_uniform(ask, c);
+  done_with(ask, c);
+  return uniform && (!machine || same_levels(tree, machine));
 }
 
 int tt_stages_list(const tt_ask *ask, const tt_tree *tree, const tt_tree *machine,
                    tt_level_stage *list) {
-  composition c;
+  composition *c;
   int n = 0;
   if (!same_levels(tree, machine) || compose(ask, tree, &c)) return 0;
-  for (int k = 0; k < 2 * c.n; k++) {
-    const bool back = k >= c.n;
-    const stage *s = &c.of[back ? k - c.n : c.n - 1 - k];
+  for (int k = 0; k < 2 * c->n; k++) {
+    const bool back = k >= c->n;
+    const stage *s = &c->of[back ? k - c->n : c->n - 1 - k];
     if (back && !s->scatters) continue;
     list[n] = (tt_level_stage){.coll = ask_of(ask, s, false, back).coll,
                                .ranks = s->size,
                                .level = s->level,
-                               .part = (double)s->all / c.blocks};
+                               .part = (double)s->all / c->blocks};
     snprintf(list[n++].name, TT_NAME, "%s", back ? way_back(s) : s->name);
   }
+  done_with(ask, c);
   return n;
 }
 
@@ -325,6 +358,21 @@ static int lanes_count(int size) {
   return n;
 }
 
+/* Writes the i-th searched schedule for this number of ranks; NULL past the end. */
+static const char *searched_name(int ranks, int i, char name[TT_NAME]) {
+  char params[TT_NAME / 2];
+  if (!tt_searched_algo.samples(ranks, i, params, sizeof params)) return NULL;
+  snprintf(name, TT_NAME, "searched(%s)", params);
+  return name;
+}
+
+static int searched_count(int ranks) {
+  char name[TT_NAME];
+  int n = 0;
+  while (searched_name(ranks, n, name)) n++;
+  return n;
+}
+
 static size_t add(char *stages, size_t size, size_t at, const char *name, int lanes) {
   const char *mark = strchr(name, 'N');
   const char *between = at ? "/" : "";
@@ -334,9 +382,23 @@ static size_t add(char *stages, size_t size, size_t at, const char *name, int la
                                name, lanes, mark + 1);
 }
 
+/* A searched schedule of many rounds, over each choice of middle and inner plans. */
+enum { SEARCHED_SAMPLES = MIDDLE_PLANS * INNER_PLANS };
+static bool sample_searched(const int *sizes, int levels, int i, char *stages, size_t size) {
+  const int n = searched_count(sizes[0]);
+  char name[TT_NAME] = "doubling";
+  if (n) searched_name(sizes[0], n - 1 - i % 2, name);
+  size_t at = add(stages, size, 0, name, 0);
+  for (int l = 1; l < levels; l++)
+    at = add(stages, size, at, inner[i % (l + 1 < levels ? MIDDLE_PLANS : INNER_PLANS)], 0);
+  return at < size;
+}
+
 bool tt_stages_sample(const int *sizes, int levels, int i, char *stages, size_t size) {
+  const int searched = i - (TT_STAGE_SAMPLES - SEARCHED_SAMPLES);
   size_t at = 0;
   if (levels < 2 || levels > 3 || i >= TT_STAGE_SAMPLES) return false;
+  if (searched >= 0) return sample_searched(sizes, levels, searched, stages, size);
   for (int l = 0; l < levels; l++) {
     const char *name = l ? inner[(i * (l + 1) + l) % INNER] : outer[i % OUTER];
     const int most = lanes_count(sizes[l]), lanes = most ? tt_lanes_number(i / 3 % most) : 0;
@@ -345,14 +407,20 @@ bool tt_stages_sample(const int *sizes, int levels, int i, char *stages, size_t 
   return at < size;
 }
 
+/* Outermost plans: all numbers of lanes, all searched schedules, and some others. */
+static size_t add_outermost(char *stages, size_t size, int ranks, int i) {
+  const int lanes = lanes_count(ranks), others = i - lanes - searched_count(ranks);
+  char name[TT_NAME];
+  if (i < lanes) return add(stages, size, 0, outer[0], tt_lanes_number(i));
+  return others < 0 ? add(stages, size, 0, searched_name(ranks, i - lanes, name), 0)
+                    : add(stages, size, 0, outer[others + 1], 0);
+}
+
 bool tt_stages_plan(const int *sizes, int levels, int i, char *stages, size_t size) {
-  const int lanes = levels > 1 ? lanes_count(sizes[0]) : 0, outermost = lanes + OUTER_PLANS - 1;
-  size_t at = 0;
-  int k = i % outermost;
   if (levels < 2) return false;
+  const int outermost = lanes_count(sizes[0]) + searched_count(sizes[0]) + OUTER_PLANS - 1;
+  size_t at = add_outermost(stages, size, sizes[0], i % outermost);
   i /= outermost;
-  at = add(stages, size, at, outer[k < lanes ? 0 : k - lanes + 1],
-           k < lanes ? tt_lanes_number(k) : 0);
   for (int l = 1; l < levels; l++) {
     const int choices = l + 1 < levels ? MIDDLE_PLANS : INNER_PLANS;
     at = add(stages, size, at, inner[i % choices], 0);

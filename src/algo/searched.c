@@ -1,0 +1,327 @@
+/* searched.c - allreduces on few ranks that a solver has found: the fewest bytes in T rounds.
+ *
+ * Idea       A story is one block's way: in each round some ranks send one sum of it each, all by the
+ *            same shift. All sums lie on one binary tree. Shifted by b, it is the story of block b, for
+ *            P blocks. So a rank sends in a round, over all blocks, what all ranks send in the story.
+ * Cost       T rounds of one message. algo_searched.def says for each P and T how many blocks a rank sends,
+ *            of P, and how few any such schedule, and any allreduce, can send, as far as that is proven.
+ * Scratch    a block for each sum that is received or formed, and for each that is copied next to others
+ *            because it leaves with them.
+ * Invariant  all ranks form a block's sum along one tree: the same bits everywhere. Messages other than
+ *            results arrive in tmp that is written once, so that no send waits for another.
+ * Parameters T=rounds, by default as few as possible: ceil(log2 P).
+ * Source     ours; tools/search.py.
+ * See        tutti plan draw 'searched(T=4)' -P 5
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "algo_group.h"
+
+enum { MOST_RANKS = 8, NODES = 2 * MOST_RANKS - 1, MOST_ITEMS = 16, MOST_TMP = 1024 };
+
+typedef struct story {
+  int ranks, rounds;
+  const char *group, *tree, *moves; /* as tools/story.py writes them */
+} story;
+
+static const story stories[] = {
+#define STORY(ranks, rounds, sends, stories, least, group, tree, moves) \
+  {ranks, rounds, group, tree, moves},
+#include "algo_searched.def"
+};
+enum { STORIES = sizeof stories / sizeof *stories };
+
+static const tt_number searched_number = {"T", 0, 64, 0, "T is a number of rounds"};
+
+/* The i-th story for this number of ranks, or NULL. */
+static const story *story_at(int ranks, int i) {
+  for (int k = 0; k < STORIES; k++)
+    if (stories[k].ranks == ranks && i-- == 0) return &stories[k];
+  return NULL;
+}
+
+static const story *story_of(const tt_ask *ask) {
+  const int rounds = tt_param_number(ask, &searched_number);
+  const story *s;
+  for (int i = 0; (s = story_at(ask->ranks, i)); i++)
+    if (!rounds || s->rounds == rounds) return s;
+  return NULL;
+}
+
+static const char *searched_refuse(const tt_ask *ask) {
+  if (ask->ranks == 1 || story_of(ask)) return NULL;
+  return story_at(ask->ranks, 0)
+             ? "more rounds send no fewer bytes here, and fewer rounds are too few"
+             : "schedules were searched for 3 to 8 ranks";
+}
+
+static bool searched_samples(int ranks, int i, char *params, size_t size) {
+  const story *s = story_at(ranks, i);
+  if (s) snprintf(params, size, "T=%d", s->rounds);
+  return s;
+}
+
+static bool searched_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+  (void)levels;
+  return searched_samples(ranks, i, params, size);
+}
+
+/* ---- messages ---- */
+
+typedef struct item {
+  int block, node;
+} item;
+
+/* The items of a message in their order, and their blocks in tmp, counted from a multiple of P: block t of
+ * tmp is as large as block t mod P. Neighbours stand in one layer of tmp, so that a stage can cut it finer. */
+typedef struct message {
+  int n;
+  item of[MOST_ITEMS];
+  uint32_t at[MOST_ITEMS];
+} message;
+
+/* Orders n items, from one of them on, so that they are `stride` blocks apart; false: they are not. */
+static bool order_items(const item *items, int n, int P, int first, int stride, message *m) {
+  bool taken[MOST_ITEMS] = {false};
+  for (m->n = 0; m->n < n; m->n++) {
+    const int at = items[first].block + stride * m->n;
+    int i = 0;
+    while (i < n && (taken[i] || items[i].block != at % P)) i++;
+    if (i == n) return false;
+    taken[i] = true;
+    m->of[m->n] = items[i];
+    m->at[m->n] = (uint32_t)(stride == 1 && n <= P ? at % P : at);
+  }
+  return true;
+}
+
+/* A message of the first items, of as many as one span can have, in one layer if possible; returns how many. */
+static int make_message(const item *items, int n, int P, message *m) {
+  for (; n > 0; n--)
+    for (int layers = 1; layers <= MOST_ITEMS; layers += MOST_ITEMS - 1)
+      for (int stride = 1; stride <= P; stride++)
+        for (int first = 0; first < n; first++)
+          if (order_items(items, n, P, first, stride, m) && m->at[n - 1] < (uint32_t)(layers * P))
+            return n;
+  return 0;
+}
+
+/* The span of these n blocks of a buffer, in their order; false if a span cannot have them. */
+static bool find_span(tt_buf buf, const uint32_t *at, int n, int P, tt_span *span) {
+  const bool wraps = n > 1 && at[0] > at[n - 1];
+  const uint32_t in_layer = at[0] % (uint32_t)P, stride = n == 1 || wraps ? 1 : at[1] - at[0];
+  *span = (tt_span){buf, at[0], 0, (uint32_t)n, (uint32_t)n, stride, 1};
+  if (wraps) {
+    *span = tt_range(buf, in_layer, (uint32_t)n, (uint32_t)P);
+    span->base += at[0] - in_layer;
+  }
+  for (int k = 0; k < n; k++)
+    if (tt_span_block(span, (uint32_t)k) != at[k]) return false;
+  return n == 1 || wraps || at[0] < at[1];
+}
+
+/* ---- who has which sums where: followed for all ranks, because they depend on each other ---- */
+
+typedef struct place {
+  bool known;
+  tt_buf buf;
+  uint32_t block;
+} place;
+
+enum { MOST_MESSAGES = 8, ANYWHERE = UINT32_MAX };
+
+typedef struct holder {
+  place at[MOST_RANKS][NODES]; /* by block and node */
+  bool used[MOST_TMP];         /* blocks of tmp */
+  message sent[MOST_MESSAGES]; /* in this round */
+  int messages;
+} holder;
+
+typedef struct telling {
+  tt_builder *b;
+  int me, P, root;
+  int sizes[TT_LEVELS], levels; /* of the group's circles */
+  int half[NODES][2];           /* of inner nodes; leaf r is rank r's in block 0 */
+  holder of[MOST_RANKS];
+} telling;
+
+/* In the group: a + sign * b. */
+static int shifted(const telling *t, int a, int b, int sign) {
+  int sum = 0, unit = 1;
+  for (int l = t->levels - 1; l >= 0; unit *= t->sizes[l--])
+    sum += tt_mod(a / unit + sign * (b / unit), t->sizes[l]) * unit;
+  return sum;
+}
+
+static tt_span span_at(place p) {
+  return tt_block(p.buf, p.block);
+}
+
+/* Takes blocks of tmp for a message; returns the multiple of P from which they are counted. */
+static uint32_t take_tmp(holder *h, const uint32_t *at, int n, int P) {
+  uint32_t base = 0;
+  for (int k = 0; k < n; k++)
+    if (h->used[base + at[k]]) {
+      base += (uint32_t)P;
+      k = -1;
+    }
+  for (int k = 0; k < n; k++) h->used[base + at[k]] = true;
+  return base;
+}
+
+/* Where this rank has the node's sum of a block, which is formed if it is not yet: results in dst, others
+ * in block `to` of tmp. */
+static place sum_in(telling *t, int rank, item x, uint32_t to) {
+  holder *h = &t->of[rank];
+  place *p = &h->at[x.block][x.node];
+  if (p->known) return *p;
+  const place left = sum_in(t, rank, (item){x.block, t->half[x.node][0]}, ANYWHERE);
+  const place right = sum_in(t, rank, (item){x.block, t->half[x.node][1]}, ANYWHERE);
+  const uint32_t block = (uint32_t)x.block;
+  *p = (place){true, TT_TMP, to};
+  if (x.node == t->root)
+    *p = (place){true, TT_DST, block};
+  else if (to == ANYWHERE)
+    p->block = block + take_tmp(h, &block, 1, t->P);
+  if (rank != t->me) return *p;
+  tt_reduce_local(t->b, span_at(*p), span_at(left), span_at(right));
+  if (x.node == t->root) tt_mark_completes(t->b);
+  return *p;
+}
+
+/* Do all items stand in one buffer, as one span? */
+static bool stand_together(const holder *h, const message *m, int P, tt_span *span) {
+  uint32_t at[MOST_ITEMS];
+  const place first = h->at[m->of[0].block][m->of[0].node];
+  for (int k = 0; k < m->n; k++) {
+    const place p = h->at[m->of[k].block][m->of[k].node];
+    if (!p.known || p.buf != first.buf) return false;
+    at[k] = p.block;
+  }
+  return find_span(first.buf, at, m->n, P, span);
+}
+
+/* Where the message's items stand together; else they are formed, or copied, next to each other in tmp. */
+static tt_span gather_items(telling *t, int rank, const message *m) {
+  holder *h = &t->of[rank];
+  tt_span span;
+  if (m->n == 1) return span_at(sum_in(t, rank, m->of[0], ANYWHERE));
+  if (stand_together(h, m, t->P, &span)) return span;
+  const uint32_t base = take_tmp(h, m->at, m->n, t->P);
+  uint32_t at[MOST_ITEMS];
+  for (int k = 0; k < m->n; k++) {
+    at[k] = base + m->at[k];
+    const place p = sum_in(t, rank, m->of[k], at[k]);
+    if (rank == t->me && (p.buf != TT_TMP || p.block != at[k]))
+      tt_copy(t->b, tt_block(TT_TMP, at[k]), span_at(p));
+  }
+  find_span(TT_TMP, at, m->n, t->P, &span);
+  return span;
+}
+
+/* Results go to dst, others to tmp. */
+static tt_span spread_items(telling *t, int rank, const message *m) {
+  holder *h = &t->of[rank];
+  uint32_t at[MOST_ITEMS];
+  bool results = true;
+  tt_span span;
+  for (int k = 0; k < m->n; k++) {
+    at[k] = (uint32_t)m->of[k].block;
+    results &= m->of[k].node == t->root;
+  }
+  results = results && find_span(TT_DST, at, m->n, t->P, &span);
+  const uint32_t base = results ? 0 : take_tmp(h, m->at, m->n, t->P);
+  for (int k = 0; k < m->n; k++) {
+    if (!results) at[k] = base + m->at[k];
+    h->at[m->of[k].block][m->of[k].node] = (place){true, results ? TT_DST : TT_TMP, at[k]};
+  }
+  if (!results) find_span(TT_TMP, at, m->n, t->P, &span);
+  return span;
+}
+
+/* Results that came among others are copied to dst. */
+static void copy_results(telling *t, int rank, const message *m) {
+  for (int k = 0; k < m->n; k++) {
+    place *p = &t->of[rank].at[m->of[k].block][m->of[k].node];
+    if (m->of[k].node != t->root || p->buf == TT_DST) continue;
+    const place dst = {true, TT_DST, (uint32_t)m->of[k].block};
+    if (rank == t->me) tt_copy(t->b, span_at(dst), span_at(*p));
+    *p = dst;
+  }
+}
+
+/* ---- the rounds ---- */
+
+static int node_of(const telling *t, char c) {
+  return c < 'a' ? c - '0' : t->P + c - 'a';
+}
+
+/* Sends what the moves of a round, such as "00 2a", say; a rank has as many items as there are moves. */
+static void send_round(telling *t, int rank, int to, const char *moves) {
+  item items[MOST_ITEMS];
+  holder *h = &t->of[rank];
+  int n = 0, done = 0;
+  for (; n < MOST_ITEMS && *moves && *moves != '|'; moves += 2 + (moves[2] == ' '))
+    items[n++] = (item){shifted(t, rank, moves[0] - '0', -1), node_of(t, moves[1])};
+  for (h->messages = 0; done < n && h->messages < MOST_MESSAGES; h->messages++) {
+    message *m = &h->sent[h->messages];
+    done += make_message(items + done, n - done, t->P, m);
+    const tt_span span = gather_items(t, rank, m);
+    if (rank == t->me) tt_send(t->b, to, span);
+  }
+}
+
+static void receive_round(telling *t, int rank, int from) {
+  for (int i = 0; i < t->of[from].messages; i++) {
+    const message *m = &t->of[from].sent[i];
+    const tt_span span = spread_items(t, rank, m);
+    if (rank == t->me) tt_recv(t->b, from, span);
+    copy_results(t, rank, m);
+  }
+}
+
+static void tell(telling *t, const story *s) {
+  for (const char *at = s->moves; at; at = strchr(at, '|'), at += at ? 1 : 0) {
+    const int shift = *at - '0';
+    for (int r = 0; r < t->P; r++) send_round(t, r, shifted(t, r, shift, 1), at + 2);
+    for (int r = 0; r < t->P; r++) receive_round(t, r, shifted(t, r, shift, -1));
+  }
+  for (int b = 0; b < t->P; b++) sum_in(t, t->me, (item){b, t->root}, ANYWHERE);
+}
+
+static void searched_build(tt_builder *b, const tt_ask *ask) {
+  const story *s = story_of(ask);
+  telling *t = calloc(1, sizeof *t);
+  if (!t) {
+    b->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while building a schedule");
+    return;
+  }
+  t->b = b;
+  t->me = ask->rank;
+  t->P = ask->ranks;
+  t->root = 2 * t->P - 2;
+  t->levels = tt_group_sizes(s->group, t->P, t->sizes);
+  for (int i = 0; i < t->P - 1; i++)
+    for (int k = 0; k < 2; k++) t->half[t->P + i][k] = node_of(t, s->tree[3 * i + k]);
+  for (int r = 0; r < t->P; r++)
+    for (int block = 0; block < t->P; block++)
+      t->of[r].at[block][shifted(t, r, block, -1)] = (place){true, TT_SRC, (uint32_t)block};
+  tell(t, s);
+  free(t);
+}
+
+const tt_algo tt_searched_algo = {
+    .name = "searched",
+    .does = TT_DOES_ALLREDUCE,
+    .params = "T=",
+    .number = &searched_number,
+    .refuse = searched_refuse,
+    .blocks = tt_block_per_rank,
+    .build = searched_build,
+    .samples = searched_samples,
+    .plans = searched_plans,
+    .entries = {{"searched", TT_NAMED,
+                 "found by a solver for few ranks: the fewest bytes in T rounds", "tutti's own"}},
+};
