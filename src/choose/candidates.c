@@ -226,7 +226,7 @@ static tutti_status look_at(tt_chooser *c, tutti_coll coll, tt_candidate *x, boo
 
 /* ---- the list ---- */
 
-static bool add_candidate(tt_candidates *list, const char *name, int slices) {
+bool tt_candidates_add(tt_candidates *list, const char *name, int slices) {
   if ((list->n & (list->n - 1)) == 0) {
     tt_candidate *more = realloc(list->at, (size_t)(list->n ? 2 * list->n : 1) * sizeof *more);
     if (!more) return false;
@@ -239,22 +239,23 @@ static bool add_candidate(tt_candidates *list, const char *name, int slices) {
 }
 
 /* Compositions are priced stage by stage, which shared memory does not allow: there they run if they are
- * named. */
-static bool too_dear(const tt_chooser *c, const char *name) {
-  return c->setting.ranks_per_core > 0 && !*c->setting.only && tt_is_composition(name);
+ * named. Where they are found by the prices of stages, those that algorithms propose are not needed. */
+static bool left_out(const tt_chooser *c, tutti_coll coll, const char *name) {
+  return !*c->setting.only && tt_is_composition(name) &&
+         (c->setting.ranks_per_core > 0 || tt_compositions_apply(c, coll));
 }
 
 static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, const char *name) {
   bool sliced;
-  if (too_dear(c, name)) return true;
-  if (!add_candidate(list, name, 1)) return false;
+  if (left_out(c, coll, name)) return true;
+  if (!tt_candidates_add(list, name, 1)) return false;
   tt_candidate *x = &list->at[list->n - 1];
   const tutti_status status = look_at(c, coll, x, &sliced);
   if (status == TUTTI_ERR_MEMORY) return false;
   x->priced = status; /* it is not possible */
   const tt_bound bound = x->bound;
   for (size_t k = 0; sliced && k < sizeof slicings / sizeof *slicings; k++) {
-    if (!add_candidate(list, name, slicings[k])) return false;
+    if (!tt_candidates_add(list, name, slicings[k])) return false;
     list->at[list->n - 1].bound = bound;
   }
   return true;
@@ -297,6 +298,7 @@ static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
           : tt_algo_does(name, coll))
       ok = add_sliced(c, coll, list, name);
   if (ok && !n && *s->levels) ok = add_pairs(c, coll, list);
+  if (ok && !n && tt_compositions_apply(c, coll)) ok = tt_compositions_list(c, list);
   return ok && (list->n || !n || add_sliced(c, coll, list, s->only));
 }
 

@@ -92,6 +92,8 @@ static inline tt_ask tt_ask_of(const tt_setting *s, tutti_coll coll, int root) {
  * them. */
 tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight);
 void tt_candidates_free(tt_candidates *list);
+/* Adds a plan. False: out of memory. */
+bool tt_candidates_add(tt_candidates *list, const char *name, int slices);
 /* Prices the i-th, unless it is dear or priced already. False: out of memory, and c->starved is set. */
 bool tt_candidates_price(tt_chooser *c, tt_candidates *list, int i);
 /* If nothing is possible without them, prices the dear ones too from now on. False as above. */
@@ -130,5 +132,16 @@ tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, t
  * its price must be found otherwise. TUTTI_ERR_MEMORY, TUTTI_ERR_UNSUPPORTED. */
 tutti_status tt_stages_price(tt_chooser *c, const char *name, const tt_ask *ask, int weight,
                              tt_curve *curve, bool *is);
+/* Finds the price of a stage among c->stage, or makes it; model: that of its level. *found: -1 if it cannot
+ * be built. TUTTI_ERR_MEMORY. */
+tutti_status tt_stage_find(tt_chooser *c, const tt_level_stage *stage, int weight,
+                           const tt_cost_model *model, int *found);
+
+/* ---- proposals by the levels (compositions.c) ---- */
+
+/* Are compositions found by the prices of their stages? Else the algorithms propose some. */
+bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll);
+/* Adds those that may be cheapest. False: out of memory. */
+bool tt_compositions_list(tt_chooser *c, tt_candidates *list);
 
 #endif

@@ -26,26 +26,24 @@ static tutti_status price_stage(tt_chooser *c, tt_stage_price *x, const tt_cost_
   return x->possible ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a price");
 }
 
-/* Finds a stage's price, or makes it. *found is valid until the next one is made. */
-static tutti_status find_stage(tt_chooser *c, const tt_level_stage *stage, int weight,
-                               const tt_cost_model *model, const tt_stage_price **found) {
-  for (int i = 0; i < c->stages; i++)
-    if (same_stage(&c->stage[i], stage, weight)) {
-      *found = &c->stage[i];
-      return TUTTI_OK;
-    }
-  if ((c->stages & (c->stages - 1)) == 0) {
-    tt_stage_price *more =
-        realloc(c->stage, (size_t)(c->stages ? 2 * c->stages : 1) * sizeof *more);
+tutti_status tt_stage_find(tt_chooser *c, const tt_level_stage *stage, int weight,
+                           const tt_cost_model *model, int *found) {
+  int i = 0;
+  while (i < c->stages && !same_stage(&c->stage[i], stage, weight)) i++;
+  *found = -1;
+  if (i == c->stages && (i & (i - 1)) == 0) {
+    tt_stage_price *more = realloc(c->stage, (size_t)(i ? 2 * i : 1) * sizeof *more);
     if (!more) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the prices of stages");
     c->stage = more;
   }
-  tt_stage_price *x = &c->stage[c->stages];
-  *x = (tt_stage_price){.stage = *stage, .weight = weight};
-  const tutti_status status = price_stage(c, x, model);
-  if (!status) c->stages++;
-  *found = x;
-  return status;
+  if (i == c->stages) {
+    c->stage[i] = (tt_stage_price){.stage = *stage, .weight = weight};
+    const tutti_status status = price_stage(c, &c->stage[i], model);
+    if (status) return status;
+    c->stages++;
+  }
+  if (c->stage[i].possible) *found = i;
+  return TUTTI_OK;
 }
 
 static tt_line line_in(const tt_curve *c, double bytes) {
@@ -90,18 +88,18 @@ tutti_status tt_stages_price(tt_chooser *c, const char *name, const tt_ask *ask,
   *is = n > 0;
   *curve = (tt_curve){.n = 1};
   for (int i = 0; i < n; i++) {
-    const tt_stage_price *x = NULL;
     tt_cost_model model;
+    int at;
     if (!tt_cost_stage(&c->model, list[i].level, &model)) {
       *is = false;
       return TUTTI_OK;
     }
-    const tutti_status status = find_stage(c, &list[i], weight, &model, &x);
+    const tutti_status status = tt_stage_find(c, &list[i], weight, &model, &at);
     if (status) return status;
-    if (!x->possible)
+    if (at < 0)
       return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s cannot be priced: its stage %s cannot", name,
                      list[i].name);
-    add_curve(curve, &x->curve, list[i].part);
+    add_curve(curve, &c->stage[at].curve, list[i].part);
   }
   return TUTTI_OK;
 }
