@@ -207,7 +207,7 @@ static tutti_status look_at(tt_chooser *c, tutti_coll coll, tt_candidate *x, boo
   const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
   const bool shared = c->setting.ranks_per_core > 0;
   *sliced = false;
-  if (tt_is_composition(x->name)) return TUTTI_OK;
+  if (tt_is_composition(x->name) && (shared || tt_compositions_apply(c, coll))) return TUTTI_OK;
   const bool alike = tt_algo_uniform(x->name, &ask, c->levels ? &c->model.tree : NULL);
   x->dear = ask.ranks > MOST_PLAYED && !alike && !tt_stands_for_all(c, x->name, &ask, NULL);
   if (x->dear || shared) return TUTTI_OK;
