@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With more ranks than this, a plan that differs between ranks is dear: every rank would have to build
- * and simulate all ranks. */
-enum { MOST_PLAYED = 1024, MOST_SLICED = 64 };
+enum { MOST_SLICED = 64 }; /* messages of a rank */
 static const int slicings[] = {2, 4, 8};
 
 /* Curves may lie that much below the times that they stand for (curve.c). */
@@ -37,6 +35,8 @@ static tutti_status price(tt_chooser *c, const tt_candidates *list, tt_candidate
   /* all that is built can run, so only memory can lack */
   if (!sim || !tt_price_curve(sim, &x->curve)) status = TUTTI_ERR_MEMORY;
   tt_sim_free(sim);
+  if (!status && tt_rounded_up(c, x->name))
+    status = tt_rounded_up_raise(c, x->name, &ask, x->slices, &x->curve);
   return status;
 }
 
@@ -93,8 +93,8 @@ bool tt_candidates_order(tt_chooser *c, tt_candidates *list, uint64_t bytes) {
 
 /* ---- bounds ---- */
 
-/* The number of ranks in a domain, and the level whose domain it is: the largest of an even tree with at
- * most so many. 0: none. */
+/* The number of ranks in a domain, and the level of that domain: the largest of an even tree that has no
+ * more than `most` ranks. 0: no such domain. */
 static int ranks_of_domain(const tt_cost_model *model, int most, int *level) {
   int below = model->ranks;
   if (!model->tree.even) return 0;
@@ -128,7 +128,7 @@ static const tt_sched *schedule_of(void *context, int rank) {
   return x->all[rank];
 }
 
-/* The link of domain 0 with at most so many ranks. */
+/* The link of the first domain of up to `most` ranks. */
 static void bound_domain(some_ranks *x, const tt_cost_model *model, int most, tt_bound *bound) {
   int level = 0;
   const int n = ranks_of_domain(model, most, &level);
@@ -198,7 +198,21 @@ static bool slices_help(const tt_chooser *c, const tt_sched *s) {
   if (c->setting.ranks_per_core > 0 || tt_coll_owned(s->coll) || s->coll == TUTTI_BARRIER)
     return false;
   for (uint32_t i = 0; i < s->nsteps; i++) messages += s->steps[i].peers.count;
-  return messages <= (s->ranks > MOST_PLAYED ? 2 * MOST_SLICED : MOST_SLICED);
+  return messages <= (s->ranks > TT_MOST_PLAYED ? 2 * MOST_SLICED : MOST_SLICED);
+}
+
+/* The same of a plan over uneven levels, on many ranks. */
+static tutti_status look_at_rounded(const tt_chooser *c, const tt_ask *ask, tt_candidate *x,
+                                    bool *sliced) {
+  tt_sched *own = NULL, *even = NULL;
+  tt_cost_model model;
+  tutti_status status = tt_algo_build(x->name, ask, &own);
+  if (!status) status = tt_rounded_up_build(c, x->name, ask, &model, &even);
+  if (!status) tt_bound_rank(&x->bound, even, &model, true);
+  *sliced = !status && slices_help(c, even);
+  tt_sched_free(own);
+  tt_sched_free(even);
+  return status;
 }
 
 /* Finds out what can be known about a plan without its price. In shared memory loops may be cheaper
@@ -209,13 +223,16 @@ static tutti_status look_at(tt_chooser *c, tutti_coll coll, tt_candidate *x, boo
   *sliced = false;
   if (tt_is_composition(x->name) && (shared || tt_compositions_apply(c, coll))) return TUTTI_OK;
   const bool alike = tt_algo_uniform(x->name, &ask, c->levels ? &c->model.tree : NULL);
-  x->dear = ask.ranks > MOST_PLAYED && !alike && !tt_stands_for_all(c, x->name, &ask, NULL);
+  const bool rounded = tt_rounded_up(c, x->name);
+  x->dear = ask.ranks > TT_MOST_PLAYED && !alike && !rounded &&
+            !tt_stands_for_all(c, x->name, &ask, NULL);
   if (x->dear || shared) return TUTTI_OK;
+  if (rounded) return look_at_rounded(c, &ask, x, sliced);
   tt_sched *mine = NULL;
   tutti_status status = tt_algo_build(x->name, &ask, &mine);
   if (!status) {
     *sliced = alike && slices_help(c, mine);
-    x->differ = !alike && ask.ranks <= MOST_PLAYED;
+    x->differ = !alike && ask.ranks <= TT_MOST_PLAYED;
     bool found = !x->differ;
     if (!find_bound(c, x, coll, bound_some, &found, &x->bound)) status = TUTTI_ERR_MEMORY;
     tt_bound_rank(&x->bound, mine, &c->model, alike);

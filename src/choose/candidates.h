@@ -109,8 +109,21 @@ void tt_chooser_weigh(tt_chooser *c, int weight);
 
 /* ---- simulations (plan_sim.c) ---- */
 
-/* A plan that sends more messages in all is dear, if its ranks differ. */
-enum { TT_MOST_MESSAGES = 1 << 15 };
+/* A plan that sends more messages in all is dear, if its ranks differ; or any on more ranks. */
+enum { TT_MOST_MESSAGES = 1 << 15, TT_MOST_PLAYED = 1024 };
+/* Beyond TT_MOST_PLAYED ranks, a plan over uneven levels gets a price from even ones whose domains all have
+ * the size of the largest (uneven_price.c). Does this apply? */
+bool tt_rounded_up(const tt_chooser *c, const char *name);
+/* Builds rank 0's schedule there; *model: of those levels. */
+tutti_status tt_rounded_up_build(const tt_chooser *c, const char *name, const tt_ask *ask,
+                                 tt_cost_model *model, tt_sched **s);
+/* Raises its curve to what a rank of a smaller domain takes at least. */
+tutti_status tt_rounded_up_raise(const tt_chooser *c, const char *name, const tt_ask *ask,
+                                 int slices, tt_curve *curve);
+tutti_status tt_rounded_up_sim(const tt_chooser *c, const char *name, const tt_ask *ask,
+                               tt_sim **sim);
+/* Builds the schedules of those ranks that rank 0 receives from, all[0] being its own. */
+tutti_status tt_build_senders(const char *name, const tt_ask *ask, tt_sched **all);
 /* Can rank 0 stand for all? mine: its schedule, or NULL. */
 bool tt_stands_for_all(const tt_chooser *c, const char *name, const tt_ask *ask,
                        const tt_sched *mine);

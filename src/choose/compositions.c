@@ -196,8 +196,8 @@ static bool name_of(const kitchen *k, const pick *p, int but, char name[TT_NAME]
   return at < TT_NAME && can_be_built(k, name);
 }
 
-/* Bans the stage without which the composition can be built; or the first that is not simple. False:
- * there is none. */
+/* Bans the stage without which the composition can be built; or the first that is not simple. False: all
+ * are simple. */
 static bool ban(kitchen *k, const pick *p) {
   int fault = -1;
   for (int l = 0; l < k->levels; l++) {

@@ -19,8 +19,7 @@ static tutti_status build(const char *name, tt_ask ask, int rank, tt_sched **out
   return tt_algo_build(name, &ask, out);
 }
 
-/* Builds those of the ranks that rank 0 receives from; price looks at all that these send. */
-static tutti_status build_senders(const char *name, const tt_ask *ask, tt_sched **all) {
+tutti_status tt_build_senders(const char *name, const tt_ask *ask, tt_sched **all) {
   tutti_status status = TUTTI_OK;
   double messages = 0, senders = 0;
   for (uint32_t i = 0; i < all[0]->nsteps; i++) messages += all[0]->steps[i].peers.count;
@@ -117,7 +116,8 @@ tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, t
   if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", x->ranks);
   tutti_status status = build(x->name, ask, 0, &all[0]);
   if (!status)
-    status = uniform ? build_senders(x->name, &ask, all) : build_rest(x->name, &ask, HUGE_VAL, all);
+    status =
+        uniform ? tt_build_senders(x->name, &ask, all) : build_rest(x->name, &ask, HUGE_VAL, all);
   *stage = status ? NULL : tt_sim_new(all, x->ranks, uniform, model);
   if (!status && !*stage)
     status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", x->name);
@@ -152,6 +152,7 @@ tutti_status tt_plan_sim(const tt_chooser *c, const char *name, tutti_coll coll,
   const tt_setting *s = &c->setting;
   const tt_ask ask = tt_ask_of(s, coll, root);
   *sim = NULL;
+  if (!exported && tt_rounded_up(c, name)) return tt_rounded_up_sim(c, name, &ask, sim);
   if (!sliced) {
     const tutti_status status = sim_stages(c, name, &ask, sim);
     if (status || *sim) return status;
@@ -161,7 +162,7 @@ tutti_status tt_plan_sim(const tt_chooser *c, const char *name, tutti_coll coll,
   tutti_status status = build(name, ask, 0, &all[0]);
   const bool uniform = !status && tt_stands_for_all(c, name, &ask, all[0]);
   if (!status)
-    status = uniform ? build_senders(name, &ask, all) : build_rest(name, &ask, most, all);
+    status = uniform ? tt_build_senders(name, &ask, all) : build_rest(name, &ask, most, all);
   bool loop = exported;
   if (!status && !exported) status = find_loop(c, name, &ask, all, &loop);
   if (!status) {

@@ -13,13 +13,20 @@ typedef struct load {
   double L;                    /* of the fastest message that it receives; < 0: none */
 } load;
 
-/* The level where two ranks part; of uneven levels the innermost. */
+/* The level where two ranks part. */
 static int level_of(const tt_cost_model *model, int a, int b) {
+  const tt_tree *tree = &model->tree;
   int l = 0, below = model->ranks;
-  if (!model->tree.even) return model->levels - 1;
-  for (; l < model->levels - 1; l++) {
-    below /= model->tree.level[l].each;
-    if (a / below != b / below) break;
+  for (int g = 0; l < model->levels - 1; l++) {
+    const int each = tree->level[l].each;
+    if (tree->even) {
+      below /= each;
+      if (a / below != b / below) break;
+      continue;
+    }
+    const int with = tt_tree_domain(tree, l, g, b);
+    g = tt_tree_domain(tree, l, g, a);
+    if (g != with) break;
   }
   return l;
 }
@@ -35,17 +42,9 @@ static double least_beta(const tt_cost_model *model, int level) {
   const int last = model->levels - 1;
   double beta = model->link[last].beta;
   if (bursts(model)) return 0;
-  for (int l = level; l < last && !model->torus && model->tree.even; l++)
+  for (int l = level; l < last && !model->torus; l++)
     if (model->link[l].beta > beta) beta = model->link[l].beta;
   return beta;
-}
-
-/* s that a message takes at least, if its level is not known. */
-static double least_alpha(const tt_cost_model *model, int level) {
-  double alpha = model->link[level].alpha;
-  for (int l = 0; l < model->levels && !model->tree.even; l++)
-    if (model->link[l].alpha < alpha) alpha = model->link[l].alpha;
-  return alpha;
 }
 
 static void load_message(load *x, const tt_sched *s, const tt_step *step, int peer, bool first,
@@ -55,11 +54,11 @@ static void load_message(load *x, const tt_sched *s, const tt_step *step, int pe
   const bool in = step->kind != TT_SEND;
   const tt_link *link = &model->link[level];
   tt_bound_line *port = &x->port[in && !model->half][level];
-  port->each += least_alpha(model, level);
+  port->each += model->link[level].alpha;
   port->slope += share * least_beta(model, level);
-  if (model->tree.even) x->processor.each += first ? link->o : link->o_next;
+  x->processor.each += first ? link->o : link->o_next;
   if (!in) x->sent[level] += share;
-  if (in && (x->L < 0 || link->L < x->L)) x->L = model->tree.even ? link->L : 0;
+  if (in && (x->L < 0 || link->L < x->L)) x->L = link->L;
 }
 
 static void load_rank(load *x, const tt_sched *s, const tt_cost_model *model) {
@@ -203,9 +202,8 @@ static void add_hop(tt_bound_line *line, const tt_sched *s, const tt_step *step,
   const int level = level_of(model, s->rank, peer);
   const double share = tt_step_share(s, step);
   const tt_link *link = &model->link[level];
-  line->once += least_alpha(model, level);
+  line->once += model->link[level].alpha;
   line->part += share * least_beta(model, level);
-  if (!model->tree.even) return;
   line->once += link->L + (model->cores > 0 || model->migrates ? 0 : 2 * link->o);
   if (step->kind == TT_RECV_REDUCE) line->part += share * model->gamma;
 }
