@@ -126,6 +126,20 @@ static unsigned met_by_form(const tt_form *f) {
   return f ? (f->order ? TT_NEED_ORDER : 0u) | (f->same ? TT_NEED_SAME : 0u) : 0;
 }
 
+/* A plan of a form whose ranks differed in a proof is taken to differ, unless somebody named it. Its words
+ * say that the prover was not asked where that would have taken too long. */
+static tutti_status form_differs(const char *name, const tt_ask *asked, unsigned needs, double most,
+                                 unsigned *met, bool *skipped) {
+  tt_sched *mine = NULL;
+  const unsigned rest = needs & ~(unsigned)TT_NEED_SAME;
+  tutti_status status = rest ? tt_meets(name, asked, rest, most, met, skipped) : TUTTI_OK;
+  if (!rest) *met = 0;
+  if (!status) status = tt_algo_build(name, asked, &mine);
+  if (!status && tt_work_of(&mine, 1) * asked->ranks > most) *skipped = true;
+  tt_sched_free(mine);
+  return unless_starved(status);
+}
+
 tutti_status tt_meets(const char *name, const tt_ask *asked, unsigned needs, double most,
                       unsigned *met, bool *skipped) {
   tt_ask ask = *asked;
@@ -133,8 +147,8 @@ tutti_status tt_meets(const char *name, const tt_ask *asked, unsigned needs, dou
   *met = needs;
   *skipped = false;
   if (!(needs & ~met_by_form(form))) return TUTTI_OK;
-  if (form && !form->same && most < HUGE_VAL)
-    *met &= ~(unsigned)TT_NEED_SAME; /* seldom otherwise */
+  if (form && !form->same && most < HUGE_VAL && needs & TT_NEED_SAME)
+    return form_differs(name, asked, needs, most, met, skipped);
   *skipped = ask.ranks > TT_MOST_PROVEN;
   tutti_status status = TUTTI_OK;
   for (int in_place = 0; in_place < 2 && *met && !*skipped && !status; in_place++) {
