@@ -35,6 +35,8 @@ NETWORKS = {
         100000: "z:40 y:50 x:50 node:1",
         "figures": ["gamma=0.05ns", "torus=1", "hop=100ns", "alpha=1us", "beta=50Gbit/s"]},
 }
+FEW = ("rack:3 node:16 core:4", "gamma=0,apart=1,core.alpha=2us,core.beta=0.25e-9,node.alpha=6us,node.beta=1e-9,"
+       "rack.alpha=12us,rack.beta=1e-10")
 PRACTICE = ["fold(ring)", "doubling", "rabenseifner", "tree(double,segments=4)", "two-level"]
 args = None
 
@@ -58,16 +60,18 @@ def progress(text):
 
 
 def prices(P, topo, net, plan, sizes, kind="float"):
-    """By size: (seconds, name, slices, messages), and the seconds that pricing took."""
+    """By size: (seconds, name, slices, messages); the seconds of the first choice, and of all; the memory meanwhile."""
     progress(f"{P} ranks, {topo or 'flat'}: {plan}")
-    found, took = {}, 0
+    found, took, first = {}, 0, 0
     for line in scale("prices", P, topo, net, kind, plan, *sizes):
         word = line.split(" ", 7)
         if word[0] == "priced":
             took, peak = float(word[1]), int(word[3])
+        elif word[0] == "first":
+            first = float(word[1])
         elif word[2] == "1":
             found[int(word[1])] = (float(word[3]), word[7], int(word[4]), int(word[5]))
-    return found, took, peak
+    return found, first, took, peak
 
 
 def two_level(net, P):
@@ -82,6 +86,9 @@ def short(name, slices=1):
     seq = re.search(r"seq=([a-z/]+)", name)
     if name.startswith("blueconnect") and seq:
         name = "BC " + "/".join(p[0].upper() for p in seq[1].split("/"))
+    elif "stages=" in name:
+        stages = name.split("stages=")[1][:-1].replace("fold(halving)", "H").replace("fold(ring)", "R")
+        name = "BC " + stages.replace("lanes(n=", "lanes(")
     elif "seq=" in name and len(name) > 30:
         name = "fold(seq=...)"
     return name + (f" x{slices}" if slices > 1 else "")
@@ -115,17 +122,19 @@ def winners():
     rows, cost = [], []
     for net in NETWORKS:
         for P in RANKS:
-            found, took, peak = prices(P, NETWORKS[net][P], figures(net, P), "all", SIZES)
+            found, first, took, peak = prices(P, NETWORKS[net][P], figures(net, P), "all", SIZES)
             won[net, P] = found
-            whole, wtook, _ = prices(P, NETWORKS[net][P], figures(net, P), "all", COLUMNS, "int32")
+            whole, *_ = prices(P, NETWORKS[net][P], figures(net, P), "all", COLUMNS, "int32")
             rows.append([net, f"{P:,}"] + [f"{time(found[b][0])}<br>{short(*found[b][1:3])}"
                                            for b in COLUMNS])
             other = [b for b in COLUMNS if whole[b][0] < 0.999 * found[b][0]]
-            cost.append([net, f"{P:,}", time(took), size(peak),
+            cost.append([net, f"{P:,}", time(first), time(took), size(peak),
                          ", ".join(f"{size(b)}: {time(whole[b][0])} {short(*whole[b][1:3])}"
                                    for b in other) or "the same"])
+    _, first, took, peak = prices(192, FEW[0], FEW[1], "all", SIZES)
+    cost.insert(0, [FEW[0], "192", time(first), time(took), size(peak), ""])
     put("winners", ["network", "P"] + [size(b) for b in COLUMNS], rows)
-    put("choosing", ["network", "P", "to price all", "memory meanwhile", "for int32 instead"], cost)
+    put("choosing", ["network", "P", "first choice, 8 B", f"{len(SIZES)} sizes", "memory meanwhile", "for int32 instead"], cost)
     return won
 
 
@@ -154,7 +163,7 @@ def practice(won):
                 if plan == "fold(ring)" and P > 1000:
                     found, took = {b: (ring_form(net, P, b),) for b in SIZES}, None
                 else:
-                    found, took, peak = prices(P, NETWORKS[net][P], figures(net, P), name, SIZES)
+                    found, took, _, peak = prices(P, NETWORKS[net][P], figures(net, P), name, SIZES)
                 times[net, P, plan] = {b: v[0] for b, v in found.items()}
                 rows.append(["", "", f"`{name}`"] + [time(found[b][0]) for b in at] +
                             (["closed form", ""] if took is None else [time(took), size(peak)]))

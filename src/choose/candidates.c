@@ -1,4 +1,5 @@
-/* candidates.c - builds the schedules needed to price a plan, and prices it.
+/* candidates.c - lists the plans that may be fastest, bounds their times, and prices those that a choice
+ * asks for.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "candidates.h"
 
@@ -7,216 +8,242 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With more ranks than this, or more messages in total, a plan that differs between ranks is priced
- * only if there is no other, or if it was named: every rank would have to build and simulate all
- * ranks. */
-enum { MOST_PLAYED = 1024, MOST_MESSAGES = 1 << 15, MOST_SLICED = 64, MOST_LOOKS = 100000000 };
+enum { MOST_SLICED = 64 }; /* messages of a rank */
 static const int slicings[] = {2, 4, 8};
 
-/* ---- building ---- */
+/* Curves may lie that much below the times that they stand for (curve.c). */
+static const double accuracy = 0.94;
 
-static tutti_status build(const char *name, tt_ask ask, int rank, tt_sched **out) {
-  ask.rank = rank;
-  return tt_algo_build(name, &ask, out);
-}
+/* ---- prices ---- */
 
-/* Builds those of the ranks that rank 0 receives from; price looks at all that these send. */
-static tutti_status build_senders(const char *name, const tt_ask *ask, tt_sched **all) {
+static tutti_status price(tt_chooser *c, const tt_candidates *list, tt_candidate *x) {
+  const tt_ask ask = tt_ask_of(&c->setting, list->coll, 0);
+  const double most = list->all || *c->setting.only ? HUGE_VAL : TT_MOST_MESSAGES;
+  tt_sim *sim;
+  bool is = false;
   tutti_status status = TUTTI_OK;
-  double messages = 0, senders = 0;
-  for (uint32_t i = 0; i < all[0]->nsteps; i++) messages += all[0]->steps[i].peers.count;
-  for (uint32_t i = 0; i < all[0]->nsteps && !status; i++) {
-    const tt_step *step = &all[0]->steps[i];
-    for (int k = 0; tt_step_receives(step) && k < step->peers.count && !status; k++) {
-      const int peer = tt_peer_rank(&step->peers, k, ask->ranks);
-      if (all[peer]) continue;
-      senders++;
-      status = build(name, *ask, peer, &all[peer]);
-      if (!status && messages * senders > MOST_LOOKS)
-        status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to price", name,
-                         ask->ranks);
-    }
+  if (x->slices == 1) status = tt_stages_price(c, x->name, &ask, list->weight, &x->curve, &is);
+  if (status || is) return status;
+  status = tt_plan_sim(c, x->name, list->coll, 0, false, x->slices > 1, most, &sim);
+  if (!status && x->slices > 1) {
+    tt_sim *whole = sim;
+    sim = tt_sim_slices(whole, x->slices, c->setting.flight);
+    tt_sim_free(whole);
   }
+  if (status) return status;
+  c->pains.messages += sim ? tt_sim_messages(sim) : 0;
+  /* all that is built can run, so only memory can lack */
+  if (!sim || !tt_price_curve(sim, &x->curve)) status = TUTTI_ERR_MEMORY;
+  tt_sim_free(sim);
+  if (!status && tt_rounded_up(c, x->name))
+    status = tt_rounded_up_raise(c, x->name, &ask, x->slices, &x->curve);
   return status;
 }
 
-static double count_sends(const tt_sched *s) {
-  double n = 0;
-  for (uint32_t i = 0; i < s->nsteps; i++)
-    if (s->steps[i].kind == TT_SEND) n += s->steps[i].peers.count;
-  return n;
-}
-
-static tutti_status build_rest(const char *name, const tt_ask *ask, double most, tt_sched **all) {
-  tutti_status status = TUTTI_OK;
-  double messages = 0;
-  for (int r = 0; r < ask->ranks && !status; r++) {
-    if (!all[r]) status = build(name, *ask, r, &all[r]);
-    if (!status && (messages += count_sends(all[r])) > most)
-      status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to price", name,
-                       ask->ranks);
+bool tt_candidates_price(tt_chooser *c, tt_candidates *list, int i) {
+  tt_candidate *x = &list->at[i];
+  if (x->priced || (x->dear && !list->all)) return true;
+  tt_chooser_weigh(c, list->weight);
+  const tutti_status status = price(c, list, x);
+  if (status == TUTTI_ERR_MEMORY) {
+    c->starved = true;
+    return false;
   }
-  return status;
-}
-
-static tutti_status find_loop(const tt_chooser *c, const char *name, const tt_ask *ask,
-                              tt_sched **all, bool *has) {
-  const tt_setting *s = &c->setting;
-  *has = false;
-  tutti_status status = s->has_loop ? s->has_loop(all, 1, has) : TUTTI_OK;
-  if (status || !*has) return status;
-  status = build_rest(name, ask, HUGE_VAL, all);
-  *has = false;
-  if (!status) status = s->has_loop(all, ask->ranks, has);
-  return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
-}
-
-/* Does rank 0's schedule send to, and receive from, all ranks at once in every step? */
-static bool addresses_all(const tt_sched *s) {
-  for (uint32_t i = 0; i < s->nsteps; i++)
-    if (!tt_step_local(&s->steps[i]) && s->steps[i].peers.count < s->ranks) return false;
+  c->pains.priced++;
+  x->priced = true;
+  x->possible = !status;
   return true;
 }
 
-/* Can rank 0 stand for all? mine: its schedule, or NULL. A plan in which all ranks do alike and
- * address all others at once is nearly alike on even levels, too: every rank has as many peers at
- * each level as any other, and only the order in which they come differs. That is good enough where
- * all ranks have too many messages to simulate. */
-static bool stands_for_all(const tt_chooser *c, const char *name, const tt_ask *ask,
-                           const tt_sched *mine) {
-  const tt_tree *tree = c->levels ? &c->model.tree : NULL;
-  if (tt_algo_uniform(name, ask, tree)) return true;
-  if (!tree || !tree->even || (double)ask->ranks * ask->ranks <= MOST_MESSAGES ||
-      !tt_algo_uniform(name, ask, NULL))
+bool tt_candidates_settle(tt_chooser *c, tt_candidates *list) {
+  for (int i = 0; i < list->n && !list->settled; i++) {
+    if (!tt_candidates_price(c, list, i)) return false;
+    list->settled = list->at[i].possible;
+  }
+  if (list->settled) return true;
+  list->settled = list->all = true;
+  for (int i = 0; i < list->n; i++) list->at[i].priced = false;
+  return true;
+}
+
+/* ---- the order ---- */
+
+static int by_least(const void *a, const void *b) {
+  const tt_turn *x = a, *y = b;
+  if (x->least != y->least) return x->least < y->least ? -1 : 1;
+  return (x->i > y->i) - (x->i < y->i);
+}
+
+bool tt_candidates_order(tt_chooser *c, tt_candidates *list, uint64_t bytes) {
+  if (list->order && list->bytes == bytes) return true;
+  if (!list->order) list->order = malloc(((size_t)list->n + 1) * sizeof *list->order);
+  if (!list->order) {
+    c->starved = true;
     return false;
-  tt_sched *own = NULL;
-  if (!mine && build(name, *ask, 0, &own)) return false;
-  const bool all = addresses_all(mine ? mine : own);
+  }
+  for (int i = 0; i < list->n; i++) {
+    const tt_candidate *x = &list->at[i];
+    const double least = c->unbound ? 0 : tt_bound_at(&x->bound, x->slices, (double)bytes);
+    list->order[i] = (tt_turn){accuracy * least, i};
+  }
+  qsort(list->order, (size_t)list->n, sizeof *list->order, by_least);
+  list->bytes = bytes;
+  return true;
+}
+
+/* ---- bounds ---- */
+
+/* The number of ranks in a domain, and the level of that domain: the largest of an even tree that has no
+ * more than `most` ranks. 0: no such domain. */
+static int ranks_of_domain(const tt_cost_model *model, int most, int *level) {
+  int below = model->ranks;
+  if (!model->tree.even) return 0;
+  for (int l = 0; l < model->levels - 1; l++) {
+    below /= model->tree.level[l].each;
+    *level = l;
+    if (below > 1 && below <= most) return below;
+  }
+  return 0;
+}
+
+/* The schedules of some ranks of a plan. */
+typedef struct some_ranks {
+  const char *name;
+  tt_ask ask;
+  tt_sched **all;
+  bool starved;
+} some_ranks;
+
+static bool some_begin(some_ranks *x, const tt_chooser *c, const char *name, tutti_coll coll) {
+  *x = (some_ranks){.name = name, .ask = tt_ask_of(&c->setting, coll, 0)};
+  x->all = calloc((size_t)x->ask.ranks, sizeof *x->all);
+  return x->all;
+}
+
+static const tt_sched *schedule_of(void *context, int rank) {
+  some_ranks *x = context;
+  x->ask.rank = rank;
+  if (!x->all[rank] && tt_algo_build(x->name, &x->ask, &x->all[rank]) == TUTTI_ERR_MEMORY)
+    x->starved = true;
+  return x->all[rank];
+}
+
+/* The link of the first domain of up to `most` ranks. */
+static void bound_domain(some_ranks *x, const tt_cost_model *model, int most, tt_bound *bound) {
+  int level = 0;
+  const int n = ranks_of_domain(model, most, &level);
+  for (int r = 0; r < n; r++)
+    if (!schedule_of(x, r)) return;
+  if (n) tt_bound_domain(bound, x->all, 0, n, model, level);
+}
+
+/* From the start, a plan whose ranks differ is bounded by a small domain and the last rank. */
+static void bound_some(some_ranks *x, const tt_cost_model *model, tt_bound *bound) {
+  const int ranks = x->ask.ranks;
+  bound_domain(x, model, (int)tt_max(4, (size_t)ranks / 8), bound);
+  const tt_sched *last = schedule_of(x, ranks - 1);
+  if (last) tt_bound_rank(bound, last, model, false);
+}
+
+static void bound_chain(some_ranks *x, const tt_cost_model *model, tt_bound *bound) {
+  if (!tt_bound_chain(bound, schedule_of, x, x->ask.ranks - 1, model)) x->starved = true;
+}
+
+static void bound_wide(some_ranks *x, const tt_cost_model *model, tt_bound *bound) {
+  bound_domain(x, model, x->ask.ranks / 2, bound);
+}
+
+typedef void bound_fn(some_ranks *x, const tt_cost_model *model, tt_bound *bound);
+
+/* Finds a bound, once. False: out of memory. */
+static bool find_bound(tt_chooser *c, tt_candidate *x, tutti_coll coll, bound_fn *by, bool *found,
+                       tt_bound *bound) {
+  some_ranks some;
+  if (*found) return true;
+  if (!some_begin(&some, c, x->name, coll)) return false;
+  bound->n = 0;
+  by(&some, &c->model, bound);
+  tt_sched_free_all(some.all, some.ask.ranks);
+  return *found = !some.starved;
+}
+
+/* Could the links of large domains take that long? If each rank sends a vector through one in every
+ * round of a short plan. */
+static bool links_matter(const tt_cost_model *model, double bytes, double most) {
+  int level = 0;
+  const int n = ranks_of_domain(model, model->ranks / 2, &level);
+  return n && bytes * n * tt_ceil_log2((uint64_t)model->ranks) * model->link[level].beta > most;
+}
+
+bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, double most,
+                       bool *may) {
+  tt_candidate *x = &list->at[i];
+  *may = true;
+  if (c->unbound || !x->differ) return true;
+  bool ok = find_bound(c, x, list->coll, bound_chain, &x->chained, &x->chain);
+  *may = ok && accuracy * tt_bound_at(&x->chain, 1, bytes) <= most;
+  if (*may && links_matter(&c->model, bytes, most)) {
+    ok = find_bound(c, x, list->coll, bound_wide, &x->widened, &x->wide);
+    *may = ok && accuracy * tt_bound_at(&x->wide, 1, bytes) <= most;
+  }
+  c->starved |= !ok;
+  return ok;
+}
+
+/* Do slices help a plan whose ranks all do alike? They do if links of several levels, or the processor
+ * and a link, can be busy at once, and messages are few, because slices multiply them. With many ranks
+ * fewer plans are priced, so they may have more messages. */
+static bool slices_help(const tt_chooser *c, const tt_sched *s) {
+  int messages = 0;
+  if (c->setting.ranks_per_core > 0 || tt_coll_owned(s->coll) || s->coll == TUTTI_BARRIER)
+    return false;
+  for (uint32_t i = 0; i < s->nsteps; i++) messages += s->steps[i].peers.count;
+  return messages <= (s->ranks > TT_MOST_PLAYED ? 2 * MOST_SLICED : MOST_SLICED);
+}
+
+/* The same of a plan over uneven levels, on many ranks. */
+static tutti_status look_at_rounded(const tt_chooser *c, const tt_ask *ask, tt_candidate *x,
+                                    bool *sliced) {
+  tt_sched *own = NULL, *even = NULL;
+  tt_cost_model model;
+  tutti_status status = tt_algo_build(x->name, ask, &own);
+  if (!status) status = tt_rounded_up_build(c, x->name, ask, &model, &even);
+  if (!status) tt_bound_rank(&x->bound, even, &model, true);
+  *sliced = !status && slices_help(c, even);
   tt_sched_free(own);
-  return all;
-}
-
-/* Does the name say an algorithm for each level? */
-static bool is_composition(const char *name) {
-  return strstr(name, "stages=") != NULL;
-}
-
-/* One group of a level, alone. */
-static tutti_status sim_stage(const tt_level_stage *x, const tt_cost_model *model, tt_sim **stage) {
-  const tt_ask ask = {.coll = x->coll, .ranks = x->ranks};
-  const bool uniform = tt_algo_uniform(x->name, &ask, NULL);
-  tt_sched **all = calloc((size_t)x->ranks, sizeof *all);
-  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", x->ranks);
-  tutti_status status = build(x->name, ask, 0, &all[0]);
-  if (!status)
-    status = uniform ? build_senders(x->name, &ask, all) : build_rest(x->name, &ask, HUGE_VAL, all);
-  *stage = status ? NULL : tt_sim_new(all, x->ranks, uniform, model);
-  if (!status && !*stage)
-    status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", x->name);
-  tt_sched_free_all(all, x->ranks);
+  tt_sched_free(even);
   return status;
 }
 
-/* A composition on the machine's levels: its stages' simulations. *sim is NULL on errors, if it is none,
- * or if something else than the levels' links counts. */
-static tutti_status sim_stages(const tt_chooser *c, const char *name, const tt_ask *ask,
-                               tt_sim **sim) {
-  tt_level_stage list[TT_STAGES];
-  const bool asks = c->levels && is_composition(name);
-  const int n = asks ? tt_algo_stages(name, ask, &c->model.tree, list) : 0;
-  tutti_status status = TUTTI_OK;
-  *sim = NULL;
-  for (int i = 0; i < n && !status; i++) {
-    tt_cost_model model;
-    tt_sim *stage;
-    if (!tt_cost_stage(&c->model, list[i].level, &model)) break; /* the same for all */
-    status = sim_stage(&list[i], &model, &stage);
-    if (!status) tt_sim_append(sim, stage, list[i].part, &c->model, list[i].level);
-  }
-  if (!status) return TUTTI_OK;
-  tt_sim_free(*sim);
-  *sim = NULL;
-  return status;
-}
-
-static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll coll, int root,
-                              bool exported, bool sliced, double most, tt_sim **sim) {
-  const tt_setting *s = &c->setting;
-  const tt_ask ask = tt_ask_of(s, coll, root);
-  *sim = NULL;
-  if (!sliced) {
-    const tutti_status status = sim_stages(c, name, &ask, sim);
-    if (status || *sim) return status;
-  }
-  tt_sched **all = calloc((size_t)s->ranks, sizeof *all);
-  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", s->ranks);
-  tutti_status status = build(name, ask, 0, &all[0]);
-  const bool uniform = !status && stands_for_all(c, name, &ask, all[0]);
-  if (!status)
-    status = uniform ? build_senders(name, &ask, all) : build_rest(name, &ask, most, all);
-  bool loop = exported;
-  if (!status && !exported) status = find_loop(c, name, &ask, all, &loop);
+/* Finds out what can be known about a plan without its price. In shared memory loops may be cheaper
+ * than steps, so there is no bound. */
+static tutti_status look_at(tt_chooser *c, tutti_coll coll, tt_candidate *x, bool *sliced) {
+  const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
+  const bool shared = c->setting.ranks_per_core > 0;
+  *sliced = false;
+  if (tt_is_composition(x->name) && (shared || tt_compositions_apply(c, coll))) return TUTTI_OK;
+  const bool alike = tt_algo_uniform(x->name, &ask, c->levels ? &c->model.tree : NULL);
+  const bool rounded = tt_rounded_up(c, x->name);
+  x->dear = ask.ranks > TT_MOST_PLAYED && !alike && !rounded &&
+            !tt_stands_for_all(c, x->name, &ask, NULL);
+  if (x->dear || shared) return TUTTI_OK;
+  if (rounded) return look_at_rounded(c, &ask, x, sliced);
+  tt_sched *mine = NULL;
+  tutti_status status = tt_algo_build(x->name, &ask, &mine);
   if (!status) {
-    const tt_cost_model *model = exported ? &c->exported : loop ? &c->loop : &c->model;
-    *sim = tt_sim_new(all, s->ranks, uniform, model);
-    if (!*sim)
-      status = tt_fail(TUTTI_ERR_MEMORY, "%s on %d ranks cannot be priced: out of memory", name,
-                       s->ranks);
+    *sliced = alike && slices_help(c, mine);
+    x->differ = !alike && ask.ranks <= TT_MOST_PLAYED;
+    bool found = !x->differ;
+    if (!find_bound(c, x, coll, bound_some, &found, &x->bound)) status = TUTTI_ERR_MEMORY;
+    tt_bound_rank(&x->bound, mine, &c->model, alike);
   }
-  tt_sched_free_all(all, s->ranks);
+  tt_sched_free(mine);
   return status;
-}
-
-tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
-                              int root, bool exported, tt_sim **sim) {
-  tutti_status status = sim_whole(c, name, coll, root, exported, slices > 1, HUGE_VAL, sim);
-  if (status || slices <= 1) return status;
-  tt_sim *whole = *sim;
-  *sim = tt_sim_slices(whole, slices, c->setting.flight);
-  tt_sim_free(whole);
-  return *sim ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for slices of %s", name);
 }
 
 /* ---- the list ---- */
 
-/* Prices a plan and the sliced versions that follow it in the list; returns their number. */
-static int price(tt_chooser *c, tt_candidate *x, int left, tutti_coll coll, double most) {
-  tt_sim *whole;
-  int n = 1;
-  while (n < left && x[n].slices > 1) n++;
-  const tutti_status status = sim_whole(c, x->name, coll, 0, false, n > 1, most, &whole);
-  c->starved |= status == TUTTI_ERR_MEMORY;
-  if (status) return n;
-  x->possible = tt_price_curve(whole, &x->curve);
-  for (int i = 1; i < n; i++) {
-    tt_sim *sim = tt_sim_slices(whole, x[i].slices, c->setting.flight);
-    x[i].possible = sim && tt_price_curve(sim, &x[i].curve);
-    tt_sim_free(sim);
-  }
-  for (int i = 0; i < n; i++) c->starved |= !x[i].possible; /* all that is built can run */
-  tt_sim_free(whole);
-  return n;
-}
-
-/* Do slices help? They do if links of several levels, or the processor and a link, can be busy at
- * once, and messages are few, because slices multiply them. With many ranks fewer plans are priced,
- * so they may have more messages. */
-static bool slices_help(tt_chooser *c, const char *name, tutti_coll coll) {
-  const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
-  tt_sched *s;
-  if (c->setting.ranks_per_core > 0 || tt_coll_owned(coll) || coll == TUTTI_BARRIER) return false;
-  if (is_composition(name)) return false; /* priced stage by stage */
-  if (!tt_algo_uniform(name, &ask, c->levels ? &c->model.tree : NULL)) return false;
-  const tutti_status status = tt_algo_build(name, &ask, &s);
-  c->starved |= status == TUTTI_ERR_MEMORY;
-  if (status) return false;
-  int messages = 0;
-  for (uint32_t i = 0; i < s->nsteps; i++) messages += s->steps[i].peers.count;
-  tt_sched_free(s);
-  return messages <= (ask.ranks > MOST_PLAYED ? 2 * MOST_SLICED : MOST_SLICED);
-}
-
-static bool add_candidate(tt_candidates *list, const char *name, int slices) {
+bool tt_candidates_add(tt_candidates *list, const char *name, int slices) {
   if ((list->n & (list->n - 1)) == 0) {
     tt_candidate *more = realloc(list->at, (size_t)(list->n ? 2 * list->n : 1) * sizeof *more);
     if (!more) return false;
@@ -229,17 +256,25 @@ static bool add_candidate(tt_candidates *list, const char *name, int slices) {
 }
 
 /* Compositions are priced stage by stage, which shared memory does not allow: there they run if they are
- * named. */
-static bool too_dear(const tt_chooser *c, const char *name) {
-  return c->setting.ranks_per_core > 0 && !*c->setting.only && is_composition(name);
+ * named. Where they are found by the prices of stages, those that algorithms propose are not needed. */
+static bool left_out(const tt_chooser *c, tutti_coll coll, const char *name) {
+  return !*c->setting.only && tt_is_composition(name) &&
+         (c->setting.ranks_per_core > 0 || tt_compositions_apply(c, coll));
 }
 
 static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, const char *name) {
-  if (too_dear(c, name)) return true;
-  const size_t ways = slices_help(c, name, coll) ? sizeof slicings / sizeof *slicings : 0;
-  if (!add_candidate(list, name, 1)) return false;
-  for (size_t k = 0; k < ways; k++)
-    if (!add_candidate(list, name, slicings[k])) return false;
+  bool sliced;
+  if (left_out(c, coll, name)) return true;
+  if (!tt_candidates_add(list, name, 1)) return false;
+  tt_candidate *x = &list->at[list->n - 1];
+  const tutti_status status = look_at(c, coll, x, &sliced);
+  if (status == TUTTI_ERR_MEMORY) return false;
+  x->priced = status; /* it is not possible */
+  const tt_bound bound = x->bound;
+  for (size_t k = 0; sliced && k < sizeof slicings / sizeof *slicings; k++) {
+    if (!tt_candidates_add(list, name, slicings[k])) return false;
+    list->at[list->n - 1].bound = bound;
+  }
   return true;
 }
 
@@ -280,6 +315,7 @@ static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
           : tt_algo_does(name, coll))
       ok = add_sliced(c, coll, list, name);
   if (ok && !n && *s->levels) ok = add_pairs(c, coll, list);
+  if (ok && !n && tt_compositions_apply(c, coll)) ok = tt_compositions_list(c, list);
   return ok && (list->n || !n || add_sliced(c, coll, list, s->only));
 }
 
@@ -287,28 +323,14 @@ void tt_chooser_weigh(tt_chooser *c, int weight) {
   c->model.gamma = c->loop.gamma = c->exported.gamma = c->setting.profile.gamma * (1 << weight);
 }
 
-const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight) {
+tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight) {
   if (c->of[coll][weight]) return c->of[coll][weight];
   tt_chooser_weigh(c, weight);
   tt_candidates *list = calloc(1, sizeof *list);
   c->starved = false;
+  if (list) *list = (tt_candidates){.coll = coll, .weight = weight};
   if (!list || !list_all(c, coll, list)) {
-    tt_candidates_free(list);
-    return NULL;
-  }
-  const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
-  bool some = false;
-  for (int pass = 0; pass < 2 && !some; pass++) {
-    const double most = pass || *c->setting.only ? HUGE_VAL : MOST_MESSAGES;
-    for (int i = 0, n; i < list->n; i += n) {
-      tt_candidate *x = &list->at[i];
-      const bool cheap = ask.ranks <= MOST_PLAYED || is_composition(x->name) ||
-                         stands_for_all(c, x->name, &ask, NULL);
-      n = cheap || pass ? price(c, x, list->n - i, coll, most) : 1;
-      some |= x->possible;
-    }
-  }
-  if (c->starved) {
+    c->starved = true;
     tt_candidates_free(list);
     return NULL;
   }
@@ -318,5 +340,6 @@ const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight
 void tt_candidates_free(tt_candidates *list) {
   for (int i = 0; list && i < list->n; i++) free(list->at[i].found);
   if (list) free(list->at);
+  if (list) free(list->order);
   free(list);
 }

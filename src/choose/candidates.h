@@ -1,11 +1,15 @@
 /* candidates.h - the plans that may be fastest, and their predicted times.
  *
  * Idea       the algorithms propose names with parameters (tt_algo_plan); the number of slices is
- *            one more parameter, if slices can overlap.
+ *            one more parameter, if slices can overlap. Each candidate has a lower bound of its time
+ *            from the start (bound.c), and is priced when a choice comes to its bound.
+ * Invariant  which candidates a choice compares depends on the bounds and the prices alone, not on what
+ *            was priced before. So ranks that asked for other prices in between choose alike.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_CANDIDATES_H
 #define TT_CANDIDATES_H
 
+#include "bound.h"
 #include "choose.h"
 
 /* What the prover was asked about a plan, and its answers: one for every root, or a single one
@@ -18,21 +22,57 @@ typedef struct tt_finding {
 typedef struct tt_candidate {
   char name[TT_NAME];
   int slices;
-  bool possible;
+  bool differ;           /* ranks differ, so the price needs the schedules of all */
+  bool chained, widened; /* the bounds of these names are known */
+  bool priced;           /* the next two fields are known */
+  bool possible;         /* it can do the collective on these ranks, and its price is known */
+  bool dear; /* priced only if nothing else is possible: all ranks' schedules are needed */
+  tt_bound bound, chain, wide;
   tt_curve curve;
   tt_finding *found;
 } tt_candidate;
 
+/* When a candidate's turn comes, and the least time that it can take at some size. */
+typedef struct tt_turn {
+  double least;
+  int i;
+} tt_turn;
+
 typedef struct tt_candidates {
   int n;
   tt_candidate *at;
+  tutti_coll coll;
+  int weight;
+  bool settled;   /* one is possible, or `all` is set */
+  bool all;       /* dear candidates are priced too */
+  tt_turn *order; /* the least first, for `bytes`; NULL: not made yet */
+  uint64_t bytes;
 } tt_candidates;
+
+/* A stage of compositions, and its price as a part of the vector's size. */
+typedef struct tt_stage_price {
+  tt_level_stage stage;
+  int weight;
+  bool possible;
+  tt_curve curve;
+} tt_stage_price;
+
+/* What the choices of a chooser have cost: a test counts these, because time depends on the load. */
+typedef struct tt_pains {
+  int priced;        /* candidates */
+  int stages;        /* stages of compositions */
+  uint64_t messages; /* in all simulations that were prepared for these */
+} tt_pains;
 
 struct tt_chooser {
   tt_setting setting;
   tt_cost_model model, loop, exported; /* of steps; of loops; of loops that copy nothing */
   bool levels;                         /* the profile has more than one */
+  bool unbound;                        /* for tests: prices all candidates */
   tt_candidates *of[TUTTI_COLL_COUNT][TT_WEIGHTS];
+  tt_stage_price *stage; /* those that were priced so far */
+  int stages;
+  tt_pains pains;
   tt_curve exported_curve[2]; /* one-shot that copies; two-shot that does not */
   bool exported_priced;
   char overridden[TT_NAME]; /* the plan that the following fields describe */
@@ -45,14 +85,76 @@ static inline tt_ask tt_ask_of(const tt_setting *s, tutti_coll coll, int root) {
   return (tt_ask){
       .coll = coll, .ranks = s->ranks, .data = s->data ? s->data : s->ranks, .root = root};
 }
-/* All candidates of a collective, priced for numbers of that weight; NULL: out of memory. The
- * chooser owns them. */
-const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight);
+
+/* ---- the list (candidates.c) ---- */
+
+/* All candidates of a collective for numbers of that weight; NULL: out of memory. The chooser owns
+ * them. */
+tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight);
 void tt_candidates_free(tt_candidates *list);
+/* Adds a plan. False: out of memory. */
+bool tt_candidates_add(tt_candidates *list, const char *name, int slices);
+/* Prices the i-th, unless it is dear or priced already. False: out of memory, and c->starved is set. */
+bool tt_candidates_price(tt_chooser *c, tt_candidates *list, int i);
+/* If nothing is possible without them, prices the dear ones too from now on. False as above. */
+bool tt_candidates_settle(tt_chooser *c, tt_candidates *list);
+/* Orders the list for this size, by the bounds that are known from the start. False as above. */
+bool tt_candidates_order(tt_chooser *c, tt_candidates *list, uint64_t bytes);
+/* Can the i-th candidate take `most` seconds or less? Closer bounds tell, if its ranks differ: the
+ * schedules of some more ranks are built for them. False as above. */
+bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, double most,
+                       bool *may);
 /* From now on simulations are for numbers of that weight. */
 void tt_chooser_weigh(tt_chooser *c, int weight);
+
+/* ---- simulations (plan_sim.c) ---- */
+
+/* A plan that sends more messages in all is dear, if its ranks differ; or any on more ranks. */
+enum { TT_MOST_MESSAGES = 1 << 15, TT_MOST_PLAYED = 1024 };
+/* Beyond TT_MOST_PLAYED ranks, a plan over uneven levels gets a price from even ones whose domains all have
+ * the size of the largest (uneven_price.c). Does this apply? */
+bool tt_rounded_up(const tt_chooser *c, const char *name);
+/* Builds rank 0's schedule there; *model: of those levels. */
+tutti_status tt_rounded_up_build(const tt_chooser *c, const char *name, const tt_ask *ask,
+                                 tt_cost_model *model, tt_sched **s);
+/* Raises its curve to what a rank of a smaller domain takes at least. */
+tutti_status tt_rounded_up_raise(const tt_chooser *c, const char *name, const tt_ask *ask,
+                                 int slices, tt_curve *curve);
+tutti_status tt_rounded_up_sim(const tt_chooser *c, const char *name, const tt_ask *ask,
+                               tt_sim **sim);
+/* Builds the schedules of those ranks that rank 0 receives from, all[0] being its own. */
+tutti_status tt_build_senders(const char *name, const tt_ask *ask, tt_sched **all);
+/* Can rank 0 stand for all? mine: its schedule, or NULL. */
+bool tt_stands_for_all(const tt_chooser *c, const char *name, const tt_ask *ask,
+                       const tt_sched *mine);
+/* Does the name say an algorithm for each level? */
+bool tt_is_composition(const char *name);
 /* Prepares the simulation of a plan: TUTTI_ERR_UNSUPPORTED or _MEMORY if that fails. */
 tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
                               int root, bool exported, tt_sim **sim);
+/* The same, unsliced. sliced: it will be cut in slices. Fails if all ranks' schedules are needed and
+ * have more than `most` messages. */
+tutti_status tt_plan_sim(const tt_chooser *c, const char *name, tutti_coll coll, int root,
+                         bool exported, bool sliced, double most, tt_sim **sim);
+/* That of one group of a level, alone. */
+tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, tt_sim **stage);
+
+/* ---- compositions (stage_prices.c) ---- */
+
+/* The price of a composition on the machine's levels, from those of its stages. *is: it is one; if not,
+ * its price must be found otherwise. TUTTI_ERR_MEMORY, TUTTI_ERR_UNSUPPORTED. */
+tutti_status tt_stages_price(tt_chooser *c, const char *name, const tt_ask *ask, int weight,
+                             tt_curve *curve, bool *is);
+/* Finds the price of a stage among c->stage, or makes it; model: that of its level. *found: -1 if it cannot
+ * be built. TUTTI_ERR_MEMORY. */
+tutti_status tt_stage_find(tt_chooser *c, const tt_level_stage *stage, int weight,
+                           const tt_cost_model *model, int *found);
+
+/* ---- proposals by the levels (compositions.c) ---- */
+
+/* Are compositions found by the prices of their stages? Else the algorithms propose some. */
+bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll);
+/* Adds those that may be cheapest. False: out of memory. */
+bool tt_compositions_list(tt_chooser *c, tt_candidates *list);
 
 #endif

@@ -65,6 +65,7 @@ void tt_chooser_free(tt_chooser *c) {
   forget_wished(c);
   for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
     for (int w = 0; w < TT_WEIGHTS; w++) tt_candidates_free(c->of[coll][w]);
+  free(c->stage);
   free(c);
 }
 
@@ -114,19 +115,65 @@ static tutti_status unless_starved(tutti_status status) {
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
-/* The needs that held in every proof of its form by `make prove` (proven.c). With those no rank has
- * to build the schedules of many. */
-static unsigned met_by_form(const char *name, const tt_ask *ask) {
-  const tt_form *f = ask->ranks > TT_PROVEN_RANKS ? tt_form_of(name, ask->coll) : NULL;
+/* The form of a plan on many ranks, if `make prove` has proven it (proven.c). With that no rank has to
+ * build the schedules of all. */
+static const tt_form *form_of(const char *name, const tt_ask *ask) {
+  return ask->ranks > TT_PROVEN_RANKS ? tt_form_of(name, ask->coll) : NULL;
+}
+
+/* The needs that held in every proof of its form. */
+static unsigned met_by_form(const tt_form *f) {
   return f ? (f->order ? TT_NEED_ORDER : 0u) | (f->same ? TT_NEED_SAME : 0u) : 0;
+}
+
+/* A plan of a form whose ranks differed in a proof is taken to differ, unless somebody named it. Its words
+ * say that the prover was not asked where that would have taken too long. */
+static tutti_status form_differs(const char *name, const tt_ask *asked, unsigned needs, double most,
+                                 unsigned *met, bool *skipped) {
+  tt_sched *mine = NULL;
+  const unsigned rest = needs & ~(unsigned)TT_NEED_SAME;
+  tutti_status status = rest ? tt_meets(name, asked, rest, most, met, skipped) : TUTTI_OK;
+  if (!rest) *met = 0;
+  if (!status) status = tt_algo_build(name, asked, &mine);
+  if (!status && tt_work_of(&mine, 1) * asked->ranks > most) *skipped = true;
+  tt_sched_free(mine);
+  return unless_starved(status);
+}
+
+/* Where all ranks do alike, does the schedule of one tell that all have the same bits? Two others are
+ * looked at, too. */
+static tutti_status same_by_one(const char *name, const tt_ask *asked, bool *same) {
+  const int ranks[] = {0, asked->ranks / 2, asked->ranks - 1};
+  tt_ask ask = *asked;
+  tutti_status status = TUTTI_OK;
+  *same = tt_algo_uniform(name, asked, NULL);
+  for (int i = 0; i < 6 && *same && !status; i++) {
+    tt_sched *one;
+    ask.rank = ranks[i / 2];
+    ask.in_place = i % 2;
+    status = tt_algo_build(name, &ask, &one);
+    if (status) break;
+    *same = tt_summed_once_alike(one);
+    tt_sched_free(one);
+  }
+  *same &= !status;
+  return unless_starved(status);
 }
 
 tutti_status tt_meets(const char *name, const tt_ask *asked, unsigned needs, double most,
                       unsigned *met, bool *skipped) {
   tt_ask ask = *asked;
+  bool same = false;
+  const tt_form *form = form_of(name, asked);
   *met = needs;
   *skipped = false;
-  if (!(needs & ~met_by_form(name, asked))) return TUTTI_OK;
+  if (!(needs & ~met_by_form(form))) return TUTTI_OK;
+  if (needs == TT_NEED_SAME) {
+    const tutti_status status = same_by_one(name, asked, &same);
+    if (status || same) return status;
+  }
+  if (form && !form->same && most < HUGE_VAL && needs & TT_NEED_SAME)
+    return form_differs(name, asked, needs, most, met, skipped);
   *skipped = ask.ranks > TT_MOST_PROVEN;
   tutti_status status = TUTTI_OK;
   for (int in_place = 0; in_place < 2 && *met && !*skipped && !status; in_place++) {
@@ -228,29 +275,47 @@ static bool cheaper(const tt_candidate *x, const tt_candidate *y, double bytes) 
   return x->curve.messages != y->curve.messages ? x->curve.messages < y->curve.messages : x < y;
 }
 
-/* The cheapest candidate after `passed` (NULL: of all); NULL: none. */
-static tt_candidate *cheapest(const tt_candidates *list, const tt_problem *p,
-                              const tt_override *override, const tt_candidate *passed) {
+/* The cheapest candidate after `passed` (NULL: of all), among those whose bounds are not above its
+ * price; NULL: none, or out of memory, and c->starved is set. */
+static tt_candidate *cheapest_priced(tt_chooser *c, tt_candidates *list, const tt_problem *p,
+                                     const tt_override *override, const tt_candidate *passed) {
   const double bytes = (double)p->bytes;
+  double most = HUGE_VAL;
   tt_candidate *best = NULL;
-  for (int i = 0; i < list->n; i++) {
+  if (!tt_candidates_order(c, list, p->bytes)) return NULL;
+  for (int k = 0; k < list->n && list->order[k].least <= most; k++) {
+    const int i = list->order[k].i;
     tt_candidate *x = &list->at[i];
+    bool may = true;
+    if (override->n && tt_override_forbids(override, x->name, p->bytes)) continue;
+    if (best && !tt_candidates_may(c, list, i, bytes, most, &may)) return NULL;
+    if (!may) continue;
+    if (!tt_candidates_price(c, list, i)) return NULL;
     if (!x->possible || (passed && !cheaper(passed, x, bytes))) continue;
     if (best && !cheaper(x, best, bytes)) continue;
-    if (override->n && tt_override_forbids(override, x->name, p->bytes)) continue;
     best = x;
+    most = tt_curve_at(&best->curve, bytes);
   }
   return best;
 }
 
+/* The same; if nothing is possible otherwise, dear candidates are priced too. */
+static tt_candidate *cheapest(tt_chooser *c, tt_candidates *list, const tt_problem *p,
+                              const tt_override *override, const tt_candidate *passed) {
+  tt_candidate *best = cheapest_priced(c, list, p, override, passed);
+  if (best || passed || c->starved || list->settled || !tt_candidates_settle(c, list)) return best;
+  return cheapest_priced(c, list, p, override, passed);
+}
+
 /* Tries the plan that wisdom names; false: it names none, or that plan must not run. */
-static bool try_wisdom(tt_chooser *c, const tt_candidates *list, const tt_problem *p,
+static bool try_wisdom(tt_chooser *c, tt_candidates *list, const tt_problem *p,
                        const tt_override *override, tt_choice *choice) {
   const tt_wisdom_entry *wisdom = p->wisdom ? tt_wisdom_find(p->wisdom, &p->key, p->bytes) : NULL;
   if (!wisdom || !*wisdom->plan) return false;
   tt_candidate *x = NULL;
   for (int i = 0; i < list->n && !x; i++)
-    if (strcmp(list->at[i].name, wisdom->plan) == 0) x = &list->at[i];
+    if (strcmp(list->at[i].name, wisdom->plan) == 0 && tt_candidates_price(c, list, i))
+      x = &list->at[i];
   if (!x || !x->possible || tt_override_forbids(override, x->name, p->bytes)) return false;
   if (lacking(c, &x->found, x->name, p, TT_MOST_WORK).needs) return false;
   choice->name = x->name;
@@ -262,9 +327,10 @@ static bool try_wisdom(tt_chooser *c, const tt_candidates *list, const tt_proble
 double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes) {
   const tt_override none = {0};
   const tt_problem p = {.coll = coll, .bytes = bytes};
-  const tt_candidates *list = tt_candidates_of(c, coll, 0);
-  if (!list) return -1;
-  const tt_candidate *best = cheapest(list, &p, &none, NULL);
+  c->starved = false;
+  tt_candidates *list = tt_candidates_of(c, coll, 0);
+  const tt_candidate *best = list ? cheapest(c, list, &p, &none, NULL) : NULL;
+  if (c->starved) return -1;
   return best ? tt_curve_at(&best->curve, (double)bytes) : 0;
 }
 
@@ -292,10 +358,10 @@ tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_override *ov
     if (c->starved) return starved();
     *choice = (tt_choice){.refusal = c->refusal};
   }
-  const tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
+  tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
   if (!list) return starved();
   if (try_wisdom(c, list, p, override, choice)) return TUTTI_OK;
-  for (tt_candidate *x = NULL; !c->starved && (x = cheapest(list, p, override, x));) {
+  for (tt_candidate *x = NULL; !c->starved && (x = cheapest(c, list, p, override, x));) {
     choice->name = x->name;
     choice->slices = x->slices;
     if (!lacking(c, &x->found, x->name, p, TT_MOST_WORK).needs) return TUTTI_OK;
@@ -331,8 +397,9 @@ tutti_status tt_two_shot_if_exported(tt_chooser *c, uint64_t bytes, bool *is) {
 
 bool tt_quote_at(tt_chooser *c, const tt_problem *p, const tt_override *override, int i, bool ask,
                  tt_quote *quote) {
-  const tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
-  if (!list || i >= list->n) return false;
+  tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
+  if (!list || i >= list->n || !tt_candidates_settle(c, list) || !tt_candidates_price(c, list, i))
+    return false;
   tt_candidate *x = &list->at[i];
   *quote = (tt_quote){.name = x->name, .slices = x->slices, .possible = x->possible};
   if (!x->possible) return true;

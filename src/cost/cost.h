@@ -104,6 +104,8 @@ tt_sends tt_sim_busiest(const tt_sim *sim);
 /* The number of rounds if each rank sends one message, and receives one, in a round. False: out of
  * memory. */
 bool tt_sim_one_port(tt_sim *sim, int *rounds);
+/* The number of messages to simulate. */
+uint64_t tt_sim_messages(const tt_sim *sim);
 void tt_sim_free(tt_sim *sim);
 
 /* ---- a composition: simulations that follow one another (sim_stages.c) ---- */
@@ -136,6 +138,9 @@ typedef struct tt_curve {
 } tt_curve;
 
 bool tt_price_curve(tt_sim *sim, tt_curve *curve);
+/* Appends a line that is valid from a size on. If the curve is full, the line with the shortest range
+ * goes. */
+void tt_curve_add(tt_curve *curve, double from, tt_line line);
 /* Seconds for a link's work and other waits together. They overlap, but not fully if both take
  * about as long. */
 static inline double tt_made_up(double link, double other) {

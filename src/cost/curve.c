@@ -53,7 +53,7 @@ static void drop_shortest_line(tt_curve *c, double end) {
   for (int i = least; i < c->n; i++) c->line[i] = c->line[i + 1];
 }
 
-static void add_line(tt_curve *c, double from, tt_line l) {
+void tt_curve_add(tt_curve *c, double from, tt_line l) {
   const tt_line *last = c->n ? &c->line[c->n - 1] : NULL;
   if (last && nearly_equal(last->fixed, l.fixed) && nearly_equal(last->slope, l.slope)) return;
   if (c->n == TT_CURVE) drop_shortest_line(c, from);
@@ -88,7 +88,7 @@ static bool refine_between(tt_sim *sim, tt_curve *c, double lo, tt_line a, doubl
   if (!line_at(sim, mid, &m)) return false;
   if (deep == 0 || (crosses && nearly_equal(time_at(m, mid), time_at(a, mid)))) {
     if (!look_between(sim, c, lo, mid, a, deep)) return false;
-    add_line(c, mid, b);
+    tt_curve_add(c, mid, b);
     return look_between(sim, c, mid, hi, b, deep);
   }
   if (!refine_between(sim, c, lo, a, mid, m, deep - 1)) return false;
@@ -106,7 +106,7 @@ bool tt_price_curve(tt_sim *sim, tt_curve *curve) {
                  .senders = sim->senders,
                  .burst_limit = burst * sends.messages / (sends.vectors > 0 ? sends.vectors : 1)};
   if (!line_at(sim, shortest, &a) || !line_at(sim, longest, &b)) return false;
-  add_line(curve, 0, a);
+  tt_curve_add(curve, 0, a);
   const uint32_t events = sim->steps + sim->messages;
   return refine_between(sim, curve, shortest, a, longest, b, events < 1000 ? 6 : 1);
 }

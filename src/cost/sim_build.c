@@ -137,6 +137,12 @@ tt_sends tt_sim_busiest(const tt_sim *sim) {
   return all;
 }
 
+uint64_t tt_sim_messages(const tt_sim *sim) {
+  uint64_t n = 0;
+  for (; sim; sim = sim->next) n += sim->messages;
+  return n;
+}
+
 void tt_sim_free(tt_sim *sim) {
   if (!sim) return;
   tt_sim_free(sim->next);

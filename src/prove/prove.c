@@ -62,12 +62,21 @@ static bool results_right(tt_graph *g, tt_values *v, const tt_memory *m, tutti_r
   return !wrong && !g->failed;
 }
 
-bool tt_summed_once(tt_sched *const *all, int ranks) {
+static uint64_t blocks_completed(const tt_sched *s) {
   uint64_t completed = 0; /* once each at least: only a step marked `completes` yields a result */
-  for (int r = 0; r < ranks; r++)
-    for (uint32_t i = 0; i < all[r]->nsteps; i++)
-      if (all[r]->steps[i].completes) completed += tt_span_size(&all[r]->steps[i].dst);
+  for (uint32_t i = 0; i < s->nsteps; i++)
+    if (s->steps[i].completes) completed += tt_span_size(&s->steps[i].dst);
+  return completed;
+}
+
+bool tt_summed_once(tt_sched *const *all, int ranks) {
+  uint64_t completed = 0;
+  for (int r = 0; r < ranks; r++) completed += blocks_completed(all[r]);
   return completed <= all[0]->blocks;
+}
+
+bool tt_summed_once_alike(const tt_sched *mine) {
+  return blocks_completed(mine) * (uint64_t)mine->ranks <= mine->blocks;
 }
 
 static bool shifted_span(const tt_span *a, const tt_span *b, int by, const tt_sched *s) {

@@ -22,6 +22,9 @@ tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
 /* For correct schedules: is every block's sum completed on one rank only, so that all ranks hold
  * the same bits? False: only tt_prove can tell. Fast at any size. */
 bool tt_summed_once(tt_sched *const *all, int ranks);
+/* The same from one rank's schedule, if every rank does alike: then all complete as many blocks as this one,
+ * and no block is completed twice if together they complete no more than there are. */
+bool tt_summed_once_alike(const tt_sched *mine);
 
 /* ---- for the prover itself, and for pictures (draw/) ---- */
 

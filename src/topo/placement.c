@@ -3,7 +3,9 @@
  * Idea       The leader of a rank at each level is the first rank of its domain there. Sorted by
  *            their leaders, ranks of a domain are adjacent, and domains are in the order of their
  *            first ranks. A domain ends where the leader changes.
- * Invariant  The order is the identity if domains are contiguous already. Domains of a level lie
+ *            If the text of uneven levels is too long so, larger domains come first: then a run of equal
+ *            ones is short to say (40*9950,39*50).
+ * Invariant  The order is the identity if domains are contiguous already, and need no sorting by size. Domains of a level lie
  *            within those of the level above.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "placement.h"
@@ -28,6 +30,7 @@ const char *const *const tt_inner_levels = names + PACKAGE;
 
 typedef struct position {
   int lead[LEVELS], rank;
+  int size[LEVELS]; /* ranks of its domain at each level */
 } position;
 
 /* ---- order ---- */
@@ -94,6 +97,20 @@ static int children(const position *positions, int ranks, int outer, int level, 
   return n;
 }
 
+/* Append "4,3", or "40*99,39". */
+static void add_numbers(char *text, size_t *at, const int *each, int n) {
+  for (int i = 0, times; i < n; i += times) {
+    char one[16], word[40];
+    for (times = 1; i + times < n && each[i + times] == each[i];) times++;
+    snprintf(one, sizeof one, "%d*%d", each[i], times);
+    const bool shorter = strlen(one) < strcspn(one, "*") * (size_t)times + (size_t)times - 1;
+    if (!shorter) times = 1;
+    snprintf(word, sizeof word, "%s%.*s", i ? "," : "",
+             (int)(shorter ? strlen(one) : strcspn(one, "*")), one);
+    append_text(text, at, word);
+  }
+}
+
 /* Append " core:4", or " core:(3,1,2)". */
 static void add_level(char *text, size_t *at, const char *name, const int *each, int n) {
   bool even = true;
@@ -101,10 +118,7 @@ static void add_level(char *text, size_t *at, const char *name, const int *each,
   for (int i = 1; i < n; i++) even &= each[i] == each[0];
   snprintf(word, sizeof word, "%s%s:%s", *at ? " " : "", name, even ? "" : "(");
   append_text(text, at, word);
-  for (int i = 0; i < (even ? 1 : n); i++) {
-    snprintf(word, sizeof word, "%s%d", i ? "," : "", each[i]);
-    append_text(text, at, word);
-  }
+  add_numbers(text, at, each, even ? 1 : n);
   if (!even) append_text(text, at, ")");
 }
 
@@ -124,7 +138,28 @@ static bool too_many(const position *positions, int ranks) {
   return said > MOST_SAID;
 }
 
-static void write_levels(const position *positions, int ranks, int *each, char *text) {
+/* Larger domains first; else as by_leaders. */
+static int by_sizes(const void *a, const void *b) {
+  const position *x = a, *y = b;
+  for (int l = 0; l < LEVELS; l++) {
+    if (x->lead[l] == y->lead[l]) continue;
+    if (x->size[l] != y->size[l]) return x->size[l] > y->size[l] ? -1 : 1;
+    return x->lead[l] < y->lead[l] ? -1 : 1;
+  }
+  return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static void sort_by_sizes(position *positions, int ranks) {
+  for (int l = 0; l < LEVELS; l++)
+    for (int i = 0, end; i < ranks; i = end) {
+      for (end = i + 1; end < ranks && !begins_domain(positions, l, end);) end++;
+      for (int k = i; k < end; k++) positions[k].size[l] = end - i;
+    }
+  qsort(positions, (size_t)ranks, sizeof *positions, by_sizes);
+}
+
+/* Returns the innermost level that the text has room for. */
+static int write_levels(const position *positions, int ranks, int *each, char *text) {
   for (int deepest = LEVELS; deepest--;) {
     size_t at = 0;
     int outer = -1;
@@ -134,7 +169,7 @@ static void write_levels(const position *positions, int ranks, int *each, char *
       add_level(text, &at, names[l], each, children(positions, ranks, outer, l, each));
       outer = l;
     }
-    if (outer < 0) return;
+    if (outer < 0) return deepest;
     const bool alone = count_domains(positions, ranks, NODE) == ranks,
                one = count_domains(positions, ranks, NODE) == 1;
     add_level(text, &at,
@@ -142,9 +177,20 @@ static void write_levels(const position *positions, int ranks, int *each, char *
               : outer >= NODE || one ? "core"
                                      : "rank",
               each, children(positions, ranks, outer, LEVELS, each));
-    if (at < TT_TREE_TEXT - FOR_NAMES) return;
+    if (at < TT_TREE_TEXT - FOR_NAMES) return deepest;
   }
   *text = 0;
+  return -1;
+}
+
+/* Writes the levels. Sorts the domains by size if that is needed for more of them. */
+static void find_levels(position *positions, int ranks, int *each, char *text) {
+  const int deepest = write_levels(positions, ranks, each, text);
+  if (deepest == LEVELS - 1) return;
+  sort_by_sizes(positions, ranks);
+  if (write_levels(positions, ranks, each, text) > deepest) return;
+  qsort(positions, (size_t)ranks, sizeof *positions, by_leaders);
+  write_levels(positions, ranks, each, text);
 }
 
 /* ---- nodes ---- */
@@ -245,13 +291,13 @@ static tutti_status arrange_all(const tt_placement *placements, int ranks, const
   assign_leaders(placements, rack, ranks, true, positions);
   if (too_many(positions, ranks)) assign_leaders(placements, rack, ranks, false, positions);
   number_nodes(positions, ranks, out);
+  if (!given) find_levels(positions, ranks, at, out->levels);
   for (int i = 0; i < ranks; i++) out->order[i] = given ? i : positions[i].rank;
   out->inside = 0;
   if (given) {
     status = read_tree(content, name, ranks, &tree, out);
     if (!status) status = nodes_of_tree(&tree, placements, name, at, out);
   } else {
-    write_levels(positions, ranks, at, out->levels);
     if (!*out->levels) return TUTTI_OK;
     status = tt_tree_parse(out->levels, &tree);
   }

@@ -1,8 +1,10 @@
 /* topo_tree.c - parses a tree of nested groups of ranks.
  *
  * Idea       A level says how many of its domains are in each domain of the level above: one number
- *            for all, or a list with a number each. A final list that is longer by a factor lists
- *            ranks: node:(4,3,4) is node:3 and a level of ranks with that list.
+ *            for all, or a list with a number each, in which 40*99 stands for 99 times 40. A final list
+ *            that is longer by a factor lists ranks: node:(4,3,4) is node:3 and a level of ranks with
+ *            that list.
+ * Cost       a search among the runs of equal numbers, not among the domains.
  * Invariant  Every domain holds at least one rank, and there are at most 2^20 ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "topo_tree.h"
@@ -28,15 +30,36 @@ static bool parse_count(const char **at, int *n) {
   return value >= 1 && value <= MOST_RANKS;
 }
 
-/* Read "(4,3,4)" into the level's list. */
-static bool read_list(tt_tree *t, int level, const char **at) {
+/* Adds numbers to the level's list; one that continues the last run joins it. */
+static bool add_run(tt_tree *t, int level, int size, int times) {
   const int first = t->level[level].at;
+  int *n = &t->level[level].n;
+  tt_tree_run *last = *n ? &t->run[first + *n - 1] : NULL;
+  const int64_t before = last ? last->before + (int64_t)last->times : 0;
+  const int64_t holds = last ? last->first + (int64_t)last->size * last->times : 0;
+  if (before + times > MOST_RANKS || holds + (int64_t)size * times > MOST_RANKS) return false;
+  if (size > t->level[level].most) t->level[level].most = size;
+  t->level[level].parents = (int)before + times;
+  if (last && last->size == size) {
+    last->times += times;
+    return true;
+  }
+  if (first + *n == TT_TREE_RUNS) return false;
+  t->run[first + (*n)++] = (tt_tree_run){size, times, (int)before, (int)holds};
+  return true;
+}
+
+/* Read "(4,3*9,4)" into the level's list. */
+static bool read_list(tt_tree *t, int level, const char **at) {
   do {
+    int size, times = 1;
     ++*at;
-    if (first + t->level[level].n == TT_TREE_LIST) return false;
-    int *n = &t->list[first + t->level[level].n++];
-    if (!parse_count(at, n)) return false;
-    t->level[level].most = (int)tt_max((size_t)t->level[level].most, (size_t)*n);
+    if (!parse_count(at, &size)) return false;
+    if (**at == '*') {
+      ++*at;
+      if (!parse_count(at, &times)) return false;
+    }
+    if (!add_run(t, level, size, times)) return false;
   } while (**at == ',');
   t->even = false;
   return *(*at)++ == ')';
@@ -50,6 +73,12 @@ static void list_of_ranks(tt_tree *t, int times) {
   t->level[level].n = 0;
   snprintf(t->level[level + 1].name, sizeof t->level[level + 1].name, "rank");
   t->levels++;
+}
+
+/* What the list holds in all. */
+static int listed_in_all(const tt_tree *t, int level) {
+  const tt_tree_run *last = &t->run[t->level[level].at + t->level[level].n - 1];
+  return last->first + last->size * last->times;
 }
 
 tutti_status tt_tree_parse(const char *text, tt_tree *t) {
@@ -74,15 +103,15 @@ tutti_status tt_tree_parse(const char *text, tt_tree *t) {
       t->level[level].most = t->level[level].each;
       domains *= t->level[level].each;
     } else {
-      if (!read_list(t, level, &at)) return topology_error(text, at, "a list such as (4,3,4)");
-      const int n = t->level[level].n;
+      if (!read_list(t, level, &at))
+        return topology_error(text, at, "a list such as (4,3,4) or (40*99,39)");
+      const int n = t->level[level].parents;
       if (n != domains) {
         if (n % domains || at[strspn(at, " ")])
           return topology_error(text, at, "a number in the list for each thing of the level above");
         list_of_ranks(t, n / (int)domains);
       }
-      domains = 0;
-      for (int i = 0; i < n; i++) domains += t->list[t->level[t->levels - 1].at + i];
+      domains = listed_in_all(t, t->levels - 1);
     }
     if (domains > MOST_RANKS) return topology_error(text, at, "at most 1048576 ranks");
     if (*at && *at != ' ') return topology_error(text, at, "a blank");
@@ -91,13 +120,43 @@ tutti_status tt_tree_parse(const char *text, tt_tree *t) {
   return TUTTI_OK;
 }
 
+/* The run of the list that the g-th domain is in; past the end, the last. */
+static const tt_tree_run *run_of(const tt_tree *t, int level, int g) {
+  const tt_tree_run *run = &t->run[t->level[level].at];
+  int lo = 0, hi = t->level[level].n - 1;
+  while (lo < hi) {
+    const int mid = (lo + hi + 1) / 2;
+    if (run[mid].before <= g)
+      lo = mid;
+    else
+      hi = mid - 1;
+  }
+  return &run[lo];
+}
+
 int tt_tree_count(const tt_tree *t, int level, int g) {
-  return t->level[level].each ? t->level[level].each : t->list[t->level[level].at + g];
+  return t->level[level].each ? t->level[level].each : run_of(t, level, g)->size;
 }
 
 int tt_tree_first(const tt_tree *t, int level, int g) {
   if (t->level[level].each) return g * t->level[level].each;
-  int first = 0;
-  for (int i = 0; i < g; i++) first += t->list[t->level[level].at + i];
-  return first;
+  const tt_tree_run *run = run_of(t, level, g);
+  return run->first + (g - run->before) * run->size;
+}
+
+int tt_tree_rank(const tt_tree *t, int level, int g) {
+  while (++level < t->levels) g = tt_tree_first(t, level, g);
+  return g;
+}
+
+int tt_tree_domain(const tt_tree *t, int level, int g, int rank) {
+  int lo = tt_tree_first(t, level, g), hi = lo + tt_tree_count(t, level, g) - 1;
+  while (lo < hi) {
+    const int mid = lo + (hi - lo + 1) / 2;
+    if (tt_tree_rank(t, level, mid) <= rank)
+      lo = mid;
+    else
+      hi = mid - 1;
+  }
+  return lo;
 }

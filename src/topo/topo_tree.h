@@ -3,6 +3,7 @@
  * rack:3 node:2 core:2    3 racks of 2 nodes of 2 cores; a core is a rank
  * rack:2 node:(3,1) core:4    3 nodes in the first rack, 1 in the second
  * node:(4,3,4)            3 nodes of 4, 3 and 4 ranks
+ * node:(40*99,39)         99 nodes of 40 ranks, and one of 39
  * Ranks are numbered along the innermost level first.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_TOPO_TREE_H
@@ -10,18 +11,25 @@
 
 #include "core.h"
 
-enum { TT_TREE_LEVELS = 12, TT_TREE_LIST = 128, TT_TREE_TEXT = 256 };
+enum { TT_TREE_LEVELS = 12, TT_TREE_RUNS = 128, TT_TREE_TEXT = 256 };
+
+/* Neighbouring domains that hold equally many of the next level. */
+typedef struct tt_tree_run {
+  int size, times;
+  int before, first; /* the domains before them, and what these hold */
+} tt_tree_run;
 
 typedef struct tt_tree {
   int ranks, levels; /* level 0 is the outermost; the domains of the last are ranks */
   bool even;         /* it has no list */
   struct {
-    int each;  /* in every domain of the level above; 0: see the list */
-    int at, n; /* the list of this level */
-    int most;  /* the largest entry */
+    int each;    /* in every domain of the level above; 0: see the list */
+    int at, n;   /* the runs of this level */
+    int parents; /* the domains of the level above, if it has a list */
+    int most;    /* the largest entry */
     char name[16];
   } level[TT_TREE_LEVELS];
-  int list[TT_TREE_LIST];
+  tt_tree_run run[TT_TREE_RUNS];
 } tt_tree;
 
 /* TUTTI_ERR_ARG: the message says where and what is wrong. */
@@ -30,5 +38,9 @@ tutti_status tt_tree_parse(const char *text, tt_tree *tree);
  * and the index of the first of them in the whole level. */
 int tt_tree_count(const tt_tree *tree, int level, int g);
 int tt_tree_first(const tt_tree *tree, int level, int g);
+/* The first rank of the g-th domain of a level. */
+int tt_tree_rank(const tt_tree *tree, int level, int g);
+/* The domain of a level that holds a rank, if the g-th of the level above does (level 0: g = 0). */
+int tt_tree_domain(const tt_tree *tree, int level, int g, int rank);
 
 #endif

@@ -395,18 +395,69 @@ static void colors_keep_names(void **state) {
   }
 }
 
-static void long_lists_are_left_out(void **state) {
+/* Lists that are long in the order of the ranks are short if larger domains come first. */
+static void long_lists_are_sorted(void **state) {
   (void)state;
   for (int r = 0; r < 1000; r++)
     placements[r] =
         (tt_placement){.rack = r / 500, .node = r / 5 - (r % 10 == 5), .package = r % 2};
   assert_int_equal(tt_placement_arrange(placements, 1000, NULL, "here", &layout), TUTTI_OK);
-  assert_string_equal(layout.levels, "rack:2 rank:500");
-  assert_int_equal(layout.inside, 0);
+  assert_string_equal(layout.levels, "rack:2 node:100 package:2 core:(3*100,2*100,3*100,2*100)");
+  assert_int_equal(layout.inside, 2);
   assert_int_equal(layout.nodes, 200);
-  for (int r = 0; r < 1000; r++) placements[r].rack = 0;
-  assert_int_equal(tt_placement_arrange(placements, 1000, NULL, "here", &layout), TUTTI_OK);
-  assert_string_equal(layout.levels, "");
+  for (int v = 0; v < 6; v++) assert_int_equal(order[v] / 10, 0); /* the first node, of six */
+}
+
+/* 10,000 nodes of 4 ranks, of which any lack one or two. */
+static void incomplete_nodes_are_said_in_runs(void **state) {
+  enum { NODES = 10000, ALL = 4 * NODES };
+  static const struct {
+    int one, two; /* every so many nodes lack one rank, and two; 0: none do */
+    const char *levels;
+  } cases[] = {{0, 0, "node:10000 core:4"},
+               {9999, 0, "node:10000 core:(3,4*9998,3)"},
+               {113, 0, "node:10000 core:(4*9911,3*89)"},
+               {7, 13, "node:10000 core:(4*7911,3*1319,2*770)"}};
+  tt_placement *many = calloc(ALL, sizeof *many);
+  tt_layout out = {.order = malloc(ALL * sizeof *out.order),
+                   .node_of = malloc(ALL * sizeof *out.node_of)};
+  (void)state;
+  assert_true(many && out.order && out.node_of);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    int ranks = 0;
+    for (int node = 0; node < NODES; node++) {
+      const int lacks = cases[i].two && node % cases[i].two == 0   ? 2
+                        : cases[i].one && node % cases[i].one == 0 ? 1
+                                                                   : 0;
+      for (int k = lacks; k < 4; k++) many[ranks++] = (tt_placement){.node = node};
+    }
+    assert_int_equal(tt_placement_arrange(many, ranks, NULL, "here", &out), TUTTI_OK);
+    assert_string_equal(out.levels, cases[i].levels);
+    assert_int_equal(out.nodes, NODES);
+    assert_int_equal(out.inside, 1);
+    tt_tree tree;
+    assert_int_equal(tt_tree_parse(out.levels, &tree), TUTTI_OK);
+    assert_int_equal(tree.ranks, ranks);
+    for (int node = 0; node < NODES; node++) /* a node of the tree is one of the ranks' */
+      for (int k = 1; k < tt_tree_count(&tree, 1, node); k++) {
+        const int at = tt_tree_rank(&tree, 0, node);
+        assert_int_equal(out.node_of[out.order[at + k]], out.node_of[out.order[at]]);
+      }
+  }
+  free(many);
+  free(out.order);
+  free(out.node_of);
+}
+
+/* Lists that are too long all the same are left out, from within: of 48 sizes, in four racks. */
+static void long_lists_are_left_out(void **state) {
+  int ranks = 0;
+  (void)state;
+  for (int node = 0; ranks + node % 48 + 1 <= MOST; node++)
+    for (int k = 0; k <= node % 48; k++)
+      placements[ranks++] = (tt_placement){.node = node, .rack = node / 16, .package = k % 3};
+  assert_int_equal(tt_placement_arrange(placements, ranks, NULL, "here", &layout), TUTTI_OK);
+  if (strstr(layout.levels, "package")) fail_msg("%s", layout.levels);
 }
 
 int main(void) {
@@ -419,6 +470,8 @@ int main(void) {
       cmocka_unit_test(a_forgotten_topology_stays_in_colors),
       cmocka_unit_test(levels_inside_are_counted),
       cmocka_unit_test(colors_keep_names),
+      cmocka_unit_test(long_lists_are_sorted),
+      cmocka_unit_test(incomplete_nodes_are_said_in_runs),
       cmocka_unit_test(long_lists_are_left_out),
       cmocka_unit_test(what_sits_together_stands_together),
   };

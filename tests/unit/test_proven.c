@@ -2,6 +2,7 @@
  * a size limit; and once for the ranks that share memory, even if one dies during the proof.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -127,6 +128,57 @@ static void what_is_not_proven_is_not_chosen(void **state) {
     if (verify == TT_VERIFY_SOME)
       assert_non_null(strstr(choice.refusal, "no plan of the form fold(halving,stride=); "));
     tt_chooser_free(c);
+  }
+}
+
+/* Where all ranks do alike, one of them tells whether each block is summed once; and then the prover finds
+ * the same grouping on all ranks. */
+static void one_rank_tells_of_all(void **state) {
+  int once = 0, more = 0;
+  (void)state;
+  for (int P = 2; P <= 24; P++) {
+    names list = names_for(P, 12, P);
+    if (P == 24) names_add_plans(&list, P, "rack:2 node:3 core:4");
+    for (int i = 0; i < list.n; i++) {
+      tt_ask ask = {.coll = i % 4 ? TUTTI_ALLREDUCE : TUTTI_REDUCE_SCATTER,
+                    .ranks = P,
+                    .in_place = i % 3 == 0};
+      tt_sched **all;
+      if (!tt_algo_uniform(list.at[i], &ask, NULL) || tt_algo_build_all(list.at[i], &ask, &all))
+        continue;
+      const bool is = tt_summed_once(all, P);
+      for (int r = 0; r < P; r++) assert_int_equal(tt_summed_once_alike(all[r]), is);
+      once += is;
+      more += !is;
+      tt_sched_free_all(all, P);
+      tutti_report report;
+      if (is && (!names_prove(list.at[i], &ask, &report) || !report.same_grouping))
+        fail_msg("%s on %d ranks: %s", list.at[i], P, report.witness);
+    }
+    names_free(&list);
+  }
+  assert_true(once > 100 && more > 20);
+}
+
+/* So it is known of 100,000 ranks, too, without a proven form. */
+static void same_bits_of_many_ranks(void **state) {
+  static const struct {
+    const char *name;
+    bool same;
+  } cases[] = {{"generalized(r=0)", true},
+               {"generalized(r=1)", false},
+               {"generalized(latency)", false},
+               {"generalized(r=0,group=100x1000,inner)", true},
+               {"generalized(r=2,group=100x1000,inner)", false}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 100000};
+    unsigned met;
+    bool skipped;
+    assert_int_equal(tt_meets(cases[i].name, &ask, TT_NEED_SAME, HUGE_VAL, &met, &skipped),
+                     TUTTI_OK);
+    assert_int_equal(met, cases[i].same ? TT_NEED_SAME : 0);
+    assert_int_equal(skipped, !cases[i].same);
   }
 }
 
@@ -292,6 +344,8 @@ int main(void) {
                                      cmocka_unit_test(limits),
                                      cmocka_unit_test(what_is_not_proven_is_not_chosen),
                                      cmocka_unit_test(forms_are_names_without_numbers),
+                                     cmocka_unit_test(one_rank_tells_of_all),
+                                     cmocka_unit_test(same_bits_of_many_ranks),
                                      cmocka_unit_test(every_proposal_can_be_chosen),
 
                                      cmocka_unit_test(variable),

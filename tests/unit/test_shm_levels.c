@@ -178,8 +178,9 @@ static void plans_over_levels_are_candidates(void **state) {
   for (int known = 0; known < 2; known++) {
     tt_chooser *c = chooser_of(512, machine, known ? measured : "");
     assert_int_equal(tt_chooser_model(c)->levels, known ? 4 : 1);
-    const tt_candidates *list = tt_candidates_of(c, TUTTI_ALLREDUCE, 0);
+    tt_candidates *list = tt_candidates_of(c, TUTTI_ALLREDUCE, 0);
     assert_non_null(list);
+    for (int i = 0; i < list->n; i++) assert_true(tt_candidates_price(c, list, i));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
       const tt_candidate *x = candidate(list, names[i]);
       if (!x || !x->possible) fail_msg("%s is no candidate", names[i]);

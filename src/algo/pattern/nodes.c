@@ -23,7 +23,7 @@ tt_nodes tt_nodes_of(const tt_ask *ask) {
   if (tt_param_levels(ask, text, sizeof text) && !tt_tree_parse(text, &nodes.tree)) {
     const int last = nodes.tree.levels - 1;
     nodes.each = last ? nodes.tree.level[last].each : 1;
-    nodes.count = nodes.tree.level[last].n;
+    nodes.count = nodes.tree.level[last].parents;
   }
   if (nodes.each) nodes.count = (ask->ranks + nodes.each - 1) / nodes.each;
   return nodes;

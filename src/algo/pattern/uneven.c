@@ -13,6 +13,8 @@
  *            times the largest if that is less). A step is a message to each partner
  *            whose columns overlap: one if groups are alike, seldom more than
  *            ceil(largest / smallest) + 1; more if levels are uneven inside uneven ones.
+ *            A rank finds its partners from the runs of equal groups (topo_tree.h), so time
+ *            and memory depend on its messages and the number of runs, not on P.
  * Scratch    none.
  * Invariant  the ranks of a group own every block of the vector exactly once.
  * Source     ours; even levels are Cho et al., BlueConnect, SysML 2019.
@@ -30,7 +32,7 @@ typedef struct run { /* of columns */
 /* A rank's path down the tree. */
 typedef struct path {
   int member[TT_TREE_LEVELS], of[TT_TREE_LEVELS]; /* index in its group; group's size */
-  int first[TT_TREE_LEVELS];                      /* first rank of that group */
+  int group[TT_TREE_LEVELS]; /* the domain of the level above, whose members the group has */
   run owns[TT_TREE_LEVELS];
 } path;
 
@@ -38,7 +40,7 @@ typedef struct uneven {
   tt_builder *b;
   const tt_tree *tree;
   int columns[TT_TREE_LEVELS], width[TT_TREE_LEVELS]; /* width: blocks from a column to the next */
-  path *all, me;                                      /* of all ranks, and this one's */
+  path me;
   int touched; /* members' vectors from here on are sums in dst, those below only input */
 } uneven;
 
@@ -47,7 +49,7 @@ static int columns_of(const tt_tree *t, int level) {
   const int most = t->level[level].most;
   int all = t->level[level].each ? most : 1;
   for (int i = 0; i < t->level[level].n && all <= 4 * most; i++) {
-    const int n = t->list[t->level[level].at + i];
+    const int n = t->run[t->level[level].at + i].size;
     all *= n / tt_gcd(all, n);
   }
   return all <= 4 * most ? all : 4 * most;
@@ -69,26 +71,27 @@ const char *tt_uneven_refuse(const tt_ask *ask, const tt_tree *t, const tt_fold_
     if (t->level[level].each)
       wrong = tt_fold_spec_refuse(how, t->levels, level, t->level[level].each);
     for (int i = 0; i < t->level[level].n && !wrong; i++)
-      wrong = tt_fold_spec_refuse(how, t->levels, level, t->list[t->level[level].at + i]);
+      wrong = tt_fold_spec_refuse(how, t->levels, level, t->run[t->level[level].at + i].size);
   }
   return wrong;
 }
 
-/* Fills in the paths of all ranks below a domain, starting from `p`; returns the rank after the
- * last. */
-static int walk(uneven *u, int level, int group, int rank, path p) {
-  const int domain = tt_tree_first(u->tree, level, group), C = u->columns[level];
-  p.of[level] = tt_tree_count(u->tree, level, group);
-  p.first[level] = rank;
-  for (int a = 0; a < p.of[level]; a++) {
-    p.member[level] = a;
-    p.owns[level] = (run){a * C / p.of[level], (a + 1) * C / p.of[level]};
-    if (level + 1 < u->tree->levels)
-      rank = walk(u, level + 1, domain + a, rank, p);
-    else
-      u->all[rank++] = p;
+/* The columns of member a of n. */
+static run columns_owned(int a, int n, int C) {
+  return (run){(int)((int64_t)a * C / n), (int)((int64_t)(a + 1) * C / n)};
+}
+
+/* Goes down the tree to this rank. */
+static void find_path(uneven *u, int rank) {
+  path *p = &u->me;
+  for (int level = 0, group = 0; level < u->tree->levels; level++) {
+    const int first = tt_tree_first(u->tree, level, group);
+    p->group[level] = group;
+    p->of[level] = tt_tree_count(u->tree, level, group);
+    group = tt_tree_domain(u->tree, level, group, rank);
+    p->member[level] = group - first;
+    p->owns[level] = columns_owned(p->member[level], p->of[level], u->columns[level]);
   }
-  return rank;
 }
 
 /* Vectors lo..hi-1 of this rank's circle at a level, in every column of `inner`: one span for each
@@ -116,44 +119,62 @@ static tt_span span_of_set(const uneven *u, const set *s, tt_buf buf, int which)
     base += s->inner[l + 1].lo * u->width[l + 1];
     repeat = s->inner[l + 1].hi - s->inner[l + 1].lo;
   }
-  int first = tt_mod(a - s->hi + 1, n) * C / n, count = 0;
-  for (int k = s->lo; k < s->hi; k++)
-    count += (tt_mod(a - k, n) + 1) * C / n - tt_mod(a - k, n) * C / n;
+  int first = columns_owned(tt_mod(a - s->hi + 1, n), n, C).lo, count = 0;
+  for (int k = s->lo; k < s->hi; k++) {
+    const run owned = columns_owned(tt_mod(a - k, n), n, C);
+    count += owned.hi - owned.lo;
+  }
   const uint32_t w = (uint32_t)u->width[l];
   return (tt_span){buf, (uint32_t)base,  (uint32_t)first * w, (uint32_t)count * w, (uint32_t)C * w,
                    1,   (uint32_t)repeat};
 }
 
-/* Finds the inner columns that this rank shares with another; false: none. */
-static bool meets(const uneven *u, const path *other, set *s) {
-  for (int i = s->level + 1; i < u->tree->levels; i++) {
-    const run *x = &u->me.owns[i], *y = &other->owns[i];
-    s->inner[i].lo = x->lo > y->lo ? x->lo : y->lo;
-    s->inner[i].hi = x->hi < y->hi ? x->hi : y->hi;
-    if (s->inner[i].lo >= s->inner[i].hi) return false;
+typedef enum deed { SEND, RECEIVE, ADD } deed;
+
+/* What a rank does with each of its partners: vectors s.lo to s.hi - 1. */
+typedef struct deal {
+  deed what;
+  tt_buf buf;
+  bool last;
+  set s;
+} deal;
+
+static void trade_with(uneven *u, const deal *x, int partner) {
+  for (int i = 0; i < spans_of(u, &x->s); i++) {
+    tt_span here = span_of_set(u, &x->s, x->buf, i), to = span_of_set(u, &x->s, TT_DST, i);
+    if (x->what == SEND) tt_send(u->b, partner, here);
+    if (x->what == RECEIVE) tt_recv(u->b, partner, to);
+    if (x->what == ADD) tt_recv_reduce(u->b, partner, to, here, TT_OWN_FIRST);
+    if (x->what == ADD && x->last) tt_mark_completes(u->b);
   }
-  return true;
 }
 
-typedef enum deed { SEND, RECEIVE, ADD } deed;
+/* Trades with the ranks of a domain of the level above `level` that share inner columns with this one: in
+ * each group inside, the members whose columns overlap are neighbours. */
+static void trade_within(uneven *u, deal *x, int level, int domain) {
+  if (level == u->tree->levels) {
+    trade_with(u, x, domain);
+    return;
+  }
+  const int n = tt_tree_count(u->tree, level, domain), C = u->columns[level];
+  const int first = tt_tree_first(u->tree, level, domain);
+  const run me = u->me.owns[level];
+  for (int a = (int)((int64_t)me.lo * n / C); a < n; a++) {
+    const run other = columns_owned(a, n, C);
+    if (other.lo >= me.hi) break;
+    if (other.hi <= me.lo) continue;
+    x->s.inner[level].lo = me.lo > other.lo ? me.lo : other.lo;
+    x->s.inner[level].hi = me.hi < other.hi ? me.hi : other.hi;
+    trade_within(u, x, level + 1, first + a);
+  }
+}
 
 /* Sends or receives vectors lo..hi-1, with all partners in the member `by` up the circle. */
 static void trade(uneven *u, deed what, int level, int by, int lo, int hi, tt_buf buf, bool last) {
   const path *me = &u->me;
   const int member = tt_mod(me->member[level] + by, me->of[level]);
-  for (int r = me->first[level]; r < u->tree->ranks; r++) {
-    const path *with = &u->all[r];
-    set s = {.level = level, .lo = lo, .hi = hi};
-    if (with->first[level] != me->first[level] || with->member[level] > member) break;
-    if (with->member[level] < member || !meets(u, with, &s)) continue;
-    for (int i = 0; i < spans_of(u, &s); i++) {
-      tt_span here = span_of_set(u, &s, buf, i), to = span_of_set(u, &s, TT_DST, i);
-      if (what == SEND) tt_send(u->b, r, here);
-      if (what == RECEIVE) tt_recv(u->b, r, to);
-      if (what == ADD) tt_recv_reduce(u->b, r, to, here, TT_OWN_FIRST);
-      if (what == ADD && last) tt_mark_completes(u->b);
-    }
-  }
+  deal x = {.what = what, .buf = buf, .last = last, .s = {.level = level, .lo = lo, .hi = hi}};
+  trade_within(u, &x, level + 1, tt_tree_first(u->tree, level, me->group[level]) + member);
 }
 
 /* Moves vectors lo..hi-1 to one buffer if needed, and returns it. */
@@ -190,21 +211,20 @@ static void allgather_level(uneven *u, int level, const int *live, int length) {
 }
 
 void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *t, const tt_fold_spec *how) {
-  uneven u = {.b = b, .tree = t, .all = malloc((size_t)ask->ranks * sizeof *u.all)};
-  int width = 1, *live = malloc(((size_t)ask->ranks + 1) * sizeof *live);
-  if (!live || !u.all) {
-    b->status = TUTTI_ERR_MEMORY;
-    free(u.all);
-    free(live);
-    return;
-  }
+  uneven u = {.b = b, .tree = t};
+  int width = 1, most = 1;
   for (int level = 0; level < t->levels; level++) {
     u.columns[level] = columns_of(t, level);
     u.width[level] = width;
     width *= u.columns[level];
+    if (t->level[level].most > most) most = t->level[level].most;
   }
-  walk(&u, 0, 0, 0, (path){0});
-  u.me = u.all[ask->rank];
+  int *live = malloc(((size_t)most + 1) * sizeof *live);
+  if (!live) {
+    b->status = TUTTI_ERR_MEMORY;
+    return;
+  }
+  find_path(&u, ask->rank);
   bool summed = false;
   for (int level = t->levels - 1; level >= 0; level--) {
     const int n = u.me.of[level];
@@ -215,6 +235,5 @@ void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *t, const t
   for (int level = 0; level < t->levels; level++)
     allgather_level(&u, level, live,
                     tt_fold_spec_sequence(how, t->levels, level, u.me.of[level], live));
-  free(u.all);
   free(live);
 }

@@ -1,0 +1,262 @@
+/* compositions.c - proposes an algorithm for each level of the machine, by the prices of the stages.
+ *
+ * Idea       a composition's time is the sum over its levels, and what a level costs depends on the other
+ *            levels only by the part of the vector that it works on. So for each choice of levels that
+ *            scatter, and each size, every level takes its cheapest algorithm. Where one of them changes
+ *            with the size, another composition is proposed.
+ * Cost       a price for each algorithm on each level (stage_prices.c), then some thousand additions.
+ * Invariant  of all compositions of the algorithms in the lists, none is cheaper at any power of two of
+ *            bytes than the best that is proposed; nor is any whose operands stay in rank order.
+ * Limit      with more than TT_PROVEN_RANKS ranks only those algorithms are in the lists whose
+ *            compositions `make prove` has proven.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "candidates.h"
+
+enum { MOST_LEVELS = 4, MOST_OPTIONS = 48, POWERS = 41 }; /* up to 1 TiB */
+
+/* An algorithm on a level. */
+typedef struct option {
+  char name[64];
+  bool scatters;
+  bool ordered; /* keeps the ranks' order */
+  unsigned
+      banned; /* where it cannot be part of a composition: a bit for each set of levels that scatter */
+  int in, back; /* its prices, among the chooser's stages; back: -1 if it does not scatter */
+} option;
+
+typedef struct menu {
+  int level, size, n;
+  option at[MOST_OPTIONS];
+} menu;
+
+typedef struct kitchen {
+  tt_chooser *c;
+  tutti_coll coll;
+  int weight, levels; /* of more than one rank, outermost first */
+  menu of[MOST_LEVELS];
+} kitchen;
+
+/* Where compositions of three levels are proven in full, and where only on few ranks. */
+static const char *const outermost[] = {"doubling", "windows", NULL};
+static const char *const within[] = {"fold(halving)", "doubling", "windows", NULL};
+static const char *const innermost[] = {"fold(halving)", "doubling", "windows", "two-shot", NULL};
+static const char *const on_few[] = {"fold(halving)",
+                                     "doubling",
+                                     "windows",
+                                     "two-shot",
+                                     "one-shot",
+
+                                     "fold(ring)",
+                                     "bruck",
+                                     "bruck(radix=4)",
+                                     "pat",
+                                     "consistent(i=0)",
+                                     "consistent(i=1)",
+                                     "consistent(i=2)",
+                                     "consistent(rank-order)",
+                                     "elimination",
+                                     "elimination(short)",
+                                     "multiplying(radix=3)",
+                                     "multiplying(radix=4)",
+                                     "rabenseifner",
+                                     "halving-doubling",
+                                     "tree(binary)",
+                                     NULL};
+
+/* ---- the menus ---- */
+
+static bool is_ordered(const char *name, tutti_coll coll) {
+  const tt_form *form = tt_form_of(name, coll);
+  return form && form->order;
+}
+
+/* Finds the price of an algorithm on a level; *at: -1 if it has none. */
+static tutti_status find_price(const kitchen *k, const menu *m, const char *name, tutti_coll coll,
+                               const tt_cost_model *model, int *at) {
+  tt_level_stage stage = {.coll = coll, .ranks = m->size, .level = m->level};
+  snprintf(stage.name, sizeof stage.name, "%s", name);
+  return tt_stage_find(k->c, &stage, k->weight, model, at);
+}
+
+static tutti_status add_option(const kitchen *k, menu *m, const char *name,
+                               const tt_cost_model *model) {
+  option *x = &m->at[m->n];
+  *x = (option){.back = -1};
+  snprintf(x->name, sizeof x->name, "%.63s", name);
+  x->scatters = m != &k->of[0] && tt_algo_does(name, TUTTI_REDUCE_SCATTER);
+  const tutti_coll coll = x->scatters ? TUTTI_REDUCE_SCATTER : k->coll;
+  const char *back = tt_algo_does(name, TUTTI_ALL_GATHER) ? name : "one-shot";
+  tutti_status status = find_price(k, m, name, coll, model, &x->in);
+  if (!status && x->scatters) status = find_price(k, m, back, TUTTI_ALL_GATHER, model, &x->back);
+  x->ordered = is_ordered(name, coll);
+  if (!status && x->in >= 0 && (x->back >= 0 || !x->scatters) && m->n + 1 < MOST_OPTIONS) m->n++;
+  return status;
+}
+
+static tutti_status fill_menu(const kitchen *k, menu *m, const char *const *names, bool lanes) {
+  tt_cost_model model;
+  tutti_status status = TUTTI_OK;
+  char name[32];
+  if (!tt_cost_stage(&k->c->model, m->level, &model)) return TUTTI_OK;
+  for (int i = 0; lanes && !status && tt_lanes_number(i) <= m->size; i++) {
+    snprintf(name, sizeof name, "lanes(n=%d)", tt_lanes_number(i));
+    status = add_option(k, m, name, &model);
+  }
+  for (int i = 0; names[i] && !status; i++) status = add_option(k, m, names[i], &model);
+  return status;
+}
+
+static tutti_status fill_menus(kitchen *k) {
+  const bool few = k->c->setting.ranks <= TT_PROVEN_RANKS;
+  tutti_status status = TUTTI_OK;
+  for (int l = 0; l < k->levels && !status; l++) {
+    const char *const *names = l == 0 ? outermost : l + 1 < k->levels ? within : innermost;
+    status = fill_menu(k, &k->of[l], few ? on_few : names, few || l == 0);
+  }
+  return status;
+}
+
+/* ---- the cheapest ---- */
+
+static double time_of(const kitchen *k, const option *x, double bytes) {
+  const tt_stage_price *stage = k->c->stage;
+  const double in = tt_curve_at(&stage[x->in].curve, bytes);
+  return x->back < 0 ? in : in + tt_curve_at(&stage[x->back].curve, bytes);
+}
+
+/* Which levels scatter (a bit each), and the option of each level. */
+typedef struct pick {
+  unsigned scatters;
+  bool ordered;
+  int of[MOST_LEVELS];
+} pick;
+
+/* The cheapest of those that scatter, or of the others; -1: none. */
+static int cheapest_option(const kitchen *k, int level, const pick *p, double bytes) {
+  const menu *m = &k->of[level];
+  int best = -1;
+  for (int i = 0; i < m->n; i++) {
+    const option *x = &m->at[i];
+    if (x->scatters != (p->scatters >> level & 1) || x->banned >> p->scatters & 1) continue;
+    if (p->ordered && !x->ordered) continue;
+    if (best < 0 || time_of(k, x, bytes) < time_of(k, &m->at[best], bytes)) best = i;
+  }
+  return best;
+}
+
+static bool pick_cheapest(const kitchen *k, pick *p, double bytes) {
+  for (int l = k->levels - 1; l >= 0; l--) {
+    p->of[l] = cheapest_option(k, l, p, bytes);
+    if (p->of[l] < 0) return false;
+    if (p->scatters >> l & 1) bytes /= k->of[l].size;
+  }
+  return true;
+}
+
+/* Every composition of these can be built. */
+static const char *simple_stage(const pick *p, int level) {
+  return p->scatters >> level & 1 ? "fold(halving)" : "doubling";
+}
+
+/* A rank that is number d of its group on every level, or the last one there. */
+static int rank_of(const kitchen *k, int d) {
+  int rank = 0;
+  for (int l = 0; l < k->levels; l++)
+    rank = rank * k->of[l].size + (int)tt_min((size_t)d, (size_t)k->of[l].size - 1);
+  return rank;
+}
+
+/* Can all ranks build it? A stage is refused by its rank's number in the group. On many ranks there are
+ * only stages that `make prove` has proven. */
+static bool can_be_built(const kitchen *k, const char *name) {
+  const int ranks = k->c->setting.ranks;
+  tt_ask ask = tt_ask_of(&k->c->setting, k->coll, 0);
+  tt_level_stage list[TT_STAGES];
+  int most = 1;
+  for (int l = 0; l < k->levels && ranks <= TT_PROVEN_RANKS; l++)
+    most = (int)tt_max((size_t)most, (size_t)k->of[l].size);
+  for (int d = 0; d < most; d++) {
+    ask.rank = rank_of(k, d);
+    if (tt_algo_stages(name, &ask, &k->c->model.tree, list) == 0) return false;
+  }
+  return true;
+}
+
+/* Writes the name, with a simple stage instead of level `but` (-1: of none). Can it be built? */
+static bool name_of(const kitchen *k, const pick *p, int but, char name[TT_NAME]) {
+  size_t at = (size_t)snprintf(name, TT_NAME, "blueconnect(%s,stages=", k->c->setting.levels);
+  for (int l = 0; l < k->levels && at < TT_NAME; l++)
+    at += (size_t)snprintf(name + at, TT_NAME - at, "%s%s",
+                           l == but ? simple_stage(p, l) : k->of[l].at[p->of[l]].name,
+                           l + 1 < k->levels ? "/" : ")");
+  return at < TT_NAME && can_be_built(k, name);
+}
+
+/* Bans the stage without which the composition can be built; or the first that is not simple. False: all
+ * are simple. */
+static bool ban(kitchen *k, const pick *p) {
+  int fault = -1;
+  for (int l = 0; l < k->levels; l++) {
+    char name[TT_NAME];
+    const bool simple = strcmp(k->of[l].at[p->of[l]].name, simple_stage(p, l)) == 0;
+    const bool alone = !simple && name_of(k, p, l, name);
+    if (!simple && (fault < 0 || alone)) fault = l;
+    if (alone) break;
+  }
+  if (fault >= 0) k->of[fault].at[p->of[fault]].banned |= 1u << p->scatters;
+  return fault >= 0;
+}
+
+static bool listed(const tt_candidates *list, int from, const char *name) {
+  for (int i = from; i < list->n; i++)
+    if (strcmp(list->at[i].name, name) == 0) return true;
+  return false;
+}
+
+bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll) {
+  tt_cost_model stage;
+  int n = 0;
+  for (int l = 0; l < c->model.levels; l++) n += c->model.tree.level[l].each > 1;
+  return c->levels && c->setting.ranks_per_core <= 0 && n >= 2 && n <= MOST_LEVELS &&
+         (coll == TUTTI_ALLREDUCE || coll == TUTTI_BARRIER) && tt_cost_stage(&c->model, 0, &stage);
+}
+
+/* Adds the cheapest at all sizes, of one set of levels that scatter. */
+static bool add_cheapest(kitchen *k, tt_candidates *list, int from, pick p) {
+  pick last = {.of = {-1}};
+  char name[TT_NAME];
+  for (int power = 0; power < POWERS; power++) {
+    bool can = false, more = true;
+    while (!can && more) {
+      if (!pick_cheapest(k, &p, (double)((int64_t)1 << power))) return true;
+      if (memcmp(p.of, last.of, sizeof p.of) == 0) break;
+      can = name_of(k, &p, -1, name);
+      more = can || ban(k, &p);
+    }
+    if (!can) continue;
+    last = p;
+    if (!listed(list, from, name) && !tt_candidates_add(list, name, 1)) return false;
+  }
+  return true;
+}
+
+bool tt_compositions_list(tt_chooser *c, tt_candidates *list) {
+  kitchen *k = calloc(1, sizeof *k);
+  if (!k) return false;
+  *k = (kitchen){.c = c, .coll = list->coll, .weight = list->weight};
+  for (int l = 0; l < c->model.levels; l++) {
+    const int size = c->model.tree.level[l].each;
+    if (size > 1) k->of[k->levels++] = (menu){.level = l, .size = size};
+  }
+  const int from = list->n;
+  bool ok = !fill_menus(k);
+  for (unsigned set = 0; set < 1u << k->levels; set += 2) /* the outermost level does not scatter */
+    for (int ordered = 0; ordered < 2 && ok; ordered++)
+      ok = add_cheapest(k, list, from, (pick){.scatters = set, .ordered = ordered});
+  free(k);
+  return ok;
+}

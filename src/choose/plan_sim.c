@@ -1,0 +1,187 @@
+/* plan_sim.c - builds the schedules that the price of a plan needs, and prepares their simulation.
+ *
+ * Idea       if all ranks do alike, rank 0 stands for them; of a composition each level's group alone is
+ *            simulated (sim_stages.c). Else the schedules of all ranks are needed.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "candidates.h"
+
+/* A plan whose simulation would have to look at more messages is not priced. */
+enum { MOST_LOOKS = 100000000 };
+
+/* ---- building ---- */
+
+static tutti_status build(const char *name, tt_ask ask, int rank, tt_sched **out) {
+  ask.rank = rank;
+  return tt_algo_build(name, &ask, out);
+}
+
+tutti_status tt_build_senders(const char *name, const tt_ask *ask, tt_sched **all) {
+  tutti_status status = TUTTI_OK;
+  double messages = 0, senders = 0;
+  for (uint32_t i = 0; i < all[0]->nsteps; i++) messages += all[0]->steps[i].peers.count;
+  for (uint32_t i = 0; i < all[0]->nsteps && !status; i++) {
+    const tt_step *step = &all[0]->steps[i];
+    for (int k = 0; tt_step_receives(step) && k < step->peers.count && !status; k++) {
+      const int peer = tt_peer_rank(&step->peers, k, ask->ranks);
+      if (all[peer]) continue;
+      senders++;
+      status = build(name, *ask, peer, &all[peer]);
+      if (!status && messages * senders > MOST_LOOKS)
+        status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to price", name,
+                         ask->ranks);
+    }
+  }
+  return status;
+}
+
+static double count_sends(const tt_sched *s) {
+  double n = 0;
+  for (uint32_t i = 0; i < s->nsteps; i++)
+    if (s->steps[i].kind == TT_SEND) n += s->steps[i].peers.count;
+  return n;
+}
+
+static tutti_status build_rest(const char *name, const tt_ask *ask, double most, tt_sched **all) {
+  tutti_status status = TUTTI_OK;
+  double messages = 0;
+  for (int r = 0; r < ask->ranks && !status; r++) {
+    if (!all[r]) status = build(name, *ask, r, &all[r]);
+    if (!status && (messages += count_sends(all[r])) > most)
+      status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to price", name,
+                       ask->ranks);
+  }
+  return status;
+}
+
+static tutti_status find_loop(const tt_chooser *c, const char *name, const tt_ask *ask,
+                              tt_sched **all, bool *has) {
+  const tt_setting *s = &c->setting;
+  *has = false;
+  tutti_status status = s->has_loop ? s->has_loop(all, 1, has) : TUTTI_OK;
+  if (status || !*has) return status;
+  status = build_rest(name, ask, HUGE_VAL, all);
+  *has = false;
+  if (!status) status = s->has_loop(all, ask->ranks, has);
+  return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
+}
+
+/* Does rank 0's schedule send to, and receive from, all ranks at once in every step? */
+static bool addresses_all(const tt_sched *s) {
+  for (uint32_t i = 0; i < s->nsteps; i++)
+    if (!tt_step_local(&s->steps[i]) && s->steps[i].peers.count < s->ranks) return false;
+  return true;
+}
+
+/* Could it, on many ranks? A plan that does not on a few, more than any radix, does not; so long
+ * schedules need not be built to find that out. */
+static bool may_address_all(const char *name, const tt_ask *ask) {
+  enum { A_FEW = 17 };
+  const tt_ask few = {.coll = ask->coll, .ranks = A_FEW};
+  tt_sched *s;
+  if (ask->ranks <= A_FEW || tt_algo_build(name, &few, &s)) return true;
+  const bool all = addresses_all(s);
+  tt_sched_free(s);
+  return all;
+}
+
+/* A plan in which all ranks do alike and address all others at once is nearly alike on even levels,
+ * too: every rank has as many peers at each level as any other, and only the order in which they come
+ * differs. That is good enough where all ranks have too many messages to simulate. */
+bool tt_stands_for_all(const tt_chooser *c, const char *name, const tt_ask *ask,
+                       const tt_sched *mine) {
+  const tt_tree *tree = c->levels ? &c->model.tree : NULL;
+  if (tt_algo_uniform(name, ask, tree)) return true;
+  if (!tree || !tree->even || (double)ask->ranks * ask->ranks <= TT_MOST_MESSAGES ||
+      !tt_algo_uniform(name, ask, NULL) || !may_address_all(name, ask))
+    return false;
+  tt_sched *own = NULL;
+  if (!mine && build(name, *ask, 0, &own)) return false;
+  const bool all = addresses_all(mine ? mine : own);
+  tt_sched_free(own);
+  return all;
+}
+
+bool tt_is_composition(const char *name) {
+  return strstr(name, "stages=") != NULL;
+}
+
+tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, tt_sim **stage) {
+  const tt_ask ask = {.coll = x->coll, .ranks = x->ranks};
+  const bool uniform = tt_algo_uniform(x->name, &ask, NULL);
+  tt_sched **all = calloc((size_t)x->ranks, sizeof *all);
+  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", x->ranks);
+  tutti_status status = build(x->name, ask, 0, &all[0]);
+  if (!status)
+    status =
+        uniform ? tt_build_senders(x->name, &ask, all) : build_rest(x->name, &ask, HUGE_VAL, all);
+  *stage = status ? NULL : tt_sim_new(all, x->ranks, uniform, model);
+  if (!status && !*stage)
+    status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", x->name);
+  tt_sched_free_all(all, x->ranks);
+  return status;
+}
+
+/* A composition on the machine's levels: its stages' simulations. *sim is NULL on errors, if it is none,
+ * or if something else than the levels' links counts. */
+static tutti_status sim_stages(const tt_chooser *c, const char *name, const tt_ask *ask,
+                               tt_sim **sim) {
+  tt_level_stage list[TT_STAGES];
+  const bool asks = c->levels && tt_is_composition(name);
+  const int n = asks ? tt_algo_stages(name, ask, &c->model.tree, list) : 0;
+  tutti_status status = TUTTI_OK;
+  *sim = NULL;
+  for (int i = 0; i < n && !status; i++) {
+    tt_cost_model model;
+    tt_sim *stage;
+    if (!tt_cost_stage(&c->model, list[i].level, &model)) break; /* the same for all */
+    status = tt_stage_sim(&list[i], &model, &stage);
+    if (!status) tt_sim_append(sim, stage, list[i].part, &c->model, list[i].level);
+  }
+  if (!status) return TUTTI_OK;
+  tt_sim_free(*sim);
+  *sim = NULL;
+  return status;
+}
+
+tutti_status tt_plan_sim(const tt_chooser *c, const char *name, tutti_coll coll, int root,
+                         bool exported, bool sliced, double most, tt_sim **sim) {
+  const tt_setting *s = &c->setting;
+  const tt_ask ask = tt_ask_of(s, coll, root);
+  *sim = NULL;
+  if (!exported && tt_rounded_up(c, name)) return tt_rounded_up_sim(c, name, &ask, sim);
+  if (!sliced) {
+    const tutti_status status = sim_stages(c, name, &ask, sim);
+    if (status || *sim) return status;
+  }
+  tt_sched **all = calloc((size_t)s->ranks, sizeof *all);
+  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", s->ranks);
+  tutti_status status = build(name, ask, 0, &all[0]);
+  const bool uniform = !status && tt_stands_for_all(c, name, &ask, all[0]);
+  if (!status)
+    status = uniform ? tt_build_senders(name, &ask, all) : build_rest(name, &ask, most, all);
+  bool loop = exported;
+  if (!status && !exported) status = find_loop(c, name, &ask, all, &loop);
+  if (!status) {
+    const tt_cost_model *model = exported ? &c->exported : loop ? &c->loop : &c->model;
+    *sim = tt_sim_new(all, s->ranks, uniform, model);
+    if (!*sim)
+      status = tt_fail(TUTTI_ERR_MEMORY, "%s on %d ranks cannot be priced: out of memory", name,
+                       s->ranks);
+  }
+  tt_sched_free_all(all, s->ranks);
+  return status;
+}
+
+tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
+                              int root, bool exported, tt_sim **sim) {
+  tutti_status status = tt_plan_sim(c, name, coll, root, exported, slices > 1, HUGE_VAL, sim);
+  if (status || slices <= 1) return status;
+  tt_sim *whole = *sim;
+  *sim = tt_sim_slices(whole, slices, c->setting.flight);
+  tt_sim_free(whole);
+  return *sim ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for slices of %s", name);
+}

@@ -1,0 +1,105 @@
+/* stage_prices.c - the price of a composition: the sum of the prices of its stages.
+ *
+ * Idea       a stage (an algorithm on the ranks of one level) occurs in many compositions. It is
+ *            simulated once, and its curve kept; that of a composition is the sum of its stages' curves,
+ *            each stretched because the stage works on a part of the vector.
+ * Cost       a simulation for each stage, and some additions for each composition.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "candidates.h"
+
+static bool same_stage(const tt_stage_price *x, const tt_level_stage *stage, int weight) {
+  return x->weight == weight && x->stage.coll == stage->coll && x->stage.level == stage->level &&
+         strcmp(x->stage.name, stage->name) == 0;
+}
+
+static tutti_status price_stage(tt_chooser *c, tt_stage_price *x, const tt_cost_model *model) {
+  tt_sim *sim;
+  const tutti_status status = tt_stage_sim(&x->stage, model, &sim);
+  if (status) return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
+  c->pains.stages++;
+  c->pains.messages += tt_sim_messages(sim);
+  x->possible = tt_price_curve(sim, &x->curve);
+  tt_sim_free(sim);
+  return x->possible ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a price");
+}
+
+tutti_status tt_stage_find(tt_chooser *c, const tt_level_stage *stage, int weight,
+                           const tt_cost_model *model, int *found) {
+  int i = 0;
+  while (i < c->stages && !same_stage(&c->stage[i], stage, weight)) i++;
+  *found = -1;
+  if (i == c->stages && (i & (i - 1)) == 0) {
+    tt_stage_price *more = realloc(c->stage, (size_t)(i ? 2 * i : 1) * sizeof *more);
+    if (!more) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the prices of stages");
+    c->stage = more;
+  }
+  if (i == c->stages) {
+    c->stage[i] = (tt_stage_price){.stage = *stage, .weight = weight};
+    const tutti_status status = price_stage(c, &c->stage[i], model);
+    if (status) return status;
+    c->stages++;
+  }
+  if (c->stage[i].possible) *found = i;
+  return TUTTI_OK;
+}
+
+static tt_line line_in(const tt_curve *c, double bytes) {
+  int i = c->n - 1;
+  while (i > 0 && bytes < c->line[i].from) i--;
+  return c->line[i];
+}
+
+/* The first size beyond `from` where a curve of a part of the vector changes; 0: none. */
+static double next_change(const tt_curve *c, double part, double from) {
+  for (int i = 0; i < c->n; i++)
+    if (c->line[i].from > from * part * (1 + 1e-9)) return c->line[i].from / part;
+  return 0;
+}
+
+/* Adds to `sum` the curve of a stage on a part of the vector. */
+static void add_curve(tt_curve *sum, const tt_curve *stage, double part) {
+  tt_curve all = *sum;
+  all.n = 0;
+  for (double from = 0;;) {
+    const tt_line a = line_in(sum, from * (1 + 1e-9));
+    const tt_line b = line_in(stage, from * part * (1 + 1e-9));
+    tt_curve_add(&all, from, (tt_line){0, a.fixed + b.fixed, a.slope + b.slope * part});
+    const double x = next_change(sum, 1, from), y = next_change(stage, part, from);
+    if (x <= 0 && y <= 0) break;
+    from = x <= 0 || (y > 0 && y < x) ? y : x;
+  }
+  const double limit = stage->burst_limit / part;
+  all.link += part * stage->link;
+  all.saves |= stage->saves;
+  all.messages += stage->messages;
+  all.senders += stage->senders;
+  if (all.messages == stage->messages || limit < all.burst_limit) all.burst_limit = limit;
+  *sum = all;
+}
+
+tutti_status tt_stages_price(tt_chooser *c, const char *name, const tt_ask *ask, int weight,
+                             tt_curve *curve, bool *is) {
+  tt_level_stage list[TT_STAGES];
+  const bool asks = c->levels && tt_is_composition(name);
+  const int n = asks ? tt_algo_stages(name, ask, &c->model.tree, list) : 0;
+  *is = n > 0;
+  *curve = (tt_curve){.n = 1};
+  for (int i = 0; i < n; i++) {
+    tt_cost_model model;
+    int at;
+    if (!tt_cost_stage(&c->model, list[i].level, &model)) {
+      *is = false;
+      return TUTTI_OK;
+    }
+    const tutti_status status = tt_stage_find(c, &list[i], weight, &model, &at);
+    if (status) return status;
+    if (at < 0)
+      return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s cannot be priced: its stage %s cannot", name,
+                     list[i].name);
+    add_curve(curve, &c->stage[at].curve, list[i].part);
+  }
+  return TUTTI_OK;
+}

@@ -1,0 +1,243 @@
+/* bound.c - adds up what a rank's ports, its processor and the links carry.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bound.h"
+#include "sim.h"
+
+/* What one rank does: per level in both directions, and its processor. */
+typedef struct load {
+  tt_bound_line port[2][TT_TREE_LEVELS], processor;
+  double sent[TT_TREE_LEVELS]; /* multiples of the vector, by the level where the ranks part */
+  double L;                    /* of the fastest message that it receives; < 0: none */
+} load;
+
+/* The level where two ranks part. */
+static int level_of(const tt_cost_model *model, int a, int b) {
+  const tt_tree *tree = &model->tree;
+  int l = 0, below = model->ranks;
+  for (int g = 0; l < model->levels - 1; l++) {
+    const int each = tree->level[l].each;
+    if (tree->even) {
+      below /= each;
+      if (a / below != b / below) break;
+      continue;
+    }
+    const int with = tt_tree_domain(tree, l, g, b);
+    g = tt_tree_domain(tree, l, g, a);
+    if (g != with) break;
+  }
+  return l;
+}
+
+static bool bursts(const tt_cost_model *model) {
+  bool any = false;
+  for (int l = 0; l < model->levels; l++) any |= model->link[l].burst > 0;
+  return any;
+}
+
+/* s/B that a message takes at least: that of the slowest link on its way, used by it alone. */
+static double least_beta(const tt_cost_model *model, int level) {
+  const int last = model->levels - 1;
+  double beta = model->link[last].beta;
+  if (bursts(model)) return 0;
+  for (int l = level; l < last && !model->torus; l++)
+    if (model->link[l].beta > beta) beta = model->link[l].beta;
+  return beta;
+}
+
+static void load_message(load *x, const tt_sched *s, const tt_step *step, int peer, bool first,
+                         const tt_cost_model *model) {
+  const int level = level_of(model, s->rank, peer);
+  const double share = tt_step_share(s, step);
+  const bool in = step->kind != TT_SEND;
+  const tt_link *link = &model->link[level];
+  tt_bound_line *port = &x->port[in && !model->half][level];
+  port->each += model->link[level].alpha;
+  port->slope += share * least_beta(model, level);
+  x->processor.each += first ? link->o : link->o_next;
+  if (!in) x->sent[level] += share;
+  if (in && (x->L < 0 || link->L < x->L)) x->L = link->L;
+}
+
+static void load_rank(load *x, const tt_sched *s, const tt_cost_model *model) {
+  memset(x, 0, sizeof *x);
+  x->L = -1;
+  for (uint32_t i = 0; i < s->nsteps; i++) {
+    const tt_step *step = &s->steps[i];
+    const double share = tt_step_share(s, step);
+    int others = 0;
+    if (tt_step_local(step)) {
+      x->processor.slope += share * step->inputs * model->gamma;
+      continue;
+    }
+    for (int k = 0; k < step->peers.count; k++) {
+      const int peer = tt_peer_rank(&step->peers, k, s->ranks);
+      if (peer != s->rank) load_message(x, s, step, peer, !others++, model);
+    }
+    if (step->kind == TT_RECV_REDUCE) x->processor.slope += others * share * model->gamma;
+  }
+}
+
+static bool covers(const tt_bound_line *a, const tt_bound_line *b) {
+  return a->each >= b->each && a->once >= b->once && a->slope >= b->slope && a->part >= b->part;
+}
+
+/* A line that does not fit is left out: the bound is lower then. */
+static void add_bound(tt_bound *bound, tt_bound_line line) {
+  for (int i = 0; i < bound->n; i++)
+    if (covers(&bound->line[i], &line)) return;
+  int kept = 0;
+  for (int i = 0; i < bound->n; i++)
+    if (!covers(&line, &bound->line[i])) bound->line[kept++] = bound->line[i];
+  bound->n = kept;
+  if (kept < TT_BOUND_LINES) bound->line[bound->n++] = line;
+}
+
+/* Of a plan that is not cut in slices, all lines are sums for the whole: fewer are worth keeping. */
+static void add_whole(tt_bound *bound, tt_bound_line line, bool sliced) {
+  add_bound(bound,
+            sliced ? line : (tt_bound_line){0, line.each + line.once, 0, line.slope + line.part});
+}
+
+/* Levels have ports of their own, but a rank sends one message of a slice at a time; or levels share the
+ * first of the most that a level has. */
+static void add_ports(tt_bound *bound, const load *x, const tt_cost_model *model, bool in,
+                      bool sliced) {
+  tt_bound_line all = {.once = in && x->L > 0 ? x->L : 0};
+  int most = 1;
+  for (int l = 0; l < model->levels; l++) {
+    const int ports = tt_ports(&model->link[l]);
+    const tt_bound_line *one = &x->port[in][l];
+    if (ports > most) most = ports;
+    all.each += one->each;
+    all.slope += one->slope;
+    if (model->apart)
+      add_whole(bound, (tt_bound_line){one->each / ports, 0, one->slope / ports, 0}, sliced);
+  }
+  if (!model->apart)
+    add_whole(bound, (tt_bound_line){all.each / most, all.once, all.slope / most, 0}, sliced);
+  else if (!in && !model->half)
+    add_whole(bound, (tt_bound_line){0, all.each, 0, all.slope}, sliced);
+}
+
+/* What a rank sends out of its domain of a level; on a torus that is not known here. */
+static double sent_out(const load *x, const tt_cost_model *model, int level) {
+  double sent = 0;
+  for (int l = 0; l <= level && !model->torus && model->tree.even; l++) sent += x->sent[l];
+  return sent;
+}
+
+void tt_bound_rank(tt_bound *bound, const tt_sched *s, const tt_cost_model *model, bool alike) {
+  load x;
+  load_rank(&x, s, model);
+  add_ports(bound, &x, model, false, alike);
+  add_ports(bound, &x, model, true, alike);
+  if (model->cores <= 0) add_whole(bound, x.processor, alike);
+  for (int l = 0; l < model->levels - 1 && alike; l++)
+    add_bound(bound, (tt_bound_line){.slope = sent_out(&x, model, l) * tt_sim_sharers(model, l) *
+                                              model->link[l].beta});
+}
+
+void tt_bound_domain(tt_bound *bound, tt_sched *const *all, int first, int n,
+                     const tt_cost_model *model, int level) {
+  double sent = 0;
+  for (int r = first; r < first + n; r++) {
+    load x;
+    load_rank(&x, all[r], model);
+    sent += sent_out(&x, model, level);
+  }
+  add_whole(bound, (tt_bound_line){.slope = sent * model->link[level].beta}, false);
+}
+
+/* ---- a chain of messages ---- */
+
+enum { MOST_HOPS = 48 };
+
+static bool has_peer(const tt_sched *s, const tt_step *step, int peer) {
+  for (int k = 0; k < step->peers.count; k++)
+    if (tt_peer_rank(&step->peers, k, s->ranks) == peer) return true;
+  return false;
+}
+
+static bool receives_from(const tt_sched *s, uint32_t i, int peer) {
+  return tt_step_receives(&s->steps[i]) && has_peer(s, &s->steps[i], peer);
+}
+
+/* The step of `from` whose message the step `i` of `to` receives; nsteps: none. */
+static uint32_t sending_step(const tt_sched *from, const tt_sched *to, uint32_t i) {
+  uint32_t earlier = 0, j = 0;
+  for (uint32_t k = 0; k < i; k++) earlier += receives_from(to, k, from->rank);
+  for (; j < from->nsteps; j++)
+    if (from->steps[j].kind == TT_SEND && has_peer(from, &from->steps[j], to->rank) &&
+        earlier-- == 0)
+      break;
+  return j;
+}
+
+/* The last receive that a step waits for; nsteps: none. waits: of as many as there are steps. */
+static uint32_t last_receive(const tt_sched *s, uint32_t step, bool *waits) {
+  memset(waits, 0, s->nsteps * sizeof *waits);
+  waits[step] = true;
+  for (uint32_t i = step + 1; i-- > 0;) {
+    if (!waits[i]) continue;
+    if (i < step && tt_step_receives(&s->steps[i])) return i;
+    for (uint32_t k = s->after_at[i]; k < s->after_at[i + 1]; k++) waits[s->after[k]] = true;
+  }
+  return s->nsteps;
+}
+
+/* A peer of the step other than the rank itself; -1: none. */
+static int some_peer(const tt_sched *s, const tt_step *step) {
+  for (int k = 0; k < step->peers.count; k++) {
+    const int peer = tt_peer_rank(&step->peers, k, s->ranks);
+    if (peer != s->rank) return peer;
+  }
+  return -1;
+}
+
+static void add_hop(tt_bound_line *line, const tt_sched *s, const tt_step *step, int peer,
+                    const tt_cost_model *model) {
+  const int level = level_of(model, s->rank, peer);
+  const double share = tt_step_share(s, step);
+  const tt_link *link = &model->link[level];
+  line->once += model->link[level].alpha;
+  line->part += share * least_beta(model, level);
+  line->once += link->L + (model->cores > 0 || model->migrates ? 0 : 2 * link->o);
+  if (step->kind == TT_RECV_REDUCE) line->part += share * model->gamma;
+}
+
+bool tt_bound_chain(tt_bound *bound, tt_bound_schedule *schedule, void *context, int rank,
+                    const tt_cost_model *model) {
+  const tt_sched *s = schedule(context, rank);
+  tt_bound_line line = {0};
+  uint32_t at = s ? s->nsteps : 0;
+  while (at > 0 && !tt_step_receives(&s->steps[at - 1])) at--;
+  for (int hops = 0; at > 0 && hops < MOST_HOPS; hops++) {
+    const int peer = some_peer(s, &s->steps[at - 1]);
+    const tt_sched *from = peer < 0 ? NULL : schedule(context, peer);
+    if (!from) break;
+    add_hop(&line, s, &s->steps[at - 1], peer, model);
+    const uint32_t sends = sending_step(from, s, at - 1);
+    if (sends == from->nsteps) break;
+    bool *waits = malloc(((size_t)from->nsteps + 1) * sizeof *waits);
+    if (!waits) return false;
+    const uint32_t before = last_receive(from, sends, waits);
+    at = before == from->nsteps ? 0 : before + 1;
+    s = from;
+    free(waits);
+  }
+  add_bound(bound, line);
+  return true;
+}
+
+double tt_bound_at(const tt_bound *bound, int slices, double bytes) {
+  double most = 0;
+  for (int i = 0; i < bound->n; i++) {
+    const tt_bound_line *x = &bound->line[i];
+    const double time = slices * x->each + x->once + (x->slope + x->part / slices) * bytes;
+    if (time > most) most = time;
+  }
+  return most;
+}

@@ -1,0 +1,189 @@
+/* The chooser's bounds: no bound is above its price, a choice that prices few candidates is the choice among
+ * all, and what a choice simulates stays little.
+ * Alone: no
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka.h needs the four headers above */
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "candidates.h"
+#include "engine.h"
+
+static const char slow[] = "";
+static const char fast[] = "alpha=1us,delay=3us,beta=200Gbit/s,gamma=0.05ns";
+static const char apart[] = "gamma=0,apart=1,alpha=6us,beta=1e-9,core.alpha=2us,core.beta=0.25e-9";
+static const char half[] = "alpha=1us,processor=1us,beta=25Gbit/s,half=1";
+static const char bursts[] = "alpha=5us,beta=10Gbit/s,burst=65536";
+static const char ports[] = "alpha=2us,beta=100Gbit/s,ports=4";
+static const char torus[] = "torus=1,hop=100ns,alpha=1us,beta=50Gbit/s";
+
+typedef struct machine {
+  int ranks;
+  const char *levels, *figures;
+} machine;
+
+static const machine machines[] = {
+    {2, "", slow},
+    {3, "", fast},
+    {16, "", ports},
+    {37, "", fast},
+    {37, "", half},
+    {40, "", bursts},
+    {72, "", slow},
+    {24, "node:6 core:4", apart},
+    {24, "node:6 core:4", bursts},
+    {48, "rack:3 node:4 core:4", fast},
+    {48, "rack:3 node:4 core:4", apart},
+    {60, "node:12 core:5", half},
+    {36, "y:6 x:6 core:1", torus},
+    {11, "node:(4,3,4)", slow},
+    {29, "rack:2 node:(3,2) core:(6,6,6,6,5)", fast},
+    {2000, "pod:5 leaf:10 node:40", fast},
+};
+enum { MACHINES = sizeof machines / sizeof *machines };
+
+static tt_chooser *chooser_of(const machine *m, bool unbound) {
+  tt_setting s = {.ranks = m->ranks, .flight = TT_FLIGHT};
+  tt_chooser *c;
+  const char *given =
+      strcmp(m->figures, apart) == 0 && !strstr(m->levels, "core") ? slow : m->figures;
+  snprintf(s.levels, sizeof s.levels, "%s", m->levels);
+  tt_profile_net(&s.profile);
+  if (tt_profile_parse(&s.profile, given, "the figures")) fail_msg("%s", tutti_error());
+  if (tt_chooser_new(&s, &c)) fail_msg("%s: %s", m->levels, tutti_error());
+  c->unbound = unbound;
+  return c;
+}
+
+static const tutti_coll colls[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE_SCATTER, TUTTI_BROADCAST};
+enum { COLLS = sizeof colls / sizeof *colls };
+
+/* All bounds, of all candidates, at all sizes. */
+static void no_bound_is_above_its_price(void **state) {
+  int bounded = 0;
+  (void)state;
+  for (int m = 0; m < MACHINES; m++)
+    for (int k = 0; k < COLLS; k++) {
+      tt_chooser *c = chooser_of(&machines[m], false);
+      tt_candidates *list = tt_candidates_of(c, colls[k], 0);
+      assert_non_null(list);
+      for (int i = 0; i < list->n; i++) {
+        tt_candidate *x = &list->at[i];
+        bool may;
+        assert_true(tt_candidates_price(c, list, i));
+        assert_true(tt_candidates_may(c, list, i, 1 << 30, HUGE_VAL, &may) && may);
+        assert_true(tt_candidates_may(c, list, i, 1 << 30, 1, &may));
+        for (double bytes = 1; bytes < 1e10 && x->possible; bytes *= 16) {
+          const double price = tt_curve_at(&x->curve, bytes), low = price / 0.94;
+          const double bound[] = {tt_bound_at(&x->bound, x->slices, bytes),
+                                  tt_bound_at(&x->chain, x->slices, bytes),
+                                  tt_bound_at(&x->wide, x->slices, bytes)};
+          for (int b = 0; b < 3; b++)
+            if (bound[b] > low)
+              fail_msg("%s of %s x%d on %d ranks, %s, %s, %g bytes: bound %d is %g, the price %g",
+                       tutti_coll_name(colls[k]), x->name, x->slices, machines[m].ranks,
+                       machines[m].levels, machines[m].figures, bytes, b, bound[b], price);
+          bounded += bound[0] > 0.5 * price;
+        }
+      }
+      tt_chooser_free(c);
+    }
+  assert_true(bounded > 1000); /* they say something */
+}
+
+static void same_choices(const machine *m, tutti_coll coll, unsigned needs) {
+  static const tt_override none = {0};
+  tt_chooser *few = chooser_of(m, false), *all = chooser_of(m, true);
+  for (uint64_t bytes = 1; bytes <= (uint64_t)1 << 32; bytes *= 64) {
+    const tt_problem p = {.coll = coll, .bytes = bytes, .needs = needs};
+    tt_choice a, b;
+    const tutti_status status = tt_choose(all, &p, &none, &b);
+    assert_int_equal(tt_choose(few, &p, &none, &a), status);
+    if (!status && (strcmp(a.name, b.name) != 0 || a.slices != b.slices))
+      fail_msg("%s on %d ranks, %s, %s, %d bytes: %s x%d, but among all %s x%d",
+               tutti_coll_name(coll), m->ranks, m->levels, m->figures, (int)bytes, a.name, a.slices,
+               b.name, b.slices);
+  }
+  if (coll == TUTTI_ALLREDUCE && m->ranks > 16) assert_true(few->pains.priced < all->pains.priced);
+  tt_chooser_free(few);
+  tt_chooser_free(all);
+}
+
+static void few_prices_find_the_best_of_all(void **state) {
+  (void)state;
+  for (int m = 0; m < MACHINES; m++)
+    for (int k = 0; k < COLLS; k++)
+      for (unsigned needs = 0; needs < (k ? 1 : 4); needs += 2)
+        same_choices(&machines[m], colls[k], needs);
+}
+
+/* Other prices that were asked for in between change nothing. */
+static void choices_forget_what_was_priced(void **state) {
+  static const tt_override none = {0};
+  (void)state;
+  for (int m = 0; m < MACHINES; m += 2) {
+    tt_chooser *a = chooser_of(&machines[m], false), *b = chooser_of(&machines[m], false);
+    tt_quote o;
+    for (uint64_t bytes = 1; bytes <= 1 << 30; bytes *= 32) {
+      const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = bytes, .needs = TT_NEED_SAME};
+      tt_choice x, y;
+      for (int i = (int)(bytes % 3); tt_quote_at(b, &p, &none, i, false, &o); i += 3) continue;
+      assert_int_equal(tt_choose(a, &p, &none, &x), TUTTI_OK);
+      assert_int_equal(tt_choose(b, &p, &none, &y), TUTTI_OK);
+      assert_string_equal(x.name, y.name);
+      assert_int_equal(x.slices, y.slices);
+    }
+    tt_chooser_free(a);
+    tt_chooser_free(b);
+  }
+}
+
+/* On a flat network many plans are nearly as good for long vectors. The first choice, counted: its time depends on the load of the machine. 10,000
+ * messages are some 10 ms, without which it takes another 5. */
+static void a_choice_simulates_little(void **state) {
+  static const char three[] =
+      "gamma=0.05ns,node.alpha=1.2us,node.beta=200Gbit/s,leaf.alpha=1.5us,"
+      "leaf.beta=4Tbit/s,pod.alpha=1.8us,pod.beta=100Tbit/s";
+  static const char racks[] =
+      "gamma=0,apart=1,core.alpha=2us,core.beta=0.25e-9,node.alpha=6us,"
+      "node.beta=1e-9,rack.alpha=12us,rack.beta=1e-10";
+  static const struct {
+    machine of;
+    int candidates, messages;
+  } cases[] = {{{192, "rack:3 node:16 core:4", racks}, 240, 20000},
+               {{192, "rack:3 node:16 core:4", slow}, 240, 30000},
+               {{192, "", slow}, 240, 70000},
+               {{10000, "pod:10 leaf:25 node:40", three}, 400, 30000},
+               {{100000, "pod:100 leaf:25 node:40", three}, 400, 30000}};
+  static const tt_override none = {0};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (uint64_t bytes = 8; bytes <= 1 << 24; bytes *= 128) {
+      const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = bytes, .needs = TT_NEED_SAME};
+      tt_chooser *c = chooser_of(&cases[i].of, false);
+      tt_choice choice;
+      assert_int_equal(tt_choose(c, &p, &none, &choice), TUTTI_OK);
+      const int n = tt_candidates_of(c, TUTTI_ALLREDUCE, 0)->n;
+      if (n > cases[i].candidates || (int)c->pains.messages > cases[i].messages)
+        fail_msg("%d ranks, %s, %d bytes: %d candidates, %d priced, %d stages, %d messages",
+                 cases[i].of.ranks, cases[i].of.levels, (int)bytes, n, c->pains.priced,
+                 c->pains.stages, (int)c->pains.messages);
+      tt_chooser_free(c);
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(no_bound_is_above_its_price),
+      cmocka_unit_test(few_prices_find_the_best_of_all),
+      cmocka_unit_test(choices_forget_what_was_priced),
+      cmocka_unit_test(a_choice_simulates_little),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
