@@ -1,7 +1,7 @@
 #!/bin/sh
 # deps.sh - installs the Debian packages that are missing, by name.
 #
-#   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak stress arm fuzz models programs
+#   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak stress arm fuzz models programs site browser
 #
 # Prints and does nothing if all are there. Works as root or with sudo. With DEPS=no, or if a
 # package is being built (dpkg, rpm, nix), it installs nothing and prints the missing packages.
@@ -25,8 +25,10 @@ packages() {
     fuzz) echo "clang libclang-rt-dev make binutils" ;;
     models) echo "gcc libc6-dev spin" ;;
     arm) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
+    site) echo "python3 mkdocs mkdocs-material python3-pymdownx" ;;
+    browser) echo "chromium chromium-driver" ;;
     *)
-      echo "deps.sh: no group '$1'; there are build, check, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models and programs" >&2
+      echo "deps.sh: no group '$1'; there are build, check, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models, programs, site and browser" >&2
       exit 2
       ;;
   esac
@@ -45,6 +47,8 @@ commands() {
     stress) echo "stress-ng" ;;
     fuzz) echo "clang make ar" ;;
     models) echo "cc spin" ;;
+    site) echo "python3 mkdocs" ;;
+    browser) echo "chromium chromium-driver" ;;
     arm) echo "aarch64-linux-gnu-gcc aarch64-linux-gnu-ar qemu-aarch64" ;;
     *) echo "cc make ar" ;;
   esac

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""pages.py - writes the pages that say what the command says: docs/reference/ and docs/man/tutti-*.1.
+"""pages.py - writes the pages that say what the command and the header say: docs/reference/, docs/man/tutti-*.1.
 
 Usage      tools/pages.py [--build build] [--check | --pictures]      (make pages, make pictures)
            --check: changes nothing; exit status 1 and a line for each page that differs.
@@ -13,10 +13,12 @@ import re
 import subprocess
 import sys
 
+import api_page
+import check_docs
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MARK = "<!-- made by make pages -->\n"
 PICTURES = {  # file in docs/: arguments of tutti plan draw
-    "fold.svg": ["fold(halving)", "-P", "5"],
     "fold-7.svg": ["fold(halving)", "-P", "7"],
     "two-shot.svg": ["two-shot", "-P", "4"],
     "blueconnect.svg": ["blueconnect(node:3 core:4)", "-P", "12"],
@@ -102,10 +104,16 @@ def man(say, name, summary, version):
     return "\n".join(out + [".SH SEE ALSO", ".BR tutti (1),", ".BR tutti (3)"]) + "\n"
 
 
+def questions(_say):
+    """The questions of docs/questions.txt as links."""
+    return "\n".join("- [%s](%s#%s)" % (question, page, anchor) for _, question, page, anchor in check_docs.questions()) + "\n"
+
+
 def pages(say):
     """Yields path and text of each page."""
     version = say(["--version"]).split()[1]
-    for path, made in (("docs/reference/variables.md", variables), ("docs/reference/commands.md", commands)):
+    for path, made in (("docs/reference/variables.md", variables), ("docs/reference/commands.md", commands),
+                       ("docs/reference/c-api.md", lambda _: api_page.page(ROOT)), ("docs/questions.md", questions)):
         with open(os.path.join(ROOT, path)) as f:
             above = f.read().split(MARK)[0]
         yield path, above + MARK + "\n" + made(say).rstrip() + "\n"
