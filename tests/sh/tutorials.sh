@@ -15,7 +15,7 @@ printf '#!/bin/sh\nexec %s "$@"\n' "$CC" >"$work/bin/cc"
 printf '#!/bin/sh\nexec %s "$@"\n' "$python" >"$work/bin/python3"
 printf '#!/bin/sh\nexec %s -s CC=%s CFLAGS=-O0 "$@"\n' "$(command -v make)" "$CC" >"$work/bin/make" # soon done
 chmod +x "$work"/bin/*
-export PATH=$work/bin:$built:$PATH PYTHONPATH=$root/python
+export PATH=$work/bin:$built:$PATH PYTHONPATH=$root/python${PYTHONPATH:+:$PYTHONPATH}
 
 # Splits a page: programs into files named by their first line; commands into 1.sh, 2.sh ..., and the output that is
 # expected of the commands so far into 1.want, 2.want ...
