@@ -8,6 +8,7 @@
 #   make check           the tests, in about ten minutes (installs what is missing); more in mk/test.mk
 #   make bars            measures every goal ("bar") of tutti; more in mk/bench.mk
 #   make install | uninstall     PREFIX=/usr/local DESTDIR= BINDIR= LIBDIR= INCDIR= MANDIR= PYDIR=
+#   make site            the manual as pages to read in a browser, without a network: build/site (mk/site.mk)
 #   make examples | format | clean
 # CC, CXX, AR, CFLAGS, CPPFLAGS, LDFLAGS, BUILD and the folders above may be set, in the environment too.
 # OMPI, MPICH, UCX, PMIX, TORCH = auto | yes | no: build with it where it is; insist on it; leave it out.
@@ -119,7 +120,7 @@ demo-faults:
 	@BUILD=$(BUILD) examples/demo_faults.sh
 
 # What the rule of install needs is read where the rule stands, so these files come before it.
-include mk/mpi.mk mk/plugins.mk mk/test.mk mk/bench.mk
+include mk/mpi.mk mk/plugins.mk mk/test.mk mk/bench.mk mk/site.mk
 
 # ---- install ----
 BINDIR  ?= $(PREFIX)/bin

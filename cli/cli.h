@@ -41,6 +41,11 @@ int cli_fail(int status, const char *command, const char *format, ...)
 /* Print a command's page on stdout. Returns 0, or CLI_FAILED if the write failed. */
 int cli_help(const cli_command *command);
 
+/* `tutti help variables`: prints all settings. Returns 0 or CLI_FAILED. */
+int cli_list_variables(void);
+/* Complain about each variable TUTTI_... of the environment that tutti does not know. */
+void cli_check_variables(const char *command);
+
 /* Complain about the option that getopt_long just refused (it returned '?' or
  * ':', with opterr 0), suggesting the nearest of `options`; returns CLI_USAGE. */
 int cli_bad_option(const char *command, int got, char **argv, const struct option *options);

@@ -40,7 +40,7 @@ _tutti() {
   fi
   if [ -z "$words" ]; then
     case $command:$COMP_CWORD:$before in
-      help:2:*) words=$(_tutti_commands) ;;
+      help:2:*) words="$(_tutti_commands) variables" ;;
       plan:2:*) words="list show check draw price" ;;
       plan:3:list) words=$(_tutti_options plan) ;;
       plan:3:*) words="$(_tutti_algorithms) all" ;;

@@ -26,13 +26,16 @@ static const cli_command *find(const char *name) {
 }
 
 static int unknown(const char *name) {
-  const char *names[COMMANDS + 3];
+  const char *names[COMMANDS + 4];
   size_t n = 0;
   for (; n < COMMANDS; n++) names[n] = table[n]->name;
   names[n++] = "help";
+  names[n++] = "variables";
   names[n++] = "--version";
   names[n] = NULL;
   const char *near = cli_nearest(name, names);
+  if (near && strcmp(near, "variables") == 0)
+    return cli_fail(CLI_USAGE, NULL, "no command '%s'; did you mean `tutti help variables`?", name);
   if (near) return cli_fail(CLI_USAGE, NULL, "no command '%s'; did you mean '%s'?", name, near);
   return cli_fail(CLI_USAGE, NULL, "no command '%s'; see `tutti help`", name);
 }
@@ -41,13 +44,16 @@ static int overview(void) {
   printf("tutti %s - allreduce for the processes of a job\n\n", tutti_version(NULL, NULL, NULL));
   printf("usage: tutti COMMAND [options]\n\n");
   for (size_t i = 0; i < COMMANDS; i++) printf("  %-10s %s\n", table[i]->name, table[i]->summary);
-  printf("  %-10s %s\n", "help", "this page, or that of one command: tutti help run");
+  printf("  %-10s %s\n", "help",
+         "this page, that of one command (tutti help run), or all settings");
+  printf("  %-10s %s\n", "", "(tutti help variables)");
   printf("  %-10s %s\n", "--version", "the version");
   return fflush(stdout) ? CLI_FAILED : 0;
 }
 
 static int help(int argc, char **argv) {
   if (argc < 2) return overview();
+  if (strcmp(argv[1], "variables") == 0) return cli_list_variables();
   const cli_command *command = find(argv[1]);
   return command ? cli_help(command) : unknown(argv[1]);
 }
@@ -68,6 +74,8 @@ int main(int argc, char **argv) {
   if (!command) return unknown(name);
   if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
     return cli_help(command);
+  /* Where ranks share memory, rank 0 says it; no rank of `tutti mpi` does without a log. */
+  if (command != &cmd_run && (!command->ranked || command == &cmd_explain)) cli_check_variables(name);
   const int status = command->ranked ? job_hand_over(name, argv) : 0;
   return status ? status : command->run(argc - 1, argv + 1);
 }

@@ -68,7 +68,7 @@ TUTTI_API const char *tutti_version(int *major, int *minor, int *patch);
 
 /** Send the log (a rank is late, a setting makes no sense) to `fn`. It receives `ctx`, a level
  *  (0 warning, 1 information, 2 debug) and a line without its newline. NULL, the default:
- *  as TUTTI_LOG says (docs/manual.md). Set it before threads use the library. */
+ *  as TUTTI_LOG says (docs/reference/variables.md). Set it before threads use the library. */
 typedef void tutti_log_fn(void *ctx, int level, const char *line);
 TUTTI_API void tutti_log_set(tutti_log_fn *fn, void *ctx);
 

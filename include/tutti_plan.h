@@ -241,6 +241,13 @@ TUTTI_API tutti_status tutti_comm_measure(tutti_comm *comm, tutti_coll coll, siz
  *  ranks. TUTTI_MEASURE=1 in the first rank's environment sets it for every communicator. */
 TUTTI_API tutti_status tutti_comm_set_measure(tutti_comm *comm, int on);
 
+/* ------------------------------------------------------------- variables --- */
+
+/** The i-th environment variable that tutti knows, such as "TUTTI_ALGO"; NULL past the end. The group
+ *  that it belongs to, an example of its value, and what it does; each pointer may be NULL. */
+TUTTI_API const char *tutti_variable(int i, const char **group, const char **example,
+                                     const char **meaning);
+
 /* --------------------------------------------------------------- doctor --- */
 
 /** Report what the ranks of a running or hanging job on this machine do: each rank's process, its

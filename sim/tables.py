@@ -94,7 +94,7 @@ def full_table(results, network, mode, ranks, sizes, bound=None):
 
 def write(results):
     out = ["# Simulated: tutti beside every allreduce that is built into SMPI", ""]
-    out += ["Written by `make sim`; docs/simulation.md says how it is simulated. Times in ms. Ratio: the", "best built-in that sends one message at a time over tutti's choice. Best of all: with `rab1`", "and `rab2`, which hand over many messages for one latency.", ""]
+    out += ["Written by `make sim`; [simulation.md](../simulation.md) says how it is simulated. Times in ms. Ratio: the", "best built-in that sends one message at a time over tutti's choice. Best of all: with `rab1`", "and `rab2`, which hand over many messages for one latency.", ""]
     for mode, title in (("sync", "Flat network, a send holds its caller"), ("loggp", "Flat network, LogGP (o = 5 us)")):
         for kind in KINDS:
             out += ["## %s: %s" % (title, KINDS[kind]), ""] + flat_table(results, mode, kind) + [""]

@@ -1,7 +1,7 @@
 #!/bin/sh
 # deps.sh - installs the Debian packages that are missing, by name.
 #
-#   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak stress arm fuzz models programs search
+#   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak stress arm fuzz models programs search site browser
 #
 # Prints and does nothing if all are there. Works as root or with sudo. With DEPS=no, or if a
 # package is being built (dpkg, rpm, nix), it installs nothing and prints the missing packages.
@@ -26,8 +26,10 @@ packages() {
     models) echo "gcc libc6-dev spin" ;;
     search) echo "cadical python3" ;;
     arm) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
+    site) echo "python3 mkdocs mkdocs-material python3-pymdownx" ;;
+    browser) echo "chromium chromium-driver" ;;
     *)
-      echo "deps.sh: no group '$1'; there are build, check, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models, programs and search" >&2
+      echo "deps.sh: no group '$1'; there are build, check, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models, programs, search, site and browser" >&2
       exit 2
       ;;
   esac
@@ -47,6 +49,8 @@ commands() {
     fuzz) echo "clang make ar" ;;
     models) echo "cc spin" ;;
     search) echo "cadical python3" ;;
+    site) echo "python3 mkdocs" ;;
+    browser) echo "chromium chromium-driver" ;;
     arm) echo "aarch64-linux-gnu-gcc aarch64-linux-gnu-ar qemu-aarch64" ;;
     *) echo "cc make ar" ;;
   esac

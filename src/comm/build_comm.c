@@ -163,6 +163,7 @@ static tutti_status attach(tutti_comm *comm, tt_wire *net) {
 
 /* Reads the settings that are used later, so that bad values are reported now. */
 static void look_at_settings(void) {
+  tt_variables_check();
   tt_env_seconds("TUTTI_TIMEOUT");
   tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0);
   tt_env_int("TUTTI_MEASURE", 0, 1, 0);

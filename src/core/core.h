@@ -66,6 +66,9 @@ double tt_env_seconds(const char *name);
  * it is another word, which is reported. */
 int tt_env_word(const char *name, const char *const *words);
 
+/* Reports each variable TUTTI_... of the environment that variables.def does not have, once. */
+void tt_variables_check(void);
+
 /* Parse a size: 9KB, 64k, 1.5MiB, 4096; k is 1024 with and without an i. Returns the end of the
  * size; NULL if it is not valid. */
 const char *tt_size_read(const char *text, uint64_t *bytes);

@@ -1,0 +1,54 @@
+# docs.sh - the manual's pages: links, anchors and pictures, the questions, the quoted messages, the pages that are made of
+# the command and of the header, and the examples of the C API. `make check-site` looks at the finished site.
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+
+# made COMMAND...: status in rc, output in $work/out and err.
+made() { rc=0 && "$@" >"$work/out" 2>"$work/err" || rc=$?; }
+
+made $python tools/check_docs.py links
+ok "every link, anchor and picture is there, and every page can be reached" all 'status 0' '[ ! -s "$work/out" ]'
+made $python tools/check_docs.py questions
+ok "each of the 20 questions is answered two clicks from the first page" all 'status 0' '[ ! -s "$work/out" ]'
+made $python tools/check_docs.py messages
+ok "each message of docs/troubleshooting.md is one that a source prints" all 'status 0' '[ ! -s "$work/out" ]'
+made $python tools/pages.py --build "$BUILD" --check
+ok "the pages made of the command and of the header say what these say" all 'status 0' '[ ! -s "$work/out" ]'
+
+# What is wrong is noticed: in a copy.
+copy=$work/copy
+mkdir -p "$copy/src" && cp -r docs tools README.md CONTRIBUTING.md CHANGELOG.md LICENSE "$copy" && cp -r src/prove "$copy/src"
+noticed() { # noticed NAME FILE SED-SCRIPT CHECK WORDS
+  cp "$copy/$2" "$work/kept" && sed -i "$3" "$copy/$2"
+  made $python "$copy/tools/check_docs.py" "$4"
+  ok "noticed: $1" all 'status 1' "has '$5'"
+  cp "$work/kept" "$copy/$2"
+}
+echo "# Alone" >"$copy/docs/alone.md"
+made $python "$copy/tools/check_docs.py" links
+ok "noticed: a page that no page leads to" all 'status 1' "has 'alone.md: no way leads there'"
+rm "$copy/docs/alone.md"
+made $python "$copy/tools/check_docs.py" links questions
+ok "the copy is good" status 0
+noticed "a link to no page" docs/mpi.md 's/](dropin.md)/](dropout.md)/' links 'there is no docs/dropout.md'
+noticed "an anchor that is no heading" docs/tune.md 's/#measuring-them/#guessing-them/' links 'prices.md has no heading #guessing-them'
+noticed "a missing picture" docs/concepts.md 's/](concepts.svg)/](conceits.svg)/' links 'there is no docs/conceits.svg'
+noticed "a page without a title" docs/wisdom.md '1d' links 'wisdom.md: does not begin with a title'
+sed -i '/troubleshooting.md)/d' "$copy/docs/README.md"
+made $python "$copy/tools/check_docs.py" questions
+ok "noticed: an answer that is three clicks away" all 'status 1' "has 'troubleshooting.md is not linked from docs/README.md'"
+cp docs/README.md "$copy/docs/README.md"
+noticed "an answer that is gone" docs/hosts.md 's/^## Under Slurm/## At work/' questions 'hosts.md has no heading #under-slurm'
+noticed "a page that is named but not linked" docs/tune.md '$a See docs/prices.md for more.' links 'docs/prices.md is named, but not linked'
+
+# Every function of tutti.h has an example, and the examples run.
+grep -ohE '\btutti_[a-z_]+\(' include/tutti.h | grep -v '_fn($' | sort -u >"$work/functions"
+while read -r f; do grep -qF "$f" examples/api.c || echo "$f"; done <"$work/functions" >"$work/out"
+ok "every function of tutti.h has an example in examples/api.c" '[' ! -s "$work/out" -a "$(wc -l <"$work/functions")" -ge 75 ']'
+for n in 1 3; do
+  job run -n $n "$BUILD/examples/api"
+  ok "the examples are right on $n ranks" all 'status 0' "has '^[0-9]+ examples$'" quiet
+done
+for name in $("$TUTTI" help | sed -nE 's/^  ([a-z]+) .*/\1/p' | grep -v '^help$'); do [ -e "docs/man/tutti-$name.1" ] || echo "$name"; done >"$work/out"
+ok "every command has a man page" '[' ! -s "$work/out" ']'
+exit $bad

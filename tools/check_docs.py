@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+"""check_docs.py - the links, anchors and pictures of the Markdown pages, the questions, and the quoted messages.
+
+Usage      tools/check_docs.py [links | questions | messages] ...; prints a line for each fault, exit status 1 if there is one
+links      each link of a page leads to a file of the tree, each anchor to a heading of it, each picture is there; each page
+           has one title at its head; each page of docs/ can be reached from docs/README.md. A page that is named in prose is
+           a link, so that a reader can follow it.
+questions  docs/questions.txt: the page of each answer is linked from the first page (one click), and the anchor is a heading
+           of it (the second).
+messages   each message that is a heading of docs/troubleshooting.md has words that some source prints.
+Anchors    are GitHub's: lower case, punctuation left out, spaces to hyphens; the site makes the same (`slug`).
+SPDX-License-Identifier: BSD-3-Clause"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FIRST = "docs/README.md"
+LINK = re.compile(r"(!?)\[((?:[^\]\[]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+
+
+def slug(text):
+    """The anchor of a heading."""
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"<[^>]+>|[`*]", "", text)
+    return re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
+
+
+def slug_for_site(text, _separator="-"):
+    return slug(text)
+
+
+def lines_of(path):
+    """Number, line, and whether it is prose, of each line of a page."""
+    fence = False
+    with open(os.path.join(ROOT, path)) as f:
+        for number, line in enumerate(f, 1):
+            line = line.rstrip("\n")
+            mark = line.lstrip().startswith("```")
+            yield number, line, not fence and not mark
+            fence ^= mark
+
+
+def headings(path):
+    """(level, text) of each heading."""
+    for _, line, prose in lines_of(path):
+        m = re.match(r"(#+) +(.*)", line) if prose else None
+        if m:
+            yield len(m.group(1)), m.group(2)
+
+
+def anchors(path):
+    found = {}
+    for _, text in headings(path):
+        name = slug(text)
+        found[name] = found.get(name, -1) + 1
+        if found[name]:
+            found["%s-%d" % (name, found[name])] = 0
+    return set(found)
+
+
+def links(path):
+    """(line number, is a picture, target) of each link."""
+    for number, line, prose in lines_of(path):
+        for m in LINK.finditer(re.sub(r"`[^`]*`", lambda code: "`" * len(code.group()), line)) if prose else ():
+            yield number, bool(m.group(1)), m.group(3)
+
+
+def pages():
+    os.chdir(ROOT)
+    return sorted(["README.md", "CONTRIBUTING.md"] + glob.glob("docs/*.md") + glob.glob("docs/*/*.md"))
+
+
+def target_of(page, link):
+    path, _, anchor = link.partition("#")
+    return (os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page), anchor
+
+
+def check_links():
+    reached, todo = set(), [FIRST]
+    for page in pages():
+        titles = [text for level, text in headings(page) if level == 1]
+        first = next((line for _, line, prose in lines_of(page) if prose and line), "")
+        if not titles or not first.startswith("# "):
+            yield "%s: does not begin with a title" % page
+        for number, picture, link in links(page):
+            if re.match(r"[a-z]+:", link):
+                continue
+            path, anchor = target_of(page, link)
+            if not os.path.exists(path):
+                yield "%s:%d: there is no %s" % (page, number, path)
+            elif anchor and anchor not in anchors(path):
+                yield "%s:%d: %s has no heading #%s" % (page, number, path, anchor)
+            elif picture and not path.endswith(".svg"):
+                yield "%s:%d: %s is no SVG" % (page, number, path)
+        table = False
+        for number, line, prose in lines_of(page):
+            table = (table or line.startswith("<!-- table")) and not line.startswith("<!-- end of table")
+            bare = re.search(r"(?<![\w/(\[-])(docs/[\w/-]+\.md)\b", re.sub(r"`[^`]*`", "", LINK.sub("", line)))
+            if prose and not table and bare and not line.startswith(("    ", "<!--")):
+                yield "%s:%d: %s is named, but not linked" % (page, number, bare.group(1))
+    while todo:
+        page = todo.pop()
+        if page in reached or not page.endswith(".md") or not os.path.exists(page):
+            continue
+        reached.add(page)
+        todo += [target_of(page, link)[0] for _, _, link in links(page) if not re.match(r"[a-z]+:", link)]
+    for page in pages():
+        if page not in reached:
+            yield "%s: no way leads there from %s" % (page, FIRST)
+
+
+def questions():
+    """(line number, question, page, anchor) of docs/questions.txt."""
+    with open(os.path.join(ROOT, "docs/questions.txt")) as f:
+        for number, line in enumerate(f, 1):
+            if line.strip() and not line.startswith("#"):
+                question, _, answer = line.strip().partition(" | ")
+                page, _, anchor = answer.partition("#")
+                yield number, question, page, anchor
+
+
+def check_questions():
+    os.chdir(ROOT)
+    near = {target_of(FIRST, link)[0] for _, _, link in links(FIRST) if not re.match(r"[a-z]+:", link)}
+    count = 0
+    for number, question, page, anchor in questions():
+        count += 1
+        path, where = os.path.normpath("docs/" + page), "docs/questions.txt:%d: " % number
+        if not re.match(r"How .*\?$", question):
+            yield where + "is no question"
+        if not os.path.exists(path):
+            yield where + "there is no " + path
+        elif anchor not in anchors(path):
+            yield where + "%s has no heading #%s" % (path, anchor)
+        elif path not in near:
+            yield where + "%s is not linked from %s" % (path, FIRST)
+    if count < 20:
+        yield "docs/questions.txt: %d questions, 20 wanted" % count
+
+
+def check_messages():
+    """Some piece of each quoted message, between its placeholders, occurs in a source; PyTorch's messages are its own."""
+    files = subprocess.run(["git", "ls-files", "src", "cli", "mpi", "ucx", "shim", "python/tutti", "c10d"], cwd=ROOT, text=True,
+                           stdout=subprocess.PIPE, check=True).stdout.split()
+    text = "\n".join(open(os.path.join(ROOT, f), errors="replace").read() for f in files)
+    text = re.sub(r'"\s*\n\s*(f?")', "", text).replace('\\"', '"')
+    text = re.sub(r"\s+", " ", text)
+    for level, heading in headings("docs/troubleshooting.md"):
+        if level != 3:
+            continue
+        pieces = re.split(r"\.\.\.|\b(?:[NMPAB]|PID|HOST|PORT|NAME|FILE|PROGRAM|TUTTI|\d+ ?s?)\b|[`'(),:]", heading)
+        pieces = [p.strip() for p in pieces if len(p.strip()) >= 6]
+        if not any(p in text for p in pieces) and not heading.endswith("(PyTorch)"):
+            yield "docs/troubleshooting.md: no source says any of %s" % pieces
+
+
+def main():
+    checks = {"links": check_links, "questions": check_questions, "messages": check_messages}
+    faults = [fault for name in sys.argv[1:] or checks for fault in checks[name]()]
+    print("\n".join(faults), end="\n" if faults else "")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+#!/usr/bin/python3
+"""pages.py - writes the pages that say what the command and the header say: docs/reference/, docs/man/tutti-*.1.
+
+Usage      tools/pages.py [--build build] [--check | --pictures]      (make pages, make pictures)
+           --check: changes nothing; exit status 1 and a line for each page that differs.
+           --pictures: draws the pictures of docs/ that `tutti plan draw` makes.
+Idea       `tutti help`, `tutti help COMMAND` and `tutti help variables` are the source, so a page cannot say anything else
+           than the command. In docs/reference/ the text above the line <!-- made by make pages --> is written by hand.
+SPDX-License-Identifier: BSD-3-Clause"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+
+import api_page
+import check_docs
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+MARK = "<!-- made by make pages -->\n"
+PICTURES = {  # file in docs/: arguments of tutti plan draw
+    "fold-7.svg": ["fold(halving)", "-P", "7"],
+    "two-shot.svg": ["two-shot", "-P", "4"],
+    "blueconnect.svg": ["blueconnect(node:3 core:4)", "-P", "12"],
+}
+
+
+def linked(text, folder):
+    """Names of pages become links; `folder` is the page's folder, seen from docs/."""
+    def link(m):
+        path = os.path.relpath(m.group(1), os.path.join("docs", folder))
+        return "[%s](%s)" % (os.path.basename(m.group(1))[:-3], path)
+    return re.sub(r"((?:docs/|\b(?=CONTRIBUTING))[A-Za-z/-]+\.md)", link, text)
+
+
+def variables(say):
+    """A heading for each group, one for each variable."""
+    lines, group, text = [], "", say(["help", "variables"])
+    for block in text.split("\n\n")[1:]:
+        if not block.startswith(" "):
+            lines += ["## " + block.strip(), ""]
+            continue
+        first, *rest = block.split("\n")
+        name = first.strip().split("=")[0]
+        meaning = linked(" ".join(x.strip() for x in rest).strip(), "reference")
+        meaning = re.sub(r"(?<![\w`'/])('[^' ]+(?: [^' ]+:[^' ]+)*'|TUTTI_[A-Z_]+|/etc/tutti/profile|~/[./\w]+)", r"`\1`", meaning)
+        lines += ["### " + name, "", "`%s`" % first.strip(), "", meaning, ""]
+    return "\n".join(lines)
+
+
+def commands(say):
+    """The help of each command, as it is printed."""
+    lines = []
+    for name, _ in list_of_commands(say):
+        lines += ["## tutti " + name, "", "```text", say(["help", name]).rstrip(), "```", ""]
+        if name == "plan":
+            lines += ["### tutti plan price", "", "```text", say(["plan", "price", "--help"]).rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
+def list_of_commands(say):
+    rows = re.findall(r"^  ([a-z]+) +(.*)$", say(["help"]), re.M)
+    return [(name, summary) for name, summary in rows if name != "help"]
+
+
+# ---- man pages ----
+
+
+def roff(text):
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\n".join("\\&" + x if x[:1] in ".'" else x for x in text.split("\n"))
+
+
+def man_block(block):
+    """One paragraph of a help text: options, an example, or prose."""
+    lines = block.split("\n")
+    if re.match(r" +-", lines[0]):
+        out = []
+        for line in lines:
+            option = re.match(r" +(-\S(?:.*?\S)?)(?:   *(\S.*))?$", line) if re.match(r" {2,6}-", line) else None
+            if option:
+                out += [".TP", "\\fB%s\\fR" % roff(option.group(1))] + ([roff(option.group(2))] if option.group(2) else [])
+            else:
+                out.append(roff(line.strip()))
+        return out
+    if lines[0].startswith("  "):
+        return [".PP", ".EX", roff(block), ".EE"]
+    status = re.match(r"Exit status: *(.*)", block, re.S)
+    if status:
+        return [".SH EXIT STATUS", roff(status.group(1))]
+    return [".PP", roff(block)]
+
+
+def man(say, name, summary, version):
+    text = say(["help", name]).rstrip()
+    usage, *blocks = re.split(r"\n\n+", text)
+    synopsis = [re.sub(r"^(usage:)? *", "", x) for x in usage.split("\n")]
+    out = ['.\\" tutti-%s.1 - made of `tutti help %s` by make pages. SPDX-License-Identifier: BSD-3-Clause' % (name, name),
+           '.TH TUTTI\\-%s 1 "" "tutti %s" "User commands"' % (name.upper(), version),
+           ".SH NAME", "tutti\\-%s \\- %s" % (name, roff(summary)), ".SH SYNOPSIS", ".nf"]
+    out += [roff(x) for x in synopsis] + [".fi", ".SH DESCRIPTION"]
+    for block in blocks:
+        out += man_block(block)
+    return "\n".join(out + [".SH SEE ALSO", ".BR tutti (1),", ".BR tutti (3)"]) + "\n"
+
+
+def questions(_say):
+    """The questions of docs/questions.txt as links."""
+    return "\n".join("- [%s](%s#%s)" % (question, page, anchor) for _, question, page, anchor in check_docs.questions()) + "\n"
+
+
+def pages(say):
+    """Yields path and text of each page."""
+    version = say(["--version"]).split()[1]
+    for path, made in (("docs/reference/variables.md", variables), ("docs/reference/commands.md", commands),
+                       ("docs/reference/c-api.md", lambda _: api_page.page(ROOT)), ("docs/questions.md", questions)):
+        with open(os.path.join(ROOT, path)) as f:
+            above = f.read().split(MARK)[0]
+        yield path, above + MARK + "\n" + made(say).rstrip() + "\n"
+    for name, summary in list_of_commands(say):
+        yield "docs/man/tutti-%s.1" % name, man(say, name, summary, version)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="writes the pages that say what the command says")
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--pictures", action="store_true")
+    args = parser.parse_args()
+    tutti = os.path.join(ROOT, args.build, "tutti")
+
+    def say(words):
+        return subprocess.run([tutti] + words, stdout=subprocess.PIPE, check=True, text=True).stdout
+    if args.pictures:
+        for name, words in PICTURES.items():
+            say(["plan", "draw"] + words + ["-o", os.path.join(ROOT, "docs", name)])
+        return 0
+    differ = 0
+    for path, text in pages(say):
+        path = os.path.join(ROOT, path)
+        old = open(path).read() if os.path.exists(path) else None
+        if old == text:
+            continue
+        differ = 1
+        if args.check:
+            print("%s is not what the command says; `make pages` writes it" % os.path.relpath(path, ROOT))
+        else:
+            with open(path, "w") as f:
+                f.write(text)
+    return differ if args.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
