@@ -31,7 +31,7 @@ static tutti_status price(tt_chooser *c, const tt_candidates *list, tt_candidate
     tt_sim_free(whole);
   }
   if (status) return status;
-  c->pains.messages += sim ? tt_sim_messages(sim) : 0;
+  c->effort.messages += sim ? tt_sim_messages(sim) : 0;
   /* all that is built can run, so only memory can lack */
   if (!sim || !tt_price_curve(sim, &x->curve)) status = TUTTI_ERR_MEMORY;
   tt_sim_free(sim);
@@ -49,7 +49,7 @@ bool tt_candidates_price(tt_chooser *c, tt_candidates *list, int i) {
     c->starved = true;
     return false;
   }
-  c->pains.priced++;
+  c->effort.priced++;
   x->priced = true;
   x->possible = !status;
   return true;

@@ -57,12 +57,12 @@ typedef struct tt_stage_price {
   tt_curve curve;
 } tt_stage_price;
 
-/* What the choices of a chooser have cost: a test counts these, because time depends on the load. */
-typedef struct tt_pains {
+/* What the choices of a chooser have simulated: tests count it, because time depends on the load. */
+typedef struct tt_effort {
   int priced;        /* candidates */
   int stages;        /* stages of compositions */
   uint64_t messages; /* in all simulations that were prepared for these */
-} tt_pains;
+} tt_effort;
 
 struct tt_chooser {
   tt_setting setting;
@@ -72,7 +72,7 @@ struct tt_chooser {
   tt_candidates *of[TUTTI_COLL_COUNT][TT_WEIGHTS];
   tt_stage_price *stage; /* those that were priced so far */
   int stages;
-  tt_pains pains;
+  tt_effort effort;
   tt_curve exported_curve[2]; /* one-shot that copies; two-shot that does not */
   bool exported_priced;
   char overridden[TT_NAME]; /* the plan that the following fields describe */

@@ -22,23 +22,22 @@ enum { MOST_LEVELS = 4, MOST_OPTIONS = 48, POWERS = 41 }; /* up to 1 TiB */
 typedef struct option {
   char name[64];
   bool scatters;
-  bool ordered; /* keeps the ranks' order */
-  unsigned
-      banned; /* where it cannot be part of a composition: a bit for each set of levels that scatter */
-  int in, back; /* its prices, among the chooser's stages; back: -1 if it does not scatter */
+  bool ordered;    /* keeps the ranks' order */
+  unsigned banned; /* a bit for each set of levels that scatter: it cannot be part of those */
+  int in, back;    /* its prices, among the chooser's stages; back: -1 if it does not scatter */
 } option;
 
-typedef struct menu {
+typedef struct level_options {
   int level, size, n;
   option at[MOST_OPTIONS];
-} menu;
+} level_options;
 
-typedef struct kitchen {
+typedef struct search {
   tt_chooser *c;
   tutti_coll coll;
   int weight, levels; /* of more than one rank, outermost first */
-  menu of[MOST_LEVELS];
-} kitchen;
+  level_options of[MOST_LEVELS];
+} search;
 
 /* Where compositions of three levels are proven in full, and where only on few ranks. */
 static const char *const outermost[] = {"doubling", "windows", NULL};
@@ -49,7 +48,6 @@ static const char *const on_few[] = {"fold(halving)",
                                      "windows",
                                      "two-shot",
                                      "one-shot",
-
                                      "fold(ring)",
                                      "bruck",
                                      "bruck(radix=4)",
@@ -67,7 +65,7 @@ static const char *const on_few[] = {"fold(halving)",
                                      "tree(binary)",
                                      NULL};
 
-/* ---- the menus ---- */
+/* ---- the options of each level ---- */
 
 static bool is_ordered(const char *name, tutti_coll coll) {
   const tt_form *form = tt_form_of(name, coll);
@@ -75,14 +73,14 @@ static bool is_ordered(const char *name, tutti_coll coll) {
 }
 
 /* Finds the price of an algorithm on a level; *at: -1 if it has none. */
-static tutti_status find_price(const kitchen *k, const menu *m, const char *name, tutti_coll coll,
-                               const tt_cost_model *model, int *at) {
+static tutti_status find_price(const search *k, const level_options *m, const char *name,
+                               tutti_coll coll, const tt_cost_model *model, int *at) {
   tt_level_stage stage = {.coll = coll, .ranks = m->size, .level = m->level};
   snprintf(stage.name, sizeof stage.name, "%s", name);
   return tt_stage_find(k->c, &stage, k->weight, model, at);
 }
 
-static tutti_status add_option(const kitchen *k, menu *m, const char *name,
+static tutti_status add_option(const search *k, level_options *m, const char *name,
                                const tt_cost_model *model) {
   option *x = &m->at[m->n];
   *x = (option){.back = -1};
@@ -97,7 +95,8 @@ static tutti_status add_option(const kitchen *k, menu *m, const char *name,
   return status;
 }
 
-static tutti_status fill_menu(const kitchen *k, menu *m, const char *const *names, bool lanes) {
+static tutti_status find_level_options(const search *k, level_options *m, const char *const *names,
+                                       bool lanes) {
   tt_cost_model model;
   tutti_status status = TUTTI_OK;
   char name[32];
@@ -110,19 +109,19 @@ static tutti_status fill_menu(const kitchen *k, menu *m, const char *const *name
   return status;
 }
 
-static tutti_status fill_menus(kitchen *k) {
+static tutti_status find_options(search *k) {
   const bool few = k->c->setting.ranks <= TT_PROVEN_RANKS;
   tutti_status status = TUTTI_OK;
   for (int l = 0; l < k->levels && !status; l++) {
     const char *const *names = l == 0 ? outermost : l + 1 < k->levels ? within : innermost;
-    status = fill_menu(k, &k->of[l], few ? on_few : names, few || l == 0);
+    status = find_level_options(k, &k->of[l], few ? on_few : names, few || l == 0);
   }
   return status;
 }
 
 /* ---- the cheapest ---- */
 
-static double time_of(const kitchen *k, const option *x, double bytes) {
+static double time_of(const search *k, const option *x, double bytes) {
   const tt_stage_price *stage = k->c->stage;
   const double in = tt_curve_at(&stage[x->in].curve, bytes);
   return x->back < 0 ? in : in + tt_curve_at(&stage[x->back].curve, bytes);
@@ -136,8 +135,8 @@ typedef struct pick {
 } pick;
 
 /* The cheapest of those that scatter, or of the others; -1: none. */
-static int cheapest_option(const kitchen *k, int level, const pick *p, double bytes) {
-  const menu *m = &k->of[level];
+static int cheapest_option(const search *k, int level, const pick *p, double bytes) {
+  const level_options *m = &k->of[level];
   int best = -1;
   for (int i = 0; i < m->n; i++) {
     const option *x = &m->at[i];
@@ -148,7 +147,7 @@ static int cheapest_option(const kitchen *k, int level, const pick *p, double by
   return best;
 }
 
-static bool pick_cheapest(const kitchen *k, pick *p, double bytes) {
+static bool pick_cheapest(const search *k, pick *p, double bytes) {
   for (int l = k->levels - 1; l >= 0; l--) {
     p->of[l] = cheapest_option(k, l, p, bytes);
     if (p->of[l] < 0) return false;
@@ -163,7 +162,7 @@ static const char *simple_stage(const pick *p, int level) {
 }
 
 /* A rank that is number d of its group on every level, or the last one there. */
-static int rank_of(const kitchen *k, int d) {
+static int rank_of(const search *k, int d) {
   int rank = 0;
   for (int l = 0; l < k->levels; l++)
     rank = rank * k->of[l].size + (int)tt_min((size_t)d, (size_t)k->of[l].size - 1);
@@ -172,7 +171,7 @@ static int rank_of(const kitchen *k, int d) {
 
 /* Can all ranks build it? A stage is refused by its rank's number in the group. On many ranks there are
  * only stages that `make prove` has proven. */
-static bool can_be_built(const kitchen *k, const char *name) {
+static bool can_be_built(const search *k, const char *name) {
   const int ranks = k->c->setting.ranks;
   tt_ask ask = tt_ask_of(&k->c->setting, k->coll, 0);
   tt_level_stage list[TT_STAGES];
@@ -187,7 +186,7 @@ static bool can_be_built(const kitchen *k, const char *name) {
 }
 
 /* Writes the name, with a simple stage instead of level `but` (-1: of none). Can it be built? */
-static bool name_of(const kitchen *k, const pick *p, int but, char name[TT_NAME]) {
+static bool name_of(const search *k, const pick *p, int but, char name[TT_NAME]) {
   size_t at = (size_t)snprintf(name, TT_NAME, "blueconnect(%s,stages=", k->c->setting.levels);
   for (int l = 0; l < k->levels && at < TT_NAME; l++)
     at += (size_t)snprintf(name + at, TT_NAME - at, "%s%s",
@@ -198,7 +197,7 @@ static bool name_of(const kitchen *k, const pick *p, int but, char name[TT_NAME]
 
 /* Bans the stage without which the composition can be built; or the first that is not simple. False: all
  * are simple. */
-static bool ban(kitchen *k, const pick *p) {
+static bool ban(search *k, const pick *p) {
   int fault = -1;
   for (int l = 0; l < k->levels; l++) {
     char name[TT_NAME];
@@ -211,7 +210,7 @@ static bool ban(kitchen *k, const pick *p) {
   return fault >= 0;
 }
 
-static bool listed(const tt_candidates *list, int from, const char *name) {
+static bool is_listed(const tt_candidates *list, int from, const char *name) {
   for (int i = from; i < list->n; i++)
     if (strcmp(list->at[i].name, name) == 0) return true;
   return false;
@@ -226,7 +225,7 @@ bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll) {
 }
 
 /* Adds the cheapest at all sizes, of one set of levels that scatter. */
-static bool add_cheapest(kitchen *k, tt_candidates *list, int from, pick p) {
+static bool add_cheapest(search *k, tt_candidates *list, int from, pick p) {
   pick last = {.of = {-1}};
   char name[TT_NAME];
   for (int power = 0; power < POWERS; power++) {
@@ -239,21 +238,21 @@ static bool add_cheapest(kitchen *k, tt_candidates *list, int from, pick p) {
     }
     if (!can) continue;
     last = p;
-    if (!listed(list, from, name) && !tt_candidates_add(list, name, 1)) return false;
+    if (!is_listed(list, from, name) && !tt_candidates_add(list, name, 1)) return false;
   }
   return true;
 }
 
 bool tt_compositions_list(tt_chooser *c, tt_candidates *list) {
-  kitchen *k = calloc(1, sizeof *k);
+  search *k = calloc(1, sizeof *k);
   if (!k) return false;
-  *k = (kitchen){.c = c, .coll = list->coll, .weight = list->weight};
+  *k = (search){.c = c, .coll = list->coll, .weight = list->weight};
   for (int l = 0; l < c->model.levels; l++) {
     const int size = c->model.tree.level[l].each;
-    if (size > 1) k->of[k->levels++] = (menu){.level = l, .size = size};
+    if (size > 1) k->of[k->levels++] = (level_options){.level = l, .size = size};
   }
   const int from = list->n;
-  bool ok = !fill_menus(k);
+  bool ok = !find_options(k);
   for (unsigned set = 0; set < 1u << k->levels; set += 2) /* the outermost level does not scatter */
     for (int ordered = 0; ordered < 2 && ok; ordered++)
       ok = add_cheapest(k, list, from, (pick){.scatters = set, .ordered = ordered});

@@ -19,8 +19,8 @@ static tutti_status price_stage(tt_chooser *c, tt_stage_price *x, const tt_cost_
   tt_sim *sim;
   const tutti_status status = tt_stage_sim(&x->stage, model, &sim);
   if (status) return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
-  c->pains.stages++;
-  c->pains.messages += tt_sim_messages(sim);
+  c->effort.stages++;
+  c->effort.messages += tt_sim_messages(sim);
   x->possible = tt_price_curve(sim, &x->curve);
   tt_sim_free(sim);
   return x->possible ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a price");

@@ -14,7 +14,7 @@ typedef struct load {
 } load;
 
 /* The level where two ranks part. */
-static int level_of(const tt_cost_model *model, int a, int b) {
+static int parting_level(const tt_cost_model *model, int a, int b) {
   const tt_tree *tree = &model->tree;
   int l = 0, below = model->ranks;
   for (int g = 0; l < model->levels - 1; l++) {
@@ -49,7 +49,7 @@ static double least_beta(const tt_cost_model *model, int level) {
 
 static void load_message(load *x, const tt_sched *s, const tt_step *step, int peer, bool first,
                          const tt_cost_model *model) {
-  const int level = level_of(model, s->rank, peer);
+  const int level = parting_level(model, s->rank, peer);
   const double share = tt_step_share(s, step);
   const bool in = step->kind != TT_SEND;
   const tt_link *link = &model->link[level];
@@ -199,7 +199,7 @@ static int some_peer(const tt_sched *s, const tt_step *step) {
 
 static void add_hop(tt_bound_line *line, const tt_sched *s, const tt_step *step, int peer,
                     const tt_cost_model *model) {
-  const int level = level_of(model, s->rank, peer);
+  const int level = parting_level(model, s->rank, peer);
   const double share = tt_step_share(s, step);
   const tt_link *link = &model->link[level];
   line->once += model->link[level].alpha;

@@ -121,7 +121,7 @@ tutti_status tt_tree_parse(const char *text, tt_tree *t) {
 }
 
 /* The run of the list that the g-th domain is in; past the end, the last. */
-static const tt_tree_run *run_of(const tt_tree *t, int level, int g) {
+static const tt_tree_run *run_of_domain(const tt_tree *t, int level, int g) {
   const tt_tree_run *run = &t->run[t->level[level].at];
   int lo = 0, hi = t->level[level].n - 1;
   while (lo < hi) {
@@ -135,12 +135,12 @@ static const tt_tree_run *run_of(const tt_tree *t, int level, int g) {
 }
 
 int tt_tree_count(const tt_tree *t, int level, int g) {
-  return t->level[level].each ? t->level[level].each : run_of(t, level, g)->size;
+  return t->level[level].each ? t->level[level].each : run_of_domain(t, level, g)->size;
 }
 
 int tt_tree_first(const tt_tree *t, int level, int g) {
   if (t->level[level].each) return g * t->level[level].each;
-  const tt_tree_run *run = run_of(t, level, g);
+  const tt_tree_run *run = run_of_domain(t, level, g);
   return run->first + (g - run->before) * run->size;
 }
 

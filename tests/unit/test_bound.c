@@ -110,7 +110,8 @@ static void same_choices(const machine *m, tutti_coll coll, unsigned needs) {
                tutti_coll_name(coll), m->ranks, m->levels, m->figures, (int)bytes, a.name, a.slices,
                b.name, b.slices);
   }
-  if (coll == TUTTI_ALLREDUCE && m->ranks > 16) assert_true(few->pains.priced < all->pains.priced);
+  if (coll == TUTTI_ALLREDUCE && m->ranks > 16)
+    assert_true(few->effort.priced < all->effort.priced);
   tt_chooser_free(few);
   tt_chooser_free(all);
 }
@@ -170,10 +171,10 @@ static void a_choice_simulates_little(void **state) {
       tt_choice choice;
       assert_int_equal(tt_choose(c, &p, &none, &choice), TUTTI_OK);
       const int n = tt_candidates_of(c, TUTTI_ALLREDUCE, 0)->n;
-      if (n > cases[i].candidates || (int)c->pains.messages > cases[i].messages)
+      if (n > cases[i].candidates || (int)c->effort.messages > cases[i].messages)
         fail_msg("%d ranks, %s, %d bytes: %d candidates, %d priced, %d stages, %d messages",
-                 cases[i].of.ranks, cases[i].of.levels, (int)bytes, n, c->pains.priced,
-                 c->pains.stages, (int)c->pains.messages);
+                 cases[i].of.ranks, cases[i].of.levels, (int)bytes, n, c->effort.priced,
+                 c->effort.stages, (int)c->effort.messages);
       tt_chooser_free(c);
     }
 }

@@ -177,9 +177,9 @@ static void incomplete_nodes_keep_their_levels(void **state) {
       tt_chooser *c = chooser_of(levels[k]);
       tt_choice choice;
       if (tt_choose(c, &p, &none, &choice)) fail_msg("%s", tutti_error());
-      if (!strstr(choice.name, levels[k]) || c->pains.messages > 2000)
+      if (!strstr(choice.name, levels[k]) || c->effort.messages > 2000)
         fail_msg("%s, %d bytes: %s, %d messages", levels[k], (int)bytes, choice.name,
-                 (int)c->pains.messages);
+                 (int)c->effort.messages);
       tt_chooser_free(c);
     }
 }
