@@ -117,7 +117,7 @@ def questions():
     with open(os.path.join(ROOT, "docs/questions.txt")) as f:
         for number, line in enumerate(f, 1):
             if line.strip() and not line.startswith("#"):
-                question, _, answer = line.strip().partition(" | ")
+                question, answer, *_ = line.strip().split(" | ") + [""]
                 page, _, anchor = answer.partition("#")
                 yield number, question, page, anchor
 
