@@ -101,7 +101,7 @@ def prototypes(declared):
 
 
 def example_of(names, known):
-    """The name of the example that shows these functions; None: there is none."""
+    """The name of the example that shows these functions, or None."""
     fits = [n for n in known if known[n][1] & set(names)]
     if len(names) > 3:
         return max(fits, key=lambda n: len(known[n][1] & set(names)))
