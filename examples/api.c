@@ -289,7 +289,7 @@ static void example_every_init(tutti_comm *comm) {
 
 static void example_launcher(tutti_comm *comm) {
   tutti_job *job;
-  CHECK(tutti_job_create(2, &job)); /* what `tutti run -n 2` does; then fork, for each rank: */
+  CHECK(tutti_job_create(2, &job)); /* what `tutti run -n 2` does; then fork; a rank needs: */
   for (int i = 0; tutti_job_env(job, 1, i); i++)
     printf("rank 1 needs %s\n", tutti_job_env(job, 1, i));
   printf("and inherits descriptor %d\n", tutti_job_fd(job));

@@ -18,34 +18,50 @@ OTHERS = [("tutti_bucket.h", "gradients in buckets", "../buckets.md"), ("tutti_m
           ("tutti_net.h", "a network of your own", "../networks.md")]
 
 
-def prose(comment):
-    """A comment as Markdown: paragraphs, and a list of what is said of each argument."""
-    lines = [re.sub(r"^ ?\*? {0,2}", "", x, count=1) for x in re.sub(r"^/\*\*?|\*/$", "", comment).split("\n")]
-    out = []
+def pieces(comment):
+    """A comment in pieces: ("", paragraph), (NAME, what is said of an argument), or ("code", line)."""
+    lines = [re.sub(r"^ ?\*? {0,2}", "", x, count=1) for x in re.sub(r"^/\*\*?|\*/$", "", comment or "").split("\n")]
+    out, open_ = [], False
     for line in lines:
-        line = re.sub(r"; {2,}(dst|src) {2,}", r"; `\1`: ", line.replace("*", "\\*"))
-        named = re.match(r"((?:[a-z_]\w*|[A-Z][a-z]+)(?:, \w+)*(?: and \w+)?) {2,}(\S.*)", line)
-        if named:
-            name = named.group(1)
-            if out and out[-1] and not out[-1].startswith("- "):
-                out.append("")
-            out.append("- %s: %s" % ("*%s*" % name if name[0].isupper() else "`%s`" % name, named.group(2)))
-        elif not line.strip():
-            out.append("")
-        elif line.startswith("  \""):
-            out += ["", "    " + line.strip(), ""]
-        elif out and out[-1].startswith("- ") and line.startswith("   "):
-            out[-1] += " " + line.strip()
-        elif out and out[-1] and not out[-1].startswith(("- ", "    ")):
-            out[-1] += " " + line.strip()
-        else:
-            out += ["", line.strip()]
-    text = "\n".join(out).strip()
+        two = re.match(r"(\w+ {2,}.*?); {2,}(\w+ {2,}\S.*)", line)
+        for line in two.groups() if two else (line,):
+            named = re.match(r"((?:[a-z_]\w*|[A-Z][a-z]+)(?:, \w+)*(?: and \w+)?) {2,}(\S.*)", line)
+            if named:
+                out.append([named.group(1), named.group(2).strip()])
+            elif line.startswith('  "'):
+                out.append(["code", line.strip()])
+            elif line.strip() and open_ and (out[-1][0] == "" or (out[-1][0] != "code" and line.startswith("   "))):
+                out[-1][1] += " " + line.strip()
+            elif line.strip():
+                out.append(["", line.strip()])
+            open_ = bool(line.strip())
+    return out
+
+
+def marked(text):
+    """The names in a sentence as code, the pages as links."""
+    text = text.replace("*", "\\*")
     text = re.sub(r"(?<![\w`])(tutti_\w+(?:\(\))?|TUTTI_\w+)", r"`\1`", text)
     text = re.sub(r"(?<= )(_[a-zA-Z]\w*)", r"`\1`", text)
-    text = re.sub(r"(?<![`\w])(docs/[\w/-]+\.md)", lambda m: "[%s](%s)" % (os.path.basename(m.group(1))[:-3],
-                                                                         os.path.relpath(m.group(1), "docs/reference")), text)
-    return re.sub(r"\n\n\n+", "\n\n", text)
+    return re.sub(r"(?<![`\w])(docs/[\w/-]+\.md)", lambda m: "[%s](%s)" % (
+        os.path.basename(m.group(1))[:-3], os.path.relpath(m.group(1), "docs/reference")), text)
+
+
+def prose(comment):
+    """A comment as Markdown."""
+    out = []
+    for kind, text in pieces(comment):
+        if kind == "code":
+            out.append("    " + text)
+        elif kind:
+            item = "- %s: %s" % ("*%s*" % kind if kind[0].isupper() else "`%s`" % kind, marked(text))
+            if out and out[-1].startswith("- "):
+                out[-1] += "\n" + item
+            else:
+                out.append(item)
+        else:
+            out.append(marked(text))
+    return "\n\n".join(out)
 
 
 def examples(root):
@@ -75,24 +91,39 @@ def parts(root):
         yield m.groups()
 
 
+def functions(declared):
+    """The names of the functions of some declarations."""
+    return CALL.findall(re.sub(r"^typedef [^;]*;", "", declared, flags=re.M))
+
+
+def prototypes(declared):
+    return declared.replace("TUTTI_API ", "").replace("\n" + " " * 10, "\n").rstrip()
+
+
+def example_of(names, known):
+    """The name of the example that shows these functions, or None."""
+    fits = [n for n in known if known[n][1] & set(names)]
+    if len(names) > 3:
+        return max(fits, key=lambda n: len(known[n][1] & set(names)))
+    return min(fits, key=lambda n: (n != "example_" + names[0][6:], len(known[n][0]), n), default=None)
+
+
 def page(root):
     known, shown, lines = examples(root), set(), []
     for section, comment, declared in parts(root):
         if section:
             lines += ["## " + section.capitalize(), ""]
             continue
-        names = CALL.findall(re.sub(r"^typedef [^;]*;", "", declared, flags=re.M))
+        names = functions(declared)
         types = re.findall(r"\b(tutti_\w+)(?:;|\))|\} (tutti_\w+);", declared) if not names else []
         title = ", ".join(names) if len(names) < 4 else "%s, and every other collective" % names[0]
         if not names:
             name = next((a or b for a, b in types), "")
             title = name or re.search(r"tutti_\w+", declared).group()
         lines += ["### " + title, ""] + ([prose(comment), ""] if comment else [])
-        lines += ["```c", declared.replace("TUTTI_API ", "").replace("\n" + " " * 10, "\n").rstrip(), "```", ""]
-        named = "example_" + names[0][6:] if names else ""
-        fitting = sorted((name != named, len(text), name) for name, (text, calls) in known.items() if calls & set(names))
-        if fitting:
-            name = fitting[0][2] if len(names) < 4 else max((len(known[n][1] & set(names)), n) for _, _, n in fitting)[1]
+        lines += ["```c", prototypes(declared), "```", ""]
+        name = example_of(names, known) if names else None
+        if name:
             if name in shown:
                 lines += ["Example: see above.", ""]
             else:
@@ -103,3 +134,27 @@ def page(root):
     lines += ["## Other headers", ""]
     lines += ["- `%s`: %s%s" % (h, what, " ([%s](%s))" % (link.split("#")[0][3:], link) if link else "") for h, what, link in OTHERS]
     return "\n".join(lines) + "\n"
+
+
+def manuals(root, roff, version):
+    """Yields the name and the text of a manual page of section 3 for each function."""
+    known = examples(root)
+    for section, comment, declared in parts(root):
+        names = [] if section else functions(declared)
+        if not names:
+            continue
+        said = pieces(comment) or [["", "see " + names[0]]]
+        first = re.split(r"(?<=[.;:]) ", said[0][1])[0].rstrip(".;:") if not said[0][0] else names[0]
+        out = ['.\\" %s.3 - made of include/tutti.h by make pages. SPDX-License-Identifier: BSD-3-Clause' % names[0],
+               '.TH %s 3 "" "tutti %s" "Library functions"' % (roff(names[0].upper()), version),
+               ".SH NAME", "%s \\- %s" % (", ".join(names), roff(first)), ".SH SYNOPSIS", ".EX", "#include <tutti.h>", "",
+               roff(prototypes(declared)), ".EE", ".SH DESCRIPTION"]
+        for kind, text in said:
+            out += [".PP", ".EX", roff(text), ".EE"] if kind == "code" else [".TP", "\\fI%s\\fR" % kind, roff(text)] if kind else [".PP", roff(text)]
+        name = example_of(names, known)
+        if name:
+            out += [".SH EXAMPLE", ".EX", roff(known[name][0]), ".EE", ".PP",
+                    "CHECK ends the program if the call fails, and check if the condition does not hold."]
+        yield names[0], "\n".join(out + [".SH SEE ALSO", ".BR tutti (3)"]) + "\n"
+        for other in names[1:]:
+            yield other, ".so man3/%s.3\n" % names[0]

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""pages.py - writes the pages that say what the command and the header say: docs/reference/, docs/man/tutti-*.1.
+"""pages.py - writes the pages that say what the command and the header say: docs/reference/, docs/man/tutti-*.1, tutti_*.3.
 
 Usage      tools/pages.py [--build build] [--check | --pictures]      (make pages, make pictures)
            --check: changes nothing; exit status 1 and a line for each page that differs.
@@ -119,6 +119,8 @@ def pages(say):
         yield path, above + MARK + "\n" + made(say).rstrip() + "\n"
     for name, summary in list_of_commands(say):
         yield "docs/man/tutti-%s.1" % name, man(say, name, summary, version)
+    for name, text in api_page.manuals(ROOT, roff, version):
+        yield "docs/man/%s.3" % name, text
 
 
 def main():

@@ -10,6 +10,7 @@ Needs      Debian's mkdocs and mkdocs-material (tools/deps.sh site); no network.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import glob
+import importlib.util
 import json
 import os
 import re
@@ -146,6 +147,9 @@ def main():
     parser.add_argument("--build", default="build")
     args = parser.parse_args()
     os.chdir(ROOT)
+    if not importlib.util.find_spec("mkdocs") or not os.path.isdir("/usr/share/mkdocs/themes/material"):
+        print("tutti: the site needs Debian's mkdocs and mkdocs-material; `tools/deps.sh site` installs them", file=sys.stderr)
+        return 1
     pages, site = os.path.join(args.build, "site-pages"), os.path.join(args.build, "site")
     shutil.rmtree(pages, ignore_errors=True)
     os.makedirs(pages)
