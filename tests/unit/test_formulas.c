@@ -3,6 +3,7 @@
  * for a range of P; and they keep rank order where they claim it.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -325,10 +326,20 @@ static void stripes_share_their_switches(void **state) {
 
 /* ---- parameters without meaning are refused ---- */
 
+/* TUTTI_TEST_ALL=1: all to 256, and some to 4096. */
+static int next_far(int P) {
+  static const int far[] = {509, 1000, 2047, 4096};
+  const bool all = getenv("TUTTI_TEST_ALL") != NULL;
+  if (P < 256) return all ? P + 1 : next_of(P);
+  for (int i = 0; i < 4 && all; i++)
+    if (far[i] > P) return far[i];
+  return INT_MAX;
+}
+
 static void lanes_keep_their_counts(void **state) {
   (void)state;
-  for (int P = 2; P <= 256; P = next_of(P))
-    for (int k = 0; k < 16; k++) {
+  for (int P = 2; P <= 4096; P = next_far(P))
+    for (int k = 0; k < 24; k++) {
       const int n = k % 2 ? 3 << k / 2 : 2 << k / 2, q = P / n;
       char name[TT_NAME];
       if (n > P) break;
@@ -346,7 +357,7 @@ static void lanes_keep_their_counts(void **state) {
  * windows, two for each level of the tree. */
 static void windows_keep_their_counts(void **state) {
   (void)state;
-  for (int P = 2; P <= 256; P = next_of(P)) {
+  for (int P = 2; P <= 4096; P = next_far(P)) {
     const tutti_report r = proven("windows", P);
     const int L = ceil_log(P, 2);
     if (r.steps != L || r.messages != L || !r.rank_order || r.sent_blocks > L * L)
