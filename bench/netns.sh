@@ -63,9 +63,10 @@ raise() {
 
 # on HOST COMMAND ...: runs the command with its own host name, shared memory and boot id. By the boot id
 # UCX knows which processes are on one machine, so it uses memory that they share, and no other host's.
+# TUTTI_KERNEL says what the boot ids hide: that all hosts share this machine's cores.
 on() {
   ip netns exec "$1" unshare --uts --ipc --mount sh -c 'hostname "$0" && mount -t tmpfs tmpfs /dev/shm &&
-    mount --bind "/run/boot/$0" /proc/sys/kernel/random/boot_id && exec "$@"' "$@"
+    mount --bind "/run/boot/$0" /proc/sys/kernel/random/boot_id && exec env TUTTI_KERNEL=one "$@"' "$@"
 }
 
 # Launchers call this instead of ssh: [-OPTIONS] HOST COMMAND ...

@@ -219,19 +219,13 @@ static bool generalized_samples(int ranks, int i, char *params, size_t size) {
   return true;
 }
 
-/* The machine's levels as sizes, such as 3x16x4; 0 if they are uneven, or else the steps of a fold. */
-static int sizes_of_levels(int ranks, const char *levels, char *text, size_t size) {
-  tt_tree tree;
-  size_t at = 0;
-  int steps = 0;
-  if (!*levels || tt_tree_parse(levels, &tree) || !tree.even || tree.ranks != ranks) return 0;
-  for (int l = 0; l < tree.levels; l++) {
-    if (tree.level[l].each < 2) continue;
-    at += (size_t)snprintf(text + at, size - at, "%s%d", at ? "x" : "", tree.level[l].each);
-    if (at >= size) return 0;
-    steps += tt_ceil_log2((uint64_t)tree.level[l].each);
-  }
-  return strchr(text, 'x') ? steps : 0;
+/* The steps of a fold on the machine's levels, and their sizes; 0 if there are none. */
+static int steps_of_levels(int ranks, const char *levels, char *text, size_t size) {
+  int sizes[TT_LEVELS], steps = 0;
+  const bool even = tt_group_of_levels(ranks, levels, text, size);
+  for (int n = even ? tt_group_sizes(text, ranks, sizes) : 0; n > 0; n--)
+    steps += tt_ceil_log2((uint64_t)sizes[n - 1]);
+  return steps;
 }
 
 /* Circles of two behind the odd part of P, such as 3x2x2; returns how many. */
@@ -262,8 +256,7 @@ static bool generalized_plans(int ranks, const char *levels, int i, char *params
     return true;
   }
   i -= twos;
-  *text = '\0';
-  if (i >= sizes_of_levels(ranks, levels, text, sizeof text)) return false;
+  if (i >= steps_of_levels(ranks, levels, text, sizeof text)) return false;
   snprintf(params, size, "r=%d,group=%s,inner", i + 1, text);
   return true;
 }

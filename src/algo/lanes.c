@@ -148,7 +148,13 @@ static void join_three(const lane *l, int twos, tt_span x) {
   if (g == 0) {
     tt_recv(l->b, below, in); /* x2 */
     tt_send(l->b, below, x);
-    tt_recv_reduce(l->b, above, dst, in, TT_OWN_LAST);
+    if (is_dst(l, &x)) { /* which is being sent until the sum comes */
+      const tt_span two = elsewhere(l, &in);
+      tt_recv(l->b, above, two);
+      tt_reduce_local(l->b, dst, two, in);
+    } else {
+      tt_recv_reduce(l->b, above, dst, in, TT_OWN_LAST);
+    }
   } else if (g == 1) {
     tt_recv_reduce(l->b, below, in, x, TT_OWN_LAST);
     tt_send(l->b, below, in); /* x0 + x1 */

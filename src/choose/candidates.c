@@ -220,13 +220,15 @@ static tutti_status look_at_rounded(const tt_chooser *c, const tt_ask *ask, tt_c
 static tutti_status look_at(tt_chooser *c, tutti_coll coll, tt_candidate *x, bool *sliced) {
   const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
   const bool shared = c->setting.ranks_per_core > 0;
+  tt_level_stage stages[TT_STAGES];
   *sliced = false;
   if (tt_is_composition(x->name) && (shared || tt_compositions_apply(c, coll))) return TUTTI_OK;
   const bool alike = tt_algo_uniform(x->name, &ask, c->levels ? &c->model.tree : NULL);
   const bool rounded = tt_rounded_up(c, x->name);
-  x->dear = ask.ranks > TT_MOST_PLAYED && !alike && !rounded &&
+  const bool staged = !alike && tt_stages_of(c, x->name, &ask, stages);
+  x->dear = ask.ranks > TT_MOST_PLAYED && !alike && !rounded && !staged &&
             !tt_stands_for_all(c, x->name, &ask, NULL);
-  if (x->dear || shared) return TUTTI_OK;
+  if (x->dear || shared || staged) return TUTTI_OK;
   if (rounded) return look_at_rounded(c, &ask, x, sliced);
   tt_sched *mine = NULL;
   tutti_status status = tt_algo_build(x->name, &ask, &mine);

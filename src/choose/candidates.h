@@ -129,6 +129,10 @@ bool tt_stands_for_all(const tt_chooser *c, const char *name, const tt_ask *ask,
                        const tt_sched *mine);
 /* Does the name say an algorithm for each level? */
 bool tt_is_composition(const char *name);
+/* The stages by which a plan is priced, of compositions and, on many ranks, of other plans that have some;
+ * returns how many, or 0. */
+int tt_stages_of(const tt_chooser *c, const char *name, const tt_ask *ask,
+                 tt_level_stage list[TT_STAGES]);
 /* Prepares the simulation of a plan: TUTTI_ERR_UNSUPPORTED or _MEMORY if that fails. */
 tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
                               int root, bool exported, tt_sim **sim);

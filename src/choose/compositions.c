@@ -100,7 +100,7 @@ static tutti_status find_level_options(const search *k, level_options *m, const 
   tt_cost_model model;
   tutti_status status = TUTTI_OK;
   char name[32];
-  if (!tt_cost_stage(&k->c->model, m->level, &model)) return TUTTI_OK;
+  if (!tt_cost_stage(&k->c->model, m->level, m->size, &model)) return TUTTI_OK;
   for (int i = 0; lanes && !status && tt_lanes_number(i) <= m->size; i++) {
     snprintf(name, sizeof name, "lanes(n=%d)", tt_lanes_number(i));
     status = add_option(k, m, name, &model);
@@ -221,7 +221,8 @@ bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll) {
   int n = 0;
   for (int l = 0; l < c->model.levels; l++) n += c->model.tree.level[l].each > 1;
   return c->levels && c->setting.ranks_per_core <= 0 && n >= 2 && n <= MOST_LEVELS &&
-         (coll == TUTTI_ALLREDUCE || coll == TUTTI_BARRIER) && tt_cost_stage(&c->model, 0, &stage);
+         (coll == TUTTI_ALLREDUCE || coll == TUTTI_BARRIER) &&
+         tt_cost_stage(&c->model, 0, 2, &stage);
 }
 
 /* Adds the cheapest at all sizes, of one set of levels that scatter. */

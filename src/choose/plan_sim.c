@@ -109,6 +109,12 @@ bool tt_is_composition(const char *name) {
   return strstr(name, "stages=") != NULL;
 }
 
+int tt_stages_of(const tt_chooser *c, const char *name, const tt_ask *ask,
+                 tt_level_stage list[TT_STAGES]) {
+  const bool whole = !tt_is_composition(name) && ask->ranks <= TT_MOST_PLAYED;
+  return c->levels && !whole ? tt_algo_stages(name, ask, &c->model.tree, list) : 0;
+}
+
 tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, tt_sim **stage) {
   const tt_ask ask = {.coll = x->coll, .ranks = x->ranks};
   const bool uniform = tt_algo_uniform(x->name, &ask, NULL);
@@ -130,14 +136,14 @@ tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, t
 static tutti_status sim_stages(const tt_chooser *c, const char *name, const tt_ask *ask,
                                tt_sim **sim) {
   tt_level_stage list[TT_STAGES];
-  const bool asks = c->levels && tt_is_composition(name);
-  const int n = asks ? tt_algo_stages(name, ask, &c->model.tree, list) : 0;
+  const int n = tt_stages_of(c, name, ask, list);
   tutti_status status = TUTTI_OK;
   *sim = NULL;
   for (int i = 0; i < n && !status; i++) {
     tt_cost_model model;
     tt_sim *stage;
-    if (!tt_cost_stage(&c->model, list[i].level, &model)) break; /* the same for all */
+    if (!tt_cost_stage(&c->model, list[i].level, list[i].ranks, &model))
+      break; /* the same for all */
     status = tt_stage_sim(&list[i], &model, &stage);
     if (!status) tt_sim_append(sim, stage, list[i].part, &c->model, list[i].level);
   }

@@ -12,7 +12,7 @@
 
 static bool same_stage(const tt_stage_price *x, const tt_level_stage *stage, int weight) {
   return x->weight == weight && x->stage.coll == stage->coll && x->stage.level == stage->level &&
-         strcmp(x->stage.name, stage->name) == 0;
+         x->stage.ranks == stage->ranks && strcmp(x->stage.name, stage->name) == 0;
 }
 
 static tutti_status price_stage(tt_chooser *c, tt_stage_price *x, const tt_cost_model *model) {
@@ -83,14 +83,13 @@ static void add_curve(tt_curve *sum, const tt_curve *stage, double part) {
 tutti_status tt_stages_price(tt_chooser *c, const char *name, const tt_ask *ask, int weight,
                              tt_curve *curve, bool *is) {
   tt_level_stage list[TT_STAGES];
-  const bool asks = c->levels && tt_is_composition(name);
-  const int n = asks ? tt_algo_stages(name, ask, &c->model.tree, list) : 0;
+  const int n = tt_stages_of(c, name, ask, list);
   *is = n > 0;
   *curve = (tt_curve){.n = 1};
   for (int i = 0; i < n; i++) {
     tt_cost_model model;
     int at;
-    if (!tt_cost_stage(&c->model, list[i].level, &model)) {
+    if (!tt_cost_stage(&c->model, list[i].level, list[i].ranks, &model)) {
       *is = false;
       return TUTTI_OK;
     }

@@ -21,10 +21,10 @@ static int narrowest(const tt_cost_model *model, int level) {
   return slowest;
 }
 
-bool tt_cost_stage(const tt_cost_model *model, int level, tt_cost_model *stage) {
+bool tt_cost_stage(const tt_cost_model *model, int level, int ranks, tt_cost_model *stage) {
   if (model->cores > 0 || model->copy > 0 || model->torus || model->migrates || !model->tree.even)
     return false;
-  const int ranks = model->tree.level[level].each, slow = narrowest(model, level);
+  const int slow = narrowest(model, level);
   *stage = *model;
   stage->ranks = stage->tree.ranks = ranks;
   stage->levels = stage->tree.levels = 1;

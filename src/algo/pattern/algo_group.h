@@ -36,6 +36,9 @@ tt_group tt_group_of(const tt_ask *ask, int stride);
 const char *tt_group_refuse(const tt_ask *ask);
 /* Parses sizes such as "3x2x2" whose product is `ranks`; returns how many, or 0 if invalid. */
 int tt_group_sizes(const char *text, int ranks, int sizes[TT_LEVELS]);
+/* The machine's levels as such a text, without those of one domain. False: they are uneven, fewer than two,
+ * or no levels. */
+bool tt_group_of_levels(int ranks, const char *levels, char *text, size_t size);
 /* Do the group's circles end at the borders of the machine's domains? Always true for tree NULL, or
  * one level. */
 bool tt_group_fits(const tt_group *g, const tt_tree *tree);

@@ -33,6 +33,8 @@ tt_pingpong tt_pingpong_begin(tt_builder *b, const tt_ask *ask, int n);
 void tt_pingpong_send(tt_pingpong *t, tt_peers to);
 /* Adds what `from` send to the sum so far. The n-th call completes it, in dst. */
 void tt_pingpong_add(tt_pingpong *t, tt_peers from, tt_side side);
+/* What `from` sends takes the place of the sum so far. Counts as one of the n, too. */
+void tt_pingpong_take(tt_pingpong *t, int from);
 
 /* ---- recursive_halving.c ---- */
 

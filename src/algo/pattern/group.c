@@ -70,6 +70,17 @@ int tt_group_sizes(const char *text, int ranks, int sizes[TT_LEVELS]) {
   return product == ranks ? n : 0;
 }
 
+bool tt_group_of_levels(int ranks, const char *levels, char *text, size_t size) {
+  tt_tree tree;
+  size_t at = 0;
+  *text = 0;
+  if (!*levels || tt_tree_parse(levels, &tree) || !tree.even || tree.ranks != ranks) return false;
+  for (int l = 0; l < tree.levels && at < size; l++)
+    if (tree.level[l].each > 1)
+      at += (size_t)snprintf(text + at, size - at, "%s%d", at ? "x" : "", tree.level[l].each);
+  return at < size && strchr(text, 'x');
+}
+
 bool tt_group_fits(const tt_group *g, const tt_tree *tree) {
   int64_t domain = 1, circles = 1;
   if (!tree) return true;

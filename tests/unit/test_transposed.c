@@ -1,0 +1,128 @@
+/* transposed: its counts, its refusals, the same bits in rank order, and its price by parts.
+ * Alone: no
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka.h needs the four headers above */
+#include <cmocka.h>
+
+#include "candidates.h"
+#include "engine.h"
+#include "names.h"
+
+/* Messages that a core sends at most, and rounds of which between domains, for these sizes. */
+static const struct {
+  const char *group, *levels;
+  int ranks, messages, between;
+} cases[] = {
+    {"2x2", "node:2 core:2", 4, 3, 1},
+    {"4x4", "node:4 core:4", 16, 5, 1},
+    {"16x4", "node:16 core:4", 64, 8, 2},
+    {"3x4", "node:3 core:4", 12, 6, 1}, /* one core is in no set, and gets the sum from another */
+    {"5x5", "node:5 core:5", 25, 9, 1},
+    {"8x8", "node:8 core:8", 64, 7, 1},
+    {"3x16x4", "rack:3 node:16 core:4", 192, 12, 3},
+    {"2x3x6", "rack:2 node:3 core:6", 36, 8, 2},
+};
+
+static void its_counts(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int in_place = 0; in_place < 2; in_place++) {
+      const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = cases[i].ranks, .in_place = in_place};
+      char name[TT_NAME];
+      tutti_report r;
+      snprintf(name, sizeof name, "transposed(group=%s)", cases[i].group);
+      if (!names_prove(name, &ask, &r)) fail_msg("%s: %s", name, r.witness);
+      assert_true(r.rank_order && r.same_grouping);
+      if (r.messages != cases[i].messages || r.blocks != 1)
+        fail_msg("%s: %d messages, not %d", name, r.messages, cases[i].messages);
+    }
+}
+
+/* Only the waits between domains cost anything: as many as there are swaps. */
+static void few_waits_between_domains(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tt_setting s = {.ranks = cases[i].ranks, .flight = TT_FLIGHT};
+    tt_chooser *c;
+    tt_sim *sim;
+    tt_breakdown b;
+    char name[TT_NAME];
+    snprintf(s.levels, sizeof s.levels, "%s", cases[i].levels);
+    snprintf(name, sizeof name, "transposed(group=%s)", cases[i].group);
+    tt_profile_net(&s.profile);
+    assert_int_equal(
+        tt_profile_parse(&s.profile, "gamma=0,alpha=1us,beta=0,core.alpha=0", "the figures"),
+        TUTTI_OK);
+    assert_int_equal(tt_chooser_new(&s, &c), TUTTI_OK);
+    assert_int_equal(tt_candidate_sim(c, name, 1, TUTTI_ALLREDUCE, 0, false, &sim), TUTTI_OK);
+    assert_true(tt_sim_run(sim, 8, &b));
+    if (b.time < 0.999e-6 * cases[i].between || b.time > 1.001e-6 * cases[i].between)
+      fail_msg("%s: %g s between domains, not %d us", name, b.time, cases[i].between);
+    tt_sim_free(sim);
+    tt_chooser_free(c);
+  }
+}
+
+/* On many ranks the parts are priced one after the other. */
+static void parts_cost_what_the_whole_does(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = cases[i].ranks};
+    tt_setting s = {.ranks = cases[i].ranks, .flight = TT_FLIGHT};
+    tt_level_stage list[TT_STAGES];
+    tt_chooser *c;
+    tt_sim *whole, *parts = NULL;
+    char name[TT_NAME];
+    snprintf(s.levels, sizeof s.levels, "%s", cases[i].levels);
+    snprintf(name, sizeof name, "transposed(group=%s)", cases[i].group);
+    tt_profile_net(&s.profile);
+    assert_int_equal(tt_chooser_new(&s, &c), TUTTI_OK);
+    assert_int_equal(tt_candidate_sim(c, name, 1, TUTTI_ALLREDUCE, 0, false, &whole), TUTTI_OK);
+    const tt_cost_model *model = tt_chooser_model(c);
+    const int n = tt_algo_stages(name, &ask, &model->tree, list);
+    assert_true(n >= 3);
+    for (int k = 0; k < n; k++) {
+      tt_cost_model of;
+      tt_sim *part;
+      assert_true(tt_cost_stage(model, list[k].level, list[k].ranks, &of));
+      assert_int_equal(tt_stage_sim(&list[k], &of, &part), TUTTI_OK);
+      tt_sim_append(&parts, part, list[k].part, model, list[k].level);
+    }
+    for (double bytes = 8; bytes < 1e6; bytes *= 16) {
+      tt_breakdown a, b;
+      assert_true(tt_sim_run(whole, bytes, &a) && tt_sim_run(parts, bytes, &b));
+      if (b.time < 0.98 * a.time || b.time > 1.15 * a.time)
+        fail_msg("%s, %g bytes: %g s, in parts %g", name, bytes, a.time, b.time);
+    }
+    tt_sim_free(whole);
+    tt_sim_free(parts);
+    tt_chooser_free(c);
+  }
+}
+
+static void wrong_groups_are_refused_in_words(void **state) {
+  static const names_refusal wrong[] = {
+      {"transposed", "at least two sizes", TUTTI_ALLREDUCE},
+      {"transposed(group=36)", "at least two sizes", TUTTI_ALLREDUCE},
+      {"transposed(group=5x7)", "whose product is P", TUTTI_ALLREDUCE},
+      {"transposed(group=18x2)", "fewer than a prime factor", TUTTI_ALLREDUCE},
+      {"transposed(group=6x6)", "fold, ", TUTTI_REDUCE_SCATTER},
+  };
+  (void)state;
+  assert_true(names_all_refused(wrong, sizeof wrong / sizeof *wrong, 36));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(its_counts),
+      cmocka_unit_test(few_waits_between_domains),
+      cmocka_unit_test(parts_cost_what_the_whole_does),
+      cmocka_unit_test(wrong_groups_are_refused_in_words),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
