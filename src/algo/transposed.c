@@ -10,7 +10,8 @@
  *            are whole vectors.
  * Scratch    one vector, or two.
  * Invariant  the cores of all nodes add the same sums in the same order: the same bits, in rank order.
- * Parameters group=SIZES, such as 3x16x4: the levels, outermost first; the last are the cores.
+ * Parameters group=SIZES, such as 3x16x4: the levels, outermost first; the last are the cores. By default
+ *            two levels, with as few cores as suffice.
  * Source     ours; that all cores of a node should talk at once is the idea of multi-lane and multi-object
  *            collectives, such as Traeff and Hunold, 2020.
  * See        tutti plan draw 'transposed(group=3x4)' -P 12
@@ -45,12 +46,27 @@ static int factor_within(int n, int most) {
   return f;
 }
 
+/* Nodes of as few cores as suffice; all ranks in one node if no number of cores does. */
+static int two_sizes(int ranks, int size[2]) {
+  for (int cores = 2; cores < ranks; cores++) {
+    int left = ranks % cores ? 0 : ranks / cores;
+    for (int g = 2; left > 1 && g > 1; left /= g) g = factor_within(left, cores);
+    if (left != 1) continue;
+    size[0] = ranks / cores, size[1] = cores;
+    return 2;
+  }
+  size[0] = ranks;
+  return 1;
+}
+
 /* NULL, or why the sizes do not allow it. */
 static const char *find_nest(const tt_ask *ask, nest *of) {
   int size[TT_LEVELS], n = 0, apart;
   char text[TT_NAME];
-  if (tt_param_value(ask, "group", text, sizeof text)) n = tt_group_sizes(text, ask->ranks, size);
-  if (n < 2) return "group must be at least two sizes as 3x16x4 whose product is P";
+  if (!tt_param_value(ask, "group", text, sizeof text))
+    n = two_sizes(ask->ranks, size);
+  else if ((n = tt_group_sizes(text, ask->ranks, size)) < 2)
+    return "group must be at least two sizes as 3x16x4 whose product is P";
   of->cores = apart = size[n - 1];
   of->swaps = 0;
   for (int l = n - 2; l >= 0; l--)
@@ -222,7 +238,7 @@ const tt_algo tt_transposed_algo = {
     .samples = transposed_samples,
     .plans = transposed_plans,
     .stages = transposed_stages,
-    .entries = {{"transposed(group=2x2)", TT_NAMED,
-                 "core k of node d swaps with core d of node k: few rounds between nodes",
+    .entries = {{"transposed", TT_NAMED,
+                 "core k of node d swaps with core d of node k: transposed(group=4x8)",
                  "tutti's own"}},
 };

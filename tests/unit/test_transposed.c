@@ -107,7 +107,6 @@ static void parts_cost_what_the_whole_does(void **state) {
 
 static void wrong_groups_are_refused_in_words(void **state) {
   static const names_refusal wrong[] = {
-      {"transposed", "at least two sizes", TUTTI_ALLREDUCE},
       {"transposed(group=36)", "at least two sizes", TUTTI_ALLREDUCE},
       {"transposed(group=5x7)", "whose product is P", TUTTI_ALLREDUCE},
       {"transposed(group=18x2)", "fewer than a prime factor", TUTTI_ALLREDUCE},
