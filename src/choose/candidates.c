@@ -180,6 +180,7 @@ bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, 
   tt_candidate *x = &list->at[i];
   *may = true;
   if (c->unbound || !x->differ) return true;
+  tt_chooser_weigh(c, list->weight); /* a bound is found once, whatever was priced last */
   bool ok = find_bound(c, x, list->coll, bound_chain, &x->chained, &x->chain);
   *may = ok && accuracy * tt_bound_at(&x->chain, 1, bytes) <= most;
   if (*may && links_matter(&c->model, bytes, most)) {

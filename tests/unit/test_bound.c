@@ -124,7 +124,7 @@ static void few_prices_find_the_best_of_all(void **state) {
         same_choices(&machines[m], colls[k], needs);
 }
 
-/* Other prices that were asked for in between change nothing. */
+/* Other prices that were asked for in between change nothing, nor do those of numbers that take longer to add. */
 static void choices_forget_what_was_priced(void **state) {
   static const tt_override none = {0};
   (void)state;
@@ -133,8 +133,11 @@ static void choices_forget_what_was_priced(void **state) {
     tt_quote o;
     for (uint64_t bytes = 1; bytes <= 1 << 30; bytes *= 32) {
       const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = bytes, .needs = TT_NEED_SAME};
+      const tt_problem slower = {
+          .coll = TUTTI_ALLREDUCE, .bytes = bytes, .needs = TT_NEED_SAME, .weight = TT_WEIGHTS - 1};
       tt_choice x, y;
       for (int i = (int)(bytes % 3); tt_quote_at(b, &p, &none, i, false, &o); i += 3) continue;
+      assert_int_equal(tt_choose(b, &slower, &none, &y), TUTTI_OK);
       assert_int_equal(tt_choose(a, &p, &none, &x), TUTTI_OK);
       assert_int_equal(tt_choose(b, &p, &none, &y), TUTTI_OK);
       assert_string_equal(x.name, y.name);
