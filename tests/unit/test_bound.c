@@ -21,6 +21,7 @@ static const char apart[] = "gamma=0,apart=1,alpha=6us,beta=1e-9,core.alpha=2us,
 static const char half[] = "alpha=1us,processor=1us,beta=25Gbit/s,half=1";
 static const char bursts[] = "alpha=5us,beta=10Gbit/s,burst=65536";
 static const char ports[] = "alpha=2us,beta=100Gbit/s,ports=4";
+static const char busy[] = "alpha=1us,processor=8us,again=1us,core.alpha=0.2us,core.processor=0";
 static const char torus[] = "torus=1,hop=100ns,alpha=1us,beta=50Gbit/s";
 
 typedef struct machine {
@@ -38,6 +39,7 @@ static const machine machines[] = {
     {72, "", slow},
     {24, "node:6 core:4", apart},
     {24, "node:6 core:4", bursts},
+    {24, "node:6 core:4", busy},
     {48, "rack:3 node:4 core:4", fast},
     {48, "rack:3 node:4 core:4", apart},
     {60, "node:12 core:5", half},
