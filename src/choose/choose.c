@@ -203,7 +203,8 @@ typedef struct lack {
 } lack;
 
 /* Each question is asked once, because the prover needs all ranks' schedules and follows up to
- * `most` blocks. Without memory for an answer, the plan lacks all, and c->starved is set. */
+ * `most` blocks; and each by itself, so that the answer does not depend on what else was asked.
+ * Without memory for an answer, the plan lacks all, and c->starved is set. */
 static lack lacking(tt_chooser *c, tt_finding **found, const char *name, const tt_problem *p,
                     double most) {
   const bool rooted = tt_coll_rooted(p->coll);
@@ -214,7 +215,14 @@ static lack lacking(tt_chooser *c, tt_finding **found, const char *name, const t
   const unsigned of_op = open & ~(unsigned)TT_NEED_PROOF;
   unsigned met = 0;
   bool skipped = false;
-  tutti_status status = of_op ? tt_meets(name, &ask, of_op, most, &met, &skipped) : TUTTI_OK;
+  tutti_status status = TUTTI_OK;
+  for (unsigned need = TT_NEED_ORDER; need <= TT_NEED_SAME && !status; need <<= 1) {
+    unsigned is_met = 0;
+    bool is_skipped = false;
+    if (of_op & need) status = tt_meets(name, &ask, need, most, &is_met, &is_skipped);
+    met |= is_met;
+    skipped |= is_skipped;
+  }
   if (!status && open & TT_NEED_PROOF) status = can_be_proven(c, name, &ask, &met);
   if (status) {
     c->starved = true;
