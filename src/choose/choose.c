@@ -237,16 +237,28 @@ static lack lacking(tt_chooser *c, tt_finding **found, const char *name, const t
 
 /* ---- overrides ---- */
 
+/* Builds the schedules of these ranks, to see whether that is possible. */
+static tutti_status try_to_build(const char *name, tt_ask ask, int ranks) {
+  tutti_status status = TUTTI_OK;
+  for (ask.rank = 0; ask.rank < ranks && !status; ask.rank++) {
+    tt_sched *s;
+    status = tt_algo_build(name, &ask, &s);
+    if (!status) tt_sched_free(s);
+  }
+  return status;
+}
+
+/* Some ranks may be unable to build a composition that rank 0 can build, so all are tried, once. */
 static bool try_override(tt_chooser *c, const tt_problem *p, const char *name) {
   const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
-  tt_sched *s;
-  const tutti_status status = tt_algo_build(name, &ask, &s);
+  const bool known = c->named_found[p->coll] && strcmp(c->overridden, name) == 0;
+  const bool all = tt_is_composition(name) && ask.ranks <= TT_MOST_PROVEN && !known;
+  const tutti_status status = try_to_build(name, ask, all ? ask.ranks : 1);
   c->starved |= status == TUTTI_ERR_MEMORY;
   if (status) {
     snprintf(c->refusal, sizeof c->refusal, "%s", tutti_error());
     return false;
   }
-  tt_sched_free(s);
   if (strcmp(c->overridden, name) != 0) {
     snprintf(c->overridden, sizeof c->overridden, "%s", name);
     forget_wished(c);

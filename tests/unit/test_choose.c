@@ -215,6 +215,23 @@ static void an_override_is_refused_in_words(void **state) {
   tt_chooser_free(c);
 }
 
+/* Rank 0 could build this composition, but ranks whose peers wrap within an inner level could not. */
+static void an_override_is_for_all_ranks(void **state) {
+  static const char name[] = "blueconnect(node:4 core:4,stages=one-shot/bruck(radix=4))";
+  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 16};
+  tt_chooser *c = chooser_for(16, 1);
+  tt_sched *s;
+  (void)state;
+  assert_int_equal(tt_algo_build(name, &ask, &s), TUTTI_OK);
+  tt_sched_free(s);
+  for (int again = 0; again < 2; again++) {
+    const tt_choice choice = choose(c, TUTTI_ALLREDUCE, 1000, 0, 0, name);
+    assert_non_null(choice.refusal);
+    assert_non_null(strstr(choice.refusal, "cannot work on a part of the vector"));
+  }
+  tt_chooser_free(c);
+}
+
 /* With helpers, only algorithms that take data from the other ranks: by their own name, or with the
  * parameter that follows from the number of helpers. */
 static void helpers_are_asked_for(void **state) {
@@ -345,6 +362,7 @@ int main(void) {
       cmocka_unit_test(what_is_found_is_of_one_root),
       cmocka_unit_test(helpers_are_asked_for),
       cmocka_unit_test(an_override_is_refused_in_words),
+      cmocka_unit_test(an_override_is_for_all_ranks),
       cmocka_unit_test(wishes_are_for_sizes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
