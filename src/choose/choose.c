@@ -403,7 +403,7 @@ tutti_status tt_two_shot_if_exported(tt_chooser *c, uint64_t bytes, bool *is) {
   tt_chooser_weigh(c, 0);
   for (int i = 0; i < 2 && !c->exported_priced && !status; i++) {
     tt_sim *sim = NULL;
-    status = tt_candidate_sim(c, names[i], 1, TUTTI_ALLREDUCE, 0, i == 1, &sim);
+    status = tt_candidate_sim(c, names[i], 1, TUTTI_ALLREDUCE, 0, i == 1, 0, &sim);
     if (!status && !tt_price_curve(sim, &c->exported_curve[i])) status = starved();
     tt_sim_free(sim);
   }
@@ -436,7 +436,7 @@ tutti_status tt_quote_breakdown(tt_chooser *c, const char *name, int slices, con
                                 tt_breakdown *breakdown, tt_sends *sends, int *rounds) {
   tt_sim *sim;
   tt_chooser_weigh(c, p->weight);
-  tutti_status status = tt_candidate_sim(c, name, slices, p->coll, p->root, false, &sim);
+  tutti_status status = tt_candidate_sim(c, name, slices, p->coll, p->root, false, p->bytes, &sim);
   if (status) return status;
   if (!tt_sim_run(sim, (double)p->bytes, breakdown) || (rounds && !tt_sim_one_port(sim, rounds)))
     status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", name);
