@@ -150,8 +150,9 @@ static void choices_forget_what_was_priced(void **state) {
   }
 }
 
-/* On a flat network many plans are nearly as good for long vectors. The first choice, counted: its time depends on the load of the machine. 10,000
- * messages are some 10 ms, without which it takes another 5. */
+/* The first choice, counted in messages, because its time depends on the load of the machine. 10,000 messages are
+ * some 10 ms, without which it takes another 5. On a flat network many plans are nearly as good for long
+ * vectors. */
 static void a_choice_simulates_little(void **state) {
   static const char three[] =
       "gamma=0.05ns,node.alpha=1.2us,node.beta=200Gbit/s,leaf.alpha=1.5us,"
