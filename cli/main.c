@@ -74,8 +74,9 @@ int main(int argc, char **argv) {
   if (!command) return unknown(name);
   if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
     return cli_help(command);
-  /* Where ranks share memory, rank 0 says it; no rank of `tutti mpi` does without a log. */
-  if (command != &cmd_run && (!command->ranked || command == &cmd_explain)) cli_check_variables(name);
+  /* Ranks that share memory leave it to rank 0's log; those of `tutti mpi` have no log. */
+  if (command != &cmd_run && (!command->ranked || command == &cmd_explain))
+    cli_check_variables(name);
   const int status = command->ranked ? job_hand_over(name, argv) : 0;
   return status ? status : command->run(argc - 1, argv + 1);
 }

@@ -16,15 +16,13 @@ static const double accuracy = 0.94;
 
 /* ---- prices ---- */
 
-static tutti_status price(tt_chooser *c, const tt_candidates *list, tt_candidate *x) {
-  const tt_ask ask = tt_ask_of(&c->setting, list->coll, 0);
+/* *size: as in tt_plan_sim. */
+static tutti_status simulate(tt_chooser *c, const tt_candidates *list, const tt_candidate *x,
+                             uint64_t *size, tt_curve *curve) {
   const double most = list->all || *c->setting.only ? HUGE_VAL : TT_MOST_MESSAGES;
   tt_sim *sim;
-  bool is = false;
-  tutti_status status = TUTTI_OK;
-  if (x->slices == 1) status = tt_stages_price(c, x->name, &ask, list->weight, &x->curve, &is);
-  if (status || is) return status;
-  status = tt_plan_sim(c, x->name, list->coll, 0, false, x->slices > 1, most, &sim);
+  tutti_status status =
+      tt_plan_sim(c, x->name, list->coll, 0, false, x->slices > 1, most, size, &sim);
   if (!status && x->slices > 1) {
     tt_sim *whole = sim;
     sim = tt_sim_slices(whole, x->slices, c->setting.flight);
@@ -33,8 +31,39 @@ static tutti_status price(tt_chooser *c, const tt_candidates *list, tt_candidate
   if (status) return status;
   c->effort.messages += sim ? tt_sim_messages(sim) : 0;
   /* all that is built can run, so only memory can lack */
-  if (!sim || !tt_price_curve(sim, &x->curve)) status = TUTTI_ERR_MEMORY;
+  if (!sim || !tt_price_curve(sim, curve)) status = TUTTI_ERR_MEMORY;
   tt_sim_free(sim);
+  return status;
+}
+
+/* From a size on the curve is that of longer vectors. */
+static void go_on_with(tt_curve *curve, double from, const tt_curve *longer) {
+  tt_curve all = *curve;
+  all.n = 0;
+  for (int i = 0; i < curve->n && curve->line[i].from < from; i++)
+    tt_curve_add(&all, curve->line[i].from, curve->line[i]);
+  for (int i = 0; i < longer->n; i++)
+    if (i + 1 == longer->n || longer->line[i + 1].from > from)
+      tt_curve_add(&all, longer->line[i].from > from ? longer->line[i].from : from,
+                   longer->line[i]);
+  *curve = all;
+}
+
+static tutti_status price(tt_chooser *c, const tt_candidates *list, tt_candidate *x) {
+  const tt_ask ask = tt_ask_of(&c->setting, list->coll, 0);
+  uint64_t size = 0;
+  bool is = false;
+  tutti_status status = TUTTI_OK;
+  if (x->slices == 1) status = tt_stages_price(c, x->name, &ask, list->weight, &x->curve, &is);
+  if (status || is) return status;
+  status = simulate(c, list, x, &size, &x->curve);
+  if (!status && size < UINT64_MAX) {
+    tt_curve longer;
+    const double from = (double)size + 1;
+    size++;
+    status = simulate(c, list, x, &size, &longer);
+    if (!status) go_on_with(&x->curve, from, &longer);
+  }
   if (!status && tt_rounded_up(c, x->name))
     status = tt_rounded_up_raise(c, x->name, &ask, x->slices, &x->curve);
   return status;
@@ -180,6 +209,7 @@ bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, 
   tt_candidate *x = &list->at[i];
   *may = true;
   if (c->unbound || !x->differ) return true;
+  tt_chooser_weigh(c, list->weight); /* a bound is found once, whatever was priced last */
   bool ok = find_bound(c, x, list->coll, bound_chain, &x->chained, &x->chain);
   *may = ok && accuracy * tt_bound_at(&x->chain, 1, bytes) <= most;
   if (*may && links_matter(&c->model, bytes, most)) {

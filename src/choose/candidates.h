@@ -133,13 +133,14 @@ bool tt_is_composition(const char *name);
  * returns how many, or 0. */
 int tt_stages_of(const tt_chooser *c, const char *name, const tt_ask *ask,
                  tt_level_stage list[TT_STAGES]);
-/* Prepares the simulation of a plan: TUTTI_ERR_UNSUPPORTED or _MEMORY if that fails. */
+/* Prepares the simulation of a plan, for a vector of `bytes`: TUTTI_ERR_UNSUPPORTED or _MEMORY if that fails. */
 tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
-                              int root, bool exported, tt_sim **sim);
+                              int root, bool exported, uint64_t bytes, tt_sim **sim);
 /* The same, unsliced. sliced: it will be cut in slices. Fails if all ranks' schedules are needed and
- * have more than `most` messages. */
+ * have more than `most` messages. *size: the bytes, and then up to how many bytes the simulation holds,
+ * because some loops take small vectors only. */
 tutti_status tt_plan_sim(const tt_chooser *c, const char *name, tutti_coll coll, int root,
-                         bool exported, bool sliced, double most, tt_sim **sim);
+                         bool exported, bool sliced, double most, uint64_t *size, tt_sim **sim);
 /* That of one group of a level, alone. */
 tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, tt_sim **stage);
 

@@ -203,7 +203,8 @@ typedef struct lack {
 } lack;
 
 /* Each question is asked once, because the prover needs all ranks' schedules and follows up to
- * `most` blocks. Without memory for an answer, the plan lacks all, and c->starved is set. */
+ * `most` blocks; and each by itself, so that the answer does not depend on what else was asked.
+ * Without memory for an answer, the plan lacks all, and c->starved is set. */
 static lack lacking(tt_chooser *c, tt_finding **found, const char *name, const tt_problem *p,
                     double most) {
   const bool rooted = tt_coll_rooted(p->coll);
@@ -214,7 +215,14 @@ static lack lacking(tt_chooser *c, tt_finding **found, const char *name, const t
   const unsigned of_op = open & ~(unsigned)TT_NEED_PROOF;
   unsigned met = 0;
   bool skipped = false;
-  tutti_status status = of_op ? tt_meets(name, &ask, of_op, most, &met, &skipped) : TUTTI_OK;
+  tutti_status status = TUTTI_OK;
+  for (unsigned need = TT_NEED_ORDER; need <= TT_NEED_SAME && !status; need <<= 1) {
+    unsigned is_met = 0;
+    bool is_skipped = false;
+    if (of_op & need) status = tt_meets(name, &ask, need, most, &is_met, &is_skipped);
+    met |= is_met;
+    skipped |= is_skipped;
+  }
   if (!status && open & TT_NEED_PROOF) status = can_be_proven(c, name, &ask, &met);
   if (status) {
     c->starved = true;
@@ -229,16 +237,28 @@ static lack lacking(tt_chooser *c, tt_finding **found, const char *name, const t
 
 /* ---- overrides ---- */
 
+/* Builds the schedules of these ranks, to see whether that is possible. */
+static tutti_status try_to_build(const char *name, tt_ask ask, int ranks) {
+  tutti_status status = TUTTI_OK;
+  for (ask.rank = 0; ask.rank < ranks && !status; ask.rank++) {
+    tt_sched *s;
+    status = tt_algo_build(name, &ask, &s);
+    if (!status) tt_sched_free(s);
+  }
+  return status;
+}
+
+/* Some ranks may be unable to build a composition that rank 0 can build, so all are tried, once. */
 static bool try_override(tt_chooser *c, const tt_problem *p, const char *name) {
   const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
-  tt_sched *s;
-  const tutti_status status = tt_algo_build(name, &ask, &s);
+  const bool known = c->named_found[p->coll] && strcmp(c->overridden, name) == 0;
+  const bool all = tt_is_composition(name) && ask.ranks <= TT_MOST_PROVEN && !known;
+  const tutti_status status = try_to_build(name, ask, all ? ask.ranks : 1);
   c->starved |= status == TUTTI_ERR_MEMORY;
   if (status) {
     snprintf(c->refusal, sizeof c->refusal, "%s", tutti_error());
     return false;
   }
-  tt_sched_free(s);
   if (strcmp(c->overridden, name) != 0) {
     snprintf(c->overridden, sizeof c->overridden, "%s", name);
     forget_wished(c);
@@ -383,7 +403,7 @@ tutti_status tt_two_shot_if_exported(tt_chooser *c, uint64_t bytes, bool *is) {
   tt_chooser_weigh(c, 0);
   for (int i = 0; i < 2 && !c->exported_priced && !status; i++) {
     tt_sim *sim = NULL;
-    status = tt_candidate_sim(c, names[i], 1, TUTTI_ALLREDUCE, 0, i == 1, &sim);
+    status = tt_candidate_sim(c, names[i], 1, TUTTI_ALLREDUCE, 0, i == 1, 0, &sim);
     if (!status && !tt_price_curve(sim, &c->exported_curve[i])) status = starved();
     tt_sim_free(sim);
   }
@@ -416,7 +436,7 @@ tutti_status tt_quote_breakdown(tt_chooser *c, const char *name, int slices, con
                                 tt_breakdown *breakdown, tt_sends *sends, int *rounds) {
   tt_sim *sim;
   tt_chooser_weigh(c, p->weight);
-  tutti_status status = tt_candidate_sim(c, name, slices, p->coll, p->root, false, &sim);
+  tutti_status status = tt_candidate_sim(c, name, slices, p->coll, p->root, false, p->bytes, &sim);
   if (status) return status;
   if (!tt_sim_run(sim, (double)p->bytes, breakdown) || (rounds && !tt_sim_one_port(sim, rounds)))
     status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", name);

@@ -19,8 +19,9 @@
 
 typedef struct tt_chooser tt_chooser;
 
-/* Has the engine a loop for the schedules of these n ranks? Loops are cheaper. TUTTI_ERR_MEMORY. */
-typedef tutti_status tt_has_loop_fn(tt_sched *const *scheds, int n, bool *has);
+/* Has the engine a loop for the schedules of these n ranks? Loops are cheaper. *most: for
+ * vectors of up to that many bytes; 0: it has none. TUTTI_ERR_MEMORY. */
+typedef tutti_status tt_has_loop_fn(tt_sched *const *scheds, int n, uint64_t *most);
 
 /* The machine and its settings. */
 /* TUTTI_VERIFY: unset, 0, 1. */

@@ -57,15 +57,16 @@ static tutti_status build_rest(const char *name, const tt_ask *ask, double most,
   return status;
 }
 
+/* *most: up to how many bytes is there a loop for the plan? 0: none. */
 static tutti_status find_loop(const tt_chooser *c, const char *name, const tt_ask *ask,
-                              tt_sched **all, bool *has) {
+                              tt_sched **all, uint64_t *most) {
   const tt_setting *s = &c->setting;
-  *has = false;
-  tutti_status status = s->has_loop ? s->has_loop(all, 1, has) : TUTTI_OK;
-  if (status || !*has) return status;
+  *most = 0;
+  tutti_status status = s->has_loop ? s->has_loop(all, 1, most) : TUTTI_OK;
+  if (status || !*most) return status;
   status = build_rest(name, ask, HUGE_VAL, all);
-  *has = false;
-  if (!status) status = s->has_loop(all, ask->ranks, has);
+  *most = 0;
+  if (!status) status = s->has_loop(all, ask->ranks, most);
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
@@ -154,9 +155,12 @@ static tutti_status sim_stages(const tt_chooser *c, const char *name, const tt_a
 }
 
 tutti_status tt_plan_sim(const tt_chooser *c, const char *name, tutti_coll coll, int root,
-                         bool exported, bool sliced, double most, tt_sim **sim) {
+                         bool exported, bool sliced, double most, uint64_t *size, tt_sim **sim) {
   const tt_setting *s = &c->setting;
   const tt_ask ask = tt_ask_of(s, coll, root);
+  const uint64_t bytes = *size;
+  uint64_t loop = 0;
+  *size = UINT64_MAX;
   *sim = NULL;
   if (!exported && tt_rounded_up(c, name)) return tt_rounded_up_sim(c, name, &ask, sim);
   if (!sliced) {
@@ -169,10 +173,11 @@ tutti_status tt_plan_sim(const tt_chooser *c, const char *name, tutti_coll coll,
   const bool uniform = !status && tt_stands_for_all(c, name, &ask, all[0]);
   if (!status)
     status = uniform ? tt_build_senders(name, &ask, all) : build_rest(name, &ask, most, all);
-  bool loop = exported;
   if (!status && !exported) status = find_loop(c, name, &ask, all, &loop);
   if (!status) {
-    const tt_cost_model *model = exported ? &c->exported : loop ? &c->loop : &c->model;
+    const bool runs = loop > 0 && bytes <= loop;
+    const tt_cost_model *model = exported ? &c->exported : runs ? &c->loop : &c->model;
+    if (runs) *size = loop;
     *sim = tt_sim_new(all, s->ranks, uniform, model);
     if (!*sim)
       status = tt_fail(TUTTI_ERR_MEMORY, "%s on %d ranks cannot be priced: out of memory", name,
@@ -183,8 +188,9 @@ tutti_status tt_plan_sim(const tt_chooser *c, const char *name, tutti_coll coll,
 }
 
 tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
-                              int root, bool exported, tt_sim **sim) {
-  tutti_status status = tt_plan_sim(c, name, coll, root, exported, slices > 1, HUGE_VAL, sim);
+                              int root, bool exported, uint64_t bytes, tt_sim **sim) {
+  tutti_status status =
+      tt_plan_sim(c, name, coll, root, exported, slices > 1, HUGE_VAL, &bytes, sim);
   if (status || slices <= 1) return status;
   tt_sim *whole = *sim;
   *sim = tt_sim_slices(whole, slices, c->setting.flight);

@@ -8,6 +8,7 @@
  * Limit      the price is too high where few domains are as large as the largest, and up to a third too low
  *            for long vectors (test_uneven.c).
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,16 +83,20 @@ static int rank_of_the_smallest(const tt_tree *t) {
   return g;
 }
 
-/* Raises a curve to a line from the sizes on where that is above it. */
+/* Raises a curve to a line where that is above it: at the ends of each line of the curve, and where the two
+ * cross. */
 static void raise_curve(tt_curve *curve, double fixed, double slope) {
+  const tt_line least = {0, fixed, slope};
   tt_curve raised = *curve;
   raised.n = 0;
-  for (double bytes = 1; bytes < 1e13; bytes *= 2) {
-    int i = curve->n - 1;
-    while (i > 0 && bytes < curve->line[i].from) i--;
-    tt_line line = curve->line[i];
-    if (fixed + slope * bytes > line.fixed + line.slope * bytes) line = (tt_line){0, fixed, slope};
-    tt_curve_add(&raised, raised.n ? bytes : 0, line);
+  for (int i = 0; i < curve->n; i++) {
+    const tt_line line = curve->line[i];
+    const double end = i + 1 < curve->n ? curve->line[i + 1].from : HUGE_VAL;
+    const double below = fixed - line.fixed + (slope - line.slope) * line.from;
+    const bool under = below > 0 || (below == 0 && slope > line.slope);
+    const double cross = slope == line.slope ? 0 : (fixed - line.fixed) / (line.slope - slope);
+    tt_curve_add(&raised, line.from, under ? least : line);
+    if (cross > line.from && cross < end) tt_curve_add(&raised, cross, under ? line : least);
   }
   *curve = raised;
 }

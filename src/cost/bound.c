@@ -47,8 +47,9 @@ static double least_beta(const tt_cost_model *model, int level) {
   return beta;
 }
 
-static void load_message(load *x, const tt_sched *s, const tt_step *step, int peer, bool first,
-                         const tt_cost_model *model) {
+/* Returns how much longer the processor works on the message if it is the first of its step. */
+static double load_message(load *x, const tt_sched *s, const tt_step *step, int peer,
+                           const tt_cost_model *model) {
   const int level = parting_level(model, s->rank, peer);
   const double share = tt_step_share(s, step);
   const bool in = step->kind != TT_SEND;
@@ -56,9 +57,10 @@ static void load_message(load *x, const tt_sched *s, const tt_step *step, int pe
   tt_bound_line *port = &x->port[in && !model->half][level];
   port->each += model->link[level].alpha;
   port->slope += share * least_beta(model, level);
-  x->processor.each += first ? link->o : link->o_next;
+  x->processor.each += link->o_next;
   if (!in) x->sent[level] += share;
   if (in && (x->L < 0 || link->L < x->L)) x->L = link->L;
+  return link->o - link->o_next;
 }
 
 static void load_rank(load *x, const tt_sched *s, const tt_cost_model *model) {
@@ -67,6 +69,7 @@ static void load_rank(load *x, const tt_sched *s, const tt_cost_model *model) {
   for (uint32_t i = 0; i < s->nsteps; i++) {
     const tt_step *step = &s->steps[i];
     const double share = tt_step_share(s, step);
+    double first = 0; /* the least: any message may be the first */
     int others = 0;
     if (tt_step_local(step)) {
       x->processor.slope += share * step->inputs * model->gamma;
@@ -74,8 +77,11 @@ static void load_rank(load *x, const tt_sched *s, const tt_cost_model *model) {
     }
     for (int k = 0; k < step->peers.count; k++) {
       const int peer = tt_peer_rank(&step->peers, k, s->ranks);
-      if (peer != s->rank) load_message(x, s, step, peer, !others++, model);
+      if (peer == s->rank) continue;
+      const double more = load_message(x, s, step, peer, model);
+      if (!others++ || more < first) first = more;
     }
+    x->processor.each += first;
     if (step->kind == TT_RECV_REDUCE) x->processor.slope += others * share * model->gamma;
   }
 }
@@ -197,14 +203,22 @@ static int some_peer(const tt_sched *s, const tt_step *step) {
   return -1;
 }
 
+/* The least that the processor works on a message of this step. */
+static double least_overhead(const tt_step *step, const tt_link *link) {
+  return step->peers.count > 1 && link->o_next < link->o ? link->o_next : link->o;
+}
+
+/* sent: the step of the peer that sends the message. */
 static void add_hop(tt_bound_line *line, const tt_sched *s, const tt_step *step, int peer,
-                    const tt_cost_model *model) {
+                    const tt_step *sent, const tt_cost_model *model) {
   const int level = parting_level(model, s->rank, peer);
   const double share = tt_step_share(s, step);
   const tt_link *link = &model->link[level];
   line->once += model->link[level].alpha;
   line->part += share * least_beta(model, level);
-  line->once += link->L + (model->cores > 0 || model->migrates ? 0 : 2 * link->o);
+  line->once += link->L;
+  if (model->cores <= 0 && !model->migrates)
+    line->once += least_overhead(step, link) + least_overhead(sent, link);
   if (step->kind == TT_RECV_REDUCE) line->part += share * model->gamma;
 }
 
@@ -218,9 +232,9 @@ bool tt_bound_chain(tt_bound *bound, tt_bound_schedule *schedule, void *context,
     const int peer = some_peer(s, &s->steps[at - 1]);
     const tt_sched *from = peer < 0 ? NULL : schedule(context, peer);
     if (!from) break;
-    add_hop(&line, s, &s->steps[at - 1], peer, model);
     const uint32_t sends = sending_step(from, s, at - 1);
     if (sends == from->nsteps) break;
+    add_hop(&line, s, &s->steps[at - 1], peer, &from->steps[sends], model);
     bool *waits = malloc(((size_t)from->nsteps + 1) * sizeof *waits);
     if (!waits) return false;
     const uint32_t before = last_receive(from, sends, waits);

@@ -1,8 +1,8 @@
 /* bound.h - a lower bound of a plan's time, from the schedules of a few of its ranks.
  *
- * Idea       a rank's ports and its processor are busy for all that it sends, receives and adds; a link is
- *            for all that leaves its domain. The plan takes at least as long as the busiest of them.
- *            These are lines in the size of the vector.
+ * Idea       a rank's ports and its processor are busy with all that it sends, receives and adds, and a
+ *            link with all that leaves its domain. The plan takes at least as long as the busiest of
+ *            them. These times are lines in the size of the vector.
  * Cost       that of building one rank's schedule, where the price needs those of all ranks.
  * Invariant  never above the price (cost.h) of the whole plan, but for the accuracy of its curve.
  * SPDX-License-Identifier: BSD-3-Clause */

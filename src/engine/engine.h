@@ -29,8 +29,8 @@ typedef enum tt_shape {
 /* The shape whose schedules equal those of these n ranks, step for step. Either all ranks of a
  * communicator run a loop, or none. TUTTI_ERR_MEMORY. */
 tutti_status tt_shape_of(tt_sched *const *scheds, int n, tt_shape *shape);
-/* *has: do they have a shape? TUTTI_ERR_MEMORY. */
-tutti_status tt_has_loop(tt_sched *const *scheds, int n, bool *has);
+/* *most: up to how many bytes does a loop run them in shared memory? 0: none does. TUTTI_ERR_MEMORY. */
+tutti_status tt_has_loop(tt_sched *const *scheds, int n, uint64_t *most);
 /* Rebuild the schedule that the loop for `shape` executes; NULL if the shape is none, or out of
  * memory. */
 tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like);

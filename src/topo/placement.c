@@ -3,10 +3,10 @@
  * Idea       The leader of a rank at each level is the first rank of its domain there. Sorted by
  *            their leaders, ranks of a domain are adjacent, and domains are in the order of their
  *            first ranks. A domain ends where the leader changes.
- *            If the text of uneven levels is too long so, larger domains come first: then a run of equal
- *            ones is short to say (40*9950,39*50).
- * Invariant  The order is the identity if domains are contiguous already, and need no sorting by size. Domains of a level lie
- *            within those of the level above.
+ *            If the text of uneven levels would be too long in this order, larger domains come first. Then
+ *            equal ones are neighbours, and the text names each run once (40*9950,39*50).
+ * Invariant  The order is the identity if domains are contiguous already and are not sorted by size.
+ *            Domains of a level lie within those of the level above.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "placement.h"
 

@@ -18,8 +18,8 @@
 #include "tutti_net.h"
 
 /* Rounds of an operation in which a rank shows its peers something in a flag slot: one for each level
- * within a machine (package, NUMA node, cache, core). */
-enum { TT_ROUNDS = 4 };
+ * within a machine (package, NUMA node, cache, core). And the bytes of a slot. */
+enum { TT_ROUNDS = 4, TT_FLAG_BYTES = 4096 };
 
 typedef struct tt_stamp {
   uint32_t seq, hash;

@@ -56,10 +56,18 @@ static const char *right_sum(tutti_comm *comm, size_t n, bool in_place) {
   return NULL;
 }
 
-/* Runs one plan on some lengths; on all ranks, whether or not one of them has failed. */
+/* Does this plan run, or another one because it was refused? */
+static const char *is_taken(tutti_comm *comm, const char *plan) {
+  char name[TT_NAME];
+  if (tutti_comm_plan(comm, TUTTI_ALLREDUCE, MOST, TUTTI_FLOAT, TUTTI_SUM, name, sizeof name))
+    return tutti_error();
+  return strcmp(name, plan) != 0 ? "another plan runs instead" : NULL;
+}
+
+/* Runs one plan on some lengths, until something is wrong on this rank. */
 static const char *run(tutti_comm *comm, tutti_comm *side, const char *plan) {
   static const size_t lengths[] = {1, 7, 60, MOST};
-  const char *wrong = tutti_comm_set_algo(comm, plan) ? tutti_error() : NULL;
+  const char *wrong = tutti_comm_set_algo(comm, plan) ? tutti_error() : is_taken(comm, plan);
   for (size_t k = 0; k < sizeof lengths / sizeof *lengths && !wrong; k++)
     for (int in_place = 0; in_place < 2 && !wrong; in_place++) {
       wrong = right_sum(comm, lengths[k], in_place);

@@ -255,8 +255,8 @@ static void only_what_may_is_arranged(void **state) {
   drop(plain, s.ranks);
 }
 
-/* Ranks of one machine keep the straight loops, whatever their order, and the prices of shared
- * memory; other plans are arranged. */
+/* Ranks of one machine keep the straight loops and the prices of shared memory, whatever their order.
+ * Plans in which not every rank reads all others are arranged. */
 static void one_machine_keeps_its_loops(void **state) {
   static const struct {
     const char *plan;
@@ -264,6 +264,7 @@ static void one_machine_keeps_its_loops(void **state) {
     tt_shape shape;
   } cases[] = {{"one-shot", false, TT_SHAPE_ONE_SHOT},
                {"two-shot", false, TT_SHAPE_TWO_SHOT},
+               {"multiplying(radix=2)", true, TT_SHAPE_ROUNDS},
                {"fold(ring)", true, TT_SHAPE_NONE},
                {"blueconnect(package:2 cache:2 core:2)", true, TT_SHAPE_NONE}};
   tutti_comm *comms[MOST];

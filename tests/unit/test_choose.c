@@ -215,6 +215,48 @@ static void an_override_is_refused_in_words(void **state) {
   tt_chooser_free(c);
 }
 
+/* The engine sums small vectors beside their flags group by group, and longer ones of such a plan step by step.
+ * The price follows it. */
+static void a_loop_for_small_vectors_ends(void **state) {
+  static const uint64_t sizes[] = {8, 4096, 4097, 8192, 1 << 20};
+  static const tt_override none = {0};
+  tt_chooser *c = chooser_for(64, 1);
+  double small = 0;
+  (void)state;
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+    const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = sizes[k]};
+    tt_breakdown terms;
+    tt_sends sends;
+    tt_quote o;
+    int i = 0;
+    while (tt_quote_at(c, &p, &none, i, false, &o) && strcmp(o.name, "multiplying(radix=4)") != 0)
+      i++;
+    assert_true(o.possible && strcmp(o.name, "multiplying(radix=4)") == 0);
+    assert_int_equal(tt_quote_breakdown(c, o.name, 1, &p, &terms, &sends, NULL), TUTTI_OK);
+    assert_true(o.seconds > 0.94 * terms.time && o.seconds < 1.06 * terms.time);
+    if (sizes[k] == 4096) small = o.seconds;
+    if (sizes[k] == 4097) assert_true(o.seconds > 1.2 * small);
+  }
+  tt_chooser_free(c);
+}
+
+/* Rank 0 could build this composition, but ranks whose peers wrap within an inner level could not. */
+static void an_override_is_for_all_ranks(void **state) {
+  static const char name[] = "blueconnect(node:4 core:4,stages=one-shot/bruck(radix=4))";
+  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 16};
+  tt_chooser *c = chooser_for(16, 1);
+  tt_sched *s;
+  (void)state;
+  assert_int_equal(tt_algo_build(name, &ask, &s), TUTTI_OK);
+  tt_sched_free(s);
+  for (int again = 0; again < 2; again++) {
+    const tt_choice choice = choose(c, TUTTI_ALLREDUCE, 1000, 0, 0, name);
+    assert_non_null(choice.refusal);
+    assert_non_null(strstr(choice.refusal, "cannot work on a part of the vector"));
+  }
+  tt_chooser_free(c);
+}
+
 /* With helpers, only algorithms that take data from the other ranks: by their own name, or with the
  * parameter that follows from the number of helpers. */
 static void helpers_are_asked_for(void **state) {
@@ -345,6 +387,8 @@ int main(void) {
       cmocka_unit_test(what_is_found_is_of_one_root),
       cmocka_unit_test(helpers_are_asked_for),
       cmocka_unit_test(an_override_is_refused_in_words),
+      cmocka_unit_test(an_override_is_for_all_ranks),
+      cmocka_unit_test(a_loop_for_small_vectors_ends),
       cmocka_unit_test(wishes_are_for_sizes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

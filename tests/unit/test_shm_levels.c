@@ -143,7 +143,7 @@ static void one_stands_for_all(void **state) {
       for (double bytes = 8; bytes < 1e7; bytes *= 50) {
         tt_sim *sim;
         tt_breakdown t;
-        assert_int_equal(tt_candidate_sim(c, plans[i], 1, TUTTI_ALLREDUCE, 0, false, &sim),
+        assert_int_equal(tt_candidate_sim(c, plans[i], 1, TUTTI_ALLREDUCE, 0, false, 0, &sim),
                          TUTTI_OK);
         assert_true(tt_sim_run(sim, bytes, &t));
         const double all = time_of(plans[i], model, bytes);

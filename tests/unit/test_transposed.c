@@ -59,7 +59,7 @@ static void few_waits_between_domains(void **state) {
         tt_profile_parse(&s.profile, "gamma=0,alpha=1us,beta=0,core.alpha=0", "the figures"),
         TUTTI_OK);
     assert_int_equal(tt_chooser_new(&s, &c), TUTTI_OK);
-    assert_int_equal(tt_candidate_sim(c, name, 1, TUTTI_ALLREDUCE, 0, false, &sim), TUTTI_OK);
+    assert_int_equal(tt_candidate_sim(c, name, 1, TUTTI_ALLREDUCE, 0, false, 8, &sim), TUTTI_OK);
     assert_true(tt_sim_run(sim, 8, &b));
     if (b.time < 0.999e-6 * cases[i].between || b.time > 1.001e-6 * cases[i].between)
       fail_msg("%s: %g s between domains, not %d us", name, b.time, cases[i].between);
@@ -82,7 +82,7 @@ static void parts_cost_what_the_whole_does(void **state) {
     snprintf(name, sizeof name, "transposed(group=%s)", cases[i].group);
     tt_profile_net(&s.profile);
     assert_int_equal(tt_chooser_new(&s, &c), TUTTI_OK);
-    assert_int_equal(tt_candidate_sim(c, name, 1, TUTTI_ALLREDUCE, 0, false, &whole), TUTTI_OK);
+    assert_int_equal(tt_candidate_sim(c, name, 1, TUTTI_ALLREDUCE, 0, false, 8, &whole), TUTTI_OK);
     const tt_cost_model *model = tt_chooser_model(c);
     const int n = tt_algo_stages(name, &ask, &model->tree, list);
     assert_true(n >= 3);

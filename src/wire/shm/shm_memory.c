@@ -2,8 +2,8 @@
  *
  * Records    A record is marked while it is written, so that a reader takes whole ones only.
  * Flags      A slot holds a flag with its bytes right behind it; longer data are in the rank's
- *            control block. There are 2 * TT_WINDOW slots, used in turn. A slot is rewritten only
- *            when the operation that used it is over on every rank, which every flag reports.
+ *            control block. In each round there are 2 * TT_WINDOW slots, used in turn. A slot is
+ *            rewritten only when the operation that used it is over on every rank, which every flag reports.
  * Arena      Memory in the segment has a name, its offset, under which every rank finds it. Private
  *            memory has one if all ranks can read it and that costs less than a copy. Other memory
  *            is copied into its rank's arena: wire.slots slots of wire.piece bytes that the pieces
