@@ -86,6 +86,8 @@ static bool refine_between(tt_sim *sim, tt_curve *c, double lo, tt_line a, doubl
   if (!crosses) mid = halfway(lo, hi); /* not a maximum of lines */
   tt_line m;
   if (!line_at(sim, mid, &m)) return false;
+  if (deep == 0 && !crosses) /* the time is hardly less than either line says */
+    mid = time_at(a, mid) > time_at(b, mid) ? hi : lo;
   if (deep == 0 || (crosses && nearly_equal(time_at(m, mid), time_at(a, mid)))) {
     if (!look_between(sim, c, lo, mid, a, deep)) return false;
     tt_curve_add(c, mid, b);
