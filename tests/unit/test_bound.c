@@ -21,7 +21,8 @@ static const char apart[] = "gamma=0,apart=1,alpha=6us,beta=1e-9,core.alpha=2us,
 static const char half[] = "alpha=1us,processor=1us,beta=25Gbit/s,half=1";
 static const char bursts[] = "alpha=5us,beta=10Gbit/s,burst=65536";
 static const char ports[] = "alpha=2us,beta=100Gbit/s,ports=4";
-static const char busy[] = "alpha=0.1us,processor=20us,again=0.2us,core.alpha=0.1us,core.processor=0";
+static const char busy[] =
+    "alpha=0.1us,processor=20us,again=0.2us,core.alpha=0.1us,core.processor=0";
 static const char torus[] = "torus=1,hop=100ns,alpha=1us,beta=50Gbit/s";
 
 typedef struct machine {
