@@ -16,7 +16,7 @@
 
 #include "candidates.h"
 
-enum { MOST_LEVELS = 4, MOST_OPTIONS = 48, POWERS = 41 }; /* up to 1 TiB */
+enum { MOST_LEVELS = 4, MOST_OPTIONS = 48, POWERS = 41, MOST_ROUNDS = 6 }; /* up to 1 TiB */
 
 /* An algorithm on a level. */
 typedef struct option {
@@ -106,6 +106,10 @@ static tutti_status find_level_options(const search *k, level_options *m, const 
     status = add_option(k, m, name, &model);
   }
   for (int i = 0; names[i] && !status; i++) status = add_option(k, m, names[i], &model);
+  for (int T = 2; lanes && !status && T <= MOST_ROUNDS; T++) { /* on a few numbers of ranks */
+    snprintf(name, sizeof name, "searched(T=%d)", T);
+    status = add_option(k, m, name, &model);
+  }
   return status;
 }
 
