@@ -179,7 +179,7 @@ bool tt_operation_progress(tt_operation *o);
 bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
 void tt_operation_release(tt_operation *o); /* frees the memory kept for reuse */
 
-/* For the loops (flags.c). begin: allocate the tables. ready: true once the flag data (n bytes) of
+/* For the loops (line.c). begin: allocate the tables. ready: true once the flag data (n bytes) of
  * these ranks in this round are there. await: show those whose flags are missing. */
 tutti_status tt_flags_begin(tt_operation *o);
 bool tt_flags_ready(tt_operation *o, const tt_peers *peers, size_t n, bool *moved);
