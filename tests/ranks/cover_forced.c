@@ -124,14 +124,20 @@ bool cover_ran_as_named(const tutti_comm *comm, const cover_case *c, tutti_op op
   return any || c->ranks == 1;
 }
 
+/* Entries without a case: on few ranks, and those that are made for few ranks and have one there. */
+static bool is_excused(int ranks, int entry, int kind) {
+  cover_case here = {.ranks = ranks}, few = {.ranks = COVER_SMALL};
+  return !cover_force(&here, entry, kind) &&
+         (ranks < COVER_ENOUGH || (ranks > COVER_SMALL && cover_force(&few, entry, kind)));
+}
+
 int cover_never_ran(int ranks, char *why, size_t size) {
   static const char *const kinds[] = {[COVER_INTEGERS] = "integers", [COVER_FLOATS] = "floats"};
   int never = tutti_algo_name(ENTRIES, NULL) != NULL; /* more entries than the array counts */
   if (never) snprintf(why, size, "some of more than %d algorithms never ran", ENTRIES);
   for (int i = 0; i < ENTRIES && tutti_algo_name(i, NULL) && ranks > 1; i++)
     for (int kind = 0; kind < 2; kind++) {
-      cover_case c = {.ranks = ranks};
-      if (ran[i][kind] || (ranks < COVER_ENOUGH && !cover_force(&c, i, kind))) continue;
+      if (ran[i][kind] || is_excused(ranks, i, kind)) continue;
       if (!never++)
         snprintf(why, size, "%s never ran with %s", tutti_algo_name(i, NULL), kinds[kind]);
     }
