@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "choose.h"
+#include "priced.h"
 
 static const double alpha = 1e-6, wide = 1e-11, narrow = 1e-9, bytes = 6e6;
 
@@ -28,35 +29,16 @@ static tt_cost_model nodes_of(const char *text, int ports) {
   return p;
 }
 
-/* All ranks simulated, or one for all. */
-static double time_of(const char *name, const tt_cost_model *p, bool uniform) {
-  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = p->ranks};
-  tt_sched **all;
-  tt_breakdown t;
-  if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
-  assert_true(!uniform || tt_algo_uniform(name, &ask, &p->tree));
-  tt_sim *sim = tt_sim_new(all, p->ranks, uniform, p);
-  assert_true(sim && tt_sim_run(sim, bytes, &t));
-  tt_sim_free(sim);
-  tt_sched_free_all(all, p->ranks);
-  return t.time;
-}
-
-static void about(const char *name, double found, double formula) {
-  if (fabs(found - formula) > 1e-9 * formula)
-    fail_msg("%s: %.12g s, not %.12g s", name, found, formula);
-}
-
 /* Five messages of a sixth each leave every node, and come in, in both rounds. */
 static void messages_of_a_step_share_the_link(void **state) {
   const tt_cost_model one = nodes_of("node:6 core:1", 1), two = nodes_of("node:6 core:1", 2);
   const tt_cost_model five = nodes_of("node:6 core:1", 5), more = nodes_of("node:6 core:1", 16);
   const double all = 5 * bytes / 6 * narrow;
   (void)state;
-  about("one port", time_of("two-shot", &one, false), 2 * (5 * alpha + all));
-  about("two ports", time_of("two-shot", &two, false), 2 * (3 * alpha + all));
-  about("five ports", time_of("two-shot", &five, false), 2 * (alpha + all));
-  about("16 ports", time_of("two-shot", &more, false), 2 * (alpha + all));
+  about("one port", priced("two-shot", &one, bytes, false), 2 * (5 * alpha + all));
+  about("two ports", priced("two-shot", &two, bytes, false), 2 * (3 * alpha + all));
+  about("five ports", priced("two-shot", &five, bytes, false), 2 * (alpha + all));
+  about("16 ports", priced("two-shot", &more, bytes, false), 2 * (alpha + all));
 }
 
 /* Two rings, one each way round; every rank of a node sends in both. */
@@ -64,7 +46,7 @@ static void one_rank_for_all_shares_it_too(void **state) {
   const tt_cost_model p = nodes_of("node:6 core:1", 2);
   (void)state;
   for (int uniform = 0; uniform < 2; uniform++)
-    about("fold(ring,rings=2)", time_of("fold(ring,rings=2)", &p, uniform),
+    about("fold(ring,rings=2)", priced("fold(ring,rings=2)", &p, bytes, uniform),
           10 * (alpha + bytes / 6 * narrow));
 }
 
@@ -72,14 +54,15 @@ static void one_rank_for_all_shares_it_too(void **state) {
 static void links_in_and_out_are_busy_in_turn(void **state) {
   const tt_cost_model p = nodes_of("node:6 core:1", 5);
   (void)state;
-  about("tree(radix=6)", time_of("tree(radix=6)", &p, false), 2 * (alpha + 5 * bytes * narrow));
+  about("tree(radix=6)", priced("tree(radix=6)", &p, bytes, false),
+        2 * (alpha + 5 * bytes * narrow));
 }
 
 /* In a node each port is a link of its own. */
 static void ports_of_a_node_alone_are_links(void **state) {
   const tt_cost_model p = nodes_of("node:1 core:6", 5);
   (void)state;
-  about("five ports", time_of("two-shot", &p, false), 2 * (alpha + bytes / 6 * wide));
+  about("five ports", priced("two-shot", &p, bytes, false), 2 * (alpha + bytes / 6 * wide));
 }
 
 int main(void) {

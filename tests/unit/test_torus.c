@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "choose.h"
+#include "priced.h"
 
 static const double alpha = 3e-5, beta = 1e-9, hop = 2e-7, bytes = 5e6;
 
@@ -23,25 +24,6 @@ static tt_cost_model torus_of(const char *text, double each_hop) {
       .net = {.alpha = alpha, .beta = beta, .ports = 1}, .torus = 1, .hop = each_hop};
   tt_cost_net(&m, tree.ranks, &tree, &p);
   return p;
-}
-
-/* All ranks simulated, or one for all. */
-static double time_of(const char *name, const tt_cost_model *p, bool uniform) {
-  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = p->ranks};
-  tt_sched **all;
-  tt_breakdown t;
-  if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
-  assert_true(!uniform || tt_algo_uniform(name, &ask, &p->tree));
-  tt_sim *play = tt_sim_new(all, p->ranks, uniform, p);
-  assert_true(play && tt_sim_run(play, bytes, &t));
-  tt_sim_free(play);
-  tt_sched_free_all(all, p->ranks);
-  return t.time;
-}
-
-static void about(const char *name, double found, double formula) {
-  if (fabs(found - formula) > 1e-9 * formula)
-    fail_msg("%s: %.12g s, not %.12g s", name, found, formula);
 }
 
 static const char *const tori[] = {"z:5 y:4 x:6 node:1", "z:2 y:9 x:3 node:1",
@@ -70,10 +52,10 @@ static void messages_take_all_links_on_the_way(void **state) {
     const tt_cost_model p = torus_of(tori[i / 2], hop), everywhere = torus_of(tori[i / 2], 0);
     char name[100];
     snprintf(name, sizeof name, "blueconnect(%s,%s)", tori[i / 2], ring ? "ring" : "halving");
-    about(name, time_of(name, &p, true), formula_of(&p, ring));
-    about(name, time_of(name, &p, false), formula_of(&p, ring));
-    if (ring) about(name, time_of(name, &everywhere, true), formula_of(&p, ring));
-    if (!ring) assert_true(time_of(name, &everywhere, true) < formula_of(&p, ring));
+    about(name, priced(name, &p, bytes, true), formula_of(&p, ring));
+    about(name, priced(name, &p, bytes, false), formula_of(&p, ring));
+    if (ring) about(name, priced(name, &everywhere, bytes, true), formula_of(&p, ring));
+    if (!ring) assert_true(priced(name, &everywhere, bytes, true) < formula_of(&p, ring));
   }
 }
 
@@ -88,12 +70,13 @@ static void each_direction_is_a_link_of_its_own(void **state) {
     const bool uniform = i / 2 % 2;
     const int P = p.ranks;
     for (int l = 0; l < p.levels; l++) p.link[l].ports = 2;
-    const double both = time_of("fold(ring,rings=2)", &p, uniform);
+    const double both = priced("fold(ring,rings=2)", &p, bytes, uniform);
     about(circles[i / 4], both, 2 * (P - 1) * (alpha + bytes / P / 2 * beta));
-    about(circles[i / 4], time_of("fold(ring)", &p, uniform),
+    about(circles[i / 4], priced("fold(ring)", &p, bytes, uniform),
           2 * (P - 1) * (alpha + bytes / P * beta));
     p.torus = false; /* one link for all */
-    assert_true(time_of("fold(ring,rings=2)", &p, uniform) > 1.99 * (P - 1) * bytes / P * beta);
+    assert_true(priced("fold(ring,rings=2)", &p, bytes, uniform) >
+                1.99 * (P - 1) * bytes / P * beta);
   }
 }
 
@@ -112,7 +95,7 @@ static void all_dimensions_work_at_once(void **state) {
     for (int l = 0; l < dimensions; l++, left /= n)
       formula += 2 * (n - 1) * (alpha + left / n * beta);
     snprintf(name, sizeof name, "torus(%s)", even[i / 4]);
-    about(name, time_of(name, &p, i % 2), formula);
+    about(name, priced(name, &p, bytes, i % 2), formula);
   }
 }
 

@@ -1,0 +1,31 @@
+/* priced.h - the price of an allreduce, beside a formula; for tests that include cmocka.h before.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PRICED_H
+#define PRICED_H
+
+#include <math.h>
+
+#include "algo.h"
+#include "cost.h"
+
+/* Simulates all ranks, or one for all. Fails the test if that cannot be. */
+static double priced(const char *name, const tt_cost_model *p, double bytes, bool uniform) {
+  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = p->ranks};
+  tt_sched **all;
+  tt_breakdown t;
+  if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
+  assert_true(!uniform || tt_algo_uniform(name, &ask, &p->tree));
+  tt_sim *sim = tt_sim_new(all, p->ranks, uniform, p);
+  assert_true(sim && tt_sim_run(sim, bytes, &t));
+  tt_sim_free(sim);
+  tt_sched_free_all(all, p->ranks);
+  return t.time;
+}
+
+/* Fails the test if a time is not what the formula says. */
+static void about(const char *name, double found, double formula) {
+  if (fabs(found - formula) > 1e-9 * formula)
+    fail_msg("%s: %.12g s, not %.12g s", name, found, formula);
+}
+
+#endif
