@@ -77,7 +77,8 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
   if (!p) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan");
   tutti_status status = tt_algo_build(name, ask, &p->sched);
   tt_shape shape = TT_SHAPE_NONE;
-  if (!status) status = shape_for_all_ranks(ask, p->sched, &shape);
+  if (!status && (!order || comm->plans->setting.has_loop))
+    status = shape_for_all_ranks(ask, p->sched, &shape);
   if (order && shape != TT_SHAPE_ROUNDS) shape = TT_SHAPE_NONE;
   if (!status && !(p->program = tt_program_new(p->sched, order, shape)))
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan of %u steps", p->sched->nsteps);
