@@ -21,17 +21,11 @@ static tutti_status simulate(tt_chooser *c, const tt_candidates *list, const tt_
                              uint64_t *size, tt_curve *curve) {
   const double most = list->all || *c->setting.only ? HUGE_VAL : TT_MOST_MESSAGES;
   tt_sim *sim;
-  tutti_status status =
-      tt_plan_sim(c, x->name, list->coll, 0, false, x->slices > 1, most, size, &sim);
-  if (!status && x->slices > 1) {
-    tt_sim *whole = sim;
-    sim = tt_sim_slices(whole, x->slices, c->setting.flight);
-    tt_sim_free(whole);
-  }
+  tutti_status status = tt_plan_sim(c, x->name, x->slices, list->coll, 0, false, most, size, &sim);
   if (status) return status;
-  c->effort.messages += sim ? tt_sim_messages(sim) : 0;
+  c->effort.messages += tt_sim_messages(sim);
   /* all that is built can run, so only memory can lack */
-  if (!sim || !tt_price_curve(sim, curve)) status = TUTTI_ERR_MEMORY;
+  if (!tt_price_curve(sim, curve)) status = TUTTI_ERR_MEMORY;
   tt_sim_free(sim);
   return status;
 }

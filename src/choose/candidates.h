@@ -136,11 +136,10 @@ int tt_stages_of(const tt_chooser *c, const char *name, const tt_ask *ask,
 /* Prepares the simulation of a plan, for a vector of `bytes`: TUTTI_ERR_UNSUPPORTED or _MEMORY if that fails. */
 tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
                               int root, bool exported, uint64_t bytes, tt_sim **sim);
-/* The same, unsliced. sliced: it will be cut in slices. Fails if all ranks' schedules are needed and
- * have more than `most` messages. *size: the bytes, and then up to how many bytes the simulation holds,
+/* The same. Fails if all ranks' schedules are needed and have more than `most` messages. *size: the bytes, and then up to how many bytes the simulation holds,
  * because some loops take small vectors only. */
-tutti_status tt_plan_sim(const tt_chooser *c, const char *name, tutti_coll coll, int root,
-                         bool exported, bool sliced, double most, uint64_t *size, tt_sim **sim);
+tutti_status tt_plan_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
+                         int root, bool exported, double most, uint64_t *size, tt_sim **sim);
 /* That of one group of a level, alone. */
 tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, tt_sim **stage);
 

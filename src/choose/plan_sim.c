@@ -154,8 +154,9 @@ static tutti_status sim_stages(const tt_chooser *c, const char *name, const tt_a
   return status;
 }
 
-tutti_status tt_plan_sim(const tt_chooser *c, const char *name, tutti_coll coll, int root,
-                         bool exported, bool sliced, double most, uint64_t *size, tt_sim **sim) {
+static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll coll, int root,
+                              bool exported, bool sliced, double most, uint64_t *size,
+                              tt_sim **sim) {
   const tt_setting *s = &c->setting;
   const tt_ask ask = tt_ask_of(s, coll, root);
   const uint64_t bytes = *size;
@@ -187,13 +188,17 @@ tutti_status tt_plan_sim(const tt_chooser *c, const char *name, tutti_coll coll,
   return status;
 }
 
-tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
-                              int root, bool exported, uint64_t bytes, tt_sim **sim) {
-  tutti_status status =
-      tt_plan_sim(c, name, coll, root, exported, slices > 1, HUGE_VAL, &bytes, sim);
+tutti_status tt_plan_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
+                         int root, bool exported, double most, uint64_t *size, tt_sim **sim) {
+  const tutti_status status = sim_whole(c, name, coll, root, exported, slices > 1, most, size, sim);
   if (status || slices <= 1) return status;
   tt_sim *whole = *sim;
   *sim = tt_sim_slices(whole, slices, c->setting.flight);
   tt_sim_free(whole);
   return *sim ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for slices of %s", name);
+}
+
+tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
+                              int root, bool exported, uint64_t bytes, tt_sim **sim) {
+  return tt_plan_sim(c, name, slices, coll, root, exported, HUGE_VAL, &bytes, sim);
 }

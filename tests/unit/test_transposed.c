@@ -43,22 +43,26 @@ static void its_counts(void **state) {
     }
 }
 
+/* A machine with a case's levels and these figures, and the plan's name. */
+static tt_chooser *chooser_of(size_t i, const char *figures, char name[TT_NAME]) {
+  tt_setting s = {.ranks = cases[i].ranks, .flight = TT_FLIGHT};
+  tt_chooser *c;
+  snprintf(s.levels, sizeof s.levels, "%s", cases[i].levels);
+  snprintf(name, TT_NAME, "transposed(group=%s)", cases[i].group);
+  tt_profile_net(&s.profile);
+  if (tt_profile_parse(&s.profile, figures, "the figures")) fail_msg("%s", tutti_error());
+  assert_int_equal(tt_chooser_new(&s, &c), TUTTI_OK);
+  return c;
+}
+
 /* Only the waits between domains cost anything: as many as there are swaps. */
 static void few_waits_between_domains(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    tt_setting s = {.ranks = cases[i].ranks, .flight = TT_FLIGHT};
-    tt_chooser *c;
     tt_sim *sim;
     tt_breakdown b;
     char name[TT_NAME];
-    snprintf(s.levels, sizeof s.levels, "%s", cases[i].levels);
-    snprintf(name, sizeof name, "transposed(group=%s)", cases[i].group);
-    tt_profile_net(&s.profile);
-    assert_int_equal(
-        tt_profile_parse(&s.profile, "gamma=0,alpha=1us,beta=0,core.alpha=0", "the figures"),
-        TUTTI_OK);
-    assert_int_equal(tt_chooser_new(&s, &c), TUTTI_OK);
+    tt_chooser *c = chooser_of(i, "gamma=0,alpha=1us,beta=0,core.alpha=0", name);
     assert_int_equal(tt_candidate_sim(c, name, 1, TUTTI_ALLREDUCE, 0, false, 8, &sim), TUTTI_OK);
     assert_true(tt_sim_run(sim, 8, &b));
     if (b.time < 0.999e-6 * cases[i].between || b.time > 1.001e-6 * cases[i].between)
@@ -73,15 +77,10 @@ static void parts_cost_what_the_whole_does(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = cases[i].ranks};
-    tt_setting s = {.ranks = cases[i].ranks, .flight = TT_FLIGHT};
     tt_level_stage list[TT_STAGES];
-    tt_chooser *c;
     tt_sim *whole, *parts = NULL;
     char name[TT_NAME];
-    snprintf(s.levels, sizeof s.levels, "%s", cases[i].levels);
-    snprintf(name, sizeof name, "transposed(group=%s)", cases[i].group);
-    tt_profile_net(&s.profile);
-    assert_int_equal(tt_chooser_new(&s, &c), TUTTI_OK);
+    tt_chooser *c = chooser_of(i, "", name);
     assert_int_equal(tt_candidate_sim(c, name, 1, TUTTI_ALLREDUCE, 0, false, 8, &whole), TUTTI_OK);
     const tt_cost_model *model = tt_chooser_model(c);
     const int n = tt_algo_stages(name, &ask, &model->tree, list);
