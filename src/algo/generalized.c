@@ -219,7 +219,7 @@ static bool generalized_samples(int ranks, int i, char *params, size_t size) {
   return true;
 }
 
-/* The steps of a fold on the machine's levels, and their sizes; 0 if there are none. */
+/* The steps of a fold on the machine's levels, and the sizes of these; 0 on a machine without even levels. */
 static int steps_of_levels(int ranks, const char *levels, char *text, size_t size) {
   int sizes[TT_LEVELS], steps = 0;
   const bool even = tt_group_of_levels(ranks, levels, text, size);

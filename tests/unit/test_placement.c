@@ -412,7 +412,8 @@ static void long_lists_are_sorted(void **state) {
 static void incomplete_nodes_are_said_in_runs(void **state) {
   enum { NODES = 10000, ALL = 4 * NODES };
   static const struct {
-    int one, two; /* every so many nodes lack one rank, and two; 0: none do */
+    int one,
+        two; /* each node whose number is a multiple of these lacks one rank, or two; 0: no node lacks them */
     const char *levels;
   } cases[] = {{0, 0, "node:10000 core:4"},
                {9999, 0, "node:10000 core:(3,4*9998,3)"},

@@ -27,9 +27,10 @@ enum {
 
 /* One flag slot of an operation's round: the flag, and few bytes right behind it; longer data are in
  * the rank's own control block. Slots are reused in turn; in each round there are twice as many as the
- * window, so the overwritten operation is usually long over. All ranks' slots of one operation are adjacent in the first
- * rank's control block, so reading them touches one page. But if ranks are on several NUMA nodes,
- * each writes slots and counters in its own control block, in memory of its own node. */
+ * window, so the overwritten operation is usually long over. All ranks' slots of one operation are
+ * adjacent in the first rank's control block, so reading them touches one page. But if ranks are on
+ * several NUMA nodes, each writes slots and counters in its own control block, in memory of its own
+ * node. */
 typedef struct tt_flag_slot {
   alignas(TT_PAIR) atomic_ullong stamp; /* seq and hash; written last */
   uint32_t oldest;                      /* all operations before it are over here */
