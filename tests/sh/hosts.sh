@@ -50,7 +50,7 @@ background run --hosts localhost:1,localhost:2 sh -c 'echo ready; exec sleep 987
 lines 3 ready && kill -TERM "$job"
 wait_job
 check "SIGTERM reaches the ranks of all hosts" all '[ "$rc" != hangs ]' gone
-background run --hosts localhost:1,localhost:2 sh -c 'trap "echo usr1" USR1; trap "echo term; sleep 1; exit 3" TERM
+background run --hosts localhost:1,localhost:2 sh -c 'trap "echo usr1" USR1; trap "trap : TERM; echo term; sleep 1; exit 3" TERM
   echo ready; while :; do sleep 0.05; done'
 lines 3 ready && kill -USR1 "$job" && lines 3 usr1 && kill -TERM "$job"
 wait_job
