@@ -1,7 +1,7 @@
 /* mp_lost.c - rank 1 is killed during allreduces: the others name it, and soon: long before a host
  * counts as silent (TUTTI_SILENCE).
  *
- * Run by tests/sh/hosts.sh, over networks, on three ranks; mp_deaths covers shared memory.
+ * Run by tests/sh/over_ucx.sh, over networks, on three ranks; mp_deaths covers shared memory.
  * Prints a line of TAP on each of the others. Ranks: none SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdio.h>

@@ -1,21 +1,8 @@
-# hosts.sh - ranks on several hosts without MPI: `tutti run --hosts`, other launchers' variables, and
-# programs with several ranks over UCX. The hosts are all this one; TUTTI_NODES defines the nodes.
-# Without UCX only the tests that need none run. SPDX-License-Identifier: BSD-3-Clause
+# hosts.sh - ranks on several hosts without MPI: `tutti run --hosts`, and other launchers' variables. The
+# hosts are all this one. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
-[ "${TUTTI_TEST_ALL:-}" = 1 ] && everything=1 || everything=
-export UCX_TLS=tcp,self
-# UCX's leaks at exit have no symbols; other tests check tutti's own leaks.
-export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 n=0
 check() { ok "$@" && n=$((n + 1)) || n=$((n + 1)); }
-apart=0,1,2,3,4,5,6,7,8
-
-# list N: N hosts, with one rank each.
-list() {
-  local i l=
-  for ((i = 0; i < $1; i++)); do l=$l${l:+,}localhost:1; done
-  echo "$l"
-}
 passes='! grep -q "^not ok" "$work/out"'
 
 # ---- starting: one node, so no network ----
@@ -115,79 +102,6 @@ if [ -e "$BUILD/libtutti_pmix.so" ] && command -v mpirun.openmpi >/dev/null; the
 else
   skip "ranks by PMIx" "no libtutti_pmix.so, or no mpirun.openmpi" 3
   n=$((n + 1))
-fi
-
-# ---- over UCX ----
-over() { # RANKS NODES PROGRAM [ARGUMENTS]
-  local ranks=$1 nodes=$2 program=$3 from=${EPOCHREALTIME/./}
-  shift 3
-  TUTTI_NODES=$nodes job run --hosts "$(list "$ranks")" "$BUILD/tests/$program" "$@"
-  grep -a '^not ok\|^#' "$work/out" >>"$work/err"
-  check "ucx: $program${*:+ $*} on $ranks ranks, nodes $nodes ($(((${EPOCHREALTIME/./} - from) / 1000)) ms)" \
-    all "status 0" 'grep -q ^ok "$work/out"' "$passes"
-}
-if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
-  skip "over UCX" "it is not installed, or was not built (make ucx)" 41
-  n=$((n + 1))
-  TUTTI_NODES=0,1 job run --hosts "$(list 2)" "$BUILD/examples/hello"
-  check "two nodes without UCX: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" -ge 1 ]'
-else
-  for p in 1 2 3 4 5 6 ${everything:+7 8 9}; do over $p $apart mp_cover; done
-  for nodes in 0,0,1 0,1 0,1,1,0,2; do over 5 $nodes mp_cover; done
-  over 3 $apart mp_exact
-  over 3 $apart mp_wrong
-  over 4 0,0,1 mp_wrong
-  over 4 0,1 mp_scenes
-  over 3 $apart mp_parting
-  for nodes in $apart 0,0,1; do over 3 $nodes mp_told; done
-  for nodes in $apart 0,0,1,1,2; do over 5 $nodes mp_asleep; done
-  for nodes in $apart 0,0,1; do over 3 $nodes mp_stall $((${everything:-0} ? 3 : 1)); done
-  over 3 $apart mp_stall 1 1795384486308 # rank 0's calls never wait
-  [ ! "$everything" ] || for nodes in $apart 0,0,1; do over 3 $nodes mp_scenes; over 2 $nodes mp_large; done
-  for nodes in 0,1,2 0,0,1; do
-    TUTTI_NODES=$nodes job run -k --hosts "$(list 3)" "$BUILD/tests/mp_lost"
-    check "a rank is killed between nodes $nodes: the others name it soon" all \
-      '[ "$(grep -c "^ok - rank [02] .*rank 1 (pid [0-9]*) died" "$work/out")" = 2 ]' "$passes"
-  done
-  for each in "5 $apart 2" "5 $apart 4" "5 0,0,1,1,2 3" "4 0,1,1,0 3" ${everything:+"8 $apart 7" "6 0,0,1 5"}; do
-    read -r ranks nodes deaths <<<"$each"
-    for seed in $((RANDOM * 32768 + RANDOM)) ${everything:+1 2 3 4 5 6 7 8 9}; do
-      TUTTI_NODES=$nodes job run -k --hosts "$(list "$ranks")" "$BUILD/tests/mp_deaths" $seed "$deaths" far
-      check "$deaths of $ranks ranks on nodes $nodes die, the others shrink and go on, $seed" \
-        all '[ "$(grep -c "^survived" "$work/out")" = $((ranks - deaths)) ]'
-    done
-  done
-  # messages in several parts, some of which never come: UCX 1.13 cannot cancel a receive of one
-  UCX_TCP_TX_SEG_SIZE=8k TUTTI_NODES=$apart job run -k --hosts "$(list 5)" "$BUILD/tests/mp_deaths" 165074234 4 far
-  check "4 of 5 ranks die amid messages in parts" all '[ "$(grep -c "^survived" "$work/out")" = 1 ]'
-  for each in UCX_TLS=nonsense UCX_TLS=self UCX_TLS=sm,self UCX_NET_DEVICES=nosuch0; do
-    UCX_TLS=tcp,self job run -k --hosts "$(list 2)" env TUTTI_NODES=0,1 $each "$BUILD/examples/hello"
-    check "UCX without a device, $each: a sentence on all" all "status 1" \
-      "[ \"\$(grep -c 'has no network to the other hosts: UCX .*$each' \"\$work/err\")\" = 2 ]"
-  done
-  UCX_TLS=tcp,self TUTTI_NODES=0,1,2 job run -k --hosts "$(list 3)" sh -c '[ $TUTTI_RANK = 1 ] && export UCX_TLS=self; exec "$0"' "$BUILD/examples/hello"
-  check "one of three hosts without a device: a sentence on all" all "status 1" \
-    '[ "$(grep -c "rank 0 .* has no network to the other hosts: UCX .* cannot reach rank 1 on .*: Destination is unreachable" "$work/err")" = 3 ]'
-  TUTTI_NET=no/such TUTTI_NODES=0,1 job run -k --hosts "$(list 2)" "$BUILD/examples/hello"
-  check "a network that is not there: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" = 2 ]'
-  for mpi in ompi mpich; do
-    . "${BASH_SOURCE%/*}/../support/mpi.bash"
-    if [ ! -x "$BUILD/tests/$mpi/mp_cover" ] || ! has_starter $mpi; then
-      skip "TUTTI_NET=ucx under $mpi" "no $(starter $mpi), or the tests were built without this MPI" 4
-      n=$((n + 1))
-      continue
-    fi
-    rc=0
-    TUTTI_NET=$(readlink -f "$BUILD")/libtutti_ucx.so TUTTI_NODES=0,1 timeout 60 "$(starter $mpi)" -n 3 "$BUILD/tests/$mpi/mp_cover" >"$work/out" 2>"$work/err" </dev/null || rc=$?
-    check "TUTTI_NET=ucx under $mpi" all "status 0" 'grep -q ^ok "$work/out"' "$passes"
-    for each in "0,1 single" "- single" "0,1 multiple"; do
-      read -r nodes level <<<"$each"
-      [ $nodes = - ] && set -- || set -- TUTTI_NODES=$nodes
-      rc=0
-      env "$@" TUTTI_NET="$(readlink -f "$BUILD")/libtutti_ucx.so" timeout 60 "$(starter $mpi)" -n 2 "$BUILD/tests/$mpi/mpi_beside" $level >"$work/out" 2>"$work/err" </dev/null || rc=$?
-      check "TUTTI_NET=ucx under $mpi, $level, nodes $nodes: MPI goes on beside it" all "status 0" '[ "$(grep -c ^ok "$work/out")" = 8 ]'
-    done
-  done
 fi
 ok "nobody is left" gone
 echo "1..$((n + 1))"

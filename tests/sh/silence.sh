@@ -3,7 +3,7 @@
 # rank is stopped for longer is not. Hosts are network namespaces, which need root.
 # Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
-export TUTTI_SILENCE=3 ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # as in hosts.sh
+export TUTTI_SILENCE=3 ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # as in over_ucx.sh
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
 ways="flight idle stop" n=0
 skips() {
