@@ -5,16 +5,22 @@
  *            every node has the sum of node k, and the cores add them up within their node. The same again
  *            for groups of such groups, level by level outwards. Doubling would take log2(g) rounds
  *            between the nodes.
+ *            By parts: the cores of a node reduce-scatter first, so that core k has the part for node k,
+ *            and the swap hands it over. Then a node has its own part only, on g cores, and goes on with
+ *            that; the way back mirrors it.
  * Cost       for each factor g of a level one message between nodes; within nodes, for c and for each g,
  *            p - 1 messages for each prime factor p, and one more if g does not divide c. All messages
- *            are whole vectors.
- * Scratch    one vector, or two.
+ *            are whole vectors. A swap by parts takes twice as many messages, and a node sends
+ *            2(g-1)/g of what it has between nodes, instead of (g-1) times that.
+ * Scratch    one vector, or two; of the part that is left, if some swaps are by parts.
  * Invariant  the cores of all nodes add the same sums in the same order: the same bits, in rank order.
  * Parameters group=SIZES, such as 3x16x4: the levels, outermost first; the last are the cores. By default
  *            two levels, with as few cores as suffice.
+ *            parts=N: the first N swaps, the nearest ones, are by parts; by default none.
  * Source     ours; that all cores of a node should talk at once is the idea of multi-lane and multi-object
  *            collectives, such as Traeff and Hunold, 2020.
  * See        tutti plan draw 'transposed(group=3x4)' -P 12
+ *            tutti plan draw 'transposed(group=4x4,parts=1)' -P 16
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
@@ -29,7 +35,7 @@ typedef struct swap {
 } swap;
 
 typedef struct nest {
-  int cores, swaps;
+  int cores, swaps, parts;
   swap of[MOST_STEPS];
 } nest;
 
@@ -59,6 +65,16 @@ static int two_sizes(int ranks, int size[2]) {
   return 1;
 }
 
+/* After a swap by parts as many cores go on as it has groups. NULL, or why that is too few. */
+static const char *refuse_parts(const tt_ask *ask, nest *of) {
+  if (!tt_param_int(ask, "parts", 0, of->swaps, 0, &of->parts))
+    return "parts is a number of swaps: at most one for each factor of a level";
+  for (int i = 1; i < of->swaps; i++)
+    if (of->parts && of->of[i].g > of->of[i < of->parts ? i - 1 : of->parts - 1].g)
+      return "a swap by parts leaves fewer cores than a later swap needs";
+  return NULL;
+}
+
 /* NULL, or why the sizes do not allow it. */
 static const char *find_nest(const tt_ask *ask, nest *of) {
   int size[TT_LEVELS], n = 0, apart;
@@ -77,7 +93,7 @@ static const char *find_nest(const tt_ask *ask, nest *of) {
       apart *= g;
       left /= g;
     }
-  return NULL;
+  return refuse_parts(ask, of);
 }
 
 static const char *transposed_refuse(const tt_ask *ask) {
@@ -85,28 +101,46 @@ static const char *transposed_refuse(const tt_ask *ask) {
   return find_nest(ask, &of);
 }
 
-/* The i-th product of the ranks, if the cores suffice. */
-static bool transposed_samples(int ranks, int i, char *params, size_t size) {
-  char text[TT_NAME];
-  for (int k = 0; tt_group_split(ranks, k, text, sizeof text); k++) {
-    tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = ranks};
-    snprintf(ask.params, sizeof ask.params, "group=%.200s", text);
-    if (transposed_refuse(&ask) || i-- > 0) continue;
+/* The i-th number of swaps by parts that these sizes allow; *i counts down otherwise. */
+static bool nth_parts(int ranks, const char *group, int *i, char *params, size_t size) {
+  tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = ranks};
+  nest of = {.swaps = 0};
+  for (int parts = 0; parts <= of.swaps; parts++) {
+    snprintf(ask.params, sizeof ask.params, parts ? "group=%.200s,parts=%d" : "group=%.200s", group,
+             parts);
+    if (find_nest(&ask, &of) || (*i)-- > 0) continue;
     snprintf(params, size, "%s", ask.params);
     return true;
   }
   return false;
 }
 
+/* Of the products of the ranks, if the cores suffice. */
+static bool transposed_samples(int ranks, int i, char *params, size_t size) {
+  char text[TT_NAME];
+  for (int k = 0; tt_group_split(ranks, k, text, sizeof text); k++)
+    if (nth_parts(ranks, text, &i, params, size)) return true;
+  return false;
+}
+
 /* On the machine's levels. */
 static bool transposed_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = ranks};
   char text[100];
-  if (i > 0 || !tt_group_of_levels(ranks, levels, text, sizeof text)) return false;
-  snprintf(ask.params, sizeof ask.params, "group=%s", text);
-  snprintf(params, size, "%s", ask.params);
-  return !transposed_refuse(&ask);
+  return tt_group_of_levels(ranks, levels, text, sizeof text) &&
+         nth_parts(ranks, text, &i, params, size);
 }
+
+/* The number of blocks: one for each part that a swap leaves. */
+static uint32_t transposed_blocks(const tt_ask *ask) {
+  nest of;
+  uint32_t blocks = 1;
+  if (find_nest(ask, &of)) return 1;
+  for (int i = 0, cores = of.cores; i < of.parts; cores = of.of[i++].g)
+    blocks *= (uint32_t)(cores - cores % of.of[i].g);
+  return blocks;
+}
+
+/* ---- whole vectors ---- */
 
 /* Adds up what `n` neighbouring cores from `first` on have: in groups of a prime factor of n each. */
 static void add_within(tt_pingpong *t, int rank, int first, int n) {
@@ -128,69 +162,183 @@ static int adds_within(int n) {
 }
 
 /* One rank's part in a swap: the cores of a node are as many sets of g as fit, and some that are left. */
-typedef struct part {
+typedef struct place {
   int core, digit, slot; /* digit: of its group of ranks; slot: within its set */
   int first;             /* the rank that is the first of its set */
-  int over;              /* cores in no set */
-} part;
+  int set;               /* cores in sets; the others come after them */
+} place;
 
-static part part_of(const nest *of, const swap *s, int rank) {
-  const int core = rank % of->cores, slot = core % s->g;
-  return (part){core, rank / s->apart % s->g, slot, rank - slot, of->cores % s->g};
+/* In a node of `cores` cores from rank `node` on. */
+static place place_of(const swap *s, int rank, int node, int cores) {
+  const int core = rank - node, slot = core % s->g;
+  return (place){core, rank / s->apart % s->g, slot, rank - slot, cores - cores % s->g};
 }
 
-static bool in_a_set(const nest *of, const part *p) {
-  return p->core < of->cores - p->over;
+static int peer_of(const swap *s, const place *p, int rank) {
+  return rank + (p->slot - p->digit) * s->apart + (p->digit - p->slot);
 }
 
 /* How often the sum so far moves to another buffer. */
-static int moves_of(const nest *of, int rank) {
-  int moves = adds_within(of->cores);
-  for (int i = 0; i < of->swaps; i++) {
-    const part p = part_of(of, &of->of[i], rank);
-    moves += in_a_set(of, &p) ? (p.slot != p.digit) + adds_within(of->of[i].g) : 1;
+static int moves_of(const nest *of, int rank, int node, int cores) {
+  int moves = adds_within(cores);
+  for (int i = of->parts; i < of->swaps; i++) {
+    const place p = place_of(&of->of[i], rank, node, cores);
+    moves += p.core < p.set ? (p.slot != p.digit) + adds_within(of->of[i].g) : 1;
   }
   return moves;
 }
 
-static void swap_and_add(tt_pingpong *t, const nest *of, const swap *s, int rank) {
-  const part p = part_of(of, s, rank);
-  const int set = of->cores - p.over; /* cores in sets */
-  if (!in_a_set(of, &p)) {
-    tt_pingpong_take(t, rank - set);
+static void swap_and_add(tt_pingpong *t, const swap *s, int rank, int node, int cores) {
+  const place p = place_of(s, rank, node, cores);
+  if (p.core >= p.set) {
+    tt_pingpong_take(t, rank - p.set);
     return;
   }
   if (p.slot != p.digit) {
-    const int peer = rank + (p.slot - p.digit) * s->apart + (p.digit - p.slot);
+    const int peer = peer_of(s, &p, rank);
     tt_pingpong_send(t, tt_peer(peer));
     tt_pingpong_take(t, peer);
   }
   add_within(t, rank, p.first, s->g);
-  if (p.core < p.over) tt_pingpong_send(t, tt_peer(rank + set));
+  if (p.core < cores - p.set) tt_pingpong_send(t, tt_peer(rank + p.set));
+}
+
+/* All swaps that are not by parts, of what `cores` cores from rank `node` on have. */
+static void swap_whole(tt_builder *b, const tt_ask *ask, const nest *of, int node, int cores,
+                       tt_span have) {
+  const bool in_dst = ask->in_place || have.buf == TT_DST;
+  tt_pingpong t = tt_pingpong_part(b, have, in_dst, moves_of(of, ask->rank, node, cores));
+  add_within(&t, ask->rank, node, cores);
+  for (int i = of->parts; i < of->swaps; i++) swap_and_add(&t, &of->of[i], ask->rank, node, cores);
+}
+
+/* ---- by parts ---- */
+
+/* Cores of a node, from rank `first` on: `has` of them have sums of blocks lo .. lo + count - 1, and
+ * the first `gets` of them get a part each. */
+typedef struct team {
+  tt_builder *b;
+  int rank, first, has, gets;
+  uint32_t lo, count;
+} team;
+
+static tt_span part_in(const team *t, tt_buf buf, uint32_t lo, uint32_t count) {
+  return tt_range(buf, lo, count, t->b->s->blocks);
+}
+
+/* Where core i's part begins. By prime factors, the nearest cores first, it is at i's mirrored digits. */
+static uint32_t part_at(const team *t, int i) {
+  uint32_t lo = t->lo, count = t->count;
+  if (t->has > t->gets) return lo + (uint32_t)i * (count / (uint32_t)t->gets);
+  for (int left = t->has; left > 1; left /= least_prime(left)) {
+    const int p = least_prime(left);
+    count /= (uint32_t)p;
+    lo += (uint32_t)(i % p) * count;
+    i /= p;
+  }
+  return lo;
+}
+
+static void scatter(const team *t, tt_buf buf) {
+  const int me = t->rank - t->first;
+  uint32_t lo = t->lo, count = t->count;
+  int apart = 1;
+  if (t->has > t->gets) {
+    const uint32_t each = count / (uint32_t)t->gets, mine = part_at(t, me);
+    tt_send_split(t->b, (tt_peers){t->first, t->gets, 1}, part_in(t, buf, lo, count));
+    if (me < t->gets)
+      tt_recv_reduce_all(t->b, (tt_peers){t->first, t->has, 1}, part_in(t, TT_DST, mine, each),
+                         part_in(t, buf, mine, each), TT_OWN_AMONG);
+    return;
+  }
+  for (int left = t->has; left > 1; buf = TT_DST) {
+    const int p = least_prime(left), digit = me / apart % p;
+    const tt_peers group = {t->rank - digit * apart, p, apart};
+    tt_send_split(t->b, group, part_in(t, buf, lo, count));
+    count /= (uint32_t)p;
+    lo += (uint32_t)digit * count;
+    tt_recv_reduce_all(t->b, group, part_in(t, TT_DST, lo, count), part_in(t, buf, lo, count),
+                       TT_OWN_AMONG);
+    apart *= p;
+    left /= p;
+  }
+}
+
+/* The parts of the cores whose numbers agree modulo `apart`, the farthest first. */
+static void gather_apart(const team *t, int apart, uint32_t lo, uint32_t count) {
+  const int p = least_prime(t->has / apart), digit = (t->rank - t->first) / apart % p;
+  const tt_peers group = {t->rank - digit * apart, p, apart};
+  const uint32_t each = count / (uint32_t)p, mine = lo + (uint32_t)digit * each;
+  if (apart * p < t->has) gather_apart(t, apart * p, mine, each);
+  tt_send_all(t->b, group, part_in(t, TT_DST, mine, each));
+  tt_recv_split(t->b, group, part_in(t, TT_DST, lo, count));
+}
+
+static void gather(const team *t) {
+  const int me = t->rank - t->first;
+  if (t->has == t->gets) {
+    gather_apart(t, 1, t->lo, t->count);
+    return;
+  }
+  if (me < t->gets)
+    tt_send_all(t->b, (tt_peers){t->first, t->has, 1},
+                part_in(t, TT_DST, part_at(t, me), t->count / (uint32_t)t->gets));
+  tt_recv_split(t->b, (tt_peers){t->first, t->gets, 1}, part_in(t, TT_DST, t->lo, t->count));
+}
+
+/* Swap i and all after it, of what the team has; and the way back. */
+static void swap_parts(const tt_ask *ask, const nest *of, int i, team t, tt_buf buf) {
+  if (i == of->parts) {
+    swap_whole(t.b, ask, of, t.first, t.has, part_in(&t, buf, t.lo, t.count));
+    return;
+  }
+  const swap *s = &of->of[i];
+  const place p = place_of(s, t.rank, t.first, t.has);
+  t.gets = p.set;
+  scatter(&t, buf);
+  if (p.core < t.gets) {
+    const int peer = peer_of(s, &p, t.rank);
+    const uint32_t each = t.count / (uint32_t)t.gets;
+    const uint32_t theirs = part_at(&t, p.core), ours = part_at(&t, p.core - p.slot + p.digit);
+    const bool swaps = p.slot != p.digit;
+    if (swaps) tt_send(t.b, peer, part_in(&t, TT_DST, theirs, each));
+    if (swaps) tt_recv(t.b, peer, part_in(&t, TT_DST, ours, each));
+    swap_parts(ask, of, i + 1, (team){t.b, t.rank, p.first, s->g, 0, ours, each}, TT_DST);
+    if (swaps) tt_send(t.b, peer, part_in(&t, TT_DST, ours, each));
+    if (swaps) tt_recv(t.b, peer, part_in(&t, TT_DST, theirs, each));
+  }
+  gather(&t);
 }
 
 static void transposed_build(tt_builder *b, const tt_ask *ask) {
   nest of;
   find_nest(ask, &of);
-  tt_pingpong t = tt_pingpong_begin(b, ask, moves_of(&of, ask->rank));
-  add_within(&t, ask->rank, ask->rank - ask->rank % of.cores, of.cores);
-  for (int i = 0; i < of.swaps; i++) swap_and_add(&t, &of, &of.of[i], ask->rank);
+  const int node = ask->rank - ask->rank % of.cores;
+  swap_parts(ask, &of, 0, (team){b, ask->rank, node, of.cores, 0, 0, b->s->blocks}, TT_SRC);
 }
 
 /* ---- its price on many ranks: the parts one after the other ---- */
 
-/* An exchange in which that share of the ranks takes part, over the same links. */
+/* An exchange between two ranks of a level, of that share of the vector for each rank in the mean. */
 static tt_level_stage exchange_at(int level, double share) {
   return (tt_level_stage){"doubling", TUTTI_ALLREDUCE, 2, level, share};
 }
 
-/* What n cores of a node do. */
-static tt_level_stage within_node(int n, int level) {
-  tt_level_stage s = {.coll = TUTTI_ALLREDUCE, .ranks = n, .level = level, .part = 1};
+/* n cores add up that part of the vector. */
+static tt_level_stage add_at(int level, int n, double part) {
+  tt_level_stage s = {.coll = TUTTI_ALLREDUCE, .ranks = n, .level = level, .part = part};
   int most = 2;
   for (int left = n; left > 1; left /= least_prime(left))
     most = (int)tt_max(most, least_prime(left));
   snprintf(s.name, sizeof s.name, "multiplying(radix=%d)", most);
+  return s;
+}
+
+/* A reduce-scatter or all-gather of n cores, by prime factors or in one step. */
+static tt_level_stage parts_at(int level, int n, bool primes, tutti_coll coll, double part) {
+  tt_level_stage s = {.coll = coll, .ranks = n, .level = level, .part = part};
+  const char *at_once = coll == TUTTI_ALL_GATHER ? "one-shot" : "two-shot";
+  snprintf(s.name, sizeof s.name, "%s", primes && least_prime(n) < n ? "fold(halving)" : at_once);
   return s;
 }
 
@@ -212,28 +360,59 @@ static bool is_of_tree(const tt_ask *ask, const tt_tree *tree) {
   return i == n;
 }
 
+typedef struct stages {
+  const nest *of;
+  const tt_tree *tree;
+  tt_level_stage *list;
+  int n, inner; /* the level of the cores */
+} stages;
+
+/* Teams of `cores` cores, which are `busy` of all, have that part of the vector each. */
+static void list_whole(stages *l, int cores, double part, double busy) {
+  l->list[l->n++] = add_at(l->inner, cores, part);
+  for (int i = l->of->parts; i < l->of->swaps; i++) {
+    const swap *s = &l->of->of[i];
+    const int over = cores % s->g;
+    const double sending = busy * (cores - over) / cores * (s->g - 1) / s->g;
+    l->list[l->n++] = exchange_at(level_apart(l->tree, s->apart), part * sending);
+    l->list[l->n++] = add_at(l->inner, s->g, part);
+    if (over) l->list[l->n++] = exchange_at(l->inner, part);
+  }
+}
+
+static void list_parts(stages *l, int i, int cores, double part, double busy) {
+  if (i == l->of->parts) {
+    list_whole(l, cores, part, busy);
+    return;
+  }
+  const swap *s = &l->of->of[i];
+  const int set = cores - cores % s->g;
+  const double each = part / set, in_sets = busy * set / cores;
+  const double handed = part * cores / set; /* in pieces of that size */
+  const tt_level_stage swapping =
+      exchange_at(level_apart(l->tree, s->apart), each * in_sets * (s->g - 1) / s->g);
+  l->list[l->n++] = parts_at(l->inner, cores, set == cores, TUTTI_REDUCE_SCATTER, handed);
+  l->list[l->n++] = swapping;
+  list_parts(l, i + 1, s->g, each, in_sets);
+  l->list[l->n++] = swapping;
+  l->list[l->n++] = parts_at(l->inner, cores, set == cores, TUTTI_ALL_GATHER, handed);
+}
+
 static int transposed_stages(const tt_ask *ask, const tt_tree *tree, tt_level_stage list[]) {
   nest of;
-  int n = 0;
-  if (find_nest(ask, &of) || !is_of_tree(ask, tree) || 3 * of.swaps >= TT_STAGES) return 0;
-  const int cores = level_apart(tree, 1);
-  list[n++] = within_node(of.cores, cores);
-  for (int i = 0; i < of.swaps; i++) {
-    const int g = of.of[i].g, over = of.cores % g;
-    const double swapping = (double)(of.cores - over) / of.cores * (g - 1) / g;
-    list[n++] = exchange_at(level_apart(tree, of.of[i].apart), swapping);
-    list[n++] = within_node(g, cores);
-    if (over) list[n++] = exchange_at(cores, 1);
-  }
-  return n;
+  if (find_nest(ask, &of) || !is_of_tree(ask, tree)) return 0;
+  if (3 * of.swaps + of.parts >= TT_STAGES) return 0;
+  stages l = {&of, tree, list, 0, level_apart(tree, 1)};
+  list_parts(&l, 0, of.cores, 1, 1);
+  return l.n;
 }
 
 const tt_algo tt_transposed_algo = {
     .name = "transposed",
     .does = TT_DOES_ALLREDUCE,
-    .params = "group=",
+    .params = "group= parts=",
     .refuse = transposed_refuse,
-    .blocks = tt_one_block,
+    .blocks = transposed_blocks,
     .build = transposed_build,
     .samples = transposed_samples,
     .plans = transposed_plans,

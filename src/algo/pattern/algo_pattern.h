@@ -23,12 +23,14 @@
 typedef struct tt_pingpong {
   tt_builder *b;
   int n, i;
-  bool in_place, held; /* held: a peer may still read the sum so far */
+  bool in_dst, held; /* it began in dst; a peer may still read the sum so far */
   tt_span have;        /* the sum so far */
 } tt_pingpong;
 
 /* The vector is one block. */
 tt_pingpong tt_pingpong_begin(tt_builder *b, const tt_ask *ask, int n);
+/* Only a part of the vector, in src or dst; in_dst: or in place. */
+tt_pingpong tt_pingpong_part(tt_builder *b, tt_span part, bool in_dst, int n);
 /* Sends the sum so far. */
 void tt_pingpong_send(tt_pingpong *t, tt_peers to);
 /* Adds what `from` send to the sum so far. The n-th call completes it, in dst. */

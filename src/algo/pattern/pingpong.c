@@ -3,7 +3,22 @@
 #include "algo_pattern.h"
 
 tt_pingpong tt_pingpong_begin(tt_builder *b, const tt_ask *ask, int n) {
-  return (tt_pingpong){b, n, 0, ask->in_place, false, tt_block(TT_SRC, 0)};
+  return tt_pingpong_part(b, tt_block(TT_SRC, 0), ask->in_place, n);
+}
+
+tt_pingpong tt_pingpong_part(tt_builder *b, tt_span part, bool in_dst, int n) {
+  return (tt_pingpong){b, n, 0, in_dst, false, part};
+}
+
+/* The same blocks in dst, or in a layer of tmp. */
+static tt_span in_dst(const tt_pingpong *t) {
+  tt_span span = t->have;
+  if (span.buf == TT_TMP) span.base %= t->b->s->blocks;
+  span.buf = TT_DST;
+  return span;
+}
+static tt_span in_tmp(const tt_pingpong *t, uint32_t layer) {
+  return tt_layer(in_dst(t), layer, t->b->s->blocks);
 }
 
 void tt_pingpong_send(tt_pingpong *t, tt_peers to) {
@@ -13,10 +28,10 @@ void tt_pingpong_send(tt_pingpong *t, tt_peers to) {
 
 /* Where the next sum goes. *late: it must be copied to dst in the end, which is in use now. */
 static tt_span next_place(tt_pingpong *t, bool *late) {
-  const bool in_dst = t->in_place && t->i == 0 && t->held, last = ++t->i == t->n;
-  tt_span to = (t->n - t->i) % 2 ? tt_block(TT_TMP, 0) : tt_block(TT_DST, 0);
-  if (in_dst && to.buf == TT_DST) to = tt_block(TT_TMP, last ? 0 : 1);
-  *late = last && in_dst;
+  const bool first = t->in_dst && t->i == 0 && t->held, last = ++t->i == t->n;
+  tt_span to = (t->n - t->i) % 2 ? in_tmp(t, 0) : in_dst(t);
+  if (first && to.buf == TT_DST) to = in_tmp(t, last ? 0 : 1);
+  *late = last && first;
   t->held = false;
   return to;
 }
@@ -26,7 +41,7 @@ void tt_pingpong_add(tt_pingpong *t, tt_peers from, tt_side side) {
   const tt_span to = next_place(t, &late);
   tt_recv_reduce_all(t->b, from, to, t->have, side);
   if (t->i == t->n) tt_mark_completes(t->b);
-  if (late) tt_copy(t->b, tt_block(TT_DST, 0), to);
+  if (late) tt_copy(t->b, in_dst(t), to);
   t->have = to;
 }
 
@@ -34,6 +49,6 @@ void tt_pingpong_take(tt_pingpong *t, int from) {
   bool late;
   const tt_span to = next_place(t, &late);
   tt_recv(t->b, from, to);
-  if (late) tt_copy(t->b, tt_block(TT_DST, 0), to);
+  if (late) tt_copy(t->b, in_dst(t), to);
   t->have = to;
 }
