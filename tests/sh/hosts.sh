@@ -59,22 +59,22 @@ check "--part is no command for people" all "status 2" "says 'tutti run --hosts'
 
 # ---- other launchers: torchrun's variables, all ranks on this host ----
 as_torchrun() { # RANKS COMMAND ...
-  local r pids=() ranks=$1
+  local r port pids=() ranks=$1
+  port=$($python -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])')
   shift
   rc=0
   : >"$work/out"
   : >"$work/err"
   for ((r = 0; r < ranks; r++)); do
     TOKEN=$token RANK=$r WORLD_SIZE=${SIZE:-$ranks} MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
-      timeout 20 "$@" >>"$work/out" 2>>"$work/err" </dev/null &
+      timeout 120 "$@" >>"$work/out" 2>>"$work/err" </dev/null &
     pids+=($!)
   done
   for r in "${pids[@]}"; do wait "$r" || rc=$?; done
 }
-port=$($python -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])')
 as_torchrun 4 "$BUILD/tests/mp_cover"
 check "mp_cover on 4 ranks, by torchrun's variables" all "status 0" 'grep -q ^ok "$work/out"' "$passes"
 SIZE=3 TUTTI_CONNECT_TIMEOUT=0.7 as_torchrun 2 "$BUILD/examples/hello"
