@@ -3,8 +3,8 @@
 #   bars.py [--build DIR] [--only PART] [--quick] [--out DIR]      --out: also stores bars-PART.json
 #
 # A part is a file of bench/bars/ with a sentence `TITLE` and a generator
-# `bars(build, quick)` of Bar (verdict.py). The script prints each bar as soon as it has one. A bar that is not met
-# is no error: this is a measurement. The exit status is 1 only if a part could not run.
+# `bars(build, quick)` of Bar (verdict.py); it may leave more tables in STORED. The script prints each bar as soon as
+# it has one. A bar that is not met is no error: this is a measurement. The exit status is 1 only if a part could not run.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import importlib.util
@@ -52,6 +52,16 @@ def table(bars):
     sys.stdout.flush()
 
 
+def store(out, name, part, bars):
+    """The bars, and the tables that the part leaves in STORED: {NAME: (sentence, columns, rows)}."""
+    os.makedirs(out, exist_ok=True)
+    command = "make bars ONLY=" + name
+    record.store(os.path.join(out, "bars-%s.json" % name), record.about(part.TITLE, command),
+                 [{"bar": b.name, "wanted": b.wanted, "measured": b.measured, "verdict": word(b)} for b in bars])
+    for file, (what, columns, rows) in getattr(part, "STORED", {}).items():
+        record.store(os.path.join(out, file + ".json"), dict(record.about(what, command), columns=columns), rows)
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--build", default="build")
@@ -80,9 +90,7 @@ def main():
         if bars:
             table(bars)
         if bars and args.out:
-            os.makedirs(args.out, exist_ok=True)
-            record.store(os.path.join(args.out, "bars-%s.json" % name), record.about(part.TITLE, "make bars ONLY=" + name),
-                         [{"bar": b.name, "wanted": b.wanted, "measured": b.measured, "verdict": word(b)} for b in bars])
+            store(args.out, name, part, bars)
     return 1 if broken else 0
 
 

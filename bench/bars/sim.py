@@ -15,7 +15,8 @@ from verdict import at_least, at_most, skipped  # noqa: E402
 
 TITLE = "simulated: 37 to 255 ranks on a flat network, 192 ranks on three levels (the best built-in's time over tutti's)"
 TREE, RANKS = plans.TREE, plans.TREE_RANKS
-SHORT = (8, 512, 4096, 65536)  # bytes: vectors for which messages cost more than bytes
+SHORT = (8, 512, 4096, 16384, 65536)  # bytes: vectors for which messages cost more than bytes
+STORED = {}  # tables beside the bars, as in bars.py
 
 
 def fresh_flat(results, build, ranks, sizes):
@@ -88,16 +89,24 @@ def tree_bars(results, sizes):
 
 def short_bars(build):
     """Short vectors on three levels: tutti's choice, an algorithm per level, beside all that SimGrid has and two-level."""
-    def times(what, **more):
+    def right(what, **more):
         found = smpi.simulate(TREE, RANKS, what, SHORT, build=build, **more)
-        return {b: run.seconds for b, run in found.items() if run.seconds and run.verdict in stored.RIGHT}
-    ours = times("tutti", limit=900)
+        return {b: run for b, run in found.items() if run.seconds and run.verdict in stored.RIGHT}
+    def times(what, **more):
+        return {b: run.seconds for b, run in right(what, **more).items()}
+    choice, rows = right("tutti", limit=900), []
+    ours = {b: run.seconds for b, run in choice.items()}
     rivals = {name: times(name, limit=120) for name in smpi.BUILTIN}
     rivals["two-level"] = times("tutti:" + plans.RIVALS[0], limit=900)
     for size in SHORT:
         least = min(((t[size], name) for name, t in rivals.items() if size in t), default=(None, None))
         title = "192 ranks, %d B: the best of built-in and two-level (%s) over tutti's" % (size, least[1])
         yield at_least(title, 1.3, least[0] / ours[size] if least[0] and size in ours else None)
+        if least[0] and size in choice:
+            us = [1e6 * x for x in (least[0], choice[size].seconds, choice[size].predicted)]
+            rows.append(["{:,}".format(size), us[0], least[1], us[1], choice[size].plan, us[2]])
+    STORED["levels-short"] = ("192 ranks on 3 racks of 16 nodes of 4 cores, float, simulated in microseconds",
+                              ["bytes", "best built-in", "which", "tutti", "its plan", "its price"], rows)
 
 
 def bars(build, quick):

@@ -214,8 +214,8 @@ static void swap_whole(tt_builder *b, const tt_ask *ask, const nest *of, int nod
 
 /* ---- by parts ---- */
 
-/* Cores of a node, from rank `first` on: `has` of them have sums of blocks lo .. lo + count - 1, and
- * the first `gets` of them get a part each. */
+/* Cores of a node, from rank `first` on. The first `has` hold sums of blocks lo .. lo + count - 1, and
+ * the first `gets` get a part each. */
 typedef struct team {
   tt_builder *b;
   int rank, first, has, gets;

@@ -52,9 +52,9 @@ while IFS='|' read -r name respawns _ _ settings; do
 done <<<"$scenes"
 beside other -r 1 -n 3 sh -c '[ $TUTTI_NEWCOMER = 1 ] && export TUTTI_ALGO=ring TUTTI_SLICES=7 TUTTI_CONTRACT=any; exec "$0" joined' "$prog"
 beside bad -r 1 -n 3 sh -c '[ $TUTTI_NEWCOMER = 1 ] && export TUTTI_ALGO=nonsense; exec "$0" used-up' "$prog"
-beside always -r 3 -n 2 sh -c '[ $TUTTI_RANK = 0 ] && exec sleep 1.5; exit 6'
-beside alone -r 3 -n 2 sh -c '[ $TUTTI_RANK = 0 ] || { echo $$ >>"$0"; exit 6; } # rank 0 ends when that has for the third time
-  until [ "$(grep -c . "$0" 2>/dev/null)" = 3 ]; do sleep 0.01; done; last=$(tail -n 1 "$0")
+beside always -r 3 -n 2 sh -c '[ $TUTTI_RANK = 0 ] && exec sleep 4; exit 6'
+beside alone -r 6 -n 2 sh -c '[ $TUTTI_RANK = 0 ] || { echo $$ >>"$0"; exit 6; } # rank 0 ends when that has for the sixth time
+  until [ "$(grep -c . "$0" 2>/dev/null)" = 6 ]; do sleep 0.01; done; last=$(tail -n 1 "$0")
   while kill -0 "$last" 2>/dev/null; do sleep 0.01; done' "$work/alone.pid"
 beside shown -r 2 -l -v -n 2 sh -c '[ $TUTTI_RANK = 0 ] && exec sleep 1
   [ $TUTTI_NEWCOMER = 2 ] && { echo here; exit 0; }; kill -9 $$'

@@ -75,8 +75,8 @@ print(s.getsockname()[1])')
   done
   for r in "${pids[@]}"; do wait "$r" || rc=$?; done
 }
-as_torchrun 4 "$BUILD/tests/mp_cover"
-check "mp_cover on 4 ranks, by torchrun's variables" all "status 0" 'grep -q ^ok "$work/out"' "$passes"
+as_torchrun 4 "$BUILD/tests/mp_exact"
+check "mp_exact on 4 ranks, by torchrun's variables" all "status 0" 'grep -q ^ok "$work/out"' "$passes"
 SIZE=3 TUTTI_CONNECT_TIMEOUT=0.7 as_torchrun 2 "$BUILD/examples/hello"
 check "a rank is missing: all are told which" all "status 1" \
   '[ "$(grep -c "rank 2 of 3 did not come" "$work/err")" = 2 ]'
@@ -88,8 +88,8 @@ done
 if [ -e "$BUILD/libtutti_pmix.so" ] && command -v mpirun.openmpi >/dev/null; then
   . "${BASH_SOURCE%/*}/../support/mpi.bash"
   rc=0
-  timeout 60 mpirun.openmpi -n 3 "$BUILD/tests/mp_cover" >"$work/out" 2>"$work/err" </dev/null || rc=$?
-  check "mp_cover, which knows no MPI, under mpirun, by PMIx" all "status 0" 'grep -q "on 3 processes" "$work/out"' "$passes"
+  timeout 60 mpirun.openmpi -n 3 "$BUILD/tests/mp_exact" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  check "mp_exact, which knows no MPI, under mpirun, by PMIx" all "status 0" 'grep -q "^ok" "$work/out"' "$passes"
   rc=0
   SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_STEP_NODELIST=localhost SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0 \
     timeout 60 mpirun.openmpi -mca plm ^slurm -mca ras ^slurm -n 3 "$BUILD/examples/hello" >"$work/out" 2>"$work/err" </dev/null || rc=$?

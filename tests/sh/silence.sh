@@ -13,7 +13,7 @@ skips() {
 }
 [ -e "$BUILD/libtutti_ucx.so" ] || skips "without UCX there is nothing between hosts"
 part() { # WAY: runs a part in the background
-  TOKEN=$token TUTTI=$TUTTI timeout -k 5 60 bash bench/netns.sh tutti 3 1 1gbit -k "$BUILD/tests/mp_silent" "$1" \
+  TOKEN=$token TUTTI=$TUTTI timeout -k 5 300 bash bench/netns.sh tutti 3 1 1gbit -k "$BUILD/tests/mp_silent" "$1" \
     "ip link set eth0 down" >"$work/$1.out" 2>"$work/$1.err" </dev/null
   echo $? >"$work/$1.rc"
 }

@@ -120,6 +120,8 @@ static void wrong_groups_are_refused_in_words(void **state) {
       {"transposed(group=36)", "at least two sizes", TUTTI_ALLREDUCE},
       {"transposed(group=5x7)", "whose product is P", TUTTI_ALLREDUCE},
       {"transposed(group=18x2)", "fewer than a prime factor", TUTTI_ALLREDUCE},
+      {"transposed(group=3x2x6,parts=1)", "fewer cores than a later swap", TUTTI_ALLREDUCE},
+      {"transposed(group=6x6,parts=2)", "parts is a number of swaps", TUTTI_ALLREDUCE},
       {"transposed(group=6x6)", "fold, ", TUTTI_REDUCE_SCATTER},
   };
   (void)state;
