@@ -19,6 +19,7 @@ import subprocess
 import sys
 
 import check_docs
+import gallery
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Pages beside docs/, and the first page: source, page of the site.
@@ -39,6 +40,7 @@ NAVIGATION = [
                    ("C API", "reference/c-api.md"), ("Schedules as text", "schedules.md"), ("Glossary", "glossary.md")]),
     ("Background", [("Benchmarks", "bench/README.md"), ("Shared memory", "shared-memory.md"), ("Papers", "papers.md"),
                     ("Simulation", "simulation.md"), ("Its tables", "sim/tables.md"), ("Scale", "scale.md"),
+                    ("Compositions, drawn", "compositions.md"),
                     ("What a schedule means", "semantics.md")]),
     ("Take part", [("Contributing", "contributing.md"), ("Changes", "changes.md")]),
 ]
@@ -154,6 +156,7 @@ def main():
     shutil.rmtree(pages, ignore_errors=True)
     os.makedirs(pages)
     write_pages(pages)
+    gallery.write(pages, args.build)
     config = os.path.join(args.build, "mkdocs.yml")
     with open(config, "w") as f:
         f.write(configuration(pages, site))

@@ -1,0 +1,54 @@
+"""gallery.py - a page of the manual with a picture of every composition that tutti may choose on a few machines.
+
+Idea       the machines are those of tests/ranks/mp_composed.c, where the same compositions run on real ranks; tutti
+           itself says which plans it would price there, and draws them.
+Used by    tools/site.py, which makes compositions.md and compositions/*.svg in build/site-pages.
+SPDX-License-Identifier: BSD-3-Clause"""
+import json
+import os
+import re
+import subprocess
+
+TABLE = "tests/ranks/mp_composed.c"
+ROW = re.compile(r'^    \{(\d+), "([^"]+)", "([^"]*)"\},$', re.M)
+BEGIN = """# Compositions, drawn
+
+Each level of a machine may have an algorithm of its own ([schedules](schedules.md)). On a machine with levels the chooser
+looks at all compositions that could be fastest for some size, and at plans in which the cores of a node talk to several
+nodes at once. These are the ones that it proposes on %d small machines, %d in all. `make check` runs each of them on
+real ranks (`tests/ranks/mp_composed.c`). In the pictures ranks are columns, and time goes down; an arrow has the colour of
+the level that it crosses.
+"""
+
+
+def machines():
+    """[(ranks, levels, figures)], as in the test's table."""
+    with open(TABLE) as f:
+        found = [(int(n), levels, figures) for n, levels, figures in ROW.findall(f.read())]
+    if not found:
+        raise SystemExit("tools/gallery.py: %s has no table of machines any more" % TABLE)
+    return found
+
+
+def proposed(tutti, ranks, levels, figures):
+    command = [tutti, "plan", "price", "all", "-P", str(ranks), "--size", "1KB", "--topo", levels, "--json"]
+    text = subprocess.run(command + (["--net", figures] if figures else []), check=True, capture_output=True, text=True).stdout
+    plans = {plan["plan"] for plan in json.loads(text)["plans"] if plan["possible"]}
+    return sorted(p for p in plans if "stages=" in p or p.startswith("transposed("))
+
+
+def write(folder, build):
+    """Writes the page and its pictures. Raises subprocess.CalledProcessError if tutti fails."""
+    tutti, parts, count = os.path.join(build, "tutti"), [], 0
+    os.makedirs(os.path.join(folder, "compositions"), exist_ok=True)
+    for ranks, levels, figures in machines():
+        parts.append("\n## %s\n" % levels)
+        parts.append("%d ranks, %s.\n" % (ranks, "with `%s`" % figures if figures else "with the built-in figures of a network"))
+        for plan in proposed(tutti, ranks, levels, figures):
+            count += 1
+            picture = "compositions/%d.svg" % count
+            subprocess.run([tutti, "plan", "draw", plan, "-P", str(ranks), "--topo", levels, "-o", os.path.join(folder, picture)],
+                           check=True, capture_output=True)
+            parts.append('\n`%s`\n\n![%s](%s){ loading=lazy }\n' % (plan, plan, picture))
+    with open(os.path.join(folder, "compositions.md"), "w") as f:
+        f.write(BEGIN % (len(machines()), count) + "".join(parts))
