@@ -1,7 +1,7 @@
 /* Every family with every parameter that it proposes: every group, level and number of
  * steps, for every P up to 64 and samples to 1000, the short ones to 4096. This takes
- * long: `make prove` does it, with a progress bar, and records for each form the properties that
- * held in all its proofs (src/choose/forms.def); `make check` does a part of it.
+ * long: `make prove` does it, on all cores, with a progress bar, and records for each form the properties
+ * that held in all its proofs (src/choose/forms.def); `make check` does a part of it.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
@@ -21,9 +24,19 @@ static bool full(void) {
   return getenv("TUTTI_PROVE") != NULL;
 }
 
+/* ---- the work is shared: of `parts` processes, this one is number `part` ---- */
+
+static int part, parts = 1;
+
+/* Is the next piece of work this process's? All count alike. */
+static bool is_mine(void) {
+  static long turn;
+  return turn++ % parts == part;
+}
+
 /* A progress line that overwrites itself, if a terminal shows it. */
 static void bar(const char *what, int done, int all) {
-  if (!full()) return;
+  if (!full() || part) return;
   fprintf(stderr, "\r  %-28s [", what);
   for (int i = 0; i < 40; i++) fputc(i * all < 40 * done ? '#' : '.', stderr);
   fprintf(stderr, "] %d of %d%s", done, all, done == all ? "\n" : "");
@@ -38,24 +51,29 @@ typedef struct row {
   bool order, same;
 } row;
 
-static row *rows;
-static int nrows;
+/* What one process found, in memory that all share. */
+typedef struct found {
+  int n;
+  long proofs;
+  row rows[4096];
+} found;
 
-static row *row_of(const char *name, int coll) {
-  char form[TT_NAME];
-  tt_form_name(name, form);
-  for (int i = 0; i < nrows; i++)
-    if (rows[i].coll == coll && strcmp(rows[i].form, form) == 0) return &rows[i];
-  rows = realloc(rows, (size_t)(nrows + 1) * sizeof *rows);
-  assert_non_null(rows);
-  row *r = &rows[nrows++];
+static found *all_found;
+
+static row *row_for(found *of, const char *form, int coll) {
+  for (int i = 0; i < of->n; i++)
+    if (of->rows[i].coll == coll && strcmp(of->rows[i].form, form) == 0) return &of->rows[i];
+  if (of->n == (int)(sizeof of->rows / sizeof *of->rows)) fail_msg("more forms than have room");
+  row *r = &of->rows[of->n++];
   *r = (row){.coll = coll, .order = true, .same = true};
-  memcpy(r->form, form, sizeof form);
+  snprintf(r->form, sizeof r->form, "%s", form);
   return r;
 }
 
 static void note(const char *name, const tt_ask *ask, const tutti_report *report) {
-  row *r = row_of(name, ask->coll);
+  char form[TT_NAME];
+  tt_form_name(name, form);
+  row *r = row_for(&all_found[part], form, (int)ask->coll);
   r->most = (int)tt_max(r->most, ask->ranks);
   r->order &= report->rank_order != 0;
   r->same &= report->same_grouping != 0;
@@ -67,11 +85,25 @@ static int by_form(const void *a, const void *b) {
   return order ? order : x->coll - y->coll;
 }
 
-static int write_forms(void **state) {
+/* What all processes found becomes what the first one did. */
+static void merge(void) {
+  for (int p = 1; p < parts; p++) {
+    all_found[0].proofs += all_found[p].proofs;
+    for (int i = 0; i < all_found[p].n; i++) {
+      const row *x = &all_found[p].rows[i];
+      row *r = row_for(&all_found[0], x->form, x->coll);
+      r->most = (int)tt_max((size_t)r->most, (size_t)x->most);
+      r->order &= x->order;
+      r->same &= x->same;
+    }
+  }
+  qsort(all_found[0].rows, (size_t)all_found[0].n, sizeof(row), by_form);
+}
+
+static int write_forms(void) {
   const char *path = getenv("TUTTI_FORMS"), *stamp = getenv("TUTTI_STAMP");
   FILE *f = path && stamp && full() ? fopen(path, "w") : NULL;
-  (void)state;
-  if (rows) qsort(rows, (size_t)nrows, sizeof *rows, by_form);
+  const row *rows = all_found[0].rows;
   if (f)
     fprintf(f,
             "/* forms.def - made by `make prove`, of these sources (tools/stamp.sh). Form, "
@@ -79,13 +111,12 @@ static int write_forms(void **state) {
             " * operands in rank order, same grouping on all ranks, most ranks in a proof.\n"
             " * SPDX-License-Identifier: BSD-3-Clause */\nSOURCES(\"%s\")\n",
             stamp);
-  for (int i = 0; f && i < nrows; i++) {
+  for (int i = 0; f && i < all_found[0].n; i++) {
     const char *coll = tutti_coll_name((tutti_coll)rows[i].coll);
     fprintf(f, "FORM(\"%s\", ", rows[i].form);
     for (; *coll; coll++) fputc(toupper(*coll), f);
     fprintf(f, ", %d, %d, %d)\n", rows[i].order, rows[i].same, rows[i].most);
   }
-  free(rows);
   return f && fclose(f);
 }
 
@@ -101,15 +132,13 @@ static double cost_of(tt_sched *s) {
   return P * (300.0 * s->nsteps + 10 * tt_work_of(&s, 1) + P * results);
 }
 
-static long proofs;
-
 static void prove_one(const char *name, const tt_ask *ask) {
   tutti_report r;
   if (!names_prove(name, ask, &r))
     fail_msg("%s\n  tutti plan check '%s' --coll %s -P %d --root %d%s", r.witness, name,
              tutti_coll_name(ask->coll), ask->ranks, ask->root, ask->in_place ? " --in-place" : "");
   note(name, ask, &r);
-  proofs++;
+  all_found[part].proofs++;
 }
 
 /* Proves as many slices as can interact, on numbers of ranks that do not take minutes. */
@@ -122,6 +151,7 @@ static void prove_slices(const char *name, const tt_ask *ask) {
 
 /* Proves every collective that it supports, in place and not, if that costs at most `most`. */
 static void prove_name(const char *name, int P, double most) {
+  if (!is_mine()) return;
   for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
     for (int in_place = 0; in_place < 2; in_place++) {
       tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
@@ -166,7 +196,6 @@ static void every_parameter_up_to_64_ranks(void **state) {
     bar(what, list.n, list.n);
     names_free(&list);
   }
-  print_message("# %ld schedules proven\n", proofs);
 }
 
 static void samples_to_1000_ranks(void **state) {
@@ -200,6 +229,7 @@ static void logarithmic_ones_to_4096_ranks(void **state) {
     tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = cases[i].ranks};
     tutti_report r;
     bar("samples to 4096 ranks", i, n);
+    if (!is_mine()) continue;
     if (!names_prove(cases[i].name, &ask, &r))
       fail_msg("%s on %d ranks: %s", cases[i].name, cases[i].ranks, r.witness);
     note(cases[i].name, &ask, &r);
@@ -208,11 +238,33 @@ static void logarithmic_ones_to_4096_ranks(void **state) {
   bar("samples to 4096 ranks", n, n);
 }
 
-int main(void) {
+static int prove_all(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_parameter_up_to_64_ranks),
       cmocka_unit_test(samples_to_1000_ranks),
       cmocka_unit_test(logarithmic_ones_to_4096_ranks),
   };
-  return cmocka_run_group_tests(tests, NULL, write_forms);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void) {
+  int failed = 0, status;
+  if (full()) parts = (int)tt_max(1, (size_t)sysconf(_SC_NPROCESSORS_ONLN));
+  const size_t bytes = (size_t)parts * sizeof *all_found;
+  all_found = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (all_found == MAP_FAILED) return 1;
+  for (int p = 1; p < parts; p++) {
+    const pid_t child = fork();
+    if (child < 0) return 1;
+    if (child == 0) {
+      part = p;
+      exit(prove_all() ? 1 : 0);
+    }
+  }
+  failed = prove_all();
+  while (wait(&status) > 0) failed |= status;
+  if (failed) return 1;
+  merge();
+  print_message("# %ld schedules proven\n", all_found[0].proofs);
+  return write_forms() ? 1 : 0;
 }
