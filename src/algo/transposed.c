@@ -52,12 +52,23 @@ static int factor_within(int n, int most) {
   return f;
 }
 
+/* Adds the swaps of a level of n groups, `apart` ranks each. False: the cores of a node are too few. */
+static bool add_level(nest *of, int n, int apart) {
+  while (n > 1) {
+    const int g = factor_within(n, of->cores);
+    if (g == 1) return false;
+    of->of[of->swaps++] = (swap){g, apart};
+    apart *= g;
+    n /= g;
+  }
+  return true;
+}
+
 /* Nodes of as few cores as suffice; all ranks in one node if no number of cores does. */
 static int two_sizes(int ranks, int size[2]) {
   for (int cores = 2; cores < ranks; cores++) {
-    int left = ranks % cores ? 0 : ranks / cores;
-    for (int g = 2; left > 1 && g > 1; left /= g) g = factor_within(left, cores);
-    if (left != 1) continue;
+    nest of = {.cores = cores};
+    if (ranks % cores || !add_level(&of, ranks / cores, cores)) continue;
     size[0] = ranks / cores, size[1] = cores;
     return 2;
   }
@@ -85,14 +96,9 @@ static const char *find_nest(const tt_ask *ask, nest *of) {
     return "group must be at least two sizes as 3x16x4 whose product is P";
   of->cores = apart = size[n - 1];
   of->swaps = 0;
-  for (int l = n - 2; l >= 0; l--)
-    for (int left = size[l]; left > 1;) {
-      const int g = factor_within(left, of->cores);
-      if (g == 1) return "the cores of a node are fewer than a prime factor of another level";
-      of->of[of->swaps++] = (swap){g, apart};
-      apart *= g;
-      left /= g;
-    }
+  for (int l = n - 2; l >= 0; apart *= size[l--])
+    if (!add_level(of, size[l], apart))
+      return "the cores of a node are fewer than a prime factor of another level";
   return refuse_parts(ask, of);
 }
 
