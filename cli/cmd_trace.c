@@ -8,7 +8,7 @@
 #include "trace_data.h"
 
 static const char usage[] =
-    "usage: tutti trace FILE [FILE ...] [--all | --json | --draw[=FROM+LENGTH]]\n"
+    "usage: tutti trace FILE [FILE ...] [--all | --json | --draw[=FROM+LENGTH] [-o PICTURE]]\n"
     "\n"
     "Summarizes the trace that a job wrote with TUTTI_TRACE=FILE: each rank's time in\n"
     "arithmetic, copying and waiting; which rank came last; per kind of call the number, the\n"
@@ -21,17 +21,21 @@ static const char usage[] =
     "  -d, --draw[=FROM+LENGTH]\n"
     "                 LENGTH ms from FROM ms on as lines of letters, one to three per rank\n"
     "                 (default: around the median call of the kind that took most time)\n"
+    "  -o, --output PICTURE\n"
+    "                 the same as a picture in a file: .svg\n"
     "\n"
     "The file itself opens in ui.perfetto.dev and chrome://tracing; see docs/trace.md.\n";
 
 static const struct option long_options[] = {{"all", no_argument, NULL, 'a'},
                                              {"json", no_argument, NULL, 'j'},
                                              {"draw", optional_argument, NULL, 'd'},
+                                             {"output", required_argument, NULL, 'o'},
                                              {NULL, 0, NULL, 0}};
 
 typedef struct wanted {
   bool all, json, draw;
   double from, length; /* ms */
+  const char *output;  /* NULL: the terminal */
 } wanted;
 
 /* FROM+LENGTH, both in ms. */
@@ -46,7 +50,8 @@ static int show(const trace_data *d, const wanted *w) {
   trace_sums s;
   int status = 0;
   if (trace_sum(d, &s) && w->draw)
-    status = trace_draw(d, &s, w->from, w->length);
+    status = w->output ? trace_svg(d, &s, w->from, w->length, w->output)
+                       : trace_draw(d, &s, w->from, w->length);
   else if (s.sorts)
     w->json ? trace_show_json(d, &s) : trace_show(d, &s, w->all);
   else
@@ -58,7 +63,9 @@ static int show(const trace_data *d, const wanted *w) {
 static int run(int argc, char **argv) {
   wanted w = {.json = false};
   opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, ":ajd::", long_options, NULL)) != -1;) {
+  for (int c; (c = getopt_long(argc, argv, ":ajd::o:", long_options, NULL)) != -1;) {
+    if (c == 'o') w.output = optarg, w.draw = true;
+    if (c == 'o') continue;
     if (!strchr("ajd", c)) return cli_bad_option("trace", c, argv, long_options);
     *(c == 'a' ? &w.all : c == 'j' ? &w.json : &w.draw) = true;
     if (c == 'd' && optarg && !take_span(optarg, &w))

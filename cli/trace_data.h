@@ -142,5 +142,13 @@ void trace_show_json(const trace_data *d, const trace_sums *s);
 /* Draw `length` ms from `from` as lines of letters; length 0: around the median of the calls that
  * took longest. 0, or an exit status after a complaint. */
 int trace_draw(const trace_data *d, const trace_sums *s, double from_ms, double length_ms);
+/* What it draws, in ns: at least 100. */
+void trace_window(const trace_sums *s, double from_ms, double length_ms, int64_t *from, int64_t *to);
+
+/* ---- trace_svg.c ---- */
+
+/* The same as a picture in the file `path`, which ends in .svg. */
+int trace_svg(const trace_data *d, const trace_sums *s, double from_ms, double length_ms,
+              const char *path);
 
 #endif

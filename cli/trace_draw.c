@@ -107,6 +107,14 @@ static void choose(const trace_sums *s, int64_t *from, int64_t *to) {
   *from -= op->longest / 2;
 }
 
+void trace_window(const trace_sums *s, double from_ms, double length_ms, int64_t *from,
+                  int64_t *to) {
+  *from = (int64_t)(from_ms * 1e6);
+  *to = *from + (int64_t)(length_ms * 1e6);
+  if (length_ms <= 0 && s->nsorts) choose(s, from, to);
+  if (*to < *from + COLUMNS) *to = *from + COLUMNS;
+}
+
 static void show_names(const trace_data *d) {
   for (size_t i = 1; i < d->ncalls; i++)
     if (!*d->calls[i].coll) printf(", %c %s", d->calls[i].plan[0], d->calls[i].plan);
@@ -115,9 +123,8 @@ static void show_names(const trace_data *d) {
 int trace_draw(const trace_data *d, const trace_sums *s, double from_ms, double length_ms) {
   picture *p = malloc(sizeof *p);
   if (!p) return cli_fail(CLI_FAILED, "trace", "out of memory for a picture");
-  int64_t from = (int64_t)(from_ms * 1e6), to = from + (int64_t)(length_ms * 1e6);
-  if (length_ms <= 0 && s->nsorts) choose(s, &from, &to);
-  if (to < from + COLUMNS) to = from + COLUMNS;
+  int64_t from, to;
+  trace_window(s, from_ms, length_ms, &from, &to);
   printf(
       "from %.3f ms, %.3f us per column: + arithmetic, c copy, > send, < receive, . wait, - else",
       (double)from / 1e6, (double)(to - from) / COLUMNS / 1e3);

@@ -7,10 +7,6 @@ tab=$'\t'
 lines_within() { # no line of the output is longer, not counting colours
   sed 's/\x1b\[[0-9;]*m//g' "$work/out" | LC_ALL=C.UTF-8 awk -v w="$1" 'length($0) > w { bad = 1 } END { exit bad }'
 }
-# valid_xml FILE: Python parses it; without a Python that can, the test fails.
-valid_xml() {
-  $python -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$1"
-}
 
 # ---- list ----
 job plan list -P 7

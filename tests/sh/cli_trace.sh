@@ -156,6 +156,13 @@ job trace --draw "$x"
 ok "--draw: lines of 100 columns, three per rank" all "status 0" quiet '[ "$(grep -acE "^  .{16}[|].{100}[|]$" "$work/out")" = 12 ]'
 job trace --draw=0+0.5 "$x"
 ok "--draw from the begin" all "status 0" "grep -qa '^from 0.000 ms, 5.000 us per column' '$work/out'"
+job trace "$x" -o "$work/piece.svg"
+ok "-o: a picture, whose every row is a rank's" all "status 0" quiet 'valid_xml "$work/piece.svg"' \
+  '[ "$(grep -c ">rank [0-3]<" "$work/piece.svg")" = 4 ]' 'grep -q "rect class=.w. " "$work/piece.svg"' 'grep -q "class=.f. " "$work/piece.svg"'
+job trace "$x" -o "$work/piece.png"
+ok "-o with another ending" all "status 2" one_line "says 'name it .svg'"
+job trace "$x" -o "$work/none/piece.svg"
+ok "-o into no folder" all "status 125" one_line "says 'cannot write .*No such file'"
 for span in 1 + -1+1 1+0 1+x nan+1; do
   job trace --draw=$span "$x"
   ok "--draw=$span is refused" all "status 2" one_line "says 'is not of the form FROM.LENGTH'"

@@ -101,3 +101,7 @@ all() { # all "cmd1" "cmd2" ...: all are true
   local c
   for c in "$@"; do eval "$c" || { echo "# false: $c"; return 1; }; done
 }
+# valid_xml FILE: Python parses it; without a Python that can, the test fails.
+valid_xml() {
+  $python -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$1"
+}
