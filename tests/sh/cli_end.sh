@@ -53,9 +53,8 @@ stopped() { # stopped N: within 20 s, N processes of the job are stopped
     sleep 0.05
   done
 }
-background run -n 2 sleep 2
-sleep 0.3
-kill -TSTP "$job"
+background run -n 2 bash -c 'echo ready; exec sleep 4'
+lines 2 ready && kill -TSTP "$job"
 ok "SIGTSTP stops the ranks and the launcher" stopped 3
 kill -CONT "$job"
 ok "SIGCONT wakes them" stopped 0
@@ -111,8 +110,8 @@ job run -n 2 bash -c '(sleep 0.4; echo late) & exit 0'
 ok "a rank about to end may finish" all "status 0" '[ "$(grep -c late "$work/out")" = 2 ]' gone
 job run -n 3 --label bash -c 'echo said; [ $TUTTI_RANK = 1 ] && exit 4; sleep 987'
 ok "output from before a failure is shown" all "status 4" 'grep -q "^\[1\] said" "$work/out"' gone
-background run -n 3 bash -c '[ $TUTTI_RANK = 0 ] || exit 0; echo ready; sleep 6'
-lines 1 ready && sleep 0.3
+background run -n 3 bash -c '[ $TUTTI_RANK = 0 ] || exit 0; echo ready; exec sleep 60'
+lines 1 ready
 child_of() { # the only child that is found by the token
   local p
   for p in $(alive); do [ "$(sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$p/stat" 2>/dev/null)" = "$1" ] && echo "$p"; done
@@ -125,11 +124,9 @@ guard_children() { # their states
   g=$(the_guard)
   for p in /proc/[0-9]*/stat; do sed -n "s/.*) \(.\) $g .*/\1/p" "$p" 2>/dev/null; done
 }
-for _ in $(seq 100); do # on a busy machine the others may not have ended yet
-  children=$(guard_children | xargs)
-  [ "$children" = S ] && break
-  sleep 0.05
-done
+end=$((SECONDS + 40)) # on a busy machine the others may not have ended yet
+until children=$(guard_children | xargs) && [ "$children" = S ] || [ $SECONDS -ge $end ]; do sleep 0.05; done
+kill -TERM "$job"
 wait_job
 ok "ranks that ended are reaped at once" '[' "$children" = S ']'
 
