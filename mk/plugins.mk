@@ -41,7 +41,7 @@ TORCHLIBS = -ltorch_python -ltorch -ltorch_cpu -lc10
 $(BUILD)/c10d/%.o: c10d/%.cpp mk/plugins.mk
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)
-	$(Q)$(CXX) $(C10DFLAGS) -DTORCH_EXTENSION_NAME=_c10d $(SAN) -c $< -o $@
+	$(Q)$(CXX) $(C10DFLAGS) $(CXXFLAGS) $(CPPFLAGS) -DTORCH_EXTENSION_NAME=_c10d $(SAN) -c $< -o $@
 $(BUILD)/c10d/_c10d%: $(C10DSRC:%.cpp=$(BUILD)/%.o) $(BUILD)/libtutti.so
 	$(call say,LD,$@)
 	$(Q)$(CXX) -shared $(SAN) $(LDFLAGS) $(filter %.o,$^) -L$(BUILD) -ltutti $(TORCHLIBS) -o $@
