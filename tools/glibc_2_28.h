@@ -7,43 +7,42 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef GLIBC_2_28_H
 #define GLIBC_2_28_H
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #if defined __x86_64__
-#define FIRST "GLIBC_2.2.5" /* the first glibc on this processor */
-#define TIMED "GLIBC_2.3.3"
-enum { OLD_STAT = 1 };
+#define OLD_GLIBC "GLIBC_2.2.5" /* the first glibc on this processor */
+#define OLD_GLIBC_TIMED "GLIBC_2.3.3"
+enum { OLD_GLIBC_STAT = 1 };
 #elif defined __aarch64__
-#define FIRST "GLIBC_2.17"
-#define TIMED "GLIBC_2.17"
-enum { OLD_STAT = 0 };
+#define OLD_GLIBC "GLIBC_2.17"
+#define OLD_GLIBC_TIMED "GLIBC_2.17"
+enum { OLD_GLIBC_STAT = 0 };
 #else
 #error "make wheel knows the old symbols of x86_64 and of aarch64 only"
 #endif
-#define OLD(name) __asm__(".symver " #name "," #name "@" FIRST)
-OLD(dladdr);
-OLD(dlerror);
-OLD(dlopen);
-OLD(dlsym);
-OLD(exp);
-OLD(log);
-OLD(pow);
-OLD(pthread_create);
-OLD(pthread_detach);
-OLD(pthread_join);
-OLD(pthread_mutex_trylock);
-OLD(pthread_sigmask);
-__asm__(".symver pthread_timedjoin_np,pthread_timedjoin_np@" TIMED);
+#define OLD_VERSION(name) __asm__(".symver " #name "," #name "@" OLD_GLIBC)
+OLD_VERSION(dladdr);
+OLD_VERSION(dlerror);
+OLD_VERSION(dlopen);
+OLD_VERSION(dlsym);
+OLD_VERSION(exp);
+OLD_VERSION(log);
+OLD_VERSION(pow);
+OLD_VERSION(pthread_create);
+OLD_VERSION(pthread_detach);
+OLD_VERSION(pthread_join);
+OLD_VERSION(pthread_mutex_trylock);
+OLD_VERSION(pthread_sigmask);
+__asm__(".symver pthread_timedjoin_np,pthread_timedjoin_np@" OLD_GLIBC_TIMED);
 
 /* Until 2.33 these were functions of a version of the struct. */
-OLD(__xstat);
-OLD(__fxstat);
+OLD_VERSION(__xstat);
+OLD_VERSION(__fxstat);
 extern int __xstat(int version, const char *path, struct stat *s);
 extern int __fxstat(int version, int fd, struct stat *s);
-#define stat(path, s) __xstat(OLD_STAT, path, s)
-#define fstat(fd, s) __fxstat(OLD_STAT, fd, s)
+#define stat(path, s) __xstat(OLD_GLIBC_STAT, path, s)
+#define fstat(fd, s) __fxstat(OLD_GLIBC_STAT, fd, s)
 
 /* New in 2.32. */
 static inline const char *old_sigabbrev(int signal) {

@@ -7,7 +7,7 @@ typedef void constructor_fn(int argc, char **argv, char **environment);
 typedef int main_fn(int argc, char **argv, char **environment);
 extern constructor_fn *__init_array_start[], *__init_array_end[];
 
-__asm__(".symver old_start,__libc_start_main@" FIRST);
+__asm__(".symver old_start,__libc_start_main@" OLD_GLIBC);
 extern int old_start(main_fn *main, int argc, char **argv, constructor_fn *before, void (*after)(void),
                      void (*unload)(void), void *stack);
 
