@@ -10,7 +10,7 @@ dist:
 
 # The wheel's objects ask for old symbols, so they are built apart. Libraries that glibc 2.34 has taken in are named.
 OLDGLIBC = CPPFLAGS="-include tools/glibc_2_28.h" \
-           LDFLAGS="-Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--wrap=__libc_start_main"
+           LDFLAGS="-s -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--wrap=__libc_start_main"
 wheel:
 	@tools/deps.sh wheel
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-wheel SAN= $(OLDGLIBC) old-glibc

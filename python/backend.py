@@ -129,19 +129,22 @@ class _Wheel:
         self._record = ""
 
     def add(self, name: str, data: bytes, executable: bool = False) -> None:
-        entry = zipfile.ZipInfo(name, (2000, 1, 1, 0, 0, 0))
+        self._put(name, data, executable)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        self._record += f"{name},sha256={digest},{len(data)}\n"
+
+    def _put(self, name: str, data: bytes, executable: bool = False) -> None:
+        entry = zipfile.ZipInfo(name, (2000, 1, 1, 0, 0, 0))  # the same bytes at any time
         entry.compress_type = zipfile.ZIP_DEFLATED
         entry.external_attr = (0o100755 if executable else 0o100644) << 16
         self._zip.writestr(entry, data)
-        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-        self._record += f"{name},sha256={digest},{len(data)}\n"
 
     def close(self) -> str:
         for name, text in _about(self._tag).items():
             self.add(f"{INFO}/{name}", text.encode())
         self.add(f"tutti-{VERSION}.data/scripts/tutti", COMMAND.encode(), True)
         self._record += f"{INFO}/RECORD,,\n"
-        self._zip.writestr(f"{INFO}/RECORD", self._record)
+        self._put(f"{INFO}/RECORD", self._record.encode())
         self._zip.close()
         return self.name
 

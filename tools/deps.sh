@@ -29,7 +29,7 @@ packages() {
     site) echo "python3 mkdocs mkdocs-material python3-pymdownx" ;;
     browser) echo "chromium chromium-driver" ;;
     wheel) echo "gcc libc6-dev make binutils python3" ;;
-    package) echo "debhelper dh-python dpkg-dev lintian libcmocka-dev libhwloc-dev libmpich-dev mpich libopenmpi-dev openmpi-bin libpmix-dev libucx-dev pkg-config g++ python3-dev python3-torch libtorch-dev pybind11-dev" ;;
+    package) echo "build-essential debhelper dh-python dpkg-dev lintian libcmocka-dev libhwloc-dev libmpich-dev mpich libopenmpi-dev openmpi-bin libpmix-dev libucx-dev pkg-config g++ python3-dev python3-torch libtorch-dev pybind11-dev" ;;
     bare) echo "mmdebstrap util-linux" ;;
     abi) echo "abigail-tools git" ;;
     *)
