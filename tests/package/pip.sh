@@ -17,8 +17,10 @@ installs() {
   local name=$1 file=$2 venv
   [ -e "$file" ] || { ok "$name is there" false && return; }
   venv=$work/bare
-  rm -rf "$work/bare" "$work/numpy"
+  rm -rf "$work/bare" "$work/numpy" "$work/wheel"
   runs $python -m venv "$venv"
+  runs "$venv/bin/pip" wheel --no-index -w "$work/wheel" "$file" # compiled once
+  file=$(echo "$work"/wheel/*.whl)
   runs "$venv/bin/pip" install --no-index "$file"
   ok "$name: pip installs it into a bare environment" status 0
   runs "$venv/bin/tutti" run -n 2 "$venv/bin/python3" -c 'import tutti; print(tutti.allreduce(2.5), tutti.__file__)'
