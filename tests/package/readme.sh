@@ -10,7 +10,7 @@ TUTTI=$(command -v tutti) || { echo "not ok - the command tutti is installed"; e
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 unset TUTTI_LIBRARY TUTTI_LIB PYTHONPATH LD_LIBRARY_PATH
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 GLOG_minloglevel=2
-case $0 in /*) ;; *) cd "${0%/*}/../.." ;; esac
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 tree=$PWD
 
 # block LANGUAGE N: the N-th block of this language in the README.
