@@ -20,8 +20,9 @@ at=$(mktemp -d -p "${TMPDIR:-/var/tmp}")
 if [ -n "${KEEP:-}" ]; then echo "bare: $at"; else trap 'umount -R "$at/dev" "$at/proc" "$at/sys" && rm -rf --one-file-system "$at"' EXIT; fi
 chmod 755 "$at" && tar -C "$at" -xf "$bare"
 rm -f "$at"/etc/apt/sources.list
-for file in /etc/apt/sources.list* /etc/apt/apt.conf.d /etc/apt/auth.conf* /etc/resolv.conf /etc/hosts /etc/ssl/certs /usr/share/keyrings /usr/local/share/ca-certificates; do
-  [ ! -e "$file" ] || { mkdir -p "$at${file%/*}" && cp -rL "$file" "$at${file%/*}"; }
+for file in /etc/apt/sources.list* /etc/apt/apt.conf.d /etc/apt/auth.conf* /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt \
+  /usr/share/keyrings /usr/local/share/ca-certificates; do
+  [ ! -e "$file" ] || { mkdir -p "$at${file%/*}" && cp -rL --remove-destination "$file" "$at${file%/*}"; }
 done
 mount -t proc proc "$at/proc" && mount -t sysfs sys "$at/sys" && mount --rbind /dev "$at/dev"
 mkdir -p "$at/packages" "$at/tutti"
