@@ -6,7 +6,7 @@
 #   make check-abi       the library beside that of the last tag (abidiff); a part of make check-all
 DIST     = $(BUILD)/dist
 dist:
-	@$(PYTHON) python/sources.py $(DIST)
+	@$(PYTHON) python/backend.py $(DIST)
 
 # The wheel's objects ask for old symbols, so they are built apart. Libraries that glibc 2.34 has taken in are named.
 OLDGLIBC = CPPFLAGS="-include tools/glibc_2_28.h" \

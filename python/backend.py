@@ -199,3 +199,8 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 def build_sdist(sdist_directory: str, config_settings: Optional[dict[str, Any]] = None) -> str:
     return sources.write(sdist_directory, VERSION, METADATA)
+
+
+if __name__ == "__main__":  # make dist
+    Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
+    print(f"{sys.argv[1]}/{build_sdist(sys.argv[1])}")

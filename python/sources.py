@@ -1,6 +1,5 @@
-"""sources.py - the tarball of the sources (`make dist`), which is also Python's source distribution.
-
-    python3 python/sources.py build/dist
+"""sources.py - the tarball of the sources (`make dist`), which is also Python's source distribution: backend.py
+calls this.
 
 The same tree gives the same bytes: names in order, the time of the last commit (or SOURCE_DATE_EPOCH), no owner.
 SPDX-License-Identifier: BSD-3-Clause
@@ -11,7 +10,6 @@ import gzip
 import io
 import os
 import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
@@ -59,10 +57,3 @@ def write(folder: str, version: str, about: str) -> str:
     with open(Path(folder) / f"{stem}.tar.gz", "wb") as out, gzip.GzipFile("", "wb", 9, out, time) as packer:
         packer.write(packed.getvalue())
     return f"{stem}.tar.gz"
-
-
-if __name__ == "__main__":
-    import backend
-
-    Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
-    print(f"{sys.argv[1]}/{write(sys.argv[1], backend.VERSION, backend.METADATA)}")

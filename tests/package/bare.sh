@@ -39,6 +39,7 @@ silently "apt-get update -qq && $apt python3 python3-venv python3-numpy"
 silently "$apt gcc libc6-dev make binutils"
 inside "tests/run tests/package/pip.sh" || rc=1
 silently "$apt /packages/*.deb"
-silently "$apt $(sed -n 's/^Depends://p' debian/tests/control | tr ',\n' '  ')"
+# What the examples need beside tutti's own packages.
+silently "$apt $(sed -n 's/^Depends://p' debian/tests/control | tr ', ' '\n\n' | grep -vE '^((lib|python3-)?tutti|$)' | sort -u | tr '\n' ' ')"
 inside "tests/run tests/package/readme.sh" || rc=1
 exit $rc

@@ -49,9 +49,9 @@ ok "the wheel keeps what its name promises" all \
   '$python tools/check_wheel.py "$dist/tutti-$version"-py3-none-manylinux_2_28_*.whl >"$work/out"'
 # Without a commit or a clock in between, the same tree gives the same bytes.
 export SOURCE_DATE_EPOCH=1700000000
-for copy in one two; do mkdir "$work/$copy" && $python python/sources.py "$work/$copy" >/dev/null; done
+for copy in one two; do mkdir "$work/$copy" && $python python/backend.py "$work/$copy" >/dev/null; done
 ok "make dist writes the same bytes twice" cmp "$work/one/tutti-$version.tar.gz" "$work/two/tutti-$version.tar.gz"
 mkdir "$work/again" && tar -xzf "$work/one/tutti-$version.tar.gz" -C "$work/again"
-$python "$work/again/tutti-$version/python/sources.py" "$work/again" >/dev/null
+$python "$work/again/tutti-$version/python/backend.py" "$work/again" >/dev/null
 ok "and so does the tree that it unpacks to, without git" cmp "$work/one/tutti-$version.tar.gz" "$work/again/tutti-$version.tar.gz"
 exit $bad

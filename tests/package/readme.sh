@@ -35,6 +35,7 @@ in_python() {
 }
 
 in_torch() {
+  python3 -c 'import torch' 2>/dev/null || { skip "PyTorch" "no PyTorch here" 2 && return; }
   block python 2 >"$work/ddp.py"
   runs tutti run -n 4 python3 ddp.py
   ok "PyTorch: the README's program" all 'status 0' 'out_is "tensor([6., 6., 6.])"' quiet
@@ -75,6 +76,7 @@ demos() {
   ok "demo: it compiles with what is installed" status 0
   SECONDS_MOST=300 runs tutti run -n 4 ./fashion --need 0.87
   ok "demo: trains on 4 ranks, and the network is good" status 0
+  python3 -c 'import torch' 2>/dev/null || { skip "demo: a script with DistributedDataParallel" "no PyTorch here" && return; }
   SECONDS_MOST=300 runs tutti run -n 2 python3 "$tree/examples/train_ddp.py" --steps 50
   ok "demo: a script with DistributedDataParallel" all 'status 0' 'grep -q "\"accuracy\"" "$work/out"'
 }
