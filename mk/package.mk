@@ -29,8 +29,10 @@ deb: dist
 	@tools/deb.sh $(DIST)/tutti-$(VERSION).tar.gz $(DEB)
 check-package: dist wheel deb
 	@tools/deps.sh bare
+	@$(RUN) tests/package/recipes.sh
 	@tests/package/bare.sh $(DIST) $(DEB)
 check-abi: all
 	@tools/deps.sh abi
+	@$(RUN) tests/package/abi.sh
 	@BUILD=$(BUILD) tools/abi.sh
 .PHONY: dist wheel old-glibc deb check-package check-abi
