@@ -8,14 +8,15 @@ set -eu
 tarball=$(readlink -f "$1") deb=$2
 name=$(basename "$tarball" .tar.gz)
 rm -rf "$deb" && mkdir -p "$deb"
-cp "$tarball" "$deb/tutti_${name#tutti-}.orig.tar.gz"
 tar -xzf "$tarball" -C "$deb"
+# The folder debian/ is no part of what Debian calls the original sources.
+tar -C "$deb" --exclude="$name/debian" --sort=name --owner=0 --group=0 --numeric-owner -cf - "$name" | gzip -9n >"$deb/tutti_${name#tutti-}.orig.tar.gz"
 cd "$deb/$name"
 # Nothing of this make's, nor of its caller's settings.
 env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u BUILD -u CFLAGS -u LDFLAGS -u CPPFLAGS \
   dpkg-buildpackage --no-sign --build=full ${DPKG_JOBS:+-j$DPKG_JOBS} >../build.log 2>&1 || {
   tail -30 ../build.log >&2
-  echo "tutti: dpkg-buildpackage failed; all of it is in $deb/build.log" >&2
+  echo "tutti: dpkg-buildpackage failed; $deb/build.log says where" >&2
   exit 1
 }
 cd ..
