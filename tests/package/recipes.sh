@@ -14,7 +14,7 @@ names() { # names FILE PATTERN: the file names this version there
 }
 names CITATION.cff '^version: NUMBER$'
 names debian/changelog '^tutti \(NUMBER-'
-names recipes/spack/packages/tutti/package.py '^    version\("NUMBER"'
+names recipes/spack/spack_repo/tutti/packages/tutti/package.py '^    version\("NUMBER"'
 names "recipes/easybuild/tutti-$version-gompi-2023a.eb" "^version = 'NUMBER'$"
 names recipes/conda/meta.yaml 'set version = "NUMBER"'
 names "recipes/modules/tutti/$version.lua" 'Version: NUMBER'
@@ -40,7 +40,7 @@ names = {name: (lambda *a, _n=name, **k: said.append(_n)) for name in ("version"
 made = []
 names.update(MakefilePackage=type("MakefilePackage", (), {"prefix": Any(), "spec": Any()}), spack_cc="cc", python_platlib="/py",
              make=lambda *a: made.append(a), Executable=lambda name: lambda *a: None)
-text = open(sys.argv[1]).read().replace("from spack.package import *", "")
+text = "".join(line for line in open(sys.argv[1]) if not line.startswith("from spack"))
 exec(compile(text, sys.argv[1], "exec"), names)
 package = names["Tutti"]()
 package.build(package.spec, package.prefix)
@@ -48,7 +48,7 @@ package.install(package.spec, package.prefix)
 assert said.count("version") == 1 and "depends_on" in said, said
 print(" ".join(made[1]))
 E
-runs $python "$work/spack.py" recipes/spack/packages/tutti/package.py
+runs $python "$work/spack.py" recipes/spack/spack_repo/tutti/packages/tutti/package.py
 ok "Spack: the recipe calls make install" all 'status 0' 'has "^install DEPS=no TORCH=no PREFIX=/x CC=cc "'
 here spack "Spack: its own check of the recipe" && {
   runs spack -C "$work" audit packages tutti

@@ -1,5 +1,8 @@
-# package.py - tutti for Spack: spack repo add recipes/spack; spack install tutti. SPDX-License-Identifier: BSD-3-Clause
-# The tarball is that of `make dist`; a mirror or a url says where it is.
+# package.py - tutti for Spack 1.0 and newer. SPDX-License-Identifier: BSD-3-Clause
+#   spack repo add recipes/spack/spack_repo/tutti && spack install tutti
+# The tarball is that of `make dist`; a mirror, or the url of a release, says where it is.
+from spack_repo.builtin.build_systems.makefile import MakefilePackage
+
 from spack.package import *
 
 
