@@ -8,9 +8,10 @@
 #   make check           the tests, in about ten minutes (installs what is missing); more in mk/test.mk
 #   make bars            measures every goal ("bar") of tutti; more in mk/bench.mk
 #   make install | uninstall     PREFIX=/usr/local DESTDIR= BINDIR= LIBDIR= INCDIR= MANDIR= PYDIR=
+#   make dist | wheel | deb      the tarball of the sources, a Python wheel, Debian's packages (mk/package.mk)
 #   make site            the manual as pages to read in a browser, without a network: build/site (mk/site.mk)
 #   make examples | format | clean
-# CC, CXX, AR, CFLAGS, CPPFLAGS, LDFLAGS, BUILD and the folders above may be set, in the environment too.
+# CC, CXX, AR, CFLAGS, CXXFLAGS, CPPFLAGS, LDFLAGS, BUILD and the folders above may be set, in the environment too.
 # OMPI, MPICH, UCX, PMIX, TORCH = auto | yes | no: build with it where it is; insist on it; leave it out.
 # V=1 prints whole commands. DEPS=no: no goal installs packages; each only names the missing ones.
 MAKEFLAGS += --no-builtin-rules
@@ -91,6 +92,9 @@ $(BUILD)/libtutti.so: $(SHARED)
 
 # The command and the examples see public headers only.
 $(BUILD)/cli/%.o $(BUILD)/examples/%.o: TTFLAGS = $(BASE)
+# The folder below lib where Debian has the libraries of a processor, such as x86_64-linux-gnu.
+MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
+$(BUILD)/cli/cmd_mpi.o: PLAIN = -DMULTIARCH='"$(MULTIARCH)"'
 $(BUILD)/tutti: $(CLIOBJ) $(BUILD)/libtutti.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $(CLIOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
@@ -120,7 +124,7 @@ demo-faults:
 	@BUILD=$(BUILD) examples/demo_faults.sh
 
 # What the rule of install needs is read where the rule stands, so these files come before it.
-include mk/mpi.mk mk/plugins.mk mk/test.mk mk/bench.mk mk/site.mk
+include mk/mpi.mk mk/plugins.mk mk/test.mk mk/bench.mk mk/site.mk mk/package.mk
 
 # ---- install ----
 BINDIR  ?= $(PREFIX)/bin
@@ -173,7 +177,7 @@ uninstall:
 	-rmdir $(DESTDIR)$(LIBDIR)/cmake/tutti 2>/dev/null
 
 clean:
-	rm -rf $(BUILD) build-asan build-torch-asan build-ubsan build-tsan build-cov build-arm build-fuzz
+	rm -rf $(BUILD) build-wheel build-asan build-torch-asan build-ubsan build-tsan build-cov build-arm build-fuzz
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 

@@ -33,8 +33,9 @@ static const char usage[] =
     "                       and as the program's libraries show)\n"
     "\n"
     "tutti looks for its library (libtutti_pmpi_ompi.so or libtutti_pmpi_mpich.so) where\n"
-    "TUTTI_LIB says (a folder or the file), beside this command, and in ../lib. An existing\n"
-    "LD_PRELOAD stays, in front of it. TUTTI_DROPIN=0 leaves everything to the MPI.\n"
+    "TUTTI_LIB says (a folder or the file), beside this command, in ../lib, in ../lib64, and\n"
+    "in Debian's folder of this processor, as ../lib/x86_64-linux-gnu. An existing LD_PRELOAD\n"
+    "stays, in front of it. TUTTI_DROPIN=0 leaves everything to the MPI.\n"
     "\n"
     "Exit status: COMMAND's; 2 wrong command line; 125 no MPI or no library found; 126\n"
     "COMMAND cannot be executed; 127 not found.\n";
@@ -127,8 +128,15 @@ static void own_folder(char folder[PATH_MAX]) {
   if (slash) *slash = 0;
 }
 
+/* Where it may lie, seen from this command. The compiler knows Debian's folder; others have none. */
+#ifndef MULTIARCH
+#define MULTIARCH ""
+#endif
+static const char *const lib_folders[] = {"", "../lib/", "../lib64/", "../lib/" MULTIARCH "/"};
+enum { LIB_FOLDERS = sizeof lib_folders / sizeof *lib_folders };
+
 static int find_library(mpi_family family, char path[PATH_MAX]) {
-  char own[PATH_MAX], name[64], places[3][PATH_MAX + 80];
+  char own[PATH_MAX], name[64], places[LIB_FOLDERS][PATH_MAX + 160];
   const char *said = getenv("TUTTI_LIB");
   int n = 0;
   own_folder(own);
@@ -138,8 +146,8 @@ static int find_library(mpi_family family, char path[PATH_MAX]) {
     const bool file = length > 3 && strcmp(said + length - 3, ".so") == 0;
     snprintf(places[n++], sizeof *places, "%s%s%s", said, file ? "" : "/", file ? "" : name);
   } else {
-    snprintf(places[n++], sizeof *places, "%s/%s", own, name);
-    snprintf(places[n++], sizeof *places, "%s/../lib/%s", own, name);
+    for (; n < LIB_FOLDERS; n++)
+      snprintf(places[n], sizeof *places, "%s/%s%s", own, lib_folders[n], name);
   }
   for (int i = 0; i < n; i++)
     if (access(places[i], R_OK) == 0 && realpath(places[i], path)) {

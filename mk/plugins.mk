@@ -20,11 +20,12 @@ ucx: all $(UCXLIB) $(PMIXLIB)
 # ---- ranks that a launcher with PMIx has started: a library that libtutti loads; where PMIx is ----
 HAS_PMIX := $(call with,PMIX,$(shell pkg-config --exists pmix 2>/dev/null && echo yes),libpmix-dev)
 PMIXLIB   = $(if $(HAS_PMIX),$(BUILD)/libtutti_pmix.so)
+PMIX_LIBS = $(shell pkg-config --libs pmix)
 $(BUILD)/pmix/%.o: TTFLAGS = $(BASE) $(shell pkg-config --cflags pmix)
 $(BUILD)/libtutti_pmix.so.$(VERSION): $(BUILD)/pmix/launcher.o
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libtutti_pmix.so.$(SOMAJOR) -Wl,--version-script=src/tutti.map -Wl,--no-undefined \
-	  $(SAN) $(LDFLAGS) $^ $(shell pkg-config --libs pmix) $(LDLIBS) -o $@
+	  $(SAN) $(LDFLAGS) $^ $(PMIX_LIBS) $(LDLIBS) -o $@
 $(BUILD)/libtutti_pmix.so: $(BUILD)/libtutti_pmix.so.$(VERSION)
 	$(Q)ln -sf $(<F) $(BUILD)/libtutti_pmix.so.$(SOMAJOR) && ln -sf $(<F) $@
 
@@ -41,7 +42,7 @@ TORCHLIBS = -ltorch_python -ltorch -ltorch_cpu -lc10
 $(BUILD)/c10d/%.o: c10d/%.cpp mk/plugins.mk
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)
-	$(Q)$(CXX) $(C10DFLAGS) -DTORCH_EXTENSION_NAME=_c10d $(SAN) -c $< -o $@
+	$(Q)$(CXX) $(C10DFLAGS) $(CXXFLAGS) $(CPPFLAGS) -DTORCH_EXTENSION_NAME=_c10d $(SAN) -c $< -o $@
 $(BUILD)/c10d/_c10d%: $(C10DSRC:%.cpp=$(BUILD)/%.o) $(BUILD)/libtutti.so
 	$(call say,LD,$@)
 	$(Q)$(CXX) -shared $(SAN) $(LDFLAGS) $(filter %.o,$^) -L$(BUILD) -ltutti $(TORCHLIBS) -o $@

@@ -112,6 +112,7 @@ check:
 check-all:
 	@TUTTI_TEST_ALL=1 $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory mutants SAMPLE=8
+	@$(MAKE) --no-print-directory check-abi
 # Every group, split and number of steps, for every P up to 64 and samples to 4096; and src/choose/forms.def.
 prove:
 	@tools/deps.sh build check

@@ -2,27 +2,30 @@
 `pip install .` needs no network and no package before it.
 
 A wheel has the Python package, the library and those for MPIs and networks that are built, the command `tutti`, and
-PyTorch's backend, if it is built for this Python. `make` makes the library; where there is no compiler, it has to be there.
+PyTorch's backend, if it can be built for this Python; if not, a line that says why. `make` makes the library; where there is
+no compiler, it has to be there. `make wheel` writes another wheel, for any Linux (tools/portable_wheel.py).
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
-import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any, Iterator, Optional
+
+import sources
 
 HERE = Path(__file__).resolve().parents[1]
 BUILD = HERE / "build"
 VERSION = next(line.split('"')[1] for line in (HERE / "python/tutti/_lib.py").read_text().splitlines()
                if line.startswith("VERSION = "))
+MAJOR = VERSION.split(".", maxsplit=1)[0]
 INFO = f"tutti-{VERSION}.dist-info"
 LIBRARIES = ("tutti", "tutti_mpi_ompi", "tutti_mpi_mpich", "tutti_ucx", "tutti_pmix")
 METADATA = f"""Metadata-Version: 2.1
@@ -35,7 +38,7 @@ Provides-Extra: numpy
 Requires-Dist: numpy; extra == "numpy"
 Description-Content-Type: text/markdown
 
-"""
+""" + (HERE / "docs/python.md").read_text()
 # The command, which finds the package without importing it; pip fills in the Python that it is for.
 COMMAND = '''#!python
 import importlib.util
@@ -47,21 +50,59 @@ runpy.run_path(os.path.join(_spec.submodule_search_locations[0], "__main__.py"),
 '''
 
 
-def _tag() -> str:
-    """For any Python 3, on this kind of machine."""
-    return "py3-none-" + sysconfig.get_platform().replace("-", "_").replace(".", "_")
+def _here() -> str:
+    """This kind of machine."""
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
 
 
 # ---- what is in it ----
 
 
-def _make() -> None:
+def _run_make(*goals: str) -> int:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
-    library = BUILD / f"libtutti.so.{VERSION.split('.', maxsplit=1)[0]}"
+    return subprocess.run(["make", "-s", f"-j{os.cpu_count()}", *goals], cwd=HERE, env=environment, check=False).returncode
+
+
+def _make() -> None:
+    library = BUILD / f"libtutti.so.{MAJOR}"
     if shutil.which("make") and (shutil.which("gcc") or shutil.which("cc")):
-        subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "all"], cwd=HERE, env=environment, check=True)
+        if _run_make("all"):
+            raise SystemExit("tutti: make could not build the library; see above")
     elif not library.exists():
         raise SystemExit(f"tutti: there is no {library}, and neither make nor gcc to build it")
+
+
+# ---- PyTorch's backend in C++, for the PyTorch of Debian's Python ----
+
+
+def _torch_obstacle() -> str:
+    """Why it cannot be built; empty: it can."""
+    if os.environ.get("TORCH") == "no":
+        return "TORCH=no"
+    if not (shutil.which("make") and (shutil.which("g++") or shutil.which("c++"))):
+        return "there is no make or no C++ compiler"
+    if sys.base_prefix != "/usr":
+        return f"it is built for the PyTorch of /usr/bin/python3, and this is the Python of {sys.base_prefix}"
+    if not Path("/usr/include/torch/csrc/distributed/c10d/ProcessGroup.hpp").exists():
+        return "PyTorch's headers are not in /usr/include/torch (Debian's libtorch-dev)"
+    if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
+        return "Python's headers are missing (Debian's python3-dev)"
+    return "" if Path("/usr/include/pybind11").exists() else "pybind11's headers are missing (Debian's pybind11-dev)"
+
+
+def _make_torch() -> str:
+    """Builds it. The result says why it is left out, or nothing."""
+    if _torch_backend().exists():
+        return ""
+    why = _torch_obstacle() or ("it did not compile; `make torch` shows why" if _run_make("with-torch") else "")
+    if why:
+        why = f"the compiled backend was left out when tutti was installed: {why}"
+        print("tutti: PyTorch: " + why, file=sys.stderr)
+    return why
+
+
+def _torch_backend() -> Path:
+    return BUILD / "c10d" / f"_c10d{sysconfig.get_config_var('EXT_SUFFIX')}"
 
 
 def _package() -> Iterator[tuple[str, Path]]:
@@ -70,46 +111,60 @@ def _package() -> Iterator[tuple[str, Path]]:
             yield str(file.relative_to(HERE / "python")), file
 
 
-def _built() -> Iterator[tuple[str, Path]]:
-    for name in LIBRARIES:
-        file = BUILD / f"lib{name}.so.{VERSION.split('.', maxsplit=1)[0]}"
+def _built(build: Path, libraries: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
+    for name in libraries:
+        file = build / f"lib{name}.so.{MAJOR}"
         if file.exists():
             yield f"tutti/{file.name}", file
-    yield "tutti/bin/tutti", BUILD / "tutti"
-    backend = BUILD / "c10d" / f"_c10d{sysconfig.get_config_var('EXT_SUFFIX')}"
-    if backend.exists():
-        yield f"tutti/torch/{backend.name}", backend
+    yield "tutti/bin/tutti", build / "tutti"
 
 
 class _Wheel:
     """One that is written."""
 
-    def __init__(self, folder: str) -> None:
-        self.name = f"tutti-{VERSION}-{_tag()}.whl"
+    def __init__(self, folder: str, machine: str) -> None:
+        self._tag = f"py3-none-{machine}"  # any Python 3
+        self.name = f"tutti-{VERSION}-{self._tag}.whl"
         self._zip = zipfile.ZipFile(Path(folder) / self.name, "w", zipfile.ZIP_DEFLATED)
         self._record = ""
 
     def add(self, name: str, data: bytes, executable: bool = False) -> None:
-        entry = zipfile.ZipInfo(name, (2000, 1, 1, 0, 0, 0))
-        entry.compress_type = zipfile.ZIP_DEFLATED
-        entry.external_attr = (0o100755 if executable else 0o100644) << 16
-        self._zip.writestr(entry, data)
+        self._put(name, data, executable)
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         self._record += f"{name},sha256={digest},{len(data)}\n"
 
+    def _put(self, name: str, data: bytes, executable: bool = False) -> None:
+        entry = zipfile.ZipInfo(name, (2000, 1, 1, 0, 0, 0))  # the same bytes at any time
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        entry.external_attr = (0o100755 if executable else 0o100644) << 16
+        self._zip.writestr(entry, data)
+
     def close(self) -> str:
-        for name, text in _about().items():
+        for name, text in _about(self._tag).items():
             self.add(f"{INFO}/{name}", text.encode())
         self.add(f"tutti-{VERSION}.data/scripts/tutti", COMMAND.encode(), True)
         self._record += f"{INFO}/RECORD,,\n"
-        self._zip.writestr(f"{INFO}/RECORD", self._record)
+        self._put(f"{INFO}/RECORD", self._record.encode())
         self._zip.close()
         return self.name
 
 
-def _about() -> dict[str, str]:
-    return {"METADATA": METADATA + (HERE / "docs/python.md").read_text(), "LICENSE": (HERE / "LICENSE").read_text(),
-            "WHEEL": f"Wheel-Version: 1.0\nGenerator: tutti\nRoot-Is-Purelib: false\nTag: {_tag()}\n"}
+def _about(tag: str) -> dict[str, str]:
+    return {"METADATA": METADATA, "LICENSE": (HERE / "LICENSE").read_text(),
+            "WHEEL": f"Wheel-Version: 1.0\nGenerator: tutti\nRoot-Is-Purelib: false\nTag: {tag}\n"}
+
+
+def wheel_of(folder: str, machine: str, build: Path, libraries: tuple[str, ...], torch: Optional[Path], why: str) -> str:
+    """Writes a wheel of what lies in `build`; returns its name. `why`: there is no backend of PyTorch."""
+    wheel = _Wheel(folder, machine)
+    files = [*_package(), *_built(build, libraries)]
+    if torch:
+        files.append((f"tutti/torch/{torch.name}", torch))
+    for name, file in files:
+        wheel.add(name, file.read_bytes(), os.access(file, os.X_OK))
+    if why:
+        wheel.add("tutti/torch/left_out.txt", (why + "\n").encode())
+    return wheel.close()
 
 
 # ---- what pip calls ----
@@ -118,17 +173,15 @@ def _about() -> dict[str, str]:
 def build_wheel(wheel_directory: str, config_settings: Optional[dict[str, Any]] = None,
                 metadata_directory: Optional[str] = None) -> str:
     _make()
-    wheel = _Wheel(wheel_directory)
-    for name, file in [*_package(), *_built()]:
-        wheel.add(name, file.read_bytes(), os.access(file, os.X_OK))
-    return wheel.close()
+    why = _make_torch()
+    return wheel_of(wheel_directory, _here(), BUILD, LIBRARIES, None if why else _torch_backend(), why)
 
 
 def build_editable(wheel_directory: str, config_settings: Optional[dict[str, Any]] = None,
                    metadata_directory: Optional[str] = None) -> str:
     """The package and what is built stay in the tree."""
     _make()
-    wheel = _Wheel(wheel_directory)
+    wheel = _Wheel(wheel_directory, _here())
     wheel.add("tutti.pth", f"{HERE / 'python'}\n".encode())
     return wheel.close()
 
@@ -136,7 +189,7 @@ def build_editable(wheel_directory: str, config_settings: Optional[dict[str, Any
 def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Optional[dict[str, Any]] = None) -> str:
     folder = Path(metadata_directory) / INFO
     folder.mkdir()
-    for name, text in _about().items():
+    for name, text in _about(f"py3-none-{_here()}").items():
         (folder / name).write_text(text)
     return INFO
 
@@ -144,23 +197,10 @@ def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: O
 prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
-def _tracked() -> list[str]:
-    """The files that git has of the tree; without git, all but the built ones."""
-    try:
-        out = subprocess.run(["git", "ls-files", "-z"], cwd=HERE, check=True, capture_output=True).stdout
-        return [name for name in out.decode().split("\0") if name and (HERE / name).is_file()]
-    except (OSError, subprocess.CalledProcessError):
-        files = (str(file.relative_to(HERE)) for file in sorted(HERE.rglob("*")) if file.is_file())
-        return [name for name in files if not name.startswith(("build", ".")) and "__pycache__" not in name]
-
-
 def build_sdist(sdist_directory: str, config_settings: Optional[dict[str, Any]] = None) -> str:
-    name = f"tutti-{VERSION}"
-    with tarfile.open(Path(sdist_directory) / f"{name}.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
-        for file in _tracked():
-            tar.add(HERE / file, f"{name}/{file}")
-        about = METADATA.encode()
-        entry = tarfile.TarInfo(f"{name}/PKG-INFO")
-        entry.size = len(about)
-        tar.addfile(entry, io.BytesIO(about))
-    return f"{name}.tar.gz"
+    return sources.write(sdist_directory, VERSION, METADATA)
+
+
+if __name__ == "__main__":  # make dist
+    Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
+    print(f"{sys.argv[1]}/{build_sdist(sys.argv[1])}")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # deps.sh - installs the Debian packages that are missing, by name.
 #
-#   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak stress arm fuzz models programs search site browser
+#   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak stress arm fuzz models programs search site browser wheel package bare abi
 #
 # Prints and does nothing if all are there. Works as root or with sudo. With DEPS=no, or if a
 # package is being built (dpkg, rpm, nix), it installs nothing and prints the missing packages.
@@ -28,8 +28,12 @@ packages() {
     arm) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
     site) echo "python3 mkdocs mkdocs-material python3-pymdownx" ;;
     browser) echo "chromium chromium-driver" ;;
+    wheel) echo "gcc libc6-dev make binutils python3" ;;
+    package) echo "build-essential debhelper dh-python dpkg-dev lintian libcmocka-dev libhwloc-dev libmpich-dev mpich libopenmpi-dev openmpi-bin libpmix-dev libucx-dev pkg-config g++ python3-dev python3-torch libtorch-dev pybind11-dev" ;;
+    bare) echo "mmdebstrap util-linux" ;;
+    abi) echo "abigail-tools git" ;;
     *)
-      echo "deps.sh: no group '$1'; there are build, check, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models, programs, search, site and browser" >&2
+      echo "deps.sh: no group '$1'; there are build, check, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models, programs, search, site, browser, wheel, package, bare and abi" >&2
       exit 2
       ;;
   esac
@@ -51,6 +55,10 @@ commands() {
     search) echo "cadical python3" ;;
     site) echo "python3 mkdocs" ;;
     browser) echo "chromium chromium-driver" ;;
+    wheel) echo "cc make objdump python3" ;;
+    package) echo "dpkg-buildpackage dh lintian" ;;
+    bare) echo "mmdebstrap unshare" ;;
+    abi) echo "abidiff git" ;;
     arm) echo "aarch64-linux-gnu-gcc aarch64-linux-gnu-ar qemu-aarch64" ;;
     *) echo "cc make ar" ;;
   esac

@@ -24,9 +24,9 @@ import gallery
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Pages beside docs/, and the first page: source, page of the site.
 PLACED = {"docs/README.md": "index.md", "README.md": "start.md", "CONTRIBUTING.md": "contributing.md",
-          "CHANGELOG.md": "changes.md", "src/prove/SEMANTICS.md": "semantics.md"}
+          "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md", "src/prove/SEMANTICS.md": "semantics.md"}
 NAVIGATION = [
-    ("Start", [("The manual", "index.md"), ("Five minutes", "start.md"), ("Concepts", "concepts.md"),
+    ("Start", [("The manual", "index.md"), ("Five minutes", "start.md"), ("Install", "install.md"), ("Concepts", "concepts.md"),
                ("Questions", "questions.md")]),
     ("Tutorials", [("An MPI program, faster", "tutorials/faster.md"), ("Your own algorithm", "tutorials/algorithm.md"),
                    ("Find who is late", "tutorials/late.md"), ("Survive a death", "tutorials/survive.md"),
@@ -37,12 +37,12 @@ NAVIGATION = [
                          ("Reproducibility", "reproducible.md")]),
     ("When it fails", [("Troubleshooting", "troubleshooting.md"), ("Reliability and security", "reliability.md")]),
     ("Reference", [("Commands", "reference/commands.md"), ("Variables", "reference/variables.md"),
-                   ("C API", "reference/c-api.md"), ("Schedules as text", "schedules.md"), ("Glossary", "glossary.md")]),
+                   ("C API", "reference/c-api.md"), ("Schedules as text", "schedules.md"), ("Versions", "versions.md"), ("Glossary", "glossary.md")]),
     ("Background", [("Benchmarks", "bench/README.md"), ("Shared memory", "shared-memory.md"), ("Papers", "papers.md"),
                     ("Simulation", "simulation.md"), ("Its tables", "sim/tables.md"), ("Scale", "scale.md"),
                     ("Compositions, drawn", "compositions.md"),
                     ("What a schedule means", "semantics.md")]),
-    ("Take part", [("Contributing", "contributing.md"), ("Changes", "changes.md")]),
+    ("Take part", [("Contributing", "contributing.md"), ("Changes", "changes.md"), ("Security", "security.md")]),
 ]
 ITEM = re.compile(r"( *)(?:[-*]|\d+\.) ")
 

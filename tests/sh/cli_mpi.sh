@@ -69,8 +69,18 @@ refuses 125 "TUTTI_LIB says '$work/nowhere'" mpirun ./a
 export TUTTI_LIB="$work/with blank"
 refuses 125 "neither a blank nor a colon" mpirun ./a
 
-# By the library that the program needs: gcc records the name of any library with that SONAME.
+# In the lib folders beside the command's own: a prefix of its own for each.
 unset TUTTI_LIB
+there=$(realpath "$work")
+for folder in lib lib64 lib/$(${CC:-gcc} -print-multiarch); do
+  mkdir -p "$there/$folder.d/bin" "$there/$folder.d/$folder"
+  cp "$TUTTI" "$there/$folder.d/bin/tutti" && cp "$work/lib/libtutti_pmpi_ompi.so" "$there/$folder.d/$folder"
+  TUTTI=$there/$folder.d/bin/tutti job mpi mpirun ./app
+  ok "in ../$folder" all 'status 5' \
+    'told -x "LD_PRELOAD=$there/$folder.d/$folder/libtutti_pmpi_ompi.so" ./app "LD_PRELOAD is unset"'
+done
+
+# By the library that the program needs: gcc records the name of any library with that SONAME.
 program_of() { # program_of SONAME
   echo 'int main(void) { return 0; }' >"$work/p.c"
   echo 'int there;' >"$work/l.c"

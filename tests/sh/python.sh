@@ -210,7 +210,7 @@ installed() {
 typed() {
   $python -m mypy --version >/dev/null 2>&1 || { skip "types" "no mypy here" && return; }
   ok "mypy accepts the package, and finds the errors of a wrong program" eval \
-    '$python -m mypy --strict --cache-dir "$work/mypy" python/tutti python/backend.py $here/typed.py >"$work/out" 2>"$work/err"'
+    '$python -m mypy --strict --cache-dir "$work/mypy" python/tutti python/backend.py python/sources.py $here/typed.py >"$work/out" 2>"$work/err"'
 }
 if [ "$all" ]; then
   typed

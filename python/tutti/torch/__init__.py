@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import os
 import warnings
+from pathlib import Path
 from typing import Any
 
 import torch.distributed as _dist
@@ -26,6 +27,13 @@ from . import _heap, _launch
 if _folder and (_folder / "c10d").is_dir():  # not installed, but in the source tree
     __path__.append(str(_folder / "c10d"))
 
+
+def _reason(error: ImportError) -> str:
+    """Why the backend in Python runs: what was said when the package was installed, else the error."""
+    said = Path(__file__).with_name("left_out.txt")
+    return said.read_text().strip() if said.exists() and os.environ.get("TUTTI_TORCH") != "python" else str(error)
+
+
 try:
     if os.environ.get("TUTTI_TORCH") == "python":
         raise ImportError("TUTTI_TORCH=python")
@@ -33,7 +41,7 @@ try:
 except ImportError as _why:
     from . import _plain as _c10d  # the same, without a compiler
     COMPILED = False
-    WHY_PLAIN = str(_why)
+    WHY_PLAIN = _reason(_why)
 else:
     COMPILED = True
     WHY_PLAIN = ""

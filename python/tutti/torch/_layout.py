@@ -44,6 +44,7 @@ def _shares(t: torch.Tensor) -> bool:
 def _alike(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Equal, or as near as sums that were rounded in different orders."""
     if not (a.is_floating_point() or a.is_complex()):
-        return torch.equal(a, b)
+        return bool(torch.equal(a, b))
     wide = torch.complex128 if a.is_complex() else torch.float64
-    return torch.allclose(a.to(wide), b.to(wide), rtol=torch.finfo(a.dtype).eps ** 0.5, atol=0, equal_nan=True)
+    tolerance = torch.finfo(a.dtype).eps ** 0.5
+    return bool(torch.allclose(a.to(wide), b.to(wide), rtol=tolerance, atol=0, equal_nan=True))

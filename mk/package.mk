@@ -1,0 +1,38 @@
+# package.mk - what is handed to others: tarballs, wheels, Debian's packages. SPDX-License-Identifier: BSD-3-Clause
+#   make dist            the tarball of the sources, which pip takes too: build/dist (the same bytes from the same commit)
+#   make wheel           the Python wheel for any Linux with glibc 2.28 or newer: build/dist
+#   make deb             Debian's packages, and lintian's judgement: build/deb
+#   make check-package   installs the tarball, the wheel and the packages in a bare Debian, and runs the examples there; as root
+#   make check-abi       the library beside that of the last tag (abidiff); a part of make check-all
+DIST     = $(BUILD)/dist
+dist:
+	@$(PYTHON) python/backend.py $(DIST)
+
+# The wheel's objects ask for old symbols, so they are built apart. Libraries that glibc 2.34 has taken in are named.
+OLDGLIBC = CPPFLAGS="-include tools/glibc_2_28.h" \
+           LDFLAGS="-s -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--wrap=__libc_start_main"
+wheel:
+	@tools/deps.sh wheel
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-wheel SAN= $(OLDGLIBC) old-glibc
+	@$(PYTHON) tools/portable_wheel.py build-wheel $(DIST)
+old-glibc: $(BUILD)/libtutti.so $(BUILD)/tutti
+$(BUILD)/tools/glibc_2_28_start.o: TTFLAGS = $(BASE)
+ifeq ($(BUILD),build-wheel)
+CLIOBJ  += $(BUILD)/tools/glibc_2_28_start.o
+$(BUILD)/tutti: $(BUILD)/tools/glibc_2_28_start.o
+endif
+
+# In a copy of the tarball, as a distribution does it.
+DEB      = $(BUILD)/deb
+deb: dist
+	@tools/deps.sh build package
+	@tools/deb.sh $(DIST)/tutti-$(VERSION).tar.gz $(DEB)
+check-package: dist wheel deb
+	@tools/deps.sh bare
+	@$(RUN) tests/package/recipes.sh
+	@tests/package/bare.sh $(DIST) $(DEB)
+check-abi: all
+	@tools/deps.sh abi
+	@$(RUN) tests/package/abi.sh
+	@BUILD=$(BUILD) tools/abi.sh
+.PHONY: dist wheel old-glibc deb check-package check-abi

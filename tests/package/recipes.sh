@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# recipes.sh - the files that package managers read: their form, with the tools that are here, and their version. What needs a
+# tool that is not here is a skip.
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+version=$(awk '/define TUTTI_VERSION_(MAJOR|MINOR|PATCH)/ {printf s $3; s = "."}' include/tutti.h)
+runs() { rc=0 && "$@" >"$work/out" 2>"$work/err" || rc=$?; }
+# here COMMAND NAME [N]: is the tool here? If not, N tests are skipped.
+here() { command -v "$1" >/dev/null || { skip "$2" "no $1 here" "${3:-1}" && false; }; }
+
+# ---- one version everywhere ----
+names() { # names FILE PATTERN: the file names this version there
+  ok "$1 names version $version" grep -qE "${2//NUMBER/${version//./\\.}}" "$1"
+}
+names CITATION.cff '^version: NUMBER$'
+names debian/changelog '^tutti \(NUMBER-'
+names recipes/spack/spack_repo/tutti/packages/tutti/package.py '^    version\("NUMBER"'
+names "recipes/easybuild/tutti-$version-gompi-2023a.eb" "^version = 'NUMBER'$"
+names recipes/conda/meta.yaml 'set version = "NUMBER"'
+names "recipes/modules/tutti/$version.lua" 'Version: NUMBER'
+names "recipes/modules/tutti/$version" '^# NUMBER - '
+names docs/install.md 'tutti-NUMBER\.tar\.gz'
+names python/tutti/_lib.py '^VERSION = "NUMBER"$'
+
+# ---- Spack, EasyBuild: Python ----
+# Their names are stubs: each is called with what the recipe says, and nothing is built.
+cat >"$work/spack.py" <<'E'
+import sys
+
+class Any:
+    def __getattr__(self, name): return Any()
+    def __call__(self, *a, **k): return Any()
+    def satisfies(self, text): return True
+    def __getitem__(self, name): return Any()
+    def __str__(self): return "/x"
+    __format__ = lambda self, how: "/x"
+
+said = []
+names = {name: (lambda *a, _n=name, **k: said.append(_n)) for name in ("version", "variant", "depends_on", "extends", "license")}
+made = []
+names.update(MakefilePackage=type("MakefilePackage", (), {"prefix": Any(), "spec": Any()}), spack_cc="cc", python_platlib="/py",
+             make=lambda *a: made.append(a), Executable=lambda name: lambda *a: None)
+text = "".join(line for line in open(sys.argv[1]) if not line.startswith("from spack"))
+exec(compile(text, sys.argv[1], "exec"), names)
+package = names["Tutti"]()
+package.build(package.spec, package.prefix)
+package.install(package.spec, package.prefix)
+assert said.count("version") == 1 and "depends_on" in said, said
+print(" ".join(made[1]))
+E
+runs $python "$work/spack.py" recipes/spack/spack_repo/tutti/packages/tutti/package.py
+ok "Spack: the recipe calls make install" all 'status 0' 'has "^install DEPS=no TORCH=no PREFIX=/x CC=cc "'
+here spack "Spack: its own check of the recipe" && {
+  runs spack -C "$work" audit packages tutti
+  ok "Spack: its own check of the recipe" status 0
+}
+runs $python -c '
+import sys
+names = {"SOURCE_TAR_GZ": "tutti.tar.gz", "SHLIB_EXT": "so"}
+exec(compile(open(sys.argv[1]).read(), sys.argv[1], "exec"), names)
+for name in "easyblock name version homepage description toolchain sources sanity_check_paths moduleclass".split():
+    assert names[name], name' "recipes/easybuild/tutti-$version-gompi-2023a.eb"
+ok "EasyBuild: all parameters that it asks for" status 0
+here eb "EasyBuild: its own check of the recipe" && {
+  runs eb --check-contrib "recipes/easybuild/tutti-$version-gompi-2023a.eb"
+  ok "EasyBuild: its own check of the recipe" status 0
+}
+
+# ---- conda, CITATION.cff: YAML ----
+if $python -c 'import yaml' 2>/dev/null; then
+  runs $python -c '
+import re, sys, yaml
+text = re.sub(r"\{%.*%\}", "", open("recipes/conda/meta.yaml").read())
+recipe = yaml.safe_load(re.sub(r"\{\{(.*?)\}\}", lambda m: re.sub(r"\W+", "_", m.group(1)), text))
+for part in "package source build requirements test about extra".split():
+    assert recipe[part], part
+cited = yaml.safe_load(open("CITATION.cff"))
+for part in "cff-version message title authors".split():
+    assert cited[part], part'
+  ok "conda and CITATION.cff: they are YAML, with all parts" status 0
+else
+  skip "conda and CITATION.cff: they are YAML" "no python3-yaml here"
+fi
+here conda-build "conda: its own check of the recipe" && {
+  runs conda-build --check recipes/conda
+  ok "conda: its own check of the recipe" status 0
+}
+
+# ---- modules ----
+cat >"$work/lua.lua" <<'E'
+for _, name in ipairs({"help", "whatis"}) do _G[name] = function() end end
+pathJoin = function(...) return table.concat({...}, "/") end
+isDir = function() return true end
+prepend_path = function(name, path) print(name .. "=" .. path) end
+dofile(arg[1])
+E
+want="PATH=/opt/tutti/bin"
+lua=$(command -v lua5.4 lua5.3 lua5.1 lua | head -1)
+if [ "$lua" ]; then
+  runs "$lua" "$work/lua.lua" "recipes/modules/tutti/$version.lua"
+  ok "Lmod's module sets the paths" all 'status 0' 'has "^$want$"' 'has "^LD_LIBRARY_PATH=/opt/tutti/lib$"'
+else
+  skip "Lmod's module sets the paths" "no lua here"
+fi
+here tclsh "Environment Modules' module sets the paths" && {
+  printf '%s\n' 'proc module-whatis {text} {}' 'proc prepend-path {name path} {puts "$name=$path"}' 'source [lindex $argv 0]' >"$work/t.tcl"
+  runs tclsh "$work/t.tcl" "recipes/modules/tutti/$version"
+  ok "Environment Modules' module sets the paths" all 'status 0' 'has "^$want$"' 'has "^LD_LIBRARY_PATH=/opt/tutti/lib$"'
+}
+
+# ---- the container: what it copies and installs is there; podman would have to fetch Debian's image ----
+ok "the container's file has two stages, and the goal is one of make's" all \
+  '[ "$(grep -c ^FROM recipes/Containerfile)" = 2 ]' 'grep -q "^RUN make .* install$" recipes/Containerfile'
+skip "the container is built" "its base image comes from a registry"
+exit $bad
