@@ -14,7 +14,8 @@
  * Invariant  the members below a switch are neighbours, added in their order. A barrier is
  *            one tree over all switches: if trees have their own, the last switch sums what
  *            the ranks send, and all other switches are on the way there.
- * Parameters data=D, if it is not known; arity=K, by default D: a row of switches that
+ *            With levels the switches stand at groups of the machine: helper_tree.c.
+ * Parameters levels, per= and trees=, as helper_tree.c says; or data=D, if it is not known; arity=K, by default D: a row of switches that
  *            are a tree each; `tree`: the least arity that fits; trees=T, by default as
  *            many as fit; `striped`. A tree has ceil(D/K) switches in its first row, and so
  *            on to one; P is D and all switches.
@@ -23,7 +24,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "algo.h"
+#include "algo_helpers.h"
 
 enum { MOST = 1 << 16 };
 
@@ -77,16 +78,40 @@ static const char *parse_tree_shape(const tt_ask *ask, shape *s) {
   return NULL;
 }
 
+static bool has_levels(const tt_ask *ask) {
+  char levels[TT_NAME];
+  return tt_param_levels(ask, levels, sizeof levels);
+}
+
+static const char *refuse_root(const tt_ask *ask, int data) {
+  size_t size;
+  char *text = tt_thread_text(&size);
+  if (!tt_coll_rooted(ask->coll) || ask->root < data) return NULL;
+  snprintf(text, size, "root %d brings no data", ask->root);
+  return text;
+}
+
+static const char *refuse_levels(const tt_ask *ask) {
+  static const char *const flat[] = {"data", "arity"};
+  char value[TT_NAME];
+  tt_helpers h;
+  bool both = tt_param_word(ask, "tree") || tt_param_word(ask, "striped");
+  for (int i = 0; i < 2; i++) both |= tt_param_value(ask, flat[i], value, sizeof value);
+  if (both) return "levels say all: leave out data, arity, tree and striped";
+  const char *wrong = tt_helpers_of(ask, &h);
+  return wrong ? wrong : refuse_root(ask, h.data);
+}
+
 static const char *aggregate_refuse(const tt_ask *ask) {
   shape s;
+  if (has_levels(ask)) return refuse_levels(ask);
   const char *wrong = parse_tree_shape(ask, &s);
   if (wrong) return wrong;
   size_t size;
   char *text = tt_thread_text(&size);
   const int need = s.striped ? s.each : s.each * s.trees, helpers = ask->ranks - s.data;
-  if (tt_coll_rooted(ask->coll) && ask->root >= s.data)
-    snprintf(text, size, "root %d brings no data", ask->root);
-  else if (s.fit && s.each == 1)
+  if ((wrong = refuse_root(ask, s.data))) return wrong;
+  if (s.fit && s.each == 1)
     snprintf(text, size, "no trees of several rows over %d ranks have %d switches", s.data,
              helpers);
   else if (need != helpers)
@@ -99,7 +124,10 @@ static const char *aggregate_refuse(const tt_ask *ask) {
 
 static uint32_t aggregate_blocks(const tt_ask *ask) {
   shape s;
-  return parse_tree_shape(ask, &s) || ask->coll == TUTTI_BARRIER ? 1 : (uint32_t)s.trees;
+  tt_helpers h;
+  if (ask->coll == TUTTI_BARRIER) return 1;
+  if (has_levels(ask)) return tt_helpers_of(ask, &h) ? 1 : tt_helpers_blocks(&h);
+  return parse_tree_shape(ask, &s) ? 1 : (uint32_t)s.trees;
 }
 
 /* ---- one tree: members 0 .. D-1 are the ranks with data, then its switches follow ---- */
@@ -210,8 +238,18 @@ static void merge_trees(shape *s) {
 
 static void aggregate_build(tt_builder *b, const tt_ask *ask) {
   const int me = ask->rank;
+  tt_helpers h;
   shape s;
-  if (parse_tree_shape(ask, &s)) return;
+  if (has_levels(ask)) {
+    if (tt_helpers_of(ask, &h)) return;
+    if (ask->coll != TUTTI_BARRIER || h.rows.trees == 1) {
+      tt_helpers_build(b, ask, &h);
+      return;
+    }
+    s = (shape){.data = h.data, .arity = h.data, .each = 1, .trees = ask->ranks - h.data};
+  } else if (parse_tree_shape(ask, &s)) {
+    return;
+  }
   if (ask->coll == TUTTI_BARRIER) merge_trees(&s);
   tt_build_data(b, s.data);
   for (int t = 0; t < s.trees && me < s.data && gives(&s, ask, me); t++)
@@ -228,7 +266,7 @@ static void aggregate_build(tt_builder *b, const tt_ask *ask) {
   }
 }
 
-/* All shapes that have this number of ranks. */
+/* All shapes that have this number of ranks; then some levels. */
 static bool aggregate_samples(int ranks, int i, char *params, size_t size) {
   for (int striped = 0; striped < 2; striped++)
     for (int trees = 1; trees <= 3; trees++)
@@ -240,17 +278,18 @@ static bool aggregate_samples(int ranks, int i, char *params, size_t size) {
                    striped ? ",striped" : "");
           return true;
         }
-  return false;
+  return tt_helpers_sample(ranks, i, params, size);
 }
 
 const tt_algo tt_aggregate_algo = {
     .name = "aggregate",
     .does = TT_DOES_ALLREDUCE | TT_DOES_ROOTED,
-    .params = "data= arity= tree trees= striped",
+    .params = "LEVEL:N per= data= arity= tree trees= striped",
     .refuse = aggregate_refuse,
     .blocks = aggregate_blocks,
     .build = aggregate_build,
     .samples = aggregate_samples,
+    .plans = tt_helpers_plan,
     .entries = {{"aggregate", TT_CANDIDATE,
                  "helpers sum, a part of the vector each: aggregate(data=6)",
                  "Graham et al. 2016 (SHARP), of one row"},

@@ -97,4 +97,24 @@ uint32_t tt_uneven_blocks(const tt_tree *tree);
 void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *tree,
                      const tt_fold_spec *how);
 
+/* ---- of these only the inner levels: others sum over the groups ---- */
+
+/* The levels from `from` on are folded; the vector consists of `parts` parts, each of which is summed
+ * elsewhere. */
+typedef struct tt_inner {
+  const tt_tree *tree;
+  int from, parts;
+} tt_inner;
+
+uint32_t tt_inner_blocks(const tt_inner *in);
+/* Reduce-scatter in the rank's group, by way of `work`; returns where its own part of the sum is: there,
+ * or in src if the group is a single rank. */
+tt_buf tt_inner_down(tt_builder *b, const tt_inner *in, int rank, const tt_fold_spec *how,
+                     tt_buf work);
+/* All-gather in dst, of what the ranks of the group own. */
+void tt_inner_up(tt_builder *b, const tt_inner *in, int rank, const tt_fold_spec *how);
+/* The i-th span of what a rank owns of a part; false past the last. */
+bool tt_inner_part(const tt_inner *in, int rank, int part, int i, tt_buf buf, tt_span *span);
+tt_span tt_inner_whole(const tt_inner *in, int part, tt_buf buf);
+
 #endif

@@ -1,0 +1,156 @@
+/* helper_rows.c - rows of helpers above a tree of ranks, and which helper stands where.
+ *
+ * Idea       a helper should serve the group in which it sits: the rack of its host, or its node. So a
+ *            place in a row takes a helper that sits in its group; if there is none, one that sits in
+ *            the same outer group; then any. The lowest row decides how many trees there are; of
+ *            the levels that it may stand at, that one is taken at which most helpers serve their own
+ *            group.
+ * Cost       helpers x helpers comparisons for each level.
+ * Invariant  a pure function of placements that all ranks know. Where no placement says more than another,
+ *            helpers stay in their order.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "helper_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- groups ---- */
+
+int tt_group_within(const tt_tree *t, int outer, int g, int inner) {
+  for (int l = outer + 1; l <= inner; l++) g = tt_tree_first(t, l, g);
+  return g;
+}
+
+int tt_group_around(const tt_tree *t, int level, int rank) {
+  int g = 0;
+  for (int l = 0; l <= level; l++) g = tt_tree_domain(t, l, g, rank);
+  return g;
+}
+
+int tt_level_in_node(const tt_tree *t) {
+  const int inside = tt_levels_inside(t);
+  return t->levels - (int)tt_max(1, (size_t)inside);
+}
+
+/* ---- rows ---- */
+
+int tt_helper_rows_each(const tt_helper_rows *rows) {
+  const tt_helper_row *top = &rows->row[rows->n - 1];
+  return top->before + top->groups;
+}
+
+/* A row with as many groups as the one below it is left out. */
+bool tt_helper_rows_set(const tt_tree *t, int level, int helpers, int trees, tt_helper_rows *rows) {
+  int all = 0;
+  rows->n = 0;
+  for (int l = level; l >= -1; l--) {
+    const int groups = tt_group_within(t, -1, 1, l);
+    if (rows->n && groups == rows->row[rows->n - 1].groups) continue;
+    rows->row[rows->n++] = (tt_helper_row){l, groups, all};
+    all += groups;
+  }
+  rows->trees = trees ? trees : (int)tt_max(1, (size_t)(helpers / all));
+  return (int64_t)all * rows->trees == helpers;
+}
+
+/* ---- who stands where ---- */
+
+/* Where helpers sit: at a level of the tree, the group whose ranks are in the same domain; -1: none. */
+typedef struct homes {
+  const tt_tree *tree;
+  int data, helpers;
+  int *at;            /* [level * helpers + helper] */
+  int *taken, *trial; /* the helper of each place; -1: none */
+  bool *used;
+} homes;
+
+/* Do two ranks sit in one domain of a level with this name? */
+static bool share_domain(const tt_placement *a, const tt_placement *b, const char *name) {
+  if (a->rack != b->rack) return false;
+  return strcmp(name, "rack") == 0 || a->node == b->node;
+}
+
+static void find_homes(const tt_placement *placements, const int *order, homes *x) {
+  for (int l = 0; l < tt_level_in_node(x->tree); l++)
+    for (int i = 0; i < x->helpers; i++) {
+      int *home = &x->at[l * x->helpers + i], v = 0;
+      const tt_placement *its = &placements[x->data + i];
+      while (v < x->data && !share_domain(its, &placements[order[v]], x->tree->level[l].name)) v++;
+      *home = v < x->data ? tt_group_around(x->tree, l, v) : -1;
+    }
+}
+
+/* An unused helper that sits in the group of this level; -1: none. Level -1: any. */
+static int find_helper(const homes *x, int level, int group) {
+  for (int i = 0; i < x->helpers; i++)
+    if (!x->used[i] && (level < 0 || x->at[level * x->helpers + i] == group)) return i;
+  return -1;
+}
+
+/* Fills the places that are still free, with helpers that sit in the place's group `further` levels outside
+ * its own; returns how many. Below level 0 any helper will do. */
+static int fill_places(const homes *x, const tt_helper_rows *rows, int further) {
+  int filled = 0;
+  for (int k = 0; k < rows->n; k++)
+    for (int g = 0; g < rows->row[k].groups; g++)
+      for (int t = 0; t < rows->trees; t++) {
+        int *place = &x->trial[tt_helper_number(rows, k, g, t)];
+        const int own = rows->row[k].level, level = own - further;
+        const int first = tt_tree_rank(x->tree, own, g);
+        if (*place >= 0 || (own < 0 && further < TT_TREE_LEVELS)) continue;
+        *place = find_helper(x, level, level < 0 ? 0 : tt_group_around(x->tree, level, first));
+        if (*place < 0) continue;
+        x->used[*place] = true;
+        filled += level >= 0;
+      }
+  return filled;
+}
+
+/* Tries rows from a level on; returns how many helpers serve the group that they sit in, -1 if they do not
+ * fit. */
+static int try_rows(const homes *x, int level) {
+  tt_helper_rows rows;
+  if (!tt_helper_rows_set(x->tree, level, x->helpers, 0, &rows)) return -1;
+  memset(x->used, 0, (size_t)x->helpers * sizeof *x->used);
+  for (int i = 0; i < x->helpers; i++) x->trial[i] = -1;
+  const int own = fill_places(x, &rows, 0);
+  for (int further = 1; further <= TT_TREE_LEVELS; further++) fill_places(x, &rows, further);
+  return own;
+}
+
+static void assign_helpers(const homes *x, int *order) {
+  int most = -1;
+  for (int level = tt_level_in_node(x->tree) - 1; level >= -1; level--) {
+    const int own = try_rows(x, level);
+    if (own <= most) continue;
+    most = own;
+    memcpy(x->taken, x->trial, (size_t)x->helpers * sizeof *x->taken);
+  }
+  for (int i = 0; i < x->helpers; i++) order[x->data + i] = x->data + x->taken[i];
+}
+
+tutti_status tt_helpers_arrange(const tt_placement *placements, int ranks, int data,
+                                tt_layout *layout) {
+  tt_tree tree;
+  tutti_status status = tt_placement_arrange(placements, data, NULL, "", layout);
+  for (int r = data; r < ranks; r++) layout->order[r] = r;
+  if (status || !*layout->levels) return status;
+  status = tt_tree_parse(layout->levels, &tree);
+  if (status) return status;
+  const size_t n = (size_t)(ranks - data);
+  homes x = {.tree = &tree, .data = data, .helpers = ranks - data};
+  x.at = malloc((size_t)tree.levels * n * sizeof *x.at);
+  x.taken = malloc(2 * n * sizeof *x.taken);
+  x.used = malloc(n * sizeof *x.used);
+  if (x.at && x.taken && x.used) {
+    x.trial = x.taken + n;
+    find_homes(placements, layout->order, &x);
+    assign_helpers(&x, layout->order);
+  } else {
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d helpers", x.helpers);
+  }
+  free(x.at);
+  free(x.taken);
+  free(x.used);
+  return status;
+}

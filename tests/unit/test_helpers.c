@@ -1,0 +1,164 @@
+/* Helpers that stand where the levels say: every shape is proven, a node's links carry one vector each way, and
+ * wrong levels are refused.
+ * Alone: no
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka.h needs the four headers above */
+#include <cmocka.h>
+
+#include "algo_helpers.h"
+#include "names.h"
+
+enum { MOST = 36 };
+
+static const tutti_coll colls[] = {TUTTI_ALLREDUCE, TUTTI_BARRIER, TUTTI_BROADCAST, TUTTI_REDUCE};
+enum { COLLS = sizeof colls / sizeof *colls };
+
+/* Proves a plan for each collective, in place and not, with some roots. */
+static void prove_all(const char *name, int ranks, int data) {
+  for (int k = 0; k < 2 * COLLS; k++) {
+    tt_ask ask = {.coll = colls[k / 2], .ranks = ranks, .data = data, .in_place = k % 2};
+    for (int i = 0; i < (tt_coll_rooted(ask.coll) ? 3 : 1); i++) {
+      tutti_report r;
+      ask.root = i * (data - 1) / 2;
+      if (!names_prove(name, &ask, &r))
+        fail_msg("%s, %s on %d ranks, root %d: %s", name, tutti_coll_name(ask.coll), ranks,
+                 ask.root, r.witness);
+      if (!r.same_grouping && tt_coll_reduces(ask.coll)) fail_msg("%s: other bits", name);
+    }
+  }
+}
+
+/* What a shape's levels need: rows from each of its levels on, and one to three trees. */
+static void prove_shape(const char *levels, const char *const *per, int *proven) {
+  tt_tree tree;
+  assert_int_equal(tt_tree_parse(levels, &tree), TUTTI_OK);
+  for (int p = 0; per[p]; p++)
+    for (int trees = 1; trees <= 3; trees++) {
+      tt_helper_rows rows;
+      char name[TT_NAME];
+      int level = tree.levels - 1;
+      while (level >= 0 && strcmp(tree.level[level].name, per[p]) != 0) level--;
+      tt_helper_rows_set(&tree, level, 0, trees, &rows);
+      const int ranks = tree.ranks + trees * tt_helper_rows_each(&rows);
+      if (ranks > MOST) break;
+      snprintf(name, sizeof name, "aggregate(%s,per=%s,trees=%d)", levels, per[p], trees);
+      if (!*per[p]) snprintf(name, sizeof name, "aggregate(%s,trees=%d)", levels, trees);
+      prove_all(name, ranks, tree.ranks);
+      ++*proven;
+    }
+}
+
+static void every_shape_is_proven(void **state) {
+  static const char *const of_nodes[] = {"node", "", NULL}, *const of_racks[] = {"node", "rack", "",
+                                                                                 NULL};
+  char levels[80];
+  int proven = 0;
+  (void)state;
+  for (int nodes = 1; nodes < MOST; nodes++)
+    for (int cores = 1; nodes * cores < MOST; cores++) {
+      snprintf(levels, sizeof levels, "node:%d core:%d", nodes, cores);
+      prove_shape(levels, of_nodes, &proven);
+    }
+  for (int racks = 1; racks < MOST; racks++)
+    for (int nodes = 1; racks * nodes < MOST; nodes++) {
+      snprintf(levels, sizeof levels, "rack:%d node:%d", racks, nodes);
+      prove_shape(levels, of_racks + 1, &proven);
+      for (int cores = 1; racks * nodes * cores < MOST; cores++) {
+        snprintf(levels, sizeof levels, "rack:%d node:%d core:%d", racks, nodes, cores);
+        prove_shape(levels, of_racks, &proven);
+      }
+    }
+  printf("# %d shapes\n", proven);
+  assert_true(proven > 500);
+}
+
+static void uneven_shapes_are_proven(void **state) {
+  static const char *const levels[] = {"node:(4,3,4)",
+                                       "node:(1,5,2)",
+                                       "node:(3*2,2*3,1)",
+                                       "rack:2 node:(2,1) core:(4,3,2)",
+                                       "rack:2 node:(1,3) core:2",
+                                       "rack:2 node:2 package:2 core:2",
+                                       "node:2 package:(2,1) core:(2,3,4)",
+                                       "package:2 core:4",
+                                       "room:2 rack:2 node:2 core:2",
+                                       "rack:3 core:4"};
+  static const char *const per[] = {"node", "rack", ""};
+  (void)state;
+  for (size_t k = 0; k < sizeof levels / sizeof *levels; k++)
+    for (int p = 0; p < 3; p++) {
+      const char *one[] = {per[p], NULL};
+      tt_tree tree;
+      int proven = 0;
+      assert_int_equal(tt_tree_parse(levels[k], &tree), TUTTI_OK);
+      const int node = tt_level_in_node(&tree);
+      int level = tree.levels - 1;
+      while (level >= 0 && strcmp(tree.level[level].name, per[p]) != 0) level--;
+      if (level >= node || (level < 0 && *per[p])) continue;
+      prove_shape(levels[k], one, &proven);
+      assert_true(proven > 0);
+    }
+}
+
+/* What the ranks of a node send out of it, in vectors. */
+static void a_node_sends_one_vector(void **state) {
+  static const struct {
+    const char *name;
+    int ranks, cores;
+  } cases[] = {{"aggregate(rack:2 node:3 core:4,per=rack)", 27, 4},
+               {"aggregate(rack:2 node:3 core:4,per=node)", 33, 4},
+               {"aggregate(node:3 core:5,trees=2)", 17, 5},
+               {"aggregate(node:4 core:1)", 9, 1}};
+  (void)state;
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    uint32_t out = 0, in = 0, blocks = 1;
+    for (int rank = 0; rank < cases[k].cores; rank++) {
+      const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = cases[k].ranks, .rank = rank};
+      tt_sched *s;
+      if (tt_algo_build(cases[k].name, &ask, &s)) fail_msg("%s", tutti_error());
+      blocks = s->blocks;
+      for (uint32_t i = 0; i < s->nsteps; i++) {
+        const tt_step *step = &s->steps[i];
+        if (tt_step_local(step) || step->peers.first < cases[k].cores) continue;
+        *(step->kind == TT_SEND ? &out : &in) += tt_span_size(tt_step_cargo(step));
+      }
+      assert_true(s->tmp_blocks == 0);
+      tt_sched_free(s);
+    }
+    if (out != blocks || in != blocks)
+      fail_msg("%s: %u blocks out, %u in, of %u", cases[k].name, out, in, blocks);
+  }
+}
+
+static void wrong_levels_are_refused(void **state) {
+  static const names_refusal wrong[] = {
+      {"aggregate(node:3 core:4)", "hold 12 ranks with data, so of 12 ranks none helps",
+       TUTTI_ALLREDUCE},
+      {"aggregate(node:3 core:3,per=core)", "per= names the level of nodes", TUTTI_ALLREDUCE},
+      {"aggregate(node:3 core:3,per=rack)", "per= names the level of nodes", TUTTI_ALLREDUCE},
+      {"aggregate(node:2 core:5,per=node)", "there are 2 helpers, and a tree has 3",
+       TUTTI_ALLREDUCE},
+      {"aggregate(node:3 core:3,trees=2)", "has 3 helpers for 2 trees over 9", TUTTI_ALLREDUCE},
+      {"aggregate(node:3 core:3,trees=0)", "trees go from 1", TUTTI_ALLREDUCE},
+      {"aggregate(node:3 core:3,arity=2)", "levels say all", TUTTI_ALLREDUCE},
+      {"aggregate(node:3 core:3,striped)", "levels say all", TUTTI_ALLREDUCE},
+      {"aggregate(node:3 core:x)", "expected a number", TUTTI_ALLREDUCE},
+  };
+  (void)state;
+  assert_true(names_all_refused(wrong, sizeof wrong / sizeof *wrong, 12));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_shape_is_proven),
+      cmocka_unit_test(uneven_shapes_are_proven),
+      cmocka_unit_test(a_node_sends_one_vector),
+      cmocka_unit_test(wrong_levels_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
