@@ -5,7 +5,7 @@
  *            the same outer group; then any. The lowest row decides how many trees there are; of
  *            the levels that it may stand at, that one is taken at which most helpers serve their own
  *            group.
- * Cost       helpers x helpers comparisons for each level.
+ * Cost       helpers x helpers comparisons, and helpers x ranks, for each level.
  * Invariant  a pure function of placements that all ranks know. Where no placement says more than another,
  *            helpers stay in their order.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -27,9 +27,18 @@ int tt_group_around(const tt_tree *t, int level, int rank) {
   return g;
 }
 
-int tt_level_in_node(const tt_tree *t) {
+int tt_ranks_as_nodes(tt_tree *t) {
+  const int level = t->levels++;
+  t->level[level] = t->level[level - 1];
+  t->level[level].each = t->level[level].most = 1;
+  t->level[level].n = 0;
+  return level;
+}
+
+int tt_level_in_node(tt_tree *t) {
   const int inside = tt_levels_inside(t);
-  return t->levels - (int)tt_max(1, (size_t)inside);
+  if (inside) return t->levels - inside;
+  return strcmp(t->level[t->levels - 1].name, "node") == 0 ? tt_ranks_as_nodes(t) : t->levels - 1;
 }
 
 /* ---- rows ---- */
@@ -58,6 +67,7 @@ bool tt_helper_rows_set(const tt_tree *t, int level, int helpers, int trees, tt_
 /* Where helpers sit: at a level of the tree, the group whose ranks are in the same domain; -1: none. */
 typedef struct homes {
   const tt_tree *tree;
+  int from; /* the outermost level within a node */
   int data, helpers;
   int *at;            /* [level * helpers + helper] */
   int *taken, *trial; /* the helper of each place; -1: none */
@@ -70,13 +80,27 @@ static bool share_domain(const tt_placement *a, const tt_placement *b, const cha
   return strcmp(name, "rack") == 0 || a->node == b->node;
 }
 
+/* The group of a level that holds all ranks of the domain of this kind in which a rank sits; -1: none. */
+static int group_of(const homes *x, const tt_placement *placements, const int *order, int l,
+                    const char *kind, const tt_placement *its) {
+  int group = -1;
+  for (int v = 0; v < x->data; v++) {
+    if (!share_domain(its, &placements[order[v]], kind)) continue;
+    const int here = tt_group_around(x->tree, l, v);
+    if (group >= 0 && group != here) return -1;
+    group = here;
+  }
+  return group;
+}
+
+/* If racks and nodes are the same for the ranks with data, a helper of another node may still sit in a rack. */
 static void find_homes(const tt_placement *placements, const int *order, homes *x) {
-  for (int l = 0; l < tt_level_in_node(x->tree); l++)
+  for (int l = 0; l < x->from; l++)
     for (int i = 0; i < x->helpers; i++) {
-      int *home = &x->at[l * x->helpers + i], v = 0;
+      int *home = &x->at[l * x->helpers + i];
       const tt_placement *its = &placements[x->data + i];
-      while (v < x->data && !share_domain(its, &placements[order[v]], x->tree->level[l].name)) v++;
-      *home = v < x->data ? tt_group_around(x->tree, l, v) : -1;
+      *home = group_of(x, placements, order, l, x->tree->level[l].name, its);
+      if (*home < 0) *home = group_of(x, placements, order, l, "rack", its);
     }
 }
 
@@ -120,7 +144,7 @@ static int try_rows(const homes *x, int level) {
 
 static void assign_helpers(const homes *x, int *order) {
   int most = -1;
-  for (int level = tt_level_in_node(x->tree) - 1; level >= -1; level--) {
+  for (int level = x->from - 1; level >= -1; level--) {
     const int own = try_rows(x, level);
     if (own <= most) continue;
     most = own;
@@ -138,7 +162,8 @@ tutti_status tt_helpers_arrange(const tt_placement *placements, int ranks, int d
   status = tt_tree_parse(layout->levels, &tree);
   if (status) return status;
   const size_t n = (size_t)(ranks - data);
-  homes x = {.tree = &tree, .data = data, .helpers = ranks - data};
+  const int from = tt_level_in_node(&tree);
+  homes x = {.tree = &tree, .from = from, .data = data, .helpers = ranks - data};
   x.at = malloc((size_t)tree.levels * n * sizeof *x.at);
   x.taken = malloc(2 * n * sizeof *x.taken);
   x.used = malloc(n * sizeof *x.used);

@@ -25,8 +25,11 @@ int tt_group_within(const tt_tree *tree, int outer, int g, int inner);
 int tt_group_around(const tt_tree *tree, int level, int rank);
 
 /* The outermost level within a node: below a level called node, or from the first that is called as a level
- * within a machine is; else the innermost. */
-int tt_level_in_node(const tt_tree *tree);
+ * within a machine is; else the innermost. If nodes are ranks, adds a level of one rank per node; the tree has
+ * fewer than TT_TREE_LEVELS. */
+int tt_level_in_node(tt_tree *tree);
+/* Adds that level, and returns it. */
+int tt_ranks_as_nodes(tt_tree *tree);
 
 /* The rows for that number of helpers, the lowest at this level; trees: 0, if it follows from the number.
  * False: they do not fit. */

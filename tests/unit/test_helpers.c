@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "algo_helpers.h"
+#include "candidates.h"
+#include "engine.h"
 #include "names.h"
 
 enum { MOST = 36 };
@@ -153,12 +155,127 @@ static void wrong_levels_are_refused(void **state) {
   assert_true(names_all_refused(wrong, sizeof wrong / sizeof *wrong, 12));
 }
 
+/* ---- who stands where ---- */
+
+/* Ranks by rack and node, as "a0 a0 b1"; those after the bar help. */
+typedef struct machine {
+  int ranks, data;
+  tt_placement at[MOST];
+  int order[MOST], node_of[MOST], position[MOST];
+  tt_layout layout; /* of the ranks with data, and the helpers */
+  char levels[TT_TREE_TEXT];
+} machine;
+
+static void read_machine(const char *words, machine *m) {
+  int order[MOST], place[MOST];
+  tt_layout all = {.order = order, .node_of = m->node_of};
+  memset(m, 0, sizeof *m);
+  for (size_t n; (n = strcspn(words, " ")); words += n + strspn(words + n, " ")) {
+    if (*words == '|')
+      m->data = m->ranks;
+    else
+      m->at[m->ranks++] = (tt_placement){.rack = words[0], .node = words[1]};
+  }
+  assert_int_equal(tt_placement_arrange(m->at, m->ranks, NULL, "", &all), TUTTI_OK);
+  memcpy(m->levels, all.levels, sizeof m->levels);
+  m->layout = (tt_layout){.order = m->order, .node_of = m->node_of};
+  assert_int_equal(tt_helpers_arrange(m->at, m->ranks, m->data, &m->layout), TUTTI_OK);
+  for (int v = 0; v < m->ranks; v++) place[order[v]] = v;
+  for (int v = 0; v < m->ranks; v++) m->position[v] = place[m->order[v]];
+}
+
+static void helpers_serve_where_they_sit(void **state) {
+  static const struct {
+    const char *words, *levels;
+    int helpers[8];
+  } cases[] = {
+      {"a0 a0 a1 a1 b2 b2 b3 b3 | b4 a5 c6", "rack:2 node:2 core:2", {9, 8, 10}},
+      {"a0 a0 a1 a1 b2 b2 b3 b3 | a4 a5 b6", "rack:2 node:2 core:2", {8, 10, 9}},
+      {"a0 a0 a1 a1 | a1 a0 b5", "node:2 core:2", {5, 4, 6}},
+      {"a0 a1 a0 a1 | a1 a0 a1", "node:2 core:2", {5, 4, 6}},
+      {"a0 a0 a1 a1 | b5 c6 d7", "node:2 core:2", {4, 5, 6}}, /* nowhere */
+      {"a0 a0 b1 b1 | b5 b6 a7 a8 c9 c9", "node:2 core:2", {6, 7, 4, 5, 8, 9}},
+      {"a0 a1 b2 b3 | b4 a4 b2 b3 a1 a0 c9", "rack:2 node:2", {9, 8, 6, 7, 5, 4, 10}},
+      {"a0 a0 a1 b2 b2 b2 | b4 a4 c9", "rack:2 node:(2,1) core:(2,1,3)", {7, 6, 8}},
+      {"a0 a0 a0 | a0 b1", "", {3, 4}},
+  };
+  (void)state;
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    machine m;
+    read_machine(cases[k].words, &m);
+    if (strcmp(m.layout.levels, cases[k].levels) != 0)
+      fail_msg("'%s': levels '%s'", cases[k].words, m.layout.levels);
+    for (int i = 0; i < m.ranks - m.data; i++)
+      if (m.order[m.data + i] != cases[k].helpers[i])
+        fail_msg("'%s': place %d has rank %d", cases[k].words, i, m.order[m.data + i]);
+  }
+}
+
+/* ---- prices and the choice ---- */
+
+static tt_chooser *chooser_of(const machine *m, const int *position) {
+  tt_setting s = {.ranks = m->ranks, .data = m->data, .flight = TT_FLIGHT, .position = position};
+  tt_chooser *c;
+  memcpy(s.levels, m->levels, sizeof m->levels);
+  memcpy(s.data_levels, m->layout.levels, sizeof m->layout.levels);
+  tt_profile_net(&s.profile);
+  assert_int_equal(
+      tt_profile_parse(&s.profile, "alpha=2us,rack.beta=1GB/s,node.beta=10GB/s,core.beta=20GB/s",
+                       "here"),
+      TUTTI_OK);
+  if (tt_chooser_new(&s, &c)) fail_msg("%s", tutti_error());
+  return c;
+}
+
+static double seconds_of(tt_chooser *c, const char *name) {
+  const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = 1 << 22};
+  tt_breakdown b;
+  tt_sends sends;
+  if (tt_quote_breakdown(c, name, 1, &p, &b, &sends, NULL)) fail_msg("%s", tutti_error());
+  return b.time;
+}
+
+static const char two_racks[] =
+    "a0 a0 a0 a0 a1 a1 a1 a1 a2 a2 a2 a2 b3 b3 b3 b3 b4 b4 b4 b4 b5 b5 b5 "
+    "b5 | b6 a7 a8";
+
+/* Long vectors go to the helpers of the racks, unasked. */
+static void levels_are_chosen(void **state) {
+  const tt_override none = {0};
+  machine m;
+  (void)state;
+  read_machine(two_racks, &m);
+  tt_chooser *c = chooser_of(&m, m.position);
+  const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = 1 << 22, .needs = TT_NEED_SAME};
+  tt_choice choice;
+  assert_int_equal(tt_choose(c, &p, &none, &choice), TUTTI_OK);
+  assert_string_equal(choice.name, "aggregate(rack:2 node:3 core:4,per=rack)");
+  assert_true(seconds_of(c, choice.name) < seconds_of(c, "aggregate") / 2);
+  tt_chooser_free(c);
+}
+
+/* Helpers in the wrong racks cost more: the price knows where they sit. */
+static void prices_know_where_helpers_sit(void **state) {
+  static const char plan[] = "aggregate(rack:2 node:3 core:4,per=rack)";
+  int wrong[MOST];
+  machine m;
+  (void)state;
+  read_machine(two_racks, &m);
+  memcpy(wrong, m.position, sizeof wrong);
+  wrong[24] = m.position[25];
+  wrong[25] = m.position[24];
+  tt_chooser *right = chooser_of(&m, m.position), *other = chooser_of(&m, wrong);
+  assert_true(seconds_of(other, plan) > 1.5 * seconds_of(right, plan));
+  tt_chooser_free(right);
+  tt_chooser_free(other);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_shape_is_proven),
-      cmocka_unit_test(uneven_shapes_are_proven),
-      cmocka_unit_test(a_node_sends_one_vector),
-      cmocka_unit_test(wrong_levels_are_refused),
+      cmocka_unit_test(every_shape_is_proven),         cmocka_unit_test(uneven_shapes_are_proven),
+      cmocka_unit_test(a_node_sends_one_vector),       cmocka_unit_test(wrong_levels_are_refused),
+      cmocka_unit_test(helpers_serve_where_they_sit),  cmocka_unit_test(levels_are_chosen),
+      cmocka_unit_test(prices_know_where_helpers_sit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,19 +32,6 @@ enum { MOST_TREES = 1024, MOST_BLOCKS = 1 << 22 };
 
 /* ---- parameters ---- */
 
-/* Makes a node of every rank. */
-static void ranks_are_nodes(tt_helpers *h) {
-  h->from = h->tree.levels++;
-  h->tree.level[h->from] = h->tree.level[h->from - 1];
-  h->tree.level[h->from].each = h->tree.level[h->from].most = 1;
-  h->tree.level[h->from].n = 0;
-}
-
-static void find_nodes(tt_helpers *h) {
-  h->from = tt_level_in_node(&h->tree);
-  if (strcmp(h->tree.level[h->from].name, "node") == 0) ranks_are_nodes(h);
-}
-
 static const char *say(const char *format, int a, int b, int c) {
   size_t size;
   char *text = tt_thread_text(&size);
@@ -86,9 +73,10 @@ const char *tt_helpers_of(const tt_ask *ask, tt_helpers *h) {
                0);
   if (!tt_param_int(ask, "trees", 1, MOST_TREES, 0, &trees)) return "trees go from 1 to 1024";
   tt_param_value(ask, "per", per, sizeof per);
-  find_nodes(h);
+  h->from = tt_level_in_node(&h->tree);
   const char *wrong = fit(h, ask->ranks - h->data, per, trees);
-  if (ask->coll == TUTTI_BARRIER && h->rows.trees == 1) ranks_are_nodes(h); /* nothing to scatter */
+  if (ask->coll == TUTTI_BARRIER && h->rows.trees == 1) /* nothing to scatter */
+    h->from = tt_ranks_as_nodes(&h->tree);
   if (!wrong && h->rows.trees > MOST_TREES) return "trees go from 1 to 1024";
   if (!wrong && tt_helpers_blocks(h) > MOST_BLOCKS)
     return "its nodes are too uneven: too many blocks";
@@ -370,8 +358,9 @@ bool tt_helpers_sample(int ranks, int i, char *params, size_t size) {
 bool tt_helpers_plan(int ranks, const char *levels, int i, char *params, size_t size) {
   tt_helpers h = {.data = 0};
   if (!*levels || tt_tree_parse(levels, &h.tree) || h.tree.ranks >= ranks) return false;
+  if (h.tree.levels >= TT_TREE_LEVELS - 1) return false;
   const int helpers = ranks - h.tree.ranks;
-  find_nodes(&h);
+  h.from = tt_level_in_node(&h.tree);
   for (int l = h.from - 1; l >= 0; l--) {
     if (!tt_helper_rows_set(&h.tree, l, helpers, 0, &h.rows)) continue;
     if (h.rows.row[0].groups == 1 || i-- > 0) continue;
