@@ -2,7 +2,7 @@
  *
  * Idea       plans with helpers are made for places, as other plans are (build_comm.c): first come the ranks
  *            with data, in the order of their own levels; then the helpers, each at the group in
- *            which it sits (helper_rows.h). What a message costs depends on where both ranks sit in
+ *            which it sits (helper_places.c). What a message costs depends on where both ranks sit in
  *            the levels of all.
  * Invariant  if the ranks are in the order of their places already, there is no order and no mapping.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "build_comm.h"
-#include "helper_rows.h"
 
 void tt_helped_free(tt_helped *h) {
   tt_chooser_free(h->chooser);

@@ -11,7 +11,6 @@
 
 #include "build_comm.h"
 #include "candidates.h"
-#include "helper_rows.h"
 #include "plan_cache.h"
 #include "seconds.h"
 #include "start.h"

@@ -14,6 +14,7 @@
 #include "candidates.h"
 #include "engine.h"
 #include "names.h"
+#include "placement.h"
 
 enum { MOST = 36 };
 

@@ -4,7 +4,7 @@
 #define TT_ALGO_HELPERS_H
 
 #include "algo_group.h"
-#include "helper_rows.h"
+#include "topo_rows.h"
 
 typedef struct tt_helpers {
   tt_tree tree; /* of the ranks with data; its last level is within a node */

@@ -26,8 +26,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "placement.h"
-
 enum { MOST_TREES = 1024, MOST_BLOCKS = 1 << 22 };
 
 /* ---- parameters ---- */

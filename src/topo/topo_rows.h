@@ -1,12 +1,12 @@
-/* helper_rows.h - which helper stands at which group of the machine's levels.
+/* topo_rows.h - which helper stands at which group of the machine's levels.
  *
  * Helpers are ranks without data, numbered after the others. They stand in rows, the lowest first: a row has
  * `trees` helpers at each group of a level. Level -1 is one group of all ranks with data.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TT_HELPER_ROWS_H
-#define TT_HELPER_ROWS_H
+#ifndef TT_TOPO_ROWS_H
+#define TT_TOPO_ROWS_H
 
-#include "placement.h"
+#include "topo_tree.h"
 
 typedef struct tt_helper_row {
   int level;  /* of the tree of ranks with data */
@@ -41,10 +41,5 @@ int tt_helper_rows_each(const tt_helper_rows *rows);
 static inline int tt_helper_number(const tt_helper_rows *rows, int row, int group, int tree) {
   return (rows->row[row].before + group) * rows->trees + tree;
 }
-
-/* The layout of the first `data` ranks; then, in its order, the helpers, each at a group in which it sits, as
- * far as there are such. layout->order has an element for each of `ranks`, node_of for the first ones. */
-tutti_status tt_helpers_arrange(const tt_placement *placements, int ranks, int data,
-                                tt_layout *layout);
 
 #endif
