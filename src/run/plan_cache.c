@@ -15,7 +15,7 @@ enum { SLICE_BYTES = 8 << 20 };
 /* The count, or a hash of all counts. */
 static uint64_t counts_key(const tutti_comm *comm, const tt_call *c) {
   uint64_t h = 1;
-  for (int r = 0; c->varied && r < comm->ranks; r++)
+  for (int r = 0; c->varied && r < tt_call_data(comm, c); r++)
     h = tt_mix(h + c->counts[r] + 0x9e3779b97f4a7c15u);
   return c->varied ? h : c->count;
 }
@@ -166,9 +166,9 @@ tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
                   .bytes = (uint64_t)c->count * tutti_type_size(c->type),
                   .needs = tt_needs_of(c->coll, c->type, c->op),
                   .root = place_for(comm, c, c->root)};
-  if (tt_coll_owned(c->coll)) p.bytes *= (uint64_t)comm->ranks;
+  if (tt_coll_owned(c->coll)) p.bytes *= (uint64_t)tt_call_data(comm, c);
   if (c->varied) p.bytes = 0;
-  for (int r = 0; c->varied && r < comm->ranks; r++)
+  for (int r = 0; c->varied && r < tt_call_data(comm, c); r++)
     p.bytes += (uint64_t)c->counts[r] * tutti_type_size(c->type);
   if (comm->settings.contract == TUTTI_CONTRACT_ANY) p.needs &= ~(unsigned)TT_NEED_SAME;
   if (tt_coll_reduces(c->coll)) p.weight = tt_weight_of(tt_chooser_for(comm, c), c->type);
@@ -228,7 +228,7 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
 
 static bool same_counts(const tutti_comm *comm, const tt_call *c, const tt_plan *plan) {
   bool same = true;
-  for (int r = 0; c->varied && r < comm->ranks && same; r++)
+  for (int r = 0; c->varied && r < tt_call_data(comm, c) && same; r++)
     same = plan->table[r + 1] - plan->table[r] == c->counts[r];
   return same;
 }
@@ -237,10 +237,11 @@ static tutti_status make_table(const tutti_comm *comm, const tt_call *c, tt_plan
   free(plan->table);
   plan->exec.table = plan->table = NULL;
   if (!c->varied) return TUTTI_OK;
-  uint64_t *table = malloc(((size_t)comm->ranks + 1) * sizeof *table);
+  const int data = tt_call_data(comm, c);
+  uint64_t *table = malloc(((size_t)data + 1) * sizeof *table);
   if (!table) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan of %d ranks", comm->ranks);
   table[0] = 0;
-  for (int r = 0; r < comm->ranks; r++) table[r + 1] = table[r] + c->counts[r];
+  for (int r = 0; r < data; r++) table[r + 1] = table[r] + c->counts[r];
   plan->exec.table = plan->table = table;
   plan->counts = (uint32_t)counts_key(comm, c) | 1;
   return TUTTI_OK;

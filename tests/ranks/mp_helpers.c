@@ -113,6 +113,34 @@ static const char *right_sum(const team *t, tutti_coll coll, size_t n, int root)
   return NULL;
 }
 
+/* Blocks of the ranks with data; rank r's has n + r % 2 elements if they vary. */
+static const char *right_blocks(const team *t, tutti_coll coll, size_t n, bool varies) {
+  static int64_t src[MOST * 2], dst[MOST * 2];
+  const int me = tutti_comm_rank(t->comm), D = t->data;
+  size_t counts[RANKS], all = 0, before = 0;
+  for (int r = 0; r < D; r++) {
+    if (r == me) before = all;
+    all += counts[r] = n + (size_t)(varies && r % 2);
+  }
+  const size_t own = me < D ? counts[me] : 0;
+  const bool gathers = coll == TUTTI_ALL_GATHER;
+  for (size_t i = 0; i < all; i++) src[i] = (me + 1) * (int64_t)(i + 1), dst[i] = -1;
+  const void *from = me < D ? src : NULL;
+  void *to = me < D ? dst : NULL;
+  const tutti_status status =
+      gathers  ? varies ? tutti_all_gather_v(t->comm, from, to, counts, TUTTI_INT64)
+                        : tutti_all_gather(t->comm, from, to, n, TUTTI_INT64)
+       : varies ? tutti_reduce_scatter_v(t->comm, from, to, counts, TUTTI_INT64, TUTTI_SUM)
+               : tutti_reduce_scatter(t->comm, from, to, n, TUTTI_INT64, TUTTI_SUM);
+  if (status) return tutti_error();
+  for (size_t i = 0; i < own && !gathers; i++)
+    if (dst[i] != (int64_t)(before + i + 1) * D * (D + 1) / 2) return "a wrong sum of a block";
+  for (int r = 0, at = 0; r < D && gathers && me < D; at += (int)counts[r++])
+    for (size_t i = 0; i < counts[r]; i++)
+      if (dst[(size_t)at + i] != (r + 1) * (int64_t)(i + 1)) return "a wrong block";
+  return NULL;
+}
+
 static const char *is_taken(const team *t, const char *plan) {
   char name[TT_NAME];
   if (tutti_comm_plan(t->comm, TUTTI_ALLREDUCE, MOST, TUTTI_FLOAT, TUTTI_SUM, name, sizeof name))
@@ -124,6 +152,7 @@ static const char *is_taken(const team *t, const char *plan) {
 static const char *run(const team *t, const char *plan) {
   static const tutti_coll colls[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE, TUTTI_BROADCAST};
   static const size_t lengths[] = {1, 7, 60, MOST};
+  const bool uneven = plan && strchr(strchr(plan, '(') + 1, '('); /* no rank owns blocks there */
   const char *wrong = tutti_comm_set_algo(t->comm, plan) ? tutti_error() : NULL;
   if (plan && !wrong) wrong = is_taken(t, plan);
   for (size_t k = 0; k < sizeof lengths / sizeof *lengths && !wrong; k++) {
@@ -131,6 +160,9 @@ static const char *run(const team *t, const char *plan) {
       wrong = right_sum(t, colls[c], lengths[k], (int)k % t->data);
     for (int in_place = 0; in_place < 2 && !wrong; in_place++)
       wrong = same_bits(t, lengths[k], in_place);
+    for (int way = 0; way < 4 && !wrong && !uneven; way++)
+      wrong = right_blocks(t, way / 2 ? TUTTI_ALL_GATHER : TUTTI_REDUCE_SCATTER, lengths[k] / RANKS,
+                           way % 2);
     if (!wrong && tutti_barrier(t->comm)) wrong = tutti_error();
   }
   return wrong;

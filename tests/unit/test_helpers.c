@@ -36,6 +36,17 @@ static void prove_all(const char *name, int ranks, int data) {
   }
 }
 
+/* Each rank with data owns a block. */
+static void prove_blocks(const char *name, int ranks) {
+  for (int k = 0; k < 4; k++) {
+    const tt_ask ask = {
+        .coll = k / 2 ? TUTTI_ALL_GATHER : TUTTI_REDUCE_SCATTER, .ranks = ranks, .in_place = k % 2};
+    tutti_report r;
+    if (!names_prove(name, &ask, &r))
+      fail_msg("%s, %s on %d ranks: %s", name, tutti_coll_name(ask.coll), ranks, r.witness);
+  }
+}
+
 /* What a shape's levels need: rows from each of its levels on, and one to three trees. */
 static void prove_shape(const char *levels, const char *const *per, int *proven) {
   tt_tree tree;
@@ -52,6 +63,7 @@ static void prove_shape(const char *levels, const char *const *per, int *proven)
       snprintf(name, sizeof name, "aggregate(%s,per=%s,trees=%d)", levels, per[p], trees);
       if (!*per[p]) snprintf(name, sizeof name, "aggregate(%s,trees=%d)", levels, trees);
       prove_all(name, ranks, tree.ranks);
+      if (tree.even) prove_blocks(name, ranks);
       ++*proven;
     }
 }
@@ -78,6 +90,18 @@ static void every_shape_is_proven(void **state) {
     }
   printf("# %d shapes\n", proven);
   assert_true(proven > 500);
+}
+
+/* In trees that ignore where ranks sit: reduce-scatter and all-gather, with a block per rank with data. */
+static void blocks_go_to_ranks_with_data(void **state) {
+  char name[TT_NAME];
+  (void)state;
+  for (int ranks = 2; ranks <= MOST; ranks++)
+    for (int family = 0; tt_algo_family(family); family++)
+      for (int i = 0; tt_algo_sample(family, ranks, i, name, sizeof name); i++) {
+        if (strncmp(name, "aggregate(data", strlen("aggregate(data")) != 0) continue;
+        prove_blocks(name, ranks);
+      }
 }
 
 static void uneven_shapes_are_proven(void **state) {
@@ -150,6 +174,7 @@ static void wrong_levels_are_refused(void **state) {
       {"aggregate(node:3 core:3,trees=0)", "trees go from 1", TUTTI_ALLREDUCE},
       {"aggregate(node:3 core:3,arity=2)", "levels say all", TUTTI_ALLREDUCE},
       {"aggregate(node:3 core:3,striped)", "levels say all", TUTTI_ALLREDUCE},
+      {"aggregate(node:(4,5),per=node)", "nodes differ in size", TUTTI_REDUCE_SCATTER},
       {"aggregate(node:3 core:x)", "expected a number", TUTTI_ALLREDUCE},
   };
   (void)state;
@@ -273,10 +298,10 @@ static void prices_know_where_helpers_sit(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_shape_is_proven),         cmocka_unit_test(uneven_shapes_are_proven),
-      cmocka_unit_test(a_node_sends_one_vector),       cmocka_unit_test(wrong_levels_are_refused),
-      cmocka_unit_test(helpers_serve_where_they_sit),  cmocka_unit_test(levels_are_chosen),
-      cmocka_unit_test(prices_know_where_helpers_sit),
+      cmocka_unit_test(every_shape_is_proven),    cmocka_unit_test(blocks_go_to_ranks_with_data),
+      cmocka_unit_test(uneven_shapes_are_proven), cmocka_unit_test(a_node_sends_one_vector),
+      cmocka_unit_test(wrong_levels_are_refused), cmocka_unit_test(helpers_serve_where_they_sit),
+      cmocka_unit_test(levels_are_chosen),        cmocka_unit_test(prices_know_where_helpers_sit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,6 +89,10 @@ int tt_fold_spec_sequence(const tt_fold_spec *how, int levels, int i, int size, 
 const char *tt_fold_spec_refuse_all(const tt_fold_spec *how, const tt_group *g);
 /* Folds every level down, and back: an allreduce, or the part of it that the collective needs. */
 void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_fold_spec *how);
+/* Only the first levels, in the order of folding: a reduce-scatter by way of tmp, of which the rank's part is
+ * there, or still in src; and the way back in dst. */
+tt_buf tt_fold_first(tt_builder *b, const tt_group *g, int levels, const tt_fold_spec *how);
+void tt_unfold_first(tt_builder *b, const tt_group *g, int levels, const tt_fold_spec *how);
 
 /* ---- the same over levels whose groups differ in size (uneven.c) ---- */
 

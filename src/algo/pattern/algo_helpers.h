@@ -9,7 +9,8 @@
 typedef struct tt_helpers {
   tt_tree tree; /* of the ranks with data; its last level is within a node */
   int data;
-  int from; /* the outermost level within a node */
+  int from;   /* the outermost level within a node */
+  bool owned; /* each rank with data owns a block */
   tt_helper_rows rows;
 } tt_helpers;
 

@@ -10,7 +10,9 @@
  * Cost       a node's link carries one vector each way, however many ranks a node has; so does a
  *            helper's link up, and its link down one per group below. 2 ceil(log2 N) steps in a
  *            node of N ranks, and 2 for each row of helpers.
- * Scratch    on helpers, up to a vector.
+ *            In a reduce-scatter, and the other way round in an all-gather, a rank sends its node's
+ *            sum of the blocks of all ranks that have its number in their nodes; down comes its own.
+ * Scratch    on helpers, up to a vector; in a reduce-scatter on all ranks.
  * Invariant  helpers are numbered after the ranks with data, row by row, the lowest first; in a row
  *            group by group, in a group tree by tree. The groups below a helper are added in their
  *            order. All ranks that have data of a tree's part get all of its sum, in a node.
@@ -75,6 +77,11 @@ const char *tt_helpers_of(const tt_ask *ask, tt_helpers *h) {
   const char *wrong = fit(h, ask->ranks - h->data, per, trees);
   if (ask->coll == TUTTI_BARRIER && h->rows.trees == 1) /* nothing to scatter */
     h->from = tt_ranks_as_nodes(&h->tree);
+  h->owned = tt_coll_owned(ask->coll);
+  for (int l = h->from; l < h->tree.levels; l++)
+    if (h->owned && !h->tree.level[l].each)
+      return "nodes differ in size, so no rank can be responsible for a block of every node: "
+             "allreduce, reduce, broadcast and barrier only";
   if (!wrong && h->rows.trees > MOST_TREES) return "trees go from 1 to 1024";
   if (!wrong && tt_helpers_blocks(h) > MOST_BLOCKS)
     return "its nodes are too uneven: too many blocks";
@@ -101,6 +108,75 @@ static int group_of_rank(const tt_helpers *h, int row, int rank) {
   return tt_group_around(&h->tree, h->rows.row[row].level, rank);
 }
 
+static int rank_of_node(const tt_helpers *h, int node) {
+  return tt_tree_rank(&h->tree, h->from - 1, node);
+}
+
+/* ---- parts: of a vector of any blocks, or of one whose blocks belong to the ranks with data ---- */
+
+typedef struct owned_blocks {
+  int lo, hi;
+} owned_blocks;
+
+static owned_blocks blocks_of_tree(const tt_helpers *h, int tree) {
+  const int64_t D = h->data, T = h->rows.trees;
+  return (owned_blocks){(int)(D * tree / T), (int)(D * (tree + 1) / T)};
+}
+
+/* Those of a tree whose ranks a group of a row has. */
+static owned_blocks blocks_of_group(const tt_helpers *h, int row, int group, int tree) {
+  const int level = h->rows.row[row].level;
+  const int lo = tt_tree_rank(&h->tree, level, group),
+            hi = tt_tree_rank(&h->tree, level, group + 1);
+  owned_blocks x = blocks_of_tree(h, tree);
+  if (x.lo < lo) x.lo = lo;
+  if (x.hi > hi) x.hi = hi;
+  return x;
+}
+
+static tt_span span_of_owned(const tt_helpers *h, owned_blocks x, tt_buf buf) {
+  return tt_range(buf, (uint32_t)x.lo, (uint32_t)(x.hi - x.lo), (uint32_t)h->data);
+}
+
+/* A rank is responsible for the blocks of all ranks that have its number in their nodes. */
+static bool owned_part(const tt_helpers *h, int rank, int tree, tt_buf buf, tt_span *span) {
+  const int each = rank_of_node(h, 1), own = rank % each;
+  const owned_blocks x = blocks_of_tree(h, tree);
+  const int first = x.lo > own ? (x.lo - own + each - 1) / each : 0;
+  const int end = x.hi > own ? (x.hi - own + each - 1) / each : 0;
+  *span = (tt_span){
+      buf, (uint32_t)own, (uint32_t)first, (uint32_t)(end - first), (uint32_t)end, (uint32_t)each,
+      1};
+  return first < end;
+}
+
+/* The i-th span of what a rank deals with of a tree's part; false past the last. */
+static bool part_of_rank(const tt_helpers *h, int rank, int tree, int i, tt_buf buf,
+                         tt_span *span) {
+  const tt_inner in = inner_of(h);
+  return h->owned ? i == 0 && owned_part(h, rank, tree, buf, span)
+                  : tt_inner_part(&in, rank, tree, i, buf, span);
+}
+
+static tt_span whole_part(const tt_helpers *h, int tree, tt_buf buf) {
+  const tt_inner in = inner_of(h);
+  return h->owned ? span_of_owned(h, blocks_of_tree(h, tree), buf) : tt_inner_whole(&in, tree, buf);
+}
+
+/* The levels within a node, as the first that are folded; returns how many. */
+static int group_in_node(const tt_helpers *h, const tt_ask *ask, tt_group *g) {
+  const tt_ask own = {.coll = ask->coll, .ranks = h->data, .rank = ask->rank};
+  const int nodes = tt_group_within(&h->tree, -1, 1, h->from - 1);
+  int sizes[TT_TREE_LEVELS + 1] = {1}, n = 0;
+  if (nodes > 1) sizes[n++] = nodes;
+  for (int l = h->from; l < h->tree.levels; l++)
+    if (h->tree.level[l].each > 1) sizes[n++] = h->tree.level[l].each;
+  *g = tt_group_product(&own, sizes, n ? n : 1, true);
+  return n - (nodes > 1);
+}
+
+/* ---- helpers' places ---- */
+
 /* A helper, and its group. */
 typedef struct post {
   int row, group, tree;
@@ -119,10 +195,6 @@ static post post_of(const tt_helpers *h, int rank) {
   p.hi = tt_group_within(&h->tree, own, p.group + 1, inner);
   p.top = p.row == h->rows.n - 1;
   return p;
-}
-
-static int rank_of_node(const tt_helpers *h, int node) {
-  return tt_tree_rank(&h->tree, h->from - 1, node);
 }
 
 /* How many nodes from this one on, up to `end`, have ranks that own the same parts. */
@@ -157,10 +229,9 @@ static bool passes_down(const tt_helpers *h, const tt_ask *ask, int row, int gro
 
 /* With a root, it alone trades whole parts with its helpers. */
 static void trade_whole(tt_builder *b, const tt_ask *ask, const tt_helpers *h, bool sends) {
-  const tt_inner in = inner_of(h);
   const int group = group_of_rank(h, 0, ask->rank);
   for (int t = 0; t < h->rows.trees; t++) {
-    const tt_span part = tt_inner_whole(&in, t, sends ? TT_SRC : TT_DST);
+    const tt_span part = whole_part(h, t, sends ? TT_SRC : TT_DST);
     if (sends) tt_send(b, helper_at(h, 0, group, t), part);
     if (!sends) tt_recv(b, helper_at(h, 0, group, t), part);
   }
@@ -168,14 +239,35 @@ static void trade_whole(tt_builder *b, const tt_ask *ask, const tt_helpers *h, b
 
 static void trade_parts(tt_builder *b, const tt_ask *ask, const tt_helpers *h, tt_buf buf,
                         bool sends) {
-  const tt_inner in = inner_of(h);
   const int group = group_of_rank(h, 0, ask->rank);
   tt_span part;
   for (int t = 0; t < h->rows.trees; t++)
-    for (int i = 0; tt_inner_part(&in, ask->rank, t, i, buf, &part); i++) {
+    for (int i = 0; part_of_rank(h, ask->rank, t, i, buf, &part); i++) {
       if (sends) tt_send(b, helper_at(h, 0, group, t), part);
       if (!sends) tt_recv(b, helper_at(h, 0, group, t), part);
     }
+}
+
+/* The helper that has the tree of this rank's block. */
+static int helper_of_block(const tt_ask *ask, const tt_helpers *h) {
+  int t = 0;
+  while (ask->rank >= blocks_of_tree(h, t).hi) t++;
+  return helper_at(h, 0, group_of_rank(h, 0, ask->rank), t);
+}
+
+static void be_owner(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
+  const tt_fold_spec how = {"halving"};
+  const uint32_t own = (uint32_t)ask->rank;
+  tt_group g;
+  const int levels = group_in_node(h, ask, &g);
+  if (ask->coll == TUTTI_REDUCE_SCATTER) {
+    trade_parts(b, ask, h, tt_fold_first(b, &g, levels, &how), true);
+    tt_recv(b, helper_of_block(ask, h), tt_block(TT_DST, own));
+  } else {
+    tt_send(b, helper_of_block(ask, h), tt_block(TT_SRC, own));
+    trade_parts(b, ask, h, TT_DST, false);
+    tt_unfold_first(b, &g, levels, &how);
+  }
 }
 
 static void be_member(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
@@ -217,11 +309,10 @@ static void add_in(const helper *x, tt_peers from, tt_span part, bool first, boo
 
 /* The ranks of `n` nodes that are alike, each with its part: adds, or sends back. */
 static void trade_with_nodes(const helper *x, int node, int n, bool sends, bool first, bool last) {
-  const tt_inner in = inner_of(x->h);
   const int begin = rank_of_node(x->h, node), size = rank_of_node(x->h, node + 1) - begin;
   tt_span part;
   for (int a = 0; a < size; a++)
-    for (int i = 0; tt_inner_part(&in, begin + a, x->at.tree, i, TT_TMP, &part); i++) {
+    for (int i = 0; part_of_rank(x->h, begin + a, x->at.tree, i, TT_TMP, &part); i++) {
       const tt_peers ranks = {begin + a, n, size};
       if (sends)
         tt_send_all(x->b, ranks, part);
@@ -261,6 +352,22 @@ static void serve_helpers(const helper *x) {
   tt_send_all(x->b, all, x->sum);
 }
 
+/* Each rank of the lowest row, or each helper below, sends its blocks, or gets them. */
+static void trade_owned(const helper *x, bool sends) {
+  const int row = x->at.row, tree = x->at.tree;
+  const owned_blocks mine = blocks_of_group(x->h, row, x->at.group, tree);
+  const int lo = row ? x->at.lo : mine.lo, hi = row ? x->at.hi : mine.hi;
+  for (int k = lo; k < hi; k++) {
+    const owned_blocks its =
+        row ? blocks_of_group(x->h, row - 1, k, tree) : (owned_blocks){k, k + 1};
+    const int peer = row ? helper_at(x->h, row - 1, k, tree) : k;
+    if (its.lo >= its.hi) continue;
+    const tt_span here = span_of_owned(x->h, its, TT_TMP);
+    if (sends) tt_send(x->b, peer, here);
+    if (!sends) tt_recv(x->b, peer, here);
+  }
+}
+
 /* With a root: the one group below that holds it, or the root itself. */
 static int way_to_root(const helper *x) {
   if (x->at.row == 0) return x->ask->root;
@@ -276,93 +383,69 @@ static int helper_above(const helper *x) {
   return helper_at(x->h, row, group_of_rank(x->h, row, first), x->at.tree);
 }
 
-static void be_helper(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
-  const tt_inner in = inner_of(h);
-  const post at = post_of(h, ask->rank);
-  const helper x = {b, ask, h, at, tt_inner_whole(&in, at.tree, TT_TMP)};
-  const int up = helper_above(&x);
-  const bool gives = passes_up(h, ask, at.row, at.group),
-             gets = passes_down(h, ask, at.row, at.group);
-  if (tt_coll_reduces(ask->coll)) {
-    if (at.row == 0) sum_nodes(&x);
-    if (at.row > 0) sum_helpers(&x);
-  } else if (gives) {
-    tt_recv(b, way_to_root(&x), x.sum);
-  }
-  if (gives && !at.top) tt_send(b, up, x.sum);
-  if (gets && !at.top) tt_recv(b, up, x.sum);
-  if (!gets) return;
-  if (ask->coll == TUTTI_REDUCE)
-    tt_send(b, way_to_root(&x), x.sum);
-  else if (at.row == 0)
-    serve_nodes(&x);
+static void sum_below(const helper *x) {
+  if (x->at.row)
+    sum_helpers(x);
   else
-    serve_helpers(&x);
+    sum_nodes(x);
+}
+
+static void serve_below(const helper *x) {
+  if (x->at.row)
+    serve_helpers(x);
+  else
+    serve_nodes(x);
+}
+
+static void help_all(const helper *x, int up) {
+  const bool gives = passes_up(x->h, x->ask, x->at.row, x->at.group),
+             gets = passes_down(x->h, x->ask, x->at.row, x->at.group);
+  if (tt_coll_reduces(x->ask->coll))
+    sum_below(x);
+  else if (gives)
+    tt_recv(x->b, way_to_root(x), x->sum);
+  if (gives && up >= 0) tt_send(x->b, up, x->sum);
+  if (gets && up >= 0) tt_recv(x->b, up, x->sum);
+  if (gets && x->ask->coll == TUTTI_REDUCE)
+    tt_send(x->b, way_to_root(x), x->sum);
+  else if (gets)
+    serve_below(x);
+}
+
+/* In a reduce-scatter the way down, in an all-gather the way up has the blocks of the ranks below. */
+static void help_owners(const helper *x, int up) {
+  const bool scatters = x->ask->coll == TUTTI_REDUCE_SCATTER;
+  const owned_blocks mine = blocks_of_group(x->h, x->at.row, x->at.group, x->at.tree);
+  const bool some = mine.lo < mine.hi;
+  const tt_span own = span_of_owned(x->h, mine, TT_TMP);
+  if (scatters)
+    sum_below(x);
+  else
+    trade_owned(x, false);
+  if (up >= 0 && (scatters || some)) tt_send(x->b, up, scatters ? x->sum : own);
+  if (up >= 0 && (!scatters || some)) tt_recv(x->b, up, scatters ? own : x->sum);
+  if (scatters)
+    trade_owned(x, true);
+  else
+    serve_below(x);
+}
+
+static void be_helper(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
+  const post at = post_of(h, ask->rank);
+  const helper x = {b, ask, h, at, whole_part(h, at.tree, TT_TMP)};
+  const owned_blocks part = blocks_of_tree(h, at.tree);
+  if (!h->owned)
+    help_all(&x, helper_above(&x));
+  else if (part.lo < part.hi)
+    help_owners(&x, helper_above(&x));
 }
 
 void tt_helpers_build(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   tt_build_data(b, h->data);
-  if (ask->rank < h->data)
-    be_member(b, ask, h);
-  else
+  if (ask->rank >= h->data)
     be_helper(b, ask, h);
-}
-
-/* ---- proposals ---- */
-
-/* Writes levels whose `nodes` nodes hold `data` ranks as evenly as may be, then what follows. */
-static bool write_levels(const char *outer, int nodes, int data, const char *per, int trees,
-                         char *params, size_t size) {
-  const int each = data / nodes, more = data % nodes;
-  size_t at = (size_t)snprintf(params, size, "%s core:", outer);
-  if (at < size && more)
-    at += (size_t)snprintf(params + at, size - at, "(%d*%d,%d*%d)", each + 1, more, each,
-                           nodes - more);
-  else if (at < size)
-    at += (size_t)snprintf(params + at, size - at, "%d", each);
-  if (at < size && *per) at += (size_t)snprintf(params + at, size - at, ",per=%s", per);
-  if (at < size && (!*per || trees > 1))
-    at += (size_t)snprintf(params + at, size - at, ",trees=%d", trees);
-  return at < size;
-}
-
-/* How nodes stand in n groups, and at which of their levels there are helpers. */
-static const struct {
-  const char *outer, *per;
-  int nodes;            /* per group */
-  int helpers, further; /* per group, and beside */
-} shapes[] = {
-    {"node:%d", "node", 1, 1, 1},
-    {"node:%d package:2", "node", 2, 1, 1},
-    {"rack:%d node:2", "rack", 2, 1, 1},
-    {"rack:%d node:2", "node", 2, 3, 1},
-    {"node:%d", "", 1, 0, 1},
-};
-
-bool tt_helpers_sample(int ranks, int i, char *params, size_t size) {
-  char outer[64];
-  for (int trees = 1; trees <= 3; trees++)
-    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
-      for (int n = 2; n <= ranks; n++) {
-        const int data = ranks - trees * (shapes[k].helpers * n + shapes[k].further);
-        if (data < n * shapes[k].nodes) break;
-        if (i-- > 0) continue;
-        snprintf(outer, sizeof outer, shapes[k].outer, n);
-        return write_levels(outer, n * shapes[k].nodes, data, shapes[k].per, trees, params, size);
-      }
-  return false;
-}
-
-bool tt_helpers_plan(int ranks, const char *levels, int i, char *params, size_t size) {
-  tt_helpers h = {.data = 0};
-  if (!*levels || tt_tree_parse(levels, &h.tree) || h.tree.ranks >= ranks) return false;
-  if (h.tree.levels >= TT_TREE_LEVELS - 1) return false;
-  const int helpers = ranks - h.tree.ranks;
-  h.from = tt_level_in_node(&h.tree);
-  for (int l = h.from - 1; l >= 0; l--) {
-    if (!tt_helper_rows_set(&h.tree, l, helpers, 0, &h.rows)) continue;
-    if (h.rows.row[0].groups == 1 || i-- > 0) continue;
-    return (size_t)snprintf(params, size, "%s,per=%s", levels, h.tree.level[l].name) < size;
-  }
-  return i == 0 && (size_t)snprintf(params, size, "%s,trees=%d", levels, helpers) < size;
+  else if (h->owned)
+    be_owner(b, ask, h);
+  else
+    be_member(b, ask, h);
 }
