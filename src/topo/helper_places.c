@@ -1,11 +1,11 @@
 /* helper_places.c - which helper stands where.
  *
  * Idea       a helper should serve the group in which it sits: the rack of its host, or its node. So a
- *            place in a row takes a helper that sits in its group; if there is none, one that sits in
- *            the same outer group; then any. The lowest row decides how many trees there are; of
+ *            place in a row takes a helper that sits in its group; else one that sits in the same
+ *            outer group; else any. The lowest row decides how many trees there are; of
  *            the levels that it may stand at, that one is taken at which most helpers serve their own
  *            group.
- * Cost       helpers x helpers comparisons, and helpers x ranks, for each level.
+ * Cost       helpers x helpers comparisons, and helpers x ranks, at each level.
  * Invariant  a pure function of placements that all ranks know. Where no placement says more than another,
  *            helpers stay in their order.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -35,8 +35,8 @@ typedef struct tt_layout {
 tutti_status tt_placement_arrange(const tt_placement *placements, int ranks, const char *topology,
                                   const char *name, tt_layout *layout);
 
-/* The layout of the first `data` ranks; then, in its order, the helpers, each at a group in which it sits, as
- * far as there are such (topo_rows.h). layout->order has an element for each of `ranks`, node_of for the first
+/* The layout of the first `data` ranks; then, in its order, the helpers, each at a group in which it sits,
+ * where there is one (topo_rows.h). layout->order has an element for each of `ranks`, node_of for the first
  * ones. */
 tutti_status tt_helpers_arrange(const tt_placement *placements, int ranks, int data,
                                 tt_layout *layout);

@@ -170,7 +170,7 @@ static void wrong_levels_are_refused(void **state) {
       {"aggregate(node:3 core:3,per=rack)", "per= names the level of nodes", TUTTI_ALLREDUCE},
       {"aggregate(node:2 core:5,per=node)", "there are 2 helpers, and a tree has 3",
        TUTTI_ALLREDUCE},
-      {"aggregate(node:3 core:3,trees=2)", "has 3 helpers for 2 trees over 9", TUTTI_ALLREDUCE},
+      {"aggregate(node:3 core:3,trees=2)", "there are 3 helpers, and 2 trees over 9", TUTTI_ALLREDUCE},
       {"aggregate(node:3 core:3,trees=0)", "trees go from 1", TUTTI_ALLREDUCE},
       {"aggregate(node:3 core:3,arity=2)", "levels say all", TUTTI_ALLREDUCE},
       {"aggregate(node:3 core:3,striped)", "levels say all", TUTTI_ALLREDUCE},

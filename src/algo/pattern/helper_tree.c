@@ -1,7 +1,7 @@
 /* helper_tree.c - helpers stand where the machine's levels say: one per node, or per rack, and a tree of
  * them above.
  *
- * Idea       the ranks of a node first reduce-scatter, as in BlueConnect; so each of them has a
+ * Idea       the ranks of a node first reduce-scatter, as in BlueConnect. So each rank has a
  *            part of the node's sum, and sends it to the helper of its node, or of its rack. A
  *            helper adds up what the nodes below send, then sends the sum up, to the helper at the
  *            group of the next level; the top one has the result. On the way down a rank gets the
@@ -16,10 +16,10 @@
  * Invariant  helpers are numbered after the ranks with data, row by row, the lowest first; in a row
  *            group by group, in a group tree by tree. The groups below a helper are added in their
  *            order. All ranks that have data of a tree's part get all of its sum, in a node.
- * Parameters the levels of the ranks with data, such as "rack:2 node:3 core:4"; what is within a level
- *            called node is one node, without such a level the innermost one is. per=LEVEL: the
- *            lowest level whose groups have helpers; trees=T. What is not given follows from the
- *            number of helpers: the innermost level that fits.
+ * Parameters the levels of the ranks with data, such as "rack:2 node:3 core:4". Everything within
+ *            the level called node is one node; without such a level, the innermost one is.
+ *            per=LEVEL: the lowest level whose groups have helpers; trees=T. If these are not
+ *            given, the number of helpers decides: the innermost level that fits.
  * Source     Graham et al., SHARP, 2016; within nodes Cho et al., BlueConnect, SysML 2019.
  * See        tutti plan draw 'aggregate(rack:2 node:2 core:2)' -P 11
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -56,7 +56,7 @@ static const char *fit(tt_helpers *h, int helpers, const char *per, int trees) {
   if (*per)
     return say("there are %d helpers, and a tree has %d at these levels", helpers,
                tt_helper_rows_each(&h->rows), 0);
-  return say("no level of these has %d helpers for %d trees over %d ranks with data", helpers,
+  return say("there are %d helpers, and %d trees over %d ranks with data have more or fewer", helpers,
              trees, h->data);
 }
 

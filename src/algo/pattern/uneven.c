@@ -15,9 +15,9 @@
  *            ceil(largest / smallest) + 1; more if levels are uneven inside uneven ones.
  *            A rank finds its partners from the runs of equal groups (topo_tree.h), so time
  *            and memory depend on its messages and the number of runs, not on P.
- *            A composition may fold the inner levels only: then the outer ones have one column, and
- *            whoever sums over the groups deals with parts of the innermost level's columns, to
- *            which the parts are a group like any other (helper_tree.c).
+ *            A composition may fold the inner levels only: then the outer ones have one column.
+ *            The trees that sum over the groups own columns of the innermost level, as the
+ *            members of one more group do (helper_tree.c).
  * Scratch    none; a vector where a rank has no result (a reduce).
  * Invariant  the ranks of a group own every block of the vector exactly once.
  * Source     ours; even levels are Cho et al., BlueConnect, SysML 2019.
