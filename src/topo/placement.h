@@ -41,6 +41,11 @@ tutti_status tt_placement_arrange(const tt_placement *placements, int ranks, con
 tutti_status tt_helpers_arrange(const tt_placement *placements, int ranks, int data,
                                 tt_layout *layout);
 
+/* The levels of all ranks, and the position of each in them, if these levels are those of the ranks with data
+ * and each helper sits beside the group that it serves (helpers_beside.c). `all` has TT_TREE_TEXT characters.
+ * TUTTI_ERR_ARG: the text grows too long. */
+tutti_status tt_helpers_beside(const char *levels, int ranks, char *all, int *position);
+
 /* Colours equivalent to the layout, without the topology, also for a part of the ranks. Of the
  * levels outside a node the nearest one is kept. Levels inside one are the package, the NUMA node
  * and the cache: those with these names, and the others by their order, as far as there are any

@@ -170,7 +170,8 @@ static void wrong_levels_are_refused(void **state) {
       {"aggregate(node:3 core:3,per=rack)", "per= names the level of nodes", TUTTI_ALLREDUCE},
       {"aggregate(node:2 core:5,per=node)", "there are 2 helpers, and a tree has 3",
        TUTTI_ALLREDUCE},
-      {"aggregate(node:3 core:3,trees=2)", "there are 3 helpers, and 2 trees over 9", TUTTI_ALLREDUCE},
+      {"aggregate(node:3 core:3,trees=2)", "there are 3 helpers, and 2 trees over 9",
+       TUTTI_ALLREDUCE},
       {"aggregate(node:3 core:3,trees=0)", "trees go from 1", TUTTI_ALLREDUCE},
       {"aggregate(node:3 core:3,arity=2)", "levels say all", TUTTI_ALLREDUCE},
       {"aggregate(node:3 core:3,striped)", "levels say all", TUTTI_ALLREDUCE},
@@ -237,6 +238,36 @@ static void helpers_serve_where_they_sit(void **state) {
   }
 }
 
+/* Helpers beside levels that do not hold them. */
+static void helpers_sit_beside(void **state) {
+  static const struct {
+    const char *levels, *all;
+    int ranks, helper[9]; /* the position of each helper */
+  } cases[] = {
+      {"node:2 core:2", "node:3 core:(2*2,1)", 5, {4}},
+      {"node:2 core:2", "node:3 core:(3*2,1)", 7, {2, 5, 6}},
+      {"rack:2 node:2 core:2", "rack:3 node:(3*2,1) core:(2*2,1,2*2,1*2)", 11, {4, 9, 10}},
+      {"rack:2 node:(2,1) core:(2,1,3)", "rack:3 node:(3,2,1) core:(2,1*2,3,1*2)", 9, {3, 7, 8}},
+      {"rack:2 node:3", "rack:3 node:(4*2,1)", 9, {3, 7, 8}},
+      {"node:3", "node:5", 5, {3, 4}},
+      {"package:2 core:4", "package:4 core:(4*2,1*2)", 10, {8, 9}},
+  };
+  (void)state;
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    char all[TT_TREE_TEXT];
+    int position[MOST];
+    tt_tree data, tree;
+    assert_int_equal(tt_tree_parse(cases[k].levels, &data), TUTTI_OK);
+    assert_int_equal(tt_helpers_beside(cases[k].levels, cases[k].ranks, all, position), TUTTI_OK);
+    assert_int_equal(tt_tree_parse(all, &tree), TUTTI_OK);
+    assert_int_equal(tree.ranks, cases[k].ranks);
+    for (int h = 0; h < tree.ranks - data.ranks; h++)
+      if (strcmp(all, cases[k].all) != 0 || position[data.ranks + h] != cases[k].helper[h])
+        fail_msg("'%s': '%s', helper %d is at %d", cases[k].levels, all, h,
+                 position[data.ranks + h]);
+  }
+}
+
 /* ---- prices and the choice ---- */
 
 static tt_chooser *chooser_of(const machine *m, const int *position) {
@@ -298,10 +329,15 @@ static void prices_know_where_helpers_sit(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_shape_is_proven),    cmocka_unit_test(blocks_go_to_ranks_with_data),
-      cmocka_unit_test(uneven_shapes_are_proven), cmocka_unit_test(a_node_sends_one_vector),
-      cmocka_unit_test(wrong_levels_are_refused), cmocka_unit_test(helpers_serve_where_they_sit),
-      cmocka_unit_test(levels_are_chosen),        cmocka_unit_test(prices_know_where_helpers_sit),
+      cmocka_unit_test(every_shape_is_proven),
+      cmocka_unit_test(blocks_go_to_ranks_with_data),
+      cmocka_unit_test(uneven_shapes_are_proven),
+      cmocka_unit_test(a_node_sends_one_vector),
+      cmocka_unit_test(wrong_levels_are_refused),
+      cmocka_unit_test(helpers_serve_where_they_sit),
+      cmocka_unit_test(helpers_sit_beside),
+      cmocka_unit_test(levels_are_chosen),
+      cmocka_unit_test(prices_know_where_helpers_sit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
