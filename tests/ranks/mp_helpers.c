@@ -141,6 +141,21 @@ static const char *right_blocks(const team *t, tutti_coll coll, size_t n, bool v
   return NULL;
 }
 
+/* Under the contract exact, sums of floats are of their words. */
+static const char *exact_blocks(const team *t) {
+  float src[4 * RANKS], dst[4] = {0};
+  const int me = tutti_comm_rank(t->comm), D = t->data;
+  const tutti_contract before = tt_comm_contract(t->comm);
+  for (int i = 0; i < 4 * D; i++) src[i] = (float)(me + 1) * (float)(i + 1);
+  if (tutti_comm_set_contract(t->comm, TUTTI_CONTRACT_EXACT)) return tutti_error();
+  const tutti_status status = tutti_reduce_scatter(t->comm, me < D ? src : NULL,
+                                                   me < D ? dst : NULL, 4, TUTTI_FLOAT, TUTTI_SUM);
+  if (status || tutti_comm_set_contract(t->comm, before)) return tutti_error();
+  for (int i = 0; i < 4 && me < D; i++)
+    if (dst[i] != (float)(D * (D + 1) / 2 * (4 * me + i + 1))) return "a wrong exact sum";
+  return NULL;
+}
+
 static const char *is_taken(const team *t, const char *plan) {
   char name[TT_NAME];
   if (tutti_comm_plan(t->comm, TUTTI_ALLREDUCE, MOST, TUTTI_FLOAT, TUTTI_SUM, name, sizeof name))
@@ -165,7 +180,7 @@ static const char *run(const team *t, const char *plan) {
                            way % 2);
     if (!wrong && tutti_barrier(t->comm)) wrong = tutti_error();
   }
-  return wrong;
+  return wrong || plan ? wrong : exact_blocks(t);
 }
 
 /* Does a helper sit on a node with data? */
