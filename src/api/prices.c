@@ -77,7 +77,8 @@ static tutti_status helpers_of(const tutti_question *q, tt_setting *setting) {
 }
 
 /* Levels may be those of the ranks with data. */
-static tutti_status place_helpers(const tutti_question *q, tt_setting *setting, int **position) {
+static tutti_status put_helpers_beside(const tutti_question *q, tt_setting *setting,
+                                       int **position) {
   tt_tree tree;
   if (!setting->data || !*setting->levels || tt_tree_parse(setting->levels, &tree) ||
       tree.ranks != setting->data)
@@ -142,7 +143,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   if (q->contract == TUTTI_CONTRACT_EXACT && p->problem.needs) p->exact = 1 + (int)q->type;
   if (!status && q->only && *q->only) status = only_these(q, &setting);
   if (!status && strchr(setting.only, '(')) status = helpers_of(q, &setting);
-  if (!status) status = place_helpers(q, &setting, &p->position);
+  if (!status) status = put_helpers_beside(q, &setting, &p->position);
   if (!status && q->net) status = tt_profile_parse(&setting.profile, q->net, "the figures");
   if (!status) status = tt_override_parse(q->algo, q->ranks, &p->override);
   if (!status) status = tt_chooser_new(&setting, &p->chooser);

@@ -200,7 +200,7 @@ uint32_t *tt_cost_domains(const tt_cost_model *model) {
 }
 
 /* The number of domains at a level. */
-static size_t count_domains(const tt_cost_model *model, const uint32_t *domain) {
+static size_t domains_in(const tt_cost_model *model, const uint32_t *domain) {
   uint32_t last = 0;
   for (int r = 0; r < model->ranks; r++)
     if (domain[r] > last) last = domain[r];
@@ -285,7 +285,7 @@ static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *ro
   for (uint32_t i = 0; i < sim->messages; i++)
     if (round[i] >= rounds) rounds = round[i] + 1;
   const size_t each = links_of_domain(model);
-  double *sum = calloc(each * (alone ? 1 : count_domains(model, domain)) * rounds, sizeof *sum);
+  double *sum = calloc(each * (alone ? 1 : domains_in(model, domain)) * rounds, sizeof *sum);
   for (int pass = 0; pass < 2 && sum; pass++)
     for (uint32_t i = 0; i < sim->messages; i++) {
       tt_sim_message *d = &sim->message[i];
@@ -318,7 +318,7 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   const tt_cost_model *model = &sim->model;
   const size_t ranks = (size_t)model->ranks;
   const uint32_t *domain = domains + (size_t)owner(model, level) * ranks;
-  const size_t each = links_of_domain(model), n = each * count_domains(model, domain);
+  const size_t each = links_of_domain(model), n = each * domains_in(model, domain);
   const size_t inwards = model->half && level == model->levels - 1 ? 0 : n;
   double *sum = calloc(2 * n, sizeof *sum), most = 0;
   if (!sum) return false;

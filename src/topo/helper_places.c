@@ -33,8 +33,8 @@ static bool share_domain(const tt_placement *a, const tt_placement *b, const cha
 }
 
 /* The group of a level that holds all ranks of the domain of this kind in which a rank sits; -1: none. */
-static int group_of(const homes *x, const tt_placement *placements, const int *order, int l,
-                    const char *kind, const tt_placement *its) {
+static int home_group(const homes *x, const tt_placement *placements, const int *order, int l,
+                      const char *kind, const tt_placement *its) {
   int group = -1;
   for (int v = 0; v < x->data; v++) {
     if (!share_domain(its, &placements[order[v]], kind)) continue;
@@ -51,8 +51,8 @@ static void find_homes(const tt_placement *placements, const int *order, homes *
     for (int i = 0; i < x->helpers; i++) {
       int *home = &x->at[l * x->helpers + i];
       const tt_placement *its = &placements[x->data + i];
-      *home = group_of(x, placements, order, l, x->tree->level[l].name, its);
-      if (*home < 0) *home = group_of(x, placements, order, l, "rack", its);
+      *home = home_group(x, placements, order, l, x->tree->level[l].name, its);
+      if (*home < 0) *home = home_group(x, placements, order, l, "rack", its);
     }
 }
 

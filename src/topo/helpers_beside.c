@@ -56,9 +56,9 @@ static void seat_group(beside *x, int level, int group) {
     seat_alone(x, level + 1, x->tree->ranks + tt_helper_number(&x->rows, row, group, t));
 }
 
-static void add(char *text, size_t *at, const char *format, ...)
+static void append_words(char *text, size_t *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static void add(char *text, size_t *at, const char *format, ...) {
+static void append_words(char *text, size_t *at, const char *format, ...) {
   va_list args;
   va_start(args, format);
   const size_t from = tt_min(*at, TT_TREE_TEXT - 1);
@@ -67,21 +67,21 @@ static void add(char *text, size_t *at, const char *format, ...) {
 }
 
 /* Appends " node:4", or " node:(4*2,1)". */
-static void add_level(const beside *x, int level, char *text, size_t *at) {
+static void append_level(const beside *x, int level, char *text, size_t *at) {
   const int *counts = &x->counts[(size_t)level * (size_t)x->most], n = x->n[level];
   int same = 1;
   while (same < n && counts[same] == counts[0]) same++;
-  add(text, at, "%s%s:", *at ? " " : "", x->tree->level[level].name);
+  append_words(text, at, "%s%s:", *at ? " " : "", x->tree->level[level].name);
   if (same == n) {
-    add(text, at, "%d", counts[0]);
+    append_words(text, at, "%d", counts[0]);
     return;
   }
   for (int i = 0, times; i < n; i += times) {
     for (times = 1; i + times < n && counts[i + times] == counts[i];) times++;
-    add(text, at, "%s%d", i ? "," : "(", counts[i]);
-    if (times > 1) add(text, at, "*%d", times);
+    append_words(text, at, "%s%d", i ? "," : "(", counts[i]);
+    if (times > 1) append_words(text, at, "*%d", times);
   }
-  add(text, at, ")");
+  append_words(text, at, ")");
 }
 
 static tutti_status seat_all(beside *x, const char *levels, char *all) {
@@ -92,7 +92,7 @@ static tutti_status seat_all(beside *x, const char *levels, char *all) {
   for (int g = 0; g < tt_tree_count(t, 0, 0); g++) seat_group(x, 0, g);
   for (int i = 0; i < helpers; i++)
     seat_alone(x, 0, t->ranks + tt_helper_number(&x->rows, top, 0, i));
-  for (int l = 0; l < t->levels; l++) add_level(x, l, all, &at);
+  for (int l = 0; l < t->levels; l++) append_level(x, l, all, &at);
   if (at < TT_TREE_TEXT) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_ARG, "the levels '%.80s' are too many to place helpers beside", levels);
 }

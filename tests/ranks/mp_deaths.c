@@ -133,8 +133,7 @@ static void check_sentence(tutti_comm *comm, tutti_status status, int dead) {
     snprintf(again, sizeof again, "(pid %d) died%s", (int)pids[list[k].who],
              far ? "" : words[list[k].way]);
     snprintf(bare, sizeof bare, "(pid %d) died;", (int)pids[list[k].who]);
-    right |= (strstr(said, again) || strstr(said, bare)) && strstr(said, "waited for it in all") &&
-             strstr(said, ", step ");
+    right |= (strstr(said, again) || strstr(said, bare)) && strstr(said, "waited for it in all") && strstr(said, ", step ");
   }
   if (!right) wrong("the sentence", said);
   if (tutti_barrier(comm) != TUTTI_ERR_PEER_LOST || strcmp(said, tutti_error()) != 0)

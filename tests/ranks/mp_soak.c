@@ -117,8 +117,7 @@ static tutti_status make_comms(uint64_t u) {
   if (!status)
     status = soak_note(&self, tutti_comm_split(self.parent, me == out ? -1 : 7, 3, &c[3]));
   for (int i = 0; i < SOAK_COMMS && !status; i++)
-    if (c[i])
-      status = soak_note(&self, tutti_comm_set_contract(c[i], self.base->settings.contract));
+    if (c[i]) status = soak_note(&self, tutti_comm_set_contract(c[i], self.base->settings.contract));
   return status;
 }
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 /* Writes levels whose `nodes` nodes hold `data` ranks as evenly as may be, then what follows. */
-static bool write_levels(const char *outer, int nodes, int data, const char *per, int trees,
+static bool write_sample(const char *outer, int nodes, int data, const char *per, int trees,
                          char *params, size_t size) {
   const int each = data / nodes, more = data % nodes;
   size_t at = (size_t)snprintf(params, size, "%s core:", outer);
@@ -42,7 +42,7 @@ bool tt_helpers_sample(int ranks, int i, char *params, size_t size) {
         if (data < n * shapes[k].nodes) break;
         if (i-- > 0) continue;
         snprintf(outer, sizeof outer, shapes[k].outer, n);
-        return write_levels(outer, n * shapes[k].nodes, data, shapes[k].per, trees, params, size);
+        return write_sample(outer, n * shapes[k].nodes, data, shapes[k].per, trees, params, size);
       }
   return false;
 }

@@ -32,7 +32,7 @@ enum { MOST_TREES = 1024, MOST_BLOCKS = 1 << 22 };
 
 /* ---- parameters ---- */
 
-static const char *say(const char *format, int a, int b, int c) {
+static const char *say_numbers(const char *format, int a, int b, int c) {
   size_t size;
   char *text = tt_thread_text(&size);
   snprintf(text, size, format, a, b, c);
@@ -54,10 +54,11 @@ static const char *fit(tt_helpers *h, int helpers, const char *per, int trees) {
     if (tt_helper_rows_set(&h->tree, l, helpers, trees, &h->rows)) return NULL;
   }
   if (*per)
-    return say("there are %d helpers, and a tree has %d at these levels", helpers,
-               tt_helper_rows_each(&h->rows), 0);
-  return say("there are %d helpers, and %d trees over %d ranks with data have more or fewer", helpers,
-             trees, h->data);
+    return say_numbers("there are %d helpers, and a tree has %d at these levels", helpers,
+                       tt_helper_rows_each(&h->rows), 0);
+  return say_numbers(
+      "there are %d helpers, and %d trees over %d ranks with data have more or fewer", helpers,
+      trees, h->data);
 }
 
 const char *tt_helpers_of(const tt_ask *ask, tt_helpers *h) {
@@ -69,8 +70,8 @@ const char *tt_helpers_of(const tt_ask *ask, tt_helpers *h) {
   if (h->tree.levels >= TT_TREE_LEVELS - 1) return "helpers take at most 10 levels";
   h->data = h->tree.ranks;
   if (h->data >= ask->ranks)
-    return say("its levels hold %d ranks with data, so of %d ranks none helps", h->data, ask->ranks,
-               0);
+    return say_numbers("its levels hold %d ranks with data, so of %d ranks none helps", h->data,
+                       ask->ranks, 0);
   if (!tt_param_int(ask, "trees", 1, MOST_TREES, 0, &trees)) return "trees go from 1 to 1024";
   tt_param_value(ask, "per", per, sizeof per);
   h->from = tt_level_in_node(&h->tree);
@@ -215,14 +216,14 @@ static bool receives(const tt_ask *ask, int rank) {
 }
 
 /* Is the root below this group? */
-static bool holds_root(const tt_helpers *h, const tt_ask *ask, int row, int group) {
+static bool group_has_root(const tt_helpers *h, const tt_ask *ask, int row, int group) {
   return group_of_rank(h, row, ask->root) == group;
 }
-static bool passes_up(const tt_helpers *h, const tt_ask *ask, int row, int group) {
-  return tt_coll_reduces(ask->coll) || holds_root(h, ask, row, group);
+static bool group_gives(const tt_helpers *h, const tt_ask *ask, int row, int group) {
+  return tt_coll_reduces(ask->coll) || group_has_root(h, ask, row, group);
 }
-static bool passes_down(const tt_helpers *h, const tt_ask *ask, int row, int group) {
-  return ask->coll != TUTTI_REDUCE || holds_root(h, ask, row, group);
+static bool group_gets(const tt_helpers *h, const tt_ask *ask, int row, int group) {
+  return ask->coll != TUTTI_REDUCE || group_has_root(h, ask, row, group);
 }
 
 /* ---- ranks with data ---- */
@@ -398,8 +399,8 @@ static void serve_below(const helper *x) {
 }
 
 static void help_all(const helper *x, int up) {
-  const bool gives = passes_up(x->h, x->ask, x->at.row, x->at.group),
-             gets = passes_down(x->h, x->ask, x->at.row, x->at.group);
+  const bool gives = group_gives(x->h, x->ask, x->at.row, x->at.group),
+             gets = group_gets(x->h, x->ask, x->at.row, x->at.group);
   if (tt_coll_reduces(x->ask->coll))
     sum_below(x);
   else if (gives)
