@@ -241,12 +241,12 @@ TUTTI_API tutti_status tutti_comm_set_slices(tutti_comm *comm, int slices);
 
 /** Make the last `helpers` ranks helpers: they bring no data and receive no result, but
  *  sum for the others, as the switches of a network can (`aggregate` in
- *  docs/schedules.md). From then on allreduce and reduce are over the first P - helpers
- *  ranks; avg divides by their number, and roots must be among them. P, ranks and
- *  barriers stay as before. Helpers make every call that the others make, with the same
- *  count, type, op and root; their buffers are ignored and may be NULL. Collectives that
- *  no plan supports with helpers, as all_gather, return TUTTI_ERR_UNSUPPORTED. Same on
- *  all ranks; local.
+ *  docs/schedules.md). From then on collectives are over the first P - helpers ranks: avg
+ *  divides by their number, roots are among them, and each has a block in reduce_scatter
+ *  and all_gather. P, ranks and barriers stay as before. Helpers make every call that the
+ *  others make, with the same count, type, op and root; their buffers are ignored and may
+ *  be NULL. Collectives that no plan supports with helpers, as gather, return
+ *  TUTTI_ERR_UNSUPPORTED. Same on all ranks; local.
  *
  *  helpers  from 0 (the default: all ranks bring data) to P - 1.
  *  One rank can help several groups at once: split off one communicator per group, with

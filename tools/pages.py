@@ -21,6 +21,7 @@ MARK = "<!-- made by make pages -->\n"
 PICTURES = {  # file in docs/: arguments of tutti plan draw
     "fold-7.svg": ["fold(halving)", "-P", "7"],
     "two-shot.svg": ["two-shot", "-P", "4"],
+    "helpers.svg": ["aggregate(rack:2 node:2 core:2)", "-P", "11"],
     "blueconnect.svg": ["blueconnect(node:3 core:4)", "-P", "12"],
 }
 

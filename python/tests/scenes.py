@@ -75,6 +75,10 @@ def settings():
             got = other.allreduce(np.ones(2))
             if me < P - 1 and got[0] != P - 1 or other.helpers != 1:
                 return f"{got}, {other.helpers} helpers"
+            joined = other.all_gather(np.array([me]))
+            part = other.reduce_scatter(np.full(2 * (P - 1), 1.0))
+            if me < P - 1 and (list(joined) != list(range(P - 1)) or list(part) != [P - 1] * 2):
+                return f"{joined} and {part} with a helper"
     return (tap.refused(ValueError, "no contract 'sam'", comm.set_contract, "sam") or
             tap.refused(tutti.ArgumentError, "rnig", comm.set_algo, "fold(rnig)"))
 

@@ -122,6 +122,7 @@ class Collectives:
     _handle: Optional[int]
     rank: int
     size: int
+    helpers: int
     _running: set[Request]
 
     def _problem(self, status: int, keep: Any = ()) -> Optional[BaseException]:
@@ -317,10 +318,10 @@ class Collectives:
         name = "all_gather"
         src, count, code, keep = vector(array, name, "array", dtype, False, True)
         sizes: Any = count
-        total = count * self.size
+        total = count * self._owners()
         if counts is not None:
             sizes, total = self._table(name, counts)
-            if counts[self.rank] != count:
+            if self.rank < len(counts) and counts[self.rank] != count:
                 raise ArgumentError(f"{name}: array has {count} elements; counts[{self.rank}] is {counts[self.rank]}")
         if out is None:
             out = new_like(array, total, count)
@@ -482,23 +483,28 @@ class Collectives:
             raise ArgumentError(f"{name}: {what} {rank} is no rank of 0..{self.size - 1}")
         return rank
 
+    def _owners(self) -> int:
+        """The number of ranks that own a part: those with data."""
+        return self.size - self.helpers
+
     def _cut(self, name: str, count: int, counts: Optional[Sequence[int]]) -> tuple[Any, int]:
         """Parts for all ranks, by number of elements: the array for C, and this rank's elements."""
+        parts = self._owners()
         if counts is None:
-            if count % self.size:
-                raise ArgumentError(f"{name}: {count} elements cannot be cut in {self.size} equal parts, one for "
+            if count % parts:
+                raise ArgumentError(f"{name}: {count} elements cannot be cut in {parts} equal parts, one for "
                                     "each rank")
-            return count // self.size, count // self.size
+            return count // parts, count // parts
         table, total = self._table(name, counts)
         if total != count:
             raise ArgumentError(f"{name}: array has {count} elements; counts add up to {total}")
-        return table, counts[self.rank]
+        return table, counts[self.rank] if self.rank < parts else 0
 
     def _table(self, name: str, counts: Sequence[int]) -> tuple[Any, int]:
-        if len(counts) != self.size or min(counts) < 0:
-            raise ArgumentError(f"{name}: counts must have {self.size} numbers, one per rank, each 0 or more; "
+        if len(counts) != self._owners() or min(counts) < 0:
+            raise ArgumentError(f"{name}: counts must have {self._owners()} numbers, one per rank, each 0 or more; "
                                 f"it is {list(counts)}")
-        return (ctypes.c_size_t * self.size)(*counts), sum(counts)
+        return (ctypes.c_size_t * len(counts))(*counts), sum(counts)
 
 
 def _address(pointer: Any) -> Optional[int]:

@@ -7,14 +7,16 @@
  *            trees have a part of the vector each, and their own switches; or `striped`, the
  *            same switches, each at another place in every tree, so that the load spreads. In
  *            a reduce only the path to the root goes down; in a broadcast only the path from
- *            the root goes up.
+ *            the root goes up. In a reduce-scatter a switch sends down the blocks of the ranks
+ *            below it; in an all-gather it sends these up.
  * Cost       2 ceil(log_K D) steps, for D ranks with data, each of which sends 1 vector
  *            and receives 1; a switch sends up to K+1 and keeps 1, of its trees' parts.
  * Scratch    on switches, up to a vector.
  * Invariant  the members below a switch are neighbours, added in their order. A barrier is
  *            one tree over all switches: if trees have their own, the last switch sums what
  *            the ranks send, and all other switches are on the way there.
- * Parameters data=D, if it is not known; arity=K, by default D: a row of switches that
+ *            With levels the switches stand at groups of the machine: helper_tree.c.
+ * Parameters levels, per= and trees=, as helper_tree.c says; or data=D, if it is not known; arity=K, by default D: a row of switches that
  *            are a tree each; `tree`: the least arity that fits; trees=T, by default as
  *            many as fit; `striped`. A tree has ceil(D/K) switches in its first row, and so
  *            on to one; P is D and all switches.
@@ -23,7 +25,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "algo.h"
+#include "algo_helpers.h"
 
 enum { MOST = 1 << 16 };
 
@@ -77,16 +79,40 @@ static const char *parse_tree_shape(const tt_ask *ask, shape *s) {
   return NULL;
 }
 
+static bool has_levels(const tt_ask *ask) {
+  char levels[TT_NAME];
+  return tt_param_levels(ask, levels, sizeof levels);
+}
+
+static const char *refuse_root(const tt_ask *ask, int data) {
+  size_t size;
+  char *text = tt_thread_text(&size);
+  if (!tt_coll_rooted(ask->coll) || ask->root < data) return NULL;
+  snprintf(text, size, "root %d brings no data", ask->root);
+  return text;
+}
+
+static const char *refuse_levels(const tt_ask *ask) {
+  static const char *const flat[] = {"data", "arity"};
+  char value[TT_NAME];
+  tt_helpers h;
+  bool both = tt_param_word(ask, "tree") || tt_param_word(ask, "striped");
+  for (int i = 0; i < 2; i++) both |= tt_param_value(ask, flat[i], value, sizeof value);
+  if (both) return "levels say all: leave out data, arity, tree and striped";
+  const char *wrong = tt_helpers_of(ask, &h);
+  return wrong ? wrong : refuse_root(ask, h.data);
+}
+
 static const char *aggregate_refuse(const tt_ask *ask) {
   shape s;
+  if (has_levels(ask)) return refuse_levels(ask);
   const char *wrong = parse_tree_shape(ask, &s);
   if (wrong) return wrong;
   size_t size;
   char *text = tt_thread_text(&size);
   const int need = s.striped ? s.each : s.each * s.trees, helpers = ask->ranks - s.data;
-  if (tt_coll_rooted(ask->coll) && ask->root >= s.data)
-    snprintf(text, size, "root %d brings no data", ask->root);
-  else if (s.fit && s.each == 1)
+  if ((wrong = refuse_root(ask, s.data))) return wrong;
+  if (s.fit && s.each == 1)
     snprintf(text, size, "no trees of several rows over %d ranks have %d switches", s.data,
              helpers);
   else if (need != helpers)
@@ -97,9 +123,21 @@ static const char *aggregate_refuse(const tt_ask *ask) {
   return text;
 }
 
+/* The number of ranks that own a block. */
+static uint32_t data_of(const tt_ask *ask) {
+  shape s;
+  tt_helpers h;
+  const char *wrong = has_levels(ask) ? tt_helpers_of(ask, &h) : parse_tree_shape(ask, &s);
+  return wrong ? 1 : (uint32_t)(has_levels(ask) ? h.data : s.data);
+}
+
 static uint32_t aggregate_blocks(const tt_ask *ask) {
   shape s;
-  return parse_tree_shape(ask, &s) || ask->coll == TUTTI_BARRIER ? 1 : (uint32_t)s.trees;
+  tt_helpers h;
+  if (ask->coll == TUTTI_BARRIER) return 1;
+  if (tt_coll_owned(ask->coll)) return data_of(ask);
+  if (has_levels(ask)) return tt_helpers_of(ask, &h) ? 1 : tt_helpers_blocks(&h);
+  return parse_tree_shape(ask, &s) ? 1 : (uint32_t)s.trees;
 }
 
 /* ---- one tree: members 0 .. D-1 are the ranks with data, then its switches follow ---- */
@@ -152,52 +190,109 @@ static bool holds_root(const shape *s, const tt_ask *ask, int member) {
   return m == member;
 }
 
-/* Does a member send to the one above? Does it receive from it? */
-static bool gives(const shape *s, const tt_ask *ask, int member) {
-  return tt_coll_reduces(ask->coll) || holds_root(s, ask, member);
-}
-static bool gets(const shape *s, const tt_ask *ask, int member) {
-  if (!tt_coll_rooted(ask->coll)) return true;
-  return holds_root(s, ask, member) == tt_coll_reduces(ask->coll);
+/* ---- what passes between a member and the one above: blocks lo .. hi - 1 ---- */
+
+typedef struct piece {
+  int lo, hi;
+} piece;
+
+static bool is_empty(piece x) {
+  return x.lo >= x.hi;
 }
 
-/* The ranks of the members below x from the i-th on, as far as they are consecutive and agree on
- * `act`. *is: whether they act. */
-typedef bool act_fn(const shape *s, const tt_ask *ask, int member);
+static tt_span span_of_piece(const tt_builder *b, tt_buf buf, piece x) {
+  return tt_range(buf, (uint32_t)x.lo, (uint32_t)(x.hi - x.lo), b->s->blocks);
+}
+
+/* A tree's part of the vector: a block, or, if ranks own blocks, those of some of them. */
+static piece part_of_tree(const shape *s, const tt_ask *ask, int tree) {
+  const int64_t D = s->data;
+  if (!tt_coll_owned(ask->coll)) return (piece){tree, tree + 1};
+  return (piece){(int)(D * tree / s->trees), (int)(D * (tree + 1) / s->trees)};
+}
+
+/* The ranks with data below a member: neighbours. */
+static piece ranks_below(const shape *s, int member) {
+  int first = member, last = member;
+  while (first >= s->data) first = spot_of(s, first).below;
+  while (last >= s->data) {
+    const spot x = spot_of(s, last);
+    last = x.below + x.count - 1;
+  }
+  return (piece){first, last + 1};
+}
+
+static piece owned_below(const shape *s, piece part, int member) {
+  const piece ranks = ranks_below(s, member);
+  return (piece){part.lo > ranks.lo ? part.lo : ranks.lo, part.hi < ranks.hi ? part.hi : ranks.hi};
+}
+
+/* What a member sends to the one above, and gets from it. */
+typedef piece pass_fn(const shape *s, const tt_ask *ask, int tree, int member);
+static piece passes_up(const shape *s, const tt_ask *ask, int tree, int member) {
+  const piece part = part_of_tree(s, ask, tree), none = {0, 0};
+  if (tt_coll_reduces(ask->coll)) return part;
+  if (ask->coll == TUTTI_ALL_GATHER) return owned_below(s, part, member);
+  return holds_root(s, ask, member) ? part : none;
+}
+
+static piece passes_down(const shape *s, const tt_ask *ask, int tree, int member) {
+  const piece part = part_of_tree(s, ask, tree), none = {0, 0};
+  if (ask->coll == TUTTI_REDUCE_SCATTER) return owned_below(s, part, member);
+  if (!tt_coll_rooted(ask->coll)) return part;
+  return holds_root(s, ask, member) == tt_coll_reduces(ask->coll) ? part : none;
+}
+
+static bool same_piece(piece a, piece b) {
+  return a.lo == b.lo && a.hi == b.hi;
+}
+
+/* The ranks of the members below x from the i-th on, as far as they are consecutive and pass the same. */
 static tt_peers run_of(const shape *s, const tt_ask *ask, int tree, const spot *x, int i,
-                       act_fn *act, bool *is) {
+                       pass_fn *pass, piece *what) {
   tt_peers run = {rank_in_tree(s, tree, x->below + i), 1, 1};
-  *is = act(s, ask, x->below + i);
-  while (i + run.count < x->count && act(s, ask, x->below + i + run.count) == *is &&
+  *what = pass(s, ask, tree, x->below + i);
+  while (i + run.count < x->count &&
+         same_piece(pass(s, ask, tree, x->below + i + run.count), *what) &&
          rank_in_tree(s, tree, x->below + i + run.count) == run.first + run.count)
     run.count++;
   return run;
 }
 
-static void be_switch(tt_builder *b, const shape *s, const tt_ask *ask, int tree, int member,
-                      tt_span sum) {
-  const spot x = spot_of(s, member);
-  const int up = x.above < 0 ? -1 : rank_in_tree(s, tree, x.above);
-  bool is, first = true, summed = false;
+/* Adds up what the members below send, or collects it. */
+static void take_from_below(tt_builder *b, const shape *s, const tt_ask *ask, int tree,
+                            const spot *x) {
+  bool first = true, summed = false;
+  piece what;
   tt_peers run;
-  for (int i = 0; i < x.count; i += run.count) {
-    run = run_of(s, ask, tree, &x, i, gives, &is);
-    if (!is) continue;
-    if (first) {
+  for (int i = 0; i < x->count; i += run.count) {
+    run = run_of(s, ask, tree, x, i, passes_up, &what);
+    if (is_empty(what)) continue;
+    const tt_span here = span_of_piece(b, TT_TMP, what);
+    if (first || !tt_coll_reduces(ask->coll)) {
       run.count = 1;
-      tt_recv(b, run.first, sum);
+      tt_recv(b, run.first, here);
     } else {
-      tt_recv_reduce_all(b, run, sum, sum, TT_OWN_FIRST);
+      tt_recv_reduce_all(b, run, here, here, TT_OWN_FIRST);
+      summed = true;
     }
-    summed = !first;
     first = false;
   }
-  if (up < 0 && summed) tt_mark_completes(b);
-  if (up >= 0 && gives(s, ask, member)) tt_send(b, up, sum);
-  if (up >= 0 && gets(s, ask, member)) tt_recv(b, up, sum);
+  if (x->above < 0 && summed) tt_mark_completes(b);
+}
+
+static void be_switch(tt_builder *b, const shape *s, const tt_ask *ask, int tree, int member) {
+  const spot x = spot_of(s, member);
+  const int up = x.above < 0 ? -1 : rank_in_tree(s, tree, x.above);
+  const piece sent = passes_up(s, ask, tree, member), got = passes_down(s, ask, tree, member);
+  piece what;
+  tt_peers run;
+  take_from_below(b, s, ask, tree, &x);
+  if (up >= 0 && !is_empty(sent)) tt_send(b, up, span_of_piece(b, TT_TMP, sent));
+  if (up >= 0 && !is_empty(got)) tt_recv(b, up, span_of_piece(b, TT_TMP, got));
   for (int i = 0; i < x.count; i += run.count) {
-    run = run_of(s, ask, tree, &x, i, gets, &is);
-    if (is) tt_send_all(b, run, sum);
+    run = run_of(s, ask, tree, &x, i, passes_down, &what);
+    if (!is_empty(what)) tt_send_all(b, run, span_of_piece(b, TT_TMP, what));
   }
 }
 
@@ -210,25 +305,43 @@ static void merge_trees(shape *s) {
 
 static void aggregate_build(tt_builder *b, const tt_ask *ask) {
   const int me = ask->rank;
+  tt_helpers h;
   shape s;
-  if (parse_tree_shape(ask, &s)) return;
+  if (has_levels(ask)) {
+    if (tt_helpers_of(ask, &h)) return;
+    if (ask->coll != TUTTI_BARRIER || h.rows.trees == 1) {
+      tt_helpers_build(b, ask, &h);
+      return;
+    }
+    s = (shape){.data = h.data, .arity = h.data, .each = 1, .trees = ask->ranks - h.data};
+  } else if (parse_tree_shape(ask, &s)) {
+    return;
+  }
   if (ask->coll == TUTTI_BARRIER) merge_trees(&s);
   tt_build_data(b, s.data);
-  for (int t = 0; t < s.trees && me < s.data && gives(&s, ask, me); t++)
-    tt_send(b, rank_in_tree(&s, t, spot_of(&s, me).above), tt_block(TT_SRC, (uint32_t)t));
+  for (int t = 0; t < s.trees && me < s.data; t++) {
+    const piece sent = passes_up(&s, ask, t, me);
+    if (!is_empty(sent))
+      tt_send(b, rank_in_tree(&s, t, spot_of(&s, me).above), span_of_piece(b, TT_SRC, sent));
+  }
   for (int t = 0; t < s.trees; t++) {
-    const uint32_t part = (uint32_t)t;
     const int member = member_of(&s, t, me);
-    if (member >= s.data)
-      be_switch(b, &s, ask, t, member, tt_block(TT_TMP, part));
-    else if (member >= 0 && gets(&s, ask, me))
-      tt_recv(b, rank_in_tree(&s, t, spot_of(&s, me).above), tt_block(TT_DST, part));
-    else if (member >= 0 && ask->coll == TUTTI_BROADCAST)
-      tt_copy(b, tt_block(TT_DST, part), tt_block(TT_SRC, part));
+    if (member < 0 || is_empty(part_of_tree(&s, ask, t))) continue;
+    if (member >= s.data) {
+      be_switch(b, &s, ask, t, member);
+      continue;
+    }
+    const piece got = passes_down(&s, ask, t, me);
+    const tt_span here = span_of_piece(b, TT_DST, got);
+    if (!is_empty(got))
+      tt_recv(b, rank_in_tree(&s, t, spot_of(&s, me).above), here);
+    else if (ask->coll == TUTTI_BROADCAST)
+      tt_copy(b, span_of_piece(b, TT_DST, part_of_tree(&s, ask, t)),
+              span_of_piece(b, TT_SRC, part_of_tree(&s, ask, t)));
   }
 }
 
-/* All shapes that have this number of ranks. */
+/* All shapes that have this number of ranks; then some levels. */
 static bool aggregate_samples(int ranks, int i, char *params, size_t size) {
   for (int striped = 0; striped < 2; striped++)
     for (int trees = 1; trees <= 3; trees++)
@@ -240,17 +353,18 @@ static bool aggregate_samples(int ranks, int i, char *params, size_t size) {
                    striped ? ",striped" : "");
           return true;
         }
-  return false;
+  return tt_helpers_sample(ranks, i, params, size);
 }
 
 const tt_algo tt_aggregate_algo = {
     .name = "aggregate",
-    .does = TT_DOES_ALLREDUCE | TT_DOES_ROOTED,
-    .params = "data= arity= tree trees= striped",
+    .does = TT_DOES_ALLREDUCE | TT_DOES_ROOTED | TT_DOES_BLOCKS,
+    .params = "LEVEL:N per= data= arity= tree trees= striped",
     .refuse = aggregate_refuse,
     .blocks = aggregate_blocks,
     .build = aggregate_build,
     .samples = aggregate_samples,
+    .plans = tt_helpers_plan,
     .entries = {{"aggregate", TT_CANDIDATE,
                  "helpers sum, a part of the vector each: aggregate(data=6)",
                  "Graham et al. 2016 (SHARP), of one row"},

@@ -68,14 +68,14 @@ tutti_status tt_vector_check(const char *function, const char *name, const void 
   return check_buffer(function, name, e, tt_type_align(type));
 }
 
-static tutti_status measure_varied(const tutti_comm *comm, const char *function, const tt_call *c,
+/* Only ranks with data have counts. */
+static tutti_status measure_varied(const tt_sched *like, const char *function, const tt_call *c,
                                    size_t most, vector *v) {
   if (!c->counts) return tt_fail(TUTTI_ERR_ARG, "%s: counts is NULL", function);
-  const int ranks = tutti_comm_size(comm), rank = tutti_comm_rank(comm);
-  *v = (vector){0, c->counts[rank], 0};
-  for (int r = 0; r < ranks; r++) {
+  *v = (vector){0, like->rank < like->data ? c->counts[like->rank] : 0, 0};
+  for (int r = 0; r < like->data; r++) {
     char what[40];
-    if (r == rank) v->before = v->all;
+    if (r == like->rank) v->before = v->all;
     if (c->counts[r] <= most - v->all) {
       v->all += c->counts[r];
       continue;
@@ -86,14 +86,13 @@ static tutti_status measure_varied(const tutti_comm *comm, const char *function,
   return TUTTI_OK;
 }
 
-static tutti_status call_vector_size(const tutti_comm *comm, const char *function, const tt_call *c,
+static tutti_status call_vector_size(const tt_sched *like, const char *function, const tt_call *c,
                                      vector *v) {
   const size_t most = PTRDIFF_MAX / tutti_type_size(c->type);
-  if (c->varied) return measure_varied(comm, function, c, most, v);
-  const size_t blocks = tt_coll_owned(c->coll) ? (size_t)tutti_comm_size(comm) : 1;
+  if (c->varied) return measure_varied(like, function, c, most, v);
+  const size_t blocks = like->blocks;
   if (c->count > most / blocks) return too_long(function, "count", c->count);
-  *v = (vector){c->count * blocks, c->count,
-                blocks > 1 ? c->count * (size_t)tutti_comm_rank(comm) : 0};
+  *v = (vector){c->count * blocks, c->count, blocks > 1 ? c->count * (size_t)like->rank : 0};
   return TUTTI_OK;
 }
 
@@ -138,7 +137,7 @@ tutti_status tt_call_check(const tutti_comm *comm, const char *function, const t
     return tt_fail(TUTTI_ERR_ARG, "%s: root %d is no rank of 0..%d%s", function, c->root,
                    like.data - 1, like.data < like.ranks ? "; the others bring no data" : "");
   vector v = {0, 0, 0};
-  if ((status = call_vector_size(comm, function, c, &v))) return status;
+  if ((status = call_vector_size(&like, function, c, &v))) return status;
   const size_t element = tutti_type_size(c->type), align = tt_type_align(c->type);
   uint32_t lo, hi;
   tt_coll_src(&like, &lo, &hi);

@@ -14,6 +14,7 @@
 
 struct tutti_prices {
   tt_chooser *chooser;
+  int *position;      /* with helpers beside the levels: of each rank; NULL: none */
   bool borrowed;      /* the chooser belongs to a communicator */
   tt_problem problem; /* without its bytes */
   int exact;          /* 1 + the type of numbers that are summed exactly; 0: not exact */
@@ -75,6 +76,20 @@ static tutti_status helpers_of(const tutti_question *q, tt_setting *setting) {
   return TUTTI_OK;
 }
 
+/* Levels may be those of the ranks with data. */
+static tutti_status put_helpers_beside(const tutti_question *q, tt_setting *setting,
+                                       int **position) {
+  tt_tree tree;
+  if (!setting->data || !*setting->levels || tt_tree_parse(setting->levels, &tree) ||
+      tree.ranks != setting->data)
+    return TUTTI_OK;
+  *position = malloc((size_t)q->ranks * sizeof **position);
+  if (!*position) return tt_fail(TUTTI_ERR_MEMORY, "tutti_prices_make: out of memory");
+  memcpy(setting->data_levels, setting->levels, sizeof setting->levels);
+  setting->position = *position;
+  return tt_helpers_beside(setting->data_levels, q->ranks, setting->levels, *position);
+}
+
 /* Which levels share memory: all of them, those inside nodes, or none. Ranks of one machine share it
  * even if the question does not say so. */
 static tutti_status place_in_levels(const tutti_question *q, tt_setting *setting) {
@@ -128,6 +143,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   if (q->contract == TUTTI_CONTRACT_EXACT && p->problem.needs) p->exact = 1 + (int)q->type;
   if (!status && q->only && *q->only) status = only_these(q, &setting);
   if (!status && strchr(setting.only, '(')) status = helpers_of(q, &setting);
+  if (!status) status = put_helpers_beside(q, &setting, &p->position);
   if (!status && q->net) status = tt_profile_parse(&setting.profile, q->net, "the figures");
   if (!status) status = tt_override_parse(q->algo, q->ranks, &p->override);
   if (!status) status = tt_chooser_new(&setting, &p->chooser);
@@ -144,6 +160,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
 void tutti_prices_free(tutti_prices *p) {
   if (!p) return;
   if (!p->borrowed) tt_chooser_free(p->chooser);
+  free(p->position);
   free(p);
 }
 

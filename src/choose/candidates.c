@@ -120,7 +120,7 @@ bool tt_candidates_order(tt_chooser *c, tt_candidates *list, uint64_t bytes) {
  * more than `most` ranks. 0: no such domain. */
 static int ranks_of_domain(const tt_cost_model *model, int most, int *level) {
   int below = model->ranks;
-  if (!model->tree.even) return 0;
+  if (!model->tree.even || model->position) return 0;
   for (int l = 0; l < model->levels - 1; l++) {
     below /= model->tree.level[l].each;
     *level = l;
@@ -332,15 +332,16 @@ static bool add_pairs(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
 /* Lists all plans that are proposed; or those of one family; or one plan, proposed or not. */
 static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const tt_setting *s = &c->setting;
+  const char *levels = tt_has_helpers(s) ? s->data_levels : s->levels;
   const size_t n = strlen(s->only);
   char name[TT_NAME];
   bool ok = true;
   if (strchr(s->only, '(')) return add_sliced(c, coll, list, s->only);
-  for (int i = 0; ok && tt_algo_plan(s->ranks, s->levels, i, name, sizeof name); i++)
+  for (int i = 0; ok && tt_algo_plan(s->ranks, levels, i, name, sizeof name); i++)
     if (n ? strncmp(name, s->only, n) == 0 && (!name[n] || name[n] == '(')
           : tt_algo_does(name, coll))
       ok = add_sliced(c, coll, list, name);
-  if (ok && !n && *s->levels) ok = add_pairs(c, coll, list);
+  if (ok && !n && *s->levels && !tt_has_helpers(s)) ok = add_pairs(c, coll, list);
   if (ok && !n && tt_compositions_apply(c, coll)) ok = tt_compositions_list(c, list);
   return ok && (list->n || !n || add_sliced(c, coll, list, s->only));
 }

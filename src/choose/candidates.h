@@ -81,6 +81,10 @@ struct tt_chooser {
   bool starved; /* out of memory: other ranks may have found more */
 };
 
+static inline bool tt_has_helpers(const tt_setting *s) {
+  return s->data && s->data < s->ranks;
+}
+
 static inline tt_ask tt_ask_of(const tt_setting *s, tutti_coll coll, int root) {
   return (tt_ask){
       .coll = coll, .ranks = s->ranks, .data = s->data ? s->data : s->ranks, .root = root};

@@ -21,17 +21,20 @@ static tutti_status set_models(tt_chooser *c) {
     status = tt_fail(TUTTI_ERR_ARG, "the topology '%s' holds %d ranks, not %d", s->levels,
                      tree.ranks, s->ranks);
   if (status) return status;
+  const int *position = *s->levels ? s->position : NULL;
   if (s->ranks_per_core > 0) {
     const tt_tree *known = *s->levels && tt_shm_levels_known(&s->profile, &tree) ? &tree : NULL;
     tt_cost_shm(&s->profile, s->ranks, known, s->ranks_per_core, false, &c->model);
     tt_cost_shm(&s->profile, s->ranks, known, s->ranks_per_core, true, &c->loop);
     c->levels = known;
+    c->model.position = c->loop.position = known ? position : NULL;
     c->exported = c->loop;
     c->exported.exported = true;
     return TUTTI_OK;
   }
   tt_cost_net(&s->profile, s->ranks, *s->levels ? &tree : NULL, &c->model);
   tt_cost_inside(&s->profile, s->inside, s->node_ranks_per_core, &c->model);
+  c->model.position = position;
   c->model.migrates = s->host_ranks_per_core > 1;
   if (c->model.migrates) c->model.cores = s->ranks / s->host_ranks_per_core;
   c->levels = c->model.levels > 1;

@@ -35,6 +35,8 @@ typedef struct tt_setting {
   tt_has_loop_fn *has_loop;   /* for shared memory; may be NULL */
   char levels[TT_NAME];       /* as "rack:3 node:16 core:4", or of one machine; or empty */
   int inside;                 /* how many of these, the innermost, are within a node */
+  char data_levels[TT_NAME];  /* with helpers: the levels of the ranks with data; or empty */
+  const int *position;        /* with helpers: of each rank in `levels`, as in tt_cost_model */
   double node_ranks_per_core; /* ranks per core inside such a node */
   double host_ranks_per_core; /* for a network: ranks per core of a host that several share */
   int flight;                 /* slices that run at once */

@@ -224,8 +224,8 @@ bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll) {
   tt_cost_model stage;
   int n = 0;
   for (int l = 0; l < c->model.levels; l++) n += c->model.tree.level[l].each > 1;
-  return c->levels && c->setting.ranks_per_core <= 0 && n >= 2 && n <= MOST_LEVELS &&
-         (coll == TUTTI_ALLREDUCE || coll == TUTTI_BARRIER) &&
+  return c->levels && !tt_has_helpers(&c->setting) && c->setting.ranks_per_core <= 0 && n >= 2 &&
+         n <= MOST_LEVELS && (coll == TUTTI_ALLREDUCE || coll == TUTTI_BARRIER) &&
          tt_cost_stage(&c->model, 0, 2, &stage);
 }
 

@@ -350,7 +350,7 @@ void tt_comm_destroy(tutti_comm *comm) {
   if (comm->sums) comm->wire->memory->free(comm->wire, comm->sums);
   tt_wisdom_clear(&comm->plans->wisdom);
   tt_chooser_free(comm->plans->chooser);
-  tt_chooser_free(comm->plans->helped);
+  tt_helped_free(&comm->plans->helped);
   tt_chooser_free(comm->plans->flat);
   free(comm->plans->order);
   free(comm->plans->place);

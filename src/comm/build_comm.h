@@ -68,6 +68,11 @@ tutti_status tt_layout_find(const tt_placement *placements, int ranks, const cha
  * on all ranks. Called once, before anything runs. */
 tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double ranks_per_core);
 
+/* Frees what calls with helpers are planned by (helpers.c). */
+void tt_helped_free(tt_helped *helped);
+/* TUTTI_ERR_STATE: requests are in flight (comm.c). */
+tutti_status tt_nothing_runs(const tutti_comm *comm, const char *function);
+
 /* ---- successors of a communicator (joiner.c) ---- */
 
 /* Writes what is inherited from `old` into a proposal; its ranks are complete. */

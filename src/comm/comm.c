@@ -82,8 +82,8 @@ tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason) {
   return TUTTI_OK;
 }
 
-/* Fails if requests are in flight: they have their plans already. */
-static tutti_status nothing_runs(const tutti_comm *comm, const char *function) {
+/* Requests in flight have their plans already. */
+tutti_status tt_nothing_runs(const tutti_comm *comm, const char *function) {
   if (!comm->flight->unfinished) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_STATE, "%s: requests are in flight; wait for them", function);
 }
@@ -94,7 +94,7 @@ tutti_status tutti_comm_set_algo(tutti_comm *comm, const char *algo) {
   tt_override override;
   status = tt_override_parse(algo, comm->ranks, &override);
   if (status) status = tt_fail(status, "tutti_comm_set_algo: %.300s", tutti_error());
-  if (!status) status = nothing_runs(comm, "tutti_comm_set_algo");
+  if (!status) status = tt_nothing_runs(comm, "tutti_comm_set_algo");
   if (!status) {
     comm->settings.override = override;
     tt_plans_forget(comm);
@@ -107,7 +107,7 @@ tutti_status tutti_comm_set_contract(tutti_comm *comm, tutti_contract contract) 
   tutti_status status = tt_comm_enter(comm, "tutti_comm_set_contract");
   if (status) return status;
   status = tt_contract_check("tutti_comm_set_contract", contract, comm->ranks);
-  if (!status) status = nothing_runs(comm, "tutti_comm_set_contract");
+  if (!status) status = tt_nothing_runs(comm, "tutti_comm_set_contract");
   if (!status) {
     comm->settings.contract = contract;
     tt_plans_forget(comm);
@@ -147,33 +147,6 @@ tutti_status tt_comm_inherit_settings(tutti_comm *comm, const tt_settings *from,
   comm->settings.measures |= own.measures;
   comm->settings.explains = own.explains;
   return helpers && helpers < comm->ranks ? tutti_comm_set_helpers(comm, helpers) : TUTTI_OK;
-}
-
-tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers) {
-  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_helpers");
-  if (status) return status;
-  tt_chooser *chooser = NULL;
-  const bool as_before = helpers == comm->helpers;
-  if (helpers < 0 || helpers >= comm->ranks)
-    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_helpers: %d is not from 0 to %d", helpers,
-                     comm->ranks - 1);
-  if (!status) status = nothing_runs(comm, "tutti_comm_set_helpers");
-  tt_setting setting = comm->plans->setting;
-  setting.data = comm->ranks - helpers;
-  if (comm->plans->order) *setting.levels = setting.inside = 0;
-  if (!status && helpers && !as_before) status = tt_chooser_new(&setting, &chooser);
-  if (!status && !as_before) {
-    tt_chooser_free(comm->plans->helped);
-    comm->plans->helped = chooser;
-    comm->helpers = helpers;
-    tt_plans_forget(comm);
-  }
-  tt_comm_leave(comm);
-  return status;
-}
-
-int tutti_comm_helpers(const tutti_comm *comm) {
-  return comm ? comm->helpers : -1;
 }
 
 const char *tutti_comm_network(const tutti_comm *comm) {

@@ -17,6 +17,8 @@ typedef struct load {
 static int parting_level(const tt_cost_model *model, int a, int b) {
   const tt_tree *tree = &model->tree;
   int l = 0, below = model->ranks;
+  a = tt_cost_position(model, a);
+  b = tt_cost_position(model, b);
   for (int g = 0; l < model->levels - 1; l++) {
     const int each = tree->level[l].each;
     if (tree->even) {

@@ -40,6 +40,7 @@ typedef struct tt_link {
 typedef struct tt_cost_model {
   int ranks, levels;            /* levels >= 1 */
   tt_tree tree;                 /* of that many levels, outermost first */
+  const int *position;          /* of each rank in the tree; NULL: ranks are in its order */
   tt_link link[TT_TREE_LEVELS]; /* of messages whose ranks part at this level */
   bool half;                    /* a port cannot send and receive at the same time */
   bool apart;                   /* each level has its own ports */
@@ -66,6 +67,10 @@ static inline int tt_ports(const tt_link *link) {
 
 /* One level, and all costs are 0. */
 void tt_cost_flat(tt_cost_model *model, int ranks);
+
+static inline int tt_cost_position(const tt_cost_model *model, int rank) {
+  return model->position ? model->position[rank] : rank;
+}
 
 /* The domain of each rank at each level, [level * ranks + rank]; the caller frees it. NULL: out of
  * memory. */

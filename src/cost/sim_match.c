@@ -164,6 +164,19 @@ bool tt_sim_match(tt_sim *sim, tt_sched *const *all, const uint32_t *first) {
 
 /* ---- links ---- */
 
+/* Orders the domains of positions by ranks. False: out of memory. */
+static bool order_by_ranks(const tt_cost_model *model, uint32_t *domain) {
+  const size_t ranks = (size_t)model->ranks;
+  uint32_t *of_position = malloc(ranks * sizeof *of_position);
+  for (int l = 0; of_position && l < model->levels; l++, domain += ranks) {
+    memcpy(of_position, domain, ranks * sizeof *domain);
+    for (size_t r = 0; r < ranks; r++) domain[r] = of_position[model->position[r]];
+  }
+  const bool ok = of_position;
+  free(of_position);
+  return ok;
+}
+
 uint32_t *tt_cost_domains(const tt_cost_model *model) {
   const size_t ranks = (size_t)model->ranks;
   uint32_t *domain = malloc((size_t)model->levels * ranks * sizeof *domain);
@@ -181,7 +194,17 @@ uint32_t *tt_cost_domains(const tt_cost_model *model) {
       domain[(size_t)l * ranks + r] = parent;
     }
   }
-  return domain;
+  if (!model->position || order_by_ranks(model, domain)) return domain;
+  free(domain);
+  return NULL;
+}
+
+/* The number of domains at a level. */
+static size_t domains_in(const tt_cost_model *model, const uint32_t *domain) {
+  uint32_t last = 0;
+  for (int r = 0; r < model->ranks; r++)
+    if (domain[r] > last) last = domain[r];
+  return last + 1;
 }
 
 /* The level whose domain owns the link; on a torus each node has two of every level. */
@@ -208,7 +231,9 @@ static uint32_t distance_up(const tt_cost_model *model, int level, const tt_sim_
   uint32_t below = 1;
   for (int l = level + 1; l < model->levels; l++) below *= (uint32_t)model->tree.level[l].each;
   const uint32_t n = *size = (uint32_t)model->tree.level[level].each;
-  return (d->reader / below % n + n - d->sender / below % n) % n;
+  const uint32_t to = (uint32_t)tt_cost_position(model, (int)d->reader);
+  const uint32_t from = (uint32_t)tt_cost_position(model, (int)d->sender);
+  return (to / below % n + n - from / below % n) % n;
 }
 
 /* The number of a level's links on a message's path: one; on a torus the distance of its ends. */
@@ -260,7 +285,7 @@ static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *ro
   for (uint32_t i = 0; i < sim->messages; i++)
     if (round[i] >= rounds) rounds = round[i] + 1;
   const size_t each = links_of_domain(model);
-  double *sum = calloc(each * (alone ? 1 : domain[ranks - 1] + 1) * rounds, sizeof *sum);
+  double *sum = calloc(each * (alone ? 1 : domains_in(model, domain)) * rounds, sizeof *sum);
   for (int pass = 0; pass < 2 && sum; pass++)
     for (uint32_t i = 0; i < sim->messages; i++) {
       tt_sim_message *d = &sim->message[i];
@@ -293,7 +318,7 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   const tt_cost_model *model = &sim->model;
   const size_t ranks = (size_t)model->ranks;
   const uint32_t *domain = domains + (size_t)owner(model, level) * ranks;
-  const size_t each = links_of_domain(model), n = each * (domain[ranks - 1] + 1);
+  const size_t each = links_of_domain(model), n = each * domains_in(model, domain);
   const size_t inwards = model->half && level == model->levels - 1 ? 0 : n;
   double *sum = calloc(2 * n, sizeof *sum), most = 0;
   if (!sum) return false;

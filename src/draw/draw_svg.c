@@ -127,6 +127,7 @@ static void frames(const canvas *c) {
     for (int first = 0, end; first < p->ranks; first = end) {
       const int domain = tt_picture_domain(p, l, first), inset = 3 * l;
       for (end = first; end < p->ranks && tt_picture_domain(p, l, end) == domain;) end++;
+      if (domain < 0) continue;
       const int x = LEFT + c->column * first + 2 + inset, y = TOP - 28 + FRAME * l;
       const int width = c->column * (end - first) - 4 - 2 * inset;
       tt_text_add(c->t,

@@ -2,6 +2,9 @@
  *
  * Idea       the levels are named with the schedule, as in blueconnect(node:4 core:3), or asked for. A
  *            message crosses the outermost level at which its two ranks are in different domains.
+ *            Levels may hold the ranks with data only. Then a helper is in the innermost domain that
+ *            holds all ranks below it: those that it talks to, and those below the helpers that it
+ *            talks to and that have lower numbers.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -23,23 +26,60 @@ static void levels_in_name(const char *name, char *levels, size_t size) {
   }
 }
 
+static void include_ranks(int *below, int first, int last) {
+  if (below[0] < 0 || first < below[0]) below[0] = first;
+  if (last > below[1]) below[1] = last;
+}
+
+/* Finds the ranks below each helper, those of low numbers first. */
+static tutti_status place_helpers(tt_picture *p) {
+  p->below = malloc(2 * (size_t)(p->ranks - p->data) * sizeof *p->below);
+  if (!p->below) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a picture");
+  for (int h = p->data; h < p->ranks; h++) {
+    int *below = &p->below[2 * (h - p->data)];
+    below[0] = below[1] = -1;
+    for (uint32_t i = 0; i < p->graph.nmessages; i++) {
+      const tt_message *m = &p->graph.messages[i];
+      const int other = m->sender == h ? m->reader : m->sender;
+      if ((m->sender != h && m->reader != h) || other >= h) continue;
+      const int *its = &p->below[2 * (other - p->data)];
+      if (other < p->data)
+        include_ranks(below, other, other);
+      else
+        include_ranks(below, its[0], its[1]);
+    }
+  }
+  return TUTTI_OK;
+}
+
 tutti_status tt_picture_levels(tt_picture *p, const char *topo) {
   char own[TT_TREE_TEXT];
   const bool asked = topo && *topo;
   if (!asked) levels_in_name(p->all[0]->name, own, sizeof own);
   if (!asked && !*own) return TUTTI_OK;
   const tutti_status status = tt_tree_parse(asked ? topo : own, &p->tree);
-  const bool fits = !status && p->tree.ranks == p->ranks;
+  const bool helped = !status && p->data < p->ranks && p->tree.ranks == p->data;
+  const bool fits = helped || (!status && p->tree.ranks == p->ranks);
   if (!asked && !fits) return TUTTI_OK; /* a name of somebody's own */
   if (status) return status;
   if (!fits)
     return tt_fail(TUTTI_ERR_ARG, "the topology '%.80s' holds %d ranks, not %d", topo,
                    p->tree.ranks, p->ranks);
   p->levels = p->tree.levels;
-  return TUTTI_OK;
+  return helped ? place_helpers(p) : TUTTI_OK;
+}
+
+/* Negative: a helper's own. */
+static int domain_of_helper(const tt_picture *p, int level, int rank) {
+  const int *below = &p->below[2 * (rank - p->data)];
+  const int first = below[0] < 0 ? -1 : tt_picture_domain(p, level, below[0]);
+  if (first >= 0 && level < p->levels - 1 && first == tt_picture_domain(p, level, below[1]))
+    return first;
+  return -1 - rank;
 }
 
 int tt_picture_domain(const tt_picture *p, int level, int rank) {
+  if (p->below && rank >= p->data) return domain_of_helper(p, level, rank);
   int domain = rank;
   for (int l = p->levels - 1; l > level; l--) { /* from a domain to the one that holds it */
     int holder = 0;

@@ -153,6 +153,7 @@ void tt_picture_free(tt_picture *p) {
   free(p->inputs);
   free(p->order);
   free(p->marks);
+  free(p->below);
 }
 
 /* ---- snapshots ---- */

@@ -37,6 +37,8 @@ typedef struct tt_picture {
   unsigned char *marks; /* scratch of the labels: one per block or rank, all 0 */
   tt_tree tree;         /* the levels of the machine */
   int levels;           /* 0: none are known */
+  int *below;           /* of each helper: the first and the last rank with data below it; NULL: the
+                           levels hold helpers as any rank */
   bool failed;
 } tt_picture;
 

@@ -36,12 +36,13 @@ bool tt_call_is_exact(const tutti_comm *comm, const tt_call *c) {
 }
 
 tt_sched tt_call_outline(const tutti_comm *comm, const tt_call *c) {
+  const int data = tt_call_data(comm, c);
   return (tt_sched){.coll = c->coll,
                     .ranks = comm->ranks,
                     .rank = comm->rank,
                     .root = c->root,
-                    .data = tt_call_data(comm, c),
-                    .blocks = tt_coll_owned(c->coll) ? (uint32_t)comm->ranks : 1};
+                    .data = data,
+                    .blocks = tt_coll_owned(c->coll) ? (uint32_t)data : 1};
 }
 
 tt_call tt_barrier_call(tutti_comm *comm) {

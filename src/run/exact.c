@@ -118,10 +118,12 @@ static uint64_t add_owned(tutti_comm *comm, const tt_call *c, tt_exact *x) {
   const char *src = c->src;
   uint64_t hash = 0;
   x->said.count = 0;
-  for (int r = 0; r < comm->ranks; r++) {
+  const int data = tt_call_data(comm, c);
+  const bool helps = comm->rank >= data;
+  for (int r = 0; r < data; r++) {
     const size_t count = c->varied ? c->counts[r] : c->count;
-    x->stretch[r] = (stretch){src, r == comm->rank ? c->dst : NULL, count * x->each};
-    src += count * tutti_type_size(c->type);
+    x->stretch[r] = (stretch){helps ? NULL : src, r == comm->rank ? c->dst : NULL, count * x->each};
+    if (!helps) src += count * tutti_type_size(c->type);
     hash = tt_mix(hash + count + 1);
     x->said.count += count;
   }
@@ -144,7 +146,7 @@ tutti_status tt_exact_new(tutti_comm *comm, const char *function, const tt_call 
   const tt_plan *plan; /* unused, but must exist: helpers cannot take part in all */
   tutti_status status = tt_plan_for(comm, c, false, &plan);
   if (status) return status;
-  tt_exact *x = new_exact(comm, c, owned ? (size_t)comm->ranks : 1);
+  tt_exact *x = new_exact(comm, c, owned ? (size_t)tt_call_data(comm, c) : 1);
   if (x && owned) {
     x->said.also = hash_exact_call(c, add_owned(comm, c, x));
   } else if (x) {

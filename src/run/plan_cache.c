@@ -15,7 +15,7 @@ enum { SLICE_BYTES = 8 << 20 };
 /* The count, or a hash of all counts. */
 static uint64_t counts_key(const tutti_comm *comm, const tt_call *c) {
   uint64_t h = 1;
-  for (int r = 0; c->varied && r < comm->ranks; r++)
+  for (int r = 0; c->varied && r < tt_call_data(comm, c); r++)
     h = tt_mix(h + c->counts[r] + 0x9e3779b97f4a7c15u);
   return c->varied ? h : c->count;
 }
@@ -79,7 +79,8 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
   tt_shape shape = TT_SHAPE_NONE;
   if (!status && (!order || comm->plans->setting.has_loop))
     status = shape_for_all_ranks(ask, p->sched, &shape);
-  if (order && shape != TT_SHAPE_ROUNDS) shape = TT_SHAPE_NONE;
+  /* a loop would keep the order, which lasts no longer than the number of helpers */
+  if (order && (shape != TT_SHAPE_ROUNDS || ask->data < ask->ranks)) shape = TT_SHAPE_NONE;
   if (!status && !(p->program = tt_program_new(p->sched, order, shape)))
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan of %u steps", p->sched->nsteps);
   if (status) {
@@ -126,8 +127,12 @@ static void warn_refused(tutti_comm *comm, tutti_coll coll, const char *refusal,
   tt_log(0, "%s; %s runs %s instead", refusal, tutti_coll_name(coll), name);
 }
 
-bool tt_call_arranged(const tutti_comm *comm, const tt_call *call) {
-  if (!comm->plans->order || tt_call_data(comm, call) < comm->ranks) return false;
+static bool is_helped(const tutti_comm *comm, const tt_call *call) {
+  return tt_call_data(comm, call) < comm->ranks;
+}
+
+/* May the call be planned for places, not ranks? */
+static bool goes_by_places(const tt_call *call) {
   switch (call->coll) {
     case TUTTI_BROADCAST:
     case TUTTI_BARRIER: return true;
@@ -137,20 +142,33 @@ bool tt_call_arranged(const tutti_comm *comm, const tt_call *call) {
   }
 }
 
+/* The rank at each place, and the place of each rank; NULL: the call is planned for ranks. */
+static const int *order_for(const tutti_comm *comm, const tt_call *c) {
+  if (!goes_by_places(c)) return NULL;
+  return is_helped(comm, c) ? comm->plans->helped.order : comm->plans->order;
+}
+
+static int place_for(const tutti_comm *comm, const tt_call *c, int rank) {
+  if (!order_for(comm, c)) return rank;
+  return (is_helped(comm, c) ? comm->plans->helped.place : comm->plans->place)[rank];
+}
+
 tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *c) {
-  if (tt_call_data(comm, c) < comm->ranks) return comm->plans->helped;
-  return comm->plans->order && !tt_call_arranged(comm, c) ? comm->plans->flat
-                                                          : comm->plans->chooser;
+  const bool by_ranks = !goes_by_places(c);
+  if (is_helped(comm, c))
+    return comm->plans->helped.order && by_ranks ? comm->plans->helped.flat
+                                                 : comm->plans->helped.chooser;
+  return comm->plans->order && by_ranks ? comm->plans->flat : comm->plans->chooser;
 }
 
 tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
   tt_problem p = {.coll = c->coll,
                   .bytes = (uint64_t)c->count * tutti_type_size(c->type),
                   .needs = tt_needs_of(c->coll, c->type, c->op),
-                  .root = tt_call_arranged(comm, c) ? comm->plans->place[c->root] : c->root};
-  if (tt_coll_owned(c->coll)) p.bytes *= (uint64_t)comm->ranks;
+                  .root = place_for(comm, c, c->root)};
+  if (tt_coll_owned(c->coll)) p.bytes *= (uint64_t)tt_call_data(comm, c);
   if (c->varied) p.bytes = 0;
-  for (int r = 0; c->varied && r < comm->ranks; r++)
+  for (int r = 0; c->varied && r < tt_call_data(comm, c); r++)
     p.bytes += (uint64_t)c->counts[r] * tutti_type_size(c->type);
   if (comm->settings.contract == TUTTI_CONTRACT_ANY) p.needs &= ~(unsigned)TT_NEED_SAME;
   if (tt_coll_reduces(c->coll)) p.weight = tt_weight_of(tt_chooser_for(comm, c), c->type);
@@ -163,13 +181,13 @@ tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
 tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
                           const tt_choice *choice, tt_plan *plan) {
   const uint64_t bytes = tt_problem_of(comm, c).bytes;
-  const int *order = tt_call_arranged(comm, c) ? comm->plans->order : NULL;
+  const int *order = order_for(comm, c);
   /* numbers that are multiplied first are read from another buffer than the sum's */
   const bool apart = tt_coll_reduces(c->coll) && tt_op_factor(c->op) != 1;
   tt_ask ask = {.coll = c->coll,
                 .ranks = comm->ranks,
-                .rank = order ? comm->plans->place[comm->rank] : comm->rank,
-                .root = order ? comm->plans->place[c->root] : c->root,
+                .rank = place_for(comm, c, comm->rank),
+                .root = place_for(comm, c, c->root),
                 .data = tt_call_data(comm, c),
                 .in_place = in_place && !apart};
   plan->exec.slices = slices_for(comm, c, choice->slices);
@@ -210,7 +228,7 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
 
 static bool same_counts(const tutti_comm *comm, const tt_call *c, const tt_plan *plan) {
   bool same = true;
-  for (int r = 0; c->varied && r < comm->ranks && same; r++)
+  for (int r = 0; c->varied && r < tt_call_data(comm, c) && same; r++)
     same = plan->table[r + 1] - plan->table[r] == c->counts[r];
   return same;
 }
@@ -219,10 +237,11 @@ static tutti_status make_table(const tutti_comm *comm, const tt_call *c, tt_plan
   free(plan->table);
   plan->exec.table = plan->table = NULL;
   if (!c->varied) return TUTTI_OK;
-  uint64_t *table = malloc(((size_t)comm->ranks + 1) * sizeof *table);
+  const int data = tt_call_data(comm, c);
+  uint64_t *table = malloc(((size_t)data + 1) * sizeof *table);
   if (!table) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan of %d ranks", comm->ranks);
   table[0] = 0;
-  for (int r = 0; r < comm->ranks; r++) table[r + 1] = table[r] + c->counts[r];
+  for (int r = 0; r < data; r++) table[r + 1] = table[r] + c->counts[r];
   plan->exec.table = plan->table = table;
   plan->counts = (uint32_t)counts_key(comm, c) | 1;
   return TUTTI_OK;

@@ -11,13 +11,23 @@
 
 enum { TT_PLANS = 64 };
 
+/* How calls are planned to which the last ranks bring no data (comm/helpers.c). The first places have the ranks
+ * with data in the order of their levels, the others the helpers. */
+typedef struct tt_helped {
+  tt_chooser *chooser;
+  int *order, *place; /* as in tt_plan_cache */
+  int *position;      /* of each place in the levels of all ranks; NULL: as it is numbered */
+  tt_chooser *flat;   /* if `order` is set: without levels */
+} tt_helped;
+
 typedef struct tt_plan_cache {
-  tt_setting setting;           /* the input of the cost model */
-  tt_chooser *chooser, *helped; /* for calls with data of all ranks; or of all but helpers */
-  int *order, *place;           /* rank at a place of the levels' tree; place of a rank; NULL:
+  tt_setting setting;  /* the input of the cost model */
+  tt_chooser *chooser; /* for calls with data of all ranks */
+  tt_helped helped;    /* or of all but helpers */
+  int *order, *place;  /* rank at a place of the levels' tree; place of a rank; NULL:
                                    ranks are in the tree's order already */
-  tt_chooser *flat;             /* if `order` is set: without levels, for plans made for ranks */
-  tt_wisdom wisdom;             /* the same on all ranks (comm_wisdom.c) */
+  tt_chooser *flat;    /* if `order` is set: without levels, for plans made for ranks */
+  tt_wisdom wisdom;    /* the same on all ranks (comm_wisdom.c) */
   tt_plan plan[TT_PLANS];
   tt_prepared *prepared;
   uint32_t warned;   /* collectives whose forced algorithm was refused */
@@ -37,8 +47,6 @@ void tt_plans_drop(tutti_comm *comm);   /* when the communicator is destroyed */
 /* May wisdom decide what runs for such a call? Not for tutti's own calls, nor with varying counts,
  * nor where the contract forbids that measurements decide. */
 bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call);
-/* Is the call planned for places, not ranks? */
-bool tt_call_arranged(const tutti_comm *comm, const tt_call *call);
 
 /* Rank 0 logs what runs for such a call, and why. */
 void tt_comm_say_why(tutti_comm *comm, const tt_call *call);

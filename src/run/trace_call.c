@@ -15,7 +15,8 @@ static uint16_t trace_call_index(const tutti_comm *comm, tt_trace *t, const tt_c
     if (t->calls[i].key == key) return (uint16_t)i;
   if (t->ncalls == TT_TRACE_CALLS) return 0;
   const uint64_t count = plan->exec.table ? plan->exec.table[comm->ranks] : c->count;
-  const size_t blocks = tt_coll_owned(c->coll) && !plan->exec.table ? (size_t)comm->ranks : 1;
+  const size_t blocks =
+      tt_coll_owned(c->coll) && !plan->exec.table ? (size_t)tt_call_data(comm, c) : 1;
   tt_traced_call *call = &t->calls[t->ncalls];
   *call = (tt_traced_call){key,
                            (uint32_t)c->coll,

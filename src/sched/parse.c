@@ -340,8 +340,8 @@ static void header_line(cursor *c, header *h) {
   if (!c->status && h->blocks < 1) schedule_error(c, "at least one block");
   if (!c->status && (h->data < 1 || h->root >= h->data))
     schedule_error(c, "data on at least one rank, and on the root");
-  if (!c->status && tt_coll_owned(h->coll) && h->blocks != (uint32_t)h->ranks)
-    schedule_error(c, "blocks=P for this collective");
+  if (!c->status && tt_coll_owned(h->coll) && h->blocks != (uint32_t)h->data)
+    schedule_error(c, "blocks=P for this collective, or, with data=D, blocks=D");
   line_end(c);
 }
 

@@ -35,6 +35,17 @@ typedef struct tt_layout {
 tutti_status tt_placement_arrange(const tt_placement *placements, int ranks, const char *topology,
                                   const char *name, tt_layout *layout);
 
+/* The layout of the first `data` ranks; then, in its order, the helpers, each at a group in which it sits,
+ * where there is one (topo_rows.h). layout->order has an element for each of `ranks`, node_of for the first
+ * ones. */
+tutti_status tt_helpers_arrange(const tt_placement *placements, int ranks, int data,
+                                tt_layout *layout);
+
+/* The levels of all ranks, and the position of each in them, if these levels are those of the ranks with data
+ * and each helper sits beside the group that it serves (helpers_beside.c). `all` has TT_TREE_TEXT characters.
+ * TUTTI_ERR_ARG: the text grows too long. */
+tutti_status tt_helpers_beside(const char *levels, int ranks, char *all, int *position);
+
 /* Colours equivalent to the layout, without the topology, also for a part of the ranks. Of the
  * levels outside a node the nearest one is kept. Levels inside one are the package, the NUMA node
  * and the cache: those with these names, and the others by their order, as far as there are any

@@ -17,7 +17,7 @@
 #include "algo.h"
 #include "cover.h"
 
-enum { FORMS = 6, HELPED = FORMS * 4 * 2 }; /* x the collectives that can use helpers */
+enum { FORMS = 6, HELPED = FORMS * 6 * 2 }; /* x the collectives that can use helpers */
 enum { SAMPLE = 60, PAIRS = TUTTI_TYPE_COUNT * COVER_OPS, SLICES = 4, REDUCING = 5 };
 static const int slices[SLICES] = {0, 1, 2, 5};
 static const tutti_coll reducing[REDUCING] = {TUTTI_ALLREDUCE, TUTTI_REDUCE_SCATTER, TUTTI_REDUCE,
@@ -176,10 +176,10 @@ static bool from_tables(cover_case *c, size_t n) {
   }
   n -= PAIRS;
   if (n < HELPED) {
-    static const tutti_coll colls[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE, TUTTI_BROADCAST,
-                                       TUTTI_BARRIER};
-    c->coll = colls[n / 2 % 4];
-    helped(c, (int)(n / 8), c->seed);
+    static const tutti_coll colls[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE,         TUTTI_BROADCAST,
+                                       TUTTI_BARRIER,   TUTTI_REDUCE_SCATTER, TUTTI_ALL_GATHER};
+    c->coll = colls[n / 2 % 6];
+    helped(c, (int)(n / 12), c->seed);
     return true;
   }
   n -= HELPED;

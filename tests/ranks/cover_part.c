@@ -12,7 +12,7 @@ bool cover_varied(const cover_case *c) {
          (c->coll == TUTTI_REDUCE_SCATTER || c->coll == TUTTI_ALL_GATHER);
 }
 
-/* Does the vector consist of one block per rank? */
+/* Does the vector consist of one block per rank with data? */
 static bool has_blocks(const cover_case *c) {
   return !cover_prefix(c->coll) && c->coll != TUTTI_ALLREDUCE && c->coll != TUTTI_BROADCAST &&
          c->coll != TUTTI_REDUCE && c->coll != TUTTI_BARRIER;
@@ -20,7 +20,7 @@ static bool has_blocks(const cover_case *c) {
 
 size_t cover_count(const cover_case *c, int rank) {
   const uint64_t u = cover_mix(c->seed ^ (uint64_t)rank * 0x9e3779b97f4a7c15u);
-  const int heir = (int)(c->seed % (uint64_t)c->ranks);
+  const int heir = (int)(c->seed % (uint64_t)(c->ranks - c->helpers));
   if (!cover_varied(c)) return c->count;
   switch (c->spread) {
     case COVER_UNEVEN: return (size_t)(u % (2 * c->count + 1));
@@ -38,7 +38,7 @@ static cover_part block_of(const cover_case *c, int rank) {
 }
 
 size_t cover_whole(const cover_case *c) {
-  return has_blocks(c) ? block_of(c, c->ranks).from : c->count;
+  return has_blocks(c) ? block_of(c, c->ranks - c->helpers).from : c->count;
 }
 
 static cover_part whole(const cover_case *c, bool there) {

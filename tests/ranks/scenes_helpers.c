@@ -134,10 +134,10 @@ bool scene_wrong_helpers(tutti_comm *base, uint64_t seed) {
   uint32_t x = 1, y = 0, many[16] = {0};
   if (P == 1) return true;
   bool ok = CHECK(!tutti_comm_dup(base, &comm)) && CHECK(!tutti_comm_set_helpers(comm, 1));
-  ok = ok && ERROR(tutti_all_gather(comm, &x, many, 1, TUTTI_UINT32), TUTTI_ERR_UNSUPPORTED,
-                   "all_gather|1 of which only help");
-  ok = ok && ERROR(tutti_reduce_scatter(comm, many, &y, 1, TUTTI_UINT32, TUTTI_SUM),
-                   TUTTI_ERR_UNSUPPORTED, "reduce_scatter|only help");
+  ok = ok && ERROR(tutti_gather(comm, &x, many, 1, TUTTI_UINT32, 0), TUTTI_ERR_UNSUPPORTED,
+                   "gather|1 of which only help");
+  ok = ok && ERROR(tutti_scan(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM), TUTTI_ERR_UNSUPPORTED,
+                   "scan|only help");
   ok = ok && ERROR(tutti_broadcast(comm, &x, &y, 1, TUTTI_UINT32, P - 1), TUTTI_ERR_ARG,
                    "root|the others bring no data");
   /* communicators made of it, and its description */

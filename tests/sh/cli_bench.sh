@@ -38,7 +38,7 @@ for what in "-d bf16 -o max" "-d half" "-d int8 -o bxor" "-d complex_double -o p
   job bench -P 2 -b 4K -e 64K $what $quick
   ok "$what" all "status 0" footer
 done
-for coll in allreduce reduce broadcast; do
+for coll in allreduce reduce broadcast reduce_scatter all_gather; do
   job bench -P 4 --helpers 2 --coll $coll -b 4 -e 64K -f 32 $quick
   ok "$coll, with helpers" all "status 0" quiet sound footer "grep -qa 'the last 2 only help' '$work/out'"
 done

@@ -46,6 +46,10 @@ job plan price ring -P 100 --size 1MiB --net alpha=0,beta=1GB/s,gamma=0
 ok "price: one plan, by a short name" all "status 0" "has '^\* fold\(ring\) +2.0[78] ms +198 +198 +198 '"
 job plan price 'fold(group=5x2,inner)' -P 10 --size 1k --net $cluster
 ok "price: one that is not proposed" all "status 0" "has '^\* fold\(group=5x2,inner\) +'"
+racks="rack:2 node:3 core:4"
+job plan price "aggregate($racks,per=rack)" -P 27 --size 1MiB --topo "$racks" --net rack.beta=25Gbit/s,node.beta=50Gbit/s,core.beta=200Gbit/s
+ok "price: helpers at each rack, beside the levels of the others" all "status 0" \
+  "has '^\* aggregate\($racks,per=rack\) .*transfer between racks'"
 job plan price 'aggregate(data=7)' -P 8 --size 1k --net $cluster
 ok "price: one with helpers, which bring no data" all "status 0" "has '^\* aggregate\(data=7\) +[0-9.]+ us +14 +14 '"
 job plan price 'consistent(i=1)' -P 113 --size 8 --net $cluster,ports=4

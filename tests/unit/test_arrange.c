@@ -221,7 +221,7 @@ static void only_what_may_is_arranged(void **state) {
   for (int helpers = 0; helpers < 2; helpers++) {
     assert_int_equal(tutti_comm_set_helpers(comms[1], helpers), TUTTI_OK);
     assert_int_equal(tutti_comm_set_helpers(plain[1], helpers), TUTTI_OK);
-    if (helpers) assert_int_equal(tt_chooser_model(comms[1]->plans->helped)->levels, 1);
+    if (helpers) assert_int_equal(tt_chooser_model(comms[1]->plans->helped.chooser)->levels, 2);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
       const tutti_coll coll = cases[k].coll;
       if (helpers && (cases[k].ordered || (coll != TUTTI_ALLREDUCE && coll != TUTTI_BROADCAST)))

@@ -390,7 +390,7 @@ static void wrong_parameters_are_refused_in_words(void **state) {
       {"aggregate(data=4,trees=0)", "trees go from 1", TUTTI_ALLREDUCE},
       {"aggregate(data=5,arity=3)", "5 ranks with data need 3 switches: P = 8", TUTTI_ALLREDUCE},
       {"aggregate(data=4,arity=1)", "arity goes from 2 to", TUTTI_ALLREDUCE},
-      {"aggregate(data=5,arity=5)", "fold, one-shot, ", TUTTI_ALL_GATHER},
+      {"aggregate(data=5,arity=5)", "direct and binomial do that", TUTTI_GATHER},
       {"bruck(radix=17)", "radix goes from 2 to 16", TUTTI_ALLREDUCE},
       {"bruck", "naive, tree, ", TUTTI_BROADCAST},
       {"multiplying(radix=)", "none of: radix=", TUTTI_ALLREDUCE},

@@ -89,6 +89,10 @@ int tt_fold_spec_sequence(const tt_fold_spec *how, int levels, int i, int size, 
 const char *tt_fold_spec_refuse_all(const tt_fold_spec *how, const tt_group *g);
 /* Folds every level down, and back: an allreduce, or the part of it that the collective needs. */
 void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_fold_spec *how);
+/* Only the first levels, in the order of folding: a reduce-scatter by way of tmp, of which the rank's part is
+ * there, or still in src; and the way back in dst. */
+tt_buf tt_fold_first(tt_builder *b, const tt_group *g, int levels, const tt_fold_spec *how);
+void tt_unfold_first(tt_builder *b, const tt_group *g, int levels, const tt_fold_spec *how);
 
 /* ---- the same over levels whose groups differ in size (uneven.c) ---- */
 
@@ -96,5 +100,25 @@ const char *tt_uneven_refuse(const tt_ask *ask, const tt_tree *tree, const tt_fo
 uint32_t tt_uneven_blocks(const tt_tree *tree);
 void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *tree,
                      const tt_fold_spec *how);
+
+/* ---- of these only the inner levels: others sum over the groups ---- */
+
+/* The levels from `from` on are folded; the vector consists of `parts` parts, each of which is summed
+ * elsewhere. */
+typedef struct tt_inner {
+  const tt_tree *tree;
+  int from, parts;
+} tt_inner;
+
+uint32_t tt_inner_blocks(const tt_inner *in);
+/* Reduce-scatter in the rank's group, by way of `work`; returns where its own part of the sum is: there,
+ * or in src if the group is a single rank. */
+tt_buf tt_inner_down(tt_builder *b, const tt_inner *in, int rank, const tt_fold_spec *how,
+                     tt_buf work);
+/* All-gather in dst, of what the ranks of the group own. */
+void tt_inner_up(tt_builder *b, const tt_inner *in, int rank, const tt_fold_spec *how);
+/* The i-th span of what a rank owns of a part; false past the last. */
+bool tt_inner_part(const tt_inner *in, int rank, int part, int i, tt_buf buf, tt_span *span);
+tt_span tt_inner_whole(const tt_inner *in, int part, tt_buf buf);
 
 #endif

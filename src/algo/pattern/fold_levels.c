@@ -78,30 +78,58 @@ const char *tt_fold_spec_refuse_all(const tt_fold_spec *how, const tt_group *g) 
   return wrong;
 }
 
+/* Folds a level down. Where it ends all, the complete sum goes to `to`. */
+static void fold_level(tt_fold *f, int level, const tt_fold_spec *how, int *live, bool ends,
+                       tt_buf to) {
+  const tt_group *g = &f->g;
+  const int n = tt_fold_spec_sequence(how, g->levels, from_outside(g, level), g->size[level], live);
+  for (int i = 0; i + 1 < n; i++) {
+    const bool last = ends && live[i + 1] == 1;
+    tt_fold_down(
+        f, level, live[i], live[i + 1],
+        tt_group_vectors(g, last ? to : f->work, level, 2 * live[i + 1] - live[i], live[i + 1]));
+    if (last) tt_mark_completes(f->b);
+  }
+  f->touched = 0;
+}
+
+static void unfold_level(tt_fold *f, int level, const tt_fold_spec *how, int *live, bool from_src) {
+  const tt_group *g = &f->g;
+  const int n = tt_fold_spec_sequence(how, g->levels, from_outside(g, level), g->size[level], live);
+  for (int i = n - 2; i >= 0; i--)
+    tt_fold_up(f, level, live[i], live[i + 1], from_src && live[i + 1] == 1 ? TT_SRC : TT_DST);
+}
+
 void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_fold_spec *how) {
   tt_fold f = {b, *g, ask->coll == TUTTI_REDUCE_SCATTER ? TT_TMP : TT_DST, g->size[0]};
   const int last = g->levels - 1;
+  const bool gathers = ask->coll == TUTTI_ALL_GATHER;
   int *live = malloc((size_t)ask->ranks * sizeof *live);
   if (!live) b->status = TUTTI_ERR_MEMORY;
-  for (int level = 0; live && ask->coll != TUTTI_ALL_GATHER && level <= last; level++) {
-    int n = tt_fold_spec_sequence(how, g->levels, from_outside(g, level), g->size[level], live);
-    for (int i = 0; i + 1 < n; i++) {
-      const bool ends = level == last && live[i + 1] == 1;
-      tt_fold_down(&f, level, live[i], live[i + 1],
-                   tt_group_vectors(g, ends ? TT_DST : f.work, level, 2 * live[i + 1] - live[i],
-                                    live[i + 1]));
-      if (ends) tt_mark_completes(b);
-    }
-    f.touched = 0;
-  }
-  if (ask->coll == TUTTI_ALL_GATHER)
+  for (int level = 0; live && !gathers && level <= last; level++)
+    fold_level(&f, level, how, live, level == last, TT_DST);
+  if (gathers)
     tt_copy(b, tt_block(TT_DST, (uint32_t)ask->rank), tt_block(TT_SRC, (uint32_t)ask->rank));
-  for (int level = last; live && ask->coll != TUTTI_REDUCE_SCATTER && level >= 0; level--) {
-    int n = tt_fold_spec_sequence(how, g->levels, from_outside(g, level), g->size[level], live);
-    for (int i = n - 2; i >= 0; i--) {
-      const bool mine = ask->coll == TUTTI_ALL_GATHER && level == last && live[i + 1] == 1;
-      tt_fold_up(&f, level, live[i], live[i + 1], mine ? TT_SRC : TT_DST);
-    }
-  }
+  for (int level = last; live && ask->coll != TUTTI_REDUCE_SCATTER && level >= 0; level--)
+    unfold_level(&f, level, how, live, gathers && level == last);
+  free(live);
+}
+
+tt_buf tt_fold_first(tt_builder *b, const tt_group *g, int levels, const tt_fold_spec *how) {
+  tt_fold f = {b, *g, TT_TMP, g->size[0]};
+  int *live = malloc((size_t)g->ranks * sizeof *live);
+  if (!live) b->status = TUTTI_ERR_MEMORY;
+  for (int level = 0; live && level < levels; level++)
+    fold_level(&f, level, how, live, level == g->levels - 1, TT_TMP);
+  free(live);
+  return levels ? TT_TMP : TT_SRC;
+}
+
+void tt_unfold_first(tt_builder *b, const tt_group *g, int levels, const tt_fold_spec *how) {
+  tt_fold f = {b, *g, TT_DST, 0};
+  int *live = malloc((size_t)g->ranks * sizeof *live);
+  if (!live) b->status = TUTTI_ERR_MEMORY;
+  for (int level = levels - 1; live && level >= 0; level--)
+    unfold_level(&f, level, how, live, false);
   free(live);
 }

@@ -15,7 +15,10 @@
  *            ceil(largest / smallest) + 1; more if levels are uneven inside uneven ones.
  *            A rank finds its partners from the runs of equal groups (topo_tree.h), so time
  *            and memory depend on its messages and the number of runs, not on P.
- * Scratch    none.
+ *            A composition may fold the inner levels only: then the outer ones have one column.
+ *            The trees that sum over the groups own columns of the innermost level, as the
+ *            members of one more group do (helper_tree.c).
+ * Scratch    none; a vector where a rank has no result (a reduce).
  * Invariant  the ranks of a group own every block of the vector exactly once.
  * Source     ours; even levels are Cho et al., BlueConnect, SysML 2019.
  * See        tutti plan draw 'blueconnect(node:(4,3))' -P 7
@@ -39,15 +42,17 @@ typedef struct path {
 typedef struct uneven {
   tt_builder *b;
   const tt_tree *tree;
+  tt_buf work;
   int columns[TT_TREE_LEVELS], width[TT_TREE_LEVELS]; /* width: blocks from a column to the next */
   path me;
-  int touched; /* members' vectors from here on are sums in dst, those below only input */
+  int touched; /* members' vectors from here on are sums in `work`, those below only input */
 } uneven;
 
-/* The number of columns of a level. */
-static int columns_of(const tt_tree *t, int level) {
-  const int most = t->level[level].most;
-  int all = t->level[level].each ? most : 1;
+/* The number of columns of a level, of which `parts` groups have some each. */
+static int columns_of(const tt_tree *t, int level, int parts) {
+  const int most = (int)tt_max((size_t)t->level[level].most, (size_t)parts);
+  int all = t->level[level].each ? t->level[level].each : 1;
+  all *= parts / tt_gcd(all, parts);
   for (int i = 0; i < t->level[level].n && all <= 4 * most; i++) {
     const int n = t->run[t->level[level].at + i].size;
     all *= n / tt_gcd(all, n);
@@ -55,11 +60,21 @@ static int columns_of(const tt_tree *t, int level) {
   return all <= 4 * most ? all : 4 * most;
 }
 
-uint32_t tt_uneven_blocks(const tt_tree *t) {
+static int columns_folded(const tt_inner *in, int level) {
+  if (level < in->from) return 1;
+  return columns_of(in->tree, level, level + 1 < in->tree->levels ? 1 : in->parts);
+}
+
+uint32_t tt_inner_blocks(const tt_inner *in) {
   uint64_t blocks = 1;
-  for (int level = 0; level < t->levels; level++)
-    blocks = tt_min(blocks * (uint64_t)columns_of(t, level), (uint64_t)1 << 31);
+  for (int level = 0; level < in->tree->levels; level++)
+    blocks = tt_min(blocks * (uint64_t)columns_folded(in, level), (uint64_t)1 << 31);
   return (uint32_t)blocks;
+}
+
+uint32_t tt_uneven_blocks(const tt_tree *t) {
+  const tt_inner all = {.tree = t, .parts = 1};
+  return tt_inner_blocks(&all);
 }
 
 const char *tt_uneven_refuse(const tt_ask *ask, const tt_tree *t, const tt_fold_spec *how) {
@@ -101,32 +116,42 @@ typedef struct set {
   int level, lo, hi;
 } set;
 
-static int spans_of(const uneven *u, const set *s) {
+static int spans_inside(const uneven *u, const run *inner, int level) {
   int n = 1;
-  for (int i = s->level + 2; i < u->tree->levels; i++) n *= s->inner[i].hi - s->inner[i].lo;
+  for (int i = level + 2; i < u->tree->levels; i++) n *= inner[i].hi - inner[i].lo;
   return n;
+}
+
+static int spans_of(const uneven *u, const set *s) {
+  return spans_inside(u, s->inner, s->level);
+}
+
+/* `count` columns of a level from `first`, which may wrap, in those columns of the levels inside. */
+static tt_span span_of_columns(const uneven *u, int level, int first, int count, const run *inner,
+                               tt_buf buf, int which) {
+  int base = 0, repeat = 1;
+  for (int i = u->tree->levels - 1; i > level + 1; i--) {
+    const int size = inner[i].hi - inner[i].lo;
+    base += (inner[i].lo + which % size) * u->width[i];
+    which /= size;
+  }
+  if (level + 1 < u->tree->levels) {
+    base += inner[level + 1].lo * u->width[level + 1];
+    repeat = inner[level + 1].hi - inner[level + 1].lo;
+  }
+  const uint32_t w = (uint32_t)u->width[level], C = (uint32_t)u->columns[level];
+  return (tt_span){buf, (uint32_t)base,  (uint32_t)first * w, (uint32_t)count * w, C * w,
+                   1,   (uint32_t)repeat};
 }
 
 static tt_span span_of_set(const uneven *u, const set *s, tt_buf buf, int which) {
   const int l = s->level, C = u->columns[l], n = u->me.of[l], a = u->me.member[l];
-  int base = 0, repeat = 1;
-  for (int i = u->tree->levels - 1; i > l + 1; i--) {
-    const int size = s->inner[i].hi - s->inner[i].lo;
-    base += (s->inner[i].lo + which % size) * u->width[i];
-    which /= size;
-  }
-  if (l + 1 < u->tree->levels) {
-    base += s->inner[l + 1].lo * u->width[l + 1];
-    repeat = s->inner[l + 1].hi - s->inner[l + 1].lo;
-  }
   int first = columns_owned(tt_mod(a - s->hi + 1, n), n, C).lo, count = 0;
   for (int k = s->lo; k < s->hi; k++) {
     const run owned = columns_owned(tt_mod(a - k, n), n, C);
     count += owned.hi - owned.lo;
   }
-  const uint32_t w = (uint32_t)u->width[l];
-  return (tt_span){buf, (uint32_t)base,  (uint32_t)first * w, (uint32_t)count * w, (uint32_t)C * w,
-                   1,   (uint32_t)repeat};
+  return span_of_columns(u, l, first, count, s->inner, buf, which);
 }
 
 typedef enum deed { SEND, RECEIVE, ADD } deed;
@@ -141,7 +166,7 @@ typedef struct deal {
 
 static void trade_with(uneven *u, const deal *x, int partner) {
   for (int i = 0; i < spans_of(u, &x->s); i++) {
-    tt_span here = span_of_set(u, &x->s, x->buf, i), to = span_of_set(u, &x->s, TT_DST, i);
+    tt_span here = span_of_set(u, &x->s, x->buf, i), to = span_of_set(u, &x->s, u->work, i);
     if (x->what == SEND) tt_send(u->b, partner, here);
     if (x->what == RECEIVE) tt_recv(u->b, partner, to);
     if (x->what == ADD) tt_recv_reduce(u->b, partner, to, here, TT_OWN_FIRST);
@@ -180,13 +205,13 @@ static void trade(uneven *u, deed what, int level, int by, int lo, int hi, tt_bu
 /* Moves vectors lo..hi-1 to one buffer if needed, and returns it. */
 static tt_buf collect_in_one_buffer(uneven *u, int level, int lo, int hi) {
   if (u->touched >= hi) return TT_SRC;
-  if (u->touched <= lo) return TT_DST;
+  if (u->touched <= lo) return u->work;
   set s = {.level = level, .lo = lo, .hi = u->touched};
   memcpy(s.inner, u->me.owns, sizeof s.inner);
   for (int i = 0; i < spans_of(u, &s); i++)
-    tt_copy(u->b, span_of_set(u, &s, TT_DST, i), span_of_set(u, &s, TT_SRC, i));
+    tt_copy(u->b, span_of_set(u, &s, u->work, i), span_of_set(u, &s, TT_SRC, i));
   u->touched = lo;
-  return TT_DST;
+  return u->work;
 }
 
 static void reduce_scatter_level(uneven *u, int level, const int *live, int length) {
@@ -210,30 +235,77 @@ static void allgather_level(uneven *u, int level, const int *live, int length) {
   }
 }
 
-void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *t, const tt_fold_spec *how) {
-  uneven u = {.b = b, .tree = t};
-  int width = 1, most = 1;
-  for (int level = 0; level < t->levels; level++) {
-    u.columns[level] = columns_of(t, level);
+static uneven begin(tt_builder *b, const tt_inner *in, int rank, tt_buf work) {
+  uneven u = {.b = b, .tree = in->tree, .work = work};
+  for (int level = 0, width = 1; level < in->tree->levels; level++) {
+    u.columns[level] = columns_folded(in, level);
     u.width[level] = width;
     width *= u.columns[level];
+  }
+  find_path(&u, rank);
+  return u;
+}
+
+/* Memory for the numbers of live vectors of a level. */
+static int *live_vectors(tt_builder *b, const tt_tree *t) {
+  int most = 1;
+  for (int level = 0; level < t->levels; level++)
     if (t->level[level].most > most) most = t->level[level].most;
-  }
   int *live = malloc(((size_t)most + 1) * sizeof *live);
-  if (!live) {
-    b->status = TUTTI_ERR_MEMORY;
-    return;
-  }
-  find_path(&u, ask->rank);
+  if (!live) b->status = TUTTI_ERR_MEMORY;
+  return live;
+}
+
+tt_buf tt_inner_down(tt_builder *b, const tt_inner *in, int rank, const tt_fold_spec *how,
+                     tt_buf work) {
+  const tt_tree *t = in->tree;
+  uneven u = begin(b, in, rank, work);
+  int *live = live_vectors(b, t);
   bool summed = false;
-  for (int level = t->levels - 1; level >= 0; level--) {
+  for (int level = t->levels - 1; level >= in->from && live; level--) {
     const int n = u.me.of[level];
     u.touched = summed ? 0 : n;
     reduce_scatter_level(&u, level, live, tt_fold_spec_sequence(how, t->levels, level, n, live));
     summed = summed || n > 1;
   }
-  for (int level = 0; level < t->levels; level++)
+  free(live);
+  return summed ? work : TT_SRC;
+}
+
+void tt_inner_up(tt_builder *b, const tt_inner *in, int rank, const tt_fold_spec *how) {
+  const tt_tree *t = in->tree;
+  uneven u = begin(b, in, rank, TT_DST);
+  int *live = live_vectors(b, t);
+  for (int level = in->from; level < t->levels && live; level++)
     allgather_level(&u, level, live,
                     tt_fold_spec_sequence(how, t->levels, level, u.me.of[level], live));
   free(live);
+}
+
+bool tt_inner_part(const tt_inner *in, int rank, int part, int i, tt_buf buf, tt_span *span) {
+  const uneven u = begin(NULL, in, rank, buf);
+  const int last = in->tree->levels - 1;
+  run owns[TT_TREE_LEVELS];
+  memcpy(owns, u.me.owns, sizeof owns);
+  const run of_part = columns_owned(part, in->parts, u.columns[last]);
+  if (owns[last].lo < of_part.lo) owns[last].lo = of_part.lo;
+  if (owns[last].hi > of_part.hi) owns[last].hi = of_part.hi;
+  if (owns[last].lo >= owns[last].hi || i >= spans_inside(&u, owns, in->from)) return false;
+  const run *own = &owns[in->from];
+  *span = span_of_columns(&u, in->from, own->lo, own->hi - own->lo, owns, buf, i);
+  return true;
+}
+
+tt_span tt_inner_whole(const tt_inner *in, int part, tt_buf buf) {
+  const int last = in->tree->levels - 1, C = columns_folded(in, last);
+  const uint32_t blocks = tt_inner_blocks(in), width = blocks / (uint32_t)C;
+  const run of_part = columns_owned(part, in->parts, C);
+  return tt_range(buf, (uint32_t)of_part.lo * width, (uint32_t)(of_part.hi - of_part.lo) * width,
+                  blocks);
+}
+
+void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *t, const tt_fold_spec *how) {
+  const tt_inner all = {.tree = t, .parts = 1};
+  tt_inner_down(b, &all, ask->rank, how, TT_DST);
+  tt_inner_up(b, &all, ask->rank, how);
 }

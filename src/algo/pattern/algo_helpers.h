@@ -1,0 +1,28 @@
+/* algo_helpers.h - helpers that stand where the machine's levels say (helper_tree.c).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_ALGO_HELPERS_H
+#define TT_ALGO_HELPERS_H
+
+#include "algo_group.h"
+#include "topo_rows.h"
+
+typedef struct tt_helpers {
+  tt_tree tree; /* of the ranks with data; its last level is within a node */
+  int data;
+  int from;   /* the outermost level within a node */
+  bool owned; /* each rank with data owns a block */
+  tt_helper_rows rows;
+} tt_helpers;
+
+/* Reads the levels, per= and trees=. NULL, or an error about them. */
+const char *tt_helpers_of(const tt_ask *ask, tt_helpers *h);
+/* The next two need helpers that are not refused. */
+uint32_t tt_helpers_blocks(const tt_helpers *h);
+void tt_helpers_build(tt_builder *b, const tt_ask *ask, const tt_helpers *h);
+
+/* The i-th levels and parameters as a sample for this number of ranks in all; and as a plan for these
+ * levels of the ranks with data. False past the last. */
+bool tt_helpers_sample(int ranks, int i, char *params, size_t size);
+bool tt_helpers_plan(int ranks, const char *levels, int i, char *params, size_t size);
+
+#endif

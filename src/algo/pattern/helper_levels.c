@@ -1,0 +1,62 @@
+/* helper_levels.c - levels and rows of helpers to prove as samples, and those that may be cheapest.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "algo_helpers.h"
+
+#include <stdio.h>
+
+/* Writes levels whose `nodes` nodes hold `data` ranks as evenly as may be, then what follows. */
+static bool write_sample(const char *outer, int nodes, int data, const char *per, int trees,
+                         char *params, size_t size) {
+  const int each = data / nodes, more = data % nodes;
+  size_t at = (size_t)snprintf(params, size, "%s core:", outer);
+  if (at < size && more)
+    at += (size_t)snprintf(params + at, size - at, "(%d*%d,%d*%d)", each + 1, more, each,
+                           nodes - more);
+  else if (at < size)
+    at += (size_t)snprintf(params + at, size - at, "%d", each);
+  if (at < size && *per) at += (size_t)snprintf(params + at, size - at, ",per=%s", per);
+  if (at < size && (!*per || trees > 1))
+    at += (size_t)snprintf(params + at, size - at, ",trees=%d", trees);
+  return at < size;
+}
+
+/* How nodes stand in n groups, and at which of their levels there are helpers. */
+static const struct {
+  const char *outer, *per;
+  int nodes;            /* per group */
+  int helpers, further; /* per group, and beside */
+} shapes[] = {
+    {"node:%d", "node", 1, 1, 1},
+    {"node:%d package:2", "node", 2, 1, 1},
+    {"rack:%d node:2", "rack", 2, 1, 1},
+    {"rack:%d node:2", "node", 2, 3, 1},
+    {"node:%d", "", 1, 0, 1},
+};
+
+bool tt_helpers_sample(int ranks, int i, char *params, size_t size) {
+  char outer[64];
+  for (int trees = 1; trees <= 3; trees++)
+    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
+      for (int n = 2; n <= ranks; n++) {
+        const int data = ranks - trees * (shapes[k].helpers * n + shapes[k].further);
+        if (data < n * shapes[k].nodes) break;
+        if (i-- > 0) continue;
+        snprintf(outer, sizeof outer, shapes[k].outer, n);
+        return write_sample(outer, n * shapes[k].nodes, data, shapes[k].per, trees, params, size);
+      }
+  return false;
+}
+
+bool tt_helpers_plan(int ranks, const char *levels, int i, char *params, size_t size) {
+  tt_helpers h = {.data = 0};
+  if (!*levels || tt_tree_parse(levels, &h.tree) || h.tree.ranks >= ranks) return false;
+  if (h.tree.levels >= TT_TREE_LEVELS - 1) return false;
+  const int helpers = ranks - h.tree.ranks;
+  h.from = tt_level_in_node(&h.tree);
+  for (int l = h.from - 1; l >= 0; l--) {
+    if (!tt_helper_rows_set(&h.tree, l, helpers, 0, &h.rows)) continue;
+    if (h.rows.row[0].groups == 1 || i-- > 0) continue;
+    return (size_t)snprintf(params, size, "%s,per=%s", levels, h.tree.level[l].name) < size;
+  }
+  return i == 0 && (size_t)snprintf(params, size, "%s,trees=%d", levels, helpers) < size;
+}

@@ -1,0 +1,452 @@
+/* helper_tree.c - helpers stand where the machine's levels say: one per node, or per rack, and a tree of
+ * them above.
+ *
+ * Idea       the ranks of a node first reduce-scatter, as in BlueConnect. So each rank has a
+ *            part of the node's sum, and sends it to the helper of its node, or of its rack. A
+ *            helper adds up what the nodes below send, then sends the sum up, to the helper at the
+ *            group of the next level; the top one has the result. On the way down a rank gets the
+ *            part of the sum that it sent, and an all-gather in the node ends it. With several
+ *            trees every group has a helper for each, which sums a part of the vector.
+ * Cost       a node's link carries one vector each way, however many ranks a node has; so does a
+ *            helper's link up, and its link down one per group below. 2 ceil(log2 N) steps in a
+ *            node of N ranks, and 2 for each row of helpers.
+ *            In a reduce-scatter, and the other way round in an all-gather, a rank sends its node's
+ *            sum of the blocks of all ranks that have its number in their nodes; down comes its own.
+ * Scratch    on helpers, up to a vector; in a reduce-scatter on all ranks.
+ * Invariant  helpers are numbered after the ranks with data, row by row, the lowest first; in a row
+ *            group by group, in a group tree by tree. The groups below a helper are added in their
+ *            order. All ranks that have data of a tree's part get all of its sum, in a node.
+ * Parameters the levels of the ranks with data, such as "rack:2 node:3 core:4". Everything within
+ *            the level called node is one node; without such a level, the innermost one is.
+ *            per=LEVEL: the lowest level whose groups have helpers; trees=T. If these are not
+ *            given, the number of helpers decides: the innermost level that fits.
+ * Source     Graham et al., SHARP, 2016; within nodes Cho et al., BlueConnect, SysML 2019.
+ * See        tutti plan draw 'aggregate(rack:2 node:2 core:2)' -P 11
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "algo_helpers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_TREES = 1024, MOST_BLOCKS = 1 << 22 };
+
+/* ---- parameters ---- */
+
+static const char *say_numbers(const char *format, int a, int b, int c) {
+  size_t size;
+  char *text = tt_thread_text(&size);
+  snprintf(text, size, format, a, b, c);
+  return text;
+}
+
+/* The level that per= names; -2: none. */
+static int level_named(const tt_helpers *h, const char *name) {
+  int l = h->from - 1;
+  while (l >= 0 && strcmp(h->tree.level[l].name, name) != 0) l--;
+  return l >= 0 ? l : -2;
+}
+
+/* Finds the level of the lowest row, and the number of trees. NULL, or why no choice fits. */
+static const char *fit(tt_helpers *h, int helpers, const char *per, int trees) {
+  const int named = level_named(h, per);
+  if (*per && named < -1) return "per= names the level of nodes, or one that holds them";
+  for (int l = *per ? named : h->from - 1; l >= (*per ? named : -1); l--) {
+    if (tt_helper_rows_set(&h->tree, l, helpers, trees, &h->rows)) return NULL;
+  }
+  if (*per)
+    return say_numbers("there are %d helpers, and a tree has %d at these levels", helpers,
+                       tt_helper_rows_each(&h->rows), 0);
+  return say_numbers(
+      "there are %d helpers, and %d trees over %d ranks with data have more or fewer", helpers,
+      trees, h->data);
+}
+
+const char *tt_helpers_of(const tt_ask *ask, tt_helpers *h) {
+  char levels[TT_NAME], per[TT_NAME] = "";
+  int trees;
+  memset(h, 0, sizeof *h);
+  tt_param_levels(ask, levels, sizeof levels);
+  if (tt_tree_parse(levels, &h->tree)) return tt_param_tree(ask, levels, &h->tree);
+  if (h->tree.levels >= TT_TREE_LEVELS - 1) return "helpers take at most 10 levels";
+  h->data = h->tree.ranks;
+  if (h->data >= ask->ranks)
+    return say_numbers("its levels hold %d ranks with data, so of %d ranks none helps", h->data,
+                       ask->ranks, 0);
+  if (!tt_param_int(ask, "trees", 1, MOST_TREES, 0, &trees)) return "trees go from 1 to 1024";
+  tt_param_value(ask, "per", per, sizeof per);
+  h->from = tt_level_in_node(&h->tree);
+  const char *wrong = fit(h, ask->ranks - h->data, per, trees);
+  if (ask->coll == TUTTI_BARRIER && h->rows.trees == 1) /* nothing to scatter */
+    h->from = tt_ranks_as_nodes(&h->tree);
+  h->owned = tt_coll_owned(ask->coll);
+  for (int l = h->from; l < h->tree.levels; l++)
+    if (h->owned && !h->tree.level[l].each)
+      return "nodes differ in size, so no rank can be responsible for a block of every node: "
+             "allreduce, reduce, broadcast and barrier only";
+  if (!wrong && h->rows.trees > MOST_TREES) return "trees go from 1 to 1024";
+  if (!wrong && tt_helpers_blocks(h) > MOST_BLOCKS)
+    return "its nodes are too uneven: too many blocks";
+  return wrong;
+}
+
+/* ---- who is where ---- */
+
+static tt_inner inner_of(const tt_helpers *h) {
+  return (tt_inner){&h->tree, h->from, h->rows.trees};
+}
+
+uint32_t tt_helpers_blocks(const tt_helpers *h) {
+  const tt_inner in = inner_of(h);
+  return tt_inner_blocks(&in);
+}
+
+static int helper_at(const tt_helpers *h, int row, int group, int tree) {
+  return h->data + tt_helper_number(&h->rows, row, group, tree);
+}
+
+/* The group of a row that a rank with data belongs to. */
+static int group_of_rank(const tt_helpers *h, int row, int rank) {
+  return tt_group_around(&h->tree, h->rows.row[row].level, rank);
+}
+
+static int rank_of_node(const tt_helpers *h, int node) {
+  return tt_tree_rank(&h->tree, h->from - 1, node);
+}
+
+/* ---- parts: of a vector of any blocks, or of one whose blocks belong to the ranks with data ---- */
+
+typedef struct owned_blocks {
+  int lo, hi;
+} owned_blocks;
+
+static owned_blocks blocks_of_tree(const tt_helpers *h, int tree) {
+  const int64_t D = h->data, T = h->rows.trees;
+  return (owned_blocks){(int)(D * tree / T), (int)(D * (tree + 1) / T)};
+}
+
+/* Those of a tree whose ranks a group of a row has. */
+static owned_blocks blocks_of_group(const tt_helpers *h, int row, int group, int tree) {
+  const int level = h->rows.row[row].level;
+  const int lo = tt_tree_rank(&h->tree, level, group),
+            hi = tt_tree_rank(&h->tree, level, group + 1);
+  owned_blocks x = blocks_of_tree(h, tree);
+  if (x.lo < lo) x.lo = lo;
+  if (x.hi > hi) x.hi = hi;
+  return x;
+}
+
+static tt_span span_of_owned(const tt_helpers *h, owned_blocks x, tt_buf buf) {
+  return tt_range(buf, (uint32_t)x.lo, (uint32_t)(x.hi - x.lo), (uint32_t)h->data);
+}
+
+/* A rank is responsible for the blocks of all ranks that have its number in their nodes. */
+static bool owned_part(const tt_helpers *h, int rank, int tree, tt_buf buf, tt_span *span) {
+  const int each = rank_of_node(h, 1), own = rank % each;
+  const owned_blocks x = blocks_of_tree(h, tree);
+  const int first = x.lo > own ? (x.lo - own + each - 1) / each : 0;
+  const int end = x.hi > own ? (x.hi - own + each - 1) / each : 0;
+  *span = (tt_span){
+      buf, (uint32_t)own, (uint32_t)first, (uint32_t)(end - first), (uint32_t)end, (uint32_t)each,
+      1};
+  return first < end;
+}
+
+/* The i-th span of what a rank deals with of a tree's part; false past the last. */
+static bool part_of_rank(const tt_helpers *h, int rank, int tree, int i, tt_buf buf,
+                         tt_span *span) {
+  const tt_inner in = inner_of(h);
+  return h->owned ? i == 0 && owned_part(h, rank, tree, buf, span)
+                  : tt_inner_part(&in, rank, tree, i, buf, span);
+}
+
+static tt_span whole_part(const tt_helpers *h, int tree, tt_buf buf) {
+  const tt_inner in = inner_of(h);
+  return h->owned ? span_of_owned(h, blocks_of_tree(h, tree), buf) : tt_inner_whole(&in, tree, buf);
+}
+
+/* The levels within a node, as the first that are folded; returns how many. */
+static int group_in_node(const tt_helpers *h, const tt_ask *ask, tt_group *g) {
+  const tt_ask own = {.coll = ask->coll, .ranks = h->data, .rank = ask->rank};
+  const int nodes = tt_group_within(&h->tree, -1, 1, h->from - 1);
+  int sizes[TT_TREE_LEVELS + 1] = {1}, n = 0;
+  if (nodes > 1) sizes[n++] = nodes;
+  for (int l = h->from; l < h->tree.levels; l++)
+    if (h->tree.level[l].each > 1) sizes[n++] = h->tree.level[l].each;
+  *g = tt_group_product(&own, sizes, n ? n : 1, true);
+  return n - (nodes > 1);
+}
+
+/* ---- helpers' places ---- */
+
+/* A helper, and its group. */
+typedef struct post {
+  int row, group, tree;
+  int lo, hi; /* nodes below, in the lowest row; else groups of the row below */
+  bool top;
+} post;
+
+static post post_of(const tt_helpers *h, int rank) {
+  const int at = (rank - h->data) / h->rows.trees;
+  post p = {.tree = (rank - h->data) % h->rows.trees};
+  while (at >= h->rows.row[p.row].before + h->rows.row[p.row].groups) p.row++;
+  p.group = at - h->rows.row[p.row].before;
+  const int inner = p.row ? h->rows.row[p.row - 1].level : h->from - 1,
+            own = h->rows.row[p.row].level;
+  p.lo = tt_group_within(&h->tree, own, p.group, inner);
+  p.hi = tt_group_within(&h->tree, own, p.group + 1, inner);
+  p.top = p.row == h->rows.n - 1;
+  return p;
+}
+
+/* How many nodes from this one on, up to `end`, have ranks that own the same parts. */
+static int alike_from(const tt_helpers *h, int node, int end) {
+  const int size = rank_of_node(h, node + 1) - rank_of_node(h, node);
+  int n = 1;
+  if (!h->tree.even && h->from + 1 < h->tree.levels) return 1;
+  while (node + n < end && rank_of_node(h, node + n + 1) - rank_of_node(h, node + n) == size) n++;
+  return n;
+}
+
+/* Which ranks send to their helpers, and get from them. */
+static bool brings(const tt_ask *ask, int rank) {
+  return tt_coll_reduces(ask->coll) || rank == ask->root;
+}
+static bool receives(const tt_ask *ask, int rank) {
+  return ask->coll != TUTTI_REDUCE || rank == ask->root;
+}
+
+/* Is the root below this group? */
+static bool group_has_root(const tt_helpers *h, const tt_ask *ask, int row, int group) {
+  return group_of_rank(h, row, ask->root) == group;
+}
+static bool group_gives(const tt_helpers *h, const tt_ask *ask, int row, int group) {
+  return tt_coll_reduces(ask->coll) || group_has_root(h, ask, row, group);
+}
+static bool group_gets(const tt_helpers *h, const tt_ask *ask, int row, int group) {
+  return ask->coll != TUTTI_REDUCE || group_has_root(h, ask, row, group);
+}
+
+/* ---- ranks with data ---- */
+
+/* With a root, it alone trades whole parts with its helpers. */
+static void trade_whole(tt_builder *b, const tt_ask *ask, const tt_helpers *h, bool sends) {
+  const int group = group_of_rank(h, 0, ask->rank);
+  for (int t = 0; t < h->rows.trees; t++) {
+    const tt_span part = whole_part(h, t, sends ? TT_SRC : TT_DST);
+    if (sends) tt_send(b, helper_at(h, 0, group, t), part);
+    if (!sends) tt_recv(b, helper_at(h, 0, group, t), part);
+  }
+}
+
+static void trade_parts(tt_builder *b, const tt_ask *ask, const tt_helpers *h, tt_buf buf,
+                        bool sends) {
+  const int group = group_of_rank(h, 0, ask->rank);
+  tt_span part;
+  for (int t = 0; t < h->rows.trees; t++)
+    for (int i = 0; part_of_rank(h, ask->rank, t, i, buf, &part); i++) {
+      if (sends) tt_send(b, helper_at(h, 0, group, t), part);
+      if (!sends) tt_recv(b, helper_at(h, 0, group, t), part);
+    }
+}
+
+/* The helper that has the tree of this rank's block. */
+static int helper_of_block(const tt_ask *ask, const tt_helpers *h) {
+  int t = 0;
+  while (ask->rank >= blocks_of_tree(h, t).hi) t++;
+  return helper_at(h, 0, group_of_rank(h, 0, ask->rank), t);
+}
+
+static void be_owner(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
+  const tt_fold_spec how = {"halving"};
+  const uint32_t own = (uint32_t)ask->rank;
+  tt_group g;
+  const int levels = group_in_node(h, ask, &g);
+  if (ask->coll == TUTTI_REDUCE_SCATTER) {
+    trade_parts(b, ask, h, tt_fold_first(b, &g, levels, &how), true);
+    tt_recv(b, helper_of_block(ask, h), tt_block(TT_DST, own));
+  } else {
+    tt_send(b, helper_of_block(ask, h), tt_block(TT_SRC, own));
+    trade_parts(b, ask, h, TT_DST, false);
+    tt_unfold_first(b, &g, levels, &how);
+  }
+}
+
+static void be_member(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
+  const tt_inner in = inner_of(h);
+  const tt_fold_spec how = {"halving"};
+  if (tt_coll_reduces(ask->coll)) {
+    const tt_buf work = receives(ask, ask->rank) ? TT_DST : TT_TMP;
+    trade_parts(b, ask, h, tt_inner_down(b, &in, ask->rank, &how, work), true);
+  } else if (brings(ask, ask->rank)) {
+    trade_whole(b, ask, h, true);
+  }
+  if (ask->coll == TUTTI_REDUCE) {
+    if (receives(ask, ask->rank)) trade_whole(b, ask, h, false);
+    return;
+  }
+  trade_parts(b, ask, h, TT_DST, false);
+  tt_inner_up(b, &in, ask->rank, &how);
+}
+
+/* ---- helpers ---- */
+
+typedef struct helper {
+  tt_builder *b;
+  const tt_ask *ask;
+  const tt_helpers *h;
+  post at;
+  tt_span sum;
+} helper;
+
+/* Adds what ranks send, or takes it if it is the first. */
+static void add_in(const helper *x, tt_peers from, tt_span part, bool first, bool last) {
+  if (first) {
+    tt_recv(x->b, from.first, part);
+    return;
+  }
+  tt_recv_reduce_all(x->b, from, part, part, TT_OWN_FIRST);
+  if (last && x->at.top) tt_mark_completes(x->b);
+}
+
+/* The ranks of `n` nodes that are alike, each with its part: adds, or sends back. */
+static void trade_with_nodes(const helper *x, int node, int n, bool sends, bool first, bool last) {
+  const int begin = rank_of_node(x->h, node), size = rank_of_node(x->h, node + 1) - begin;
+  tt_span part;
+  for (int a = 0; a < size; a++)
+    for (int i = 0; part_of_rank(x->h, begin + a, x->at.tree, i, TT_TMP, &part); i++) {
+      const tt_peers ranks = {begin + a, n, size};
+      if (sends)
+        tt_send_all(x->b, ranks, part);
+      else
+        add_in(x, ranks, part, first, last);
+    }
+}
+
+static void sum_nodes(const helper *x) {
+  for (int node = x->at.lo, n; node < x->at.hi; node += n) {
+    const bool first = node == x->at.lo;
+    n = first ? 1 : alike_from(x->h, node, x->at.hi);
+    trade_with_nodes(x, node, n, false, first, node + n == x->at.hi);
+  }
+}
+
+static void serve_nodes(const helper *x) {
+  for (int node = x->at.lo, n; node < x->at.hi; node += n) {
+    n = alike_from(x->h, node, x->at.hi);
+    trade_with_nodes(x, node, n, true, false, false);
+  }
+}
+
+/* The helpers of the row below, as far as they pass a sum up, or down. */
+static void sum_helpers(const helper *x) {
+  const int below = x->at.row - 1, n = x->at.hi - x->at.lo;
+  const tt_peers all = {helper_at(x->h, below, x->at.lo, x->at.tree), n, x->h->rows.trees};
+  add_in(x, all, x->sum, true, false);
+  const tt_peers rest = {all.first + all.stride, n - 1, all.stride};
+  if (n > 1) add_in(x, rest, x->sum, false, true);
+}
+
+static void serve_helpers(const helper *x) {
+  const int below = x->at.row - 1;
+  const tt_peers all = {helper_at(x->h, below, x->at.lo, x->at.tree), x->at.hi - x->at.lo,
+                        x->h->rows.trees};
+  tt_send_all(x->b, all, x->sum);
+}
+
+/* Each rank of the lowest row, or each helper below, sends its blocks, or gets them. */
+static void trade_owned(const helper *x, bool sends) {
+  const int row = x->at.row, tree = x->at.tree;
+  const owned_blocks mine = blocks_of_group(x->h, row, x->at.group, tree);
+  const int lo = row ? x->at.lo : mine.lo, hi = row ? x->at.hi : mine.hi;
+  for (int k = lo; k < hi; k++) {
+    const owned_blocks its =
+        row ? blocks_of_group(x->h, row - 1, k, tree) : (owned_blocks){k, k + 1};
+    const int peer = row ? helper_at(x->h, row - 1, k, tree) : k;
+    if (its.lo >= its.hi) continue;
+    const tt_span here = span_of_owned(x->h, its, TT_TMP);
+    if (sends) tt_send(x->b, peer, here);
+    if (!sends) tt_recv(x->b, peer, here);
+  }
+}
+
+/* With a root: the one group below that holds it, or the root itself. */
+static int way_to_root(const helper *x) {
+  if (x->at.row == 0) return x->ask->root;
+  return helper_at(x->h, x->at.row - 1, group_of_rank(x->h, x->at.row - 1, x->ask->root),
+                   x->at.tree);
+}
+
+/* The helper above; -1: none. */
+static int helper_above(const helper *x) {
+  const int row = x->at.row + 1;
+  if (x->at.top) return -1;
+  const int first = tt_tree_rank(&x->h->tree, x->h->rows.row[row - 1].level, x->at.group);
+  return helper_at(x->h, row, group_of_rank(x->h, row, first), x->at.tree);
+}
+
+static void sum_below(const helper *x) {
+  if (x->at.row)
+    sum_helpers(x);
+  else
+    sum_nodes(x);
+}
+
+static void serve_below(const helper *x) {
+  if (x->at.row)
+    serve_helpers(x);
+  else
+    serve_nodes(x);
+}
+
+static void help_all(const helper *x, int up) {
+  const bool gives = group_gives(x->h, x->ask, x->at.row, x->at.group),
+             gets = group_gets(x->h, x->ask, x->at.row, x->at.group);
+  if (tt_coll_reduces(x->ask->coll))
+    sum_below(x);
+  else if (gives)
+    tt_recv(x->b, way_to_root(x), x->sum);
+  if (gives && up >= 0) tt_send(x->b, up, x->sum);
+  if (gets && up >= 0) tt_recv(x->b, up, x->sum);
+  if (gets && x->ask->coll == TUTTI_REDUCE)
+    tt_send(x->b, way_to_root(x), x->sum);
+  else if (gets)
+    serve_below(x);
+}
+
+/* In a reduce-scatter the way down, in an all-gather the way up has the blocks of the ranks below. */
+static void help_owners(const helper *x, int up) {
+  const bool scatters = x->ask->coll == TUTTI_REDUCE_SCATTER;
+  const owned_blocks mine = blocks_of_group(x->h, x->at.row, x->at.group, x->at.tree);
+  const bool some = mine.lo < mine.hi;
+  const tt_span own = span_of_owned(x->h, mine, TT_TMP);
+  if (scatters)
+    sum_below(x);
+  else
+    trade_owned(x, false);
+  if (up >= 0 && (scatters || some)) tt_send(x->b, up, scatters ? x->sum : own);
+  if (up >= 0 && (!scatters || some)) tt_recv(x->b, up, scatters ? own : x->sum);
+  if (scatters)
+    trade_owned(x, true);
+  else
+    serve_below(x);
+}
+
+static void be_helper(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
+  const post at = post_of(h, ask->rank);
+  const helper x = {b, ask, h, at, whole_part(h, at.tree, TT_TMP)};
+  const owned_blocks part = blocks_of_tree(h, at.tree);
+  if (!h->owned)
+    help_all(&x, helper_above(&x));
+  else if (part.lo < part.hi)
+    help_owners(&x, helper_above(&x));
+}
+
+void tt_helpers_build(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
+  tt_build_data(b, h->data);
+  if (ask->rank >= h->data)
+    be_helper(b, ask, h);
+  else if (h->owned)
+    be_owner(b, ask, h);
+  else
+    be_member(b, ask, h);
+}

@@ -1,0 +1,106 @@
+/* helpers.c - ranks that bring no data: how many, and how calls with them are planned.
+ *
+ * Idea       plans with helpers are made for places, as other plans are (build_comm.c): first come the ranks
+ *            with data, in the order of their own levels; then the helpers, each at the group in
+ *            which it sits (helper_places.c). What a message costs depends on where both ranks sit in
+ *            the levels of all.
+ * Invariant  if the ranks are in the order of their places already, there is no order and no mapping.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "build_comm.h"
+
+void tt_helped_free(tt_helped *h) {
+  tt_chooser_free(h->chooser);
+  tt_chooser_free(h->flat);
+  free(h->order);
+  free(h->place);
+  free(h->position);
+  *h = (tt_helped){.chooser = NULL};
+}
+
+/* The layout of the ranks with data and of the helpers. order: of all ranks. */
+static tutti_status find_layout(const tutti_comm *comm, int data, int *order, tt_layout *layout) {
+  const size_t P = (size_t)comm->ranks;
+  tt_placement *placements = malloc(P * sizeof *placements);
+  layout->order = order;
+  layout->node_of = malloc(P * sizeof *layout->node_of);
+  tutti_status status = TUTTI_OK;
+  if (!placements || !layout->node_of)
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);
+  for (size_t r = 0; r < P && !status; r++) placements[r] = comm->info[r].placement;
+  if (!status) status = tt_helpers_arrange(placements, comm->ranks, data, layout);
+  free(placements);
+  free(layout->node_of);
+  return status;
+}
+
+/* Fills in the mapping, whose arrays have no contents yet. */
+static void set_mapping(const tutti_comm *comm, tt_helped *h) {
+  const int *place = comm->plans->place;
+  bool in_order = true;
+  for (int v = 0; v < comm->ranks; v++) {
+    const int rank = h->order[v];
+    h->place[rank] = v;
+    h->position[v] = place ? place[rank] : rank;
+    in_order &= rank == v;
+  }
+  if (!in_order) return;
+  free(h->order);
+  free(h->place);
+  h->order = h->place = NULL;
+}
+
+static tutti_status arrange(const tutti_comm *comm, tt_setting *setting, tt_helped *h) {
+  const size_t P = (size_t)comm->ranks;
+  tt_layout layout;
+  h->order = malloc(P * sizeof *h->order);
+  h->place = malloc(P * sizeof *h->place);
+  h->position = malloc(P * sizeof *h->position);
+  if (!h->order || !h->place || !h->position)
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", comm->ranks);
+  const tutti_status status = find_layout(comm, setting->data, h->order, &layout);
+  if (status) return status;
+  memcpy(setting->data_levels, layout.levels, sizeof layout.levels);
+  set_mapping(comm, h);
+  setting->position = h->position;
+  return TUTTI_OK;
+}
+
+static tutti_status make_helped(const tutti_comm *comm, int helpers, tt_helped *h) {
+  tt_setting setting = comm->plans->setting;
+  setting.data = comm->ranks - helpers;
+  tutti_status status = *setting.levels ? arrange(comm, &setting, h) : TUTTI_OK;
+  if (!status) status = tt_chooser_new(&setting, &h->chooser);
+  if (status || !h->order) return status;
+  *setting.levels = *setting.data_levels = 0;
+  setting.inside = 0;
+  return tt_chooser_new(&setting, &h->flat);
+}
+
+tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_helpers");
+  if (status) return status;
+  tt_helped helped = {.chooser = NULL};
+  if (helpers < 0 || helpers >= comm->ranks)
+    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_helpers: %d is not from 0 to %d", helpers,
+                     comm->ranks - 1);
+  if (!status) status = tt_nothing_runs(comm, "tutti_comm_set_helpers");
+  const bool changes = !status && helpers != comm->helpers;
+  if (changes && helpers) status = make_helped(comm, helpers, &helped);
+  if (changes && !status) {
+    tt_plans_forget(comm);
+    tt_helped_free(&comm->plans->helped);
+    comm->plans->helped = helped;
+    comm->helpers = helpers;
+  } else if (status) {
+    tt_helped_free(&helped);
+  }
+  tt_comm_leave(comm);
+  return status;
+}
+
+int tutti_comm_helpers(const tutti_comm *comm) {
+  return comm ? comm->helpers : -1;
+}

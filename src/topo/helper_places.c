@@ -1,0 +1,133 @@
+/* helper_places.c - which helper stands where.
+ *
+ * Idea       a helper should serve the group in which it sits: the rack of its host, or its node. So a
+ *            place in a row takes a helper that sits in its group; else one that sits in the same
+ *            outer group; else any. The lowest row decides how many trees there are; of
+ *            the levels that it may stand at, that one is taken at which most helpers serve their own
+ *            group.
+ * Cost       helpers x helpers comparisons, and helpers x ranks, at each level.
+ * Invariant  a pure function of placements that all ranks know. Where no placement says more than another,
+ *            helpers stay in their order.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "placement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo_rows.h"
+
+/* Where helpers sit: at a level of the tree, the group whose ranks are in the same domain; -1: none. */
+typedef struct homes {
+  const tt_tree *tree;
+  int from; /* the outermost level within a node */
+  int data, helpers;
+  int *at;            /* [level * helpers + helper] */
+  int *taken, *trial; /* the helper of each place; -1: none */
+  bool *used;
+} homes;
+
+/* Do two ranks sit in one domain of a level with this name? */
+static bool share_domain(const tt_placement *a, const tt_placement *b, const char *name) {
+  if (a->rack != b->rack) return false;
+  return strcmp(name, "rack") == 0 || a->node == b->node;
+}
+
+/* The group of a level that holds all ranks of the domain of this kind in which a rank sits; -1: none. */
+static int home_group(const homes *x, const tt_placement *placements, const int *order, int l,
+                      const char *kind, const tt_placement *its) {
+  int group = -1;
+  for (int v = 0; v < x->data; v++) {
+    if (!share_domain(its, &placements[order[v]], kind)) continue;
+    const int here = tt_group_around(x->tree, l, v);
+    if (group >= 0 && group != here) return -1;
+    group = here;
+  }
+  return group;
+}
+
+/* If racks and nodes are the same for the ranks with data, a helper of another node may still sit in a rack. */
+static void find_homes(const tt_placement *placements, const int *order, homes *x) {
+  for (int l = 0; l < x->from; l++)
+    for (int i = 0; i < x->helpers; i++) {
+      int *home = &x->at[l * x->helpers + i];
+      const tt_placement *its = &placements[x->data + i];
+      *home = home_group(x, placements, order, l, x->tree->level[l].name, its);
+      if (*home < 0) *home = home_group(x, placements, order, l, "rack", its);
+    }
+}
+
+/* An unused helper that sits in the group of this level; -1: none. Level -1: any. */
+static int find_helper(const homes *x, int level, int group) {
+  for (int i = 0; i < x->helpers; i++)
+    if (!x->used[i] && (level < 0 || x->at[level * x->helpers + i] == group)) return i;
+  return -1;
+}
+
+/* Fills the places that are still free, with helpers that sit in the place's group `further` levels outside
+ * its own; returns how many. Below level 0 any helper will do. */
+static int fill_places(const homes *x, const tt_helper_rows *rows, int further) {
+  int filled = 0;
+  for (int k = 0; k < rows->n; k++)
+    for (int g = 0; g < rows->row[k].groups; g++)
+      for (int t = 0; t < rows->trees; t++) {
+        int *place = &x->trial[tt_helper_number(rows, k, g, t)];
+        const int own = rows->row[k].level, level = own - further;
+        const int first = tt_tree_rank(x->tree, own, g);
+        if (*place >= 0 || (own < 0 && further < TT_TREE_LEVELS)) continue;
+        *place = find_helper(x, level, level < 0 ? 0 : tt_group_around(x->tree, level, first));
+        if (*place < 0) continue;
+        x->used[*place] = true;
+        filled += level >= 0;
+      }
+  return filled;
+}
+
+/* Tries rows from a level on; returns how many helpers serve the group that they sit in, -1 if they do not
+ * fit. */
+static int try_rows(const homes *x, int level) {
+  tt_helper_rows rows;
+  if (!tt_helper_rows_set(x->tree, level, x->helpers, 0, &rows)) return -1;
+  memset(x->used, 0, (size_t)x->helpers * sizeof *x->used);
+  for (int i = 0; i < x->helpers; i++) x->trial[i] = -1;
+  const int own = fill_places(x, &rows, 0);
+  for (int further = 1; further <= TT_TREE_LEVELS; further++) fill_places(x, &rows, further);
+  return own;
+}
+
+static void assign_helpers(const homes *x, int *order) {
+  int most = -1;
+  for (int level = x->from - 1; level >= -1; level--) {
+    const int own = try_rows(x, level);
+    if (own <= most) continue;
+    most = own;
+    memcpy(x->taken, x->trial, (size_t)x->helpers * sizeof *x->taken);
+  }
+  for (int i = 0; i < x->helpers; i++) order[x->data + i] = x->data + x->taken[i];
+}
+
+tutti_status tt_helpers_arrange(const tt_placement *placements, int ranks, int data,
+                                tt_layout *layout) {
+  tt_tree tree;
+  tutti_status status = tt_placement_arrange(placements, data, NULL, "", layout);
+  for (int r = data; r < ranks; r++) layout->order[r] = r;
+  if (status || !*layout->levels) return status;
+  status = tt_tree_parse(layout->levels, &tree);
+  if (status) return status;
+  const size_t n = (size_t)(ranks - data);
+  const int from = tt_level_in_node(&tree);
+  homes x = {.tree = &tree, .from = from, .data = data, .helpers = ranks - data};
+  x.at = malloc((size_t)tree.levels * n * sizeof *x.at);
+  x.taken = malloc(2 * n * sizeof *x.taken);
+  x.used = malloc(n * sizeof *x.used);
+  if (x.at && x.taken && x.used) {
+    x.trial = x.taken + n;
+    find_homes(placements, layout->order, &x);
+    assign_helpers(&x, layout->order);
+  } else {
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d helpers", x.helpers);
+  }
+  free(x.at);
+  free(x.taken);
+  free(x.used);
+  return status;
+}
