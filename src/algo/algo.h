@@ -68,7 +68,7 @@ typedef struct tt_level_stage {
 } tt_level_stage;
 enum { TT_STAGES = 2 * TT_TREE_LEVELS };
 
-enum { TT_ENTRIES = 8 };
+enum { TT_ENTRIES = 12 };
 
 /* A family of algorithms. A callback may be missing (NULL) where this says what happens then. */
 typedef struct tt_algo {

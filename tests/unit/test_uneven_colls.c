@@ -1,0 +1,282 @@
+/* Collectives on uneven levels: proven for every shape of a table, with few bytes between groups, among ten
+ * thousand incomplete nodes too; chosen and priced.
+ * Alone: no
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+/* cmocka.h needs the headers above */
+#include <cmocka.h>
+
+#include "candidates.h"
+#include "engine.h"
+#include "names.h"
+#include "order_sample.h"
+
+static const tutti_coll colls[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE_SCATTER, TUTTI_ALL_GATHER,
+                                   TUTTI_BROADCAST, TUTTI_REDUCE,         TUTTI_BARRIER};
+enum { COLLS = sizeof colls / sizeof *colls };
+
+static int ranks_of(const char *levels) {
+  tt_tree tree;
+  if (tt_tree_parse(levels, &tree)) fail_msg("%s", tutti_error());
+  return tree.ranks;
+}
+
+/* The i-th plan over these levels for a collective; false past the last. */
+static bool plan_of(const char *levels, tutti_coll coll, int i, char name[TT_NAME]) {
+  static const char *const folds[] = {"blueconnect(%s)", "blueconnect(%s,ring)"};
+  static const char *const trees[] = {"tree(leaders,%s)", "tree(leaders,radix=3,%s)",
+                                      "tree(leaders,binary,segments=2,%s)",
+                                      "tree(leaders,chain,%s)"};
+  const bool rooted = tt_coll_rooted(coll);
+  if (i >= (rooted ? 4 : 2)) return false;
+  snprintf(name, TT_NAME, rooted ? trees[i] : folds[i], levels);
+  return true;
+}
+
+static void prove(const char *name, const tt_ask *ask) {
+  tutti_report r;
+  if (!names_prove(name, ask, &r))
+    fail_msg("%s, %s on %d ranks, root %d: %s", name, tutti_coll_name(ask->coll), ask->ranks,
+             ask->root, r.witness);
+  assert_true(r.same_grouping);
+  if (ask->coll == TUTTI_REDUCE && ask->root == 0) assert_true(r.rank_order);
+}
+
+/* All collectives and plans, in place and not, and `roots` roots. */
+static void prove_all(const char *levels, int roots) {
+  const int P = ranks_of(levels);
+  char name[TT_NAME];
+  for (int c = 0; c < COLLS; c++)
+    for (int i = 0; plan_of(levels, colls[c], i, name); i++)
+      for (int root = 0; root < (tt_coll_rooted(colls[c]) ? roots : 1); root++)
+        for (int in_place = 0; in_place < 2; in_place++)
+          prove(name, &(tt_ask){.coll = colls[c],
+                                .ranks = P,
+                                .root = (int)((int64_t)root * P / roots),
+                                .in_place = in_place});
+}
+
+static const char *const shapes[] = {
+    "node:(2,1)",
+    "node:(1,2)",
+    "node:(1,1)",
+    "node:(4,3)",
+    "node:(4,3,4,1)",
+    "node:(1,4,3,4)",
+    "node:(1,5,2)",
+    "node:(7,1,1,1)",
+    "node:(1*6,7)",
+    "node:(3*3,2*4,1)",
+    "node:(5,4,3,2,1)",
+    "node:(17,19)",
+    "node:3 core:(4,3,4)",
+    "rack:2 node:(2,1) core:(4,3,4)",
+    "rack:2 node:(1,2) core:(1,7,2)",
+    "rack:2 node:(3,1) core:4",
+    "rack:3 node:(1,3,2) core:(4,3*3,1,5)",
+    "rack:2 node:2 core:(4,3,2,1)",
+    "rack:2 node:(2,1) socket:1 core:(3,4,5)",
+    "rack:2 node:(2,1) socket:2 core:(3,2,2,3,1,1)",
+    "rack:2 node:(2,3) socket:(1,2,2,1,2) core:(4,3,1,2,5,3,1,2)",
+    "room:2 rack:(1,2) node:(2,1,3) core:(3,2,4,1,1,2)",
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+static void every_shape_is_proven(void **state) {
+  (void)state;
+  for (int i = 0; i < SHAPES; i++) prove_all(shapes[i], ranks_of(shapes[i]));
+}
+
+/* Levels that a number determines: up to four, with lists and without, of up to 36 ranks. */
+static bool any_levels(uint64_t u, char *levels, size_t size) {
+  static const char *const kinds[] = {"room", "rack", "node", "core"};
+  size_t at = 0;
+  int domains = 1;
+  const int depth = 2 + (int)(u % 3);
+  for (int l = 0; l < depth; l++) {
+    const bool list = l && (u = tt_mix(u)) % 3;
+    int all = 0, here = 0;
+    at += (size_t)snprintf(levels + at, size - at, "%s%s:%s", l ? " " : "", kinds[4 - depth + l],
+                           list ? "(" : "");
+    for (int d = 0; d < (list ? domains : 1); d++) {
+      here = 1 + (int)((u = tt_mix(u + 1)) % 4);
+      all += here;
+      at += (size_t)snprintf(levels + at, size - at, "%s%d", d ? "," : "", here);
+    }
+    at += (size_t)snprintf(levels + at, size - at, "%s", list ? ")" : "");
+    domains = list ? all : domains * here;
+    if (domains > 36) return false;
+  }
+  return domains > 1;
+}
+
+static void any_shape_is_proven(void **state) {
+  char levels[TT_NAME];
+  int n = 0;
+  (void)state;
+  for (uint64_t u = 1; n < 150; u++) {
+    if (!any_levels(tt_mix(u), levels, sizeof levels)) continue;
+    prove_all(levels, 2);
+    n++;
+  }
+}
+
+/* On many ranks, where some blocks stand for all when the order of steps is derived. */
+static void samples_on_many_ranks_are_proven(void **state) {
+  static const struct {
+    const char *levels;
+    tutti_coll coll;
+  } cases[] = {{"node:1000 core:(2*400,1*600)", TUTTI_ALL_GATHER},
+               {"rack:30 node:15 core:(3*440,2*10)", TUTTI_ALL_GATHER},
+               {"rack:30 node:(15*29,14) core:(2*100,1*20,2*329)", TUTTI_REDUCE_SCATTER}};
+  static const char *const rooted[] = {"node:100 core:(40*90,39*10)", "node:(64*63,63)",
+                                       "rack:16 node:16 core:(16*200,15*56)"};
+  char name[TT_NAME];
+  (void)state;
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    const tt_ask ask = {
+        .coll = cases[k].coll, .ranks = ranks_of(cases[k].levels), .in_place = k % 2};
+    tt_sample sample;
+    tt_sched *s;
+    plan_of(cases[k].levels, ask.coll, 0, name);
+    assert_int_equal(tt_algo_build(name, &ask, &s), TUTTI_OK);
+    assert_int_equal(tt_order_sample(s, ask.coll == TUTTI_ALL_GATHER ? TT_DST : TT_TMP, &sample),
+                     TUTTI_OK);
+    assert_true(sample.n > 0);
+    free(sample.window);
+    tt_sched_free(s);
+    prove(name, &ask);
+  }
+  for (size_t k = 0; k < sizeof rooted / sizeof *rooted; k++)
+    for (int c = 0; c < COLLS; c++)
+      for (int i = 0; tt_coll_rooted(colls[c]) && plan_of(rooted[k], colls[c], i, name); i++)
+        prove(name, &(tt_ask){.coll = colls[c], .ranks = ranks_of(rooted[k]), .root = 77 * i});
+}
+
+/* ---- what crosses the links ---- */
+
+/* The node of a rank: a domain of the level above the last. */
+static int node_of(const tt_tree *t, int rank) {
+  int g = 0;
+  for (int l = 0; l + 1 < t->levels; l++) g = tt_tree_domain(t, l, g, rank);
+  return g;
+}
+
+/* A reduce-scatter and an all-gather carry each block out of each other node once, a broadcast and a reduce the
+ * vector into, or out of, each node but the root's. */
+static void nodes_send_the_least(void **state) {
+  static const char *const levels[] = {"node:(4,3)",      "node:(4,3,4,1)", "node:(1,5,2)",
+                                       "node:(17,19,18)", "node:(1*6,7)",   "node:(5,4,3,2,1)"};
+  (void)state;
+  for (size_t k = 0; k < sizeof levels / sizeof *levels; k++)
+    for (int c = 0; c < COLLS; c++) {
+      const bool rooted = tt_coll_rooted(colls[c]), owned = tt_coll_owned(colls[c]);
+      char name[TT_NAME];
+      tt_tree t;
+      int64_t crossed = 0;
+      if (!rooted && !owned) continue;
+      assert_int_equal(tt_tree_parse(levels[k], &t), TUTTI_OK);
+      tt_ask ask = {.coll = colls[c], .ranks = t.ranks, .root = t.ranks / 2};
+      plan_of(levels[k], ask.coll, 0, name);
+      for (ask.rank = 0; ask.rank < t.ranks; ask.rank++) {
+        tt_sched *s;
+        assert_int_equal(tt_algo_build(name, &ask, &s), TUTTI_OK);
+        for (uint32_t i = 0; i < s->nsteps; i++)
+          if (s->steps[i].kind == TT_SEND &&
+              node_of(&t, s->steps[i].peers.first) != node_of(&t, ask.rank))
+            crossed += tt_span_size(&s->steps[i].own);
+        tt_sched_free(s);
+      }
+      const int others = t.level[0].each - 1;
+      assert_int_equal(crossed, owned ? others * t.ranks : others);
+    }
+}
+
+/* ---- ten thousand nodes ---- */
+
+static const char *const large[] = {
+    "node:10000 core:(4*7911,3*1319,2*770)", "node:10000 core:(3,4*9998,3)",
+    "node:10000 core:(40*9950,39*30,38*20)", "rack:400 node:25 core:(40*9950,39*30,38*20)",
+    "rack:400 node:(25*399,24) core:(4*9999)"};
+enum { LARGE = sizeof large / sizeof *large };
+
+static tt_sched *build(const char *levels, tutti_coll coll, int ranks, int rank) {
+  const tt_ask ask = {.coll = coll, .ranks = ranks, .rank = rank, .root = ranks / 3};
+  char name[TT_NAME];
+  tt_sched *s;
+  plan_of(levels, coll, 0, name);
+  if (tt_algo_build(name, &ask, &s)) fail_msg("%s", tutti_error());
+  return s;
+}
+
+/* A number that the blocks of all messages to a rank, or from it, add up to; and in their order. */
+static uint64_t blocks_between(const tt_sched *s, int peer, bool sends) {
+  uint64_t all = 0;
+  for (uint32_t i = 0; i < s->nsteps; i++) {
+    const tt_span *cargo = tt_step_cargo(&s->steps[i]);
+    if (tt_step_local(&s->steps[i]) || (s->steps[i].kind == TT_SEND) != sends ||
+        s->steps[i].peers.first != peer)
+      continue;
+    all = tt_mix(all ^ tt_span_size(cargo));
+    all = tt_mix(all ^ tt_span_block(cargo, 0));
+    all = tt_mix(all ^ tt_span_block(cargo, tt_span_size(cargo) - 1));
+  }
+  return all;
+}
+
+static double processor_time(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* What a rank sends, its peers receive; it has few steps; and its plan takes less than a millisecond of the
+ * processor (ten times as much under a sanitizer, or beside other work). */
+static void one_rank_of_many_has_its_plan_at_once(void **state) {
+  (void)state;
+  for (int k = 0; k < LARGE * COLLS; k++) {
+    const char *levels = large[k / COLLS];
+    const tutti_coll coll = colls[k % COLLS];
+    const int P = ranks_of(levels);
+    for (int i = 0; i < 5; i++) {
+      const int rank = (int)((int64_t)(P - 1) * i / 4);
+      tt_sched *s = build(levels, coll, P, rank);
+      if (s->nsteps > 300) fail_msg("%s, rank %d: %d steps", levels, rank, (int)s->nsteps);
+      for (uint32_t m = 0; m < s->nsteps; m++) {
+        if (tt_step_local(&s->steps[m])) continue;
+        const int peer = s->steps[m].peers.first;
+        const bool sends = s->steps[m].kind == TT_SEND;
+        tt_sched *other = build(levels, coll, P, peer);
+        if (blocks_between(s, peer, sends) != blocks_between(other, rank, !sends))
+          fail_msg("%s, %s: ranks %d and %d", levels, tutti_coll_name(coll), rank, peer);
+        tt_sched_free(other);
+      }
+      tt_sched_free(s);
+      double least = 1;
+      for (int turn = 0; turn < 5; turn++) {
+        const double start = processor_time();
+        tt_sched_free(build(levels, coll, P, rank));
+        const double took = processor_time() - start;
+        if (took < least) least = took;
+      }
+      if (least > 0.01)
+        fail_msg("%s, %s, rank %d: %g s", levels, tutti_coll_name(coll), rank, least);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_shape_is_proven),
+      cmocka_unit_test(any_shape_is_proven),
+      cmocka_unit_test(samples_on_many_ranks_are_proven),
+      cmocka_unit_test(nodes_send_the_least),
+      cmocka_unit_test(one_rank_of_many_has_its_plan_at_once),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
