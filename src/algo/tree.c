@@ -24,6 +24,7 @@
  * See        tutti plan draw 'tree(double,segments=2)' -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <string.h>
 
 #include "algo_pattern.h"
 
@@ -242,6 +243,13 @@ static bool tree_samples(int ranks, int i, char *params, size_t size) {
   return true;
 }
 
+static bool tree_leaders(const tt_ask *ask, const tt_tree *tree) {
+  char levels[TT_NAME];
+  tt_tree own;
+  return tt_param_word(ask, "leaders") && tt_param_levels(ask, levels, sizeof levels) &&
+         !tt_tree_parse(levels, &own) && memcmp(&own, tree, sizeof own) == 0;
+}
+
 const tt_algo tt_tree_algo = {
     .name = "tree",
     .does = TT_DOES_ALLREDUCE | TT_DOES_ROOTED,
@@ -250,6 +258,7 @@ const tt_algo tt_tree_algo = {
     .blocks = tree_blocks,
     .build = tree_build,
     .samples = tree_samples,
+    .leaders = tree_leaders,
     .plan = {{"radix=4", 0},
              {"chain,segments=8", 0},
              {"double", 0},
