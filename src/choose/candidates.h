@@ -122,7 +122,7 @@ bool tt_rounded_up(const tt_chooser *c, const char *name);
 /* Builds rank 0's schedule there; *model: of those levels. */
 tutti_status tt_rounded_up_build(const tt_chooser *c, const char *name, const tt_ask *ask,
                                  tt_cost_model *model, tt_sched **s);
-/* Raises its curve to what a rank of a smaller domain takes at least. */
+/* Raises its curve to what some ranks take at least. */
 tutti_status tt_rounded_up_raise(const tt_chooser *c, const char *name, const tt_ask *ask,
                                  int slices, tt_curve *curve);
 tutti_status tt_rounded_up_sim(const tt_chooser *c, const char *name, const tt_ask *ask,

@@ -12,7 +12,7 @@
 
 #include "candidates.h"
 
-enum { MOST_ENDS = 81 };
+enum { MOST_ENDS = 81, MOST_ON_WAYS = 2048 };
 
 bool tt_priced_by_ways(const tt_chooser *c, const char *name, const tt_ask *ask) {
   return c->levels && ask->ranks > TT_MOST_PLAYED && tt_coll_rooted(ask->coll) &&
@@ -29,6 +29,9 @@ typedef struct ways {
 
 static tutti_status add_rank(ways *w, int rank) {
   if (w->all[rank]) return TUTTI_OK;
+  if (w->n == MOST_ON_WAYS)
+    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: its ways are too long to price", w->name,
+                   w->ask.ranks);
   w->ask.rank = rank;
   const tutti_status status = tt_algo_build(w->name, &w->ask, &w->all[rank]);
   if (!status) w->rank[w->n++] = rank;
@@ -116,7 +119,7 @@ tutti_status tt_ways_sim(const tt_chooser *c, const char *name, const tt_ask *as
   tutti_status status = TUTTI_OK;
   w.ask.root = 0; /* as good as any other */
   w.all = calloc(P, sizeof *w.all);
-  w.rank = malloc(P * sizeof *w.rank);
+  w.rank = malloc(MOST_ON_WAYS * sizeof *w.rank);
   *sim = NULL;
   if (!others || !w.all || !w.rank) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a price");
   if (!status) status = add_ends(&w, &c->model.tree, 0, 0, &left);
