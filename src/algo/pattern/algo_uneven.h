@@ -38,7 +38,7 @@ typedef struct tt_span_list {
   bool failed; /* out of memory */
 } tt_span_list;
 
-/* Replaces the list by the set's spans. Equal sets have equal lists, whoever asks. */
+/* Replaces the list by the set's spans. Equal sets have equal lists, so sender and receiver agree. */
 void tt_uneven_spans(const tt_uneven_cut *cut, const tt_uneven_set *set, tt_buf buf,
                      tt_span_list *list);
 
