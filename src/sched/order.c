@@ -30,8 +30,9 @@ typedef struct tracker {
   uint32_t *writer[TT_BUF_COUNT], *readers[TT_BUF_COUNT]; /* per piece */
   reader *pool;
   uint32_t used, pool_capacity;
-  uint32_t *seen;  /* per step: the last step whose list has it */
-  uint32_t *after; /* all lists so far */
+  uint32_t *seen;    /* per step: the last step whose list has it */
+  uint32_t *implied; /* per step: the last step one of whose dependencies has it */
+  uint32_t *after;   /* all lists so far */
   uint32_t length, capacity;
   uint32_t from; /* where the current step's list begins */
   bool failed;
@@ -123,20 +124,17 @@ static void use_span(tracker *t, uint32_t step, const tt_span *span, tt_gap skip
   }
 }
 
-/* Drops dependencies that a later dependency of the same step has itself. */
-static void prune(tracker *t, const uint32_t *after_at) {
+/* Drops dependencies that another dependency of the same step has itself. */
+static void prune(tracker *t, uint32_t step, const uint32_t *after_at) {
   const uint32_t n = t->length - t->from;
   if (n < 2) return;
   uint32_t *list = t->after + t->from, kept = 0;
   qsort(list, n, sizeof *list, compare_uint32);
-  for (uint32_t i = 0; i < n; i++) {
-    bool implied = false;
-    for (uint32_t j = i + 1; j < n && !implied; j++) {
-      uint32_t lo = after_at[list[j]], hi = after_at[list[j] + 1];
-      implied = hi > lo && bsearch(&list[i], t->after + lo, hi - lo, sizeof *list, compare_uint32);
-    }
-    if (!implied) list[kept++] = list[i];
-  }
+  for (uint32_t j = 0; j < n; j++)
+    for (uint32_t k = after_at[list[j]]; k < after_at[list[j] + 1]; k++)
+      t->implied[t->after[k]] = step;
+  for (uint32_t i = 0; i < n; i++)
+    if (t->implied[list[i]] != step) list[kept++] = list[i];
   t->length = t->from + kept;
 }
 
@@ -186,9 +184,13 @@ static bool tracker_begin(tracker *t, const tt_sched *s) {
     memset(t->writer[b], 0xff, pieces * sizeof **t->writer);
     memset(t->readers[b], 0xff, pieces * sizeof **t->readers);
   }
-  t->seen = malloc((s->nsteps + 1) * sizeof *t->seen);
-  if (t->seen) memset(t->seen, 0xff, (s->nsteps + 1) * sizeof *t->seen);
-  return t->seen != NULL;
+  const size_t steps = (size_t)s->nsteps + 1;
+  t->seen = malloc(steps * sizeof *t->seen);
+  t->implied = malloc(steps * sizeof *t->implied);
+  if (!t->seen || !t->implied) return false;
+  memset(t->seen, 0xff, steps * sizeof *t->seen);
+  memset(t->implied, 0xff, steps * sizeof *t->implied);
+  return true;
 }
 
 static void tracker_end(tracker *t) {
@@ -201,6 +203,7 @@ static void tracker_end(tracker *t) {
   }
   free(t->pool);
   free(t->seen);
+  free(t->implied);
 }
 
 tutti_status tt_derive_order(tt_sched *s) {
@@ -213,7 +216,7 @@ tutti_status tt_derive_order(tt_sched *s) {
   for (uint32_t i = 0; i < s->nsteps && !t.failed; i++) {
     s->after_at[i] = t.from = t.length;
     visit(&t, s, i, false);
-    prune(&t, s->after_at);
+    prune(&t, i, s->after_at);
     s->after_at[i + 1] = t.length;
   }
   if (s->after_at && s->nsteps == 0) s->after_at[0] = 0;
