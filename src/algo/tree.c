@@ -55,6 +55,7 @@ static tt_tree_shape *shape_of(const tt_ask *ask) {
 static const char *leaders_refuse(const tt_ask *ask) {
   char levels[TT_NAME];
   tt_tree tree;
+  if (!tt_coll_rooted(ask->coll)) return "leaders are for broadcast and reduce";
   if (trees(ask) > 1) return "leaders and double exclude each other";
   if (!tt_param_levels(ask, levels, sizeof levels))
     return "leaders need the levels of the machine, as in tree(leaders,node:4 core:8)";
@@ -168,8 +169,8 @@ static tt_tree_node node_in_tree(const tt_ask *ask, int t) {
   tt_tree tree;
   if (tt_param_word(ask, "leaders") && tt_param_levels(ask, levels, sizeof levels) &&
       !tt_tree_parse(levels, &tree))
-    return tt_tree_leaders(&tree, ask->rank, tt_coll_rooted(ask->coll) ? ask->root : 0,
-                           shape_of(ask), tt_param_number(ask, &tree_radix));
+    return tt_tree_leaders(&tree, ask->rank, ask->root, shape_of(ask),
+                           tt_param_number(ask, &tree_radix));
   const layout x = layout_of(ask, t);
   return node_of_member(&x);
 }
