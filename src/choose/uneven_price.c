@@ -68,13 +68,13 @@ tutti_status tt_rounded_up_build(const tt_chooser *c, const char *name, const tt
   return tt_algo_build(to, &there, s);
 }
 
-/* A rank of a domain that is the smallest of its level. */
-static int rank_of_the_smallest(const tt_tree *t) {
+/* An innermost group that is the smallest of its level, in a domain that is. */
+static int smallest_group(const tt_tree *t) {
   int g = 0;
-  for (int l = 0; l < t->levels; l++) {
+  for (int l = 0; l + 1 < t->levels; l++) {
     g = tt_tree_first(t, l, g);
     int smallest = g;
-    for (int i = 0; l + 1 < t->levels && i < t->level[l + 1].n; i++) {
+    for (int i = 0; i < t->level[l + 1].n; i++) {
       const tt_tree_run *run = &t->run[t->level[l + 1].at + i];
       if (run->size < tt_tree_count(t, l + 1, smallest)) smallest = run->before;
     }
@@ -103,12 +103,15 @@ static void raise_curve(tt_curve *curve, double fixed, double slope) {
 
 tutti_status tt_rounded_up_raise(const tt_chooser *c, const char *name, const tt_ask *ask,
                                  int slices, tt_curve *curve) {
-  const int some[] = {rank_of_the_smallest(&c->model.tree), 0, ask->ranks / 2, ask->ranks - 1};
+  const tt_tree *t = &c->model.tree;
+  const int last = t->levels - 1, group = smallest_group(t), first = tt_tree_first(t, last, group);
+  const int some[] = {first, first + tt_tree_count(t, last, group) - 1, 0,
+                      tt_tree_rank(t, 0, 1) - 1, ask->ranks - 1};
   tt_ask one = *ask;
   tt_bound bound = {.n = 0};
   for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
     tt_sched *s;
-    one.rank = some[i];
+    one.rank = some[i] < ask->ranks ? some[i] : 0;
     const tutti_status status = tt_algo_build(name, &one, &s);
     if (status) return status;
     tt_bound_rank(&bound, s, &c->model, false);

@@ -317,7 +317,9 @@ static void prices_are_those_of_all_ranks(void **state) {
         tt_breakdown t;
         assert_true(tt_sim_run(sim, bytes, &t));
         const double price = tt_curve_at(&list->at[0].curve, bytes);
-        if (price < cases[k].lo * t.time || price > cases[k].hi * t.time)
+        const double lo =
+            tree || bytes > 1e3 ? cases[k].lo : 0.75; /* short vectors: messages count */
+        if (price < lo * t.time || price > cases[k].hi * t.time)
           fail_msg("%s, %s, %g bytes: price %g s, all ranks %g s", name, tutti_coll_name(ask.coll),
                    bytes, price, t.time);
       }
