@@ -353,6 +353,24 @@ static void incomplete_nodes_keep_their_levels(void **state) {
     }
 }
 
+/* An op that does not commute needs another plan than the tree, if the root is not the first rank. The choice then
+ * looks at plans that it leaves out otherwise; later choices do not. */
+static void other_plans_serve_an_op_that_does_not_commute(void **state) {
+  static const tt_override none = {0};
+  static const char levels[] = "node:275 core:(4*270,3*5)";
+  tt_choice choice;
+  (void)state;
+  tt_chooser *c = chooser_of(levels, "");
+  for (int turn = 0; turn < 3; turn++) {
+    const bool order = turn == 1;
+    const tt_problem p = {
+        .coll = TUTTI_REDUCE, .bytes = 8, .needs = order ? TT_NEED_ORDER : 0, .root = 5};
+    if (tt_choose(c, &p, &none, &choice)) fail_msg("%s", tutti_error());
+    if (order == (strstr(choice.name, "leaders") != NULL)) fail_msg("%s", choice.name);
+  }
+  tt_chooser_free(c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_shape_is_proven),
@@ -362,6 +380,7 @@ int main(void) {
       cmocka_unit_test(one_rank_of_many_has_its_plan_at_once),
       cmocka_unit_test(prices_are_those_of_all_ranks),
       cmocka_unit_test(incomplete_nodes_keep_their_levels),
+      cmocka_unit_test(other_plans_serve_an_op_that_does_not_commute),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
