@@ -197,6 +197,33 @@ static void nodes_send_the_least(void **state) {
     }
 }
 
+/* Blocks of ranks cannot be divided, but in long runs of nodes of nearly one size no rank sends much more than its share. */
+static void ranks_send_their_share(void **state) {
+  static const char *const levels[] = {"node:40 core:(4*30,3*10)", "node:41 core:(4*40,3)",
+                                       "node:40 core:(8*20,7*12,5*8)"};
+  (void)state;
+  for (size_t k = 0; k < 2 * sizeof levels / sizeof *levels; k++) {
+    char name[TT_NAME];
+    tt_tree t;
+    assert_int_equal(tt_tree_parse(levels[k / 2], &t), TUTTI_OK);
+    tt_ask ask = {.coll = k % 2 ? TUTTI_ALL_GATHER : TUTTI_REDUCE_SCATTER, .ranks = t.ranks};
+    plan_of(levels[k / 2], ask.coll, 0, name);
+    for (ask.rank = 0; ask.rank < t.ranks; ask.rank++) {
+      tt_sched *s;
+      double mine = 0;
+      const int node = node_of(&t, ask.rank);
+      assert_int_equal(tt_algo_build(name, &ask, &s), TUTTI_OK);
+      for (uint32_t i = 0; i < s->nsteps; i++)
+        if (s->steps[i].kind == TT_SEND && node_of(&t, s->steps[i].peers.first) != node)
+          mine += tt_span_size(&s->steps[i].own);
+      if (mine > 1.45 * t.ranks / tt_tree_count(&t, 1, node))
+        fail_msg("%s, %s, rank %d sends %g of %d blocks", name, tutti_coll_name(ask.coll), ask.rank,
+                 mine, t.ranks);
+      tt_sched_free(s);
+    }
+  }
+}
+
 /* ---- ten thousand nodes ---- */
 
 static const char *const large[] = {
@@ -377,6 +404,7 @@ int main(void) {
       cmocka_unit_test(any_shape_is_proven),
       cmocka_unit_test(samples_on_many_ranks_are_proven),
       cmocka_unit_test(nodes_send_the_least),
+      cmocka_unit_test(ranks_send_their_share),
       cmocka_unit_test(one_rank_of_many_has_its_plan_at_once),
       cmocka_unit_test(prices_are_those_of_all_ranks),
       cmocka_unit_test(incomplete_nodes_keep_their_levels),

@@ -11,11 +11,11 @@
  *            members. So the blocks of each domain lie together.
  * Cost       bytes between groups: the minimum. In an allreduce a rank owns at most a quarter
  *            more than its share (C is the least common multiple of the sizes, or four
- *            times the largest if that is less); else at most one block more of each smaller group.
+ *            times the largest if that is less), else about as much where equal groups are many.
  *            A step is a message to each partner
  *            whose columns overlap: one if groups are alike, seldom more than
  *            ceil(largest / smallest) + 1; more if levels are uneven inside uneven ones. With blocks of ranks
- *            it is that many for each run of equal groups.
+ *            it is that many for each run of equal groups, or for each quarter of it.
  *            A rank finds its partners from these runs (topo_tree.h), so time
  *            and memory depend on its messages and the number of runs, not on P.
  * Scratch    none; reduce-scatter: partial sums.

@@ -11,6 +11,8 @@
 
 #include "algo_uneven.h"
 
+enum { PIECES = 4 };
+
 typedef struct run { /* of columns */
   int lo, hi;
 } run;
@@ -44,23 +46,31 @@ tt_uneven_cut tt_uneven_cut_of(const tt_tree *tree, tutti_coll coll) {
   return cut;
 }
 
-static int column_at(int member, int n, int C) {
-  return (int)((int64_t)member * C / n);
+/* A row of columns: member a of n owns those x for which (x + p/q) / columns lies from a/n on, below (a+1)/n. With
+ * n columns each member owns one, whatever p/q is. */
+typedef struct columns {
+  int n, p, q;
+} columns;
+
+/* The first column of a member, or the end of the columns of the one before. */
+static int column_at(int member, int n, const columns *w) {
+  const int64_t parts = (int64_t)n * w->q;
+  return (int)(((int64_t)member * w->n * w->q - (int64_t)n * w->p + parts - 1) / parts);
 }
 
-/* What both own of C columns; none: hi <= lo. */
-static run columns_shared(const tt_share *x, int C) {
-  const run mine = {column_at(x->a, x->n, C), column_at(x->a + 1, x->n, C)};
-  const run theirs = {column_at(x->b, x->m, C), column_at(x->b + 1, x->m, C)};
+/* What both own of a row; none: hi <= lo. */
+static run columns_shared(const tt_share *x, const columns *w) {
+  const run mine = {column_at(x->a, x->n, w), column_at(x->a + 1, x->n, w)};
+  const run theirs = {column_at(x->b, x->m, w), column_at(x->b + 1, x->m, w)};
   return (run){mine.lo > theirs.lo ? mine.lo : theirs.lo,
                mine.hi < theirs.hi ? mine.hi : theirs.hi};
 }
 
-/* The columns of the set's members on its own level, for C columns a row; *count: how many. */
-static int columns_of_members(const tt_uneven_set *s, int C, int *count) {
-  const int lo = column_at(s->first, s->of, C), end = s->first + s->members;
-  *count = end <= s->of ? column_at(end, s->of, C) - lo : C - lo + column_at(end - s->of, s->of, C);
-  return lo;
+/* The columns of the set's members on its own level; hi is beyond the end if they wrap. */
+static run columns_of_members(const tt_uneven_set *s, const columns *w) {
+  const int end = s->first + s->members;
+  return (run){column_at(s->first, s->of, w),
+               end <= s->of ? column_at(end, s->of, w) : w->n + column_at(end - s->of, s->of, w)};
 }
 
 /* Appends a span; one that continues the last one joins it. */
@@ -84,18 +94,25 @@ static void append(tt_span_list *list, tt_span span) {
 
 /* ---- columns of levels ---- */
 
+/* p/q is nearly 1, so that the division rounds down. */
+static columns row_of_level(const tt_uneven_cut *cut, int level) {
+  return (columns){cut->columns[level], (1 << 20) - 1, 1 << 20};
+}
+
 static void spans_of_columns(const tt_uneven_cut *cut, const tt_uneven_set *s, tt_buf buf,
                              tt_span_list *list) {
-  const int l = s->level, levels = cut->tree->levels, C = cut->columns[l];
-  const uint32_t w = cut->width[l];
+  const int l = s->level, levels = cut->tree->levels;
+  const columns own = row_of_level(cut, l);
+  const run members = columns_of_members(s, &own);
+  const uint32_t w = cut->width[l], C = (uint32_t)own.n;
   run inner[TT_TREE_LEVELS];
-  int combinations = 1, count;
+  int combinations = 1;
   for (int i = l + 1; i < levels; i++) {
-    inner[i] = columns_shared(&s->inner[i], cut->columns[i]);
+    const columns at = row_of_level(cut, i);
+    inner[i] = columns_shared(&s->inner[i], &at);
     if (inner[i].hi <= inner[i].lo) return;
     if (i > l + 1) combinations *= inner[i].hi - inner[i].lo;
   }
-  const int first = columns_of_members(s, C, &count);
   for (int which = 0; which < combinations; which++) {
     uint32_t base = 0, repeat = 1;
     for (int i = levels - 1, k = which; i > l + 1; i--) {
@@ -107,8 +124,8 @@ static void spans_of_columns(const tt_uneven_cut *cut, const tt_uneven_set *s, t
       base += (uint32_t)inner[l + 1].lo * cut->width[l + 1];
       repeat = (uint32_t)(inner[l + 1].hi - inner[l + 1].lo);
     }
-    append(list, (tt_span){buf, base, (uint32_t)first * w, (uint32_t)count * w, (uint32_t)C * w, 1,
-                           repeat});
+    append(list, (tt_span){buf, base, (uint32_t)members.lo * w,
+                           (uint32_t)(members.hi - members.lo) * w, C * w, 1, repeat});
   }
 }
 
@@ -197,29 +214,6 @@ static void narrow_in_run(const narrowing *x, int level, const tt_span *d, const
   }
 }
 
-/* The i-th run of groups of a level; a level without a list has one. */
-static tt_tree_run run_of_groups(const tt_tree *t, int level, int i) {
-  if (t->level[level].each) return (tt_tree_run){t->level[level].each, 1 << 20, 0, 0};
-  return t->run[t->level[level].at + i];
-}
-
-static int runs_of_level(const tt_tree *t, int level) {
-  return t->level[level].each ? 1 : t->level[level].n;
-}
-
-/* Narrows a pattern of domains of the level above `level` to what the set has inside them. */
-static void narrow(const narrowing *x, int level, tt_span domains) {
-  if (level == x->tree->levels) {
-    append(x->list, domains);
-    return;
-  }
-  for (int i = 0; i < runs_of_level(x->tree, level); i++) {
-    const tt_tree_run r = run_of_groups(x->tree, level, i);
-    const run own = columns_shared(&x->set->inner[level], r.size);
-    if (own.lo < own.hi) narrow_in_run(x, level, &domains, &r, own);
-  }
-}
-
 /* The number of groups of a level. */
 static int groups_of(const tt_tree *t, int level) {
   int groups = 1;
@@ -230,19 +224,65 @@ static int groups_of(const tt_tree *t, int level) {
   return groups;
 }
 
+/* The i-th run of groups of a level; a level without a list has one. */
+static tt_tree_run run_of_groups(const tt_tree *t, int level, int i) {
+  if (t->level[level].each) return (tt_tree_run){t->level[level].each, groups_of(t, level), 0, 0};
+  return t->run[t->level[level].at + i];
+}
+
+static int runs_of_level(const tt_tree *t, int level) {
+  return t->level[level].each ? 1 : t->level[level].n;
+}
+
+/* What the set has of the rows in the j-th of the pieces of a run. */
+static run columns_in_piece(const narrowing *x, int level, int size, int j, int pieces) {
+  const columns w = {size, 2 * j + 1, 2 * pieces};
+  return level > x->set->level ? columns_shared(&x->set->inner[level], &w)
+                               : columns_of_members(x->set, &w);
+}
+
+/* Takes columns `own` of these groups: all groups on the set's own level, those of a pattern inside. */
+static void take(const narrowing *x, int level, const tt_span *domains, const tt_tree_run *r,
+                 run own) {
+  if (own.hi <= own.lo) return;
+  if (level > x->set->level)
+    narrow_in_run(x, level, domains, r, own);
+  else
+    narrow(x, level + 1,
+           (tt_span){domains->buf, (uint32_t)r->first, (uint32_t)own.lo,
+                     (uint32_t)(own.hi - own.lo), (uint32_t)r->size, 1, (uint32_t)r->times});
+}
+
+/* Narrows a pattern of domains of the level above `level` to what the set has inside them. The columns of a long
+ * run go to other members in each of its pieces, so that no member gets all that cannot be divided; pieces that
+ * do not differ stay together. */
+static void narrow(const narrowing *x, int level, tt_span domains) {
+  if (level == x->tree->levels) {
+    append(x->list, domains);
+    return;
+  }
+  for (int i = 0; i < runs_of_level(x->tree, level); i++) {
+    const tt_tree_run r = run_of_groups(x->tree, level, i);
+    const int pieces = r.times < PIECES ? r.times : PIECES;
+    tt_tree_run here = r;
+    run own = columns_in_piece(x, level, r.size, 0, pieces);
+    for (int j = 1; j <= pieces; j++) {
+      const int end = r.before + (int)((int64_t)r.times * j / pieces);
+      const run next = j < pieces ? columns_in_piece(x, level, r.size, j, pieces) : own;
+      if (j < pieces && next.lo == own.lo && next.hi == own.hi) continue;
+      here.times = end - here.before;
+      take(x, level, &domains, &here, own);
+      here.first += here.times * r.size;
+      here.before = end;
+      own = next;
+    }
+  }
+}
+
 static void spans_of_ranks(const tt_uneven_cut *cut, const tt_uneven_set *s, tt_buf buf,
                            tt_span_list *list) {
   const narrowing x = {cut->tree, s, list};
-  for (int i = 0; i < runs_of_level(x.tree, s->level); i++) {
-    tt_tree_run r = run_of_groups(x.tree, s->level, i);
-    int count;
-    const int first = columns_of_members(s, r.size, &count);
-    if (x.tree->level[s->level].each) r.times = groups_of(x.tree, s->level);
-    if (count)
-      narrow(&x, s->level + 1,
-             (tt_span){buf, (uint32_t)r.first, (uint32_t)first, (uint32_t)count, (uint32_t)r.size,
-                       1, (uint32_t)r.times});
-  }
+  narrow(&x, s->level, (tt_span){.buf = buf});
 }
 
 void tt_uneven_spans(const tt_uneven_cut *cut, const tt_uneven_set *set, tt_buf buf,
