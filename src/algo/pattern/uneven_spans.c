@@ -68,9 +68,10 @@ static run columns_shared(const tt_share *x, const columns *w) {
 
 /* The columns of the set's members on its own level; hi is beyond the end if they wrap. */
 static run columns_of_members(const tt_uneven_set *s, const columns *w) {
-  const int end = s->first + s->members;
-  return (run){column_at(s->first, s->of, w),
-               end <= s->of ? column_at(end, s->of, w) : w->n + column_at(end - s->of, s->of, w)};
+  const int end = s->first + s->members, lo = column_at(s->first, s->of, w);
+  if (end <= s->of) return (run){lo, column_at(end, s->of, w)};
+  const int rest = column_at(end - s->of, s->of, w);
+  return lo < w->n ? (run){lo, w->n + rest} : (run){0, rest};
 }
 
 /* Appends a span; one that continues the last one joins it. */
