@@ -5,7 +5,7 @@
  *                                             plan that would run; a line per size
  *   scale setup P TOPO FIGURES HOSTS          one rank's communicator over a network without
  *                                             data, and its plans
- *   scale schedule P PLAN                     one rank's schedule: built, and prepared to run
+ *   scale schedule P PLAN [COLLECTIVE]        one rank's schedule: built, and prepared to run
  *
  * Lines are for scale.py: a word, and numbers. Memory is the amount requested from malloc.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -221,8 +221,14 @@ static void setup(int ranks, char **argv) {
   end(all, "all");
 }
 
-static void schedule(int ranks, const char *name) {
-  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = ranks, .rank = ranks - 1};
+static tutti_coll coll_of(const char *name) {
+  int coll = 0;
+  while (coll < TUTTI_COLL_COUNT && strcmp(tutti_coll_name((tutti_coll)coll), name) != 0) coll++;
+  return (tutti_coll)coll;
+}
+
+static void schedule(int ranks, const char *name, tutti_coll coll) {
+  const tt_ask ask = {.coll = coll, .ranks = ranks, .rank = tt_coll_rooted(coll) ? 0 : ranks - 1};
   tt_sched *sched;
   step s = begin();
   check(tt_algo_build(name, &ask, &sched));
@@ -240,8 +246,9 @@ int main(int argc, char **argv) {
     prices(ranks, argv + 3, argc - 7);
   else if (argc == 6 && strcmp(argv[1], "setup") == 0)
     setup(ranks, argv + 3);
-  else if (argc == 4 && strcmp(argv[1], "schedule") == 0)
-    schedule(ranks, argv[3]);
+  else if ((argc == 4 || (argc == 5 && coll_of(argv[4]) < TUTTI_COLL_COUNT)) &&
+           strcmp(argv[1], "schedule") == 0)
+    schedule(ranks, argv[3], argc == 5 ? coll_of(argv[4]) : TUTTI_ALLREDUCE);
   else
     return fprintf(stderr, "scale: its first lines say how to call it\n"), 2;
   return 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """scale.py - the tables and plots of docs/scale.md, from prices and from one rank's measurements.
 
-  scale.py --build build [--only prices,practice,forms,setup] [--out docs/bench]
+  scale.py --build build [--only prices,practice,forms,setup,uneven] [--out docs/bench]
 
 Tables go to scale-NAME.json in the folder, and from there to the page (make tables); plots go to docs/figures.
 SPDX-License-Identifier: BSD-3-Clause"""
@@ -37,6 +37,7 @@ NETWORKS = {
 }
 FEW = ("rack:3 node:16 core:4", "gamma=0,apart=1,core.alpha=2us,core.beta=0.25e-9,node.alpha=6us,node.beta=1e-9,"
        "rack.alpha=12us,rack.beta=1e-10")
+UNEVEN = {37141: "node:10000 core:(4*7911,3*1319,2*770)", 399930: "rack:400 node:25 core:(40*9950,39*30,38*20)"}
 PRACTICE = ["fold(ring)", "doubling", "rabenseifner", "tree(double,segments=4)", "two-level"]
 args = None
 
@@ -255,6 +256,20 @@ def setup():
     put("schedules", ["P", "plan", "steps", "messages", "built in", "bytes", "lowered in", "bytes"], scheds)
 
 
+def uneven():
+    """One rank's schedules of each collective among ten thousand nodes, some of which are incomplete."""
+    rows = []
+    for P, levels in UNEVEN.items():
+        for coll in ("allreduce", "reduce_scatter", "all_gather", "broadcast", "reduce"):
+            plan = f"tree(leaders,{levels})" if coll in ("broadcast", "reduce") else f"blueconnect({levels})"
+            progress(f"one rank of {P}: {coll} on uneven levels")
+            s = median(P, "schedule", plan, coll)
+            steps, messages = s["steps"][0].split()
+            rows.append([f"`{levels}`", coll, steps, messages, time(s["built"][0]), size(s["built"][1]),
+                         size(s["built"][2]), time(s["lowered"][0]), size(s["lowered"][1])])
+    put("uneven", ["levels", "collective", "steps", "messages", "built in", "bytes", "at most", "lowered in", "bytes"], rows)
+
+
 # ---- plots ----
 
 CLASSES = [("log2 P steps, whole vectors", "doubling"), ("BlueConnect: halving on all levels", "halving"),
@@ -332,7 +347,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--build", default="build")
     p.add_argument("--out", default="docs/bench")
-    p.add_argument("--only", default="prices,practice,forms,setup")
+    p.add_argument("--only", default="prices,practice,forms,setup,uneven")
     args = p.parse_args()
     only = args.only.split(",")
     if {"prices", "practice"} & set(only):
@@ -344,6 +359,8 @@ def main():
         forms()
     if "setup" in only:
         setup()
+    if "uneven" in only:
+        uneven()
     progress("")
     print(file=sys.stderr)
 

@@ -68,7 +68,7 @@ typedef struct tt_level_stage {
 } tt_level_stage;
 enum { TT_STAGES = 2 * TT_TREE_LEVELS };
 
-enum { TT_ENTRIES = 8 };
+enum { TT_ENTRIES = 12 };
 
 /* A family of algorithms. A callback may be missing (NULL) where this says what happens then. */
 typedef struct tt_algo {
@@ -90,6 +90,8 @@ typedef struct tt_algo {
   tt_suggestion sample[TT_ENTRIES], plan[TT_ENTRIES]; /* lists, instead of these callbacks */
   /* Does every rank do alike (as in tt_algo_uniform)? Missing: no. */
   bool (*uniform)(const tt_ask *ask, const tt_tree *tree);
+  /* Is it a tree on each level (as in tt_algo_leaders)? Missing: no. */
+  bool (*leaders)(const tt_ask *ask, const tt_tree *tree);
   /* The stages, as in tt_algo_stages. Missing: it is no composition. */
   int (*stages)(const tt_ask *ask, const tt_tree *tree, tt_level_stage list[]);
   tt_entry entries[TT_ENTRIES]; /* at least one; the rest is zero */
@@ -126,6 +128,10 @@ bool tt_algo_plan(int ranks, const char *levels, int i, char *name, size_t size)
 /* Does every rank take the same steps as rank 0, each with the same step of a partner? On a machine
  * without levels (tree NULL), or with these. Families declare it; test_price.c checks it. */
 bool tt_algo_uniform(const char *name, const tt_ask *ask, const tt_tree *tree);
+
+/* Is it a tree on each of these levels, among the leaders of domains? Families declare it;
+ * test_uneven_colls.c checks what prices make of it. */
+bool tt_algo_leaders(const char *name, const tt_ask *ask, const tt_tree *tree);
 
 /* The stages of `name` in their order, if it is a composition on exactly these levels; returns how
  * many, or 0. */

@@ -72,7 +72,7 @@ static uint32_t blueconnect_blocks(const tt_ask *ask) {
   tt_tree tree;
   const bool known = !tree_of(ask, &tree);
   if (known && has_stages(ask)) return tt_stages_blocks(ask, &tree);
-  if (!known || tree.even) return (uint32_t)ask->ranks;
+  if (!known || tree.even || tt_coll_owned(ask->coll)) return (uint32_t)ask->ranks;
   return tt_uneven_blocks(&tree);
 }
 

@@ -311,6 +311,13 @@ bool tt_algo_uniform(const char *name, const tt_ask *asked, const tt_tree *tree)
   return uniform;
 }
 
+bool tt_algo_leaders(const char *name, const tt_ask *asked, const tt_tree *tree) {
+  tt_ask ask = *asked;
+  const tt_algo *algo;
+  return !resolve_algo(name, &ask, &algo) && algo->leaders && !algo_refusal(algo, &ask) &&
+         algo->leaders(&ask, tree);
+}
+
 int tt_algo_stages(const char *name, const tt_ask *asked, const tt_tree *tree,
                    tt_level_stage list[TT_STAGES]) {
   struct tt_composition *composed = NULL;

@@ -6,23 +6,25 @@
  *            member is a leaf of one; the second is the first mirrored, or shifted by
  *            one if the number of members is odd. Nodes: a chain inside each node
  *            and the tree between the nodes; a node's first rank sends up, its second
- *            receives from other nodes, so that no rank does both.
+ *            receives from other nodes, so that no rank does both. leaders: a tree on every level
+ *            (pattern/leaders.c), so that a vector enters each rack once, too.
  *            Broadcast and reduce rotate the ranks until the root comes first; with two
  *            trees the root is above both.
  * Cost       allreduce twice, else once: binomial floor(log2 P) messages in sequence,
  *            radix=K the most digits 1 of a number below P to base K, chain
- *            P-1, double ceil(log2 P), one more below a root. The busiest rank sends
+ *            P-1, double ceil(log2 P), one more below a root; leaders the sum over the levels. The busiest rank sends
  *            binomial ceil(log2 P) vectors, binary and nodes 3, chain and double 2.
  * Scratch    none; reduce: one vector inside the tree.
  * Invariant  a subtree is a range of ranks and is added in their order; so rank order is kept
  *            except where rotating or shifting breaks it.
  * Parameters binomial | radix=2..16 | chain | binary | double; segments=S;
- *            the nodes, as in algo_pattern.h.
+ *            the nodes, as in algo_pattern.h; leaders: needs levels.
  * Source     double: Sanders, Speck, Traeff, Parallel Computing 35(12), 2009; with
- *            nodes: NCCL's split tree.
+ *            nodes: NCCL's split tree; leaders: Karonis et al., IPDPS 2000.
  * See        tutti plan draw 'tree(double,segments=2)' -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <string.h>
 
 #include "algo_pattern.h"
 
@@ -33,6 +35,37 @@ static int trees(const tt_ask *ask) {
   return tt_param_word(ask, "double") ? 2 : 1;
 }
 
+/* ---- shapes ---- */
+
+static tt_tree_node chain_shape(int p, int n, int radix) {
+  (void)radix;
+  return tt_tree_chain(p, n);
+}
+
+static tt_tree_node binary_shape(int p, int n, int radix) {
+  (void)radix;
+  return tt_tree_binary(p, n);
+}
+
+static tt_tree_shape *shape_of(const tt_ask *ask) {
+  if (tt_param_word(ask, "chain")) return chain_shape;
+  return tt_param_word(ask, "binary") ? binary_shape : tt_tree_knomial;
+}
+
+static const char *leaders_refuse(const tt_ask *ask) {
+  char levels[TT_NAME];
+  tt_tree tree;
+  if (!tt_coll_rooted(ask->coll)) return "leaders are for broadcast and reduce";
+  if (trees(ask) > 1) return "leaders and double exclude each other";
+  if (!tt_param_levels(ask, levels, sizeof levels))
+    return "leaders need the levels of the machine, as in tree(leaders,node:4 core:8)";
+  const char *wrong = tt_param_tree(ask, levels, &tree);
+  if (wrong) return wrong;
+  return tt_tree_leaders_most(&tree, shape_of(ask), tt_param_number(ask, &tree_radix)) > TT_DOWN
+             ? "its levels are too many and too large for leaders"
+             : NULL;
+}
+
 static const char *tree_refuse(const tt_ask *ask) {
   char value[8];
   if (tt_param_word(ask, "binomial") + tt_param_word(ask, "chain") + tt_param_word(ask, "binary") +
@@ -41,7 +74,8 @@ static const char *tree_refuse(const tt_ask *ask) {
     return "binomial, radix=, chain, binary and double exclude each other";
   const char *wrong = tt_number_refuse(ask, &tree_radix);
   if (!wrong) wrong = tt_number_refuse(ask, &tree_segments);
-  return wrong ? wrong : tt_nodes_refuse(ask);
+  if (!wrong) wrong = tt_nodes_refuse(ask);
+  return wrong || !tt_param_word(ask, "leaders") ? wrong : leaders_refuse(ask);
 }
 
 static uint32_t tree_blocks(const tt_ask *ask) {
@@ -97,9 +131,7 @@ static tt_tree_node one_of_two(const layout *x, int p) {
 static tt_tree_node among_nodes(const layout *x) {
   const int n = x->nodes.count, p = tt_mod(x->node - x->root, n);
   if (trees(x->ask) == 2) return one_of_two(x, p);
-  if (tt_param_word(x->ask, "chain")) return tt_tree_chain(p, n);
-  if (tt_param_word(x->ask, "binary")) return tt_tree_binary(p, n);
-  return tt_tree_knomial(p, n, tt_param_number(x->ask, &tree_radix));
+  return shape_of(x->ask)(p, n, tt_param_number(x->ask, &tree_radix));
 }
 
 /* The rank with index `behind` in the p-th node from the root's on; the last if the node has
@@ -129,6 +161,18 @@ static tt_tree_node node_of_member(const layout *x) {
       tt_tree_node_add(&k, tt_peer(rank_at(x, d->first + j * d->stride, 0)));
   }
   return k;
+}
+
+/* This rank in the t-th tree. */
+static tt_tree_node node_in_tree(const tt_ask *ask, int t) {
+  char levels[TT_NAME];
+  tt_tree tree;
+  if (tt_param_word(ask, "leaders") && tt_param_levels(ask, levels, sizeof levels) &&
+      !tt_tree_parse(levels, &tree))
+    return tt_tree_leaders(&tree, ask->rank, ask->root, shape_of(ask),
+                           tt_param_number(ask, &tree_radix));
+  const layout x = layout_of(ask, t);
+  return node_of_member(&x);
 }
 
 /* ---- one segment ---- */
@@ -162,10 +206,7 @@ static void broadcast_down(tt_builder *b, const tt_ask *ask, const tt_tree_node 
 static void tree_build(tt_builder *b, const tt_ask *ask) {
   const uint32_t S = (uint32_t)tt_param_number(ask, &tree_segments);
   tt_tree_node node[2];
-  for (int t = 0; t < trees(ask); t++) {
-    const layout x = layout_of(ask, t);
-    node[t] = node_of_member(&x);
-  }
+  for (int t = 0; t < trees(ask); t++) node[t] = node_in_tree(ask, t);
   for (int way = 0; way < 2; way++)
     for (uint32_t s = 0; s < S; s++)
       for (uint32_t t = 0; t < (uint32_t)trees(ask); t++) {
@@ -174,27 +215,51 @@ static void tree_build(tt_builder *b, const tt_ask *ask) {
       }
 }
 
+/* Over uneven levels, with each shape. */
+static bool leaders_sample(int ranks, int i, char *params, size_t size) {
+  static const char *const shapes[] = {"", ",binary", ",chain", ",radix=3", ",radix=4"};
+  enum { SHAPES = sizeof shapes / sizeof *shapes };
+  const int third = ranks / 3, rest = ranks - third - 1;
+  if (ranks < 6 || i >= 2 * SHAPES) return false;
+  const char *shape = shapes[i % SHAPES];
+  if (i < SHAPES)
+    snprintf(params, size, "leaders%s,node:(%d,1,%d)", shape, third, rest);
+  else
+    snprintf(params, size, "leaders%s,segments=2,rack:2 node:(2,1) core:(%d,1,%d)", shape, rest,
+             third);
+  return true;
+}
+
 static bool tree_samples(int ranks, int i, char *params, size_t size) {
   static const char *const shapes[] = {"binomial", "chain",  "double", "radix=3",
                                        "binary",   "double", "chain",  "radix=5"};
   enum { SHAPES = sizeof shapes / sizeof *shapes };
   const int node = i < SHAPES ? 1 : 2 + (i + ranks) % 4, segments = 1 + (i * 3 + ranks) % 4;
+  if (i >= 2 * SHAPES) return leaders_sample(ranks, i - 2 * SHAPES, params, size);
   if (i % 5 == 4 && ranks > 3)
     snprintf(params, size, "%s,node:(%d,1,%d)", shapes[i % SHAPES], ranks / 3,
              ranks - ranks / 3 - 1);
   else
     snprintf(params, size, "%s,segments=%d,node=%d", shapes[i % SHAPES], segments, node);
-  return i < 2 * SHAPES;
+  return true;
+}
+
+static bool tree_leaders(const tt_ask *ask, const tt_tree *tree) {
+  char levels[TT_NAME];
+  tt_tree own;
+  return tt_param_word(ask, "leaders") && tt_param_levels(ask, levels, sizeof levels) &&
+         !tt_tree_parse(levels, &own) && memcmp(&own, tree, sizeof own) == 0;
 }
 
 const tt_algo tt_tree_algo = {
     .name = "tree",
     .does = TT_DOES_ALLREDUCE | TT_DOES_ROOTED,
-    .params = "binomial radix= chain binary double segments= node= LEVEL:N",
+    .params = "binomial radix= chain binary double leaders segments= node= LEVEL:N",
     .refuse = tree_refuse,
     .blocks = tree_blocks,
     .build = tree_build,
     .samples = tree_samples,
+    .leaders = tree_leaders,
     .plan = {{"radix=4", 0},
              {"chain,segments=8", 0},
              {"double", 0},
@@ -202,7 +267,11 @@ const tt_algo tt_tree_algo = {
              {"radix=4,LEVELS", 0},
              {"chain,segments=8,LEVELS", 0},
              {"double,LEVELS", 0},
-             {"double,segments=4,LEVELS", 0}},
+             {"double,segments=4,LEVELS", 0},
+             {"leaders,LEVELS", 0},
+             {"leaders,radix=4,LEVELS", 0},
+             {"leaders,binary,segments=8,LEVELS", 0},
+             {"leaders,binary,segments=32,LEVELS", 0}},
     .entries = {{"tree(binomial)", TT_CANDIDATE,
                  "sums go up a binomial tree, the result comes down",
                  "Thakur, Rabenseifner, Gropp 2005"},

@@ -251,7 +251,7 @@ static tutti_status look_at(tt_chooser *c, tutti_coll coll, tt_candidate *x, boo
   const bool rounded = tt_rounded_up(c, x->name);
   const bool staged = !alike && tt_stages_of(c, x->name, &ask, stages);
   x->dear = ask.ranks > TT_MOST_PLAYED && !alike && !rounded && !staged &&
-            !tt_stands_for_all(c, x->name, &ask, NULL);
+            !tt_priced_by_ways(c, x->name, &ask) && !tt_stands_for_all(c, x->name, &ask, NULL);
   if (x->dear || shared || staged) return TUTTI_OK;
   if (rounded) return look_at_rounded(c, &ask, x, sliced);
   tt_sched *mine = NULL;

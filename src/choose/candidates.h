@@ -49,6 +49,11 @@ typedef struct tt_candidates {
   uint64_t bytes;
 } tt_candidates;
 
+/* May it be chosen, where its price is known? Dear ones may be priced already, for another choice. */
+static inline bool tt_candidate_counts(const tt_candidates *list, const tt_candidate *x) {
+  return x->possible && (!x->dear || list->all);
+}
+
 /* A stage of compositions, and its price as a part of the vector's size. */
 typedef struct tt_stage_price {
   tt_level_stage stage;
@@ -121,11 +126,15 @@ bool tt_rounded_up(const tt_chooser *c, const char *name);
 /* Builds rank 0's schedule there; *model: of those levels. */
 tutti_status tt_rounded_up_build(const tt_chooser *c, const char *name, const tt_ask *ask,
                                  tt_cost_model *model, tt_sched **s);
-/* Raises its curve to what a rank of a smaller domain takes at least. */
+/* Raises its curve to what some ranks take at least. */
 tutti_status tt_rounded_up_raise(const tt_chooser *c, const char *name, const tt_ask *ask,
                                  int slices, tt_curve *curve);
 tutti_status tt_rounded_up_sim(const tt_chooser *c, const char *name, const tt_ask *ask,
                                tt_sim **sim);
+/* Beyond TT_MOST_PLAYED ranks, a tree over levels gets its price from the longest ways to the root
+ * (way_price.c). Does this apply? */
+bool tt_priced_by_ways(const tt_chooser *c, const char *name, const tt_ask *ask);
+tutti_status tt_ways_sim(const tt_chooser *c, const char *name, const tt_ask *ask, tt_sim **sim);
 /* Builds the schedules of those ranks that rank 0 receives from, all[0] being its own. */
 tutti_status tt_build_senders(const char *name, const tt_ask *ask, tt_sched **all);
 /* Can rank 0 stand for all? mine: its schedule, or NULL. */

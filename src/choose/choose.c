@@ -314,7 +314,7 @@ static tt_candidate *cheapest_priced(tt_chooser *c, tt_candidates *list, const t
     if (best && !tt_candidates_may(c, list, i, bytes, most, &may)) return NULL;
     if (!may) continue;
     if (!tt_candidates_price(c, list, i)) return NULL;
-    if (!x->possible || (passed && !cheaper(passed, x, bytes))) continue;
+    if (!tt_candidate_counts(list, x) || (passed && !cheaper(passed, x, bytes))) continue;
     if (best && !cheaper(x, best, bytes)) continue;
     best = x;
     most = tt_curve_at(&best->curve, bytes);
@@ -330,6 +330,15 @@ static tt_candidate *cheapest(tt_chooser *c, tt_candidates *list, const tt_probl
   return cheapest_priced(c, list, p, override, passed);
 }
 
+/* The cheapest that meets all needs; NULL: none, or out of memory, and c->starved is set. */
+static const tt_candidate *cheapest_that_meets(tt_chooser *c, tt_candidates *list,
+                                               const tt_problem *p, const tt_override *override) {
+  tt_candidate *x = NULL;
+  while (!c->starved && (x = cheapest(c, list, p, override, x)))
+    if (!lacking(c, &x->found, x->name, p, TT_MOST_WORK).needs) return c->starved ? NULL : x;
+  return NULL;
+}
+
 /* Tries the plan that wisdom names; false: it names none, or that plan must not run. */
 static bool try_wisdom(tt_chooser *c, tt_candidates *list, const tt_problem *p,
                        const tt_override *override, tt_choice *choice) {
@@ -339,7 +348,8 @@ static bool try_wisdom(tt_chooser *c, tt_candidates *list, const tt_problem *p,
   for (int i = 0; i < list->n && !x; i++)
     if (strcmp(list->at[i].name, wisdom->plan) == 0 && tt_candidates_price(c, list, i))
       x = &list->at[i];
-  if (!x || !x->possible || tt_override_forbids(override, x->name, p->bytes)) return false;
+  if (!x || !tt_candidate_counts(list, x) || tt_override_forbids(override, x->name, p->bytes))
+    return false;
   if (lacking(c, &x->found, x->name, p, TT_MOST_WORK).needs) return false;
   choice->name = x->name;
   choice->slices = wisdom->slices;
@@ -384,12 +394,18 @@ tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_override *ov
   tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
   if (!list) return starved();
   if (try_wisdom(c, list, p, override, choice)) return TUTTI_OK;
-  for (tt_candidate *x = NULL; !c->starved && (x = cheapest(c, list, p, override, x));) {
-    choice->name = x->name;
-    choice->slices = x->slices;
-    if (!lacking(c, &x->found, x->name, p, TT_MOST_WORK).needs) return TUTTI_OK;
+  const tt_candidate *x = cheapest_that_meets(c, list, p, override);
+  if (!x && !c->starved && !list->all) {
+    list->all = true; /* for this choice only, since other ranks may not have made it */
+    x = cheapest_that_meets(c, list, p, override);
+    list->all = false;
   }
   if (c->starved) return starved();
+  if (x) {
+    choice->name = x->name;
+    choice->slices = x->slices;
+    return TUTTI_OK;
+  }
   char helpers[60] = "";
   if (c->setting.data)
     snprintf(helpers, sizeof helpers, ", %d of which only help (tutti_comm_set_helpers)",
@@ -424,8 +440,9 @@ bool tt_quote_at(tt_chooser *c, const tt_problem *p, const tt_override *override
   if (!list || i >= list->n || !tt_candidates_settle(c, list) || !tt_candidates_price(c, list, i))
     return false;
   tt_candidate *x = &list->at[i];
-  *quote = (tt_quote){.name = x->name, .slices = x->slices, .possible = x->possible};
-  if (!x->possible) return true;
+  *quote = (tt_quote){.name = x->name, .slices = x->slices};
+  quote->possible = tt_candidate_counts(list, x);
+  if (!quote->possible) return true;
   quote->seconds = tt_curve_at(&x->curve, (double)p->bytes);
   quote->ruled_out = override->n && tt_override_forbids(override, x->name, p->bytes);
   if (!ask) return true;

@@ -163,6 +163,7 @@ static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll 
   uint64_t loop = 0;
   *size = UINT64_MAX;
   *sim = NULL;
+  if (!exported && tt_priced_by_ways(c, name, &ask)) return tt_ways_sim(c, name, &ask, sim);
   if (!exported && tt_rounded_up(c, name)) return tt_rounded_up_sim(c, name, &ask, sim);
   if (!sliced) {
     const tutti_status status = sim_stages(c, name, &ask, sim);

@@ -1,12 +1,12 @@
 /* uneven_price.c - the price of a plan over uneven levels on many ranks.
  *
  * Idea       a few nodes of ten thousand lack a rank. The full ones do the same as on a machine without gaps,
- *            whose domains are all as large as the largest, and where one rank stands for all. The ranks of
- *            a smaller domain have more partners, so the price is at least the time for which the ports and
- *            the processor of such a rank are busy (bound.h).
+ *            whose domains are all as large as the largest, and where one rank stands for all. On uneven levels ranks
+ *            have more messages, those of a smaller domain most. So the price is at least the time for which
+ *            the ports and the processor of one of some ranks are busy (bound.h).
  * Cost       that of one rank, where all ranks would have to be built and simulated.
- * Limit      the price is too high where few domains are as large as the largest, and up to a third too low
- *            for long vectors (test_uneven.c).
+ * Limit      the price is too high where few domains are as large as the largest, and for long vectors up to a
+ *            third too low, of an all-gather up to a half (test_uneven.c, test_uneven_colls.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
@@ -68,13 +68,13 @@ tutti_status tt_rounded_up_build(const tt_chooser *c, const char *name, const tt
   return tt_algo_build(to, &there, s);
 }
 
-/* A rank of a domain that is the smallest of its level. */
-static int rank_of_the_smallest(const tt_tree *t) {
+/* An innermost group that is the smallest of its level, in a domain that is. */
+static int smallest_group(const tt_tree *t) {
   int g = 0;
-  for (int l = 0; l < t->levels; l++) {
+  for (int l = 0; l + 1 < t->levels; l++) {
     g = tt_tree_first(t, l, g);
     int smallest = g;
-    for (int i = 0; l + 1 < t->levels && i < t->level[l + 1].n; i++) {
+    for (int i = 0; i < t->level[l + 1].n; i++) {
       const tt_tree_run *run = &t->run[t->level[l + 1].at + i];
       if (run->size < tt_tree_count(t, l + 1, smallest)) smallest = run->before;
     }
@@ -103,14 +103,20 @@ static void raise_curve(tt_curve *curve, double fixed, double slope) {
 
 tutti_status tt_rounded_up_raise(const tt_chooser *c, const char *name, const tt_ask *ask,
                                  int slices, tt_curve *curve) {
-  tt_ask small = *ask;
+  const tt_tree *t = &c->model.tree;
+  const int last = t->levels - 1, group = smallest_group(t), first = tt_tree_first(t, last, group);
+  const int some[] = {first, first + tt_tree_count(t, last, group) - 1, 0,
+                      tt_tree_rank(t, 0, 1) - 1, ask->ranks - 1};
+  tt_ask one = *ask;
   tt_bound bound = {.n = 0};
-  tt_sched *s;
-  small.rank = rank_of_the_smallest(&c->model.tree);
-  const tutti_status status = tt_algo_build(name, &small, &s);
-  if (status) return status;
-  tt_bound_rank(&bound, s, &c->model, false);
-  tt_sched_free(s);
+  for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+    tt_sched *s;
+    one.rank = some[i] < ask->ranks ? some[i] : 0;
+    const tutti_status status = tt_algo_build(name, &one, &s);
+    if (status) return status;
+    tt_bound_rank(&bound, s, &c->model, false);
+    tt_sched_free(s);
+  }
   for (int i = 0; i < bound.n; i++) {
     const tt_bound_line *x = &bound.line[i];
     raise_curve(curve, slices * x->each + x->once, x->slope + x->part / slices);

@@ -238,10 +238,10 @@ static tutti_status make_table(const tutti_comm *comm, const tt_call *c, tt_plan
   plan->exec.table = plan->table = NULL;
   if (!c->varied) return TUTTI_OK;
   const int data = tt_call_data(comm, c);
-  uint64_t *table = malloc(((size_t)data + 1) * sizeof *table);
+  uint64_t *table = malloc(((size_t)comm->ranks + 1) * sizeof *table);
   if (!table) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan of %d ranks", comm->ranks);
   table[0] = 0;
-  for (int r = 0; r < data; r++) table[r + 1] = table[r] + c->counts[r];
+  for (int r = 0; r < comm->ranks; r++) table[r + 1] = table[r] + (r < data ? c->counts[r] : 0);
   plan->exec.table = plan->table = table;
   plan->counts = (uint32_t)counts_key(comm, c) | 1;
   return TUTTI_OK;

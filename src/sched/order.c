@@ -2,16 +2,17 @@
  *
  * Idea       walk the steps once and keep, per block, its last writer and the
  *            readers since: a read waits for the writer, a write for both. Neighbours
- *            that every step uses together or not at all are one piece.
- * Cost       n log n for n runs of neighbours in the steps, and linear in the
- *            pieces that these consist of: on 100,000 ranks microseconds.
+ *            that every step uses together or not at all are one piece. Where spans repeat, some
+ *            blocks stand for the others (order_sample.h).
+ * Cost       linear in the runs of neighbours in the steps and in the pieces that these consist of, and a bit
+ *            for each block: on 100,000 ranks microseconds.
  * Invariant  dependencies point backwards; those that another dependency already
  *            implies directly are left out.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
 
-#include "schedule.h"
+#include "order_sample.h"
 
 enum { NONE = UINT32_MAX, FEW = 256 }; /* FEW: with fewer blocks, each is a piece */
 
@@ -22,13 +23,16 @@ typedef struct reader {
 typedef enum use { READS, WRITES, CUTS } use;
 
 typedef struct tracker {
-  uint32_t *cut[TT_BUF_COUNT]; /* where pieces begin, ascending; NULL: at every block */
-  uint32_t pieces[TT_BUF_COUNT], cuts_capacity[TT_BUF_COUNT];
+  uint64_t *cut[TT_BUF_COUNT];    /* a bit for each block where a piece begins; NULL: at all */
+  uint32_t *before[TT_BUF_COUNT]; /* the pieces that begin before each word of these */
+  uint32_t pieces[TT_BUF_COUNT];
+  tt_sample sample[TT_BUF_COUNT];
   uint32_t *writer[TT_BUF_COUNT], *readers[TT_BUF_COUNT]; /* per piece */
   reader *pool;
   uint32_t used, pool_capacity;
-  uint32_t *seen;  /* per step: the last step whose list has it */
-  uint32_t *after; /* all lists so far */
+  uint32_t *seen;    /* per step: the last step whose list has it */
+  uint32_t *implied; /* per step: the last step one of whose dependencies has it */
+  uint32_t *after;   /* all lists so far */
   uint32_t length, capacity;
   uint32_t from; /* where the current step's list begins */
   bool failed;
@@ -72,25 +76,22 @@ static int compare_uint32(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Cuts at both ends of a run. If there are too many cuts, every block is a piece. */
-static void add_cuts(tracker *t, uint32_t buf, uint32_t block, uint32_t end) {
-  if (t->pieces[buf] + 2 > t->cuts_capacity[buf]) return;
-  t->cut[buf][t->pieces[buf]++] = block;
-  t->cut[buf][t->pieces[buf]++] = end;
+static void cut_at(tracker *t, uint32_t buf, uint32_t block) {
+  t->cut[buf][block / 64] |= UINT64_C(1) << block % 64;
 }
 
 /* The piece that begins at this block. */
 static uint32_t piece_index(const tracker *t, uint32_t buf, uint32_t block) {
-  const uint32_t *cut = t->cut[buf], *at;
-  if (!cut) return block;
-  at = bsearch(&block, cut, t->pieces[buf], sizeof *cut, compare_uint32);
-  return (uint32_t)(at - cut);
+  if (!t->cut[buf]) return block;
+  const uint64_t below = t->cut[buf][block / 64] & ((UINT64_C(1) << block % 64) - 1);
+  return t->before[buf][block / 64] + (uint32_t)__builtin_popcountll(below);
 }
 
 static void use_run(tracker *t, uint32_t step, uint32_t buf, uint32_t block, uint32_t end,
                     use how) {
   if (how == CUTS) {
-    add_cuts(t, buf, block, end);
+    cut_at(t, buf, block);
+    cut_at(t, buf, end);
     return;
   }
   const uint32_t last = piece_index(t, buf, end);
@@ -98,8 +99,22 @@ static void use_run(tracker *t, uint32_t step, uint32_t buf, uint32_t block, uin
     (how == READS ? read_piece : write_piece)(t, step, buf, p);
 }
 
+/* What to do with the runs of a span. */
+typedef struct run_use {
+  tracker *t;
+  uint32_t step, buf;
+  use how;
+} run_use;
+
+static void use_sampled(void *of, uint32_t block, uint32_t end) {
+  const run_use *u = of;
+  if (!u->t->failed) use_run(u->t, u->step, u->buf, block, end, u->how);
+}
+
 static void use_span(tracker *t, uint32_t step, const tt_span *span, tt_gap skip, use how) {
   const uint32_t size = tt_span_size(span);
+  run_use u = {t, step, span->buf, how};
+  if (tt_sample_visit(&t->sample[span->buf], span, use_sampled, &u)) return;
   for (uint32_t i = 0, n; i < size && !t->failed; i += n) {
     n = skip.hi - i;
     if (i >= skip.lo && i < skip.hi) continue;
@@ -109,20 +124,17 @@ static void use_span(tracker *t, uint32_t step, const tt_span *span, tt_gap skip
   }
 }
 
-/* Drops dependencies that a later dependency of the same step has itself. */
-static void prune(tracker *t, const uint32_t *after_at) {
+/* Drops dependencies that another dependency of the same step has itself. */
+static void prune(tracker *t, uint32_t step, const uint32_t *after_at) {
   const uint32_t n = t->length - t->from;
   if (n < 2) return;
   uint32_t *list = t->after + t->from, kept = 0;
   qsort(list, n, sizeof *list, compare_uint32);
-  for (uint32_t i = 0; i < n; i++) {
-    bool implied = false;
-    for (uint32_t j = i + 1; j < n && !implied; j++) {
-      uint32_t lo = after_at[list[j]], hi = after_at[list[j] + 1];
-      implied = hi > lo && bsearch(&list[i], t->after + lo, hi - lo, sizeof *list, compare_uint32);
-    }
-    if (!implied) list[kept++] = list[i];
-  }
+  for (uint32_t j = 0; j < n; j++)
+    for (uint32_t k = after_at[list[j]]; k < after_at[list[j] + 1]; k++)
+      t->implied[t->after[k]] = step;
+  for (uint32_t i = 0; i < n; i++)
+    if (t->implied[list[i]] != step) list[kept++] = list[i];
   t->length = t->from + kept;
 }
 
@@ -138,40 +150,31 @@ static void visit(tracker *t, const tt_sched *s, uint32_t i, bool cuts) {
   if (step->kind != TT_SEND) use_span(t, i, &step->dst, skip, writes);
 }
 
-static void forget_cuts(tracker *t, int b) {
-  free(t->cut[b]);
-  t->cut[b] = NULL;
-}
-
-/* Sorts the cuts and drops duplicates. If there are about as many as blocks, each block is a
- * piece. */
+/* Finds the pieces: their borders are those of the steps' runs. */
 static bool cut_into_pieces(tracker *t, const tt_sched *s, const uint32_t blocks[TT_BUF_COUNT]) {
   for (int b = 0; b < TT_BUF_COUNT; b++) t->pieces[b] = blocks[b];
   if (blocks[TT_DST] < FEW) return true;
   for (int b = 0; b < TT_BUF_COUNT; b++) {
-    t->pieces[b] = 0;
-    t->cuts_capacity[b] = blocks[b] / 4;
-    t->cut[b] = malloc((t->cuts_capacity[b] + 1) * sizeof *t->cut[b]);
-    if (!t->cut[b]) return false;
+    const size_t words = blocks[b] / 64 + 1;
+    t->cut[b] = calloc(words, sizeof *t->cut[b]);
+    t->before[b] = malloc(words * sizeof *t->before[b]);
+    if (!t->cut[b] || !t->before[b]) return false;
   }
   for (uint32_t i = 0; i < s->nsteps; i++) visit(t, s, i, true);
   for (int b = 0; b < TT_BUF_COUNT; b++) {
-    uint32_t n = t->pieces[b], kept = 0;
-    t->pieces[b] = blocks[b];
-    if (n + 2 > t->cuts_capacity[b]) {
-      forget_cuts(t, b);
-      continue;
+    t->pieces[b] = 0;
+    for (size_t word = 0; word <= blocks[b] / 64; word++) {
+      t->before[b][word] = t->pieces[b];
+      t->pieces[b] += (uint32_t)__builtin_popcountll(t->cut[b][word]);
     }
-    qsort(t->cut[b], n, sizeof *t->cut[b], compare_uint32);
-    for (uint32_t i = 0; i < n; i++)
-      if (!i || t->cut[b][i] != t->cut[b][i - 1]) t->cut[b][kept++] = t->cut[b][i];
-    t->pieces[b] = kept;
   }
   return true;
 }
 
 static bool tracker_begin(tracker *t, const tt_sched *s) {
   const uint32_t blocks[TT_BUF_COUNT] = {s->blocks, s->blocks, s->tmp_blocks};
+  for (uint32_t b = 0; b < TT_BUF_COUNT; b++)
+    if (tt_order_sample(s, b, &t->sample[b])) return false;
   if (!cut_into_pieces(t, s, blocks)) return false;
   for (int b = 0; b < TT_BUF_COUNT; b++) {
     const size_t pieces = (size_t)t->pieces[b] + 1;
@@ -181,19 +184,26 @@ static bool tracker_begin(tracker *t, const tt_sched *s) {
     memset(t->writer[b], 0xff, pieces * sizeof **t->writer);
     memset(t->readers[b], 0xff, pieces * sizeof **t->readers);
   }
-  t->seen = malloc((s->nsteps + 1) * sizeof *t->seen);
-  if (t->seen) memset(t->seen, 0xff, (s->nsteps + 1) * sizeof *t->seen);
-  return t->seen != NULL;
+  const size_t steps = (size_t)s->nsteps + 1;
+  t->seen = malloc(steps * sizeof *t->seen);
+  t->implied = malloc(steps * sizeof *t->implied);
+  if (!t->seen || !t->implied) return false;
+  memset(t->seen, 0xff, steps * sizeof *t->seen);
+  memset(t->implied, 0xff, steps * sizeof *t->implied);
+  return true;
 }
 
 static void tracker_end(tracker *t) {
   for (int b = 0; b < TT_BUF_COUNT; b++) {
-    forget_cuts(t, b);
+    free(t->cut[b]);
+    free(t->before[b]);
+    free(t->sample[b].window);
     free(t->writer[b]);
     free(t->readers[b]);
   }
   free(t->pool);
   free(t->seen);
+  free(t->implied);
 }
 
 tutti_status tt_derive_order(tt_sched *s) {
@@ -206,7 +216,7 @@ tutti_status tt_derive_order(tt_sched *s) {
   for (uint32_t i = 0; i < s->nsteps && !t.failed; i++) {
     s->after_at[i] = t.from = t.length;
     visit(&t, s, i, false);
-    prune(&t, s->after_at);
+    prune(&t, i, s->after_at);
     s->after_at[i + 1] = t.length;
   }
   if (s->after_at && s->nsteps == 0) s->after_at[0] = 0;

@@ -40,6 +40,20 @@ ok "the choice among all on 1,000 ranks, in $busy ms" all "status 0" "works_with
 job explain -P 1000 --size 8 --net $flat
 ok "and without levels, in $busy ms" all "status 0" "works_within 15000"
 
+# Ten thousand nodes, some of which are incomplete.
+uneven='rack:400 node:25 core:(40*9950,39*30,38*20)'
+gaps=gamma=0.05ns,rack.alpha=2us,node.alpha=2us,core.alpha=0.5us,rack.beta=40GB/s,node.beta=10GB/s,core.beta=5GB/s
+for coll in reduce_scatter all_gather; do
+  job explain -P 399930 --size 16MiB --topo "$uneven" --net $gaps --coll $coll
+  ok "$coll on uneven levels, in $busy ms" all "status 0" "works_within 10000" \
+    "grep -qE '^$coll of 16 MiB on 399930 ranks: blueconnect\(rack' $work/out"
+done
+for coll in broadcast reduce; do
+  job plan price "tree(leaders,$uneven)" -P 399930 --size 8 --topo "$uneven" --net $gaps --coll $coll
+  ok "$coll by leaders on uneven levels, in $busy ms" all "status 0" "works_within 10000" \
+    "grep -qE '^[*!] tree\(leaders' $work/out"
+done
+
 # A plan without a proof says that the prover was not asked.
 job plan price 'generalized(r=3)' -P 1000 --size 8 --net $flat
 ok "no proof of a plan that was not named" all "status 0" \

@@ -175,7 +175,6 @@ static void what_blueconnect_refuses(void **state) {
       {"blueconnect", "it needs the levels", TUTTI_ALLREDUCE},
       {"blueconnect(node:4 core:2)", "hold 8 ranks, not 12", TUTTI_ALLREDUCE},
       {"blueconnect(node:4 core)", "character 8", TUTTI_ALLREDUCE},
-      {"blueconnect(node:(5,7))", "no rank owns one block", TUTTI_REDUCE_SCATTER},
       {"blueconnect(node:4 core:3)", "do that", TUTTI_REDUCE},
       {"blueconnect(node:4 core:3,seq=ring/ring/ring)", "one per level", TUTTI_ALLREDUCE},
       {"blueconnect(node:4 core:3,seq=4.1/ring)", "at least half", TUTTI_ALLREDUCE},

@@ -117,8 +117,14 @@ tt_buf tt_inner_down(tt_builder *b, const tt_inner *in, int rank, const tt_fold_
                      tt_buf work);
 /* All-gather in dst, of what the ranks of the group own. */
 void tt_inner_up(tt_builder *b, const tt_inner *in, int rank, const tt_fold_spec *how);
-/* The i-th span of what a rank owns of a part; false past the last. */
-bool tt_inner_part(const tt_inner *in, int rank, int part, int i, tt_buf buf, tt_span *span);
+typedef struct tt_span_list { /* `at` is freed by its user */
+  tt_span *at;
+  uint32_t n, capacity;
+  bool failed; /* out of memory */
+} tt_span_list;
+
+/* Replaces the list by what a rank owns of a part. */
+void tt_inner_part(const tt_inner *in, int rank, int part, tt_buf buf, tt_span_list *list);
 tt_span tt_inner_whole(const tt_inner *in, int part, tt_buf buf);
 
 #endif

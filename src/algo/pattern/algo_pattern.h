@@ -79,6 +79,16 @@ tt_tree_node tt_tree_knomial(int p, int n, int radix);
 tt_tree_node tt_tree_binary(int p, int n);
 void tt_tree_node_add(tt_tree_node *k, tt_peers group);
 
+/* ---- leaders.c ---- */
+
+/* The node of member p of n; radix: if the shape has one. */
+typedef tt_tree_node tt_tree_shape(int p, int n, int radix);
+/* A rank in a tree over the levels of a machine: one of that shape on each level. */
+tt_tree_node tt_tree_leaders(const tt_tree *tree, int rank, int root, tt_tree_shape *shape,
+                             int radix);
+/* At most how many children a rank has there. */
+int tt_tree_leaders_most(const tt_tree *tree, tt_tree_shape *shape, int radix);
+
 /* ---- nodes.c: which ranks share a node, by their numbers ----
  *
  * node=4 4 ranks a node, the last may have fewer; node:(4,3) or node:2 core:4

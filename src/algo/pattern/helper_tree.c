@@ -26,6 +26,7 @@
 #include "algo_helpers.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_TREES = 1024, MOST_BLOCKS = 1 << 22 };
@@ -140,23 +141,35 @@ static tt_span span_of_owned(const tt_helpers *h, owned_blocks x, tt_buf buf) {
 }
 
 /* A rank is responsible for the blocks of all ranks that have its number in their nodes. */
-static bool owned_part(const tt_helpers *h, int rank, int tree, tt_buf buf, tt_span *span) {
+static tt_span owned_part(const tt_helpers *h, int rank, int tree, tt_buf buf) {
   const int each = rank_of_node(h, 1), own = rank % each;
   const owned_blocks x = blocks_of_tree(h, tree);
   const int first = x.lo > own ? (x.lo - own + each - 1) / each : 0;
   const int end = x.hi > own ? (x.hi - own + each - 1) / each : 0;
-  *span = (tt_span){
-      buf, (uint32_t)own, (uint32_t)first, (uint32_t)(end - first), (uint32_t)end, (uint32_t)each,
-      1};
-  return first < end;
+  const int count = end > first ? end - first : 0;
+  return (tt_span){
+      buf, (uint32_t)own, (uint32_t)first, (uint32_t)count, (uint32_t)end, (uint32_t)each, 1};
 }
 
-/* The i-th span of what a rank deals with of a tree's part; false past the last. */
-static bool part_of_rank(const tt_helpers *h, int rank, int tree, int i, tt_buf buf,
-                         tt_span *span) {
+/* Replaces the list by what a rank deals with of a tree's part. */
+static void parts_of_rank(const tt_helpers *h, int rank, int tree, tt_buf buf, tt_span_list *list) {
   const tt_inner in = inner_of(h);
-  return h->owned ? i == 0 && owned_part(h, rank, tree, buf, span)
-                  : tt_inner_part(&in, rank, tree, i, buf, span);
+  list->n = 0;
+  if (!h->owned) {
+    tt_inner_part(&in, rank, tree, buf, list);
+    return;
+  }
+  const tt_span own = owned_part(h, rank, tree, buf);
+  if (!own.count) return;
+  if (list->capacity || tt_grow(&list->at, &list->capacity, 1, sizeof *list->at))
+    list->at[list->n++] = own;
+  else
+    list->failed = true;
+}
+
+static void free_list(tt_builder *b, tt_span_list *list) {
+  if (list->failed) b->status = TUTTI_ERR_MEMORY;
+  free(list->at);
 }
 
 static tt_span whole_part(const tt_helpers *h, int tree, tt_buf buf) {
@@ -241,12 +254,15 @@ static void trade_whole(tt_builder *b, const tt_ask *ask, const tt_helpers *h, b
 static void trade_parts(tt_builder *b, const tt_ask *ask, const tt_helpers *h, tt_buf buf,
                         bool sends) {
   const int group = group_of_rank(h, 0, ask->rank);
-  tt_span part;
-  for (int t = 0; t < h->rows.trees; t++)
-    for (int i = 0; part_of_rank(h, ask->rank, t, i, buf, &part); i++) {
-      if (sends) tt_send(b, helper_at(h, 0, group, t), part);
-      if (!sends) tt_recv(b, helper_at(h, 0, group, t), part);
+  tt_span_list parts = {0};
+  for (int t = 0; t < h->rows.trees; t++) {
+    parts_of_rank(h, ask->rank, t, buf, &parts);
+    for (uint32_t i = 0; i < parts.n; i++) {
+      if (sends) tt_send(b, helper_at(h, 0, group, t), parts.at[i]);
+      if (!sends) tt_recv(b, helper_at(h, 0, group, t), parts.at[i]);
     }
+  }
+  free_list(b, &parts);
 }
 
 /* The helper that has the tree of this rank's block. */
@@ -311,15 +327,18 @@ static void add_in(const helper *x, tt_peers from, tt_span part, bool first, boo
 /* The ranks of `n` nodes that are alike, each with its part: adds, or sends back. */
 static void trade_with_nodes(const helper *x, int node, int n, bool sends, bool first, bool last) {
   const int begin = rank_of_node(x->h, node), size = rank_of_node(x->h, node + 1) - begin;
-  tt_span part;
-  for (int a = 0; a < size; a++)
-    for (int i = 0; part_of_rank(x->h, begin + a, x->at.tree, i, TT_TMP, &part); i++) {
-      const tt_peers ranks = {begin + a, n, size};
+  tt_span_list parts = {0};
+  for (int a = 0; a < size; a++) {
+    const tt_peers ranks = {begin + a, n, size};
+    parts_of_rank(x->h, begin + a, x->at.tree, TT_TMP, &parts);
+    for (uint32_t i = 0; i < parts.n; i++) {
       if (sends)
-        tt_send_all(x->b, ranks, part);
+        tt_send_all(x->b, ranks, parts.at[i]);
       else
-        add_in(x, ranks, part, first, last);
+        add_in(x, ranks, parts.at[i], first, last);
     }
+  }
+  free_list(x->b, &parts);
 }
 
 static void sum_nodes(const helper *x) {

@@ -36,7 +36,9 @@ int tt_node_first(const tt_nodes *nodes, int node) {
 }
 
 int tt_node_at(const tt_nodes *nodes, int rank) {
-  int node = nodes->each ? rank / nodes->each : 0;
-  while (tt_node_first(nodes, node + 1) <= rank) node++;
+  int node = 0;
+  if (nodes->each) return rank / nodes->each;
+  for (int level = 0; level + 1 < nodes->tree.levels; level++)
+    node = tt_tree_domain(&nodes->tree, level, node, rank);
   return node;
 }

@@ -1,0 +1,56 @@
+/* leaders.c - a tree on every level: the leaders of racks, of a rack's nodes, of a node's ranks.
+ *
+ * Idea       the leader of a domain is the root, or else its first rank. The leaders of a group's members form
+ *            a tree, at whose top is the leader of the group itself. So a vector enters each domain once,
+ *            whatever the domains' sizes.
+ * Invariant  without a root, a subtree is a range of ranks. Groups of children are in order, the nearest first:
+ *            those inside the rank's own domain before those of the levels outside.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "algo_pattern.h"
+
+/* The domains of the levels that hold the root. */
+typedef struct trunk {
+  int domain[TT_TREE_LEVELS];
+} trunk;
+
+static trunk trunk_of(const tt_tree *t, int rank) {
+  trunk k;
+  for (int level = 0, g = 0; level < t->levels; level++)
+    k.domain[level] = g = tt_tree_domain(t, level, g, rank);
+  return k;
+}
+
+/* The leader of a domain. */
+static int leader_of(const tt_tree *t, const trunk *root, int level, int domain) {
+  return root->domain[level] == domain ? root->domain[t->levels - 1]
+                                       : tt_tree_rank(t, level, domain);
+}
+
+int tt_tree_leaders_most(const tt_tree *t, tt_tree_shape *shape, int radix) {
+  int most = 0;
+  for (int level = 0; level < t->levels; level++) {
+    const tt_tree_node top = shape(0, t->level[level].most, radix);
+    for (int i = 0; i < top.n; i++) most += top.down[i].count;
+  }
+  return most;
+}
+
+tt_tree_node tt_tree_leaders(const tt_tree *t, int rank, int root, tt_tree_shape *shape,
+                             int radix) {
+  const trunk here = trunk_of(t, rank), top = trunk_of(t, root);
+  tt_tree_node k = {.up = -1};
+  for (int level = t->levels - 1; level >= 0 && k.up < 0; level--) {
+    const int group = level ? here.domain[level - 1] : 0;
+    const int first = tt_tree_first(t, level, group), n = tt_tree_count(t, level, group);
+    const bool above = !level || top.domain[level - 1] == group; /* the root is in this group */
+    const int turn = above ? top.domain[level] - first : 0;
+    const tt_tree_node one = shape(tt_mod(here.domain[level] - first - turn, n), n, radix);
+    for (int i = 0; i < one.n; i++)
+      for (int j = 0; j < one.down[i].count; j++) {
+        const int p = one.down[i].first + j * one.down[i].stride;
+        tt_tree_node_add(&k, tt_peer(leader_of(t, &top, level, first + (p + turn) % n)));
+      }
+    if (one.up >= 0) k.up = leader_of(t, &top, level, first + (one.up + turn) % n);
+  }
+  return k;
+}
