@@ -115,6 +115,8 @@ tutti_status tt_shape_of(tt_sched *const *scheds, int n, tt_shape *shape) {
 tutti_status tt_has_loop(tt_sched *const *scheds, int n, uint64_t *most) {
   tt_shape shape;
   const tutti_status status = tt_shape_of(scheds, n, &shape);
-  *most = shape == TT_SHAPE_NONE ? 0 : shape == TT_SHAPE_ROUNDS ? TT_FLAG_BYTES : UINT64_MAX;
+  *most = shape == TT_SHAPE_NONE     ? 0
+          : shape == TT_SHAPE_ROUNDS ? tt_later_bytes(scheds[0]->ranks)
+                                     : UINT64_MAX;
   return status;
 }

@@ -51,9 +51,9 @@ typedef struct tt_ctrl {
   alignas(TT_PAIR) atomic_ullong proofs[TT_PROOFS]; /* first control block's: run/proof_table.c */
   alignas(TT_PAIR) tt_shown shown;
   alignas(TT_PAIR) tt_call_record records[TT_RECORDS];
-  alignas(TT_PAIR) char flags[TT_SLOTS][TT_FLAG_BYTES]; /* data longer than TT_BESIDE */
+  alignas(TT_PAIR) char flags[TT_RECORDS][TT_FLAG_BYTES]; /* data longer than TT_BESIDE */
   alignas(TT_PAIR) atomic_ullong directory[]; /* [reader * lanes + lane]: channel offset */
-  /* then tt_vote; the rank's own tt_flag_slot [TT_SLOTS] and tt_counters; and in the first one
+  /* then tt_vote; the same data of later rounds; the rank's own tt_flag_slot [TT_SLOTS] and tt_counters; and in the first one
      those of all ranks: tt_flag_slot [TT_SLOTS][ranks], tt_counters [ranks] */
 } tt_ctrl;
 
@@ -74,6 +74,8 @@ tt_flag_slot *tt_ctrl_slots(tt_ctrl *ctrl, int ranks);
 tt_counters *tt_ctrl_counters(tt_ctrl *ctrl, int ranks);
 /* Where a rank's own slots begin in its control block, with its counters behind them. */
 size_t tt_ctrl_own(int ranks);
+/* Where the data of a slot of a later round lie. */
+char *tt_ctrl_later(tt_ctrl *ctrl, int ranks, uint32_t seq, uint32_t round);
 
 void tt_ctrl_abort(tt_ctrl *ctrl, tutti_status status, const char *reason);
 tutti_status tt_ctrl_aborted(tt_ctrl *ctrl, char *reason, size_t size);

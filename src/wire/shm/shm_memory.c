@@ -90,7 +90,8 @@ static uint32_t least_over(tt_shm *s) {
 
 static void *slot_payload(const tt_shm *s, int rank, uint32_t seq, uint32_t round, size_t n) {
   if (n <= TT_BESIDE) return tt_shm_slot(s, rank, seq, round)->beside;
-  return s->ctrls[rank]->flags[tt_shm_slot_at(seq, round)];
+  if (round) return tt_ctrl_later(s->ctrls[rank], s->wire.ranks, seq, round);
+  return s->ctrls[rank]->flags[seq % TT_RECORDS];
 }
 
 static void *shm_flag_slot(tt_wire *w, uint32_t seq, uint32_t round, size_t n) {
