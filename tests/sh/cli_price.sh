@@ -101,8 +101,8 @@ ok "explain: the plan, its parts, the next, the crossings, the refused" all "sta
   "has '203 us +38 % +transfer'" "has '^Next best:'" "has 'from +92.2 KiB +fold\(halving\)'" \
   "has 'generalized\(r=3\): the op rounds'" "has 'blueconnect: it needs the levels'"
 job explain -P 192 --size 1MiB --topo "rack:3 node:16 core:4" --net rack.beta=25Gbit/s,node.beta=50Gbit/s,core.beta=200Gbit/s,core.alpha=2us
-ok "explain: by level" all "status 0" "has 'ranks: blueconnect\(rack:3 node:16 core:4'" "has 'transfer between racks'" \
-  "has 'latency between nodes: 8 messages'" "has 'at most 21.3 KiB between racks, 480 KiB between nodes, 1.50 MiB between cores'"
+ok "explain: by level" all "status 0" "has 'ranks: transposed\(group=3x16x4,parts=3'" "has 'transfer between racks'" \
+  "has 'latency between nodes: 4 messages'" "has 'at most 42.7 KiB between racks, 640 KiB between nodes, 2.02 MiB between cores'"
 job explain -P 4 --size 64k --shm=2
 ok "explain: shared memory" all "status 0" "has ': two-shot$'" "has 'on the cores they share'"
 job explain -P 8 --size 64k --algo 'ring:32k-' --net $cluster

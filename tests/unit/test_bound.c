@@ -165,7 +165,7 @@ static void a_choice_simulates_little(void **state) {
   static const struct {
     machine of;
     int candidates, messages;
-  } cases[] = {{{192, "rack:3 node:16 core:4", racks}, 240, 20000},
+  } cases[] = {{{192, "rack:3 node:16 core:4", racks}, 240, 25000},
                {{192, "rack:3 node:16 core:4", slow}, 240, 30000},
                {{192, "", slow}, 240, 70000},
                {{10000, "pod:10 leaf:25 node:40", three}, 400, 30000},

@@ -1,26 +1,21 @@
 /* uneven.c - a fold level by level where groups differ in size: 4 ranks here, 3 there.
  *
- * Idea       a level is a row of C columns, which member a of n divides fairly with the others: it owns
- *            columns a*C/n to (a+1)*C/n. A block is one column of every level. A group folds its level as a
- *            circle of n members, whose vectors are those runs of columns. At each inner level, which is
- *            folded already, a rank has a run of columns; its partners in the next group are all
- *            ranks whose runs overlap its own. So the ranks of a small group own more, and
- *            every group sends across its level what a group of any size must: 2(n-1)/n of
- *            a vector. A reduce-scatter is the way down and an all-gather the way back: there the block of
- *            a rank is the one in its own columns, and a row has as many columns as that rank's group has
- *            members. So the blocks of each domain lie together.
- * Cost       bytes between groups: the minimum. In an allreduce a rank owns at most a quarter
- *            more than its share (C is the least common multiple of the sizes, or four
- *            times the largest if that is less), else about as much where equal groups are many.
- *            A step is a message to each partner
- *            whose columns overlap: one if groups are alike, seldom more than
- *            ceil(largest / smallest) + 1; more if levels are uneven inside uneven ones. With blocks of ranks
- *            it is that many for each run of equal groups, or for each quarter of it.
- *            A rank finds its partners from these runs (topo_tree.h), so time
- *            and memory depend on its messages and the number of runs, not on P.
- *            A composition may fold the inner levels only: then the outer ones have one column. The trees
- *            that sum over the groups own columns of the innermost level, as the members of one more group
- *            do (helper_tree.c).
+ * Idea       a level is a row of C columns, which member a of n divides fairly with the others: it owns columns
+ *            a*C/n to (a+1)*C/n. A block is one column of every level. A group folds its level as a circle of n
+ *            members, whose vectors are those runs of columns. At each inner level, which is folded already, a rank
+ *            has a run of columns; its partners in the next group are all ranks whose runs overlap its own. So the
+ *            ranks of a small group own more, and every group sends across its level what a group of any size must:
+ *            2(n-1)/n of a vector. A reduce-scatter is the way down and an all-gather the way back: there the block
+ *            of a rank is the one in its own columns, and a row has as many columns as that rank's group has
+ *            members. So the blocks of each domain lie together. A composition may fold the inner levels only: then
+ *            the outer ones have one column, and trees that sum over the groups own columns of the innermost level,
+ *            as the members of one more group do (helper_tree.c).
+ * Cost       bytes between groups: the minimum. In an allreduce a rank owns at most a quarter more than its share (C
+ *            is the least common multiple of the sizes, or four times the largest if that is less), else about as
+ *            much where equal groups are many. A step is a message to each partner whose columns overlap: one if
+ *            groups are alike, seldom more than ceil(largest / smallest) + 1; more if levels are uneven inside
+ *            uneven ones. With blocks of ranks it is that many for each run of equal groups, or for each quarter of
+ *            it. A rank finds its partners from these runs (topo_tree.h): time and memory do not depend on P.
  * Scratch    none; partial sums in a reduce-scatter, and where a rank has no result (a reduce).
  * Invariant  the ranks of a group own every block of the vector exactly once.
  * Source     ours; even levels are Cho et al., BlueConnect, SysML 2019.
