@@ -1,7 +1,7 @@
 # hosts.py - tutti, over MPI and over UCX, compared with MPI's own allreduce and gloo's on several hosts;
 # `make bench-hosts`, as root.
 #
-#   hosts.py [--build DIR] [--out DIR] [--mpi openmpi,mpich] [--hosts 5x1,6x1,7x1,8x1,3x2,4x3]
+#   hosts.py [--build DIR] [--out DIR] [--mpi openmpi,mpich] [--hosts 5x1,6x1,7x1,8x1,3x2,4x3,1+4+2+5]
 #            [--rounds N] [--last BYTES] [--rate MBIT] [--loop] [--budget S] [--patience S]
 #            [--sides mpi,ucx,gloo,shim] [--pml ob1,ucx]
 #
@@ -28,7 +28,7 @@ NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 TITLES = {"mpi": "tutti", "ucx": "tutti, UCX", "gloo": "gloo", "shim": "the drop-in"}
 SIDE = {"mpi": "tutti"}  # the names of turns.c, where they differ
 TUNED = ("mpi", "ucx")
-LAYOUTS = "5x1,6x1,7x1,8x1,3x2,4x3"
+LAYOUTS = "5x1,6x1,7x1,8x1,3x2,4x3,1+4+2+5"
 LAST = 4 * MI
 TUNES = 3
 
@@ -49,6 +49,14 @@ def lines(argv, patience, env=None):
         raise Skipped(str(e).partition(": ")[2]) if e.status == 77 else e
 
 
+def hosts_of(layout):
+    """The number of hosts, and the ranks of each, as netns.sh takes them: of 4x3, and of 1+4+2+5."""
+    if "+" in layout:
+        return layout.count("+") + 1, layout.replace("+", ",")
+    hosts, per = layout.split("x")
+    return int(hosts), per
+
+
 class Network:
     """One MPI on hosts whose links carry `rate` Mbit/s in each direction. pml: Open MPI's, ob1 or ucx. sides:
     compared with it: tutti over it (mpi), tutti over UCX (ucx), gloo."""
@@ -64,9 +72,8 @@ class Network:
         self.name = NAMES[mpi] + (" over UCX" if pml == "ucx" else "")
 
     def start(self, layout, arguments, env=None):
-        hosts, per = layout.split("x")
         preload = ["env", "LD_PRELOAD=" + self.library] if "shim" in self.sides else []
-        return lines(self.netns(hosts, per) + preload + [self.program] + arguments, self.patience, env)
+        return lines(self.netns(*hosts_of(layout)) + preload + [self.program] + arguments, self.patience, env)
 
     def netns(self, hosts, per):  # ends with this process, even if that is killed
         return ["setpriv", "--pdeathsig", "KILL", "bash", os.path.join(HERE, "netns.sh"), self.mpi,
@@ -88,7 +95,7 @@ class Network:
         """The lines of a tuned profile."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "profile")
-            measure.run(self.netns(*layout.split("x")) + [self.tutti, "tune", "-o", path], self.patience,
+            measure.run(self.netns(*hosts_of(layout)) + [self.tutti, "tune", "-o", path], self.patience,
                         dict(self.settings(), TUTTI_PROFILE="none", **({"TUTTI_NET": "ucx"} if side == "ucx" else {})))
             with open(path) as f:
                 return f.readlines()
@@ -111,7 +118,7 @@ class Network:
 
     def floor(self, layout, size):
         """us that the links need for 2 (P-1)/P of the vector, P hosts."""
-        hosts = int(layout.split("x")[0])
+        hosts = hosts_of(layout)[0]
         return 2 * (hosts - 1) / hosts * size * 8 / self.rate
 
     def rows(self, layout, profiles):
@@ -133,8 +140,8 @@ class Network:
 
 
 def head(net, layout, figures):
-    first = "\n%s ranks per host: %s, %g Mbit/s, %s; us; ratio: %s over it" % (
-        layout.replace("x", " hosts, "), net.name, net.rate, net.plan[0], net.name)
+    first = "\n%d hosts, %s ranks per host: %s, %g Mbit/s, %s; us; ratio: %s over it" % (
+        *hosts_of(layout), net.name, net.rate, net.plan[0], net.name)
     for side, f in figures.items():
         first += "\n%s: delay %.1f us, a message %.1f us of a core, %.1f ns/B, burst %d B" % (
             TITLES[side], 1e6 * f["delay"], 1e6 * f["processor"], 1e9 * f["beta"], f["burst"])

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # netns.sh - several hosts on one machine, and ranks started on them: by an MPI, or by tutti run.
 #
-#   netns.sh openmpi|mpich|tutti HOSTS PER_HOST RATE PROGRAM ...     RATE as tc writes it: 200mbit
+#   netns.sh openmpi|mpich|tutti HOSTS PER_HOST RATE PROGRAM ...
+#
+# PER_HOST: ranks of each host: 3, or 1,4,2,5 for four hosts. RATE as tc writes it: 200mbit.
 #
 # Idea       network namespaces around one bridge, every link shaped by tbf in both
 #            directions; each host has its own name, so that launchers and MPIs treat
@@ -77,10 +79,14 @@ agent() {
 }
 
 start() {
-  mpi=$1 hosts=$2 per=$3 where=
+  mpi=$1 hosts=$2 per=$3 where= ranks=0
   raise "$hosts" "$4"
   shift 4
-  for i in $(seq 1 "$hosts"); do where=$where${where:+,}host$i:$per; done
+  for i in $(seq 1 "$hosts"); do
+    case $per in *,*) here=$(echo "$per" | cut -d, -f"$i") ;; *) here=$per ;; esac
+    where=$where${where:+,}host$i:$here
+    ranks=$((ranks + here))
+  done
   export UCX_TLS=${UCX_TLS:-tcp,self,sm} UCX_NET_DEVICES=${UCX_NET_DEVICES:-eth0,memory,sysv,posix,cma}
   if [ "$mpi" = tutti ]; then
     on host1 "$tutti" run --hosts "$where" --agent /run/agent "$@"
@@ -88,10 +94,10 @@ start() {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     on host1 mpirun.openmpi --mca plm_rsh_agent /run/agent --mca btl tcp,vader,self \
       --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1 \
-      --host "$where" -n $((hosts * per)) --oversubscribe --bind-to none "$@"
+      --host "$where" -n "$ranks" --oversubscribe --bind-to none "$@"
   else
     on host1 mpirun.mpich -launcher ssh -launcher-exec /run/agent -hosts "$where" -iface eth0 \
-      -n $((hosts * per)) "$@"
+      -n "$ranks" "$@"
   fi
 }
 
