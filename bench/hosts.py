@@ -14,6 +14,7 @@
 import argparse
 import json
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -29,6 +30,7 @@ TITLES = {"mpi": "tutti", "ucx": "tutti, UCX", "gloo": "gloo", "shim": "the drop
 SIDE = {"mpi": "tutti"}  # the names of turns.c, where they differ
 TUNED = ("mpi", "ucx")
 LAYOUTS = "5x1,6x1,7x1,8x1,3x2,4x3,1+4+2+5"
+LAYOUT = re.compile(r"[1-9]\d*(x[1-9]\d*|(\+[1-9]\d*)+)")
 LAST = 4 * MI
 TUNES = 3
 
@@ -220,8 +222,8 @@ def options():
         if mpi not in NAMES:
             p.error("no MPI '%s'; there are: %s" % (mpi, ", ".join(NAMES)))
     for l in args.hosts.split(","):
-        if not all(x.isdigit() and int(x) > 0 for x in l.split("x")) or l.count("x") != 1 or int(l.split("x")[0]) < 2:
-            p.error("layout '%s': expected hosts x ranks, from 2 hosts on, as in 7x1" % l)
+        if not LAYOUT.fullmatch(l) or hosts_of(l)[0] < 2:
+            p.error("layout '%s': expected hosts x ranks, from 2 hosts on, as in 7x1; or the ranks of each, as in 1+4+2+5" % l)
     return args
 
 
