@@ -91,7 +91,8 @@ static void draw_marks(const canvas *c, int pid, double y) {
     const trace_event *e = &c->d->events[i];
     if (e->kind != TRACE_MARK || !is_drawn(c, e, pid)) continue;
     draw_bar(c, e->what % 2 ? "m" : "n", e, y, MARKS - 2, &end);
-    if (x_of(c, e->end) - x_of(c, e->begin) < 50) continue;
+    const double room = x_of(c, e->end) - x_of(c, e->begin);
+    if (room < 8 + 6.5 * (double)strlen(c->d->calls[e->what].plan)) continue;
     fprintf(c->f, "<text class=\"t\" x=\"%.1f\" y=\"%g\">", x_of(c, e->begin) + 4, y + MARKS - 5);
     write_xml(c->f, c->d->calls[e->what].plan);
     fprintf(c->f, "</text>\n");
