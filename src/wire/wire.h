@@ -20,12 +20,11 @@
 /* Rounds of an operation in which a rank shows its peers something in a flag slot: one for each level
  * within a machine (package, NUMA node, cache, core). And the bytes of a slot of the first round. */
 enum { TT_ROUNDS = 4, TT_FLAG_BYTES = 4096, TT_LATER_BYTES = 512 };
-/* Those of later rounds: fewer on many ranks, because each of them has so much memory in use. */
+/* The bytes of a slot of a later round, a multiple of TT_LATER_BYTES: fewer on many ranks, because every rank pays
+ * for its slots in memory. */
 static inline size_t tt_later_bytes(int ranks) {
   const size_t fair = 16 * (size_t)TT_FLAG_BYTES / (size_t)ranks;
-  return fair > TT_FLAG_BYTES    ? TT_FLAG_BYTES
-         : fair < TT_LATER_BYTES ? TT_LATER_BYTES
-                                 : fair / TT_LATER_BYTES * TT_LATER_BYTES;
+  return tt_max(TT_LATER_BYTES, tt_min(TT_FLAG_BYTES, fair / TT_LATER_BYTES * TT_LATER_BYTES));
 }
 
 typedef struct tt_stamp {

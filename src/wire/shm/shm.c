@@ -479,6 +479,8 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   s->counters = tt_ctrl_counters(s->ctrls[0], ranks);
   s->slots = tt_ctrl_slots(s->ctrls[0], ranks);
   s->own = several_memories(s) ? tt_ctrl_own(ranks) : 0;
+  s->later = tt_ctrl_later(ranks);
+  s->later_bytes = tt_later_bytes(ranks);
   s->sleepers_anywhere = &tt_heap_head(s->segment, 0)->sleepers_anywhere;
   s->wire.over = &s->ctrls[rank]->aborted;
   s->wire.proofs = s->ctrls[0]->proofs;

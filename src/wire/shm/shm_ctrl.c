@@ -19,18 +19,13 @@ tt_vote *tt_ctrl_vote(tt_ctrl *ctrl, int ranks) {
   return (tt_vote *)(void *)((char *)ctrl + vote_at(ranks));
 }
 
-static size_t later_at(int ranks) {
+size_t tt_ctrl_later(int ranks) {
   return tt_round_up(vote_at(ranks) + sizeof(tt_vote), TT_PAIR);
-}
-
-char *tt_ctrl_later(tt_ctrl *ctrl, int ranks, uint32_t seq, uint32_t round) {
-  const size_t slot = (size_t)(round - 1) * TT_RECORDS + seq % TT_RECORDS;
-  return (char *)ctrl + later_at(ranks) + slot * tt_later_bytes(ranks);
 }
 
 size_t tt_ctrl_own(int ranks) {
   const size_t later = (size_t)(TT_ROUNDS - 1) * TT_RECORDS * tt_later_bytes(ranks);
-  return tt_round_up(later_at(ranks) + later, 4096);
+  return tt_round_up(tt_ctrl_later(ranks) + later, 4096);
 }
 
 static size_t slots_at(int ranks) {

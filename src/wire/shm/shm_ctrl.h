@@ -74,8 +74,8 @@ tt_flag_slot *tt_ctrl_slots(tt_ctrl *ctrl, int ranks);
 tt_counters *tt_ctrl_counters(tt_ctrl *ctrl, int ranks);
 /* Where a rank's own slots begin in its control block, with its counters behind them. */
 size_t tt_ctrl_own(int ranks);
-/* Where the data of a slot of a later round lie. */
-char *tt_ctrl_later(tt_ctrl *ctrl, int ranks, uint32_t seq, uint32_t round);
+/* The offset of the data of later rounds. */
+size_t tt_ctrl_later(int ranks);
 
 void tt_ctrl_abort(tt_ctrl *ctrl, tutti_status status, const char *reason);
 tutti_status tt_ctrl_aborted(tt_ctrl *ctrl, char *reason, size_t size);

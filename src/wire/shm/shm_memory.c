@@ -90,8 +90,9 @@ static uint32_t least_over(tt_shm *s) {
 
 static void *slot_payload(const tt_shm *s, int rank, uint32_t seq, uint32_t round, size_t n) {
   if (n <= TT_BESIDE) return tt_shm_slot(s, rank, seq, round)->beside;
-  if (round) return tt_ctrl_later(s->ctrls[rank], s->wire.ranks, seq, round);
-  return s->ctrls[rank]->flags[seq % TT_RECORDS];
+  const uint32_t at = tt_shm_slot_at(seq, round);
+  if (round == 0) return s->ctrls[rank]->flags[at];
+  return (char *)s->ctrls[rank] + s->later + (at - TT_RECORDS) * s->later_bytes;
 }
 
 static void *shm_flag_slot(tt_wire *w, uint32_t seq, uint32_t round, size_t n) {

@@ -26,7 +26,9 @@ typedef struct tt_shm {
   size_t own; /* instead of these, each rank's are in its control block, from here on; 0: they are
                  not */
   atomic_uint *sleepers_anywhere; /* of the whole job: while it is 0, no rank is woken */
-  uint32_t *over; /* per peer: operations before this are over there, as far as known */
+  size_t later,
+      later_bytes; /* data of slots of later rounds: where in a control block; of each slot */
+  uint32_t *over;  /* per peer: operations before this are over there, as far as known */
   uint32_t over_everywhere;
   tt_stage stage;  /* blocks for private bytes */
   tt_end *holders; /* ends that have blocks in use */
