@@ -9,7 +9,7 @@
 # Its packages come from where this machine's come. SPDX-License-Identifier: BSD-3-Clause
 set -eu
 [ "$(id -u)" = 0 ] || { echo "tutti: a bare system needs root" >&2; exit 1; }
-if [ -z "${ALONE:-}" ]; then # mounts that nobody else sees, and that go with this script
+if [ -z "${ALONE:-}" ]; then # other processes do not see these mounts, and the mounts end with this script
   export ALONE=1
   exec unshare --mount --propagation private "$0" "$@"
 fi

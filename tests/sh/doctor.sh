@@ -154,6 +154,6 @@ else
   skip "under Open MPI, through a rank's pid" "it is not installed, or the tests were built without it"
   skip "under Open MPI, through mpirun's" "the same"
 fi
-ok "nobody is left" gone
+ok "no process is left" gone
 echo 1..23
 exit $bad

@@ -149,6 +149,6 @@ for mpi in ompi mpich; do
   counts $mpi
   dies $mpi
 done
-ok "nobody is left" gone
+ok "no process is left" gone
 echo "1..$((n + 1))"
 exit $bad

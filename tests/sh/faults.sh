@@ -11,10 +11,10 @@ slow=$!
 
 job run -n 3 "$prog" exit
 ok "a rank that exits: its status is the job's" all 'status 7' 'within 20000' 'says "rank 2"'
-ok "nobody is left" gone
+ok "no process is left" gone
 job run -n 3 "$prog" kill
 ok "a rank that is killed: the launcher says by what" all 'status 137' 'within 20000' 'says SIGKILL'
-ok "nobody is left" gone
+ok "no process is left" gone
 # the address sanitizer would turn the signal into an exit status
 ASAN_OPTIONS="${ASAN_OPTIONS:-}:handle_segv=0" job run -n 2 "$prog" segv 20
 ok "a rank that crashes" all 'status 139' 'within 20000' 'says SIGSEGV'
@@ -41,7 +41,7 @@ unset TUTTI_TIMEOUT
 job run $keep -n 4 "$prog" abort
 ok "an abort with a reason reaches all" all 'within 20000' \
   '[ "$(grep -c "aborted: rank 3 aborted: no more" "$work/err")" = 4 ]'
-ok "nobody is left" gone
+ok "no process is left" gone
 wait $slow
 rc=$?
 mv "$work/slow" "$work/err"

@@ -134,6 +134,6 @@ for mpi in ompi mpich; do
     case $mpi in ompi) open_mpi ;; *) mpich ;; esac
   fi
 done
-ok "nobody is left" gone
+ok "no process is left" gone
 echo "1..$((n + 1))"
 exit $bad

@@ -88,6 +88,6 @@ else
     done
   done
 fi
-ok "nobody is left" gone
+ok "no process is left" gone
 echo "1..$((n + 1))"
 exit $bad

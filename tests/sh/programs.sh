@@ -167,6 +167,6 @@ mpi4py
 mumps
 scalapack ompi 2 3 4
 scalapack mpich 2
-ok "nobody is left" gone
+ok "no process is left" gone
 echo "1..$((n + 1))"
 exit $bad

@@ -216,5 +216,5 @@ if [ "$all" ]; then
   typed
   installed
 fi
-ok "nobody is left" gone
+ok "no process is left" gone
 exit $bad

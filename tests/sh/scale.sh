@@ -40,7 +40,7 @@ ok "the choice among all on 1,000 ranks, in $busy ms" all "status 0" "works_with
 job explain -P 1000 --size 8 --net $flat
 ok "and without levels, in $busy ms" all "status 0" "works_within 15000"
 
-# Ten thousand nodes, some of which are incomplete.
+# Ten thousand nodes; some lack ranks.
 uneven='rack:400 node:25 core:(40*9950,39*30,38*20)'
 gaps=gamma=0.05ns,rack.alpha=2us,node.alpha=2us,core.alpha=0.5us,rack.beta=40GB/s,node.beta=10GB/s,core.beta=5GB/s
 for coll in reduce_scatter all_gather; do

@@ -27,6 +27,6 @@ for way in $ways; do
   ok "$way: each rank says what it should" all "status 0" '[ "$(grep -c "^ok - rank" "$work/out")" = 3 ]' '! grep -q "^not ok" "$work/out"'
   n=$((n + 1))
 done
-ok "nobody is left" gone
+ok "no process is left" gone
 echo "1..$((n + 1))"
 exit $bad

@@ -20,7 +20,7 @@ static inline int check_error(tutti_status got, tutti_status want, const char *w
           words, tutti_strerror(got), got ? sentence : "");
   return 1;
 }
-#define BAD(call, want, words)(check_error((call), (want), (words), __LINE__))
+#define BAD(call, want, words)     (check_error((call), (want), (words), __LINE__))
 #define REFUSES(call, want, words) assert_int_equal(BAD(call, want, words), 0)
 
 #endif

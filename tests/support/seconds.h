@@ -1,4 +1,4 @@
-/* seconds.h - a monotonic clock for tests, and their time limit.
+/* seconds.h - clocks for tests, and their time limit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SECONDS_H
 #define SECONDS_H
@@ -9,6 +9,13 @@
 static inline double seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Of this thread. */
+static inline double processor_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 

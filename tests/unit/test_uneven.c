@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "candidates.h"
 #include "engine.h"
+#include "seconds.h"
+#include "traded.h"
 
 static tt_sched *build(const char *levels, const char *how, int rank) {
   tt_tree tree;
@@ -67,22 +68,6 @@ static const char *const large[] = {
     "rack:400 node:(25*399,24) core:(4*9999)"};
 enum { LARGE = sizeof large / sizeof *large };
 
-/* How many blocks a rank sends to another, or receives from it. */
-static uint32_t blocks_between(const tt_sched *s, int peer, bool sends) {
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < s->nsteps; i++)
-    if (!tt_step_local(&s->steps[i]) && (s->steps[i].kind == TT_SEND) == sends &&
-        s->steps[i].peers.first == peer)
-      n += tt_span_size(tt_step_cargo(&s->steps[i]));
-  return n;
-}
-
-static double processor_time(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Of ten thousand nodes any lack ranks. What a rank sends, its peers receive; it has few steps; and its plan
  * takes less than a millisecond of the processor (ten times as much under a sanitizer, or beside other work). */
 static void one_rank_of_many_has_its_plan_at_once(void **state) {
@@ -99,15 +84,15 @@ static void one_rank_of_many_has_its_plan_at_once(void **state) {
         const int peer = s->steps[m].peers.first;
         const bool sends = s->steps[m].kind == TT_SEND;
         tt_sched *other = build(large[k], "halving", peer);
-        assert_int_equal(blocks_between(s, peer, sends), blocks_between(other, rank, !sends));
+        assert_int_equal(traded_with(s, peer, sends), traded_with(other, rank, !sends));
         tt_sched_free(other);
       }
       tt_sched_free(s);
       double least = 1;
       for (int turn = 0; turn < 5; turn++) {
-        const double start = processor_time();
+        const double start = processor_seconds();
         tt_sched_free(build(large[k], "halving", rank));
-        const double took = processor_time() - start;
+        const double took = processor_seconds() - start;
         if (took < least) least = took;
       }
       if (least > 0.01) fail_msg("%s, rank %d: %g s", large[k], rank, least);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 /* cmocka.h needs the headers above */
 #include <cmocka.h>
 
@@ -15,6 +14,8 @@
 #include "engine.h"
 #include "names.h"
 #include "order_sample.h"
+#include "seconds.h"
+#include "traded.h"
 
 static const tutti_coll colls[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE_SCATTER, TUTTI_ALL_GATHER,
                                    TUTTI_BROADCAST, TUTTI_REDUCE,         TUTTI_BARRIER};
@@ -241,27 +242,6 @@ static tt_sched *build(const char *levels, tutti_coll coll, int ranks, int rank)
   return s;
 }
 
-/* A number that the blocks of all messages to a rank, or from it, add up to; and in their order. */
-static uint64_t blocks_between(const tt_sched *s, int peer, bool sends) {
-  uint64_t all = 0;
-  for (uint32_t i = 0; i < s->nsteps; i++) {
-    const tt_span *cargo = tt_step_cargo(&s->steps[i]);
-    if (tt_step_local(&s->steps[i]) || (s->steps[i].kind == TT_SEND) != sends ||
-        s->steps[i].peers.first != peer)
-      continue;
-    all = tt_mix(all ^ tt_span_size(cargo));
-    all = tt_mix(all ^ tt_span_block(cargo, 0));
-    all = tt_mix(all ^ tt_span_block(cargo, tt_span_size(cargo) - 1));
-  }
-  return all;
-}
-
-static double processor_time(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* What a rank sends, its peers receive; it has few steps; and its plan takes less than a millisecond of the
  * processor (ten times as much under a sanitizer, or beside other work). */
 static void one_rank_of_many_has_its_plan_at_once(void **state) {
@@ -279,16 +259,16 @@ static void one_rank_of_many_has_its_plan_at_once(void **state) {
         const int peer = s->steps[m].peers.first;
         const bool sends = s->steps[m].kind == TT_SEND;
         tt_sched *other = build(levels, coll, P, peer);
-        if (blocks_between(s, peer, sends) != blocks_between(other, rank, !sends))
+        if (traded_with(s, peer, sends) != traded_with(other, rank, !sends))
           fail_msg("%s, %s: ranks %d and %d", levels, tutti_coll_name(coll), rank, peer);
         tt_sched_free(other);
       }
       tt_sched_free(s);
       double least = 1;
       for (int turn = 0; turn < 5; turn++) {
-        const double start = processor_time();
+        const double start = processor_seconds();
         tt_sched_free(build(levels, coll, P, rank));
-        const double took = processor_time() - start;
+        const double took = processor_seconds() - start;
         if (took < least) least = took;
       }
       if (least > 0.01)
