@@ -257,7 +257,7 @@ def setup():
 
 
 def uneven():
-    """One rank's schedules of each collective among ten thousand nodes, some of which are incomplete."""
+    """One rank's schedules of each collective among ten thousand nodes; some nodes lack ranks."""
     rows = []
     for P, levels in UNEVEN.items():
         for coll in ("allreduce", "reduce_scatter", "all_gather", "broadcast", "reduce"):

@@ -16,10 +16,10 @@
  *            one tree over all switches: if trees have their own, the last switch sums what
  *            the ranks send, and all other switches are on the way there.
  *            With levels the switches stand at groups of the machine: helper_tree.c.
- * Parameters levels, per= and trees=, as helper_tree.c says; or data=D, if it is not known; arity=K, by default D: a row of switches that
- *            are a tree each; `tree`: the least arity that fits; trees=T, by default as
- *            many as fit; `striped`. A tree has ceil(D/K) switches in its first row, and so
- *            on to one; P is D and all switches.
+ * Parameters levels, per= and trees=, as helper_tree.c says; or data=D, if it is not known; arity=K, by
+ *            default D: a row of switches that are a tree each; `tree`: the least arity that fits; trees=T, by
+ *            default as many as fit; `striped`. A tree has ceil(D/K) switches in its first row, and so on to
+ *            one; P is D and all switches.
  * Source     Graham et al., Scalable Hierarchical Aggregation Protocol (SHARP), 2016.
  * See        tutti plan draw 'aggregate(data=4,arity=2)' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -149,8 +149,8 @@ int tt_stages_of(const tt_chooser *c, const char *name, const tt_ask *ask,
 /* Prepares the simulation of a plan, for a vector of `bytes`: TUTTI_ERR_UNSUPPORTED or _MEMORY if that fails. */
 tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
                               int root, bool exported, uint64_t bytes, tt_sim **sim);
-/* The same. Fails if all ranks' schedules are needed and have more than `most` messages. *size: the bytes, and then up to how many bytes the simulation holds,
- * because some loops take small vectors only. */
+/* The same. Fails if all ranks' schedules are needed and have more than `most` messages. *size: the bytes, and then
+ * up to how many bytes the simulation holds, because some loops take small vectors only. */
 tutti_status tt_plan_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
                          int root, bool exported, double most, uint64_t *size, tt_sim **sim);
 /* That of one group of a level, alone. */

@@ -103,8 +103,8 @@ void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *tree,
 
 /* ---- of these only the inner levels: others sum over the groups ---- */
 
-/* The levels from `from` on are folded; the vector consists of `parts` parts, each of which is summed
- * elsewhere. */
+/* The levels from `from` on are folded; the vector consists of `parts` parts, and something else sums each
+ * part over the groups. */
 typedef struct tt_inner {
   const tt_tree *tree;
   int from, parts;

@@ -135,7 +135,7 @@ static void spans_inside(const tt_uneven_cut *cut, int l, run own, const run *in
   }
 }
 
-/* The columns of these shares from level `from` on. False: there are none. */
+/* The columns of these shares from level `from` on. False: the shares have none. */
 static bool runs_of_shares(const tt_uneven_cut *cut, int from, const tt_share *shares, run *runs) {
   for (int i = from; i < cut->tree->levels; i++) {
     const columns at = row_of_level(cut, i);
