@@ -190,70 +190,52 @@ static bool holds_root(const shape *s, const tt_ask *ask, int member) {
   return m == member;
 }
 
-/* ---- what passes between a member and the one above: blocks lo .. hi - 1 ---- */
-
-typedef struct piece {
-  int lo, hi;
-} piece;
-
-static bool is_empty(piece x) {
-  return x.lo >= x.hi;
-}
-
-static tt_span span_of_piece(const tt_builder *b, tt_buf buf, piece x) {
-  return tt_range(buf, (uint32_t)x.lo, (uint32_t)(x.hi - x.lo), b->s->blocks);
-}
+/* ---- what passes between a member and the one above ---- */
 
 /* A tree's part of the vector: a block, or, if ranks own blocks, those of some of them. */
-static piece part_of_tree(const shape *s, const tt_ask *ask, int tree) {
-  const int64_t D = s->data;
-  if (!tt_coll_owned(ask->coll)) return (piece){tree, tree + 1};
-  return (piece){(int)(D * tree / s->trees), (int)(D * (tree + 1) / s->trees)};
+static tt_owned part_of_tree(const shape *s, const tt_ask *ask, int tree) {
+  if (!tt_coll_owned(ask->coll)) return (tt_owned){tree, tree + 1};
+  return tt_owned_of_tree(s->data, s->trees, tree);
 }
 
 /* The ranks with data below a member: neighbours. */
-static piece ranks_below(const shape *s, int member) {
+static tt_owned ranks_below(const shape *s, int member) {
   int first = member, last = member;
   while (first >= s->data) first = spot_of(s, first).below;
   while (last >= s->data) {
     const spot x = spot_of(s, last);
     last = x.below + x.count - 1;
   }
-  return (piece){first, last + 1};
-}
-
-static piece owned_below(const shape *s, piece part, int member) {
-  const piece ranks = ranks_below(s, member);
-  return (piece){part.lo > ranks.lo ? part.lo : ranks.lo, part.hi < ranks.hi ? part.hi : ranks.hi};
+  return (tt_owned){first, last + 1};
 }
 
 /* What a member sends to the one above, and gets from it. */
-typedef piece pass_fn(const shape *s, const tt_ask *ask, int tree, int member);
-static piece passes_up(const shape *s, const tt_ask *ask, int tree, int member) {
-  const piece part = part_of_tree(s, ask, tree), none = {0, 0};
+typedef tt_owned pass_fn(const shape *s, const tt_ask *ask, int tree, int member);
+static tt_owned passes_up(const shape *s, const tt_ask *ask, int tree, int member) {
+  const tt_owned part = part_of_tree(s, ask, tree), none = {0, 0};
   if (tt_coll_reduces(ask->coll)) return part;
-  if (ask->coll == TUTTI_ALL_GATHER) return owned_below(s, part, member);
+  if (ask->coll == TUTTI_ALL_GATHER) return tt_owned_both(part, ranks_below(s, member));
   return holds_root(s, ask, member) ? part : none;
 }
 
-static piece passes_down(const shape *s, const tt_ask *ask, int tree, int member) {
-  const piece part = part_of_tree(s, ask, tree), none = {0, 0};
-  if (ask->coll == TUTTI_REDUCE_SCATTER) return owned_below(s, part, member);
+static tt_owned passes_down(const shape *s, const tt_ask *ask, int tree, int member) {
+  const tt_owned part = part_of_tree(s, ask, tree), none = {0, 0};
+  if (ask->coll == TUTTI_REDUCE_SCATTER) return tt_owned_both(part, ranks_below(s, member));
   if (!tt_coll_rooted(ask->coll)) return part;
   return holds_root(s, ask, member) == tt_coll_reduces(ask->coll) ? part : none;
 }
 
-static bool same_piece(piece a, piece b) {
+static bool same_blocks(tt_owned a, tt_owned b) {
   return a.lo == b.lo && a.hi == b.hi;
 }
 
 /* The ranks of the members below x from the i-th on, as far as they are consecutive and pass the same. */
 static tt_peers run_of(const shape *s, const tt_ask *ask, int tree, const spot *x, int i,
-                       pass_fn *pass, piece *what) {
+                       pass_fn *pass, tt_owned *what) {
   tt_peers run = {rank_in_tree(s, tree, x->below + i), 1, 1};
   *what = pass(s, ask, tree, x->below + i);
   while (i + run.count < x->count &&
-         same_piece(pass(s, ask, tree, x->below + i + run.count), *what) &&
+         same_blocks(pass(s, ask, tree, x->below + i + run.count), *what) &&
          rank_in_tree(s, tree, x->below + i + run.count) == run.first + run.count)
     run.count++;
   return run;
@@ -263,12 +245,12 @@ static tt_peers run_of(const shape *s, const tt_ask *ask, int tree, const spot *
 static void take_from_below(tt_builder *b, const shape *s, const tt_ask *ask, int tree,
                             const spot *x) {
   bool first = true, summed = false;
-  piece what;
+  tt_owned what;
   tt_peers run;
   for (int i = 0; i < x->count; i += run.count) {
     run = run_of(s, ask, tree, x, i, passes_up, &what);
-    if (is_empty(what)) continue;
-    const tt_span here = span_of_piece(b, TT_TMP, what);
+    if (tt_owned_none(what)) continue;
+    const tt_span here = tt_owned_span(TT_TMP, what, b->s->blocks);
     if (first || !tt_coll_reduces(ask->coll)) {
       run.count = 1;
       tt_recv(b, run.first, here);
@@ -284,15 +266,15 @@ static void take_from_below(tt_builder *b, const shape *s, const tt_ask *ask, in
 static void be_switch(tt_builder *b, const shape *s, const tt_ask *ask, int tree, int member) {
   const spot x = spot_of(s, member);
   const int up = x.above < 0 ? -1 : rank_in_tree(s, tree, x.above);
-  const piece sent = passes_up(s, ask, tree, member), got = passes_down(s, ask, tree, member);
-  piece what;
+  const tt_owned sent = passes_up(s, ask, tree, member), got = passes_down(s, ask, tree, member);
+  tt_owned what;
   tt_peers run;
   take_from_below(b, s, ask, tree, &x);
-  if (up >= 0 && !is_empty(sent)) tt_send(b, up, span_of_piece(b, TT_TMP, sent));
-  if (up >= 0 && !is_empty(got)) tt_recv(b, up, span_of_piece(b, TT_TMP, got));
+  if (up >= 0 && !tt_owned_none(sent)) tt_send(b, up, tt_owned_span(TT_TMP, sent, b->s->blocks));
+  if (up >= 0 && !tt_owned_none(got)) tt_recv(b, up, tt_owned_span(TT_TMP, got, b->s->blocks));
   for (int i = 0; i < x.count; i += run.count) {
     run = run_of(s, ask, tree, &x, i, passes_down, &what);
-    if (!is_empty(what)) tt_send_all(b, run, span_of_piece(b, TT_TMP, what));
+    if (!tt_owned_none(what)) tt_send_all(b, run, tt_owned_span(TT_TMP, what, b->s->blocks));
   }
 }
 
@@ -320,24 +302,25 @@ static void aggregate_build(tt_builder *b, const tt_ask *ask) {
   if (ask->coll == TUTTI_BARRIER) merge_trees(&s);
   tt_build_data(b, s.data);
   for (int t = 0; t < s.trees && me < s.data; t++) {
-    const piece sent = passes_up(&s, ask, t, me);
-    if (!is_empty(sent))
-      tt_send(b, rank_in_tree(&s, t, spot_of(&s, me).above), span_of_piece(b, TT_SRC, sent));
+    const tt_owned sent = passes_up(&s, ask, t, me);
+    if (!tt_owned_none(sent))
+      tt_send(b, rank_in_tree(&s, t, spot_of(&s, me).above),
+              tt_owned_span(TT_SRC, sent, b->s->blocks));
   }
   for (int t = 0; t < s.trees; t++) {
     const int member = member_of(&s, t, me);
-    if (member < 0 || is_empty(part_of_tree(&s, ask, t))) continue;
+    if (member < 0 || tt_owned_none(part_of_tree(&s, ask, t))) continue;
     if (member >= s.data) {
       be_switch(b, &s, ask, t, member);
       continue;
     }
-    const piece got = passes_down(&s, ask, t, me);
-    const tt_span here = span_of_piece(b, TT_DST, got);
-    if (!is_empty(got))
+    const tt_owned got = passes_down(&s, ask, t, me);
+    const tt_span here = tt_owned_span(TT_DST, got, b->s->blocks);
+    if (!tt_owned_none(got))
       tt_recv(b, rank_in_tree(&s, t, spot_of(&s, me).above), here);
     else if (ask->coll == TUTTI_BROADCAST)
-      tt_copy(b, span_of_piece(b, TT_DST, part_of_tree(&s, ask, t)),
-              span_of_piece(b, TT_SRC, part_of_tree(&s, ask, t)));
+      tt_copy(b, tt_owned_span(TT_DST, part_of_tree(&s, ask, t), b->s->blocks),
+              tt_owned_span(TT_SRC, part_of_tree(&s, ask, t), b->s->blocks));
   }
 }
 

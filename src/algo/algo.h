@@ -76,7 +76,8 @@ typedef struct tt_algo {
   unsigned does;           /* a set of TT_DOES */
   const char *params;      /* that it takes, as for tt_param_refuse; NULL: none */
   const tt_number *number; /* one of these, checked before `refuse` is asked; or NULL */
-  /* NULL, or the reason why it cannot do this ("needs a power of two"). Missing: it can. */
+  /* NULL, or the reason why it cannot do this ("needs a power of two"), or tt_no_memory. Missing: it
+   * can. */
   const char *(*refuse)(const tt_ask *ask);
   /* The number of blocks that the vector is cut into. */
   uint32_t (*blocks)(const tt_ask *ask);
@@ -85,7 +86,7 @@ typedef struct tt_algo {
    * those that the tests and the proofs take beside its entries. Missing: its entries are all. */
   bool (*samples)(int ranks, int i, char *params, size_t size);
   /* The i-th parameters that may be cheapest, beside its entries, for these ranks and levels (as in
-   * tt_algo_plan). Missing: none. */
+   * tt_algo_next_plan). Missing: none. */
   bool (*plans)(int ranks, const char *levels, int i, char *params, size_t size);
   tt_suggestion sample[TT_ENTRIES], plan[TT_ENTRIES]; /* lists, instead of these callbacks */
   /* Does every rank do alike (as in tt_algo_uniform)? Missing: no. */
@@ -110,6 +111,9 @@ static inline int tt_lanes_number(int i) {
   return i % 2 ? 3 << i / 2 : 2 << i / 2;
 }
 
+/* What `refuse` returns if it could not find out: this text itself, which becomes TUTTI_ERR_MEMORY. */
+extern const char tt_no_memory[];
+
 /* Callbacks that several families share (registry.c). */
 uint32_t tt_one_block(const tt_ask *ask);
 uint32_t tt_block_per_rank(const tt_ask *ask);
@@ -121,10 +125,15 @@ bool tt_uniform_power_of_two(const tt_ask *ask, const tt_tree *tree);
 const char *tt_algo_family(int i);
 bool tt_algo_sample(int family, int ranks, int i, char *name, size_t size);
 
-/* The i-th plan that is worth pricing: the table's candidates, and the proposals of families with
+/* Where a walk over the plans is: {0} before the first. */
+typedef struct tt_plan_walk {
+  int entry, family, proposal;
+} tt_plan_walk;
+
+/* The next plan that is worth pricing: first the table's candidates, then the proposals of families with
  * parameters for this number of ranks and for `levels`, such as "rack:3 node:16 core:4", if not
  * empty. False past the end. Some may refuse. */
-bool tt_algo_plan(int ranks, const char *levels, int i, char *name, size_t size);
+bool tt_algo_next_plan(int ranks, const char *levels, tt_plan_walk *at, char *name, size_t size);
 /* Does every rank take the same steps as rank 0, each with the same step of a partner? On a machine
  * without levels (tree NULL), or with these. Families declare it; test_price.c checks it. */
 bool tt_algo_uniform(const char *name, const tt_ask *ask, const tt_tree *tree);

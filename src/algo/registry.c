@@ -93,20 +93,22 @@ bool tt_algo_sample(int family, int ranks, int i, char *name, size_t size) {
   return true;
 }
 
-bool tt_algo_plan(int ranks, const char *levels, int i, char *name, size_t size) {
+bool tt_algo_next_plan(int ranks, const char *levels, tt_plan_walk *at, char *name, size_t size) {
   char params[TT_NAME];
   const tt_entry *entry;
-  for (int e = 0; (entry = entry_at(e)); e++) {
-    if (entry->listing != TT_CANDIDATE || i-- > 0) continue;
+  while ((entry = entry_at(at->entry))) {
+    at->entry++;
+    if (entry->listing != TT_CANDIDATE) continue;
     snprintf(name, size, "%s", entry->name);
     return true;
   }
-  for (int f = 0; f < FAMILIES; f++)
-    for (int k = 0; plan_of(families[f], ranks, levels, k, params, sizeof params); k++) {
-      if (i-- > 0) continue;
-      snprintf(name, size, "%s(%s)", families[f]->name, params);
-      return true;
-    }
+  for (; at->family < FAMILIES; at->family++, at->proposal = 0) {
+    const tt_algo *algo = families[at->family];
+    if (!plan_of(algo, ranks, levels, at->proposal, params, sizeof params)) continue;
+    at->proposal++;
+    snprintf(name, size, "%s(%s)", algo->name, params);
+    return true;
+  }
   return false;
 }
 
@@ -214,6 +216,8 @@ static const char *not_done(tutti_coll coll) {
   return text;
 }
 
+const char tt_no_memory[] = "out of memory";
+
 /* NULL, or the reason. */
 static const char *algo_refusal(const tt_algo *algo, const tt_ask *ask) {
   if (!does(algo, ask->coll)) return not_done(ask->coll);
@@ -271,8 +275,9 @@ static tutti_status build(const tt_algo *algo, const char *name, const tt_ask *a
                           tt_sched **sched) {
   const char *reason = algo_refusal(algo, ask);
   if (reason)
-    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%.60s cannot do %s on %d ranks: %s", name,
-                   tutti_coll_name(ask->coll), ask->ranks, reason);
+    return tt_fail(reason == tt_no_memory ? TUTTI_ERR_MEMORY : TUTTI_ERR_UNSUPPORTED,
+                   "%.60s cannot do %s on %d ranks: %s", name, tutti_coll_name(ask->coll),
+                   ask->ranks, reason);
   tt_builder b;
   uint32_t blocks = ask->ranks == 1 ? 1 : algo->blocks(ask);
   tt_build_begin(&b, full_name(name), ask->coll, ask->ranks, ask->rank, ask->root, ask->in_place,

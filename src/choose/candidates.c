@@ -14,14 +14,41 @@ static const int slicings[] = {2, 4, 8};
 /* Curves may lie that much below the times that they stand for (curve.c). */
 static const double accuracy = 0.94;
 
+/* ---- schedules: a closer bound and then the price need the same ---- */
+
+static void forget_schedules(tt_candidates *list) {
+  if (list->kept.all) tt_sched_free_all(list->kept.all, list->kept.ask.ranks);
+  list->kept = (tt_kept){.all = NULL};
+}
+
+/* Those of the i-th plan that are built already. False: out of memory. */
+static bool keep_schedules(const tt_chooser *c, tt_candidates *list, int i) {
+  if (list->kept.all && list->kept.i == i) return true;
+  forget_schedules(list);
+  list->kept =
+      (tt_kept){.i = i, .name = list->at[i].name, .ask = tt_ask_of(&c->setting, list->coll, 0)};
+  list->kept.all = calloc((size_t)c->setting.ranks, sizeof *list->kept.all);
+  return list->kept.all;
+}
+
+static const tt_sched *schedule_of(void *context, int rank) {
+  tt_kept *x = context;
+  x->ask.rank = rank;
+  if (!x->all[rank] && tt_algo_build(x->name, &x->ask, &x->all[rank]) == TUTTI_ERR_MEMORY)
+    x->starved = true;
+  return x->all[rank];
+}
+
 /* ---- prices ---- */
 
 /* *size: as in tt_plan_sim. */
 static tutti_status simulate(tt_chooser *c, const tt_candidates *list, const tt_candidate *x,
                              uint64_t *size, tt_curve *curve) {
+  tt_sched **kept = x == &list->at[list->kept.i] ? list->kept.all : NULL;
   const double most = list->all || *c->setting.only ? HUGE_VAL : TT_MOST_MESSAGES;
   tt_sim *sim;
-  tutti_status status = tt_plan_sim(c, x->name, x->slices, list->coll, 0, false, most, size, &sim);
+  tutti_status status =
+      tt_plan_sim(c, x->name, x->slices, list->coll, 0, false, most, kept, size, &sim);
   if (status) return status;
   c->effort.messages += tt_sim_messages(sim);
   /* all that is built can run, so only memory can lack */
@@ -68,6 +95,7 @@ bool tt_candidates_price(tt_chooser *c, tt_candidates *list, int i) {
   if (x->priced || (x->dear && !list->all)) return true;
   tt_chooser_weigh(c, list->weight);
   const tutti_status status = price(c, list, x);
+  forget_schedules(list);
   if (status == TUTTI_ERR_MEMORY) {
     c->starved = true;
     return false;
@@ -129,30 +157,8 @@ static int ranks_of_domain(const tt_cost_model *model, int most, int *level) {
   return 0;
 }
 
-/* The schedules of some ranks of a plan. */
-typedef struct some_ranks {
-  const char *name;
-  tt_ask ask;
-  tt_sched **all;
-  bool starved;
-} some_ranks;
-
-static bool some_begin(some_ranks *x, const tt_chooser *c, const char *name, tutti_coll coll) {
-  *x = (some_ranks){.name = name, .ask = tt_ask_of(&c->setting, coll, 0)};
-  x->all = calloc((size_t)x->ask.ranks, sizeof *x->all);
-  return x->all;
-}
-
-static const tt_sched *schedule_of(void *context, int rank) {
-  some_ranks *x = context;
-  x->ask.rank = rank;
-  if (!x->all[rank] && tt_algo_build(x->name, &x->ask, &x->all[rank]) == TUTTI_ERR_MEMORY)
-    x->starved = true;
-  return x->all[rank];
-}
-
 /* The link of the first domain of up to `most` ranks. */
-static void bound_domain(some_ranks *x, const tt_cost_model *model, int most, tt_bound *bound) {
+static void bound_domain(tt_kept *x, const tt_cost_model *model, int most, tt_bound *bound) {
   int level = 0;
   const int n = ranks_of_domain(model, most, &level);
   for (int r = 0; r < n; r++)
@@ -161,33 +167,31 @@ static void bound_domain(some_ranks *x, const tt_cost_model *model, int most, tt
 }
 
 /* From the start, a plan whose ranks differ is bounded by a small domain and the last rank. */
-static void bound_some(some_ranks *x, const tt_cost_model *model, tt_bound *bound) {
+static void bound_some(tt_kept *x, const tt_cost_model *model, tt_bound *bound) {
   const int ranks = x->ask.ranks;
   bound_domain(x, model, (int)tt_max(4, (size_t)ranks / 8), bound);
   const tt_sched *last = schedule_of(x, ranks - 1);
   if (last) tt_bound_rank(bound, last, model, false);
 }
 
-static void bound_chain(some_ranks *x, const tt_cost_model *model, tt_bound *bound) {
+static void bound_chain(tt_kept *x, const tt_cost_model *model, tt_bound *bound) {
   if (!tt_bound_chain(bound, schedule_of, x, x->ask.ranks - 1, model)) x->starved = true;
 }
 
-static void bound_wide(some_ranks *x, const tt_cost_model *model, tt_bound *bound) {
+static void bound_wide(tt_kept *x, const tt_cost_model *model, tt_bound *bound) {
   bound_domain(x, model, x->ask.ranks / 2, bound);
 }
 
-typedef void bound_fn(some_ranks *x, const tt_cost_model *model, tt_bound *bound);
+typedef void bound_fn(tt_kept *x, const tt_cost_model *model, tt_bound *bound);
 
-/* Finds a bound, once. False: out of memory. */
-static bool find_bound(tt_chooser *c, tt_candidate *x, tutti_coll coll, bound_fn *by, bool *found,
+/* Finds a bound of the i-th, once. False: out of memory. */
+static bool find_bound(tt_chooser *c, tt_candidates *list, int i, bound_fn *by, bool *found,
                        tt_bound *bound) {
-  some_ranks some;
   if (*found) return true;
-  if (!some_begin(&some, c, x->name, coll)) return false;
+  if (!keep_schedules(c, list, i)) return false;
   bound->n = 0;
-  by(&some, &c->model, bound);
-  tt_sched_free_all(some.all, some.ask.ranks);
-  return *found = !some.starved;
+  by(&list->kept, &c->model, bound);
+  return *found = !list->kept.starved;
 }
 
 /* Could the links of large domains take that long? If each rank sends a vector through one in every
@@ -202,14 +206,15 @@ bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, 
                        bool *may) {
   tt_candidate *x = &list->at[i];
   *may = true;
-  if (c->unbound || !x->differ) return true;
+  if (c->unbound || !x->differ || x->priced || (x->dear && !list->all)) return true;
   tt_chooser_weigh(c, list->weight); /* a bound is found once, whatever was priced last */
-  bool ok = find_bound(c, x, list->coll, bound_chain, &x->chained, &x->chain);
+  bool ok = find_bound(c, list, i, bound_chain, &x->chained, &x->chain);
   *may = ok && accuracy * tt_bound_at(&x->chain, 1, bytes) <= most;
   if (*may && links_matter(&c->model, bytes, most)) {
-    ok = find_bound(c, x, list->coll, bound_wide, &x->widened, &x->wide);
+    ok = find_bound(c, list, i, bound_wide, &x->widened, &x->wide);
     *may = ok && accuracy * tt_bound_at(&x->wide, 1, bytes) <= most;
   }
+  if (!*may) forget_schedules(list);
   c->starved |= !ok;
   return ok;
 }
@@ -239,9 +244,41 @@ static tutti_status look_at_rounded(const tt_chooser *c, const tt_ask *ask, tt_c
   return status;
 }
 
-/* Finds out what can be known about a plan without its price. In shared memory loops may be cheaper
- * than steps, so there is no bound. */
-static tutti_status look_at(tt_chooser *c, tutti_coll coll, tt_candidate *x, bool *sliced) {
+/* Do the ranks that were built send so much, twice what is priced, that it is not worth building all? */
+static bool sends_too_much(const tt_kept *x) {
+  double sends = 0, built = 0;
+  for (int r = 0; r < x->ask.ranks; r++) {
+    built += x->all[r] != NULL;
+    for (uint32_t i = 0; x->all[r] && i < x->all[r]->nsteps; i++)
+      sends += x->all[r]->steps[i].kind == TT_SEND ? x->all[r]->steps[i].peers.count : 0;
+  }
+  return built > 0 && sends / built * x->ask.ranks > 2.0 * TT_MOST_MESSAGES;
+}
+
+/* Bounds a plan by the schedules of rank 0 and, if its ranks differ, of some others. */
+static tutti_status look_at_some(tt_chooser *c, tt_candidates *list, int i, bool alike,
+                                 bool *sliced) {
+  tt_candidate *x = &list->at[i];
+  if (!keep_schedules(c, list, i)) return TUTTI_ERR_MEMORY;
+  tutti_status status = tt_algo_build(x->name, &list->kept.ask, &list->kept.all[0]);
+  if (!status) {
+    const tt_sched *mine = list->kept.all[0];
+    *sliced = alike && slices_help(c, mine);
+    x->differ = !alike && mine->ranks <= TT_MOST_PLAYED;
+    bool found = !x->differ;
+    if (!find_bound(c, list, i, bound_some, &found, &x->bound)) status = TUTTI_ERR_MEMORY;
+    tt_bound_rank(&x->bound, mine, &c->model, alike);
+    x->dear = x->differ && sends_too_much(&list->kept);
+  }
+  forget_schedules(list);
+  return status;
+}
+
+/* Finds out what can be known about the i-th plan without its price. In shared memory loops may be
+ * cheaper than steps, so there is no bound. */
+static tutti_status look_at(tt_chooser *c, tt_candidates *list, int i, bool *sliced) {
+  const tutti_coll coll = list->coll;
+  tt_candidate *x = &list->at[i];
   const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
   const bool shared = c->setting.ranks_per_core > 0;
   tt_level_stage stages[TT_STAGES];
@@ -254,17 +291,7 @@ static tutti_status look_at(tt_chooser *c, tutti_coll coll, tt_candidate *x, boo
             !tt_priced_by_ways(c, x->name, &ask) && !tt_stands_for_all(c, x->name, &ask, NULL);
   if (x->dear || shared || staged) return TUTTI_OK;
   if (rounded) return look_at_rounded(c, &ask, x, sliced);
-  tt_sched *mine = NULL;
-  tutti_status status = tt_algo_build(x->name, &ask, &mine);
-  if (!status) {
-    *sliced = alike && slices_help(c, mine);
-    x->differ = !alike && ask.ranks <= TT_MOST_PLAYED;
-    bool found = !x->differ;
-    if (!find_bound(c, x, coll, bound_some, &found, &x->bound)) status = TUTTI_ERR_MEMORY;
-    tt_bound_rank(&x->bound, mine, &c->model, alike);
-  }
-  tt_sched_free(mine);
-  return status;
+  return look_at_some(c, list, i, alike, sliced);
 }
 
 /* ---- the list ---- */
@@ -292,8 +319,8 @@ static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, cons
   bool sliced;
   if (left_out(c, coll, name)) return true;
   if (!tt_candidates_add(list, name, 1)) return false;
+  const tutti_status status = look_at(c, list, list->n - 1, &sliced);
   tt_candidate *x = &list->at[list->n - 1];
-  const tutti_status status = look_at(c, coll, x, &sliced);
   if (status == TUTTI_ERR_MEMORY) return false;
   x->priced = status; /* it is not possible */
   const tt_bound bound = x->bound;
@@ -323,7 +350,8 @@ static bool add_pairs(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   if (s->ranks_per_core <= 0 || tt_tree_parse(s->levels, &tree) || !tree.even) return true;
   for (int l = 0; ok && l + 2 < tree.levels; l++) {
     pair_of(&tree, l, pair);
-    for (int i = 0; ok && tt_algo_plan(s->ranks, pair, i, name, sizeof name); i++)
+    tt_plan_walk at = {0};
+    while (ok && tt_algo_next_plan(s->ranks, pair, &at, name, sizeof name))
       if (strstr(name, pair) && tt_algo_does(name, coll)) ok = add_sliced(c, coll, list, name);
   }
   return ok;
@@ -334,10 +362,11 @@ static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const tt_setting *s = &c->setting;
   const char *levels = tt_has_helpers(s) ? s->data_levels : s->levels;
   const size_t n = strlen(s->only);
+  tt_plan_walk at = {0};
   char name[TT_NAME];
   bool ok = true;
   if (strchr(s->only, '(')) return add_sliced(c, coll, list, s->only);
-  for (int i = 0; ok && tt_algo_plan(s->ranks, levels, i, name, sizeof name); i++)
+  while (ok && tt_algo_next_plan(s->ranks, levels, &at, name, sizeof name))
     if (n ? strncmp(name, s->only, n) == 0 && (!name[n] || name[n] == '(')
           : tt_algo_does(name, coll))
       ok = add_sliced(c, coll, list, name);
@@ -365,6 +394,7 @@ tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight) {
 }
 
 void tt_candidates_free(tt_candidates *list) {
+  if (list) forget_schedules(list);
   for (int i = 0; list && i < list->n; i++) free(list->at[i].found);
   if (list) free(list->at);
   if (list) free(list->order);

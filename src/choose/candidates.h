@@ -1,6 +1,6 @@
 /* candidates.h - the plans that may be fastest, and their predicted times.
  *
- * Idea       the algorithms propose names with parameters (tt_algo_plan); the number of slices is
+ * Idea       the algorithms propose names with parameters (tt_algo_next_plan); the number of slices is
  *            one more parameter, if slices can overlap. Each candidate has a lower bound of its time
  *            from the start (bound.c), and is priced when a choice comes to its bound.
  * Invariant  which candidates a choice compares depends on the bounds and the prices alone, not on what
@@ -38,6 +38,15 @@ typedef struct tt_turn {
   int i;
 } tt_turn;
 
+/* The schedules of some ranks of the i-th candidate, for its closer bounds and its price. */
+typedef struct tt_kept {
+  int i;
+  const char *name;
+  tt_ask ask;
+  tt_sched **all; /* one for each rank, or NULL; NULL: none are kept */
+  bool starved;
+} tt_kept;
+
 typedef struct tt_candidates {
   int n;
   tt_candidate *at;
@@ -47,6 +56,7 @@ typedef struct tt_candidates {
   bool all;       /* dear candidates are priced too */
   tt_turn *order; /* the least first, for `bytes`; NULL: not made yet */
   uint64_t bytes;
+  tt_kept kept;
 } tt_candidates;
 
 /* May it be chosen, where its price is known? Dear ones may be priced already, for another choice. */
@@ -149,10 +159,12 @@ int tt_stages_of(const tt_chooser *c, const char *name, const tt_ask *ask,
 /* Prepares the simulation of a plan, for a vector of `bytes`: TUTTI_ERR_UNSUPPORTED or _MEMORY if that fails. */
 tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
                               int root, bool exported, uint64_t bytes, tt_sim **sim);
-/* The same. Fails if all ranks' schedules are needed and have more than `most` messages. *size: the bytes, and then
- * up to how many bytes the simulation holds, because some loops take small vectors only. */
+/* The same. Fails if all ranks' schedules are needed and have more than `most` messages. kept: one schedule for each
+ * rank or NULL, to which it adds what it builds; or NULL. *size: the bytes, and then up to how many bytes the simulation
+ * holds, because some loops take small vectors only. */
 tutti_status tt_plan_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
-                         int root, bool exported, double most, uint64_t *size, tt_sim **sim);
+                         int root, bool exported, double most, tt_sched **kept, uint64_t *size,
+                         tt_sim **sim);
 /* That of one group of a level, alone. */
 tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, tt_sim **stage);
 

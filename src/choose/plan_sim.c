@@ -155,8 +155,8 @@ static tutti_status sim_stages(const tt_chooser *c, const char *name, const tt_a
 }
 
 static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll coll, int root,
-                              bool exported, bool sliced, double most, uint64_t *size,
-                              tt_sim **sim) {
+                              bool exported, bool sliced, double most, tt_sched **kept,
+                              uint64_t *size, tt_sim **sim) {
   const tt_setting *s = &c->setting;
   const tt_ask ask = tt_ask_of(s, coll, root);
   const uint64_t bytes = *size;
@@ -169,9 +169,9 @@ static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll 
     const tutti_status status = sim_stages(c, name, &ask, sim);
     if (status || *sim) return status;
   }
-  tt_sched **all = calloc((size_t)s->ranks, sizeof *all);
+  tt_sched **all = kept ? kept : calloc((size_t)s->ranks, sizeof *all);
   if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", s->ranks);
-  tutti_status status = build(name, ask, 0, &all[0]);
+  tutti_status status = all[0] ? TUTTI_OK : build(name, ask, 0, &all[0]);
   const bool uniform = !status && tt_stands_for_all(c, name, &ask, all[0]);
   if (!status)
     status = uniform ? tt_build_senders(name, &ask, all) : build_rest(name, &ask, most, all);
@@ -185,13 +185,15 @@ static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll 
       status = tt_fail(TUTTI_ERR_MEMORY, "%s on %d ranks cannot be priced: out of memory", name,
                        s->ranks);
   }
-  tt_sched_free_all(all, s->ranks);
+  if (!kept) tt_sched_free_all(all, s->ranks);
   return status;
 }
 
 tutti_status tt_plan_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
-                         int root, bool exported, double most, uint64_t *size, tt_sim **sim) {
-  const tutti_status status = sim_whole(c, name, coll, root, exported, slices > 1, most, size, sim);
+                         int root, bool exported, double most, tt_sched **kept, uint64_t *size,
+                         tt_sim **sim) {
+  const tutti_status status =
+      sim_whole(c, name, coll, root, exported, slices > 1, most, kept, size, sim);
   if (status || slices <= 1) return status;
   tt_sim *whole = *sim;
   *sim = tt_sim_slices(whole, slices, c->setting.flight);
@@ -201,5 +203,5 @@ tutti_status tt_plan_sim(const tt_chooser *c, const char *name, int slices, tutt
 
 tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
                               int root, bool exported, uint64_t bytes, tt_sim **sim) {
-  return tt_plan_sim(c, name, slices, coll, root, exported, HUGE_VAL, &bytes, sim);
+  return tt_plan_sim(c, name, slices, coll, root, exported, HUGE_VAL, NULL, &bytes, sim);
 }

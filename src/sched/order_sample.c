@@ -96,6 +96,8 @@ static int compare(const void *a, const void *b) {
 tutti_status tt_order_sample(const tt_sched *s, uint32_t buf, tt_sample *sample) {
   extents x = {0};
   *sample = (tt_sample){0};
+  if ((buf == TT_TMP ? s->tmp_blocks : s->blocks) < FEW_PIECES)
+    return TUTTI_OK; /* nothing to save */
   if (find_extents(s, buf, &x) < FEW_PIECES || x.failed) {
     free(x.at);
     return TUTTI_OK;

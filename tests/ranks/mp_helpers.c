@@ -222,7 +222,8 @@ static int run_all(const team *t, const char *levels, int *ran) {
   const char *wrong = run(t, NULL);
   int failed = wrong != NULL;
   if (wrong) printf("# rank %d, as chosen: %s\n", tutti_comm_rank(t->comm), wrong);
-  for (int i = 0; tt_algo_plan(P, levels, i, name, sizeof name); i++) {
+  tt_plan_walk at = {0};
+  while (tt_algo_next_plan(P, levels, &at, name, sizeof name)) {
     if (strncmp(name, "aggregate(", 10) != 0 || !strchr(name, ':')) continue;
     wrong = run(t, name);
     ++*ran;

@@ -44,7 +44,8 @@ names names_for(int ranks, int most, int turn) {
 
 void names_add_plans(names *list, int ranks, const char *levels) {
   char name[TT_NAME];
-  for (int i = 0; tt_algo_plan(ranks, levels, i, name, sizeof name); i++) {
+  tt_plan_walk at = {0};
+  while (tt_algo_next_plan(ranks, levels, &at, name, sizeof name)) {
     bool is_new = true;
     for (int k = 0; k < list->n && is_new; k++) is_new = strcmp(list->at[k], name) != 0;
     if (is_new) add(list, name);

@@ -85,9 +85,10 @@ typedef struct rank {
 /* The i-th plan: tutti's choice, then the proposals for these levels, then the table. */
 static bool plan_at(const shape *s, int i, char *name) {
   int proposed = 0;
+  tt_plan_walk at = {0};
   snprintf(name, TT_NAME, "auto");
   if (i-- == 0) return true;
-  while (proposed <= i && tt_algo_plan(s->ranks, s->layout.levels, proposed, name, TT_NAME))
+  while (proposed <= i && tt_algo_next_plan(s->ranks, s->layout.levels, &at, name, TT_NAME))
     proposed++;
   if (proposed > i) return true;
   const char *listed = tutti_algo_name(i - proposed, NULL);

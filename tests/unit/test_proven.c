@@ -216,8 +216,9 @@ static void every_proposal_can_be_chosen(void **state) {
   char name[TT_NAME];
   int forms = 0, missing = 0;
   (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    for (int k = 0; tt_algo_plan(cases[i].ranks, cases[i].levels, k, name, sizeof name); k++)
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tt_plan_walk at = {0};
+    while (tt_algo_next_plan(cases[i].ranks, cases[i].levels, &at, name, sizeof name))
       for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++) {
         const tt_ask ask = {.coll = (tutti_coll)coll, .ranks = cases[i].ranks};
         bool can = true;
@@ -227,6 +228,7 @@ static void every_proposal_can_be_chosen(void **state) {
         missing += !can;
         if (!can) print_error("%s, %s on %d ranks\n", name, tutti_coll_name(ask.coll), ask.ranks);
       }
+  }
   assert_true(forms > 100 && missing == 0);
 }
 

@@ -18,6 +18,7 @@
 /* cmocka.h needs the headers above */
 #include <cmocka.h>
 
+#include "algo.h"
 #include "cover.h"
 #include "tutti.h"
 
@@ -227,10 +228,40 @@ static void starved(void **state) {
   assert_true(failures > 0);
 }
 
+/* Without memory a schedule is not built; but no rank hears that an algorithm cannot do what it can,
+ * because it would then choose another one than its peers. */
+static void no_algorithm_refuses_for_memory(void **state) {
+  static const char levels[] = "node:3 core:4";
+  const tt_ask ask = {.ranks = 12, .rank = 5};
+  tt_plan_walk at = {0};
+  char name[TT_NAME];
+  long failures = 0;
+  (void)state;
+  while (tt_algo_next_plan(ask.ranks, levels, &at, name, sizeof name)) {
+    tt_sched *s;
+    if (tt_algo_build(name, &ask, &s)) continue;
+    tt_sched_free(s);
+    for (long n = 0;; n += cover_all() || n < 20 ? 1 : n / 10) {
+      fell = false;
+      left = n;
+      const tutti_status status = tt_algo_build(name, &ask, &s);
+      left = -1;
+      if (!status) tt_sched_free(s);
+      failures += status == TUTTI_ERR_MEMORY;
+      if (status && status != TUTTI_ERR_MEMORY)
+        fail_msg("%s, request %ld for memory: %s (%s)", name, n, tutti_strerror(status),
+                 tutti_error());
+      if (!fell) break;
+    }
+  }
+  assert_true(failures > 1000);
+}
+
 int main(void) {
-  struct CMUnitTest tests[sizeof rows / sizeof *rows];
+  enum { ROWS = sizeof rows / sizeof *rows };
+  struct CMUnitTest tests[ROWS + 1] = {[ROWS] = cmocka_unit_test(no_algorithm_refuses_for_memory)};
   print_message("# seed %llu\n", (unsigned long long)cover_seed());
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+  for (size_t i = 0; i < ROWS; i++)
     tests[i] = (struct CMUnitTest){rows[i].name, starved, NULL, NULL, (void *)(uintptr_t)&rows[i]};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

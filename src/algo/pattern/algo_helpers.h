@@ -14,6 +14,30 @@ typedef struct tt_helpers {
   tt_helper_rows rows;
 } tt_helpers;
 
+/* Neighbouring blocks lo .. hi - 1. */
+typedef struct tt_owned {
+  int lo, hi;
+} tt_owned;
+
+/* The part of one of `trees` trees, where each of `data` ranks owns a block. */
+static inline tt_owned tt_owned_of_tree(int data, int trees, int tree) {
+  const int64_t D = data;
+  return (tt_owned){(int)(D * tree / trees), (int)(D * (tree + 1) / trees)};
+}
+
+static inline tt_owned tt_owned_both(tt_owned a, tt_owned b) {
+  return (tt_owned){a.lo > b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
+}
+
+static inline bool tt_owned_none(tt_owned x) {
+  return x.lo >= x.hi;
+}
+
+/* Of a vector of `blocks`. */
+static inline tt_span tt_owned_span(tt_buf buf, tt_owned x, uint32_t blocks) {
+  return tt_range(buf, (uint32_t)x.lo, (uint32_t)(x.hi - x.lo), blocks);
+}
+
 /* Reads the levels, per= and trees=. NULL, or an error about them. */
 const char *tt_helpers_of(const tt_ask *ask, tt_helpers *h);
 /* The next two need helpers that are not refused. */

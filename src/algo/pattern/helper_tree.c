@@ -116,34 +116,26 @@ static int rank_of_node(const tt_helpers *h, int node) {
 
 /* ---- parts: of a vector of any blocks, or of one whose blocks belong to the ranks with data ---- */
 
-typedef struct owned_blocks {
-  int lo, hi;
-} owned_blocks;
-
-static owned_blocks blocks_of_tree(const tt_helpers *h, int tree) {
-  const int64_t D = h->data, T = h->rows.trees;
-  return (owned_blocks){(int)(D * tree / T), (int)(D * (tree + 1) / T)};
+static tt_owned blocks_of_tree(const tt_helpers *h, int tree) {
+  return tt_owned_of_tree(h->data, h->rows.trees, tree);
 }
 
 /* Those of a tree whose ranks a group of a row has. */
-static owned_blocks blocks_of_group(const tt_helpers *h, int row, int group, int tree) {
+static tt_owned blocks_of_group(const tt_helpers *h, int row, int group, int tree) {
   const int level = h->rows.row[row].level;
   const int lo = tt_tree_rank(&h->tree, level, group),
             hi = tt_tree_rank(&h->tree, level, group + 1);
-  owned_blocks x = blocks_of_tree(h, tree);
-  if (x.lo < lo) x.lo = lo;
-  if (x.hi > hi) x.hi = hi;
-  return x;
+  return tt_owned_both(blocks_of_tree(h, tree), (tt_owned){lo, hi});
 }
 
-static tt_span span_of_owned(const tt_helpers *h, owned_blocks x, tt_buf buf) {
-  return tt_range(buf, (uint32_t)x.lo, (uint32_t)(x.hi - x.lo), (uint32_t)h->data);
+static tt_span span_of_owned(const tt_helpers *h, tt_owned x, tt_buf buf) {
+  return tt_owned_span(buf, x, (uint32_t)h->data);
 }
 
 /* A rank is responsible for the blocks of all ranks that have its number in their nodes. */
 static tt_span owned_part(const tt_helpers *h, int rank, int tree, tt_buf buf) {
   const int each = rank_of_node(h, 1), own = rank % each;
-  const owned_blocks x = blocks_of_tree(h, tree);
+  const tt_owned x = blocks_of_tree(h, tree);
   const int first = x.lo > own ? (x.lo - own + each - 1) / each : 0;
   const int end = x.hi > own ? (x.hi - own + each - 1) / each : 0;
   const int count = end > first ? end - first : 0;
@@ -375,13 +367,12 @@ static void serve_helpers(const helper *x) {
 /* Each rank of the lowest row, or each helper below, sends its blocks, or gets them. */
 static void trade_owned(const helper *x, bool sends) {
   const int row = x->at.row, tree = x->at.tree;
-  const owned_blocks mine = blocks_of_group(x->h, row, x->at.group, tree);
+  const tt_owned mine = blocks_of_group(x->h, row, x->at.group, tree);
   const int lo = row ? x->at.lo : mine.lo, hi = row ? x->at.hi : mine.hi;
   for (int k = lo; k < hi; k++) {
-    const owned_blocks its =
-        row ? blocks_of_group(x->h, row - 1, k, tree) : (owned_blocks){k, k + 1};
+    const tt_owned its = row ? blocks_of_group(x->h, row - 1, k, tree) : (tt_owned){k, k + 1};
     const int peer = row ? helper_at(x->h, row - 1, k, tree) : k;
-    if (its.lo >= its.hi) continue;
+    if (tt_owned_none(its)) continue;
     const tt_span here = span_of_owned(x->h, its, TT_TMP);
     if (sends) tt_send(x->b, peer, here);
     if (!sends) tt_recv(x->b, peer, here);
@@ -435,8 +426,8 @@ static void help_all(const helper *x, int up) {
 /* In a reduce-scatter the way down, in an all-gather the way up has the blocks of the ranks below. */
 static void help_owners(const helper *x, int up) {
   const bool scatters = x->ask->coll == TUTTI_REDUCE_SCATTER;
-  const owned_blocks mine = blocks_of_group(x->h, x->at.row, x->at.group, x->at.tree);
-  const bool some = mine.lo < mine.hi;
+  const tt_owned mine = blocks_of_group(x->h, x->at.row, x->at.group, x->at.tree);
+  const bool some = !tt_owned_none(mine);
   const tt_span own = span_of_owned(x->h, mine, TT_TMP);
   if (scatters)
     sum_below(x);
@@ -453,10 +444,10 @@ static void help_owners(const helper *x, int up) {
 static void be_helper(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   const post at = post_of(h, ask->rank);
   const helper x = {b, ask, h, at, whole_part(h, at.tree, TT_TMP)};
-  const owned_blocks part = blocks_of_tree(h, at.tree);
+  const tt_owned part = blocks_of_tree(h, at.tree);
   if (!h->owned)
     help_all(&x, helper_above(&x));
-  else if (part.lo < part.hi)
+  else if (!tt_owned_none(part))
     help_owners(&x, helper_above(&x));
 }
 

@@ -223,9 +223,10 @@ static const char *build_stage(const tt_ask *ask, composition *c, int i) {
   stage *s = &c->of[i];
   const bool first = i + 1 == c->n;
   const tt_ask in = ask_of(ask, s, first, false), back = ask_of(ask, s, first, true);
-  if (tt_algo_build(s->name, &in, &c->in[i]) ||
-      (s->scatters && tt_algo_build(way_back(s), &back, &c->back[i])))
-    return say("stage %.60s: %s", s->name, tutti_error());
+  tutti_status status = tt_algo_build(s->name, &in, &c->in[i]);
+  if (!status && s->scatters) status = tt_algo_build(way_back(s), &back, &c->back[i]);
+  if (status == TUTTI_ERR_MEMORY) return tt_no_memory;
+  if (status) return say("stage %.60s: %s", s->name, tutti_error());
   s->blocks = c->in[i]->blocks;
   if (c->in[i]->data < s->size)
     return say("stage %.60s takes data from some of its ranks only%s", s->name, "");
@@ -247,7 +248,7 @@ static const char *compose(const tt_ask *ask, const tt_tree *tree, composition *
   *c = ask->composed ? *ask->composed : NULL;
   if (*c) return NULL;
   *c = calloc(1, sizeof **c);
-  if (!*c) return "out of memory while composing stages";
+  if (!*c) return tt_no_memory;
   const char *wrong = compose_new(ask, tree, *c);
   if (wrong) {
     tt_composition_free(*c);
