@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# netns.sh - several hosts on one machine, and ranks started on them: by an MPI, or by tutti run.
+# netns.sh - several hosts on one machine, and ranks started on them: by an MPI, tutti run, or Slurm.
 #
-#   netns.sh openmpi|mpich|tutti HOSTS PER_HOST RATE PROGRAM ...
+#   netns.sh openmpi|mpich|tutti|slurm HOSTS PER_HOST RATE PROGRAM ...
 #
 # PER_HOST: ranks of each host: 3, or 1,4,2,5 for four hosts. RATE as tc writes it: 200mbit.
 #
@@ -24,12 +24,12 @@ cannot() {
 apart="unshare --net --mount --pid --fork --kill-child --mount-proc"
 
 check() {
-  case "${1:-}" in openmpi | mpich | tutti) ;; *) sed -n '4p' "$self" >&2 && exit 2 ;; esac
+  case "${1:-}" in openmpi | mpich | tutti | slurm) ;; *) sed -n '4p' "$self" >&2 && exit 2 ;; esac
   [ $# -ge 5 ] || { sed -n '4p' "$self" >&2 && exit 2; }
   [ "$(id -u)" = 0 ] || cannot "hosts of network namespaces need root"
-  case "$1" in tutti) launcher=$tutti ;; *) launcher=mpirun.$1 ;; esac
-  for c in ip tc unshare "$launcher"; do
-    command -v $c >/dev/null || cannot "$c is missing (tools/deps.sh bench installs it)"
+  case "$1" in tutti) launcher=$tutti ;; slurm) launcher="srun slurmctld slurmd" ;; *) launcher=mpirun.$1 ;; esac
+  for c in ip tc unshare $launcher; do
+    command -v "$c" >/dev/null || cannot "$c is missing (tools/deps.sh bench slurm installs it)"
   done
   why=$($apart sh -c "mount -t tmpfs tmpfs /run && mkdir /run/netns && ip netns add a &&
     ip link add ttbr type bridge && tc qdisc add dev ttbr root tbf rate $4 burst 128kb latency 50ms" 2>&1) ||
@@ -78,6 +78,41 @@ agent() {
   on "$host" sh -c "$*"
 }
 
+# A Slurm of these hosts, without its accounts and its authentication. SRUN: more options of srun.
+slurm() {
+  mkdir -p /run/slurm /run/log
+  for i in $(seq 1 "$1"); do mkdir "/run/slurm/spool.host$i" "/run/slurm/tmp.host$i"; done
+  cat >/run/slurm/slurm.conf <<CONF
+ClusterName=tutti
+SlurmctldHost=host1
+AuthType=auth/none
+CredType=cred/none
+SlurmUser=root
+SlurmdUser=root
+StateSaveLocation=/run/slurm
+SlurmdSpoolDir=/run/slurm/spool.%n
+TmpFS=/run/slurm/tmp.%n
+SlurmctldPidFile=/run/slurm/slurmctld.pid
+SlurmdPidFile=/run/slurm/slurmd.%n.pid
+SlurmctldLogFile=/run/log/slurmctld
+SlurmdLogFile=/run/log/slurmd.%n
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/linear
+SlurmdParameters=config_overrides
+ReturnToService=2
+NodeName=host[1-$1] CPUs=$2
+PartitionName=all Nodes=ALL Default=YES State=UP
+CONF
+  echo CgroupPlugin=cgroup/v1 >/run/slurm/cgroup.conf
+  export SLURM_CONF=/run/slurm/slurm.conf
+  on host1 slurmctld -D >/dev/null 2>&1 &
+  for i in $(seq 1 "$1"); do on "host$i" slurmd -D -N "host$i" >/dev/null 2>&1 & done
+  hosts=$1 per=$2
+  shift 2
+  on host1 srun --nodes="$hosts" --ntasks-per-node="$per" ${SRUN:-} "$@"
+}
+
 start() {
   mpi=$1 hosts=$2 per=$3 where= ranks=0
   raise "$hosts" "$4"
@@ -88,7 +123,9 @@ start() {
     ranks=$((ranks + here))
   done
   export UCX_TLS=${UCX_TLS:-tcp,self,sm} UCX_NET_DEVICES=${UCX_NET_DEVICES:-eth0,memory,sysv,posix,cma}
-  if [ "$mpi" = tutti ]; then
+  if [ "$mpi" = slurm ]; then
+    slurm "$hosts" "$per" "$@"
+  elif [ "$mpi" = tutti ]; then
     on host1 "$tutti" run --hosts "$where" --agent /run/agent "$@"
   elif [ "$mpi" = openmpi ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

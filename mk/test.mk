@@ -9,6 +9,7 @@
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make house           how easy the source is to read: sentences, names, calls, structs, the path of one call
 #   make check-dropin    programs of others, without and with the drop-in (docs/dropin.md)
+#   make check-slurm     ranks that srun starts, on a Slurm of two hosts in namespaces (docs/hosts.md)
 #   make check-python    all tests of the Python package (docs/python.md)
 #   make check-torch | check-torch-asan    all tests of the PyTorch backend (docs/torch.md)
 #   make fuzz TIME=600   the parsers, on texts that the fuzzers of fuzz/ make up (ONLY=profile; docs/reliability.md)
@@ -24,8 +25,9 @@ HELPOBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MPSRC),$(sort $(wildcard t
 TESTBIN := $(TESTSRC:tests/unit/%.c=$(BUILD)/tests/%)
 MPBIN   := $(MPSRC:tests/ranks/%.c=$(BUILD)/tests/%)
 TESTOBJ := $(TESTSRC:%.c=$(BUILD)/%.o) $(MPSRC:%.c=$(BUILD)/%.o) $(HELPOBJ)
-# Programs of others are in check-dropin; mpi4py's own tests are here, too, if MPI4PY says where its sources are.
-SHTESTS := $(filter-out tests/sh/programs.sh $(if $(MPI4PY),,tests/sh/mpi4py.sh),$(sort $(wildcard tests/sh/*.sh)))
+# Programs of others are in check-dropin, Slurm in check-slurm; mpi4py's own tests are here, too, if MPI4PY says where its
+# sources are.
+SHTESTS := $(filter-out tests/sh/programs.sh tests/sh/slurm.sh $(if $(MPI4PY),,tests/sh/mpi4py.sh),$(sort $(wildcard tests/sh/*.sh)))
 $(TESTOBJ): TTFLAGS += -Itests/support -Itests/ranks
 .SECONDARY: $(TESTOBJ)
 $(BUILD)/tests/test_cpu_domains: $(patsubst %,$(BUILD)/cli/%.o,cpus near)
@@ -214,12 +216,17 @@ check-dropin:
 	@tools/deps.sh programs || echo "tutti: going on without; missing programs are skipped"
 	@$(MAKE) $(JOBS) --no-print-directory mpi
 	@BUILD=$(BUILD) $(if $(MPI4PY),MPI4PY=$(abspath $(MPI4PY))) WHOLE=1 TEST_SECONDS=10000 tests/run tests/sh/programs.sh tests/sh/mpi4py.sh
+# A Slurm of two hosts, which are network namespaces: srun, srun --mpi=pmix, the drop-in, the demo. As root.
+check-slurm:
+	@tools/deps.sh build check demo hosts slurm
+	@$(MAKE) $(JOBS) --no-print-directory mpi ucx $(BUILD)/examples/fashion $(BUILD)/examples/hello
+	@BUILD=$(BUILD) tests/run tests/sh/slurm.sh
 coverage:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs
 	@find build-cov -name '*.gcda' -delete
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
-.PHONY: programs check check-all check-dropin check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-tsan check-arm \
+.PHONY: programs check check-all check-dropin check-slurm check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-tsan check-arm \
         coverage fuzz fuzzers soak stress-tests check-torch check-torch-asan
 -include $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d)

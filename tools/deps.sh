@@ -1,7 +1,7 @@
 #!/bin/sh
 # deps.sh - installs the Debian packages that are missing, by name.
 #
-#   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak stress arm fuzz models programs search site browser wheel package bare abi
+#   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak stress arm fuzz models programs slurm search site browser wheel package bare abi
 #
 # Prints and does nothing if all are there. Works as root or with sudo. With DEPS=no, or if a
 # package is being built (dpkg, rpm, nix), it installs nothing and prints the missing packages.
@@ -24,6 +24,7 @@ packages() {
     stress) echo "stress-ng" ;;
     fuzz) echo "clang libclang-rt-dev make binutils" ;;
     models) echo "gcc libc6-dev spin" ;;
+    slurm) echo "slurmctld slurmd slurm-client slurm-wlm-basic-plugins iproute2 util-linux python3 python3-numpy" ;;
     search) echo "cadical python3" ;;
     arm) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
     site) echo "python3 mkdocs mkdocs-material python3-pymdownx" ;;
@@ -33,7 +34,7 @@ packages() {
     bare) echo "mmdebstrap util-linux" ;;
     abi) echo "abigail-tools git" ;;
     *)
-      echo "deps.sh: no group '$1'; there are build, check, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models, programs, search, site, browser, wheel, package, bare and abi" >&2
+      echo "deps.sh: no group '$1'; there are build, check, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models, programs, slurm, search, site, browser, wheel, package, bare and abi" >&2
       exit 2
       ;;
   esac
@@ -52,6 +53,7 @@ commands() {
     stress) echo "stress-ng" ;;
     fuzz) echo "clang make ar" ;;
     models) echo "cc spin" ;;
+    slurm) echo "slurmctld slurmd srun ip unshare" ;;
     search) echo "cadical python3" ;;
     site) echo "python3 mkdocs" ;;
     browser) echo "chromium chromium-driver" ;;
