@@ -59,12 +59,21 @@ job run --part 0:2 -n 1 true
 check "--part is no command for people" all "status 2" "says 'tutti run --hosts'"
 
 # ---- other launchers: torchrun's variables, all ranks on this host ----
+# Prints a port P so that P and P + 1, where ranks meet, are free. Both are below those that the system gives to
+# programs that ask for none in particular, so no such program takes them meanwhile.
+free_port() {
+  $python -c 'import random, socket
+while True:
+    port = random.randrange(10000, 32000)
+    try:
+        for p in port, port + 1: socket.socket().bind(("127.0.0.1", p))
+    except OSError: continue
+    print(port)
+    break'
+}
 as_torchrun() { # RANKS COMMAND ...
   local r port pids=() ranks=$1
-  port=$($python -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])')
+  port=$(free_port)
   shift
   rc=0
   : >"$work/out"
