@@ -100,7 +100,8 @@ extern const tt_loop tt_line_loop, tt_arena_loop;
 typedef struct tt_names {
   uint64_t src, dst, arena; /* 0: goes through the arena */
   uint32_t put;             /* pieces already put */
-  uint16_t in_place;
+  uint8_t in_place;
+  uint8_t next_route;   /* tt_route: of the next vector of that size, if rank 0 says so */
   tt_store_rule stores; /* by which kind of stores it writes each piece */
 } tt_names;
 
@@ -119,6 +120,7 @@ typedef struct tt_pieces {
   bool looked_at;      /* peers may read its vectors until they have fetched everything */
   tt_names mine;
   int first_given;   /* the first peer whose dst it writes to; ranks: none */
+  tt_cycles *cycles; /* of vectors of this size, if they may take either route */
   tt_stores *stores; /* estimates for vectors of this size that go through arenas */
   uint32_t counted;  /* pieces of earlier such vectors */
   tt_spent wrote[TT_STORES], read[TT_STORES];

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "core.h"
+#include "route.h"
 #include "stores.h"
 #include "tutti_net.h"
 
@@ -241,7 +242,11 @@ struct tt_wire {
   const atomic_int *over;             /* nonzero: call `aborted`; NULL: call it always */
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
   tt_stores stores[TT_STORE_SIZES];   /* how it writes what peers read; kept by arena.c */
-  tt_net_traits traits;               /* of `net` */
+  /* Where peers read short vectors; kept by arena.c. NULL: the last call was of another size. learns: by what
+   * calls cost; else all go directly. */
+  tt_cycles cycles[TT_ROUTE_SIZES], *last_cycles;
+  bool learns_routes;
+  tt_net_traits traits; /* of `net` */
 };
 
 /* TT_NAP_US: a waiting rank that naps polls for messages at least this often. */

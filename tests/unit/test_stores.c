@@ -1,6 +1,7 @@
-/* test_stores.c - the kind of stores follows what they cost, and the other kind is rare.
+/* test_stores.c - the kind of stores, and the route of short vectors, follow what they cost, and the others are rare.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
-#include "stores.h"
+#include "comm.h"
 
 enum { PIECE = 64 << 10 };
 
@@ -167,11 +168,126 @@ static void test_copies(void **unused) {
       }
 }
 
+/* ---- routes ---- */
+
+/* What a cycle costs by either route, in ticks, and the caller's own work in it, which varies. */
+typedef struct cycles {
+  const char *name;
+  uint64_t cycle[TT_ROUTES], work;
+  int best;      /* -1: they differ too little to tell */
+  double change; /* the first two calls after a change of route take that many times as long */
+} cycles;
+
+static const cycles callers[] = {
+    {"directly is shorter", {2000, 3000}, 0, TT_DIRECT, 2},
+    {"directly is shorter, but for the first calls", {2000, 3000}, 0, TT_DIRECT, 0.5},
+    {"staged is shorter", {7400, 6200}, 0, TT_STAGED, 2},
+    {"staged is shorter, behind some work", {7400, 6200}, 4000, TT_STAGED, 2},
+    {"much work", {7400, 6200}, 400000, -1, 2},
+    {"no difference", {5000, 5000}, 100, -1, 0.5},
+};
+enum { CALLERS = sizeof callers / sizeof *callers };
+
+typedef struct caller {
+  tt_cycles x;
+  uint64_t now, spent[TT_ROUTES]; /* ticks in all, without the caller's work */
+  tt_route before;
+  unsigned turn;
+} caller;
+
+/* One call. */
+static void cycle(caller *c, const cycles *m) {
+  const tt_route route = (tt_route)c->x.next;
+  tt_route_learn(&c->x, c->now);
+  c->turn = route == c->before ? c->turn + 1 : 0;
+  c->before = route;
+  const uint64_t took = (uint64_t)((double)m->cycle[route] * (c->turn < 2 ? m->change : 1));
+  c->spent[route] += took;
+  c->now += took + m->work + (uint64_t)rand() % (m->work / 10 + 1);
+}
+
+static void test_the_shorter_route(void **unused) {
+  (void)unused;
+  for (int m = 0; m < CALLERS; m++) {
+    caller c = {.now = 1};
+    for (int k = 0; k < 100; k++) cycle(&c, &callers[m]);
+    const int usual = c.x.usual;
+    if (usual != (callers[m].best < 0 ? TT_DIRECT : callers[m].best))
+      fail_msg("%s: route %d after 100 calls", callers[m].name, usual);
+    memset(c.spent, 0, sizeof c.spent);
+    for (int k = 0; k < 100 * TT_ROUTE_PERIOD; k++) cycle(&c, &callers[m]);
+    assert_int_equal(c.x.usual, usual);
+    const double rest = (double)c.spent[!usual] / (double)c.spent[usual];
+    if (rest <= 0 || rest > 0.0101)
+      fail_msg("%s: %.4f of the time by the other route", callers[m].name, rest);
+  }
+}
+
+/* Cores move: a tick is taken as 0.4 ns. */
+static void test_the_route_follows(void **unused) {
+  (void)unused;
+  for (int from = 0; from < CALLERS; from++)
+    for (int to = 0; to < CALLERS; to++) {
+      caller c = {.now = 1};
+      for (int k = 0; k < 3000; k++) cycle(&c, &callers[from]);
+      const uint64_t since = c.now;
+      while (callers[to].best >= 0 && c.x.usual != callers[to].best &&
+             0.4e-6 * (double)(c.now - since) < 100)
+        cycle(&c, &callers[to]);
+      if (callers[to].best >= 0 && c.x.usual != callers[to].best)
+        fail_msg("%s, then %s: not in 100 ms", callers[from].name, callers[to].name);
+    }
+}
+
+/* Ranks that are threads sum vectors that lie in shared memory, over and over; each rank has vectors of
+ * its own in some calls. */
+enum { RANKS = 3, LONG = 16384, TIMES = 2 * TT_ROUTE_PERIOD };
+
+static void *sums(void *comm) {
+  tutti_comm *c = comm;
+  const int me = tutti_comm_rank(c);
+  uintptr_t wrong = 0;
+  int32_t *own = malloc(LONG);
+  void *memory = NULL;
+  wrong += tutti_mem_alloc(c, LONG, &memory) != TUTTI_OK;
+  int32_t *shared = memory;
+  for (int k = 0; shared && own && k < TIMES; k++) {
+    const size_t n = (size_t)(k % 7 == 3 ? 3000 : LONG / 4);
+    int32_t *x = k % 5 == me ? own : shared;
+    for (size_t i = 0; i < n; i++) x[i] = (int32_t)(i + (size_t)k) * (me + 1);
+    wrong += tutti_allreduce(c, x, x, n, TUTTI_INT32, TUTTI_SUM) != TUTTI_OK;
+    for (size_t i = 0; i < n; i++) wrong += x[i] != (int32_t)(i + (size_t)k) * 6;
+  }
+  wrong += !shared || !own;
+  free(own);
+  if (shared) wrong += tutti_mem_free(c, shared) != TUTTI_OK;
+  return (void *)wrong;
+}
+
+static void test_sums_by_either_route(void **unused) {
+  tutti_comm *comms[RANKS];
+  pthread_t threads[RANKS];
+  (void)unused;
+  assert_int_equal(tutti_comm_from_threads(RANKS, comms), TUTTI_OK);
+  for (int r = 0; r < RANKS; r++)
+    assert_int_equal(pthread_create(&threads[r], NULL, sums, comms[r]), 0);
+  for (int r = 0; r < RANKS; r++) {
+    void *wrong;
+    pthread_join(threads[r], &wrong);
+    assert_null(wrong);
+  }
+  const tt_cycles *x = &comms[0]->wire->cycles[tt_route_size(LONG)];
+  assert_true(x->settled && x->calls > TT_ROUTE_TRIAL); /* some calls took the other route */
+  for (int r = 0; r < RANKS; r++) assert_int_equal(tutti_comm_free(comms[r]), TUTTI_OK);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_the_cheaper_kind), cmocka_unit_test(test_a_change_of_kind),
-      cmocka_unit_test(test_it_follows),       cmocka_unit_test(test_returned_places),
-      cmocka_unit_test(test_an_outlier),       cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_the_cheaper_kind),     cmocka_unit_test(test_a_change_of_kind),
+      cmocka_unit_test(test_it_follows),           cmocka_unit_test(test_returned_places),
+      cmocka_unit_test(test_an_outlier),           cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_the_shorter_route),    cmocka_unit_test(test_the_route_follows),
+      cmocka_unit_test(test_sums_by_either_route),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,29 @@ static bool arena_fits(const tt_operation *o) {
          o->program->sched->coll == TUTTI_ALLREDUCE && o->wire->piece >= 4096;
 }
 
+/* The route of this operation's vectors, which are `bytes` long. */
+static tt_route take_route(tt_operation *o, size_t bytes) {
+  tt_wire *w = o->wire;
+  const int size = w->learns_routes ? tt_route_size(bytes) : -1;
+  tt_cycles *x = size < 0 ? NULL : &w->cycles[size];
+  const tt_route route = x ? (tt_route)x->next : TT_DIRECT;
+  if (x && x != w->last_cycles) x->since = 0;
+  if (x && w->rank == 0) tt_route_learn(x, tt_store_ticks());
+  w->last_cycles = o->pieces.cycles = x;
+  o->pieces.mine.next_route = x ? x->next : TT_DIRECT;
+  return route;
+}
+
+/* Where peers find this rank's vectors. */
+static void name_vectors(tt_operation *o, size_t bytes) {
+  tt_wire *w = o->wire;
+  tt_pieces *p = &o->pieces;
+  if (take_route(o, bytes) == TT_STAGED) return;
+  p->mine.src = w->memory->export(w, o->reducer.times ? o->call.dst : o->call.src, bytes);
+  if (tt_owned(o) || o->if_exported != p->shape)
+    p->mine.dst = w->memory->export(w, o->call.dst, bytes);
+}
+
 static tutti_status arena_begin(tt_operation *o) {
   tt_wire *w = o->wire;
   tt_pieces *p = &o->pieces;
@@ -53,9 +76,7 @@ static tutti_status arena_begin(tt_operation *o) {
   p->mine.stores = tt_stores_rule(p->stores);
   p->counted = p->stores->pieces;
   p->stores->pieces += p->count;
-  p->mine.src = w->memory->export(w, times ? o->call.dst : o->call.src, bytes);
-  if (tt_owned(o) || o->if_exported != p->shape)
-    p->mine.dst = w->memory->export(w, o->call.dst, bytes);
+  name_vectors(o, bytes);
   if (tt_from_arena(o, &p->mine) || (tt_owned(o) && !p->mine.dst)) {
     void *arena = w->memory->arena(w);
     if (!arena) return o->status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory for an arena");
@@ -358,6 +379,7 @@ static void choose(tt_operation *o) {
     staged = staged && tt_from_arena(o, names) && !names->dst;
   }
   if (all) p->shape = o->if_exported;
+  if (p->cycles && w->rank) p->cycles->next = ((const tt_names *)o->slots[0])->next_route;
   p->returned = staged && p->shape == TT_SHAPE_TWO_SHOT;
   if ((all && tt_owned(o)) || none) p->at_once = (uint32_t)tt_max(1, TOGETHER / w->piece);
 }

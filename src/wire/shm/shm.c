@@ -476,6 +476,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   }
   tt_shm_measure_arena(&s->wire, s->heads[0]->l2);
   tt_stores_begin(s->wire.stores, TT_STORE_SIZES);
+  s->wire.learns_routes = tt_copies_wanted() == TT_COPIES_CHEAPEST;
   s->counters = tt_ctrl_counters(s->ctrls[0], ranks);
   s->slots = tt_ctrl_slots(s->ctrls[0], ranks);
   s->own = several_memories(s) ? tt_ctrl_own(ranks) : 0;
