@@ -241,7 +241,7 @@ static void test_the_route_follows(void **unused) {
 
 /* Ranks that are threads sum vectors that lie in shared memory, over and over; each rank has vectors of
  * its own in some calls. */
-enum { RANKS = 3, LONG = 16384, TIMES = 2 * TT_ROUTE_PERIOD };
+enum { RANKS = 3, LONG = 16384, TIMES = 4 * TT_ROUTE_FIRST };
 
 static void *sums(void *comm) {
   tutti_comm *c = comm;
