@@ -81,6 +81,7 @@ typedef struct tt_choice {
   const char *refusal; /* why an override was refused; NULL: no override, or not refused */
   bool overridden;
   const tt_wisdom_entry *wisdom; /* its entry, of the problem's wisdom; NULL: the price decided */
+  int way; /* 1 + which way over an aggregator (run/aggregated.c); 0: among the ranks alone */
 } tt_choice;
 
 /* Chooses a plan. An override that names a possible plan decides; if the plan is not possible,
@@ -160,6 +161,9 @@ typedef struct tt_quote {
  * it. */
 bool tt_quote_at(tt_chooser *c, const tt_problem *problem, const tt_override *override, int i,
                  bool ask, tt_quote *quote);
+/* The price of one candidate, the others being left alone; HUGE_VAL: it is none, or not possible, or memory
+ * runs out. */
+double tt_price_of(tt_chooser *c, const tt_problem *problem, const char *name, int slices);
 /* Has memory run out since the last choice? Then quotes may be missing that other ranks have. */
 bool tt_chooser_starved(const tt_chooser *c);
 /* The breakdown of a plan's time at this size; rounds (may be NULL): as tt_sim_one_port.

@@ -181,7 +181,8 @@ static bool progress_comm(tutti_comm *comm) {
   const bool leaving = is_leaving(comm);
   const bool looks = !moved || (!comm->flight->waits && comm->flight->seq % LOOK_EVERY == 0);
   if (tt_over_net(comm) && looks) tt_net_progress(comm, &moved);
-  comm->flight->stuck = !moved && !leaving && comm->wire == comm->net; /* nothing comes elsewhere */
+  /* nothing comes elsewhere */
+  comm->flight->stuck = !moved && !leaving && comm->wire == comm->net && !comm->wire->aggregator;
   if (comm->broken)
     fail_all(comm);
   else if (comm->flight->queue)
