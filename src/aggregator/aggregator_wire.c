@@ -254,6 +254,11 @@ static const tt_shown *shown(tt_wire *w, int peer) {
   return NULL;
 }
 
+static void quit(tt_wire *w) {
+  lose(of(w), "%s", "the communicator is over");
+  shutdown(of(w)->fd, SHUT_RDWR);
+}
+
 static void close_wire(tt_wire *w) {
   aggregator *a = of(w);
   if (a->epoll >= 0) close(a->epoll);
@@ -275,7 +280,7 @@ static const tt_channel_ops channel_ops = {
 static const tt_peer_ops peer_ops = {
     .read_record = read_record, .alive = alive, .pid = pid, .shown = shown, .close = close_wire};
 static const tt_aggregator_ops aggregator_ops = {
-    .begin = begin_run, .sleep_fd = sleep_fd, .where = where, .why = why};
+    .begin = begin_run, .quit = quit, .sleep_fd = sleep_fd, .where = where, .why = why};
 
 tutti_status tt_aggregator_wire(int fd, const char *name, int rank, int ranks, tt_wire **wire) {
   aggregator *a = calloc(1, sizeof *a);

@@ -141,20 +141,21 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, int each, int h
   return status;
 }
 
-/* All ranks could, or all drop it, and the first says why. */
+/* All ranks could, or all drop it, and the first says why. Ranks that are done here use the communicator
+ * already, so it may fail meanwhile; then the caller's first call reports that. */
 static tutti_status agree(tutti_comm *comm, const invitation *i, const visit_end *mine) {
   visit_end *all = malloc((size_t)comm->ranks * sizeof *all);
   tutti_status status =
       all ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
   status = tt_break_if_memory(comm, status);
-  if (!status) status = tt_gather(comm, who, mine, all, sizeof *mine);
+  const bool heard = !status && !tt_gather(comm, who, mine, all, sizeof *mine);
   int bad = 0;
-  while (!status && bad < comm->ranks && !all[bad].status) bad++;
-  const bool fine = !status && bad == comm->ranks;
+  while (heard && bad < comm->ranks && !all[bad].status) bad++;
+  const bool fine = heard && bad == comm->ranks;
   if (!fine) tt_aggregator_drop(comm);
   if (comm->rank == 0 && fine)
     tt_log(1, "the aggregator at %s sums where that is fastest", i->where);
-  else if (comm->rank == 0 && !status)
+  else if (comm->rank == 0 && heard)
     tt_log(0, "calls run without an aggregator: rank %d: %s", bad, all[bad].why);
   free(all);
   return status;
@@ -174,8 +175,7 @@ tutti_status tt_aggregator_open(tutti_comm *comm, uint32_t said) {
     return TUTTI_OK;
   }
   if (comm->rank == 0) invite(&i);
-  tutti_status status = tt_broadcast(comm, who, &i, sizeof i);
-  if (status) return status;
+  if (tt_broadcast(comm, who, &i, sizeof i)) return TUTTI_OK; /* as below */
   mine.status = (int32_t)visit(comm, &i, each, hosts);
   if (mine.status) snprintf(mine.why, sizeof mine.why, "%s", tutti_error());
   return agree(comm, &i, &mine);

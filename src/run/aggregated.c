@@ -18,8 +18,8 @@ enum { MOST_OF_PART = 1 << 20, SLICE_BYTES = 8 << 20 };
 
 /* Why an aggregator does not sum such calls; NULL: it may. */
 static const char *refusal(const tutti_comm *comm, const tt_call *c) {
-  if (c->coll != TUTTI_ALLREDUCE) return "it sums allreduces only";
-  if (c->op >= TUTTI_OP_COUNT) return "it has no ops that a program defines";
+  if (c->coll != TUTTI_ALLREDUCE) return "the aggregator sums allreduces only";
+  if (c->op >= TUTTI_OP_COUNT) return "the aggregator has no ops that a program defines";
   if (comm->helpers) return "ranks of the job help already (tutti_comm_set_helpers)";
   if (comm->settings.slices) return "the number of slices is set (TUTTI_SLICES)";
   return NULL;
@@ -71,7 +71,7 @@ tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *c, const tt_p
   bool aggregates;
   double seconds;
   const char *other = wanted(comm, p, &aggregates);
-  if (aggregates && comm->wire->aggregator) choice->refusal = c->everyone ? NULL : refusal(comm, c);
+  if (aggregates && comm->wire->aggregator) choice->refusal = refusal(comm, c);
   if (!may_sum(comm, c)) return TUTTI_OK;
   if ((other && !aggregates) ||
       tt_override_forbids(&comm->settings.override, "aggregate", p->bytes))
@@ -99,7 +99,7 @@ tutti_status tt_aggregated_say(tutti_comm *comm, const tt_call *c, tt_text *t) {
   double seconds;
   tt_choice choice;
   if (why) {
-    tt_text_add(t, "the aggregator at %s does not sum it: %s\n", where, why);
+    tt_text_add(t, "%s (it is at %s)\n", why, where);
     return TUTTI_OK;
   }
   tutti_status status = tt_choose(tt_chooser_for(comm, c), &p, &comm->settings.override, &choice);

@@ -223,7 +223,7 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
       tt_choose(tt_chooser_for(comm, c), &problem, &comm->settings.override, &choice);
   if (!status) status = tt_aggregated_choose(comm, c, &problem, &choice);
   if (status) return status;
-  if (choice.refusal) warn_refused(comm, c->coll, choice.refusal, choice.name);
+  if (choice.refusal && !c->everyone) warn_refused(comm, c->coll, choice.refusal, choice.name);
   status = tt_plan_make(comm, c, in_place, &choice, plan);
   if (!status && comm->settings.explains && !c->everyone && !c->said) tt_comm_say_why(comm, c);
   return status;
