@@ -6,7 +6,7 @@
  * Cost       one wait in the system for all connections; a session that has work does 64 pieces before the next
  *            one gets its turn.
  * Invariant  memory is bounded: by the number of sessions, by their bytes, and by TT_STRANGERS connections that
- *            have not shown the key. Who comes when it is full is told so, and nobody waits.
+ *            have not shown the key. A job that comes when it is full is told so, and waits for nothing.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <netdb.h>
@@ -58,28 +58,13 @@ static void watch(const server *d, guest *g, uint32_t events) {
   epoll_ctl(d->epoll, EPOLL_CTL_MOD, g->fd, &e);
 }
 
-static void let_in(server *d) {
-  const int one = 1;
-  int fd;
-  while ((fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-    guest *g = d->strangers < TT_STRANGERS ? calloc(1, sizeof *g) : NULL;
-    struct epoll_event e = {.events = EPOLLIN, .data = {.ptr = g}};
-    if (!g || epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &e)) {
-      close(fd);
-      free(g);
-      continue;
-    }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-    *g = (guest){.fd = fd, .since = tt_seconds(), .events = EPOLLIN, .following = d->guests};
-    d->guests = g;
-    d->strangers++;
-  }
+static bool is_stranger(const guest *g) {
+  return g->stage == HELLO || g->stage == REQUEST;
 }
 
 /* The connection is closed at once, or, if the guest may still have to read, when the guest closes it. */
 static void show_out(server *d, guest *g, bool reads) {
-  if (g->stage == HELLO || g->stage == REQUEST) d->strangers--;
+  if (is_stranger(g)) d->strangers--;
   g->stage = LEAVING;
   g->since = tt_seconds();
   g->session = NULL;
@@ -99,6 +84,35 @@ static void hear_out(server *d, guest *g) {
   do n = recv(g->fd, bytes, sizeof bytes, MSG_DONTWAIT);
   while (n > 0);
   if (n == 0 || (errno != EAGAIN && errno != EINTR)) show_out(d, g, false);
+}
+
+/* There is one. */
+static guest *oldest_stranger(const server *d) {
+  guest *oldest = NULL;
+  for (guest *g = d->guests; g; g = g->following)
+    if (is_stranger(g)) oldest = g;
+  return oldest;
+}
+
+/* Strangers that do not introduce themselves make room for those who come. */
+static void let_in(server *d) {
+  const int one = 1;
+  int fd;
+  while ((fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+    if (d->strangers >= TT_STRANGERS) show_out(d, oldest_stranger(d), false);
+    guest *g = calloc(1, sizeof *g);
+    struct epoll_event e = {.events = EPOLLIN, .data = {.ptr = g}};
+    if (!g || epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &e)) {
+      close(fd);
+      free(g);
+      continue;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    *g = (guest){.fd = fd, .since = tt_seconds(), .events = EPOLLIN, .following = d->guests};
+    d->guests = g;
+    d->strangers++;
+  }
 }
 
 /* ---- sessions ---- */
@@ -263,8 +277,7 @@ static void tidy(server *d) {
     if (s->here < s->seat.members && now - s->since > GATHERING) end_session(d, s);
   }
   for (guest **link = &d->guests, *g; (g = *link);) {
-    const bool stranger = g->stage == HELLO || g->stage == REQUEST;
-    if (stranger && now - g->since > INTRODUCTION) show_out(d, g, false);
+    if (is_stranger(g) && now - g->since > INTRODUCTION) show_out(d, g, false);
     if (g->stage == LEAVING && g->fd >= 0 && now - g->since > LEAVE) show_out(d, g, false);
     /* a session closes nothing: it only says that a member's connection is over */
     if (g->stage == SEATED && g->session->member[g->request.seat.member].fd < 0)
