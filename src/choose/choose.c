@@ -35,6 +35,7 @@ static tutti_status set_models(tt_chooser *c) {
   tt_cost_net(&s->profile, s->ranks, *s->levels ? &tree : NULL, &c->model);
   tt_cost_inside(&s->profile, s->inside, s->node_ranks_per_core, &c->model);
   c->model.position = position;
+  c->model.wide = s->wide ? s->data : 0;
   c->model.migrates = s->host_ranks_per_core > 1;
   if (c->model.migrates) c->model.cores = s->ranks / s->host_ranks_per_core;
   c->levels = c->model.levels > 1;

@@ -31,11 +31,12 @@ typedef struct tt_setting {
   int ranks;
   int data; /* the first `data` ranks bring data, the others help; 0: all bring data */
   tt_profile profile;
-  double ranks_per_core;      /* in shared memory; 0: a network */
-  tt_has_loop_fn *has_loop;   /* for shared memory; may be NULL */
-  char levels[TT_NAME];       /* as "rack:3 node:16 core:4", or of one machine; or empty */
-  int inside;                 /* how many of these, the innermost, are within a node */
-  char data_levels[TT_NAME];  /* with helpers: the levels of the ranks with data; or empty */
+  double ranks_per_core;     /* in shared memory; 0: a network */
+  tt_has_loop_fn *has_loop;  /* for shared memory; may be NULL */
+  char levels[TT_NAME];      /* as "rack:3 node:16 core:4", or of one machine; or empty */
+  int inside;                /* how many of these, the innermost, are within a node */
+  char data_levels[TT_NAME]; /* with helpers: the levels of the ranks with data; or empty */
+  bool wide; /* the helpers are an aggregator's: no port or link of theirs is waited for */
   const int *position;        /* with helpers: of each rank in `levels`, as in tt_cost_model */
   double node_ranks_per_core; /* ranks per core inside such a node */
   double host_ranks_per_core; /* for a network: ranks per core of a host that several share */

@@ -83,6 +83,7 @@ static tutti_status plan_for(tutti_comm *comm, int helpers, int hosts, tt_aggreg
   tutti_status status = TUTTI_OK;
   setting.ranks = all;
   setting.data = comm->ranks;
+  setting.wide = true;
   setting.host_ranks_per_core *= (double)all / comm->ranks; /* as many cores as before */
   if (*setting.levels) {
     memcpy(setting.data_levels, setting.levels, sizeof setting.levels);

@@ -1,7 +1,7 @@
 /* aggregated.c - whether an aggregator sums a call: the price of that way beside the best plan without.
  *
  * Idea       The way over the aggregator has a plan of its own, aggregate(...), whose virtual ranks are the
- *            aggregator's. Its price is that of any plan, as if each virtual rank had a link of its own;
+ *            aggregator's. Its price is that of any plan, as if no virtual rank had to wait for a link;
  *            and at least what the aggregator's one link takes, which carries a vector of every
  *            host (`aggregator.beta` of the profile).
  * Invariant  a pure function of what all ranks share, so all ranks choose alike.
