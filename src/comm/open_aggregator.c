@@ -18,7 +18,6 @@
 #include "build_comm.h"
 #include "comm_wisdom.h"
 
-enum { LEAST_PARTS = 1, MOST_PARTS = TT_PARTS };
 static const char who[] = "the aggregator of a communicator";
 static const double LIMIT = 5; /* s to connect */
 
@@ -130,7 +129,7 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, int each, int h
   const tt_aggregator_seat seat = {.session = {i->session, (uint64_t)(v % each)},
                                    .member = (uint32_t)(v / each),
                                    .members = (uint32_t)hosts};
-  static const int parts[TT_AGGREGATED] = {LEAST_PARTS, MOST_PARTS};
+  static const int parts[TT_AGGREGATED] = {1, 4, TT_PARTS};
   int fd;
   tutti_status status =
       i->drawn ? TUTTI_OK : tt_fail(TUTTI_ERR_SYSTEM, "no random numbers for a session");

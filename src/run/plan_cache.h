@@ -30,7 +30,7 @@ typedef struct tt_aggregated {
   int hosts;           /* that send the aggregator a vector each */
   int *order; /* the rank of each place, as in tt_plan_cache; of virtual ones their number */
 } tt_aggregated;
-enum { TT_AGGREGATED = 2 }; /* for short vectors, and for long ones */
+enum { TT_AGGREGATED = 3 }; /* for short, longer and long vectors */
 
 typedef struct tt_plan_cache {
   tt_setting setting;  /* the input of the cost model */
