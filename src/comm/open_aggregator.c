@@ -75,6 +75,14 @@ static tutti_status levels_with(const char *levels, int helpers, char all[TT_NAM
   return tt_fail(TUTTI_ERR_ARG, "the levels '%.80s' are too many to place an aggregator", levels);
 }
 
+/* The parts of a vector go over one connection, one right after the other: together they keep a port and a
+ * processor as busy as one message does. */
+static void share_message(tt_link *link, int parts) {
+  if (link->alpha > 0) link->alpha /= parts;
+  if (link->o > 0) link->o /= parts;
+  if (link->o_next > 0) link->o_next /= parts;
+}
+
 /* Ranks keep their positions, because virtual ranks come after all others. */
 static tutti_status plan_for(tutti_comm *comm, int helpers, int hosts, tt_aggregated *a) {
   tt_setting setting = comm->plans->setting;
@@ -83,6 +91,9 @@ static tutti_status plan_for(tutti_comm *comm, int helpers, int hosts, tt_aggreg
   setting.ranks = all;
   setting.data = comm->ranks;
   setting.wide = true;
+  share_message(&setting.profile.net, helpers);
+  for (int l = 0; l < setting.profile.levels; l++)
+    share_message(&setting.profile.level[l].is, helpers);
   setting.host_ranks_per_core *= (double)all / comm->ranks; /* as many cores as before */
   if (*setting.levels) {
     memcpy(setting.data_levels, setting.levels, sizeof setting.levels);
