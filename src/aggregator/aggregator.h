@@ -1,13 +1,13 @@
 /* aggregator.h - an aggregator: a process outside the job that sums what hosts send.
  *
- * Idea       A daemon (serve.c) on a host behind a fat link. Each rank that sends to it has one TCP
- *            connection, over which its part of every sum goes once, and the sum comes back once.
+ * Idea       A daemon (serve.c) on a host with a wide link. Each rank has one TCP connection to the
+ *            daemon: its part of a sum goes there once, and the sum comes back once.
  *            The ranks whose parts are added up are the members of a session (session.c). In the
  *            job, the daemon appears as a wire to the last, virtual ranks of a schedule
  *            (aggregator_wire.c).
  * Protocol   A visitor says hello; the daemon proves that it knows the key, then the visitor does
  *            (as in meet/id.c). The visitor names its session and its number there, and the daemon
- *            answers whether it has room. Then, for each turn, every member sends a head and the
+ *            answers whether it has room. In each turn that follows every member sends a head and the
  *            bytes; each gets a head and the sum.
  * Invariant  members take their turns in the same order, so nothing has to say to which operation
  *            bytes belong; the head is there to notice where they do not.

@@ -1,7 +1,7 @@
 /* aggregator_key.c - what a job and an aggregator prove to each other.
  *
  * Idea       The key is a digest of a text that both have, TUTTI_KEY. Without a text the key is one that
- *            anybody can compute: that keeps apart what is no aggregator, and nobody out.
+ *            anybody can compute: such a key excludes other programs, and no user.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* aggregator_wire.c - the wire to an aggregator: one connection, on which runs take turns.
  *
  * Idea       Runs take their turns in the order of operations, and of slices in each. A turn is a head and the
- *            run's bytes to the aggregator, and a head and as many bytes back. What is pushed goes to
- *            the system at once; what comes waits in a buffer until its run pulls it.
+ *            run's bytes to the aggregator, and a head and as many bytes back. Pushed bytes go
+ *            to the system at once; arrived bytes wait in a buffer until their run pulls them.
  * Cost       a copy into the system, as any socket's, and one out of the buffer.
  * Invariant  a run pushes only in its turn, so all members of a session send the same turns in the same
  *            order. The way back has turns of its own, in the same order.

@@ -123,7 +123,7 @@ static tt_session *find_session(const server *d, const tt_aggregator_seat *seat)
   return s;
 }
 
-/* The session of a seat, or NULL and why there is none. */
+/* The session of a seat; NULL: *why says what is missing. */
 static tt_session *session_of(server *d, const tt_aggregator_seat *seat, char *why, size_t size) {
   tt_session *s = find_session(d, seat);
   const size_t bytes = tt_session_bytes(seat->members);

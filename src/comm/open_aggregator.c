@@ -1,9 +1,9 @@
 /* open_aggregator.c - connects a communicator to the aggregator that TUTTI_AGGREGATOR names, and plans for it.
  *
  * Idea       The first rank says where it is, and draws a number for the sessions. Every rank connects, because
- *            the ranks of a host have reduced the vector to a part each before they send. The ranks
- *            with one number in their hosts are the members of one session. Plans for it have
- *            virtual ranks after those of the communicator (run/plan_cache.h).
+ *            the ranks of a host reduce the vector to a part each before they send. Ranks that have
+ *            the same number in their hosts form a session. Its plans have virtual ranks after the
+ *            communicator's (run/plan_cache.h).
  * Cost       a broadcast, a connection per rank, and an all-gather, when a communicator is made.
  * Invariant  either all ranks use it, or none. Whether they do changes no call's result but in the order of
  *            its operands.

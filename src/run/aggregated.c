@@ -52,7 +52,8 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, double *seconds) 
     if (!a->chooser || tt_min(p->bytes, 3 * SLICE_BYTES) / (uint64_t)a->helpers > 2 * MOST_OF_PART)
       continue;
     const double alone = tt_price_of(a->chooser, p, a->name, 1);
-    const double link = beta * a->hosts * (double)p->bytes;
+    /* what comes in goes out again when a part of the vector is complete */
+    const double link = beta * a->hosts * (double)p->bytes * (1 + 1.0 / a->helpers);
     const double price = delay + (alone > link ? alone : link);
     if (price < *seconds) *seconds = price, way = k + 1;
   }

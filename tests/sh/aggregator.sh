@@ -128,10 +128,10 @@ check "SIGTERM ends it, and all its sessions are over" all ended \
   '[ "$(grep -c "a session of . began" "$work/again.log")" -ge 1 ]'
 at=127.0.0.1:1 sums 3 0,1,2 0.2
 wait_job
-check "nobody listens there: a warning, and the job runs" all "status 0" "says 'without an aggregator: rank 0: no aggregator at 127.0.0.1:1'" "$right"
+check "no aggregator listens there: a warning, and the job runs" all "status 0" "says 'without an aggregator: rank 0: no aggregator at 127.0.0.1:1'" "$right"
 at=a,b sums 3 0,1,2 0.2
 wait_job
-check "what is no HOST:PORT: a warning, and the job runs" all "status 0" "says 'without an aggregator.*expected HOST'" "$right"
+check "a wrong TUTTI_AGGREGATOR: a warning, and the job runs" all "status 0" "says 'without an aggregator.*expected HOST'" "$right"
 serve small -p 0 -j 2
 sums 6 0,1,0,1,0,1 0.2
 wait_job

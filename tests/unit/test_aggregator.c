@@ -167,7 +167,7 @@ static void memory_is_bounded(void **state) {
   play_end(&d);
 }
 
-/* ---- what differs, and who leaves ---- */
+/* ---- differing calls, and members that leave ---- */
 
 static void other_calls_are_noticed(void **state) {
   static const struct {
