@@ -4,6 +4,8 @@
 #   netns.sh openmpi|mpich|tutti|slurm HOSTS PER_HOST RATE PROGRAM ...
 #
 # PER_HOST: ranks of each host: 3, or 1,4,2,5 for four hosts. RATE as tc writes it: 200mbit.
+# AGGREGATOR=K in the environment: one more host, with a link K times as wide, on which `tutti aggregator` runs; the ranks
+# find it by TUTTI_AGGREGATOR. NETEM="loss 0.1%": what netem does to the packets of every link.
 #
 # Idea       network namespaces around one bridge, every link shaped by tbf in both
 #            directions; each host has its own name, so that launchers and MPIs treat
@@ -36,28 +38,39 @@ check() {
     cannot "this system does not let us make hosts (in a container?): $why"
 }
 
-# Host i is 10.77.0.i, at the bridge by a veth pair; both ends are shaped.
+# shape RATE COMMAND ...: one end of a link, by `tc qdisc add dev ...`.
+shape() {
+  local rate=$1
+  shift
+  "$@" root handle 1: tbf rate "$rate" burst 128kb latency 50ms
+  [ -z "${NETEM:-}" ] || "$@" parent 1: handle 2: netem limit 10000 $NETEM
+}
+
+# link NAME ADDRESS RATE: a host at the bridge by a veth pair; both ends are shaped.
+link() {
+  ip netns add "$1"
+  ip link add "to-$1" type veth peer name eth0 netns "$1"
+  ip link set "to-$1" master ttbr up
+  ip -n "$1" addr add "$2/24" dev eth0
+  ip -n "$1" link set eth0 up
+  ip -n "$1" link set lo up
+  shape "$3" ip netns exec "$1" tc qdisc add dev eth0
+  shape "$3" tc qdisc add dev "to-$1"
+  echo "$2 $1" >>/run/hosts
+  printf '00000000-0000-4000-8000-%012d\n' "${2##*.}" >"/run/boot/$1"
+}
+
+# Host i is 10.77.0.i.
 raise() {
   mount -t tmpfs tmpfs /run
   mkdir /run/netns /run/tmp /run/boot
   export TMPDIR=/run/tmp # MPIs leave files there
-  shape="root tbf rate $2 burst 128kb latency 50ms"
   ip link set lo up
   ip link add ttbr type bridge
   ip link set ttbr up
   echo 127.0.0.1 localhost >/run/hosts
-  for i in $(seq 1 "$1"); do
-    ip netns add "host$i"
-    ip link add "tt$i" type veth peer name eth0 netns "host$i"
-    ip link set "tt$i" master ttbr up
-    ip -n "host$i" addr add "10.77.0.$i/24" dev eth0
-    ip -n "host$i" link set eth0 up
-    ip -n "host$i" link set lo up
-    ip netns exec "host$i" tc qdisc add dev eth0 $shape
-    tc qdisc add dev "tt$i" $shape
-    echo "10.77.0.$i host$i" >>/run/hosts
-    printf '00000000-0000-4000-8000-%012d\n' "$i" >"/run/boot/host$i"
-  done
+  for i in $(seq 1 "$1"); do link "host$i" "10.77.0.$i" "$2"; done
+  [ -z "${AGGREGATOR:-}" ] || link sums 10.77.0.250 "$((AGGREGATOR * ${2%%[a-z]*}))${2##*[0-9]}"
   mount --bind /run/hosts /etc/hosts
   printf '#!/bin/sh\nexec bash %s agent "$@"\n' "$self" >/run/agent
   chmod +x /run/agent
@@ -122,6 +135,11 @@ start() {
     where=$where${where:+,}host$i:$here
     ranks=$((ranks + here))
   done
+  if [ -n "${AGGREGATOR:-}" ]; then
+    on sums "$tutti" aggregator >/run/sums &
+    until grep -q port /run/sums; do sleep 0.02; done
+    export TUTTI_AGGREGATOR=10.77.0.250:4747
+  fi
   export UCX_TLS=${UCX_TLS:-tcp,self,sm} UCX_NET_DEVICES=${UCX_NET_DEVICES:-eth0,memory,sysv,posix,cma}
   if [ "$mpi" = slurm ]; then
     slurm "$hosts" "$per" "$@"

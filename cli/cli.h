@@ -31,7 +31,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cmd_run, cmd_info, cmd_plan, cmd_explain, cmd_bench, cmd_mpi, cmd_trace,
-    cmd_tune, cmd_wisdom, cmd_doctor;
+    cmd_tune, cmd_wisdom, cmd_doctor, cmd_aggregator;
 
 /* "tutti <command>: <sentence>" on stderr, in one write; returns `status`.
  * `command` NULL: "tutti: <sentence>". */

@@ -172,7 +172,8 @@ static int between_hosts(const tune_options *o) {
   if (job_join(&comm)) return cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
   const int rank = tutti_comm_rank(comm);
   int status = 0;
-  if (tune_network(comm, r)) status = cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
+  if (tune_network(comm, r) || tune_aggregator(comm, r))
+    status = cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
   if (rank == 0) tune_progress(-1, NULL);
   if (!status && rank == 0 && !r->figures)
     status = cli_fail(CLI_USAGE, "tune",

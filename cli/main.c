@@ -16,6 +16,7 @@ static const cli_command *const table[] = {
     &cmd_trace,
     &cmd_wisdom,
     &cmd_doctor,
+    &cmd_aggregator,
 };
 enum { COMMANDS = sizeof table / sizeof table[0] };
 

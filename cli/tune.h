@@ -26,6 +26,7 @@ typedef struct tune_result {
   char network[80];           /* the network of the figures; empty: none was measured */
   char note[TUNE_NOTES][200]; /* other measurements, and how well the figures fit */
   int notes;
+  double message; /* s: one between the outermost domains; 0: none was measured */
 } tune_result;
 void tune_add(tune_result *r, const char *name, double value, const char *meaning, ...)
     __attribute__((format(printf, 4, 5)));
@@ -95,6 +96,10 @@ void tune_fit(const tune_points *points, bool crowded, double until, tune_result
 
 /* Measure the figures between the ranks of a job that do not share memory; result on rank 0. */
 tutti_status tune_network(tutti_comm *comm, tune_result *r);
+
+/* The figures of the aggregator of these ranks, if they have one (tune_aggregator.c); after tune_network. Result
+ * on rank 0. */
+tutti_status tune_aggregator(tutti_comm *comm, tune_result *r);
 
 /* ---- the profile (tune_file.c) ---- */
 

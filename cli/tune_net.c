@@ -255,6 +255,7 @@ static tutti_status one_level(tutti_comm *comm, int k, int levels, tune_result *
     status = tutti_comm_set_algo(l.comm, PLANS);
     if (!status) status = measure(&l, &f);
     if (!status && l.at == 0) figures_of(&l, &f, levels > 1 ? level : "", r);
+    if (k == levels) r->message = f.one;
     if (!status && l.at == 0 && k == 1)
       tune_add(r, "half", f.many > 1.7 * f.way, "1: incoming streams slow down outgoing ones");
   } else if (!status) {

@@ -70,6 +70,23 @@ TUTTI_API tutti_status tutti_comm_create_gather(tutti_comm **comm, tutti_gather_
                                                 void *ctx, int nranks, int rank,
                                                 const tutti_config *config);
 
+/** An aggregator: a process outside the jobs that sums what their hosts send, so that each host's
+ *  link carries a vector once each way (docs/aggregator.md). */
+typedef struct tutti_aggregator {
+  size_t size;     /* of this struct */
+  int port;        /* where it listens; 0: any free port */
+  int jobs;        /* sessions at once, at most; 0: 64 */
+  size_t memory;   /* bytes for them, at most; 0: 256 MiB */
+  const char *key; /* a secret that jobs must have as TUTTI_KEY; NULL: this process's TUTTI_KEY */
+  void (*ready)(void *ctx, int port); /* called once it listens; may be NULL */
+  void *ctx;
+} tutti_aggregator;
+
+/** Serve as an aggregator in this thread, until the function that tutti_interrupt_set gave the thread
+ *  returns other than 0. aggregator: read at the start only; its key is copied.
+ *  Returns TUTTI_OK when it was ended so; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM (the port is taken, ...). */
+TUTTI_API tutti_status tutti_aggregator_serve(const tutti_aggregator *aggregator);
+
 #ifdef __cplusplus
 }
 #endif

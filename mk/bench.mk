@@ -3,6 +3,7 @@
 #   make tables          the tables of docs/, of what is stored in docs/bench
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
 #   make bench-hosts     tutti beside an MPI's own on several hosts (as root; see bench/hosts.py)
+#   make bench-aggregator    with an aggregator and without, on several hosts (as root; see bench/aggregator.py)
 #   make bench-meeting   how long ranks on 2 to 32 hosts take to find each other (as root)
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
 #   make bench-faults    500 deaths, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
@@ -58,6 +59,8 @@ bench-peers: bench-programs
 	@$(PYTHON) bench/peers.py $(BENCHARG) $(if $(RANKS),--ranks $(RANKS)) $(if $(OUT),--out $(OUT))
 bench-hosts: bench-programs
 	@$(PYTHON) bench/hosts.py $(BENCHARG) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(MPI),--mpi $(MPI)) $(if $(OUT),--out $(OUT))
+bench-aggregator: all $(UCXLIB)
+	@$(PYTHON) bench/aggregator.py --build $(BUILD) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(OUT),--out $(OUT)) $(MORE)
 bench-meeting: all $(UCXLIB) $(BUILD)/bench/meeting
 	@$(PYTHON) bench/meeting.py --build $(BUILD) $(if $(HOSTS),--hosts $(HOSTS)) $(MORE)
 bench-dropin: bench-programs
@@ -110,6 +113,6 @@ bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
-.PHONY: bench-programs bench-peers bench-hosts bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bars tables \
+.PHONY: bench-programs bench-peers bench-hosts bench-aggregator bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bars tables \
         bench-engine bench-kernels bench-price bench-schedules bench-scale bench-frontier bench-wait bench-many bench-buckets bench-exact
 -include $(BENCHBIN:%=%.d)

@@ -301,7 +301,7 @@ tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count, t
   if (!status) status = tt_plan_for(comm, &call, false, &plan);
   if (!status) {
     const tt_problem problem = tt_problem_of(comm, &call);
-    status = tt_quote_breakdown(tt_chooser_for(comm, &call), plan->prepared->sched->name,
+    status = tt_quote_breakdown(plan->chooser, plan->prepared->sched->name,
                                 plan->exec.slices, &problem, &breakdown, &sends, NULL);
   }
   if (!status) *seconds = breakdown.time;

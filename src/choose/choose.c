@@ -35,6 +35,7 @@ static tutti_status set_models(tt_chooser *c) {
   tt_cost_net(&s->profile, s->ranks, *s->levels ? &tree : NULL, &c->model);
   tt_cost_inside(&s->profile, s->inside, s->node_ranks_per_core, &c->model);
   c->model.position = position;
+  c->model.wide = s->wide ? s->data : 0;
   c->model.migrates = s->host_ranks_per_core > 1;
   if (c->model.migrates) c->model.cores = s->ranks / s->host_ranks_per_core;
   c->levels = c->model.levels > 1;
@@ -433,6 +434,18 @@ tutti_status tt_two_shot_if_exported(tt_chooser *c, uint64_t bytes, bool *is) {
 }
 
 /* ---- quotes ---- */
+
+double tt_price_of(tt_chooser *c, const tt_problem *p, const char *name, int slices) {
+  tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
+  if (!list || !tt_candidates_settle(c, list)) return HUGE_VAL;
+  for (int i = 0; i < list->n; i++) {
+    tt_candidate *x = &list->at[i];
+    if (x->slices != slices || strcmp(x->name, name) != 0) continue;
+    if (!tt_candidates_price(c, list, i) || !tt_candidate_counts(list, x)) return HUGE_VAL;
+    return tt_curve_at(&x->curve, (double)p->bytes);
+  }
+  return HUGE_VAL;
+}
 
 bool tt_quote_at(tt_chooser *c, const tt_problem *p, const tt_override *override, int i, bool ask,
                  tt_quote *quote) {

@@ -31,11 +31,12 @@ typedef struct tt_setting {
   int ranks;
   int data; /* the first `data` ranks bring data, the others help; 0: all bring data */
   tt_profile profile;
-  double ranks_per_core;      /* in shared memory; 0: a network */
-  tt_has_loop_fn *has_loop;   /* for shared memory; may be NULL */
-  char levels[TT_NAME];       /* as "rack:3 node:16 core:4", or of one machine; or empty */
-  int inside;                 /* how many of these, the innermost, are within a node */
-  char data_levels[TT_NAME];  /* with helpers: the levels of the ranks with data; or empty */
+  double ranks_per_core;     /* in shared memory; 0: a network */
+  tt_has_loop_fn *has_loop;  /* for shared memory; may be NULL */
+  char levels[TT_NAME];      /* as "rack:3 node:16 core:4", or of one machine; or empty */
+  int inside;                /* how many of these, the innermost, are within a node */
+  char data_levels[TT_NAME]; /* with helpers: the levels of the ranks with data; or empty */
+  bool wide; /* the helpers are an aggregator's: no port or link of theirs is waited for */
   const int *position;        /* with helpers: of each rank in `levels`, as in tt_cost_model */
   double node_ranks_per_core; /* ranks per core inside such a node */
   double host_ranks_per_core; /* for a network: ranks per core of a host that several share */
@@ -81,6 +82,7 @@ typedef struct tt_choice {
   const char *refusal; /* why an override was refused; NULL: no override, or not refused */
   bool overridden;
   const tt_wisdom_entry *wisdom; /* its entry, of the problem's wisdom; NULL: the price decided */
+  int way; /* 1 + which way over an aggregator (run/aggregated.c); 0: among the ranks alone */
 } tt_choice;
 
 /* Chooses a plan. An override that names a possible plan decides; if the plan is not possible,
@@ -160,6 +162,9 @@ typedef struct tt_quote {
  * it. */
 bool tt_quote_at(tt_chooser *c, const tt_problem *problem, const tt_override *override, int i,
                  bool ask, tt_quote *quote);
+/* The price of one candidate, the others being left alone; HUGE_VAL: it is none, or not possible, or memory
+ * runs out. */
+double tt_price_of(tt_chooser *c, const tt_problem *problem, const char *name, int slices);
 /* Has memory run out since the last choice? Then quotes may be missing that other ranks have. */
 bool tt_chooser_starved(const tt_chooser *c);
 /* The breakdown of a plan's time at this size; rounds (may be NULL): as tt_sim_one_port.

@@ -327,6 +327,7 @@ tutti_status tt_comm_build(tutti_comm *comm, const tt_comm_spec *spec) {
   if (!status) status = tt_comm_configure(comm, spec->profile);
   if (!status) status = place_in_levels(comm, spec->layout);
   if (!status) status = tt_wisdom_share(comm, spec->wisdom);
+  if (!status) status = tt_aggregator_open(comm, spec->wisdom);
   if (!status && spec->settings)
     status = tt_comm_inherit_settings(comm, spec->settings, spec->helpers);
   return status;
@@ -351,6 +352,7 @@ void tt_comm_destroy(tutti_comm *comm) {
   tt_wisdom_clear(&comm->plans->wisdom);
   tt_chooser_free(comm->plans->chooser);
   tt_helped_free(&comm->plans->helped);
+  tt_aggregator_drop(comm);
   tt_chooser_free(comm->plans->flat);
   free(comm->plans->order);
   free(comm->plans->place);

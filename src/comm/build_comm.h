@@ -68,6 +68,13 @@ tutti_status tt_layout_find(const tt_placement *placements, int ranks, const cha
  * on all ranks. Called once, before anything runs. */
 tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double ranks_per_core);
 
+/* If the first rank named an aggregator and hosts talk by a network: connects to it, if all ranks can, and
+ * plans for it. Without it calls run as ever, and the log says why. Collective; fails only where any call
+ * would (open_aggregator.c). */
+tutti_status tt_aggregator_open(tutti_comm *comm, uint32_t said);
+/* Takes a communicator off its aggregator; frees what calls were planned by. */
+void tt_aggregator_drop(tutti_comm *comm);
+
 /* Frees what calls with helpers are planned by (helpers.c). */
 void tt_helped_free(tt_helped *helped);
 /* TUTTI_ERR_STATE: requests are in flight (comm.c). */

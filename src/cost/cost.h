@@ -59,7 +59,12 @@ typedef struct tt_cost_model {
   bool exported;          /* readers take the data from where it is */
   double cores;           /* shared by all ranks; 0: each rank has its own */
   bool migrates;          /* ranks migrate to a free core; else each has a fixed one */
+  int wide; /* ranks from this one on never wait for a port or a link of their own; 0: none */
 } tt_cost_model;
+
+static inline bool tt_cost_is_wide(const tt_cost_model *model, uint32_t rank) {
+  return model->wide && rank >= (uint32_t)model->wide;
+}
 
 static inline int tt_ports(const tt_link *link) {
   return link->ports > 1 ? link->ports : 1;

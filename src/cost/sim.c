@@ -186,9 +186,10 @@ static void occupy_reader_port(stage *s, double at, uint32_t d) {
   const uint32_t what = sim->steps + sim->messages + d;
   tt_sim_timing *m = &s->timing[what], *from = &s->timing[message->from];
   server *in = earliest(p, p->half ? s->out : s->in, message->reader, message->level);
-  if (!is_free(s, in, at, what, m)) return;
+  const bool wide = tt_cost_is_wide(p, message->reader);
+  if (!wide && !is_free(s, in, at, what, m)) return;
   m->end = at + occupies(s, message);
-  *in = (server){m->end, what};
+  if (!wide) *in = (server){m->end, what};
   if (p->piece > 0) lag(s, d);
   if (message->o_next > 0 && !sim->idle)
     heap_push(s, m->end, what + sim->messages);
@@ -217,15 +218,16 @@ static void occupy_sender_port(stage *s, double at, uint32_t d) {
   const tt_sim_message *message = &sim->message[d];
   const uint32_t what = sim->steps + d;
   server *out = earliest(p, s->out, message->sender, message->level);
-  if (!is_free(s, out, at, what, &s->timing[what])) return;
+  const bool wide = tt_cost_is_wide(p, message->sender);
+  if (!wide && !is_free(s, out, at, what, &s->timing[what])) return;
   const server busy = {at + occupies(s, message), what};
   if (p->apart) { /* within a slice, still one message at a time */
     server *mine = &s->slice[message->sender * sim->slices + d / (sim->messages / sim->slices)];
     if (!is_free(s, mine, at, what, &s->timing[what])) return;
     *mine = busy;
   }
-  *out = busy;
-  s->timing[what].end = out->free;
+  if (!wide) *out = busy;
+  s->timing[what].end = busy.free;
   s->timing[what + sim->messages].cause = s->timing[what].cause;
   s->timing[what + sim->messages].rest = s->timing[what].rest;
   if (d + 1 < sim->message_at[message->from + 1]) begin_next(s, at, d);

@@ -291,6 +291,7 @@ static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *ro
       tt_sim_message *d = &sim->message[i];
       const double links = links_of(model, level, d);
       if (d->level > level || links <= 0) continue;
+      if (tt_cost_is_wide(model, inward ? d->reader : d->sender)) continue;
       const uint32_t of = alone ? 0 : domain[inward ? d->reader : d->sender];
       double *together = &sum[(each * of + link_of(model, level, d)) * rounds + round[i]];
       if (pass == 0)
@@ -327,8 +328,8 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
     if (d->level > level) continue;
     const double share = d->share * links_of(model, level, d);
     const size_t link = link_of(model, level, d);
-    sum[each * domain[d->sender] + link] += share;
-    sum[inwards + each * domain[d->reader] + link] += share;
+    if (!tt_cost_is_wide(model, d->sender)) sum[each * domain[d->sender] + link] += share;
+    if (!tt_cost_is_wide(model, d->reader)) sum[inwards + each * domain[d->reader] + link] += share;
   }
   for (size_t k = 0; k < 2 * n; k++)
     if (sum[k] > most) most = sum[k];

@@ -23,9 +23,15 @@ typedef struct tt_moving {
 /* Bytes that bound the duration of one call of progress. */
 enum { GULP = 1 << 20 };
 
+/* The wire to a peer: ranks beyond those of the communicator are an aggregator's. */
+static inline tt_wire *wire_to(const tt_run *r, int peer) {
+  tt_wire *w = r->o->wire;
+  return peer < w->ranks ? w : w->aggregator;
+}
+
 /* ---- positions in spans ---- */
 
-static uint64_t span_bytes(const tt_run *r, const tt_span *span, uint32_t lo, uint32_t hi) {
+uint64_t tt_run_span_bytes(const tt_run *r, const tt_span *span, uint32_t lo, uint32_t hi) {
   uint64_t elements = 0;
   uint32_t B = r->program->sched->blocks;
   for (uint32_t i = lo; i < hi;) {
@@ -112,14 +118,15 @@ static bool my_turn(const tt_run *r, const tt_transfer *t) {
 static bool push_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m,
                           tutti_status *status) {
   const tt_operation *o = r->o;
+  tt_wire *to = wire_to(r, t->peer);
   bool moved = false;
   if (o->wire->level && !tt_pace_allows(r, (uint32_t)(m - r->moving))) return false;
   while (m->left && my_turn(r, t)) {
     char *from;
     uint64_t n = contiguous(r, &step->own, &m->cursor, &from);
     uint32_t ticket = 0;
-    size_t taken = o->wire->channel->push(o->wire, t->peer, r->lane, o->stamp, from, n, m->left,
-                                          &ticket, status);
+    size_t taken =
+        to->channel->push(to, t->peer, r->lane, o->stamp, from, n, m->left, &ticket, status);
     if (!taken) return moved;
     if (ticket) {
       m->exported = true;
@@ -159,7 +166,8 @@ static size_t arrived_bytes(tt_run *r, const tt_transfer *t, tutti_status *statu
   if (!my_turn(r, t)) return 0;
   const tt_operation *o = r->o;
   tt_stamp stamp;
-  size_t n = o->wire->channel->head(o->wire, t->peer, r->lane, &stamp);
+  tt_wire *from = wire_to(r, t->peer);
+  size_t n = from->channel->head(from, t->peer, r->lane, &stamp);
   if (n && (stamp.seq != o->stamp.seq || stamp.hash != o->stamp.hash)) {
     *status = TUTTI_ERR_MISMATCH; /* the communicator's progress reports the differing calls */
     return 0;
@@ -169,12 +177,12 @@ static size_t arrived_bytes(tt_run *r, const tt_transfer *t, tutti_status *statu
 
 /* No bytes are there yet: announce their destination. Operands of a reduction are only viewed. */
 static void announce_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m) {
-  const tt_operation *o = r->o;
-  if (!o->wire->channel->expect || !my_turn(r, t)) return;
+  tt_wire *from = wire_to(r, t->peer);
+  if (!from->channel->expect || !my_turn(r, t)) return;
   char *to = NULL;
   size_t n = m->left;
   if (step->kind == TT_RECV) n = tt_min(n, contiguous(r, &step->dst, &m->cursor, &to));
-  o->wire->channel->expect(o->wire, t->peer, r->lane, to, n, m->left);
+  from->channel->expect(from, t->peer, r->lane, to, n, m->left);
 }
 
 static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
@@ -185,11 +193,12 @@ static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
   for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
     const tt_transfer *t = &p->transfers[k];
     tt_moving *m = &r->moving[k];
+    tt_wire *from = wire_to(r, t->peer);
     char *to;
     size_t budget = GULP;
     for (size_t n; m->left && budget && (n = arrived_bytes(r, t, status)) > 0;) {
       n = tt_min(tt_min(n, budget), contiguous(r, &step->dst, &m->cursor, &to));
-      if (!r->o->wire->channel->pull(r->o->wire, t->peer, r->lane, to, n, status)) return moved;
+      if (!from->channel->pull(from, t->peer, r->lane, to, n, status)) return moved;
       m->cursor.used += n;
       m->left -= n;
       budget -= n;
@@ -273,7 +282,7 @@ static void open_step(tt_run *r, uint32_t id) {
   for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
     const tt_transfer *t = &p->transfers[k];
     r->moving[k] = (tt_moving){.cursor = {t->lo, t->hi, 0}};
-    r->moving[k].left = span_bytes(r, cargo, t->lo, t->hi);
+    r->moving[k].left = tt_run_span_bytes(r, cargo, t->lo, t->hi);
   }
   if (step->kind == TT_RECV_REDUCE) r->own[id] = whole_span(&step->own);
   r->open[r->nopen++] = id;
@@ -312,8 +321,8 @@ static int unready_peer(const tt_run *r, uint32_t id) {
     const tt_transfer *t = &p->transfers[k];
     const bool receives = tt_step_receives(&p->sched->steps[id]);
     if (r->moving[k].over) continue;
-    if (!receives || !r->o->wire->channel->head(r->o->wire, t->peer, r->lane, &stamp))
-      return t->peer;
+    tt_wire *from = wire_to(r, t->peer);
+    if (!receives || !from->channel->head(from, t->peer, r->lane, &stamp)) return t->peer;
   }
   return -1;
 }
@@ -337,7 +346,7 @@ static bool traced_step(tt_run *r, uint32_t id, bool *ended, tutti_status *statu
   const bool moved = try_step(r, id, ended, status);
   const bool local = tt_step_local(step), one = p->at[id + 1] == p->at[id] + 1;
   const uint64_t bytes =
-      local ? span_bytes(r, &step->dst, 0, tt_span_size(&step->dst)) : left - left_of(r, id);
+      local ? tt_run_span_bytes(r, &step->dst, 0, tt_span_size(&step->dst)) : left - left_of(r, id);
   if (moved)
     tt_trace_step(trace, event_of(step), begin, r->o->stamp.seq,
                   one ? p->transfers[p->at[id]].peer : -1, bytes, id);
@@ -378,7 +387,8 @@ bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx) {
       const bool receives = tt_step_receives(&p->sched->steps[id]);
       tt_stamp stamp;
       if (r->moving[k].over || r->turn[t->pair] < t->turn) continue;
-      if (receives && r->o->wire->channel->head(r->o->wire, t->peer, r->lane, &stamp)) continue;
+      tt_wire *from = wire_to(r, t->peer);
+      if (receives && from->channel->head(from, t->peer, r->lane, &stamp)) continue;
       if (show(ctx, t->peer, id)) return true;
     }
   }
@@ -464,6 +474,7 @@ tutti_status tt_run_begin(tt_run *r, int slice) {
     memset(r->moving, 0, p->ntransfers * sizeof *r->moving);
     tt_pace_over(r);
   }
+  if (p->sched->ranks > r->o->wire->ranks) tt_share_begin(r);
   r->left = p->sched->nsteps;
   r->nopen = 0;
   r->active = true;

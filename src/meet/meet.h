@@ -60,6 +60,10 @@ tutti_status tt_meet_store(const tutti_store *store, int rank, int ranks, double
 tutti_status tt_meet_gather(tutti_gather_fn *gather, void *ctx, int rank, int ranks,
                             tutti_status fails, const char *why, tt_meeting *m);
 
+/* A nonblocking TCP connection to one of the host's addresses, or -1: *why says what failed. until: on
+ * tt_seconds' clock. */
+int tt_meet_connect(const char *host, int port, double until, char *why, size_t size);
+
 /* The environment set by another launcher than tutti run. */
 typedef struct tt_launch {
   const char *by; /* "torchrun", etc.; NULL: no launcher */

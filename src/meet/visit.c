@@ -73,7 +73,7 @@ static int try_address(const struct addrinfo *a, double until) {
   return -1;
 }
 
-static int try_host(const char *host, int port, double until, char *why, size_t size) {
+int tt_meet_connect(const char *host, int port, double until, char *why, size_t size) {
   char number[12];
   struct addrinfo *all, hint = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
   snprintf(number, sizeof number, "%d", port);
@@ -98,7 +98,7 @@ static tutti_status go(visit *v, const tt_rendezvous *r) {
   char why[100] = "";
   for (useconds_t pause = 2000;; pause = pause < 50000 ? 2 * pause : 100000) {
     for (int i = 0; i < r->hosts && v->fd < 0; i++) {
-      v->fd = try_host(r->host[i], r->port, v->until, why, sizeof why);
+      v->fd = tt_meet_connect(r->host[i], r->port, v->until, why, sizeof why);
       if (v->fd >= 0 || i == 0) snprintf(v->at, sizeof v->at, "%s:%d", r->host[i], r->port);
     }
     if (v->fd >= 0) return TUTTI_OK;

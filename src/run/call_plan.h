@@ -17,11 +17,12 @@ typedef struct tt_plan {
   uint64_t key; /* of the call; 0: free */
   tt_prepared *prepared;
   tt_execution exec;
-  uint32_t hash;    /* of call and plan: the same on all ranks */
-  uint32_t counts;  /* of a call with varying counts: their hash, not 0 */
-  uint64_t wisdom;  /* measured time (ns), if wisdom chose it; else 0 */
-  tt_proven proven; /* proven before it ran, or what else is known */
-  uint64_t *table;  /* offsets that exec uses */
+  uint32_t hash;       /* of call and plan: the same on all ranks */
+  uint32_t counts;     /* of a call with varying counts: their hash, not 0 */
+  uint64_t wisdom;     /* measured time (ns), if wisdom chose it; else 0 */
+  tt_proven proven;    /* proven before it ran, or what else is known */
+  uint64_t *table;     /* offsets that exec uses */
+  tt_chooser *chooser; /* that has its price */
 } tt_plan;
 
 /* ---- plans (plan_cache.c) ---- */

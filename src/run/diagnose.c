@@ -14,7 +14,8 @@
 
 enum {
   ASK_US = 500000, /* after this time, ask awaited peers what they called */
-  CALLS_S = 1      /* wait this long for all answers before naming a rank that differs */
+  CALLS_S = 1,     /* wait this long for all answers before naming a rank that differs */
+  LOOKS = 200      /* ms to look for a rank that exits, or has exited */
 };
 
 int tt_record_words(const tt_record *r, char *text, size_t size) {
@@ -113,11 +114,37 @@ static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) 
     comm->net->net->exit_words(comm->net, peer, words, size);
 }
 
+/* The aggregator is gone, for which this rank waited in an operation. If it ended the sums because a rank is
+ * gone, that rank is the cause. */
+static bool find_lost_rank(tutti_comm *comm, int *peer) {
+  for (int look = 0; look < LOOKS; look++, usleep(1000)) {
+    bool moved = false;
+    if (comm->net->net->poll(comm->net, &moved)) return false;
+    for (*peer = 0; *peer < comm->ranks; ++*peer)
+      if (*peer != comm->rank && !comm->wire->peer->alive(comm->wire, *peer)) return true;
+    if (tt_comm_is_over(comm)) return false; /* another rank has found out */
+  }
+  return false;
+}
+
+static void break_for_aggregator(tutti_comm *comm, const tt_operation *o) {
+  const tt_wire *a = comm->wire->aggregator;
+  snprintf(comm->why, sizeof comm->why,
+           "the aggregator at %s is lost: %s; rank %d waited for it in %s, operation %u",
+           a->aggregates->where(a), a->aggregates->why(a), comm->rank,
+           tutti_coll_name(o->call.coll), o->stamp.seq);
+  tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
+}
+
 /* Breaks the communicator: `peer` is gone, and this rank waited for it in an operation's step, or
  * for a message (m, or NULL). */
 static void break_for_lost(tutti_comm *comm, int peer, const tt_p2p_message *m,
                            const tt_operation *o, uint32_t step) {
   char how[128], what[128];
+  if (peer >= comm->ranks && !find_lost_rank(comm, &peer)) {
+    break_for_aggregator(comm, o);
+    return;
+  }
   exit_of(comm, peer, how, sizeof how);
   if (m)
     snprintf(what, sizeof what, "to %s message %u", m->sends ? "receive" : "send", m->number);
@@ -138,12 +165,21 @@ typedef struct awaited {
   bool asks; /* requests the records of their calls */
 } awaited;
 
+/* Asks the peer that is awaited; if that is an aggregator, all ranks, for which it may wait. */
+static void ask_awaited(const awaited *a, int peer) {
+  tt_wire *w = a->comm->wire;
+  const bool is_rank = peer < w->ranks;
+  for (int r = is_rank ? peer : 0; r < (is_rank ? peer + 1 : w->ranks); r++)
+    if (r != w->rank) w->peer->ask(w, r, a->seq);
+}
+
 static bool worst(void *ctx, int peer, uint32_t step) {
   awaited *a = ctx;
+  tt_wire *w = peer < a->comm->ranks ? a->comm->wire : a->comm->wire->aggregator;
   tt_record theirs; /* a peer far beyond this operation sends nothing more for it */
-  if (a->asks) a->comm->wire->peer->ask(a->comm->wire, peer, a->seq);
-  bool beyond = a->comm->wire->peer->read_record(a->comm->wire, peer, a->seq, &theirs) < 0;
-  bool dead = !a->comm->wire->peer->alive(a->comm->wire, peer);
+  if (a->asks) ask_awaited(a, peer);
+  bool beyond = w->peer->read_record(w, peer, a->seq, &theirs) < 0;
+  bool dead = !w->peer->alive(w, peer);
   if (a->peer >= 0 && !beyond && !dead) return false;
   a->peer = peer;
   a->step = step;
@@ -153,8 +189,6 @@ static bool worst(void *ctx, int peer, uint32_t step) {
 }
 
 /* A peer's memory disappeared while it was read: its process is exiting, or has exited. */
-enum { LOOKS = 200 };
-
 static bool says_who_died(tutti_comm *comm, const tt_operation *o) {
   for (int look = 0; look < LOOKS; look++) {
     awaited a = {.comm = comm, .seq = o->stamp.seq, .peer = -1};

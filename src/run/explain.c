@@ -34,8 +34,17 @@ tutti_status tt_explain(tt_chooser *c, const tt_problem *problem, const tt_overr
 tutti_status tt_explain_call(tutti_comm *comm, const tt_call *call, int json, char **text) {
   const tt_problem problem = tt_problem_of(comm, call);
   const int exact = tt_call_is_exact(comm, call) ? 1 + (int)call->type : 0;
-  return tt_explain(tt_chooser_for(comm, call), &problem, &comm->settings.override, exact, json,
-                    text);
+  tutti_status status =
+      tt_explain(tt_chooser_for(comm, call), &problem, &comm->settings.override, exact, json, text);
+  if (status || json || !comm->wire->aggregator) return status;
+  tt_text t = {0};
+  status = tt_aggregated_say(comm, call, &t);
+  if (!status) tt_text_add(&t, "%s", *text);
+  free(*text);
+  *text = NULL;
+  if (!status) return tt_text_hand_over(&t, text);
+  free(t.at);
+  return status;
 }
 
 /* Logs line by line: once per kind of call, when its plan is made. */

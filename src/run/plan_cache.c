@@ -181,11 +181,12 @@ tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
 tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
                           const tt_choice *choice, tt_plan *plan) {
   const uint64_t bytes = tt_problem_of(comm, c).bytes;
-  const int *order = order_for(comm, c);
+  const tt_aggregated *way = choice->way ? &comm->plans->aggregated[choice->way - 1] : NULL;
+  const int *order = way ? way->order : order_for(comm, c);
   /* numbers that are multiplied first are read from another buffer than the sum's */
   const bool apart = tt_coll_reduces(c->coll) && tt_op_factor(c->op) != 1;
   tt_ask ask = {.coll = c->coll,
-                .ranks = comm->ranks,
+                .ranks = comm->ranks + (way ? way->helpers : 0),
                 .rank = place_for(comm, c, comm->rank),
                 .root = place_for(comm, c, c->root),
                 .data = tt_call_data(comm, c),
@@ -208,6 +209,7 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   if (!status && two_shot) status = tt_proof_ask(comm, &ask, "two-shot", plan->exec.slices, &other);
   if (status) return status;
   if (two_shot) plan->exec.if_exported = TT_SHAPE_TWO_SHOT;
+  plan->chooser = way ? way->chooser : tt_chooser_for(comm, c);
   plan->hash = hash_plan(comm, c, program, plan->exec.slices);
   plan->wisdom = choice->wisdom ? choice->wisdom->took : 0;
   return TUTTI_OK;
@@ -219,8 +221,9 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
   const tt_problem problem = tt_problem_of(comm, c);
   tutti_status status =
       tt_choose(tt_chooser_for(comm, c), &problem, &comm->settings.override, &choice);
+  if (!status) status = tt_aggregated_choose(comm, c, &problem, &choice);
   if (status) return status;
-  if (choice.refusal) warn_refused(comm, c->coll, choice.refusal, choice.name);
+  if (choice.refusal && !c->everyone) warn_refused(comm, c->coll, choice.refusal, choice.name);
   status = tt_plan_make(comm, c, in_place, &choice, plan);
   if (!status && comm->settings.explains && !c->everyone && !c->said) tt_comm_say_why(comm, c);
   return status;

@@ -20,6 +20,18 @@ typedef struct tt_helped {
   tt_chooser *flat;   /* if `order` is set: without levels */
 } tt_helped;
 
+/* How calls are planned whose sums an aggregator makes: the last, virtual ranks of these schedules are the
+ * aggregator's, which nobody in the job runs. Each of them sums a part of the vector, so that parts of
+ * a long vector are on their way at once. */
+typedef struct tt_aggregated {
+  tt_chooser *chooser; /* of one plan; NULL: there is no aggregator */
+  char name[TT_NAME];  /* that plan */
+  int helpers;         /* virtual ranks */
+  int hosts;           /* that send the aggregator a vector each */
+  int *order; /* the rank of each place, as in tt_plan_cache; of virtual ones their number */
+} tt_aggregated;
+enum { TT_AGGREGATED = 3 }; /* for short, longer and long vectors */
+
 typedef struct tt_plan_cache {
   tt_setting setting;  /* the input of the cost model */
   tt_chooser *chooser; /* for calls with data of all ranks */
@@ -27,7 +39,8 @@ typedef struct tt_plan_cache {
   int *order, *place;  /* rank at a place of the levels' tree; place of a rank; NULL:
                                    ranks are in the tree's order already */
   tt_chooser *flat;    /* if `order` is set: without levels, for plans made for ranks */
-  tt_wisdom wisdom;    /* the same on all ranks (comm_wisdom.c) */
+  tt_aggregated aggregated[TT_AGGREGATED];
+  tt_wisdom wisdom; /* the same on all ranks (comm_wisdom.c) */
   tt_plan plan[TT_PLANS];
   tt_prepared *prepared;
   uint32_t warned;   /* collectives whose forced algorithm was refused */
@@ -47,6 +60,13 @@ void tt_plans_drop(tutti_comm *comm);   /* when the communicator is destroyed */
 /* May wisdom decide what runs for such a call? Not for tutti's own calls, nor with varying counts,
  * nor where the contract forbids that measurements decide. */
 bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call);
+
+/* If an aggregator may sum such a call, and that is cheaper than the choice among the ranks alone, or wanted:
+ * makes it the choice (aggregated.c). TUTTI_ERR_MEMORY. */
+tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *call, const tt_problem *problem,
+                                  tt_choice *choice);
+/* Appends whether and why. */
+tutti_status tt_aggregated_say(tutti_comm *comm, const tt_call *call, tt_text *t);
 
 /* Rank 0 logs what runs for such a call, and why. */
 void tt_comm_say_why(tutti_comm *comm, const tt_call *call);

@@ -75,6 +75,8 @@ void tt_request_enqueue(tutti_request *r) {
 /* Takes the callers' vectors back: peers may neither read nor write them any more. Peers write to
  * dst only where a loop runs, which works on whole vectors. */
 static void take_back(tutti_comm *comm) {
+  tt_wire *aggregator = comm->wire->aggregator;
+  if (aggregator) aggregator->aggregates->quit(aggregator);
   bool quiet = comm->wire->memory->quiesce(comm->wire);
   for (int i = 0; i < TT_WINDOW && !quiet; i++)
     if (comm->flight->places[i].by && comm->flight->places[i].operation.loop) {
@@ -179,9 +181,12 @@ static bool progress_comm(tutti_comm *comm) {
   if (tt_comm_is_over(comm)) hear_abort(comm);
   bool moved = !comm->flight->stuck && drive_operations(comm);
   const bool leaving = is_leaving(comm);
-  const bool looks = !moved || (!comm->flight->waits && comm->flight->seq % LOOK_EVERY == 0);
+  /* what an aggregator sends moves this rank, and says nothing of the others */
+  const bool looks = !moved || comm->wire->aggregator ||
+                     (!comm->flight->waits && comm->flight->seq % LOOK_EVERY == 0);
   if (tt_over_net(comm) && looks) tt_net_progress(comm, &moved);
-  comm->flight->stuck = !moved && !leaving && comm->wire == comm->net; /* nothing comes elsewhere */
+  /* nothing comes elsewhere */
+  comm->flight->stuck = !moved && !leaving && comm->wire == comm->net && !comm->wire->aggregator;
   if (comm->broken)
     fail_all(comm);
   else if (comm->flight->queue)

@@ -52,6 +52,7 @@ static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waite
 
 static bool is_peer_stopped(tutti_comm *comm, int peer) {
   const tt_rank_info *w = comm->info;
+  if (peer >= comm->ranks) return false; /* an aggregator's */
   const bool here = !comm->net || strcmp(w[peer].placement.host, w[comm->rank].placement.host) == 0;
   const long pid = comm->wire->peer->pid(comm->wire, peer);
   return here && pid > 0 && pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
@@ -95,9 +96,13 @@ static bool last_call(tutti_comm *comm, int peer, uint32_t seq, tt_record *last)
 static void say_where(tutti_comm *comm, int peer, uint32_t seq, uint32_t step, char *text,
                       size_t size) {
   const tt_peer_ops *ops = comm->wire->peer;
-  const tt_shown *s = ops->shown(comm->wire, peer);
   tt_record r;
   char words[100];
+  if (peer >= comm->ranks) {
+    snprintf(text, size, "; all ranks have made the call, as far as is known");
+    return;
+  }
+  const tt_shown *s = ops->shown(comm->wire, peer);
   const int known = ops->read_record(comm->wire, peer, seq, &r);
   if (known != 0 && known != TT_UNKNOWN) {
     const int n = snprintf(text, size, ", step %u", step);
@@ -144,9 +149,14 @@ static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, in
                         const char *what) {
   char text[400], time[16];
   format_seconds(waited, time, sizeof time);
-  snprintf(text, sizeof text, "rank %d has waited %s s for rank %d (pid %ld%s)%s", comm->rank, time,
-           peer, comm->wire->peer->pid(comm->wire, peer),
-           is_peer_stopped(comm, peer) ? ", stopped" : "", what);
+  const tt_wire *a = comm->wire->aggregator;
+  if (peer >= comm->ranks)
+    snprintf(text, sizeof text, "rank %d has waited %s s for the aggregator at %s%s", comm->rank,
+             time, a->aggregates->where(a), what);
+  else
+    snprintf(text, sizeof text, "rank %d has waited %s s for rank %d (pid %ld%s)%s", comm->rank,
+             time, peer, comm->wire->peer->pid(comm->wire, peer),
+             is_peer_stopped(comm, peer) ? ", stopped" : "", what);
   warn_or_time_out(comm, p, waited, text);
 }
 

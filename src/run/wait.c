@@ -36,7 +36,8 @@ static uint64_t now_us(void) {
 static void publish_wait(tutti_comm *comm, tt_wait_policy *p, int peer) {
   tt_shown *s = comm->wire->shown;
   const tt_rank_info *w = comm->info;
-  const bool near = w[peer].index >= 0 && w[peer].placement.node == w[comm->rank].placement.node;
+  const bool near = peer < comm->ranks && w[peer].index >= 0 &&
+                    w[peer].placement.node == w[comm->rank].placement.node;
   STORE(s->waits_for, (uint32_t)peer);
   STORE(s->waits_near, near ? (uint32_t)w[peer].index : UINT32_MAX);
   STORE(s->seen, p->looked);
@@ -177,7 +178,8 @@ bool tt_request_await(tutti_request *r, bool deaf) {
   tt_wait_policy p = {.by = r};
   double asked = 0;
   bool waits = true;
-  comm->flight->waits = comm->wire == comm->net && comm->net->traits.can_wait;
+  comm->flight->waits =
+      comm->wire == comm->net && comm->net->traits.can_wait && !comm->wire->aggregator;
   for (uint32_t turn = 1; waits; turn++) {
     bool moved = tt_progress(comm);
     if (p.looks > 0 && p.looks < comm->flight->spins && (moved || r->state == TT_COMPLETE))

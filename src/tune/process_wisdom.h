@@ -6,8 +6,9 @@
 #include "wisdom.h"
 
 /* What the first rank sends to the others before a communicator exists. */
-enum { TT_WISDOM_MEASURES = 1, TT_WISDOM_EXISTS = 2 };
-/* This process's flags; reads TUTTI_WISDOM the first time. */
+enum { TT_WISDOM_MEASURES = 1, TT_WISDOM_EXISTS = 2, TT_AGGREGATOR_NAMED = 4 };
+/* This process's flags; reads TUTTI_WISDOM the first time. TT_AGGREGATOR_NAMED: there is a
+ * TUTTI_AGGREGATOR. */
 uint32_t tt_wisdom_announce(void);
 /* Copies the entries of a placement; false: out of memory. */
 bool tt_wisdom_pick(uint32_t stamp, tt_wisdom *picked);

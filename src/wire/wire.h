@@ -209,6 +209,35 @@ typedef struct tt_net_ops {
   void (*exit_words)(tt_wire *w, int peer, char *words, size_t size);
 } tt_net_ops;
 
+/* ---- an aggregator: a process outside the job that sums (aggregator/) ---- */
+
+/* What one run of an operation sends to the aggregator, and gets back. Runs take their turns in the order
+ * of operations and slices, which is the same on all ranks; and in each, the virtual ranks theirs in
+ * the order of their numbers. */
+enum { TT_PARTS = 16 }; /* virtual ranks at most */
+typedef struct tt_share {
+  int lane;
+  tt_stamp stamp;
+  uint32_t slice, slices;
+  uint32_t type, op;       /* of tutti_type and tutti_op */
+  uint32_t data;           /* ranks whose vectors are summed */
+  uint64_t bytes;          /* that this rank sends, and as many that it receives */
+  uint64_t part[TT_PARTS]; /* of these, per virtual rank */
+} tt_share;
+
+typedef struct tt_aggregator_ops {
+  /* A run begins: its bytes pass when its turn comes. */
+  void (*begin)(tt_wire *w, const tt_share *share);
+  /* The communicator is over: so are its sums, for all members. */
+  void (*quit)(tt_wire *w);
+  /* A descriptor that becomes readable when the aggregator's has something to read or room to write, or
+   * when `also` becomes readable (-1: none). -1: none is available. */
+  int (*sleep_fd)(tt_wire *w, int also);
+  /* Where it is, "HOST:PORT", and why it is lost. */
+  const char *(*where)(const tt_wire *w);
+  const char *(*why)(const tt_wire *w);
+} tt_aggregator_ops;
+
 /* What a network is like. */
 typedef struct tt_net_traits {
   const char *name;
@@ -228,6 +257,9 @@ struct tt_wire {
    * network cannot do it. */
   const struct tt_shm_agree_ops *shm_agree;
   const struct tt_net_agree_ops *net_agree;
+  /* The wire to an aggregator, with a channel to the ranks of schedules from `ranks` on; NULL: none. */
+  tt_wire *aggregator;
+  const tt_aggregator_ops *aggregates; /* of that wire; NULL: of others */
   int rank, ranks;
   size_t flag_bytes;    /* most bytes of a flag slot; 0: the wire has none */
   size_t piece;         /* bytes of a slot of the arena, the same on all ranks; 0: no arena */

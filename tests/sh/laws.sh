@@ -26,13 +26,14 @@ wire    job
 trace   sched job wire
 engine  sched kernel job wire trace
 meet
+aggregator kernel job wire meet
 run     sched topo kernel algo prove cost choose job wire trace engine
 tune    sched topo kernel algo prove cost choose job wire trace engine run
-comm    sched topo kernel algo prove cost choose job wire trace engine meet run tune
-fault   sched topo kernel algo prove cost choose job wire trace engine meet run tune comm
-api     sched topo kernel algo prove draw cost choose job wire trace engine meet run tune comm fault
-bucket  sched topo kernel algo prove draw cost choose job wire trace engine meet run tune comm fault api
-doctor  sched topo kernel algo prove draw cost choose job wire trace engine meet run tune comm fault api
+comm    sched topo kernel algo prove cost choose job wire trace engine meet aggregator run tune
+fault   sched topo kernel algo prove cost choose job wire trace engine meet aggregator run tune comm
+api     sched topo kernel algo prove draw cost choose job wire trace engine meet aggregator run tune comm fault
+bucket  sched topo kernel algo prove draw cost choose job wire trace engine meet aggregator run tune comm fault api
+doctor  sched topo kernel algo prove draw cost choose job wire trace engine meet aggregator run tune comm fault api
 EOR
 }
 

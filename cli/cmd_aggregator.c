@@ -1,0 +1,79 @@
+/* cmd_aggregator.c - `tutti aggregator`: sums in the network, for jobs on several hosts.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <signal.h>
+#include <string.h>
+
+#include "cli.h"
+#include "tutti_create.h"
+
+static const char usage[] =
+    "usage: tutti aggregator [--port P] [--memory SIZE] [--jobs N]\n"
+    "\n"
+    "Serves jobs as an aggregator: it sums what their hosts send, so that the link of each host\n"
+    "carries a vector once each way. Start it on a host whose link is as fast as those of the\n"
+    "hosts of a job together, or nearly, and start the job with TUTTI_AGGREGATOR=HOST:P\n"
+    "(docs/aggregator.md).\n"
+    "\n"
+    "Jobs and aggregator need the same TUTTI_KEY in their environments. Without a key it serves\n"
+    "every process that reaches the port. It runs until SIGINT or SIGTERM, and with\n"
+    "TUTTI_LOG=info logs each session to stderr.\n"
+    "\n"
+    "  -p, --port P       where it listens (4747); 0: any free port, which it prints\n"
+    "  -m, --memory SIZE  for the sums of all sessions (256MiB)\n"
+    "  -j, --jobs N       sessions at once (64); a communicator has as many as a host has ranks.\n"
+    "                     A job that finds no room gets a warning and runs without aggregator\n"
+    "\n"
+    "Exit status: 0 after a signal; 2 wrong command line; 125 it cannot listen.\n";
+
+static const struct option long_options[] = {{"port", required_argument, NULL, 'p'},
+                                             {"memory", required_argument, NULL, 'm'},
+                                             {"jobs", required_argument, NULL, 'j'},
+                                             {NULL, 0, NULL, 0}};
+
+/* The signals stay blocked, so one that is pending ends the aggregator, which asks several times a second. */
+static int is_ended(void *ctx) {
+  sigset_t pending;
+  (void)ctx;
+  return !sigpending(&pending) &&
+         (sigismember(&pending, SIGINT) > 0 || sigismember(&pending, SIGTERM) > 0);
+}
+
+static void say_port(void *ctx, int port) {
+  (void)ctx;
+  printf("tutti aggregator: listens on port %d\n", port);
+  fflush(stdout);
+}
+
+static int run(int argc, char **argv) {
+  tutti_aggregator a = {.size = sizeof a, .port = 4747, .ready = say_port};
+  long port = 4747, jobs = 64;
+  uint64_t memory = (uint64_t)256 << 20;
+  opterr = 0;
+  for (int c; (c = getopt_long(argc, argv, ":p:m:j:", long_options, NULL)) != -1;) {
+    if (c == 'p' && !cli_int(optarg, 0, 65535, &port))
+      return cli_fail(CLI_USAGE, "aggregator", "--port '%s' is not a number from 0 to 65535",
+                      optarg);
+    if (c == 'm' && !cli_size(optarg, &memory))
+      return cli_fail(CLI_USAGE, "aggregator", "--memory '%s' is not a size such as 256MiB",
+                      optarg);
+    if (c == 'j' && !cli_int(optarg, 1, 1 << 20, &jobs))
+      return cli_fail(CLI_USAGE, "aggregator", "--jobs '%s' is not a positive number", optarg);
+    if (!strchr("pmj", c)) return cli_bad_option("aggregator", c, argv, long_options);
+  }
+  if (optind < argc)
+    return cli_fail(CLI_USAGE, "aggregator", "'%s' is one argument too many", argv[optind]);
+  a.port = (int)port;
+  a.jobs = (int)jobs;
+  a.memory = (size_t)memory;
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  sigprocmask(SIG_BLOCK, &signals, NULL);
+  tutti_interrupt_set(is_ended, NULL);
+  if (tutti_aggregator_serve(&a)) return cli_fail(CLI_FAILED, "aggregator", "%s", tutti_error());
+  return 0;
+}
+
+const cli_command cmd_aggregator = {"aggregator", "sums in the network for jobs on several hosts",
+                                    usage, run, false};

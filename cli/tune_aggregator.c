@@ -1,0 +1,73 @@
+/* tune_aggregator.c - the figures of an aggregator, where the ranks have one (TUTTI_AGGREGATOR).
+ *
+ * Idea       Long sums that it makes take, per byte and host, what its link takes, or the hosts' links if those
+ *            are narrower: either way that is what counts in a price. What a short one takes beyond a
+ *            message there and one back is the aggregator's own time.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tune.h"
+#include "tutti_plan.h"
+
+enum { REPEATS = 9, FEW = 1 << 18, MANY = 1 << 20 };
+
+/* The median time of a sum of n floats, s; of the slowest rank. */
+static tutti_status time_of(tutti_comm *comm, float *x, size_t n, int calls, double *seconds) {
+  double each[REPEATS];
+  tutti_status status = TUTTI_OK;
+  for (int k = -1; k < REPEATS && !status; k++) {
+    status = tutti_barrier(comm);
+    const double from = cli_now();
+    for (int i = 0; i < calls && !status; i++)
+      status = tutti_allreduce(comm, x, x, n, TUTTI_FLOAT, TUTTI_MAX);
+    *seconds = (cli_now() - from) / calls;
+    if (!status) status = tutti_allreduce(comm, seconds, seconds, 1, TUTTI_DOUBLE, TUTTI_MAX);
+    if (k >= 0) each[k] = *seconds;
+  }
+  cli_sort(each, REPEATS);
+  *seconds = each[REPEATS / 2];
+  return status;
+}
+
+/* Does the aggregator sum these ranks' vectors? */
+static bool has_one(tutti_comm *comm) {
+  char plan[200];
+  return !tutti_comm_plan(comm, TUTTI_ALLREDUCE, MANY, TUTTI_FLOAT, TUTTI_MAX, plan, sizeof plan) &&
+         strncmp(plan, "aggregate(", 10) == 0;
+}
+
+/* The ranks that are on other hosts than each other: those of a host are near each other. */
+static int hosts_of(tutti_comm *comm) {
+  int hosts = 0;
+  for (int r = 0; r < tutti_comm_size(comm); r++) {
+    bool first = true;
+    for (int before = 0; before < r && first; before++)
+      first = tutti_comm_apart(comm, before, r, NULL) > 0;
+    hosts += first;
+  }
+  return hosts;
+}
+
+static tutti_status measure(tutti_comm *comm, float *x, tune_result *r) {
+  double few, many, least;
+  tutti_status status = time_of(comm, x, FEW, 2, &few);
+  if (!status) status = time_of(comm, x, MANY, 1, &many);
+  if (!status) status = time_of(comm, x, 1, 50, &least);
+  const double messages = 2 * r->message;
+  if (status || tutti_comm_rank(comm) || many <= few) return status;
+  const double beta = (many - few) / (sizeof *x * (double)(MANY - FEW)) / hosts_of(comm);
+  tune_add(r, "aggregator.beta", beta, "s/B: a host's vector through the aggregator's link");
+  tune_add(r, "aggregator.delay", least > messages ? least - messages : 0,
+           "s: of a sum there, beyond a message each way");
+  return TUTTI_OK;
+}
+
+tutti_status tune_aggregator(tutti_comm *comm, tune_result *r) {
+  float *x = calloc(MANY, sizeof *x);
+  tutti_status status = x ? tutti_comm_set_algo(comm, "aggregate") : TUTTI_ERR_MEMORY;
+  if (!status && has_one(comm)) status = measure(comm, x, r);
+  const tutti_status after = x ? tutti_comm_set_algo(comm, NULL) : status;
+  free(x);
+  return status ? status : after;
+}

@@ -1,0 +1,95 @@
+/* aggregator.h - an aggregator: a process outside the job that sums what hosts send.
+ *
+ * Idea       A daemon (serve.c) on a host with a wide link. Each rank has one TCP connection to the
+ *            daemon: its part of a sum goes there once, and the sum comes back once.
+ *            The ranks whose parts are added up are the members of a session (session.c). In the
+ *            job, the daemon appears as a wire to the last, virtual ranks of a schedule
+ *            (aggregator_wire.c).
+ * Protocol   A visitor says hello; the daemon proves that it knows the key, then the visitor does
+ *            (as in meet/id.c). The visitor names its session and its number there, and the daemon
+ *            answers whether it has room. In each turn that follows every member sends a head and the
+ *            bytes; each gets a head and the sum.
+ * Invariant  members take their turns in the same order, so nothing has to say to which operation
+ *            bytes belong; the head is there to notice where they do not.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_AGGREGATOR_H
+#define TT_AGGREGATOR_H
+
+#include "hmac.h"
+#include "meet.h"
+#include "wire.h"
+
+enum {
+  TT_AGGREGATOR_PORT = 4747,
+  TT_AGGREGATOR_PROTOCOL = 1,
+  TT_AGGREGATOR_MEMBERS = 4096, /* of a session */
+  TT_AGGREGATOR_WHERE = 80,     /* characters of "HOST:PORT" */
+  TT_AGGREGATOR_WHY = 160,      /* of a refusal */
+  TT_AGGREGATOR_RING =
+      2 << 20, /* B of sums that a session keeps until its members have taken them */
+  TT_AGGREGATOR_PIECE = 64 << 10 /* B that are summed at once, at most */
+};
+#define TT_AGGREGATOR_MAGIC "tuttiag"
+
+typedef struct tt_aggregator_hello { /* from the visitor */
+  char magic[8];
+  uint32_t protocol;
+  uint32_t unused;
+  unsigned char nonce[TT_DIGEST];
+} tt_aggregator_hello;
+
+typedef struct tt_aggregator_challenge { /* the answer */
+  char magic[8];
+  uint32_t protocol;
+  uint32_t unused;
+  unsigned char nonce[TT_DIGEST], proof[TT_DIGEST];
+} tt_aggregator_challenge;
+
+/* A member's place in a session. */
+typedef struct tt_aggregator_seat {
+  uint64_t session[2]; /* drawn at random for a communicator, and the number of its part */
+  uint32_t member, members;
+} tt_aggregator_seat;
+
+typedef struct tt_aggregator_request { /* from the visitor */
+  unsigned char proof[TT_DIGEST];
+  tt_aggregator_seat seat;
+  char who[96]; /* "host, pid 123", for the log */
+} tt_aggregator_request;
+
+typedef struct tt_aggregator_answer {
+  int32_t status;              /* of tutti_status */
+  char why[TT_AGGREGATOR_WHY]; /* of a refusal */
+} tt_aggregator_answer;
+
+typedef struct tt_aggregator_head { /* before the bytes of a turn */
+  tt_stamp stamp;
+  uint32_t slice, type, op, data;
+  uint64_t bytes;
+} tt_aggregator_head;
+
+typedef struct tt_aggregator_sum { /* before the sum */
+  int32_t status;                  /* TUTTI_ERR_MISMATCH: members differ, and the session ends */
+  uint32_t seq;                    /* of the operation */
+  uint64_t bytes;
+} tt_aggregator_sum;
+
+/* The key in hexadecimal digits, from a text that daemon and job share; NULL: TUTTI_KEY. */
+void tt_aggregator_key(const char *text, char key[TT_KEY + 1]);
+/* The proof that a side knows the key. */
+void tt_aggregator_prove(tt_side_of side, const char key[TT_KEY], const tt_aggregator_hello *hello,
+                         const unsigned char nonce[TT_DIGEST], unsigned char proof[TT_DIGEST]);
+
+/* ---- in the job ---- */
+
+/* Reads "HOST", "HOST:PORT" or "[ADDRESS]:PORT". TUTTI_ERR_ARG. */
+tutti_status tt_aggregator_read(const char *text, char host[64], int *port);
+/* Connects to the daemon at `where`, waits for its answer, `limit` seconds in all. *fd: nonblocking.
+ * TUTTI_ERR_SYSTEM, TUTTI_ERR_TIMEOUT, TUTTI_ERR_ARG; or what the daemon answers. */
+tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat, double limit,
+                                 int *fd);
+/* The wire over this connection, which it takes over, also on errors. ranks: of the communicator.
+ * TUTTI_ERR_MEMORY, TUTTI_ERR_SYSTEM. */
+tutti_status tt_aggregator_wire(int fd, const char *where, int rank, int ranks, tt_wire **wire);
+
+#endif

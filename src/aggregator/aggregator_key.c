@@ -1,0 +1,56 @@
+/* aggregator_key.c - what a job and an aggregator prove to each other.
+ *
+ * Idea       The key is a digest of a text that both have, TUTTI_KEY. Without a text the key is one that
+ *            anybody can compute: such a key excludes other programs, and no user.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator.h"
+
+void tt_aggregator_key(const char *text, char key[TT_KEY + 1]) {
+  static const char what[] = "tutti aggregator";
+  unsigned char digest[TT_DIGEST];
+  tt_sha256 s;
+  if (!text) text = tt_env("TUTTI_KEY");
+  tt_sha256_begin(&s);
+  tt_sha256_add(&s, what, sizeof what);
+  if (text) tt_sha256_add(&s, text, strlen(text));
+  tt_sha256_end(&s, digest);
+  for (int i = 0; i < TT_KEY / 2; i++) snprintf(key + 2 * i, 3, "%02x", digest[i]);
+}
+
+void tt_aggregator_prove(tt_side_of side, const char key[TT_KEY], const tt_aggregator_hello *hello,
+                         const unsigned char nonce[TT_DIGEST], unsigned char proof[TT_DIGEST]) {
+  static const char roles[2][20] = {
+      [TT_RENDEZVOUS] = "tutti aggregator 1", [TT_VISITOR] = "tutti summand 1"};
+  const tt_piece pieces[] = {
+      {roles[side], sizeof roles[side]}, {hello, sizeof *hello}, {nonce, TT_DIGEST}};
+  tt_hmac(key, TT_KEY, pieces, 3, proof);
+}
+
+tutti_status tt_aggregator_read(const char *text, char host[64], int *port) {
+  const bool six = *text == '[';
+  const char *from = six ? text + 1 : text, *end = six ? strchr(from, ']') : strchr(from, ':');
+  if (!six && end && strchr(end + 1, ':')) end = NULL; /* an IPv6 address without brackets */
+  const size_t n = end ? (size_t)(end - from) : strlen(from);
+  const char *rest = end ? end + six : from + n;
+  *port = TT_AGGREGATOR_PORT;
+  bool fits = n > 0 && n < 64 && (end || !six) && !memchr(from, ',', n);
+  if (fits && *rest == ':') {
+    char *last;
+    const long number = strtol(rest + 1, &last, 10);
+    fits = last != rest + 1 && !*last && number >= 1 && number <= 65535;
+    *port = (int)number;
+  } else {
+    fits &= !*rest;
+  }
+  if (!fits)
+    return tt_fail(TUTTI_ERR_ARG,
+                   "'%.80s' is no aggregator: expected HOST, HOST:PORT or "
+                   "[ADDRESS]:PORT",
+                   text);
+  snprintf(host, 64, "%.*s", (int)n, from);
+  return TUTTI_OK;
+}

@@ -1,0 +1,116 @@
+/* aggregator_visit.c - a rank connects to an aggregator: the client of serve.c.
+ *
+ * Invariant  It gives up when the limit has passed, and proves that it knows the key only after the daemon
+ *            has.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "aggregator.h"
+
+typedef struct visit {
+  int fd;
+  double until;
+  const char *where;
+} visit;
+
+static bool await(const visit *v, short events) {
+  struct pollfd p = {.fd = v->fd, .events = events};
+  const double left = v->until - tt_seconds();
+  return left > 0 && poll(&p, 1, (int)(1e3 * left) + 1) >= 0;
+}
+
+static tutti_status no_answer(const visit *v, bool late) {
+  return tt_fail(late ? TUTTI_ERR_TIMEOUT : TUTTI_ERR_SYSTEM, "what listens at %s %s", v->where,
+                 late ? "does not answer as an aggregator does" : "has closed the connection");
+}
+
+static tutti_status send_whole(const visit *v, const void *bytes, size_t n) {
+  for (const char *at = bytes; n;) {
+    const ssize_t part = send(v->fd, at, n, MSG_NOSIGNAL);
+    if (part > 0) at += part, n -= (size_t)part;
+    if (part >= 0 || errno == EINTR) continue;
+    if (errno != EAGAIN) return no_answer(v, false);
+    if (!await(v, POLLOUT)) return no_answer(v, true);
+  }
+  return TUTTI_OK;
+}
+
+static tutti_status recv_whole(const visit *v, void *bytes, size_t n) {
+  for (char *at = bytes; n;) {
+    const ssize_t part = recv(v->fd, at, n, 0);
+    if (part > 0) at += part, n -= (size_t)part;
+    if (part > 0 || (part < 0 && errno == EINTR)) continue;
+    if (part == 0 || errno != EAGAIN) return no_answer(v, false);
+    if (!await(v, POLLIN)) return no_answer(v, true);
+  }
+  return TUTTI_OK;
+}
+
+static tutti_status take_seat(const visit *v, const tt_aggregator_seat *seat) {
+  char key[TT_KEY + 1], host[65] = "";
+  tt_aggregator_hello hello = {.magic = TT_AGGREGATOR_MAGIC, .protocol = TT_AGGREGATOR_PROTOCOL};
+  tt_aggregator_challenge c;
+  tt_aggregator_request request = {.seat = *seat};
+  tt_aggregator_answer answer;
+  unsigned char proof[TT_DIGEST];
+  tt_aggregator_key(NULL, key);
+  gethostname(host, sizeof host - 1);
+  snprintf(request.who, sizeof request.who, "%s, pid %ld", host, (long)getpid());
+  tutti_status status = tt_nonce(hello.nonce);
+  if (!status) status = send_whole(v, &hello, sizeof hello);
+  if (!status) status = recv_whole(v, &c, sizeof c);
+  if (status) return status;
+  if (memcmp(c.magic, TT_AGGREGATOR_MAGIC, sizeof c.magic) != 0 ||
+      c.protocol != TT_AGGREGATOR_PROTOCOL)
+    return tt_fail(TUTTI_ERR_SYSTEM, "what listens at %s is no aggregator of this version of tutti",
+                   v->where);
+  tt_aggregator_prove(TT_RENDEZVOUS, key, &hello, c.nonce, proof);
+  if (!tt_digest_same(proof, c.proof))
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "the aggregator at %s has another key: TUTTI_KEY has to be "
+                   "the same in its environment and in the job's",
+                   v->where);
+  tt_aggregator_prove(TT_VISITOR, key, &hello, c.nonce, request.proof);
+  status = send_whole(v, &request, sizeof request);
+  if (!status) status = recv_whole(v, &answer, sizeof answer);
+  if (status || !answer.status) return status;
+  answer.why[sizeof answer.why - 1] = 0;
+  return tt_fail(TUTTI_ERR_SYSTEM, "the aggregator at %s refuses: %s", v->where, answer.why);
+}
+
+/* A host that falls silent while nothing is sent is noticed by the kernel; else by aggregator_wire.c. */
+static void set_options(int fd) {
+  const int silence = (int)tt_env_int("TUTTI_SILENCE", 0, 86400, 30), one = 1, count = 3;
+  const int idle = silence > count ? silence / count : 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  if (!silence) return;
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof idle);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
+
+tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat, double limit,
+                                 int *fd) {
+  char host[64], why[100] = "";
+  int port;
+  visit v = {.fd = -1, .until = tt_seconds() + limit, .where = where};
+  tutti_status status = tt_aggregator_read(where, host, &port);
+  if (status) return status;
+  v.fd = tt_meet_connect(host, port, v.until, why, sizeof why);
+  if (v.fd < 0) return tt_fail(TUTTI_ERR_SYSTEM, "no aggregator at %s: %s", where, why);
+  set_options(v.fd);
+  status = take_seat(&v, seat);
+  if (status)
+    close(v.fd);
+  else
+    *fd = v.fd;
+  return status;
+}

@@ -1,0 +1,312 @@
+/* aggregator_wire.c - the wire to an aggregator: one connection, on which runs take turns.
+ *
+ * Idea       Runs take their turns in the order of operations, and of slices in each. A turn is a head and the
+ *            run's bytes to the aggregator, and a head and as many bytes back. Pushed bytes go
+ *            to the system at once; arrived bytes wait in a buffer until their run pulls them.
+ * Cost       a copy into the system, as any socket's, and one out of the buffer.
+ * Invariant  a run pushes only in its turn, so all members of a session send the same turns in the same
+ *            order. The way back has turns of its own, in the same order.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "aggregator.h"
+
+enum { BUFFER = 256 << 10 };
+
+/* Whose turn it is on one of the two ways. */
+typedef struct way {
+  uint32_t op, slice; /* index in the queue of operations; slice of that operation */
+  uint64_t moved;     /* bytes of this turn that have passed, without its head */
+  uint32_t part;      /* the virtual rank, from 0 on, whose bytes pass */
+  uint64_t of_part;   /* bytes of it that have passed */
+  size_t head;        /* bytes of its head that have passed */
+} way;
+
+typedef struct aggregator {
+  tt_wire wire;
+  int fd, epoll, also; /* also: the descriptor in `epoll` beside fd; -1: none */
+  uint32_t events;
+  char where[TT_AGGREGATOR_WHERE], why[TT_AGGREGATOR_WHY];
+  bool lost, differs; /* the connection is over; members made different calls */
+  bool blocked;       /* the system took less than was pushed */
+  struct {
+    uint32_t window, seq;
+  } queue[2 * TT_WINDOW]; /* operations, by their number modulo its length */
+  uint32_t queued;        /* operations so far */
+  tt_share share[TT_LANE_P2P];
+  way out, in;
+  tt_aggregator_sum sum; /* the head of this turn's sum */
+  char *buffer;
+  size_t from, to; /* what is in the buffer */
+} aggregator;
+
+static aggregator *of(const tt_wire *w) {
+  return (aggregator *)(uintptr_t)w;
+}
+
+static void lose(aggregator *a, const char *format, const char *what)
+    __attribute__((format(printf, 2, 0)));
+static void lose(aggregator *a, const char *format, const char *what) {
+  if (!a->lost) snprintf(a->why, sizeof a->why, format, what);
+  a->lost = true;
+}
+
+/* ---- turns ---- */
+
+/* The run whose turn it is; NULL: it has not begun here. */
+static const tt_share *run_of(const aggregator *a, const way *x) {
+  if (x->op == a->queued) return NULL;
+  const uint32_t at = x->op % (2 * TT_WINDOW);
+  const tt_share *s = &a->share[a->queue[at].window * TT_FLIGHT + x->slice % TT_FLIGHT];
+  return s->stamp.seq == a->queue[at].seq && s->slice == x->slice ? s : NULL;
+}
+
+/* The bytes of this peer that may pass now. */
+static uint64_t left_of_part(const aggregator *a, const tt_share *s, way *x, int peer) {
+  while (x->part < TT_PARTS && x->of_part == s->part[x->part]) x->part++, x->of_part = 0;
+  if (x->part == TT_PARTS || a->wire.ranks + (int)x->part != peer) return 0;
+  return s->part[x->part] - x->of_part;
+}
+
+/* After the last byte of a turn, the next one begins. Turns without bytes are skipped by all members. */
+static void end_turns(const aggregator *a, way *x) {
+  for (const tt_share *s; (s = run_of(a, x)) && x->moved == s->bytes;) {
+    const bool last = x->slice + 1 == s->slices;
+    *x = (way){.op = x->op + last, .slice = last ? 0 : x->slice + 1};
+  }
+}
+
+static void begin_run(tt_wire *w, const tt_share *share) {
+  aggregator *a = of(w);
+  a->share[share->lane] = *share;
+  if (share->slice == 0) {
+    a->queue[a->queued % (2 * TT_WINDOW)].window = (uint32_t)share->lane / TT_FLIGHT;
+    a->queue[a->queued % (2 * TT_WINDOW)].seq = share->stamp.seq;
+    a->queued++;
+  }
+  end_turns(a, &a->out);
+  end_turns(a, &a->in);
+}
+
+/* ---- to the aggregator ---- */
+
+static tt_aggregator_head head_of(const tt_share *s) {
+  return (tt_aggregator_head){.stamp = s->stamp,
+                              .slice = s->slice,
+                              .type = s->type,
+                              .op = s->op,
+                              .data = s->data,
+                              .bytes = s->bytes};
+}
+
+static size_t push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
+                   size_t left, uint32_t *ticket, tutti_status *status) {
+  aggregator *a = of(w);
+  const tt_share *s = run_of(a, &a->out);
+  (void)stamp, (void)left, (void)status;
+  *ticket = 0;
+  if (!s || s->lane != lane || a->lost || !left_of_part(a, s, &a->out, peer)) return 0;
+  const tt_aggregator_head head = head_of(s);
+  const size_t rest = sizeof head - a->out.head;
+  struct iovec parts[] = {{(char *)(uintptr_t)&head + a->out.head, rest},
+                          {(void *)(uintptr_t)bytes, n}};
+  const struct msghdr m = {.msg_iov = rest ? parts : parts + 1, .msg_iovlen = rest ? 2 : 1};
+  ssize_t sent;
+  do sent = sendmsg(a->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+  while (sent < 0 && errno == EINTR);
+  a->blocked = sent < (ssize_t)(rest + n);
+  if (sent < 0) {
+    /* what it has sent before may say why */
+    if (errno != EAGAIN && errno != EPIPE && errno != ECONNRESET) lose(a, "%s", strerror(errno));
+    return 0;
+  }
+  const size_t of_head = tt_min((size_t)sent, rest), taken = (size_t)sent - of_head;
+  a->out.head += of_head;
+  a->out.moved += taken;
+  a->out.of_part += taken;
+  end_turns(a, &a->out);
+  return taken;
+}
+
+static bool drained(tt_wire *w) {
+  (void)w; /* the system has all that was pushed */
+  return true;
+}
+
+/* ---- from the aggregator ---- */
+
+static void fill(aggregator *a) {
+  if (a->from == a->to) a->from = a->to = 0;
+  if (a->to == BUFFER || a->lost) return;
+  const ssize_t n = recv(a->fd, a->buffer + a->to, BUFFER - a->to, MSG_DONTWAIT);
+  if (n > 0) a->to += (size_t)n;
+  if (n == 0) lose(a, "%s", "it has closed the connection");
+  if (n < 0 && errno != EAGAIN && errno != EINTR) lose(a, "%s", strerror(errno));
+}
+
+/* Reads the head of the sum whose turn it is; false: it is not all there, or no sum follows it. */
+static bool read_sum_head(aggregator *a, const tt_share *s) {
+  if (a->in.head == sizeof a->sum) return true;
+  const size_t n = tt_min(sizeof a->sum - a->in.head, a->to - a->from);
+  memcpy((char *)&a->sum + a->in.head, a->buffer + a->from, n);
+  a->from += n;
+  a->in.head += n;
+  if (a->in.head < sizeof a->sum) return false;
+  if (a->sum.status == TUTTI_ERR_MISMATCH)
+    a->differs = true;
+  else if (a->sum.status || a->sum.seq != s->stamp.seq || a->sum.bytes != s->bytes)
+    lose(a, "%s", "it has answered another operation");
+  return !a->lost && !a->differs;
+}
+
+static size_t head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
+  aggregator *a = of(w);
+  const tt_share *s = run_of(a, &a->in);
+  if (!s || s->lane != lane || !left_of_part(a, s, &a->in, peer)) return 0;
+  *stamp = s->stamp;
+  if (a->from == a->to && !a->differs) fill(a);
+  if (!a->differs && !a->lost && !read_sum_head(a, s)) return a->differs;
+  if (a->differs) { /* the engine compares stamps, and the communicator finds out who called what */
+    stamp->hash = ~s->stamp.hash;
+    return 1;
+  }
+  if (a->in.head < sizeof a->sum) return 0;
+  if (a->from == a->to) fill(a);
+  return tt_min(a->to - a->from, (size_t)left_of_part(a, s, &a->in, peer));
+}
+
+static const void *view(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status) {
+  tt_stamp stamp;
+  (void)status;
+  *n = tt_min(*n, head(w, peer, lane, &stamp));
+  return of(w)->buffer + of(w)->from;
+}
+
+static void release(tt_wire *w, int peer, int lane, size_t n) {
+  aggregator *a = of(w);
+  (void)peer, (void)lane;
+  a->from += n;
+  a->in.moved += n;
+  a->in.of_part += n;
+  end_turns(a, &a->in);
+}
+
+static bool pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status) {
+  (void)status;
+  memcpy(to, of(w)->buffer + of(w)->from, n);
+  release(w, peer, lane, n);
+  return true;
+}
+
+/* ---- waiting, and the end ---- */
+
+static int sleep_fd(tt_wire *w, int also) {
+  aggregator *a = of(w);
+  const uint32_t want =
+      (a->to < BUFFER && !a->lost ? EPOLLIN : 0u) | (a->blocked && !a->lost ? EPOLLOUT : 0u);
+  struct epoll_event e = {.events = want, .data = {.fd = a->fd}};
+  if (want != a->events) epoll_ctl(a->epoll, EPOLL_CTL_MOD, a->fd, &e);
+  a->events = want;
+  if (also == a->also) return a->epoll;
+  if (a->also >= 0) epoll_ctl(a->epoll, EPOLL_CTL_DEL, a->also, NULL);
+  e = (struct epoll_event){.events = EPOLLIN, .data = {.fd = also}};
+  a->also = also >= 0 && !epoll_ctl(a->epoll, EPOLL_CTL_ADD, also, &e) ? also : -1;
+  return a->also == also ? a->epoll : -1;
+}
+
+/* Has the host acknowledged nothing for too long what this rank has sent? */
+static bool is_silent(const aggregator *a) {
+  const long silence = tt_env_int("TUTTI_SILENCE", 0, 86400, 30);
+  struct tcp_info info;
+  socklen_t n = sizeof info;
+  if (!silence || getsockopt(a->fd, IPPROTO_TCP, TCP_INFO, &info, &n)) return false;
+  return info.tcpi_unacked && info.tcpi_last_ack_recv > 1000 * (uint32_t)silence;
+}
+
+static bool alive(tt_wire *w, int peer) {
+  aggregator *a = of(w);
+  (void)peer;
+  if (a->from == a->to && !a->differs) fill(a); /* notices the end of the connection */
+  if (!a->lost && is_silent(a)) lose(a, "%s", "its host has been silent too long (TUTTI_SILENCE)");
+  return !a->lost || a->from < a->to || a->differs;
+}
+
+static int read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
+  (void)w, (void)peer, (void)seq, (void)record;
+  return TT_UNKNOWN;
+}
+
+static long pid(tt_wire *w, int peer) {
+  (void)w, (void)peer;
+  return 0;
+}
+
+static const tt_shown *shown(tt_wire *w, int peer) {
+  (void)w, (void)peer;
+  return NULL;
+}
+
+static void quit(tt_wire *w) {
+  lose(of(w), "%s", "the communicator is over");
+  shutdown(of(w)->fd, SHUT_RDWR);
+}
+
+static void close_wire(tt_wire *w) {
+  aggregator *a = of(w);
+  if (a->epoll >= 0) close(a->epoll);
+  close(a->fd);
+  free(a->buffer);
+  free(a);
+}
+
+static const char *where(const tt_wire *w) {
+  return of(w)->where;
+}
+
+static const char *why(const tt_wire *w) {
+  return of(w)->why;
+}
+
+static const tt_channel_ops channel_ops = {
+    .push = push, .head = head, .view = view, .release = release, .pull = pull, .drained = drained};
+static const tt_peer_ops peer_ops = {
+    .read_record = read_record, .alive = alive, .pid = pid, .shown = shown, .close = close_wire};
+static const tt_aggregator_ops aggregator_ops = {
+    .begin = begin_run, .quit = quit, .sleep_fd = sleep_fd, .where = where, .why = why};
+
+tutti_status tt_aggregator_wire(int fd, const char *name, int rank, int ranks, tt_wire **wire) {
+  aggregator *a = calloc(1, sizeof *a);
+  char *buffer = malloc(BUFFER);
+  struct epoll_event e = {.events = EPOLLIN, .data = {.fd = fd}};
+  if (!a || !buffer) {
+    free(a);
+    free(buffer);
+    close(fd);
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the connection to an aggregator");
+  }
+  *a = (aggregator){.wire = {.channel = &channel_ops,
+                             .peer = &peer_ops,
+                             .aggregates = &aggregator_ops,
+                             .rank = rank,
+                             .ranks = ranks},
+                    .fd = fd,
+                    .epoll = epoll_create1(EPOLL_CLOEXEC),
+                    .also = -1,
+                    .events = EPOLLIN,
+                    .buffer = buffer};
+  snprintf(a->where, sizeof a->where, "%s", name);
+  if (a->epoll >= 0 && !epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &e)) {
+    *wire = &a->wire;
+    return TUTTI_OK;
+  }
+  close_wire(&a->wire);
+  return tt_fail(TUTTI_ERR_SYSTEM, "no descriptors to wait for an aggregator: %s", strerror(errno));
+}

@@ -1,0 +1,400 @@
+/* serve.c - the daemon: one thread that waits for all connections, lets visitors in, and lets sessions go on.
+ *
+ * Idea       A connection first shows that it knows the key, as the daemon does. Then it asks for a seat in a
+ *            session, which the first member's request makes. A session goes on when its last member
+ *            has come, and whenever a connection that it waits for can be read or written.
+ * Cost       one wait in the system for all connections; a session that has work does 64 pieces before the next
+ *            one gets its turn.
+ * Invariant  memory is bounded: by the number of sessions, by their bytes, and by TT_STRANGERS connections that
+ *            have not shown the key. A job that comes when it is full is told so, and waits for nothing.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "aggregator_daemon.h"
+#include "tutti_create.h"
+
+enum { TT_STRANGERS = 64, EVENTS = 64, LOOK_MS = 200 };
+static const double INTRODUCTION = 5, LEAVE = 2, GATHERING = 60; /* s */
+
+typedef enum stage { HELLO, REQUEST, SEATED, LEAVING } stage;
+
+typedef struct guest { /* a connection */
+  int fd;
+  stage stage;
+  double since; /* s, of this stage */
+  tt_aggregator_hello hello;
+  tt_aggregator_request request;
+  unsigned char nonce[TT_DIGEST];
+  size_t have; /* bytes of the hello, or of the request */
+  uint32_t events;
+  tt_session *session;
+  struct guest *following;
+} guest;
+
+typedef struct server {
+  int listener, epoll;
+  char key[TT_KEY + 1];
+  size_t memory, used; /* B */
+  int jobs, sessions, strangers;
+  tt_session *first;
+  guest *guests;
+} server;
+
+/* ---- connections ---- */
+
+static void watch(const server *d, guest *g, uint32_t events) {
+  struct epoll_event e = {.events = events, .data = {.ptr = g}};
+  if (events == g->events) return;
+  g->events = events;
+  epoll_ctl(d->epoll, EPOLL_CTL_MOD, g->fd, &e);
+}
+
+static bool is_stranger(const guest *g) {
+  return g->stage == HELLO || g->stage == REQUEST;
+}
+
+/* The connection is closed at once, or, if the guest may still have to read, when the guest closes it. */
+static void show_out(server *d, guest *g, bool reads) {
+  if (is_stranger(g)) d->strangers--;
+  g->stage = LEAVING;
+  g->since = tt_seconds();
+  g->session = NULL;
+  if (g->fd < 0) return;
+  if (reads && !shutdown(g->fd, SHUT_WR)) {
+    watch(d, g, EPOLLIN);
+    return;
+  }
+  close(g->fd);
+  g->fd = -1;
+}
+
+/* Drains what a leaving guest sends: closing with unread input could discard what it has not read yet. */
+static void hear_out(server *d, guest *g) {
+  char bytes[16384];
+  ssize_t n;
+  do n = recv(g->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+  while (n > 0);
+  if (n == 0 || (errno != EAGAIN && errno != EINTR)) show_out(d, g, false);
+}
+
+/* There is one. */
+static guest *oldest_stranger(const server *d) {
+  guest *oldest = NULL;
+  for (guest *g = d->guests; g; g = g->following)
+    if (is_stranger(g)) oldest = g;
+  return oldest;
+}
+
+/* Strangers that do not introduce themselves make room for those who come. */
+static void let_in(server *d) {
+  const int one = 1;
+  int fd;
+  while ((fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+    if (d->strangers >= TT_STRANGERS) show_out(d, oldest_stranger(d), false);
+    guest *g = calloc(1, sizeof *g);
+    struct epoll_event e = {.events = EPOLLIN, .data = {.ptr = g}};
+    if (!g || epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &e)) {
+      close(fd);
+      free(g);
+      continue;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    *g = (guest){.fd = fd, .since = tt_seconds(), .events = EPOLLIN, .following = d->guests};
+    d->guests = g;
+    d->strangers++;
+  }
+}
+
+/* ---- sessions ---- */
+
+static tt_session *find_session(const server *d, const tt_aggregator_seat *seat) {
+  tt_session *s = d->first;
+  while (s && memcmp(s->seat.session, seat->session, sizeof seat->session) != 0) s = s->following;
+  return s;
+}
+
+/* The session of a seat; NULL: *why says what is missing. */
+static tt_session *session_of(server *d, const tt_aggregator_seat *seat, char *why, size_t size) {
+  tt_session *s = find_session(d, seat);
+  const size_t bytes = tt_session_bytes(seat->members);
+  if (s && s->seat.members == seat->members && s->member[seat->member].fd == -1 && !s->ending)
+    return s;
+  if (s) {
+    snprintf(why, size, "member %u of %u does not fit into this session", seat->member,
+             seat->members);
+  } else if (d->sessions >= d->jobs) {
+    snprintf(why, size, "it serves %d sessions already (--jobs)", d->sessions);
+  } else if (bytes > d->memory - d->used || !(s = tt_session_new(seat))) {
+    snprintf(why, size, "its memory is full: %zu of %zu MiB are in use (--memory)", d->used >> 20,
+             d->memory >> 20);
+  } else {
+    s->since = tt_seconds();
+    s->following = d->first;
+    d->first = s;
+    d->sessions++;
+    d->used += bytes;
+    return s;
+  }
+  return NULL;
+}
+
+/* Watches what a session waits for. */
+static void watch_members(const server *d, const tt_session *s) {
+  for (uint32_t i = 0; i < s->seat.members; i++) {
+    const tt_member *m = &s->member[i];
+    if (m->fd >= 0)
+      watch(d, m->owner,
+            EPOLLRDHUP | (m->in_wanted ? EPOLLIN : 0u) | (m->out_wanted ? EPOLLOUT : 0u));
+  }
+}
+
+static void end_session(server *d, tt_session *s) {
+  tt_session **link = &d->first;
+  while (*link != s) link = &(*link)->following;
+  *link = s->following;
+  for (guest *g = d->guests; g; g = g->following)
+    if (g->session == s) show_out(d, g, g->fd >= 0);
+  tt_log(1, "aggregator: a session of %u ended after %llu sums of %.3g MB", s->seat.members,
+         (unsigned long long)s->turns, 1e-6 * (double)s->bytes);
+  d->sessions--;
+  d->used -= tt_session_bytes(s->seat.members);
+  tt_session_free(s);
+}
+
+static void go_on(server *d, tt_session *s) {
+  tt_session_go_on(s);
+  if (s->over)
+    end_session(d, s);
+  else
+    watch_members(d, s);
+}
+
+/* ---- introductions ---- */
+
+/* Cannot block: little has been sent before. */
+static bool send_now(const guest *g, const void *bytes, size_t n) {
+  return send(g->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
+}
+
+static void take_hello(server *d, guest *g) {
+  tt_aggregator_challenge c = {.magic = TT_AGGREGATOR_MAGIC, .protocol = TT_AGGREGATOR_PROTOCOL};
+  const bool speaks = memcmp(g->hello.magic, TT_AGGREGATOR_MAGIC, sizeof c.magic) == 0;
+  bool fine = speaks && !tt_nonce(g->nonce);
+  memcpy(c.nonce, g->nonce, sizeof c.nonce);
+  tt_aggregator_prove(TT_RENDEZVOUS, d->key, &g->hello, g->nonce, c.proof);
+  fine = fine && send_now(g, &c, sizeof c);
+  if (!fine || g->hello.protocol != TT_AGGREGATOR_PROTOCOL) {
+    show_out(d, g, fine);
+    return;
+  }
+  g->stage = REQUEST;
+  g->have = 0;
+}
+
+static void take_request(server *d, guest *g) {
+  const tt_aggregator_seat *seat = &g->request.seat;
+  tt_aggregator_answer answer = {.status = TUTTI_OK};
+  unsigned char proof[TT_DIGEST];
+  tt_session *s = NULL;
+  tt_aggregator_prove(TT_VISITOR, d->key, &g->hello, g->nonce, proof);
+  if (!tt_digest_same(proof, g->request.proof)) {
+    show_out(d, g, false);
+    return;
+  }
+  g->request.who[sizeof g->request.who - 1] = 0;
+  if (seat->members < 2 || seat->members > TT_AGGREGATOR_MEMBERS || seat->member >= seat->members)
+    snprintf(answer.why, sizeof answer.why, "member %u of %u", seat->member, seat->members);
+  else
+    s = session_of(d, seat, answer.why, sizeof answer.why);
+  answer.status = s ? TUTTI_OK : TUTTI_ERR_SYSTEM;
+  const bool sent = send_now(g, &answer, sizeof answer);
+  if (!s) {
+    tt_log(1, "aggregator: %s is refused: %s", g->request.who, answer.why);
+    show_out(d, g, sent);
+    return;
+  }
+  tt_member *m = &s->member[seat->member];
+  d->strangers--;
+  g->stage = SEATED;
+  g->session = s;
+  m->fd = g->fd;
+  m->owner = g;
+  if (++s->here == s->seat.members)
+    tt_log(1, "aggregator: a session of %u began; the last to come was %s", s->seat.members,
+           g->request.who);
+  go_on(d, s);
+}
+
+/* Reads the rest of a hello or a request. */
+static void listen_to(server *d, guest *g) {
+  void *to = g->stage == HELLO ? (void *)&g->hello : (void *)&g->request;
+  const size_t n = g->stage == HELLO ? sizeof g->hello : sizeof g->request;
+  const ssize_t part = recv(g->fd, (char *)to + g->have, n - g->have, MSG_DONTWAIT);
+  if (part > 0) g->have += (size_t)part;
+  if (part == 0 || (part < 0 && errno != EAGAIN && errno != EINTR))
+    show_out(d, g, false);
+  else if (g->have == n && g->stage == HELLO)
+    take_hello(d, g);
+  else if (g->have == n)
+    take_request(d, g);
+}
+
+/* ---- the loop ---- */
+
+static void attend(server *d, guest *g, uint32_t events) {
+  const uint32_t ended = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+  if (g->fd < 0) return; /* an earlier event closed it */
+  if (g->stage == LEAVING) {
+    hear_out(d, g);
+  } else if (g->stage != SEATED) {
+    listen_to(d, g);
+  } else {
+    tt_session *s = g->session;
+    const uint32_t i = g->request.seat.member;
+    if (events & ended && !s->member[i].in_wanted) {
+      tt_session_leave(s, i);
+      show_out(d, g, false);
+    }
+    go_on(d, s);
+  }
+}
+
+/* Frees what has left, and shows out those that take too long. */
+static void tidy(server *d) {
+  const double now = tt_seconds();
+  for (tt_session *s = d->first, *next; s; s = next) {
+    next = s->following;
+    if (s->here < s->seat.members && now - s->since > GATHERING) end_session(d, s);
+  }
+  for (guest **link = &d->guests, *g; (g = *link);) {
+    if (is_stranger(g) && now - g->since > INTRODUCTION) show_out(d, g, false);
+    if (g->stage == LEAVING && g->fd >= 0 && now - g->since > LEAVE) show_out(d, g, false);
+    /* a session closes nothing: it only says that a member's connection is over */
+    if (g->stage == SEATED && g->session->member[g->request.seat.member].fd < 0)
+      show_out(d, g, false);
+    if (g->fd >= 0) {
+      link = &g->following;
+      continue;
+    }
+    *link = g->following;
+    free(g);
+  }
+}
+
+/* Sessions that had more to do go on; returns whether one still has. */
+static bool go_on_with_busy(server *d) {
+  bool more = false;
+  for (tt_session *s = d->first, *next; s; s = next) {
+    next = s->following;
+    if (!s->more) continue;
+    more |= s->more;
+    go_on(d, s);
+  }
+  return more;
+}
+
+static tutti_status serve(server *d) {
+  struct epoll_event events[EVENTS];
+  double asked = 0;
+  for (bool more = false; !tt_interrupted(&asked);) {
+    const int n = epoll_wait(d->epoll, events, EVENTS, more ? 0 : LOOK_MS);
+    if (n < 0 && errno != EINTR)
+      return tt_fail(TUTTI_ERR_SYSTEM, "the aggregator cannot wait: %s", strerror(errno));
+    for (int i = 0; i < n; i++) {
+      if (events[i].data.ptr)
+        attend(d, events[i].data.ptr, events[i].events);
+      else
+        let_in(d);
+    }
+    more = go_on_with_busy(d);
+    tidy(d);
+  }
+  return TUTTI_OK;
+}
+
+/* ---- beginning and end ---- */
+
+static int listen_at(const struct addrinfo *a, int *port) {
+  const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1,
+            none = 0;
+  struct sockaddr_storage at;
+  socklen_t n = sizeof at;
+  if (fd < 0) return -1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (a->ai_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &none, sizeof none);
+  if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, 1024) &&
+      !getsockname(fd, (struct sockaddr *)&at, &n)) {
+    *port = ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&at)->sin6_port
+                                           : ((struct sockaddr_in *)(void *)&at)->sin_port);
+    return fd;
+  }
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return -1;
+}
+
+/* IPv6, which takes IPv4 as well, if the system has it. */
+static tutti_status open_listener(server *d, int *port) {
+  static const int families[] = {AF_INET6, AF_INET};
+  char number[12];
+  snprintf(number, sizeof number, "%d", *port);
+  for (int i = 0; i < 2 && d->listener < 0; i++) {
+    struct addrinfo *all = NULL, hint = {.ai_family = families[i],
+                                         .ai_socktype = SOCK_STREAM,
+                                         .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    if (getaddrinfo(NULL, number, &hint, &all)) continue;
+    d->listener = listen_at(all, port);
+    const int error = errno;
+    freeaddrinfo(all);
+    if (d->listener < 0 && error == EADDRINUSE) {
+      errno = error;
+      break;
+    }
+  }
+  if (d->listener >= 0) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_SYSTEM, "the aggregator cannot listen on port %s: %s", number,
+                 strerror(errno));
+}
+
+static void close_all(server *d) {
+  while (d->first) end_session(d, d->first);
+  for (guest *g; (g = d->guests);) {
+    d->guests = g->following;
+    if (g->fd >= 0) close(g->fd);
+    free(g);
+  }
+  if (d->listener >= 0) close(d->listener);
+  if (d->epoll >= 0) close(d->epoll);
+}
+
+tutti_status tutti_aggregator_serve(const tutti_aggregator *a) {
+  tutti_status status = tt_args_given("tutti_aggregator_serve", "aggregator", a, NULL, NULL);
+  if (!status) status = tt_size_check("tutti_aggregator_serve", "aggregator", a->size, sizeof *a);
+  if (status) return status;
+  if (a->port < 0 || a->port > 65535 || a->jobs < 0)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_aggregator_serve: port %d, %d sessions", a->port, a->jobs);
+  server d = {.listener = -1, .epoll = epoll_create1(EPOLL_CLOEXEC)};
+  int port = a->port;
+  d.memory = a->memory ? a->memory : (size_t)256 << 20;
+  d.jobs = a->jobs ? a->jobs : 64;
+  tt_aggregator_key(a->key, d.key);
+  struct epoll_event e = {.events = EPOLLIN};
+  status = open_listener(&d, &port);
+  if (!status && (d.epoll < 0 || epoll_ctl(d.epoll, EPOLL_CTL_ADD, d.listener, &e)))
+    status = tt_fail(TUTTI_ERR_SYSTEM, "the aggregator cannot wait: %s", strerror(errno));
+  if (!status && a->ready) a->ready(a->ctx, port);
+  if (!status) status = serve(&d);
+  close_all(&d);
+  return status;
+}

@@ -1,0 +1,193 @@
+/* open_aggregator.c - connects a communicator to the aggregator that TUTTI_AGGREGATOR names, and plans for it.
+ *
+ * Idea       The first rank says where it is, and draws a number for the sessions. Every rank connects, because
+ *            the ranks of a host reduce the vector to a part each before they send. Ranks that have
+ *            the same number in their hosts form a session. Its plans have virtual ranks after the
+ *            communicator's (run/plan_cache.h).
+ * Cost       a broadcast, a connection per rank, and an all-gather, when a communicator is made.
+ * Invariant  either all ranks use it, or none. Whether they do changes no call's result but in the order of
+ *            its operands.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "aggregator.h"
+#include "build_comm.h"
+#include "comm_wisdom.h"
+
+static const char who[] = "the aggregator of a communicator";
+static const double LIMIT = 5; /* s to connect */
+
+typedef struct invitation { /* from the first rank */
+  char where[TT_AGGREGATOR_WHERE];
+  uint64_t session;
+  bool drawn;
+} invitation;
+
+typedef struct visit_end { /* from each rank */
+  int32_t status;
+  char why[TT_AGGREGATOR_WHY + 100];
+} visit_end;
+
+/* The ranks of a host, all hosts having as many; 0: they differ. *hosts: how many there are. */
+static int ranks_of_host(const tutti_comm *comm, int *hosts) {
+  const tt_setting *s = &comm->plans->setting;
+  tt_tree tree;
+  int each = 1;
+  if (*s->levels && tt_tree_parse(s->levels, &tree)) return 0;
+  if (*s->levels && !tree.even) return 0;
+  for (int l = *s->levels ? tree.levels - s->inside : 0; *s->levels && l < tree.levels; l++)
+    each *= tree.level[l].each;
+  *hosts = comm->ranks / each;
+  return each;
+}
+
+/* ---- plans ---- */
+
+static void append(char *text, size_t *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void append(char *text, size_t *at, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  const size_t from = tt_min(*at, TT_NAME - 1);
+  *at += (size_t)vsnprintf(text + from, TT_NAME - from, format, args);
+  va_end(args);
+}
+
+/* The levels of all ranks: each virtual one is a domain of its own on every level. */
+static tutti_status levels_with(const char *levels, int helpers, char all[TT_NAME]) {
+  tt_tree tree;
+  size_t at = 0;
+  const tutti_status status = tt_tree_parse(levels, &tree);
+  int domains = 1;
+  for (int l = 0; l < tree.levels && !status; l++) {
+    const char *name = tree.level[l].name;
+    if (l == 0)
+      append(all, &at, "%s:%d", name, tree.level[l].each + helpers);
+    else
+      append(all, &at, " %s:(%d*%d,1*%d)", name, tree.level[l].each, domains, helpers);
+    domains *= tree.level[l].each;
+  }
+  if (status || at < TT_NAME) return status;
+  return tt_fail(TUTTI_ERR_ARG, "the levels '%.80s' are too many to place an aggregator", levels);
+}
+
+/* The parts of a vector go over one connection, one right after the other: together they keep a port and a
+ * processor as busy as one message does. */
+static void share_message(tt_link *link, int parts) {
+  if (link->alpha > 0) link->alpha /= parts;
+  if (link->o > 0) link->o /= parts;
+  if (link->o_next > 0) link->o_next /= parts;
+}
+
+/* Ranks keep their positions, because virtual ranks come after all others. */
+static tutti_status plan_for(tutti_comm *comm, int helpers, int hosts, tt_aggregated *a) {
+  tt_setting setting = comm->plans->setting;
+  const int all = comm->ranks + helpers;
+  tutti_status status = TUTTI_OK;
+  setting.ranks = all;
+  setting.data = comm->ranks;
+  setting.wide = true;
+  share_message(&setting.profile.net, helpers);
+  for (int l = 0; l < setting.profile.levels; l++)
+    share_message(&setting.profile.level[l].is, helpers);
+  setting.host_ranks_per_core *= (double)all / comm->ranks; /* as many cores as before */
+  if (*setting.levels) {
+    memcpy(setting.data_levels, setting.levels, sizeof setting.levels);
+    status = levels_with(setting.data_levels, helpers, setting.levels);
+  }
+  const int n = *setting.levels ? snprintf(a->name, sizeof a->name, "aggregate(%s,trees=%d)",
+                                           setting.data_levels, helpers)
+                                : snprintf(a->name, sizeof a->name, "aggregate(data=%d,trees=%d)",
+                                           comm->ranks, helpers);
+  if (!status && n >= TT_NAME) status = tt_fail(TUTTI_ERR_ARG, "its plan has too long a name");
+  snprintf(setting.only, sizeof setting.only, "%s", a->name);
+  a->order = malloc((size_t)all * sizeof *a->order);
+  if (!status && !a->order)
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", all);
+  for (int v = 0; a->order && v < all; v++)
+    a->order[v] = comm->plans->order && v < comm->ranks ? comm->plans->order[v] : v;
+  a->helpers = helpers;
+  a->hosts = hosts;
+  return status ? status : tt_chooser_new(&setting, &a->chooser);
+}
+
+void tt_aggregator_drop(tutti_comm *comm) {
+  for (int k = 0; k < TT_AGGREGATED; k++) {
+    tt_aggregated *a = &comm->plans->aggregated[k];
+    tt_chooser_free(a->chooser);
+    free(a->order);
+    *a = (tt_aggregated){.chooser = NULL};
+  }
+  if (!comm->wire || !comm->wire->aggregator) return;
+  comm->wire->aggregator->peer->close(comm->wire->aggregator);
+  comm->wire->aggregator = NULL;
+}
+
+/* ---- connecting ---- */
+
+static void invite(invitation *i) {
+  snprintf(i->where, sizeof i->where, "%s", tt_env("TUTTI_AGGREGATOR"));
+  i->drawn = getrandom(&i->session, sizeof i->session, 0) == sizeof i->session;
+}
+
+/* This rank's connection and plans; the communicator keeps them. */
+static tutti_status visit(tutti_comm *comm, const invitation *i, int each, int hosts) {
+  const int *place = comm->plans->place, v = place ? place[comm->rank] : comm->rank;
+  const tt_aggregator_seat seat = {.session = {i->session, (uint64_t)(v % each)},
+                                   .member = (uint32_t)(v / each),
+                                   .members = (uint32_t)hosts};
+  static const int parts[TT_AGGREGATED] = {1, 4, TT_PARTS};
+  int fd;
+  tutti_status status =
+      i->drawn ? TUTTI_OK : tt_fail(TUTTI_ERR_SYSTEM, "no random numbers for a session");
+  if (!status) status = tt_aggregator_visit(i->where, &seat, LIMIT, &fd);
+  if (!status)
+    status = tt_aggregator_wire(fd, i->where, comm->rank, comm->ranks, &comm->wire->aggregator);
+  for (int k = 0; k < TT_AGGREGATED && !status; k++)
+    status = plan_for(comm, parts[k], hosts, &comm->plans->aggregated[k]);
+  return status;
+}
+
+/* All ranks could, or all drop it, and the first says why. Ranks that are done here use the communicator
+ * already, so it may fail meanwhile; then the caller's first call reports that. */
+static tutti_status agree(tutti_comm *comm, const invitation *i, const visit_end *mine) {
+  visit_end *all = malloc((size_t)comm->ranks * sizeof *all);
+  tutti_status status =
+      all ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
+  status = tt_break_if_memory(comm, status);
+  const bool heard = !status && !tt_gather(comm, who, mine, all, sizeof *mine);
+  int bad = 0;
+  while (heard && bad < comm->ranks && !all[bad].status) bad++;
+  const bool fine = heard && bad == comm->ranks;
+  if (!fine) tt_aggregator_drop(comm);
+  if (comm->rank == 0 && fine)
+    tt_log(1, "the aggregator at %s sums where that is fastest", i->where);
+  else if (comm->rank == 0 && heard)
+    tt_log(0, "calls run without an aggregator: rank %d: %s", bad, all[bad].why);
+  free(all);
+  return status;
+}
+
+tutti_status tt_aggregator_open(tutti_comm *comm, uint32_t said) {
+  invitation i = {.where = ""};
+  visit_end mine = {.status = TUTTI_OK};
+  int hosts = 0;
+  const int each = ranks_of_host(comm, &hosts);
+  if (!(said & TT_AGGREGATOR_NAMED) || !tt_over_net(comm) || comm->net->traits.simulated)
+    return TUTTI_OK;
+  if (each && hosts < 2) return TUTTI_OK;
+  if (!each) {
+    if (comm->rank == 0)
+      tt_log(0, "calls run without an aggregator: it serves hosts with equally many ranks only");
+    return TUTTI_OK;
+  }
+  if (comm->rank == 0) invite(&i);
+  if (tt_broadcast(comm, who, &i, sizeof i)) return TUTTI_OK; /* as below */
+  mine.status = (int32_t)visit(comm, &i, each, hosts);
+  if (mine.status) snprintf(mine.why, sizeof mine.why, "%s", tutti_error());
+  return agree(comm, &i, &mine);
+}

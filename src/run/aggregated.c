@@ -1,0 +1,119 @@
+/* aggregated.c - whether an aggregator sums a call: the price of that way beside the best plan without.
+ *
+ * Idea       The way over the aggregator has a plan of its own, aggregate(...), whose virtual ranks are the
+ *            aggregator's. Its price is that of any plan, as if no virtual rank had to wait for a link;
+ *            and at least what the aggregator's one link takes, which carries a vector of every
+ *            host (`aggregator.beta` of the profile).
+ * Invariant  a pure function of what all ranks share, so all ranks choose alike.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <string.h>
+
+#include "plan_cache.h"
+#include "why.h"
+
+/* The most bytes of a part of the vector: fewer than a session of the aggregator keeps, because the sum of
+ * a part is taken only when the part has been sent (aggregator/session.c). */
+enum { MOST_OF_PART = 1 << 20, SLICE_BYTES = 8 << 20 };
+
+/* Why an aggregator does not sum such calls; NULL: it may. */
+static const char *refusal(const tutti_comm *comm, const tt_call *c) {
+  if (c->coll != TUTTI_ALLREDUCE) return "the aggregator sums allreduces only";
+  if (c->op >= TUTTI_OP_COUNT) return "the aggregator has no ops that a program defines";
+  if (comm->helpers) return "ranks of the job help already (tutti_comm_set_helpers)";
+  if (comm->settings.slices) return "the number of slices is set (TUTTI_SLICES)";
+  return NULL;
+}
+
+static bool may_sum(const tutti_comm *comm, const tt_call *c) {
+  return comm->wire->aggregator && !c->everyone && c->count && !refusal(comm, c);
+}
+
+static double link_of(const tutti_comm *comm, double *delay) {
+  const tt_profile *p = &comm->plans->setting.profile;
+  double beta = p->net.beta;
+  *delay = 0;
+  for (int l = 0; l < p->levels; l++) {
+    if (strcmp(p->level[l].name, "aggregator") != 0) continue;
+    if (p->level[l].is.beta >= 0) beta = p->level[l].is.beta;
+    if (p->level[l].is.L >= 0) *delay = p->level[l].is.L;
+  }
+  return beta;
+}
+
+/* The cheaper way over the aggregator, and its price; 0: none is possible. */
+static int cheapest_way(tutti_comm *comm, const tt_problem *p, double *seconds) {
+  double delay;
+  const double beta = link_of(comm, &delay);
+  int way = 0;
+  *seconds = HUGE_VAL;
+  for (int k = 0; k < TT_AGGREGATED; k++) {
+    const tt_aggregated *a = &comm->plans->aggregated[k];
+    if (!a->chooser || tt_min(p->bytes, 3 * SLICE_BYTES) / (uint64_t)a->helpers > 2 * MOST_OF_PART)
+      continue;
+    const double alone = tt_price_of(a->chooser, p, a->name, 1);
+    /* what comes in goes out again when a part of the vector is complete */
+    const double link = beta * a->hosts * (double)p->bytes * (1 + 1.0 / a->helpers);
+    const double price = delay + (alone > link ? alone : link);
+    if (price < *seconds) *seconds = price, way = k + 1;
+  }
+  return way;
+}
+
+/* Does an override want the family `aggregate`, or some other plan? */
+static const char *wanted(const tutti_comm *comm, const tt_problem *p, bool *aggregates) {
+  const char *name = tt_override_for(&comm->settings.override, p->bytes);
+  *aggregates = name && strcmp(name, "aggregate") == 0;
+  return name;
+}
+
+tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *c, const tt_problem *p,
+                                  tt_choice *choice) {
+  bool aggregates;
+  double seconds;
+  const char *other = wanted(comm, p, &aggregates);
+  if (aggregates && comm->wire->aggregator) choice->refusal = refusal(comm, c);
+  if (!may_sum(comm, c)) return TUTTI_OK;
+  if ((other && !aggregates) ||
+      tt_override_forbids(&comm->settings.override, "aggregate", p->bytes))
+    return TUTTI_OK;
+  const int way = cheapest_way(comm, p, &seconds);
+  const double alone = choice->wisdom
+                           ? 1e-9 * (double)choice->wisdom->took
+                           : tt_price_of(tt_chooser_for(comm, c), p, choice->name, choice->slices);
+  if (tt_chooser_starved(tt_chooser_for(comm, c)) ||
+      (way && tt_chooser_starved(comm->plans->aggregated[way - 1].chooser)))
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice of a plan");
+  if (!way || (!aggregates && seconds >= alone)) return TUTTI_OK;
+  *choice = (tt_choice){.name = comm->plans->aggregated[way - 1].name,
+                        .slices = 1,
+                        .overridden = aggregates,
+                        .way = way};
+  return TUTTI_OK;
+}
+
+tutti_status tt_aggregated_say(tutti_comm *comm, const tt_call *c, tt_text *t) {
+  const tt_wire *w = comm->wire->aggregator;
+  const char *where = w->aggregates->where(w), *why = refusal(comm, c);
+  const tt_problem p = tt_problem_of(comm, c);
+  char time[24], other[24];
+  double seconds;
+  tt_choice choice;
+  if (why) {
+    tt_text_add(t, "%s (it is at %s)\n", why, where);
+    return TUTTI_OK;
+  }
+  tutti_status status = tt_choose(tt_chooser_for(comm, c), &p, &comm->settings.override, &choice);
+  if (status) return status;
+  const tt_choice alone = choice;
+  status = tt_aggregated_choose(comm, c, &p, &choice);
+  const int way = status ? 0 : cheapest_way(comm, &p, &seconds);
+  if (status || !way) return status;
+  const double without = tt_price_of(tt_chooser_for(comm, c), &p, alone.name, alone.slices);
+  tt_text_add(t, "the aggregator at %s %s: %s, %s; among the ranks alone %s", where,
+              choice.way ? "sums it" : "does not sum it", comm->plans->aggregated[way - 1].name,
+              tt_time_words(seconds, time), alone.name);
+  if (without < HUGE_VAL) tt_text_add(t, ", %s", tt_time_words(without, other));
+  tt_text_add(t, "\n");
+  return TUTTI_OK;
+}

@@ -1,0 +1,85 @@
+/* mp_aggregated.c - sums that an aggregator makes, on ranks of several hosts, also while it ends.
+ *
+ * Usage      mp_aggregated SECONDS: allreduces of many lengths for as long; every result is checked. After a
+ *            failure all ranks shrink the communicator, which keeps all of them, and go on for a
+ *            while. Each rank prints what it got; rank 0 also the plans.
+ * Ranks: none; tests/sh/aggregator.sh starts it. SPDX-License-Identifier: BSD-3-Clause */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "seconds.h"
+#include "start.h"
+
+enum { MOST = 1 << 19, SHORT = 4 };
+static int64_t x[MOST], y[MOST];
+
+/* One sum, in place or not; *right: the result is. */
+static tutti_status sum(tutti_comm *comm, size_t count, bool in_place, bool *right) {
+  const int64_t me = tutti_comm_rank(comm), P = tutti_comm_size(comm);
+  for (size_t k = 0; k < count; k++) x[k] = me * 1000003 + (int64_t)k;
+  int64_t *to = in_place ? x : y;
+  const tutti_status status = tutti_allreduce(comm, x, to, count, TUTTI_INT64, TUTTI_SUM);
+  for (size_t k = 0; !status && k < count; k++)
+    *right &= to[k] == P * (P - 1) / 2 * 1000003 + P * (int64_t)k;
+  return status;
+}
+
+/* Calls until one fails, or rank 0 says that the time is over. Two are in flight now and then. */
+static tutti_status calls(tutti_comm *comm, double limit, unsigned *n, bool *right) {
+  static const size_t counts[] = {SHORT, 1, 5000, MOST, 100, 33, 65536, 3};
+  const double until = seconds() + limit;
+  int32_t more = 1, a[SHORT] = {1, 1, 1, 1}, b[SHORT];
+  tutti_status status = TUTTI_OK;
+  for (*n = 0; more && !status; ++*n) {
+    tutti_request *r = NULL;
+    if (*n % 3 == 0) status = tutti_allreduce_start(comm, a, b, SHORT, TUTTI_INT32, TUTTI_SUM, &r);
+    if (!status) status = sum(comm, counts[*n % 8], *n % 2, right);
+    if (r) {
+      const tutti_status waited = tutti_request_wait(&r);
+      if (!status) status = waited;
+      for (int k = 0; !status && k < SHORT; k++) *right &= b[k] == tutti_comm_size(comm);
+    }
+    more = seconds() < until;
+    if (!status) status = tutti_allreduce(comm, &more, &more, 1, TUTTI_INT32, TUTTI_MIN);
+  }
+  return status;
+}
+
+static void say_plans(tutti_comm *comm, const char *when) {
+  static const size_t counts[] = {SHORT, MOST};
+  char plan[300];
+  for (int i = 0; i < 2; i++)
+    if (!tutti_comm_plan(comm, TUTTI_ALLREDUCE, counts[i], TUTTI_INT64, TUTTI_SUM, plan,
+                         sizeof plan) &&
+        tutti_comm_rank(comm) == 0)
+      printf("%s %zu %s\n", when, counts[i], plan);
+}
+
+int main(int argc, char **argv) {
+  const double limit = argc > 1 ? atof(argv[1]) : 1;
+  tutti_comm *comm, *out;
+  unsigned n = 0;
+  bool right = true;
+  end_after(100);
+  if (start_comm(&comm)) return fprintf(stderr, "%s\n", tutti_error()), 1;
+  const int me = tutti_comm_rank(comm);
+  say_plans(comm, "plan");
+  printf("ready\n");
+  fflush(stdout);
+  tutti_status status = calls(comm, limit, &n, &right);
+  printf("rank %d: %u calls, %s: %s\n", me, n, right ? "right" : "WRONG",
+         status ? tutti_error() : "no error");
+  if (status) {
+    if (tutti_comm_shrink(comm, &out)) return fprintf(stderr, "%s\n", tutti_error()), 1;
+    tutti_comm_free(comm);
+    comm = out;
+    say_plans(comm, "then");
+    status = calls(comm, 0.3, &n, &right);
+    printf("rank %d went on as one of %d: %u calls, %s: %s\n", me, tutti_comm_size(comm), n,
+           right ? "right" : "WRONG", status ? tutti_error() : "no error");
+  }
+  fflush(stdout);
+  return tutti_comm_free(comm) || start_end() || status || !right;
+}

@@ -1,0 +1,142 @@
+# aggregator.sh - `tutti aggregator` and jobs on several hosts that use it, or cannot: also while it is killed,
+# stopped and started again. The hosts are all this one; TUTTI_NODES defines the nodes.
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+export UCX_TLS=tcp,self
+# UCX's leaks at exit have no symbols; other tests check tutti's own leaks.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
+n=0
+check() { ok "$@" && n=$((n + 1)) || n=$((n + 1)); }
+
+# ---- the command ----
+for each in "--port x:number from 0" "--port 70000:number from 0" "--jobs 0:positive number" "--memory x:size such as" \
+  "what:one argument too many" "--what:unknown|--what"; do
+  job aggregator ${each%%:*}
+  check "tutti aggregator ${each%%:*} is refused" all "status 2" "says '${each#*:}'"
+done
+
+# serve NAME OPTIONS: starts an aggregator; its pid in $daemon, its port in $port. What it says goes to NAME.
+serve() {
+  local name=$1 end=$((SECONDS + 20))
+  shift
+  TOKEN=$token TUTTI_LOG=info,stderr "$TUTTI" aggregator "$@" >"$work/$name" 2>"$work/$name.log" </dev/null &
+  daemon=$!
+  until port=$(sed -n 's/.*on port //p' "$work/$name") && [ -n "$port" ]; do
+    [ $SECONDS -lt $end ] || return 1
+    sleep 0.02
+  done
+}
+# ended: ends the aggregator by SIGTERM; true if its status is 0.
+ended() {
+  kill -TERM "$daemon" 2>/dev/null
+  rc=0
+  { wait "$daemon" || rc=$?; } 2>/dev/null
+  [ $rc = 0 ]
+}
+serve first -p 0
+job aggregator -p "$port"
+check "a port that is taken is named" all "status 125" "says 'cannot listen on port $port'"
+check "SIGTERM ends it with status 0" ended
+
+if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
+  skip "jobs with an aggregator" "libtutti_ucx.so was not built (make ucx)" 20
+  echo "1..$((n + 1))"
+  exit $bad
+fi
+
+# ---- jobs ----
+# Slow links between hosts and a fast one to the aggregator, so that it is chosen for long vectors. From three hosts
+# on: on two a host sends one vector anyway.
+printf '%s\n' "alpha = 1ms" "beta = 100ns" "aggregator.beta = 1ns" >"$work/profile"
+export TUTTI_PROFILE=$work/profile
+list() {
+  local i l=
+  for ((i = 0; i < $1; i++)); do l=$l${l:+,}localhost:1; done
+  echo "$l"
+}
+sums() { # RANKS NODES SECONDS: in the background; its lines in $work/out
+  TUTTI_NODES=$2 TUTTI_AGGREGATOR=${at:-127.0.0.1:$port} background run -k --hosts "$(list "$1")" "$BUILD/tests/mp_aggregated" "$3"
+}
+right='! grep -q WRONG "$work/out"'
+by_it() { grep -q "^$1 524288 aggregate(" "$work/out"; }
+count() { [ "$(grep -cE "$2" "$work/out")" = "$1" ]; }
+
+serve jobs -p 0
+for each in 3:0,1,2 6:0,0,1,1,2,2 6:0,1,2,0,1,2 5:0,1,2,3,4; do
+  sums "${each%:*}" "${each#*:}" 0.5
+  wait_job
+  check "sums on ${each%:*} ranks, nodes ${each#*:}" all "status 0" "by_it plan" "$right" \
+    "count ${each%:*} 'calls, right: no error'"
+done
+sums 3 0,1,2 1
+lines 3 ready
+first=$job && cp "$work/out" "$work/one" && mv "$work/out" "$work/out.first"
+sums 4 0,1,2,3 0.5
+wait_job
+check "a second job at once" all "status 0" "by_it plan" "$right" "count 4 'no error'"
+job=$first && wait_job
+mv "$work/out.first" "$work/out"
+check "... and the first" all "status 0" "$right" "count 3 'no error'"
+for each in "5:0,0,1,1,1:equally many ranks" "2:0,0:"; do
+  IFS=: read -r ranks nodes why <<<"$each"
+  sums "$ranks" "$nodes" 0.2
+  wait_job
+  check "nodes $nodes run without it" all "status 0" "count 0 'aggregate\('" "$right" ${why:+"says 'without an aggregator.*$why'"}
+done
+TUTTI_ALGO='^aggregate' sums 3 0,1,2 0.2
+wait_job
+check "it is ruled out by name" all "status 0" "count 0 'aggregate\('" "$right"
+TUTTI_ALGO='ring' sums 3 0,1,2 0.2
+wait_job
+check "another plan is wanted by name" all "status 0" "count 0 'aggregate\('" "count 2 '^plan .*ring'" "$right"
+TUTTI_EXPLAIN=1 sums 3 0,1,2 0.2
+wait_job
+check "TUTTI_EXPLAIN says that it sums, and the price without it" all "status 0" \
+  "says 'the aggregator at 127.0.0.1:$port sums it: aggregate\(data=3,trees=[0-9]+\), .*s; among the ranks alone .*, .*s'"
+TUTTI_KEY=another sums 3 0,1,2 0.2
+wait_job
+check "a job with another key runs without it" all "status 0" "says 'without an aggregator.*another key.*TUTTI_KEY'" "$right" \
+  "count 0 'aggregate\('"
+
+# ---- it ends ----
+lost="the aggregator at 127.0.0.1:[0-9]+ is lost"
+sums 3 0,1,2 30
+lines 3 ready && sleep 0.5 && kill -KILL "$daemon"
+{ wait "$daemon"; } 2>/dev/null
+wait_job
+check "it is killed: all are told, and go on without it" all "status 0" "$right" "count 3 'calls, right: $lost'" \
+  "count 0 '^then .*aggregate\('" "count 3 'went on as one of 3: .*right: no error'"
+serve again -p "$port"
+sums 6 0,1,2,0,1,2 30
+lines 6 ready && sleep 0.5
+kill -KILL "$daemon"
+{ wait "$daemon"; } 2>/dev/null
+serve again -p "$port"
+wait_job
+check "it is killed, and started again: it is used again" all "status 0" "$right" "count 6 'calls, right: $lost'" \
+  "by_it then" "count 6 'went on as one of 6: .*right: no error'"
+TUTTI_TIMEOUT=1 sums 3 0,1,2 30
+lines 3 ready && sleep 0.5 && kill -STOP "$daemon"
+wait_job
+check "it is stopped: TUTTI_TIMEOUT names it on all ranks, and they go on" all "status 0" "$right" \
+  "count 3 'calls, right: rank [0-2] has waited 1.0 s for the aggregator at .*TUTTI_TIMEOUT=1'" "count 3 'went on as one of 3: .*right: no error'"
+kill -CONT "$daemon"
+sums 3 0,1,2 0.2
+wait_job
+check "it goes on: the next job uses it" all "status 0" "by_it plan" "$right"
+check "SIGTERM ends it, and all its sessions are over" all ended \
+  '[ "$(grep -c "a session of . began" "$work/again.log")" -ge 1 ]'
+at=127.0.0.1:1 sums 3 0,1,2 0.2
+wait_job
+check "no aggregator listens there: a warning, and the job runs" all "status 0" "says 'without an aggregator: rank 0: no aggregator at 127.0.0.1:1'" "$right"
+at=a,b sums 3 0,1,2 0.2
+wait_job
+check "a wrong TUTTI_AGGREGATOR: a warning, and the job runs" all "status 0" "says 'without an aggregator.*expected HOST'" "$right"
+serve small -p 0 -j 2
+sums 6 0,1,0,1,0,1 0.2
+wait_job
+check "it is full: a warning, and the job runs" all "status 0" "says 'without an aggregator.*2 sessions already'" "$right" \
+  "count 0 'aggregate\('"
+ended
+echo "1..$n"
+exit $bad

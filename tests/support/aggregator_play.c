@@ -1,0 +1,153 @@
+/* aggregator_play.c - an aggregator in a thread, and members of its sessions.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "aggregator_play.h"
+#include "seconds.h"
+
+/* These files are linked into programs without cmocka, too. */
+#define MUST(x) ((x) ? (void)0 : must_not(__LINE__, #x))
+
+static void must_not(int line, const char *what) {
+  fprintf(stderr, "aggregator_play.c:%d: not so: %s: %s\n", line, what, tutti_error());
+  abort();
+}
+
+/* ---- the daemon ---- */
+
+static atomic_int port, ends;
+
+static int has_to_end(void *ctx) {
+  (void)ctx;
+  return ends;
+}
+
+static void is_ready(void *ctx, int at) {
+  (void)ctx;
+  port = at;
+}
+
+static void *serve(void *what) {
+  tutti_interrupt_set(has_to_end, NULL);
+  return (void *)(intptr_t)tutti_aggregator_serve(what);
+}
+
+void play_serve(running *d, int jobs, size_t memory) {
+  d->a = (tutti_aggregator){.size = sizeof d->a,
+                            .jobs = jobs,
+                            .memory = memory,
+                            .key = "of the tests",
+                            .ready = is_ready};
+  port = ends = 0;
+  MUST(pthread_create(&d->thread, NULL, serve, &d->a) == 0);
+  for (const double from = seconds(); !port && seconds() < from + LIMIT;) usleep(1000);
+  d->port = port;
+  snprintf(d->where, sizeof d->where, "127.0.0.1:%d", port);
+}
+
+void play_end(running *d) {
+  void *status;
+  ends = 1;
+  MUST(pthread_join(d->thread, &status) == 0);
+  MUST((intptr_t)status == TUTTI_OK);
+}
+
+/* ---- members ---- */
+
+tutti_status play_join(const running *d, uint64_t session, int member, int n, tt_wire **wire) {
+  const tt_aggregator_seat seat = {
+      .session = {session, 7}, .member = (uint32_t)member, .members = (uint32_t)n};
+  int fd;
+  const tutti_status status = tt_aggregator_visit(d->where, &seat, LIMIT, &fd);
+  return status ? status : tt_aggregator_wire(fd, d->where, member, n, wire);
+}
+
+party play_gather(const running *d, uint64_t session, int n) {
+  party p = {.n = n};
+  for (int i = 0; i < n; i++) MUST(play_join(d, session, i, n, &p.wire[i]) == TUTTI_OK);
+  return p;
+}
+
+void play_leave(tt_wire **wire) {
+  if (*wire) (*wire)->peer->close(*wire);
+  *wire = NULL;
+}
+
+void play_part(party *p) {
+  for (int i = 0; i < p->n; i++) play_leave(&p->wire[i]);
+}
+
+void play_begin(run *r) {
+  r->sent = r->got = 0;
+  r->wire->aggregator = NULL;
+  r->wire->aggregates->begin(r->wire, &r->share);
+}
+
+/* The virtual rank, and the rest of its bytes, at a place of the run's. */
+static int peer_at(const run *r, uint64_t at, size_t *rest) {
+  int part = 0;
+  while (part < TT_PARTS && at >= r->share.part[part]) at -= r->share.part[part++];
+  *rest = part < TT_PARTS ? (size_t)(r->share.part[part] - at) : 0;
+  return r->wire->ranks + part;
+}
+
+bool play_send(run *r) {
+  uint32_t ticket;
+  size_t rest;
+  tutti_status status = TUTTI_OK;
+  const int to = peer_at(r, r->sent, &rest);
+  if (!rest) return false;
+  const size_t n = r->wire->channel->push(r->wire, to, r->share.lane, r->share.stamp,
+                                          r->src + r->sent, rest, rest, &ticket, &status);
+  MUST(status == TUTTI_OK);
+  r->sent += n;
+  return n;
+}
+
+bool play_take(run *r) {
+  tt_stamp stamp;
+  tutti_status status = TUTTI_OK;
+  size_t rest;
+  const int from = peer_at(r, r->got, &rest);
+  const size_t n = r->wire->channel->head(r->wire, from, r->share.lane, &stamp);
+  r->differs = n && stamp.hash != r->share.stamp.hash;
+  if (!n || r->differs) return false;
+  MUST(n <= rest);
+  MUST(r->wire->channel->pull(r->wire, from, r->share.lane, r->dst + r->got, n, &status));
+  r->got += n;
+  return true;
+}
+
+bool play_over(const run *r) {
+  return r->got == r->share.bytes;
+}
+
+bool play_finish(run *r, int n, double patience) {
+  for (double since = seconds(); seconds() < since + patience;) {
+    bool over = true;
+    for (int i = n - 1; i >= 0; i--) {
+      if (play_send(&r[i]) | play_take(&r[i])) since = seconds();
+      over &= play_over(&r[i]);
+    }
+    if (over) return true;
+  }
+  return false;
+}
+
+tt_share play_share(uint32_t seq, tutti_type type, tutti_op op, size_t count, int parts, int data) {
+  const uint64_t element = tutti_type_size(type);
+  tt_share s = {.lane = (int)(seq % TT_WINDOW) * TT_FLIGHT,
+                .stamp = {seq, 1000 + seq},
+                .slices = 1,
+                .type = (uint32_t)type,
+                .op = (uint32_t)op,
+                .data = (uint32_t)data,
+                .bytes = count * element};
+  for (int i = 0; i < parts; i++)
+    s.part[i] =
+        (count * (size_t)(i + 1) / (size_t)parts - count * (size_t)i / (size_t)parts) * element;
+  return s;
+}

@@ -1,0 +1,56 @@
+/* aggregator_play.h - for tests: an aggregator in a thread, and members of its sessions.
+ *
+ * The members are wires of the test's own thread, so that it says in which order they act.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef AGGREGATOR_PLAY_H
+#define AGGREGATOR_PLAY_H
+
+#include <pthread.h>
+
+#include "aggregator.h"
+
+enum { MOST = 5, LIMIT = 20 }; /* members; seconds that only a hang reaches */
+
+typedef struct running {
+  tutti_aggregator a;
+  pthread_t thread;
+  int port;
+  char where[40];
+} running;
+
+/* Its key is the text "of the tests". */
+void play_serve(running *d, int jobs, size_t memory);
+void play_end(running *d);
+
+typedef struct party {
+  int n;
+  tt_wire *wire[MOST];
+} party;
+
+tutti_status play_join(const running *d, uint64_t session, int member, int n, tt_wire **wire);
+party play_gather(const running *d, uint64_t session, int n);
+void play_leave(tt_wire **wire);
+void play_part(party *p);
+
+/* A run of a sum on one member. */
+typedef struct run {
+  tt_wire *wire;
+  tt_share share;
+  const char *src;
+  char *dst;
+  uint64_t sent, got;
+  bool differs;
+} run;
+
+/* The share of an operation in one slice, whose vector is cut in parts. */
+tt_share play_share(uint32_t seq, tutti_type type, tutti_op op, size_t count, int parts, int data);
+void play_begin(run *r);
+/* Do they move anything? */
+bool play_send(run *r);
+bool play_take(run *r);
+bool play_over(const run *r);
+/* Drives the runs until they are over, the last member first; false: nothing has moved for `patience`
+ * seconds. */
+bool play_finish(run *r, int n, double patience);
+
+#endif
