@@ -2,7 +2,8 @@
  *
  * Idea      The library of tutti for that MPI is preloaded into the ranks (docs/dropin.md).
  *           The two known launchers can set a variable for the ranks alone; for any other
- *           launcher it is set in the environment. Then the command replaces this process:
+ *           launcher it is set in the environment. A program of the standard ABI may have
+ *           any launcher, so the library and the launcher's options are two questions. Then the command replaces this process:
  *           signals, output and status are its own.
  * Invariant Libraries that were preloaded before stay, and stay first: a profiler still sees
  *           the program's calls, a sanitizer is still the first library.
@@ -21,21 +22,22 @@ static const char usage[] =
     "usage: tutti mpi [options] COMMAND [arguments]\n"
     "       tutti mpi --report mpirun -n 8 ./app\n"
     "\n"
-    "Starts an unmodified Open MPI or MPICH program with tutti's allreduce, reduce,\n"
-    "broadcast, all-gather, reduce-scatter and barrier in place of the MPI's. COMMAND is\n"
-    "the usual start: mpirun or mpiexec, another launcher (srun), or the program itself.\n"
-    "All other calls stay the MPI's.\n"
+    "Starts an unmodified program of Open MPI, of MPICH or of the standard ABI of MPI 5.0\n"
+    "with tutti's allreduce, reduce, broadcast, all-gather, reduce-scatter and barrier in\n"
+    "place of the MPI's. COMMAND is the usual start: mpirun or mpiexec, another launcher\n"
+    "(srun), or the program itself. All other calls stay the MPI's.\n"
     "\n"
     "  -r, --report[=FILE]  at the end rank 0 reports the calls, their times, and which\n"
     "                       calls were left to the MPI and why: on stderr, or in FILE as\n"
     "                       JSON\n"
-    "  -f, --family NAME    which MPI it is, ompi or mpich (default: as the launcher says,\n"
-    "                       and as the program's libraries show)\n"
+    "  -f, --family NAME    which MPI the program is compiled for: ompi, mpich, or abi, the\n"
+    "                       standard ABI (default: as the launcher says, and as the\n"
+    "                       program's libraries show)\n"
     "\n"
-    "tutti looks for its library (libtutti_pmpi_ompi.so or libtutti_pmpi_mpich.so) where\n"
-    "TUTTI_LIB says (a folder or the file), beside this command, in ../lib, in ../lib64, and\n"
-    "in Debian's folder of this processor, as ../lib/x86_64-linux-gnu. An existing LD_PRELOAD\n"
-    "stays, in front of it. TUTTI_DROPIN=0 leaves everything to the MPI.\n"
+    "tutti looks for its library (libtutti_pmpi_NAME.so) where TUTTI_LIB says (a folder or\n"
+    "the file), beside this command, in ../lib, in ../lib64, and in Debian's folder of this\n"
+    "processor, as ../lib/x86_64-linux-gnu. An existing LD_PRELOAD stays, in front of it.\n"
+    "TUTTI_DROPIN=0 leaves everything to the MPI.\n"
     "\n"
     "Exit status: COMMAND's; 2 wrong command line; 125 no MPI or no library found; 126\n"
     "COMMAND cannot be executed; 127 not found.\n";
@@ -47,7 +49,8 @@ static const struct option long_options[] = {
 };
 
 typedef struct mpi_options {
-  mpi_family family;
+  mpi_family family;     /* of the library */
+  mpi_family launcher;   /* whose options it takes; FAMILY_UNKNOWN: set the environment */
   char report[PATH_MAX]; /* the value of TUTTI_REPORT; empty: unset */
   char **argv;
 } mpi_options;
@@ -73,7 +76,7 @@ static int take_option(mpi_options *o, int c, char **argv) {
     case 'f':
       o->family = family_named(optarg);
       if (o->family) return 0;
-      return cli_fail(CLI_USAGE, "mpi", "--family '%s' is neither ompi nor mpich", optarg);
+      return cli_fail(CLI_USAGE, "mpi", "--family '%s' is none of ompi, mpich and abi", optarg);
     default: return cli_bad_option("mpi", c, argv, long_options);
   }
 }
@@ -92,31 +95,40 @@ static int parse(mpi_options *o, int argc, char **argv) {
 /* ---- the MPI and its library ---- */
 
 /* Taken from the launcher's answer, or from the first argument that is an MPI program. If the two
- * disagree, complain: a program crashes with the library of another MPI. */
+ * disagree, complain: a program crashes with the library of another MPI. A program of the standard
+ * ABI fits every launcher. */
 static int find_family(mpi_options *o) {
   const bool launcher = family_is_launcher(o->argv[0]);
-  if (o->family) return 0;
-  if (launcher) o->family = family_of_launcher(o->argv[0]);
+  if (o->family) {
+    const bool any = o->family == FAMILY_ABI;
+    o->launcher = !launcher ? FAMILY_UNKNOWN : any ? family_of_launcher(o->argv[0]) : o->family;
+    return 0;
+  }
+  if (launcher) o->family = o->launcher = family_of_launcher(o->argv[0]);
   mpi_family needed = FAMILY_UNKNOWN;
   for (char **a = o->argv + launcher; !needed && *a; a++) {
     needed = family_of_program(*a);
-    if (needed && o->family && needed != o->family)
+    if (needed == FAMILY_ABI)
+      o->family = needed;
+    else if (needed && o->family && needed != o->family)
       return cli_fail(CLI_FAILED, "mpi",
                       "'%s' is of %s, but '%s' is a program of %s; start it with that one's "
                       "launcher, or say which library with --family",
                       o->argv[0], family_title(o->family), *a, family_title(needed));
   }
   if (!o->family) o->family = needed;
+  if (launcher && o->family != FAMILY_ABI) o->launcher = o->family;
   if (o->family) return 0;
   if (launcher)
     return cli_fail(CLI_FAILED, "mpi",
                     "'%s --version' names neither Open MPI nor MPICH, and no argument is a program "
-                    "of either; say which with --family ompi or --family mpich",
+                    "of either or of the standard ABI; say which with --family ompi, mpich or abi",
                     o->argv[0]);
   return cli_fail(CLI_FAILED, "mpi",
                   "'%s' is no mpirun, and no argument is a program that needs Open MPI's "
-                  "libmpi.so.40 or MPICH's libmpich.so.12; say which with --family ompi or "
-                  "--family mpich (a statically linked MPI cannot be replaced)",
+                  "libmpi.so.40, MPICH's libmpich.so.12 or the standard ABI's libmpi_abi.so; say "
+                  "which with --family ompi, mpich or abi (a statically linked MPI cannot be "
+                  "replaced)",
                   o->argv[0]);
 }
 
@@ -160,9 +172,10 @@ static int find_library(mpi_family family, char path[PATH_MAX]) {
   if (said && *said)
     return cli_fail(CLI_FAILED, "mpi", "TUTTI_LIB says '%s', but there is no %s", said, places[0]);
   return cli_fail(CLI_FAILED, "mpi",
-                  "no library for %s: neither %s nor %s is there; `make mpi` builds it where %s's "
-                  "headers are, and TUTTI_LIB says where else it is",
-                  family_title(family), places[0], places[1], family_title(family));
+                  "no library for %s: neither %s nor %s is there; `make mpi` builds it%s, and "
+                  "TUTTI_LIB says where else it is",
+                  family_title(family), places[0], places[1],
+                  family == FAMILY_ABI ? "" : " where that MPI's headers are");
 }
 
 /* ---- the command line ---- */
@@ -177,9 +190,9 @@ static void put(words *w, const char *word) {
 }
 
 /* The variables for the ranks of one part of a command line. */
-static void put_settings(words *w, mpi_family family, const char *const *settings) {
+static void put_settings(words *w, mpi_family launcher, const char *const *settings) {
   for (const char *const *s = settings; *s; s++) {
-    if (family == FAMILY_OMPI) {
+    if (launcher == FAMILY_OMPI) {
       put(w, "-x");
       put(w, *s);
     } else { /* "-genv NAME value", in two words */
@@ -202,8 +215,8 @@ static char **launch_line(const mpi_options *o, const char *const *settings) {
   if (!w.word) return NULL;
   for (size_t i = 0; i < n; i++) {
     put(&w, o->argv[i]);
-    if (i == 0 || (o->family == FAMILY_OMPI && strcmp(o->argv[i], ":") == 0))
-      put_settings(&w, o->family, settings);
+    if (i == 0 || (o->launcher == FAMILY_OMPI && strcmp(o->argv[i], ":") == 0))
+      put_settings(&w, o->launcher, settings);
   }
   return w.word;
 }
@@ -219,7 +232,7 @@ static int start(const mpi_options *o, const char *library) {
   snprintf(report, sizeof report, "TUTTI_REPORT=%s", o->report);
   const char *const settings[] = {preload, *o->report ? report : NULL, NULL};
   char **argv = o->argv;
-  if (family_is_launcher(argv[0])) {
+  if (o->launcher) {
     argv = launch_line(o, settings);
   } else {
     for (int i = 0; settings[i]; i++) putenv((char *)settings[i]);

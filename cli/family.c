@@ -19,11 +19,13 @@
 extern char **environ;
 
 typedef struct family_entry {
-  const char *tag, *title, *library; /* library: the name that programs need */
+  const char *tag, *title, *library; /* library: the beginning of the name that programs need */
   const char *says[4];               /* names that its launchers print */
 } family_entry;
 
+/* The standard ABI comes first, because an MPI's libmpi_abi.so may need the MPI's other libraries. */
 static const family_entry families[] = {
+    [FAMILY_ABI] = {"abi", "the standard ABI of MPI", "libmpi_abi.so.", {NULL}},
     [FAMILY_OMPI] = {"ompi", "Open MPI", "libmpi.so.40", {"Open MPI", "OpenRTE", "Open RTE"}},
     [FAMILY_MPICH] = {"mpich", "MPICH", "libmpich.so.12", {"HYDRA", "MPICH"}},
 };

@@ -5,9 +5,10 @@
 
 #include <stdbool.h>
 
-typedef enum mpi_family { FAMILY_UNKNOWN, FAMILY_OMPI, FAMILY_MPICH } mpi_family;
+/* FAMILY_ABI: any MPI, by the standard ABI of MPI 5.0. */
+typedef enum mpi_family { FAMILY_UNKNOWN, FAMILY_ABI, FAMILY_OMPI, FAMILY_MPICH } mpi_family;
 
-/* The name in the libraries' file names, "ompi" or "mpich"; and the name for people. */
+/* The name in the libraries' file names, "abi", "ompi" or "mpich"; and the name for people. */
 const char *family_tag(mpi_family family);
 const char *family_title(mpi_family family);
 /* The family with this tag; FAMILY_UNKNOWN if no family has it. */
@@ -15,10 +16,10 @@ mpi_family family_named(const char *tag);
 
 /* Is it named like a launcher of MPI programs (mpirun, mpiexec.hydra, orterun ...)? */
 bool family_is_launcher(const char *command);
-/* The family that a launcher prints with --version. */
+/* The family that a launcher prints with --version; never FAMILY_ABI. */
 mpi_family family_of_launcher(const char *command);
-/* The MPI that a dynamic program needs, directly or through its libraries; FAMILY_UNKNOWN for
- * any other file. */
+/* The MPI that a dynamic program needs, directly or through its libraries; FAMILY_ABI if
+ * libmpi_abi.so is one of them; FAMILY_UNKNOWN for any other file. */
 mpi_family family_of_program(const char *command);
 
 #endif

@@ -8,7 +8,8 @@
  *   MPI_Finalize();
  *
  * Link with libtutti and with the library for your MPI, libtutti_mpi_ompi or
- * libtutti_mpi_mpich: pkg-config --libs tutti-ompi, or tutti-mpich.
+ * libtutti_mpi_mpich: pkg-config --libs tutti-ompi, or tutti-mpich. For a program that is compiled
+ * for the standard ABI of MPI 5.0 (mpicc_abi and the like): libtutti_mpi_abi, tutti-abi.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_MPI_H
 #define TUTTI_MPI_H
@@ -29,13 +30,17 @@ extern "C" {
 #define TUTTI_MPI_FAMILY "Open MPI"
 #elif defined(MPICH_VERSION)
 #define TUTTI_MPI_FAMILY "MPICH"
+#elif defined(MPI_ABI_VERSION)
+/* The standard's mpi.h names no MPI; an MPI's own mpi.h may have MPI_ABI_VERSION, too. */
+#define TUTTI_MPI_FAMILY "the MPI ABI"
+#define TUTTI_MPI_ABI
 #else
 #define TUTTI_MPI_FAMILY "an unknown MPI"
 #endif
 
 /* Called by tutti_comm_from_mpi. `family` lets a library for another MPI refuse. */
-TUTTI_API tutti_status tutti_comm_from_mpi_of(const char *family, const void *mpi_comm,
-                                              size_t size, tutti_comm **comm);
+TUTTI_API tutti_status tutti_comm_from_mpi_of(const char *family, const void *mpi_comm, size_t size,
+                                              tutti_comm **comm);
 
 /* Make a communicator of the same ranks in the same order as an MPI intracommunicator.
  *

@@ -1,5 +1,5 @@
-# mpi.mk - tutti over an MPI: a library for each MPI that is installed, the drop-in for unmodified programs, the
-# command whose ranks an MPI starts, and the simulator's. SPDX-License-Identifier: BSD-3-Clause
+# mpi.mk - tutti over an MPI: a library for each MPI that is installed and for the standard ABI, the drop-in for
+# unmodified programs, the command whose ranks an MPI starts, and the simulator's. SPDX-License-Identifier: BSD-3-Clause
 #   make mpi             all of them (MPICC_ompi=mpicc where it is so called)
 #   make sim             hundreds of ranks under SimGrid, beside all that is built in there (docs/simulation.md)
 #   make figures         the papers' figures again, from prices, SimGrid and this machine (docs/papers.md)
@@ -10,11 +10,14 @@ MPICC_mpich = mpicc.mpich
 MPICC_smpi  = smpicc
 MPIS    := $(if $(call with,OMPI,$(shell command -v $(MPICC_ompi)),$(MPICC_ompi)),ompi) \
            $(if $(call with,MPICH,$(shell command -v $(MPICC_mpich)),$(MPICC_mpich)),mpich)
-MPILIBS  = $(MPIS:%=$(BUILD)/libtutti_mpi_%.so) $(MPIS:%=$(BUILD)/libtutti_mpi_%.a)
+# Any MPI that has the standard ABI of MPI 5.0: mpi/abi/mpi.h is ours, so these are built without an MPI.
+MPICC_abi   = $(CC)
+FAMILIES = $(MPIS) abi
+MPILIBS  = $(FAMILIES:%=$(BUILD)/libtutti_mpi_%.so) $(FAMILIES:%=$(BUILD)/libtutti_mpi_%.a)
 MPISRC  := $(sort $(wildcard mpi/*.c))
 # The library between unmodified programs and their MPI (LD_PRELOAD); it holds all of tutti.
-SHIMSRC := $(sort $(wildcard shim/*.c))
-SHIMS    = $(MPIS:%=$(BUILD)/libtutti_pmpi_%.so)
+SHIMSRC := $(sort $(wildcard shim/*.c)) $(MPISRC)
+SHIMS    = $(FAMILIES:%=$(BUILD)/libtutti_pmpi_%.so)
 # The command again, whose ranks an MPI starts.
 RANKED   = $(MPIS:%=$(BUILD)/tutti-%)
 MPICC    = OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC_$(1))
@@ -37,10 +40,10 @@ $(BUILD)/libtutti_mpi_$(1).a: $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o)
 $(BUILD)/libtutti_mpi_$(1).so.$(VERSION): $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o) $(BUILD)/libtutti.so
 	$$(call say,LD,$$@)
 	$$(Q)$(call MPICC,$(1)) -shared -Wl,-soname,libtutti_mpi_$(1).so.$(SOMAJOR) -Wl,--version-script=src/tutti.map \
-	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o,$$^) -L$(BUILD) -ltutti $(MPILINK) $(LDLIBS) -o $$@
+	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o,$$^) -L$(BUILD) -ltutti $(MPILINK) -ldl $(LDLIBS) -o $$@
 $(BUILD)/libtutti_mpi_$(1).so: $(BUILD)/libtutti_mpi_$(1).so.$(VERSION)
 	$$(Q)ln -sf $$(<F) $(BUILD)/libtutti_mpi_$(1).so.$(SOMAJOR) && ln -sf $$(<F) $$@
-$(BUILD)/libtutti_pmpi_$(1).so: $(patsubst %.c,$(BUILD)/mpi_$(1)/%.o,$(SHIMSRC) $(MPISRC)) $(BUILD)/libtutti.a shim/shim.map
+$(BUILD)/libtutti_pmpi_$(1).so: $(SHIMSRC:%.c=$(BUILD)/mpi_$(1)/%.o) $(BUILD)/libtutti.a shim/shim.map
 	$$(call say,LD,$$@)
 	$$(Q)$(call MPICC,$(1)) -shared -Wl,-soname,libtutti_pmpi_$(1).so -Wl,--version-script=shim/shim.map \
 	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o %.a,$$^) $(MPILINK) -ldl $(LDLIBS) -o $$@
@@ -53,7 +56,8 @@ $(BUILD)/examples/hello_mpi_$(1): $(BUILD)/mpi_$(1)/examples/hello_mpi.o $(BUILD
 	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) $(LDLIBS) -o $$@
 endef
 
-$(foreach m,$(MPIS),$(eval $(call MPI_RULES,$(m))))
+$(foreach m,$(FAMILIES),$(eval $(call MPI_RULES,$(m))))
+$(BUILD)/mpi_abi/%.o: MPIFLAGS += -Impi/abi
 
 # ---- simulation: the same library over SimGrid's MPI (sim/) ----
 SIM      = $(BUILD)/sim/allreduce

@@ -3,15 +3,34 @@
 #ifndef TUTTI_MPI_CALLS_H
 #define TUTTI_MPI_CALLS_H
 
+#include <dlfcn.h>
 #include <mpi.h>
 
-#define MPI_CALLS(X)                                                                         \
-  X(Initialized)                                                                             \
-  X(Finalized) X(Query_thread) X(Is_thread_main) X(Get_library_version) X(Error_string)      \
-      X(Comm_test_inter) X(Comm_compare) X(Comm_rank) X(Comm_size) X(Comm_dup) X(Comm_split) \
-          X(Comm_split_type) X(Comm_free) X(Comm_set_errhandler) X(Comm_create_keyval)       \
-              X(Comm_free_keyval) X(Comm_set_attr) X(Get_count) X(Bcast) X(Allgather) \
-                  X(Isend) X(Issend) X(Irecv) X(Iprobe) X(Testsome) X(Waitsome) X(Cancel) X(Wait)
+#include "tutti_mpi.h"
+
+/* The variables of MPI_T, which SimGrid's MPI lacks; and the version of the standard ABI. */
+#ifdef TUTTI_MPI_SIMULATED
+#define MPI_T_CALLS(X)
+#else
+#define MPI_T_CALLS(X) \
+  X(T_init_thread)     \
+  X(T_cvar_get_index) X(T_cvar_handle_alloc) X(T_cvar_read) X(T_cvar_handle_free) X(T_finalize)
+#endif
+#ifdef TUTTI_MPI_ABI
+#define MPI_ABI_CALLS(X) X(Abi_get_version)
+#else
+#define MPI_ABI_CALLS(X)
+#endif
+
+#define MPI_CALLS(X)                                                                          \
+  X(Initialized)                                                                              \
+  X(Finalized)                                                                                \
+  X(Query_thread) X(Is_thread_main) X(Get_library_version) X(Error_string) X(Comm_test_inter) \
+      X(Comm_compare) X(Comm_rank) X(Comm_size) X(Comm_dup) X(Comm_split) X(Comm_split_type)  \
+          X(Comm_free) X(Comm_set_errhandler) X(Comm_create_keyval) X(Comm_free_keyval)       \
+              X(Comm_set_attr) X(Get_count) X(Bcast) X(Allgather) X(Isend) X(Issend) X(Irecv) \
+                  X(Iprobe) X(Testsome) X(Waitsome) X(Cancel) X(Wait) MPI_T_CALLS(X)          \
+                      MPI_ABI_CALLS(X)
 
 typedef struct mpi_calls {
 #define MPI_ENTRY(name) __typeof__(&PMPI_##name) name;
@@ -19,7 +38,15 @@ typedef struct mpi_calls {
 #undef MPI_ENTRY
 } mpi_calls;
 
-/* MPI's functions, called by name (net.c). */
-extern const mpi_calls mpi_by_name;
+/* MPI's functions, called by name (by_name.c); NULL: this process has no MPI. */
+const mpi_calls *mpi_by_name(void);
+
+/* dlsym(from, name). A library for the standard ABI does not say which MPI it needs (find.c), so
+ * there the MPI's own library is searched, too. */
+#ifdef TUTTI_MPI_ABI
+void *mpi_find(void *from, const char *name);
+#else
+#define mpi_find dlsym
+#endif
 
 #endif

@@ -20,20 +20,32 @@ static tutti_status refuse(tutti_status status, const char *format, const char *
   return tutti_net_refuse(status, sentence);
 }
 
+int mpi_is_ours(const mpi_calls *mpi, char version[MPI_MAX_LIBRARY_VERSION_STRING]) {
+  int length;
+  version[0] = 0;
+  mpi->Get_library_version(version, &length);
+#ifdef TUTTI_MPI_ABI
+  int major = -1, minor = -1; /* an MPI with an ABI of its own sets -1, or lacks the function */
+  return mpi->Abi_get_version && mpi->Abi_get_version(&major, &minor) == MPI_SUCCESS &&
+         major == MPI_ABI_VERSION;
+#else
+  const int known =
+      strcmp(TUTTI_MPI_FAMILY, "Open MPI") == 0 || strcmp(TUTTI_MPI_FAMILY, "MPICH") == 0;
+  return !known || strncmp(version, TUTTI_MPI_FAMILY, strlen(TUTTI_MPI_FAMILY)) == 0;
+#endif
+}
+
 /* Are the running MPI, and the one that the program was compiled for, this library's? */
 static tutti_status check_family(const mpi_calls *mpi, const char *family, size_t size) {
-  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length;
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
   if (strcmp(family, TUTTI_MPI_FAMILY) != 0 || size != sizeof(MPI_Comm))
     return refuse(TUTTI_ERR_ARG,
                   "tutti_comm_from_mpi: the program was compiled for %s, and this library for %s; "
                   "link with the libtutti_mpi of the same MPI",
                   family, TUTTI_MPI_FAMILY);
-  mpi->Get_library_version(version, &length);
+  const int ours = mpi_is_ours(mpi, version);
   version[strcspn(version, ",\n")] = 0;
-  const int known =
-      strcmp(TUTTI_MPI_FAMILY, "Open MPI") == 0 || strcmp(TUTTI_MPI_FAMILY, "MPICH") == 0;
-  if (known && strncmp(version, TUTTI_MPI_FAMILY, strlen(TUTTI_MPI_FAMILY)) != 0)
+  if (!ours)
     return refuse(TUTTI_ERR_ARG,
                   "tutti_comm_from_mpi: what runs is %.100s, and this library is for %s; link with "
                   "the libtutti_mpi of the MPI that runs",
@@ -119,7 +131,8 @@ static tutti_status over_another(const mpi_calls *mpi, MPI_Comm own, const char 
   int error = mpi->Comm_set_errhandler(own, MPI_ERRORS_RETURN);
   if (!error) error = mpi->Comm_rank(own, &rank);
   if (!error) error = mpi->Comm_size(own, &ranks);
-  tutti_status status = error ? mpi_failed(mpi, "look at the communicator", error) : mpi_goes_on(mpi);
+  tutti_status status =
+      error ? mpi_failed(mpi, "look at the communicator", error) : mpi_goes_on(mpi);
   if (!status) status = tutti_comm_create_gather(out, gather, &g, ranks, rank, &config);
   mpi->Comm_free(&own);
   return status;
@@ -140,15 +153,11 @@ tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void 
   int error = mpi->Comm_dup(comm, &own);
   if (error) return mpi_failed(mpi, "duplicate the communicator", error);
   const char *another = getenv("TUTTI_NET");
-  if (another && *another && strcmp(another, "mpi") != 0) return over_another(mpi, own, another, out);
+  if (another && *another && strcmp(another, "mpi") != 0)
+    return over_another(mpi, own, another, out);
   if ((status = mpi_net(mpi, own, &net))) return status;
   error = find_site(mpi, own, &net);
   if (!error) return tutti_comm_from_net(&net, out);
   net.close(net.self, 1);
   return mpi_failed(mpi, "tell which ranks share a node", error);
-}
-
-tutti_status tutti_comm_from_mpi_of(const char *family, const void *mpi_comm, size_t size,
-                                    tutti_comm **comm) {
-  return mpi_comm_from(&mpi_by_name, family, mpi_comm, size, comm);
 }

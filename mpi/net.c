@@ -20,9 +20,6 @@
 #include <string.h>
 #include <time.h>
 
-#define BY_NAME(name) .name = PMPI_##name,
-const mpi_calls mpi_by_name = {MPI_CALLS(BY_NAME)};
-
 #ifdef TUTTI_MPI_SIMULATED
 static const int simulated = 1;
 #else
@@ -308,33 +305,33 @@ static void net_close(void *self_, int clean) {
 /* ---- making a network ---- */
 
 #ifdef TUTTI_MPI_SIMULATED
-static int ask_if_it_yields(int threads) {
-  (void)threads;
+static int ask_if_it_yields(const mpi_calls *mpi, int threads) {
+  (void)mpi, (void)threads;
   return 1;
 }
 #else
 /* Open MPI yields if it is told to, or sees more processes than cores. It takes the thread level
  * passed to MPI_T_init_thread as that of the whole program, so the program's level is passed. The
  * query takes a fifth of a second, so it is done once. */
-static int ask_if_it_yields(int threads) {
+static int ask_if_it_yields(const mpi_calls *mpi, int threads) {
   int index, n = 0;
   char value[64] = {0}; /* large enough for any type; it is a bool */
   MPI_T_cvar_handle handle;
-  if (MPI_T_init_thread(threads, &threads) != MPI_SUCCESS) return 0;
-  if (MPI_T_cvar_get_index("mpi_yield_when_idle", &index) == MPI_SUCCESS &&
-      MPI_T_cvar_handle_alloc(index, NULL, &handle, &n) == MPI_SUCCESS) {
-    if (n == 1) MPI_T_cvar_read(handle, value);
-    MPI_T_cvar_handle_free(&handle);
+  if (mpi->T_init_thread(threads, &threads) != MPI_SUCCESS) return 0;
+  if (mpi->T_cvar_get_index("mpi_yield_when_idle", &index) == MPI_SUCCESS &&
+      mpi->T_cvar_handle_alloc(index, NULL, &handle, &n) == MPI_SUCCESS) {
+    if (n == 1) mpi->T_cvar_read(handle, value);
+    mpi->T_cvar_handle_free(&handle);
   }
-  MPI_T_finalize();
+  mpi->T_finalize();
   return value[0] != 0;
 }
 
 #endif
 
-static int yields(int threads) {
+static int yields(const mpi_calls *mpi, int threads) {
   static _Atomic int known; /* 1: no, 2: yes */
-  if (!known) known = 1 + ask_if_it_yields(threads);
+  if (!known) known = 1 + ask_if_it_yields(mpi, threads);
   return known - 1;
 }
 
@@ -364,7 +361,7 @@ tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
     *s = (self){.mpi = mpi, .comm = comm};
     error = mpi->Query_thread(&s->threads);
     net->threads = s->threads == MPI_THREAD_MULTIPLE;
-    net->yields = error ? 0 : yields(s->threads);
+    net->yields = error ? 0 : yields(mpi, s->threads);
     if (!error) error = mpi->Comm_rank(comm, &net->rank);
     if (!error) error = mpi->Comm_size(comm, &net->ranks);
   }

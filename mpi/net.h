@@ -9,6 +9,8 @@
 
 /* `comm` must be tutti's own: `close` frees it, and so does this call if it fails. */
 tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net);
+/* Is the running MPI of the family that this library was compiled for? Fills in its version. */
+int mpi_is_ours(const mpi_calls *mpi, char version[MPI_MAX_LIBRARY_VERSION_STRING]);
 /* tutti_comm_from_mpi_of, through this table of calls. */
 tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void *mpi_comm,
                            size_t size, tutti_comm **comm);

@@ -2,13 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "next.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 
 next_calls next_table;
 atomic_int next_filled;
 
-#define FIND(member, name) *(void **)&next_table.member = dlsym(RTLD_NEXT, TEXT(name));
+#define FIND(member, name) *(void **)&next_table.member = mpi_find(RTLD_NEXT, TEXT(name));
 
 /* Duplicate without the program's attributes, whose copy functions would be called. */
 static int duplicate(MPI_Comm comm, MPI_Comm *out) {

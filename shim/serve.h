@@ -54,7 +54,9 @@ static inline answer hand_on(shim_why why) {
 }
 
 /* MPICH refuses a buffer that is both input and output unless MPI_IN_PLACE is given; Open MPI does
- * so only at the root of MPI_Reduce. */
+ * so only at the root of MPI_Reduce. With the standard ABI the MPI may be either: what only one of
+ * them refuses is served, because handing on a call that the MPI then begins would leave the other
+ * ranks in tutti's. */
 static inline bool refused_alias(const void *src, const void *dst, size_t bytes, bool rooted) {
 #ifdef MPICH_VERSION
   (void)rooted;

@@ -48,7 +48,7 @@ static state *search(const table *t, uintptr_t key) {
   }
 }
 
-/* No handle is 0: MPICH's contain type bits, Open MPI's are addresses. */
+/* No handle is 0: MPICH's contain type bits, Open MPI's are addresses, the standard ABI's are neither. */
 static uintptr_t key_of(MPI_Comm comm) {
   return (uintptr_t)comm;
 }
@@ -267,10 +267,8 @@ void state_remove(MPI_Comm comm) {
 
 /* Is the running MPI the one that this library is for? If not, handles have another meaning. */
 static int is_ours(void) {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length;
-  next()->net.Get_library_version(text, &length);
-  return strncmp(text, TUTTI_MPI_FAMILY, strlen(TUTTI_MPI_FAMILY)) == 0;
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  return mpi_is_ours(&next()->net, text);
 }
 
 /* Print repeated lines once: a program may make a thousand communicators. */

@@ -1,0 +1,43 @@
+/* by_name.c - tutti_comm_from_mpi, and the MPI's functions as the program itself would call them.
+ *
+ * Idea      A library for one MPI is linked with it. One for the standard ABI finds the MPI of its process (find.c).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <pthread.h>
+
+#include "net.h"
+
+#ifdef TUTTI_MPI_ABI
+
+static mpi_calls found;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void find_all(void) {
+#define FIND(name) *(void **)&found.name = mpi_find(RTLD_DEFAULT, "PMPI_" #name);
+  MPI_CALLS(FIND)
+}
+
+const mpi_calls *mpi_by_name(void) {
+  pthread_once(&once, find_all);
+  return found.Abi_get_version && found.Initialized ? &found : NULL;
+}
+
+#else
+
+#define BY_NAME(name) .name = PMPI_##name,
+
+const mpi_calls *mpi_by_name(void) {
+  static const mpi_calls calls = {MPI_CALLS(BY_NAME)};
+  return &calls;
+}
+
+#endif
+
+tutti_status tutti_comm_from_mpi_of(const char *family, const void *mpi_comm, size_t size,
+                                    tutti_comm **comm) {
+  const mpi_calls *mpi = mpi_by_name();
+  if (mpi) return mpi_comm_from(mpi, family, mpi_comm, size, comm);
+  if (comm) *comm = NULL;
+  return tutti_net_refuse(TUTTI_ERR_ARG,
+                          "tutti_comm_from_mpi: this process has no MPI with the standard ABI "
+                          "(libmpi_abi.so)");
+}
