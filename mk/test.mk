@@ -66,22 +66,41 @@ $(VERDICTS): $(BUILD)/fuzz/verdicts.o $(BUILD)/libtutti.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
 
+# A libmpi_abi.so.0 of our own, which translates the standard ABI of MPI to MPICH (tests/abi/translate.h). One file sees
+# both: mpi/abi/mpi.h with other names, and MPICH's mpi.h.
+ABILIB   = $(BUILD)/tests/abi/libmpi_abi.so.0
+ABIOBJ  := $(patsubst %.c,$(BUILD)/mpi_mpich/%.o,$(sort $(wildcard tests/abi/*.c)))
+ABINAMES = $(BUILD)/mpi_mpich/abi_mpi.h $(BUILD)/mpi_mpich/abi_functions.def
+$(ABIOBJ): MPIFLAGS += -I$(BUILD)/mpi_mpich
+$(ABIOBJ): $(ABINAMES) tests/abi/translate.h
+$(ABINAMES): $(BUILD)/mpi_mpich/abi_%: mpi/abi/% mk/test.mk
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)
+	$(Q)sed -E 's/\b(P?)MPI_/\1ABI_/g; s/"functions/"abi_functions/' $< >$@
+$(ABILIB): $(ABIOBJ)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,--no-undefined $(SAN) $(LDFLAGS) $(ABIOBJ) -ldl $(LDLIBS) -o $@
+# Programs of the ABI find it beside themselves.
+MPILIB_abi = $(ABILIB) -Wl,-rpath,'$$$$ORIGIN'
+MPINEEDS_abi = $(ABILIB)
+
 # The same programs of several ranks, started by an MPI.
 OVEROBJ  = $(filter-out %/start.o,$(HELPOBJ))
 define OVER_RULES
-$(BUILD)/tests/$(1)/mp_%: $(BUILD)/tests/ranks/mp_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
+$(BUILD)/tests/$(1)/mp_%: $(BUILD)/tests/ranks/mp_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a | $(MPINEEDS_$(1))
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
-	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) -lm $(LDLIBS) -o $$@
-$(BUILD)/tests/$(1)/mpi_%: $(BUILD)/mpi_$(1)/tests/over/mpi_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILIB_$(1)) $(MPILINK) -lm $(LDLIBS) -o $$@
+$(BUILD)/tests/$(1)/mpi_%: $(BUILD)/mpi_$(1)/tests/over/mpi_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a | $(MPINEEDS_$(1))
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
-	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) -lm $(LDLIBS) -o $$@
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILIB_$(1)) $(MPILINK) -lm $(LDLIBS) -o $$@
 # Programs that know MPI only, for the drop-in: C, and Fortran where its compiler is.
-$(BUILD)/tests/$(1)/drop_%: $(BUILD)/mpi_$(1)/tests/dropin/drop_%.o $(BUILD)/mpi_$(1)/tests/dropin/drop.o $(BUILD)/mpi_$(1)/tests/dropin/drop_kinds.o
+$(BUILD)/tests/$(1)/drop_%: $(BUILD)/mpi_$(1)/tests/dropin/drop_%.o $(BUILD)/mpi_$(1)/tests/dropin/drop.o $(BUILD)/mpi_$(1)/tests/dropin/drop_kinds.o | $(MPINEEDS_$(1))
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
-	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$(sort $$^) $(LDLIBS) -o $$@
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$(sort $$^) $(MPILIB_$(1)) $(LDLIBS) -o $$@
 $(DROPFORT:%=$(BUILD)/tests/$(1)/%): $(BUILD)/tests/$(1)/%: tests/dropin/%
 	@mkdir -p $$(@D) $(BUILD)/mpi_$(1)/modules
 	$$(call say,FC,$$<)
@@ -94,10 +113,12 @@ DROPFORT:= $(patsubst tests/dropin/%,%,$(sort $(wildcard tests/dropin/drop_*.f t
 MPIFORT_ompi  = mpifort.openmpi
 MPIFORT_mpich = mpifort.mpich
 FORTS   := $(foreach m,$(MPIS),$(if $(shell command -v $(MPIFORT_$(m))),$(m)))
-$(foreach m,$(MPIS),$(eval $(call OVER_RULES,$(m))))
-DROPBIN  = $(foreach m,$(MPIS),$(DROPSRC:%=$(BUILD)/tests/$(m)/%)) $(foreach m,$(FORTS),$(DROPFORT:%=$(BUILD)/tests/$(m)/%))
+# The families of MPI whose programs can be linked here.
+LINKED   = $(MPIS) $(if $(filter mpich,$(MPIS)),abi)
+$(foreach m,$(LINKED),$(eval $(call OVER_RULES,$(m))))
+DROPBIN  = $(foreach m,$(LINKED),$(DROPSRC:%=$(BUILD)/tests/$(m)/%)) $(foreach m,$(FORTS),$(DROPFORT:%=$(BUILD)/tests/$(m)/%))
 OVERSRC := $(patsubst tests/over/%.c,%,$(sort $(wildcard tests/over/mpi_*.c)))
-OVERBIN := $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_scenes mp_exact mp_large mp_wrong mp_stall mp_hang mp_soak $(OVERSRC)))
+OVERBIN := $(if $(filter mpich,$(MPIS)),$(OVERSRC:%=$(BUILD)/tests/abi/%)) $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_scenes mp_exact mp_large mp_wrong mp_stall mp_hang mp_soak $(OVERSRC)))
 
 # One short example of every function of tutti.h.
 $(BUILD)/examples/api: $(BUILD)/examples/api.o $(BUILD)/libtutti.a

@@ -141,12 +141,26 @@ typedef struct {
 
 enum {
   MPI_SUCCESS = 0,
+  MPI_ERR_BUFFER = 1,
   MPI_ERR_COUNT = 2,
+  MPI_ERR_TYPE = 3,
+  MPI_ERR_TAG = 4,
+  MPI_ERR_COMM = 5,
+  MPI_ERR_RANK = 6,
   MPI_ERR_REQUEST = 7,
+  MPI_ERR_ROOT = 8,
+  MPI_ERR_GROUP = 9,
+  MPI_ERR_OP = 10,
+  MPI_ERR_TOPOLOGY = 11,
+  MPI_ERR_DIMS = 12,
+  MPI_ERR_ARG = 13,
   MPI_ERR_UNKNOWN = 14,
+  MPI_ERR_TRUNCATE = 15,
   MPI_ERR_OTHER = 16,
   MPI_ERR_INTERN = 17,
+  MPI_ERR_PENDING = 18,
   MPI_ERR_IN_STATUS = 19,
+  MPI_ERR_KEYVAL = 36,
   MPI_ERR_NO_MEM = 39,
   MPI_ERR_LASTCODE = 16383
 };
@@ -203,13 +217,11 @@ extern "C" {
 #endif
 
 #ifndef TUTTI_DECLARE
-#define TUTTI_DECLARE(name, ...) \
-  int MPI_##name(__VA_ARGS__);   \
-  int PMPI_##name(__VA_ARGS__);
+#define TUTTI_DECLARE(result, name, ...) \
+  result MPI_##name(__VA_ARGS__);        \
+  result PMPI_##name(__VA_ARGS__);
 #endif
 #include "functions.def"
-double MPI_Wtime(void);
-double PMPI_Wtime(void);
 
 #ifdef __cplusplus
 }
