@@ -29,6 +29,7 @@ TESTOBJ := $(TESTSRC:%.c=$(BUILD)/%.o) $(MPSRC:%.c=$(BUILD)/%.o) $(HELPOBJ)
 # sources are.
 SHTESTS := $(filter-out tests/sh/programs.sh tests/sh/slurm.sh $(if $(MPI4PY),,tests/sh/mpi4py.sh),$(sort $(wildcard tests/sh/*.sh)))
 $(TESTOBJ): TTFLAGS += -Itests/support -Itests/ranks
+$(BUILD)/tests/unit/test_mpi_abi.o: TTFLAGS += -Impi/abi
 .SECONDARY: $(TESTOBJ)
 $(BUILD)/tests/test_cpu_domains: $(patsubst %,$(BUILD)/cli/%.o,cpus near)
 $(BUILD)/tests/test_tune: $(patsubst %,$(BUILD)/cli/%.o,tune_far tune_fit tune_file tune_levels bounce cpus cli)
@@ -80,7 +81,7 @@ $(ABINAMES): $(BUILD)/mpi_mpich/abi_%: mpi/abi/% mk/test.mk
 $(ABILIB): $(ABIOBJ)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,--no-undefined $(SAN) $(LDFLAGS) $(ABIOBJ) -ldl $(LDLIBS) -o $@
+	$(Q)$(call MPICC,mpich) -shared -Wl,-soname,$(@F) -Wl,--no-undefined,--no-as-needed $(SAN) $(LDFLAGS) $(ABIOBJ) -ldl $(LDLIBS) -o $@
 # Programs of the ABI find it beside themselves.
 MPILIB_abi = $(ABILIB) -Wl,-rpath,'$$$$ORIGIN'
 MPINEEDS_abi = $(ABILIB)

@@ -8,7 +8,7 @@
 
 void *theirs_named(const char *name) {
   static void *library;
-  if (!library) library = dlopen("libmpich.so.12", RTLD_NOW | RTLD_LOCAL);
+  if (!library) library = dlopen("libmpich.so.12", RTLD_NOW | RTLD_NOLOAD);
   void *symbol = library ? dlsym(library, name) : NULL;
   if (symbol) return symbol;
   fprintf(stderr, "libmpi_abi: %s\n", dlerror());
@@ -28,7 +28,8 @@ enum { FIRST_FREE = 4096 }; /* predefined handles of the ABI are smaller */
 
 #define SAME(H)                                                                                    \
   H(OP_NULL)                                                                                       \
-  H(SUM) H(MIN) H(MAX) H(PROD) H(BAND) H(BOR) H(BXOR) H(LAND) H(LOR) H(LXOR) H(MINLOC) H(MAXLOC)   \
+  H(SUM)                                                                                           \
+  H(MIN) H(MAX) H(PROD) H(BAND) H(BOR) H(BXOR) H(LAND) H(LOR) H(LXOR) H(MINLOC) H(MAXLOC)          \
       H(REPLACE) H(NO_OP) H(COMM_NULL) H(COMM_WORLD) H(COMM_SELF) H(GROUP_NULL) H(GROUP_EMPTY)     \
           H(WIN_NULL) H(INFO_NULL) H(ERRHANDLER_NULL) H(ERRORS_ARE_FATAL) H(ERRORS_RETURN) H(      \
               REQUEST_NULL) H(DATATYPE_NULL) H(AINT) H(COUNT) H(OFFSET) H(PACKED) H(SHORT) H(INT)  \

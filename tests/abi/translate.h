@@ -3,6 +3,8 @@
  * Idea       Programs that are compiled with the ABI's mpi.h, and tutti's libraries for it, run with real ranks before
  *            any MPI here has that ABI. abi_mpi.h is mpi/abi/mpi.h with ABI_ in place of MPI_, so one file sees both
  *            ABIs and the compiler checks each translation. A function ABI_Send has the symbol MPI_Send.
+ * MPICH      Its functions are found in its library, because the same names are here, and come first. Where MPICH calls
+ *            one by name it comes here, with a handle that is passed on.
  * Limits     Only the functions of mpi/abi/functions.def, and only MPICH's handles, which are int: what is no predefined
  *            handle is passed on as the same number.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -89,7 +89,7 @@ includes $(in_room src/algo) | grep -vE \
 includes $(in_room src/prove) | grep -E ':(.*/)?algo' | law "prove/ never sees algo/"
 
 includes $(sources) | grep -E ':(.*/)?mpi\.h$' |
-  grep -vE '^(mpi/|src/wire/[a-z_]*mpi[a-z_]*\.[ch]|src/api/[a-z_]*mpi[a-z_]*\.[ch]|include/tutti_mpi\.h|shim/|sim/|examples/[a-z_]*mpi|cli/meet_mpi|tests/[a-z_]*mpi|tests/over/|tests/dropin/|bench/)' |
+  grep -vE '^(mpi/|src/wire/[a-z_]*mpi[a-z_]*\.[ch]|src/api/[a-z_]*mpi[a-z_]*\.[ch]|include/tutti_mpi\.h|shim/|sim/|examples/[a-z_]*mpi|cli/meet_mpi|tests/[a-z_]*mpi|tests/unit/test_mpi_abi|tests/over/|tests/dropin/|tests/abi/|bench/)' |
   law "mpi.h only in the MPI wire, the MPI glue and the shim"
 
 for dir in mpi cli examples bench sim shim python c10d; do

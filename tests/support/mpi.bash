@@ -6,13 +6,13 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=is
   OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_orte_tmpdir_base=$work \
   OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_btl_vader_single_copy_mechanism=none \
   UCX_LOG_LEVEL=error
-# starter MPI: the MPI's launcher by Debian's name. has_starter MPI: is it installed?
+# starter MPI: the MPI's launcher by Debian's name. has_starter MPI: is it installed? (abi: tests/abi over MPICH)
 starter() { case $1 in ompi) echo mpirun.openmpi ;; *) echo mpirun.mpich ;; esac; }
 has_starter() { command -v "$(starter "$1")" >/dev/null; }
 
 # ${yields[MPI]}: a library to preload, with which ranks that wait give up their core. Open MPI has a setting for
 # that; MPICH's ranks spin, and with more ranks than cores each of its calls takes milliseconds.
-declare -A yields=([ompi]= [mpich]=)
+declare -A yields=([ompi]= [mpich]= [abi]=)
 case $BUILD in
 *asan*) ;; # its runtime wants to be the first library
 *)
@@ -30,5 +30,5 @@ unsigned ucp_worker_progress(void *worker) {
   return events;
 }
 EOC
-  then yields[mpich]=$work/yields.so; fi ;;
+  then yields[mpich]=$work/yields.so yields[abi]=$work/yields.so; fi ;;
 esac

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# abi.sh - programs and tutti's libraries of the standard ABI of MPI 5.0, over a libmpi_abi.so.0 of our own, which
+# translates it to MPICH (tests/abi): no MPI here has that ABI itself.
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+. "${BASH_SOURCE%/*}/../support/mpi.bash"
+. "${BASH_SOURCE%/*}/../support/dropin.bash"
+mpi=abi
+lib=$(realpath "$BUILD")
+shim=$lib/libtutti_pmpi_abi.so
+
+# ---- without an MPI: this part runs on every machine ----
+
+# The libraries name no function of MPI's, and no library of one.
+undefined() { nm -D --undefined-only "$1" | grep -E '\bP?MPIX?_'; }
+needs_mpi() { readelf -d "$1" | grep -E 'NEEDED.*libp?mpi'; }
+for f in "$shim" "$lib/libtutti_mpi_abi.so"; do
+  ok "${f##*/} needs no MPI" all "! undefined $f" "! needs_mpi $f"
+done
+alone() { # alone COMMAND...: with the drop-in preloaded, and every symbol looked up at once
+  rc=0
+  LD_BIND_NOW=1 LD_PRELOAD=$shim timeout 20 "$@" >"$work/out" 2>"$work/err" || rc=$?
+}
+alone sh -c 'ls / >/dev/null && exit 7'
+ok "a shell and its children are not disturbed" all 'status 7' quiet
+n=3
+
+if ! has_starter abi || [ ! -x "$BUILD/tests/abi/drop_ops" ]; then
+  skip "programs of the standard ABI" "MPICH is not installed, or the tests were built without it" 42
+  ok "no process is left" gone
+  echo "1..$((n + 2))"
+  exit $bad
+fi
+
+# ---- the drop-in; `tutti mpi` finds by itself that these programs are of the ABI ----
+
+for p in 2 4; do
+  beside abi $p "Allreduce Reduce Reduce_scatter Reduce_scatter_block" drop_ops
+  beside abi $p "Allreduce Reduce Reduce_scatter_block" drop_user
+  beside abi $p "Allgather Allgatherv Bcast" drop_types
+  beside abi $p "Allreduce Reduce Reduce_scatter_block Bcast Allgather Barrier" drop_comms
+done
+beside abi 3 "Allreduce Reduce Bcast Barrier" drop_traffic
+beside abi 2 "Allreduce" drop_wrong
+beside abi 3 "Allreduce Barrier Iallreduce Ibcast Iallgather Ibarrier Ireduce Ireduce_scatter \
+  Ireduce_scatter_block Allreduce_init Bcast_init" drop_requests multiple
+beside abi 2 "Allreduce Bcast" drop_large
+beside abi 2 "Allreduce Bcast Barrier" drop_threads multiple
+beside abi 3 "Iallreduce Ireduce Ireduce_scatter Ireduce_scatter_block Iallgather Iallgatherv Ibcast Ibarrier" drop_pending
+
+# ---- tutti_comm_from_mpi: ranks that share memory, and ranks whose messages go through the MPI ----
+
+for nodes in - 0,1,2,3 0,0,1; do
+  for pair in "mpi_few 4" "mpi_wrong 3" "mpi_beside 2"; do
+    TUTTI_NODES=${nodes#-} run_mpi "$(starter abi)" -n "${pair#* }" "$BUILD/tests/abi/${pair% *}"
+    ok "abi: ${pair% *} on ${pair#* } ranks, nodes $nodes" all 'status 0' 'has "^ok"' '! has "^not ok"'
+    n=$((n + 1))
+  done
+done
+
+# ---- another MPI than the one that the library is for ----
+
+ABI_MAJOR=-1 run_mpi "$TUTTI" mpi "--report=$report" "$(starter abi)" -n 2 "$BUILD/tests/abi/drop_types"
+ok "an MPI without the ABI keeps its calls" all 'status 0' 'has "^ok"' '! has "^not ok"'
+rm -f "$report"
+ABI_MAJOR=2 run_mpi "$(starter abi)" -n 2 "$BUILD/tests/abi/mpi_few"
+ok "and tutti_comm_from_mpi refuses it" all '! status 0' 'says "what runs is a translation of the MPI ABI to MPICH"'
+run_mpi "$TUTTI" mpi --family abi "--report=$report" mpirun.mpich -n 2 "$BUILD/tests/mpich/drop_types"
+ok "a program of MPICH, with the library for the ABI, keeps its calls" all 'status 0' 'has "^ok"' '! has "^not ok"'
+n=$((n + 3))
+
+# ---- an MPI that is hidden from dlsym: a program loads it locally, as Python does with an extension ----
+
+cat >"$work/extension.c" <<'EOC'
+#include <mpi.h>
+#include <stdio.h>
+int extension(void) {
+  int one = 1, sum = 0, ranks = 0;
+  if (MPI_Init(NULL, NULL)) return 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (sum == ranks) printf("ok - the sum\n");
+  return MPI_Finalize();
+}
+EOC
+cat >"$work/loads.c" <<'EOC'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+  void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+  int (*extension)(void) = NULL;
+  if (library) *(void **)&extension = dlsym(library, "extension");
+  if (!extension) fprintf(stderr, "%s\n", dlerror());
+  return extension ? extension() : 1;
+}
+EOC
+hidden() { # hidden NUMBER: the MPI's library is libmpi_abi.so.NUMBER
+  local to=$work/hidden$1
+  mkdir "$to"
+  MPICH_CC=${CC:-gcc} mpicc.mpich -shared -Wl,--no-as-needed,-soname,"libmpi_abi.so.$1" "$BUILD"/mpi_mpich/tests/abi/*.o -ldl -o "$to/libmpi_abi.so.$1" &&
+    ${CC:-gcc} -Impi/abi -shared -fPIC "$work/extension.c" "$to/libmpi_abi.so.$1" -Wl,-rpath,"$to" -o "$to/extension.so" &&
+    ${CC:-gcc} "$work/loads.c" -ldl -o "$to/loads"
+}
+yields[abi]= # it is for a UCX that is not hidden
+for number in 0 1; do
+  rm -f "$report"
+  rc=built
+  hidden $number >"$work/out" 2>"$work/err" || rc=failed
+  [ $rc = failed ] || run_mpi "$TUTTI" mpi --family abi "--report=$report" "$(starter abi)" -n 2 "$work/hidden$number/loads" "$work/hidden$number/extension.so"
+  ok "libmpi_abi.so.$number, loaded locally" all 'status 0' '[ "$(grep -c ^ok "$work/out")" = 2 ]' 'serves Allreduce'
+  n=$((n + 1))
+done
+ok "no process is left" gone
+echo "1..$((n + 1))"
+exit $bad

@@ -1,0 +1,47 @@
+# dropin.bash - for tests of the drop-in: a program without and with it, and what its report says. Sourced after
+# tap.bash and mpi.bash, never run. SPDX-License-Identifier: BSD-3-Clause
+n=0 over=
+unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD
+report=$work/report.json
+mkdir "$work/alone"
+
+# run_mpi COMMAND...: a command of $mpi's; output in $work/out and err, status in rc.
+run_mpi() {
+  rc=0
+  { TOKEN=$token LD_PRELOAD=${yields[$mpi]} timeout -k 5 60 "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?; } 2>/dev/null
+  grep -a '^not ok\|^#' "$work/out" >>"$work/err"
+}
+# served FUNCTION, handed FUNCTION: the number of calls in the report.
+served() {
+  sed -n "s/.*\"function\": \"$1\", \"bytes_from\".*\"calls\": \([0-9]*\),.*/\1/p" "$report" | awk '{n += $1} END {print n + 0}'
+}
+handed() {
+  sed -n "s/.*\"function\": \"$1\", \"calls\": \([0-9]*\), \"why\".*/\1/p" "$report" | awk '{n += $1} END {print n + 0}'
+}
+# serves FUNCTION...: there is a report, and tutti served at least one call of each.
+serves() {
+  local f
+  [ -s "$report" ] || { echo "# there is no report"; return 1; }
+  for f in "$@"; do
+    [ "$(served "MPI_$f")" -gt 0 ] || { echo "# MPI_$f was not served"; return 1; }
+  done
+}
+same() { diff "$work/plain" "$work/out" >"$work/differ" || { sed 's/^/# /' "$work/differ" | head -5; return 1; }; }
+
+# beside MPI RANKS "FUNCTIONS" PROGRAM [ARGUMENTS]: both runs at once, because startup takes most of
+# the time.
+beside() {
+  local mpi=$1 ranks=$2 functions=$3 program=$BUILD/tests/$1/$4
+  shift 3
+  [ -e "$program" ] || { skip "$mpi: $1" "it could not be built here: no Fortran compiler with this MPI's modules" 2; n=$((n + 1)); return; }
+  rm -f "$report" "$work/alone/rc"
+  (work=$work/alone; OMPI_MCA_orte_tmpdir_base=$work run_mpi "$(starter "$mpi")" -n "$ranks" "$program" "${@:2}"; echo $rc >"$work/rc") &
+  run_mpi "$TUTTI" mpi "--report=$report" "$(starter "$mpi")" -n "$ranks" "$program" "${@:2}"
+  wait
+  with=$rc rc=$(cat "$work/alone/rc" || echo none)
+  cp "$work/alone/out" "$work/plain"
+  work=$work/alone ok "$mpi: $* on $ranks ranks" all 'status 0' 'grep -q ^ok "$work/out"' '! grep -q "^not ok" "$work/out"'
+  rc=$with
+  ok "$mpi: $* on $ranks ranks, with tutti$over" all 'status 0' 'same' "serves $functions"
+  n=$((n + 2))
+}
