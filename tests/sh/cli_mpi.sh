@@ -4,7 +4,7 @@
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD
 mkdir "$work/bin" "$work/lib" "$work/with blank"
-for f in ompi mpich; do cp "$BUILD/libtutti.so" "$work/lib/libtutti_pmpi_$f.so"; done
+for f in ompi mpich abi; do cp "$BUILD/libtutti.so" "$work/lib/libtutti_pmpi_$f.so"; done
 cp "$BUILD/libtutti.so" "$work/with blank/libtutti_pmpi_ompi.so"
 lib=$(realpath "$work/lib")
 fake() { # fake NAME VERSION: a launcher that prints its arguments, one per line
@@ -45,6 +45,15 @@ ok "--family overrules the launcher" all 'status 5' \
 job mpi --family ompi srun -n 2 ./a
 ok "another launcher finds it in the environment" all 'status 5' \
   'told -n 2 ./a "LD_PRELOAD is $lib/libtutti_pmpi_ompi.so"'
+job mpi --family abi mpirun ./a : ./b
+ok "--family abi: the launcher's own options" all 'status 5' \
+  'told -x "LD_PRELOAD=$lib/libtutti_pmpi_abi.so" ./a : -x "LD_PRELOAD=$lib/libtutti_pmpi_abi.so" ./b "LD_PRELOAD is unset"'
+job mpi --family abi mpiexec.hydra ./a
+ok "--family abi, with MPICH's launcher" all 'status 5' \
+  'told -genv LD_PRELOAD "$lib/libtutti_pmpi_abi.so" ./a "LD_PRELOAD is unset"'
+job mpi --family abi mpirun.else -n 2 ./a
+ok "--family abi, with a launcher that tutti does not know" all 'status 5' \
+  'told -n 2 ./a "LD_PRELOAD is $lib/libtutti_pmpi_abi.so"'
 LD_PRELOAD=$BUILD/libtutti.so job mpi mpirun ./a
 ok "earlier preloads stay, and stay first" all 'status 5' \
   'told -x "LD_PRELOAD=$BUILD/libtutti.so:$lib/libtutti_pmpi_ompi.so" ./a "LD_PRELOAD is $BUILD/libtutti.so"'
@@ -57,7 +66,7 @@ refuses() { # refuses STATUS WORDS ARGS...: one sentence
   job mpi "$@"
   ok "tutti mpi $*: $words" all "status $want" 'says "^tutti mpi: .*$words"' one_line
 }
-refuses 2 "neither ompi nor mpich" --family lam mpirun ./a
+refuses 2 "none of ompi, mpich and abi" --family lam mpirun ./a
 refuses 2 "no option '--reprot'; did you mean '--report'" --reprot ./a
 refuses 2 "which command" --report
 refuses 2 "needs the name of a file" --report= mpirun ./a
@@ -94,5 +103,20 @@ for pair in ompi:libmpi.so.40 mpich:libmpich.so.12; do
     'grep -qx "LD_PRELOAD is $lib/libtutti_pmpi_${pair%:*}.so" "$work/out"'
   case $pair in ompi:*) starter=mpiexec.hydra ;; *) starter=mpirun ;; esac
   TUTTI_LIB=$work/lib refuses 125 "is a program of" $starter -n 2 "$work/bin/app"
+done
+# A program of the standard ABI fits every launcher, and its MPI may bring libraries of its own.
+for soname in libmpi_abi.so.0 libmpi_abi.so.1; do
+  program_of libmpich.so.12 >"$work/out" 2>"$work/err" # makes that library, too
+  ${CC:-gcc} -shared -fPIC "$work/l.c" -Wl,-soname,$soname,--no-as-needed "$work/lib/libmpich.so.12" -Wl,-rpath,"$lib" -o "$work/lib/$soname" &&
+    ${CC:-gcc} "$work/p.c" -Wl,--no-as-needed "$work/lib/$soname" -Wl,-rpath,"$lib" -o "$work/bin/app" || continue
+  export TUTTI_LIB=$work/lib
+  job mpi srun -n 2 "$work/bin/app"
+  ok "by the program's libraries: $soname" all 'status 5' 'grep -qx "LD_PRELOAD is $lib/libtutti_pmpi_abi.so" "$work/out"'
+  job mpi mpirun -n 2 "$work/bin/app"
+  ok "$soname, with Open MPI's launcher" all 'status 5' \
+    'told -x "LD_PRELOAD=$lib/libtutti_pmpi_abi.so" -n 2 "$work/bin/app" "LD_PRELOAD is unset"'
+  job mpi mpiexec.hydra -n 2 "$work/bin/app"
+  ok "$soname, with MPICH's launcher" all 'status 5' \
+    'told -genv LD_PRELOAD "$lib/libtutti_pmpi_abi.so" -n 2 "$work/bin/app" "LD_PRELOAD is unset"'
 done
 exit $bad
