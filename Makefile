@@ -13,6 +13,7 @@
 #   make examples | format | clean
 # CC, CXX, AR, CFLAGS, CXXFLAGS, CPPFLAGS, LDFLAGS, BUILD and the folders above may be set, in the environment too.
 # OMPI, MPICH, UCX, PMIX, TORCH = auto | yes | no: build with it where it is; insist on it; leave it out.
+# MPI_ABI=no leaves out the libraries for the standard ABI of MPI, which need no MPI.
 # V=1 prints whole commands. DEPS=no: no goal installs packages; each only names the missing ones.
 MAKEFLAGS += --no-builtin-rules
 BUILD   ?= build
@@ -144,8 +145,8 @@ PACKAGE  = $(LIBDIR)/pkgconfig/tutti.pc $(LIBDIR)/cmake/tutti/tutti-config.cmake
 INSTALLED= $(BINDIR)/tutti $(COMPDIR)/tutti $(LIBDIR)/libtutti.a $(LIBDIR)/libtutti.so $(LIBDIR)/libtutti.so.$(SOMAJOR) \
            $(LIBDIR)/libtutti.so.$(VERSION) $(HEADERS:include/%=$(INCDIR)/%) $(PACKAGE) \
            $(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
-           $(foreach m,ompi mpich,$(LIBDIR)/pkgconfig/tutti-$(m).pc \
-             $(BINDIR)/tutti-$(m) $(LIBDIR)/libtutti_pmpi_$(m).so \
+           $(BINDIR)/tutti-ompi $(BINDIR)/tutti-mpich \
+           $(foreach m,ompi mpich abi,$(LIBDIR)/pkgconfig/tutti-$(m).pc $(LIBDIR)/libtutti_pmpi_$(m).so \
              $(addprefix $(LIBDIR)/libtutti_mpi_$(m).,a so so.$(SOMAJOR) so.$(VERSION))) \
            $(foreach l,ucx pmix,$(LIBDIR)/libtutti_$(l).so.$(SOMAJOR) $(LIBDIR)/libtutti_$(l).so.$(VERSION))
 
@@ -162,9 +163,10 @@ install: all $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(C10DLIB) $(SHIMS) $(RANKED)
 	install -m 644 cli/complete.bash $(DESTDIR)$(COMPDIR)/tutti
 	for f in $(PACKAGE); do $(FILL) tools/$${f##*/}.in > $(DESTDIR)$$f && chmod 644 $(DESTDIR)$$f || exit 1; done
 	for m in $(MANPAGES); do install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.} || exit 1; done
-	for m in $(MPIS); do lib=libtutti_mpi_$$m; to=$(DESTDIR)$(LIBDIR); \
+	for f in $(RANKED); do install -m 755 $$f $(DESTDIR)$(BINDIR) || exit 1; done
+	for m in $(FAMILIES); do lib=libtutti_mpi_$$m; to=$(DESTDIR)$(LIBDIR); \
 	  install -m 644 $(BUILD)/$$lib.a $$to && install -m 755 $(BUILD)/$$lib.so.$(VERSION) $$to && \
-	  install -m 755 $(BUILD)/libtutti_pmpi_$$m.so $$to && install -m 755 $(BUILD)/tutti-$$m $(DESTDIR)$(BINDIR) && \
+	  install -m 755 $(BUILD)/libtutti_pmpi_$$m.so $$to && \
 	  ln -sf $$lib.so.$(VERSION) $$to/$$lib.so.$(SOMAJOR) && ln -sf $$lib.so.$(SOMAJOR) $$to/$$lib.so && \
 	  $(FILL) -e "s|@MPI@|$$m|g" tools/tutti-mpi.pc.in > $$to/pkgconfig/tutti-$$m.pc && \
 	  chmod 644 $$to/pkgconfig/tutti-$$m.pc || exit 1; done

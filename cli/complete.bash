@@ -15,7 +15,7 @@ _tutti_values() { # OPTION of COMMAND: the words that it takes; fails if they ar
     --type) echo float double bf16 fp16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 complex_float complex_double ;;
     --op) echo sum prod min max avg land lor lxor band bor bxor minloc maxloc ;;
     --side) echo out in ;;
-    --family) echo ompi mpich ;;
+    --family) echo ompi mpich abi ;;
     --algo) _tutti_algorithms ;;
     *) return 1 ;;
   esac

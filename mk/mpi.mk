@@ -12,7 +12,7 @@ MPIS    := $(if $(call with,OMPI,$(shell command -v $(MPICC_ompi)),$(MPICC_ompi)
            $(if $(call with,MPICH,$(shell command -v $(MPICC_mpich)),$(MPICC_mpich)),mpich)
 # Any MPI that has the standard ABI of MPI 5.0: mpi/abi/mpi.h is ours, so these are built without an MPI.
 MPICC_abi   = $(CC)
-FAMILIES = $(MPIS) abi
+FAMILIES = $(MPIS) $(if $(filter no,$(MPI_ABI)),,abi)
 MPILIBS  = $(FAMILIES:%=$(BUILD)/libtutti_mpi_%.so) $(FAMILIES:%=$(BUILD)/libtutti_mpi_%.a)
 MPISRC  := $(sort $(wildcard mpi/*.c))
 # The library between unmodified programs and their MPI (LD_PRELOAD); it holds all of tutti.

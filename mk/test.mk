@@ -115,11 +115,11 @@ MPIFORT_ompi  = mpifort.openmpi
 MPIFORT_mpich = mpifort.mpich
 FORTS   := $(foreach m,$(MPIS),$(if $(shell command -v $(MPIFORT_$(m))),$(m)))
 # The families of MPI whose programs can be linked here.
-LINKED   = $(MPIS) $(if $(filter mpich,$(MPIS)),abi)
+LINKED  := $(filter-out $(if $(filter mpich,$(MPIS)),,abi),$(FAMILIES))
 $(foreach m,$(LINKED),$(eval $(call OVER_RULES,$(m))))
 DROPBIN  = $(foreach m,$(LINKED),$(DROPSRC:%=$(BUILD)/tests/$(m)/%)) $(foreach m,$(FORTS),$(DROPFORT:%=$(BUILD)/tests/$(m)/%))
 OVERSRC := $(patsubst tests/over/%.c,%,$(sort $(wildcard tests/over/mpi_*.c)))
-OVERBIN := $(if $(filter mpich,$(MPIS)),$(OVERSRC:%=$(BUILD)/tests/abi/%)) $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_scenes mp_exact mp_large mp_wrong mp_stall mp_hang mp_soak $(OVERSRC)))
+OVERBIN := $(if $(filter abi,$(LINKED)),$(OVERSRC:%=$(BUILD)/tests/abi/%)) $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_scenes mp_exact mp_large mp_wrong mp_stall mp_hang mp_soak $(OVERSRC)))
 
 # One short example of every function of tutti.h.
 $(BUILD)/examples/api: $(BUILD)/examples/api.o $(BUILD)/libtutti.a

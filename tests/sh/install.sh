@@ -110,6 +110,20 @@ EOC
 }
 over openmpi ompi
 over mpich mpich
+# For the standard ABI of MPI: with a header and an MPI of our own (tests/abi).
+for f in libtutti_mpi_abi.so libtutti_mpi_abi.so.0 libtutti_mpi_abi.a pkgconfig/tutti-abi.pc libtutti_pmpi_abi.so; do
+  [ -e "$there/lib/$f" ] || echo "$f"
+done >"$work/missing"
+ok "the standard ABI: its libraries are there" '[' ! -s "$work/missing" ']'
+mpi_abi=$(realpath -m "$BUILD/tests/abi/libmpi_abi.so.0")
+if [ -e "$mpi_abi" ]; then
+  # shellcheck disable=SC2046
+  ok "the standard ABI: the example compiles with pkg-config" compile "$CC" -Wall -Wextra -Impi/abi examples/hello_mpi.c \
+    $(config --cflags --libs tutti-abi) "$mpi_abi" -Wl,-rpath,"${mpi_abi%/*}" -o "$work/abi"
+  ok "the standard ABI: an mpirun starts it" said mpirun.mpich -n 2 "$work/abi"
+else
+  skip "the standard ABI: a program" "the tests were built without MPICH" 2
+fi
 
 ok "make uninstall" quiet_make uninstall PREFIX=$prefix DESTDIR="$dest"
 ok "leaves no file" '[' -z "$(find "$dest" ! -type d)" ']'
