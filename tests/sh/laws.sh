@@ -98,7 +98,7 @@ for dir in mpi cli examples bench sim shim python c10d; do
     name=${header#?}
     case $file:$name in bench/timing.h:../cli/touch.h) continue ;; esac # these measure as `tutti bench` does
     case $name in *..*) echo "$file:$line: $name leaves the folder" ;; esac
-    [ -e "$dir/$name" ] || [ -e "include/$name" ] && continue
+    [ -e "${file%/*}/$name" ] || [ -e "$dir/$name" ] || [ -e "include/$name" ] && continue
     case $file:$name in bench/kernels.c:kernel*.h | bench/price.c:build_comm.h | bench/building.c:* | bench/recording.c:* | bench/scale.c:*) continue ;; # these measure internals
       shim/*:net.h | shim/*:calls.h) continue ;; esac # which contains the network of mpi/
     case $header in \"*) echo "$file:$line: $name is no public header" ;; esac
