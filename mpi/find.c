@@ -2,7 +2,7 @@
  *
  * Idea       A library for the ABI is linked with no MPI: it is preloaded into shells and launchers, which have none,
  *            and a library that is missing would end them. So it finds MPI's functions by their names, at the first
- *            call. They may be hidden from dlsym: Python, for one, loads an extension with its MPI locally.
+ *            call. They may be hidden from dlsym: Python loads an extension, and the MPI that it needs, locally.
  * Names      MPICH 5.0 says libmpi_abi.so.0, Open MPI 6 and later MPICHs say libmpi_abi.so.1. MPICH has the functions
  *            of the profiling interface in a library of their own.
  * SPDX-License-Identifier: BSD-3-Clause */

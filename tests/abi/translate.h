@@ -38,7 +38,7 @@
 /* Call it, and return its error in the ABI's numbers. */
 #define CALL(name, ...) from_error(THEIRS(name)(__VA_ARGS__))
 
-/* A symbol of libmpich; ends the process if there is none. */
+/* A symbol of libmpich; ends the process if it is missing. */
 void *theirs_named(const char *name);
 
 /* Handles of all kinds: to MPICH's, and from it. */
@@ -64,7 +64,7 @@ static inline void *to_buffer(const void *buffer) {
 void to_status(const ABI_Status *ours, MPI_Status *theirs);
 void from_status(const MPI_Status *theirs, ABI_Status *ours);
 
-/* Memory for n elements; ends the process if there is none. */
+/* Memory for n elements, of zeros; ends the process if out of memory. */
 void *room(int n, size_t size);
 
 #endif

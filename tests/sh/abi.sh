@@ -8,6 +8,9 @@
 mpi=abi
 lib=$(realpath "$BUILD")
 shim=$lib/libtutti_pmpi_abi.so
+# As in over.sh: the MPI's leaks at exit come from plugins that are already unloaded.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
+nm -D "$shim" | grep -q __asan_ && sanitized="the sanitizer's runtime is not in programs that it did not compile" || sanitized=
 
 # ---- without an MPI: this part runs on every machine ----
 
@@ -21,8 +24,12 @@ alone() { # alone COMMAND...: with the drop-in preloaded, and every symbol looke
   rc=0
   LD_BIND_NOW=1 LD_PRELOAD=$shim timeout 20 "$@" >"$work/out" 2>"$work/err" || rc=$?
 }
-alone sh -c 'ls / >/dev/null && exit 7'
-ok "a shell and its children are not disturbed" all 'status 7' quiet
+if [ "$sanitized" ]; then
+  skip "a shell and its children" "$sanitized"
+else
+  alone sh -c 'ls / >/dev/null && exit 7'
+  ok "a shell and its children are not disturbed" all 'status 7' quiet
+fi
 n=3
 
 if ! has_starter abi || [ ! -x "$BUILD/tests/abi/drop_ops" ]; then
@@ -107,6 +114,7 @@ hidden() { # hidden NUMBER: the MPI's library is libmpi_abi.so.NUMBER
 }
 yields[abi]= # it is for a UCX that is not hidden
 for number in 0 1; do
+  [ ! "$sanitized" ] || { skip "libmpi_abi.so.$number, loaded locally" "$sanitized"; n=$((n + 1)); continue; }
   rm -f "$report"
   rc=built
   hidden $number >"$work/out" 2>"$work/err" || rc=failed
