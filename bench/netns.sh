@@ -36,6 +36,8 @@ check() {
   why=$($apart sh -c "mount -t tmpfs tmpfs /run && mkdir /run/netns && ip netns add a &&
     ip link add ttbr type bridge && tc qdisc add dev ttbr root tbf rate $4 burst 128kb latency 50ms" 2>&1) ||
     cannot "this system does not let us make hosts (in a container?): $why"
+  [ -z "${NETEM:-}" ] || why=$(unshare --net tc qdisc add dev lo root netem $NETEM 2>&1) ||
+    cannot "this system has no netem: $why"
 }
 
 # shape RATE COMMAND ...: one end of a link, by `tc qdisc add dev ...`.

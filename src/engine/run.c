@@ -336,6 +336,11 @@ static tt_event_kind event_of(const tt_step *step) {
   }
 }
 
+/* A trace is of ranks: an aggregator is none. */
+static int traced_peer(const tt_run *r, int peer) {
+  return peer < r->o->wire->ranks ? peer : -1;
+}
+
 /* Like try_step; traces the step if tracing is on. */
 static bool traced_step(tt_run *r, uint32_t id, bool *ended, tutti_status *status) {
   tt_trace *trace = r->o->trace;
@@ -349,8 +354,8 @@ static bool traced_step(tt_run *r, uint32_t id, bool *ended, tutti_status *statu
       local ? tt_run_span_bytes(r, &step->dst, 0, tt_span_size(&step->dst)) : left - left_of(r, id);
   if (moved)
     tt_trace_step(trace, event_of(step), begin, r->o->stamp.seq,
-                  one ? p->transfers[p->at[id]].peer : -1, bytes, id);
-  const int peer = *ended ? -1 : unready_peer(r, id);
+                  one ? traced_peer(r, p->transfers[p->at[id]].peer) : -1, bytes, id);
+  const int peer = *ended ? -1 : traced_peer(r, unready_peer(r, id));
   const bool second = !local && step->kind == TT_SEND && trace->awaits >= 0;
   if (peer >= 0 && !second) trace->awaits = peer;
   return moved;

@@ -12,9 +12,20 @@
 #include "plan_cache.h"
 #include "why.h"
 
-/* The most bytes of a part of the vector: fewer than a session of the aggregator keeps, because the sum of
- * a part is taken only when the part has been sent (aggregator/session.c). */
-enum { MOST_OF_PART = 1 << 20, SLICE_BYTES = 8 << 20 };
+/* Bytes of a part of the vector. LEAST_OF_PART: shorter ones are not worth a system call of their own.
+ * MOST_OF_PART: less than a session of the aggregator keeps, because the sum of a part is taken only
+ * when the part has been sent (aggregator/session.c). */
+enum { LEAST_OF_PART = 1024, MOST_OF_PART = 3 << 19, SLICE_BYTES = 8 << 20 };
+
+/* The bytes of a part; longer vectors go in slices (plan_cache.c). */
+static uint64_t bytes_of_part(const tt_aggregated *a, uint64_t bytes) {
+  return tt_min(bytes, TT_FLIGHT * SLICE_BYTES) / (uint64_t)a->helpers;
+}
+
+static bool fits(const tt_aggregated *a, uint64_t bytes) {
+  if (!a->chooser || bytes_of_part(a, bytes) > MOST_OF_PART) return false;
+  return a->helpers == 1 || bytes_of_part(a, bytes) >= LEAST_OF_PART;
+}
 
 /* Why an aggregator does not sum such calls; NULL: it may. */
 static const char *refusal(const tutti_comm *comm, const tt_call *c) {
@@ -49,8 +60,7 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, double *seconds) 
   *seconds = HUGE_VAL;
   for (int k = 0; k < TT_AGGREGATED; k++) {
     const tt_aggregated *a = &comm->plans->aggregated[k];
-    if (!a->chooser || tt_min(p->bytes, 3 * SLICE_BYTES) / (uint64_t)a->helpers > 2 * MOST_OF_PART)
-      continue;
+    if (!fits(a, p->bytes)) continue;
     const double alone = tt_price_of(a->chooser, p, a->name, 1);
     /* what comes in goes out again when a part of the vector is complete */
     const double link = beta * a->hosts * (double)p->bytes * (1 + 1.0 / a->helpers);
