@@ -29,7 +29,10 @@ static bool fits(const tt_aggregated *a, uint64_t bytes) {
 
 /* Why an aggregator does not sum such calls; NULL: it may. */
 static const char *refusal(const tutti_comm *comm, const tt_call *c) {
-  if (c->coll != TUTTI_ALLREDUCE) return "the aggregator sums allreduces only";
+  const bool alone = comm->plans->aggregated[0].hosts == comm->ranks; /* on their hosts */
+  if (c->coll == TUTTI_BARRIER && !alone) return "the aggregator joins single ranks of hosts only";
+  if (c->coll != TUTTI_ALLREDUCE && c->coll != TUTTI_BARRIER)
+    return "the aggregator does allreduce and barrier only";
   if (c->op >= TUTTI_OP_COUNT) return "the aggregator has no ops that a program defines";
   if (comm->helpers) return "ranks of the job help already (tutti_comm_set_helpers)";
   if (comm->settings.slices) return "the number of slices is set (TUTTI_SLICES)";
