@@ -35,6 +35,7 @@ typedef struct tt_aggregator_hello { /* from the visitor */
   char magic[8];
   uint32_t protocol;
   uint32_t unused;
+  uint64_t session; /* the first word of the seat's */
   unsigned char nonce[TT_DIGEST];
 } tt_aggregator_hello;
 
@@ -74,8 +75,11 @@ typedef struct tt_aggregator_sum { /* before the sum */
   uint64_t bytes;
 } tt_aggregator_sum;
 
-/* The key in hexadecimal digits, from a text that daemon and job share; NULL: TUTTI_KEY. */
+/* The key in hexadecimal digits, from a text that daemon and job share; NULL: TUTTI_KEY. And the key of one
+ * communicator's sessions, which the first rank hands to the others: it is good for nothing else. */
 void tt_aggregator_key(const char *text, char key[TT_KEY + 1]);
+void tt_aggregator_session_key(const char key[TT_KEY + 1], uint64_t session,
+                               char of_session[TT_KEY + 1]);
 /* The proof that a side knows the key. */
 void tt_aggregator_prove(tt_side_of side, const char key[TT_KEY], const tt_aggregator_hello *hello,
                          const unsigned char nonce[TT_DIGEST], unsigned char proof[TT_DIGEST]);
@@ -84,10 +88,11 @@ void tt_aggregator_prove(tt_side_of side, const char key[TT_KEY], const tt_aggre
 
 /* Reads "HOST", "HOST:PORT" or "[ADDRESS]:PORT". TUTTI_ERR_ARG. */
 tutti_status tt_aggregator_read(const char *text, char host[64], int *port);
-/* Connects to the daemon at `where`, waits for its answer, `limit` seconds in all. *fd: nonblocking.
+/* Connects to the daemon at `where`, waits for its answer, `limit` seconds in all. key: of the session. *fd:
+ * nonblocking.
  * TUTTI_ERR_SYSTEM, TUTTI_ERR_TIMEOUT, TUTTI_ERR_ARG; or what the daemon answers. */
-tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat, double limit,
-                                 int *fd);
+tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat,
+                                 const char key[TT_KEY + 1], double limit, int *fd);
 /* The wire over this connection, which it takes over, also on errors. ranks: of the communicator.
  * TUTTI_ERR_MEMORY, TUTTI_ERR_SYSTEM. */
 tutti_status tt_aggregator_wire(int fd, const char *where, int rank, int ranks, tt_wire **wire);

@@ -1,13 +1,18 @@
 /* aggregator_key.c - what a job and an aggregator prove to each other.
  *
  * Idea       The key is a digest of a text that both have, TUTTI_KEY. Without a text the key is one that
- *            anybody can compute: such a key excludes other programs, and no user.
+ *            anybody can compute: such a key excludes other programs, and no user. Only the first rank of a
+ *            job needs the text: the others get a key that is derived from it for their communicator.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregator.h"
+
+static void write_digits(const unsigned char digest[TT_DIGEST], char key[TT_KEY + 1]) {
+  for (int i = 0; i < TT_KEY / 2; i++) snprintf(key + 2 * i, 3, "%02x", digest[i]);
+}
 
 void tt_aggregator_key(const char *text, char key[TT_KEY + 1]) {
   static const char what[] = "tutti aggregator";
@@ -18,7 +23,16 @@ void tt_aggregator_key(const char *text, char key[TT_KEY + 1]) {
   tt_sha256_add(&s, what, sizeof what);
   if (text) tt_sha256_add(&s, text, strlen(text));
   tt_sha256_end(&s, digest);
-  for (int i = 0; i < TT_KEY / 2; i++) snprintf(key + 2 * i, 3, "%02x", digest[i]);
+  write_digits(digest, key);
+}
+
+void tt_aggregator_session_key(const char key[TT_KEY + 1], uint64_t session,
+                               char of_session[TT_KEY + 1]) {
+  static const char what[] = "tutti session 1";
+  unsigned char digest[TT_DIGEST];
+  const tt_piece pieces[] = {{what, sizeof what}, {&session, sizeof session}};
+  tt_hmac(key, TT_KEY, pieces, 2, digest);
+  write_digits(digest, of_session);
 }
 
 void tt_aggregator_prove(tt_side_of side, const char key[TT_KEY], const tt_aggregator_hello *hello,

@@ -53,14 +53,16 @@ static tutti_status recv_whole(const visit *v, void *bytes, size_t n) {
   return TUTTI_OK;
 }
 
-static tutti_status take_seat(const visit *v, const tt_aggregator_seat *seat) {
-  char key[TT_KEY + 1], host[65] = "";
-  tt_aggregator_hello hello = {.magic = TT_AGGREGATOR_MAGIC, .protocol = TT_AGGREGATOR_PROTOCOL};
+static tutti_status take_seat(const visit *v, const tt_aggregator_seat *seat,
+                              const char key[TT_KEY + 1]) {
+  char host[65] = "";
+  tt_aggregator_hello hello = {.magic = TT_AGGREGATOR_MAGIC,
+                               .protocol = TT_AGGREGATOR_PROTOCOL,
+                               .session = seat->session[0]};
   tt_aggregator_challenge c;
   tt_aggregator_request request = {.seat = *seat};
   tt_aggregator_answer answer;
   unsigned char proof[TT_DIGEST];
-  tt_aggregator_key(NULL, key);
   gethostname(host, sizeof host - 1);
   snprintf(request.who, sizeof request.who, "%s, pid %ld", host, (long)getpid());
   tutti_status status = tt_nonce(hello.nonce);
@@ -97,8 +99,8 @@ static void set_options(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
-tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat, double limit,
-                                 int *fd) {
+tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat,
+                                 const char key[TT_KEY + 1], double limit, int *fd) {
   char host[64], why[100] = "";
   int port;
   visit v = {.fd = -1, .until = tt_seconds() + limit, .where = where};
@@ -107,7 +109,7 @@ tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *se
   v.fd = tt_meet_connect(host, port, v.until, why, sizeof why);
   if (v.fd < 0) return tt_fail(TUTTI_ERR_SYSTEM, "no aggregator at %s: %s", where, why);
   set_options(v.fd);
-  status = take_seat(&v, seat);
+  status = take_seat(&v, seat, key);
   if (status)
     close(v.fd);
   else

@@ -34,7 +34,8 @@ typedef struct guest { /* a connection */
   tt_aggregator_hello hello;
   tt_aggregator_request request;
   unsigned char nonce[TT_DIGEST];
-  size_t have; /* bytes of the hello, or of the request */
+  char key[TT_KEY + 1]; /* of the session that it names */
+  size_t have;          /* bytes of the hello, or of the request */
   uint32_t events;
   tt_session *session;
   struct guest *following;
@@ -191,7 +192,8 @@ static void take_hello(server *d, guest *g) {
   const bool speaks = memcmp(g->hello.magic, TT_AGGREGATOR_MAGIC, sizeof c.magic) == 0;
   bool fine = speaks && !tt_nonce(g->nonce);
   memcpy(c.nonce, g->nonce, sizeof c.nonce);
-  tt_aggregator_prove(TT_RENDEZVOUS, d->key, &g->hello, g->nonce, c.proof);
+  tt_aggregator_session_key(d->key, g->hello.session, g->key);
+  tt_aggregator_prove(TT_RENDEZVOUS, g->key, &g->hello, g->nonce, c.proof);
   fine = fine && send_now(g, &c, sizeof c);
   if (!fine || g->hello.protocol != TT_AGGREGATOR_PROTOCOL) {
     show_out(d, g, fine);
@@ -206,8 +208,8 @@ static void take_request(server *d, guest *g) {
   tt_aggregator_answer answer = {.status = TUTTI_OK};
   unsigned char proof[TT_DIGEST];
   tt_session *s = NULL;
-  tt_aggregator_prove(TT_VISITOR, d->key, &g->hello, g->nonce, proof);
-  if (!tt_digest_same(proof, g->request.proof)) {
+  tt_aggregator_prove(TT_VISITOR, g->key, &g->hello, g->nonce, proof);
+  if (!tt_digest_same(proof, g->request.proof) || seat->session[0] != g->hello.session) {
     show_out(d, g, false);
     return;
   }

@@ -24,6 +24,7 @@ static const double LIMIT = 5; /* s to connect */
 typedef struct invitation { /* from the first rank */
   char where[TT_AGGREGATOR_WHERE];
   uint64_t session;
+  char key[TT_KEY + 1]; /* of the sessions of this communicator */
   bool drawn;
 } invitation;
 
@@ -132,6 +133,9 @@ void tt_aggregator_drop(tutti_comm *comm) {
 static void invite(invitation *i) {
   snprintf(i->where, sizeof i->where, "%s", tt_env("TUTTI_AGGREGATOR"));
   i->drawn = getrandom(&i->session, sizeof i->session, 0) == sizeof i->session;
+  char key[TT_KEY + 1];
+  tt_aggregator_key(NULL, key);
+  tt_aggregator_session_key(key, i->session, i->key);
 }
 
 /* This rank's connection and plans; the communicator keeps them. */
@@ -144,7 +148,7 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, int each, int h
   int fd;
   tutti_status status =
       i->drawn ? TUTTI_OK : tt_fail(TUTTI_ERR_SYSTEM, "no random numbers for a session");
-  if (!status) status = tt_aggregator_visit(i->where, &seat, LIMIT, &fd);
+  if (!status) status = tt_aggregator_visit(i->where, &seat, i->key, LIMIT, &fd);
   if (!status)
     status = tt_aggregator_wire(fd, i->where, comm->rank, comm->ranks, &comm->wire->aggregator);
   for (int k = 0; k < TT_AGGREGATED && !status; k++)

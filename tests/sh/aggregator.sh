@@ -39,7 +39,7 @@ check "a port that is taken is named" all "status 125" "says 'cannot listen on p
 check "SIGTERM ends it with status 0" ended
 
 if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
-  skip "jobs with an aggregator" "libtutti_ucx.so was not built (make ucx)" 21
+  skip "jobs with an aggregator" "libtutti_ucx.so was not built (make ucx)" 22
   echo "1..$((n + 1))"
   exit $bad
 fi
@@ -97,6 +97,17 @@ TUTTI_KEY=another sums 3 0,1,2 0.2
 wait_job
 check "a job with another key runs without it" all "status 0" "says 'without an aggregator.*another key.*TUTTI_KEY'" "$right" \
   "count 0 'aggregate\('"
+
+printf '#!/bin/sh\n[ "$1" = a ] || unset TUTTI_KEY\nshift\nexec sh -c "$*"\n' >"$work/agent"
+chmod +x "$work/agent"
+kept=$daemon kept_port=$port
+TUTTI_KEY=secret serve keyed -p 0
+TUTTI_KEY=secret TUTTI_NODES=0,1,2 TUTTI_AGGREGATOR=127.0.0.1:$port background run --hosts a:1,b:1,c:1 --agent "$work/agent" \
+  "$BUILD/tests/mp_aggregated" 0.2
+wait_job
+check "only rank 0 has the key" all "status 0" "by_it plan" "$right" "count 3 'no error'"
+ended
+daemon=$kept port=$kept_port
 
 # ---- it ends ----
 lost="the aggregator at 127.0.0.1:[0-9]+ is lost"

@@ -61,7 +61,10 @@ tutti_status play_join(const running *d, uint64_t session, int member, int n, tt
   const tt_aggregator_seat seat = {
       .session = {session, 7}, .member = (uint32_t)member, .members = (uint32_t)n};
   int fd;
-  const tutti_status status = tt_aggregator_visit(d->where, &seat, LIMIT, &fd);
+  char key[TT_KEY + 1], of_session[TT_KEY + 1];
+  tt_aggregator_key(NULL, key);
+  tt_aggregator_session_key(key, session, of_session);
+  const tutti_status status = tt_aggregator_visit(d->where, &seat, of_session, LIMIT, &fd);
   return status ? status : tt_aggregator_wire(fd, d->where, member, n, wire);
 }
 
