@@ -97,15 +97,21 @@ static int peer_at(const run *r, uint64_t at, size_t *rest) {
   return r->wire->ranks + part;
 }
 
-bool play_send(run *r) {
+static size_t push(run *r, int peer, size_t n) {
   uint32_t ticket;
-  size_t rest;
   tutti_status status = TUTTI_OK;
+  const size_t taken = r->wire->channel->push(r->wire, peer, r->share.lane, r->share.stamp,
+                                              r->src + r->sent, n, n, &ticket, &status);
+  MUST(status == TUTTI_OK);
+  return taken;
+}
+
+bool play_send(run *r) {
+  size_t rest;
   const int to = peer_at(r, r->sent, &rest);
   if (!rest) return false;
-  const size_t n = r->wire->channel->push(r->wire, to, r->share.lane, r->share.stamp,
-                                          r->src + r->sent, rest, rest, &ticket, &status);
-  MUST(status == TUTTI_OK);
+  if (to + 1 < r->wire->ranks + TT_PARTS) MUST(push(r, to + 1, rest) == 0); /* not its turn */
+  const size_t n = push(r, to, rest);
   r->sent += n;
   return n;
 }
