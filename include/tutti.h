@@ -100,12 +100,15 @@ typedef enum tutti_type {
   TUTTI_LONG_INT,
   TUTTI_INT_INT,
   TUTTI_SHORT_INT,
+  TUTTI_FP8_E4M3, /* 8-bit floats of the Open Compute Project, as uint8_t: no infinities; 448 is */
+  TUTTI_FP8_E5M2, /* the largest finite number. And the upper half of a binary16 */
   TUTTI_TYPE_COUNT
 } tutti_type;
 
 /* Integer sums wrap. Floating point results are the same bits on all ranks, and every NaN result is
  * the canonical quiet NaN. min and max propagate NaN and order -0 below +0. fp16 and bf16 are
- * computed in float and rounded to nearest even. avg is the sum divided once by the number of ranks
+ * computed in float and rounded to nearest even, and so are the 8-bit floats: what is too large for
+ * fp8_e4m3 becomes NaN, since it has no infinity (docs/lighter.md). avg is the sum divided once by the number of ranks
  * with data (integers truncate towards zero). Logical ops give 0 or 1. minloc and maxloc prefer the
  * lower index on a tie. A single value (P = 1, one rank with data, the first rank of a scan) keeps
  * its bits, a NaN too, except under logical ops, factors other than 1, and exact sums. */
