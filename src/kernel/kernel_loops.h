@@ -93,23 +93,23 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
   DRIVER(name, T, T, name##_2, name##_3, name##_3, name##_3)
 
 /* Floats of 8 and 16 bits, as T, are rounded once, after the last input. */
-#define SHORT_KERNEL(name, op, T, kind)                                                        \
-  static inline float name##_of(T a, T b) {                                                    \
-    return tt_##kind##_float(a) op tt_##kind##_float(b);                                       \
-  }                                                                                            \
-  static inline float name##_and(float a, T b) {                                               \
-    return a op tt_##kind##_float(b);                                                          \
-  }                                                                                            \
-  static inline T name##_put(float x) {                                                        \
-    return tt_float_##kind(x);                                                                 \
-  }                                                                                            \
-  LOOP2(name##_2, T, T, T, name##_put(name##_of(a[i], b[i])))                                  \
-  LOOP_BOTH(name##_both, T, name##_put(name##_of(a[i], b[i])))                                 \
-  LOOP3(name##_3, T, T, T, T, name##_put(name##_and(name##_of(a[i], b[i]), c[i])))             \
-  LOOP2(name##_first2, float, T, T, name##_of(a[i], b[i]))                                     \
-  LOOP3(name##_first3, float, T, T, T, name##_and(name##_of(a[i], b[i]), c[i]))                \
-  LOOP3(name##_more, float, float, T, T, name##_and(name##_and(a[i], b[i]), c[i]))             \
-  LOOP3(name##_last, T, float, T, T, name##_put(name##_and(name##_and(a[i], b[i]), c[i])))     \
+#define SHORT_KERNEL(name, op, T, kind)                                                    \
+  static inline float name##_of(T a, T b) {                                                \
+    return tt_##kind##_float(a) op tt_##kind##_float(b);                                   \
+  }                                                                                        \
+  static inline float name##_and(float a, T b) {                                           \
+    return a op tt_##kind##_float(b);                                                      \
+  }                                                                                        \
+  static inline T name##_put(float x) {                                                    \
+    return tt_float_##kind(x);                                                             \
+  }                                                                                        \
+  LOOP2(name##_2, T, T, T, name##_put(name##_of(a[i], b[i])))                              \
+  LOOP_BOTH(name##_both, T, name##_put(name##_of(a[i], b[i])))                             \
+  LOOP3(name##_3, T, T, T, T, name##_put(name##_and(name##_of(a[i], b[i]), c[i])))         \
+  LOOP2(name##_first2, float, T, T, name##_of(a[i], b[i]))                                 \
+  LOOP3(name##_first3, float, T, T, T, name##_and(name##_of(a[i], b[i]), c[i]))            \
+  LOOP3(name##_more, float, float, T, T, name##_and(name##_and(a[i], b[i]), c[i]))         \
+  LOOP3(name##_last, T, float, T, T, name##_put(name##_and(name##_and(a[i], b[i]), c[i]))) \
   DRIVER(name, T, float, name##_first2, name##_first3, name##_more, name##_last)
 
 /* With vectors, 16-bit floats have loops of their own. */

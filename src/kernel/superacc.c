@@ -16,7 +16,7 @@ __extension__ typedef __int128 i128;
 
 typedef struct format {
   size_t bytes;
-  int precision; /* bits of the fraction, with the implicit one */
+  int precision;     /* bits of the fraction, with the implicit one */
   uint64_t infinity; /* the least magnitude that is no finite number */
   bool infinities;   /* it is infinite; else a NaN, and the only one */
 } format;
@@ -25,7 +25,8 @@ typedef struct format {
 #include "types.def"
 
 /* The exponent has the bits that sign and fraction leave. */
-#define FIELDS(bytes, fraction) ((((uint64_t)1 << (8 * (bytes) - (fraction))) - 1) << ((fraction)-1))
+#define FIELDS(bytes, fraction) \
+  ((((uint64_t)1 << (8 * (bytes) - (fraction))) - 1) << ((fraction)-1))
 #define FORMAT(bytes, fraction, infinities)                                                     \
   ((format){bytes, fraction,                                                                    \
             FIELDS(bytes, fraction) | ((infinities) ? 0 : ((uint64_t)1 << ((fraction)-1)) - 1), \

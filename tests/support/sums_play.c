@@ -24,9 +24,9 @@ typedef struct job { /* of one call */
   int turn; /* rank r has the numbers of (r + turn) mod P */
 } job;
 
-static const tutti_type types[] = {
-    TUTTI_FP8_E4M3, TUTTI_FP8_E5M2, TUTTI_FP16,          TUTTI_BF16,
-    TUTTI_FLOAT,    TUTTI_DOUBLE,   TUTTI_COMPLEX_FLOAT, TUTTI_COMPLEX_DOUBLE};
+static const tutti_type types[] = {TUTTI_FP8_E4M3,      TUTTI_FP8_E5M2,      TUTTI_FP16,
+                                   TUTTI_BF16,          TUTTI_FLOAT,         TUTTI_DOUBLE,
+                                   TUTTI_COMPLEX_FLOAT, TUTTI_COMPLEX_DOUBLE};
 enum { TYPES = sizeof types / sizeof *types, COMPLEX = 6 };
 
 static job make_job(int t, size_t reals, int op, int have, int turn) {

@@ -388,7 +388,8 @@ static void test_times(void **unused) {
   static const double factors[] = {0, 1, -1, 0.5, 3, 1e-3, -1.0 / 3, 1e30, 0x1p-130};
   const tt_kernel_set *set;
   for (tutti_type t = TUTTI_FP16; t < TUTTI_TYPE_COUNT; t++)
-    for (size_t i = 0; tutti_type_has_op(t, TUTTI_AVG) && i < 3 * sizeof factors / sizeof *factors; i++) {
+    for (size_t i = 0; tutti_type_has_op(t, TUTTI_AVG) && i < 3 * sizeof factors / sizeof *factors;
+         i++) {
       unsigned char *x = place(inputs[0], t), *y = place(inputs[1], t);
       const size_t size = tutti_type_size(t), bytes = 1000 * size;
       const double factor = factors[i / 3];
