@@ -7,7 +7,7 @@
  * Invariant  What was decoded is coded again without a further error: every product of scale and
  *            number is an exact float, and the largest gives the same scale again. So a value may
  *            travel through any number of coded messages once it is rounded.
- * Error      tt_code_error times the largest magnitude of the block, for one rounding; or 2^-88, which
+ * Error      One rounding: tt_code_error times the largest magnitude of the block; or 2^-88, which
  *            is more for blocks below 2^-83.
  * Not finite A block that holds an infinity or a NaN becomes NaN as a whole, so that it shows.
  * Source     Dettmers, "8-bit approximations for parallelism in deep learning", ICLR 2016 (a scale per
@@ -39,7 +39,7 @@ typedef struct tt_code_wish {
  * NULL or "" or "none": nothing. TUTTI_ERR_ARG: it is none of these, or the error is too small for
  * two roundings of that code; messages begin with `who`. */
 tutti_status tt_code_parse(const char *who, const char *text, tt_code_wish *wish);
-/* "int8", "lossless", ... */
+/* "int8", "lossless" and so on. */
 const char *tt_code_name(tt_code code);
 static inline bool tt_code_lossy(tt_code code) {
   return code > TT_CODE_LOSSLESS;
