@@ -4,7 +4,12 @@
 
 #include <stdexcept>
 
+#include <torch/version.h>
+
 #include "layout.hpp"
+
+// PyTorch has 8-bit floats since 2.1.
+#define TUTTI_TORCH_FP8 (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1))
 
 namespace tutti_c10d {
 
@@ -48,6 +53,10 @@ tutti_type type_of(const char *call, const at::Tensor &t) {
     case at::kLong: return TUTTI_INT64;
     case at::kHalf: return TUTTI_FP16;
     case at::kBFloat16: return TUTTI_BF16;
+#if TUTTI_TORCH_FP8
+    case at::kFloat8_e4m3fn: return TUTTI_FP8_E4M3;
+    case at::kFloat8_e5m2: return TUTTI_FP8_E5M2;
+#endif
     case at::kFloat: return TUTTI_FLOAT;
     case at::kDouble: return TUTTI_DOUBLE;
     case at::kComplexFloat: return TUTTI_COMPLEX_FLOAT;

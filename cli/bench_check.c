@@ -10,7 +10,7 @@
 
 #include "bench.h"
 
-enum { PERIOD = 1021, ADDING = 100, DOUBLING = 5, MOST_SIZE = 16 };
+enum { PERIOD = 1021, ADDING = 100, ADDING_FP8 = 8, DOUBLING = 5, MOST_SIZE = 16 };
 
 /* Value, and imaginary part or index. */
 typedef struct value {
@@ -31,14 +31,19 @@ static bool is_logical(tutti_op op) {
   return op == TUTTI_LAND || op == TUTTI_LOR || op == TUTTI_LXOR;
 }
 
+static bool is_fp8(tutti_type type) {
+  return type == TUTTI_FP8_E4M3 || type == TUTTI_FP8_E5M2;
+}
+
 /* Rank r's element at place i. Sums stay below ADDING, products below
  * 1 << DOUBLING, for any number of ranks. */
 static value brought(const bench_call *c, int ranks, int rank, size_t i) {
   uint32_t h = mixed((uint32_t)rank, (uint32_t)i);
   value x = {(int64_t)(h % 100), rank};
   if (c->op == TUTTI_SUM || c->op == TUTTI_AVG) {
-    int64_t most = ADDING / (ranks < ADDING ? ranks : ADDING);
-    x.v = rank < ADDING ? h % (most + 1) : 0;
+    const int adding = is_fp8(c->type) ? ADDING_FP8 : ADDING;
+    int64_t most = adding / (ranks < adding ? ranks : adding);
+    x.v = rank < adding ? h % (most + 1) : 0;
   } else if (c->op == TUTTI_PROD) {
     x.v = rank < DOUBLING ? 1 + (h & 1) : 1;
   } else if (is_logical(c->op)) {
@@ -76,6 +81,16 @@ static uint16_t narrow(float x, int drop, int bias) {
   return (uint16_t)(sign | rest >> drop);
 }
 
+/* The same to 8 bits, of which `fraction` are the fraction's. x is not negative, but may be less than
+ * the smallest normal number, and is then a multiple of the smallest: a mean over many ranks. */
+static uint8_t narrow8(float x, int fraction, int bias) {
+  const float normal = 1.0f / (float)(1 << (bias - 1));
+  const float unit = normal / (float)(1 << fraction), shift = unit * 8388608.0f;
+  volatile float shifted = x + shift;
+  if (x >= normal) return (uint8_t)narrow(x, 23 - fraction, bias);
+  return (uint8_t)((shifted - shift) / unit);
+}
+
 #define PUT(T, expression)        \
   do {                            \
     T put = (T)(expression);      \
@@ -97,6 +112,8 @@ static void encode(tutti_type type, value x, int ranks, unsigned char *to) {
     case TUTTI_UINT64: PUT(int64_t, x.v / ranks); break;
     case TUTTI_FP16: PUT(uint16_t, narrow((float)x.v / (float)ranks, 13, 15)); break;
     case TUTTI_BF16: PUT(uint16_t, narrow((float)x.v / (float)ranks, 16, 127)); break;
+    case TUTTI_FP8_E4M3: PUT(uint8_t, narrow8((float)x.v / (float)ranks, 3, 7)); break;
+    case TUTTI_FP8_E5M2: PUT(uint8_t, narrow8((float)x.v / (float)ranks, 2, 15)); break;
     case TUTTI_COMPLEX_FLOAT: PUT(float, (float)x.v / (float)ranks); x.v = x.w; /* fall through */
     case TUTTI_FLOAT: PUT(float, (float)x.v / (float)ranks); break;
     case TUTTI_COMPLEX_DOUBLE: PUT(double, (double)x.v / ranks); x.v = x.w; /* fall through */

@@ -8,16 +8,16 @@
 
 #include "pricing.h"
 
-enum { ROOT = 256, SHM, PROFILE, CONTRACT, ALGO, PLOT };
+enum { ROOT = 256, SHM, PROFILE, CONTRACT, ALGO, PLOT, CODE };
 static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'P'},    {"size", required_argument, NULL, 's'},
-    {"net", required_argument, NULL, 'n'},      {"topo", required_argument, NULL, 't'},
-    {"shm", optional_argument, NULL, SHM},      {"profile", required_argument, NULL, PROFILE},
-    {"coll", required_argument, NULL, 'c'},     {"root", required_argument, NULL, ROOT},
-    {"type", required_argument, NULL, 'd'},     {"op", required_argument, NULL, 'o'},
+    {"ranks", required_argument, NULL, 'P'},         {"size", required_argument, NULL, 's'},
+    {"net", required_argument, NULL, 'n'},           {"topo", required_argument, NULL, 't'},
+    {"shm", optional_argument, NULL, SHM},           {"profile", required_argument, NULL, PROFILE},
+    {"coll", required_argument, NULL, 'c'},          {"root", required_argument, NULL, ROOT},
+    {"type", required_argument, NULL, 'd'},          {"op", required_argument, NULL, 'o'},
     {"contract", required_argument, NULL, CONTRACT}, {"algo", required_argument, NULL, ALGO},
-    {"plot", required_argument, NULL, PLOT},    {"json", no_argument, NULL, 'j'},
-    {NULL, 0, NULL, 0},
+    {"plot", required_argument, NULL, PLOT},         {"json", no_argument, NULL, 'j'},
+    {"code", required_argument, NULL, CODE},         {NULL, 0, NULL, 0},
 };
 
 const char *price_time(double s, char text[24]) {
@@ -137,6 +137,7 @@ static int read_one(const char *command, int c, char **argv, price_options *o) {
     case 'd':
     case 'o': return read_name(command, c, o);
     case CONTRACT: return read_contract(command, o);
+    case CODE: o->q.code = optarg; return 0;
     case ALGO: o->q.algo = optarg; return 0;
     case PLOT: o->plot = optarg; return 0;
     case 'j': o->json = true; return 0;
@@ -149,7 +150,8 @@ int price_options_read(const char *command, int argc, char **argv, price_options
   opterr = 0;
   optind = 1;
   int status = 0;
-  for (int c; !status && (c = getopt_long(argc, argv, ":P:s:n:t:c:d:o:j", long_options, NULL)) != -1;)
+  for (int c;
+       !status && (c = getopt_long(argc, argv, ":P:s:n:t:c:d:o:j", long_options, NULL)) != -1;)
     status = read_one(command, c, argv, o);
   if (!status && argc - optind > 1)
     status = cli_fail(CLI_USAGE, command,

@@ -183,6 +183,8 @@ static void example_choose(tutti_comm *comm) {
   CHECK(tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT)); /* the exact sum, rounded once */
   CHECK(tutti_allreduce(comm, &x, &x, 1, TUTTI_FLOAT, TUTTI_SUM));
   CHECK(tutti_comm_set_contract(comm, TUTTI_CONTRACT_SAME));
+  CHECK(tutti_comm_set_code(comm, "error=1e-2")); /* fewer bytes between hosts, where it pays */
+  CHECK(tutti_comm_set_code(comm, NULL));
   CHECK(tutti_comm_set_slices(comm, 0));
   CHECK(tutti_comm_set_algo(comm, NULL)); /* tutti chooses again */
 }

@@ -100,15 +100,16 @@ typedef enum tutti_type {
   TUTTI_LONG_INT,
   TUTTI_INT_INT,
   TUTTI_SHORT_INT,
+  TUTTI_FP8_E4M3, TUTTI_FP8_E5M2, /* OFP8, as uint8_t; e4m3 has no infinities */
   TUTTI_TYPE_COUNT
 } tutti_type;
 
 /* Integer sums wrap. Floating point results are the same bits on all ranks, and every NaN result is
- * the canonical quiet NaN. min and max propagate NaN and order -0 below +0. fp16 and bf16 are
- * computed in float and rounded to nearest even. avg is the sum divided once by the number of ranks
- * with data (integers truncate towards zero). Logical ops give 0 or 1. minloc and maxloc prefer the
- * lower index on a tie. A single value (P = 1, one rank with data, the first rank of a scan) keeps
- * its bits, a NaN too, except under logical ops, factors other than 1, and exact sums. */
+ * the canonical quiet NaN. min and max propagate NaN and order -0 below +0. Floats of 8
+ * and 16 bits are computed in float and rounded to nearest even. avg is the sum divided once by the
+ * number of ranks with data (integers truncate towards zero). Logical ops give 0 or 1. minloc and
+ * maxloc prefer the lower index on a tie. A single value (P = 1, one rank with data, the first rank
+ * of a scan) keeps its bits, a NaN too, except under logical ops, factors other than 1, and exact sums. */
 typedef enum tutti_op {
   TUTTI_SUM,
   TUTTI_PROD,
@@ -490,7 +491,6 @@ TUTTI_API const char *tutti_info(int i);
 #ifdef __cplusplus
 }
 #endif
-
 #include "tutti_bucket.h"  /* gradients, summed while the next are computed */
 #include "tutti_fault.h"   /* recovery after a failure */
 #include "tutti_interrupt.h" /* waits that end early, as by Ctrl-C */

@@ -45,6 +45,10 @@ typedef struct tutti_buckets_config {
                    and added in the next step (error feedback) */
   int thread;   /* 1: a progress thread of tutti, as TUTTI_PROGRESS_THREAD=1; may differ between
                    ranks */
+  const char *code; /* how messages between hosts may be coded, as for tutti_comm_set_code; NULL: as on
+                   `comm`. If it allows an error, the rounding errors of tensors of TUTTI_FLOAT are
+                   kept (4 bytes per element, and a copy of tensors that do not lie side by side) and
+                   added in the next step, as with bf16; not with helpers. Copied */
 } tutti_buckets_config;
 
 typedef struct tutti_buckets tutti_buckets;
@@ -62,7 +66,7 @@ typedef struct tutti_buckets tutti_buckets;
  *  Returns   TUTTI_OK; TUTTI_ERR_ARG (also if only some tensors have addresses), _TYPE, _OP,
  *            _OVERLAP, _MEMORY; TUTTI_ERR_MISMATCH: other ranks have other tensors, bring memory
  *            where this one does not, or were refused their tensors; TUTTI_ERR_UNSUPPORTED (bf16 with
- *            helpers or under the contract exact); what tutti_comm_dup returns. */
+ *            helpers or under the contract exact, or an error under it); what tutti_comm_dup returns. */
 TUTTI_API tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tutti_tensor *tensors,
                                             const tutti_buckets_config *config,
                                             tutti_buckets **buckets);

@@ -114,6 +114,27 @@ typedef struct tutti_drawing {
 TUTTI_API tutti_status tutti_schedule_draw(const char *text, const tutti_drawing *drawing,
                                            char **picture);
 
+/* ------------------------------------------------ lighter messages --- */
+
+/** Allow that messages between hosts take fewer bytes, where the prices say that it pays. It
+ *  applies to calls that begin, and to requests that are made, from then on; set it before a call and
+ *  back after it for that call alone. Must be the same on all ranks. The environment variable
+ *  TUTTI_CODE sets it for every communicator. docs/lighter.md has what each is worth.
+ *
+ *  code  "lossless": floating point numbers of up to 64 bits, in any collective, with the same bits.
+ *        "error=E": sums, scaled sums and means of TUTTI_FLOAT, in allreduce, reduce and
+ *        reduce_scatter. They differ from those of exact arithmetic by at most E times the sum (of a
+ *        mean: the mean) of the ranks' largest magnitudes in each block of 256 numbers, apart from
+ *        the rounding of float. All ranks get the same bits. Numbers travel as int8 with a scale for
+ *        each block; "error=E,code=fp8_e4m3" (or fp8_e5m2) takes 8-bit floats, which keep small
+ *        numbers of a block better and large ones worse. A block with an infinity or a NaN becomes
+ *        NaN as a whole.
+ *        "none", "" or NULL, the default: numbers travel as they are.
+ *  Returns  TUTTI_OK; TUTTI_ERR_ARG: another text, or an error that two roundings of that code
+ *           exceed (int8: 0.0079); TUTTI_ERR_STATE (requests are in flight); TUTTI_ERR_UNSUPPORTED:
+ *           an error under the contract exact. */
+TUTTI_API tutti_status tutti_comm_set_code(tutti_comm *comm, const char *code);
+
 /* ------------------------------------------------------ prices --- */
 
 /* What to price: a machine, a collective, and the plans that may run. */
@@ -131,6 +152,7 @@ typedef struct tutti_question {
   const char *only; /* price only this plan or family; NULL: all */
   double crowd;     /* ranks per core that share memory: all of them, or those below a level `node`
                        of `topo`; 0: a network, unless `topo` is one machine; or TUTTI_CROWD_HERE */
+  const char *code; /* as for tutti_comm_set_code; NULL: messages are not coded */
 } tutti_question;
 
 /* All ranks on this machine, with its cores and the figures that a job here would use. */
@@ -166,7 +188,8 @@ TUTTI_API void tutti_prices_free(tutti_prices *prices);
  *  use them in its thread. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP, _MEMORY. */
 TUTTI_API tutti_status tutti_comm_prices(tutti_comm *comm, tutti_coll coll, tutti_type type,
                                          tutti_op op, int root, tutti_prices **prices);
-/** The price of the i-th plan, in no order, for a whole vector of `bytes`. `detail` 0: name,
+/** The price of the i-th plan, in no order, for a whole vector of `bytes`; with a code in the question,
+ *  of coded messages. `detail` 0: name,
  *  slices, possible and seconds only; 1: all fields, which takes longer.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG past the end; TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_prices_offer(tutti_prices *prices, uint64_t bytes, int i, int detail,

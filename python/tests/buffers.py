@@ -183,10 +183,14 @@ def bfloats():
         import ml_dtypes
     except ImportError:
         bits = comm.allreduce(np.full(3, 0x3F80, "u2"), dtype="bf16")  # 1.0
-        return "" if bits[0] == np.array([P], "f4").view("u4")[0] >> 16 else f"{bits}"
-    x = np.ones(3, ml_dtypes.bfloat16)
-    y = comm.allreduce(x)
-    return "" if y.dtype == x.dtype and float(y[0]) == P else f"{y}"
+        more = comm.allreduce(np.full(3, 0x38, "u1"), op="max", dtype="float8_e4m3fn")  # 1.0
+        return "" if bits[0] == np.array([P], "f4").view("u4")[0] >> 16 and more[0] == 0x38 else f"{bits}, {more}"
+    for kind in ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2:
+        x = np.ones(3, kind)
+        y = comm.allreduce(x)
+        if y.dtype != x.dtype or float(y[0]) != P:
+            return f"{y}"
+    return ""
 
 
 def refusals():

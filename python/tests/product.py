@@ -20,6 +20,8 @@ PAIR = {"float_int": "f4", "double_int": "f8", "long_int": "i8", "int_int": "i4"
 TYPES = {name: (name, None) for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
                                          "float16", "float32", "float64", "complex64", "complex128", "bool")}
 TYPES["bf16"] = ("uint16", "bf16")
+FP8 = {"fp8_e4m3": (3, 7, 0x7F), "fp8_e5m2": (2, 15, 0x7C)}  # bits of the fraction, bias, magnitudes that are finite
+TYPES.update({name: ("uint8", name) for name in FP8})
 TYPES.update({name: (np.dtype([("v", v), ("i", "i4")], align=True), None) for name, v in PAIR.items()})
 WHOLE = ("sum", "prod", "min", "max", "avg", "band", "bor", "bxor", "land", "lor", "lxor")
 LOGICAL = ("land", "lor", "lxor")
@@ -36,14 +38,24 @@ def ops_of(kind):
     return WHOLE[:2] + WHOLE[4:5] if "complex" in kind else WHOLE[:5]
 
 
-# ---- bf16, which numpy lacks: to float, and back, to nearest even ----
+# ---- types that numpy lacks: to float, and back, to nearest even ----
 
 
-def widen(x):
-    return (x.astype(np.uint32) << 16).view(np.float32)
+def widen(x, kind):
+    if kind == "bf16":
+        return (x.astype(np.uint32) << 16).view(np.float32)
+    fraction, bias, _ = FP8[kind]
+    exponent, bits = (x & 0x7F) >> fraction, x & ((1 << fraction) - 1)
+    size = np.where(exponent == 0, bits / 2.0 ** fraction * 2, 1 + bits / 2.0 ** fraction)
+    return (np.where(x & 0x80, -1, 1) * size * 2.0 ** (exponent.astype(int) - bias)).astype(np.float32)
 
 
-def narrow(x):
+def narrow(x, kind):
+    if kind in FP8:
+        known = widen(np.arange(FP8[kind][2], dtype=np.uint8), kind)
+        distance = abs(known[None, :] - abs(x)[:, None])
+        even = np.argmin(distance + (np.arange(len(known)) % 2 == 1) * 1e-9, axis=1)  # of two as near, the even one
+        return (even + np.where(x < 0, 0x80, 0)).astype(np.uint8)
     bits = x.astype(np.float32).view(np.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
@@ -51,8 +63,10 @@ def narrow(x):
 def of(rank, n, kind):
     """A rank's data: small numbers, so that sums are exact in every order."""
     x = (np.arange(n) * 7 + rank * 3) % 3 + (1 if kind != "bool" else 0)
+    if kind in FP8:
+        return narrow((x == 2).astype(np.float32), kind)
     if kind == "bf16":
-        return narrow(x.astype(np.float32))
+        return narrow(x.astype(np.float32), kind)
     if kind in PAIR:
         both = np.zeros(n, TYPES[kind][0])
         both["v"], both["i"] = x, rank
@@ -85,8 +99,8 @@ def combined(parts, kind, op):
         return (parts[0] != 0).astype(parts[0].dtype) if op in LOGICAL else parts[0]
     if kind in PAIR:
         return pairs(parts, op)
-    if kind == "bf16":
-        return narrow(combined([widen(x) for x in parts], "float32", op))
+    if kind == "bf16" or kind in FP8:
+        return narrow(combined([widen(x, kind) for x in parts], "float32", op), kind)
     stack = np.stack(parts)
     plain = {"sum": np.add, "avg": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum,
              "band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor, "land": np.logical_and,

@@ -23,7 +23,8 @@ class _Tensor(ctypes.Structure):
 
 class _Config(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("bytes", ctypes.c_size_t), ("sum", ctypes.c_int), ("learn", ctypes.c_int),
-                ("bf16", ctypes.c_int), ("thread", ctypes.c_int)]
+                ("bf16", ctypes.c_int), ("thread", ctypes.c_int),
+                ("code", ctypes.c_char_p)]
 
 
 def _forms(shapes: Sequence[Any], dtype: Any) -> list[tuple[Any, tuple[int, ...], int, int]]:
@@ -54,6 +55,7 @@ class Buckets:
     bytes   a bucket is closed at this size; 0: the prices choose it.
     learn   the order in which rank 0's arrays became ready in the first step replaces the order here.
     bf16    arrays of float32 travel as bf16, with error feedback.
+    code    how messages between hosts may be coded, as for Comm.set_code, with error feedback; None: as set there.
     thread  a progress thread of tutti drives the sums.
     Collective; `free` is not. Raises ArgumentError, DtypeError, OpError, Mismatch, Unsupported.
 
@@ -69,7 +71,8 @@ class Buckets:
     _kept: "set[Buckets]" = set()  # not yet freed: the library holds pointers to their arrays
 
     def __init__(self, comm: "Comm", arrays: Sequence[Any], op: str = "avg", *, dtype: Any = None, bytes: int = 0,
-                 learn: bool = False, bf16: bool = False, thread: bool = False) -> None:
+                 learn: bool = False, bf16: bool = False, thread: bool = False,
+                 code: Optional[str] = None) -> None:
         if op not in ("avg", "sum"):
             raise ValueError(f"Buckets: op is 'avg' or 'sum', not {op!r}")
         shapes = all(isinstance(array, (int, tuple)) for array in arrays)
@@ -80,7 +83,8 @@ class Buckets:
         tensors = (_Tensor * len(arrays))(*[_Tensor(None, count, code) for _, _, count, code in forms], *[
             _Tensor(ctypes.cast(pointer, ctypes.c_void_p).value if count else None, count, code)
             for pointer, count, code, _ in views])
-        config = _Config(ctypes.sizeof(_Config), bytes, op == "sum", learn, bf16, thread)
+        config = _Config(ctypes.sizeof(_Config), bytes, op == "sum", learn, bf16, thread,
+                         None if code is None else code.encode())
         self._handle: Optional[ctypes.c_void_p] = None
         handle = ctypes.c_void_p()
         check(lib.tutti_buckets_create(comm._handle, len(arrays), tensors, ctypes.byref(config), ctypes.byref(handle)))

@@ -107,6 +107,11 @@ class Comm(Collectives):
             raise ArgumentError(f"set_contract: there is no contract {contract!r}; there are {', '.join(CONTRACTS)}")
         self._check(lib.tutti_comm_set_contract(self._handle, CONTRACTS.index(contract)))
 
+    def set_code(self, code: Optional[str]) -> None:
+        """Let messages between hosts take fewer bytes where that pays: 'lossless' (the same bits), or 'error=1e-2' (sums
+        of float32, off by at most that part of the ranks' largest magnitudes); None: as they are (docs/lighter.md)."""
+        self._check(lib.tutti_comm_set_code(self._handle, None if code is None else code.encode()))
+
     def set_timeout(self, seconds: float) -> None:
         """Bound how long calls wait for other ranks before they raise TimeoutError; 0: TUTTI_TIMEOUT's."""
         self._check(lib.tutti_comm_set_timeout(self._handle, seconds))

@@ -30,7 +30,7 @@ class _Question(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("coll", ctypes.c_int), ("ranks", ctypes.c_int), ("root", ctypes.c_int),
                 ("type", ctypes.c_int), ("op", ctypes.c_int), ("contract", ctypes.c_int), ("net", ctypes.c_char_p),
                 ("topo", ctypes.c_char_p), ("algo", ctypes.c_char_p), ("only", ctypes.c_char_p),
-                ("crowd", ctypes.c_double)]
+                ("crowd", ctypes.c_double), ("code", ctypes.c_char_p)]
 
 
 class _Offer(ctypes.Structure):
@@ -134,7 +134,8 @@ class _Prices:
     """Prices of all plans for a question, while a `with` block lasts."""
 
     def __init__(self, coll: str, code: int, op: str, ranks: int, root: int, contract: str, net: Optional[str],
-                 topo: Optional[str], algo: Optional[str], only: Optional[str], shm: Optional[float]) -> None:
+                 topo: Optional[str], algo: Optional[str], only: Optional[str], shm: Optional[float],
+                 coded: Optional[str]) -> None:
         if contract not in _CONTRACTS:
             raise ArgumentError(f"there is no contract {contract!r}; there are {', '.join(_CONTRACTS)}")
         if shm is None:
@@ -143,7 +144,7 @@ class _Prices:
         figures += [net] if net else []
         question = _Question(ctypes.sizeof(_Question), _coll(coll), ranks, root, code, number_of(op, None, "explain"),
                              _CONTRACTS.index(contract), _bytes("\n".join(figures) or None), _bytes(topo),
-                             _bytes(algo), _bytes(only), shm)
+                             _bytes(algo), _bytes(only), shm, _bytes(coded))
         self._handle = ctypes.c_void_p()
         check(lib.tutti_prices_make(ctypes.byref(question), ctypes.byref(self._handle)))
 
@@ -156,7 +157,8 @@ class _Prices:
 
 def explain(what: Any, coll: str = "allreduce", *, op: str = "sum", dtype: Optional[str] = None,
             ranks: Optional[int] = None, root: int = 0, contract: str = "same", net: Optional[str] = None,
-            topo: Optional[str] = None, algo: Optional[str] = None, shm: Optional[float] = None, as_dict: bool = False) -> Any:
+            topo: Optional[str] = None, algo: Optional[str] = None, shm: Optional[float] = None,
+            coded: Optional[str] = None, as_dict: bool = False) -> Any:
     """Which plan runs for a call, its predicted time and why, the next best plans, the refused ones.
 
     what     the array of the call; or the bytes of the whole vector: 428, '64k', '1MiB'.
@@ -164,7 +166,8 @@ def explain(what: Any, coll: str = "allreduce", *, op: str = "sum", dtype: Optio
     ranks    None: on the communicator of `tutti.init()`, as it would run now. Else this number of ranks on this
              machine, as `tutti run` would start them; or elsewhere:
     net      figures of a network ('alpha=30us,beta=1e-8'), topo: placement of the ranks ('node:16 core:4'),
-    algo     the plans that may run, shm: ranks per core that share this machine's memory.
+    algo     the plans that may run, shm: ranks per core that share this machine's memory,
+    coded    how messages between hosts may be coded ('error=1e-2', 'lossless'): see Comm.set_code.
     as_dict  the same as a dictionary, times in seconds.
 
     >>> import tutti
@@ -178,14 +181,15 @@ def explain(what: Any, coll: str = "allreduce", *, op: str = "sum", dtype: Optio
 
         return explain_on(init(), what, coll, op, dtype, as_dict)
     elements, code = _call(what, coll, ranks, dtype)
-    with _Prices(coll, code, op, ranks, root, contract, net, topo, algo, None, shm) as handle:
+    with _Prices(coll, code, op, ranks, root, contract, net, topo, algo, None, shm, coded) as handle:
         text = text_of(lib.tutti_prices_explain, handle, elements * SIZES[code], int(as_dict))
     return json.loads(text) if as_dict else text
 
 
 def prices(what: Any, coll: str = "allreduce", *, ranks: int, op: str = "sum", dtype: Optional[str] = None,
            root: int = 0, contract: str = "same", net: Optional[str] = None, topo: Optional[str] = None,
-           algo: Optional[str] = None, only: Optional[str] = None, shm: Optional[float] = None) -> list[dict[str, Any]]:
+           algo: Optional[str] = None, only: Optional[str] = None, shm: Optional[float] = None,
+           coded: Optional[str] = None) -> list[dict[str, Any]]:
     """The price of every plan, the fastest first: see `explain`. Plans that cannot run come last, and say
     `why`. only: one plan, or one family.
 
@@ -195,7 +199,7 @@ def prices(what: Any, coll: str = "allreduce", *, ranks: int, op: str = "sum", d
     True
     """
     elements, code = _call(what, coll, ranks, dtype)
-    with _Prices(coll, code, op, ranks, root, contract, net, topo, algo, only, shm) as handle:
+    with _Prices(coll, code, op, ranks, root, contract, net, topo, algo, only, shm, coded) as handle:
         offers = list(_offers(handle, elements * SIZES[code]))
     return sorted(offers, key=lambda offer: (not offer["possible"], offer["seconds"], offer["plan"]))
 

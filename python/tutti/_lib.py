@@ -29,7 +29,7 @@ _FUNCTIONS = {
     "op_create": "ppip", "op_create_scaled": "dp", "op_free": "i", "reduce_local": "pppnii",
     "comm_from_env": "p", "comm_from_threads": "ip", "comm_split": "piip", "comm_dup": "pp",
     "comm_free": "p", "comm_rank": "p", "comm_size": "p", "comm_abort": "ps",
-    "comm_set_algo": "ps", "comm_set_contract": "pi", "comm_set_slices": "pi", "comm_set_timeout": "pd",
+    "comm_set_algo": "ps", "comm_set_code": "ps", "comm_set_contract": "pi", "comm_set_slices": "pi", "comm_set_timeout": "pd",
     "comm_set_helpers": "pi", "comm_helpers": "p", "comm_set_measure": "pi",
     "comm_measure": "piniip", "comm_shrink": "pp", "comm_grow": "pip", "comm_newcomers": "p",
     "newcomer": "", "comm_apart": "piip", "mem_alloc": "pnp", "mem_free": "pp",

@@ -28,9 +28,16 @@ COLLECTIVES = _names(lib.tutti_coll_name)
 SIZES = tuple(lib.tutti_type_size(code) for code in range(len(NAMES)))
 BY_NAME = {name: code for code, name in enumerate(NAMES)}
 BY_NAME.update((other, BY_NAME[name]) for other, name in (
-    ("float16", "fp16"), ("half", "fp16"), ("bfloat16", "bf16"), ("float32", "float"), ("float64", "double"),
+    ("float16", "fp16"), ("half", "fp16"), ("float32", "float"), ("float64", "double"),
     ("complex64", "complex_float"), ("complex128", "complex_double")))
-UINT8, BF16 = BY_NAME["uint8"], BY_NAME["bf16"]
+UINT8 = BY_NAME["uint8"]
+# Types that numpy lacks: the names that ml_dtypes and PyTorch give them, the unsigned type of as many bits, and the
+# number of their kind in DLPack.
+_LACKED = {BY_NAME["bf16"]: ("bfloat16", "u2", 4), BY_NAME["fp8_e4m3"]: ("float8_e4m3fn", "u1", 10),
+           BY_NAME["fp8_e5m2"]: ("float8_e5m2", "u1", 12)}
+BY_NAME.update((name, code) for code, (name, _, _) in _LACKED.items())
+_BY_THEIR_NAME = {name: code for code, (name, _, _) in _LACKED.items()}
+_BY_DLPACK = {(kind, SIZES[code]): code for code, (_, _, kind) in _LACKED.items()}
 # A bool is a uint8 that must stay 0 or 1: it has a number beyond the types until its op is known to be allowed.
 BOOL = 256 + UINT8
 
@@ -71,8 +78,8 @@ def code_of_numpy(dtype: Any) -> Optional[int]:
         if at or not dtype.isnative or (index.kind, index.itemsize) != ("i", 4):
             return None
         return _PAIRS.get((value.kind, value.itemsize, where, dtype.itemsize))
-    if dtype.name == "bfloat16":
-        return BF16
+    if dtype.name in _BY_THEIR_NAME:
+        return _BY_THEIR_NAME[dtype.name]
     return _NUMBERS.get((dtype.kind, dtype.itemsize)) if dtype.isnative else None
 
 
@@ -85,17 +92,17 @@ def code_of_format(form: str, itemsize: int) -> Optional[int]:
 
 def code_of_dlpack(kind: int, bits: int, lanes: int) -> Optional[int]:
     """tutti's number of a DLPack type; None if it has none."""
-    if kind == 4 and bits == 16 and lanes == 1:
-        return BF16
+    if (kind, bits // 8) in _BY_DLPACK and lanes == 1:
+        return _BY_DLPACK[kind, bits // 8]
     letter = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}.get(kind, "")
     return _NUMBERS.get((letter, bits // 8)) if lanes == 1 else None
 
 
 def numpy_dtype(numpy: Any, code: int) -> Any:
-    """The numpy dtype of one of tutti's types; bf16 is uint16 unless ml_dtypes is loaded."""
-    if code == BF16:
-        more = sys.modules.get("ml_dtypes")
-        return numpy.dtype(more.bfloat16 if more else "u2")
+    """The numpy dtype of one of tutti's types; those that numpy lacks are unsigned integers unless ml_dtypes is loaded."""
+    if code in _LACKED:
+        name, bits, _ = _LACKED[code]
+        return numpy.dtype(getattr(sys.modules.get("ml_dtypes"), name, bits))
     for (kind, size), number in _NUMBERS.items():
         if number == code:
             return numpy.dtype(f"{kind}{size}")
@@ -110,7 +117,8 @@ def form_of(shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...], int, Optional
     """A new numpy array's dtype, its shape, its elements, and tutti's number of its type (None if it has none)."""
     import numpy
 
-    code = BF16 if dtype in ("bf16", "bfloat16") else None
+    code = BY_NAME.get(dtype) if isinstance(dtype, str) else None
+    code = code if code in _LACKED else None
     kind = numpy.dtype(dtype) if code is None else numpy_dtype(numpy, code)
     axes = (shape,) if isinstance(shape, int) else tuple(shape)
     return kind, axes, math.prod(axes), code_of_numpy(kind) if code is None else code

@@ -14,6 +14,7 @@
 
 struct tutti_prices {
   tt_chooser *chooser;
+  tt_chooser *coded;  /* of messages that are coded; NULL: none are */
   int *position;      /* with helpers beside the levels: of each rank; NULL: none */
   bool borrowed;      /* the chooser belongs to a communicator */
   tt_problem problem; /* without its bytes */
@@ -127,6 +128,19 @@ static tutti_status place_ranks(const tutti_question *q, tt_setting *setting) {
   return status;
 }
 
+/* A second chooser, whose plans have coded messages, if such a call may have them. */
+static tutti_status make_coded(const tutti_question *q, tt_setting *setting, tt_chooser **coded) {
+  tt_code_wish wish;
+  tutti_status status = tt_code_parse("tutti_prices_make", q->code, &wish);
+  if (!status) status = tt_code_contract("tutti_prices_make", &wish, q->contract);
+  const bool takes =
+      tt_code_takes_call(wish.code, q->coll, q->type, q->op) && q->contract != TUTTI_CONTRACT_EXACT;
+  if (status || !takes || setting->ranks_per_core > 0 || setting->data) return status;
+  setting->code = wish.code;
+  setting->roundings = tt_code_roundings(wish.code, wish.error);
+  return tt_chooser_new(setting, coded);
+}
+
 tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   tutti_status status = tt_alive();
   if (!status) status = check_question(q, prices);
@@ -147,6 +161,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   if (!status && q->net) status = tt_profile_parse(&setting.profile, q->net, "the figures");
   if (!status) status = tt_override_parse(q->algo, q->ranks, &p->override);
   if (!status) status = tt_chooser_new(&setting, &p->chooser);
+  if (!status) status = make_coded(q, &setting, &p->coded);
   if (!status && tt_coll_reduces(q->coll)) p->problem.weight = tt_weight_of(p->chooser, q->type);
   if (!status && !setting.ranks_per_core && !setting.inside)
     status = tt_figures_known(&setting.profile, tt_chooser_model(p->chooser));
@@ -160,6 +175,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
 void tutti_prices_free(tutti_prices *p) {
   if (!p) return;
   if (!p->borrowed) tt_chooser_free(p->chooser);
+  tt_chooser_free(p->coded);
   free(p->position);
   free(p);
 }
@@ -203,13 +219,24 @@ static tt_problem of_size(const tutti_prices *p, uint64_t *bytes) {
   return problem;
 }
 
+/* The chooser whose choice runs: with codes, if that is cheaper, or else without. */
+static tt_chooser *cheaper_chooser(const tutti_prices *p, const tt_problem *problem) {
+  tt_choice with, without;
+  if (!p->coded || tt_choose(p->coded, problem, &p->override, &with) ||
+      tt_choose(p->chooser, problem, &p->override, &without))
+    return p->chooser;
+  const double a = tt_choice_seconds(p->coded, problem, &with);
+  const double b = tt_choice_seconds(p->chooser, problem, &without);
+  return a >= 0 && (b < 0 || a < b) ? p->coded : p->chooser;
+}
+
 /* Adds the breakdown of the quote's time. */
-static tutti_status add_detail(tutti_prices *p, tutti_offer *quote, const tt_problem *problem) {
-  const tt_cost_model *model = tt_chooser_model(p->chooser);
+static tutti_status add_detail(tt_chooser *c, tutti_offer *quote, const tt_problem *problem) {
+  const tt_cost_model *model = tt_chooser_model(c);
   tt_breakdown t;
   tt_sends sends;
-  tutti_status status = tt_quote_breakdown(p->chooser, quote->name, quote->slices, problem, &t,
-                                           &sends, &quote->rounds);
+  tutti_status status =
+      tt_quote_breakdown(c, quote->name, quote->slices, problem, &t, &sends, &quote->rounds);
   if (status) return status;
   quote->messages = sends.messages;
   quote->vectors = sends.vectors;
@@ -240,8 +267,9 @@ tutti_status tutti_prices_offer(tutti_prices *p, uint64_t bytes, int i, int deta
   tutti_status status = begin_prices("tutti_prices_offer", p, quote);
   if (status) return status;
   const tt_problem problem = of_size(p, &bytes);
+  tt_chooser *c = p->coded ? p->coded : p->chooser;
   tt_quote o;
-  if (i < 0 || !tt_quote_at(p->chooser, &problem, &p->override, i, detail, &o))
+  if (i < 0 || !tt_quote_at(c, &problem, &p->override, i, detail, &o))
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_offer: there is no plan %d", i);
   snprintf(quote->name, sizeof quote->name, "%s", o.name);
   quote->slices = o.slices;
@@ -249,8 +277,8 @@ tutti_status tutti_prices_offer(tutti_prices *p, uint64_t bytes, int i, int deta
   quote->seconds = o.seconds;
   if (!detail) return TUTTI_OK;
   quote->admissible = o.possible && !o.lacks && !o.ruled_out;
-  tt_why_not(p->chooser, &problem, &o, quote->why, sizeof quote->why);
-  return o.possible ? add_detail(p, quote, &problem) : TUTTI_OK;
+  tt_why_not(c, &problem, &o, quote->why, sizeof quote->why);
+  return o.possible ? add_detail(c, quote, &problem) : TUTTI_OK;
 }
 
 tutti_status tutti_prices_chosen(tutti_prices *p, uint64_t bytes, tutti_offer *quote) {
@@ -258,12 +286,13 @@ tutti_status tutti_prices_chosen(tutti_prices *p, uint64_t bytes, tutti_offer *q
   if (status) return status;
   const tt_problem problem = of_size(p, &bytes);
   tt_choice choice;
-  status = tt_choose(p->chooser, &problem, &p->override, &choice);
+  tt_chooser *c = cheaper_chooser(p, &problem);
+  status = tt_choose(c, &problem, &p->override, &choice);
   if (status) return status;
   snprintf(quote->name, sizeof quote->name, "%s", choice.name);
   quote->slices = choice.slices;
   quote->possible = quote->admissible = 1;
-  return add_detail(p, quote, &problem);
+  return add_detail(c, quote, &problem);
 }
 
 /* ---- explanations ---- */
@@ -272,7 +301,7 @@ tutti_status tutti_prices_explain(tutti_prices *p, uint64_t bytes, int json, cha
   tutti_status status = tt_args_given("tutti_prices_explain", "prices", p, "text", text);
   if (status) return status;
   const tt_problem problem = of_size(p, &bytes);
-  return tt_explain(p->chooser, &problem, &p->override, p->exact, json, text);
+  return tt_explain(cheaper_chooser(p, &problem), &problem, &p->override, p->exact, json, text);
 }
 
 tutti_status tutti_comm_explain(tutti_comm *comm, tutti_coll coll, size_t count, tutti_type type,
@@ -301,8 +330,11 @@ tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count, t
   if (!status) status = tt_plan_for(comm, &call, false, &plan);
   if (!status) {
     const tt_problem problem = tt_problem_of(comm, &call);
-    status = tt_quote_breakdown(plan->chooser, plan->prepared->sched->name,
-                                plan->exec.slices, &problem, &breakdown, &sends, NULL);
+    tt_chooser *by = plan->chooser;
+    if (plan->exec.coding.code) status = tt_coding_chooser(comm, &call, &by);
+    if (!status)
+      status = tt_quote_breakdown(by, plan->prepared->sched->name, plan->exec.slices, &problem,
+                                  &breakdown, &sends, NULL);
   }
   if (!status) *seconds = breakdown.time;
   tt_comm_leave(comm);
@@ -330,9 +362,10 @@ tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tu
       snprintf(measured, sizeof measured, ", measured %s",
                tt_time_words(1e-9 * (double)plan->wisdom, time));
     const bool other = plan->exec.if_exported != plan->exec.program->shape;
-    snprintf(name, size, "%s%s%s%s%s%s", tt_call_is_exact(comm, &call) ? "exact, " : "",
-             plan->prepared->sched->name, slices, measured,
-             other ? ", two-shot if nothing is copied" : "",
+    const tt_code code = plan->exec.coding.code;
+    snprintf(name, size, "%s%s%s%s%s%s%s%s", tt_call_is_exact(comm, &call) ? "exact, " : "",
+             code ? tt_code_name(code) : "", code ? ", " : "", plan->prepared->sched->name, slices,
+             measured, other ? ", two-shot if nothing is copied" : "",
              plan->proven == TT_PROVEN        ? ""
              : plan->proven == TT_PROVEN_FORM ? ", proven by its form"
                                               : ", not proven");

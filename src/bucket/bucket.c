@@ -45,6 +45,7 @@ static tutti_status start_what_is_ready(tutti_buckets *b) {
   while (!status && b->started < b->nbuckets && !b->buckets[b->started].left) {
     tt_bucket *k = &b->buckets[b->started++];
     if (k->gather) tt_half_pack(b, k);
+    tt_lighter_pack(b, k);
     status = tutti_request_start(k->sum);
     k->state = TT_FIRST;
   }
@@ -60,6 +61,7 @@ static tutti_status second_half(tutti_buckets *b, tt_bucket *k) {
 
 static void summed(tutti_buckets *b, tt_bucket *k) {
   if (k->gather) tt_half_unpack(b, k);
+  tt_lighter_unpack(b, k);
   k->state = TT_SUMMED;
 }
 

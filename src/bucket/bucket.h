@@ -1,9 +1,11 @@
 /* bucket.h - inside the API: tensors in buckets (bucket.c), how tensors are divided among buckets
- * (bucket_create.c), their memory (bucket_memory.c), and buckets sent as bf16 (bucket_half.c).
+ * (bucket_create.c), their memory (bucket_memory.c), buckets sent as bf16 (bucket_half.c), and those with
+ * coded messages (bucket_coded.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_BUCKET_H
 #define TT_BUCKET_H
 
+#include "code.h"
 #include "comm_view.h"
 
 typedef enum tt_bucket_state { TT_WAITING, TT_FIRST, TT_SECOND, TT_SUMMED } tt_bucket_state;
@@ -15,6 +17,13 @@ typedef struct tt_half {
   float *owed;        /* rounding error of the results in this rank's piece */
 } tt_half;
 
+/* The extra state of a float bucket whose messages may be coded with an error. */
+typedef struct tt_lighter {
+  float *vector; /* the tensors side by side: their own memory, or `copy` */
+  float *copy;   /* or NULL */
+  float *owed;   /* rounding error of each number, here; NULL: the bucket has no such state */
+} tt_lighter;
+
 typedef struct tt_bucket {
   tutti_type type;
   size_t n, elements;    /* tensors; their elements, in total */
@@ -24,6 +33,7 @@ typedef struct tt_bucket {
   tutti_request *sum;    /* the whole sum, or the exchange of pieces */
   tutti_request *gather; /* gathers the pieces' results; NULL: `sum` does it all */
   tt_half half;
+  tt_lighter lighter;
 } tt_bucket;
 
 struct tutti_buckets {
@@ -43,6 +53,7 @@ struct tutti_buckets {
   float *residual;                    /* rounding error of each element; NULL: none kept */
   size_t nbuckets, started, gathered; /* buckets: all; started; whose second half has started */
   tt_bucket *buckets;
+  tt_code_wish wish; /* of all sums */
   bool learned, has_thread;
   tutti_status failed;
   char why[TT_WHY];
@@ -63,6 +74,15 @@ bool tt_bucket_adjoin(const tutti_buckets *b, size_t i, size_t next);
 static inline bool tt_bucket_is_bf16(const tutti_buckets *b, const tt_bucket *k) {
   return b->config.bf16 && k->type == TUTTI_FLOAT && k->elements;
 }
+static inline bool tt_bucket_is_lighter(const tutti_buckets *b, const tt_bucket *k) {
+  return tt_code_lossy(b->wish.code) && !b->config.bf16 && k->type == TUTTI_FLOAT && k->elements &&
+         !tutti_comm_helpers(b->comm);
+}
+tutti_status tt_lighter_open(tutti_buckets *b, tt_bucket *k);
+void tt_lighter_close(tutti_buckets *b, tt_bucket *k);
+/* Copies the tensors to where they lie side by side, and back; nothing, if they do. */
+void tt_lighter_pack(tutti_buckets *b, tt_bucket *k);
+void tt_lighter_unpack(tutti_buckets *b, tt_bucket *k);
 tutti_status tt_half_open(tutti_buckets *b, tt_bucket *k);
 void tt_half_close(tutti_buckets *b, tt_bucket *k);
 void tt_half_pack(tutti_buckets *b, tt_bucket *k);

@@ -30,8 +30,11 @@ typedef struct pledge {
 static pledge pledge_of(const tutti_buckets *b, tutti_status status) {
   const tutti_buckets_config *c = &b->config;
   pledge p = {.n = b->n, .status = status, .provides = b->provides};
+  uint64_t error;
+  memcpy(&error, &b->wish.error, sizeof error);
   p.config = tt_mix(tt_mix(c->bytes) ^ (uint64_t)(!!c->sum + 2 * !!c->learn + 4 * !!c->bf16)) ^
              (uint64_t)b->bytes;
+  p.config = tt_mix(p.config ^ error) ^ (uint64_t)b->wish.code;
   for (size_t i = 0; b->tensors && i < b->n; i++)
     p.tensors = tt_mix(p.tensors ^ b->tensors[i].count << 5 ^ (uint64_t)b->tensors[i].type);
   return p;
@@ -172,8 +175,9 @@ static tutti_status in_one_go(tutti_buckets *b, tt_bucket *k) {
 tutti_status tt_bucket_requests(tutti_buckets *b) {
   tutti_status status = TUTTI_OK;
   for (size_t k = 0; k < b->nbuckets && !status; k++)
-    status = tt_bucket_is_bf16(b, &b->buckets[k]) ? tt_half_open(b, &b->buckets[k])
-                                                  : in_one_go(b, &b->buckets[k]);
+    status = tt_bucket_is_bf16(b, &b->buckets[k])      ? tt_half_open(b, &b->buckets[k])
+             : tt_bucket_is_lighter(b, &b->buckets[k]) ? tt_lighter_open(b, &b->buckets[k])
+                                                       : in_one_go(b, &b->buckets[k]);
   return status;
 }
 
@@ -182,6 +186,7 @@ void tt_bucket_drop(tutti_buckets *b) {
     tutti_request_free(&b->buckets[k].sum);
     tutti_request_free(&b->buckets[k].gather);
     tt_half_close(b, &b->buckets[k]);
+    tt_lighter_close(b, &b->buckets[k]);
   }
   free(b->buckets);
   b->buckets = NULL;
@@ -220,6 +225,9 @@ static tutti_status check_tensors(tutti_buckets *b, const tutti_tensor *tensors)
     return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: no bf16 %s", WHO,
                    helpers ? "with ranks that bring no data (tutti_comm_set_helpers)"
                            : "under the contract exact: what is rounded is not exact");
+  if (!status && b->config.code) status = tutti_comm_set_code(b->comm, b->config.code);
+  b->config.code = NULL; /* the caller's */
+  b->wish = tt_comm_wish(b->comm);
   return status;
 }
 

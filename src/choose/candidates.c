@@ -357,6 +357,24 @@ static bool add_pairs(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   return ok;
 }
 
+/* For codes that round: two-shot on every level, which rounds twice between nodes. */
+static bool add_rounding_little(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
+  char name[TT_NAME];
+  tt_tree tree;
+  const char *levels = c->setting.levels;
+  if (!tt_code_lossy(c->setting.code) || coll != TUTTI_ALLREDUCE || !*levels) return true;
+  if (tt_tree_parse(levels, &tree)) return true;
+  size_t at = (size_t)snprintf(name, sizeof name, "blueconnect(%s,stages=", levels);
+  for (int l = 0, first = 1; l < tree.levels && at < sizeof name; l++) {
+    if (tree.even && tree.level[l].each == 1) continue;
+    at += (size_t)snprintf(name + at, sizeof name - at, "%stwo-shot", first ? "" : "/");
+    first = 0;
+  }
+  if (at + 2 > sizeof name) return true;
+  snprintf(name + at, sizeof name - at, ")");
+  return add_sliced(c, coll, list, name);
+}
+
 /* Lists all plans that are proposed; or those of one family; or one plan, proposed or not. */
 static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const tt_setting *s = &c->setting;
@@ -371,6 +389,7 @@ static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
           : tt_algo_does(name, coll))
       ok = add_sliced(c, coll, list, name);
   if (ok && !n && *s->levels && !tt_has_helpers(s)) ok = add_pairs(c, coll, list);
+  if (ok && !n) ok = add_rounding_little(c, coll, list);
   if (ok && !n && tt_compositions_apply(c, coll)) ok = tt_compositions_list(c, list);
   return ok && (list->n || !n || add_sliced(c, coll, list, s->only));
 }

@@ -34,6 +34,7 @@ static tutti_status set_models(tt_chooser *c) {
   }
   tt_cost_net(&s->profile, s->ranks, *s->levels ? &tree : NULL, &c->model);
   tt_cost_inside(&s->profile, s->inside, s->node_ranks_per_core, &c->model);
+  tt_cost_coded(s, &c->model);
   c->model.position = position;
   c->model.wide = s->wide ? s->data : 0;
   c->model.migrates = s->host_ranks_per_core > 1;
@@ -200,6 +201,16 @@ static tutti_status can_be_proven(const tt_chooser *c, const char *name, const t
   return unless_starved(status);
 }
 
+static tutti_status rounds_little(const tt_chooser *c, const char *name, const tt_ask *ask,
+                                  unsigned *met, bool *skipped) {
+  int roundings = -1;
+  bool too_long = false;
+  const tutti_status status = tt_roundings_of(c, name, ask, &roundings, &too_long);
+  *skipped |= too_long;
+  if (!status && roundings >= 0 && roundings <= c->setting.roundings) *met |= TT_NEED_FEW;
+  return unless_starved(status);
+}
+
 /* What a plan lacks: needs that it does not meet; or, where the prover was not asked, may not. */
 typedef struct lack {
   unsigned needs;
@@ -215,8 +226,9 @@ static lack lacking(tt_chooser *c, tt_finding **found, const char *name, const t
   const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
   if (!*found) *found = calloc(rooted ? (size_t)ask.ranks : 1, sizeof **found);
   tt_finding once = {0}, *here = *found ? &(*found)[rooted ? p->root : 0] : &once;
-  const unsigned needs = p->needs | TT_NEED_PROOF, open = needs & ~here->asked;
-  const unsigned of_op = open & ~(unsigned)TT_NEED_PROOF;
+  const unsigned few = tt_code_lossy(c->setting.code) ? TT_NEED_FEW : 0;
+  const unsigned needs = p->needs | TT_NEED_PROOF | few, open = needs & ~here->asked;
+  const unsigned of_op = open & ~(unsigned)(TT_NEED_PROOF | TT_NEED_FEW);
   unsigned met = 0;
   bool skipped = false;
   tutti_status status = TUTTI_OK;
@@ -228,6 +240,7 @@ static lack lacking(tt_chooser *c, tt_finding **found, const char *name, const t
     skipped |= is_skipped;
   }
   if (!status && open & TT_NEED_PROOF) status = can_be_proven(c, name, &ask, &met);
+  if (!status && open & TT_NEED_FEW) status = rounds_little(c, name, &ask, &met, &skipped);
   if (status) {
     c->starved = true;
     return (lack){needs, false};
@@ -273,6 +286,10 @@ static bool try_override(tt_chooser *c, const tt_problem *p, const char *name) {
   else if (lacks.skipped)
     snprintf(c->refusal, sizeof c->refusal, "%s: on more than %d ranks the prover is not asked",
              name, TT_MOST_PROVEN);
+  else if (lacks.needs & TT_NEED_FEW)
+    snprintf(c->refusal, sizeof c->refusal,
+             "%s rounds coded numbers more than %d times, or completes a sum on several ranks",
+             name, c->setting.roundings);
   else if (lacks.needs & TT_NEED_ORDER)
     snprintf(c->refusal, sizeof c->refusal,
              "%s cannot do a non-commutative op: it does not keep the ranks' order", name);

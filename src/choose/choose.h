@@ -13,6 +13,7 @@
 #define TT_CHOOSE_H
 
 #include "algo.h"
+#include "code.h"
 #include "override.h"
 #include "profile.h"
 #include "wisdom.h"
@@ -43,6 +44,9 @@ typedef struct tt_setting {
   int flight;                 /* slices that run at once */
   tt_verify verify;           /* which plans are proven before they run */
   char only[TT_NAME];         /* only this plan or family is a candidate; empty: all */
+  tt_code code;               /* of messages between ranks that share no memory */
+  int roundings;              /* the most on the way of a number, if the code rounds */
+  const int *node; /* per rank: ranks with one number share memory; NULL: as `inside` says */
 } tt_setting;
 
 /* TUTTI_ERR_ARG: levels and ranks do not fit; the message says why. */
@@ -55,7 +59,9 @@ const tt_cost_model *tt_chooser_model(const tt_chooser *c);
 typedef enum tt_need {
   TT_NEED_ORDER = 1, /* the op does not commute: operands in rank order */
   TT_NEED_SAME = 2,  /* the op rounds, or may: the same grouping on all ranks, so the same bits */
-  TT_NEED_PROOF = 4  /* every plan, or its form, must be proven before it runs (tt_proven_can) */
+  TT_NEED_PROOF = 4, /* every plan, or its form, must be proven before it runs (tt_proven_can) */
+  TT_NEED_FEW =
+      8 /* the code rounds: few roundings, and each sum completed on one rank (roundings.c) */
 } tt_need;
 
 /* The tt_needs of a collective with this type and op. */
@@ -82,7 +88,8 @@ typedef struct tt_choice {
   const char *refusal; /* why an override was refused; NULL: no override, or not refused */
   bool overridden;
   const tt_wisdom_entry *wisdom; /* its entry, of the problem's wisdom; NULL: the price decided */
-  int way; /* 1 + which way over an aggregator (run/aggregated.c); 0: among the ranks alone */
+  int way;      /* 1 + which way over an aggregator (run/aggregated.c); 0: among the ranks alone */
+  tt_code code; /* of messages between nodes */
 } tt_choice;
 
 /* Chooses a plan. An override that names a possible plan decides; if the plan is not possible,
@@ -144,6 +151,29 @@ const tt_form *tt_form_of(const char *name, tutti_coll coll);
 void tt_form_name(const char *name, char form[TT_NAME]);
 /* A hash of the question, a multiple of 4 and not 0. */
 uint64_t tt_proven_key(const tt_ask *ask, const char *name, int slices);
+
+/* ---- coded messages (roundings.c) ---- */
+
+/* *roundings: the most on the way of a number into a result of this plan, if each message of a partial
+ * sum between nodes rounds it, unless it is rounded already, and so does the completion of a sum; -1:
+ * a sum is completed on several ranks, so their bits would differ; or it takes too long to tell, and
+ * *skipped is set. TUTTI_ERR_MEMORY. */
+tutti_status tt_roundings_of(const tt_chooser *c, const char *name, const tt_ask *ask,
+                             int *roundings, bool *skipped);
+/* *much: would this stage of a composition, between the nodes of that level, round more than allowed? */
+tutti_status tt_stage_rounds(const tt_chooser *c, const char *name, tutti_coll coll, int ranks,
+                             int level, bool *much);
+/* May messages of such a call take that code? Of codes that round, sums of all ranks' floats. */
+bool tt_code_takes_call(tt_code code, tutti_coll coll, tutti_type type, tutti_op op);
+/* The predicted time of a choice; < 0: none. */
+double tt_choice_seconds(tt_chooser *c, const tt_problem *problem, const tt_choice *choice);
+/* The node of each rank; the caller frees it. NULL: out of memory. */
+int *tt_chooser_nodes(const tt_chooser *c);
+/* Changes the costs of links between nodes by a code's. */
+void tt_cost_coded(const tt_setting *s, tt_cost_model *model);
+/* Appends a sentence: how messages between nodes are coded, how often numbers are rounded on their way
+ * through the plan, and the bound of the error. */
+void tt_coding_say(tt_text *t, tt_chooser *c, const tt_problem *problem, const char *plan);
 
 /* ---- the candidates, for explanations ---- */
 

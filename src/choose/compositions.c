@@ -88,7 +88,10 @@ static tutti_status add_option(const search *k, level_options *m, const char *na
   x->scatters = m != &k->of[0] && tt_algo_does(name, TUTTI_REDUCE_SCATTER);
   const tutti_coll coll = x->scatters ? TUTTI_REDUCE_SCATTER : k->coll;
   const char *back = tt_algo_does(name, TUTTI_ALL_GATHER) ? name : "one-shot";
-  tutti_status status = find_price(k, m, name, coll, model, &x->in);
+  bool much;
+  tutti_status status = tt_stage_rounds(k->c, name, coll, m->size, m->level, &much);
+  if (status || much) return status;
+  status = find_price(k, m, name, coll, model, &x->in);
   if (!status && x->scatters) status = find_price(k, m, back, TUTTI_ALL_GATHER, model, &x->back);
   x->ordered = is_ordered(name, coll);
   if (!status && x->in >= 0 && (x->back >= 0 || !x->scatters) && m->n + 1 < MOST_OPTIONS) m->n++;

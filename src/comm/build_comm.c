@@ -172,6 +172,8 @@ static void look_at_settings(void) {
 
 tutti_status tt_settings_read(tt_settings *s, int ranks) {
   tutti_status status = tt_contract_read(tt_env("TUTTI_CONTRACT"), ranks, &s->contract);
+  if (!status) status = tt_code_parse("TUTTI_CODE", tt_env("TUTTI_CODE"), &s->wish);
+  if (!status) status = tt_code_contract("TUTTI_CODE", &s->wish, s->contract);
   if (status) return status;
   status = tt_override_parse(tt_env("TUTTI_ALGO"), ranks, &s->override);
   return status ? tt_fail(status, "TUTTI_ALGO: %.300s", tutti_error()) : TUTTI_OK;
@@ -265,6 +267,7 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
     return status;
   }
   tt_plans_drop(comm);
+  tt_coded_plans_free(&comm->plans->coded);
   tt_chooser_free(comm->plans->chooser);
   comm->plans->setting = setting;
   comm->plans->chooser = chooser;
@@ -353,6 +356,7 @@ void tt_comm_destroy(tutti_comm *comm) {
   tt_chooser_free(comm->plans->chooser);
   tt_helped_free(&comm->plans->helped);
   tt_aggregator_drop(comm);
+  tt_coded_plans_free(&comm->plans->coded);
   tt_chooser_free(comm->plans->flat);
   free(comm->plans->order);
   free(comm->plans->place);

@@ -107,11 +107,24 @@ tutti_status tutti_comm_set_contract(tutti_comm *comm, tutti_contract contract) 
   tutti_status status = tt_comm_enter(comm, "tutti_comm_set_contract");
   if (status) return status;
   status = tt_contract_check("tutti_comm_set_contract", contract, comm->ranks);
+  if (!status) status = tt_code_contract("tutti_comm_set_contract", &comm->settings.wish, contract);
   if (!status) status = tt_nothing_runs(comm, "tutti_comm_set_contract");
   if (!status) {
     comm->settings.contract = contract;
     tt_plans_forget(comm);
   }
+  tt_comm_leave(comm);
+  return status;
+}
+
+tutti_status tutti_comm_set_code(tutti_comm *comm, const char *code) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_code");
+  if (status) return status;
+  tt_code_wish wish;
+  status = tt_code_parse("tutti_comm_set_code", code, &wish);
+  if (!status) status = tt_code_contract("tutti_comm_set_code", &wish, comm->settings.contract);
+  if (!status) status = tt_nothing_runs(comm, "tutti_comm_set_code");
+  if (!status) tt_coding_set(comm, &wish);
   tt_comm_leave(comm);
   return status;
 }

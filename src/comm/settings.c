@@ -110,6 +110,13 @@ tutti_status tt_contract_check(const char *who, tutti_contract contract, int ran
   return contract == TUTTI_CONTRACT_EXACT ? tt_exact_ranks(who, ranks) : TUTTI_OK;
 }
 
+tutti_status tt_code_contract(const char *who, const tt_code_wish *wish, tutti_contract contract) {
+  if (contract != TUTTI_CONTRACT_EXACT || !tt_code_lossy(wish->code)) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                 "%s: the contract 'exact' allows no error; take 'lossless', or another contract",
+                 who);
+}
+
 tutti_status tt_contract_read(const char *word, int ranks, tutti_contract *contract) {
   static const char *const words[] = {[TUTTI_CONTRACT_SAME] = "same",
                                       [TUTTI_CONTRACT_ANY] = "any",

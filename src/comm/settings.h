@@ -16,6 +16,8 @@ const char *tt_profile_path(char *text, size_t size);
  * that does not allow this number of ranks. */
 tutti_status tt_contract_read(const char *word, int ranks, tutti_contract *contract);
 tutti_status tt_contract_check(const char *who, tutti_contract contract, int ranks);
+/* TUTTI_ERR_UNSUPPORTED: the contract forbids such codes. */
+tutti_status tt_code_contract(const char *who, const tt_code_wish *wish, tutti_contract contract);
 /* Reads a topology (placement.h): the value itself, or the file it names if it begins with '/' or
  * '.', or has no ':'. The caller frees *text. name: what messages call it, up to 170 characters.
  * TUTTI_ERR_ARG: it cannot be read. */

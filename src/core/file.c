@@ -10,8 +10,8 @@
 char *tt_file_read(int fd, size_t most, size_t *length) {
   char *text = malloc(most + 1);
   ssize_t got = text ? 1 : -1;
-  for (*length = 0; got > 0 && *length < most; *length += got > 0 ? (size_t)got : 0)
-    do got = read(fd, text + *length, most - *length);
+  for (*length = 0; got > 0 && *length<most; *length += got> 0 ? (size_t)got : 0) do
+      got = read(fd, text + *length, most - *length);
     while (got < 0 && errno == EINTR);
   if (*length == most) errno = EFBIG;
   if (got >= 0 && *length < most) {

@@ -81,6 +81,10 @@ static const figure of_all[] = {
     LEVEL("package", 0),
     LEVEL("numa", 1),
     LEVEL("cache", 2),
+    {"code.int8", PER_BYTE, AT(code.int8), "a byte of floats to int8 and back (docs/lighter.md)"},
+    {"code.fp8", PER_BYTE, AT(code.fp8), "the same to 8-bit floats"},
+    {"code.lossless", PER_BYTE, AT(code.lossless), "the same without loss"},
+    {"code.left", BYTES, AT(code.left), "that lossless codes leave of 1000"},
     {"shm.between", SECONDS, AT(between),
      "a cache line to another core and back, when these were measured; in no price"},
 };
@@ -127,6 +131,7 @@ void tt_profile_net(tt_profile *profile) {
               .cache = 524288},
       .shm_level = {{-1, -1}, {-1, -1}, {-1, -1}},
       .between = -1,
+      .code = {.int8 = 0.2e-9, .fp8 = 0.5e-9, .lossless = 2.2e-9, .left = 840},
       .oversubscribed = {1e-6, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
   };
 }

@@ -22,8 +22,8 @@ static int narrowest(const tt_cost_model *model, int level) {
 }
 
 bool tt_cost_stage(const tt_cost_model *model, int level, int ranks, tt_cost_model *stage) {
-  if (model->cores > 0 || model->copy > 0 || model->torus || model->migrates ||
-      model->position || !model->tree.even)
+  if (model->cores > 0 || model->copy > 0 || model->torus || model->migrates || model->position ||
+      !model->tree.even)
     return false;
   const int slow = narrowest(model, level);
   *stage = *model;

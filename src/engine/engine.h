@@ -9,6 +9,7 @@
 #ifndef TT_ENGINE_H
 #define TT_ENGINE_H
 
+#include "code.h"
 #include "kernel.h"
 #include "schedule.h"
 #include "stores.h"
@@ -75,10 +76,18 @@ typedef struct tt_call { /* arguments of a collective */
   bool everyone; /* all ranks bring data, even helpers: an internal call */
   bool varied;   /* counts[r] elements for rank r, not count each; the call copies counts */
   const size_t *counts;
-  uint32_t buffers;           /* 1 + length of the list it is part of; 0: a single call */
-  uint32_t also;              /* a hash of other arguments that must match on all ranks */
+  uint32_t buffers; /* 1 + length of the list it is part of; 0: a single call */
+  float *owed;   /* a coded call's rounding errors so far, by element of the vector: added before a
+                                 number is rounded, and replaced by what is then left; or NULL */
+  uint32_t also; /* a hash of other arguments that must match on all ranks */
   const struct tt_call *said; /* the caller's call, if this one implements it; or NULL */
 } tt_call;
+
+/* A run of a program whose messages to some ranks are coded (coded.c). */
+typedef struct tt_coding {
+  tt_code code;       /* TT_CODE_NONE: as they are */
+  const uint8_t *far; /* per rank: 1: messages to it and from it are coded */
+} tt_coding;
 
 typedef struct tt_run tt_run;
 typedef struct tt_operation tt_operation;
@@ -137,6 +146,7 @@ struct tt_operation {
   tt_shape if_exported;
   tt_call call;
   const uint64_t *table;
+  tt_coding coding;
   tt_reducer reducer;
   tt_stamp stamp;
   int window;          /* which of TT_WINDOW places */
@@ -165,6 +175,7 @@ typedef struct tt_execution {
    * same order. */
   tt_shape if_exported;
   const uint64_t *table; /* of a varied call: where each block begins, and the end; or NULL */
+  tt_coding coding;
 } tt_execution;
 
 /* Uses place stamp.seq mod TT_WINDOW in the lanes; operations before `oldest` are over on
@@ -213,6 +224,9 @@ struct tt_run {
   void *scratch;
   size_t scratch_bytes;
   size_t capacity; /* bytes allocated at `inputs` */
+  uint8_t *
+      fresh; /* per step: does it send numbers that nobody has rounded yet? NULL: nothing is owed */
+  struct tt_coded **coded; /* per rank: what is between the steps and its coded messages; or NULL */
   bool active;
 };
 
@@ -225,6 +239,27 @@ void tt_share_begin(const tt_run *r);
 bool tt_run_progress(tt_run *r, tutti_status *status);
 void tt_run_free(tt_run *r, tt_wire *wire);
 bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx);
+
+/* The wire to a peer: ranks beyond those of the communicator are an aggregator's. */
+static inline tt_wire *tt_wire_to(const tt_operation *o, int peer) {
+  return peer < o->wire->ranks ? o->wire : o->wire->aggregator;
+}
+
+/* Finds out where rounding errors are owed, if the call keeps them. False: out of memory. */
+bool tt_owed_begin(tt_run *r);
+/* Rounds n floats as their codes do; owed: of these floats, or NULL. */
+void tt_owed_round(tt_code code, float *x, float *owed, size_t n);
+/* Messages of a run, coded or not (coded.c): as the functions of a channel (wire.h). head: *status: out
+ * of memory, or what came is no code. push: owed: of these numbers, or NULL. came: is there something from this peer? */
+size_t tt_link_push(tt_run *r, int peer, const void *bytes, float *owed, size_t n, size_t left,
+                    uint32_t *ticket, tutti_status *status);
+size_t tt_link_head(tt_run *r, int peer, tt_stamp *stamp, tutti_status *status);
+bool tt_link_came(const tt_run *r, int peer);
+const void *tt_link_view(tt_run *r, int peer, size_t *n, tutti_status *status);
+void tt_link_release(tt_run *r, int peer, size_t n);
+void tt_link_expect(tt_run *r, int peer, void *to, size_t n, size_t left);
+bool tt_link_pull(tt_run *r, int peer, void *to, size_t n, tutti_status *status);
+void tt_link_free(tt_run *r);
 
 /* Paced messages (pace.c): may message k be sent now? Record that a message is over. */
 bool tt_pace_allows(const tt_run *r, uint32_t k);

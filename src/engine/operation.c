@@ -27,6 +27,7 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_executi
   o->if_exported = how->if_exported;
   o->call = *call;
   o->table = how->table;
+  o->coding = how->coding;
   o->stamp = stamp;
   o->window = (int)(stamp.seq % TT_WINDOW);
   o->oldest = oldest;

@@ -23,12 +23,6 @@ typedef struct tt_moving {
 /* Bytes that bound the duration of one call of progress. */
 enum { GULP = 1 << 20 };
 
-/* The wire to a peer: ranks beyond those of the communicator are an aggregator's. */
-static inline tt_wire *wire_to(const tt_run *r, int peer) {
-  tt_wire *w = r->o->wire;
-  return peer < w->ranks ? w : w->aggregator;
-}
-
 /* ---- positions in spans ---- */
 
 uint64_t tt_run_span_bytes(const tt_run *r, const tt_span *span, uint32_t lo, uint32_t hi) {
@@ -49,7 +43,9 @@ static uint64_t contiguous(const tt_run *r, const tt_span *span, tt_cursor *c, c
   const size_t element = r->o->reducer.element;
   while (c->at < c->end) {
     uint32_t whole = tt_span_block(span, c->at), block = whole % B;
-    uint32_t n = (uint32_t)tt_min(tt_span_run(span, c->at, c->end), B - block);
+    /* codes begin anew with every block */
+    uint32_t n =
+        r->o->coding.code ? 1 : (uint32_t)tt_min(tt_span_run(span, c->at, c->end), B - block);
     uint64_t from = tt_partition_at(&r->partition, block) * element;
     uint64_t bytes = tt_partition_at(&r->partition, block + n) * element - from;
     if (c->used < bytes) {
@@ -60,6 +56,14 @@ static uint64_t contiguous(const tt_run *r, const tt_span *span, tt_cursor *c, c
     c->used = 0;
   }
   return 0;
+}
+
+/* What is owed of the numbers at a cursor; NULL: the call keeps no errors. */
+static float *owed_at(const tt_run *r, const tt_span *span, const tt_cursor *c) {
+  if (!r->fresh) return NULL;
+  const uint32_t block = tt_span_block(span, c->at) % r->program->sched->blocks;
+  return r->o->call.owed + tt_partition_at(&r->o->slicing, (uint32_t)r->slice) +
+         tt_partition_at(&r->partition, block) + c->used / sizeof(float);
 }
 
 static tt_cursor whole_span(const tt_span *span) {
@@ -118,15 +122,14 @@ static bool my_turn(const tt_run *r, const tt_transfer *t) {
 static bool push_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m,
                           tutti_status *status) {
   const tt_operation *o = r->o;
-  tt_wire *to = wire_to(r, t->peer);
   bool moved = false;
   if (o->wire->level && !tt_pace_allows(r, (uint32_t)(m - r->moving))) return false;
   while (m->left && my_turn(r, t)) {
     char *from;
     uint64_t n = contiguous(r, &step->own, &m->cursor, &from);
     uint32_t ticket = 0;
-    size_t taken =
-        to->channel->push(to, t->peer, r->lane, o->stamp, from, n, m->left, &ticket, status);
+    float *owed = r->fresh && r->fresh[t->step] ? owed_at(r, &step->own, &m->cursor) : NULL;
+    size_t taken = tt_link_push(r, t->peer, from, owed, n, m->left, &ticket, status);
     if (!taken) return moved;
     if (ticket) {
       m->exported = true;
@@ -166,8 +169,7 @@ static size_t arrived_bytes(tt_run *r, const tt_transfer *t, tutti_status *statu
   if (!my_turn(r, t)) return 0;
   const tt_operation *o = r->o;
   tt_stamp stamp;
-  tt_wire *from = wire_to(r, t->peer);
-  size_t n = from->channel->head(from, t->peer, r->lane, &stamp);
+  size_t n = tt_link_head(r, t->peer, &stamp, status);
   if (n && (stamp.seq != o->stamp.seq || stamp.hash != o->stamp.hash)) {
     *status = TUTTI_ERR_MISMATCH; /* the communicator's progress reports the differing calls */
     return 0;
@@ -177,12 +179,11 @@ static size_t arrived_bytes(tt_run *r, const tt_transfer *t, tutti_status *statu
 
 /* No bytes are there yet: announce their destination. Operands of a reduction are only viewed. */
 static void announce_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m) {
-  tt_wire *from = wire_to(r, t->peer);
-  if (!from->channel->expect || !my_turn(r, t)) return;
+  if (!tt_wire_to(r->o, t->peer)->channel->expect || !my_turn(r, t)) return;
   char *to = NULL;
   size_t n = m->left;
   if (step->kind == TT_RECV) n = tt_min(n, contiguous(r, &step->dst, &m->cursor, &to));
-  from->channel->expect(from, t->peer, r->lane, to, n, m->left);
+  tt_link_expect(r, t->peer, to, n, m->left);
 }
 
 static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
@@ -193,12 +194,11 @@ static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
   for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
     const tt_transfer *t = &p->transfers[k];
     tt_moving *m = &r->moving[k];
-    tt_wire *from = wire_to(r, t->peer);
     char *to;
     size_t budget = GULP;
     for (size_t n; m->left && budget && (n = arrived_bytes(r, t, status)) > 0;) {
       n = tt_min(tt_min(n, budget), contiguous(r, &step->dst, &m->cursor, &to));
-      if (!from->channel->pull(from, t->peer, r->lane, to, n, status)) return moved;
+      if (!tt_link_pull(r, t->peer, to, n, status)) return moved;
       m->cursor.used += n;
       m->left -= n;
       budget -= n;
@@ -219,7 +219,6 @@ static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
 static size_t line_up(tt_run *r, const tt_step *step, uint32_t id, const char *own, size_t all,
                       int *count, tutti_status *status) {
   const tt_program *p = r->program;
-  const tt_wire *wire = r->o->wire;
   uint32_t k = p->at[id];
   int n = 0;
   for (uint32_t m = k; m < p->at[id + 1]; m++) {
@@ -234,7 +233,7 @@ static size_t line_up(tt_run *r, const tt_step *step, uint32_t id, const char *o
       continue;
     }
     const tt_transfer *t = &p->transfers[k++];
-    r->inputs[n] = wire->channel->view(r->o->wire, t->peer, r->lane, &all, status);
+    r->inputs[n] = tt_link_view(r, t->peer, &all, status);
     if (!r->inputs[n++]) return 0;
   }
   if (step->side == TT_OWN_LAST) r->inputs[n++] = own;
@@ -261,8 +260,7 @@ static bool try_recv_reduce(tt_run *r, const tt_step *step, uint32_t id, bool *e
     }
     tt_reduce(&o->reducer, to, r->inputs, count, n / o->reducer.element);
     finish_sum(r, step, to, n / o->reducer.element);
-    for (uint32_t k = first; k < end; k++)
-      o->wire->channel->release(o->wire, p->transfers[k].peer, r->lane, n);
+    for (uint32_t k = first; k < end; k++) tt_link_release(r, p->transfers[k].peer, n);
     m->cursor.used += n;
     r->own[id].used += n;
     m->left -= n;
@@ -317,12 +315,10 @@ static uint64_t left_of(const tt_run *r, uint32_t id) {
 static int unready_peer(const tt_run *r, uint32_t id) {
   const tt_program *p = r->program;
   for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
-    tt_stamp stamp;
     const tt_transfer *t = &p->transfers[k];
     const bool receives = tt_step_receives(&p->sched->steps[id]);
     if (r->moving[k].over) continue;
-    tt_wire *from = wire_to(r, t->peer);
-    if (!receives || !from->channel->head(from, t->peer, r->lane, &stamp)) return t->peer;
+    if (!receives || !tt_link_came(r, t->peer)) return t->peer;
   }
   return -1;
 }
@@ -361,6 +357,16 @@ static bool traced_step(tt_run *r, uint32_t id, bool *ended, tutti_status *statu
   return moved;
 }
 
+/* The complete sums become what their codes stand for, here too: then all ranks have the same bits. */
+static void round_sums(tt_run *r, const tt_step *step) {
+  tt_cursor at = whole_span(&step->dst);
+  char *to;
+  if (!step->completes || !tt_code_lossy(r->o->coding.code)) return;
+  for (uint64_t n; (n = contiguous(r, &step->dst, &at, &to)) > 0; at.used += n)
+    tt_owed_round(r->o->coding.code, (float *)(void *)to, owed_at(r, &step->dst, &at),
+                  n / sizeof(float));
+}
+
 bool tt_run_progress(tt_run *r, tutti_status *status) {
   const tt_program *p = r->program;
   bool moved = false;
@@ -372,6 +378,7 @@ bool tt_run_progress(tt_run *r, tutti_status *status) {
       i++;
       continue;
     }
+    round_sums(r, &p->sched->steps[id]);
     memmove(&r->open[i], &r->open[i + 1], (r->nopen - i - 1) * sizeof *r->open);
     r->nopen--;
     r->left--;
@@ -390,10 +397,8 @@ bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx) {
     for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
       const tt_transfer *t = &p->transfers[k];
       const bool receives = tt_step_receives(&p->sched->steps[id]);
-      tt_stamp stamp;
       if (r->moving[k].over || r->turn[t->pair] < t->turn) continue;
-      tt_wire *from = wire_to(r, t->peer);
-      if (receives && from->channel->head(from, t->peer, r->lane, &stamp)) continue;
+      if (receives && tt_link_came(r, t->peer)) continue;
       if (show(ctx, t->peer, id)) return true;
     }
   }
@@ -470,7 +475,7 @@ static bool place_buffers(tt_run *r) {
 tutti_status tt_run_begin(tt_run *r, int slice) {
   const tt_program *p = r->program = r->o->program;
   r->slice = slice;
-  if (!make_tables(r) || !place_buffers(r))
+  if (!make_tables(r) || !place_buffers(r) || !tt_owed_begin(r))
     return tt_fail(TUTTI_ERR_MEMORY, "no memory for the scratch of %s", p->sched->name);
   memcpy(r->waits, p->waits, p->sched->nsteps * sizeof *r->waits);
   memset(r->turn, 0, p->npairs * sizeof *r->turn);
@@ -491,6 +496,7 @@ tutti_status tt_run_begin(tt_run *r, int slice) {
 void tt_run_free(tt_run *r, tt_wire *wire) {
   if (!r) return;
   if (r->scratch) wire->memory->free(wire, r->scratch);
+  tt_link_free(r);
   free(r->inputs);
   free(r);
 }

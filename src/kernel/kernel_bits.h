@@ -1,12 +1,13 @@
-/* kernel_bits.h - floating point to the bit: min and max with signed zeros, fp16 and bf16 to float
- * and back.
+/* kernel_bits.h - floating point to the bit: min and max with signed zeros, fp16, bf16 and the 8-bit
+ * floats to float and back.
  *
  * Idea       No branches and no tables, only integer operations and selects, so that a compiler can
  *            vectorise a loop over these functions.
  * Invariant  Equal bits in, equal bits out, on every machine whose float and double are IEEE 754,
  *            rounded to nearest even.
  * Source     The fp16 conversions follow F. Giesen, "Half to float done quick", 2012, but also make
- *            a NaN canonical.
+ *            a NaN canonical. The 8-bit formats: Open Compute Project, "OCP 8-bit Floating Point
+ *            Specification (OFP8)", 2023.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_KERNEL_BITS_H
 #define TT_KERNEL_BITS_H
@@ -117,5 +118,59 @@ static inline uint16_t tt_key_half(int16_t key, int16_t nan, uint16_t canonical)
 TT_HALF_ORDER(fp16, 0x7c00, 0x7e00)
 TT_HALF_ORDER(bf16, 0x7f80, 0x7fc0)
 #undef TT_HALF_ORDER
+
+/* The 8-bit floats by the same methods. e4m3 has `bits` 3 of fraction and a bias of 7; its largest
+ * exponent is that of ordinary numbers, and only the magnitude 0x7f is a NaN. e5m2 has 2 and 15, and
+ * infinities. `top` is the least magnitude that is no finite number, `wide` what its exponent becomes
+ * in a float. A number that is rounded to `top` is too large: e5m2 makes it infinite, e4m3 a NaN. */
+#define TT_FP8(kind, bits, bias, top, canonical, wide)                                    \
+  static inline float tt_##kind##_float(uint8_t h) {                                      \
+    const int32_t one = 1 << 23, u = (h & 0x7f) << (23 - (bits));                         \
+    const int32_t tiny = (u - one) >> 31;                                                 \
+    const int32_t lift = u >= (top) << (23 - (bits)) ? (wide)*one : (127 - (bias)) * one; \
+    const int32_t lifted = u + lift + (tiny & one), below = tiny & (128 - (bias)) * one;  \
+    const float x = tt_bits_float((uint32_t)lifted) - tt_bits_float((uint32_t)below);     \
+    return tt_bits_float(tt_float_bits(x) | (uint32_t)(h & 0x80) << 24);                  \
+  }                                                                                       \
+  static inline uint8_t tt_float_##kind(float x) {                                        \
+    const int32_t one = 1 << 23, shift = 127 + 24 - (bias) - (bits);                      \
+    const int32_t sign = (int32_t)(tt_float_bits(x) >> 24 & 0x80);                        \
+    const int32_t u = (int32_t)(tt_float_bits(x) & 0x7fffffff);                           \
+    const int32_t tiny = (u - (128 - (bias)) * one) >> 31;                                \
+    const float above = tt_bits_float((uint32_t)(tiny & shift * one));                    \
+    const int32_t v = (int32_t)tt_float_bits(tt_bits_float((uint32_t)u) + above);         \
+    const int32_t half = (1 << (22 - (bits))) - 1 + (v >> (23 - (bits)) & 1);             \
+    const int32_t normal = (v - (127 - (bias)) * one + half) >> (23 - (bits));            \
+    const int32_t rounded = (tiny & (v - shift * one)) | (~tiny & normal);                \
+    const int32_t h = rounded < (top) ? rounded : (top);                                  \
+    const int32_t over = (canonical) == (top) ? ((top)-1 - h) >> 31 : 0;                  \
+    const int32_t nan = (255 * one - u) >> 31 | over;                                     \
+    return (uint8_t)((~nan & (h | sign)) | (nan & (canonical)));                          \
+  }                                                                                       \
+  static inline uint8_t tt_min_##kind(uint8_t a, uint8_t b) {                             \
+    const int8_t x = tt_fp8_key(a, (canonical) == (top) ? (top)-1 : (top), INT8_MIN);     \
+    const int8_t y = tt_fp8_key(b, (canonical) == (top) ? (top)-1 : (top), INT8_MIN);     \
+    return tt_key_fp8(x < y ? x : y, INT8_MIN, canonical);                                \
+  }                                                                                       \
+  static inline uint8_t tt_max_##kind(uint8_t a, uint8_t b) {                             \
+    const int8_t x = tt_fp8_key(a, (canonical) == (top) ? (top)-1 : (top), INT8_MAX);     \
+    const int8_t y = tt_fp8_key(b, (canonical) == (top) ? (top)-1 : (top), INT8_MAX);     \
+    return tt_key_fp8(x > y ? x : y, INT8_MAX, canonical);                                \
+  }
+
+/* The order of bits, as for 16-bit floats; `most` is the largest magnitude that is no NaN. */
+static inline int8_t tt_fp8_key(uint8_t h, int most, int8_t nan) {
+  const int8_t key = (int8_t)((int8_t)h ^ ((int8_t)h >> 7 & 0x7f));
+  return (h & 0x7f) > most ? nan : key;
+}
+
+static inline uint8_t tt_key_fp8(int8_t key, int8_t nan, uint8_t canonical) {
+  const uint8_t h = (uint8_t)(key ^ (key >> 7 & 0x7f));
+  return key == nan ? canonical : h;
+}
+
+TT_FP8(e4m3, 3, 7, 0x7f, 0x7f, 240)
+TT_FP8(e5m2, 2, 15, 0x7c, 0x7e, 224)
+#undef TT_FP8
 
 #endif

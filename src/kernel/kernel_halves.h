@@ -124,7 +124,7 @@ INLINE void hold(float *p, block z) {
 #define THREE        const u16 *a, const u16 *b, const u16 *c
 #define HELD_AND_TWO const float *a, const u16 *b, const u16 *c
 
-#define HALF_KERNEL(name, op, kind)                                                              \
+#define HALF_KERNEL(name, op, T, kind)                                                           \
   INLINE block name##_and(block z, const u16 *p, size_t n) {                                     \
     const block w = take(get_##kind, p, n);                                                      \
     return (block){z.x op w.x, z.y op w.y};                                                      \

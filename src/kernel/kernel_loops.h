@@ -92,28 +92,31 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
   LOOP3(name##_3, T, T, T, T, put(name##_op(name##_op(a[i], b[i]), c[i]))) \
   DRIVER(name, T, T, name##_2, name##_3, name##_3, name##_3)
 
-/* 16-bit floats are rounded once, after the last input. */
+/* Floats of 8 and 16 bits, as T, are rounded once, after the last input. */
+#define SHORT_KERNEL(name, op, T, kind)                                                    \
+  static inline float name##_of(T a, T b) {                                                \
+    return tt_##kind##_float(a) op tt_##kind##_float(b);                                   \
+  }                                                                                        \
+  static inline float name##_and(float a, T b) {                                           \
+    return a op tt_##kind##_float(b);                                                      \
+  }                                                                                        \
+  static inline T name##_put(float x) {                                                    \
+    return tt_float_##kind(x);                                                             \
+  }                                                                                        \
+  LOOP2(name##_2, T, T, T, name##_put(name##_of(a[i], b[i])))                              \
+  LOOP_BOTH(name##_both, T, name##_put(name##_of(a[i], b[i])))                             \
+  LOOP3(name##_3, T, T, T, T, name##_put(name##_and(name##_of(a[i], b[i]), c[i])))         \
+  LOOP2(name##_first2, float, T, T, name##_of(a[i], b[i]))                                 \
+  LOOP3(name##_first3, float, T, T, T, name##_and(name##_of(a[i], b[i]), c[i]))            \
+  LOOP3(name##_more, float, float, T, T, name##_and(name##_and(a[i], b[i]), c[i]))         \
+  LOOP3(name##_last, T, float, T, T, name##_put(name##_and(name##_and(a[i], b[i]), c[i]))) \
+  DRIVER(name, T, float, name##_first2, name##_first3, name##_more, name##_last)
+
+/* With vectors, 16-bit floats have loops of their own. */
 #if defined(TT_VECTOR)
 #include "kernel_halves.h"
 #else
-#define HALF_KERNEL(name, op, kind)                                                              \
-  static inline float name##_of(u16 a, u16 b) {                                                  \
-    return tt_##kind##_float(a) op tt_##kind##_float(b);                                         \
-  }                                                                                              \
-  static inline float name##_and(float a, u16 b) {                                               \
-    return a op tt_##kind##_float(b);                                                            \
-  }                                                                                              \
-  static inline u16 name##_put(float x) {                                                        \
-    return tt_float_##kind(x);                                                                   \
-  }                                                                                              \
-  LOOP2(name##_2, u16, u16, u16, name##_put(name##_of(a[i], b[i])))                              \
-  LOOP_BOTH(name##_both, u16, name##_put(name##_of(a[i], b[i])))                                 \
-  LOOP3(name##_3, u16, u16, u16, u16, name##_put(name##_and(name##_of(a[i], b[i]), c[i])))       \
-  LOOP2(name##_first2, float, u16, u16, name##_of(a[i], b[i]))                                   \
-  LOOP3(name##_first3, float, u16, u16, u16, name##_and(name##_of(a[i], b[i]), c[i]))            \
-  LOOP3(name##_more, float, float, u16, u16, name##_and(name##_and(a[i], b[i]), c[i]))           \
-  LOOP3(name##_last, u16, float, u16, u16, name##_put(name##_and(name##_and(a[i], b[i]), c[i]))) \
-  DRIVER(name, u16, float, name##_first2, name##_first3, name##_more, name##_last)
+#define HALF_KERNEL SHORT_KERNEL
 #endif
 
 /* dst = quotient of x and ranks, as T or in `wide`. */

@@ -71,16 +71,19 @@ static inline double canon_double(double x) {
 FLOATING(f32, float)
 FLOATING(f64, double)
 
-#define HALF(H)                                              \
-  HALF_KERNEL(sum_##H, +, H)                                 \
-  HALF_KERNEL(prod_##H, *, H)                                \
-  KERNEL(min_##H, u16, AS_IS, tt_min_##H(a, b))              \
-  KERNEL(max_##H, u16, AS_IS, tt_max_##H(a, b))              \
-  SCALE(scale_##H, u16, float, tt_##H##_float, tt_float_##H) \
-  TIMES(times_##H, u16, float, tt_##H##_float, tt_float_##H)
+/* Floats of 16 and of 8 bits, as T. */
+#define SHORT(H, T, SUMS)                                  \
+  SUMS(sum_##H, +, T, H)                                   \
+  SUMS(prod_##H, *, T, H)                                  \
+  KERNEL(min_##H, T, AS_IS, tt_min_##H(a, b))              \
+  KERNEL(max_##H, T, AS_IS, tt_max_##H(a, b))              \
+  SCALE(scale_##H, T, float, tt_##H##_float, tt_float_##H) \
+  TIMES(times_##H, T, float, tt_##H##_float, tt_float_##H)
 
-HALF(fp16)
-HALF(bf16)
+SHORT(fp16, u16, HALF_KERNEL)
+SHORT(bf16, u16, HALF_KERNEL)
+SHORT(e4m3, u8, SHORT_KERNEL)
+SHORT(e5m2, u8, SHORT_KERNEL)
 
 /* ---- complex: a sum is a sum of twice as many reals, and so are scaling and division ---- */
 

@@ -1,6 +1,6 @@
 /* superacc.c - conversion of numbers to words, and of sums of words to numbers (superacc.h).
  *
- * Idea       The four formats differ only in their sizes: the bits below the exponent's are the
+ * Idea       The formats differ only in their sizes, and in that e4m3 has no infinities: the bits below the exponent's are the
  *            fraction, and a value is an integer multiple of its type's smallest denormal. So one
  *            source serves them, compiled once per format.
  * Invariant  The rounding input is a normalised window of 128 bits of the exact sum, and whether
@@ -16,18 +16,23 @@ __extension__ typedef __int128 i128;
 
 typedef struct format {
   size_t bytes;
-  int precision; /* bits of the fraction, with the implicit one */
-  uint64_t infinity;
+  int precision;     /* bits of the fraction, with the implicit one */
+  uint64_t infinity; /* the least magnitude that is no finite number */
+  bool infinities;   /* it is infinite; else a NaN, and the only one */
 } format;
 
 #define TT_TYPE(number, name, type, kind, kernels)
 #include "types.def"
 
 /* The exponent has the bits that sign and fraction leave. */
-#define FORMAT(bytes, fraction) \
-  ((format){bytes, fraction, (((uint64_t)1 << (8 * (bytes) - (fraction))) - 1) << ((fraction)-1)})
-#define CASE(number, bytes, fraction, call) \
-  case TUTTI_##number: call(FORMAT(bytes, fraction));
+#define FIELDS(bytes, fraction) \
+  ((((uint64_t)1 << (8 * (bytes) - (fraction))) - 1) << ((fraction)-1))
+#define FORMAT(bytes, fraction, infinities)                                                     \
+  ((format){bytes, fraction,                                                                    \
+            FIELDS(bytes, fraction) | ((infinities) ? 0 : ((uint64_t)1 << ((fraction)-1)) - 1), \
+            infinities})
+#define CASE(number, bytes, fraction, infinities, call) \
+  case TUTTI_##number: call(FORMAT(bytes, fraction, infinities));
 
 /* `call` gets the format, a constant. */
 #define BY_FORMAT(real, call)         \
@@ -48,6 +53,7 @@ int tt_exact_width(int ranks) {
 /* ---- numbers as bits ---- */
 
 INLINE uint64_t load(format f, const void *x, size_t i) {
+  if (f.bytes == 1) return ((const unsigned char *)x)[i];
   if (f.bytes == 2) {
     uint16_t u;
     memcpy(&u, (const char *)x + 2 * i, sizeof u);
@@ -66,7 +72,9 @@ INLINE uint64_t load(format f, const void *x, size_t i) {
 INLINE void store(format f, void *x, size_t i, uint64_t bits) {
   const uint16_t two = (uint16_t)bits;
   const uint32_t four = (uint32_t)bits;
-  if (f.bytes == 2)
+  if (f.bytes == 1)
+    ((unsigned char *)x)[i] = (unsigned char)bits;
+  else if (f.bytes == 2)
     memcpy((char *)x + 2 * i, &two, sizeof two);
   else if (f.bytes == 4)
     memcpy((char *)x + 4 * i, &four, sizeof four);
@@ -162,7 +170,7 @@ INLINE int64_t rare_word(format f, uint64_t u) {
   const uint64_t sign = sign_of(f), a = u & (sign - 1);
   const int64_t plus = 1, less = (int64_t)1 << FIELD, zero = (int64_t)1 << 2 * FIELD;
   if (u == sign) return zero;
-  if (a > f.infinity) return plus + less;
+  if (a > f.infinity || (a == f.infinity && !f.infinities)) return plus + less;
   return a < f.infinity ? 0 : u & sign ? less : plus;
 }
 
@@ -319,7 +327,8 @@ INLINE uint64_t rounded(format f, const magnitude *x) {
   const uint64_t rest = drop == 64 ? top : top << (64 - drop);
   m += rest > half || (rest == half && (more || (m & 1)));
   const uint64_t bits = ((uint64_t)unit << (f.precision - 1)) + m;
-  return sign | (bits < f.infinity ? bits : f.infinity);
+  if (bits < f.infinity) return sign | bits;
+  return f.infinities ? sign | f.infinity : f.infinity;
 }
 
 /* If a sum contains a special value, return true and set *bits to the result. */

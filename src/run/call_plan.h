@@ -56,6 +56,13 @@ uint32_t tt_comm_fingerprint(const tutti_comm *comm, char words[TT_PLACEMENT_TEX
 uint32_t tt_here_fingerprint(int ranks, char words[TT_PLACEMENT_TEXT]);
 double tt_here_ranks_per_core(int ranks);
 
+/* coding.c: the chooser of a call whose messages may be coded; *chooser NULL: they are not. The comm
+ * owns it. */
+tutti_status tt_coding_chooser(tutti_comm *comm, const tt_call *call, tt_chooser **chooser);
+/* *by: the chooser whose choice runs, with codes or without (coding.c); *asked: codes may be used. */
+tutti_status tt_coding_decide(tutti_comm *comm, const tt_call *call, tt_problem *problem,
+                              tt_chooser **by, bool *asked);
+
 /* ---- explanations (explain.c) ---- */
 
 /* Says what runs for such a problem, and why: words, or JSON; the caller frees *text (explain.c).

@@ -34,6 +34,7 @@ typedef struct tt_load {
 typedef struct tt_settings {
   tt_override override;
   tutti_contract contract;
+  tt_code_wish wish; /* how messages between nodes may be coded */
   int slices;
   double timeout; /* s; 0: as TUTTI_TIMEOUT says */
   bool measures;  /* measures what wisdom does not cover, before it first runs (measure.c) */

@@ -22,6 +22,10 @@ tutti_contract tt_comm_contract(const tutti_comm *comm) {
   return comm->settings.contract;
 }
 
+tt_code_wish tt_comm_wish(const tutti_comm *comm) {
+  return comm->settings.wish;
+}
+
 bool tt_comm_failed(const tutti_comm *comm) {
   return comm->broken != TUTTI_OK;
 }

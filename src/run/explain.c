@@ -23,6 +23,7 @@ tutti_status tt_explain(tt_chooser *c, const tt_problem *problem, const tt_overr
   tutti_status status = tt_why_find(c, problem, override, &why);
   if (!status) {
     if (exact && !json) tt_exact_words_say(&t, (tutti_type)(exact - 1), tt_chooser_model(c)->ranks);
+    if (!json) tt_coding_say(&t, c, problem, why.choice.name);
     (json ? tt_why_json : tt_why_words)(&t, c, &why);
     status = tt_text_hand_over(&t, text);
   }
@@ -32,10 +33,12 @@ tutti_status tt_explain(tt_chooser *c, const tt_problem *problem, const tt_overr
 
 /* Explains a call on a communicator. */
 tutti_status tt_explain_call(tutti_comm *comm, const tt_call *call, int json, char **text) {
-  const tt_problem problem = tt_problem_of(comm, call);
+  tt_problem problem = tt_problem_of(comm, call);
   const int exact = tt_call_is_exact(comm, call) ? 1 + (int)call->type : 0;
-  tutti_status status =
-      tt_explain(tt_chooser_for(comm, call), &problem, &comm->settings.override, exact, json, text);
+  tt_chooser *by;
+  bool asked;
+  tutti_status status = tt_coding_decide(comm, call, &problem, &by, &asked);
+  if (!status) status = tt_explain(by, &problem, &comm->settings.override, exact, json, text);
   if (status || json || !comm->wire->aggregator) return status;
   tt_text t = {0};
   status = tt_aggregated_say(comm, call, &t);

@@ -27,13 +27,19 @@ static uint64_t plan_key(const tutti_comm *comm, const tt_call *c, bool in_place
   /* a freed handle may be reused for another op */
   const tt_user_op *user = tt_coll_reduces(c->coll) ? tt_op_user(c->op) : NULL;
   if (user) what = tt_mix(what) ^ user->serial;
+  const tt_code_wish *wish = &comm->settings.wish;
+  if (wish->code) {
+    uint64_t error;
+    memcpy(&error, &wish->error, sizeof error);
+    what = tt_mix(what + (uint64_t)wish->code) ^ error;
+  }
   uint64_t key = tt_mix(tt_mix(what + 0x9e3779b97f4a7c15u) ^ counts_key(comm, c));
   return key ? key : 1;
 }
 
 /* Hashes all that must be the same on all ranks; handles of user ops may differ. */
 static uint32_t hash_plan(const tutti_comm *comm, const tt_call *c, const tt_program *program,
-                          int slices) {
+                          int slices, tt_code code) {
   const tt_sched *sched = program->sched;
   uint64_t h = tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 |
                       (uint64_t)tt_op_kind(c->op) << 16 | (uint64_t)(program->order != NULL) << 30 |
@@ -41,6 +47,7 @@ static uint32_t hash_plan(const tutti_comm *comm, const tt_call *c, const tt_pro
   h = tt_mix(h ^ counts_key(comm, c));
   h = tt_mix(h ^ (uint64_t)sched->data);
   h = tt_mix_text(h, sched->name);
+  h = tt_mix(h ^ (uint64_t)code);
   return (uint32_t)tt_mix(h ^ (uint64_t)slices ^ (uint64_t)program->shape << 32);
 }
 
@@ -153,6 +160,10 @@ static int place_for(const tutti_comm *comm, const tt_call *c, int rank) {
   return (is_helped(comm, c) ? comm->plans->helped.place : comm->plans->place)[rank];
 }
 
+bool tt_planned_for_ranks(const tutti_comm *comm, const tt_call *c) {
+  return comm->plans->order && !goes_by_places(c);
+}
+
 tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *c) {
   const bool by_ranks = !goes_by_places(c);
   if (is_helped(comm, c))
@@ -210,7 +221,8 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   if (status) return status;
   if (two_shot) plan->exec.if_exported = TT_SHAPE_TWO_SHOT;
   plan->chooser = way ? way->chooser : tt_chooser_for(comm, c);
-  plan->hash = hash_plan(comm, c, program, plan->exec.slices);
+  plan->exec.coding = (tt_coding){choice->code, comm->plans->coded.far};
+  plan->hash = hash_plan(comm, c, program, plan->exec.slices, choice->code);
   plan->wisdom = choice->wisdom ? choice->wisdom->took : 0;
   return TUTTI_OK;
 }
@@ -224,6 +236,8 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
   if (!status) status = tt_aggregated_choose(comm, c, &problem, &choice);
   if (status) return status;
   if (choice.refusal && !c->everyone) warn_refused(comm, c->coll, choice.refusal, choice.name);
+  if (!choice.way) status = tt_coding_choose(comm, c, &problem, &choice);
+  if (status) return status;
   status = tt_plan_make(comm, c, in_place, &choice, plan);
   if (!status && comm->settings.explains && !c->everyone && !c->said) tt_comm_say_why(comm, c);
   return status;

@@ -31,6 +31,13 @@ typedef struct tt_aggregated {
   int *order; /* the rank of each place, as in tt_plan_cache; of virtual ones their number */
 } tt_aggregated;
 enum { TT_AGGREGATED = 3 }; /* for short, longer and long vectors */
+/* How calls are planned whose messages are coded (coding.c); made when the first comes. */
+typedef struct tt_coded_plans {
+  tt_chooser *chooser, *flat; /* as in tt_plan_cache */
+  tt_code_wish of;            /* what they were made for */
+  int *node, *node_of_place;  /* per rank; per place: those that share memory have one number */
+  uint8_t *far; /* per rank: 1: it shares no memory with this one; requests refer to it */
+} tt_coded_plans;
 
 typedef struct tt_plan_cache {
   tt_setting setting;  /* the input of the cost model */
@@ -40,6 +47,7 @@ typedef struct tt_plan_cache {
                                    ranks are in the tree's order already */
   tt_chooser *flat;    /* if `order` is set: without levels, for plans made for ranks */
   tt_aggregated aggregated[TT_AGGREGATED];
+  tt_coded_plans coded;
   tt_wisdom wisdom; /* the same on all ranks (comm_wisdom.c) */
   tt_plan plan[TT_PLANS];
   tt_prepared *prepared;
@@ -56,6 +64,15 @@ tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name,
 bool tt_proof_known(const tt_ask *ask, const char *name, int slices);
 void tt_plans_forget(tutti_comm *comm); /* choose again; prepared schedules stay */
 void tt_plans_drop(tutti_comm *comm);   /* when the communicator is destroyed */
+
+/* coding.c: given the choice for a call without codes, replaces it by one with codes if that is cheaper. */
+tutti_status tt_coding_choose(tutti_comm *comm, const tt_call *call, const tt_problem *plain,
+                              tt_choice *choice);
+/* From now on calls may be coded so. */
+void tt_coding_set(tutti_comm *comm, const tt_code_wish *wish);
+void tt_coded_plans_free(tt_coded_plans *coded);
+/* plan_cache.c: is the call planned for ranks, not for places in the levels? */
+bool tt_planned_for_ranks(const tutti_comm *comm, const tt_call *call);
 
 /* May wisdom decide what runs for such a call? Not for tutti's own calls, nor with varying counts,
  * nor where the contract forbids that measurements decide. */

@@ -145,7 +145,7 @@ static void draw(cover_case *c, uint64_t *state) {
   c->memory = below(state, 4);
   c->manner = below(state, 4);
   c->spread = below(state, 2) ? below(state, COVER_SPREADS) : COVER_EVEN;
-  c->rough = below(state, 4) == 0;
+  c->rough = below(state, 4) == 0 && c->type <= TUTTI_SHORT_INT; /* 8 bits have no bound */
   c->seed = cover_mix(*state);
 }
 

@@ -16,7 +16,7 @@ uint64_t cover_mix(uint64_t x) {
 }
 
 static bool is_pair(tutti_type t) {
-  return t >= TUTTI_FLOAT_INT;
+  return is_pair_type(t);
 }
 static bool is_complex(tutti_type t) {
   return t == TUTTI_COMPLEX_FLOAT || t == TUTTI_COMPLEX_DOUBLE;
@@ -37,9 +37,9 @@ size_t cover_align(tutti_type t) {
 }
 
 static void put_real(tutti_type t, void *to, double x) {
-  uint16_t h = encode(t == TUTTI_BF16 ? BF16 : FP16, x);
-  if (t == TUTTI_FP16 || t == TUTTI_BF16)
-    memcpy(to, &h, 2);
+  const format *f = format_of(t);
+  if (f)
+    put_short(f, to, encode(*f, x));
   else if (t == TUTTI_FLOAT)
     put_float(to, (float)x);
   else
@@ -47,14 +47,18 @@ static void put_real(tutti_type t, void *to, double x) {
 }
 
 static double get_real(tutti_type t, const void *p) {
-  uint16_t h;
-  memcpy(&h, p, 2);
-  if (t == TUTTI_FP16 || t == TUTTI_BF16) return decode(t == TUTTI_BF16 ? BF16 : FP16, h);
+  const format *f = format_of(t);
+  if (f) return decode(*f, get_short(f, p));
   return t == TUTTI_FLOAT ? (double)get_float(p) : get_double(p);
 }
 
-/* A real number for which the op is exact over up to 16 ranks in any order. */
-static double exact(int op, int rank, uint64_t u) {
+static bool is_fp8(tutti_type t) {
+  return t == TUTTI_FP8_E4M3 || t == TUTTI_FP8_E5M2;
+}
+
+/* A real number for which the op is exact over up to 16 ranks in any order. 8-bit floats add up to 8
+ * without rounding. */
+static double exact(tutti_type type, int op, int rank, uint64_t u) {
   static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1.0, -1.0, 0x1p-14};
   if (op == TUTTI_PROD) {
     double x = rank < 8 ? ldexp(1, (int)(u % 3) - 1) : 1;
@@ -62,18 +66,19 @@ static double exact(int op, int rank, uint64_t u) {
   }
   if (!sums(op) && u % 32 == 0) return special[u >> 8 & 7];
   if (!sums(op)) return (double)(int64_t)(u >> 40 & 0xff) * 0.25 - 32;
+  if (is_fp8(type)) return rank < 4 ? (double)((u >> 16) % 3) - 1 : 0;
   return (double)(u >> 16 & 15) - 8;
 }
 
 static void fill_real(const cover_case *c, int rank, uint64_t u, void *to) {
-  double x = c->rough ? ldexp((double)(u >> 11), -52) - 1 : exact(c->op, rank, u);
+  double x = c->rough ? ldexp((double)(u >> 11), -52) - 1 : exact(c->type, c->op, rank, u);
   put_real(c->type, to, x);
 }
 
 static void fill_complex(const cover_case *c, int rank, uint64_t u, void *to) {
   const tutti_type part = c->type == TUTTI_COMPLEX_FLOAT ? TUTTI_FLOAT : TUTTI_DOUBLE;
   const size_t half = tutti_type_size(part);
-  double re = exact(c->op, rank, u), im = exact(c->op, rank, cover_mix(u));
+  double re = exact(c->type, c->op, rank, u), im = exact(c->type, c->op, rank, cover_mix(u));
   if (c->op == TUTTI_PROD) *(u >> 20 & 1 ? &re : &im) = 0; /* a power of two, rotated */
   if (c->rough)
     re = ldexp((double)(u >> 11), -52) - 1, im = ldexp((double)(u << 20 >> 11), -52) - 1;

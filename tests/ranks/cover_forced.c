@@ -15,9 +15,8 @@ enum { ENTRIES = 200 };
 static atomic_uint ran[ENTRIES][2]; /* by entry of the table; integers, floats */
 
 static int kind_of(tutti_type type) {
-  return type >= TUTTI_FP16 && type <= TUTTI_COMPLEX_DOUBLE ? COVER_FLOATS
-         : type <= TUTTI_UINT64                             ? COVER_INTEGERS
-                                                            : -1;
+  if (type <= TUTTI_UINT64) return COVER_INTEGERS;
+  return tutti_type_has_op(type, TUTTI_SUM) ? COVER_FLOATS : -1;
 }
 
 /* The entry of a name; an entry without parameters stands for all others of its family. */

@@ -31,7 +31,7 @@ static void wrong(const char *what) {
 }
 
 static tutti_buckets *make(tutti_comm *comm, size_t bytes, int bf16, int thread, int provided) {
-  const tutti_buckets_config config = {sizeof config, bytes, 0, 1, bf16, thread};
+  const tutti_buckets_config config = {sizeof config, bytes, 0, 1, bf16, thread, NULL};
   tutti_tensor tensors[N];
   tutti_buckets *b;
   for (int i = 0; i < N; i++)

@@ -187,7 +187,7 @@ static bool memory_is_right(const tutti_buckets *b, model *m) {
 
 static bool one_row(tutti_comm *base, const row *r, bool provided, uint64_t seed) {
   const tutti_buckets_config config = {
-      sizeof config, r->bytes, r->sum, r->learn, 0, r->thread && tutti_comm_rank(base) % 2};
+      sizeof config, r->bytes, r->sum, r->learn, 0, r->thread && tutti_comm_rank(base) % 2, NULL};
   model *m = malloc(sizeof *m);
   tutti_comm *comm;
   tutti_buckets *b = NULL;
@@ -287,7 +287,7 @@ bool scene_bucket_bf16(tutti_comm *base, uint64_t seed) {
   bool ok = true;
   for (int way = 0; way < 6 && ok; way++) {
     const tutti_buckets_config config = {
-        sizeof config, way % 3 == 1 ? 1024 : 0, 0, way % 3 == 2, 1, 0};
+        sizeof config, way % 3 == 1 ? 1024 : 0, 0, way % 3 == 2, 1, 0, NULL};
     float *x = calloc(ALL, sizeof *x);
     int ints[2];
     uint64_t mine = 1, least, most;
@@ -316,7 +316,7 @@ bool scene_bucket_bf16(tutti_comm *base, uint64_t seed) {
 static bool refusals(tutti_comm *base) {
   float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
   tutti_tensor t[3] = {{x, 2, TUTTI_FLOAT}, {x + 2, 3, TUTTI_FLOAT}, {x + 5, 3, TUTTI_FLOAT}};
-  const tutti_buckets_config each = {sizeof each, 1, 0, 0, 0, 0};
+  const tutti_buckets_config each = {sizeof each, 1, 0, 0, 0, 0, NULL};
   tutti_buckets *b = NULL;
   int done = 0;
   tutti_tensor wrong[3] = {t[0], t[1], {NULL, 3, TUTTI_FLOAT}}, twice[2] = {t[0], t[0]},
@@ -349,7 +349,7 @@ static bool refusals(tutti_comm *base) {
        CHECK(!tutti_buckets_free(NULL)) &&
        ERROR(tutti_bucket_ready(NULL, 0), TUTTI_ERR_ARG, "buckets is NULL");
   tutti_comm *comm;
-  tutti_buckets_config halving = {sizeof halving, 0, 0, 0, 1, 0};
+  tutti_buckets_config halving = {sizeof halving, 0, 0, 0, 1, 0, NULL};
   ok = ok && CHECK(!tutti_comm_dup(base, &comm)) &&
        CHECK(!tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT)) &&
        ERROR(tutti_buckets_create(comm, 3, t, &halving, &b), TUTTI_ERR_UNSUPPORTED, "no bf16");
@@ -387,7 +387,7 @@ static bool aborted(tutti_comm *base, int bf16) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   static _Thread_local float x[2][3000];
   const tutti_tensor t[2] = {{x[0], 3000, TUTTI_FLOAT}, {x[1], 3000, TUTTI_FLOAT}};
-  const tutti_buckets_config config = {sizeof config, 1, 0, 0, bf16, 0};
+  const tutti_buckets_config config = {sizeof config, 1, 0, 0, bf16, 0, NULL};
   tutti_buckets *b;
   bool ok = P == 1 || CHECK(!tutti_buckets_create(base, 2, t, &config, &b));
   if (P == 1 || !ok) return ok;

@@ -192,8 +192,9 @@ static tutti_status act_message(soak *s, uint64_t u) {
 /* A sum, or a mean, of numbers that are hard in any order of adding. */
 static tutti_status act_exact(soak *s, uint64_t u) {
   enum { ROW = 4 * SUMS_KINDS };
-  static const tutti_type reals[] = {TUTTI_FP16, TUTTI_BF16, TUTTI_FLOAT, TUTTI_DOUBLE};
-  const tutti_type real = reals[u >> 40 & 3];
+  static const tutti_type reals[] = {TUTTI_FP16,  TUTTI_BF16,   TUTTI_FP8_E4M3, TUTTI_FP8_E5M2,
+                                     TUTTI_FLOAT, TUTTI_DOUBLE, TUTTI_FLOAT,    TUTTI_DOUBLE};
+  const tutti_type real = reals[u >> 39 & 7];
   const bool mean = u >> 42 & 1;
   tutti_comm *comm = pick(s, u);
   if (!comm) return TUTTI_OK;

@@ -16,24 +16,25 @@ core
 sched
 topo
 kernel
+code    kernel
 algo    sched topo
 prove   sched
 draw    sched topo prove
 cost    sched topo
-choose  algo prove cost sched topo kernel
+choose  algo prove cost sched topo kernel code
 job
 wire    job
 trace   sched job wire
-engine  sched kernel job wire trace
+engine  sched kernel code job wire trace
 meet
 aggregator kernel job wire meet
-run     sched topo kernel algo prove cost choose job wire trace engine
-tune    sched topo kernel algo prove cost choose job wire trace engine run
-comm    sched topo kernel algo prove cost choose job wire trace engine meet aggregator run tune
-fault   sched topo kernel algo prove cost choose job wire trace engine meet aggregator run tune comm
-api     sched topo kernel algo prove draw cost choose job wire trace engine meet aggregator run tune comm fault
-bucket  sched topo kernel algo prove draw cost choose job wire trace engine meet aggregator run tune comm fault api
-doctor  sched topo kernel algo prove draw cost choose job wire trace engine meet aggregator run tune comm fault api
+run     sched topo kernel code algo prove cost choose job wire trace engine
+tune    sched topo kernel code algo prove cost choose job wire trace engine run
+comm    sched topo kernel code algo prove cost choose job wire trace engine meet aggregator run tune
+fault   sched topo kernel code algo prove cost choose job wire trace engine meet aggregator run tune comm
+api     sched topo kernel code algo prove draw cost choose job wire trace engine meet aggregator run tune comm fault
+bucket  sched topo kernel code algo prove draw cost choose job wire trace engine meet aggregator run tune comm fault api
+doctor  sched topo kernel code algo prove draw cost choose job wire trace engine meet aggregator run tune comm fault api
 EOR
 }
 

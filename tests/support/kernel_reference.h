@@ -16,32 +16,66 @@
 
 #include "tutti.h"
 
-/* ---- 16-bit floats, simple and slow ---- */
+/* ---- 16-bit and 8-bit floats, simple and slow ---- */
 
 typedef struct format {
-  int fraction, bias; /* bits of the fraction; fraction and exponent have 15 bits */
+  int fraction, bias; /* bits of the fraction */
   uint16_t nan;
+  int bits;       /* of fraction and exponent */
+  bool only_nans; /* no infinities: the largest exponent is that of numbers, all ones are a NaN */
 } format;
-static const format FP16 = {10, 15, 0x7e00}, BF16 = {7, 127, 0x7fc0};
+static const format FP16 = {10, 15, 0x7e00, 15, false}, BF16 = {7, 127, 0x7fc0, 15, false},
+                    E4M3 = {3, 7, 0x7f, 7, true}, E5M2 = {2, 15, 0x7e, 7, false};
+
+/* The format of a type of 8 or 16 bits; NULL: it is none. */
+static inline const format *format_of(tutti_type t) {
+  switch (t) {
+    case TUTTI_FP16: return &FP16;
+    case TUTTI_BF16: return &BF16;
+    case TUTTI_FP8_E4M3: return &E4M3;
+    case TUTTI_FP8_E5M2: return &E5M2;
+    default: return NULL;
+  }
+}
+
+static inline bool is_pair_type(tutti_type t) {
+  return t >= TUTTI_FLOAT_INT && t <= TUTTI_SHORT_INT;
+}
+
+/* Bits from and to an element of 1 or 2 bytes. */
+static inline uint16_t get_short(const format *f, const void *p) {
+  uint16_t h = *(const unsigned char *)p;
+  if (f->bits == 15) memcpy(&h, p, 2);
+  return h;
+}
+
+static inline void put_short(const format *f, void *p, uint16_t h) {
+  if (f->bits == 15)
+    memcpy(p, &h, 2);
+  else
+    *(unsigned char *)p = (unsigned char)h;
+}
 
 static double decode(format f, uint16_t h) {
-  int top = (1 << (15 - f.fraction)) - 1, exponent = (h & 0x7fff) >> f.fraction;
-  double m = h & ((1 << f.fraction) - 1), sign = h & 0x8000 ? -1 : 1;
-  if (exponent == top) return m != 0 ? NAN : sign * INFINITY;
+  const int all = (1 << f.bits) - 1, top = all >> f.fraction, exponent = (h & all) >> f.fraction;
+  double m = h & ((1 << f.fraction) - 1), sign = h >> f.bits & 1 ? -1 : 1;
+  if (f.only_nans && (h & all) == all) return NAN;
+  if (exponent == top && !f.only_nans) return m != 0 ? NAN : sign * INFINITY;
   if (exponent == 0) return sign * ldexp(m, 1 - f.bias - f.fraction);
   return sign * ldexp(m + (1 << f.fraction), exponent - f.bias - f.fraction);
 }
 
 static uint16_t encode(format f, double x) {
-  if (isnan(x)) return f.nan;
-  uint16_t sign = signbit(x) ? 0x8000 : 0;
-  uint16_t infinity = (uint16_t)(((1 << (15 - f.fraction)) - 1) << f.fraction);
+  if (isnan(x) || (isinf(x) && f.only_nans)) return f.nan;
+  uint16_t sign = signbit(x) ? (uint16_t)(1 << f.bits) : 0;
+  uint16_t infinity = (uint16_t)(((1 << (f.bits - f.fraction)) - 1) << f.fraction);
   if (isinf(x)) return sign | infinity;
   x = fabs(x);
   int e = x == 0 ? 1 - f.bias : ilogb(x);
   if (e < 1 - f.bias) e = 1 - f.bias;
   double units = rint(ldexp(x, f.fraction - e)); /* rounds to nearest even, exactly */
   long u = (long)units + ((long)(e + f.bias - 1) << f.fraction);
+  if (f.only_nans) return u >= f.nan ? f.nan : sign | (uint16_t)u;
   return sign | (uint16_t)(u > infinity ? infinity : u);
 }
 
@@ -141,15 +175,9 @@ static void one_int(tutti_type t, tutti_op op, void *out, const void *const *in,
 }
 
 static void one_half(format f, tutti_op op, void *out, const void *const *in, int n) {
-  uint16_t h;
-  memcpy(&h, in[0], 2);
-  float acc = (float)decode(f, h);
-  for (int j = 1; j < n; j++) {
-    memcpy(&h, in[j], 2);
-    acc = float_op(op, acc, (float)decode(f, h));
-  }
-  h = encode(f, acc);
-  memcpy(out, &h, 2);
+  float acc = (float)decode(f, get_short(&f, in[0]));
+  for (int j = 1; j < n; j++) acc = float_op(op, acc, (float)decode(f, get_short(&f, in[j])));
+  put_short(&f, out, encode(f, acc));
 }
 
 static void one_real(tutti_type t, tutti_op op, void *out, const void *const *in, int n) {
@@ -241,8 +269,8 @@ static void one_pair(tutti_type t, tutti_op op, void *out, const void *const *in
 static void one(tutti_type t, tutti_op op, void *out, const void *const *in, int n) {
   if (t <= TUTTI_UINT64)
     one_int(t, op, out, in, n);
-  else if (t == TUTTI_FP16 || t == TUTTI_BF16)
-    one_half(t == TUTTI_FP16 ? FP16 : BF16, op, out, in, n);
+  else if (format_of(t))
+    one_half(*format_of(t), op, out, in, n);
   else if (t == TUTTI_FLOAT || t == TUTTI_DOUBLE)
     one_real(t, op, out, in, n);
   else if (t == TUTTI_COMPLEX_FLOAT)
@@ -258,13 +286,10 @@ static void one(tutti_type t, tutti_op op, void *out, const void *const *in, int
 static inline void one_times(tutti_type t, void *p, double factor) {
   volatile float by = (float)factor, x;
   volatile double d;
-  uint16_t h;
-  if (t == TUTTI_FP16 || t == TUTTI_BF16) {
-    const format f = t == TUTTI_FP16 ? FP16 : BF16;
-    memcpy(&h, p, 2);
-    x = (float)decode(f, h) * by;
-    h = encode(f, x);
-    memcpy(p, &h, 2);
+  const format *f = format_of(t);
+  if (f) {
+    x = (float)decode(*f, get_short(f, p)) * by;
+    put_short(f, p, encode(*f, x));
   } else if (t == TUTTI_FLOAT || t == TUTTI_COMPLEX_FLOAT) {
     x = get_float(p) * by;
     put_float(p, x);
@@ -281,16 +306,13 @@ static inline void one_times(tutti_type t, void *p, double factor) {
 static void one_scale(tutti_type t, void *p, int ranks) {
   volatile float by = (float)ranks, x;
   volatile double d;
-  uint16_t h;
+  const format *f = format_of(t);
   if (t <= TUTTI_UINT64) {
     uint64_t u = (uint64_t)(get_int(t, p) / ranks);
     memcpy(p, &u, tutti_type_size(t));
-  } else if (t == TUTTI_FP16 || t == TUTTI_BF16) {
-    const format f = t == TUTTI_FP16 ? FP16 : BF16;
-    memcpy(&h, p, 2);
-    x = (float)decode(f, h) / by;
-    h = encode(f, x);
-    memcpy(p, &h, 2);
+  } else if (f) {
+    x = (float)decode(*f, get_short(f, p)) / by;
+    put_short(f, p, encode(*f, x));
   } else if (t == TUTTI_FLOAT || t == TUTTI_COMPLEX_FLOAT) {
     x = get_float(p) / by;
     put_float(p, x);

@@ -5,6 +5,7 @@
  *            results lie at most twice that apart, which is about k eps times the magnitudes. Where
  *            a scaled number is too small to be normal, each rounding adds at most the type's
  *            smallest number. There is no other slack.
+ *            The 8-bit types have too few digits for such a bound on more than a few ranks.
  * Source     Higham, Accuracy and Stability of Numerical Algorithms, 2002, sections 2.1 and 4.2.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ROUNDING_H
@@ -17,10 +18,11 @@
 /* `roundings`: how many operations round on the way to a result: n - 1 for a sum of n operands, one
  * more if it is then divided. `magnitudes`: the sum of the operands' absolute values. */
 static inline double rounding_bound(tutti_type type, int roundings, double magnitudes) {
-  static const int digits[] = {
-      [TUTTI_FP16] = 11, [TUTTI_BF16] = 8, [TUTTI_FLOAT] = 24, [TUTTI_DOUBLE] = 53};
+  static const int digits[] = {[TUTTI_FP8_E4M3] = 4, [TUTTI_FP8_E5M2] = 3, [TUTTI_FP16] = 11,
+                               [TUTTI_BF16] = 8,     [TUTTI_FLOAT] = 24,   [TUTTI_DOUBLE] = 53};
   static const int least[] = {
-      [TUTTI_FP16] = -24, [TUTTI_BF16] = -133, [TUTTI_FLOAT] = -149, [TUTTI_DOUBLE] = -1074};
+      [TUTTI_FP8_E4M3] = -9, [TUTTI_FP8_E5M2] = -16, [TUTTI_FP16] = -24,
+      [TUTTI_BF16] = -133,   [TUTTI_FLOAT] = -149,   [TUTTI_DOUBLE] = -1074};
   const double k = roundings * ldexp(1, -digits[type]);
   return 2 * k / (1 - k) * magnitudes + 2 * roundings * ldexp(1, least[type]);
 }

@@ -11,11 +11,13 @@ enum { BELOW = 96, BITS = BELOW + 2200 }; /* bits below the lowest denormal; all
 
 typedef struct shape {
   int size, precision, lowest; /* the exponent of the lowest denormal */
-  uint64_t infinity;
+  uint64_t infinity;           /* the least magnitude that is no finite number; of e4m3 a NaN */
 } shape;
 
 static shape shape_of(tutti_type real) {
   switch (real) {
+    case TUTTI_FP8_E4M3: return (shape){1, 4, -9, 0x7f};
+    case TUTTI_FP8_E5M2: return (shape){1, 3, -16, 0x7c};
     case TUTTI_FP16: return (shape){2, 11, -24, 0x7c00};
     case TUTTI_BF16: return (shape){2, 8, -133, 0x7f80};
     case TUTTI_FLOAT: return (shape){4, 24, -149, 0x7f800000};
@@ -87,13 +89,14 @@ static uint64_t as_bits(tutti_type real, double x) {
   if (real == TUTTI_DOUBLE) return u;
   if (real == TUTTI_FLOAT) return v;
   if (real == TUTTI_BF16) return v >> 16;
-  const uint64_t sign = u >> 63 << 15;
+  const shape s = shape_of(real);
+  const int bias = real == TUTTI_FP8_E4M3 ? 7 : 15, below = s.precision - 1;
   x = fabs(x);
-  if (x >= 65536) return sign | 0x7c00;
-  if (x < ldexp(1, -14)) return sign | (uint64_t)ldexp(x, 24);
+  if (x > (real == TUTTI_FP8_E4M3 ? 448 : 65535)) return s.infinity;
+  if (x < ldexp(1, 1 - bias)) return (uint64_t)ldexp(x, -s.lowest);
   int e;
   const double f = frexp(x, &e); /* in [1/2, 1) */
-  return sign | (((uint64_t)(e + 14) << 10) + ((uint64_t)ldexp(f, 11) - 1024));
+  return ((uint64_t)(e + bias - 1) << below) + ((uint64_t)ldexp(f, s.precision) - (1u << below));
 }
 
 uint64_t sums_exact(tutti_type real, const uint64_t *x, int n, int by) {
@@ -103,8 +106,9 @@ uint64_t sums_exact(tutti_type real, const uint64_t *x, int n, int by) {
   int bit[BITS] = {0}, rest = 0;
   for (int k = 0; k < n; k++) {
     const uint64_t a = x[k] & (sign - 1);
-    plus |= a > s.infinity || x[k] == s.infinity;
-    minus |= a > s.infinity || x[k] == (s.infinity | sign);
+    const bool nan = a > s.infinity || (a == s.infinity && real == TUTTI_FP8_E4M3);
+    plus |= nan || x[k] == s.infinity;
+    minus |= nan || x[k] == (s.infinity | sign);
     all_minus &= x[k] == sign;
     if (a < s.infinity) count_bits(&s, x[k], bit);
   }
@@ -120,6 +124,7 @@ uint64_t sums_exact(tutti_type real, const uint64_t *x, int n, int by) {
     rest -= bit[i] * by;
   }
   const uint64_t bits = as_bits(real, as_number(&s, bit, rest != 0));
+  if (real == TUTTI_FP8_E4M3 && bits == s.infinity) return bits;
   return bits | (negative ? sign : 0);
 }
 

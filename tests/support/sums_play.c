@@ -24,13 +24,14 @@ typedef struct job { /* of one call */
   int turn; /* rank r has the numbers of (r + turn) mod P */
 } job;
 
-static const tutti_type types[] = {TUTTI_FP16,   TUTTI_BF16,          TUTTI_FLOAT,
-                                   TUTTI_DOUBLE, TUTTI_COMPLEX_FLOAT, TUTTI_COMPLEX_DOUBLE};
-enum { TYPES = sizeof types / sizeof *types };
+static const tutti_type types[] = {TUTTI_FP8_E4M3,      TUTTI_FP8_E5M2,      TUTTI_FP16,
+                                   TUTTI_BF16,          TUTTI_FLOAT,         TUTTI_DOUBLE,
+                                   TUTTI_COMPLEX_FLOAT, TUTTI_COMPLEX_DOUBLE};
+enum { TYPES = sizeof types / sizeof *types, COMPLEX = 6 };
 
 static job make_job(int t, size_t reals, int op, int have, int turn) {
   job j = {.type = types[t], .real = types[t], .each = 1, .op = op, .have = have, .turn = turn};
-  if (t >= 4) j.each = 2, j.real = t == 4 ? TUTTI_FLOAT : TUTTI_DOUBLE;
+  if (t >= COMPLEX) j.each = 2, j.real = t == COMPLEX ? TUTTI_FLOAT : TUTTI_DOUBLE;
   j.reals = (reals + 1) / 2 * j.each; /* the same number of elements for all types */
   return j;
 }

@@ -120,6 +120,8 @@ static const struct {
   size_t part;
   uint64_t bits[N], quiet;
 } real[] = {
+    {TUTTI_FP8_E4M3, 1, {0xff, 0x7f, 0x80, 1, 0xfe}, 0x7f},
+    {TUTTI_FP8_E5M2, 1, {0xff, 0x7d, 0x80, 1, 0xfc}, 0x7e},
     {TUTTI_FP16, 2, {0xfe01, 0x7c01, 0x8000, 1, 0xfc00}, 0x7e00},
     {TUTTI_BF16, 2, {0xffc1, 0x7f81, 0x8000, 1, 0xff80}, 0x7fc0},
     {TUTTI_FLOAT, 4, {0xffc00001, 0x7f800001, 0x80000000, 1, 0xff800000}, 0x7fc00000},
@@ -142,10 +144,14 @@ static const struct {
 /* The result: unchanged; NaNs become the one quiet NaN; and everything else changes sign. */
 typedef enum { KEPT, QUIET, NEGATED } fate;
 
+static bool is_pair(size_t f) {
+  return real[f].type >= TUTTI_FLOAT_INT && real[f].type <= TUTTI_SHORT_INT;
+}
+
 /* Writes the numbers to each part of an element (of a pair: to the first). */
 static void fill_real(unsigned char *to, size_t f, fate what) {
   const size_t part = real[f].part, each = tutti_type_size(real[f].type);
-  const size_t parts = real[f].type >= TUTTI_FLOAT_INT ? 1 : each / part;
+  const size_t parts = is_pair(f) ? 1 : each / part;
   for (size_t i = 0; i < N; i++)
     for (size_t k = 0; k < parts; k++) {
       uint64_t bits = what && i < 2 ? real[f].quiet : real[f].bits[i];
@@ -169,7 +175,7 @@ static void check_real(tutti_comm *c, size_t k, size_t f, tutti_op op, bool in_p
 
 /* In every call: with the type's ops, and with a factor of -1. */
 static void check_reals(tutti_comm *c, size_t k, size_t f, tutti_op minus, bool exact) {
-  const bool sums = real[f].type < TUTTI_FLOAT_INT;
+  const bool sums = !is_pair(f);
   const bool scan_it = calls[k].call == scan || calls[k].call == persistent;
   for (int in_place = 0; in_place < 2; in_place++) {
     for (tutti_op op = TUTTI_SUM; op <= TUTTI_MAXLOC; op++) {

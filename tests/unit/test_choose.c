@@ -28,7 +28,8 @@ static void ops_say_what_they_need(void **state) {
   assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_DOUBLE, TUTTI_MAX), 0);
   assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_FLOAT_INT, TUTTI_MINLOC), 0);
   assert_int_equal(tt_needs_of(TUTTI_ALL_GATHER, TUTTI_FLOAT, TUTTI_SUM), 0);
-  for (int type = TUTTI_FP16; type <= TUTTI_COMPLEX_DOUBLE; type++) {
+  for (int type = TUTTI_FP16; type < TUTTI_TYPE_COUNT; type++) {
+    if (!tutti_type_has_op((tutti_type)type, TUTTI_SUM)) continue;
     const tutti_op sums[] = {TUTTI_SUM, TUTTI_PROD, TUTTI_AVG};
     for (int i = 0; i < 3; i++)
       assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, (tutti_type)type, sums[i]), TT_NEED_SAME);

@@ -19,7 +19,9 @@
 
 enum { MOST = 9, WORDS = TT_BLOCK * TT_EXACT_WORDS };
 
-static const tutti_type reals[] = {TUTTI_FP16, TUTTI_BF16, TUTTI_FLOAT, TUTTI_DOUBLE};
+static const tutti_type reals[] = {TUTTI_FP8_E4M3, TUTTI_FP8_E5M2, TUTTI_FP16,
+                                   TUTTI_BF16,     TUTTI_FLOAT,    TUTTI_DOUBLE};
+enum { REALS = sizeof reals / sizeof *reals };
 
 /* ---- the reference against the processor or the C library ---- */
 
@@ -103,7 +105,7 @@ static void check_words(tutti_type real, size_t from, size_t count, int n, int w
 
 static void words_add_up(void **state) {
   (void)state;
-  for (size_t t = 0; t < 4; t++)
+  for (size_t t = 0; t < REALS; t++)
     for (int n = 1; n <= SUMS_MOST; n += n < 9 ? 1 : 11) {
       /* widths for this many ranks, and for more: they only cost more */
       for (int ranks = n; ranks < TT_EXACT_RANKS; ranks *= 64) {

@@ -37,6 +37,10 @@ static const uint16_t fp16_special[] = {0x7e01, 0x7c01, 0xfe00, 0xfc55, 0x7c00, 
                                         0,      1,      0x83ff, 0x0400, 0x7bff, 0xfbff, 0x3c00};
 static const uint16_t bf16_special[] = {0x7fc1, 0x7f81, 0xffc0, 0xff81, 0x7f80, 0xff80, 0x8000,
                                         0,      1,      0x807f, 0x0080, 0x7f7f, 0xff7f, 0x3f80};
+static const uint8_t e4m3_special[] = {0x7f, 0xff, 0x7f, 0xff, 0x7e, 0xfe, 0x80,
+                                       0,    1,    0x87, 0x08, 0x7d, 0xfd, 0x38};
+static const uint8_t e5m2_special[] = {0x7d, 0x7f, 0xfe, 0xff, 0x7c, 0xfc, 0x80,
+                                       0,    1,    0x83, 0x04, 0x7b, 0xfb, 0x3c};
 static const uint32_t float_special[] = {0x7fc00001, 0x7f800001, 0xffc00000, 0xffa12345, 0x7f800000,
                                          0xff800000, 0x80000000, 0,          1,          0x807fffff,
                                          0x00800000, 0x7f7fffff, 0xff7fffff, 0x3f800000};
@@ -64,16 +68,20 @@ static double moderate(void) {
 }
 
 /* mode 0: random bits; 1: moderate numbers; 2: mostly special ones. */
-static void fill_real(void *p, size_t size, bool bf16, int mode) {
+static void fill_real(void *p, size_t size, const format *short_one, int mode) {
   uint64_t u = any();
   size_t pick = below(SPECIALS);
   float f = (float)moderate();
   double d = moderate();
   bool special = mode == 2 ? below(4) != 0 : below(200) == 0;
-  if (size == 2) {
-    uint16_t h = encode(bf16 ? BF16 : FP16, f);
-    if (special) h = bf16 ? bf16_special[pick] : fp16_special[pick];
-    memcpy(p, mode == 0 ? (void *)&u : (void *)&h, 2);
+  if (short_one) {
+    uint16_t h = encode(*short_one, f);
+    if (special)
+      h = short_one == &E4M3   ? e4m3_special[pick]
+          : short_one == &E5M2 ? e5m2_special[pick]
+          : short_one == &BF16 ? bf16_special[pick]
+                               : fp16_special[pick];
+    put_short(short_one, p, mode == 0 ? (uint16_t)u : h);
   } else if (size == 4) {
     if (special) memcpy(&f, &float_special[pick], 4);
     memcpy(p, mode == 0 ? (void *)&u : (void *)&f, 4);
@@ -95,17 +103,17 @@ static void fill_int(void *p, size_t size, int mode) {
 static void fill(tutti_type t, unsigned char *p, size_t count, int mode) {
   const size_t size = tutti_type_size(t);
   for (size_t k = 0; k < count; k++, p += size) {
-    for (size_t b = 0; b < size && t >= TUTTI_FLOAT_INT; b++) p[b] = (unsigned char)any();
+    for (size_t b = 0; b < size && is_pair_type(t); b++) p[b] = (unsigned char)any();
     if (t <= TUTTI_UINT64) fill_int(p, size, mode);
-    if (t == TUTTI_FP16 || t == TUTTI_BF16) fill_real(p, 2, t == TUTTI_BF16, mode);
-    if (t == TUTTI_FLOAT || t == TUTTI_FLOAT_INT) fill_real(p, 4, false, mode);
-    if (t == TUTTI_DOUBLE || t == TUTTI_DOUBLE_INT) fill_real(p, 8, false, mode);
+    if (format_of(t)) fill_real(p, size, format_of(t), mode);
+    if (t == TUTTI_FLOAT || t == TUTTI_FLOAT_INT) fill_real(p, 4, NULL, mode);
+    if (t == TUTTI_DOUBLE || t == TUTTI_DOUBLE_INT) fill_real(p, 8, NULL, mode);
     if (t == TUTTI_LONG_INT) fill_int(p, 8, mode);
     if (t == TUTTI_INT_INT) fill_int(p, 4, mode);
     if (t == TUTTI_SHORT_INT) fill_int(p, 2, mode);
-    if (t == TUTTI_COMPLEX_FLOAT) fill_real(p, 4, false, mode), fill_real(p + 4, 4, false, mode);
-    if (t == TUTTI_COMPLEX_DOUBLE) fill_real(p, 8, false, mode), fill_real(p + 8, 8, false, mode);
-    if (t >= TUTTI_FLOAT_INT) {
+    if (t == TUTTI_COMPLEX_FLOAT) fill_real(p, 4, NULL, mode), fill_real(p + 4, 4, NULL, mode);
+    if (t == TUTTI_COMPLEX_DOUBLE) fill_real(p, 8, NULL, mode), fill_real(p + 8, 8, NULL, mode);
+    if (is_pair_type(t)) {
       int index = (int)below(4) - 1; /* often equal */
       memcpy(p + index_at(t), &index, sizeof index);
     }
@@ -131,7 +139,7 @@ typedef struct problem {
 /* A place after a guard, with exactly the alignment of the type. */
 static unsigned char *place(unsigned char *room, tutti_type t) {
   size_t size = tutti_type_size(t), align = size == 16 || t == TUTTI_LONG_INT ? 8 : size;
-  if (size == 8 && t > TUTTI_DOUBLE) align = 4;
+  if (size == 8 && is_pair_type(t)) align = 4;
   return room + GUARD + align * below(64 / align);
 }
 
@@ -252,7 +260,7 @@ static void test_table(void **unused) {
   for (int s = 0; (set = tt_kernel_set_at(s)); s++)
     for (tutti_type t = 0; t < TUTTI_TYPE_COUNT; t++) {
       assert_int_equal(set->scale[t] != NULL, tutti_type_has_op(t, TUTTI_AVG));
-      assert_int_equal(set->times[t] != NULL, t >= TUTTI_FP16 && tutti_type_has_op(t, TUTTI_AVG));
+      assert_int_equal(set->times[t] != NULL, t > TUTTI_UINT64 && tutti_type_has_op(t, TUTTI_AVG));
       for (tutti_op op = 0; op < TUTTI_OP_COUNT; op++) {
         int has = tutti_type_has_op(t, op);
         assert_int_equal(set->reduce[t][op] != NULL, has);
@@ -299,32 +307,54 @@ static void test_user_ops(void **unused) {
 
 /* ---- conversions, one by one ---- */
 
-static void check_conversion(format f, float x) {
-  uint16_t h = f.bias == 15 ? tt_float_fp16(x) : tt_float_bf16(x);
-  if (h != encode(f, x)) fail_msg("%a becomes %04x, not %04x", x, h, encode(f, x));
+static float widen(tutti_type t, uint16_t h) {
+  switch (t) {
+    case TUTTI_FP16: return tt_fp16_float(h);
+    case TUTTI_BF16: return tt_bf16_float(h);
+    case TUTTI_FP8_E4M3: return tt_e4m3_float((uint8_t)h);
+    default: return tt_e5m2_float((uint8_t)h);
+  }
 }
 
-/* Each of the 65536 values there and back, the midpoint to the next, and its neighbours. */
+static uint16_t narrow(tutti_type t, float x) {
+  switch (t) {
+    case TUTTI_FP16: return tt_float_fp16(x);
+    case TUTTI_BF16: return tt_float_bf16(x);
+    case TUTTI_FP8_E4M3: return tt_float_e4m3(x);
+    default: return tt_float_e5m2(x);
+  }
+}
+
+static void check_conversion(tutti_type t, float x) {
+  const uint16_t h = narrow(t, x), want = encode(*format_of(t), x);
+  if (h != want) fail_msg("%s: %a becomes %04x, not %04x", tutti_type_name(t), x, h, want);
+}
+
+/* Each of the 65536 or 256 values there and back, the midpoint to the next, and its neighbours. */
+static void check_conversions(tutti_type t) {
+  const format f = *format_of(t);
+  for (uint32_t u = 0; u < 2u << f.bits; u++) {
+    const uint16_t h = (uint16_t)u;
+    const float x = widen(t, h);
+    if (isnan(decode(f, h)) ? !isnan(x) : memcmp(&x, &(float){(float)decode(f, h)}, sizeof x))
+      fail_msg("%s: %04x becomes %a", tutti_type_name(t), h, x);
+    check_conversion(t, x);
+    if (isnan(x) || isinf(x)) continue;
+    double next = decode(f, (uint16_t)(h + 1));
+    if (isinf(next)) next = copysign(ldexp(1, f.bias + 1), x);
+    if (isnan(next)) next = copysign(480, x); /* what e4m3's only NaN would be */
+    const float tie = (float)(x / 2.0 + next / 2);
+    check_conversion(t, tie);
+    check_conversion(t, nextafterf(tie, INFINITY));
+    check_conversion(t, nextafterf(tie, -INFINITY));
+  }
+  for (int k = 0; k < 300000; k++) check_conversion(t, tt_bits_float((uint32_t)any()));
+}
+
 static void test_conversions(void **unused) {
   (void)unused;
-  for (int both = 0; both < 2; both++) {
-    const format f = both ? FP16 : BF16;
-    for (uint32_t u = 0; u < 65536; u++) {
-      const uint16_t h = (uint16_t)u;
-      const float x = both ? tt_fp16_float(h) : tt_bf16_float(h);
-      if (isnan(decode(f, h)) ? !isnan(x) : memcmp(&x, &(float){(float)decode(f, h)}, sizeof x))
-        fail_msg("%04x becomes %a", h, x);
-      check_conversion(f, x);
-      if (isnan(x) || isinf(x)) continue;
-      double next = decode(f, (uint16_t)(h + 1));
-      if (isinf(next)) next = copysign(ldexp(1, f.bias + 1), x);
-      const float tie = (float)(x / 2.0 + next / 2);
-      check_conversion(f, tie);
-      check_conversion(f, nextafterf(tie, INFINITY));
-      check_conversion(f, nextafterf(tie, -INFINITY));
-    }
-    for (int k = 0; k < 300000; k++) check_conversion(f, tt_bits_float((uint32_t)any()));
-  }
+  for (tutti_type t = 0; t < TUTTI_TYPE_COUNT; t++)
+    if (format_of(t)) check_conversions(t);
 }
 
 /* ---- the division of avg ---- */
@@ -333,8 +363,8 @@ static void test_scale(void **unused) {
   (void)unused;
   static const int ranks[] = {1, 2, 3, 7, 8, 49, 127, 128, 1000, 65537, 16777217, 2147483647};
   const tt_kernel_set *set;
-  for (tutti_type t = 0; tutti_type_has_op(t, TUTTI_AVG); t++)
-    for (int i = 0; i < 36; i++) {
+  for (tutti_type t = 0; t < TUTTI_TYPE_COUNT; t++)
+    for (int i = 0; i < 36 && tutti_type_has_op(t, TUTTI_AVG); i++) {
       unsigned char *x = place(inputs[0], t);
       const size_t size = tutti_type_size(t), bytes = 1000 * size;
       fill(t, x, 1000, i % 3);
@@ -357,8 +387,9 @@ static void test_times(void **unused) {
   (void)unused;
   static const double factors[] = {0, 1, -1, 0.5, 3, 1e-3, -1.0 / 3, 1e30, 0x1p-130};
   const tt_kernel_set *set;
-  for (tutti_type t = TUTTI_FP16; t <= TUTTI_COMPLEX_DOUBLE; t++)
-    for (size_t i = 0; i < 3 * sizeof factors / sizeof *factors; i++) {
+  for (tutti_type t = TUTTI_FP16; t < TUTTI_TYPE_COUNT; t++)
+    for (size_t i = 0; tutti_type_has_op(t, TUTTI_AVG) && i < 3 * sizeof factors / sizeof *factors;
+         i++) {
       unsigned char *x = place(inputs[0], t), *y = place(inputs[1], t);
       const size_t size = tutti_type_size(t), bytes = 1000 * size;
       const double factor = factors[i / 3];

@@ -1,0 +1,227 @@
+/* roundings.c - plans whose messages between nodes are coded (code.h): what they cost, and how often they
+ * round.
+ *
+ * Idea       The schedules of all ranks are followed block by block, as the prover does. Beside each
+ *            block stands how often a number in it was rounded, and whether the block is as a code
+ *            leaves it. A message to another node rounds a block that is not; a sum is the most of its
+ *            operands, and is not as a code leaves it, unless the step completes it: then the engine
+ *            rounds it in place.
+ * Error      A partial sum is at most as large as its summands' largest magnitudes together. So k
+ *            roundings, each of e parts of the largest magnitude, are off by at most (1 + e)^k - 1 parts
+ *            of the sum of all ranks' largest magnitudes.
+ * Invariant  If every block is completed on one rank, all ranks get what that rank has rounded, and no
+ *            message changes it any more (code.h): the same bits on all ranks.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "candidates.h"
+#include "prove.h"
+
+bool tt_code_takes_call(tt_code code, tutti_coll coll, tutti_type type, tutti_op op) {
+  const bool of_all =
+      coll == TUTTI_ALLREDUCE || coll == TUTTI_REDUCE || coll == TUTTI_REDUCE_SCATTER;
+  return tt_type_valid(type) && (of_all || !tt_code_lossy(code)) && coll != TUTTI_BARRIER &&
+         tt_code_takes(code, type, tt_coll_reduces(coll), op);
+}
+
+/* ---- prices ---- */
+
+double tt_choice_seconds(tt_chooser *c, const tt_problem *p, const tt_choice *choice) {
+  tt_breakdown t;
+  tt_sends sends;
+  const tutti_status status =
+      tt_quote_breakdown(c, choice->name, choice->slices, p, &t, &sends, NULL);
+  return status ? -1 : t.time;
+}
+
+void tt_cost_coded(const tt_setting *s, tt_cost_model *model) {
+  const tt_profile *p = &s->profile;
+  const bool int8 = s->code == TT_CODE_INT8;
+  if (!s->code) return;
+  const double ratio =
+      tt_code_lossy(s->code) ? tt_code_ratio(s->code, TUTTI_FLOAT) : p->code.left / 1000;
+  const double cost = !tt_code_lossy(s->code) ? p->code.lossless
+                      : int8                  ? p->code.int8
+                                              : p->code.fp8;
+  for (int l = 0; l < model->levels - s->inside; l++)
+    model->link[l].beta = model->link[l].beta * ratio + cost;
+}
+
+/* ---- roundings ---- */
+
+int *tt_chooser_nodes(const tt_chooser *c) {
+  const tt_setting *s = &c->setting;
+  const int level = c->model.levels - 1 - s->inside;
+  int *node = malloc((size_t)s->ranks * sizeof *node);
+  uint32_t *domains = s->node || level < 0 ? NULL : tt_cost_domains(&c->model);
+  const bool made = node && (s->node || level < 0 || domains);
+  for (int r = 0; made && r < s->ranks; r++)
+    node[r] = s->node ? s->node[r] : level < 0 ? 0 : (int)domains[level * s->ranks + r];
+  free(domains);
+  if (made) return node;
+  free(node);
+  return NULL;
+}
+
+/* A block: twice the roundings, and 1 if it is as a code leaves it. */
+typedef struct counts {
+  tt_graph g;
+  tt_memory of;
+  const int *node;
+  uint32_t most; /* roundings of a completed block */
+} counts;
+
+static tt_value *count_cell(counts *c, int rank, const tt_span *span, uint32_t i) {
+  return &c->of.at[rank * TT_BUF_COUNT + (int)span->buf][tt_span_block(span, i)];
+}
+
+static tt_value round_block(tt_value v) {
+  return v & 1 ? v : v + 3;
+}
+
+/* The n-th block of a message, as it arrives. */
+static tt_value arriving_count(counts *c, const tt_message *m, uint32_t n) {
+  const tt_step *send = tt_graph_step(&c->g, m->from);
+  uint32_t lo, hi;
+  tt_part_of(send, (int)m->entry_from, &lo, &hi);
+  const tt_value v = *count_cell(c, m->sender, &send->own, lo + n);
+  return c->node[m->sender] == c->node[m->reader] ? v : round_block(v);
+}
+
+static void take_more(tt_value *sum, tt_value v) {
+  const tt_value count = v & ~(tt_value)1;
+  if (*sum < count) *sum = count;
+}
+
+static void receive_counts(counts *c, uint32_t id, const tt_step *step, int rank) {
+  for (uint32_t k = c->g.in_at[id]; k < c->g.in_at[id + 1]; k++) {
+    const tt_message *m = &c->g.messages[c->g.in[k]];
+    uint32_t lo, hi;
+    tt_part_of(step, (int)m->entry_to, &lo, &hi);
+    for (uint32_t i = lo; i < hi; i++)
+      *count_cell(c, rank, &step->dst, i) = arriving_count(c, m, i - lo);
+  }
+}
+
+/* A copy, or a sum of local and received blocks. */
+static void combine_counts(counts *c, uint32_t id, const tt_step *step, int rank) {
+  const uint32_t operands = tt_step_operands(step);
+  for (uint32_t i = 0; i < tt_span_size(&step->dst); i++) {
+    tt_value sum = 0;
+    for (uint32_t k = 0; k < operands; k++) {
+      const tt_span span = tt_step_operand(step, k);
+      const tt_value v = *count_cell(c, rank, &span, i);
+      if (step->kind == TT_COPY) sum = v;
+      take_more(&sum, v);
+    }
+    for (uint32_t k = c->g.in_at[id]; k < c->g.in_at[id + 1]; k++)
+      take_more(&sum, arriving_count(c, &c->g.messages[c->g.in[k]], i));
+    if (step->completes) sum = round_block(sum);
+    if (step->completes && c->most < sum / 2) c->most = sum / 2;
+    *count_cell(c, rank, &step->dst, i) = sum;
+  }
+}
+
+static void no_beginning(void *ctx, uint32_t id, uint32_t depth) {
+  (void)ctx, (void)id, (void)depth;
+}
+
+static void count_step(void *ctx, uint32_t id, uint32_t depth) {
+  counts *c = ctx;
+  const tt_step *step = tt_graph_step(&c->g, id);
+  (void)depth;
+  (step->kind == TT_RECV ? receive_counts : combine_counts)(c, id, step, c->g.rank_of[id]);
+}
+
+/* Counts for these schedules, which are right. */
+static tutti_status count_roundings(tt_sched *const *all, int ranks, const int *node,
+                                    int *roundings) {
+  char witness[64];
+  tutti_report report = {.size = sizeof report};
+  counts c = {.node = node};
+  tt_memory values = {0};
+  tt_values *v = tt_values_new();
+  const tt_watch watch = {&c, no_beginning, count_step};
+  const bool made = tt_memory_new(&c.of, all, ranks);
+  const bool ok = tt_graph_build(&c.g, all, ranks, witness, sizeof witness) && v && made &&
+                  tt_symbolic_run(&c.g, v, &values, &watch, &report);
+  const bool starved = c.g.failed || !v || !made;
+  tt_graph_free(&c.g);
+  tt_memory_free(&c.of);
+  tt_memory_free(&values);
+  tt_values_free(v);
+  *roundings = ok ? (int)c.most : -1;
+  return starved ? tt_fail(TUTTI_ERR_MEMORY, "out of memory while counting roundings") : TUTTI_OK;
+}
+
+/* Counts for a plan on ranks of these nodes, in place and not. */
+static tutti_status count_on_nodes(const char *name, tt_ask ask, const int *node, int *roundings,
+                                   bool *skipped) {
+  tutti_status status = TUTTI_OK;
+  *roundings = 0;
+  *skipped = ask.ranks > TT_MOST_PLAYED;
+  for (int here = 0; here < 2 && !status && !*skipped && *roundings >= 0; here++) {
+    tt_sched **all;
+    int these = -1;
+    ask.in_place = here;
+    status = tt_algo_build_all(name, &ask, &all);
+    if (status) break;
+    *skipped = tt_work_of(all, ask.ranks) > TT_MOST_WORK;
+    if (!*skipped && tt_summed_once(all, ask.ranks))
+      status = count_roundings(all, ask.ranks, node, &these);
+    *roundings = these < 0 || these > *roundings ? these : *roundings;
+    tt_sched_free_all(all, ask.ranks);
+  }
+  if (*skipped) *roundings = -1;
+  return status;
+}
+
+tutti_status tt_roundings_of(const tt_chooser *c, const char *name, const tt_ask *ask,
+                             int *roundings, bool *skipped) {
+  int *node = tt_chooser_nodes(c);
+  if (!node)
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the nodes of %d ranks", ask->ranks);
+  const tutti_status status = count_on_nodes(name, *ask, node, roundings, skipped);
+  free(node);
+  return status;
+}
+
+tutti_status tt_stage_rounds(const tt_chooser *c, const char *name, tutti_coll coll, int ranks,
+                             int level, bool *much) {
+  const tt_setting *s = &c->setting;
+  const tt_ask ask = {.coll = coll, .ranks = ranks, .data = ranks};
+  int roundings = 0;
+  bool skipped = false;
+  *much = false;
+  if (!tt_code_lossy(s->code) || level >= c->model.levels - s->inside) return TUTTI_OK;
+  int *node = malloc((size_t)ranks * sizeof *node);
+  if (!node) return TUTTI_ERR_MEMORY;
+  for (int r = 0; r < ranks; r++) node[r] = r;
+  const tutti_status status = count_on_nodes(name, ask, node, &roundings, &skipped);
+  free(node);
+  *much = status || roundings < 0 || roundings > s->roundings;
+  return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
+}
+
+/* ---- words ---- */
+
+void tt_coding_say(tt_text *t, tt_chooser *c, const tt_problem *p, const char *plan) {
+  const tt_setting *s = &c->setting;
+  const tt_ask ask = tt_ask_of(s, p->coll, p->root);
+  int roundings;
+  bool skipped;
+  if (s->code == TT_CODE_LOSSLESS) {
+    tt_text_add(t, "Coded: without loss between hosts; about %.3g bytes of 1000 are left\n",
+                s->profile.code.left);
+    return;
+  }
+  if (!tt_code_lossy(s->code) || tt_roundings_of(c, plan, &ask, &roundings, &skipped)) return;
+  tt_text_add(t, "Coded: as %s between hosts, %.3g bytes of 1000", tt_code_name(s->code),
+              1000 * tt_code_ratio(s->code, TUTTI_FLOAT));
+  if (roundings >= 0)
+    tt_text_add(t,
+                "; at most %d roundings: %.2g %% of the sum of the ranks' largest magnitudes in "
+                "each block of %d numbers",
+                roundings, 100 * tt_code_bound(s->code, roundings), TT_CODE_BLOCK);
+  tt_text_add(t, "\n");
+}

@@ -1,0 +1,135 @@
+/* coding.c - which calls have coded messages, and by which plan (code.h).
+ *
+ * Idea       A communicator has a second chooser, whose links between nodes carry fewer bytes and cost
+ *            the coding, and which admits only plans that round little. Its best plan runs if it is
+ *            cheaper than the best one without codes.
+ * Invariant  The same on all ranks: what is asked for, figures and placement are.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "flight.h"
+
+/* ---- the choosers ---- */
+
+static void forget_choosers(tt_coded_plans *x) {
+  tt_chooser_free(x->chooser);
+  tt_chooser_free(x->flat);
+  x->chooser = x->flat = NULL;
+}
+
+void tt_coded_plans_free(tt_coded_plans *x) {
+  forget_choosers(x);
+  free(x->node);
+  free(x->node_of_place);
+  free(x->far);
+  *x = (tt_coded_plans){.chooser = NULL};
+}
+
+static tutti_status find_nodes(const tutti_comm *comm, tt_coded_plans *x) {
+  const size_t P = (size_t)comm->ranks;
+  int *near = malloc(P * sizeof *near);
+  x->node = malloc(P * sizeof *x->node);
+  x->node_of_place = malloc(P * sizeof *x->node_of_place);
+  x->far = malloc(P);
+  const bool made = near && x->node && x->node_of_place && x->far;
+  if (made) tt_comm_near(comm, near);
+  for (size_t r = 0; made && r < P; r++) {
+    const tt_rank_info *is = &comm->info[r];
+    /* a rank that shares no memory with its node's others is a node of its own */
+    x->node[r] = is->index >= 0 ? is->placement.node : -1 - (int)r;
+    x->far[r] = near[r] < 0;
+  }
+  for (size_t v = 0; made && v < P; v++)
+    x->node_of_place[v] = x->node[comm->plans->order ? (size_t)comm->plans->order[v] : v];
+  free(near);
+  if (made) return TUTTI_OK;
+  free(x->node);
+  free(x->node_of_place);
+  free(x->far);
+  x->node = x->node_of_place = NULL;
+  x->far = NULL;
+  return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the nodes of %d ranks", comm->ranks);
+}
+
+static tutti_status make_choosers(const tutti_comm *comm, tt_coded_plans *x) {
+  const tt_code_wish *wish = &comm->settings.wish;
+  tutti_status status = x->far ? TUTTI_OK : find_nodes(comm, x);
+  tt_setting setting = comm->plans->setting;
+  setting.code = wish->code;
+  setting.roundings = tt_code_roundings(wish->code, wish->error);
+  setting.node = x->node_of_place;
+  if (!status) status = tt_chooser_new(&setting, &x->chooser);
+  if (status || !comm->plans->order) return status;
+  *setting.levels = 0;
+  setting.inside = 0;
+  setting.node = x->node;
+  return tt_chooser_new(&setting, &x->flat);
+}
+
+void tt_coding_set(tutti_comm *comm, const tt_code_wish *wish) {
+  comm->settings.wish = *wish;
+  comm->flight->last_plan = NULL;
+}
+
+/* ---- the calls ---- */
+
+/* Simulated networks carry whole messages, and helpers have levels of their own. */
+static bool may_be_coded(const tutti_comm *comm, const tt_call *c) {
+  const tt_code code = comm->settings.wish.code;
+  return code && tt_over_net(comm) && !comm->net->traits.simulated && !comm->helpers &&
+         !c->everyone && !tt_call_is_exact(comm, c) &&
+         tt_code_takes_call(code, c->coll, c->type, c->op);
+}
+
+tutti_status tt_coding_chooser(tutti_comm *comm, const tt_call *c, tt_chooser **chooser) {
+  tt_coded_plans *x = &comm->plans->coded;
+  *chooser = NULL;
+  if (!may_be_coded(comm, c)) return TUTTI_OK;
+  const tt_code_wish *wish = &comm->settings.wish;
+  if (x->chooser && (x->of.code != wish->code || x->of.error != wish->error)) forget_choosers(x);
+  if (!x->chooser) {
+    const tutti_status status = make_choosers(comm, x);
+    if (status) forget_choosers(x);
+    if (status) return status;
+    x->of = *wish;
+  }
+  *chooser = tt_planned_for_ranks(comm, c) && x->flat ? x->flat : x->chooser;
+  return TUTTI_OK;
+}
+
+tutti_status tt_coding_choose(tutti_comm *comm, const tt_call *c, const tt_problem *plain,
+                              tt_choice *choice) {
+  tt_chooser *coded, *own = tt_chooser_for(comm, c);
+  tt_choice other;
+  tt_problem problem = *plain;
+  tutti_status status = tt_coding_chooser(comm, c, &coded);
+  if (status || !coded) return status;
+  problem.wisdom = NULL; /* measured without codes */
+  status = tt_choose(coded, &problem, &comm->settings.override, &other);
+  if (status == TUTTI_ERR_UNSUPPORTED) return TUTTI_OK; /* no plan rounds so little */
+  if (status) return status;
+  const double with = tt_choice_seconds(coded, &problem, &other);
+  const double without = tt_choice_seconds(own, plain, choice);
+  if (other.refusal || with < 0 || (without >= 0 && with >= without)) return TUTTI_OK;
+  *choice = other;
+  choice->code = comm->settings.wish.code;
+  return TUTTI_OK;
+}
+
+tutti_status tt_coding_decide(tutti_comm *comm, const tt_call *c, tt_problem *problem,
+                              tt_chooser **by, bool *asked) {
+  tt_chooser *coded;
+  tt_choice choice;
+  *by = tt_chooser_for(comm, c);
+  tutti_status status = tt_coding_chooser(comm, c, &coded);
+  *asked = coded != NULL;
+  if (status || !coded) return status;
+  status = tt_choose(*by, problem, &comm->settings.override, &choice);
+  if (!status) status = tt_aggregated_choose(comm, c, problem, &choice);
+  if (!status && !choice.way) status = tt_coding_choose(comm, c, problem, &choice);
+  if (status || !choice.code) return status;
+  problem->wisdom = NULL;
+  *by = coded;
+  return TUTTI_OK;
+}

@@ -1,0 +1,277 @@
+/* mp_coded.c - messages between hosts that are coded: sums within the bound and the same bits on all ranks,
+ * or the same bits as without codes; in every manner, in place and not; and ranks that ask for
+ * different codes.
+ *
+ * Usage      tutti run --hosts ... mp_coded: over a network that is dear (a profile that this program
+ *            writes), so that codes pay. On ranks that share memory nothing is coded, and everything is
+ *            as without codes. Ranks: 1 3
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cover.h"
+#include "start.h"
+
+enum { MOST = 70001, BLOCK = 256, MANNERS = 5 };
+static float src[MOST], dst[MOST], other[MOST];
+static double exact[MOST];
+static int me, P;
+static bool apart; /* some ranks share no memory */
+static const char *doing = "";
+
+static void fail(const char *what) {
+  printf("not ok - rank %d: %s: %s (%s)\n", me, doing, what, tutti_error());
+  fflush(stdout);
+  _exit(9);
+}
+static void must(tutti_status status) {
+  if (status) fail(tutti_strerror(status));
+}
+
+/* Rank r's i-th number; blocks differ in magnitude. */
+static float number(int r, size_t i, uint64_t seed) {
+  const uint64_t u = cover_mix(seed + (uint64_t)r * 1000003 + i);
+  return ldexpf((float)((int64_t)u >> 40) * 0x1p-23f, (int)(i / 777 % 9) - 4);
+}
+
+static void fill(size_t n, uint64_t seed) {
+  for (size_t i = 0; i < n; i++) src[i] = number(me, i, seed);
+  for (size_t i = 0; i < n; i++) {
+    exact[i] = 0;
+    for (int r = 0; r < P; r++) exact[i] += number(r, i, seed);
+  }
+}
+
+/* ---- results ---- */
+
+/* Where blocks begin depends on the plan, so the bound takes the numbers around. */
+static double magnitudes(size_t n, size_t i, uint64_t seed) {
+  const size_t from = i > BLOCK ? i - BLOCK : 0, end = i + BLOCK < n ? i + BLOCK : n;
+  double all = 0;
+  for (int r = 0; r < P; r++) {
+    float most = 0;
+    for (size_t k = from; k < end; k++) most = fmaxf(most, fabsf(number(r, k, seed)));
+    all += most;
+  }
+  return all;
+}
+
+static void check_sum(tutti_comm *comm, const float *got, size_t n, double error, double by,
+                      uint64_t seed) {
+  uint64_t hash = 1, all[64];
+  for (size_t i = 0; i < n; i += 1 + n / 500)
+    if (!(fabs(got[i] - exact[i] / by) <= (error + P * 0x1p-22) * magnitudes(n, i, seed) / by))
+      fail("the error is larger than what was allowed");
+  for (size_t i = 0; i < n; i++) {
+    uint32_t bits;
+    memcpy(&bits, &got[i], sizeof bits);
+    hash = (hash ^ bits) * 0x100000001b3u;
+  }
+  must(tutti_all_gather(comm, &hash, all, 1, TUTTI_UINT64));
+  for (int r = 0; r < P; r++)
+    if (all[r] != all[0]) fail("ranks have different bits");
+}
+
+/* ---- calls ---- */
+
+static void call(tutti_comm *comm, int manner, const float *from, float *to, size_t n,
+                 tutti_type type, tutti_op op) {
+  tutti_request *r;
+  const void *srcs[2] = {from, from + n / 2};
+  void *dsts[2] = {to, to + n / 2};
+  const size_t counts[2] = {n / 2, n - n / 2};
+  switch (manner) {
+    case 0: must(tutti_allreduce(comm, from, to, n, type, op)); return;
+    case 1: must(tutti_allreduce_start(comm, from, to, n, type, op, &r)); break;
+    case 2:
+      must(tutti_allreduce_init(comm, from, to, n, type, op, &r));
+      must(tutti_request_start(r));
+      must(tutti_request_wait(&r));
+      must(tutti_request_free(&r));
+      return;
+    case 3: must(tutti_allreduce_many(comm, 2, srcs, dsts, counts, type, op)); return;
+    default:
+      must(tutti_allreduce(comm, from, to, n, type, op)); /* the same call again */
+      if (from != to) must(tutti_allreduce(comm, from, to, n, type, op));
+      return;
+  }
+  must(tutti_request_wait(&r));
+}
+
+static void plan_is(tutti_comm *comm, size_t n, const char *code) {
+  char name[300];
+  must(tutti_comm_plan(comm, TUTTI_ALLREDUCE, n, TUTTI_FLOAT, TUTTI_SUM, name, sizeof name));
+  if (strncmp(name, code, strlen(code)) != 0) fail(name);
+}
+
+static void lossy(tutti_comm *comm, const char *code, const char *begins, double error) {
+  static const size_t counts[] = {1, 5, 256, 257, 3000, 20000, MOST};
+  doing = code;
+  must(tutti_comm_set_code(comm, code));
+  if (apart) plan_is(comm, MOST, begins);
+  for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+    for (int manner = 0; manner < MANNERS; manner++)
+      for (int in_place = 0; in_place < 2; in_place++) {
+        const size_t n = counts[c];
+        const bool mean = (manner + (int)c) % 2;
+        fill(n, n + (uint64_t)manner);
+        memcpy(dst, src, n * sizeof *dst);
+        call(comm, manner, in_place ? dst : src, dst, n, TUTTI_FLOAT, mean ? TUTTI_AVG : TUTTI_SUM);
+        check_sum(comm, dst, n, error, mean ? P : 1, n + (uint64_t)manner);
+      }
+  fill(MOST, 9); /* other collectives: the bound alone */
+  must(tutti_reduce(comm, src, dst, MOST, TUTTI_FLOAT, TUTTI_SUM, 0));
+  for (size_t i = 0; me == 0 && i < MOST; i += 97)
+    if (!(fabs(dst[i] - exact[i]) <= (error + P * 0x1p-22) * magnitudes(MOST, i, 9)))
+      fail("reduce: the error is larger than what was allowed");
+  /* these are not sums of floats */
+  must(tutti_allreduce(comm, src, dst, 1000, TUTTI_FLOAT, TUTTI_MAX));
+  for (size_t i = 0; i < 1000; i++) {
+    float most = number(0, i, 9);
+    for (int r = 1; r < P; r++) most = fmaxf(most, number(r, i, 9));
+    if (dst[i] != most) fail("a maximum is not exact");
+  }
+  must(tutti_comm_set_code(comm, NULL));
+}
+
+/* An infinity shows, and blocks without one keep their sums. */
+static void not_finite(tutti_comm *comm) {
+  doing = "an infinity";
+  must(tutti_comm_set_code(comm, "error=1e-2"));
+  for (size_t i = 0; i < MOST; i++) src[i] = 1;
+  if (me == P - 1) src[MOST / 2] = INFINITY;
+  must(tutti_allreduce(comm, src, dst, MOST, TUTTI_FLOAT, TUTTI_SUM));
+  if (isfinite(dst[MOST / 2])) fail("it is lost");
+  if (fabsf(dst[0] - (float)P) > 0.01f * (float)P || !isfinite(dst[MOST - 1])) fail("it spreads");
+  must(tutti_comm_set_code(comm, NULL));
+}
+
+/* The same plan without codes and without loss: the same bits. */
+static void lossless(tutti_comm *comm) {
+  static const char *const algos[] = {"two-shot", "fold(ring)", "fold(halving)", "doubling"};
+  for (size_t a = 0; a < sizeof algos / sizeof *algos; a++)
+    for (size_t n = 1; n <= MOST; n = n * 5 + 3) {
+      doing = algos[a];
+      fill(n, n);
+      if (a == 1) memset(src, 0, n * sizeof *src / 2);
+      must(tutti_comm_set_algo(comm, algos[a]));
+      must(tutti_comm_set_code(comm, NULL));
+      must(tutti_allreduce(comm, src, other, n, TUTTI_FLOAT, TUTTI_SUM));
+      must(tutti_comm_set_code(comm, "lossless"));
+      if (apart && n > 20000) plan_is(comm, n, "lossless, ");
+      for (int manner = 0; manner < MANNERS; manner += 2) {
+        memset(dst, 0, n * sizeof *dst);
+        call(comm, manner, src, dst, n, TUTTI_FLOAT, TUTTI_SUM);
+        if (memcmp(dst, other, n * sizeof *dst) != 0) fail("other bits than without codes");
+      }
+    }
+  must(tutti_comm_set_algo(comm, NULL));
+  doing = "lossless broadcast";
+  if (me == 0) fill(MOST, 3);
+  must(tutti_broadcast(comm, src, dst, MOST, TUTTI_FLOAT, 0));
+  for (size_t i = 0; i < MOST; i++)
+    if (dst[i] != number(0, i, 3)) fail("another number");
+  must(tutti_comm_set_code(comm, NULL));
+}
+
+/* The same gradients, step after step: what one step rounds off, later ones make up for, so the sum of all
+ * steps is off by about what one step is. */
+static void feedback(tutti_comm *comm, int provided) {
+  enum { STEPS = 24, N = 3 };
+  static const size_t counts[N] = {40000, 30000, 1};
+  static double total[MOST];
+  const tutti_buckets_config config = {
+      .size = sizeof config, .bytes = SIZE_MAX, .code = "error=1e-2"};
+  tutti_tensor tensors[N];
+  tutti_buckets *b;
+  size_t n = 0;
+  doing = provided ? "buckets in tutti's memory" : "buckets";
+  for (size_t t = 0; t < N; n += counts[t++])
+    tensors[t] = (tutti_tensor){provided ? NULL : dst + n, counts[t], TUTTI_FLOAT};
+  must(tutti_buckets_create(comm, N, tensors, &config, &b));
+  fill(n, 77);
+  memset(total, 0, sizeof total);
+  for (int s = 0; s < STEPS; s++) {
+    size_t from = 0;
+    for (size_t t = 0; t < N; from += counts[t++]) {
+      memcpy(tutti_bucket_data(b, t), src + from, counts[t] * sizeof *src);
+      must(tutti_bucket_ready(b, t));
+    }
+    must(tutti_buckets_wait(b));
+    from = 0;
+    for (size_t t = 0; t < N; from += counts[t++]) {
+      const float *x = tutti_bucket_data(b, t);
+      for (size_t i = 0; i < counts[t]; i++) total[from + i] += x[i];
+    }
+  }
+  double worst = 0;
+  for (size_t i = 0; i < n; i += 37) {
+    const double off = fabs(total[i] - STEPS * exact[i] / P);
+    worst = fmax(worst, off / (magnitudes(n, i, 77) / P));
+  }
+  if (worst > 2e-2) {
+    char text[100];
+    snprintf(text, sizeof text, "after %d steps %g of a step's magnitudes are missing", STEPS,
+             worst);
+    fail(text);
+  }
+  must(tutti_buckets_free(b));
+}
+
+static void refusals(tutti_comm *comm) {
+  tutti_request *r;
+  doing = "refusals";
+  if (tutti_comm_set_code(comm, "error=1e-9") != TUTTI_ERR_ARG) fail("too small an error");
+  must(tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT));
+  if (tutti_comm_set_code(comm, "error=1e-2") != TUTTI_ERR_UNSUPPORTED) fail("exact, with errors");
+  must(tutti_comm_set_code(comm, "lossless"));
+  must(tutti_comm_set_contract(comm, TUTTI_CONTRACT_SAME));
+  must(tutti_comm_set_code(comm, "error=1e-2"));
+  if (tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT) != TUTTI_ERR_UNSUPPORTED)
+    fail("exact after errors");
+  must(tutti_allreduce_start(comm, src, dst, MOST, TUTTI_FLOAT, TUTTI_SUM, &r));
+  if (P > 1 && tutti_comm_set_code(comm, NULL) == TUTTI_ERR_STATE) doing = "refusals, in flight";
+  must(tutti_request_wait(&r));
+  must(tutti_comm_set_code(comm, NULL));
+}
+
+/* Rank 0 asks for a code, and the others do not. */
+static void mismatch(void) {
+  tutti_comm *comm;
+  doing = "different codes";
+  must(start_comm(&comm));
+  if (me == 0) must(tutti_comm_set_code(comm, "error=1e-2"));
+  const tutti_status status = tutti_allreduce(comm, src, dst, MOST, TUTTI_FLOAT, TUTTI_SUM);
+  if (apart && status != TUTTI_ERR_MISMATCH) fail("not noticed");
+  tutti_comm_free(comm);
+}
+
+int main(void) {
+  char path[100];
+  const char *dir = getenv("TMPDIR");
+  snprintf(path, sizeof path, "%s/mp_coded-%d", dir ? dir : "/tmp", (int)getpid());
+  FILE *f = fopen(path, "w");
+  if (!f || fputs("alpha = 1us\nbeta = 1us\n", f) < 0 || fclose(f)) return 1;
+  setenv("TUTTI_PROFILE", path, 1);
+  tutti_comm *comm;
+  must(start_comm(&comm));
+  unlink(path);
+  me = tutti_comm_rank(comm), P = tutti_comm_size(comm);
+  for (int r = 0; r < P; r++) apart |= tutti_comm_apart(comm, me, r, NULL) > 0;
+  lossy(comm, "error=1e-2", "int8, ", 1e-2);
+  lossy(comm, "error=0.08,code=fp8_e4m3", "fp8_e4m3, ", 0.08);
+  lossy(comm, "error=0.5,code=fp8_e5m2", "fp8_e5m2, ", 0.5);
+  not_finite(comm);
+  feedback(comm, 0);
+  feedback(comm, 1);
+  lossless(comm);
+  refusals(comm);
+  must(tutti_comm_free(comm));
+  mismatch();
+  if (me == 0) printf("ok - codes on %d ranks%s\n1..1\n", P, apart ? ", some on other hosts" : "");
+  return start_end() != TUTTI_OK;
+}
