@@ -232,8 +232,6 @@ struct tt_run {
 
 tutti_status tt_run_begin(tt_run *r, int slice);
 bool tt_moving_is_over(const tt_run *r, uint32_t k);
-/* The bytes of the positions lo .. hi - 1 of a span. */
-uint64_t tt_run_span_bytes(const tt_run *r, const tt_span *span, uint32_t lo, uint32_t hi);
 /* Tells the aggregator what it will get of this run (share.c). */
 void tt_share_begin(const tt_run *r);
 bool tt_run_progress(tt_run *r, tutti_status *status);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine.h"
+#include "position.h"
 
 /* A message in progress. */
 typedef struct tt_moving {
@@ -23,53 +23,6 @@ typedef struct tt_moving {
 /* Bytes that bound the duration of one call of progress. */
 enum { GULP = 1 << 20 };
 
-/* ---- positions in spans ---- */
-
-uint64_t tt_run_span_bytes(const tt_run *r, const tt_span *span, uint32_t lo, uint32_t hi) {
-  uint64_t elements = 0;
-  uint32_t B = r->program->sched->blocks;
-  for (uint32_t i = lo; i < hi;) {
-    uint32_t block = tt_span_block(span, i) % B;
-    uint32_t n = (uint32_t)tt_min(tt_span_run(span, i, hi), B - block);
-    elements += tt_partition_at(&r->partition, block + n) - tt_partition_at(&r->partition, block);
-    i += n;
-  }
-  return elements * r->o->reducer.element;
-}
-
-/* The contiguous bytes at a cursor: their address and number (0: at the end). */
-static uint64_t contiguous(const tt_run *r, const tt_span *span, tt_cursor *c, char **address) {
-  const uint32_t B = r->program->sched->blocks;
-  const size_t element = r->o->reducer.element;
-  while (c->at < c->end) {
-    uint32_t whole = tt_span_block(span, c->at), block = whole % B;
-    /* codes begin anew with every block */
-    uint32_t n =
-        r->o->coding.code ? 1 : (uint32_t)tt_min(tt_span_run(span, c->at, c->end), B - block);
-    uint64_t from = tt_partition_at(&r->partition, block) * element;
-    uint64_t bytes = tt_partition_at(&r->partition, block + n) * element - from;
-    if (c->used < bytes) {
-      *address = (char *)(r->base[span->buf] + whole / B * r->layer + from + c->used);
-      return bytes - c->used;
-    }
-    c->at += n;
-    c->used = 0;
-  }
-  return 0;
-}
-
-/* What is owed of the numbers at a cursor; NULL: the call keeps no errors. */
-static float *owed_at(const tt_run *r, const tt_span *span, const tt_cursor *c) {
-  if (!r->fresh) return NULL;
-  const uint32_t block = tt_span_block(span, c->at) % r->program->sched->blocks;
-  return r->o->call.owed + tt_partition_at(&r->o->slicing, (uint32_t)r->slice) +
-         tt_partition_at(&r->partition, block) + c->used / sizeof(float);
-}
-
-static tt_cursor whole_span(const tt_span *span) {
-  return (tt_cursor){0, tt_span_size(span), 0};
-}
-
 /* ---- steps ---- */
 
 static void finish_sum(const tt_run *r, const tt_step *step, void *dst, size_t elements) {
@@ -81,19 +34,19 @@ static void finish_sum(const tt_run *r, const tt_step *step, void *dst, size_t e
 static void local_step(tt_run *r, const tt_step *step) {
   const size_t element = r->o->reducer.element;
   const uint32_t inputs = step->kind == TT_REDUCE ? step->inputs : 0;
-  tt_cursor dst = whole_span(&step->dst), own = whole_span(&step->own);
+  tt_cursor dst = tt_whole_span(&step->dst), own = tt_whole_span(&step->own);
   uint64_t done = 0;
   char *to, *from;
-  for (uint64_t n; (n = contiguous(r, &step->dst, &dst, &to)) > 0; done += n) {
-    n = tt_min(n, contiguous(r, &step->own, &own, &from));
+  for (uint64_t n; (n = tt_contiguous(r, &step->dst, &dst, &to)) > 0; done += n) {
+    n = tt_min(n, tt_contiguous(r, &step->own, &own, &from));
     r->inputs[0] = from;
     for (uint32_t k = 0; k < inputs; k++) {
       tt_span span = step->in;
       span.base += k * step->in_step;
-      tt_cursor in = whole_span(&span);
+      tt_cursor in = tt_whole_span(&span);
       char *address = NULL;
       uint64_t skip = done, m;
-      while ((m = contiguous(r, &span, &in, &address)) <= skip && m) {
+      while ((m = tt_contiguous(r, &span, &in, &address)) <= skip && m) {
         in.used += m;
         skip -= m;
       }
@@ -126,9 +79,9 @@ static bool push_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, 
   if (o->wire->level && !tt_pace_allows(r, (uint32_t)(m - r->moving))) return false;
   while (m->left && my_turn(r, t)) {
     char *from;
-    uint64_t n = contiguous(r, &step->own, &m->cursor, &from);
+    uint64_t n = tt_contiguous(r, &step->own, &m->cursor, &from);
     uint32_t ticket = 0;
-    float *owed = r->fresh && r->fresh[t->step] ? owed_at(r, &step->own, &m->cursor) : NULL;
+    float *owed = r->fresh && r->fresh[t->step] ? tt_owed_at(r, &step->own, &m->cursor) : NULL;
     size_t taken = tt_link_push(r, t->peer, from, owed, n, m->left, &ticket, status);
     if (!taken) return moved;
     if (ticket) {
@@ -182,7 +135,7 @@ static void announce_transfer(tt_run *r, const tt_step *step, const tt_transfer 
   if (!tt_wire_to(r->o, t->peer)->channel->expect || !my_turn(r, t)) return;
   char *to = NULL;
   size_t n = m->left;
-  if (step->kind == TT_RECV) n = tt_min(n, contiguous(r, &step->dst, &m->cursor, &to));
+  if (step->kind == TT_RECV) n = tt_min(n, tt_contiguous(r, &step->dst, &m->cursor, &to));
   tt_link_expect(r, t->peer, to, n, m->left);
 }
 
@@ -197,7 +150,7 @@ static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
     char *to;
     size_t budget = GULP;
     for (size_t n; m->left && budget && (n = arrived_bytes(r, t, status)) > 0;) {
-      n = tt_min(tt_min(n, budget), contiguous(r, &step->dst, &m->cursor, &to));
+      n = tt_min(tt_min(n, budget), tt_contiguous(r, &step->dst, &m->cursor, &to));
       if (!tt_link_pull(r, t->peer, to, n, status)) return moved;
       m->cursor.used += n;
       m->left -= n;
@@ -251,8 +204,8 @@ static bool try_recv_reduce(tt_run *r, const tt_step *step, uint32_t id, bool *e
   for (size_t budget = GULP; m->left && budget;) {
     char *to, *own;
     int count = 0;
-    size_t n = contiguous(r, &step->dst, &m->cursor, &to);
-    n = tt_min(n, contiguous(r, &step->own, &r->own[id], &own));
+    size_t n = tt_contiguous(r, &step->dst, &m->cursor, &to);
+    n = tt_min(n, tt_contiguous(r, &step->own, &r->own[id], &own));
     n = line_up(r, step, id, own, tt_min(n, budget), &count, status);
     if (!n) {
       for (uint32_t k = first; k < end; k++) announce_transfer(r, step, &p->transfers[k], m);
@@ -282,7 +235,7 @@ static void open_step(tt_run *r, uint32_t id) {
     r->moving[k] = (tt_moving){.cursor = {t->lo, t->hi, 0}};
     r->moving[k].left = tt_run_span_bytes(r, cargo, t->lo, t->hi);
   }
-  if (step->kind == TT_RECV_REDUCE) r->own[id] = whole_span(&step->own);
+  if (step->kind == TT_RECV_REDUCE) r->own[id] = tt_whole_span(&step->own);
   r->open[r->nopen++] = id;
 }
 
@@ -359,11 +312,11 @@ static bool traced_step(tt_run *r, uint32_t id, bool *ended, tutti_status *statu
 
 /* The complete sums become what their codes stand for, here too: then all ranks have the same bits. */
 static void round_sums(tt_run *r, const tt_step *step) {
-  tt_cursor at = whole_span(&step->dst);
+  tt_cursor at = tt_whole_span(&step->dst);
   char *to;
   if (!step->completes || !tt_code_lossy(r->o->coding.code)) return;
-  for (uint64_t n; (n = contiguous(r, &step->dst, &at, &to)) > 0; at.used += n)
-    tt_owed_round(r->o->coding.code, (float *)(void *)to, owed_at(r, &step->dst, &at),
+  for (uint64_t n; (n = tt_contiguous(r, &step->dst, &at, &to)) > 0; at.used += n)
+    tt_owed_round(r->o->coding.code, (float *)(void *)to, tt_owed_at(r, &step->dst, &at),
                   n / sizeof(float));
 }
 

@@ -4,7 +4,7 @@
  *            job runs their schedules. The messages to them, in the order of the schedule, are this
  *            rank's share of a sum; the messages from them are the sum, and as long.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "engine.h"
+#include "position.h"
 
 void tt_share_begin(const tt_run *r) {
   const tt_operation *o = r->o;
