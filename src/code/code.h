@@ -49,7 +49,7 @@ bool tt_code_takes(tt_code code, tutti_type type, bool reduces, tutti_op op);
 
 /* The most that one rounding changes a number, in parts of the largest magnitude of its block. */
 double tt_code_error(tt_code code);
-/* The same after so many roundings of partial sums: in parts of the sum of the ranks' largest
+/* The same after several roundings of partial sums, in parts of the sum of the ranks' largest
  * magnitudes; and how many roundings stay below an error. */
 double tt_code_bound(tt_code code, int roundings);
 int tt_code_roundings(tt_code code, double error);

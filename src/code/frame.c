@@ -88,7 +88,7 @@ TURN(32)
 TURN(64)
 #undef TURN
 
-/* Are so many bytes of a sample zero that coding the plane pays? */
+/* Does a sample have enough zero bytes to make coding the plane pay? */
 static bool has_zeros(const uint8_t *plane, size_t n) {
   size_t zeros = 0, looked = 0;
   for (size_t i = 0; i < n; i += 1 + n / 128, looked++) zeros += plane[i] == 0;
