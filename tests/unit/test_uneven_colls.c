@@ -134,7 +134,7 @@ static void samples_on_many_ranks_are_proven(void **state) {
     tutti_coll coll;
   } cases[] = {{"node:1000 core:(2*400,1*600)", TUTTI_ALL_GATHER},
                {"rack:30 node:15 core:(3*440,2*10)", TUTTI_ALL_GATHER},
-               {"rack:30 node:(15*29,14) core:(2*100,1*20,2*329)", TUTTI_REDUCE_SCATTER}};
+               {"rack:30 node:(15*29,14) core:(3*200,1*20,2*229)", TUTTI_REDUCE_SCATTER}};
   static const char *const rooted[] = {"node:100 core:(40*90,39*10)", "node:(64*63,63)",
                                        "rack:16 node:16 core:(16*200,15*56)"};
   char name[TT_NAME];
