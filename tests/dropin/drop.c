@@ -11,7 +11,7 @@ static int tests, failures;
 
 int drop_start(int *argc, char ***argv, int level) {
   int provided = MPI_THREAD_SINGLE;
-  alarm(50);
+  alarm(110);
   if (level == MPI_THREAD_SINGLE)
     MPI_Init(argc, argv);
   else

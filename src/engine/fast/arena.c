@@ -32,15 +32,17 @@ static bool arena_fits(const tt_operation *o) {
          o->program->sched->coll == TUTTI_ALLREDUCE && o->wire->piece >= 4096;
 }
 
-/* The route of this operation's vectors, which are `bytes` long. */
-static tt_route take_route(tt_operation *o, size_t bytes) {
+/* The route of this operation's vectors, which are `bytes` long. Rank 0 learns from those that could go
+ * directly. */
+static tt_route take_route(tt_operation *o, size_t bytes, bool could) {
   tt_wire *w = o->wire;
   const int size = w->learns_routes ? tt_route_size(bytes) : -1;
   tt_cycles *x = size < 0 ? NULL : &w->cycles[size];
   const tt_route route = x ? (tt_route)x->next : TT_DIRECT;
   if (x && x != w->last_cycles) x->since = 0;
-  if (x && w->rank == 0) tt_route_learn(x, tt_store_ticks());
-  w->last_cycles = o->pieces.cycles = x;
+  if (x && w->rank == 0 && could) tt_route_learn(x, tt_store_ticks());
+  w->last_cycles = could ? x : NULL;
+  o->pieces.cycles = x;
   o->pieces.mine.next_route = x ? x->next : TT_DIRECT;
   return route;
 }
@@ -49,8 +51,9 @@ static tt_route take_route(tt_operation *o, size_t bytes) {
 static void name_vectors(tt_operation *o, size_t bytes) {
   tt_wire *w = o->wire;
   tt_pieces *p = &o->pieces;
-  if (take_route(o, bytes) == TT_STAGED) return;
-  p->mine.src = w->memory->export(w, o->reducer.times ? o->call.dst : o->call.src, bytes);
+  const uint64_t src = w->memory->export(w, o->reducer.times ? o->call.dst : o->call.src, bytes);
+  if (take_route(o, bytes, src != 0) == TT_STAGED) return;
+  p->mine.src = src;
   if (tt_owned(o) || o->if_exported != p->shape)
     p->mine.dst = w->memory->export(w, o->call.dst, bytes);
 }
