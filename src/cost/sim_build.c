@@ -11,7 +11,7 @@ enum { PORTS = 16 };
 /* In shared memory a copy that all peers read goes over lines that they have read last, so its stores
  * wait for each line: measured, 3 to 12 times as long as a copy to a place that its writer has read
  * last. */
-static const double over_read_lines = 8;
+static const double over_read_lines = 4;
 
 void tt_cost_flat(tt_cost_model *model, int ranks) {
   memset(model, 0, sizeof *model);
