@@ -6,7 +6,7 @@
 static const double better = 0.95;
 
 static uint32_t period_of(const tt_cycles *x) {
-  return x->settled ? TT_ROUTE_PERIOD : TT_ROUTE_FIRST;
+  return x->periods > 1 ? TT_ROUTE_PERIOD : x->periods ? 8 * TT_ROUTE_FIRST : TT_ROUTE_FIRST;
 }
 
 /* The route of the k-th call of a period. */
@@ -24,7 +24,7 @@ static void end_period(tt_cycles *x) {
   if (usual && other && (double)other < better * (double)usual) x->usual = !x->usual;
   x->least[0] = x->least[1] = 0;
   x->calls = 0;
-  x->settled = true;
+  if (x->periods < 2) x->periods++;
 }
 
 void tt_route_learn(tt_cycles *x, uint64_t now) {

@@ -27,7 +27,7 @@ enum {
   TT_ROUTE_PERIOD = 2048,
   TT_ROUTE_TRIAL = 7,
   TT_ROUTE_WARM = 3,
-  TT_ROUTE_FIRST = 32, /* calls of the first period */
+  TT_ROUTE_FIRST = 32, /* calls of the first period; the second has eight times as many */
   TT_ROUTE_MOST = 64 << 10,
   TT_ROUTE_SIZES = 5
 };
@@ -38,7 +38,7 @@ typedef struct tt_cycles {
   uint64_t
       least[TT_ROUTES]; /* ticks of the shortest cycle of this period by either route; 0: none */
   uint32_t calls;       /* of this period */
-  bool settled;         /* the first period is over */
+  uint8_t periods;      /* that are over, up to two */
   uint8_t usual, next;  /* tt_route: of most calls; of the next call */
 } tt_cycles;
 
