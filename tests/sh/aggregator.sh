@@ -143,14 +143,17 @@ check "no aggregator listens there: a warning, and the job runs" all "status 0" 
 at=a,b sums 3 0,1,2 0.2
 wait_job
 check "a wrong TUTTI_AGGREGATOR: a warning, and the job runs" all "status 0" "says 'without an aggregator.*expected HOST'" "$right"
-rc=0
-NETEM="delay 1ms reorder 10% loss 1%" AGGREGATOR=3 TUTTI_PROFILE=$work/profile TOKEN=$token timeout 60 bash bench/netns.sh tutti 3 1 200mbit \
-  "$PWD/$BUILD/tests/mp_aggregated" 2 >"$work/out" 2>"$work/err" || rc=$?
-if [ $rc = 77 ]; then
-  skip "packets are lost and overtake each other" "$(sed -n 's/^netns.sh: //p' "$work/err" | head -1)"
-  n=$((n + 1))
-else
-  check "packets are lost and overtake each other" all "status 0" "by_it plan" "$right" "count 3 'no error'"
+# Few systems have all that this needs: hosts, and packets that are lost on purpose. So it belongs to the full tests.
+if [ "${TUTTI_TEST_ALL:-}" = 1 ]; then
+  rc=0
+  NETEM="delay 1ms reorder 10% loss 1%" AGGREGATOR=3 TUTTI_PROFILE=$work/profile TOKEN=$token timeout 60 bash bench/netns.sh \
+    tutti 3 1 200mbit "$PWD/$BUILD/tests/mp_aggregated" 2 >"$work/out" 2>"$work/err" || rc=$?
+  if [ $rc = 77 ]; then
+    skip "packets are lost and overtake each other" "$(sed -n 's/^netns.sh: //p' "$work/err" | head -1)"
+    n=$((n + 1))
+  else
+    check "packets are lost and overtake each other" all "status 0" "by_it plan" "$right" "count 3 'no error'"
+  fi
 fi
 serve small -p 0 -j 2
 sums 6 0,1,0,1,0,1 0.2
