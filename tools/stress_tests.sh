@@ -16,7 +16,7 @@ export BUILD=${BUILD:-build}
 command -v stress-ng >/dev/null || { echo "stress_tests.sh: stress-ng is missing; tools/deps.sh stress installs it" >&2; exit 2; }
 
 # Tests whose verdict, or whose limits, have to do with time: ends, deaths, stops, waits, what sleeps cost.
-timed="tests/sh/cli_end.sh tests/sh/cli_run.sh tests/sh/cli_trace.sh tests/sh/doctor.sh tests/sh/faults.sh
+timed="tests/sh/aggregator.sh tests/sh/cli_end.sh tests/sh/cli_run.sh tests/sh/cli_trace.sh tests/sh/doctor.sh tests/sh/faults.sh
   tests/sh/grow.sh tests/sh/hosts.sh tests/sh/hostile.sh tests/sh/leftovers.sh tests/sh/settings.sh tests/sh/shrink.sh
   tests/sh/silence.sh tests/sh/site.sh $BUILD/tests/test_doctor $BUILD/tests/test_ends $BUILD/tests/test_guard
   $BUILD/tests/test_launch $BUILD/tests/test_meet $BUILD/tests/test_trace $BUILD/tests/test_wake_fd
