@@ -1,6 +1,9 @@
 # demo_hosts.gp - the loss against time, of several ways to sum between hosts.
 # Drawn by tools/picture.py for demo_hosts.sh: the folder as dir, the ways, and how many seconds each trained.
 # SPDX-License-Identifier: BSD-3-Clause
+# before the ranges are set, because stats leaves out values beyond them
+stats dir.'/'.word(ways, 1).'.tsv' using 1 nooutput
+steps = STATS_max
 set key top right
 set title 'Fashion-MNIST on several hosts: training loss against time'
 set xlabel 'seconds'
@@ -8,8 +11,6 @@ set ylabel 'loss (cross entropy, nats)'
 set logscale y
 set yrange [0.07:3.5]
 set ytics (0.1, 0.2, 0.3, 0.5, 1, 2, 3)
-stats dir.'/'.word(ways, 1).'.tsv' using 1 nooutput
-steps = STATS_max
 array last[40]
 sum = 0.; n = 0
 # the mean of the last 40 steps; a curve begins at its first step
