@@ -224,8 +224,8 @@ struct tt_run {
   void *scratch;
   size_t scratch_bytes;
   size_t capacity; /* bytes allocated at `inputs` */
-  uint8_t *
-      fresh; /* per step: does it send numbers that nobody has rounded yet? NULL: nothing is owed */
+  uint8_t
+      *fresh; /* per step: does it send numbers that were not rounded yet? NULL: nothing is owed */
   struct tt_coded **coded; /* per rank: what is between the steps and its coded messages; or NULL */
   bool active;
 };

@@ -1,7 +1,7 @@
 /* share.c - what a run sends to an aggregator.
  *
- * Idea       In a plan for an aggregator the ranks after those of the communicator are virtual: nobody in the
- *            job runs their schedules. The messages to them, in the order of the schedule, are this
+ * Idea       In a plan for an aggregator the ranks after those of the communicator are virtual: no process of
+ *            the job runs their schedules. The messages to them, in the order of the schedule, are this
  *            rank's share of a sum; the messages from them are the sum, and as long.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "position.h"

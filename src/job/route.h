@@ -2,7 +2,7 @@
  *
  * Idea       A vector that peers can map needs no copy. But peers read its lines and write sums over them, and
  *            the caller writes its next input there: on cores that are far apart each of these stores waits
- *            for its line. A few KiB are copied in less time than that. What is cheaper depends on the
+ *            for its line. A few KiB are copied in less time than that. The cheaper route depends on the
  *            cores, which move, and on what the caller does with the vector. So rank 0 takes the time of
  *            a whole cycle, from the begin of one call to that of the next with a vector of about the same size,
  *            by either route, and keeps the shorter one. It says in its flag slot which route the next such

@@ -21,7 +21,7 @@ typedef struct tt_helped {
 } tt_helped;
 
 /* How calls are planned whose sums an aggregator makes: the last, virtual ranks of these schedules are the
- * aggregator's, which nobody in the job runs. Each of them sums a part of the vector, so that parts of
+ * aggregator's, which no process of the job runs. Each of them sums a part of the vector, so that parts of
  * a long vector are on their way at once. */
 typedef struct tt_aggregated {
   tt_chooser *chooser; /* of one plan; NULL: there is no aggregator */

@@ -228,7 +228,7 @@ typedef struct tt_share {
 typedef struct tt_aggregator_ops {
   /* A run begins: its bytes pass when its turn comes. */
   void (*begin)(tt_wire *w, const tt_share *share);
-  /* The communicator is over: so are its sums, for all members. */
+  /* The communicator is over, and its sums end on all members. */
   void (*quit)(tt_wire *w);
   /* A descriptor that becomes readable when the aggregator's has something to read or room to write, or
    * when `also` becomes readable (-1: none). -1: none is available. */

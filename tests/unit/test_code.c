@@ -1,5 +1,5 @@
 /* test_code.c - codes of float vectors: the bound of two roundings, what is met of it, the same codes for
- * what was decoded, frames, damaged frames, and the texts that choose a code.
+ * numbers that were decoded, frames, damaged frames, and the texts that choose a code.
  *
  * Usage      TUTTI_TEST_ALL=1 takes ten times as many vectors: 10^7. TUTTI_TEST_SEED=n repeats a run.
  * Alone: no
