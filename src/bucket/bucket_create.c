@@ -30,11 +30,9 @@ typedef struct pledge {
 static pledge pledge_of(const tutti_buckets *b, tutti_status status) {
   const tutti_buckets_config *c = &b->config;
   pledge p = {.n = b->n, .status = status, .provides = b->provides};
-  uint64_t error;
-  memcpy(&error, &b->wish.error, sizeof error);
   p.config = tt_mix(tt_mix(c->bytes) ^ (uint64_t)(!!c->sum + 2 * !!c->learn + 4 * !!c->bf16)) ^
              (uint64_t)b->bytes;
-  p.config = tt_mix(p.config ^ error) ^ (uint64_t)b->wish.code;
+  p.config = tt_mix(p.config) ^ tt_code_hash(&b->wish);
   for (size_t i = 0; b->tensors && i < b->n; i++)
     p.tensors = tt_mix(p.tensors ^ b->tensors[i].count << 5 ^ (uint64_t)b->tensors[i].type);
   return p;

@@ -41,6 +41,8 @@ typedef struct tt_code_wish {
 tutti_status tt_code_parse(const char *who, const char *text, tt_code_wish *wish);
 /* "int8", "lossless" and so on. */
 const char *tt_code_name(tt_code code);
+/* The same for equal wishes; 0 for none. */
+uint64_t tt_code_hash(const tt_code_wish *wish);
 static inline bool tt_code_lossy(tt_code code) {
   return code > TT_CODE_LOSSLESS;
 }

@@ -66,3 +66,10 @@ tutti_status tt_code_parse(const char *who, const char *text, tt_code_wish *wish
                    who, text, names[wish->code], 1.005 * tt_code_bound(wish->code, 2));
   return status;
 }
+
+uint64_t tt_code_hash(const tt_code_wish *wish) {
+  uint64_t error;
+  if (!wish->code) return 0;
+  memcpy(&error, &wish->error, sizeof error);
+  return tt_mix(tt_mix(error) ^ (uint64_t)wish->code);
+}
