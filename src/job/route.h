@@ -6,11 +6,12 @@
  *            cores, which move, and on what the caller does with the vector. So rank 0 takes the time of
  *            a whole cycle, from the begin of one call to that of the next with a vector of about the same size,
  *            by either route, and keeps the shorter one. It says in its flag slot which route the next such
- *            vector takes, and all ranks follow. In each period some calls take the other route;
- *            the first of them, and the first after them, find lines as the route before left them, and do
- *            not count.
+ *            vector takes, and all ranks follow. In each period some calls take the other route.
+ *            The same number of cycles counts of either, one after the other: the shortest of many would
+ *            look shorter than that of few. The first calls after a change find lines as the route before
+ *            left them, and do not count.
  * Cost       One read of the processor's counter per call; of TT_ROUTE_PERIOD calls TT_ROUTE_TRIAL by the
- *            dearer route: 0.3 % of the time if it takes twice as long.
+ *            dearer route: 0.5 % of the time if it takes twice as long.
  * Invariant  The route changes no bit of a result. Ranks whose routes differ, because several calls are in
  *            flight, are still right: each says for itself where its vector is.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -25,7 +26,7 @@ typedef enum tt_route { TT_DIRECT, TT_STAGED, TT_ROUTES } tt_route;
  * after a change. Bytes: longer vectors go directly. */
 enum {
   TT_ROUTE_PERIOD = 2048,
-  TT_ROUTE_TRIAL = 7,
+  TT_ROUTE_TRIAL = 11,
   TT_ROUTE_WARM = 3,
   TT_ROUTE_FIRST = 32, /* calls of the first period; the second has eight times as many */
   TT_ROUTE_MOST = 64 << 10,
@@ -35,8 +36,7 @@ enum {
 /* What is known about vectors of one size. Zero: nothing. */
 typedef struct tt_cycles {
   uint64_t since; /* when the last such call began, in ticks; 0: another call came since */
-  uint64_t
-      least[TT_ROUTES]; /* ticks of the shortest cycle of this period by either route; 0: none */
+  uint64_t least[TT_ROUTES]; /* ticks of the shortest cycle that counts, by either; 0: none */
   uint32_t calls;       /* of this period */
   uint8_t periods;      /* that are over, up to two */
   uint8_t usual, next;  /* tt_route: of most calls; of the next call */

@@ -126,7 +126,7 @@ ok "explain: a barrier has no size" all "status 0" quiet "has '^barrier on 13 ra
 # Dearer messages: the plan has fewer. Editing the built-in figures changes the choice.
 job info --profile
 cp "$work/out" "$work/profile"
-ok "the built-in figures read back" all "status 0" "has '^shm.turn += 1e-06'"
+ok "the built-in figures read back" all "status 0" "has '^shm.turn += 2e-06'"
 job explain -P 4 --size 64k --shm=2 --profile "$work/profile"
 ok "and change nothing" all "status 0" "has ': two-shot$'"
 sed -i 's/^shm.turn .*/shm.turn = 50us/' "$work/profile"
