@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include <torch/version.h>
+#include <torch/csrc/api/include/torch/version.h>
 
 #include "layout.hpp"
 
