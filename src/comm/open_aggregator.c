@@ -84,27 +84,51 @@ static void share_message(tt_link *link, int parts) {
   if (link->o_next > 0) link->o_next /= parts;
 }
 
-/* Ranks keep their positions, because virtual ranks come after all others. */
-static tutti_status plan_for(tutti_comm *comm, int helpers, int hosts, tt_aggregated *a) {
+/* Of SHARES parts those that an aggregator sums, so that its link and those between the hosts are busy
+ * equally long (algo/split.c); SHARES or more: it sums all. */
+enum { SHARES = 32 };
+static int share_of(const tutti_comm *comm, int hosts) {
+  double unused;
+  const double wider = comm->plans->setting.profile.net.beta / tt_aggregator_link(comm, &unused);
+  const double fold = 2.0 * (hosts - 1) / hosts, share = fold / (hosts / wider + fold - 1);
+  return share < 1.0 / SHARES ? 1 : share > 1 ? SHARES : (int)(share * SHARES);
+}
+
+/* How the plan of a way is named; false: too long. */
+static bool name_way(const tutti_comm *comm, const tt_setting *s, int helpers, int share,
+                     const char *beside, char name[TT_NAME]) {
+  int n;
+  if (beside)
+    n = snprintf(name, TT_NAME, "split(data=%d,share=%d/%d%s)", comm->ranks, share, SHARES, beside);
+  else if (*s->levels)
+    n = snprintf(name, TT_NAME, "aggregate(%s,trees=%d)", s->data_levels, helpers);
+  else
+    n = snprintf(name, TT_NAME, "aggregate(data=%d,trees=%d)", comm->ranks, helpers);
+  return n < TT_NAME;
+}
+
+/* A way over the aggregator; `beside`: NULL, or the fold that sums the rest of the vector. Ranks keep their
+ * positions, because virtual ranks come after all others. */
+static tutti_status plan_for(tutti_comm *comm, int helpers, int hosts, const char *beside,
+                             tt_aggregated *a) {
   tt_setting setting = comm->plans->setting;
-  const int all = comm->ranks + helpers;
+  const int all = comm->ranks + helpers, share = beside ? share_of(comm, hosts) : SHARES;
   tutti_status status = TUTTI_OK;
+  if (beside && (share == SHARES || comm->ranks > hosts || helpers > share * hosts))
+    return TUTTI_OK;
   setting.ranks = all;
   setting.data = comm->ranks;
   setting.wide = true;
-  share_message(&setting.profile.net, helpers);
-  for (int l = 0; l < setting.profile.levels; l++)
+  if (!beside) share_message(&setting.profile.net, helpers);
+  for (int l = 0; l < setting.profile.levels && !beside; l++)
     share_message(&setting.profile.level[l].is, helpers);
   setting.host_ranks_per_core *= (double)all / comm->ranks; /* as many cores as before */
   if (*setting.levels) {
     memcpy(setting.data_levels, setting.levels, sizeof setting.levels);
     status = levels_with(setting.data_levels, helpers, setting.levels);
   }
-  const int n = *setting.levels ? snprintf(a->name, sizeof a->name, "aggregate(%s,trees=%d)",
-                                           setting.data_levels, helpers)
-                                : snprintf(a->name, sizeof a->name, "aggregate(data=%d,trees=%d)",
-                                           comm->ranks, helpers);
-  if (!status && n >= TT_NAME) status = tt_fail(TUTTI_ERR_ARG, "its plan has too long a name");
+  if (!name_way(comm, &setting, helpers, share, beside, a->name) && !status)
+    status = tt_fail(TUTTI_ERR_ARG, "its plan has too long a name");
   snprintf(setting.only, sizeof setting.only, "%s", a->name);
   a->order = malloc((size_t)all * sizeof *a->order);
   if (!status && !a->order)
@@ -113,6 +137,7 @@ static tutti_status plan_for(tutti_comm *comm, int helpers, int hosts, tt_aggreg
     a->order[v] = comm->plans->order && v < comm->ranks ? comm->plans->order[v] : v;
   a->helpers = helpers;
   a->hosts = hosts;
+  a->share = (double)share / SHARES;
   return status ? status : tt_chooser_new(&setting, &a->chooser);
 }
 
@@ -144,7 +169,11 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, int each, int h
   const tt_aggregator_seat seat = {.session = {i->session, (uint64_t)(v % each)},
                                    .member = (uint32_t)(v / each),
                                    .members = (uint32_t)hosts};
-  static const int parts[TT_AGGREGATED] = {1, 4, TT_PARTS};
+  static const struct {
+    int parts;
+    const char *beside;
+  } ways[TT_AGGREGATED] = {
+      {1, NULL}, {4, NULL}, {TT_PARTS, NULL}, {TT_PARTS, ""}, {TT_PARTS, ",ring"}};
   int fd;
   tutti_status status =
       i->drawn ? TUTTI_OK : tt_fail(TUTTI_ERR_SYSTEM, "no random numbers for a session");
@@ -152,7 +181,7 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, int each, int h
   if (!status)
     status = tt_aggregator_wire(fd, i->where, comm->rank, comm->ranks, &comm->wire->aggregator);
   for (int k = 0; k < TT_AGGREGATED && !status; k++)
-    status = plan_for(comm, parts[k], hosts, &comm->plans->aggregated[k]);
+    status = plan_for(comm, ways[k].parts, hosts, ways[k].beside, &comm->plans->aggregated[k]);
   return status;
 }
 

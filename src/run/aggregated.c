@@ -3,7 +3,8 @@
  * Idea       The way over the aggregator has a plan of its own, aggregate(...), whose virtual ranks are the
  *            aggregator's. Its price is that of any plan, as if no virtual rank had to wait for a link;
  *            and at least what the aggregator's one link takes, which carries a vector of every
- *            host (`aggregator.beta` of the profile).
+ *            host (`aggregator.beta` of the profile). Or it carries a share of it, and the ranks sum the
+ *            rest among themselves at the same time: split(...).
  * Invariant  a pure function of what all ranks share, so all ranks choose alike.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -19,7 +20,8 @@ enum { LEAST_OF_PART = 1024, MOST_OF_PART = 3 << 19, SLICE_BYTES = 8 << 20 };
 
 /* The bytes of a part; longer vectors go in slices (plan_cache.c). */
 static uint64_t bytes_of_part(const tt_aggregated *a, uint64_t bytes) {
-  return tt_min(bytes, TT_FLIGHT * SLICE_BYTES) / (uint64_t)a->helpers;
+  const double all = (double)tt_min(bytes, TT_FLIGHT * SLICE_BYTES);
+  return (uint64_t)(a->share * all) / (uint64_t)a->helpers;
 }
 
 static bool fits(const tt_aggregated *a, uint64_t bytes) {
@@ -43,7 +45,7 @@ static bool may_sum(const tutti_comm *comm, const tt_call *c) {
   return comm->wire->aggregator && !c->everyone && c->count && !refusal(comm, c);
 }
 
-static double link_of(const tutti_comm *comm, double *delay) {
+double tt_aggregator_link(const tutti_comm *comm, double *delay) {
   const tt_profile *p = &comm->plans->setting.profile;
   double beta = p->net.beta;
   *delay = 0;
@@ -55,28 +57,37 @@ static double link_of(const tutti_comm *comm, double *delay) {
   return beta;
 }
 
-/* The cheaper way over the aggregator, and its price; 0: none is possible. */
-static int cheapest_way(tutti_comm *comm, const tt_problem *p, double *seconds) {
+/* Is it of that family of plans? */
+static bool is_of(const char *name, const char *family) {
+  const size_t n = strlen(family);
+  return strncmp(name, family, n) == 0 && name[n] == '(';
+}
+
+/* The cheapest way over the aggregator, of a family or (NULL) of any, and its price; 0: none is possible. */
+static int cheapest_way(tutti_comm *comm, const tt_problem *p, const char *family,
+                        double *seconds) {
   double delay;
-  const double beta = link_of(comm, &delay);
+  const double beta = tt_aggregator_link(comm, &delay);
   int way = 0;
   *seconds = HUGE_VAL;
   for (int k = 0; k < TT_AGGREGATED; k++) {
     const tt_aggregated *a = &comm->plans->aggregated[k];
-    if (!fits(a, p->bytes)) continue;
+    if (!fits(a, p->bytes) || (family && !is_of(a->name, family)) ||
+        tt_override_forbids(&comm->settings.override, a->name, p->bytes))
+      continue;
     const double alone = tt_price_of(a->chooser, p, a->name, 1);
     /* what comes in goes out again when a part of the vector is complete */
-    const double link = beta * a->hosts * (double)p->bytes * (1 + 1.0 / a->helpers);
+    const double link = beta * a->hosts * a->share * (double)p->bytes * (1 + 1.0 / a->helpers);
     const double price = delay + (alone > link ? alone : link);
     if (price < *seconds) *seconds = price, way = k + 1;
   }
   return way;
 }
 
-/* Does an override want the family `aggregate`, or some other plan? */
+/* Does an override want one of the families that use an aggregator, or some other plan? */
 static const char *wanted(const tutti_comm *comm, const tt_problem *p, bool *aggregates) {
   const char *name = tt_override_for(&comm->settings.override, p->bytes);
-  *aggregates = name && strcmp(name, "aggregate") == 0;
+  *aggregates = name && (strcmp(name, "aggregate") == 0 || strcmp(name, "split") == 0);
   return name;
 }
 
@@ -87,10 +98,8 @@ tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *c, const tt_p
   const char *other = wanted(comm, p, &aggregates);
   if (aggregates && comm->wire->aggregator) choice->refusal = refusal(comm, c);
   if (!may_sum(comm, c)) return TUTTI_OK;
-  if ((other && !aggregates) ||
-      tt_override_forbids(&comm->settings.override, "aggregate", p->bytes))
-    return TUTTI_OK;
-  const int way = cheapest_way(comm, p, &seconds);
+  if (other && !aggregates) return TUTTI_OK;
+  const int way = cheapest_way(comm, p, other, &seconds);
   const double alone = choice->wisdom
                            ? 1e-9 * (double)choice->wisdom->took
                            : tt_price_of(tt_chooser_for(comm, c), p, choice->name, choice->slices);
@@ -120,7 +129,7 @@ tutti_status tt_aggregated_say(tutti_comm *comm, const tt_call *c, tt_text *t) {
   if (status) return status;
   const tt_choice alone = choice;
   status = tt_aggregated_choose(comm, c, &p, &choice);
-  const int way = status ? 0 : cheapest_way(comm, &p, &seconds);
+  const int way = status ? 0 : cheapest_way(comm, &p, NULL, &seconds);
   if (status || !way) return status;
   const double without = tt_price_of(tt_chooser_for(comm, c), &p, alone.name, alone.slices);
   tt_text_add(t, "the aggregator at %s %s: %s, %s; among the ranks alone %s", where,

@@ -28,9 +28,11 @@ typedef struct tt_aggregated {
   char name[TT_NAME];  /* that plan */
   int helpers;         /* virtual ranks */
   int hosts;           /* that send the aggregator a vector each */
+  double share;        /* of the vector that the aggregator sums; the ranks fold the rest */
   int *order; /* the rank of each place, as in tt_plan_cache; of virtual ones their number */
 } tt_aggregated;
-enum { TT_AGGREGATED = 3 }; /* for short, longer and long vectors */
+/* All of a short, longer and long vector; a share of it beside a fold by halving, and beside a ring. */
+enum { TT_AGGREGATED = 5 };
 /* How calls are planned whose messages are coded (coding.c); made when the first comes. */
 typedef struct tt_coded_plans {
   tt_chooser *chooser, *flat; /* as in tt_plan_cache */
@@ -78,6 +80,8 @@ bool tt_planned_for_ranks(const tutti_comm *comm, const tt_call *call);
  * nor where the contract forbids that measurements decide. */
 bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call);
 
+/* Seconds per byte of the aggregator's link, and *delay of a sum there, beside the messages. */
+double tt_aggregator_link(const tutti_comm *comm, double *delay);
 /* If an aggregator may sum such a call, and that is cheaper than the choice among the ranks alone, or wanted:
  * makes it the choice (aggregated.c). TUTTI_ERR_MEMORY. */
 tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *call, const tt_problem *problem,

@@ -296,6 +296,32 @@ static void aggregators_keep_theirs(void **state) {
       }
 }
 
+/* Of D M blocks a rank with data sends D N to the helpers, and 2 (D-1) times M-N round the ring. */
+static void splits_keep_their_counts(void **state) {
+  static const int shares[][2] = {{1, 4}, {1, 2}, {7, 32}};
+  (void)state;
+  for (int D = 2; D <= 64; D = next_of(D))
+    for (int helpers = 1; helpers <= 4 && helpers <= D; helpers += 3)
+      for (int k = 0; k < 3; k++) {
+        const int N = shares[k][0], M = shares[k][1], P = D + helpers;
+        char name[60];
+        snprintf(name, sizeof name, "split(data=%d,share=%d/%d,ring)", D, N, M);
+        const tutti_report r = proven(name, P);
+        assert_true(r.blocks == D * M && r.same_grouping &&
+                    r.steps == (int)tt_max(2, 2 * (size_t)(D - 1)));
+        for (int rank = 0; rank < D; rank++) {
+          tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P, .rank = rank};
+          tt_sched *s;
+          int sent = 0;
+          assert_int_equal(tt_algo_build(name, &ask, &s), TUTTI_OK);
+          for (uint32_t i = 0; i < s->nsteps; i++)
+            if (s->steps[i].kind == TT_SEND) sent += (int)tt_span_size(tt_step_cargo(&s->steps[i]));
+          assert_int_equal(sent, D * N + 2 * (D - 1) * (M - N));
+          tt_sched_free(s);
+        }
+      }
+}
+
 /* With as many parts as switches, each switch has every place once, and all send the same
  * amount. */
 static void stripes_share_their_switches(void **state) {
@@ -424,6 +450,7 @@ int main(void) {
       cmocka_unit_test(leaders_keep_their_counts),
       cmocka_unit_test(rings_at_once_keep_theirs),
       cmocka_unit_test(aggregators_keep_theirs),
+      cmocka_unit_test(splits_keep_their_counts),
       cmocka_unit_test(stripes_share_their_switches),
       cmocka_unit_test(lanes_keep_their_counts),
       cmocka_unit_test(windows_keep_their_counts),
