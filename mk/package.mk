@@ -2,6 +2,7 @@
 #   make dist            the tarball of the sources, which pip takes too: build/dist (the same bytes from the same commit)
 #   make wheel           the Python wheel for any Linux with glibc 2.28 or newer: build/dist
 #   make deb             Debian's packages, and lintian's judgement: build/deb
+#   make recipes         the recipes of Spack, EasyBuild, conda and modules, with this version and its checksum: build/recipes
 #   make check-package   installs the tarball, the wheel and the packages in a bare Debian, and runs the examples there; as root
 #   make check-abi       the library beside that of the last tag (abidiff); a part of make check-all
 DIST     = $(BUILD)/dist
@@ -27,12 +28,17 @@ DEB      = $(BUILD)/deb
 deb: dist
 	@tools/deps.sh build package
 	@tools/deb.sh $(DIST)/tutti-$(VERSION).tar.gz $(DEB)
-check-package: dist wheel deb
+# Where releases are: release.conf, or DOWNLOADS="file://$PWD/build/dist" to try a recipe without one.
+recipes: dist
+	@HOMEPAGE="$(HOMEPAGE)" DOWNLOADS="$(DOWNLOADS)" tools/recipes.sh $(DIST)/tutti-$(VERSION).tar.gz $(BUILD)/recipes
+check-package: dist wheel recipes
 	@tools/deps.sh bare
 	@$(RUN) tests/package/recipes.sh
+	@tests/package/build.sh $(DIST) $(DEB)
 	@tests/package/bare.sh $(DIST) $(DEB)
+	@tests/package/autopkg.sh $(DEB)
 check-abi: all
 	@tools/deps.sh abi
 	@$(RUN) tests/package/abi.sh
 	@BUILD=$(BUILD) tools/abi.sh
-.PHONY: dist wheel old-glibc deb check-package check-abi
+.PHONY: dist wheel old-glibc deb recipes check-package check-abi
