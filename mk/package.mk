@@ -3,7 +3,8 @@
 #   make wheel           the Python wheel for any Linux with glibc 2.28 or newer: build/dist
 #   make deb             Debian's packages, and lintian's judgement: build/deb
 #   make recipes         the recipes of Spack, EasyBuild, conda and modules, with this version and its checksum: build/recipes
-#   make check-package   installs the tarball, the wheel and the packages in a bare Debian, and runs the examples there; as root
+#   make version NEW=0.2.0   the version, in all places that name it
+#   make check-package   builds and installs the tarball, the wheel and the packages in bare Debians, and runs the examples there; as root
 #   make check-abi       the library beside that of the last tag (abidiff); a part of make check-all
 DIST     = $(BUILD)/dist
 dist:
@@ -31,6 +32,8 @@ deb: dist
 # Where releases are: release.conf, or DOWNLOADS="file://$PWD/build/dist" to try a recipe without one.
 recipes: dist
 	@HOMEPAGE="$(HOMEPAGE)" DOWNLOADS="$(DOWNLOADS)" tools/recipes.sh $(DIST)/tutti-$(VERSION).tar.gz $(BUILD)/recipes
+version:
+	@$(PYTHON) tools/version.py $(NEW)
 check-package: dist wheel recipes
 	@tools/deps.sh bare
 	@$(RUN) tests/package/recipes.sh
@@ -41,4 +44,4 @@ check-abi: all
 	@tools/deps.sh abi
 	@$(RUN) tests/package/abi.sh
 	@BUILD=$(BUILD) tools/abi.sh
-.PHONY: dist wheel old-glibc deb recipes check-package check-abi
+.PHONY: dist wheel old-glibc deb recipes version check-package check-abi

@@ -46,6 +46,24 @@ names "$made/modules/tutti/$version.lua" 'Version: NUMBER'
 names "$made/modules/tutti/$version" '^# NUMBER - '
 names docs/install.md 'tutti-NUMBER\.tar\.gz'
 names python/tutti/_lib.py '^VERSION = "NUMBER"$'
+[ -z "${ONLY_VERSION:-}" ] || exit $bad
+
+# A new version, in a copy.
+copy=$work/copy
+mkdir "$copy" && $python -c 'import sys; sys.path.insert(0, "python"); import sources; print(*sources.names(), sep="\0", end="\0")' |
+  tar --null -T - -cf - | tar -xf - -C "$copy"
+runs $python "$copy/tools/version.py" "$version"
+ok "make version: not the same version again" all '[ $rc = 1 ]' "says 'does not come after'"
+sed -i 's/^VERSION/version/' "$copy/python/tutti/_lib.py"
+runs $python "$copy/tools/version.py" 97.0.1
+ok "make version: a place that has changed its form" all '[ $rc = 1 ]' "says '_lib.py has nothing like'"
+for file in CHANGELOG.md include/tutti.h python/tutti/_lib.py; do cp "$file" "$copy/$file"; done
+runs $python "$copy/tools/version.py" 97.0.1
+ok "make version: a new one" all 'status 0' 'out_is "version: $version became 97.0.1"' quiet \
+  '[ -z "$(cd "$copy" && grep -rlF "tutti $version" fuzz/corpus/wisdom)" ]' 'grep -q "^## .97.0.1. - 20" "$copy/CHANGELOG.md"' \
+  '[ "$(dpkg-parsechangelog -l "$copy/debian/changelog" -S Version 2>/dev/null || echo 97.0.1-0tutti1)" = 97.0.1-0tutti1 ]'
+runs env -C "$copy" ONLY_VERSION=97.0.1 bash tests/package/recipes.sh
+ok "and all places agree on it" all 'status 0' '[ "$(grep -c "names version 97.0.1" "$work/out")" = 9 ]'
 
 # ---- Spack, EasyBuild: Python ----
 # Their names are stubs: each is called with what the recipe says, and nothing is built.
