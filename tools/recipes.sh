@@ -19,7 +19,7 @@ for file in $(find recipes -type f ! -name Containerfile | sort); do
   mkdir -p "${to%/*}"
   sed -e "s|@VERSION@|$version|g; s|@SHA256@|$sum|g; s|@HOMEPAGE@|$HOMEPAGE|g; s|@DOWNLOADS@|$DOWNLOADS|g" "$file" >"$to"
 done
-if grep -rnE '@[A-Z0-9]+@' "$out" >&2; then echo "tutti: a recipe has a name that nobody fills in; see above" >&2 && exit 1; fi
+if grep -rnE '@[A-Z0-9]+@' "$out" >&2; then echo "tutti: a recipe has a name that is not filled in; see above" >&2 && exit 1; fi
 case "$HOMEPAGE $DOWNLOADS" in
   *example.org*) echo "tutti: $out names no place on the net: release.conf is not set" >&2 ;;
 esac

@@ -3,8 +3,8 @@
 
 Usage      tools/version.py 0.2.0      (make version NEW=0.2.0); CONTRIBUTING.md, "A release", has the steps around it
 Idea       include/tutti.h is the source: make and the recipes read it there. The other places are written from it, each by a
-           pattern that must be found, so that a file that has changed its form is an error. What was unreleased in
-           CHANGELOG.md becomes the new version's, of today (or SOURCE_DATE_EPOCH). tests/package/recipes.sh compares the places.
+           pattern that must be found, so that a file that has changed its form is an error. The unreleased changes of
+           CHANGELOG.md become those of the new version, of today (or SOURCE_DATE_EPOCH). tests/package/recipes.sh compares the places.
 SPDX-License-Identifier: BSD-3-Clause"""
 import glob
 import os

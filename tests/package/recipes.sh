@@ -25,7 +25,7 @@ ok "without a release a recipe names a tarball on this machine, and that is said
   'grep -q "url: file://$work/tutti-" "$work/other/conda/meta.yaml"'
 cp -r recipes release.conf tools "$work/" && echo '# @NOTHING@' >>"$work/recipes/conda/meta.yaml"
 runs bash -c "cd '$work' && tools/recipes.sh 'tutti-$version.tar.gz' third"
-ok "a name that nobody fills in is an error" all 'status 1' 'says "@NOTHING@"'
+ok "a name that is not filled in is an error" all 'status 1' 'says "@NOTHING@"'
 rm -rf "$work/recipes" && tools/recipes.sh "$work/tutti-$version.tar.gz" "$made" >/dev/null 2>&1
 # Addresses of tutti's own: those of release.conf, and their places in debian/, which tools/deb.sh fills in.
 runs $python -c 'import sys; sys.path.insert(0, "python"); import sources; print(*sources.names(), sep="\n")'
