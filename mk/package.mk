@@ -31,7 +31,7 @@ deb: dist
 	@tools/deb.sh $(DIST)/tutti-$(VERSION).tar.gz $(DEB)
 # Where releases are: release.conf, or DOWNLOADS="file://$PWD/build/dist" to try a recipe without one.
 recipes: dist
-	@HOMEPAGE="$(HOMEPAGE)" DOWNLOADS="$(DOWNLOADS)" tools/recipes.sh $(DIST)/tutti-$(VERSION).tar.gz $(BUILD)/recipes
+	@HOMEPAGE="$(HOMEPAGE)" DOWNLOADS="$(DOWNLOADS)" tools/fill_recipes.sh $(DIST)/tutti-$(VERSION).tar.gz $(BUILD)/recipes
 version:
 	@$(PYTHON) tools/version.py $(NEW)
 check-package: dist wheel recipes
@@ -42,6 +42,6 @@ check-package: dist wheel recipes
 	@tests/package/autopkg.sh $(DEB)
 check-abi: all
 	@tools/deps.sh abi
-	@$(RUN) tests/package/abi.sh
+	@$(RUN) tests/package/interface.sh
 	@BUILD=$(BUILD) tools/abi.sh
 .PHONY: dist wheel old-glibc deb recipes version check-package check-abi

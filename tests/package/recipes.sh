@@ -13,23 +13,23 @@ echo sources >"$work/tutti-$version.tar.gz"
 made=$work/recipes
 conda=$made/conda/meta.yaml spack=$made/spack/spack_repo/tutti/packages/tutti/package.py
 easybuild=$made/easybuild/tutti-$version-gompi-2023a.eb
-runs env HOMEPAGE=https://tutti.example DOWNLOADS=https://tutti.example/all tools/recipes.sh "$work/tutti-$version.tar.gz" "$made"
-ok "tools/recipes.sh fills in all names" all 'status 0' 'out_is "$made"' quiet
+runs env HOMEPAGE=https://tutti.example DOWNLOADS=https://tutti.example/all tools/fill_recipes.sh "$work/tutti-$version.tar.gz" "$made"
+ok "tools/fill_recipes.sh fills in all names" all 'status 0' 'out_is "$made"' quiet
 sum=$(sha256sum "$work/tutti-$version.tar.gz" | cut -d ' ' -f 1)
 for file in "$conda" "$spack" "$easybuild"; do
   ok "${file#"$made"/}: the place and the checksum of the tarball" all 'grep -q "https://tutti.example/all" "$file"' 'grep -q "$sum" "$file"' \
     '! grep -q example.org "$file"'
 done
-runs env DOWNLOADS="file://$work" tools/recipes.sh "$work/tutti-$version.tar.gz" "$work/other"
+runs env DOWNLOADS="file://$work" tools/fill_recipes.sh "$work/tutti-$version.tar.gz" "$work/other"
 ok "without a release a recipe names a tarball on this machine, and that is said" all 'status 0' 'says "release.conf is not set"' \
   'grep -q "url: file://$work/tutti-" "$work/other/conda/meta.yaml"'
 cp -r recipes release.conf tools "$work/" && echo '# @NOTHING@' >>"$work/recipes/conda/meta.yaml"
-runs bash -c "cd '$work' && tools/recipes.sh 'tutti-$version.tar.gz' third"
+runs bash -c "cd '$work' && tools/fill_recipes.sh 'tutti-$version.tar.gz' third"
 ok "a name that is not filled in is an error" all 'status 1' 'says "@NOTHING@"'
-rm -rf "$work/recipes" && tools/recipes.sh "$work/tutti-$version.tar.gz" "$made" >/dev/null 2>&1
+rm -rf "$work/recipes" && tools/fill_recipes.sh "$work/tutti-$version.tar.gz" "$made" >/dev/null 2>&1
 # Addresses of tutti's own: those of release.conf, and their places in debian/, which tools/deb.sh fills in.
 runs $python -c 'import sys; sys.path.insert(0, "python"); import sources; print(*sources.names(), sep="\n")'
-grep -vE '^(release\.conf|debian/(control|changelog)|tests/.*|tools/(recipes|deb)\.sh|python/backend\.py)$' "$work/out" >"$work/files"
+grep -vE '^(release\.conf|debian/(control|changelog)|tests/.*|tools/(fill_recipes|deb)\.sh|python/backend\.py)$' "$work/out" >"$work/files"
 runs xargs grep -nIE '[@/]example\.org\b' -- <"$work/files"
 ok "no other file names an address of tutti's" all '[ "$(wc -l <"$work/files")" -gt 500 ]' '[ ! -s "$work/out" ]'
 

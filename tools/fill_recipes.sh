@@ -1,7 +1,7 @@
 #!/bin/sh
-# recipes.sh - fills the recipes of other package managers in: recipes/ has their texts with @NAMES@.
+# fill_recipes.sh - fills the recipes of other package managers in: recipes/ has their texts with @NAMES@.
 #
-#   tools/recipes.sh build/dist/tutti-0.1.0.tar.gz build/recipes      (make recipes)
+#   tools/fill_recipes.sh build/dist/tutti-0.1.0.tar.gz build/recipes      (make recipes)
 #
 # @VERSION@ is that of the tarball, @SHA256@ its checksum; @HOMEPAGE@ and @DOWNLOADS@ come from the environment, or from
 # release.conf. VERSION in the name of a file becomes the version. SPDX-License-Identifier: BSD-3-Clause
