@@ -2,7 +2,9 @@
 #   make dist            the tarball of the sources, which pip takes too: build/dist (the same bytes from the same commit)
 #   make wheel           the Python wheel for any Linux with glibc 2.28 or newer: build/dist
 #   make deb             Debian's packages, and lintian's judgement: build/deb
-#   make check-package   installs the tarball, the wheel and the packages in a bare Debian, and runs the examples there; as root
+#   make recipes         the recipes of Spack, EasyBuild, conda and modules, with this version and its checksum: build/recipes
+#   make version NEW=0.2.0   the version, in all places that name it
+#   make check-package   builds and installs the tarball, the wheel and the packages in bare Debians, and runs the examples there; as root
 #   make check-abi       the library beside that of the last tag (abidiff); a part of make check-all
 DIST     = $(BUILD)/dist
 dist:
@@ -27,12 +29,19 @@ DEB      = $(BUILD)/deb
 deb: dist
 	@tools/deps.sh build package
 	@tools/deb.sh $(DIST)/tutti-$(VERSION).tar.gz $(DEB)
-check-package: dist wheel deb
+# Where releases are: release.conf, or DOWNLOADS="file://$PWD/build/dist" to try a recipe without one.
+recipes: dist
+	@HOMEPAGE="$(HOMEPAGE)" DOWNLOADS="$(DOWNLOADS)" tools/fill_recipes.sh $(DIST)/tutti-$(VERSION).tar.gz $(BUILD)/recipes
+version:
+	@$(PYTHON) tools/version.py $(NEW)
+check-package: dist wheel recipes
 	@tools/deps.sh bare
 	@$(RUN) tests/package/recipes.sh
+	@tests/package/build.sh $(DIST) $(DEB)
 	@tests/package/bare.sh $(DIST) $(DEB)
+	@tests/package/autopkg.sh $(DEB)
 check-abi: all
 	@tools/deps.sh abi
-	@$(RUN) tests/package/abi.sh
+	@$(RUN) tests/package/interface.sh
 	@BUILD=$(BUILD) tools/abi.sh
-.PHONY: dist wheel old-glibc deb check-package check-abi
+.PHONY: dist wheel old-glibc deb recipes version check-package check-abi

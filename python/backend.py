@@ -28,6 +28,10 @@ VERSION = next(line.split('"')[1] for line in (HERE / "python/tutti/_lib.py").re
 MAJOR = VERSION.split(".", maxsplit=1)[0]
 INFO = f"tutti-{VERSION}.dist-info"
 LIBRARIES = ("tutti", "tutti_mpi_ompi", "tutti_mpi_mpich", "tutti_ucx", "tutti_pmix")
+RELEASE = dict(line.split("=", 1) for line in (HERE / "release.conf").read_text().splitlines() if line[:1].isupper())
+# Until somebody has set them, they are left out.
+ADDRESSES = "" if "example.org" in RELEASE["HOMEPAGE"] else (
+    f"Project-URL: Homepage, {RELEASE['HOMEPAGE']}\nMaintainer-email: {RELEASE['CONTACT']}\n")
 METADATA = f"""Metadata-Version: 2.1
 Name: tutti
 Version: {VERSION}
@@ -36,7 +40,7 @@ License: BSD-3-Clause
 Requires-Python: >=3.9
 Provides-Extra: numpy
 Requires-Dist: numpy; extra == "numpy"
-Description-Content-Type: text/markdown
+{ADDRESSES}Description-Content-Type: text/markdown
 
 """ + (HERE / "docs/python.md").read_text()
 # The command, which finds the package without importing it; pip fills in the Python that it is for.

@@ -1,16 +1,21 @@
 #!/usr/bin/python3
-"""check_site.py - looks at the finished site: links, anchors, titles, pictures; and in a browser its width and its search.
+"""check_site.py - looks at the finished site: links, anchors, titles, pictures, questions; and in a browser its width, its
+search and its colours.
 
 Usage      tools/check_site.py [build/site]      (make check-site); TAP lines, exit status 1 if one is "not ok"
 Browser    chromium by chromedriver, without a window and without a network. Every page is opened from its file on a phone's
-           screen of 390 x 844 points, light and dark. A page may not be wider than the screen; a wide table or listing scrolls by
-           itself. All pictures must load, no script may fail, and nothing may come from another place than the site. Without
-           these programs the tests are skipped.
+           screen of 390 x 844 points, and again on a dark one. A page may not be wider than the screen; a wide table or listing
+           scrolls by itself. All pictures must load, no script may fail, and nothing may come from another place than the site.
+           Each page, and each picture that tutti drew, is light on a light screen, dark on a dark one. Without these programs
+           the tests are skipped.
+Questions  those of docs/questions.txt: a click on the first page leads to the page of the answer, a second one in that page's
+           contents to the answer.
 SPDX-License-Identifier: BSD-3-Clause"""
 import glob
 import html.parser
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +23,8 @@ import tempfile
 import time
 import urllib.parse
 import urllib.request
+
+import check_docs
 
 WIDTH, HEIGHT = 390, 844
 bad = 0
@@ -85,6 +92,17 @@ def check_files(site):
                 where.append("%s: there is no anchor %s" % (name, link))
     tell("%d pages: every link leads to a page, every anchor to a place in it" % len(pages), links if len(pages) > 30 else ["too few pages"])
     tell("every page has a title and a heading", titles)
+    far, count = [], 0
+    for _, question, answer, anchor in check_docs.questions():
+        count += 1
+        goal = os.path.realpath(os.path.join(site, re.sub(r"\.md$", ".html", answer).replace("README", "index")))
+        first = os.path.realpath(os.path.join(site, "index.html"))
+        clicks = {os.path.realpath(os.path.join(site, urllib.parse.urlparse(link).path)) for link in pages[first].links}
+        if goal not in pages or goal not in clicks:
+            far.append("%s: no click on the first page leads to %s" % (question, answer))
+        elif anchor not in pages[goal].ids or "#" + anchor not in pages[goal].links:
+            far.append("%s: no click in %s leads to #%s" % (question, answer, anchor))
+    tell("%d questions are answered two clicks from the first page" % count, far if count >= 20 else ["too few questions"])
     tell("every picture, style and script is there, and none comes from elsewhere", needs)
     return sorted(pages)
 
@@ -134,6 +152,10 @@ class Browser:
         return [x["message"] for x in self.post("/se/log", {"type": "browser"}) if x["level"] == "SEVERE"]
 
     def close(self):
+        try:  # chromedriver ends its browser with the session, and only then
+            urllib.request.urlopen(urllib.request.Request(self.at, method="DELETE"), timeout=60).close()
+        except OSError:
+            pass
         self.driver.terminate()
         self.driver.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -147,17 +169,36 @@ return {width: document.documentElement.scrollWidth, screen: innerWidth,
   wide: wide.slice(0, 3).map(e => e.tagName + " " + e.textContent.trim().slice(0, 60)),
   pictures: [...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)};
 """
-DARK = """
-const lightness = c => { const n = c.match(/[\\d.]+/g).map(Number); return (n[0] + n[1] + n[2]) / 3 };
-const s = getComputedStyle(document.body);
-return [lightness(s.backgroundColor), lightness(getComputedStyle(document.querySelector("article p")).color)];
+# Lightness (0 to 255) of paper and ink: of a page, and of a picture that is opened alone.
+LIGHTNESS = "const lightness = c => { const n = c.match(/[\\d.]+/g).map(Number); return (n[0] + n[1] + n[2]) / 3 };"
+OF_PAGE = LIGHTNESS + """
+return [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector("article p")).color].map(lightness);
 """
+OF_PICTURE = LIGHTNESS + """
+const whole = document.documentElement.viewBox.baseVal;
+const paper = [...document.querySelectorAll("rect, path, polygon")].find(e => { const b = e.getBBox();
+  return b.width > .9 * whole.width && b.height > .9 * whole.height && getComputedStyle(e).fill != "none"; });
+const ink = document.querySelector("text");
+return [paper ? lightness(getComputedStyle(paper).fill) : -1, ink ? lightness(getComputedStyle(ink).fill) : -1];
+"""
+
+
+def colour_faults(browser, site, pages, dark):
+    """A line for each page and each picture of the site that is light on a dark screen, or dark on a light one."""
+    pictures = sorted(os.path.realpath(p) for p in glob.glob(os.path.join(site, "**/*.svg"), recursive=True) if "/assets/" not in p)
+    compositions = [p for p in pictures if "/compositions/" in p]  # a hundred by the same hand: every tenth will do
+    for path in pages + [p for p in pictures if p not in compositions] + compositions[::10]:
+        browser.open(path)
+        paper, ink = browser.run(OF_PICTURE if path.endswith(".svg") else OF_PAGE)
+        if not (0 <= paper < 80 and ink > 130 if dark else paper > 200 and 0 <= ink < 130):
+            yield "%s on a %s screen: paper %d, ink %d of 255" % (os.path.relpath(path, os.path.realpath(site)),
+                                                                  "dark" if dark else "light", paper, ink)
 
 
 def check_in_browser(site, pages):
     if not shutil.which("chromedriver") or not shutil.which("chromium"):
         for name in ("no page is wider than a phone", "all pictures load, and no script fails", "the search works from a file",
-                     "pages are dark where the reader's screen is"):
+                     "pages and pictures are dark where the reader's screen is"):
             print("ok - %s # SKIP there is no chromium and chromedriver" % name)
         return
     browser = Browser(1)
@@ -181,17 +222,15 @@ def check_in_browser(site, pages):
                              ".filter(h => h.includes('.html')).join(' ')")
         tell("the search works from a file: it finds 'membarrier'", [] if found and "shared-memory.html" in found else
              ["found: %s" % found] + browser.complaints())
-        light = browser.run(DARK)
+        shades = list(colour_faults(browser, site, pages, False))
     finally:
         browser.close()
     browser = Browser(0)
     try:
-        browser.open(os.path.join(os.path.realpath(site), "concepts.html"))
-        dark = browser.run(DARK)
-        tell("pages are dark where the reader's screen is, and light where it is not",
-             [] if light[0] > 200 and light[1] < 100 and dark[0] < 80 and dark[1] > 150 else ["light %s, dark %s" % (light, dark)])
+        shades += colour_faults(browser, site, pages, True)
     finally:
         browser.close()
+    tell("pages and pictures are dark where the reader's screen is, and light where it is not", shades)
 
 
 def main():

@@ -12,6 +12,10 @@ tar -xzf "$tarball" -C "$deb"
 # The folder debian/ is no part of what Debian calls the original sources.
 tar -C "$deb" --exclude="$name/debian" --sort=name --owner=0 --group=0 --numeric-owner -cf - "$name" | gzip -9n >"$deb/tutti_${name#tutti-}.orig.tar.gz"
 cd "$deb/$name"
+# Whom to write to, and where it is: from release.conf.
+. ./release.conf
+sed -i "s/tutti@example.org/$CONTACT/" debian/control debian/changelog
+case $HOMEPAGE in *example.org*) ;; *) sed -i "s|^Standards-Version:|Homepage: $HOMEPAGE\n&|" debian/control ;; esac
 # Nothing of this make's, nor of its caller's settings.
 env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u BUILD -u CFLAGS -u LDFLAGS -u CPPFLAGS \
   dpkg-buildpackage --no-sign --build=full ${DPKG_JOBS:+-j$DPKG_JOBS} >../build.log 2>&1 || {

@@ -31,7 +31,7 @@ packages() {
     browser) echo "chromium chromium-driver" ;;
     wheel) echo "gcc libc6-dev make binutils python3" ;;
     package) echo "build-essential debhelper dh-python dpkg-dev lintian libcmocka-dev libhwloc-dev libmpich-dev mpich libopenmpi-dev openmpi-bin libpmix-dev libucx-dev pkg-config g++ python3-dev python3-torch libtorch-dev pybind11-dev" ;;
-    bare) echo "mmdebstrap util-linux" ;;
+    bare) echo "mmdebstrap util-linux autopkgtest dpkg-dev" ;;
     abi) echo "abigail-tools git" ;;
     *)
       echo "deps.sh: no group '$1'; there are build, check, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models, programs, slurm, search, site, browser, wheel, package, bare and abi" >&2

@@ -19,10 +19,12 @@ import check_docs
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MARK = "<!-- made by make pages -->\n"
 PICTURES = {  # file in docs/: arguments of tutti plan draw
+    "fold.svg": ["fold(halving)", "-P", "5"],
     "fold-7.svg": ["fold(halving)", "-P", "7"],
     "two-shot.svg": ["two-shot", "-P", "4"],
     "helpers.svg": ["aggregate(rack:2 node:2 core:2)", "-P", "11"],
     "blueconnect.svg": ["blueconnect(node:3 core:4)", "-P", "12"],
+    "levels.svg": ["blueconnect(rack:2 node:2 core:3,stages=doubling/doubling/fold(halving))", "-P", "12"],
 }
 
 

@@ -1,99 +1,24 @@
 """The collectives, in three forms each: `allreduce` returns when it is complete, `iallreduce` returns
 a Request, `allreduce_init` a Persistent one.
 
-Each collective has one method of its own, which prepares the call; the three forms are generated
-from it.
+Each collective has one method of its own, which prepares the call; `_forms` makes the three forms of it.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
 
 import ctypes
-import functools
-import inspect
 import operator
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, TypeVar, cast
+from typing import Any, Optional, Sequence
 
 from . import _kinds
 from ._buffers import new_like, same, vector, zero
 from ._errors import ArgumentError, DtypeError, NotAnArray
+from ._forms import Ready, blocking, persistent, started
 from ._kinds import OpLike
-from ._lib import failure, triple
-from ._objects import of_objects
+from ._lib import failure, lib, triple
 from ._ops import RAISED, fit_for_bools, number_of, raised_in
-from ._request import Persistent, Request
+from ._request import Request
 from ._types import name_of
-
-if TYPE_CHECKING:
-    from typing import Concatenate, ParamSpec
-
-    P = ParamSpec("P")
-Self = TypeVar("Self", bound="Collectives")
-K = TypeVar("K")
-# The C functions, the arguments after the communicator, the result, objects that keep the buffers alive.
-Ready = tuple[Any, tuple[Any, ...], Any, Any]
-
-
-def _dressed(call: Any, like: Any, name: str, doc: str, returns: Any) -> Any:
-    functools.update_wrapper(call, like)
-    call.__name__, call.__doc__ = name, doc
-    call.__qualname__ = f"Comm.{name}"
-    call.__signature__ = inspect.signature(like).replace(return_annotation=returns)
-    return call
-
-
-def _blocking(prepare: Callable[..., Ready], _kind: type[K]) -> K:
-    name = prepare.__name__[1:]
-    named = tuple(inspect.signature(prepare).parameters)[1:]
-
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            functions, arguments, result, keep = prepare(self, *args, **kwargs)
-        except NotAnArray as why:
-            return of_objects(self, name, why, {**dict(zip(named, args)), **kwargs})
-        status = functions[0](self._handle, *arguments)
-        if status or RAISED:
-            problem = self._problem(status, keep)
-            if problem is not None:
-                raise problem
-        return result
-
-    return cast("K", _dressed(call, prepare, name, prepare.__doc__ or "", "Any"))
-
-
-def _made(kind: Any, which: int, name: str, doc: str, prepare: Any) -> Any:
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            functions, arguments, result, keep = prepare(self, *args, **kwargs)
-        except NotAnArray as why:
-            raise ArgumentError(f"{why}; objects have the blocking form only") from None
-        handle = ctypes.c_void_p()
-        try:
-            status = functions[which](self._handle, *arguments, ctypes.byref(handle))
-        except BaseException:  # a signal handler's, after the call was started: the library has the buffers
-            if handle.value:
-                kind(self, handle, result, keep)
-            raise
-        if status:
-            raise self._problem(status, keep)
-        return kind(self, handle, result, keep)
-
-    return _dressed(call, prepare, name, doc, kind.__name__)
-
-
-def _started(prepare: "Callable[Concatenate[Self, P], Ready]") -> "Callable[Concatenate[Self, P], Request]":
-    name = prepare.__name__[1:]
-    made: "Callable[Concatenate[Self, P], Request]" = _made(
-        Request, 1, "i" + name, f"`{name}`, started: its arguments, and a Request.", prepare)
-    return made
-
-
-def _persistent(prepare: "Callable[Concatenate[Self, P], Ready]") -> "Callable[Concatenate[Self, P], Persistent]":
-    name = prepare.__name__[1:]
-    made: "Callable[Concatenate[Self, P], Persistent]" = _made(
-        Persistent, 2, name + "_init",
-        f"`{name}`, to be run again and again: its arguments, and a Persistent request.", prepare)
-    return made
-
 
 _ALLREDUCE, _MANY = triple("allreduce", "pppnii"), triple("allreduce_many", "pnpppii")
 _REDUCE, _SCAN, _EXSCAN = triple("reduce", "pppniii"), triple("scan", "pppnii"), triple("exscan", "pppnii")
@@ -122,7 +47,6 @@ class Collectives:
     _handle: Optional[int]
     rank: int
     size: int
-    helpers: int
     _running: set[Request]
 
     def _problem(self, status: int, keep: Any = ()) -> Optional[BaseException]:
@@ -174,9 +98,9 @@ class Collectives:
         _, arguments, out, keep = self._all("allreduce", array, op, out, dtype)
         return _ALLREDUCE, arguments, out, keep
 
-    allreduce = _blocking(_allreduce, _kinds.Same)
-    iallreduce = _started(_allreduce)
-    allreduce_init = _persistent(_allreduce)
+    allreduce = blocking(_allreduce, _kinds.Same)
+    iallreduce = started(_allreduce)
+    allreduce_init = persistent(_allreduce)
 
     def _allreduce_many(self, arrays: Sequence[Any], op: OpLike = "sum", outs: Optional[Sequence[Any]] = None, *,
                         dtype: Optional[str] = None) -> Ready:
@@ -214,9 +138,9 @@ class Collectives:
         pointers, sizes = ctypes.c_void_p * len(given), ctypes.c_size_t * len(given)
         return _MANY, (len(given), pointers(*srcs), pointers(*dsts), sizes(*counts), code, number), into, keep
 
-    allreduce_many = _blocking(_allreduce_many, _kinds.Many)
-    iallreduce_many = _started(_allreduce_many)
-    allreduce_many_init = _persistent(_allreduce_many)
+    allreduce_many = blocking(_allreduce_many, _kinds.Many)
+    iallreduce_many = started(_allreduce_many)
+    allreduce_many_init = persistent(_allreduce_many)
 
     def _reduce(self, array: Any, op: OpLike = "sum", root: int = 0, out: Any = None, *,
                 dtype: Optional[str] = None) -> Ready:
@@ -238,9 +162,9 @@ class Collectives:
                 code = fit_for_bools(code, number, "reduce")
         return _REDUCE, (src, dst, count, code, number, root), out, keep
 
-    reduce = _blocking(_reduce, _kinds.ToRoot)
-    ireduce = _started(_reduce)
-    reduce_init = _persistent(_reduce)
+    reduce = blocking(_reduce, _kinds.ToRoot)
+    ireduce = started(_reduce)
+    reduce_init = persistent(_reduce)
 
     def _scan(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None) -> Ready:
         """On rank r the sum (or minimum, ...) of ranks 0 to r. There is no 'avg'.
@@ -252,9 +176,9 @@ class Collectives:
         _, arguments, out, keep = self._all("scan", array, op, out, dtype)
         return _SCAN, arguments, out, keep
 
-    scan = _blocking(_scan, _kinds.Same)
-    iscan = _started(_scan)
-    scan_init = _persistent(_scan)
+    scan = blocking(_scan, _kinds.Same)
+    iscan = started(_scan)
+    scan_init = persistent(_scan)
 
     def _exscan(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None) -> Ready:
         """On rank r the sum (or minimum, ...) of ranks 0 to r-1. On rank 0 `out` is unchanged; without
@@ -270,9 +194,9 @@ class Collectives:
             zero(arguments[1], arguments[2], arguments[3])
         return _EXSCAN, arguments, out, keep
 
-    exscan = _blocking(_exscan, _kinds.Before)
-    iexscan = _started(_exscan)
-    exscan_init = _persistent(_exscan)
+    exscan = blocking(_exscan, _kinds.Before)
+    iexscan = started(_exscan)
+    exscan_init = persistent(_exscan)
 
     def _reduce_scatter(self, array: Any, op: OpLike = "sum", out: Any = None, *,
                         counts: Optional[Sequence[int]] = None, dtype: Optional[str] = None) -> Ready:
@@ -299,9 +223,9 @@ class Collectives:
         functions = _REDUCE_SCATTER if counts is None else _REDUCE_SCATTER_V
         return functions, (src, dst, sizes, code, number), out, (keep, kept, op, sizes)
 
-    reduce_scatter = _blocking(_reduce_scatter, _kinds.Part)
-    ireduce_scatter = _started(_reduce_scatter)
-    reduce_scatter_init = _persistent(_reduce_scatter)
+    reduce_scatter = blocking(_reduce_scatter, _kinds.Part)
+    ireduce_scatter = started(_reduce_scatter)
+    reduce_scatter_init = persistent(_reduce_scatter)
 
     def _all_gather(self, array: Any, out: Any = None, *, counts: Optional[Sequence[int]] = None,
                     dtype: Optional[str] = None) -> Ready:
@@ -330,9 +254,9 @@ class Collectives:
         functions = _ALL_GATHER if counts is None else _ALL_GATHER_V
         return functions, (src, dst, sizes, code & 255), out, (keep, kept, sizes)
 
-    all_gather = _blocking(_all_gather, _kinds.Joined)
-    iall_gather = _started(_all_gather)
-    all_gather_init = _persistent(_all_gather)
+    all_gather = blocking(_all_gather, _kinds.Joined)
+    iall_gather = started(_all_gather)
+    all_gather_init = persistent(_all_gather)
 
     def _broadcast(self, array: Any, root: int = 0, *, dtype: Optional[str] = None) -> Ready:
         """Copy `root`'s `array` into every rank's `array`, which is also the result.
@@ -345,9 +269,9 @@ class Collectives:
         at, count, code, keep = vector(array, "broadcast", "array", dtype, self.rank != root, True)
         return _BROADCAST, (at, at, count, code & 255, root), array, keep
 
-    broadcast = _blocking(_broadcast, _kinds.FromRoot)
-    ibroadcast = _started(_broadcast)
-    broadcast_init = _persistent(_broadcast)
+    broadcast = blocking(_broadcast, _kinds.FromRoot)
+    ibroadcast = started(_broadcast)
+    broadcast_init = persistent(_broadcast)
 
     def _gather(self, array: Any, root: int = 0, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
         """All ranks' arrays, joined along the first axis, on `root`; the others get None.
@@ -369,9 +293,9 @@ class Collectives:
             same(name, n, count * self.size, kind, code)
         return _GATHER, (src, dst, count, code & 255, root), out, (keep, kept)
 
-    gather = _blocking(_gather, _kinds.JoinedAtRoot)
-    igather = _started(_gather)
-    gather_init = _persistent(_gather)
+    gather = blocking(_gather, _kinds.JoinedAtRoot)
+    igather = started(_gather)
+    gather_init = persistent(_gather)
 
     def _scatter(self, array: Any, root: int = 0, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
         """Rank r gets the r-th part of `root`'s array.
@@ -401,9 +325,9 @@ class Collectives:
             same(name, n, mine, kind, code)
         return _SCATTER, (src, dst, n, kind & 255, root), out, (keep, kept)
 
-    scatter = _blocking(_scatter, _kinds.Dealt)
-    iscatter = _started(_scatter)
-    scatter_init = _persistent(_scatter)
+    scatter = blocking(_scatter, _kinds.Dealt)
+    iscatter = started(_scatter)
+    scatter_init = persistent(_scatter)
 
     def _all_to_all(self, array: Any, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
         """Send the r-th part of `array` to rank r; the r-th part of `out` is from rank r.
@@ -424,9 +348,9 @@ class Collectives:
             same(name, n, count, kind, code)
         return _ALL_TO_ALL, (src, dst, mine, code & 255), out, (keep, kept)
 
-    all_to_all = _blocking(_all_to_all, _kinds.Swapped)
-    iall_to_all = _started(_all_to_all)
-    all_to_all_init = _persistent(_all_to_all)
+    all_to_all = blocking(_all_to_all, _kinds.Swapped)
+    iall_to_all = started(_all_to_all)
+    all_to_all_init = persistent(_all_to_all)
 
     def _barrier(self) -> Ready:
         """Wait until all ranks have called it.
@@ -436,9 +360,9 @@ class Collectives:
         """
         return _BARRIER, (), None, ()
 
-    barrier = _blocking(_barrier, _kinds.Nothing)
-    ibarrier = _started(_barrier)
-    barrier_init = _persistent(_barrier)
+    barrier = blocking(_barrier, _kinds.Nothing)
+    ibarrier = started(_barrier)
+    barrier_init = persistent(_barrier)
 
     def _send(self, array: Any, to: int, *, dtype: Optional[str] = None) -> Ready:
         """Send `array` to rank `to`, which receives it by `recv`. There are no tags: the k-th message to a
@@ -456,9 +380,9 @@ class Collectives:
         src, count, code, keep = vector(array, "send", "array", dtype, False, True)
         return _SEND, (src, count, code & 255, to), None, keep
 
-    send = _blocking(_send, _kinds.Sent)
-    isend = _started(_send)
-    send_init = _persistent(_send)
+    send = blocking(_send, _kinds.Sent)
+    isend = started(_send)
+    send_init = persistent(_send)
 
     def _recv(self, out: Any = None, source: int = -1, *, dtype: Optional[str] = None) -> Ready:
         """Receive from rank `source` into `out`, which is also the result: see `send`. Without `out`, receive an
@@ -473,15 +397,20 @@ class Collectives:
         dst, count, code, keep = vector(out, "recv", "out", dtype, True, True)
         return _RECV, (dst, count, code & 255, source), out, keep
 
-    recv = _blocking(_recv, _kinds.Received)
-    irecv = _started(_recv)
-    recv_init = _persistent(_recv)
+    recv = blocking(_recv, _kinds.Received)
+    irecv = started(_recv)
+    recv_init = persistent(_recv)
 
     def _rank(self, name: str, what: str, rank: int) -> int:
         rank = operator.index(rank)
         if not 0 <= rank < self.size:
             raise ArgumentError(f"{name}: {what} {rank} is no rank of 0..{self.size - 1}")
         return rank
+
+    @property
+    def helpers(self) -> int:
+        """The number of helpers: the last ranks, which bring no data."""
+        return int(lib.tutti_comm_helpers(self._handle))
 
     def _owners(self) -> int:
         """The number of ranks that own a part: those with data."""

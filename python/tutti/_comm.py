@@ -124,11 +124,6 @@ class Comm(Collectives):
         """The last `helpers` ranks bring no data and sum for the others."""
         self._check(lib.tutti_comm_set_helpers(self._handle, helpers))
 
-    @property
-    def helpers(self) -> int:
-        """The number of helpers: the last ranks, which bring no data."""
-        return int(lib.tutti_comm_helpers(self._handle))
-
     def set_measure(self, on: bool = True) -> None:
         """Measure calls before they first run (docs/wisdom.md)."""
         self._check(lib.tutti_comm_set_measure(self._handle, int(on)))

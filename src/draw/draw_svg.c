@@ -4,7 +4,8 @@
  * Idea       a cell is filled in proportion to its sum. Cells and labels that would be too
  *            small to read are left out, if there are more than a limit. If the machine's levels
  *            are known, the ranks of a domain stand in a frame, and an arrow has the colour of the
- *            level that it crosses, instead of its block's.
+ *            level that it crosses, instead of its block's. The drawing is dark where the reader's
+ *            screen is.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ enum {
   MOST_CELLS = 16384, /* of the whole drawing */
   MOST_RANKS = 32,    /* with labels */
   LEFT = 64,
-  TOP = 92,
+  TOP = 100,
   FRAME = 18, /* height of a frame's name, per level */
   LABEL = 14  /* characters of a label */
 };
@@ -73,6 +74,14 @@ static const char *level_color(const canvas *c, int level) {
   return level == c->p->levels - 1 ? "#777" : colors[level % 4];
 }
 
+/* For a dark screen: paper, ink, the labels' halos, what lies behind a rank's number, bars. The text of
+ * a full cell stays as dark as the cell is light (.f). */
+static const char dark_style[] =
+    "@media(prefers-color-scheme:dark){text{fill:#d5dbe3}.f{fill:#222}.s{fill:#a3abb5}"
+    ".b,.l{stroke:#14181d}.w,.f{stroke:none}.o{fill:#14181d}path.i{fill:#aab2bc}"
+    ".r{fill:#2a333d}.u{fill:#4a3350}.g{stroke:#5b646e}.n{stroke:#aab2bc}"
+    ".p{fill:#2a333d}.q{fill:#6aa5d6}}";
+
 static void style(const canvas *c) {
   tt_text_add(
       c->t,
@@ -83,14 +92,15 @@ static void style(const canvas *c) {
       ".l{font-size:10.5px;text-anchor:middle;paint-order:stroke;stroke:#fff;"
       "stroke-width:5px}"
       "path{fill:none}.a{stroke-width:%s}.k{stroke-dasharray:5 3}"
-      ".g{stroke:#999;stroke-width:.7}.n{stroke:#555}.p{fill:#e6eef5}.q{fill:#30628c}",
+      ".g{stroke:#999;stroke-width:.7}.n{stroke:#555}.p{fill:#e6eef5}.q{fill:#30628c}"
+      ".o{fill:#fff}path.i{fill:#333}.r{fill:#e4ebf2}.u{fill:#efd9f2}",
       c->labels ? "1.5" : ".6;stroke-opacity:.75");
   for (uint32_t b = 0; c->p->blocks <= 1024 && b < c->p->blocks; b++) {
     uint32_t color = tt_label_color(b, c->p->blocks);
     tt_text_add(c->t, ".c%u{fill:#%06x}.e%u{stroke:#%06x}", b, color, b, color);
   }
   for (int l = 0; l < c->p->levels; l++) tt_text_add(c->t, ".v%d{stroke:%s}", l, level_color(c, l));
-  tt_text_add(c->t, "</style>\n");
+  tt_text_add(c->t, "%s</style>\n", dark_style);
 }
 
 static void draw_svg_head(canvas *c) {
@@ -110,8 +120,8 @@ static void draw_svg_head(canvas *c) {
   tt_text_add(c->t,
               "<defs><marker id=\"h\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" "
               "markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\">"
-              "<path d=\"M0 0L8 4L0 8z\" style=\"fill:#333\"/></marker></defs>\n"
-              "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n"
+              "<path class=\"i\" d=\"M0 0L8 4L0 8z\"/></marker></defs>\n"
+              "<rect class=\"o\" width=\"%d\" height=\"%d\"/>\n"
               "<text class=\"h\" x=\"16\" y=\"28\">",
               width, height);
   tt_label_title(c->t, c->p, TT_ESCAPE_XML);
@@ -149,8 +159,9 @@ static void grid(const canvas *c) {
     tt_text_add(c->t, "<path class=\"g\" %sd=\"M%d %dV%d\"/>",
                 helps ? "stroke-dasharray=\"2 3\" " : "", x, c->top, bottom(c));
     if (c->labels)
-      tt_text_add(c->t, "<rect x=\"%d\" y=\"%d\" width=\"30\" height=\"20\" rx=\"4\" fill=\"%s\"/>",
-                  x - 15, c->top - 26, helps ? "#efd9f2" : "#e4ebf2");
+      tt_text_add(c->t,
+                  "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"30\" height=\"20\" rx=\"4\"/>",
+                  helps ? "u" : "r", x - 15, c->top - 26);
     if (r % every == 0)
       tt_text_add(c->t, "<text class=\"m\" x=\"%d\" y=\"%d\">%d</text>\n", x, c->top - 12, r);
   }
@@ -260,7 +271,7 @@ static void strip(const canvas *c, const tt_snapshot *now, uint32_t round, int r
   int across = p->blocks < ACROSS ? (int)p->blocks : ACROSS;
   int x = rank_center_x(c, r) - across * c->cell / 2, y = strip_top(c, round) + 6;
   tt_text_add(c->t,
-              "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#fff\" "
+              "<rect class=\"o\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" "
               "stroke=\"%s\" stroke-width=\".7\"/>\n",
               x - 1, y - 1, across * c->cell + 2, c->strip - 10, r < p->data ? "#999" : "#9b4da8");
   for (uint32_t b = 0; b < p->blocks; b++)
@@ -327,7 +338,7 @@ static void legend(const canvas *c) {
                         : "a bar rises as a rank's sums, of all blocks, become");
   if (c->p->data < c->p->ranks)
     tt_text_add(c->t,
-                "<rect x=\"16\" y=\"%d\" width=\"34\" height=\"14\" rx=\"4\" fill=\"#efd9f2\"/>"
+                "<rect class=\"u\" x=\"16\" y=\"%d\" width=\"34\" height=\"14\" rx=\"4\"/>"
                 "<text class=\"s\" x=\"56\" y=\"%d\">brings no data, only helps</text>\n",
                 y + 9 + FRAME * c->p->levels, y + 20 + FRAME * c->p->levels);
   crossings(c);

@@ -4,38 +4,14 @@
 #
 #   tests/package/bare.sh build/dist build/deb
 #
-# BARE=FILE.tar   a bare system to start from; made by mmdebstrap, if it is not there (SUITE=bookworm)
-# KEEP=1          the system stays, and its folder is printed
-# Its packages come from where this machine's come. SPDX-License-Identifier: BSD-3-Clause
-set -eu
-[ "$(id -u)" = 0 ] || { echo "tutti: a bare system needs root" >&2; exit 1; }
-if [ -z "${ALONE:-}" ]; then # other processes do not see these mounts, and the mounts end with this script
-  export ALONE=1
-  exec unshare --mount --propagation private "$0" "$@"
-fi
+# tests/support/bare.bash has the variables. SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/bare.bash"
 dist=$(readlink -f "$1") deb=$(readlink -f "$2")
-bare=${BARE:-${deb%/*}/bare.tar}
-[ -e "$bare" ] || mmdebstrap --variant=minbase --include=ca-certificates "${SUITE:-bookworm}" "$bare"
-at=$(mktemp -d -p "${TMPDIR:-/var/tmp}")
-if [ -n "${KEEP:-}" ]; then echo "bare: $at"; else trap 'umount -R "$at/dev" "$at/proc" "$at/sys" && rm -rf --one-file-system "$at"' EXIT; fi
-chmod 755 "$at" && tar -C "$at" -xf "$bare"
-rm -f "$at"/etc/apt/sources.list
-for file in /etc/apt/sources.list* /etc/apt/apt.conf.d /etc/apt/auth.conf* /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt \
-  /usr/share/keyrings /usr/local/share/ca-certificates; do
-  [ ! -e "$file" ] || { mkdir -p "$at${file%/*}" && cp -rL --remove-destination "$file" "$at${file%/*}"; }
-done
-mount -t proc proc "$at/proc" && mount -t sysfs sys "$at/sys" && mount --rbind /dev "$at/dev"
-mkdir -p "$at/packages" "$at/tutti"
-cp "$dist"/* "$deb"/*.deb "$at/packages"
+bare_begin "${deb%/*}/bare"
+mkdir "$at/packages" && cp "$dist"/* "$deb"/*.deb "$at/packages"
 tar -xzf "$dist"/tutti-*.tar.gz -C "$at/tutti" --strip-components=1
-inside() {
-  chroot "$at" env -i HOME=/root LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    DEBIAN_FRONTEND=noninteractive DIST=/packages $(env | grep -iE '^(https?|no|all)_proxy=' || true) bash -c "cd /tutti && $*"
-}
-apt="apt-get install -qq -y --no-install-recommends"
-silently() { inside "$@" >"$at/log" 2>&1 </dev/null || { tail -30 "$at/log" >&2; echo "tutti: failed in the bare system: $*" >&2; exit 1; }; }
 rc=0
-silently "apt-get update -qq && $apt python3 python3-venv python3-numpy"
+silently "$apt python3 python3-venv python3-numpy"
 silently "$apt gcc libc6-dev make binutils"
 inside "tests/run tests/package/pip.sh" || rc=1
 silently "$apt /packages/*.deb"

@@ -196,7 +196,8 @@ fi
 # ---- shape ----
 sources | sed 's|.*/||' | sort | uniq -d | law "file names are unique"
 # `make prove` writes forms.def.
-{ sources; find src cli tests tools fuzz models examples -name '*.sh' -o -name '*.bash' -o -name '*.def' -o -name '*.html'; ls tests/run; } |
+{ sources; find src cli tests tools fuzz models examples bench python -name '*.sh' -o -name '*.bash' -o -name '*.def' -o -name '*.html' \
+  -o -name '*.py'; ls tests/run; } |
   grep -vx src/choose/forms.def | while read -r f; do
     n=$(wc -l <"$f")
     [ "$n" -lt 500 ] || echo "$f has $n lines"

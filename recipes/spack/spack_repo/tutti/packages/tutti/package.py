@@ -1,6 +1,5 @@
 # package.py - tutti for Spack 1.0 and newer. SPDX-License-Identifier: BSD-3-Clause
-#   spack repo add recipes/spack/spack_repo/tutti && spack install tutti
-# The tarball is that of `make dist`; a mirror, or the url of a release, says where it is.
+#   make recipes && spack repo add build/recipes/spack/spack_repo/tutti && spack install tutti
 from spack_repo.builtin.build_systems.makefile import MakefilePackage
 
 from spack.package import *
@@ -10,12 +9,12 @@ class Tutti(MakefilePackage):
     """Allreduce and its family: schedules that are proven, priced, drawn and run, in shared memory, over an MPI or
     over UCX."""
 
-    homepage = "https://example.org/tutti"
-    url = "https://example.org/tutti-0.1.0.tar.gz"
+    homepage = "@HOMEPAGE@"
+    url = "@DOWNLOADS@/tutti-@VERSION@.tar.gz"
 
     license("BSD-3-Clause")
 
-    version("0.1.0")
+    version("@VERSION@", sha256="@SHA256@")
 
     variant("mpi", default=True, description="Communicators of an MPI's, and the drop-in for its programs")
     variant("ucx", default=True, description="Ranks on several hosts without an MPI")

@@ -1,7 +1,7 @@
--- 0.1.0.lua - the module of a tutti below TUTTI_ROOT, or /opt/tutti: for Lmod. SPDX-License-Identifier: BSD-3-Clause
+-- @VERSION@.lua - the module of a tutti below TUTTI_ROOT, or /opt/tutti: for Lmod. SPDX-License-Identifier: BSD-3-Clause
 help([[tutti: allreduce and its family. "tutti help" and "man tutti" say what there is.]])
 whatis("Name: tutti")
-whatis("Version: 0.1.0")
+whatis("Version: @VERSION@")
 whatis("Description: allreduce in shared memory, over an MPI or over UCX")
 
 local root = os.getenv("TUTTI_ROOT") or "/opt/tutti"

@@ -1,0 +1,91 @@
+"""The three forms of a collective, made of one function that prepares the call: `blocking(prepare)` returns when it is
+complete, `started(prepare)` returns a Request, `persistent(prepare)` a Persistent one.
+
+Types  each form has the arguments of `prepare`; `_kinds` says what the blocking one returns, for arrays and for objects.
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import ctypes
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, Callable, TypeVar, cast
+
+from ._errors import ArgumentError, NotAnArray
+from ._objects import of_objects
+from ._ops import RAISED
+from ._request import Persistent, Request
+
+if TYPE_CHECKING:
+    from typing import Concatenate, ParamSpec
+
+    P = ParamSpec("P")
+Self = TypeVar("Self")
+K = TypeVar("K")
+# The C functions, the arguments after the communicator, the result, objects that keep the buffers alive.
+Ready = tuple[Any, tuple[Any, ...], Any, Any]
+
+
+def _dressed(call: Any, like: Any, name: str, doc: str, returns: Any) -> Any:
+    functools.update_wrapper(call, like)
+    call.__name__, call.__doc__ = name, doc
+    call.__qualname__ = f"Comm.{name}"
+    call.__signature__ = inspect.signature(like).replace(return_annotation=returns)
+    return call
+
+
+def blocking(prepare: Callable[..., Ready], _kind: type[K]) -> K:
+    """`prepare` without its underscore: returns when the call is complete. Objects without a buffer go to `of_objects`."""
+    name = prepare.__name__[1:]
+    named = tuple(inspect.signature(prepare).parameters)[1:]
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            functions, arguments, result, keep = prepare(self, *args, **kwargs)
+        except NotAnArray as why:
+            return of_objects(self, name, why, {**dict(zip(named, args)), **kwargs})
+        status = functions[0](self._handle, *arguments)
+        if status or RAISED:
+            problem = self._problem(status, keep)
+            if problem is not None:
+                raise problem
+        return result
+
+    return cast("K", _dressed(call, prepare, name, prepare.__doc__ or "", "Any"))
+
+
+def _made(kind: Any, which: int, name: str, doc: str, prepare: Any) -> Any:
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            functions, arguments, result, keep = prepare(self, *args, **kwargs)
+        except NotAnArray as why:
+            raise ArgumentError(f"{why}; objects have the blocking form only") from None
+        handle = ctypes.c_void_p()
+        try:
+            status = functions[which](self._handle, *arguments, ctypes.byref(handle))
+        except BaseException:  # a signal handler's, after the call was started: the library has the buffers
+            if handle.value:
+                kind(self, handle, result, keep)
+            raise
+        if status:
+            raise self._problem(status, keep)
+        return kind(self, handle, result, keep)
+
+    return _dressed(call, prepare, name, doc, kind.__name__)
+
+
+def started(prepare: "Callable[Concatenate[Self, P], Ready]") -> "Callable[Concatenate[Self, P], Request]":
+    """`prepare` with an i before its name: starts the call."""
+    name = prepare.__name__[1:]
+    made: "Callable[Concatenate[Self, P], Request]" = _made(
+        Request, 1, "i" + name, f"`{name}`, started: its arguments, and a Request.", prepare)
+    return made
+
+
+def persistent(prepare: "Callable[Concatenate[Self, P], Ready]") -> "Callable[Concatenate[Self, P], Persistent]":
+    """`prepare` with _init behind its name: prepares the call, and starts nothing."""
+    name = prepare.__name__[1:]
+    made: "Callable[Concatenate[Self, P], Persistent]" = _made(
+        Persistent, 2, name + "_init",
+        f"`{name}`, to be run again and again: its arguments, and a Persistent request.", prepare)
+    return made

@@ -1,0 +1,69 @@
+#!/usr/bin/python3
+"""version.py - gives the tree a new version, in all places that name one.
+
+Usage      tools/version.py 0.2.0      (make version NEW=0.2.0); CONTRIBUTING.md, "A release", has the steps around it
+Idea       include/tutti.h is the source: make and the recipes read it there. The other places are written from it, each by a
+           pattern that must be found, so that a file that has changed its form is an error. The unreleased changes of
+           CHANGELOG.md become those of the new version, of today (or SOURCE_DATE_EPOCH). tests/package/recipes.sh compares the places.
+SPDX-License-Identifier: BSD-3-Clause"""
+import glob
+import os
+import re
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+NUMBER = r"\d+\.\d+\.\d+"
+
+
+def edit(path, *pairs):
+    """Replaces each pattern, which must be found. The old text is kept when one is not."""
+    with open(path) as f:
+        text = f.read()
+    for pattern, new in pairs:
+        text, count = re.subn(pattern, new, text, flags=re.M)
+        if not count:
+            raise SystemExit("version: %s has nothing like %s" % (path, pattern))
+    with open(path, "w") as f:
+        f.write(text)
+
+
+def main():
+    if len(sys.argv) != 2 or not re.fullmatch(NUMBER, sys.argv[1]):
+        raise SystemExit("usage: tools/version.py MAJOR.MINOR.PATCH")
+    new = sys.argv[1]
+    os.chdir(ROOT)
+    with open("include/tutti.h") as f:
+        old = ".".join(re.findall(r"#define TUTTI_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", f.read()))
+    if [int(n) for n in new.split(".")] <= [int(n) for n in old.split(".")]:
+        raise SystemExit("version: %s does not come after %s" % (new, old))
+    now = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())))
+    with open("CHANGELOG.md") as f:
+        if not re.search(r"^## \[Unreleased\]\n\n###", f.read(), re.M):
+            raise SystemExit("version: CHANGELOG.md has nothing under [Unreleased]")
+    edit("CHANGELOG.md", (r"^## \[Unreleased\]\n", "## [Unreleased]\n\n## [%s] - %s\n" % (new, time.strftime("%Y-%m-%d", now))))
+    for name, number in zip(("MAJOR", "MINOR", "PATCH"), new.split(".")):
+        edit("include/tutti.h", (r"(#define TUTTI_VERSION_%s) \d+" % name, r"\g<1> " + number))
+    edit("python/tutti/_lib.py", (r'^VERSION = ".*"', 'VERSION = "%s"' % new))
+    edit("CITATION.cff", (r"^version: .*", "version: " + new), (r"^(version: .*)(\ndate-released: .*)?",
+                                                               r"\1\ndate-released: " + time.strftime("%Y-%m-%d", now)))
+    edit("docs/install.md", (r"\btutti-%s\b" % NUMBER, "tutti-" + new))
+    # A program that is linked to the new version may call functions that the old one lacks.
+    edit("debian/libtutti0.symbols", (r"(\(symver\)\S+) %s" % NUMBER, r"\1 " + new))
+    with open("debian/changelog") as f:
+        entries = f.read()
+    who = re.search(r"^ -- (.*>)  ", entries, re.M).group(1)
+    with open("debian/changelog", "w") as f:
+        f.write("tutti (%s-0tutti1) unstable; urgency=medium\n\n  * New version: CHANGELOG.md says what is new.\n\n -- %s  %s\n\n%s"
+                % (new, who, time.strftime("%a, %d %b %Y %H:%M:%S +0000", now), entries))
+    # Wisdom of another version is refused at its first line, and the fuzzer wants to come further.
+    for path in glob.glob("fuzz/corpus/wisdom/*"):
+        with open(path, "rb") as f:
+            text = f.read()
+        with open(path, "wb") as f:
+            f.write(text.replace(old.encode(), new.encode()))
+    print("version: %s became %s" % (old, new))
+
+
+if __name__ == "__main__":
+    main()
