@@ -85,7 +85,7 @@ static void share_message(tt_link *link, int parts) {
 }
 
 /* Of SHARES parts those that an aggregator sums, so that its link and those between the hosts are busy
- * equally long (algo/split.c); SHARES or more: it sums all. */
+ * equally long (algo/split_share.c); SHARES or more: it sums all. */
 enum { SHARES = 32 };
 static int share_of(const tutti_comm *comm, int hosts) {
   double unused;

@@ -1,4 +1,4 @@
-/* split.c - helpers sum a share of the vector, while the ranks with data sum the rest among themselves.
+/* split_share.c - helpers sum a share of the vector, while the ranks with data sum the rest among themselves.
  *
  * Idea       a helper's link and the links between the ranks carry bytes at the same time. The share goes
  *            to the helpers as in aggregate(data=D): each rank sends each helper its part once, and gets
