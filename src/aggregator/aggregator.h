@@ -21,7 +21,7 @@
 
 enum {
   TT_AGGREGATOR_PORT = 4747,
-  TT_AGGREGATOR_PROTOCOL = 1,
+  TT_AGGREGATOR_PROTOCOL = 2,
   TT_AGGREGATOR_MEMBERS = 4096, /* of a session */
   TT_AGGREGATOR_WHERE = 80,     /* characters of "HOST:PORT" */
   TT_AGGREGATOR_WHY = 160,      /* of a refusal */
@@ -67,12 +67,14 @@ typedef struct tt_aggregator_head { /* before the bytes of a turn */
   tt_stamp stamp;
   uint32_t slice, type, op, data;
   uint64_t bytes;
+  uint64_t got; /* turns whose sum this member has; the last, because members differ in it */
 } tt_aggregator_head;
 
 typedef struct tt_aggregator_sum { /* before the sum */
   int32_t status;                  /* TUTTI_ERR_MISMATCH: members differ, and the session ends */
   uint32_t seq;                    /* of the operation */
   uint64_t bytes;
+  uint64_t got; /* turns whose sum all members had when they sent their head */
 } tt_aggregator_sum;
 
 /* The key in hexadecimal digits, from a text that daemon and job share; NULL: TUTTI_KEY. And the key of one
@@ -93,8 +95,13 @@ tutti_status tt_aggregator_read(const char *text, char host[64], int *port);
  * TUTTI_ERR_SYSTEM, TUTTI_ERR_TIMEOUT, TUTTI_ERR_ARG; or what the daemon answers. */
 tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat,
                                  const char key[TT_KEY + 1], double limit, int *fd);
-/* The wire over this connection, which it takes over, also on errors. ranks: of the communicator.
- * TUTTI_ERR_MEMORY, TUTTI_ERR_SYSTEM. */
-tutti_status tt_aggregator_wire(int fd, const char *where, int rank, int ranks, tt_wire **wire);
+/* The session that each rank of a communicator is in, and which member it is. */
+typedef struct tt_session_map {
+  int *session, *member;
+} tt_session_map;
+/* The wire over this connection, which it takes over, also on errors. ranks: of the communicator. map: copied; NULL:
+ * the ranks cannot take over when the aggregator is lost. TUTTI_ERR_MEMORY, TUTTI_ERR_SYSTEM. */
+tutti_status tt_aggregator_wire(int fd, const char *where, int rank, int ranks,
+                                const tt_session_map *map, tt_wire **wire);
 
 #endif

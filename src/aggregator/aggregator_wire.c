@@ -17,52 +17,35 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "aggregator.h"
+#include "aggregator_member.h"
 
-enum { BUFFER = 256 << 10 };
-
-/* Whose turn it is on one of the two ways. */
-typedef struct way {
-  uint32_t op, slice; /* index in the queue of operations; slice of that operation */
-  uint64_t moved;     /* bytes of this turn that have passed, without its head */
-  uint32_t part;      /* the virtual rank, from 0 on, whose bytes pass */
-  uint64_t of_part;   /* bytes of it that have passed */
-  size_t head;        /* bytes of its head that have passed */
-} way;
-
-typedef struct aggregator {
-  tt_wire wire;
-  int fd, epoll, also; /* also: the descriptor in `epoll` beside fd; -1: none */
-  uint32_t events;
-  char where[TT_AGGREGATOR_WHERE], why[TT_AGGREGATOR_WHY];
-  bool lost, differs; /* the connection is over; members made different calls */
-  bool blocked;       /* the system took less than was pushed */
-  struct {
-    uint32_t window, seq;
-  } queue[2 * TT_WINDOW]; /* operations, by their number modulo its length */
-  uint32_t queued;        /* operations so far */
-  tt_share share[TT_LANE_P2P];
-  way out, in;
-  tt_aggregator_sum sum; /* the head of this turn's sum */
-  char *buffer;
-  size_t from, to; /* what is in the buffer */
-} aggregator;
-
-static aggregator *of(const tt_wire *w) {
-  return (aggregator *)(uintptr_t)w;
+static tt_aggregator_member *of(const tt_wire *w) {
+  return (tt_aggregator_member *)(uintptr_t)w;
 }
 
-static void lose(aggregator *a, const char *format, const char *what)
-    __attribute__((format(printf, 2, 0)));
-static void lose(aggregator *a, const char *format, const char *what) {
-  if (!a->lost) snprintf(a->why, sizeof a->why, format, what);
+void tt_member_lose(tt_aggregator_member *a, const char *why) {
+  if (!a->lost) snprintf(a->why, sizeof a->why, "%s", why);
   a->lost = true;
+}
+
+/* The connection is of no use any more. */
+static void part(tt_aggregator_member *a, const char *why) {
+  uint32_t from;
+  if (a->takeover && tt_takeover_by(a->takeover, &from) == TT_BY_AGGREGATOR)
+    tt_takeover_begin(a, why);
+  else
+    tt_member_lose(a, why);
+}
+
+static bool by_aggregator(const tt_aggregator_member *a) {
+  uint32_t from;
+  return !a->takeover || tt_takeover_by(a->takeover, &from) == TT_BY_AGGREGATOR;
 }
 
 /* ---- turns ---- */
 
 /* The run whose turn it is; NULL: it has not begun here. */
-static const tt_share *run_of(const aggregator *a, const way *x) {
+static const tt_share *run_of(const tt_aggregator_member *a, const tt_turns *x) {
   if (x->op == a->queued) return NULL;
   const uint32_t at = x->op % (2 * TT_WINDOW);
   const tt_share *s = &a->share[a->queue[at].window * TT_FLIGHT + x->slice % TT_FLIGHT];
@@ -70,22 +53,24 @@ static const tt_share *run_of(const aggregator *a, const way *x) {
 }
 
 /* The bytes of this peer that may pass now. */
-static uint64_t left_of_part(const aggregator *a, const tt_share *s, way *x, int peer) {
+static uint64_t left_of_part(const tt_aggregator_member *a, const tt_share *s, tt_turns *x,
+                             int peer) {
   while (x->part < TT_PARTS && x->of_part == s->part[x->part]) x->part++, x->of_part = 0;
   if (x->part == TT_PARTS || a->wire.ranks + (int)x->part != peer) return 0;
   return s->part[x->part] - x->of_part;
 }
 
 /* After the last byte of a turn, the next one begins. Turns without bytes are skipped by all members. */
-static void end_turns(const aggregator *a, way *x) {
+static void end_turns(tt_aggregator_member *a, tt_turns *x) {
   for (const tt_share *s; (s = run_of(a, x)) && x->moved == s->bytes;) {
     const bool last = x->slice + 1 == s->slices;
-    *x = (way){.op = x->op + last, .slice = last ? 0 : x->slice + 1};
+    a->got += x == &a->in && s->bytes;
+    *x = (tt_turns){.op = x->op + last, .slice = last ? 0 : x->slice + 1};
   }
 }
 
 static void begin_run(tt_wire *w, const tt_share *share) {
-  aggregator *a = of(w);
+  tt_aggregator_member *a = of(w);
   a->share[share->lane] = *share;
   if (share->slice == 0) {
     a->queue[a->queued % (2 * TT_WINDOW)].window = (uint32_t)share->lane / TT_FLIGHT;
@@ -98,8 +83,9 @@ static void begin_run(tt_wire *w, const tt_share *share) {
 
 /* ---- to the aggregator ---- */
 
-static tt_aggregator_head head_of(const tt_share *s) {
+static tt_aggregator_head head_of(const tt_aggregator_member *a, const tt_share *s) {
   return (tt_aggregator_head){.stamp = s->stamp,
+                              .got = a->got,
                               .slice = s->slice,
                               .type = s->type,
                               .op = s->op,
@@ -107,33 +93,55 @@ static tt_aggregator_head head_of(const tt_share *s) {
                               .bytes = s->bytes};
 }
 
+/* Sends as much of both as the system takes; returns how much. */
+static size_t send_parts(tt_aggregator_member *a, struct iovec parts[2]) {
+  const size_t n = parts[0].iov_len + parts[1].iov_len;
+  const bool one = !parts[0].iov_len;
+  const struct msghdr m = {.msg_iov = parts + one, .msg_iovlen = one ? 1 : 2};
+  ssize_t sent;
+  do sent = sendmsg(a->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+  while (sent < 0 && errno == EINTR);
+  a->blocked = sent < (ssize_t)n;
+  if (sent >= 0) return (size_t)sent;
+  /* what it has sent before may say why */
+  if (errno != EAGAIN && errno != EPIPE && errno != ECONNRESET) part(a, strerror(errno));
+  return 0;
+}
+
 static size_t push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
                    size_t left, uint32_t *ticket, tutti_status *status) {
-  aggregator *a = of(w);
+  tt_aggregator_member *a = of(w);
   const tt_share *s = run_of(a, &a->out);
   (void)stamp, (void)left, (void)status;
   *ticket = 0;
   if (!s || s->lane != lane || a->lost || !left_of_part(a, s, &a->out, peer)) return 0;
-  const tt_aggregator_head head = head_of(s);
-  const size_t rest = sizeof head - a->out.head;
-  struct iovec parts[] = {{(char *)(uintptr_t)&head + a->out.head, rest},
-                          {(void *)(uintptr_t)bytes, n}};
-  const struct msghdr m = {.msg_iov = rest ? parts : parts + 1, .msg_iovlen = rest ? 2 : 1};
-  ssize_t sent;
-  do sent = sendmsg(a->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-  while (sent < 0 && errno == EINTR);
-  a->blocked = sent < (ssize_t)(rest + n);
-  if (sent < 0) {
-    /* what it has sent before may say why */
-    if (errno != EAGAIN && errno != EPIPE && errno != ECONNRESET) lose(a, "%s", strerror(errno));
-    return 0;
+  if (a->fd < 0 || a->again < a->kept.to) return 0;
+  if (!a->out.head) a->head = head_of(a, s);
+  const size_t rest = sizeof a->head - a->out.head;
+  struct iovec parts[] = {{(char *)&a->head + a->out.head, rest}, {(void *)(uintptr_t)bytes, n}};
+  const size_t sent = send_parts(a, parts), of_head = tt_min(sent, rest), taken = sent - of_head;
+  if (a->takeover && by_aggregator(a)) {
+    tt_kept_add(&a->kept, parts[0].iov_base, of_head);
+    tt_kept_add(&a->kept, bytes, taken);
+    a->again = a->kept.to;
   }
-  const size_t of_head = tt_min((size_t)sent, rest), taken = (size_t)sent - of_head;
   a->out.head += of_head;
   a->out.moved += taken;
   a->out.of_part += taken;
   end_turns(a, &a->out);
   return taken;
+}
+
+bool tt_member_send_again(tt_aggregator_member *a) {
+  struct iovec rest[] = {{NULL, 0}, {a->kept.at + a->again, a->kept.to - a->again}};
+  if (a->fd < 0 || !rest[1].iov_len) return false;
+  const size_t sent = send_parts(a, rest);
+  a->again += sent;
+  if (a->again == a->kept.to) {
+    tt_kept_free(&a->kept);
+    a->again = 0;
+  }
+  return sent;
 }
 
 static bool drained(tt_wire *w) {
@@ -143,17 +151,22 @@ static bool drained(tt_wire *w) {
 
 /* ---- from the aggregator ---- */
 
-static void fill(aggregator *a) {
+static void fill(tt_aggregator_member *a) {
   if (a->from == a->to) a->from = a->to = 0;
-  if (a->to == BUFFER || a->lost) return;
-  const ssize_t n = recv(a->fd, a->buffer + a->to, BUFFER - a->to, MSG_DONTWAIT);
-  if (n > 0) a->to += (size_t)n;
-  if (n == 0) lose(a, "%s", "it has closed the connection");
-  if (n < 0 && errno != EAGAIN && errno != EINTR) lose(a, "%s", strerror(errno));
+  if (a->to == TT_AGGREGATOR_BUFFER || a->lost || a->fd < 0) return;
+  const ssize_t n = recv(a->fd, a->buffer + a->to, TT_AGGREGATOR_BUFFER - a->to, MSG_DONTWAIT);
+  if (n > 0) {
+    const size_t known = tt_min(a->skip, (size_t)n);
+    a->to += (size_t)n;
+    a->from += known;
+    a->skip -= known;
+  }
+  if (n == 0) part(a, "it has closed the connection");
+  if (n < 0 && errno != EAGAIN && errno != EINTR) part(a, strerror(errno));
 }
 
 /* Reads the head of the sum whose turn it is; false: it is not all there, or no sum follows it. */
-static bool read_sum_head(aggregator *a, const tt_share *s) {
+static bool read_sum_head(tt_aggregator_member *a, const tt_share *s) {
   if (a->in.head == sizeof a->sum) return true;
   const size_t n = tt_min(sizeof a->sum - a->in.head, a->to - a->from);
   memcpy((char *)&a->sum + a->in.head, a->buffer + a->from, n);
@@ -163,12 +176,14 @@ static bool read_sum_head(aggregator *a, const tt_share *s) {
   if (a->sum.status == TUTTI_ERR_MISMATCH)
     a->differs = true;
   else if (a->sum.status || a->sum.seq != s->stamp.seq || a->sum.bytes != s->bytes)
-    lose(a, "%s", "it has answered another operation");
+    tt_member_lose(a, "it has answered another operation");
+  else
+    tt_kept_drop(&a->kept, a->sum.got);
   return !a->lost && !a->differs;
 }
 
 static size_t head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
-  aggregator *a = of(w);
+  tt_aggregator_member *a = of(w);
   const tt_share *s = run_of(a, &a->in);
   if (!s || s->lane != lane || !left_of_part(a, s, &a->in, peer)) return 0;
   *stamp = s->stamp;
@@ -191,7 +206,7 @@ static const void *view(tt_wire *w, int peer, int lane, size_t *n, tutti_status 
 }
 
 static void release(tt_wire *w, int peer, int lane, size_t n) {
-  aggregator *a = of(w);
+  tt_aggregator_member *a = of(w);
   (void)peer, (void)lane;
   a->from += n;
   a->in.moved += n;
@@ -209,9 +224,10 @@ static bool pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_statu
 /* ---- waiting, and the end ---- */
 
 static int sleep_fd(tt_wire *w, int also) {
-  aggregator *a = of(w);
-  const uint32_t want =
-      (a->to < BUFFER && !a->lost ? EPOLLIN : 0u) | (a->blocked && !a->lost ? EPOLLOUT : 0u);
+  tt_aggregator_member *a = of(w);
+  if (!by_aggregator(a)) return also; /* all that comes passes the network */
+  const uint32_t want = (a->to < TT_AGGREGATOR_BUFFER && !a->lost ? EPOLLIN : 0u) |
+                        (a->blocked && !a->lost ? EPOLLOUT : 0u);
   struct epoll_event e = {.events = want, .data = {.fd = a->fd}};
   if (want != a->events) epoll_ctl(a->epoll, EPOLL_CTL_MOD, a->fd, &e);
   a->events = want;
@@ -223,7 +239,7 @@ static int sleep_fd(tt_wire *w, int also) {
 }
 
 /* Has the host acknowledged nothing for too long what this rank has sent? */
-static bool is_silent(const aggregator *a) {
+static bool is_silent(const tt_aggregator_member *a) {
   const long silence = tt_env_int("TUTTI_SILENCE", 0, 86400, 30);
   struct tcp_info info;
   socklen_t n = sizeof info;
@@ -232,10 +248,12 @@ static bool is_silent(const aggregator *a) {
 }
 
 static bool alive(tt_wire *w, int peer) {
-  aggregator *a = of(w);
+  tt_aggregator_member *a = of(w);
   (void)peer;
   if (a->from == a->to && !a->differs) fill(a); /* notices the end of the connection */
-  if (!a->lost && is_silent(a)) lose(a, "%s", "its host has been silent too long (TUTTI_SILENCE)");
+  if (!a->lost && by_aggregator(a) && is_silent(a))
+    part(a, "its host has been silent too long (TUTTI_SILENCE)");
+  if (!by_aggregator(a) && !tt_takeover_alive(a->takeover)) return false;
   return !a->lost || a->from < a->to || a->differs;
 }
 
@@ -255,14 +273,38 @@ static const tt_shown *shown(tt_wire *w, int peer) {
 }
 
 static void quit(tt_wire *w) {
-  lose(of(w), "%s", "the communicator is over");
-  shutdown(of(w)->fd, SHUT_RDWR);
+  tt_member_lose(of(w), "the communicator is over");
+  if (of(w)->fd >= 0) shutdown(of(w)->fd, SHUT_RDWR);
+}
+
+static bool drive(tt_wire *w, tt_wire *among, uint32_t seq) {
+  return of(w)->takeover && tt_takeover_drive(of(w), among, seq);
+}
+
+static bool owes(const tt_wire *w) {
+  const tt_aggregator_member *a = (const tt_aggregator_member *)w;
+  return a->takeover && tt_takeover_owes(a);
+}
+
+static tt_sums_by by(const tt_wire *w, uint32_t *from) {
+  const tt_aggregator_member *a = (const tt_aggregator_member *)w;
+  *from = 0;
+  return a->takeover ? tt_takeover_by(a->takeover, from) : TT_BY_AGGREGATOR;
+}
+
+static bool give_up(tt_wire *w, const char *why) {
+  tt_aggregator_member *a = of(w);
+  if (!a->takeover || !by_aggregator(a) || a->lost) return false;
+  part(a, why);
+  return true;
 }
 
 static void close_wire(tt_wire *w) {
-  aggregator *a = of(w);
+  tt_aggregator_member *a = of(w);
   if (a->epoll >= 0) close(a->epoll);
-  close(a->fd);
+  if (a->fd >= 0) close(a->fd);
+  tt_takeover_free(a->takeover);
+  tt_kept_free(&a->kept);
   free(a->buffer);
   free(a);
 }
@@ -279,29 +321,40 @@ static const tt_channel_ops channel_ops = {
     .push = push, .head = head, .view = view, .release = release, .pull = pull, .drained = drained};
 static const tt_peer_ops peer_ops = {
     .read_record = read_record, .alive = alive, .pid = pid, .shown = shown, .close = close_wire};
-static const tt_aggregator_ops aggregator_ops = {
-    .begin = begin_run, .quit = quit, .sleep_fd = sleep_fd, .where = where, .why = why};
+static const tt_aggregator_ops aggregator_ops = {.begin = begin_run,
+                                                 .drive = drive,
+                                                 .owes = owes,
+                                                 .by = by,
+                                                 .give_up = give_up,
+                                                 .quit = quit,
+                                                 .sleep_fd = sleep_fd,
+                                                 .where = where,
+                                                 .why = why};
 
-tutti_status tt_aggregator_wire(int fd, const char *name, int rank, int ranks, tt_wire **wire) {
-  aggregator *a = calloc(1, sizeof *a);
-  char *buffer = malloc(BUFFER);
+tutti_status tt_aggregator_wire(int fd, const char *name, int rank, int ranks,
+                                const tt_session_map *map, tt_wire **wire) {
+  tt_aggregator_member *a = calloc(1, sizeof *a);
+  char *buffer = malloc(TT_AGGREGATOR_BUFFER);
+  tt_takeover *takeover = map ? tt_takeover_new(map, ranks) : NULL;
   struct epoll_event e = {.events = EPOLLIN, .data = {.fd = fd}};
-  if (!a || !buffer) {
+  if (!a || !buffer || (map && !takeover)) {
     free(a);
     free(buffer);
+    tt_takeover_free(takeover);
     close(fd);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the connection to an aggregator");
   }
-  *a = (aggregator){.wire = {.channel = &channel_ops,
-                             .peer = &peer_ops,
-                             .aggregates = &aggregator_ops,
-                             .rank = rank,
-                             .ranks = ranks},
-                    .fd = fd,
-                    .epoll = epoll_create1(EPOLL_CLOEXEC),
-                    .also = -1,
-                    .events = EPOLLIN,
-                    .buffer = buffer};
+  *a = (tt_aggregator_member){.wire = {.channel = &channel_ops,
+                                       .peer = &peer_ops,
+                                       .aggregates = &aggregator_ops,
+                                       .rank = rank,
+                                       .ranks = ranks},
+                              .fd = fd,
+                              .epoll = epoll_create1(EPOLL_CLOEXEC),
+                              .also = -1,
+                              .events = EPOLLIN,
+                              .buffer = buffer,
+                              .takeover = takeover};
   snprintf(a->where, sizeof a->where, "%s", name);
   if (a->epoll >= 0 && !epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &e)) {
     *wire = &a->wire;

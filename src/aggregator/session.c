@@ -13,6 +13,7 @@
  *            bounded memory).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -70,8 +71,10 @@ static void put(tt_session *s, const void *bytes, size_t n) {
 }
 
 static void put_sum_head(tt_session *s, tutti_status status) {
-  const tt_aggregator_sum sum = {
-      .status = (int32_t)status, .seq = s->head.stamp.seq, .bytes = status ? 0 : s->head.bytes};
+  const tt_aggregator_sum sum = {.status = (int32_t)status,
+                                 .seq = s->head.stamp.seq,
+                                 .bytes = status ? 0 : s->head.bytes,
+                                 .got = s->head.got};
   put(s, &sum, sizeof sum);
 }
 
@@ -134,10 +137,11 @@ static bool read_heads(tt_session *s) {
   for (; s->next < s->seat.members; s->next++) {
     tt_aggregator_head *to = s->next ? &s->other : &s->head;
     if (!read_next(s, to, sizeof *to)) return false;
-    if (s->next && memcmp(&s->head, &s->other, sizeof s->head) != 0) {
+    if (s->next && memcmp(&s->head, &s->other, offsetof(tt_aggregator_head, got)) != 0) {
       refuse_turn(s);
       return false;
     }
+    if (s->next && s->other.got < s->head.got) s->head.got = s->other.got;
   }
   const tt_aggregator_head *h = &s->head;
   if (!is_sensible(h) || tt_reducer_init(&s->reducer, (tutti_type)h->type, (tutti_op)h->op)) {

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "aggregator.h"
 #include "build_comm.h"
@@ -163,6 +164,25 @@ static void invite(invitation *i) {
   tt_aggregator_session_key(key, i->session, i->key);
 }
 
+/* The wire over a connection that this rank has. */
+static tutti_status make_wire(tutti_comm *comm, int fd, const char *where, int each) {
+  int *numbers = malloc(2 * (size_t)comm->ranks * sizeof *numbers);
+  const tt_session_map map = {numbers, numbers + comm->ranks};
+  if (!numbers) {
+    close(fd);
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
+  }
+  for (int r = 0; r < comm->ranks; r++) {
+    const int v = comm->plans->place ? comm->plans->place[r] : r;
+    map.session[r] = v % each;
+    map.member[r] = v / each;
+  }
+  const tutti_status status =
+      tt_aggregator_wire(fd, where, comm->rank, comm->ranks, &map, &comm->wire->aggregator);
+  free(numbers);
+  return status;
+}
+
 /* This rank's connection and plans; the communicator keeps them. */
 static tutti_status visit(tutti_comm *comm, const invitation *i, int each, int hosts) {
   const int *place = comm->plans->place, v = place ? place[comm->rank] : comm->rank;
@@ -178,8 +198,7 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, int each, int h
   tutti_status status =
       i->drawn ? TUTTI_OK : tt_fail(TUTTI_ERR_SYSTEM, "no random numbers for a session");
   if (!status) status = tt_aggregator_visit(i->where, &seat, i->key, LIMIT, &fd);
-  if (!status)
-    status = tt_aggregator_wire(fd, i->where, comm->rank, comm->ranks, &comm->wire->aggregator);
+  if (!status) status = make_wire(comm, fd, i->where, each);
   for (int k = 0; k < TT_AGGREGATED && !status; k++)
     status = plan_for(comm, ways[k].parts, hosts, ways[k].beside, &comm->plans->aggregated[k]);
   return status;

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "plan_cache.h"
+#include "flight.h"
 #include "why.h"
 
 /* Bytes of a part of the vector. LEAST_OF_PART: shorter ones are not worth a system call of their own.
@@ -39,6 +39,12 @@ static const char *refusal(const tutti_comm *comm, const tt_call *c) {
   if (comm->helpers) return "ranks of the job help already (tutti_comm_set_helpers)";
   if (comm->settings.slices) return "the number of slices is set (TUTTI_SLICES)";
   return NULL;
+}
+
+bool tt_goes_without(const tutti_comm *comm, uint32_t seq) {
+  const tt_wire *a = comm->wire->aggregator;
+  uint32_t from = 0;
+  return a && a->aggregates->by(a, &from) == TT_BY_RANKS && (int32_t)(seq - from) >= 0;
 }
 
 static bool may_sum(const tutti_comm *comm, const tt_call *c) {
@@ -117,6 +123,7 @@ tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *c, const tt_p
 tutti_status tt_aggregated_say(tutti_comm *comm, const tt_call *c, tt_text *t) {
   const tt_wire *w = comm->wire->aggregator;
   const char *where = w->aggregates->where(w), *why = refusal(comm, c);
+  if (tt_goes_without(comm, comm->flight->seq)) why = "the aggregator is lost";
   const tt_problem p = tt_problem_of(comm, c);
   char time[24], other[24];
   double seconds;

@@ -126,7 +126,8 @@ tutti_status tt_coding_decide(tutti_comm *comm, const tt_call *c, tt_problem *pr
   *asked = coded != NULL;
   if (status || !coded) return status;
   status = tt_choose(*by, problem, &comm->settings.override, &choice);
-  if (!status) status = tt_aggregated_choose(comm, c, problem, &choice);
+  if (!status && !tt_goes_without(comm, comm->flight->seq))
+    status = tt_aggregated_choose(comm, c, problem, &choice);
   if (!status && !choice.way) status = tt_coding_choose(comm, c, problem, &choice);
   if (status || !choice.code) return status;
   problem->wisdom = NULL;

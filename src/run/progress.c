@@ -24,19 +24,42 @@ static void complete_request(tutti_comm *comm, tutti_request *r, tutti_status st
   if (over) complete_request(comm, whole, whole->status);
 }
 
+/* The plan was made when the call came; whether an aggregator makes the sums, the number of the operation decides. */
+static void plan_for_number(tutti_comm *comm, tutti_request *r) {
+  const bool without = tt_goes_without(comm, comm->flight->seq);
+  const tt_plan *plan;
+  if (without == r->plan.without || (without && !r->plan.aggregated) || r->call.varied) return;
+  const bool in_place = r->plan.exec.program->in_place_asked;
+  const tutti_status status =
+      tt_plan_for_operation(comm, &r->call, in_place, comm->flight->seq, &plan);
+  if (!status) r->plan = *plan;
+  if (!status || tt_break_if_memory(comm, status) == TUTTI_ERR_MEMORY) return;
+  snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
+  tt_comm_break(comm, status, true);
+}
+
 static void start_request(tutti_comm *comm, tutti_request *r) {
   tt_place *place = &comm->flight->places[comm->flight->seq % TT_WINDOW];
   r->state = TT_RUNNING;
   comm->flight->stuck = false;
   place->by = r;
+  if (comm->wire->aggregator) plan_for_number(comm, r);
+  if (comm->broken) return; /* which fails all that have a place */
   if (!place->begun) tt_place_begin(comm, place, &r->call, &r->plan);
   place->begun = false;
   r->seq = comm->flight->seq++;
   if (place->operation.status) tt_break_operation(comm, &place->operation);
 }
 
+/* The aggregator is lost, and the ranks ask each other which operations it was for. */
+static bool is_undecided(const tutti_comm *comm) {
+  const tt_wire *a = comm->wire->aggregator;
+  uint32_t from;
+  return a && a->aggregates->by(a, &from) == TT_BY_NOBODY;
+}
+
 static void start_queued(tutti_comm *comm) {
-  while (comm->flight->queue && !comm->broken &&
+  while (comm->flight->queue && !comm->broken && !is_undecided(comm) &&
          !comm->flight->places[comm->flight->seq % TT_WINDOW].by) {
     tutti_request *r = comm->flight->queue;
     bool last = true;
@@ -142,7 +165,18 @@ void tt_net_progress(tutti_comm *comm, bool *moved) {
 /* Does this rank have unsent data? Peers may wait for it, and this rank may not call again for
  * long. */
 static bool is_leaving(const tutti_comm *comm) {
-  return tt_over_net(comm) && comm->net->net->has_unsent(comm->net);
+  const tt_wire *a = comm->wire->aggregator;
+  return tt_over_net(comm) &&
+         (comm->net->net->has_unsent(comm->net) || (a && a->aggregates->owes(a)));
+}
+
+/* After an aggregator was lost, the ranks make its sums. */
+static bool drive_sums(tutti_comm *comm) {
+  tt_wire *a = comm->wire->aggregator;
+  if (comm->broken || !comm->wire->memory->enter(comm->wire)) return false;
+  const bool moved = a->aggregates->drive(a, comm->wire, comm->flight->seq);
+  comm->wire->memory->leave(comm->wire);
+  return moved;
 }
 
 static bool drive_operations(tutti_comm *comm) {
@@ -179,7 +213,8 @@ static bool progress_comm(tutti_comm *comm) {
   if (atomic_load_explicit(&comm->flight->abort, memory_order_relaxed) == 2)
     tt_comm_send_abort(comm);
   if (tt_comm_is_over(comm)) hear_abort(comm);
-  bool moved = !comm->flight->stuck && drive_operations(comm);
+  bool moved = comm->wire->aggregator && drive_sums(comm);
+  if (!comm->flight->stuck && drive_operations(comm)) moved = true;
   const bool leaving = is_leaving(comm);
   /* what an aggregator sends moves this rank, and says nothing of the others */
   const bool looks = !moved || comm->wire->aggregator ||

@@ -144,15 +144,30 @@ static bool some_stopped(tutti_comm *comm) {
   return false;
 }
 
+/* All ranks made the call, and the aggregator moves nothing: the ranks make the sums, and the wait begins anew. */
+static bool leave_aggregator(tutti_comm *comm, tt_wait_policy *p, const char *time) {
+  char why[80];
+  tt_wire *a = comm->wire->aggregator;
+  snprintf(why, sizeof why, "rank %d has waited %s s for it", comm->rank, time);
+  if (!a->aggregates->give_up(a, why)) return false;
+  tt_wait_anew(comm, p);
+  return true;
+}
+
 /* `what`: the rest of the sentence. */
 static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
                         const char *what) {
   char text[400], time[16];
   format_seconds(waited, time, sizeof time);
   const tt_wire *a = comm->wire->aggregator;
+  uint32_t from;
+  if (peer >= comm->ranks && leave_aggregator(comm, p, time)) return;
   if (peer >= comm->ranks)
-    snprintf(text, sizeof text, "rank %d has waited %s s for the aggregator at %s%s", comm->rank,
-             time, a->aggregates->where(a), what);
+    snprintf(text, sizeof text, "rank %d has waited %s s for the %s at %s%s", comm->rank, time,
+             a->aggregates->by(a, &from) == TT_BY_AGGREGATOR
+                 ? "aggregator"
+                 : "ranks that sum in the place of the aggregator",
+             a->aggregates->where(a), what);
   else
     snprintf(text, sizeof text, "rank %d has waited %s s for rank %d (pid %ld%s)%s", comm->rank,
              time, peer, comm->wire->peer->pid(comm->wire, peer),

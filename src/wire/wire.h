@@ -87,7 +87,7 @@ typedef struct tt_channel_ops {
   void (*expect)(tt_wire *w, int peer, int lane, void *to, size_t n, size_t left);
   /* Move n bytes from the head to `to` and release them: like view, without an extra copy. */
   bool (*pull)(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status);
-  /* True once everything pushed, except on TT_LANE_P2P, has been consumed. */
+  /* True once everything that operations pushed has been consumed. */
   bool (*drained)(tt_wire *w);
 } tt_channel_ops;
 
@@ -225,9 +225,21 @@ typedef struct tt_share {
   uint64_t part[TT_PARTS]; /* of these, per virtual rank */
 } tt_share;
 
+/* Who makes the sums: the aggregator; nobody, while the ranks ask each other where to go on; the ranks. */
+typedef enum tt_sums_by { TT_BY_AGGREGATOR, TT_BY_NOBODY, TT_BY_RANKS } tt_sums_by;
+
 typedef struct tt_aggregator_ops {
   /* A run begins: its bytes pass when its turn comes. */
   void (*begin)(tt_wire *w, const tt_share *share);
+  /* Does what ranks owe each other if the aggregator is lost, over the wire among them; true: something moved.
+   * seq: the number of the next operation. */
+  bool (*drive)(tt_wire *w, tt_wire *among, uint32_t seq);
+  /* Has this rank bytes of sums that it has not passed on to other ranks yet? */
+  bool (*owes)(const tt_wire *w);
+  /* Who makes them; *from: by ranks: the operation from which on plans do without them. */
+  tt_sums_by (*by)(const tt_wire *w, uint32_t *from);
+  /* The aggregator has been silent for too long: the ranks take over; false: they cannot, or do so already. */
+  bool (*give_up)(tt_wire *w, const char *why);
   /* The communicator is over, and its sums end on all members. */
   void (*quit)(tt_wire *w);
   /* A descriptor that becomes readable when the aggregator's has something to read or room to write, or
@@ -283,7 +295,8 @@ struct tt_wire {
 
 /* TT_NAP_US: a waiting rank that naps polls for messages at least this often. */
 enum { TT_UNKNOWN = 2, TT_PROOFS = 64, TT_NAP_US = 50 };
-/* TT_LANE_P2P: the lane of point-to-point messages, which no operation uses. */
-enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_LANE_P2P = TT_WINDOW * TT_FLIGHT, TT_LANES };
+/* Lanes that no operation uses: of point-to-point messages; of sums that ranks make in the place of an
+ * aggregator. */
+enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_LANE_P2P = TT_WINDOW * TT_FLIGHT, TT_LANE_SUMS, TT_LANES };
 
 #endif

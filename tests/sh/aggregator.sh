@@ -39,7 +39,7 @@ check "a port that is taken is named" all "status 125" "says 'cannot listen on p
 check "SIGTERM ends it with status 0" ended
 
 if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
-  skip "jobs with an aggregator" "libtutti_ucx.so was not built (make ucx)" 22
+  skip "jobs with an aggregator" "libtutti_ucx.so was not built (make ucx)" 25
   echo "1..$((n + 1))"
   exit $bad
 fi
@@ -59,6 +59,7 @@ sums() { # RANKS NODES SECONDS: in the background; its lines in $work/out
 }
 right='! grep -q WRONG "$work/out"'
 by_it() { grep -q "^$1 524288 aggregate(" "$work/out"; }
+fine() { [ "$(grep -cE '^rank [0-9]+: [0-9]+ calls, right: no error' "$work/out")" = "$1" ]; }
 count() { [ "$(grep -cE "$2" "$work/out")" = "$1" ]; }
 
 serve jobs -p 0
@@ -66,17 +67,17 @@ for each in 3:0,1,2 6:0,0,1,1,2,2 6:0,1,2,0,1,2 5:0,1,2,3,4; do
   sums "${each%:*}" "${each#*:}" 0.5
   wait_job
   check "sums on ${each%:*} ranks, nodes ${each#*:}" all "status 0" "by_it plan" "$right" \
-    "count ${each%:*} 'calls, right: no error'"
+    "fine ${each%:*}"
 done
 sums 3 0,1,2 1
 lines 3 ready
 first=$job && cp "$work/out" "$work/one" && mv "$work/out" "$work/out.first"
 sums 4 0,1,2,3 0.5
 wait_job
-check "a second job at once" all "status 0" "by_it plan" "$right" "count 4 'no error'"
+check "a second job at once" all "status 0" "by_it plan" "$right" "fine 4"
 job=$first && wait_job
 mv "$work/out.first" "$work/out"
-check "... and the first" all "status 0" "$right" "count 3 'no error'"
+check "... and the first" all "status 0" "$right" "fine 3"
 for each in "5:0,0,1,1,1:equally many ranks" "2:0,0:"; do
   IFS=: read -r ranks nodes why <<<"$each"
   sums "$ranks" "$nodes" 0.2
@@ -105,33 +106,52 @@ TUTTI_KEY=secret serve keyed -p 0
 TUTTI_KEY=secret TUTTI_NODES=0,1,2 TUTTI_AGGREGATOR=127.0.0.1:$port background run --hosts a:1,b:1,c:1 --agent "$work/agent" \
   "$BUILD/tests/mp_aggregated" 0.2
 wait_job
-check "only rank 0 has the key" all "status 0" "by_it plan" "$right" "count 3 'no error'"
+check "only rank 0 has the key" all "status 0" "by_it plan" "$right" "fine 3"
 ended
 daemon=$kept port=$kept_port
 
 # ---- it ends ----
-lost="the aggregator at 127.0.0.1:[0-9]+ is lost"
-sums 3 0,1,2 30
-lines 3 ready && sleep 0.5 && kill -KILL "$daemon"
-{ wait "$daemon"; } 2>/dev/null
-wait_job
-check "it is killed: all are told, and go on without it" all "status 0" "$right" "count 3 'calls, right: $lost'" \
-  "count 0 '^then .*aggregate\('" "count 3 'went on as one of 3: .*right: no error'"
-serve again -p "$port"
-sums 6 0,1,2,0,1,2 30
+lost="the aggregator at 127.0.0.1:[0-9]+ is lost: .*; from operation [0-9]+ on calls run without it"
+# ended_by SIGNAL: ends the daemon by it.
+ended_by() {
+  kill "-$1" "$daemon"
+  { wait "$daemon"; } 2>/dev/null
+}
+unharmed() { # RANKS: all calls have right sums on all ranks, and the later ones do without it
+  all "status 0" "by_it plan" "$right" "fine $1" "says '$lost'" "count 0 '^then .*aggregate\('"
+}
+for each in 3:0,1,2 6:0,1,2,0,1,2 6:0,0,1,1,2,2; do
+  sums "${each%:*}" "${each#*:}" 2
+  lines "${each%:*}" ready && sleep 0.5 && ended_by KILL
+  wait_job
+  check "it is killed in a call, ranks ${each%:*}, nodes ${each#*:}: no call fails, and later ones do without it" all \
+    "unharmed ${each%:*}" "count 0 '^second .*aggregate\('"
+  serve again -p "$port"
+done
+sums 6 0,1,2,0,1,2 2
 lines 6 ready && sleep 0.5
-kill -KILL "$daemon"
-{ wait "$daemon"; } 2>/dev/null
+ended_by KILL
 serve again -p "$port"
 wait_job
-check "it is killed, and started again: it is used again" all "status 0" "$right" "count 6 'calls, right: $lost'" \
-  "by_it then" "count 6 'went on as one of 6: .*right: no error'"
-TUTTI_TIMEOUT=1 sums 3 0,1,2 30
+check "it is killed, and started again: the next communicator uses it" all "unharmed 6" "by_it second" \
+  "count 6 'went on as one of 6: .*right: no error'"
+sums 3 0,1,2 2
+lines 3 ready && sleep 0.5
+ended_by TERM
+wait_job
+check "it is ended in a call" unharmed 3
+serve again -p "$port"
+TUTTI_TIMEOUT=1 sums 3 0,1,2 3
 lines 3 ready && sleep 0.5 && kill -STOP "$daemon"
 wait_job
-check "it is stopped: TUTTI_TIMEOUT names it on all ranks, and they go on" all "status 0" "$right" \
-  "count 3 'calls, right: rank [0-2] has waited 1.0 s for the aggregator at .*TUTTI_TIMEOUT=1'" "count 3 'went on as one of 3: .*right: no error'"
+check "it is stopped: after TUTTI_TIMEOUT the ranks go on without it" all "unharmed 3" "says 'has waited 1.0 s for it'"
 kill -CONT "$daemon"
+sums 3 0,1,2 5
+lines 3 ready && sleep 0.3 && victim=$(alive | while read -r p; do tr '\0' ' ' <"/proc/$p/cmdline" | grep -q "^[^ ]*mp_aggregated" && echo "$p"; done | tail -1)
+kill -KILL "$victim"
+wait_job
+check "a rank dies: the others name it, and go on without it" all "$right" \
+  "count 2 'calls, right: rank [0-2] \(pid $victim\) died'" "count 2 'went on as one of 2: .*right: no error'"
 sums 3 0,1,2 0.2
 wait_job
 check "it goes on: the next job uses it" all "status 0" "by_it plan" "$right"
@@ -152,7 +172,7 @@ if [ "${TUTTI_TEST_ALL:-}" = 1 ]; then
     skip "packets are lost and overtake each other" "$(sed -n 's/^netns.sh: //p' "$work/err" | head -1)"
     n=$((n + 1))
   else
-    check "packets are lost and overtake each other" all "status 0" "by_it plan" "$right" "count 3 'no error'"
+    check "packets are lost and overtake each other" all "status 0" "by_it plan" "$right" "fine 3"
   fi
 fi
 serve small -p 0 -j 2

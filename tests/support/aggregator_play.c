@@ -65,7 +65,7 @@ tutti_status play_join(const running *d, uint64_t session, int member, int n, tt
   tt_aggregator_key(NULL, key);
   tt_aggregator_session_key(key, session, of_session);
   const tutti_status status = tt_aggregator_visit(d->where, &seat, of_session, LIMIT, &fd);
-  return status ? status : tt_aggregator_wire(fd, d->where, member, n, wire);
+  return status ? status : tt_aggregator_wire(fd, d->where, member, n, NULL, wire);
 }
 
 party play_gather(const running *d, uint64_t session, int n) {

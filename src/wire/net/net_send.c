@@ -28,7 +28,7 @@ tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void
                          .behind = (uint32_t)behind,
                          .coll = NO_RECORD};
   const tt_record *mine = tt_net_record_of(m, m->wire.rank, stamp.seq);
-  if (e->lane != TT_LANE_P2P && mine->stamp.seq == stamp.seq) tt_heading_fill(&p->head, mine);
+  if (e->lane < TT_LANE_P2P && mine->stamp.seq == stamp.seq) tt_heading_fill(&p->head, mine);
   if (inside) memcpy(p->bytes, bytes, inside);
   const tt_slot s = {.kind = PACKET_OUT, .out = e, .what = p, .ticket = e->sent};
   const tutti_status status =

@@ -215,7 +215,7 @@ static bool shm_drained(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
   for (int i = 0; i < w->ranks * TT_LANES; i++) {
     const tt_end *e = &s->out[i];
-    if (i % TT_LANES != TT_LANE_P2P && e->at && consumed_count(e) != e->count) return false;
+    if (i % TT_LANES < TT_LANE_P2P && e->at && consumed_count(e) != e->count) return false;
   }
   return true;
 }
