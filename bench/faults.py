@@ -398,6 +398,39 @@ class Job:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+class Aggregator:
+    """A daemon that is killed, stopped and started again, always at the same port."""
+
+    def __init__(self, build):
+        self.tutti, self.port, self.process = os.path.join(build, "tutti"), 0, None
+        self.profile = tempfile.NamedTemporaryFile("w", prefix="tts-", suffix=".profile")
+        self.profile.write("alpha = 1ms\nbeta = 100ns\naggregator.beta = 1ns\n")  # it is chosen
+        self.profile.flush()
+        self.start()
+
+    def start(self):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("TUTTI_")}
+        self.process = subprocess.Popen([self.tutti, "aggregator", "-p", str(self.port)], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+        said = self.process.stdout.readline()
+        if "on port " not in said:
+            raise RuntimeError("the aggregator did not start: %r" % said)
+        self.port = int(said.split("on port ")[1].split()[0])
+
+    def end(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+        self.process.wait()
+        self.process.stdout.close()
+
+    def pause(self, seconds):
+        self.process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self.process.send_signal(signal.SIGCONT)
+
+    def env(self):
+        return {"TUTTI_AGGREGATOR": "127.0.0.1:%d" % self.port, "TUTTI_PROFILE": self.profile.name}
+
+
 class Growth(Job):
     """A job of mp_grow, whose ranks die at random, up to `deaths` times; others come in their place."""
 

@@ -10,7 +10,8 @@
 #            one communicator. makers: the same while ranks only make communicators. ends: live ranks
 #            name the dead, and end. newcomers: ranks die, are restarted, and join (tests/ranks/mp_grow.c).
 #            launcher: `tutti run` itself is killed. killed: a rank under an MPI is killed, which ends the job.
-#            threads: calm, on ranks that are threads of one process.
+#            threads: calm, on ranks that are threads of one process. aggregator: calm, while the aggregator that
+#            makes the sums is killed, stopped and started again.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import os
@@ -23,7 +24,7 @@ import time
 import faults
 
 KINDS = ("calm", "deaths", "stops", "alone", "mpi calm", "ends", "makers", "mpi stops", "ucx calm", "newcomers",
-         "killed", "deaths", "ucx stops", "launcher", "threads")
+         "killed", "deaths", "ucx stops", "launcher", "threads", "aggregator")
 MANNERS = {"deaths": "deaths", "makers": "makers", "alone": "alone", "killed": "doomed", "ends": "ends"}
 MPIS = ("ompi", "mpich")
 ANYWHERE = ("deaths", "alone", "makers", "launcher")  # kinds on shared memory and on UCX
@@ -53,7 +54,7 @@ class Plan:
         mpis = [w for w in MPIS if w in wires]
         if self.kind in ("mpi calm", "mpi stops", "killed"):
             self.wire = lot.choice(mpis) if mpis else None
-        elif self.kind in ("ends", "ucx calm", "ucx stops"):
+        elif self.kind in ("ends", "ucx calm", "ucx stops", "aggregator"):
             self.wire = "ucx" if "ucx" in wires else None
         elif self.kind in ANYWHERE and "ucx" in wires and lot.random() < 0.5:
             self.wire = "ucx"
@@ -82,6 +83,10 @@ class Plan:
                 nodes["TUTTI_TOPO"] = "node:2 core:%d" % (self.ranks // 2)
                 nodes["TUTTI_NODES"] = "0,0,1,1" if self.ranks == 4 else "0,1"
             self.env.update(nodes)
+        if self.kind == "aggregator":
+            self.ranks = lot.choice((3, 4, 6))
+            self.env = {"TUTTI_NODES": lot.choice({3: ("0,1,2",), 4: ("0,1,2,3", "0,0,1,1", "0,1,0,1"),
+                                                   6: ("0,1,2,0,1,2", "0,0,1,1,2,2")}[self.ranks])}
         if self.wire == "ucx":
             left, self.parts = self.ranks, []
             while left:
@@ -106,17 +111,38 @@ class Plan:
             return self.let_grow(build)
         manner = "ends" if self.kind == "launcher" and self.wire == "ucx" else MANNERS.get(self.kind, "calm")
         seconds = 100 if self.kind in ("launcher", "killed") else self.seconds
+        daemon = faults.Aggregator(build) if self.kind == "aggregator" else None
+        if daemon:
+            self.env = dict(self.env, **daemon.env())
         job = faults.Job(build, self.wire, self.ranks, self.seed, seconds, self.deaths, manner, self.env, self.parts)
         try:
             if job.started():
                 {"deaths": self.kill_some, "makers": self.kill_some, "alone": self.kill_some, "stops": self.stop_some,
                  "mpi stops": self.stop_some, "ucx stops": self.stop_some, "ends": self.kill_together,
-                 "launcher": self.kill_launcher, "killed": self.kill_one}.get(self.kind, lambda job: None)(job)
+                 "launcher": self.kill_launcher, "killed": self.kill_one,
+                 "aggregator": lambda job: self.harm(job, daemon)}.get(self.kind, lambda job: None)(job)
             job.end(faults.SILENCE + self.seconds)
         except BaseException:
             job.end_by_force()
             raise
+        finally:
+            if daemon:
+                daemon.end()
         return job
+
+    def harm(self, job, daemon):
+        """Ends the aggregator and starts it again, or stops it for a while, again and again."""
+        job.stops = 0
+        end = time.monotonic() + self.seconds
+        while time.monotonic() < end and job.process.poll() is None:
+            time.sleep(self.lot.random() * self.lot.choice((0.02, 0.1, self.seconds / 4)))
+            if self.lot.random() < 0.3:
+                daemon.pause(self.lot.random() * 0.3)
+                job.stops += 1
+                continue
+            daemon.end(self.lot.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)))
+            time.sleep(self.lot.random() * 0.1)
+            daemon.start()
 
     def kill_some(self, job):
         left = self.deaths

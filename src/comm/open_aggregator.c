@@ -8,7 +8,6 @@
  * Invariant  either all ranks use it, or none. Whether they do changes no call's result but in the order of
  *            its operands.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,16 +48,6 @@ static int ranks_of_host(const tutti_comm *comm, int *hosts) {
 
 /* ---- plans ---- */
 
-static void append(char *text, size_t *at, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void append(char *text, size_t *at, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  const size_t from = tt_min(*at, TT_NAME - 1);
-  *at += (size_t)vsnprintf(text + from, TT_NAME - from, format, args);
-  va_end(args);
-}
-
 /* The levels of all ranks: each virtual one is a domain of its own on every level. */
 static tutti_status levels_with(const char *levels, int helpers, char all[TT_NAME]) {
   tt_tree tree;
@@ -68,9 +57,9 @@ static tutti_status levels_with(const char *levels, int helpers, char all[TT_NAM
   for (int l = 0; l < tree.levels && !status; l++) {
     const char *name = tree.level[l].name;
     if (l == 0)
-      append(all, &at, "%s:%d", name, tree.level[l].each + helpers);
+      tt_levels_add(all, TT_NAME, &at, "%s:%d", name, tree.level[l].each + helpers);
     else
-      append(all, &at, " %s:(%d*%d,1*%d)", name, tree.level[l].each, domains, helpers);
+      tt_levels_add(all, TT_NAME, &at, " %s:(%d*%d,1*%d)", name, tree.level[l].each, domains, helpers);
     domains *= tree.level[l].each;
   }
   if (status || at < TT_NAME) return status;

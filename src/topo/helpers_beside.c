@@ -7,8 +7,6 @@
  * Cost       linear in the ranks and the levels.
  * Invariant  ranks with data stay in their order; a group's helpers follow them.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,32 +54,22 @@ static void seat_group(beside *x, int level, int group) {
     seat_alone(x, level + 1, x->tree->ranks + tt_helper_number(&x->rows, row, group, t));
 }
 
-static void append_words(char *text, size_t *at, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void append_words(char *text, size_t *at, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  const size_t from = tt_min(*at, TT_TREE_TEXT - 1);
-  *at += (size_t)vsnprintf(text + from, TT_TREE_TEXT - from, format, args);
-  va_end(args);
-}
-
 /* Appends " node:4", or " node:(4*2,1)". */
 static void append_level(const beside *x, int level, char *text, size_t *at) {
   const int *counts = &x->counts[(size_t)level * (size_t)x->most], n = x->n[level];
   int same = 1;
   while (same < n && counts[same] == counts[0]) same++;
-  append_words(text, at, "%s%s:", *at ? " " : "", x->tree->level[level].name);
+  tt_levels_add(text, TT_TREE_TEXT, at, "%s%s:", *at ? " " : "", x->tree->level[level].name);
   if (same == n) {
-    append_words(text, at, "%d", counts[0]);
+    tt_levels_add(text, TT_TREE_TEXT, at, "%d", counts[0]);
     return;
   }
   for (int i = 0, times; i < n; i += times) {
     for (times = 1; i + times < n && counts[i + times] == counts[i];) times++;
-    append_words(text, at, "%s%d", i ? "," : "(", counts[i]);
-    if (times > 1) append_words(text, at, "*%d", times);
+    tt_levels_add(text, TT_TREE_TEXT, at, "%s%d", i ? "," : "(", counts[i]);
+    if (times > 1) tt_levels_add(text, TT_TREE_TEXT, at, "*%d", times);
   }
-  append_words(text, at, ")");
+  tt_levels_add(text, TT_TREE_TEXT, at, ")");
 }
 
 static tutti_status seat_all(beside *x, const char *levels, char *all) {

@@ -10,6 +10,7 @@
 #include "topo_tree.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,4 +160,12 @@ int tt_tree_domain(const tt_tree *t, int level, int g, int rank) {
       hi = mid - 1;
   }
   return lo;
+}
+
+void tt_levels_add(char *text, size_t size, size_t *at, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  const size_t from = tt_min(*at, size - 1);
+  *at += (size_t)vsnprintf(text + from, size - from, format, args);
+  va_end(args);
 }
