@@ -333,6 +333,7 @@ tutti_status tt_comm_build(tutti_comm *comm, const tt_comm_spec *spec) {
   if (!status) status = tt_aggregator_open(comm, spec->wisdom);
   if (!status && spec->settings)
     status = tt_comm_inherit_settings(comm, spec->settings, spec->helpers);
+  if (!status && tt_listed_while_idle(comm)) tt_comm_list(comm, true);
   return status;
 }
 

@@ -8,6 +8,7 @@
  * Invariant  either all ranks use it, or none. Whether they do changes no call's result but in the order of
  *            its operands.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,8 @@ void tt_aggregator_drop(tutti_comm *comm) {
     *a = (tt_aggregated){.chooser = NULL};
   }
   if (!comm->wire || !comm->wire->aggregator) return;
+  tt_comm_list(comm, false);
+  while (atomic_load(&comm->busy) == 2) sched_yield(); /* another thread still drives it */
   comm->wire->aggregator->peer->close(comm->wire->aggregator);
   comm->wire->aggregator = NULL;
 }

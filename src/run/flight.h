@@ -69,8 +69,9 @@ void tt_thread_end(void);
 bool tt_messages_progress(tutti_comm *comm);
 /* Lets the network progress; an error breaks the communicator. */
 void tt_net_progress(tutti_comm *comm, bool *moved);
-/* Lists or unlists it as one that other threads may drive. */
+/* Lists or unlists it as one that other threads may drive. Some are listed though nothing is in flight. */
 void tt_comm_list(tutti_comm *comm, bool on);
+bool tt_listed_while_idle(const tutti_comm *comm);
 
 /* ---- what the trace hears (trace_call.c) ---- */
 

@@ -1,7 +1,8 @@
 /* progress.c - starts and drives operations in flight.
  *
  * Idea       a call drives its own communicator's operations, in start order, then
- *            those of the other listed communicators that are not busy.
+ *            those of the other listed communicators that are not busy. One with an aggregator is always
+ *            listed: if that is lost, ranks that wait in another communicator have to help.
  * Invariant  operations start in the order of issue, each when its place in the window is
  *            free; a broken communicator fails all its requests.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -13,6 +14,10 @@
 
 /* each busy, abort, in_flight_count: order: seq_cst, a lock of one process (check-tsan) */
 
+bool tt_listed_while_idle(const tutti_comm *comm) {
+  return comm->wire->aggregator && !comm->broken;
+}
+
 static void complete_request(tutti_comm *comm, tutti_request *r, tutti_status status) {
   tutti_request *whole = r->whole;
   if (!status && r->ops->unpack) r->ops->unpack(r);
@@ -20,7 +25,7 @@ static void complete_request(tutti_comm *comm, tutti_request *r, tutti_status st
   r->state = TT_COMPLETE;
   if (whole && status) whole->status = status;
   const bool over = whole && whole->ops->part_done(whole);
-  if (--comm->flight->unfinished == 0) tt_comm_list(comm, false);
+  if (--comm->flight->unfinished == 0 && !tt_listed_while_idle(comm)) tt_comm_list(comm, false);
   if (over) complete_request(comm, whole, whole->status);
 }
 
@@ -222,10 +227,12 @@ static bool progress_comm(tutti_comm *comm) {
   if (tt_over_net(comm) && looks) tt_net_progress(comm, &moved);
   /* nothing comes elsewhere */
   comm->flight->stuck = !moved && !leaving && comm->wire == comm->net && !comm->wire->aggregator;
-  if (comm->broken)
+  if (comm->broken) {
     fail_all(comm);
-  else if (comm->flight->queue)
+    if (!comm->flight->unfinished) tt_comm_list(comm, false);
+  } else if (comm->flight->queue) {
     start_queued(comm);
+  }
   moved |= comm->broken != TUTTI_OK;
   if (moved && comm->flight->wait_policy.looks) tt_wait_anew(comm, &comm->flight->wait_policy);
   return moved;
@@ -249,12 +256,14 @@ void tt_comm_list(tutti_comm *comm, bool on) {
   pthread_mutex_unlock(&tt_process.lock);
 }
 
+enum { AT_ONCE = 64 }; /* communicators */
+
 bool tt_progress_others(const tutti_comm *mine) {
   if (!others_in_flight(mine)) return false;
   if (pthread_mutex_trylock(&tt_process.lock) != 0) return false;
-  tutti_comm *held[16];
+  tutti_comm *held[AT_ONCE];
   int n = 0;
-  for (tutti_comm *c = tt_process.in_flight; c && n < 16; c = c->flight->next_listed) {
+  for (tutti_comm *c = tt_process.in_flight; c && n < AT_ONCE; c = c->flight->next_listed) {
     int is_free = 0;
     if (tt_over_net(c) && !(mine && mine->net) && !c->net->traits.any_thread) continue;
     if (c != mine && atomic_compare_exchange_strong(&c->busy, &is_free, 2)) held[n++] = c;
