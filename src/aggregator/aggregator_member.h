@@ -76,6 +76,8 @@ void tt_takeover_free(tt_takeover *t);
 void tt_takeover_begin(tt_aggregator_member *a, const char *why);
 tt_sums_by tt_takeover_by(const tt_takeover *t, uint32_t *from);
 bool tt_takeover_drive(tt_aggregator_member *a, tt_wire *among, uint32_t seq);
+/* A rank that has not said where it is; on others than the first rank: the first. */
+int tt_takeover_awaits(const tt_takeover *t);
 bool tt_takeover_owes(const tt_aggregator_member *a);
 /* Are all ranks alive, as far as is known? */
 bool tt_takeover_alive(const tt_takeover *t);

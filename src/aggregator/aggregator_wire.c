@@ -286,6 +286,11 @@ static bool owes(const tt_wire *w) {
   return a->takeover && tt_takeover_owes(a);
 }
 
+static int awaits(const tt_wire *w) {
+  const tt_aggregator_member *a = (const tt_aggregator_member *)w;
+  return a->takeover ? tt_takeover_awaits(a->takeover) : 0;
+}
+
 static tt_sums_by by(const tt_wire *w, uint32_t *from) {
   const tt_aggregator_member *a = (const tt_aggregator_member *)w;
   *from = 0;
@@ -324,6 +329,7 @@ static const tt_peer_ops peer_ops = {
 static const tt_aggregator_ops aggregator_ops = {.begin = begin_run,
                                                  .drive = drive,
                                                  .owes = owes,
+                                                 .awaits = awaits,
                                                  .by = by,
                                                  .give_up = give_up,
                                                  .quit = quit,

@@ -174,6 +174,12 @@ static bool all_said(const tt_takeover *t) {
   return r == t->ranks;
 }
 
+int tt_takeover_awaits(const tt_takeover *t) {
+  int r = 0;
+  while (t->among && !t->among->rank && r + 1 < t->ranks && t->heard[r].said) r++;
+  return r;
+}
+
 /* ---- a rank takes its part ---- */
 
 static tutti_status make_pair(int fd[2]) {

@@ -60,7 +60,8 @@ static tutti_status levels_with(const char *levels, int helpers, char all[TT_NAM
     if (l == 0)
       tt_levels_add(all, TT_NAME, &at, "%s:%d", name, tree.level[l].each + helpers);
     else
-      tt_levels_add(all, TT_NAME, &at, " %s:(%d*%d,1*%d)", name, tree.level[l].each, domains, helpers);
+      tt_levels_add(all, TT_NAME, &at, " %s:(%d*%d,1*%d)", name, tree.level[l].each, domains,
+                    helpers);
     domains *= tree.level[l].each;
   }
   if (status || at < TT_NAME) return status;

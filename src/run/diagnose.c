@@ -232,6 +232,11 @@ void tt_break_messages(tutti_comm *comm, tutti_status status) {
   tt_comm_break(comm, status, true);
 }
 
+/* us; the wait may have begun anew meanwhile. */
+static uint64_t waited_for(const tt_wait_policy *p, uint64_t now) {
+  return p->since ? now - p->since : 0;
+}
+
 /* Checks messages as tt_look_after checks operations; but one that the caller does not wait for may
  * take its time. */
 static void look_after_messages(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
@@ -242,7 +247,7 @@ static void look_after_messages(tutti_comm *comm, tt_wait_policy *p, uint64_t no
     break_for_lost(comm, m->peer, m, NULL, 0);
   }
   if (comm->broken || !late) return;
-  tt_report_late_message(comm, p, now - p->since, late);
+  tt_report_late_message(comm, p, waited_for(p, now), late);
 }
 
 void tt_look_for_launcher(tutti_comm *comm) {
@@ -252,6 +257,21 @@ void tt_look_for_launcher(tutti_comm *comm) {
   snprintf(comm->why, sizeof comm->why, "the job is over: its launcher (pid %ld) is gone",
            launcher);
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
+}
+
+/* The aggregator is lost, and the ranks wait for each other: is one of them dead, or late? */
+static void look_after_takeover(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
+  char how[128];
+  const tt_wire *a = comm->wire->aggregator;
+  for (int r = 0; r < comm->ranks && !comm->broken; r++) {
+    if (r == comm->rank || comm->wire->peer->alive(comm->wire, r)) continue;
+    exit_of(comm, r, how, sizeof how);
+    snprintf(comm->why, sizeof comm->why,
+             "rank %d (pid %ld) %s; rank %d waited for it after the aggregator was lost", r,
+             comm->wire->peer->pid(comm->wire, r), how, comm->rank);
+    tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
+  }
+  if (!comm->broken) tt_report_undecided(comm, p, waited_for(p, now), a->aggregates->awaits(a));
 }
 
 /* Called now and then while nothing moves: are the awaited peers alive, and did they make the same
@@ -264,7 +284,7 @@ void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   for (uint32_t seq = comm->flight->oldest; seq != comm->flight->seq && !comm->broken; seq++) {
     tt_place *place = &comm->flight->places[seq % TT_WINDOW];
     awaited a = {.comm = comm, .seq = seq, .peer = -1};
-    a.asks = comm->wire->peer->ask && now - p->since >= ASK_US;
+    a.asks = comm->wire->peer->ask && waited_for(p, now) >= ASK_US;
     if (!place->by) continue;
     tt_operation_awaits(&place->operation, worst, &a);
     if (a.peer < 0) continue;
@@ -274,7 +294,8 @@ void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
     else if (a.dead)
       break_for_lost(comm, a.peer, NULL, &place->operation, a.step);
     else
-      tt_report_straggler(comm, p, now - p->since, a.peer, &place->operation, a.step);
+      tt_report_straggler(comm, p, waited_for(p, now), a.peer, &place->operation, a.step);
   }
+  if (tt_is_undecided(comm) && !comm->broken) look_after_takeover(comm, p, now);
   if (comm->flight->p2p && !comm->broken) look_after_messages(comm, p, now);
 }

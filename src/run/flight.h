@@ -72,6 +72,8 @@ void tt_net_progress(tutti_comm *comm, bool *moved);
 /* Lists or unlists it as one that other threads may drive. Some are listed though nothing is in flight. */
 void tt_comm_list(tutti_comm *comm, bool on);
 bool tt_listed_while_idle(const tutti_comm *comm);
+/* The aggregator is lost, and the ranks ask each other which operations it was for: none starts. */
+bool tt_is_undecided(const tutti_comm *comm);
 
 /* ---- what the trace hears (trace_call.c) ---- */
 
@@ -98,6 +100,8 @@ void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, i
                          const tt_operation *o, uint32_t step);
 void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
                             const tt_p2p_message *m);
+/* The aggregator is lost, and rank `peer` has not said yet where it is. */
+void tt_report_undecided(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer);
 enum { TT_RECALL = 15 }; /* how many operations back records are searched */
 
 /* ---- failures (diagnose.c) ---- */

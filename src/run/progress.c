@@ -56,15 +56,14 @@ static void start_request(tutti_comm *comm, tutti_request *r) {
   if (place->operation.status) tt_break_operation(comm, &place->operation);
 }
 
-/* The aggregator is lost, and the ranks ask each other which operations it was for. */
-static bool is_undecided(const tutti_comm *comm) {
+bool tt_is_undecided(const tutti_comm *comm) {
   const tt_wire *a = comm->wire->aggregator;
   uint32_t from;
   return a && a->aggregates->by(a, &from) == TT_BY_NOBODY;
 }
 
 static void start_queued(tutti_comm *comm) {
-  while (comm->flight->queue && !comm->broken && !is_undecided(comm) &&
+  while (comm->flight->queue && !comm->broken && !tt_is_undecided(comm) &&
          !comm->flight->places[comm->flight->seq % TT_WINDOW].by) {
     tutti_request *r = comm->flight->queue;
     bool last = true;

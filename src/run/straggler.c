@@ -162,6 +162,7 @@ static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, in
   const tt_wire *a = comm->wire->aggregator;
   uint32_t from;
   if (peer >= comm->ranks && leave_aggregator(comm, p, time)) return;
+  if (peer >= comm->ranks && tt_is_undecided(comm)) peer = a->aggregates->awaits(a);
   if (peer >= comm->ranks)
     snprintf(text, sizeof text, "rank %d has waited %s s for the %s at %s%s", comm->rank, time,
              a->aggregates->by(a, &from) == TT_BY_AGGREGATOR
@@ -200,4 +201,11 @@ void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited
   snprintf(what, sizeof what, ", to %s message %u, %llu %s", m->sends ? "receive" : "send",
            m->number, (unsigned long long)m->count, tutti_type_name(m->type));
   report_late(comm, p, waited, m->peer, what);
+}
+
+/* The first rank knows who is late, so the others leave it time to say so. */
+void tt_report_undecided(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer) {
+  const uint64_t grace = comm->rank ? AHEAD_US : 0;
+  if (waited < grace || !complains(comm, p, waited - grace)) return;
+  report_late(comm, p, waited - grace, peer, " to say how far it is: the aggregator is lost");
 }

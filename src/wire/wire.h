@@ -236,6 +236,8 @@ typedef struct tt_aggregator_ops {
   bool (*drive)(tt_wire *w, tt_wire *among, uint32_t seq);
   /* Has this rank bytes of sums that it has not passed on to other ranks yet? */
   bool (*owes)(const tt_wire *w);
+  /* While nobody makes them: a rank that is awaited. The first rank knows which; the others wait for the first. */
+  int (*awaits)(const tt_wire *w);
   /* Who makes them; *from: by ranks: the operation from which on plans do without them. */
   tt_sums_by (*by)(const tt_wire *w, uint32_t *from);
   /* The aggregator has been silent for too long: the ranks take over; false: they cannot, or do so already. */

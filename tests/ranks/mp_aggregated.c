@@ -72,6 +72,7 @@ int main(int argc, char **argv) {
   tutti_status status = calls(comm, limit, &n, &right);
   printf("rank %d: %u calls, %s: %s\n", me, n, right ? "right" : "WRONG",
          status ? tutti_error() : "no error");
+  fflush(stdout);
   if (!status) say_plans(comm, "then");
   if (status ? tutti_comm_shrink(comm, &out) : tutti_comm_dup(comm, &out))
     return fprintf(stderr, "%s\n", tutti_error()), 1;
