@@ -72,7 +72,7 @@ bool tt_member_send_again(tt_aggregator_member *a);
 /* The wire among the ranks is yet to come. NULL: out of memory. */
 tt_takeover *tt_takeover_new(const tt_session_map *map, int ranks);
 void tt_takeover_free(tt_takeover *t);
-/* The aggregator is lost; from now on nobody makes sums, until all ranks know. */
+/* The aggregator is lost; from now on no sums are made, until all ranks know. */
 void tt_takeover_begin(tt_aggregator_member *a, const char *why);
 tt_sums_by tt_takeover_by(const tt_takeover *t, uint32_t *from);
 bool tt_takeover_drive(tt_aggregator_member *a, tt_wire *among, uint32_t seq);

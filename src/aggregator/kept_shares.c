@@ -4,7 +4,7 @@
  *            sent: a caller may have changed its vector since, and in place the sum overwrites it. So
  *            a member copies what it sends. Every sum tells how many turns all members have the sums of.
  * Cost       a copy of each byte that is sent. In memory: the turns under way, mostly one.
- * Invariant  begins with a head. What is dropped, no member asks for.
+ * Invariant  The queue begins with a head. No member asks for a turn that was dropped.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>

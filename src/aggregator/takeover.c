@@ -9,7 +9,7 @@
  * Cost       nothing before the loss but kept_shares.c. Then three short messages per rank, and the sums under
  *            way take as long as they take among P members that send to one.
  * Invariant  Between its answer and the decision a rank starts no operation, so all ranks plan each operation
- *            alike. A sum that is made twice has the same bits, and who has it skips the second.
+ *            alike. A sum that is made twice has the same bits, and a rank that has it skips the second.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -238,7 +238,8 @@ static tutti_status become_member(tt_aggregator_member *a) {
 static tutti_status go_back(tt_aggregator_member *a, uint64_t turn) {
   size_t sums;
   if (!tt_kept_find(&a->kept, turn, a->got, &a->again, &sums))
-    return tt_fail(TUTTI_ERR_MEMORY, "what was sent there is not kept any more");
+    return tt_fail(TUTTI_ERR_MEMORY,
+                   "this rank does not keep any more the bytes that it sent there");
   a->skip = sums + a->in.head + (size_t)a->in.moved;
   a->from = a->to = 0;
   a->blocked = false;

@@ -141,10 +141,10 @@ ended_by TERM
 wait_job
 check "it is ended in a call" unharmed 3
 serve again -p "$port"
-TUTTI_TIMEOUT=1 sums 3 0,1,2 3
+TUTTI_TIMEOUT=3 sums 3 0,1,2 6
 lines 3 ready && sleep 0.5 && kill -STOP "$daemon"
 wait_job
-check "it is stopped: after TUTTI_TIMEOUT the ranks go on without it" all "unharmed 3" "says 'has waited 1.[0-9] s for it'"
+check "it is stopped: after TUTTI_TIMEOUT the ranks go on without it" all "unharmed 3" "says 'has waited 3.[0-9] s for it'"
 kill -CONT "$daemon"
 victim() { alive | while read -r p; do tr '\0' ' ' <"/proc/$p/cmdline" | grep -q "^[^ ]*mp_aggregated" && echo "$p"; done | tail -1; }
 sums 3 0,1,2 5
@@ -155,14 +155,14 @@ check "a rank dies: the others name it, and go on without it" all "$right" \
   "count 2 'calls, right: rank [0-2] \(pid $victim\) died'" "count 2 'went on as one of 2: .*right: no error'"
 kept=$daemon kept_port=$port
 serve other -p 0
-TUTTI_TIMEOUT=1 sums 3 0,1,2 30
+TUTTI_TIMEOUT=3 sums 3 0,1,2 30
 lines 3 ready && sleep 0.3 && victim=$(victim)
 kill -STOP "$victim"
 ended_by KILL
 lines 2 'calls, right: ' && kill -CONT "$victim"
 wait_job
 check "it is killed while a rank is stopped: the limit of time ends that on all ranks, which name it" all "$right" \
-  "count 3 'calls, right: rank [0-2] has waited 1.[0-9] s for rank [0-2] \(pid $victim.*TUTTI_TIMEOUT=1'" \
+  "count 3 'calls, right: rank [0-2] has waited 3.[0-9] s for rank [0-2] \(pid $victim.*TUTTI_TIMEOUT=3'" \
   "count 3 'went on as one of 3: .*right: no error'"
 daemon=$kept port=$kept_port
 sums 3 0,1,2 0.2
