@@ -39,7 +39,7 @@ check "a port that is taken is named" all "status 125" "says 'cannot listen on p
 check "SIGTERM ends it with status 0" ended
 
 if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
-  skip "jobs with an aggregator" "libtutti_ucx.so was not built (make ucx)" 26
+  skip "jobs with an aggregator" "libtutti_ucx.so was not built (make ucx)" 27
   echo "1..$((n + 1))"
   exit $bad
 fi
@@ -135,6 +135,14 @@ serve again -p "$port"
 wait_job
 check "it is killed, and started again: the next communicator uses it" all "unharmed 6" "by_it second" \
   "count 6 'went on as one of 6: .*right: no error'"
+printf '%s\n' "alpha = 1ms" "beta = 100ns" "aggregator.beta = 50ns" >"$work/narrow"
+TUTTI_PROFILE=$work/narrow TUTTI_ALGO=split sums 3 0,1,2 2
+lines 3 ready && sleep 0.5
+ended_by KILL
+wait_job
+check "it is killed while it sums a share of the vectors" all "status 0" "$right" "fine 3" "says '$lost'" \
+  'grep -q "^plan 524288 split(" "$work/out"' "count 0 '^then .*split\('"
+serve again -p "$port"
 sums 3 0,1,2 2
 lines 3 ready && sleep 0.5
 ended_by TERM
