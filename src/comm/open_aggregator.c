@@ -142,7 +142,9 @@ void tt_aggregator_drop(tutti_comm *comm) {
   }
   if (!comm->wire || !comm->wire->aggregator) return;
   tt_comm_list(comm, false);
-  while (atomic_load(&comm->busy) == 2) sched_yield(); /* another thread still drives it */
+  /* Another thread may still drive it. */
+  while (atomic_load(&comm->busy) == 2)
+    sched_yield(); /* order: a lock of one process (check-tsan) */
   comm->wire->aggregator->peer->close(comm->wire->aggregator);
   comm->wire->aggregator = NULL;
 }
