@@ -8,12 +8,12 @@ import re
 import subprocess
 import time
 
-from faults import LOST, Job, heed_signals, wires
+from faults import LOST, Aggregator, Job, heed_signals, wires
 from measure import Failed, finish, median
 from verdict import Bar, at_most, limit, skipped
 
 TITLE = "all ranks hear of a failure soon, and by name (2 to 8 ranks; small messages' own bars: ONLY=shm)"
-KILLS, FAR_KILLS, MISMATCHES, STOPS = 500, 100, 200, 100
+KILLS, FAR_KILLS, AGGREGATORS, MISMATCHES, STOPS = 500, 100, 200, 200, 100
 NODES = ("0,1,2,3,4", "0,0,1", "0,1,1,0,2")  # placements of the ranks, over UCX
 SOON = 0.8  # s, over UCX
 WITHIN = 2  # s
@@ -112,6 +112,38 @@ def far_bars(build, kills, seed):
     yield at_most("kills over UCX: until the slowest survivor knows, s, worst", SOON, max(k.seconds, default=None))
 
 
+def aggregator_bars(build, wanted, seed):
+    """Jobs on nodes that are made up, whose aggregator is killed and started again: all sums are right, and no call fails."""
+    name = "an aggregator is killed or stopped: "
+    if "ucx" not in wires(build):
+        yield skipped(name + "jobs whose calls all end with the right sum", "no UCX here (make ucx)")
+        return
+    lot, harms, jobs, right, hangs = random.Random(seed), 0, 0, 0, 0
+    while harms < wanted and jobs - right < FAILED_STARTS:
+        nodes = lot.choice(("0,1,2", "0,1,2,3", "0,0,1,1"))
+        daemon = Aggregator(build)
+        job = Job(build, "ucx", len(nodes.split(",")), lot.getrandbits(60), 1, 0, "calm", dict(daemon.env(), TUTTI_NODES=nodes))
+        end = time.monotonic() + 1
+        try:
+            while job.started() and time.monotonic() < end and job.process.poll() is None:
+                time.sleep(lot.random() * lot.choice((0.02, 0.1, 0.3)))
+                if lot.random() < 0.3:
+                    daemon.pause(lot.random() * 0.3)
+                else:
+                    daemon.end()
+                    daemon.start()
+                harms += 1
+            job.end()
+        finally:
+            daemon.end()
+        jobs, right, hangs = jobs + 1, right + (not job.complaints), hangs + job.hung
+        for complaint in job.complaints:
+            print("# seed %d, nodes %s: %s" % (seed, nodes, complaint), flush=True)
+        job.forget()
+    yield so_many(name + "jobs whose calls all end with the right sum", jobs, right)
+    yield so_many(name + "hangs", 0, hangs)
+
+
 def bars(build, quick):
     seed = random.SystemRandom().randrange(10 ** 6)
     heed_signals()
@@ -125,6 +157,7 @@ def bars(build, quick):
     yield so_many("kills: jobs with a wrong sum", 0, k.wrong)
     yield so_many("kills: processes and files left behind", 0, k.left)
     yield from far_bars(build, 10 if quick else FAR_KILLS, seed)
+    yield from aggregator_bars(build, 10 if quick else AGGREGATORS, seed)
     named, n, times = rounds(build, "mp_wrong", 14 if quick else MISMATCHES, seed)
     yield so_many("another collective, count, type, op, root, order: two ranks and both calls are named", n, named)
     yield limit("another call: until all know, ms, median", median(times) if times else None)
