@@ -14,7 +14,7 @@
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
 # HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late lines meeting buckets overlap kernels price building recording scale exact_sums one_call)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late lines meeting buckets overlap kernels price building recording scale exact_sums one_call coding lighter)
 TURNBIN  = $(patsubst %,$(BUILD)/bench/turns_%,openmpi mpich)
 FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall) $(BUILD)/bench/recording
 INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)
@@ -84,6 +84,9 @@ bench-engine: bench-programs
 	@$(PYTHON) bench/engine.py $(BENCHARG)
 bench-kernels: $(BUILD)/bench/kernels
 	@$(BUILD)/bench/kernels
+# After make bench-gradients, of gradients: MORE="build/gradients/demo.f32 build/gradients/conv.f32"
+bench-coding: $(BUILD)/bench/coding
+	@$(BUILD)/bench/coding $(MORE)
 bench-price: $(BUILD)/bench/price
 	@$(BUILD)/bench/price
 bench-schedules: $(BUILD)/bench/building
