@@ -34,6 +34,11 @@ double tt_choice_seconds(tt_chooser *c, const tt_problem *p, const tt_choice *ch
   return status ? -1 : t.time;
 }
 
+bool tt_coding_pays(double with, double without) {
+  const double most = 0.95;
+  return with >= 0 && (without < 0 || with < most * without);
+}
+
 void tt_cost_coded(const tt_setting *s, tt_cost_model *model) {
   const tt_profile *p = &s->profile;
   const bool int8 = s->code == TT_CODE_INT8;
@@ -43,8 +48,10 @@ void tt_cost_coded(const tt_setting *s, tt_cost_model *model) {
   const double cost = !tt_code_lossy(s->code) ? p->code.lossless
                       : int8                  ? p->code.int8
                                               : p->code.fp8;
-  for (int l = 0; l < model->levels - s->inside; l++)
+  for (int l = 0; l < model->levels - s->inside; l++) {
     model->link[l].beta = model->link[l].beta * ratio + cost;
+    model->link[l].burst = 0; /* coding takes time also for bytes that a rested link lets through at once */
+  }
 }
 
 /* ---- roundings ---- */

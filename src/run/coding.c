@@ -111,7 +111,7 @@ tutti_status tt_coding_choose(tutti_comm *comm, const tt_call *c, const tt_probl
   if (status) return status;
   const double with = tt_choice_seconds(coded, &problem, &other);
   const double without = tt_choice_seconds(own, plain, choice);
-  if (other.refusal || with < 0 || (without >= 0 && with >= without)) return TUTTI_OK;
+  if (other.refusal || !tt_coding_pays(with, without)) return TUTTI_OK;
   *choice = other;
   choice->code = tt_call_wish(comm, c)->code;
   return TUTTI_OK;
