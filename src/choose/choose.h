@@ -176,7 +176,9 @@ int *tt_chooser_nodes(const tt_chooser *c);
 void tt_cost_coded(const tt_setting *s, tt_cost_model *model);
 /* Appends a sentence: how messages between nodes are coded, how often numbers are rounded on their way
  * through the plan, and the bound of the error. */
-void tt_coding_say(tt_text *t, tt_chooser *c, const tt_problem *problem, const char *plan);
+void tt_coding_say(tt_text *t, const tt_chooser *c, const tt_problem *problem, const char *plan);
+/* Appends the same as a JSON object; null: messages are not coded. */
+void tt_coding_json(tt_text *t, const tt_chooser *c, const tt_problem *problem, const char *plan);
 
 /* ---- the candidates, for explanations ---- */
 
