@@ -7,7 +7,7 @@
 # and rate `tutti tune` finds the figures, three times, and tutti chooses by their medians whether a call is coded.
 # sums       the gradients of gradients.py as floats and as bf16, plain, without loss and with error=1e-2, by turns in the same
 #            processes (lighter.c); ratio: plain over coded, round by round; left: bytes of the code over those of the numbers
-# coders     rates of the codes on one core, and of zstd -1 and LZ4 on the same bytes (coding.c)
+# coders     rates of the codes on one core, and of zstd -1 and LZ4 on the same bytes (coders.c)
 # training   the accuracy of two small nets after the same steps on the first layout, plain, without loss, and with error=1e-2
 # Stores lighter.json. Exits with 77 and the reason if hosts cannot be made.
 # SPDX-License-Identifier: BSD-3-Clause
@@ -72,10 +72,10 @@ class Lighter:
                 yield row
 
     def coders(self):
-        """Rows of coding.c: of floats, and of bf16; and what is not installed."""
+        """Rows of coders.c: of floats, and of bf16; and what is not installed."""
         rows, lacks = [], set()
         for more in ([], ["--bf16"]):
-            out = measure.run([self.path("bench", "coding"), "--json"] + more + self.files, self.patience)[0]
+            out = measure.run([self.path("bench", "coders"), "--json"] + more + self.files, self.patience)[0]
             lacks |= {line[2:] for line in out.splitlines() if line.startswith("# ")}
             rows += [dict(json.loads(line), kind="coder") for line in out.splitlines() if line.startswith("{")]
         return rows, sorted(lacks)

@@ -16,7 +16,7 @@
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
 # HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late lines meeting buckets overlap kernels price building recording scale exact_sums one_call coding lighter)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late lines meeting buckets overlap kernels price building recording scale exact_sums one_call coders lighter)
 TURNBIN  = $(patsubst %,$(BUILD)/bench/turns_%,openmpi mpich)
 FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall) $(BUILD)/bench/recording
 INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)
@@ -63,7 +63,7 @@ bench-hosts: bench-programs
 	@$(PYTHON) bench/hosts.py $(BENCHARG) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(MPI),--mpi $(MPI)) $(if $(OUT),--out $(OUT))
 bench-aggregator: all $(UCXLIB)
 	@$(PYTHON) bench/aggregator.py --build $(BUILD) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(OUT),--out $(OUT)) $(MORE)
-bench-lighter: all $(UCXLIB) $(BUILD)/bench/lighter $(BUILD)/bench/coding
+bench-lighter: all $(UCXLIB) $(BUILD)/bench/lighter $(BUILD)/bench/coders
 	@$(PYTHON) bench/lighter.py $(BENCHARG) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(OUT),--out $(OUT))
 # Files for bench-lighter and bench-coding, which are not committed: build/gradients.
 bench-gradients:
@@ -92,8 +92,8 @@ bench-engine: bench-programs
 bench-kernels: $(BUILD)/bench/kernels
 	@$(BUILD)/bench/kernels
 # Of gradients, after make bench-gradients: MORE="build/gradients/demo.f32 build/gradients/conv.f32"
-bench-coding: $(BUILD)/bench/coding
-	@$(BUILD)/bench/coding $(MORE)
+bench-coding: $(BUILD)/bench/coders
+	@$(BUILD)/bench/coders $(MORE)
 bench-price: $(BUILD)/bench/price
 	@$(BUILD)/bench/price
 bench-schedules: $(BUILD)/bench/building

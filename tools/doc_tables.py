@@ -94,6 +94,8 @@ def lighter(stored, kind):
     kind: sums, coders, or training."""
     from measure import geomean
     rows = [r for r in stored["rows"] if r["kind"] == {"sums": "sum", "coders": "coder", "training": "training"}[kind]]
+    if not rows:
+        return "*Not measured yet.*\n"
     if kind == "coders":
         return grid(["gradients", "type", "code", "bytes left", "GB/s, coding", "GB/s, decoding"],
                     [[r["numbers"].split(".")[0], r["type"], r["coder"], r["left"], r["code_GBs"], r["decode_GBs"]] for r in rows], 3)

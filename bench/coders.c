@@ -1,7 +1,7 @@
-/* coding.c - GB/s of tutti's codes on one core, and what they leave of the bytes; beside them what zstd -1 and
+/* coders.c - GB/s of tutti's codes on one core, and what they leave of the bytes; beside them what zstd -1 and
  * LZ4 reach on the same bytes, if their libraries are here; `make bench-coding`.
  *
- *   coding [--json] [--bf16] [FILE ...]     FILE: floats of this machine, such as gradients (bench/gradients.py)
+ *   coders [--json] [--bf16] [FILE ...]     FILE: floats of this machine, such as gradients (bench/gradients.py)
  *
  * Without a FILE: floats of a normal distribution, and the same with every second one 0. A rate counts the bytes of the numbers,
  * not of the code. Decoding is what coding and decoding take together, less coding. --bf16: the upper halves of
@@ -88,7 +88,7 @@ static double run(const coder *c, const vector *v, bool unpacks, size_t *left) {
       if (unpacks && c->unpack(packed, bytes, got + at, n) != n) exit(1);
     } else if (tutti_code_local(c->code, v->bytes + at, unpacks ? got + at : NULL,
                                 n / tutti_type_size(v->type), v->type, &bytes)) {
-      fprintf(stderr, "coding: %s\n", tutti_error());
+      fprintf(stderr, "coders: %s\n", tutti_error());
       exit(1);
     }
     *left += bytes;
@@ -105,7 +105,7 @@ static void measure(const coder *c, const vector *v, bool json) {
   }
   const bool lossless = !c->code || strcmp(c->code, "lossless") == 0;
   if (lossless && memcmp(got, v->bytes, v->n) != 0) {
-    fprintf(stderr, "coding: %s: other bytes after decoding\n", c->name);
+    fprintf(stderr, "coders: %s: other bytes after decoding\n", c->name);
     exit(1);
   }
   const double coding = timing_median(one, REPEATS), all = timing_median(both, REPEATS);
@@ -127,7 +127,7 @@ static bool read_file(const char *path, vector *v) {
   v->name = slash ? slash + 1 : path;
   v->n = f ? fread(v->bytes, 4, NUMBERS, f) * 4 : 0;
   if (f) fclose(f);
-  if (!v->n) fprintf(stderr, "coding: %s has no numbers\n", path);
+  if (!v->n) fprintf(stderr, "coders: %s has no numbers\n", path);
   return v->n > 0;
 }
 
