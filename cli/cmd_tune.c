@@ -173,7 +173,7 @@ static tutti_status codes_at_once(tutti_comm *comm, tune_result *r) {
   for (int i = 0; i < tutti_comm_size(comm); i++) apart |= tutti_comm_apart(comm, 0, i, NULL) > 0;
   if (!apart) return TUTTI_OK;
   tutti_status status = tutti_barrier(comm);
-  if (!status && !tune_codes(mine)) status = TUTTI_ERR_MEMORY;
+  if (!status && !tune_codes(true, mine)) status = TUTTI_ERR_MEMORY;
   if (!status) status = tutti_allreduce(comm, mine, most, TUNE_CODES, TUTTI_DOUBLE, TUTTI_MAX);
   if (!status && tutti_comm_rank(comm) == 0) tune_add_codes(r, most);
   return status;

@@ -90,5 +90,5 @@ def bars(build, quick):
     for way in lighter.WAYS:
         yield at_least("%s, any size and link: the least ratio" % way, 0.97, min(ratios(rows, way), default=None), why)
     first = layouts[0], RATES[0]
-    yield from accuracy(bench, *first, profiles.get(first), 50 if quick else lighter.STEPS, why)
+    yield from accuracy(bench, *first, profiles.get(first), 10 if quick else lighter.STEPS, why)
     yield from bound(build, quick)

@@ -35,8 +35,8 @@ double tt_choice_seconds(tt_chooser *c, const tt_problem *p, const tt_choice *ch
 }
 
 bool tt_coding_pays(double with, double without) {
-  const double most = 0.95;
-  return with >= 0 && (without < 0 || with < most * without);
+  const double most = 0.9, least = 1e-4; /* s */
+  return with >= 0 && (without < 0 || with < most * without - least);
 }
 
 void tt_cost_coded(const tt_setting *s, tt_cost_model *model) {
