@@ -1,11 +1,10 @@
 /* lighter.c - allreduces of gradients plain, coded without loss and with an error, by turns in the same processes;
  * bench/lighter.py starts it on hosts.
  *
- *   tutti run ... lighter ROUNDS BUDGET FIRST LAST FILE ...
+ *   tutti run ... lighter float|bf16 ROUNDS BUDGET FIRST LAST FILE ...
  *
  * FILE: floats, `make bench-gradients`; it holds the gradients of ROWS ranks, and rank r takes the (r mod ROWS)-th. A vector is
- * as long as wanted: the gradient from its beginning, repeated. Each is summed as floats and, as its upper halves, as
- * bf16, which takes no error. A round times each way in turn, for BUDGET seconds or once, from a barrier to the slowest
+ * as long as wanted: the gradient from its beginning, repeated. bf16: the floats' upper halves, which take no error. A round times each way in turn, for BUDGET seconds or once, from a barrier to the slowest
  * rank's end. Rank 0 prints a line of JSON for each file, type and size: medians in us, and the medians of the rounds'
  * ratios of plain over coded.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -120,25 +119,25 @@ static void read_gradient(bench *b, const char *path) {
 
 int main(int argc, char **argv) {
   bench b = {.gradient = NULL};
-  if (argc < 6) {
-    fprintf(stderr, "usage: lighter ROUNDS BUDGET FIRST LAST FILE ...\n");
+  if (argc < 7) {
+    fprintf(stderr, "usage: lighter float|bf16 ROUNDS BUDGET FIRST LAST FILE ...\n");
     return 2;
   }
-  b.rounds = atoi(argv[1]);
-  b.budget = atof(argv[2]);
-  const size_t first = strtoull(argv[3], NULL, 10), last = strtoull(argv[4], NULL, 10);
+  const tutti_type type = strcmp(argv[1], "bf16") == 0 ? TUTTI_BF16 : TUTTI_FLOAT;
+  b.rounds = atoi(argv[2]);
+  b.budget = atof(argv[3]);
+  const size_t first = strtoull(argv[4], NULL, 10), last = strtoull(argv[5], NULL, 10);
   if (b.rounds < 1 || b.rounds > MOST_ROUNDS || first < 4 || last < first) return 2;
   must(tutti_comm_from_env(&b.comm));
   b.rank = tutti_comm_rank(b.comm);
   b.from = malloc(last);
   b.to = malloc(last);
   if (!b.from || !b.to) return 1;
-  for (int i = 5; i < argc; i++) {
+  for (int i = 6; i < argc; i++) {
     const char *slash = strrchr(argv[i], '/');
     read_gradient(&b, argv[i]);
     for (size_t bytes = first; bytes <= last; bytes *= 4)
-      for (int t = 0; t < 2; t++)
-        measure(&b, slash ? slash + 1 : argv[i], bytes, t ? TUTTI_BF16 : TUTTI_FLOAT);
+      measure(&b, slash ? slash + 1 : argv[i], bytes, type);
   }
   free(b.gradient);
   free(b.from);

@@ -5,7 +5,8 @@
 #
 # Hosts are network namespaces with links of these Mbit/s (netns.sh), made for each run and removed after it. For each layout
 # and rate `tutti tune` finds the figures, three times, and tutti chooses by their medians whether a call is coded.
-# sums       the gradients of gradients.py as floats and as bf16, plain, without loss and with error=1e-2, by turns in the same
+# sums       each with `code.left` of its gradients:
+#            the gradients of gradients.py as floats and as bf16, plain, without loss and with error=1e-2, by turns in the same
 #            processes (lighter.c); ratio: plain over coded, round by round; left: bytes of the code over those of the numbers
 # coders     rates of the codes on one core, and of zstd -1 and LZ4 on the same bytes (coders.c)
 # training   the accuracy of two small nets after the same steps on the first layout, plain, without loss, and with error=1e-2
@@ -57,9 +58,18 @@ class Lighter:
         return path, self.hosts(rate).profile(layout, ALONE, path)
 
     def sums(self, layout, rate, profile):
-        """Yields a row for each gradient, type and size."""
-        out = self.hosts(rate).on(layout, ALONE, [self.path("bench", "lighter"), str(self.rounds), str(self.budget), str(FIRST),
-                                                  str(self.last)] + self.files, {"TUTTI_PROFILE": profile})
+        """Yields a row for each gradient, type and size. The price knows what a lossless code leaves of them (code.left)."""
+        for r in self.coders()[0]:
+            if r["coder"] == "lossless":
+                path = "%s.%s.%s" % (profile, r["numbers"], r["type"])
+                with open(profile) as f, open(path, "w") as own:
+                    own.write("%scode.left = %.0f\n" % (f.read(), 1000 * r["left"]))
+                yield from self.sums_of(layout, rate, path, r["numbers"], r["type"])
+
+    def sums_of(self, layout, rate, profile, numbers, kind):
+        out = self.hosts(rate).on(layout, ALONE, [self.path("bench", "lighter"), kind, str(self.rounds), str(self.budget),
+                                                  str(FIRST), str(self.last), self.path("gradients", numbers)],
+                                  {"TUTTI_PROFILE": profile})
         for line in out.splitlines():
             if line.startswith("{"):
                 r = json.loads(line)
