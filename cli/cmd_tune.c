@@ -13,7 +13,7 @@ static const char usage[] =
     "usage: tutti tune [-o FILE] [--seconds S]\n"
     "       mpirun -n N tutti tune [-o FILE]\n"
     "\n"
-    "Measures this machine in half a minute: arithmetic per type, copies, wake-ups, and\n"
+    "Measures this machine in half a minute: arithmetic per type, copies, codes, wake-ups, and\n"
     "plans on ranks with a core each and on ranks that share two. It then finds the figures\n"
     "that bring prices nearest to the measured times, and measures how much more a line and a\n"
     "byte cost between packages, NUMA nodes and caches, where there are several. Under an MPI's mpirun, with ranks on\n"
@@ -165,6 +165,20 @@ static int on_this_machine(const tune_options *o) {
 
 /* ---- a network ---- */
 
+/* The figures of codes, which all ranks measure at once: ranks that share cores share them in a call, too.
+ * The slowest rank counts; result on rank 0. */
+static tutti_status codes_at_once(tutti_comm *comm, tune_result *r) {
+  double mine[TUNE_CODES], most[TUNE_CODES];
+  bool apart = false;
+  for (int i = 0; i < tutti_comm_size(comm); i++) apart |= tutti_comm_apart(comm, 0, i, NULL) > 0;
+  if (!apart) return TUTTI_OK;
+  tutti_status status = tutti_barrier(comm);
+  if (!status && !tune_codes(true, mine)) status = TUTTI_ERR_MEMORY;
+  if (!status) status = tutti_allreduce(comm, mine, most, TUNE_CODES, TUTTI_DOUBLE, TUTTI_MAX);
+  if (!status && tutti_comm_rank(comm) == 0) tune_add_codes(r, most);
+  return status;
+}
+
 static int between_hosts(const tune_options *o) {
   tutti_comm *comm;
   tune_result *r = calloc(1, sizeof *r);
@@ -172,7 +186,7 @@ static int between_hosts(const tune_options *o) {
   if (job_join(&comm)) return cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
   const int rank = tutti_comm_rank(comm);
   int status = 0;
-  if (tune_network(comm, r) || tune_aggregator(comm, r))
+  if (tune_network(comm, r) || tune_aggregator(comm, r) || codes_at_once(comm, r))
     status = cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
   if (rank == 0) tune_progress(-1, NULL);
   if (!status && rank == 0 && !r->figures)

@@ -117,7 +117,8 @@ static bool says(FILE *old, const char *what, const char *which) {
 }
 
 static bool of_network(const char *name) {
-  return strncmp(name, "shm.", 4) != 0 && strncmp(name, "gamma", 5) != 0;
+  return strncmp(name, "shm.", 4) != 0 && strncmp(name, "gamma", 5) != 0 &&
+         strncmp(name, "code.", 5) != 0;
 }
 
 static void keep_old(FILE *f, FILE *old, const tune_result *r) {

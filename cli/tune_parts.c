@@ -1,4 +1,4 @@
-/* tune_parts.c - what one core does for a message: adds, copies, reads another process, wakes.
+/* tune_parts.c - what one core does for a message: adds, copies, codes, reads another process, wakes.
  *
  * Idea      each measurement is repeated REPEATS times, or for ENOUGH seconds and LEAST times if
  *           that is sooner; the median counts. Vectors are as long as blocks of a collective that
@@ -15,7 +15,8 @@
 #include "tune.h"
 
 enum { BLOCK = 64 << 10, LARGE = 32 << 20, REPEATS = 21, LEAST = 5 };
-#define ENOUGH 0.05
+#define ENOUGH  0.05
+#define IN_TURN 0.1
 
 typedef struct work {
   void *a, *b, *c;
@@ -23,6 +24,7 @@ typedef struct work {
   tutti_type type;
   pid_t peer;
   int to, from; /* pipes */
+  const char *code;
 } work;
 
 /* The median time of one run, s, in batches of about a fifth of a millisecond. */
@@ -40,6 +42,14 @@ static double seconds_of(void (*once)(const work *), const work *w) {
   }
   cli_sort(each, (size_t)k);
   return each[k / 2];
+}
+
+/* The mean time of a run, s, while others may take the core in turn. */
+static double seconds_in_turn(void (*once)(const work *), const work *w) {
+  const double begin = cli_now();
+  long n = 0;
+  for (; cli_now() - begin < IN_TURN; n++) once(w);
+  return (cli_now() - begin) / (double)n;
 }
 
 static void add(const work *w) {
@@ -77,6 +87,51 @@ static void arithmetic(tune_result *r, work *w) {
     snprintf(name, sizeof name, "gamma.%s", tutti_type_name(w->type));
     tune_add(r, name, seconds_of(add, w) / BLOCK, "s/B: a byte of this type added");
   }
+}
+
+/* ---- codes of messages between hosts ---- */
+
+static void code(const work *w) {
+  tutti_code_local(w->code, w->a, w->c, w->bytes / sizeof(float), TUTTI_FLOAT, NULL);
+}
+
+static const struct {
+  const char *name, *code, *meaning;
+} coded[TUNE_CODES] = {
+    {"code.int8", "error=1", "s/B: floats to int8 and back, on all ranks at once"},
+    {"code.fp8", "error=1,code=fp8_e4m3", "s/B: the same to 8-bit floats"},
+    {"code.lossless", "lossless", "s/B: the same without loss"},
+};
+
+/* Numbers of a normal distribution, nearly: sums of four. */
+static void fill_normal(float *x, size_t n) {
+  uint64_t seed = 1;
+  for (size_t i = 0; i < n; i++) {
+    double sum = -2;
+    for (int k = 0; k < 4; k++) {
+      seed = seed * 6364136223846793005u + 1442695040888963407u;
+      sum += (double)(seed >> 11) * 0x1p-53;
+    }
+    x[i] = (float)sum;
+  }
+}
+
+bool tune_codes(bool in_turn, double seconds[TUNE_CODES]) {
+  work w = {.a = calloc(1, BLOCK), .c = calloc(1, BLOCK), .bytes = BLOCK};
+  const bool made = w.a && w.c;
+  if (made) fill_normal(w.a, BLOCK / sizeof(float));
+  for (int i = 0; i < TUNE_CODES; i++) {
+    w.code = coded[i].code;
+    seconds[i] = made ? (in_turn ? seconds_in_turn : seconds_of)(code, &w) / BLOCK : 0;
+  }
+  free(w.a);
+  free(w.c);
+  return made;
+}
+
+void tune_add_codes(tune_result *r, const double seconds[TUNE_CODES]) {
+  for (int i = 0; i < TUNE_CODES; i++)
+    tune_add(r, coded[i].name, seconds[i], "%s", coded[i].meaning);
 }
 
 /* ---- another process ---- */
@@ -132,6 +187,8 @@ void tune_parts(tune_result *r) {
               1e9 * near / (BLOCK / 1024), 1e9 * seconds_of(copy, &w) / (LARGE / 1024));
     peer(r, &w);
   }
+  double seconds[TUNE_CODES];
+  if (tune_codes(false, seconds)) tune_add_codes(r, seconds);
   free(w.a);
   free(w.b);
   free(w.c);

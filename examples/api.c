@@ -289,6 +289,35 @@ static void example_every_init(tutti_comm *comm) {
   for (int i = 0; i < FORMS; i++) CHECK(tutti_request_free(&r[i]));
 }
 
+static void example_coded(tutti_comm *comm) {
+  float gradient[N] = {0.5f, -1, 2}, sum[N];
+  size_t bytes;
+  CHECK(tutti_allreduce_coded(comm, gradient, sum, N, TUTTI_FLOAT, TUTTI_SUM,
+                              "error=1e-2")); /* this call alone */
+  CHECK(tutti_reduce_scatter_coded(comm, in, out[1], N, TUTTI_FLOAT, TUTTI_SUM, "error=1e-2"));
+  CHECK(tutti_all_gather_coded(comm, in, out[2], N, TUTTI_FLOAT, "lossless"));
+  CHECK(tutti_reduce_coded(comm, in, out[3], N, TUTTI_FLOAT, TUTTI_SUM, 0, "lossless"));
+  CHECK(tutti_code_local("error=1e-2", gradient, gradient, N, TUTTI_FLOAT,
+                         &bytes)); /* what a receiver would get, and the bytes of the message */
+  printf("3 floats in %zu bytes: %g %g %g\n", bytes, gradient[0], gradient[1], gradient[2]);
+}
+
+static void example_coded_requests(tutti_comm *comm) {
+  tutti_request *r[8];
+  const char *code = "lossless";
+  CHECK(tutti_allreduce_coded_start(comm, in, out[0], N, TUTTI_FLOAT, TUTTI_SUM, code, &r[0]));
+  CHECK(tutti_reduce_scatter_coded_start(comm, in, out[1], N, TUTTI_FLOAT, TUTTI_SUM, code, &r[1]));
+  CHECK(tutti_all_gather_coded_start(comm, in, out[2], N, TUTTI_FLOAT, code, &r[2]));
+  CHECK(tutti_reduce_coded_start(comm, in, out[3], N, TUTTI_FLOAT, TUTTI_SUM, 0, code, &r[3]));
+  CHECK(tutti_allreduce_coded_init(comm, in, out[4], N, TUTTI_FLOAT, TUTTI_SUM, code, &r[4]));
+  CHECK(tutti_reduce_scatter_coded_init(comm, in, out[5], N, TUTTI_FLOAT, TUTTI_SUM, code, &r[5]));
+  CHECK(tutti_all_gather_coded_init(comm, in, out[6], N, TUTTI_FLOAT, code, &r[6]));
+  CHECK(tutti_reduce_coded_init(comm, in, out[7], N, TUTTI_FLOAT, TUTTI_SUM, 0, code, &r[7]));
+  for (int i = 4; i < 8; i++) CHECK(tutti_request_start(r[i]));
+  for (int i = 0; i < 8; i++) CHECK(tutti_request_wait(&r[i]));
+  for (int i = 4; i < 8; i++) CHECK(tutti_request_free(&r[i]));
+}
+
 static void example_launcher(tutti_comm *comm) {
   tutti_job *job;
   CHECK(tutti_job_create(2, &job)); /* what `tutti run -n 2` does; then fork; a rank needs: */
@@ -309,13 +338,13 @@ static void example_abort(tutti_comm *comm) {
 
 int main(void) {
   static void (*const examples[])(tutti_comm *) = {
-      example_version,      example_types_and_ops, example_error,          example_log,
-      example_scratch,      example_allreduce,     example_allreduce_many, example_reduce_scatter,
-      example_counts,       example_rooted,        example_scan,           example_own_op,
-      example_weighted_sum, example_reduce_local,  example_mem_alloc,      example_split,
-      example_choose,       example_helpers,       example_threads,        example_start,
-      example_init,         example_every_start,   example_every_init,     example_launcher,
-      example_abort,
+      example_version,        example_types_and_ops, example_error,          example_log,
+      example_scratch,        example_allreduce,     example_allreduce_many, example_reduce_scatter,
+      example_counts,         example_rooted,        example_scan,           example_own_op,
+      example_weighted_sum,   example_reduce_local,  example_mem_alloc,      example_split,
+      example_choose,         example_helpers,       example_threads,        example_start,
+      example_init,           example_every_start,   example_every_init,     example_coded,
+      example_coded_requests, example_launcher,      example_abort,
   };
   enum { EXAMPLES = sizeof examples / sizeof *examples };
   tutti_comm *comm;

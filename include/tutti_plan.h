@@ -117,8 +117,8 @@ TUTTI_API tutti_status tutti_schedule_draw(const char *text, const tutti_drawing
 /* ------------------------------------------------ lighter messages --- */
 
 /** Allow that messages between hosts take fewer bytes, where the prices say that it pays. It
- *  applies to calls that begin, and to requests that are made, from then on; set it before a call and
- *  back after it for that call alone. Must be the same on all ranks. The environment variable
+ *  applies to calls that begin, and to requests that are made, from then on; a single call may
+ *  bring its own (tutti_allreduce_coded). Must be the same on all ranks. The environment variable
  *  TUTTI_CODE sets it for every communicator. docs/lighter.md has what each is worth.
  *
  *  code  "lossless": floating point numbers of up to 64 bits, in any collective, with the same bits.
@@ -134,6 +134,64 @@ TUTTI_API tutti_status tutti_schedule_draw(const char *text, const tutti_drawing
  *           exceed (int8: 0.0079); TUTTI_ERR_STATE (requests are in flight); TUTTI_ERR_UNSUPPORTED:
  *           an error under the contract exact. */
 TUTTI_API tutti_status tutti_comm_set_code(tutti_comm *comm, const char *code);
+
+/** As tutti_allreduce, with a code for this call alone.
+ *
+ *  code   as for tutti_comm_set_code, in place of what is set there; NULL or "none": this call's
+ *         messages are not coded. Read during the call only, also by _start and _init. If ranks
+ *         bring different codes, all get TUTTI_ERR_MISMATCH, whether or not the call would be coded.
+ *  Returns  what tutti_allreduce does; TUTTI_ERR_ARG and TUTTI_ERR_UNSUPPORTED also as
+ *           tutti_comm_set_code. */
+TUTTI_API tutti_status tutti_allreduce_coded(tutti_comm *comm, const void *src, void *dst,
+                                             size_t count, tutti_type type, tutti_op op,
+                                             const char *code);
+
+/* The same for the other collectives, and their nonblocking and persistent forms. */
+TUTTI_API tutti_status tutti_allreduce_coded_start(tutti_comm *comm, const void *src, void *dst,
+                                                   size_t count, tutti_type type, tutti_op op,
+                                                   const char *code, tutti_request **request);
+TUTTI_API tutti_status tutti_allreduce_coded_init(tutti_comm *comm, const void *src, void *dst,
+                                                  size_t count, tutti_type type, tutti_op op,
+                                                  const char *code, tutti_request **request);
+TUTTI_API tutti_status tutti_reduce_scatter_coded(tutti_comm *comm, const void *src, void *dst,
+                                                  size_t count, tutti_type type, tutti_op op,
+                                                  const char *code);
+TUTTI_API tutti_status tutti_reduce_scatter_coded_start(tutti_comm *comm, const void *src,
+                                                        void *dst, size_t count, tutti_type type,
+                                                        tutti_op op, const char *code,
+                                                        tutti_request **request);
+TUTTI_API tutti_status tutti_reduce_scatter_coded_init(tutti_comm *comm, const void *src, void *dst,
+                                                       size_t count, tutti_type type, tutti_op op,
+                                                       const char *code, tutti_request **request);
+TUTTI_API tutti_status tutti_all_gather_coded(tutti_comm *comm, const void *src, void *dst,
+                                              size_t count, tutti_type type, const char *code);
+TUTTI_API tutti_status tutti_all_gather_coded_start(tutti_comm *comm, const void *src, void *dst,
+                                                    size_t count, tutti_type type, const char *code,
+                                                    tutti_request **request);
+TUTTI_API tutti_status tutti_all_gather_coded_init(tutti_comm *comm, const void *src, void *dst,
+                                                   size_t count, tutti_type type, const char *code,
+                                                   tutti_request **request);
+TUTTI_API tutti_status tutti_reduce_coded(tutti_comm *comm, const void *src, void *dst,
+                                          size_t count, tutti_type type, tutti_op op, int root,
+                                          const char *code);
+TUTTI_API tutti_status tutti_reduce_coded_start(tutti_comm *comm, const void *src, void *dst,
+                                                size_t count, tutti_type type, tutti_op op,
+                                                int root, const char *code,
+                                                tutti_request **request);
+TUTTI_API tutti_status tutti_reduce_coded_init(tutti_comm *comm, const void *src, void *dst,
+                                               size_t count, tutti_type type, tutti_op op, int root,
+                                               const char *code, tutti_request **request);
+
+/** Code `count` numbers as one message between hosts would, and decode them: to try a code on numbers
+ *  of your own. Local.
+ *
+ *  code   as for tutti_comm_set_code.
+ *  src    count elements of `type`.
+ *  dst    receives what the receiver of the message would get; may equal src; NULL: nothing is decoded.
+ *  bytes  receives the bytes of the message; may be NULL.
+ *  Returns  TUTTI_OK; TUTTI_ERR_ARG, _TYPE; TUTTI_ERR_UNSUPPORTED: the code does not take this type. */
+TUTTI_API tutti_status tutti_code_local(const char *code, const void *src, void *dst, size_t count,
+                                        tutti_type type, size_t *bytes);
 
 /* ------------------------------------------------------ prices --- */
 

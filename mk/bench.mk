@@ -4,6 +4,8 @@
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
 #   make bench-hosts     tutti beside an MPI's own on several hosts (as root; see bench/hosts.py)
 #   make bench-aggregator    with an aggregator and without, on several hosts (as root; see bench/aggregator.py)
+#   make bench-lighter   plain and coded messages, of real gradients, on several hosts (as root; see bench/lighter.py)
+#   make bench-coding    rates of the codes on one core, beside zstd and LZ4
 #   make bench-meeting   how long ranks on 2 to 32 hosts take to find each other (as root)
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
 #   make bench-faults    500 deaths, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
@@ -14,7 +16,7 @@
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
 # HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late lines meeting buckets overlap kernels price building recording scale exact_sums one_call)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late lines meeting buckets overlap kernels price building recording scale exact_sums one_call coders lighter)
 TURNBIN  = $(patsubst %,$(BUILD)/bench/turns_%,openmpi mpich)
 FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall) $(BUILD)/bench/recording
 INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)
@@ -61,6 +63,11 @@ bench-hosts: bench-programs
 	@$(PYTHON) bench/hosts.py $(BENCHARG) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(MPI),--mpi $(MPI)) $(if $(OUT),--out $(OUT))
 bench-aggregator: all $(UCXLIB)
 	@$(PYTHON) bench/aggregator.py --build $(BUILD) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(OUT),--out $(OUT)) $(MORE)
+bench-lighter: all $(UCXLIB) $(BUILD)/bench/lighter $(BUILD)/bench/coders
+	@$(PYTHON) bench/lighter.py $(BENCHARG) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(OUT),--out $(OUT))
+# Files for bench-lighter and bench-coding, which are not committed: build/gradients.
+bench-gradients:
+	@$(PYTHON) bench/gradients.py --dump $(BUILD)/gradients
 bench-meeting: all $(UCXLIB) $(BUILD)/bench/meeting
 	@$(PYTHON) bench/meeting.py --build $(BUILD) $(if $(HOSTS),--hosts $(HOSTS)) $(MORE)
 bench-dropin: bench-programs
@@ -84,6 +91,9 @@ bench-engine: bench-programs
 	@$(PYTHON) bench/engine.py $(BENCHARG)
 bench-kernels: $(BUILD)/bench/kernels
 	@$(BUILD)/bench/kernels
+# Of gradients, after make bench-gradients: MORE="build/gradients/demo.f32 build/gradients/conv.f32"
+bench-coding: $(BUILD)/bench/coders
+	@$(BUILD)/bench/coders $(MORE)
 bench-price: $(BUILD)/bench/price
 	@$(BUILD)/bench/price
 bench-schedules: $(BUILD)/bench/building
@@ -113,6 +123,6 @@ bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
-.PHONY: bench-programs bench-peers bench-hosts bench-aggregator bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bars tables \
+.PHONY: bench-programs bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bars tables \
         bench-engine bench-kernels bench-price bench-schedules bench-scale bench-frontier bench-wait bench-many bench-buckets bench-exact
 -include $(BENCHBIN:%=%.d)

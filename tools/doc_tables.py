@@ -89,6 +89,36 @@ def hosts(stored, beside, side):
                 [[bytes_name(b)] + [by.get((l, b)) for l in layouts] for b in sorted({r["bytes"] for r in rows})])
 
 
+def lighter(stored, kind):
+    """Plain over coded messages: a row per rate, gradient and way, the mean over the layouts; `plain` where nothing is coded.
+    kind: sums, coders, or training."""
+    from measure import geomean
+    rows = [r for r in stored["rows"] if r["kind"] == {"sums": "sum", "coders": "coder", "training": "training"}[kind]]
+    if not rows:
+        return "*Not measured yet.*\n"
+    if kind == "coders":
+        return grid(["gradients", "type", "code", "bytes left", "GB/s, coding", "GB/s, decoding"],
+                    [[r["numbers"].split(".")[0], r["type"], r["coder"], r["left"], r["code_GBs"], r["decode_GBs"]] for r in rows], 3)
+    if kind == "training":
+        return grid(["net", "steps", "messages", "accuracy"],
+                    [[r["net"], "%d" % r["steps"], r["code"].replace("none", "plain"), "%.4f" % r["accuracy"]] for r in rows], 3)
+    sizes = sorted({r["bytes"] for r in rows})
+    groups = list(dict.fromkeys((r["rate"], r["gradient"], r["type"], way) for r in rows for way in ("lossless", "error")
+                                if way + "_ratio" in r))
+
+    def cell(group, size):
+        rate, gradient, type_, way = group
+        of = [r for r in rows if (r["rate"], r["gradient"], r["type"], r["bytes"]) == (rate, gradient, type_, size)]
+        coded = [r for r in of if r[way + "_plan"].split(",")[0] in ("lossless", "int8", "fp8_e4m3", "fp8_e5m2")]
+        return "%.2f" % geomean([r[way + "_ratio"] for r in of]) if coded else "plain" if of else None
+
+    def left(group):
+        return max(r[group[3] + "_left"] for r in rows if (r["rate"], r["gradient"], r["type"]) == group[:3] and r["bytes"] == sizes[-1])
+    return grid(["Mbit/s", "gradients", "type", "code", "bytes left"] + [bytes_name(b) + "B" for b in sizes],
+                [["%g" % g[0], g[1], g[2], g[3].replace("error", "error=1e-2"), "%.2f" % left(g)] + [cell(g, b) for b in sizes]
+                 for g in sorted(groups, key=lambda g: g[0])], 4)
+
+
 def bars(stored):
     """The bars of one part of `make bars`; those that fall short first."""
     rows = sorted(stored["rows"], key=lambda r: not r["verdict"].startswith("FALLS"))
@@ -126,7 +156,7 @@ def papers(stored, section):
     return grid(stored["about"]["heads"].get(section, ["stated", "here", "verdict", "command"]), rows, 4)
 
 
-VIEWS = {f.__name__: f for f in (words, peers, summary, hosts, bars, frontier, papers)}
+VIEWS = {f.__name__: f for f in (words, peers, summary, hosts, lighter, bars, frontier, papers)}
 
 
 # ---- pages ----

@@ -83,6 +83,30 @@ def settings():
             tap.refused(tutti.ArgumentError, "rnig", comm.set_algo, "fold(rnig)"))
 
 
+def codes():
+    """A call's own code: the same sum where nothing is coded, refused words, and different words on different ranks."""
+    x = np.arange(4.0 * P, dtype=np.float32)
+    for coded in (None, "none", "lossless", "error=1e-2"):
+        got = [comm.allreduce(x, coded=coded), comm.iallreduce(x, "sum", coded=coded).wait()]
+        with comm.allreduce_init(x, coded=coded) as again:
+            got.append(again.start().wait())
+        if any((g != P * x).any() for g in got):
+            return f"{coded}: {got}"
+        part, root = comm.reduce_scatter(x, coded=coded), comm.reduce(x, coded=coded)
+        if part[0] != 4.0 * me * P or (me == 0 and root[1] != P) or comm.all_gather(x, coded=coded).size != P * x.size:
+            return f"{coded}: {part}, {root}"
+    wrong = {"expected a number": dict(coded="error=x"), "expected 'lossless'": dict(coded="zip")}
+    for words, named in wrong.items():
+        said = tap.refused(tutti.ArgumentError, words, comm.allreduce, x, **named)
+        if said:
+            return said
+    said = tap.refused(tutti.ArgumentError, "parts of equal length", comm.all_gather, x, counts=[x.size] * P, coded="lossless")
+    if said or P == 1:
+        return said
+    with comm.dup() as other:
+        return tap.refused(tutti.Mismatch, "", other.allreduce, x, coded="lossless" if me else "error=1e-2")
+
+
 def own_ops():
     longer = tutti.op(np.hypot)
     if abs(comm.allreduce(np.array([3.0]), op=longer)[0] - 3 * P**0.5) > 1e-12:
@@ -317,7 +341,7 @@ def kept_gradients():
     return ""
 
 
-for scene in (messages, barriers, groups, settings, own_ops, op_that_raises, shared_memory, in_threads, others_run, buckets,
+for scene in (messages, barriers, groups, settings, codes, own_ops, op_that_raises, shared_memory, in_threads, others_run, buckets,
               kept_gradients, explained, functions, of_other_processes):
     tap.run(f"{scene.__name__.replace('_', ' ')}, {P} ranks", scene)
 if "--end" in sys.argv:

@@ -15,6 +15,8 @@ request: tutti.Request = comm.iallreduce(x)
 step: tutti.Persistent = tutti.allreduce_init(x, out=x)
 part: Optional[tutti.Comm] = comm.split(0)
 text: str = tutti.draw(tutti.schedule("doubling", 4), "words")
+tutti.allreduce(x, coded="lossless", out=x)
+comm.reduce(x, coded="error=1e-2")
 comm.allreduce(x, oops="max")  # type: ignore[call-overload]
 tutti.broadcast(x, root="0")  # type: ignore[arg-type]
 comm.ibarrier(1)  # type: ignore[call-arg]

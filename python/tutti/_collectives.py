@@ -20,6 +20,8 @@ from ._ops import RAISED, fit_for_bools, number_of, raised_in
 from ._request import Request
 from ._types import name_of
 
+_CODED = {name: triple(name + "_coded", letters) for name, letters in (
+    ("allreduce", "pppniis"), ("reduce", "pppniiis"), ("reduce_scatter", "pppniis"), ("all_gather", "pppnis"))}
 _ALLREDUCE, _MANY = triple("allreduce", "pppnii"), triple("allreduce_many", "pnpppii")
 _REDUCE, _SCAN, _EXSCAN = triple("reduce", "pppniii"), triple("scan", "pppnii"), triple("exscan", "pppnii")
 _REDUCE_SCATTER, _REDUCE_SCATTER_V = triple("reduce_scatter", "pppnii"), triple("reduce_scatter_v", "ppppii")
@@ -27,6 +29,16 @@ _ALL_GATHER, _ALL_GATHER_V = triple("all_gather", "pppni"), triple("all_gather_v
 _BROADCAST, _GATHER = triple("broadcast", "pppnii"), triple("gather", "pppnii")
 _SCATTER, _ALL_TO_ALL = triple("scatter", "pppnii"), triple("all_to_all", "pppni")
 _BARRIER, _SEND, _RECV = triple("barrier", "p"), triple("send", "ppnii"), triple("recv", "ppnii")
+
+
+def _coded(name: str, ready: Ready, coded: Optional[str], counts: Any = None) -> Ready:
+    """The same call, with a code of its own."""
+    if coded is None:
+        return ready
+    if counts is not None:
+        raise ArgumentError(f"{name}: coded= is for parts of equal length; set it by Comm.set_code")
+    _, arguments, out, keep = ready
+    return _CODED[name], (*arguments, coded.encode()), out, keep
 
 
 class Collectives:
@@ -39,6 +51,8 @@ class Collectives:
             'minloc', 'maxloc', or an op from `tutti.op` or `tutti.scaled`.
     dtype   the type of the bytes ('bf16'); None: the owner's type.
     root    the rank that has the data, or gets the result.
+    coded   how this call's messages between hosts may be coded, as for `set_code`, which it replaces for this call:
+            'error=1e-2', 'lossless', 'none'; the same on all ranks. None: as set there.
     Raises  ArgumentError, DtypeError, OpError, OverlapError, OutOfMemory, StateError: nothing was
             touched; Mismatch, PeerLost, TimeoutError, Aborted: on all ranks; `out` is undefined, and
             the communicator of no more use.
@@ -82,7 +96,8 @@ class Collectives:
             code = fit_for_bools(code, number, name)
         return None, (src, dst, count, code, number), out, (keep, kept, op)
 
-    def _allreduce(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+    def _allreduce(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None,
+                   coded: Optional[str] = None) -> Ready:
         """The sum (or minimum, ...) of all ranks' arrays, on every rank.
 
         >>> import tutti, numpy
@@ -96,9 +111,9 @@ class Collectives:
         array('d', [1.5])
         """
         _, arguments, out, keep = self._all("allreduce", array, op, out, dtype)
-        return _ALLREDUCE, arguments, out, keep
+        return _coded("allreduce", (_ALLREDUCE, arguments, out, keep), coded)
 
-    allreduce = blocking(_allreduce, _kinds.Same)
+    allreduce = blocking(_allreduce, _kinds.Summed)
     iallreduce = started(_allreduce)
     allreduce_init = persistent(_allreduce)
 
@@ -143,7 +158,7 @@ class Collectives:
     allreduce_many_init = persistent(_allreduce_many)
 
     def _reduce(self, array: Any, op: OpLike = "sum", root: int = 0, out: Any = None, *,
-                dtype: Optional[str] = None) -> Ready:
+                dtype: Optional[str] = None, coded: Optional[str] = None) -> Ready:
         """As `allreduce`, but only `root` gets the result; the others get None.
 
         >>> import tutti, numpy
@@ -160,7 +175,7 @@ class Collectives:
             keep = (keep, op)
             if code > 255:
                 code = fit_for_bools(code, number, "reduce")
-        return _REDUCE, (src, dst, count, code, number, root), out, keep
+        return _coded("reduce", (_REDUCE, (src, dst, count, code, number, root), out, keep), coded)
 
     reduce = blocking(_reduce, _kinds.ToRoot)
     ireduce = started(_reduce)
@@ -199,7 +214,8 @@ class Collectives:
     exscan_init = persistent(_exscan)
 
     def _reduce_scatter(self, array: Any, op: OpLike = "sum", out: Any = None, *,
-                        counts: Optional[Sequence[int]] = None, dtype: Optional[str] = None) -> Ready:
+                        counts: Optional[Sequence[int]] = None, dtype: Optional[str] = None,
+                        coded: Optional[str] = None) -> Ready:
         """Rank r gets the r-th part of the sum (or minimum, ...) of all ranks' arrays.
 
         counts  elements for each rank; None: equal parts. The same on all ranks.
@@ -221,14 +237,14 @@ class Collectives:
         if code > 255:
             code = fit_for_bools(code, number, name)
         functions = _REDUCE_SCATTER if counts is None else _REDUCE_SCATTER_V
-        return functions, (src, dst, sizes, code, number), out, (keep, kept, op, sizes)
+        return _coded(name, (functions, (src, dst, sizes, code, number), out, (keep, kept, op, sizes)), coded, counts)
 
     reduce_scatter = blocking(_reduce_scatter, _kinds.Part)
     ireduce_scatter = started(_reduce_scatter)
     reduce_scatter_init = persistent(_reduce_scatter)
 
     def _all_gather(self, array: Any, out: Any = None, *, counts: Optional[Sequence[int]] = None,
-                    dtype: Optional[str] = None) -> Ready:
+                    dtype: Optional[str] = None, coded: Optional[str] = None) -> Ready:
         """All ranks' arrays, joined along the first axis in rank order, on every rank.
 
         counts  elements of each rank; None: equal parts. The same on all ranks.
@@ -252,7 +268,7 @@ class Collectives:
         dst, n, kind, kept = vector(out, name, "out", dtype, True, True)
         same(name, n, total, kind, code)
         functions = _ALL_GATHER if counts is None else _ALL_GATHER_V
-        return functions, (src, dst, sizes, code & 255), out, (keep, kept, sizes)
+        return _coded(name, (functions, (src, dst, sizes, code & 255), out, (keep, kept, sizes)), coded, counts)
 
     all_gather = blocking(_all_gather, _kinds.Joined)
     iall_gather = started(_all_gather)

@@ -36,8 +36,23 @@ class Kind:
     """A blocking collective."""
 
 
+class Summed(Kind):
+    """allreduce"""
+
+    @overload
+    def __call__(self, array: T, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ...,
+                 coded: Optional[str] = ...) -> T: ...
+    @overload
+    def __call__(self, array: Any, op: OpLike, out: U, *, dtype: Optional[str] = ..., coded: Optional[str] = ...) -> U: ...
+    @overload
+    def __call__(self, array: Any, op: OpLike = ..., *, out: U, dtype: Optional[str] = ...,
+                 coded: Optional[str] = ...) -> U: ...
+    def __call__(self, *_args: Any, **_named: Any) -> Any:
+        raise NotImplementedError
+
+
 class Same(Kind):
-    """allreduce, scan"""
+    """scan"""
 
     @overload
     def __call__(self, array: T, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ...) -> T: ...
@@ -83,7 +98,7 @@ class ToRoot(Kind):
     """reduce"""
 
     def __call__(self, array: T, op: OpLike = "sum", root: int = 0, out: Any = None, *,
-                 dtype: Optional[str] = None) -> Optional[T]:
+                 dtype: Optional[str] = None, coded: Optional[str] = None) -> Optional[T]:
         raise NotImplementedError
 
 
@@ -92,13 +107,13 @@ class Part(Kind):
 
     @overload
     def __call__(self, array: A, op: OpLike = ..., out: None = ..., *, counts: Optional[Sequence[int]] = ...,
-                 dtype: Optional[str] = ...) -> A: ...
+                 dtype: Optional[str] = ..., coded: Optional[str] = ...) -> A: ...
     @overload
     def __call__(self, array: Array, op: OpLike, out: U, *, counts: Optional[Sequence[int]] = ...,
-                 dtype: Optional[str] = ...) -> U: ...
+                 dtype: Optional[str] = ..., coded: Optional[str] = ...) -> U: ...
     @overload
     def __call__(self, array: Array, op: OpLike = ..., *, out: U, counts: Optional[Sequence[int]] = ...,
-                 dtype: Optional[str] = ...) -> U: ...
+                 dtype: Optional[str] = ..., coded: Optional[str] = ...) -> U: ...
     def __call__(self, *_args: Any, **_named: Any) -> Any:
         raise NotImplementedError
 
@@ -108,14 +123,15 @@ class Joined(Kind):
 
     @overload
     def __call__(self, array: A, out: None = ..., *, counts: Optional[Sequence[int]] = ...,  # type: ignore[misc]
-                 dtype: Optional[str] = ...) -> A: ...
+                 dtype: Optional[str] = ..., coded: Optional[str] = ...) -> A: ...
     @overload
     def __call__(self, array: bytes, out: None = ..., *, counts: Optional[Sequence[int]] = ...,  # type: ignore[misc]
-                 dtype: Optional[str] = ...) -> bytearray: ...
+                 dtype: Optional[str] = ..., coded: Optional[str] = ...) -> bytearray: ...
     @overload
     def __call__(self, array: T, out: None = ...) -> List[T]: ...  # type: ignore[misc]
     @overload
-    def __call__(self, array: Any, out: U, *, counts: Optional[Sequence[int]] = ..., dtype: Optional[str] = ...) -> U: ...
+    def __call__(self, array: Any, out: U, *, counts: Optional[Sequence[int]] = ..., dtype: Optional[str] = ...,
+                 coded: Optional[str] = ...) -> U: ...
     def __call__(self, *_args: Any, **_named: Any) -> Any:
         raise NotImplementedError
 

@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "settings.h"
+
 typedef struct extent {
   uintptr_t at;
   size_t bytes;
@@ -131,6 +133,7 @@ tutti_status tt_call_check(const tutti_comm *comm, const char *function, const t
                            bool *in_place) {
   tutti_status status = check_op(function, c);
   if (!status) status = tt_exact_check(comm, function, c);
+  if (!status && c->code) status = tt_code_contract(function, c->code, tt_comm_contract(comm));
   if (status) return status;
   const tt_sched like = tt_call_outline(comm, c);
   if (tt_coll_rooted(c->coll) && (c->root < 0 || c->root >= like.data))

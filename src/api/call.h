@@ -14,6 +14,10 @@ tutti_status tt_vector_check(const char *function, const char *name, const void 
 tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *call,
                            bool *in_place);
 
+/* Parses the code of a call, and sets the call's `code` and `also`. */
+tutti_status tt_call_code(const char *function, const char *text, tt_code_wish *wish,
+                          tt_call *call);
+
 /* TUTTI_ERR_UNSUPPORTED: the contract is 'exact', and the op rounds, and is not a sum. */
 tutti_status tt_exact_check(const tutti_comm *comm, const char *function, const tt_call *call);
 

@@ -61,20 +61,51 @@ static tutti_status make_persistent(tutti_comm *comm, const char *function, cons
     return make_persistent(comm, "tutti_" #name "_init", &call, request);                    \
   }
 
+/* The same, with a code of the call's own. */
+#define CODED(name, parameters, fields)                                                    \
+  tutti_status tutti_##name##_coded(tutti_comm *comm, parameters, const char *code) {      \
+    tt_call call = {fields};                                                               \
+    tt_code_wish wish;                                                                     \
+    const tutti_status status = tt_call_code("tutti_" #name "_coded", code, &wish, &call); \
+    return status ? status : run_blocking(comm, "tutti_" #name "_coded", &call);           \
+  }                                                                                        \
+  tutti_status tutti_##name##_coded_start(tutti_comm *comm, parameters, const char *code,  \
+                                          tutti_request **request) {                       \
+    static const char who[] = "tutti_" #name "_coded_start";                               \
+    tt_call call = {fields};                                                               \
+    tt_code_wish wish;                                                                     \
+    const tutti_status status = tt_call_code(who, code, &wish, &call);                     \
+    return status ? status : start_nonblocking(comm, who, &call, request);                 \
+  }                                                                                        \
+  tutti_status tutti_##name##_coded_init(tutti_comm *comm, parameters, const char *code,   \
+                                         tutti_request **request) {                        \
+    static const char who[] = "tutti_" #name "_coded_init";                                \
+    tt_call call = {fields};                                                               \
+    tt_code_wish wish;                                                                     \
+    const tutti_status status = tt_call_code(who, code, &wish, &call);                     \
+    return status ? status : make_persistent(comm, who, &call, request);                   \
+  }
+
 #define VECTORS .src = src, .dst = dst, .type = type
 #define EACH    VECTORS, .count = count
 #define VARIED  VECTORS, .varied = true, .counts = counts
 
 COLLECTIVE(allreduce, LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
            LIST(.coll = TUTTI_ALLREDUCE, EACH, .op = op))
+CODED(allreduce, LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
+      LIST(.coll = TUTTI_ALLREDUCE, EACH, .op = op))
 COLLECTIVE(reduce_scatter,
            LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
            LIST(.coll = TUTTI_REDUCE_SCATTER, EACH, .op = op))
+CODED(reduce_scatter, LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
+      LIST(.coll = TUTTI_REDUCE_SCATTER, EACH, .op = op))
 COLLECTIVE(reduce_scatter_v,
            LIST(const void *src, void *dst, const size_t *counts, tutti_type type, tutti_op op),
            LIST(.coll = TUTTI_REDUCE_SCATTER, VARIED, .op = op))
 COLLECTIVE(all_gather, LIST(const void *src, void *dst, size_t count, tutti_type type),
            LIST(.coll = TUTTI_ALL_GATHER, EACH))
+CODED(all_gather, LIST(const void *src, void *dst, size_t count, tutti_type type),
+      LIST(.coll = TUTTI_ALL_GATHER, EACH))
 COLLECTIVE(all_gather_v, LIST(const void *src, void *dst, const size_t *counts, tutti_type type),
            LIST(.coll = TUTTI_ALL_GATHER, VARIED))
 COLLECTIVE(broadcast, LIST(const void *src, void *dst, size_t count, tutti_type type, int root),
@@ -82,6 +113,9 @@ COLLECTIVE(broadcast, LIST(const void *src, void *dst, size_t count, tutti_type 
 COLLECTIVE(reduce,
            LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op, int root),
            LIST(.coll = TUTTI_REDUCE, EACH, .op = op, .root = root))
+CODED(reduce,
+      LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op, int root),
+      LIST(.coll = TUTTI_REDUCE, EACH, .op = op, .root = root))
 
 COLLECTIVE(scan, LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
            LIST(.coll = TUTTI_SCAN, EACH, .op = op))

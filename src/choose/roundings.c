@@ -34,6 +34,11 @@ double tt_choice_seconds(tt_chooser *c, const tt_problem *p, const tt_choice *ch
   return status ? -1 : t.time;
 }
 
+bool tt_coding_pays(double with, double without) {
+  const double most = 0.9, least = 1e-4; /* s */
+  return with >= 0 && (without < 0 || with < most * without - least);
+}
+
 void tt_cost_coded(const tt_setting *s, tt_cost_model *model) {
   const tt_profile *p = &s->profile;
   const bool int8 = s->code == TT_CODE_INT8;
@@ -43,8 +48,11 @@ void tt_cost_coded(const tt_setting *s, tt_cost_model *model) {
   const double cost = !tt_code_lossy(s->code) ? p->code.lossless
                       : int8                  ? p->code.int8
                                               : p->code.fp8;
-  for (int l = 0; l < model->levels - s->inside; l++)
+  for (int l = 0; l < model->levels - s->inside; l++) {
     model->link[l].beta = model->link[l].beta * ratio + cost;
+    model->link[l].burst =
+        0; /* coding takes time also for bytes that a rested link lets through at once */
+  }
 }
 
 /* ---- roundings ---- */
@@ -205,23 +213,53 @@ tutti_status tt_stage_rounds(const tt_chooser *c, const char *name, tutti_coll c
 
 /* ---- words ---- */
 
-void tt_coding_say(tt_text *t, tt_chooser *c, const tt_problem *p, const char *plan) {
+typedef struct coded_as {
+  double left;   /* of 1000 bytes */
+  int roundings; /* at most; -1: not known, or without loss */
+  double bound;  /* of the error */
+} coded_as;
+
+/* false: messages are not coded, or memory is short. */
+static bool find_coded_as(const tt_chooser *c, const tt_problem *p, const char *plan,
+                          coded_as *is) {
   const tt_setting *s = &c->setting;
   const tt_ask ask = tt_ask_of(s, p->coll, p->root);
-  int roundings;
   bool skipped;
-  if (s->code == TT_CODE_LOSSLESS) {
+  *is = (coded_as){s->profile.code.left, -1, 0};
+  if (!tt_code_lossy(s->code)) return s->code == TT_CODE_LOSSLESS;
+  is->left = 1000 * tt_code_ratio(s->code, TUTTI_FLOAT);
+  if (tt_roundings_of(c, plan, &ask, &is->roundings, &skipped)) return false;
+  if (is->roundings >= 0) is->bound = tt_code_bound(s->code, is->roundings);
+  return true;
+}
+
+void tt_coding_say(tt_text *t, const tt_chooser *c, const tt_problem *p, const char *plan) {
+  coded_as is;
+  if (!find_coded_as(c, p, plan, &is)) return;
+  if (c->setting.code == TT_CODE_LOSSLESS) {
     tt_text_add(t, "Coded: without loss between hosts; about %.3g bytes of 1000 are left\n",
-                s->profile.code.left);
+                is.left);
     return;
   }
-  if (!tt_code_lossy(s->code) || tt_roundings_of(c, plan, &ask, &roundings, &skipped)) return;
-  tt_text_add(t, "Coded: as %s between hosts, %.3g bytes of 1000", tt_code_name(s->code),
-              1000 * tt_code_ratio(s->code, TUTTI_FLOAT));
-  if (roundings >= 0)
+  tt_text_add(t, "Coded: as %s between hosts, %.3g bytes of 1000", tt_code_name(c->setting.code),
+              is.left);
+  if (is.roundings >= 0)
     tt_text_add(t,
                 "; at most %d roundings: %.2g %% of the sum of the ranks' largest magnitudes in "
                 "each block of %d numbers",
-                roundings, 100 * tt_code_bound(s->code, roundings), TT_CODE_BLOCK);
+                is.roundings, 100 * is.bound, TT_CODE_BLOCK);
   tt_text_add(t, "\n");
+}
+
+void tt_coding_json(tt_text *t, const tt_chooser *c, const tt_problem *p, const char *plan) {
+  coded_as is;
+  if (!find_coded_as(c, p, plan, &is)) {
+    tt_text_add(t, "null");
+    return;
+  }
+  tt_text_add(t, "{\"name\": \"%s\", \"left\": %.4g", tt_code_name(c->setting.code),
+              is.left / 1000);
+  if (is.roundings >= 0)
+    tt_text_add(t, ", \"roundings\": %d, \"error\": %.6g", is.roundings, is.bound);
+  tt_text_add(t, "}");
 }

@@ -215,6 +215,8 @@ void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
     json_string(t, w->choice.refusal);
   else
     tt_text_add(t, "null");
+  tt_text_add(t, ", \"code\": ");
+  tt_coding_json(t, c, &w->problem, w->choice.name);
   if (w->choice.wisdom)
     tt_text_add(t, ", \"measured\": {\"bytes\": %llu, \"seconds\": %.9g, \"own_seconds\": %.9g}",
                 (unsigned long long)w->choice.wisdom->bytes, 1e-9 * (double)w->choice.wisdom->took,

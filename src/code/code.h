@@ -71,7 +71,7 @@ void tt_code_round(tt_code code, float *x, size_t n);
 
 /* A frame is at most TT_FRAME bytes, and codes at most TT_FRAME_RAW bytes. It begins with the numbers
  * of both. */
-enum { TT_FRAME = 8 << 10, TT_FRAME_HEAD = 8, TT_FRAME_RAW = 32 << 10 };
+enum { TT_FRAME = 32 << 10, TT_FRAME_HEAD = 8, TT_FRAME_RAW = 32 << 10 };
 
 /* Codes the first elements of `bytes` bytes of that type, as many as one frame takes; lossy codes take
  * whole blocks, or all that is left. Returns the frame's bytes; *taken: those coded. */

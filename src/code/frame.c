@@ -4,6 +4,7 @@
  * Lossless   a frame is byte planes. Each number is turned by one bit, so that the exponent fills the
  *            highest byte and the sign is the last bit. The plane of the highest bytes, and others
  *            that hold many zeros, are coded (huffman.h); the rest, bits of fractions, are copied.
+ *            Numbers that are 0 are left out, if a map of one bit for each number takes fewer bytes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -13,11 +14,13 @@
 enum {
   BLOCK_RAW = TT_CODE_BLOCK * sizeof(float),
   BLOCK_CODED = sizeof(float) + TT_CODE_BLOCK,
-  BLOCKS = (TT_FRAME - TT_FRAME_HEAD) / BLOCK_CODED,
-  WIDEST = 8,                                                   /* bytes of an element */
-  PLAIN = (TT_FRAME - TT_FRAME_HEAD - WIDEST) / WIDEST * WIDEST /* bytes of a lossless frame */
+  BLOCKS = (int)TT_FRAME_RAW / BLOCK_RAW,
+  WIDEST = 8, /* bytes of an element, planes */
+  /* bytes of the numbers of a lossless frame, which are led by what kind it is, and planes by one byte each */
+  PLAIN = (TT_FRAME - TT_FRAME_HEAD - 1 - WIDEST - TT_HUFFMAN_SPARE) / WIDEST * WIDEST
 };
-_Static_assert(BLOCKS *BLOCK_RAW <= (int)TT_FRAME_RAW && PLAIN <= (int)TT_FRAME_RAW, "less");
+_Static_assert(BLOCKS *BLOCK_CODED + TT_FRAME_HEAD <= (int)TT_FRAME, "a lossy frame");
+_Static_assert(PLAIN <= (int)TT_FRAME_RAW, "a lossless frame");
 
 /* ---- the numbers of bytes in front ---- */
 
@@ -63,70 +66,129 @@ static bool open_blocks(tt_code code, const uint8_t *at, size_t size, float *to,
 
 /* ---- lossless ---- */
 
+enum { ALL, NOT_ZERO }; /* the numbers in the planes; of NOT_ZERO a map says which these are */
 enum { COPIED, CODED }; /* a plane */
 
-#define TURN(bits)                                                                \
-  static void turn##bits(const void *from, size_t n, uint8_t(*plane)[PLAIN]) {    \
-    for (size_t i = 0; i < n; i++) {                                              \
-      uint##bits##_t u;                                                           \
-      memcpy(&u, (const char *)from + i * sizeof u, sizeof u);                    \
-      u = (uint##bits##_t)(u << 1 | u >> ((bits)-1));                             \
-      for (size_t b = 0; b < sizeof u; b++) plane[b][i] = (uint8_t)(u >> 8 * b);  \
-    }                                                                             \
-  }                                                                               \
-  static void turn_back##bits(const uint8_t(*plane)[PLAIN], size_t n, void *to) { \
-    for (size_t i = 0; i < n; i++) {                                              \
-      uint##bits##_t u = 0;                                                       \
-      for (size_t b = 0; b < sizeof u; b++)                                       \
-        u |= (uint##bits##_t)((uint##bits##_t)plane[b][i] << 8 * b);              \
-      u = (uint##bits##_t)(u >> 1 | u << ((bits)-1));                             \
-      memcpy((char *)to + i * sizeof u, &u, sizeof u);                            \
-    }                                                                             \
+/* Loops over numbers of one width, which a compiler vectorises: counting zeros, leaving them out, putting them
+ * back, and planes. */
+#define WIDTH(bits)                                                                              \
+  static uint##bits##_t at##bits(const void *from, size_t i) {                                   \
+    uint##bits##_t u;                                                                            \
+    memcpy(&u, (const char *)from + i * sizeof u, sizeof u);                                     \
+    return u;                                                                                    \
+  }                                                                                              \
+  static size_t zeros##bits(const void *from, size_t n) {                                        \
+    size_t zeros = 0;                                                                            \
+    for (size_t i = 0; i < n; i++) zeros += at##bits(from, i) == 0;                              \
+    return zeros;                                                                                \
+  }                                                                                              \
+  static void leave_out##bits(const void *from, size_t n, uint8_t *map, void *to) {              \
+    char *end = to;                                                                              \
+    memset(map, 0, map_bytes(n));                                                                \
+    for (size_t i = 0; i < n; i++) {                                                             \
+      const uint##bits##_t u = at##bits(from, i);                                                \
+      memcpy(end, &u, sizeof u);                                                                 \
+      end += u ? sizeof u : 0;                                                                   \
+      map[i / 8] |= (uint8_t)((u != 0) << i % 8);                                                \
+    }                                                                                            \
+  }                                                                                              \
+  static void put_back##bits(const void *from, size_t n, const uint8_t *map, void *to) {         \
+    size_t k = 0;                                                                                \
+    for (size_t i = 0; i < n; i++) {                                                             \
+      const unsigned is = map[i / 8] >> i % 8 & 1;                                               \
+      const uint##bits##_t u = (uint##bits##_t)(at##bits(from, k) & (uint##bits##_t) - (int)is); \
+      memcpy((char *)to + i * sizeof u, &u, sizeof u);                                           \
+      k += is;                                                                                   \
+    }                                                                                            \
+  }                                                                                              \
+  static void turn##bits(const void *from, size_t n, uint8_t *planes) {                          \
+    for (size_t b = 0; b < bits / 8; b++, planes += n)                                           \
+      for (size_t i = 0; i < n; i++) {                                                           \
+        const uint##bits##_t u = at##bits(from, i);                                              \
+        planes[i] = (uint8_t)((uint##bits##_t)(u << 1 | u >> (bits - 1)) >> 8 * b);              \
+      }                                                                                          \
+  }                                                                                              \
+  static void turn_back##bits(const uint8_t *planes, size_t n, void *to) {                       \
+    for (size_t i = 0; i < n; i++) {                                                             \
+      uint##bits##_t u = 0;                                                                      \
+      for (size_t b = 0; b < sizeof u; b++)                                                      \
+        u |= (uint##bits##_t)((uint##bits##_t)planes[b * n + i] << 8 * b);                       \
+      u = (uint##bits##_t)(u >> 1 | u << (bits - 1));                                            \
+      memcpy((char *)to + i * sizeof u, &u, sizeof u);                                           \
+    }                                                                                            \
   }
-TURN(16)
-TURN(32)
-TURN(64)
-#undef TURN
+
+static size_t map_bytes(size_t n) {
+  return (n + 7) / 8;
+}
+
+WIDTH(16)
+WIDTH(32)
+WIDTH(64)
+#undef WIDTH
+#define OF_WIDTH(width, name) ((width) == 2 ? name##16 : (width) == 4 ? name##32 : name##64)
 
 /* Does a sample have enough zero bytes to make coding the plane pay? */
 static bool has_zeros(const uint8_t *plane, size_t n) {
   size_t zeros = 0, looked = 0;
-  for (size_t i = 0; i < n; i += 1 + n / 128, looked++) zeros += plane[i] == 0;
+  for (size_t i = 0; i < n; i += (1 + n / 128) | 1, looked++) zeros += plane[i] == 0;
   return 8 * zeros > looked;
 }
 
-static size_t make_planes(size_t width, const void *from, size_t bytes, uint8_t *to) {
-  uint8_t plane[WIDEST][PLAIN], *at = to;
-  const size_t n = bytes / width;
-  (width == 2 ? turn16 : width == 4 ? turn32 : turn64)(from, n, plane);
+static uint8_t *make_planes(size_t width, const void *from, size_t n, uint8_t *at) {
+  uint8_t planes[PLAIN];
+  OF_WIDTH(width, turn)(from, n, planes);
   for (size_t b = width; b-- > 0;) {
-    const bool tries = n && (b == width - 1 || has_zeros(plane[b], n));
-    const size_t coded = tries ? tt_huffman_pack(plane[b], n, at + 1, n) : 0;
+    const uint8_t *plane = planes + b * n;
+    const bool tries = n && (b == width - 1 || has_zeros(plane, n));
+    const size_t coded = tries ? tt_huffman_pack(plane, n, at + 1, n) : 0;
     *at++ = coded ? CODED : COPIED;
-    if (!coded) memcpy(at, plane[b], n);
+    if (!coded) memcpy(at, plane, n);
     at += coded ? coded : n;
   }
-  return (size_t)(at - to);
+  return at;
 }
 
-static bool open_planes(size_t width, const uint8_t *at, size_t size, void *to, size_t bytes) {
-  uint8_t plane[WIDEST][PLAIN];
-  const size_t n = bytes / width;
-  const uint8_t *end = at + size;
-  if (bytes > PLAIN || bytes % width) return false;
+static size_t make_lossless(size_t width, const void *from, size_t bytes, uint8_t *to) {
+  char rest[PLAIN + WIDEST];
+  const size_t n = bytes / width, zeros = OF_WIDTH(width, zeros)(from, n);
+  uint8_t *at = to;
+  *at++ = zeros * width > map_bytes(n) ? NOT_ZERO : ALL;
+  if (*to == ALL) return (size_t)(make_planes(width, from, n, at) - to);
+  OF_WIDTH(width, leave_out)(from, n, at, rest);
+  at += map_bytes(n);
+  return (size_t)(make_planes(width, rest, n - zeros, at) - to);
+}
+
+/* n numbers from planes that fill the bytes from `at` to `end`. */
+static bool open_planes(size_t width, const uint8_t *at, const uint8_t *end, void *to, size_t n) {
+  uint8_t planes[PLAIN];
   for (size_t b = width; b-- > 0;) {
     if (at == end) return false;
     const bool coded = *at++ == CODED;
     const size_t left = (size_t)(end - at);
-    const size_t took = coded ? tt_huffman_unpack(at, left, plane[b], n) : n;
-    if (!took || took > left) return false;
-    if (!coded) memcpy(plane[b], at, n);
+    const size_t took = coded ? tt_huffman_unpack(at, left, planes + b * n, n) : n;
+    if ((coded && !took) || took > left) return false;
+    if (!coded) memcpy(planes + b * n, at, n);
     at += took;
   }
-  (width == 2   ? turn_back16
-   : width == 4 ? turn_back32
-                : turn_back64)((const uint8_t(*)[PLAIN])plane, n, to);
+  OF_WIDTH(width, turn_back)(planes, n, to);
   return at == end;
+}
+
+static bool open_lossless(size_t width, const uint8_t *at, size_t size, void *to, size_t bytes) {
+  char rest[PLAIN + WIDEST];
+  const size_t n = bytes / width;
+  const uint8_t *end = at + size, *map = at + 1;
+  if (bytes > PLAIN || bytes % width) return false;
+  if (*at == ALL) return open_planes(width, map, end, to, n);
+  if (size < 1 + map_bytes(n)) return false;
+  size_t numbers = 0;
+  for (size_t i = 0; i < n; i++) numbers += map[i / 8] >> i % 8 & 1;
+  if (!open_planes(width, map + map_bytes(n), end, rest, numbers)) return false;
+  memset(rest + numbers * width, 0, width);
+  OF_WIDTH(width, put_back)(rest, n, map, to);
+  return true;
 }
 
 /* ---- both ---- */
@@ -137,9 +199,9 @@ size_t tt_frame_make(tt_code code, tutti_type type, const void *from, size_t byt
   const bool lossy = tt_code_lossy(code);
   *taken = tt_min(bytes, (size_t)(lossy ? BLOCKS * BLOCK_RAW : PLAIN));
   const size_t size =
-      TT_FRAME_HEAD + (lossy
-                           ? make_blocks(code, from, *taken / sizeof(float), to + TT_FRAME_HEAD)
-                           : make_planes(tutti_type_size(type), from, *taken, to + TT_FRAME_HEAD));
+      TT_FRAME_HEAD +
+      (lossy ? make_blocks(code, from, *taken / sizeof(float), to + TT_FRAME_HEAD)
+             : make_lossless(tutti_type_size(type), from, *taken, to + TT_FRAME_HEAD));
   put_sizes(to, size, *taken);
   return size;
 }
@@ -150,5 +212,5 @@ bool tt_frame_open(tt_code code, tutti_type type, const void *frame, void *to) {
   if (!tt_frame_sizes(frame, &size, &raw)) return false;
   size -= TT_FRAME_HEAD;
   return tt_code_lossy(code) ? open_blocks(code, at, size, to, raw / sizeof(float))
-                             : open_planes(tutti_type_size(type), at, size, to, raw);
+                             : open_lossless(tutti_type_size(type), at, size, to, raw);
 }

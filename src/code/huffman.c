@@ -1,18 +1,21 @@
 /* huffman.c - a canonical prefix code for bytes (huffman.h).
  *
  * Form       the first byte that occurs and the last; of these and all between 4 bits each, the
- *            lengths; 2 bytes, the size of the stream; the stream, lowest bits first.
+ *            lengths; 2 bytes each, the sizes of STREAMS streams; the streams, lowest bits first. Each
+ *            codes its part of the bytes, so that a core decodes several at once.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "huffman.h"
 
 #include <string.h>
 
-enum { SYMBOLS = 256, BITS = TT_HUFFMAN_BITS };
+enum { SYMBOLS = 256, BITS = TT_HUFFMAN_BITS, STREAMS = 4, AT_ONCE = 5 };
 _Static_assert(BITS < 16, "a length takes 4 bits");
+_Static_assert(AT_ONCE *BITS + 7 <= 64, "a word that begins at any bit has that many codes");
 
 typedef struct code {
-  uint8_t length[SYMBOLS]; /* 0: does not occur */
-  uint16_t bits[SYMBOLS];  /* first bit lowest */
+  uint8_t length[SYMBOLS];  /* 0: does not occur */
+  uint16_t bits[SYMBOLS];   /* first bit lowest */
+  uint32_t packed[SYMBOLS]; /* both, the length above; of packing alone */
 } code;
 
 /* ---- lengths ---- */
@@ -99,12 +102,12 @@ static void make_code(const uint32_t *count, code *c) {
 /* ---- packing ---- */
 
 static void count_bytes(const uint8_t *from, size_t n, uint32_t *count) {
-  uint32_t other[SYMBOLS] = {0}; /* two, so that equal neighbours do not wait for each other */
-  memset(count, 0, SYMBOLS * sizeof *count);
+  uint32_t each[4][SYMBOLS] = {{0}}; /* so that equal neighbours do not wait for each other */
   size_t i = 0;
-  for (; i + 2 <= n; i += 2) count[from[i]]++, other[from[i + 1]]++;
-  if (i < n) count[from[i]]++;
-  for (int s = 0; s < SYMBOLS; s++) count[s] += other[s];
+  for (; i + 4 <= n; i += 4)
+    for (size_t k = 0; k < 4; k++) each[k][from[i + k]]++;
+  for (; i < n; i++) each[0][from[i]]++;
+  for (int s = 0; s < SYMBOLS; s++) count[s] = each[0][s] + each[1][s] + each[2][s] + each[3][s];
 }
 
 static size_t put_lengths(const code *c, int low, int high, uint8_t *to) {
@@ -116,20 +119,39 @@ static size_t put_lengths(const code *c, int low, int high, uint8_t *to) {
   return at;
 }
 
-static void put_stream(const code *c, const uint8_t *from, size_t n, uint8_t *to) {
+/* Codes n bytes. Writes whole words, up to 7 bytes beyond the end, which it returns. */
+static uint8_t *put_stream(const code *c, const uint8_t *from, size_t n, uint8_t *to) {
   uint64_t bits = 0;
-  unsigned held = 0;
-  for (size_t i = 0; i < n; i++) {
-    bits |= (uint64_t)c->bits[from[i]] << held;
-    held += c->length[from[i]];
-    if (held < 32) continue;
-    const uint32_t out = (uint32_t)bits;
-    memcpy(to, &out, sizeof out);
-    to += sizeof out;
-    bits >>= 32;
-    held -= 32;
+  unsigned held = 0; /* at most 7 between the rounds */
+  size_t i = 0;
+  for (; i + AT_ONCE <= n; i += AT_ONCE) {
+    for (size_t k = 0; k < AT_ONCE; k++) {
+      const uint32_t both = c->packed[from[i + k]];
+      bits |= (uint64_t)(both & 0xffffu) << held;
+      held += both >> 16;
+    }
+    memcpy(to, &bits, sizeof bits);
+    to += held / 8;
+    bits >>= held / 8 * 8;
+    held %= 8;
   }
-  for (; held; held = held > 8 ? held - 8 : 0, bits >>= 8) *to++ = (uint8_t)bits;
+  for (; i < n; i++) {
+    const uint32_t both = c->packed[from[i]];
+    bits |= (uint64_t)(both & 0xffffu) << held;
+    held += both >> 16;
+  }
+  memcpy(to, &bits, sizeof bits);
+  return to + (held + 7) / 8;
+}
+
+/* Where the s-th of the streams begins. */
+static size_t begin_of(size_t n, size_t s) {
+  return tt_min((n + STREAMS - 1) / STREAMS * s, n);
+}
+
+static void put_size(uint8_t *to, size_t size) {
+  to[0] = (uint8_t)size;
+  to[1] = (uint8_t)(size >> 8);
 }
 
 size_t tt_huffman_pack(const uint8_t *from, size_t n, uint8_t *to, size_t most) {
@@ -145,27 +167,29 @@ size_t tt_huffman_pack(const uint8_t *from, size_t n, uint8_t *to, size_t most) 
     if (low > s) low = s;
     high = s;
   }
-  const size_t head = 2 + (size_t)(high - low + 2) / 2 + 2, stream = (size_t)(bits + 7) / 8;
-  if (head + stream > most || head + stream >= n) return 0;
-  const size_t at = put_lengths(&c, low, high, to);
-  to[at] = (uint8_t)stream;
-  to[at + 1] = (uint8_t)(stream >> 8);
-  put_stream(&c, from, n, to + head);
-  return head + stream;
+  const size_t sizes = 2 * (size_t)STREAMS, head = 2 + (size_t)(high - low + 2) / 2 + sizes;
+  const size_t least = head + (size_t)(bits + 7) / 8;
+  if (least + STREAMS > most || least + STREAMS >= n) return 0;
+  for (int k = 0; k < SYMBOLS; k++) c.packed[k] = c.bits[k] | (uint32_t)c.length[k] << 16;
+  size_t at = put_lengths(&c, low, high, to);
+  uint8_t *end = to + head;
+  for (size_t s = 0; s < STREAMS; s++, at += 2) {
+    const uint8_t *begin = end;
+    end = put_stream(&c, from + begin_of(n, s), begin_of(n, s + 1) - begin_of(n, s), end);
+    put_size(to + at, (size_t)(end - begin));
+  }
+  return (size_t)(end - to);
 }
 
 /* ---- unpacking ---- */
 
-typedef struct entry {
-  uint8_t symbol, length;
-} entry;
-
-static bool make_table(const code *c, entry *table) {
-  memset(table, 0, (sizeof *table) << BITS);
+/* What the next BITS bits begin with: a byte, and the length of its code above it. Bits that begin no code, in a
+ * damaged stream, stand for anything. */
+static void make_table(const code *c, uint16_t *table) {
+  for (unsigned i = 0; i < 1u << BITS; i++) table[i] = BITS << 8;
   for (int s = 0; s < SYMBOLS; s++)
     for (unsigned i = c->bits[s]; c->length[s] && i < 1u << BITS; i += 1u << c->length[s])
-      table[i] = (entry){(uint8_t)s, c->length[s]};
-  return true;
+      table[i] = (uint16_t)(s | c->length[s] << 8);
 }
 
 /* The lengths; returns the bytes read, or 0. */
@@ -193,30 +217,78 @@ static uint64_t look(const uint8_t *at, const uint8_t *end) {
   return bits;
 }
 
-static bool take_stream(const entry *table, const uint8_t *at, size_t size, uint8_t *to, size_t n) {
-  const uint8_t *end = at + size;
-  uint64_t used = 0; /* bits */
-  size_t i = 0;
-  while (i < n) {
-    uint64_t bits = look(at + used / 8, end) >> used % 8;
-    for (int k = 0; k < 5 && i < n; k++) { /* 57 bits are there, 5 codes take up to 50 */
-      const entry e = table[bits & ((1u << BITS) - 1)];
-      if (!e.length) return false;
-      to[i++] = e.symbol;
-      bits >>= e.length;
-      used += e.length;
+typedef struct stream {
+  const uint8_t *at;
+  size_t size;
+  uint64_t used; /* bits */
+  uint8_t *to;
+  size_t left; /* bytes to come */
+} stream;
+
+static void take_one(const uint16_t *table, stream *s, uint64_t *bits) {
+  const uint16_t e = table[*bits & ((1u << BITS) - 1)];
+  *s->to++ = (uint8_t)e;
+  *bits >>= e >> 8;
+  s->used += e >> 8;
+}
+
+/* Decodes all streams in step, so that none waits for another's look at the table, while each has AT_ONCE
+ * bytes to come, and whole words before the end. */
+static void take_together(const uint16_t *table, stream s[STREAMS], const uint8_t *end) {
+  size_t rounds = SIZE_MAX;
+  for (int k = 0; k < STREAMS; k++) rounds = tt_min(rounds, s[k].left / AT_ONCE);
+  stream a = s[0], b = s[1], c = s[2], d = s[3];
+  size_t r = 0;
+  for (; r < rounds; r++) {
+    uint64_t w[STREAMS];
+    if (end - (a.at + a.used / 8) < 8 || end - (b.at + b.used / 8) < 8 ||
+        end - (c.at + c.used / 8) < 8 || end - (d.at + d.used / 8) < 8)
+      break;
+    memcpy(&w[0], a.at + a.used / 8, 8);
+    memcpy(&w[1], b.at + b.used / 8, 8);
+    memcpy(&w[2], c.at + c.used / 8, 8);
+    memcpy(&w[3], d.at + d.used / 8, 8);
+    w[0] >>= a.used % 8, w[1] >>= b.used % 8, w[2] >>= c.used % 8, w[3] >>= d.used % 8;
+    for (int k = 0; k < AT_ONCE; k++) {
+      take_one(table, &a, &w[0]);
+      take_one(table, &b, &w[1]);
+      take_one(table, &c, &w[2]);
+      take_one(table, &d, &w[3]);
     }
-    if (used > 8 * (uint64_t)size) return false;
   }
-  return (used + 7) / 8 == size;
+  s[0] = a, s[1] = b, s[2] = c, s[3] = d;
+  for (int k = 0; k < STREAMS; k++) s[k].left -= r * AT_ONCE;
+}
+
+/* The rest of a stream; false: it does not end where it should. */
+static bool take_rest(const uint16_t *table, stream *s) {
+  const uint8_t *end = s->at + s->size;
+  while (s->left && s->used <= 8 * (uint64_t)s->size) {
+    uint64_t bits = look(s->at + s->used / 8, end) >> s->used % 8;
+    for (int k = 0; k < AT_ONCE && s->left; k++, s->left--) take_one(table, s, &bits);
+  }
+  return !s->left && (s->used + 7) / 8 == s->size;
 }
 
 size_t tt_huffman_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t n) {
-  entry table[1 << BITS];
+  uint16_t table[1 << BITS];
   code c;
-  const size_t at = take_lengths(from, size, &c);
-  if (!at || at + 2 > size || !assign(&c)) return 0;
-  const size_t stream = from[at] | (size_t)from[at + 1] << 8;
-  if (at + 2 + stream > size || !make_table(&c, table)) return 0;
-  return take_stream(table, from + at + 2, stream, to, n) ? at + 2 + stream : 0;
+  stream s[STREAMS];
+  size_t at = take_lengths(from, size, &c);
+  if (!at || at + 2 * STREAMS > size || !assign(&c)) return 0;
+  const uint8_t *sizes = from + at;
+  at += 2 * STREAMS;
+  for (size_t k = 0; k < STREAMS; k++) {
+    s[k] = (stream){.at = from + at,
+                    .size = sizes[2 * k] | (size_t)sizes[2 * k + 1] << 8,
+                    .to = to + begin_of(n, k),
+                    .left = begin_of(n, k + 1) - begin_of(n, k)};
+    if (s[k].size > size - at) return 0;
+    at += s[k].size;
+  }
+  make_table(&c, table);
+  take_together(table, s, from + at);
+  for (int k = 0; k < STREAMS; k++)
+    if (!take_rest(table, &s[k])) return 0;
+  return at;
 }

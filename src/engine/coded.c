@@ -2,7 +2,7 @@
  *
  * Idea       Steps send and receive numbers, and know of no code. Between them and a far rank stand two
  *            frames, one on its way out and one on its way in, and the numbers of the latter.
- * Cost       48 KiB for each far rank with which a run has messages, kept until the run is freed.
+ * Cost       96 KiB for each far rank with which a run has messages, kept until the run is freed.
  * Invariant  A frame codes numbers of one message and of one block of the vector, from the block's
  *            beginning on in whole TT_CODE_BLOCKs. So the same numbers have the same codes in every
  *            message, and complete sums, which were rounded (run.c), travel unchanged. The wire to a far

@@ -98,7 +98,7 @@ static bool equals_last(const tt_flight *f, const tt_call *c) {
   const tt_call *l = &f->last;
   return f->last_plan && c->src == l->src && c->dst == l->dst && c->count == l->count &&
          c->type == l->type && c->op == l->op && c->coll == l->coll && c->root == l->root &&
-         !c->varied;
+         !c->varied && !c->code;
 }
 
 /* An exact sum needs a request even if it blocks. */
@@ -121,8 +121,8 @@ static tutti_status run_new(tutti_comm *comm, const char *function, const tt_cal
   if (tt_call_is_exact(comm, call)) return run_exact(comm, function, call);
   status = tt_break_if_memory(comm, tt_plan_for(comm, call, in_place, &plan));
   if (status) return status;
-  /* a user's op may be freed meanwhile, and counts may change */
-  if (call->op < TUTTI_OP_USER && !call->varied) {
+  /* a user's op may be freed meanwhile, and counts or the call's own code may change */
+  if (call->op < TUTTI_OP_USER && !call->varied && !call->code) {
     comm->flight->last = *call;
     comm->flight->last_plan = plan;
     comm->flight->changes++;

@@ -52,8 +52,8 @@ static tutti_status find_nodes(const tutti_comm *comm, tt_coded_plans *x) {
   return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the nodes of %d ranks", comm->ranks);
 }
 
-static tutti_status make_choosers(const tutti_comm *comm, tt_coded_plans *x) {
-  const tt_code_wish *wish = &comm->settings.wish;
+static tutti_status make_choosers(const tutti_comm *comm, const tt_code_wish *wish,
+                                  tt_coded_plans *x) {
   tutti_status status = x->far ? TUTTI_OK : find_nodes(comm, x);
   tt_setting setting = comm->plans->setting;
   setting.code = wish->code;
@@ -76,7 +76,7 @@ void tt_coding_set(tutti_comm *comm, const tt_code_wish *wish) {
 
 /* Simulated networks carry whole messages, and helpers have levels of their own. */
 static bool may_be_coded(const tutti_comm *comm, const tt_call *c) {
-  const tt_code code = comm->settings.wish.code;
+  const tt_code code = tt_call_wish(comm, c)->code;
   return code && tt_over_net(comm) && !comm->net->traits.simulated && !comm->helpers &&
          !c->everyone && !tt_call_is_exact(comm, c) &&
          tt_code_takes_call(code, c->coll, c->type, c->op);
@@ -86,10 +86,10 @@ tutti_status tt_coding_chooser(tutti_comm *comm, const tt_call *c, tt_chooser **
   tt_coded_plans *x = &comm->plans->coded;
   *chooser = NULL;
   if (!may_be_coded(comm, c)) return TUTTI_OK;
-  const tt_code_wish *wish = &comm->settings.wish;
+  const tt_code_wish *wish = tt_call_wish(comm, c);
   if (x->chooser && (x->of.code != wish->code || x->of.error != wish->error)) forget_choosers(x);
   if (!x->chooser) {
-    const tutti_status status = make_choosers(comm, x);
+    const tutti_status status = make_choosers(comm, wish, x);
     if (status) forget_choosers(x);
     if (status) return status;
     x->of = *wish;
@@ -111,9 +111,9 @@ tutti_status tt_coding_choose(tutti_comm *comm, const tt_call *c, const tt_probl
   if (status) return status;
   const double with = tt_choice_seconds(coded, &problem, &other);
   const double without = tt_choice_seconds(own, plain, choice);
-  if (other.refusal || with < 0 || (without >= 0 && with >= without)) return TUTTI_OK;
+  if (other.refusal || !tt_coding_pays(with, without)) return TUTTI_OK;
   *choice = other;
-  choice->code = comm->settings.wish.code;
+  choice->code = tt_call_wish(comm, c)->code;
   return TUTTI_OK;
 }
 

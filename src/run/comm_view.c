@@ -22,6 +22,10 @@ tutti_contract tt_comm_contract(const tutti_comm *comm) {
   return comm->settings.contract;
 }
 
+const tt_code_wish *tt_call_wish(const tutti_comm *comm, const tt_call *c) {
+  return c->code ? c->code : &comm->settings.wish;
+}
+
 tt_code_wish tt_comm_wish(const tutti_comm *comm) {
   return comm->settings.wish;
 }

@@ -21,6 +21,8 @@ tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status);
 /* ---- what it is like (comm_view.c) ---- */
 
 tutti_contract tt_comm_contract(const tutti_comm *comm);
+/* How messages may be coded: the call's own argument, or the communicator's setting. */
+const tt_code_wish *tt_call_wish(const tutti_comm *comm, const tt_call *call);
 tt_code_wish tt_comm_wish(const tutti_comm *comm);
 const tt_override *tt_comm_override(const tutti_comm *comm);
 /* Does every call on it fail? */

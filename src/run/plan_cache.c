@@ -27,7 +27,7 @@ static uint64_t plan_key(const tutti_comm *comm, const tt_call *c, bool in_place
   /* a freed handle may be reused for another op */
   const tt_user_op *user = tt_coll_reduces(c->coll) ? tt_op_user(c->op) : NULL;
   if (user) what = tt_mix(what) ^ user->serial;
-  what ^= tt_code_hash(&comm->settings.wish);
+  what ^= tt_code_hash(tt_call_wish(comm, c));
   uint64_t key = tt_mix(tt_mix(what + 0x9e3779b97f4a7c15u) ^ counts_key(comm, c));
   return key ? key : 1;
 }

@@ -138,6 +138,66 @@ static void lossy(tutti_comm *comm, const char *code, const char *begins, double
   must(tutti_comm_set_code(comm, NULL));
 }
 
+/* A call's own code, whatever the communicator's is: on a vector whose plan it changes, and on one that is too
+ * short for any code. */
+static void own_codes(tutti_comm *comm) {
+  static const struct {
+    const char *comm, *call;
+    bool coded;
+  } all[] = {{NULL, "error=1e-2", true},
+             {"lossless", "error=1e-2", true},
+             {"error=1e-2", NULL, false},
+             {"error=1e-2", "none", false},
+             {"error=1e-2", "lossless", false}};
+  tutti_request *r;
+  for (size_t a = 0; a < sizeof all / sizeof *all; a++)
+    for (int manner = 0; manner < 4; manner++)
+      for (size_t n = 3; n <= MOST; n += MOST - 3) {
+        doing = all[a].call ? all[a].call : "a call without code";
+        fill(n, n + a);
+        must(tutti_comm_set_code(comm, NULL));
+        must(tutti_allreduce(comm, src, other, n, TUTTI_FLOAT, TUTTI_SUM));
+        must(tutti_comm_set_code(comm, all[a].comm));
+        if (manner == 0)
+          must(tutti_allreduce_coded(comm, src, dst, n, TUTTI_FLOAT, TUTTI_SUM, all[a].call));
+        else if (manner == 1)
+          must(tutti_allreduce_coded_start(comm, src, dst, n, TUTTI_FLOAT, TUTTI_SUM, all[a].call,
+                                           &r));
+        else if (manner == 2)
+          must(tutti_allreduce_coded_init(comm, src, dst, n, TUTTI_FLOAT, TUTTI_SUM, all[a].call,
+                                          &r));
+        else
+          must(tutti_reduce_coded(comm, src, dst, n, TUTTI_FLOAT, TUTTI_SUM, 0, all[a].call));
+        if (manner == 2) must(tutti_request_start(r));
+        if (manner == 1 || manner == 2) must(tutti_request_wait(&r));
+        if (manner == 2) must(tutti_request_free(&r));
+        if (manner < 3) check_sum(comm, dst, n, all[a].coded ? 1e-2 : 0, 1, n + a);
+        const bool same = memcmp(dst, other, n * sizeof *dst) == 0;
+        if (manner < 3 && n == MOST && apart && same == all[a].coded)
+          fail(same ? "not coded" : "coded");
+      }
+  must(tutti_comm_set_code(comm, NULL));
+  doing = "a call's own code, refused";
+  if (tutti_allreduce_coded(comm, src, dst, 1, TUTTI_FLOAT, TUTTI_SUM, "error=x") != TUTTI_ERR_ARG)
+    fail("no code");
+  must(tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT));
+  if (tutti_reduce_scatter_coded(comm, src, dst, 1, TUTTI_FLOAT, TUTTI_SUM, "error=1") !=
+      TUTTI_ERR_UNSUPPORTED)
+    fail("exact, with errors");
+  must(tutti_comm_set_contract(comm, TUTTI_CONTRACT_SAME));
+  doing = "all_gather and reduce_scatter with codes of their own";
+  fill((size_t)P * 999, 5);
+  must(tutti_all_gather_coded(comm, src + me * 999, dst, 999, TUTTI_FLOAT, "lossless"));
+  for (size_t i = 0; i < (size_t)P * 999; i++)
+    if (dst[i] != number((int)(i / 999), i, 5)) fail("another number");
+  must(tutti_reduce_scatter_coded(comm, src, dst, 999, TUTTI_FLOAT, TUTTI_SUM, "error=1e-2"));
+  for (size_t i = 0; i < 999; i++) {
+    const size_t k = (size_t)me * 999 + i;
+    if (!(fabs(dst[i] - exact[k]) <= (1e-2 + P * 0x1p-22) * magnitudes((size_t)P * 999, k, 5)))
+      fail("the error is larger than what was allowed");
+  }
+}
+
 /* An infinity shows, and blocks without one keep their sums. */
 static void not_finite(tutti_comm *comm) {
   doing = "an infinity";
@@ -248,6 +308,12 @@ static void mismatch(void) {
   const tutti_status status = tutti_allreduce(comm, src, dst, MOST, TUTTI_FLOAT, TUTTI_SUM);
   if (apart && status != TUTTI_ERR_MISMATCH) fail("not noticed");
   tutti_comm_free(comm);
+  doing = "calls that bring different codes"; /* of a vector that is too short to be coded */
+  must(start_comm(&comm));
+  const char *code = me == 0 ? "error=1e-2" : "error=2e-2";
+  const tutti_status own = tutti_allreduce_coded(comm, src, dst, 1, TUTTI_FLOAT, TUTTI_SUM, code);
+  if (P > 1 && own != TUTTI_ERR_MISMATCH) fail("not noticed");
+  tutti_comm_free(comm);
 }
 
 int main(void) {
@@ -265,6 +331,7 @@ int main(void) {
   lossy(comm, "error=1e-2", "int8, ", 1e-2);
   lossy(comm, "error=0.08,code=fp8_e4m3", "fp8_e4m3, ", 0.08);
   lossy(comm, "error=0.5,code=fp8_e5m2", "fp8_e5m2, ", 0.5);
+  own_codes(comm);
   not_finite(comm);
   feedback(comm, 0);
   feedback(comm, 1);

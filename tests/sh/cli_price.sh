@@ -100,6 +100,23 @@ ok "explain: the plan, its parts, the next, the crossings, the refused" all "sta
   "has '^allreduce of 9 KiB on 127 ranks: lanes\(n=8\)$'" "has '330 us +62 % +latency: 11 messages'" \
   "has '203 us +38 % +transfer'" "has '^Next best:'" "has 'from +92.2 KiB +fold\(halving\)'" \
   "has 'generalized\(r=3\): the op rounds'" "has 'blueconnect: it needs the levels'"
+# Code and link, what the words say, and the object of --json.
+while IFS='|' read -r code beta says object; do
+  job explain -P 8 --size 4MiB --net beta=$beta --code "$code"
+  ok "explain --code $code, a byte takes $beta: in words" all "status 0" "[ \"\$(grep -cE '$says' '$work/out')\" = $([ "$says" = ^Coded ] && echo 0 || echo 1) ]"
+  job explain -P 8 --size 4MiB --net beta=$beta --code "$code" --json
+  ok "... and as JSON" $python - "$work/out" "$object" <<'END'
+import json, sys
+found, wanted = json.load(open(sys.argv[1]))["code"], json.loads(sys.argv[2])
+assert found == wanted, found
+END
+done <<'END'
+error=1e-2|40ns|^Coded: as int8 between hosts, 254 bytes of 1000; at most 2 roundings|{"name": "int8", "left": 0.2539, "roundings": 2, "error": 0.00789}
+error=0.2,code=fp8_e5m2|40ns|^Coded: as fp8_e5m2 between hosts, 254 bytes|{"name": "fp8_e5m2", "left": 0.2539, "roundings": 2, "error": 0.147969}
+lossless|40ns|^Coded: without loss between hosts; about 840 bytes|{"name": "lossless", "left": 0.84}
+lossless|1ns|^Coded|null
+none|40ns|^Coded|null
+END
 job explain -P 192 --size 1MiB --topo "rack:3 node:16 core:4" --net rack.beta=25Gbit/s,node.beta=50Gbit/s,core.beta=200Gbit/s,core.alpha=2us
 ok "explain: by level" all "status 0" "has 'ranks: transposed\(group=3x16x4,parts=3'" "has 'transfer between racks'" \
   "has 'latency between nodes: 4 messages'" "has 'at most 42.7 KiB between racks, 640 KiB between nodes, 2.02 MiB between cores'"

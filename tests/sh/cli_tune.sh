@@ -13,7 +13,8 @@ ok "tune: measures, whatever the environment says, and says what" all "status 0"
   "has '^a copy: '" "has '^process_vm_readv: '" "has 'is woken: .* us'" "has 'factor of '" "has '^written to $profile'"
 ok "tune: in the time that it was given" within 20000
 figures="gamma shm.turn shm.crowd.message shm.crowd.again shm.crowd.copy shm.crowd.loop.message
-  shm.crowd.loop.again shm.crowd.loop.copy gamma.bf16 gamma.double gamma.int8"
+  shm.crowd.loop.again shm.crowd.loop.copy gamma.bf16 gamma.double gamma.int8
+  code.int8 code.fp8 code.lossless"
 [ "$(nproc)" -gt 1 ] && figures="$figures shm.wake shm.message shm.again shm.copy shm.loop.message shm.loop.again shm.loop.copy shm.cache shm.far shm.loop.far shm.between"
 lacking=
 for f in $figures; do
@@ -28,6 +29,16 @@ ok "tune: figures are possible" awk '/^[a-z].*=/ && $1 != "machine" && $1 != "ne
 
 TUTTI_PROFILE=$profile job bench -P 2 -e 4 --repeats 1
 ok "the profile is read without a word" all "status 0" quiet
+# What the codes cost decides whether a call is coded: here is a link on which that pays, and not if coding takes a
+# microsecond a byte.
+coded=
+for cost in "" ,code.int8=1us; do
+  TUTTI_PROFILE=$profile job explain -P 4 -s 4MiB --net "beta=40ns$cost" --code error=1e-2
+  coded="$coded $(grep -c "^Coded: as int8" "$work/out")"
+done
+TUTTI_PROFILE=$profile job info --profile
+ok "tune: the figures of codes are read, shown, and decide" all "status 0" '[ "$coded" = " 1 0" ]' \
+  '[ "$(sed -n "s/^code.int8 *= *\([0-9.e+-]*\).*/\1/p" "$work/out")" = "$(sed -n "s/^code.int8 *= *\([0-9.e+-]*\).*/\1/p" "$profile")" ]'
 printf 'rack.alpha = 7us # by hand\nshm.copy = 1\n' >>"$profile"
 job tune --seconds 1 -o "$profile"
 ok "tune again: figures that were not measured now stay, the others are replaced" all "status 0" \
@@ -159,6 +170,7 @@ for m in ompi mpich; do
     TUTTI_NODES=0,1,2,2 LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 4 "$TUTTI" tune -o "$profile" >"$work/out" 2>"$work/err" || rc=$?
     ok "tune over $m: a network's figures, beside this machine's" all "status 0" \
       "grep -qE '^beta += [0-9.e-]+ ' '$profile'" "grep -qE '^ports += [1-4] ' '$profile'" "grep -q ^shm.turn '$profile'" \
+      "grep -qE '^code.lossless += [0-9.e-]+ ' '$profile'" \
       "grep -qE '^network += [A-Z]' '$profile'" \
       "has '^3 hosts: '" "has '^repeats of a game differ by [0-9]+ % in the mean(: NOISY|$)'"
     # over this network the figures apply, as if the profile named none; over another the built-in

@@ -175,7 +175,7 @@ static void test_lossless(void **unused) {
     fill_bytes(kind, n);
     const size_t coded = there_and_back(TT_CODE_LOSSLESS, type, n);
     assert_memory_equal(raw, got, n);
-    assert_true(coded <= n + (8 + 8) * (n / 8000 + 1)); /* what cannot be shortened is copied */
+    assert_true(coded <= n + (8 + 9) * (n / 30000 + 1)); /* what cannot be shortened is copied */
     if (kind == 1 && n > 4000) assert_true(coded < n / 3);
   }
 }
@@ -210,6 +210,49 @@ static void test_damaged(void **unused) {
       refused++;
   }
   assert_true(refused > 1000);
+}
+
+/* ---- tutti_code_local ---- */
+
+static void test_local(void **unused) {
+  (void)unused;
+  static const struct {
+    const char *text;
+    tt_code code;
+  } all[] = {{NULL, TT_CODE_NONE},
+             {"lossless", TT_CODE_LOSSLESS},
+             {"error=1", TT_CODE_INT8},
+             {"error=1,code=fp8_e4m3", TT_CODE_E4M3},
+             {"error=1,code=fp8_e5m2", TT_CODE_E5M2}};
+  enum { N = 9000 };
+  static float x[N], y[N], wanted[N];
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (size_t n = 0; n <= N; n += N / 3) {
+      const char *text = all[i].text;
+      size_t bytes = 1, alone = 2;
+      for (size_t k = 0; k < n; k++) wanted[k] = x[k] = k % 3 ? uniform((int)(k / 400)) : 0;
+      if (tt_code_lossy(all[i].code)) tt_code_round(all[i].code, wanted, n);
+      assert_int_equal(tutti_code_local(text, x, y, n, TUTTI_FLOAT, &bytes), TUTTI_OK);
+      assert_int_equal(tutti_code_local(text, x, NULL, n, TUTTI_FLOAT, &alone), TUTTI_OK);
+      assert_int_equal(tutti_code_local(text, x, x, n, TUTTI_FLOAT, NULL), TUTTI_OK);
+      assert_memory_equal(y, wanted, n * sizeof *y);
+      assert_memory_equal(x, wanted, n * sizeof *x);
+      assert_int_equal(alone, bytes);
+      assert_true(all[i].code == TT_CODE_NONE ? bytes == n * sizeof *x
+                                              : bytes <= n * sizeof *x && (!n || bytes > n / 4));
+    }
+  const struct {
+    const char *text;
+    tutti_type type;
+    tutti_status status;
+  } wrong[] = {{"zip", TUTTI_FLOAT, TUTTI_ERR_ARG},
+               {"error=1", TUTTI_DOUBLE, TUTTI_ERR_UNSUPPORTED},
+               {"lossless", TUTTI_INT32, TUTTI_ERR_UNSUPPORTED},
+               {"lossless", TUTTI_TYPE_COUNT, TUTTI_ERR_TYPE}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    assert_int_equal(tutti_code_local(wrong[i].text, x, y, 8, wrong[i].type, NULL),
+                     wrong[i].status);
+  assert_int_equal(tutti_code_local("lossless", NULL, y, 8, TUTTI_FLOAT, NULL), TUTTI_ERR_ARG);
 }
 
 /* ---- texts ---- */
@@ -260,7 +303,7 @@ int main(void) {
       cmocka_unit_test(test_bound),    cmocka_unit_test(test_again),
       cmocka_unit_test(test_lossless), cmocka_unit_test(test_lossy_frames),
       cmocka_unit_test(test_damaged),  cmocka_unit_test(test_not_finite),
-      cmocka_unit_test(test_texts),
+      cmocka_unit_test(test_local),    cmocka_unit_test(test_texts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

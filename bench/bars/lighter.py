@@ -1,0 +1,94 @@
+# lighter.py - the bars of coded messages: how much faster they are on slow links, never slower than plain ones, accuracy after a
+# training, and the stated bound of the error.
+# SPDX-License-Identifier: BSD-3-Clause
+import importlib.util
+import os
+import re
+
+import measure
+from aggregator import Skipped
+from measure import KI, MI, Failed
+from verdict import Cannot, at_least, at_most
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+spec = importlib.util.spec_from_file_location("bench_lighter", os.path.join(HERE, "..", "lighter.py"))
+lighter = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(lighter)
+
+TITLE = "Coded messages beside plain ones, of real gradients, on hosts with links of 200 Mbit/s and 1 Gbit/s (needs root)"
+RATES = (200, 1000)
+LARGE = 256 * KI
+FASTER = {"lossless": 1.2, "error": 3.0}
+
+
+def ratios(rows, way, **of):
+    return [r[way + "_ratio"] for r in rows if way + "_ratio" in r and all(r[k] == v for k, v in of.items())]
+
+
+def faster(rows, layout, why):
+    """The least ratio of large vectors where links are slowest, of each kind of gradient."""
+    large = [r for r in rows if r["layout"] == layout and r["rate"] == RATES[0] and r["bytes"] >= LARGE]
+    for way, want in FASTER.items():
+        for net in lighter.NETS:
+            for kind in ("float", "bf16") if way == "lossless" else ("float",):
+                each = ratios(large, way, gradient=net, type=kind)
+                left = [r[way + "_left"] for r in large if r["gradient"] == net and r["type"] == kind]
+                name = "%s, %s, %s of %s, from 256 KiB on, least%s" % (
+                    layout, way, kind, net, " (%.3f of the bytes are left)" % max(left) if left else "")
+                yield at_least(name, want, min(each, default=None), why)
+
+
+def bound(build, quick):
+    """What test_code says: 10^7 vectors, or 10^6."""
+    try:
+        out = measure.run([os.path.join(build, "tests", "test_code")], 900, {} if quick else {"TUTTI_TEST_ALL": "1"})[0]
+    except Failed as e:
+        out = str(e)
+    met = [(code, float(x)) for code, x in re.findall(r"(\w+): ([0-9.]+) of the bound is met", out)]
+    for code in ("int8", "fp8_e4m3", "fp8_e5m2"):
+        value = dict(met).get(code)
+        yield at_most("%s: the largest error of %s vectors over the stated bound" % (code, "10^6" if quick else "10^7"), 1, value, out)
+        yield at_least("%s: ... and the bound is at most 4 times that" % code, 0.25, value, out)
+
+
+def accuracy(bench, layout, rate, profile, steps, why):
+    found = {}
+    try:
+        for r in bench.training(layout, rate, profile, steps) if profile else ():
+            found[r["net"], r["way"]] = r["accuracy"]
+    except Failed as e:
+        why = str(e)
+    for net in lighter.NETS:
+        for way in lighter.WAYS:
+            pair = found.get((net, "plain")), found.get((net, way))
+            value = None if None in pair else 100 * (pair[0] - pair[1])
+            yield at_most("%s, %s, after %d steps: %% of accuracy less than plain" % (net, way, steps), 0.3, value, why)
+
+
+def bars(build, quick):
+    out = os.path.join(build, "bench")
+    os.makedirs(out, exist_ok=True)
+    bench = lighter.Lighter(build, out, rounds=3 if quick else 7, budget=0.05, last=MI if quick else lighter.LAST,
+                            tunes=1 if quick else lighter.TUNES)
+    layouts = lighter.LAYOUTS.split(",")[:1 if quick else None]
+    rows, profiles, why = [], {}, "no figures"
+    try:
+        bench.gradients()
+        for layout in layouts:
+            for rate in RATES:
+                profiles[layout, rate], figures = bench.profile(layout, rate)
+                print(lighter.head(layout, rate, figures), flush=True)
+                for r in bench.sums(layout, rate, profiles[layout, rate]):
+                    rows.append(r)
+                    print(lighter.show(r), flush=True)
+    except Skipped as e:
+        why = Cannot(e)
+    except Failed as e:
+        why = str(e)
+    for layout in layouts:
+        yield from faster(rows, layout, why)
+    for way in lighter.WAYS:
+        yield at_least("%s, any size and link: the least ratio" % way, 0.97, min(ratios(rows, way), default=None), why)
+    first = layouts[0], RATES[0]
+    yield from accuracy(bench, *first, profiles.get(first), 10 if quick else lighter.STEPS, why)
+    yield from bound(build, quick)

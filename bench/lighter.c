@@ -1,0 +1,148 @@
+/* lighter.c - allreduces of gradients plain, coded without loss and with an error, by turns in the same processes;
+ * bench/lighter.py starts it on hosts.
+ *
+ *   tutti run ... lighter float|bf16 ROUNDS BUDGET FIRST LAST FILE ...
+ *
+ * FILE: floats, `make bench-gradients`; it holds the gradients of ROWS ranks, and rank r takes the (r mod ROWS)-th. A vector is
+ * as long as wanted: the gradient from its beginning, repeated. bf16: the floats' upper halves, which take no error. A round times each way in turn, for BUDGET seconds or once, from a barrier to the slowest
+ * rank's end. Rank 0 prints a line of JSON for each file, type and size: medians in us, and the medians of the rounds'
+ * ratios of plain over coded.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdbool.h>
+#include <tutti.h>
+
+#include "timing.h"
+
+enum { ROWS = 8, WAYS = 3, MOST_ROUNDS = 64 };
+static const struct {
+  const char *name, *code;
+} ways[WAYS] = {{"plain", "none"}, {"lossless", "lossless"}, {"error", "error=1e-2"}};
+
+typedef struct bench {
+  tutti_comm *comm;
+  int rank, rounds;
+  double budget;
+  float *gradient; /* of this rank */
+  size_t n;        /* floats of it */
+  char *from, *to;
+} bench;
+
+static void must(tutti_status status) {
+  if (!status) return;
+  fprintf(stderr, "lighter: %s\n", tutti_error());
+  exit(1);
+}
+
+static double slowest(const bench *b, double mine) {
+  double most;
+  must(tutti_allreduce_coded(b->comm, &mine, &most, 1, TUTTI_DOUBLE, TUTTI_MAX, NULL));
+  return most;
+}
+
+/* Seconds of a call; `times` of them in a row. */
+static double run(const bench *b, int way, size_t count, tutti_type type, int times) {
+  must(tutti_barrier(b->comm));
+  const double begin = timing_now();
+  for (int i = 0; i < times; i++)
+    must(tutti_allreduce_coded(b->comm, b->from, b->to, count, type, TUTTI_SUM, ways[way].code));
+  return slowest(b, (timing_now() - begin) / times);
+}
+
+/* This rank's vector of `bytes` bytes; bf16 is a float's upper half. */
+static void fill(const bench *b, size_t bytes, tutti_type type) {
+  if (type == TUTTI_FLOAT)
+    for (size_t i = 0; i < bytes / 4; i++) memcpy(b->from + 4 * i, &b->gradient[i % b->n], 4);
+  else
+    for (size_t i = 0; i < bytes / 2; i++)
+      memcpy(b->from + 2 * i, (const char *)&b->gradient[i % b->n] + 2, 2);
+}
+
+static void say(const bench *b, const char *file, size_t bytes, tutti_type type, int of,
+                double us[WAYS][MOST_ROUNDS]) {
+  const size_t count = bytes / tutti_type_size(type);
+  char plan[300];
+  if (b->rank == 0)
+    printf("{\"gradient\": \"%s\", \"type\": \"%s\", \"bytes\": %zu, \"ranks\": %d", file,
+           tutti_type_name(type), bytes, tutti_comm_size(b->comm));
+  for (int w = 0; w < of; w++) {
+    double ratio[MOST_ROUNDS];
+    size_t coded = bytes;
+    for (int r = 0; r < b->rounds; r++) ratio[r] = us[0][r] / us[w][r];
+    must(tutti_comm_set_code(b->comm, ways[w].code));
+    must(tutti_comm_plan(b->comm, TUTTI_ALLREDUCE, count, type, TUTTI_SUM, plan, sizeof plan));
+    must(tutti_code_local(ways[w].code, b->from, NULL, count, type, &coded));
+    if (b->rank == 0)
+      printf(", \"%s\": {\"ratio\": %.4f, \"left\": %.4f, \"plan\": \"%s\"}", ways[w].name,
+             timing_median(ratio, b->rounds), (double)coded / (double)bytes, plan);
+  }
+  must(tutti_comm_set_code(b->comm, NULL));
+  for (int w = 0; w < of && b->rank == 0; w++)
+    printf(", \"%s_us\": %.1f", ways[w].name, timing_median(us[w], b->rounds));
+  if (b->rank == 0) printf("}\n");
+  fflush(stdout);
+}
+
+static void measure(const bench *b, const char *file, size_t bytes, tutti_type type) {
+  static double us[WAYS][MOST_ROUNDS];
+  const size_t count = bytes / tutti_type_size(type);
+  const int of = type == TUTTI_FLOAT ? WAYS : WAYS - 1;
+  fill(b, bytes, type);
+  double once = 0;
+  for (int w = 0; w < of; w++) once += run(b, w, count, type, 1) + run(b, w, count, type, 1);
+  const double fits = b->budget / (once / (2 * of)) + 0.5;
+  const int times = (int)slowest(b, fits < 1 ? 1 : fits > 1000 ? 1000 : fits);
+  for (int r = 0; r < b->rounds; r++)
+    for (int w = 0; w < of; w++) {
+      const int way = (w + r) % of; /* each goes first in turn */
+      us[way][r] = 1e6 * run(b, way, count, type, times);
+    }
+  say(b, file, bytes, type, of, us);
+}
+
+/* This rank's part of the file. */
+static void read_gradient(bench *b, const char *path) {
+  FILE *f = fopen(path, "rb");
+  if (!f || fseek(f, 0, SEEK_END)) {
+    fprintf(stderr, "lighter: cannot read %s\n", path);
+    exit(1);
+  }
+  b->n = (size_t)ftell(f) / sizeof(float) / ROWS;
+  b->gradient = realloc(b->gradient, b->n * sizeof(float) + 1);
+  const long at = (long)(b->n * sizeof(float)) * (b->rank % ROWS);
+  if (!b->n || !b->gradient || fseek(f, at, SEEK_SET) ||
+      fread(b->gradient, sizeof(float), b->n, f) != b->n) {
+    fprintf(stderr, "lighter: %s has no gradients of %d ranks\n", path, ROWS);
+    exit(1);
+  }
+  fclose(f);
+}
+
+int main(int argc, char **argv) {
+  bench b = {.gradient = NULL};
+  if (argc < 7) {
+    fprintf(stderr, "usage: lighter float|bf16 ROUNDS BUDGET FIRST LAST FILE ...\n");
+    return 2;
+  }
+  const tutti_type type = strcmp(argv[1], "bf16") == 0 ? TUTTI_BF16 : TUTTI_FLOAT;
+  b.rounds = atoi(argv[2]);
+  b.budget = atof(argv[3]);
+  const size_t first = strtoull(argv[4], NULL, 10), last = strtoull(argv[5], NULL, 10);
+  if (b.rounds < 1 || b.rounds > MOST_ROUNDS || first < 4 || last < first) return 2;
+  must(tutti_comm_from_env(&b.comm));
+  b.rank = tutti_comm_rank(b.comm);
+  b.from = malloc(last);
+  b.to = malloc(last);
+  if (!b.from || !b.to) return 1;
+  for (int i = 6; i < argc; i++) {
+    const char *slash = strrchr(argv[i], '/');
+    read_gradient(&b, argv[i]);
+    for (size_t bytes = first; bytes <= last; bytes *= 4)
+      measure(&b, slash ? slash + 1 : argv[i], bytes, type);
+  }
+  free(b.gradient);
+  free(b.from);
+  free(b.to);
+  must(tutti_comm_free(b.comm));
+  must(tutti_finalize());
+  return 0;
+}
