@@ -165,6 +165,12 @@ static void fill(tt_aggregator_member *a) {
   if (n < 0 && errno != EAGAIN && errno != EINTR) part(a, strerror(errno));
 }
 
+bool tt_member_skip(tt_aggregator_member *a) {
+  const size_t before = a->skip;
+  if (before && a->from == a->to) fill(a);
+  return a->skip != before;
+}
+
 /* Reads the head of the sum whose turn it is; false: it is not all there, or no sum follows it. */
 static bool read_sum_head(tt_aggregator_member *a, const tt_share *s) {
   if (a->in.head == sizeof a->sum) return true;

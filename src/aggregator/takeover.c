@@ -21,7 +21,9 @@
 #include "aggregator_daemon.h"
 #include "aggregator_member.h"
 
-enum { PACKET = 4096 }; /* B that the wire takes whole, and copies */
+/* Bytes that a wire takes whole, and copies: of a relay's packet, between hosts; of a note's reason, with which
+ * notes fit beside a flag, as some go between ranks of one host. */
+enum { PACKET = 4096, REASON = 64 };
 
 typedef enum word { LOST = 1, STATE, GO_ON } word;
 
@@ -31,8 +33,9 @@ typedef struct note {
       op; /* STATE: the next one to start; GO_ON: the first that is planned without an aggregator */
   uint64_t turn;  /* STATE: turns whose sum has come; GO_ON: the first that is made again */
   int32_t status; /* not TUTTI_OK: the sums under way cannot be made */
-  char why[TT_AGGREGATOR_WHY];
+  char why[REASON];
 } note;
+_Static_assert(sizeof(note) <= 96, "more may travel by its address (tt_wire.beside)");
 
 typedef struct state { /* what the first rank has heard of a rank */
   bool said;
@@ -153,7 +156,7 @@ static bool tell(tt_aggregator_member *a, word what, int *next) {
   const int before = *next;
   for (; *next < t->ranks; ++*next) {
     note n = {.word = what, .op = t->from, .status = t->decision.status};
-    snprintf(n.why, sizeof n.why, "%s", what == LOST ? t->why : t->decision.why);
+    snprintf(n.why, sizeof n.why, "%.*s", REASON - 1, what == LOST ? t->why : t->decision.why);
     bool first = true;
     for (int r = 0; r < t->ranks && what == GO_ON; r++) {
       if (t->session[r] != t->session[*next]) continue;
@@ -268,7 +271,7 @@ static void follow(tt_aggregator_member *a, const note *n) {
 
 static void describe(const tt_aggregator_member *a, uint32_t seq, note *n) {
   *n = (note){.word = STATE, .op = seq, .turn = a->got};
-  snprintf(n->why, sizeof n->why, "%s", a->takeover->why);
+  snprintf(n->why, sizeof n->why, "%.*s", REASON - 1, a->takeover->why);
   if (!a->kept.failed) return;
   n->status = TUTTI_ERR_MEMORY;
   snprintf(n->why, sizeof n->why, "rank %d has no memory for what it sent there", a->wire.rank);
@@ -347,7 +350,7 @@ static bool pass_on(tt_aggregator_member *a) {
   tt_takeover *t = a->takeover;
   bool moved = false, some = true;
   while (some && !a->lost) {
-    some = tt_member_send_again(a);
+    some = tt_member_send_again(a) | tt_member_skip(a);
     for (int i = 0; i < t->nrelays; i++) some |= relay_some(a, &t->relays[i]);
     if (t->sums) {
       const uint64_t made = t->sums->made;

@@ -100,7 +100,7 @@ static bool drive(int rank, uint32_t seq) {
   return wire[rank]->aggregates->drive(wire[rank], &among[rank], seq);
 }
 
-enum { TURNS = 3, COUNT = 20000, FIRST = 40 };
+enum { TURNS = 3, COUNT = 100000, FIRST = 40 }; /* a sum is longer than what a socket keeps */
 static int32_t x[TURNS][RANKS][COUNT];
 static const char *stage_name = "";
 
@@ -171,9 +171,11 @@ static void finish(run r[TURNS][RANKS], int turns, unsigned sent) {
   bool over = false, late = false;
   uint32_t from;
   for (int look = 0; !over; look++) {
-    assert_true(seconds() < since + LIMIT);
+    if (seconds() > since + LIMIT) fail_msg("%s: a sum never comes", stage_name);
     over = true;
     for (int k = 0; k < RANKS; k++) {
+      bool waits =
+          false; /* a rank that has all its sums may wait elsewhere, and only drives this wire */
       for (int t = 0; t < turns; t++) {
         if (t + 1 == turns && !(sent >> k & 1) && !late) {
           over = false;
@@ -181,17 +183,30 @@ static void finish(run r[TURNS][RANKS], int turns, unsigned sent) {
         }
         play_send(&r[t][k]);
         play_take(&r[t][k]);
-        over &= play_over(&r[t][k]);
+        waits |= !play_over(&r[t][k]);
       }
-      /* what a waiting rank does */
-      wire[k]->peer->alive(wire[k], RANKS);
-      over &= wire[k]->aggregates->by(wire[k], &from) == TT_BY_RANKS;
+      const bool knows = wire[k]->aggregates->by(wire[k], &from) == TT_BY_RANKS;
+      if (waits || !knows) wire[k]->peer->alive(wire[k], RANKS);
+      over &= !waits && knows;
       drive(k, (uint32_t)(FIRST + turns) - !(sent >> k & 1));
     }
     for (int k = 0; look == 200 && k < RANKS; k++) {
       if (!(sent >> k & 1)) begin(&r[turns - 1][k], turns - 1, k);
       late = true;
     }
+  }
+}
+
+/* What the summing ranks owe arrives where nobody waits for it, too. */
+static void deliver(uint32_t from) {
+  const double until = seconds() + LIMIT;
+  for (bool owes = true; owes;) {
+    owes = false;
+    for (int k = 0; k < RANKS; k++) {
+      drive(k, from);
+      owes |= wire[k]->aggregates->owes(wire[k]);
+    }
+    if (seconds() > until) fail_msg("%s: some sum is never delivered", stage_name);
   }
 }
 
@@ -227,9 +242,9 @@ static void sums_are_made_from_every_stage(void **state) {
       for (int t = 0; t <= s->sums; t++) is_right(&r[t][k], t, k);
       assert_int_equal(wire[k]->aggregates->by(wire[k], &from), TT_BY_RANKS);
       assert_int_equal(from, FIRST + s->sums + (s->sent != 0));
-      while (wire[k]->aggregates->owes(wire[k])) drive(k, from);
-      play_leave(&wire[k]);
     }
+    deliver(from);
+    for (int k = 0; k < RANKS; k++) play_leave(&wire[k]);
   }
 }
 
