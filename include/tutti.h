@@ -26,9 +26,9 @@
 extern "C" {
 #endif
 
-#define TUTTI_VERSION_MAJOR 0
-#define TUTTI_VERSION_MINOR 1
-#define TUTTI_VERSION_PATCH 0
+#define TUTTI_VERSION_MAJOR 0 /* the version of this header */
+#define TUTTI_VERSION_MINOR 1 /* its second number */
+#define TUTTI_VERSION_PATCH 0 /* its third number */
 
 #if defined(__GNUC__)
 #define TUTTI_API __attribute__((visibility("default")))
@@ -38,6 +38,7 @@ extern "C" {
 
 /* ------------------------------------------------------------- status --- */
 
+/** What a call returns: 0, or a negative number that says what failed. */
 typedef enum tutti_status {
   TUTTI_OK = 0,
   TUTTI_ERR_ARG = -1,         /* an argument is NULL, out of range, or too large */
@@ -63,7 +64,7 @@ TUTTI_API const char *tutti_strerror(tutti_status status);
  *  Valid until the thread's next call; never NULL. */
 TUTTI_API const char *tutti_error(void);
 
-/** The version as text, "0.1.0", and as numbers; each pointer may be NULL. */
+/** The library's version as text, "0.1.0", and as numbers in `major`, `minor` and `patch`; each may be NULL. */
 TUTTI_API const char *tutti_version(int *major, int *minor, int *patch);
 
 /** Send the log (a rank is late, a setting makes no sense) to `fn`. It receives `ctx`, a level
@@ -80,6 +81,7 @@ TUTTI_API void tutti_scratch_set(void *(*take)(size_t bytes), void (*give)(void 
 
 /* ------------------------------------------------------ types and ops --- */
 
+/** The type of an element. */
 typedef enum tutti_type {
   TUTTI_INT8,
   TUTTI_UINT8,
@@ -144,7 +146,7 @@ typedef void tutti_op_fn(const void *a, const void *b, void *dst, size_t count,
                          tutti_type type, void *ctx);
 
 /** Register your own op. Every rank must register it.
- *
+ *  fn           combines elements; it receives `ctx`. Any thread that sums may call it.
  *  commutative  0: only plans that keep the ranks' order may run.
  *  op           receives the handle; free it with tutti_op_free when no call
  *               uses it any more.
@@ -163,7 +165,7 @@ TUTTI_API tutti_status tutti_op_create(tutti_op_fn *fn, void *ctx, int commutati
  *  Out of place, src is not written.
  *  Returns      TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY (1000 ops are in use). */
 TUTTI_API tutti_status tutti_op_create_scaled(double factor, tutti_op *op);
-TUTTI_API tutti_status tutti_op_free(tutti_op op);
+TUTTI_API tutti_status tutti_op_free(tutti_op op); /* free an op that no call uses any more */
 
 /** dst[i] = a[i] op b[i], with the library's own kernels (avg and scaled ops only add). dst may
  *  equal a or b. Local. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP. */
@@ -172,7 +174,7 @@ TUTTI_API tutti_status tutti_reduce_local(const void *a, const void *b, void *ds
 
 /* ------------------------------------------------------- communicators --- */
 
-typedef struct tutti_comm tutti_comm;
+typedef struct tutti_comm tutti_comm; /* a communicator */
 
 /** The communicator of all ranks that `tutti run` started; without `tutti run`, of
  *  one rank. Collective. Each call makes another, independent communicator.
@@ -190,11 +192,10 @@ TUTTI_API tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tu
 /** A new communicator of the same group, with its own resources. Collective. */
 TUTTI_API tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out);
 
-/** Free a communicator; NULL is legal. Local. TUTTI_ERR_STATE if a request is
- *  in flight. */
+/** Free a communicator; NULL is legal. Local. TUTTI_ERR_STATE if a request is in flight. */
 TUTTI_API tutti_status tutti_comm_free(tutti_comm *comm);
-TUTTI_API int tutti_comm_rank(const tutti_comm *comm); /* -1 for NULL */
-TUTTI_API int tutti_comm_size(const tutti_comm *comm); /* -1 for NULL */
+TUTTI_API int tutti_comm_rank(const tutti_comm *comm); /* this rank, from 0 to P-1; -1 for NULL */
+TUTTI_API int tutti_comm_size(const tutti_comm *comm); /* the number of ranks, P; -1 for NULL */
 
 /** Abort: every pending and later call on this communicator, on all ranks, returns
  *  TUTTI_ERR_ABORTED with `reason` (may be NULL; cut at 100 bytes). Any thread may
@@ -256,7 +257,7 @@ TUTTI_API tutti_status tutti_comm_set_slices(tutti_comm *comm, int slices);
  *  Returns  TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_STATE (requests
  *           are in flight). */
 TUTTI_API tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers);
-TUTTI_API int tutti_comm_helpers(const tutti_comm *comm); /* -1 for NULL */
+TUTTI_API int tutti_comm_helpers(const tutti_comm *comm); /* how many ranks help; -1 for NULL */
 
 /** End this process's use of tutti. Local. Every later call returns TUTTI_ERR_STATE.
  *  Free all communicators first. */
@@ -266,11 +267,11 @@ TUTTI_API tutti_status tutti_finalize(void);
  *  collectives need not copy it first. 64-byte aligned, zeroed, owned by the caller until
  *  tutti_mem_free. `bytes` 0 gives NULL. Local. */
 TUTTI_API tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory);
-TUTTI_API tutti_status tutti_mem_free(tutti_comm *comm, void *memory);
+TUTTI_API tutti_status tutti_mem_free(tutti_comm *comm, void *memory); /* free `memory` of tutti_mem_alloc; NULL is legal */
 
 /* ---------------------------------------------------------- collectives --- */
 
-typedef struct tutti_request tutti_request;
+typedef struct tutti_request tutti_request; /* a request */
 
 /** Sum (or min, max, ...) `count` elements over all ranks; every rank gets the whole result.
  *
@@ -454,7 +455,7 @@ TUTTI_API tutti_status tutti_barrier_init(tutti_comm *comm, tutti_request **requ
 
 /* ------------------------------------------------------------- requests --- */
 
-/** Start a persistent request. TUTTI_ERR_STATE if it is running. */
+/** Start a persistent `request`. TUTTI_ERR_STATE if it is running. */
 TUTTI_API tutti_status tutti_request_start(tutti_request *request);
 
 /** Wait until the request completes. A nonblocking request is then freed and *request
@@ -466,13 +467,12 @@ TUTTI_API tutti_status tutti_request_wait(tutti_request **request);
  *  request is complete (it is then freed or idle, as after _wait), else 0. */
 TUTTI_API tutti_status tutti_request_test(tutti_request **request, int *done);
 
-/** Free an idle persistent request and set *request to NULL. While it runs: frees
- *  nothing and returns TUTTI_ERR_STATE. */
+/** Free an idle persistent request and set *request to NULL. TUTTI_ERR_STATE if it is running. */
 TUTTI_API tutti_status tutti_request_free(tutti_request **request);
 
 /* ------------------------------------------------------ for launchers --- */
 
-typedef struct tutti_job tutti_job;
+typedef struct tutti_job tutti_job; /* the ranks of one machine that are started together */
 /** Shared memory for `n` ranks on this machine: a sealed, nameless memfd, which
  *  disappears when the last process that holds it ends.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM. */
@@ -482,7 +482,7 @@ TUTTI_API tutti_status tutti_job_create(int n, tutti_job **job);
 TUTTI_API const char *tutti_job_env(tutti_job *job, int rank, int i);
 /** The descriptor that every rank must inherit (it is not close-on-exec). */
 TUTTI_API int tutti_job_fd(const tutti_job *job);
-TUTTI_API void tutti_job_free(tutti_job *job);
+TUTTI_API void tutti_job_free(tutti_job *job); /* close the launcher's end; the ranks keep theirs */
 
 /** The i-th line about what this machine supports ("wire shm: yes"); NULL past the end.
  *  The string is valid until the thread's next call. */

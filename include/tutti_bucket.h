@@ -25,10 +25,11 @@
 extern "C" {
 #endif
 
+/** A vector of this rank. */
 typedef struct tutti_tensor {
   void *data;   /* the caller's, aligned as its type; summed in place. NULL: tutti provides it */
   size_t count; /* elements, the same on all ranks; may be 0 */
-  tutti_type type;
+  tutti_type type; /* of its elements */
 } tutti_tensor;
 
 /* With all fields 0 but the size: means in the tensors' own type, in buckets of the size that the
@@ -51,13 +52,13 @@ typedef struct tutti_buckets_config {
                    added in the next step, as with bf16; not with helpers. Copied */
 } tutti_buckets_config;
 
-typedef struct tutti_buckets tutti_buckets;
+typedef struct tutti_buckets tutti_buckets; /* registered tensors, and their buckets */
 
 /** Register tensors, in the order in which a step computes them.
  *
  *  comm      its ranks all call this; it may be freed before the buckets.
  *  n         tensors; 0 is legal. The array is copied.
- *  memory    If every tensor with elements has an address, the memory belongs to the caller and must
+ *  Memory    If every tensor with elements has an address, the memory belongs to the caller and must
  *            stay where it is until tutti_buckets_free; no two tensors may overlap. If none has one,
  *            the memory belongs to the object: see tutti_bucket_data. The same on all ranks.
  *  config    the same on all ranks, except `thread`; NULL: all 0.
@@ -106,10 +107,11 @@ TUTTI_API tutti_status tutti_buckets_wait(tutti_buckets *buckets);
  *  Returns TUTTI_OK; TUTTI_ERR_STATE: sums are in flight. */
 TUTTI_API tutti_status tutti_buckets_free(tutti_buckets *buckets);
 
-/** The number of buckets; the bucket of tensor `i`, counted in starting order; the size in bytes
- *  at which a bucket is closed. 0 for NULL, and if i is not a tensor. */
+/** The number of buckets; 0 for NULL. */
 TUTTI_API size_t tutti_buckets_count(const tutti_buckets *buckets);
+/** The bucket of tensor `i`, counted in starting order; 0 for NULL, and if i is not a tensor. */
 TUTTI_API size_t tutti_bucket_of(const tutti_buckets *buckets, size_t i);
+/** The size in bytes at which a bucket is closed; 0 for NULL. */
 TUTTI_API size_t tutti_buckets_bytes(const tutti_buckets *buckets);
 
 /** The object's own communicator, on which it sums; NULL for NULL. Use it for tutti_comm_abort,

@@ -13,14 +13,15 @@
 extern "C" {
 #endif
 
-enum { TUTTI_ID_BYTES = 512 };
+enum { TUTTI_ID_BYTES = 512 /* of a tutti_id, the final zero included */ };
 
 /** The name of a rendezvous: "HOST[,HOST...]:PORT:KEY", a line of text that may be copied.
  *  Any process that has it can join, so keep it as secret as the job. */
 typedef struct tutti_id {
-  char text[TUTTI_ID_BYTES];
+  char text[TUTTI_ID_BYTES]; /* ends in a zero */
 } tutti_id;
 
+/** How to make a communicator; all fields but the size may be 0. */
 typedef struct tutti_config {
   size_t size;     /* of this struct */
   const char *net; /* "ucx": libtutti_ucx.so; or a path with a '/'. NULL: TUTTI_NET, else ucx */
@@ -31,15 +32,19 @@ typedef struct tutti_config {
  *  live until the communicator is made. The rendezvous listens on all addresses of this host,
  *  or on TUTTI_ADDR (names or addresses, separated by commas), and on TUTTI_PORT (0, the
  *  default: any free port).
+ *  id  receives the name, which the other ranks need.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM (the port is taken, ...). */
 TUTTI_API tutti_status tutti_unique_id(tutti_id *id);
 
-/** As tutti_unique_id, for any number of communicators of the same ranks, one after another,
+/** As tutti_unique_id, with an `id` for any number of communicators of the same ranks, one after another,
  *  as long as this process lives. For launchers whose ranks run several programs in turn. */
 TUTTI_API tutti_status tutti_unique_id_lasting(tutti_id *id);
 
 /** Make a communicator of `nranks` ranks. Collective: each rank calls it with the same id and
- *  its own rank. config: may be NULL; read during the call only.
+ *  its own rank.
+ *  nranks  all ranks of the communicator.
+ *  rank    this rank, from 0 to nranks-1.
+ *  config  may be NULL; read during the call only.
  *  Returns the same on all ranks that reach the rendezvous: TUTTI_OK; TUTTI_ERR_ARG;
  *  TUTTI_ERR_TIMEOUT (tutti_error() names the missing ranks); TUTTI_ERR_PEER_LOST;
  *  TUTTI_ERR_SYSTEM (another version, one rank twice, no network, ...); TUTTI_ERR_MEMORY. */
@@ -52,20 +57,22 @@ TUTTI_API tutti_status tutti_comm_create(tutti_comm **comm, const tutti_id *id, 
  *          *n: the value's size in bytes. */
 typedef struct tutti_store {
   size_t size; /* of this struct */
-  void *ctx;
-  int (*put)(void *ctx, const char *key, const void *bytes, size_t n);
-  int (*get)(void *ctx, const char *key, void *bytes, size_t size, size_t *n, double seconds);
+  void *ctx;   /* passed on to put and get */
+  int (*put)(void *ctx, const char *key, const void *bytes, size_t n); /* see above */
+  int (*get)(void *ctx, const char *key, void *bytes, size_t size, size_t *n,
+             double seconds); /* see above */
 } tutti_store;
 
-/** As tutti_comm_create, through a store. The store must hold no keys of an earlier communicator:
+/** As tutti_comm_create, through a `store`. It must hold no keys of an earlier communicator:
  *  give each communicator its own prefix. The store is not used after the return. */
 TUTTI_API tutti_status tutti_comm_create_store(tutti_comm **comm, const tutti_store *store,
                                                int nranks, int rank, const tutti_config *config);
 
-/** As tutti_comm_create, through an allgather such as MPI_Allgather: `all` receives `bytes` bytes
+/** An allgather, such as MPI_Allgather: `all` receives `bytes` bytes
  *  from each rank, in rank order. It returns 0, or another number on failure, and is not called
  *  after the return. */
 typedef int tutti_gather_fn(void *ctx, const void *mine, size_t bytes, void *all);
+/** As tutti_comm_create, through `gather`, which receives `ctx`. */
 TUTTI_API tutti_status tutti_comm_create_gather(tutti_comm **comm, tutti_gather_fn *gather,
                                                 void *ctx, int nranks, int rank,
                                                 const tutti_config *config);
@@ -79,11 +86,12 @@ typedef struct tutti_aggregator {
   size_t memory;   /* bytes for them, at most; 0: 256 MiB */
   const char *key; /* a secret that jobs must have as TUTTI_KEY; NULL: this process's TUTTI_KEY */
   void (*ready)(void *ctx, int port); /* called once it listens; may be NULL */
-  void *ctx;
+  void *ctx;       /* passed on to ready */
 } tutti_aggregator;
 
 /** Serve as an aggregator in this thread, until the function that tutti_interrupt_set gave the thread
- *  returns other than 0. aggregator: read at the start only; its key is copied.
+ *  returns other than 0.
+ *  aggregator  read at the start only; its key is copied.
  *  Returns TUTTI_OK when it was ended so; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM (the port is taken, ...). */
 TUTTI_API tutti_status tutti_aggregator_serve(const tutti_aggregator *aggregator);
 

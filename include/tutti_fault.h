@@ -67,7 +67,8 @@ TUTTI_API int tutti_newcomer(void);
  *  stop when the calling process is gone.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM. */
 TUTTI_API tutti_status tutti_job_create_watched(int n, int newcomers, tutti_job **job);
-/** As tutti_job_env, for joiner number `newcomer` (from 0), which replaces rank `rank`. */
+/** As tutti_job_env, for joiner number `newcomer` (from 0), which replaces rank `rank`; `i` counts
+ *  its entries. */
 TUTTI_API const char *tutti_job_newcomer_env(tutti_job *job, int rank, int newcomer, int i);
 
 /** For launchers: report that rank `rank`'s process has ended, with this status of waitpid. The other

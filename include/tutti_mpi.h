@@ -35,14 +35,14 @@ extern "C" {
 #define TUTTI_MPI_FAMILY "the MPI ABI"
 #define TUTTI_MPI_ABI
 #else
-#define TUTTI_MPI_FAMILY "an unknown MPI"
+#define TUTTI_MPI_FAMILY "an unknown MPI" /* the name of the MPI that this header is compiled for */
 #endif
 
-/* Called by tutti_comm_from_mpi. `family` lets a library for another MPI refuse. */
+/** Called by tutti_comm_from_mpi with a pointer to `mpi_comm`, of `size` bytes. `family` lets a library for another MPI refuse. */
 TUTTI_API tutti_status tutti_comm_from_mpi_of(const char *family, const void *mpi_comm, size_t size,
                                               tutti_comm **comm);
 
-/* Make a communicator of the same ranks in the same order as an MPI intracommunicator.
+/** Make a communicator of the same ranks in the same order as an MPI intracommunicator.
  *
  * Collective over mpi_comm, between MPI_Init and MPI_Finalize; after MPI_Finalize it can only be
  * freed. It works on a duplicate, so messages of the program and of tutti never match. Ranks
@@ -53,8 +53,9 @@ TUTTI_API tutti_status tutti_comm_from_mpi_of(const char *family, const void *mp
  * uses and frees communicators (if all ranks share a node, any thread may use them). Other threads
  * need MPI_THREAD_SERIALIZED if no other code calls MPI at the same time (tutti then calls MPI
  * from one thread at a time), and MPI_THREAD_MULTIPLE if the program calls MPI, too.
- * comm: freed by tutti_comm_free.
- * Errors, on all ranks: TUTTI_ERR_STATE (MPI not initialized, or finalized already),
+ *  mpi_comm  an intracommunicator; it stays the program's.
+ *  comm      receives the communicator; freed by tutti_comm_free.
+ *  Returns the same on all ranks: TUTTI_OK; TUTTI_ERR_STATE (MPI not initialized, or finalized already),
  * TUTTI_ERR_ARG (MPI_COMM_NULL, an intercommunicator, a topology that does not match, a
  * library for another MPI), TUTTI_ERR_SYSTEM (MPI fails), TUTTI_ERR_MEMORY. */
 static inline tutti_status tutti_comm_from_mpi(MPI_Comm mpi_comm, tutti_comm **comm) {

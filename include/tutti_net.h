@@ -37,9 +37,13 @@ typedef struct tutti_net_done {
  * equal outer ones). An unknown level has the same number on all ranks; `node` is always known.
  * Ranks of one node share memory if the system permits, and else send messages. */
 typedef struct tutti_net_site {
-  int rack, node, package, numa, cache;
+  int rack;    /* outside the node */
+  int node;    /* ranks of one node share an operating system */
+  int package; /* of processors */
+  int numa;    /* a domain of memory */
+  int cache;   /* the last level that several cores share */
 } tutti_net_site;
-/* Fills `package`, `numa` and `cache` of a core by its number in the system, the rest with 0; the
+/** Fills `package`, `numa` and `cache` of `site` for a core by its number in the system, the rest with 0; the
  * same numbers in all processes of a node. 0: unknown. system: the folder that describes the cores;
  * NULL: /sys/devices/system. */
 TUTTI_API void tutti_net_site_of(int core, const char *system, tutti_net_site *site);
@@ -50,8 +54,9 @@ TUTTI_API void tutti_net_site_of(int core, const char *system, tutti_net_site *s
 typedef struct tutti_net {
   size_t size;      /* of this struct */
   const char *name; /* "Open MPI 4.1.4" */
-  int rank, ranks;
-  void *self;
+  int rank;         /* of this process, in this network */
+  int ranks;        /* of the network */
+  void *self;       /* passed on to all functions */
   int threads;         /* 1: any thread may call it at any time; 0: only the program's threads */
   int yields;          /* poll yields the processor if no message has come */
   /* Ranks are simulated: all in one process, sharing no memory whatever their placement; time
@@ -69,6 +74,7 @@ typedef struct tutti_net {
    * has begun (MPI_Issend). recv: TUTTI_NET_ANY accepts any sender; the buffer has n bytes, and
    * the message may have fewer. */
   int (*send)(void *self, int slot, int peer, int tag, const void *bytes, size_t n, int sure);
+  /* As send. */
   int (*recv)(void *self, int slot, int peer, int tag, void *bytes, size_t n);
   /* Make progress. Report at most `most` completed requests in done[0..*n), which frees their
    * slots. Slots from `slots` on are free. */
@@ -95,6 +101,7 @@ typedef struct tutti_net {
    * the same number, at least as high as each one's `fresh`. TUTTI_NET_TAKEN: another thread has
    * used it since. n = 0: no network, but the number counts as used. Fills *net as `split` does. */
   unsigned (*fresh)(void *self);
+  /* See fresh. */
   int (*pick)(void *self, unsigned number, const int *ranks, int n, struct tutti_net *net);
   /* The last call; `self` may be freed. Unless the network has failed, all receives were cancelled
    * before. If `clean` is 0, or sends are still in flight, some messages will never be received:
@@ -107,11 +114,12 @@ typedef struct tutti_net {
   int (*fate)(void *self, int peer, char *words, size_t size);
 } tutti_net;
 
-/* Make a communicator of all ranks of a network. Collective. The table is copied. `self` stays
+/** Make a communicator of all ranks of the network `net`. Collective. The table is copied. `self` stays
  * the caller's until `close` is called: by tutti_comm_free, or at once if this call fails.
  * TUTTI_TOPO and TUTTI_NODES override `site` (docs/mpi.md).
- * comm: freed by tutti_comm_free.
- * Errors, on all ranks: TUTTI_ERR_ARG, TUTTI_ERR_SYSTEM, TUTTI_ERR_MEMORY. */
+ *  net   the table; copied.
+ *  comm  receives the communicator; freed by tutti_comm_free.
+ *  Returns the same on all ranks: TUTTI_OK; TUTTI_ERR_ARG, TUTTI_ERR_SYSTEM, TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **comm);
 
 /* A plugin that makes networks where no MPI starts the ranks. TUTTI_NET=NAME loads the library
@@ -138,21 +146,22 @@ typedef struct tutti_net_maker {
  * set before (tutti_interrupted of tutti_interrupt.h): once that returns 1, `gather` must return. */
 typedef struct tutti_launcher {
   size_t size; /* of this struct */
-  int rank, ranks;
-  void *ctx;
+  int rank;    /* of this process */
+  int ranks;   /* of the job */
+  void *ctx;   /* passed on to gather and end */
   /* As tutti_gather_fn of tutti_create.h; fails also if ranks are missing after `seconds`. */
   int (*gather)(void *ctx, const void *mine, size_t bytes, void *all);
-  void (*end)(void *ctx);
-  int (*interrupted)(void);
+  void (*end)(void *ctx);   /* the last call */
+  int (*interrupted)(void); /* set by tutti; see above */
 } tutti_launcher;
 
-/* Let other work progress while a rank waits, such as the program's messages on another network.
+/** Let other work progress while a rank waits, such as the program's messages on another network.
  * The program's threads call `idle` now and then while they wait in this library, several at once
  * if several wait. It must return at once and must not call this library. NULL: the default. A
  * communicator made from MPI with another network (TUTTI_NET) sets one that progresses MPI. */
 TUTTI_API void tutti_idle_set(void (*idle)(void));
 
-/* For authors of networks: make `sentence` the text of tutti_error(). Returns `status`. */
+/** For authors of networks: make `sentence` the text of tutti_error(). Returns `status`. */
 TUTTI_API tutti_status tutti_net_refuse(tutti_status status, const char *sentence);
 
 #ifdef __cplusplus

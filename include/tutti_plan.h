@@ -10,6 +10,7 @@
 extern "C" {
 #endif
 
+/** The collectives. */
 typedef enum tutti_coll {
   TUTTI_ALLREDUCE,
   TUTTI_REDUCE_SCATTER,
@@ -57,10 +58,11 @@ TUTTI_API int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char 
 TUTTI_API const char *tutti_comm_network(const tutti_comm *comm);
 
 /** The schedule of `algo` as text (docs/schedules.md): one rank's, or all ranks' if rank is -1.
+ *  in_place  1: that of calls with equal src and dst, or their blocks; else 0.
  *  Free *text with tutti_text_free. */
 TUTTI_API tutti_status tutti_schedule_text(const char *algo, tutti_coll coll, int ranks, int rank,
                                            int root, int in_place, char **text);
-TUTTI_API void tutti_text_free(char *text);
+TUTTI_API void tutti_text_free(char *text); /* free a `text` of this library; NULL is legal */
 
 /** What the prover found. Blocks are those into which the schedule cuts the vector. */
 typedef struct tutti_report {
@@ -85,6 +87,7 @@ typedef struct tutti_report {
  *  schedule (tutti_error() has line and column); TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_schedule_check(const char *text, tutti_report *report);
 
+/** The form of a drawing. */
 typedef enum tutti_picture {
   TUTTI_PICTURE_WORDS,    /* sentences: what each rank does, round by round */
   TUTTI_PICTURE_TERMINAL, /* ranks across, time down, in characters */
@@ -94,9 +97,10 @@ typedef enum tutti_picture {
   TUTTI_PICTURE_COUNT
 } tutti_picture;
 
+/** What to draw. */
 typedef struct tutti_drawing {
   size_t size; /* sizeof(tutti_drawing), set by the caller */
-  tutti_picture picture;
+  tutti_picture picture; /* the form */
   int rank;  /* of words and JSON: only this rank; -1 for all */
   int width; /* of a terminal, in columns; 0: unlimited */
   int color; /* of a terminal: 0 plain ASCII, 1 UTF-8 and colours, 2 UTF-8, 3 ASCII and colours */
@@ -106,6 +110,7 @@ typedef struct tutti_drawing {
 
 /** Draw the schedule in `text` (all ranks, as for tutti_schedule_check).
  *
+ *  drawing   what to draw, and how.
  *  *picture  text of the requested kind; free it with tutti_text_free.
  *  Returns   TUTTI_OK; TUTTI_ERR_ARG (unknown picture or rank; too narrow; more
  *            messages than can be drawn); TUTTI_ERR_SCHEDULE if it is not a schedule,
@@ -198,11 +203,12 @@ TUTTI_API tutti_status tutti_code_local(const char *code, const void *src, void 
 /* What to price: a machine, a collective, and the plans that may run. */
 typedef struct tutti_question {
   size_t size; /* sizeof(tutti_question), set by the caller */
-  tutti_coll coll;
-  int ranks, root;
-  tutti_type type;
-  tutti_op op;
-  tutti_contract contract;
+  tutti_coll coll;   /* the collective */
+  int ranks;         /* of the communicator */
+  int root;          /* of a collective with a root */
+  tutti_type type;   /* of the elements */
+  tutti_op op;       /* of a collective that reduces */
+  tutti_contract contract; /* what results guarantee */
   const char *net;  /* figures that override the built-in ones: "alpha=30us,beta=1e-8,gamma=2e-10" */
   const char *topo; /* placement: "rack:3 node:16 core:4", or within one machine
                        "package:2 numa:4 cache:8 core:8"; NULL or "": all ranks are equally near */
@@ -213,20 +219,22 @@ typedef struct tutti_question {
   const char *code; /* as for tutti_comm_set_code; NULL: messages are not coded */
 } tutti_question;
 
-/* All ranks on this machine, with its cores and the figures that a job here would use. */
-#define TUTTI_CROWD_HERE (-1.0)
+#define TUTTI_CROWD_HERE (-1.0) /* all ranks on this machine, with its cores and the figures of a job here */
 
 /* The price of one plan at one size. */
 typedef struct tutti_offer {
   size_t size; /* sizeof(tutti_offer), set by the caller */
-  char name[128];
-  int slices;
+  char name[128]; /* of the plan */
+  int slices;     /* into which it cuts the vector */
   int possible;   /* it can do this collective on this number of ranks */
   int admissible; /* possible, and the op, the contract and `algo` allow it */
   char why[300];  /* if not: why */
-  double seconds;
-  /* parts of the critical path, in seconds; their sum is `seconds` */
-  double latency, transfer, arithmetic, processor, copying;
+  double seconds;   /* the predicted time; the next five are its parts, in seconds, on the critical path */
+  double latency;   /* of links */
+  double transfer;  /* of bytes over links */
+  double arithmetic; /* reductions */
+  double processor; /* the time that a processor spends on messages */
+  double copying;   /* copies within a rank */
   int steps;        /* messages on the critical path */
   int rounds;       /* if each rank sends one message, and receives one, in a round */
   int messages;     /* most messages that one rank sends */
@@ -234,33 +242,36 @@ typedef struct tutti_offer {
   char bound[64];   /* the largest part: "latency", "transfer between nodes" and so on */
 } tutti_offer;
 
-typedef struct tutti_prices tutti_prices;
+typedef struct tutti_prices tutti_prices; /* the priced plans of one question */
 
-/** Price all plans for a question; free the result with tutti_prices_free. Takes milliseconds,
+/** Price all plans for a `question`; free *prices with tutti_prices_free. Takes milliseconds,
  *  longer on several levels. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP (tutti_error() has
  *  the line and column in `net`, the position in `topo`); TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_prices_make(const tutti_question *question, tutti_prices **prices);
-TUTTI_API void tutti_prices_free(tutti_prices *prices);
+TUTTI_API void tutti_prices_free(tutti_prices *prices); /* free `prices`; NULL is legal */
 /** The prices by which a communicator chooses plans for such calls, with its algorithms and
  *  contract as they are set now. Free them with tutti_prices_free before the communicator, and
  *  use them in its thread. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP, _MEMORY. */
 TUTTI_API tutti_status tutti_comm_prices(tutti_comm *comm, tutti_coll coll, tutti_type type,
                                          tutti_op op, int root, tutti_prices **prices);
-/** The price of the i-th plan, in no order, for a whole vector of `bytes`; with a code in the question,
- *  of coded messages. `detail` 0: name,
- *  slices, possible and seconds only; 1: all fields, which takes longer.
+/** The price of the i-th plan of `prices`, in no order, for a whole vector of `bytes`; with a code in
+ *  the question, of coded messages.
+ *  detail  0: name, slices, possible and seconds only; 1: all fields, which takes longer.
+ *  offer   receives the price; its size is set by the caller.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG past the end; TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_prices_offer(tutti_prices *prices, uint64_t bytes, int i, int detail,
                                           tutti_offer *offer);
-/** The plan that would run, with detail. TUTTI_ERR_UNSUPPORTED: no plan can. */
+/** The plan of `prices` that would run for a vector of `bytes`; *offer as from tutti_prices_offer, with
+ *  detail. TUTTI_ERR_UNSUPPORTED: no plan can. */
 TUTTI_API tutti_status tutti_prices_chosen(tutti_prices *prices, uint64_t bytes,
                                            tutti_offer *offer);
-/** Why that plan is chosen: the parts of its time, the next best plan, the sizes at which
- *  others take over, and what was refused. In words, or as JSON; free *text with
- *  tutti_text_free. */
+/** Why that plan of `prices` is chosen for a vector of `bytes`: the parts of its time, the next best
+ *  plan, the sizes at which others take over, and what was refused. Free *text with tutti_text_free.
+ *  json  0: in words; 1: as JSON. */
 TUTTI_API tutti_status tutti_prices_explain(tutti_prices *prices, uint64_t bytes, int json,
                                             char **text);
-/** The same for a call on this communicator, of `count` elements as the call takes them. */
+/** The same for a call on this communicator, of `count` elements as the call takes them; `json` as
+ *  there. */
 TUTTI_API tutti_status tutti_comm_explain(tutti_comm *comm, tutti_coll coll, size_t count,
                                           tutti_type type, tutti_op op, int json, char **text);
 /** The figures of this machine's prices, as text with a comment each: from the profile, if one
@@ -294,6 +305,7 @@ TUTTI_API tutti_status tutti_wisdom_forget(void);
  *  after "on" in the text. Writes at most `size` bytes, always terminated. */
 TUTTI_API tutti_status tutti_wisdom_here(int ranks, char *text, size_t size);
 
+/** What tutti_comm_measure found. */
 typedef struct tutti_measured {
   size_t size;          /* sizeof(tutti_measured), set by the caller */
   char plan[128];       /* the winner */
@@ -302,13 +314,13 @@ typedef struct tutti_measured {
   double spread;        /* seconds between the rounds' quartiles */
   double predicted;     /* the winner's price, seconds */
   char own[128];        /* the plan that the price alone would choose; the next three are its */
-  int own_slices;
+  int own_slices;       /* its slices */
   double own_seconds;   /* 0: it was much slower from the start, and its timing stopped */
-  double own_predicted;
+  double own_predicted; /* its price, seconds */
   int candidates;       /* plans that were timed; 0: none, and `why` says why */
   int calls;            /* timed calls of the winner */
   double spent;         /* seconds that the measurement took */
-  char why[120];
+  char why[120];        /* no plan was timed: why */
 } tutti_measured;
 
 /** Time the plans that may be the fastest for such a call (with root 0, if it has a root), on
@@ -324,8 +336,8 @@ TUTTI_API tutti_status tutti_comm_set_measure(tutti_comm *comm, int on);
 
 /* ------------------------------------------------------------- variables --- */
 
-/** The i-th environment variable that tutti knows, such as "TUTTI_ALGO"; NULL past the end. The group
- *  that it belongs to, an example of its value, and what it does; each pointer may be NULL. */
+/** The i-th environment variable that tutti knows, such as "TUTTI_ALGO"; NULL past the end. It
+ *  belongs to *group; *example is a value, and *meaning says what it does; each pointer may be NULL. */
 TUTTI_API const char *tutti_variable(int i, const char **group, const char **example,
                                      const char **meaning);
 
@@ -346,7 +358,7 @@ TUTTI_API tutti_status tutti_job_report(long pid, int json, char **text);
 
 /* ---------------------------------------------------------------- trace --- */
 
-/** Add to the trace what the program did from `begin` to `end`, in seconds of CLOCK_MONOTONIC; it is
+/** Add to the trace that the program did `name` from `begin` to `end`, in seconds of CLOCK_MONOTONIC; it is
  *  shown in a lane above this rank's. Does nothing without TUTTI_TRACE=FILE (docs/trace.md).
  *  Marks may nest, but not overlap otherwise. A communicator has 64 names of up to 47 bytes.
  *  One thread at a time per communicator. A mark that makes no sense is dropped, without an

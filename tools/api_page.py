@@ -64,9 +64,9 @@ def prose(comment):
     return "\n\n".join(out)
 
 
-def examples(root):
+def examples(root, source="examples/api.c"):
     """The body of each example with the functions before it that it uses: {name: (text, functions that it calls)}."""
-    with open(os.path.join(root, "examples/api.c")) as f:
+    with open(os.path.join(root, source)) as f:
         text = f.read()
     found, before = {}, ""
     text = text[text.index("static void example_"):]
