@@ -121,12 +121,13 @@ DROPBIN  = $(foreach m,$(LINKED),$(DROPSRC:%=$(BUILD)/tests/$(m)/%)) $(foreach m
 OVERSRC := $(patsubst tests/over/%.c,%,$(sort $(wildcard tests/over/mpi_*.c)))
 OVERBIN := $(if $(filter abi,$(LINKED)),$(OVERSRC:%=$(BUILD)/tests/abi/%)) $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_scenes mp_exact mp_large mp_wrong mp_stall mp_hang mp_soak $(OVERSRC)))
 
-# One short example of every function of tutti.h.
-$(BUILD)/examples/api: $(BUILD)/examples/api.o $(BUILD)/libtutti.a
+# One short example of every function of the public headers.
+EXAMPLED = $(BUILD)/examples/api $(BUILD)/examples/api_more $(BUILD)/examples/api_create
+$(EXAMPLED): $(BUILD)/examples/%: $(BUILD)/examples/%.o $(BUILD)/libtutti.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
 
-programs: all examples $(BUILD)/examples/api $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(C10DLIB) $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(VERDICTS) $(OVERBIN) $(SHIMS) $(RANKED) $(DROPBIN)
+programs: all examples $(EXAMPLED) $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(C10DLIB) $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(VERDICTS) $(OVERBIN) $(SHIMS) $(RANKED) $(DROPBIN)
 RUN      = BUILD=$(BUILD) CC="$(CC)" CXX="$(CXX)" tests/run
 
 check:

@@ -45,13 +45,17 @@ noticed "a page that is named but not linked" docs/tune.md '$a See docs/prices.m
 noticed "a message that no source prints" docs/troubleshooting.md 's/is not the shared memory of/is not the stored memory of/' messages \
   "no source says .is not the stored memory of a tutti job"
 
-# Every function of tutti.h has an example, and the examples run.
+# Every public function has an example, and the examples run.
 grep -ohE '\btutti_[a-z_]+\(' include/tutti.h | grep -v '_fn($' | sort -u >"$work/functions"
 while read -r f; do grep -qF "$f" examples/api.c || echo "$f"; done <"$work/functions" >"$work/out"
 ok "every function of tutti.h has an example in examples/api.c" '[' ! -s "$work/out" -a "$(wc -l <"$work/functions")" -ge 75 ']'
-for n in 1 3; do
-  job run -n $n "$BUILD/examples/api"
-  ok "the examples are right on $n ranks" all 'status 0' "has '^[0-9]+ examples$'" quiet
+grep -vx tutti_python_guard src/exported.txt | while read -r f; do grep -qF "$f(" examples/api*.c || echo "$f"; done >"$work/out"
+ok "every exported function has one, but for the one that takes Python's objects" '[' ! -s "$work/out" -a "$(wc -l <src/exported.txt)" -ge 140 ']'
+for program in api api_more api_create; do
+  for n in 1 3; do
+    job run -n $n "$BUILD/examples/$program"
+    ok "the examples of $program.c are right on $n ranks" all 'status 0' "has '^[0-9]+ examples$'" quiet
+  done
 done
 for name in $("$TUTTI" help | sed -nE 's/^  ([a-z]+) .*/\1/p' | grep -v '^help$'); do [ -e "docs/man/tutti-$name.1" ] || echo "$name"; done >"$work/out"
 while read -r f; do [ -e "docs/man/${f%(}.3" ] || echo "$f"; done <"$work/functions" >>"$work/out"
