@@ -1,5 +1,5 @@
 # site.mk - the manual as a site, and the pages that tutti writes itself. SPDX-License-Identifier: BSD-3-Clause
-#   make site            build/site/index.html, by mkdocs; works from a file, search included (installs what is missing)
+#   make site            build/site/index.html, by mkdocs, the C API by Doxygen; works from a file, search included (installs what is missing)
 #   make check-site      links, anchors, pictures and titles of the site, and its width on a phone, in a real browser
 #   make pages           the pages that are made of `tutti help`: docs/reference/, docs/man/tutti-*.1
 #   make pictures        the pictures of docs/ that `tutti plan draw` makes

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """api_filter.py - a public header as Doxygen reads it: its comments in Doxygen's words, an example at every function.
 
-Usage      tools/api_filter.py HEADER      (INPUT_FILTER of tools/Doxyfile)
+Usage      tools/api_filter.py HEADER      (FILTER_PATTERNS of tools/Doxyfile)
 Idea       The headers are written to be read as they are: an argument and two spaces, then what is said of it. Here such a line becomes
            \\param, "Returns" becomes \\return, and a comment above several functions is the comment of each. An argument that a
            comment mentions in a sentence gets "see above", one that is the same everywhere gets the words of EVERYWHERE, and
@@ -21,6 +21,8 @@ EVERYWHERE = {
     "dst": "receives the result", "request": "receives the handle", "ctx": "passed on to the function, and not looked at",
     "out": "receives the new communicator", "coll": "the collective", "text": "receives the text; free it with tutti_text_free",
     "job": "the job", "buckets": "the object of tutti_buckets_create"}
+SOURCES = ("examples/api.c", "examples/api_more.c", "examples/api_create.c")
+PROGRAMS = ("examples/hello.c", "examples/hello_mpi.c")
 COMMENT = r"/\*(?:[^*]|\*(?!/))*\*/"
 ITEM = re.compile(r"((?:TUTTI_API|typedef) [^;{]*(?:\{(?:[^{}]|\{[^{}]*\})*\}[^;]*)?;)(?: *(" + COMMENT + "))?\n")
 
@@ -96,6 +98,20 @@ def base_of(name, comment, known):
     return next((base for base in bases if base in known and base != name), None)
 
 
+def example_of(name, examples):
+    """The text of the example of a function: of a program of examples, or else a whole program that calls it; None if no program does."""
+    for known in examples:
+        example = api_page.example_of([name], known)
+        if example:
+            return known[example][0]
+    for path in PROGRAMS:
+        with open(os.path.join(ROOT, path)) as f:
+            text = f.read()
+        if re.search(r"\b%s\(" % name, text):
+            return re.sub(COMMENT + "\n", "", text, count=1)
+    return None
+
+
 def lines_of(comment, declared, known, examples):
     """The lines of Doxygen's comment of a declaration."""
     name = (functions_of(declared) or [""])[0]
@@ -136,11 +152,9 @@ def lines_of(comment, declared, known, examples):
         yield r"\return TUTTI_OK, or what failed (#tutti_status)"
     if base and name.endswith(("_start", "_init")):
         yield from ["", r"\see " + base + "()"]
-    for known_here in examples if name else []:
-        example = api_page.example_of([name], known_here)
-        if example:
-            yield from ["", r"\par Example", r"\code{.c}"] + known_here[example][0].rstrip().split("\n") + [r"\endcode"]
-            break
+    example = example_of(name, examples) if name else None
+    if example:
+        yield from ["", r"\par Example", r"\code{.c}"] + example.rstrip().split("\n") + [r"\endcode"]
 
 
 def documented(comment, declared, known, examples):
@@ -187,7 +201,7 @@ def heading(name, text):
 def main():
     with open(sys.argv[1]) as f:
         text = f.read()
-    known, examples = everything(), [api_page.examples(ROOT, name) for name in ("examples/api.c", "examples/api_more.c")]
+    known, examples = everything(), [api_page.examples(ROOT, name) for name in SOURCES]
     print("\n".join(heading(os.path.basename(sys.argv[1]), text)))
     at = re.match(COMMENT, text).end()
     text = re.sub(r"#ifdef __cplusplus\n(?:.*\n)*?#endif\n", "", text[at:])

@@ -26,6 +26,7 @@ import urllib.request
 
 import check_docs
 
+OF_PYTHON = {"tutti_python_guard"}  # it takes objects of Python's; python/tutti calls it
 WIDTH, HEIGHT = 390, 844
 bad = 0
 
@@ -69,12 +70,12 @@ class Page(html.parser.HTMLParser):
 
 
 def check_files(site):
-    paths = sorted(p for p in glob.glob(os.path.join(site, "**/*.html"), recursive=True) if not p.endswith("404.html"))
+    paths = sorted(p for p in glob.glob(os.path.join(site, "**/*.html"), recursive=True) if not p.endswith("404.html") and "/api/search/" not in p)
     pages = {os.path.realpath(p): Page(p) for p in paths}
     links, titles, needs = [], [], []
     for path, page in pages.items():
         name = os.path.relpath(path, os.path.realpath(site))
-        if not page.title or not page.heads:
+        if not page.title or not (page.heads or of_doxygen(path)):  # Doxygen has no h1
             titles.append("%s has no %s" % (name, "heading" if page.title else "title"))
         for link in page.links + page.needs:
             url = urllib.parse.urlparse(link)
@@ -104,7 +105,30 @@ def check_files(site):
             far.append("%s: no click in %s leads to #%s" % (question, answer, anchor))
     tell("%d questions are answered two clicks from the first page" % count, far if count >= 20 else ["too few questions"])
     tell("every picture, style and script is there, and none comes from elsewhere", needs)
-    return sorted(pages)
+    return sorted(p for p in pages if not of_doxygen(p))
+
+
+def of_doxygen(path):
+    return re.search(r"/api/(search/)?[^/]*$", path) is not None
+
+
+def check_api(site):
+    """Doxygen's pages: no warning, and every exported function has an entry with its example."""
+    log = os.path.join(os.path.dirname(os.path.abspath(site)), "doxygen.log")
+    with open(log) as f:
+        tell("Doxygen has no warning", f.read().splitlines())
+    entries = {}
+    for path in glob.glob(os.path.join(site, "api/*_8h.html")):
+        with open(path) as f:
+            for entry in f.read().split('<h2 class="memtitle">')[1:]:
+                name = re.search(r"(tutti_\w+)\(\)</h2>", entry)
+                if name:
+                    entries[name.group(1)] = entry
+    with open("src/exported.txt") as f:
+        names = f.read().split()
+    faults = ["%s: %s" % (name, "no example" if name in entries else "no entry") for name in names if name not in OF_PYTHON and
+              not re.search(r'Example</dt>.*<div class="fragment">.*\b%s\b' % name, entries.get(name, ""), re.S)]
+    tell("every exported function has an entry of Doxygen's, with its example", faults if len(names) > 100 else ["too few functions"])
 
 
 # ---- the browser ----
@@ -185,7 +209,7 @@ return [paper ? lightness(getComputedStyle(paper).fill) : -1, ink ? lightness(ge
 
 def colour_faults(browser, site, pages, dark):
     """A line for each page and each picture of the site that is light on a dark screen, or dark on a light one."""
-    pictures = sorted(os.path.realpath(p) for p in glob.glob(os.path.join(site, "**/*.svg"), recursive=True) if "/assets/" not in p)
+    pictures = sorted(os.path.realpath(p) for p in glob.glob(os.path.join(site, "**/*.svg"), recursive=True) if "/assets/" not in p and not of_doxygen(p))
     compositions = [p for p in pictures if "/compositions/" in p]  # a hundred by the same hand: every tenth will do
     for path in pages + [p for p in pictures if p not in compositions] + compositions[::10]:
         browser.open(path)
@@ -235,7 +259,9 @@ def check_in_browser(site, pages):
 
 def main():
     site = sys.argv[1] if len(sys.argv) > 1 else "build/site"
-    check_in_browser(site, check_files(site))
+    pages = check_files(site)
+    check_api(site)
+    check_in_browser(site, pages)
     return bad
 
 

@@ -27,7 +27,7 @@ packages() {
     slurm) echo "slurmctld slurmd slurm-client slurm-wlm-basic-plugins iproute2 util-linux python3 python3-numpy" ;;
     search) echo "cadical python3" ;;
     arm) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
-    site) echo "python3 mkdocs mkdocs-material python3-pymdownx" ;;
+    site) echo "python3 mkdocs mkdocs-material python3-pymdownx doxygen" ;;
     browser) echo "chromium chromium-driver" ;;
     wheel) echo "gcc libc6-dev make binutils python3" ;;
     package) echo "build-essential debhelper dh-python dpkg-dev lintian libcmocka-dev libhwloc-dev libmpich-dev mpich libopenmpi-dev openmpi-bin libpmix-dev libucx-dev pkg-config g++ python3-dev python3-torch libtorch-dev pybind11-dev" ;;
@@ -55,7 +55,7 @@ commands() {
     models) echo "cc spin" ;;
     slurm) echo "slurmctld slurmd srun ip unshare" ;;
     search) echo "cadical python3" ;;
-    site) echo "python3 mkdocs" ;;
+    site) echo "python3 mkdocs doxygen" ;;
     browser) echo "chromium chromium-driver" ;;
     wheel) echo "cc make objdump python3" ;;
     package) echo "dpkg-buildpackage dh lintian" ;;

@@ -5,8 +5,9 @@ Usage      tools/site.py [--build build]      (make site)
 Idea       the pages of docs/, README.md, CONTRIBUTING.md and a few more are copied to build/site-pages, and changed only where
            mkdocs reads Markdown in another way than GitHub: nested lists, a blank line before a list, links between pages.
            So each page reads the same in both. The search works from a file: its index is a script, and the worker that
-           searches runs in a frame (tools/site_search.js).
-Needs      Debian's mkdocs and mkdocs-material (tools/deps.sh site); no network.
+           searches runs in a frame (tools/site_search.js). Doxygen writes the C API into api/ (tools/Doxyfile); its pages have a
+           search of their own.
+Needs      Debian's mkdocs, mkdocs-material and doxygen (tools/deps.sh site); no network.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import glob
@@ -38,13 +39,14 @@ NAVIGATION = [
                          ("Reproducibility", "reproducible.md")]),
     ("When it fails", [("Troubleshooting", "troubleshooting.md"), ("Reliability and security", "reliability.md")]),
     ("Reference", [("Commands", "reference/commands.md"), ("Variables", "reference/variables.md"),
-                   ("C API", "reference/c-api.md"), ("Schedules as text", "schedules.md"), ("Versions", "versions.md"), ("Glossary", "glossary.md")]),
+                   ("C API", "reference/c-api.md"), ("C API by Doxygen", "api/index.html"), ("Schedules as text", "schedules.md"), ("Versions", "versions.md"), ("Glossary", "glossary.md")]),
     ("Background", [("Benchmarks", "bench/README.md"), ("Shared memory", "shared-memory.md"), ("Papers", "papers.md"),
                     ("Simulation", "simulation.md"), ("Its tables", "sim/tables.md"), ("Scale", "scale.md"),
                     ("Compositions, drawn", "compositions.md"),
                     ("What a schedule means", "semantics.md")]),
     ("Take part", [("Contributing", "contributing.md"), ("Changes", "changes.md"), ("Security", "security.md")]),
 ]
+API_PAGE = "docs/reference/c-api.md"
 ITEM = re.compile(r"( *)(?:[-*]|\d+\.) ")
 
 
@@ -96,6 +98,8 @@ def converted(source):
         if in_list and line.startswith(" "):
             line = " " * (len(line) - len(line.lstrip())) + line
         out.append(relinked(line, source) if prose else line)
+        if source == API_PAGE and prose and line.startswith("# "):
+            out += ["", "[The pages of Doxygen](../api/index.html) have every header, with an example at every function."]
     return "\n".join(out) + "\n"
 
 
@@ -112,6 +116,17 @@ def write_pages(folder):
         shutil.copy(picture, path)
     for name in ("site_search.js", "site.css"):
         shutil.copy("tools/" + name, os.path.join(folder, name))
+
+
+def write_api(pages, build):
+    """The C API by Doxygen. Its warnings, which are errors, go to build/doxygen.log; returns its exit status."""
+    log = os.path.join(build, "doxygen.log")
+    with open("tools/Doxyfile") as f:
+        config = f.read() + "OUTPUT_DIRECTORY = %s\nHTML_OUTPUT = api\nWARN_LOGFILE = %s\n" % (pages, log)
+    status = subprocess.run(["doxygen", "-"], input=config, text=True).returncode
+    with open(log) as f:
+        sys.stderr.write(f.read())
+    return status
 
 
 def configuration(pages, site):
@@ -153,10 +168,16 @@ def main():
     if not importlib.util.find_spec("mkdocs") or not os.path.isdir("/usr/share/mkdocs/themes/material"):
         print("tutti: the site needs Debian's mkdocs and mkdocs-material; `tools/deps.sh site` installs them", file=sys.stderr)
         return 1
+    if not shutil.which("doxygen"):
+        print("tutti: the site needs doxygen; `tools/deps.sh site` installs it", file=sys.stderr)
+        return 1
     pages, site = os.path.join(args.build, "site-pages"), os.path.join(args.build, "site")
     shutil.rmtree(pages, ignore_errors=True)
     os.makedirs(pages)
     write_pages(pages)
+    status = write_api(pages, args.build)
+    if status:
+        return status
     gallery.write(pages, args.build)
     config = os.path.join(args.build, "mkdocs.yml")
     with open(config, "w") as f:
