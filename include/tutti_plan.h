@@ -151,7 +151,8 @@ TUTTI_API tutti_status tutti_allreduce_coded(tutti_comm *comm, const void *src, 
                                              size_t count, tutti_type type, tutti_op op,
                                              const char *code);
 
-/* The same for the other collectives, and their nonblocking and persistent forms. */
+/* The same for the other collectives, and their nonblocking and persistent forms; `code` as
+ * tutti_allreduce_coded has it. */
 TUTTI_API tutti_status tutti_allreduce_coded_start(tutti_comm *comm, const void *src, void *dst,
                                                    size_t count, tutti_type type, tutti_op op,
                                                    const char *code, tutti_request **request);

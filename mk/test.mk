@@ -252,4 +252,4 @@ coverage:
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
 .PHONY: programs check check-all check-dropin check-slurm check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-tsan check-arm \
         coverage fuzz fuzzers soak stress-tests check-torch check-torch-asan
--include $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d)
+-include $(TESTOBJ:.o=.d) $(EXAMPLED:=.d) $(wildcard $(BUILD)/fuzz/*.d)

@@ -23,6 +23,8 @@ EVERYWHERE = {
     "job": "the job", "buckets": "the object of tutti_buckets_create"}
 SOURCES = ("examples/api.c", "examples/api_more.c", "examples/api_create.c")
 PROGRAMS = ("examples/hello.c", "examples/hello_mpi.c")
+RECEIVED = {"comm": "the communicator; free it with tutti_comm_free", "job": "the job; free it with tutti_job_free",
+            "buckets": "the object; free it with tutti_buckets_free"}
 COMMENT = r"/\*(?:[^*]|\*(?!/))*\*/"
 ITEM = re.compile(r"((?:TUTTI_API|typedef) [^;{]*(?:\{(?:[^{}]|\{[^{}]*\})*\}[^;]*)?;)(?: *(" + COMMENT + "))?\n")
 
@@ -55,7 +57,7 @@ def words(text, known):
     text = re.sub(r"[\\@#%]", lambda m: "\\" + m.group(), html.escape(text, quote=False))
     text = re.sub(r"(?<![\w*])\*([A-Za-z]+)\*(?![\w*])", r"<em>\1</em>", text)
     text = re.sub(r"\bdocs/([\w/-]+)\.md", lambda m: '<a href="../%s.html">%s</a>' % (m.group(1), os.path.basename(m.group(1))), text)
-    text = re.sub(r"\b(tutti_[a-z_]+)\b(?![(.])", lambda m: m.group(1) + "()" if m.group(1) in known else m.group(1), text)
+    text = re.sub(r"\b(tutti_[a-z_]+)\b(?!\(|\.h)", lambda m: m.group(1) + "()" if m.group(1) in known else m.group(1), text)
     return re.sub(r"`([^`]*)`", r"<code>\1</code>", text)
 
 
@@ -94,7 +96,7 @@ def of_arguments(comment, names):
 
 def base_of(name, comment, known):
     """The function whose arguments this one has, too; None: none."""
-    bases = [re.sub(r"_(start|init)$", "", name)] + re.findall(r"\b[Aa]s (tutti_\w+)", comment)
+    bases = [re.sub(r"_(start|init)$", "", name)] + re.findall(r"\b[Aa]s (tutti_\w+)", comment.replace("\n *", ""))
     return next((base for base in bases if base in known and base != name), None)
 
 
@@ -142,8 +144,8 @@ def lines_of(comment, declared, known, examples):
     yield ""
     for argument in names:
         text = texts.get(argument) or EVERYWHERE.get(argument)
-        if argument == "comm" and "**comm" in declared:
-            text = texts.get(argument) or "receives the communicator; free it with tutti_comm_free"
+        if argument not in texts and argument in RECEIVED and "**" + argument in declared:
+            text = "receives " + RECEIVED[argument]
         if text:
             yield r"\param %s %s" % (argument, words(text, known))
     if result:

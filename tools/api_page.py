@@ -131,7 +131,7 @@ def page(root):
             shown.add(name)
         elif set(names) & {"tutti_comm_from_env", "tutti_finalize"}:
             lines += ["Example: [a whole program](../../README.md#a-program).", ""]
-    lines += ["## Other headers", ""]
+    lines += ["## Other headers", "", "`make site` makes pages of these by Doxygen, too, with an example at every function.", ""]
     lines += ["- `%s`: %s%s" % (h, what, " ([%s](%s))" % (link.split("#")[0][3:], link) if link else "") for h, what, link in OTHERS]
     return "\n".join(lines) + "\n"
 

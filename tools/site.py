@@ -99,7 +99,7 @@ def converted(source):
             line = " " * (len(line) - len(line.lstrip())) + line
         out.append(relinked(line, source) if prose else line)
         if source == API_PAGE and prose and line.startswith("# "):
-            out += ["", "[The pages of Doxygen](../api/index.html) have every header, with an example at every function."]
+            out += ["", "[Doxygen's pages](../api/index.html) show every header, with an example at every function."]
     return "\n".join(out) + "\n"
 
 
