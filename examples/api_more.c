@@ -204,6 +204,7 @@ static void example_survive(tutti_comm *comm) {
   CHECK(tutti_comm_dup(comm, &failed));
   CHECK(tutti_comm_set_timeout(failed, 60)); /* a rank that is a minute late fails the call */
   CHECK(tutti_barrier(failed));
+  CHECK(tutti_barrier(comm)); /* all ranks have left the call that an abort would end */
   CHECK(tutti_comm_abort(failed, "as if a rank had died"));
   CHECK(tutti_comm_shrink(failed, &smaller)); /* the ranks that live */
   CHECK(
