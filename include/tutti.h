@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 #define TUTTI_VERSION_MAJOR 0 /* the version of this header */
-#define TUTTI_VERSION_MINOR 1 /* its second number */
+#define TUTTI_VERSION_MINOR 2 /* its second number */
 #define TUTTI_VERSION_PATCH 0 /* its third number */
 
 #if defined(__GNUC__)

@@ -16,7 +16,7 @@ from typing import Any, Iterator, Optional
 
 from ._errors import TuttiError, error_of
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 _SONAME = "libtutti.so." + VERSION.split(".")[0]
 _HERE = Path(__file__).resolve().parent
 

@@ -52,12 +52,15 @@ names python/tutti/_lib.py '^VERSION = "NUMBER"$'
 copy=$work/copy
 mkdir "$copy" && $python -c 'import sys; sys.path.insert(0, "python"); import sources; print(*sources.names(), sep="\0", end="\0")' |
   tar --null -T - -cf - | tar -xf - -C "$copy"
+news() { sed -i 's/^## \[Unreleased\]$/&\n\n### Added\n\n- Something.\n/' "$copy/CHANGELOG.md"; } # a release has none yet
+news
 runs $python "$copy/tools/version.py" "$version"
 ok "make version: not the same version again" all '[ $rc = 1 ]' "says 'does not come after'"
 sed -i 's/^VERSION/version/' "$copy/python/tutti/_lib.py"
 runs $python "$copy/tools/version.py" 97.0.1
 ok "make version: a place that has changed its form" all '[ $rc = 1 ]' "says '_lib.py has nothing like'"
 for file in CHANGELOG.md include/tutti.h python/tutti/_lib.py; do cp "$file" "$copy/$file"; done
+news
 runs $python "$copy/tools/version.py" 97.0.1
 ok "make version: a new one" all 'status 0' 'out_is "version: $version became 97.0.1"' quiet \
   '[ -z "$(cd "$copy" && grep -rlF "tutti $version" fuzz/corpus/wisdom)" ]' 'grep -q "^## .97.0.1. - 20" "$copy/CHANGELOG.md"' \

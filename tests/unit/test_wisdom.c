@@ -15,7 +15,7 @@
 #include "engine.h"
 #include "refuse.h"
 
-#define HEAD "tutti-wisdom 1, tutti 0.1.0\n"
+#define HEAD "tutti-wisdom 1, tutti 0.2.0\n"
 #define ON   "on 8f3c21aa: 7 processes share memory, 3.5 to a core; 2 cores of this\n"
 #define REST " 12.310 4% 14.200 10.200 2026-11-22T01:24:22Z\n"
 
@@ -84,7 +84,7 @@ static void people_may_write_it(void **state) {
       HEAD,
       "# mine\n\n" HEAD "# nothing\n",
       HEAD ON,
-      "tutti-wisdom 1,  tutti\t0.1.0 # here\r\n",
+      "tutti-wisdom 1,  tutti\t0.2.0 # here\r\n",
       HEAD ON "allreduce float sum same 0 4096 fold(ring) 1 12.31 4% 14 0 2026-11-22T01:24:22Z # x",
       HEAD "  " ON
            "\tbroadcast - - any 1 4096 tree(double) 2 12 0% 14.2 10"
@@ -106,11 +106,11 @@ static const struct {
 } wrong[] = {
     {"", "line 1, column 1|'tutti-wisdom 1' at the beginning"},
     {"\n\n  hello", "line 3, column 3|'tutti-wisdom 1'|found 'hello'"},
-    {"tutti-wisdom 2, tutti 0.1.0\n", "line 1, column 14|format is '2,'|reads format 1"},
+    {"tutti-wisdom 2, tutti 0.2.0\n", "line 1, column 14|format is '2,'|reads format 1"},
     {"tutti-wisdom", "line 1, column 13|format is ''"},
     {"tutti-wisdom 1, fftw 3\n", "line 1, column 17|expected 'tutti' and its version|fftw"},
     {"tutti-wisdom 1, tutti 0.0.9\n" ON,
-     "line 1, column 23|tutti '0.0.9'|this is 0.1.0|measure again"},
+     "line 1, column 23|tutti '0.0.9'|this is 0.2.0|measure again"},
     {HEAD "allreduce float sum same 0 4096 one-shot 1" REST, "line 2, column 1|expected 'on'"},
     {HEAD "on 8f3c21a: x\n", "line 2, column 4|a stamp such as"},
     {HEAD "on 8F3C21AA: x\n", "line 2, column 4|a stamp such as"},
