@@ -82,8 +82,7 @@ static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain)
     const char *hint = strcmp(ours, other) ? ""
                        : list || mine.root != theirs.root
                            ? " (with other counts)"
-                           : " (with another plan: are TUTTI_ALGO, codes and helpers the "
-                             "same?)";
+                           : " (with another plan: TUTTI_ALGO, a code, tutti_comm_set_helpers?)";
     snprintf(comm->why, sizeof comm->why,
              "operation %u: rank %d called %s, but rank %d called %s%s", mine.stamp.seq, peer,
              other, comm->rank, ours, hint);

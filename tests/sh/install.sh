@@ -47,10 +47,10 @@ ok "the README says what it prints" grep -qF "$want" README.md
 
 if command -v cmake >/dev/null; then
   mkdir "$work/cmake" && cp "$work/sum.c" "$work/cmake"
-  cat >"$work/cmake/CMakeLists.txt" <<'EOC'
+  cat >"$work/cmake/CMakeLists.txt" <<EOC
 cmake_minimum_required(VERSION 3.13)
 project(sum C)
-find_package(tutti 0.1 REQUIRED)
+find_package(tutti ${version%.*} REQUIRED)
 add_executable(sum_shared sum.c)
 target_link_libraries(sum_shared tutti::tutti)
 add_executable(sum_static sum.c)
@@ -60,7 +60,7 @@ EOC
     "cmake -DCMAKE_PREFIX_PATH=\"$there\" . && make") >"$work/out" 2>"$work/err"'
   ok "shared, with CMake" run_sum cmake/sum_shared
   ok "static, with CMake" run_sum cmake/sum_static
-  sed -i 's/tutti 0.1/tutti 7.0/' "$work/cmake/CMakeLists.txt"
+  sed -i "s/tutti ${version%.*}/tutti 7.0/" "$work/cmake/CMakeLists.txt"
   ok "CMake refuses a version that is not there" eval \
     '! cmake -DCMAKE_PREFIX_PATH="$there" -S "$work/cmake" -B "$work/cmake2" >/dev/null 2>"$work/err"'
 else
