@@ -228,7 +228,7 @@ def check_in_browser(site, pages):
     browser = Browser(1)
     try:
         wide, broken = [], []
-        for path in pages:
+        for path in pages + sorted(os.path.realpath(p) for p in glob.glob(os.path.join(site, "api/*_8h.html"))):
             name = os.path.relpath(path, os.path.realpath(site))
             browser.open(path)
             seen = browser.run(LOOK)
