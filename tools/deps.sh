@@ -12,7 +12,7 @@ set -eu
 packages() {
   case $1 in
     build) echo "gcc libc6-dev make binutils" ;;
-    check) echo "gcc g++ libc6-dev make binutils libcmocka-dev pkg-config libopenmpi-dev openmpi-bin libmpich-dev mpich libpmix-dev libhwloc-dev libucx-dev spin gfortran python3 python3-numpy python3-mpi4py cmake gnuplot-nox iproute2 util-linux libsimgrid-dev time" ;;
+    check) echo "gcc g++ libc6-dev make binutils libcmocka-dev pkg-config libopenmpi-dev openmpi-bin libmpich-dev mpich libpmix-dev libhwloc-dev libucx-dev spin gfortran python3 python3-numpy python3-mpi4py cmake gnuplot-nox iproute2 util-linux libsimgrid-dev time mypy" ;;
     python) echo "gcc libc6-dev make binutils python3 python3-numpy python3-mpi4py libopenmpi-dev openmpi-bin libhwloc-dev python3-venv python3-pip mypy" ;;
     torch) echo "g++ python3 python3-dev python3-torch libtorch-dev pybind11-dev python3-numpy libopenblas0-pthread libucx-dev" ;;
     demo) echo "gcc libc6-dev make binutils dataset-fashion-mnist libopenblas-dev zlib1g-dev python3 gnuplot-nox" ;;
