@@ -66,7 +66,7 @@ typedef struct tt_aggregator_member {
 void tt_member_lose(tt_aggregator_member *a, const char *why);
 /* Sends kept shares again; true: something moved. */
 bool tt_member_send_again(tt_aggregator_member *a);
-/* Takes what comes for the second time, though no run waits for it: whoever makes the sums cannot end before.
+/* Takes what comes for the second time, though no run waits for it: else the rank that makes the sums could not end.
  * True: something moved. */
 bool tt_member_skip(tt_aggregator_member *a);
 
