@@ -209,8 +209,8 @@ static void example_survive(tutti_comm *comm) {
   CHECK(tutti_comm_shrink(failed, &smaller)); /* the ranks that live */
   CHECK(
       tutti_comm_grow(smaller, 0, &larger)); /* and those that were started in place of dead ones */
-  check(tutti_comm_size(smaller) == tutti_comm_size(comm), "nobody had died");
-  check(tutti_comm_newcomers(larger) == 0 && !tutti_newcomer(), "so nobody joined");
+  check(tutti_comm_size(smaller) == tutti_comm_size(comm), "no rank had died");
+  check(tutti_comm_newcomers(larger) == 0 && !tutti_newcomer(), "so no rank joined");
   CHECK(tutti_comm_free(larger));
   CHECK(tutti_comm_free(smaller));
   CHECK(tutti_comm_free(failed));

@@ -8,7 +8,7 @@
  *            together, with R = 2 (D-1)/D: for D = 7 and k = 1 a tenth less time than the fold's alone.
  * Scratch    on helpers, up to a vector.
  * Invariant  the blocks of the fold come first, M - N for each rank; behind them N D are the helpers'.
- *            A helper adds in the order of the ranks. Without data on all ranks they are the first.
+ *            A helper adds in the order of the ranks. The ranks with data come first.
  * Parameters data=D as in aggregate; share=N/M, by default 1/4; ring, halving or seq= as in fold.
  * Source     Jiang et al., A Unified Architecture for Accelerating Distributed DNN Training (BytePS), 2020:
  *            servers and workers share the bytes so that no link idles.

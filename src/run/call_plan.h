@@ -24,7 +24,7 @@ typedef struct tt_plan {
   uint64_t *table;     /* offsets that exec uses */
   tt_chooser *chooser; /* that has its price */
   bool aggregated;     /* an aggregator makes its sums */
-  bool without;        /* chosen as if there were none */
+  bool without;        /* chosen without one */
 } tt_plan;
 
 /* ---- plans (plan_cache.c) ---- */

@@ -225,7 +225,7 @@ typedef struct tt_share {
   uint64_t part[TT_PARTS]; /* of these, per virtual rank */
 } tt_share;
 
-/* Who makes the sums: the aggregator; nobody, while the ranks ask each other where to go on; the ranks. */
+/* Who makes the sums: the aggregator; the ranks; or none, while the ranks ask each other where to go on. */
 typedef enum tt_sums_by { TT_BY_AGGREGATOR, TT_BY_NOBODY, TT_BY_RANKS } tt_sums_by;
 
 typedef struct tt_aggregator_ops {
@@ -236,7 +236,7 @@ typedef struct tt_aggregator_ops {
   bool (*drive)(tt_wire *w, tt_wire *among, uint32_t seq);
   /* Has this rank bytes of sums that it has not passed on to other ranks yet? */
   bool (*owes)(const tt_wire *w);
-  /* While nobody makes them: a rank that is awaited. The first rank knows which; the others wait for the first. */
+  /* While none makes them: a rank that is awaited. The first rank knows which; the others wait for the first. */
   int (*awaits)(const tt_wire *w);
   /* Who makes them; *from: by ranks: the operation from which on plans do without them. */
   tt_sums_by (*by)(const tt_wire *w, uint32_t *from);

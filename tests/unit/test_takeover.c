@@ -197,7 +197,7 @@ static void finish(run r[TURNS][RANKS], int turns, unsigned sent) {
   }
 }
 
-/* What the summing ranks owe arrives where nobody waits for it, too. */
+/* What the summing ranks owe arrives at a rank that does not wait for it, too. */
 static void deliver(uint32_t from) {
   const double until = seconds() + LIMIT;
   for (bool owes = true; owes;) {
