@@ -80,8 +80,8 @@ typedef struct tt_call { /* arguments of a collective */
   float *owed;   /* a coded call's rounding errors so far, by element of the vector: added before a
                                  number is rounded, and replaced by what is then left; or NULL */
   uint32_t also; /* a hash of other arguments that must match on all ranks */
-  const tt_code_wish
-      *code; /* how its messages may be coded; NULL: as on the communicator. Read during the call */
+  const tt_code_wish *
+      code; /* how its messages may be coded; NULL: as on the communicator. Lives as long as the call */
   const struct tt_call *said; /* the caller's call, if this one implements it; or NULL */
 } tt_call;
 

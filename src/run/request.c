@@ -13,7 +13,7 @@ static tutti_status new_planned(tutti_comm *comm, const char *function, const tt
   tutti_request *r = malloc(sizeof *r + table);
   if (!r) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function);
   *r = (tutti_request){.ops = &tt_collective_ops, .comm = comm, .call = *call, .plan = *plan};
-  r->call.code = NULL; /* the caller's, and the plan has it */
+  if (call->code) r->wish = *call->code, r->call.code = &r->wish; /* the caller's ends before */
   if (table) r->plan.exec.table = memcpy(r + 1, plan->table, table);
   *request = r;
   return TUTTI_OK;

@@ -29,7 +29,8 @@ struct tutti_request {
   const tt_request_ops *ops;
   tutti_comm *comm;
   tt_call call;
-  tt_plan plan; /* a copy, since the cache may drop the original */
+  tt_plan plan;      /* a copy, since the cache may drop the original */
+  tt_code_wish wish; /* of the call's own code, for plans that are made anew (progress.c) */
   bool persistent;
   _Atomic tt_state state; /* read before the communicator is entered */
   tutti_status status;
