@@ -114,8 +114,10 @@ static bool all_put(tt_operation *o, uint32_t k) {
   return end <= o->pieces.put_by_all || all_gathered(o, TT_PUT, o->pieces.first + end);
 }
 
+/* This rank, too: a sum that was returned to the slot may have come since it last looked. */
 static bool slot_is_free(tt_operation *o, uint32_t k) {
-  return all_gathered(o, TT_GOT, o->pieces.first + k + 1 - o->wire->slots);
+  return k < o->pieces.done[TT_GOT] + o->wire->slots &&
+         all_gathered(o, TT_GOT, o->pieces.first + k + 1 - o->wire->slots);
 }
 
 static void publish_piece_count(tt_operation *o, tt_counter counter, uint32_t pieces) {
