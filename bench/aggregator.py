@@ -1,13 +1,13 @@
-# aggregator.py - allreduce on several hosts, with an aggregator and without; `make bench-aggregator`, as root.
+# aggregator.py - collectives on several hosts, with an aggregator and without; `make bench-aggregator`, as root.
 #
 #   aggregator.py [--build DIR] [--out DIR] [--hosts 5x1,6x1,7x1,4x3] [--widths P] [--rounds N] [--last BYTES]
-#                 [--rate MBIT] [--patience S]
+#                 [--rate MBIT] [--patience S] [--coll allreduce]
 #
 # Hosts are network namespaces with shaped links (netns.sh), made for each run and removed after it; the aggregator's
 # host has a link K times as wide (--widths: P is the number of hosts). For each layout and width `tutti tune` finds
 # the figures, three times; tutti chooses by their medians. Sides: without (^aggregate;^split), with, and naive: each is one launch
 # of `tutti bench --cycle` in every round, and only launches of one round are compared. Floor: what the links need for one
-# vector each way at once. Stores aggregator.json. Exits with 77 and the reason if hosts cannot be made.
+# vector each way at once. --coll: those that `tutti bench` names, one table each. Stores aggregator.json. Exits with 77 and the reason if hosts cannot be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import json
@@ -33,10 +33,10 @@ class Skipped(Exception):
 class Sums:
     """Hosts whose links carry `rate` Mbit/s in each direction, and an aggregator."""
 
-    def __init__(self, build, rate=200, rounds=5, last=LAST, budget=0.05, patience=600, tunes=TUNES):
+    def __init__(self, build, rate=200, rounds=5, last=LAST, budget=0.05, patience=600, tunes=TUNES, coll="allreduce"):
         self.tutti = os.path.abspath(os.path.join(build, "tutti"))
         self.rate, self.rounds, self.last, self.budget, self.patience = rate, rounds, last, budget, patience
-        self.tunes = tunes
+        self.tunes, self.coll = tunes, coll
 
     def on(self, layout, width, command, env=None):
         hosts, per = hosts_of(layout)
@@ -70,7 +70,7 @@ class Sums:
         with tempfile.NamedTemporaryFile("r", suffix=".json") as f:
             env = {"TUTTI_PROFILE": profile, "TUTTI_ALGO": SIDES[side]}
             self.on(layout, width, [self.tutti, "bench", "-b", "4", "-e", str(last), "-f", "4", "-w", "3", "--side", "in",
-                                    "--cycle", "--repeats", "5", "--budget", str(self.budget), "--json", f.name], env)
+                                    "--coll", self.coll, "--cycle", "--repeats", "5", "--budget", str(self.budget), "--json", f.name], env)
             rows = json.load(f)["rows"]
         wrong = sum(r["in_place"]["wrong"] for r in rows)
         if wrong:
@@ -86,7 +86,7 @@ class Sums:
         for size in sorted(all_rounds[0]["with"]):
             us = {s: [r[s][size][0] for r in all_rounds] for s in SIDES if size in all_rounds[0][s]}
             ratio = {s: median([a / b for a, b in zip(us[s], us["with"])]) for s in us if s != "with"}
-            row = {"layout": layout, "width": width, "bytes": size, "floor": round(self.floor(size), 1)}
+            row = {"collective": self.coll, "layout": layout, "width": width, "bytes": size, "floor": round(self.floor(size), 1)}
             row.update({s: round(median(each), 1) for s, each in us.items()})
             row.update({"to_" + s: round(r, 3) for s, r in ratio.items()})
             row.update(plan=all_rounds[-1]["with"][size][1], plan_without=all_rounds[-1]["without"][size][1])
@@ -106,8 +106,8 @@ def show(r):
 def measured(sums, out, layout, width, say):
     path = os.path.join(out, "aggregator-%s-%d.profile" % (layout, width))
     figures = sums.profile(layout, width, path)
-    say("\n%d hosts, %s ranks per host, links of %g Mbit/s, the aggregator's %d times as wide; us" % (
-        *hosts_of(layout), sums.rate, width))
+    say("\n%s on %d hosts, %s ranks per host, links of %g Mbit/s, the aggregator's %d times as wide; us" % (
+        sums.coll, *hosts_of(layout), sums.rate, width))
     say("aggregator.beta %.3g ns/B, a host's %.3g" % (1e9 * figures.get("aggregator.beta", 0), 1e9 * figures["beta"]))
     say("%8s %12s %12s %7s %8s  %-26s %-20s" % ("bytes", "without", "with", "ratio", "/floor", "plan", "plan without"))
     rows = []
@@ -126,18 +126,20 @@ def main():
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--last", type=int, default=LAST)
     p.add_argument("--rate", type=float, default=200, help="of a host's link in each direction, Mbit/s")
+    p.add_argument("--coll", default="allreduce")
     p.add_argument("--patience", type=float, default=600, help="seconds that a launch may take")
     args = p.parse_args()
     out = args.out or os.path.join(args.build, "bench")
     os.makedirs(out, exist_ok=True)
     sums = Sums(args.build, args.rate, args.rounds, args.last, patience=args.patience)
-    about = record.about("allreduce of floats, sum, in place, cycle; us: medians over the rounds; to_: that side's time over "
+    about = record.about("floats, sum, in place, cycle; us: medians over the rounds; to_: that side's time over "
                          "that with an aggregator, in the same round; floor: us that one vector needs each way at once",
                          "make bench-aggregator")
     rows = []
     for layout in args.hosts.split(","):
         for width in widths_of(args.widths, layout):
-            rows += measured(sums, out, layout, width, lambda line: print(line, flush=True))
+            for sums.coll in args.coll.split(","):
+                rows += measured(sums, out, layout, width, lambda line: print(line, flush=True))
             record.store(os.path.join(out, "aggregator.json"), about, rows)
     print("\nstored in %s/aggregator.json" % out)
 

@@ -7,8 +7,9 @@
  *            (aggregator_wire.c).
  * Protocol   A visitor says hello; the daemon proves that it knows the key, then the visitor does
  *            (as in meet/id.c). The visitor names its session and its number there, and the daemon
- *            answers whether it has room. In each turn that follows every member sends a head and the
- *            bytes; each gets a head and the sum.
+ *            answers whether it has room. Each turn that follows has a vector. Every member sends a head, which
+ *            says what it gives of the vector and what it wants, and the bytes that it gives; each gets
+ *            a head and the bytes that it wants. Where several give, these are sums.
  * Invariant  members take their turns in the same order, so nothing has to say to which operation
  *            bytes belong; the head is there to notice where they do not.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -21,7 +22,7 @@
 
 enum {
   TT_AGGREGATOR_PORT = 4747,
-  TT_AGGREGATOR_PROTOCOL = 2,
+  TT_AGGREGATOR_PROTOCOL = 3,
   TT_AGGREGATOR_MEMBERS = 4096, /* of a session */
   TT_AGGREGATOR_WHERE = 80,     /* characters of "HOST:PORT" */
   TT_AGGREGATOR_WHY = 160,      /* of a refusal */
@@ -66,15 +67,16 @@ typedef struct tt_aggregator_answer {
 typedef struct tt_aggregator_head { /* before the bytes of a turn */
   tt_stamp stamp;
   uint32_t slice, type, op, data;
-  uint64_t bytes;
-  uint64_t got; /* turns whose sum this member has; the last, because members differ in it */
+  uint64_t bytes;          /* of the vector */
+  uint64_t got;            /* turns whose sum this member has; members differ in this and what follows */
+  tt_stretch gives, wants; /* gives.bytes bytes follow */
 } tt_aggregator_head;
 
-typedef struct tt_aggregator_sum { /* before the sum */
+typedef struct tt_aggregator_sum { /* before the bytes that a member wants */
   int32_t status;                  /* TUTTI_ERR_MISMATCH: members differ, and the session ends */
   uint32_t seq;                    /* of the operation */
-  uint64_t bytes;
-  uint64_t got; /* turns whose sum all members had when they sent their head */
+  uint64_t bytes;                  /* of the vector */
+  uint64_t got; /* turns whose sums all members had when they sent their head */
 } tt_aggregator_sum;
 
 /* The key in hexadecimal digits, from a text that daemon and job share; NULL: TUTTI_KEY. And the key of one

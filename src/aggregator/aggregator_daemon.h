@@ -8,11 +8,16 @@
 
 typedef struct tt_session tt_session;
 
+enum { TT_SESSION_TURNS = 8 }; /* whose sums are in the ring; a member's by their number modulo that */
+
 typedef struct tt_member {
   int fd;                     /* -1: not there yet; -2: gone */
   void *owner;                /* the loop's, of this connection */
-  uint64_t out;               /* bytes of the session's sums that it has been sent */
+  uint64_t turn, out;         /* the turn whose sums it gets; bytes of the ring that it needs no more */
+  tt_stretch gives;           /* in this turn */
+  tt_stretch wants[TT_SESSION_TURNS];
   bool in_wanted, out_wanted; /* the session goes on when the connection can be read; written */
+  bool sends_no_more;         /* the end of what it sends has come, behind bytes that are yet to be read */
 } tt_member;
 
 typedef enum tt_stage { TT_HEADS, TT_ANSWER, TT_SUMS } tt_stage;
@@ -29,10 +34,15 @@ struct tt_session {
   size_t have;                    /* bytes of it that have come */
   tt_aggregator_head head, other; /* of this turn; of the next member */
   tt_reducer reducer;
-  uint64_t left; /* bytes of this turn that are not summed yet */
-  size_t piece;  /* bytes that are summed at once */
+  uint64_t at;     /* bytes of this turn that are summed */
+  size_t piece;    /* bytes that are summed at once, at most */
+  uint32_t givers; /* members whose bytes are in `sum` */
   char *sum, *operand, *ring;
-  uint64_t made;         /* bytes put into the ring so far */
+  uint64_t made; /* bytes put into the ring so far */
+  struct {
+    uint64_t begin, end; /* of its sums in the ring, with their head */
+  } turn[TT_SESSION_TURNS];
+  uint64_t answered;     /* turns whose head is in the ring */
   uint64_t turns, bytes; /* for the log */
   struct tt_session *following;
   tt_member member[];

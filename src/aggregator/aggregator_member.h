@@ -50,6 +50,7 @@ typedef struct tt_aggregator_member {
   } queue[2 * TT_WINDOW]; /* operations, by their number modulo its length */
   uint32_t queued;        /* operations so far */
   tt_share share[TT_LANE_P2P];
+  uint8_t ways[TT_LANE_P2P]; /* on which a share has not passed yet: out, in */
   tt_turns out, in;
   tt_aggregator_head head; /* of the turn that goes out */
   tt_aggregator_sum sum;   /* the head of this turn's sum */

@@ -1,8 +1,9 @@
 /* aggregator_wire.c - the wire to an aggregator: one connection, on which runs take turns.
  *
  * Idea       Runs take their turns in the order of operations, and of slices in each. A turn is a head and the
- *            run's bytes to the aggregator, and a head and as many bytes back. Pushed bytes go
- *            to the system at once; arrived bytes wait in a buffer until their run pulls them.
+ *            bytes that the run gives, to the aggregator, and a head and the bytes that it wants, back. Pushed bytes go
+ *            to the system at once; arrived bytes wait in a buffer until their run pulls them. Where a
+ *            head has no bytes behind it, no run pushes or pulls: such heads pass whenever the rank looks.
  * Cost       a copy into the system, as any socket's, and one out of the buffer.
  * Invariant  a run pushes only in its turn, so all members of a session send the same turns in the same
  *            order. The way back has turns of its own, in the same order.
@@ -55,23 +56,42 @@ static const tt_share *run_of(const tt_aggregator_member *a, const tt_turns *x) 
 /* The bytes of this peer that may pass now. */
 static uint64_t left_of_part(const tt_aggregator_member *a, const tt_share *s, tt_turns *x,
                              int peer) {
-  while (x->part < TT_PARTS && x->of_part == s->part[x->part]) x->part++, x->of_part = 0;
+  const uint64_t *part = x == &a->in ? s->wanted : s->given;
+  while (x->part < TT_PARTS && x->of_part == part[x->part]) x->part++, x->of_part = 0;
   if (x->part == TT_PARTS || a->wire.ranks + (int)x->part != peer) return 0;
-  return s->part[x->part] - x->of_part;
+  return part[x->part] - x->of_part;
 }
 
-/* After the last byte of a turn, the next one begins. Turns without bytes are skipped by all members. */
+/* The head has passed, and all bytes. */
+static bool has_passed(const tt_aggregator_member *a, const tt_turns *x, const tt_share *s) {
+  const bool in = x == &a->in;
+  return x->head == (in ? sizeof a->sum : sizeof a->head) &&
+         x->moved == (in ? s->wants.bytes : s->gives.bytes);
+}
+
+/* After the last byte of a turn, the next one begins. All members skip vectors without bytes. */
 static void end_turns(tt_aggregator_member *a, tt_turns *x) {
-  for (const tt_share *s; (s = run_of(a, x)) && x->moved == s->bytes;) {
+  for (const tt_share *s; (s = run_of(a, x)) && (!s->bytes || has_passed(a, x, s));) {
     const bool last = x->slice + 1 == s->slices;
     a->got += x == &a->in && s->bytes;
+    if (s->bytes) a->ways[s->lane]--;
     *x = (tt_turns){.op = x->op + last, .slice = last ? 0 : x->slice + 1};
   }
 }
 
+static bool is_over(const tt_wire *w, int lane, tutti_status *status) {
+  const tt_aggregator_member *a = of(w);
+  if (a->differs && a->ways[lane])
+    *status = TUTTI_ERR_MISMATCH; /* the communicator finds out who called what */
+  return !a->ways[lane];
+}
+
+static bool pass_heads(tt_aggregator_member *a);
+
 static void begin_run(tt_wire *w, const tt_share *share) {
   tt_aggregator_member *a = of(w);
   a->share[share->lane] = *share;
+  a->ways[share->lane] = share->bytes ? 2 : 0;
   if (share->slice == 0) {
     a->queue[a->queued % (2 * TT_WINDOW)].window = (uint32_t)share->lane / TT_FLIGHT;
     a->queue[a->queued % (2 * TT_WINDOW)].seq = share->stamp.seq;
@@ -79,6 +99,7 @@ static void begin_run(tt_wire *w, const tt_share *share) {
   }
   end_turns(a, &a->out);
   end_turns(a, &a->in);
+  pass_heads(a);
 }
 
 /* ---- to the aggregator ---- */
@@ -90,7 +111,9 @@ static tt_aggregator_head head_of(const tt_aggregator_member *a, const tt_share 
                               .type = s->type,
                               .op = s->op,
                               .data = s->data,
-                              .bytes = s->bytes};
+                              .bytes = s->bytes,
+                              .gives = s->gives,
+                              .wants = s->wants};
 }
 
 /* Sends as much of both as the system takes; returns how much. */
@@ -108,14 +131,9 @@ static size_t send_parts(tt_aggregator_member *a, struct iovec parts[2]) {
   return 0;
 }
 
-static size_t push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
-                   size_t left, uint32_t *ticket, tutti_status *status) {
-  tt_aggregator_member *a = of(w);
-  const tt_share *s = run_of(a, &a->out);
-  (void)stamp, (void)left, (void)status;
-  *ticket = 0;
-  if (!s || s->lane != lane || a->lost || !left_of_part(a, s, &a->out, peer)) return 0;
-  if (a->fd < 0 || a->again < a->kept.to) return 0;
+/* Sends the rest of the head of a share, and n of its bytes; returns how many of these. */
+static size_t send_share(tt_aggregator_member *a, const tt_share *s, const void *bytes, size_t n) {
+  if (a->lost || a->fd < 0 || a->again < a->kept.to) return 0;
   if (!a->out.head) a->head = head_of(a, s);
   const size_t rest = sizeof a->head - a->out.head;
   struct iovec parts[] = {{(char *)&a->head + a->out.head, rest}, {(void *)(uintptr_t)bytes, n}};
@@ -130,6 +148,16 @@ static size_t push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *b
   a->out.of_part += taken;
   end_turns(a, &a->out);
   return taken;
+}
+
+static size_t push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
+                   size_t left, uint32_t *ticket, tutti_status *status) {
+  tt_aggregator_member *a = of(w);
+  const tt_share *s = run_of(a, &a->out);
+  (void)stamp, (void)left, (void)status;
+  *ticket = 0;
+  if (!s || s->lane != lane || !left_of_part(a, s, &a->out, peer)) return 0;
+  return send_share(a, s, bytes, n);
 }
 
 bool tt_member_send_again(tt_aggregator_member *a) {
@@ -188,18 +216,41 @@ static bool read_sum_head(tt_aggregator_member *a, const tt_share *s) {
   return !a->lost && !a->differs;
 }
 
+/* Sends heads without bytes behind them; true: something moved. */
+static bool send_heads(tt_aggregator_member *a) {
+  bool moved = false;
+  for (const tt_share *s; (s = run_of(a, &a->out)) && !s->gives.bytes;) {
+    const size_t before = a->out.head;
+    send_share(a, s, NULL, 0);
+    moved |= a->out.head != before;
+    if (run_of(a, &a->out) == s) break;
+  }
+  return moved;
+}
+
+/* Reads such heads. */
+static bool read_heads(tt_aggregator_member *a) {
+  bool moved = false;
+  for (const tt_share *s; (s = run_of(a, &a->in)) && !s->wants.bytes && !a->differs;) {
+    if (a->from == a->to) fill(a);
+    if (a->lost || !read_sum_head(a, s)) break;
+    end_turns(a, &a->in);
+    moved = true;
+  }
+  return moved;
+}
+
+static bool pass_heads(tt_aggregator_member *a) {
+  return send_heads(a) | read_heads(a);
+}
+
 static size_t head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
   tt_aggregator_member *a = of(w);
   const tt_share *s = run_of(a, &a->in);
-  if (!s || s->lane != lane || !left_of_part(a, s, &a->in, peer)) return 0;
+  if (!s || s->lane != lane || a->differs || !left_of_part(a, s, &a->in, peer)) return 0;
   *stamp = s->stamp;
-  if (a->from == a->to && !a->differs) fill(a);
-  if (!a->differs && !a->lost && !read_sum_head(a, s)) return a->differs;
-  if (a->differs) { /* the engine compares stamps, and the communicator finds out who called what */
-    stamp->hash = ~s->stamp.hash;
-    return 1;
-  }
-  if (a->in.head < sizeof a->sum) return 0;
+  if (a->from == a->to) fill(a);
+  if (a->lost ? a->in.head < sizeof a->sum : !read_sum_head(a, s)) return 0;
   if (a->from == a->to) fill(a);
   return tt_min(a->to - a->from, (size_t)left_of_part(a, s, &a->in, peer));
 }
@@ -284,7 +335,9 @@ static void quit(tt_wire *w) {
 }
 
 static bool drive(tt_wire *w, tt_wire *among, uint32_t seq) {
-  return of(w)->takeover && tt_takeover_drive(of(w), among, seq);
+  tt_aggregator_member *a = of(w);
+  const bool moved = a->takeover && tt_takeover_drive(a, among, seq);
+  return pass_heads(a) || moved;
 }
 
 static bool owes(const tt_wire *w) {
@@ -333,6 +386,7 @@ static const tt_channel_ops channel_ops = {
 static const tt_peer_ops peer_ops = {
     .read_record = read_record, .alive = alive, .pid = pid, .shown = shown, .close = close_wire};
 static const tt_aggregator_ops aggregator_ops = {.begin = begin_run,
+                                                 .over = is_over,
                                                  .drive = drive,
                                                  .owes = owes,
                                                  .awaits = awaits,

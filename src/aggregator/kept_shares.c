@@ -44,33 +44,32 @@ void tt_kept_add(tt_kept_shares *k, const void *bytes, size_t n) {
   k->to += n;
 }
 
-/* The bytes of the turn at a place, without its head; false: its head is not whole. */
-static bool bytes_at(const tt_kept_shares *k, size_t at, uint64_t *bytes) {
-  tt_aggregator_head head;
-  if (k->to - at < sizeof head) return false;
-  memcpy(&head, k->at + at, sizeof head);
-  *bytes = head.bytes;
+/* The head of the turn at a place; false: it is not whole. */
+static bool head_at(const tt_kept_shares *k, size_t at, tt_aggregator_head *head) {
+  if (k->to - at < sizeof *head) return false;
+  memcpy(head, k->at + at, sizeof *head);
   return true;
 }
 
 void tt_kept_drop(tt_kept_shares *k, uint64_t got) {
-  uint64_t bytes;
-  while (!k->failed && k->turn < got && bytes_at(k, k->from, &bytes)) {
-    k->from += sizeof(tt_aggregator_head) + (size_t)bytes;
+  tt_aggregator_head head;
+  while (!k->failed && k->turn < got && head_at(k, k->from, &head)) {
+    k->from += sizeof head + (size_t)head.gives.bytes;
     k->turn++;
   }
 }
 
 bool tt_kept_find(const tt_kept_shares *k, uint64_t turn, uint64_t end, size_t *at, size_t *sums) {
+  tt_aggregator_head head;
   size_t here = k->from;
   bool found = !k->failed && k->turn <= turn;
   *sums = 0;
-  for (uint64_t t = k->turn, bytes; found && t < tt_max(turn, end); t++) {
-    found = bytes_at(k, here, &bytes);
+  for (uint64_t t = k->turn; found && t < tt_max(turn, end); t++) {
+    found = head_at(k, here, &head);
     if (!found) break;
     if (t == turn) *at = here;
-    if (t >= turn) *sums += sizeof(tt_aggregator_sum) + (size_t)bytes;
-    here += sizeof(tt_aggregator_head) + (size_t)bytes;
+    if (t >= turn) *sums += sizeof(tt_aggregator_sum) + (size_t)head.wants.bytes;
+    here += sizeof head + (size_t)head.gives.bytes;
     found = here <= k->to;
   }
   if (turn >= end) *at = here;

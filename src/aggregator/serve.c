@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -155,7 +156,8 @@ static void watch_members(const server *d, const tt_session *s) {
     const tt_member *m = &s->member[i];
     if (m->fd >= 0)
       watch(d, m->owner,
-            EPOLLRDHUP | (m->in_wanted ? EPOLLIN : 0u) | (m->out_wanted ? EPOLLOUT : 0u));
+            (m->sends_no_more ? 0u : EPOLLRDHUP) | (m->in_wanted ? EPOLLIN : 0u) |
+                (m->out_wanted ? EPOLLOUT : 0u));
   }
 }
 
@@ -253,6 +255,19 @@ static void listen_to(server *d, guest *g) {
 
 /* ---- the loop ---- */
 
+/* The member's connection ends. It may have left with all that it wanted, before all that it gives is read. */
+static void hear_end(server *d, guest *g, uint32_t events) {
+  tt_session *s = g->session;
+  const uint32_t i = g->request.seat.member;
+  int unread = 0;
+  if (!(events & (EPOLLHUP | EPOLLERR)) && !ioctl(g->fd, FIONREAD, &unread) && unread > 0) {
+    s->member[i].sends_no_more = true;
+    return;
+  }
+  tt_session_leave(s, i);
+  show_out(d, g, false);
+}
+
 static void attend(server *d, guest *g, uint32_t events) {
   const uint32_t ended = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
   if (g->fd < 0) return; /* an earlier event closed it */
@@ -262,11 +277,7 @@ static void attend(server *d, guest *g, uint32_t events) {
     listen_to(d, g);
   } else {
     tt_session *s = g->session;
-    const uint32_t i = g->request.seat.member;
-    if (events & ended && !s->member[i].in_wanted) {
-      tt_session_leave(s, i);
-      show_out(d, g, false);
-    }
+    if (events & ended && !s->member[g->request.seat.member].in_wanted) hear_end(d, g, events);
     go_on(d, s);
   }
 }

@@ -1,14 +1,16 @@
 /* session.c - the sums of some members, turn after turn.
  *
- * Idea       In a turn every member sends a head and as many bytes; all get their sum. The session reads the
- *            next piece of one member after the other, in their order, straight from its connection,
+ * Idea       In a turn every member says which bytes of a vector it gives and which it wants. The session reads the
+ *            next piece of one giver after the other, in the order of members, straight from its connection,
  *            and adds it up. A member that is ahead waits in its connection's buffers: TCP holds it
- *            back. Sums go into a ring, and from there to each member as fast as it takes them.
+ *            back. Sums go into a ring, and from there to each member that wants them, as fast as it takes them.
+ *            So an allreduce is a vector that all give and want; a broadcast, one that the root gives; an
+ *            all-gather, one of which each gives a block.
  * Cost       each byte is read once, added once and sent once per member. Memory: the ring and two pieces,
  *            whatever the vectors.
  * Invariant  operands are added in the order of the members, so the bits do not depend on who comes first. A
- *            sum waits in the ring until every member has got it; if there is no room, nothing is
- *            read.
+ *            sum waits in the ring until every member has got it, or does not want it; if there is no room, nothing
+ *            is read. No giver's bytes begin or end within a piece.
  * Source     Graham et al., SHARP, 2016; Sapio et al., SwitchML, NSDI 2021 (slots used in order, for
  *            bounded memory).
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -70,7 +72,11 @@ static void put(tt_session *s, const void *bytes, size_t n) {
   s->made += n;
 }
 
+/* The next turn begins in the ring. */
 static void put_sum_head(tt_session *s, tutti_status status) {
+  const size_t t = s->answered++ % TT_SESSION_TURNS;
+  s->turn[t].begin = s->made;
+  s->turn[t].end = s->made + sizeof(tt_aggregator_sum) + (status ? 0 : s->head.bytes);
   const tt_aggregator_sum sum = {.status = (int32_t)status,
                                  .seq = s->head.stamp.seq,
                                  .bytes = status ? 0 : s->head.bytes,
@@ -78,14 +84,33 @@ static void put_sum_head(tt_session *s, tutti_status status) {
   put(s, &sum, sizeof sum);
 }
 
-/* Sends a member what it has not got yet. */
+/* Bytes of the ring from m->out on that the member wants, as far as they are there; what it does not want before
+ * them is passed over. */
+static size_t wanted_now(const tt_session *s, tt_member *m) {
+  while (m->turn < s->answered) {
+    const size_t t = m->turn % TT_SESSION_TURNS;
+    const tt_stretch *wants = &m->wants[t];
+    const uint64_t bytes = s->turn[t].begin + sizeof(tt_aggregator_sum);
+    const uint64_t from = bytes + (wants->bytes ? wants->at : 0);
+    const uint64_t to = tt_min(from + wants->bytes, s->turn[t].end);
+    if (m->out < bytes) return (size_t)(bytes - m->out);
+    if (m->out < from) m->out = tt_min(from, s->made);
+    if (m->out >= from && m->out < to) return (size_t)(tt_min(to, s->made) - m->out);
+    if (m->out >= to) m->out = tt_min(s->turn[t].end, s->made);
+    if (m->out < s->turn[t].end) return 0;
+    m->turn++;
+  }
+  return 0;
+}
+
+/* Sends a member what it wants and has not got yet. */
 static void serve_member(tt_session *s, uint32_t i) {
   tt_member *m = &s->member[i];
   m->out_wanted = false;
-  while (m->fd >= 0 && m->out < s->made) {
+  for (size_t n; m->fd >= 0 && (n = wanted_now(s, m)) > 0;) {
     const size_t at = m->out % TT_AGGREGATOR_RING;
-    const size_t n = tt_min((size_t)(s->made - m->out), TT_AGGREGATOR_RING - at);
-    const ssize_t part = send(m->fd, s->ring + at, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t part = send(m->fd, s->ring + at, tt_min(n, TT_AGGREGATOR_RING - at),
+                              MSG_NOSIGNAL | MSG_DONTWAIT);
     if (part > 0) m->out += (uint64_t)part;
     if (part > 0 || (part < 0 && errno == EINTR)) continue;
     if (part < 0 && errno != EAGAIN)
@@ -127,16 +152,37 @@ static void refuse_turn(tt_session *s) {
   s->ending = true;
 }
 
-static bool is_sensible(const tt_aggregator_head *h) {
-  return h->type < TUTTI_TYPE_COUNT && h->op < TUTTI_OP_COUNT && h->data > 0 &&
-         h->data <= INT32_MAX && h->bytes > 0 &&
-         h->bytes % tutti_type_size((tutti_type)h->type) == 0;
+static bool is_within(const tt_stretch *x, const tt_aggregator_head *h, size_t element) {
+  return x->at <= h->bytes && x->bytes <= h->bytes - x->at && x->at % element == 0 &&
+         x->bytes % element == 0;
+}
+
+static bool is_sensible(const tt_session *s) {
+  const tt_aggregator_head *h = &s->head;
+  if (h->type >= TUTTI_TYPE_COUNT || h->op >= TUTTI_OP_COUNT || h->data == 0 ||
+      h->data > INT32_MAX || h->bytes == 0)
+    return false;
+  const size_t element = tutti_type_size((tutti_type)h->type);
+  for (uint32_t i = 0; i < s->seat.members; i++)
+    if (!is_within(&s->member[i].gives, h, element) ||
+        !is_within(&s->member[i].wants[s->answered % TT_SESSION_TURNS], h, element))
+      return false;
+  return h->bytes % element == 0;
+}
+
+/* Is there a place for what members want in the next turn? */
+static bool has_place(const tt_session *s) {
+  for (uint32_t i = 0; i < s->seat.members; i++)
+    if (s->member[i].fd >= 0 && s->answered - s->member[i].turn >= TT_SESSION_TURNS) return false;
+  return true;
 }
 
 static bool read_heads(tt_session *s) {
   for (; s->next < s->seat.members; s->next++) {
     tt_aggregator_head *to = s->next ? &s->other : &s->head;
     if (!read_next(s, to, sizeof *to)) return false;
+    s->member[s->next].gives = to->gives;
+    s->member[s->next].wants[s->answered % TT_SESSION_TURNS] = to->wants;
     if (s->next && memcmp(&s->head, &s->other, offsetof(tt_aggregator_head, got)) != 0) {
       refuse_turn(s);
       return false;
@@ -144,31 +190,52 @@ static bool read_heads(tt_session *s) {
     if (s->next && s->other.got < s->head.got) s->head.got = s->other.got;
   }
   const tt_aggregator_head *h = &s->head;
-  if (!is_sensible(h) || tt_reducer_init(&s->reducer, (tutti_type)h->type, (tutti_op)h->op)) {
+  if (!is_sensible(s) || tt_reducer_init(&s->reducer, (tutti_type)h->type, (tutti_op)h->op)) {
     refuse_turn(s);
     return false;
   }
   const size_t element = s->reducer.element;
-  s->left = h->bytes;
+  s->at = 0;
   s->piece = tt_min(tt_max((size_t)(h->bytes / PIECES), LEAST_PIECE), TT_AGGREGATOR_PIECE);
   s->piece = s->piece / element * element;
   return true;
 }
 
-/* Adds up the next piece of all members. */
+static bool gives_here(const tt_session *s, const tt_member *m) {
+  return m->gives.at <= s->at && s->at - m->gives.at < m->gives.bytes;
+}
+
+/* Bytes of the next piece. */
+static size_t next_piece(const tt_session *s) {
+  uint64_t n = tt_min((uint64_t)s->piece, s->head.bytes - s->at);
+  for (uint32_t i = 0; i < s->seat.members; i++) {
+    const tt_stretch *x = &s->member[i].gives;
+    if (gives_here(s, &s->member[i]))
+      n = tt_min(n, x->at + x->bytes - s->at);
+    else if (x->at > s->at && x->bytes)
+      n = tt_min(n, x->at - s->at);
+  }
+  return (size_t)n;
+}
+
+/* Adds up the next piece of all that give it. */
 static bool sum_piece(tt_session *s) {
-  const size_t n = tt_min(s->piece, (size_t)tt_min(s->left, SIZE_MAX));
-  const size_t count = n / s->reducer.element;
+  const size_t n = next_piece(s), count = n / s->reducer.element;
   for (; s->next < s->seat.members; s->next++) {
-    if (!read_next(s, s->next ? s->operand : s->sum, n)) return false;
+    if (!gives_here(s, &s->member[s->next])) continue;
+    if (!read_next(s, s->givers ? s->operand : s->sum, n)) return false;
     const void *const in[] = {s->sum, s->operand};
-    if (s->next) tt_reduce(&s->reducer, s->sum, in, 2, count);
+    if (s->givers++) tt_reduce(&s->reducer, s->sum, in, 2, count);
+  }
+  if (!s->givers) { /* their heads promised another vector */
+    s->over = true;
+    return false;
   }
   if (s->head.op == TUTTI_AVG && s->head.data > 1)
     tt_scale(s->reducer.type, s->sum, count, (int)s->head.data);
   put(s, s->sum, n);
-  s->next = 0;
-  s->left -= n;
+  s->next = s->givers = 0;
+  s->at += n;
   s->bytes += n;
   return true;
 }
@@ -177,7 +244,7 @@ static bool sum_piece(tt_session *s) {
 static bool step(tt_session *s) {
   switch (s->stage) {
     case TT_HEADS:
-      if (s->ending || !read_heads(s)) return false;
+      if (s->ending || !has_place(s) || !read_heads(s)) return false;
       s->next = 0;
       s->stage = TT_ANSWER;
       return true;
@@ -189,7 +256,7 @@ static bool step(tt_session *s) {
     default:
       if (!has_room(s, s->piece) || !sum_piece(s)) return false;
       serve_all(s);
-      if (s->left) return true;
+      if (s->at < s->head.bytes) return true;
       s->turns++;
       s->stage = TT_HEADS;
       return true;
@@ -210,15 +277,22 @@ void tt_session_go_on(tt_session *s) {
   while (steps < GULP && step(s)) steps++;
   s->more = steps == GULP;
   serve_all(s);
-  if (s->ending && has_all(s)) s->over = true;
+  if (s->ending && s->stage == TT_HEADS && has_all(s)) s->over = true;
+}
+
+/* Has the session read all that a member gives in the turn under way? */
+static bool has_given(const tt_session *s, uint32_t i) {
+  const tt_member *m = &s->member[i];
+  if (s->stage == TT_HEADS) return !s->next && !s->have;
+  const uint64_t read = s->stage == TT_SUMS && i < s->next ? s->at + next_piece(s) : s->at;
+  return read >= m->gives.at + m->gives.bytes;
 }
 
 void tt_session_leave(tt_session *s, uint32_t i) {
   tt_member *m = &s->member[i];
-  m->fd = -2;
   m->in_wanted = m->out_wanted = false;
   s->ending = true;
-  /* in the middle of a turn the others cannot get their sum; what they have not been sent is worthless */
-  const bool begun = s->stage != TT_HEADS || s->next || s->have;
-  if (begun || s->here < s->seat.members) s->over = true;
+  /* without its bytes the others cannot get their sum; what they have not been sent is worthless */
+  if (!has_given(s, i) || s->here < s->seat.members) s->over = true;
+  m->fd = -2;
 }

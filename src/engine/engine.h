@@ -234,8 +234,10 @@ struct tt_run {
 
 tutti_status tt_run_begin(tt_run *r, int slice);
 bool tt_moving_is_over(const tt_run *r, uint32_t k);
-/* Tells the aggregator what it will get of this run (share.c). */
+/* Tells the aggregator what it will get of this run (share.c). over: the aggregator has all of it, and this rank
+ * what it wants; true where there is no aggregator. *status: TUTTI_ERR_MISMATCH if ranks made different calls. */
 void tt_share_begin(const tt_run *r);
+bool tt_share_over(const tt_run *r, tutti_status *status);
 bool tt_run_progress(tt_run *r, tutti_status *status);
 void tt_run_free(tt_run *r, tt_wire *wire);
 bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx);

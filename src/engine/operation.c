@@ -77,7 +77,7 @@ static bool progress_slices(tt_operation *o) {
     tt_run *r = o->runs[i];
     if (!r || !r->active) continue;
     if (tt_run_progress(r, &o->status)) moved = true;
-    if (o->status || r->left) continue;
+    if (!tt_share_over(r, &o->status) || o->status || r->left) continue;
     r->active = false;
     o->finished++;
     moved = true;

@@ -355,7 +355,9 @@ bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx) {
       if (show(ctx, t->peer, id)) return true;
     }
   }
-  return false;
+  tutti_status status = TUTTI_OK;
+  return !r->left && !tt_share_over(r, &status) &&
+         show(ctx, r->o->wire->ranks, p->sched->nsteps - 1);
 }
 
 /* ---- beginning and end ---- */

@@ -1,29 +1,64 @@
-/* share.c - what a run sends to an aggregator.
+/* share.c - what a run sends to an aggregator, and gets from it.
  *
  * Idea       In a plan for an aggregator the ranks after those of the communicator are virtual: no process of
- *            the job runs their schedules. The messages to them, in the order of the schedule, are this
- *            rank's share of a sum; the messages from them are the sum, and as long.
+ *            the job runs their schedules. The messages to them, in the order of the schedule, are what this
+ *            rank gives of a vector; the messages from them are what it wants. Each virtual rank has a part of
+ *            the vector.
+ * Invariant  Of every part a rank gives all, or wants all, or both; less than all is one stretch. So each rank knows
+ *            the length of the whole vector, and where its stretches are.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "position.h"
+
+/* Adds what one message carries. */
+static void add_message(const tt_run *r, const tt_transfer *t, const tt_step *step, tt_stretch *all) {
+  const tt_span *cargo = tt_step_cargo(step);
+  const uint64_t bytes = tt_run_span_bytes(r, cargo, t->lo, t->hi);
+  if (!bytes) return;
+  const uint32_t block = tt_span_block(cargo, t->lo) % r->program->sched->blocks;
+  const uint64_t at = tt_partition_at(&r->partition, block) * r->o->reducer.element;
+  if (!all->bytes || at < all->at) all->at = at;
+  all->bytes += bytes;
+}
+
+/* Adds a stretch of a part; `before`: where the vector of the aggregator begins in that of the run. */
+static void add_stretch(tt_stretch *all, const tt_stretch *part, uint64_t before) {
+  if (part->bytes && !all->bytes) all->at = part->at - before;
+  all->bytes += part->bytes;
+}
 
 void tt_share_begin(const tt_run *r) {
   const tt_operation *o = r->o;
   const tt_program *p = r->program;
+  const bool reduces = tt_coll_reduces(o->call.coll);
   tt_wire *aggregator = o->wire->aggregator;
+  tt_stretch given[TT_PARTS] = {{0}}, wanted[TT_PARTS] = {{0}};
   tt_share share = {.lane = r->lane,
                     .stamp = o->stamp,
                     .slice = (uint32_t)r->slice,
                     .slices = (uint32_t)o->slices,
-                    .type = (uint32_t)o->call.type,
-                    .op = (uint32_t)o->call.op,
+                    .type = (uint32_t)(reduces ? o->call.type : TUTTI_UINT8),
+                    .op = (uint32_t)(reduces ? o->call.op : TUTTI_MAX),
                     .data = (uint32_t)p->sched->data};
   for (uint32_t k = 0; k < p->ntransfers; k++) {
     const tt_transfer *t = &p->transfers[k];
     const tt_step *step = &p->sched->steps[t->step];
-    if (t->peer < o->wire->ranks || step->kind != TT_SEND) continue;
-    const uint64_t bytes = tt_run_span_bytes(r, tt_step_cargo(step), t->lo, t->hi);
-    share.part[t->peer - o->wire->ranks] += bytes;
-    share.bytes += bytes;
+    const int part = t->peer - o->wire->ranks;
+    if (part >= 0) add_message(r, t, step, step->kind == TT_SEND ? &given[part] : &wanted[part]);
+  }
+  for (int k = 0; k < TT_PARTS; k++) {
+    const tt_stretch *all = given[k].bytes > wanted[k].bytes ? &given[k] : &wanted[k];
+    const uint64_t before = all->at - share.bytes;
+    add_stretch(&share.gives, &given[k], before);
+    add_stretch(&share.wants, &wanted[k], before);
+    share.given[k] = given[k].bytes;
+    share.wanted[k] = wanted[k].bytes;
+    share.bytes += all->bytes;
   }
   aggregator->aggregates->begin(aggregator, &share);
+}
+
+bool tt_share_over(const tt_run *r, tutti_status *status) {
+  const tt_wire *aggregator = r->o->wire->aggregator;
+  return r->program->sched->ranks <= r->o->wire->ranks ||
+         aggregator->aggregates->over(aggregator, r->lane, status);
 }

@@ -18,23 +18,30 @@
  * when the part has been sent (aggregator/session.c). */
 enum { LEAST_OF_PART = 1024, MOST_OF_PART = 3 << 19, SLICE_BYTES = 8 << 20 };
 
-/* The bytes of a part; longer vectors go in slices (plan_cache.c). */
-static uint64_t bytes_of_part(const tt_aggregated *a, uint64_t bytes) {
-  const double all = (double)tt_min(bytes, TT_FLIGHT * SLICE_BYTES);
+/* The bytes of a part; longer vectors go in slices (plan_cache.c), unless their blocks belong to ranks. */
+static uint64_t bytes_of_part(const tt_aggregated *a, const tt_problem *p) {
+  const bool whole = tt_coll_owned(p->coll);
+  const double all = (double)(whole ? p->bytes : tt_min(p->bytes, TT_FLIGHT * SLICE_BYTES));
   return (uint64_t)(a->share * all) / (uint64_t)a->helpers;
 }
 
-static bool fits(const tt_aggregated *a, uint64_t bytes) {
-  if (!a->chooser || bytes_of_part(a, bytes) > MOST_OF_PART) return false;
-  return a->helpers == 1 || bytes_of_part(a, bytes) >= LEAST_OF_PART;
+static bool fits(const tt_aggregated *a, const tt_problem *p) {
+  if (!a->chooser || bytes_of_part(a, p) > MOST_OF_PART) return false;
+  return a->helpers == 1 || bytes_of_part(a, p) >= LEAST_OF_PART;
+}
+
+static bool does(tutti_coll coll) {
+  return coll == TUTTI_ALLREDUCE || coll == TUTTI_BARRIER || coll == TUTTI_REDUCE ||
+         coll == TUTTI_BROADCAST || coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_ALL_GATHER;
 }
 
 /* Why an aggregator does not sum such calls; NULL: it may. */
 static const char *refusal(const tutti_comm *comm, const tt_call *c) {
   const bool alone = comm->plans->aggregated[0].hosts == comm->ranks; /* on their hosts */
-  if (c->coll == TUTTI_BARRIER && !alone) return "the aggregator joins single ranks of hosts only";
-  if (c->coll != TUTTI_ALLREDUCE && c->coll != TUTTI_BARRIER)
-    return "the aggregator does allreduce and barrier only";
+  if (!does(c->coll)) return "the aggregator has no such collective";
+  if (c->coll != TUTTI_ALLREDUCE && !alone)
+    return "on hosts with several ranks the aggregator does allreduce only";
+  if (c->varied) return "the aggregator takes blocks of one length only";
   if (c->op >= TUTTI_OP_COUNT) return "the aggregator has no ops that a program defines";
   if (comm->helpers) return "ranks of the job help already (tutti_comm_set_helpers)";
   if (comm->settings.slices) return "the number of slices is set (TUTTI_SLICES)";
@@ -78,7 +85,7 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const char *famil
   *seconds = HUGE_VAL;
   for (int k = 0; k < TT_AGGREGATED; k++) {
     const tt_aggregated *a = &comm->plans->aggregated[k];
-    if (!fits(a, p->bytes) || (family && !is_of(a->name, family)) ||
+    if (!fits(a, p) || (family && !is_of(a->name, family)) ||
         tt_override_forbids(&comm->settings.override, a->name, p->bytes))
       continue;
     const double alone = tt_price_of(a->chooser, p, a->name, 1);

@@ -213,24 +213,30 @@ typedef struct tt_net_ops {
 
 /* What one run of an operation sends to the aggregator, and gets back. Runs take their turns in the order
  * of operations and slices, which is the same on all ranks; and in each, the virtual ranks theirs in
- * the order of their numbers. */
+ * the order of their numbers: their parts, one after the other, are the vector. */
 enum { TT_PARTS = 16 }; /* virtual ranks at most */
+typedef struct tt_stretch { /* of a vector; bytes */
+  uint64_t at, bytes;
+} tt_stretch;
 typedef struct tt_share {
   int lane;
   tt_stamp stamp;
   uint32_t slice, slices;
   uint32_t type, op;       /* of tutti_type and tutti_op */
-  uint32_t data;           /* ranks whose vectors are summed */
-  uint64_t bytes;          /* that this rank sends, and as many that it receives */
-  uint64_t part[TT_PARTS]; /* of these, per virtual rank */
+  uint32_t data;                                /* ranks whose vectors are summed */
+  uint64_t bytes;                               /* of the vector, the same on all ranks */
+  tt_stretch gives, wants;                      /* what this rank sends of it, and gets */
+  uint64_t given[TT_PARTS], wanted[TT_PARTS]; /* of these, per virtual rank */
 } tt_share;
 
 /* Who makes the sums: the aggregator; the ranks; or none, while the ranks ask each other where to go on. */
 typedef enum tt_sums_by { TT_BY_AGGREGATOR, TT_BY_NOBODY, TT_BY_RANKS } tt_sums_by;
 
 typedef struct tt_aggregator_ops {
-  /* A run begins: its bytes pass when its turn comes. */
+  /* A run begins: its bytes pass when its turn comes. over: they have, both ways; only then may another run use
+   * the lane. *status: TUTTI_ERR_MISMATCH if ranks made different calls. */
   void (*begin)(tt_wire *w, const tt_share *share);
+  bool (*over)(const tt_wire *w, int lane, tutti_status *status);
   /* Does what ranks owe each other if the aggregator is lost, over the wire among them; true: something moved.
    * seq: the number of the next operation. */
   bool (*drive)(tt_wire *w, tt_wire *among, uint32_t seq);

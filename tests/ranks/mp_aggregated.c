@@ -1,6 +1,6 @@
 /* mp_aggregated.c - sums that an aggregator makes, on ranks of several hosts, also while it ends.
  *
- * Usage      mp_aggregated SECONDS: allreduces of many lengths for as long; every result is checked. Then the same
+ * Usage      mp_aggregated SECONDS: calls of many lengths for as long; every result is checked. Then the same
  *            for a while on a duplicate; or, after a failure, on the communicator of all that live.
  *            Each rank prints what it got; rank 0 also the plans before, then, and of the second communicator.
  * Ranks: none; tests/sh/aggregator.sh starts it. SPDX-License-Identifier: BSD-3-Clause */
@@ -26,6 +26,41 @@ static tutti_status sum(tutti_comm *comm, size_t count, bool in_place, bool *rig
   return status;
 }
 
+/* The other collectives. Element k of rank r's vector is r * 1000003 + k. */
+static tutti_status move(tutti_comm *comm, unsigned what, size_t count, bool in_place,
+                         bool *right) {
+  const int64_t me = tutti_comm_rank(comm), P = tutti_comm_size(comm);
+  const int root = (int)(what / 4 % (unsigned)P);
+  const size_t all = what % 4 > 1 ? count / (size_t)P * (size_t)P : count, block = all / (size_t)P;
+  const int64_t *from = x + (what % 4 == 3 ? (size_t)me * block : 0);
+  int64_t *to = in_place ? x : y;
+  tutti_status status;
+  for (size_t k = 0; k < all; k++) x[k] = me * 1000003 + (int64_t)k;
+  switch (what % 4) {
+    case 0:
+      status = tutti_reduce(comm, x, me == root ? to : NULL, all, TUTTI_INT64, TUTTI_SUM, root);
+      for (size_t k = 0; !status && me == root && k < all; k++)
+        *right &= to[k] == P * (P - 1) / 2 * 1000003 + P * (int64_t)k;
+      return status;
+    case 1:
+      status = tutti_broadcast(comm, x, to, all, TUTTI_INT64, root);
+      for (size_t k = 0; !status && k < all; k++) *right &= to[k] == root * 1000003 + (int64_t)k;
+      return status;
+    case 2:
+      status = tutti_reduce_scatter(comm, x, in_place ? x + (size_t)me * block : y, block,
+                                    TUTTI_INT64, TUTTI_SUM);
+      to = in_place ? x + (size_t)me * block : y;
+      for (size_t k = 0; !status && k < block; k++)
+        *right &= to[k] == P * (P - 1) / 2 * 1000003 + P * (me * (int64_t)block + (int64_t)k);
+      return status;
+    default:
+      status = tutti_all_gather(comm, from, to, block, TUTTI_INT64);
+      for (size_t k = 0; !status && k < all; k++)
+        *right &= to[k] == (int64_t)(k / block) * 1000003 + (int64_t)k;
+      return status;
+  }
+}
+
 /* Calls until one fails, or rank 0 says that the time is over. Two are in flight now and then. */
 static tutti_status calls(tutti_comm *comm, double limit, unsigned *n, bool *right) {
   static const size_t counts[] = {SHORT, 1, 5000, MOST, 100, 33, 65536, 3};
@@ -42,6 +77,7 @@ static tutti_status calls(tutti_comm *comm, double limit, unsigned *n, bool *rig
       for (int k = 0; !status && k < SHORT; k++) *right &= b[k] == tutti_comm_size(comm);
     }
     if (!status && *n % 4 == 0) status = tutti_barrier(comm);
+    if (!status && *n % 2) status = move(comm, *n / 2, counts[*n % 7], *n / 16 % 2, right);
     more = seconds() < until;
     if (!status) status = tutti_allreduce(comm, &more, &more, 1, TUTTI_INT32, TUTTI_MIN);
   }
@@ -50,7 +86,20 @@ static tutti_status calls(tutti_comm *comm, double limit, unsigned *n, bool *rig
 
 static void say_plans(tutti_comm *comm, const char *when) {
   static const size_t counts[] = {SHORT, MOST};
+  static const struct {
+    const char *name;
+    tutti_coll coll;
+    size_t count;
+  } others[] = {{"reduce", TUTTI_REDUCE, 1 << 14},
+                {"broadcast", TUTTI_BROADCAST, 1 << 14},
+                {"reduce-scatter", TUTTI_REDUCE_SCATTER, 64},
+                {"all-gather", TUTTI_ALL_GATHER, 64}};
   char plan[300];
+  for (int i = 0; i < 4; i++)
+    if (!tutti_comm_plan(comm, others[i].coll, others[i].count, TUTTI_INT64, TUTTI_SUM, plan,
+                         sizeof plan) &&
+        tutti_comm_rank(comm) == 0)
+      printf("%s %s %s\n", when, others[i].name, plan);
   for (int i = 0; i < 2; i++)
     if (!tutti_comm_plan(comm, TUTTI_ALLREDUCE, counts[i], TUTTI_INT64, TUTTI_SUM, plan,
                          sizeof plan) &&

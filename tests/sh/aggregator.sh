@@ -59,6 +59,12 @@ sums() { # RANKS NODES SECONDS: in the background; its lines in $work/out
 }
 right='! grep -q WRONG "$work/out"'
 by_it() { grep -q "^$1 524288 aggregate(" "$work/out"; }
+others_by_it() { # HOSTS: the collectives beside allreduce that it makes, where a host has one rank
+  local wanted=
+  [ "$1" = 3 ] && wanted="reduce broadcast "
+  [ "$1" = 5 ] && wanted="reduce broadcast reduce-scatter all-gather "
+  [ "$(sed -nE 's/^plan ([a-z-]+) aggregate\(.*/\1/p' "$work/out" | tr '\n' ' ')" = "$wanted" ]
+}
 fine() { [ "$(grep -cE '^rank [0-9]+: [0-9]+ calls, right: no error' "$work/out")" = "$1" ]; }
 count() { [ "$(grep -cE "$2" "$work/out")" = "$1" ]; }
 
@@ -67,7 +73,7 @@ for each in 3:0,1,2 6:0,0,1,1,2,2 6:0,1,2,0,1,2 5:0,1,2,3,4; do
   sums "${each%:*}" "${each#*:}" 0.5
   wait_job
   check "sums on ${each%:*} ranks, nodes ${each#*:}" all "status 0" "by_it plan" "$right" \
-    "fine ${each%:*}"
+    "fine ${each%:*}" "others_by_it ${each%:*}"
 done
 sums 3 0,1,2 1
 lines 3 ready
@@ -89,7 +95,7 @@ wait_job
 check "it is ruled out by name" all "status 0" "count 0 'aggregate\('" "$right"
 TUTTI_ALGO='ring' sums 3 0,1,2 0.2
 wait_job
-check "another plan is wanted by name" all "status 0" "count 0 'aggregate\('" "count 2 '^plan .*ring'" "$right"
+check "another plan is wanted by name" all "status 0" "count 0 'aggregate\('" "count 2 '^plan [0-9]+ .*ring'" "$right"
 TUTTI_EXPLAIN=1 sums 3 0,1,2 0.2
 wait_job
 check "TUTTI_EXPLAIN says that it sums, and the price without it" all "status 0" \

@@ -85,15 +85,16 @@ void play_part(party *p) {
 
 void play_begin(run *r) {
   r->sent = r->got = 0;
+  r->over = r->differs = false;
   r->wire->aggregator = NULL;
   r->wire->aggregates->begin(r->wire, &r->share);
 }
 
-/* The virtual rank, and the rest of its bytes, at a place of the run's. */
-static int peer_at(const run *r, uint64_t at, size_t *rest) {
+/* The virtual rank, and the rest of its bytes, at a place of what passes on one way. */
+static int peer_at(const run *r, const uint64_t *bytes, uint64_t at, size_t *rest) {
   int part = 0;
-  while (part < TT_PARTS && at >= r->share.part[part]) at -= r->share.part[part++];
-  *rest = part < TT_PARTS ? (size_t)(r->share.part[part] - at) : 0;
+  while (part < TT_PARTS && at >= bytes[part]) at -= bytes[part++];
+  *rest = part < TT_PARTS ? (size_t)(bytes[part] - at) : 0;
   return r->wire->ranks + part;
 }
 
@@ -108,7 +109,7 @@ static size_t push(run *r, int peer, size_t n) {
 
 bool play_send(run *r) {
   size_t rest;
-  const int to = peer_at(r, r->sent, &rest);
+  const int to = peer_at(r, r->share.given, r->sent, &rest);
   if (!rest) return false;
   if (to + 1 < r->wire->ranks + TT_PARTS) MUST(push(r, to + 1, rest) == 0); /* not its turn */
   const size_t n = push(r, to, rest);
@@ -120,18 +121,26 @@ bool play_take(run *r) {
   tt_stamp stamp;
   tutti_status status = TUTTI_OK;
   size_t rest;
-  const int from = peer_at(r, r->got, &rest);
+  const int from = peer_at(r, r->share.wanted, r->got, &rest);
+  const bool alone = !r->share.gives.bytes || !r->share.wants.bytes; /* a head */
+  if (alone) r->wire->aggregates->drive(r->wire, NULL, 0);
   const size_t n = r->wire->channel->head(r->wire, from, r->share.lane, &stamp);
-  r->differs = n && stamp.hash != r->share.stamp.hash;
+  if (!r->over) r->wire->aggregates->over(r->wire, r->share.lane, &status);
+  r->differs = status == TUTTI_ERR_MISMATCH;
   if (!n || r->differs) return false;
+  MUST(stamp.seq == r->share.stamp.seq && stamp.hash == r->share.stamp.hash);
   MUST(n <= rest);
   MUST(r->wire->channel->pull(r->wire, from, r->share.lane, r->dst + r->got, n, &status));
   r->got += n;
   return true;
 }
 
-bool play_over(const run *r) {
-  return r->got == r->share.bytes;
+bool play_over(run *r) {
+  tutti_status status = TUTTI_OK;
+  if (r->over) return true;
+  r->over = r->sent == r->share.gives.bytes && r->got == r->share.wants.bytes &&
+            r->wire->aggregates->over(r->wire, r->share.lane, &status);
+  return r->over;
 }
 
 bool play_finish(run *r, int n, double patience) {
@@ -156,7 +165,8 @@ tt_share play_share(uint32_t seq, tutti_type type, tutti_op op, size_t count, in
                 .data = (uint32_t)data,
                 .bytes = count * element};
   for (int i = 0; i < parts; i++)
-    s.part[i] =
+    s.given[i] = s.wanted[i] =
         (count * (size_t)(i + 1) / (size_t)parts - count * (size_t)i / (size_t)parts) * element;
+  s.gives.bytes = s.wants.bytes = s.bytes;
   return s;
 }

@@ -39,7 +39,7 @@ typedef struct run {
   const char *src;
   char *dst;
   uint64_t sent, got;
-  bool differs;
+  bool differs, over;
 } run;
 
 /* The share of an operation in one slice, whose vector is cut in parts. */
@@ -48,7 +48,7 @@ void play_begin(run *r);
 /* Do they move anything? */
 bool play_send(run *r);
 bool play_take(run *r);
-bool play_over(const run *r);
+bool play_over(run *r);
 /* Drives the runs until they are over, the last member first; false: nothing has moved for `patience`
  * seconds. */
 bool play_finish(run *r, int n, double patience);

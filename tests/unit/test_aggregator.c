@@ -96,6 +96,133 @@ static void long_vectors(void **state) {
 
 /* ---- turns ---- */
 
+/* What members give and want of a vector, as the collectives do; blocks of any length, some without bytes. */
+typedef enum pattern { TO_ALL, TO_ONE, FROM_ONE, SCATTERED, GATHERED, PATTERNS } pattern;
+
+static tt_stretch block_of(const size_t cut[MOST + 1], int i) {
+  return (tt_stretch){cut[i], cut[i + 1] - cut[i]};
+}
+
+/* Part k of n of a vector. */
+static tt_stretch part_of(uint64_t bytes, int k, int n) {
+  const uint64_t from = bytes * (uint64_t)k / (uint64_t)n;
+  return (tt_stretch){from, bytes * (uint64_t)(k + 1) / (uint64_t)n - from};
+}
+
+static uint64_t common(tt_stretch a, tt_stretch b) {
+  const uint64_t from = tt_max(a.at, b.at), to = tt_min(a.at + a.bytes, b.at + b.bytes);
+  return to > from ? to - from : 0;
+}
+
+static tt_share share_of(uint32_t seq, pattern what, int i, int root, const size_t cut[MOST + 1],
+                         int n, int parts) {
+  const tt_stretch all = {0, cut[n]}, none = {0, 0}, own = block_of(cut, i);
+  tt_share s = play_share(seq, TUTTI_UINT8, TUTTI_SUM, cut[n], parts, n);
+  s.gives = what == FROM_ONE && i != root ? none : what == GATHERED ? own : all;
+  s.wants = what == TO_ONE && i != root ? none : what == SCATTERED ? own : all;
+  for (int k = 0; k < parts; k++) {
+    s.given[k] = common(s.gives, part_of(cut[n], k, parts));
+    s.wanted[k] = common(s.wants, part_of(cut[n], k, parts));
+  }
+  return s;
+}
+
+/* Turn after turn, of all patterns, two of them under way at once. */
+static void stretches(void **state) {
+  enum { TURNS = 120, BYTES = 300000 };
+  static unsigned char src[2][MOST][BYTES], dst[2][MOST][BYTES];
+  running d;
+  unsigned seed = 11;
+  (void)state;
+  play_serve(&d, 0, 0);
+  for (int n = 2; n <= MOST; n++) {
+    party p = play_gather(&d, 1, n);
+    for (uint32_t turn = 0; turn < TURNS; turn += 2) {
+      run r[2][MOST];
+      for (int t = 0; t < 2; t++) {
+        const pattern what = (pattern)(rand_r(&seed) % PATTERNS);
+        const int root = rand_r(&seed) % n, parts = rand_r(&seed) % 2 ? TT_PARTS : 1;
+        const int most = rand_r(&seed) % 3 ? BYTES / MOST : 50;
+        size_t cut[MOST + 1] = {0};
+        for (int i = 0; i < n; i++)
+          cut[i + 1] = cut[i] + (size_t)(rand_r(&seed) % 4 ? rand_r(&seed) % most : 0);
+        for (int i = 0; i < n; i++) {
+          for (size_t k = 0; k < cut[n]; k++) src[t][i][k] = (unsigned char)(rand_r(&seed) >> 4);
+          memset(dst[t][i], 0xa5, BYTES);
+          const tt_share s = share_of(turn + (uint32_t)t, what, i, root, cut, n, parts);
+          r[t][i] = (run){.wire = p.wire[i],
+                          .share = s,
+                          .src = (char *)src[t][i] + s.gives.at,
+                          .dst = (char *)dst[t][i] + s.wants.at};
+        }
+      }
+      for (int i = 0; i < n; i++)
+        for (int t = 0; t < 2; t++) play_begin(&r[t][i]);
+      assert_true(play_finish(r[0], n, LIMIT) && play_finish(r[1], n, LIMIT));
+      for (int t = 0; t < 2; t++)
+        for (int i = 0; i < n; i++)
+          for (size_t k = 0; k < BYTES; k++) {
+            const tt_stretch *w = &r[t][i].share.wants;
+            unsigned char want = 0;
+            for (int j = 0; j < n; j++) {
+              const tt_stretch *g = &r[t][j].share.gives;
+              if (k >= g->at && k < g->at + g->bytes) want = (unsigned char)(want + src[t][j][k]);
+            }
+            if (k < w->at || k >= w->at + w->bytes) want = 0xa5;
+            if (dst[t][i][k] != want)
+              fail_msg("%d members, turn %u, member %d, byte %zu: %u, not %u", n, turn + (unsigned)t, i,
+                       k, dst[t][i][k], want);
+          }
+    }
+    play_part(&p);
+  }
+  play_end(&d);
+}
+
+/* A member that has all it wants may leave at once; the others still get theirs. */
+static void members_leave_when_they_are_done(void **state) {
+  enum { N = 3, BYTES = 3 << 20 };
+  static unsigned char src[BYTES], dst[N][BYTES];
+  static const size_t cut[MOST + 1] = {0, BYTES / 3, 2 * (BYTES / 3), BYTES};
+  running d;
+  (void)state;
+  play_serve(&d, 0, 0);
+  for (int k = 0; k < BYTES; k++) src[k] = (unsigned char)(k % 251);
+  for (int what = TO_ALL; what < PATTERNS; what++)
+    for (int root = 0; root < N; root++) {
+      party p = play_gather(&d, 1, N);
+      run r[N];
+      for (int i = 0; i < N; i++) {
+        const tt_share s = share_of(1, (pattern)what, i, root, cut, N, TT_PARTS);
+        r[i] = (run){.wire = p.wire[i],
+                     .share = s,
+                     .src = (const char *)src + s.gives.at,
+                     .dst = (char *)dst[i] + s.wants.at};
+        play_begin(&r[i]);
+      }
+      const double until = seconds() + LIMIT;
+      for (int left = N; left;) {
+        if (seconds() > until) fail_msg("pattern %d, root %d: %d wait for ever", what, root, left);
+        for (int i = 0; i < N; i++) {
+          if (!p.wire[i]) continue;
+          play_send(&r[i]);
+          play_take(&r[i]);
+          if (!play_over(&r[i])) continue;
+          play_leave(&p.wire[i]);
+          left--;
+        }
+      }
+      const unsigned times = what == FROM_ONE || what == GATHERED ? 1 : N;
+      for (int i = 0; i < N; i++) {
+        const tt_stretch *w = &r[i].share.wants;
+        for (uint64_t k = w->at; k < w->at + w->bytes; k++)
+          assert_int_equal(dst[i][k], (unsigned char)(times * src[k]));
+      }
+      usleep(20000);
+    }
+  play_end(&d);
+}
+
 /* Slices of two operations: a later one's bytes pass only after the earlier one's. */
 static void runs_take_turns(void **state) {
   enum { N = 2, RUNS = 6, COUNT = 3000 };
@@ -353,14 +480,17 @@ static void garbage_ends_its_session(void **state) {
   (void)state;
   play_serve(&d, 0, 0);
   party good = play_gather(&d, 1, 2);
-  for (int k = 0; k < 4; k++) {
+  for (int k = 0; k < 7; k++) {
     party bad = play_gather(&d, 2 + (uint64_t)k, 2);
     run r[2];
     for (int i = 0; i < 2; i++) {
       tt_share s = play_share(1, TUTTI_INT32, TUTTI_SUM, 100, 1, 2);
       if (k == 0) s.type = TUTTI_TYPE_COUNT;
       if (k == 1) s.op = TUTTI_OP_COUNT;
-      if (k == 2) s.bytes = s.part[0] = 399;
+      if (k == 2) s.bytes = s.gives.bytes = s.wants.bytes = s.given[0] = s.wanted[0] = 399;
+      if (k == 4) s.gives.at = 4;
+      if (k == 5) s.wants.at = 400;
+      if (k == 6) s.gives.at = 2, s.gives.bytes = s.given[0] = 396;
       if (k == 3) s.type = TUTTI_FLOAT, s.op = TUTTI_BAND;
       r[i] = (run){.wire = bad.wire[i], .share = s, .src = src, .dst = dst[i]};
       play_begin(&r[i]);
@@ -401,6 +531,8 @@ static void names(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(all_types_and_ops),
                                      cmocka_unit_test(long_vectors),
+                                     cmocka_unit_test(stretches),
+                                     cmocka_unit_test(members_leave_when_they_are_done),
                                      cmocka_unit_test(runs_take_turns),
                                      cmocka_unit_test(slices_begin_in_turn),
                                      cmocka_unit_test(memory_is_bounded),
