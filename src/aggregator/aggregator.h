@@ -84,6 +84,9 @@ typedef struct tt_aggregator_sum { /* before the bytes that a member wants */
 void tt_aggregator_key(const char *text, char key[TT_KEY + 1]);
 void tt_aggregator_session_key(const char key[TT_KEY + 1], uint64_t session,
                                char of_session[TT_KEY + 1]);
+/* Sends at once, and with the congestion control that keeps members together, if the system allows it: BBR paces
+ * each connection by an estimate of its own, so some members fall behind all others. */
+void tt_aggregator_set_options(int fd);
 /* The proof that a side knows the key. */
 void tt_aggregator_prove(tt_side_of side, const char key[TT_KEY], const tt_aggregator_hello *hello,
                          const unsigned char nonce[TT_DIGEST], unsigned char proof[TT_DIGEST]);

@@ -87,11 +87,17 @@ static tutti_status take_seat(const visit *v, const tt_aggregator_seat *seat,
   return tt_fail(TUTTI_ERR_SYSTEM, "the aggregator at %s refuses: %s", v->where, answer.why);
 }
 
+void tt_aggregator_set_options(int fd) {
+  static const char control[] = "cubic";
+  const int one = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control, sizeof control - 1);
+}
+
 /* A host that falls silent while nothing is sent is noticed by the kernel; else by aggregator_wire.c. */
-static void set_options(int fd) {
+static void watch_silence(int fd) {
   const int silence = (int)tt_env_int("TUTTI_SILENCE", 0, 86400, 30), one = 1, count = 3;
   const int idle = silence > count ? silence / count : 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   if (!silence) return;
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
@@ -108,7 +114,8 @@ tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *se
   if (status) return status;
   v.fd = tt_meet_connect(host, port, v.until, why, sizeof why);
   if (v.fd < 0) return tt_fail(TUTTI_ERR_SYSTEM, "no aggregator at %s: %s", where, why);
-  set_options(v.fd);
+  tt_aggregator_set_options(v.fd);
+  watch_silence(v.fd);
   status = take_seat(&v, seat, key);
   if (status)
     close(v.fd);
