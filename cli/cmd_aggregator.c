@@ -7,7 +7,7 @@
 #include "tutti_create.h"
 
 static const char usage[] =
-    "usage: tutti aggregator [--port P] [--memory SIZE] [--jobs N]\n"
+    "usage: tutti aggregator [--port P] [--memory SIZE] [--jobs N] [--above HOST[:P]]\n"
     "\n"
     "Serves jobs as an aggregator: it sums what their hosts send, so that the link of each host\n"
     "carries a vector once each way. Start it on a host whose link is as fast as those of the\n"
@@ -22,12 +22,15 @@ static const char usage[] =
     "  -m, --memory SIZE  for the sums of all sessions (256MiB)\n"
     "  -j, --jobs N       sessions at once (64); a communicator has as many as a host has ranks.\n"
     "                     A job that finds no room gets a warning and runs without aggregator\n"
+    "  -a, --above HOST[:P]  the aggregator that adds up what those of the racks sum. A job whose\n"
+    "                     hosts stand in racks names one for each, TUTTI_AGGREGATOR=R1,R2\n"
     "\n"
     "Exit status: 0 after a signal; 2 wrong command line; 125 it cannot listen.\n";
 
 static const struct option long_options[] = {{"port", required_argument, NULL, 'p'},
                                              {"memory", required_argument, NULL, 'm'},
                                              {"jobs", required_argument, NULL, 'j'},
+                                             {"above", required_argument, NULL, 'a'},
                                              {NULL, 0, NULL, 0}};
 
 /* The signals stay blocked, so one that is pending ends the aggregator, which asks several times a second. */
@@ -49,7 +52,7 @@ static int run(int argc, char **argv) {
   long port = 4747, jobs = 64;
   uint64_t memory = (uint64_t)256 << 20;
   opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, ":p:m:j:", long_options, NULL)) != -1;) {
+  for (int c; (c = getopt_long(argc, argv, ":p:m:j:a:", long_options, NULL)) != -1;) {
     if (c == 'p' && !cli_int(optarg, 0, 65535, &port))
       return cli_fail(CLI_USAGE, "aggregator", "--port '%s' is not a number from 0 to 65535",
                       optarg);
@@ -58,7 +61,8 @@ static int run(int argc, char **argv) {
                       optarg);
     if (c == 'j' && !cli_int(optarg, 1, 1 << 20, &jobs))
       return cli_fail(CLI_USAGE, "aggregator", "--jobs '%s' is not a positive number", optarg);
-    if (!strchr("pmj", c)) return cli_bad_option("aggregator", c, argv, long_options);
+    if (c == 'a') a.above = optarg;
+    if (!strchr("pmja", c)) return cli_bad_option("aggregator", c, argv, long_options);
   }
   if (optind < argc)
     return cli_fail(CLI_USAGE, "aggregator", "'%s' is one argument too many", argv[optind]);
@@ -71,7 +75,10 @@ static int run(int argc, char **argv) {
   sigaddset(&signals, SIGTERM);
   sigprocmask(SIG_BLOCK, &signals, NULL);
   tutti_interrupt_set(is_ended, NULL);
-  if (tutti_aggregator_serve(&a)) return cli_fail(CLI_FAILED, "aggregator", "%s", tutti_error());
+  const tutti_status status = tutti_aggregator_serve(&a);
+  if (status)
+    return cli_fail(status == TUTTI_ERR_ARG ? CLI_USAGE : CLI_FAILED, "aggregator", "%s",
+                    tutti_error());
   return 0;
 }
 

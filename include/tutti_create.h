@@ -87,11 +87,12 @@ typedef struct tutti_aggregator {
   const char *key; /* a secret that jobs must have as TUTTI_KEY; NULL: this process's TUTTI_KEY */
   void (*ready)(void *ctx, int port); /* called once it listens; may be NULL */
   void *ctx;       /* passed on to ready */
+  const char *above; /* "HOST" or "HOST:PORT" of the one that adds up what the racks' aggregators sum; NULL: none */
 } tutti_aggregator;
 
 /** Serve as an aggregator in this thread, until the function that tutti_interrupt_set gave the thread
  *  returns other than 0.
- *  aggregator  read at the start only; its key is copied.
+ *  aggregator  read at the start only; its key is copied, `above` is not.
  *  Returns TUTTI_OK when it was ended so; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM (the port is taken, ...). */
 TUTTI_API tutti_status tutti_aggregator_serve(const tutti_aggregator *aggregator);
 

@@ -4,7 +4,8 @@
  *            daemon: its part of a sum goes there once, and the sum comes back once.
  *            The ranks whose parts are added up are the members of a session (session.c). In the
  *            job, the daemon appears as a wire to the last, virtual ranks of a schedule
- *            (aggregator_wire.c).
+ *            (aggregator_wire.c). With a daemon in each rack these sum for their racks' hosts, and send their sums to
+ *            one daemon above (uplink.c).
  * Protocol   A visitor says hello; the daemon proves that it knows the key, then the visitor does
  *            (as in meet/id.c). The visitor names its session and its number there, and the daemon
  *            answers whether it has room. Each turn that follows has a vector. Every member sends a head, which
@@ -51,6 +52,8 @@ typedef struct tt_aggregator_challenge { /* the answer */
 typedef struct tt_aggregator_seat {
   uint64_t session[2]; /* drawn at random for a communicator, and the number of its part */
   uint32_t member, members;
+  uint32_t above,
+      aboves; /* the session's own seat at the aggregator above; no members: there is none */
 } tt_aggregator_seat;
 
 typedef struct tt_aggregator_request { /* from the visitor */
@@ -67,8 +70,8 @@ typedef struct tt_aggregator_answer {
 typedef struct tt_aggregator_head { /* before the bytes of a turn */
   tt_stamp stamp;
   uint32_t slice, type, op, data;
-  uint64_t bytes;          /* of the vector */
-  uint64_t got;            /* turns whose sum this member has; members differ in this and what follows */
+  uint64_t bytes; /* of the vector */
+  uint64_t got;   /* turns whose sum this member has; members differ in this and what follows */
   tt_stretch gives, wants; /* gives.bytes bytes follow */
 } tt_aggregator_head;
 
@@ -76,7 +79,7 @@ typedef struct tt_aggregator_sum { /* before the bytes that a member wants */
   int32_t status;                  /* TUTTI_ERR_MISMATCH: members differ, and the session ends */
   uint32_t seq;                    /* of the operation */
   uint64_t bytes;                  /* of the vector */
-  uint64_t got; /* turns whose sums all members had when they sent their head */
+  uint64_t got;                    /* turns whose sums all members had when they sent their head */
 } tt_aggregator_sum;
 
 /* The key in hexadecimal digits, from a text that daemon and job share; NULL: TUTTI_KEY. And the key of one
@@ -100,9 +103,10 @@ tutti_status tt_aggregator_read(const char *text, char host[64], int *port);
  * TUTTI_ERR_SYSTEM, TUTTI_ERR_TIMEOUT, TUTTI_ERR_ARG; or what the daemon answers. */
 tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat,
                                  const char key[TT_KEY + 1], double limit, int *fd);
-/* The session that each rank of a communicator is in, and which member it is. */
+/* The session that each rank of a communicator is in, and which member it is. rack: that many members in a row
+ * have an aggregator of their own; 0: all have the same. */
 typedef struct tt_session_map {
-  int *session, *member;
+  int *session, *member, rack;
 } tt_session_map;
 /* The wire over this connection, which it takes over, also on errors. ranks: of the communicator. map: copied; NULL:
  * the ranks cannot take over when the aggregator is lost. TUTTI_ERR_MEMORY, TUTTI_ERR_SYSTEM. */

@@ -8,19 +8,31 @@
 
 typedef struct tt_session tt_session;
 
-enum { TT_SESSION_TURNS = 8 }; /* whose sums are in the ring; a member's by their number modulo that */
+enum {
+  TT_SESSION_TURNS = 8
+}; /* whose sums are in the ring; a member's by their number modulo that */
 
 typedef struct tt_member {
-  int fd;                     /* -1: not there yet; -2: gone */
-  void *owner;                /* the loop's, of this connection */
-  uint64_t turn, out;         /* the turn whose sums it gets; bytes of the ring that it needs no more */
-  tt_stretch gives;           /* in this turn */
+  int fd;             /* -1: not there yet; -2: gone */
+  void *owner;        /* the loop's, of this connection */
+  uint64_t turn, out; /* the turn whose sums it gets; bytes of the ring that it needs no more */
+  tt_stretch gives;   /* in this turn */
   tt_stretch wants[TT_SESSION_TURNS];
   bool in_wanted, out_wanted; /* the session goes on when the connection can be read; written */
-  bool sends_no_more;         /* the end of what it sends has come, behind bytes that are yet to be read */
+  bool sends_no_more; /* the end of what it sends has come, behind bytes that are yet to be read */
 } tt_member;
 
 typedef enum tt_stage { TT_HEADS, TT_ANSWER, TT_SUMS } tt_stage;
+
+typedef struct tt_uplink {
+  int fd;
+  bool lost, in_wanted, out_wanted; /* as of a member */
+  size_t from, to;                  /* what is yet to go up */
+  size_t head;                      /* bytes of the answer's head that have come */
+  tt_aggregator_sum answer;
+  uint64_t back; /* bytes behind it that have come */
+  char bytes[];
+} tt_uplink;
 
 struct tt_session {
   tt_aggregator_seat seat; /* of the first member that came */
@@ -34,13 +46,19 @@ struct tt_session {
   size_t have;                    /* bytes of it that have come */
   tt_aggregator_head head, other; /* of this turn; of the next member */
   tt_reducer reducer;
-  uint64_t at;     /* bytes of this turn that are summed */
-  size_t piece;    /* bytes that are summed at once, at most */
-  uint32_t givers; /* members whose bytes are in `sum` */
-  char *sum, *operand, *ring;
+  tt_stretch gives, wants; /* of all members together, in this turn */
+  uint64_t at;             /* where in the vector the next piece begins */
+  size_t piece;            /* bytes that are summed at once, at most */
+  uint32_t givers;         /* members whose bytes are in the sum of this piece */
+  uint32_t rack;  /* members that are added up before their sum is added; 0: each by itself */
+  uint32_t racks; /* the number of the last giver's rack */
+  bool apart;     /* the sum of that rack is in `partial` */
+  char *sum, *partial, *operand, *ring;
+  tt_uplink *up; /* NULL: sums are complete here */
   uint64_t made; /* bytes put into the ring so far */
   struct {
     uint64_t begin, end; /* of its sums in the ring, with their head */
+    uint64_t at;         /* where in the vector these sums begin */
   } turn[TT_SESSION_TURNS];
   uint64_t answered;     /* turns whose head is in the ring */
   uint64_t turns, bytes; /* for the log */
@@ -49,13 +67,26 @@ struct tt_session {
 };
 
 /* Bytes of memory of a session. */
-size_t tt_session_bytes(uint32_t members);
-/* NULL: out of memory. */
-tt_session *tt_session_new(const tt_aggregator_seat *seat);
+size_t tt_session_bytes(const tt_aggregator_seat *seat);
+/* rack: as in the session. NULL: out of memory. */
+tt_session *tt_session_new(const tt_aggregator_seat *seat, uint32_t rack);
 /* Does what can be done without waiting. Then each member's in_wanted and out_wanted say what for. */
 void tt_session_go_on(tt_session *s);
 /* A member's connection is over. */
 void tt_session_leave(tt_session *s, uint32_t member);
 void tt_session_free(tt_session *s);
+
+/* ---- to the aggregator above (uplink.c) ---- */
+
+/* Over a connection that has a seat there. NULL: out of memory. The caller frees it, and closes the connection. */
+tt_uplink *tt_uplink_new(int fd);
+size_t tt_uplink_bytes(void);
+/* How many bytes can be put before some are sent; put: that many at most. */
+size_t tt_uplink_room(const tt_uplink *u);
+void tt_uplink_put(tt_uplink *u, const void *bytes, size_t n);
+/* Did anything move? */
+bool tt_uplink_send(tt_uplink *u);
+/* Returns how many of n bytes have come. */
+size_t tt_uplink_read(tt_uplink *u, void *to, size_t n);
 
 #endif

@@ -58,7 +58,7 @@ static uint64_t left_of_part(const tt_aggregator_member *a, const tt_share *s, t
                              int peer) {
   const uint64_t *part = x == &a->in ? s->wanted : s->given;
   while (x->part < TT_PARTS && x->of_part == part[x->part]) x->part++, x->of_part = 0;
-  if (x->part == TT_PARTS || a->wire.ranks + (int)x->part != peer) return 0;
+  if (x->part == TT_PARTS || s->first + (int)x->part != peer) return 0;
   return part[x->part] - x->of_part;
 }
 

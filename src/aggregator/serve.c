@@ -2,7 +2,8 @@
  *
  * Idea       A connection first shows that it knows the key, as the daemon does. Then it asks for a seat in a
  *            session, which the first member's request makes. A session goes on when its last member
- *            has come, and whenever a connection that it waits for can be read or written.
+ *            has come, and whenever a connection that it waits for can be read or written. With an aggregator above,
+ *            a session takes a seat there before it has members, and waits ABOVE seconds for the answer.
  * Cost       one wait in the system for all connections; a session that has work does 64 pieces before the next
  *            one gets its turn.
  * Invariant  memory is bounded: by the number of sessions, by their bytes, and by TT_STRANGERS connections that
@@ -23,9 +24,15 @@
 #include "tutti_create.h"
 
 enum { TT_STRANGERS = 64, EVENTS = 64, LOOK_MS = 200 };
-static const double INTRODUCTION = 5, LEAVE = 2, GATHERING = 60; /* s */
+static const double INTRODUCTION = 5, LEAVE = 2, GATHERING = 60, ABOVE = 1, AGAIN = 10; /* s */
 
-typedef enum stage { HELLO, REQUEST, SEATED, LEAVING } stage;
+typedef enum stage {
+  HELLO,
+  REQUEST,
+  SEATED,
+  UPLINK,
+  LEAVING
+} stage; /* UPLINK: to the aggregator above */
 
 typedef struct guest { /* a connection */
   int fd;
@@ -46,6 +53,8 @@ typedef struct server {
   char key[TT_KEY + 1];
   size_t memory, used; /* B */
   int jobs, sessions, strangers;
+  const char *above; /* NULL: none */
+  double no_answer;  /* s, when the one above did not answer; 0: it did */
   tt_session *first;
   guest *guests;
 } server;
@@ -87,6 +96,20 @@ static void hear_out(server *d, guest *g) {
   if (n == 0 || (errno != EAGAIN && errno != EINTR)) show_out(d, g, false);
 }
 
+/* Watches a connection that has no part in this yet. NULL: it cannot be watched; it is closed. */
+static guest *watched(server *d, int fd, stage at) {
+  guest *g = calloc(1, sizeof *g);
+  struct epoll_event e = {.events = EPOLLIN, .data = {.ptr = g}};
+  if (!g || epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &e)) {
+    close(fd);
+    free(g);
+    return NULL;
+  }
+  *g = (guest){
+      .fd = fd, .stage = at, .since = tt_seconds(), .events = EPOLLIN, .following = d->guests};
+  return d->guests = g;
+}
+
 /* There is one. */
 static guest *oldest_stranger(const server *d) {
   guest *oldest = NULL;
@@ -101,17 +124,9 @@ static void let_in(server *d) {
   int fd;
   while ((fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
     if (d->strangers >= TT_STRANGERS) show_out(d, oldest_stranger(d), false);
-    guest *g = calloc(1, sizeof *g);
-    struct epoll_event e = {.events = EPOLLIN, .data = {.ptr = g}};
-    if (!g || epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &e)) {
-      close(fd);
-      free(g);
-      continue;
-    }
+    if (!watched(d, fd, HELLO)) continue;
     tt_aggregator_set_options(fd);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-    *g = (guest){.fd = fd, .since = tt_seconds(), .events = EPOLLIN, .following = d->guests};
-    d->guests = g;
     d->strangers++;
   }
 }
@@ -124,18 +139,53 @@ static tt_session *find_session(const server *d, const tt_aggregator_seat *seat)
   return s;
 }
 
+/* Takes a seat for the session at the aggregator above. false: *why says why not. */
+static bool join_above(server *d, tt_session *s, char *why, size_t size) {
+  const tt_aggregator_seat seat = {.session = {s->seat.session[0], s->seat.session[1]},
+                                   .member = s->seat.above,
+                                   .members = s->seat.aboves};
+  const double now = tt_seconds();
+  char key[TT_KEY + 1];
+  int fd;
+  if (!d->above) {
+    snprintf(why, size, "it has no aggregator above it (--above), and the job has %u racks",
+             seat.members);
+    return false;
+  }
+  if (d->no_answer > 0 && now - d->no_answer < AGAIN) {
+    snprintf(why, size, "the aggregator above it, %s, did not answer %.0f s ago", d->above,
+             now - d->no_answer);
+    return false;
+  }
+  tt_aggregator_session_key(d->key, seat.session[0], key);
+  const tutti_status status = tt_aggregator_visit(d->above, &seat, key, ABOVE, &fd);
+  d->no_answer = status == TUTTI_ERR_TIMEOUT ? tt_seconds() : 0;
+  if (status) {
+    snprintf(why, size, "above it: %s", tutti_error());
+    return false;
+  }
+  guest *g = watched(d, fd, UPLINK);
+  s->up = g ? tt_uplink_new(fd) : NULL;
+  if (g) g->session = s;
+  if (!s->up) snprintf(why, size, "it is out of memory for the way to the aggregator above it");
+  return s->up;
+}
+
+static void end_session(server *d, tt_session *s);
+
 /* The session of a seat; NULL: *why says what is missing. */
 static tt_session *session_of(server *d, const tt_aggregator_seat *seat, char *why, size_t size) {
   tt_session *s = find_session(d, seat);
-  const size_t bytes = tt_session_bytes(seat->members);
-  if (s && s->seat.members == seat->members && s->member[seat->member].fd == -1 && !s->ending)
+  const size_t bytes = tt_session_bytes(seat);
+  if (s && s->seat.members == seat->members && s->seat.above == seat->above &&
+      s->seat.aboves == seat->aboves && s->member[seat->member].fd == -1 && !s->ending)
     return s;
   if (s) {
     snprintf(why, size, "member %u of %u does not fit into this session", seat->member,
              seat->members);
   } else if (d->sessions >= d->jobs) {
     snprintf(why, size, "it serves %d sessions already (--jobs)", d->sessions);
-  } else if (bytes > d->memory - d->used || !(s = tt_session_new(seat))) {
+  } else if (bytes > d->memory - d->used || !(s = tt_session_new(seat, 0))) {
     snprintf(why, size, "its memory is full: %zu of %zu MiB are in use (--memory)", d->used >> 20,
              d->memory >> 20);
   } else {
@@ -144,7 +194,8 @@ static tt_session *session_of(server *d, const tt_aggregator_seat *seat, char *w
     d->first = s;
     d->sessions++;
     d->used += bytes;
-    return s;
+    if (!seat->aboves || join_above(d, s, why, size)) return s;
+    end_session(d, s);
   }
   return NULL;
 }
@@ -158,6 +209,10 @@ static void watch_members(const server *d, const tt_session *s) {
             (m->sends_no_more ? 0u : EPOLLRDHUP) | (m->in_wanted ? EPOLLIN : 0u) |
                 (m->out_wanted ? EPOLLOUT : 0u));
   }
+  for (guest *g = d->guests; s->up && g; g = g->following)
+    if (g->session == s && g->stage == UPLINK)
+      watch(d, g,
+            EPOLLRDHUP | (s->up->in_wanted ? EPOLLIN : 0u) | (s->up->out_wanted ? EPOLLOUT : 0u));
 }
 
 static void end_session(server *d, tt_session *s) {
@@ -169,7 +224,7 @@ static void end_session(server *d, tt_session *s) {
   tt_log(1, "aggregator: a session of %u ended after %llu sums of %.3g MB", s->seat.members,
          (unsigned long long)s->turns, 1e-6 * (double)s->bytes);
   d->sessions--;
-  d->used -= tt_session_bytes(s->seat.members);
+  d->used -= tt_session_bytes(&s->seat);
   tt_session_free(s);
 }
 
@@ -217,6 +272,8 @@ static void take_request(server *d, guest *g) {
   g->request.who[sizeof g->request.who - 1] = 0;
   if (seat->members < 2 || seat->members > TT_AGGREGATOR_MEMBERS || seat->member >= seat->members)
     snprintf(answer.why, sizeof answer.why, "member %u of %u", seat->member, seat->members);
+  else if (seat->aboves && (seat->aboves < 2 || seat->above >= seat->aboves))
+    snprintf(answer.why, sizeof answer.why, "rack %u of %u", seat->above, seat->aboves);
   else
     s = session_of(d, seat, answer.why, sizeof answer.why);
   answer.status = s ? TUTTI_OK : TUTTI_ERR_SYSTEM;
@@ -272,6 +329,11 @@ static void attend(server *d, guest *g, uint32_t events) {
   if (g->fd < 0) return; /* an earlier event closed it */
   if (g->stage == LEAVING) {
     hear_out(d, g);
+  } else if (g->stage == UPLINK) {
+    g->session->up->lost |=
+        (events & (EPOLLHUP | EPOLLERR)) || (events & EPOLLRDHUP && !g->session->up->in_wanted);
+    g->session->over |= g->session->up->lost;
+    go_on(d, g->session);
   } else if (g->stage != SEATED) {
     listen_to(d, g);
   } else {
@@ -396,10 +458,14 @@ tutti_status tutti_aggregator_serve(const tutti_aggregator *a) {
   if (status) return status;
   if (a->port < 0 || a->port > 65535 || a->jobs < 0)
     return tt_fail(TUTTI_ERR_ARG, "tutti_aggregator_serve: port %d, %d sessions", a->port, a->jobs);
+  char host[64];
+  int its_port;
+  if (a->above && (status = tt_aggregator_read(a->above, host, &its_port))) return status;
   server d = {.listener = -1, .epoll = epoll_create1(EPOLL_CLOEXEC)};
   int port = a->port;
   d.memory = a->memory ? a->memory : (size_t)256 << 20;
   d.jobs = a->jobs ? a->jobs : 64;
+  d.above = a->above;
   tt_aggregator_key(a->key, d.key);
   struct epoll_event e = {.events = EPOLLIN};
   status = open_listener(&d, &port);

@@ -8,6 +8,9 @@
  *            all-gather, one of which each gives a block.
  * Cost       each byte is read once, added once and sent once per member. Memory: the ring and two pieces,
  *            whatever the vectors.
+ *            With an aggregator above, pieces of the members' sum go there, and the ring gets the sums that
+ *            come back. Where the ranks make the sums in the place of several aggregators, they add up each
+ *            rack first, as these do.
  * Invariant  operands are added in the order of the members, so the bits do not depend on who comes first. A
  *            sum waits in the ring until every member has got it, or does not want it; if there is no room, nothing
  *            is read. No giver's bytes begin or end within a piece.
@@ -25,20 +28,22 @@
 
 enum { LEAST_PIECE = 4096, PIECES = 16 }; /* of a vector: the first sum leaves after 1/16 of it */
 
-size_t tt_session_bytes(uint32_t members) {
-  return sizeof(tt_session) + members * sizeof(tt_member) + 2 * (size_t)TT_AGGREGATOR_PIECE +
-         TT_AGGREGATOR_RING;
+size_t tt_session_bytes(const tt_aggregator_seat *seat) {
+  return sizeof(tt_session) + seat->members * sizeof(tt_member) + 2 * (size_t)TT_AGGREGATOR_PIECE +
+         TT_AGGREGATOR_RING + (seat->aboves ? tt_uplink_bytes() : 0);
 }
 
-tt_session *tt_session_new(const tt_aggregator_seat *seat) {
+tt_session *tt_session_new(const tt_aggregator_seat *seat, uint32_t rack) {
   tt_session *s = calloc(1, sizeof *s + seat->members * sizeof *s->member);
   if (!s) return NULL;
   s->seat = *seat;
+  s->rack = rack;
   for (uint32_t i = 0; i < seat->members; i++) s->member[i].fd = -1;
   s->sum = aligned_alloc(64, TT_AGGREGATOR_PIECE);
+  s->partial = rack ? aligned_alloc(64, TT_AGGREGATOR_PIECE) : NULL;
   s->operand = aligned_alloc(64, TT_AGGREGATOR_PIECE);
   s->ring = malloc(TT_AGGREGATOR_RING);
-  if (s->sum && s->operand && s->ring) return s;
+  if (s->sum && (s->partial || !rack) && s->operand && s->ring) return s;
   tt_session_free(s);
   return NULL;
 }
@@ -46,8 +51,10 @@ tt_session *tt_session_new(const tt_aggregator_seat *seat) {
 void tt_session_free(tt_session *s) {
   if (!s) return;
   free(s->sum);
+  free(s->partial);
   free(s->operand);
   free(s->ring);
+  free(s->up);
   free(s);
 }
 
@@ -75,8 +82,10 @@ static void put(tt_session *s, const void *bytes, size_t n) {
 /* The next turn begins in the ring. */
 static void put_sum_head(tt_session *s, tutti_status status) {
   const size_t t = s->answered++ % TT_SESSION_TURNS;
+  const uint64_t bytes = status ? 0 : s->up ? s->wants.bytes : s->head.bytes;
   s->turn[t].begin = s->made;
-  s->turn[t].end = s->made + sizeof(tt_aggregator_sum) + (status ? 0 : s->head.bytes);
+  s->turn[t].end = s->made + sizeof(tt_aggregator_sum) + bytes;
+  s->turn[t].at = s->up ? s->wants.at : 0;
   const tt_aggregator_sum sum = {.status = (int32_t)status,
                                  .seq = s->head.stamp.seq,
                                  .bytes = status ? 0 : s->head.bytes,
@@ -91,7 +100,7 @@ static size_t wanted_now(const tt_session *s, tt_member *m) {
     const size_t t = m->turn % TT_SESSION_TURNS;
     const tt_stretch *wants = &m->wants[t];
     const uint64_t bytes = s->turn[t].begin + sizeof(tt_aggregator_sum);
-    const uint64_t from = bytes + (wants->bytes ? wants->at : 0);
+    const uint64_t from = bytes + (wants->bytes ? wants->at - s->turn[t].at : 0);
     const uint64_t to = tt_min(from + wants->bytes, s->turn[t].end);
     if (m->out < bytes) return (size_t)(bytes - m->out);
     if (m->out < from) m->out = tt_min(from, s->made);
@@ -109,8 +118,8 @@ static void serve_member(tt_session *s, uint32_t i) {
   m->out_wanted = false;
   for (size_t n; m->fd >= 0 && (n = wanted_now(s, m)) > 0;) {
     const size_t at = m->out % TT_AGGREGATOR_RING;
-    const ssize_t part = send(m->fd, s->ring + at, tt_min(n, TT_AGGREGATOR_RING - at),
-                              MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t part =
+        send(m->fd, s->ring + at, tt_min(n, TT_AGGREGATOR_RING - at), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (part > 0) m->out += (uint64_t)part;
     if (part > 0 || (part < 0 && errno == EINTR)) continue;
     if (part < 0 && errno != EAGAIN)
@@ -157,6 +166,14 @@ static bool is_within(const tt_stretch *x, const tt_aggregator_head *h, size_t e
          x->bytes % element == 0;
 }
 
+/* Widens a stretch so that it covers another one. */
+static void cover(tt_stretch *all, const tt_stretch *more) {
+  if (!more->bytes) return;
+  const uint64_t to = tt_max(all->bytes ? all->at + all->bytes : 0, more->at + more->bytes);
+  all->at = all->bytes ? tt_min(all->at, more->at) : more->at;
+  all->bytes = to - all->at;
+}
+
 static bool is_sensible(const tt_session *s) {
   const tt_aggregator_head *h = &s->head;
   if (h->type >= TUTTI_TYPE_COUNT || h->op >= TUTTI_OP_COUNT || h->data == 0 ||
@@ -167,7 +184,7 @@ static bool is_sensible(const tt_session *s) {
     if (!is_within(&s->member[i].gives, h, element) ||
         !is_within(&s->member[i].wants[s->answered % TT_SESSION_TURNS], h, element))
       return false;
-  return h->bytes % element == 0;
+  return h->bytes % element == 0 && (s->up || s->gives.bytes == h->bytes);
 }
 
 /* Is there a place for what members want in the next turn? */
@@ -181,8 +198,11 @@ static bool read_heads(tt_session *s) {
   for (; s->next < s->seat.members; s->next++) {
     tt_aggregator_head *to = s->next ? &s->other : &s->head;
     if (!read_next(s, to, sizeof *to)) return false;
+    if (!s->next) s->gives = s->wants = (tt_stretch){0, 0};
     s->member[s->next].gives = to->gives;
     s->member[s->next].wants[s->answered % TT_SESSION_TURNS] = to->wants;
+    cover(&s->gives, &to->gives);
+    cover(&s->wants, &to->wants);
     if (s->next && memcmp(&s->head, &s->other, offsetof(tt_aggregator_head, got)) != 0) {
       refuse_turn(s);
       return false;
@@ -195,7 +215,7 @@ static bool read_heads(tt_session *s) {
     return false;
   }
   const size_t element = s->reducer.element;
-  s->at = 0;
+  s->at = s->gives.at;
   s->piece = tt_min(tt_max((size_t)(h->bytes / PIECES), LEAST_PIECE), TT_AGGREGATOR_PIECE);
   s->piece = s->piece / element * element;
   return true;
@@ -205,9 +225,13 @@ static bool gives_here(const tt_session *s, const tt_member *m) {
   return m->gives.at <= s->at && s->at - m->gives.at < m->gives.bytes;
 }
 
+static uint64_t end_of_gifts(const tt_session *s) {
+  return s->gives.at + s->gives.bytes;
+}
+
 /* Bytes of the next piece. */
 static size_t next_piece(const tt_session *s) {
-  uint64_t n = tt_min((uint64_t)s->piece, s->head.bytes - s->at);
+  uint64_t n = tt_min((uint64_t)s->piece, end_of_gifts(s) - s->at);
   for (uint32_t i = 0; i < s->seat.members; i++) {
     const tt_stretch *x = &s->member[i].gives;
     if (gives_here(s, &s->member[i]))
@@ -218,25 +242,112 @@ static size_t next_piece(const tt_session *s) {
   return (size_t)n;
 }
 
+static void add(const tt_session *s, char *to, const char *operand, size_t count) {
+  const void *const in[] = {to, operand};
+  tt_reduce(&s->reducer, to, in, 2, count);
+}
+
+/* The sum of a rack is complete. */
+static void add_rack(tt_session *s, size_t count) {
+  if (s->apart) add(s, s->sum, s->partial, count);
+  s->apart = false;
+}
+
+/* Reads the piece of the next giver, and adds it; false: it is not all there. */
+static bool add_giver(tt_session *s, size_t n) {
+  const size_t count = n / s->reducer.element;
+  const uint32_t rack = s->rack ? s->next / s->rack : 0;
+  const bool opens = s->givers && rack != s->racks; /* the first of a later rack */
+  if (opens) add_rack(s, count);
+  if (!read_next(s, !s->givers ? s->sum : opens ? s->partial : s->operand, n)) return false;
+  if (s->givers++ && !opens) add(s, s->apart ? s->partial : s->sum, s->operand, count);
+  s->apart |= opens;
+  s->racks = rack;
+  return true;
+}
+
 /* Adds up the next piece of all that give it. */
 static bool sum_piece(tt_session *s) {
   const size_t n = next_piece(s), count = n / s->reducer.element;
-  for (; s->next < s->seat.members; s->next++) {
-    if (!gives_here(s, &s->member[s->next])) continue;
-    if (!read_next(s, s->givers ? s->operand : s->sum, n)) return false;
-    const void *const in[] = {s->sum, s->operand};
-    if (s->givers++) tt_reduce(&s->reducer, s->sum, in, 2, count);
-  }
+  for (; s->next < s->seat.members; s->next++)
+    if (gives_here(s, &s->member[s->next]) && !add_giver(s, n)) return false;
   if (!s->givers) { /* their heads promised another vector */
     s->over = true;
     return false;
   }
-  if (s->head.op == TUTTI_AVG && s->head.data > 1)
+  add_rack(s, count);
+  if (s->head.op == TUTTI_AVG && s->head.data > 1 && !s->up)
     tt_scale(s->reducer.type, s->sum, count, (int)s->head.data);
-  put(s, s->sum, n);
+  if (s->up)
+    tt_uplink_put(s->up, s->sum, n);
+  else
+    put(s, s->sum, n);
   s->next = s->givers = 0;
   s->at += n;
   s->bytes += n;
+  return true;
+}
+
+/* ---- with an aggregator above ---- */
+
+static void ask_above(tt_session *s) {
+  tt_aggregator_head head = s->head;
+  head.gives = s->gives;
+  head.wants = s->wants;
+  s->up->head = 0;
+  s->up->back = 0;
+  tt_uplink_put(s->up, &head, sizeof head);
+}
+
+/* Reads the head of the answer; false: it is not all there, or there is no room for the members' heads. */
+static bool hear_above(tt_session *s) {
+  tt_uplink *u = s->up;
+  if (!has_room(s, sizeof u->answer)) return false;
+  u->head += tt_uplink_read(u, (char *)&u->answer + u->head, sizeof u->answer - u->head);
+  if (u->head < sizeof u->answer) return false;
+  if (u->answer.status) {
+    refuse_turn(s);
+    s->stage = TT_HEADS;
+  } else if (u->answer.seq != s->head.stamp.seq || u->answer.bytes != s->head.bytes) {
+    s->over = true;
+  } else {
+    s->head.got = u->answer.got;
+    put_sum_head(s, TUTTI_OK);
+  }
+  return true;
+}
+
+/* Takes sums into the ring. */
+static bool take_above(tt_session *s) {
+  const size_t at = s->made % TT_AGGREGATOR_RING;
+  const uint64_t room = TT_AGGREGATOR_RING - (s->made - taken_by_all(s));
+  uint64_t n = tt_min(s->wants.bytes - s->up->back, (uint64_t)(TT_AGGREGATOR_RING - at));
+  n = tt_min(n, room);
+  if (!n) return false;
+  const size_t come = tt_uplink_read(s->up, s->ring + at, (size_t)n);
+  s->made += come;
+  s->up->back += come;
+  return come;
+}
+
+/* Pieces go up while sums come back. */
+static bool pass_on(tt_session *s) {
+  tt_uplink *u = s->up;
+  bool moved = tt_uplink_send(u);
+  u->in_wanted = false;
+  if (s->at < end_of_gifts(s) && tt_uplink_room(u) >= s->piece) moved |= sum_piece(s);
+  if (u->head < sizeof u->answer) moved |= hear_above(s);
+  if (s->stage == TT_HEADS) return true; /* it was refused */
+  if (u->head == sizeof u->answer && take_above(s)) {
+    moved = true;
+    serve_all(s);
+  }
+  s->over |= u->lost;
+  if (s->over) return false;
+  if (s->at < end_of_gifts(s) || u->to || u->head < sizeof u->answer || u->back < s->wants.bytes)
+    return moved;
+  s->turns++;
+  s->stage = TT_HEADS;
   return true;
 }
 
@@ -246,7 +357,8 @@ static bool step(tt_session *s) {
     case TT_HEADS:
       if (s->ending || !has_place(s) || !read_heads(s)) return false;
       s->next = 0;
-      s->stage = TT_ANSWER;
+      s->stage = s->up ? TT_SUMS : TT_ANSWER;
+      if (s->up) ask_above(s);
       return true;
     case TT_ANSWER:
       if (!has_room(s, sizeof(tt_aggregator_sum))) return false;
@@ -254,6 +366,7 @@ static bool step(tt_session *s) {
       s->stage = TT_SUMS;
       return true;
     default:
+      if (s->up) return pass_on(s);
       if (!has_room(s, s->piece) || !sum_piece(s)) return false;
       serve_all(s);
       if (s->at < s->head.bytes) return true;

@@ -52,6 +52,7 @@ typedef struct relay { /* between a socket and the lane to a rank */
 struct tt_takeover {
   tt_wire *among;
   int ranks, *session, *member; /* per rank */
+  int rack;                     /* as in tt_session_map */
   tt_sums_by by;
   uint32_t from;
   char why[TT_AGGREGATOR_WHY];
@@ -69,6 +70,7 @@ tt_takeover *tt_takeover_new(const tt_session_map *map, int ranks) {
   tt_takeover *t = calloc(1, sizeof *t + (size_t)ranks * each);
   if (!t) return NULL;
   t->ranks = ranks;
+  t->rack = map->rack;
   t->heard = (state *)(void *)(t + 1);
   t->session = (int *)(void *)(t->heard + ranks);
   t->member = t->session + ranks;
@@ -207,7 +209,7 @@ static int members_of(const tt_takeover *t, int me) {
 static tutti_status become_summer(tt_aggregator_member *a, int n) {
   tt_takeover *t = a->takeover;
   const tt_aggregator_seat seat = {.members = (uint32_t)n};
-  t->sums = tt_session_new(&seat);
+  t->sums = tt_session_new(&seat, (uint32_t)t->rack);
   tutti_status status =
       t->sums ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for the sums of %d ranks", n);
   for (int i = 0, fd[2]; i < n && !status; i++) {

@@ -3,7 +3,8 @@
  * Idea       The first rank says where it is, and draws a number for the sessions. Every rank connects, because
  *            the ranks of a host reduce the vector to a part each before they send. Ranks that have
  *            the same number in their hosts form a session. Its plans have virtual ranks after the
- *            communicator's (run/plan_cache.h).
+ *            communicator's (run/plan_cache.h). If TUTTI_AGGREGATOR names several, each serves a rack's hosts, and one
+ *            above these adds up their sums.
  * Cost       a broadcast, a connection per rank, and an all-gather, when a communicator is made.
  * Invariant  either all ranks use it, or none. Whether they do changes no call's result but in the order of
  *            its operands.
@@ -22,8 +23,9 @@
 static const char who[] = "the aggregator of a communicator";
 static const double LIMIT = 5; /* s to connect */
 
+enum { NAMES = 2000 };
 typedef struct invitation { /* from the first rank */
-  char where[TT_AGGREGATOR_WHERE];
+  char names[NAMES];        /* TUTTI_AGGREGATOR */
   uint64_t session;
   char key[TT_KEY + 1]; /* of the sessions of this communicator */
   bool drawn;
@@ -34,32 +36,59 @@ typedef struct visit_end { /* from each rank */
   char why[TT_AGGREGATOR_WHY + 100];
 } visit_end;
 
-/* The ranks of a host, all hosts having as many; 0: they differ. *hosts: how many there are. */
-static int ranks_of_host(const tutti_comm *comm, int *hosts) {
+/* Who sends to which aggregator. All hosts have equally many ranks, all racks equally many hosts. */
+typedef struct layout {
+  int each;  /* ranks of a host; 0: they differ */
+  int hosts; /* in all */
+  int racks,
+      of_rack; /* how many have aggregators of their own, and hosts of each; 0: there is one for all */
+  char rack[16]; /* the level's name */
+} layout;
+
+static layout layout_of(const tutti_comm *comm) {
   const tt_setting *s = &comm->plans->setting;
   tt_tree tree;
-  int each = 1;
-  if (*s->levels && tt_tree_parse(s->levels, &tree)) return 0;
-  if (*s->levels && !tree.even) return 0;
-  for (int l = *s->levels ? tree.levels - s->inside : 0; *s->levels && l < tree.levels; l++)
-    each *= tree.level[l].each;
-  *hosts = comm->ranks / each;
-  return each;
+  layout x = {.each = 1, .hosts = comm->ranks};
+  if (!*s->levels) return x;
+  if (tt_tree_parse(s->levels, &tree) || !tree.even) return (layout){.each = 0};
+  const int nodes = tree.levels - s->inside; /* levels down to the hosts */
+  for (int l = nodes; l < tree.levels; l++) x.each *= tree.level[l].each;
+  x.hosts = comm->ranks / x.each;
+  if (nodes != 2) return x;
+  x.racks = tree.level[0].each;
+  x.of_rack = tree.level[1].each;
+  snprintf(x.rack, sizeof x.rack, "%s", tree.level[0].name);
+  return x;
+}
+
+/* The k-th of some names that commas separate; false: there are not so many, or it is too long. */
+static bool name_at(const char *names, int k, char name[TT_AGGREGATOR_WHERE]) {
+  for (; k > 0 && (names = strchr(names, ',')); k--) names++;
+  const size_t n = names ? strcspn(names, ",") : TT_AGGREGATOR_WHERE;
+  if (n < TT_AGGREGATOR_WHERE) snprintf(name, TT_AGGREGATOR_WHERE, "%.*s", (int)n, names);
+  return n < TT_AGGREGATOR_WHERE;
+}
+
+static int count_names(const char *names) {
+  int n = 1;
+  for (; (names = strchr(names, ',')); names++) n++;
+  return n;
 }
 
 /* ---- plans ---- */
 
-/* The levels of all ranks: each virtual one is a domain of its own on every level. */
-static tutti_status levels_with(const char *levels, int helpers, char all[TT_NAME]) {
+/* The levels of all ranks from one on: each virtual one is a domain of its own on every level. The level of racks is left
+ * out, because their aggregators stand in them, so that hosts reach these over no rack's link. */
+static tutti_status levels_with(const char *levels, int from, int helpers, char all[TT_NAME]) {
   tt_tree tree;
   size_t at = 0;
   const tutti_status status = tt_tree_parse(levels, &tree);
   int domains = 1;
   for (int l = 0; l < tree.levels && !status; l++) {
     const char *name = tree.level[l].name;
-    if (l == 0)
-      tt_levels_add(all, TT_NAME, &at, "%s:%d", name, tree.level[l].each + helpers);
-    else
+    if (l == from)
+      tt_levels_add(all, TT_NAME, &at, "%s:%d", name, domains * tree.level[l].each + helpers);
+    else if (l > from)
       tt_levels_add(all, TT_NAME, &at, " %s:(%d*%d,1*%d)", name, tree.level[l].each, domains,
                     helpers);
     domains *= tree.level[l].each;
@@ -87,11 +116,13 @@ static int share_of(const tutti_comm *comm, int hosts) {
 }
 
 /* How the plan of a way is named; false: too long. */
-static bool name_way(const tutti_comm *comm, const tt_setting *s, int helpers, int share,
-                     const char *beside, char name[TT_NAME]) {
+static bool name_way(const tutti_comm *comm, const tt_setting *s, const layout *x, int helpers,
+                     int share, const char *beside, char name[TT_NAME]) {
   int n;
   if (beside)
     n = snprintf(name, TT_NAME, "split(data=%d,share=%d/%d%s)", comm->ranks, share, SHARES, beside);
+  else if (x->racks)
+    n = snprintf(name, TT_NAME, "aggregate(%s,per=%s,trees=%d)", s->data_levels, x->rack, helpers);
   else if (*s->levels)
     n = snprintf(name, TT_NAME, "aggregate(%s,trees=%d)", s->data_levels, helpers);
   else
@@ -101,25 +132,27 @@ static bool name_way(const tutti_comm *comm, const tt_setting *s, int helpers, i
 
 /* A way over the aggregator; `beside`: NULL, or the fold that sums the rest of the vector. Ranks keep their
  * positions, because virtual ranks come after all others. */
-static tutti_status plan_for(tutti_comm *comm, int helpers, int hosts, const char *beside,
+static tutti_status plan_for(tutti_comm *comm, int parts, const layout *x, const char *beside,
                              tt_aggregated *a) {
   tt_setting setting = comm->plans->setting;
-  const int all = comm->ranks + helpers, share = beside ? share_of(comm, hosts) : SHARES;
+  const int helpers = parts * (x->racks + 1), all = comm->ranks + helpers;
+  const int share = beside ? share_of(comm, x->hosts) : SHARES;
   tutti_status status = TUTTI_OK;
-  if (beside && (share == SHARES || comm->ranks > hosts || helpers > share * hosts))
+  if (beside &&
+      (share == SHARES || x->racks || comm->ranks > x->hosts || helpers > share * x->hosts))
     return TUTTI_OK;
   setting.ranks = all;
   setting.data = comm->ranks;
   setting.wide = true;
-  if (!beside) share_message(&setting.profile.net, helpers);
+  if (!beside) share_message(&setting.profile.net, parts);
   for (int l = 0; l < setting.profile.levels && !beside; l++)
-    share_message(&setting.profile.level[l].is, helpers);
+    share_message(&setting.profile.level[l].is, parts);
   setting.host_ranks_per_core *= (double)all / comm->ranks; /* as many cores as before */
   if (*setting.levels) {
     memcpy(setting.data_levels, setting.levels, sizeof setting.levels);
-    status = levels_with(setting.data_levels, helpers, setting.levels);
+    status = levels_with(setting.data_levels, x->racks > 0, helpers, setting.levels);
   }
-  if (!name_way(comm, &setting, helpers, share, beside, a->name) && !status)
+  if (!name_way(comm, &setting, x, parts, share, beside, a->name) && !status)
     status = tt_fail(TUTTI_ERR_ARG, "its plan has too long a name");
   snprintf(setting.only, sizeof setting.only, "%s", a->name);
   a->order = malloc((size_t)all * sizeof *a->order);
@@ -128,7 +161,9 @@ static tutti_status plan_for(tutti_comm *comm, int helpers, int hosts, const cha
   for (int v = 0; a->order && v < all; v++)
     a->order[v] = comm->plans->order && v < comm->ranks ? comm->plans->order[v] : v;
   a->helpers = helpers;
-  a->hosts = hosts;
+  a->parts = parts;
+  a->hosts = x->hosts;
+  a->links = x->racks ? (int)tt_max((size_t)x->racks, (size_t)x->of_rack) : x->hosts;
   a->share = (double)share / SHARES;
   return status ? status : tt_chooser_new(&setting, &a->chooser);
 }
@@ -152,7 +187,7 @@ void tt_aggregator_drop(tutti_comm *comm) {
 /* ---- connecting ---- */
 
 static void invite(invitation *i) {
-  snprintf(i->where, sizeof i->where, "%s", tt_env("TUTTI_AGGREGATOR"));
+  snprintf(i->names, sizeof i->names, "%s", tt_env("TUTTI_AGGREGATOR"));
   i->drawn = getrandom(&i->session, sizeof i->session, 0) == sizeof i->session;
   char key[TT_KEY + 1];
   tt_aggregator_key(NULL, key);
@@ -160,17 +195,17 @@ static void invite(invitation *i) {
 }
 
 /* The wire over a connection that this rank has. */
-static tutti_status make_wire(tutti_comm *comm, int fd, const char *where, int each) {
+static tutti_status make_wire(tutti_comm *comm, int fd, const char *where, const layout *x) {
   int *numbers = malloc(2 * (size_t)comm->ranks * sizeof *numbers);
-  const tt_session_map map = {numbers, numbers + comm->ranks};
+  const tt_session_map map = {numbers, numbers + comm->ranks, x->of_rack};
   if (!numbers) {
     close(fd);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
   }
   for (int r = 0; r < comm->ranks; r++) {
     const int v = comm->plans->place ? comm->plans->place[r] : r;
-    map.session[r] = v % each;
-    map.member[r] = v / each;
+    map.session[r] = v % x->each;
+    map.member[r] = v / x->each;
   }
   const tutti_status status =
       tt_aggregator_wire(fd, where, comm->rank, comm->ranks, &map, &comm->wire->aggregator);
@@ -179,11 +214,15 @@ static tutti_status make_wire(tutti_comm *comm, int fd, const char *where, int e
 }
 
 /* This rank's connection and plans; the communicator keeps them. */
-static tutti_status visit(tutti_comm *comm, const invitation *i, int each, int hosts) {
+static tutti_status visit(tutti_comm *comm, const invitation *i, const layout *x) {
   const int *place = comm->plans->place, v = place ? place[comm->rank] : comm->rank;
-  const tt_aggregator_seat seat = {.session = {i->session, (uint64_t)(v % each)},
-                                   .member = (uint32_t)(v / each),
-                                   .members = (uint32_t)hosts};
+  const int of_one = x->racks ? x->of_rack : x->hosts, host = v / x->each;
+  const tt_aggregator_seat seat = {.session = {i->session, (uint64_t)(v % x->each)},
+                                   .member = (uint32_t)(host % of_one),
+                                   .members = (uint32_t)of_one,
+                                   .above = (uint32_t)(host / of_one),
+                                   .aboves = (uint32_t)x->racks};
+  char where[TT_AGGREGATOR_WHERE];
   static const struct {
     int parts;
     const char *beside;
@@ -192,10 +231,12 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, int each, int h
   int fd;
   tutti_status status =
       i->drawn ? TUTTI_OK : tt_fail(TUTTI_ERR_SYSTEM, "no random numbers for a session");
-  if (!status) status = tt_aggregator_visit(i->where, &seat, i->key, LIMIT, &fd);
-  if (!status) status = make_wire(comm, fd, i->where, each);
+  if (!status && !name_at(i->names, host / of_one, where))
+    status = tt_fail(TUTTI_ERR_ARG, "TUTTI_AGGREGATOR has a name that is too long");
+  if (!status) status = tt_aggregator_visit(where, &seat, i->key, LIMIT, &fd);
+  if (!status) status = make_wire(comm, fd, where, x);
   for (int k = 0; k < TT_AGGREGATED && !status; k++)
-    status = plan_for(comm, ways[k].parts, hosts, ways[k].beside, &comm->plans->aggregated[k]);
+    status = plan_for(comm, ways[k].parts, x, ways[k].beside, &comm->plans->aggregated[k]);
   return status;
 }
 
@@ -212,29 +253,42 @@ static tutti_status agree(tutti_comm *comm, const invitation *i, const visit_end
   const bool fine = heard && bad == comm->ranks;
   if (!fine) tt_aggregator_drop(comm);
   if (comm->rank == 0 && fine)
-    tt_log(1, "the aggregator at %s sums where that is fastest", i->where);
+    tt_log(1, "the aggregator at %s sums where that is fastest", i->names);
   else if (comm->rank == 0 && heard)
     tt_log(0, "calls run without an aggregator: rank %d: %s", bad, all[bad].why);
   free(all);
   return status;
 }
 
+/* Which of the racks use an aggregator each, as many as are named. NULL, or why none can be used. */
+static const char *fit_names(const char *names, layout *x) {
+  size_t size;
+  char *why = tt_thread_text(&size);
+  const int named = count_names(names);
+  if (!x->each) return "it serves hosts with equally many ranks only";
+  if (named == 1) x->racks = x->of_rack = 0;
+  if (named == 1 || named == x->racks) return NULL;
+  snprintf(why, size,
+           "TUTTI_AGGREGATOR has %d names, and TUTTI_TOPO describes %d racks of several hosts",
+           named, x->racks);
+  return why;
+}
+
 tutti_status tt_aggregator_open(tutti_comm *comm, uint32_t said) {
-  invitation i = {.where = ""};
+  invitation i = {.names = ""};
   visit_end mine = {.status = TUTTI_OK};
-  int hosts = 0;
-  const int each = ranks_of_host(comm, &hosts);
+  layout x = layout_of(comm);
   if (!(said & TT_AGGREGATOR_NAMED) || !tt_over_net(comm) || comm->net->traits.simulated)
     return TUTTI_OK;
-  if (each && hosts < 2) return TUTTI_OK;
-  if (!each) {
-    if (comm->rank == 0)
-      tt_log(0, "calls run without an aggregator: it serves hosts with equally many ranks only");
-    return TUTTI_OK;
-  }
+  if (x.each && x.hosts < 2) return TUTTI_OK;
   if (comm->rank == 0) invite(&i);
   if (tt_broadcast(comm, who, &i, sizeof i)) return TUTTI_OK; /* as below */
-  mine.status = (int32_t)visit(comm, &i, each, hosts);
+  const char *why = fit_names(i.names, &x);
+  if (why) {
+    if (comm->rank == 0) tt_log(0, "calls run without an aggregator: %s", why);
+    return TUTTI_OK;
+  }
+  mine.status = (int32_t)visit(comm, &i, &x);
   if (mine.status) snprintf(mine.why, sizeof mine.why, "%s", tutti_error());
   return agree(comm, &i, &mine);
 }

@@ -10,7 +10,8 @@
 #include "position.h"
 
 /* Adds what one message carries. */
-static void add_message(const tt_run *r, const tt_transfer *t, const tt_step *step, tt_stretch *all) {
+static void add_message(const tt_run *r, const tt_transfer *t, const tt_step *step,
+                        tt_stretch *all) {
   const tt_span *cargo = tt_step_cargo(step);
   const uint64_t bytes = tt_run_span_bytes(r, cargo, t->lo, t->hi);
   if (!bytes) return;
@@ -26,6 +27,16 @@ static void add_stretch(tt_stretch *all, const tt_stretch *part, uint64_t before
   all->bytes += part->bytes;
 }
 
+/* Those that a rank trades with follow each other: with several aggregators they belong to one of them. */
+static int first_virtual(const tt_run *r) {
+  const tt_program *p = r->program;
+  int first = p->sched->ranks;
+  for (uint32_t k = 0; k < p->ntransfers; k++)
+    if (p->transfers[k].peer >= r->o->wire->ranks && p->transfers[k].peer < first)
+      first = p->transfers[k].peer;
+  return first;
+}
+
 void tt_share_begin(const tt_run *r) {
   const tt_operation *o = r->o;
   const tt_program *p = r->program;
@@ -39,11 +50,13 @@ void tt_share_begin(const tt_run *r) {
                     .type = (uint32_t)(reduces ? o->call.type : TUTTI_UINT8),
                     .op = (uint32_t)(reduces ? o->call.op : TUTTI_MAX),
                     .data = (uint32_t)p->sched->data};
+  share.first = first_virtual(r);
   for (uint32_t k = 0; k < p->ntransfers; k++) {
     const tt_transfer *t = &p->transfers[k];
     const tt_step *step = &p->sched->steps[t->step];
-    const int part = t->peer - o->wire->ranks;
-    if (part >= 0) add_message(r, t, step, step->kind == TT_SEND ? &given[part] : &wanted[part]);
+    const int part = t->peer - share.first;
+    if (t->peer >= o->wire->ranks)
+      add_message(r, t, step, step->kind == TT_SEND ? &given[part] : &wanted[part]);
   }
   for (int k = 0; k < TT_PARTS; k++) {
     const tt_stretch *all = given[k].bytes > wanted[k].bytes ? &given[k] : &wanted[k];

@@ -2,8 +2,8 @@
  *
  * Idea       The way over the aggregator has a plan of its own, aggregate(...), whose virtual ranks are the
  *            aggregator's. Its price is that of any plan, as if no virtual rank had to wait for a link;
- *            and at least what the aggregator's one link takes, which carries a vector of every
- *            host (`aggregator.beta` of the profile). Or it carries a share of it, and the ranks sum the
+ *            and at least what an aggregator's one link takes, which carries a vector of every
+ *            host, or rack, that sends to it (`aggregator.beta` of the profile). Or it carries a share of it, and the ranks sum the
  *            rest among themselves at the same time: split(...).
  * Invariant  a pure function of what all ranks share, so all ranks choose alike.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -22,12 +22,12 @@ enum { LEAST_OF_PART = 1024, MOST_OF_PART = 3 << 19, SLICE_BYTES = 8 << 20 };
 static uint64_t bytes_of_part(const tt_aggregated *a, const tt_problem *p) {
   const bool whole = tt_coll_owned(p->coll);
   const double all = (double)(whole ? p->bytes : tt_min(p->bytes, TT_FLIGHT * SLICE_BYTES));
-  return (uint64_t)(a->share * all) / (uint64_t)a->helpers;
+  return (uint64_t)(a->share * all) / (uint64_t)a->parts;
 }
 
 static bool fits(const tt_aggregated *a, const tt_problem *p) {
   if (!a->chooser || bytes_of_part(a, p) > MOST_OF_PART) return false;
-  return a->helpers == 1 || bytes_of_part(a, p) >= LEAST_OF_PART;
+  return a->parts == 1 || bytes_of_part(a, p) >= LEAST_OF_PART;
 }
 
 static bool does(tutti_coll coll) {
@@ -90,7 +90,7 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const char *famil
       continue;
     const double alone = tt_price_of(a->chooser, p, a->name, 1);
     /* what comes in goes out again when a part of the vector is complete */
-    const double link = beta * a->hosts * a->share * (double)p->bytes * (1 + 1.0 / a->helpers);
+    const double link = beta * a->links * a->share * (double)p->bytes * (1 + 1.0 / a->parts);
     const double price = delay + (alone > link ? alone : link);
     if (price < *seconds) *seconds = price, way = k + 1;
   }

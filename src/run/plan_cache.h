@@ -27,7 +27,9 @@ typedef struct tt_aggregated {
   tt_chooser *chooser; /* of one plan; NULL: there is no aggregator */
   char name[TT_NAME];  /* that plan */
   int helpers;         /* virtual ranks */
-  int hosts;           /* that send the aggregator a vector each */
+  int parts;           /* of the vector; a rank sends each to one of the virtual ranks */
+  int hosts;           /* that have one vector each */
+  int links;           /* an aggregator's: that many vectors come over its link, at most */
   double share;        /* of the vector that the aggregator sums; the ranks fold the rest */
   int *order; /* the rank of each place, as in tt_plan_cache; of virtual ones their number */
 } tt_aggregated;

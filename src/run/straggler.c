@@ -176,10 +176,24 @@ static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, in
   warn_or_time_out(comm, p, waited, text);
 }
 
+/* The awaited rank may itself wait for the aggregator, in the call before, and have got some bytes of it after
+ * this rank was done. So it has time to leave the aggregator first. */
+enum { AGGREGATOR_GRACE_US = 1000000 };
+static uint64_t grace_for(const tutti_comm *comm, int peer) {
+  const tt_wire *a = comm->wire->aggregator;
+  uint32_t from;
+  return a && peer < comm->ranks && a->aggregates->by(a, &from) == TT_BY_AGGREGATOR
+             ? AGGREGATOR_GRACE_US
+             : 0;
+}
+
 void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
                          const tt_operation *o, uint32_t step) {
   char what[300], where[160], words[100];
   tt_record mine;
+  const uint64_t grace = grace_for(comm, peer);
+  if (waited < grace) return;
+  waited -= grace;
   ask_ahead(comm, waited, o->stamp.seq);
   if (!complains(comm, p, waited)) return;
   if (comm->wire->peer->inquire && !some_stopped(comm))

@@ -220,6 +220,7 @@ typedef struct tt_stretch { /* of a vector; bytes */
 } tt_stretch;
 typedef struct tt_share {
   int lane;
+  int first; /* of the virtual ranks that this rank trades with */
   tt_stamp stamp;
   uint32_t slice, slices;
   uint32_t type, op;       /* of tutti_type and tutti_op */

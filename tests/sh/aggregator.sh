@@ -9,7 +9,7 @@ n=0
 check() { ok "$@" && n=$((n + 1)) || n=$((n + 1)); }
 
 # ---- the command ----
-for each in "--port x:number from 0" "--port 70000:number from 0" "--jobs 0:positive number" "--memory x:size such as" \
+for each in "--above a,b:no aggregator" "--port x:number from 0" "--port 70000:number from 0" "--jobs 0:positive number" "--memory x:size such as" \
   "what:one argument too many" "--what:unknown|--what"; do
   job aggregator ${each%%:*}
   check "tutti aggregator ${each%%:*} is refused" all "status 2" "says '${each#*:}'"
@@ -39,7 +39,7 @@ check "a port that is taken is named" all "status 125" "says 'cannot listen on p
 check "SIGTERM ends it with status 0" ended
 
 if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
-  skip "jobs with an aggregator" "libtutti_ucx.so was not built (make ucx)" 27
+  skip "jobs with an aggregator" "libtutti_ucx.so was not built (make ucx)" 33
   echo "1..$((n + 1))"
   exit $bad
 fi
@@ -68,6 +68,7 @@ others_by_it() { # HOSTS: the collectives beside allreduce that it makes, where 
 fine() { [ "$(grep -cE '^rank [0-9]+: [0-9]+ calls, right: no error' "$work/out")" = "$1" ]; }
 count() { [ "$(grep -cE "$2" "$work/out")" = "$1" ]; }
 
+lost="the aggregator at 127.0.0.1:[0-9]+ is lost: .*; from operation [0-9]+ on calls run without it"
 serve jobs -p 0
 for each in 3:0,1,2 6:0,0,1,1,2,2 6:0,1,2,0,1,2 5:0,1,2,3,4; do
   sums "${each%:*}" "${each#*:}" 0.5
@@ -116,8 +117,49 @@ check "only rank 0 has the key" all "status 0" "by_it plan" "$right" "fine 3"
 ended
 daemon=$kept port=$kept_port
 
+# ---- one per rack ----
+top=$port
+serve rack0 -p 0 --above "127.0.0.1:$top"
+rack0=$daemon port0=$port
+serve rack1 -p 0 --above "127.0.0.1:$top"
+rack1=$daemon port1=$port
+by_racks() { grep -q "^$1 524288 aggregate(rack:2 .*per=rack" "$work/out"; }
+export at=127.0.0.1:$port0,127.0.0.1:$port1
+for each in 4:0,1,2,3:"rack:2 node:2" 8:0,0,1,1,2,2,3,3:"rack:2 node:2 core:2"; do
+  IFS=: read -r ranks nodes topo <<<"$each"
+  TUTTI_TOPO=$topo sums "$ranks" "$nodes" 0.5
+  wait_job
+  check "racks with an aggregator each, $topo" all "status 0" "by_racks plan" "$right" "fine $ranks"
+  TUTTI_TOPO=$topo sums "$ranks" "$nodes" 2
+  lines "$ranks" ready && sleep 0.5 && kill -KILL "$rack1"
+  { wait "$rack1"; } 2>/dev/null
+  wait_job
+  check "... and one of these is killed in a call" all "status 0" "by_racks plan" "$right" "fine $ranks" "says '$lost'" \
+    "count 0 '^then .*aggregate\('"
+  serve rack1 -p "$port1" --above "127.0.0.1:$top"
+  rack1=$daemon
+done
+for each in "rack:4 node:1:0" "rack:2 node:2 core:1:2"; do
+  [ "${each##*:}" = 0 ] || at=$at,127.0.0.1:$top
+  TUTTI_TOPO=${each%:*} sums 4 0,1,2,3 0.2
+  wait_job
+  check "${each##*:} racks, and other names: a warning, and the job runs" all "status 0" "$right" \
+    "says 'without an aggregator: TUTTI_AGGREGATOR has . names, and TUTTI_TOPO describes ${each##*:} racks'" \
+    "count 0 'aggregate\('"
+done
+at=${at%,*}
+kill -KILL "$kept"
+{ wait "$kept"; } 2>/dev/null
+TUTTI_TOPO='rack:2 node:2' sums 4 0,1,2,3 0.2
+wait_job
+check "none is above: a warning, and the job runs" all "status 0" "$right" \
+  "says 'without an aggregator: rank 0: .*refuses: above it: no aggregator at 127.0.0.1:$top'" "count 0 'aggregate\('"
+unset at
+kill -KILL "$rack0" "$rack1"
+{ wait "$rack0" "$rack1"; } 2>/dev/null
+serve jobs -p "$top"
+
 # ---- it ends ----
-lost="the aggregator at 127.0.0.1:[0-9]+ is lost: .*; from operation [0-9]+ on calls run without it"
 # ended_by SIGNAL: ends the daemon by it.
 ended_by() {
   kill "-$1" "$daemon"
@@ -187,7 +229,7 @@ check "SIGTERM ends it, and all its sessions are over" all ended \
 at=127.0.0.1:1 sums 3 0,1,2 0.2
 wait_job
 check "no aggregator listens there: a warning, and the job runs" all "status 0" "says 'without an aggregator: rank 0: no aggregator at 127.0.0.1:1'" "$right"
-at=a,b sums 3 0,1,2 0.2
+at=a:b sums 3 0,1,2 0.2
 wait_job
 check "a wrong TUTTI_AGGREGATOR: a warning, and the job runs" all "status 0" "says 'without an aggregator.*expected HOST'" "$right"
 # Few systems have all that this needs: hosts, and packets that are lost on purpose. So it belongs to the full tests.

@@ -1,8 +1,10 @@
 /* aggregator_play.c - an aggregator in a thread, and members of its sessions.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "aggregator_play.h"
@@ -35,21 +37,50 @@ static void *serve(void *what) {
   return (void *)(intptr_t)tutti_aggregator_serve(what);
 }
 
+static void set_port(running *d, int at) {
+  d->port = at;
+  snprintf(d->where, sizeof d->where, "127.0.0.1:%d", at);
+}
+
 void play_serve(running *d, int jobs, size_t memory) {
-  d->a = (tutti_aggregator){.size = sizeof d->a,
-                            .jobs = jobs,
-                            .memory = memory,
-                            .key = "of the tests",
-                            .ready = is_ready};
+  *d = (running){.a = {.size = sizeof d->a,
+                       .jobs = jobs,
+                       .memory = memory,
+                       .key = "of the tests",
+                       .ready = is_ready}};
   port = ends = 0;
   MUST(pthread_create(&d->thread, NULL, serve, &d->a) == 0);
   for (const double from = seconds(); !port && seconds() < from + LIMIT;) usleep(1000);
-  d->port = port;
-  snprintf(d->where, sizeof d->where, "127.0.0.1:%d", port);
+  set_port(d, port);
+}
+
+static void tell_port(void *pipe, int at) {
+  MUST(write(*(int *)pipe, &at, sizeof at) == sizeof at);
+}
+
+void play_serve_below(running *d, const running *above) {
+  int fd[2], at;
+  *d = (running){.a = {.size = sizeof d->a,
+                       .key = "of the tests",
+                       .ready = tell_port,
+                       .ctx = &fd[1],
+                       .above = above ? above->where : NULL}};
+  MUST(pipe(fd) == 0);
+  d->process = fork();
+  MUST(d->process >= 0);
+  if (!d->process) _exit(tutti_aggregator_serve(&d->a) != TUTTI_OK);
+  MUST(read(fd[0], &at, sizeof at) == sizeof at);
+  close(fd[0]);
+  close(fd[1]);
+  set_port(d, at);
 }
 
 void play_end(running *d) {
   void *status;
+  if (d->process) {
+    MUST(kill(d->process, SIGKILL) == 0 && waitpid(d->process, NULL, 0) == d->process);
+    return;
+  }
   ends = 1;
   MUST(pthread_join(d->thread, &status) == 0);
   MUST((intptr_t)status == TUTTI_OK);
@@ -58,8 +89,16 @@ void play_end(running *d) {
 /* ---- members ---- */
 
 tutti_status play_join(const running *d, uint64_t session, int member, int n, tt_wire **wire) {
-  const tt_aggregator_seat seat = {
-      .session = {session, 7}, .member = (uint32_t)member, .members = (uint32_t)n};
+  return play_join_rack(d, session, member, n, 0, 0, wire);
+}
+
+tutti_status play_join_rack(const running *d, uint64_t session, int member, int n, int rack,
+                            int racks, tt_wire **wire) {
+  const tt_aggregator_seat seat = {.session = {session, 7},
+                                   .member = (uint32_t)member,
+                                   .members = (uint32_t)n,
+                                   .above = (uint32_t)rack,
+                                   .aboves = (uint32_t)racks};
   int fd;
   char key[TT_KEY + 1], of_session[TT_KEY + 1];
   tt_aggregator_key(NULL, key);
@@ -86,6 +125,7 @@ void play_part(party *p) {
 void play_begin(run *r) {
   r->sent = r->got = 0;
   r->over = r->differs = false;
+  r->share.first = r->wire->ranks;
   r->wire->aggregator = NULL;
   r->wire->aggregates->begin(r->wire, &r->share);
 }

@@ -6,6 +6,7 @@
 #define AGGREGATOR_PLAY_H
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include "aggregator.h"
 
@@ -16,10 +17,13 @@ typedef struct running {
   pthread_t thread;
   int port;
   char where[40];
+  pid_t process; /* in which it runs; 0: in the thread */
 } running;
 
 /* Its key is the text "of the tests". */
 void play_serve(running *d, int jobs, size_t memory);
+/* One of several, each in a process of its own. above: the aggregator above it, or NULL. */
+void play_serve_below(running *d, const running *above);
 void play_end(running *d);
 
 typedef struct party {
@@ -28,6 +32,9 @@ typedef struct party {
 } party;
 
 tutti_status play_join(const running *d, uint64_t session, int member, int n, tt_wire **wire);
+/* The members of a rack's session; `racks` of these have sums in common. */
+tutti_status play_join_rack(const running *d, uint64_t session, int member, int n, int rack,
+                            int racks, tt_wire **wire);
 party play_gather(const running *d, uint64_t session, int n);
 void play_leave(tt_wire **wire);
 void play_part(party *p);

@@ -76,7 +76,7 @@ static tt_wire *wire[RANKS];
 static int session[RANKS], member[RANKS];
 
 static void gather(const running *d) {
-  const tt_session_map map = {session, member};
+  const tt_session_map map = {session, member, 0};
   char key[TT_KEY + 1], of_session[TT_KEY + 1];
   memset(lanes, 0, sizeof lanes);
   memset(dead, 0, sizeof dead);
