@@ -14,6 +14,10 @@
 
 #include "aggregator.h"
 
+static const double QUEUE = 1.6e-3; /* s, of a host's link */
+/* B of a connection's buffer. A few packets, as large as the system makes them; and what most systems grant. */
+static const double LEAST_BUFFER = 32 << 10, MOST_BUFFER = 200 << 10;
+
 typedef struct visit {
   int fd;
   double until;
@@ -92,6 +96,13 @@ void tt_aggregator_set_options(int fd) {
   const int one = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control, sizeof control - 1);
+}
+
+void tt_aggregator_pace(int fd, double beta) {
+  const double bytes = beta > 0 ? QUEUE / beta : 0;
+  const int most = (int)bytes;
+  if (bytes >= LEAST_BUFFER && bytes <= MOST_BUFFER)
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &most, sizeof most);
 }
 
 /* A host that falls silent while nothing is sent is noticed by the kernel; else by aggregator_wire.c. */

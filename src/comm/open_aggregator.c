@@ -234,6 +234,7 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, const layout *x
   if (!status && !name_at(i->names, host / of_one, where))
     status = tt_fail(TUTTI_ERR_ARG, "TUTTI_AGGREGATOR has a name that is too long");
   if (!status) status = tt_aggregator_visit(where, &seat, i->key, LIMIT, &fd);
+  if (!status) tt_aggregator_pace(fd, comm->plans->setting.profile.net.beta);
   if (!status) status = make_wire(comm, fd, where, x);
   for (int k = 0; k < TT_AGGREGATED && !status; k++)
     status = plan_for(comm, ways[k].parts, x, ways[k].beside, &comm->plans->aggregated[k]);
