@@ -19,6 +19,7 @@
 #include "aggregator.h"
 #include "build_comm.h"
 #include "comm_wisdom.h"
+#include "topo_rows.h"
 
 static const char who[] = "the aggregator of a communicator";
 static const double LIMIT = 5; /* s to connect */
@@ -36,22 +37,41 @@ typedef struct visit_end { /* from each rank */
   char why[TT_AGGREGATOR_WHY + 100];
 } visit_end;
 
-/* Who sends to which aggregator. All hosts have equally many ranks, all racks equally many hosts. */
+/* Who sends to which aggregator, and in which session. */
 typedef struct layout {
-  int each;  /* ranks of a host; 0: they differ */
-  int hosts; /* in all */
-  int racks,
-      of_rack; /* how many have aggregators of their own, and hosts of each; 0: there is one for all */
-  char rack[16]; /* the level's name */
+  int hosts;            /* in all */
+  int each;             /* ranks of a host; 0: they differ, and all are members of one session */
+  int racks;            /* that have aggregators of their own; 0: there is one for all hosts */
+  int of_rack;          /* hosts of each */
+  char rack[16];        /* the level's name */
+  char uneven[200]; /* the ranks of each host, "4,2*3", if they differ */
 } layout;
+
+/* Which hosts have how many ranks. */
+static void list_hosts(const tt_tree *t, int level, char *text, size_t size) {
+  const int hosts = level < 0 ? 1 : tt_group_within(t, -1, 1, level);
+  size_t at = 0;
+  for (int h = 0, same; h < hosts; h += same) {
+    const int ranks = tt_tree_rank(t, level, h + 1) - tt_tree_rank(t, level, h);
+    for (same = 1; h + same < hosts; same++)
+      if (tt_tree_rank(t, level, h + same + 1) - tt_tree_rank(t, level, h + same) != ranks) break;
+    tt_levels_add(text, size, &at, same > 1 ? "%s%d*%d" : "%s%d", h ? "," : "", ranks, same);
+  }
+  if (at >= size) *text = 0;
+}
 
 static layout layout_of(const tutti_comm *comm) {
   const tt_setting *s = &comm->plans->setting;
   tt_tree tree;
   layout x = {.each = 1, .hosts = comm->ranks};
-  if (!*s->levels) return x;
-  if (tt_tree_parse(s->levels, &tree) || !tree.even) return (layout){.each = 0};
+  if (!*s->levels || tt_tree_parse(s->levels, &tree)) return x;
   const int nodes = tree.levels - s->inside; /* levels down to the hosts */
+  if (!tree.even) {
+    x.each = 0;
+    x.hosts = tt_group_within(&tree, -1, 1, nodes - 1);
+    list_hosts(&tree, nodes - 1, x.uneven, sizeof x.uneven);
+    return x;
+  }
   for (int l = nodes; l < tree.levels; l++) x.each *= tree.level[l].each;
   x.hosts = comm->ranks / x.each;
   if (nodes != 2) return x;
@@ -148,7 +168,13 @@ static tutti_status plan_for(tutti_comm *comm, int parts, const layout *x, const
   for (int l = 0; l < setting.profile.levels && !beside; l++)
     share_message(&setting.profile.level[l].is, parts);
   setting.host_ranks_per_core *= (double)all / comm->ranks; /* as many cores as before */
-  if (*setting.levels) {
+  if (!x->each) {
+    snprintf(setting.data_levels, sizeof setting.data_levels, "node:%d core:(%s)", x->hosts,
+             x->uneven);
+    snprintf(setting.levels, sizeof setting.levels, "node:%d core:(%s,1*%d)", x->hosts + helpers,
+             x->uneven, helpers);
+    setting.inside = 1;
+  } else if (*setting.levels) {
     memcpy(setting.data_levels, setting.levels, sizeof setting.levels);
     status = levels_with(setting.data_levels, x->racks > 0, helpers, setting.levels);
   }
@@ -204,11 +230,12 @@ static tutti_status make_wire(tutti_comm *comm, int fd, const char *where, const
   }
   for (int r = 0; r < comm->ranks; r++) {
     const int v = comm->plans->place ? comm->plans->place[r] : r;
-    map.session[r] = v % x->each;
-    map.member[r] = v / x->each;
+    map.session[r] = x->each ? v % x->each : 0;
+    map.member[r] = x->each ? v / x->each : v;
   }
   const tutti_status status =
       tt_aggregator_wire(fd, where, comm->rank, comm->ranks, &map, &comm->wire->aggregator);
+  if (!status) comm->wire->aggregator->one_session = !x->each;
   free(numbers);
   return status;
 }
@@ -216,8 +243,9 @@ static tutti_status make_wire(tutti_comm *comm, int fd, const char *where, const
 /* This rank's connection and plans; the communicator keeps them. */
 static tutti_status visit(tutti_comm *comm, const invitation *i, const layout *x) {
   const int *place = comm->plans->place, v = place ? place[comm->rank] : comm->rank;
-  const int of_one = x->racks ? x->of_rack : x->hosts, host = v / x->each;
-  const tt_aggregator_seat seat = {.session = {i->session, (uint64_t)(v % x->each)},
+  const int of_one = x->racks ? x->of_rack : x->each ? x->hosts : comm->ranks;
+  const int host = x->each ? v / x->each : v, part = x->each ? v % x->each : 0;
+  const tt_aggregator_seat seat = {.session = {i->session, (uint64_t)part},
                                    .member = (uint32_t)(host % of_one),
                                    .members = (uint32_t)of_one,
                                    .above = (uint32_t)(host / of_one),
@@ -266,7 +294,7 @@ static const char *fit_names(const char *names, layout *x) {
   size_t size;
   char *why = tt_thread_text(&size);
   const int named = count_names(names);
-  if (!x->each) return "it serves hosts with equally many ranks only";
+  if (!x->each && !*x->uneven) return "its hosts have too many different numbers of ranks";
   if (named == 1) x->racks = x->of_rack = 0;
   if (named == 1 || named == x->racks) return NULL;
   snprintf(why, size,
@@ -281,7 +309,7 @@ tutti_status tt_aggregator_open(tutti_comm *comm, uint32_t said) {
   layout x = layout_of(comm);
   if (!(said & TT_AGGREGATOR_NAMED) || !tt_over_net(comm) || comm->net->traits.simulated)
     return TUTTI_OK;
-  if (x.each && x.hosts < 2) return TUTTI_OK;
+  if (x.hosts < 2) return TUTTI_OK;
   if (comm->rank == 0) invite(&i);
   if (tt_broadcast(comm, who, &i, sizeof i)) return TUTTI_OK; /* as below */
   const char *why = fit_names(i.names, &x);

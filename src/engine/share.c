@@ -5,7 +5,8 @@
  *            rank gives of a vector; the messages from them are what it wants. Each virtual rank has a part of
  *            the vector.
  * Invariant  Of every part a rank gives all, or wants all, or both; less than all is one stretch. So each rank knows
- *            the length of the whole vector, and where its stretches are.
+ *            the length of the session's vector, and where its stretches are: part after part. If all ranks are in one
+ *            session, its vector is the run's, and what a rank gives is one stretch, and so is what it wants.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "position.h"
 
@@ -21,9 +22,10 @@ static void add_message(const tt_run *r, const tt_transfer *t, const tt_step *st
   all->bytes += bytes;
 }
 
-/* Adds a stretch of a part; `before`: where the vector of the aggregator begins in that of the run. */
+/* Adds a stretch of a part; `before`: where the session's vector begins in that of the run. */
 static void add_stretch(tt_stretch *all, const tt_stretch *part, uint64_t before) {
-  if (part->bytes && !all->bytes) all->at = part->at - before;
+  const uint64_t at = part->at - before;
+  if (part->bytes && (!all->bytes || at < all->at)) all->at = at;
   all->bytes += part->bytes;
 }
 
@@ -60,13 +62,15 @@ void tt_share_begin(const tt_run *r) {
   }
   for (int k = 0; k < TT_PARTS; k++) {
     const tt_stretch *all = given[k].bytes > wanted[k].bytes ? &given[k] : &wanted[k];
-    const uint64_t before = all->at - share.bytes;
+    const uint64_t before = aggregator->one_session ? 0 : all->at - share.bytes;
     add_stretch(&share.gives, &given[k], before);
     add_stretch(&share.wants, &wanted[k], before);
     share.given[k] = given[k].bytes;
     share.wanted[k] = wanted[k].bytes;
     share.bytes += all->bytes;
   }
+  if (aggregator->one_session)
+    share.bytes = tt_partition_at(&r->partition, p->sched->blocks) * o->reducer.element;
   aggregator->aggregates->begin(aggregator, &share);
 }
 

@@ -38,9 +38,11 @@ static bool does(tutti_coll coll) {
 /* Why an aggregator does not sum such calls; NULL: it may. */
 static const char *refusal(const tutti_comm *comm, const tt_call *c) {
   const bool alone = comm->plans->aggregated[0].hosts == comm->ranks; /* on their hosts */
+  const bool one = comm->wire->aggregator && comm->wire->aggregator->one_session;
   if (!does(c->coll)) return "the aggregator has no such collective";
-  if (c->coll != TUTTI_ALLREDUCE && !alone)
-    return "on hosts with several ranks the aggregator does allreduce only";
+  if (c->coll != TUTTI_ALLREDUCE && !alone && !(one && tt_coll_rooted(c->coll)))
+    return one ? "on hosts with several ranks the aggregator does allreduce, reduce and broadcast"
+               : "on hosts with equally many ranks the aggregator does allreduce only";
   if (c->varied) return "the aggregator takes blocks of one length only";
   if (c->op >= TUTTI_OP_COUNT) return "the aggregator has no ops that a program defines";
   if (comm->helpers) return "ranks of the job help already (tutti_comm_set_helpers)";

@@ -281,6 +281,9 @@ struct tt_wire {
   /* The wire to an aggregator, with a channel to the ranks of schedules from `ranks` on; NULL: none. */
   tt_wire *aggregator;
   const tt_aggregator_ops *aggregates; /* of that wire; NULL: of others */
+  /* Of that wire: all ranks are members of one session, and each host has all of a vector. Else each rank is in the
+   * session of those that have the same of it on their hosts. */
+  bool one_session;
   int rank, ranks;
   size_t flag_bytes;    /* most bytes of a flag slot; 0: the wire has none */
   size_t piece;         /* bytes of a slot of the arena, the same on all ranks; 0: no arena */

@@ -12,7 +12,7 @@
 #include "seconds.h"
 #include "start.h"
 
-enum { MOST = 1 << 19, SHORT = 4 };
+enum { MOST = 1 << 18, SHORT = 4 };
 static int64_t x[MOST], y[MOST];
 
 /* One sum, in place or not; *right: the result is. */

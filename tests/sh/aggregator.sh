@@ -58,7 +58,7 @@ sums() { # RANKS NODES SECONDS: in the background; its lines in $work/out
   TUTTI_NODES=$2 TUTTI_AGGREGATOR=${at:-127.0.0.1:$port} background run -k --hosts "$(list "$1")" "$BUILD/tests/mp_aggregated" "$3"
 }
 right='! grep -q WRONG "$work/out"'
-by_it() { grep -q "^$1 524288 aggregate(" "$work/out"; }
+by_it() { grep -q "^$1 262144 aggregate(" "$work/out"; }
 others_by_it() { # HOSTS: the collectives beside allreduce that it makes, where a host has one rank
   local wanted=
   [ "$1" = 3 ] && wanted="reduce broadcast "
@@ -85,12 +85,15 @@ check "a second job at once" all "status 0" "by_it plan" "$right" "fine 4"
 job=$first && wait_job
 mv "$work/out.first" "$work/out"
 check "... and the first" all "status 0" "$right" "fine 3"
-for each in "5:0,0,1,1,1:equally many ranks" "2:0,0:"; do
-  IFS=: read -r ranks nodes why <<<"$each"
-  sums "$ranks" "$nodes" 0.2
+for each in 6:0,0,1,1,1,2 7:1,0,2,0,1,2,2; do
+  TUTTI_ALGO=aggregate sums "${each%:*}" "${each#*:}" 1
   wait_job
-  check "nodes $nodes run without it" all "status 0" "count 0 'aggregate\('" "$right" ${why:+"says 'without an aggregator.*$why'"}
+  check "hosts with different numbers of ranks, nodes ${each#*:}" all "status 0" "by_it plan" "$right" \
+    "fine ${each%:*}" "count 2 '^plan (reduce|broadcast) aggregate'"
 done
+sums 2 0,0 0.2
+wait_job
+check "ranks of one host run without it" all "status 0" "count 0 'aggregate\('" "$right"
 TUTTI_ALGO='^aggregate' sums 3 0,1,2 0.2
 wait_job
 check "it is ruled out by name" all "status 0" "count 0 'aggregate\('" "$right"
@@ -123,14 +126,14 @@ serve rack0 -p 0 --above "127.0.0.1:$top"
 rack0=$daemon port0=$port
 serve rack1 -p 0 --above "127.0.0.1:$top"
 rack1=$daemon port1=$port
-by_racks() { grep -q "^$1 524288 aggregate(rack:2 .*per=rack" "$work/out"; }
+by_racks() { grep -q "^$1 262144 aggregate(rack:2 .*per=rack" "$work/out"; }
 export at=127.0.0.1:$port0,127.0.0.1:$port1
 for each in 4:0,1,2,3:"rack:2 node:2" 8:0,0,1,1,2,2,3,3:"rack:2 node:2 core:2"; do
   IFS=: read -r ranks nodes topo <<<"$each"
   TUTTI_TOPO=$topo sums "$ranks" "$nodes" 0.5
   wait_job
   check "racks with an aggregator each, $topo" all "status 0" "by_racks plan" "$right" "fine $ranks"
-  TUTTI_TOPO=$topo sums "$ranks" "$nodes" 2
+  TUTTI_TOPO=$topo sums "$ranks" "$nodes" 3
   lines "$ranks" ready && sleep 0.5 && kill -KILL "$rack1"
   { wait "$rack1"; } 2>/dev/null
   wait_job
@@ -168,15 +171,15 @@ ended_by() {
 unharmed() { # RANKS: all calls have right sums on all ranks, and the later ones do without it
   all "status 0" "by_it plan" "$right" "fine $1" "says '$lost'" "count 0 '^then .*aggregate\('"
 }
-for each in 3:0,1,2 6:0,1,2,0,1,2 6:0,0,1,1,2,2; do
-  sums "${each%:*}" "${each#*:}" 2
+for each in 3:0,1,2 6:0,1,2,0,1,2 6:0,0,1,1,2,2 6:0,0,1,1,1,2; do
+  TUTTI_ALGO=aggregate sums "${each%:*}" "${each#*:}" 3
   lines "${each%:*}" ready && sleep 0.5 && ended_by KILL
   wait_job
   check "it is killed in a call, ranks ${each%:*}, nodes ${each#*:}: no call fails, and later ones do without it" all \
     "unharmed ${each%:*}" "count 0 '^second .*aggregate\('"
   serve again -p "$port"
 done
-sums 6 0,1,2,0,1,2 2
+sums 6 0,1,2,0,1,2 3
 lines 6 ready && sleep 0.5
 ended_by KILL
 serve again -p "$port"
@@ -184,14 +187,14 @@ wait_job
 check "it is killed, and started again: the next communicator uses it" all "unharmed 6" "by_it second" \
   "count 6 'went on as one of 6: .*right: no error'"
 printf '%s\n' "alpha = 1ms" "beta = 100ns" "aggregator.beta = 50ns" >"$work/narrow"
-TUTTI_PROFILE=$work/narrow TUTTI_ALGO=split sums 3 0,1,2 2
+TUTTI_PROFILE=$work/narrow TUTTI_ALGO=split sums 3 0,1,2 3
 lines 3 ready && sleep 0.5
 ended_by KILL
 wait_job
 check "it is killed while it sums a share of the vectors" all "status 0" "$right" "fine 3" "says '$lost'" \
-  'grep -q "^plan 524288 split(" "$work/out"' "count 0 '^then .*split\('"
+  'grep -q "^plan 262144 split(" "$work/out"' "count 0 '^then .*split\('"
 serve again -p "$port"
-sums 3 0,1,2 2
+sums 3 0,1,2 3
 lines 3 ready && sleep 0.5
 ended_by TERM
 wait_job
