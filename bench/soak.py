@@ -85,8 +85,8 @@ class Plan:
             self.env.update(nodes)
         if self.kind == "aggregator":
             self.ranks = lot.choice((3, 4, 6))
-            self.env = {"TUTTI_NODES": lot.choice({3: ("0,1,2",), 4: ("0,1,2,3", "0,0,1,1", "0,1,0,1"),
-                                                   6: ("0,1,2,0,1,2", "0,0,1,1,2,2")}[self.ranks])}
+            self.env = {"TUTTI_NODES": lot.choice({3: ("0,1,2",), 4: ("0,1,2,3", "0,0,1,1", "0,1,0,1", "0,0,1,2"),
+                                                   6: ("0,1,2,0,1,2", "0,0,1,1,2,2", "0,1,1,1,2,2")}[self.ranks])}
         if self.wire == "ucx":
             left, self.parts = self.ranks, []
             while left:

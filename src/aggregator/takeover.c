@@ -21,8 +21,7 @@
 #include "aggregator_daemon.h"
 #include "aggregator_member.h"
 
-/* Bytes that a wire takes whole, and copies: of a relay's packet, between hosts; of a note's reason, with which
- * notes fit beside a flag, as some go between ranks of one host. */
+/* Bytes of a relay's packet; of a note's reason, with which a wire takes notes whole, and copies them. */
 enum { PACKET = 4096, REASON = 64 };
 
 typedef enum word { LOST = 1, STATE, GO_ON } word;
@@ -45,7 +44,9 @@ typedef struct state { /* what the first rank has heard of a rank */
 
 typedef struct relay { /* between a socket and the lane to a rank */
   int fd, peer;
-  size_t out, from, to;
+  size_t out, taken; /* bytes of the outgoing packet; that the wire has taken */
+  uint32_t ticket;   /* 0: it has copied them; else they must stay until the peer has them */
+  size_t from, to;
   char outgoing[PACKET], incoming[PACKET];
 } relay;
 
@@ -316,22 +317,30 @@ static bool obey(tt_aggregator_member *a, uint32_t seq) {
 
 /* ---- the sums ---- */
 
+/* From the socket to the rank. */
+static bool relay_out(tt_wire *w, relay *p, tutti_status *status) {
+  if (p->ticket && w->channel->consumed(w, p->peer, TT_LANE_SUMS, p->ticket)) p->ticket = 0;
+  if (p->ticket) return false;
+  if (p->taken == p->out) {
+    const ssize_t n = recv(p->fd, p->outgoing, sizeof p->outgoing, MSG_DONTWAIT);
+    p->taken = 0;
+    p->out = n > 0 ? (size_t)n : 0;
+  }
+  const size_t rest = p->out - p->taken;
+  if (!rest) return false;
+  const size_t n = w->channel->push(w, p->peer, TT_LANE_SUMS, (tt_stamp){0, 0},
+                                    p->outgoing + p->taken, rest, rest, &p->ticket, status);
+  if (!n) p->ticket = 0;
+  p->taken += n;
+  return n;
+}
+
 /* One packet each way; false: nothing moved. */
 static bool relay_some(tt_aggregator_member *a, relay *p) {
   tt_wire *w = a->takeover->among;
   tutti_status status = TUTTI_OK;
-  bool moved = false;
-  uint32_t ticket;
+  bool moved = relay_out(w, p, &status);
   tt_stamp stamp;
-  if (!p->out) {
-    const ssize_t n = recv(p->fd, p->outgoing, sizeof p->outgoing, MSG_DONTWAIT);
-    if (n > 0) p->out = (size_t)n;
-  }
-  if (p->out && w->channel->push(w, p->peer, TT_LANE_SUMS, (tt_stamp){0, 0}, p->outgoing, p->out,
-                                 p->out, &ticket, &status)) {
-    p->out = 0;
-    moved = true;
-  }
   if (p->from == p->to && !status) {
     size_t n = w->channel->head(w, p->peer, TT_LANE_SUMS, &stamp);
     n = tt_min(n, sizeof p->incoming);
@@ -380,7 +389,8 @@ bool tt_takeover_owes(const tt_aggregator_member *a) {
   const tt_takeover *t = a->takeover;
   if (t->by != TT_BY_RANKS || a->lost) return false;
   bool owes = a->again < a->kept.to || (a->wire.rank == 0 && t->instructed < t->ranks);
-  for (int i = 0; i < t->nrelays; i++) owes |= t->relays[i].out > 0;
+  for (int i = 0; i < t->nrelays; i++)
+    owes |= t->relays[i].taken < t->relays[i].out || t->relays[i].ticket;
   for (uint32_t i = 0; t->sums && i < t->sums->seat.members; i++)
     owes |= t->sums->member[i].fd >= 0 && t->sums->member[i].out < t->sums->made;
   return owes;
