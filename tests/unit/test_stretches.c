@@ -142,9 +142,93 @@ static void members_leave_when_they_are_done(void **state) {
   play_end(&d);
 }
 
+/* A member has its block, and leaves, while others have not sent what follows: in the middle of the vector, when much
+ * of what it gives is not read yet; and in the last piece, when all of it is. */
+static void a_block_is_enough(void **state) {
+  enum { N = 3, BYTES = 256 << 10 };
+  static unsigned char src[BYTES], dst[N][BYTES];
+  static const size_t cut[MOST + 1] = {0, BYTES / 3, 2 * (BYTES / 3), BYTES};
+  static const int parts_before[] = {7, TT_PARTS - 1};
+  running d;
+  (void)state;
+  play_serve(&d, 0, 0);
+  for (int k = 0; k < BYTES; k++) src[k] = (unsigned char)(k % 251);
+  for (int k = 0; k < 2; k++) {
+    party p = play_gather(&d, 1, N);
+    run r[N];
+    for (int i = 0; i < N; i++) {
+      const tt_share s = share_of(1, SCATTERED, i, 0, cut, N, TT_PARTS);
+      r[i] = (run){.wire = p.wire[i],
+                   .share = s,
+                   .src = (const char *)src,
+                   .dst = (char *)dst[i] + s.wants.at};
+      play_begin(&r[i]);
+    }
+    const uint64_t held = (uint64_t)parts_before[k] * BYTES / TT_PARTS;
+    for (const double until = seconds() + LIMIT; !play_over(&r[0]);) {
+      assert_true(seconds() < until);
+      play_send(&r[0]);
+      play_take(&r[0]);
+      for (int i = 1; i < N; i++)
+        if (r[i].sent < held) play_send(&r[i]);
+    }
+    usleep(50000);
+    play_leave(&p.wire[0]);
+    usleep(50000);
+    assert_true(play_finish(r + 1, N - 1, LIMIT));
+    for (int i = 0; i < N; i++)
+      for (size_t at = cut[i]; at < cut[i + 1]; at++)
+        assert_int_equal(dst[i][at], (unsigned char)(N * src[at]));
+    play_part(&p);
+    usleep(50000);
+  }
+  play_end(&d);
+}
+
+/* One member takes nothing for many turns, in each of which it wants another stretch. */
+static void a_member_falls_behind(void **state) {
+  enum { N = 2, OPS = 5, TURNS = OPS * TT_FLIGHT, BYTES = 3000 };
+  static unsigned char src[N][BYTES], dst[N][TURNS][BYTES];
+  run r[N][TURNS];
+  running d;
+  (void)state;
+  play_serve(&d, 0, 0);
+  party p = play_gather(&d, 1, N);
+  for (int i = 0; i < N; i++)
+    for (int k = 0; k < BYTES; k++) src[i][k] = (unsigned char)(i + k % 113);
+  for (int t = 0; t < TURNS; t++)
+    for (int i = 0; i < N; i++) {
+      const size_t cut[MOST + 1] = {0, (size_t)(100 + 150 * t), BYTES};
+      tt_share s = share_of((uint32_t)(t / TT_FLIGHT), SCATTERED, i, 0, cut, N, 1);
+      s.slice = (uint32_t)(t % TT_FLIGHT);
+      s.slices = TT_FLIGHT;
+      s.lane += t % TT_FLIGHT;
+      r[i][t] = (run){.wire = p.wire[i],
+                      .share = s,
+                      .src = (const char *)src[i],
+                      .dst = (char *)dst[i][t] + s.wants.at};
+      play_begin(&r[i][t]);
+    }
+  for (const double until = seconds() + 0.3; seconds() < until;)
+    for (int t = 0; t < TURNS; t++) {
+      play_send(&r[0][t]);
+      play_send(&r[1][t]);
+      play_take(&r[0][t]);
+    }
+  for (int i = 0; i < N; i++) assert_true(play_finish(r[1 - i], TURNS, LIMIT));
+  for (int t = 0; t < TURNS; t++)
+    for (int i = 0; i < N; i++) {
+      const tt_stretch *w = &r[i][t].share.wants;
+      for (uint64_t k = w->at; k < w->at + w->bytes; k++)
+        assert_int_equal(dst[i][t][k], (unsigned char)(src[0][k] + src[1][k]));
+    }
+  play_part(&p);
+  play_end(&d);
+}
+
 /* ---- racks ---- */
 
-enum { RACKS = 2, OF_RACK = 2, ALL = RACKS * OF_RACK };
+enum { RACKS = 3, OF_RACK = 2, ALL = RACKS * OF_RACK };
 
 /* Floats whose sum depends on the order. */
 static void fill_floats(float *x, size_t n, unsigned seed) {
@@ -154,7 +238,7 @@ static void fill_floats(float *x, size_t n, unsigned seed) {
 
 /* Each rack first. */
 static float sum_of_racks(float (*x)[ALL], size_t k) {
-  return (x[k][0] + x[k][1]) + (x[k][2] + x[k][3]);
+  return ((x[k][0] + x[k][1]) + (x[k][2] + x[k][3])) + (x[k][4] + x[k][5]);
 }
 
 static void gather_racks(const running d[RACKS], uint64_t session, party *p) {
@@ -248,7 +332,9 @@ static void racks_are_added_first(void **state) {
     for (int i = 0; i < ALL; i++)
       for (size_t k = 0; k < COUNT; k++) {
         const float want = sum_of_racks(x, k) / (op ? ALL : 1);
-        differ += want != ((x[k][0] + x[k][1]) + x[k][2]) + x[k][3];
+        float flat = x[k][0];
+        for (int j = 1; j < ALL; j++) flat += x[k][j];
+        differ += sum_of_racks(x, k) != flat;
         if (dst[i][k] != want)
           fail_msg("member %d, element %zu: %.9g, not %.9g", i, k, dst[i][k], want);
       }
@@ -310,6 +396,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stretches),
       cmocka_unit_test(members_leave_when_they_are_done),
+      cmocka_unit_test(a_block_is_enough),
+      cmocka_unit_test(a_member_falls_behind),
       cmocka_unit_test(racks_have_their_own),
       cmocka_unit_test(racks_are_added_first),
       cmocka_unit_test(a_session_adds_racks_first),
