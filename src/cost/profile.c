@@ -132,7 +132,7 @@ void tt_profile_net(tt_profile *profile) {
               .cache = 524288},
       .shm_level = {{-1, -1}, {-1, -1}, {-1, -1}},
       .between = -1,
-      .code = {.int8 = 0.2e-9, .fp8 = 0.5e-9, .topk = 0.8e-9, .lossless = 1.3e-9, .left = 840},
+      .code = {.int8 = 0.2e-9, .fp8 = 0.5e-9, .topk = 0.5e-9, .lossless = 1.3e-9, .left = 840},
       .oversubscribed = {2e-6, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
   };
 }
