@@ -42,6 +42,8 @@ def grid(head, rows, left=1):
 
 def words(stored, columns=None, left="1"):
     """Rows as they are stored; the columns have the names of the first row's keys, or those of about's `columns`."""
+    if not stored["rows"]:
+        return "*Not measured yet.*\n"
     names = stored["about"].get("columns") or list(stored["rows"][0])
     return grid(names, [[r[n] for n in names] if isinstance(r, dict) else r for r in stored["rows"]], int(left))
 
