@@ -1,10 +1,10 @@
-/* lighter.c - allreduces of gradients plain, coded without loss and with an error, by turns in the same processes;
+/* lighter.c - allreduces of gradients plain, coded without loss, with an error and as top-k, by turns in the same processes;
  * bench/lighter.py starts it on hosts.
  *
  *   tutti run ... lighter float|bf16 ROUNDS BUDGET FIRST LAST FILE ...
  *
  * FILE: floats, `make bench-gradients`; it holds the gradients of ROWS ranks, and rank r takes the (r mod ROWS)-th. A vector is
- * as long as wanted: the gradient from its beginning, repeated. bf16: the floats' upper halves, which take no error. A round times each way in turn, for BUDGET seconds or once, from a barrier to the slowest
+ * as long as wanted: the gradient from its beginning, repeated. bf16: the floats' upper halves, which are coded without loss only. A round times each way in turn, for BUDGET seconds or once, from a barrier to the slowest
  * rank's end. Rank 0 prints a line of JSON for each file, type and size: medians in us, and the medians of the rounds'
  * ratios of plain over coded.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -13,10 +13,11 @@
 
 #include "timing.h"
 
-enum { ROWS = 8, WAYS = 3, MOST_ROUNDS = 64 };
+enum { ROWS = 8, WAYS = 4, OF_BF16 = 2, MOST_ROUNDS = 64 };
 static const struct {
   const char *name, *code;
-} ways[WAYS] = {{"plain", "none"}, {"lossless", "lossless"}, {"error", "error=1e-2"}};
+} ways[WAYS] = {
+    {"plain", "none"}, {"lossless", "lossless"}, {"error", "error=1e-2"}, {"topk", "topk=1/16"}};
 
 typedef struct bench {
   tutti_comm *comm;
@@ -85,7 +86,7 @@ static void say(const bench *b, const char *file, size_t bytes, tutti_type type,
 static void measure(const bench *b, const char *file, size_t bytes, tutti_type type) {
   static double us[WAYS][MOST_ROUNDS];
   const size_t count = bytes / tutti_type_size(type);
-  const int of = type == TUTTI_FLOAT ? WAYS : WAYS - 1;
+  const int of = type == TUTTI_FLOAT ? WAYS : OF_BF16;
   fill(b, bytes, type);
   double once = 0;
   for (int w = 0; w < of; w++) once += run(b, w, count, type, 1) + run(b, w, count, type, 1);

@@ -12,33 +12,33 @@ typedef struct price_options {
   const char *plot;
   bool json, profile; /* profile: a file was given */
   bool here;          /* no machine was named: use this one */
-  const char *what; /* the argument; NULL: none */
+  const char *what;   /* the argument; NULL: none */
 } price_options;
 
 /* Also the description of the options, for the usage pages. */
-#define PRICE_OPTIONS                                                                    \
-  "  -P, --ranks N          how many ranks; without --net, --topo, --shm and --profile\n" \
-  "                         they share this machine's memory, as under `tutti run`\n"    \
-  "  -s, --size SIZE        bytes of the vector: 9KB, 1MiB, 64k (k is 1024)\n"           \
-  "  -n, --net FIGURES      times of a message, of a byte sent and of a byte added:\n"   \
-  "                         alpha=30us,beta=1e-8,gamma=2e-10; beta may be a rate such as\n" \
-  "                         10Gbit/s; also node.alpha=2us, ports=2, half=1, torus=1,\n"  \
-  "                         hop=100ns\n"                                                 \
-  "  -t, --topo LEVELS      placement of the ranks: \"rack:3 node:16 core:4\",\n"        \
-  "                         \"node:(4,3,4)\"; levels of one machine, whose ranks share\n"   \
-  "                         memory: \"package:2 numa:4 cache:8 core:8\"\n"                \
-  "      --shm[=RANKS]      ranks that share memory, all or those below a level node,\n"   \
-  "                         this number per core (1), with the\n"                         \
-  "                         figures of this machine's profile, if there is one\n"        \
-  "      --profile FILE     figures from a file, one per line (tutti info --profile)\n"  \
-  "  -c, --coll COLLECTIVE  allreduce (default), broadcast ...; --root R\n"              \
-  "  -d, --type TYPE        float (default), int32 ...\n"                                \
-  "  -o, --op OP            sum (default), max ...\n"                                    \
+#define PRICE_OPTIONS                                                                         \
+  "  -P, --ranks N          how many ranks; without --net, --topo, --shm and --profile\n"     \
+  "                         they share this machine's memory, as under `tutti run`\n"         \
+  "  -s, --size SIZE        bytes of the vector: 9KB, 1MiB, 64k (k is 1024)\n"                \
+  "  -n, --net FIGURES      times of a message, of a byte sent and of a byte added:\n"        \
+  "                         alpha=30us,beta=1e-8,gamma=2e-10; beta may be a rate such as\n"   \
+  "                         10Gbit/s; also node.alpha=2us, ports=2, half=1, torus=1,\n"       \
+  "                         hop=100ns\n"                                                      \
+  "  -t, --topo LEVELS      placement of the ranks: \"rack:3 node:16 core:4\",\n"             \
+  "                         \"node:(4,3,4)\"; levels of one machine, whose ranks share\n"     \
+  "                         memory: \"package:2 numa:4 cache:8 core:8\"\n"                    \
+  "      --shm[=RANKS]      ranks that share memory, all or those below a level node,\n"      \
+  "                         this number per core (1), with the\n"                             \
+  "                         figures of this machine's profile, if there is one\n"             \
+  "      --profile FILE     figures from a file, one per line (tutti info --profile)\n"       \
+  "  -c, --coll COLLECTIVE  allreduce (default), broadcast ...; --root R\n"                   \
+  "  -d, --type TYPE        float (default), int32 ...\n"                                     \
+  "  -o, --op OP            sum (default), max ...\n"                                         \
   "      --contract any     ranks may round a sum differently (default: same); exact: sums\n" \
-  "                         that do not depend on the order (docs/reproducible.md)\n"    \
-  "      --code CODE        as TUTTI_CODE: 'error=1e-2', lossless: messages between hosts\n" \
-  "                         take fewer bytes (docs/lighter.md)\n" \
-  "      --algo PLANS       as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                       \
+  "                         that do not depend on the order (docs/reproducible.md)\n"         \
+  "      --code CODE        as TUTTI_CODE: 'error=1e-2', topk=1/16, lossless: messages\n"     \
+  "                         between hosts take fewer bytes (docs/lighter.md)\n"               \
+  "      --algo PLANS       as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                            \
   "  -j, --json             for programs\n"
 
 /* 0, or an exit status after a complaint. Free with price_options_free. */
@@ -57,29 +57,29 @@ extern const char plan_price_usage[];
 typedef struct price_picture {
   const char *command, *path;
   char title[200];
-  double first, last;                 /* bytes */
-  void (*data)(FILE *to, void *ctx);  /* more blocks for gnuplot; NULL: none */
+  double first, last;                /* bytes */
+  void (*data)(FILE *to, void *ctx); /* more blocks for gnuplot; NULL: none */
   void *ctx;
-  const char *lines;                  /* and the plot lines for them */
+  const char *lines; /* and the plot lines for them */
 } price_picture;
 int price_plot(tutti_prices *prices, const price_picture *picture);
 
 /* `tutti explain --measured` (measured.c); argv[at] is that word. */
 int explain_measured(int argc, char **argv, int at);
 /* Also its part of the usage page. */
-#define EXPLAIN_MEASURED \
-  "\n" \
-  "With --measured tutti times all plans that may run at each size, in turn, in the same\n" \
-  "processes. It shows predicted beside measured times and, timed in turn once more, the\n" \
-  "chosen plan beside the best. Run it under `tutti run` or an MPI's mpirun, or with -P N,\n" \
-  "which starts N ranks here.\n" \
-  "\n" \
-  "  -b, -e, -f, --coll, -d, -o, -r, --side, --algo, -P: as for `tutti bench`; sizes are\n" \
-  "                         from 4 B to 4 MiB, in place\n" \
-  "      --loop             time call after call; by default every rank writes its vector,\n" \
-  "                         calls, and reads the result, minus the same without the call\n" \
-  "      --repeats N        rounds (5); --budget S: seconds of a plan in a round (0.004)\n" \
-  "  -J, --json FILE        write all measurements as JSON\n" \
+#define EXPLAIN_MEASURED                                                                       \
+  "\n"                                                                                         \
+  "With --measured tutti times all plans that may run at each size, in turn, in the same\n"    \
+  "processes. It shows predicted beside measured times and, timed in turn once more, the\n"    \
+  "chosen plan beside the best. Run it under `tutti run` or an MPI's mpirun, or with -P N,\n"  \
+  "which starts N ranks here.\n"                                                               \
+  "\n"                                                                                         \
+  "  -b, -e, -f, --coll, -d, -o, -r, --side, --algo, -P: as for `tutti bench`; sizes are\n"    \
+  "                         from 4 B to 4 MiB, in place\n"                                     \
+  "      --loop             time call after call; by default every rank writes its vector,\n"  \
+  "                         calls, and reads the result, minus the same without the call\n"    \
+  "      --repeats N        rounds (5); --budget S: seconds of a plan in a round (0.004)\n"    \
+  "  -J, --json FILE        write all measurements as JSON\n"                                  \
   "      --plot FILE        plot time against size: each family's cheapest plan, the chosen\n" \
   "                         plans, the measured times, .svg or .png (needs gnuplot)\n"
 

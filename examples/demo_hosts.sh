@@ -5,8 +5,10 @@
 # (docs/aggregator.md); and the hosts send lighter messages (TUTTI_CODE, docs/lighter.md).
 #
 # The hosts are network namespaces of this machine, each with a link of its own (bench/netns.sh);
-# as root. HOSTS=3 PER_HOST=2 RATE=1gbit EPOCHS=10 NEED=0.87 CODE=error=1e-2 WAYS="plain aggregator coded". Exit
-# status 0 only if all accuracies are good; 77 where such hosts cannot be made.
+# as root. HOSTS=3 PER_HOST=2 RATE=1gbit EPOCHS=10 NEED=0.87 CODE=error=1e-2 WAYS="plain aggregator coded"; WAYS
+# may also have topk, which is TUTTI_CODE=topk=1/16. OUT=docs/bench adds the figures to those of the manual
+# (docs/hosts.md, after make tables). Exit status 0 only if all accuracies are good; 77 where such hosts cannot be
+# made.
 # SPDX-License-Identifier: BSD-3-Clause
 set -eu
 LC_ALL=C OPENBLAS_NUM_THREADS=1 # the ranks are the parallelism
@@ -22,7 +24,7 @@ mkdir -p "$out"
 rm -f "$out"/*
 rc=0
 
-# What the links are known to carry: a host's, and the aggregator's.
+# What the links are known to carry, whichever way: a host's, and the aggregator's.
 bits=$(echo "$rate" | sed 's/[a-z]*$//') prefix=$(echo "$rate" | sed 's/^[0-9]*//; s/bit$//' | tr gm GM)
 echo "beta = $bits${prefix}bit/s, aggregator.beta = $((hosts * bits))${prefix}bit/s" >"$out/profile"
 
@@ -30,14 +32,15 @@ echo "beta = $bits${prefix}bit/s, aggregator.beta = $((hosts * bits))${prefix}bi
 train() {
   case $1 in
     plain) with= say="as it is" ;;
-    aggregator) with="AGGREGATOR=$hosts TUTTI_PROFILE=$out/profile" say="with an aggregator" ;;
+    aggregator) with="AGGREGATOR=$hosts" say="with an aggregator" ;;
     coded) with="TUTTI_CODE=$code" say="TUTTI_CODE=$code" ;;
-    *) echo "demo_hosts.sh: WAYS has plain, aggregator and coded, not '$1'" >&2 && exit 2 ;;
+    topk) with="TUTTI_CODE=topk=1/16" say="TUTTI_CODE=topk=1/16" ;;
+    *) echo "demo_hosts.sh: WAYS has plain, aggregator, coded and topk, not '$1'" >&2 && exit 2 ;;
   esac
   echo "== Fashion-MNIST on $hosts hosts with $per ranks each, links of $rate, over UCX, $say =="
   echo "tutti run --hosts host1:$per,... --agent AGENT $build/examples/fashion"
   status=0
-  env $with timeout 600 bash bench/netns.sh tutti "$hosts" "$per" "$rate" "$(readlink -f "$build")/examples/fashion" \
+  env TUTTI_PROFILE="$out/profile" $with timeout 600 bash bench/netns.sh tutti "$hosts" "$per" "$rate" "$(readlink -f "$build")/examples/fashion" \
     --epochs "$epochs" --need "$need" --curve "$out/$1.tsv" >"$out/$1.log" 2>&1 || status=$?
   cat "$out/$1.log"
   [ $status = 0 ] || rc=$status
@@ -54,6 +57,7 @@ if [ $rc = 0 ]; then
   for way in $ways; do echo "$way $(figures "$way")"; done | tee "$out/ways" | awk '
     NR == 1 { time = $2; right = $3 }
     { printf "  %-12s %7.1f s, %.2f times as fast; accuracy %.4f, %+.2f %%\n", $1, $2, time / $2, $3, 100 * ($3 - right) }'
+  [ -z "${OUT:-}" ] || "${PYTHON3:-/usr/bin/python3}" bench/demo_rows.py "$OUT/demo-hosts.json" "$out/ways" "$rate" "$hosts x $per" "$code"
   if "${PYTHON3:-/usr/bin/python3}" tools/picture.py "$out/loss.png" 900x500 examples/demo_hosts.gp dir="$out" \
     ways="$ways" seconds="$(cut -d' ' -f2 "$out/ways" | xargs)"; then
     echo "$out/loss.png"

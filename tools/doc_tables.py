@@ -42,6 +42,8 @@ def grid(head, rows, left=1):
 
 def words(stored, columns=None, left="1"):
     """Rows as they are stored; the columns have the names of the first row's keys, or those of about's `columns`."""
+    if not stored["rows"]:
+        return "*Not measured yet.*\n"
     names = stored["about"].get("columns") or list(stored["rows"][0])
     return grid(names, [[r[n] for n in names] if isinstance(r, dict) else r for r in stored["rows"]], int(left))
 
@@ -103,19 +105,19 @@ def lighter(stored, kind):
         return grid(["net", "steps", "messages", "accuracy"],
                     [[r["net"], "%d" % r["steps"], r["code"].replace("none", "plain"), "%.4f" % r["accuracy"]] for r in rows], 3)
     sizes = sorted({r["bytes"] for r in rows})
-    groups = list(dict.fromkeys((r["rate"], r["gradient"], r["type"], way) for r in rows for way in ("lossless", "error")
+    groups = list(dict.fromkeys((r["rate"], r["gradient"], r["type"], way) for r in rows for way in ("lossless", "error", "topk")
                                 if way + "_ratio" in r))
 
     def cell(group, size):
         rate, gradient, type_, way = group
         of = [r for r in rows if (r["rate"], r["gradient"], r["type"], r["bytes"]) == (rate, gradient, type_, size)]
-        coded = [r for r in of if r[way + "_plan"].split(",")[0] in ("lossless", "int8", "fp8_e4m3", "fp8_e5m2")]
+        coded = [r for r in of if r[way + "_plan"].split(",")[0] in ("lossless", "int8", "fp8_e4m3", "fp8_e5m2", "topk=1/16")]
         return "%.2f" % geomean([r[way + "_ratio"] for r in of]) if coded else "plain" if of else None
 
     def left(group):
         return max(r[group[3] + "_left"] for r in rows if (r["rate"], r["gradient"], r["type"]) == group[:3] and r["bytes"] == sizes[-1])
     return grid(["Mbit/s", "gradients", "type", "code", "bytes left"] + [bytes_name(b) + "B" for b in sizes],
-                [["%g" % g[0], g[1], g[2], g[3].replace("error", "error=1e-2"), "%.2f" % left(g)] + [cell(g, b) for b in sizes]
+                [["%g" % g[0], g[1], g[2], {"error": "error=1e-2", "topk": "topk=1/16"}.get(g[3], g[3]), "%.2f" % left(g)] + [cell(g, b) for b in sizes]
                  for g in sorted(groups, key=lambda g: g[0])], 4)
 
 

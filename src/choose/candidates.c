@@ -357,16 +357,42 @@ static bool add_pairs(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   return ok;
 }
 
-/* For codes that round: two-shot on every level, which rounds twice between nodes. */
+/* The ranks of a node add up, and one node receives the sums of all others: that rounds twice, whatever the nodes'
+ * sizes. In segments, so that sums come in while results go out. */
+static bool add_stars(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
+  enum { MOST_NODES = 16 }; /* the largest radix */
+  static const int segments[] = {1, 8};
+  const int ranks = c->setting.ranks;
+  char nodes[TT_NAME] = "", name[TT_NAME];
+  size_t at = 0;
+  int *node = tt_chooser_nodes(c), count = 0;
+  bool ok = node;
+  for (int r = 0, first = 0; ok && r < ranks; r++) {
+    if (r + 1 < ranks && node[r + 1] == node[r]) continue;
+    tt_levels_add(nodes, sizeof nodes, &at, "%s%d", count++ ? "," : "", r + 1 - first);
+    first = r + 1;
+  }
+  free(node);
+  if (at + 40 > sizeof nodes || count < 2 || count > MOST_NODES) return ok;
+  for (size_t i = 0; ok && i < sizeof segments / sizeof *segments; i++) {
+    snprintf(name, sizeof name, "tree(radix=%d,segments=%d,node:(%.200s))", MOST_NODES, segments[i],
+             nodes);
+    ok = add_sliced(c, coll, list, name);
+  }
+  return ok;
+}
+
+/* For codes that round: plans that round twice between nodes. On even levels that is two-shot on each. */
 static bool add_rounding_little(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   char name[TT_NAME];
   tt_tree tree;
   const char *levels = c->setting.levels;
   if (!tt_code_lossy(c->setting.code) || coll != TUTTI_ALLREDUCE || !*levels) return true;
   if (tt_tree_parse(levels, &tree)) return true;
+  if (!tree.even) return add_stars(c, coll, list);
   size_t at = (size_t)snprintf(name, sizeof name, "blueconnect(%s,stages=", levels);
   for (int l = 0, first = 1; l < tree.levels && at < sizeof name; l++) {
-    if (tree.even && tree.level[l].each == 1) continue;
+    if (tree.level[l].each == 1) continue;
     at += (size_t)snprintf(name + at, sizeof name - at, "%stwo-shot", first ? "" : "/");
     first = 0;
   }

@@ -8,7 +8,9 @@
  *            rounds it in place.
  * Error      A partial sum is at most as large as its summands' largest magnitudes together. So k
  *            roundings, each of e parts of the largest magnitude, are off by at most (1 + e)^k - 1 parts
- *            of the sum of all ranks' largest magnitudes.
+ *            of the sum of all ranks' largest magnitudes. Top-k leaves a partial sum as it is, or leaves it
+ *            out; so what a result lacks is the summands of some ranks, which are no larger than all
+ *            together, however often that happens.
  * Invariant  If every block is completed on one rank, all ranks get what that rank has rounded, and no
  *            message changes it any more (code.h): the same bits on all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -39,15 +41,19 @@ bool tt_coding_pays(double with, double without) {
   return with >= 0 && (without < 0 || with < most * without - least);
 }
 
+/* s/B of coding and decoding. */
+static double coding_cost(const tt_profile *p, tt_code code) {
+  if (!tt_code_lossy(code)) return p->code.lossless;
+  if (tt_code_topk(code)) return p->code.topk;
+  return code == TT_CODE_INT8 ? p->code.int8 : p->code.fp8;
+}
+
 void tt_cost_coded(const tt_setting *s, tt_cost_model *model) {
   const tt_profile *p = &s->profile;
-  const bool int8 = s->code == TT_CODE_INT8;
   if (!s->code) return;
   const double ratio =
       tt_code_lossy(s->code) ? tt_code_ratio(s->code, TUTTI_FLOAT) : p->code.left / 1000;
-  const double cost = !tt_code_lossy(s->code) ? p->code.lossless
-                      : int8                  ? p->code.int8
-                                              : p->code.fp8;
+  const double cost = coding_cost(p, s->code);
   for (int l = 0; l < model->levels - s->inside; l++) {
     model->link[l].beta = model->link[l].beta * ratio + cost;
     model->link[l].burst =
@@ -243,7 +249,13 @@ void tt_coding_say(tt_text *t, const tt_chooser *c, const tt_problem *p, const c
   }
   tt_text_add(t, "Coded: as %s between hosts, %.3g bytes of 1000", tt_code_name(c->setting.code),
               is.left);
-  if (is.roundings >= 0)
+  if (is.roundings >= 0 && tt_code_topk(c->setting.code))
+    tt_text_add(t,
+                "; at most %d times numbers are left out, each no larger than the smallest that is "
+                "sent of its block: at most %.3g %% of the sum of the ranks' largest magnitudes in "
+                "each block of %d numbers",
+                is.roundings, 100 * is.bound, TT_CODE_BLOCK);
+  else if (is.roundings >= 0)
     tt_text_add(t,
                 "; at most %d roundings: %.2g %% of the sum of the ranks' largest magnitudes in "
                 "each block of %d numbers",

@@ -1,6 +1,6 @@
 /* frame.c - what a coded message consists of: frames, each of which can be decoded by itself (code.h).
  *
- * Lossy      a frame is blocks, each a scale and its codes.
+ * Lossy      a frame is blocks, each a scale and its codes; or, of top-k, numbers and their places.
  * Lossless   a frame is byte planes. Each number is turned by one bit, so that the exponent fills the
  *            highest byte and the sign is the last bit. The plane of the highest bytes, and others
  *            that hold many zeros, are coded (huffman.h); the rest, bits of fractions, are copied.
@@ -39,27 +39,51 @@ bool tt_frame_sizes(const void *head, size_t *frame, size_t *raw) {
 
 /* ---- lossy ---- */
 
+/* Bytes of a block of n numbers. */
+static size_t block_bytes(tt_code code, size_t n) {
+  return tt_code_topk(code) ? tt_topk_kept(code, n) * (sizeof(float) + 1) : sizeof(float) + n;
+}
+
+static void store_block(tt_code code, const float *x, size_t n, uint8_t *to) {
+  float values[TT_CODE_BLOCK];
+  const size_t kept = tt_code_topk(code) ? tt_topk_kept(code, n) : 1;
+  uint8_t *codes = to + kept * sizeof *values;
+  if (tt_code_topk(code))
+    tt_topk_block(code, x, n, values, codes);
+  else
+    tt_code_block(code, x, n, values, codes);
+  memcpy(to, values, kept * sizeof *values);
+}
+
+/* false: damaged. */
+static bool load_block(tt_code code, const uint8_t *from, float *x, size_t n) {
+  float values[TT_CODE_BLOCK];
+  const size_t kept = tt_code_topk(code) ? tt_topk_kept(code, n) : 1;
+  const uint8_t *codes = from + kept * sizeof *values;
+  memcpy(values, from, kept * sizeof *values);
+  if (tt_code_topk(code)) return tt_topk_unblock(values, codes, kept, x, n);
+  tt_code_unblock(code, *values, codes, n, x);
+  return true;
+}
+
 static size_t make_blocks(tt_code code, const float *from, size_t n, uint8_t *to) {
   uint8_t *at = to;
   for (size_t i = 0; i < n; i += TT_CODE_BLOCK) {
     const size_t m = tt_min(n - i, (size_t)TT_CODE_BLOCK);
-    float scale;
-    tt_code_block(code, from + i, m, &scale, at + sizeof scale);
-    memcpy(at, &scale, sizeof scale);
-    at += sizeof scale + m;
+    store_block(code, from + i, m, at);
+    at += block_bytes(code, m);
   }
   return (size_t)(at - to);
 }
 
-static bool open_blocks(tt_code code, const uint8_t *at, size_t size, float *to, size_t n) {
-  const size_t blocks = (n + TT_CODE_BLOCK - 1) / TT_CODE_BLOCK;
-  if (size != n + blocks * sizeof(float)) return false;
+static bool open_blocks(tt_code code, const uint8_t *at, size_t size, float *to, size_t bytes) {
+  const size_t n = bytes / sizeof *to, rest = n % TT_CODE_BLOCK;
+  const size_t whole = n / TT_CODE_BLOCK * block_bytes(code, TT_CODE_BLOCK);
+  if (bytes % sizeof *to || size != whole + (rest ? block_bytes(code, rest) : 0)) return false;
   for (size_t i = 0; i < n; i += TT_CODE_BLOCK) {
     const size_t m = tt_min(n - i, (size_t)TT_CODE_BLOCK);
-    float scale;
-    memcpy(&scale, at, sizeof scale);
-    tt_code_unblock(code, scale, at + sizeof scale, m, to + i);
-    at += sizeof scale + m;
+    if (!load_block(code, at, to + i, m)) return false;
+    at += block_bytes(code, m);
   }
   return true;
 }
@@ -211,6 +235,6 @@ bool tt_frame_open(tt_code code, tutti_type type, const void *frame, void *to) {
   size_t size, raw;
   if (!tt_frame_sizes(frame, &size, &raw)) return false;
   size -= TT_FRAME_HEAD;
-  return tt_code_lossy(code) ? open_blocks(code, at, size, to, raw / sizeof(float))
+  return tt_code_lossy(code) ? open_blocks(code, at, size, to, raw)
                              : open_lossless(tutti_type_size(type), at, size, to, raw);
 }

@@ -26,7 +26,7 @@ over() { # RANKS NODES PROGRAM [ARGUMENTS]
     all "status 0" 'grep -q ^ok "$work/out"' "$passes"
 }
 if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
-  skip "over UCX" "it is not installed, or was not built (make ucx)" 45
+  skip "over UCX" "it is not installed, or was not built (make ucx)" 46
   n=$((n + 1))
   TUTTI_NODES=0,1 job run --hosts "$(list 2)" "$BUILD/examples/hello"
   check "two nodes without UCX: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" -ge 1 ]'
@@ -35,7 +35,8 @@ else
   for nodes in 0,0,1 0,1 0,1,1,0,2; do over 5 $nodes mp_cover; done
   over 3 $apart mp_exact
   for nodes in $apart 0,0,1,1 0,1,0,2,1; do over 5 $nodes mp_coded; done
-  over 2 $apart mp_coded
+  for p in 2 ${everything:+3 4 6 7 8 9}; do over $p $apart mp_coded; done
+  over 6 0,0,0,1,2,2 mp_coded
   over 3 $apart mp_wrong
   over 4 0,0,1 mp_wrong
   over 4 0,1 mp_scenes

@@ -67,13 +67,46 @@ static void test_levels(void **unused) {
   tt_chooser_free(c);
 }
 
+/* Where nodes differ in size, a fold rounds once for each halving of their number, and a star twice. */
+static void test_uneven(void **unused) {
+  (void)unused;
+  static const struct {
+    const char *levels;
+    int ranks;
+    const char *name;
+    int roundings;
+  } plans[] = {{"node:(4,3)", 7, "blueconnect(node:(4,3))", 2},
+               {"node:(3,1,2)", 6, "blueconnect(node:(3,1,2))", 3},
+               {"node:(1,4,2,5)", 12, "blueconnect(node:(1,4,2,5))", 3},
+               {"node:(1,4,2,5)", 12, "two-level(node:(1,4,2,5),halving)", 3},
+               {"node:(1,4,2,5)", 12, "tree(radix=16,segments=8,node:(1,4,2,5))", 2},
+               {"node:(1,4,2,5)", 12, "two-shot", 2},
+               {"node:(2,1,1,1,2,1,3)", 11, "tree(radix=16,node:(2,1,1,1,2,1,3))", 2}};
+  for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+    tt_chooser *c = chooser_of(plans[i].levels, plans[i].ranks, TT_CODE_INT8, 2);
+    const int n = roundings_of(c, plans[i].name, TUTTI_ALLREDUCE);
+    if (n != plans[i].roundings) fail_msg("%s: %d", plans[i].name, n);
+    tt_chooser_free(c);
+  }
+  /* on four nodes one vector from each costs less than one from each rank */
+  const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = 4 << 20, .needs = TT_NEED_SAME};
+  const tt_override none = {0};
+  tt_choice choice;
+  tt_chooser *c = chooser_of("node:(1,4,2,5)", 12, TT_CODE_INT8, 2);
+  assert_int_equal(tt_choose(c, &p, &none, &choice), TUTTI_OK);
+  assert_string_equal(choice.name, "tree(radix=16,segments=8,node:(1,4,2,5))");
+  assert_true(tt_choice_seconds(c, &p, &choice) < 0.8 * tt_price_of(c, &p, "two-shot", 1));
+  tt_chooser_free(c);
+}
+
 /* Whatever is chosen keeps the bound; and without codes that round, nothing is counted. */
 static void test_chosen(void **unused) {
   (void)unused;
-  static const char *const levels[] = {"", "", "node:3 core:2", "node:4 core:3", "node:2 core:4"};
-  static const int ranks[] = {5, 8, 6, 12, 8};
+  static const char *const levels[] = {
+      "", "", "node:3 core:2", "node:4 core:3", "node:2 core:4", "node:(1,4,2,5)", "node:(3,1,2)"};
+  static const int ranks[] = {5, 8, 6, 12, 8, 12, 6};
   const tt_override none = {0};
-  for (int i = 0; i < 5; i++) {
+  for (int i = 0; i < 7; i++) {
     tt_chooser *c = chooser_of(levels[i], ranks[i], TT_CODE_INT8, 2);
     for (uint64_t bytes = 4; bytes <= (uint64_t)1 << 28; bytes *= 8) {
       const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = bytes, .needs = TT_NEED_SAME};
@@ -88,6 +121,6 @@ static void test_chosen(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_flat), cmocka_unit_test(test_levels),
-                                     cmocka_unit_test(test_chosen)};
+                                     cmocka_unit_test(test_uneven), cmocka_unit_test(test_chosen)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
