@@ -23,7 +23,7 @@ typedef struct price_options {
   "  -n, --net FIGURES      times of a message, of a byte sent and of a byte added:\n"   \
   "                         alpha=30us,beta=1e-8,gamma=2e-10; beta may be a rate such as\n" \
   "                         10Gbit/s; also node.alpha=2us, ports=2, half=1, torus=1,\n"  \
-  "                         hop=100ns\n"                                                 \
+  "                         hop=100ns; of single hosts host.3.beta=1Gbit/s, host.4-7.ports=2\n" \
   "  -t, --topo LEVELS      placement of the ranks: \"rack:3 node:16 core:4\",\n"        \
   "                         \"node:(4,3,4)\"; levels of one machine, whose ranks share\n"   \
   "                         memory: \"package:2 numa:4 cache:8 core:8\"\n"                \

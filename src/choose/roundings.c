@@ -39,6 +39,12 @@ bool tt_coding_pays(double with, double without) {
   return with >= 0 && (without < 0 || with < most * without - least);
 }
 
+/* Coding takes time also for bytes that a rested link lets through at once. */
+static void code_link(tt_link *link, double ratio, double cost) {
+  link->beta = link->beta * ratio + cost;
+  link->burst = 0;
+}
+
 void tt_cost_coded(const tt_setting *s, tt_cost_model *model) {
   const tt_profile *p = &s->profile;
   const bool int8 = s->code == TT_CODE_INT8;
@@ -49,9 +55,9 @@ void tt_cost_coded(const tt_setting *s, tt_cost_model *model) {
                       : int8                  ? p->code.int8
                                               : p->code.fp8;
   for (int l = 0; l < model->levels - s->inside; l++) {
-    model->link[l].beta = model->link[l].beta * ratio + cost;
-    model->link[l].burst =
-        0; /* coding takes time also for bytes that a rested link lets through at once */
+    code_link(&model->link[l], ratio, cost);
+    for (int k = 0; model->hosts && k < model->hosts->kinds; k++)
+      code_link(&model->hosts->link[k][l], ratio, cost);
   }
 }
 

@@ -182,6 +182,9 @@ for m in ompi mpich; do
       n="$n $(cat "$work/out" "$work/err" | grep -c 'its figures of the network are of .Another 1., and this one is .*; the built-in'),$(cat "$work/out" "$work/err" | grep -qE '^# Predicted: [0-9.]+ s|^# Predicted: [1-9][0-9.]+ ms'; echo $?)"
     done
     ok "over $m: figures of another network are not used, with one warning" all "status 0" '[ "$n" = " 0,0 1,1 0,0" ]' "has ."
+    printf 'alpha=30us\nhost.n2.beta=1e-6\nhost.0.beta=1e-6\n' >"$work/of"
+    TUTTI_PROFILE=$work/of TUTTI_EXPLAIN=1 TUTTI_NODES=0,1,2,2 LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 4 "$TUTTI" bench -b 256k -e 256k --repeats 1 >"$work/out" 2>"$work/err" || rc=$?
+    ok "over $m: figures of single hosts, by name and by number" all "status 0" "cat '$work/out' '$work/err' | grep -q '# Links differ: 2 hosts have'"
     printf 'machine = %s\nnetwork = Another 1\nrack.beta = 1ns\nshm.turn = 1us\n' "$machine" >"$work/x"
     TUTTI_NODES=0,1 LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 2 "$TUTTI" tune -o "$work/x" >"$work/out" 2>"$work/err" || rc=$?
     ok "tune over $m: they do not stay beside those of this network" all "status 0" "grep -q ^shm.turn '$work/x'" "! grep -q ^rack '$work/x'" "grep -q '^network *= $net$' '$work/x'"
@@ -193,7 +196,7 @@ for m in ompi mpich; do
     LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 2 "$TUTTI" tune -o "$work/x" >"$work/out" 2>"$work/err"
     ok "tune over $m: one host has no network" all "[ ! -e '$work/x' ]" "err 'share memory'"
   else
-    skip "tune over $m" "no $(starter $m), or the command was built without this MPI" 6
+    skip "tune over $m" "no $(starter $m), or the command was built without this MPI" 7
   fi
 done
 

@@ -1,0 +1,403 @@
+/* Figures of single hosts: how profiles say them, what a message and a port take, where slow hosts are placed, and
+ * what is chosen then.
+ * Alone: no
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka.h needs the four headers above */
+#include <cmocka.h>
+
+#include "candidates.h"
+#include "engine.h"
+#include "host_links.h"
+#include "tutti_plan.h"
+
+/* ---- profiles ---- */
+
+static void profiles_say_figures_of_hosts(void **state) {
+  static const struct {
+    const char *text, *says; /* what is written; or, after "!", the error */
+  } cases[] = {
+      {"host.3.beta=8e-8", "host.3.beta       = 8e-08      # s/B: a byte through the link\n"},
+      {"host.4-7.alpha = 9us\nhost.4-7.ports=2,host.0.delay=1ms",
+       "host.4-7.alpha    = 9e-06      # s: a message, whatever its size\n"
+       "host.4-7.ports    = 2          # messages that a rank sends, or receives, at once\n"
+       "host.0.delay      = 0.001      # s: on top, while the port is free again\n"},
+      {"host.n1-2.lan.processor=1us,host.n1-2.lan.again=2us,host.n1.beta=1Gbit/s",
+       "host.n1-2.lan.processor = 1e-06      # s: of a core, for a message at either end\n"
+       "host.n1-2.lan.again = 2e-06      # s: of a core, for each further one at once\n"
+       "host.n1.beta      = 8e-09      # s/B: a byte through the link\n"},
+      {"host.3.beta=1,host.3.beta=2", "host.3.beta       = 2          # s/B: a byte through the link\n"},
+      {"host.007.beta=1", "host.7.beta       = 1          # s/B: a byte through the link\n"},
+      {"host.beta=1", "host.beta         = 1          # s/B: a byte through the link\n"}, /* a level */
+      {"host.7-4.beta=1", "!column 6: expected a range from the lower number to the higher"},
+      {"host.4-7.beta=1,host.5.alpha=1",
+       "!column 22: expected hosts beside 4-7, which have figures already, found '5.alpha=1'"},
+      {"host.4-7.beta=1,host.4-8.beta=1", "!expected hosts beside 4-7"},
+      {"host.4-7.beta=1,host.4-6.beta=1", "!expected hosts beside 4-7"},
+      {"host.4-.beta=1", "!column 6: expected a host's number such as 3, a range such as 4-7"},
+      {"host.-4.beta=1", "!column 6: expected a host's number"},
+      {"host.4-5-6.beta=1", "!column 6: expected a host's number"},
+      {"host..beta=1", "!column 6: expected a host's number"},
+      {"host.12345678.beta=1", "!column 6: expected a host's number below 10000000"},
+      {"host.n/1.beta=1", "!column 6: expected a host's name: letters, digits"},
+      {"host.a234567890a234567890a234567890a234567890.beta=1", "!of at most 39 letters"},
+      {"host.3.burst=1", "!column 8: expected a figure of a host: alpha, delay, beta, processor, again"},
+      {"host.3.gamma=1", "!column 8: expected a figure of a host"},
+      {"host.3.ports=0", "!expected a number from 1 to 16"},
+      {"host.3.beta=x", "!expected seconds per byte such as 1e-8"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tt_profile p, again;
+    tt_text t = {.at = NULL}, twice = t;
+    tt_profile_net(&p);
+    const tutti_status status = tt_profile_parse(&p, cases[i].text, "the figures");
+    if (*cases[i].says == '!') {
+      if (!status || !strstr(tutti_error(), cases[i].says + 1))
+        fail_msg("%s: %s", cases[i].text, status ? tutti_error() : "it is taken");
+      continue;
+    }
+    if (status) fail_msg("%s", tutti_error());
+    tt_profile_print(&t, &p);
+    if (!strstr(t.at, cases[i].says)) fail_msg("%s:\n%s", cases[i].text, t.at);
+    tt_profile_net(&again);
+    assert_int_equal(tt_profile_parse(&again, t.at, "what was written"), TUTTI_OK);
+    tt_profile_print(&twice, &again);
+    assert_string_equal(t.at, twice.at);
+    tt_profile_forget_net(&again);
+    assert_int_equal(again.hosts, 0);
+    free(t.at);
+    free(twice.at);
+  }
+}
+
+static void a_profile_has_figures_of_16_hosts(void **state) {
+  tt_profile p;
+  char text[40];
+  (void)state;
+  tt_profile_net(&p);
+  for (int i = 0; i <= TT_NAMED_HOSTS; i++) {
+    snprintf(text, sizeof text, "host.%d.beta=1e-8", 3 * i);
+    assert_int_equal(tt_profile_parse(&p, text, "x"), i < TT_NAMED_HOSTS ? TUTTI_OK : TUTTI_ERR_ARG);
+  }
+  assert_non_null(strstr(tutti_error(), "at most 16 hosts"));
+}
+
+/* A name is that of the first host that has it, with its domain or without; it goes before a number. */
+static void names_are_found(void **state) {
+  static const struct {
+    const char *text;
+    double beta[4]; /* of hosts n0, n1.lan, n2, n2 */
+  } cases[] = {
+      {"host.n1.beta=2", {1, 2, 1, 1}},         {"host.n1.lan.beta=2", {1, 2, 1, 1}},
+      {"host.n0.lan.beta=2", {2, 1, 1, 1}},     {"host.n2.beta=2", {1, 1, 2, 1}},
+      {"host.n.beta=2", {1, 1, 1, 1}},          {"host.n11.beta=2", {1, 1, 1, 1}},
+      {"host.0-3.beta=3,host.n1.beta=2", {3, 2, 3, 3}},
+      {"host.n1.beta=2,host.1.beta=3", {1, 2, 1, 1}},
+  };
+  static const char *const names[] = {"n0", "n1.lan", "n2", "n2"};
+  static const int number[] = {0, 1, 2, 3};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tt_profile p;
+    tt_cost_model m;
+    tt_hosts *h;
+    tt_profile_net(&p);
+    assert_int_equal(tt_profile_parse(&p, "beta=1", "x"), TUTTI_OK);
+    assert_int_equal(tt_profile_parse(&p, cases[i].text, "x"), TUTTI_OK);
+    for (int n = 0; n < 4; n++) tt_host_found(&p, names[n], n);
+    tt_cost_net(&p, 4, NULL, &m);
+    assert_int_equal(tt_hosts_new(&p, &m, 0, number, 4, &h), TUTTI_OK);
+    m.hosts = h;
+    for (uint32_t r = 0; r < 4; r++)
+      if (tt_link_at(&m, 0, r)->beta != cases[i].beta[r])
+        fail_msg("%s: host %u has %g", cases[i].text, r, tt_link_at(&m, 0, r)->beta);
+    tt_hosts_free(h);
+  }
+}
+
+/* ---- what a message takes ---- */
+
+typedef struct machine {
+  int ranks;
+  const char *levels, *figures, *hosts;
+} machine;
+
+static tt_setting setting_of(const machine *m, bool with) {
+  tt_setting s = {.ranks = m->ranks, .flight = TT_FLIGHT};
+  snprintf(s.levels, sizeof s.levels, "%s", m->levels);
+  tt_profile_net(&s.profile);
+  if (tt_profile_parse(&s.profile, m->figures, "the figures") ||
+      (with && tt_profile_parse(&s.profile, m->hosts, "the hosts' figures")))
+    fail_msg("%s", tutti_error());
+  return s;
+}
+
+static tt_chooser *chooser_of(const machine *m, bool with) {
+  const tt_setting s = setting_of(m, with);
+  tt_chooser *c;
+  if (tt_chooser_new(&s, &c)) fail_msg("%s", tutti_error());
+  return c;
+}
+
+/* The time with all ranks simulated. */
+static double time_of(const tt_chooser *c, const char *name, tutti_coll coll, double bytes) {
+  const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
+  tt_sched **all;
+  tt_breakdown t = {0};
+  if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
+  tt_sim *sim = tt_sim_new(all, ask.ranks, false, &c->model);
+  assert_true(sim && tt_sim_run(sim, bytes, &t));
+  double parts = t.o + t.copying + t.reducing;
+  for (int l = 0; l < c->model.levels; l++) parts += t.latency[l] + t.transfer[l];
+  if (fabs(parts - t.time) > 1e-9 * t.time || fabs(t.fixed + t.slope * bytes - t.time) > 1e-9 * t.time)
+    fail_msg("%s of %g bytes: %g s, but its parts are %g, and its line %g", name, bytes, t.time, parts,
+             t.fixed + t.slope * bytes);
+  tt_sim_free(sim);
+  tt_sched_free_all(all, ask.ranks);
+  return t.time;
+}
+
+static const machine alike[] = {
+    {7, "", "", "host.3.beta=1e-8"},
+    {7, "", "alpha=7us", "host.2-4.alpha=7us"},
+    {6, "", "half=1,ports=3,processor=2us,again=1us", "host.0.ports=3,host.5.processor=2us,host.5.again=1us"},
+    {9, "", "burst=65536,delay=4us", "host.8.beta=1e-8,host.1.delay=4us"},
+    {12, "node:4 core:3", "core.beta=1e-9,core.alpha=1us", "host.1.beta=1e-8,host.3.alpha=30us"},
+    {12, "node:4 core:3", "beta=1e-9,core.beta=2e-9,ports=2", "host.0-3.beta=1e-9"},
+    {11, "node:(4,3,4)", "node.beta=5e-9", "host.2.beta=5e-9"},
+    {16, "rack:2 node:4 core:2", "rack.beta=3e-9,node.beta=2e-9,core.beta=1e-9,apart=1", "host.5.beta=2e-9"},
+    {18, "y:3 x:3 core:2", "torus=1,hop=100ns,core.beta=1e-9", "host.4.beta=1e-8"},
+    {18, "y:3 x:3 core:2", "torus=1,core.beta=1e-9", "host.4.alpha=30us"},
+};
+
+/* Figures of a host that are those of the others change no time. */
+static void equal_figures_change_nothing(void **state) {
+  static const char *const plans[] = {"fold(ring)", "fold(halving)", "doubling", "one-shot", "two-shot",
+                                      "naive",      "tree(binomial)", "tree(chain)", "rabenseifner",
+                                      "consistent(i=1)"};
+  (void)state;
+  for (size_t i = 0; i < sizeof alike / sizeof *alike; i++) {
+    tt_chooser *with = chooser_of(&alike[i], true), *without = chooser_of(&alike[i], false);
+    assert_non_null(with->model.hosts);
+    assert_null(without->model.hosts);
+    for (size_t k = 0; k < sizeof plans / sizeof *plans; k++)
+      for (double bytes = 1; bytes < 1e8; bytes *= 100) {
+        const double a = time_of(with, plans[k], TUTTI_ALLREDUCE, bytes);
+        const double b = time_of(without, plans[k], TUTTI_ALLREDUCE, bytes);
+        if (fabs(a - b) > 1e-12 * b)
+          fail_msg("case %zu, %s of %g bytes: %.15g s, not %.15g s", i, plans[k], bytes, a, b);
+      }
+    tt_chooser_free(with);
+    tt_chooser_free(without);
+  }
+}
+
+/* Figures of hosts that are not there leave every candidate's price as it is, bit by bit. */
+static void other_hosts_change_nothing(void **state) {
+  static const char absent[] = "host.5000.beta=1,host.n1.alpha=1";
+  static const tt_override none = {0};
+  (void)state;
+  for (size_t i = 0; i < sizeof alike / sizeof *alike; i++) {
+    machine m = alike[i];
+    m.hosts = absent;
+    tt_chooser *with = chooser_of(&m, true), *without = chooser_of(&m, false);
+    assert_null(with->model.hosts);
+    for (uint64_t bytes = 1; bytes < 1 << 28; bytes *= 512) {
+      const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = bytes};
+      tt_quote a, b;
+      for (int k = 0; tt_quote_at(without, &p, &none, k, false, &b); k++) {
+        assert_true(tt_quote_at(with, &p, &none, k, false, &a));
+        assert_string_equal(a.name, b.name);
+        assert_memory_equal(&a.seconds, &b.seconds, sizeof a.seconds);
+      }
+      assert_int_equal(with->effort.messages, without->effort.messages);
+    }
+    tt_chooser_free(with);
+    tt_chooser_free(without);
+  }
+}
+
+/* 1 MB where nothing else takes time: in units of what an ordinary link takes for it. */
+static void links_take_their_share(void **state) {
+  static const struct {
+    int ranks;
+    const char *levels, *hosts, *plan;
+    tutti_coll coll;
+    double takes;
+  } cases[] = {
+      /* the slower of two links; a faster one gains nothing beside an ordinary one */
+      {2, "", "host.1.beta=5e-9", "doubling", TUTTI_ALLREDUCE, 5},
+      {2, "", "host.0.beta=5e-9", "doubling", TUTTI_ALLREDUCE, 5},
+      {2, "", "host.0.beta=1e-10", "doubling", TUTTI_ALLREDUCE, 1},
+      {2, "", "host.0-1.beta=1e-10", "doubling", TUTTI_ALLREDUCE, 0.1},
+      /* a ring is as slow as its slowest host, on which all blocks pass in and out */
+      {7, "", "host.3.beta=1e-8", "fold(ring)", TUTTI_ALLREDUCE, 10 * 12. / 7},
+      {7, "", "host.3-4.beta=1e-8", "fold(ring)", TUTTI_ALLREDUCE, 10 * 12. / 7},
+      /* the root's port is busy for its own share of a message to a slow host */
+      {3, "", "host.1.beta=3e-9", "naive", TUTTI_BROADCAST, 3},
+      {3, "", "host.2.beta=3e-9", "naive", TUTTI_BROADCAST, 4},
+      {3, "", "host.0.beta=3e-9", "naive", TUTTI_BROADCAST, 6},
+      {3, "", "host.0.beta=3e-9,host.1-2.beta=9e-9", "naive", TUTTI_BROADCAST, 12},
+      {3, "", "host.0.ports=2", "naive", TUTTI_BROADCAST, 1},
+      {3, "", "host.1-2.ports=2", "naive", TUTTI_BROADCAST, 2},
+      /* it receives from a slow host while others send to it */
+      {3, "", "host.1.beta=3e-9", "naive", TUTTI_REDUCE, 3},
+      {3, "", "host.1.ports=1", "naive", TUTTI_REDUCE, 2},
+      {3, "", "host.0.ports=2", "naive", TUTTI_REDUCE, 1},
+      /* the ranks of a host share its link */
+      {6, "node:2 core:3", "host.1.beta=4e-9", "fold(ring)", TUTTI_ALLREDUCE, 4 * 10. / 6},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const machine m = {cases[i].ranks, cases[i].levels, "alpha=0,gamma=0,beta=1e-9", cases[i].hosts};
+    tt_chooser *c = chooser_of(&m, true);
+    const double takes = 1e3 * time_of(c, cases[i].plan, cases[i].coll, 1e6);
+    if (fabs(takes - cases[i].takes) > 1e-9)
+      fail_msg("case %zu, %s, %s: %g, not %g", i, cases[i].plan, cases[i].hosts, takes, cases[i].takes);
+    tt_chooser_free(c);
+  }
+}
+
+/* ---- bounds of large machines ---- */
+
+/* On too many ranks to simulate all, a plan takes at least what its slow host does. */
+static void a_slow_host_counts_among_many(void **state) {
+  static const machine cases[] = {
+      {2000, "", "alpha=1us,gamma=0", "host.1234.beta=1e-6"},
+      {2000, "pod:5 leaf:10 node:40", "alpha=1us,gamma=0", "host.1234.beta=1e-6"},
+      {512, "", "alpha=1us,gamma=0", "host.77.beta=1e-6"},
+      {1200, "node:300 core:4", "alpha=1us,gamma=0,core.beta=1e-10", "host.7.beta=1e-6"},
+  };
+  static const tt_override none = {0};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tt_chooser *with = chooser_of(&cases[i], true), *without = chooser_of(&cases[i], false);
+    const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = 1 << 24, .needs = TT_NEED_SAME};
+    tt_choice a, b;
+    assert_int_equal(tt_choose(with, &p, &none, &a), TUTTI_OK);
+    assert_int_equal(tt_choose(without, &p, &none, &b), TUTTI_OK);
+    const double slow = tt_price_of(with, &p, a.name, a.slices), fast = tt_price_of(without, &p, b.name, b.slices);
+    const double least = 1e-6 * (1 << 24); /* the vector goes out of the slow host at least once */
+    if (slow < least * 0.94 || fast > least)
+      fail_msg("case %zu: %s takes %g s, without the slow host %s %g s", i, a.name, slow, b.name, fast);
+    tt_chooser_free(with);
+    tt_chooser_free(without);
+  }
+}
+
+/* ---- where slow hosts are placed ---- */
+
+static void slow_hosts_come_last(void **state) {
+  static const struct {
+    int ranks;
+    const char *levels, *hosts;
+    int inside;
+    const char *order;
+  } cases[] = {
+      {7, "", "host.3.beta=1e-7", 0, "0 1 2 4 5 6 3 "},
+      {7, "", "host.3.beta=1e-7,host.5.beta=2e-7,host.6.alpha=1s", 0, "0 1 2 4 3 5 6 "},
+      {7, "", "host.3-4.beta=1e-9", 0, "3 4 0 1 2 5 6 "},
+      {7, "", "host.9.beta=1", 0, "0 1 2 3 4 5 6 "},
+      {7, "", "torus=1,host.3.beta=1e-7", 0, "0 1 2 3 4 5 6 "},
+      {6, "node:3 core:2", "host.0.delay=1ms", 1, "2 3 4 5 0 1 "},
+      {6, "node:3 core:2", "host.0.delay=1ms", 0, "2 3 4 5 0 1 "}, /* the name of a level says it */
+      {8, "rack:2 node:2 core:2", "host.0.beta=1e-7", 1, "2 3 0 1 4 5 6 7 "},
+      {8, "rack:2 node:2 core:2", "host.2-3.beta=1e-7", 1, "0 1 2 3 4 5 6 7 "},
+      {8, "rack:2 pod:4", "host.5.processor=1ms", 0, "0 1 2 3 4 6 7 5 "},
+      {5, "node:(3,2)", "host.0.beta=1", 1, "0 1 2 3 4 "},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const machine m = {cases[i].ranks, cases[i].levels, "", cases[i].hosts};
+    const tt_setting s = setting_of(&m, true);
+    int order[8], number[8];
+    char text[40] = "";
+    const bool nodes = strstr(m.levels, "core") || strstr(m.levels, "(");
+    for (int r = 0; r < m.ranks; r++) {
+      order[r] = r;
+      number[r] = nodes ? strchr(m.levels, '(') ? r / 3 : r / 2 : r;
+    }
+    assert_int_equal(tt_hosts_order(&s.profile, m.levels, cases[i].inside, number, m.ranks, order), TUTTI_OK);
+    for (int v = 0; v < m.ranks; v++) snprintf(text + 2 * v, 3, "%d ", order[v]);
+    if (strcmp(text, cases[i].order) != 0) fail_msg("case %zu: %s", i, text);
+  }
+}
+
+/* ---- the choice ---- */
+
+static tutti_prices *prices_of(const char *figures, const char *topo, int ranks, tutti_coll coll, int root) {
+  const tutti_question q = {.size = sizeof q,
+                            .coll = coll,
+                            .ranks = ranks,
+                            .root = root,
+                            .type = TUTTI_FLOAT,
+                            .op = TUTTI_SUM,
+                            .net = figures,
+                            .topo = topo};
+  tutti_prices *prices;
+  if (tutti_prices_make(&q, &prices)) fail_msg("%s: %s", figures, tutti_error());
+  return prices;
+}
+
+/* One host of seven is slow. What is chosen then is at least as fast there as what would be chosen without its
+ * figures; at some sizes it is another plan, and much faster. */
+static void the_choice_avoids_a_slow_host(void **state) {
+  static const tt_override none = {0};
+  static const char *const factors[] = {"2e-8", "1e-7"};
+  const bool shows = getenv("TUTTI_TEST_SHOW");
+  int others = 0;
+  (void)state;
+  for (int host = 0; host < 7; host++)
+    for (int f = 0; f < 2; f++) {
+      char hosts[40], figures[80];
+      snprintf(hosts, sizeof hosts, "host.%d.beta=%s", host, factors[f]);
+      const machine m = {7, "", "alpha=30us,beta=1e-8,gamma=2e-10", hosts};
+      snprintf(figures, sizeof figures, "%s,%s", m.figures, hosts);
+      tutti_prices *prices = prices_of(figures, NULL, 7, TUTTI_ALLREDUCE, 0);
+      tt_chooser *without = chooser_of(&m, false), *there = chooser_of(&m, true);
+      for (uint64_t bytes = 1 << 10; bytes <= 4 << 20; bytes *= 2) {
+        const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = bytes, .needs = TT_NEED_SAME};
+        tutti_offer chosen = {.size = sizeof chosen};
+        tt_choice before;
+        tt_breakdown t;
+        tt_sends sends;
+        assert_int_equal(tutti_prices_chosen(prices, bytes, &chosen), TUTTI_OK);
+        assert_int_equal(tt_choose(without, &p, &none, &before), TUTTI_OK);
+        assert_int_equal(tt_quote_breakdown(there, before.name, before.slices, &p, &t, &sends, NULL), TUTTI_OK);
+        if (shows)
+          printf("# host %d at %s, %7llu bytes: %-28s x%d %8.1f us; before %-28s x%d %8.1f us\n", host, factors[f],
+                 (unsigned long long)bytes, chosen.name, chosen.slices, 1e6 * chosen.seconds, before.name,
+                 before.slices, 1e6 * t.time);
+        if (chosen.seconds > t.time * 1.0001)
+          fail_msg("%s, %d bytes: %s takes %g s, %s %g s", hosts, (int)bytes, chosen.name, chosen.seconds,
+                   before.name, t.time);
+        others += chosen.seconds < 0.9 * t.time;
+      }
+      tutti_prices_free(prices);
+      tt_chooser_free(without);
+      tt_chooser_free(there);
+    }
+  if (shows) printf("# %d are other plans\n", others);
+  assert_true(others > 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(profiles_say_figures_of_hosts),
+      cmocka_unit_test(a_profile_has_figures_of_16_hosts),
+      cmocka_unit_test(names_are_found),
+      cmocka_unit_test(equal_figures_change_nothing),
+      cmocka_unit_test(other_hosts_change_nothing),
+      cmocka_unit_test(links_take_their_share),
+      cmocka_unit_test(a_slow_host_counts_among_many),
+      cmocka_unit_test(slow_hosts_come_last),
+      cmocka_unit_test(the_choice_avoids_a_slow_host),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
