@@ -123,8 +123,8 @@ tutti_status tune_hosts(tutti_comm *comm, tune_result *r);
  * message: s of one between hosts h and h + k, likewise; 0: none. Fills in a number for each host. */
 void tune_links(const double *stream, const double *message, int hosts, int partners,
                 double *beta, double *seconds);
-/* Adds figures and notes of the hosts that differ from the median by more than a fifth. level: "", or whose figures
- * those of a host stand beside. */
+/* Adds figures and notes of the hosts that differ from the median by more than a fifth, and sets those of the level to
+ * the median. level: "", or the level whose domains are hosts. */
 void tune_differing(const double *beta, const double *seconds, const tune_host *names, int hosts,
                     const char *level, tune_result *r);
 

@@ -4,6 +4,8 @@
  *           link, unless all its partners are slow, too. What a host receives tells its link inward, what
  *           others receive from it the link outward; the slower of the two counts. Likewise the
  *           fastest of its messages.
+ * Others    tune_network measures all hosts at once, so a slow one slows its figures down. They are set to those of the
+ *           median, where hosts differ.
  * Written   are the figures of hosts that differ from the median of all by more than a fifth. Three hosts are the
  *           least: of two nobody can say which one is slow.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -62,15 +64,19 @@ static double off(double value, double median) {
   return value > median ? value / median : median / value;
 }
 
-static bool far_off(double value, double median) {
-  return value > 0 && (value > (1 + DIFFER) * median || value < (1 - DIFFER) * median);
+/* more: what must differ that much, if it is more than the median. */
+static bool far_off(double value, double median, double more) {
+  const double least = DIFFER * (median > more ? median : more);
+  return value > 0 && (value > median + least || value < median - least);
 }
 
-static double figure_of(const tune_result *r, const char *name) {
-  double value = 0;
+/* The value of a figure; NULL: there is none. */
+static double *figure_of(tune_result *r, const char *level, const char *what) {
+  char name[40];
+  snprintf(name, sizeof name, "%s%s%s", level, *level ? "." : "", what);
   for (int i = 0; i < r->figures; i++)
-    if (strcmp(r->figure[i].name, name) == 0) value = r->figure[i].value;
-  return value;
+    if (strcmp(r->figure[i].name, name) == 0) return &r->figure[i].value;
+  return NULL;
 }
 
 typedef struct links { /* of all hosts, and in the median */
@@ -78,7 +84,16 @@ typedef struct links { /* of all hosts, and in the median */
   const tune_host *names;
   int hosts;
   double bytes, message, delay;
+  double whole; /* s: of a message in a plan, where others come and go */
 } links;
+
+static bool slow_bytes(const links *l, int h) {
+  return far_off(l->beta[h], l->bytes, 0);
+}
+
+static bool slow_messages(const links *l, int h) {
+  return far_off(l->seconds[h], l->message, l->whole);
+}
 
 /* The host that differs most, of those that are not written yet; -1: none. */
 static int next_one(const links *l, const bool *written) {
@@ -86,7 +101,7 @@ static int next_one(const links *l, const bool *written) {
   double most = 0;
   for (int h = 0; h < l->hosts; h++) {
     const double how = off(l->beta[h], l->bytes) * off(l->seconds[h], l->message);
-    const bool is = far_off(l->beta[h], l->bytes) || far_off(l->seconds[h], l->message);
+    const bool is = slow_bytes(l, h) || slow_messages(l, h);
     if (is && !written[h] && how > most) next = h, most = how;
   }
   return next;
@@ -97,24 +112,39 @@ static void add_host(const links *l, int h, tune_result *r) {
   const double own = l->delay + l->seconds[h] - l->message;
   call_host(l->names, l->hosts, h, who);
   snprintf(name, sizeof name, "host.%s.beta", who);
-  if (far_off(l->beta[h], l->bytes))
+  if (slow_bytes(l, h))
     tune_add(r, name, l->beta[h], "s/B: through the link of this host; %.3g in the median of %d",
              l->bytes, l->hosts);
   snprintf(name, sizeof name, "host.%s.delay", who);
-  if (far_off(l->seconds[h], l->message))
+  if (slow_messages(l, h))
     tune_add(r, name, own > 0 ? own : 0, "s: the rest of a message's time at this host");
   tune_note(r, "host %s differs: %.4g MB/s, a message %.3g us; in the median %.4g MB/s, %.3g us", who,
             1e-6 / l->beta[h], 1e6 * l->seconds[h], 1e-6 / l->bytes, 1e6 * l->message);
 }
 
+/* Sets the figures of all hosts to those of the median. Of several levels only some hosts were measured, so their
+ * delay may be right. */
+static void take_median(links *l, const char *level, tune_result *r) {
+  double *beta = figure_of(r, level, "beta"), *delay = figure_of(r, level, "delay"), most = 0;
+  bool bytes = false, messages = false;
+  for (int h = 0; h < l->hosts; h++) {
+    bytes |= slow_bytes(l, h);
+    messages |= slow_messages(l, h);
+    if (l->seconds[h] > most) most = l->seconds[h];
+  }
+  if (beta && bytes) *beta = l->bytes;
+  if (delay && messages && !*level)
+    *delay = *delay > most - l->message ? *delay - (most - l->message) : 0;
+  l->delay = delay ? *delay : 0;
+}
+
 void tune_differing(const double *beta, const double *seconds, const tune_host *names, int hosts,
                     const char *level, tune_result *r) {
-  links l = {beta, seconds, names, hosts, median_of(beta, hosts), median_of(seconds, hosts), 0};
+  links l = {beta, seconds, names, hosts, median_of(beta, hosts), median_of(seconds, hosts), 0,
+             r->message};
   bool *written = calloc((size_t)hosts, sizeof *written);
-  char name[40];
   int more = 0;
-  snprintf(name, sizeof name, "%s%sdelay", level, *level ? "." : "");
-  l.delay = figure_of(r, name);
+  take_median(&l, level, r);
   for (int i = 0, h; written && (h = next_one(&l, written)) >= 0; i++) {
     written[h] = true;
     if (i < TUNE_HOSTS)

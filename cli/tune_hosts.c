@@ -127,6 +127,17 @@ static tutti_status all_names(const hosts *l, tune_host *names) {
                          TUTTI_MAX);
 }
 
+/* Each stream comes after a rest, so its first bytes are not those of the link. */
+static double without_burst(const tune_result *r, const char *level) {
+  const double bytes = (double)PIECES * PIECE;
+  char name[40];
+  double burst = 0;
+  snprintf(name, sizeof name, "%s%sburst", level, *level ? "." : "");
+  for (int i = 0; i < r->figures; i++)
+    if (strcmp(r->figure[i].name, name) == 0) burst = r->figure[i].value;
+  return burst < bytes / 2 ? bytes / (bytes - burst) : 1;
+}
+
 static tutti_status compare_hosts(const hosts *l, const char *level, tune_result *r) {
   const int partners = l->of - 1 < TUNE_PARTNERS ? l->of - 1 : TUNE_PARTNERS;
   const size_t n = (size_t)l->of;
@@ -139,6 +150,7 @@ static tutti_status compare_hosts(const hosts *l, const char *level, tune_result
   if (!status && l->at == 0) {
     double *beta = message + n * (size_t)partners, *seconds = beta + n;
     tune_links(times, message, l->of, partners, beta, seconds);
+    for (int h = 0; h < l->of; h++) beta[h] *= without_burst(r, level);
     tune_differing(beta, seconds, names, l->of, level, r);
     r->host = names;
     r->hosts = l->of;

@@ -46,7 +46,7 @@ static double least_beta(const tt_cost_model *model, int level, int rank) {
   const int last = model->levels - 1;
   double beta = tt_link_at(model, last, (uint32_t)rank)->beta;
   if (bursts(model)) return 0;
-  for (int l = level; l < last && !model->torus; l++) {
+  for (int l = level; l < last && (!model->torus || l == level); l++) {
     const double other = tt_link_at(model, l, (uint32_t)rank)->beta;
     if (other > beta) beta = other;
   }
