@@ -119,10 +119,11 @@ tutti_status tune_sleep(tutti_comm *comm);
 enum { TUNE_PARTNERS = 3, TUNE_HOSTS = 16 /* in a profile */ };
 /* Measures the link of each host, and adds the figures of those that differ; after tune_network. Result on rank 0. */
 tutti_status tune_hosts(tutti_comm *comm, tune_result *r);
-/* From times to links (tune_differ.c). stream: s/B that host h receives from the k-th host before it, in a circle, [h * partners + k - 1];
- * message: s of one between hosts h and h + k, likewise; 0: none. Fills in a number for each host. */
-void tune_links(const double *stream, const double *message, int hosts, int partners,
-                double *beta, double *seconds);
+/* From times to links (tune_differ.c). stream: s/B that host h receives from the k-th host before it, in a circle,
+ * [h * partners + k - 1]; message: s of one between hosts h and h + k, likewise; 0: none. Fills in a number for
+ * each host. */
+void tune_links(const double *stream, const double *message, int hosts, int partners, double *beta,
+                double *seconds);
 /* Adds figures and notes of the hosts that differ from the median by more than a fifth, and sets those of the level to
  * the median. level: "", or the level whose domains are hosts. */
 void tune_differing(const double *beta, const double *seconds, const tune_host *names, int hosts,

@@ -6,8 +6,8 @@
  *           fastest of its messages.
  * Others    tune_network measures all hosts at once, so a slow one slows its figures down. They are set to those of the
  *           median, where hosts differ.
- * Written   are the figures of hosts that differ from the median of all by more than a fifth. Three hosts are the
- *           least: of two nobody can say which one is slow.
+ * Written   are the figures of hosts that differ from the median of all by more than a fifth. At least three
+ *           hosts are needed: of two, no measurement tells which one is slow.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +31,8 @@ static void lower(double *least, double seconds) {
   if (seconds > 0 && (*least <= 0 || seconds < *least)) *least = seconds;
 }
 
-void tune_links(const double *stream, const double *message, int hosts, int partners,
-                double *beta, double *seconds) {
+void tune_links(const double *stream, const double *message, int hosts, int partners, double *beta,
+                double *seconds) {
   for (int h = 0; h < hosts; h++) {
     double in = 0, out = 0;
     seconds[h] = 0;
@@ -70,7 +70,7 @@ static bool far_off(double value, double median, double more) {
   return value > 0 && (value > median + least || value < median - least);
 }
 
-/* The value of a figure; NULL: there is none. */
+/* The value of a figure, or NULL. */
 static double *figure_of(tune_result *r, const char *level, const char *what) {
   char name[40];
   snprintf(name, sizeof name, "%s%s%s", level, *level ? "." : "", what);
@@ -118,8 +118,8 @@ static void add_host(const links *l, int h, tune_result *r) {
   snprintf(name, sizeof name, "host.%s.delay", who);
   if (slow_messages(l, h))
     tune_add(r, name, own > 0 ? own : 0, "s: the rest of a message's time at this host");
-  tune_note(r, "host %s differs: %.4g MB/s, a message %.3g us; in the median %.4g MB/s, %.3g us", who,
-            1e-6 / l->beta[h], 1e6 * l->seconds[h], 1e-6 / l->bytes, 1e6 * l->message);
+  tune_note(r, "host %s differs: %.4g MB/s, a message %.3g us; in the median %.4g MB/s, %.3g us",
+            who, 1e-6 / l->beta[h], 1e6 * l->seconds[h], 1e-6 / l->bytes, 1e6 * l->message);
 }
 
 /* Sets the figures of all hosts to those of the median. Of several levels only some hosts were measured, so their
@@ -140,8 +140,8 @@ static void take_median(links *l, const char *level, tune_result *r) {
 
 void tune_differing(const double *beta, const double *seconds, const tune_host *names, int hosts,
                     const char *level, tune_result *r) {
-  links l = {beta, seconds, names, hosts, median_of(beta, hosts), median_of(seconds, hosts), 0,
-             r->message};
+  links l = {beta, seconds,   names, hosts, median_of(beta, hosts), median_of(seconds, hosts),
+             0,    r->message};
   bool *written = calloc((size_t)hosts, sizeof *written);
   int more = 0;
   take_median(&l, level, r);

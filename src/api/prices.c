@@ -132,7 +132,8 @@ static tutti_status place_ranks(const tutti_question *q, tt_setting *setting) {
 
 /* Where the figures have single hosts: slow ones come last, if the call can be planned for places, as in a
  * communicator. The root moves to its place. */
-static tutti_status place_asked_hosts(const tutti_question *q, tt_setting *setting, tutti_prices *p) {
+static tutti_status place_asked_hosts(const tutti_question *q, tt_setting *setting,
+                                      tutti_prices *p) {
   const size_t P = (size_t)q->ranks;
   tt_tree tree;
   tt_cost_model model;
@@ -147,8 +148,7 @@ static tutti_status place_asked_hosts(const tutti_question *q, tt_setting *setti
   if (!domain || !number || !order || !p->host)
     status = tt_fail(TUTTI_ERR_MEMORY, "tutti_prices_make: out of memory");
   const size_t at = (size_t)tt_host_level(&model, setting->inside) * P;
-  for (size_t r = 0; !status && r < P; r++)
-    number[r] = (int)domain[at + r], order[r] = (int)r;
+  for (size_t r = 0; !status && r < P; r++) number[r] = (int)domain[at + r], order[r] = (int)r;
   if (!status)
     status = tt_hosts_order(&setting->profile, setting->levels, setting->inside, number, q->ranks,
                             order);

@@ -27,8 +27,8 @@ static tutti_status set_models(tt_chooser *c) {
   tt_cost_net(&s->profile, s->ranks, *s->levels ? &tree : NULL, &c->model);
   tt_cost_inside(&s->profile, s->inside, s->node_ranks_per_core, &c->model);
   c->model.position = position;
-  status = tt_hosts_new(&s->profile, &c->model, s->inside, s->host,
-                        s->wide ? s->data : s->ranks, &c->model.hosts);
+  status = tt_hosts_new(&s->profile, &c->model, s->inside, s->host, s->wide ? s->data : s->ranks,
+                        &c->model.hosts);
   if (status) return status;
   tt_cost_coded(s, &c->model);
   c->model.wide = s->wide ? s->data : 0;

@@ -175,7 +175,8 @@ static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll 
   tutti_status status = all[0] ? TUTTI_OK : build(name, ask, 0, &all[0]);
   const bool uniform = !status && !by_hosts && tt_stands_for_all(c, name, &ask, all[0]);
   if (!status)
-    status = uniform ? tt_build_senders(name, &ask, all) : build_rest(name, &ask, by_hosts ? HUGE_VAL : most, all);
+    status = uniform ? tt_build_senders(name, &ask, all)
+                     : build_rest(name, &ask, by_hosts ? HUGE_VAL : most, all);
   if (!status && !exported) status = find_loop(c, name, &ask, all, &loop);
   if (!status) {
     const bool runs = loop > 0 && bytes <= loop;

@@ -263,8 +263,8 @@ static tutti_status place_hosts(tutti_comm *comm, const tt_layout *layout, int *
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the hosts of %d ranks", comm->ranks);
   for (size_t r = 0; r < P; r++) plans->host[r] = comm->info[r].placement.node;
   memcpy(*order, layout->order, P * sizeof **order);
-  const tutti_status status = tt_hosts_order(&plans->setting.profile, layout->levels, layout->inside,
-                                             plans->host, comm->ranks, *order);
+  const tutti_status status = tt_hosts_order(&plans->setting.profile, layout->levels,
+                                             layout->inside, plans->host, comm->ranks, *order);
   for (size_t v = 0; v < P; v++) plans->host_at[v] = plans->host[(*order)[v]];
   return status;
 }

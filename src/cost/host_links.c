@@ -15,8 +15,7 @@
 
 int tt_host_level(const tt_cost_model *p, int inside) {
   const int named = tt_levels_inside(&p->tree);
-  const int level =
-      p->torus ? p->levels - 2 : p->levels - 1 - (inside > named ? inside : named);
+  const int level = p->torus ? p->levels - 2 : p->levels - 1 - (inside > named ? inside : named);
   return level > 0 ? level : 0;
 }
 
@@ -65,7 +64,8 @@ static tt_link link_at_host(const tt_cost_model *p, int level, int of_hosts, con
   f.o = larger_one(f.o, own->o);
   f.o_next = larger_one(f.o_next, own->o_next >= 0 ? own->o_next : own->o);
   if (own->ports > 0) f.ports = own->ports;
-  if (p->torus && own->beta >= 0) f.beta = own->beta; /* a node has links of its own on all levels */
+  if (p->torus && own->beta >= 0)
+    f.beta = own->beta; /* a node has links of its own on all levels */
   return f;
 }
 
@@ -120,8 +120,7 @@ tutti_status tt_hosts_new(const tt_profile *m, const tt_cost_model *p, int insid
 /* The number of domains of a level. */
 static int count_level(const tt_tree *t, int level) {
   int last = 0;
-  for (int l = 0; l <= level; l++)
-    last = tt_tree_first(t, l, last) + tt_tree_count(t, l, last) - 1;
+  for (int l = 0; l <= level; l++) last = tt_tree_first(t, l, last) + tt_tree_count(t, l, last) - 1;
   return last + 1;
 }
 
@@ -168,11 +167,12 @@ static tutti_status order_blocks(const tt_cost_model *p, const tt_hosts *h, int 
   const bool ok = x && old;
   free(x);
   free(old);
-  return ok ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for an order of %d ranks", p->ranks);
+  return ok ? TUTTI_OK
+            : tt_fail(TUTTI_ERR_MEMORY, "out of memory for an order of %d ranks", p->ranks);
 }
 
-tutti_status tt_hosts_order(const tt_profile *m, const char *levels, int inside,
-                            const int *number, int ranks, int *order) {
+tutti_status tt_hosts_order(const tt_profile *m, const char *levels, int inside, const int *number,
+                            int ranks, int *order) {
   tt_tree tree;
   tt_cost_model model;
   tt_hosts *h = NULL;

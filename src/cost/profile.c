@@ -288,8 +288,12 @@ static tutti_status find_host(const reader *r, tt_profile *m, const char *dot, s
   while (i < m->hosts && !same_hosts(&m->host[i], &x)) i++;
   for (int k = 0; k < m->hosts && i == m->hosts; k++) {
     if (!overlap(&m->host[k], &x)) continue;
-    snprintf(other, sizeof other, "hosts beside %d-%d, which have figures already",
-             m->host[k].first, m->host[k].last);
+    const tt_host_figures *has = &m->host[k];
+    if (has->first == has->last)
+      snprintf(other, sizeof other, "hosts beside %d, which has figures already", has->first);
+    else
+      snprintf(other, sizeof other, "hosts beside %d-%d, which have figures already", has->first,
+               has->last);
     return profile_error(r, who, other);
   }
   if (i == TT_NAMED_HOSTS) return profile_error(r, who, "figures of at most 16 hosts or ranges");

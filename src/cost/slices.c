@@ -88,7 +88,8 @@ tt_sim *tt_sim_slices(const tt_sim *w, int slices, int flight) {
   p->message_at = malloc(((size_t)p->steps + 1) * sizeof *p->message_at);
   p->message = malloc(((size_t)p->messages + 1) * sizeof *p->message);
   if (w->ends) p->ends = malloc(((size_t)p->messages + 1) * sizeof *p->ends);
-  if ((w->ends && !p->ends) || !p->task || !p->then_at || !p->then || !p->message_at || !p->message || !tt_sim_reserve(p)) {
+  if ((w->ends && !p->ends) || !p->task || !p->then_at || !p->then || !p->message_at ||
+      !p->message || !tt_sim_reserve(p)) {
     free(firsts);
     tt_sim_free(p);
     return NULL;

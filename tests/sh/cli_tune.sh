@@ -200,6 +200,18 @@ for m in ompi mpich; do
   fi
 done
 
+# ---- between hosts of network namespaces, one of which has a slow link; it gets a figure again, not twice ----
+rc=0
+printf 'machine = %s\nhost.host3.beta = 1\nhost.host3.lan.ports = 2\nhost.host9.beta = 1us\nhost.2.beta = 1\n' "$machine" >"$work/hosts"
+timeout 120 bash bench/netns.sh tutti 3 1 200mbit,200mbit,50mbit "$TUTTI" tune -o "$work/hosts" >"$work/out" 2>"$work/err" || rc=$?
+if [ $rc = 77 ]; then
+  skip "tune: a host with a slow link" "$(sed -n 's/^netns.sh: //p' "$work/err" | head -1)"
+else
+  ok "tune: a host with a slow link" all "status 0" "has '^host host3 differs: '" '[ "$(grep -c "^host.host3" "$work/hosts")" -le 2 ]' \
+    'awk "/^beta /{all = \$3} /^host.host3.beta /{slow = \$3} END {exit !(slow > 2 * all && slow < 8 * all)}" "$work/hosts"' \
+    "grep -q '^host.host9.beta = 1us' '$work/hosts'" "! grep -q '^host.2' '$work/hosts'"
+fi
+
 # ---- explain --measured ----
 job explain --measured -P 3 -b 4 -e 4K -f 32 --repeats 2 -J "$work/m.json"
 ok "explain --measured: a line per size" all "status 0" quiet "has '^ +4 B  [a-z]'" "has '^ +128 B  '" "has '^ +4 KiB  '" \

@@ -263,8 +263,10 @@ static void each_level_is_measured(void **state) {
 enum { HOSTS = 20, PARTNERS = TUNE_PARTNERS };
 
 /* What hosts with these links measure: ns/B inward and outward, and us of a message; whole: s of one in a plan. */
-static tune_result hosts_measured(const double link[][3], int hosts, const char *names, const char *level, double whole) {
-  double stream[HOSTS * PARTNERS] = {0}, message[HOSTS * PARTNERS] = {0}, beta[HOSTS], seconds[HOSTS];
+static tune_result hosts_measured(const double link[][3], int hosts, const char *names,
+                                  const char *level, double whole) {
+  double stream[HOSTS * PARTNERS] = {0}, message[HOSTS * PARTNERS] = {0}, beta[HOSTS],
+                        seconds[HOSTS];
   const int partners = hosts - 1 < PARTNERS ? hosts - 1 : PARTNERS;
   tune_host name[HOSTS] = {0};
   tune_result r = {.figures = 0};
@@ -280,7 +282,8 @@ static tune_result hosts_measured(const double link[][3], int hosts, const char 
       const double in = link[h][0], out = link[from][1];
       stream[h * partners + k - 1] = 1e-9 * (in > out ? in : out);
       if (to < hosts)
-        message[h * partners + k - 1] = 1e-6 * (link[h][2] > link[to][2] ? link[h][2] : link[to][2]);
+        message[h * partners + k - 1] =
+            1e-6 * (link[h][2] > link[to][2] ? link[h][2] : link[to][2]);
     }
   for (int h = 0; h < hosts; h++)
     if (*names) names += sscanf(names, "%47s", name[h].name) == 1 ? strcspn(names, " ") + 1 : 0;
@@ -301,28 +304,65 @@ static void hosts_that_differ_get_figures(void **state) {
     double whole;
   } cases[] = {
       {{{5, 5, 10}, {5, 5, 10}, {5, 5, 10}}, 3, "a b c ", "", "delay=5e-06 beta=7e-09 ", 0},
-      {{{5, 5, 10}, {50, 50, 10}, {5, 5, 10}}, 3, "a b c ", "",
-       "delay=5e-06 beta=5e-09 host.b.beta=5e-08 ", 0},
-      {{{5, 5, 10}, {5, 5, 10}, {5, 50, 10}, {5, 5, 10}}, 4, "a b c d ", "node",
-       "node.delay=5e-06 node.beta=5e-09 host.c.beta=5e-08 ", 0},
-      {{{5, 5, 10}, {5, 5, 10}, {50, 5, 10}, {5, 5, 10}}, 4, "a b c d ", "",
-       "delay=5e-06 beta=5e-09 host.c.beta=5e-08 ", 0},
+      {{{5, 5, 10}, {50, 50, 10}, {5, 5, 10}},
+       3,
+       "a b c ",
+       "",
+       "delay=5e-06 beta=5e-09 host.b.beta=5e-08 ",
+       0},
+      {{{5, 5, 10}, {5, 5, 10}, {5, 50, 10}, {5, 5, 10}},
+       4,
+       "a b c d ",
+       "node",
+       "node.delay=5e-06 node.beta=5e-09 host.c.beta=5e-08 ",
+       0},
+      {{{5, 5, 10}, {5, 5, 10}, {50, 5, 10}, {5, 5, 10}},
+       4,
+       "a b c d ",
+       "",
+       "delay=5e-06 beta=5e-09 host.c.beta=5e-08 ",
+       0},
       /* a fifth is not yet enough; a message's time beyond the median goes into the delay */
-      {{{5, 5, 10}, {5.9, 5, 11.9}, {5, 5, 10}, {5, 5, 30}}, 4, "a b c d ", "node",
-       "node.delay=5e-06 node.beta=7e-09 host.d.delay=2.5e-05 ", 0},
+      {{{5, 5, 10}, {5.9, 5, 11.9}, {5, 5, 10}, {5, 5, 30}},
+       4,
+       "a b c d ",
+       "node",
+       "node.delay=5e-06 node.beta=7e-09 host.d.delay=2.5e-05 ",
+       0},
       /* of the ring of all hosts the slow one's message was measured */
-      {{{5, 5, 10}, {5, 5, 10}, {5, 5, 10}, {5, 5, 13}}, 4, "a b c d ", "",
-       "delay=2e-06 beta=7e-09 host.d.delay=5e-06 ", 0},
+      {{{5, 5, 10}, {5, 5, 10}, {5, 5, 10}, {5, 5, 13}},
+       4,
+       "a b c d ",
+       "",
+       "delay=2e-06 beta=7e-09 host.d.delay=5e-06 ",
+       0},
       /* unless it is little beside a message in a plan */
-      {{{5, 5, 10}, {5, 5, 10}, {5, 5, 10}, {5, 5, 13}}, 4, "a b c d ", "", "delay=5e-06 beta=7e-09 ",
+      {{{5, 5, 10}, {5, 5, 10}, {5, 5, 10}, {5, 5, 13}},
+       4,
+       "a b c d ",
+       "",
+       "delay=5e-06 beta=7e-09 ",
        50e-6},
       /* faster ones, of which two tell each other */
-      {{{5, 5, 10}, {1, 1, 10}, {5, 5, 10}, {1, 1, 10}, {5, 5, 10}}, 5, "a b c d e ", "",
-       "delay=5e-06 beta=5e-09 host.b.beta=1e-09 host.d.beta=1e-09 ", 0},
+      {{{5, 5, 10}, {1, 1, 10}, {5, 5, 10}, {1, 1, 10}, {5, 5, 10}},
+       5,
+       "a b c d e ",
+       "",
+       "delay=5e-06 beta=5e-09 host.b.beta=1e-09 host.d.beta=1e-09 ",
+       0},
       /* the one that differs most comes first; hosts of one name have numbers */
-      {{{5, 5, 10}, {10, 10, 10}, {5, 5, 10}, {5, 5, 10}, {99, 99, 40}, {5, 5, 10}, {5, 5, 10}}, 7,
-       "x x x x x x x ", "", "delay=0 beta=5e-09 host.4.beta=9.9e-08 host.4.delay=3e-05 host.1.beta=1e-08 ", 0},
-      {{{5, 5, 10}, {10, 10, 10}, {5, 5, 10}}, 3, "1 2 3-4 ", "", "delay=5e-06 beta=5e-09 host.1.beta=1e-08 ", 0},
+      {{{5, 5, 10}, {10, 10, 10}, {5, 5, 10}, {5, 5, 10}, {99, 99, 40}, {5, 5, 10}, {5, 5, 10}},
+       7,
+       "x x x x x x x ",
+       "",
+       "delay=0 beta=5e-09 host.4.beta=9.9e-08 host.4.delay=3e-05 host.1.beta=1e-08 ",
+       0},
+      {{{5, 5, 10}, {10, 10, 10}, {5, 5, 10}},
+       3,
+       "1 2 3-4 ",
+       "",
+       "delay=5e-06 beta=5e-09 host.1.beta=1e-08 ",
+       0},
       {{{5, 5, 10}, {5, 5, 10}}, 2, "a b ", "", "delay=5e-06 beta=7e-09 ", 0},
   };
   (void)state;
