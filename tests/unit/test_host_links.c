@@ -276,6 +276,43 @@ static void links_take_their_share(void **state) {
   }
 }
 
+/* An aggregator's virtual ranks have no host, whatever the numbers say. */
+static void a_slow_host_beside_an_aggregator(void **state) {
+  static const struct {
+    const char *hosts;
+    double takes; /* as above */
+  } cases[] = {{"host.9.beta=1", 2},
+               {"host.3.beta=1e-8", 20},
+               {"host.7.beta=1e-6", 2},
+               {"host.0-6.beta=2e-9", 4}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const machine m = {8, "", "alpha=0,gamma=0,beta=1e-9", cases[i].hosts};
+    tt_setting s = setting_of(&m, true);
+    tt_chooser *c;
+    s.data = 7;
+    s.wide = true;
+    assert_int_equal(tt_chooser_new(&s, &c), TUTTI_OK);
+    const double takes = 1e3 * time_of(c, "aggregate(data=7)", TUTTI_ALLREDUCE, 1e6);
+    if (fabs(takes - cases[i].takes) > 1e-9) fail_msg("%s: %g", cases[i].hosts, takes);
+    tt_chooser_free(c);
+  }
+}
+
+/* Codes take fewer bytes through every host's link. */
+static void codes_count_on_slow_links_too(void **state) {
+  const machine m = {4, "", "alpha=0,gamma=0,beta=1e-8,code.lossless=1e-9,code.left=500",
+                     "host.1.beta=1e-7"};
+  tt_setting s = setting_of(&m, true);
+  tt_chooser *c;
+  (void)state;
+  s.code = TT_CODE_LOSSLESS;
+  assert_int_equal(tt_chooser_new(&s, &c), TUTTI_OK);
+  assert_float_equal(tt_link_at(&c->model, 0, 0)->beta, 0.6e-8, 1e-20);
+  assert_float_equal(tt_link_at(&c->model, 0, 1)->beta, 5.1e-8, 1e-20);
+  tt_chooser_free(c);
+}
+
 /* ---- bounds of large machines ---- */
 
 /* On too many ranks to simulate all, a plan takes at least what its slow host does. */
@@ -453,6 +490,8 @@ int main(void) {
       cmocka_unit_test(equal_figures_change_nothing),
       cmocka_unit_test(other_hosts_change_nothing),
       cmocka_unit_test(links_take_their_share),
+      cmocka_unit_test(a_slow_host_beside_an_aggregator),
+      cmocka_unit_test(codes_count_on_slow_links_too),
       cmocka_unit_test(a_slow_host_counts_among_many),
       cmocka_unit_test(slow_hosts_come_last),
       cmocka_unit_test(some_choices_differ),
