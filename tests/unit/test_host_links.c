@@ -230,6 +230,28 @@ static void a_slow_host_counts_among_many(void **state) {
   }
 }
 
+/* There a host counts once, even if it is that of the rank which stands for all: a fast one gains nothing, and the
+ * delay of a slow one comes once and not with every message. */
+static void a_host_does_not_stand_for_all(void **state) {
+  static const struct {
+    const char *hosts;
+    double more; /* s */
+  } cases[] = {{"host.0.beta=1e-12,host.0.alpha=0", 0}, {"host.0.delay=1ms", 1e-3}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const machine m = {2000, "", "alpha=1us,gamma=0", cases[i].hosts};
+    tt_chooser *with = chooser_of(&m, true), *without = chooser_of(&m, false);
+    for (uint64_t bytes = 1; bytes < 1 << 28; bytes *= 4096) {
+      const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = bytes};
+      const double price = tt_price_of(with, &p, "fold(halving)", 1);
+      const double alone = tt_price_of(without, &p, "fold(halving)", 1);
+      assert_true(price >= 0.9999 * alone && price <= 1.0001 * (alone + cases[i].more));
+    }
+    tt_chooser_free(with);
+    tt_chooser_free(without);
+  }
+}
+
 /* ---- where slow hosts are placed ---- */
 
 static void slow_hosts_come_last(void **state) {
@@ -378,6 +400,7 @@ int main(void) {
       cmocka_unit_test(a_slow_host_beside_an_aggregator),
       cmocka_unit_test(codes_count_on_slow_links_too),
       cmocka_unit_test(a_slow_host_counts_among_many),
+      cmocka_unit_test(a_host_does_not_stand_for_all),
       cmocka_unit_test(slow_hosts_come_last),
       cmocka_unit_test(some_choices_differ),
       cmocka_unit_test(the_choice_avoids_a_slow_host),
