@@ -3,7 +3,8 @@
 #
 #   netns.sh openmpi|mpich|tutti|slurm HOSTS PER_HOST RATE PROGRAM ...
 #
-# PER_HOST: ranks of each host: 3, or 1,4,2,5 for four hosts. RATE as tc writes it: 200mbit.
+# PER_HOST: ranks of each host: 3, or 1,4,2,5 for four hosts. RATE as tc writes it: 200mbit, or 200mbit,20mbit for two
+# hosts whose links differ.
 # AGGREGATOR=K in the environment: one more host, with a link K times as wide, on which `tutti aggregator` runs; the ranks
 # find it by TUTTI_AGGREGATOR. NETEM="loss 0.1%": what netem does to the packets of every link.
 #
@@ -34,7 +35,7 @@ check() {
     command -v "$c" >/dev/null || cannot "$c is missing (tools/deps.sh bench slurm installs it)"
   done
   why=$($apart sh -c "mount -t tmpfs tmpfs /run && mkdir /run/netns && ip netns add a &&
-    ip link add ttbr type bridge && tc qdisc add dev ttbr root tbf rate $4 burst 128kb latency 50ms" 2>&1) ||
+    ip link add ttbr type bridge && tc qdisc add dev ttbr root tbf rate ${4%%,*} burst 128kb latency 50ms" 2>&1) ||
     cannot "this system does not let us make hosts (in a container?): $why"
   [ -z "${NETEM:-}" ] || why=$(unshare --net tc qdisc add dev lo root netem $NETEM 2>&1) ||
     cannot "this system has no netem: $why"
@@ -62,6 +63,11 @@ link() {
   printf '00000000-0000-4000-8000-%012d\n' "${2##*.}" >"/run/boot/$1"
 }
 
+# of_host LIST I: the I-th of a list with commas, or the only one.
+of_host() {
+  case $1 in *,*) echo "$1" | cut -d, -f"$2" ;; *) echo "$1" ;; esac
+}
+
 # Host i is 10.77.0.i.
 raise() {
   mount -t tmpfs tmpfs /run
@@ -71,7 +77,8 @@ raise() {
   ip link add ttbr type bridge
   ip link set ttbr up
   echo 127.0.0.1 localhost >/run/hosts
-  for i in $(seq 1 "$1"); do link "host$i" "10.77.0.$i" "$2"; done
+  for i in $(seq 1 "$1"); do link "host$i" "10.77.0.$i" "$(of_host "$2" "$i")"; done
+  set -- "$1" "${2%%,*}"
   [ -z "${AGGREGATOR:-}" ] || link sums 10.77.0.250 "$((AGGREGATOR * ${2%%[a-z]*}))${2##*[0-9]}"
   mount --bind /run/hosts /etc/hosts
   printf '#!/bin/sh\nexec bash %s agent "$@"\n' "$self" >/run/agent
@@ -133,7 +140,7 @@ start() {
   raise "$hosts" "$4"
   shift 4
   for i in $(seq 1 "$hosts"); do
-    case $per in *,*) here=$(echo "$per" | cut -d, -f"$i") ;; *) here=$per ;; esac
+    here=$(of_host "$per" "$i")
     where=$where${where:+,}host$i:$here
     ranks=$((ranks + here))
   done

@@ -16,8 +16,10 @@ static const char usage[] =
     "Measures this machine in half a minute: arithmetic per type, copies, codes, wake-ups, and\n"
     "plans on ranks with a core each and on ranks that share two. It then finds the figures\n"
     "that bring prices nearest to the measured times, and measures how much more a line and a\n"
-    "byte cost between packages, NUMA nodes and caches, where there are several. Under an MPI's mpirun, with ranks on\n"
-    "several hosts, it measures messages and streams between them, per level of the network.\n"
+    "byte cost between packages, NUMA nodes and caches, where there are several. Under an MPI's\n"
+    "mpirun, with ranks on several hosts, it measures messages and streams between them, per\n"
+    "level of the network, and of each host whose link is a fifth slower or faster than that\n"
+    "of most.\n"
     "The result is a profile, which all programs that use tutti read from then on. Figures in\n"
     "the file that were not measured now stay.\n"
     "\n"
@@ -186,13 +188,15 @@ static int between_hosts(const tune_options *o) {
   if (job_join(&comm)) return cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
   const int rank = tutti_comm_rank(comm);
   int status = 0;
-  if (tune_network(comm, r) || tune_aggregator(comm, r) || codes_at_once(comm, r))
+  if (tune_network(comm, r) || tune_hosts(comm, r) || tune_aggregator(comm, r) ||
+      codes_at_once(comm, r))
     status = cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
   if (rank == 0) tune_progress(-1, NULL);
   if (!status && rank == 0 && !r->figures)
     status = cli_fail(CLI_USAGE, "tune",
                       "these ranks all share memory: run `tutti tune` once, without a launcher");
   if (!status && rank == 0) status = hand_over(o, r);
+  free(r->host);
   free(r);
   tutti_comm_free(comm);
   job_leave();

@@ -16,29 +16,29 @@ typedef struct price_options {
 } price_options;
 
 /* Also the description of the options, for the usage pages. */
-#define PRICE_OPTIONS                                                                         \
-  "  -P, --ranks N          how many ranks; without --net, --topo, --shm and --profile\n"     \
-  "                         they share this machine's memory, as under `tutti run`\n"         \
-  "  -s, --size SIZE        bytes of the vector: 9KB, 1MiB, 64k (k is 1024)\n"                \
-  "  -n, --net FIGURES      times of a message, of a byte sent and of a byte added:\n"        \
-  "                         alpha=30us,beta=1e-8,gamma=2e-10; beta may be a rate such as\n"   \
-  "                         10Gbit/s; also node.alpha=2us, ports=2, half=1, torus=1,\n"       \
-  "                         hop=100ns\n"                                                      \
-  "  -t, --topo LEVELS      placement of the ranks: \"rack:3 node:16 core:4\",\n"             \
-  "                         \"node:(4,3,4)\"; levels of one machine, whose ranks share\n"     \
-  "                         memory: \"package:2 numa:4 cache:8 core:8\"\n"                    \
-  "      --shm[=RANKS]      ranks that share memory, all or those below a level node,\n"      \
-  "                         this number per core (1), with the\n"                             \
-  "                         figures of this machine's profile, if there is one\n"             \
-  "      --profile FILE     figures from a file, one per line (tutti info --profile)\n"       \
-  "  -c, --coll COLLECTIVE  allreduce (default), broadcast ...; --root R\n"                   \
-  "  -d, --type TYPE        float (default), int32 ...\n"                                     \
-  "  -o, --op OP            sum (default), max ...\n"                                         \
-  "      --contract any     ranks may round a sum differently (default: same); exact: sums\n" \
-  "                         that do not depend on the order (docs/reproducible.md)\n"         \
-  "      --code CODE        as TUTTI_CODE: 'error=1e-2', topk=1/16, lossless: messages\n"     \
-  "                         between hosts take fewer bytes (docs/lighter.md)\n"               \
-  "      --algo PLANS       as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                            \
+#define PRICE_OPTIONS                                                                           \
+  "  -P, --ranks N          how many ranks; without --net, --topo, --shm and --profile\n"       \
+  "                         they share this machine's memory, as under `tutti run`\n"           \
+  "  -s, --size SIZE        bytes of the vector: 9KB, 1MiB, 64k (k is 1024)\n"                  \
+  "  -n, --net FIGURES      times of a message, of a byte sent and of a byte added:\n"          \
+  "                         alpha=30us,beta=1e-8,gamma=2e-10; beta may be a rate such as\n"     \
+  "                         10Gbit/s; also node.alpha=2us, ports=2, half=1, torus=1,\n"         \
+  "                         hop=100ns; of single hosts host.3.beta=1Gbit/s, host.4-7.ports=2\n" \
+  "  -t, --topo LEVELS      placement of the ranks: \"rack:3 node:16 core:4\",\n"               \
+  "                         \"node:(4,3,4)\"; levels of one machine, whose ranks share\n"       \
+  "                         memory: \"package:2 numa:4 cache:8 core:8\"\n"                      \
+  "      --shm[=RANKS]      ranks that share memory, all or those below a level node,\n"        \
+  "                         this number per core (1), with the\n"                               \
+  "                         figures of this machine's profile, if there is one\n"               \
+  "      --profile FILE     figures from a file, one per line (tutti info --profile)\n"         \
+  "  -c, --coll COLLECTIVE  allreduce (default), broadcast ...; --root R\n"                     \
+  "  -d, --type TYPE        float (default), int32 ...\n"                                       \
+  "  -o, --op OP            sum (default), max ...\n"                                           \
+  "      --contract any     ranks may round a sum differently (default: same); exact: sums\n"   \
+  "                         that do not depend on the order (docs/reproducible.md)\n"           \
+  "      --code CODE        as TUTTI_CODE: 'error=1e-2', topk=1/16, lossless: messages\n"       \
+  "                         between hosts take fewer bytes (docs/lighter.md)\n"                 \
+  "      --algo PLANS       as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                              \
   "  -j, --json             for programs\n"
 
 /* 0, or an exit status after a complaint. Free with price_options_free. */

@@ -14,19 +14,27 @@ enum { TUNE_FEW = 3 };
 
 /* A figure as a profile writes it. */
 typedef struct tune_figure {
-  char name[40];
+  char name[64];
   double value;
   char meaning[96]; /* its comment, with the unit */
 } tune_figure;
 
-enum { TUNE_FIGURES = 96, TUNE_NOTES = 24 };
+/* The name of a host, without its domain. */
+enum { TUNE_HOST = 48 };
+typedef struct tune_host {
+  char name[TUNE_HOST];
+} tune_host;
+
+enum { TUNE_FIGURES = 96, TUNE_NOTES = 40 };
 typedef struct tune_result {
   tune_figure figure[TUNE_FIGURES];
   int figures;
   char network[80];           /* the network of the figures; empty: none was measured */
   char note[TUNE_NOTES][200]; /* other measurements, and how well the figures fit */
   int notes;
-  double message; /* s: one between the outermost domains; 0: none was measured */
+  double message;  /* s: one between the outermost domains; 0: none was measured */
+  tune_host *host; /* whose links were compared: on rank 0, to be freed */
+  int hosts;
 } tune_result;
 void tune_add(tune_result *r, const char *name, double value, const char *meaning, ...)
     __attribute__((format(printf, 4, 5)));
@@ -102,6 +110,24 @@ void tune_fit(const tune_points *points, bool crowded, double until, tune_result
 
 /* Measure the figures between the ranks of a job that do not share memory; result on rank 0. */
 tutti_status tune_network(tutti_comm *comm, tune_result *r);
+
+/* Waits, asleep, until all ranks are here. */
+tutti_status tune_sleep(tutti_comm *comm);
+
+/* ---- hosts whose links differ (tune_hosts.c) ---- */
+
+enum { TUNE_PARTNERS = 3, TUNE_HOSTS = 16 /* in a profile */ };
+/* Measures the link of each host, and adds the figures of those that differ; after tune_network. Result on rank 0. */
+tutti_status tune_hosts(tutti_comm *comm, tune_result *r);
+/* From times to links (tune_differ.c). stream: s/B that host h receives from the k-th host before it, in a circle,
+ * [h * partners + k - 1]; message: s of one between hosts h and h + k, likewise; 0: none. Fills in a number for
+ * each host. */
+void tune_links(const double *stream, const double *message, int hosts, int partners, double *beta,
+                double *seconds);
+/* Adds figures and notes of the hosts that differ from the median by more than a fifth, and sets those of the level to
+ * the median. level: "", or the level whose domains are hosts. */
+void tune_differing(const double *beta, const double *seconds, const tune_host *names, int hosts,
+                    const char *level, tune_result *r);
 
 /* The figures of the aggregator of these ranks, if they have one (tune_aggregator.c); after tune_network. Result
  * on rank 0. */

@@ -100,9 +100,24 @@ static bool name_of(const char *line, char name[64]) {
   return true;
 }
 
+/* Is it a figure of one of the hosts that were compared? By number it may be of any. */
+static bool of_host(const tune_result *r, const char *name) {
+  if (strncmp(name, "host.", 5) != 0 || !strchr(name + 5, '.')) return false;
+  const char *host = name + 5;
+  const size_t n = (size_t)(strrchr(host, '.') - host);
+  bool is = r->hosts && strspn(host, "0123456789-") == n;
+  for (int i = 0; i < r->hosts && !is; i++) {
+    const size_t length = strlen(r->host[i].name);
+    is = length <= n && strncmp(r->host[i].name, host, length) == 0 &&
+         (host[length] == '.' || length == n);
+  }
+  return is;
+}
+
 static bool measured(const tune_result *r, const char *name) {
   for (int i = 0; i < r->figures; i++)
     if (strcmp(r->figure[i].name, name) == 0) return true;
+  if (of_host(r, name)) return true;
   return strcmp(name, "machine") == 0 || (*r->network && strcmp(name, "network") == 0);
 }
 

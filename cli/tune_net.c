@@ -140,8 +140,7 @@ typedef struct found {
   double streams[PORTS + 1]; /* index: number of target hosts at once */
 } found;
 
-/* Wait, asleep, until all ranks are here. */
-static tutti_status sleep_until_all(tutti_comm *comm) {
+tutti_status tune_sleep(tutti_comm *comm) {
   tutti_request *r;
   int done = 0;
   tutti_status status = tutti_barrier_start(comm, &r);
@@ -161,7 +160,7 @@ static tutti_status two_alone(const line *l, double *seconds) {
     status = median(&two, (game){.kind = ROUNDS}, false, seconds);
     tutti_comm_free(two.comm);
   }
-  return status ? status : sleep_until_all(l->all);
+  return status ? status : tune_sleep(l->all);
 }
 
 static tutti_status measure(const line *l, found *f) {
@@ -259,12 +258,12 @@ static tutti_status one_level(tutti_comm *comm, int k, int levels, tune_result *
     if (!status && l.at == 0 && k == 1)
       tune_add(r, "half", f.many > 1.7 * f.way, "1: incoming streams slow down outgoing ones");
   } else if (!status) {
-    status = sleep_until_all(comm);
+    status = tune_sleep(comm);
   }
   tutti_comm_free(l.comm);
   free(l.out);
   free(l.in);
-  return status ? status : sleep_until_all(comm);
+  return status ? status : tune_sleep(comm);
 }
 
 tutti_status tune_network(tutti_comm *comm, tune_result *r) {

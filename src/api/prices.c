@@ -7,6 +7,7 @@
 
 #include "call.h"
 #include "call_plan.h"
+#include "host_links.h"
 #include "measure.h"
 #include "placement.h"
 #include "settings.h"
@@ -16,6 +17,7 @@ struct tutti_prices {
   tt_chooser *chooser;
   tt_chooser *coded;  /* of messages that are coded; NULL: none are */
   int *position;      /* with helpers beside the levels: of each rank; NULL: none */
+  int *host;          /* of each place, where the links of hosts differ; NULL: as the levels say */
   bool borrowed;      /* the chooser belongs to a communicator */
   tt_problem problem; /* without its bytes */
   int exact;          /* 1 + the type of numbers that are summed exactly; 0: not exact */
@@ -128,6 +130,39 @@ static tutti_status place_ranks(const tutti_question *q, tt_setting *setting) {
   return status;
 }
 
+/* Where the figures have single hosts: slow ones come last, if the call can be planned for places, as in a
+ * communicator. The root moves to its place. */
+static tutti_status place_asked_hosts(const tutti_question *q, tt_setting *setting,
+                                      tutti_prices *p) {
+  const size_t P = (size_t)q->ranks;
+  tt_tree tree;
+  tt_cost_model model;
+  const bool places = tt_goes_by_places(q->coll, q->op) && !setting->data;
+  if (!setting->profile.hosts || setting->ranks_per_core > 0 || !places) return TUTTI_OK;
+  tutti_status status = *setting->levels ? tt_tree_parse(setting->levels, &tree) : TUTTI_OK;
+  if (status || (*setting->levels && tree.ranks != q->ranks)) return status; /* said later */
+  tt_cost_net(&setting->profile, q->ranks, *setting->levels ? &tree : NULL, &model);
+  uint32_t *domain = tt_cost_domains(&model);
+  int *number = malloc(P * sizeof *number), *order = malloc(P * sizeof *order);
+  p->host = malloc(P * sizeof *p->host);
+  if (!domain || !number || !order || !p->host)
+    status = tt_fail(TUTTI_ERR_MEMORY, "tutti_prices_make: out of memory");
+  const size_t at = (size_t)tt_host_level(&model, setting->inside) * P;
+  for (size_t r = 0; !status && r < P; r++) number[r] = (int)domain[at + r], order[r] = (int)r;
+  if (!status)
+    status = tt_hosts_order(&setting->profile, setting->levels, setting->inside, number, q->ranks,
+                            order);
+  for (size_t v = 0; !status && v < P; v++) {
+    p->host[v] = number[order[v]];
+    if (order[v] == q->root) p->problem.root = (int)v;
+  }
+  setting->host = p->host;
+  free(domain);
+  free(number);
+  free(order);
+  return status;
+}
+
 /* A second chooser, whose plans have coded messages, if such a call may have them. */
 static tutti_status make_coded(const tutti_question *q, tt_setting *setting, tt_chooser **coded) {
   tt_code_wish wish;
@@ -159,6 +194,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   if (!status && strchr(setting.only, '(')) status = helpers_of(q, &setting);
   if (!status) status = put_helpers_beside(q, &setting, &p->position);
   if (!status && q->net) status = tt_profile_parse(&setting.profile, q->net, "the figures");
+  if (!status) status = place_asked_hosts(q, &setting, p);
   if (!status) status = tt_override_parse(q->algo, q->ranks, &p->override);
   if (!status) status = tt_chooser_new(&setting, &p->chooser);
   if (!status) status = make_coded(q, &setting, &p->coded);
@@ -177,6 +213,7 @@ void tutti_prices_free(tutti_prices *p) {
   if (!p->borrowed) tt_chooser_free(p->chooser);
   tt_chooser_free(p->coded);
   free(p->position);
+  free(p->host);
   free(p);
 }
 

@@ -75,9 +75,13 @@ static tutti_status price(tt_chooser *c, const tt_candidates *list, tt_candidate
   uint64_t size = 0;
   bool is = false;
   tutti_status status = TUTTI_OK;
-  if (x->slices == 1) status = tt_stages_price(c, x->name, &ask, list->weight, &x->curve, &is);
+  const bool by_hosts = tt_priced_by_hosts(c, x->name, &ask, x->slices);
+  if (x->slices == 1 && !by_hosts)
+    status = tt_stages_price(c, x->name, &ask, list->weight, &x->curve, &is);
+  if (!status && !is) status = simulate(c, list, x, &size, &x->curve);
+  if (!status && c->model.hosts && !by_hosts)
+    status = tt_hosts_raise(c, x->name, &ask, x->slices, &x->curve);
   if (status || is) return status;
-  status = simulate(c, list, x, &size, &x->curve);
   if (!status && size < UINT64_MAX) {
     tt_curve longer;
     const double from = (double)size + 1;
@@ -164,6 +168,16 @@ static void bound_domain(tt_kept *x, const tt_cost_model *model, int most, tt_bo
   for (int r = 0; r < n; r++)
     if (!schedule_of(x, r)) return;
   if (n) tt_bound_domain(bound, x->all, 0, n, model, level);
+}
+
+/* Ranks of hosts whose links differ. */
+static void bound_hosts(tt_kept *x, const tt_cost_model *model, bool alike, tt_bound *bound) {
+  int some[TT_NAMED_HOSTS];
+  const int n = tt_hosts_some(model, some, TT_NAMED_HOSTS);
+  for (int i = 0; i < n; i++) {
+    const tt_sched *s = schedule_of(x, some[i]);
+    if (s) tt_bound_rank(bound, s, model, alike);
+  }
 }
 
 /* From the start, a plan whose ranks differ is bounded by a small domain and the last rank. */
@@ -268,6 +282,8 @@ static tutti_status look_at_some(tt_chooser *c, tt_candidates *list, int i, bool
     bool found = !x->differ;
     if (!find_bound(c, list, i, bound_some, &found, &x->bound)) status = TUTTI_ERR_MEMORY;
     tt_bound_rank(&x->bound, mine, &c->model, alike);
+    bound_hosts(&list->kept, &c->model, alike, &x->bound);
+    if (list->kept.starved) status = TUTTI_ERR_MEMORY;
     x->dear = x->differ && sends_too_much(&list->kept);
   }
   forget_schedules(list);
@@ -283,10 +299,12 @@ static tutti_status look_at(tt_chooser *c, tt_candidates *list, int i, bool *sli
   const bool shared = c->setting.ranks_per_core > 0;
   tt_level_stage stages[TT_STAGES];
   *sliced = false;
-  if (tt_is_composition(x->name) && (shared || tt_compositions_apply(c, coll))) return TUTTI_OK;
+  const bool by_hosts = tt_priced_by_hosts(c, x->name, &ask, 1);
+  if (tt_is_composition(x->name) && (shared || (tt_compositions_apply(c, coll) && !by_hosts)))
+    return TUTTI_OK;
   const bool alike = tt_algo_uniform(x->name, &ask, c->levels ? &c->model.tree : NULL);
   const bool rounded = tt_rounded_up(c, x->name);
-  const bool staged = !alike && tt_stages_of(c, x->name, &ask, stages);
+  const bool staged = !alike && !by_hosts && tt_stages_of(c, x->name, &ask, stages);
   x->dear = ask.ranks > TT_MOST_PLAYED && !alike && !rounded && !staged &&
             !tt_priced_by_ways(c, x->name, &ask) && !tt_stands_for_all(c, x->name, &ask, NULL);
   if (x->dear || shared || staged) return TUTTI_OK;
@@ -309,9 +327,10 @@ bool tt_candidates_add(tt_candidates *list, const char *name, int slices) {
 }
 
 /* Compositions are priced stage by stage, which shared memory does not allow: there they run if they are
- * named. Where they are found by the prices of stages, those that algorithms propose are not needed. */
+ * named. Where they are found by the prices of stages, those that algorithms propose are not needed, unless the links
+ * of hosts differ, which those prices leave out. */
 static bool left_out(const tt_chooser *c, tutti_coll coll, const char *name) {
-  return !*c->setting.only && tt_is_composition(name) &&
+  return !*c->setting.only && tt_is_composition(name) && !c->model.hosts &&
          (c->setting.ranks_per_core > 0 || tt_compositions_apply(c, coll));
 }
 
@@ -416,7 +435,14 @@ static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
       ok = add_sliced(c, coll, list, name);
   if (ok && !n && *s->levels && !tt_has_helpers(s)) ok = add_pairs(c, coll, list);
   if (ok && !n) ok = add_rounding_little(c, coll, list);
+  const int from = list->n;
+  bool sliced;
   if (ok && !n && tt_compositions_apply(c, coll)) ok = tt_compositions_list(c, list);
+  for (int i = from; ok && c->model.hosts && i < list->n; i++) {
+    const tutti_status status = look_at(c, list, i, &sliced);
+    list->at[i].priced = status;
+    ok = status != TUTTI_ERR_MEMORY;
+  }
   return ok && (list->n || !n || add_sliced(c, coll, list, s->only));
 }
 

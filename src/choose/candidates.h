@@ -105,6 +105,9 @@ static inline tt_ask tt_ask_of(const tt_setting *s, tutti_coll coll, int root) {
       .coll = coll, .ranks = s->ranks, .data = s->data ? s->data : s->ranks, .root = root};
 }
 
+/* Forgets what was found about the plan that an override named (chooser.c). */
+void tt_forget_named(tt_chooser *c);
+
 /* ---- the list (candidates.c) ---- */
 
 /* All candidates of a collective for numbers of that weight; NULL: out of memory. The chooser owns
@@ -141,10 +144,20 @@ tutti_status tt_rounded_up_raise(const tt_chooser *c, const char *name, const tt
                                  int slices, tt_curve *curve);
 tutti_status tt_rounded_up_sim(const tt_chooser *c, const char *name, const tt_ask *ask,
                                tt_sim **sim);
+/* Raises a curve to a bound, where that is above it. */
+void tt_curve_raise(tt_curve *curve, const tt_bound *bound, int slices);
 /* Beyond TT_MOST_PLAYED ranks, a tree over levels gets its price from the longest ways to the root
  * (way_price.c). Does this apply? */
 bool tt_priced_by_ways(const tt_chooser *c, const char *name, const tt_ask *ask);
 tutti_status tt_ways_sim(const tt_chooser *c, const char *name, const tt_ask *ask, tt_sim **sim);
+/* Where the links of some hosts differ (host_price.c): are all ranks of this plan simulated, though one could stand for
+ * all? If not, its price is the one without the figures of hosts, raised to what the ranks of those hosts take at
+ * least. */
+bool tt_priced_by_hosts(const tt_chooser *c, const char *name, const tt_ask *ask, int slices);
+tutti_status tt_hosts_raise(const tt_chooser *c, const char *name, const tt_ask *ask, int slices,
+                            tt_curve *curve);
+/* A rank of each kind of host that differs: at most `most`; returns how many. */
+int tt_hosts_some(const tt_cost_model *model, int *ranks, int most);
 /* Builds the schedules of those ranks that rank 0 receives from, all[0] being its own. */
 tutti_status tt_build_senders(const char *name, const tt_ask *ask, tt_sched **all);
 /* Can rank 0 stand for all? mine: its schedule, or NULL. */

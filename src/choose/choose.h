@@ -47,6 +47,9 @@ typedef struct tt_setting {
   tt_code code;               /* of messages between ranks that share no memory */
   int roundings;              /* the most on the way of a number, if the code rounds */
   const int *node; /* per rank: ranks with one number share memory; NULL: as `inside` says */
+  const int *
+      host; /* per rank: the number of its host in the profile; NULL: hosts are numbered in the order of the
+                      levels */
 } tt_setting;
 
 /* TUTTI_ERR_ARG: levels and ranks do not fit; the message says why. */

@@ -155,7 +155,7 @@ static tutti_status sim_stages(const tt_chooser *c, const char *name, const tt_a
 }
 
 static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll coll, int root,
-                              bool exported, bool sliced, double most, tt_sched **kept,
+                              bool exported, int slices, double most, tt_sched **kept,
                               uint64_t *size, tt_sim **sim) {
   const tt_setting *s = &c->setting;
   const tt_ask ask = tt_ask_of(s, coll, root);
@@ -165,22 +165,25 @@ static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll 
   *sim = NULL;
   if (!exported && tt_priced_by_ways(c, name, &ask)) return tt_ways_sim(c, name, &ask, sim);
   if (!exported && tt_rounded_up(c, name)) return tt_rounded_up_sim(c, name, &ask, sim);
-  if (!sliced) {
+  const bool by_hosts = tt_priced_by_hosts(c, name, &ask, slices);
+  if (slices == 1 && !by_hosts) {
     const tutti_status status = sim_stages(c, name, &ask, sim);
     if (status || *sim) return status;
   }
   tt_sched **all = kept ? kept : calloc((size_t)s->ranks, sizeof *all);
   if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", s->ranks);
   tutti_status status = all[0] ? TUTTI_OK : build(name, ask, 0, &all[0]);
-  const bool uniform = !status && tt_stands_for_all(c, name, &ask, all[0]);
+  const bool uniform = !status && !by_hosts && tt_stands_for_all(c, name, &ask, all[0]);
   if (!status)
-    status = uniform ? tt_build_senders(name, &ask, all) : build_rest(name, &ask, most, all);
+    status = uniform ? tt_build_senders(name, &ask, all)
+                     : build_rest(name, &ask, by_hosts ? HUGE_VAL : most, all);
   if (!status && !exported) status = find_loop(c, name, &ask, all, &loop);
   if (!status) {
     const bool runs = loop > 0 && bytes <= loop;
-    const tt_cost_model *model = exported ? &c->exported : runs ? &c->loop : &c->model;
+    tt_cost_model model = exported ? c->exported : runs ? c->loop : c->model;
+    if (uniform) model.hosts = NULL;
     if (runs) *size = loop;
-    *sim = tt_sim_new(all, s->ranks, uniform, model);
+    *sim = tt_sim_new(all, s->ranks, uniform, &model);
     if (!*sim)
       status = tt_fail(TUTTI_ERR_MEMORY, "%s on %d ranks cannot be priced: out of memory", name,
                        s->ranks);
@@ -193,7 +196,7 @@ tutti_status tt_plan_sim(const tt_chooser *c, const char *name, int slices, tutt
                          int root, bool exported, double most, tt_sched **kept, uint64_t *size,
                          tt_sim **sim) {
   const tutti_status status =
-      sim_whole(c, name, coll, root, exported, slices > 1, most, kept, size, sim);
+      sim_whole(c, name, coll, root, exported, slices, most, kept, size, sim);
   if (status || slices <= 1) return status;
   tt_sim *whole = *sim;
   *sim = tt_sim_slices(whole, slices, c->setting.flight);

@@ -48,6 +48,12 @@ static double coding_cost(const tt_profile *p, tt_code code) {
   return code == TT_CODE_INT8 ? p->code.int8 : p->code.fp8;
 }
 
+/* Coding takes time also for bytes that a rested link lets through at once. */
+static void code_link(tt_link *link, double ratio, double cost) {
+  link->beta = link->beta * ratio + cost;
+  link->burst = 0;
+}
+
 void tt_cost_coded(const tt_setting *s, tt_cost_model *model) {
   const tt_profile *p = &s->profile;
   if (!s->code) return;
@@ -55,9 +61,9 @@ void tt_cost_coded(const tt_setting *s, tt_cost_model *model) {
       tt_code_lossy(s->code) ? tt_code_ratio(s->code, TUTTI_FLOAT) : p->code.left / 1000;
   const double cost = coding_cost(p, s->code);
   for (int l = 0; l < model->levels - s->inside; l++) {
-    model->link[l].beta = model->link[l].beta * ratio + cost;
-    model->link[l].burst =
-        0; /* coding takes time also for bytes that a rested link lets through at once */
+    code_link(&model->link[l], ratio, cost);
+    for (int k = 0; model->hosts && k < model->hosts->kinds; k++)
+      code_link(&model->hosts->link[k][l], ratio, cost);
   }
 }
 

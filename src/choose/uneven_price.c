@@ -62,6 +62,7 @@ tutti_status tt_rounded_up_build(const tt_chooser *c, const char *name, const tt
   char to[TT_NAME];
   tt_ask there;
   *model = c->model;
+  model->hosts = NULL; /* there are more ranks, of hosts like most */
   if (!find_even(c, name, ask, &model->tree, to, &there))
     return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s cannot be priced on even levels", name);
   model->ranks = there.ranks;
@@ -101,6 +102,13 @@ static void raise_curve(tt_curve *curve, double fixed, double slope) {
   *curve = raised;
 }
 
+void tt_curve_raise(tt_curve *curve, const tt_bound *bound, int slices) {
+  for (int i = 0; i < bound->n; i++) {
+    const tt_bound_line *x = &bound->line[i];
+    raise_curve(curve, slices * x->each + x->once, x->slope + x->part / slices);
+  }
+}
+
 tutti_status tt_rounded_up_raise(const tt_chooser *c, const char *name, const tt_ask *ask,
                                  int slices, tt_curve *curve) {
   const tt_tree *t = &c->model.tree;
@@ -117,10 +125,7 @@ tutti_status tt_rounded_up_raise(const tt_chooser *c, const char *name, const tt
     tt_bound_rank(&bound, s, &c->model, false);
     tt_sched_free(s);
   }
-  for (int i = 0; i < bound.n; i++) {
-    const tt_bound_line *x = &bound.line[i];
-    raise_curve(curve, slices * x->each + x->once, x->slope + x->part / slices);
-  }
+  tt_curve_raise(curve, &bound, slices);
   return TUTTI_OK;
 }
 
@@ -133,6 +138,7 @@ tutti_status tt_rounded_up_sim(const tt_chooser *c, const char *name, const tt_a
   if (!find_even(c, name, ask, &model.tree, to, &there))
     return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s cannot be priced on even levels", name);
   model.ranks = there.ranks;
+  model.hosts = NULL;
   tt_sched **all = calloc((size_t)there.ranks, sizeof *all);
   if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", there.ranks);
   tutti_status status = tt_algo_build(to, &there, &all[0]);

@@ -1,6 +1,7 @@
 /* why_text.c - an explanation in words, and as JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "why.h"
@@ -130,6 +131,20 @@ static const char *proof_of(const tt_why *w, char text[400]) {
   return text;
 }
 
+/* Says of how many hosts the links differ. */
+static void say_hosts(tt_text *t, const tt_cost_model *p) {
+  int hosts = 0;
+  uint32_t *domain = p->hosts ? tt_cost_domains(p) : NULL;
+  for (int r = 0; domain && r < p->ranks; r++) {
+    const uint32_t *of = domain + (size_t)p->hosts->level * (size_t)p->ranks;
+    hosts += p->hosts->kind[r] && (r == 0 || of[r] != of[r - 1]);
+  }
+  free(domain);
+  if (hosts)
+    tt_text_add(t, "Links differ: %d host%s %s figures of %s own, and slow ones come last\n", hosts,
+                hosts == 1 ? "" : "s", hosts == 1 ? "has" : "have", hosts == 1 ? "its" : "their");
+}
+
 void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
   const tt_cost_model *p = tt_chooser_model(c);
   char text[24], size[24], bound[64], where[40], proof[400];
@@ -142,6 +157,7 @@ void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
   if (w->choice.wisdom) say_wisdom(t, w->choice.wisdom);
   if (w->choice.refusal) tt_text_add(t, "Not what was asked for: %s\n", w->choice.refusal);
   tt_text_add(t, "Proven: %s\n", proof_of(w, proof));
+  say_hosts(t, p);
   tt_why_bound(p, &w->breakdown, bound, sizeof bound);
   tt_text_add(t, "Predicted: %s, most of it %s; the busiest rank sends %d message%s, %s\n",
               tt_time_words(w->breakdown.time, text), bound, w->sends.messages,

@@ -17,6 +17,7 @@
 
 #include "build_comm.h"
 #include "comm_wisdom.h"
+#include "host_links.h"
 #include "tracing.h"
 
 tutti_comm *tt_comm_new(int rank, int ranks) {
@@ -248,7 +249,29 @@ static tutti_status keep_order(tutti_comm *comm, const int *order) {
   return TUTTI_OK;
 }
 
+/* Where the profile has figures of single hosts: numbers the hosts, and puts slow ones last (order). Without
+ * such figures *order is NULL, and the layout's holds. */
+static tutti_status place_hosts(tutti_comm *comm, const tt_layout *layout, int **order) {
+  const size_t P = (size_t)comm->ranks;
+  tt_plan_cache *plans = comm->plans;
+  *order = NULL;
+  if (!plans->setting.profile.hosts) return TUTTI_OK;
+  plans->host = malloc(P * sizeof *plans->host);
+  plans->host_at = malloc(P * sizeof *plans->host_at);
+  *order = malloc(P * sizeof **order);
+  if (!plans->host || !plans->host_at || !*order)
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the hosts of %d ranks", comm->ranks);
+  for (size_t r = 0; r < P; r++) plans->host[r] = comm->info[r].placement.node;
+  memcpy(*order, layout->order, P * sizeof **order);
+  const tutti_status status = tt_hosts_order(&plans->setting.profile, layout->levels,
+                                             layout->inside, plans->host, comm->ranks, *order);
+  for (size_t v = 0; v < P; v++) plans->host_at[v] = plans->host[(*order)[v]];
+  return status;
+}
+
 tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double ranks_per_core) {
+  int *order;
+  tutti_status status = place_hosts(comm, layout, &order);
   tt_setting setting = comm->plans->setting;
   tt_chooser *flat = NULL, *chooser;
   _Static_assert(sizeof layout->levels <= sizeof setting.levels, "room for the levels");
@@ -256,12 +279,16 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
     setting.ranks_per_core = 0;
     setting.has_loop = NULL; /* loops are only for ranks that all share memory */
   }
-  tutti_status status = tt_chooser_new(&setting, &flat);
+  setting.host = comm->plans->host;
+  if (!status) status = tt_chooser_new(&setting, &flat);
+  setting.host = comm->plans->host_at;
   memcpy(setting.levels, layout->levels, sizeof layout->levels);
   setting.inside = layout->inside;
   setting.node_ranks_per_core = ranks_per_core;
   if (!status) status = tt_chooser_new(&setting, &chooser);
-  if (!status && (status = keep_order(comm, layout->order))) tt_chooser_free(chooser);
+  if (!status && (status = keep_order(comm, order ? order : layout->order)))
+    tt_chooser_free(chooser);
+  free(order);
   if (status) {
     tt_chooser_free(flat);
     return status;
@@ -361,6 +388,8 @@ void tt_comm_destroy(tutti_comm *comm) {
   tt_chooser_free(comm->plans->flat);
   free(comm->plans->order);
   free(comm->plans->place);
+  free(comm->plans->host);
+  free(comm->plans->host_at);
   if (comm->beside) comm->net->peer->close(comm->net);
   if (comm->wire) comm->wire->peer->close(comm->wire);
   tt_heap_close(comm->heap);

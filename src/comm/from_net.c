@@ -13,6 +13,7 @@
 
 #include "build_comm.h"
 #include "comm_wisdom.h"
+#include "host_links.h"
 #include "placement.h"
 #include "remote.h"
 #include "topo.h"
@@ -207,7 +208,7 @@ static tutti_status share_common(tutti_comm *comm, common *c, const tutti_net *n
 
 /* Finds the layout from the placements, or from TUTTI_NODES and TUTTI_TOPO. Simulated nodes are as
  * declared, and share no memory. */
-static tutti_status compute_placement(tutti_comm *comm, const common *c, bool simulated,
+static tutti_status compute_placement(tutti_comm *comm, common *c, bool simulated,
                                       member *all, tt_layout *layout) {
   const size_t n = (size_t)comm->ranks;
   tt_placement *placements = malloc(n * sizeof *placements);
@@ -224,7 +225,10 @@ static tutti_status compute_placement(tutti_comm *comm, const common *c, bool si
                             c->topo_name, layout);
   if (simulated) layout->inside = 0;
   if (!status) status = tt_placement_color(layout, comm->ranks, placements);
-  for (size_t r = 0; !status && r < n; r++) all[r].placement = placements[r];
+  for (size_t r = 0; !status && r < n; r++) {
+    all[r].placement = placements[r];
+    tt_host_found(&c->profile, placements[r].host, placements[r].node);
+  }
   free(placements);
   return status;
 }

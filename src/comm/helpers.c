@@ -17,6 +17,7 @@ void tt_helped_free(tt_helped *h) {
   free(h->order);
   free(h->place);
   free(h->position);
+  free(h->host);
   *h = (tt_helped){.chooser = NULL};
 }
 
@@ -58,11 +59,14 @@ static tutti_status arrange(const tutti_comm *comm, tt_setting *setting, tt_help
   h->order = malloc(P * sizeof *h->order);
   h->place = malloc(P * sizeof *h->place);
   h->position = malloc(P * sizeof *h->position);
-  if (!h->order || !h->place || !h->position)
+  if (comm->plans->host) h->host = malloc(P * sizeof *h->host);
+  if ((comm->plans->host && !h->host) || !h->order || !h->place || !h->position)
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", comm->ranks);
   const tutti_status status = find_layout(comm, setting->data, h->order, &layout);
   if (status) return status;
   memcpy(setting->data_levels, layout.levels, sizeof layout.levels);
+  for (size_t v = 0; h->host && v < P; v++) h->host[v] = comm->plans->host[h->order[v]];
+  setting->host = h->host;
   set_mapping(comm, h);
   setting->position = h->position;
   return TUTTI_OK;
@@ -71,11 +75,13 @@ static tutti_status arrange(const tutti_comm *comm, tt_setting *setting, tt_help
 static tutti_status make_helped(const tutti_comm *comm, int helpers, tt_helped *h) {
   tt_setting setting = comm->plans->setting;
   setting.data = comm->ranks - helpers;
+  setting.host = comm->plans->host;
   tutti_status status = *setting.levels ? arrange(comm, &setting, h) : TUTTI_OK;
   if (!status) status = tt_chooser_new(&setting, &h->chooser);
   if (status || !h->order) return status;
   *setting.levels = *setting.data_levels = 0;
   setting.inside = 0;
+  setting.host = comm->plans->host;
   return tt_chooser_new(&setting, &h->flat);
 }
 

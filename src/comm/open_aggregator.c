@@ -167,6 +167,8 @@ static tutti_status plan_for(tutti_comm *comm, int parts, const layout *x, const
   if (!beside) share_message(&setting.profile.net, parts);
   for (int l = 0; l < setting.profile.levels && !beside; l++)
     share_message(&setting.profile.level[l].is, parts);
+  for (int i = 0; i < setting.profile.hosts && !beside; i++)
+    share_message(&setting.profile.host[i].is, parts);
   setting.host_ranks_per_core *= (double)all / comm->ranks; /* as many cores as before */
   if (!x->each) {
     snprintf(setting.data_levels, sizeof setting.data_levels, "node:%d core:(%s)", x->hosts,

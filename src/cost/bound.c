@@ -11,6 +11,7 @@ typedef struct load {
   tt_bound_line port[2][TT_TREE_LEVELS], processor;
   double sent[TT_TREE_LEVELS]; /* multiples of the vector, by the level where the ranks part */
   double L;                    /* of the fastest message that it receives; < 0: none */
+  uint32_t rank;
 } load;
 
 /* The level where two ranks part. */
@@ -39,13 +40,16 @@ static bool bursts(const tt_cost_model *model) {
   return any;
 }
 
-/* s/B that a message takes at least: that of the slowest link on its way, used by it alone. */
-static double least_beta(const tt_cost_model *model, int level) {
+/* s/B that a message takes at least at this rank's end: that of the slowest link on its way, used by it
+ * alone. */
+static double least_beta(const tt_cost_model *model, int level, int rank) {
   const int last = model->levels - 1;
-  double beta = model->link[last].beta;
+  double beta = tt_link_at(model, last, (uint32_t)rank)->beta;
   if (bursts(model)) return 0;
-  for (int l = level; l < last && !model->torus; l++)
-    if (model->link[l].beta > beta) beta = model->link[l].beta;
+  for (int l = level; l < last && (!model->torus || l == level); l++) {
+    const double other = tt_link_at(model, l, (uint32_t)rank)->beta;
+    if (other > beta) beta = other;
+  }
   return beta;
 }
 
@@ -55,10 +59,10 @@ static double load_message(load *x, const tt_sched *s, const tt_step *step, int 
   const int level = parting_level(model, s->rank, peer);
   const double share = tt_step_share(s, step);
   const bool in = step->kind != TT_SEND;
-  const tt_link *link = &model->link[level];
+  const tt_link *link = tt_link_at(model, level, x->rank);
   tt_bound_line *port = &x->port[in && !model->half][level];
-  port->each += model->link[level].alpha;
-  port->slope += share * least_beta(model, level);
+  port->each += link->alpha;
+  port->slope += share * least_beta(model, level, s->rank);
   x->processor.each += link->o_next;
   if (!in) x->sent[level] += share;
   if (in && (x->L < 0 || link->L < x->L)) x->L = link->L;
@@ -68,6 +72,7 @@ static double load_message(load *x, const tt_sched *s, const tt_step *step, int 
 static void load_rank(load *x, const tt_sched *s, const tt_cost_model *model) {
   memset(x, 0, sizeof *x);
   x->L = -1;
+  x->rank = (uint32_t)s->rank;
   for (uint32_t i = 0; i < s->nsteps; i++) {
     const tt_step *step = &s->steps[i];
     const double share = tt_step_share(s, step);
@@ -116,7 +121,7 @@ static void add_ports(tt_bound *bound, const load *x, const tt_cost_model *model
   tt_bound_line all = {.once = in && x->L > 0 ? x->L : 0};
   int most = 1;
   for (int l = 0; l < model->levels; l++) {
-    const int ports = tt_ports(&model->link[l]);
+    const int ports = tt_ports(tt_link_at(model, l, x->rank));
     const tt_bound_line *one = &x->port[in][l];
     if (ports > most) most = ports;
     all.each += one->each;
@@ -145,7 +150,7 @@ void tt_bound_rank(tt_bound *bound, const tt_sched *s, const tt_cost_model *mode
   if (model->cores <= 0) add_whole(bound, x.processor, alike);
   for (int l = 0; l < model->levels - 1 && alike; l++)
     add_bound(bound, (tt_bound_line){.slope = sent_out(&x, model, l) * tt_sim_sharers(model, l) *
-                                              model->link[l].beta});
+                                              tt_link_at(model, l, x.rank)->beta});
 }
 
 void tt_bound_domain(tt_bound *bound, tt_sched *const *all, int first, int n,
@@ -156,7 +161,8 @@ void tt_bound_domain(tt_bound *bound, tt_sched *const *all, int first, int n,
     load_rank(&x, all[r], model);
     sent += sent_out(&x, model, level);
   }
-  add_whole(bound, (tt_bound_line){.slope = sent * model->link[level].beta}, false);
+  const double beta = tt_link_at(model, level, (uint32_t)first)->beta;
+  add_whole(bound, (tt_bound_line){.slope = sent * beta}, false);
 }
 
 /* ---- a chain of messages ---- */
@@ -210,17 +216,23 @@ static double least_overhead(const tt_step *step, const tt_link *link) {
   return step->peers.count > 1 && link->o_next < link->o ? link->o_next : link->o;
 }
 
+static double larger_of(double a, double b) {
+  return a > b ? a : b;
+}
+
 /* sent: the step of the peer that sends the message. */
 static void add_hop(tt_bound_line *line, const tt_sched *s, const tt_step *step, int peer,
                     const tt_step *sent, const tt_cost_model *model) {
   const int level = parting_level(model, s->rank, peer);
   const double share = tt_step_share(s, step);
-  const tt_link *link = &model->link[level];
-  line->once += model->link[level].alpha;
-  line->part += share * least_beta(model, level);
-  line->once += link->L;
+  const tt_link *to = tt_link_at(model, level, (uint32_t)s->rank),
+                *from = tt_link_at(model, level, (uint32_t)peer);
+  line->once += larger_of(to->alpha, from->alpha);
+  line->part +=
+      share * larger_of(least_beta(model, level, s->rank), least_beta(model, level, peer));
+  line->once += larger_of(to->L, from->L);
   if (model->cores <= 0 && !model->migrates)
-    line->once += least_overhead(step, link) + least_overhead(sent, link);
+    line->once += least_overhead(step, to) + least_overhead(sent, from);
   if (step->kind == TT_RECV_REDUCE) line->part += share * model->gamma;
 }
 

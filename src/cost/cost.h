@@ -13,6 +13,8 @@
  *            lead to neighbours only: a message uses all the links on its way.
  * Cache      if a vector is larger than the cache, the bytes beyond it cost more to move. Those
  *            in the cache cost the same, so the time remains a line on either side.
+ * Hosts      the links of single hosts may differ. A message takes the larger alpha, and the time of the
+ *            slowest link on its way. The port at either end is busy for as long as its own link takes.
  * Burst      a link that lets bytes through at once owes the time for them: a single message
  *            does not take it, but calls in sequence take no less.
  * Size       for one order of events the time is a line in the size of the vector;
@@ -37,11 +39,20 @@ typedef struct tt_link {
   int ports;     /* such messages that a rank sends, or receives, at once; 0 means 1 */
 } tt_link;
 
+/* The hosts of a model's ranks, where the links of some hosts differ (host_links.h). */
+typedef struct tt_hosts {
+  int level;                       /* whose domains are the hosts */
+  int kinds;                       /* kind 0 are the hosts that do not differ */
+  tt_link (*link)[TT_TREE_LEVELS]; /* of each kind, as in tt_cost_model */
+  uint8_t *kind;                   /* of each rank's host */
+} tt_hosts;
+
 typedef struct tt_cost_model {
   int ranks, levels;            /* levels >= 1 */
   tt_tree tree;                 /* of that many levels, outermost first */
   const int *position;          /* of each rank in the tree; NULL: ranks are in its order */
   tt_link link[TT_TREE_LEVELS]; /* of messages whose ranks part at this level */
+  tt_hosts *hosts;              /* whose links differ from these; NULL: none. The caller's */
   bool half;                    /* a port cannot send and receive at the same time */
   bool apart;                   /* each level has its own ports */
   bool torus;                   /* each node has two links of its own on every level */
@@ -68,6 +79,11 @@ static inline bool tt_cost_is_wide(const tt_cost_model *model, uint32_t rank) {
 
 static inline int tt_ports(const tt_link *link) {
   return link->ports > 1 ? link->ports : 1;
+}
+
+/* The link of a level at a rank's end. */
+static inline const tt_link *tt_link_at(const tt_cost_model *model, int level, uint32_t rank) {
+  return model->hosts ? &model->hosts->link[model->hosts->kind[rank]][level] : &model->link[level];
 }
 
 /* One level, and all costs are 0. */

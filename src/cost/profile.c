@@ -1,4 +1,4 @@
-/* profile.c - reads and writes the profile of a machine, and makes cost models of it.
+/* profile.c - reads and writes the profile of a machine.
  *
  * Idea       one table has every figure's name, kind, place and meaning; reading and
  *            writing only walk it.
@@ -6,13 +6,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "profile.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "placement.h"
 
 #define MOST 1e6 /* s, or s/B; keeps sums of figures finite */
 
@@ -230,15 +229,81 @@ static const figure *find_figure(const figure *table, int n, const char *name, s
   return NULL;
 }
 
+static const tt_link unset = {-1, -1, -1, -1, -1, -1, -1};
+
 /* Finds or adds the figures of the named level; NULL: no capacity for another. */
 static tt_link *level_of(tt_profile *m, const char *name, size_t length) {
   for (int i = 0; i < m->levels; i++)
     if (key_is(name, length, m->level[i].name)) return &m->level[i].is;
   if (m->levels == TT_NAMED_LEVELS || length >= sizeof m->level[0].name || !length) return NULL;
   snprintf(m->level[m->levels].name, sizeof m->level[0].name, "%.*s", (int)length, name);
-  m->level[m->levels].is = (tt_link){-1, -1, -1, -1, -1, -1, -1};
+  m->level[m->levels].is = unset;
   return &m->level[m->levels++].is;
 }
+
+/* ---- hosts ---- */
+
+#define DIGITS "0123456789"
+
+/* Reads "3", "4-7" or a name. NULL, or what was expected. */
+static const char *read_hosts(const char *at, size_t length, tt_host_figures *x) {
+  const size_t first = strspn(at, DIGITS), dash = first < length && at[first] == '-' ? 1 : 0,
+               last = dash ? strspn(at + first + 1, DIGITS) : 0;
+  *x = (tt_host_figures){.first = -1, .last = -1, .is = unset};
+  if (first && first + dash + last == length && (last || !dash)) {
+    if (first > 7 || last > 7) return "a host's number below 10000000";
+    x->first = x->last = atoi(at);
+    if (dash) x->last = atoi(at + first + 1);
+    return x->first > x->last ? "a range from the lower number to the higher, such as 4-7" : NULL;
+  }
+  if (!length || length >= sizeof x->name || strspn(at, DIGITS "-") == length)
+    return "a host's number such as 3, a range such as 4-7, or a host's name of at most 39 letters";
+  for (size_t i = 0; i < length; i++)
+    if (!isalnum((unsigned char)at[i]) && !strchr("-_.", at[i]))
+      return "a host's name: letters, digits, '-', '_' and '.'";
+  memcpy(x->name, at, length);
+  return NULL;
+}
+
+static bool same_hosts(const tt_host_figures *a, const tt_host_figures *b) {
+  return strcmp(a->name, b->name) == 0 && a->first == b->first && a->last == b->last;
+}
+
+static bool overlap(const tt_host_figures *a, const tt_host_figures *b) {
+  return !*a->name && !*b->name && a->first <= b->last && b->first <= a->last;
+}
+
+/* Finds the figure "host.4-7.beta": `dot` is before its last word. Adds the hosts if they are new. */
+static tutti_status find_host(const reader *r, tt_profile *m, const char *dot, size_t length,
+                              const figure **f, void **of) {
+  const char *who = r->at + sizeof "host." - 1;
+  char other[80];
+  tt_host_figures x;
+  *f = find_figure(of_level, OF_LEVEL, dot + 1, length - (size_t)(dot + 1 - r->at));
+  if (!*f || (*f)->kind == BYTES)
+    return profile_error(r, dot + 1,
+                         "a figure of a host: alpha, delay, beta, processor, again or ports");
+  const char *wrong = read_hosts(who, (size_t)(dot - who), &x);
+  if (wrong) return profile_error(r, who, wrong);
+  int i = 0;
+  while (i < m->hosts && !same_hosts(&m->host[i], &x)) i++;
+  for (int k = 0; k < m->hosts && i == m->hosts; k++) {
+    if (!overlap(&m->host[k], &x)) continue;
+    const tt_host_figures *has = &m->host[k];
+    if (has->first == has->last)
+      snprintf(other, sizeof other, "hosts beside %d, which has figures already", has->first);
+    else
+      snprintf(other, sizeof other, "hosts beside %d-%d, which have figures already", has->first,
+               has->last);
+    return profile_error(r, who, other);
+  }
+  if (i == TT_NAMED_HOSTS) return profile_error(r, who, "figures of at most 16 hosts or ranges");
+  if (i == m->hosts) m->host[m->hosts++] = x;
+  *of = &m->host[i].is;
+  return TUTTI_OK;
+}
+
+/* ---- entries ---- */
 
 /* Reads the name of a machine or a network, up to the end of the entry. */
 static tutti_status read_stamp(const reader *r, const char *at, const char *what,
@@ -275,6 +340,11 @@ static tutti_status read_machine_entry(reader *r, tt_profile *m) {
     if (key[i] == '.') dot = key + i;
   if (!f) f = gamma_of(key, length, m, &of);
   if (!f && !dot) f = find_figure(of_level, OF_LEVEL, key, length), of = &m->net;
+  const bool host = !f && dot && strncmp(key, "host.", 5) == 0 && dot > key + 4;
+  if (host) {
+    const tutti_status status = find_host(r, m, dot, length, &f, &of);
+    if (status) return status;
+  }
   if (!f && dot && strncmp(key, "shm.", 4) != 0) {
     f = find_figure(of_level, OF_LEVEL, dot + 1, length - (size_t)(dot + 1 - key));
     of = f ? level_of(m, key, (size_t)(dot - key)) : NULL;
@@ -284,7 +354,7 @@ static tutti_status read_machine_entry(reader *r, tt_profile *m) {
     return profile_error(
         r, key,
         "a figure: alpha, delay, beta, burst, processor, again or ports, also of a level as in "
-        "node.alpha; "
+        "node.alpha, or of a host as in host.3.beta; "
         "gamma, also of a type as in gamma.bf16; half, apart, torus, hop, one of shm, "
         "machine or network");
   if (*at != '=') return profile_error(r, at, "=");
@@ -331,7 +401,7 @@ static void print_number(double number, char value[40]) {
 static void print_table(tt_text *t, const char *level, const figure *table, int n, const void *of) {
   for (int i = 0; i < n; i++) {
     const double number = value_of(&table[i], of);
-    char name[64], value[40];
+    char name[80], value[40];
     if (number < 0) continue;
     snprintf(name, sizeof name, "%s%s%s", level, *level ? "." : "", table[i].name);
     print_number(number, value);
@@ -348,6 +418,17 @@ void tt_profile_print(tt_text *text, const tt_profile *m) {
   print_table(text, "", of_level, OF_LEVEL, &m->net);
   for (int i = 0; i < m->levels; i++)
     print_table(text, m->level[i].name, of_level, OF_LEVEL, &m->level[i].is);
+  for (int i = 0; i < m->hosts; i++) {
+    const tt_host_figures *x = &m->host[i];
+    char host[64];
+    if (*x->name)
+      snprintf(host, sizeof host, "host.%s", x->name);
+    else if (x->first == x->last)
+      snprintf(host, sizeof host, "host.%d", x->first);
+    else
+      snprintf(host, sizeof host, "host.%d-%d", x->first, x->last);
+    print_table(text, host, of_level, OF_LEVEL, &x->is);
+  }
   print_table(text, "", of_all, OF_ALL, m);
   for (int t = 0; t < TUTTI_TYPE_COUNT; t++) {
     const figure f = {tutti_type_name((tutti_type)t), PER_BYTE, 0, "a byte of this type added"};
@@ -355,122 +436,4 @@ void tt_profile_print(tt_text *text, const tt_profile *m) {
   }
   if (*m->of) tt_text_add(text, "%-17s = %s\n", "machine", m->of);
   if (*m->over) tt_text_add(text, "%-17s = %s\n", "network", m->over);
-}
-
-/* ---- cost models ---- */
-
-/* The link of the named level; f has the figures that are not set for it. */
-static tt_link link_of(const tt_profile *m, const char *name, tt_link f) {
-  for (int i = 0; i < m->levels; i++) {
-    if (strcmp(m->level[i].name, name) != 0) continue;
-    const tt_link *own = &m->level[i].is;
-    if (own->o >= 0) f.o_next = -1; /* unless that is set, too */
-    for (const figure *x = of_level; x < of_level + OF_LEVEL; x++)
-      if (value_of(x, own) >= 0) set_value(x, &f, value_of(x, own));
-  }
-  if (f.o_next < 0) f.o_next = f.o;
-  return f;
-}
-
-static void use_tree(tt_cost_model *p, const tt_tree *tree) {
-  if (!tree) return;
-  p->tree = *tree;
-  p->levels = tree->levels;
-}
-
-void tt_cost_net(const tt_profile *m, int ranks, const tt_tree *tree, tt_cost_model *p) {
-  tt_cost_flat(p, ranks);
-  use_tree(p, tree);
-  for (int l = 0; l < p->levels; l++) p->link[l] = link_of(m, p->tree.level[l].name, m->net);
-  p->half = m->half;
-  p->apart = m->apart;
-  p->torus = m->torus;
-  p->hop = m->torus ? m->hop : 0;
-  p->gamma = m->gamma;
-}
-
-/* The figures with this many ranks per core. If only some cores have two ranks, the others wait
- * less. */
-static tt_shm_figures shm_of(const tt_profile *m, double ranks_per_core) {
-  tt_shm_figures f = m->shm;
-  const tt_shm_figures *c = &m->oversubscribed;
-  if (ranks_per_core <= 1) return f;
-  if (c->copy >= 0) f.far = -1; /* unless they are set, too */
-  if (c->loop_copy >= 0) f.loop_far = f.loop_next_input = -1;
-  const double *set = &c->wait; /* all members are of this type */
-  for (size_t i = 0; i < sizeof f / sizeof *set; i++)
-    if (set[i] >= 0) (&f.wait)[i] = set[i];
-  f.wait = c->wait * (ranks_per_core > 1.5 ? ranks_per_core - 1 : 0.5);
-  f.piece = 0;
-  f.cache = m->shm.cache / ranks_per_core;
-  return f;
-}
-
-static const tt_shm_level *shm_level_of(const tt_profile *m, const char *name) {
-  for (int i = 0; i < TT_SHM_LEVELS; i++)
-    if (strcmp(tt_inner_levels[i], name) == 0) return &m->shm_level[i];
-  return NULL;
-}
-
-bool tt_shm_levels_known(const tt_profile *m, const tt_tree *tree) {
-  for (int l = 0; l < tree->levels; l++) {
-    const tt_shm_level *x = shm_level_of(m, tree->level[l].name);
-    if (x && (x->delay >= 0 || x->beta >= 0)) return true;
-  }
-  return false;
-}
-
-/* The link of a level within a machine: `near`, which leads to ranks of the same innermost domain,
- * with the level's own figures. What a line takes longer than among near ranks, it takes longer
- * where ranks share cores, too. */
-static tt_link shm_link(const tt_profile *m, const char *name, tt_link near) {
-  const tt_shm_level *x = shm_level_of(m, name);
-  if (x && x->delay > m->shm.wait) near.L += x->delay - m->shm.wait;
-  if (x && x->beta >= 0) near.beta = x->beta;
-  return near;
-}
-
-/* Inside a node a rank's processor is also its port: it writes its messages, and reads them. */
-void tt_cost_inside(const tt_profile *m, int levels, double ranks_per_core, tt_cost_model *p) {
-  const tt_shm_figures f = shm_of(m, ranks_per_core);
-  const tt_link shm = {2 * f.message, f.wait, 2 * f.copy, .o_next = -1, .ports = 1};
-  for (int l = p->levels - levels; l < p->levels; l++) {
-    const char *name = p->tree.level[l].name;
-    p->link[l] = link_of(m, name, shm_link(m, name, shm));
-  }
-}
-
-tutti_status tt_figures_known(const tt_profile *m, const tt_cost_model *p) {
-  for (int i = 0; i < m->levels; i++) {
-    bool known = false;
-    for (int l = 0; l < p->levels; l++)
-      known |= strcmp(p->tree.level[l].name, m->level[i].name) == 0;
-    if (!known)
-      return tt_fail(TUTTI_ERR_ARG,
-                     "there are figures for the level '%s', and the topology has no such level",
-                     m->level[i].name);
-  }
-  return TUTTI_OK;
-}
-
-void tt_cost_shm(const tt_profile *m, int ranks, const tt_tree *tree, double ranks_per_core,
-                 bool loop, tt_cost_model *p) {
-  const tt_shm_figures f = shm_of(m, ranks_per_core);
-  tt_cost_flat(p, ranks);
-  use_tree(p, tree);
-  for (int l = 0; l < p->levels; l++)
-    p->link[l] = shm_link(m, p->tree.level[l].name, (tt_link){.L = f.wait});
-  p->gamma = m->gamma;
-  p->message = loop ? f.loop_message : f.message;
-  p->o_next = loop ? f.loop_o_next : f.o_next;
-  p->copy = loop ? f.loop_copy : f.copy;
-  p->saved_per_input = loop && f.loop_next_input >= 0 ? p->copy - f.loop_next_input : 0;
-  const double far = loop ? f.loop_far : f.far;
-  if (far >= 0 && p->copy > 0) {
-    p->cache = f.cache;
-    p->far_ratio = far / p->copy;
-  }
-  p->published = loop;
-  p->piece = loop ? 0 : f.piece;
-  p->cores = ranks_per_core > 1 ? ranks / ranks_per_core : ranks;
 }

@@ -5,6 +5,7 @@
  *     beta = 10Gbit/s          or 0.8ns, or 8e-10: s/B
  *     gamma = 2e-10
  *     node.alpha = 2us, node.beta = 1e-10
+ *     host.3.beta = 1Gbit/s    of one host; host.4-7.beta of several, host.n12.beta by its name
  *     machine = 2 x Some processor     on which the figures were measured
  *     network = Open MPI               the same for the network's figures
  *
@@ -35,7 +36,14 @@ typedef struct tt_shm_level {
   double beta; /* s/B through the link that leaves a domain, which its ranks share; < 0: no limit */
 } tt_shm_level;
 
-enum { TT_NAMED_LEVELS = 8, TT_STAMP = 80 };
+enum { TT_NAMED_LEVELS = 8, TT_NAMED_HOSTS = 16, TT_STAMP = 80 };
+
+/* The figures of hosts whose links differ from the others'. */
+typedef struct tt_host_figures {
+  char name[40];   /* of one host; "": they have numbers, */
+  int first, last; /* from the first to the last; of a named host: < 0 until it is found */
+  tt_link is;      /* < 0: as other hosts */
+} tt_host_figures;
 
 typedef struct tt_profile {
   tt_link net; /* of a wire; o_next < 0: as o */
@@ -44,6 +52,8 @@ typedef struct tt_profile {
     tt_link is; /* < 0: as in net */
   } level[TT_NAMED_LEVELS];
   int levels;
+  tt_host_figures host[TT_NAMED_HOSTS];
+  int hosts;
   int half, apart, torus;             /* how ranks connect to the network */
   double hop;                         /* s for each link of a torus on a path, after the first */
   double gamma;                       /* all before it is the network's */
@@ -72,6 +82,8 @@ int tt_profile_said(const char *text, int *column);
 /* Appends it as text that reads back to the same figures, with comments. */
 void tt_profile_print(tt_text *text, const tt_profile *profile);
 
+/* Puts those of a link's own figures that are set in the place of others. */
+void tt_link_put(tt_link *link, const tt_link *own);
 /* The model of a network whose ranks form this tree (NULL: all alike). Figures of levels that the
  * tree does not have are ignored. */
 void tt_cost_net(const tt_profile *profile, int ranks, const tt_tree *tree, tt_cost_model *model);
@@ -79,7 +91,7 @@ void tt_cost_net(const tt_profile *profile, int ranks, const tt_tree *tree, tt_c
  * with this many ranks per core. */
 void tt_cost_inside(const tt_profile *profile, int levels, double ranks_per_core,
                     tt_cost_model *model);
-/* TUTTI_ERR_ARG: the profile lacks figures of a level. */
+/* TUTTI_ERR_ARG: the profile has figures of a level, or of a host, that the model lacks. */
 tutti_status tt_figures_known(const tt_profile *profile, const tt_cost_model *model);
 /* Has the profile a figure of some level of the tree within a machine? */
 bool tt_shm_levels_known(const tt_profile *profile, const tt_tree *tree);

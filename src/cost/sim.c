@@ -31,6 +31,7 @@ typedef struct stage {
   tt_sim_event *heap;
   uint32_t waiting, ended;
   uint32_t cores; /* shared by the simulated ranks; 0: each rank has its own */
+  int ports;      /* the most that a rank has */
   server *o, *out, *in, *slice;
 } stage;
 
@@ -95,19 +96,23 @@ static void end_step(stage *s, uint32_t step, double at, uint32_t cause) {
     come(s, s->sim->then[i], m->end, cause);
 }
 
-/* The maximum over levels; levels that share ports use the first of these. */
+/* The maximum over levels and hosts; levels that share ports use the first of these. */
 static int most_ports(const tt_cost_model *p) {
+  const int kinds = p->hosts ? p->hosts->kinds : 1;
   int most = 1;
-  for (int l = 0; l < p->levels; l++)
-    if (p->link[l].ports > most) most = p->link[l].ports;
+  for (int i = 0; i < kinds * p->levels; i++) {
+    const tt_link *link = p->hosts ? p->hosts->link[i / p->levels] : p->link;
+    if (link[i % p->levels].ports > most) most = link[i % p->levels].ports;
+  }
   return most;
 }
 
 /* The port that is free first, for messages of a level. */
-static server *earliest(const tt_cost_model *p, server *all, uint32_t sim_rank, int level) {
+static server *earliest(const stage *s, server *all, uint32_t sim_rank, int level) {
+  const tt_cost_model *p = &s->sim->model;
   const int first = p->apart ? (int)sim_rank * p->levels + level : (int)sim_rank;
-  server *ports = all + first * most_ports(p), *best = ports;
-  for (int i = 1; i < tt_ports(&p->link[level]); i++)
+  server *ports = all + first * s->ports, *best = ports;
+  for (int i = 1; i < tt_ports(tt_link_at(p, level, sim_rank)); i++)
     if (ports[i].free < best->free) best = &ports[i];
   return best;
 }
@@ -157,12 +162,17 @@ static server *core_of(stage *s, uint32_t sim_rank) {
   return best;
 }
 
+/* Seconds until a message's reader can go on. */
+static double delay_of(const tt_sim *sim, uint32_t d) {
+  return sim->ends ? sim->ends[d].L : sim->model.link[sim->message[d].level].L;
+}
+
 /* Handles an arrived message before its reader's step. */
 static void take_in(stage *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
   const uint32_t came = sim->steps + sim->messages + d, what = came + sim->messages;
-  const double there = at + sim->model.link[message->level].L;
+  const double there = at + delay_of(sim, d);
   server *cpu = core_of(s, message->reader);
   const bool waits = cpu->free > at;
   tt_sim_timing *m = &s->timing[what];
@@ -172,10 +182,23 @@ static void take_in(stage *s, double at, uint32_t d) {
   come(s, message->to, m->end > there ? m->end : there, m->end > there ? what : came);
 }
 
-/* How long a message occupies its ports. */
-static double occupies(const stage *s, const tt_sim_message *d) {
-  const double alpha = s->sim->model.link[d->level].alpha;
-  return s->sim->idle ? alpha : alpha + d->way + charged(s, d) * d->slope;
+typedef enum whose { MESSAGE, SENDER, READER } whose;
+
+/* What a message takes; or what the port at one of its ends takes, where the links of hosts differ. */
+static tt_line cost_of(const tt_sim *sim, uint32_t d, whose of) {
+  const tt_sim_message *message = &sim->message[d];
+  const tt_sim_ends *e = sim->ends ? &sim->ends[d] : NULL;
+  if (!e) return (tt_line){0, sim->model.link[message->level].alpha, message->slope};
+  return of == SENDER   ? (tt_line){0, e->out_alpha, e->out_slope}
+         : of == READER ? (tt_line){0, e->in_alpha, e->in_slope}
+                        : (tt_line){0, e->alpha, message->slope};
+}
+
+/* How long a message takes, or occupies that port. */
+static double occupies(const stage *s, uint32_t d, whose of) {
+  const tt_sim_message *message = &s->sim->message[d];
+  const tt_line cost = cost_of(s->sim, d, of);
+  return s->sim->idle ? cost.fixed : cost.fixed + message->way + charged(s, message) * cost.slope;
 }
 
 /* A message arrives through a port of its reader. */
@@ -185,16 +208,16 @@ static void occupy_reader_port(stage *s, double at, uint32_t d) {
   const tt_sim_message *message = &sim->message[d];
   const uint32_t what = sim->steps + sim->messages + d;
   tt_sim_timing *m = &s->timing[what], *from = &s->timing[message->from];
-  server *in = earliest(p, p->half ? s->out : s->in, message->reader, message->level);
+  server *in = earliest(s, p->half ? s->out : s->in, message->reader, message->level);
   const bool wide = tt_cost_is_wide(p, message->reader);
   if (!wide && !is_free(s, in, at, what, m)) return;
-  m->end = at + occupies(s, message);
-  if (!wide) *in = (server){m->end, what};
+  m->end = at + occupies(s, d, MESSAGE);
+  if (!wide) *in = (server){sim->ends ? at + occupies(s, d, READER) : m->end, what};
   if (p->piece > 0) lag(s, d);
   if (message->o_next > 0 && !sim->idle)
     heap_push(s, m->end, what + sim->messages);
   else
-    come(s, message->to, m->end + p->link[message->level].L, what);
+    come(s, message->to, m->end + delay_of(sim, d), what);
   if (!buffered(p) && --from->needs == 0) end_step(s, message->from, m->end, what);
 }
 
@@ -217,10 +240,10 @@ static void occupy_sender_port(stage *s, double at, uint32_t d) {
   const tt_cost_model *p = &sim->model;
   const tt_sim_message *message = &sim->message[d];
   const uint32_t what = sim->steps + d;
-  server *out = earliest(p, s->out, message->sender, message->level);
+  server *out = earliest(s, s->out, message->sender, message->level);
   const bool wide = tt_cost_is_wide(p, message->sender);
   if (!wide && !is_free(s, out, at, what, &s->timing[what])) return;
-  const server busy = {at + occupies(s, message), what};
+  const server busy = {at + occupies(s, d, SENDER), what};
   if (p->apart) { /* within a slice, still one message at a time */
     server *mine = &s->slice[message->sender * sim->slices + d / (sim->messages / sim->slices)];
     if (!is_free(s, mine, at, what, &s->timing[what])) return;
@@ -282,12 +305,14 @@ static bool set_up_simulation(stage *s, tt_sim *sim, double bytes) {
   const tt_cost_model *p = &sim->model;
   const size_t n = (size_t)sim->steps + (p->migrates ? 3 : 2) * (size_t)sim->messages;
   const size_t sim_ranks = (size_t)sim->sim_ranks;
-  const size_t ports = sim_ranks * (size_t)(most_ports(p) * (p->apart ? p->levels : 1));
+  const int most = most_ports(p);
+  const size_t ports = sim_ranks * (size_t)(most * (p->apart ? p->levels : 1));
   *s = (stage){.sim = sim,
                .bytes = bytes,
                .timing = sim->timing,
                .heap = sim->event,
-               .cores = shared_cores(sim)};
+               .cores = shared_cores(sim),
+               .ports = most};
   const bool spills = p->cache > 0 && bytes > p->cache;
   s->per_byte = spills ? p->far_ratio : 1;
   s->spilt = spills ? p->cache * (1 - p->far_ratio) : 0;
@@ -332,15 +357,18 @@ static void walk_back(const stage *s, uint32_t what, tt_breakdown *t) {
       t->o += o;
       t->fixed += o;
     } else {
-      const tt_sim_message *d = &sim->message[(what - sim->steps) % sim->messages];
-      const tt_link *link = &sim->model.link[d->level];
-      const double latency = link->alpha + d->way + (d->to == next ? link->L : 0);
+      const uint32_t i = (what - sim->steps) % sim->messages;
+      const tt_sim_message *d = &sim->message[i];
+      const bool port = next >= sim->steps && next < sim->steps + 2 * sim->messages; /* it waited */
+      const bool sends = what < sim->steps + sim->messages;
+      const tt_line cost = cost_of(sim, i, !port ? MESSAGE : sends ? SENDER : READER);
+      const double latency = cost.fixed + d->way + (d->to == next ? delay_of(sim, i) : 0);
       t->latency[d->level] += latency;
       const double bytes = charged(s, d);
-      t->transfer[d->narrowest] += bytes * d->slope;
+      t->transfer[d->narrowest] += bytes * cost.slope;
       t->messages[d->level]++;
-      t->fixed += latency - (bytes > 0 ? s->sim->saved[d->narrowest] * d->slope : 0);
-      t->slope += bytes > 0 ? d->slope : 0;
+      t->fixed += latency - (bytes > 0 ? s->sim->saved[d->narrowest] * cost.slope : 0);
+      t->slope += bytes > 0 ? cost.slope : 0;
       if (m->cause < sim->steps) early = m->rest;
     }
     next = what;
@@ -388,7 +416,7 @@ static void share_cores(const stage *s, tt_breakdown *t) {
   if (all.time > t->time) *t = all;
 }
 
-static bool run_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
+bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
   stage s;
   memset(breakdown, 0, sizeof *breakdown);
   if (!set_up_simulation(&s, sim, bytes)) return false;
@@ -436,11 +464,11 @@ static void add_stage(tt_breakdown *all, const tt_breakdown *one, const tt_sim *
 }
 
 bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
-  if (!sim->staged) return run_alone(sim, bytes, breakdown);
+  if (!sim->staged) return tt_sim_alone(sim, bytes, breakdown);
   memset(breakdown, 0, sizeof *breakdown);
   for (; sim; sim = sim->next) {
     tt_breakdown one;
-    if (!run_alone(sim, bytes * sim->part, &one)) return false;
+    if (!tt_sim_alone(sim, bytes * sim->part, &one)) return false;
     add_stage(breakdown, &one, sim);
   }
   return true;
@@ -448,41 +476,4 @@ bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
 
 bool tt_sim_run(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
   return tt_sim_unbound(sim, bytes, breakdown) && fill_link(sim, bytes, breakdown);
-}
-
-bool tt_sim_rounds(tt_sim *sim, uint32_t *round) {
-  const tt_cost_model model = sim->model;
-  tt_breakdown breakdown;
-  for (int l = 0; l < model.levels; l++)
-    sim->model.link[l] = (tt_link){.alpha = 1, .ports = model.link[l].ports};
-  sim->model.half = false;
-  sim->model.cores = 0;
-  sim->idle = true;
-  const bool ok = run_alone(sim, 0, &breakdown);
-  sim->idle = false;
-  for (uint32_t i = 0; ok && i < sim->messages; i++)
-    round[i] = (uint32_t)(sim->timing[sim->steps + sim->messages + i].end - 0.5);
-  sim->model = model;
-  return ok;
-}
-
-static bool one_port_alone(tt_sim *sim, int *rounds) {
-  uint32_t *round = malloc(((size_t)sim->messages + 1) * sizeof *round), most = 0;
-  const tt_cost_model model = sim->model;
-  sim->model.apart = false;
-  for (int l = 0; l < model.levels; l++) sim->model.link[l].ports = 1;
-  const bool ok = round && tt_sim_rounds(sim, round);
-  sim->model = model;
-  for (uint32_t i = 0; ok && i < sim->messages; i++) most = (uint32_t)tt_max(most, round[i] + 1);
-  *rounds = (int)most;
-  free(round);
-  return ok;
-}
-
-bool tt_sim_one_port(tt_sim *sim, int *rounds) {
-  bool ok = true;
-  *rounds = 0;
-  for (int alone = 0; sim && ok; sim = sim->next, *rounds += alone)
-    ok = one_port_alone(sim, &alone);
-  return ok;
 }

@@ -19,6 +19,15 @@ typedef struct tt_sim_message {
   double o_next;           /* s of a core on arrival, before its reader's step */
 } tt_sim_message;
 
+/* A message between hosts whose links differ: what it takes as a whole, and how long the ports at its
+ * ends are busy with it. Slopes as above. */
+typedef struct tt_sim_ends {
+  double alpha, L;
+  double out_alpha, in_alpha, out_slope, in_slope;
+  double crowd; /* fraction of the vector that crosses a host's link together with it */
+  double rest;  /* s/B of the whole vector through the slowest link other than the hosts' */
+} tt_sim_ends;
+
 /* The work of a step on its rank's processor: seconds, and s/B of the whole vector. */
 typedef struct tt_sim_task {
   uint32_t sim_rank, turn; /* its rank, and its index there */
@@ -58,6 +67,7 @@ struct tt_sim {
   uint32_t *then_at, *then;     /* the steps that wait for each step */
   uint32_t *message_at;         /* index of each step's first message, and the end */
   tt_sim_message *message;      /* by sending step, in the order of its peers */
+  tt_sim_ends *ends;            /* of each message; NULL: the links of all hosts are alike */
   double link_slope;            /* s/B of the vector through the busiest link */
   uint8_t link_level;           /* its level */
   double saved[TT_TREE_LEVELS]; /* B of the vector that a link lets through at once */
@@ -74,9 +84,20 @@ struct tt_sim {
 bool tt_sim_match(tt_sim *sim, tt_sched *const *all, const uint32_t *first);
 /* Fills in levels and slopes of the messages. */
 bool tt_sim_links(tt_sim *sim);
+/* Where the links of hosts differ (sim_ends.c). Allocates sim->ends, which is NULL if they do not; false: out of
+ * memory. */
+bool tt_sim_ends_new(tt_sim *sim);
+/* The i-th message has its share and its level. */
+void tt_sim_ends_begin(tt_sim *sim, uint32_t i);
+/* It crosses a link of that level, together with others: `carried` of the vector. */
+void tt_sim_ends_cross(tt_sim *sim, uint32_t i, int level, double carried);
+/* It has its slope. */
+void tt_sim_ends_finish(tt_sim *sim, uint32_t i);
 /* The round of each message, from 0: found by a simulation in which messages take one unit of
  * time. A rank with several ports has several messages in a round. */
 bool tt_sim_rounds(tt_sim *sim, uint32_t *round);
+/* The simulation of one stage, or of a plan without stages, without that bound. */
+bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 /* As tt_sim_run, but without the lower bound by the busiest link. */
 bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 /* The number of ranks that share a link of a level, if all are alike. */

@@ -160,6 +160,7 @@ void tt_sim_free(tt_sim *sim) {
   free(sim->then);
   free(sim->message_at);
   free(sim->message);
+  free(sim->ends);
   free(sim->timing);
   free(sim->event);
   free(sim);

@@ -126,9 +126,9 @@ static double handling(tt_sim_task *task, const tt_link *link) {
 static void handle(tt_sim *sim, uint32_t d) {
   tt_sim_message *message = &sim->message[d];
   tt_sim_task *from = &sim->task[message->from], *to = &sim->task[message->to];
-  const tt_link *link = &sim->model.link[message->level];
   const bool apart = sim->model.migrates && to->messages;
-  const double out = handling(from, link), in = handling(to, link);
+  const double out = handling(from, tt_link_at(&sim->model, message->level, message->sender));
+  const double in = handling(to, tt_link_at(&sim->model, message->level, message->reader));
   from->o += out;
   *(apart ? &message->o_next : &to->o) += in;
   message->early = out;
@@ -219,6 +219,12 @@ static void narrow(tt_sim_message *d, double beta, int level, double carried) {
   d->narrowest = (uint8_t)level;
 }
 
+/* A message crosses a link of its sender or its reader, together with others. */
+static void cross(tt_sim *sim, uint32_t i, int level, uint32_t rank, double carried) {
+  narrow(&sim->message[i], tt_link_at(&sim->model, level, rank)->beta, level, carried);
+  if (sim->ends) tt_sim_ends_cross(sim, i, level, carried);
+}
+
 double tt_sim_sharers(const tt_cost_model *model, int level) {
   double ranks = 1;
   for (int l = owner(model, level) + 1; l < model->levels; l++) ranks *= model->tree.level[l].most;
@@ -297,18 +303,19 @@ static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *ro
       if (pass == 0)
         *together += d->share * links * sharers;
       else
-        narrow(d, model->link[level].beta, level, *together);
+        cross(sim, i, level, inward ? d->reader : d->sender, *together);
     }
   free(sum);
   return sum;
 }
 
-static void bound_by(tt_sim *sim, double carried, int level) {
+/* slope: where the links of hosts differ, that of the slowest for what it carries. */
+static void bound_by(tt_sim *sim, double carried, double slope, int level) {
   const tt_cost_model *model = &sim->model;
   const tt_link *link = &model->link[level];
   if (level == model->levels - 1) carried /= tt_ports(link);
   if (carried > 0) sim->saved[level] = link->burst / carried;
-  const double slope = carried * link->beta;
+  if (!model->hosts) slope = carried * link->beta;
   if (slope <= sim->link_slope) return;
   sim->link_slope = slope;
   sim->link_level = (uint8_t)level;
@@ -321,7 +328,7 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   const uint32_t *domain = domains + (size_t)owner(model, level) * ranks;
   const size_t each = links_of_domain(model), n = each * domains_in(model, domain);
   const size_t inwards = model->half && level == model->levels - 1 ? 0 : n;
-  double *sum = calloc(2 * n, sizeof *sum), most = 0;
+  double *sum = calloc(2 * n, sizeof *sum), most = 0, slope = 0;
   if (!sum) return false;
   for (uint32_t i = 0; i < sim->messages; i++) {
     const tt_sim_message *d = &sim->message[i];
@@ -333,8 +340,16 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   }
   for (size_t k = 0; k < 2 * n; k++)
     if (sum[k] > most) most = sum[k];
+  for (uint32_t r = 0; model->hosts && r < ranks; r++) {
+    const tt_link *link = tt_link_at(model, level, r);
+    const double beta = link->beta / (level == model->levels - 1 ? tt_ports(link) : 1);
+    for (size_t k = each * domain[r], way = 0; way < 2 * each; way++) {
+      const double takes = beta * sum[k + way % each + (way < each ? 0 : n)];
+      if (takes > slope) slope = takes;
+    }
+  }
   free(sum);
-  bound_by(sim, most, level);
+  bound_by(sim, most, slope, level);
   return true;
 }
 
@@ -350,7 +365,7 @@ static void bound_by_own(tt_sim *sim, int level) {
     if (*carried > most) most = *carried;
   }
   if (model->half && level == model->levels - 1) most *= 2;
-  bound_by(sim, most * tt_sim_sharers(model, level), level);
+  bound_by(sim, most * tt_sim_sharers(model, level), 0, level);
 }
 
 int tt_cost_level(const tt_cost_model *model, const uint32_t *domains, int a, int b) {
@@ -391,12 +406,13 @@ bool tt_sim_links(tt_sim *sim) {
   const bool shared = sim->sim_ranks > 1 || sends_at_once(model);
   uint32_t *domains = bounds ? tt_cost_domains(model) : NULL;
   uint32_t *round = last ? malloc(((size_t)sim->messages + 1) * sizeof *round) : NULL;
-  bool ok = (domains || !bounds) && (round || !last);
+  bool ok = (domains || !bounds) && (round || !last) && tt_sim_ends_new(sim);
   for (uint32_t i = 0; ok && i < sim->messages; i++) {
     tt_sim_message *d = &sim->message[i];
     d->level = last ? (uint8_t)tt_cost_level(model, domains, (int)d->sender, (int)d->reader) : 0;
     d->narrowest = (uint8_t)last;
     d->slope = model->link[last].beta * d->share;
+    if (sim->ends) tt_sim_ends_begin(sim, i);
     for (int l = last - 1; !shared && l >= d->level; l--)
       narrow(d, model->link[l].beta, l,
              d->share * tt_sim_sharers(model, l) * links_of(model, l, d));
@@ -415,6 +431,7 @@ bool tt_sim_links(tt_sim *sim) {
     tt_sim_message *d = &sim->message[i];
     d->way = transit_time(model, d);
     handle(sim, i);
+    if (sim->ends) tt_sim_ends_finish(sim, i);
   }
   for (uint32_t i = 0; i < sim->steps; i++) send_in_turn(sim, i);
   for (uint32_t i = 0; sim->sim_ranks == 1 && i < sim->messages; i++)

@@ -27,6 +27,7 @@ bool tt_cost_stage(const tt_cost_model *model, int level, int ranks, tt_cost_mod
     return false;
   const int slow = narrowest(model, level);
   *stage = *model;
+  stage->hosts = NULL; /* a group of hosts that do not differ */
   stage->ranks = stage->tree.ranks = ranks;
   stage->levels = stage->tree.levels = 1;
   memset(&stage->tree.level[0], 0, sizeof stage->tree.level[0]);

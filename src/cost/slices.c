@@ -54,6 +54,11 @@ static void copy_parts(const tt_sim *w, tt_sim *p, int slice, int slices) {
     d->to += base;
     d->share /= slices;
     d->slope /= slices;
+    if (!w->ends) continue;
+    tt_sim_ends *e = &p->ends[first + i];
+    *e = w->ends[i];
+    e->out_slope /= slices;
+    e->in_slope /= slices;
   }
 }
 
@@ -82,7 +87,9 @@ tt_sim *tt_sim_slices(const tt_sim *w, int slices, int flight) {
   p->then = malloc(((size_t)k * (w->then_at[w->steps] + extra) + 1) * sizeof *p->then);
   p->message_at = malloc(((size_t)p->steps + 1) * sizeof *p->message_at);
   p->message = malloc(((size_t)p->messages + 1) * sizeof *p->message);
-  if (!p->task || !p->then_at || !p->then || !p->message_at || !p->message || !tt_sim_reserve(p)) {
+  if (w->ends) p->ends = malloc(((size_t)p->messages + 1) * sizeof *p->ends);
+  if ((w->ends && !p->ends) || !p->task || !p->then_at || !p->then || !p->message_at ||
+      !p->message || !tt_sim_reserve(p)) {
     free(firsts);
     tt_sim_free(p);
     return NULL;

@@ -64,6 +64,7 @@ static tutti_status make_choosers(const tutti_comm *comm, const tt_code_wish *wi
   *setting.levels = 0;
   setting.inside = 0;
   setting.node = x->node;
+  setting.host = comm->plans->host;
   return tt_chooser_new(&setting, &x->flat);
 }
 

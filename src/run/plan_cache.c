@@ -133,15 +133,18 @@ static bool is_helped(const tutti_comm *comm, const tt_call *call) {
   return tt_call_data(comm, call) < comm->ranks;
 }
 
-/* May the call be planned for places, not ranks? */
-static bool goes_by_places(const tt_call *call) {
-  switch (call->coll) {
+bool tt_goes_by_places(tutti_coll coll, tutti_op op) {
+  switch (coll) {
     case TUTTI_BROADCAST:
     case TUTTI_BARRIER: return true;
     case TUTTI_ALLREDUCE:
-    case TUTTI_REDUCE: return tt_op_commutative(call->op);
+    case TUTTI_REDUCE: return tt_op_commutative(op);
     default: return false;
   }
+}
+
+static bool goes_by_places(const tt_call *call) {
+  return tt_goes_by_places(call->coll, call->op);
 }
 
 /* The rank at each place, and the place of each rank; NULL: the call is planned for ranks. */

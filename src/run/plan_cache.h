@@ -17,6 +17,7 @@ typedef struct tt_helped {
   tt_chooser *chooser;
   int *order, *place; /* as in tt_plan_cache */
   int *position;      /* of each place in the levels of all ranks; NULL: as it is numbered */
+  int *host;          /* of each place, as in tt_plan_cache */
   tt_chooser *flat;   /* if `order` is set: without levels */
 } tt_helped;
 
@@ -50,6 +51,8 @@ typedef struct tt_plan_cache {
   int *order, *place;  /* rank at a place of the levels' tree; place of a rank; NULL:
                                    ranks are in the tree's order already */
   tt_chooser *flat;    /* if `order` is set: without levels, for plans made for ranks */
+  int *host, *host_at; /* the number of each rank's host in the profile; of the host at each place. NULL: the
+                          profile has no figures of single hosts */
   tt_aggregated aggregated[TT_AGGREGATED];
   tt_coded_plans coded;
   tt_wisdom wisdom; /* the same on all ranks (comm_wisdom.c) */

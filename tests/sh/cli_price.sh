@@ -169,6 +169,17 @@ ok "a plan that cannot run is reported with its reason" all "status 0" \
 TUTTI_CONTRACT=any TUTTI_ALGO='generalized(r=1)' job run -n 5 "$TUTTI" bench -b 512 -e 512 -n 2 --repeats 1
 ok "and runs where ranks may differ" all "status 0" "has 'generalized\\(r=1\\)'"
 
+# ---- single hosts ----
+job explain -P 7 --size 4MiB --net $cluster
+ring=$(sed -n 's/^Predicted: \([0-9.]*\) ms.*/\1/p' "$work/out")
+job explain -P 7 --size 4MiB --net $cluster,host.3.beta=1e-7
+ok "explain: one host is slow" all "status 0" "has '^Links differ: 1 host has figures of its own, and slow ones come last$'"
+job explain -P 7 --size 4MiB --net $cluster,host.3-4.beta=1e-8
+ok "explain: figures that are those of the others change no time" all "status 0" "has '^Links differ: 2 hosts have'" \
+  '[ -n "$ring" ]' "has '^Predicted: $ring ms'"
+job plan price all -P 12 --size 64KiB --topo "node:4 core:3" --shm --net $cluster,host.1.beta=1e-7,host.3.ports=2
+ok "plan price: of nodes" all "status 0" quiet "has '^\* '"
+
 # ---- wrong command lines ----
 wrong() { # wrong SENTENCE ARGUMENTS ...: all of it on the standard error
   local sentence=$1
@@ -182,6 +193,10 @@ wrong "character 1: expected a level such as node:4" explain -P 7 --size 1k --to
 wrong "no such level" explain -P 7 --size 1k --net node.alpha=1us
 wrong "did you mean" explain -P 7 --size 1k --algo rign
 wrong "on how many ranks" explain --size 1k
+wrong "figures for the host 7, and the hosts here are 0 to 6" explain -P 7 --size 1k --net host.7.beta=1e-7
+wrong "the hosts here are 0 to 3" plan price all -P 12 --size 1k --topo "node:4 core:3" --net host.3-4.beta=1e-7
+wrong "column 6: expected a range from the lower number to the higher, such as 4-7" explain -P 7 --size 1k --net host.4-3.beta=1
+wrong "column 22: expected hosts beside 4-7, which have figures already" explain -P 9 --size 1k --net host.4-7.beta=1,host.5.beta=1
 wrong "of what size" explain -P 3
 wrong "is not a size such as 428, 9KB" explain -P 3 --size 1q
 wrong "did you mean .allreduce." explain -P 3 --size 1k --coll alreduce

@@ -182,6 +182,9 @@ for m in ompi mpich; do
       n="$n $(cat "$work/out" "$work/err" | grep -c 'its figures of the network are of .Another 1., and this one is .*; the built-in'),$(cat "$work/out" "$work/err" | grep -qE '^# Predicted: [0-9.]+ s|^# Predicted: [1-9][0-9.]+ ms'; echo $?)"
     done
     ok "over $m: figures of another network are not used, with one warning" all "status 0" '[ "$n" = " 0,0 1,1 0,0" ]' "has ."
+    printf 'alpha=30us\nhost.n2.beta=1e-6\nhost.0.beta=1e-6\n' >"$work/of"
+    TUTTI_PROFILE=$work/of TUTTI_EXPLAIN=1 TUTTI_NODES=0,1,2,2 LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 4 "$TUTTI" bench -b 256k -e 256k --repeats 1 >"$work/out" 2>"$work/err" || rc=$?
+    ok "over $m: figures of single hosts, by name and by number" all "status 0" "cat '$work/out' '$work/err' | grep -q '# Links differ: 2 hosts have'"
     printf 'machine = %s\nnetwork = Another 1\nrack.beta = 1ns\nshm.turn = 1us\n' "$machine" >"$work/x"
     TUTTI_NODES=0,1 LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 2 "$TUTTI" tune -o "$work/x" >"$work/out" 2>"$work/err" || rc=$?
     ok "tune over $m: they do not stay beside those of this network" all "status 0" "grep -q ^shm.turn '$work/x'" "! grep -q ^rack '$work/x'" "grep -q '^network *= $net$' '$work/x'"
@@ -193,9 +196,21 @@ for m in ompi mpich; do
     LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 2 "$TUTTI" tune -o "$work/x" >"$work/out" 2>"$work/err"
     ok "tune over $m: one host has no network" all "[ ! -e '$work/x' ]" "err 'share memory'"
   else
-    skip "tune over $m" "no $(starter $m), or the command was built without this MPI" 6
+    skip "tune over $m" "no $(starter $m), or the command was built without this MPI" 7
   fi
 done
+
+# ---- between hosts of network namespaces, one of which has a slow link; it gets a figure again, not twice ----
+rc=0
+printf 'machine = %s\nhost.host3.beta = 1\nhost.host3.lan.ports = 2\nhost.host9.beta = 1us\nhost.2.beta = 1\n' "$machine" >"$work/hosts"
+timeout 120 bash bench/netns.sh tutti 3 1 200mbit,200mbit,50mbit "$TUTTI" tune -o "$work/hosts" >"$work/out" 2>"$work/err" || rc=$?
+if [ $rc = 77 ]; then
+  skip "tune: a host with a slow link" "$(sed -n 's/^netns.sh: //p' "$work/err" | head -1)"
+else
+  ok "tune: a host with a slow link" all "status 0" "has '^host host3 differs: '" '[ "$(grep -c "^host.host3" "$work/hosts")" -le 2 ]' \
+    'awk "/^beta /{all = \$3} /^host.host3.beta /{slow = \$3} END {exit !(slow > 2 * all && slow < 8 * all)}" "$work/hosts"' \
+    "grep -q '^host.host9.beta = 1us' '$work/hosts'" "! grep -q '^host.2' '$work/hosts'"
+fi
 
 # ---- explain --measured ----
 job explain --measured -P 3 -b 4 -e 4K -f 32 --repeats 2 -J "$work/m.json"

@@ -1,0 +1,75 @@
+/* chooser.c - makes choosers: their cost models from the figures and the levels of a machine.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "candidates.h"
+#include "host_links.h"
+
+static tutti_status set_models(tt_chooser *c) {
+  const tt_setting *s = &c->setting;
+  tt_tree tree;
+  tutti_status status = *s->levels ? tt_tree_parse(s->levels, &tree) : TUTTI_OK;
+  if (!status && *s->levels && tree.ranks != s->ranks)
+    status = tt_fail(TUTTI_ERR_ARG, "the topology '%s' holds %d ranks, not %d", s->levels,
+                     tree.ranks, s->ranks);
+  if (status) return status;
+  const int *position = *s->levels ? s->position : NULL;
+  if (s->ranks_per_core > 0) {
+    const tt_tree *known = *s->levels && tt_shm_levels_known(&s->profile, &tree) ? &tree : NULL;
+    tt_cost_shm(&s->profile, s->ranks, known, s->ranks_per_core, false, &c->model);
+    tt_cost_shm(&s->profile, s->ranks, known, s->ranks_per_core, true, &c->loop);
+    c->levels = known;
+    c->model.position = c->loop.position = known ? position : NULL;
+    c->exported = c->loop;
+    c->exported.exported = true;
+    return TUTTI_OK;
+  }
+  tt_cost_net(&s->profile, s->ranks, *s->levels ? &tree : NULL, &c->model);
+  tt_cost_inside(&s->profile, s->inside, s->node_ranks_per_core, &c->model);
+  c->model.position = position;
+  status = tt_hosts_new(&s->profile, &c->model, s->inside, s->host, s->wide ? s->data : s->ranks,
+                        &c->model.hosts);
+  if (status) return status;
+  tt_cost_coded(s, &c->model);
+  c->model.wide = s->wide ? s->data : 0;
+  c->model.migrates = s->host_ranks_per_core > 1;
+  if (c->model.migrates) c->model.cores = s->ranks / s->host_ranks_per_core;
+  c->levels = c->model.levels > 1;
+  c->loop = c->exported = c->model;
+  return TUTTI_OK;
+}
+
+tutti_status tt_chooser_new(const tt_setting *setting, tt_chooser **chooser) {
+  tt_chooser *c = calloc(1, sizeof *c);
+  if (!c)
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice among plans of %d ranks",
+                   setting->ranks);
+  c->setting = *setting;
+  tutti_status status = set_models(c);
+  if (status)
+    free(c);
+  else
+    *chooser = c;
+  return status;
+}
+
+void tt_forget_named(tt_chooser *c) {
+  for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++) {
+    free(c->named_found[coll]);
+    c->named_found[coll] = NULL;
+  }
+}
+
+void tt_chooser_free(tt_chooser *c) {
+  if (!c) return;
+  tt_forget_named(c);
+  for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
+    for (int w = 0; w < TT_WEIGHTS; w++) tt_candidates_free(c->of[coll][w]);
+  tt_hosts_free(c->model.hosts);
+  free(c->stage);
+  free(c);
+}
+
+const tt_cost_model *tt_chooser_model(const tt_chooser *c) {
+  return &c->model;
+}

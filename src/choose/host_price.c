@@ -1,0 +1,77 @@
+/* host_price.c - prices of plans where the links of some hosts differ.
+ *
+ * Idea       Ranks that do alike take different times then, so the price simulates all ranks. If these have too many
+ *            messages, the price is the one without the figures of hosts, but at least the time for
+ *            which the ports, the processor or the link of a host that differs are busy (bound.h).
+ * Cost       that of all ranks' schedules. A choice among seven hosts takes some 20 ms, among 128 half a second.
+ * Limit      beyond that, hosts with fast links gain nothing, and waits for slow ones do not add up.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "candidates.h"
+
+enum { MOST_BY_HOSTS = 1 << 14 }; /* messages of all ranks */
+
+bool tt_priced_by_hosts(const tt_chooser *c, const char *name, const tt_ask *ask, int slices) {
+  tt_sched *first;
+  tt_ask one = *ask;
+  double sends = 0;
+  one.rank = 0;
+  if (!c->model.hosts || ask->ranks > TT_MOST_PLAYED || tt_algo_build(name, &one, &first))
+    return false;
+  for (uint32_t i = 0; i < first->nsteps; i++)
+    if (first->steps[i].kind == TT_SEND) sends += first->steps[i].peers.count;
+  tt_sched_free(first);
+  return sends * ask->ranks * slices <= MOST_BY_HOSTS;
+}
+
+int tt_hosts_some(const tt_cost_model *model, int *ranks, int most) {
+  const tt_hosts *h = model->hosts;
+  bool seen[UINT8_MAX + 1] = {true};
+  int n = 0;
+  for (int r = 0; h && r < model->ranks && n < most; r++) {
+    if (seen[h->kind[r]]) continue;
+    seen[h->kind[r]] = true;
+    ranks[n++] = r;
+  }
+  return n;
+}
+
+/* The link of the host of this rank, which is the first there. Fails if a schedule cannot be built. */
+static tutti_status bound_link(const tt_chooser *c, const char *name, tt_ask ask, int first,
+                               tt_bound *bound) {
+  enum { MOST_OF_HOST = 64 };
+  const tt_cost_model *model = &c->model;
+  int n = 1;
+  for (int l = model->hosts->level + 1; l < model->levels; l++) n *= model->tree.level[l].each;
+  if (!model->tree.even || model->position || n == 1 || n > MOST_OF_HOST || first % n)
+    return TUTTI_OK;
+  tt_sched **all = calloc((size_t)ask.ranks, sizeof *all);
+  tutti_status status = all ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a price");
+  for (ask.rank = first; ask.rank < first + n && !status; ask.rank++)
+    status = tt_algo_build(name, &ask, &all[ask.rank]);
+  if (!status) tt_bound_domain(bound, all, first, n, model, model->hosts->level);
+  if (all) tt_sched_free_all(all, ask.ranks);
+  return status;
+}
+
+tutti_status tt_hosts_raise(const tt_chooser *c, const char *name, const tt_ask *ask, int slices,
+                            tt_curve *curve) {
+  const bool alike = tt_algo_uniform(name, ask, c->levels ? &c->model.tree : NULL);
+  int some[TT_NAMED_HOSTS];
+  const int n = tt_hosts_some(&c->model, some, TT_NAMED_HOSTS);
+  tt_bound bound = {.n = 0};
+  tutti_status status = TUTTI_OK;
+  for (int i = 0; i < n && !status; i++) {
+    tt_ask one = *ask;
+    tt_sched *s;
+    one.rank = some[i];
+    status = tt_algo_build(name, &one, &s);
+    if (status) break;
+    tt_bound_rank(&bound, s, &c->model, alike);
+    tt_sched_free(s);
+    if (!alike) status = bound_link(c, name, *ask, some[i], &bound);
+  }
+  tt_curve_raise(curve, &bound, slices);
+  return status;
+}

@@ -1,0 +1,136 @@
+/* cost_model.c - cost models from the figures of a profile.
+ *
+ * Idea       the figures of a level take the place of those that hold everywhere, and those of a host take the
+ *            place of its level's.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "host_links.h"
+#include "placement.h"
+
+static void put_figure(double *to, double own) {
+  if (own >= 0) *to = own;
+}
+
+void tt_link_put(tt_link *link, const tt_link *own) {
+  if (own->o >= 0) link->o_next = -1; /* unless that is set, too */
+  put_figure(&link->alpha, own->alpha);
+  put_figure(&link->L, own->L);
+  put_figure(&link->beta, own->beta);
+  put_figure(&link->o, own->o);
+  put_figure(&link->o_next, own->o_next);
+  put_figure(&link->burst, own->burst);
+  if (own->ports >= 0) link->ports = own->ports;
+  if (link->o_next < 0) link->o_next = link->o;
+}
+
+/* The link of the named level; f has the figures that are not set for it. */
+static tt_link link_of(const tt_profile *m, const char *name, tt_link f) {
+  for (int i = 0; i < m->levels; i++)
+    if (strcmp(m->level[i].name, name) == 0) tt_link_put(&f, &m->level[i].is);
+  if (f.o_next < 0) f.o_next = f.o;
+  return f;
+}
+
+static void use_tree(tt_cost_model *p, const tt_tree *tree) {
+  if (!tree) return;
+  p->tree = *tree;
+  p->levels = tree->levels;
+}
+
+void tt_cost_net(const tt_profile *m, int ranks, const tt_tree *tree, tt_cost_model *p) {
+  tt_cost_flat(p, ranks);
+  use_tree(p, tree);
+  for (int l = 0; l < p->levels; l++) p->link[l] = link_of(m, p->tree.level[l].name, m->net);
+  p->half = m->half;
+  p->apart = m->apart;
+  p->torus = m->torus;
+  p->hop = m->torus ? m->hop : 0;
+  p->gamma = m->gamma;
+}
+
+/* The figures with this many ranks per core. If only some cores have two ranks, the others wait
+ * less. */
+static tt_shm_figures shm_of(const tt_profile *m, double ranks_per_core) {
+  tt_shm_figures f = m->shm;
+  const tt_shm_figures *c = &m->oversubscribed;
+  if (ranks_per_core <= 1) return f;
+  if (c->copy >= 0) f.far = -1; /* unless they are set, too */
+  if (c->loop_copy >= 0) f.loop_far = f.loop_next_input = -1;
+  const double *set = &c->wait; /* all members are of this type */
+  for (size_t i = 0; i < sizeof f / sizeof *set; i++)
+    if (set[i] >= 0) (&f.wait)[i] = set[i];
+  f.wait = c->wait * (ranks_per_core > 1.5 ? ranks_per_core - 1 : 0.5);
+  f.piece = 0;
+  f.cache = m->shm.cache / ranks_per_core;
+  return f;
+}
+
+static const tt_shm_level *shm_level_of(const tt_profile *m, const char *name) {
+  for (int i = 0; i < TT_SHM_LEVELS; i++)
+    if (strcmp(tt_inner_levels[i], name) == 0) return &m->shm_level[i];
+  return NULL;
+}
+
+bool tt_shm_levels_known(const tt_profile *m, const tt_tree *tree) {
+  for (int l = 0; l < tree->levels; l++) {
+    const tt_shm_level *x = shm_level_of(m, tree->level[l].name);
+    if (x && (x->delay >= 0 || x->beta >= 0)) return true;
+  }
+  return false;
+}
+
+/* The link of a level within a machine: `near`, which leads to ranks of the same innermost domain,
+ * with the level's own figures. What a line takes longer than among near ranks, it takes longer
+ * where ranks share cores, too. */
+static tt_link shm_link(const tt_profile *m, const char *name, tt_link near) {
+  const tt_shm_level *x = shm_level_of(m, name);
+  if (x && x->delay > m->shm.wait) near.L += x->delay - m->shm.wait;
+  if (x && x->beta >= 0) near.beta = x->beta;
+  return near;
+}
+
+/* Inside a node a rank's processor is also its port: it writes its messages, and reads them. */
+void tt_cost_inside(const tt_profile *m, int levels, double ranks_per_core, tt_cost_model *p) {
+  const tt_shm_figures f = shm_of(m, ranks_per_core);
+  const tt_link shm = {2 * f.message, f.wait, 2 * f.copy, .o_next = -1, .ports = 1};
+  for (int l = p->levels - levels; l < p->levels; l++) {
+    const char *name = p->tree.level[l].name;
+    p->link[l] = link_of(m, name, shm_link(m, name, shm));
+  }
+}
+
+tutti_status tt_figures_known(const tt_profile *m, const tt_cost_model *p) {
+  for (int i = 0; i < m->levels; i++) {
+    bool known = false;
+    for (int l = 0; l < p->levels; l++)
+      known |= strcmp(p->tree.level[l].name, m->level[i].name) == 0;
+    if (!known)
+      return tt_fail(TUTTI_ERR_ARG,
+                     "there are figures for the level '%s', and the topology has no such level",
+                     m->level[i].name);
+  }
+  return tt_hosts_known(m, p);
+}
+
+void tt_cost_shm(const tt_profile *m, int ranks, const tt_tree *tree, double ranks_per_core,
+                 bool loop, tt_cost_model *p) {
+  const tt_shm_figures f = shm_of(m, ranks_per_core);
+  tt_cost_flat(p, ranks);
+  use_tree(p, tree);
+  for (int l = 0; l < p->levels; l++)
+    p->link[l] = shm_link(m, p->tree.level[l].name, (tt_link){.L = f.wait});
+  p->gamma = m->gamma;
+  p->message = loop ? f.loop_message : f.message;
+  p->o_next = loop ? f.loop_o_next : f.o_next;
+  p->copy = loop ? f.loop_copy : f.copy;
+  p->saved_per_input = loop && f.loop_next_input >= 0 ? p->copy - f.loop_next_input : 0;
+  const double far = loop ? f.loop_far : f.far;
+  if (far >= 0 && p->copy > 0) {
+    p->cache = f.cache;
+    p->far_ratio = far / p->copy;
+  }
+  p->published = loop;
+  p->piece = loop ? 0 : f.piece;
+  p->cores = ranks_per_core > 1 ? ranks / ranks_per_core : ranks;
+}
