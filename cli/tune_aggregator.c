@@ -63,9 +63,19 @@ static tutti_status measure(tutti_comm *comm, float *x, tune_result *r) {
   return TUTTI_OK;
 }
 
+/* Only the first rank may have the variable. */
+static tutti_status is_named(tutti_comm *comm, int32_t *named) {
+  const char *text = getenv("TUTTI_AGGREGATOR");
+  *named = text && *text;
+  return tutti_allreduce(comm, named, named, 1, TUTTI_INT32, TUTTI_MAX);
+}
+
 tutti_status tune_aggregator(tutti_comm *comm, tune_result *r) {
+  int32_t named = 0;
+  tutti_status status = is_named(comm, &named);
+  if (status || !named) return status;
   float *x = calloc(MANY, sizeof *x);
-  tutti_status status = x ? tutti_comm_set_algo(comm, "aggregate") : TUTTI_ERR_MEMORY;
+  status = x ? tutti_comm_set_algo(comm, "aggregate") : TUTTI_ERR_MEMORY;
   if (!status && has_one(comm)) status = measure(comm, x, r);
   const tutti_status after = x ? tutti_comm_set_algo(comm, NULL) : status;
   free(x);

@@ -3,7 +3,7 @@
  * Idea       Ranks that do alike take different times then, so the price simulates all ranks. If these have too many
  *            messages, the price is the one without the figures of hosts, but at least the time for
  *            which the ports, the processor or the link of a host that differs are busy (bound.h).
- * Cost       that of all ranks' schedules. A choice among seven hosts takes some 20 ms, among 128 half a second.
+ * Cost       that of all ranks' schedules. A choice among seven hosts takes some 25 ms.
  * Limit      beyond that, hosts with fast links gain nothing, and waits for slow ones do not add up.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>

@@ -29,7 +29,7 @@ typedef enum tt_code {
   TT_CODE_INT8,
   TT_CODE_E4M3,
   TT_CODE_E5M2,
-  TT_CODE_TOPK_8, /* of a block an eighth of the numbers; each further one sends half as many */
+  TT_CODE_TOPK_8, /* of a block an eighth of the numbers; each of the next ones sends half as many */
   TT_CODE_TOPK_16,
   TT_CODE_TOPK_32,
   TT_CODE_TOPK_64,

@@ -81,7 +81,7 @@ static layout layout_of(const tutti_comm *comm) {
   return x;
 }
 
-/* The k-th of some names that commas separate; false: there are not so many, or it is too long. */
+/* The k-th of some names that commas separate; false: the list ends before it, or it is too long. */
 static bool name_at(const char *names, int k, char name[TT_AGGREGATOR_WHERE]) {
   for (; k > 0 && (names = strchr(names, ',')); k--) names++;
   const size_t n = names ? strcspn(names, ",") : TT_AGGREGATOR_WHERE;

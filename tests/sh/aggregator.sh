@@ -137,7 +137,7 @@ for each in 4:0,1,2,3:"rack:2 node:2" 8:0,0,1,1,2,2,3,3:"rack:2 node:2 core:2"; 
   lines "$ranks" ready && sleep 0.5 && kill -KILL "$rack1"
   { wait "$rack1"; } 2>/dev/null
   wait_job
-  check "... and one of these is killed in a call" all "status 0" "by_racks plan" "$right" "fine $ranks" "says '$lost'" \
+  check "... and an aggregator dies in a call" all "status 0" "by_racks plan" "$right" "fine $ranks" "says '$lost'" \
     "count 0 '^then .*aggregate\('"
   serve rack1 -p "$port1" --above "127.0.0.1:$top"
   rack1=$daemon

@@ -200,7 +200,7 @@ for m in ompi mpich; do
   fi
 done
 
-# ---- between hosts of network namespaces, one of which has a slow link; it gets a figure again, not twice ----
+# ---- between hosts of network namespaces, one with a slow link; it gets a figure again, not twice ----
 rc=0
 printf 'machine = %s\nhost.host3.beta = 1\nhost.host3.lan.ports = 2\nhost.host9.beta = 1us\nhost.2.beta = 1\n' "$machine" >"$work/hosts"
 timeout 120 bash bench/netns.sh tutti 3 1 200mbit,200mbit,50mbit "$TUTTI" tune -o "$work/hosts" >"$work/out" 2>"$work/err" || rc=$?

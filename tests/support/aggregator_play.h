@@ -32,7 +32,7 @@ typedef struct party {
 } party;
 
 tutti_status play_join(const running *d, uint64_t session, int member, int n, tt_wire **wire);
-/* The members of a rack's session; `racks` of these have sums in common. */
+/* The members of a rack's session; its sums are those of `racks` racks. */
 tutti_status play_join_rack(const running *d, uint64_t session, int member, int n, int rack,
                             int racks, tt_wire **wire);
 party play_gather(const running *d, uint64_t session, int n);

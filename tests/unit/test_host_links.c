@@ -354,7 +354,6 @@ static void some_choices_differ(void **state) {
 static void the_choice_avoids_a_slow_host(void **state) {
   static const tt_override none = {0};
   static const char *const factors[] = {"2e-8", "1e-7"};
-  const bool shows = getenv("TUTTI_TEST_SHOW");
   int others = 0;
   (void)state;
   for (int host = 0; host < 7; host++)
@@ -375,10 +374,6 @@ static void the_choice_avoids_a_slow_host(void **state) {
         assert_int_equal(tt_choose(without, &p, &none, &before), TUTTI_OK);
         assert_int_equal(
             tt_quote_breakdown(there, before.name, before.slices, &p, &t, &sends, NULL), TUTTI_OK);
-        if (shows)
-          printf("# host %d at %s, %7llu bytes: %-28s x%d %8.1f us; before %-28s x%d %8.1f us\n",
-                 host, factors[f], (unsigned long long)bytes, chosen.name, chosen.slices,
-                 1e6 * chosen.seconds, before.name, before.slices, 1e6 * t.time);
         if (chosen.seconds > t.time * 1.0001)
           fail_msg("%s, %d bytes: %s takes %g s, %s %g s", hosts, (int)bytes, chosen.name,
                    chosen.seconds, before.name, t.time);
@@ -388,7 +383,6 @@ static void the_choice_avoids_a_slow_host(void **state) {
       tt_chooser_free(without);
       tt_chooser_free(there);
     }
-  if (shows) printf("# %d are other plans\n", others);
   assert_true(others > 90); /* of 182 */
 }
 

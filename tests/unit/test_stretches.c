@@ -143,7 +143,7 @@ static void members_leave_when_they_are_done(void **state) {
 }
 
 /* A member has its block, and leaves, while others have not sent what follows: in the middle of the vector, when much
- * of what it gives is not read yet; and in the last piece, when all of it is. */
+ * of what it gives is not read yet; and in the last piece, when the session has read all that it gives. */
 static void a_block_is_enough(void **state) {
   enum { N = 3, BYTES = 256 << 10 };
   static unsigned char src[BYTES], dst[N][BYTES];
