@@ -61,7 +61,8 @@ class Sums:
                         if value and key not in ("machine", "network"):
                             found.setdefault(key, []).append(float(value))
         with open(path, "w") as f:
-            f.writelines("%s = %.9g\n" % (key, median(values)) for key, values in found.items())
+            often = {key: values for key, values in found.items() if 2 * len(values) > self.tunes}
+            f.writelines("%s = %.9g\n" % (key, median(values)) for key, values in often.items())
         return {key: median(values) for key, values in found.items()}
 
     def side(self, layout, width, profile, side):

@@ -71,7 +71,7 @@ static const struct {
      "",
      "delay=5e-06 beta=5e-09 host.c.beta=5e-08 ",
      0},
-    /* a fifth is not yet enough; a message's time beyond the median goes into the delay */
+    /* a fifth of the bytes is not yet enough; a message's time beyond the median goes into the delay */
     {{{5, 5, 10}, {5.9, 5, 11.9}, {5, 5, 10}, {5, 5, 30}},
      4,
      "a b c d ",
@@ -79,11 +79,18 @@ static const struct {
      "node.delay=5e-06 node.beta=7e-09 host.d.delay=2.5e-05 ",
      0},
     /* of the ring of all hosts the slow one's message was measured */
-    {{{5, 5, 10}, {5, 5, 10}, {5, 5, 10}, {5, 5, 13}},
+    {{{5, 5, 10}, {5, 5, 10}, {5, 5, 10}, {5, 5, 23}},
      4,
      "a b c d ",
      "",
-     "delay=2e-06 beta=7e-09 host.d.delay=5e-06 ",
+     "delay=0 beta=7e-09 host.d.delay=1.3e-05 ",
+     0},
+    /* a busy core slows messages down, too */
+    {{{5, 5, 10}, {5, 5, 10}, {5, 5, 10}, {5, 5, 19}},
+     4,
+     "a b c d ",
+     "",
+     "delay=5e-06 beta=7e-09 ",
      0},
     /* unless it is little beside a message in a plan */
     {{{5, 5, 10}, {5, 5, 10}, {5, 5, 10}, {5, 5, 13}},
