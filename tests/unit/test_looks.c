@@ -20,7 +20,7 @@
 #include "comm.h"
 #include "flight.h"
 
-enum { RANKS = 5, FLIGHT = 3, PIECE = 4096, LONGEST = 12 * PIECE / 4, ROUNDS = 1500 };
+enum { RANKS = 5, FLIGHT = 3, PIECE = 4096, LONGEST = 12 * PIECE / 4, ROUNDS = 500 };
 
 typedef struct rank {
   tutti_comm *comm;
