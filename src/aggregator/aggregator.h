@@ -52,8 +52,8 @@ typedef struct tt_aggregator_challenge { /* the answer */
 typedef struct tt_aggregator_seat {
   uint64_t session[2]; /* drawn at random for a communicator, and the number of its part */
   uint32_t member, members;
-  uint32_t above,
-      aboves; /* the session's own seat at the aggregator above, and how many have seats; 0: none is above */
+  /* The session's own seat at the aggregator above, and how many have seats there; 0: none is above. */
+  uint32_t above, aboves;
 } tt_aggregator_seat;
 
 typedef struct tt_aggregator_request { /* from the visitor */

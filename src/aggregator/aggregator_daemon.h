@@ -8,9 +8,8 @@
 
 typedef struct tt_session tt_session;
 
-enum {
-  TT_SESSION_TURNS = 8
-}; /* whose sums are in the ring; a member's by their number modulo that */
+/* Turns whose sums are in the ring; what a member wants in them is found by their number modulo this. */
+enum { TT_SESSION_TURNS = 8 };
 
 typedef struct tt_member {
   int fd;             /* -1: not there yet; -2: gone */
@@ -26,6 +25,7 @@ typedef enum tt_stage { TT_HEADS, TT_ANSWER, TT_SUMS } tt_stage;
 
 typedef struct tt_uplink {
   int fd;
+  void *owner;                      /* the loop's, of this connection */
   bool lost, in_wanted, out_wanted; /* as of a member */
   size_t from, to;                  /* what is yet to go up */
   size_t head;                      /* bytes of the answer's head that have come */
@@ -50,9 +50,9 @@ struct tt_session {
   uint64_t at;             /* where in the vector the next piece begins */
   size_t piece;            /* bytes that are summed at once, at most */
   uint32_t givers;         /* members whose bytes are in the sum of this piece */
-  uint32_t rack;  /* members that are added up before their sum is added; 0: each by itself */
-  uint32_t racks; /* the number of the last giver's rack */
-  bool apart;     /* the sum of that rack is in `partial` */
+  uint32_t rack;      /* members that are added up before their sum is added; 0: each by itself */
+  uint32_t last_rack; /* the number of the last giver's rack */
+  bool apart;         /* the sum of that rack is in `partial` */
   char *sum, *partial, *operand, *ring;
   tt_uplink *up; /* NULL: sums are complete here */
   uint64_t made; /* bytes put into the ring so far */
@@ -78,8 +78,8 @@ void tt_session_free(tt_session *s);
 
 /* ---- to the aggregator above (uplink.c) ---- */
 
-/* Over a connection that has a seat there. NULL: out of memory. The caller frees it, and closes the connection. */
-tt_uplink *tt_uplink_new(int fd);
+/* Over a connection that has a seat there, and its owner. NULL: out of memory. The caller frees it, and closes the connection. */
+tt_uplink *tt_uplink_new(int fd, void *owner);
 size_t tt_uplink_bytes(void);
 /* How many bytes can be put before some are sent; put: that many at most. */
 size_t tt_uplink_room(const tt_uplink *u);

@@ -26,13 +26,8 @@
 enum { TT_STRANGERS = 64, EVENTS = 64, LOOK_MS = 200 };
 static const double INTRODUCTION = 5, LEAVE = 2, GATHERING = 60, ABOVE = 1, AGAIN = 10; /* s */
 
-typedef enum stage {
-  HELLO,
-  REQUEST,
-  SEATED,
-  UPLINK,
-  LEAVING
-} stage; /* UPLINK: to the aggregator above */
+/* UPLINK: the connection to the aggregator above. */
+typedef enum stage { HELLO, REQUEST, SEATED, UPLINK, LEAVING } stage;
 
 typedef struct guest { /* a connection */
   int fd;
@@ -165,7 +160,7 @@ static bool join_above(server *d, tt_session *s, char *why, size_t size) {
     return false;
   }
   guest *g = watched(d, fd, UPLINK);
-  s->up = g ? tt_uplink_new(fd) : NULL;
+  s->up = g ? tt_uplink_new(fd, g) : NULL;
   if (g) g->session = s;
   if (!s->up) snprintf(why, size, "it is out of memory for the way to the aggregator above it");
   return s->up;
@@ -200,19 +195,19 @@ static tt_session *session_of(server *d, const tt_aggregator_seat *seat, char *w
   return NULL;
 }
 
+static uint32_t wanted(bool in, bool out) {
+  return (in ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u);
+}
+
 /* Watches what a session waits for. */
 static void watch_members(const server *d, const tt_session *s) {
   for (uint32_t i = 0; i < s->seat.members; i++) {
     const tt_member *m = &s->member[i];
     if (m->fd >= 0)
       watch(d, m->owner,
-            (m->sends_no_more ? 0u : EPOLLRDHUP) | (m->in_wanted ? EPOLLIN : 0u) |
-                (m->out_wanted ? EPOLLOUT : 0u));
+            (m->sends_no_more ? 0u : EPOLLRDHUP) | wanted(m->in_wanted, m->out_wanted));
   }
-  for (guest *g = d->guests; s->up && g; g = g->following)
-    if (g->session == s && g->stage == UPLINK)
-      watch(d, g,
-            EPOLLRDHUP | (s->up->in_wanted ? EPOLLIN : 0u) | (s->up->out_wanted ? EPOLLOUT : 0u));
+  if (s->up) watch(d, s->up->owner, EPOLLRDHUP | wanted(s->up->in_wanted, s->up->out_wanted));
 }
 
 static void end_session(server *d, tt_session *s) {
@@ -330,10 +325,9 @@ static void attend(server *d, guest *g, uint32_t events) {
   if (g->stage == LEAVING) {
     hear_out(d, g);
   } else if (g->stage == UPLINK) {
-    g->session->up->lost |=
-        (events & (EPOLLHUP | EPOLLERR)) || (events & EPOLLRDHUP && !g->session->up->in_wanted);
-    g->session->over |= g->session->up->lost;
-    go_on(d, g->session);
+    tt_session *s = g->session;
+    s->over |= (events & (EPOLLHUP | EPOLLERR)) || (events & EPOLLRDHUP && !s->up->in_wanted);
+    go_on(d, s);
   } else if (g->stage != SEATED) {
     listen_to(d, g);
   } else {

@@ -257,12 +257,12 @@ static void add_rack(tt_session *s, size_t count) {
 static bool add_giver(tt_session *s, size_t n) {
   const size_t count = n / s->reducer.element;
   const uint32_t rack = s->rack ? s->next / s->rack : 0;
-  const bool opens = s->givers && rack != s->racks; /* the first of a later rack */
+  const bool opens = s->givers && rack != s->last_rack; /* the first of a later rack */
   if (opens) add_rack(s, count);
   if (!read_next(s, !s->givers ? s->sum : opens ? s->partial : s->operand, n)) return false;
   if (s->givers++ && !opens) add(s, s->apart ? s->partial : s->sum, s->operand, count);
   s->apart |= opens;
-  s->racks = rack;
+  s->last_rack = rack;
   return true;
 }
 

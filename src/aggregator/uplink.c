@@ -14,9 +14,9 @@
 
 enum { CAPACITY = 2 * TT_AGGREGATOR_PIECE + sizeof(tt_aggregator_head) };
 
-tt_uplink *tt_uplink_new(int fd) {
+tt_uplink *tt_uplink_new(int fd, void *owner) {
   tt_uplink *u = calloc(1, sizeof *u + CAPACITY);
-  if (u) *u = (tt_uplink){.fd = fd};
+  if (u) *u = (tt_uplink){.fd = fd, .owner = owner};
   return u;
 }
 

@@ -39,26 +39,12 @@ typedef struct visit_end { /* from each rank */
 
 /* Who sends to which aggregator, and in which session. */
 typedef struct layout {
-  int hosts;            /* in all */
-  int each;             /* ranks of a host; 0: they differ, and all are members of one session */
-  int racks;            /* that have aggregators of their own; 0: there is one for all hosts */
-  int of_rack;          /* hosts of each */
-  char rack[16];        /* the level's name */
-  char uneven[200]; /* the ranks of each host, "4,2*3", if they differ */
+  int hosts;     /* in all */
+  int each;      /* ranks of a host; 0: they differ, and all are members of one session */
+  int racks;     /* that have aggregators of their own; 0: there is one for all hosts */
+  int of_rack;   /* hosts of each */
+  char rack[16]; /* the level's name */
 } layout;
-
-/* Which hosts have how many ranks. */
-static void list_hosts(const tt_tree *t, int level, char *text, size_t size) {
-  const int hosts = level < 0 ? 1 : tt_group_within(t, -1, 1, level);
-  size_t at = 0;
-  for (int h = 0, same; h < hosts; h += same) {
-    const int ranks = tt_tree_rank(t, level, h + 1) - tt_tree_rank(t, level, h);
-    for (same = 1; h + same < hosts; same++)
-      if (tt_tree_rank(t, level, h + same + 1) - tt_tree_rank(t, level, h + same) != ranks) break;
-    tt_levels_add(text, size, &at, same > 1 ? "%s%d*%d" : "%s%d", h ? "," : "", ranks, same);
-  }
-  if (at >= size) *text = 0;
-}
 
 static layout layout_of(const tutti_comm *comm) {
   const tt_setting *s = &comm->plans->setting;
@@ -69,7 +55,6 @@ static layout layout_of(const tutti_comm *comm) {
   if (!tree.even) {
     x.each = 0;
     x.hosts = tt_group_within(&tree, -1, 1, nodes - 1);
-    list_hosts(&tree, nodes - 1, x.uneven, sizeof x.uneven);
     return x;
   }
   for (int l = nodes; l < tree.levels; l++) x.each *= tree.level[l].each;
@@ -115,6 +100,28 @@ static tutti_status levels_with(const char *levels, int from, int helpers, char 
   }
   if (status || at < TT_NAME) return status;
   return tt_fail(TUTTI_ERR_ARG, "the levels '%.80s' are too many to place an aggregator", levels);
+}
+
+/* The same where hosts have different numbers of ranks: these become the only level within hosts. */
+static tutti_status uneven_with(tt_setting *s, int hosts, int helpers) {
+  tt_tree tree;
+  char list[200];
+  size_t at = 0;
+  int *each = malloc((size_t)hosts * sizeof *each);
+  tutti_status status = tt_tree_parse(s->levels, &tree);
+  if (!each) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the ranks of %d hosts", hosts);
+  const int level = tree.levels - s->inside - 1;
+  for (int h = 0; h < hosts && !status; h++)
+    each[h] = tt_tree_rank(&tree, level, h + 1) - tt_tree_rank(&tree, level, h);
+  if (!status) tt_levels_add_numbers(list, sizeof list, &at, each, hosts);
+  free(each);
+  if (!status && at >= sizeof list)
+    status = tt_fail(TUTTI_ERR_ARG, "its hosts have too many different numbers of ranks");
+  if (status) return status;
+  snprintf(s->data_levels, sizeof s->data_levels, "node:%d core:(%s)", hosts, list);
+  snprintf(s->levels, sizeof s->levels, "node:%d core:(%s,1*%d)", hosts + helpers, list, helpers);
+  s->inside = 1;
+  return TUTTI_OK;
 }
 
 /* The parts of a vector go over one connection, one right after the other: together they keep a port and a
@@ -171,11 +178,7 @@ static tutti_status plan_for(tutti_comm *comm, int parts, const layout *x, const
     share_message(&setting.profile.host[i].is, parts);
   setting.host_ranks_per_core *= (double)all / comm->ranks; /* as many cores as before */
   if (!x->each) {
-    snprintf(setting.data_levels, sizeof setting.data_levels, "node:%d core:(%s)", x->hosts,
-             x->uneven);
-    snprintf(setting.levels, sizeof setting.levels, "node:%d core:(%s,1*%d)", x->hosts + helpers,
-             x->uneven, helpers);
-    setting.inside = 1;
+    status = uneven_with(&setting, x->hosts, helpers);
   } else if (*setting.levels) {
     memcpy(setting.data_levels, setting.levels, sizeof setting.levels);
     status = levels_with(setting.data_levels, x->racks > 0, helpers, setting.levels);
@@ -296,7 +299,6 @@ static const char *fit_names(const char *names, layout *x) {
   size_t size;
   char *why = tt_thread_text(&size);
   const int named = count_names(names);
-  if (!x->each && !*x->uneven) return "its hosts have too many different numbers of ranks";
   if (named == 1) x->racks = x->of_rack = 0;
   if (named == 1 || named == x->racks) return NULL;
   snprintf(why, size,

@@ -80,12 +80,6 @@ static int count_domains(const position *positions, int ranks, int level) {
 
 /* ---- levels ---- */
 
-static void append_text(char *text, size_t *at, const char *more) {
-  const size_t n = strlen(more);
-  if (*at + n < TT_TREE_TEXT) memcpy(text + *at, more, n + 1);
-  *at += n;
-}
-
 /* each: per outer domain, how many domains of a level it has; returns the number of outer
  * domains. */
 static int children(const position *positions, int ranks, int outer, int level, int *each) {
@@ -97,29 +91,13 @@ static int children(const position *positions, int ranks, int outer, int level, 
   return n;
 }
 
-/* Append "4,3", or "40*99,39". */
-static void add_numbers(char *text, size_t *at, const int *each, int n) {
-  for (int i = 0, times; i < n; i += times) {
-    char one[16], word[40];
-    for (times = 1; i + times < n && each[i + times] == each[i];) times++;
-    snprintf(one, sizeof one, "%d*%d", each[i], times);
-    const bool shorter = strlen(one) < strcspn(one, "*") * (size_t)times + (size_t)times - 1;
-    if (!shorter) times = 1;
-    snprintf(word, sizeof word, "%s%.*s", i ? "," : "",
-             (int)(shorter ? strlen(one) : strcspn(one, "*")), one);
-    append_text(text, at, word);
-  }
-}
-
 /* Append " core:4", or " core:(3,1,2)". */
 static void add_level(char *text, size_t *at, const char *name, const int *each, int n) {
   bool even = true;
-  char word[40];
   for (int i = 1; i < n; i++) even &= each[i] == each[0];
-  snprintf(word, sizeof word, "%s%s:%s", *at ? " " : "", name, even ? "" : "(");
-  append_text(text, at, word);
-  add_numbers(text, at, each, even ? 1 : n);
-  if (!even) append_text(text, at, ")");
+  tt_levels_add(text, TT_TREE_TEXT, at, "%s%s:%s", *at ? " " : "", name, even ? "" : "(");
+  tt_levels_add_numbers(text, TT_TREE_TEXT, at, each, even ? 1 : n);
+  if (!even) tt_levels_add(text, TT_TREE_TEXT, at, ")");
 }
 
 /* Is a level informative? Of two equal levels, such as a rack and its only node, or a node and its

@@ -169,3 +169,15 @@ void tt_levels_add(char *text, size_t size, size_t *at, const char *format, ...)
   *at += (size_t)vsnprintf(text + from, size - from, format, args);
   va_end(args);
 }
+
+void tt_levels_add_numbers(char *text, size_t size, size_t *at, const int *each, int n) {
+  for (int i = 0, times; i < n; i += times) {
+    char one[32];
+    for (times = 1; i + times < n && each[i + times] == each[i];) times++;
+    snprintf(one, sizeof one, "%d*%d", each[i], times);
+    const bool shorter = strlen(one) < strcspn(one, "*") * (size_t)times + (size_t)times - 1;
+    if (!shorter) times = 1;
+    tt_levels_add(text, size, at, "%s%.*s", i ? "," : "",
+                  (int)(shorter ? strlen(one) : strcspn(one, "*")), one);
+  }
+}
