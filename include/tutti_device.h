@@ -1,0 +1,103 @@
+/* tutti_device.h - what tutti needs from a device whose memory the processor does not read: a GPU.
+ *
+ * A device is a table of functions. libtutti_cuda.so has one, over the driver of NVIDIA's GPUs (docs/gpu.md);
+ * tutti loads it where it and the driver are installed. Vectors that lie on a device then go through pinned
+ * memory of the host, piece by piece, on streams of tutti's; where all ranks of a communicator reach each
+ * other's device memory, kernels sum there.
+ *
+ * Functions return 0, or another number on failure; `error` then says why. Any thread may call them, several at
+ * once; one thread at a time uses one lane. None waits for the device but `pin`, `unpin`, `settle`, `map` and `close`.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TUTTI_DEVICE_H
+#define TUTTI_DEVICE_H
+
+#include "tutti.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An allocation of device memory. */
+typedef struct tutti_device_place {
+  int device;            /* its number */
+  const void *base;      /* of the allocation */
+  size_t bytes;          /* of the allocation */
+  unsigned long long id; /* of the allocation; no other of this process has had it, or will */
+} tutti_device_place;
+
+/* A name of device memory that other processes of this host can map. */
+typedef struct tutti_device_name {
+  unsigned char handle[64];  /* as the driver made it */
+  unsigned char device[16];  /* the device's number in the world (a UUID) */
+  unsigned long long id;     /* of the allocation, in its process */
+  unsigned long long offset; /* of the memory, in bytes from the start of its allocation */
+  unsigned long long bytes;  /* of the allocation */
+  unsigned long long base;   /* its address in its own process */
+  long long process;         /* its own process */
+} tutti_device_name;
+
+typedef enum tutti_device_way { /* of a copy */
+  TUTTI_DEVICE_IN, /* from the device to the host */
+  TUTTI_DEVICE_OUT /* from the host to the device */
+} tutti_device_way;
+
+typedef struct tutti_device {
+  size_t size;      /* of this struct */
+  const char *name; /* "CUDA 13.0" */
+  void *self;       /* passed on to the functions */
+  /* Fills *place if `at` is memory of a device that the processor cannot read. 1: it is not (then the processor reads
+   * it: managed and pinned memory, too), or no driver was started in this process. Takes at most 0.3 us. */
+  int (*place)(void *self, const void *at, tutti_device_place *place);
+  /* Make the device's copies to and from this memory of the host fast. Counted: as many `unpin` end it. */
+  int (*pin)(void *self, void *memory, size_t bytes);
+  int (*unpin)(void *self, void *memory); /* the end of pin */
+
+  /* A lane: two queues of copies, one for each way, and a queue of sums; on streams of tutti's that no
+   * other stream waits for by itself. */
+  int (*open)(void *self, int device, void **lane);
+  void (*close)(void *lane); /* waits until its queues are empty, and frees it */
+  /* All that the lane gets from now on begins after what `stream` has got so far. stream: the driver's handle (a
+   * CUstream; NULL: the legacy default stream). */
+  int (*after)(void *lane, void *stream);
+  /* Copies in the queue of its way, which is FIFO. */
+  int (*copy)(void *lane, tutti_device_way way, void *to, const void *from, size_t bytes);
+  /* A ticket for all that this queue has got so far; numbers increase. reached: 1: the device has done it; 0: not yet; <
+   * 0: the device failed. */
+  int (*mark)(void *lane, tutti_device_way way, unsigned long long *ticket);
+  int (*reached)(void *lane, tutti_device_way way, unsigned long long ticket);
+  /* Returns when `stream` has done all that it has got so far. */
+  int (*settle)(void *self, int device, void *stream);
+  /* What `stream` gets from now on waits until `release`. No kernel spins meanwhile. After a failure the stream
+   * does not wait, and there is no *hold. */
+  int (*hold)(void *lane, void *stream, void **hold);
+  void (*release)(void *lane, void *hold); /* the stream goes on; frees the hold. Any thread */
+
+  /* Device memory of other processes. name: fills *name; 1: nobody else can map it. map: its address in this process;
+   * NULL: it cannot be mapped. One and the same address as long as handle and id are the same. A mapping stays until
+   * `forget`, which ends those of that process (all: process -1), or until it finds another allocation at its address. */
+  int (*name_of)(void *self, const void *at, tutti_device_name *name);
+  void *(*map)(void *self, int device, const tutti_device_name *name);
+  void (*forget)(void *self, long long process); /* see map */
+  /* Can `sum` do this type and op? avg divides by n. */
+  int (*sums)(void *self, tutti_type type, tutti_op op);
+  /* Sums `count` elements of n vectors in the order of `from`, with the bits of tutti's own kernels (floats of 8 and
+   * 16 bits are summed in float, and rounded once), and writes them to `to[0..nto-1]`; in the queue OUT. Any of
+   * `to` may be one of `from`. All are device addresses in this process, aligned as the type. */
+  int (*sum)(void *lane, void *const *to, int nto, const void *const *from, int n, size_t count,
+             tutti_type type, tutti_op op);
+  /* Why this thread's last failed function failed; valid until its next call. */
+  const char *(*error)(void *self);
+} tutti_device;
+
+/** Let calls take vectors on this device; for devices of your own. The table is copied; it stays for the life of the process.
+ *  Before the first communicator: later TUTTI_ERR_STATE. TUTTI_ERR_ARG: the table is of another version. */
+TUTTI_API tutti_status tutti_device_set(const tutti_device *device);
+
+/* A device's library has `int tutti_device_of(tutti_device *device, char *why, size_t size)`, which fills
+ * *device and returns 0, or 1 and `why`; it starts no driver. TUTTI_DEVICE=NAME loads libtutti_NAME.so; the default
+ * is cuda, where it can be loaded; none: no device. */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
