@@ -7,7 +7,7 @@
  *               that carries it out; tutti chooses it and can say which.
  * Sizes         are elements, never bytes, unless a name says bytes.
  * Buffers       belong to the caller, are aligned as their type, and may be
- *               ordinary memory. The library reads `src` and writes `dst` from
+ *               ordinary memory, or a GPU's. The library reads `src` and writes `dst` from
  *               the call (or the start) until it returns (or the wait does).
  * Errors        Every call returns a tutti_status, 0 or negative. tutti_error()
  *               is a sentence that says what failed, where, and what to do. After
@@ -484,8 +484,7 @@ TUTTI_API const char *tutti_job_env(tutti_job *job, int rank, int i);
 TUTTI_API int tutti_job_fd(const tutti_job *job);
 TUTTI_API void tutti_job_free(tutti_job *job); /* close the launcher's end; the ranks keep theirs */
 
-/** The i-th line about what this machine supports ("wire shm: yes"); NULL past the end.
- *  The string is valid until the thread's next call. */
+/** The i-th line about what this machine supports ("wire shm: yes"), valid until the thread's next call; or NULL. */
 TUTTI_API const char *tutti_info(int i);
 
 #ifdef __cplusplus
@@ -496,4 +495,5 @@ TUTTI_API const char *tutti_info(int i);
 #include "tutti_interrupt.h" /* waits that end early, as by Ctrl-C */
 #include "tutti_message.h" /* point-to-point messages */
 #include "tutti_plan.h"    /* plans: names, schedules, prices, wisdom */
+#include "tutti_stream.h"  /* vectors on a GPU, in the order of a stream */
 #endif

@@ -67,6 +67,11 @@ tutti_status tt_vector_check(const char *function, const char *name, const void 
   if (status) return status;
   if (count > PTRDIFF_MAX / tutti_type_size(type)) return too_long(function, "count", count);
   const extent e = {(uintptr_t)at, count * tutti_type_size(type), 0};
+  int number;
+  if (count && tt_on_device(at, &number))
+    return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                   "%s: %s lies on device %d, and only collectives take such vectors; copy it to the host first",
+                   function, name, number);
   return check_buffer(function, name, e, tt_type_align(type));
 }
 

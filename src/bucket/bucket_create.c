@@ -262,10 +262,8 @@ static tutti_status register_tensors(tutti_buckets *b, const tutti_tensor *tenso
 
 static void want_thread(tutti_buckets *b, bool on) {
   if (!on && !b->has_thread) return;
-  pthread_mutex_lock(&tt_process.lock);
-  atomic_fetch_add_explicit(&tt_process.progress_thread.wanted, on ? 1 : -1, memory_order_relaxed);
+  tt_thread_want(on);
   b->has_thread = on;
-  pthread_mutex_unlock(&tt_process.lock);
 }
 
 static void forget(tutti_buckets *b) {

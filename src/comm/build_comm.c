@@ -17,10 +17,12 @@
 
 #include "build_comm.h"
 #include "comm_wisdom.h"
+#include "create.h"
 #include "host_links.h"
 #include "tracing.h"
 
 tutti_comm *tt_comm_new(int rank, int ranks) {
+  tt_device_seek();
   atomic_store(&tt_process.communicates, true);
   struct whole { /* one allocation, so that what a call needs lies together */
     tutti_comm comm;
@@ -378,6 +380,8 @@ void tt_comm_destroy(tutti_comm *comm) {
   release(comm);
   tt_plans_drop(comm);
   tt_p2p_free(comm->flight->p2p);
+  tt_streams_drop(comm);
+  tt_device_calls_free(comm);
   if (comm->windows) comm->wire->memory->free(comm->wire, comm->windows);
   if (comm->sums) comm->wire->memory->free(comm->wire, comm->sums);
   tt_wisdom_clear(&comm->plans->wisdom);

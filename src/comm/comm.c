@@ -53,7 +53,8 @@ tutti_status tutti_comm_free(tutti_comm *comm) {
                    "tutti_comm_free: %d request%s of this communicator %s not waited for or freed",
                    n, n == 1 ? "" : "s", n == 1 ? "is" : "are");
   }
-  status = tt_wait_until("tutti_comm_free", is_drained, comm);
+  status = tt_streams_wait(comm, "tutti_comm_free");
+  if (!status) status = tt_wait_until("tutti_comm_free", is_drained, comm);
   if (status) {
     tt_comm_leave(comm);
     return status;

@@ -28,6 +28,11 @@ typedef struct tt_net_end {
 tutti_status tt_net_open(const char *net, tt_net_end *end);
 void tt_net_drop(tt_net_end *end);
 
+/* Opens libtutti_NAME.so.N, or the library of this path; NULL: dlerror says why. */
+void *tt_library_load(const char *name);
+/* Looks for a device's library, once in a process (open_device.c). */
+void tt_device_seek(void);
+
 /* ---- a launcher that lets its ranks find each other (plugin.c) ---- */
 
 /* TUTTI_ERR_UNSUPPORTED: its library is not there. */

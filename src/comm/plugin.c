@@ -1,5 +1,5 @@
 /* plugin.c - finds and opens optional libraries: networks that need no MPI (libtutti_ucx.so), and
- * launchers (libtutti_pmix.so).
+ * launchers (libtutti_pmix.so); devices are open_device.c's (libtutti_cuda.so).
  *
  * Idea       libtutti contains no network; it loads one when ranks are on several nodes. It looks
  *            beside itself, or beside the program that contains it, then on the system's path.
@@ -29,7 +29,7 @@ static void folder_here(char *folder, size_t size) {
              info.dli_fname);
 }
 
-static void *load(const char *net) {
+void *tt_library_load(const char *net) {
   char folder[PATH_MAX], name[64], path[PATH_MAX + 64];
   if (strchr(net, '/')) return dlopen(net, RTLD_NOW | RTLD_LOCAL);
   snprintf(name, sizeof name, "libtutti_%s.so.%d", net, TUTTI_VERSION_MAJOR);
@@ -48,7 +48,7 @@ static tutti_status find_maker(const char *net, tutti_net_maker *maker) {
     return tt_fail(TUTTI_ERR_SYSTEM,
                    "'%.60s' is no network: TUTTI_NET is the name of one, such as ucx, or a path",
                    net);
-  void *library = load(net);
+  void *library = tt_library_load(net);
   if (!library)
     return tt_fail(TUTTI_ERR_SYSTEM,
                    "the library of the network '%.60s' cannot be loaded: %.160s%s", net, dlerror(),
@@ -88,7 +88,7 @@ typedef int launcher_fn(tutti_launcher *l, double seconds, char *why, size_t siz
 
 tutti_status tt_launcher_open(const char *name, double seconds, tutti_launcher *l) {
   char why[200] = "";
-  void *library = load(name), *symbol = library ? dlsym(library, "tutti_launcher_of") : NULL;
+  void *library = tt_library_load(name), *symbol = library ? dlsym(library, "tutti_launcher_of") : NULL;
   launcher_fn *open;
   memcpy(&open, &symbol, sizeof open);
   if (!open)

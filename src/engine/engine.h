@@ -10,6 +10,7 @@
 #define TT_ENGINE_H
 
 #include "code.h"
+#include "device.h"
 #include "kernel.h"
 #include "schedule.h"
 #include "stores.h"
@@ -83,6 +84,7 @@ typedef struct tt_call { /* arguments of a collective */
   const tt_code_wish *
       code; /* how its messages may be coded; NULL: as on the communicator. Lives as long as the call */
   const struct tt_call *said; /* the caller's call, if this one implements it; or NULL */
+  tt_staged *staged; /* src and dst stand for device memory, and come and go piece by piece; or NULL */
 } tt_call;
 
 /* A run of a program whose messages to some ranks are coded (coded.c). */
@@ -104,6 +106,8 @@ typedef struct tt_loop {
   tutti_status (*begin)(tt_operation *o);
   bool (*progress)(tt_operation *o);
   bool (*awaits)(const tt_operation *o, tt_awaits_fn *show, void *ctx);
+  uint64_t (*final)(const tt_operation *o); /* bytes at the start of the result that are final; NULL: none before
+                                               the end */
 } tt_loop;
 extern const tt_loop tt_line_loop, tt_arena_loop;
 
@@ -112,6 +116,7 @@ typedef struct tt_names {
   uint64_t src, dst, arena; /* 0: goes through the arena */
   uint32_t put;             /* pieces already put */
   uint8_t in_place;
+  uint8_t comes;        /* src comes from a device, piece by piece */
   uint8_t next_route;   /* tt_route: of the next vector of that size, if rank 0 says so */
   tt_store_rule stores; /* by which kind of stores it writes each piece */
 } tt_names;
@@ -191,6 +196,7 @@ tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint32_t 
 /* Do what can be done now; true if anything moved. At the end finished == slices, or status
  * is set. */
 bool tt_operation_progress(tt_operation *o);
+bool tt_operation_is_over(const tt_operation *o); /* and the result is where the caller wants it */
 bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
 void tt_operation_release(tt_operation *o); /* frees the memory kept for reuse */
 

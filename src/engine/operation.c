@@ -70,12 +70,21 @@ static void finish_alone(tt_operation *o) {
   tt_truths(o->call.type, o->call.dst, o->table ? o->table[1] : o->call.count);
 }
 
+/* Has this slice's input come, or was it always here? */
+static bool slice_landed(const tt_operation *o, int slice) {
+  if (!o->call.staged) return true;
+  const uint64_t landed = tt_staged_landed(o->call.staged);
+  if (landed == UINT64_MAX) return true;
+  return o->slices > 1 &&
+         tt_partition_at(&o->slicing, (uint32_t)slice + 1) * o->reducer.element <= landed;
+}
+
 static bool progress_slices(tt_operation *o) {
   bool moved = false;
   if (!o->wire->memory->enter(o->wire)) return false;
   for (int i = 0; i < TT_FLIGHT && !o->status; i++) {
     tt_run *r = o->runs[i];
-    if (!r || !r->active) continue;
+    if (!r || !r->active || !slice_landed(o, r->slice)) continue;
     if (tt_run_progress(r, &o->status)) moved = true;
     if (!tt_share_over(r, &o->status) || o->status || r->left) continue;
     r->active = false;
@@ -87,7 +96,38 @@ static bool progress_slices(tt_operation *o) {
   return moved;
 }
 
+/* Bytes at the start of the result that are final: those before the first slice that is under way. */
+static uint64_t final_bytes(const tt_operation *o) {
+  if (o->finished == o->slices) return UINT64_MAX;
+  if (o->loop) return o->loop->final ? o->loop->final(o) : 0;
+  int first = o->slices;
+  for (int i = 0; i < TT_FLIGHT; i++)
+    if (o->runs[i] && o->runs[i]->active && o->runs[i]->slice < first) first = o->runs[i]->slice;
+  return tt_partition_at(&o->slicing, (uint32_t)first) * o->reducer.element;
+}
+
+static bool progress_on_host(tt_operation *o);
+
+/* The same on vectors that come from a device, and go back. A loop for short vectors begins when all is here. */
+static bool progress_staged(tt_operation *o) {
+  tt_staged *s = o->call.staged;
+  bool moved = tt_staged_progress(s, &o->status);
+  const bool begins = o->loop != &tt_line_loop || tt_staged_landed(s) == UINT64_MAX;
+  if (!o->status && o->finished < o->slices && begins && progress_on_host(o)) moved = true;
+  if (o->status) return moved;
+  tt_staged_final(s, final_bytes(o));
+  return tt_staged_progress(s, &o->status) || moved;
+}
+
 bool tt_operation_progress(tt_operation *o) {
+  return __builtin_expect(o->call.staged != NULL, 0) ? progress_staged(o) : progress_on_host(o);
+}
+
+bool tt_operation_is_over(const tt_operation *o) {
+  return o->finished == o->slices && (!o->call.staged || tt_staged_over(o->call.staged));
+}
+
+static bool progress_on_host(tt_operation *o) {
   if (o->loop) return o->loop->progress(o);
   const bool moved = progress_slices(o);
   if (moved && !o->status && o->finished == o->slices) finish_alone(o);

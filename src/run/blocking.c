@@ -101,10 +101,11 @@ static bool equals_last(const tt_flight *f, const tt_call *c) {
          !c->varied && !c->code;
 }
 
-/* An exact sum needs a request even if it blocks. */
-static tutti_status run_exact(tutti_comm *comm, const char *function, const tt_call *call) {
+/* An exact sum needs a request even if it blocks, and so do vectors on a device. */
+static tutti_status run_as_request(tutti_comm *comm, const char *function, const tt_call *call,
+                                   bool in_place) {
   tutti_request *r;
-  tutti_status status = tt_collective_new(comm, function, call, false, &r);
+  tutti_status status = tt_collective_new(comm, function, call, in_place, &r);
   if (status) return status;
   tt_request_issue(r);
   status = tt_request_finish(r);
@@ -118,7 +119,8 @@ static tutti_status run_new(tutti_comm *comm, const char *function, const tt_cal
   const tt_plan *plan;
   tutti_status status = check(comm, function, call, &in_place);
   if (status) return status;
-  if (tt_call_is_exact(comm, call)) return run_exact(comm, function, call);
+  if (tt_call_is_exact(comm, call) || tt_call_on_device(call))
+    return run_as_request(comm, function, call, in_place);
   status = tt_break_if_memory(comm, tt_plan_for(comm, call, in_place, &plan));
   if (status) return status;
   /* a user's op may be freed meanwhile, and counts or the call's own code may change */

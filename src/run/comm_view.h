@@ -76,6 +76,20 @@ tutti_status tt_collective_new(tutti_comm *comm, const char *function, const tt_
 /* Waits until a started request completes, frees it and returns its status; as tt_request_finish. The comm is not entered. */
 tutti_status tt_request_end(tutti_request **request);
 
+/* ---- vectors on a device (device_call.c) ---- */
+
+/* Gives back the host memory and the lanes that such calls keep. */
+void tt_device_calls_free(tutti_comm *comm);
+enum { TT_STREAM_CALLS = 8 }; /* calls that streams wait for, at most */
+/* Runs a call in the order of a stream, which waits for it, from entering to leaving (device_stream.c). */
+tutti_status tt_call_on_stream(tutti_comm *comm, const char *function, const tt_call *call,
+                               void *stream, tt_check_fn *check);
+/* Waits until no stream waits for the communicator; it is entered. */
+tutti_status tt_streams_wait(tutti_comm *comm, const char *function);
+void tt_streams_drop(tutti_comm *comm); /* when it is destroyed */
+/* One more wants the thread that drives what is in flight, or one less. The process's lock is not held. */
+void tt_thread_want(bool on);
+
 /* ---- lists (list.c) ---- */
 
 /* The arguments of tutti_allreduce_many: a list of buffers as one operation. */

@@ -44,6 +44,12 @@ typedef struct tt_flight {
   atomic_int abort;           /* with a network: 0, 1 being written, 2 to be sent, 3 sent */
   char abort_why[120];
   tutti_comm *next_listed;
+  tt_stager *stager; /* of calls on device vectors; NULL before the first */
+  struct {
+    tutti_request *first, *last; /* that streams wait for, and that were not freed yet */
+    int n;
+    bool thread; /* wants tutti's thread */
+  } on_streams;
 } tt_flight;
 
 /* Sends an abort to the other ranks, if one was requested. `busy` is held. */
@@ -89,6 +95,8 @@ enum { TT_SPINS = 4000, TT_SPINS_LEAST = 125 };
 void tt_relax(void); /* a pause of a spinning rank, for its core's other thread */
 /* One pass for a caller that tests; now and then it also checks the peers. */
 void tt_progress_polled(tutti_comm *comm);
+/* Nothing moved, and no caller waits, but a stream does: now and then checks the peers. */
+void tt_watch(tutti_comm *comm);
 /* Something moved, whichever thread drives it: the wait begins anew. The comm is held. */
 void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p);
 

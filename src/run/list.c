@@ -225,5 +225,14 @@ static tutti_status create_many_request(tutti_comm *comm, const char *function, 
 
 tutti_status tt_list_new(tutti_comm *comm, const char *function, const tt_list *list,
                          tutti_request **whole) {
-  return tt_break_if_memory(comm, create_many_request(comm, function, list, whole));
+  tt_list hosted;
+  tt_staged *staged;
+  tutti_status status = tt_device_list(comm, function, list, &hosted, &staged);
+  if (!status) status = create_many_request(comm, function, staged ? &hosted : list, whole);
+  tt_device_list_free(&hosted);
+  if (status)
+    tt_staged_free(staged);
+  else
+    (*whole)->staged = staged;
+  return tt_break_if_memory(comm, status);
 }

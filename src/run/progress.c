@@ -21,6 +21,7 @@ bool tt_listed_while_idle(const tutti_comm *comm) {
 static void complete_request(tutti_comm *comm, tutti_request *r, tutti_status status) {
   tutti_request *whole = r->whole;
   if (!status && r->ops->unpack) r->ops->unpack(r);
+  if (r->staged) status = tt_device_end(r, status);
   r->status = status;
   r->state = TT_COMPLETE;
   if (whole && status) whole->status = status;
@@ -81,6 +82,7 @@ void tt_request_issue(tutti_request *r) {
   r->state = TT_RUNNING;
   r->status = TUTTI_OK;
   r->comm->flight->unfinished++;
+  if (r->staged) tt_device_begin(r);
   r->ops->issue(r);
 }
 
@@ -128,7 +130,18 @@ bool tt_messages_progress(tutti_comm *comm) {
   return moved;
 }
 
+/* Streams that wait for calls go on, and let go of what they were given. */
+static void release_streams(tutti_comm *comm) {
+  for (int i = 0; i < TT_WINDOW; i++) {
+    const tutti_request *r = comm->flight->places[i].by;
+    if (r && r->staged) tt_staged_release(r->staged);
+  }
+  for (const tutti_request *r = comm->flight->queue; r; r = r->next)
+    if (r->staged) tt_staged_release(r->staged);
+}
+
 static void fail_all(tutti_comm *comm) {
+  if (comm->flight->stager) release_streams(comm);
   take_back(comm);
   if (comm->flight->p2p) complete_messages(comm, tt_p2p_drop(comm->flight->p2p), comm->broken);
   for (int i = 0; i < TT_WINDOW; i++) {
@@ -191,7 +204,7 @@ static bool drive_operations(tutti_comm *comm) {
     if (tt_operation_progress(&place->operation)) moved = true;
     if (place->operation.status) {
       tt_break_operation(comm, &place->operation);
-    } else if (place->operation.finished == place->operation.slices && !is_leaving(comm)) {
+    } else if (tt_operation_is_over(&place->operation) && !is_leaving(comm)) {
       tutti_request *r = place->by;
       place->by = NULL;
       if (place->operation.trace) tt_trace_over(comm->trace, seq);
@@ -270,7 +283,10 @@ bool tt_progress_others(const tutti_comm *mine) {
   pthread_mutex_unlock(&tt_process.lock);
   bool moved = false;
   for (int i = 0; i < n; i++) {
-    if (progress_comm(held[i])) moved = true;
+    if (progress_comm(held[i]))
+      moved = true;
+    else if (!mine && held[i]->flight->on_streams.first)
+      tt_watch(held[i]);
     tt_comm_leave(held[i]);
   }
   return moved;

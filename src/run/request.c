@@ -13,19 +13,34 @@ static tutti_status new_planned(tutti_comm *comm, const char *function, const tt
   tutti_request *r = malloc(sizeof *r + table);
   if (!r) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function);
   *r = (tutti_request){.ops = &tt_collective_ops, .comm = comm, .call = *call, .plan = *plan};
+  r->staged = call->staged;
   if (call->code) r->wish = *call->code, r->call.code = &r->wish; /* the caller's ends before */
   if (table) r->plan.exec.table = memcpy(r + 1, plan->table, table);
   *request = r;
   return TUTTI_OK;
 }
 
-tutti_status tt_collective_new(tutti_comm *comm, const char *function, const tt_call *call,
-                               bool in_place, tutti_request **request) {
+static tutti_status new_on_host(tutti_comm *comm, const char *function, const tt_call *call,
+                                bool in_place, tutti_request **request) {
   const bool exact = tt_call_is_exact(comm, call);
   const tt_plan *plan;
   tutti_status status = exact ? tt_exact_new(comm, function, call, request)
                               : tt_plan_for(comm, call, in_place, &plan);
   if (!status && !exact) status = new_planned(comm, function, call, plan, request);
+  return status;
+}
+
+tutti_status tt_collective_new(tutti_comm *comm, const char *function, const tt_call *call,
+                               bool in_place, tutti_request **request) {
+  tt_call hosted = *call;
+  tt_staged *staged = NULL;
+  tutti_status status = TUTTI_OK;
+  if (tt_device()) status = tt_device_call(comm, function, call, in_place, &hosted, &staged);
+  if (!status) status = new_on_host(comm, function, &hosted, in_place, request);
+  if (status)
+    tt_staged_free(staged);
+  else
+    (*request)->staged = staged;
   return tt_break_if_memory(comm, status);
 }
 
@@ -72,6 +87,7 @@ tutti_status tutti_request_start(tutti_request *r) {
 }
 
 void tt_request_drop(tutti_request *r) {
+  tt_staged_free(r->staged);
   if (r->ops->free)
     r->ops->free(r);
   else

@@ -38,6 +38,10 @@ struct tutti_request {
   struct tutti_request *next; /* in the queue */
   tutti_request *whole;       /* the request that this is a part of; or NULL */
   tt_p2p_message *message;    /* NULL: a collective */
+  tt_staged *staged;          /* device memory that it stands for; or NULL (device_call.c) */
+  void *stream;               /* of the device: the call comes after what it has got so far */
+  bool detached;              /* the stream waits for it, not the caller (device_stream.c) */
+  struct tutti_request *later; /* the next one that a stream waits for */
 };
 
 /* ---- collectives (request.c) ---- */
@@ -55,6 +59,24 @@ tutti_status tt_request_finish(tutti_request *request);
 bool tt_request_await(tutti_request *request, bool deaf);
 /* Frees a request that is not in flight. */
 void tt_request_drop(tutti_request *request);
+
+/* ---- vectors on a device (device_call.c) ---- */
+
+/* If a vector of the checked call lies on a device: the same call on host memory, and how that comes and goes; else
+ * *staged is NULL, and *hosted the call. */
+tutti_status tt_device_call(tutti_comm *comm, const char *function, const tt_call *call,
+                            bool in_place, tt_call *hosted, tt_staged **staged);
+/* The same for a list, whose hosted arrays `hosted` allocates: tt_device_list_free. */
+tutti_status tt_device_list(tutti_comm *comm, const char *function, const tt_list *list,
+                            tt_list *hosted, tt_staged **staged);
+void tt_device_list_free(tt_list *hosted);
+/* Bytes that a call reads and writes on this rank. */
+size_t tt_call_bytes(const tutti_comm *comm, const tt_call *call);
+bool tt_call_on_device(const tt_call *call); /* does a vector of it lie on a device? */
+/* A run of the request begins: its input is under way, or has come. A device that fails breaks the comm. */
+void tt_device_begin(tutti_request *r);
+/* The run is over with this status; returns that of the copies, too. */
+tutti_status tt_device_end(tutti_request *r, tutti_status status);
 
 /* ---- exact sums (exact.c) ---- */
 

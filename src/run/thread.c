@@ -35,6 +35,12 @@ void tt_thread_wake(void) {
   pthread_cond_signal(&tt_process.progress_thread.work);
 }
 
+void tt_thread_want(bool on) {
+  pthread_mutex_lock(&tt_process.lock);
+  atomic_fetch_add_explicit(&tt_process.progress_thread.wanted, on ? 1 : -1, memory_order_relaxed);
+  pthread_mutex_unlock(&tt_process.lock);
+}
+
 void tt_thread_end(void) {
   pthread_mutex_lock(&tt_process.lock);
   const bool has = tt_process.progress_thread.runs;

@@ -168,6 +168,11 @@ void tt_progress_polled(tutti_comm *comm) {
   if (p->looks++ % 64 == 0) check_now_and_then(comm, p, now_us());
 }
 
+void tt_watch(tutti_comm *comm) {
+  comm->flight->wait_policy.looks++;
+  check_now_and_then(comm, &comm->flight->wait_policy, now_us());
+}
+
 /* Did any thread set a function that may interrupt it? */
 static bool some_interrupt_set(void) {
   return atomic_load_explicit(&tt_process.interrupt.fn, memory_order_relaxed) != NULL;

@@ -40,7 +40,7 @@ static tt_route take_route(tt_operation *o, size_t bytes, bool could) {
   tt_cycles *x = size < 0 ? NULL : &w->cycles[size];
   const tt_route route = x ? (tt_route)x->next : TT_DIRECT;
   if (x && x != w->last_cycles) x->since = 0;
-  if (x && w->rank == 0 && could) tt_route_learn(x, tt_store_ticks());
+  if (x && w->rank == 0 && could && !o->call.staged) tt_route_learn(x, tt_store_ticks());
   w->last_cycles = could ? x : NULL;
   o->pieces.cycles = x;
   o->pieces.mine.next_route = x ? x->next : TT_DIRECT;
@@ -74,6 +74,7 @@ static tutti_status arena_begin(tt_operation *o) {
   w->pieces_begun += p->count;
   /* the scaled input is stored in the arena or in dst, as if it were the caller's input */
   const bool times = o->reducer.times;
+  p->mine.comes = o->call.staged != NULL;
   p->mine.in_place = times || o->call.src == o->call.dst;
   p->stores = &w->stores[tt_store_size(bytes)];
   p->mine.stores = tt_stores_rule(p->stores);
@@ -274,14 +275,25 @@ static bool get_piece(tt_operation *o, uint32_t k) {
   return true;
 }
 
+/* The first piece of which some has not come from the device yet. */
+static uint32_t first_missing(const tt_operation *o) {
+  if (!o->call.staged) return o->pieces.count;
+  const uint64_t landed = tt_staged_landed(o->call.staged);
+  if (landed == UINT64_MAX) return o->pieces.count;
+  uint32_t k = o->pieces.done[TT_PUT];
+  while (tt_partition_at(&o->pieces.cut, k + 1) * o->reducer.element <= landed) k++;
+  return k;
+}
+
 static bool try_put(tt_operation *o) {
-  const uint32_t k = o->pieces.done[TT_PUT];
-  if (k == o->pieces.count) return false;
+  const uint32_t k = o->pieces.done[TT_PUT], missing = first_missing(o);
+  if (k == o->pieces.count || missing == k) return false;
   const bool exported = !tt_from_arena(o, &o->pieces.mine);
   if (exported && !o->reducer.times) {
-    publish_piece_count(o, TT_PUT, o->pieces.count);
+    publish_piece_count(o, TT_PUT, missing);
     return true;
   }
+  if (missing < tt_batch_end(o, k)) return false;
   if (!exported && !slot_is_free(o, k)) return false;
   put_piece(o, k);
   publish_piece_count(o, TT_PUT, tt_batch_end(o, k));
@@ -370,6 +382,13 @@ static bool arena_publish(tt_operation *o) {
   return o->flag_get = true;
 }
 
+/* Do some rank's vectors come from a device? Then its peers do not wait for much at once. */
+static bool staged_somewhere(const tt_operation *o) {
+  for (int r = 0; r < o->wire->ranks; r++)
+    if ((r == o->wire->rank ? &o->pieces.mine : (const tt_names *)o->slots[r])->comes) return true;
+  return false;
+}
+
 /* All ranks have set their flags: derive, equally on all ranks, what follows. If no vector goes
  * through an arena, another loop may be cheaper, and pieces are taken in batches. */
 static void choose(tt_operation *o) {
@@ -386,7 +405,8 @@ static void choose(tt_operation *o) {
   if (all) p->shape = o->if_exported;
   if (p->cycles && w->rank) p->cycles->next = ((const tt_names *)o->slots[0])->next_route;
   p->returned = staged && p->shape == TT_SHAPE_TWO_SHOT;
-  if ((all && tt_owned(o)) || none) p->at_once = (uint32_t)tt_max(1, TOGETHER / w->piece);
+  if (((all && tt_owned(o)) || none) && !staged_somewhere(o))
+    p->at_once = (uint32_t)tt_max(1, TOGETHER / w->piece);
 }
 
 /* A rank whose dst peers can write to fetches nothing itself; the others fetch the sums from dst,
@@ -468,4 +488,9 @@ static bool arena_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   return tt_owned(o) && show_behind(o, TT_SUM, at + p->done[TT_GOT], step_of(o, TT_GOT), show, ctx);
 }
 
-const tt_loop tt_arena_loop = {arena_fits, arena_begin, arena_progress, arena_awaits};
+/* A piece is whole here when this rank has got it. */
+static uint64_t arena_final(const tt_operation *o) {
+  return tt_partition_at(&o->pieces.cut, o->pieces.done[TT_GOT]) * o->reducer.element;
+}
+
+const tt_loop tt_arena_loop = {arena_fits, arena_begin, arena_progress, arena_awaits, arena_final};

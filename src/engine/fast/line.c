@@ -176,4 +176,4 @@ static bool line_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
          tt_flags_await(o, group_of(o), line_bytes(o), show, ctx);
 }
 
-const tt_loop tt_line_loop = {line_fits, tt_flags_begin, line_progress, line_awaits};
+const tt_loop tt_line_loop = {line_fits, tt_flags_begin, line_progress, line_awaits, NULL};

@@ -1,0 +1,139 @@
+/* stager.c - keeps what calls on device vectors need for the next ones: pinning memory takes a millisecond or more.
+ *
+ * Idea       a call takes the smallest free buffer that is large enough; a new one has a power of two of bytes, and
+ *            replaces the free ones that were too small, so that vectors that grow leave nothing behind.
+ * Invariant  a buffer is used by one call at a time, and so is a lane.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "stager.h"
+
+#include <stdlib.h>
+
+struct tt_stager {
+  tt_wire *wire;
+  tt_buffer *buffers;
+  tt_lane *lanes;
+};
+
+enum { LEAST = 64 << 10 };
+
+bool tt_on_device(const void *at, int *number) {
+  const tutti_device *d = tt_device();
+  tutti_device_place place;
+  if (!d || !at || d->place(d->self, at, &place)) return false;
+  if (number) *number = place.device;
+  return true;
+}
+
+tt_stager *tt_stager_new(tt_wire *wire) {
+  tt_stager *s = calloc(1, sizeof *s);
+  if (s) s->wire = wire;
+  return s;
+}
+
+/* ---- buffers ---- */
+
+static void drop_buffer(tt_stager *s, tt_buffer *b) {
+  const tutti_device *d = tt_device();
+  if (b->pinned) d->unpin(d->self, b->memory);
+  if (b->memory) s->wire->memory->free(s->wire, b->memory);
+  free(b);
+}
+
+static void drop_smaller(tt_stager *s, size_t bytes) {
+  for (tt_buffer **link = &s->buffers; *link;) {
+    tt_buffer *b = *link;
+    if (b->used || b->bytes >= bytes) {
+      link = &b->next;
+      continue;
+    }
+    *link = b->next;
+    drop_buffer(s, b);
+  }
+}
+
+static tutti_status new_buffer(tt_stager *s, size_t bytes, tt_buffer **buffer) {
+  const tutti_device *d = tt_device();
+  tt_buffer *b = calloc(1, sizeof *b);
+  drop_smaller(s, bytes);
+  for (size_t size = LEAST; b && b->bytes < bytes; size *= 2) b->bytes = size;
+  if (b) b->memory = s->wire->memory->alloc(s->wire, b->bytes);
+  if (!b || !b->memory) {
+    free(b);
+    return tt_fail(TUTTI_ERR_MEMORY,
+                   "no memory of the host for device vectors, which go through it: %zu bytes",
+                   bytes);
+  }
+  if (d->pin(d->self, b->memory, b->bytes)) {
+    drop_buffer(s, b);
+    return tt_fail(TUTTI_ERR_SYSTEM, "%s cannot pin %zu bytes: %.200s", d->name, bytes,
+                   d->error(d->self));
+  }
+  b->pinned = true;
+  b->next = s->buffers;
+  *buffer = s->buffers = b;
+  return TUTTI_OK;
+}
+
+tutti_status tt_stager_take(tt_stager *s, size_t bytes, tt_buffer **buffer) {
+  tt_buffer *best = NULL;
+  for (tt_buffer *b = s->buffers; b; b = b->next)
+    if (!b->used && b->bytes >= bytes && (!best || b->bytes < best->bytes)) best = b;
+  const tutti_status status = best ? TUTTI_OK : new_buffer(s, bytes, &best);
+  if (status) return status;
+  best->used = true;
+  *buffer = best;
+  return TUTTI_OK;
+}
+
+bool tt_stager_ready(const tt_stager *s, int number, size_t bytes) {
+  const tt_buffer *b = s->buffers;
+  const tt_lane *l = s->lanes;
+  while (b && (b->used || b->bytes < bytes)) b = b->next;
+  while (l && (l->used || l->number != number)) l = l->next;
+  return b && l;
+}
+
+void tt_stager_give(tt_buffer *buffer) {
+  if (buffer) buffer->used = false;
+}
+
+/* ---- lanes ---- */
+
+tutti_status tt_stager_take_lane(tt_stager *s, int number, tt_lane **lane) {
+  const tutti_device *d = tt_device();
+  tt_lane *l = s->lanes;
+  while (l && (l->used || l->number != number)) l = l->next;
+  if (!l) {
+    if (!(l = calloc(1, sizeof *l)))
+      return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a call on device memory");
+    if (d->open(d->self, number, &l->lane)) {
+      free(l);
+      return tt_fail(TUTTI_ERR_SYSTEM, "%s has no stream on device %d: %.200s", d->name, number,
+                     d->error(d->self));
+    }
+    l->number = number;
+    l->next = s->lanes;
+    s->lanes = l;
+  }
+  l->used = true;
+  *lane = l;
+  return TUTTI_OK;
+}
+
+void tt_stager_give_lane(tt_lane *lane) {
+  if (lane) lane->used = false;
+}
+
+void tt_stager_free(tt_stager *s) {
+  if (!s) return;
+  for (tt_lane *l = s->lanes, *next; l; l = next) {
+    next = l->next;
+    tt_device()->close(l->lane);
+    free(l);
+  }
+  for (tt_buffer *b = s->buffers, *next; b; b = next) {
+    next = b->next;
+    drop_buffer(s, b);
+  }
+  free(s);
+}

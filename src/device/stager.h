@@ -1,0 +1,28 @@
+/* stager.h - host memory and lanes of one communicator, for its calls on device vectors.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_STAGER_H
+#define TT_STAGER_H
+
+#include "device.h"
+
+typedef struct tt_buffer { /* pinned memory that peers see */
+  char *memory;
+  size_t bytes;
+  bool used, pinned;
+  struct tt_buffer *next;
+} tt_buffer;
+
+typedef struct tt_lane { /* queues of one call at a time: no copy waits for another call's stream */
+  void *lane;
+  int number; /* of its device */
+  bool used;
+  struct tt_lane *next;
+} tt_lane;
+
+/* TUTTI_ERR_MEMORY, TUTTI_ERR_SYSTEM. */
+tutti_status tt_stager_take(tt_stager *s, size_t bytes, tt_buffer **buffer);
+tutti_status tt_stager_take_lane(tt_stager *s, int number, tt_lane **lane);
+void tt_stager_give(tt_buffer *buffer); /* NULL is legal */
+void tt_stager_give_lane(tt_lane *lane);
+
+#endif

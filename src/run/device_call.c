@@ -1,0 +1,185 @@
+/* device_call.c - calls whose vectors lie on a device run on host memory in their place.
+ *
+ * Idea       a checked call becomes the same call on staging memory (device/staged.c), in place if the caller's is. A
+ *            plain collective begins while its input is still coming, and its result leaves piece by piece, which
+ *            the engine sees to; lists and exact sums begin when all is here.
+ * Order      a call comes after what the caller's stream has got before. A blocking call returns when the result
+ *            is on the device; one of tutti_stream.h returns at once, and the stream waits for it.
+ * Invariant  the plan is that of the same call on host memory, so the bits are the same. No memory is pinned while a
+ *            stream waits for tutti: pinning may wait for the whole device.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "flight.h"
+
+void tt_device_calls_free(tutti_comm *comm) {
+  tt_stager_free(comm->flight->stager);
+  comm->flight->stager = NULL;
+}
+
+/* ---- where the vectors of a call lie ---- */
+
+typedef struct stretch { /* of a vector, in bytes from its start */
+  size_t from, to;
+} stretch;
+
+static size_t elements_before(const tt_sched *like, const tt_call *c, uint32_t block) {
+  if (like->blocks == 1 || !c->varied) return c->count * block;
+  size_t n = 0;
+  for (uint32_t r = 0; r < block; r++) n += c->counts[r];
+  return n;
+}
+
+static stretch stretch_of(const tt_sched *like, const tt_call *c, uint32_t lo, uint32_t hi) {
+  const size_t element = tutti_type_size(c->type);
+  return lo == hi ? (stretch){0, 0}
+                  : (stretch){elements_before(like, c, lo) * element,
+                              elements_before(like, c, hi) * element};
+}
+
+/* What a call reads and writes; empty: nothing. */
+static void stretches_of(const tutti_comm *comm, const tt_call *c, stretch *src, stretch *dst) {
+  const tt_sched like = tt_call_outline(comm, c);
+  uint32_t lo, hi;
+  tt_coll_src(&like, &lo, &hi);
+  *src = stretch_of(&like, c, lo, hi);
+  tt_coll_dst(&like, &lo, &hi);
+  *dst = stretch_of(&like, c, lo, hi);
+}
+
+size_t tt_call_bytes(const tutti_comm *comm, const tt_call *call) {
+  stretch src, dst;
+  stretches_of(comm, call, &src, &dst);
+  return src.to - src.from + dst.to - dst.from;
+}
+
+bool tt_call_on_device(const tt_call *c) {
+  return tt_device() && (tt_on_device(c->src, NULL) || tt_on_device(c->dst, NULL));
+}
+
+static tutti_status stage(tutti_comm *comm, const char *function, int number,
+                          const tt_staged_part *parts, size_t n, size_t bytes, char **host,
+                          tt_staged **staged) {
+  tt_flight *f = comm->flight;
+  if (!f->stager) f->stager = tt_stager_new(comm->wire);
+  if (!f->stager) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory", function);
+  if (!tt_stager_ready(f->stager, number, bytes)) {
+    const tutti_status status = tt_streams_wait(comm, function);
+    if (status) return status;
+    while (tt_device_holds()) /* other communicators' */
+      if (!tt_progress(comm)) sched_yield();
+  }
+  return tt_staged_new(f->stager, number, parts, n, bytes, host, staged);
+}
+
+tutti_status tt_device_call(tutti_comm *comm, const char *function, const tt_call *call,
+                            bool in_place, tt_call *hosted, tt_staged **staged) {
+  stretch src, dst;
+  int number = 0;
+  stretches_of(comm, call, &src, &dst);
+  const bool in = src.to > src.from && tt_on_device(call->src, &number);
+  const bool out = dst.to > dst.from && tt_on_device(call->dst, &number);
+  *staged = NULL;
+  if (!in && !out) return TUTTI_OK;
+  const size_t apart =
+      in_place || !in ? 0 : tt_round_up(src.to, 4096); /* where the result's vector begins */
+  const tt_staged_part parts[] = {
+      {in ? call->src : NULL, NULL, src.from, src.to - src.from},
+      {NULL, out ? call->dst : NULL, apart + dst.from, dst.to - dst.from}};
+  const size_t bytes = tt_max(in ? src.to : 0, out ? apart + dst.to : 0);
+  char *host;
+  const tutti_status status = stage(comm, function, number, parts, 2, bytes, &host, staged);
+  if (status) return status;
+  if (in) hosted->src = host + parts[0].at;
+  if (out) hosted->dst = host + parts[1].at;
+  hosted->staged = *staged;
+  return TUTTI_OK;
+}
+
+/* ---- lists ---- */
+
+void tt_device_list_free(tt_list *hosted) {
+  free((void *)(uintptr_t)hosted->srcs);
+}
+
+/* Does any buffer lie on a device? */
+static bool list_on_device(const tt_list *list, int *number) {
+  for (size_t i = 0; i < list->n; i++)
+    if (list->counts[i] &&
+        (tt_on_device(list->srcs[i], number) || tt_on_device(list->dsts[i], number)))
+      return true;
+  return false;
+}
+
+/* The parts of a list's buffers on the device, and how many bytes they take. */
+static size_t lay_out(const tt_list *list, tt_staged_part *parts) {
+  const size_t element = tutti_type_size(list->type);
+  size_t at = 0;
+  for (size_t i = 0; i < list->n; i++) {
+    const size_t bytes = list->counts[i] * element;
+    const bool in = bytes && tt_on_device(list->srcs[i], NULL);
+    const bool out = bytes && tt_on_device(list->dsts[i], NULL);
+    parts[2 * i] = (tt_staged_part){in ? list->srcs[i] : NULL, NULL, at, bytes};
+    if (list->srcs[i] != list->dsts[i] && in) at += tt_round_up(bytes, 64);
+    parts[2 * i + 1] = (tt_staged_part){NULL, out ? list->dsts[i] : NULL, at, bytes};
+    if (in || out) at += tt_round_up(bytes, 64);
+  }
+  return at;
+}
+
+tutti_status tt_device_list(tutti_comm *comm, const char *function, const tt_list *list,
+                            tt_list *hosted, tt_staged **staged) {
+  int number = 0;
+  *staged = NULL;
+  *hosted = *list;
+  if (!tt_device() || !list_on_device(list, &number)) {
+    hosted->srcs = NULL; /* nothing to free */
+    return TUTTI_OK;
+  }
+  tt_staged_part *parts = calloc(2 * list->n, sizeof *parts);
+  const void **srcs = calloc(2 * list->n, sizeof *srcs);
+  void **dsts = (void **)(uintptr_t)(srcs + list->n);
+  char *host = NULL;
+  tutti_status status = TUTTI_OK;
+  if (!parts || !srcs)
+    status = tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for %zu buffers", function, list->n);
+  if (!status)
+    status = stage(comm, function, number, parts, 2 * list->n, lay_out(list, parts), &host, staged);
+  for (size_t i = 0; i < list->n && !status; i++) {
+    srcs[i] = parts[2 * i].in ? host + parts[2 * i].at : list->srcs[i];
+    dsts[i] = parts[2 * i + 1].out ? host + parts[2 * i + 1].at : list->dsts[i];
+  }
+  free(parts);
+  if (status) free(srcs), srcs = NULL;
+  hosted->srcs = srcs;
+  hosted->dsts = dsts;
+  return status;
+}
+
+/* ---- a run ---- */
+
+static void break_device(tutti_comm *comm, tutti_status status) {
+  snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
+  tt_comm_break(comm, status, true);
+}
+
+static bool comes_in_pieces(const tutti_request *r) {
+  return r->ops == &tt_collective_ops;
+}
+
+void tt_device_begin(tutti_request *r) {
+  tutti_status status = tt_staged_begin(r->staged, r->stream, r->detached);
+  if (!status && !comes_in_pieces(r)) status = tt_staged_await_in(r->staged);
+  if (status) break_device(r->comm, status);
+}
+
+tutti_status tt_device_end(tutti_request *r, tutti_status status) {
+  if (!status && !comes_in_pieces(r)) {
+    status = tt_staged_await_out(r->staged);
+    if (status) break_device(r->comm, status);
+  }
+  tt_staged_end(r->staged);
+  return status;
+}

@@ -1,0 +1,108 @@
+/* device_stream.c - collectives in the order of a device's stream (tutti_stream.h).
+ *
+ * Idea       such a call is a request that the caller's stream waits for, in place of the caller. tutti's own thread
+ *            drives it; the next such call, or tutti_stream_wait, frees it.
+ * Cost       a thread that uses a core while such calls are in flight.
+ * Invariant  the stream goes on however the call ends, so nothing on the device waits for ever. TT_STREAM_CALLS are in
+ *            flight at most: one more waits for the oldest, which no later work of any stream holds up.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "flight.h"
+
+/* ---- calls that are over ---- */
+
+static void free_those_over(tutti_comm *comm) {
+  tt_flight *f = comm->flight;
+  for (tutti_request *r; (r = f->on_streams.first) && r->state == TT_COMPLETE; f->on_streams.n--) {
+    f->on_streams.first = r->later;
+    tt_request_drop(r);
+  }
+}
+
+/* Waits until at most `most` are in flight. The comm is entered. False: interrupted. */
+static bool wait_for_streams(tutti_comm *comm, int most) {
+  free_those_over(comm);
+  while (comm->flight->on_streams.n > most) {
+    if (!tt_request_await(comm->flight->on_streams.first, false)) return false;
+    free_those_over(comm);
+  }
+  return true;
+}
+
+tutti_status tt_streams_wait(tutti_comm *comm, const char *function) {
+  return wait_for_streams(comm, 0) ? TUTTI_OK : tt_say_interrupted(function);
+}
+
+/* ---- a new one ---- */
+
+static void append(tutti_comm *comm, tutti_request *r) {
+  tt_flight *f = comm->flight;
+  r->later = NULL;
+  if (f->on_streams.first)
+    f->on_streams.last->later = r;
+  else
+    f->on_streams.first = r;
+  f->on_streams.last = r;
+  f->on_streams.n++;
+}
+
+/* May tutti's thread drive this communicator? */
+static bool has_driver(tutti_comm *comm) {
+  if (tt_over_net(comm) && !comm->net->traits.any_thread) return false;
+  if (!comm->flight->on_streams.thread) tt_thread_want(true);
+  comm->flight->on_streams.thread = true;
+  return true;
+}
+
+static tutti_status issue(tutti_comm *comm, tutti_request *r, void *stream) {
+  r->stream = stream;
+  r->detached = r->ops == &tt_collective_ops && has_driver(comm);
+  if (!r->detached) { /* returns when the result is there, which is in the stream's order, too */
+    tt_request_issue(r);
+    const tutti_status status = tt_request_finish(r);
+    tt_request_drop(r);
+    return status;
+  }
+  append(comm, r);
+  tt_comm_list(comm, true);
+  tt_request_issue(r);
+  tt_progress(comm);
+  return TUTTI_OK;
+}
+
+tutti_status tt_call_on_stream(tutti_comm *comm, const char *function, const tt_call *call,
+                               void *stream, tt_check_fn *check) {
+  tutti_status status = tt_comm_enter(comm, function);
+  if (status) return status;
+  bool in_place;
+  tutti_request *r = NULL;
+  status = check(comm, function, call, &in_place);
+  if (!status && !wait_for_streams(comm, TT_STREAM_CALLS - 1))
+    status = tt_say_interrupted(function);
+  if (!status) status = tt_collective_new(comm, function, call, in_place, &r);
+  if (!status && !r->staged && tt_call_bytes(comm, call)) {
+    tt_request_drop(r);
+    status = tt_fail(TUTTI_ERR_ARG,
+                     "%s: its vectors lie in memory of the host, which no stream orders; call it "
+                     "without _on",
+                     function);
+  } else if (!status) {
+    status = issue(comm, r, stream);
+  }
+  tt_comm_leave(comm);
+  return status;
+}
+
+tutti_status tutti_stream_wait(tutti_comm *comm) {
+  tutti_status status = tt_comm_enter(comm, "tutti_stream_wait");
+  if (status) return status;
+  status = tt_streams_wait(comm, "tutti_stream_wait");
+  if (!status && comm->broken) status = tt_fail(comm->broken, "%s", comm->why);
+  tt_comm_leave(comm);
+  return status;
+}
+
+void tt_streams_drop(tutti_comm *comm) {
+  free_those_over(comm);
+  if (comm->flight->on_streams.thread) tt_thread_want(false);
+  comm->flight->on_streams.thread = false;
+}
