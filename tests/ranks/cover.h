@@ -18,9 +18,10 @@
 /* User-defined ops: one commutative, one not; and a sum with a premultiplier. */
 enum { COVER_USER = TUTTI_OP_COUNT, COVER_ORDERED, COVER_SCALED, COVER_OPS };
 enum { COVER_APART, COVER_IN_PLACE, COVER_MIXED }; /* mixed: on odd ranks only */
-enum { COVER_BLOCKING, COVER_WAIT, COVER_TEST, COVER_PERSISTENT };
-/* The allocator of the buffers: malloc; tutti; tutti on odd ranks; drawn for each buffer. */
-enum { COVER_MALLOC, COVER_TUTTI_MEMORY, COVER_ODD, COVER_EACH };
+enum { COVER_BLOCKING, COVER_WAIT, COVER_TEST, COVER_PERSISTENT, COVER_ON /* a stream */ };
+/* The allocator of the buffers: malloc; tutti; tutti on odd ranks; drawn for each buffer; a card's; a card's or
+ * malloc, drawn for each buffer. */
+enum { COVER_MALLOC, COVER_TUTTI_MEMORY, COVER_ODD, COVER_EACH, COVER_CARD, COVER_CARD_EACH };
 /* How counts vary by rank: `count` each; then per-rank lists: equal, arbitrary, 0 for most,
  * everything on one rank, nothing at all. */
 enum { COVER_EVEN, COVER_LISTED, COVER_UNEVEN, COVER_FEW, COVER_HEIR, COVER_NONE, COVER_SPREADS };
@@ -88,6 +89,15 @@ int cover_summed(const cover_case *c, int rank);
 int cover_origin(const cover_case *c, int rank, size_t i, size_t *at, size_t *run);
 
 /* ---- data (cover_data.c) ---- */
+
+/* ---- vectors on a card (cover_card.c) ---- */
+
+bool cover_cards(void); /* TUTTI_TEST_CARD is set: cases have vectors on a card */
+/* Opens this rank's. Returns false, and says why, if it is missing. */
+bool cover_open_card(int rank);
+/* The case's call in the order of a stream. counts: NULL: one for all ranks. */
+tutti_status cover_on_stream(tutti_comm *m, tutti_op op, const cover_case *c, const size_t *counts,
+                             const void *src, void *dst, void *stream);
 
 typedef struct cover_ops { /* handles of the user-defined ops */
   tutti_op user, ordered;

@@ -142,8 +142,10 @@ static void draw(cover_case *c, uint64_t *state) {
   c->root = below(state, c->ranks);
   c->in_place = below(state, 3);
   c->slices = slices[below(state, SLICES)];
-  c->memory = below(state, 4);
+  const int card = cover_cards() ? COVER_CARD : 0;
+  c->memory = card ? card + below(state, 2) : below(state, 4);
   c->manner = below(state, 4);
+  if (c->memory == COVER_CARD && below(state, 2)) c->manner = COVER_ON;
   c->spread = below(state, 2) ? below(state, COVER_SPREADS) : COVER_EVEN;
   c->rough = below(state, 4) == 0 && c->type <= TUTTI_SHORT_INT; /* 8 bits have no bound */
   c->seed = cover_mix(*state);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "card.h"
 #include "cover.h"
 
 enum { GUARD = 64, PAINT = 0xa5 };
@@ -16,6 +17,7 @@ typedef struct buffer {
   tutti_comm *comm; /* owner of the memory, or NULL */
   unsigned char *capacity, *at;
   size_t bytes; /* from `at` on */
+  char *card;   /* in place of `capacity`, which then shows what it holds; or NULL */
 } buffer;
 
 typedef struct bench { /* one rank's part of a case */
@@ -33,15 +35,21 @@ typedef struct bench { /* one rank's part of a case */
 
 /* ---- buffers ---- */
 
+static size_t all_bytes(const buffer *x) {
+  return GUARD + GUARD + x->bytes + GUARD;
+}
+
 static bool make_buffer(const bench *b, tutti_comm *comm, size_t elements, uint64_t u, buffer *x) {
   const size_t align = cover_align(b->c->type);
   void *capacity = NULL;
   x->bytes = elements * b->size;
-  size_t all = GUARD + GUARD + x->bytes + GUARD;
+  const size_t all = all_bytes(x);
   const bool mine = (b->c->memory == COVER_EACH ? u >> 6 : (uint64_t)tutti_comm_rank(comm)) & 1;
-  x->comm = b->c->memory == COVER_TUTTI_MEMORY || (b->c->memory > COVER_TUTTI_MEMORY && mine)
-                ? comm
-                : NULL;
+  const int memory = b->c->memory;
+  const bool card = memory >= COVER_CARD;
+  x->comm = !card && (memory == COVER_TUTTI_MEMORY || (memory > COVER_TUTTI_MEMORY && mine)) ? comm
+                                                                                             : NULL;
+  if ((memory == COVER_CARD || (card && u >> 7 & 1)) && !(x->card = card_alloc(all))) return false;
   if (x->comm)
     tutti_mem_alloc(comm, all, &capacity);
   else
@@ -54,6 +62,7 @@ static bool make_buffer(const bench *b, tutti_comm *comm, size_t elements, uint6
 }
 
 static void drop_buffer(buffer *x) {
+  card_free(x->card);
   if (!x->capacity) return;
   if (x->comm)
     tutti_mem_free(x->comm, x->capacity);
@@ -88,6 +97,29 @@ static void *src_of(const bench *b) {
 }
 static void *dst_of(const bench *b) {
   return b->in_place ? b->dst.at + b->give.from * b->size : b->dst.at;
+}
+
+/* What the call gets in place of a buffer's address. */
+static void *passed(const bench *b, void *at) {
+  const buffer *x = b->in_place || at == dst_of(b) ? &b->dst : &b->src;
+  return x->card && at ? x->card + ((unsigned char *)at - x->capacity) : at;
+}
+
+/* The cards get what the buffers show; and the buffers show what the cards hold. */
+static bool to_cards(const bench *b) {
+  const buffer *all[] = {&b->src, &b->dst};
+  bool good = true;
+  for (int i = 0; i < 2; i++)
+    if (all[i]->card) good &= card_put(all[i]->card, all[i]->capacity, all_bytes(all[i]), NULL);
+  return good;
+}
+
+static bool from_cards(const bench *b) {
+  const buffer *all[] = {&b->src, &b->dst};
+  bool good = true;
+  for (int i = 0; i < 2; i++)
+    if (all[i]->card) good &= card_get(all[i]->capacity, all[i]->card, all_bytes(all[i]), NULL);
+  return good;
 }
 
 static void write_input(const bench *b) {
@@ -210,15 +242,30 @@ tutti_status cover_start(tutti_comm *m, const cover_ops *ops, const cover_case *
 #undef START
 }
 
+static tutti_status on_stream(tutti_comm *comm, const cover_ops *ops, const bench *b) {
+  const cover_case *c = b->c;
+  void *stream = card_stream();
+  size_t *counts = cover_varied(c) ? counts_of(c) : NULL;
+  tutti_status status = cover_on_stream(comm, cover_handle(ops, c), c, counts, passed(b, src_of(b)),
+                                        passed(b, dst_of(b)), stream);
+  free(counts);
+  if (!status && !card_settle(stream)) status = TUTTI_ERR_SYSTEM;
+  return status ? status : tutti_stream_wait(comm);
+}
+
 static tutti_status call(tutti_comm *comm, const cover_ops *ops, const bench *b) {
   const cover_case *c = b->c;
-  if (c->manner == COVER_BLOCKING) return block(comm, ops, c, src_of(b), dst_of(b));
+  void *src = passed(b, src_of(b)), *dst = passed(b, dst_of(b));
+  if (!to_cards(b)) return TUTTI_ERR_SYSTEM;
+  if (c->manner == COVER_ON) return on_stream(comm, ops, b);
+  if (c->manner == COVER_BLOCKING) return block(comm, ops, c, src, dst);
   tutti_request *r = NULL;
-  tutti_status status = cover_start(comm, ops, c, src_of(b), dst_of(b), &r);
+  tutti_status status = cover_start(comm, ops, c, src, dst, &r);
   if (c->manner == COVER_PERSISTENT)
     for (int again = 0; again < 2 && !status; again++) {
       write_input(b); /* in place, the first round overwrote it */
-      status = tutti_request_start(r);
+      if (!to_cards(b)) status = TUTTI_ERR_SYSTEM;
+      if (!status) status = tutti_request_start(r);
       if (!status) status = tutti_request_wait(&r);
     }
   int done = 0;
@@ -317,6 +364,7 @@ bool cover_run(tutti_comm *comm, tutti_comm *side, const cover_ops *ops, const c
     if (!status) status = tutti_comm_set_slices(comm, c->slices);
     if (!status) cover_watch(comm);
     if (!status) status = call(comm, ops, b);
+    if (!from_cards(b) && !status) status = TUTTI_ERR_SYSTEM;
     if (!status) status = same_everywhere(b, side, &same);
     if (status) snprintf(why, size, "%s: %s", tutti_strerror(status), tutti_error());
     if (status && !kept_at_least(b)) snprintf(why, size, "after an error others' bytes changed");

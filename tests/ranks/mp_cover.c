@@ -42,7 +42,7 @@ int main(void) {
     return 1;
   }
   rank = tutti_comm_rank(comm);
-  if (!cover_make_scaled(&ops, rank)) return 1;
+  if (!cover_make_scaled(&ops, rank) || !cover_open_card(rank)) return 1;
   ranks = tutti_comm_size(comm);
   uint64_t seed = agree_on_seed(), failed = 0, n = 0;
   const char *only = getenv("TUTTI_TEST_CASE");

@@ -1,0 +1,23 @@
+/* card.h - device memory in tests, by the driver's own functions: a simulated driver's (tests/gpu/), or a GPU's.
+ *
+ * Idea       TUTTI_CUDA_LIBRARY names the driver, for the test and for tutti. Without a driver there is no card.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CARD_H
+#define CARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Starts the driver, and takes device `rank` mod the number of devices. False: there is no card; `why` says why. */
+bool card_open(int rank, char *why, size_t size);
+void *card_alloc(size_t bytes); /* NULL: out of memory */
+void card_free(void *memory);
+/* Copies, in the order of a stream (NULL: the default one), and waits for it. False: the device failed. */
+bool card_put(void *card, const void *host, size_t bytes, void *stream);
+bool card_get(void *host, const void *card, size_t bytes, void *stream);
+void *card_stream(void); /* a new stream, which does not wait for the default one */
+bool card_settle(void *stream);
+/* Sets bytes of the card, later: in the order of a stream. */
+bool card_fill(void *card, unsigned char value, size_t bytes, void *stream);
+
+#endif
