@@ -30,8 +30,7 @@ enum {
 
 /* The kernels of one type and op in one context. */
 typedef struct gpu_kernels {
-  bool asked;     /* `sums` was called for them: `open` loads them in its context, too */
-  CUmodule module;
+  CUmodule module; /* NULL: not loaded */
   CUfunction of[GPU_UNROLLED + 1]; /* by the number of operands; [0]: any number */
 } gpu_kernels;
 
@@ -80,6 +79,7 @@ typedef struct gpu_world {
   pthread_mutex_t lock;                     /* contexts but their kernels; words; handles */
   pthread_mutex_t pins_lock, mappings_lock; /* the lists; held while the driver is called */
   pthread_mutex_t kernels_lock;             /* the kernels; held while the driver compiles */
+  bool asked[TUTTI_TYPE_COUNT][TUTTI_OP_COUNT]; /* `sums` was called: `open` loads these, too */
   gpu_context contexts[GPU_DEVICES];
   gpu_pin *pins;
   gpu_mapping *mappings;
@@ -178,6 +178,8 @@ typedef struct gpu_parameters {
 /* The kernels of this type and op as text of PTX, for `free`: entries sum2 to sum8, and sum. NULL: there are
  * none, or out of memory. */
 char *gpu_ptx(tutti_type type, tutti_op op);
+/* Bytes of an element. */
+size_t gpu_ptx_size(tutti_type type);
 /* Has gpu_ptx kernels for them? */
 bool gpu_ptx_has(tutti_type type, tutti_op op);
 

@@ -43,7 +43,7 @@ static int ask(gpu_world *w, const void *at, unsigned long long id, tutti_device
       w->cuda.cuPointerGetAttributes(sizeof attributes / sizeof *attributes, attributes, values, (CUdeviceptr)(uintptr_t)at);
   if (result) return gpu_fail_cuda(w, "cuPointerGetAttributes", result, "find where %p lies", at);
   *place = (tutti_device_place){device, (const void *)(uintptr_t)base, bytes, id};
-  if (memory != CU_MEMORYTYPE_DEVICE || (managed & 0xff)) return HOST;
+  if (memory != CU_MEMORYTYPE_DEVICE || managed) return HOST;
   return foreign(w, device, context);
 }
 
