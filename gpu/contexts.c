@@ -23,7 +23,8 @@ int gpu_fail(const char *format, ...) {
   return -1;
 }
 
-int gpu_fail_cuda(const gpu_world *w, const char *function, CUresult result, const char *format, ...) {
+int gpu_fail_cuda(const gpu_world *w, const char *function, CUresult result, const char *format,
+                  ...) {
   char what[200];
   const char *name = NULL, *text = NULL;
   va_list words;
@@ -32,7 +33,8 @@ int gpu_fail_cuda(const gpu_world *w, const char *function, CUresult result, con
   va_end(words);
   if (w->cuda.cuGetErrorName(result, &name) || !name) name = "unknown";
   if (w->cuda.cuGetErrorString(result, &text) || !text) text = "an error that it does not know";
-  return gpu_fail("the GPU's driver failed to %s: %s says %s (%s, %d)", what, function, text, name, result);
+  return gpu_fail("the GPU's driver failed to %s: %s says %s (%s, %d)", what, function, text, name,
+                  result);
 }
 
 const char *gpu_error(void *self) {
@@ -49,10 +51,13 @@ static int retain(gpu_world *w, int device, gpu_context *c) {
   if (result) return gpu_fail_cuda(w, "cuDeviceGet", result, "find device %d", device);
   if ((result = cuda->cuDeviceGetUuid(&c->uuid, handle)))
     return gpu_fail_cuda(w, "cuDeviceGetUuid", result, "name device %d", device);
-  if ((result = cuda->cuDeviceGetAttribute(&c->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, handle)))
-    return gpu_fail_cuda(w, "cuDeviceGetAttribute", result, "count the multiprocessors of device %d", device);
+  if ((result = cuda->cuDeviceGetAttribute(&c->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                                           handle)))
+    return gpu_fail_cuda(w, "cuDeviceGetAttribute", result,
+                         "count the multiprocessors of device %d", device);
   if ((result = cuda->cuDevicePrimaryCtxRetain(&primary, handle)))
-    return gpu_fail_cuda(w, "cuDevicePrimaryCtxRetain", result, "keep the context of device %d", device);
+    return gpu_fail_cuda(w, "cuDevicePrimaryCtxRetain", result, "keep the context of device %d",
+                         device);
   __atomic_store_n(&c->primary, primary, __ATOMIC_RELEASE);
   return 0;
 }
@@ -92,8 +97,8 @@ int gpu_enter_any(gpu_world *w, bool *pushed) {
   const CUresult result = w->cuda.cuDeviceGetCount(&count);
   if (result) return gpu_fail_cuda(w, "cuDeviceGetCount", result, "count the devices");
   for (int i = 0; i < count && i < GPU_DEVICES; i++)
-    if (!w->cuda.cuDeviceGet(&handle, i) && !w->cuda.cuDevicePrimaryCtxGetState(handle, &flags, &active) &&
-        active)
+    if (!w->cuda.cuDeviceGet(&handle, i) &&
+        !w->cuda.cuDevicePrimaryCtxGetState(handle, &flags, &active) && active)
       return gpu_enter(w, i, pushed);
   return gpu_fail("this process uses none of the %d devices yet", count);
 }

@@ -20,13 +20,14 @@ int gpu_load(cuda_calls *cuda, char *why, size_t size) {
     snprintf(why, size, "the library of the GPU's driver cannot be loaded: %s", said ? said : path);
     return 1;
   }
-#define CUDA_CALL(name, exported, parameters)                                                        \
-  symbol = dlsym(library, #exported);                                                                \
-  if (!symbol) {                                                                                     \
-    snprintf(why, size, "%s lacks %s: tutti needs a driver of CUDA 11.7 or later", path, #exported); \
-    dlclose(library);                                                                                \
-    return 1;                                                                                        \
-  }                                                                                                  \
+#define CUDA_CALL(name, exported, parameters)                                            \
+  symbol = dlsym(library, #exported);                                                    \
+  if (!symbol) {                                                                         \
+    snprintf(why, size, "%s lacks %s: tutti needs a driver of CUDA 11.7 or later", path, \
+             #exported);                                                                 \
+    dlclose(library);                                                                    \
+    return 1;                                                                            \
+  }                                                                                      \
   memcpy(&cuda->name, &symbol, sizeof symbol);
 #include "cuda_calls.def"
 #undef CUDA_CALL

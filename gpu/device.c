@@ -20,7 +20,8 @@ static int load_once(char *why, size_t size) {
   const int failed = world.loaded ? 0 : gpu_load(&world.cuda, why, size);
   if (!failed && !world.loaded) {
     if (world.cuda.cuDriverGetVersion(&version)) version = 0;
-    snprintf(world.name, sizeof world.name, version ? "CUDA %d.%d" : "CUDA", version / 1000, version % 1000 / 10);
+    snprintf(world.name, sizeof world.name, version ? "CUDA %d.%d" : "CUDA", version / 1000,
+             version % 1000 / 10);
     world.loaded = true;
   }
   pthread_mutex_unlock(&world.lock);

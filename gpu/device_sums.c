@@ -12,7 +12,11 @@
 
 #include "gpu.h"
 
-enum { LINE = 16, THREADS = 256, BLOCKS = 8 }; /* bytes; threads of a block; blocks per multiprocessor */
+enum {
+  LINE = 16,
+  THREADS = 256,
+  BLOCKS = 8
+}; /* bytes; threads of a block; blocks per multiprocessor */
 
 /* Complex numbers are added as twice as many reals. */
 static tutti_type reals_of(tutti_type type, tutti_op op, size_t *count) {
@@ -98,8 +102,8 @@ int gpu_sums(void *self, tutti_type type, tutti_op op) {
   return 1;
 }
 
-static void put_addresses(uint64_t *at, const void *const *vectors, int n, size_t size, uint64_t *line, bool *alike,
-                          bool *aligned) {
+static void put_addresses(uint64_t *at, const void *const *vectors, int n, size_t size,
+                          uint64_t *line, bool *alike, bool *aligned) {
   for (int i = 0; i < n; i++) {
     at[i] = (uint64_t)(uintptr_t)vectors[i];
     if (*line == UINT64_MAX) *line = at[i] % LINE;
@@ -109,8 +113,8 @@ static void put_addresses(uint64_t *at, const void *const *vectors, int n, size_
 }
 
 /* 0, or 1: an address is not aligned as the type. */
-static int parameters_set(gpu_parameters *p, void *const *to, int nto, const void *const *from, int n, size_t count,
-                          size_t size) {
+static int parameters_set(gpu_parameters *p, void *const *to, int nto, const void *const *from,
+                          int n, size_t count, size_t size) {
   uint64_t line = UINT64_MAX;
   bool alike = true, aligned = true;
   *p = (gpu_parameters){.n = (uint32_t)n, .nto = (uint32_t)nto, .edge = count, .head = count};
@@ -135,19 +139,22 @@ static int launch(gpu_lane *lane, tutti_type type, tutti_op op, gpu_parameters *
   const uint64_t wanted = (work + THREADS - 1) / THREADS, most = (uint64_t)c->processors * BLOCKS;
   CUfunction function = c->kernels[type][op].of[p->n <= GPU_UNROLLED ? p->n : 0];
   void *parameters[] = {p};
-  const CUresult result = w->cuda.cuLaunchKernel(function, (unsigned)(wanted < most ? wanted : most), 1, 1, THREADS, 1,
-                                                 1, 0, lane->queues[TUTTI_DEVICE_OUT].stream, parameters, NULL);
+  const CUresult result =
+      w->cuda.cuLaunchKernel(function, (unsigned)(wanted < most ? wanted : most), 1, 1, THREADS, 1,
+                             1, 0, lane->queues[TUTTI_DEVICE_OUT].stream, parameters, NULL);
   return result ? gpu_fail_cuda(w, "cuLaunchKernel", result, "sum on device %d", lane->device) : 0;
 }
 
-int gpu_sum(void *lane, void *const *to, int nto, const void *const *from, int n, size_t count, tutti_type type,
-            tutti_op op) {
+int gpu_sum(void *lane, void *const *to, int nto, const void *const *from, int n, size_t count,
+            tutti_type type, tutti_op op) {
   gpu_lane *l = lane;
   gpu_parameters p;
   bool pushed;
   if (n < 2 || n > GPU_OPERANDS || nto < 1 || nto > GPU_OPERANDS)
-    return gpu_fail("a sum of %d vectors to %d: from 2 to %d, and from 1 to %d", n, nto, GPU_OPERANDS, GPU_OPERANDS);
-  if ((unsigned)type >= TUTTI_TYPE_COUNT || (unsigned)op >= TUTTI_OP_COUNT) return gpu_fail("no such type or op");
+    return gpu_fail("a sum of %d vectors to %d: from 2 to %d, and from 1 to %d", n, nto,
+                    GPU_OPERANDS, GPU_OPERANDS);
+  if ((unsigned)type >= TUTTI_TYPE_COUNT || (unsigned)op >= TUTTI_OP_COUNT)
+    return gpu_fail("no such type or op");
   if (!count) return 0;
   type = reals_of(type, op, &count);
   if (!gpu_ptx_has(type, op)) return gpu_fail("no kernel sums this type by this op");

@@ -30,7 +30,7 @@ enum {
 
 /* The kernels of one type and op in one context. */
 typedef struct gpu_kernels {
-  CUmodule module; /* NULL: not loaded */
+  CUmodule module;                 /* NULL: not loaded */
   CUfunction of[GPU_UNROLLED + 1]; /* by the number of operands; [0]: any number */
 } gpu_kernels;
 
@@ -76,9 +76,9 @@ typedef struct gpu_world {
   cuda_calls cuda;
   char name[32];
   bool loaded;
-  pthread_mutex_t lock;                     /* contexts but their kernels; words; handles */
-  pthread_mutex_t pins_lock, mappings_lock; /* the lists; held while the driver is called */
-  pthread_mutex_t kernels_lock;             /* the kernels; held while the driver compiles */
+  pthread_mutex_t lock;                         /* contexts but their kernels; words; handles */
+  pthread_mutex_t pins_lock, mappings_lock;     /* the lists; held while the driver is called */
+  pthread_mutex_t kernels_lock;                 /* the kernels; held while the driver compiles */
   bool asked[TUTTI_TYPE_COUNT][TUTTI_OP_COUNT]; /* `sums` was called: `open` loads these, too */
   gpu_context contexts[GPU_DEVICES];
   gpu_pin *pins;
@@ -113,8 +113,8 @@ int gpu_load(cuda_calls *cuda, char *why, size_t size);
 /* Keeps a sentence for gpu_error, and returns -1. */
 int gpu_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same of a failure of the driver's function; `what` was to be done. */
-int gpu_fail_cuda(const gpu_world *w, const char *function, CUresult result, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+int gpu_fail_cuda(const gpu_world *w, const char *function, CUresult result, const char *format,
+                  ...) __attribute__((format(printf, 4, 5)));
 const char *gpu_error(void *self);
 
 /* The context of a device, which is retained at the first call. NULL: see gpu_error. */

@@ -29,13 +29,14 @@ int gpu_words_make(gpu_world *w, int device) {
   const bool made = c->words != NULL;
   pthread_mutex_unlock(&w->lock);
   if (made) return 0;
-  CUresult result =
-      w->cuda.cuMemHostAlloc(&words, GPU_WORDS * sizeof(gpu_word), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+  CUresult result = w->cuda.cuMemHostAlloc(&words, GPU_WORDS * sizeof(gpu_word),
+                                           CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
   if (result) return gpu_fail_cuda(w, "cuMemHostAlloc", result, "allocate pinned memory");
   result = w->cuda.cuMemHostGetDevicePointer(&there, words, 0);
   if (result) {
     w->cuda.cuMemFreeHost(words);
-    return gpu_fail_cuda(w, "cuMemHostGetDevicePointer", result, "map pinned memory on device %d", device);
+    return gpu_fail_cuda(w, "cuMemHostGetDevicePointer", result, "map pinned memory on device %d",
+                         device);
   }
   for (int i = 0; i < GPU_WORDS; i++) ((gpu_word *)words)[i].value = 0;
   pthread_mutex_lock(&w->lock);
@@ -89,7 +90,8 @@ static CUresult hold_by_word(gpu_hold *hold, CUstream stream) {
   if (hold->word < 0) return CUDA_ERROR_NOT_SUPPORTED;
   hold->value = c->words[hold->word].value + 1;
   const CUdeviceptr at = c->words_there + (CUdeviceptr)hold->word * sizeof(gpu_word);
-  const CUresult result = w->cuda.cuStreamWaitValue32(stream, at, hold->value, CU_STREAM_WAIT_VALUE_GEQ);
+  const CUresult result =
+      w->cuda.cuStreamWaitValue32(stream, at, hold->value, CU_STREAM_WAIT_VALUE_GEQ);
   if (!result) return CUDA_SUCCESS;
   word_give(w, c, hold->word);
   hold->word = -1;
@@ -106,14 +108,16 @@ static int hold_by_sleep(gpu_hold *hold, CUstream stream) {
   const CUresult result = hold->world->cuda.cuLaunchHostFunc(stream, sleep_here, hold);
   if (!result) return 0;
   hold->refs = 1;
-  return gpu_fail_cuda(hold->world, "cuLaunchHostFunc", result, "hold the stream %p", (void *)stream);
+  return gpu_fail_cuda(hold->world, "cuLaunchHostFunc", result, "hold the stream %p",
+                       (void *)stream);
 }
 
 static int hold_by_any(gpu_hold *hold, CUstream stream) {
   const CUresult result = hold_by_word(hold, stream);
   if (!result) return 0;
   if (result == CUDA_ERROR_NOT_SUPPORTED) return hold_by_sleep(hold, stream);
-  return gpu_fail_cuda(hold->world, "cuStreamWaitValue32", result, "hold the stream %p", (void *)stream);
+  return gpu_fail_cuda(hold->world, "cuStreamWaitValue32", result, "hold the stream %p",
+                       (void *)stream);
 }
 
 int gpu_hold_stream(void *lane, void *stream, void **hold) {
@@ -122,7 +126,8 @@ int gpu_hold_stream(void *lane, void *stream, void **hold) {
   bool pushed;
   *hold = NULL;
   if (!h) return gpu_fail("out of memory");
-  *h = (gpu_hold){.world = l->world, .context = &l->world->contexts[l->device], .word = -1, .refs = 1};
+  *h = (gpu_hold){
+      .world = l->world, .context = &l->world->contexts[l->device], .word = -1, .refs = 1};
   pthread_mutex_init(&h->lock, NULL);
   pthread_cond_init(&h->released, NULL);
   int failed = gpu_enter(l->world, l->device, &pushed);

@@ -12,7 +12,8 @@
 
 #include "gpu.h"
 
-_Static_assert(sizeof(CUipcMemHandle) == sizeof(((tutti_device_name *)0)->handle), "a handle fits in a name");
+_Static_assert(sizeof(CUipcMemHandle) == sizeof(((tutti_device_name *)0)->handle),
+               "a handle fits in a name");
 _Static_assert(sizeof(CUuuid) == sizeof(((tutti_device_name *)0)->device), "a UUID fits in a name");
 
 /* ---- names ---- */
@@ -25,7 +26,8 @@ static const gpu_handle *handle_find(gpu_world *w, unsigned long long id) {
 }
 
 /* Keeps a handle, and forgets those of allocations that were at its address before. */
-static int handle_keep(gpu_world *w, const tutti_device_place *place, const CUipcMemHandle *handle) {
+static int handle_keep(gpu_world *w, const tutti_device_place *place,
+                       const CUipcMemHandle *handle) {
   gpu_handle *h = malloc(sizeof *h);
   if (!h) return gpu_fail("out of memory");
   *h = (gpu_handle){NULL, place->id, place->base, *handle};
@@ -55,13 +57,16 @@ static int handle_of(gpu_world *w, const tutti_device_place *place, CUipcMemHand
   if (kept) *handle = kept->handle;
   pthread_mutex_unlock(&w->lock);
   if (kept) return 0;
-  CUresult result = w->cuda.cuPointerGetAttribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, base);
+  CUresult result = w->cuda.cuPointerGetAttribute(
+      &capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, base);
   if (result)
-    return gpu_fail_cuda(w, "cuPointerGetAttribute", result, "ask whether others can map the memory at %p", place->base);
+    return gpu_fail_cuda(w, "cuPointerGetAttribute", result,
+                         "ask whether others can map the memory at %p", place->base);
   if (!capable) return 1;
   result = w->cuda.cuIpcGetMemHandle(handle, base);
   if (result == CUDA_ERROR_NOT_SUPPORTED) return 1;
-  if (result) return gpu_fail_cuda(w, "cuIpcGetMemHandle", result, "name the memory at %p", place->base);
+  if (result)
+    return gpu_fail_cuda(w, "cuIpcGetMemHandle", result, "name the memory at %p", place->base);
   return handle_keep(w, place, handle);
 }
 
@@ -76,11 +81,12 @@ int gpu_name_of(void *self, const void *at, tutti_device_name *name) {
   const int failed = handle_of(w, &place, &handle);
   gpu_leave(w, pushed);
   if (failed) return failed;
-  *name = (tutti_device_name){.id = place.id,
-                              .offset = (unsigned long long)((const char *)at - (const char *)place.base),
-                              .bytes = place.bytes,
-                              .base = (unsigned long long)(uintptr_t)place.base,
-                              .process = getpid()};
+  *name = (tutti_device_name){
+      .id = place.id,
+      .offset = (unsigned long long)((const char *)at - (const char *)place.base),
+      .bytes = place.bytes,
+      .base = (unsigned long long)(uintptr_t)place.base,
+      .process = getpid()};
   memcpy(name->handle, &handle, sizeof handle);
   memcpy(name->device, &w->contexts[place.device].uuid, sizeof name->device);
   return 0;
@@ -112,8 +118,8 @@ static int reach(gpu_world *w, int device, const tutti_device_name *name) {
     return gpu_fail("device %d cannot access memory of device %d", device, place.device);
   const CUresult result = w->cuda.cuCtxEnablePeerAccess(owner->primary, 0);
   if (!result || result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return 0;
-  return gpu_fail_cuda(w, "cuCtxEnablePeerAccess", result, "let device %d access memory of device %d", device,
-                       place.device);
+  return gpu_fail_cuda(w, "cuCtxEnablePeerAccess", result,
+                       "let device %d access memory of device %d", device, place.device);
 }
 
 /* ---- mappings; the caller holds their lock ---- */
@@ -165,17 +171,19 @@ static gpu_mapping *mapping_open(gpu_world *w, int device, const tutti_device_na
   *m = (gpu_mapping){.next = w->mappings, .name = *name, .device = device};
   m->name.offset = 0;
   memcpy(&handle, name->handle, sizeof handle);
-  const CUresult result = w->cuda.cuIpcOpenMemHandle(&m->at, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+  const CUresult result =
+      w->cuda.cuIpcOpenMemHandle(&m->at, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
   if (!result) return w->mappings = m;
-  gpu_fail_cuda(w, "cuIpcOpenMemHandle", result, "map %llu bytes of process %lld on device %d", name->bytes,
-                name->process, device);
+  gpu_fail_cuda(w, "cuIpcOpenMemHandle", result, "map %llu bytes of process %lld on device %d",
+                name->bytes, name->process, device);
   free(m);
   return NULL;
 }
 
 static void *map_entered(gpu_world *w, int device, const tutti_device_name *name) {
   if (name->offset >= name->bytes) {
-    gpu_fail("the name of device memory is broken: offset %llu of %llu bytes", name->offset, name->bytes);
+    gpu_fail("the name of device memory is broken: offset %llu of %llu bytes", name->offset,
+             name->bytes);
     return NULL;
   }
   if (is_own(w, name))

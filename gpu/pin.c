@@ -11,15 +11,16 @@
 /* Is this byte pinned? */
 static bool is_pinned(gpu_world *w, const void *at) {
   unsigned memory = 0;
-  return !w->cuda.cuPointerGetAttribute(&memory, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)at) &&
+  return !w->cuda.cuPointerGetAttribute(&memory, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                        (CUdeviceptr)(uintptr_t)at) &&
          memory == CU_MEMORYTYPE_HOST;
 }
 
 static int add(gpu_world *w, char *memory, size_t bytes) {
   gpu_pin *pin = malloc(sizeof *pin);
   if (!pin) return gpu_fail("out of memory");
-  const CUresult result =
-      w->cuda.cuMemHostRegister(memory, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+  const CUresult result = w->cuda.cuMemHostRegister(
+      memory, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
   const bool others = result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
   *pin = (gpu_pin){w->pins, memory, bytes, 1, !others};
   if (!result || (others && is_pinned(w, memory) && is_pinned(w, memory + bytes - 1))) {
@@ -27,7 +28,8 @@ static int add(gpu_world *w, char *memory, size_t bytes) {
     return 0;
   }
   free(pin);
-  return gpu_fail_cuda(w, "cuMemHostRegister", result, "pin %zu bytes of the host at %p", bytes, (void *)memory);
+  return gpu_fail_cuda(w, "cuMemHostRegister", result, "pin %zu bytes of the host at %p", bytes,
+                       (void *)memory);
 }
 
 int gpu_pin_memory(void *self, void *memory, size_t bytes) {
@@ -42,7 +44,8 @@ int gpu_pin_memory(void *self, void *memory, size_t bytes) {
   if (!pin)
     failed = add(w, memory, bytes);
   else if (pin->bytes < bytes)
-    failed = gpu_fail("%zu bytes at %p are pinned, fewer than %zu; unpin them first", pin->bytes, memory, bytes);
+    failed = gpu_fail("%zu bytes at %p are pinned, fewer than %zu; unpin them first", pin->bytes,
+                      memory, bytes);
   else
     pin->count++;
   pthread_mutex_unlock(&w->pins_lock);
@@ -63,7 +66,8 @@ int gpu_unpin_memory(void *self, void *memory) {
     failed = gpu_fail("the memory at %p is not pinned", memory);
   } else if (--pin->count == 0) {
     const CUresult result = pin->ours ? w->cuda.cuMemHostUnregister(memory) : CUDA_SUCCESS;
-    if (result) failed = gpu_fail_cuda(w, "cuMemHostUnregister", result, "unpin the memory at %p", memory);
+    if (result)
+      failed = gpu_fail_cuda(w, "cuMemHostUnregister", result, "unpin the memory at %p", memory);
     *at = pin->next;
     free(pin);
   }

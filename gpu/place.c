@@ -25,8 +25,10 @@ static int foreign(gpu_world *w, int device, CUcontext context) {
   const gpu_context *c = gpu_context_of(w, device);
   if (!c) return -1;
   if (!context || context == c->primary) return 0;
-  return gpu_fail("the memory belongs to a context that is not the primary one of device %d, which the CUDA "
-                  "runtime uses; tutti serves only that", device);
+  return gpu_fail(
+      "the memory belongs to a context that is not the primary one of device %d, which the CUDA "
+      "runtime uses; tutti serves only that",
+      device);
 }
 
 static int ask(gpu_world *w, const void *at, unsigned long long id, tutti_device_place *place) {
@@ -35,12 +37,12 @@ static int ask(gpu_world *w, const void *at, unsigned long long id, tutti_device
   int device = -1;
   CUdeviceptr base = 0;
   size_t bytes = 0;
-  int attributes[] = {CU_POINTER_ATTRIBUTE_CONTEXT,        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                      CU_POINTER_ATTRIBUTE_IS_MANAGED,     CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+  int attributes[] = {CU_POINTER_ATTRIBUTE_CONTEXT,          CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                      CU_POINTER_ATTRIBUTE_IS_MANAGED,       CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
                       CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
   void *values[] = {&context, &memory, &managed, &device, &base, &bytes};
-  const CUresult result =
-      w->cuda.cuPointerGetAttributes(sizeof attributes / sizeof *attributes, attributes, values, (CUdeviceptr)(uintptr_t)at);
+  const CUresult result = w->cuda.cuPointerGetAttributes(
+      sizeof attributes / sizeof *attributes, attributes, values, (CUdeviceptr)(uintptr_t)at);
   if (result) return gpu_fail_cuda(w, "cuPointerGetAttributes", result, "find where %p lies", at);
   *place = (tutti_device_place){device, (const void *)(uintptr_t)base, bytes, id};
   if (memory != CU_MEMORYTYPE_DEVICE || managed) return HOST;
@@ -57,7 +59,8 @@ static const known *find(const gpu_world *w, unsigned long long id) {
 int gpu_place(void *self, const void *at, tutti_device_place *place) {
   gpu_world *w = self;
   unsigned long long id = 0;
-  const CUresult result = w->cuda.cuPointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID, (CUdeviceptr)(uintptr_t)at);
+  const CUresult result = w->cuda.cuPointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID,
+                                                        (CUdeviceptr)(uintptr_t)at);
   if (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_INITIALIZED ||
       result == CUDA_ERROR_DEINITIALIZED)
     return HOST;

@@ -108,7 +108,8 @@ static void registers(const ptx_writer *w, const unit *u, int first, char *text,
   else if (u->words == 2)
     snprintf(text, size, "{%%%c%d, %%%c%d}", c, first, c, first + 1);
   else
-    snprintf(text, size, "{%%%c%d, %%%c%d, %%%c%d, %%%c%d}", c, first, c, first + 1, c, first + 2, c, first + 3);
+    snprintf(text, size, "{%%%c%d, %%%c%d, %%%c%d, %%%c%d}", c, first, c, first + 1, c, first + 2,
+             c, first + 3);
 }
 
 static int take(ptx_writer *w, int count) {
@@ -155,7 +156,8 @@ static int listed(ptx_writer *w, int parameter, int list, int place) {
 /* Stores the sums to all destinations. */
 static void store(ptx_writer *w, const unit *u, int parameter, int *sums, int offset) {
   char list[80];
-  const int words = take(w, u->words), place = w->d++, last = w->d++, p = w->p++, loop = w->labels++, nto = w->r++;
+  const int words = take(w, u->words), place = w->d++, last = w->d++, p = w->p++,
+            loop = w->labels++, nto = w->r++;
   const char c = w->wide;
   for (int i = 0; i < u->words; i++) {
     for (int lane = 0; lane < u->lanes; lane++) {
@@ -193,7 +195,8 @@ typedef struct kernel {
 } kernel;
 
 /* Adds `group` operands from the place in a register on, and moves that on; while `more` are left, if that is not 0. */
-static void sum_listed(ptx_writer *w, const unit *u, const kernel *k, int *sums, int offset, int place, int group) {
+static void sum_listed(ptx_writer *w, const unit *u, const kernel *k, int *sums, int offset,
+                       int place, int group) {
   const int p = w->p++, loop = w->labels++, end = w->labels++, next = w->d++, last = w->d++;
   int words[GROUP];
   ptx_line(w, "mul.wide.u32 %%d%d, %%r%d, 8;", last, k->number);
@@ -316,7 +319,8 @@ static void body(ptx_writer *w, int n) {
 
 static ptx_writer writer_of(tutti_type type, tutti_op op) {
   const size_t bytes = gpu_ptx_size(type);
-  return (ptx_writer){.class = class_of(type), .bytes = (int)bytes, .op = op, .wide = bytes == 8 ? 'd' : 'r'};
+  return (ptx_writer){
+      .class = class_of(type), .bytes = (int)bytes, .op = op, .wide = bytes == 8 ? 'd' : 'r'};
 }
 
 /* Appends the kernel for n operands to the module. */
@@ -326,13 +330,15 @@ static void entry(ptx_writer *module, tutti_type type, tutti_op op, int n) {
   w.labels = 100 * n; /* labels are the kernel's own; apart, they are easier to read */
   body(&w, n);
   if (n) snprintf(number, sizeof number, "%d", n);
-  ptx_line(module, ".visible .entry sum%s(.param .align 8 .b8 parameters[%d])", number, (int)sizeof(gpu_parameters));
+  ptx_line(module, ".visible .entry sum%s(.param .align 8 .b8 parameters[%d])", number,
+           (int)sizeof(gpu_parameters));
   ptx_line(module, "{");
   ptx_line(module, ".reg .b32 %%r<%d>;", w.r + 1);
   ptx_line(module, ".reg .b64 %%d<%d>;", w.d + 1);
   ptx_line(module, ".reg .b16 %%h<%d>;", w.h + 1);
   ptx_line(module, ".reg .pred %%p<%d>;", w.p + 1);
-  char *grown = w.failed || module->failed ? NULL : realloc(module->text, module->used + w.used + 4096);
+  char *grown =
+      w.failed || module->failed ? NULL : realloc(module->text, module->used + w.used + 4096);
   if (grown) {
     module->text = grown;
     module->room = module->used + w.used + 4096;

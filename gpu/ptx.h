@@ -9,7 +9,16 @@
 #include "tutti.h"
 
 /* What an element is. HALF to E5M2 are summed as 32-bit floats. */
-typedef enum ptx_class { PTX_NONE, PTX_SIGNED, PTX_UNSIGNED, PTX_FLOAT, PTX_HALF, PTX_BFLOAT, PTX_E4M3, PTX_E5M2 } ptx_class;
+typedef enum ptx_class {
+  PTX_NONE,
+  PTX_SIGNED,
+  PTX_UNSIGNED,
+  PTX_FLOAT,
+  PTX_HALF,
+  PTX_BFLOAT,
+  PTX_E4M3,
+  PTX_E5M2
+} ptx_class;
 
 typedef struct ptx_writer {
   char *text; /* of one entry's body */

@@ -125,7 +125,8 @@ static void least(ptx_writer *w, int a, int b) {
   const int both = fresh(w); /* (x & y) | ((x | y) & ~sign) */
   ptx_line(w, "and.b%d %%%c%d, %%%c%d, %%%c%d;", size, c, both, c, x, c, y);
   ptx_line(w, "or.b%d %%%c%d, %%%c%d, %%%c%d;", size, c, x, c, x, c, y);
-  ptx_line(w, "and.b%d %%%c%d, %%%c%d, 0x7fffffff%s;", size, c, x, c, x, size == 64 ? "ffffffff" : "");
+  ptx_line(w, "and.b%d %%%c%d, %%%c%d, 0x7fffffff%s;", size, c, x, c, x,
+           size == 64 ? "ffffffff" : "");
   ptx_line(w, "or.b%d %%%c%d, %%%c%d, %%%c%d;", size, c, a, c, both, c, x);
 }
 
@@ -134,8 +135,10 @@ static const char *instruction(const ptx_writer *w) {
   const bool wide = w->wide == 'd';
   switch (w->op) {
     case TUTTI_SUM:
-    case TUTTI_AVG: return is_float(w) ? wide ? "add.rn.f64" : "add.rn.f32" : wide ? "add.u64" : "add.u32";
-    case TUTTI_PROD: return is_float(w) ? wide ? "mul.rn.f64" : "mul.rn.f32" : wide ? "mul.lo.u64" : "mul.lo.u32";
+    case TUTTI_AVG:
+      return is_float(w) ? wide ? "add.rn.f64" : "add.rn.f32" : wide ? "add.u64" : "add.u32";
+    case TUTTI_PROD:
+      return is_float(w) ? wide ? "mul.rn.f64" : "mul.rn.f32" : wide ? "mul.lo.u64" : "mul.lo.u32";
     case TUTTI_MIN:
       if (w->class == PTX_SIGNED) return wide ? "min.s64" : "min.s32";
       return wide ? "min.u64" : "min.u32";
@@ -190,7 +193,8 @@ static int to_bfloat(ptx_writer *w, int x) {
 /* Numbers that become denormals get their bits rounded by an addition, the others as integers. */
 static int to_tiny(ptx_writer *w, int x) {
   const tiny f = tiny_of(w);
-  const int shift = 127 + 24 - f.bias - f.bits, sign = w->r++, u = w->r++, small = w->r++, normal = w->r++, p = w->p++;
+  const int shift = 127 + 24 - f.bias - f.bits, sign = w->r++, u = w->r++, small = w->r++,
+            normal = w->r++, p = w->p++;
   ptx_line(w, "shr.u32 %%r%d, %%r%d, 24;", sign, x);
   ptx_line(w, "and.b32 %%r%d, %%r%d, 128;", sign, sign);
   ptx_line(w, "and.b32 %%r%d, %%r%d, 0x7fffffff;", u, x);
@@ -200,7 +204,8 @@ static int to_tiny(ptx_writer *w, int x) {
   ptx_line(w, "shr.u32 %%r%d, %%r%d, %d;", normal, u, 23 - f.bits);
   ptx_line(w, "and.b32 %%r%d, %%r%d, 1;", normal, normal);
   ptx_line(w, "add.u32 %%r%d, %%r%d, %%r%d;", normal, normal, u);
-  ptx_line(w, "sub.u32 %%r%d, %%r%d, %d;", normal, normal, (127 - f.bias) * ONE - ((1 << (22 - f.bits)) - 1));
+  ptx_line(w, "sub.u32 %%r%d, %%r%d, %d;", normal, normal,
+           (127 - f.bias) * ONE - ((1 << (22 - f.bits)) - 1));
   ptx_line(w, "shr.s32 %%r%d, %%r%d, %d;", normal, normal, 23 - f.bits);
   ptx_line(w, "setp.lt.u32 %%p%d, %%r%d, %d;", p, u, (128 - f.bias) * ONE);
   ptx_line(w, "selp.b32 %%r%d, %%r%d, %%r%d, %%p%d;", normal, small, normal, p);
@@ -230,8 +235,11 @@ void ptx_divisor(ptx_writer *w, int n) {
   w->divisor = n;
   if (w->wide == 'r' && !is_float(w)) return;
   w->divisor = fresh(w);
-  ptx_line(w, "cvt.%s.u32 %%%c%d, %%r%d;", !is_float(w) ? "u64" : w->wide == 'd' ? "rn.f64" : "rn.f32", w->wide,
-           w->divisor, n);
+  ptx_line(w, "cvt.%s.u32 %%%c%d, %%r%d;",
+           !is_float(w)     ? "u64"
+           : w->wide == 'd' ? "rn.f64"
+                            : "rn.f32",
+           w->wide, w->divisor, n);
 }
 
 /* The sum is rounded to its type, or wraps, before it is divided. */
@@ -244,7 +252,8 @@ static int divided(ptx_writer *w, int x) {
     return round_float(w, y);
   }
   const int y = w->bytes < 4 ? lane_bits(w, x, 0, w->class == PTX_SIGNED) : x;
-  ptx_line(w, "div.%c%d %%%c%d, %%%c%d, %%%c%d;", w->class == PTX_SIGNED ? 's' : 'u', size, c, y, c, y, c, w->divisor);
+  ptx_line(w, "div.%c%d %%%c%d, %%%c%d, %%%c%d;", w->class == PTX_SIGNED ? 's' : 'u', size, c, y, c,
+           y, c, w->divisor);
   return y;
 }
 

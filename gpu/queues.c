@@ -27,14 +27,17 @@ static void lane_free(gpu_lane *lane) {
 
 static int event_make(gpu_lane *lane, CUevent *event) {
   const CUresult result = lane->world->cuda.cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
-  return result ? gpu_fail_cuda(lane->world, "cuEventCreate", result, "make an event on device %d", lane->device) : 0;
+  return result ? gpu_fail_cuda(lane->world, "cuEventCreate", result, "make an event on device %d",
+                                lane->device)
+                : 0;
 }
 
 static int queue_open(gpu_lane *lane, gpu_queue *queue, int priority) {
-  const CUresult result =
-      lane->world->cuda.cuStreamCreateWithPriority(&queue->stream, CU_STREAM_NON_BLOCKING, priority);
+  const CUresult result = lane->world->cuda.cuStreamCreateWithPriority(
+      &queue->stream, CU_STREAM_NON_BLOCKING, priority);
   if (result)
-    return gpu_fail_cuda(lane->world, "cuStreamCreateWithPriority", result, "make a stream on device %d", lane->device);
+    return gpu_fail_cuda(lane->world, "cuStreamCreateWithPriority", result,
+                         "make a stream on device %d", lane->device);
   for (int i = 0; i < GPU_EVENTS; i++)
     if (event_make(lane, &queue->events[i])) return -1;
   return 0;
@@ -46,7 +49,8 @@ static int lane_open(gpu_lane *lane) {
   if (gpu_words_make(w, lane->device) || gpu_kernels_load(w, lane->device)) return -1;
   const CUresult result = w->cuda.cuCtxGetStreamPriorityRange(&least, &greatest);
   if (result)
-    return gpu_fail_cuda(w, "cuCtxGetStreamPriorityRange", result, "ask for priorities on device %d", lane->device);
+    return gpu_fail_cuda(w, "cuCtxGetStreamPriorityRange", result,
+                         "ask for priorities on device %d", lane->device);
   if (queue_open(lane, &lane->queues[TUTTI_DEVICE_IN], greatest) ||
       queue_open(lane, &lane->queues[TUTTI_DEVICE_OUT], greatest))
     return -1;
@@ -88,10 +92,12 @@ void gpu_close(void *lane) {
 static int follow(gpu_lane *lane, CUstream stream) {
   const gpu_world *w = lane->world;
   CUresult result = w->cuda.cuEventRecord(lane->after, stream);
-  if (result) return gpu_fail_cuda(w, "cuEventRecord", result, "mark the stream %p", (void *)stream);
+  if (result)
+    return gpu_fail_cuda(w, "cuEventRecord", result, "mark the stream %p", (void *)stream);
   for (int way = 0; way < 2; way++)
     if ((result = w->cuda.cuStreamWaitEvent(lane->queues[way].stream, lane->after, 0)))
-      return gpu_fail_cuda(w, "cuStreamWaitEvent", result, "wait for the stream %p", (void *)stream);
+      return gpu_fail_cuda(w, "cuStreamWaitEvent", result, "wait for the stream %p",
+                           (void *)stream);
   return 0;
 }
 
@@ -118,8 +124,8 @@ int gpu_copy(void *lane, tutti_device_way way, void *to, const void *from, size_
     result = cuda->cuMemcpyHtoDAsync((CUdeviceptr)(uintptr_t)to, from, bytes, stream);
   gpu_leave(l->world, pushed);
   if (!result) return 0;
-  return gpu_fail_cuda(l->world, way == TUTTI_DEVICE_IN ? "cuMemcpyDtoHAsync" : "cuMemcpyHtoDAsync", result,
-                       "copy %zu bytes from %p to %p", bytes, from, to);
+  return gpu_fail_cuda(l->world, way == TUTTI_DEVICE_IN ? "cuMemcpyDtoHAsync" : "cuMemcpyHtoDAsync",
+                       result, "copy %zu bytes from %p to %p", bytes, from, to);
 }
 
 int gpu_mark(void *lane, tutti_device_way way, unsigned long long *ticket) {
@@ -130,7 +136,8 @@ int gpu_mark(void *lane, tutti_device_way way, unsigned long long *ticket) {
   const CUresult result =
       l->world->cuda.cuEventRecord(queue->events[(queue->given + 1) % GPU_EVENTS], queue->stream);
   gpu_leave(l->world, pushed);
-  if (result) return gpu_fail_cuda(l->world, "cuEventRecord", result, "mark a queue of device %d", l->device);
+  if (result)
+    return gpu_fail_cuda(l->world, "cuEventRecord", result, "mark a queue of device %d", l->device);
   *ticket = ++queue->given;
   return 0;
 }
@@ -140,14 +147,16 @@ int gpu_reached(void *lane, tutti_device_way way, unsigned long long ticket) {
   gpu_queue *queue = &l->queues[way];
   bool pushed;
   if (ticket <= queue->done) return 1;
-  if (ticket > queue->given) return gpu_fail("no ticket %llu was given; the last one is %llu", ticket, queue->given);
+  if (ticket > queue->given)
+    return gpu_fail("no ticket %llu was given; the last one is %llu", ticket, queue->given);
   if (gpu_enter(l->world, l->device, &pushed)) return -1;
   /* The last ticket that has this event: the one asked for, or a later one. */
   const unsigned long long latest = queue->given - (queue->given - ticket) % GPU_EVENTS;
   const CUresult result = l->world->cuda.cuEventQuery(queue->events[latest % GPU_EVENTS]);
   gpu_leave(l->world, pushed);
   if (result == CUDA_ERROR_NOT_READY) return 0;
-  if (result) return gpu_fail_cuda(l->world, "cuEventQuery", result, "finish work on device %d", l->device);
+  if (result)
+    return gpu_fail_cuda(l->world, "cuEventQuery", result, "finish work on device %d", l->device);
   queue->done = latest;
   return 1;
 }
@@ -158,5 +167,6 @@ int gpu_settle(void *self, int device, void *stream) {
   if (gpu_enter(w, device, &pushed)) return -1;
   const CUresult result = w->cuda.cuStreamSynchronize(stream);
   gpu_leave(w, pushed);
-  return result ? gpu_fail_cuda(w, "cuStreamSynchronize", result, "wait for the stream %p", stream) : 0;
+  return result ? gpu_fail_cuda(w, "cuStreamSynchronize", result, "wait for the stream %p", stream)
+                : 0;
 }
