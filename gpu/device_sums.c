@@ -5,7 +5,7 @@
  *            16 bytes, all but the first and last elements move as such lines.
  * Cost       A launch, some 5 us, and n + nto times the bytes of a vector at the rate of the memory.
  * Invariant  An element is read and written by one thread, so a destination may be an operand. The driver compiles when
- *            `sums` asks or a lane opens; `sum` compiles only what nobody asked for.
+ *            `sums` asks or a lane opens. `sum` compiles only what was not asked for.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

@@ -50,7 +50,7 @@ int gpu_words_make(gpu_world *w, int device) {
   return 0;
 }
 
-/* The index of a free word, which is then in use; -1: there is none. */
+/* Marks a free word as in use: its index; -1: all are in use. */
 static int word_take(gpu_world *w, gpu_context *c) {
   int found = -1;
   pthread_mutex_lock(&w->lock);

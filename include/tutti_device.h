@@ -7,7 +7,7 @@
  *
  * Functions return 0, or another number on failure; `error` then says why. Any thread may call them, several at
  * once; one thread at a time uses one lane. `pin`, `unpin`, `open`, `close`, `settle`, `sums`, `map` and `forget` may wait
- * for all work of the device, held streams among it: so whoever releases a stream calls none of them before. No other function waits.
+ * for all work of the device, held streams among it: call none of them between `hold` and `release`. No other function waits.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_DEVICE_H
 #define TUTTI_DEVICE_H
@@ -75,7 +75,7 @@ typedef struct tutti_device {
   int (*hold)(void *lane, void *stream, void **hold);
   void (*release)(void *lane, void *hold); /* the stream goes on; frees the hold. Any thread */
 
-  /* Device memory of other processes. name_of: fills *name; 1: nobody else can map it. map: its address in this process, for
+  /* Device memory of other processes. name_of: fills *name; 1: no other process can map it. map: its address in this process, for
    * sums on `device`; NULL: it cannot be mapped. The allocation has one and the same address as long as handle and id are
    * the same. Memory of this process keeps its own address. A mapping stays until `forget`, which ends those of that
    * process (all: process -1), or until `map` gets the name of another allocation at its address there. */
