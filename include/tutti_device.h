@@ -6,7 +6,8 @@
  * other's device memory, kernels sum there.
  *
  * Functions return 0, or another number on failure; `error` then says why. Any thread may call them, several at
- * once; one thread at a time uses one lane. None waits for the device but `pin`, `unpin`, `settle`, `map` and `close`.
+ * once; one thread at a time uses one lane. `pin`, `unpin`, `open`, `close`, `settle`, `sums`, `map` and `forget` may wait
+ * for all work of the device, held streams among it: call none of them between `hold` and `release`. No other function waits.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_DEVICE_H
 #define TUTTI_DEVICE_H
@@ -22,7 +23,7 @@ typedef struct tutti_device_place {
   int device;            /* its number */
   const void *base;      /* of the allocation */
   size_t bytes;          /* of the allocation */
-  unsigned long long id; /* of the allocation; no other of this process has had it, or will */
+  unsigned long long id; /* of the allocation; no other of this process has had it, or will. 0: the driver gives none */
 } tutti_device_place;
 
 /* A name of device memory that other processes of this host can map. */
@@ -46,18 +47,20 @@ typedef struct tutti_device {
   const char *name; /* "CUDA 13.0" */
   void *self;       /* passed on to the functions */
   /* Fills *place if `at` is memory of a device that the processor cannot read. 1: it is not (then the processor reads
-   * it: managed and pinned memory, too), or no driver was started in this process. Takes at most 0.3 us. */
+   * it: managed and pinned memory, too), or no driver was started in this process. < 0: the driver failed, or tutti cannot
+   * use this memory. Takes at most 0.3 us. */
   int (*place)(void *self, const void *at, tutti_device_place *place);
-  /* Make the device's copies to and from this memory of the host fast. Counted: as many `unpin` end it. */
+  /* Make the device's copies to and from this memory of the host fast. Counted, by its address: as many `unpin` end it.
+   * Fails while no device is in use in this process. */
   int (*pin)(void *self, void *memory, size_t bytes);
   int (*unpin)(void *self, void *memory); /* the end of pin */
 
-  /* A lane: two queues of copies, one for each way, and a queue of sums; on streams of tutti's that no
-   * other stream waits for by itself. */
+  /* A lane: two queues, one for each way of copies; sums are in the queue OUT, too. They are streams of tutti's that no
+   * other stream waits for by itself. Compiles what `sums` was asked for. */
   int (*open)(void *self, int device, void **lane);
   void (*close)(void *lane); /* waits until its queues are empty, and frees it */
   /* All that the lane gets from now on begins after what `stream` has got so far. stream: the driver's handle (a
-   * CUstream; NULL: the legacy default stream). */
+   * CUstream of the device's primary context; NULL: the legacy default stream; 2: the calling thread's default stream). */
   int (*after)(void *lane, void *stream);
   /* Copies in the queue of its way, which is FIFO. */
   int (*copy)(void *lane, tutti_device_way way, void *to, const void *from, size_t bytes);
@@ -68,20 +71,22 @@ typedef struct tutti_device {
   /* Returns when `stream` has done all that it has got so far. */
   int (*settle)(void *self, int device, void *stream);
   /* What `stream` gets from now on waits until `release`. No kernel spins meanwhile. After a failure the stream
-   * does not wait, and there is no *hold. */
+   * does not wait, and *hold is NULL. A hold may outlive its lane. */
   int (*hold)(void *lane, void *stream, void **hold);
   void (*release)(void *lane, void *hold); /* the stream goes on; frees the hold. Any thread */
 
-  /* Device memory of other processes. name: fills *name; 1: nobody else can map it. map: its address in this process;
-   * NULL: it cannot be mapped. One and the same address as long as handle and id are the same. A mapping stays until
-   * `forget`, which ends those of that process (all: process -1), or until it finds another allocation at its address. */
+  /* Device memory of other processes. name_of: fills *name; 1: no other process can map it. map: its address in this process, for
+   * sums on `device`; NULL: it cannot be mapped. The allocation has one and the same address as long as handle and id are
+   * the same. Memory of this process keeps its own address. A mapping stays until `forget`, which ends those of that
+   * process (all: process -1), or until `map` gets the name of another allocation at its address there. */
   int (*name_of)(void *self, const void *at, tutti_device_name *name);
   void *(*map)(void *self, int device, const tutti_device_name *name);
   void (*forget)(void *self, long long process); /* see map */
-  /* Can `sum` do this type and op? avg divides by n. */
+  /* 1: `sum` can do this type and op, and is compiled for all devices that have a lane; 0: it cannot, or the compiler failed
+   * (then `error` says why). avg divides by n. */
   int (*sums)(void *self, tutti_type type, tutti_op op);
-  /* Sums `count` elements of n vectors in the order of `from`, with the bits of tutti's own kernels (floats of 8 and
-   * 16 bits are summed in float, and rounded once), and writes them to `to[0..nto-1]`; in the queue OUT. Any of
+  /* Sums `count` elements of n vectors, 2 to 64, in the order of `from`, with the bits of tutti's own kernels (floats of 8 and
+   * 16 bits are summed in float, and rounded once), and writes them to `to[0..nto-1]`, 1 to 64; in the queue OUT. Any of
    * `to` may be one of `from`. All are device addresses in this process, aligned as the type. */
   int (*sum)(void *lane, void *const *to, int nto, const void *const *from, int n, size_t count,
              tutti_type type, tutti_op op);

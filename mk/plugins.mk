@@ -1,5 +1,6 @@
 # plugins.mk - libraries that libtutti or PyTorch load where they are. SPDX-License-Identifier: BSD-3-Clause
 #   make ucx             libtutti_ucx.so, for ranks on several hosts without MPI (docs/hosts.md)
+#   make gpu             libtutti_cuda.so, for vectors on NVIDIA's GPUs, part of `make all` (docs/gpu.md)
 #   make torch           the backend "tutti" of PyTorch (docs/torch.md); demo-torch trains with it
 
 # ---- over UCX, which needs no MPI: a library that libtutti loads, of ucx/*.c, which sees public
@@ -28,6 +29,20 @@ $(BUILD)/libtutti_pmix.so.$(VERSION): $(BUILD)/pmix/launcher.o
 	  $(SAN) $(LDFLAGS) $^ $(PMIX_LIBS) $(LDLIBS) -o $@
 $(BUILD)/libtutti_pmix.so: $(BUILD)/libtutti_pmix.so.$(VERSION)
 	$(Q)ln -sf $(<F) $(BUILD)/libtutti_pmix.so.$(SOMAJOR) && ln -sf $(<F) $@
+
+# ---- vectors on NVIDIA's GPUs: a library that libtutti loads, of gpu/*.c, which sees public headers only. It needs
+#      nothing: the driver's library is found at run time. ----
+GPUSRC  := $(sort $(wildcard gpu/*.c))
+CUDALIB  = $(if $(filter no,$(CUDA)),,$(BUILD)/libtutti_cuda.so)
+$(BUILD)/gpu/%.o: TTFLAGS = $(BASE)
+$(BUILD)/libtutti_cuda.so.$(VERSION): $(GPUSRC:%.c=$(BUILD)/%.o)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-soname,libtutti_cuda.so.$(SOMAJOR) -Wl,--version-script=src/tutti.map -Wl,--no-undefined \
+	  $(SAN) $(LDFLAGS) $^ -ldl $(LDLIBS) -o $@
+$(BUILD)/libtutti_cuda.so: $(BUILD)/libtutti_cuda.so.$(VERSION)
+	$(Q)ln -sf $(<F) $(BUILD)/libtutti_cuda.so.$(SOMAJOR) && ln -sf $(<F) $@
+gpu: $(BUILD)/libtutti_cuda.so
+all: $(CUDALIB)
 
 # ---- PyTorch's process groups: an extension of Python, of c10d/*.cpp, which see public headers
 #      only; where PyTorch's headers are. It is of this Python and this PyTorch. ----
@@ -60,5 +75,5 @@ demo-torch: torch
 with-torch: $(C10DLIB)
 with-ucx: $(UCXLIB) $(PMIXLIB)
 -include $(wildcard $(BUILD)/c10d/*.d)
-.PHONY: ucx torch with-torch with-ucx demo-torch
--include $(wildcard $(BUILD)/ucx/*.d $(BUILD)/pmix/*.d)
+.PHONY: ucx gpu torch with-torch with-ucx demo-torch
+-include $(wildcard $(BUILD)/ucx/*.d $(BUILD)/pmix/*.d $(BUILD)/gpu/*.d)

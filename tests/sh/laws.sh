@@ -50,7 +50,7 @@ law() {
     bad=1
   fi
 }
-sources() { find include src mpi ucx pmix cli examples tests fuzz bench shim sim c10d '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | sort; }
+sources() { find include src mpi ucx pmix gpu cli examples tests fuzz bench shim sim c10d '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | sort; }
 in_room() { find "$@" '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | sort; }
 # file:line:header of every #include "..." or <...> in the given files.
 includes() { [ $# = 0 ] || grep -nHoE '^ *# *include *["<][^">]+' "$@" /dev/null | sed -E 's/:[^:]*["<]/:/'; }
@@ -93,7 +93,7 @@ includes $(sources) | grep -E ':(.*/)?mpi\.h$' |
   grep -vE '^(mpi/|src/wire/[a-z_]*mpi[a-z_]*\.[ch]|src/api/[a-z_]*mpi[a-z_]*\.[ch]|include/tutti_mpi\.h|shim/|sim/|examples/[a-z_]*mpi|cli/meet_mpi|tests/[a-z_]*mpi|tests/unit/test_mpi_abi|tests/over/|tests/dropin/|tests/abi/|bench/)' |
   law "mpi.h only in the MPI wire, the MPI glue and the shim"
 
-for dir in mpi cli examples bench sim shim python c10d; do
+for dir in mpi gpu cli examples bench sim shim python c10d; do
   grep -nHoE '^ *# *include *["<][^">]+' $(in_room $dir) /dev/null 2>/dev/null |
     sed -E 's/^([^:]*):([^:]*):[^"<]*(["<])/\1:\2:\3/' | while IFS=: read -r file line header; do
     name=${header#?}
