@@ -160,7 +160,7 @@ tutti_status tt_device_list(tutti_comm *comm, const char *function, const tt_lis
 
 /* ---- a run ---- */
 
-static void break_device(tutti_comm *comm, tutti_status status) {
+void tt_device_break(tutti_comm *comm, tutti_status status) {
   snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
   tt_comm_break(comm, status, true);
 }
@@ -172,13 +172,13 @@ static bool comes_in_pieces(const tutti_request *r) {
 void tt_device_begin(tutti_request *r) {
   tutti_status status = tt_staged_begin(r->staged, r->stream, r->detached);
   if (!status && !comes_in_pieces(r)) status = tt_staged_await_in(r->staged);
-  if (status) break_device(r->comm, status);
+  if (status) tt_device_break(r->comm, status);
 }
 
 tutti_status tt_device_end(tutti_request *r, tutti_status status) {
   if (!status && !comes_in_pieces(r)) {
     status = tt_staged_await_out(r->staged);
-    if (status) break_device(r->comm, status);
+    if (status) tt_device_break(r->comm, status);
   }
   tt_staged_end(r->staged);
   return status;
