@@ -28,8 +28,8 @@ typedef struct tt_stager tt_stager;
 tt_stager *tt_stager_new(tt_wire *wire); /* NULL: out of memory */
 void tt_stager_free(tt_stager *s);       /* NULL is legal; before its wire is closed */
 
-/* Would it serve a call of this size without pinning memory or making a lane? */
-bool tt_stager_ready(const tt_stager *s, int number, size_t bytes);
+/* Would it serve an allreduce (else type: -1) of this size without pinning memory, making a lane, or compiling? */
+bool tt_stager_ready(const tt_stager *s, int number, size_t bytes, int type, int op);
 /* How many streams of this process wait for calls. */
 int tt_device_holds(void);
 
@@ -49,6 +49,8 @@ typedef struct tt_staged_part {
  * for the device. */
 tutti_status tt_staged_new(tt_stager *s, int number, const tt_staged_part *parts, size_t n,
                            size_t bytes, char **host, tt_staged **staged);
+/* Asks the device whether it can sum so, before the first such call. */
+void tt_staged_compile(tt_staged *staged, tutti_type type, tutti_op op);
 void tt_staged_free(tt_staged *staged); /* NULL is legal */
 
 /* Copies in what `stream` has made so far; and all later work of `stream` waits for the end, if it holds. Once

@@ -29,10 +29,16 @@ void *tt_staged_dst(const tt_staged *s) {
   return s->part[1].out;
 }
 
+void tt_staged_compile(tt_staged *s, tutti_type type, tutti_op op) {
+  const tutti_device *d = tt_device();
+  if (op < TUTTI_OP_COUNT && !s->stager->sums[type][op])
+    s->stager->sums[type][op] = d->sums(d->self, type, op) == 1 ? 1 : -1;
+}
+
 bool tt_staged_sums(tt_staged *s, tutti_type type, tutti_op op, int n) {
   const tutti_device *d = tt_device();
   if (n < 2 || n > TT_SUMMED_MOST || s->n != 2 || !s->part[0].in || !s->part[1].out) return false;
-  if (!d->sums(d->self, type, op)) return false;
+  if (op >= TUTTI_OP_COUNT || s->stager->sums[type][op] <= 0) return false;
   if (!s->named)
     s->named = !d->name_of(d->self, s->part[0].in, &s->src) &&
                !d->name_of(d->self, s->part[1].out, &s->dst);

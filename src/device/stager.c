@@ -79,12 +79,12 @@ tutti_status tt_stager_take(tt_stager *s, size_t bytes, tt_buffer **buffer) {
   return TUTTI_OK;
 }
 
-bool tt_stager_ready(const tt_stager *s, int number, size_t bytes) {
+bool tt_stager_ready(const tt_stager *s, int number, size_t bytes, int type, int op) {
   const tt_buffer *b = s->buffers;
   const tt_lane *l = s->lanes;
   while (b && (b->used || b->bytes < bytes)) b = b->next;
   while (l && (l->used || l->number != number)) l = l->next;
-  return b && l;
+  return b && l && (type < 0 || op >= TUTTI_OP_COUNT || s->sums[type][op]);
 }
 
 void tt_stager_give(tt_buffer *buffer) {

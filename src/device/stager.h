@@ -25,7 +25,9 @@ struct tt_stager {
   tt_buffer *buffers;
   tt_lane *lanes;
   tt_reach reach;
-  int asked; /* calls that could have found that out */
+  signed char sums[TUTTI_TYPE_COUNT]
+                  [TUTTI_OP_COUNT]; /* by the device: 0: not asked yet; 1; -1: no */
+  int asked;                        /* calls that could have found that out */
   struct {
     long long process;
     unsigned long long id;
