@@ -20,7 +20,7 @@ const char *gpu_build(void) {
 
 /* The name of a real driver's library; NULL: the simulated one. */
 static const char *real(void) {
-  const char *name = getenv("GPU_DRIVER");
+  const char *name = getenv("TUTTI_CUDA_LIBRARY");
   return name && *name ? name : NULL;
 }
 

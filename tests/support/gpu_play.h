@@ -51,7 +51,7 @@ typedef void gpu_scene(void);
 
 /* Where the programs and libraries are. */
 const char *gpu_build(void);
-/* Is the driver there: the simulated one, or GPU_DRIVER, the name of a real one's library? */
+/* Is the driver there: the simulated one, or the one that TUTTI_CUDA_LIBRARY names? */
 bool gpu_there(void);
 bool gpu_simulated(void);
 /* Runs a scene; settings: "NAME=VALUE", separated by spaces, or NULL. The number of failures, or
