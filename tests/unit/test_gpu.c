@@ -256,6 +256,33 @@ static void after(void) {
   free(host);
 }
 
+/* Both queues come after the stream: the way out must not overwrite what the stream still reads. */
+static void after_both(void) {
+  gpu_begin();
+  CUstream stream;
+  const CUdeviceptr a = gpu_alloc(4 * KIB), b = gpu_alloc(4 * KIB);
+  unsigned char *host = aligned_alloc(4096, 4 * KIB), *got = aligned_alloc(4096, 4 * KIB);
+  void *lane = NULL;
+  CHECK(!cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  WORKS(gpu.pin(gpu.self, host, 4 * KIB));
+  WORKS(gpu.open(gpu.self, 0, &lane));
+  memset(host, 200, 4 * KIB);
+  for (int i = 0; i < 8; i++) {
+    CHECK(!cu.cuMemsetD8Async(a, (unsigned char)i, 4 * KIB, stream));
+    CHECK(!cu.cuMemcpyDtoDAsync(b, a, 4 * KIB, stream));
+    WORKS(gpu.after(lane, stream));
+    WORKS(gpu.copy(lane, TUTTI_DEVICE_OUT, gpu_pointer(a), host, 4 * KIB));
+    gpu_drain(lane);
+    CHECK(!cu.cuMemcpyDtoH(got, b, 4 * KIB) && got[0] == i && got[4 * KIB - 1] == i);
+    CHECK(!cu.cuMemcpyDtoH(got, a, 4 * KIB) && got[0] == 200 && got[4 * KIB - 1] == 200);
+  }
+  gpu.close(lane);
+  WORKS(gpu.unpin(gpu.self, host));
+  CHECK(!cu.cuStreamDestroy(stream) && !cu.cuMemFree(a) && !cu.cuMemFree(b));
+  free(host);
+  free(got);
+}
+
 /* ---- held streams ---- */
 
 enum { HOLDS = 300 }; /* more than words */
@@ -307,6 +334,30 @@ static void holds(void) {
   free(host);
 }
 
+/* A lane works while the default stream is held, for which other streams wait by themselves. */
+static void hold_default(void) {
+  gpu_begin();
+  void *lane = NULL, *hold = NULL;
+  unsigned char *host = aligned_alloc(4096, 4 * KIB);
+  const CUdeviceptr a = gpu_alloc(4 * KIB);
+  WORKS(gpu.pin(gpu.self, host, 4 * KIB));
+  WORKS(gpu.open(gpu.self, 0, &lane));
+  memset(host, 9, 4 * KIB);
+  for (int i = 0; i < 3; i++) {
+    WORKS(gpu.after(lane, NULL));
+    WORKS(gpu.hold(lane, NULL, &hold));
+    WORKS(gpu.copy(lane, TUTTI_DEVICE_OUT, gpu_pointer(a), host, 4 * KIB));
+    gpu_drain(lane);
+    CHECK(cu.cuStreamQuery(NULL) == CUDA_ERROR_NOT_READY);
+    gpu.release(lane, hold);
+    WORKS(gpu.settle(gpu.self, 0, NULL));
+  }
+  gpu.close(lane);
+  WORKS(gpu.unpin(gpu.self, host));
+  CHECK(!cu.cuMemFree(a));
+  free(host);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       GPU_CASE("places before the driver starts", places_before_start, NULL),
@@ -319,6 +370,9 @@ int main(void) {
       GPU_CASE("after", after, "CUDA_SIM_DELAY=500"),
       GPU_CASE("holds by words", holds, NULL),
       GPU_CASE("holds by a function", holds, "CUDA_SIM_WITHOUT=cuStreamWaitValue32"),
+      GPU_CASE("after, both ways", after_both, "CUDA_SIM_DELAY=300"),
+      GPU_CASE("a held default stream", hold_default, NULL),
+      GPU_CASE("... by a function", hold_default, "CUDA_SIM_WITHOUT=cuStreamWaitValue32"),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
