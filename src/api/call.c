@@ -67,12 +67,18 @@ tutti_status tt_vector_check(const char *function, const char *name, const void 
   if (status) return status;
   if (count > PTRDIFF_MAX / tutti_type_size(type)) return too_long(function, "count", count);
   const extent e = {(uintptr_t)at, count * tutti_type_size(type), 0};
-  int number;
-  if (count && tt_on_device(at, &number))
-    return tt_fail(TUTTI_ERR_UNSUPPORTED,
-                   "%s: %s lies on device %d, and only collectives take such vectors; copy it to the host first",
-                   function, name, number);
   return check_buffer(function, name, e, tt_type_align(type));
+}
+
+tutti_status tt_host_check(const char *function, const char *name, const void *at, size_t count,
+                           tutti_type type) {
+  int number;
+  const tutti_status status = tt_vector_check(function, name, at, count, type);
+  if (status || !count || !tt_on_device(at, &number)) return status;
+  return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                 "%s: %s lies on device %d, where only collectives take vectors; copy it to the "
+                 "host first",
+                 function, name, number);
 }
 
 /* Only ranks with data have counts. */
@@ -171,7 +177,7 @@ tutti_status tutti_reduce_local(const void *a, const void *b, void *dst, size_t 
   tutti_status status = tt_alive();
   if (!status) status = tt_reducer_init(&reducer, type, op);
   for (int i = 0; i < 3 && !status; i++)
-    status = tt_vector_check("tutti_reduce_local", all[i].name, all[i].at, count, type);
+    status = tt_host_check("tutti_reduce_local", all[i].name, all[i].at, count, type);
   if (!status && count) tt_reduce(&reducer, dst, (const void *const[]){a, b}, 2, count);
   return status;
 }

@@ -10,6 +10,9 @@ tutti_status tt_call_check_kind(const char *function, tt_call *call);
 /* Checks that an array of `count` elements can exist at `at`. */
 tutti_status tt_vector_check(const char *function, const char *name, const void *at, size_t count,
                              tutti_type type);
+/* The same, and that it does not lie on a device. */
+tutti_status tt_host_check(const char *function, const char *name, const void *at, size_t count,
+                           tutti_type type);
 /* Checks the arguments; *in_place: whether they are in place. */
 tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *call,
                            bool *in_place);

@@ -7,7 +7,7 @@
 /* Checks the vector; a NULL communicator is reported first, by the call itself. */
 static tutti_status check_vector(tutti_comm *comm, const char *function, const tt_p2p_message *m) {
   if (!comm) return TUTTI_OK;
-  return tt_vector_check(function, m->sends ? "src" : "dst", m->at, m->count, m->type);
+  return tt_host_check(function, m->sends ? "src" : "dst", m->at, m->count, m->type);
 }
 
 static tutti_status check_and_make(tutti_comm *comm, const char *function, const void *what,

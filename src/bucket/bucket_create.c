@@ -205,6 +205,18 @@ static tutti_status check_memory(tutti_buckets *b, const tutti_tensor *tensors) 
                  WHO, null, given);
 }
 
+/* What rounds tensors, and keeps what was lost, works on the host. */
+static tutti_status check_on_host(const tutti_buckets *b, const tutti_tensor *tensors) {
+  int number;
+  for (size_t i = 0; i < b->n && !b->provides; i++)
+    if (tensors[i].count && tt_on_device(tensors[i].data, &number))
+      return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                     "%s: tensor %zu lies on device %d, and buckets with bf16 or a code are for "
+                     "memory of the host",
+                     WHO, i, number);
+  return TUTTI_OK;
+}
+
 static tutti_status check_tensors(tutti_buckets *b, const tutti_tensor *tensors) {
   const int helpers = tutti_comm_helpers(b->comm);
   const bool helps = tutti_comm_rank(b->comm) >= tutti_comm_size(b->comm) - helpers;
@@ -219,6 +231,7 @@ static tutti_status check_tensors(tutti_buckets *b, const tutti_tensor *tensors)
       status = tt_fail(TUTTI_ERR_OP, "%s: %s is of type %s, which has no sum", WHO, name,
                        tutti_type_name(t->type));
   }
+  if (!status && (b->config.bf16 || b->config.code)) status = check_on_host(b, tensors);
   if (!status && b->config.bf16 && (helpers || tt_comm_contract(b->comm) == TUTTI_CONTRACT_EXACT))
     return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: no bf16 %s", WHO,
                    helpers ? "with ranks that bring no data (tutti_comm_set_helpers)"

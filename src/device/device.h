@@ -20,7 +20,7 @@ static inline const tutti_device *tt_device(void) {
   return atomic_load_explicit(&tt_process.device, memory_order_acquire);
 }
 
-/* Does this memory lie on the device? *number (may be NULL): the number of that device. */
+/* Does this memory lie on the device? *number (may be NULL): the number of that device; -1: it cannot be used. */
 bool tt_on_device(const void *at, int *number);
 
 /* Host memory and lanes of one communicator, kept for later calls. Not for two threads at once. */
@@ -28,8 +28,8 @@ typedef struct tt_stager tt_stager;
 tt_stager *tt_stager_new(tt_wire *wire); /* NULL: out of memory */
 void tt_stager_free(tt_stager *s);       /* NULL is legal; before its wire is closed */
 
-/* Would it serve a call of this size without pinning memory or making a lane? */
-bool tt_stager_ready(const tt_stager *s, int number, size_t bytes);
+/* Would it serve an allreduce (else type: -1) of this size without pinning memory, making a lane, or compiling? */
+bool tt_stager_ready(const tt_stager *s, int number, size_t bytes, int type, int op);
 /* How many streams of this process wait for calls. */
 int tt_device_holds(void);
 
@@ -49,6 +49,8 @@ typedef struct tt_staged_part {
  * for the device. */
 tutti_status tt_staged_new(tt_stager *s, int number, const tt_staged_part *parts, size_t n,
                            size_t bytes, char **host, tt_staged **staged);
+/* Asks the device whether it can sum so, before the first such call. */
+void tt_staged_compile(tt_staged *staged, tutti_type type, tutti_op op);
 void tt_staged_free(tt_staged *staged); /* NULL is legal */
 
 /* Copies in what `stream` has made so far; and all later work of `stream` waits for the end, if it holds. Once
@@ -62,9 +64,39 @@ uint64_t tt_staged_landed(const tt_staged *staged);
 void tt_staged_final(tt_staged *staged, uint64_t bytes);
 /* Are the results, all of which are final, on the device? */
 bool tt_staged_over(const tt_staged *staged);
+/* ---- sums on the device (device_sum.c) ---- */
+
+/* Does the device reach memory of the communicator's other ranks? Their first calls find out. */
+enum { TT_SUMMED_MOST = 64 }; /* ranks whose devices sum, at most */
+typedef enum tt_reach { TT_REACHES_UNKNOWN, TT_REACHES, TT_REACHES_NOT } tt_reach;
+tt_reach tt_staged_reach(const tt_staged *s);
+void tt_staged_reaches(tt_staged *s, bool reaches);
+/* Will this call find out, perhaps? No stream must be held meanwhile. Only the first calls are asked. */
+bool tt_staged_learns(tt_staged *s);
+/* Are src and dst, all of them, on the device, and can it sum those of n ranks? */
+bool tt_staged_sums(tt_staged *s, tutti_type type, tutti_op op, int n);
+/* The vectors themselves, and their names; false: they have none. */
+const void *tt_staged_src(const tt_staged *s);
+void *tt_staged_dst(const tt_staged *s);
+bool tt_staged_names(const tt_staged *s, tutti_device_name *src, tutti_device_name *dst);
+/* NULL: it cannot be mapped; or not now (*later), because that may wait for streams that are held. */
+void *tt_staged_map(tt_staged *s, const tutti_device_name *name, bool *later);
+/* Has the caller's stream done all that comes before the call? */
+bool tt_staged_ready(tt_staged *s, tutti_status *status);
+/* Sums, and waits for the device; as tutti_device's `sum`. */
+tutti_status tt_staged_sum(tt_staged *s, void *const *to, int nto, const void *const *from, int n,
+                           size_t count, tutti_type type, tutti_op op);
+void tt_staged_done(tt_staged *s);                /* the device has the result: nothing is copied */
+tutti_status tt_staged_refused(const char *what); /* TUTTI_ERR_SYSTEM, with the device's reason */
+
 /* Waits until all inputs have come; all results are on the device. */
 tutti_status tt_staged_await_in(tt_staged *staged);
 tutti_status tt_staged_await_out(tt_staged *staged);
+/* Holds back the stream of tt_staged_begin, if that was asked to; it has done so, unless the devices may sum:
+ * tt_staged_undecided. */
+tutti_status tt_staged_hold(tt_staged *staged);
+bool tt_staged_undecided(const tt_staged *staged);
+void tt_staged_decided(tt_staged *staged);
 /* The stream goes on. */
 void tt_staged_release(tt_staged *staged);
 /* The run is over, well or not: releases the stream, and waits until the device neither reads nor writes. */

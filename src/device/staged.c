@@ -10,37 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stager.h"
+#include "staged.h"
 
-enum { LEAST = 256 << 10, MOST = 4 << 20, AHEAD = 8 };
+enum { LEAST = 256 << 10, MOST = 4 << 20 };
 
-/* How far a way is: in part `part`, `at` bytes of it are asked for. */
-typedef struct way {
-  size_t part, at;
-  uint64_t asked; /* bytes in all */
-} way;
-
-struct tt_staged {
-  tt_stager *stager;
-  tt_buffer *buffer;
-  tt_lane *lane;
-  void *hold; /* or NULL */
-  size_t piece;
-  uint64_t in, out; /* bytes to copy */
-  way coming, going;
-  struct {
-    unsigned long long ticket;
-    uint64_t asked; /* that have landed when it is reached */
-  } ahead[AHEAD];
-  unsigned first, under_way; /* of `ahead` */
-  uint64_t landed, final;
-  unsigned long long last_out; /* its ticket, if anything has gone */
-  bool marked, over, active;
-  size_t n;
-  tt_staged_part part[];
-};
-
-static tutti_status refused(const char *what) {
+tutti_status tt_staged_refused(const char *what) {
   const tutti_device *d = tt_device();
   return tt_fail(TUTTI_ERR_SYSTEM, "%s: %s: %.200s", d->name, what, d->error(d->self));
 }
@@ -62,8 +36,8 @@ tutti_status tt_staged_new(tt_stager *stager, int number, const tt_staged_part *
   s->n = n;
   memcpy(s->part, parts, n * sizeof *parts);
   add_up(s);
-  tutti_status status = tt_stager_take(stager, bytes, &s->buffer);
-  if (!status) status = tt_stager_take_lane(stager, number, &s->lane);
+  tutti_status status = tt_stager_take_lane(stager, number, &s->lane);
+  if (!status) status = tt_stager_take(stager, bytes, &s->buffer);
   if (status) {
     tt_staged_free(s);
     return status;
@@ -84,7 +58,7 @@ void tt_staged_free(tt_staged *s) {
 /* ---- copies ---- */
 
 /* The next copy of this way, at most a piece and `most` bytes long: its part, and how long it is; 0: nothing is left. */
-static size_t next_copy(const tt_staged *s, way *w, tutti_device_way dir, uint64_t most,
+static size_t next_copy(const tt_staged *s, tt_way *w, tutti_device_way dir, uint64_t most,
                         const tt_staged_part **part) {
   for (; w->part < s->n; w->part++, w->at = 0) {
     *part = &s->part[w->part];
@@ -95,7 +69,7 @@ static size_t next_copy(const tt_staged *s, way *w, tutti_device_way dir, uint64
   return 0;
 }
 
-static void copied(way *w, size_t bytes) {
+static void copied(tt_way *w, size_t bytes) {
   w->at += bytes;
   w->asked += bytes;
 }
@@ -106,12 +80,12 @@ static tutti_status ask(tt_staged *s) {
   const tt_staged_part *part = NULL;
   const size_t n = next_copy(s, &s->coming, TUTTI_DEVICE_IN, UINT64_MAX, &part);
   const size_t at = s->coming.at;
-  const unsigned k = (s->first + s->under_way) % AHEAD;
+  const unsigned k = (s->first + s->under_way) % TT_AHEAD;
   if (!n) return TUTTI_OK;
   if (d->copy(s->lane->lane, TUTTI_DEVICE_IN, s->buffer->memory + part->at + at,
               (const char *)part->in + at, n) ||
       d->mark(s->lane->lane, TUTTI_DEVICE_IN, &s->ahead[k].ticket))
-    return refused("a copy from the device");
+    return tt_staged_refused("a copy from the device");
   copied(&s->coming, n);
   s->ahead[k].asked = s->coming.asked;
   s->under_way++;
@@ -129,12 +103,12 @@ static tutti_status send_back(tt_staged *s) {
     if (n < s->piece && n == ready && s->final < s->out) return TUTTI_OK; /* more of it will come */
     if (d->copy(s->lane->lane, TUTTI_DEVICE_OUT, (char *)part->out + at,
                 s->buffer->memory + part->at + at, n))
-      return refused("a copy to the device");
+      return tt_staged_refused("a copy to the device");
     copied(&s->going, n);
   }
   if (!s->out || s->going.asked < s->out || s->marked) return TUTTI_OK;
   if (d->mark(s->lane->lane, TUTTI_DEVICE_OUT, &s->last_out))
-    return refused("a copy to the device");
+    return tt_staged_refused("a copy to the device");
   s->marked = true;
   return TUTTI_OK;
 }
@@ -147,17 +121,24 @@ int tt_device_holds(void) {
 
 tutti_status tt_staged_begin(tt_staged *s, void *stream, bool holds) {
   const tutti_device *d = tt_device();
-  s->coming = s->going = (way){0};
+  s->coming = s->going = (tt_way){0};
   s->landed = s->final = 0;
   s->first = s->under_way = 0;
   s->marked = s->over = false;
   s->active = true;
-  if (d->after(s->lane->lane, stream)) return refused("its stream");
-  if (holds && d->hold(s->lane->lane, stream, &s->hold)) return refused("its stream");
-  if (s->hold) atomic_fetch_add_explicit(&tt_process.device_holds, 1, memory_order_relaxed);
-  tutti_status status = TUTTI_OK;
-  while (!status && s->under_way < AHEAD && s->coming.asked < s->in) status = ask(s);
-  return status;
+  s->holds = holds;
+  s->undecided = holds && s->stager->reach == TT_REACHES;
+  s->stream = stream;
+  if (d->after(s->lane->lane, stream) || d->mark(s->lane->lane, TUTTI_DEVICE_OUT, &s->ready))
+    return tt_staged_refused("its stream");
+  return s->undecided ? TUTTI_OK : tt_staged_hold(s);
+}
+
+tutti_status tt_staged_hold(tt_staged *s) {
+  if (!s->holds || s->hold) return TUTTI_OK;
+  if (tt_device()->hold(s->lane->lane, s->stream, &s->hold)) return tt_staged_refused("its stream");
+  atomic_fetch_add_explicit(&tt_process.device_holds, 1, memory_order_relaxed);
+  return TUTTI_OK;
 }
 
 /* Notes what has come, and asks for more. */
@@ -166,14 +147,14 @@ static bool take_in(tt_staged *s, tutti_status *status) {
   bool moved = false;
   while (s->under_way) {
     const int reached = d->reached(s->lane->lane, TUTTI_DEVICE_IN, s->ahead[s->first].ticket);
-    if (reached < 0) *status = refused("a copy from the device");
+    if (reached < 0) *status = tt_staged_refused("a copy from the device");
     if (reached <= 0) break;
     s->landed = s->ahead[s->first].asked;
-    s->first = (s->first + 1) % AHEAD;
+    s->first = (s->first + 1) % TT_AHEAD;
     s->under_way--;
     moved = true;
   }
-  while (!*status && s->under_way < AHEAD && s->coming.asked < s->in) *status = ask(s);
+  while (!*status && s->under_way < TT_AHEAD && s->coming.asked < s->in) *status = ask(s);
   return moved;
 }
 
@@ -185,7 +166,7 @@ bool tt_staged_progress(tt_staged *s, tutti_status *status) {
   if (*status || s->over || s->going.asked < s->out) return moved;
   const tutti_device *d = tt_device();
   const int reached = s->out ? d->reached(s->lane->lane, TUTTI_DEVICE_OUT, s->last_out) : 1;
-  if (reached < 0) *status = refused("a copy to the device");
+  if (reached < 0) *status = tt_staged_refused("a copy to the device");
   if (reached > 0) s->over = moved = true;
   return moved;
 }

@@ -8,20 +8,14 @@
 
 #include <stdlib.h>
 
-struct tt_stager {
-  tt_wire *wire;
-  tt_buffer *buffers;
-  tt_lane *lanes;
-};
-
 enum { LEAST = 64 << 10 };
 
 bool tt_on_device(const void *at, int *number) {
   const tutti_device *d = tt_device();
-  tutti_device_place place;
-  if (!d || !at || d->place(d->self, at, &place)) return false;
-  if (number) *number = place.device;
-  return true;
+  tutti_device_place place = {.device = -1};
+  const int is = d && at ? d->place(d->self, at, &place) : 1;
+  if (number && is <= 0) *number = is < 0 ? -1 : place.device;
+  return is <= 0;
 }
 
 tt_stager *tt_stager_new(tt_wire *wire) {
@@ -85,12 +79,12 @@ tutti_status tt_stager_take(tt_stager *s, size_t bytes, tt_buffer **buffer) {
   return TUTTI_OK;
 }
 
-bool tt_stager_ready(const tt_stager *s, int number, size_t bytes) {
+bool tt_stager_ready(const tt_stager *s, int number, size_t bytes, int type, int op) {
   const tt_buffer *b = s->buffers;
   const tt_lane *l = s->lanes;
   while (b && (b->used || b->bytes < bytes)) b = b->next;
   while (l && (l->used || l->number != number)) l = l->next;
-  return b && l;
+  return b && l && (type < 0 || op >= TUTTI_OP_COUNT || s->sums[type][op]);
 }
 
 void tt_stager_give(tt_buffer *buffer) {
@@ -103,6 +97,9 @@ tutti_status tt_stager_take_lane(tt_stager *s, int number, tt_lane **lane) {
   const tutti_device *d = tt_device();
   tt_lane *l = s->lanes;
   while (l && (l->used || l->number != number)) l = l->next;
+  if (number < 0)
+    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s cannot use this memory: %.200s", d->name,
+                   d->error(d->self));
   if (!l) {
     if (!(l = calloc(1, sizeof *l)))
       return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a call on device memory");

@@ -19,6 +19,23 @@ typedef struct tt_lane { /* queues of one call at a time: no copy waits for anot
   struct tt_lane *next;
 } tt_lane;
 
+enum { TT_KNOWN = 128 };
+struct tt_stager {
+  tt_wire *wire;
+  tt_buffer *buffers;
+  tt_lane *lanes;
+  tt_reach reach;
+  signed char sums[TUTTI_TYPE_COUNT]
+                  [TUTTI_OP_COUNT]; /* by the device: 0: not asked yet; 1; -1: no */
+  int asked;                        /* calls that could have found that out */
+  struct {
+    long long process;
+    unsigned long long id;
+    int number;
+  } known[TT_KNOWN]; /* allocations of other processes that were mapped before, newest last */
+  unsigned nknown;
+};
+
 /* TUTTI_ERR_MEMORY, TUTTI_ERR_SYSTEM. */
 tutti_status tt_stager_take(tt_stager *s, size_t bytes, tt_buffer **buffer);
 tutti_status tt_stager_take_lane(tt_stager *s, int number, tt_lane **lane);

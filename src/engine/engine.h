@@ -84,7 +84,8 @@ typedef struct tt_call { /* arguments of a collective */
   const tt_code_wish *
       code; /* how its messages may be coded; NULL: as on the communicator. Lives as long as the call */
   const struct tt_call *said; /* the caller's call, if this one implements it; or NULL */
-  tt_staged *staged; /* src and dst stand for device memory, and come and go piece by piece; or NULL */
+  tt_staged
+      *staged; /* src and dst stand for device memory, and come and go piece by piece; or NULL */
 } tt_call;
 
 /* A run of a program whose messages to some ranks are coded (coded.c). */
@@ -106,17 +107,22 @@ typedef struct tt_loop {
   tutti_status (*begin)(tt_operation *o);
   bool (*progress)(tt_operation *o);
   bool (*awaits)(const tt_operation *o, tt_awaits_fn *show, void *ctx);
-  uint64_t (*final)(const tt_operation *o); /* bytes at the start of the result that are final; NULL: none before
+  uint64_t (*final)(
+      const tt_operation *o); /* bytes at the start of the result that are final; NULL: none before
                                                the end */
 } tt_loop;
 extern const tt_loop tt_line_loop, tt_arena_loop;
+
+/* Where a rank's vectors are: in memory of the host; on a device, from which they come piece by piece; the device could
+ * sum, if it reaches the peers' memory; it does reach it. */
+typedef enum tt_comes { TT_HERE, TT_COMES, TT_OFFERED, TT_REACHED } tt_comes;
 
 /* The names of a rank's vectors (wire.h: export), as it puts them in its flag slot. */
 typedef struct tt_names {
   uint64_t src, dst, arena; /* 0: goes through the arena */
   uint32_t put;             /* pieces already put */
   uint8_t in_place;
-  uint8_t comes;        /* src comes from a device, piece by piece */
+  uint8_t comes;        /* tt_comes: where its vectors are */
   uint8_t next_route;   /* tt_route: of the next vector of that size, if rank 0 says so */
   tt_store_rule stores; /* by which kind of stores it writes each piece */
 } tt_names;
@@ -134,6 +140,8 @@ typedef struct tt_pieces {
   bool shows;          /* its sums go through the arena */
   bool returned;       /* a peer's sum takes the place of what was put there for it */
   bool looked_at;      /* peers may read its vectors until they have fetched everything */
+  bool on_device;      /* the devices of all ranks sum (device_sum.c) */
+  bool learns;         /* all ranks find out whether they could */
   tt_names mine;
   int first_given;   /* the first peer whose dst it writes to; ranks: none */
   tt_cycles *cycles; /* of vectors of this size, if they may take either route */

@@ -108,9 +108,21 @@ static uint64_t final_bytes(const tt_operation *o) {
 
 static bool progress_on_host(tt_operation *o);
 
+/* Do the devices sum, or may they, once all ranks have said so? Then nothing comes here. */
+static bool stays_there(const tt_operation *o) {
+  const tt_pieces *p = &o->pieces;
+  return o->loop == &tt_arena_loop && p->count &&
+         (p->on_device || (p->mine.comes == TT_REACHED && p->put_by_all == UINT32_MAX));
+}
+
 /* The same on vectors that come from a device, and go back. A loop for short vectors begins when all is here. */
 static bool progress_staged(tt_operation *o) {
   tt_staged *s = o->call.staged;
+  if (stays_there(o)) {
+    const bool moved = progress_on_host(o);
+    if (o->status || stays_there(o)) return moved;
+  }
+  tt_staged_decided(s);
   bool moved = tt_staged_progress(s, &o->status);
   const bool begins = o->loop != &tt_line_loop || tt_staged_landed(s) == UINT64_MAX;
   if (!o->status && o->finished < o->slices && begins && progress_on_host(o)) moved = true;

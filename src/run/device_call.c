@@ -59,19 +59,23 @@ bool tt_call_on_device(const tt_call *c) {
   return tt_device() && (tt_on_device(c->src, NULL) || tt_on_device(c->dst, NULL));
 }
 
-static tutti_status stage(tutti_comm *comm, const char *function, int number,
+/* sum: an allreduce of one vector, which the devices may do; or NULL. */
+static tutti_status stage(tutti_comm *comm, const char *function, int number, const tt_call *sum,
                           const tt_staged_part *parts, size_t n, size_t bytes, char **host,
                           tt_staged **staged) {
   tt_flight *f = comm->flight;
   if (!f->stager) f->stager = tt_stager_new(comm->wire);
   if (!f->stager) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory", function);
-  if (!tt_stager_ready(f->stager, number, bytes)) {
+  if (!tt_stager_ready(f->stager, number, bytes, sum ? (int)sum->type : -1,
+                       sum ? (int)sum->op : 0)) {
     const tutti_status status = tt_streams_wait(comm, function);
     if (status) return status;
     while (tt_device_holds()) /* other communicators' */
       if (!tt_progress(comm)) sched_yield();
   }
-  return tt_staged_new(f->stager, number, parts, n, bytes, host, staged);
+  const tutti_status status = tt_staged_new(f->stager, number, parts, n, bytes, host, staged);
+  if (!status && sum) tt_staged_compile(*staged, sum->type, sum->op);
+  return status;
 }
 
 tutti_status tt_device_call(tutti_comm *comm, const char *function, const tt_call *call,
@@ -90,7 +94,8 @@ tutti_status tt_device_call(tutti_comm *comm, const char *function, const tt_cal
       {NULL, out ? call->dst : NULL, apart + dst.from, dst.to - dst.from}};
   const size_t bytes = tt_max(in ? src.to : 0, out ? apart + dst.to : 0);
   char *host;
-  const tutti_status status = stage(comm, function, number, parts, 2, bytes, &host, staged);
+  const tt_call *sum = call->coll == TUTTI_ALLREDUCE ? call : NULL;
+  const tutti_status status = stage(comm, function, number, sum, parts, 2, bytes, &host, staged);
   if (status) return status;
   if (in) hosted->src = host + parts[0].at;
   if (out) hosted->dst = host + parts[1].at;
@@ -146,7 +151,8 @@ tutti_status tt_device_list(tutti_comm *comm, const char *function, const tt_lis
   if (!parts || !srcs)
     status = tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for %zu buffers", function, list->n);
   if (!status)
-    status = stage(comm, function, number, parts, 2 * list->n, lay_out(list, parts), &host, staged);
+    status = stage(comm, function, number, NULL, parts, 2 * list->n, lay_out(list, parts), &host,
+                   staged);
   for (size_t i = 0; i < list->n && !status; i++) {
     srcs[i] = parts[2 * i].in ? host + parts[2 * i].at : list->srcs[i];
     dsts[i] = parts[2 * i + 1].out ? host + parts[2 * i + 1].at : list->dsts[i];
@@ -160,7 +166,7 @@ tutti_status tt_device_list(tutti_comm *comm, const char *function, const tt_lis
 
 /* ---- a run ---- */
 
-static void break_device(tutti_comm *comm, tutti_status status) {
+void tt_device_break(tutti_comm *comm, tutti_status status) {
   snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
   tt_comm_break(comm, status, true);
 }
@@ -172,13 +178,13 @@ static bool comes_in_pieces(const tutti_request *r) {
 void tt_device_begin(tutti_request *r) {
   tutti_status status = tt_staged_begin(r->staged, r->stream, r->detached);
   if (!status && !comes_in_pieces(r)) status = tt_staged_await_in(r->staged);
-  if (status) break_device(r->comm, status);
+  if (status) tt_device_break(r->comm, status);
 }
 
 tutti_status tt_device_end(tutti_request *r, tutti_status status) {
   if (!status && !comes_in_pieces(r)) {
     status = tt_staged_await_out(r->staged);
-    if (status) break_device(r->comm, status);
+    if (status) tt_device_break(r->comm, status);
   }
   tt_staged_end(r->staged);
   return status;

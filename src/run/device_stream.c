@@ -6,6 +6,8 @@
  * Invariant  the stream goes on however the call ends, so nothing on the device waits for ever. TT_STREAM_CALLS are in
  *            flight at most: one more waits for the oldest, which no later work of any stream holds up.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+
 #include "flight.h"
 
 /* ---- calls that are over ---- */
@@ -53,9 +55,17 @@ static bool has_driver(tutti_comm *comm) {
   return true;
 }
 
+/* The devices may sum: then they map each other's memory before the stream is held. */
+static void hold_when_decided(tutti_comm *comm, tutti_request *r) {
+  while (tt_staged_undecided(r->staged) && r->state != TT_COMPLETE)
+    if (!tt_progress(comm)) tt_watch(comm), sched_yield();
+  if (r->state != TT_COMPLETE && tt_staged_hold(r->staged)) tt_device_break(comm, TUTTI_ERR_SYSTEM);
+}
+
 static tutti_status issue(tutti_comm *comm, tutti_request *r, void *stream) {
   r->stream = stream;
-  r->detached = r->ops == &tt_collective_ops && has_driver(comm);
+  const bool learns = r->call.coll == TUTTI_ALLREDUCE && r->staged && tt_staged_learns(r->staged);
+  r->detached = r->ops == &tt_collective_ops && !learns && has_driver(comm);
   if (!r->detached) { /* returns when the result is there, which is in the stream's order, too */
     tt_request_issue(r);
     const tutti_status status = tt_request_finish(r);
@@ -66,6 +76,7 @@ static tutti_status issue(tutti_comm *comm, tutti_request *r, void *stream) {
   tt_comm_list(comm, true);
   tt_request_issue(r);
   tt_progress(comm);
+  if (r->staged) hold_when_decided(comm, r);
   return TUTTI_OK;
 }
 

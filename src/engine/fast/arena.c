@@ -74,7 +74,7 @@ static tutti_status arena_begin(tt_operation *o) {
   w->pieces_begun += p->count;
   /* the scaled input is stored in the arena or in dst, as if it were the caller's input */
   const bool times = o->reducer.times;
-  p->mine.comes = o->call.staged != NULL;
+  p->mine.comes = tt_device_offer(o);
   p->mine.in_place = times || o->call.src == o->call.dst;
   p->stores = &w->stores[tt_store_size(bytes)];
   p->mine.stores = tt_stores_rule(p->stores);
@@ -128,18 +128,8 @@ static void publish_piece_count(tt_operation *o, tt_counter counter, uint32_t pi
 
 /* ---- the kind of stores ---- */
 
-/* The kind by which the rank with these names writes piece k. */
-static tt_store kind_of(const tt_operation *o, const tt_names *names, uint32_t k) {
-  return tt_store_kind(names->stores, o->pieces.counted + k);
-}
-
-/* Does that piece tell what its kind costs? */
-static bool counts(const tt_operation *o, const tt_names *names, uint32_t k) {
-  return tt_store_counts(names->stores, o->pieces.counted + k);
-}
-
 static tt_store own_kind(const tt_operation *o, uint32_t k) {
-  return kind_of(o, &o->pieces.mine, k);
+  return tt_piece_kind(o, &o->pieces.mine, k);
 }
 
 /* Does this rank write sums into peers' vectors? */
@@ -154,8 +144,9 @@ static tt_store kind_of_all(const tt_operation *o, uint32_t k) {
   for (int r = 0; r < o->wire->ranks; r++) {
     const tt_names *names = o->slots[r];
     if (r == o->wire->rank) continue;
-    const tt_store kind = kind_of(o, names, k);
-    if (!tt_from_arena(o, names) || !counts(o, names, k) || (all != TT_STORES && all != kind))
+    const tt_store kind = tt_piece_kind(o, names, k);
+    if (!tt_from_arena(o, names) || !tt_piece_counts(o, names, k) ||
+        (all != TT_STORES && all != kind))
       return TT_STORES;
     all = kind;
   }
@@ -193,7 +184,8 @@ static void account(tt_operation *o, uint32_t k, const tt_spent *read, const tt_
   tt_pieces *p = &o->pieces;
   if (gives(o)) return; /* the sum and the copy are one pass */
   const tt_store kind = kind_of_all(o, k);
-  if (counts(o, &p->mine, k)) tt_spend_more(&p->wrote[own_kind(o, k)], wrote->ticks, wrote->bytes);
+  if (tt_piece_counts(o, &p->mine, k))
+    tt_spend_more(&p->wrote[own_kind(o, k)], wrote->ticks, wrote->bytes);
   if (kind != TT_STORES) tt_spend_more(&p->read[kind], read->ticks, read->bytes);
 }
 
@@ -246,7 +238,7 @@ static void put_piece(tt_operation *o, uint32_t k) {
   tt_store_copy(kind, tt_piece_slot(o, k), src, own.from);
   tt_store_copy(kind, tt_piece_slot(o, k) + own.to, src + own.to, all - own.to);
   tt_store_fence(kind);
-  if (counts(o, &o->pieces.mine, k))
+  if (tt_piece_counts(o, &o->pieces.mine, k))
     tt_spend(&o->pieces.wrote[kind], since, all - (own.to - own.from));
 }
 
@@ -269,8 +261,8 @@ static bool get_piece(tt_operation *o, uint32_t k) {
     if (!w->memory->fetch(w, r, name, from + block.from, dst + block.from, block.to - block.from,
                           &o->status))
       return false;
-    if (!names->dst && counts(o, names, k))
-      tt_spend(&o->pieces.read[kind_of(o, names, k)], since, block.to - block.from);
+    if (!names->dst && tt_piece_counts(o, names, k))
+      tt_spend(&o->pieces.read[tt_piece_kind(o, names, k)], since, block.to - block.from);
   }
   return true;
 }
@@ -382,30 +374,28 @@ static bool arena_publish(tt_operation *o) {
   return o->flag_get = true;
 }
 
-/* Do some rank's vectors come from a device? Then its peers do not wait for much at once. */
-static bool staged_somewhere(const tt_operation *o) {
-  for (int r = 0; r < o->wire->ranks; r++)
-    if ((r == o->wire->rank ? &o->pieces.mine : (const tt_names *)o->slots[r])->comes) return true;
-  return false;
-}
-
 /* All ranks have set their flags: derive, equally on all ranks, what follows. If no vector goes
  * through an arena, another loop may be cheaper, and pieces are taken in batches. */
 static void choose(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   tt_wire *w = o->wire;
   bool all = true, none = true, staged = true;
+  tt_comes least = TT_REACHED, most = TT_HERE;
   for (int r = 0; r < w->ranks; r++) {
     const tt_names *names = r == w->rank ? &p->mine : o->slots[r];
     if (r != w->rank) p->put_by_all = tt_min(p->put_by_all, names->put);
     all = all && names->src && w->memory->writable(w, names->dst);
     none = none && !tt_from_arena(o, names) && !tt_owned(o);
     staged = staged && tt_from_arena(o, names) && !names->dst;
+    least = tt_min(least, names->comes);
+    most = tt_max(most, names->comes);
   }
-  if (all) p->shape = o->if_exported;
+  p->on_device = least == TT_REACHED;
+  p->learns = least >= TT_OFFERED && !p->on_device;
+  if (all && !p->on_device) p->shape = o->if_exported;
   if (p->cycles && w->rank) p->cycles->next = ((const tt_names *)o->slots[0])->next_route;
   p->returned = staged && p->shape == TT_SHAPE_TWO_SHOT;
-  if (((all && tt_owned(o)) || none) && !staged_somewhere(o))
+  if (((all && tt_owned(o)) || none) && most == TT_HERE)
     p->at_once = (uint32_t)tt_max(1, TOGETHER / w->piece);
 }
 
@@ -443,6 +433,7 @@ static bool arena_progress(tt_operation *o) {
       arena_decide_access(o);
     }
     if ((int32_t)(w->pieces_over - p->first) < 0) return moved; /* earlier operations come first */
+    if (p->on_device) return tt_device_sum(o) || moved;
     for (size_t k = 0; p->done[TT_GOT] < p->count && k * w->piece < MOST; k++) {
       bool more = arena_traced(o, TT_SUM, try_sum);
       more |= !o->status && arena_traced(o, TT_GOT, try_get);
@@ -455,6 +446,7 @@ static bool arena_progress(tt_operation *o) {
     if (p->done[TT_GOT] < p->count) return moved;
     /* a vector that peers read returns to its caller when they have read all of it */
     if (p->looked_at && !all_gathered(o, TT_GOT, p->first + p->count)) return moved;
+    if (!tt_device_learn(o, &moved)) return moved || o->status;
     p->stores->returned = p->returned;
     if (!p->returned) tt_stores_learn(p->stores, p->wrote, p->read);
   }
@@ -477,6 +469,7 @@ static bool arena_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   if (o->status || o->finished || p->count == 0) return false;
   if (tt_flags_await(o, &p->all, sizeof(tt_names), show, ctx)) return true;
   if ((int32_t)(o->wire->pieces_over - p->first) < 0) return false;
+  if (p->on_device) return tt_device_awaits(o, show, ctx);
   const uint32_t at = p->first + 1;
   if (p->done[TT_GOT] == p->count)
     return show_behind(o, TT_GOT, p->first + p->count, step_of(o, TT_GOT), show, ctx);

@@ -70,4 +70,24 @@ static inline char *tt_piece_input(const tt_operation *o, uint32_t k) {
                                            : (char *)o->call.dst + tt_piece_extent(o, k).from;
 }
 
+/* The kind of stores by which the rank with these names writes piece k. */
+static inline tt_store tt_piece_kind(const tt_operation *o, const tt_names *names, uint32_t k) {
+  return tt_store_kind(names->stores, o->pieces.counted + k);
+}
+
+/* Does that piece tell what its kind costs? */
+static inline bool tt_piece_counts(const tt_operation *o, const tt_names *names, uint32_t k) {
+  return tt_store_counts(names->stores, o->pieces.counted + k);
+}
+
+/* ---- vectors on devices (device_sum.c) ---- */
+
+/* What this rank offers for its vectors. */
+tt_comes tt_device_offer(const tt_operation *o);
+/* The devices sum: one pass, as a loop's progress. */
+bool tt_device_sum(tt_operation *o);
+bool tt_device_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
+/* Finds out, if it is asked for, whether this rank's device reaches the peers' vectors; true once it knows. */
+bool tt_device_learn(tt_operation *o, bool *moved);
+
 #endif

@@ -1,0 +1,180 @@
+/* device_sum.c - one-shot and two-shot on vectors that lie on devices, by the devices themselves.
+ *
+ * Idea       ranks of one node tell each other the names of their vectors, and each maps its peers'. Two-shot: a kernel
+ *            of each rank sums its block out of all vectors, in rank order, and writes it into all of them.
+ *            One-shot: it sums everything, into its own. Ranks may share a device.
+ * Cost       a round of flags, a kernel, and two looks at all peers' counters. Two-shot reads and writes a vector on
+ *            each rank, and one-shot reads P and writes one, across the links between devices.
+ * Agreement  a rank shows in its names whether its device could do the sum, and whether it has mapped memory of all
+ *            its peers before. If all could, but do not know yet, the call goes through the host, and at its end they
+ *            try; so a machine on which they cannot never fails a call.
+ * Invariant  the operands and the order of the host's loop, so the same bits. A kernel touches peers' vectors after all
+ *            have put theirs (TT_PUT), and no call ends before all kernels have (TT_SUM).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "pieces.h"
+
+/* What a rank tells its peers of its vectors, in the flag slot of the second round. */
+typedef struct vectors {
+  tutti_device_name src, dst;
+} vectors;
+
+_Static_assert(sizeof(vectors) <= TT_LATER_BYTES, "names fit in a flag slot of the second round");
+
+tt_comes tt_device_offer(const tt_operation *o) {
+  tt_staged *s = o->call.staged;
+  if (!s) return TT_HERE;
+  const bool able = o->pieces.shape != TT_SHAPE_NAIVE && !o->reducer.times && !o->reducer.user &&
+                    tt_staged_sums(s, o->call.type, o->call.op, o->wire->ranks);
+  const tt_reach reach = tt_staged_reach(s);
+  return !able || reach == TT_REACHES_NOT ? TT_COMES : reach == TT_REACHES ? TT_REACHED : TT_OFFERED;
+}
+
+/* ---- names ---- */
+
+static bool publish_names(tt_operation *o) {
+  vectors *v = o->wire->memory->flag_slot(o->wire, o->stamp.seq, 1, sizeof *v);
+  if (!v) return false;
+  if (!tt_staged_names(o->call.staged, &v->src, &v->dst)) memset(v, 0, sizeof *v);
+  o->wire->memory->flag_set(o->wire, o->stamp, 1, o->oldest);
+  o->round = 1;
+  o->next = 0;
+  o->own = v;
+  return true;
+}
+
+typedef enum mapped { MAPPED, LATER, NEVER } mapped;
+
+static void *map_one(tt_operation *o, int r, const tutti_device_name *name, void *mine,
+                     mapped *how) {
+  bool later = false;
+  if (r == o->wire->rank) return mine;
+  void *at = name->bytes ? tt_staged_map(o->call.staged, name, &later) : NULL;
+  if (!at && *how == MAPPED) *how = later ? LATER : NEVER;
+  return at;
+}
+
+/* Maps what all ranks have named. o->inputs: the sources; dsts: the destinations. */
+static mapped map_all(tt_operation *o, void **dsts) {
+  tt_staged *s = o->call.staged;
+  mapped how = MAPPED;
+  for (int r = 0; r < o->wire->ranks && how == MAPPED; r++) {
+    const vectors *v = o->slots[r];
+    o->inputs[r] = map_one(o, r, &v->src, (void *)(uintptr_t)tt_staged_src(s), &how);
+    dsts[r] = map_one(o, r, &v->dst, tt_staged_dst(s), &how);
+  }
+  return how;
+}
+
+/* Have all ranks published their names? */
+static bool names_are_there(tt_operation *o, bool *moved) {
+  if (o->round == 0) {
+    if (!publish_names(o)) return false;
+    *moved = true;
+  }
+  return tt_flags_ready(o, &o->pieces.all, sizeof(vectors), moved);
+}
+
+bool tt_device_learn(tt_operation *o, bool *moved) {
+  if (!o->pieces.learns) return true;
+  if (!names_are_there(o, moved)) return false;
+  void *dsts[TT_SUMMED_MOST];
+  const mapped how = map_all(o, dsts);
+  if (how != LATER) tt_staged_reaches(o->call.staged, how == MAPPED);
+  o->pieces.learns = false;
+  return true;
+}
+
+/* ---- the sum ---- */
+
+static void publish_all(tt_operation *o, tt_counter counter) {
+  o->pieces.done[counter] = o->pieces.count;
+  o->wire->memory->publish(o->wire, counter, o->pieces.first + o->pieces.count);
+}
+
+static bool all_have(tt_operation *o, tt_counter counter) {
+  tt_wire *w = o->wire;
+  const uint32_t target = o->pieces.first + o->pieces.count;
+  for (int r = 0; r < w->ranks; r++)
+    if (r != w->rank && (int32_t)(w->memory->published(w, r, counter) - target) < 0) return false;
+  return true;
+}
+
+/* This rank's block, in bytes: all of it, in one-shot. */
+static tt_extent own_block(const tt_operation *o) {
+  const size_t element = o->reducer.element;
+  if (o->pieces.shape == TT_SHAPE_ONE_SHOT) return (tt_extent){0, o->call.count * element};
+  const tt_partition blocks = tt_partition_even(o->call.count, element, (uint32_t)o->wire->ranks);
+  return (tt_extent){tt_partition_at(&blocks, (uint32_t)o->wire->rank) * element,
+                     tt_partition_at(&blocks, (uint32_t)o->wire->rank + 1) * element};
+}
+
+/* Sums this rank's block, and waits for it, since peers that give up wait for ranks that are inside. */
+static bool sum_block(tt_operation *o, void **to) {
+  const tt_extent block = own_block(o);
+  const int ranks = o->wire->ranks, nto = o->pieces.shape == TT_SHAPE_ONE_SHOT ? 1 : ranks;
+  if (block.from == block.to) return true;
+  if (nto == 1) to[0] = to[o->wire->rank];
+  for (int r = 0; r < ranks; r++) o->inputs[r] = (const char *)o->inputs[r] + block.from;
+  for (int r = 0; r < nto; r++) to[r] = (char *)to[r] + block.from;
+  if (!o->wire->memory->enter(o->wire)) return false;
+  o->status = tt_staged_sum(o->call.staged, to, nto, o->inputs, ranks,
+                            (block.to - block.from) / o->reducer.element, o->call.type, o->call.op);
+  o->wire->memory->leave(o->wire);
+  return !o->status;
+}
+
+/* In place, one-shot would write what peers still read. */
+static void avoid_overwriting(tt_operation *o) {
+  for (int r = 0; r < o->wire->ranks; r++)
+    if ((r == o->wire->rank ? &o->pieces.mine : (const tt_names *)o->slots[r])->in_place)
+      o->pieces.shape = TT_SHAPE_TWO_SHOT;
+}
+
+/* Puts this rank's vectors: it reaches its peers', and its stream has made its own. */
+static bool put_vectors(tt_operation *o) {
+  void *to[TT_SUMMED_MOST];
+  const mapped how = map_all(o, to);
+  if (how == NEVER) o->status = tt_staged_refused("memory of another rank");
+  if (how != MAPPED) return false;
+  tt_staged_decided(o->call.staged);
+  if (!tt_staged_ready(o->call.staged, &o->status)) return false;
+  publish_all(o, TT_PUT);
+  return true;
+}
+
+static bool sum_vectors(tt_operation *o) {
+  void *to[TT_SUMMED_MOST];
+  if (!all_have(o, TT_PUT) || map_all(o, to) != MAPPED || !sum_block(o, to)) return false;
+  publish_all(o, TT_SUM);
+  return true;
+}
+
+bool tt_device_sum(tt_operation *o) {
+  tt_pieces *p = &o->pieces;
+  bool moved = false;
+  if (o->round == 0) avoid_overwriting(o);
+  if (!names_are_there(o, &moved)) return moved || o->status;
+  if (!p->done[TT_PUT] && !(moved = put_vectors(o))) return o->status;
+  if (!p->done[TT_SUM] && !sum_vectors(o)) return moved || o->status;
+  if (!all_have(o, TT_SUM)) return moved;
+  publish_all(o, TT_GOT);
+  o->wire->pieces_over = p->first + p->count;
+  tt_staged_done(o->call.staged);
+  o->finished = o->slices;
+  return true;
+}
+
+bool tt_device_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
+  tt_wire *w = o->wire;
+  const tt_pieces *p = &o->pieces;
+  if (o->round == 1 && tt_flags_await(o, &p->all, sizeof(vectors), show, ctx)) return true;
+  const tt_counter counter = p->done[TT_SUM] ? TT_SUM : TT_PUT;
+  const uint32_t target = p->first + p->count;
+  for (int r = 0; r < w->ranks; r++)
+    if (r != w->rank && (int32_t)(w->memory->published(w, r, counter) - target) < 0 &&
+        show(ctx, r, counter == TT_SUM ? 3 : 1))
+      return true;
+  return false;
+}
