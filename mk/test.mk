@@ -37,12 +37,24 @@ $(BUILD)/tests/test_tune_hosts: $(patsubst %,$(BUILD)/cli/%.o,tune_differ tune_f
 $(BUILD)/tests/test_proven: LDFLAGS += -Wl,--wrap=tt_prove
 $(BUILD)/tests/test_measure: LDFLAGS += -Wl,--wrap=tt_plan_make
 $(BUILD)/tests/test_starved: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+# Of gpu/: the generator of kernels is linked in; the library is loaded, over the simulated driver.
+$(BUILD)/tests/test_ptx: $(patsubst %,$(BUILD)/gpu/%.o,ptx ptx_element)
+$(addprefix $(BUILD)/tests/test_gpu,_peers _sums) $(BUILD)/tests/test_gpu $(BUILD)/tests/mp_gpu_kill: | $(BUILD)/libtutti_cuda.so $(BUILD)/tests/libcuda_sim.so
 $(TESTBIN): $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(HELPOBJ) $(BUILD)/libtutti.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/libtutti.a $(CMOCKA) -lm $(LDLIBS) -o $@
 $(MPBIN): $(BUILD)/tests/%: $(BUILD)/tests/ranks/%.o $(HELPOBJ) $(BUILD)/libtutti.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
+
+# A driver of GPUs without a GPU: its functions are those of gpu/cuda_calls.def.
+CUDASIM  = $(BUILD)/tests/libcuda_sim.so
+CUDASRC := $(sort $(wildcard tests/gpu/*.c))
+$(CUDASRC:%.c=$(BUILD)/%.o): TTFLAGS = $(BASE)
+$(CUDASIM): $(CUDASRC:%.c=$(BUILD)/%.o)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,--no-undefined $(SAN) $(LDFLAGS) $^ $(LDLIBS) -o $@
+$(BUILD)/tests/test_cuda_sim: | $(CUDASIM)
 
 # Texts from outside: what fuzz/fuzz_NAME.c does with each file of fuzz/corpus/NAME; with a
 # fuzzer (make fuzz) also with texts that it makes up.
@@ -128,7 +140,7 @@ $(EXAMPLED): $(BUILD)/examples/%: $(BUILD)/examples/%.o $(BUILD)/libtutti.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
 
-programs: all examples $(EXAMPLED) $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(C10DLIB) $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(VERDICTS) $(OVERBIN) $(SHIMS) $(RANKED) $(DROPBIN)
+programs: all examples $(CUDASIM) $(EXAMPLED) $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(C10DLIB) $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(VERDICTS) $(OVERBIN) $(SHIMS) $(RANKED) $(DROPBIN)
 RUN      = BUILD=$(BUILD) CC="$(CC)" CXX="$(CXX)" tests/run
 
 check:
@@ -253,4 +265,4 @@ coverage:
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
 .PHONY: programs check check-all check-dropin check-slurm check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-tsan check-arm \
         coverage fuzz fuzzers soak stress-tests check-torch check-torch-asan
--include $(TESTOBJ:.o=.d) $(EXAMPLED:=.d) $(wildcard $(BUILD)/fuzz/*.d)
+-include $(TESTOBJ:.o=.d) $(CUDASRC:%.c=$(BUILD)/%.d) $(EXAMPLED:=.d) $(wildcard $(BUILD)/fuzz/*.d)
