@@ -187,6 +187,8 @@ static tutti_status await_input(tutti_request *r) {
 }
 
 void tt_device_begin(tutti_request *r) {
+  r->comm->flight->on_devices++;
+  r->comm->flight->stuck = false;
   tutti_status status = tt_staged_begin(r->staged, r->stream, r->detached);
   if (!status && !comes_in_pieces(r)) status = await_input(r);
   if (status) tt_device_break(r->comm, status);
@@ -198,5 +200,6 @@ tutti_status tt_device_end(tutti_request *r, tutti_status status) {
     if (status) tt_device_break(r->comm, status);
   }
   tt_staged_end(r->staged);
+  r->comm->flight->on_devices--;
   return status;
 }

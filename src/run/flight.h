@@ -44,6 +44,7 @@ typedef struct tt_flight {
   atomic_int abort;           /* with a network: 0, 1 being written, 2 to be sent, 3 sent */
   char abort_why[120];
   tutti_comm *next_listed;
+  int on_devices;    /* calls on device vectors, which move without a message */
   tt_stager *stager; /* of calls on device vectors; NULL before the first */
   struct {
     tutti_request *first, *last; /* that streams wait for, and that were not freed yet */

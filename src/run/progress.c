@@ -173,7 +173,7 @@ static bool others_in_flight(const tutti_comm *mine) {
 
 void tt_net_progress(tutti_comm *comm, bool *moved) {
   if (comm->broken) return;
-  const bool wait = comm->flight->waits && !others_in_flight(comm);
+  const bool wait = comm->flight->waits && !comm->flight->on_devices && !others_in_flight(comm);
   const tutti_status status =
       (wait ? comm->net->net->wait : comm->net->net->poll)(comm->net, moved);
   if (status) tt_break_messages(comm, status);
@@ -238,7 +238,8 @@ static bool progress_comm(tutti_comm *comm) {
                      (!comm->flight->waits && comm->flight->seq % LOOK_EVERY == 0);
   if (tt_over_net(comm) && looks) tt_net_progress(comm, &moved);
   /* nothing comes elsewhere */
-  comm->flight->stuck = !moved && !leaving && comm->wire == comm->net && !comm->wire->aggregator;
+  comm->flight->stuck = !moved && !leaving && comm->wire == comm->net && !comm->wire->aggregator &&
+                        !comm->flight->on_devices;
   if (comm->broken) {
     fail_all(comm);
     if (!comm->flight->unfinished) tt_comm_list(comm, false);

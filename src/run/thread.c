@@ -4,15 +4,16 @@
  *            it uses a core while anything is in flight; else it sleeps. It drives communicators
  *            that no thread is using, over networks only those that any thread may call.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
 #include <time.h>
 
 #include "flight.h"
 
-enum { NAP_NS = 20000 };
+enum { NAP_NS = 20000, LOOKS = 500 /* in vain, before it naps: while streams wait for calls */ };
 
 static void *run_progress_thread(void *unused) {
   (void)unused;
-  for (;;) {
+  for (int vain = 0;;) {
     pthread_mutex_lock(&tt_process.lock);
     while (!tt_process.in_flight && !tt_process.progress_thread.ends)
       pthread_cond_wait(&tt_process.progress_thread.work, &tt_process.lock);
@@ -20,7 +21,11 @@ static void *run_progress_thread(void *unused) {
     pthread_mutex_unlock(&tt_process.lock);
     if (ends) return NULL;
     const struct timespec nap = {0, NAP_NS};
-    if (!tt_progress_others(NULL)) nanosleep(&nap, NULL);
+    vain = tt_progress_others(NULL) ? 0 : vain + 1;
+    if (vain && vain < LOOKS && tt_device_holds())
+      sched_yield();
+    else if (vain)
+      nanosleep(&nap, NULL);
   }
 }
 

@@ -16,9 +16,11 @@ enum {
   YIELD_NET_US = 50,     /* the same over a network that can wake it */
   SLEEP_US = 1000,       /* the limit of its first sleep */
   SLEEP_MOST_US = 32000, /* each sleep is twice as long, up to this */
-  SLEEP_NET_US = 1000,   /* the limit with a network, which also carries the caller's messages */
-  LOOK_US = 100000,      /* how often it checks its peers */
-  ASK_TURNS = 64         /* how often, while awake, it asks whether it was interrupted */
+  SLEEP_DEVICE_US =
+      100, /* the limit while vectors are on their way from a device, which wakes nobody */
+  SLEEP_NET_US = 1000, /* the limit with a network, which also carries the caller's messages */
+  LOOK_US = 100000,    /* how often it checks its peers */
+  ASK_TURNS = 64       /* how often, while awake, it asks whether it was interrupted */
 };
 
 static uint64_t now_us(void) {
@@ -134,7 +136,7 @@ static void check_now_and_then(tutti_comm *comm, tt_wait_policy *p, uint64_t now
 /* Nothing moved: spins, yields, or sleeps. */
 static void pause_a_while(tutti_comm *comm, tt_wait_policy *p) {
   p->looks++;
-  if (comm->flight->waits) return;
+  if (comm->flight->waits && !comm->flight->on_devices) return;
   progress_other_work(comm, p);
   if (comm->load.ranks_per_core <= 1 && p->looks < comm->flight->spins && !tt_over_net(comm)) {
     tt_relax();
@@ -149,8 +151,10 @@ static void pause_a_while(tutti_comm *comm, tt_wait_policy *p) {
   }
   if (!p->shown) show_wait(comm, p);
   uint32_t futex = comm->wire->peer->sleep_begin(comm->wire);
-  const uint32_t most = comm->net ? SLEEP_NET_US : SLEEP_MOST_US;
-  p->sleep = !p->sleep ? SLEEP_US : 2 * p->sleep < most ? 2 * p->sleep : most;
+  const uint32_t most = comm->flight->on_devices ? SLEEP_DEVICE_US
+                        : comm->net              ? SLEEP_NET_US
+                                                 : SLEEP_MOST_US;
+  p->sleep = (uint32_t)tt_min(p->sleep ? 2 * p->sleep : SLEEP_US, most);
   const bool moved = tt_progress(comm);
   if (!moved) comm->wire->peer->sleep(comm->wire, futex, p->sleep);
   comm->wire->peer->sleep_end(comm->wire);
