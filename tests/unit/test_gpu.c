@@ -334,6 +334,25 @@ static void holds(void) {
   free(host);
 }
 
+/* The release of one stream is not that of another. */
+static void holds_apart(void) {
+  gpu_begin();
+  void *lane = NULL, *holds_of[3];
+  CUstream streams[3];
+  WORKS(gpu.open(gpu.self, 0, &lane));
+  for (int i = 0; i < 3; i++) {
+    CHECK(!cu.cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+    WORKS(gpu.hold(lane, streams[i], &holds_of[i]));
+  }
+  for (int i = 2; i >= 0; i--) {
+    for (int k = 0; k <= i; k++) CHECK(cu.cuStreamQuery(streams[k]) == CUDA_ERROR_NOT_READY);
+    gpu.release(lane, holds_of[i]);
+    WORKS(gpu.settle(gpu.self, 0, streams[i]));
+  }
+  gpu.close(lane);
+  for (int i = 0; i < 3; i++) CHECK(!cu.cuStreamDestroy(streams[i]));
+}
+
 /* A lane works while the default stream is held, for which other streams wait by themselves. */
 static void hold_default(void) {
   gpu_begin();
@@ -371,6 +390,7 @@ int main(void) {
       GPU_CASE("holds by words", holds, NULL),
       GPU_CASE("holds by a function", holds, "CUDA_SIM_WITHOUT=cuStreamWaitValue32"),
       GPU_CASE("after, both ways", after_both, "CUDA_SIM_DELAY=300"),
+      GPU_CASE("holds of several streams", holds_apart, NULL),
       GPU_CASE("a held default stream", hold_default, NULL),
       GPU_CASE("... by a function", hold_default, "CUDA_SIM_WITHOUT=cuStreamWaitValue32"),
   };

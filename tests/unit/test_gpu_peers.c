@@ -81,6 +81,7 @@ static void reader(void) {
   WORKS(gpu.open(gpu.self, 0, &lane));
   for (unsigned char i = 1; i <= 3; i++) {
     tutti_device_name name = {0}, other;
+    tutti_device_place place;
     hear(names[0], &name, sizeof name);
     char *at = gpu.map(gpu.self, 0, &name);
     CHECK(at != NULL);
@@ -98,6 +99,7 @@ static void reader(void) {
     gpu.forget(gpu.self, name.process + 1);
     CHECK(gpu.map(gpu.self, 0, &name) == at);
     gpu.forget(gpu.self, i == 1 ? -1 : name.process);
+    CHECK(gpu.place(gpu.self, at, &place) == 1);
     at = gpu.map(gpu.self, 0, &name); /* anew */
     CHECK(at != NULL);
     reads(lane, host, at, i);
