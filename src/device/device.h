@@ -89,8 +89,7 @@ tutti_status tt_staged_sum(tt_staged *s, void *const *to, int nto, const void *c
 void tt_staged_done(tt_staged *s);                /* the device has the result: nothing is copied */
 tutti_status tt_staged_refused(const char *what); /* TUTTI_ERR_SYSTEM, with the device's reason */
 
-/* Waits until all inputs have come; all results are on the device. */
-tutti_status tt_staged_await_in(tt_staged *staged);
+/* Waits until all results are on the device. */
 tutti_status tt_staged_await_out(tt_staged *staged);
 /* Holds back the stream of tt_staged_begin, if that was asked to; it has done so, unless the devices may sum:
  * tt_staged_undecided. */

@@ -184,24 +184,12 @@ bool tt_staged_over(const tt_staged *s) {
   return s->over;
 }
 
-static tutti_status await(tt_staged *s, bool (*there)(const tt_staged *s)) {
+tutti_status tt_staged_await_out(tt_staged *s) {
   tutti_status status = TUTTI_OK;
-  while (!status && !there(s))
+  tt_staged_final(s, s->out);
+  while (!status && !s->over)
     if (!tt_staged_progress(s, &status)) sched_yield();
   return status;
-}
-
-static bool all_in(const tt_staged *s) {
-  return s->landed >= s->in;
-}
-
-tutti_status tt_staged_await_in(tt_staged *s) {
-  return await(s, all_in);
-}
-
-tutti_status tt_staged_await_out(tt_staged *s) {
-  tt_staged_final(s, s->out);
-  return await(s, tt_staged_over);
 }
 
 void tt_staged_release(tt_staged *s) {

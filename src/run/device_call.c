@@ -25,18 +25,17 @@ typedef struct stretch { /* of a vector, in bytes from its start */
   size_t from, to;
 } stretch;
 
-static size_t elements_before(const tt_sched *like, const tt_call *c, uint32_t block) {
-  if (like->blocks == 1 || !c->varied) return c->count * block;
+static size_t elements_before(const tt_call *c, uint32_t block) {
+  if (!c->varied) return c->count * block;
   size_t n = 0;
   for (uint32_t r = 0; r < block; r++) n += c->counts[r];
   return n;
 }
 
-static stretch stretch_of(const tt_sched *like, const tt_call *c, uint32_t lo, uint32_t hi) {
+static stretch stretch_of(const tt_call *c, uint32_t lo, uint32_t hi) {
   const size_t element = tutti_type_size(c->type);
   return lo == hi ? (stretch){0, 0}
-                  : (stretch){elements_before(like, c, lo) * element,
-                              elements_before(like, c, hi) * element};
+                  : (stretch){elements_before(c, lo) * element, elements_before(c, hi) * element};
 }
 
 /* What a call reads and writes; empty: nothing. */
@@ -44,9 +43,9 @@ static void stretches_of(const tutti_comm *comm, const tt_call *c, stretch *src,
   const tt_sched like = tt_call_outline(comm, c);
   uint32_t lo, hi;
   tt_coll_src(&like, &lo, &hi);
-  *src = stretch_of(&like, c, lo, hi);
+  *src = stretch_of(c, lo, hi);
   tt_coll_dst(&like, &lo, &hi);
-  *dst = stretch_of(&like, c, lo, hi);
+  *dst = stretch_of(c, lo, hi);
 }
 
 size_t tt_call_bytes(const tutti_comm *comm, const tt_call *call) {
@@ -171,13 +170,25 @@ void tt_device_break(tutti_comm *comm, tutti_status status) {
   tt_comm_break(comm, status, true);
 }
 
+/* Not what is multiplied first: that is done when the operation begins. */
 static bool comes_in_pieces(const tutti_request *r) {
-  return r->ops == &tt_collective_ops;
+  const tt_user_op *user = tt_op_user(r->call.op);
+  return r->ops == &tt_collective_ops && !(user && !user->fn);
+}
+
+/* Drives the communicator meanwhile: the stream may wait for an earlier call. */
+static tutti_status await_input(tutti_request *r) {
+  tutti_status status = TUTTI_OK;
+  while (!status && !r->comm->broken && tt_staged_landed(r->staged) != UINT64_MAX) {
+    const bool moved = tt_staged_progress(r->staged, &status);
+    if (!moved && !status && !tt_progress(r->comm)) tt_watch(r->comm), sched_yield();
+  }
+  return status;
 }
 
 void tt_device_begin(tutti_request *r) {
   tutti_status status = tt_staged_begin(r->staged, r->stream, r->detached);
-  if (!status && !comes_in_pieces(r)) status = tt_staged_await_in(r->staged);
+  if (!status && !comes_in_pieces(r)) status = await_input(r);
   if (status) tt_device_break(r->comm, status);
 }
 

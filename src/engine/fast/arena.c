@@ -469,7 +469,8 @@ static bool arena_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   if (o->status || o->finished || p->count == 0) return false;
   if (tt_flags_await(o, &p->all, sizeof(tt_names), show, ctx)) return true;
   if ((int32_t)(o->wire->pieces_over - p->first) < 0) return false;
-  if (p->on_device) return tt_device_awaits(o, show, ctx);
+  if (p->on_device || (p->learns && p->done[TT_GOT] == p->count))
+    return tt_device_awaits(o, show, ctx);
   const uint32_t at = p->first + 1;
   if (p->done[TT_GOT] == p->count)
     return show_behind(o, TT_GOT, p->first + p->count, step_of(o, TT_GOT), show, ctx);

@@ -28,7 +28,9 @@ tt_comes tt_device_offer(const tt_operation *o) {
   const bool able = o->pieces.shape != TT_SHAPE_NAIVE && !o->reducer.times && !o->reducer.user &&
                     tt_staged_sums(s, o->call.type, o->call.op, o->wire->ranks);
   const tt_reach reach = tt_staged_reach(s);
-  return !able || reach == TT_REACHES_NOT ? TT_COMES : reach == TT_REACHES ? TT_REACHED : TT_OFFERED;
+  return !able || reach == TT_REACHES_NOT ? TT_COMES
+         : reach == TT_REACHES            ? TT_REACHED
+                                          : TT_OFFERED;
 }
 
 /* ---- names ---- */
@@ -67,7 +69,7 @@ static mapped map_all(tt_operation *o, void **dsts) {
   return how;
 }
 
-/* Have all ranks published their names? */
+/* Have all ranks published their names? Then the slots show them. */
 static bool names_are_there(tt_operation *o, bool *moved) {
   if (o->round == 0) {
     if (!publish_names(o)) return false;
@@ -76,12 +78,35 @@ static bool names_are_there(tt_operation *o, bool *moved) {
   return tt_flags_ready(o, &o->pieces.all, sizeof(vectors), moved);
 }
 
+/* Shows in the third round how it went; until all have, no vector may be freed. */
+static bool publish_how(tt_operation *o) {
+  void *dsts[TT_SUMMED_MOST];
+  int32_t *how = o->wire->memory->flag_slot(o->wire, o->stamp.seq, 2, sizeof *how);
+  if (!how) return false;
+  *how = (int32_t)map_all(o, dsts);
+  o->own = how;
+  o->wire->memory->flag_set(o->wire, o->stamp, 2, o->oldest);
+  o->round = 2;
+  o->next = 0;
+  return true;
+}
+
+/* All know the same: each reaches all others, or some rank does not, or could not try. */
+static void take_note(tt_operation *o) {
+  mapped worst = MAPPED;
+  for (int r = 0; r < o->wire->ranks; r++)
+    worst = (mapped)tt_max((size_t)worst, (size_t) * (const int32_t *)o->slots[r]);
+  if (worst != LATER) tt_staged_reaches(o->call.staged, worst == MAPPED);
+}
+
 bool tt_device_learn(tt_operation *o, bool *moved) {
   if (!o->pieces.learns) return true;
-  if (!names_are_there(o, moved)) return false;
-  void *dsts[TT_SUMMED_MOST];
-  const mapped how = map_all(o, dsts);
-  if (how != LATER) tt_staged_reaches(o->call.staged, how == MAPPED);
+  if (o->round < 2) {
+    if (!names_are_there(o, moved) || !publish_how(o)) return false;
+    *moved = true;
+  }
+  if (!tt_flags_ready(o, &o->pieces.all, sizeof(int32_t), moved)) return false;
+  take_note(o);
   o->pieces.learns = false;
   return true;
 }
@@ -169,6 +194,9 @@ bool tt_device_sum(tt_operation *o) {
 bool tt_device_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   tt_wire *w = o->wire;
   const tt_pieces *p = &o->pieces;
+  if (p->learns)
+    return o->round &&
+           tt_flags_await(o, &p->all, o->round == 1 ? sizeof(vectors) : sizeof(int32_t), show, ctx);
   if (o->round == 1 && tt_flags_await(o, &p->all, sizeof(vectors), show, ctx)) return true;
   const tt_counter counter = p->done[TT_SUM] ? TT_SUM : TT_PUT;
   const uint32_t target = p->first + p->count;
