@@ -72,7 +72,7 @@ unit_tests() {
   return $failed
 }
 cover() { TUTTI_TEST_CARD=1 run "$1" "$BUILD/tests/mp_cover"; }
-# As many launches as have so many deaths: all but one rank of each die.
+# Launches until KILLS ranks have died: in each, all ranks die but one.
 kills() {
   local n deaths=0 seed=${SEED:-1} longest=0 failed=0 said
   while [ $deaths -lt "$KILLS" ]; do

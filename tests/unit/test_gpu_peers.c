@@ -127,7 +127,7 @@ static void test_two_processes(void **state) {
   two_processes("CUDA_SIM_DELAY=200 CUDA_SIM_SEED=3");
 }
 
-/* ---- what nobody else can map ---- */
+/* ---- memory without a name ---- */
 
 static void nameless(void) {
   gpu_begin();
