@@ -2,7 +2,7 @@
  *
  * Idea       A kernel sums n vectors element by element. It walks twice over a grid of threads: once over the elements at
  *            the edges, one by one, and once over lines of 16 bytes. All operands of a line are loaded before the
- *            first is used, so many loads are in flight. For 2 to 8 operands their addresses stay in registers;
+ *            first is used, to keep the memory busy. For 2 to 8 operands their addresses stay in registers;
  *            one more kernel takes any number, four at a time.
  * Cost       Each vector passes through memory once: n reads and nto writes.
  * Invariant  Operands are combined in their order. A thread loads all operands of an element before it stores the sum.

@@ -6,6 +6,7 @@
 #   make bench-aggregator    with an aggregator and without, on several hosts (as root; see bench/aggregator.py)
 #   make bench-lighter   plain and coded messages, of real gradients, on several hosts (as root; see bench/lighter.py)
 #   make bench-coding    rates of the codes on one core, beside zstd and LZ4
+#   make bench-gpu       on a machine with a GPU: tests, and tutti beside gloo and NCCL (tools/on-gpu.sh; docs/gpu.md)
 #   make bench-meeting   how long ranks on 2 to 32 hosts take to find each other (as root)
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
 #   make bench-faults    500 deaths, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
@@ -16,7 +17,7 @@
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
 # HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late lines meeting buckets overlap kernels price building recording scale exact_sums one_call coders lighter)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late lines meeting buckets overlap kernels price building recording scale exact_sums one_call coders lighter gpu_rates gpu_allreduce)
 TURNBIN  = $(patsubst %,$(BUILD)/bench/turns_%,openmpi mpich)
 FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall) $(BUILD)/bench/recording
 INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)
@@ -68,6 +69,8 @@ bench-lighter: all $(UCXLIB) $(BUILD)/bench/lighter $(BUILD)/bench/coders
 # Files for bench-lighter and bench-coding, which are not committed: build/gradients.
 bench-gradients:
 	@$(PYTHON) bench/gradients.py --dump $(BUILD)/gradients
+bench-gpu: all
+	@tools/on-gpu.sh
 bench-meeting: all $(UCXLIB) $(BUILD)/bench/meeting
 	@$(PYTHON) bench/meeting.py --build $(BUILD) $(if $(HOSTS),--hosts $(HOSTS)) $(MORE)
 bench-dropin: bench-programs
@@ -123,6 +126,6 @@ bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
-.PHONY: bench-programs bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bars tables \
+.PHONY: bench-programs bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bars tables \
         bench-engine bench-kernels bench-price bench-schedules bench-scale bench-frontier bench-wait bench-many bench-buckets bench-exact
 -include $(BENCHBIN:%=%.d)

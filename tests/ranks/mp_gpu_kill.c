@@ -55,7 +55,7 @@ static void shuffle(uint64_t seed) {
   }
 }
 
-/* Of the ranks that are left after so many deaths. */
+/* The sum over the ranks that are left after `dead` deaths. */
 static int32_t sum_of(int dead, size_t i) {
   int32_t sum = 0;
   for (int k = dead; k < ranks; k++) sum += order[k] + 1 + (int32_t)(i % 1000);

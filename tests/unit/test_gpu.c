@@ -31,7 +31,7 @@ static void places_before_start(void) {
   FAILS(gpu.pin(gpu.self, &here, sizeof here), "cuDeviceGetCount");
   CHECK(!cu.cuInit(0));
   CHECK(gpu.place(gpu.self, &here, &place) == 1);
-  FAILS(gpu.pin(gpu.self, &here, sizeof here), "none of the 1 devices");
+  FAILS(gpu.pin(gpu.self, &here, sizeof here), "uses none of the");
 }
 
 static void places(void) {
@@ -46,13 +46,13 @@ static void places(void) {
   CHECK(gpu.place(gpu.self, NULL, &p) == 1);
   for (int i = 0; i < 3; i++) { /* asked, and remembered */
     WORKS(gpu.place(gpu.self, gpu_pointer(a), &p));
-    CHECK(p.device == 0 && p.base == gpu_pointer(a) && p.bytes == bytes && p.id);
+    CHECK(p.device == 0 && p.base == gpu_pointer(a) && p.bytes >= bytes && p.id);
     WORKS(gpu.place(gpu.self, gpu_pointer(a + bytes - 1), &q));
     CHECK(q.base == p.base && q.bytes == p.bytes && q.id == p.id);
     WORKS(gpu.place(gpu.self, gpu_pointer(b), &q));
-    CHECK(q.base == gpu_pointer(b) && q.bytes == 1 && q.id != p.id);
+    CHECK(q.base == gpu_pointer(b) && q.bytes >= 1 && q.id != p.id);
   }
-  CHECK(gpu.place(gpu.self, gpu_pointer(a + bytes), &q) == 1);
+  if (gpu_simulated()) CHECK(gpu.place(gpu.self, gpu_pointer(a + bytes), &q) == 1);
   CHECK(!cu.cuMemFree(a));
   CHECK(gpu.place(gpu.self, gpu_pointer(a), &q) == 1);
   CHECK(!cu.cuMemAllocManaged(&managed, KIB, CU_MEM_ATTACH_GLOBAL));
@@ -135,17 +135,20 @@ static void contexts_with(CUcontext want, CUdeviceptr a, int device) {
 }
 
 static void contexts(void) {
-  CUcontext first = NULL, second = NULL;
-  CHECK(!cu.cuInit(0) && !cu.cuDevicePrimaryCtxRetain(&first, 0) &&
-        !cu.cuDevicePrimaryCtxRetain(&second, 1));
-  for (int device = 0; device < 2; device++) {
-    CHECK(!cu.cuCtxSetCurrent(device ? second : first));
+  CUcontext primary[2] = {NULL};
+  int devices = 0;
+  CHECK(!cu.cuInit(0) && !cu.cuDeviceGetCount(&devices));
+  if (devices > 2) devices = 2;
+  for (int device = 0; device < devices; device++)
+    CHECK(!cu.cuDevicePrimaryCtxRetain(&primary[device], device));
+  for (int device = 0; device < devices; device++) {
+    CHECK(!cu.cuCtxSetCurrent(primary[device]));
     const CUdeviceptr a = gpu_alloc(4096);
-    contexts_with(first, a, device);
-    contexts_with(second, a, device);
+    for (int current = 0; current < devices; current++) contexts_with(primary[current], a, device);
     contexts_with(NULL, a, device);
-    CHECK(!cu.cuCtxSetCurrent(device ? second : first) && !cu.cuMemFree(a));
+    CHECK(!cu.cuCtxSetCurrent(primary[device]) && !cu.cuMemFree(a));
   }
+  CHECK(devices == 2 || !gpu_simulated());
 }
 
 /* ---- pinned memory ---- */
@@ -247,9 +250,9 @@ static void after(void) {
     CHECK(!cu.cuStreamSynchronize(stream));
   }
   WORKS(gpu.settle(gpu.self, 0, streams[1]));
-  FAILS(gpu.settle(gpu.self, 7, NULL), "device 7");
+  FAILS(gpu.settle(gpu.self, 33, NULL), "device 33");
   FAILS(gpu.settle(gpu.self, -1, NULL), "device -1");
-  FAILS(gpu.open(gpu.self, 9, &lane), "device 9");
+  FAILS(gpu.open(gpu.self, 99, &lane), "device 99");
   CHECK(!lane);
   WORKS(gpu.unpin(gpu.self, host));
   CHECK(!cu.cuStreamDestroy(streams[1]) && !cu.cuStreamDestroy(streams[2]) && !cu.cuMemFree(a));
@@ -334,6 +337,25 @@ static void holds(void) {
   free(host);
 }
 
+/* The release of one stream is not that of another. */
+static void holds_apart(void) {
+  gpu_begin();
+  void *lane = NULL, *holds_of[3];
+  CUstream streams[3];
+  WORKS(gpu.open(gpu.self, 0, &lane));
+  for (int i = 0; i < 3; i++) {
+    CHECK(!cu.cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+    WORKS(gpu.hold(lane, streams[i], &holds_of[i]));
+  }
+  for (int i = 2; i >= 0; i--) {
+    for (int k = 0; k <= i; k++) CHECK(cu.cuStreamQuery(streams[k]) == CUDA_ERROR_NOT_READY);
+    gpu.release(lane, holds_of[i]);
+    WORKS(gpu.settle(gpu.self, 0, streams[i]));
+  }
+  gpu.close(lane);
+  for (int i = 0; i < 3; i++) CHECK(!cu.cuStreamDestroy(streams[i]));
+}
+
 /* A lane works while the default stream is held, for which other streams wait by themselves. */
 static void hold_default(void) {
   gpu_begin();
@@ -371,6 +393,7 @@ int main(void) {
       GPU_CASE("holds by words", holds, NULL),
       GPU_CASE("holds by a function", holds, "CUDA_SIM_WITHOUT=cuStreamWaitValue32"),
       GPU_CASE("after, both ways", after_both, "CUDA_SIM_DELAY=300"),
+      GPU_CASE("holds of several streams", holds_apart, NULL),
       GPU_CASE("a held default stream", hold_default, NULL),
       GPU_CASE("... by a function", hold_default, "CUDA_SIM_WITHOUT=cuStreamWaitValue32"),
   };

@@ -104,7 +104,7 @@ typedef struct layout {
   size_t count;
   int first, step; /* operand j begins first + step * j elements after a line's start */
   int nto;         /* destinations: */
-  int own;         /* the first of them is the operand of this number; -1: none is */
+  int own;         /* the first one is operand number `own`; -1: no operand */
 } layout;
 
 static void *lane;

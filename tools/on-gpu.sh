@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# on-gpu.sh - on a machine with an NVIDIA GPU: builds tutti, runs the tests of vectors on a GPU, and measures; one table for
+# docs/gpu.md at the end.
+#
+#   tools/on-gpu.sh [OUT]        OUT: a folder for logs and results (build/on-gpu)
+#
+# Needs a driver, a C compiler, make and bash; no toolkit, no network. PyTorch is measured if python3 has it.
+#   PARTS     which parts run, of: build tests ranks rates bench peers kills (all)
+#   RANKS     numbers of processes, all on one GPU if there is one ("1 2 4"; benches leave out 1)
+#   BUDGET    seconds per size and way of the benches (0.3)
+#   LAST      bytes of the longest vector (268435456)
+#   MIB       of the vectors whose rates are measured (256)
+#   KILLS     deaths, at least (100)
+#   TUTTI_CUDA_LIBRARY   another driver: of tests/gpu/, to try this script
+# The exit status is 1 if a test failed or a bar does not hold.
+# SPDX-License-Identifier: BSD-3-Clause
+set -u
+cd "$(dirname "$0")/.." || exit 1
+BUILD=${BUILD:-build} PARTS=${PARTS:-build tests ranks rates bench peers kills} RANKS=${RANKS:-1 2 4}
+BUDGET=${BUDGET:-0.3} LAST=${LAST:-268435456} KILLS=${KILLS:-100} FIRST=1024
+OUT=${1:-$BUILD/on-gpu}
+mkdir -p "$OUT" || exit 1
+export BUILD TUTTI_CUDA_LIBRARY=${TUTTI_CUDA_LIBRARY:-libcuda.so.1} TUTTI_PROFILE=none
+bad=0
+
+# part NAME: does it run?
+part() { case " $PARTS " in *" $1 "*) return 0 ;; esac; return 1; }
+# try NAME SECONDS COMMAND...: runs it with a limit of time, its output in OUT/NAME.log; says how it ended. 77: it could not judge.
+try() {
+  local name=$1 limit=$2 rc=0 from=$SECONDS
+  shift 2
+  timeout -k 5 "$limit" bash -c '"$@"' on-gpu "$@" >"$OUT/$name.log" 2>&1 || rc=$?
+  case $rc in
+    0) echo "ok     $name, $((SECONDS - from)) s" ;;
+    77) echo "skip   $name: $(tail -1 "$OUT/$name.log")" ;;
+    *)
+      [ $rc != 124 ] || echo "# it took longer than $limit s" >>"$OUT/$name.log"
+      echo "NOT OK $name (status $rc), $((SECONDS - from)) s; the end of $OUT/$name.log:"
+      tail -15 "$OUT/$name.log" | cut -c 1-300 | sed 's/^/       /'
+      bad=1
+      ;;
+  esac
+  return $rc
+}
+# run N PROGRAM ARGS...: as N processes.
+run() {
+  local n=$1
+  shift
+  "$BUILD/tutti" run -n "$n" "$@"
+}
+# A try of it, which may be missing: no failure of the script.
+maybe() {
+  local before=$bad
+  try "$@" && return 0
+  bad=$before
+  return 1
+}
+
+# ---- parts ----
+
+tests="test_ptx test_gpu test_gpu_peers test_gpu_sums"
+build() {
+  local stub=
+  [ -e /usr/include/cmocka.h ] || stub="CMOCKA= CPPFLAGS=-Itests/arm" # a stand-in for cmocka
+  # shellcheck disable=SC2086,SC2046
+  make -j"$(nproc)" DEPS=no $stub all $(printf "$BUILD/tests/%s " $tests mp_gpu_kill mp_card mp_cover) \
+    "$BUILD/bench/gpu_rates" "$BUILD/bench/gpu_allreduce"
+}
+unit_tests() {
+  local failed=0
+  for t in $tests; do CMOCKA_MESSAGE_OUTPUT=TAP "$BUILD/tests/$t" || failed=1; done
+  return $failed
+}
+cover() { TUTTI_TEST_CARD=1 run "$1" "$BUILD/tests/mp_cover"; }
+# Launches until KILLS ranks have died: in each, all ranks die but one.
+kills() {
+  local n deaths=0 seed=${SEED:-1} longest=0 failed=0 said
+  while [ $deaths -lt "$KILLS" ]; do
+    for n in 2 4; do
+      said=$(timeout -k 5 100 "$BUILD/tutti" run -k -n $n "$BUILD/tests/mp_gpu_kill" $((seed++)) 2>&1)
+      case $said in
+        *"survived "*) said=${said##*survived } said=${said%% ms*} && [ "$said" -gt $longest ] && longest=$said ;;
+        *) echo "$n ranks, seed $((seed - 1)): $said" && failed=1 ;;
+      esac
+      deaths=$((deaths + n - 1))
+    done
+  done
+  echo "$deaths deaths; noticed after $longest ms at most"
+  return $failed
+}
+
+export -f build unit_tests cover kills run
+export tests KILLS
+
+echo "# $(uname -m), $(nproc) processors; $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1)"
+part build && { try build 400 build || exit 1; }
+part tests && try tests 300 unit_tests
+for n in $RANKS; do
+  part ranks && try "card-$n" 120 run "$n" "$BUILD/tests/mp_card"
+  part ranks && try "cover-$n" 200 cover "$n"
+done
+part rates && try rates 120 "$BUILD/bench/gpu_rates" "$BUILD/libtutti_cuda.so" "${MIB:-256}"
+for n in $RANKS; do
+  [ "$n" -gt 1 ] || continue
+  for way in host device staged stream; do
+    part bench && try "bench-$n-$way" 120 run "$n" "$BUILD/bench/gpu_allreduce" $way $FIRST "$LAST" float sum "$BUDGET"
+  done
+  for way in gloo nccl; do
+    part peers && maybe "bench-$n-$way" 100 python3 bench/gpu_peers.py --ranks "$n" --way $way --first $FIRST --last "$LAST" --budget "$BUDGET"
+  done
+done
+part kills && try kills 400 kills
+
+# ---- the table, and the bars ----
+
+# The median microseconds of all ways, a line per size.
+table() {
+  echo
+  echo "Microseconds of an allreduce of floats, $1 processes."
+  echo
+  echo "| bytes | host | device | staged | stream | gloo | NCCL |"
+  echo "|---|---|---|---|---|---|---|"
+  cat "$OUT/bench-$1"-*.log 2>/dev/null | awk '
+    /^ *[0-9]/ && NF == 9 { sizes[$1] = 1; t[$1, $5] = $6 + 0; if ($9 != 0) t[$1, $5] = "wrong" }
+    function show(b, way) { return (b, way) in t ? t[b, way] : "-" }
+    END { for (b = 1024; b <= 2 ^ 40; b *= 4) if (b in sizes)
+      print "| " b " | " show(b, "host") " | " show(b, "device") " | " show(b, "staged") " | " show(b, "stream") " | " \
+        show(b, "gloo") " | " show(b, "nccl") " |" }'
+}
+# bar NAME WAY LEAST WANTED FIGURE FACTOR RANKS: bytes * FACTOR / time is at least WANTED of the figure, from LEAST bytes on.
+bar() {
+  local name=$1 way=$2 least=$3 wanted=$4 figure=$5 factor=$6 n=$7
+  awk -v name="$name" -v way="$way" -v least="$least" -v wanted="$wanted" -v figure="$figure" -v factor="$factor" '
+    $1 == figure { rate = $2 }
+    /^ *[0-9]/ && NF == 9 && $5 == way && $1 >= least {
+      share = $1 * factor / $6 / 1000 / rate; if (!n++ || share < low) { low = share; at = $1 } }
+    END {
+      if (!n || !rate) { print "skip   " name ": not measured"; exit 0 }
+      printf "%s %s: %.0f %% of %.1f GB/s at %d bytes, where it is lowest; wanted %.0f %%\n", \
+        low >= wanted ? "ok    " : "NOT OK", name, 100 * low, rate, at, 100 * wanted
+      exit low < wanted }' "$OUT/rates.log" "$OUT/bench-$n-$way.log" 2>/dev/null || bad=1
+}
+{
+  cat "$OUT/rates.log" 2>/dev/null
+  for n in $RANKS; do [ "$n" -gt 1 ] && [ -e "$OUT/bench-$n-host.log" ] && table "$n"; done
+  echo
+} | tee "$OUT/gpu.md"
+for n in $RANKS; do
+  [ "$n" -gt 1 ] || continue
+  # Each of n processes moves its vector both ways at once.
+  bar "staged on $n processes, of the bus both ways" staged $((4 << 20)) 0.8 both "$n" "$n"
+done
+# On 2 processes: both vectors are read, and both written.
+bar "kernels on 2 processes, of the card's memory" device $((64 << 20)) 0.6 copy 4 2
+[ $bad = 0 ] && echo "all holds" || echo "something failed"
+exit $bad
