@@ -1,8 +1,8 @@
 /* device_sum.c - one-shot and two-shot on vectors that lie on devices, by the devices themselves.
  *
  * Idea       ranks of one node tell each other the names of their vectors, and each maps its peers'. Two-shot: a kernel
- *            of each rank sums its block out of all vectors, in rank order, and writes it into all of them.
- *            One-shot: it sums everything, into its own. Ranks may share a device.
+ *            on each device sums a block out of all vectors, in rank order, and writes it into all of them. One-shot: it
+ *            sums everything, into its own rank's. If ranks share a device, the first of them launches its kernel.
  * Cost       a round of flags, a kernel, and two looks at all peers' counters. Two-shot reads and writes a vector on
  *            each rank, and one-shot reads P and writes one, across the links between devices.
  * Agreement  a rank shows in its names whether its device could do the sum, and whether it has mapped memory of all
@@ -126,21 +126,50 @@ static bool all_have(tt_operation *o, tt_counter counter) {
   return true;
 }
 
-/* This rank's block, in bytes: all of it, in one-shot. */
-static tt_extent own_block(const tt_operation *o) {
+/* The first rank whose vectors lie on the device of rank r's. */
+static int first_on_device(const tt_operation *o, int r) {
+  const vectors *mine = o->slots[r];
+  int first = 0;
+  while (memcmp(((const vectors *)o->slots[first])->src.device, mine->src.device,
+                sizeof mine->src.device) != 0)
+    first++;
+  return first;
+}
+
+/* This rank's block, in bytes: all of it, in one-shot, and a device's share in two-shot, which its first rank sums:
+ * processes take turns on a device, and a turn takes longer than most sums. */
+static tt_extent own_block(const tt_operation *o, bool one_shot) {
   const size_t element = o->reducer.element;
-  if (o->pieces.shape == TT_SHAPE_ONE_SHOT) return (tt_extent){0, o->call.count * element};
-  const tt_partition blocks = tt_partition_even(o->call.count, element, (uint32_t)o->wire->ranks);
-  return (tt_extent){tt_partition_at(&blocks, (uint32_t)o->wire->rank) * element,
-                     tt_partition_at(&blocks, (uint32_t)o->wire->rank + 1) * element};
+  uint32_t devices = 0, own = 0;
+  for (int r = 0; r < o->wire->ranks; r++) {
+    if (r == o->wire->rank) own = devices;
+    devices += first_on_device(o, r) == r;
+  }
+  if (one_shot) return (tt_extent){0, o->call.count * element};
+  if (first_on_device(o, o->wire->rank) != o->wire->rank) return (tt_extent){0, 0};
+  const tt_partition blocks = tt_partition_even(o->call.count, element, devices);
+  return (tt_extent){tt_partition_at(&blocks, own) * element,
+                     tt_partition_at(&blocks, own + 1) * element};
+}
+
+/* In place one-shot would write what peers still read; and on a shared device it would read all of it more than once. */
+static bool is_one_shot(const tt_operation *o) {
+  bool is = o->pieces.shape == TT_SHAPE_ONE_SHOT;
+  for (int r = 0; r < o->wire->ranks; r++) {
+    const vectors *v = o->slots[r];
+    is = is && first_on_device(o, r) == r &&
+         v->src.base + v->src.offset != v->dst.base + v->dst.offset;
+  }
+  return is;
 }
 
 /* Sums this rank's block, and waits for it, since peers that give up wait for ranks that are inside. */
 static bool sum_block(tt_operation *o, void **to) {
-  const tt_extent block = own_block(o);
-  const int ranks = o->wire->ranks, nto = o->pieces.shape == TT_SHAPE_ONE_SHOT ? 1 : ranks;
+  const bool one_shot = is_one_shot(o);
+  const tt_extent block = own_block(o, one_shot);
+  const int ranks = o->wire->ranks, nto = one_shot ? 1 : ranks;
   if (block.from == block.to) return true;
-  if (nto == 1) to[0] = to[o->wire->rank];
+  if (one_shot) to[0] = to[o->wire->rank];
   for (int r = 0; r < ranks; r++) o->inputs[r] = (const char *)o->inputs[r] + block.from;
   for (int r = 0; r < nto; r++) to[r] = (char *)to[r] + block.from;
   if (!o->wire->memory->enter(o->wire)) return false;
@@ -148,13 +177,6 @@ static bool sum_block(tt_operation *o, void **to) {
                             (block.to - block.from) / o->reducer.element, o->call.type, o->call.op);
   o->wire->memory->leave(o->wire);
   return !o->status;
-}
-
-/* In place, one-shot would write what peers still read. */
-static void avoid_overwriting(tt_operation *o) {
-  for (int r = 0; r < o->wire->ranks; r++)
-    if ((r == o->wire->rank ? &o->pieces.mine : (const tt_names *)o->slots[r])->in_place)
-      o->pieces.shape = TT_SHAPE_TWO_SHOT;
 }
 
 /* Puts this rank's vectors: it reaches its peers', and its stream has made its own. */
@@ -179,7 +201,6 @@ static bool sum_vectors(tt_operation *o) {
 bool tt_device_sum(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   bool moved = false;
-  if (o->round == 0) avoid_overwriting(o);
   if (!names_are_there(o, &moved)) return moved || o->status;
   if (!p->done[TT_PUT] && !(moved = put_vectors(o))) return o->status;
   if (!p->done[TT_SUM] && !sum_vectors(o)) return moved || o->status;
