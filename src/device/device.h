@@ -89,6 +89,20 @@ tutti_status tt_staged_sum(tt_staged *s, void *const *to, int nto, const void *c
 void tt_staged_done(tt_staged *s);                /* the device has the result: nothing is copied */
 tutti_status tt_staged_refused(const char *what); /* TUTTI_ERR_SYSTEM, with the device's reason */
 
+/* ---- results that the device fetches itself out of other ranks' memory (staged_fetch.c) ---- */
+
+/* The staging memory, and how much there is. */
+const void *tt_staged_memory(const tt_staged *s, size_t *bytes);
+/* Lets the device read another rank's staging memory, which this process sees there; false: it cannot, or not now. */
+bool tt_staged_reads(tt_staged *s, const void *memory, size_t bytes);
+enum { TT_FETCHES = 8 }; /* batches under way */
+/* Fetches n bytes into the result, from byte `at` on. */
+tutti_status tt_staged_fetch(tt_staged *s, const void *from, size_t at, size_t n);
+/* All of a batch was asked for. Are there more than TT_FETCHES batches? */
+tutti_status tt_staged_batch(tt_staged *s);
+/* Has the oldest batch that was not reported yet come? */
+bool tt_staged_batch_came(tt_staged *s, tutti_status *status);
+
 /* Waits until all results are on the device. */
 tutti_status tt_staged_await_out(tt_staged *staged);
 /* Holds back the stream of tt_staged_begin, if that was asked to; it has done so, unless the devices may sum:

@@ -124,7 +124,8 @@ tutti_status tt_staged_begin(tt_staged *s, void *stream, bool holds) {
   s->coming = s->going = (tt_way){0};
   s->landed = s->final = 0;
   s->first = s->under_way = 0;
-  s->marked = s->over = false;
+  s->marked = s->over = s->fetched = false;
+  s->first_batch = s->nbatches = 0;
   s->active = true;
   s->holds = holds;
   s->undecided = holds && s->stager->reach == TT_REACHES;
@@ -161,9 +162,9 @@ static bool take_in(tt_staged *s, tutti_status *status) {
 bool tt_staged_progress(tt_staged *s, tutti_status *status) {
   const uint64_t gone = s->going.asked;
   bool moved = take_in(s, status);
-  if (!*status) *status = send_back(s);
+  if (!*status && !s->over && !s->fetched) *status = send_back(s);
   moved |= s->going.asked != gone;
-  if (*status || s->over || s->going.asked < s->out) return moved;
+  if (*status || s->over || s->fetched || s->going.asked < s->out) return moved;
   const tutti_device *d = tt_device();
   const int reached = s->out ? d->reached(s->lane->lane, TUTTI_DEVICE_OUT, s->last_out) : 1;
   if (reached < 0) *status = tt_staged_refused("a copy to the device");
@@ -211,7 +212,7 @@ void tt_staged_end(tt_staged *s) {
   if (!s->active) return;
   tt_staged_release(s);
   if (s->under_way) drain(s, TUTTI_DEVICE_IN);
-  if (s->going.asked && !s->over) drain(s, TUTTI_DEVICE_OUT);
+  if ((s->going.asked || s->fetched) && !s->over) drain(s, TUTTI_DEVICE_OUT);
   s->under_way = 0;
   s->active = false;
 }

@@ -32,6 +32,9 @@ struct tt_staged {
   unsigned long long last_out; /* its ticket, if anything has gone */
   bool marked, over, active;
   unsigned long long ready; /* reached when the stream has done what comes before the call */
+  unsigned long long batches[TT_FETCHES]; /* tickets */
+  unsigned first_batch, nbatches;
+  bool fetched; /* something was fetched */
   bool named;
   tutti_device_name src, dst; /* of its vectors, if `named` */
   size_t n;

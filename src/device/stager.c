@@ -131,6 +131,11 @@ void tt_stager_free(tt_stager *s) {
     tt_device()->close(l->lane);
     free(l);
   }
+  for (tt_foreign *f = s->foreign, *next; f; f = next) {
+    next = f->next;
+    if (f->pinned) tt_device()->unpin(tt_device()->self, (void *)(uintptr_t)f->memory);
+    free(f);
+  }
   for (tt_buffer *b = s->buffers, *next; b; b = next) {
     next = b->next;
     drop_buffer(s, b);

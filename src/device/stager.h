@@ -12,6 +12,13 @@ typedef struct tt_buffer { /* pinned memory that peers see */
   struct tt_buffer *next;
 } tt_buffer;
 
+typedef struct tt_foreign { /* another rank's staging memory that the device reads */
+  const void *memory;
+  size_t bytes;
+  bool pinned; /* false: it could not be */
+  struct tt_foreign *next;
+} tt_foreign;
+
 typedef struct tt_lane { /* queues of one call at a time: no copy waits for another call's stream */
   void *lane;
   int number; /* of its device */
@@ -24,6 +31,7 @@ struct tt_stager {
   tt_wire *wire;
   tt_buffer *buffers;
   tt_lane *lanes;
+  tt_foreign *foreign;
   tt_reach reach;
   signed char sums[TUTTI_TYPE_COUNT]
                   [TUTTI_OP_COUNT]; /* by the device: 0: not asked yet; 1; -1: no */

@@ -120,6 +120,8 @@ typedef enum tt_comes { TT_HERE, TT_COMES, TT_OFFERED, TT_REACHED } tt_comes;
 /* The names of a rank's vectors (wire.h: export), as it puts them in its flag slot. */
 typedef struct tt_names {
   uint64_t src, dst, arena; /* 0: goes through the arena */
+  uint64_t staging;     /* of the memory that stands for a device's, which is `staged` bytes long */
+  uint64_t staged;
   uint32_t put;             /* pieces already put */
   uint8_t in_place;
   uint8_t comes;        /* tt_comes: where its vectors are */
@@ -141,6 +143,8 @@ typedef struct tt_pieces {
   bool returned;       /* a peer's sum takes the place of what was put there for it */
   bool looked_at;      /* peers may read its vectors until they have fetched everything */
   bool on_device;      /* the devices of all ranks sum (device_sum.c) */
+  bool fetches;        /* its device fetches the sums out of the peers' memory (device_fetch.c) */
+  uint32_t asked;      /* pieces that it was told to fetch */
   bool learns;         /* all ranks find out whether they could */
   tt_names mine;
   int first_given;   /* the first peer whose dst it writes to; ranks: none */

@@ -65,8 +65,12 @@ static int summands(const tt_operation *o) {
 }
 
 /* The result of a single rank was never reduced; a logical op must still yield 0 or 1. */
+static bool finishes_alone(const tt_operation *o) {
+  return o->call.op >= TUTTI_LAND && o->call.op <= TUTTI_LXOR && summands(o) == 1;
+}
+
 static void finish_alone(tt_operation *o) {
-  if (o->call.op < TUTTI_LAND || o->call.op > TUTTI_LXOR || summands(o) != 1) return;
+  if (!finishes_alone(o)) return;
   tt_truths(o->call.type, o->call.dst, o->table ? o->table[1] : o->call.count);
 }
 
@@ -100,6 +104,7 @@ static bool progress_slices(tt_operation *o) {
 static uint64_t final_bytes(const tt_operation *o) {
   if (o->finished == o->slices) return UINT64_MAX;
   if (o->loop) return o->loop->final ? o->loop->final(o) : 0;
+  if (finishes_alone(o)) return 0;
   int first = o->slices;
   for (int i = 0; i < TT_FLIGHT; i++)
     if (o->runs[i] && o->runs[i]->active && o->runs[i]->slice < first) first = o->runs[i]->slice;

@@ -74,7 +74,7 @@ static tutti_status arena_begin(tt_operation *o) {
   w->pieces_begun += p->count;
   /* the scaled input is stored in the arena or in dst, as if it were the caller's input */
   const bool times = o->reducer.times;
-  p->mine.comes = tt_device_offer(o);
+  tt_device_offer(o, &p->mine);
   p->mine.in_place = times || o->call.src == o->call.dst;
   p->stores = &w->stores[tt_store_size(bytes)];
   p->mine.stores = tt_stores_rule(p->stores);
@@ -96,7 +96,7 @@ static bool has_published(tt_wire *w, int peer, tt_counter counter, uint32_t tar
 }
 
 /* Have all peers published at least `target`? */
-static bool all_gathered(tt_operation *o, tt_counter counter, uint32_t target) {
+bool tt_pieces_gathered(tt_operation *o, tt_counter counter, uint32_t target) {
   tt_wire *w = o->wire;
   if (o->pieces.seen[counter].target != target) {
     o->pieces.seen[counter].target = target;
@@ -112,13 +112,13 @@ static bool all_gathered(tt_operation *o, tt_counter counter, uint32_t target) {
 /* Some pieces may have been put before their rank set its flag. */
 static bool all_put(tt_operation *o, uint32_t k) {
   const uint32_t end = tt_batch_end(o, k);
-  return end <= o->pieces.put_by_all || all_gathered(o, TT_PUT, o->pieces.first + end);
+  return end <= o->pieces.put_by_all || tt_pieces_gathered(o, TT_PUT, o->pieces.first + end);
 }
 
 /* This rank, too: a sum that was returned to the slot may have come since it last looked. */
 static bool slot_is_free(tt_operation *o, uint32_t k) {
   return k < o->pieces.done[TT_GOT] + o->wire->slots &&
-         all_gathered(o, TT_GOT, o->pieces.first + k + 1 - o->wire->slots);
+         tt_pieces_gathered(o, TT_GOT, o->pieces.first + k + 1 - o->wire->slots);
 }
 
 static void publish_piece_count(tt_operation *o, tt_counter counter, uint32_t pieces) {
@@ -135,6 +135,11 @@ static tt_store own_kind(const tt_operation *o, uint32_t k) {
 /* Does this rank write sums into peers' vectors? */
 static bool gives(const tt_operation *o) {
   return o->pieces.first_given < o->wire->ranks;
+}
+
+/* May peers write sums into the dst of the rank with these names? A device fetches them itself. */
+static bool takes(const tt_operation *o, const tt_names *names) {
+  return names->comes == TT_HERE && o->wire->memory->writable(o->wire, names->dst);
 }
 
 /* The kind by which all peers wrote piece k, if they read it out of arenas and it counts; else
@@ -160,6 +165,7 @@ static tt_store kind_of_all(const tt_operation *o, uint32_t k) {
 static char *theirs(const tt_operation *o, uint32_t k, int r, size_t at) {
   const tt_names *names = o->slots[r];
   size_t from;
+  if (names->comes != TT_HERE && !o->pieces.returned) return NULL;
   const uint64_t name =
       tt_piece_name(o, names->dst, o->pieces.returned ? names->arena : 0, k, &from);
   char *there = o->wire->memory->writable(o->wire, name);
@@ -316,10 +322,12 @@ static bool try_sum(tt_operation *o) {
 }
 
 static bool try_get(tt_operation *o) {
+  if (o->pieces.fetches) return tt_device_fetch(o);
   const uint32_t k = o->pieces.done[TT_GOT];
   const tt_counter before = tt_owned(o) ? TT_SUM : TT_PUT;
   if (!done_before(o, before, k)) return false;
-  if (tt_owned(o) ? !all_gathered(o, TT_SUM, o->pieces.first + tt_batch_end(o, k)) : !all_put(o, k))
+  if (tt_owned(o) ? !tt_pieces_gathered(o, TT_SUM, o->pieces.first + tt_batch_end(o, k))
+                  : !all_put(o, k))
     return false;
   if (!o->wire->memory->enter(o->wire)) return false;
   const bool got = get_piece(o, k);
@@ -395,8 +403,8 @@ static void choose(tt_operation *o) {
   if (all && !p->on_device) p->shape = o->if_exported;
   if (p->cycles && w->rank) p->cycles->next = ((const tt_names *)o->slots[0])->next_route;
   p->returned = staged && p->shape == TT_SHAPE_TWO_SHOT;
-  if (((all && tt_owned(o)) || none) && most == TT_HERE)
-    p->at_once = (uint32_t)tt_max(1, TOGETHER / w->piece);
+  if ((all && tt_owned(o)) || none)
+    p->at_once = (uint32_t)tt_max(1, (most == TT_HERE ? TOGETHER : tt_device_batch(o)) / w->piece);
 }
 
 /* A rank whose dst peers can write to fetches nothing itself; the others fetch the sums from dst,
@@ -409,14 +417,15 @@ static void arena_decide_access(tt_operation *o) {
   p->first_given = w->ranks;
   for (int r = w->ranks - 1; r >= 0; r--) {
     if (r == w->rank) continue;
-    if (!w->memory->writable(w, ((const tt_names *)o->slots[r])->dst))
+    if (!takes(o, o->slots[r]))
       getters = true;
     else if (tt_owned(o))
       p->first_given = r;
   }
   if (p->returned) p->first_given = w->rank == 0;
   const bool sums = p->shape != TT_SHAPE_NAIVE || w->rank == 0;
-  p->given = w->memory->writable(w, p->mine.dst);
+  p->given = takes(o, &p->mine);
+  p->fetches = p->mine.comes != TT_HERE && tt_owned(o) && !p->on_device && tt_device_fetches(o);
   p->shows = tt_owned(o) && getters && sums && !p->mine.dst && !p->returned;
   p->looked_at = tt_owned(o) ? getters && sums && p->mine.dst : !tt_from_arena(o, &p->mine);
 }
@@ -445,7 +454,7 @@ static bool arena_progress(tt_operation *o) {
     }
     if (p->done[TT_GOT] < p->count) return moved;
     /* a vector that peers read returns to its caller when they have read all of it */
-    if (p->looked_at && !all_gathered(o, TT_GOT, p->first + p->count)) return moved;
+    if (p->looked_at && !tt_pieces_gathered(o, TT_GOT, p->first + p->count)) return moved;
     if (!tt_device_learn(o, &moved)) return moved || o->status;
     p->stores->returned = p->returned;
     if (!p->returned) tt_stores_learn(p->stores, p->wrote, p->read);
@@ -484,6 +493,7 @@ static bool arena_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
 
 /* A piece is whole here when this rank has got it. */
 static uint64_t arena_final(const tt_operation *o) {
+  if (o->pieces.fetches) return 0; /* it is there already */
   return tt_partition_at(&o->pieces.cut, o->pieces.done[TT_GOT]) * o->reducer.element;
 }
 

@@ -22,15 +22,14 @@ typedef struct vectors {
 
 _Static_assert(sizeof(vectors) <= TT_LATER_BYTES, "names fit in a flag slot of the second round");
 
-tt_comes tt_device_offer(const tt_operation *o) {
+void tt_device_offer(const tt_operation *o, tt_names *names) {
   tt_staged *s = o->call.staged;
-  if (!s) return TT_HERE;
+  if (!s) return;
   const bool able = o->pieces.shape != TT_SHAPE_NAIVE && !o->reducer.times && !o->reducer.user &&
                     tt_staged_sums(s, o->call.type, o->call.op, o->wire->ranks);
-  const tt_reach reach = tt_staged_reach(s);
-  return !able || reach == TT_REACHES_NOT ? TT_COMES
-         : reach == TT_REACHES            ? TT_REACHED
-                                          : TT_OFFERED;
+  const tt_reach reach = able ? tt_staged_reach(s) : TT_REACHES_NOT;
+  names->comes = reach == TT_REACHES_NOT ? TT_COMES : reach == TT_REACHES ? TT_REACHED : TT_OFFERED;
+  tt_device_name_staging(o, names);
 }
 
 /* ---- names ---- */

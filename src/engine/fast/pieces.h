@@ -80,13 +80,24 @@ static inline bool tt_piece_counts(const tt_operation *o, const tt_names *names,
   return tt_store_counts(names->stores, o->pieces.counted + k);
 }
 
-/* ---- vectors on devices (device_sum.c) ---- */
+/* Have all peers published at least `target`? (arena.c) */
+bool tt_pieces_gathered(tt_operation *o, tt_counter counter, uint32_t target);
 
-/* What this rank offers for its vectors. */
-tt_comes tt_device_offer(const tt_operation *o);
+/* ---- vectors on devices (device_sum.c, device_fetch.c) ---- */
+
+/* Fills in where this rank's vectors are, and what its device offers. */
+void tt_device_offer(const tt_operation *o, tt_names *names);
 /* The devices sum: one pass, as a loop's progress. */
 bool tt_device_sum(tt_operation *o);
 bool tt_device_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
+/* Names this rank's staging memory to its peers. */
+void tt_device_name_staging(const tt_operation *o, tt_names *names);
+/* Bytes that are taken together where vectors come from devices. */
+size_t tt_device_batch(const tt_operation *o);
+/* Can this rank's device read the memory where all peers show their sums? */
+bool tt_device_fetches(tt_operation *o);
+/* Lets the device fetch the next pieces that are summed, and publishes those that it has fetched. */
+bool tt_device_fetch(tt_operation *o);
 /* Finds out, if it is asked for, whether this rank's device reaches the peers' vectors; true once it knows. */
 bool tt_device_learn(tt_operation *o, bool *moved);
 
