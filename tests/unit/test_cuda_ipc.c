@@ -61,6 +61,7 @@ static void order(told what) {
   }
   int status;
   CHECK(waitpid(exporter, &status, 0) == exporter);
+  CHECK(what == DIE || status == 0);
   exporter = 0;
 }
 
@@ -192,6 +193,8 @@ static void import_memory(const void *about) {
   CHECK(pipe(to_exporter) == 0 && pipe(to_importer) == 0);
   exporter = fork();
   if (exporter == 0) export_memory(i->device);
+  close(to_importer[1]); /* so that this process hears when the exporter ends */
+  close(to_exporter[0]);
   hear(to_importer[0], &handle, sizeof handle);
   cuda_start(0);
   i->act();
