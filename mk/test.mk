@@ -54,7 +54,7 @@ $(CUDASRC:%.c=$(BUILD)/%.o): TTFLAGS = $(BASE)
 $(CUDASIM): $(CUDASRC:%.c=$(BUILD)/%.o)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,--no-undefined $(SAN) $(LDFLAGS) $^ $(LDLIBS) -o $@
-$(BUILD)/tests/test_cuda_sim: | $(CUDASIM)
+$(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_cuda*.c)): | $(CUDASIM)
 
 # Texts from outside: what fuzz/fuzz_NAME.c does with each file of fuzz/corpus/NAME; with a
 # fuzzer (make fuzz) also with texts that it makes up.
