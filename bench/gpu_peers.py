@@ -4,7 +4,7 @@
 Usage      bench/gpu_peers.py --ranks N --way gloo|nccl --first BYTES --last BYTES [--budget S]
 Idea       gloo sums vectors of the host, so each call copies in, sums, and copies out, through pinned memory. NCCL with several
            ranks on one GPU is refused by its later versions; then the line says so.
-Result     lines as those of gpu_allreduce, or "# WAY: why not". Exit status 77: there is no PyTorch with a GPU.
+Result     lines as those of gpu_allreduce, or "# WAY: why not". Then the exit status is 77.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import os
@@ -102,7 +102,7 @@ def main():
     except Exception as error:  # of whatever kind: the table goes on without this peer
         reasons = [line for line in str(error).strip().split("\n") if "rror" in line or "uplicate" in line] or [str(error)]
         print("# %s on %d ranks: %s" % (args.way, args.ranks, reasons[-1].strip()[:200]))
-        return 1
+        return 77
     return 0
 
 

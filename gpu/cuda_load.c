@@ -25,7 +25,6 @@ int gpu_load(cuda_calls *cuda, char *why, size_t size) {
   if (!symbol) {                                                                         \
     snprintf(why, size, "%s lacks %s: tutti needs a driver of CUDA 11.7 or later", path, \
              #exported);                                                                 \
-    dlclose(library);                                                                    \
     return 1;                                                                            \
   }                                                                                      \
   memcpy(&cuda->name, &symbol, sizeof symbol);

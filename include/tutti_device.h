@@ -50,8 +50,8 @@ typedef struct tutti_device {
    * it: managed and pinned memory, too), or no driver was started in this process. < 0: the driver failed, or tutti cannot
    * use this memory. Takes at most 0.3 us. */
   int (*place)(void *self, const void *at, tutti_device_place *place);
-  /* Make the device's copies to and from this memory of the host fast. Counted, by its address: as many `unpin` end it.
-   * Fails while no device is in use in this process. */
+  /* Make the device's copies to and from this memory of the host fast. Whole pages: two pins that share a page may be refused.
+   * Counted, by the address: as many `unpin` end it. Fails while no device is in use in this process. */
   int (*pin)(void *self, void *memory, size_t bytes);
   int (*unpin)(void *self, void *memory); /* the end of pin */
 

@@ -39,7 +39,7 @@ $(BUILD)/tests/test_measure: LDFLAGS += -Wl,--wrap=tt_plan_make
 $(BUILD)/tests/test_starved: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 # Of gpu/: the generator of kernels is linked in; the library is loaded, over the simulated driver.
 $(BUILD)/tests/test_ptx: $(patsubst %,$(BUILD)/gpu/%.o,ptx ptx_element)
-$(addprefix $(BUILD)/tests/test_gpu,_peers _sums) $(BUILD)/tests/test_gpu $(BUILD)/tests/mp_gpu_kill: | $(BUILD)/libtutti_cuda.so $(BUILD)/tests/libcuda_sim.so
+$(addprefix $(BUILD)/tests/test_gpu,_peers _sums _threads) $(BUILD)/tests/test_gpu $(BUILD)/tests/mp_gpu_kill: | $(BUILD)/libtutti_cuda.so $(BUILD)/tests/libcuda_sim.so
 $(TESTBIN): $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(HELPOBJ) $(BUILD)/libtutti.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/libtutti.a $(CMOCKA) -lm $(LDLIBS) -o $@
@@ -54,7 +54,7 @@ $(CUDASRC:%.c=$(BUILD)/%.o): TTFLAGS = $(BASE)
 $(CUDASIM): $(CUDASRC:%.c=$(BUILD)/%.o)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,--no-undefined $(SAN) $(LDFLAGS) $^ $(LDLIBS) -o $@
-$(BUILD)/tests/test_cuda_sim: | $(CUDASIM)
+$(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_cuda*.c)): | $(CUDASIM)
 
 # Texts from outside: what fuzz/fuzz_NAME.c does with each file of fuzz/corpus/NAME; with a
 # fuzzer (make fuzz) also with texts that it makes up.

@@ -58,7 +58,7 @@ maybe() {
 
 # ---- parts ----
 
-tests="test_ptx test_gpu test_gpu_peers test_gpu_sums"
+tests="test_ptx test_gpu test_gpu_peers test_gpu_sums test_gpu_threads"
 build() {
   local stub=
   [ -e /usr/include/cmocka.h ] || stub="CMOCKA= CPPFLAGS=-Itests/arm" # a stand-in for cmocka

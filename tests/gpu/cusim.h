@@ -12,6 +12,7 @@
  *              CUDA_SIM_MEMORY=BYTES   of each device, for this process (1 GiB)
  *              CUDA_SIM_DELAY=20       mean delay of an operation, in microseconds
  *              CUDA_SIM_SEED=1         of the delays, and of the order of a kernel's threads
+ *              CUDA_SIM_STEPS=2e9      the most instructions of a thread of a kernel
  *              CUDA_SIM_STRICT=1       calls that may wait for the whole device do so
  *              CUDA_SIM_STUCK=10       seconds after which such a wait is an error
  *              CUDA_SIM_FAIL=N[:E]     the N-th call fails (with error E); calls that clean up do not count
@@ -193,6 +194,7 @@ extern struct cusim {
   size_t memory;
   double delay, stuck;
   unsigned long long seed;
+  int64_t steps;
   bool strict;
   cusim_device device[MOST_DEVICES];
   cusim_stream stream[MOST_STREAMS];

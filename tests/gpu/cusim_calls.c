@@ -70,6 +70,7 @@ static void read_settings(void) {
   cusim.memory = (size_t)number_of("CUDA_SIM_MEMORY", 1u << 30);
   cusim.delay = number_of("CUDA_SIM_DELAY", 20) * 1e-6;
   cusim.seed = (unsigned long long)number_of("CUDA_SIM_SEED", 1);
+  cusim.steps = (int64_t)number_of("CUDA_SIM_STEPS", 2e9);
   cusim.strict = number_of("CUDA_SIM_STRICT", 1) != 0;
   cusim.stuck = number_of("CUDA_SIM_STUCK", 10);
   fail = injection_of(getenv("CUDA_SIM_FAIL"), -1);

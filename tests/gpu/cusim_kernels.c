@@ -276,7 +276,8 @@ static CUresult run_launch(cusim_op *op) {
   const shuffle order = shuffle_of(blocks, &op->stream->random);
   uint64_t *slots = calloc((size_t)l->function->nslots, sizeof *slots);
   unsigned char *local = calloc(1, l->function->local_bytes + 1u);
-  ptx_world w = {.params = l->params, .local = local, .touch = touch, .self = l};
+  ptx_world w = {
+      .params = l->params, .local = local, .touch = touch, .self = l, .steps = cusim.steps};
   l->used = calloc(MOST_USED, sizeof *l->used);
   CUresult why = slots && local && l->used ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
   for (uint64_t b = 0; b < blocks && !why; b++) {

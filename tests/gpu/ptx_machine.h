@@ -146,6 +146,7 @@ typedef struct ptx_world {
   /* The bytes at a global address; NULL: a thread may not use them so. */
   unsigned char *(*touch)(void *self, uint64_t at, unsigned bytes, bool writes);
   void *self;
+  int64_t steps;        /* the most instructions of a thread */
   uint64_t bad_address; /* after an error */
   int bad_line;
 } ptx_world;

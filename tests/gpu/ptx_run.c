@@ -4,15 +4,13 @@
  *            width of the result's register.
  * Cost       Some 5 ns an instruction.
  * Invariant  Floats are computed in their own width, and rounded to nearest even. A NaN that arithmetic makes is the
- *            device's; moving, selecting and storing keep a NaN's bits. A thread that runs 2^31 instructions has failed.
+ *            device's; moving, selecting and storing keep a NaN's bits. A thread that runs too many instructions has failed.
  * Source     NVIDIA, PTX ISA 6.5, chapter 9.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
 #include "../../gpu/cuda_driver.h"
 #include "ptx_machine.h"
-
-static const int64_t MOST_STEPS = (int64_t)1 << 31;
 
 static inline uint64_t cut(uint64_t bits, unsigned bytes) {
   return bytes == 8 ? bits : bits & ((1ull << 8 * bytes) - 1);
@@ -223,7 +221,7 @@ int ptx_run(const ptx_function *f, uint64_t *slots, ptx_world *w) {
   memcpy(slots + PTX_SPECIALS, f->first + PTX_SPECIALS,
          (size_t)(f->nslots - PTX_SPECIALS) * sizeof *slots);
   int why = CUDA_SUCCESS;
-  int64_t left = MOST_STEPS;
+  int64_t left = w->steps;
   for (int at = 0; at < f->ncode && !why;) {
     const ptx_insn *i = &f->code[at++];
     if (i->guard >= 0 && (slots[i->guard] != 0) == i->guard_not) continue;

@@ -266,7 +266,7 @@ static void one_pair(tutti_type t, tutti_op op, void *out, const void *const *in
   memcpy((char *)out + index_at(t), &best.i, sizeof best.i);
 }
 
-static void one(tutti_type t, tutti_op op, void *out, const void *const *in, int n) {
+static inline void one(tutti_type t, tutti_op op, void *out, const void *const *in, int n) {
   if (t <= TUTTI_UINT64)
     one_int(t, op, out, in, n);
   else if (format_of(t))
@@ -303,7 +303,7 @@ static inline void one_times(tutti_type t, void *p, double factor) {
 
 /* ---- the division of avg ---- */
 
-static void one_scale(tutti_type t, void *p, int ranks) {
+static inline void one_scale(tutti_type t, void *p, int ranks) {
   volatile float by = (float)ranks, x;
   volatile double d;
   const format *f = format_of(t);

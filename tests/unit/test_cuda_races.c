@@ -1,0 +1,198 @@
+/* The simulated driver finds operations of two streams on the same bytes that nothing orders, and no others.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the first three headers above */
+#include <cmocka.h>
+
+#include "cuda_streams_play.h"
+
+enum { BYTES = 4096 };
+
+enum order {
+  NOTHING,
+  EVENT,
+  EVENT_EARLY,
+  EVENT_OF_BEFORE,
+  THIRD_STREAM,
+  HOST_WAITS,
+  HOST_ASKS,
+  EVENT_ASKED,
+  CONTEXT,
+  BLOCKING,
+  WORD_OF_HOST,
+  WORD_OF_STREAM,
+  FUNCTION,
+  ORDERS
+};
+static const struct {
+  const char *name;
+  bool orders;
+} ORDER[ORDERS] = {
+    [NOTHING] = {"nothing", false},
+    [EVENT] = {"an event", true},
+    [EVENT_EARLY] = {"an event that was recorded before the operation", false},
+    [EVENT_OF_BEFORE] = {"an event that is recorded again, behind the wait", false},
+    [THIRD_STREAM] = {"events by way of a third stream", true},
+    [HOST_WAITS] = {"the host waits for the stream", true},
+    [HOST_ASKS] = {"the host asks until the stream is done", true},
+    [EVENT_ASKED] = {"the host asks until the event is there", true},
+    [CONTEXT] = {"the host waits for the context", true},
+    [BLOCKING] = {"the legacy stream and a blocking one", true},
+    [WORD_OF_HOST] = {"the host, which waits, and then writes a word that the stream waits for",
+                      true},
+    [WORD_OF_STREAM] = {"a word that one stream writes, and the other waits for", true},
+    [FUNCTION] = {"a function of the host, behind the operation, which releases the stream", true},
+};
+
+enum bytes { SAME, PART, NEXT, READS, PINNED, PINNED_READ, KERNEL, KERNEL_NEXT, BYTES_CASES };
+static const struct {
+  const char *name;
+  bool conflict;
+} CONFLICT[BYTES_CASES] = {
+    [SAME] = {"two write the same bytes", true},
+    [PART] = {"one reads what the other writes, in part", true},
+    [NEXT] = {"they write bytes side by side", false},
+    [READS] = {"both read the same bytes", false},
+    [PINNED] = {"both write the same bytes of the host", true},
+    [PINNED_READ] = {"both read the same bytes of the host", false},
+    [KERNEL] = {"a kernel stores into what a copy reads", true},
+    [KERNEL_NEXT] = {"a kernel stores beside what a copy reads", false},
+};
+
+typedef struct race {
+  enum order order;
+  enum bytes bytes;
+} race;
+
+static CUdeviceptr one, other;
+static void *host;
+static CUfunction store;
+
+/* The bytes from 64 to 127 are stored, each second one. */
+static const char *const STORE =
+    ".version 6.5\n.target sm_70\n.address_size 64\n.visible .entry store(.param .u64 at)\n{\n"
+    ".reg .b64 %d<4>;\n.reg .b32 %r<4>;\nld.param.u64 %d0, [at];\nmov.u32 %r0, "
+    "%tid.x;\nmul.wide.u32 %d1, %r0, 2;\n"
+    "add.u64 %d2, %d0, %d1;\nst.global.u8 [%d2+64], %r0;\nret;\n}\n";
+
+static void first_of(enum bytes b, CUstream s) {
+  void *parameters[] = {&one};
+  switch (b) {
+    case SAME:
+    case PART:
+    case NEXT: GOOD(cu.cuMemsetD8Async(one, 1, BYTES / 2, s)); break;
+    case READS: GOOD(cu.cuMemcpyDtoDAsync(other, one, BYTES / 2, s)); break;
+    case PINNED: GOOD(cu.cuMemcpyDtoHAsync(host, one, BYTES / 2, s)); break;
+    case PINNED_READ: GOOD(cu.cuMemcpyHtoDAsync(one, host, BYTES / 2, s)); break;
+    default: GOOD(cu.cuLaunchKernel(store, 1, 1, 1, 32, 1, 1, 0, s, parameters, NULL));
+  }
+}
+
+static void second_of(enum bytes b, CUstream s) {
+  switch (b) {
+    case SAME: GOOD(cu.cuMemsetD8Async(one, 2, 1, s)); break;
+    case PART: GOOD(cu.cuMemcpyDtoDAsync(other, one + BYTES / 2 - 1, BYTES / 2, s)); break;
+    case NEXT: GOOD(cu.cuMemsetD8Async(one + BYTES / 2, 2, BYTES / 2, s)); break;
+    case READS: GOOD(cu.cuMemcpyDtoDAsync(other + BYTES / 2, one, BYTES / 2, s)); break;
+    case PINNED: GOOD(cu.cuMemcpyDtoHAsync((char *)host + 1, other, 1, s)); break;
+    case PINNED_READ: GOOD(cu.cuMemcpyHtoDAsync(other, host, BYTES / 2, s)); break;
+    case KERNEL: GOOD(cu.cuMemcpyDtoDAsync(other, one + 126, 1, s)); break;
+    default:
+      GOOD(cu.cuMemcpyDtoDAsync(other, one + 65, 1, s));
+      GOOD(cu.cuMemcpyDtoDAsync(other, one + 127, 64, s));
+      GOOD(cu.cuMemcpyDtoDAsync(other, one, 64, s));
+  }
+}
+
+static void call_release(void *data) {
+  (void)data;
+  release();
+}
+
+/* What comes between: a orders b behind itself, or does not. */
+static void put_order(enum order o, CUstream a, CUstream b, CUevent e) {
+  CUstream c = stream_new(CU_STREAM_NON_BLOCKING);
+  CUevent f = event_new();
+  if (o == EVENT || o == THIRD_STREAM || o == EVENT_ASKED) GOOD(cu.cuEventRecord(e, a));
+  switch (o) {
+    case EVENT_EARLY:
+    case EVENT: GOOD(cu.cuStreamWaitEvent(b, e, 0)); break;
+    case EVENT_OF_BEFORE:
+      GOOD(cu.cuStreamWaitEvent(b, e, 0));
+      GOOD(cu.cuEventRecord(e, a));
+      break;
+    case THIRD_STREAM:
+      GOOD(cu.cuStreamWaitEvent(c, e, 0));
+      GOOD(cu.cuEventRecord(f, c));
+      GOOD(cu.cuStreamWaitEvent(b, f, 0));
+      break;
+    case HOST_WAITS: GOOD(cu.cuStreamSynchronize(a)); break;
+    case HOST_ASKS:
+      while (cu.cuStreamQuery(a) == CUDA_ERROR_NOT_READY) usleep(10);
+      break;
+    case EVENT_ASKED:
+      while (cu.cuEventQuery(e) == CUDA_ERROR_NOT_READY) usleep(10);
+      break;
+    case CONTEXT: GOOD(cu.cuCtxSynchronize()); break;
+    case WORD_OF_HOST: hold(b); break;
+    case WORD_OF_STREAM:
+      hold(b);
+      GOOD(cu.cuStreamWriteValue32(a, word_there, 1, 0));
+      break;
+    case FUNCTION:
+      hold(b);
+      GOOD(cu.cuLaunchHostFunc(a, call_release, NULL));
+      break;
+    default: break;
+  }
+}
+
+static void run_race(const void *about) {
+  const race *r = about;
+  CUmodule module;
+  cuda_start(0);
+  make_word();
+  GOOD(cu.cuModuleLoadData(&module, STORE));
+  GOOD(cu.cuModuleGetFunction(&store, module, "store"));
+  GOOD(cu.cuMemAlloc(&one, BYTES));
+  GOOD(cu.cuMemAlloc(&other, BYTES));
+  GOOD(cu.cuMemHostAlloc(&host, BYTES, 0));
+  CUstream a =
+      r->order == BLOCKING ? stream_new(CU_STREAM_DEFAULT) : stream_new(CU_STREAM_NON_BLOCKING);
+  CUstream b = r->order == BLOCKING ? NULL : stream_new(CU_STREAM_NON_BLOCKING);
+  CUevent e = event_new();
+  GOOD(cu.cuEventRecord(e, a));
+  first_of(r->bytes, a);
+  put_order(r->order, a, b, e);
+  second_of(r->bytes, b);
+  if (r->order == WORD_OF_HOST) { /* b's operation is queued, and knows nothing yet */
+    GOOD(cu.cuStreamSynchronize(a));
+    release();
+  }
+  const CUresult result = cu.cuCtxSynchronize();
+  CHECK(result == CUDA_SUCCESS || result == CUDA_ERROR_ILLEGAL_STATE);
+  CHECK((result == CUDA_SUCCESS) == (ORDER[r->order].orders || !CONFLICT[r->bytes].conflict));
+  RETURNS(result, cu.cuCtxSynchronize()); /* for good */
+}
+
+static void races_are_found(void **state) {
+  (void)state;
+  for (int o = 0; o < ORDERS; o++)
+    for (int b = 0; b < BYTES_CASES; b++) {
+      const race r = {(enum order)o, (enum bytes)b};
+      char settings[64];
+      snprintf(settings, sizeof settings, "CUDA_SIM_SEED=%d CUDA_SIM_DELAY=50", 100 * o + b);
+      if (!cuda_satisfied(run_race, &r, settings))
+        fail_msg("%s; order: %s", CONFLICT[b].name, ORDER[o].name);
+      assert_true((strstr(cuda_said, "a race") != NULL) ==
+                  (!ORDER[o].orders && CONFLICT[b].conflict));
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(races_are_found)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+/* test_gpu_threads.c - libtutti_cuda.so used by many threads at once, over the simulated driver.
+ *
+ * Idea       Each thread does all that a rank does, on its own lane; what they share is the world: contexts, kernels
+ *            that are compiled once, one pinned memory, one mapping. For the thread sanitizer, too.
+ * Alone: no
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "gpu_play.h"
+
+GPU_TEST_CASE
+enum { THREADS = 6, TURNS = 12, COUNT = 500 };
+
+static char *shared;       /* memory that all pin */
+static CUdeviceptr common; /* memory that all name and map */
+static pthread_barrier_t start;
+
+typedef struct worker {
+  pthread_t thread;
+  int number;
+  CUdeviceptr vectors;
+} worker;
+
+/* One turn: fills two vectors, sums them, and looks. */
+static void turn(const worker *me, int number, void *lane, int32_t *host) {
+  static const tutti_op ops[] = {TUTTI_SUM, TUTTI_MAX, TUTTI_BXOR};
+  const tutti_op op = ops[number % 3];
+  char *a = gpu_pointer(me->vectors), *b = a + sizeof(int32_t) * COUNT;
+  unsigned long long ticket;
+  for (int i = 0; i < 2 * COUNT; i++) host[i] = me->number * 1000 + number + i;
+  WORKS(gpu.copy(lane, TUTTI_DEVICE_OUT, a, host, 2 * COUNT * sizeof *host));
+  CHECK(gpu.sums(gpu.self, TUTTI_INT32, op) == 1);
+  WORKS(gpu.sum(lane, (void *[]){a}, 1, (const void *[]){a, b}, 2, COUNT, TUTTI_INT32, op));
+  WORKS(gpu.mark(lane, TUTTI_DEVICE_OUT, &ticket));
+  CHECK(gpu_await(lane, TUTTI_DEVICE_OUT, ticket));
+  int32_t *got = host + 2 * COUNT;
+  WORKS(gpu.copy(lane, TUTTI_DEVICE_IN, got, a, COUNT * sizeof *host));
+  WORKS(gpu.mark(lane, TUTTI_DEVICE_IN, &ticket));
+  CHECK(gpu_await(lane, TUTTI_DEVICE_IN, ticket));
+  for (int i = 0; i < COUNT; i++) {
+    const int32_t x = host[i], y = host[i + COUNT];
+    const int32_t want = op == TUTTI_SUM ? x + y : op == TUTTI_MAX ? (x > y ? x : y) : x ^ y;
+    if (got[i] == want) continue;
+    CHECK(got[i] == want);
+    return;
+  }
+}
+
+static void share(void *lane, CUstream stream) {
+  tutti_device_place place;
+  tutti_device_name name;
+  void *hold = NULL;
+  WORKS(gpu.pin(gpu.self, shared, 4096));
+  WORKS(gpu.place(gpu.self, gpu_pointer(common + 5), &place));
+  WORKS(gpu.name_of(gpu.self, gpu_pointer(common + 5), &name));
+  CHECK(gpu.map(gpu.self, 0, &name) == gpu_pointer(common + 5));
+  WORKS(gpu.after(lane, stream));
+  WORKS(gpu.hold(lane, stream, &hold));
+  gpu.release(lane, hold);
+  WORKS(gpu.unpin(gpu.self, shared));
+}
+
+static void *work(void *data) {
+  worker *me = data;
+  void *lane = NULL;
+  CUstream stream = NULL;
+  int32_t *host = aligned_alloc(4096, 8192);
+  CHECK(3 * COUNT * sizeof *host <= 8192);
+  pthread_barrier_wait(&start);
+  WORKS(gpu.pin(gpu.self, host, 8192));
+  for (int i = 0; i < TURNS; i++) {
+    if (i % 4 == 0) WORKS(gpu.open(gpu.self, 0, &lane));
+    turn(me, i, lane, host);
+    share(lane, stream);
+    if (i % 4 == 3) gpu.close(lane);
+  }
+  WORKS(gpu.unpin(gpu.self, host));
+  free(host);
+  return NULL;
+}
+
+static void many_threads(void) {
+  worker workers[THREADS];
+  gpu_begin();
+  shared = aligned_alloc(4096, 4096);
+  common = gpu_alloc(4096);
+  CHECK(!pthread_barrier_init(&start, NULL, THREADS));
+  for (int i = 0; i < THREADS; i++) {
+    workers[i].number = i;
+    workers[i].vectors = gpu_alloc(2 * COUNT * sizeof(int32_t));
+    CHECK(!pthread_create(&workers[i].thread, NULL, work, &workers[i]));
+  }
+  for (int i = 0; i < THREADS; i++) pthread_join(workers[i].thread, NULL);
+  for (int i = 0; i < THREADS; i++) CHECK(!cu.cuMemFree(workers[i].vectors));
+  CHECK(!cu.cuMemFree(common));
+  FAILS(gpu.unpin(gpu.self, shared), "is not pinned");
+  free(shared);
+  pthread_barrier_destroy(&start);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      GPU_CASE("many threads", many_threads, "CUDA_SIM_DELAY=5"),
+      GPU_CASE("many threads, holds by a function", many_threads,
+               "CUDA_SIM_DELAY=5 CUDA_SIM_WITHOUT=cuStreamWaitValue32"),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
