@@ -3,6 +3,7 @@
  *   tutti run -n P gpu_allreduce WAY FIRST LAST [TYPE [OP [BUDGET]]]
  *
  * WAY   host      vectors of the host, for comparison
+ *       heap      the same, in memory of tutti_mem_alloc
  *       device    tutti_allreduce on device vectors: by kernels, where the ranks reach each other's memory
  *       staged    the same through pinned memory (TUTTI_DEVICE_SUMS=host)
  *       stream    tutti_allreduce_on, call after call on one stream
@@ -20,7 +21,7 @@ static tutti_comm *comm;
 static int rank, ranks;
 static struct {
   const char *way;
-  int on_host, on_stream;
+  int on_host, in_heap, on_stream;
   size_t first, last, count;
   tutti_type type;
   tutti_op op;
@@ -152,7 +153,8 @@ static int measure(size_t bytes) {
 static int parse(int argc, char **argv) {
   if (argc < 4) return 0;
   plan.way = argv[1];
-  plan.on_host = strcmp(argv[1], "host") == 0;
+  plan.in_heap = strcmp(argv[1], "heap") == 0;
+  plan.on_host = plan.in_heap || strcmp(argv[1], "host") == 0;
   plan.on_stream = strcmp(argv[1], "stream") == 0;
   plan.first = strtoull(argv[2], NULL, 10);
   plan.last = strtoull(argv[3], NULL, 10);
@@ -168,7 +170,10 @@ static int parse(int argc, char **argv) {
 static void make_vectors(void) {
   CUdeviceptr at;
   shown = malloc(plan.last);
-  if (plan.on_host) {
+  if (plan.in_heap) {
+    DO(tutti_mem_alloc(comm, plan.last, &src));
+    DO(tutti_mem_alloc(comm, plan.last, &dst));
+  } else if (plan.on_host) {
     src = malloc(plan.last);
     dst = malloc(plan.last);
   } else {
@@ -187,9 +192,9 @@ int main(int argc, char **argv) {
   char name[100] = "";
   int failed = 0;
   if (!parse(argc, argv))
-    return fprintf(
-               stderr,
-               "usage: gpu_allreduce host|device|staged|stream FIRST LAST [TYPE [OP [BUDGET]]]\n"),
+    return fprintf(stderr,
+                   "usage: gpu_allreduce host|heap|device|staged|stream FIRST LAST [TYPE [OP "
+                   "[BUDGET]]]\n"),
            2;
   DO(tutti_comm_from_env(&comm));
   rank = tutti_comm_rank(comm);
