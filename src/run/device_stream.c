@@ -64,7 +64,10 @@ static void hold_when_decided(tutti_comm *comm, tutti_request *r) {
 
 static tutti_status issue(tutti_comm *comm, tutti_request *r, void *stream) {
   r->stream = stream;
-  const bool learns = r->call.coll == TUTTI_ALLREDUCE && r->staged && tt_staged_learns(r->staged);
+  const bool learns = r->call.coll == TUTTI_ALLREDUCE && r->staged &&
+                      tt_call_bytes(comm, &r->call) / 2 >
+                          comm->wire->flag_bytes && /* short ones are summed by the host */
+                      tt_staged_learns(r->staged);
   r->detached = r->ops == &tt_collective_ops && !learns && has_driver(comm);
   if (!r->detached) { /* returns when the result is there, which is in the stream's order, too */
     tt_request_issue(r);
