@@ -24,17 +24,18 @@ cost    sched topo
 choose  algo prove cost sched topo kernel code
 job
 wire    job
+device  job wire
 trace   sched job wire
-engine  sched kernel code job wire trace
+engine  sched kernel code job wire device trace
 meet
 aggregator kernel job wire meet
-run     sched topo kernel code algo prove cost choose job wire trace engine
-tune    sched topo kernel code algo prove cost choose job wire trace engine run
-comm    sched topo kernel code algo prove cost choose job wire trace engine meet aggregator run tune
-fault   sched topo kernel code algo prove cost choose job wire trace engine meet aggregator run tune comm
-api     sched topo kernel code algo prove draw cost choose job wire trace engine meet aggregator run tune comm fault
-bucket  sched topo kernel code algo prove draw cost choose job wire trace engine meet aggregator run tune comm fault api
-doctor  sched topo kernel code algo prove draw cost choose job wire trace engine meet aggregator run tune comm fault api
+run     sched topo kernel code algo prove cost choose job wire device trace engine
+tune    sched topo kernel code algo prove cost choose job wire device trace engine run
+comm    sched topo kernel code algo prove cost choose job wire device trace engine meet aggregator run tune
+fault   sched topo kernel code algo prove cost choose job wire device trace engine meet aggregator run tune comm
+api     sched topo kernel code algo prove draw cost choose job wire device trace engine meet aggregator run tune comm fault
+bucket  sched topo kernel code algo prove draw cost choose job wire device trace engine meet aggregator run tune comm fault api
+doctor  sched topo kernel code algo prove draw cost choose job wire device trace engine meet aggregator run tune comm fault api
 EOR
 }
 
