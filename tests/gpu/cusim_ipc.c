@@ -28,7 +28,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr at) {
   CUresult why = cusim_begin(CALL_cuIpcGetMemHandle, &d);
   if (why) return why;
   const cusim_alloc *a = cusim_find(at);
-  if (!handle || !a || a->kind != KIND_DEVICE || a->at != at)
+  if (!cusim.ipc || !handle || !a || a->kind != KIND_DEVICE || a->at != at)
     return cusim_end(CUDA_ERROR_INVALID_VALUE);
   const exported e = {MAGIC, a->id, a->bytes, (int32_t)cusim.process, a->fd, a->device};
   memset(handle, 0, sizeof *handle);

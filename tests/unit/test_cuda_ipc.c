@@ -1,6 +1,6 @@
 /* Device memory of another process, on the simulated driver: it is the same memory; what was freed, closed or made up is
  * refused.
- * SPDX-License-Identifier: BSD-3-Clause */
+ * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -201,11 +201,23 @@ static void import_memory(const void *about) {
   if (exporter) order(LEAVE);
 }
 
+static void export_nothing(const void *about) {
+  CUdeviceptr at;
+  unsigned capable = 9;
+  (void)about;
+  cuda_start(0);
+  GOOD(cu.cuMemAlloc(&at, BYTES));
+  GOOD(cu.cuPointerGetAttribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, at));
+  CHECK(!capable);
+  RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuIpcGetMemHandle(&handle, at));
+}
+
 static void memory_of_another_process(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof IMPORTS / sizeof *IMPORTS; i++)
     if (!cuda_satisfied(import_memory, &IMPORTS[i], "CUDA_SIM_DEVICES=2 CUDA_SIM_DELAY=5"))
       fail_msg("%s", IMPORTS[i].name);
+  assert_true(cuda_satisfied(export_nothing, NULL, "CUDA_SIM_IPC=0"));
 }
 
 int main(void) {
