@@ -151,7 +151,7 @@ typedef struct cusim_op {
   struct ptx_launch *launch;
 } cusim_op;
 
-/* The stream of a handle, or NULL: there is none in this context. */
+/* The stream of a handle; NULL: this context has no such stream. */
 cusim_stream *cusim_stream_of(cusim_device *d, CUstream handle);
 cusim_stream *cusim_stream_anywhere(cusim_device *d, CUstream handle); /* or in another */
 cusim_op *cusim_op_new(int call, cusim_stream *s, CUresult (*run)(cusim_op *op));

@@ -60,7 +60,7 @@ bool cusim_device_range(uint64_t at) {
   return space && at - space < SPACE;
 }
 
-/* Unused addresses for so many bytes; 0: there are none. */
+/* The start of an unused range of this length; 0: the space is full. */
 static uint64_t take_addresses(uint64_t bytes) {
   if (!space) {
     void *at = mmap(NULL, SPACE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,5 +1,5 @@
-/* Device memory of another process, on the simulated driver: it is the same memory; what was freed, closed or made up is
- * refused.
+/* Device memory of another process, on the simulated driver: it is the same memory; a handle or mapping is refused
+ * where the memory was freed, the mapping closed, or the handle made up.
  * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <signal.h>
@@ -30,6 +30,8 @@ static void export_memory(int device) {
   unsigned char bytes[BYTES];
   CUdeviceptr at, before;
   char order;
+  close(to_exporter[1]); /* so that it hears when the importer ends */
+  close(to_importer[0]);
   cuda_start(device);
   GOOD(cu.cuMemAlloc(&before, 1));
   GOOD(cu.cuMemAlloc(&at, BYTES));
