@@ -89,10 +89,6 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr at) {
   cusim_alloc *a = cusim_find(at);
   if (!a || a->kind != KIND_IPC || a->at != at || a->ctx != d)
     return cusim_end(CUDA_ERROR_INVALID_VALUE);
-  if (a->opened > 1) {
-    a->opened--;
-    return cusim_end(CUDA_SUCCESS);
-  }
   if ((why = cusim_settle(d, CALL_cuIpcCloseMemHandle, NULL))) return cusim_end(why);
   if (cusim_find(at) == a && --a->opened == 0) cusim_kill(a);
   return cusim_end(CUDA_SUCCESS);

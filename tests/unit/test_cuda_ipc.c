@@ -14,7 +14,7 @@
 enum { BYTES = 100000 };
 
 /* The exporter sends the handle, and then does what it is told. */
-typedef enum told { FREE = 'f', LEAVE = 'l', DIE = 'd', LOOK = 'k' } told;
+typedef enum told { FREE = 'f', REPLACE = 'r', LEAVE = 'l', DIE = 'd', LOOK = 'k' } told;
 static int to_exporter[2], to_importer[2];
 static pid_t exporter;
 static CUipcMemHandle handle;
@@ -43,6 +43,10 @@ static void export_memory(int device) {
   for (;;) {
     hear(to_exporter[0], &order, 1);
     if (order == FREE) GOOD(cu.cuMemFree(at));
+    if (order == REPLACE) { /* in a file of the same number and size */
+      GOOD(cu.cuMemFree(at));
+      GOOD(cu.cuMemAlloc(&at, BYTES));
+    }
     if (order == LEAVE) exit(0);
     if (order == DIE) raise(SIGKILL);
     if (order == LOOK) { /* the importer has written there */
@@ -130,6 +134,12 @@ static void opens_it_freed(void) {
   RETURNS(CUDA_ERROR_MAP_FAILED, open_it(&at));
 }
 
+static void opens_it_replaced(void) {
+  CUdeviceptr at;
+  order(REPLACE);
+  RETURNS(CUDA_ERROR_MAP_FAILED, open_it(&at));
+}
+
 static void opens_it_left(void) {
   CUdeviceptr at;
   order(LEAVE);
@@ -183,6 +193,7 @@ static const struct import {
     {"a closed mapping", uses_it_closed, 0},
     {"memory that the exporter has freed", uses_it_freed, 0},
     {"opening what the exporter has freed", opens_it_freed, 0},
+    {"the exporter has other memory there", opens_it_replaced, 0},
     {"the exporter has left", opens_it_left, 0},
     {"the exporter was killed", opens_it_killed, 0},
     {"it was killed after the opening", uses_it_killed, 0},

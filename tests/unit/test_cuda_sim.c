@@ -257,6 +257,7 @@ static void addresses_and_limits(const void *about) {
     RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemFree(seen[i] + 1));
     GOOD(cu.cuMemFree(seen[i]));
   }
+  GOOD(cu.cuMemAlloc(&at, 1048576)); /* all of it is there again */
 }
 
 static void pinned_memory(const void *about) {
@@ -281,6 +282,7 @@ static void pinned_memory(const void *about) {
   RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemHostGetDevicePointer(&at, memory, 0));
   RETURNS(CUDA_ERROR_INVALID_VALUE,
           cu.cuMemcpyDtoH(memory + BYTES, device, 2 * BYTES)); /* half pinned */
+  RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemcpyDtoH(memory + BYTES + 1, device, BYTES));
   RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemcpyDtoH((void *)(uintptr_t)device, device, 1));
   RETURNS(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cu.cuMemHostUnregister(memory));
   RETURNS(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cu.cuMemHostUnregister(memory + BYTES + 1));
@@ -314,8 +316,9 @@ static void memory_is_limited_and_pinned(void **state) {
 }
 
 static void contexts(const void *about) {
-  CUcontext first, second, current;
+  CUcontext first, second, again, current;
   CUdeviceptr at;
+  CUevent event;
   unsigned flags;
   int active, can;
   (void)about;
@@ -332,12 +335,17 @@ static void contexts(const void *about) {
   RETURNS(CUDA_ERROR_INVALID_DEVICE, cu.cuCtxEnablePeerAccess(second, 0));
   GOOD(cu.cuCtxEnablePeerAccess(first, 0));
   RETURNS(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, cu.cuCtxEnablePeerAccess(first, 0));
+  GOOD(cu.cuEventCreate(&event, 0));
   GOOD(cu.cuDevicePrimaryCtxRelease(1)); /* it was current */
   GOOD(cu.cuDevicePrimaryCtxGetState(1, &flags, &active));
   CHECK(!active);
   RETURNS(CUDA_ERROR_INVALID_CONTEXT, cu.cuMemAlloc(&at, 1));
   RETURNS(CUDA_ERROR_INVALID_CONTEXT, cu.cuCtxSetCurrent(second));
   RETURNS(CUDA_ERROR_INVALID_CONTEXT, cu.cuDevicePrimaryCtxRelease(1));
+  GOOD(cu.cuDevicePrimaryCtxRetain(&again, 1)); /* another one */
+  CHECK(again != second);
+  RETURNS(CUDA_ERROR_INVALID_CONTEXT, cu.cuCtxSetCurrent(second));
+  RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuEventQuery(event));
   GOOD(cu.cuCtxPopCurrent(&current));
   CHECK(current == second);
   GOOD(cu.cuMemAlloc(&at, 1));

@@ -47,6 +47,11 @@ static void runs_later(const void *about) {
   for (int i = 0; i < BYTES; i++) CHECK(pageable[i] == 9);
   GOOD(cu.cuStreamDestroy(s));
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamSynchronize(s));
+  for (int i = 0; i < 300; i++) { /* no handle comes again */
+    CUstream t = stream_new(CU_STREAM_NON_BLOCKING);
+    CHECK(t != s);
+    GOOD(cu.cuStreamDestroy(t));
+  }
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamDestroy(CU_STREAM_LEGACY));
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamDestroy(NULL));
 }
@@ -199,6 +204,7 @@ static void events(const void *about) {
   CHECK(ms >= 20 && ms < 20000);
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuEventElapsedTime(&ms, untimed, f));
   GOOD(cu.cuEventDestroy(f));
+  event_new(); /* has another handle */
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuEventQuery(f));
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuEventDestroy(f));
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamWaitEvent(t, f, 0));
