@@ -277,8 +277,10 @@ static CUresult register_host(cusim_device *d, uint64_t at, uint64_t bytes, unsi
   CUresult why = cusim.strict ? cusim_settle(d, CALL_cuMemHostRegister, NULL) : CUDA_SUCCESS;
   if (why) return why;
   if (cusim_device_range(at) || !all_mapped(at, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  const size_t n = begun_at(at + bytes - 1);
-  if (n && sorted[n - 1]->at + sorted[n - 1]->bytes > at)
+  const uint64_t first = at / CUSIM_PAGE,
+                 last = (at + bytes - 1) / CUSIM_PAGE; /* pages are pinned whole */
+  const size_t n = begun_at(last * CUSIM_PAGE + CUSIM_PAGE - 1);
+  if (n && (sorted[n - 1]->at + sorted[n - 1]->bytes - 1) / CUSIM_PAGE >= first)
     return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
   cusim_alloc *a = calloc(1, sizeof *a);
   if (!a) return CUDA_ERROR_OUT_OF_MEMORY;

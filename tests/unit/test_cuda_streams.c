@@ -313,7 +313,7 @@ static CUresult call_waiting(enum waiting w, CUdeviceptr at, void *pinned, char 
 
 static void wait_for_ever(const void *about) {
   const bool strict = *(const bool *)about;
-  static char memory[2 * BYTES];
+  static _Alignas(4096) char memory[2 * BYTES];
   CUdeviceptr at;
   CUmodule module;
   void *pinned;
