@@ -53,7 +53,7 @@ CUDASRC := $(sort $(wildcard tests/gpu/*.c))
 $(CUDASRC:%.c=$(BUILD)/%.o): TTFLAGS = $(BASE)
 $(CUDASIM): $(CUDASRC:%.c=$(BUILD)/%.o)
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,--no-undefined $(SAN) $(LDFLAGS) $^ $(LDLIBS) -o $@
+	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,--no-undefined -Wl,-z,nodelete $(SAN) $(LDFLAGS) $^ $(LDLIBS) -o $@
 $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_cuda*.c)): | $(CUDASIM)
 
 # Texts from outside: what fuzz/fuzz_NAME.c does with each file of fuzz/corpus/NAME; with a

@@ -15,6 +15,7 @@
  *              CUDA_SIM_STEPS=2e9      the most instructions of a thread of a kernel
  *              CUDA_SIM_STRICT=1       calls that may wait for the whole device do so
  *              CUDA_SIM_STUCK=10       seconds after which such a wait is an error
+ *              CUDA_SIM_IPC=1          0: other processes cannot map its memory, as it is with memory of cuMemCreate
  *              CUDA_SIM_FAIL=N[:E]     the N-th call fails (with error E); calls that clean up do not count
  *              CUDA_SIM_FAIL_NAME=F:K[:E]   the K-th call of the function F fails
  *              CUDA_SIM_FAIL_OP=N[:E]  the N-th operation on a stream fails, and its context with it
@@ -150,7 +151,7 @@ typedef struct cusim_op {
   struct ptx_launch *launch;
 } cusim_op;
 
-/* The stream of a handle, or NULL: there is none in this context. */
+/* The stream of a handle; NULL: this context has no such stream. */
 cusim_stream *cusim_stream_of(cusim_device *d, CUstream handle);
 cusim_stream *cusim_stream_anywhere(cusim_device *d, CUstream handle); /* or in another */
 cusim_op *cusim_op_new(int call, cusim_stream *s, CUresult (*run)(cusim_op *op));
@@ -195,7 +196,7 @@ extern struct cusim {
   double delay, stuck;
   unsigned long long seed;
   int64_t steps;
-  bool strict;
+  bool strict, ipc;
   cusim_device device[MOST_DEVICES];
   cusim_stream stream[MOST_STREAMS];
   cusim_clock host; /* what the host knows */

@@ -72,6 +72,7 @@ static void read_settings(void) {
   cusim.seed = (unsigned long long)number_of("CUDA_SIM_SEED", 1);
   cusim.steps = (int64_t)number_of("CUDA_SIM_STEPS", 2e9);
   cusim.strict = number_of("CUDA_SIM_STRICT", 1) != 0;
+  cusim.ipc = number_of("CUDA_SIM_IPC", 1) != 0;
   cusim.stuck = number_of("CUDA_SIM_STUCK", 10);
   fail = injection_of(getenv("CUDA_SIM_FAIL"), -1);
   fail_op = injection_of(getenv("CUDA_SIM_FAIL_OP"), -1);

@@ -32,17 +32,19 @@ static size_t ranges_of(const cusim_op *op, cusim_range r[2]) {
   if (!op->from_pageable && op->from) r[n++] = (cusim_range){op->from, op->from + op->bytes, false};
   if (!op->to_pageable) r[n++] = (cusim_range){op->to, op->to + op->bytes, true};
   if (n < 2) return n;
-  if (r[0].from < r[1].to && r[1].from < r[0].to) { /* a copy to itself, or near */
-    if (r[1].from < r[0].from) r[0].from = r[1].from;
-    if (r[1].to > r[0].to) r[0].to = r[1].to;
-    r[0].writes = true;
-    return 1;
+  if (r[0].from < r[1].to &&
+      r[1].from < r[0].to) { /* it reads only the bytes that it does not write */
+    if (r[0].from < r[1].from)
+      r[0].to = r[1].from;
+    else
+      r[0].from = r[1].to;
+    if (r[0].from >= r[0].to) r[0] = r[--n];
   }
-  if (r[1].from < r[0].from) {
+  if (n == 2 && r[1].from < r[0].from) {
     const cusim_range first = r[1];
     r[1] = r[0], r[0] = first;
   }
-  return 2;
+  return n;
 }
 
 /* Copies, or sets bytes where there is nothing to copy from. */

@@ -1,8 +1,8 @@
 /* cusim_events.c - events of the simulated driver.
  *
  * Idea       Recording an event makes a record: which operation of which stream it is, and, once the stream is there, the
- *            clock of all that comes before. Whoever waits takes the record that the event has at that moment, so that
- *            recording it anew changes nothing for those that wait already.
+ *            clock of all that comes before. A stream that waits takes the record that the event has at that
+ *            moment, so that recording it anew changes nothing for streams that wait already.
  * Source     NVIDIA's reference of the driver API, Event Management.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -109,9 +109,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned flags) {
 
 /* The host knows what comes before an event that is over. */
 static void learn_record(const cusim_record *r) {
-  if (!r) return;
-  cusim_join(&cusim.host, &r->clock);
-  if (cusim.host.at[r->slot] < r->seq) cusim.host.at[r->slot] = r->seq;
+  if (r) cusim_join(&cusim.host, &r->clock);
 }
 
 CUresult cuEventQuery(CUevent handle) {

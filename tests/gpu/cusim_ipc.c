@@ -28,7 +28,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr at) {
   CUresult why = cusim_begin(CALL_cuIpcGetMemHandle, &d);
   if (why) return why;
   const cusim_alloc *a = cusim_find(at);
-  if (!handle || !a || a->kind != KIND_DEVICE || a->at != at)
+  if (!cusim.ipc || !handle || !a || a->kind != KIND_DEVICE || a->at != at)
     return cusim_end(CUDA_ERROR_INVALID_VALUE);
   const exported e = {MAGIC, a->id, a->bytes, (int32_t)cusim.process, a->fd, a->device};
   memset(handle, 0, sizeof *handle);
@@ -89,10 +89,6 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr at) {
   cusim_alloc *a = cusim_find(at);
   if (!a || a->kind != KIND_IPC || a->at != at || a->ctx != d)
     return cusim_end(CUDA_ERROR_INVALID_VALUE);
-  if (a->opened > 1) {
-    a->opened--;
-    return cusim_end(CUDA_SUCCESS);
-  }
   if ((why = cusim_settle(d, CALL_cuIpcCloseMemHandle, NULL))) return cusim_end(why);
   if (cusim_find(at) == a && --a->opened == 0) cusim_kill(a);
   return cusim_end(CUDA_SUCCESS);

@@ -335,8 +335,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
   if (!f || !s || of != d) return cusim_end(CUDA_ERROR_INVALID_HANDLE);
   for (int i = 0; i < 6; i++)
     if (size[i] < 1 || (i % 3 && size[i] > 65535)) return cusim_end(CUDA_ERROR_INVALID_VALUE);
-  if (bx > MOST_THREADS || threads > MOST_THREADS || gx > INT32_MAX || shared || extra ||
-      (f->nparams && !parameters))
+  if (threads > MOST_THREADS || gx > INT32_MAX || shared || extra || (f->nparams && !parameters))
     return cusim_end(CUDA_ERROR_INVALID_VALUE);
   return cusim_end(make_launch(d, f, size, s, parameters));
 }

@@ -60,7 +60,7 @@ bool cusim_device_range(uint64_t at) {
   return space && at - space < SPACE;
 }
 
-/* Unused addresses for so many bytes; 0: there are none. */
+/* The start of an unused range of this length; 0: the space is full. */
 static uint64_t take_addresses(uint64_t bytes) {
   if (!space) {
     void *at = mmap(NULL, SPACE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -277,8 +277,10 @@ static CUresult register_host(cusim_device *d, uint64_t at, uint64_t bytes, unsi
   CUresult why = cusim.strict ? cusim_settle(d, CALL_cuMemHostRegister, NULL) : CUDA_SUCCESS;
   if (why) return why;
   if (cusim_device_range(at) || !all_mapped(at, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  const size_t n = begun_at(at + bytes - 1);
-  if (n && sorted[n - 1]->at + sorted[n - 1]->bytes > at)
+  const uint64_t first = at / CUSIM_PAGE,
+                 last = (at + bytes - 1) / CUSIM_PAGE; /* pages are pinned whole */
+  const size_t n = begun_at(last * CUSIM_PAGE + CUSIM_PAGE - 1);
+  if (n && (sorted[n - 1]->at + sorted[n - 1]->bytes - 1) / CUSIM_PAGE >= first)
     return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
   cusim_alloc *a = calloc(1, sizeof *a);
   if (!a) return CUDA_ERROR_OUT_OF_MEMORY;

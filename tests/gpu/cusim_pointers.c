@@ -24,7 +24,7 @@ static size_t value_of(const cusim_alloc *a, int attribute, uint64_t *value) {
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: *value = a && a->kind == KIND_MANAGED; return 4;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *value = (uint32_t)(a ? a->device : -2); return 4;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      *value = a && a->kind == KIND_DEVICE;
+      *value = a && a->kind == KIND_DEVICE && cusim.ipc;
       return 4;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *value = a ? a->at : 0; return 8;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *value = a ? a->bytes : 0; return 8;

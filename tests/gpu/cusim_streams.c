@@ -60,7 +60,6 @@ static void run(cusim_op *op) {
     if (op->after.at[i]) {
       /* Of an event's stream it comes after the event only, whose clock it joins by itself. */
       if (!op->waits || i != op->record->slot) cusim_join(&s->clock, &cusim.stream[i].clock);
-      if (s->clock.at[i] < op->after.at[i]) s->clock.at[i] = op->after.at[i];
     }
   s->clock.at[s->slot] = op->seq;
   const CUresult wanted = cusim_op_error();

@@ -1,7 +1,8 @@
 /* ptx_insns.c - reads one instruction of PTX, and checks it as an assembler would.
  *
- * Idea       A row for each name says which operands it takes, and of which types. What stands behind the name, dot by dot, is
- *            types, rounding, a comparison and the like; each is taken once, and what the row does not ask for is an error.
+ * Idea       A row for each name says which operands it takes, and of which types. The words behind the name, each with a
+ *            dot, are types, rounding, a comparison and the like; each is taken once, and one that the row does not ask for is
+ *            an error.
  * Invariant  An operand's register has the width of the instruction's type and agrees with it (a .b register with any, a
  *            float with no integer); those of ld, st and cvt may be wider, where the type is no float.
  * Source     NVIDIA, PTX ISA 6.5, chapters 6 (operand type checking) and 9.

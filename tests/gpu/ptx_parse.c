@@ -1,6 +1,6 @@
 /* ptx_parse.c - reads a module of PTX: its head, its kernels, their parameters, registers and labels.
  *
- * Idea       A word is a name with all its dots, a number, or one character. The first error stops all; what was read is freed.
+ * Idea       A word is a name with all its dots, a number, or one character. The first error stops the reader, which frees all.
  * Strict     .version, .target and .address_size must lead, in this order; the target must be one that sm_70 runs. All that
  *            is not understood is an error.
  * SPDX-License-Identifier: BSD-3-Clause */

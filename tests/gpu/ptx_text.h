@@ -47,7 +47,7 @@ int64_t ptx_number(ptx_reader *r);
 ptx_type ptx_type_of(const char *word);
 /* A new slot: its number. */
 int ptx_slot_new(ptx_reader *r, uint64_t value);
-/* The slot of a register; -1: there is none. */
+/* The slot of a register; -1: no register has this name. */
 int ptx_slot_of(const ptx_reader *r, const char *name, ptx_type *type);
 int ptx_label_of(ptx_reader *r, const char *name);
 /* Grows a list of `n` items of `size` bytes by one; *room: how many fit now. NULL after an error. */

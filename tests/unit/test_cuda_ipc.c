@@ -1,6 +1,6 @@
-/* Device memory of another process, on the simulated driver: it is the same memory; what was freed, closed or made up is
- * refused.
- * SPDX-License-Identifier: BSD-3-Clause */
+/* Device memory of another process, on the simulated driver: it is the same memory; a handle or mapping is refused
+ * where the memory was freed, the mapping closed, or the handle made up.
+ * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 enum { BYTES = 100000 };
 
 /* The exporter sends the handle, and then does what it is told. */
-typedef enum told { FREE = 'f', LEAVE = 'l', DIE = 'd', LOOK = 'k' } told;
+typedef enum told { FREE = 'f', REPLACE = 'r', LEAVE = 'l', DIE = 'd', LOOK = 'k' } told;
 static int to_exporter[2], to_importer[2];
 static pid_t exporter;
 static CUipcMemHandle handle;
@@ -30,6 +30,8 @@ static void export_memory(int device) {
   unsigned char bytes[BYTES];
   CUdeviceptr at, before;
   char order;
+  close(to_exporter[1]); /* so that it hears when the importer ends */
+  close(to_importer[0]);
   cuda_start(device);
   GOOD(cu.cuMemAlloc(&before, 1));
   GOOD(cu.cuMemAlloc(&at, BYTES));
@@ -41,6 +43,10 @@ static void export_memory(int device) {
   for (;;) {
     hear(to_exporter[0], &order, 1);
     if (order == FREE) GOOD(cu.cuMemFree(at));
+    if (order == REPLACE) { /* in a file of the same number and size */
+      GOOD(cu.cuMemFree(at));
+      GOOD(cu.cuMemAlloc(&at, BYTES));
+    }
     if (order == LEAVE) exit(0);
     if (order == DIE) raise(SIGKILL);
     if (order == LOOK) { /* the importer has written there */
@@ -128,6 +134,12 @@ static void opens_it_freed(void) {
   RETURNS(CUDA_ERROR_MAP_FAILED, open_it(&at));
 }
 
+static void opens_it_replaced(void) {
+  CUdeviceptr at;
+  order(REPLACE);
+  RETURNS(CUDA_ERROR_MAP_FAILED, open_it(&at));
+}
+
 static void opens_it_left(void) {
   CUdeviceptr at;
   order(LEAVE);
@@ -181,6 +193,7 @@ static const struct import {
     {"a closed mapping", uses_it_closed, 0},
     {"memory that the exporter has freed", uses_it_freed, 0},
     {"opening what the exporter has freed", opens_it_freed, 0},
+    {"the exporter has other memory there", opens_it_replaced, 0},
     {"the exporter has left", opens_it_left, 0},
     {"the exporter was killed", opens_it_killed, 0},
     {"it was killed after the opening", uses_it_killed, 0},
@@ -201,11 +214,23 @@ static void import_memory(const void *about) {
   if (exporter) order(LEAVE);
 }
 
+static void export_nothing(const void *about) {
+  CUdeviceptr at;
+  unsigned capable = 9;
+  (void)about;
+  cuda_start(0);
+  GOOD(cu.cuMemAlloc(&at, BYTES));
+  GOOD(cu.cuPointerGetAttribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, at));
+  CHECK(!capable);
+  RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuIpcGetMemHandle(&handle, at));
+}
+
 static void memory_of_another_process(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof IMPORTS / sizeof *IMPORTS; i++)
     if (!cuda_satisfied(import_memory, &IMPORTS[i], "CUDA_SIM_DEVICES=2 CUDA_SIM_DELAY=5"))
       fail_msg("%s", IMPORTS[i].name);
+  assert_true(cuda_satisfied(export_nothing, NULL, "CUDA_SIM_IPC=0"));
 }
 
 int main(void) {

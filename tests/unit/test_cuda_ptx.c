@@ -1,5 +1,5 @@
 /* The interpreter of PTX: each instruction but cvt, and type, over edge values, beside C.
- * SPDX-License-Identifier: BSD-3-Clause */
+ * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,23 +29,21 @@ typedef struct operation {
 #define HIGH(T, x, y, bits)                                                 \
   ((T)-1 < 0 ? (unsigned __int128)((__int128)(x) * (__int128)(y)) >> (bits) \
              : ((unsigned __int128)(x) * (unsigned __int128)(y)) >> (bits))
-#define WHOLE_FUNCTIONS(T, bits)                                                            \
-  F(add, T, WIDE(x) + WIDE(y))                                                              \
-  F(sub, T, WIDE(x) - WIDE(y))                                                              \
-  F(mul, T, WIDE(x) * WIDE(y))                                                              \
-  F(mad, T, WIDE(x) * WIDE(y) + WIDE(x))                                                    \
-  F(high, T, HIGH(T, x, y, bits))                                                           \
-  F(div, T,                                                                                 \
-    y == 0                               ? 0                                                \
-    : (T)(0 - WIDE(y)) == 1 && (T)-1 < 0 ? 0 - WIDE(x)                                      \
-                                         : WIDE(x / y))                                     \
-  F(rem, T, y == 0 || ((T)(0 - WIDE(y)) == 1 && (T)-1 < 0) ? 0 : WIDE(x % y))               \
-      F(min, T, x < y ? x : y) F(max, T, x > y ? x : y) F(eq, T, x == y) F(ne, T, x != y)   \
-          F(lt, T, x < y) F(le, T, x <= y) F(gt, T, x > y) F(ge, T, x >= y) F(and, T, x &y) \
-              F(or, T, x | y) F(xor, T, x ^ y) F(not, T, ~x) F(neg, T, 0 - WIDE(x))         \
-                  F(abs, T, x < 0 ? 0 - WIDE(x) : WIDE(x))                                  \
-                      F(shl, T, (uint32_t)y_ >= bits ? 0 : WIDE(x) << (uint32_t)y_)         \
-                          F(shr, T, (uint32_t)y_ >= bits ? (x < 0 ? -1 : 0) : x >> (uint32_t)y_)
+#define WHOLE_FUNCTIONS(T, bits)                                                         \
+  F(add, T, WIDE(x) + WIDE(y))                                                           \
+  F(sub, T, WIDE(x) - WIDE(y))                                                           \
+  F(mul, T, WIDE(x) * WIDE(y))                                                           \
+  F(mad, T, WIDE(x) * WIDE(y) + WIDE(x))                                                 \
+  F(high, T, HIGH(T, x, y, bits))                                                        \
+  F(div, T, y == 0 ? 0 : (T)(0 - WIDE(y)) == 1 && (T)-1 < 0 ? 0 - WIDE(x) : WIDE(x / y)) \
+  F(rem, T, y == 0 || ((T)(0 - WIDE(y)) == 1 && (T)-1 < 0) ? 0 : WIDE(x % y))            \
+  F(min, T, x < y ? x : y)                                                               \
+  F(max, T, x > y ? x : y)                                                               \
+  F(eq, T, x == y) F(ne, T, x != y) F(lt, T, x < y) F(le, T, x <= y) F(gt, T, x > y)     \
+      F(ge, T, x >= y) F(and, T, x &y) F(or, T, x | y) F(xor, T, x ^ y) F(not, T, ~x)    \
+          F(neg, T, 0 - WIDE(x)) F(abs, T, x < 0 ? 0 - WIDE(x) : WIDE(x))                \
+              F(shl, T, (uint32_t)y_ >= bits ? 0 : WIDE(x) << (uint32_t)y_)              \
+                  F(shr, T, (uint32_t)y_ >= bits ? (x < 0 ? -1 : 0) : x >> (uint32_t)y_)
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
@@ -89,7 +87,7 @@ WHOLE_FUNCTIONS(s64, 64)
 #define WIDE_ROW(T, bits) \
   { "mul.wide." #T " %d, %a, %b;", bits, 2 * bits, mul_##T }
 
-    static uint64_t keep(uint64_t x, uint64_t y) {
+static uint64_t keep(uint64_t x, uint64_t y) {
   (void)y;
   return x;
 }
@@ -189,24 +187,24 @@ static void whole_numbers(void **state) {
   }
 #define LESS(x, y) ((x) < (y) || ((x) == (y) && !!signbit(x) > !!signbit(y)))
 #define ANY        (isnan(x) || isnan(y))
-#define REAL_FUNCTIONS(T)                                                                      \
-  R(add, T, bits_of_##T(x + y))                                                                \
-  R(sub, T, bits_of_##T(x - y))                                                                \
-  R(mul, T, bits_of_##T(x *y))                                                                 \
-  R(div, T, bits_of_##T(x / y))                                                                \
-  R(neg, T, bits_of_##T(-x))                                                                   \
-  R(abs, T, bits_of_##T(signbit(x) ? -x : x)) R(min, T,                                        \
-                                                bits_of_##T(isnan(x)                 ? y       \
-                                                            : isnan(y) || LESS(x, y) ? x       \
-                                                                                     : y))     \
-      R(max, T,                                                                                \
-        bits_of_##T(isnan(x)                 ? y                                               \
-                    : isnan(y) || LESS(y, x) ? x                                               \
-                                             : y)) R(eq, T, x == y) R(ne, T, x<y || x> y)      \
-          R(lt, T, x < y) R(le, T, x <= y) R(gt, T, x > y) R(ge, T, x >= y)                    \
-              R(equ, T, ANY || x == y) R(neu, T, !(x == y)) R(ltu, T, !(x >= y))               \
-                  R(leu, T, !(x > y)) R(gtu, T, !(x <= y)) R(geu, T, !(x < y)) R(num, T, !ANY) \
-                      R(nan, T, ANY)
+#define REAL_FUNCTIONS(T)                                                                        \
+  R(add, T, bits_of_##T(x + y))                                                                  \
+  R(sub, T, bits_of_##T(x - y))                                                                  \
+  R(mul, T, bits_of_##T(x *y))                                                                   \
+  R(div, T, bits_of_##T(x / y))                                                                  \
+  R(neg, T, bits_of_##T(-x))                                                                     \
+  R(abs, T, bits_of_##T(signbit(x) ? -x : x))                                                    \
+  R(min, T,                                                                                      \
+    bits_of_##T(isnan(x)                 ? y                                                     \
+                : isnan(y) || LESS(x, y) ? x                                                     \
+                                         : y))                                                   \
+  R(max, T,                                                                                      \
+    bits_of_##T(isnan(x)                 ? y                                                     \
+                : isnan(y) || LESS(y, x) ? x                                                     \
+                                         : y)) R(eq, T, x == y) R(ne, T, x<y || x> y)            \
+      R(lt, T, x < y) R(le, T, x <= y) R(gt, T, x > y) R(ge, T, x >= y) R(equ, T, ANY || x == y) \
+          R(neu, T, !(x == y)) R(ltu, T, !(x >= y)) R(leu, T, !(x > y)) R(gtu, T, !(x <= y))     \
+              R(geu, T, !(x < y)) R(num, T, !ANY) R(nan, T, ANY)
 REAL_FUNCTIONS(float)
 REAL_FUNCTIONS(double)
 

@@ -1,5 +1,5 @@
 /* The simulated driver finds operations of two streams on the same bytes that nothing orders, and no others.
- * SPDX-License-Identifier: BSD-3-Clause */
+ * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +13,7 @@ enum { BYTES = 4096 };
 
 enum order {
   NOTHING,
+  MANY,
   EVENT,
   EVENT_EARLY,
   EVENT_OF_BEFORE,
@@ -32,6 +33,7 @@ static const struct {
   bool orders;
 } ORDER[ORDERS] = {
     [NOTHING] = {"nothing", false},
+    [MANY] = {"nothing, and many operations elsewhere", false},
     [EVENT] = {"an event", true},
     [EVENT_EARLY] = {"an event that was recorded before the operation", false},
     [EVENT_OF_BEFORE] = {"an event that is recorded again, behind the wait", false},
@@ -47,7 +49,22 @@ static const struct {
     [FUNCTION] = {"a function of the host, behind the operation, which releases the stream", true},
 };
 
-enum bytes { SAME, PART, NEXT, READS, PINNED, PINNED_READ, KERNEL, KERNEL_NEXT, BYTES_CASES };
+enum bytes {
+  SAME,
+  PART,
+  NEXT,
+  READS,
+  PINNED,
+  PINNED_READ,
+  DOWN,
+  DOWN_NEXT,
+  UP,
+  UP_NEXT,
+  KERNEL,
+  KERNEL_NEXT,
+  KERNEL_READS,
+  BYTES_CASES
+};
 static const struct {
   const char *name;
   bool conflict;
@@ -58,8 +75,13 @@ static const struct {
     [READS] = {"both read the same bytes", false},
     [PINNED] = {"both write the same bytes of the host", true},
     [PINNED_READ] = {"both read the same bytes of the host", false},
+    [DOWN] = {"a copy to its own start writes what the other reads", true},
+    [DOWN_NEXT] = {"it reads only, as the other does", false},
+    [UP] = {"a copy to its own end writes what the other reads", true},
+    [UP_NEXT] = {"it reads only, as the other does", false},
     [KERNEL] = {"a kernel stores into what a copy reads", true},
     [KERNEL_NEXT] = {"a kernel stores beside what a copy reads", false},
+    [KERNEL_READS] = {"a kernel loads what a copy reads", false},
 };
 
 typedef struct race {
@@ -67,16 +89,18 @@ typedef struct race {
   enum bytes bytes;
 } race;
 
-static CUdeviceptr one, other;
+static CUdeviceptr one, other, elsewhere;
 static void *host;
-static CUfunction store;
+static CUfunction store, load;
 
-/* The bytes from 64 to 127 are stored, each second one. */
-static const char *const STORE =
-    ".version 6.5\n.target sm_70\n.address_size 64\n.visible .entry store(.param .u64 at)\n{\n"
-    ".reg .b64 %d<4>;\n.reg .b32 %r<4>;\nld.param.u64 %d0, [at];\nmov.u32 %r0, "
-    "%tid.x;\nmul.wide.u32 %d1, %r0, 2;\n"
-    "add.u64 %d2, %d0, %d1;\nst.global.u8 [%d2+64], %r0;\nret;\n}\n";
+/* The bytes from 64 to 127 are stored, or loaded, each second one. */
+#define KERNEL_TEXT(name, last)                                                                  \
+  ".visible .entry " name                                                                        \
+  "(.param .u64 at)\n{\n.reg .b64 %d<4>;\n.reg .b32 %r<4>;\n"                                    \
+  "ld.param.u64 %d0, [at];\nmov.u32 %r0, %tid.x;\nmul.wide.u32 %d1, %r0, 2;\nadd.u64 %d2, %d0, " \
+  "%d1;\n" last "\nret;\n}\n"
+static const char *const KERNELS = ".version 6.5\n.target sm_70\n.address_size 64\n" KERNEL_TEXT(
+    "store", "st.global.u8 [%d2+64], %r0;") KERNEL_TEXT("load", "ld.global.u8 %r0, [%d2+64];");
 
 static void first_of(enum bytes b, CUstream s) {
   void *parameters[] = {&one};
@@ -87,7 +111,13 @@ static void first_of(enum bytes b, CUstream s) {
     case READS: GOOD(cu.cuMemcpyDtoDAsync(other, one, BYTES / 2, s)); break;
     case PINNED: GOOD(cu.cuMemcpyDtoHAsync(host, one, BYTES / 2, s)); break;
     case PINNED_READ: GOOD(cu.cuMemcpyHtoDAsync(one, host, BYTES / 2, s)); break;
-    default: GOOD(cu.cuLaunchKernel(store, 1, 1, 1, 32, 1, 1, 0, s, parameters, NULL));
+    case DOWN:
+    case DOWN_NEXT: GOOD(cu.cuMemcpyDtoDAsync(one, one + 16, 64, s)); break;
+    case UP:
+    case UP_NEXT: GOOD(cu.cuMemcpyDtoDAsync(one + 16, one, 64, s)); break;
+    default:
+      GOOD(cu.cuLaunchKernel(b == KERNEL_READS ? load : store, 1, 1, 1, 32, 1, 1, 0, s, parameters,
+                             NULL));
   }
 }
 
@@ -99,7 +129,12 @@ static void second_of(enum bytes b, CUstream s) {
     case READS: GOOD(cu.cuMemcpyDtoDAsync(other + BYTES / 2, one, BYTES / 2, s)); break;
     case PINNED: GOOD(cu.cuMemcpyDtoHAsync((char *)host + 1, other, 1, s)); break;
     case PINNED_READ: GOOD(cu.cuMemcpyHtoDAsync(other, host, BYTES / 2, s)); break;
-    case KERNEL: GOOD(cu.cuMemcpyDtoDAsync(other, one + 126, 1, s)); break;
+    case DOWN: GOOD(cu.cuMemcpyDtoDAsync(other, one + 63, 1, s)); break;
+    case DOWN_NEXT: GOOD(cu.cuMemcpyDtoDAsync(other, one + 64, 16, s)); break;
+    case UP: GOOD(cu.cuMemcpyDtoDAsync(other, one + 79, 1, s)); break;
+    case UP_NEXT: GOOD(cu.cuMemcpyDtoDAsync(other, one, 16, s)); break;
+    case KERNEL:
+    case KERNEL_READS: GOOD(cu.cuMemcpyDtoDAsync(other, one + 126, 1, s)); break;
     default:
       GOOD(cu.cuMemcpyDtoDAsync(other, one + 65, 1, s));
       GOOD(cu.cuMemcpyDtoDAsync(other, one + 127, 64, s));
@@ -129,6 +164,10 @@ static void put_order(enum order o, CUstream a, CUstream b, CUevent e) {
       GOOD(cu.cuEventRecord(f, c));
       GOOD(cu.cuStreamWaitEvent(b, f, 0));
       break;
+    case MANY:
+      for (int i = 0; i < 200; i++) GOOD(cu.cuMemsetD8Async(elsewhere, 1, 1, c));
+      GOOD(cu.cuStreamSynchronize(c));
+      break;
     case HOST_WAITS: GOOD(cu.cuStreamSynchronize(a)); break;
     case HOST_ASKS:
       while (cu.cuStreamQuery(a) == CUDA_ERROR_NOT_READY) usleep(10);
@@ -155,10 +194,12 @@ static void run_race(const void *about) {
   CUmodule module;
   cuda_start(0);
   make_word();
-  GOOD(cu.cuModuleLoadData(&module, STORE));
+  GOOD(cu.cuModuleLoadData(&module, KERNELS));
   GOOD(cu.cuModuleGetFunction(&store, module, "store"));
+  GOOD(cu.cuModuleGetFunction(&load, module, "load"));
   GOOD(cu.cuMemAlloc(&one, BYTES));
   GOOD(cu.cuMemAlloc(&other, BYTES));
+  GOOD(cu.cuMemAlloc(&elsewhere, BYTES));
   GOOD(cu.cuMemHostAlloc(&host, BYTES, 0));
   CUstream a =
       r->order == BLOCKING ? stream_new(CU_STREAM_DEFAULT) : stream_new(CU_STREAM_NON_BLOCKING);

@@ -1,5 +1,5 @@
 /* The simulated driver: its contexts, memory and pinned memory; what it refuses, and what it knows of an address.
- * SPDX-License-Identifier: BSD-3-Clause */
+ * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static void processor_does_not_read_device_memory(void **state) {
 
 /* ---- what is refused ---- */
 
-enum { BYTES = 1000 };
+enum { BYTES = 1000, PAGE = 4096 };
 enum memory {
   DEVICE,
   FREED,
@@ -65,7 +65,7 @@ static const char *const MEMORY[MEMORIES] = {
     "registered", "unregistered", "pageable", "another device's", "a peer's"};
 
 static CUdeviceptr make(enum memory m) {
-  static _Alignas(8) char pageable[MEMORIES][2 * BYTES];
+  static _Alignas(4096) char pageable[MEMORIES][PAGE];
   CUdeviceptr at = (uintptr_t)pageable[m];
   CUcontext first, second;
   void *host;
@@ -257,35 +257,37 @@ static void addresses_and_limits(const void *about) {
     RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemFree(seen[i] + 1));
     GOOD(cu.cuMemFree(seen[i]));
   }
+  GOOD(cu.cuMemAlloc(&at, 1048576)); /* all of it is there again */
 }
 
 static void pinned_memory(const void *about) {
-  static char memory[4 * BYTES];
+  static _Alignas(4096) char memory[4 * PAGE];
   CUdeviceptr device, at;
   (void)about;
   char *gone = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   munmap(gone + 4096, 4096);
   cuda_start(0);
-  GOOD(cu.cuMemAlloc(&device, 4 * BYTES));
-  GOOD(cu.cuMemHostRegister(memory + BYTES, BYTES, 0));
-  for (int from = 0; from < 4; from++) /* what overlaps it */
+  GOOD(cu.cuMemAlloc(&device, 2 * PAGE));
+  GOOD(cu.cuMemHostRegister(memory + PAGE + 8, PAGE - 16, 0));
+  for (int from = 0; from < 4; from++) /* what shares its page */
     for (int to = from + 1; to <= 4; to++) {
       const bool over = from <= 1 && to >= 2;
-      char *start = memory + from * BYTES;
+      char *start = memory + from * PAGE;
       RETURNS(over ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : CUDA_SUCCESS,
-              cu.cuMemHostRegister(start, (size_t)(to - from) * BYTES, 0));
+              cu.cuMemHostRegister(start, (size_t)(to - from) * PAGE, 0));
       if (!over) GOOD(cu.cuMemHostUnregister(start));
     }
-  GOOD(cu.cuMemHostGetDevicePointer(&at, memory + BYTES, 0));
-  CHECK(at == (uintptr_t)(memory + BYTES));
+  GOOD(cu.cuMemHostGetDevicePointer(&at, memory + PAGE + 8, 0));
+  CHECK(at == (uintptr_t)(memory + PAGE + 8));
   RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemHostGetDevicePointer(&at, memory, 0));
   RETURNS(CUDA_ERROR_INVALID_VALUE,
-          cu.cuMemcpyDtoH(memory + BYTES, device, 2 * BYTES)); /* half pinned */
+          cu.cuMemcpyDtoH(memory + PAGE + 8, device, PAGE)); /* half pinned */
+  RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemcpyDtoH(memory + PAGE + 9, device, PAGE - 16));
   RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemcpyDtoH((void *)(uintptr_t)device, device, 1));
   RETURNS(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cu.cuMemHostUnregister(memory));
-  RETURNS(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cu.cuMemHostUnregister(memory + BYTES + 1));
-  GOOD(cu.cuMemHostUnregister(memory + BYTES));
-  RETURNS(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cu.cuMemHostUnregister(memory + BYTES));
+  RETURNS(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cu.cuMemHostUnregister(memory + PAGE + 9));
+  GOOD(cu.cuMemHostUnregister(memory + PAGE + 8));
+  RETURNS(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cu.cuMemHostUnregister(memory + PAGE + 8));
   RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemHostRegister(gone, 8192, 0));
   RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemHostRegister((void *)(uintptr_t)device, BYTES, 0));
   RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemHostRegister(memory, 0, 0));
@@ -314,8 +316,9 @@ static void memory_is_limited_and_pinned(void **state) {
 }
 
 static void contexts(const void *about) {
-  CUcontext first, second, current;
+  CUcontext first, second, again, current;
   CUdeviceptr at;
+  CUevent event;
   unsigned flags;
   int active, can;
   (void)about;
@@ -332,12 +335,17 @@ static void contexts(const void *about) {
   RETURNS(CUDA_ERROR_INVALID_DEVICE, cu.cuCtxEnablePeerAccess(second, 0));
   GOOD(cu.cuCtxEnablePeerAccess(first, 0));
   RETURNS(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, cu.cuCtxEnablePeerAccess(first, 0));
+  GOOD(cu.cuEventCreate(&event, 0));
   GOOD(cu.cuDevicePrimaryCtxRelease(1)); /* it was current */
   GOOD(cu.cuDevicePrimaryCtxGetState(1, &flags, &active));
   CHECK(!active);
   RETURNS(CUDA_ERROR_INVALID_CONTEXT, cu.cuMemAlloc(&at, 1));
   RETURNS(CUDA_ERROR_INVALID_CONTEXT, cu.cuCtxSetCurrent(second));
   RETURNS(CUDA_ERROR_INVALID_CONTEXT, cu.cuDevicePrimaryCtxRelease(1));
+  GOOD(cu.cuDevicePrimaryCtxRetain(&again, 1)); /* another one */
+  CHECK(again != second);
+  RETURNS(CUDA_ERROR_INVALID_CONTEXT, cu.cuCtxSetCurrent(second));
+  RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuEventQuery(event));
   GOOD(cu.cuCtxPopCurrent(&current));
   CHECK(current == second);
   GOOD(cu.cuMemAlloc(&at, 1));

@@ -1,5 +1,5 @@
 /* The simulated driver's streams: what runs later and in which order, events, words to wait for, functions of the host, and calls that wait for a stream that is held for ever.
- * SPDX-License-Identifier: BSD-3-Clause */
+ * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,6 +47,11 @@ static void runs_later(const void *about) {
   for (int i = 0; i < BYTES; i++) CHECK(pageable[i] == 9);
   GOOD(cu.cuStreamDestroy(s));
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamSynchronize(s));
+  for (int i = 0; i < 300; i++) { /* no handle comes again */
+    CUstream t = stream_new(CU_STREAM_NON_BLOCKING);
+    CHECK(t != s);
+    GOOD(cu.cuStreamDestroy(t));
+  }
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamDestroy(CU_STREAM_LEGACY));
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamDestroy(NULL));
 }
@@ -110,6 +115,61 @@ static void streams_run_later_and_in_order(void **state) {
     if (!cuda_satisfied(one_held, &PAIRS[i], NULL)) fail_msg("%s", PAIRS[i].name);
 }
 
+/* ---- delays ---- */
+
+static int ended[2], endings;
+static void end_of(void *data) {
+  ended[__atomic_fetch_add(&endings, 1, __ATOMIC_RELAXED)] = *(const int *)data;
+}
+
+/* Which of two streams ends first; the exit status tells. */
+static void first_to_end(const void *about) {
+  static const int names[2] = {0, 1};
+  CUdeviceptr at;
+  (void)about;
+  cuda_start(0);
+  GOOD(cu.cuMemAlloc(&at, BYTES));
+  for (int i = 0; i < 2; i++) {
+    CUstream s = stream_new(CU_STREAM_NON_BLOCKING);
+    GOOD(cu.cuMemsetD8Async(at + (CUdeviceptr)i, 1, 1, s));
+    GOOD(cu.cuLaunchHostFunc(s, end_of, (void *)(uintptr_t)&names[i]));
+  }
+  GOOD(cu.cuCtxSynchronize());
+  CHECK(endings == 2);
+  exit(10 + ended[0]);
+}
+
+static void takes_time(const void *about) {
+  const double least = *(const double *)about;
+  struct timespec from, to;
+  CUdeviceptr at;
+  cuda_start(0);
+  GOOD(cu.cuMemAlloc(&at, BYTES));
+  clock_gettime(CLOCK_MONOTONIC, &from);
+  for (int i = 0; i < 50; i++) GOOD(cu.cuMemsetD8Async(at, 1, 1, NULL));
+  GOOD(cu.cuCtxSynchronize());
+  clock_gettime(CLOCK_MONOTONIC, &to);
+  const double took =
+      (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+  CHECK(took >= least && took < 20);
+}
+
+static void delays_are_random(void **state) {
+  (void)state;
+  int first[2] = {0, 0};
+  const double some = 0.05, none = 0;
+  for (int seed = 0; seed < 100 && (!first[0] || !first[1]); seed++) {
+    char settings[64];
+    snprintf(settings, sizeof settings, "CUDA_SIM_SEED=%d CUDA_SIM_DELAY=3000", seed);
+    const int status = cuda_child(first_to_end, NULL, settings);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) / 2 == 5);
+    first[WEXITSTATUS(status) - 10]++;
+  }
+  assert_true(first[0] && first[1]);
+  assert_true(cuda_satisfied(takes_time, &some, "CUDA_SIM_DELAY=3000")); /* a third of the mean */
+  assert_true(cuda_satisfied(takes_time, &none, "CUDA_SIM_DELAY=0"));
+}
+
 /* ---- events ---- */
 
 static void events(const void *about) {
@@ -144,6 +204,7 @@ static void events(const void *about) {
   CHECK(ms >= 20 && ms < 20000);
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuEventElapsedTime(&ms, untimed, f));
   GOOD(cu.cuEventDestroy(f));
+  event_new(); /* has another handle */
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuEventQuery(f));
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuEventDestroy(f));
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamWaitEvent(t, f, 0));
@@ -252,7 +313,7 @@ static CUresult call_waiting(enum waiting w, CUdeviceptr at, void *pinned, char 
 
 static void wait_for_ever(const void *about) {
   const bool strict = *(const bool *)about;
-  static char memory[2 * BYTES];
+  static _Alignas(4096) char memory[2 * BYTES];
   CUdeviceptr at;
   CUmodule module;
   void *pinned;
@@ -290,6 +351,7 @@ static void held_streams_are_told(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(streams_run_later_and_in_order),
+      cmocka_unit_test(delays_are_random),
 
       cmocka_unit_test(events_come_true),
       cmocka_unit_test(words_and_functions),
