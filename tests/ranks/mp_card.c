@@ -133,7 +133,7 @@ static bool same_bits(tutti_type type, tutti_op op, size_t count, bool in_place)
 }
 
 static void compare_bits(void) {
-  static const size_t sizes[] = {1, 7, 1000, 5000, 70001, 300000, 2000003};
+  static const size_t sizes[] = {1, 7, 1000, 5000, 70001, 300000, 1000003}; /* the last two once */
   static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_DOUBLE, TUTTI_BF16,  TUTTI_FP16,
                                      TUTTI_INT32, TUTTI_INT8,   TUTTI_UINT64};
   static const tutti_op ops[] = {TUTTI_SUM, TUTTI_MAX, TUTTI_AVG, TUTTI_PROD};
@@ -145,7 +145,7 @@ static void compare_bits(void) {
       bool good = true;
       if (ops[o] == TUTTI_PROD && exact && types[t] >= TUTTI_FP16 && types[t] <= TUTTI_DOUBLE)
         continue; /* which this contract refuses */
-      for (size_t s = 0; s < sizeof sizes / sizeof *sizes - (t > 0) && good; s++)
+      for (size_t s = 0; s < sizeof sizes / sizeof *sizes - (t || o ? 2 : 0) && good; s++)
         for (int in_place = 0; in_place < 2 && good; in_place++)
           good = same_bits(types[t], ops[o], sizes[s], in_place);
       snprintf(name, sizeof name, "%s of %s on the card has the bits of the host",
@@ -266,7 +266,7 @@ int main(void) {
     tutti_comm_free(comm);
     return 0;
   }
-  static const size_t sizes[] = {1, 100, 5000, 100000, 3000000};
+  static const size_t sizes[] = {1, 100, 5000, 100000, 600000};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (int in_place = 0; in_place < 2; in_place++) {
       snprintf(name, sizeof name, "%zu bytes%s in the order of a stream", sizes[i],

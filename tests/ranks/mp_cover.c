@@ -49,12 +49,14 @@ int main(void) {
   bool over = false;
   cover_case c;
   if (only && (!cover_parse(only, &c) || c.ranks != ranks)) return 2;
-  for (size_t i = 0; !over && i < (only ? 1 : cover_cases(ranks)); i++, n++) {
+  const size_t each = cover_cards() && !cover_all() ? 5 : 1; /* a simulated card is slow */
+  for (size_t i = only || each == 1 ? 0 : seed % each; !over && i < (only ? 1 : cover_cases(ranks));
+       i += each, n++) {
     if (!only) c = cover_case_at(ranks, seed, i);
     failed += (uint64_t)run(&c, &over);
   }
   char why[200];
-  const int never = only || over ? 0 : cover_never_ran(ranks, why, sizeof why);
+  const int never = only || over || each > 1 ? 0 : cover_never_ran(ranks, why, sizeof why);
   if (never && rank == 0) printf("# %s; %d such\n", why, never);
   failed += (uint64_t)never;
   if (!over && tutti_allreduce(side, &failed, &failed, 1, TUTTI_UINT64, TUTTI_SUM)) over = true;

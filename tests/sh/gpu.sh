@@ -9,11 +9,11 @@ n=0
 
 # on RANKS WHAT PROGRAM [SETTING=VALUE ...]
 on() {
-  local ranks=$1 what=$2 program=$3
+  local ranks=$1 what=$2 program=$3 from=${EPOCHREALTIME/./}
   shift 3
   job env "$@" "$TUTTI" run -n "$ranks" "$BUILD/tests/$program"
   grep -a '^not ok\|^#' "$work/out" >>"$work/err"
-  ok "$program on $ranks ranks${what:+, $what}" all "status 0" 'grep -aq ^ok "$work/out"' '! grep -aq "^not ok" "$work/out"'
+  ok "$program on $ranks ranks${what:+, $what} ($(((${EPOCHREALTIME/./} - from) / 1000)) ms)" all "status 0" 'grep -aq ^ok "$work/out"' '! grep -aq "^not ok" "$work/out"'
   n=$((n + 1))
 }
 job() { # of tap.bash runs tutti itself
