@@ -95,7 +95,7 @@ typedef struct tutti_device {
 } tutti_device;
 
 /** Let calls take vectors on this device; for devices of your own. The table is copied; it stays for the life of the process.
- *  Before the first communicator: later TUTTI_ERR_STATE. TUTTI_ERR_ARG: the table is of another version. */
+ *  Before the first communicator, tutti_device_here and tutti_info: later TUTTI_ERR_STATE. TUTTI_ERR_ARG: the table is of another version. */
 TUTTI_API tutti_status tutti_device_set(const tutti_device *device);
 
 /* A device's library has `int tutti_device_of(tutti_device *device, char *why, size_t size)`, which fills

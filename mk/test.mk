@@ -135,7 +135,7 @@ OVERSRC := $(patsubst tests/over/%.c,%,$(sort $(wildcard tests/over/mpi_*.c)))
 OVERBIN := $(if $(filter abi,$(LINKED)),$(OVERSRC:%=$(BUILD)/tests/abi/%)) $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_scenes mp_exact mp_large mp_wrong mp_stall mp_hang mp_soak $(OVERSRC)))
 
 # One short example of every function of the public headers.
-EXAMPLED = $(BUILD)/examples/api $(BUILD)/examples/api_more $(BUILD)/examples/api_create
+EXAMPLED = $(patsubst %,$(BUILD)/examples/%,api api_more api_create api_device)
 $(EXAMPLED): $(BUILD)/examples/%: $(BUILD)/examples/%.o $(BUILD)/libtutti.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@

@@ -21,7 +21,7 @@ EVERYWHERE = {
     "dst": "receives the result", "request": "receives the handle", "ctx": "passed on to the function, and not looked at",
     "out": "receives the new communicator", "coll": "the collective", "text": "receives the text; free it with tutti_text_free",
     "job": "the job", "buckets": "the object of tutti_buckets_create"}
-SOURCES = ("examples/api.c", "examples/api_more.c", "examples/api_create.c")
+SOURCES = ("examples/api.c", "examples/api_more.c", "examples/api_create.c", "examples/api_device.c")
 PROGRAMS = ("examples/hello.c", "examples/hello_mpi.c")
 RECEIVED = {"comm": "the communicator; free it with tutti_comm_free", "job": "the job; free it with tutti_job_free",
             "buckets": "the object; free it with tutti_buckets_free"}

@@ -1,17 +1,18 @@
 """Buffers of arguments: address, number of elements, type; nothing is copied.
 
 An argument may be anything that has a buffer (numpy arrays, array.array, bytearray, memoryview, shared
-memory, mmap) or `__dlpack__` (PyTorch, JAX, CuPy, if it is in this machine's memory). It has to be
-contiguous, in C's order. Results have to be writable.
+memory, mmap) or `__dlpack__` (PyTorch, JAX, CuPy), or `__cuda_array_interface__`, if it is in this machine's memory or on a
+GPU that the library uses (_card.py). It has to be contiguous, in C's order. Results have to be writable.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 from typing import Any, NamedTuple, Optional
 
-from . import _dlpack
+from . import _card, _dlpack
 from ._errors import ArgumentError, DtypeError, NotAnArray
 from ._types import (BOOL, SIZES, UINT8, code_of_format, code_of_name, code_of_numpy, name_of)
 
@@ -93,6 +94,8 @@ def _look(what: Any, name: str) -> View:
     except (TypeError, ValueError, BufferError) as why:
         if hasattr(what, "__dlpack__"):
             return View(*_dlpack.look(what, name))
+        if hasattr(what, "__cuda_array_interface__"):
+            return View(*_card.interface_of(what, name))
         kind = type(what).__name__
         raise NotAnArray(f"{name} is of class {kind}, which has neither a buffer nor __dlpack__; "
                          f"hand in a numpy array, an array.array or the like ({why})", what) from None
@@ -148,6 +151,10 @@ def new_like(array: Any, elements: int, of: int) -> Any:
     if hasattr(array, "new_empty") and hasattr(array, "numel"):  # PyTorch's
         n = array.numel()
         return array.new_empty(_shape(tuple(array.shape), n, n * elements // of if of else elements))
+    if _card.holds(array):
+        count = math.prod(array.shape)
+        return _card.new_beside(array, None if elements == of else _shape(tuple(array.shape), count, count * elements // of
+                                                                          if of else elements))
     view = memoryview(array)
     nbytes = view.nbytes * elements // of if of else elements * view.itemsize
     if hasattr(array, "typecode"):  # array.array
@@ -165,8 +172,11 @@ def _shape(shape: tuple[int, ...], size: int, elements: int) -> tuple[int, ...]:
     return (elements,)
 
 
-def zero(pointer: Any, elements: int, code: int) -> None:
-    """Write zeros."""
+def zero(array: Any, pointer: Any, elements: int, code: int) -> None:
+    """Write zeros to an array, which lies there."""
+    if _card.holds(array):
+        _card.zero_there(array)
+        return
     ctypes.memset(pointer, 0, elements * SIZES[code - 256 if code >= BOOL else code])
 
 

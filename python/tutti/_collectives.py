@@ -22,12 +22,15 @@ from ._types import name_of
 
 _CODED = {name: triple(name + "_coded", letters) for name, letters in (
     ("allreduce", "pppniis"), ("reduce", "pppniiis"), ("reduce_scatter", "pppniis"), ("all_gather", "pppnis"))}
-_ALLREDUCE, _MANY = triple("allreduce", "pppnii"), triple("allreduce_many", "pnpppii")
-_REDUCE, _SCAN, _EXSCAN = triple("reduce", "pppniii"), triple("scan", "pppnii"), triple("exscan", "pppnii")
-_REDUCE_SCATTER, _REDUCE_SCATTER_V = triple("reduce_scatter", "pppnii"), triple("reduce_scatter_v", "ppppii")
-_ALL_GATHER, _ALL_GATHER_V = triple("all_gather", "pppni"), triple("all_gather_v", "ppppi")
-_BROADCAST, _GATHER = triple("broadcast", "pppnii"), triple("gather", "pppnii")
-_SCATTER, _ALL_TO_ALL = triple("scatter", "pppnii"), triple("all_to_all", "pppni")
+_ALLREDUCE, _REDUCE_SCATTER, _REDUCE_SCATTER_V, _ALL_GATHER, _ALL_GATHER_V, _BROADCAST = (
+    triple(name, letters, True) for name, letters in (
+        ("allreduce", "pppnii"), ("reduce_scatter", "pppnii"), ("reduce_scatter_v", "ppppii"), ("all_gather", "pppni"),
+        ("all_gather_v", "ppppi"), ("broadcast", "pppnii")))
+_REDUCE, _SCAN, _EXSCAN, _GATHER, _SCATTER, _ALL_TO_ALL = (
+    triple(name, letters, True) for name, letters in (
+        ("reduce", "pppniii"), ("scan", "pppnii"), ("exscan", "pppnii"), ("gather", "pppnii"), ("scatter", "pppnii"),
+        ("all_to_all", "pppni")))
+_MANY = triple("allreduce_many", "pnpppii")
 _BARRIER, _SEND, _RECV = triple("barrier", "p"), triple("send", "ppnii"), triple("recv", "ppnii")
 
 
@@ -51,6 +54,8 @@ class Collectives:
             'minloc', 'maxloc', or an op from `tutti.op` or `tutti.scaled`.
     dtype   the type of the bytes ('bf16'); None: the owner's type.
     root    the rank that has the data, or gets the result.
+    stream  of a GPU: the blocking form returns at once, and the call comes after what the stream has got before; what
+            the stream gets later waits for it (docs/gpu.md). An object of PyTorch, CuPy, ..., or the driver's handle.
     coded   how this call's messages between hosts may be coded, as for `set_code`, which it replaces for this call:
             'error=1e-2', 'lossless', 'none'; the same on all ranks. None: as set there.
     Raises  ArgumentError, DtypeError, OpError, OverlapError, OutOfMemory, StateError: nothing was
@@ -113,7 +118,7 @@ class Collectives:
         _, arguments, out, keep = self._all("allreduce", array, op, out, dtype)
         return _coded("allreduce", (_ALLREDUCE, arguments, out, keep), coded)
 
-    allreduce = blocking(_allreduce, _kinds.Summed)
+    allreduce = blocking(_allreduce, _kinds.Summed, True)
     iallreduce = started(_allreduce)
     allreduce_init = persistent(_allreduce)
 
@@ -177,7 +182,7 @@ class Collectives:
                 code = fit_for_bools(code, number, "reduce")
         return _coded("reduce", (_REDUCE, (src, dst, count, code, number, root), out, keep), coded)
 
-    reduce = blocking(_reduce, _kinds.ToRoot)
+    reduce = blocking(_reduce, _kinds.ToRoot, True)
     ireduce = started(_reduce)
     reduce_init = persistent(_reduce)
 
@@ -191,7 +196,7 @@ class Collectives:
         _, arguments, out, keep = self._all("scan", array, op, out, dtype)
         return _SCAN, arguments, out, keep
 
-    scan = blocking(_scan, _kinds.Same)
+    scan = blocking(_scan, _kinds.Same, True)
     iscan = started(_scan)
     scan_init = persistent(_scan)
 
@@ -206,10 +211,10 @@ class Collectives:
         fresh = out is None
         _, arguments, out, keep = self._all("exscan", array, op, out, dtype)
         if fresh and self.rank == 0:
-            zero(arguments[1], arguments[2], arguments[3])
+            zero(out, arguments[1], arguments[2], arguments[3])
         return _EXSCAN, arguments, out, keep
 
-    exscan = blocking(_exscan, _kinds.Before)
+    exscan = blocking(_exscan, _kinds.Before, True)
     iexscan = started(_exscan)
     exscan_init = persistent(_exscan)
 
@@ -239,7 +244,7 @@ class Collectives:
         functions = _REDUCE_SCATTER if counts is None else _REDUCE_SCATTER_V
         return _coded(name, (functions, (src, dst, sizes, code, number), out, (keep, kept, op, sizes)), coded, counts)
 
-    reduce_scatter = blocking(_reduce_scatter, _kinds.Part)
+    reduce_scatter = blocking(_reduce_scatter, _kinds.Part, True)
     ireduce_scatter = started(_reduce_scatter)
     reduce_scatter_init = persistent(_reduce_scatter)
 
@@ -270,7 +275,7 @@ class Collectives:
         functions = _ALL_GATHER if counts is None else _ALL_GATHER_V
         return _coded(name, (functions, (src, dst, sizes, code & 255), out, (keep, kept, sizes)), coded, counts)
 
-    all_gather = blocking(_all_gather, _kinds.Joined)
+    all_gather = blocking(_all_gather, _kinds.Joined, True)
     iall_gather = started(_all_gather)
     all_gather_init = persistent(_all_gather)
 
@@ -285,7 +290,7 @@ class Collectives:
         at, count, code, keep = vector(array, "broadcast", "array", dtype, self.rank != root, True)
         return _BROADCAST, (at, at, count, code & 255, root), array, keep
 
-    broadcast = blocking(_broadcast, _kinds.FromRoot)
+    broadcast = blocking(_broadcast, _kinds.FromRoot, True)
     ibroadcast = started(_broadcast)
     broadcast_init = persistent(_broadcast)
 
@@ -309,7 +314,7 @@ class Collectives:
             same(name, n, count * self.size, kind, code)
         return _GATHER, (src, dst, count, code & 255, root), out, (keep, kept)
 
-    gather = blocking(_gather, _kinds.JoinedAtRoot)
+    gather = blocking(_gather, _kinds.JoinedAtRoot, True)
     igather = started(_gather)
     gather_init = persistent(_gather)
 
@@ -341,7 +346,7 @@ class Collectives:
             same(name, n, mine, kind, code)
         return _SCATTER, (src, dst, n, kind & 255, root), out, (keep, kept)
 
-    scatter = blocking(_scatter, _kinds.Dealt)
+    scatter = blocking(_scatter, _kinds.Dealt, True)
     iscatter = started(_scatter)
     scatter_init = persistent(_scatter)
 
@@ -364,7 +369,7 @@ class Collectives:
             same(name, n, count, kind, code)
         return _ALL_TO_ALL, (src, dst, mine, code & 255), out, (keep, kept)
 
-    all_to_all = blocking(_all_to_all, _kinds.Swapped)
+    all_to_all = blocking(_all_to_all, _kinds.Swapped, True)
     iall_to_all = started(_all_to_all)
     all_to_all_init = persistent(_all_to_all)
 

@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import time
 import weakref
+from collections import deque
 from typing import Any, Iterator, Optional
 
 from . import _explain
@@ -19,6 +20,9 @@ from ._request import Persistent, Request
 from ._types import form_of
 
 CONTRACTS = ("same", "any", "run", "exact")
+# A call is over before the eighth after it begins (tutti_stream.h). The first ones, which find out what the devices can do, and
+# those under the contract 'exact' are over when they return; so a few more are kept.
+_STREAM_CALLS = 16
 LIVE: set["Comm"] = set()  # all that were not freed
 
 
@@ -40,6 +44,7 @@ class Comm(Collectives):
         self.size: int = lib.tutti_comm_size(handle)
         self._running: set[Request] = set()
         self._persistent: "weakref.WeakSet[Persistent]" = weakref.WeakSet()
+        self._on_streams: deque[Any] = deque(maxlen=_STREAM_CALLS)  # arrays of calls that streams wait for
         self._arrays = 0  # arrays in its memory
         self._closing: Optional[int] = None  # the handle, when only these keep it open
         LIVE.add(self)
@@ -105,6 +110,8 @@ class Comm(Collectives):
         'exact' (docs/reproducible.md)."""
         if contract not in CONTRACTS:
             raise ArgumentError(f"set_contract: there is no contract {contract!r}; there are {', '.join(CONTRACTS)}")
+        if self._on_streams:
+            self.stream_wait()
         self._check(lib.tutti_comm_set_contract(self._handle, CONTRACTS.index(contract)))
 
     def set_code(self, code: Optional[str]) -> None:
@@ -169,6 +176,17 @@ class Comm(Collectives):
         finally:
             if self._handle is not None:
                 lib.tutti_trace_mark(self._handle, name.encode(), begin, time.clock_gettime(time.CLOCK_MONOTONIC))
+
+    # ---- streams ----
+
+    def stream_wait(self) -> None:
+        """Wait until no stream of a GPU waits for this communicator any more. Raises what made a call with `stream=` fail.
+
+        >>> import tutti
+        >>> tutti.init().stream_wait()
+        """
+        self._check(lib.tutti_stream_wait(self._handle))
+        self._on_streams.clear()
 
     # ---- memory ----
 

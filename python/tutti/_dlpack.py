@@ -1,6 +1,6 @@
 """Arrays of other libraries, by DLPack (https://dmlc.github.io/dlpack): `__dlpack__` returns a
 capsule that says where the array is. It is only read, and kept alive; its owner's destructor runs
-when it is freed.
+when it is freed. An array on a GPU is asked for the stream that the call comes after (_card.py).
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from . import _card
 from ._errors import ArgumentError
 from ._types import code_of_dlpack
 
@@ -37,24 +38,30 @@ _valid = ctypes.pythonapi.PyCapsule_IsValid
 _valid.argtypes, _valid.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_int
 
 
-def _device(what: Any, name: str) -> None:
+def _device(what: Any, name: str) -> bool:
+    """Is it on a GPU that tutti can use? False: in memory that the CPU reads."""
     try:
         kind, number = what.__dlpack_device__()
     except (BufferError, RuntimeError, ValueError, TypeError) as why:
         raise ArgumentError(f"{name} does not say where its memory is: {why}") from None
     if int(kind) in _READABLE:
-        return
+        return False
+    if int(kind) == _card.CUDA and _card.present():
+        return True
     where = _DEVICES.get(int(kind), f"a device of DLPack's kind {int(kind)},")
-    raise ArgumentError(f"{name} is on {where} {number}; tutti works in the memory of the CPU: "
+    if int(kind) == _card.CUDA:
+        raise _card.missing(name, f"{where} {number}")
+    raise ArgumentError(f"{name} is on {where} {number}; tutti works in the memory of the CPU, and of CUDA devices: "
                         "copy it there before, and back after")
 
 
-def _capsule(what: Any, name: str) -> Any:
+def _capsule(what: Any, name: str, on_card: bool) -> Any:
+    order = {"stream": _card.ORDER.stream} if on_card else {}
     try:
         try:
-            return what.__dlpack__(max_version=(1, 1))
+            return what.__dlpack__(max_version=(1, 1), **order)
         except TypeError:  # older than versions
-            return what.__dlpack__()
+            return what.__dlpack__(**order)
     except (BufferError, RuntimeError, ValueError, TypeError) as why:
         raise ArgumentError(f"{name} does not hand out its memory: {why}") from None
 
@@ -79,9 +86,8 @@ def _contiguous(tensor: _Tensor, name: str) -> int:
 
 def look(what: Any, name: str) -> tuple[Any, int, int, Any, bool, Any, str]:
     """The place of the array: the fields of a View."""
-    if hasattr(what, "__dlpack_device__"):
-        _device(what, name)
-    capsule = _capsule(what, name)
+    on_card = hasattr(what, "__dlpack_device__") and _device(what, name)
+    capsule = _capsule(what, name, on_card)
     readonly = False
     if _valid(capsule, b"dltensor_versioned"):
         managed = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))

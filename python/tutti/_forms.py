@@ -11,6 +11,7 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, Callable, TypeVar, cast
 
+from ._card import handle_of, in_order_of
 from ._errors import ArgumentError, NotAnArray
 from ._objects import of_objects
 from ._ops import RAISED
@@ -26,20 +27,49 @@ K = TypeVar("K")
 Ready = tuple[Any, tuple[Any, ...], Any, Any]
 
 
-def _dressed(call: Any, like: Any, name: str, doc: str, returns: Any) -> Any:
+def _dressed(call: Any, like: Any, name: str, doc: str, returns: Any, more: tuple[inspect.Parameter, ...] = ()) -> Any:
     functools.update_wrapper(call, like)
     call.__name__, call.__doc__ = name, doc
     call.__qualname__ = f"Comm.{name}"
-    call.__signature__ = inspect.signature(like).replace(return_annotation=returns)
+    signature = inspect.signature(like)
+    call.__signature__ = signature.replace(parameters=(*signature.parameters.values(), *more), return_annotation=returns)
     return call
 
 
-def blocking(prepare: Callable[..., Ready], _kind: type[K]) -> K:
-    """`prepare` without its underscore: returns when the call is complete. Objects without a buffer go to `of_objects`."""
+_STREAM = inspect.Parameter("stream", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="object")
+
+
+def _on_stream(self: Any, prepare: Callable[..., Ready], stream: object, args: Any, kwargs: Any) -> Any:
+    """The call in the order of a stream. The communicator keeps the arrays alive while the call may be in flight."""
+    name = prepare.__name__[1:]
+    handle = handle_of(stream, name)
+    try:
+        with in_order_of(handle):
+            functions, arguments, result, keep = prepare(self, *args, **kwargs)
+    except NotAnArray as why:
+        raise ArgumentError(f"{why}; a stream orders arrays on its device only") from None
+    if len(functions) < 4:
+        raise ArgumentError(f"{name}: stream= and coded= do not go together; set the code by Comm.set_code")
+    status = functions[3](self._handle, *arguments, handle)
+    if status or RAISED:
+        problem = self._problem(status, keep)
+        if problem is not None:
+            raise problem
+    self._on_streams.append((result, keep))
+    return result
+
+
+def blocking(prepare: Callable[..., Ready], _kind: type[K], streams: bool = False) -> K:
+    """`prepare` without its underscore: returns when the call is complete. Objects without a buffer go to `of_objects`.
+    streams: with `stream=` it returns at once, and a stream waits for the call."""
     name = prepare.__name__[1:]
     named = tuple(inspect.signature(prepare).parameters)[1:]
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if streams and kwargs and "stream" in kwargs:
+            stream = kwargs.pop("stream")
+            if stream is not None:
+                return _on_stream(self, prepare, stream, args, kwargs)
         try:
             functions, arguments, result, keep = prepare(self, *args, **kwargs)
         except NotAnArray as why:
@@ -51,7 +81,7 @@ def blocking(prepare: Callable[..., Ready], _kind: type[K]) -> K:
                 raise problem
         return result
 
-    return cast("K", _dressed(call, prepare, name, prepare.__doc__ or "", "Any"))
+    return cast("K", _dressed(call, prepare, name, prepare.__doc__ or "", "Any", (_STREAM,) if streams else ()))
 
 
 def _made(kind: Any, which: int, name: str, doc: str, prepare: Any) -> Any:

@@ -41,12 +41,12 @@ class Summed(Kind):
 
     @overload
     def __call__(self, array: T, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ...,
-                 coded: Optional[str] = ...) -> T: ...
+                 coded: Optional[str] = ..., stream: object = ...) -> T: ...
     @overload
-    def __call__(self, array: Any, op: OpLike, out: U, *, dtype: Optional[str] = ..., coded: Optional[str] = ...) -> U: ...
+    def __call__(self, array: Any, op: OpLike, out: U, *, dtype: Optional[str] = ..., coded: Optional[str] = ..., stream: object = ...) -> U: ...
     @overload
     def __call__(self, array: Any, op: OpLike = ..., *, out: U, dtype: Optional[str] = ...,
-                 coded: Optional[str] = ...) -> U: ...
+                 coded: Optional[str] = ..., stream: object = ...) -> U: ...
     def __call__(self, *_args: Any, **_named: Any) -> Any:
         raise NotImplementedError
 
@@ -55,11 +55,11 @@ class Same(Kind):
     """scan"""
 
     @overload
-    def __call__(self, array: T, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ...) -> T: ...
+    def __call__(self, array: T, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ..., stream: object = ...) -> T: ...
     @overload
-    def __call__(self, array: Any, op: OpLike, out: U, *, dtype: Optional[str] = ...) -> U: ...
+    def __call__(self, array: Any, op: OpLike, out: U, *, dtype: Optional[str] = ..., stream: object = ...) -> U: ...
     @overload
-    def __call__(self, array: Any, op: OpLike = ..., *, out: U, dtype: Optional[str] = ...) -> U: ...
+    def __call__(self, array: Any, op: OpLike = ..., *, out: U, dtype: Optional[str] = ..., stream: object = ...) -> U: ...
     def __call__(self, *_args: Any, **_named: Any) -> Any:
         raise NotImplementedError
 
@@ -68,13 +68,13 @@ class Before(Kind):
     """exscan: rank 0 has nothing before it"""
 
     @overload
-    def __call__(self, array: A, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ...) -> A: ...
+    def __call__(self, array: A, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ..., stream: object = ...) -> A: ...
     @overload
     def __call__(self, array: T, op: OpLike = ..., out: None = ..., *, dtype: None = ...) -> Optional[T]: ...
     @overload
-    def __call__(self, array: Any, op: OpLike, out: U, *, dtype: Optional[str] = ...) -> U: ...
+    def __call__(self, array: Any, op: OpLike, out: U, *, dtype: Optional[str] = ..., stream: object = ...) -> U: ...
     @overload
-    def __call__(self, array: Any, op: OpLike = ..., *, out: U, dtype: Optional[str] = ...) -> U: ...
+    def __call__(self, array: Any, op: OpLike = ..., *, out: U, dtype: Optional[str] = ..., stream: object = ...) -> U: ...
     def __call__(self, *_args: Any, **_named: Any) -> Any:
         raise NotImplementedError
 
@@ -98,7 +98,7 @@ class ToRoot(Kind):
     """reduce"""
 
     def __call__(self, array: T, op: OpLike = "sum", root: int = 0, out: Any = None, *,
-                 dtype: Optional[str] = None, coded: Optional[str] = None) -> Optional[T]:
+                 dtype: Optional[str] = None, coded: Optional[str] = None, stream: object = None) -> Optional[T]:
         raise NotImplementedError
 
 
@@ -107,13 +107,13 @@ class Part(Kind):
 
     @overload
     def __call__(self, array: A, op: OpLike = ..., out: None = ..., *, counts: Optional[Sequence[int]] = ...,
-                 dtype: Optional[str] = ..., coded: Optional[str] = ...) -> A: ...
+                 dtype: Optional[str] = ..., coded: Optional[str] = ..., stream: object = ...) -> A: ...
     @overload
     def __call__(self, array: Array, op: OpLike, out: U, *, counts: Optional[Sequence[int]] = ...,
-                 dtype: Optional[str] = ..., coded: Optional[str] = ...) -> U: ...
+                 dtype: Optional[str] = ..., coded: Optional[str] = ..., stream: object = ...) -> U: ...
     @overload
     def __call__(self, array: Array, op: OpLike = ..., *, out: U, counts: Optional[Sequence[int]] = ...,
-                 dtype: Optional[str] = ..., coded: Optional[str] = ...) -> U: ...
+                 dtype: Optional[str] = ..., coded: Optional[str] = ..., stream: object = ...) -> U: ...
     def __call__(self, *_args: Any, **_named: Any) -> Any:
         raise NotImplementedError
 
@@ -123,15 +123,15 @@ class Joined(Kind):
 
     @overload
     def __call__(self, array: A, out: None = ..., *, counts: Optional[Sequence[int]] = ...,  # type: ignore[misc]
-                 dtype: Optional[str] = ..., coded: Optional[str] = ...) -> A: ...
+                 dtype: Optional[str] = ..., coded: Optional[str] = ..., stream: object = ...) -> A: ...
     @overload
     def __call__(self, array: bytes, out: None = ..., *, counts: Optional[Sequence[int]] = ...,  # type: ignore[misc]
-                 dtype: Optional[str] = ..., coded: Optional[str] = ...) -> bytearray: ...
+                 dtype: Optional[str] = ..., coded: Optional[str] = ..., stream: object = ...) -> bytearray: ...
     @overload
     def __call__(self, array: T, out: None = ...) -> List[T]: ...  # type: ignore[misc]
     @overload
     def __call__(self, array: Any, out: U, *, counts: Optional[Sequence[int]] = ..., dtype: Optional[str] = ...,
-                 coded: Optional[str] = ...) -> U: ...
+                 coded: Optional[str] = ..., stream: object = ...) -> U: ...
     def __call__(self, *_args: Any, **_named: Any) -> Any:
         raise NotImplementedError
 
@@ -139,7 +139,7 @@ class Joined(Kind):
 class FromRoot(Kind):
     """broadcast"""
 
-    def __call__(self, array: T, root: int = 0, *, dtype: Optional[str] = None) -> T:
+    def __call__(self, array: T, root: int = 0, *, dtype: Optional[str] = None, stream: object = None) -> T:
         raise NotImplementedError
 
 
@@ -147,10 +147,10 @@ class JoinedAtRoot(Kind):
     """gather"""
 
     @overload
-    def __call__(self, array: A, root: int = ..., out: Any = ..., *, dtype: Optional[str] = ...) -> Optional[A]: ...  # type: ignore[misc]
+    def __call__(self, array: A, root: int = ..., out: Any = ..., *, dtype: Optional[str] = ..., stream: object = ...) -> Optional[A]: ...  # type: ignore[misc]
     @overload
     def __call__(self, array: bytes, root: int = ..., out: Any = ..., *,  # type: ignore[misc]
-                 dtype: Optional[str] = ...) -> Optional[bytearray]: ...
+                 dtype: Optional[str] = ..., stream: object = ...) -> Optional[bytearray]: ...
     @overload
     def __call__(self, array: T, root: int = ...) -> Optional[List[T]]: ...
     def __call__(self, *_args: Any, **_named: Any) -> Any:
@@ -161,11 +161,11 @@ class Dealt(Kind):
     """scatter"""
 
     @overload
-    def __call__(self, array: Any, root: int = ..., *, out: U, dtype: Optional[str] = ...) -> U: ...
+    def __call__(self, array: Any, root: int = ..., *, out: U, dtype: Optional[str] = ..., stream: object = ...) -> U: ...
     @overload
-    def __call__(self, array: Any, root: int, out: U, *, dtype: Optional[str] = ...) -> U: ...
+    def __call__(self, array: Any, root: int, out: U, *, dtype: Optional[str] = ..., stream: object = ...) -> U: ...
     @overload
-    def __call__(self, array: A, root: int = ..., out: None = ..., *, dtype: Optional[str] = ...) -> A: ...
+    def __call__(self, array: A, root: int = ..., out: None = ..., *, dtype: Optional[str] = ..., stream: object = ...) -> A: ...
     @overload
     def __call__(self, array: Optional[Sequence[T]], root: int = ...) -> T: ...
     def __call__(self, *_args: Any, **_named: Any) -> Any:
@@ -176,11 +176,11 @@ class Swapped(Kind):
     """all_to_all"""
 
     @overload
-    def __call__(self, array: A, out: None = ..., *, dtype: Optional[str] = ...) -> A: ...  # type: ignore[misc]
+    def __call__(self, array: A, out: None = ..., *, dtype: Optional[str] = ..., stream: object = ...) -> A: ...  # type: ignore[misc]
     @overload
     def __call__(self, array: Sequence[T], out: None = ...) -> List[T]: ...  # type: ignore[misc]
     @overload
-    def __call__(self, array: Any, out: U, *, dtype: Optional[str] = ...) -> U: ...
+    def __call__(self, array: Any, out: U, *, dtype: Optional[str] = ..., stream: object = ...) -> U: ...
     def __call__(self, *_args: Any, **_named: Any) -> Any:
         raise NotImplementedError
 

@@ -40,6 +40,7 @@ _FUNCTIONS = {
     "schedule_check": "sp", "schedule_draw": "spp", "prices_make": "pp", "prices_free": "p:-",
     "comm_prices": "piiiip", "prices_offer": "puiip", "prices_chosen": "pup",
     "prices_explain": "puip", "comm_explain": "piniiip", "profile_text": "p",
+    "device_here": ":s", "stream_wait": "p",
     "wisdom_export": "p", "wisdom_import": "s", "wisdom_forget": "", "job_report": "lip",
     "trace_mark": "psdd:-", "interrupt_set": "pp:-", "python_guard": "pp:p", "buckets_create": "pnppp", "bucket_data": "pn:p", "bucket_ready": "pn",
     "bucket_wait": "pn", "bucket_test": "pnp", "buckets_wait": "p", "buckets_free": "p", "buckets_count": "p:n",
@@ -140,9 +141,12 @@ def text_of(function: Any, *arguments: Any) -> str:
         lib.tutti_text_free(text)
 
 
-def triple(name: str, letters: str) -> tuple[Any, Any, Any]:
-    """A collective's three functions: blocking, started, persistent. The last two have a request as last argument."""
+def triple(name: str, letters: str, streams: bool = False) -> tuple[Any, ...]:
+    """A collective's three functions: blocking, started, persistent. The last two have a request as last argument. With
+    `streams` a fourth one, which has a stream as last argument."""
     forms = {name: letters, name + "_start": letters + "p", name + "_init": letters + "p"}
+    if streams:
+        forms[name + "_on"] = letters + "p"
     for form, arguments in forms.items():
         _declare(form, arguments)
-    return tuple(getattr(lib, "tutti_" + form) for form in forms)  # type: ignore
+    return tuple(getattr(lib, "tutti_" + form) for form in forms)

@@ -90,6 +90,13 @@ def code_of_format(form: str, itemsize: int) -> Optional[int]:
     return _NUMBERS.get((_KINDS.get(form.lstrip("@=<>!"), ""), itemsize))
 
 
+def code_of_typestr(form: str) -> tuple[Optional[int], int]:
+    """tutti's number of a type as numpy's array interface writes it ('<f4'), None if it has none; and its bytes."""
+    kind, itemsize = form[1:2], int(form[2:])
+    itemsize *= 4 if kind == "U" else 1
+    return None if form[0] in _FOREIGN and itemsize > 1 else _NUMBERS.get((kind, itemsize)), itemsize
+
+
 def code_of_dlpack(kind: int, bits: int, lanes: int) -> Optional[int]:
     """tutti's number of a DLPack type; None if it has none."""
     if (kind, bits // 8) in _BY_DLPACK and lanes == 1:

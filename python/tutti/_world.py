@@ -22,7 +22,7 @@ __all__ = [
     "ireduce_scatter", "reduce_scatter_init", "all_gather", "iall_gather", "all_gather_init", "broadcast",
     "ibroadcast", "broadcast_init", "gather", "igather", "gather_init", "scatter", "iscatter", "scatter_init",
     "all_to_all", "iall_to_all", "all_to_all_init", "barrier", "ibarrier", "barrier_init", "send", "isend",
-    "send_init", "recv", "irecv", "recv_init", "rank", "size", "empty",
+    "send_init", "recv", "irecv", "recv_init", "rank", "size", "empty", "stream_wait",
 ]
 R = TypeVar("R")
 K = TypeVar("K", bound=Kind)
@@ -100,3 +100,4 @@ send_init = _of_all(Comm.send_init)
 recv = _of_all(Comm.recv)
 irecv = _of_all(Comm.irecv)
 recv_init = _of_all(Comm.recv_init)
+stream_wait = _of_all(Comm.stream_wait)

@@ -48,6 +48,14 @@ static void say_ucx(char *text, size_t size) {
   tt_net_drop(&end);
 }
 
+static void say_device(char *text, size_t size) {
+  const char *name = tutti_device_here();
+  if (name)
+    snprintf(text, size, "device: %.60s (vectors in its memory)", name);
+  else
+    snprintf(text, size, "device: no (TUTTI_DEVICE=cuda says why)");
+}
+
 /* NULL: the profile does not say it. */
 static const char *say_between(char *text, size_t size) {
   tt_profile m;
@@ -82,7 +90,8 @@ const char *tutti_info(int i) {
     case 7: snprintf(text, size, "wire mpi: in a library for each MPI (libtutti_mpi_*)"); break;
     case 8: snprintf(text, size, "profile: %s", tt_profile_path(sets, sizeof sets)); break;
     case 9: say_ucx(text, size); break;
-    case 10: return say_between(text, size);
+    case 10: say_device(text, size); break;
+    case 11: return say_between(text, size);
     default: return NULL;
   }
   return text;

@@ -5,6 +5,7 @@
  * Invariant  once there is a device, it stays: calls read it without a lock.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 
 /* each device, device_sought, communicates: order: set once, before the first communicator */
 
+enum { SEEKING = 1, SOUGHT }; /* of device_sought */
 typedef int opener_fn(tutti_device *device, char *why, size_t size);
 
 static tutti_status use(const tutti_device *device) {
@@ -29,17 +31,19 @@ tutti_status tutti_device_set(const tutti_device *device) {
   if (device->size != sizeof *device)
     return tt_fail(TUTTI_ERR_ARG,
                    "tutti_device_set: the table belongs to another version of tutti");
-  if (atomic_load(&tt_process.communicates) || atomic_exchange(&tt_process.device_sought, 1))
+  int unsought = 0;
+  if (atomic_load(&tt_process.communicates) ||
+      !atomic_compare_exchange_strong(&tt_process.device_sought, &unsought, SEEKING))
     return tt_fail(TUTTI_ERR_STATE,
-                   "tutti_device_set: call it before the first communicator is made, once");
-  return use(device);
+                   "tutti_device_set: call it before the first communicator is made, and before "
+                   "tutti_device_here and tutti_info, once");
+  const tutti_status used = use(device);
+  atomic_store(&tt_process.device_sought, SOUGHT);
+  return used;
 }
 
 /* Asked for by name, a device that cannot be had is worth a warning. */
-void tt_device_seek(void) {
-  if (atomic_load_explicit(&tt_process.device_sought, memory_order_relaxed) ||
-      atomic_exchange(&tt_process.device_sought, 1))
-    return;
+static void look_for_device(void) {
   const char *wanted = tt_env("TUTTI_DEVICE"), *name = wanted ? wanted : "cuda";
   char why[200] = "";
   tutti_device device = {0};
@@ -56,4 +60,20 @@ void tt_device_seek(void) {
            : !open  ? "the library lacks tutti_device_of"
            : *why   ? why
                     : "the library belongs to another version of tutti");
+}
+
+/* A thread that comes while another one looks waits for it. */
+void tt_device_seek(void) {
+  int seen = atomic_load_explicit(&tt_process.device_sought, memory_order_acquire);
+  if (seen == SOUGHT) return;
+  if (!seen && atomic_compare_exchange_strong(&tt_process.device_sought, &seen, SEEKING)) {
+    look_for_device();
+    atomic_store(&tt_process.device_sought, SOUGHT);
+  }
+  while (atomic_load(&tt_process.device_sought) != SOUGHT) sched_yield();
+}
+
+const char *tutti_device_here(void) {
+  tt_device_seek();
+  return tt_device() ? tt_device()->name : NULL;
 }

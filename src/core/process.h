@@ -40,7 +40,7 @@ typedef struct tt_process_context {
     void (*give)(void *memory);
   } scratch;                  /* NULL: aligned_alloc and free */
   const struct tutti_device *_Atomic device; /* whose memory calls may name; or NULL (open_device.c) */
-  atomic_int device_sought;                  /* it was looked for, or set */
+  atomic_int device_sought;                  /* 1: it is looked for now, or set; 2: that is done */
   atomic_int device_holds;                   /* streams that wait for calls */
   void (*_Atomic idle)(void); /* called while a rank waits; or NULL */
   struct {

@@ -51,7 +51,7 @@ while read -r f; do grep -qF "$f" examples/api.c || echo "$f"; done <"$work/func
 ok "every function of tutti.h has an example in examples/api.c" '[' ! -s "$work/out" -a "$(wc -l <"$work/functions")" -ge 75 ']'
 grep -vx tutti_python_guard src/exported.txt | while read -r f; do grep -qF "$f(" examples/api*.c || echo "$f"; done >"$work/out"
 ok "every exported function has one, but for the one that takes Python's objects" '[' ! -s "$work/out" -a "$(wc -l <src/exported.txt)" -ge 140 ']'
-for program in api api_more api_create; do
+for program in api api_more api_create api_device; do
   for n in 1 3; do
     job run -n $n "$BUILD/examples/$program"
     ok "the examples of $program.c are right on $n ranks" all 'status 0' "has '^[0-9]+ examples$'" quiet
