@@ -224,7 +224,7 @@ def refusals():
         (bad, "elements cannot be cut in", comm.reduce_scatter, (np.ones(3 * P + 1),)) if P > 1 else None,
         (bad, "root 7 is no rank of", comm.broadcast, (x, 7)),
         (bad, "to -1 is no rank of", comm.send, (x, -1)),
-        (bad, "on CUDA device 1;.*CPU", reduce, (Lent(three, (2, 1)),)),
+        (bad, "on CUDA device 1,.*CPU", reduce, (Lent(three, (2, 1)),)),
         (bad, "does not hand out its memory: it needs a gradient", reduce, (Lent(three, why=RuntimeError("it needs a gradient")),)),
         (bad, "does not hand out its memory", reduce, (Lent(frozen),)),
         (TypeError, "unexpected keyword", reduce, (x,), {"nothing": 1}),

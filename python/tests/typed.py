@@ -17,6 +17,10 @@ part: Optional[tutti.Comm] = comm.split(0)
 text: str = tutti.draw(tutti.schedule("doubling", 4), "words")
 tutti.allreduce(x, coded="lossless", out=x)
 comm.reduce(x, coded="error=1e-2")
+comm.allreduce(x, out=x, stream=0)
+comm.broadcast(x, stream=None)
+comm.stream_wait()
+comm.barrier(stream=0)  # type: ignore[call-arg]
 comm.allreduce(x, oops="max")  # type: ignore[call-overload]
 tutti.broadcast(x, root="0")  # type: ignore[arg-type]
 comm.ibarrier(1)  # type: ignore[call-arg]

@@ -115,7 +115,8 @@ def holds(array: Any) -> bool:
 def new_beside(array: Any, shape: Optional[tuple[int, ...]]) -> Any:
     """A new array of the class of this one, on its device, by the functions of its package; None: as this one."""
     package = sys.modules.get(type(array).__module__.partition(".")[0])
-    with getattr(array, "device", None) if hasattr(getattr(array, "device", None), "__enter__") else contextlib.nullcontext():
+    device: Any = getattr(array, "device", None)
+    with device if hasattr(device, "__enter__") else contextlib.nullcontext():
         if shape is None and hasattr(package, "empty_like"):
             return getattr(package, "empty_like")(array)
         if shape is not None and hasattr(package, "empty"):

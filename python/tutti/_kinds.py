@@ -43,7 +43,8 @@ class Summed(Kind):
     def __call__(self, array: T, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ...,
                  coded: Optional[str] = ..., stream: object = ...) -> T: ...
     @overload
-    def __call__(self, array: Any, op: OpLike, out: U, *, dtype: Optional[str] = ..., coded: Optional[str] = ..., stream: object = ...) -> U: ...
+    def __call__(self, array: Any, op: OpLike, out: U, *, dtype: Optional[str] = ..., coded: Optional[str] = ...,
+                 stream: object = ...) -> U: ...
     @overload
     def __call__(self, array: Any, op: OpLike = ..., *, out: U, dtype: Optional[str] = ...,
                  coded: Optional[str] = ..., stream: object = ...) -> U: ...
@@ -55,7 +56,8 @@ class Same(Kind):
     """scan"""
 
     @overload
-    def __call__(self, array: T, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ..., stream: object = ...) -> T: ...
+    def __call__(self, array: T, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ...,
+                 stream: object = ...) -> T: ...
     @overload
     def __call__(self, array: Any, op: OpLike, out: U, *, dtype: Optional[str] = ..., stream: object = ...) -> U: ...
     @overload
@@ -68,7 +70,8 @@ class Before(Kind):
     """exscan: rank 0 has nothing before it"""
 
     @overload
-    def __call__(self, array: A, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ..., stream: object = ...) -> A: ...
+    def __call__(self, array: A, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ...,
+                 stream: object = ...) -> A: ...
     @overload
     def __call__(self, array: T, op: OpLike = ..., out: None = ..., *, dtype: None = ...) -> Optional[T]: ...
     @overload
@@ -147,7 +150,8 @@ class JoinedAtRoot(Kind):
     """gather"""
 
     @overload
-    def __call__(self, array: A, root: int = ..., out: Any = ..., *, dtype: Optional[str] = ..., stream: object = ...) -> Optional[A]: ...  # type: ignore[misc]
+    def __call__(self, array: A, root: int = ..., out: Any = ..., *, dtype: Optional[str] = ...,  # type: ignore[misc]
+                 stream: object = ...) -> Optional[A]: ...
     @overload
     def __call__(self, array: bytes, root: int = ..., out: Any = ..., *,  # type: ignore[misc]
                  dtype: Optional[str] = ..., stream: object = ...) -> Optional[bytearray]: ...
@@ -165,7 +169,8 @@ class Dealt(Kind):
     @overload
     def __call__(self, array: Any, root: int, out: U, *, dtype: Optional[str] = ..., stream: object = ...) -> U: ...
     @overload
-    def __call__(self, array: A, root: int = ..., out: None = ..., *, dtype: Optional[str] = ..., stream: object = ...) -> A: ...
+    def __call__(self, array: A, root: int = ..., out: None = ..., *, dtype: Optional[str] = ...,
+                 stream: object = ...) -> A: ...
     @overload
     def __call__(self, array: Optional[Sequence[T]], root: int = ...) -> T: ...
     def __call__(self, *_args: Any, **_named: Any) -> Any:
@@ -176,7 +181,8 @@ class Swapped(Kind):
     """all_to_all"""
 
     @overload
-    def __call__(self, array: A, out: None = ..., *, dtype: Optional[str] = ..., stream: object = ...) -> A: ...  # type: ignore[misc]
+    def __call__(self, array: A, out: None = ..., *, dtype: Optional[str] = ...,  # type: ignore[misc]
+                 stream: object = ...) -> A: ...
     @overload
     def __call__(self, array: Sequence[T], out: None = ...) -> List[T]: ...  # type: ignore[misc]
     @overload

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # gpu.sh - vectors on a GPU, over the simulated driver (tests/gpu/), or the one that TUTTI_CUDA_LIBRARY names: the
-# covering table with every buffer there, streams, lists, buckets; summed by kernels, and on the host; between hosts.
+# covering table with every buffer there, streams, lists, buckets; summed by kernels, and on the host; between hosts; arrays of Python.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 export TUTTI_CUDA_LIBRARY=${TUTTI_CUDA_LIBRARY:-$PWD/$BUILD/tests/libcuda_sim.so}
@@ -41,5 +41,29 @@ else
   skip "between hosts" "UCX is not installed, or was not built" 2
   n=$((n + 2))
 fi
+# The Python package: arrays by DLPack and by __cuda_array_interface__.
+export PYTHONPATH=$PWD/python TUTTI_LIBRARY=$BUILD/libtutti.so.0
+if ! $python -c 'import ctypes' 2>/dev/null; then
+  skip "Python's arrays" "no Python here" 4
+elif nm -D "$TUTTI_LIBRARY" | grep -qE '__(asan|tsan|ubsan)_'; then
+  skip "Python's arrays" "the library is built with a sanitizer that a Python without it cannot load" 4
+else
+  for p in 1 2 3; do
+    job "$TUTTI" run -n $p $python python/tests/on_card.py
+    grep -a '^not ok\|^#' "$work/out" >>"$work/err"
+    ok "on_card.py on $p ranks" all "status 0" '[ "$(grep -ac ^ok "$work/out")" = 17 ]' '! grep -aq "^not ok" "$work/out"'
+  done
+  job env TUTTI_DEVICE=none "$TUTTI" run -n 1 $python -c 'import sys; sys.path.insert(0, "python/tests")
+import card, tutti
+card.start(0)
+for kind in (card.Tensor, card.Bare):
+    try:
+        tutti.allreduce(kind([1.0]))
+    except tutti.ArgumentError as why:
+        print(why)'
+  ok "without a device, arrays on a card are refused" all "status 0" \
+    '[ "$(grep -c "and tutti works in the memory of the CPU, because it has found no device here" "$work/out")" = 2 ]'
+fi
+n=$((n + 4))
 echo "1..$n"
 exit $bad
