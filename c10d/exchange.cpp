@@ -1,8 +1,10 @@
-// exchange.cpp - all to all: blocks of equal size by tutti's collective, of different sizes as messages.
+// exchange.cpp - all to all: blocks of equal size by tutti's collective, of different sizes as messages, which tensors on a
+// device take through the memory of the CPU.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <numeric>
 
 #include "group.hpp"
+#include "device.hpp"
 #include "layout.hpp"
 #include "tensors.hpp"
 
@@ -51,9 +53,10 @@ Group::Done Group::exchange(Tensors to, Tensors from) {
   const auto me = static_cast<size_t>(getRank());
   if (to[me].numel() != from[me].numel() || to[me].scalar_type() != from[me].scalar_type())
     refuse("all_to_all", "what a rank keeps must have one type and size in both lists");
-  Tensors dst = room(to), src = in_order(from);
+  Tensors dst = host_room(to), src = on_host(from);
   dst[me] = src[me];  // needs no message
-  auto w = task(c10d::OpType::ALLTOALL, "tutti:all_to_all", src, to);
+  auto w = task(c10d::OpType::ALLTOALL, "tutti:all_to_all", from, to);
+  w->holds = src;
   tutti_comm *comm = queue_->comm();
   w->start_several = [=](Requests &requests) { return swap_all(comm, dst, src, requests); };
   bring_back(*w, "all_to_all", to, dst);
@@ -77,8 +80,8 @@ Group::Done Group::alltoall_base(at::Tensor &to, at::Tensor &from, std::vector<i
   auto w = task(c10d::OpType::ALLTOALL_BASE, "tutti:all_to_all", {src}, {to});
   tutti_comm *comm = queue_->comm();
   const size_t n = static_cast<size_t>(src.numel()) / ranks();
-  w->start = [=](tutti_request **r) {
-    return tutti_all_to_all_start(comm, src.data_ptr(), dst.data_ptr(), n, type, r);
+  w->start = [=](const Way &way) {
+    return make(way, tutti_all_to_all_on, tutti_all_to_all_start, comm, src.data_ptr(), dst.data_ptr(), n, type);
   };
   bring_back(*w, call, to, dst);
   return add(std::move(w), src.nbytes());

@@ -6,7 +6,9 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 
+#include "device.hpp"
 #include "layout.hpp"
 #include "meeting.hpp"
 #include "tensors.hpp"
@@ -95,13 +97,18 @@ void Group::drain(double seconds) {
 
 c10::intrusive_ptr<Task> Group::task(OpType type, const char *title, Tensors inputs, Tensors result) {
   Queue *queue = queue_.get();
-  return c10::make_intrusive<Task>(
+  Tensors all = inputs;
+  all.insert(all.end(), result.begin(), result.end());
+  auto order = order_of(title + std::strlen("tutti:"), all);
+  auto w = c10::make_intrusive<Task>(
       type, title, std::move(inputs), std::move(result),
       [queue](Task &t, std::chrono::milliseconds limit) { return queue->wait(t, limit); });
+  w->order = std::move(order);
+  return w;
 }
 
 Group::Done Group::add(c10::intrusive_ptr<Task> task, size_t bytes) {
-  queue_->add(task, bytes <= brief_);
+  queue_->add(task, bytes <= brief_ && !task->order);
   return task;
 }
 
@@ -118,8 +125,8 @@ Group::Done Group::allreduce(Tensors &tensors, const c10d::AllreduceOptions &o) 
   const tutti_op op = op_of("all_reduce", o.reduceOp, t);
   auto w = task(OpType::ALLREDUCE, "tutti:all_reduce", {t}, {mine});
   tutti_comm *comm = queue_->comm();
-  w->start = [=](tutti_request **r) {
-    return tutti_allreduce_start(comm, t.data_ptr(), t.data_ptr(), count(t), type, op, r);
+  w->start = [=](const Way &way) {
+    return make(way, tutti_allreduce_on, tutti_allreduce_start, comm, t.data_ptr(), t.data_ptr(), count(t), type, op);
   };
   bring_back(*w, "all_reduce", mine, t);
   return add(std::move(w), t.nbytes());
@@ -139,11 +146,12 @@ Group::Done Group::allreduce_coalesced(Tensors &tensors, const c10d::AllreduceCo
   const tutti_op op = op_of(call, o.reduceOp, all[0]);
   auto w = task(OpType::ALLREDUCE_COALESCED, "tutti:all_reduce_coalesced", all, mine);
   tutti_comm *comm = queue_->comm();
-  w->start = [=](tutti_request **r) {
+  w->by_request = true;
+  w->start = [=](const Way &way) {
     std::vector<void *> at;
     std::vector<size_t> counts;
     for (const auto &t : all) at.push_back(t.data_ptr()), counts.push_back(count(t));
-    return tutti_allreduce_many_start(comm, all.size(), at.data(), at.data(), counts.data(), type, op, r);
+    return tutti_allreduce_many_start(comm, all.size(), at.data(), at.data(), counts.data(), type, op, way.request);
   };
   bring_back(*w, call, mine, all);
   return add(std::move(w), bytes);
@@ -157,8 +165,8 @@ Group::Done Group::reduce(Tensors &tensors, const c10d::ReduceOptions &o) {
   const int root = static_cast<int>(o.rootRank);
   auto w = task(OpType::REDUCE, "tutti:reduce", {t}, {mine});
   tutti_comm *comm = queue_->comm();
-  w->start = [=](tutti_request **r) {
-    return tutti_reduce_start(comm, t.data_ptr(), t.data_ptr(), count(t), type, op, root, r);
+  w->start = [=](const Way &way) {
+    return make(way, tutti_reduce_on, tutti_reduce_start, comm, t.data_ptr(), t.data_ptr(), count(t), type, op, root);
   };
   if (root == getRank()) bring_back(*w, "reduce", mine, t);
   return add(std::move(w), t.nbytes());
@@ -175,8 +183,8 @@ Group::Done Group::_reduce_scatter_base(at::Tensor &to, at::Tensor &from, const 
   const tutti_op op = op_of(call, o.reduceOp, to);
   auto w = task(OpType::_REDUCE_SCATTER_BASE, "tutti:reduce_scatter", {src}, {mine});
   tutti_comm *comm = queue_->comm();
-  w->start = [=](tutti_request **r) {
-    return tutti_reduce_scatter_start(comm, src.data_ptr(), dst.data_ptr(), count(dst), type, op, r);
+  w->start = [=](const Way &way) {
+    return make(way, tutti_reduce_scatter_on, tutti_reduce_scatter_start, comm, src.data_ptr(), dst.data_ptr(), count(dst), type, op);
   };
   bring_back(*w, call, mine, dst);
   return add(std::move(w), src.nbytes());
@@ -202,8 +210,8 @@ Group::Done Group::broadcast(Tensors &tensors, const c10d::BroadcastOptions &o) 
   const int root = static_cast<int>(o.rootRank);
   auto w = task(OpType::BROADCAST, "tutti:broadcast", {t}, {mine});
   tutti_comm *comm = queue_->comm();
-  w->start = [=](tutti_request **r) {
-    return tutti_broadcast_start(comm, t.data_ptr(), t.data_ptr(), count(t), type, root, r);
+  w->start = [=](const Way &way) {
+    return make(way, tutti_broadcast_on, tutti_broadcast_start, comm, t.data_ptr(), t.data_ptr(), count(t), type, root);
   };
   if (gets) bring_back(*w, "broadcast", mine, t);
   return add(std::move(w), t.nbytes());
@@ -219,8 +227,8 @@ Group::Done Group::_allgather_base(at::Tensor &to, at::Tensor &from, const c10d:
   const tutti_type type = type_of(call, from);
   auto w = task(OpType::_ALLGATHER_BASE, "tutti:all_gather", {src}, {mine});
   tutti_comm *comm = queue_->comm();
-  w->start = [=](tutti_request **r) {
-    return tutti_all_gather_start(comm, src.data_ptr(), dst.data_ptr(), count(src), type, r);
+  w->start = [=](const Way &way) {
+    return make(way, tutti_all_gather_on, tutti_all_gather_start, comm, src.data_ptr(), dst.data_ptr(), count(src), type);
   };
   bring_back(*w, call, mine, dst);
   return add(std::move(w), dst.nbytes());
@@ -236,8 +244,8 @@ Group::Done Group::allgather(std::vector<Tensors> &to, Tensors &from, const c10d
   const tutti_type type = type_of(call, src);
   auto w = task(OpType::ALLGATHER, "tutti:all_gather", {src}, list);
   tutti_comm *comm = queue_->comm();
-  w->start = [=](tutti_request **r) {
-    return tutti_all_gather_start(comm, src.data_ptr(), all.all.data_ptr(), count(src), type, r);
+  w->start = [=](const Way &way) {
+    return make(way, tutti_all_gather_on, tutti_all_gather_start, comm, src.data_ptr(), all.all.data_ptr(), count(src), type);
   };
   if (all.copied) w->after = [=] { spread(call, all.all, list); };
   return add(std::move(w), all.all.nbytes());
@@ -277,8 +285,8 @@ Group::Done Group::gather(std::vector<Tensors> &to, Tensors &from, const c10d::G
   const tutti_type type = type_of(call, src);
   auto w = task(OpType::GATHER, "tutti:gather", {src}, list);
   tutti_comm *comm = queue_->comm();
-  w->start = [=](tutti_request **r) {
-    return tutti_gather_start(comm, src.data_ptr(), here ? all.all.data_ptr() : nullptr, count(src), type, root, r);
+  w->start = [=](const Way &way) {
+    return make(way, tutti_gather_on, tutti_gather_start, comm, src.data_ptr(), here ? all.all.data_ptr() : nullptr, count(src), type, root);
   };
   if (all.copied) w->after = [=] { spread(call, all.all, list); };
   return add(std::move(w), src.nbytes() * ranks());
@@ -302,8 +310,8 @@ Group::Done Group::scatter(Tensors &to, std::vector<Tensors> &from, const c10d::
   auto w = task(OpType::SCATTER, "tutti:scatter", here ? from[0] : Tensors(), {mine});
   if (here) w->holds = {all.all};
   tutti_comm *comm = queue_->comm();
-  w->start = [=](tutti_request **r) {
-    return tutti_scatter_start(comm, here ? all.all.data_ptr() : nullptr, dst.data_ptr(), count(dst), type, root, r);
+  w->start = [=](const Way &way) {
+    return make(way, tutti_scatter_on, tutti_scatter_start, comm, here ? all.all.data_ptr() : nullptr, dst.data_ptr(), count(dst), type, root);
   };
   bring_back(*w, call, mine, dst);
   return add(std::move(w), dst.nbytes() * ranks());
@@ -312,14 +320,14 @@ Group::Done Group::scatter(Tensors &to, std::vector<Tensors> &from, const c10d::
 Group::Done Group::barrier(const c10d::BarrierOptions &) {
   auto w = task(OpType::BARRIER, "tutti:barrier", {}, {});
   tutti_comm *comm = queue_->comm();
-  w->start = [=](tutti_request **r) { return tutti_barrier_start(comm, r); };
+  w->start = [=](const Way &way) { return tutti_barrier_start(comm, way.request); };
   return add(std::move(w), 0);
 }
 
 // ---- messages ----
 
 Group::Done Group::send(Tensors &tensors, int to, int tag) {
-  const at::Tensor mine = only("send", tensors), t = in_order(mine);
+  const at::Tensor mine = only("send", tensors), t = on_host(mine);
   check_root("send", to);
   if (to == getRank()) refuse("send", "a rank cannot send to itself");
   Mail *mail = mail_.get();
@@ -331,11 +339,12 @@ Group::Done Group::send(Tensors &tensors, int to, int tag) {
 }
 
 Group::Done Group::receive(Tensors &tensors, int from, int tag, OpType type) {
-  const at::Tensor mine = only("recv", tensors), t = room(mine);
+  const at::Tensor mine = only("recv", tensors), t = host_room(mine);
   Mail *mail = mail_.get();
   auto w = c10::make_intrusive<Task>(
       type, "tutti:recv", Tensors{t}, Tensors{mine},
       [mail](Task &task, std::chrono::milliseconds limit) { return mail->wait(task, limit); });
+  w->order = order_of("recv", {mine});
   bring_back(*w, "recv", mine, t);
   mail->receive(w, from, tag, t.data_ptr(), t.nbytes());
   return w;

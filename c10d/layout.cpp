@@ -80,7 +80,7 @@ void put_back(const char *call, const at::Tensor &to, const at::Tensor &from) {
     place = place.narrow(d, 0, 1);
   }
   place.copy_(first);
-  if (shares(to) && !alike(to, all))
+  if (shares(to) && !alike(to, all.to(to.device())))
     refuse(call, "elements of the tensor share memory (it is expanded, or its parts overlap), and their results differ; "
                  "call .clone() first, and pass that");
 }

@@ -44,9 +44,14 @@ void Task::begin() {
   const auto one = std::exchange(start, nullptr);
   const auto several = std::exchange(start_several, nullptr);
   try {
-    if (one) {
+    if (one && order && !by_request) {
+      void *stream = order->stream();
+      streams_ = true;
+      note(one({nullptr, stream}));
+    } else if (one) {
+      if (order) order->block_default();
       requests_.push_back(nullptr);
-      note(one(&requests_[0]));
+      note(one({&requests_[0], nullptr}));
     } else if (several) {
       note(several(requests_));
     }
@@ -57,7 +62,10 @@ void Task::begin() {
 
 Outcome Task::ended() {
   try {
-    if (!failed_ && after) after();
+    if (!failed_ && after && order)
+      order->run(after);
+    else if (!failed_ && after)
+      after();
   } catch (...) {
     failed_ = std::current_exception();
   }
@@ -70,6 +78,14 @@ Outcome Task::carry_out(tutti_comm *comm) {
     tutti_status status;
     while ((status = tutti_request_wait(&request)) == TUTTI_ERR_INTERRUPTED) give_up(comm);
     note(status);
+  }
+  while (streams_) {
+    const tutti_status status = tutti_stream_wait(comm);
+    streams_ = status == TUTTI_ERR_INTERRUPTED;
+    if (streams_)
+      give_up(comm);
+    else
+      note(status);
   }
   return ended();
 }
@@ -116,6 +132,7 @@ void Task::announce() {
   inputs_.clear();
   holds.clear();
   after = nullptr;
+  order.reset();
 }
 
 // ---- for PyTorch ----

@@ -10,6 +10,7 @@
 #include <functional>
 #include <vector>
 
+#include "device.hpp"
 #include "tutti.h"
 
 namespace tutti_c10d {
@@ -32,15 +33,17 @@ class Task : public c10d::Work {
   // inputs: for the profiler. result: the value of the future. All of them live until the task completes.
   Task(c10d::OpType type, const char *title, Tensors inputs, Tensors result, Waiter waiter);
 
-  std::function<tutti_status(tutti_request **)> start;    // null: nothing to start
+  std::function<tutti_status(const Way &)> start;         // null: nothing to start
   std::function<tutti_status(Requests &)> start_several;  // or several; after a failure the started ones are waited for
   std::function<void()> after;                            // null: nothing to do with the result
   Tensors holds;                                          // other memory that it uses
+  std::unique_ptr<Order> order;                           // of tensors on a device; null: they are the CPU's
+  bool by_request = false;                                // `start` knows no stream
 
   // For the thread that drives it: starts it unless that was done, and waits. Throws nothing. If a signal handler
   // raises meanwhile, the communicator is aborted.
   Outcome carry_out(tutti_comm *comm);
-  // The same, but for a moment only. False: it is still in flight.
+  // The same, but for a moment only; not on a device. False: it is still in flight.
   bool try_for(double seconds, Outcome *outcome);
   // The outcome, once its requests are complete: runs `after`.
   Outcome ended();
@@ -65,6 +68,7 @@ class Task : public c10d::Work {
   Waiter waiter_;
   Tensors inputs_, result_;
   Requests requests_;
+  bool streams_ = false;  // a stream waits for it
   Outcome failed_;  // the first failure
   std::atomic<bool> settled_{false};
   c10::intrusive_ptr<c10::ivalue::Future> future_;

@@ -6,6 +6,7 @@
 
 #include <torch/csrc/api/include/torch/version.h>
 
+#include "device.hpp"
 #include "layout.hpp"
 
 // PyTorch has 8-bit floats since 2.1.
@@ -20,8 +21,11 @@ void refuse(const char *call, const std::string &why) {
 void check(const char *call, const at::Tensor &t) {
   if (t.layout() != c10::kStrided)
     refuse(call, "the tensor is sparse; make it dense (to_dense) first");
-  if (!t.device().is_cpu())
-    refuse(call, "the tensor is on " + t.device().str() + ", and tutti sums on the CPU; move it (.cpu()) first");
+  if (!usable(t.device()))
+    refuse(call, "the tensor is on " + t.device().str() +
+                     (t.device().is_cuda() ? ", and tutti has found no device here (TUTTI_DEVICE=cuda says why)"
+                                           : ", and tutti sums on the CPU and on CUDA devices") +
+                     "; move it (.cpu()) first");
   if (t.is_conj() || t.is_neg())
     refuse(call, "the tensor is a view with another sign; call .resolve_conj() or .resolve_neg() first");
 }

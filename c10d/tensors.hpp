@@ -9,7 +9,7 @@
 
 namespace tutti_c10d {
 
-// Checks: dense (any strides), in this machine's memory.
+// Checks: dense (any strides), in this machine's memory or on a usable device.
 void check(const char *call, const at::Tensor &t);
 // The one tensor of a list.
 at::Tensor &only(const char *call, Tensors &list);

@@ -4,8 +4,8 @@
     import tutti.torch                      # makes the backend "tutti" known
     dist.init_process_group("tutti")
 
-Ranks come from `tutti run -n 4 python3 train.py`, from mpirun, or from torchrun. Tensors are on the CPU; ranks of one
-host share memory, and hosts talk through UCX. See docs/torch.md.
+Ranks come from `tutti run -n 4 python3 train.py`, from mpirun, or from torchrun. Tensors are on the CPU, or on a GPU where
+the library finds NVIDIA's driver; ranks of one host share memory, and hosts talk through UCX. See docs/torch.md.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -16,8 +16,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import torch as _torch
 import torch.distributed as _dist
 
+from tutti import _card
 from tutti._comm import raised as _raised, short as _short
 from tutti._exit import fatal as _fatal
 from tutti._lib import folder as _folder
@@ -75,7 +77,8 @@ def _at_exit() -> None:
 
 
 if not hasattr(_dist.Backend, "TUTTI"):
-    _register_backend("tutti", _c10d.create if COMPILED else _create)
+    _DEVICES = ["cpu", "cuda"] if _card.present() and getattr(_torch.version, "cuda") else ["cpu"]
+    _register_backend("tutti", _c10d.create if COMPILED else _create, _DEVICES)
     if COMPILED:
         _heap.use(_c10d.place)
     _launch.prepare()

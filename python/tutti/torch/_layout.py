@@ -12,7 +12,12 @@ import torch
 
 def room(t: torch.Tensor) -> torch.Tensor:
     """The tensor itself if its elements are in order, else new memory for as many."""
-    return t if t.is_contiguous() else torch.empty(t.shape, dtype=t.dtype)
+    return t if t.is_contiguous() else torch.empty(t.shape, dtype=t.dtype, device=t.device)
+
+
+def host_room(t: torch.Tensor) -> torch.Tensor:
+    """The same in the memory of the CPU, through which messages go."""
+    return room(t) if t.device.type == "cpu" else torch.empty(t.shape, dtype=t.dtype)
 
 
 def put_back(call: str, to: torch.Tensor, source: torch.Tensor) -> None:
@@ -26,7 +31,7 @@ def put_back(call: str, to: torch.Tensor, source: torch.Tensor) -> None:
         if to.stride(d) == 0 and to.size(d) > 1:
             first, place = first.narrow(d, 0, 1), place.narrow(d, 0, 1)
     place.copy_(first)
-    if _shares(to) and not _alike(to, every):
+    if _shares(to) and not _alike(to, every.to(to.device)):
         raise ValueError(f"tutti: {call}: elements of the tensor share memory (it is expanded, or its parts overlap), and "
                          "their results differ; call .clone() first, and pass that")
 

@@ -18,7 +18,7 @@ import torch
 import tutti
 from tutti._comm import LIVE
 
-from ._layout import put_back, room
+from ._layout import host_room, put_back
 from ._stubs import NO_LIMIT, Tensors, WorkBase, set_exception
 
 ANYONE = -1
@@ -36,7 +36,7 @@ class Message(WorkBase):
 
     def __init__(self, mail: "Mail", tensor: torch.Tensor, result: Tensors, peer: int, tag: int) -> None:
         super().__init__()
-        self._home, self._room = tensor, room(tensor)
+        self._home, self._room = tensor, host_room(tensor)
         self.peer, self.tag, self.place = peer, tag, _flat(self._room)
         self.requests: list[tutti.Request] = []  # of one that goes
         self._mail, self._result, self._source = mail, result, ANYONE

@@ -15,8 +15,9 @@ import torch
 from torch._C._distributed_c10d import ReduceOp
 
 import tutti
+from tutti import _card
 
-from ._layout import put_back, room
+from ._layout import host_room, put_back, room
 from ._mail import ANYONE, Mail
 from ._stubs import AVG, GroupBase, Store, Tensors, work_done
 
@@ -34,8 +35,10 @@ def _check(call: str, t: torch.Tensor) -> torch.Tensor:
     """As a type of tutti's: bool by its bits."""
     if t.layout != torch.strided:
         raise ValueError(f"tutti: {call}: the tensor is sparse; make it dense (to_dense) first")
-    if t.device.type != "cpu":
-        raise ValueError(f"tutti: {call}: the tensor is on {t.device}, and tutti sums on the CPU; move it (.cpu()) first")
+    if t.device.type != "cpu" and not (t.device.type == "cuda" and _card.present()):
+        why = ("tutti has found no device here (TUTTI_DEVICE=cuda says why)" if t.device.type == "cuda"
+               else "tutti sums on the CPU and on CUDA devices")
+        raise ValueError(f"tutti: {call}: the tensor is on {t.device}, and {why}; move it (.cpu()) first")
     if t.is_conj() or t.is_neg():
         raise ValueError(f"tutti: {call}: the tensor is a view with another sign; call .resolve_conj() or .resolve_neg() "
                          "first")
@@ -48,7 +51,7 @@ _NUMPY = {torch.float32, torch.float64, torch.float16, torch.int8, torch.uint8, 
 
 def _seen(t: torch.Tensor) -> Any:
     """In the fastest form for tutti: by numpy, if numpy has the type; DLPack takes some 10 us more."""
-    return t.numpy() if t.dtype in _NUMPY else t
+    return t.numpy() if t.dtype in _NUMPY and t.device.type == "cpu" else t
 
 
 def _only(call: str, tensors: Tensors) -> torch.Tensor:
@@ -187,7 +190,7 @@ class Group(GroupBase):
     @staticmethod
     def _spread(call: str, to: Tensors, how: Callable[[torch.Tensor], object], like: torch.Tensor) -> None:
         n = like.numel()
-        flat = torch.empty(n * len(to), dtype=like.dtype)
+        flat = torch.empty(n * len(to), dtype=like.dtype, device=like.device)
         how(flat)
         for i, t in enumerate(to):
             put_back(call, t, flat.narrow(0, i * n, n))
@@ -220,8 +223,8 @@ class Group(GroupBase):
         comm = self._mine()
         if len(to) != comm.size or len(source) != comm.size:
             raise ValueError(f"tutti: all_to_all: each list must have one tensor per rank, {comm.size}")
-        homes, src = [_check("all_to_all", t) for t in to], [_check("all_to_all", t).contiguous() for t in source]
-        dst, me = [room(t) for t in homes], comm.rank
+        homes, src = [_check("all_to_all", t) for t in to], [_check("all_to_all", t).contiguous().cpu() for t in source]
+        dst, me = [host_room(t) for t in homes], comm.rank
         if to[me].numel() != source[me].numel() or to[me].dtype != source[me].dtype:
             raise ValueError("tutti: all_to_all: what a rank keeps must have one type and size in both lists")
         dst[me] = src[me]  # which needs no message
@@ -243,7 +246,7 @@ class Group(GroupBase):
         return peer
 
     def send(self, tensors: Tensors, to: int, tag: int = 0) -> Any:
-        return self.mail.send(_only("send", tensors).contiguous(), tensors, self._peer("send", to), tag)
+        return self.mail.send(_only("send", tensors).contiguous().cpu(), tensors, self._peer("send", to), tag)
 
     def recv(self, tensors: Tensors, source: int, tag: int = 0) -> Any:
         return self.mail.receive(_only("recv", tensors), tensors, self._peer("recv", source), tag)

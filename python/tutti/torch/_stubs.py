@@ -5,6 +5,7 @@ SPDX-License-Identifier: BSD-3-Clause
 from __future__ import annotations
 
 import datetime
+import inspect
 from typing import TYPE_CHECKING, Any, Callable
 
 import torch
@@ -40,9 +41,17 @@ else:
     ReducerBase = c10d.Reducer
 
 AVG: Any = getattr(c10d.ReduceOp, "AVG")
-register_backend: Callable[[str, Callable[..., Any]], None] = dist.Backend.register_backend
+_register: Callable[..., None] = dist.Backend.register_backend
 default_group: Callable[[], Any] = getattr(dist.distributed_c10d, "_get_default_group")
 all_reduce: Callable[..., Any] = dist.all_reduce
+
+
+def register_backend(name: str, create: Callable[..., Any], devices: list[str]) -> None:
+    """Make a backend known, for tensors on these devices."""
+    if "devices" in inspect.signature(dist.Backend.register_backend).parameters:
+        _register(name, create, devices=devices)
+    else:  # before PyTorch 2.0
+        _register(name, create)
 
 
 set_exception: Callable[[Any, Exception], None] = torch.futures.Future.set_exception
