@@ -66,13 +66,15 @@ void Order::run(const std::function<void()> &what) const {
   while (!end.query()) std::this_thread::sleep_for(std::chrono::microseconds(10));
 }
 
-std::unique_ptr<Order> order_of(const char *call, const Tensors &tensors) {
+std::unique_ptr<Order> order_of(const char *call, const Tensors &inputs, const Tensors &result) {
   const at::Tensor *first = nullptr;
-  for (const auto &t : tensors) {
-    if (!t.defined()) continue;
-    if (first && first->device() != t.device())
-      refuse(call, "tensors are on " + first->device().str() + " and on " + t.device().str() + "; move them to one device first");
-    first = &t;
+  for (const auto *list : {&inputs, &result}) {
+    for (const auto &t : *list) {
+      if (first && first->device() != t.device())
+        refuse(call, "tensors are on " + first->device().str() + " and on " + t.device().str() +
+                         "; move them to one device first");
+      first = &t;
+    }
   }
   if (!first || first->device().is_cpu()) return nullptr;
   return std::make_unique<Order>(first->device());

@@ -59,7 +59,8 @@ class Order {
 };
 
 // The one device of these tensors; nullptr: the CPU. Throws if there are two.
-std::unique_ptr<Order> order_of(const char *call, const std::vector<at::Tensor> &tensors);
+std::unique_ptr<Order> order_of(const char *call, const std::vector<at::Tensor> &inputs,
+                                const std::vector<at::Tensor> &result = {});
 
 // The elements in order in the memory of the CPU, and memory there for as many: the tensor itself if it is so.
 at::Tensor on_host(const at::Tensor &t);

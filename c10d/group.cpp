@@ -97,9 +97,7 @@ void Group::drain(double seconds) {
 
 c10::intrusive_ptr<Task> Group::task(OpType type, const char *title, Tensors inputs, Tensors result) {
   Queue *queue = queue_.get();
-  Tensors all = inputs;
-  all.insert(all.end(), result.begin(), result.end());
-  auto order = order_of(title + std::strlen("tutti:"), all);
+  auto order = order_of(title + std::strlen("tutti:"), inputs, result);
   auto w = c10::make_intrusive<Task>(
       type, title, std::move(inputs), std::move(result),
       [queue](Task &t, std::chrono::milliseconds limit) { return queue->wait(t, limit); });
@@ -184,7 +182,8 @@ Group::Done Group::_reduce_scatter_base(at::Tensor &to, at::Tensor &from, const 
   auto w = task(OpType::_REDUCE_SCATTER_BASE, "tutti:reduce_scatter", {src}, {mine});
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) {
-    return make(way, tutti_reduce_scatter_on, tutti_reduce_scatter_start, comm, src.data_ptr(), dst.data_ptr(), count(dst), type, op);
+    return make(way, tutti_reduce_scatter_on, tutti_reduce_scatter_start, comm,
+                src.data_ptr(), dst.data_ptr(), count(dst), type, op);
   };
   bring_back(*w, call, mine, dst);
   return add(std::move(w), src.nbytes());
@@ -228,7 +227,8 @@ Group::Done Group::_allgather_base(at::Tensor &to, at::Tensor &from, const c10d:
   auto w = task(OpType::_ALLGATHER_BASE, "tutti:all_gather", {src}, {mine});
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) {
-    return make(way, tutti_all_gather_on, tutti_all_gather_start, comm, src.data_ptr(), dst.data_ptr(), count(src), type);
+    return make(way, tutti_all_gather_on, tutti_all_gather_start, comm,
+                src.data_ptr(), dst.data_ptr(), count(src), type);
   };
   bring_back(*w, call, mine, dst);
   return add(std::move(w), dst.nbytes());
@@ -245,7 +245,8 @@ Group::Done Group::allgather(std::vector<Tensors> &to, Tensors &from, const c10d
   auto w = task(OpType::ALLGATHER, "tutti:all_gather", {src}, list);
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) {
-    return make(way, tutti_all_gather_on, tutti_all_gather_start, comm, src.data_ptr(), all.all.data_ptr(), count(src), type);
+    return make(way, tutti_all_gather_on, tutti_all_gather_start, comm,
+                src.data_ptr(), all.all.data_ptr(), count(src), type);
   };
   if (all.copied) w->after = [=] { spread(call, all.all, list); };
   return add(std::move(w), all.all.nbytes());
@@ -286,7 +287,8 @@ Group::Done Group::gather(std::vector<Tensors> &to, Tensors &from, const c10d::G
   auto w = task(OpType::GATHER, "tutti:gather", {src}, list);
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) {
-    return make(way, tutti_gather_on, tutti_gather_start, comm, src.data_ptr(), here ? all.all.data_ptr() : nullptr, count(src), type, root);
+    return make(way, tutti_gather_on, tutti_gather_start, comm,
+                src.data_ptr(), here ? all.all.data_ptr() : nullptr, count(src), type, root);
   };
   if (all.copied) w->after = [=] { spread(call, all.all, list); };
   return add(std::move(w), src.nbytes() * ranks());
@@ -311,7 +313,8 @@ Group::Done Group::scatter(Tensors &to, std::vector<Tensors> &from, const c10d::
   if (here) w->holds = {all.all};
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) {
-    return make(way, tutti_scatter_on, tutti_scatter_start, comm, here ? all.all.data_ptr() : nullptr, dst.data_ptr(), count(dst), type, root);
+    return make(way, tutti_scatter_on, tutti_scatter_start, comm,
+                here ? all.all.data_ptr() : nullptr, dst.data_ptr(), count(dst), type, root);
   };
   bring_back(*w, call, mine, dst);
   return add(std::move(w), dst.nbytes() * ranks());

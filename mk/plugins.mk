@@ -2,6 +2,7 @@
 #   make ucx             libtutti_ucx.so, for ranks on several hosts without MPI (docs/hosts.md)
 #   make gpu             libtutti_cuda.so, for vectors on NVIDIA's GPUs, part of `make all` (docs/gpu.md)
 #   make torch           the backend "tutti" of PyTorch (docs/torch.md); demo-torch trains with it
+#   make TORCH_PYTHON=python3 with-torch    the same for this Python and the wheel of PyTorch that it has
 
 # ---- over UCX, which needs no MPI: a library that libtutti loads, of ucx/*.c, which sees public
 #      headers only; where UCX is ----
@@ -45,15 +46,24 @@ gpu: $(BUILD)/libtutti_cuda.so
 all: $(CUDALIB)
 
 # ---- PyTorch's process groups: an extension of Python, of c10d/*.cpp, which see public headers
-#      only; where PyTorch's headers are. It is of this Python and this PyTorch. ----
+#      only; where PyTorch's headers are. It is of this Python and this PyTorch: Debian's, or those of TORCH_PYTHON, a Python
+#      with a wheel of PyTorch (tools/torch_flags.py). ----
+TORCH_PYTHON ?=
+TORCHFLAGS= $(TORCH_PYTHON) tools/torch_flags.py
 C10DSRC  := $(sort $(wildcard c10d/*.cpp))
-HAS_TORCH:= $(call with,TORCH,$(wildcard /usr/include/torch/csrc/distributed/c10d/ProcessGroup.hpp),libtorch-dev)
-PYSUFFIX := $(if $(HAS_TORCH),$(shell /usr/bin/python3 -c 'import sysconfig as s; print(s.get_config_var("EXT_SUFFIX"))'))
+TORCH_HPP := /usr/include/torch/csrc/distributed/c10d/ProcessGroup.hpp
+HAS_TORCH:= $(call with,TORCH,$(if $(TORCH_PYTHON),yes,$(wildcard $(TORCH_HPP))),libtorch-dev)
+PYSUFFIX := $(if $(HAS_TORCH),$(shell $(if $(TORCH_PYTHON),$(TORCHFLAGS) suffix,\
+              /usr/bin/python3 -c 'import sysconfig as s; print(s.get_config_var("EXT_SUFFIX"))')))
 C10DLIB   = $(if $(HAS_TORCH),$(BUILD)/c10d/_c10d$(PYSUFFIX))
 NOTHING   = $(if $(HAS_TORCH),$(BUILD)/bench/nothing.so)
-C10DFLAGS = -std=c++17 -O2 -g1 -fPIC -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Iinclude -MMD -MP \
-            $(shell /usr/bin/python3-config --includes 2>/dev/null)
-TORCHLIBS = -ltorch_python -ltorch -ltorch_cpu -lc10
+ifneq ($(TORCH_PYTHON),)
+C10DFOUND:= $(shell $(TORCHFLAGS) cflags)
+else
+C10DFOUND = -std=c++17 $(shell /usr/bin/python3-config --includes 2>/dev/null)
+endif
+C10DFLAGS = -O2 -g1 -fPIC -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Iinclude -MMD -MP $(C10DFOUND)
+TORCHLIBS = $(if $(TORCH_PYTHON),$(shell $(TORCHFLAGS) libs)) -ltorch_python -ltorch -ltorch_cpu -lc10
 $(BUILD)/c10d/%.o: c10d/%.cpp mk/plugins.mk
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)

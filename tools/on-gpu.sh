@@ -4,8 +4,9 @@
 #
 #   tools/on-gpu.sh [OUT]        OUT: a folder for logs and results (build/on-gpu)
 #
-# Needs a driver, a C compiler, make and bash; no toolkit, no network. PyTorch is measured if python3 has it.
-#   PARTS     which parts run, of: build tests ranks rates bench peers kills (all)
+# Needs a driver, a C compiler, make and bash; no toolkit, no network. PyTorch is measured if python3 has it, and so are tutti's
+# process groups of PyTorch: in Python, and compiled if there are a C++ compiler and Python's headers.
+#   PARTS     which parts run, of: build tests ranks rates bench peers torch kills (all)
 #   RANKS     numbers of processes, all on one GPU if there is one ("1 2 4"; benches leave out 1)
 #   BUDGET    seconds per size and way of the benches (0.3)
 #   LAST      bytes of the longest vector (268435456)
@@ -16,7 +17,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 set -u
 cd "$(dirname "$0")/.." || exit 1
-BUILD=${BUILD:-build} PARTS=${PARTS:-build tests ranks rates bench peers kills} RANKS=${RANKS:-1 2 4}
+BUILD=${BUILD:-build} PARTS=${PARTS:-build tests ranks rates bench peers torch kills} RANKS=${RANKS:-1 2 4}
 BUDGET=${BUDGET:-0.3} LAST=${LAST:-268435456} KILLS=${KILLS:-100} FIRST=1024
 OUT=${1:-$BUILD/on-gpu}
 mkdir -p "$OUT" || exit 1
@@ -72,6 +73,15 @@ unit_tests() {
   return $failed
 }
 cover() { TUTTI_TEST_CARD=1 run "$1" "$BUILD/tests/mp_cover"; }
+torch_build() {
+  python3 tools/torch_flags.py cflags || return 77
+  make -j"$(nproc)" DEPS=no TORCH_PYTHON="$(command -v python3)" with-torch
+}
+# torch_ranks N KIND: of PyTorch's tensors on the GPU; KIND: compiled, python.
+torch_ranks() {
+  export PYTHONPATH=$PWD/python TUTTI_LIBRARY=$PWD/$BUILD/libtutti.so.0 TUTTI_TORCH=${2#compiled} PYTHONDONTWRITEBYTECODE=1
+  run "$1" python3 python/tests/torch_gpu.py
+}
 # Launches until KILLS ranks have died: in each, all ranks die but one.
 kills() {
   local n deaths=0 seed=${SEED:-1} longest=0 failed=0 said
@@ -89,7 +99,7 @@ kills() {
   return $failed
 }
 
-export -f build unit_tests cover kills run
+export -f build unit_tests cover kills run torch_build torch_ranks
 export tests KILLS
 
 echo "# $(uname -m), $(nproc) processors; $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1)"
@@ -109,6 +119,13 @@ for n in $RANKS; do
     part peers && maybe "bench-$n-$way" 100 python3 bench/gpu_peers.py --ranks "$n" --way $way --first $FIRST --last "$LAST" --budget "$BUDGET"
   done
 done
+if part torch && [ "$(python3 -c 'import torch; print(torch.cuda.is_available())' 2>/dev/null)" = True ]; then
+  kinds=python
+  maybe torch-build 200 torch_build && kinds="compiled python"
+  for kind in $kinds; do
+    for n in $RANKS; do [ "$n" -gt 1 ] && try "torch-$kind-$n" 100 torch_ranks "$n" "$kind"; done
+  done
+fi
 part kills && try kills 400 kills
 
 # ---- the table, and the bars ----
