@@ -4,7 +4,9 @@ tests/sh/gpu.sh runs it.
 SPDX-License-Identifier: BSD-3-Clause
 """
 import array
+import gc
 import sys
+import weakref
 
 import tap
 
@@ -132,7 +134,14 @@ def in_order_of_a_stream(kind):
         if differ(y.get(on), [TOTAL + P * i] * 6):
             return f"{i}: {y.get(on)}"
     comm.stream_wait()
-    return "" if not comm._on_streams else "arrays are kept"
+    x = ones(kind, on)
+    seen = weakref.ref(x)
+    comm.allreduce(x, out=x, stream=on)
+    del x
+    kept = seen() is not None
+    comm.stream_wait()
+    gc.collect()
+    return "" if kept and seen() is None else f"the array was {'kept' if kept else 'freed'} meanwhile, and {seen()} after"
 
 
 def every_collective_on_a_stream():
