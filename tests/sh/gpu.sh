@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # gpu.sh - vectors on a GPU, over the simulated driver (tests/gpu/), or the one that TUTTI_CUDA_LIBRARY names: the
-# covering table with every buffer there, streams, lists, buckets; summed by kernels, and on the host; between hosts; arrays of Python.
+# covering table with every buffer there, streams, lists, buckets; summed by kernels, and on the host; between hosts; arrays
+# of Python.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 export TUTTI_CUDA_LIBRARY=${TUTTI_CUDA_LIBRARY:-$PWD/$BUILD/tests/libcuda_sim.so}
