@@ -4,13 +4,15 @@
  *            sums them in one pass. The leaders run a ring (or another algorithm)
  *            among themselves; each sends the result to its node. Nodes may differ in
  *            size: 4 ranks here, 3 there. With scatter each rank of a node sums a part,
- *            by a fold, and sends it to the leader; and the same way back.
+ *            by a fold, and sends it to the leader; and the same way back. Two-shot: each
+ *            leader sums its part of all nodes' sums and sends it to all, so a number is sent
+ *            between nodes before it is summed, and after, and not in between.
  * Cost       2 steps, and those among the leaders; a leader of N ranks moves N-1 vectors
  *            each way in its node, and what the leaders' algorithm moves between nodes.
  * Scratch    the leaders' algorithm's.
  * Invariant  the leaders run their algorithm in place on dst, where a node's sum is.
  * Parameters the nodes, as in algo_pattern.h; ring (the default) | halving |
- *            doubling: the leaders'; scatter: in nodes of one size.
+ *            doubling | two-shot: the leaders'; scatter: in nodes of one size.
  * Source     Jia et al., Highly Scalable Deep Learning Training System with
  *            Mixed-Precision, 2018.
  * See        tutti plan draw 'two-level(node=4)' -P 7
@@ -20,9 +22,10 @@
 #include "algo_pattern.h"
 
 static const char *twolevel_refuse(const tt_ask *ask) {
-  if (tt_param_word(ask, "ring") + tt_param_word(ask, "halving") + tt_param_word(ask, "doubling") >
+  if (tt_param_word(ask, "ring") + tt_param_word(ask, "halving") + tt_param_word(ask, "doubling") +
+          tt_param_word(ask, "two-shot") >
       1)
-    return "ring, halving and doubling exclude each other";
+    return "ring, halving, doubling and two-shot exclude each other";
   const char *wrong = tt_nodes_refuse(ask);
   if (wrong || !tt_param_word(ask, "scatter")) return wrong;
   const tt_nodes nodes = tt_nodes_of(ask);
@@ -63,6 +66,29 @@ static void embed(tt_builder *b, const tt_sched *s, uint32_t lo, uint32_t hi, in
   }
 }
 
+/* The leaders' two-shot, of vectors in `have`. Their ranks are at no regular distance, so operands come one by
+ * one. */
+static void each_a_part(tt_builder *b, const tt_nodes *nodes, int me, tt_buf have) {
+  const int n = nodes->count;
+  const uint32_t times = b->s->blocks / (uint32_t)n;
+  const tt_span sum = finer(tt_block(TT_DST, (uint32_t)me), times);
+  tt_span own = finer(tt_block(have, (uint32_t)me), times);
+  for (int i = 1; i < n; i++) {
+    const int to = (me + i) % n;
+    tt_send(b, tt_node_first(nodes, to), finer(tt_block(have, (uint32_t)to), times));
+  }
+  for (int i = 1; i < n; i++) {
+    tt_recv_reduce(b, tt_node_first(nodes, tt_mod(me - i, n)), sum, own, TT_OWN_FIRST);
+    own = sum;
+  }
+  tt_mark_completes(b);
+  for (int i = 1; i < n; i++) tt_send(b, tt_node_first(nodes, (me + i) % n), sum);
+  for (int i = 1; i < n; i++) {
+    const int from = tt_mod(me - i, n);
+    tt_recv(b, tt_node_first(nodes, from), finer(tt_block(TT_DST, (uint32_t)from), times));
+  }
+}
+
 /* The leaders' steps, of an algorithm with one peer per step. A leader alone in its node still has
  * its vector in src. */
 static void among_leaders(tt_builder *b, const tt_ask *ask, const tt_nodes *nodes, bool alone) {
@@ -74,6 +100,10 @@ static void among_leaders(tt_builder *b, const tt_ask *ask, const tt_nodes *node
                           .rank = tt_node_at(nodes, ask->rank),
                           .in_place = ask->in_place || !alone};
   tt_sched *s;
+  if (tt_param_word(ask, "two-shot")) {
+    each_a_part(b, nodes, leaders.rank, alone ? TT_SRC : TT_DST);
+    return;
+  }
   b->status = tt_algo_build(name, &leaders, &s);
   if (b->status) return;
   embed(b, s, 0, s->nsteps, 0, nodes);
@@ -131,25 +161,26 @@ static void twolevel_build(tt_builder *b, const tt_ask *ask) {
 }
 
 static bool twolevel_samples(int ranks, int i, char *params, size_t size) {
-  static const char *const how[] = {"ring", "halving", "doubling"};
+  static const char *const how[] = {"ring", "halving", "doubling", "two-shot"};
+  enum { HOWS = sizeof how / sizeof *how, EVEN = 3 * HOWS, UNEVEN = EVEN + HOWS };
   const int a = ranks / 3, c = ranks - 2 * a;
-  if (i >= 12) {
-    int node = ranks > 2 ? 2 + (i - 12) / 3 : 2;
+  if (i >= UNEVEN) {
+    int node = ranks > 2 ? 2 + (i - UNEVEN) / HOWS : 2;
     while (ranks % node && node < ranks) node++;
-    snprintf(params, size, "node=%d,scatter,%s", node, how[i % 3]);
-    return i < 18 && ranks > 1;
+    snprintf(params, size, "node=%d,scatter,%s", node, how[i % HOWS]);
+    return i < UNEVEN + 2 * HOWS && ranks > 1;
   }
-  if (i < 9 || a < 2)
-    snprintf(params, size, "node=%d,%s", 1 + (i + ranks) % 9, how[i % 3]);
+  if (i < EVEN || a < 2)
+    snprintf(params, size, "node=%d,%s", 1 + (i + ranks) % 9, how[i % HOWS]);
   else
-    snprintf(params, size, "node:(%d,1,%d,%d),%s", a - 1, a, c, how[i % 3]);
+    snprintf(params, size, "node:(%d,1,%d,%d),%s", a - 1, a, c, how[i % HOWS]);
   return true;
 }
 
 const tt_algo tt_twolevel_algo = {
     .name = "two-level",
     .does = TT_DOES_ALLREDUCE,
-    .params = "node= LEVEL:N ring halving doubling scatter",
+    .params = "node= LEVEL:N ring halving doubling two-shot scatter",
     .refuse = twolevel_refuse,
     .blocks = twolevel_blocks,
     .build = twolevel_build,

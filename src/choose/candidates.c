@@ -376,39 +376,32 @@ static bool add_pairs(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   return ok;
 }
 
-/* The ranks of a node add up, and one node receives the sums of all others: that rounds twice, whatever the nodes'
- * sizes. In segments, so that sums come in while results go out. */
-static bool add_stars(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
-  enum { MOST_NODES = 16 }; /* the largest radix */
-  static const int segments[] = {1, 8};
+/* The ranks of a node add up, and two-shot runs among the nodes, whatever their sizes. */
+static bool add_leaders(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const int ranks = c->setting.ranks;
-  char nodes[TT_NAME] = "", name[TT_NAME];
+  char name[TT_NAME];
   size_t at = 0;
   int *node = tt_chooser_nodes(c), count = 0;
-  bool ok = node;
-  for (int r = 0, first = 0; ok && r < ranks; r++) {
+  if (!node) return false;
+  tt_levels_add(name, sizeof name, &at, "two-level(node:(");
+  for (int r = 0, first = 0; r < ranks; r++) {
     if (r + 1 < ranks && node[r + 1] == node[r]) continue;
-    tt_levels_add(nodes, sizeof nodes, &at, "%s%d", count++ ? "," : "", r + 1 - first);
+    tt_levels_add(name, sizeof name, &at, "%s%d", count++ ? "," : "", r + 1 - first);
     first = r + 1;
   }
+  tt_levels_add(name, sizeof name, &at, "),two-shot)");
   free(node);
-  if (at + 40 > sizeof nodes || count < 2 || count > MOST_NODES) return ok;
-  for (size_t i = 0; ok && i < sizeof segments / sizeof *segments; i++) {
-    snprintf(name, sizeof name, "tree(radix=%d,segments=%d,node:(%.200s))", MOST_NODES, segments[i],
-             nodes);
-    ok = add_sliced(c, coll, list, name);
-  }
-  return ok;
+  return at >= sizeof name || count < 2 || add_sliced(c, coll, list, name);
 }
 
-/* For codes that round: plans that round twice between nodes. On even levels that is two-shot on each. */
+/* For codes that round: plans that round twice between nodes. On even levels that is two-shot on each level. */
 static bool add_rounding_little(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   char name[TT_NAME];
   tt_tree tree;
   const char *levels = c->setting.levels;
   if (!tt_code_lossy(c->setting.code) || coll != TUTTI_ALLREDUCE || !*levels) return true;
   if (tt_tree_parse(levels, &tree)) return true;
-  if (!tree.even) return add_stars(c, coll, list);
+  if (!tree.even) return add_leaders(c, coll, list);
   size_t at = (size_t)snprintf(name, sizeof name, "blueconnect(%s,stages=", levels);
   for (int l = 0, first = 1; l < tree.levels && at < sizeof name; l++) {
     if (tree.level[l].each == 1) continue;

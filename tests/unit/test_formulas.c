@@ -252,6 +252,16 @@ static void leaders_keep_their_counts(void **state) {
       snprintf(name, sizeof name, "two-level(node=%d,doubling)", N);
       assert_true(proven(name, P).steps <= 2 + floor_log2(n) + 2);
     }
+  /* two-shot among leaders: the bytes of a ring, in two rounds */
+  for (int P = 2; P <= 64; P++) {
+    char name[60];
+    const int n = (P + 3) / 4, size = P < 4 ? P : 4;
+    snprintf(name, sizeof name, "two-level(node=4,two-shot)");
+    const tutti_report r = proven(name, P);
+    assert_int_equal(r.messages, size - 1 + 2 * (n - 1));
+    assert_int_equal(r.sent_blocks, (size - 1) * n + 2 * (n - 1));
+    assert_true(r.same_grouping);
+  }
   assert_int_equal(proven("two-level(node:(4,3))", 7).steps, 4);
   assert_int_equal(proven("two-level(node:(3,4,2))", 9).sent_blocks, 4 + 3 * 3);
 }
