@@ -7,8 +7,7 @@
  *            If all vectors are private, two-shot writes a sum over each input that it was made of,
  *            in the arena of the rank that put it there: then a line is always written by the rank
  *            that has just read it, which is fast on cores that are far apart, too. Else a rank
- *            shows its sums in its own arena. A rank publishes its progress in a counter; pieces
- *            overlap.
+ *            shows its sums in its own arena. Counters publish each rank's progress; pieces overlap.
  * Cost       Private memory: two-shot copies (P-1)/P of a vector in, reads one in the sums and
  *            (P-1)/P in the copies. Memory that the peers can map: one read, one written, no copy.
  * Invariant  The same operands in the same order as the schedule's reductions, so the same bits. A
