@@ -13,7 +13,7 @@
 #include "segment.h"
 
 enum {
-  TT_LAYOUT = 12, /* version of the segment's layout; increases with each change */
+  TT_LAYOUT = 13, /* version of the segment's layout; increases with each change */
   TT_FIGURES = 3072,
   TT_CTRLS = 64,             /* communicators of a rank visible from outside */
   TT_CTRL_LEAST = 17 * 4096, /* fewest bytes that a control block takes */
