@@ -62,7 +62,7 @@ bool tt_staged_progress(tt_staged *staged, tutti_status *status);
 uint64_t tt_staged_landed(const tt_staged *staged);
 /* The first `bytes` of the results are final, and leave. */
 void tt_staged_final(tt_staged *staged, uint64_t bytes);
-/* Are the results, all of which are final, on the device? */
+/* All results are final: are they on the device? */
 bool tt_staged_over(const tt_staged *staged);
 /* ---- sums on the device (device_sum.c) ---- */
 

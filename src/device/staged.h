@@ -7,7 +7,7 @@
 
 enum { TT_AHEAD = 8 }; /* copies under way from the device */
 
-/* How far a way is: in part `part`, `at` bytes of it are asked for. */
+/* How far a way is: `at` bytes of part `part` are asked for. */
 typedef struct tt_way {
   size_t part, at;
   uint64_t asked; /* bytes in all */

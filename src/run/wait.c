@@ -17,7 +17,7 @@ enum {
   SLEEP_US = 1000,       /* the limit of its first sleep */
   SLEEP_MOST_US = 32000, /* each sleep is twice as long, up to this */
   SLEEP_DEVICE_US =
-      100, /* the limit while vectors are on their way from a device, which wakes nobody */
+      100, /* the limit while vectors are on their way from a device, which wakes no rank */
   SLEEP_NET_US = 1000, /* the limit with a network, which also carries the caller's messages */
   LOOK_US = 100000,    /* how often it checks its peers */
   ASK_TURNS = 64       /* how often, while awake, it asks whether it was interrupted */

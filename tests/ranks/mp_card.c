@@ -36,7 +36,7 @@ static uint64_t draw(uint64_t *state) {
 
 enum { ROUNDS = 12 };
 
-/* Each round fills the input, sums, and takes the result along: nobody waits before the end. */
+/* Each round fills the input, sums, and takes the result along: no rank waits before the end. */
 static bool in_order(size_t count, bool in_place) {
   void *stream = card_stream();
   unsigned char *src = card_alloc(count), *dst = in_place ? src : card_alloc(count);
@@ -185,7 +185,7 @@ static bool in_lists(void) {
   int32_t *host = malloc(4 * 300001), *mine[BUFFERS];
   bool good = host != NULL;
   for (int i = 0; i < BUFFERS && good; i++) {
-    const bool card = i != 2; /* one of them is the host's */
+    const bool card = i != 2; /* the host has one */
     mine[i] = card ? card_alloc(4 * counts[i] + 4) : malloc(4 * counts[i] + 4);
     for (size_t k = 0; k < counts[i]; k++) host[k] = (int32_t)k + rank;
     if (card)
@@ -278,7 +278,7 @@ int main(void) {
   judge("new memory for each call", with_new_memory(), "wrong");
   judge("a list of buffers on the card, one on the host", in_lists(), "wrong");
   judge("tensors on the card in buckets", in_buckets(), "wrong");
-  judge("what has no device vectors is refused", refused(), "not refused");
+  judge("calls that take no device vectors refuse them", refused(), "not refused");
   if (tutti_comm_free(comm)) failed++;
   if (rank == 0) printf("1..%d\n", tests);
   return failed || start_end();

@@ -257,7 +257,7 @@ static void addresses_and_limits(const void *about) {
     RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemFree(seen[i] + 1));
     GOOD(cu.cuMemFree(seen[i]));
   }
-  GOOD(cu.cuMemAlloc(&at, 1048576)); /* all of it is there again */
+  GOOD(cu.cuMemAlloc(&at, 1048576)); /* all memory is there again */
 }
 
 static void pinned_memory(const void *about) {
