@@ -181,7 +181,7 @@ static tutti_status await_input(tutti_request *r) {
   tutti_status status = TUTTI_OK;
   while (!status && !r->comm->broken && tt_staged_landed(r->staged) != UINT64_MAX) {
     const bool moved = tt_staged_progress(r->staged, &status);
-    if (!moved && !status && !tt_progress(r->comm)) tt_watch(r->comm), sched_yield();
+    if (!moved && !status && !tt_progress(r->comm)) tt_watch_peers(r->comm), sched_yield();
   }
   return status;
 }

@@ -58,7 +58,7 @@ static bool has_driver(tutti_comm *comm) {
 /* The devices may sum: then they map each other's memory before the stream is held. */
 static void hold_when_decided(tutti_comm *comm, tutti_request *r) {
   while (tt_staged_undecided(r->staged) && r->state != TT_COMPLETE)
-    if (!tt_progress(comm)) tt_watch(comm), sched_yield();
+    if (!tt_progress(comm)) tt_watch_peers(comm), sched_yield();
   if (r->state != TT_COMPLETE && tt_staged_hold(r->staged)) tt_device_break(comm, TUTTI_ERR_SYSTEM);
 }
 

@@ -97,7 +97,7 @@ void tt_relax(void); /* a pause of a spinning rank, for its core's other thread 
 /* One pass for a caller that tests; now and then it also checks the peers. */
 void tt_progress_polled(tutti_comm *comm);
 /* Nothing moved, and no caller waits, but a stream does: now and then checks the peers. */
-void tt_watch(tutti_comm *comm);
+void tt_watch_peers(tutti_comm *comm);
 /* Something moved, whichever thread drives it: the wait begins anew. The comm is held. */
 void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p);
 

@@ -287,7 +287,7 @@ bool tt_progress_others(const tutti_comm *mine) {
     if (progress_comm(held[i]))
       moved = true;
     else if (!mine && held[i]->flight->on_streams.first)
-      tt_watch(held[i]);
+      tt_watch_peers(held[i]);
     tt_comm_leave(held[i]);
   }
   return moved;

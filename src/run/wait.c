@@ -172,7 +172,7 @@ void tt_progress_polled(tutti_comm *comm) {
   if (p->looks++ % 64 == 0) check_now_and_then(comm, p, now_us());
 }
 
-void tt_watch(tutti_comm *comm) {
+void tt_watch_peers(tutti_comm *comm) {
   comm->flight->wait_policy.looks++;
   check_now_and_then(comm, &comm->flight->wait_policy, now_us());
 }
