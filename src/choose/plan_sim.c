@@ -45,12 +45,18 @@ static double count_sends(const tt_sched *s) {
   return n;
 }
 
+/* The ranks after the first tell whether all of them have far too many messages: then the others are not built. */
 static tutti_status build_rest(const char *name, const tt_ask *ask, double most, tt_sched **all) {
+  enum { SOME = 32 };
   tutti_status status = TUTTI_OK;
-  double messages = 0;
+  double messages = 0, of_some = 0;
   for (int r = 0; r < ask->ranks && !status; r++) {
     if (!all[r]) status = build(name, *ask, r, &all[r]);
-    if (!status && (messages += count_sends(all[r])) > most)
+    const double sends = status ? 0 : count_sends(all[r]);
+    messages += sends;
+    if (r > 0) of_some += sends;
+    const bool far = r == SOME && of_some / SOME * ask->ranks > 2 * most;
+    if (!status && (messages > most || far))
       status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to price", name,
                        ask->ranks);
   }
