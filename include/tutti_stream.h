@@ -55,7 +55,7 @@ TUTTI_API tutti_status tutti_all_to_all_on(tutti_comm *comm, const void *src, vo
 /** Wait until no stream waits for this communicator any more. Returns TUTTI_OK, or how a call in flight failed. */
 TUTTI_API tutti_status tutti_stream_wait(tutti_comm *comm);
 
-/** The device whose memory calls take, as "CUDA 13.0"; NULL: there is none. Looks for the device's library if no communicator
+/** The device whose memory calls take, as "CUDA 13.0"; NULL: the host's memory only. Looks for the device's library if no communicator
  *  has done so; it starts no driver. The text stays. Any thread may call it. */
 TUTTI_API const char *tutti_device_here(void);
 

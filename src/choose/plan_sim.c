@@ -45,7 +45,7 @@ static double count_sends(const tt_sched *s) {
   return n;
 }
 
-/* The ranks after the first tell whether all of them have far too many messages: then the others are not built. */
+/* Some ranks after the first show whether a plan has far too many messages: then the rest is not built. */
 static tutti_status build_rest(const char *name, const tt_ask *ask, double most, tt_sched **all) {
   enum { SOME = 32 };
   tutti_status status = TUTTI_OK;

@@ -16,7 +16,7 @@
 
 /* The device whose memory calls may name; NULL: none. */
 static inline const tutti_device *tt_device(void) {
-  /* order: acquire, of the table (plugin.c) */
+  /* order: acquire, of the table (open_device.c) */
   return atomic_load_explicit(&tt_process.device, memory_order_acquire);
 }
 
@@ -64,10 +64,22 @@ uint64_t tt_staged_landed(const tt_staged *staged);
 void tt_staged_final(tt_staged *staged, uint64_t bytes);
 /* All results are final: are they on the device? */
 bool tt_staged_over(const tt_staged *staged);
-/* ---- sums on the device (device_sum.c) ---- */
+/* Waits until all results are on the device. */
+tutti_status tt_staged_await_out(tt_staged *staged);
+/* Holds back the stream of tt_staged_begin, if that was asked to; it has done so, unless the devices may sum:
+ * tt_staged_undecided. */
+tutti_status tt_staged_hold(tt_staged *staged);
+bool tt_staged_undecided(const tt_staged *staged);
+void tt_staged_decided(tt_staged *staged);
+/* The stream goes on. */
+void tt_staged_release(tt_staged *staged);
+/* The run is over, well or not: releases the stream, and waits until the device neither reads nor writes. */
+void tt_staged_end(tt_staged *staged);
 
-/* Does the device reach memory of the communicator's other ranks? Their first calls find out. */
+/* ---- sums on the device (staged_sum.c) ---- */
+
 enum { TT_SUMMED_MOST = 64 }; /* ranks whose devices sum, at most */
+/* Does the device reach memory of the communicator's other ranks? Their first calls find out. */
 typedef enum tt_reach { TT_REACHES_UNKNOWN, TT_REACHES, TT_REACHES_NOT } tt_reach;
 tt_reach tt_staged_reach(const tt_staged *s);
 void tt_staged_reaches(tt_staged *s, bool reaches);
@@ -98,21 +110,9 @@ bool tt_staged_reads(tt_staged *s, const void *memory, size_t bytes);
 enum { TT_FETCHES = 8 }; /* batches under way */
 /* Fetches n bytes into the result, from byte `at` on. */
 tutti_status tt_staged_fetch(tt_staged *s, const void *from, size_t at, size_t n);
-/* All of a batch was asked for. Are there more than TT_FETCHES batches? */
+/* All of a batch was asked for; the caller sees to it that at most TT_FETCHES are under way. */
 tutti_status tt_staged_batch(tt_staged *s);
 /* Has the oldest batch that was not reported yet come? */
 bool tt_staged_batch_came(tt_staged *s, tutti_status *status);
-
-/* Waits until all results are on the device. */
-tutti_status tt_staged_await_out(tt_staged *staged);
-/* Holds back the stream of tt_staged_begin, if that was asked to; it has done so, unless the devices may sum:
- * tt_staged_undecided. */
-tutti_status tt_staged_hold(tt_staged *staged);
-bool tt_staged_undecided(const tt_staged *staged);
-void tt_staged_decided(tt_staged *staged);
-/* The stream goes on. */
-void tt_staged_release(tt_staged *staged);
-/* The run is over, well or not: releases the stream, and waits until the device neither reads nor writes. */
-void tt_staged_end(tt_staged *staged);
 
 #endif

@@ -71,23 +71,21 @@ static tutti_status new_buffer(tt_stager *s, size_t bytes, tt_buffer **buffer) {
   return TUTTI_OK;
 }
 
-tutti_status tt_stager_take(tt_stager *s, size_t bytes, tt_buffer **buffer) {
+/* The smallest free buffer of at least so many bytes; NULL: there is none. */
+static tt_buffer *free_buffer(const tt_stager *s, size_t bytes) {
   tt_buffer *best = NULL;
   for (tt_buffer *b = s->buffers; b; b = b->next)
     if (!b->used && b->bytes >= bytes && (!best || b->bytes < best->bytes)) best = b;
+  return best;
+}
+
+tutti_status tt_stager_take(tt_stager *s, size_t bytes, tt_buffer **buffer) {
+  tt_buffer *best = free_buffer(s, bytes);
   const tutti_status status = best ? TUTTI_OK : new_buffer(s, bytes, &best);
   if (status) return status;
   best->used = true;
   *buffer = best;
   return TUTTI_OK;
-}
-
-bool tt_stager_ready(const tt_stager *s, int number, size_t bytes, int type, int op) {
-  const tt_buffer *b = s->buffers;
-  const tt_lane *l = s->lanes;
-  while (b && (b->used || b->bytes < bytes)) b = b->next;
-  while (l && (l->used || l->number != number)) l = l->next;
-  return b && l && (type < 0 || op >= TUTTI_OP_COUNT || s->sums[type][op]);
 }
 
 void tt_stager_give(tt_buffer *buffer) {
@@ -96,10 +94,20 @@ void tt_stager_give(tt_buffer *buffer) {
 
 /* ---- lanes ---- */
 
-tutti_status tt_stager_take_lane(tt_stager *s, int number, tt_lane **lane) {
-  const tutti_device *d = tt_device();
+static tt_lane *free_lane(const tt_stager *s, int number) {
   tt_lane *l = s->lanes;
   while (l && (l->used || l->number != number)) l = l->next;
+  return l;
+}
+
+bool tt_stager_ready(const tt_stager *s, int number, size_t bytes, int type, int op) {
+  return free_buffer(s, bytes) && free_lane(s, number) &&
+         (type < 0 || op >= TUTTI_OP_COUNT || s->sums[type][op]);
+}
+
+tutti_status tt_stager_take_lane(tt_stager *s, int number, tt_lane **lane) {
+  const tutti_device *d = tt_device();
+  tt_lane *l = free_lane(s, number);
   if (number < 0)
     return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s cannot use this memory: %.200s", d->name,
                    d->error(d->self));

@@ -145,6 +145,7 @@ typedef struct tt_pieces {
   bool on_device;      /* the devices of all ranks sum (device_sum.c) */
   bool fetches;        /* its device fetches the sums out of the peers' memory (device_fetch.c) */
   uint32_t asked;      /* pieces that it was told to fetch */
+  bool mapped;         /* its device reaches the vectors of all ranks in this call */
   bool learns;         /* all ranks find out whether they could */
   tt_names mine;
   int first_given;   /* the first peer whose dst it writes to; ranks: none */

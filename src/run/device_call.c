@@ -9,7 +9,6 @@
  *            stream waits for tutti: pinning may wait for the whole device.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "flight.h"
@@ -165,11 +164,6 @@ tutti_status tt_device_list(tutti_comm *comm, const char *function, const tt_lis
 
 /* ---- a run ---- */
 
-void tt_device_break(tutti_comm *comm, tutti_status status) {
-  snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
-  tt_comm_break(comm, status, true);
-}
-
 /* Not what is multiplied first: that is done when the operation begins. */
 static bool comes_in_pieces(const tutti_request *r) {
   const tt_user_op *user = tt_op_user(r->call.op);
@@ -191,13 +185,13 @@ void tt_device_begin(tutti_request *r) {
   r->comm->flight->stuck = false;
   tutti_status status = tt_staged_begin(r->staged, r->stream, r->detached);
   if (!status && !comes_in_pieces(r)) status = await_input(r);
-  if (status) tt_device_break(r->comm, status);
+  if (status) tt_break_by_error(r->comm, status);
 }
 
 tutti_status tt_device_end(tutti_request *r, tutti_status status) {
   if (!status && !comes_in_pieces(r)) {
     status = tt_staged_await_out(r->staged);
-    if (status) tt_device_break(r->comm, status);
+    if (status) tt_break_by_error(r->comm, status);
   }
   tt_staged_end(r->staged);
   r->comm->flight->on_devices--;

@@ -59,7 +59,8 @@ static bool has_driver(tutti_comm *comm) {
 static void hold_when_decided(tutti_comm *comm, tutti_request *r) {
   while (tt_staged_undecided(r->staged) && r->state != TT_COMPLETE)
     if (!tt_progress(comm)) tt_watch_peers(comm), sched_yield();
-  if (r->state != TT_COMPLETE && tt_staged_hold(r->staged)) tt_device_break(comm, TUTTI_ERR_SYSTEM);
+  if (r->state != TT_COMPLETE && tt_staged_hold(r->staged))
+    tt_break_by_error(comm, TUTTI_ERR_SYSTEM);
 }
 
 static tutti_status issue(tutti_comm *comm, tutti_request *r, void *stream) {

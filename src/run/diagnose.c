@@ -203,12 +203,18 @@ static bool says_who_died(tutti_comm *comm, const tt_operation *o) {
   return false;
 }
 
+void tt_break_by_error(tutti_comm *comm, tutti_status status) {
+  snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
+  tt_comm_break(comm, status, true);
+}
+
 void tt_break_operation(tutti_comm *comm, const tt_operation *o) {
   if (o->status == TUTTI_ERR_PEER_LOST && says_who_died(comm, o)) return;
-  if (o->status == TUTTI_ERR_MISMATCH)
-    find_mismatch(comm, o, true);
-  else
-    snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
+  if (o->status != TUTTI_ERR_MISMATCH) {
+    tt_break_by_error(comm, o->status);
+    return;
+  }
+  find_mismatch(comm, o, true);
   tt_comm_break(comm, o->status, true);
 }
 

@@ -115,6 +115,8 @@ enum { TT_RECALL = 15 }; /* how many operations back records are searched */
 
 /* ---- failures (diagnose.c) ---- */
 
+/* Breaks it with this thread's last error. */
+void tt_break_by_error(tutti_comm *comm, tutti_status status);
 /* Breaks it with the operation's error. */
 void tt_break_operation(tutti_comm *comm, const tt_operation *o);
 /* Breaks it: this rank was interrupted in the call `name`. */

@@ -40,8 +40,7 @@ static void plan_for_number(tutti_comm *comm, tutti_request *r) {
       tt_plan_for_operation(comm, &r->call, in_place, comm->flight->seq, &plan);
   if (!status) r->plan = *plan;
   if (!status || tt_break_if_memory(comm, status) == TUTTI_ERR_MEMORY) return;
-  snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
-  tt_comm_break(comm, status, true);
+  tt_break_by_error(comm, status);
 }
 
 static void start_request(tutti_comm *comm, tutti_request *r) {

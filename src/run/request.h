@@ -75,8 +75,6 @@ size_t tt_call_bytes(const tutti_comm *comm, const tt_call *call);
 bool tt_call_on_device(const tt_call *call); /* does a vector of it lie on a device? */
 /* A run of the request begins: its input is under way, or has come. A device that fails breaks the comm. */
 void tt_device_begin(tutti_request *r);
-/* The device failed, as tutti_error() says: so does the communicator. */
-void tt_device_break(tutti_comm *comm, tutti_status status);
 /* The run is over with this status; returns that of the copies, too. */
 tutti_status tt_device_end(tutti_request *r, tutti_status status);
 

@@ -120,11 +120,6 @@ static bool slot_is_free(tt_operation *o, uint32_t k) {
          tt_pieces_gathered(o, TT_GOT, o->pieces.first + k + 1 - o->wire->slots);
 }
 
-static void publish_piece_count(tt_operation *o, tt_counter counter, uint32_t pieces) {
-  o->pieces.done[counter] = pieces;
-  o->wire->memory->publish(o->wire, counter, o->pieces.first + pieces);
-}
-
 /* ---- the kind of stores ---- */
 
 static tt_store own_kind(const tt_operation *o, uint32_t k) {
@@ -287,13 +282,13 @@ static bool try_put(tt_operation *o) {
   if (k == o->pieces.count || missing == k) return false;
   const bool exported = !tt_from_arena(o, &o->pieces.mine);
   if (exported && !o->reducer.times) {
-    publish_piece_count(o, TT_PUT, missing);
+    tt_pieces_publish(o, TT_PUT, missing);
     return true;
   }
   if (missing < tt_batch_end(o, k)) return false;
   if (!exported && !slot_is_free(o, k)) return false;
   put_piece(o, k);
-  publish_piece_count(o, TT_PUT, tt_batch_end(o, k));
+  tt_pieces_publish(o, TT_PUT, tt_batch_end(o, k));
   return true;
 }
 
@@ -308,7 +303,7 @@ static bool try_sum(tt_operation *o) {
   if (!tt_owned(o) || !done_before(o, TT_PUT, k)) return false;
   const tt_extent own = tt_piece_block(o, k, o->wire->rank);
   if (own.from == own.to) {
-    publish_piece_count(o, TT_SUM, tt_batch_end(o, k));
+    tt_pieces_publish(o, TT_SUM, tt_batch_end(o, k));
     return true;
   }
   if (!all_put(o, k)) return false;
@@ -316,7 +311,7 @@ static bool try_sum(tt_operation *o) {
   if (!o->wire->memory->enter(o->wire)) return false;
   const bool summed = sum_piece(o, k, own);
   o->wire->memory->leave(o->wire);
-  if (summed) publish_piece_count(o, TT_SUM, tt_batch_end(o, k));
+  if (summed) tt_pieces_publish(o, TT_SUM, tt_batch_end(o, k));
   return summed;
 }
 
@@ -331,7 +326,7 @@ static bool try_get(tt_operation *o) {
   if (!o->wire->memory->enter(o->wire)) return false;
   const bool got = get_piece(o, k);
   o->wire->memory->leave(o->wire);
-  if (got) publish_piece_count(o, TT_GOT, tt_batch_end(o, k));
+  if (got) tt_pieces_publish(o, TT_GOT, tt_batch_end(o, k));
   return got;
 }
 

@@ -65,8 +65,7 @@ bool tt_device_fetch(tt_operation *o) {
   const uint32_t k = p->asked, end = tt_batch_end(o, k);
   bool moved = false;
   if (tt_staged_batch_came(o->call.staged, &o->status)) {
-    p->done[TT_GOT] = tt_batch_end(o, p->done[TT_GOT]);
-    o->wire->memory->publish(o->wire, TT_GOT, p->first + p->done[TT_GOT]);
+    tt_pieces_publish(o, TT_GOT, tt_batch_end(o, p->done[TT_GOT]));
     if (p->done[TT_GOT] == p->count) tt_staged_done(o->call.staged);
     moved = true;
   }

@@ -112,17 +112,8 @@ bool tt_device_learn(tt_operation *o, bool *moved) {
 
 /* ---- the sum ---- */
 
-static void publish_all(tt_operation *o, tt_counter counter) {
-  o->pieces.done[counter] = o->pieces.count;
-  o->wire->memory->publish(o->wire, counter, o->pieces.first + o->pieces.count);
-}
-
 static bool all_have(tt_operation *o, tt_counter counter) {
-  tt_wire *w = o->wire;
-  const uint32_t target = o->pieces.first + o->pieces.count;
-  for (int r = 0; r < w->ranks; r++)
-    if (r != w->rank && (int32_t)(w->memory->published(w, r, counter) - target) < 0) return false;
-  return true;
+  return tt_pieces_gathered(o, counter, o->pieces.first + o->pieces.count);
 }
 
 /* The first rank whose vectors lie on the device of rank r's. */
@@ -181,19 +172,20 @@ static bool sum_block(tt_operation *o, void **to) {
 /* Puts this rank's vectors: it reaches its peers', and its stream has made its own. */
 static bool put_vectors(tt_operation *o) {
   void *to[TT_SUMMED_MOST];
-  const mapped how = map_all(o, to);
+  const mapped how = o->pieces.mapped ? MAPPED : map_all(o, to);
   if (how == NEVER) o->status = tt_staged_refused("memory of another rank");
   if (how != MAPPED) return false;
+  o->pieces.mapped = true;
   tt_staged_decided(o->call.staged);
   if (!tt_staged_ready(o->call.staged, &o->status)) return false;
-  publish_all(o, TT_PUT);
+  tt_pieces_publish(o, TT_PUT, o->pieces.count);
   return true;
 }
 
 static bool sum_vectors(tt_operation *o) {
   void *to[TT_SUMMED_MOST];
   if (!all_have(o, TT_PUT) || map_all(o, to) != MAPPED || !sum_block(o, to)) return false;
-  publish_all(o, TT_SUM);
+  tt_pieces_publish(o, TT_SUM, o->pieces.count);
   return true;
 }
 
@@ -204,7 +196,7 @@ bool tt_device_sum(tt_operation *o) {
   if (!p->done[TT_PUT] && !(moved = put_vectors(o))) return o->status;
   if (!p->done[TT_SUM] && !sum_vectors(o)) return moved || o->status;
   if (!all_have(o, TT_SUM)) return moved;
-  publish_all(o, TT_GOT);
+  tt_pieces_publish(o, TT_GOT, o->pieces.count);
   o->wire->pieces_over = p->first + p->count;
   tt_staged_done(o->call.staged);
   o->finished = o->slices;

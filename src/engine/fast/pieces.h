@@ -80,6 +80,11 @@ static inline bool tt_piece_counts(const tt_operation *o, const tt_names *names,
   return tt_store_counts(names->stores, o->pieces.counted + k);
 }
 
+/* This rank has done so many pieces. */
+static inline void tt_pieces_publish(tt_operation *o, tt_counter counter, uint32_t pieces) {
+  o->pieces.done[counter] = pieces;
+  o->wire->memory->publish(o->wire, counter, o->pieces.first + pieces);
+}
 /* Have all peers published at least `target`? (arena.c) */
 bool tt_pieces_gathered(tt_operation *o, tt_counter counter, uint32_t target);
 
