@@ -8,6 +8,7 @@
  *   copy          from device memory to device memory: bytes read and bytes written
  *   TYPE-OP-NxM   a sum of N vectors to M, by tutti's kernel: bytes read and bytes written
  *   launch        a sum of 1 KiB, in microseconds
+ *   short         a copy of 4 KiB to pinned memory, in microseconds
  * Then it says whether tutti holds to 60 % of the rate of `copy`.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "gpu_driver.h"
@@ -28,6 +29,9 @@ static void copy_in(void) {
 }
 static void copy_out(void) {
   WORKS(cuMemcpyHtoDAsync(device[1], host[1], bytes, streams[1]));
+}
+static void copy_short(void) {
+  WORKS(cuMemcpyDtoHAsync(host[0], device[0], 4096, streams[0]));
 }
 static void copy_both(void) {
   copy_in();
@@ -143,6 +147,7 @@ int main(int argc, char **argv) {
   say("in", moved, best(copy_in));
   say("out", moved, best(copy_out));
   say("both", moved, best(copy_both));
+  printf("short %.1f\n", 1e6 * best(copy_short));
   const double copies = say("copy", 2 * moved, best(copy_inside));
   load_table(argv[1]);
   const double sums = least_sum_rate();

@@ -21,6 +21,9 @@ typedef enum trace_kind {
   TRACE_COPY,
   TRACE_SEND,
   TRACE_RECEIVE,
+  TRACE_KERNEL,
+  TRACE_FROM_DEVICE,
+  TRACE_TO_DEVICE,
   TRACE_KINDS
 } trace_kind;
 extern const char *const trace_kind_names[TRACE_KINDS];
@@ -32,6 +35,11 @@ typedef struct trace_event {
   int32_t peer, lane;
   uint8_t kind;
 } trace_event;
+
+/* Is it a step of a device's? */
+static inline bool trace_of_device(const trace_event *e) {
+  return e->kind >= TRACE_KERNEL;
+}
 
 typedef struct trace_lane { /* of a rank in a communicator; its program's marks have another */
   int pid, tid, rank, ranks;
@@ -143,7 +151,8 @@ void trace_show_json(const trace_data *d, const trace_sums *s);
  * took longest. 0, or an exit status after a complaint. */
 int trace_draw(const trace_data *d, const trace_sums *s, double from_ms, double length_ms);
 /* What it draws, in ns: at least 100. */
-void trace_window(const trace_sums *s, double from_ms, double length_ms, int64_t *from, int64_t *to);
+void trace_window(const trace_sums *s, double from_ms, double length_ms, int64_t *from,
+                  int64_t *to);
 
 /* ---- trace_svg.c ---- */
 

@@ -51,6 +51,9 @@ static char letter_of(const trace_event *e) {
     case TRACE_COPY: return 'c';
     case TRACE_SEND: return '>';
     case TRACE_RECEIVE: return '<';
+    case TRACE_KERNEL: return '*';
+    case TRACE_FROM_DEVICE: return '(';
+    case TRACE_TO_DEVICE: return ')';
     default: return '-';
   }
 }
@@ -128,9 +131,11 @@ int trace_draw(const trace_data *d, const trace_sums *s, double from_ms, double 
   printf(
       "from %.3f ms, %.3f us per column: + arithmetic, c copy, > send, < receive, . wait, - else",
       (double)from / 1e6, (double)(to - from) / COLUMNS / 1e3);
+  bool marks = false, flights = false, device = false;
+  for (size_t i = 0; i < d->nevents; i++) device |= trace_of_device(&d->events[i]);
+  if (device) printf(", * a kernel, ( copy from a device, ) copy to it");
   show_names(d);
   printf("\n");
-  bool marks = false, flights = false;
   for (size_t i = 0; i < d->nevents; i++)
     *(d->events[i].kind == TRACE_MARK ? &marks : &flights) |=
         d->events[i].kind == TRACE_MARK || d->events[i].kind == TRACE_FLIGHT;

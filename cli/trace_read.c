@@ -18,8 +18,8 @@ enum { CHAINS = 1 << 16 };
 enum { FIELDS = 32, KEY = 24, TEXT = 128, MOST_EVENTS = 20000000, MOST_CALLS = 100000 };
 
 const char *const trace_kind_names[TRACE_KINDS] = {
-    "call", "start", "request_wait", "request_test", "message", "flight",
-    "mark", "wait",  "reduce",       "copy",         "send",    "receive"};
+    "call",   "start", "request_wait", "request_test", "message", "flight",      "mark",     "wait",
+    "reduce", "copy",  "send",         "receive",      "kernel",  "from_device", "to_device"};
 
 typedef struct field {
   char key[KEY], text[TEXT];

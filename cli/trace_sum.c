@@ -20,10 +20,13 @@ typedef struct edge {
 
 static int state_of(const trace_event *e) {
   switch (e->kind) {
-    case TRACE_REDUCE: return REDUCES;
+    case TRACE_REDUCE:
+    case TRACE_KERNEL: return REDUCES;
     case TRACE_COPY:
     case TRACE_SEND:
-    case TRACE_RECEIVE: return COPIES;
+    case TRACE_RECEIVE:
+    case TRACE_FROM_DEVICE:
+    case TRACE_TO_DEVICE: return COPIES;
     case TRACE_WAIT: return WAITS;
     case TRACE_MARK: return MARKED;
     case TRACE_FLIGHT: return FLIES;

@@ -29,16 +29,18 @@ enum {
 static const struct {
   const char *class, *name;
 } looks[TRACE_KINDS] = {
-    [TRACE_WAIT] = {"w", "waiting"},    [TRACE_REDUCE] = {"r", "arithmetic"},
-    [TRACE_COPY] = {"c", "copy"},       [TRACE_SEND] = {"s", "send"},
-    [TRACE_RECEIVE] = {"v", "receive"}, [TRACE_CALL] = {"o", "else in tutti"},
+    [TRACE_WAIT] = {"w", "waiting"},        [TRACE_REDUCE] = {"r", "arithmetic"},
+    [TRACE_COPY] = {"c", "copy"},           [TRACE_SEND] = {"s", "send"},
+    [TRACE_RECEIVE] = {"v", "receive"},     [TRACE_CALL] = {"o", "else in tutti"},
+    [TRACE_KERNEL] = {"k", "kernel"},       [TRACE_FROM_DEVICE] = {"d", "from device"},
+    [TRACE_TO_DEVICE] = {"e", "to device"},
 };
 
 typedef struct canvas {
   FILE *f;
   const trace_data *d;
   int64_t from, to;
-  bool marks, flights;
+  bool marks, flights, device;
 } canvas;
 
 static double x_of(const canvas *c, int64_t time) {
@@ -172,10 +174,13 @@ static void draw_axis(const canvas *c, double bottom) {
 }
 
 static void draw_legend(const canvas *c, double y) {
-  static const uint8_t kinds[] = {TRACE_REDUCE,  TRACE_COPY, TRACE_SEND,
-                                  TRACE_RECEIVE, TRACE_WAIT, TRACE_CALL};
+  static const uint8_t kinds[] = {TRACE_REDUCE,  TRACE_COPY,        TRACE_SEND,
+                                  TRACE_RECEIVE, TRACE_WAIT,        TRACE_CALL,
+                                  TRACE_KERNEL,  TRACE_FROM_DEVICE, TRACE_TO_DEVICE};
+  const size_t shown = c->device ? sizeof kinds : sizeof kinds - 3;
+  const double each = c->device ? 90 : 110;
   double x = LEFT;
-  for (size_t i = 0; i < sizeof kinds; i++, x += 110)
+  for (size_t i = 0; i < shown; i++, x += each)
     fprintf(c->f,
             "<rect class=\"%s\" x=\"%g\" y=\"%g\" width=\"11\" height=\"11\"/>"
             "<text x=\"%g\" y=\"%g\">%s</text>\n",
@@ -190,10 +195,12 @@ static void draw_legend(const canvas *c, double y) {
 static const char style[] =
     "<style>text{font:12px system-ui,sans-serif;fill:#1f2328}.t{font-size:11px;fill:#57606a}"
     ".p{fill:#fff}.g{stroke:#d0d7de}.r{fill:#4269b8}.c{fill:#a86a00}.s{fill:#3a7d4a}"
-    ".v{fill:#0e7c86}.w{fill:#d9dde2}.o{fill:#8c959f}.f{fill:#9a6fb0}.m{fill:#eef3fb}.n{fill:#"
+    ".k{fill:#6a4fc4}.d{fill:#b0564a}.e{fill:#8a6d3b}.v{fill:#0e7c86}.w{fill:#d9dde2}.o{fill:#"
+    "8c959f}.f{fill:#9a6fb0}.m{fill:#eef3fb}.n{fill:#"
     "edf7ef}"
     "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.t{fill:#9da7b3}.p{fill:#1e2129}"
-    ".g{stroke:#3a414b}.r{fill:#7ea2e8}.c{fill:#dba04a}.s{fill:#6fbf83}.v{fill:#5cc4cf}"
+    ".g{stroke:#3a414b}.k{fill:#a493ee}.d{fill:#e58f83}.e{fill:#c8ab7a}.r{fill:#7ea2e8}.c{fill:#"
+    "dba04a}.s{fill:#6fbf83}.v{fill:#5cc4cf}"
     ".w{fill:#3d444d}.o{fill:#768390}.f{fill:#b994cc}.m{fill:#1c2a44}.n{fill:#17301f}}</style>\n";
 
 static bool draw(canvas *c, const trace_sums *s) {
@@ -233,6 +240,7 @@ int trace_svg(const trace_data *d, const trace_sums *s, double from_ms, double l
   for (size_t i = 0; i < d->nevents; i++) {
     c.marks |= d->events[i].kind == TRACE_MARK;
     c.flights |= d->events[i].kind == TRACE_FLIGHT;
+    c.device |= trace_of_device(&d->events[i]);
   }
   c.f = fopen(path, "w");
   if (!c.f) return cli_fail(CLI_FAILED, "trace", "cannot write %s: %s", path, strerror(errno));

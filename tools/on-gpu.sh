@@ -4,8 +4,9 @@
 #
 #   tools/on-gpu.sh [OUT]        OUT: a folder for logs and results (build/on-gpu)
 #
-# Needs a driver, a C compiler, make and bash; no toolkit, no network. PyTorch is measured if python3 has it, and so are tutti's
-# process groups of PyTorch: in Python, and compiled if there are a C++ compiler and Python's headers.
+# Needs a driver, a C compiler, make and bash; no toolkit, no network. PyTorch is measured if python3 has it, an MPI if it has
+# mpi4py, and tutti's process groups of PyTorch are tested: in Python, and compiled if there are a C++ compiler and Python's
+# headers.
 #   PARTS     which parts run, of: build tests ranks rates bench peers torch kills (all)
 #   RANKS     numbers of processes, all on one GPU if there is one ("1 2 4"; benches leave out 1)
 #   BUDGET    seconds per size and way of the benches (0.3)
@@ -115,7 +116,7 @@ for n in $RANKS; do
   for way in host device staged stream; do
     part bench && try "bench-$n-$way" 120 run "$n" "$BUILD/bench/gpu_allreduce" $way $FIRST "$LAST" float sum "$BUDGET"
   done
-  for way in gloo nccl; do
+  for way in gloo mpi nccl; do
     part peers && maybe "bench-$n-$way" 100 python3 bench/gpu_peers.py --ranks "$n" --way $way --first $FIRST --last "$LAST" --budget "$BUDGET"
   done
 done
@@ -135,14 +136,27 @@ table() {
   echo
   echo "Microseconds of an allreduce of floats, $1 processes."
   echo
-  echo "| bytes | host | device | staged | stream | gloo | NCCL |"
-  echo "|---|---|---|---|---|---|---|"
+  echo "| bytes | host | device | staged | stream | gloo | MPI | NCCL |"
+  echo "|---|---|---|---|---|---|---|---|"
   cat "$OUT/bench-$1"-*.log 2>/dev/null | awk '
     /^ *[0-9]/ && NF == 9 { sizes[$1] = 1; t[$1, $5] = $6 + 0; if ($9 != 0) t[$1, $5] = "wrong" }
     function show(b, way) { return (b, way) in t ? t[b, way] : "-" }
     END { for (b = 1024; b <= 2 ^ 40; b *= 4) if (b in sizes)
       print "| " b " | " show(b, "host") " | " show(b, "device") " | " show(b, "staged") " | " show(b, "stream") " | " \
-        show(b, "gloo") " | " show(b, "nccl") " |" }'
+        show(b, "gloo") " | " show(b, "mpi") " | " show(b, "nccl") " |" }'
+}
+# The figures of this machine, for a profile (docs/gpu.md, "The price").
+figures() {
+  echo
+  echo "For a profile:"
+  awk '$1 == "short" { short = $2 } $1 == "both" { bus = $2 } $1 == "float-sum-2x2" { memory = $2 }
+    /^ *[0-9]/ && NF == 9 && $5 == "device" && (!sum || $6 < sum) { sum = $6 }
+    /^ *[0-9]/ && NF == 9 && $5 == "staged" && $1 == 16384 { turn = $6 - 2 * short }
+    END { if (sum) printf "    device.sum = %.1fus\n", sum
+      if (memory) printf "    device.memory = %.0fGB/s\n", memory
+      if (short) printf "    device.copy = %.1fus\n", short
+      if (bus) printf "    device.bus = %.1fGB/s\n", bus
+      if (turn) printf "    device.turn = %.0fus\n", turn > 0 ? turn : 0 }' "$OUT/rates.log" "$OUT/bench-2-device.log" "$OUT/bench-2-staged.log" 2>/dev/null
 }
 # bar NAME WAY LEAST WANTED FIGURE FACTOR RANKS: bytes * FACTOR / time is at least WANTED of the figure, from LEAST bytes on.
 bar() {
@@ -160,6 +174,7 @@ bar() {
 {
   cat "$OUT/rates.log" 2>/dev/null
   for n in $RANKS; do [ "$n" -gt 1 ] && [ -e "$OUT/bench-$n-host.log" ] && table "$n"; done
+  [ -e "$OUT/rates.log" ] && figures
   echo
 } | tee "$OUT/gpu.md"
 for n in $RANKS; do

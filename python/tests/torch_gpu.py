@@ -65,11 +65,10 @@ def late_data():
             work = dist.all_reduce(x, async_op=True)
         with torch.cuda.stream(other):
             torch.cuda._sleep(100000)
-        work.wait()
-        with torch.cuda.stream(other):
-            found = (x.double() + 1).sum()
-        if found.item() != (total + P * i + 1) * x.numel():
-            return f"round {i}: {found.item() / x.numel() - 1}, not {total + P * i}"
+            work.wait()
+            found = (x.double() + 1).sum().item()
+        if found != (total + P * i + 1) * x.numel():
+            return f"round {i}: {found / x.numel() - 1}, not {total + P * i}"
     return ""
 
 

@@ -27,7 +27,8 @@ typedef struct tt_why {
     const char *name;
     int slices;
   } span[TT_SPANS];
-  int refused; /* cheapest first; plans that are not possible last */
+  const tt_device_way *way; /* of vectors on a device; NULL: there is none. The caller's */
+  int refused;              /* cheapest first; plans that are not possible last */
   tt_reason *reasons;
 } tt_why;
 

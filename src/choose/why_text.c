@@ -107,6 +107,17 @@ static void say_spans(tt_text *t, const tt_why *w) {
   }
 }
 
+static void say_way(tt_text *t, const tt_device_way *way) {
+  char kernels[24], host[24];
+  if (!way) return;
+  tt_text_add(t, "Vectors on a device (%s): %s", way->device,
+              way->kernels ? "kernels sum them" : "through the host");
+  if (way->priced)
+    tt_text_add(t, "; kernels %s, through the host %s", tt_time_words(way->price.kernels, kernels),
+                tt_time_words(way->price.host, host));
+  tt_text_add(t, "%s%s\n", way->why ? "; " : "", way->why ? way->why : "");
+}
+
 static void say_refused(tt_text *t, const tt_why *w) {
   char time[24];
   if (!w->refused) return;
@@ -179,6 +190,7 @@ void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
     else
       tt_text_add(t, ": %.3g %% %s\n", 100 * (more > 0 ? more : -more), more > 0 ? "more" : "less");
   }
+  say_way(t, w->way);
   say_spans(t, w);
   say_refused(t, w);
 }
@@ -220,6 +232,19 @@ static void json_parts(tt_text *t, const tt_cost_model *p, const tt_why *w) {
               x->o, x->copying, x->reducing, x->shared_cores ? "true" : "false");
 }
 
+static void json_way(tt_text *t, const tt_device_way *way) {
+  tt_text_add(t, ",\n \"on_device\": {\"device\": ");
+  json_string(t, way->device);
+  tt_text_add(t, ", \"way\": \"%s\", \"why\": ", way->kernels ? "kernels" : "host");
+  if (way->why)
+    json_string(t, way->why);
+  else
+    tt_text_add(t, "null");
+  if (way->priced)
+    tt_text_add(t, ", \"kernels_s\": %.9g, \"host_s\": %.9g", way->price.kernels, way->price.host);
+  tt_text_add(t, "}");
+}
+
 void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
   char proof[400];
   const tt_cost_model *p = tt_chooser_model(c);
@@ -242,6 +267,7 @@ void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
   tt_text_add(t, ",\n \"seconds\": %.9g, \"messages\": %d, \"vectors\": %.6g,\n ",
               w->breakdown.time, w->sends.messages, w->sends.vectors);
   json_parts(t, p, w);
+  if (w->way) json_way(t, w->way);
   tt_text_add(t, ",\n \"next\": [");
   for (int i = 0; i < w->next; i++) {
     tt_text_add(t, "%s{", i ? ", " : "");

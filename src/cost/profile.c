@@ -85,6 +85,15 @@ static const figure of_all[] = {
     {"code.topk", PER_BYTE, AT(code.topk), "the same to the largest numbers of a block"},
     {"code.lossless", PER_BYTE, AT(code.lossless), "the same without loss"},
     {"code.left", BYTES, AT(code.left), "that lossless codes leave of 1000"},
+    {"device.sum", SECONDS, AT(device.sum),
+     "a sum by a GPU's kernels, whatever its size (docs/gpu.md)"},
+    {"device.memory", PER_BYTE, AT(device.memory),
+     "a byte that kernels read or write in its memory"},
+    {"device.link", PER_BYTE, AT(device.link), "a byte from one GPU to another"},
+    {"device.copy", SECONDS, AT(device.copy),
+     "a copy between a GPU and the host, whatever its size"},
+    {"device.bus", PER_BYTE, AT(device.bus), "a byte of such a copy"},
+    {"device.turn", SECONDS, AT(device.turn), "on top, of a short copy to a GPU that ranks share"},
     {"shm.between", SECONDS, AT(between),
      "a cache line to another core and back, when these were measured; in no price"},
 };
@@ -132,6 +141,13 @@ void tt_profile_net(tt_profile *profile) {
       .shm_level = {{-1, -1}, {-1, -1}, {-1, -1}},
       .between = -1,
       .code = {.int8 = 0.2e-9, .fp8 = 0.5e-9, .topk = 0.5e-9, .lossless = 1.3e-9, .left = 840},
+      /* an H100 on PCIe; the link as assumed, not measured */
+      .device = {.sum = 16e-6,
+                 .memory = 0.35e-12,
+                 .link = 20e-12,
+                 .copy = 9e-6,
+                 .bus = 21e-12,
+                 .turn = 2e-4},
       .oversubscribed = {2e-6, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
   };
 }

@@ -16,6 +16,7 @@
 #define TT_PROFILE_H
 
 #include "cost.h"
+#include "device_price.h"
 
 /* Shared memory: a rank's costs for a message, step by step or in a loop. */
 typedef struct tt_shm_figures {
@@ -64,6 +65,7 @@ typedef struct tt_profile {
     double int8, fp8, topk, lossless; /* s/B of numbers that are coded, and of decoding them */
     double left;                      /* B that lossless codes leave of 1000 */
   } code;
+  tt_device_figures device;
   double between;      /* s: round trip of a cache line when these were measured; < 0: unknown */
   char of[TT_STAMP];   /* the machine where they were measured; empty: unknown */
   char over[TT_STAMP]; /* the network likewise */

@@ -27,6 +27,16 @@ bool tt_on_device(const void *at, int *number);
 typedef struct tt_stager tt_stager;
 tt_stager *tt_stager_new(tt_wire *wire); /* NULL: out of memory */
 void tt_stager_free(tt_stager *s);       /* NULL is legal; before its wire is closed */
+/* Who makes the sums, as TUTTI_DEVICE_SUMS wants it. */
+typedef enum tt_sums { TT_SUMS_BY_PRICE, TT_SUMS_BY_HOST, TT_SUMS_BY_KERNELS } tt_sums;
+tt_sums tt_stager_wish(
+    const tt_stager *s); /* NULL is legal, here and in the next three: no call has come yet */
+/* Does the device reach memory of the communicator's other ranks? Their first calls find out. */
+typedef enum tt_reach { TT_REACHES_UNKNOWN, TT_REACHES, TT_REACHES_NOT } tt_reach;
+tt_reach tt_stager_reach(const tt_stager *s);
+int tt_stager_devices(const tt_stager *s); /* on which the ranks' vectors lie; 0: unknown */
+/* Can kernels make such a sum? 1; -1: no; 0: not asked yet. */
+int tt_stager_compiled(const tt_stager *s, tutti_type type, tutti_op op);
 
 /* Would it serve an allreduce (else type: -1) of this size without pinning memory, making a lane, or compiling? */
 bool tt_stager_ready(const tt_stager *s, int number, size_t bytes, int type, int op);
@@ -60,6 +70,9 @@ tutti_status tt_staged_begin(tt_staged *staged, void *stream, bool holds);
 bool tt_staged_progress(tt_staged *staged, tutti_status *status);
 /* Bytes of the inputs that have come, all parts one after the other; UINT64_MAX: all. */
 uint64_t tt_staged_landed(const tt_staged *staged);
+/* Bytes that have come, and that go back in all. */
+uint64_t tt_staged_came(const tt_staged *staged);
+uint64_t tt_staged_goes(const tt_staged *staged);
 /* The first `bytes` of the results are final, and leave. */
 void tt_staged_final(tt_staged *staged, uint64_t bytes);
 /* All results are final: are they on the device? */
@@ -79,10 +92,10 @@ void tt_staged_end(tt_staged *staged);
 /* ---- sums on the device (staged_sum.c) ---- */
 
 enum { TT_SUMMED_MOST = 64 }; /* ranks whose devices sum, at most */
-/* Does the device reach memory of the communicator's other ranks? Their first calls find out. */
-typedef enum tt_reach { TT_REACHES_UNKNOWN, TT_REACHES, TT_REACHES_NOT } tt_reach;
 tt_reach tt_staged_reach(const tt_staged *s);
-void tt_staged_reaches(tt_staged *s, bool reaches);
+void tt_staged_reaches(tt_staged *s, bool reaches, int devices);
+/* Does this rank offer its device's kernels, where it knows that they reach all vectors? */
+void tt_staged_offers(tt_staged *s, bool kernels);
 /* Will this call find out, perhaps? No stream must be held meanwhile. Only the first calls are asked. */
 bool tt_staged_learns(tt_staged *s);
 /* Are src and dst, all of them, on the device, and can it sum those of n ranks? */

@@ -128,7 +128,7 @@ tutti_status tt_staged_begin(tt_staged *s, void *stream, bool holds) {
   s->first_batch = s->nbatches = 0;
   s->active = true;
   s->holds = holds;
-  s->undecided = holds && s->stager->reach == TT_REACHES;
+  s->undecided = holds && s->offers && s->stager->reach == TT_REACHES;
   s->stream = stream;
   if (d->after(s->lane->lane, stream) || d->mark(s->lane->lane, TUTTI_DEVICE_OUT, &s->ready))
     return tt_staged_refused("its stream");
@@ -174,6 +174,14 @@ bool tt_staged_progress(tt_staged *s, tutti_status *status) {
 
 uint64_t tt_staged_landed(const tt_staged *s) {
   return s->landed < s->in ? s->landed : UINT64_MAX;
+}
+
+uint64_t tt_staged_came(const tt_staged *s) {
+  return s->landed;
+}
+
+uint64_t tt_staged_goes(const tt_staged *s) {
+  return s->out;
 }
 
 void tt_staged_final(tt_staged *s, uint64_t bytes) {

@@ -19,6 +19,7 @@ struct tt_staged {
   tt_lane *lane;
   void *stream, *hold; /* hold: or NULL */
   bool holds;          /* its stream waits for the result */
+  bool offers;         /* its device's kernels */
   bool undecided;      /* its stream is not held yet: the devices may sum (staged_sum.c) */
   size_t piece;
   uint64_t in, out; /* bytes to copy */

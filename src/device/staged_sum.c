@@ -12,8 +12,13 @@ tt_reach tt_staged_reach(const tt_staged *s) {
   return s->stager->reach;
 }
 
-void tt_staged_reaches(tt_staged *s, bool reaches) {
+void tt_staged_reaches(tt_staged *s, bool reaches, int devices) {
   s->stager->reach = reaches ? TT_REACHES : TT_REACHES_NOT;
+  s->stager->devices = devices;
+}
+
+void tt_staged_offers(tt_staged *s, bool kernels) {
+  s->offers = kernels;
 }
 
 enum { ASKED = 2 };
@@ -37,7 +42,8 @@ void tt_staged_compile(tt_staged *s, tutti_type type, tutti_op op) {
 
 bool tt_staged_sums(tt_staged *s, tutti_type type, tutti_op op, int n) {
   const tutti_device *d = tt_device();
-  if (n < 2 || n > TT_SUMMED_MOST || s->n != 2 || !s->part[0].in || !s->part[1].out) return false;
+  if (!s->offers || n < 2 || n > TT_SUMMED_MOST || s->n != 2 || !s->part[0].in || !s->part[1].out)
+    return false;
   if (op >= TUTTI_OP_COUNT || s->stager->sums[type][op] <= 0) return false;
   if (!s->named)
     s->named = !d->name_of(d->self, s->part[0].in, &s->src) &&

@@ -18,13 +18,34 @@ bool tt_on_device(const void *at, int *number) {
   return is <= 0;
 }
 
+static tt_sums wish(void) {
+  return (tt_sums)(1 + tt_env_word("TUTTI_DEVICE_SUMS",
+                                   (const char *const[]){"host", "kernels", NULL}));
+}
+
 tt_stager *tt_stager_new(tt_wire *wire) {
   tt_stager *s = calloc(1, sizeof *s);
   if (!s) return NULL;
   s->wire = wire;
-  if (tt_env_word("TUTTI_DEVICE_SUMS", (const char *const[]){"host", NULL}) == 0)
-    s->reach = TT_REACHES_NOT;
+  s->wish = wish();
+  if (s->wish == TT_SUMS_BY_HOST) s->reach = TT_REACHES_NOT;
   return s;
+}
+
+tt_sums tt_stager_wish(const tt_stager *s) {
+  return s ? s->wish : wish();
+}
+
+tt_reach tt_stager_reach(const tt_stager *s) {
+  return s ? s->reach : TT_REACHES_UNKNOWN;
+}
+
+int tt_stager_devices(const tt_stager *s) {
+  return s ? s->devices : 0;
+}
+
+int tt_stager_compiled(const tt_stager *s, tutti_type type, tutti_op op) {
+  return op >= TUTTI_OP_COUNT ? -1 : s ? s->sums[type][op] : 0;
 }
 
 /* ---- buffers ---- */

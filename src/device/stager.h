@@ -32,7 +32,9 @@ struct tt_stager {
   tt_buffer *buffers;
   tt_lane *lanes;
   tt_foreign *foreign;
+  tt_sums wish;
   tt_reach reach;
+  int devices; /* of all ranks; 0: unknown */
   signed char sums[TUTTI_TYPE_COUNT]
                   [TUTTI_OP_COUNT]; /* by the device: 0: not asked yet; 1; -1: no */
   int asked;                        /* calls that could have found that out */

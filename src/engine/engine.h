@@ -120,9 +120,9 @@ typedef enum tt_comes { TT_HERE, TT_COMES, TT_OFFERED, TT_REACHED } tt_comes;
 /* The names of a rank's vectors (wire.h: export), as it puts them in its flag slot. */
 typedef struct tt_names {
   uint64_t src, dst, arena; /* 0: goes through the arena */
-  uint64_t staging;     /* of the memory that stands for a device's, which is `staged` bytes long */
+  uint64_t staging; /* of the memory that stands for a device's, which is `staged` bytes long */
   uint64_t staged;
-  uint32_t put;             /* pieces already put */
+  uint32_t put; /* pieces already put */
   uint8_t in_place;
   uint8_t comes;        /* tt_comes: where its vectors are */
   uint8_t next_route;   /* tt_route: of the next vector of that size, if rank 0 says so */
@@ -147,6 +147,7 @@ typedef struct tt_pieces {
   uint32_t asked;      /* pieces that it was told to fetch */
   bool mapped;         /* its device reaches the vectors of all ranks in this call */
   bool learns;         /* all ranks find out whether they could */
+  int devices;         /* on which the ranks' vectors lie, once it has learnt that */
   tt_names mine;
   int first_given;   /* the first peer whose dst it writes to; ranks: none */
   tt_cycles *cycles; /* of vectors of this size, if they may take either route */

@@ -120,6 +120,21 @@ static bool stays_there(const tt_operation *o) {
          (p->on_device || (p->mine.comes == TT_REACHED && p->put_by_all == UINT32_MAX));
 }
 
+/* One pass over what comes from the device and goes back, as far as the trace sees it: a step lasts while the rank has
+ * nothing else to do. */
+static bool progress_copies(tt_operation *o) {
+  tt_staged *s = o->call.staged;
+  if (__builtin_expect(!o->trace, 1)) return tt_staged_progress(s, &o->status);
+  const uint64_t begin = tt_trace_mark(o->trace), before = tt_staged_came(s);
+  const bool was_over = tt_staged_over(s), moved = tt_staged_progress(s, &o->status);
+  const uint64_t came = tt_staged_came(s) - before;
+  if (came) tt_trace_step(o->trace, TT_EVENT_FROM_DEVICE, begin, o->stamp.seq, -1, came, 0);
+  if (!was_over && tt_staged_over(s))
+    tt_trace_step(o->trace, TT_EVENT_TO_DEVICE, came ? tt_trace_mark(o->trace) : begin,
+                  o->stamp.seq, -1, tt_staged_goes(s), 0);
+  return moved;
+}
+
 /* The same on vectors that come from a device, and go back. A loop for short vectors begins when all is here. */
 static bool progress_staged(tt_operation *o) {
   tt_staged *s = o->call.staged;
@@ -128,12 +143,12 @@ static bool progress_staged(tt_operation *o) {
     if (o->status || stays_there(o)) return moved;
   }
   tt_staged_decided(s);
-  bool moved = tt_staged_progress(s, &o->status);
+  bool moved = progress_copies(o);
   const bool begins = o->loop != &tt_line_loop || tt_staged_landed(s) == UINT64_MAX;
   if (!o->status && o->finished < o->slices && begins && progress_on_host(o)) moved = true;
   if (o->status) return moved;
   tt_staged_final(s, final_bytes(o));
-  return tt_staged_progress(s, &o->status) || moved;
+  return progress_copies(o) || moved;
 }
 
 bool tt_operation_progress(tt_operation *o) {

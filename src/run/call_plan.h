@@ -20,6 +20,7 @@ typedef struct tt_plan {
   uint32_t hash;       /* of call and plan: the same on all ranks */
   uint32_t counts;     /* of a call with varying counts: their hash, not 0 */
   uint64_t wisdom;     /* measured time (ns), if wisdom chose it; else 0 */
+  double seconds;      /* that it takes, as far as it is known, where there is a device; else 0 */
   tt_proven proven;    /* proven before it ran, or what else is known */
   uint64_t *table;     /* offsets that exec uses */
   tt_chooser *chooser; /* that has its price */

@@ -183,6 +183,7 @@ static tutti_status await_input(tutti_request *r) {
 void tt_device_begin(tutti_request *r) {
   r->comm->flight->on_devices++;
   r->comm->flight->stuck = false;
+  if (comes_in_pieces(r)) tt_staged_offers(r->staged, tt_kernels_pay(r->comm, &r->call, &r->plan));
   tutti_status status = tt_staged_begin(r->staged, r->stream, r->detached);
   if (!status && !comes_in_pieces(r)) status = await_input(r);
   if (status) tt_break_by_error(r->comm, status);

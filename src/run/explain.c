@@ -16,17 +16,35 @@ tutti_status tt_text_hand_over(tt_text *t, char **text) {
 }
 
 /* exact: 1 + the type of numbers that are summed exactly; 0: not exact. */
+static tutti_status say(tt_chooser *c, const tt_why *why, int exact, int json, char **text) {
+  tt_text t = {0};
+  if (exact && !json) tt_exact_words_say(&t, (tutti_type)(exact - 1), tt_chooser_model(c)->ranks);
+  if (!json) tt_coding_say(&t, c, &why->problem, why->choice.name);
+  (json ? tt_why_json : tt_why_words)(&t, c, why);
+  return tt_text_hand_over(&t, text);
+}
+
 tutti_status tt_explain(tt_chooser *c, const tt_problem *problem, const tt_override *override,
                         int exact, int json, char **text) {
   tt_why why;
-  tt_text t = {0};
   tutti_status status = tt_why_find(c, problem, override, &why);
-  if (!status) {
-    if (exact && !json) tt_exact_words_say(&t, (tutti_type)(exact - 1), tt_chooser_model(c)->ranks);
-    if (!json) tt_coding_say(&t, c, problem, why.choice.name);
-    (json ? tt_why_json : tt_why_words)(&t, c, &why);
-    status = tt_text_hand_over(&t, text);
+  if (!status) status = say(c, &why, exact, json, text);
+  tt_why_free(&why);
+  return status;
+}
+
+/* The same, with the way of vectors on a device if there is one. */
+static tutti_status explain_with_device(tutti_comm *comm, const tt_call *call, tt_chooser *c,
+                                        const tt_problem *problem, int json, char **text) {
+  tt_why why;
+  tt_device_way way;
+  tutti_status status = tt_why_find(c, problem, &comm->settings.override, &why);
+  if (!status && tt_device()) {
+    status = tt_device_way_of(comm, call, why.choice.name, why.breakdown.time, &way);
+    why.way = &way;
   }
+  const int exact = tt_call_is_exact(comm, call) ? 1 + (int)call->type : 0;
+  if (!status) status = say(c, &why, exact, json, text);
   tt_why_free(&why);
   return status;
 }
@@ -34,11 +52,10 @@ tutti_status tt_explain(tt_chooser *c, const tt_problem *problem, const tt_overr
 /* Explains a call on a communicator. */
 tutti_status tt_explain_call(tutti_comm *comm, const tt_call *call, int json, char **text) {
   tt_problem problem = tt_problem_of(comm, call);
-  const int exact = tt_call_is_exact(comm, call) ? 1 + (int)call->type : 0;
   tt_chooser *by;
   bool asked;
   tutti_status status = tt_coding_decide(comm, call, &problem, &by, &asked);
-  if (!status) status = tt_explain(by, &problem, &comm->settings.override, exact, json, text);
+  if (!status) status = explain_with_device(comm, call, by, &problem, json, text);
   if (status || json || !comm->wire->aggregator) return status;
   tt_text t = {0};
   status = tt_aggregated_say(comm, call, &t);

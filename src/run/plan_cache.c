@@ -238,6 +238,11 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
   if (status) return status;
   status = tt_plan_make(comm, c, in_place, &choice, plan);
   plan->aggregated = choice.way;
+  plan->seconds = 0;
+  if (!status && tt_device())
+    plan->seconds = choice.wisdom
+                        ? 1e-9 * (double)choice.wisdom->took
+                        : tt_price_of(plan->chooser, &problem, choice.name, choice.slices);
   plan->without = without;
   if (!status && comm->settings.explains && !c->everyone && !c->said) tt_comm_say_why(comm, c);
   return status;

@@ -35,12 +35,12 @@ struct tutti_request {
   _Atomic tt_state state; /* read before the communicator is entered */
   tutti_status status;
   uint32_t seq;
-  struct tutti_request *next; /* in the queue */
-  tutti_request *whole;       /* the request that this is a part of; or NULL */
-  tt_p2p_message *message;    /* NULL: a collective */
-  tt_staged *staged;          /* device memory that it stands for; or NULL (device_call.c) */
-  void *stream;               /* of the device: the call comes after what it has got so far */
-  bool detached;              /* the stream waits for it, not the caller (device_stream.c) */
+  struct tutti_request *next;  /* in the queue */
+  tutti_request *whole;        /* the request that this is a part of; or NULL */
+  tt_p2p_message *message;     /* NULL: a collective */
+  tt_staged *staged;           /* device memory that it stands for; or NULL (device_call.c) */
+  void *stream;                /* of the device: the call comes after what it has got so far */
+  bool detached;               /* the stream waits for it, not the caller (device_stream.c) */
   struct tutti_request *later; /* the next one that a stream waits for */
 };
 
@@ -73,6 +73,11 @@ void tt_device_list_free(tt_list *hosted);
 /* Bytes that a call reads and writes on this rank. */
 size_t tt_call_bytes(const tutti_comm *comm, const tt_call *call);
 bool tt_call_on_device(const tt_call *call); /* does a vector of it lie on a device? */
+/* device_way.c: is a sum by kernels cheaper, as far as it is known? */
+bool tt_kernels_pay(const tutti_comm *comm, const tt_call *call, const tt_plan *plan);
+/* The way of a call whose plan takes so many seconds on vectors of the host. There is a device. */
+tutti_status tt_device_way_of(tutti_comm *comm, const tt_call *call, const char *plan,
+                              double seconds, tt_device_way *way);
 /* A run of the request begins: its input is under way, or has come. A device that fails breaks the comm. */
 void tt_device_begin(tutti_request *r);
 /* The run is over with this status; returns that of the copies, too. */

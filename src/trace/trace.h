@@ -31,6 +31,9 @@ typedef enum tt_event_kind {
   TT_EVENT_COPY,
   TT_EVENT_SEND,
   TT_EVENT_RECEIVE,
+  TT_EVENT_KERNEL, /* a sum on a device; and copies from it and to it, as far as the rank waits for them */
+  TT_EVENT_FROM_DEVICE,
+  TT_EVENT_TO_DEVICE,
   TT_EVENT_KINDS
 } tt_event_kind;
 

@@ -178,6 +178,9 @@ static const look looks[TT_EVENT_KINDS] = {
     [TT_EVENT_COPY] = {"copy", "copy", "thread_state_iowait"},
     [TT_EVENT_SEND] = {"send to", "send", "rail_load"},
     [TT_EVENT_RECEIVE] = {"receive from", "receive", "rail_response"},
+    [TT_EVENT_KERNEL] = {"", "kernel", "good"},
+    [TT_EVENT_FROM_DEVICE] = {"", "from_device", "thread_state_iowait"},
+    [TT_EVENT_TO_DEVICE] = {"", "to_device", "thread_state_iowait"},
 };
 
 static void print_timestamp(writer *w, uint64_t tick) {

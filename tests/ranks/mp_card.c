@@ -253,6 +253,30 @@ static bool refused(void) {
   return good;
 }
 
+/* What the explanation says of vectors on a device; *kernels: do they sum them? */
+static bool explained(tutti_coll coll, size_t count, bool *kernels) {
+  char *words = NULL, *json = NULL;
+  bool good = !tutti_comm_explain(comm, coll, count, TUTTI_FLOAT, TUTTI_SUM, 0, &words) &&
+              !tutti_comm_explain(comm, coll, count, TUTTI_FLOAT, TUTTI_SUM, 1, &json);
+  *kernels = good && strstr(words, "): kernels sum them; kernels ");
+  const bool host = good && strstr(words, "): through the host");
+  const char *way = good ? strstr(json, "\"way\": \"") : NULL;
+  good = good && *kernels != host && way && !strncmp(way + 8, *kernels ? "kernels" : "host", 4);
+  free(words);
+  free(json);
+  return good;
+}
+
+/* After calls that found out what the devices can do. WAY: what this run expects; else either is right. */
+static bool ways(void) {
+  const char *wanted = getenv("WAY");
+  bool kernels, copied, gathered;
+  const bool good = explained(TUTTI_ALLREDUCE, 100000, &kernels) &&
+                    explained(TUTTI_ALLREDUCE, 1, &copied) &&
+                    explained(TUTTI_ALL_GATHER, 1000, &gathered);
+  return good && !copied && !gathered && (!wanted || kernels == !strcmp(wanted, "kernels"));
+}
+
 int main(void) {
   char why[200], name[100];
   end_after(120);
@@ -279,6 +303,7 @@ int main(void) {
   judge("a list of buffers on the card, one on the host", in_lists(), "wrong");
   judge("tensors on the card in buckets", in_buckets(), "wrong");
   judge("calls that take no device vectors refuse them", refused(), "not refused");
+  judge("the way of device vectors is explained", ways(), "another way");
   if (tutti_comm_free(comm)) failed++;
   if (rank == 0) printf("1..%d\n", tests);
   return failed || start_end();

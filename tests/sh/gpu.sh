@@ -25,12 +25,26 @@ for p in 1 2 3 5; do
   on $p "" mp_card
   on $p "" mp_cover
 done
-on 2 "sums on the host" mp_card TUTTI_DEVICE_SUMS=host
+on 2 "sums on the host" mp_card TUTTI_DEVICE_SUMS=host WAY=host
 on 3 "sums on the host" mp_cover TUTTI_DEVICE_SUMS=host
 on 2 "a card each" mp_card CUDA_SIM_DEVICES=2
 on 3 "the exact sum" mp_card TUTTI_CONTRACT=exact
 on 2 "through the generic engine" mp_card TUTTI_ENGINE=generic
 on 2 "late cards" mp_card CUDA_SIM_DELAY=300
+# The price decides, unless a variable does; the trace shows what ran.
+echo 'device.sum = 1s' >"$work/profile"
+ways() { # WHAT WAY SETTING...: the events of the trace that only this way has
+  local what=$1 way=$2
+  shift 2
+  rm -f "$work/trace.json"
+  on 2 "$what" mp_card TUTTI_TRACE="$work/trace.json" WAY="$way" "$@"
+  ok "mp_card, $what: the trace shows it" all "grep -q '\"cat\":\"from_device\"' $work/trace.json" \
+    "[ \$(grep -c '\"cat\":\"kernel\"' $work/trace.json) $([ "$way" = kernels ] && echo -gt || echo -eq) 0 ]"
+  n=$((n + 1))
+}
+ways "the price decides for kernels" kernels TUTTI_PROFILE=none
+ways "the price decides for the host" host TUTTI_PROFILE="$work/profile"
+ways "kernels at any price" kernels TUTTI_PROFILE="$work/profile" TUTTI_DEVICE_SUMS=kernels
 if [ -e "$BUILD/libtutti_ucx.so" ]; then
   export UCX_TLS=tcp,self ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
   for nodes in 0,1,2 0,0,1; do

@@ -17,7 +17,7 @@ def room(t: torch.Tensor) -> torch.Tensor:
 
 def host_room(t: torch.Tensor) -> torch.Tensor:
     """The same in the memory of the CPU, through which messages go."""
-    return room(t) if t.device.type == "cpu" else torch.empty(t.shape, dtype=t.dtype)
+    return room(t) if t.device.type == "cpu" else torch.empty(t.shape, dtype=t.dtype, device="cpu")
 
 
 def put_back(call: str, to: torch.Tensor, source: torch.Tensor) -> None:

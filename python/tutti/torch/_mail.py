@@ -153,7 +153,7 @@ class Mail:
             yield from self._until_done(self._comm.irecv(head, rank))
             tag, n = _HEADER.unpack(head)
             message = self._who_wants(rank, tag, n)
-            place = torch.empty(n, dtype=torch.uint8) if message is None else message.place
+            place = torch.empty(n, dtype=torch.uint8, device="cpu") if message is None else message.place
             self._coming[rank] = message
             if n:
                 yield from self._until_done(self._comm.irecv(place, rank))

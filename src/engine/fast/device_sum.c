@@ -68,6 +68,22 @@ static mapped map_all(tt_operation *o, void **dsts) {
   return how;
 }
 
+/* The first rank whose vectors lie on the device of rank r's. */
+static int first_on_device(const tt_operation *o, int r) {
+  const vectors *mine = o->slots[r];
+  int first = 0;
+  while (memcmp(((const vectors *)o->slots[first])->src.device, mine->src.device,
+                sizeof mine->src.device) != 0)
+    first++;
+  return first;
+}
+
+static int count_devices(const tt_operation *o) {
+  int devices = 0;
+  for (int r = 0; r < o->wire->ranks; r++) devices += first_on_device(o, r) == r;
+  return devices;
+}
+
 /* Have all ranks published their names? Then the slots show them. */
 static bool names_are_there(tt_operation *o, bool *moved) {
   if (o->round == 0) {
@@ -83,6 +99,7 @@ static bool publish_how(tt_operation *o) {
   int32_t *how = o->wire->memory->flag_slot(o->wire, o->stamp.seq, 2, sizeof *how);
   if (!how) return false;
   *how = (int32_t)map_all(o, dsts);
+  o->pieces.devices = count_devices(o);
   o->own = how;
   o->wire->memory->flag_set(o->wire, o->stamp, 2, o->oldest);
   o->round = 2;
@@ -95,7 +112,7 @@ static void take_note(tt_operation *o) {
   mapped worst = MAPPED;
   for (int r = 0; r < o->wire->ranks; r++)
     worst = (mapped)tt_max((size_t)worst, (size_t) * (const int32_t *)o->slots[r]);
-  if (worst != LATER) tt_staged_reaches(o->call.staged, worst == MAPPED);
+  if (worst != LATER) tt_staged_reaches(o->call.staged, worst == MAPPED, o->pieces.devices);
 }
 
 bool tt_device_learn(tt_operation *o, bool *moved) {
@@ -116,25 +133,13 @@ static bool all_have(tt_operation *o, tt_counter counter) {
   return tt_pieces_gathered(o, counter, o->pieces.first + o->pieces.count);
 }
 
-/* The first rank whose vectors lie on the device of rank r's. */
-static int first_on_device(const tt_operation *o, int r) {
-  const vectors *mine = o->slots[r];
-  int first = 0;
-  while (memcmp(((const vectors *)o->slots[first])->src.device, mine->src.device,
-                sizeof mine->src.device) != 0)
-    first++;
-  return first;
-}
-
 /* This rank's block, in bytes: all of it, in one-shot, and a device's share in two-shot, which its first rank sums:
  * processes take turns on a device, and a turn takes longer than most sums. */
 static tt_extent own_block(const tt_operation *o, bool one_shot) {
   const size_t element = o->reducer.element;
-  uint32_t devices = 0, own = 0;
-  for (int r = 0; r < o->wire->ranks; r++) {
-    if (r == o->wire->rank) own = devices;
-    devices += first_on_device(o, r) == r;
-  }
+  const uint32_t devices = (uint32_t)count_devices(o);
+  uint32_t own = 0;
+  for (int r = 0; r < o->wire->rank; r++) own += first_on_device(o, r) == r;
   if (one_shot) return (tt_extent){0, o->call.count * element};
   if (first_on_device(o, o->wire->rank) != o->wire->rank) return (tt_extent){0, 0};
   const tt_partition blocks = tt_partition_even(o->call.count, element, devices);
@@ -163,8 +168,11 @@ static bool sum_block(tt_operation *o, void **to) {
   for (int r = 0; r < ranks; r++) o->inputs[r] = (const char *)o->inputs[r] + block.from;
   for (int r = 0; r < nto; r++) to[r] = (char *)to[r] + block.from;
   if (!o->wire->memory->enter(o->wire)) return false;
+  const uint64_t begin = o->trace ? tt_trace_mark(o->trace) : 0;
   o->status = tt_staged_sum(o->call.staged, to, nto, o->inputs, ranks,
                             (block.to - block.from) / o->reducer.element, o->call.type, o->call.op);
+  if (o->trace)
+    tt_trace_step(o->trace, TT_EVENT_KERNEL, begin, o->stamp.seq, -1, block.to - block.from, 1);
   o->wire->memory->leave(o->wire);
   return !o->status;
 }

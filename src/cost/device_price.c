@@ -1,0 +1,18 @@
+/* device_price.c - the two ways of device_price.h, as sums of figures.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "device_price.h"
+
+enum { SHORT = 32 << 10 }; /* bytes of a copy that waits for the device's turn */
+
+static double larger(double a, double b) {
+  return a > b ? a : b;
+}
+
+tt_device_price tt_price_on_devices(const tt_device_figures *f, int ranks, int devices,
+                                    uint64_t bytes, double plan) {
+  const double n = (double)bytes, own = (double)ranks / devices;
+  const double memory = 2 * own * n * f->memory, link = (ranks - own) * n / devices * f->link;
+  const double bus = own * n * f->bus; /* of the ranks that share it; both ways at once */
+  const double turn = devices < ranks && bytes <= SHORT ? f->turn : 0;
+  return (tt_device_price){f->sum + larger(memory, link), 2 * f->copy + turn + larger(bus, plan)};
+}

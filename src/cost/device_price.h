@@ -1,0 +1,41 @@
+/* device_price.h - the price of an allreduce whose vectors lie on devices: by kernels, or through the host.
+ *
+ * Idea       kernels: each device sums its share of the vector out of all vectors, and writes it to all of them. Its memory
+ *            carries the vectors of its ranks twice, and its link what is of other devices' ranks, both ways at once.
+ *            Through the host: a copy in and a copy out, with the plan's sum in between, piece by piece, so the slower of the
+ *            bus and the plan counts.
+ * Source     docs/gpu.md, "The price", beside measured times.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_DEVICE_PRICE_H
+#define TT_DEVICE_PRICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tt_device_figures {
+  double sum;    /* s: of a sum by kernels, whatever its size */
+  double memory; /* s/B that kernels read or write in a device's memory */
+  double link;   /* s/B between devices, one way */
+  double copy;   /* s: of a copy between a device and the host, whatever its size */
+  double bus;    /* s/B of such copies, one way */
+  double turn;   /* s: on top, of a short copy to a device that several ranks share */
+} tt_device_figures;
+
+typedef struct tt_device_price {
+  double kernels, host; /* s */
+} tt_device_price;
+
+/* ranks: of the communicator, on `devices` devices of one host; plan: s that the plan takes on vectors of the host. */
+tt_device_price tt_price_on_devices(const tt_device_figures *figures, int ranks, int devices,
+                                    uint64_t bytes, double plan);
+
+/* Which way such a call takes, for an explanation. */
+typedef struct tt_device_way {
+  const char *device; /* its name */
+  bool kernels;       /* the way it takes */
+  bool priced;        /* the price is known */
+  tt_device_price price;
+  const char *why; /* of the host's way, if not its price; or NULL */
+} tt_device_way;
+
+#endif

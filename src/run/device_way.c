@@ -1,0 +1,66 @@
+/* device_way.c - which way an allreduce on device vectors takes: kernels sum it, or it goes through the host.
+ *
+ * Idea       once the ranks know that their devices reach each other, the cheaper way by price (device_price.h), where the
+ *            plan is one-shot or two-shot. A rank offers kernels only if they are cheaper, and all ranks have to (device_sum.c).
+ * Invariant  a pure function of what all ranks share, so that no rank's offer is in vain.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "flight.h"
+
+static bool is_shaped(tt_shape shape) {
+  return shape == TT_SHAPE_ONE_SHOT || shape == TT_SHAPE_TWO_SHOT;
+}
+
+/* What the two ways cost; false: it is not known how the ranks share devices. */
+static bool price(const tutti_comm *comm, uint64_t bytes, double plan, tt_device_price *price) {
+  const int devices = tt_stager_devices(comm->flight->stager);
+  if (!devices) return false;
+  *price =
+      tt_price_on_devices(&comm->plans->setting.profile.device, comm->ranks, devices, bytes, plan);
+  return true;
+}
+
+bool tt_kernels_pay(const tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
+  tt_device_price p;
+  if (call->coll != TUTTI_ALLREDUCE || tt_stager_wish(comm->flight->stager) == TT_SUMS_BY_KERNELS ||
+      !price(comm, tt_problem_of(comm, call).bytes, plan->seconds, &p))
+    return true;
+  return p.kernels < p.host;
+}
+
+/* Why the call goes through the host, whatever the prices; NULL: it need not. */
+static const char *refusal(const tutti_comm *comm, const tt_call *call, tt_shape shape) {
+  const tt_stager *s = comm->flight->stager;
+  if (call->coll != TUTTI_ALLREDUCE) return "kernels sum allreduce alone";
+  if (tt_call_is_exact(comm, call)) return "exact sums are made on the host";
+  if (tt_stager_wish(s) == TT_SUMS_BY_HOST) return "TUTTI_DEVICE_SUMS=host";
+  if (comm->ranks > TT_SUMMED_MOST) return "kernels sum the vectors of at most 64 ranks";
+  if (!is_shaped(shape)) return "kernels take the place of one-shot and two-shot alone";
+  if (tt_problem_of(comm, call).bytes <= comm->wire->flag_bytes)
+    return "the processors sum vectors that are so short";
+  if (tt_stager_compiled(s, call->type, call->op) < 0) return "kernels do not have this op";
+  if (tt_stager_reach(s) == TT_REACHES_NOT) return "a device does not reach another rank's memory";
+  if (tt_stager_reach(s) == TT_REACHES_UNKNOWN)
+    return "the first such call goes so, and finds out whether kernels can sum the next ones";
+  return NULL;
+}
+
+tutti_status tt_device_way_of(tutti_comm *comm, const tt_call *call, const char *plan,
+                              double seconds, tt_device_way *way) {
+  tt_ask ask = {.coll = call->coll,
+                .ranks = comm->ranks,
+                .rank = comm->rank,
+                .root = call->root,
+                .data = tt_call_data(comm, call)};
+  tt_sched *sched = NULL;
+  tt_shape shape = TT_SHAPE_NONE;
+  const bool near = tt_comm_near(comm, NULL) == comm->ranks;
+  tutti_status status =
+      near && call->coll == TUTTI_ALLREDUCE ? tt_algo_build(plan, &ask, &sched) : TUTTI_OK;
+  if (!status && sched) status = tt_shape_of(&sched, 1, &shape);
+  tt_sched_free(sched);
+  *way = (tt_device_way){.device = tt_device()->name, .why = refusal(comm, call, shape)};
+  way->priced = !way->why && price(comm, tt_problem_of(comm, call).bytes, seconds, &way->price);
+  way->kernels = way->priced && (way->price.kernels < way->price.host ||
+                                 tt_stager_wish(comm->flight->stager) == TT_SUMS_BY_KERNELS);
+  return status;
+}
