@@ -3,7 +3,8 @@
  * Idea       A large range of addresses is reserved and never readable. An allocation of device memory is a part of it, with
  *            unused addresses on both sides, and its bytes are in a file in memory, mapped elsewhere, behind one page that
  *            says whether it lives. Other processes map the same file (cusim_ipc.c).
- * Invariant  An address of device memory is used once, until 1 TiB is through; so a freed pointer stays wrong.
+ * Invariant  An address of device memory is used once, until 128 GiB are through; so a freed pointer stays wrong. (A thread
+ *            sanitizer has no room for a TiB.)
  * Cost       Finding an allocation is a binary search.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include "cusim.h"
 
 enum { GAP = 64 << 10, ALIGN = 512, FRESH = 0xb7 };
-static const uint64_t SPACE = 1ull << 40, LIVE = 0x6c697665;
+static const uint64_t SPACE = 1ull << 37, LIVE = 0x6c697665;
 
 static uint64_t space, next_at, last_id;
 static cusim_alloc **sorted; /* the live ones, by address */
