@@ -16,15 +16,21 @@
 
 #include "candidates.h"
 
-enum { MOST_LEVELS = 4, MOST_OPTIONS = 48, POWERS = 41, MOST_ROUNDS = 6 }; /* up to 1 TiB */
+enum {
+  MOST_LEVELS = 4,
+  MOST_OPTIONS = 48,
+  POWERS = 41 /* up to 1 TiB */,
+  MOST_ROUNDS = 6,
+  MOST_BANNED = 3
+};
 
 /* An algorithm on a level. */
 typedef struct option {
   char name[64];
   bool scatters;
-  bool ordered;    /* keeps the ranks' order */
-  unsigned banned; /* a bit for each set of levels that scatter: it cannot be part of those */
-  int in, back;    /* its prices, among the chooser's stages; back: -1 if it does not scatter */
+  bool ordered; /* keeps the ranks' order */
+  bool banned;  /* for now: it cannot be built together with others */
+  int in, back; /* its prices, among the chooser's stages; back: -1 if it does not scatter */
 } option;
 
 typedef struct level_options {
@@ -147,7 +153,7 @@ static int cheapest_option(const search *k, int level, const pick *p, double byt
   int best = -1;
   for (int i = 0; i < m->n; i++) {
     const option *x = &m->at[i];
-    if (x->scatters != (p->scatters >> level & 1) || x->banned >> p->scatters & 1) continue;
+    if (x->scatters != (p->scatters >> level & 1) || x->banned) continue;
     if (p->ordered && !x->ordered) continue;
     if (best < 0 || time_of(k, x, bytes) < time_of(k, &m->at[best], bytes)) best = i;
   }
@@ -161,11 +167,6 @@ static bool pick_cheapest(const search *k, pick *p, double bytes) {
     if (p->scatters >> l & 1) bytes /= k->of[l].size;
   }
   return true;
-}
-
-/* Every composition of these can be built. */
-static const char *simple_stage(const pick *p, int level) {
-  return p->scatters >> level & 1 ? "fold(halving)" : "doubling";
 }
 
 /* A rank that is number d of its group on every level, or the last one there. */
@@ -192,29 +193,13 @@ static bool can_be_built(const search *k, const char *name) {
   return true;
 }
 
-/* Writes the name, with a simple stage instead of level `but` (-1: of none). Can it be built? */
-static bool name_of(const search *k, const pick *p, int but, char name[TT_NAME]) {
+/* Writes the name. Can it be built? */
+static bool name_of(const search *k, const pick *p, char name[TT_NAME]) {
   size_t at = (size_t)snprintf(name, TT_NAME, "blueconnect(%s,stages=", k->c->setting.levels);
   for (int l = 0; l < k->levels && at < TT_NAME; l++)
-    at += (size_t)snprintf(name + at, TT_NAME - at, "%s%s",
-                           l == but ? simple_stage(p, l) : k->of[l].at[p->of[l]].name,
+    at += (size_t)snprintf(name + at, TT_NAME - at, "%s%s", k->of[l].at[p->of[l]].name,
                            l + 1 < k->levels ? "/" : ")");
   return at < TT_NAME && can_be_built(k, name);
-}
-
-/* Bans the stage without which the composition can be built; or the first that is not simple. False: all
- * are simple. */
-static bool ban(search *k, const pick *p) {
-  int fault = -1;
-  for (int l = 0; l < k->levels; l++) {
-    char name[TT_NAME];
-    const bool simple = strcmp(k->of[l].at[p->of[l]].name, simple_stage(p, l)) == 0;
-    const bool alone = !simple && name_of(k, p, l, name);
-    if (!simple && (fault < 0 || alone)) fault = l;
-    if (alone) break;
-  }
-  if (fault >= 0) k->of[fault].at[p->of[fault]].banned |= 1u << p->scatters;
-  return fault >= 0;
 }
 
 static bool is_listed(const tt_candidates *list, int from, const char *name) {
@@ -229,24 +214,34 @@ bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll) {
   for (int l = 0; l < c->model.levels; l++) n += c->model.tree.level[l].each > 1;
   return c->levels && !tt_has_helpers(&c->setting) && c->setting.ranks_per_core <= 0 && n >= 2 &&
          n <= MOST_LEVELS && (coll == TUTTI_ALLREDUCE || coll == TUTTI_BARRIER) &&
-         tt_cost_stage(&c->model, 0, 2, &stage);
+         tt_cost_stage(&c->model, 0, c->model.tree.level[0].each, &stage);
+}
+
+/* Adds a pick; or, where its stages cannot be built together, the cheapest without each of them. */
+static bool add_pick(search *k, tt_candidates *list, int from, const pick *p, double bytes,
+                     int deep) {
+  char name[TT_NAME];
+  bool ok = true;
+  if (name_of(k, p, name)) return is_listed(list, from, name) || tt_candidates_add(list, name, 1);
+  for (int l = 0; l < k->levels && ok && deep > 0; l++) {
+    option *x = &k->of[l].at[p->of[l]];
+    pick without = *p;
+    x->banned = true;
+    if (pick_cheapest(k, &without, bytes)) ok = add_pick(k, list, from, &without, bytes, deep - 1);
+    x->banned = false;
+  }
+  return ok;
 }
 
 /* Adds the cheapest at all sizes, of one set of levels that scatter. */
 static bool add_cheapest(search *k, tt_candidates *list, int from, pick p) {
   pick last = {.of = {-1}};
-  char name[TT_NAME];
   for (int power = 0; power < POWERS; power++) {
-    bool can = false, more = true;
-    while (!can && more) {
-      if (!pick_cheapest(k, &p, (double)((int64_t)1 << power))) return true;
-      if (memcmp(p.of, last.of, sizeof p.of) == 0) break;
-      can = name_of(k, &p, -1, name);
-      more = can || ban(k, &p);
-    }
-    if (!can) continue;
+    const double bytes = (double)((int64_t)1 << power);
+    if (!pick_cheapest(k, &p, bytes)) return true;
+    if (memcmp(p.of, last.of, sizeof p.of) == 0) continue;
+    if (!add_pick(k, list, from, &p, bytes, MOST_BANNED)) return false;
     last = p;
-    if (!is_listed(list, from, name) && !tt_candidates_add(list, name, 1)) return false;
   }
   return true;
 }

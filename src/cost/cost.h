@@ -137,7 +137,7 @@ void tt_sim_free(tt_sim *sim);
 /* ---- a composition: simulations that follow one another (sim_stages.c) ---- */
 
 /* The model of a group of ranks of one level alone, where all groups do the same at once. False: the model
- * has something that levels share, such as cores or the links of a torus. */
+ * has something that levels share, such as cores; or the group is a part of a circle of a torus. */
 bool tt_cost_stage(const tt_cost_model *model, int level, int ranks, tt_cost_model *stage);
 /* Appends a stage that works on a part of the vector, 1 being the whole, to *first, which is NULL at
  * first. Takes the stage. */

@@ -100,7 +100,7 @@ static bool refine_between(tt_sim *sim, tt_curve *c, double lo, tt_line a, doubl
 bool tt_price_curve(tt_sim *sim, tt_curve *curve) {
   tt_line a, b;
   const tt_sends sends = tt_sim_busiest(sim);
-  const double burst = tt_sim_burst(sim);
+  const double burst = sim->link_burst;
   *curve =
       (tt_curve){.link = sim->link_slope,
                  .saves = burst > 0,

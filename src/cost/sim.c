@@ -381,7 +381,7 @@ static void walk_back(const stage *s, uint32_t what, tt_breakdown *t) {
 static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
   const double takes = bytes * sim->link_slope;
   tt_breakdown first = {0};
-  const bool saves = tt_sim_burst(sim) > 0;
+  const bool saves = sim->link_burst > 0;
   if (saves && !tt_sim_unbound(sim, 1, &first)) return false;
   const double rest = saves ? tt_made_up(takes, first.fixed) - takes : 0;
   if (takes + rest <= t->time) return true;
@@ -460,6 +460,7 @@ static void add_stage(tt_breakdown *all, const tt_breakdown *one, const tt_sim *
   all->reducing += one->reducing;
   all->latency[sim->level] += one->latency[0];
   all->transfer[sim->narrowest] += one->transfer[0];
+  all->transfer[sim->innermost] += one->transfer[1];
   all->messages[sim->level] += one->messages[0];
 }
 

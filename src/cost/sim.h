@@ -70,12 +70,14 @@ struct tt_sim {
   tt_sim_ends *ends;            /* of each message; NULL: the links of all hosts are alike */
   double link_slope;            /* s/B of the vector through the busiest link */
   uint8_t link_level;           /* its level */
+  double link_burst;            /* B that it lets through at once */
   double saved[TT_TREE_LEVELS]; /* B of the vector that a link lets through at once */
   tt_sim_timing *timing;        /* of each step and message */
   tt_sim_event *event;          /* the heap's memory */
   double part;                  /* of the vector: what it works on */
   bool staged;                  /* it is a stage of a composition, on one level: */
   uint8_t level, narrowest;     /* that level, and the level of the slowest link on its paths */
+  uint8_t innermost;            /* the level of the ranks' ports */
   struct tt_sim *next;          /* the stage that follows */
 };
 
@@ -102,10 +104,6 @@ bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 /* The number of ranks that share a link of a level, if all are alike. */
 double tt_sim_sharers(const tt_cost_model *model, int level);
-/* B that the busiest link lets through at once. */
-static inline double tt_sim_burst(const tt_sim *sim) {
-  return sim->model.link[sim->link_level].burst;
-}
 /* Allocates timings and events. */
 bool tt_sim_reserve(tt_sim *sim);
 /* The fraction of the vector that a step moves to, or from, one peer. */

@@ -319,6 +319,7 @@ static void bound_by(tt_sim *sim, double carried, double slope, int level) {
   if (slope <= sim->link_slope) return;
   sim->link_slope = slope;
   sim->link_level = (uint8_t)level;
+  sim->link_burst = link->burst;
 }
 
 /* Bounds the time by the link of a level that carries most, in or out, over all rounds. */

@@ -11,30 +11,36 @@
 
 #include "sim.h"
 
-/* A message between domains of a level passes the links of that level and of all within it. */
+/* A message between domains of a level passes the links of that level and of all within it, the last of
+ * which is its rank's port. On a torus with hops it passes links of that level only. */
 static int narrowest(const tt_cost_model *model, int level) {
   int slowest = level;
-  for (int l = level + 1; l < model->levels; l++)
+  for (int l = level + 1; l < model->levels - 1 && model->hop <= 0; l++)
     if (model->link[l].beta * tt_sim_sharers(model, l) >
         model->link[slowest].beta * tt_sim_sharers(model, slowest))
       slowest = l;
   return slowest;
 }
 
+/* One group of the level: each member's share of the link that leaves its domain; and its port. */
 bool tt_cost_stage(const tt_cost_model *model, int level, int ranks, tt_cost_model *stage) {
-  if (model->cores > 0 || model->copy > 0 || model->torus || model->migrates || model->position ||
-      !model->tree.even)
+  const int last = model->levels - 1, slow = narrowest(model, level);
+  const bool circle = model->torus && level < last;
+  const double sharers = tt_sim_sharers(model, slow);
+  if (model->cores > 0 || model->copy > 0 || model->migrates || model->position ||
+      !model->tree.even || (circle && ranks != model->tree.level[level].each))
     return false;
-  const int slow = narrowest(model, level);
   *stage = *model;
   stage->hosts = NULL; /* a group of hosts that do not differ */
   stage->ranks = stage->tree.ranks = ranks;
-  stage->levels = stage->tree.levels = 1;
-  memset(&stage->tree.level[0], 0, sizeof stage->tree.level[0]);
+  stage->levels = stage->tree.levels = level < last ? 2 : 1;
+  memset(stage->tree.level, 0, sizeof stage->tree.level);
   stage->tree.level[0].each = stage->tree.level[0].most = ranks;
+  stage->tree.level[1].each = stage->tree.level[1].most = 1;
   stage->link[0] = model->link[level];
-  stage->link[0].beta = model->link[slow].beta * tt_sim_sharers(model, slow);
-  stage->link[0].burst = model->link[slow].burst / tt_sim_sharers(model, slow);
+  stage->link[0].beta = model->link[slow].beta * sharers;
+  stage->link[0].burst = model->link[slow].burst / sharers;
+  if (level < last) stage->link[1] = model->link[last];
   return true;
 }
 
@@ -45,11 +51,13 @@ void tt_sim_append(tt_sim **first, tt_sim *stage, double part, const tt_cost_mod
   stage->staged = true;
   stage->level = (uint8_t)level;
   stage->narrowest = (uint8_t)narrowest(model, level);
+  stage->innermost = (uint8_t)(model->levels - 1);
   while (*end) end = &(*end)->next;
   *end = stage;
   if (*first == stage) {
     stage->link_slope *= part;
-    stage->link_level = stage->narrowest;
+    stage->link_level = stage->link_level ? stage->innermost : stage->narrowest;
+    stage->link_burst = model->link[stage->link_level].burst;
     return;
   }
   (*first)->link_slope += stage->link_slope * part;
