@@ -145,16 +145,16 @@ static tutti_status sim_stages(const tt_chooser *c, const char *name, const tt_a
   tt_level_stage list[TT_STAGES];
   const int n = tt_stages_of(c, name, ask, list);
   tutti_status status = TUTTI_OK;
+  bool apply = true;
   *sim = NULL;
-  for (int i = 0; i < n && !status; i++) {
+  for (int i = 0; i < n && !status && apply; i++) {
     tt_cost_model model;
     tt_sim *stage;
-    if (!tt_cost_stage(&c->model, list[i].level, list[i].ranks, &model))
-      break; /* the same for all */
-    status = tt_stage_sim(&list[i], &model, &stage);
-    if (!status) tt_sim_append(sim, stage, list[i].part, &c->model, list[i].level);
+    apply = tt_cost_stage(&c->model, list[i].level, list[i].ranks, &model);
+    if (apply) status = tt_stage_sim(&list[i], &model, &stage);
+    if (apply && !status) tt_sim_append(sim, stage, list[i].part, &c->model, list[i].level);
   }
-  if (!status) return TUTTI_OK;
+  if (!status && apply) return TUTTI_OK;
   tt_sim_free(*sim);
   *sim = NULL;
   return status;
