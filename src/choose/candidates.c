@@ -149,10 +149,10 @@ bool tt_candidates_order(tt_chooser *c, tt_candidates *list, uint64_t bytes) {
 /* ---- bounds ---- */
 
 /* The number of ranks in a domain, and the level of that domain: the largest of an even tree that has no
- * more than `most` ranks. 0: no such domain. */
+ * more than `most` ranks. 0: no such domain, or its link is not known (bound.c). */
 static int ranks_of_domain(const tt_cost_model *model, int most, int *level) {
   int below = model->ranks;
-  if (!model->tree.even || model->position) return 0;
+  if (!model->tree.even || model->position || model->torus) return 0;
   for (int l = 0; l < model->levels - 1; l++) {
     below /= model->tree.level[l].each;
     *level = l;

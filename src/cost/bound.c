@@ -41,13 +41,14 @@ static bool bursts(const tt_cost_model *model) {
 }
 
 /* s/B that a message takes at least at this rank's end: that of the slowest link on its way, used by it
- * alone. */
-static double least_beta(const tt_cost_model *model, int level, int rank) {
+ * alone; of a torus, by it in each node on the way. */
+static double least_beta(const tt_cost_model *model, int level, int rank, int peer) {
   const int last = model->levels - 1;
   double beta = tt_link_at(model, last, (uint32_t)rank)->beta;
   if (bursts(model)) return 0;
-  for (int l = level; l < last && (!model->torus || l == level); l++) {
-    const double other = tt_link_at(model, l, (uint32_t)rank)->beta;
+  for (int l = level; l < last; l++) {
+    const double other = tt_link_at(model, l, (uint32_t)rank)->beta *
+                         tt_sim_links_between(model, l, (uint32_t)rank, (uint32_t)peer);
     if (other > beta) beta = other;
   }
   return beta;
@@ -61,8 +62,8 @@ static double load_message(load *x, const tt_sched *s, const tt_step *step, int 
   const bool in = step->kind != TT_SEND;
   const tt_link *link = tt_link_at(model, level, x->rank);
   tt_bound_line *port = &x->port[in && !model->half][level];
-  port->each += link->alpha;
-  port->slope += share * least_beta(model, level, s->rank);
+  port->each += link->alpha + tt_sim_transit(model, level, x->rank, (uint32_t)peer);
+  port->slope += share * least_beta(model, level, s->rank, peer);
   x->processor.each += link->o_next;
   if (!in) x->sent[level] += share;
   if (in && (x->L < 0 || link->L < x->L)) x->L = link->L;
@@ -227,9 +228,10 @@ static void add_hop(tt_bound_line *line, const tt_sched *s, const tt_step *step,
   const double share = tt_step_share(s, step);
   const tt_link *to = tt_link_at(model, level, (uint32_t)s->rank),
                 *from = tt_link_at(model, level, (uint32_t)peer);
-  line->once += larger_of(to->alpha, from->alpha);
-  line->part +=
-      share * larger_of(least_beta(model, level, s->rank), least_beta(model, level, peer));
+  line->once += larger_of(to->alpha, from->alpha) +
+                tt_sim_transit(model, level, (uint32_t)s->rank, (uint32_t)peer);
+  line->part += share * larger_of(least_beta(model, level, s->rank, peer),
+                                  least_beta(model, level, peer, s->rank));
   line->once += larger_of(to->L, from->L);
   if (model->cores <= 0 && !model->migrates)
     line->once += least_overhead(step, to) + least_overhead(sent, from);

@@ -231,23 +231,27 @@ double tt_sim_sharers(const tt_cost_model *model, int level) {
   return ranks;
 }
 
-/* How far a message goes along the circle of a level, if it goes up; and the size of the circle. */
-static uint32_t distance_up(const tt_cost_model *model, int level, const tt_sim_message *d,
+/* How far it is from one rank to another along the circle of a level, if that goes up; and the size of the
+ * circle. */
+static uint32_t distance_up(const tt_cost_model *model, int level, uint32_t from, uint32_t to,
                             uint32_t *size) {
   uint32_t below = 1;
   for (int l = level + 1; l < model->levels; l++) below *= (uint32_t)model->tree.level[l].each;
   const uint32_t n = *size = (uint32_t)model->tree.level[level].each;
-  const uint32_t to = (uint32_t)tt_cost_position(model, (int)d->reader);
-  const uint32_t from = (uint32_t)tt_cost_position(model, (int)d->sender);
-  return (to / below % n + n - from / below % n) % n;
+  const uint32_t a = (uint32_t)tt_cost_position(model, (int)from) / below % n;
+  const uint32_t b = (uint32_t)tt_cost_position(model, (int)to) / below % n;
+  return (b + n - a) % n;
 }
 
-/* The number of a level's links on a message's path: one; on a torus the distance of its ends. */
-static double links_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
+double tt_sim_links_between(const tt_cost_model *model, int level, uint32_t a, uint32_t b) {
   uint32_t n;
   if (model->hop <= 0 || level >= model->levels - 1 || !model->tree.even) return 1;
-  const uint32_t up = distance_up(model, level, d, &n);
+  const uint32_t up = distance_up(model, level, a, b, &n);
   return up < n - up ? up : n - up;
+}
+
+static double links_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
+  return tt_sim_links_between(model, level, d->sender, d->reader);
 }
 
 /* A node of a torus has two links of a level, one to either neighbour. The number of the one that a
@@ -255,7 +259,8 @@ static double links_of(const tt_cost_model *model, int level, const tt_sim_messa
 static uint32_t direction_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
   uint32_t n;
   if (!model->torus || level >= model->levels - 1 || !model->tree.even) return 0;
-  const uint32_t up = distance_up(model, model->hop > 0 ? level : d->level, d, &n);
+  const uint32_t up =
+      distance_up(model, model->hop > 0 ? level : d->level, d->sender, d->reader, &n);
   return up > n - up;
 }
 
@@ -270,11 +275,10 @@ static size_t link_of(const tt_cost_model *model, int level, const tt_sim_messag
   return 2 * (own ? d->level : 0u) + direction_of(model, level, d);
 }
 
-/* The time in the nodes on the path. */
-static double transit_time(const tt_cost_model *model, const tt_sim_message *d) {
+double tt_sim_transit(const tt_cost_model *model, int level, uint32_t a, uint32_t b) {
   double links = 0;
-  for (int l = d->level; model->hop > 0 && l < model->levels - 1; l++)
-    links += links_of(model, l, d);
+  for (int l = level; model->hop > 0 && l < model->levels - 1; l++)
+    links += tt_sim_links_between(model, l, a, b);
   return links > 1 ? (links - 1) * model->hop : 0;
 }
 
@@ -430,7 +434,7 @@ bool tt_sim_links(tt_sim *sim) {
   }
   for (uint32_t i = 0; i < sim->messages; i++) {
     tt_sim_message *d = &sim->message[i];
-    d->way = transit_time(model, d);
+    d->way = tt_sim_transit(model, d->level, d->sender, d->reader);
     handle(sim, i);
     if (sim->ends) tt_sim_ends_finish(sim, i);
   }
