@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { MOST_SLICED = 64 }; /* messages of a rank */
+enum { MOST_LOOKED_AT = 1 << 13 /* steps of a domain */ };
 static const int slicings[] = {2, 4, 8};
 
 /* Curves may lie that much below the times that they stand for (curve.c). */
@@ -180,16 +181,23 @@ static void bound_hosts(tt_kept *x, const tt_cost_model *model, bool alike, tt_b
   }
 }
 
-/* From the start, a plan whose ranks differ is bounded by a small domain and the last rank. */
+/* From the start, a plan whose ranks differ is bounded by the last rank and, unless it has so many steps
+ * that its ports tell enough, by a small domain. */
 static void bound_some(tt_kept *x, const tt_cost_model *model, tt_bound *bound) {
   const int ranks = x->ask.ranks;
-  bound_domain(x, model, (int)tt_max(4, (size_t)ranks / 8), bound);
+  const size_t most = tt_max(4, (size_t)ranks / 8);
+  const tt_sched *first = schedule_of(x, 0);
+  if (first && first->nsteps * most <= MOST_LOOKED_AT) bound_domain(x, model, (int)most, bound);
   const tt_sched *last = schedule_of(x, ranks - 1);
   if (last) tt_bound_rank(bound, last, model, false);
 }
 
+/* Those that end at the last rank, and in the middle. */
 static void bound_chain(tt_kept *x, const tt_cost_model *model, tt_bound *bound) {
-  if (!tt_bound_chain(bound, schedule_of, x, x->ask.ranks - 1, model)) x->starved = true;
+  const int ranks = x->ask.ranks;
+  if (!tt_bound_chain(bound, schedule_of, x, ranks - 1, model) ||
+      !tt_bound_chain(bound, schedule_of, x, ranks / 2, model))
+    x->starved = true;
 }
 
 static void bound_wide(tt_kept *x, const tt_cost_model *model, tt_bound *bound) {

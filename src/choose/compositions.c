@@ -177,13 +177,15 @@ static int rank_of(const search *k, int d) {
   return rank;
 }
 
-/* Can all ranks build it? A stage is refused by its rank's number in the group. On many ranks there are
- * only stages that `make prove` has proven. */
+/* Can all ranks build it, and may it run? A stage is refused by its rank's number in the group. On many
+ * ranks all stages in the lists can be built, but not all may run on more than three levels. */
 static bool can_be_built(const search *k, const char *name) {
   const int ranks = k->c->setting.ranks;
   tt_ask ask = tt_ask_of(&k->c->setting, k->coll, 0);
   tt_level_stage list[TT_STAGES];
   int most = 1;
+  bool can = false;
+  if (tt_proven_can(&ask, name, &k->c->setting, &can) || !can) return false;
   for (int l = 0; l < k->levels && ranks <= TT_PROVEN_RANKS; l++)
     most = (int)tt_max((size_t)most, (size_t)k->of[l].size);
   for (int d = 0; d < most; d++) {
