@@ -150,14 +150,15 @@ bool tt_candidates_order(tt_chooser *c, tt_candidates *list, uint64_t bytes) {
 /* ---- bounds ---- */
 
 /* The number of ranks in a domain, and the level of that domain: the largest of an even tree that has no
- * more than `most` ranks. 0: no such domain, or its link is not known (bound.c). */
+ * more than `most` ranks, or a node of a torus. 0: no such domain of several ranks. */
 static int ranks_of_domain(const tt_cost_model *model, int most, int *level) {
+  const int last = model->levels - 1;
   int below = model->ranks;
-  if (!model->tree.even || model->position || model->torus) return 0;
-  for (int l = 0; l < model->levels - 1; l++) {
+  if (!model->tree.even || model->position) return 0;
+  for (int l = 0; l < last; l++) {
     below /= model->tree.level[l].each;
     *level = l;
-    if (below > 1 && below <= most) return below;
+    if (below > 1 && below <= most && (!model->torus || l == last - 1)) return below;
   }
   return 0;
 }
@@ -192,12 +193,16 @@ static void bound_some(tt_kept *x, const tt_cost_model *model, tt_bound *bound) 
   if (last) tt_bound_rank(bound, last, model, false);
 }
 
-/* Those that end at the last rank, and in the middle. */
-static void bound_chain(tt_kept *x, const tt_cost_model *model, tt_bound *bound) {
-  const int ranks = x->ask.ranks;
-  if (!tt_bound_chain(bound, schedule_of, x, ranks - 1, model) ||
-      !tt_bound_chain(bound, schedule_of, x, ranks / 2, model))
-    x->starved = true;
+static void bound_chain(tt_kept *x, const tt_cost_model *model, int rank, tt_bound *bound) {
+  if (!tt_bound_chain(bound, schedule_of, x, rank, model)) x->starved = true;
+}
+
+static void bound_last(tt_kept *x, const tt_cost_model *model, tt_bound *bound) {
+  bound_chain(x, model, x->ask.ranks - 1, bound);
+}
+
+static void bound_middle(tt_kept *x, const tt_cost_model *model, tt_bound *bound) {
+  bound_chain(x, model, x->ask.ranks / 2, bound);
 }
 
 static void bound_wide(tt_kept *x, const tt_cost_model *model, tt_bound *bound) {
@@ -230,8 +235,11 @@ bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, 
   *may = true;
   if (c->unbound || !x->differ || x->priced || (x->dear && !list->all)) return true;
   tt_chooser_weigh(c, list->weight); /* a bound is found once, whatever was priced last */
-  bool ok = find_bound(c, list, i, bound_chain, &x->chained, &x->chain);
-  *may = ok && accuracy * tt_bound_at(&x->chain, 1, bytes) <= most;
+  bool ok = true;
+  for (int k = 0; k < 2 && *may; k++) {
+    ok = find_bound(c, list, i, k ? bound_middle : bound_last, &x->chained[k], &x->chain[k]);
+    *may = ok && accuracy * tt_bound_at(&x->chain[k], 1, bytes) <= most;
+  }
   if (*may && links_matter(&c->model, bytes, most)) {
     ok = find_bound(c, list, i, bound_wide, &x->widened, &x->wide);
     *may = ok && accuracy * tt_bound_at(&x->wide, 1, bytes) <= most;

@@ -22,12 +22,12 @@ typedef struct tt_finding {
 typedef struct tt_candidate {
   char name[TT_NAME];
   int slices;
-  bool differ;           /* ranks differ, so the price needs the schedules of all */
-  bool chained, widened; /* the bounds of these names are known */
-  bool priced;           /* the next two fields are known */
-  bool possible;         /* it can do the collective on these ranks, and its price is known */
+  bool differ;              /* ranks differ, so the price needs the schedules of all */
+  bool chained[2], widened; /* the bounds of these names are known */
+  bool priced;              /* the next two fields are known */
+  bool possible;            /* it can do the collective on these ranks, and its price is known */
   bool dear; /* priced only if nothing else is possible: all ranks' schedules are needed */
-  tt_bound bound, chain, wide;
+  tt_bound bound, chain[2], wide; /* chains: to the last rank, to one in the middle */
   tt_curve curve;
   tt_finding *found;
 } tt_candidate;

@@ -9,8 +9,10 @@
 /* What one rank does: per level in both directions, and its processor. */
 typedef struct load {
   tt_bound_line port[2][TT_TREE_LEVELS], processor;
-  double sent[TT_TREE_LEVELS]; /* multiples of the vector, by the level where the ranks part */
-  double L;                    /* of the fastest message that it receives; < 0: none */
+  /* Multiples of the vector that it sends, by the level where the ranks part; on a torus, over the links of
+   * a level up and down its circle. */
+  double sent[2][TT_TREE_LEVELS];
+  double L; /* of the fastest message that it receives; < 0: none */
   uint32_t rank;
 } load;
 
@@ -54,6 +56,14 @@ static double least_beta(const tt_cost_model *model, int level, int rank, int pe
   return beta;
 }
 
+static void load_links(load *x, int level, int peer, double share, const tt_cost_model *model) {
+  const int last = model->levels - 1;
+  if (!model->torus) x->sent[0][level] += share;
+  for (int l = level; l < last && model->torus && (model->hop > 0 || l == level); l++)
+    x->sent[tt_sim_goes_down(model, l, x->rank, (uint32_t)peer)][l] +=
+        share * tt_sim_links_between(model, l, x->rank, (uint32_t)peer);
+}
+
 /* Returns how much longer the processor works on the message if it is the first of its step. */
 static double load_message(load *x, const tt_sched *s, const tt_step *step, int peer,
                            const tt_cost_model *model) {
@@ -65,7 +75,7 @@ static double load_message(load *x, const tt_sched *s, const tt_step *step, int 
   port->each += link->alpha + tt_sim_transit(model, level, x->rank, (uint32_t)peer);
   port->slope += share * least_beta(model, level, s->rank, peer);
   x->processor.each += link->o_next;
-  if (!in) x->sent[level] += share;
+  if (!in) load_links(x, level, peer, share, model);
   if (in && (x->L < 0 || link->L < x->L)) x->L = link->L;
   return link->o - link->o_next;
 }
@@ -136,10 +146,11 @@ static void add_ports(tt_bound *bound, const load *x, const tt_cost_model *model
     add_whole(bound, (tt_bound_line){0, all.each, 0, all.slope}, sliced);
 }
 
-/* What a rank sends out of its domain of a level; on a torus that is not known here. */
-static double sent_out(const load *x, const tt_cost_model *model, int level) {
+/* What a rank sends out of its domain of a level; on a torus, over one of the level's two links. */
+static double sent_out(const load *x, const tt_cost_model *model, int level, int link) {
   double sent = 0;
-  for (int l = 0; l <= level && !model->torus && model->tree.even; l++) sent += x->sent[l];
+  for (int l = model->torus ? level : 0; l <= level && model->tree.even; l++)
+    sent += x->sent[link][l];
   return sent;
 }
 
@@ -149,21 +160,27 @@ void tt_bound_rank(tt_bound *bound, const tt_sched *s, const tt_cost_model *mode
   add_ports(bound, &x, model, false, alike);
   add_ports(bound, &x, model, true, alike);
   if (model->cores <= 0) add_whole(bound, x.processor, alike);
-  for (int l = 0; l < model->levels - 1 && alike; l++)
-    add_bound(bound, (tt_bound_line){.slope = sent_out(&x, model, l) * tt_sim_sharers(model, l) *
-                                              tt_link_at(model, l, x.rank)->beta});
+  for (int k = 0; k < 2 * (model->levels - 1) && alike; k++)
+    add_bound(bound, (tt_bound_line){.slope = sent_out(&x, model, k / 2, k % 2) *
+                                              tt_sim_sharers(model, k / 2) *
+                                              tt_link_at(model, k / 2, x.rank)->beta});
 }
 
 void tt_bound_domain(tt_bound *bound, tt_sched *const *all, int first, int n,
                      const tt_cost_model *model, int level) {
-  double sent = 0;
+  double sent[2][TT_TREE_LEVELS] = {{0}};
+  const int from = model->torus ? 0 : level;
   for (int r = first; r < first + n; r++) {
     load x;
     load_rank(&x, all[r], model);
-    sent += sent_out(&x, model, level);
+    for (int l = from; l <= level; l++)
+      for (int link = 0; link < 2; link++) sent[link][l] += sent_out(&x, model, l, link);
   }
-  const double beta = tt_link_at(model, level, (uint32_t)first)->beta;
-  add_whole(bound, (tt_bound_line){.slope = sent * beta}, false);
+  for (int l = from; l <= level; l++) {
+    const double beta = tt_link_at(model, l, (uint32_t)first)->beta;
+    for (int link = 0; link < 2; link++)
+      add_whole(bound, (tt_bound_line){.slope = sent[link][l] * beta}, false);
+  }
 }
 
 /* ---- a chain of messages ---- */

@@ -27,7 +27,7 @@ typedef struct tt_bound {
  * whose ranks do alike are cut in slices. */
 void tt_bound_rank(tt_bound *bound, const tt_sched *s, const tt_cost_model *model, bool alike);
 /* Takes the link of a level that leaves a domain of `n` ranks from `first` on, whose schedules these
- * are. */
+ * are; on a torus, where the domain is a node, all its links. */
 void tt_bound_domain(tt_bound *bound, tt_sched *const *all, int first, int n,
                      const tt_cost_model *model, int level);
 /* Takes a chain of messages into the bound, each of which waits for the one before: back from the last

@@ -104,6 +104,8 @@ bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 /* The number of a level's links between two ranks: one; on a torus with hops their distance. */
 double tt_sim_links_between(const tt_cost_model *model, int level, uint32_t a, uint32_t b);
+/* On a torus: does the shorter way from a to b lead down the circle of this level? */
+bool tt_sim_goes_down(const tt_cost_model *model, int level, uint32_t a, uint32_t b);
 /* s in the nodes between two ranks that part at this level. */
 double tt_sim_transit(const tt_cost_model *model, int level, uint32_t a, uint32_t b);
 /* The number of ranks that share a link of a level, if all are alike. */

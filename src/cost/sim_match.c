@@ -254,14 +254,18 @@ static double links_of(const tt_cost_model *model, int level, const tt_sim_messa
   return tt_sim_links_between(model, level, d->sender, d->reader);
 }
 
-/* A node of a torus has two links of a level, one to either neighbour. The number of the one that a
- * message takes: 1 if the way down is the shorter one. Other domains have link 0 only. */
-static uint32_t direction_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
+bool tt_sim_goes_down(const tt_cost_model *model, int level, uint32_t a, uint32_t b) {
   uint32_t n;
-  if (!model->torus || level >= model->levels - 1 || !model->tree.even) return 0;
-  const uint32_t up =
-      distance_up(model, model->hop > 0 ? level : d->level, d->sender, d->reader, &n);
+  if (!model->torus || level >= model->levels - 1 || !model->tree.even) return false;
+  const uint32_t up = distance_up(model, level, a, b, &n);
   return up > n - up;
+}
+
+/* A node of a torus has two links of a level, one to either neighbour. The number of the one that a
+ * message takes. Other domains have link 0 only. */
+static uint32_t direction_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
+  const int along = model->hop > 0 ? level : d->level;
+  return level < model->levels - 1 && tt_sim_goes_down(model, along, d->sender, d->reader);
 }
 
 /* On a torus whose links lead everywhere the messages of each level have links of their own. */

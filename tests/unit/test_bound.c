@@ -50,6 +50,10 @@ static const machine machines[] = {
     {48, "rack:3 node:4 core:4", apart},
     {60, "node:12 core:5", half},
     {36, "y:6 x:6 core:1", torus},
+    {24, "z:2 y:3 x:4 core:1", torus},
+    {40, "y:4 x:5 core:2", torus},
+    {40, "y:4 x:5 core:2", "torus=1,alpha=1us,y.beta=10Gbit/s,x.beta=50Gbit/s,ports=3"},
+    {30, "y:5 x:3 core:2", "torus=1,hop=1us,alpha=1us,delay=1us,beta=50Gbit/s,burst=65536"},
     {11, "node:(4,3,4)", slow},
     {29, "rack:2 node:(3,2) core:(6,6,6,6,5)", fast},
     {2000, "pod:5 leaf:10 node:40", fast},
@@ -97,10 +101,10 @@ static void no_bound_is_above_its_price(void **state) {
         assert_true(tt_candidates_price(c, list, i));
         for (double bytes = 1; bytes < 1e10 && x->possible; bytes *= 16) {
           const double price = tt_curve_at(&x->curve, bytes), low = price / 0.94;
-          const double bound[] = {tt_bound_at(&x->bound, x->slices, bytes),
-                                  tt_bound_at(&x->chain, x->slices, bytes),
-                                  tt_bound_at(&x->wide, x->slices, bytes)};
-          for (int b = 0; b < 3; b++)
+          const double bound[] = {
+              tt_bound_at(&x->bound, x->slices, bytes), tt_bound_at(&x->chain[0], x->slices, bytes),
+              tt_bound_at(&x->chain[1], x->slices, bytes), tt_bound_at(&x->wide, x->slices, bytes)};
+          for (int b = 0; b < 4; b++)
             if (bound[b] > low)
               fail_msg("%s of %s x%d on %d ranks, %s, %s, %g bytes: bound %d is %g, the price %g",
                        tutti_coll_name(colls[k]), x->name, x->slices, machines[m].ranks,
