@@ -219,17 +219,23 @@ bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll) {
          tt_cost_stage(&c->model, 0, c->model.tree.level[0].each, &stage);
 }
 
-/* Adds a pick; or, where its stages cannot be built together, the cheapest without each of them. */
+/* Adds a pick; or, if `banned` is not 0, the cheapest without that many of its stages, whichever these are.
+ * *any: one can be built. */
 static bool add_pick(search *k, tt_candidates *list, int from, const pick *p, double bytes,
-                     int deep) {
+                     int banned, bool *any) {
   char name[TT_NAME];
   bool ok = true;
-  if (name_of(k, p, name)) return is_listed(list, from, name) || tt_candidates_add(list, name, 1);
-  for (int l = 0; l < k->levels && ok && deep > 0; l++) {
+  if (!banned) {
+    const bool can = name_of(k, p, name);
+    *any |= can;
+    return !can || is_listed(list, from, name) || tt_candidates_add(list, name, 1);
+  }
+  for (int l = 0; l < k->levels && ok; l++) {
     option *x = &k->of[l].at[p->of[l]];
     pick without = *p;
     x->banned = true;
-    if (pick_cheapest(k, &without, bytes)) ok = add_pick(k, list, from, &without, bytes, deep - 1);
+    if (pick_cheapest(k, &without, bytes))
+      ok = add_pick(k, list, from, &without, bytes, banned - 1, any);
     x->banned = false;
   }
   return ok;
@@ -242,7 +248,9 @@ static bool add_cheapest(search *k, tt_candidates *list, int from, pick p) {
     const double bytes = (double)((int64_t)1 << power);
     if (!pick_cheapest(k, &p, bytes)) return true;
     if (memcmp(p.of, last.of, sizeof p.of) == 0) continue;
-    if (!add_pick(k, list, from, &p, bytes, MOST_BANNED)) return false;
+    bool any = false;
+    for (int banned = 0; banned <= MOST_BANNED && !any; banned++)
+      if (!add_pick(k, list, from, &p, bytes, banned, &any)) return false;
     last = p;
   }
   return true;

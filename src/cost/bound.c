@@ -44,24 +44,23 @@ static bool bursts(const tt_cost_model *model) {
 
 /* s/B that a message takes at least at this rank's end: that of the slowest link on its way, used by it
  * alone; of a torus, by it in each node on the way. */
-static double least_beta(const tt_cost_model *model, int level, int rank, int peer) {
+static double least_beta(const tt_cost_model *model, int level, int rank, const tt_sim_way *way) {
   const int last = model->levels - 1;
   double beta = tt_link_at(model, last, (uint32_t)rank)->beta;
   if (bursts(model)) return 0;
   for (int l = level; l < last; l++) {
-    const double other = tt_link_at(model, l, (uint32_t)rank)->beta *
-                         tt_sim_links_between(model, l, (uint32_t)rank, (uint32_t)peer);
+    const double other = tt_link_at(model, l, (uint32_t)rank)->beta * way->links[l];
     if (other > beta) beta = other;
   }
   return beta;
 }
 
-static void load_links(load *x, int level, int peer, double share, const tt_cost_model *model) {
+static void load_links(load *x, int level, const tt_sim_way *way, double share,
+                       const tt_cost_model *model) {
   const int last = model->levels - 1;
   if (!model->torus) x->sent[0][level] += share;
   for (int l = level; l < last && model->torus && (model->hop > 0 || l == level); l++)
-    x->sent[tt_sim_goes_down(model, l, x->rank, (uint32_t)peer)][l] +=
-        share * tt_sim_links_between(model, l, x->rank, (uint32_t)peer);
+    x->sent[way->down[l]][l] += share * way->links[l];
 }
 
 /* Returns how much longer the processor works on the message if it is the first of its step. */
@@ -72,10 +71,12 @@ static double load_message(load *x, const tt_sched *s, const tt_step *step, int 
   const bool in = step->kind != TT_SEND;
   const tt_link *link = tt_link_at(model, level, x->rank);
   tt_bound_line *port = &x->port[in && !model->half][level];
-  port->each += link->alpha + tt_sim_transit(model, level, x->rank, (uint32_t)peer);
-  port->slope += share * least_beta(model, level, s->rank, peer);
+  tt_sim_way way;
+  tt_sim_way_find(model, level, x->rank, (uint32_t)peer, &way);
+  port->each += link->alpha + way.transit;
+  port->slope += share * least_beta(model, level, s->rank, &way);
   x->processor.each += link->o_next;
-  if (!in) load_links(x, level, peer, share, model);
+  if (!in) load_links(x, level, &way, share, model);
   if (in && (x->L < 0 || link->L < x->L)) x->L = link->L;
   return link->o - link->o_next;
 }
@@ -245,10 +246,11 @@ static void add_hop(tt_bound_line *line, const tt_sched *s, const tt_step *step,
   const double share = tt_step_share(s, step);
   const tt_link *to = tt_link_at(model, level, (uint32_t)s->rank),
                 *from = tt_link_at(model, level, (uint32_t)peer);
-  line->once += larger_of(to->alpha, from->alpha) +
-                tt_sim_transit(model, level, (uint32_t)s->rank, (uint32_t)peer);
-  line->part += share * larger_of(least_beta(model, level, s->rank, peer),
-                                  least_beta(model, level, peer, s->rank));
+  tt_sim_way way;
+  tt_sim_way_find(model, level, (uint32_t)peer, (uint32_t)s->rank, &way);
+  line->once += larger_of(to->alpha, from->alpha) + way.transit;
+  line->part += share * larger_of(least_beta(model, level, s->rank, &way),
+                                  least_beta(model, level, peer, &way));
   line->once += larger_of(to->L, from->L);
   if (model->cores <= 0 && !model->migrates)
     line->once += least_overhead(step, to) + least_overhead(sent, from);

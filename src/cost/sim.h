@@ -102,12 +102,15 @@ bool tt_sim_rounds(tt_sim *sim, uint32_t *round);
 bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 /* As tt_sim_run, but without the lower bound by the busiest link. */
 bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown);
-/* The number of a level's links between two ranks: one; on a torus with hops their distance. */
-double tt_sim_links_between(const tt_cost_model *model, int level, uint32_t a, uint32_t b);
-/* On a torus: does the shorter way from a to b lead down the circle of this level? */
-bool tt_sim_goes_down(const tt_cost_model *model, int level, uint32_t a, uint32_t b);
-/* s in the nodes between two ranks that part at this level. */
-double tt_sim_transit(const tt_cost_model *model, int level, uint32_t a, uint32_t b);
+/* The way between two ranks that part at a level: how many links of each level from that one on, but the last;
+ * on a torus, do they lead down the level's circle? And s in the nodes between. */
+typedef struct tt_sim_way {
+  double links[TT_TREE_LEVELS];
+  bool down[TT_TREE_LEVELS];
+  double transit;
+} tt_sim_way;
+void tt_sim_way_find(const tt_cost_model *model, int level, uint32_t a, uint32_t b,
+                     tt_sim_way *way);
 /* The number of ranks that share a link of a level, if all are alike. */
 double tt_sim_sharers(const tt_cost_model *model, int level);
 /* Allocates timings and events. */

@@ -243,29 +243,37 @@ static uint32_t distance_up(const tt_cost_model *model, int level, uint32_t from
   return (b + n - a) % n;
 }
 
-double tt_sim_links_between(const tt_cost_model *model, int level, uint32_t a, uint32_t b) {
+/* The number of a level's links on a message's path: one; on a torus with hops the distance of its ends. */
+static double links_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
   uint32_t n;
   if (model->hop <= 0 || level >= model->levels - 1 || !model->tree.even) return 1;
-  const uint32_t up = distance_up(model, level, a, b, &n);
+  const uint32_t up = distance_up(model, level, d->sender, d->reader, &n);
   return up < n - up ? up : n - up;
 }
 
-static double links_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
-  return tt_sim_links_between(model, level, d->sender, d->reader);
-}
-
-bool tt_sim_goes_down(const tt_cost_model *model, int level, uint32_t a, uint32_t b) {
+/* A node of a torus has two links of a level, one to either neighbour. The number of the one that a
+ * message takes: 1 if the way down is the shorter one. Other domains have link 0 only. */
+static uint32_t direction_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
   uint32_t n;
-  if (!model->torus || level >= model->levels - 1 || !model->tree.even) return false;
-  const uint32_t up = distance_up(model, level, a, b, &n);
+  if (!model->torus || level >= model->levels - 1 || !model->tree.even) return 0;
+  const uint32_t up =
+      distance_up(model, model->hop > 0 ? level : d->level, d->sender, d->reader, &n);
   return up > n - up;
 }
 
-/* A node of a torus has two links of a level, one to either neighbour. The number of the one that a
- * message takes. Other domains have link 0 only. */
-static uint32_t direction_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
-  const int along = model->hop > 0 ? level : d->level;
-  return level < model->levels - 1 && tt_sim_goes_down(model, along, d->sender, d->reader);
+void tt_sim_way_find(const tt_cost_model *model, int level, uint32_t a, uint32_t b,
+                     tt_sim_way *way) {
+  double all = 0;
+  for (int l = level; l < model->levels - 1; l++) {
+    way->links[l] = 1;
+    way->down[l] = false;
+    if (!model->torus || !model->tree.even) continue;
+    uint32_t n;
+    const uint32_t up = distance_up(model, l, a, b, &n);
+    way->down[l] = up > n - up;
+    if (model->hop > 0) all += way->links[l] = way->down[l] ? n - up : up;
+  }
+  way->transit = all > 1 ? (all - 1) * model->hop : 0;
 }
 
 /* On a torus whose links lead everywhere the messages of each level have links of their own. */
@@ -277,13 +285,6 @@ static size_t links_of_domain(const tt_cost_model *model) {
 static size_t link_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
   const bool own = model->torus && model->hop <= 0 && level < model->levels - 1;
   return 2 * (own ? d->level : 0u) + direction_of(model, level, d);
-}
-
-double tt_sim_transit(const tt_cost_model *model, int level, uint32_t a, uint32_t b) {
-  double links = 0;
-  for (int l = level; model->hop > 0 && l < model->levels - 1; l++)
-    links += tt_sim_links_between(model, l, a, b);
-  return links > 1 ? (links - 1) * model->hop : 0;
 }
 
 /* Shares the links of one level, outward or inward: a first pass adds up what crosses together, a
@@ -438,7 +439,9 @@ bool tt_sim_links(tt_sim *sim) {
   }
   for (uint32_t i = 0; i < sim->messages; i++) {
     tt_sim_message *d = &sim->message[i];
-    d->way = tt_sim_transit(model, d->level, d->sender, d->reader);
+    tt_sim_way way;
+    tt_sim_way_find(model, d->level, d->sender, d->reader, &way);
+    d->way = way.transit;
     handle(sim, i);
     if (sim->ends) tt_sim_ends_finish(sim, i);
   }
