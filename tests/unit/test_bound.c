@@ -187,7 +187,11 @@ static void a_choice_simulates_little(void **state) {
                {{192, "rack:3 node:16 core:4", slow}, 240, 30000},
                {{192, "", slow}, 240, 70000},
                {{10000, "pod:10 leaf:25 node:40", three}, 400, 30000},
-               {{100000, "pod:100 leaf:25 node:40", three}, 400, 30000}};
+               {{100000, "pod:100 leaf:25 node:40", three}, 400, 30000},
+               {{192, "z:4 y:6 x:8 core:1", torus}, 240, 15000},
+               {{1000, "z:10 y:10 x:10 core:1", torus}, 240, 100000},
+               {{10000, "z:20 y:20 x:25 core:1", torus}, 240, 5000},
+               {{100000, "z:40 y:50 x:50 core:1", torus}, 240, 8000}};
   static const tt_override none = {0};
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
