@@ -65,4 +65,9 @@ except ValueError as e:
 run = sim("flat", 4, "tutti:nonsense", [4])[4]
 assert run.seconds is None and "nonsense" in run.plan, run
 PY
+sim "a plan that the library refuses is no result, though another one ran" <<'PY'
+for kind, verdict in (("float", "refused"), ("int32", "ok")):  # ranks would differ in a float's last bits
+    run = sim("flat", 7, "tutti:generalized(latency)", [4096], type=kind)[4096]
+    assert run.verdict == verdict and bool(run.seconds) == (verdict == "ok"), run
+PY
 exit $bad
