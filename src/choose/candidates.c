@@ -10,7 +10,7 @@
 
 enum { MOST_SLICED = 64 }; /* messages of a rank */
 enum { MOST_LOOKED_AT = 1 << 13 /* steps of a domain */ };
-static const int slicings[] = {2, 4, 8};
+static const int slicings[] = {2, 4, 6};
 
 /* Curves may lie that much below the times that they stand for (curve.c). */
 static const double accuracy = 0.94;

@@ -1,10 +1,11 @@
 /* slices.c - the same simulation, cut in slices.
  *
- * Idea       a slice is a copy of all steps and messages, with its share of the bytes.
+ * Idea       a slice is a copy of all steps and messages, with its share of the bytes (partition.h).
  *            Its first steps wait for the last ones of the slice whose place it takes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
+#include "partition.h"
 #include "sim.h"
 
 /* Does a step wait for no other (first), or does no other wait for it? */
@@ -37,14 +38,21 @@ static uint32_t list_then(const tt_sim *w, tt_sim *p, int slice, int flight, int
   return n;
 }
 
+/* Of the vector. */
+static double share_of(uint32_t slice, uint32_t slices) {
+  return (double)(tt_slice_quarters(slices, slice + 1) - tt_slice_quarters(slices, slice)) /
+         tt_slice_quarters(slices, slices);
+}
+
 static void copy_parts(const tt_sim *w, tt_sim *p, int slice, int slices) {
   const uint32_t base = (uint32_t)slice * w->steps, first = (uint32_t)slice * w->messages;
+  const double share = share_of((uint32_t)slice, (uint32_t)slices);
   for (uint32_t i = 0; i < w->steps; i++) {
     tt_sim_task *task = &p->task[base + i];
     *task = w->task[i];
     task->turn += base;
-    task->copying /= slices;
-    task->reducing /= slices;
+    task->copying *= share;
+    task->reducing *= share;
     p->message_at[base + i] = first + w->message_at[i];
   }
   for (uint32_t i = 0; i < w->messages; i++) {
@@ -52,13 +60,13 @@ static void copy_parts(const tt_sim *w, tt_sim *p, int slice, int slices) {
     *d = w->message[i];
     d->from += base;
     d->to += base;
-    d->share /= slices;
-    d->slope /= slices;
+    d->share *= share;
+    d->slope *= share;
     if (!w->ends) continue;
     tt_sim_ends *e = &p->ends[first + i];
     *e = w->ends[i];
-    e->out_slope /= slices;
-    e->in_slope /= slices;
+    e->out_slope *= share;
+    e->in_slope *= share;
   }
 }
 

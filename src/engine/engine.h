@@ -187,6 +187,11 @@ struct tt_operation {
   tutti_status status; /* not TUTTI_OK: failed, with the message in tutti_error */
 };
 
+/* The element where a slice begins. */
+static inline uint64_t tt_slice_at(const tt_operation *o, uint32_t slice) {
+  return tt_partition_at(&o->slicing, tt_slice_quarters((uint32_t)o->slices, slice));
+}
+
 /* How a kind of call is executed. */
 typedef struct tt_execution {
   const tt_program *program;

@@ -40,7 +40,8 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_executi
     return o->status = tt_fail(TUTTI_ERR_OP, "op %d has been freed", (int)call->op);
   o->loop = tt_line_loop.fits(o) ? &tt_line_loop : tt_arena_loop.fits(o) ? &tt_arena_loop : NULL;
   if (o->loop) return o->loop->begin(o);
-  o->slicing = tt_partition_even(call->count, o->reducer.element, (uint32_t)o->slices);
+  o->slicing = tt_partition_even(call->count, o->reducer.element,
+                                 tt_slice_quarters((uint32_t)o->slices, (uint32_t)o->slices));
   for (int i = 0; i < TT_FLIGHT && i < o->slices; i++) {
     tutti_status status = start_slice(o, i);
     if (status) return o->status = status;
@@ -79,8 +80,7 @@ static bool slice_landed(const tt_operation *o, int slice) {
   if (!o->call.staged) return true;
   const uint64_t landed = tt_staged_landed(o->call.staged);
   if (landed == UINT64_MAX) return true;
-  return o->slices > 1 &&
-         tt_partition_at(&o->slicing, (uint32_t)slice + 1) * o->reducer.element <= landed;
+  return o->slices > 1 && tt_slice_at(o, (uint32_t)slice + 1) * o->reducer.element <= landed;
 }
 
 static bool progress_slices(tt_operation *o) {
@@ -108,7 +108,7 @@ static uint64_t final_bytes(const tt_operation *o) {
   int first = o->slices;
   for (int i = 0; i < TT_FLIGHT; i++)
     if (o->runs[i] && o->runs[i]->active && o->runs[i]->slice < first) first = o->runs[i]->slice;
-  return tt_partition_at(&o->slicing, (uint32_t)first) * o->reducer.element;
+  return tt_slice_at(o, (uint32_t)first) * o->reducer.element;
 }
 
 static bool progress_on_host(tt_operation *o);

@@ -48,7 +48,7 @@ static inline uint64_t tt_contiguous(const tt_run *r, const tt_span *span, tt_cu
 static inline float *tt_owed_at(const tt_run *r, const tt_span *span, const tt_cursor *c) {
   if (!r->fresh) return NULL;
   const uint32_t block = tt_span_block(span, c->at) % r->program->sched->blocks;
-  return r->o->call.owed + tt_partition_at(&r->o->slicing, (uint32_t)r->slice) +
+  return r->o->call.owed + tt_slice_at(r->o, (uint32_t)r->slice) +
          tt_partition_at(&r->partition, block) + c->used / sizeof(float);
 }
 

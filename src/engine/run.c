@@ -393,8 +393,8 @@ static bool place_buffers(tt_run *r) {
   const tt_operation *o = r->o;
   const tt_sched *s = r->program->sched;
   const size_t element = o->reducer.element;
-  uint64_t from = tt_partition_at(&o->slicing, (uint32_t)r->slice);
-  uint64_t n = tt_partition_at(&o->slicing, (uint32_t)r->slice + 1) - from;
+  uint64_t from = tt_slice_at(o, (uint32_t)r->slice);
+  uint64_t n = tt_slice_at(o, (uint32_t)r->slice + 1) - from;
   if (o->table)
     r->partition = tt_partition_table(o->table, s->blocks);
   else if (tt_coll_owned(s->coll))

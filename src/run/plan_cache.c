@@ -118,6 +118,7 @@ static int slices_for(const tutti_comm *comm, const tt_call *c, int chosen) {
   if (tt_coll_owned(c->coll)) return 1;
   uint64_t bytes = (uint64_t)c->count * tutti_type_size(c->type);
   uint64_t slices = bytes <= TT_FLIGHT * SLICE_BYTES ? 1 : (bytes + SLICE_BYTES - 1) / SLICE_BYTES;
+  if (slices > 1) slices += 2; /* the first and the last are shorter */
   slices = tt_max(slices, (uint64_t)chosen);
   if (comm->settings.slices) slices = (uint64_t)comm->settings.slices;
   return (int)tt_max(1, tt_min(slices, tt_min(tt_max(c->count, 1), 1 << 20)));
