@@ -21,7 +21,8 @@ enum {
   MOST_OPTIONS = 48,
   POWERS = 41 /* up to 1 TiB */,
   MOST_ROUNDS = 6,
-  MOST_BANNED = 3
+  MOST_BANNED = 3,
+  LEAST_SLICED = 1 << 18 /* bytes */
 };
 
 /* An algorithm on a level. */
@@ -204,10 +205,20 @@ static bool name_of(const search *k, const pick *p, char name[TT_NAME]) {
   return at < TT_NAME && can_be_built(k, name);
 }
 
-static bool is_listed(const tt_candidates *list, int from, const char *name) {
+/* Adds a candidate, unless it is listed. False: out of memory. */
+static bool add_once(tt_candidates *list, int from, const char *name, int slices) {
   for (int i = from; i < list->n; i++)
-    if (strcmp(list->at[i].name, name) == 0) return true;
-  return false;
+    if (list->at[i].slices == slices && strcmp(list->at[i].name, name) == 0) return true;
+  return tt_candidates_add(list, name, slices);
+}
+
+/* Adds a composition; for long vectors in two slices, too, which one rank's simulation can price. */
+static bool add_composition(const search *k, tt_candidates *list, int from, const char *name,
+                            double bytes) {
+  const tt_ask ask = tt_ask_of(&k->c->setting, k->coll, 0);
+  const bool sliced = k->coll == TUTTI_ALLREDUCE && bytes >= LEAST_SLICED &&
+                      tt_algo_uniform(name, &ask, &k->c->model.tree);
+  return add_once(list, from, name, 1) && (!sliced || add_once(list, from, name, 2));
 }
 
 bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll) {
@@ -228,7 +239,7 @@ static bool add_pick(search *k, tt_candidates *list, int from, const pick *p, do
   if (!banned) {
     const bool can = name_of(k, p, name);
     *any |= can;
-    return !can || is_listed(list, from, name) || tt_candidates_add(list, name, 1);
+    return !can || add_composition(k, list, from, name, bytes);
   }
   for (int l = 0; l < k->levels && ok; l++) {
     option *x = &k->of[l].at[p->of[l]];
