@@ -117,8 +117,9 @@ static tutti_status prepare_arranged(tutti_comm *comm, const tt_ask *ask, const 
 static int slices_for(const tutti_comm *comm, const tt_call *c, int chosen) {
   if (tt_coll_owned(c->coll)) return 1;
   uint64_t bytes = (uint64_t)c->count * tutti_type_size(c->type);
-  uint64_t slices = bytes <= TT_FLIGHT * SLICE_BYTES ? 1 : (bytes + SLICE_BYTES - 1) / SLICE_BYTES;
-  if (slices > 1) slices += 2; /* the first and the last are shorter */
+  uint64_t slices = 1;
+  if (bytes > TT_FLIGHT * SLICE_BYTES) /* the first and the last are a quarter as long */
+    slices = (bytes + 3 * SLICE_BYTES / 2 + SLICE_BYTES - 1) / SLICE_BYTES;
   slices = tt_max(slices, (uint64_t)chosen);
   if (comm->settings.slices) slices = (uint64_t)comm->settings.slices;
   return (int)tt_max(1, tt_min(slices, tt_min(tt_max(c->count, 1), 1 << 20)));
