@@ -258,7 +258,7 @@ static bool add_cheapest(search *k, tt_candidates *list, int from, pick p) {
   for (int power = 0; power < POWERS; power++) {
     const double bytes = (double)((int64_t)1 << power);
     if (!pick_cheapest(k, &p, bytes)) return true;
-    if (memcmp(p.of, last.of, sizeof p.of) == 0) continue;
+    if (memcmp(p.of, last.of, sizeof p.of) == 0 && bytes != LEAST_SLICED) continue;
     bool any = false;
     for (int banned = 0; banned <= MOST_BANNED && !any; banned++)
       if (!add_pick(k, list, from, &p, bytes, banned, &any)) return false;

@@ -126,7 +126,8 @@ static nearness compare_proposals(const char *levels, const char *said) {
   const tt_candidates *list = tt_candidates_of(c, TUTTI_ALLREDUCE, 0);
   assert_non_null(list);
   for (int i = 0; i < list->n; i++)
-    if (tt_is_composition(list->at[i].name)) compare(c, list->at[i].name, &near);
+    if (tt_is_composition(list->at[i].name) && list->at[i].slices == 1)
+      compare(c, list->at[i].name, &near);
   assert_true(near.prices > 20);
   tt_chooser_free(c);
   return near;
@@ -158,7 +159,7 @@ static void most_proposals_are_equal_and_the_rest_near(void **state) {
       all.most = fmax(all.most, one.most);
     }
     const bool torus = f < ONE_PORT;
-    if (all.equal < (torus ? 0.9 : 0.75) * all.prices || all.least < 0.6 ||
+    if (all.equal < (torus ? 0.85 : 0.75) * all.prices || all.least < 0.6 ||
         all.most > (torus ? 1 + 1e-9 : 1.5))
       fail_msg("%s: %d of %d prices are equal, all from %g to %g of the whole", figures[f],
                all.equal, all.prices, all.least, all.most);
