@@ -24,9 +24,11 @@ enum { NAME = 256 };
 static int rank, ranks, builtin, shared, integers;
 static tutti_comm *comm;
 
+enum { CALM = 100 }; /* s */
+
 /* The reports shall not share links with what is measured. */
 static double latest(double x) {
-  const struct timespec calm = {100, 0};
+  const struct timespec calm = {CALM, 0};
   nanosleep(&calm, NULL);
   double y;
   MPI_Reduce(&x, &y, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
@@ -34,9 +36,9 @@ static double latest(double x) {
   return y;
 }
 
-/* A barrier lets ranks go one after another: wait for a common instant. */
+/* A barrier lets ranks go one after another: wait for a common instant, after the report of the latest rank. */
 static double line_up(void) {
-  const double start = floor(latest(MPI_Wtime())) + 2;
+  const double start = floor(latest(MPI_Wtime()) + CALM) + 2;
   for (double left; (left = start - MPI_Wtime()) > 1e-12;) {
     const struct timespec t = {(time_t)left, (long)((left - floor(left)) * 1e9) + 1};
     nanosleep(&t, NULL);

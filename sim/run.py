@@ -1,10 +1,10 @@
 # run.py - hundreds of ranks: tutti's choice beside every allreduce that is built into SMPI;
 # `make sim`.
 #
-#   run.py [--build DIR] [--only flat,loggp,tree,large] [--missing] [--jobs N]
+#   run.py [--build DIR] [--only flat,loggp,tree,large,topologies] [--missing] [--jobs N] [--time MINUTES]
 #
-# Writes docs/sim/results.tsv (results.py) as it goes, so it may be stopped and continued
-# (--missing); then the tables of docs/sim/tables.md and the plots.
+# Writes docs/sim/results.tsv (results.py) as it goes, so it may be stopped, or end after some minutes (--time), and be
+# continued (--missing); then the tables of docs/sim/tables.md and the plots.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import concurrent.futures
@@ -14,6 +14,7 @@ import time
 
 import smpi
 import tables
+import topologies
 from results import Results
 from tables import LARGE, MIB, RANKS, SIZES, TREE, TREE_RANKS
 
@@ -58,7 +59,8 @@ def large():
         yield True, "flat", "sync", LARGE, what, "float", SIZES[:3], {"limit": 300}
 
 
-PARTS = {"flat": lambda: flat("sync"), "loggp": lambda: flat("loggp"), "tree": tree, "large": large}
+PARTS = {"flat": lambda build: flat("sync"), "loggp": lambda build: flat("loggp"), "tree": lambda build: tree(),
+         "large": lambda build: large(), "topologies": lambda build: topologies.jobs(smpi.BUILTIN, build)}
 
 
 class Bar:
@@ -76,6 +78,9 @@ class Bar:
 
 def carry_out(job, build):
     _, network, mode, ranks, what, kind, sizes, more = job
+    more = dict(more)
+    if "choice" in more:
+        what = "tutti:" + more.pop("choice")
     if more.get("replay"):
         return {s: smpi.replay(network, ranks, what, s) for s in sizes}
     return smpi.simulate(network, ranks, what, sizes, type=kind, mode=mode, build=build, **more)
@@ -93,21 +98,25 @@ def main():
     p.add_argument("--only", default=",".join(PARTS))
     p.add_argument("--missing", action="store_true", help="keep what the table has")
     p.add_argument("--jobs", type=int, default=2)
+    p.add_argument("--time", type=float, default=0, help="begin nothing after so many minutes; --missing goes on")
     p.add_argument("--table", default="docs/sim/results.tsv")
     args = p.parse_args()
     if not shutil.which("smpirun"):
         sys.exit("run.py: no smpirun here: SimGrid is Debian's libsimgrid-dev")
     results = Results(args.table)
-    jobs = [job for part in args.only.split(",") for job in PARTS[part]() if job[6]]
+    jobs = [job for part in args.only.split(",") for job in PARTS[part](args.build) if job[6]]
     if args.missing:
         jobs = [job for job in (lacks(results, j) for j in jobs) if job]
     bar = Bar(len(jobs))
 
+    end = time.time() + 60 * args.time if args.time else float("inf")
+
     def one(job):
-        found = carry_out(job, args.build)
-        return job, found
+        return job, carry_out(job, args.build) if time.time() < end else None
 
     def take(job, found):
+        if found is None:
+            return
         results.put(*job[1:6], found)
         results.write()
         bar.done += 1
@@ -123,6 +132,8 @@ def main():
         if job[0]:
             take(*one(job))
     print(file=sys.stderr)
+    if bar.done < bar.total:
+        print("%d of %d are left: the same with --missing goes on" % (bar.total - bar.done, bar.total))
     tables.write(results)
     tables.summary(results)
 

@@ -18,6 +18,8 @@ import signal
 import subprocess
 import tempfile
 
+import topologies
+
 Run = collections.namedtuple("Run", "seconds verdict plan predicted")
 Level = collections.namedtuple("Level", "latency bandwidth")  # of the link that leaves a domain: s, B/s
 
@@ -48,6 +50,8 @@ ROUTE = (
 
 def levels(network):
     """[(name, count)], outermost first."""
+    if topologies.parse(network):
+        return topologies.levels(network)
     return [(name, int(n)) for name, n in re.findall(r"(\w+):(\d+)", network)]
 
 
@@ -88,6 +92,8 @@ def figures(network, links, mode="sync"):
     if network == "flat":
         busy = OVERHEAD if mode == "loggp" else ALPHA
         return ["alpha=%r" % busy, "delay=%r" % (ALPHA - busy), "beta=%r" % BETA, "gamma=0"]
+    if topologies.parse(network):
+        return topologies.figures(network)
     names, lines, latency = [n for n, _ in levels(network)], ["gamma=0", "apart=1"], 0
     for name in reversed(names):
         latency += 2 * links[name].latency
@@ -116,7 +122,7 @@ def environment(network, links, mode, folder):
     with open(env["TUTTI_PROFILE"], "w") as out:
         out.write("\n".join(figures(network, links, mode)) + "\n")
     if network != "flat":
-        env["TUTTI_TOPO"] = network
+        env["TUTTI_TOPO"] = " ".join("%s:%d" % level for level in levels(network))
     return env
 
 
@@ -159,7 +165,10 @@ def as_named(found, plan):
 
 
 def write_network(network, ranks, mode, links, folder):
-    xml, hosts = flat(ranks, mode) if network == "flat" else tree(network, links)
+    if topologies.parse(network):
+        xml, hosts = topologies.cluster(network)
+    else:
+        xml, hosts = flat(ranks, mode) if network == "flat" else tree(network, links)
     if len(hosts) != ranks:
         raise ValueError("'%s' holds %d ranks, not %d" % (network, len(hosts), ranks))
     platform, hostfile = os.path.join(folder, "net.xml"), os.path.join(folder, "hosts")

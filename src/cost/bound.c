@@ -155,6 +155,14 @@ static double sent_out(const load *x, const tt_cost_model *model, int level, int
   return sent;
 }
 
+/* Of a domain, in the mean: one link carries that much at least. */
+static double ranks_per_link(const tt_cost_model *model, int level) {
+  double ranks = 1;
+  for (int l = tt_sim_owner(model, level) + 1; l < model->levels; l++)
+    ranks *= model->tree.level[l].most;
+  return ranks / tt_sim_side_by_side(model, level);
+}
+
 void tt_bound_rank(tt_bound *bound, const tt_sched *s, const tt_cost_model *model, bool alike) {
   load x;
   load_rank(&x, s, model);
@@ -163,7 +171,7 @@ void tt_bound_rank(tt_bound *bound, const tt_sched *s, const tt_cost_model *mode
   if (model->cores <= 0) add_whole(bound, x.processor, alike);
   for (int k = 0; k < 2 * (model->levels - 1) && alike; k++)
     add_bound(bound, (tt_bound_line){.slope = sent_out(&x, model, k / 2, k % 2) *
-                                              tt_sim_sharers(model, k / 2) *
+                                              ranks_per_link(model, k / 2) *
                                               tt_link_at(model, k / 2, x.rank)->beta});
 }
 
@@ -178,7 +186,7 @@ void tt_bound_domain(tt_bound *bound, tt_sched *const *all, int first, int n,
       for (int link = 0; link < 2; link++) sent[link][l] += sent_out(&x, model, l, link);
   }
   for (int l = from; l <= level; l++) {
-    const double beta = tt_link_at(model, l, (uint32_t)first)->beta;
+    const double beta = tt_link_at(model, l, (uint32_t)first)->beta / tt_sim_side_by_side(model, l);
     for (int link = 0; link < 2; link++)
       add_whole(bound, (tt_bound_line){.slope = sent[link][l] * beta}, false);
   }

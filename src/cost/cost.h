@@ -11,6 +11,8 @@
  * Torus      a node has two links of each level, one in either direction around the circle of
  *            the level's domains, and a message takes that of the shorter way. With `hop`, links
  *            lead to neighbours only: a message uses all the links on its way.
+ * Routes     several links may leave a domain, and messages share those that the routes of fat trees and dragonflies
+ *            lead them to.
  * Cache      if a vector is larger than the cache, the bytes beyond it cost more to move. Those
  *            in the cache cost the same, so the time remains a line on either side.
  * Hosts      the links of single hosts may differ. A message takes the larger alpha, and the time of the
@@ -37,6 +39,8 @@ typedef struct tt_link {
   double o_next; /* the same for each next message of the same step */
   double burst;  /* B that a rested link lets through at once */
   int ports;     /* such messages that a rank sends, or receives, at once; 0 means 1 */
+  int paths; /* links that leave a domain of this level side by side (sim_routes.c); 0 means 1 */
+  int pairs; /* 1: one to each other domain of the level; beta is that of one link */
 } tt_link;
 
 /* The hosts of a model's ranks, where the links of some hosts differ (host_links.h). */

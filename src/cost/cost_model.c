@@ -21,6 +21,8 @@ void tt_link_put(tt_link *link, const tt_link *own) {
   put_figure(&link->o_next, own->o_next);
   put_figure(&link->burst, own->burst);
   if (own->ports >= 0) link->ports = own->ports;
+  if (own->paths >= 0) link->paths = own->paths;
+  if (own->pairs >= 0) link->pairs = own->pairs;
   if (link->o_next < 0) link->o_next = link->o;
 }
 

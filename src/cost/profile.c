@@ -15,7 +15,7 @@
 
 #define MOST 1e6 /* s, or s/B; keeps sums of figures finite */
 
-typedef enum kind { SECONDS, PER_BYTE, BYTES, COUNT, YES } kind;
+typedef enum kind { SECONDS, PER_BYTE, BYTES, COUNT, MANY, YES } kind;
 
 typedef struct figure {
   const char *name;
@@ -32,6 +32,9 @@ static const figure of_level[] = {
     {"again", SECONDS, offsetof(tt_link, o_next), "of a core, for each further one at once"},
     {"burst", BYTES, offsetof(tt_link, burst), "that a link lets through at once, having rested"},
     {"ports", COUNT, offsetof(tt_link, ports), "messages that a rank sends, or receives, at once"},
+    {"paths", MANY, offsetof(tt_link, paths),
+     "links that leave a domain side by side: a reader's number modulo this says which"},
+    {"pairs", YES, offsetof(tt_link, pairs), "one link leads to each other domain of the level"},
 };
 enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
 
@@ -100,7 +103,7 @@ static const figure of_all[] = {
 enum { OF_ALL = sizeof of_all / sizeof *of_all };
 
 static bool is_whole(const figure *f) {
-  return f->kind == COUNT || f->kind == YES;
+  return f->kind >= COUNT;
 }
 static double value_of(const figure *f, const void *of) {
   const char *at = (const char *)of + f->at;
@@ -124,7 +127,7 @@ void tt_profile_shm(tt_profile *profile) {
 /* The network is that of paper 001, table 2. */
 void tt_profile_net(tt_profile *profile) {
   *profile = (tt_profile){
-      .net = {.alpha = 3e-5, .beta = 1e-8, .o_next = -1, .ports = 1},
+      .net = {.alpha = 3e-5, .beta = 1e-8, .o_next = -1, .ports = 1, .paths = 1},
       .gamma = 2e-10,
       .shm = {.wait = 0.1e-6,
               .message = 0.25e-6,
@@ -213,9 +216,13 @@ static tutti_status read_value(const reader *r, const char *at, const figure *f,
   char *end;
   if (is_whole(f)) {
     const long value = strtol(at, &end, 10);
-    const long lo = f->kind == YES ? 0 : 1, hi = f->kind == YES ? 1 : 16;
+    const long lo = f->kind == YES ? 0 : 1;
+    const long hi = f->kind == YES ? 1 : f->kind == MANY ? 4096 : 16;
     if (end == at || !ends(end) || value < lo || value > hi)
-      return profile_error(r, at, f->kind == YES ? "0 or 1" : "a number from 1 to 16");
+      return profile_error(r, at,
+                           f->kind == YES    ? "0 or 1"
+                           : f->kind == MANY ? "a number from 1 to 4096"
+                                             : "a number from 1 to 16");
     set_value(f, of, (double)value);
     return TUTTI_OK;
   }
@@ -245,7 +252,7 @@ static const figure *find_figure(const figure *table, int n, const char *name, s
   return NULL;
 }
 
-static const tt_link unset = {-1, -1, -1, -1, -1, -1, -1};
+static const tt_link unset = {-1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 /* Finds or adds the figures of the named level; NULL: no capacity for another. */
 static tt_link *level_of(tt_profile *m, const char *name, size_t length) {
@@ -296,7 +303,7 @@ static tutti_status find_host(const reader *r, tt_profile *m, const char *dot, s
   char other[80];
   tt_host_figures x;
   *f = find_figure(of_level, OF_LEVEL, dot + 1, length - (size_t)(dot + 1 - r->at));
-  if (!*f || (*f)->kind == BYTES)
+  if (!*f || (*f)->kind == BYTES || (*f)->kind == MANY || (*f)->kind == YES)
     return profile_error(r, dot + 1,
                          "a figure of a host: alpha, delay, beta, processor, again or ports");
   const char *wrong = read_hosts(who, (size_t)(dot - who), &x);

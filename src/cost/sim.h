@@ -111,8 +111,24 @@ typedef struct tt_sim_way {
 } tt_sim_way;
 void tt_sim_way_find(const tt_cost_model *model, int level, uint32_t a, uint32_t b,
                      tt_sim_way *way);
-/* The number of ranks that share a link of a level, if all are alike. */
+/* ---- routes (sim_routes.c) ---- */
+
+/* The level whose domain owns the links of a level: of a torus, the node. */
+int tt_sim_owner(const tt_cost_model *model, int level);
+/* The number of ranks that share a link of a level, if all are alike and go the same way. */
 double tt_sim_sharers(const tt_cost_model *model, int level);
+/* How many links leave a domain of a level side by side. */
+double tt_sim_side_by_side(const tt_cost_model *model, int level);
+/* How many links of a domain are told apart. */
+size_t tt_sim_links_each(const tt_cost_model *model, int level);
+/* What a message takes at its sender's domain of a level, or (inward) at its reader's: the link, and how many such ones
+ * are on its way; 0: none. domains: of tt_cost_domains. */
+typedef struct tt_sim_taken {
+  size_t which;
+  double links;
+} tt_sim_taken;
+tt_sim_taken tt_sim_take(const tt_cost_model *model, const uint32_t *domains, int level,
+                         const tt_sim_message *d, bool inward);
 /* Allocates timings and events. */
 bool tt_sim_reserve(tt_sim *sim);
 /* The fraction of the vector that a step moves to, or from, one peer. */

@@ -1,4 +1,4 @@
-/* sim_match.c - the messages between schedules, and the links that they share.
+/* sim_match.c - the messages between schedules, and the links that they share (sim_routes.c).
  *
  * Idea       sends are sorted by reader; each receive takes the next one of its sender.
  *            A link that leaves or enters a domain is shared by the messages of its ranks in
@@ -207,12 +207,6 @@ static size_t domains_in(const tt_cost_model *model, const uint32_t *domain) {
   return last + 1;
 }
 
-/* The level whose domain owns the link; on a torus each node has two of every level. */
-static int owner(const tt_cost_model *model, int level) {
-  const int node = model->levels - 2;
-  return model->torus && level < node ? node : level;
-}
-
 static void narrow(tt_sim_message *d, double beta, int level, double carried) {
   if (beta * carried <= d->slope) return;
   d->slope = beta * carried;
@@ -225,68 +219,6 @@ static void cross(tt_sim *sim, uint32_t i, int level, uint32_t rank, double carr
   if (sim->ends) tt_sim_ends_cross(sim, i, level, carried);
 }
 
-double tt_sim_sharers(const tt_cost_model *model, int level) {
-  double ranks = 1;
-  for (int l = owner(model, level) + 1; l < model->levels; l++) ranks *= model->tree.level[l].most;
-  return ranks;
-}
-
-/* How far it is from one rank to another along the circle of a level, if that goes up; and the size of the
- * circle. */
-static uint32_t distance_up(const tt_cost_model *model, int level, uint32_t from, uint32_t to,
-                            uint32_t *size) {
-  uint32_t below = 1;
-  for (int l = level + 1; l < model->levels; l++) below *= (uint32_t)model->tree.level[l].each;
-  const uint32_t n = *size = (uint32_t)model->tree.level[level].each;
-  const uint32_t a = (uint32_t)tt_cost_position(model, (int)from) / below % n;
-  const uint32_t b = (uint32_t)tt_cost_position(model, (int)to) / below % n;
-  return (b + n - a) % n;
-}
-
-/* The number of a level's links on a message's path: one; on a torus with hops the distance of its ends. */
-static double links_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
-  uint32_t n;
-  if (model->hop <= 0 || level >= model->levels - 1 || !model->tree.even) return 1;
-  const uint32_t up = distance_up(model, level, d->sender, d->reader, &n);
-  return up < n - up ? up : n - up;
-}
-
-/* A node of a torus has two links of a level, one to either neighbour. The number of the one that a
- * message takes: 1 if the way down is the shorter one. Other domains have link 0 only. */
-static uint32_t direction_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
-  uint32_t n;
-  if (!model->torus || level >= model->levels - 1 || !model->tree.even) return 0;
-  const uint32_t up =
-      distance_up(model, model->hop > 0 ? level : d->level, d->sender, d->reader, &n);
-  return up > n - up;
-}
-
-void tt_sim_way_find(const tt_cost_model *model, int level, uint32_t a, uint32_t b,
-                     tt_sim_way *way) {
-  double all = 0;
-  for (int l = level; l < model->levels - 1; l++) {
-    way->links[l] = 1;
-    way->down[l] = false;
-    if (!model->torus || !model->tree.even) continue;
-    uint32_t n;
-    const uint32_t up = distance_up(model, l, a, b, &n);
-    way->down[l] = up > n - up;
-    if (model->hop > 0) all += way->links[l] = way->down[l] ? n - up : up;
-  }
-  way->transit = all > 1 ? (all - 1) * model->hop : 0;
-}
-
-/* On a torus whose links lead everywhere the messages of each level have links of their own. */
-static size_t links_of_domain(const tt_cost_model *model) {
-  return model->torus && model->hop <= 0 ? 2 * (size_t)model->levels : 2;
-}
-
-/* Which of a domain's links at this level a message takes: messages on the same one share it. */
-static size_t link_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
-  const bool own = model->torus && model->hop <= 0 && level < model->levels - 1;
-  return 2 * (own ? d->level : 0u) + direction_of(model, level, d);
-}
-
 /* Shares the links of one level, outward or inward: a first pass adds up what crosses together, a
  * second one uses the sums. If one rank is simulated for all, those that share its link do the same. */
 static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *round, int level,
@@ -294,23 +226,22 @@ static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *ro
   const tt_cost_model *model = &sim->model;
   const size_t ranks = (size_t)model->ranks;
   const bool alone = sim->sim_ranks == 1;
-  const uint32_t *domain = domains + (size_t)owner(model, level) * ranks;
+  const uint32_t *domain = domains + (size_t)tt_sim_owner(model, level) * ranks;
   const double sharers = alone ? tt_sim_sharers(model, level) : 1;
   size_t rounds = 1;
   for (uint32_t i = 0; i < sim->messages; i++)
     if (round[i] >= rounds) rounds = round[i] + 1;
-  const size_t each = links_of_domain(model);
+  const size_t each = tt_sim_links_each(model, level);
   double *sum = calloc(each * (alone ? 1 : domains_in(model, domain)) * rounds, sizeof *sum);
   for (int pass = 0; pass < 2 && sum; pass++)
     for (uint32_t i = 0; i < sim->messages; i++) {
       tt_sim_message *d = &sim->message[i];
-      const double links = links_of(model, level, d);
-      if (d->level > level || links <= 0) continue;
-      if (tt_cost_is_wide(model, inward ? d->reader : d->sender)) continue;
+      const tt_sim_taken taken = tt_sim_take(model, domains, level, d, inward);
+      if (taken.links <= 0 || tt_cost_is_wide(model, inward ? d->reader : d->sender)) continue;
       const uint32_t of = alone ? 0 : domain[inward ? d->reader : d->sender];
-      double *together = &sum[(each * of + link_of(model, level, d)) * rounds + round[i]];
+      double *together = &sum[(each * of + taken.which) * rounds + round[i]];
       if (pass == 0)
-        *together += d->share * links * sharers;
+        *together += d->share * taken.links * sharers;
       else
         cross(sim, i, level, inward ? d->reader : d->sender, *together);
     }
@@ -335,18 +266,19 @@ static void bound_by(tt_sim *sim, double carried, double slope, int level) {
 static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   const tt_cost_model *model = &sim->model;
   const size_t ranks = (size_t)model->ranks;
-  const uint32_t *domain = domains + (size_t)owner(model, level) * ranks;
-  const size_t each = links_of_domain(model), n = each * domains_in(model, domain);
+  const uint32_t *domain = domains + (size_t)tt_sim_owner(model, level) * ranks;
+  const size_t each = tt_sim_links_each(model, level), n = each * domains_in(model, domain);
   const size_t inwards = model->half && level == model->levels - 1 ? 0 : n;
   double *sum = calloc(2 * n, sizeof *sum), most = 0, slope = 0;
   if (!sum) return false;
   for (uint32_t i = 0; i < sim->messages; i++) {
     const tt_sim_message *d = &sim->message[i];
-    if (d->level > level) continue;
-    const double share = d->share * links_of(model, level, d);
-    const size_t link = link_of(model, level, d);
-    if (!tt_cost_is_wide(model, d->sender)) sum[each * domain[d->sender] + link] += share;
-    if (!tt_cost_is_wide(model, d->reader)) sum[inwards + each * domain[d->reader] + link] += share;
+    for (int inward = 0; inward < 2; inward++) {
+      const tt_sim_taken taken = tt_sim_take(model, domains, level, d, inward);
+      const uint32_t rank = inward ? d->reader : d->sender;
+      if (!tt_cost_is_wide(model, rank))
+        sum[(inward ? inwards : 0) + each * domain[rank] + taken.which] += d->share * taken.links;
+    }
   }
   for (size_t k = 0; k < 2 * n; k++)
     if (sum[k] > most) most = sum[k];
@@ -364,18 +296,19 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
 }
 
 /* The same if one rank is simulated for all. */
-static void bound_by_own(tt_sim *sim, int level) {
+static bool bound_by_own(tt_sim *sim, const uint32_t *domains, int level) {
   const tt_cost_model *model = &sim->model;
-  double sum[2 * TT_TREE_LEVELS] = {0}, most = 0;
-  for (uint32_t i = 0; i < sim->messages; i++) {
-    const tt_sim_message *d = &sim->message[i];
-    if (d->level > level) continue;
-    double *carried = &sum[link_of(model, level, d)];
-    *carried += d->share * links_of(model, level, d);
-    if (*carried > most) most = *carried;
+  double *sum = calloc(tt_sim_links_each(model, level), sizeof *sum), most = 0;
+  for (uint32_t i = 0; sum && i < sim->messages; i++) {
+    const tt_sim_taken taken = tt_sim_take(model, domains, level, &sim->message[i], false);
+    sum[taken.which] += sim->message[i].share * taken.links;
+    most = sum[taken.which] > most ? sum[taken.which] : most;
   }
   if (model->half && level == model->levels - 1) most *= 2;
   bound_by(sim, most * tt_sim_sharers(model, level), 0, level);
+  const bool ok = sum;
+  free(sum);
+  return ok;
 }
 
 int tt_cost_level(const tt_cost_model *model, const uint32_t *domains, int a, int b) {
@@ -425,7 +358,7 @@ bool tt_sim_links(tt_sim *sim) {
     if (sim->ends) tt_sim_ends_begin(sim, i);
     for (int l = last - 1; !shared && l >= d->level; l--)
       narrow(d, model->link[l].beta, l,
-             d->share * tt_sim_sharers(model, l) * links_of(model, l, d));
+             d->share * tt_sim_sharers(model, l) * tt_sim_take(model, domains, l, d, false).links);
   }
   if (ok && last && shared) ok = find_rounds(sim, round);
   for (int l = last - 1; shared && l >= 0 && ok; l--)
@@ -435,7 +368,7 @@ bool tt_sim_links(tt_sim *sim) {
     if (sim->sim_ranks > 1)
       ok = bound_by_links(sim, domains, l);
     else
-      bound_by_own(sim, l);
+      ok = bound_by_own(sim, domains, l);
   }
   for (uint32_t i = 0; i < sim->messages; i++) {
     tt_sim_message *d = &sim->message[i];

@@ -44,6 +44,7 @@ bool tt_cost_stage(const tt_cost_model *model, int level, int ranks, tt_cost_mod
   stage->link[0] = model->link[level];
   stage->link[0].beta = model->link[slow].beta * sharers;
   stage->link[0].burst = model->link[slow].burst / sharers;
+  stage->link[0].paths = 1; /* a group's members take the same link of each domain */
   if (level < last) stage->link[1] = model->link[last];
   return true;
 }

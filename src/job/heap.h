@@ -13,8 +13,8 @@
 #include "segment.h"
 
 enum {
-  TT_LAYOUT = 13, /* version of the segment's layout; increases with each change */
-  TT_FIGURES = 3072,
+  TT_LAYOUT = 14, /* version of the segment's layout; increases with each change */
+  TT_FIGURES = 4096,
   TT_CTRLS = 64,             /* communicators of a rank visible from outside */
   TT_CTRL_LEAST = 17 * 4096, /* fewest bytes that a control block takes */
   TT_JOB_WORDS = 5
