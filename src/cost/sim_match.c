@@ -345,7 +345,9 @@ static bool sends_at_once(const tt_cost_model *model) {
  * is its ports, whose busy time is simulated, unless it lets bytes through at once. */
 bool tt_sim_links(tt_sim *sim) {
   const tt_cost_model *model = &sim->model;
-  const int last = model->levels - 1, bounds = last + (model->link[last].burst > 0 || model->apart);
+  const int last = model->levels - 1;
+  const bool one = model->apart && !model->torus; /* link, which all levels' ports share */
+  const int bounds = last + (model->link[last].burst > 0 || one);
   const bool shared = sim->sim_ranks > 1 || sends_at_once(model);
   uint32_t *domains = bounds ? tt_cost_domains(model) : NULL;
   uint32_t *round = last ? malloc(((size_t)sim->messages + 1) * sizeof *round) : NULL;
