@@ -7,6 +7,7 @@ import os
 import sys
 
 import smpi
+import topologies
 from results import RIGHT
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
@@ -92,6 +93,45 @@ def full_table(results, network, mode, ranks, sizes, bound=None):
     return head
 
 
+def tutti_runs(results, network, size):
+    """{name: run} of tutti's choice and of the other plans that were simulated."""
+    return {k[3]: r for k, r in results.of.items()
+            if k[0] == network and k[5] == size and k[3].startswith("tutti") and r.seconds and results.is_right(k)}  # fmt: skip
+
+
+def topology_rows(results):
+    """(network, size, tutti's run, (seconds, name) of the best of its plans, (seconds, name) of the best built-in)"""
+    for network in topologies.NETWORKS:
+        ranks = topologies.ranks_of(network)
+        for size in topologies.SIZES:
+            ran = tutti_runs(results, network, size)
+            best = results.best(network, "sync", ranks, size, many_ported=True)
+            if "tutti" in ran and best[0]:
+                yield network, size, ran["tutti"], min((r.seconds, name) for name, r in ran.items()), best
+
+
+def topology_table(results):
+    out = ["`torus:4x4x4` and its like are described in sim/topologies.py. Price off: simulated over predicted. Best plan: the fastest of", "the %d cheapest by price that were simulated, over tutti's choice. Best built-in: of all, over tutti's choice." % (1 + topologies.CANDIDATES), ""]
+    out += ["| network | bytes | tutti's plan | us | price off | best plan | best built-in | |", "| --- | ---: | --- | ---: | ---: | ---: | ---: | --- |"]
+    for network, size, ours, best, built in topology_rows(results):
+        cells = [network, size, "`%s`" % ours.plan.replace(", proven by its form", ""), "%.1f" % (1e6 * ours.seconds), "%+.0f %%" % (100 * off_price(ours))]
+        out.append("| " + " | ".join(map(str, cells + ["%.2f" % (best[0] / ours.seconds), "%.2f" % (built[0] / ours.seconds), built[1]])) + " |")
+    return out + [""] + topology_words(results)
+
+
+def topology_words(results):
+    off = [abs(off_price(r)) for n in topologies.NETWORKS for s in topologies.SIZES for r in tutti_runs(results, n, s).values() if r.predicted]
+    rows = list(topology_rows(results))
+    if not rows:
+        return []
+    choice = [ours.seconds / best[0] for _, _, ours, best, _ in rows]
+    built = [b[0] / ours.seconds for _, _, ours, _, b in rows]
+    return ["%d prices: %.0f %% are within 10 %% of the simulation, %.0f %% within 25 %%; the furthest is %.0f %% off." % (
+        len(off), 100 * sum(x <= 0.1 for x in off) / len(off), 100 * sum(x <= 0.25 for x in off) / len(off), 100 * max(off)),
+        "The choice takes %.3f times as long as the best simulated plan in the mean, %.2f at worst; the best built-in takes %.2f times as long as the choice in the geometric mean, %.2f at least." % (
+        sum(choice) / len(choice), max(choice), geomean(built), min(built))]
+
+
 def write(results):
     out = ["# Simulated: tutti beside every allreduce that is built into SMPI", ""]
     out += ["Written by `make sim`; [simulation.md](../simulation.md) says how it is simulated. Times in ms. Ratio: the", "best built-in that sends one message at a time over tutti's choice. Best of all: with `rab1`", "and `rab2`, which hand over many messages for one latency.", ""]
@@ -101,6 +141,7 @@ def write(results):
     out += ["## Flat network, 127 ranks, all", ""] + full_table(results, "flat", "sync", 127, SIZES) + [""]
     out += ["## 192 ranks: %s" % TREE, ""] + full_table(results, TREE, "sync", TREE_RANKS, MIB, node_bound) + [""]
     out += ["## 1,000 ranks", ""] + full_table(results, "flat", "sync", LARGE, SIZES[:3]) + [""]
+    out += ["## Tori, fat trees, dragonflies", ""] + topology_table(results) + [""]
     with open(TABLES, "w") as file:
         file.write("\n".join(out))
     if picture.ready():
@@ -161,4 +202,6 @@ def summary(results):
         row = row_of(results, "sync", TREE_RANKS, "float", size, TREE)
         if row:
             print("192 ranks, %d MiB: %s ms, %.3f of the node link's bound; best built-in %s %s ms" % (size >> 20, ms(row[1].seconds), row[1].seconds / node_bound(size), row[3], ms(row[2])))
+    for line in topology_words(results):
+        print(line)
     print("%s, %s/sim-*.svg" % (TABLES, PICTURES))

@@ -28,6 +28,9 @@ static const char slow_node[] = "node.beta=5e-9,core.beta=1e-9,host.2.beta=3e-8,
 static const char odd_hosts[] =
     "alpha=2us,ports=2,processor=1us,host.0-1.beta=1e-9,host.5.ports=4,host.7.processor=30us,"
     "host.7.again=1us,host.9-11.beta=5e-8,host.9-11.alpha=9us";
+static const char paths[] = "alpha=1us,beta=100Gbit/s,leaf.alpha=2us,leaf.paths=3";
+static const char pairs[] =
+    "alpha=1us,beta=100Gbit/s,router.alpha=2us,router.pairs=1,group.alpha=3us,group.pairs=1";
 static const char torus[] = "torus=1,hop=100ns,alpha=1us,beta=50Gbit/s";
 
 typedef struct machine {
@@ -54,6 +57,9 @@ static const machine machines[] = {
     {40, "y:4 x:5 core:2", torus},
     {40, "y:4 x:5 core:2", "torus=1,alpha=1us,y.beta=10Gbit/s,x.beta=50Gbit/s,ports=3"},
     {30, "y:5 x:3 core:2", "torus=1,hop=1us,alpha=1us,delay=1us,beta=50Gbit/s,burst=65536"},
+    {32, "leaf:4 node:8", paths},
+    {24, "group:3 router:4 node:2", pairs},
+    {25, "y:5 x:5 node:1", "torus=1,apart=1,hop=500ns,alpha=500ns,beta=100Gbit/s"},
     {11, "node:(4,3,4)", slow},
     {29, "rack:2 node:(3,2) core:(6,6,6,6,5)", fast},
     {2000, "pod:5 leaf:10 node:40", fast},
