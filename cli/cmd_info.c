@@ -11,9 +11,10 @@
 
 #include "cli.h"
 #include "cpus.h"
+#include "topology.h"
 
 static const char usage[] =
-    "usage: tutti info [--json | --profile]\n"
+    "usage: tutti info [--json | --profile | --topology NET [-P N]]\n"
     "\n"
     "Shows version and build, the cores that this process may use, instruction sets,\n"
     "memory, and which features work here; if a feature does not, it says why. The last lines\n"
@@ -22,11 +23,17 @@ static const char usage[] =
     "\n"
     "  -j, --json     the same as one JSON object\n"
     "  -p, --profile  the figures from which prices are computed here. Edit them, and read them\n"
-    "                 back by TUTTI_PROFILE=FILE or `tutti explain --profile FILE`\n";
+    "                 back by TUTTI_PROFILE=FILE or `tutti explain --profile FILE`\n"
+    "  -T, --topology NET\n"
+    "                 the figures of a network by name, as `tutti plan price` takes it, and the "
+    "levels\n"
+    "                 for TUTTI_TOPO in a comment; -P N: of so many nodes\n";
 
 static const struct option long_options[] = {
     {"json", no_argument, NULL, 'j'},
     {"profile", no_argument, NULL, 'p'},
+    {"topology", required_argument, NULL, 'T'},
+    {"ranks", required_argument, NULL, 'P'},
     {NULL, 0, NULL, 0},
 };
 
@@ -133,16 +140,32 @@ static void print_json(const info *i) {
   printf("  \"memory_bytes\": %.0f\n}\n", i->total);
 }
 
+static int show_topology(const char *text, long ranks) {
+  topology t;
+  const int status = topology_read("info", text, (int)ranks, &t);
+  if (!status) printf("# TUTTI_TOPO='%s', %d ranks\n%s", t.levels, t.ranks, t.figures);
+  return status;
+}
+
 static int run(int argc, char **argv) {
   bool json = false, profile = false;
+  const char *net = NULL;
+  long ranks = 0;
   opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, "+:jp", long_options, NULL)) != -1;) {
-    if (c != 'j' && c != 'p') return cli_bad_option("info", c, argv, long_options);
-    *(c == 'j' ? &json : &profile) = true;
+  for (int c; (c = getopt_long(argc, argv, "+:jpT:P:", long_options, NULL)) != -1;) {
+    if (c == 'T')
+      net = optarg;
+    else if (c == 'P' && cli_int(optarg, 1, 1 << 20, &ranks))
+      continue;
+    else if (c != 'j' && c != 'p')
+      return cli_bad_option("info", c, argv, long_options);
+    else
+      *(c == 'j' ? &json : &profile) = true;
   }
   if (optind < argc)
     return cli_fail(CLI_USAGE, "info", "'%s' is one argument too many; see `tutti help info`",
                     argv[optind]);
+  if (net) return show_topology(net, ranks);
   info i = {0};
   collect(&i);
   char *text = NULL;

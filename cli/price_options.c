@@ -7,17 +7,27 @@
 #include <string.h>
 
 #include "pricing.h"
+#include "topology.h"
 
 enum { ROOT = 256, SHM, PROFILE, CONTRACT, ALGO, PLOT, CODE };
 static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'P'},         {"size", required_argument, NULL, 's'},
-    {"net", required_argument, NULL, 'n'},           {"topo", required_argument, NULL, 't'},
-    {"shm", optional_argument, NULL, SHM},           {"profile", required_argument, NULL, PROFILE},
-    {"coll", required_argument, NULL, 'c'},          {"root", required_argument, NULL, ROOT},
-    {"type", required_argument, NULL, 'd'},          {"op", required_argument, NULL, 'o'},
-    {"contract", required_argument, NULL, CONTRACT}, {"algo", required_argument, NULL, ALGO},
-    {"plot", required_argument, NULL, PLOT},         {"json", no_argument, NULL, 'j'},
-    {"code", required_argument, NULL, CODE},         {NULL, 0, NULL, 0},
+    {"ranks", required_argument, NULL, 'P'},
+    {"size", required_argument, NULL, 's'},
+    {"net", required_argument, NULL, 'n'},
+    {"topo", required_argument, NULL, 't'},
+    {"shm", optional_argument, NULL, SHM},
+    {"profile", required_argument, NULL, PROFILE},
+    {"coll", required_argument, NULL, 'c'},
+    {"root", required_argument, NULL, ROOT},
+    {"type", required_argument, NULL, 'd'},
+    {"op", required_argument, NULL, 'o'},
+    {"contract", required_argument, NULL, CONTRACT},
+    {"algo", required_argument, NULL, ALGO},
+    {"plot", required_argument, NULL, PLOT},
+    {"json", no_argument, NULL, 'j'},
+    {"code", required_argument, NULL, CODE},
+    {"topology", required_argument, NULL, 'T'},
+    {NULL, 0, NULL, 0},
 };
 
 const char *price_time(double s, char text[24]) {
@@ -132,6 +142,7 @@ static int read_one(const char *command, int c, char **argv, price_options *o) {
     case 'n': return add_figures(command, o, optarg);
     case PROFILE: o->profile = true; return add_file(command, o, optarg);
     case 't': o->q.topo = optarg; return 0;
+    case 'T': o->topology = optarg; return 0;
     case SHM: return read_shm(command, o);
     case 'c':
     case 'd':
@@ -145,18 +156,35 @@ static int read_one(const char *command, int c, char **argv, price_options *o) {
   }
 }
 
+/* Its figures come first, so that --net may change them. */
+static int use_topology(const char *command, price_options *o) {
+  topology t;
+  if (o->q.topo)
+    return cli_fail(CLI_USAGE, command, "--topology says the levels; leave out --topo");
+  int status = topology_read(command, o->topology, o->q.ranks, &t);
+  char *said = o->figures;
+  o->figures = NULL;
+  if (!status) status = add_figures(command, o, t.figures);
+  if (!status && said) status = add_figures(command, o, said);
+  free(said);
+  o->q.ranks = t.ranks;
+  o->q.topo = strcpy(o->levels, t.levels);
+  return status;
+}
+
 int price_options_read(const char *command, int argc, char **argv, price_options *o) {
   *o = (price_options){.q = {.size = sizeof o->q, .type = TUTTI_FLOAT}};
   opterr = 0;
   optind = 1;
   int status = 0;
   for (int c;
-       !status && (c = getopt_long(argc, argv, ":P:s:n:t:c:d:o:j", long_options, NULL)) != -1;)
+       !status && (c = getopt_long(argc, argv, ":P:s:n:t:T:c:d:o:j", long_options, NULL)) != -1;)
     status = read_one(command, c, argv, o);
   if (!status && argc - optind > 1)
     status = cli_fail(CLI_USAGE, command,
                       "'%s' is one argument too many; put a name with spaces in quotes",
                       argv[optind + 1]);
+  if (!status && o->topology) status = use_topology(command, o);
   if (!status && !o->q.ranks) status = cli_fail(CLI_USAGE, command, "on how many ranks? -P N");
   if (!status) o->what = argv[optind];
   if (!status && o->q.coll == TUTTI_BARRIER) o->bytes = 1;

@@ -3,7 +3,7 @@
 #ifndef PRICING_H
 #define PRICING_H
 
-#include "cli.h"
+#include "topology.h"
 
 typedef struct price_options {
   tutti_question q;
@@ -12,7 +12,9 @@ typedef struct price_options {
   const char *plot;
   bool json, profile; /* profile: a file was given */
   bool here;          /* no machine was named: use this one */
-  const char *what;   /* the argument; NULL: none */
+  const char *topology;
+  char levels[160]; /* of the topology */
+  const char *what; /* the argument; NULL: none */
 } price_options;
 
 /* Also the description of the options, for the usage pages. */
@@ -26,7 +28,7 @@ typedef struct price_options {
   "                         hop=100ns; of single hosts host.3.beta=1Gbit/s, host.4-7.ports=2\n" \
   "  -t, --topo LEVELS      placement of the ranks: \"rack:3 node:16 core:4\",\n"               \
   "                         \"node:(4,3,4)\"; levels of one machine, whose ranks share\n"       \
-  "                         memory: \"package:2 numa:4 cache:8 core:8\"\n"                      \
+  "                         memory: \"package:2 numa:4 cache:8 core:8\"\n" TOPOLOGY_OPTION      \
   "      --shm[=RANKS]      ranks that share memory, all or those below a level node,\n"        \
   "                         this number per core (1), with the\n"                               \
   "                         figures of this machine's profile, if there is one\n"               \

@@ -48,10 +48,10 @@ ROUTE = (
 )
 
 
-def levels(network):
+def levels(network, build="build"):
     """[(name, count)], outermost first."""
     if topologies.parse(network):
-        return topologies.levels(network)
+        return topologies.levels(network, build)
     return [(name, int(n)) for name, n in re.findall(r"(\w+):(\d+)", network)]
 
 
@@ -87,13 +87,13 @@ def tree(network, links):
     return '  <zone id="tree" routing="Floyd">\n' + "".join(nodes + wires + routes) + "  </zone>\n", hosts
 
 
-def figures(network, links, mode="sync"):
+def figures(network, links, mode="sync", build="build"):
     """The same network as tutti's figures (docs/prices.md): a profile, and for plan price."""
     if network == "flat":
         busy = OVERHEAD if mode == "loggp" else ALPHA
         return ["alpha=%r" % busy, "delay=%r" % (ALPHA - busy), "beta=%r" % BETA, "gamma=0"]
     if topologies.parse(network):
-        return topologies.figures(network)
+        return topologies.figures(network, build)
     names, lines, latency = [n for n, _ in levels(network)], ["gamma=0", "apart=1"], 0
     for name in reversed(names):
         latency += 2 * links[name].latency
@@ -115,14 +115,14 @@ def settings(mode):
     ]  # fmt: skip
 
 
-def environment(network, links, mode, folder):
+def environment(network, links, mode, folder, build="build"):
     """An environment without the caller's settings of tutti."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("TUTTI_", "SIM_"))}
     env["TUTTI_PROFILE"] = os.path.join(folder, "profile")
     with open(env["TUTTI_PROFILE"], "w") as out:
-        out.write("\n".join(figures(network, links, mode)) + "\n")
+        out.write("\n".join(figures(network, links, mode, build)) + "\n")
     if network != "flat":
-        env["TUTTI_TOPO"] = " ".join("%s:%d" % level for level in levels(network))
+        env["TUTTI_TOPO"] = " ".join("%s:%d" % level for level in levels(network, build))
     return env
 
 
@@ -190,7 +190,7 @@ def simulate(
     found, left = {}, list(sizes)
     with tempfile.TemporaryDirectory() as folder:
         platform, hostfile = write_network(network, ranks, mode, links, folder)
-        env = environment(network, links, mode, folder)
+        env = environment(network, links, mode, folder, build)
         program = [os.path.abspath(os.path.join(build, "sim", "allreduce")), "-t", type]
         cfg, plan = settings(mode), ""
         if what.startswith("tutti"):

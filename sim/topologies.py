@@ -6,9 +6,10 @@
 #   shuffled-fat-tree:...  the same, with ranks in an order of chance
 #
 # Idea       a rank is a node. SimGrid routes by its own rules (dimension by dimension; d-mod-k; minimal), so messages share
-#            links as they would there. tutti is told the levels and the figures of their links, as docs/scale.md does.
+#            links as they would there. tutti is told the levels and the figures of their links (`tutti info --topology`).
 # Source     SimGrid's clusters: https://simgrid.org/doc/latest/Platform_examples.html
 # SPDX-License-Identifier: BSD-3-Clause
+import functools
 import json
 import os
 import random
@@ -16,7 +17,6 @@ import re
 import subprocess
 
 RATE, WIRE = 12.5e9, 0.5e-6  # B/s of a link, s to cross it: 100 Gbit/s
-ADD = 0.0  # s/B that a rank adds: SimGrid's processors take no time
 SEED = 37
 
 KINDS = ("torus", "fat-tree", "dragonfly")
@@ -69,34 +69,31 @@ def cluster(network):
     return xml, hosts
 
 
-def levels(network):
+@functools.lru_cache(maxsize=None)
+def told(network, build="build"):
+    """(levels, lines of a profile), as tutti's own command has them."""
+    kind, n, _ = parse(network)
+    name = "%s:%s,rate=%gMB/s,latency=%gns,software=0ns" % (kind, "x".join(map(str, n)), RATE / 1e6, WIRE * 1e9)
+    said = subprocess.run([os.path.join(build, "tutti"), "info", "--topology", name], stdout=subprocess.PIPE, check=True, universal_newlines=True)
+    head, *lines = said.stdout.splitlines()
+    return re.search("'(.*)'", head).group(1), lines + ["gamma = 0"]  # SimGrid's processors take no time
+
+
+def levels(network, build="build"):
     """[(name, count)], outermost first, as tutti is told."""
-    kind, n, _ = parse(network)
-    if kind == "torus":
-        return list(zip("wzyx"[4 - len(n):], n)) + [("node", 1)]
-    if kind == "fat-tree":
-        return [("leaf", n[0]), ("node", n[1])]
-    return [("group", n[0]), ("router", n[1]), ("node", n[2])]
+    return [(name, int(n)) for name, n in re.findall(r"(\w+):(\d+)", told(network, build)[0])]
 
 
-def figures(network):
+def figures(network, build="build"):
     """The lines of a profile."""
-    kind, n, _ = parse(network)
-    beta = 1 / RATE
-    lines = ["gamma=%r" % ADD, "alpha=%r" % WIRE, "beta=%r" % beta]
-    if kind == "torus":  # a node sends over all its links at once
-        return lines + ["torus=1", "apart=1", "hop=%r" % WIRE]
-    if kind == "fat-tree":  # two links within a leaf, four between leaves
-        return lines + ["node.alpha=%r" % (2 * WIRE), "leaf.alpha=%r" % (4 * WIRE), "leaf.paths=%d" % n[2]]
-    # at most: a node's link, one within the group, one to the other group, one within that, a node's
-    return lines + ["node.alpha=%r" % (2 * WIRE), "router.alpha=%r" % (3 * WIRE), "router.pairs=1",
-                    "group.alpha=%r" % (5 * WIRE), "group.pairs=1"]
+    return told(network, build)[1]
 
 
 def offers(network, size, build="build"):
     """["PLAN@SLICES"] that floats may run, the choice first, then by price."""
     command = [os.path.join(build, "tutti"), "plan", "price", "all", "-P", str(ranks_of(network)), "--size", str(size), "--json"]
-    command += ["--topo", " ".join("%s:%d" % level for level in levels(network)), "--net", ",".join(figures(network))]
+    topo, lines = told(network, build)
+    command += ["--topo", topo, "--net", ",".join(lines)]
     said = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout)
     plans = sorted((p for p in said["plans"] if p["possible"] and p["admissible"]), key=lambda p: p["seconds"])
     chosen = "%s@%d" % (said["chosen"], said["slices"])

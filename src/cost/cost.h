@@ -5,14 +5,11 @@
  *            for alpha + bytes * beta; processors copy and reduce. Nothing is modelled
  *            twice: the closed forms of the papers are tests of this (test_price.c).
  * Links      a link that leaves a domain of the machine (a node, a rack) is shared by the
- *            messages that its ranks send out of it in the same round.
+ *            messages that its ranks send out of it in the same round. Several may leave it (sim_routes.c).
  * Uniform    if every rank does the same with partners that do the same, one rank is
  *            simulated for all.
- * Torus      a node has two links of each level, one in either direction around the circle of
- *            the level's domains, and a message takes that of the shorter way. With `hop`, links
- *            lead to neighbours only: a message uses all the links on its way.
- * Routes     several links may leave a domain, and messages share those that the routes of fat trees and dragonflies
- *            lead them to.
+ * Torus      a node has two links of each level, one either way round the circle of the level's domains. With
+ *            `hop`, links lead to neighbours only: a message uses all the links on the shorter way.
  * Cache      if a vector is larger than the cache, the bytes beyond it cost more to move. Those
  *            in the cache cost the same, so the time remains a line on either side.
  * Hosts      the links of single hosts may differ. A message takes the larger alpha, and the time of the

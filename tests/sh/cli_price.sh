@@ -20,6 +20,41 @@ ok "plan price: leaders and folds over them are candidates" all "status 0" "has 
 job explain -P 64 --size 64KiB --topo "node:4 package:2 core:8" --shm --net "$far"
 ok "below nodes, too" all "status 0" "has 'latency between nodes'" "has 'latency between packages'"
 
+# ---- networks by name ----
+while IFS='|' read -r net ranks levels line; do
+  job info --topology "$net" ${ranks:+-P $ranks}
+  ok "--topology $net" all "status 0" quiet "has \"^# TUTTI_TOPO='$levels', \"" "has '^$line'"
+  topo=$(sed -n "s/^# TUTTI_TOPO='\(.*\)', \(.*\) ranks/\1/p" "$work/out") n=$(sed -n 's/.*, \(.*\) ranks$/\1/p' "$work/out")
+  cp "$work/out" "$work/net"
+  job explain --topology "$net" -P "$n" --size 64KiB --json
+  cp "$work/out" "$work/by-name"
+  job explain -P "$n" --topo "$topo" --profile "$work/net" --size 64KiB --json
+  ok "... is its levels and its figures" all "status 0" 'cmp -s "$work/out" "$work/by-name"'
+done <<'EOF'
+torus:3x4||y:3 x:4 node:1|hop = 300ns
+torus:4x4x2,latency=1us,rate=50Gbit/s||z:4 y:4 x:2 node:1|beta = 50Gbit/s
+fat-tree:4x8x2,software=2us||leaf:4 node:8|leaf.alpha = 3200ns
+dragonfly:3x4x2||group:3 router:4 node:2|group.pairs = 1
+dragonfly:3x4x2x5,up=10Gbit/s||group:3 router:4 node:2|group.beta = 50Gbit/s
+infiniband|96|leaf:3 node:32|leaf.paths = 32
+leaf-spine|100|leaf:3 node:\(48\*2,4\)|leaf.beta = 100Gbit/s
+slingshot|1024|group:2 router:32 node:16|group.beta = 108800Gbit/s
+EOF
+while IFS='|' read -r net ranks words; do
+  job explain --topology "$net" ${ranks:+-P $ranks} --size 64KiB
+  ok "--topology $net is refused" all "status 2" "grep -q \"$words\" $work/err"
+done <<'EOF'
+ring:4||is no network: torus:, fat-tree:
+fat-tree:4x8||that is fat-tree:LEAVESxNODESxUPLINKS
+torus:4x0||that is torus:8x8x8
+torus:2x2,speed=3||latency=300ns or software=1us is missing at 'speed=3'
+torus:2x2|5|has 4 nodes, and -P says 5
+slingshot||how many nodes has slingshot? -P N
+slingshot|100|groups of 512 nodes
+EOF
+job explain --topology torus:4x4 --topo node:4 --size 1KiB
+ok "--topology and --topo" all "status 2" "grep -q 'leave out --topo' $work/err"
+
 # ---- price ----
 job plan price all -P 127 --size 9KB --net $cluster
 ok "price: fewer steps for integers, ruled out for floats" all "status 0" quiet \

@@ -56,6 +56,17 @@ for slices in (2, 3, 4, 8, 16):
     # slices that meet on a rank's own link share it, which the price does not see
     assert 0.95 < cut.seconds / cut.predicted < 1.5, (slices, cut)
 PY
+sim "tori, fat trees and dragonflies: what tutti chooses takes what the price says, to 8 %; all ranks begin at once" <<'PY'
+import topologies
+for network in ("torus:5x5", "torus:2x3x4", "fat-tree:4x6x2", "fat-tree:3x4x4", "dragonfly:3x4x2", "shuffled-torus:2x2"):
+    ranks = topologies.ranks_of(network)
+    for size in (1024, 64 << 10, 1 << 20):
+        plan = topologies.offers(network, size, os.environ["BUILD"])[0].split("@")[0]
+        run = sim(network, ranks, "tutti:%s@1" % plan, [size])[size]
+        print(network, size, run)
+        assert run.verdict == "ok", (network, size, run)
+        assert abs(run.seconds / run.predicted - 1) < 0.08 or network.startswith("shuffled"), (network, size, run)
+PY
 sim "a network of another size, a plan that is none: said, not hung" <<'PY'
 try:
     sim("rack:2 node:2", 5, "tutti", [4])

@@ -1,0 +1,216 @@
+/* topology.c - networks by name (docs/prices.md, "Networks by name").
+ *
+ * Idea       a shape is three numbers or so. A node is a rank; a message takes the software's time at both ends together, and
+ *            each link on its way its latency. tutti is told which links lie side by side, as the routes of SimGrid's
+ *            networks choose among them (src/cost/sim_routes.c), with which sim/topologies.py compares the prices.
+ * Source     machines: docs/prices.md; their figures are vendors' or assumed, and none was measured.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "topology.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIMS = 4, WORD = 24 };
+
+typedef struct shape {
+  int n[DIMS], count;
+  char rate[WORD], up[WORD];
+  double latency, software; /* s */
+} shape;
+
+static const struct machine {
+  const char *name, *kind;
+  int n
+      [DIMS]; /* the first: 0, for as many as there are nodes; the last: links from a group to all others */
+  const char *figures;
+} machines[] = {
+    {"infiniband", "fat-tree", {0, 32, 32, 0}, "rate=400Gbit/s,latency=230ns,software=900ns"},
+    {"slingshot", "dragonfly", {0, 32, 16, 544}, "rate=200Gbit/s,latency=350ns,software=1us"},
+    {"leaf-spine",
+     "fat-tree",
+     {0, 48, 6, 0},
+     "rate=25Gbit/s,up=100Gbit/s,latency=500ns,software=12us"},
+};
+enum { MACHINES = sizeof machines / sizeof *machines };
+
+static void add(char *to, size_t size, const char *name, double seconds) {
+  const size_t at = strlen(to);
+  snprintf(to + at, size - at, "%s = %.6gns\n", name, 1e9 * seconds);
+}
+
+static void say(char *to, size_t size, const char *line, const char *value) {
+  const size_t at = strlen(to);
+  snprintf(to + at, size - at, "%s%s\n", line, value);
+}
+
+#define FIGURES t->figures, sizeof t->figures
+
+static void torus(const shape *s, topology *t) {
+  static const char *const names[DIMS] = {"w", "z", "y", "x"};
+  for (int i = 0; i < s->count; i++)
+    snprintf(t->levels + strlen(t->levels), sizeof t->levels - strlen(t->levels), "%s:%d ",
+             names[DIMS - s->count + i], s->n[i]);
+  say(t->levels, sizeof t->levels, "node:1", "");
+  say(FIGURES, "torus = 1\napart = 1", "");
+  add(FIGURES, "alpha", s->software + s->latency);
+  add(FIGURES, "hop", s->latency);
+}
+
+static void fat_tree(const shape *s, topology *t) {
+  char paths[16];
+  const int whole = t->ranks / s->n[1], rest = t->ranks % s->n[1];
+  if (rest) /* the last leaf is not full */
+    snprintf(t->levels, sizeof t->levels, "leaf:%d node:(%d*%d,%d)\n", whole + 1, s->n[1], whole,
+             rest);
+  else
+    snprintf(t->levels, sizeof t->levels, "leaf:%d node:%d\n", whole, s->n[1]);
+  add(FIGURES, "node.alpha", s->software + 2 * s->latency);
+  add(FIGURES, "leaf.alpha", s->software + 4 * s->latency);
+  say(FIGURES, "leaf.beta = ", s->up);
+  snprintf(paths, sizeof paths, "%d", s->n[2]);
+  say(FIGURES, "leaf.paths = ", paths);
+}
+
+/* The rate of so many links together: "200Gbit/s" becomes "1400Gbit/s". */
+static const char *bundle(const char *rate, int links, char text[WORD + 8]) {
+  char *unit;
+  const double one = strtod(rate, &unit);
+  snprintf(text, WORD + 8, "%.6g%.15s", one * links, unit);
+  return text;
+}
+
+static void dragonfly(const shape *s, topology *t) {
+  char between[WORD + 8];
+  snprintf(t->levels, sizeof t->levels, "group:%d router:%d node:%d\n", s->n[0], s->n[1], s->n[2]);
+  add(FIGURES, "node.alpha", s->software + 2 * s->latency);
+  add(FIGURES, "router.alpha", s->software + 3 * s->latency);
+  add(FIGURES, "group.alpha", s->software + 5 * s->latency); /* through two routers more, at most */
+  say(FIGURES, "router.pairs = 1\nrouter.beta = ", s->up);
+  say(FIGURES, "group.pairs = 1\ngroup.beta = ", bundle(s->up, s->n[3], between));
+}
+
+static const struct kind {
+  const char *name, *shape;
+  int least, most; /* numbers */
+  void (*tell)(const shape *s, topology *t);
+} kinds[] = {
+    {"torus", "8x8x8", 1, DIMS, torus},
+    {"fat-tree", "LEAVESxNODESxUPLINKS", 3, 3, fat_tree},
+    {"dragonfly", "GROUPSxROUTERSxNODES[xLINKS]", 3, 4, dragonfly},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* ---- reading ---- */
+
+/* "8x16x8", up to a comma or the end; false: it is none. */
+static bool read_numbers(const char *text, shape *s) {
+  for (s->count = 0; s->count < DIMS; text++) {
+    char *end;
+    const long n = strtol(text, &end, 10);
+    if (end == text || n < 1 || n > 1 << 20) return false;
+    s->n[s->count++] = (int)n;
+    text = end;
+    if (*text != 'x') return !*text || *text == ',';
+  }
+  return false;
+}
+
+/* ",rate=100Gbit/s,latency=300ns"; NULL, or where it is wrong. */
+static const char *read_figures(const char *text, shape *s) {
+  while (*text == ',' || *text == ' ') {
+    char name[WORD], value[WORD], *end;
+    const char *at = ++text;
+    if (sscanf(text, " %23[a-z] = %23[^, ]", name, value) != 2) return at;
+    text += strcspn(text, ",");
+    const double seconds = strtod(value, &end);
+    const double scale = !strcmp(end, "ns")   ? 1e-9
+                         : !strcmp(end, "us") ? 1e-6
+                         : !strcmp(end, "ms") ? 1e-3
+                                              : 0;
+    if (!strcmp(name, "rate"))
+      snprintf(s->rate, sizeof s->rate, "%s", value);
+    else if (!strcmp(name, "up"))
+      snprintf(s->up, sizeof s->up, "%s", value);
+    else if (scale > 0 && seconds >= 0 && !strcmp(name, "latency"))
+      s->latency = seconds * scale;
+    else if (scale > 0 && seconds >= 0 && !strcmp(name, "software"))
+      s->software = seconds * scale;
+    else
+      return at;
+  }
+  return *text ? text : NULL;
+}
+
+static const struct kind *kind_of(const char *text, size_t length) {
+  for (int i = 0; i < KINDS; i++)
+    if (strlen(kinds[i].name) == length && !strncmp(kinds[i].name, text, length)) return &kinds[i];
+  return NULL;
+}
+
+static const struct machine *machine_of(const char *text, size_t length) {
+  for (int i = 0; i < MACHINES; i++)
+    if (strlen(machines[i].name) == length && !strncmp(machines[i].name, text, length))
+      return &machines[i];
+  return NULL;
+}
+
+/* As many groups or leaves as the nodes need. */
+static int fit_machine(const char *command, const struct machine *m, int ranks, shape *s) {
+  const bool tree = !strcmp(m->kind, "fat-tree");
+  const int each = tree ? m->n[1] : m->n[1] * m->n[2];
+  if (!ranks) return cli_fail(CLI_USAGE, command, "how many nodes has %s? -P N", m->name);
+  if (!tree && ranks % each)
+    return cli_fail(CLI_USAGE, command,
+                    "%s has groups of %d nodes, so -P is a multiple of that, not %d", m->name, each,
+                    ranks);
+  memcpy(s->n, m->n, sizeof s->n);
+  s->count = 3;
+  s->n[0] = (ranks + each - 1) / each;
+  s->n[3] = s->n[0] > 1 ? m->n[3] / (s->n[0] - 1) : 1;
+  if (s->n[3] < 1) s->n[3] = 1;
+  return 0;
+}
+
+static int count_nodes(const struct kind *k, const shape *s) {
+  long n = 1;
+  const int own = k->tell == torus ? s->count : k->tell == fat_tree ? 2 : 3;
+  for (int i = 0; i < own; i++) n = n > 1 << 20 ? n : n * s->n[i];
+  return n > 1 << 20 ? 0 : (int)n;
+}
+
+int topology_read(const char *command, const char *text, int ranks, topology *t) {
+  const size_t name = strcspn(text, ":,");
+  const struct machine *m = machine_of(text, name);
+  const struct kind *k = m ? kind_of(m->kind, strlen(m->kind)) : kind_of(text, name);
+  shape s = {.rate = "100Gbit/s", .latency = 300e-9, .software = 1e-6};
+  *t = (topology){.ranks = ranks};
+  if (!k)
+    return cli_fail(
+        CLI_USAGE, command,
+        "'%s' is no network: torus:, fat-tree:, dragonfly:, infiniband, slingshot or leaf-spine",
+        text);
+  if (m && fit_machine(command, m, ranks, &s)) return CLI_USAGE;
+  if (!m && (text[name] != ':' || !read_numbers(text + name + 1, &s) || s.count < k->least ||
+             s.count > k->most))
+    return cli_fail(CLI_USAGE, command, "'%s' is no %s: that is %s:%s", text, k->name, k->name,
+                    k->shape);
+  const char *own = strchr(text, ','), *wrong = NULL;
+  char figures[160];
+  snprintf(figures, sizeof figures, "%s%s%s", m ? "," : "", m ? m->figures : "", own ? own : "");
+  wrong = read_figures(figures, &s);
+  if (wrong)
+    return cli_fail(
+        CLI_USAGE, command,
+        "'%s': rate=100Gbit/s, up=RATE, latency=300ns or software=1us is missing at '%s'", text,
+        wrong);
+  if (!*s.up) memcpy(s.up, s.rate, sizeof s.up);
+  if (s.count < DIMS && k->tell == dragonfly && !m) s.n[3] = 1;
+  if (!m) t->ranks = count_nodes(k, &s);
+  if (!t->ranks || (ranks && ranks != t->ranks))
+    return cli_fail(CLI_USAGE, command, "'%s' has %d nodes, and -P says %d", text, t->ranks, ranks);
+  say(FIGURES, "gamma = 0.05ns\nbeta = ", s.rate); /* a node adds 20 GB/s */
+  k->tell(&s, t);
+  t->levels[strcspn(t->levels, "\n")] = 0;
+  return 0;
+}
