@@ -284,6 +284,7 @@ struct tt_wire {
   /* Of that wire: all ranks are members of one session, and each host has all of a vector. Else each rank is in the
    * session of those that have the same of it on their hosts. */
   bool one_session;
+  int sessions; /* of that wire; rank r is in session r mod so many, where blocks belong to ranks */
   int rank, ranks;
   size_t flag_bytes;    /* most bytes of a flag slot; 0: the wire has none */
   size_t piece;         /* bytes of a slot of the arena, the same on all ranks; 0: no arena */

@@ -93,9 +93,12 @@ static void say_plans(tutti_comm *comm, const char *when) {
   } others[] = {{"reduce", TUTTI_REDUCE, 1 << 14},
                 {"broadcast", TUTTI_BROADCAST, 1 << 14},
                 {"reduce-scatter", TUTTI_REDUCE_SCATTER, 64},
-                {"all-gather", TUTTI_ALL_GATHER, 64}};
+                {"all-gather", TUTTI_ALL_GATHER, 64},
+                /* more than a session keeps of a sum that nobody takes */
+                {"long-reduce-scatter", TUTTI_REDUCE_SCATTER, 1 << 18},
+                {"long-all-gather", TUTTI_ALL_GATHER, 1 << 18}};
   char plan[300];
-  for (int i = 0; i < 4; i++)
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (!tutti_comm_plan(comm, others[i].coll, others[i].count, TUTTI_INT64, TUTTI_SUM, plan,
                          sizeof plan) &&
         tutti_comm_rank(comm) == 0)
