@@ -38,6 +38,14 @@ def faster(rows, layout, why):
                 yield at_least(name, want, min(each, default=None), why)
 
 
+def never_slower(rows, way, why):
+    """The least ratio of the calls that are coded. The others run the plan of plain ones, so their ratios are noise."""
+    asked = [r for r in rows if way + "_ratio" in r]
+    coded = [r[way + "_ratio"] for r in asked if r[way + "_plan"] != r["plain_plan"]]
+    name = "%s, any size and link: the least ratio of coded calls (%d of %d are)" % (way, len(coded), len(asked))
+    return at_least(name, 0.97, min(coded, default=1 if asked else None), why)
+
+
 def bound(build, quick):
     """What test_code says: 10^7 vectors, or 10^6."""
     try:
@@ -88,7 +96,7 @@ def bars(build, quick):
     for layout in layouts:
         yield from faster(rows, layout, why)
     for way in lighter.WAYS:
-        yield at_least("%s, any size and link: the least ratio" % way, 0.97, min(ratios(rows, way), default=None), why)
+        yield never_slower(rows, way, why)
     first = layouts[0], RATES[0]
     yield from accuracy(bench, *first, profiles.get(first), 10 if quick else lighter.STEPS, why)
     yield from bound(build, quick)
