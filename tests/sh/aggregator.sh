@@ -54,7 +54,7 @@ list() {
   for ((i = 0; i < $1; i++)); do l=$l${l:+,}localhost:1; done
   echo "$l"
 }
-sums() { # RANKS NODES SECONDS: in the background; its lines in $work/out
+sums() { # RANKS NODES SECONDS, or "lost": in the background; its lines in $work/out
   TUTTI_NODES=$2 TUTTI_AGGREGATOR=${at:-127.0.0.1:$port} background run -k --hosts "$(list "$1")" "$BUILD/tests/mp_aggregated" "$3"
 }
 right='! grep -q WRONG "$work/out"'
@@ -73,7 +73,7 @@ refused="the ranks of a host do not follow each other.*; (reduce_scatter|all_gat
 for each in "3:0,1,2::$two" "6:0,0,1,1,2,2::$two" "6:0,1,2,0,1,2::$two" "5:0,1,2,3,4::$four" "6:0,0,1,1,2,2:aggregate:$four" \
   "6:0,1,2,0,1,2:aggregate:$two" "6:0,0,1,1,1,2:aggregate:$four" "7:1,0,2,0,1,2,2:aggregate:$two"; do
   IFS=: read -r ranks nodes algo others <<<"$each"
-  TUTTI_ALGO=$algo sums "$ranks" "$nodes" 0.5
+  TUTTI_ALGO=$algo sums "$ranks" "$nodes" 0.3
   wait_job
   says "$refused" && interleaved=yes || interleaved=no
   case $algo$nodes in aggregate0,1,* | aggregate1,*) wanted=yes ;; *) wanted=no ;; esac
@@ -128,11 +128,11 @@ by_racks() { grep -q "^$1 262144 aggregate(rack:2 .*per=rack" "$work/out"; }
 export at=127.0.0.1:$port0,127.0.0.1:$port1
 for each in 4:0,1,2,3:"rack:2 node:2" 8:0,0,1,1,2,2,3,3:"rack:2 node:2 core:2"; do
   IFS=: read -r ranks nodes topo <<<"$each"
-  TUTTI_TOPO=$topo sums "$ranks" "$nodes" 0.5
+  TUTTI_TOPO=$topo sums "$ranks" "$nodes" 0.3
   wait_job
   check "racks with an aggregator each, $topo" all "status 0" "by_racks plan" "$right" "fine $ranks"
-  TUTTI_TOPO=$topo sums "$ranks" "$nodes" 3
-  lines "$ranks" ready && sleep 0.5 && kill -KILL "$rack1"
+  TUTTI_TOPO=$topo sums "$ranks" "$nodes" lost
+  lines "$ranks" ready && sleep 0.2 && kill -KILL "$rack1"
   { wait "$rack1"; } 2>/dev/null
   wait_job
   check "... and an aggregator dies in a call" all "status 0" "by_racks plan" "$right" "fine $ranks" "says '$lost'" \
@@ -170,36 +170,36 @@ unharmed() { # RANKS: all calls have right sums on all ranks, and the later ones
   all "status 0" "by_it plan" "$right" "fine $1" "says '$lost'" "count 0 '^then .*aggregate\('"
 }
 for each in 3:0,1,2 6:0,1,2,0,1,2 6:0,0,1,1,2,2 6:0,0,1,1,1,2; do
-  TUTTI_ALGO=aggregate sums "${each%:*}" "${each#*:}" 3
-  lines "${each%:*}" ready && sleep 0.5 && ended_by KILL
+  TUTTI_ALGO=aggregate sums "${each%:*}" "${each#*:}" lost
+  lines "${each%:*}" ready && sleep 0.2 && ended_by KILL
   wait_job
   check "it is killed in a call, ranks ${each%:*}, nodes ${each#*:}: no call fails, and later ones do without it" all \
     "unharmed ${each%:*}" "count 0 '^second .*aggregate\('"
   serve again -p "$port"
 done
-sums 6 0,1,2,0,1,2 3
-lines 6 ready && sleep 0.5
+sums 6 0,1,2,0,1,2 lost
+lines 6 ready && sleep 0.2
 ended_by KILL
 serve again -p "$port"
 wait_job
 check "it is killed, and started again: the next communicator uses it" all "unharmed 6" "by_it second" \
   "count 6 'went on as one of 6: .*right: no error'"
 printf '%s\n' "alpha = 1ms" "beta = 100ns" "aggregator.beta = 50ns" >"$work/narrow"
-TUTTI_PROFILE=$work/narrow TUTTI_ALGO=split sums 3 0,1,2 3
-lines 3 ready && sleep 0.5
+TUTTI_PROFILE=$work/narrow TUTTI_ALGO=split sums 3 0,1,2 lost
+lines 3 ready && sleep 0.2
 ended_by KILL
 wait_job
 check "it is killed while it sums a share of the vectors" all "status 0" "$right" "fine 3" "says '$lost'" \
   'grep -q "^plan 262144 split(" "$work/out"' "count 0 '^then .*split\('"
 serve again -p "$port"
-sums 3 0,1,2 3
-lines 3 ready && sleep 0.5
+sums 3 0,1,2 lost
+lines 3 ready && sleep 0.2
 ended_by TERM
 wait_job
 check "it is ended in a call" unharmed 3
 serve again -p "$port"
-TUTTI_TIMEOUT=3 sums 3 0,1,2 6
-lines 3 ready && sleep 0.5 && kill -STOP "$daemon"
+TUTTI_TIMEOUT=3 sums 3 0,1,2 lost
+lines 3 ready && sleep 0.2 && kill -STOP "$daemon"
 wait_job
 check "it is stopped: after TUTTI_TIMEOUT the ranks go on without it" all "unharmed 3" "says 'has waited 3.[0-9] s for it'"
 kill -CONT "$daemon"
