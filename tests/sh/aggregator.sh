@@ -200,9 +200,10 @@ check "it is ended in a call" unharmed 3
 serve again -p "$port"
 TUTTI_TIMEOUT=3 sums 3 0,1,2 lost
 lines 3 ready && sleep 0.2 && kill -STOP "$daemon"
+lines 1 '^then ' # the next communicator would wait 5 s for it
+kill -CONT "$daemon"
 wait_job
 check "it is stopped: after TUTTI_TIMEOUT the ranks go on without it" all "unharmed 3" "says 'has waited 3.[0-9] s for it'"
-kill -CONT "$daemon"
 victim() { alive | while read -r p; do tr '\0' ' ' <"/proc/$p/cmdline" | grep -q "^[^ ]*mp_aggregated" && echo "$p"; done | tail -1; }
 sums 3 0,1,2 5
 lines 3 ready && sleep 0.3 && victim=$(victim)
