@@ -72,6 +72,7 @@ tutti_status tt_coding_chooser(tutti_comm *comm, const tt_call *call, tt_chooser
 typedef struct tt_code_pair {
   tt_choice plain, coded;
   double without, with;
+  bool pays; /* as these prices say */
 } tt_code_pair;
 tutti_status tt_coding_pair(tutti_comm *comm, const tt_call *call, const tt_problem *problem,
                             tt_code_pair *pair);

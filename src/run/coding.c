@@ -170,6 +170,7 @@ static tutti_status add_coded(tutti_comm *comm, const tt_call *c, const tt_probl
   pair->coded.code = tt_call_wish(comm, c)->code;
   pair->with = tt_choice_seconds(coded, &problem, &pair->coded);
   pair->without = tt_choice_seconds(tt_chooser_for(comm, c), plain, &pair->plain);
+  pair->pays = tt_coding_pays(coded, pair->with, pair->without);
   return TUTTI_OK;
 }
 
@@ -185,7 +186,7 @@ tutti_status tt_coding_pair(tutti_comm *comm, const tt_call *c, const tt_problem
 
 static bool is_coded(const tutti_comm *comm, const tt_call *c, const tt_code_pair *pair) {
   const tt_code_verdict *v = pair->coded.name ? verdict_for(comm, c) : NULL;
-  return pair->coded.name && (v ? v->coded : tt_coding_pays(pair->with, pair->without));
+  return pair->coded.name && (v ? v->coded : pair->pays);
 }
 
 tutti_status tt_coding_choose(tutti_comm *comm, const tt_call *c, const tt_problem *plain,
