@@ -1,7 +1,7 @@
 /* frame.c - what a coded message consists of: frames, each of which can be decoded by itself (code.h).
  *
  * Lossy      a frame is blocks, each a scale and its codes; or, of top-k, numbers and their places.
- * Lossless   a frame of floats or bf16 says how exponents and signs differ from those of the number before (near.c), if
+ * Lossless   a frame of floats or bf16 says how exponents and signs differ from those of the number before (neighbours.c), if
  *            that takes fewer bits. Else it is byte planes. Each number is turned by one bit, so that the exponent
  *            fills the highest byte and the sign is the last bit. The plane of the highest bytes, and others
  *            that hold many zeros, are coded (huffman.h); the rest, bits of fractions, are copied.
@@ -93,7 +93,7 @@ static bool open_blocks(tt_code code, const uint8_t *at, size_t size, float *to,
 /* ---- lossless ---- */
 
 /* The first byte. NOT_ZERO: only these numbers follow, and a map says which they are. NEAR: they are stored by what they
- * have in common with their neighbours (near.c), else as planes. */
+ * have in common with their neighbours (neighbours.c), else as planes. */
 enum { NOT_ZERO = 1, NEAR = 2 };
 
 /* Loops over numbers of one width, which a compiler vectorises: counting zeros, leaving them out, putting them

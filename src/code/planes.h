@@ -17,7 +17,7 @@ const uint8_t *tt_plane_take(const uint8_t *at, const uint8_t *end, uint8_t *pla
 /* Does a sample have enough zero bytes to make coding the plane pay? */
 bool tt_plane_has_zeros(const uint8_t *plane, size_t n);
 
-/* ---- numbers (near.c): floats (wide), or bf16 ---- */
+/* ---- numbers (neighbours.c): floats (wide), or bf16 ---- */
 
 /* Stores n numbers by what they have in common with their neighbours; returns the end, TT_PLANES_HEAD bytes more than
  * they take at most. NULL: they have too little in common, or their exponents lie too far apart. */

@@ -1,4 +1,4 @@
-/* near.c - floats and bf16 without loss, by what they have in common with their neighbours (planes.h).
+/* neighbours.c - floats and bf16 without loss, by what they have in common with their neighbours (planes.h).
  *
  * Idea       Neighbours in a gradient have about the same size, and often the same sign. So a number's first byte says how much its
  *            exponent differs from that of the number before, in 7 bits, and whether its sign does. These bytes get a
