@@ -149,7 +149,7 @@ void tt_coding_verdict_say(const tutti_comm *comm, const tt_call *c, tt_text *t)
   const tt_code_verdict *v = verdict_for(comm, c);
   if (v)
     tt_text_add(t, "Measured at %llu bytes: %s\n", (unsigned long long)v->bytes,
-                v->coded ? "faster with codes" : "not faster with codes, so there are none");
+                v->coded ? "faster with codes" : "not faster with codes, so messages stay plain");
 }
 
 /* ---- the choice ---- */

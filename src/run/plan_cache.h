@@ -80,7 +80,7 @@ bool tt_proof_known(const tt_ask *ask, const char *name, int slices);
 void tt_plans_forget(tutti_comm *comm); /* choose again; prepared schedules stay */
 /* The same for calls of one collective, while others are in flight (plan_wisdom.c). */
 void tt_plans_choose_again(tutti_comm *comm, tutti_coll coll);
-void tt_plans_drop(tutti_comm *comm);   /* when the communicator is destroyed */
+void tt_plans_drop(tutti_comm *comm); /* when the communicator is destroyed */
 
 /* coding.c: given the choice for a call without codes, replaces it by one with codes if that is cheaper. */
 tutti_status tt_coding_choose(tutti_comm *comm, const tt_call *call, const tt_problem *plain,

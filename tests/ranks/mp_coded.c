@@ -324,6 +324,23 @@ static bool plan_of_all(tutti_comm *comm, size_t n, char name[300]) {
   return same;
 }
 
+/* Of other collectives, ranks read and write unlike parts of a vector, or none. */
+static void measured_others(tutti_comm *comm) {
+  const size_t each = 999, all = each * (size_t)P;
+  const int root = P - 1;
+  fill(all, 6);
+  must(tutti_reduce(comm, src, me == root ? dst : NULL, all, TUTTI_FLOAT, TUTTI_SUM, root));
+  for (size_t i = 0; me == root && i < all; i += 7)
+    if (!(fabs(dst[i] - exact[i]) <= P * 0x1p-22 * magnitudes(all, i, 6)))
+      fail("reduce: another sum");
+  must(tutti_all_gather(comm, src + (size_t)me * each, dst, each, TUTTI_FLOAT));
+  for (size_t i = 0; i < all; i++)
+    if (dst[i] != number((int)(i / each), i, 6)) fail("all_gather: another number");
+  must(tutti_broadcast(comm, src, dst, all, TUTTI_FLOAT, root));
+  for (size_t i = 0; i < all; i++)
+    if (dst[i] != number(root, i, 6)) fail("broadcast: another number");
+}
+
 /* Each call is measured with codes and without before it first runs: results are right, the caller's numbers stay,
  * and all ranks decide alike. These links are fast, though the profile says the opposite: so a code without
  * loss, which saves few bytes of such numbers, is given up where it was measured. */
@@ -360,6 +377,7 @@ static void measured(tutti_comm *base) {
         fail("the explanation says otherwise");
       tutti_text_free(why);
     }
+    if (!size && !code) measured_others(comm);
     must(tutti_comm_free(comm));
   }
 }
