@@ -128,10 +128,10 @@ by_racks() { grep -q "^$1 262144 aggregate(rack:2 .*per=rack" "$work/out"; }
 export at=127.0.0.1:$port0,127.0.0.1:$port1
 for each in 4:0,1,2,3:"rack:2 node:2" 8:0,0,1,1,2,2,3,3:"rack:2 node:2 core:2"; do
   IFS=: read -r ranks nodes topo <<<"$each"
-  TUTTI_TOPO=$topo sums "$ranks" "$nodes" 0.3
+  TUTTI_ALGO=aggregate TUTTI_TOPO=$topo sums "$ranks" "$nodes" 0.3
   wait_job
-  check "racks with an aggregator each, $topo" all "status 0" "by_racks plan" "$right" "fine $ranks"
-  TUTTI_TOPO=$topo sums "$ranks" "$nodes" lost
+  check "racks with an aggregator each, $topo" all "status 0" "by_racks plan" "$right" "fine $ranks" 'others_by_it "$four"'
+  TUTTI_ALGO=aggregate TUTTI_TOPO=$topo sums "$ranks" "$nodes" lost
   lines "$ranks" ready && sleep 0.2 && kill -KILL "$rack1"
   { wait "$rack1"; } 2>/dev/null
   wait_job
