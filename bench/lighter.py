@@ -1,13 +1,14 @@
 # lighter.py - allreduces of real gradients on several hosts, plain and coded; `make bench-lighter`, as root.
 #
 #   lighter.py [--build DIR] [--out DIR] [--hosts 5x1,6x1,7x1] [--rates 200,1000] [--rounds N] [--budget S]
-#              [--last BYTES] [--steps N] [--patience S] [--only sums,coders,training]
+#              [--last BYTES] [--steps N] [--patience S] [--only sums,coders,training] [--measured]
 #
 # Hosts are network namespaces with links of these Mbit/s (netns.sh), made for each run and removed after it. For each layout
 # and rate `tutti tune` finds the figures, three times, and tutti chooses by their medians whether a call is coded.
 # sums       each with `code.left` of its gradients:
 #            the gradients of gradients.py as floats and as bf16, plain, without loss, with error=1e-2 and as topk=1/16, by turns in
-#            the same processes (lighter.c); ratio: plain over coded, round by round; left: bytes of the code over those of the numbers
+#            the same processes (lighter.c); ratio: plain over coded, round by round; left: bytes of the code over those of the numbers.
+#            --measured: with TUTTI_MEASURE=1, by which tutti times each call plain and coded, and does as the faster one
 # coders     rates of the codes on one core, and of zstd -1 and LZ4 on the same bytes (coders.c)
 # training   the accuracy of two small nets after the same steps on the first layout, plain and in each of these ways
 # Stores lighter.json. Exits with 77 and the reason if hosts cannot be made.
@@ -57,19 +58,20 @@ class Lighter:
         path = os.path.join(self.out, "lighter-%s-%g.profile" % (layout, rate))
         return path, self.hosts(rate).profile(layout, ALONE, path)
 
-    def sums(self, layout, rate, profile):
-        """Yields a row for each gradient, type and size. The price knows what a lossless code leaves of them (code.left)."""
+    def sums(self, layout, rate, profile, measured=False):
+        """Yields a row for each gradient, type and size. The price knows what a lossless code leaves of them (code.left); or
+        (measured) each call is timed plain and coded before it first runs."""
         for r in self.coders()[0]:
             if r["coder"] == "lossless":
                 path = "%s.%s.%s" % (profile, r["numbers"], r["type"])
                 with open(profile) as f, open(path, "w") as own:
                     own.write("%scode.left = %.0f\n" % (f.read(), 1000 * r["left"]))
-                yield from self.sums_of(layout, rate, path, r["numbers"], r["type"])
+                yield from self.sums_of(layout, rate, path, r["numbers"], r["type"], measured)
 
-    def sums_of(self, layout, rate, profile, numbers, kind):
+    def sums_of(self, layout, rate, profile, numbers, kind, measured):
         out = self.hosts(rate).on(layout, ALONE, [self.path("bench", "lighter"), kind, str(self.rounds), str(self.budget),
                                                   str(FIRST), str(self.last), self.path("gradients", numbers)],
-                                  {"TUTTI_PROFILE": profile})
+                                  {"TUTTI_PROFILE": profile, "TUTTI_MEASURE": str(int(measured))})
         for line in out.splitlines():
             if line.startswith("{"):
                 r = json.loads(line)
@@ -130,6 +132,7 @@ def options():
     p.add_argument("--tunes", type=int, default=TUNES)
     p.add_argument("--patience", type=float, default=900, help="seconds that a launch may take")
     p.add_argument("--only", default="sums,coders,training")
+    p.add_argument("--measured", action="store_true")
     return p.parse_args()
 
 
@@ -165,7 +168,7 @@ def main():
             profile, figures = bench.profile(layout, rate)
             if "sums" in parts:
                 print(head(layout, rate, figures))
-                for r in bench.sums(layout, rate, profile):
+                for r in bench.sums(layout, rate, profile, args.measured):
                     rows.append(r)
                     print(show(r), flush=True)
                 keep()

@@ -6,6 +6,7 @@
 #   make bench-aggregator    with an aggregator and without, on several hosts (as root; see bench/aggregator.py)
 #   make bench-lighter   plain and coded messages, of real gradients, on several hosts (as root; see bench/lighter.py)
 #   make bench-coding    rates of the codes on one core, beside zstd and LZ4
+#   make bench-entropy   how few bits a code without loss can leave of gradients
 #   make bench-gpu       on a machine with a GPU: tests, and tutti beside gloo and NCCL (tools/on-gpu.sh; docs/gpu.md)
 #   make bench-meeting   how long ranks on 2 to 32 hosts take to find each other (as root)
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
@@ -69,6 +70,10 @@ bench-lighter: all $(UCXLIB) $(BUILD)/bench/lighter $(BUILD)/bench/coders
 # Files for bench-lighter and bench-coding, which are not committed: build/gradients.
 bench-gradients:
 	@$(PYTHON) bench/gradients.py --dump $(BUILD)/gradients
+# How few bits a code without loss can leave of them, also one that knows the step before.
+bench-entropy: bench-gradients
+	@$(PYTHON) bench/gradients.py --dump $(BUILD)/gradients/before --after 99
+	@for net in demo conv; do $(PYTHON) bench/entropy.py $(BUILD)/gradients/$$net.f32 $(BUILD)/gradients/before/$$net.f32; done
 bench-gpu: all
 	@tools/on-gpu.sh
 bench-meeting: all $(UCXLIB) $(BUILD)/bench/meeting
@@ -126,6 +131,6 @@ bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
-.PHONY: bench-programs bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bars tables \
+.PHONY: bench-programs bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-entropy bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bars tables \
         bench-engine bench-kernels bench-price bench-schedules bench-scale bench-frontier bench-wait bench-many bench-buckets bench-exact
 -include $(BENCHBIN:%=%.d)

@@ -16,7 +16,7 @@
  *            one tree over all switches: if trees have their own, the last switch sums what
  *            the ranks send, and all other switches are on the way there.
  *            With levels the switches stand at groups of the machine: helper_tree.c.
- * Parameters levels, per= and trees=, as helper_tree.c says; or data=D, if it is not known; arity=K, by
+ * Parameters levels, per=, trees= and spread, as helper_tree.c says; or data=D, if it is not known; arity=K, by
  *            default D: a row of switches that are a tree each; `tree`: the least arity that fits; trees=T, by
  *            default as many as fit; `striped`. A tree has ceil(D/K) switches in its first row, and so on to
  *            one; P is D and all switches.
@@ -108,6 +108,7 @@ static const char *aggregate_refuse(const tt_ask *ask) {
   if (has_levels(ask)) return refuse_levels(ask);
   const char *wrong = parse_tree_shape(ask, &s);
   if (wrong) return wrong;
+  if (tt_param_word(ask, "spread")) return "spread needs levels, which say what a node is";
   size_t size;
   char *text = tt_thread_text(&size);
   const int need = s.striped ? s.each : s.each * s.trees, helpers = ask->ranks - s.data;
@@ -342,7 +343,7 @@ static bool aggregate_samples(int ranks, int i, char *params, size_t size) {
 const tt_algo tt_aggregate_algo = {
     .name = "aggregate",
     .does = TT_DOES_ALLREDUCE | TT_DOES_ROOTED | TT_DOES_BLOCKS,
-    .params = "LEVEL:N per= data= arity= tree trees= striped",
+    .params = "LEVEL:N per= data= arity= tree trees= striped spread",
     .refuse = aggregate_refuse,
     .blocks = aggregate_blocks,
     .build = aggregate_build,

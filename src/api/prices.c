@@ -264,7 +264,7 @@ static tt_chooser *cheaper_chooser(const tutti_prices *p, const tt_problem *prob
     return p->chooser;
   const double a = tt_choice_seconds(p->coded, problem, &with);
   const double b = tt_choice_seconds(p->chooser, problem, &without);
-  return tt_coding_pays(a, b) ? p->coded : p->chooser;
+  return tt_coding_pays(p->coded, a, b) ? p->coded : p->chooser;
 }
 
 /* Adds the breakdown of the quote's time. */

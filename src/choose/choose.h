@@ -171,8 +171,9 @@ bool tt_code_takes_call(tt_code code, tutti_coll coll, tutti_type type, tutti_op
 /* The predicted time of a choice; < 0: none. */
 double tt_choice_seconds(tt_chooser *c, const tt_problem *problem, const tt_choice *choice);
 /* Does a coded plan of that price run in place of one without codes? Prices < 0: unknown. It must be cheaper by a
- * tenth and 0.1 ms, because prices are not exact, and codes that do not pay must not slow calls down. */
-bool tt_coding_pays(double with, double without);
+ * tenth and 0.1 ms (without loss by a twentieth and 0.5 ms), because prices are not exact, and codes that do not pay must
+ * not slow calls down. */
+bool tt_coding_pays(const tt_chooser *coded, double with, double without);
 /* The node of each rank; the caller frees it. NULL: out of memory. */
 int *tt_chooser_nodes(const tt_chooser *c);
 /* Changes the costs of links between nodes by a code's. */

@@ -26,7 +26,7 @@ double tt_code_ratio(tt_code code, tutti_type type) {
     return 5.0 * (double)tt_topk_kept(code, TT_CODE_BLOCK) / (4.0 * TT_CODE_BLOCK);
   if (tt_code_lossy(code)) return (4.0 + TT_CODE_BLOCK) / (4.0 * TT_CODE_BLOCK);
   if (code != TT_CODE_LOSSLESS) return 1;
-  return type == TUTTI_BF16 ? 0.7 : type == TUTTI_FP16 ? 0.9 : type == TUTTI_DOUBLE ? 0.92 : 0.84;
+  return type == TUTTI_BF16 ? 0.62 : type == TUTTI_FP16 ? 0.9 : type == TUTTI_DOUBLE ? 0.92 : 0.81;
 }
 
 static const char forms[] =

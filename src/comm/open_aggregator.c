@@ -145,13 +145,15 @@ static int share_of(const tutti_comm *comm, int hosts) {
 /* How the plan of a way is named; false: too long. */
 static bool name_way(const tutti_comm *comm, const tt_setting *s, const layout *x, int helpers,
                      int share, const char *beside, char name[TT_NAME]) {
+  const char *spread = x->each > 1 ? ",spread" : ""; /* each rank has its session's part only */
   int n;
   if (beside)
     n = snprintf(name, TT_NAME, "split(data=%d,share=%d/%d%s)", comm->ranks, share, SHARES, beside);
   else if (x->racks)
-    n = snprintf(name, TT_NAME, "aggregate(%s,per=%s,trees=%d)", s->data_levels, x->rack, helpers);
+    n = snprintf(name, TT_NAME, "aggregate(%s,per=%s,trees=%d%s)", s->data_levels, x->rack, helpers,
+                 spread);
   else if (*s->levels)
-    n = snprintf(name, TT_NAME, "aggregate(%s,trees=%d)", s->data_levels, helpers);
+    n = snprintf(name, TT_NAME, "aggregate(%s,trees=%d%s)", s->data_levels, helpers, spread);
   else
     n = snprintf(name, TT_NAME, "aggregate(data=%d,trees=%d)", comm->ranks, helpers);
   return n < TT_NAME;
@@ -241,6 +243,7 @@ static tutti_status make_wire(tutti_comm *comm, int fd, const char *where, const
   const tutti_status status =
       tt_aggregator_wire(fd, where, comm->rank, comm->ranks, &map, &comm->wire->aggregator);
   if (!status) comm->wire->aggregator->one_session = !x->each;
+  if (!status) comm->wire->aggregator->sessions = x->each ? x->each : 1;
   free(numbers);
   return status;
 }

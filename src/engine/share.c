@@ -7,6 +7,8 @@
  * Invariant  Of every part a rank gives all, or wants all, or both; less than all is one stretch. So each rank knows
  *            the length of the session's vector, and where its stretches are: part after part. If all ranks are in one
  *            session, its vector is the run's, and what a rank gives is one stretch, and so is what it wants.
+ *            If blocks belong to ranks, the session's vector has those of its members, one after the other; in the
+ *            run's they lie `sessions` blocks apart.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "position.h"
 
@@ -22,9 +24,11 @@ static void add_message(const tt_run *r, const tt_transfer *t, const tt_step *st
   all->bytes += bytes;
 }
 
-/* Adds a stretch of a part; `before`: where the session's vector begins in that of the run. */
-static void add_stretch(tt_stretch *all, const tt_stretch *part, uint64_t before) {
-  const uint64_t at = part->at - before;
+/* Adds a stretch of a part, which begins at `begin` in the run's vector, and at `to` in the session's; `sessions`: that
+ * many times as far apart blocks are in the run's. */
+static void add_stretch(tt_stretch *all, const tt_stretch *part, uint64_t begin, uint64_t to,
+                        uint64_t sessions) {
+  const uint64_t at = to + (part->at - begin) / sessions;
   if (part->bytes && (!all->bytes || at < all->at)) all->at = at;
   all->bytes += part->bytes;
 }
@@ -44,6 +48,8 @@ void tt_share_begin(const tt_run *r) {
   const tt_program *p = r->program;
   const bool reduces = tt_coll_reduces(o->call.coll);
   tt_wire *aggregator = o->wire->aggregator;
+  const bool one = aggregator->one_session;
+  const uint64_t sessions = tt_coll_owned(o->call.coll) ? (uint64_t)aggregator->sessions : 1;
   tt_stretch given[TT_PARTS] = {{0}}, wanted[TT_PARTS] = {{0}};
   tt_share share = {.lane = r->lane,
                     .stamp = o->stamp,
@@ -62,15 +68,14 @@ void tt_share_begin(const tt_run *r) {
   }
   for (int k = 0; k < TT_PARTS; k++) {
     const tt_stretch *all = given[k].bytes > wanted[k].bytes ? &given[k] : &wanted[k];
-    const uint64_t before = aggregator->one_session ? 0 : all->at - share.bytes;
-    add_stretch(&share.gives, &given[k], before);
-    add_stretch(&share.wants, &wanted[k], before);
+    const uint64_t begin = one ? 0 : all->at, to = one ? 0 : share.bytes;
+    add_stretch(&share.gives, &given[k], begin, to, sessions);
+    add_stretch(&share.wants, &wanted[k], begin, to, sessions);
     share.given[k] = given[k].bytes;
     share.wanted[k] = wanted[k].bytes;
     share.bytes += all->bytes;
   }
-  if (aggregator->one_session)
-    share.bytes = tt_partition_at(&r->partition, p->sched->blocks) * o->reducer.element;
+  if (one) share.bytes = tt_partition_at(&r->partition, p->sched->blocks) * o->reducer.element;
   aggregator->aggregates->begin(aggregator, &share);
 }
 

@@ -18,15 +18,22 @@
  * when the part has been sent (aggregator/session.c). */
 enum { LEAST_OF_PART = 1024, MOST_OF_PART = 3 << 19, SLICE_BYTES = 8 << 20 };
 
-/* The bytes of a part; longer vectors go in slices (plan_cache.c), unless their blocks belong to ranks. */
+/* The bytes of a part in the mean, and of the longest. Long vectors go in slices (plan_cache.c), unless their blocks
+ * belong to ranks: then a part has whole blocks, or is empty. */
 static uint64_t bytes_of_part(const tt_aggregated *a, const tt_problem *p) {
   const bool whole = tt_coll_owned(p->coll);
   const double all = (double)(whole ? p->bytes : tt_min(p->bytes, TT_FLIGHT * SLICE_BYTES));
   return (uint64_t)(a->share * all) / (uint64_t)a->parts;
 }
 
-static bool fits(const tt_aggregated *a, const tt_problem *p) {
-  if (!a->chooser || bytes_of_part(a, p) > MOST_OF_PART) return false;
+static uint64_t most_of_part(const tt_aggregated *a, const tt_problem *p, int ranks) {
+  const int blocks = (ranks + a->parts - 1) / a->parts;
+  if (tt_coll_owned(p->coll)) return p->bytes / (uint64_t)ranks * (uint64_t)blocks;
+  return bytes_of_part(a, p);
+}
+
+static bool fits(const tt_aggregated *a, const tt_problem *p, int ranks) {
+  if (!a->chooser || most_of_part(a, p, ranks) > MOST_OF_PART) return false;
   return a->parts == 1 || bytes_of_part(a, p) >= LEAST_OF_PART;
 }
 
@@ -38,11 +45,12 @@ static bool does(tutti_coll coll) {
 /* Why an aggregator does not sum such calls; NULL: it may. */
 static const char *refusal(const tutti_comm *comm, const tt_call *c) {
   const bool alone = comm->plans->aggregated[0].hosts == comm->ranks; /* on their hosts */
-  const bool one = comm->wire->aggregator && comm->wire->aggregator->one_session;
   if (!does(c->coll)) return "the aggregator has no such collective";
-  if (c->coll != TUTTI_ALLREDUCE && !alone && !(one && tt_coll_rooted(c->coll)))
-    return one ? "on hosts with several ranks the aggregator does allreduce, reduce and broadcast"
-               : "on hosts with equally many ranks the aggregator does allreduce only";
+  if (c->coll == TUTTI_BARRIER && !alone)
+    return "on hosts with several ranks the aggregator does no barrier";
+  if (tt_coll_owned(c->coll) && comm->plans->order)
+    return "the ranks of a host do not follow each other, so the aggregator would get their blocks "
+           "in pieces";
   if (c->varied) return "the aggregator takes blocks of one length only";
   if (c->op >= TUTTI_OP_COUNT) return "the aggregator has no ops that a program defines";
   if (comm->helpers) return "ranks of the job help already (tutti_comm_set_helpers)";
@@ -87,7 +95,7 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const char *famil
   *seconds = HUGE_VAL;
   for (int k = 0; k < TT_AGGREGATED; k++) {
     const tt_aggregated *a = &comm->plans->aggregated[k];
-    if (!fits(a, p) || (family && !is_of(a->name, family)) ||
+    if (!fits(a, p, comm->ranks) || (family && !is_of(a->name, family)) ||
         tt_override_forbids(&comm->settings.override, a->name, p->bytes))
       continue;
     const double alone = tt_price_of(a->chooser, p, a->name, 1);

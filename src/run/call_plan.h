@@ -67,6 +67,20 @@ double tt_here_ranks_per_core(int ranks);
 /* coding.c: the chooser of a call whose messages may be coded; *chooser NULL: they are not. The comm
  * owns it. */
 tutti_status tt_coding_chooser(tutti_comm *comm, const tt_call *call, tt_chooser **chooser);
+/* The choice without codes, and the best with them; *coded.name NULL: none is possible, or an aggregator sums the call. With
+ * their prices, s. */
+typedef struct tt_code_pair {
+  tt_choice plain, coded;
+  double without, with;
+  bool pays; /* as these prices say */
+} tt_code_pair;
+tutti_status tt_coding_pair(tutti_comm *comm, const tt_call *call, const tt_problem *problem,
+                            tt_code_pair *pair);
+/* Is it to be measured whether messages of such a call are coded? Keeps room for the verdict: false: out of memory. And
+ * keeps that verdict, which holds for sizes from half to twice as large. */
+bool tt_coding_is_open(tutti_comm *comm, const tt_call *call);
+bool tt_coding_reserve(tutti_comm *comm);
+void tt_coding_learn(tutti_comm *comm, const tt_call *call, bool coded);
 /* *by: the chooser whose choice runs, with codes or without (coding.c); *asked: codes may be used. */
 tutti_status tt_coding_decide(tutti_comm *comm, const tt_call *call, tt_problem *problem,
                               tt_chooser **by, bool *asked);

@@ -2,7 +2,7 @@
  *
  * Idea       A communicator has a second chooser, whose links between nodes carry fewer bytes and cost
  *            the coding, and which admits only plans that round little. Its best plan runs if it is
- *            cheaper than the best one without codes.
+ *            cheaper than the best one without codes; or, where both were measured, if it was faster.
  * Invariant  The same on all ranks: what is asked for, figures and placement are.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -23,6 +23,7 @@ void tt_coded_plans_free(tt_coded_plans *x) {
   free(x->node);
   free(x->node_of_place);
   free(x->far);
+  free(x->verdict);
   *x = (tt_coded_plans){.chooser = NULL};
 }
 
@@ -99,38 +100,112 @@ tutti_status tt_coding_chooser(tutti_comm *comm, const tt_call *c, tt_chooser **
   return TUTTI_OK;
 }
 
-tutti_status tt_coding_choose(tutti_comm *comm, const tt_call *c, const tt_problem *plain,
-                              tt_choice *choice) {
-  tt_chooser *coded, *own = tt_chooser_for(comm, c);
-  tt_choice other;
+/* ---- verdicts ---- */
+
+static uint64_t kind_of(const tutti_comm *comm, const tt_call *c) {
+  return tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)c->op << 16) ^
+         tt_code_hash(tt_call_wish(comm, c));
+}
+
+static bool is_near(uint64_t a, uint64_t b) {
+  return a <= 2 * b && b <= 2 * a;
+}
+
+/* The nearest; NULL: none. */
+static const tt_code_verdict *verdict_for(const tutti_comm *comm, const tt_call *c) {
+  const tt_coded_plans *x = &comm->plans->coded;
+  const tt_code_verdict *best = NULL;
+  const uint64_t kind = x->verdicts ? kind_of(comm, c) : 0;
+  const uint64_t bytes = x->verdicts ? tt_problem_of(comm, c).bytes : 0;
+  for (uint32_t i = 0; i < x->verdicts; i++) {
+    const tt_code_verdict *v = &x->verdict[i];
+    if (v->kind != kind || !is_near(v->bytes, bytes)) continue;
+    /* nearer, in parts of its own */
+    if (!best || tt_max(v->bytes, bytes) * (double)tt_min(best->bytes, bytes) <
+                     tt_max(best->bytes, bytes) * (double)tt_min(v->bytes, bytes))
+      best = v;
+  }
+  return best;
+}
+
+bool tt_coding_is_open(tutti_comm *comm, const tt_call *c) {
+  return comm->settings.measures && may_be_coded(comm, c) && !tt_call_on_device(c) &&
+         !tt_measure_refusal(comm, c, tt_problem_of(comm, c).bytes) && !verdict_for(comm, c);
+}
+
+bool tt_coding_reserve(tutti_comm *comm) {
+  tt_coded_plans *x = &comm->plans->coded;
+  return tt_grow(&x->verdict, &x->capacity, x->verdicts + 1, sizeof *x->verdict);
+}
+
+void tt_coding_learn(tutti_comm *comm, const tt_call *c, bool coded) {
+  tt_coded_plans *x = &comm->plans->coded;
+  x->verdict[x->verdicts++] =
+      (tt_code_verdict){kind_of(comm, c), tt_problem_of(comm, c).bytes, coded};
+  tt_plans_choose_again(comm, c->coll);
+}
+
+void tt_coding_verdict_say(const tutti_comm *comm, const tt_call *c, tt_text *t) {
+  const tt_code_verdict *v = verdict_for(comm, c);
+  if (v)
+    tt_text_add(t, "Measured at %llu bytes: %s\n", (unsigned long long)v->bytes,
+                v->coded ? "faster with codes" : "not faster with codes, so messages stay plain");
+}
+
+/* ---- the choice ---- */
+
+/* Adds to the choice without codes the one with them. */
+static tutti_status add_coded(tutti_comm *comm, const tt_call *c, const tt_problem *plain,
+                              tt_code_pair *pair) {
+  tt_chooser *coded;
   tt_problem problem = *plain;
   tutti_status status = tt_coding_chooser(comm, c, &coded);
-  if (status || !coded) return status;
+  pair->coded = (tt_choice){.name = NULL};
+  if (status || !coded || pair->plain.way) return status;
   problem.wisdom = NULL; /* measured without codes */
-  status = tt_choose(coded, &problem, &comm->settings.override, &other);
+  status = tt_choose(coded, &problem, &comm->settings.override, &pair->coded);
+  if (status || pair->coded.refusal) pair->coded.name = NULL;
   if (status == TUTTI_ERR_UNSUPPORTED) return TUTTI_OK; /* no plan rounds so little */
-  if (status) return status;
-  const double with = tt_choice_seconds(coded, &problem, &other);
-  const double without = tt_choice_seconds(own, plain, choice);
-  if (other.refusal || !tt_coding_pays(with, without)) return TUTTI_OK;
-  *choice = other;
-  choice->code = tt_call_wish(comm, c)->code;
+  if (!pair->coded.name) return status;
+  pair->coded.code = tt_call_wish(comm, c)->code;
+  pair->with = tt_choice_seconds(coded, &problem, &pair->coded);
+  pair->without = tt_choice_seconds(tt_chooser_for(comm, c), plain, &pair->plain);
+  pair->pays = tt_coding_pays(coded, pair->with, pair->without);
   return TUTTI_OK;
+}
+
+tutti_status tt_coding_pair(tutti_comm *comm, const tt_call *c, const tt_problem *problem,
+                            tt_code_pair *pair) {
+  *pair = (tt_code_pair){.without = 0};
+  tutti_status status =
+      tt_choose(tt_chooser_for(comm, c), problem, &comm->settings.override, &pair->plain);
+  if (!status && !tt_goes_without(comm, comm->flight->seq))
+    status = tt_aggregated_choose(comm, c, problem, &pair->plain);
+  return status ? status : add_coded(comm, c, problem, pair);
+}
+
+static bool is_coded(const tutti_comm *comm, const tt_call *c, const tt_code_pair *pair) {
+  const tt_code_verdict *v = pair->coded.name ? verdict_for(comm, c) : NULL;
+  return pair->coded.name && (v ? v->coded : pair->pays);
+}
+
+tutti_status tt_coding_choose(tutti_comm *comm, const tt_call *c, const tt_problem *plain,
+                              tt_choice *choice) {
+  tt_code_pair pair = {.plain = *choice};
+  const tutti_status status = add_coded(comm, c, plain, &pair);
+  if (!status && is_coded(comm, c, &pair)) *choice = pair.coded;
+  return status;
 }
 
 tutti_status tt_coding_decide(tutti_comm *comm, const tt_call *c, tt_problem *problem,
                               tt_chooser **by, bool *asked) {
   tt_chooser *coded;
-  tt_choice choice;
+  tt_code_pair pair;
   *by = tt_chooser_for(comm, c);
   tutti_status status = tt_coding_chooser(comm, c, &coded);
   *asked = coded != NULL;
-  if (status || !coded) return status;
-  status = tt_choose(*by, problem, &comm->settings.override, &choice);
-  if (!status && !tt_goes_without(comm, comm->flight->seq))
-    status = tt_aggregated_choose(comm, c, problem, &choice);
-  if (!status && !choice.way) status = tt_coding_choose(comm, c, problem, &choice);
-  if (status || !choice.code) return status;
+  if (!status && coded) status = tt_coding_pair(comm, c, problem, &pair);
+  if (status || !coded || !is_coded(comm, c, &pair)) return status;
   problem->wisdom = NULL;
   *by = coded;
   return TUTTI_OK;

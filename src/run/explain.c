@@ -56,9 +56,10 @@ tutti_status tt_explain_call(tutti_comm *comm, const tt_call *call, int json, ch
   bool asked;
   tutti_status status = tt_coding_decide(comm, call, &problem, &by, &asked);
   if (!status) status = explain_with_device(comm, call, by, &problem, json, text);
-  if (status || json || !comm->wire->aggregator) return status;
+  if (status || json) return status;
   tt_text t = {0};
-  status = tt_aggregated_say(comm, call, &t);
+  if (asked) tt_coding_verdict_say(comm, call, &t);
+  if (comm->wire->aggregator) status = tt_aggregated_say(comm, call, &t);
   if (!status) tt_text_add(&t, "%s", *text);
   free(*text);
   *text = NULL;

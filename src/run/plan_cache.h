@@ -37,11 +37,18 @@ typedef struct tt_aggregated {
 /* All of a short, longer and long vector; a share of it beside a fold by halving, and beside a ring. */
 enum { TT_AGGREGATED = 5 };
 /* How calls are planned whose messages are coded (coding.c); made when the first comes. */
+typedef struct tt_code_verdict { /* measured (tune/measure_codes.c) */
+  uint64_t kind;                 /* of call and code */
+  uint64_t bytes;
+  bool coded; /* that was faster */
+} tt_code_verdict;
 typedef struct tt_coded_plans {
   tt_chooser *chooser, *flat; /* as in tt_plan_cache */
   tt_code_wish of;            /* what they were made for */
   int *node, *node_of_place;  /* per rank; per place: those that share memory have one number */
   uint8_t *far; /* per rank: 1: it shares no memory with this one; requests refer to it */
+  tt_code_verdict *verdict;
+  uint32_t verdicts, capacity;
 } tt_coded_plans;
 
 typedef struct tt_plan_cache {
@@ -51,7 +58,8 @@ typedef struct tt_plan_cache {
   int *order, *place;  /* rank at a place of the levels' tree; place of a rank; NULL:
                                    ranks are in the tree's order already */
   tt_chooser *flat;    /* if `order` is set: without levels, for plans made for ranks */
-  int *host, *host_at; /* the number of each rank's host in the profile; of the host at each place. NULL: the
+  int *host,
+      *host_at; /* the number of each rank's host in the profile; of the host at each place. NULL: the
                           profile has no figures of single hosts */
   tt_aggregated aggregated[TT_AGGREGATED];
   tt_coded_plans coded;
@@ -70,11 +78,15 @@ tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name,
 /* Has this process the answer already? */
 bool tt_proof_known(const tt_ask *ask, const char *name, int slices);
 void tt_plans_forget(tutti_comm *comm); /* choose again; prepared schedules stay */
-void tt_plans_drop(tutti_comm *comm);   /* when the communicator is destroyed */
+/* The same for calls of one collective, while others are in flight (plan_wisdom.c). */
+void tt_plans_choose_again(tutti_comm *comm, tutti_coll coll);
+void tt_plans_drop(tutti_comm *comm); /* when the communicator is destroyed */
 
 /* coding.c: given the choice for a call without codes, replaces it by one with codes if that is cheaper. */
 tutti_status tt_coding_choose(tutti_comm *comm, const tt_call *call, const tt_problem *plain,
                               tt_choice *choice);
+/* Says what was measured of such a call with codes, if anything was. */
+void tt_coding_verdict_say(const tutti_comm *comm, const tt_call *call, tt_text *t);
 /* From now on calls may be coded so. */
 void tt_coding_set(tutti_comm *comm, const tt_code_wish *wish);
 void tt_coded_plans_free(tt_coded_plans *coded);

@@ -94,11 +94,15 @@ bool tt_plans_reserve(tutti_comm *comm) {
   return tt_wisdom_reserve(&comm->plans->wisdom, 1);
 }
 
-bool tt_plans_learn(tutti_comm *comm, const tt_wisdom_entry *entry) {
-  if (!tt_wisdom_set(&comm->plans->wisdom, entry)) return false;
+void tt_plans_choose_again(tutti_comm *comm, tutti_coll coll) {
   for (int i = 0; i < TT_PLANS; i++)
-    if (comm->plans->plan[i].key && comm->plans->plan[i].prepared->sched->coll == entry->key.coll)
+    if (comm->plans->plan[i].key && comm->plans->plan[i].prepared->sched->coll == coll)
       comm->plans->plan[i].key = 0;
   comm->flight->last_plan = NULL;
+}
+
+bool tt_plans_learn(tutti_comm *comm, const tt_wisdom_entry *entry) {
+  if (!tt_wisdom_set(&comm->plans->wisdom, entry)) return false;
+  tt_plans_choose_again(comm, entry->key.coll);
   return true;
 }

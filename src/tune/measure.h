@@ -7,8 +7,10 @@
 
 /* Measures the plans of a checked call on scratch memory; measured (may be NULL): the result. */
 tutti_status tt_measure_plans(tutti_comm *comm, const tt_call *call, tutti_measured *measured);
+/* Measures whether a checked call is faster with codes (measure_codes.c). */
+tutti_status tt_measure_codes(tutti_comm *comm, const tt_call *call);
 /* Before a checked call is planned: measures its plans, if the communicator is to measure what its
- * wisdom does not cover. The comm is entered. */
+ * wisdom does not cover, and then whether it is coded. The comm is entered. */
 tutti_status tt_measure_first(tutti_comm *comm, const tt_call *call);
 
 #endif

@@ -214,7 +214,7 @@ typedef struct tt_net_ops {
 /* What one run of an operation sends to the aggregator, and gets back. Runs take their turns in the order
  * of operations and slices, which is the same on all ranks; and in each, the virtual ranks theirs in
  * the order of their numbers: their parts, one after the other, are the vector. */
-enum { TT_PARTS = 16 }; /* virtual ranks at most */
+enum { TT_PARTS = 16 };     /* virtual ranks at most */
 typedef struct tt_stretch { /* of a vector; bytes */
   uint64_t at, bytes;
 } tt_stretch;
@@ -223,10 +223,10 @@ typedef struct tt_share {
   int first; /* of the virtual ranks that this rank trades with */
   tt_stamp stamp;
   uint32_t slice, slices;
-  uint32_t type, op;       /* of tutti_type and tutti_op */
-  uint32_t data;                                /* ranks whose vectors are summed */
-  uint64_t bytes;                               /* of the vector, the same on all ranks */
-  tt_stretch gives, wants;                      /* what this rank sends of it, and gets */
+  uint32_t type, op;                          /* of tutti_type and tutti_op */
+  uint32_t data;                              /* ranks whose vectors are summed */
+  uint64_t bytes;                             /* of the vector, the same on all ranks */
+  tt_stretch gives, wants;                    /* what this rank sends of it, and gets */
   uint64_t given[TT_PARTS], wanted[TT_PARTS]; /* of these, per virtual rank */
 } tt_share;
 
@@ -284,6 +284,7 @@ struct tt_wire {
   /* Of that wire: all ranks are members of one session, and each host has all of a vector. Else each rank is in the
    * session of those that have the same of it on their hosts. */
   bool one_session;
+  int sessions; /* of that wire; rank r is in session r mod so many, where blocks belong to ranks */
   int rank, ranks;
   size_t flag_bytes;    /* most bytes of a flag slot; 0: the wire has none */
   size_t piece;         /* bytes of a slot of the arena, the same on all ranks; 0: no arena */

@@ -15,6 +15,7 @@
 
 #include "cover.h"
 #include "start.h"
+#include "tutti_plan.h"
 
 enum { MOST = 70001, BLOCK = 256, MANNERS = 5 };
 static float src[MOST], dst[MOST], other[MOST];
@@ -312,6 +313,75 @@ static void feedback(tutti_comm *comm, const char *code, int steps, double most,
   must(tutti_buckets_free(b));
 }
 
+/* All ranks run the same plan. */
+static bool plan_of_all(tutti_comm *comm, size_t n, char name[300]) {
+  uint64_t hash = 1, all[64];
+  bool same = true;
+  must(tutti_comm_plan(comm, TUTTI_ALLREDUCE, n, TUTTI_FLOAT, TUTTI_SUM, name, 300));
+  for (const char *c = name; *c; c++) hash = cover_mix(hash ^ (unsigned char)*c);
+  must(tutti_all_gather(comm, &hash, all, 1, TUTTI_UINT64));
+  for (int r = 0; r < P; r++) same &= all[r] == all[0];
+  return same;
+}
+
+/* Of other collectives, ranks read and write unlike parts of a vector, or none. */
+static void measured_others(tutti_comm *comm) {
+  const size_t each = 999, all = each * (size_t)P;
+  const int root = P - 1;
+  fill(all, 6);
+  must(tutti_reduce(comm, src, me == root ? dst : NULL, all, TUTTI_FLOAT, TUTTI_SUM, root));
+  for (size_t i = 0; me == root && i < all; i += 7)
+    if (!(fabs(dst[i] - exact[i]) <= P * 0x1p-22 * magnitudes(all, i, 6)))
+      fail("reduce: another sum");
+  must(tutti_all_gather(comm, src + (size_t)me * each, dst, each, TUTTI_FLOAT));
+  for (size_t i = 0; i < all; i++)
+    if (dst[i] != number((int)(i / each), i, 6)) fail("all_gather: another number");
+  must(tutti_broadcast(comm, src, dst, all, TUTTI_FLOAT, root));
+  for (size_t i = 0; i < all; i++)
+    if (dst[i] != number(root, i, 6)) fail("broadcast: another number");
+}
+
+/* Each call is measured with codes and without before it first runs: results are right, the caller's numbers stay,
+ * and all ranks decide alike. These links are fast, though the profile says the opposite: so a code without
+ * loss, which saves few bytes of such numbers, is given up where it was measured. */
+static void measured(tutti_comm *base) {
+  static const struct {
+    const char *code;
+    double error;
+  } codes[] = {{"lossless", 0}, {"error=1e-2", 1e-2}, {"topk=1/16", 1}};
+  static const size_t counts[] = {3000, MOST};
+  char plan[300], *why;
+  for (int k = 0; k < 12; k++) {
+    const int code = k % 3, size = k / 3 % 2;
+    const bool forbidden = k / 6;
+    const size_t n = counts[size];
+    tutti_comm *comm;
+    must(tutti_comm_dup(base, &comm));
+    doing = codes[code].code;
+    must(tutti_comm_set_contract(comm, forbidden ? TUTTI_CONTRACT_RUN : TUTTI_CONTRACT_SAME));
+    must(tutti_comm_set_measure(comm, 1));
+    must(tutti_comm_set_code(comm, codes[code].code));
+    for (int in_place = 0; in_place < 2; in_place++) {
+      fill(n, n + (size_t)k);
+      memcpy(other, src, n * sizeof *src);
+      memcpy(dst, src, n * sizeof *src);
+      call(comm, k % 2 ? 2 : 0, in_place ? dst : src, dst, n, TUTTI_FLOAT, TUTTI_SUM);
+      check_sum(comm, dst, n, codes[code].error, 1, n + (size_t)k);
+      if (memcmp(src, other, n * sizeof *src) != 0) fail("the caller's numbers have changed");
+      if (!plan_of_all(comm, n, plan)) fail("ranks have different plans");
+      const bool coded = strncmp(plan, "lossless, ", 10) == 0;
+      if (apart && !code && size && coded != forbidden)
+        fail(forbidden ? "measured under a contract that forbids it" : "coded nevertheless");
+      must(tutti_comm_explain(comm, TUTTI_ALLREDUCE, n, TUTTI_FLOAT, TUTTI_SUM, 0, &why));
+      if (apart && (strstr(why, "faster with codes") != NULL) == forbidden)
+        fail("the explanation says otherwise");
+      tutti_text_free(why);
+    }
+    if (!size && !code) measured_others(comm);
+    must(tutti_comm_free(comm));
+  }
+}
+
 static void refusals(tutti_comm *comm) {
   tutti_request *r;
   doing = "refusals";
@@ -371,6 +441,7 @@ int main(void) {
     feedback(comm, "topk=1/8", 24, 6, provided);
   }
   lossless(comm);
+  measured(comm);
   refusals(comm);
   must(tutti_comm_free(comm));
   mismatch();

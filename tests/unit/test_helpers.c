@@ -63,7 +63,9 @@ static void prove_shape(const char *levels, const char *const *per, int *proven)
       snprintf(name, sizeof name, "aggregate(%s,per=%s,trees=%d)", levels, per[p], trees);
       if (!*per[p]) snprintf(name, sizeof name, "aggregate(%s,trees=%d)", levels, trees);
       prove_all(name, ranks, tree.ranks);
-      if (tree.even) prove_blocks(name, ranks);
+      prove_blocks(name, ranks);
+      snprintf(name + strlen(name) - 1, 10, ",spread)");
+      prove_all(name, ranks, tree.ranks);
       ++*proven;
     }
 }
@@ -132,20 +134,35 @@ static void uneven_shapes_are_proven(void **state) {
     }
 }
 
-/* What the ranks of a node send out of it, in vectors. */
+/* What the ranks of the first node, which has the root, send out of it, and get, in vectors of V blocks: 1 is one
+ * vector, 0 is nothing, and OWN the blocks of these ranks. And how much of it one rank sends at most. */
 static void a_node_sends_one_vector(void **state) {
+  enum { OWN = 2 };
   static const struct {
     const char *name;
-    int ranks, cores;
-  } cases[] = {{"aggregate(rack:2 node:3 core:4,per=rack)", 27, 4},
-               {"aggregate(rack:2 node:3 core:4,per=node)", 33, 4},
-               {"aggregate(node:3 core:5,trees=2)", 17, 5},
-               {"aggregate(node:4 core:1)", 9, 1}};
+    tutti_coll coll;
+    int ranks, cores, out, in;
+    uint32_t most; /* blocks that a rank sends; 0: any number */
+  } cases[] = {{"aggregate(rack:2 node:3 core:4,per=rack)", TUTTI_ALLREDUCE, 27, 4, 1, 1, 0},
+               {"aggregate(rack:2 node:3 core:4,per=node)", TUTTI_ALLREDUCE, 33, 4, 1, 1, 0},
+               {"aggregate(node:3 core:5,trees=2)", TUTTI_ALLREDUCE, 17, 5, 1, 1, 0},
+               {"aggregate(node:4 core:1)", TUTTI_ALLREDUCE, 9, 1, 1, 1, 0},
+               {"aggregate(node:3 core:5,trees=2)", TUTTI_REDUCE_SCATTER, 17, 5, 1, OWN, 3},
+               {"aggregate(node:3 core:5,trees=2)", TUTTI_ALL_GATHER, 17, 5, OWN, 1, 1},
+               {"aggregate(node:3 core:(4,7,1))", TUTTI_REDUCE_SCATTER, 13, 4, 1, OWN, 3},
+               {"aggregate(node:3 core:(4,7,1),trees=4)", TUTTI_REDUCE_SCATTER, 16, 4, 1, OWN, 3},
+               {"aggregate(node:3 core:(4,7,1),trees=4)", TUTTI_ALL_GATHER, 16, 4, OWN, 1, 1},
+               {"aggregate(rack:2 node:(2,1) core:(4,3,2),per=rack)", TUTTI_REDUCE_SCATTER, 12, 4,
+                1, OWN, 3},
+               {"aggregate(node:3 core:5,trees=5,spread)", TUTTI_REDUCE, 20, 5, 1, 1, 5},
+               {"aggregate(node:3 core:5,trees=5,spread)", TUTTI_BROADCAST, 20, 5, 1, 1, 5},
+               {"aggregate(node:3 core:5,trees=5)", TUTTI_BROADCAST, 20, 5, 1, 1, 0}};
   (void)state;
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-    uint32_t out = 0, in = 0, blocks = 1;
+    uint32_t out = 0, in = 0, blocks = 1, most = 0;
     for (int rank = 0; rank < cases[k].cores; rank++) {
-      const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = cases[k].ranks, .rank = rank};
+      const tt_ask ask = {.coll = cases[k].coll, .ranks = cases[k].ranks, .rank = rank};
+      const uint32_t before = out;
       tt_sched *s;
       if (tt_algo_build(cases[k].name, &ask, &s)) fail_msg("%s", tutti_error());
       blocks = s->blocks;
@@ -154,11 +171,17 @@ static void a_node_sends_one_vector(void **state) {
         if (tt_step_local(step) || step->peers.first < cases[k].cores) continue;
         *(step->kind == TT_SEND ? &out : &in) += tt_span_size(tt_step_cargo(step));
       }
-      assert_true(s->tmp_blocks == 0);
+      if (out - before > most) most = out - before;
+      if (cases[k].coll == TUTTI_ALLREDUCE) assert_true(s->tmp_blocks == 0);
       tt_sched_free(s);
     }
-    if (out != blocks || in != blocks)
-      fail_msg("%s: %u blocks out, %u in, of %u", cases[k].name, out, in, blocks);
+    const uint32_t amount[] = {0, blocks, (uint32_t)cases[k].cores};
+    if (out != amount[cases[k].out] || in != amount[cases[k].in])
+      fail_msg("%s, %s: %u blocks out, %u in, of %u", cases[k].name, tutti_coll_name(cases[k].coll),
+               out, in, blocks);
+    if (cases[k].most && most > cases[k].most)
+      fail_msg("%s, %s: a rank sends %u blocks", cases[k].name, tutti_coll_name(cases[k].coll),
+               most);
   }
 }
 
@@ -175,7 +198,7 @@ static void wrong_levels_are_refused(void **state) {
       {"aggregate(node:3 core:3,trees=0)", "trees go from 1", TUTTI_ALLREDUCE},
       {"aggregate(node:3 core:3,arity=2)", "levels say all", TUTTI_ALLREDUCE},
       {"aggregate(node:3 core:3,striped)", "levels say all", TUTTI_ALLREDUCE},
-      {"aggregate(node:(4,5),per=node)", "nodes differ in size", TUTTI_REDUCE_SCATTER},
+      {"aggregate(data=11,spread)", "spread needs levels", TUTTI_REDUCE},
       {"aggregate(node:3 core:x)", "expected a number", TUTTI_ALLREDUCE},
   };
   (void)state;

@@ -16,9 +16,11 @@ enum { TT_LEVELS = 20 };
 
 typedef struct tt_group {
   int ranks, rank, levels;
-  uint32_t base;             /* the first block of its part of the vector */
-  bool inner;                /* levels are listed from the innermost on, and so folded */
-  bool nested;               /* blocks are numbered by the digits in the order of folding */
+  uint32_t base; /* the first block of its part of the vector */
+  bool inner;    /* levels are listed from the innermost on, and so folded */
+  bool nested;   /* blocks are numbered by the digits in the order of folding */
+  uint32_t
+      runs; /* blocks that the first level's circle of n divides: a*runs/n .. are those of member a; 0: as above */
   int size[TT_LEVELS];       /* of the circle */
   int apart[TT_LEVELS];      /* distance in ranks of two neighbouring digits */
   int digit[TT_LEVELS];      /* of this rank */

@@ -9,8 +9,10 @@
 typedef struct tt_helpers {
   tt_tree tree; /* of the ranks with data; its last level is within a node */
   int data;
-  int from;   /* the outermost level within a node */
-  bool owned; /* each rank with data owns a block */
+  int from;    /* the outermost level within a node */
+  bool owned;  /* each rank with data owns a block */
+  bool differ; /* ... and nodes differ in size */
+  bool spread; /* the root's node trades with helpers, a part each */
   tt_helper_rows rows;
 } tt_helpers;
 
@@ -40,9 +42,20 @@ static inline tt_span tt_owned_span(tt_buf buf, tt_owned x, uint32_t blocks) {
 
 /* Reads the levels, per= and trees=. NULL, or an error about them. */
 const char *tt_helpers_of(const tt_ask *ask, tt_helpers *h);
-/* The next two need helpers that are not refused. */
+/* All that follow need helpers that are not refused. */
 uint32_t tt_helpers_blocks(const tt_helpers *h);
 void tt_helpers_build(tt_builder *b, const tt_ask *ask, const tt_helpers *h);
+
+/* ---- what ranks have (helper_parts.c) ---- */
+
+/* The first rank of a node; past the last node: the number of ranks with data. The node of a rank. */
+int tt_helpers_first_of(const tt_helpers *h, int node);
+int tt_helpers_node_of(const tt_helpers *h, int rank);
+/* Replaces the list by what a rank trades of a tree's part with its helper. */
+void tt_helpers_parts(const tt_helpers *h, int rank, int tree, tt_buf buf, tt_span_list *list);
+tt_span tt_helpers_whole(const tt_helpers *h, int tree, tt_buf buf);
+/* If blocks belong to ranks: the levels within a node, as the first that are folded. Returns how many. */
+int tt_helpers_in_node(const tt_helpers *h, const tt_ask *ask, tt_group *g);
 
 /* The i-th levels and parameters as a sample for this number of ranks in all; and as a plan for these
  * levels of the ranks with data. False past the last. */

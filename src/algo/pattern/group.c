@@ -116,9 +116,17 @@ int tt_group_peer(const tt_group *g, int level, int by) {
   return tt_mod(g->rank + (int64_t)(digit - g->digit[level]) * g->apart[level], g->ranks);
 }
 
+/* The blocks of `count` members of a circle of n, which divides g->runs. */
+static tt_span vectors_of_members(const tt_group *g, tt_buf buf, int n, int first, int count) {
+  const int64_t all = g->runs, end = first + count;
+  const int64_t lo = all * first / n, hi = end > n ? all + all * (end - n) / n : all * end / n;
+  return tt_range(buf, (uint32_t)lo, (uint32_t)(hi - lo), g->runs);
+}
+
 tt_span tt_group_vectors(const tt_group *g, tt_buf buf, int level, int lo, int hi) {
   const int n = g->size[level];
   if (hi - lo > n) hi = lo + n;
+  if (g->runs) return vectors_of_members(g, buf, n, tt_mod(g->digit[level] - hi + 1, n), hi - lo);
   uint32_t base = g->base, behind = 1, width = g->width[level];
   uint32_t first = (uint32_t)tt_mod(g->digit[level] - hi + 1, n), count = (uint32_t)(hi - lo);
   for (int i = 0; i < level; i++) base += (uint32_t)g->digit[i] * g->width[i];

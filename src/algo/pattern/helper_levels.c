@@ -6,7 +6,7 @@
 
 /* Writes levels whose `nodes` nodes hold `data` ranks as evenly as may be, then what follows. */
 static bool write_sample(const char *outer, int nodes, int data, const char *per, int trees,
-                         char *params, size_t size) {
+                         bool spread, char *params, size_t size) {
   const int each = data / nodes, more = data % nodes;
   size_t at = (size_t)snprintf(params, size, "%s core:", outer);
   if (at < size && more)
@@ -17,6 +17,7 @@ static bool write_sample(const char *outer, int nodes, int data, const char *per
   if (at < size && *per) at += (size_t)snprintf(params + at, size - at, ",per=%s", per);
   if (at < size && (!*per || trees > 1))
     at += (size_t)snprintf(params + at, size - at, ",trees=%d", trees);
+  if (at < size && spread) at += (size_t)snprintf(params + at, size - at, ",spread");
   return at < size;
 }
 
@@ -25,12 +26,11 @@ static const struct {
   const char *outer, *per;
   int nodes;            /* per group */
   int helpers, further; /* per group, and beside */
+  bool spread;
 } shapes[] = {
-    {"node:%d", "node", 1, 1, 1},
-    {"node:%d package:2", "node", 2, 1, 1},
-    {"rack:%d node:2", "rack", 2, 1, 1},
-    {"rack:%d node:2", "node", 2, 3, 1},
-    {"node:%d", "", 1, 0, 1},
+    {"node:%d", "node", 1, 1, 1, false},       {"node:%d package:2", "node", 2, 1, 1, false},
+    {"rack:%d node:2", "rack", 2, 1, 1, true}, {"rack:%d node:2", "node", 2, 3, 1, false},
+    {"node:%d", "", 1, 0, 1, false},           {"node:%d", "", 1, 0, 1, true},
 };
 
 bool tt_helpers_sample(int ranks, int i, char *params, size_t size) {
@@ -42,7 +42,8 @@ bool tt_helpers_sample(int ranks, int i, char *params, size_t size) {
         if (data < n * shapes[k].nodes) break;
         if (i-- > 0) continue;
         snprintf(outer, sizeof outer, shapes[k].outer, n);
-        return write_sample(outer, n * shapes[k].nodes, data, shapes[k].per, trees, params, size);
+        return write_sample(outer, n * shapes[k].nodes, data, shapes[k].per, trees,
+                            shapes[k].spread, params, size);
       }
   return false;
 }

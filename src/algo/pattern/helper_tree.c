@@ -10,8 +10,8 @@
  * Cost       a node's link carries one vector each way, however many ranks a node has; so does a
  *            helper's link up, and its link down one per group below. 2 ceil(log2 N) steps in a
  *            node of N ranks, and 2 for each row of helpers.
- *            In a reduce-scatter, and the other way round in an all-gather, a rank sends its node's
- *            sum of the blocks of all ranks that have its number in their nodes; down comes its own.
+ *            In a reduce-scatter, and the other way round in an all-gather, whole blocks go up (helper_parts.c).
+ *            A root trades whole trees; if `spread`, it shares that with the ranks of its node, a part each.
  * Scratch    on helpers, up to a vector; in a reduce-scatter on all ranks.
  * Invariant  helpers are numbered after the ranks with data, row by row, the lowest first; in a row
  *            group by group, in a group tree by tree. The groups below a helper are added in their
@@ -19,7 +19,7 @@
  * Parameters the levels of the ranks with data, such as "rack:2 node:3 core:4". Everything within
  *            the level called node is one node; without such a level, the innermost one is.
  *            per=LEVEL: the lowest level whose groups have helpers; trees=T. If these are not
- *            given, the number of helpers decides: the innermost level that fits.
+ *            given, the number of helpers decides: the innermost level that fits. spread: see above.
  * Source     Graham et al., SHARP, 2016; within nodes Cho et al., BlueConnect, SysML 2019.
  * See        tutti plan draw 'aggregate(rack:2 node:2 core:2)' -P 11
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -80,10 +80,8 @@ const char *tt_helpers_of(const tt_ask *ask, tt_helpers *h) {
   if (ask->coll == TUTTI_BARRIER && h->rows.trees == 1) /* nothing to scatter */
     h->from = tt_ranks_as_nodes(&h->tree);
   h->owned = tt_coll_owned(ask->coll);
-  for (int l = h->from; l < h->tree.levels; l++)
-    if (h->owned && !h->tree.level[l].each)
-      return "nodes differ in size, so no rank can be responsible for a block of every node: "
-             "allreduce, reduce, broadcast and barrier only";
+  h->spread = tt_coll_rooted(ask->coll) && tt_param_word(ask, "spread");
+  for (int l = h->from; l < h->tree.levels; l++) h->differ |= h->owned && !h->tree.level[l].each;
   if (!wrong && h->rows.trees > MOST_TREES) return "trees go from 1 to 1024";
   if (!wrong && tt_helpers_blocks(h) > MOST_BLOCKS)
     return "its nodes are too uneven: too many blocks";
@@ -92,15 +90,6 @@ const char *tt_helpers_of(const tt_ask *ask, tt_helpers *h) {
 
 /* ---- who is where ---- */
 
-static tt_inner inner_of(const tt_helpers *h) {
-  return (tt_inner){&h->tree, h->from, h->rows.trees};
-}
-
-uint32_t tt_helpers_blocks(const tt_helpers *h) {
-  const tt_inner in = inner_of(h);
-  return tt_inner_blocks(&in);
-}
-
 static int helper_at(const tt_helpers *h, int row, int group, int tree) {
   return h->data + tt_helper_number(&h->rows, row, group, tree);
 }
@@ -108,10 +97,6 @@ static int helper_at(const tt_helpers *h, int row, int group, int tree) {
 /* The group of a row that a rank with data belongs to. */
 static int group_of_rank(const tt_helpers *h, int row, int rank) {
   return tt_group_around(&h->tree, h->rows.row[row].level, rank);
-}
-
-static int rank_of_node(const tt_helpers *h, int node) {
-  return tt_tree_rank(&h->tree, h->from - 1, node);
 }
 
 /* ---- parts: of a vector of any blocks, or of one whose blocks belong to the ranks with data ---- */
@@ -132,53 +117,9 @@ static tt_span span_of_owned(const tt_helpers *h, tt_owned x, tt_buf buf) {
   return tt_owned_span(buf, x, (uint32_t)h->data);
 }
 
-/* A rank is responsible for the blocks of all ranks that have its number in their nodes. */
-static tt_span owned_part(const tt_helpers *h, int rank, int tree, tt_buf buf) {
-  const int each = rank_of_node(h, 1), own = rank % each;
-  const tt_owned x = blocks_of_tree(h, tree);
-  const int first = x.lo > own ? (x.lo - own + each - 1) / each : 0;
-  const int end = x.hi > own ? (x.hi - own + each - 1) / each : 0;
-  const int count = end > first ? end - first : 0;
-  return (tt_span){
-      buf, (uint32_t)own, (uint32_t)first, (uint32_t)count, (uint32_t)end, (uint32_t)each, 1};
-}
-
-/* Replaces the list by what a rank deals with of a tree's part. */
-static void parts_of_rank(const tt_helpers *h, int rank, int tree, tt_buf buf, tt_span_list *list) {
-  const tt_inner in = inner_of(h);
-  list->n = 0;
-  if (!h->owned) {
-    tt_inner_part(&in, rank, tree, buf, list);
-    return;
-  }
-  const tt_span own = owned_part(h, rank, tree, buf);
-  if (!own.count) return;
-  if (list->capacity || tt_grow(&list->at, &list->capacity, 1, sizeof *list->at))
-    list->at[list->n++] = own;
-  else
-    list->failed = true;
-}
-
 static void free_list(tt_builder *b, tt_span_list *list) {
   if (list->failed) b->status = TUTTI_ERR_MEMORY;
   free(list->at);
-}
-
-static tt_span whole_part(const tt_helpers *h, int tree, tt_buf buf) {
-  const tt_inner in = inner_of(h);
-  return h->owned ? span_of_owned(h, blocks_of_tree(h, tree), buf) : tt_inner_whole(&in, tree, buf);
-}
-
-/* The levels within a node, as the first that are folded; returns how many. */
-static int group_in_node(const tt_helpers *h, const tt_ask *ask, tt_group *g) {
-  const tt_ask own = {.coll = ask->coll, .ranks = h->data, .rank = ask->rank};
-  const int nodes = tt_group_within(&h->tree, -1, 1, h->from - 1);
-  int sizes[TT_TREE_LEVELS + 1] = {1}, n = 0;
-  if (nodes > 1) sizes[n++] = nodes;
-  for (int l = h->from; l < h->tree.levels; l++)
-    if (h->tree.level[l].each > 1) sizes[n++] = h->tree.level[l].each;
-  *g = tt_group_product(&own, sizes, n ? n : 1, true);
-  return n - (nodes > 1);
 }
 
 /* ---- helpers' places ---- */
@@ -205,17 +146,16 @@ static post post_of(const tt_helpers *h, int rank) {
 
 /* How many nodes from this one on, up to `end`, have ranks that own the same parts. */
 static int alike_from(const tt_helpers *h, int node, int end) {
-  const int size = rank_of_node(h, node + 1) - rank_of_node(h, node);
+  const int size = tt_helpers_first_of(h, node + 1) - tt_helpers_first_of(h, node);
   int n = 1;
   if (!h->tree.even && h->from + 1 < h->tree.levels) return 1;
-  while (node + n < end && rank_of_node(h, node + n + 1) - rank_of_node(h, node + n) == size) n++;
+  while (node + n < end &&
+         tt_helpers_first_of(h, node + n + 1) - tt_helpers_first_of(h, node + n) == size)
+    n++;
   return n;
 }
 
-/* Which ranks send to their helpers, and get from them. */
-static bool brings(const tt_ask *ask, int rank) {
-  return tt_coll_reduces(ask->coll) || rank == ask->root;
-}
+/* Which ranks get the result. */
 static bool receives(const tt_ask *ask, int rank) {
   return ask->coll != TUTTI_REDUCE || rank == ask->root;
 }
@@ -237,7 +177,7 @@ static bool group_gets(const tt_helpers *h, const tt_ask *ask, int row, int grou
 static void trade_whole(tt_builder *b, const tt_ask *ask, const tt_helpers *h, bool sends) {
   const int group = group_of_rank(h, 0, ask->rank);
   for (int t = 0; t < h->rows.trees; t++) {
-    const tt_span part = whole_part(h, t, sends ? TT_SRC : TT_DST);
+    const tt_span part = tt_helpers_whole(h, t, sends ? TT_SRC : TT_DST);
     if (sends) tt_send(b, helper_at(h, 0, group, t), part);
     if (!sends) tt_recv(b, helper_at(h, 0, group, t), part);
   }
@@ -248,12 +188,30 @@ static void trade_parts(tt_builder *b, const tt_ask *ask, const tt_helpers *h, t
   const int group = group_of_rank(h, 0, ask->rank);
   tt_span_list parts = {0};
   for (int t = 0; t < h->rows.trees; t++) {
-    parts_of_rank(h, ask->rank, t, buf, &parts);
+    tt_helpers_parts(h, ask->rank, t, buf, &parts);
     for (uint32_t i = 0; i < parts.n; i++) {
       if (sends) tt_send(b, helper_at(h, 0, group, t), parts.at[i]);
       if (!sends) tt_recv(b, helper_at(h, 0, group, t), parts.at[i]);
     }
   }
+  free_list(b, &parts);
+}
+
+/* The root scatters its vector in its node, or gathers the sum there: a part for each rank. */
+static void trade_in_node(tt_builder *b, const tt_ask *ask, const tt_helpers *h, bool scatters) {
+  const int node = tt_helpers_node_of(h, ask->root), root = ask->root;
+  const bool am_root = ask->rank == root;
+  const tt_buf buf = am_root ? scatters ? TT_SRC : TT_DST : TT_TMP;
+  tt_span_list parts = {0};
+  if (tt_helpers_node_of(h, ask->rank) != node) return;
+  for (int r = tt_helpers_first_of(h, node); r < tt_helpers_first_of(h, node + 1); r++)
+    for (int t = 0; t < h->rows.trees && r != root && (am_root || r == ask->rank); t++) {
+      tt_helpers_parts(h, r, t, buf, &parts);
+      for (uint32_t i = 0; i < parts.n; i++) {
+        if (am_root == scatters) tt_send(b, am_root ? r : root, parts.at[i]);
+        if (am_root != scatters) tt_recv(b, am_root ? r : root, parts.at[i]);
+      }
+    }
   free_list(b, &parts);
 }
 
@@ -268,7 +226,7 @@ static void be_owner(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   const tt_fold_spec how = {"halving"};
   const uint32_t own = (uint32_t)ask->rank;
   tt_group g;
-  const int levels = group_in_node(h, ask, &g);
+  const int levels = tt_helpers_in_node(h, ask, &g);
   if (ask->coll == TUTTI_REDUCE_SCATTER) {
     trade_parts(b, ask, h, tt_fold_first(b, &g, levels, &how), true);
     tt_recv(b, helper_of_block(ask, h), tt_block(TT_DST, own));
@@ -279,19 +237,29 @@ static void be_owner(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   }
 }
 
+/* A reduce, or a broadcast, in which all ranks of the root's node trade with the helpers. */
+static void be_near_root(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
+  const bool reduces = ask->coll == TUTTI_REDUCE, am_root = ask->rank == ask->root;
+  if (tt_helpers_node_of(h, ask->rank) != tt_helpers_node_of(h, ask->root)) return;
+  if (!reduces) trade_in_node(b, ask, h, true);
+  trade_parts(b, ask, h, reduces ? am_root ? TT_DST : TT_TMP : am_root ? TT_SRC : TT_TMP, !reduces);
+  if (reduces) trade_in_node(b, ask, h, false);
+}
+
 static void be_member(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
-  const tt_inner in = inner_of(h);
+  const tt_inner in = {&h->tree, h->from, h->rows.trees};
   const tt_fold_spec how = {"halving"};
   if (tt_coll_reduces(ask->coll)) {
     const tt_buf work = receives(ask, ask->rank) ? TT_DST : TT_TMP;
     trade_parts(b, ask, h, tt_inner_down(b, &in, ask->rank, &how, work), true);
-  } else if (brings(ask, ask->rank)) {
+  }
+  if (h->spread)
+    be_near_root(b, ask, h);
+  else if (ask->coll == TUTTI_BROADCAST && ask->rank == ask->root)
     trade_whole(b, ask, h, true);
-  }
-  if (ask->coll == TUTTI_REDUCE) {
-    if (receives(ask, ask->rank)) trade_whole(b, ask, h, false);
-    return;
-  }
+  else if (ask->coll == TUTTI_REDUCE && ask->rank == ask->root)
+    trade_whole(b, ask, h, false);
+  if (ask->coll == TUTTI_REDUCE) return;
   trade_parts(b, ask, h, TT_DST, false);
   tt_inner_up(b, &in, ask->rank, &how);
 }
@@ -318,11 +286,12 @@ static void add_in(const helper *x, tt_peers from, tt_span part, bool first, boo
 
 /* The ranks of `n` nodes that are alike, each with its part: adds, or sends back. */
 static void trade_with_nodes(const helper *x, int node, int n, bool sends, bool first, bool last) {
-  const int begin = rank_of_node(x->h, node), size = rank_of_node(x->h, node + 1) - begin;
+  const int begin = tt_helpers_first_of(x->h, node),
+            size = tt_helpers_first_of(x->h, node + 1) - begin;
   tt_span_list parts = {0};
   for (int a = 0; a < size; a++) {
     const tt_peers ranks = {begin + a, n, size};
-    parts_of_rank(x->h, begin + a, x->at.tree, TT_TMP, &parts);
+    tt_helpers_parts(x->h, begin + a, x->at.tree, TT_TMP, &parts);
     for (uint32_t i = 0; i < parts.n; i++) {
       if (sends)
         tt_send_all(x->b, ranks, parts.at[i]);
@@ -379,11 +348,18 @@ static void trade_owned(const helper *x, bool sends) {
   }
 }
 
-/* With a root: the one group below that holds it, or the root itself. */
-static int way_to_root(const helper *x) {
-  if (x->at.row == 0) return x->ask->root;
-  return helper_at(x->h, x->at.row - 1, group_of_rank(x->h, x->at.row - 1, x->ask->root),
-                   x->at.tree);
+/* With a root: its vector passes between this helper and the one group below that holds the root, or the root itself,
+ * or the ranks of its node. */
+static void trade_towards_root(const helper *x, bool sends) {
+  const tt_helpers *h = x->h;
+  const int row = x->at.row, root = x->ask->root;
+  if (!row && h->spread) {
+    trade_with_nodes(x, tt_helpers_node_of(h, root), 1, sends, true, false);
+    return;
+  }
+  const int peer = row ? helper_at(h, row - 1, group_of_rank(h, row - 1, root), x->at.tree) : root;
+  if (sends) tt_send(x->b, peer, x->sum);
+  if (!sends) tt_recv(x->b, peer, x->sum);
 }
 
 /* The helper above; -1: none. */
@@ -414,11 +390,11 @@ static void help_all(const helper *x, int up) {
   if (tt_coll_reduces(x->ask->coll))
     sum_below(x);
   else if (gives)
-    tt_recv(x->b, way_to_root(x), x->sum);
+    trade_towards_root(x, false);
   if (gives && up >= 0) tt_send(x->b, up, x->sum);
   if (gets && up >= 0) tt_recv(x->b, up, x->sum);
   if (gets && x->ask->coll == TUTTI_REDUCE)
-    tt_send(x->b, way_to_root(x), x->sum);
+    trade_towards_root(x, true);
   else if (gets)
     serve_below(x);
 }
@@ -443,7 +419,7 @@ static void help_owners(const helper *x, int up) {
 
 static void be_helper(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   const post at = post_of(h, ask->rank);
-  const helper x = {b, ask, h, at, whole_part(h, at.tree, TT_TMP)};
+  const helper x = {b, ask, h, at, tt_helpers_whole(h, at.tree, TT_TMP)};
   const tt_owned part = blocks_of_tree(h, at.tree);
   if (!h->owned)
     help_all(&x, helper_above(&x));

@@ -1,0 +1,35 @@
+/* measure_codes.c - times a call plain and coded, and records which was faster.
+ *
+ * Idea       A price knows neither how busy the cores are nor what a lossless code makes of these numbers. So the plan without
+ *            codes runs against the one with them, on copies of the caller's numbers (race.c). All later calls of that
+ *            kind and about that size do as the faster one did. Messages stay plain unless codes are
+ *            faster by more than chance.
+ * Cost       as race.c says: up to a quarter of a second, or some calls of each.
+ * Invariant  as in race.c; the verdict is the same on all ranks.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "measure.h"
+#include "race.h"
+
+/* Codes whose price is that many times as high are not tried. */
+static const double AT_MOST = 2;
+
+static tutti_status find_both(tt_race *s) {
+  tt_code_pair pair;
+  tutti_status status = tt_coding_pair(s->comm, s->asked, &s->problem, &pair);
+  if (status || !pair.coded.name) return status;
+  if (pair.without > 0 && pair.with > AT_MOST * pair.without) return TUTTI_OK;
+  status = tt_race_add(s, &pair.plain, pair.without);
+  return status ? status : tt_race_add(s, &pair.coded, pair.with);
+}
+
+tutti_status tt_measure_codes(tutti_comm *comm, const tt_call *asked) {
+  const bool reserved = tt_coding_reserve(comm);
+  bool may_record;
+  int won;
+  tt_race s;
+  tt_race_begin(&s, comm, asked);
+  s.real = true;
+  const tutti_status status = tt_race_run(&s, find_both(&s), reserved, &won, &may_record);
+  if (may_record) tt_coding_learn(comm, asked, won > 0);
+  return status;
+}
