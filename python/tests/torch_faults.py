@@ -16,7 +16,8 @@ import tutti.torch
 
 
 def say(words):
-    print(f"rank {dist.get_rank()}: {words}", flush=True)
+    sys.stdout.write(f"rank {dist.get_rank()}: {words}\n")  # at once: ranks share the terminal
+    sys.stdout.flush()
 
 
 def heard(call):
