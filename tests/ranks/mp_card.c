@@ -298,7 +298,7 @@ int main(void) {
       judge(name, in_order(sizes[i], in_place), "not in order");
     }
   judge("calls on two streams at once", on_two_streams(), "wrong");
-  compare_bits();
+  if (!getenv("BRIEF")) compare_bits();
   judge("new memory for each call", with_new_memory(), "wrong");
   judge("a list of buffers on the card, one on the host", in_lists(), "wrong");
   judge("tensors on the card in buckets", in_buckets(), "wrong");

@@ -34,7 +34,7 @@ else
   for p in 1 2 3 4 5 6 ${everything:+7 8 9}; do over $p $apart mp_cover; done
   for nodes in 0,0,1 0,1 0,1,1,0,2; do over 5 $nodes mp_cover; done
   over 3 $apart mp_exact
-  for nodes in $apart 0,0,1,1 0,1,0,2,1; do over 5 $nodes mp_coded; done
+  for nodes in 0,0,1,1 ${everything:+$apart 0,1,0,2,1}; do over 5 $nodes mp_coded; done
   for p in 2 ${everything:+3 4 6 7 8 9}; do over $p $apart mp_coded; done
   over 6 0,0,0,1,2,2 mp_coded
   over 3 $apart mp_wrong
