@@ -11,26 +11,13 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
-#include "candidates.h"
-#include "engine.h"
+#include "chooser_of.h"
 #include "sim.h"
 
 static const char fat_tree[] = "alpha=1us,beta=100Gbit/s,gamma=0,leaf.alpha=2us,leaf.paths=4";
 static const char dragonfly[] =
     "alpha=1us,beta=100Gbit/"
     "s,gamma=0,router.alpha=2us,router.pairs=1,group.alpha=3us,group.pairs=1";
-
-static tt_chooser *chooser_of(const char *levels, const char *said) {
-  tt_tree tree;
-  tt_chooser *c;
-  assert_int_equal(tt_tree_parse(levels, &tree), TUTTI_OK);
-  tt_setting s = {.ranks = tree.ranks, .flight = TT_FLIGHT};
-  snprintf(s.levels, sizeof s.levels, "%s", levels);
-  tt_profile_net(&s.profile);
-  if (tt_profile_parse(&s.profile, said, "the figures")) fail_msg("%s", tutti_error());
-  if (tt_chooser_new(&s, &c)) fail_msg("%s: %s", levels, tutti_error());
-  return c;
-}
 
 static void links_of_messages(void **state) {
   (void)state;

@@ -10,8 +10,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
-#include "candidates.h"
-#include "engine.h"
+#include "chooser_of.h"
 
 static const char neighbours[] = "torus=1,hop=100ns,alpha=1us,beta=50Gbit/s,gamma=0.05ns";
 static const char slow_y[] =
@@ -29,18 +28,6 @@ static const char *const figures[] = {neighbours, slow_y,    everywhere, own_por
                                       no_torus,   two_ports, ports};
 enum { ONE_PORT = 4 }; /* the first ones: tori, on which a rank sends one message at a time */
 enum { TORI = sizeof tori / sizeof *tori, FIGURES = sizeof figures / sizeof *figures };
-
-static tt_chooser *chooser_of(const char *levels, const char *said) {
-  tt_tree tree;
-  tt_chooser *c;
-  assert_int_equal(tt_tree_parse(levels, &tree), TUTTI_OK);
-  tt_setting s = {.ranks = tree.ranks, .flight = TT_FLIGHT};
-  snprintf(s.levels, sizeof s.levels, "%s", levels);
-  tt_profile_net(&s.profile);
-  if (tt_profile_parse(&s.profile, said, "the figures")) fail_msg("%s", tutti_error());
-  if (tt_chooser_new(&s, &c)) fail_msg("%s: %s", levels, tutti_error());
-  return c;
-}
 
 /* How near the price by stages is to the whole simulation: the least and the most of their ratio. */
 typedef struct nearness {
