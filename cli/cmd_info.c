@@ -27,7 +27,7 @@ static const char usage[] =
     "  -T, --topology NET\n"
     "                 the figures of a network by name, as `tutti plan price` takes it, and the "
     "levels\n"
-    "                 for TUTTI_TOPO in a comment; -P N: of so many nodes\n";
+    "                 for TUTTI_TOPO in a comment; -P N: with N nodes\n";
 
 static const struct option long_options[] = {
     {"json", no_argument, NULL, 'j'},

@@ -72,7 +72,7 @@ static void fat_tree(const shape *s, topology *t) {
   say(FIGURES, "leaf.paths = ", paths);
 }
 
-/* The rate of so many links together: "200Gbit/s" becomes "1400Gbit/s". */
+/* The rate of several links together: "200Gbit/s" becomes "1400Gbit/s". */
 static const char *bundle(const char *rate, int links, char text[WORD + 8]) {
   char *unit;
   const double one = strtod(rate, &unit);

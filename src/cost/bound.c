@@ -157,10 +157,7 @@ static double sent_out(const load *x, const tt_cost_model *model, int level, int
 
 /* Of a domain, in the mean: one link carries that much at least. */
 static double ranks_per_link(const tt_cost_model *model, int level) {
-  double ranks = 1;
-  for (int l = tt_sim_owner(model, level) + 1; l < model->levels; l++)
-    ranks *= model->tree.level[l].most;
-  return ranks / tt_sim_side_by_side(model, level);
+  return tt_sim_ranks_of(model, level) / tt_sim_side_by_side(model, level);
 }
 
 void tt_bound_rank(tt_bound *bound, const tt_sched *s, const tt_cost_model *model, bool alike) {

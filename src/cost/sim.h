@@ -115,6 +115,8 @@ void tt_sim_way_find(const tt_cost_model *model, int level, uint32_t a, uint32_t
 
 /* The level whose domain owns the links of a level: of a torus, the node. */
 int tt_sim_owner(const tt_cost_model *model, int level);
+/* The most ranks behind the links of one such owner. */
+double tt_sim_ranks_of(const tt_cost_model *model, int level);
 /* The number of ranks that share a link of a level, if all are alike and go the same way. */
 double tt_sim_sharers(const tt_cost_model *model, int level);
 /* How many links leave a domain of a level side by side. */

@@ -37,10 +37,15 @@ double tt_sim_side_by_side(const tt_cost_model *model, int level) {
   return link->pairs > 0 && others > 0 ? others : link->paths > 1 ? link->paths : 1;
 }
 
-double tt_sim_sharers(const tt_cost_model *model, int level) {
+double tt_sim_ranks_of(const tt_cost_model *model, int level) {
   double ranks = 1;
   for (int l = tt_sim_owner(model, level) + 1; l < model->levels; l++)
     ranks *= model->tree.level[l].most;
+  return ranks;
+}
+
+double tt_sim_sharers(const tt_cost_model *model, int level) {
+  const double ranks = tt_sim_ranks_of(model, level);
   return takes_a_path(model, level) ? ceil(ranks / model->link[level].paths) : ranks;
 }
 

@@ -19,12 +19,16 @@ static bool price(const tutti_comm *comm, uint64_t bytes, double plan, tt_device
   return true;
 }
 
+static bool prefers_kernels(const tutti_comm *comm, const tt_device_price *p) {
+  return p->kernels < p->host || tt_stager_wish(comm->flight->stager) == TT_SUMS_BY_KERNELS;
+}
+
 bool tt_kernels_pay(const tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
   tt_device_price p;
-  if (call->coll != TUTTI_ALLREDUCE || tt_stager_wish(comm->flight->stager) == TT_SUMS_BY_KERNELS ||
+  if (call->coll != TUTTI_ALLREDUCE ||
       !price(comm, tt_problem_of(comm, call).bytes, plan->seconds, &p))
     return true;
-  return p.kernels < p.host;
+  return prefers_kernels(comm, &p);
 }
 
 /* Why the call goes through the host, whatever the prices; NULL: it need not. */
@@ -60,7 +64,6 @@ tutti_status tt_device_way_of(tutti_comm *comm, const tt_call *call, const char 
   tt_sched_free(sched);
   *way = (tt_device_way){.device = tt_device()->name, .why = refusal(comm, call, shape)};
   way->priced = !way->why && price(comm, tt_problem_of(comm, call).bytes, seconds, &way->price);
-  way->kernels = way->priced && (way->price.kernels < way->price.host ||
-                                 tt_stager_wish(comm->flight->stager) == TT_SUMS_BY_KERNELS);
+  way->kernels = way->priced && prefers_kernels(comm, &way->price);
   return status;
 }
