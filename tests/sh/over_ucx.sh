@@ -26,7 +26,7 @@ over() { # RANKS NODES PROGRAM [ARGUMENTS]
     all "status 0" 'grep -q ^ok "$work/out"' "$passes"
 }
 if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
-  skip "over UCX" "it is not installed, or was not built (make ucx)" 46
+  skip "over UCX" "it is not installed, or was not built (make ucx)" 44
   n=$((n + 1))
   TUTTI_NODES=0,1 job run --hosts "$(list 2)" "$BUILD/examples/hello"
   check "two nodes without UCX: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" -ge 1 ]'
