@@ -145,16 +145,19 @@ def coders_of(bench, about, rows):
     rows += found
 
 
+def about_lighter(command="make bench-lighter"):
+    return record.about("allreduce of gradients of rank r, sum; us: medians over the rounds; ratio: plain over coded, in the same "
+                        "round; left: bytes of the code over those of the numbers; coders: GB/s of numbers on one core; training: "
+                        "accuracy after the same steps", command)
+
+
 def main():
     args = options()
     out, parts = args.out or os.path.join(args.build, "bench"), args.only.split(",")
     os.makedirs(out, exist_ok=True)
     bench = Lighter(args.build, out, args.rounds, args.budget, args.last, args.patience, args.tunes)
     bench.gradients()
-    about = record.about("allreduce of gradients of rank r, sum; us: medians over the rounds; ratio: plain over coded, in the same "
-                         "round; left: bytes of the code over those of the numbers; coders: GB/s of numbers on one core; training: "
-                         "accuracy after the same steps", "make bench-lighter")
-    rows = []
+    about, rows = about_lighter(), []
 
     def keep():
         record.store(os.path.join(out, "lighter.json"), about, rows)

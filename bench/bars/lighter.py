@@ -1,11 +1,12 @@
 # lighter.py - the bars of coded messages: how much faster they are on slow links, never slower than plain ones, accuracy after a
-# training, and the stated bound of the error.
+# training, and the stated bound of the error. Stores lighter.json in BUILD/bench, as `make bench-lighter` does.
 # SPDX-License-Identifier: BSD-3-Clause
 import importlib.util
 import os
 import re
 
 import measure
+import record
 from aggregator import Skipped
 from measure import KI, MI, Failed
 from verdict import Cannot, at_least, at_most
@@ -22,12 +23,12 @@ FASTER = {"lossless": 1.2, "error": 3.0, "topk": 3.0}
 
 
 def ratios(rows, way, **of):
-    return [r[way + "_ratio"] for r in rows if way + "_ratio" in r and all(r[k] == v for k, v in of.items())]
+    return [r[way + "_ratio"] for r in rows if r["kind"] == "sum" and way + "_ratio" in r and all(r[k] == v for k, v in of.items())]
 
 
 def faster(rows, layout, why):
     """The least ratio of large vectors where links are slowest, of each kind of gradient."""
-    large = [r for r in rows if r["layout"] == layout and r["rate"] == RATES[0] and r["bytes"] >= LARGE]
+    large = [r for r in rows if r["kind"] == "sum" and r["layout"] == layout and r["rate"] == RATES[0] and r["bytes"] >= LARGE]
     for way, want in FASTER.items():
         for net in lighter.NETS:
             for kind in ("float", "bf16") if way == "lossless" else ("float",):
@@ -60,10 +61,11 @@ def bound(build, quick):
         yield at_least("%s: ... and the bound is at most 4 times that" % code, 0.25, value, out)
 
 
-def accuracy(bench, layout, rate, profile, steps, why):
+def accuracy(bench, layout, rate, profile, steps, why, rows):
     found = {}
     try:
         for r in bench.training(layout, rate, profile, steps) if profile else ():
+            rows.append(r)
             found[r["net"], r["way"]] = r["accuracy"]
     except Failed as e:
         why = str(e)
@@ -81,8 +83,10 @@ def bars(build, quick):
                             tunes=1 if quick else lighter.TUNES)
     layouts = lighter.LAYOUTS.split(",")[:1 if quick else None]
     rows, timed, profiles, why = [], [], {}, "no figures"
+    about = lighter.about_lighter("make bars ONLY=lighter")
     try:
         bench.gradients()
+        lighter.coders_of(bench, about, rows)
         for layout in layouts:
             for rate in RATES:
                 profiles[layout, rate], figures = bench.profile(layout, rate)
@@ -105,5 +109,6 @@ def bars(build, quick):
         yield never_slower(rows, way, why)
         yield never_slower(timed, way, why, True)
     first = layouts[0], RATES[0]
-    yield from accuracy(bench, *first, profiles.get(first), 10 if quick else lighter.STEPS, why)
+    yield from accuracy(bench, *first, profiles.get(first), 10 if quick else lighter.STEPS, why, rows)
+    record.store(os.path.join(out, "lighter.json"), about, rows)
     yield from bound(build, quick)

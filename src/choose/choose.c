@@ -236,16 +236,16 @@ static bool try_override(tt_chooser *c, const tt_problem *p, const char *name) {
 
 /* ---- choosing ---- */
 
-/* Is x cheaper than y? If the times agree to seven digits (both saturate a link) and messages
- * exceed the burst, the plan that receives from fewer ranks is, because a rank that runs ahead puts
+/* Is x cheaper than y? If the times agree to seven digits (both saturate a link) and both
+ * jam it, the plan that receives from fewer ranks is, because a rank that runs ahead puts
  * two messages on one link and leaves another idle. Then the plan with fewer messages is; then the
  * one listed first. */
 static bool cheaper(const tt_candidate *x, const tt_candidate *y, double bytes) {
   const float a = (float)tt_curve_at(&x->curve, bytes), b = (float)tt_curve_at(&y->curve, bytes);
   if (a != b) return a < b;
-  const bool swamped = x->curve.saves && y->curve.saves && bytes > x->curve.burst_limit &&
-                       bytes > y->curve.burst_limit;
-  if (swamped && x->curve.senders != y->curve.senders) return x->curve.senders < y->curve.senders;
+  const bool jams =
+      x->curve.jam > 0 && y->curve.jam > 0 && bytes > x->curve.jam && bytes > y->curve.jam;
+  if (jams && x->curve.senders != y->curve.senders) return x->curve.senders < y->curve.senders;
   return x->curve.messages != y->curve.messages ? x->curve.messages < y->curve.messages : x < y;
 }
 

@@ -71,12 +71,12 @@ static void add_curve(tt_curve *sum, const tt_curve *stage, double part) {
     if (x <= 0 && y <= 0) break;
     from = x <= 0 || (y > 0 && y < x) ? y : x;
   }
-  const double limit = stage->burst_limit / part;
+  const double jam = stage->jam / part;
   all.link += part * stage->link;
   all.saves |= stage->saves;
   all.messages += stage->messages;
-  all.senders += stage->senders;
-  if (all.messages == stage->messages || limit < all.burst_limit) all.burst_limit = limit;
+  if (stage->jam > 0) all.senders += stage->senders;
+  if (jam > 0 && (all.jam <= 0 || jam < all.jam)) all.jam = jam;
   *sum = all;
 }
 

@@ -111,7 +111,10 @@ static void say_way(tt_text *t, const tt_device_way *way) {
   char kernels[24], host[24];
   if (!way) return;
   tt_text_add(t, "Vectors on a device (%s): %s", way->device,
-              way->kernels ? "kernels sum them" : "through the host");
+              !way->kernels ? "through the host"
+              : way->within_hosts
+                  ? "kernels sum those of a host, and the plan's other stages go through the host"
+                  : "kernels sum them");
   if (way->priced)
     tt_text_add(t, "; kernels %s, through the host %s", tt_time_words(way->price.kernels, kernels),
                 tt_time_words(way->price.host, host));
@@ -235,7 +238,10 @@ static void json_parts(tt_text *t, const tt_cost_model *p, const tt_why *w) {
 static void json_way(tt_text *t, const tt_device_way *way) {
   tt_text_add(t, ",\n \"on_device\": {\"device\": ");
   json_string(t, way->device);
-  tt_text_add(t, ", \"way\": \"%s\", \"why\": ", way->kernels ? "kernels" : "host");
+  tt_text_add(t, ", \"way\": \"%s\", \"why\": ",
+              !way->kernels       ? "host"
+              : way->within_hosts ? "kernels within hosts"
+                                  : "kernels");
   if (way->why)
     json_string(t, way->why);
   else

@@ -35,7 +35,10 @@ typedef struct tt_link {
   double o;      /* s of the processor at either end */
   double o_next; /* the same for each next message of the same step */
   double burst;  /* B that a rested link lets through at once */
-  int ports;     /* such messages that a rank sends, or receives, at once; 0 means 1 */
+  double jam;    /* B of a message from which on many at once jam it; 0: as burst */
+  double
+      code; /* s/B of the vector that its processors take, half at either end, to code and decode it */
+  int ports; /* such messages that a rank sends, or receives, at once; 0 means 1 */
   int paths; /* links that leave a domain of this level side by side (sim_routes.c); 0 means 1 */
   int pairs; /* 1: one to each other domain of the level; beta is that of one link */
 } tt_link;
@@ -156,11 +159,11 @@ typedef struct tt_line {
 
 typedef struct tt_curve {
   int n;
-  double link;        /* s/B of the busiest link: a lower bound */
-  bool saves;         /* that link lets some bytes through at once */
-  int messages;       /* sent by the busiest rank */
-  int senders;        /* number of ranks from which rank 0 receives */
-  double burst_limit; /* B of the vector from which on messages exceed the burst */
+  double link;  /* s/B of the busiest link: a lower bound */
+  bool saves;   /* that link lets some bytes through at once */
+  int messages; /* sent by the busiest rank */
+  double jam;   /* B of the vector from which on many messages at once jam it; 0: never */
+  int senders;  /* ranks from which rank 0 receives over that link's level */
   tt_line line[TT_CURVE];
 } tt_curve;
 
@@ -176,12 +179,22 @@ static inline double tt_made_up(double link, double other) {
   return most * (1 + part * part * part * part / 4);
 }
 
+/* B of a message from which on many at once jam a link; 0: none do. */
+static inline double tt_jams_from(const tt_link *link) {
+  return link->jam > 0 ? link->jam : link->burst;
+}
+
+/* What a link loses where many long messages meet on it (docs/prices.md): s of its `work`. from: as `jam` of a curve. */
+static inline double tt_jam(double work, double from, double bytes) {
+  return from > 0 && bytes > from ? 0.15 * work : 0;
+}
+
 static inline double tt_curve_at(const tt_curve *c, double bytes) {
   int i = c->n - 1;
   while (i > 0 && bytes < c->line[i].from) i--;
   const double time = c->line[i].fixed + c->line[i].slope * bytes;
   const double link = c->saves ? tt_made_up(c->link * bytes, c->line[0].fixed) : c->link * bytes;
-  return time > link ? time : link;
+  return (time > link ? time : link) + tt_jam(c->link * bytes, c->jam, bytes);
 }
 
 #endif

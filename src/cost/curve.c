@@ -101,12 +101,11 @@ bool tt_price_curve(tt_sim *sim, tt_curve *curve) {
   tt_line a, b;
   const tt_sends sends = tt_sim_busiest(sim);
   const double burst = sim->link_burst;
-  *curve =
-      (tt_curve){.link = sim->link_slope,
-                 .saves = burst > 0,
-                 .messages = sends.messages,
-                 .senders = sim->senders,
-                 .burst_limit = burst * sends.messages / (sends.vectors > 0 ? sends.vectors : 1)};
+  *curve = (tt_curve){.link = sim->link_slope,
+                      .saves = burst > 0,
+                      .messages = sends.messages,
+                      .senders = sim->senders,
+                      .jam = tt_sim_jams_from(sim)};
   if (!line_at(sim, shortest, &a) || !line_at(sim, longest, &b)) return false;
   tt_curve_add(curve, 0, a);
   const uint32_t events = sim->steps + sim->messages;

@@ -16,3 +16,14 @@ tt_device_price tt_price_on_devices(const tt_device_figures *f, int ranks, int d
   const double turn = devices < ranks && bytes <= SHORT ? f->turn : 0;
   return (tt_device_price){f->sum + larger(memory, link), 2 * f->copy + turn + larger(bus, plan)};
 }
+
+/* A kernel reads its block of all vectors, and writes it once. */
+tt_device_price tt_price_near_devices(const tt_device_figures *f, int ranks, int devices,
+                                      uint64_t bytes, double plan, double stage) {
+  const double n = (double)bytes, own = (double)ranks / devices;
+  const double memory = own * n * (1 + 1.0 / ranks) * f->memory;
+  const double link = (ranks - own) * n / ranks * own * f->link, bus = own * n * f->bus;
+  return (tt_device_price){
+      own * f->sum + larger(memory, link) + 2 * f->copy + larger(bus, plan - stage),
+      2 * f->copy + larger(bus, plan)};
+}

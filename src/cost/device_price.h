@@ -4,6 +4,8 @@
  *            carries the vectors of its ranks twice, and its link what is of other devices' ranks, both ways at once.
  *            Through the host: a copy in and a copy out, with the plan's sum in between, piece by piece, so the slower of the
  *            bus and the plan counts.
+ *            Over several hosts, kernels make the first stage alone: then the block that a rank sums comes to the host, not the
+ *            vector, and the plan is shorter by that stage.
  * Source     docs/gpu.md, "The price", beside measured times.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_DEVICE_PRICE_H
@@ -29,10 +31,16 @@ typedef struct tt_device_price {
 tt_device_price tt_price_on_devices(const tt_device_figures *figures, int ranks, int devices,
                                     uint64_t bytes, double plan);
 
+/* The same of ranks on several hosts, `ranks` of them on this one; stage: s of `plan` that its first stage takes, the
+ * sums within a host. */
+tt_device_price tt_price_near_devices(const tt_device_figures *figures, int ranks, int devices,
+                                      uint64_t bytes, double plan, double stage);
+
 /* Which way such a call takes, for an explanation. */
 typedef struct tt_device_way {
   const char *device; /* its name */
   bool kernels;       /* the way it takes */
+  bool within_hosts;  /* ... and they sum what the ranks of a host have; the plan does the rest */
   bool priced;        /* the price is known */
   tt_device_price price;
   const char *why; /* of the host's way, if not its price; or NULL */

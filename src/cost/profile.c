@@ -252,7 +252,7 @@ static const figure *find_figure(const figure *table, int n, const char *name, s
   return NULL;
 }
 
-static const tt_link unset = {-1, -1, -1, -1, -1, -1, -1, -1, -1};
+static const tt_link unset = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 /* Finds or adds the figures of the named level; NULL: no capacity for another. */
 static tt_link *level_of(tt_profile *m, const char *name, size_t length) {

@@ -376,6 +376,19 @@ static void walk_back(const stage *s, uint32_t what, tt_breakdown *t) {
   }
 }
 
+double tt_sim_jams_from(const tt_sim *sim) {
+  const bool crowded = sim->senders > 2 || sim->slices > 1;
+  const tt_sends sends = tt_sim_busiest(sim);
+  return crowded && sends.vectors > 0 ? sim->link_jam * sends.messages / sim->slices / sends.vectors
+                                      : 0;
+}
+
+static void jam(const tt_sim *sim, double bytes, tt_breakdown *t) {
+  const double lost = tt_jam(bytes * sim->link_slope, tt_sim_jams_from(sim), bytes);
+  t->time += lost;
+  t->transfer[sim->link_level] += lost;
+}
+
 /* A lower bound: the busiest link works all the time. Rounds do not show that when messages that
  * cross no link take less time than others. */
 static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
@@ -476,5 +489,7 @@ bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
 }
 
 bool tt_sim_run(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
-  return tt_sim_unbound(sim, bytes, breakdown) && fill_link(sim, bytes, breakdown);
+  if (!tt_sim_unbound(sim, bytes, breakdown) || !fill_link(sim, bytes, breakdown)) return false;
+  jam(sim, bytes, breakdown);
+  return true;
 }

@@ -61,7 +61,7 @@ struct tt_sim {
   bool idle;                /* steps take no time (for finding rounds) */
   int sim_ranks;            /* 1, which stands for all ranks, or all */
   uint32_t steps, messages; /* totals over all slices */
-  int senders;              /* number of ranks from which rank 0 receives */
+  int senders; /* ranks from which rank 0 receives over the level that bounds the time */
   uint32_t slices;
   tt_sim_task *task;            /* of each step */
   uint32_t *then_at, *then;     /* the steps that wait for each step */
@@ -71,6 +71,7 @@ struct tt_sim {
   double link_slope;            /* s/B of the vector through the busiest link */
   uint8_t link_level;           /* its level */
   double link_burst;            /* B that it lets through at once */
+  double link_jam;              /* B of messages that jam it; 0: none do */
   double saved[TT_TREE_LEVELS]; /* B of the vector that a link lets through at once */
   tt_sim_timing *timing;        /* of each step and message */
   tt_sim_event *event;          /* the heap's memory */
@@ -86,6 +87,9 @@ struct tt_sim {
 bool tt_sim_match(tt_sim *sim, tt_sched *const *all, const uint32_t *first);
 /* Fills in levels and slopes of the messages. */
 bool tt_sim_links(tt_sim *sim);
+/* B of the vector from which on messages jam the busiest link: a rank has many long ones under way at once, of slices or of
+ * more than two senders. 0: never. */
+double tt_sim_jams_from(const tt_sim *sim);
 /* Where the links of hosts differ (sim_ends.c). Allocates sim->ends, which is NULL if they do not; false: out of
  * memory. */
 bool tt_sim_ends_new(tt_sim *sim);

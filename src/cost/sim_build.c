@@ -87,18 +87,24 @@ bool tt_sim_reserve(tt_sim *sim) {
   return sim->timing && sim->event;
 }
 
-/* Adds the number of ranks that the schedule receives from; false: out of memory. */
-static bool count_senders(const tt_sched *s, int ranks, int *n) {
-  bool *seen = calloc((size_t)ranks, sizeof *seen);
-  for (uint32_t i = 0; seen && i < s->nsteps; i++)
+/* Counts the ranks from which rank 0 receives over the level that bounds the time, if they can jam its links.
+ * False: out of memory. */
+static bool count_senders(tt_sim *sim, const tt_sched *s) {
+  const tt_cost_model *model = &sim->model;
+  if (sim->link_jam <= 0) return true;
+  bool *seen = calloc((size_t)model->ranks, sizeof *seen);
+  uint32_t *domains = tt_cost_domains(model);
+  const bool counts = seen && domains;
+  for (uint32_t i = 0; counts && i < s->nsteps; i++)
     for (int k = 0; tt_step_receives(&s->steps[i]) && k < s->steps[i].peers.count; k++) {
-      bool *here = &seen[tt_peer_rank(&s->steps[i].peers, k, ranks)];
-      *n += !*here;
-      *here = true;
+      const int peer = tt_peer_rank(&s->steps[i].peers, k, model->ranks);
+      if (peer == s->rank || seen[peer]) continue;
+      sim->senders += tt_cost_level(model, domains, s->rank, peer) == sim->link_level;
+      seen[peer] = true;
     }
-  const bool counted = seen;
+  free(domains);
   free(seen);
-  return counted;
+  return counts;
 }
 
 tt_sim *tt_sim_new(tt_sched *const *all, int n, bool uniform, const tt_cost_model *model) {
@@ -110,10 +116,9 @@ tt_sim *tt_sim_new(tt_sched *const *all, int n, bool uniform, const tt_cost_mode
     sim->model = *model;
     sim->sim_ranks = uniform ? 1 : n;
     sim->slices = 1;
-    ok = list_jobs(sim, all, first) && tt_sim_match(sim, all, first) &&
-         count_senders(all[0], n, &sim->senders);
+    ok = list_jobs(sim, all, first) && tt_sim_match(sim, all, first);
   }
-  ok = ok && tt_sim_reserve(sim) && tt_sim_links(sim);
+  ok = ok && tt_sim_reserve(sim) && tt_sim_links(sim) && count_senders(sim, all[0]);
   free(first);
   if (ok) return sim;
   tt_sim_free(sim);

@@ -114,8 +114,9 @@ static void matcher_free(matcher *p) {
   free(p->others);
 }
 
-/* The processor time of one more message of a step. */
-static double handling(tt_sim_task *task, const tt_link *link) {
+/* The processor time of one more message of a step, which has this share of the vector. */
+static double handling(tt_sim_task *task, const tt_link *link, double share) {
+  task->reducing += share * link->code / 2;
   const double takes = task->messages ? link->o_next : link->o;
   task->messages = true;
   return takes;
@@ -127,8 +128,10 @@ static void handle(tt_sim *sim, uint32_t d) {
   tt_sim_message *message = &sim->message[d];
   tt_sim_task *from = &sim->task[message->from], *to = &sim->task[message->to];
   const bool apart = sim->model.migrates && to->messages;
-  const double out = handling(from, tt_link_at(&sim->model, message->level, message->sender));
-  const double in = handling(to, tt_link_at(&sim->model, message->level, message->reader));
+  const double out =
+      handling(from, tt_link_at(&sim->model, message->level, message->sender), message->share);
+  const double in =
+      handling(to, tt_link_at(&sim->model, message->level, message->reader), message->share);
   from->o += out;
   *(apart ? &message->o_next : &to->o) += in;
   message->early = out;
@@ -260,6 +263,7 @@ static void bound_by(tt_sim *sim, double carried, double slope, int level) {
   sim->link_slope = slope;
   sim->link_level = (uint8_t)level;
   sim->link_burst = link->burst;
+  sim->link_jam = tt_jams_from(link);
 }
 
 /* Bounds the time by the link of a level that carries most, in or out, over all rounds. */
@@ -342,12 +346,12 @@ static bool sends_at_once(const tt_cost_model *model) {
 }
 
 /* If one rank is simulated for all, all ranks that share a link cross it at once. A rank's own link
- * is its ports, whose busy time is simulated, unless it lets bytes through at once. */
+ * is its ports, whose busy time is simulated, unless it lets bytes through at once, or messages jam it. */
 bool tt_sim_links(tt_sim *sim) {
   const tt_cost_model *model = &sim->model;
   const int last = model->levels - 1;
   const bool one = model->apart && !model->torus; /* link, which all levels' ports share */
-  const int bounds = last + (model->link[last].burst > 0 || one);
+  const int bounds = last + (tt_jams_from(&model->link[last]) > 0 || one);
   const bool shared = sim->sim_ranks > 1 || sends_at_once(model);
   uint32_t *domains = bounds ? tt_cost_domains(model) : NULL;
   uint32_t *round = last ? malloc(((size_t)sim->messages + 1) * sizeof *round) : NULL;

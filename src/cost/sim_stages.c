@@ -63,8 +63,9 @@ void tt_sim_append(tt_sim **first, tt_sim *stage, double part, const tt_cost_mod
     stage->link_slope *= part;
     stage->link_level = stage->link_level ? stage->innermost : stage->narrowest;
     stage->link_burst = model->link[stage->link_level].burst;
+    stage->link_jam = tt_jams_from(&model->link[stage->link_level]);
     return;
   }
   (*first)->link_slope += stage->link_slope * part;
-  (*first)->senders += stage->senders;
+  if (stage->link_jam > 0) (*first)->senders += stage->senders;
 }

@@ -112,6 +112,12 @@ bool tt_staged_ready(tt_staged *s, tutti_status *status);
 tutti_status tt_staged_sum(tt_staged *s, void *const *to, int nto, const void *const *from, int n,
                            size_t count, tutti_type type, tutti_op op);
 void tt_staged_done(tt_staged *s);                /* the device has the result: nothing is copied */
+/* Parts of the sums are on the device, and the rest will be made on the host: the input is not copied. */
+void tt_staged_keeps_input(tt_staged *s);
+/* Copies n bytes of the result, from byte `at` on, to the host; false: too many such copies are under way, or the
+ * device has failed. Copies end in their order. */
+bool tt_staged_bring(tt_staged *s, size_t at, size_t n, tutti_status *status);
+uint32_t tt_staged_under_way(const tt_staged *s); /* how many copies to the host are */
 tutti_status tt_staged_refused(const char *what); /* TUTTI_ERR_SYSTEM, with the device's reason */
 
 /* ---- results that the device fetches itself out of other ranks' memory (staged_fetch.c) ---- */

@@ -112,3 +112,29 @@ tutti_status tt_staged_sum(tt_staged *s, void *const *to, int nto, const void *c
 void tt_staged_done(tt_staged *s) {
   s->over = true;
 }
+
+/* ---- sums that are made in part ---- */
+
+void tt_staged_keeps_input(tt_staged *s) {
+  s->coming.asked = s->landed = s->in;
+}
+
+bool tt_staged_bring(tt_staged *s, size_t at, size_t n, tutti_status *status) {
+  const tutti_device *d = tt_device();
+  const tt_staged_part *dst = &s->part[1];
+  const unsigned k = (s->first + s->under_way) % TT_AHEAD;
+  if (s->under_way == TT_AHEAD) return false;
+  if ((n && d->copy(s->lane->lane, TUTTI_DEVICE_IN, s->buffer->memory + dst->at + at,
+                    (const char *)dst->out + at, n)) ||
+      d->mark(s->lane->lane, TUTTI_DEVICE_IN, &s->ahead[k].ticket)) {
+    *status = tt_staged_refused("a copy from the device");
+    return false;
+  }
+  s->ahead[k].asked = s->in;
+  s->under_way++;
+  return true;
+}
+
+uint32_t tt_staged_under_way(const tt_staged *s) {
+  return s->under_way;
+}

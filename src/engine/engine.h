@@ -160,6 +160,24 @@ typedef struct tt_pieces {
   } seen[TT_COUNTERS];
 } tt_pieces;
 
+/* How far the ranks of a host are with a sum that kernels make among them (device_near.c). */
+typedef enum tt_near_stage {
+  TT_NEAR_SETTLED, /* kernels have made it, or none will */
+  TT_NEAR_SHOWS,
+  TT_NEAR_ASKS,
+  TT_NEAR_MAPS,
+  TT_NEAR_AGREES,
+  TT_NEAR_SUMS,
+  TT_NEAR_ENDS
+} tt_near_stage;
+typedef struct tt_near {
+  tt_near_stage stage;
+  bool kernels;       /* they have made the first stage */
+  bool tried, summed; /* within a stage: what was done before it can be shown */
+  uint8_t mapped;
+  uint32_t brought; /* slices whose sums are on their way to the host, or there */
+} tt_near;
+
 struct tt_operation {
   tt_wire *wire;
   tt_trace *trace; /* records its steps; NULL: no tracing */
@@ -181,6 +199,7 @@ struct tt_operation {
   const void **inputs; /* loop: capacity for as many operands */
   int inputs_capacity;
   tt_pieces pieces;
+  tt_near near;
   int slices, finished;
   tt_partition slicing; /* the vector in slices, in elements */
   tt_run *runs[TT_FLIGHT];
@@ -264,6 +283,20 @@ bool tt_moving_is_over(const tt_run *r, uint32_t k);
 void tt_share_begin(const tt_run *r);
 bool tt_share_over(const tt_run *r, tutti_status *status);
 bool tt_run_progress(tt_run *r, tutti_status *status);
+
+/* Kernels within a host, and messages between hosts (device_near.c). first: do the plan's first steps let kernels take
+ * their place? progress: one pass towards an agreement on this host; slices begin when it is settled. bring: the sums
+ * come to the host's memory; landed: has a slice's? made: is a step over, because kernels have made it? awaits: as
+ * tt_operation_awaits. */
+bool tt_near_first(const tt_program *program, const tt_wire *wire);
+void tt_near_begin(tt_operation *o);
+bool tt_near_progress(tt_operation *o);
+bool tt_near_bring(tt_operation *o);
+bool tt_near_landed(const tt_operation *o, int slice);
+bool tt_near_made(tt_run *r, uint32_t step);
+bool tt_near_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
+/* Message k was never sent, nor will be. */
+void tt_moving_pass(tt_run *r, uint32_t k);
 void tt_run_free(tt_run *r, tt_wire *wire);
 bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx);
 

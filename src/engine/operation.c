@@ -38,10 +38,12 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_executi
   const tt_user_op *user = o->reducer.user;
   if (user && (!user->used || user->serial != o->reducer.serial))
     return o->status = tt_fail(TUTTI_ERR_OP, "op %d has been freed", (int)call->op);
+  o->near = (tt_near){.stage = TT_NEAR_SETTLED};
   o->loop = tt_line_loop.fits(o) ? &tt_line_loop : tt_arena_loop.fits(o) ? &tt_arena_loop : NULL;
   if (o->loop) return o->loop->begin(o);
   o->slicing = tt_partition_even(call->count, o->reducer.element,
                                  tt_slice_quarters((uint32_t)o->slices, (uint32_t)o->slices));
+  tt_near_begin(o);
   for (int i = 0; i < TT_FLIGHT && i < o->slices; i++) {
     tutti_status status = start_slice(o, i);
     if (status) return o->status = status;
@@ -78,6 +80,7 @@ static void finish_alone(tt_operation *o) {
 /* Has this slice's input come, or was it always here? */
 static bool slice_landed(const tt_operation *o, int slice) {
   if (!o->call.staged) return true;
+  if (o->near.kernels) return tt_near_landed(o, slice);
   const uint64_t landed = tt_staged_landed(o->call.staged);
   if (landed == UINT64_MAX) return true;
   return o->slices > 1 && tt_slice_at(o, (uint32_t)slice + 1) * o->reducer.element <= landed;
@@ -116,6 +119,7 @@ static bool progress_on_host(tt_operation *o);
 /* Do the devices sum, or may they, once all ranks have said so? Then nothing comes here. */
 static bool stays_there(const tt_operation *o) {
   const tt_pieces *p = &o->pieces;
+  if (o->near.stage != TT_NEAR_SETTLED) return true;
   return o->loop == &tt_arena_loop && p->count &&
          (p->on_device || (p->mine.comes == TT_REACHED && p->put_by_all == UINT32_MAX));
 }
@@ -143,7 +147,8 @@ static bool progress_staged(tt_operation *o) {
     if (o->status || stays_there(o)) return moved;
   }
   tt_staged_decided(s);
-  bool moved = progress_copies(o);
+  bool moved = o->near.kernels && tt_near_bring(o);
+  moved |= progress_copies(o);
   const bool begins = o->loop != &tt_line_loop || tt_staged_landed(s) == UINT64_MAX;
   if (!o->status && o->finished < o->slices && begins && progress_on_host(o)) moved = true;
   if (o->status) return moved;
@@ -161,6 +166,10 @@ bool tt_operation_is_over(const tt_operation *o) {
 
 static bool progress_on_host(tt_operation *o) {
   if (o->loop) return o->loop->progress(o);
+  if (o->near.stage != TT_NEAR_SETTLED) {
+    const bool agreed = tt_near_progress(o);
+    if (o->near.stage != TT_NEAR_SETTLED || o->status) return agreed;
+  }
   const bool moved = progress_slices(o);
   if (moved && !o->status && o->finished == o->slices) finish_alone(o);
   return moved;
@@ -168,6 +177,7 @@ static bool progress_on_host(tt_operation *o) {
 
 bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   if (o->loop) return o->loop->awaits(o, show, ctx);
+  if (tt_near_awaits(o, show, ctx)) return true;
   for (int i = 0; i < TT_FLIGHT; i++)
     if (o->runs[i] && o->runs[i]->active && tt_run_awaits(o->runs[i], show, ctx)) return true;
   return false;

@@ -67,6 +67,11 @@ bool tt_moving_is_over(const tt_run *r, uint32_t k) {
   return r->moving[k].over;
 }
 
+void tt_moving_pass(tt_run *r, uint32_t k) {
+  r->moving[k].left = 0;
+  r->moving[k].over = true;
+}
+
 static bool my_turn(const tt_run *r, const tt_transfer *t) {
   return r->turn[t->pair] == t->turn;
 }
@@ -241,6 +246,7 @@ static void open_step(tt_run *r, uint32_t id) {
 
 static bool try_step(tt_run *r, uint32_t id, bool *ended, tutti_status *status) {
   const tt_step *step = &r->program->sched->steps[id];
+  if (__builtin_expect(r->o->near.kernels, 0) && tt_near_made(r, id)) return *ended = true;
   switch ((tt_kind)step->kind) {
     case TT_SEND: return try_send(r, step, id, ended, status);
     case TT_RECV: return try_recv(r, step, id, ended, status);

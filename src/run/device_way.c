@@ -1,9 +1,12 @@
 /* device_way.c - which way an allreduce on device vectors takes: kernels sum it, or it goes through the host.
  *
  * Idea       once the ranks know that their devices reach each other, the cheaper way by price (device_price.h), where the
- *            plan is one-shot or two-shot. A rank offers kernels only if they are cheaper, and all ranks have to (device_sum.c).
+ *            plan is one-shot or two-shot; over several hosts, where its first stage is two-shot's within a host. A rank offers
+ *            kernels only if they are cheaper, and all ranks of its host have to (device_sum.c, device_near.c).
  * Invariant  a pure function of what all ranks share, so that no rank's offer is in vain.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
 #include "flight.h"
 
 static bool is_shaped(tt_shape shape) {
@@ -13,9 +16,15 @@ static bool is_shaped(tt_shape shape) {
 /* What the two ways cost; false: it is not known how the ranks share devices. */
 static bool price(const tutti_comm *comm, uint64_t bytes, double plan, tt_device_price *price) {
   const int devices = tt_stager_devices(comm->flight->stager);
+  const tt_profile *p = &comm->plans->setting.profile;
   if (!devices) return false;
-  *price =
-      tt_price_on_devices(&comm->plans->setting.profile.device, comm->ranks, devices, bytes, plan);
+  if (!comm->wire->near) {
+    *price = tt_price_on_devices(&p->device, comm->ranks, devices, bytes, plan);
+    return true;
+  }
+  const int near = comm->wire->near->ranks; /* each reads its block of the others' vectors */
+  const double stage = (double)bytes * (near - 1) / near * (p->shm.copy + p->gamma);
+  *price = tt_price_near_devices(&p->device, near, devices, bytes, plan, stage);
   return true;
 }
 
@@ -31,18 +40,49 @@ bool tt_kernels_pay(const tutti_comm *comm, const tt_call *call, const tt_plan *
   return prefers_kernels(comm, &p);
 }
 
+/* Can kernels take the place of the plan, or of its first steps? */
+static tutti_status fits(tutti_comm *comm, const tt_call *call, const char *plan, bool *fits) {
+  tt_ask ask = {.coll = call->coll,
+                .ranks = comm->ranks,
+                .rank = comm->rank,
+                .root = call->root,
+                .data = tt_call_data(comm, call)};
+  tt_sched *sched = NULL;
+  tt_program *program = NULL;
+  tt_shape shape = TT_SHAPE_NONE;
+  *fits = false;
+  if (call->coll != TUTTI_ALLREDUCE) return TUTTI_OK;
+  tutti_status status = tt_algo_build(plan, &ask, &sched);
+  if (!status && tt_comm_near(comm, NULL) == comm->ranks) {
+    status = tt_shape_of(&sched, 1, &shape);
+    *fits = is_shaped(shape);
+  } else if (!status && comm->wire->near) {
+    program = tt_program_new(sched, comm->plans->order, TT_SHAPE_NONE);
+    if (!program) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory to explain %s", plan);
+    *fits = program && tt_near_first(program, comm->wire);
+  }
+  free(program);
+  tt_sched_free(sched);
+  return status;
+}
+
 /* Why the call goes through the host, whatever the prices; NULL: it need not. */
-static const char *refusal(const tutti_comm *comm, const tt_call *call, tt_shape shape) {
+static const char *refusal(const tutti_comm *comm, const tt_call *call, bool fits) {
+  const tt_wire *among = comm->wire->near ? comm->wire->near : comm->wire; /* whom kernels serve */
   const tt_stager *s = comm->flight->stager;
   if (call->coll != TUTTI_ALLREDUCE) return "kernels sum allreduce alone";
   if (tt_call_is_exact(comm, call)) return "exact sums are made on the host";
   if (tt_stager_wish(s) == TT_SUMS_BY_HOST) return "TUTTI_DEVICE_SUMS=host";
-  if (comm->ranks > TT_SUMMED_MOST) return "kernels sum the vectors of at most 64 ranks";
-  if (!is_shaped(shape)) return "kernels take the place of one-shot and two-shot alone";
-  if (tt_problem_of(comm, call).bytes <= comm->wire->flag_bytes)
+  if (among->ranks > TT_SUMMED_MOST) return "kernels sum the vectors of at most 64 ranks";
+  if (!fits)
+    return "kernels take the place of one-shot and two-shot alone, and of two-shot within hosts as "
+           "a plan's first stage";
+  if (tt_problem_of(comm, call).bytes <= among->flag_bytes)
     return "the processors sum vectors that are so short";
   if (tt_stager_compiled(s, call->type, call->op) < 0) return "kernels do not have this op";
   if (tt_stager_reach(s) == TT_REACHES_NOT) return "a device does not reach another rank's memory";
+  if (tt_stager_reach(s) == TT_REACHES_UNKNOWN && comm->wire->near)
+    return "the first such call finds out whether kernels can sum";
   if (tt_stager_reach(s) == TT_REACHES_UNKNOWN)
     return "the first such call goes so, and finds out whether kernels can sum the next ones";
   return NULL;
@@ -50,19 +90,11 @@ static const char *refusal(const tutti_comm *comm, const tt_call *call, tt_shape
 
 tutti_status tt_device_way_of(tutti_comm *comm, const tt_call *call, const char *plan,
                               double seconds, tt_device_way *way) {
-  tt_ask ask = {.coll = call->coll,
-                .ranks = comm->ranks,
-                .rank = comm->rank,
-                .root = call->root,
-                .data = tt_call_data(comm, call)};
-  tt_sched *sched = NULL;
-  tt_shape shape = TT_SHAPE_NONE;
-  const bool near = tt_comm_near(comm, NULL) == comm->ranks;
-  tutti_status status =
-      near && call->coll == TUTTI_ALLREDUCE ? tt_algo_build(plan, &ask, &sched) : TUTTI_OK;
-  if (!status && sched) status = tt_shape_of(&sched, 1, &shape);
-  tt_sched_free(sched);
-  *way = (tt_device_way){.device = tt_device()->name, .why = refusal(comm, call, shape)};
+  bool possible = false;
+  const tutti_status status = fits(comm, call, plan, &possible);
+  *way = (tt_device_way){.device = tt_device()->name,
+                         .within_hosts = comm->wire->near != NULL,
+                         .why = refusal(comm, call, possible)};
   way->priced = !way->why && price(comm, tt_problem_of(comm, call).bytes, seconds, &way->price);
   way->kernels = way->priced && prefers_kernels(comm, &way->price);
   return status;

@@ -232,6 +232,8 @@ tutti_status tt_hybrid_wire(tt_wire *far, tt_wire *near, const int *near_rank, t
   h->wire.shown = near->shown;
   h->wire.proofs = near->proofs;
   memcpy(h->near_rank, near_rank, bytes);
+  h->wire.near = near;
+  h->wire.near_rank = h->near_rank;
   *wire = &h->wire;
   return TUTTI_OK;
 }

@@ -285,6 +285,10 @@ struct tt_wire {
    * session of those that have the same of it on their hosts. */
   bool one_session;
   int sessions; /* of that wire; rank r is in session r mod so many, where blocks belong to ranks */
+  /* Of ranks on several hosts, some of which share memory: the wire among those of this rank's host, where rank r is
+   * near_rank[r]; < 0: of another host. NULL: the wire is of one kind. */
+  tt_wire *near;
+  const int *near_rank;
   int rank, ranks;
   size_t flag_bytes;    /* most bytes of a flag slot; 0: the wire has none */
   size_t piece;         /* bytes of a slot of the arena, the same on all ranks; 0: no arena */

@@ -52,9 +52,25 @@ if [ -e "$BUILD/libtutti_ucx.so" ]; then
     ok "mp_card over UCX, nodes $nodes" all "status 0" 'grep -aq ^ok "$work/out"' '! grep -aq "^not ok" "$work/out"'
     n=$((n + 1))
   done
+  # Kernels within a host, and messages between hosts; or, on a host where a rank will not have them, messages alone.
+  within() { # WHAT HOSTS KERNELS-ON WAY SETTING...: which ranks' traces show kernels
+    local what=$1 hosts=$2 with=$3 way=$4 seen= r
+    shift 4
+    rm -f "$work"/trace.*
+    job env TUTTI_NODES=0,0,1,1 TUTTI_ALGO='blueconnect(node:2 core:2,stages=ring/two-shot)' TUTTI_TRACE="$work/trace.%r.json" BRIEF=1 \
+      TUTTI_DEVICE_SUMS=kernels "$TUTTI" run --hosts "$hosts" sh -c \
+      '[ "$TUTTI_RANK" != 3 ] || export '"${*:-A=1}"'; [ "$TUTTI_RANK" != 0 ] || export WAY='"$way"'; exec "$0"' "$BUILD/tests/mp_card"
+    for r in 0 1 2 3; do ! grep -aq '"cat":"kernel"' "$work/trace.$r.json" || seen=$seen$r; done
+    grep -a '^not ok\|^#' "$work/out" >>"$work/err"
+    ok "mp_card on 2 hosts of 2 ranks, $what: kernels on ranks ${with:-none}" all "status 0" 'grep -aq ^ok "$work/out"' '! grep -aq "^not ok" "$work/out"' "[ '$seen' = '$with' ]"
+    n=$((n + 1))
+  }
+  four=localhost:1,localhost:1,localhost:1,localhost:1
+  within "kernels within each" $four 0123 kernels
+  within "on one host alone" $four 01 kernels TUTTI_DEVICE_SUMS=host
 else
-  skip "between hosts" "UCX is not installed, or was not built" 2
-  n=$((n + 2))
+  skip "between hosts" "UCX is not installed, or was not built" 4
+  n=$((n + 4))
 fi
 # The Python package: arrays by DLPack and by __cuda_array_interface__.
 export PYTHONPATH=$PWD/python TUTTI_LIBRARY=$BUILD/libtutti.so.0

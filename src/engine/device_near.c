@@ -1,0 +1,326 @@
+/* device_near.c - kernels within a host, and messages between hosts, in one call.
+ *
+ * Idea       in a plan whose first steps are two-shot's among the ranks of a host, a kernel sums each rank's block out of the
+ *            host's vectors, where they lie on devices, and only this block comes to the memory of the host. Those two
+ *            steps are over then; the others go on as ever. Other hosts see the same messages, so they need not know.
+ * Cost       three rounds of flags among the ranks of the host, and a kernel and a copy for each slice.
+ * Agreement  a rank shows its vector's name, or that it has none to offer (round 0); whether it has mapped all of them, once
+ *            its stream has made its own (1); and that its kernels are over (2). If one cannot, all send messages. A rank
+ *            whose vectors lie on the host waits for nobody.
+ * Invariant  the operands and the order of the step, so the same bits. No vector is written by its rank, nor freed, while a
+ *            kernel may read it: slices begin after round 2.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "engine.h"
+
+enum { SENT, REDUCED }; /* the two steps that kernels make */
+
+/* What a rank shows of its vector. */
+typedef struct offer {
+  uint8_t offers;
+  tutti_device_name src;
+} offer;
+
+typedef enum mapped { MAPPED, LATER, NEVER } mapped;
+
+/* Within a host there are parts of sums, which a mean divides at the end. */
+static tutti_op near_op(const tt_operation *o) {
+  return o->call.op == TUTTI_AVG ? TUTTI_SUM : o->call.op;
+}
+
+/* ---- which plans ---- */
+
+/* Does this step read nothing of the caller's vector but what step REDUCED made of it? */
+static bool reads_sums_alone(const tt_step *step, const tt_span *sum) {
+  const tt_span *reads[] = {&step->own, &step->in};
+  const int n = step->kind == TT_REDUCE ? 2 : step->kind == TT_RECV ? 0 : 1;
+  for (int i = 0; i < n; i++) {
+    const tt_span *s = reads[i];
+    if (s->buf == TT_SRC) return false;
+    if (s->buf == TT_DST && (s->base || s->repeat != 1 || s->first < sum->first ||
+                             s->first + s->count > sum->first + sum->count))
+      return false;
+  }
+  return true;
+}
+
+/* Does a step exchange something with every other rank of this host, and with no other? */
+static bool is_among_near(const tt_program *p, const tt_wire *w, uint32_t step) {
+  if (p->at[step + 1] - p->at[step] != (uint32_t)w->near->ranks - 1 || p->waits[step]) return false;
+  for (uint32_t k = p->at[step]; k < p->at[step + 1]; k++)
+    if (w->near_rank[p->transfers[k].peer] < 0) return false;
+  return true;
+}
+
+bool tt_near_first(const tt_program *p, const tt_wire *w) {
+  const tt_sched *s = p->sched;
+  if (!w->near || s->nsteps < 2 || s->ranks != w->ranks) return false;
+  const tt_step *send = &s->steps[SENT], *sum = &s->steps[REDUCED];
+  const tt_span *dst = &sum->dst;
+  if (send->kind != TT_SEND || !send->split || sum->kind != TT_RECV_REDUCE ||
+      sum->side != TT_OWN_AMONG || sum->completes || dst->buf != TT_DST || dst->base ||
+      dst->repeat != 1 || dst->first + dst->count > s->blocks)
+    return false;
+  for (uint32_t id = 2; id < s->nsteps; id++)
+    if (!reads_sums_alone(&s->steps[id], dst)) return false;
+  return is_among_near(p, w, SENT) && is_among_near(p, w, REDUCED);
+}
+
+/* ---- the agreement ---- */
+
+void tt_near_begin(tt_operation *o) {
+  const tt_wire *near = o->wire->near;
+  o->near = (tt_near){.stage = TT_NEAR_SETTLED};
+  if (near && near->ranks > 1 && o->call.coll == TUTTI_ALLREDUCE &&
+      o->call.count * o->reducer.element > near->flag_bytes)
+    o->near.stage = TT_NEAR_SHOWS;
+}
+
+static bool offers(const tt_operation *o) {
+  tt_staged *s = o->call.staged;
+  return s && !o->reducer.times && !o->reducer.user && tt_staged_reach(s) != TT_REACHES_NOT &&
+         tt_staged_sums(s, o->call.type, near_op(o), o->wire->near->ranks) &&
+         tt_near_first(o->program, o->wire);
+}
+
+/* Shows n bytes in a round; false: not yet. */
+static bool show(tt_operation *o, uint32_t round, const void *bytes, size_t n) {
+  tt_wire *near = o->wire->near;
+  void *slot = near->memory->flag_slot(near, o->stamp.seq, round, n);
+  if (!slot) return false;
+  memcpy(slot, bytes, n);
+  near->memory->flag_set(near, o->stamp, round, o->oldest);
+  return true;
+}
+
+static const void *shown(const tt_operation *o, int rank, uint32_t round, size_t n,
+                         uint32_t *hash) {
+  tt_wire *near = o->wire->near;
+  *hash = o->stamp.hash;
+  return near->memory->flag_get(near, rank, o->stamp.seq, round, n, hash);
+}
+
+/* Have all ranks of the host shown something in this round? */
+static bool all_show(tt_operation *o, uint32_t round, size_t n) {
+  const tt_wire *near = o->wire->near;
+  for (int r = 0; r < near->ranks; r++) {
+    uint32_t hash;
+    if (r == near->rank) continue;
+    if (!shown(o, r, round, n, &hash)) return false;
+    if (hash != o->stamp.hash) {
+      o->status = TUTTI_ERR_MISMATCH; /* the communicator's progress reports the differing calls */
+      return false;
+    }
+  }
+  return true;
+}
+
+/* What rank r of the host shows; this rank's own is at `mine`. */
+static const void *shown_by(const tt_operation *o, int r, uint32_t round, const void *mine,
+                            size_t n) {
+  uint32_t hash;
+  return r == o->wire->near->rank ? mine : shown(o, r, round, n, &hash);
+}
+
+static offer own_offer(const tt_operation *o) {
+  offer own = {.offers = offers(o)};
+  tutti_device_name dst;
+  if (own.offers) tt_staged_names(o->call.staged, &own.src, &dst);
+  return own;
+}
+
+static bool all_offer(const tt_operation *o) {
+  const offer own = {.offers = 1};
+  for (int r = 0; r < o->wire->near->ranks; r++)
+    if (!((const offer *)shown_by(o, r, 0, &own, sizeof own))->offers) return false;
+  return true;
+}
+
+/* Maps the vectors of all ranks of the host, for the kernels: `from`, in the order of the step's operands. */
+static mapped map_all(const tt_operation *o, const void **from) {
+  const tt_program *p = o->program;
+  const tt_peers *peers = &p->sched->steps[REDUCED].peers;
+  uint32_t k = p->at[REDUCED];
+  for (int e = 0; e < peers->count; e++) {
+    from[e] = tt_staged_src(o->call.staged);
+    if (k == p->at[REDUCED + 1] || p->transfers[k].entry != (uint32_t)e) continue;
+    uint32_t hash;
+    const int r = o->wire->near_rank[p->transfers[k++].peer];
+    bool later = false;
+    from[e] = tt_staged_map(o->call.staged,
+                            &((const offer *)shown(o, r, 0, sizeof(offer), &hash))->src, &later);
+    if (!from[e]) return later ? LATER : NEVER;
+  }
+  return MAPPED;
+}
+
+static int count_devices(const tt_operation *o) {
+  const int n = o->wire->near->ranks;
+  const offer own = own_offer(o);
+  int devices = 0;
+  for (int r = 0; r < n; r++) {
+    const offer *of = shown_by(o, r, 0, &own, sizeof own);
+    int first = 0;
+    while (memcmp(((const offer *)shown_by(o, first, 0, &own, sizeof own))->src.device,
+                  of->src.device, sizeof of->src.device) != 0)
+      first++;
+    devices += first == r;
+  }
+  return devices;
+}
+
+/* Shows whether it has mapped all vectors; if so, once its own is made. */
+static bool show_mapped(tt_operation *o) {
+  const void *from[TT_SUMMED_MOST];
+  if (!o->near.tried) o->near.mapped = (uint8_t)map_all(o, from);
+  o->near.tried = true;
+  tt_staged_decided(o->call.staged);
+  if (o->near.mapped == MAPPED && !tt_staged_ready(o->call.staged, &o->status)) return false;
+  return show(o, 1, &o->near.mapped, sizeof o->near.mapped);
+}
+
+/* Have all ranks of the host mapped all vectors? All learn the same. */
+static bool all_mapped(tt_operation *o) {
+  mapped worst = MAPPED;
+  for (int r = 0; r < o->wire->near->ranks; r++)
+    worst = (mapped)tt_max(
+        (size_t)worst,
+        (size_t) * (const uint8_t *)shown_by(o, r, 1, &o->near.mapped, sizeof o->near.mapped));
+  if (worst != LATER) tt_staged_reaches(o->call.staged, worst == MAPPED, count_devices(o));
+  return worst == MAPPED;
+}
+
+/* ---- the sums ---- */
+
+/* The bytes of the vector that this rank sums of a slice. */
+static size_t own_block(const tt_operation *o, int slice, size_t *at) {
+  const tt_sched *s = o->program->sched;
+  const tt_span *dst = &s->steps[REDUCED].dst;
+  const size_t element = o->reducer.element;
+  const uint64_t from = tt_slice_at(o, (uint32_t)slice);
+  const tt_partition blocks =
+      tt_partition_even(tt_slice_at(o, (uint32_t)slice + 1) - from, element, s->blocks);
+  const uint64_t lo = tt_partition_at(&blocks, dst->first);
+  *at = (from + lo) * element;
+  return (tt_partition_at(&blocks, dst->first + dst->count) - lo) * element;
+}
+
+static tutti_status sum_slice(tt_operation *o, const void *const *vectors, int slice) {
+  const void *from[TT_SUMMED_MOST];
+  const int n = o->wire->near->ranks;
+  size_t at;
+  const size_t bytes = own_block(o, slice, &at);
+  if (!bytes) return TUTTI_OK;
+  for (int i = 0; i < n; i++) from[i] = (const char *)vectors[i] + at;
+  void *to = (char *)tt_staged_dst(o->call.staged) + at;
+  const uint64_t begin = o->trace ? tt_trace_mark(o->trace) : 0;
+  const tutti_status status = tt_staged_sum(o->call.staged, &to, 1, from, n,
+                                            bytes / o->reducer.element, o->call.type, near_op(o));
+  if (o->trace) tt_trace_step(o->trace, TT_EVENT_KERNEL, begin, o->stamp.seq, -1, bytes, REDUCED);
+  return status;
+}
+
+/* Sums this rank's block of all slices, and waits for it, since peers that give up wait for ranks that are inside. */
+static bool sum_all(tt_operation *o) {
+  const void *from[TT_SUMMED_MOST];
+  if (map_all(o, from) != MAPPED) {
+    o->status = tt_staged_refused("memory of another rank");
+    return false;
+  }
+  if (!o->wire->memory->enter(o->wire)) return false;
+  for (int slice = 0; slice < o->slices && !o->status; slice++)
+    o->status = sum_slice(o, from, slice);
+  o->wire->memory->leave(o->wire);
+  return !o->status;
+}
+
+bool tt_near_bring(tt_operation *o) {
+  bool moved = false;
+  while (!o->status && o->near.brought < (uint32_t)o->slices) {
+    size_t at;
+    const size_t bytes = own_block(o, (int)o->near.brought, &at);
+    const uint64_t begin = o->trace ? tt_trace_mark(o->trace) : 0;
+    if (!tt_staged_bring(o->call.staged, at, bytes, &o->status)) break;
+    if (o->trace)
+      tt_trace_step(o->trace, TT_EVENT_FROM_DEVICE, begin, o->stamp.seq, -1, bytes, REDUCED);
+    o->near.brought++;
+    moved = true;
+  }
+  return moved;
+}
+
+bool tt_near_landed(const tt_operation *o, int slice) {
+  return (uint32_t)slice < o->near.brought - tt_staged_under_way(o->call.staged);
+}
+
+/* ---- a pass ---- */
+
+/* One stage, if it can be passed now; `next`: the stage after it. */
+static bool pass(tt_operation *o, tt_near_stage *next) {
+  const uint8_t over = 1;
+  offer own;
+  switch (o->near.stage) {
+    case TT_NEAR_SHOWS:
+      own = own_offer(o);
+      *next = own.offers ? TT_NEAR_ASKS : TT_NEAR_SETTLED;
+      return show(o, 0, &own, sizeof own);
+    case TT_NEAR_ASKS:
+      if (!all_show(o, 0, sizeof own)) return false;
+      *next = all_offer(o) ? TT_NEAR_MAPS : TT_NEAR_SETTLED;
+      return true;
+    case TT_NEAR_MAPS: *next = TT_NEAR_AGREES; return show_mapped(o);
+    case TT_NEAR_AGREES:
+      if (!all_show(o, 1, sizeof o->near.mapped)) return false;
+      *next = all_mapped(o) ? TT_NEAR_SUMS : TT_NEAR_SETTLED;
+      return true;
+    case TT_NEAR_SUMS:
+      *next = TT_NEAR_ENDS;
+      if (!o->near.summed && !sum_all(o)) return false;
+      o->near.summed = true;
+      return show(o, 2, &over, sizeof over);
+    case TT_NEAR_ENDS:
+      *next = TT_NEAR_SETTLED;
+      if (!all_show(o, 2, sizeof over)) return false;
+      tt_staged_keeps_input(o->call.staged);
+      return o->near.kernels = true;
+    default: return false;
+  }
+}
+
+bool tt_near_progress(tt_operation *o) {
+  bool moved = false;
+  tt_near_stage next = TT_NEAR_SETTLED;
+  while (o->near.stage != TT_NEAR_SETTLED && !o->status && pass(o, &next)) {
+    o->near.stage = next;
+    moved = true;
+  }
+  return moved;
+}
+
+bool tt_near_awaits(const tt_operation *o, tt_awaits_fn *tell, void *ctx) {
+  static const struct {
+    tt_near_stage stage;
+    uint32_t round;
+    size_t bytes;
+  } waits[] = {{TT_NEAR_ASKS, 0, sizeof(offer)}, {TT_NEAR_AGREES, 1, 1}, {TT_NEAR_ENDS, 2, 1}};
+  for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+    for (int r = 0; waits[i].stage == o->near.stage && r < o->wire->ranks; r++) {
+      const int near = o->wire->near_rank[r];
+      uint32_t hash;
+      if (r != o->wire->rank && near >= 0 &&
+          !shown(o, near, waits[i].round, waits[i].bytes, &hash) && tell(ctx, r, REDUCED))
+        return true;
+    }
+  return false;
+}
+
+bool tt_near_made(tt_run *r, uint32_t step) {
+  const tt_program *p = r->program;
+  if (!r->o->near.kernels || step > REDUCED) return false;
+  for (uint32_t k = p->at[step]; k < p->at[step + 1]; k++) {
+    r->turn[p->transfers[k].pair] = p->transfers[k].turn + 1;
+    tt_moving_pass(r, k);
+  }
+  return true;
+}
