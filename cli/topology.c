@@ -52,7 +52,9 @@ static void torus(const shape *s, topology *t) {
     snprintf(t->levels + strlen(t->levels), sizeof t->levels - strlen(t->levels), "%s:%d ",
              names[DIMS - s->count + i], s->n[i]);
   say(t->levels, sizeof t->levels, "node:1", "");
-  say(FIGURES, "torus = 1\napart = 1", "");
+  char ports[16]; /* each of a node's links works at the same time */
+  snprintf(ports, sizeof ports, "%d", 2 * s->count);
+  say(FIGURES, "torus = 1\nports = ", ports);
   add(FIGURES, "alpha", s->software + s->latency);
   add(FIGURES, "hop", s->latency);
 }

@@ -7,7 +7,8 @@
  * Cost       2 sum(n - 1) rounds over dimensions of n nodes, of 2d messages; 2(P-1)/P of the vector
  *            in all, 1/(2d) of that over each link if the dimensions are as long.
  * Scratch    none.
- * Invariant  a part is an allreduce of its own blocks, so parts never wait for each other.
+ * Invariant  a part is an allreduce of its own blocks, so parts never wait for each other; their steps are woven, because
+ *            messages of a pair leave in the order of the steps.
  * Parameters the levels as in blueconnect.c: one for each dimension, and the ranks of a node.
  * Source     Sack and Gropp, Collective Algorithms for Multiported Torus Networks, ACM Trans. Par.
  *            Comput. 1(2), 2015; rings as in Cho et al., BlueConnect, SysML 2019.
@@ -82,11 +83,14 @@ static tt_group group_of_part(const torus *t, int part) {
 static void torus_build(tt_builder *b, const tt_ask *ask) {
   const tt_fold_spec rings = {"ring"};
   torus t;
+  uint32_t from[2 * TT_LEVELS];
   if (torus_of(ask, &t)) return;
-  for (int part = 0; part < parts_of(&t); part++) {
+  for (int part = 0; part < parts_of(&t) && !b->status; part++) {
     const tt_group g = group_of_part(&t, part);
+    from[part] = b->s->nsteps;
     tt_fold_whole(b, ask, &g, &rings);
   }
+  tt_build_weave(b, from, parts_of(&t));
 }
 
 /* All factorizations as dimensions, then with the last factor as the ranks of a node. */

@@ -305,10 +305,12 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
   return TUTTI_OK;
 }
 
-/* Tells a simulated network the level at which each rank's path leaves this rank's. */
+/* Tells a simulated network the level at which each rank's path leaves this rank's, by which it paces messages; not where ranks
+ * have ports for several at once. */
 static tutti_status set_levels(tutti_comm *comm) {
   const tt_cost_model *p = tt_chooser_model(comm->plans->chooser);
   const int *place = comm->plans->place, mine = place ? place[comm->rank] : comm->rank;
+  if (tt_ports(&p->link[p->levels - 1]) > 1) return TUTTI_OK;
   uint8_t *level = malloc((size_t)comm->ranks);
   uint32_t *things = tt_cost_domains(p);
   tutti_status status = TUTTI_OK;

@@ -54,6 +54,21 @@ void tt_build_data(tt_builder *b, int data) {
   b->s->in_place = b->s->in_place && has_both(b->s);
 }
 
+void tt_build_weave(tt_builder *b, const uint32_t *from, int parts) {
+  if (b->status || parts < 2) return;
+  tt_sched *s = b->s;
+  const uint32_t each = from[1] - from[0], n = s->nsteps - from[0];
+  tt_step *apart = malloc((n + 1) * sizeof *apart);
+  if (!apart) {
+    b->status = TUTTI_ERR_MEMORY;
+    return;
+  }
+  memcpy(apart, s->steps + from[0], n * sizeof *apart);
+  for (uint32_t i = 0; i < n; i++)
+    s->steps[from[0] + i] = apart[(size_t)(i % (uint32_t)parts) * each + i / (uint32_t)parts];
+  free(apart);
+}
+
 tt_sched *tt_build_end(tt_builder *b) {
   if (!b->status) b->status = tt_derive_order(b->s);
   if (b->status) {

@@ -172,6 +172,10 @@ void tt_reduce_local(tt_builder *b, tt_span dst, tt_span left, tt_span right);
 void tt_mark_completes(tt_builder *b);
 /* Appends a step unchanged (for the parser and mutants). */
 void tt_build_step(tt_builder *b, const tt_step *step);
+/* Part k is the steps from[k] .. from[k + 1] - 1, `parts` of them, as long as each other and on blocks of their own, up to the
+ * last step. Sets the first steps of all before the second ones, and so on, because messages of a pair leave in the order
+ * of the steps. */
+void tt_build_weave(tt_builder *b, const uint32_t *from, int parts);
 /* Makes *array, which has *capacity items of this size, large enough for n. False: out of memory,
  * and it stays as it is. `array` is the address of a pointer. */
 bool tt_grow(void *array, uint32_t *capacity, uint32_t n, size_t size);

@@ -7,6 +7,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
+. "${BASH_SOURCE%/*}/../support/meanwhile.bash"
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && everything=1 || everything=
 n=0 seconds=${everything:+900}
 # The MPIs' leaks at exit come from plugins that are already unloaded, so they have no symbols.
@@ -26,21 +27,6 @@ over() {
   ok "$mpi: $program${*:+ $*} on $ranks ranks, nodes $nodes ($(((${EPOCHREALTIME/./} - from) / 1000)) ms)" \
     all 'status 0' 'grep -q ^ok "$work/out"' '! grep -q "^not ok" "$work/out"'
   n=$((n + 1))
-}
-
-# beside COMMAND...: a program that mostly sleeps, in the background. told: prints their results.
-sleepers=0
-beside() {
-  sleepers=$((sleepers + 1))
-  mkdir "$work/$sleepers"
-  (work=$work/$sleepers && OMPI_MCA_orte_tmpdir_base=$work "$@" >"$work/said") &
-}
-told() {
-  wait
-  for ((; n < sleepers; n++)); do
-    cat "$work/$((n + 1))/said"
-    grep -q '^ok' "$work/$((n + 1))/said" || bad=1
-  done
 }
 
 apart=0,1,2,3,4,5,6,7,8 # no shared memory
@@ -104,8 +90,8 @@ whole() { # MPI
 # The scenes that wait for a rank that sleeps.
 scenes() { # MPI
   case $1 in
-    ompi) beside over ompi 3 $apart mp_scenes && beside over ompi 4 0,1 mp_scenes ;;
-    mpich) beside over mpich 2 - mp_scenes && beside over mpich 2 $apart mp_scenes ;;
+    ompi) meanwhile over ompi 3 $apart mp_scenes && meanwhile over ompi 4 0,1 mp_scenes ;;
+    mpich) meanwhile over mpich 2 - mp_scenes && meanwhile over mpich 2 $apart mp_scenes ;;
   esac
 }
 
@@ -117,7 +103,7 @@ launched() { # MPI
 
 for mpi in ompi mpich; do
   has $mpi || continue
-  beside launched $mpi
+  meanwhile launched $mpi
   [ "$everything" ] || scenes $mpi
 done
 told

@@ -1,6 +1,7 @@
 # over_ucx.sh - programs with several ranks over UCX. The hosts are all this one; TUTTI_NODES defines the
 # nodes. Without UCX only the test that needs none runs. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
+. "${BASH_SOURCE%/*}/../support/meanwhile.bash"
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && everything=1 || everything=
 export UCX_TLS=tcp,self
 # UCX's leaks at exit have no symbols; other tests check tutti's own leaks.
@@ -31,6 +32,9 @@ if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
   TUTTI_NODES=0,1 job run --hosts "$(list 2)" "$BUILD/examples/hello"
   check "two nodes without UCX: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" -ge 1 ]'
 else
+  meanwhile over 4 0,1 mp_scenes
+  meanwhile over 3 $apart mp_parting
+  for nodes in $apart 0,0,1; do meanwhile over 3 $nodes mp_told; done
   for p in 1 2 3 4 5 6 ${everything:+7 8 9}; do over $p $apart mp_cover; done
   for nodes in 0,0,1 0,1 0,1,1,0,2; do over 5 $nodes mp_cover; done
   over 3 $apart mp_exact
@@ -39,9 +43,7 @@ else
   over 6 0,0,0,1,2,2 mp_coded
   over 3 $apart mp_wrong
   over 4 0,0,1 mp_wrong
-  over 4 0,1 mp_scenes
-  over 3 $apart mp_parting
-  for nodes in $apart 0,0,1; do over 3 $nodes mp_told; done
+  told
   for nodes in $apart 0,0,1,1,2; do over 5 $nodes mp_asleep; done
   for nodes in $apart 0,0,1; do over 3 $nodes mp_stall $((${everything:-0} ? 3 : 1)); done
   over 3 $apart mp_stall 1 1795384486308 # rank 0's calls never wait

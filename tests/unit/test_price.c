@@ -13,7 +13,6 @@
 
 #include "choose.h"
 #include "names.h"
-
 static const double alpha = 3e-5, beta = 1e-8, gamma_ = 2e-10;
 
 static tt_cost_model flat(int P) {
@@ -391,7 +390,7 @@ static void a_burst_is_owed(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof some_of / sizeof *some_of; i++)
     for (int uniform = 0; uniform < (i < 3 ? 2 : 1); uniform++)
-      for (double m = 64; m < 1e9; m *= 16) {
+      for (double m = 64; m < 1e10; m *= 16) {
         tt_cost_model p = flat(12);
         p.gamma = 0;
         const double plain = terms_of(some_of[i], TUTTI_ALLREDUCE, &p, uniform, m).time;
@@ -402,9 +401,10 @@ static void a_burst_is_owed(void **state) {
         about(some_of[i], 12, m, t.time, tt_made_up(sent * m * beta, latency));
         about("as a line", 12, m, t.fixed + t.slope * m, t.time);
         p.link[0].burst = 1e5;
-        const double some = terms_of(some_of[i], TUTTI_ALLREDUCE, &p, uniform, m).time;
-        assert_true(some <= plain * 1.25 && some >= 0.999999 * sent * m * beta);
-        if (m > 1e8) assert_true(fabs(some - plain) < 0.01 * plain);
+        const double jam = i ? 1.15 : 1,
+                     some = terms_of(some_of[i], TUTTI_ALLREDUCE, &p, uniform, m).time;
+        assert_true(some <= plain * 1.25 * jam && some >= 0.999999 * sent * m * beta);
+        if (m > 1e8 && i < 3) assert_true(fabs(some - jam * plain) < 0.01 * plain);
       }
 }
 

@@ -1,0 +1,20 @@
+# meanwhile.bash - runs parts of a shell test that mostly sleep in the background. SPDX-License-Identifier: BSD-3-Clause
+#
+# meanwhile COMMAND...  starts it with a $work of its own
+# told               waits for all of them, prints their results, and counts them in $n
+sleepers=0
+meanwhile() {
+  sleepers=$((sleepers + 1))
+  mkdir "$work/$sleepers"
+  (work=$work/$sleepers && OMPI_MCA_orte_tmpdir_base=$work "$@" >"$work/said") &
+}
+told() {
+  local i
+  wait
+  for ((i = 1; i <= sleepers; i++)); do
+    cat "$work/$i/said"
+    grep -q '^ok' "$work/$i/said" || bad=1
+    n=$((n + 1))
+  done
+  sleepers=0
+}
