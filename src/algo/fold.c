@@ -82,10 +82,13 @@ static uint32_t fold_blocks(const tt_ask *ask) {
 
 static void fold_build(tt_builder *b, const tt_ask *ask) {
   const tt_fold_spec how = tt_fold_spec_of(ask);
-  for (int ring = 0; ring < rings_of(ask); ring++) {
+  uint32_t from[RINGS];
+  for (int ring = 0; ring < rings_of(ask) && !b->status; ring++) {
     const tt_group g = group_of_ring(ask, ring);
+    from[ring] = b->s->nsteps;
     tt_fold_whole(b, ask, &g, &how);
   }
+  tt_build_weave(b, from, rings_of(ask));
 }
 
 /* A pseudorandom sequence determined by `u`. */
