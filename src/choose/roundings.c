@@ -36,8 +36,8 @@ double tt_choice_seconds(tt_chooser *c, const tt_problem *p, const tt_choice *ch
   return status ? -1 : t.time;
 }
 
-/* Where links are what ranks wait for, coding without loss goes on beside the transfer, so its price, the sum of both, is
- * rather too high. On short vectors that does not hold: there it takes up to half a millisecond more than predicted. */
+/* Prices are not exact. Codes without loss save less than others, so less of a gain is enough; on short vectors they take up to
+ * half a millisecond more than predicted. */
 bool tt_coding_pays(const tt_chooser *coded, double with, double without) {
   const bool lossy = tt_code_lossy(coded->setting.code);
   const double most = lossy ? 0.9 : 0.95, least = lossy ? 1e-4 : 5e-4; /* s */
