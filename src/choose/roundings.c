@@ -51,17 +51,12 @@ static double coding_cost(const tt_profile *p, tt_code code) {
   return code == TT_CODE_INT8 ? p->code.int8 : p->code.fp8;
 }
 
-static const double CODED =
-    5e-6; /* s more of a processor for a message that is coded, at either end */
-
 /* A rested link lets no coded bytes through at once, because they are made one after the other. What jams a link are bytes
  * that cross it. */
 static void code_link(tt_link *link, double ratio, double cost) {
   link->jam = tt_jams_from(link) / ratio;
   link->beta *= ratio;
   link->code = cost;
-  link->o += CODED;
-  link->o_next += CODED;
   link->burst = 0;
 }
 
