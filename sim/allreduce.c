@@ -113,13 +113,14 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   int at = 1, failed = 0, slices = 0;
   const char *algo = getenv("SIM_PLAN");
-  for (; at < argc && argv[at][0] == '-'; at++) {
-    if (argv[at][1] == 'b') builtin = 1;
-    if (argv[at][1] == 's') shared = 1;
-    if (argv[at][1] == 'k') slices = atoi(argv[++at]);
-    if (argv[at][1] == 'd') failed |= read_delay(argv[++at]);
-    if (argv[at][1] == 't') integers = strcmp(argv[++at], "int32") == 0;
-  }
+  for (; at < argc && argv[at][0] == '-'; at++) switch (argv[at][1]) {
+      case 'b': builtin = 1; break;
+      case 's': shared = 1; break;
+      case 'k': slices = atoi(argv[++at]); break;
+      case 'd': failed |= read_delay(argv[++at]); break;
+      case 't': integers = strcmp(argv[++at], "int32") == 0; break;
+      default: failed = 1;
+    }
   if (shared) simulated_unreal();
   if (!builtin && !failed) {
     tutti_log_set(simulated_log, &rank);

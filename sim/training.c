@@ -171,15 +171,17 @@ int main(int argc, char **argv) {
   const char *plan = getenv("SIM_PLAN");
   size_t bytes = 0;
   int i = 1, slices = 0;
-  for (; i < argc && argv[i][0] == '-'; i++) {
-    if (argv[i][1] == 's') shared = 1;
-    if (argv[i][1] == 'w') how = way_of(argv[++i]);
-    if (argv[i][1] == 'b') bytes = strtoull(argv[++i], NULL, 10);
-    if (argv[i][1] == 'k') slices = atoi(argv[++i]);
-    if (argv[i][1] == 'p') look = strtod(argv[++i], NULL);
-    if (argv[i][1] == 'f') forward = strtod(argv[++i], NULL);
-  }
-  int failed = how == WAYS || i >= argc || read_table(argv[i]);
+  int unknown = 0;
+  for (; i < argc && argv[i][0] == '-'; i++) switch (argv[i][1]) {
+      case 's': shared = 1; break;
+      case 'w': how = way_of(argv[++i]); break;
+      case 'b': bytes = strtoull(argv[++i], NULL, 10); break;
+      case 'k': slices = atoi(argv[++i]); break;
+      case 'p': look = strtod(argv[++i], NULL); break;
+      case 'f': forward = strtod(argv[++i], NULL); break;
+      default: unknown = 1;
+    }
+  int failed = unknown || how == WAYS || i >= argc || read_table(argv[i]);
   if (shared) simulated_unreal();
   tutti_log_set(simulated_log, &rank);
   if (!failed) {

@@ -68,7 +68,7 @@ static void circulant_reduce(tt_builder *b, const tt_circulant *c) {
 
 static void circulant_build(tt_builder *b, const tt_ask *ask) {
   const tt_circulant c =
-      tt_circulant_of(ask->ranks, ask->rank, ask->root, (int)circulant_blocks(ask));
+      tt_circulant_of(ask->ranks, ask->rank, ask->root, (int)circulant_blocks(ask), false);
   (ask->coll == TUTTI_BROADCAST ? circulant_broadcast : circulant_reduce)(b, &c);
 }
 

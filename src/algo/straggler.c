@@ -1,14 +1,15 @@
 /* straggler.c - one rank is late, and the others sum while they wait for it.
  *
  * Idea       The others do an allreduce of their own, a fold by halving and its mirror. What is left when rank r
- *            arrives is the last exchange: r needs the others' sum, and each of them needs r's vector. It is a
- *            broadcast of n blocks from r in a circulant graph (circulant.c). In round t, r sends its block t to
- *            the rank above, which adds it to the others' sum and passes the full sum on. The rank
- *            below has nothing for r in a broadcast; here it sends r the others' sum of block t.
- * Cost       from the arrival on: n - 1 + ceil(log2 P) rounds of a message of 1/n of the vector in each direction. A
+ *            arrives is the last exchange: each of them needs r's vector, and r needs the sum. It is a broadcast of n
+ *            blocks from r in a circulant graph (circulant.c). In round t, r sends its block t to the rank above,
+ *            which adds it to the others' sum and passes the full sum on. The rank below r has nothing to send in
+ *            that round of a broadcast; here it sends r a block of the full sum. In one more round r gets the last
+ *            block.
+ * Cost       from the arrival on: n + ceil(log2 P) rounds of a message of 1/n of the vector in each direction. A
  *            rank cannot do with less than ceil(log2 P) messages and one vector in. Before: the allreduce of
  *            P - 1 ranks. If nobody is late this costs about one vector more than a fold.
- * Scratch    at most a block for each of n, on r in place and on the rank half around the circle.
+ * Scratch    none.
  * Invariant  the others have the same bits of their sum. Every rank that adds r's block adds it on the right, so all have
  *            the same bits in the end.
  * Parameters late=RANK (0), n=BLOCKS (4). With s bytes, sqrt(s beta ceil(log2 P) / alpha) blocks are about the best.
@@ -74,78 +75,36 @@ static void sum_others(tt_builder *b, const tt_ask *ask, int late) {
 
 /* ---- the last exchange ---- */
 
-typedef struct exchange_of {
-  tt_builder *b;
-  tt_circulant c;
-  uint32_t each;   /* blocks of a part */
-  tt_buf have;     /* of the others' sum; the late rank's operand */
-  bool overwrites; /* what a rank has lies where the sum goes */
-} exchange_of;
-
-static tt_span part_at(const exchange_of *x, tt_buf buf, int part) {
-  return tt_range(buf, (uint32_t)part * x->each, x->each, (uint32_t)x->c.n * x->each);
+static tt_span part_at(const tt_circulant *c, uint32_t each, tt_buf buf, int part) {
+  return tt_range(buf, (uint32_t)part * each, each, (uint32_t)c->n * each);
 }
 
-/* dst = sum of the others op operand of the late rank, one of which comes from a peer. way: by tmp, because the
- * rank sends what it has of that part at the same time. */
-static void add_part(const exchange_of *x, int peer, int part, bool by_tmp) {
-  const tt_span have = part_at(x, x->have, part), in = part_at(x, TT_TMP, part);
-  const tt_span sum = part_at(x, TT_DST, part);
-  if (by_tmp) {
-    tt_recv(x->b, peer, in);
-    tt_reduce_local(x->b, sum, x->c.me ? have : in, x->c.me ? in : have);
-  } else {
-    tt_recv_reduce(x->b, peer, sum, have, x->c.me ? TT_OWN_FIRST : TT_OWN_LAST);
-  }
-  tt_mark_completes(x->b);
-}
-
-/* The late rank sends its last part in all rounds from n - 1 on, so it adds to that one in the end. */
-static void exchange_late(const exchange_of *x) {
-  const int n = x->c.n;
-  const bool keeps = x->overwrites; /* until the part is sent */
-  for (int t = 0; t < tt_circulant_rounds(&x->c); t++) {
-    const tt_circulant_message up = tt_circulant_up(&x->c, t);
-    tt_send(x->b, up.peer, part_at(x, x->have, up.block));
-    const int below = tt_circulant_in(&x->c, t).peer;
-    if (t == n - 1 && keeps)
-      tt_recv(x->b, below, part_at(x, TT_TMP, t));
-    else if (t < n)
-      add_part(x, below, t, keeps);
-  }
-  if (!keeps) return;
-  tt_reduce_local(x->b, part_at(x, TT_DST, n - 1), part_at(x, TT_TMP, n - 1),
-                  part_at(x, x->have, n - 1));
-  tt_mark_completes(x->b);
-}
-
-static void exchange_other(const exchange_of *x) {
-  const tt_circulant *c = &x->c;
+/* have: where the sum of the others is; of the late rank its operand. */
+static void exchange_parts(tt_builder *b, const tt_circulant *c, uint32_t each, tt_buf have) {
   for (int t = 0; t < tt_circulant_rounds(c); t++) {
     const tt_circulant_message up = tt_circulant_up(c, t), in = tt_circulant_in(c, t);
-    const bool gives = up.peer == c->root && t < c->n;
-    if (gives) tt_send(x->b, c->root, part_at(x, x->have, t));
-    if (up.block >= 0) tt_send(x->b, up.peer, part_at(x, TT_DST, up.block));
+    if (up.block >= 0) tt_send(b, up.peer, part_at(c, each, c->me ? TT_DST : have, up.block));
     if (in.block < 0) continue;
-    if (in.peer == c->root)
-      add_part(x, c->root, in.block, gives && x->overwrites);
-    else
-      tt_recv(x->b, in.peer, part_at(x, TT_DST, in.block));
+    const tt_span sum = part_at(c, each, TT_DST, in.block);
+    if (in.peer == c->root) {
+      tt_recv_reduce(b, in.peer, sum, part_at(c, each, have, in.block), TT_OWN_FIRST);
+      tt_mark_completes(b);
+    } else {
+      tt_recv(b, in.peer, sum);
+    }
   }
+  const tt_span last = part_at(c, each, TT_DST, c->n - 1);
+  if (c->me == c->P - 1) tt_send(b, c->root, last);
+  if (!c->me) tt_recv(b, tt_mod((int64_t)c->root - 1, c->P), last);
 }
 
 static void straggler_build(tt_builder *b, const tt_ask *ask) {
   int late, n;
   straggler_params(ask, &late, &n);
-  const bool alone = ask->ranks == 2; /* the other one's operand is the others' sum */
-  exchange_of x = {b, tt_circulant_of(ask->ranks, ask->rank, late, n), blocks_of_part(ask), TT_SRC,
-                   ask->in_place};
-  if (x.c.me && !alone) {
-    sum_others(b, ask, late);
-    x.have = TT_DST;
-    x.overwrites = true;
-  }
-  (x.c.me ? exchange_other : exchange_late)(&x);
+  const tt_circulant c = tt_circulant_of(ask->ranks, ask->rank, late, n, true);
+  const bool sums = c.me && ask->ranks > 2; /* else its operand is the others' sum */
+  if (sums) sum_others(b, ask, late);
+  exchange_parts(b, &c, blocks_of_part(ask), sums ? TT_DST : TT_SRC);
 }
 
 /* Every rank of few, some of many; and all kinds of n. */

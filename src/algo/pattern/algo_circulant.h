@@ -14,18 +14,19 @@ enum { TT_SKIPS = 31 };
 typedef struct tt_circulant {
   int P, q, skip[TT_SKIPS + 1];
   int me, root, n; /* this rank, counted from the root; blocks */
-  int above[TT_SKIPS],
-      below[TT_SKIPS]; /* the blocks that it sends up, and gets from below, in q rounds */
+  bool back;       /* the root gets the blocks back, too, but for the last one */
+  int above[TT_SKIPS], below[TT_SKIPS]; /* the blocks that it sends up, and gets from below, in q
+                                           rounds */
 } tt_circulant;
 
-/* A message of a round: its peer and block; there is none if block < 0, but the peer is right. */
+/* A message of a round: its peer and block; block < 0: there is none. */
 typedef struct tt_circulant_message {
   int peer, block;
 } tt_circulant_message;
 
-tt_circulant tt_circulant_of(int ranks, int rank, int root, int n);
+tt_circulant tt_circulant_of(int ranks, int rank, int root, int n, bool back);
 int tt_circulant_rounds(const tt_circulant *c);
-/* What the rank sends to the rank above in round t; the root gets nothing. */
+/* What the rank sends to the rank above in round t. */
 tt_circulant_message tt_circulant_up(const tt_circulant *c, int t);
 /* What it gets from the rank below. */
 tt_circulant_message tt_circulant_in(const tt_circulant *c, int t);

@@ -1,6 +1,7 @@
 /* circulant_rounds.c - who sends which block in each round of a broadcast in a circulant graph.
  *
- * Invariant  a rank gets each block once, after its sender got it; the root gets none.
+ * Invariant  a rank gets each block once, after its sender got it. The root may get all but the last one in the
+ *            same rounds, from ranks that have nothing else to send then.
  * Source     Traeff, Optimal Broadcast Schedules in Logarithmic Time, arXiv 2407.18004, 2024; the
  *            search is its algorithm, with a set of bits in place of a list.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -44,10 +45,10 @@ static void find_blocks(search *s, int from, int below) {
   }
 }
 
-/* The blocks that rank r > 0 gets in q rounds, where the root sends block t in round t; those
- * below 0 are of the q rounds before. */
+/* The blocks that rank r gets in q rounds, where the root sends block t in round t; those
+ * below 0 are of the q rounds before. The root's base is q, so it would get only such. */
 static void blocks_received(const tt_circulant *c, int r, int block[TT_SKIPS]) {
-  const int base = base_of(c, r), q = c->q;
+  const int q = c->q, base = r ? base_of(c, r) : q;
   search s = {c, c->P + r, 2 * c->P, 0, 0, block};
   s.bases = (uint32_t)(UINT64_C(2) << q) - 1;
   s.bases &= ~(UINT32_C(1) << base);
@@ -57,16 +58,17 @@ static void blocks_received(const tt_circulant *c, int r, int block[TT_SKIPS]) {
 
 /* ---- all rounds ---- */
 
-tt_circulant tt_circulant_of(int ranks, int rank, int root, int n) {
-  tt_circulant c = {.P = ranks, .q = tt_ceil_log2((uint64_t)ranks), .root = root, .n = n};
+tt_circulant tt_circulant_of(int ranks, int rank, int root, int n, bool back) {
+  const int q = tt_ceil_log2((uint64_t)ranks);
+  tt_circulant c = {.P = ranks, .q = q, .root = root, .n = n, .back = back};
   c.skip[c.q] = ranks;
   for (int k = c.q; k > 0; k--) c.skip[k - 1] = (c.skip[k] + 1) / 2;
   c.me = tt_mod((int64_t)rank - root, ranks);
-  if (c.me) blocks_received(&c, c.me, c.below);
+  if (c.me || back) blocks_received(&c, c.me, c.below);
   for (int k = 0; k < c.q; k++) {
     int theirs[TT_SKIPS] = {0};
     const int peer = (int)(((int64_t)c.me + c.skip[k]) % c.P);
-    if (peer) blocks_received(&c, peer, theirs);
+    if (peer || back) blocks_received(&c, peer, theirs);
     c.above[k] = theirs[k];
   }
   return c;
@@ -91,11 +93,11 @@ static int skip_in(const tt_circulant *c, int t) {
 tt_circulant_message tt_circulant_up(const tt_circulant *c, int t) {
   const int peer = tt_mod((int64_t)c->me + skip_in(c, t), c->P);
   return (tt_circulant_message){tt_mod((int64_t)peer + c->root, c->P),
-                                peer > 0 ? block_in(c, c->above, t) : -1};
+                                peer > 0 || c->back ? block_in(c, c->above, t) : -1};
 }
 
 tt_circulant_message tt_circulant_in(const tt_circulant *c, int t) {
   const int peer = tt_mod((int64_t)c->me - skip_in(c, t), c->P);
   return (tt_circulant_message){tt_mod((int64_t)peer + c->root, c->P),
-                                c->me > 0 ? block_in(c, c->below, t) : -1};
+                                c->me > 0 || c->back ? block_in(c, c->below, t) : -1};
 }
