@@ -3,7 +3,7 @@
 #
 # Idea       sim/allreduce.c lets each rank come as late as a table says, and takes the time from the last arrival on: what
 #            the late rank costs beside its own lateness. A plan is best here if little is left to do when the last one comes.
-# Network    64 hosts of one rank each, at paper 001's figures (30 us, 100 MB/s).
+# Network    32 hosts of one rank each, at paper 001's figures (30 us, 100 MB/s).
 # Told       whether tutti's price knows that the link of one host is slow (host.21.beta in the profile).
 # SPDX-License-Identifier: BSD-3-Clause
 import functools
@@ -15,7 +15,7 @@ from results import Kept
 from training import chosen, system
 
 TABLE = "docs/sim/stragglers.tsv"
-RANKS, LATE, SEED = 64, 21, 37
+RANKS, LATE, SEED = 32, 21, 37
 SIZES = (64 << 10, 1 << 20, 16 << 20)
 UNREAL = 4 << 20  # bytes, from which on vectors are not real
 TENTH = 0.1
@@ -40,13 +40,14 @@ def exponential(mean):
 
 DELAYS = {"none": one(0), "one, 1 ms": one(1e-3), "one, 10 ms": one(1e-2), "one, 100 ms": one(0.1), "one, 1 s": one(1.0),
           "exponential, 1 ms": exponential(1e-3), "exponential, 100 ms": exponential(0.1)}  # fmt: skip
-PLANS = {"choice": "choice", "straggler": "straggler", "ring": "fold(ring)", "halving": "fold(halving)", "two-shot": "two-shot", "lr": "", "rdb": "", "rab_rdb": ""}
+PLANS = {"choice": "choice", "straggler": "straggler", "straggler ring": "straggler ring", "ring": "fold(ring)", "halving": "fold(halving)", "two-shot": "two-shot", "lr": "", "rdb": "", "rab_rdb": ""}
 
 
-def waits_for(late, size, ranks=RANKS):
+def waits_for(what, size, ranks=RANKS):
     """The plan whose others sum while they wait, with about the best number of blocks (src/algo/straggler.c)."""
-    more = math.ceil(math.log2(ranks)) - 1
-    return "straggler(late=%d,n=%d)@1" % (late, max(1, round(math.sqrt(max(1, more) * size * smpi.BETA / smpi.ALPHA))))
+    longest = ranks if what == "straggler ring" else math.ceil(math.log2(ranks))
+    n = max(1, round(math.sqrt(longest * size * smpi.BETA / smpi.ALPHA)))
+    return "straggler(late=%d,n=%d%s)@1" % (LATE, n, ",ring" if what == "straggler ring" else "")
 
 
 def least_exchange(size, ranks=RANKS):
@@ -60,8 +61,8 @@ def columns(run):
 
 def run_allreduce(what, size, build, delays=None, slow=None, told=()):
     """The columns of a row; what: a plan, or one of SMPI's."""
-    if what == "straggler":
-        what = waits_for(LATE, size)
+    if what.startswith("straggler"):
+        what = waits_for(what, size)
     s, words, plan, cfg = network(), ["-s"] if size >= UNREAL else [], "", ()
     if what in smpi.BUILTIN:
         words.append("-b")

@@ -7,6 +7,8 @@
 #            They are computed here, once, because each of the simulated ranks would compute them anew.
 # Codes      coded messages between hosts (docs/lighter.md) consist of short frames, each of which would pay a simulated latency. So a
 #            code stands for what it leaves: "buckets+error=1e-2" has LEFT of the numbers. Coding takes no time, as sums do not.
+# Scale      gradients are a sixteenth as long, on links that are a sixteenth as fast. The times are the same (but for SMPI's and tutti's 48
+#            bytes in each message), and this machine has a sixteenth to add and to copy.
 # Looks      while a rank computes, it looks after its sums each LOOK seconds, as a progress thread does; "calls": only when a
 #            tensor is ready.
 # SPDX-License-Identifier: BSD-3-Clause
@@ -23,6 +25,7 @@ from results import Kept
 
 TABLE = "docs/sim/training.tsv"
 LOOK = 100e-6  # s
+SCALE = 16
 LEFT = 0.254  # of the bytes, by int8 with an error of 1e-2 (docs/lighter.md)
 MIB = 1 << 20
 
@@ -116,15 +119,16 @@ def way_of(task, plan, way, build):
     size = int(mib) * MIB if mib else bucket_bytes(task.system, plan, total, build) if kind == "buckets" else total
     name, slices = chosen(task.system, plan, size, build)
     words = ["-w", kind, "-k", 1 if kind == "tensors" else slices, "-p", 0 if extra == "calls" else LOOK]
-    return words + (["-b", size] if kind == "buckets" else []), name
+    return words + (["-b", size // SCALE] if kind == "buckets" else []), name
 
 
 def carry_out(task, plan, way, build):
     """The columns of a row."""
-    forward, table = layers.step(task.layers, task.step, part_of(task, way))
+    forward, table = layers.step(task.layers, task.step, part_of(task, way) / SCALE)
+    links = {name: smpi.Level(x.latency, x.bandwidth / SCALE) for name, x in dict(smpi.TREE, **task.system.links).items()}
     words, name = way_of(task, plan, way, build)
     words += ["-f", "%.9f" % forward, "-s", "{table}"]
-    text, errors, why = smpi.program(task.system.network, task.system.ranks, "training", words, plan=name, links=dict(smpi.TREE, **task.system.links),
+    text, errors, why = smpi.program(task.system.network, task.system.ranks, "training", words, plan=name, links=links,
                                      build=build, limit=1800, files={"table": table})
     part = text.split(None, 5)
     if why or len(part) < 6:

@@ -437,7 +437,7 @@ static void wrong_parameters_are_refused_in_words(void **state) {
       {"circulant", "naive, fold, ", TUTTI_ALLREDUCE},
       {"straggler(late=7)", "late is a rank, and n goes from 1 to 65536", TUTTI_ALLREDUCE},
       {"straggler(n=0)", "late is a rank", TUTTI_ALLREDUCE},
-      {"straggler(r=1)", "none of: late= n=", TUTTI_ALLREDUCE},
+      {"straggler(r=1)", "none of: late= n= ring", TUTTI_ALLREDUCE},
       {"straggler", "fold, two-shot, ", TUTTI_REDUCE_SCATTER},
       {"halving-doubling", "fold, one-shot, ", TUTTI_ALL_GATHER},
       {"lanes(n=5)", "2^k or 3 * 2^k", TUTTI_ALLREDUCE},

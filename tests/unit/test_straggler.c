@@ -1,4 +1,4 @@
-/* straggler: the last exchange takes n + ceil(log2 P) rounds after the others' allreduce, whoever is late, and late=r is
+/* straggler: the last exchange takes n + ceil(log2 P) rounds after the others' allreduce, on a ring n - 1 + P, whoever is late, and late=r is
  * late=0 turned by r ranks. Checked by prices, by counts, and step by step.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -16,14 +16,14 @@
 
 static const double alpha = 3e-5, beta = 1e-8, bytes = 1e6;
 
-static const char *name_of(int late, int n) {
+static const char *name_of(int late, int n, bool ring) {
   static char name[60];
-  snprintf(name, sizeof name, "straggler(late=%d,n=%d)", late, n);
+  snprintf(name, sizeof name, "straggler(late=%d,n=%d%s)", late, n, ring ? ",ring" : "");
   return name;
 }
 
-static int rounds_of(int P, int n) {
-  return n + tt_ceil_log2((uint64_t)P);
+static int rounds_of(int P, int n, bool ring) {
+  return ring ? n - 1 + P : n + tt_ceil_log2((uint64_t)P);
 }
 
 static double price(const char *name, int P) {
@@ -46,13 +46,15 @@ static double price(const char *name, int P) {
 static void price_is_an_allreduce_of_the_others_and_an_exchange(void **state) {
   (void)state;
   for (int P = 3; P <= 70; P += 1 + P / 8)
-    for (int k = 1; k <= 3; k++) {
-      const int n = k * (P - 1), steps = 2 * tt_ceil_log2((uint64_t)P - 1);
+    for (int k = 0; k < 6; k++) {
+      const bool ring = k % 2;
+      const int n = (k / 2 + 1) * (P - 1), steps = 2 * tt_ceil_log2((uint64_t)P - 1);
       const double fold = steps * alpha + 2.0 * (P - 2) / (P - 1) * bytes * beta;
-      const double exchange = rounds_of(P, n) * (alpha + bytes / n * beta);
-      const double time = price(name_of(P / 3, n), P);
+      const double exchange = rounds_of(P, n, ring) * (alpha + bytes / n * beta);
+      const double time = price(name_of(P / 3, n, ring), P);
       if (time > fold + exchange * (1 + 1e-9) || time < exchange + fold * (0.5 - 1e-9))
-        fail_msg("%s, P = %d: %.9g s, not %.9g + %.9g", name_of(P / 3, n), P, time, fold, exchange);
+        fail_msg("%s, P = %d: %.9g s, not %.9g + %.9g", name_of(P / 3, n, ring), P, time, fold,
+                 exchange);
     }
 }
 
@@ -60,11 +62,13 @@ static void every_rank_may_be_late(void **state) {
   (void)state;
   for (int P = 2; P <= 19; P++)
     for (int late = 0; late < P; late++)
-      for (int n = 1; n <= 9; n += 2) {
+      for (int k = 0; k < 10; k++) {
+        const int n = k | 1;
+        const bool ring = k % 2;
         tutti_report r;
         const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P, .in_place = (late + n / 2) % 2};
-        if (!names_prove(name_of(late, n), &ask, &r))
-          fail_msg("%s on %d ranks: %s", name_of(late, n), P, r.witness);
+        if (!names_prove(name_of(late, n, ring), &ask, &r))
+          fail_msg("%s on %d ranks: %s", name_of(late, n, ring), P, r.witness);
         assert_true(r.same_grouping);
       }
 }
@@ -83,15 +87,15 @@ static void the_late_rank_sends_its_vector_and_the_last_block_again(void **state
     for (int n = 1; n <= 64; n *= 4) {
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
       tt_sched **all;
-      if (tt_algo_build_all(name_of(P - 1, n), &ask, &all)) fail_msg("%s", tutti_error());
+      if (tt_algo_build_all(name_of(P - 1, n, false), &ask, &all)) fail_msg("%s", tutti_error());
       int messages;
       uint32_t blocks;
       counts_of(all[P - 1], &messages, &blocks);
-      assert_int_equal(messages, rounds_of(P, n) - 1);
+      assert_int_equal(messages, rounds_of(P, n, false) - 1);
       assert_int_equal(blocks, (uint32_t)messages * (all[0]->blocks / (uint32_t)n));
       for (int r = 0; r < P - 1; r++) { /* 2 ceil(log2 (P - 1)) of the fold */
         counts_of(all[r], &messages, &blocks);
-        assert_true(messages <= rounds_of(P, n) + 2 * tt_ceil_log2((uint64_t)P - 1));
+        assert_true(messages <= rounds_of(P, n, false) + 2 * tt_ceil_log2((uint64_t)P - 1));
       }
       tt_sched_free_all(all, P);
     }
@@ -107,8 +111,8 @@ static void late_r_is_late_0_turned(void **state) {
     for (int late = 1; late < P; late++) {
       tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
       tt_sched **first, **then;
-      if (tt_algo_build_all(name_of(0, 3), &ask, &first) ||
-          tt_algo_build_all(name_of(late, 3), &ask, &then))
+      if (tt_algo_build_all(name_of(0, 3, late % 2), &ask, &first) ||
+          tt_algo_build_all(name_of(late, 3, late % 2), &ask, &then))
         fail_msg("%s", tutti_error());
       for (int r = 0; r < P; r++) {
         const tt_sched *a = first[r], *b = then[(r + late) % P];
