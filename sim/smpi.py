@@ -187,13 +187,14 @@ def smpirun(ranks, platform, hostfile, cfg):
     return command + ["--cfg=" + c for c in cfg] + ["--log=root.thresh:error"]
 
 
-def program(network, ranks, name, arguments, plan="", links=None, build="build", limit=300, slow=None, files=None, told=(), cfg=()):
+def program(network, ranks, name, arguments, plan="", links=None, build="build", limit=300, slow=None, files=None, told=(), cfg=(), more=None):
     """(text, errors, the reason of a failure or "") of build/sim/NAME. files: {name: text}, of which arguments have the name in
-    braces; told: more lines of the profile; slow: as in tree()."""
+    braces; told: more lines of the profile; slow: as in tree(); more: variables of the environment."""
     links = links or TREE
     with tempfile.TemporaryDirectory() as folder:
         platform, hostfile = write_network(network, ranks, "sync", links, folder, slow)
         env = environment(network, links, "sync", folder, build)
+        env.update(more or {})
         if plan:
             env["SIM_PLAN"] = plan
         with open(env["TUTTI_PROFILE"], "a") as out:

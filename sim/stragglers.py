@@ -44,7 +44,7 @@ PLANS = {"choice": "choice", "straggler": "straggler", "straggler ring": "stragg
 
 
 def waits_for(what, size, ranks=RANKS):
-    """The plan whose others sum while they wait, with about the best number of blocks (src/algo/straggler.c)."""
+    """The plan whose others sum while they wait, with about the best number of blocks (src/algo/late_rank.c)."""
     longest = ranks if what == "straggler ring" else math.ceil(math.log2(ranks))
     n = max(1, round(math.sqrt(longest * size * smpi.BETA / smpi.ALPHA)))
     return "straggler(late=%d,n=%d%s)@1" % (LATE, n, ",ring" if what == "straggler ring" else "")

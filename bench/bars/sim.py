@@ -111,10 +111,10 @@ def short_bars(build):
 
 
 def straggler_bars(build):
-    """One host comes a second late; the others have summed meanwhile. The least any exchange takes then: one vector in, and
+    """One host comes three seconds late; the others have summed meanwhile. The least any exchange takes then: one vector in, and
     ceil(log2 P) messages."""
     for what, size in (("straggler", 16 << 20), ("straggler ring", 64 << 20)):
-        row = stragglers.run_allreduce(what, size, build, stragglers.one(1.0))
+        row = stragglers.run_allreduce(what, size, build, stragglers.one(3.0))
         took = float(row["seconds"]) if row["verdict"] in stored.RIGHT else None
         title = "%d hosts, %d MiB, one late, %s: from its arrival, over the least of the last exchange" % (stragglers.RANKS, size >> 20, what)
         yield at_most(title, 1.1, took / stragglers.least_exchange(size) if took else None, why=row["ran"])

@@ -1,4 +1,4 @@
-/* straggler.c - one rank is late, and the others sum while they wait for it.
+/* late_rank.c - straggler: one rank is late, and the others sum while they wait for it.
  *
  * Idea       The others do an allreduce of their own, a fold by halving and its mirror. What is left when rank r
  *            arrives is the last exchange: each of them needs r's vector, and r needs the sum. It is a broadcast of n
