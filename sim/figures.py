@@ -6,8 +6,8 @@
 # Lines are prices, computed now. Points are simulated and measured, and stored in
 # docs/sim/figures.tsv: --simulate adds the missing ones (sim/smpi.py, minutes;
 # --again: all of them), --measure measures again on this machine (two minutes, if it is
-# idle). --quick draws a few points per line. What is drawn of docs/sim/results.tsv and training.tsv is drawn again, too;
-# `make sim` renews these.
+# idle). --quick draws a few points per line. Pictures of docs/sim/results.tsv and training.tsv, which `make sim`
+# renews, are drawn again, too.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import os

@@ -112,7 +112,7 @@ def floats(name):
 
 
 def step(name, seconds, part=1.0):
-    """(forward seconds, table of training.c) of a step that takes one rank so many seconds. Tensors are ready in the order of the
+    """(forward seconds, table of training.c) of a step that takes one rank this time. Tensors are ready in the order of the
     backward pass. part: of the floats that a gradient has, as 0.5 for 16 bits."""
     tensors = read(name)
     rate = 2 / 3 * seconds / sum(t.work for t in tensors)

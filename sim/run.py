@@ -134,7 +134,7 @@ def jobs_of(part, results, build):
 
 
 def carry_out(jobs, workers, minutes):
-    """Runs the jobs, those in memory one at a time; returns how many are left after so many minutes (0: no end)."""
+    """Runs the jobs, those in memory one at a time; begins none after this many minutes (0: no end). Returns the number of those left."""
     bar, end = Bar(len(jobs)), time.time() + 60 * minutes if minutes else float("inf")
 
     def one(job):

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /* The largest x of all ranks. Collective; it waits first, so that its messages share no link with
- * what was measured. */
+ * the measured ones. */
 double simulated_latest(double x);
 /* Waits for an instant that is the same on all ranks, and returns it. Collective. */
 double simulated_line_up(void);

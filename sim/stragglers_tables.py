@@ -19,7 +19,7 @@ def late_tables(kept):
             size, 1e3 * stragglers.least_exchange(size))
         yield ""
         rows = [[case] + [cell(ms(kept, "late", stragglers.RANKS, case, plan, size), "%.2f") for plan in stragglers.PLANS] for case in stragglers.DELAYS]
-        yield from grid(["who is late, by"] + list(stragglers.PLANS), rows)
+        yield from grid(["late ranks, by"] + list(stragglers.PLANS), rows)
 
 
 def link_table(kept):

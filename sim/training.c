@@ -4,9 +4,9 @@
  *   training [-w WAY] [-b BYTES] [-k SLICES] [-p SECONDS] [-f SECONDS] [-s] TABLE
  *     -w  buckets: tutti_buckets, while later gradients are computed; tensors: a non-blocking
  *         allreduce for each tensor when it is ready; one: a single allreduce of all at the end
- *     -b  a bucket is closed at so many bytes; 0: the library's choice
+ *     -b  bytes at which a bucket is closed; 0: the library's choice
  *     -k  cut vectors into SLICES
- *     -p  somebody looks after the sums every so many seconds while the rank computes, as a
+ *     -p  while the rank computes, it looks after the sums at this interval in seconds, as a
  *         progress thread does; 0: sums advance only when a tensor is ready
  *     -f  seconds of the forward pass
  *     -s  use gradients that are not real (SMPI_SHARED_MALLOC), and do not check them

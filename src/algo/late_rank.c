@@ -1,7 +1,7 @@
 /* late_rank.c - straggler: one rank is late, and the others sum while they wait for it.
  *
- * Idea       The others do an allreduce of their own, a fold by halving and its mirror. What is left when rank r
- *            arrives is the last exchange: each of them needs r's vector, and r needs the sum. It is a broadcast of n
+ * Idea       The others do an allreduce of their own, a fold by halving and its mirror. When rank r arrives, only the
+ *            last exchange is left: each of them needs r's vector, and r needs the sum. It is a broadcast of n
  *            blocks from r in a circulant graph (circulant.c). In round t, r sends its block t to the rank above,
  *            which adds it to the others' sum and passes the full sum on. The rank below r has nothing to send in
  *            that round of a broadcast; here it sends r a block of the full sum. In one more round r gets the last
@@ -11,7 +11,7 @@
  *            are due.
  * Cost       from the arrival on: n + ceil(log2 P) rounds of a message of 1/n of the vector in each direction; ring:
  *            n - 1 + P. A rank cannot do with less than ceil(log2 P) messages and one vector in. Before: the allreduce
- *            of P - 1 ranks. If nobody is late this costs about one vector more than a fold.
+ *            of P - 1 ranks. If no rank is late this costs about one vector more than a fold.
  * Scratch    none.
  * Invariant  the others have the same bits of their sum. Every rank that adds r's block adds it on the right, so all have
  *            the same bits in the end.

@@ -98,8 +98,9 @@ for ranks in (2, 5, 8):
     one, sums = step(ranks, "-w", "one", "-k", 1)
     assert sums == 1 and abs((one - 0.015) / whole - 1) < 0.05, (ranks, one, whole)
     early, sums = step(ranks, "-w", "buckets", "-b", 400000, "-k", 1, "-p", "1e-4")
-    # the sums of the first bucket run while the others are computed
-    assert sums == 3 and one - 0.004 < early < one - 0.002, (ranks, one, early)
+    print(ranks, one, early)
+    # 6 ms are computed after the first bucket is ready, and sums run meanwhile
+    assert sums == 3 and one - 0.006 < early < one - 0.0045, (ranks, one, early)
     calls, _ = step(ranks, "-w", "buckets", "-b", 400000, "-k", 1)
     assert early <= calls + 1e-6 and calls < one, (ranks, one, early, calls)
     each, sums = step(ranks, "-w", "tensors", "-k", 1, "-p", "1e-4")

@@ -19,7 +19,7 @@ typedef struct tt_circulant {
                                            rounds */
 } tt_circulant;
 
-/* A message of a round: its peer and block; block < 0: there is none. */
+/* A message of a round: its peer and block. A block below 0 means no message. */
 typedef struct tt_circulant_message {
   int peer, block;
 } tt_circulant_message;
