@@ -138,7 +138,11 @@ def carry_out(jobs, workers, minutes):
     bar, end = Bar(len(jobs)), time.time() + 60 * minutes if minutes else float("inf")
 
     def one(job):
-        return job, job.run() if time.time() < end else None
+        try:
+            return job, job.run() if time.time() < end else None
+        except Exception as why:  # the other jobs go on
+            print("\n%s: %r" % (job.words, why), file=sys.stderr)
+            return job, None
 
     def take(job, found):
         if found is None:
