@@ -7,9 +7,9 @@
 #            They are computed here, once, because each of the simulated ranks would compute them anew.
 # Codes      coded messages between hosts (docs/lighter.md) consist of short frames, each of which would pay a simulated latency. So a
 #            code stands for what it leaves: "buckets+error=1e-2" has LEFT of the numbers. Coding takes no time, as sums do not.
-# Scale      gradients are a sixteenth as long, on links that are a sixteenth as fast. The times are the same (but for SMPI's and tutti's 48
-#            bytes in each message), and this machine has a sixteenth to add and to copy.
-# Looks      while a rank computes, it looks after its sums each LOOK seconds, as a progress thread does; "calls": only when a
+# Scale      gradients have a 64th of their length, on links of a 64th of their rate. The times are the same (but for SMPI's and tutti's 48
+#            bytes in each message), and this machine has a 64th to add and to copy.
+# Looks      while a rank computes, it looks after its sums LOOKS times in a step, as a progress thread does; "calls": only when a
 #            tensor is ready.
 # SPDX-License-Identifier: BSD-3-Clause
 import collections
@@ -24,8 +24,8 @@ import smpi
 from results import Kept
 
 TABLE = "docs/sim/training.tsv"
-LOOK = 100e-6  # s
-SCALE = 16
+LOOKS = 500
+SCALE = 64
 LEFT = 0.254  # of the bytes, by int8 with an error of 1e-2 (docs/lighter.md)
 MIB = 1 << 20
 
@@ -123,7 +123,7 @@ def way_of(task, plan, way, build):
     kind, _, mib = kind.partition("@")
     size = int(mib) * MIB if mib else bucket_bytes(task.system, plan, total, build) if kind == "buckets" else total
     name, slices = chosen(task.system, plan, size, build)
-    words = ["-w", kind, "-k", 1 if kind == "tensors" else slices, "-p", 0 if extra == "calls" else LOOK]
+    words = ["-w", kind, "-k", 1 if kind == "tensors" else slices, "-p", 0 if extra == "calls" else "%.6f" % (task.step / LOOKS)]
     return words + (["-b", size // SCALE] if kind == "buckets" else []), name
 
 
