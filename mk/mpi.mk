@@ -60,16 +60,16 @@ $(foreach m,$(FAMILIES),$(eval $(call MPI_RULES,$(m))))
 $(BUILD)/mpi_abi/%.o: MPIFLAGS += -Impi/abi
 
 # ---- simulation: the same library over SimGrid's MPI (sim/) ----
-SIM      = $(BUILD)/sim/allreduce
+SIM      = $(addprefix $(BUILD)/sim/,allreduce training lost)
 $(eval $(call MPI_RULES,smpi))
 # The simulator looks for main in the program that it loads, so main must be visible.
 $(BUILD)/mpi_smpi/sim/%.o: MPIFLAGS += -fvisibility=default
-$(SIM): $(BUILD)/mpi_smpi/sim/allreduce.o $(BUILD)/libtutti_mpi_smpi.a $(BUILD)/libtutti.a
+$(SIM): $(BUILD)/sim/%: $(BUILD)/mpi_smpi/sim/%.o $(BUILD)/mpi_smpi/sim/simulated.o $(BUILD)/libtutti_mpi_smpi.a $(BUILD)/libtutti.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)smpicc -s $(SAN) $(LDFLAGS) $^ $(MPILINK) -lm $(LDLIBS) -o $@ # it is copied for every rank
 
-# ONLY=flat,loggp,tree,large MORE=--missing
+# ONLY=flat,loggp,tree,large,topologies,training,stragglers MORE="--missing --time 20"
 sim:
 	@tools/deps.sh build sim
 	@$(MAKE) $(JOBS) --no-print-directory all $(SIM)

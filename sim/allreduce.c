@@ -1,72 +1,31 @@
 /* allreduce.c - simulated time of one allreduce: tutti's, or the one that is built into SMPI.
  *
- *   allreduce [-b | -k SLICES] [-t float|int32] [-s] BYTES ...
+ *   allreduce [-b | -k SLICES] [-t float|int32] [-s] [-d FILE] BYTES ...
  *     -b  SMPI's own allreduce, which --cfg=smpi/allreduce:NAME selects. Without -b: tutti's
  *         choice, or the plan in SIM_PLAN (smpirun splits arguments at blanks)
  *     -k  cut vectors into SLICES
  *     -s  use vectors that are not real (SMPI_SHARED_MALLOC), and do not check them
+ *     -d  ranks come late, by the seconds in the file, one per rank; the time is then that from
+ *         the arrival of the latest rank on
  *
  * Idea       all ranks begin at one simulated instant, and the time lasts until the last rank
  *            is done. An operation before it has made everything that is made only once.
  * Prints     per size: bytes, seconds, predicted seconds, ok | WRONG | unchecked, and the plan
  *            that ran.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <tutti_mpi.h>
+
+#include "simulated.h"
 
 enum { NAME = 256 };
 
 static int rank, ranks, builtin, shared, integers;
+static double delay, longest; /* s, of this rank and of the latest one */
 static tutti_comm *comm;
-
-enum { CALM = 100 }; /* s */
-
-/* The reports shall not share links with what is measured. */
-static double latest(double x) {
-  const struct timespec calm = {CALM, 0};
-  nanosleep(&calm, NULL);
-  double y;
-  MPI_Reduce(&x, &y, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-  MPI_Bcast(&y, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-  return y;
-}
-
-/* A barrier lets ranks go one after another: wait for a common instant, after the report of the latest rank. */
-static double line_up(void) {
-  const double start = floor(latest(MPI_Wtime()) + CALM) + 2;
-  for (double left; (left = start - MPI_Wtime()) > 1e-12;) {
-    const struct timespec t = {(time_t)left, (long)((left - floor(left)) * 1e9) + 1};
-    nanosleep(&t, NULL);
-  }
-  return MPI_Wtime();
-}
-
-/* Memory that is not real is one for all ranks. Short scratch is real: what ranks tell each other about
- * themselves passes through it. */
-enum { REAL = 1 << 20, UNREAL = 64 };
-static void *unreal[UNREAL];
-
-static void *take(size_t bytes) {
-  int i = 0;
-  while (i < UNREAL && unreal[i]) i++;
-  if (!shared || bytes < REAL || i == UNREAL) return malloc(bytes);
-  return unreal[i] = SMPI_SHARED_MALLOC(bytes);
-}
-static void give(void *memory) {
-  int i = 0;
-  while (i < UNREAL && (!memory || unreal[i] != memory)) i++;
-  if (i == UNREAL) {
-    free(memory);
-    return;
-  }
-  unreal[i] = NULL;
-  SMPI_SHARED_FREE(memory);
-}
 
 static int run(const void *in, void *out, size_t n) {
   if (builtin)
@@ -111,13 +70,15 @@ static double predict(size_t n, char *plan) {
 static int measure(size_t bytes) {
   const size_t n = bytes / 4;
   char plan[NAME] = "built-in";
-  void *in = take(bytes + 4), *out = take(bytes + 4);
+  void *in = simulated_take(bytes + 4), *out = simulated_take(bytes + 4);
   fill(in, out, n);
   int failed = run(in, out, builtin && n > 4096 ? 4096 : n);
   fill(in, out, n);
-  const double start = line_up();
+  const double start = simulated_line_up() + longest;
+  if (delay > 0) simulated_sleep(delay);
   failed |= run(in, out, n);
-  const double took = latest(MPI_Wtime()) - start, wrong = latest(failed || !is_right(out, n));
+  const double took = simulated_latest(MPI_Wtime()) - start;
+  const double wrong = simulated_latest(failed || !is_right(out, n));
   const double predicted = predict(n, plan);
   if (rank == 0) {
     printf("%zu %.9f %.9f %s %s\n", bytes, took, predicted,
@@ -127,14 +88,23 @@ static int measure(size_t bytes) {
            plan);
     fflush(stdout);
   }
-  give(in);
-  give(out);
+  simulated_give(in);
+  simulated_give(out);
   return failed;
 }
 
-static void say(void *unused, int level, const char *line) {
-  (void)unused;
-  if (rank == 0) fprintf(stderr, "%s %s\n", level ? "tutti:" : "tutti warns:", line);
+/* Reads this rank's delay: the file has one per rank. Returns 0 if it does. */
+static int read_delay(const char *path) {
+  FILE *f = fopen(path, "r");
+  double each = 0;
+  int n = 0;
+  while (f && n < ranks && fscanf(f, "%lf", &each) == 1) {
+    if (n++ == rank) delay = each;
+    if (each > longest) longest = each;
+  }
+  if (f) fclose(f);
+  if (n < ranks && rank == 0) fprintf(stderr, "%s: %d delays for %d ranks\n", path, n, ranks);
+  return n < ranks;
 }
 
 int main(int argc, char **argv) {
@@ -143,15 +113,17 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   int at = 1, failed = 0, slices = 0;
   const char *algo = getenv("SIM_PLAN");
-  for (; at < argc && argv[at][0] == '-'; at++) {
-    if (argv[at][1] == 'b') builtin = 1;
-    if (argv[at][1] == 's') shared = 1;
-    if (argv[at][1] == 'k') slices = atoi(argv[++at]);
-    if (argv[at][1] == 't') integers = strcmp(argv[++at], "int32") == 0;
-  }
-  if (!builtin) {
-    tutti_log_set(say, NULL);
-    if (shared) tutti_scratch_set(take, give);
+  for (; at < argc && argv[at][0] == '-'; at++) switch (argv[at][1]) {
+      case 'b': builtin = 1; break;
+      case 's': shared = 1; break;
+      case 'k': slices = atoi(argv[++at]); break;
+      case 'd': failed |= read_delay(argv[++at]); break;
+      case 't': integers = strcmp(argv[++at], "int32") == 0; break;
+      default: failed = 1;
+    }
+  if (shared) simulated_unreal();
+  if (!builtin && !failed) {
+    tutti_log_set(simulated_log, &rank);
     failed = tutti_comm_from_mpi(MPI_COMM_WORLD, &comm);
     if (!failed && algo) failed = tutti_comm_set_algo(comm, algo);
     if (!failed && slices) failed = tutti_comm_set_slices(comm, slices);

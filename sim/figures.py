@@ -6,7 +6,8 @@
 # Lines are prices, computed now. Points are simulated and measured, and stored in
 # docs/sim/figures.tsv: --simulate adds the missing ones (sim/smpi.py, minutes;
 # --again: all of them), --measure measures again on this machine (two minutes, if it is
-# idle). --quick draws a few points per line.
+# idle). --quick draws a few points per line. Pictures of docs/sim/results.tsv and training.tsv, which `make sim`
+# renews, are drawn again, too.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import os
@@ -17,11 +18,14 @@ import figure_measure
 import figure_one
 import figure_plot
 import figure_simulate
+import figure_training
 import figure_two
+import tables
 from figure_model import Prices
 from figure_table import Table
+from results import Results
 
-FIGURES = {**figure_one.FIGURES, **figure_two.FIGURES, **figure_beyond.FIGURES}
+FIGURES = {**figure_one.FIGURES, **figure_two.FIGURES, **figure_beyond.FIGURES, **figure_training.FIGURES}
 
 
 def options():
@@ -54,6 +58,8 @@ def main():
         path = os.path.join(args.out, name + ".svg")
         figure_plot.draw(path, title, note, panels)
         print("%s  %s" % (path, title))
+    if args.out == tables.PICTURES and not args.quick and args.only == ",".join(FIGURES):
+        tables.draw(Results())
     for key in sorted(table.notes):
         print("%s: %s" % (key, table.notes[key]))
     for key, how in (

@@ -1,10 +1,11 @@
 # run.py - hundreds of ranks: tutti's choice beside every allreduce that is built into SMPI;
 # `make sim`.
 #
-#   run.py [--build DIR] [--only flat,loggp,tree,large,topologies] [--missing] [--jobs N] [--time MINUTES]
+#   run.py [--build DIR] [--only flat,loggp,tree,large,topologies,training,stragglers] [--missing] [--jobs N] [--time MINUTES]
 #
 # Writes docs/sim/results.tsv (results.py) as it goes, so it may be stopped, or end after some minutes (--time), and be
-# continued (--missing); then the tables of docs/sim/tables.md and the plots.
+# continued (--missing); then the tables of docs/sim/tables.md and the plots. training.py and stragglers.py have jobs and
+# results of their own.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import concurrent.futures
@@ -13,8 +14,10 @@ import sys
 import time
 
 import smpi
+import stragglers
 import tables
 import topologies
+import training
 from results import Results
 from tables import LARGE, MIB, RANKS, SIZES, TREE, TREE_RANKS
 
@@ -63,6 +66,9 @@ PARTS = {"flat": lambda build: flat("sync"), "loggp": lambda build: flat("loggp"
          "large": lambda build: large(), "topologies": lambda build: topologies.jobs(smpi.BUILTIN, build)}
 
 
+OWN = {"training": training, "stragglers": stragglers}
+
+
 class Bar:
     def __init__(self, total):
         self.total, self.done, self.start = total, 0, time.time()
@@ -76,26 +82,89 @@ class Bar:
             print(text, file=sys.stderr, flush=True)
 
 
-def carry_out(job, build):
-    _, network, mode, ranks, what, kind, sizes, more = job
-    more = dict(more)
-    if "choice" in more:
-        what = "tutti:" + more.pop("choice")
-    if more.get("replay"):
-        return {s: smpi.replay(network, ranks, what, s) for s in sizes}
-    return smpi.simulate(network, ranks, what, sizes, type=kind, mode=mode, build=build, **more)
+class Allreduce:
+    """A job of PARTS: one algorithm at some sizes."""
+
+    def __init__(self, results, job, build):
+        self.results, self.job, self.build, self.heavy = results, job, build, job[0]
+        self.words = "%d ranks, %s" % (job[3], job[4])
+
+    def lacks(self):
+        """The same, with the sizes that the table does not have; None: it has all."""
+        _, network, mode, ranks, what, kind, sizes, more = self.job
+        left = [s for s in sizes if not self.results.get(network, mode, ranks, what, kind, s)]
+        return Allreduce(self.results, self.job[:6] + (left, more), self.build) if left else None
+
+    def run(self):
+        _, network, mode, ranks, what, kind, sizes, more = self.job
+        more = dict(more)
+        if "choice" in more:
+            what = "tutti:" + more.pop("choice")
+        if more.get("replay"):
+            return {s: smpi.replay(network, ranks, what, s) for s in sizes}
+        return smpi.simulate(network, ranks, what, sizes, type=kind, mode=mode, build=self.build, **more)
+
+    def keep(self, found):
+        self.results.put(*self.job[1:6], found)
+        self.results.write()
+        memory = self.job[7].get("memory")
+        if memory:
+            print("\n%s: %d MiB, %.0f s" % (self.words, memory[0] >> 10, memory[1]))
 
 
-def lacks(results, job):
-    _, network, mode, ranks, what, kind, sizes, more = job
-    left = [s for s in sizes if not results.get(network, mode, ranks, what, kind, s)]
-    return job[:6] + (left, more) if left else None
+class Row:
+    """A job of a part in OWN: a row of its table."""
+
+    def __init__(self, kept, job):
+        self.kept, (self.heavy, self.words, self.key, self.run) = kept, job
+
+    def lacks(self):
+        return None if self.kept.get(*self.key) else self
+
+    def keep(self, found):
+        self.kept.put(self.key, **found)
+        self.kept.write()
+
+
+def jobs_of(part, results, build):
+    if part in OWN:
+        kept = OWN[part].store()
+        return [Row(kept, job) for job in OWN[part].jobs(build)]
+    return [Allreduce(results, job, build) for job in PARTS[part](build) if job[6]]
+
+
+def carry_out(jobs, workers, minutes):
+    """Runs the jobs, those in memory one at a time; begins none after this many minutes (0: no end). Returns the number of those left."""
+    bar, end = Bar(len(jobs)), time.time() + 60 * minutes if minutes else float("inf")
+
+    def one(job):
+        try:
+            return job, job.run() if time.time() < end else None
+        except Exception as why:  # the other jobs go on
+            print("\n%s: %r" % (job.words, why), file=sys.stderr)
+            return job, None
+
+    def take(job, found):
+        if found is None:
+            return
+        job.keep(found)
+        bar.done += 1
+        bar.tell(job.words)
+
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(one, j) for j in jobs if not j.heavy]):
+            take(*done.result())
+    for job in jobs:
+        if job.heavy:
+            take(*one(job))
+    print(file=sys.stderr)
+    return bar.total - bar.done
 
 
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--build", default="build")
-    p.add_argument("--only", default=",".join(PARTS))
+    p.add_argument("--only", default=",".join(list(PARTS) + list(OWN)))
     p.add_argument("--missing", action="store_true", help="keep what the table has")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--time", type=float, default=0, help="begin nothing after so many minutes; --missing goes on")
@@ -103,37 +172,16 @@ def main():
     args = p.parse_args()
     if not shutil.which("smpirun"):
         sys.exit("run.py: no smpirun here: SimGrid is Debian's libsimgrid-dev")
+    wrong = [part for part in args.only.split(",") if part not in PARTS and part not in OWN]
+    if wrong:
+        sys.exit("run.py: no part '%s'; there are %s" % (wrong[0], ", ".join(list(PARTS) + list(OWN))))
     results = Results(args.table)
-    jobs = [job for part in args.only.split(",") for job in PARTS[part](args.build) if job[6]]
+    jobs = [job for part in args.only.split(",") for job in jobs_of(part, results, args.build)]
     if args.missing:
-        jobs = [job for job in (lacks(results, j) for j in jobs) if job]
-    bar = Bar(len(jobs))
-
-    end = time.time() + 60 * args.time if args.time else float("inf")
-
-    def one(job):
-        return job, carry_out(job, args.build) if time.time() < end else None
-
-    def take(job, found):
-        if found is None:
-            return
-        results.put(*job[1:6], found)
-        results.write()
-        bar.done += 1
-        bar.tell("%d ranks, %s" % (job[3], job[4]))
-        memory = job[7].get("memory")
-        if memory:
-            print("\n%d ranks, %s: %d MiB, %.0f s" % (job[3], job[4], memory[0] >> 10, memory[1]))
-
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for done in concurrent.futures.as_completed([pool.submit(one, j) for j in jobs if not j[0]]):
-            take(*done.result())
-    for job in jobs:  # in memory, one at a time
-        if job[0]:
-            take(*one(job))
-    print(file=sys.stderr)
-    if bar.done < bar.total:
-        print("%d of %d are left: the same with --missing goes on" % (bar.total - bar.done, bar.total))
+        jobs = [job for job in (j.lacks() for j in jobs) if job]
+    left = carry_out(jobs, args.jobs, args.time)
+    if left:
+        print("%d of %d are left: the same with --missing goes on" % (left, len(jobs)))
     tables.write(results)
     tables.summary(results)
 

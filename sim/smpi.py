@@ -65,8 +65,9 @@ def flat(ranks, mode):
     return xml, ["h%d" % i for i in range(ranks)]
 
 
-def tree(network, links):
-    """Every domain below the top has one link up; a message climbs as far as it must."""
+def tree(network, links, slow=None):
+    """Every domain below the top has one link up; a message climbs as far as it must. slow: {rank: factor}, how much of
+    its bandwidth a rank's own link has."""
     names, nodes, wires, routes, hosts = levels(network), ['    <router id="t"/>\n'], [], [], []
 
     def grow(parent, depth):
@@ -78,7 +79,8 @@ def tree(network, links):
                 hosts.append(me)
             else:
                 nodes.append('    <router id="%s"/>\n' % me)
-            wires.append(LINK % (me, links[level].bandwidth, links[level].latency))
+            own = depth + 1 == len(names) and (slow or {}).get(len(hosts) - 1) or 1
+            wires.append(LINK % (me, own * links[level].bandwidth, links[level].latency))
             routes.append(ROUTE % (me, parent, me, "UP") + ROUTE % (parent, me, me, "DOWN"))
             if depth + 1 < len(names):
                 grow(me, depth + 1)
@@ -164,11 +166,11 @@ def as_named(found, plan):
     return {b: run if run.plan.startswith(plan) else Run(None, "refused", run.plan, None) for b, run in found.items()}
 
 
-def write_network(network, ranks, mode, links, folder):
+def write_network(network, ranks, mode, links, folder, slow=None):
     if topologies.parse(network):
         xml, hosts = topologies.cluster(network)
     else:
-        xml, hosts = flat(ranks, mode) if network == "flat" else tree(network, links)
+        xml, hosts = flat(ranks, mode) if network == "flat" else tree(network, links, slow)
     if len(hosts) != ranks:
         raise ValueError("'%s' holds %d ranks, not %d" % (network, len(hosts), ranks))
     platform, hostfile = os.path.join(folder, "net.xml"), os.path.join(folder, "hosts")
@@ -177,6 +179,32 @@ def write_network(network, ranks, mode, links, folder):
     with open(hostfile, "w") as out:
         out.write("\n".join(hosts) + "\n")
     return platform, hostfile
+
+
+def smpirun(ranks, platform, hostfile, cfg):
+    """The words of the command, before the program."""
+    command = ["smpirun", "-quiet", "-np", str(ranks), "-platform", platform, "-hostfile", hostfile]
+    return command + ["--cfg=" + c for c in cfg] + ["--log=root.thresh:error"]
+
+
+def program(network, ranks, name, arguments, plan="", links=None, build="build", limit=300, slow=None, files=None, told=(), cfg=(), more=None):
+    """(text, errors, the reason of a failure or "") of build/sim/NAME. files: {name: text}, of which arguments have the name in
+    braces; told: more lines of the profile; slow: as in tree(); more: variables of the environment."""
+    links = links or TREE
+    with tempfile.TemporaryDirectory() as folder:
+        platform, hostfile = write_network(network, ranks, "sync", links, folder, slow)
+        env = environment(network, links, "sync", folder, build)
+        env.update(more or {})
+        if plan:
+            env["SIM_PLAN"] = plan
+        with open(env["TUTTI_PROFILE"], "a") as out:
+            out.writelines(line + "\n" for line in told)
+        for file, text in (files or {}).items():
+            with open(os.path.join(folder, file), "w") as out:
+                out.write(text)
+        words = [str(a).format(**{f: os.path.join(folder, f) for f in files or {}}) for a in arguments]
+        command = smpirun(ranks, platform, hostfile, settings("sync") + list(cfg))
+        return run(command + [os.path.abspath(os.path.join(build, "sim", name))] + words, env, limit)
 
 
 def simulate(
@@ -191,22 +219,21 @@ def simulate(
     with tempfile.TemporaryDirectory() as folder:
         platform, hostfile = write_network(network, ranks, mode, links, folder)
         env = environment(network, links, mode, folder, build)
-        program = [os.path.abspath(os.path.join(build, "sim", "allreduce")), "-t", type]
+        words = [os.path.abspath(os.path.join(build, "sim", "allreduce")), "-t", type]
         cfg, plan = settings(mode), ""
         if what.startswith("tutti"):
             plan, slices = re.match(r"tutti:?(.*?)(?:@(\d+))?$", what).groups()
             if plan:
                 env["SIM_PLAN"] = plan
-            program += ["-k", slices] if slices else []
+            words += ["-k", slices] if slices else []
         else:
-            program += ["-b"]
+            words += ["-b"]
             cfg.append("smpi/allreduce:" + what)
-        program += ["-s"] if shared else []
+        words += ["-s"] if shared else []
         measure = ["/usr/bin/env"] if memory is None else ["/usr/bin/time", "-f", "took %M %e"]
         while left:
-            command = measure + ["smpirun", "-quiet", "-np", str(ranks), "-platform", platform]
-            command += ["-hostfile", hostfile] + ["--cfg=" + c for c in cfg] + ["--log=root.thresh:error"]
-            text, errors, why = run(command + program + [str(b) for b in left], env, limit)
+            command = measure + smpirun(ranks, platform, hostfile, cfg) + words + [str(b) for b in left]
+            text, errors, why = run(command, env, limit)
             found.update(as_named(read(text), plan))
             took = re.search(r"^took (\d+) ([\d.]+)$", errors, re.M)
             if memory is not None and took:
@@ -227,8 +254,8 @@ MPI_INT = 1  # in traces: 4 bytes, as float
 
 def replay(network, ranks, what, size, links=None, limit=200):
     """One of BUILTIN on vectors that are not real: the time of its trace, minus that of a small one."""
-    program = next((p for p in map(REPLAY.__mod__, os.listdir("/usr/lib")) if os.path.exists(p)), None)
-    if not program:
+    replays = next((p for p in map(REPLAY.__mod__, os.listdir("/usr/lib")) if os.path.exists(p)), None)
+    if not replays:
         return Run(None, "no smpireplaymain", "", None)
     with tempfile.TemporaryDirectory() as folder:
         platform, hostfile = write_network(network, ranks, "sync", links or TREE, folder)
@@ -241,9 +268,8 @@ def replay(network, ranks, what, size, links=None, limit=200):
             traces = os.path.join(folder, "traces")
             with open(traces, "w") as out:
                 out.writelines(os.path.join(folder, "trace%d\n" % r) for r in range(ranks))
-            command = ["smpirun", "-quiet", "-np", str(ranks), "-platform", platform, "-hostfile", hostfile]
-            command += ["--cfg=" + c for c in settings("sync") + ["smpi/allreduce:" + what]]
-            command += ["--log=root.thresh:error", "--log=smpi_replay.thresh:info", "-replay", traces, program]
+            command = smpirun(ranks, platform, hostfile, settings("sync") + ["smpi/allreduce:" + what])
+            command += ["--log=smpi_replay.thresh:info", "-replay", traces, replays]
             out, err, why = run(command, dict(os.environ), limit)
             at = re.search(r"Simulation time ([0-9.]+)", out + err)
             return (float(at.group(1)), "") if at and not why else (None, why or "no result")

@@ -7,7 +7,11 @@ import os
 import sys
 
 import smpi
+import stragglers
+import stragglers_tables
 import topologies
+import training
+import training_tables
 from results import RIGHT
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
@@ -142,8 +146,16 @@ def write(results):
     out += ["## 192 ranks: %s" % TREE, ""] + full_table(results, TREE, "sync", TREE_RANKS, MIB, node_bound) + [""]
     out += ["## 1,000 ranks", ""] + full_table(results, "flat", "sync", LARGE, SIZES[:3]) + [""]
     out += ["## Tori, fat trees, dragonflies", ""] + topology_table(results) + [""]
+    steps, late = training.store(), stragglers.store()
+    out += ["## Training", ""] + training_tables.lines(steps) + ["## Late ranks, a slow link, a lost host", ""] + stragglers_tables.lines(late)
+    training_tables.write(steps)
+    stragglers_tables.write(late)
     with open(TABLES, "w") as file:
         file.write("\n".join(out))
+    draw(results)
+
+
+def draw(results):
     if picture.ready():
         draw_flat(results)
         draw_tree(results)

@@ -130,7 +130,7 @@ def bars(stored):
 def verdict(stated, here):
     """Of two numbers: within 10 % agrees, within 25 % roughly; of a fact: whether it holds; None: not tried."""
     if stated is None:
-        return "-" if here is None else "not tried" if here == "not tried" else "agrees" if here else "no"
+        return "-" if here is None else here if here in ("partly", "not tried") else "agrees" if here else "no"
     off = max(here / stated, stated / here) - 1
     return "agrees" if off <= 0.10 else "roughly" if off <= 0.25 else "no"
 

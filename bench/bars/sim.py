@@ -10,10 +10,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import results as stored  # noqa: E402
 import run as plans  # noqa: E402
 import smpi  # noqa: E402
+import stragglers  # noqa: E402
 import tables  # noqa: E402
 from verdict import at_least, at_most, skipped  # noqa: E402
 
-TITLE = "simulated: 37 to 255 ranks on a flat network, 192 ranks on three levels (the best built-in's time over tutti's)"
+TITLE = "simulated: 37 to 255 ranks on a flat network, 192 ranks on three levels (the best built-in's time over tutti's); a late host"
 TREE, RANKS = plans.TREE, plans.TREE_RANKS
 SHORT = (8, 512, 4096, 16384, 65536)  # bytes: vectors for which messages cost more than bytes
 STORED = {}  # tables beside the bars, as in bars.py
@@ -109,6 +110,16 @@ def short_bars(build):
                               ["bytes", "best built-in", "which", "tutti", "its plan", "its price"], rows)
 
 
+def straggler_bars(build):
+    """One host comes three seconds late; the others have summed meanwhile. The least any exchange takes then: one vector in, and
+    ceil(log2 P) messages."""
+    for what, size in (("straggler", 16 << 20), ("straggler ring", 64 << 20)):
+        row = stragglers.run_allreduce(what, size, build, stragglers.one(3.0))
+        took = float(row["seconds"]) if row["verdict"] in stored.RIGHT else None
+        title = "%d hosts, %d MiB, one late, %s: from its arrival, over the least of the last exchange" % (stragglers.RANKS, size >> 20, what)
+        yield at_most(title, 1.1, took / stragglers.least_exchange(size) if took else None, why=row["ran"])
+
+
 def bars(build, quick):
     if not shutil.which("smpirun") or not os.path.exists(os.path.join(build, "sim", "allreduce")):
         yield skipped("simulation", "SimGrid is not here: make sim installs it")
@@ -130,6 +141,7 @@ def bars(build, quick):
     yield at_most("flat: simulated over predicted, furthest off", 1.05, 1 + off if off is not None else None)
     if quick:
         return
+    yield from straggler_bars(build)
     yield from short_bars(build)
     fresh_tree(results, build, plans.MIB)
     yield from tree_bars(results, plans.MIB)

@@ -14,17 +14,17 @@ if command -v gnuplot >/dev/null; then
   draw --quick
   ok "figures: all are drawn" all "status 0" quiet \
     "grep -q 'measured: nothing yet; make figures MORE=--measure' $work/out"
-  ok "figures: ten, each with its names, axes and what the paper states" $python - "$work/f" <<'PY'
+  ok "figures: twelve, each with its names, axes and what the paper states" $python - "$work/f" <<'PY'
 import glob, sys
 import xml.etree.ElementTree as tree
 files = sorted(glob.glob(sys.argv[1] + "/*.svg"))
 assert [f.split("/")[-1][:-4] for f in files] == sorted(
-    ["001-figure-%d" % n for n in (1, 7, 8, 9, 10, 11, 12)] + ["002-figure-%d" % n for n in (5, 6)] + ["beyond-frontier"]), files
+    ["001-figure-%d" % n for n in (1, 7, 8, 9, 10, 11, 12)] + ["002-figure-%d" % n for n in (5, 6)] + ["beyond-frontier", "training-hosts", "training-papers"]), files
 for f in files:
     words = "".join(tree.parse(f).getroot().itertext())
-    beyond = "beyond" in f.split("/")[-1]
-    assert beyond or ("paper:" in words and "Figure %s:" % f.split("-")[-1][:-4] in words), f
-    assert "vector" in words or "ranks" in words or "GPUs" in words, f
+    ours = f.split("/")[-1].startswith(("beyond", "training"))
+    assert ours or ("paper:" in words and "Figure %s:" % f.split("-")[-1][:-4] in words), f
+    assert "vector" in words or "ranks" in words or "GPUs" in words or "hosts" in words, f
 PY
   draw --quick --only 001-figure-13
   ok "figures: one that does not exist is refused by name" all "status 1" "grep -q \"no figure '001-figure-13'\" $work/err"

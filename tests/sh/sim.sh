@@ -5,7 +5,7 @@
 command -v smpicc >/dev/null || { skip "simulation" "no SimGrid" && exit 0; }
 # The sanitizers do not support the simulator's stacks.
 case $BUILD in *-?san | *-??san | *-cov) skip "simulation" "not with sanitizers" && exit 0 ;; esac
-timeout 300 make --no-print-directory BUILD="$BUILD" "$BUILD/sim/allreduce" >"$work/out" 2>"$work/err" ||
+timeout 300 make --no-print-directory BUILD="$BUILD" "$BUILD"/sim/{allreduce,training,lost} >"$work/out" 2>"$work/err" ||
   { ok "simulation: it can be built" false && exit 1; }
 
 # sim NAME: a program on stdin, which has smpi.py and `sim(...)`.
@@ -80,5 +80,69 @@ sim "a plan that the library refuses is no result, though another one ran" <<'PY
 for kind, verdict in (("float", "refused"), ("int32", "ok")):  # ranks would differ in a float's last bits
     run = sim("flat", 7, "tutti:generalized(latency)", [4096], type=kind)[4096]
     assert run.verdict == verdict and bool(run.seconds) == (verdict == "ok"), run
+PY
+sim "a step of training ends when its computation and its sums say, in buckets and at the end; its sums are right" <<'PY'
+import layers
+s, build = smpi.Level(15e-6, 1e8), os.environ["BUILD"]
+table = "100000 0.004\n0 0.001\n300000 0.002\n7 0\n100000 0.003\n"
+def step(ranks, *words):
+    text, err, why = smpi.program("node:%d" % ranks, ranks, "training", [*words, "-f", "0.005", "{t}"], plan="fold(halving)",
+                                  links={"node": s}, build=build, limit=60, files={"t": table})
+    assert not why, (words, why, err)
+    seconds, computed, sums, size, verdict, plan = text.split(None, 5)
+    assert (verdict, size, plan.strip()) == ("ok", "2000028", "fold(halving)"), text
+    assert abs(float(computed) - 0.015) < 1e-9, text
+    return float(seconds), int(sums)
+for ranks in (2, 5, 8):
+    whole = 2 * (ranks - 1) / ranks * 2000028e-8  # s for the bytes of all tensors
+    one, sums = step(ranks, "-w", "one", "-k", 1)
+    assert sums == 1 and abs((one - 0.015) / whole - 1) < 0.05, (ranks, one, whole)
+    early, sums = step(ranks, "-w", "buckets", "-b", 400000, "-k", 1, "-p", "1e-4")
+    print(ranks, one, early)
+    # 6 ms are computed after the first bucket is ready, and sums run meanwhile
+    assert sums == 3 and one - 0.006 < early < one - 0.0045, (ranks, one, early)
+    calls, _ = step(ranks, "-w", "buckets", "-b", 400000, "-k", 1)
+    assert early <= calls + 1e-6 and calls < one, (ranks, one, early, calls)
+    each, sums = step(ranks, "-w", "tensors", "-k", 1, "-p", "1e-4")
+    assert sums == 5 and each < one, (ranks, one, each)
+PY
+sim "tables of layers are those of their networks" <<'PY'
+import layers
+for name in layers.MAKERS:
+    with open(layers.path(name)) as f:
+        assert f.read() == layers.text(name), name + ": sim/layers.py writes another table"
+tensors = layers.read("resnet50")
+assert len(tensors) == 161 and layers.floats("resnet50") == 25557032  # as torchvision counts them
+assert abs(sum(t.work for t in tensors) / 3.8e9 - 1) < 0.02  # as He et al. count them, table 1
+assert abs(layers.floats("bert-large") / 340e6 - 1) < 0.02  # Devlin et al.
+forward, table = layers.step("resnet50", 0.3)
+rows = [line.split() for line in table.splitlines()]
+assert abs(forward + sum(float(r[1]) for r in rows) - 0.3) < 1e-6 and rows[0][0] == "1000" and rows[-1][0] == "9408"
+PY
+sim "with one host late the others have summed: what is left ends within 1.1 of the last exchange" <<'PY'
+import math
+import stragglers
+ranks, size, links = 16, 4 << 20, {"node": smpi.Level(15e-6, 1e8)}
+def after(plan, late, seconds):
+    delays = "\n".join(str(seconds if r == late else 0) for r in range(ranks))
+    text, err, why = smpi.program("node:16", ranks, "allreduce", ["-k", 1, "-d", "{d}", size], plan=plan, links=links,
+                                  build=os.environ["BUILD"], limit=60, files={"d": delays})
+    run = smpi.read(text)[size]
+    assert run.verdict == "ok" and run.plan == plan, (plan, run, err)
+    return run.seconds
+least = 4 * 30e-6 + size * 1e-8  # ceil(log2 16) messages, one vector in
+for late in (0, 5, 15):
+    took = after("straggler(late=%d,n=68)" % late, late, 1)
+    print(late, took / least)
+    assert 1 < took / least < 1.15, (late, took, least)
+    assert after("fold(halving)", late, 1) > 1.5 * took
+PY
+sim "a lost host: all others return an error that names it" <<'PY'
+for ranks in (2, 9):
+    text, err, why = smpi.program("node:%d" % ranks, ranks, "lost", [ranks // 2, 4096, 1 << 20], plan="fold(halving)",
+                                  links={"node": smpi.Level(15e-6, 1e8)}, build=os.environ["BUILD"], limit=60)
+    rows = [line.split() for line in text.splitlines()]
+    assert not why and [r[0] for r in rows] == ["4096", "1048576"] and all(r[3] == "ok" for r in rows), (text, err, why)
+    assert all(0 < float(r[1]) < 1e-3 for r in rows), text
 PY
 exit $bad

@@ -1,0 +1,99 @@
+/* lost.c - a host is lost in the middle of an allreduce: simulated time until all other ranks know it.
+ *
+ *   lost RANK BYTES ...      SIM_PLAN names the plan
+ *
+ * Idea       The lost rank begins the call, and takes no further part. SMPI cannot lose a host: it ends the simulation
+ *            where a message to that host fails. So one rank, the next one, stands for the rank whose network
+ *            reports the loss, at half the time of an undisturbed call. It says what it knows by tutti_comm_abort, which
+ *            sends the messages that a report of TUTTI_NET_LOST sends. All others wait inside the call.
+ * Prints     per size: bytes, seconds from the report until the last of the others has returned, seconds of an
+ *            undisturbed call, ok | WRONG (some rank got no error, or one that does not name the rank), and the plan.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tutti_mpi.h>
+
+#include "simulated.h"
+
+enum { NAME = 256, HOUR = 3600 };
+
+static int rank, ranks, lost;
+static float *vector;
+static char why[80];
+
+static tutti_status open_comm(tutti_comm **comm) {
+  const char *plan = getenv("SIM_PLAN");
+  tutti_status status = tutti_comm_from_mpi(MPI_COMM_WORLD, comm);
+  if (!status && plan) status = tutti_comm_set_algo(*comm, plan);
+  return status;
+}
+
+static double undisturbed(tutti_comm *comm, size_t n, tutti_status *status) {
+  *status = tutti_allreduce(comm, vector, vector, n, TUTTI_FLOAT, TUTTI_SUM);
+  const double start = simulated_line_up();
+  if (!*status) *status = tutti_allreduce(comm, vector, vector, n, TUTTI_FLOAT, TUTTI_SUM);
+  return simulated_latest(MPI_Wtime()) - start;
+}
+
+/* Drives the call until the loss is reported, at `instant`; then tells all ranks. */
+static void report_loss(tutti_comm *comm, tutti_request **request, double instant, double look) {
+  for (int done = 0; MPI_Wtime() < instant && !done;) {
+    simulated_sleep(look);
+    if (tutti_request_test(request, &done)) return;
+  }
+  if (MPI_Wtime() < instant) simulated_sleep(instant - MPI_Wtime());
+  tutti_comm_abort(comm, why);
+}
+
+/* Seconds from the report to this rank's error; negative: it has no error that names the rank. */
+static double lose(tutti_comm *comm, size_t n, double took) {
+  tutti_request *request = NULL;
+  const double instant = simulated_line_up() + took / 2;
+  tutti_status status =
+      tutti_allreduce_start(comm, vector, vector, n, TUTTI_FLOAT, TUTTI_SUM, &request);
+  if (rank == lost) {
+    simulated_sleep(HOUR);
+    tutti_request_wait(&request);
+    return 0;
+  }
+  if (!status && rank == (lost + 1) % ranks) report_loss(comm, &request, instant, took / 1000);
+  if (!status) status = tutti_request_wait(&request);
+  const double knows = MPI_Wtime() - instant;
+  const int named = status == TUTTI_ERR_ABORTED && strstr(tutti_error(), why);
+  if (!named) fprintf(stderr, "rank %d: %s\n", rank, status ? tutti_error() : "no error");
+  return named ? knows : -1;
+}
+
+static int measure(size_t bytes) {
+  tutti_comm *comm = NULL;
+  char plan[NAME] = "";
+  const size_t n = bytes / sizeof *vector;
+  vector = calloc(n + 1, sizeof *vector);
+  tutti_status status = vector ? open_comm(&comm) : TUTTI_ERR_MEMORY;
+  const double took = status ? 0 : undisturbed(comm, n, &status);
+  if (rank == 0 && !status)
+    tutti_comm_plan(comm, TUTTI_ALLREDUCE, n, TUTTI_FLOAT, TUTTI_SUM, plan, NAME);
+  const double mine = status ? -1 : lose(comm, n, took), knows = simulated_latest(mine);
+  const double wrong = simulated_latest(mine < 0);
+  if (rank == 0)
+    printf("%zu %.9f %.9f %s %s\n", bytes, knows, took, wrong > 0 ? "WRONG" : "ok", plan);
+  fflush(stdout);
+  tutti_comm_free(comm);
+  free(vector);
+  return wrong > 0;
+}
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  tutti_log_set(simulated_log, &rank);
+  lost = argc > 1 ? atoi(argv[1]) % ranks : 0;
+  snprintf(why, sizeof why, "the host of rank %d is lost", lost);
+  int failed = 0;
+  for (int i = 2; i < argc && !failed; i++) failed = measure(strtoull(argv[i], NULL, 10));
+  MPI_Finalize();
+  return failed;
+}
