@@ -216,8 +216,8 @@ static bool add_once(tt_candidates *list, int from, const char *name, int slices
 static bool add_composition(const search *k, tt_candidates *list, int from, const char *name,
                             double bytes) {
   const tt_ask ask = tt_ask_of(&k->c->setting, k->coll, 0);
-  const bool sliced = k->coll == TUTTI_ALLREDUCE && bytes >= LEAST_SLICED &&
-                      tt_algo_uniform(name, &ask, &k->c->model.tree);
+  const bool sliced = !tt_links_fill_themselves(&k->c->model) && k->coll == TUTTI_ALLREDUCE &&
+                      bytes >= LEAST_SLICED && tt_algo_uniform(name, &ask, &k->c->model.tree);
   return add_once(list, from, name, 1) && (!sliced || add_once(list, from, name, 2));
 }
 

@@ -93,6 +93,11 @@ static inline const tt_link *tt_link_at(const tt_cost_model *model, int level, u
 /* One level, and all costs are 0. */
 void tt_cost_flat(tt_cost_model *model, int ranks);
 
+/* On a torus whose nodes send over several links at once torus.c fills them, and slices would share them by chance. */
+static inline bool tt_links_fill_themselves(const tt_cost_model *model) {
+  return model->torus && tt_ports(&model->link[model->levels - 1]) > 1;
+}
+
 static inline int tt_cost_position(const tt_cost_model *model, int rank) {
   return model->position ? model->position[rank] : rank;
 }
