@@ -115,7 +115,7 @@ def statements_002(steps):
         return (alone + over[a]) / (alone + over["BLC"])
 
     for s, ms in (("BLC", two.STATED["BLC"]), ("GLOO", two.STATED["GLOO"])):
-        yield row(section, "6 (a): %s adds %.1f ms to a step on 192 GPUs" % (FORMS[s], ms),
+        yield row(section, "6 (a): a step on 192 GPUs takes %.1f ms more by %s" % (ms, FORMS[s]),
                   "%.1f ms at the end of a step, and %.1f of jitter" % (end[s], two.JITTER), [[ms, total[s]]])
     four = [steps.of_gpus(4, s, "one") for s in ("GLOO", "BLC")]
     if None not in four:
@@ -180,7 +180,7 @@ def write(kept):
     if rows:
         record.store(os.path.join(STORED, "papers-training.json"),
                      dict(about("steps of training that the papers state, and those of the simulation; as papers.json"), heads={}), rows)
-    table = [dict({"hosts": n, "network": MODELS[m], "plan": plan}, **{t: None if x is None else round(x, 1) for (t, _), x in zip(WAYS, each)})
+    table = [dict({"hosts": str(n), "network": MODELS[m], "plan": plan}, **{t: None if x is None else round(x, 1) for (t, _), x in zip(WAYS, each)})
              for m in training.ALONE for n, plan, each in hosts_rows(steps, m) if each[0] is not None]
     if table:
         record.store(os.path.join(STORED, "training-hosts.json"),
