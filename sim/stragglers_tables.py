@@ -58,4 +58,4 @@ def write(kept):
     heads = ["all links alike", "one at a tenth", "and the price knows it", "ring", "the best of SMPI, rab_rdb"]
     store("link", "32 hosts, the link of one at a tenth of its rate: ms", [dict({"bytes": "{:,}".format(s)}, **dict(zip(heads, r))) for s, r in zip(stragglers.SIZES, rows) if None not in r])
     lost = [dict({"ranks": str(p)}, **{plan: ms(kept, "lost", p, "-", plan, stragglers.LOST_SIZE) for plan in stragglers.LOST_PLANS}) for p in stragglers.LOST_RANKS]
-    store("lost", "a host lost in an allreduce of %d B: ms from the first report until all others know" % stragglers.LOST_SIZE, [r for r in lost if None not in r.values()])
+    store("lost", "a host lost in an allreduce of %d B: ms from the first report until all others know" % stragglers.LOST_SIZE, [r for r in lost if r["halving"] is not None])

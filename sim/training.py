@@ -69,6 +69,12 @@ ALONE = {"resnet50": 0.163, "bert-large": 0.180}  # s: 32 images (paper 002's GP
 
 # ---- plans, and how long buckets are ----
 
+def unproven(plan):
+    """Variables for equation 7's plan, two-level(LEVELS,scatter), which is proven on few ranks only: `make prove` has no form of it,
+    and 96 simulated ranks would each prove it for long."""
+    return {"TUTTI_VERIFY": "0"} if "scatter" in plan else {}
+
+
 def priced(s, plan, size, build, told=()):
     """(name, slices, seconds) of a plan, or of the choice ("all"). told: more lines of a profile."""
     net = ",".join(smpi.figures(s.network, dict(smpi.TREE, **s.links)) + [x.replace(" ", "") for x in told])
@@ -78,7 +84,8 @@ def priced(s, plan, size, build, told=()):
 @functools.lru_cache(maxsize=None)
 def ask(network, ranks, net, plan, size, build):
     command = [os.path.join(build, "tutti"), "plan", "price", plan, "-P", str(ranks), "--size", str(size), "--json", "--topo", network, "--net", net]
-    said = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout)
+    env = dict(os.environ, **unproven(plan))
+    said = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, universal_newlines=True, env=env).stdout)
     offer = next(p for p in said["plans"] if p["plan"] == said["chosen"])
     return said["chosen"], said["slices"], offer["seconds"]
 
@@ -106,10 +113,6 @@ def bucket_bytes(s, plan, total, build):
 
 
 # ---- one step ----
-
-# Equation 7's plan, two-level(LEVELS,scatter), is proven on few ranks only: `make prove` has no form of it, and 96 simulated ranks
-# would each prove it for long.
-UNPROVEN = {"TUTTI_VERIFY": "0"}
 
 
 def part_of(task, way):
@@ -139,7 +142,7 @@ def carry_out(task, label, way, build):
     words, name = way_of(task, plan, way, build)
     words += ["-f", "%.9f" % forward, "-s", "{table}"]
     text, errors, why = smpi.program(task.system.network, task.system.ranks, "training", words, plan=name, links=links,
-                                     build=build, limit=1800, files={"table": table}, more=UNPROVEN if "scatter" in plan else None)
+                                     build=build, limit=1800, files={"table": table}, more=unproven(plan))
     part = text.split(None, 5)
     if why or len(part) < 6:
         return {"seconds": "-", "computed": "-", "sums": "-", "verdict": why or "no result", "ran": smpi.first_line(errors)}
