@@ -6,7 +6,7 @@
  * Cost       three rounds of flags among the ranks of the host, and a kernel and a copy for each slice.
  * Agreement  a rank shows its vector's name, or that it has none to offer (round 0); whether it has mapped all of them, once
  *            its stream has made its own (1); and that its kernels are over (2). If one cannot, all send messages. A rank
- *            whose vectors lie on the host waits for nobody.
+ *            whose vectors lie on the host does not wait.
  * Invariant  the operands and the order of the step, so the same bits. No vector is written by its rank, nor freed, while a
  *            kernel may read it: slices begin after round 2.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -90,7 +90,7 @@ dies() { # MPI
 
 for mpi in ompi mpich; do
   if ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_ops" ]; then
-    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 92
+    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 52
     n=$((n + 1))
     continue
   fi

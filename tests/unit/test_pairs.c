@@ -118,7 +118,7 @@ static void no_message_waits_for_another(void **state) {
         const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = counts[c]};
         tt_sched *s;
         if (!tt_algo_sample(family, counts[c], i, name, sizeof name)) break;
-        if (tt_algo_build(name, &ask, &s)) continue; /* not an allreduce on so many ranks */
+        if (tt_algo_build(name, &ask, &s)) continue; /* no allreduce for this number of ranks */
         tt_sched_free(s);
         const int needs = chain(name, counts[c], false), takes = chain(name, counts[c], true);
         /* two trees share the pairs of a node, and a sum may wait for the other tree's */
