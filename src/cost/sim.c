@@ -386,6 +386,7 @@ double tt_sim_jams_from(const tt_sim *sim) {
 static void jam(const tt_sim *sim, double bytes, tt_breakdown *t) {
   const double lost = tt_jam(bytes * sim->link_slope, tt_sim_jams_from(sim), bytes);
   t->time += lost;
+  t->slope += lost / bytes;
   t->transfer[sim->link_level] += lost;
 }
 
