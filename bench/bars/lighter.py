@@ -23,7 +23,7 @@ FASTER = {"lossless": 1.2, "error": 3.0, "topk": 3.0}
 
 
 def ratios(rows, way, **of):
-    return [r[way + "_ratio"] for r in rows if r["kind"] == "sum" and way + "_ratio" in r and all(r[k] == v for k, v in of.items())]
+    return [r[way + "_ratio"] for r in rows if way + "_ratio" in r and all(r[k] == v for k, v in of.items())]
 
 
 def faster(rows, layout, why):

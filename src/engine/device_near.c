@@ -24,9 +24,8 @@ typedef struct offer {
 
 typedef enum mapped { MAPPED, LATER, NEVER } mapped;
 
-/* Within a host there are parts of sums, which a mean divides at the end. */
-static tutti_op near_op(const tt_operation *o) {
-  return o->call.op == TUTTI_AVG ? TUTTI_SUM : o->call.op;
+tutti_op tt_near_op(const tt_wire *w, tutti_op op) {
+  return w->near && op == TUTTI_AVG ? TUTTI_SUM : op;
 }
 
 /* ---- which plans ---- */
@@ -80,7 +79,7 @@ void tt_near_begin(tt_operation *o) {
 static bool offers(const tt_operation *o) {
   tt_staged *s = o->call.staged;
   return s && !o->reducer.times && !o->reducer.user && tt_staged_reach(s) != TT_REACHES_NOT &&
-         tt_staged_sums(s, o->call.type, near_op(o), o->wire->near->ranks) &&
+         tt_staged_sums(s, o->call.type, tt_near_op(o->wire, o->call.op), o->wire->near->ranks) &&
          tt_near_first(o->program, o->wire);
 }
 
@@ -123,10 +122,11 @@ static const void *shown_by(const tt_operation *o, int r, uint32_t round, const 
   return r == o->wire->near->rank ? mine : shown(o, r, round, n, &hash);
 }
 
-static offer own_offer(const tt_operation *o) {
-  offer own = {.offers = offers(o)};
+/* What a rank with an offer shows. */
+static offer own_vector(const tt_operation *o) {
+  offer own = {.offers = 1};
   tutti_device_name dst;
-  if (own.offers) tt_staged_names(o->call.staged, &own.src, &dst);
+  tt_staged_names(o->call.staged, &own.src, &dst);
   return own;
 }
 
@@ -157,7 +157,7 @@ static mapped map_all(const tt_operation *o, const void **from) {
 
 static int count_devices(const tt_operation *o) {
   const int n = o->wire->near->ranks;
-  const offer own = own_offer(o);
+  const offer own = own_vector(o);
   int devices = 0;
   for (int r = 0; r < n; r++) {
     const offer *of = shown_by(o, r, 0, &own, sizeof own);
@@ -215,8 +215,9 @@ static tutti_status sum_slice(tt_operation *o, const void *const *vectors, int s
   for (int i = 0; i < n; i++) from[i] = (const char *)vectors[i] + at;
   void *to = (char *)tt_staged_dst(o->call.staged) + at;
   const uint64_t begin = o->trace ? tt_trace_mark(o->trace) : 0;
-  const tutti_status status = tt_staged_sum(o->call.staged, &to, 1, from, n,
-                                            bytes / o->reducer.element, o->call.type, near_op(o));
+  const tutti_status status =
+      tt_staged_sum(o->call.staged, &to, 1, from, n, bytes / o->reducer.element, o->call.type,
+                    tt_near_op(o->wire, o->call.op));
   if (o->trace) tt_trace_step(o->trace, TT_EVENT_KERNEL, begin, o->stamp.seq, -1, bytes, REDUCED);
   return status;
 }
@@ -262,7 +263,7 @@ static bool pass(tt_operation *o, tt_near_stage *next) {
   offer own;
   switch (o->near.stage) {
     case TT_NEAR_SHOWS:
-      own = own_offer(o);
+      own = offers(o) ? own_vector(o) : (offer){.offers = 0};
       *next = own.offers ? TT_NEAR_ASKS : TT_NEAR_SETTLED;
       return show(o, 0, &own, sizeof own);
     case TT_NEAR_ASKS:

@@ -288,6 +288,8 @@ bool tt_run_progress(tt_run *r, tutti_status *status);
  * their place? progress: one pass towards an agreement on this host; slices begin when it is settled. bring: the sums
  * come to the host's memory; landed: has a slice's? made: is a step over, because kernels have made it? awaits: as
  * tt_operation_awaits. */
+/* op: of the sums that devices make over this wire: within a host they are parts of a mean, which is divided at the end. */
+tutti_op tt_near_op(const tt_wire *wire, tutti_op op);
 bool tt_near_first(const tt_program *program, const tt_wire *wire);
 void tt_near_begin(tt_operation *o);
 bool tt_near_progress(tt_operation *o);

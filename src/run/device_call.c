@@ -57,11 +57,6 @@ bool tt_call_on_device(const tt_call *c) {
   return tt_device() && (tt_on_device(c->src, NULL) || tt_on_device(c->dst, NULL));
 }
 
-/* The op of sums on devices: within a host they are parts of a mean, which is divided at the end. */
-static tutti_op op_there(const tutti_comm *comm, const tt_call *sum) {
-  return sum->op == TUTTI_AVG && comm->wire->near ? TUTTI_SUM : sum->op;
-}
-
 /* sum: an allreduce of one vector, which the devices may do; or NULL. */
 static tutti_status stage(tutti_comm *comm, const char *function, int number, const tt_call *sum,
                           const tt_staged_part *parts, size_t n, size_t bytes, char **host,
@@ -70,14 +65,14 @@ static tutti_status stage(tutti_comm *comm, const char *function, int number, co
   if (!f->stager) f->stager = tt_stager_new(comm->wire);
   if (!f->stager) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory", function);
   if (!tt_stager_ready(f->stager, number, bytes, sum ? (int)sum->type : -1,
-                       sum ? (int)op_there(comm, sum) : 0)) {
+                       sum ? (int)tt_near_op(comm->wire, sum->op) : 0)) {
     const tutti_status status = tt_streams_wait(comm, function);
     if (status) return status;
     while (tt_device_holds()) /* other communicators' */
       if (!tt_progress(comm)) sched_yield();
   }
   const tutti_status status = tt_staged_new(f->stager, number, parts, n, bytes, host, staged);
-  if (!status && sum) tt_staged_compile(*staged, sum->type, op_there(comm, sum));
+  if (!status && sum) tt_staged_compile(*staged, sum->type, tt_near_op(comm->wire, sum->op));
   return status;
 }
 
