@@ -32,6 +32,12 @@ finish() {
   rm -rf "$work"
 }
 
+# ends WHICH: the last job's first lines and its last, of out or err.
+ends() {
+  sed "s/^/# $1: /" "$work/$1" 2>/dev/null | cut -c 1-300 |
+    awk 'NR <= 8 {print; next} {last[NR % 12] = $0} END {if (NR > 20) print "# [...]"
+      for (i = NR > 20 ? NR - 11 : 9; i <= NR; i++) print last[i % 12]}'
+}
 # ok NAME COMMAND...: prints one TAP line; if not ok, also the output of the last job.
 ok() {
   local name=$1
@@ -41,8 +47,8 @@ ok() {
   else
     echo "not ok - $name"
     echo "# failed: $* (status was ${rc:-?})"
-    sed 's/^/# out: /' "$work/out" 2>/dev/null | cut -c 1-300 | head -20
-    sed 's/^/# err: /' "$work/err" 2>/dev/null | cut -c 1-300 | head -20
+    ends out
+    ends err
     bad=1
   fi
 }
