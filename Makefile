@@ -133,6 +133,8 @@ LIBDIR  ?= $(PREFIX)/lib
 INCDIR  ?= $(PREFIX)/include
 MANDIR  ?= $(PREFIX)/share/man
 COMPDIR ?= $(PREFIX)/share/bash-completion/completions
+PROFDIR ?= $(PREFIX)/share/tutti/profiles
+PROFILES:= $(sort $(wildcard profiles/*.profile))
 MANPAGES:= $(sort $(wildcard docs/man/*.[13]))
 HEADERS := $(sort $(wildcard include/*.h))
 PYFILES := $(sort $(wildcard python/tutti/*.py python/tutti/py.typed python/tutti/*/*.py))
@@ -144,6 +146,7 @@ PACKAGE  = $(LIBDIR)/pkgconfig/tutti.pc $(LIBDIR)/cmake/tutti/tutti-config.cmake
            $(LIBDIR)/cmake/tutti/tutti-config-version.cmake
 INSTALLED= $(BINDIR)/tutti $(COMPDIR)/tutti $(LIBDIR)/libtutti.a $(LIBDIR)/libtutti.so $(LIBDIR)/libtutti.so.$(SOMAJOR) \
            $(LIBDIR)/libtutti.so.$(VERSION) $(HEADERS:include/%=$(INCDIR)/%) $(PACKAGE) \
+           $(PROFILES:profiles/%=$(PROFDIR)/%) \
            $(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
            $(BINDIR)/tutti-ompi $(BINDIR)/tutti-mpich \
            $(foreach m,ompi mpich abi,$(LIBDIR)/pkgconfig/tutti-$(m).pc $(LIBDIR)/libtutti_pmpi_$(m).so \
@@ -161,6 +164,7 @@ install: all $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(CUDALIB) $(C10DLIB) $(SHIMS) $(RA
 	  ln -sf libtutti_$$l.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libtutti_$$l.so.$(SOMAJOR) || exit 1; done
 	install -m 644 $(HEADERS) $(DESTDIR)$(INCDIR)
 	install -m 644 cli/complete.bash $(DESTDIR)$(COMPDIR)/tutti
+	install -m 644 $(PROFILES) $(DESTDIR)$(PROFDIR)
 	for f in $(PACKAGE); do $(FILL) tools/$${f##*/}.in > $(DESTDIR)$$f && chmod 644 $(DESTDIR)$$f || exit 1; done
 	for m in $(MANPAGES); do install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.} || exit 1; done
 	for f in $(RANKED); do install -m 755 $$f $(DESTDIR)$(BINDIR) || exit 1; done
@@ -176,7 +180,7 @@ install: all $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(CUDALIB) $(C10DLIB) $(SHIMS) $(RA
 uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
 	pydir="$(PYDIR)"; [ -z "$$pydir" ] || rm -rf "$(DESTDIR)$$pydir/tutti"
-	-rmdir $(DESTDIR)$(LIBDIR)/cmake/tutti 2>/dev/null
+	-rmdir $(DESTDIR)$(LIBDIR)/cmake/tutti $(DESTDIR)$(PROFDIR) $(DESTDIR)$(dir $(PROFDIR)) 2>/dev/null
 
 clean:
 	rm -rf $(BUILD) build-wheel build-asan build-torch-asan build-ubsan build-tsan build-cov build-arm build-fuzz

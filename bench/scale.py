@@ -60,11 +60,10 @@ def progress(text):
     print(f"\r{text:<70}", end="", file=sys.stderr, flush=True)
 
 
-def prices(P, topo, net, plan, sizes, kind="float"):
+def read_prices(lines):
     """By size: (seconds, name, slices, messages); the seconds of the first choice, and of all; the memory meanwhile."""
-    progress(f"{P} ranks, {topo or 'flat'}: {plan}")
-    found, took, first = {}, 0, 0
-    for line in scale("prices", P, topo, net, kind, plan, *sizes):
+    found, took, first, peak = {}, 0, 0, 0
+    for line in lines:
         word = line.split(" ", 7)
         if word[0] == "priced":
             took, peak = float(word[1]), int(word[3])
@@ -73,6 +72,12 @@ def prices(P, topo, net, plan, sizes, kind="float"):
         elif word[2] == "1":
             found[int(word[1])] = (float(word[3]), word[7], int(word[4]), int(word[5]))
     return found, first, took, peak
+
+
+def prices(P, topo, net, plan, sizes, kind="float"):
+    """As read_prices says."""
+    progress(f"{P} ranks, {topo or 'flat'}: {plan}")
+    return read_prices(scale("prices", P, topo, net, kind, plan, *sizes))
 
 
 def two_level(net, P):

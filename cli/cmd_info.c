@@ -143,7 +143,7 @@ static void print_json(const info *i) {
 static int show_topology(const char *text, long ranks) {
   topology t;
   const int status = topology_read("info", text, (int)ranks, &t);
-  if (!status) printf("# TUTTI_TOPO='%s', %d ranks\n%s", t.levels, t.ranks, t.figures);
+  if (!status) printf("# TUTTI_TOPO='%s', %d ranks\n%s%s", t.levels, t.ranks, t.about, t.figures);
   return status;
 }
 

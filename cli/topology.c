@@ -3,7 +3,7 @@
  * Idea       a shape is three numbers or so. A node is a rank; a message takes the software's time at both ends together, and
  *            each link on its way its latency. tutti is told which links lie side by side, as the routes of SimGrid's
  *            networks choose among them (src/cost/sim_routes.c), with which sim/topologies.py compares the prices.
- * Source     machines: docs/prices.md; their figures are vendors' or assumed, and none was measured.
+ * Machines   have as many leaves, pods or groups as nodes need; what they are and where each figure is from: machines.def.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "topology.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIMS = 4, WORD = 24 };
+enum { DIMS = 5, WORD = 24 };
 
 typedef struct shape {
   int n[DIMS], count;
@@ -19,18 +19,16 @@ typedef struct shape {
   double latency, software; /* s */
 } shape;
 
+/* A tree of more leaves than `most` has pods of `pod` leaves. links: from a pod up, or from a group to all others. */
 static const struct machine {
   const char *name, *kind;
-  int n
-      [DIMS]; /* the first: 0, for as many as there are nodes; the last: links from a group to all others */
-  const char *figures;
+  int node[2]; /* the last numbers of its shape, as of a tree without pods */
+  int most, pod, links;
+  const char *figures, *about;
 } machines[] = {
-    {"infiniband", "fat-tree", {0, 32, 32, 0}, "rate=400Gbit/s,latency=230ns,software=900ns"},
-    {"slingshot", "dragonfly", {0, 32, 16, 544}, "rate=200Gbit/s,latency=350ns,software=1us"},
-    {"leaf-spine",
-     "fat-tree",
-     {0, 48, 6, 0},
-     "rate=25Gbit/s,up=100Gbit/s,latency=500ns,software=12us"},
+#define MACHINE(...) {__VA_ARGS__},
+#include "machines.def"
+#undef MACHINE
 };
 enum { MACHINES = sizeof machines / sizeof *machines };
 
@@ -46,11 +44,12 @@ static void say(char *to, size_t size, const char *line, const char *value) {
 
 #define FIGURES t->figures, sizeof t->figures
 
+enum { TORUS = 4 };
 static void torus(const shape *s, topology *t) {
-  static const char *const names[DIMS] = {"w", "z", "y", "x"};
+  static const char *const names[TORUS] = {"w", "z", "y", "x"};
   for (int i = 0; i < s->count; i++)
     snprintf(t->levels + strlen(t->levels), sizeof t->levels - strlen(t->levels), "%s:%d ",
-             names[DIMS - s->count + i], s->n[i]);
+             names[TORUS - s->count + i], s->n[i]);
   say(t->levels, sizeof t->levels, "node:1", "");
   char ports[16]; /* each of a node's links works at the same time */
   snprintf(ports, sizeof ports, "%d", 2 * s->count);
@@ -59,19 +58,35 @@ static void torus(const shape *s, topology *t) {
   add(FIGURES, "hop", s->latency);
 }
 
-static void fat_tree(const shape *s, topology *t) {
-  char paths[16];
+/* Links of a domain that lie side by side. */
+static void several(topology *t, const char *level, const char *rate, int links) {
+  const size_t at = strlen(t->figures);
+  snprintf(t->figures + at, sizeof t->figures - at, "%s.beta = %s\n%s.paths = %d\n", level, rate,
+           level, links);
+}
+
+static void leaves(const shape *s, topology *t) {
   const int whole = t->ranks / s->n[1], rest = t->ranks % s->n[1];
   if (rest) /* the last leaf is not full */
     snprintf(t->levels, sizeof t->levels, "leaf:%d node:(%d*%d,%d)\n", whole + 1, s->n[1], whole,
              rest);
   else
     snprintf(t->levels, sizeof t->levels, "leaf:%d node:%d\n", whole, s->n[1]);
+}
+
+static void fat_tree(const shape *s, topology *t) {
+  const bool pods = s->count == 5;
+  const int *n = pods ? s->n + 1 : s->n; /* leaves, nodes, uplinks */
+  if (pods)
+    snprintf(t->levels, sizeof t->levels, "pod:%d leaf:%d node:%d\n", s->n[0], n[0], n[1]);
+  else
+    leaves(s, t);
   add(FIGURES, "node.alpha", s->software + 2 * s->latency);
   add(FIGURES, "leaf.alpha", s->software + 4 * s->latency);
-  say(FIGURES, "leaf.beta = ", s->up);
-  snprintf(paths, sizeof paths, "%d", s->n[2]);
-  say(FIGURES, "leaf.paths = ", paths);
+  several(t, "leaf", s->up, n[2]);
+  if (!pods) return;
+  add(FIGURES, "pod.alpha", s->software + 6 * s->latency);
+  several(t, "pod", s->up, n[3]);
 }
 
 /* The rate of several links together: "200Gbit/s" becomes "1400Gbit/s". */
@@ -93,13 +108,12 @@ static void dragonfly(const shape *s, topology *t) {
 }
 
 static const struct kind {
-  const char *name, *shape;
-  int least, most; /* numbers */
+  const char *name, *shape, *numbers; /* numbers: how many a shape may have */
   void (*tell)(const shape *s, topology *t);
 } kinds[] = {
-    {"torus", "8x8x8", 1, DIMS, torus},
-    {"fat-tree", "LEAVESxNODESxUPLINKS", 3, 3, fat_tree},
-    {"dragonfly", "GROUPSxROUTERSxNODES[xLINKS]", 3, 4, dragonfly},
+    {"torus", "8x8x8", "1234", torus},
+    {"fat-tree", "[PODSx]LEAVESxNODESxUPLINKS[xLINKS]", "35", fat_tree},
+    {"dragonfly", "GROUPSxROUTERSxNODES[xLINKS]", "34", dragonfly},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -157,26 +171,36 @@ static const struct machine *machine_of(const char *text, size_t length) {
   return NULL;
 }
 
-/* As many groups or leaves as the nodes need. */
+static int round_nodes(const char *command, const struct machine *m, const char *parts, int each,
+                       int ranks) {
+  if (ranks % each == 0) return 0;
+  return cli_fail(CLI_USAGE, command,
+                  "%d nodes are no whole number of %s's %s of %d nodes; the next one is -P %d",
+                  ranks, m->name, parts, each, ranks / each * each + each);
+}
+
+/* As many groups, leaves or pods as the nodes need. */
 static int fit_machine(const char *command, const struct machine *m, int ranks, shape *s) {
-  const bool tree = !strcmp(m->kind, "fat-tree");
-  const int each = tree ? m->n[1] : m->n[1] * m->n[2];
   if (!ranks) return cli_fail(CLI_USAGE, command, "how many nodes has %s? -P N", m->name);
-  if (!tree && ranks % each)
-    return cli_fail(CLI_USAGE, command,
-                    "%s has groups of %d nodes, so -P is a multiple of that, not %d", m->name, each,
-                    ranks);
-  memcpy(s->n, m->n, sizeof s->n);
-  s->count = 3;
-  s->n[0] = (ranks + each - 1) / each;
-  s->n[3] = s->n[0] > 1 ? m->n[3] / (s->n[0] - 1) : 1;
-  if (s->n[3] < 1) s->n[3] = 1;
-  return 0;
+  if (!m->most) { /* a dragonfly */
+    const int each = m->node[0] * m->node[1], others = ranks / each - 1;
+    const int between = others > 0 ? m->links / others : 1;
+    *s =
+        (shape){.n = {ranks / each, m->node[0], m->node[1], between > 1 ? between : 1}, .count = 4};
+    return round_nodes(command, m, "groups", each, ranks);
+  }
+  const int leaves_needed = (ranks + m->node[0] - 1) / m->node[0], each = m->node[0] * m->pod;
+  if (leaves_needed <= m->most) {
+    *s = (shape){.n = {leaves_needed, m->node[0], m->node[1]}, .count = 3};
+    return 0;
+  }
+  *s = (shape){.n = {ranks / each, m->pod, m->node[0], m->node[1], m->links}, .count = 5};
+  return round_nodes(command, m, "pods", each, ranks);
 }
 
 static int count_nodes(const struct kind *k, const shape *s) {
   long n = 1;
-  const int own = k->tell == torus ? s->count : k->tell == fat_tree ? 2 : 3;
+  const int own = k->tell == torus ? s->count : k->tell == fat_tree ? s->count - s->count / 2 : 3;
   for (int i = 0; i < own; i++) n = n > 1 << 20 ? n : n * s->n[i];
   return n > 1 << 20 ? 0 : (int)n;
 }
@@ -186,15 +210,15 @@ int topology_read(const char *command, const char *text, int ranks, topology *t)
   const struct machine *m = machine_of(text, name);
   const struct kind *k = m ? kind_of(m->kind, strlen(m->kind)) : kind_of(text, name);
   shape s = {.rate = "100Gbit/s", .latency = 300e-9, .software = 1e-6};
-  *t = (topology){.ranks = ranks};
+  *t = (topology){.ranks = ranks, .about = m ? m->about : ""};
   if (!k)
     return cli_fail(
         CLI_USAGE, command,
         "'%s' is no network: torus:, fat-tree:, dragonfly:, infiniband, slingshot or leaf-spine",
         text);
   if (m && fit_machine(command, m, ranks, &s)) return CLI_USAGE;
-  if (!m && (text[name] != ':' || !read_numbers(text + name + 1, &s) || s.count < k->least ||
-             s.count > k->most))
+  if (!m && (text[name] != ':' || !read_numbers(text + name + 1, &s) ||
+             !strchr(k->numbers, '0' + s.count)))
     return cli_fail(CLI_USAGE, command, "'%s' is no %s: that is %s:%s", text, k->name, k->name,
                     k->shape);
   const char *own = strchr(text, ','), *wrong = NULL;
@@ -207,7 +231,7 @@ int topology_read(const char *command, const char *text, int ranks, topology *t)
         "'%s': rate=100Gbit/s, up=RATE, latency=300ns or software=1us is missing at '%s'", text,
         wrong);
   if (!*s.up) memcpy(s.up, s.rate, sizeof s.up);
-  if (s.count < DIMS && k->tell == dragonfly && !m) s.n[3] = 1;
+  if (s.count == 3 && k->tell == dragonfly) s.n[3] = 1;
   if (!m) t->ranks = count_nodes(k, &s);
   if (!t->ranks || (ranks && ranks != t->ranks))
     return cli_fail(CLI_USAGE, command, "'%s' has %d nodes, and -P says %d", text, t->ranks, ranks);

@@ -13,7 +13,7 @@
 #   make bench-faults    500 deaths, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
 #   make bench-torch     the PyTorch backend beside gloo
 #   make bench-frontier  floats between the fewest steps and the fewest bytes: prices of docs/papers.md, anew
-#   make bench-engine | bench-kernels | bench-wait | bench-many | bench-buckets | bench-exact | bench-price | bench-schedules | bench-scale
+#   make bench-engine | bench-kernels | bench-wait | bench-many | bench-buckets | bench-exact | bench-price | bench-schedules | bench-scale | bench-machines
 
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
@@ -109,6 +109,9 @@ bench-schedules: $(BUILD)/bench/building
 # The tables and plots of docs/scale.md, anew: about ten minutes, and 2 GB of memory.
 bench-scale: all $(BUILD)/bench/scale
 	@$(PYTHON) bench/scale.py --build $(BUILD) $(if $(ONLY),--only $(ONLY))
+# Prices on networks that one can buy, for docs/scale.md; prints each command. Then make tables.
+bench-machines: all $(BUILD)/bench/scale
+	@$(PYTHON) bench/machines.py --build $(BUILD)
 # Four minutes; then make figures MORE='--only beyond-frontier' and make tables.
 bench-frontier: all
 	@$(PYTHON) sim/frontier.py --build $(BUILD) --out docs/bench/frontier.json
@@ -132,5 +135,5 @@ bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
 .PHONY: bench-programs bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-entropy bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bars tables \
-        bench-engine bench-kernels bench-price bench-schedules bench-scale bench-frontier bench-wait bench-many bench-buckets bench-exact
+        bench-engine bench-kernels bench-price bench-schedules bench-scale bench-machines bench-frontier bench-wait bench-many bench-buckets bench-exact
 -include $(BENCHBIN:%=%.d)

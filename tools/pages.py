@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""pages.py - writes the pages that say what the command and the header say: docs/reference/, docs/man/tutti-*.1, tutti_*.3.
+"""pages.py - writes the pages that say what the command and the header say: docs/reference/, docs/man/tutti-*.1, tutti_*.3; and profiles/.
 
 Usage      tools/pages.py [--build build] [--check | --pictures]      (make pages, make pictures)
            --check: changes nothing; exit status 1 and a line for each page that differs.
@@ -26,6 +26,9 @@ PICTURES = {  # file in docs/: arguments of tutti plan draw
     "blueconnect.svg": ["blueconnect(node:3 core:4)", "-P", "12"],
     "levels.svg": ["blueconnect(rack:2 node:2 core:3,stages=doubling/doubling/fold(halving))", "-P", "12"],
 }
+
+
+MACHINES = {"slingshot": 10240, "infiniband": 10240, "leaf-spine": 9600}  # nodes, of the profiles of profiles/
 
 
 def linked(text, folder):
@@ -112,8 +115,17 @@ def questions(_say):
     return "\n".join("- [%s](%s#%s)" % (question, page, anchor) for _, question, page, anchor in check_docs.questions()) + "\n"
 
 
+def profiles(say):
+    """Yields path and text of each profile of a machine."""
+    for machine, nodes in MACHINES.items():
+        words = ["info", "--topology", machine, "-P", str(nodes)]
+        yield "profiles/%s.profile" % machine, "# %s.profile - made of `tutti %s` by make pages; docs/scale.md says how to use it. " \
+            "SPDX-License-Identifier: BSD-3-Clause\n%s" % (machine, " ".join(words), say(words))
+
+
 def pages(say):
     """Yields path and text of each page."""
+    yield from profiles(say)
     version = say(["--version"]).split()[1]
     for path, made in (("docs/reference/variables.md", variables), ("docs/reference/commands.md", commands),
                        ("docs/reference/c-api.md", lambda _: api_page.page(ROOT)), ("docs/questions.md", questions)):

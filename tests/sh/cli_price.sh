@@ -39,19 +39,35 @@ dragonfly:3x4x2x5,up=10Gbit/s||group:3 router:4 node:2|group.beta = 50Gbit/s
 infiniband|96|leaf:3 node:32|leaf.paths = 32
 leaf-spine|100|leaf:3 node:\(48\*2,4\)|leaf.beta = 100Gbit/s
 slingshot|1024|group:2 router:32 node:16|group.beta = 108800Gbit/s
+slingshot|10240|group:20 router:32 node:16|group.beta = 5600Gbit/s
+fat-tree:2x3x4x2x5||pod:2 leaf:3 node:4|pod.paths = 5
+infiniband|3072|pod:3 leaf:32 node:32|pod.paths = 1024
+leaf-spine|3840|pod:2 leaf:40 node:48|pod.paths = 144
 EOF
 while IFS='|' read -r net ranks words; do
   job explain --topology "$net" ${ranks:+-P $ranks} --size 64KiB
   ok "--topology $net is refused" all "status 2" "grep -q \"$words\" $work/err"
 done <<'EOF'
 ring:4||is no network: torus:, fat-tree:
-fat-tree:4x8||that is fat-tree:LEAVESxNODESxUPLINKS
+fat-tree:4x8||that is fat-tree:.PODSx.LEAVESxNODESxUPLINKS
 torus:4x0||that is torus:8x8x8
 torus:2x2,speed=3||latency=300ns or software=1us is missing at 'speed=3'
 torus:2x2|5|has 4 nodes, and -P says 5
 slingshot||how many nodes has slingshot? -P N
-slingshot|100|groups of 512 nodes
+slingshot|100|groups of 512 nodes; the next one is -P 512
+infiniband|2100|no whole number of infiniband's pods of 1024 nodes; the next one is -P 3072
+fat-tree:2x3x4x2||that is fat-tree:.PODSx.LEAVESxNODESxUPLINKS.xLINKS
+torus:2x2x2x2x2||that is torus:8x8x8
 EOF
+for profile in profiles/*.profile; do
+  machine=$(basename "$profile" .profile)
+  n=$(sed -n "s/^# TUTTI_TOPO=.*, \(.*\) ranks$/\1/p" "$profile") topo=$(sed -n "s/^# TUTTI_TOPO='\(.*\)', .*/\1/p" "$profile")
+  job explain --topology "$machine" -P "$n" --size 1MiB --json
+  cp "$work/out" "$work/by-name"
+  job explain -P "$n" --topo "$topo" --profile "$profile" --size 1MiB --json
+  ok "$profile is $machine, and says of each figure whether a source states it" all "status 0" 'cmp -s "$work/out" "$work/by-name"' \
+    "grep -q '^#.*  stated: ' $profile" "grep -q '^#.*assumed' $profile"
+done
 job explain --topology torus:4x4 --topo node:4 --size 1KiB
 ok "--topology and --topo" all "status 2" "grep -q 'leave out --topo' $work/err"
 

@@ -61,3 +61,35 @@ ok "no proof of a plan that was not named" all "status 0" \
 job explain -P 5000 --size 8 --net $flat --algo 'generalized(r=3)'
 ok "nor beyond 4096 ranks of what somebody did" all "status 0" \
   "grep -q 'generalized(r=3): on more than 4096 ranks the prover is not asked' $work/out"
+
+# The table of machines that one can buy is what `tutti plan price` says now: a cell of each, and the ring's form beside a price.
+machines() {
+  rc=0
+  timeout -k 5 120 $python - "$BUILD" >"$work/out" 2>"$work/err" <<'PY' || rc=$?
+import json, os, subprocess, sys
+sys.path.insert(0, "bench")
+import machines as m
+from scale import time
+build = sys.argv[1]
+with open("docs/bench/machines.json") as f:
+    stored = json.load(f)
+cells = {}
+for row in stored["rows"]:
+    machine, ranks = (row[0], int(row[1].replace(",", ""))) if row[0] else (machine, ranks)
+    cells[machine, ranks, row[2].strip("*`")] = dict(zip(stored["about"]["columns"][3:], row[3:]))
+assert len(cells) == 5 * 9 and {k[:2] for k in cells} == {(n, p) for n, of in m.RANKS.items() for p in of}, cells.keys()
+def price(machine, ranks, plan):
+    words = [os.path.join(build, "tutti"), "plan", "price", plan, "--topology", machine, "-P", str(ranks), "--size", "1MiB", "--json"]
+    said = json.loads(subprocess.run(words, stdout=subprocess.PIPE, check=True, text=True).stdout)
+    plan, slices = (said["chosen"], said["slices"]) if plan == "all" else (plan, 1)
+    return next(p["seconds"] for p in said["plans"] if (p["plan"], p["slices"]) == (plan, slices))
+for machine, (small, middle, large) in m.RANKS.items():
+    for ranks, plan, name in ((middle, "all", "tutti's choice"), (small, "doubling", "doubling")):
+        got = price(machine, ranks, plan)
+        assert time(got) in cells[machine, ranks, name]["1 MiB"], (machine, ranks, plan, got, cells[machine, ranks, name])
+    form, got = m.ring(m.network(build, machine, small)[1], small, 1 << 20), price(machine, small, "fold(ring)")
+    assert abs(form / got - 1) < 0.03, (machine, form, got)
+PY
+  status 0
+}
+ok "prices on machines that one can buy are those of docs/scale.md; a ring takes what its form says" machines
