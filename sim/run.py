@@ -1,7 +1,7 @@
 # run.py - hundreds of ranks: tutti's choice beside every allreduce that is built into SMPI;
 # `make sim`.
 #
-#   run.py [--build DIR] [--only flat,loggp,tree,large,topologies,training,stragglers] [--missing] [--jobs N] [--time MINUTES]
+#   run.py [--build DIR] [--only flat,loggp,tree,large,topologies,shuffled,training,stragglers] [--missing] [--jobs N] [--time MINUTES] [--network WORD]
 #
 # Writes docs/sim/results.tsv (results.py) as it goes, so it may be stopped, or end after some minutes (--time), and be
 # continued (--missing); then the tables of docs/sim/tables.md and the plots. training.py and stragglers.py have jobs and
@@ -13,6 +13,7 @@ import shutil
 import sys
 import time
 
+import shuffled
 import smpi
 import stragglers
 import tables
@@ -62,8 +63,10 @@ def large():
         yield True, "flat", "sync", LARGE, what, "float", SIZES[:3], {"limit": 300}
 
 
-PARTS = {"flat": lambda build: flat("sync"), "loggp": lambda build: flat("loggp"), "tree": lambda build: tree(),
-         "large": lambda build: large(), "topologies": lambda build: topologies.jobs(smpi.BUILTIN, build)}
+# Of networks whose name contains a word.
+PARTS = {"flat": lambda build, word: flat("sync"), "loggp": lambda build, word: flat("loggp"), "tree": lambda build, word: tree(),
+         "large": lambda build, word: large(), "topologies": lambda build, word: topologies.jobs(smpi.BUILTIN, build, word),
+         "shuffled": lambda build, word: shuffled.jobs(smpi.BUILTIN, build, word)}
 
 
 OWN = {"training": training, "stragglers": stragglers}
@@ -126,11 +129,11 @@ class Row:
         self.kept.write()
 
 
-def jobs_of(part, results, build):
+def jobs_of(part, results, build, word):
     if part in OWN:
         kept = OWN[part].store()
         return [Row(kept, job) for job in OWN[part].jobs(build)]
-    return [Allreduce(results, job, build) for job in PARTS[part](build) if job[6]]
+    return [Allreduce(results, job, build) for job in PARTS[part](build, word) if job[6] and word in job[1]]
 
 
 def carry_out(jobs, workers, minutes):
@@ -168,6 +171,7 @@ def main():
     p.add_argument("--missing", action="store_true", help="keep what the table has")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--time", type=float, default=0, help="begin nothing after so many minutes; --missing goes on")
+    p.add_argument("--network", default="", help="only networks whose name has this in it, such as torus:4x8x8")
     p.add_argument("--table", default="docs/sim/results.tsv")
     args = p.parse_args()
     if not shutil.which("smpirun"):
@@ -176,7 +180,7 @@ def main():
     if wrong:
         sys.exit("run.py: no part '%s'; there are %s" % (wrong[0], ", ".join(list(PARTS) + list(OWN))))
     results = Results(args.table)
-    jobs = [job for part in args.only.split(",") for job in jobs_of(part, results, args.build)]
+    jobs = [job for part in args.only.split(",") for job in jobs_of(part, results, args.build, args.network)]
     if args.missing:
         jobs = [job for job in (j.lacks() for j in jobs) if job]
     left = carry_out(jobs, args.jobs, args.time)

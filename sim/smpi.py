@@ -18,6 +18,7 @@ import signal
 import subprocess
 import tempfile
 
+import shuffled
 import topologies
 
 Run = collections.namedtuple("Run", "seconds verdict plan predicted")
@@ -86,6 +87,7 @@ def tree(network, links, slow=None):
                 grow(me, depth + 1)
 
     grow("t", 0)
+    hosts = shuffled.order(network, hosts)
     return '  <zone id="tree" routing="Floyd">\n' + "".join(nodes + wires + routes) + "  </zone>\n", hosts
 
 
@@ -96,6 +98,8 @@ def figures(network, links, mode="sync", build="build"):
         return ["alpha=%r" % busy, "delay=%r" % (ALPHA - busy), "beta=%r" % BETA, "gamma=0"]
     if topologies.parse(network):
         return topologies.figures(network, build)
+    if shuffled.untold(network):
+        return shuffled.FLAT
     names, lines, latency = [n for n, _ in levels(network)], ["gamma=0", "apart=1"], 0
     for name in reversed(names):
         latency += 2 * links[name].latency
@@ -123,7 +127,9 @@ def environment(network, links, mode, folder, build="build"):
     env["TUTTI_PROFILE"] = os.path.join(folder, "profile")
     with open(env["TUTTI_PROFILE"], "w") as out:
         out.write("\n".join(figures(network, links, mode, build)) + "\n")
-    if network != "flat":
+    if shuffled.parse(network):
+        env.update(shuffled.told(network, folder))
+    elif network != "flat" and levels(network, build):
         env["TUTTI_TOPO"] = " ".join("%s:%d" % level for level in levels(network, build))
     return env
 
@@ -167,6 +173,7 @@ def as_named(found, plan):
 
 
 def write_network(network, ranks, mode, links, folder, slow=None):
+    """Two files in the folder: the platform, and the hosts in the order of ranks."""
     if topologies.parse(network):
         xml, hosts = topologies.cluster(network)
     else:

@@ -6,6 +6,7 @@ import math
 import os
 import sys
 
+import shuffled
 import smpi
 import stragglers
 import stragglers_tables
@@ -97,37 +98,63 @@ def full_table(results, network, mode, ranks, sizes, bound=None):
     return head
 
 
-def tutti_runs(results, network, size):
+def tutti_runs(results, network, size, kind="float"):
     """{name: run} of tutti's choice and of the other plans that were simulated."""
     return {k[3]: r for k, r in results.of.items()
-            if k[0] == network and k[5] == size and k[3].startswith("tutti") and r.seconds and results.is_right(k)}  # fmt: skip
+            if k[0] == network and k[4:6] == (kind, size) and k[3].startswith("tutti") and r.seconds and results.is_right(k)}  # fmt: skip
+
+
+def beside(results, network, ranks, sizes, builtins):
+    """(network, size, tutti's run, (seconds, name) of the best of its plans, (seconds, name) of the best built-in on `builtins`)"""
+    for size in sizes:
+        ran = tutti_runs(results, network, size)
+        best = results.best(builtins, "sync", ranks, size, many_ported=True)
+        if "tutti" in ran and best[0]:
+            yield network, size, ran["tutti"], min((r.seconds, name) for name, r in ran.items()), best
 
 
 def topology_rows(results):
-    """(network, size, tutti's run, (seconds, name) of the best of its plans, (seconds, name) of the best built-in)"""
-    for network in topologies.NETWORKS:
-        ranks = topologies.ranks_of(network)
-        for size in topologies.SIZES:
-            ran = tutti_runs(results, network, size)
-            best = results.best(network, "sync", ranks, size, many_ported=True)
-            if "tutti" in ran and best[0]:
-                yield network, size, ran["tutti"], min((r.seconds, name) for name, r in ran.items()), best
+    return [row for network in topologies.NETWORKS
+            for row in beside(results, network, topologies.ranks_of(network), topologies.SIZES, network)]  # fmt: skip
+
+
+def shuffled_rows(results):
+    return [row for network in shuffled.NETWORKS
+            for row in beside(results, network, shuffled.RANKS, shuffled.SIZES, shuffled.builtins_of(network))]  # fmt: skip
+
+
+def beside_table(rows):
+    """Price off: simulated over predicted. Best plan and best built-in: over tutti's choice."""
+    out = ["| network | bytes | tutti's plan | us | price off | best plan | best built-in | |", "| --- | ---: | --- | ---: | ---: | ---: | ---: | --- |"]
+    for network, size, ours, best, built in rows:
+        cells = [network, size, "`%s`" % ours.plan.replace(", proven by its form", ""), "%.1f" % (1e6 * ours.seconds), "%+.0f %%" % (100 * off_price(ours))]
+        out.append("| " + " | ".join(map(str, cells + ["%.2f" % (best[0] / ours.seconds), "%.2f" % (built[0] / ours.seconds), built[1]])) + " |")
+    return out
 
 
 def topology_table(results):
-    out = ["`torus:4x4x4` and its like are described in sim/topologies.py. Price off: simulated over predicted. Best plan: the fastest of", "the %d cheapest by price that were simulated, over tutti's choice. Best built-in: of all, over tutti's choice." % (1 + topologies.CANDIDATES), ""]
-    out += ["| network | bytes | tutti's plan | us | price off | best plan | best built-in | |", "| --- | ---: | --- | ---: | ---: | ---: | ---: | --- |"]
-    for network, size, ours, best, built in topology_rows(results):
-        cells = [network, size, "`%s`" % ours.plan.replace(", proven by its form", ""), "%.1f" % (1e6 * ours.seconds), "%+.0f %%" % (100 * off_price(ours))]
-        out.append("| " + " | ".join(map(str, cells + ["%.2f" % (best[0] / ours.seconds), "%.2f" % (built[0] / ours.seconds), built[1]])) + " |")
-    return out + [""] + topology_words(results)
+    out = ["`torus:4x4x4` and its like are described in sim/topologies.py. Price off: simulated over predicted. Best plan: the fastest of", "the %d cheapest by price that were simulated (3 on 256 ranks), over tutti's choice. Best built-in: of all, over tutti's choice." % (1 + topologies.CANDIDATES), ""]
+    rows = topology_rows(results)
+    for title, some in (("Ranks in order", [r for r in rows if r[0] in topologies.IN_ORDER]), ("Ranks shuffled", [r for r in rows if r[0] not in topologies.IN_ORDER])):
+        if some:
+            out += ["*%s*" % title, ""] + beside_table(some) + [""] + beside_words(results, some) + [""]
+    return out
 
 
-def topology_words(results):
-    off = [abs(off_price(r)) for n in topologies.NETWORKS for s in topologies.SIZES for r in tutti_runs(results, n, s).values() if r.predicted]
-    rows = list(topology_rows(results))
+def shuffled_table(results):
+    rows = shuffled_rows(results)
+    out = ["8 hosts of 20 cores, 160 ranks; sim/shuffled.py says what tutti is told.", ""] + beside_table(rows) + [""] + beside_words(results, rows)
+    for network in shuffled.NETWORKS:
+        each = ["%d B %s us (`%s`)" % (s, "%.1f" % (1e6 * r.seconds), r.plan.replace(", proven by its form", ""))
+                for s in shuffled.SIZES for r in [tutti_runs(results, network, s, "int32").get("tutti")] if r]  # fmt: skip
+        out += ["", "The choice for integers on %s: %s." % (network, ", ".join(each))] if each else []
+    return out
+
+
+def beside_words(results, rows):
     if not rows:
         return []
+    off = [abs(off_price(r)) for network, size, *_ in rows for r in tutti_runs(results, network, size).values() if r.predicted]
     choice = [ours.seconds / best[0] for _, _, ours, best, _ in rows]
     built = [b[0] / ours.seconds for _, _, ours, _, b in rows]
     return ["%d prices: %.0f %% are within 10 %% of the simulation, %.0f %% within 25 %%; the furthest is %.0f %% off." % (
@@ -146,6 +173,7 @@ def write(results):
     out += ["## 192 ranks: %s" % TREE, ""] + full_table(results, TREE, "sync", TREE_RANKS, MIB, node_bound) + [""]
     out += ["## 1,000 ranks", ""] + full_table(results, "flat", "sync", LARGE, SIZES[:3]) + [""]
     out += ["## Tori, fat trees, dragonflies", ""] + topology_table(results) + [""]
+    out += ["## Paper 001's cluster", ""] + shuffled_table(results) + [""]
     steps, late = training.store(), stragglers.store()
     out += ["## Training", ""] + training_tables.lines(steps) + ["## Late ranks, a slow link, a lost host", ""] + stragglers_tables.lines(late)
     training_tables.write(steps)
@@ -214,6 +242,7 @@ def summary(results):
         row = row_of(results, "sync", TREE_RANKS, "float", size, TREE)
         if row:
             print("192 ranks, %d MiB: %s ms, %.3f of the node link's bound; best built-in %s %s ms" % (size >> 20, ms(row[1].seconds), row[1].seconds / node_bound(size), row[3], ms(row[2])))
-    for line in topology_words(results):
-        print(line)
+    for rows in ([r for r in topology_rows(results) if r[0] in topologies.IN_ORDER], shuffled_rows(results)):
+        for line in beside_words(results, rows):
+            print(line)
     print("%s, %s/sim-*.svg" % (TABLES, PICTURES))

@@ -3,7 +3,7 @@
 #   torus:4x4x4            a node has a link to each of its six neighbours; the first dimension is the outermost
 #   fat-tree:8x16x8        8 leaf switches with 16 nodes each, and 8 links from each leaf to as many spines
 #   dragonfly:4x8x4        4 groups of 8 routers with 4 nodes each; a link between any two routers of a group, and any two groups
-#   shuffled-fat-tree:...  the same, with ranks in an order of chance
+#   shuffled-fat-tree:...  the same, with ranks in an order of chance, and tutti is told one link and one latency
 #
 # Idea       a rank is a node. SimGrid routes by its own rules (dimension by dimension; d-mod-k; minimal), so messages share
 #            links as they would there. tutti is told the levels and the figures of their links (`tutti info --topology`).
@@ -26,14 +26,14 @@ CLUSTER = (
 )
 
 
-# 64, 125 or 128, 256, 500 and 1,000 ranks of each kind.
-NETWORKS = tuple("%s:%s" % (kind, dims) for kind, all_dims in (
+# 64, 125 or 128, 256, 500 and 1,000 ranks of each kind; up to 256 ranks in an order of chance, too.
+IN_ORDER = tuple("%s:%s" % (kind, dims) for kind, all_dims in (
     ("torus", ("4x4x4", "5x5x5", "4x8x8", "5x10x10", "10x10x10")),
     ("fat-tree", ("8x8x4", "8x16x8", "16x16x8", "25x20x10", "25x40x20")),
     ("dragonfly", ("4x4x4", "4x8x4", "8x8x4", "5x10x10", "10x10x10"))) for dims in all_dims)
 SIZES = (1024, 16 << 10, 256 << 10, 4 << 20)
 CANDIDATES = 6  # of the least price, that are simulated beside the choice
-MANY = 300  # ranks, from which on few are
+SOME, MANY = 200, 300  # ranks, from which on two are, and none
 
 
 def parse(network):
@@ -69,10 +69,20 @@ def cluster(network):
     return xml, hosts
 
 
+NETWORKS = IN_ORDER + tuple("shuffled-" + network for network in IN_ORDER if ranks_of(network) < MANY)
+
+
+def typical_way(kind, n):
+    """Links between two nodes: on a torus the mean, else those between two leaves or groups."""
+    return sum(x // 2 * (x - x // 2) / x for x in n) if kind == "torus" else {"fat-tree": 4, "dragonfly": 5}[kind]
+
+
 @functools.lru_cache(maxsize=None)
 def told(network, build="build"):
-    """(levels, lines of a profile), as tutti's own command has them."""
-    kind, n, _ = parse(network)
+    """(levels, lines of a profile), as tutti's own command has them. If ranks are shuffled, there are no levels."""
+    kind, n, shuffled = parse(network)
+    if shuffled:
+        return "", ["alpha = %gns" % (1e9 * WIRE * typical_way(kind, n)), "beta = %gMB/s" % (RATE / 1e6), "gamma = 0"]
     name = "%s:%s,rate=%gMB/s,latency=%gns,software=0ns" % (kind, "x".join(map(str, n)), RATE / 1e6, WIRE * 1e9)
     said = subprocess.run([os.path.join(build, "tutti"), "info", "--topology", name], stdout=subprocess.PIPE, check=True, universal_newlines=True)
     head, *lines = said.stdout.splitlines()
@@ -89,28 +99,32 @@ def figures(network, build="build"):
     return told(network, build)[1]
 
 
-def offers(network, size, build="build"):
-    """["PLAN@SLICES"] that floats may run, the choice first, then by price."""
-    command = [os.path.join(build, "tutti"), "plan", "price", "all", "-P", str(ranks_of(network)), "--size", str(size), "--json"]
-    topo, lines = told(network, build)
-    command += ["--topo", topo, "--net", ",".join(lines)]
+def cheapest(ranks, size, topo, lines, build="build", kind="float"):
+    """["PLAN@SLICES"] that may run on these levels (or none) with these figures, the choice first, then by price."""
+    command = [os.path.join(build, "tutti"), "plan", "price", "all", "-P", str(ranks), "--size", str(size), "--type", kind, "--json"]
+    command += (["--topo", topo] if topo else []) + ["--net", ",".join(lines)]
     said = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout)
     plans = sorted((p for p in said["plans"] if p["possible"] and p["admissible"]), key=lambda p: p["seconds"])
     chosen = "%s@%d" % (said["chosen"], said["slices"])
     return [chosen] + [x for x in ("%s@%d" % (p["plan"], p["slices"]) for p in plans) if x != chosen]
 
 
-def jobs(builtin, build):
+def offers(network, size, build="build"):
+    """The same for floats on one of the networks here."""
+    return cheapest(ranks_of(network), size, *told(network, build), build)
+
+
+def jobs(builtin, build, word=""):
     """As those of run.py: (heavy, network, mode, ranks, what, type, sizes, more). `choice`: the plan that "tutti" stands for, by
     name, because each rank would make the choice anew."""
-    for network in NETWORKS:
+    for network in (n for n in NETWORKS if word in n):
         ranks = ranks_of(network)
-        many = ranks > MANY
+        many, few = ranks > MANY, ranks > SOME
+        plans = {size: offers(network, size, build) for size in SIZES}
         for size in SIZES:
-            plans = offers(network, size, build)
-            rest = [] if many else plans[1 : 1 + CANDIDATES]
-            yield many, network, "sync", ranks, "tutti", "float", [size], {"choice": plans[0], "limit": 600}
-            for plan in rest:
-                yield many, network, "sync", ranks, "tutti:" + plan, "float", [size], {}
+            yield many, network, "sync", ranks, "tutti", "float", [size], {"choice": plans[size][0], "limit": 600}
         for what in builtin:
-            yield many, network, "sync", ranks, what, "float", list(SIZES), {"limit": 120 if many else 60}
+            yield many, network, "sync", ranks, what, "float", list(SIZES), {"limit": 120 if few else 60}
+        for size in SIZES:
+            for plan in plans[size][1 : 1 + (0 if many else 2 if few else CANDIDATES)]:
+                yield many, network, "sync", ranks, "tutti:" + plan, "float", [size], {"limit": 600}
