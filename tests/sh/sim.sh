@@ -69,6 +69,14 @@ for network in ("torus:5x5", "torus:2x3x4", "fat-tree:4x6x2", "fat-tree:3x4x4", 
         most = 0.4 if network == "torus:2x3x4" else 0.08
         assert abs(run.seconds / run.predicted - 1) < most or network.startswith("shuffled"), (network, size, run)
 PY
+sim "shuffled ranks: as fast as in order where tutti knows their hosts, slower where it does not" <<'PY'
+import shuffled
+links = {name: smpi.Level(*link) for name, link in shuffled.LINKS.items()}
+took = [sim(before + "node:3 core:4", 12, "tutti:transposed(group=3x4,parts=1)@1", [9216], links=links)[9216] for before in ("", "shuffled-", "untold-")]
+print(took)
+assert all(run.verdict == "ok" for run in took) and abs(took[1].seconds / took[0].seconds - 1) < 0.03, took
+assert took[2].seconds > 1.3 * took[0].seconds, took
+PY
 sim "a network of another size, a plan that is none: said, not hung" <<'PY'
 try:
     sim("rack:2 node:2", 5, "tutti", [4])
