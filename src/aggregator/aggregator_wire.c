@@ -119,7 +119,8 @@ static tt_aggregator_head head_of(const tt_aggregator_member *a, const tt_share 
 /* What goes to the aggregator while other bytes go to ranks takes its part of the link and no more: if it ran
  * ahead, the rank that waits for the other bytes would leave its own link idle. */
 static void keep_pace(tt_aggregator_member *a, const tt_share *s) {
-  static const double more = 1.05; /* of its part, because the last byte comes back later than it went */
+  static const double more =
+      1.05; /* of its part, because the last byte comes back later than it went */
   const double all = (double)(s->gives.bytes + s->beside);
   const double pace = s->beside ? more * a->wire.link * (double)s->gives.bytes / all : 0;
   if (pace != a->pace) tt_aggregator_pace(a->fd, pace);
