@@ -3,11 +3,13 @@
  * Idea       Every byte moves twice instead of four times, at the price of a system call per piece.
  *            The system may forbid the call, so each rank tries it once on a word of every other
  *            rank and publishes the result in its heap header. A sender exports private memory only
- *            to ranks that can read it.
+ *            to ranks that can read it. Among many ranks, each tries those whose numbers are a power of two
+ *            away; a process whose memory nobody may read (prctl) says so.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -15,7 +17,7 @@
 #include "remote.h"
 
 /* Bytes of the trial copies: source and destination together exceed a second level cache. */
-enum { TRIAL = 1 << 20, SMALL = 4096 };
+enum { TRIAL = 1 << 20, SMALL = 4096, TRIES_ALL = 64 /* ranks */ };
 
 /* Cost per byte of each path, as a multiple of a plain copy by the CPU or the kernel: staged bytes
  * are written, moved between caches and read; remote bytes are read once more after they have
@@ -93,13 +95,24 @@ tutti_status tt_remote_read(int pid, uint64_t at, void *to, size_t n) {
   return TUTTI_OK;
 }
 
+bool tt_remote_readable(const tt_segment *segment) {
+  return segment->ranks <= TRIES_ALL || prctl(PR_GET_DUMPABLE) == 1;
+}
+
+static bool is_tried(const tt_segment *segment, int index, int r) {
+  const int away = r > index ? r - index : index - r;
+  return segment->ranks <= TRIES_ALL || !(away & (away - 1));
+}
+
 void tt_remote_probe(const tt_segment *segment, int index) {
   const tt_copies wanted = tt_copies_wanted();
   bool all = !segment->threads && wanted <= TT_COPIES_NONE;
   for (int r = 0; all && r < segment->ranks; r++) {
     const tt_head *head = tt_heap_head(segment, r);
     uint64_t word = 0;
-    if (r == index || !head->pid || !tt_rank_alive(head)) continue; /* not attached yet, or gone */
+    if (r == index || !head->pid) continue; /* not attached yet */
+    if (!is_tried(segment, index, r) && head->cookie_at) continue;
+    if (!tt_rank_alive(head)) continue;
     all = head->cookie_at && tt_remote_read(head->pid, head->cookie_at, &word, sizeof word) == 0 &&
           word == head->cookie;
   }
