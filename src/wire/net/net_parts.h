@@ -4,6 +4,7 @@
 #define TT_NET_PARTS_H
 
 #include <limits.h>
+#include <stdlib.h>
 
 #include "agree.h"
 
