@@ -325,11 +325,12 @@ static void take_proof(tt_service *s, tt_meet_peer *g) {
 
 /* An agent has shown its card: it stays here, or goes to another agent. */
 static void place_agent(tt_service *s, tt_meet_peer *g, const tt_agent_card *card) {
+  /* rank 0's process may be the one that serves here: no agent goes to it */
+  const bool leaf = card->direct || g->hello.rank == 0;
   const int number = s->agents;
-  tt_agent_place *places = s->agent || card->direct
-                               ? s->places
-                               : realloc(s->places, (size_t)(number + 1) * sizeof *places);
-  if (!s->agent && !card->direct) {
+  tt_agent_place *places =
+      s->agent || leaf ? s->places : realloc(s->places, (size_t)(number + 1) * sizeof *places);
+  if (!s->agent && !leaf) {
     if (!places) {
       tt_service_fail(s, TUTTI_ERR_MEMORY, "the rendezvous is out of memory");
       return;
@@ -337,7 +338,7 @@ static void place_agent(tt_service *s, tt_meet_peer *g, const tt_agent_card *car
     s->places = places;
     s->places[s->agents++] = card->at;
   }
-  if (s->agent || card->direct || number < TT_FANOUT) {
+  if (s->agent || leaf || number < TT_FANOUT) {
     g->placed = true;
     s->members++;
     reply(g, TT_STAY, NULL, 0);

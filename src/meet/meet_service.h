@@ -10,7 +10,7 @@
 
 #include "meet_line.h"
 
-enum { TT_FANOUT = 8 /* agents below the rendezvous, or below an agent */ };
+enum { TT_FANOUT = 7 /* agents below the rendezvous, or below an agent */ };
 
 /* id.c: sets hosts and a key, if it has none. */
 tutti_status tt_rendezvous_name(tt_rendezvous *r);
