@@ -18,7 +18,7 @@
 #define TT_AGGREGATOR_H
 
 #include "hmac.h"
-#include "meet.h"
+#include "meet_line.h"
 #include "wire.h"
 
 enum {
