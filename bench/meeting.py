@@ -1,7 +1,7 @@
-# meeting.py - the time that ranks on 2 to 32 hosts take to find each other, and its growth; `make
+# meeting.py - the time that ranks on 2 to 128 hosts take to find each other, and its growth; `make
 # bench-meeting`, as root.
 #
-#   meeting.py [--build DIR] [--hosts 2,4,8,16,32] [--times N]
+#   meeting.py [--build DIR] [--hosts 2,4,8,16,32,64,128] [--times N]
 #
 # Hosts are network namespaces of this machine (netns.sh), with a rank each. Prints medians, and
 # the greatest sum. Exits with 77 and the reason if hosts cannot be made.
@@ -13,7 +13,7 @@ import sys
 from hosts import HERE, Failed, Skipped, lines
 from measure import median
 
-HOSTS = "2,4,8,16,32"
+HOSTS = "2,4,8,16,32,64,128"
 RATE = "1gbit"
 
 

@@ -54,13 +54,14 @@ link() {
   ip netns add "$1"
   ip link add "to-$1" type veth peer name eth0 netns "$1"
   ip link set "to-$1" master ttbr up
-  ip -n "$1" addr add "$2/24" dev eth0
+  ip -n "$1" addr add "$2/16" dev eth0
   ip -n "$1" link set eth0 up
   ip -n "$1" link set lo up
   shape "$3" ip netns exec "$1" tc qdisc add dev eth0
   shape "$3" tc qdisc add dev "to-$1"
   echo "$2 $1" >>/run/hosts
-  printf '00000000-0000-4000-8000-%012d\n' "${2##*.}" >"/run/boot/$1"
+  local third=${2%.*}
+  printf '00000000-0000-4000-8000-%06d%06d\n' "${third##*.}" "${2##*.}" >"/run/boot/$1"
 }
 
 # of_host LIST I: the I-th of a list with commas, or the only one.
@@ -68,7 +69,9 @@ of_host() {
   case $1 in *,*) echo "$1" | cut -d, -f"$2" ;; *) echo "$1" ;; esac
 }
 
-# Host i is 10.77.0.i.
+# The address of host i: 10.77.0.i, up to 240 hosts.
+address() { echo "10.77.$((($1 - 1) / 240)).$((($1 - 1) % 240 + 1))"; }
+
 raise() {
   mount -t tmpfs tmpfs /run
   mkdir /run/netns /run/tmp /run/boot
@@ -77,7 +80,7 @@ raise() {
   ip link add ttbr type bridge
   ip link set ttbr up
   echo 127.0.0.1 localhost >/run/hosts
-  for i in $(seq 1 "$1"); do link "host$i" "10.77.0.$i" "$(of_host "$2" "$i")"; done
+  for i in $(seq 1 "$1"); do link "host$i" "$(address "$i")" "$(of_host "$2" "$i")"; done
   set -- "$1" "${2%%,*}"
   [ -z "${AGGREGATOR:-}" ] || link sums 10.77.0.250 "$((AGGREGATOR * ${2%%[a-z]*}))${2##*[0-9]}"
   mount --bind /run/hosts /etc/hosts

@@ -207,7 +207,7 @@ static void setup(int ranks, char **argv) {
   tt_layout layout;
   tt_placement *placements = malloc((size_t)ranks * sizeof *placements);
   if (!placements) exit(1);
-  for (int r = 0; r < ranks; r++) placements[r] = comm->info[r].placement;
+  for (int r = 0; r < ranks; r++) placements[r] = (tt_placement){.colors = comm->info[r].placement};
   check(tt_layout_find(placements, ranks, *argv[0] ? argv[0] : NULL, "the topology", &layout));
   check(tt_comm_build(comm,
                       &(tt_comm_spec){.net = comm->net, .profile = &machine, .layout = &layout}));

@@ -122,6 +122,14 @@ typedef struct tutti_net {
  *  Returns the same on all ranks: TUTTI_OK; TUTTI_ERR_ARG, TUTTI_ERR_SYSTEM, TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **comm);
 
+/* The addresses of all ranks' ends, in memory that the ranks of a host share. */
+typedef struct tutti_net_addresses {
+  size_t size; /* of this struct */
+  void *ctx;   /* passed on to both functions */
+  const void *(*of)(void *ctx, int rank); /* a rank's address, aligned for any number */
+  void (*drop)(void *ctx);                /* the last call */
+} tutti_net_addresses;
+
 /* A plugin that makes networks where no MPI starts the ranks. TUTTI_NET=NAME loads the library
  * libtutti_NAME.so (tutti_create.h), which has a function `tutti_net_maker tutti_net_maker_of(void)`;
  * libtutti_ucx.so is one. Each rank opens an end, and joins them once it knows all ends' addresses. */
@@ -132,10 +140,11 @@ typedef struct tutti_net_maker {
   /* Open an end. Local. Returns 0, or 1 and `why`. *address: the end's address, *bytes long, owned
    * by the end. silence: seconds after which a host that does not answer is lost; 0: never. */
   int (*open)(void **end, int silence, const void **address, size_t *bytes, char *why, size_t size);
-  /* Make the network. `addresses`: of all ranks, one every `stride` bytes; read during the call
-   * only. Fills *net except site and id; its `close` frees `end`. Returns 0, or 1 and `why`, and
-   * `end` is unchanged. Does not wait for other ranks. */
-  int (*join)(void *end, int rank, int ranks, const void *addresses, size_t stride,
+  /* Make the network. `addresses`: copied; the network reads them when it first needs them, and drops
+   * them when its last split is closed. Fills *net except site and id; its `close` frees `end`. Returns
+   * 0, or 1 and `why`; then `end` is unchanged, and the addresses are the caller's. Does not wait for
+   * other ranks. */
+  int (*join)(void *end, int rank, int ranks, const tutti_net_addresses *addresses,
               tutti_net *net, char *why, size_t size);
   void (*drop)(void *end); /* free an end that was not joined */
 } tutti_net_maker;

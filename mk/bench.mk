@@ -8,7 +8,7 @@
 #   make bench-coding    rates of the codes on one core, beside zstd and LZ4
 #   make bench-entropy   how few bits a code without loss can leave of gradients
 #   make bench-gpu       on a machine with a GPU: tests, and tutti beside gloo and NCCL (tools/on-gpu.sh; docs/gpu.md)
-#   make bench-meeting   how long ranks on 2 to 32 hosts take to find each other (as root)
+#   make bench-meeting   how long ranks on 2 to 128 hosts take to find each other (as root)
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
 #   make bench-faults    500 deaths, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
 #   make bench-torch     the PyTorch backend beside gloo
@@ -18,7 +18,7 @@
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
 # HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late lines meeting buckets overlap kernels price building recording scale exact_sums one_call coders lighter gpu_rates gpu_allreduce host_pointers)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late lines meeting starting buckets overlap kernels price building recording scale exact_sums one_call coders lighter gpu_rates gpu_allreduce host_pointers)
 TURNBIN  = $(patsubst %,$(BUILD)/bench/turns_%,openmpi mpich)
 FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall) $(BUILD)/bench/recording
 INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)
@@ -26,7 +26,7 @@ PEERFLAGS= -O3 -g -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -pthr
 BENCHARG = --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(LAST),--last $(LAST)) $(MORE)
 # kernels.c and the next line's programs see internal headers; the others only the public ones.
 $(BUILD)/bench/%.o: TTFLAGS = $(BASE)
-$(BUILD)/bench/price.o $(BUILD)/bench/building.o $(BUILD)/bench/recording.o $(BUILD)/bench/scale.o $(BUILD)/bench/host_pointers.o: TTFLAGS = $(BASE) $(ROOMS:%=-Isrc/%)
+$(BUILD)/bench/price.o $(BUILD)/bench/building.o $(BUILD)/bench/recording.o $(BUILD)/bench/scale.o $(BUILD)/bench/starting.o $(BUILD)/bench/host_pointers.o: TTFLAGS = $(BASE) $(ROOMS:%=-Isrc/%)
 $(BUILD)/bench/kernels.o: TTFLAGS = $(BASE) -Isrc/core -Isrc/kernel
 # `make check` builds the programs that need only tutti, because the functions that they call may change.
 programs: $(BENCHBIN)

@@ -14,12 +14,14 @@ static int end_open(void **end, int silence, const void **address, size_t *bytes
   return 0;
 }
 
-static int end_join(void *end, int rank, int ranks, const void *addresses, size_t stride,
+static int end_join(void *end, int rank, int ranks, const tutti_net_addresses *addresses,
                     tutti_net *net, char *why, size_t size) {
+  ucx_world *w = end;
   snprintf(why, size, "out of memory for %d ranks", ranks);
-  if (!ucx_world_join(end, rank, ranks, addresses, stride) && ucx_world_reaches(end, why, size) &&
-      !ucx_net_make(end, 0, NULL, rank, ranks, net))
+  if (!ucx_world_join(w, rank, ranks, addresses) && ucx_world_reaches(w, why, size) &&
+      !ucx_net_make(w, 0, NULL, rank, ranks, net))
     return 0;
+  w->addresses.drop = NULL; /* they stay the caller's */
   return 1;
 }
 

@@ -21,17 +21,24 @@ typedef struct ucx_beacon {
   uint16_t port, unused;             /* network byte order; 0: no listener */
 } ucx_beacon;
 
-typedef struct ucx_peer { /* a process */
-  const ucp_address_t *address;
+/* Another host with processes in use. */
+typedef struct ucx_host {
+  struct ucx_host *next;
+  const ucx_beacon *beacon; /* of a process on it */
+  int process;              /* to which the watch leads */
+  int watch;                /* descriptor; -1: not watched */
+  char stands, silent;      /* the watch was established; the host is silent */
+} ucx_host;
+
+typedef struct ucx_peer { /* a process in use */
   ucp_ep_h end;      /* NULL: not connected yet, or lost */
   ucs_status_t lost; /* UCS_OK: not lost */
-  int stuck;         /* at the end, requests are still in flight */
-  void *parting;     /* request that closes the end */
+  int process;
+  int stuck;     /* at the end, requests are still in flight */
+  void *parting; /* request that closes the end */
   ucx_world *world;
-  ucx_beacon beacon;
-  int watch;           /* descriptor; -1: not watched */
-  char stands, silent; /* the watch was established; its host is silent */
-  char apart;          /* UCX knows no route to it */
+  ucx_host *host; /* NULL: not watched */
+  char apart;     /* UCX knows no route to it */
 } ucx_peer;
 
 typedef struct ucx_watch {
@@ -51,18 +58,28 @@ struct ucx_world {
   ucx_watch watch;
   unsigned looks;
   int rank, ranks, wakes; /* wakes: the descriptor that becomes readable; -1: none */
-  ucx_peer *peers;
-  char *addresses;
+  ucx_peer **peers;       /* by process; NULL: not in use */
+  ucx_host *hosts;        /* linked */
+  tutti_net_addresses addresses;
   uint32_t next;    /* number of the next network */
   ucx_net *nets;    /* linked */
-  int losses, open; /* peers that were lost; networks that are not closed */
+  int *lost;        /* processes that were lost, in this order */
+  int losses, open; /* their number; networks that are not closed */
 };
 
 /* Local: open this process's end; its address for the others is in `own`. NULL on failure:
  * see why. */
 ucx_world *ucx_world_open(int silence, char *why, size_t size);
-/* All addresses are known: set up the peers. 0, or 1: out of memory. */
-int ucx_world_join(ucx_world *w, int rank, int ranks, const void *addresses, size_t stride);
+/* All addresses are known. 0, or 1: out of memory. */
+int ucx_world_join(ucx_world *w, int rank, int ranks, const tutti_net_addresses *addresses);
+/* Where a process can be watched. */
+const ucx_beacon *ucx_world_beacon(const ucx_world *w, int process);
+/* A process from now on in use; NULL: out of memory. */
+ucx_peer *ucx_world_use(ucx_world *w, int process);
+/* Is a process lost, as far as this one knows? */
+static inline int ucx_world_lost(const ucx_world *w, int process) {
+  return w->peers[process] && w->peers[process]->lost;
+}
 /* The endpoint to a process, connected if needed; NULL: it is lost. The caller holds the lock. */
 ucp_ep_h ucx_world_end(ucx_world *w, int process);
 /* Is there a route to a process on another host? 1, or 0 and why not. */
@@ -78,8 +95,10 @@ void ucx_world_close(ucx_world *w);
 
 void ucx_watch_open(ucx_watch *h, int silence);
 void ucx_watch_close(ucx_watch *h);
-/* Start watching a process, if it is on another host. */
-void ucx_watch_peer(ucx_world *w, int process);
+/* Watch the host of a process that comes into use, unless it is this host, or is watched. */
+void ucx_watch_peer(ucx_world *w, ucx_peer *p);
+/* Close the watches, and forget the hosts. */
+void ucx_watch_end(ucx_world *w);
 /* Mark the processes on silent hosts as lost. `events` becomes readable when there may be any. */
 void ucx_watch_look(ucx_world *w);
 

@@ -41,7 +41,8 @@ static void leave_line(ucx_slot **first, ucx_slot ***end, ucx_slot *s) {
 static int verdict(const ucx_slot *s, ucs_status_t status) {
   if (status == UCS_OK) return 0;
   if (s->peer < 0) return 1;
-  ucx_peer *p = &s->net->world->peers[ucx_process(s->net, s->peer)];
+  ucx_peer *p = ucx_world_use(s->net->world, ucx_process(s->net, s->peer));
+  if (!p) return 1;
   if (status == UCS_ERR_ENDPOINT_TIMEOUT || status == UCS_ERR_CONNECTION_RESET ||
       status == UCS_ERR_UNREACHABLE || status == UCS_ERR_NOT_CONNECTED ||
       status == UCS_ERR_REJECTED || status == UCS_ERR_CANCELED)
@@ -252,7 +253,7 @@ static int net_recv(void *self, int number, int peer, int tag, void *bytes, size
 }
 
 static int is_lost(const ucx_slot *s) {
-  return s->peer >= 0 && s->net->world->peers[ucx_process(s->net, s->peer)].lost;
+  return s->peer >= 0 && ucx_world_lost(s->net->world, ucx_process(s->net, s->peer));
 }
 
 /* A message that has arrived in part cannot be taken back: all such messages together get a second
@@ -276,12 +277,11 @@ static int net_cancel(void *self, int number) {
 
 /* Fail the requests that wait for a lost process. */
 static void lose(ucx_net *n) {
-  n->untold = n->losses != n->world->losses;
   n->losses = n->world->losses;
   for (int i = 0; i < n->nchunks * CHUNK; i++) {
     ucx_slot *s = &n->chunks[i / CHUNK][i % CHUNK];
     const int concerns = s->taken && s->peer >= 0 && (s->busy || s->awaits) &&
-                         n->world->peers[ucx_process(n, s->peer)].lost;
+                         ucx_world_lost(n->world, ucx_process(n, s->peer));
     if (!concerns) continue;
     if (s->receives) {
       withdraw(s);
@@ -303,15 +303,21 @@ static void advance(ucx_net *n) {
   if (n->losses != n->world->losses) lose(n);
 }
 
+/* The rank of a process; -1: it is not in this network. */
+static int rank_of(const ucx_net *n, int process) {
+  if (!n->processes) return process;
+  for (int r = 0; r < n->ranks; r++)
+    if (n->processes[r] == process) return r;
+  return -1;
+}
+
 /* Report lost ranks, even if no request waits for them; returns their number. */
 static int tell_losses(ucx_net *n, tutti_net_done *done, int most) {
   int count = 0;
-  for (int r = 0; r < n->ranks && count < most; r++) {
-    if (n->told[r] || !n->world->peers[ucx_process(n, r)].lost) continue;
-    n->told[r] = 1;
-    done[count++] = (tutti_net_done){.slot = -1, .peer = r, .failed = TUTTI_NET_LOST};
+  while (n->told < n->world->losses && count < most) {
+    const int r = rank_of(n, n->world->lost[n->told++]);
+    if (r >= 0) done[count++] = (tutti_net_done){.slot = -1, .peer = r, .failed = TUTTI_NET_LOST};
   }
-  n->untold = count == most;
   return count;
 }
 
@@ -330,7 +336,7 @@ static int net_poll(void *self, int slots, tutti_net_done *done, int most, int *
     done[(*count)++] = (tutti_net_done){
         .slot = s->number, .peer = s->peer, .bytes = s->bytes, .failed = s->failed};
   }
-  if (n->untold && *count < most) *count += tell_losses(n, done + *count, most - *count);
+  if (n->told < n->world->losses && *count < most) *count += tell_losses(n, done + *count, most - *count);
   pthread_mutex_unlock(&n->world->lock);
   return 0;
 }
@@ -356,13 +362,15 @@ static int net_leaving(void *self) {
 
 static int net_fate(void *self, int peer, char *words, size_t size) {
   const ucx_net *n = self;
-  const ucx_peer *p = &n->world->peers[ucx_process(n, peer)];
+  const ucx_peer *p = n->world->peers[ucx_process(n, peer)];
+  if (!p) return 0;
+  const int silent = p->host && p->host->silent;
   if (p->apart)
     snprintf(words, size, "cannot be reached by UCX: %s", ucs_status_string(p->lost));
-  else if (p->silent)
+  else if (silent)
     snprintf(words, size, "is lost: its host, %s, has been silent for %d s (TUTTI_SILENCE)",
-             p->beacon.host, n->world->watch.silence);
-  return p->apart || p->silent;
+             p->host->beacon->host, n->world->watch.silence);
+  return p->apart || silent;
 }
 
 static const char *net_error(void *self) {
@@ -378,7 +386,8 @@ int ucx_net_over(const ucx_net *n) {
 void ucx_net_mark_stuck(const ucx_net *n) {
   for (int i = 0; i < n->nchunks * CHUNK; i++) {
     const ucx_slot *s = &n->chunks[i / CHUNK][i % CHUNK];
-    if (s->busy && s->peer >= 0) n->world->peers[ucx_process(n, s->peer)].stuck = 1;
+    ucx_peer *p = s->busy && s->peer >= 0 ? n->world->peers[ucx_process(n, s->peer)] : NULL;
+    if (p) p->stuck = 1;
   }
 }
 
@@ -391,7 +400,6 @@ ucx_net *ucx_net_free(ucx_net *n) {
   for (int c = 0; c < n->nchunks; c++) free(n->chunks[c]);
   free(n->chunks);
   free(n->processes);
-  free(n->told);
   free(n);
   return next;
 }
@@ -427,10 +435,8 @@ int ucx_net_make(ucx_world *w, uint32_t number, const int *processes, int rank, 
                  tutti_net *net) {
   ucx_net *n = calloc(1, sizeof *n);
   int *copy = processes ? malloc((size_t)ranks * sizeof *copy) : NULL;
-  char *told = calloc((size_t)ranks, 1);
-  if (!n || !told || (processes && !copy)) {
+  if (!n || (processes && !copy)) {
     free(n);
-    free(told);
     free(copy);
     return 1;
   }
@@ -441,8 +447,6 @@ int ucx_net_make(ucx_world *w, uint32_t number, const int *processes, int rank, 
                  .rank = rank,
                  .ranks = ranks,
                  .processes = copy,
-                 .told = told,
-                 .untold = w->losses > 0,
                  .losses = w->losses};
   n->end = &n->first;
   n->asked_end = &n->asked;

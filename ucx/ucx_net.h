@@ -35,8 +35,7 @@ struct ucx_net {
   unsigned skips;                            /* polls that found something without UCX progress */
   atomic_int out;            /* busy requests that are sends */
   int closed;
-  char *told;                   /* per rank: its loss was reported */
-  int untold;                   /* losses may need reporting */
+  int told;                     /* how many of the world's losses were reported */
   ucx_slot *first, **end;       /* completed */
   ucx_slot *asked, **asked_end; /* sent, receipt pending: oldest first */
   ucx_slot receipt;             /* receive of the next receipt */

@@ -1,7 +1,7 @@
 /* ucx_watch.c - detects silent hosts: those that lost power or link without any notice.
  *
- * Idea       One more connection goes to each process on another host, and nothing is ever sent on
- *            it. So the kernels probe each other now and then (keep-alive). The kernel of a host
+ * Idea       One more connection goes to each other host, to the first process on it that this one uses, and
+ *            nothing is ever sent on it. So the kernels probe each other now and then (keep-alive). The kernel of a host
  *            whose processes are stopped, or compute, answers; that of a dead host does not. (On a
  *            connection with data in flight the kernel does not probe: it retransmits, for a
  *            quarter of an hour.)
@@ -9,7 +9,8 @@
  * Invariant  A host is silent only if a connection was established and the kernel has given it up
  *            since. A connection that was never established, or that the peer closed, indicates
  *            nothing.
- * Cost       A descriptor per process on another host; a probe per half of `silence`.
+ *            If that process ends, the connection goes to another one in use there.
+ * Cost       A descriptor per other host with processes in use; a probe per half of `silence`.
  * Source     RFC 1122, 4.2.3.6 (keep-alives); RFC 5482 (user timeout).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -110,21 +111,53 @@ static void patience(int fd, int silence) {
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 }
 
-void ucx_watch_peer(ucx_world *w, int process) {
+/* Lead the watch of a host to a process on it. */
+static void watch_by(ucx_world *w, ucx_host *o, int process) {
   ucx_watch *h = &w->watch;
-  ucx_peer *p = &w->peers[process];
-  struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = p->beacon.port};
-  struct epoll_event event = {.events = EPOLLOUT, .data.u32 = (uint32_t)process};
-  to.sin_addr.s_addr = address_of(h, &p->beacon);
-  if (!h->silence || !to.sin_port || !to.sin_addr.s_addr || w->ranks > QUEUE) return;
-  p->watch = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (p->watch < 0) return;
-  patience(p->watch, h->silence);
-  if ((!connect(p->watch, (struct sockaddr *)&to, sizeof to) || errno == EINPROGRESS) &&
-      !epoll_ctl(h->events, EPOLL_CTL_ADD, p->watch, &event))
+  const ucx_beacon *b = ucx_world_beacon(w, process);
+  struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = b->port};
+  struct epoll_event event = {.events = EPOLLOUT, .data.ptr = o};
+  to.sin_addr.s_addr = address_of(h, b);
+  o->process = process;
+  o->stands = 0;
+  if (!to.sin_port || !to.sin_addr.s_addr) return;
+  o->watch = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (o->watch < 0) return;
+  patience(o->watch, h->silence);
+  if ((!connect(o->watch, (struct sockaddr *)&to, sizeof to) || errno == EINPROGRESS) &&
+      !epoll_ctl(h->events, EPOLL_CTL_ADD, o->watch, &event))
     return;
-  close(p->watch);
-  p->watch = -1;
+  close(o->watch);
+  o->watch = -1;
+}
+
+static int same_host(const ucx_beacon *a, const ucx_beacon *b) {
+  return strcmp(a->host, b->host) == 0 &&
+         memcmp(a->addresses, b->addresses, sizeof a->addresses) == 0;
+}
+
+void ucx_watch_peer(ucx_world *w, ucx_peer *p) {
+  const ucx_beacon *b = ucx_world_beacon(w, p->process);
+  ucx_host *o = w->hosts;
+  if (!w->watch.silence || !b->port || same_host(b, &w->watch.beacon)) return;
+  while (o && !same_host(o->beacon, b)) o = o->next;
+  if (!o && (o = malloc(sizeof *o))) {
+    *o = (ucx_host){.next = w->hosts, .beacon = b, .watch = -1};
+    w->hosts = o;
+  }
+  p->host = o;
+  if (o && o->silent)
+    ucx_world_lose(p, UCS_ERR_ENDPOINT_TIMEOUT);
+  else if (o && o->watch < 0)
+    watch_by(w, o, p->process);
+}
+
+void ucx_watch_end(ucx_world *w) {
+  for (ucx_host *o = w->hosts, *next; o; o = next) {
+    next = o->next;
+    if (o->watch >= 0) close(o->watch);
+    free(o);
+  }
 }
 
 static int is_silence(int error) {
@@ -132,35 +165,43 @@ static int is_silence(int error) {
          error == EHOSTDOWN || error == ENETDOWN;
 }
 
-/* Handle an event on the peer's connection. */
-static void hear(ucx_world *w, ucx_peer *p, uint32_t events, int process) {
-  struct epoll_event quiet = {.events = 0, .data.u32 = (uint32_t)process}; /* report errors only */
-  int error = 0;
-  socklen_t size = sizeof error;
-  getsockopt(p->watch, SOL_SOCKET, SO_ERROR, &error, &size);
-  if (!error && !(events & (EPOLLERR | EPOLLHUP))) {
-    p->stands = 1;
-    epoll_ctl(w->watch.events, EPOLL_CTL_MOD, p->watch, &quiet);
-    return;
-  }
-  close(p->watch);
-  p->watch = -1;
-  if (!p->stands || !is_silence(error) || p->lost) return;
+/* Abandon the messages in flight to a process on a silent host. */
+static void abandon(ucx_peer *p) {
   const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                    .flags = UCP_EP_CLOSE_FLAG_FORCE};
-  p->silent = 1;
+  if (p->lost) return;
   ucx_world_lose(p, UCS_ERR_ENDPOINT_TIMEOUT);
-  if (!p->end) return; /* abandons the messages in flight to it */
+  if (!p->end) return;
   p->parting = ucp_ep_close_nbx(p->end, &how);
   p->end = NULL;
   if (UCS_PTR_IS_ERR(p->parting)) p->parting = NULL;
 }
 
+/* Handle an event on the connection to a host. */
+static void hear(ucx_world *w, ucx_host *o, uint32_t events) {
+  struct epoll_event quiet = {.events = 0, .data.ptr = o}; /* report errors only */
+  int error = 0, other = -1;
+  socklen_t size = sizeof error;
+  getsockopt(o->watch, SOL_SOCKET, SO_ERROR, &error, &size);
+  if (!error && !(events & (EPOLLERR | EPOLLHUP))) {
+    o->stands = 1;
+    epoll_ctl(w->watch.events, EPOLL_CTL_MOD, o->watch, &quiet);
+    return;
+  }
+  close(o->watch);
+  o->watch = -1;
+  o->silent = o->stands && is_silence(error);
+  for (int r = 0; r < w->ranks; r++) {
+    ucx_peer *p = w->peers[r];
+    if (!p || p->host != o) continue;
+    if (o->silent) abandon(p);
+    if (!p->lost && r != o->process) other = r;
+  }
+  if (!o->silent && o->stands && other >= 0) watch_by(w, o, other);
+}
+
 void ucx_watch_look(ucx_world *w) {
   struct epoll_event events[EVENTS];
   const int n = w->watch.events < 0 ? 0 : epoll_wait(w->watch.events, events, EVENTS, 0);
-  for (int i = 0; i < n; i++) {
-    const int process = (int)events[i].data.u32;
-    hear(w, &w->peers[process], events[i].events, process);
-  }
+  for (int i = 0; i < n; i++) hear(w, events[i].data.ptr, events[i].events);
 }

@@ -1,7 +1,9 @@
 /* world.c - the processes of a job in UCX: one worker, and a connection to each process at the
  * first message to it.
  *
- * Idea       All networks of a process share the worker: progress made for one is made for all.
+ * Idea       All networks of a process share the worker: progress made for one is made for all. The
+ *            addresses of all processes lie in memory that the ranks of a host share.
+ * Cost       8 bytes per process of the job, and a ucx_peer per process in use.
  * Invariant  A broken connection means one lost process, reported to every network; nothing more is
  *            sent to it.
  * The end    Outgoing messages get a second. Messages not received by then are abandoned with their
@@ -111,29 +113,30 @@ ucx_world *ucx_world_open(int silence, char *why, size_t size) {
   return NULL;
 }
 
-int ucx_world_join(ucx_world *w, int rank, int ranks, const void *addresses, size_t stride) {
-  w->peers = calloc((size_t)ranks, sizeof *w->peers);
-  w->addresses = malloc((size_t)ranks * stride);
-  if (!w->peers || !w->addresses) return 1;
-  memcpy(w->addresses, addresses, (size_t)ranks * stride);
+int ucx_world_join(ucx_world *w, int rank, int ranks, const tutti_net_addresses *addresses) {
+  w->peers = calloc((size_t)ranks, sizeof(ucx_peer *));
+  if (!w->peers) return 1;
+  w->addresses = *addresses;
   w->rank = rank;
   w->ranks = ranks;
   w->next = 1; /* 0 is the network of all */
-  for (int r = 0; r < ranks; r++) {
-    const char *at = w->addresses + (size_t)r * stride;
-    w->peers[r] = (ucx_peer){
-        .address = (const ucp_address_t *)(at + sizeof(ucx_beacon)), .world = w, .watch = -1};
-    memcpy(&w->peers[r].beacon, at, sizeof(ucx_beacon));
-  }
   return 0;
+}
+
+const ucx_beacon *ucx_world_beacon(const ucx_world *w, int process) {
+  return w->addresses.of(w->addresses.ctx, process);
 }
 
 /* ---- connections ---- */
 
 void ucx_world_lose(ucx_peer *p, ucs_status_t status) {
+  ucx_world *w = p->world;
   if (p->lost) return;
   p->lost = status ? status : UCS_ERR_CONNECTION_RESET;
-  p->world->losses++;
+  int *lost = realloc(w->lost, (size_t)(w->losses + 1) * sizeof *lost);
+  if (!lost) return; /* requests to it fail nevertheless */
+  w->lost = lost;
+  w->lost[w->losses++] = p->process;
 }
 
 /* UCX calls this during progress, while the lock is held. */
@@ -142,20 +145,26 @@ static void broke(void *peer, ucp_ep_h end, ucs_status_t status) {
   ucx_world_lose(peer, status);
 }
 
+ucx_peer *ucx_world_use(ucx_world *w, int process) {
+  ucx_peer **p = &w->peers[process];
+  if (*p || !(*p = malloc(sizeof **p))) return *p;
+  **p = (ucx_peer){.process = process, .world = w};
+  ucx_watch_peer(w, *p);
+  return *p;
+}
+
 ucp_ep_h ucx_world_end(ucx_world *w, int process) {
-  ucx_peer *p = &w->peers[process];
-  if (p->end || p->lost) return p->lost ? NULL : p->end;
+  ucx_peer *p = ucx_world_use(w, process);
+  if (!p || p->end || p->lost) return !p || p->lost ? NULL : p->end;
+  const ucp_address_t *address = (const ucp_address_t *)(ucx_world_beacon(w, process) + 1);
   const ucp_ep_params_t how = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                                              UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                                              UCP_EP_PARAM_FIELD_ERR_HANDLER,
-                               .address = p->address,
+                               .address = address,
                                .err_mode = UCP_ERR_HANDLING_MODE_PEER,
                                .err_handler = {.cb = broke, .arg = p}};
   const ucs_status_t status = ucp_ep_create(w->worker, &how, &p->end);
-  if (!status) {
-    ucx_watch_peer(w, process);
-    return p->end;
-  }
+  if (!status) return p->end;
   p->end = NULL;
   p->apart = 1;
   ucx_world_lose(p, status);
@@ -166,12 +175,12 @@ int ucx_world_reaches(ucx_world *w, char *why, size_t size) {
   int to = (w->rank + 1) % w->ranks;
   for (int k = w->ranks - 1; k > 0; k--) { /* the next rank on another host, else the next one */
     const int r = (w->rank + k) % w->ranks;
-    if (strcmp(w->peers[r].beacon.host, w->watch.beacon.host) != 0) to = r;
+    if (strcmp(ucx_world_beacon(w, r)->host, w->watch.beacon.host) != 0) to = r;
   }
   if (to == w->rank || ucx_world_end(w, to)) return 1;
   char what[120];
-  snprintf(what, sizeof what, "reach rank %d on %.63s", to, w->peers[to].beacon.host);
-  ucx_why(what, w->peers[to].lost, why, size);
+  snprintf(what, sizeof what, "reach rank %d on %.63s", to, ucx_world_beacon(w, to)->host);
+  ucx_why(what, w->peers[to] ? w->peers[to]->lost : UCS_ERR_NO_MEMORY, why, size);
   return 0;
 }
 
@@ -190,7 +199,8 @@ static void part(ucx_world *w, unsigned flags, double limit) {
   const double since = ucx_seconds();
   void **going = calloc((size_t)w->ranks + 1, sizeof *going);
   for (int r = 0; going && r < w->ranks; r++) {
-    ucx_peer *p = &w->peers[r];
+    ucx_peer *p = w->peers[r];
+    if (!p) continue;
     if (p->parting) {
       going[r] = p->parting;
       p->parting = NULL;
@@ -229,12 +239,13 @@ void ucx_world_close(ucx_world *w) {
   }
   if (w->context) ucp_cleanup(w->context);
   ucx_watch_close(&w->watch);
-  for (int r = 0; w->peers && r < w->ranks; r++)
-    if (w->peers[r].watch >= 0) close(w->peers[r].watch);
+  ucx_watch_end(w);
+  for (int r = 0; w->peers && r < w->ranks; r++) free(w->peers[r]);
   for (ucx_net *n = w->nets; n;) n = ucx_net_free(n);
   pthread_mutex_destroy(&w->lock);
   free(w->peers);
+  free(w->lost);
   free(w->own);
-  free(w->addresses);
+  if (w->addresses.drop) w->addresses.drop(w->addresses.ctx);
   free(w);
 }

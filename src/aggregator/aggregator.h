@@ -18,7 +18,7 @@
 #define TT_AGGREGATOR_H
 
 #include "hmac.h"
-#include "meet.h"
+#include "meet_line.h"
 #include "wire.h"
 
 enum {
@@ -90,9 +90,11 @@ void tt_aggregator_session_key(const char key[TT_KEY + 1], uint64_t session,
 /* Sends at once, and with the congestion control that keeps members together, if the system allows it: BBR paces
  * each connection by an estimate of its own, so some members fall behind all others. */
 void tt_aggregator_set_options(int fd);
-/* Bounds what is on its way to the aggregator, on slow links: other messages would have to wait behind it. beta: of the
- * link, s/B. */
-void tt_aggregator_pace(int fd, double beta);
+/* Bounds what waits on its way to the aggregator, on slow links: other messages would have to wait behind it. beta: of
+ * the link, s/B. */
+void tt_aggregator_queue(int fd, double beta);
+/* Sends at most so many B/s from now on; 0: as fast as the link takes it. */
+void tt_aggregator_pace(int fd, double rate);
 /* The proof that a side knows the key. */
 void tt_aggregator_prove(tt_side_of side, const char key[TT_KEY], const tt_aggregator_hello *hello,
                          const unsigned char nonce[TT_DIGEST], unsigned char proof[TT_DIGEST]);

@@ -53,6 +53,7 @@ typedef struct tt_aggregator_member {
   uint8_t ways[TT_LANE_P2P]; /* on which a share has not passed yet: out, in */
   tt_turns out, in;
   tt_aggregator_head head; /* of the turn that goes out */
+  double pace;             /* B/s at most; 0: no limit */
   tt_aggregator_sum sum;   /* the head of this turn's sum */
   uint64_t got;            /* turns whose sum has come whole */
   char *buffer;

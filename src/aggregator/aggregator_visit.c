@@ -98,11 +98,16 @@ void tt_aggregator_set_options(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control, sizeof control - 1);
 }
 
-void tt_aggregator_pace(int fd, double beta) {
+void tt_aggregator_queue(int fd, double beta) {
   const double bytes = beta > 0 ? QUEUE / beta : 0;
   const int most = (int)bytes;
   if (bytes >= LEAST_BUFFER && bytes <= MOST_BUFFER)
     setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &most, sizeof most);
+}
+
+void tt_aggregator_pace(int fd, double rate) {
+  const uint32_t most = rate > 0 && rate < UINT32_MAX ? (uint32_t)rate : UINT32_MAX;
+  setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &most, sizeof most);
 }
 
 /* A host that falls silent while nothing is sent is noticed by the kernel; else by aggregator_wire.c. */

@@ -116,6 +116,17 @@ static tt_aggregator_head head_of(const tt_aggregator_member *a, const tt_share 
                               .wants = s->wants};
 }
 
+/* What goes to the aggregator while other bytes go to ranks takes its part of the link and no more: if it ran
+ * ahead, the rank that waits for the other bytes would leave its own link idle. */
+static void keep_pace(tt_aggregator_member *a, const tt_share *s) {
+  static const double more =
+      1.05; /* of its part, because the last byte comes back later than it went */
+  const double all = (double)(s->gives.bytes + s->beside);
+  const double pace = s->beside ? more * a->wire.link * (double)s->gives.bytes / all : 0;
+  if (pace != a->pace) tt_aggregator_pace(a->fd, pace);
+  a->pace = pace;
+}
+
 /* Sends as much of both as the system takes; returns how much. */
 static size_t send_parts(tt_aggregator_member *a, struct iovec parts[2]) {
   const size_t n = parts[0].iov_len + parts[1].iov_len;
@@ -134,7 +145,10 @@ static size_t send_parts(tt_aggregator_member *a, struct iovec parts[2]) {
 /* Sends the rest of the head of a share, and n of its bytes; returns how many of these. */
 static size_t send_share(tt_aggregator_member *a, const tt_share *s, const void *bytes, size_t n) {
   if (a->lost || a->fd < 0 || a->again < a->kept.to) return 0;
-  if (!a->out.head) a->head = head_of(a, s);
+  if (!a->out.head) {
+    a->head = head_of(a, s);
+    keep_pace(a, s);
+  }
   const size_t rest = sizeof a->head - a->out.head;
   struct iovec parts[] = {{(char *)&a->head + a->out.head, rest}, {(void *)(uintptr_t)bytes, n}};
   const size_t sent = send_parts(a, parts), of_head = tt_min(sent, rest), taken = sent - of_head;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { VIRTUAL = 16 }; /* ranks of an aggregator, at most */
+
 static tutti_status override_error(const char *text, const char *at, const char *expected) {
   return tt_fail(TUTTI_ERR_ARG, "'%.200s', character %d: expected %s", text, (int)(at - text) + 1,
                  expected);
@@ -18,6 +20,14 @@ static const char *read_sizes(const char *at, uint64_t *from, uint64_t *to) {
   if (*at++ != '-') return NULL;
   if (*at >= '0' && *at <= '9') at = tt_size_read(at, to);
   return at && *from < *to ? at : NULL;
+}
+
+/* Plans of an aggregator have more ranks than the communicator: its virtual ones, which are known when it is open. */
+static tutti_status known(const char *name, int ranks) {
+  const bool aggregates = strncmp(name, "aggregate(", 10) == 0 || strncmp(name, "split(", 6) == 0;
+  for (int more = VIRTUAL; aggregates && more > 0; more--)
+    if (!tt_algo_known(name, ranks + more)) return TUTTI_OK;
+  return tt_algo_known(name, ranks);
 }
 
 tutti_status tt_override_parse(const char *text, int ranks, tt_override *override) {
@@ -34,7 +44,7 @@ tutti_status tt_override_parse(const char *text, int ranks, tt_override *overrid
     if (n >= TT_NAME) return override_error(text, at, "a name of less than 256 characters");
     char *name = override->item[override->n].name;
     snprintf(name, TT_NAME, "%.*s", (int)bare, at);
-    tutti_status status = never ? tt_algo_exists(name) : tt_algo_known(name, ranks);
+    tutti_status status = never ? tt_algo_exists(name) : known(name, ranks);
     if (status) return status;
     tt_algo_full_name(name);
     override->item[override->n].never = never;

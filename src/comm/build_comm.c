@@ -227,7 +227,7 @@ static tutti_status layout_by_placement(const tutti_comm *comm, tt_layout *layou
   tt_placement *placements = malloc((size_t)comm->ranks * sizeof *placements);
   if (!placements)
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);
-  for (int r = 0; r < comm->ranks; r++) placements[r] = comm->info[r].placement;
+  for (int r = 0; r < comm->ranks; r++) placements[r] = (tt_placement){.colors = comm->info[r].placement};
   const tutti_status status = tt_layout_find(placements, comm->ranks, NULL, "", layout);
   free(placements);
   return status;
@@ -326,10 +326,10 @@ static tutti_status set_levels(tutti_comm *comm) {
 
 /* Do all ranks share memory, and every level of it? Threads mostly do, so that is quick to tell. */
 static bool all_are_near(const tutti_comm *comm) {
-  const tt_placement *first = &comm->info[0].placement;
+  const tt_colors *first = &comm->info[0].placement;
   bool near = !tt_over_net(comm);
   for (int r = 1; near && r < comm->ranks; r++) {
-    const tt_placement *s = &comm->info[r].placement;
+    const tt_colors *s = &comm->info[r].placement;
     near = s->package == first->package && s->numa == first->numa && s->cache == first->cache;
   }
   return near;

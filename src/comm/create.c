@@ -3,7 +3,8 @@
  * Idea       in a meeting (meet.h) the ranks exchange their placements. If all are on one node,
  *            the first makes a segment and they share memory, as under `tutti run`. Otherwise
  *            each opens its end of a network (plugin.c), they exchange addresses, and join.
- * Cost       two gathers, or four.
+ * Cost       two rounds of the meeting on one node, else three and those of from_net.c; a table of 4
+ *            bytes per rank, and the addresses in memory that the ranks of a host share.
  * Invariant  every rank goes through the same gathers, whatever fails in between, so all return
  *            the same result.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -21,28 +22,31 @@
 
 /* What a rank publishes first. Other versions of tutti read it too: they compare its size. */
 typedef struct card {
-  uint32_t layout, near; /* near: it has opened the first rank's segment */
+  uint32_t layout;
+  int32_t fd; /* of the first rank's segment; or -1 */
   char version[24], host[64];
   uint64_t place; /* ranks with the same one are on one node */
   int64_t pid;
-  int32_t fd; /* of the first rank's segment; or -1 */
   uint64_t id;
+  uint32_t wisdom, unused; /* the first rank's: tt_wisdom_announce */
 } card;
 
-/* What a rank publishes about its network. */
-typedef struct ability {
-  int32_t bytes; /* of its address; < 0: no network, and `why` says why */
-  char name[48], why[240];
-} ability;
+/* What precedes the address of a rank's end of a network. */
+enum { NAME = 48 };
 
 typedef struct creation {
   tt_meeting *m;
-  card mine, *all;
+  card mine;
+  tt_table cards;
   int *node_of;
   bool one_node;
   const char *net;
   double met, opened; /* s, for the log */
 } creation;
+
+static const card *card_of(const creation *c, int rank) {
+  return tt_table_row(&c->cards, rank, NULL);
+}
 
 /* ---- placement ---- */
 
@@ -54,6 +58,18 @@ static uint64_t place_here(const char *host) {
   return tt_mix_text(h, host);
 }
 
+/* "0,1,0": rank r pretends to be on host number r modulo 3 of the list. */
+uint64_t tt_host_number(int rank) {
+  char host[65] = "";
+  gethostname(host, sizeof host - 1);
+  const uint64_t here = place_here(host);
+  const char *list = tt_env("TUTTI_NODES"), *at = list;
+  int n = 1;
+  for (const char *c = list; c && *c; c++) n += *c == ',';
+  for (int i = rank % n; list && i > 0; i--) at = strchr(at, ',') + 1;
+  return list ? tt_mix(here ^ strtoul(at, NULL, 10)) : here;
+}
+
 static tutti_status describe_process(creation *c) {
   card *me = &c->mine;
   *me = (card){.layout = TT_LAYOUT, .pid = getpid(), .fd = -1};
@@ -62,12 +78,18 @@ static tutti_status describe_process(creation *c) {
   me->place = place_here(me->host);
   if (getrandom(&me->id, sizeof me->id, 0) != sizeof me->id)
     me->id = (uint64_t)me->pid ^ (uint64_t)(1e9 * tt_seconds());
-  return c->m->rank ? TUTTI_OK : tt_segment_create(c->m->ranks, 0, 0, &me->fd);
+  if (c->m->rank) return TUTTI_OK;
+  me->wisdom = tt_wisdom_announce();
+  return tt_segment_create(c->m->ranks, 0, 0, &me->fd);
 }
 
 static tutti_status compare_versions(const creation *c) {
+  size_t bytes, own = tt_row_bytes(sizeof(card));
   for (int r = 0; r < c->m->ranks; r++) {
-    const card *x = &c->all[r], *first = c->all;
+    const card *x = tt_table_row(&c->cards, r, &bytes), *first = card_of(c, 0);
+    if (bytes != own)
+      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d has another version of tutti than rank %d", r,
+                     c->m->rank);
     if (x->layout != first->layout || strcmp(x->version, first->version) != 0)
       return tt_fail(TUTTI_ERR_SYSTEM,
                      "rank %d (%s) has another version of tutti (%.20s) than rank 0 (%s, %.20s)", r,
@@ -76,14 +98,28 @@ static tutti_status compare_versions(const creation *c) {
   return TUTTI_OK;
 }
 
-static void find_nodes(creation *c) {
-  c->one_node = !tt_env("TUTTI_NODES") && !tt_env("TUTTI_TOPO");
-  for (int r = 0; r < c->m->ranks; r++) {
-    int first = 0;
-    while (c->all[first].place != c->all[r].place) first++;
-    c->node_of[r] = first;
-    if (first) c->one_node = false;
+static int by_place(const void *a, const void *b) {
+  const uint64_t *x = a, *y = b;
+  return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : (x[1] > y[1]) - (x[1] < y[1]);
+}
+
+/* The node of a rank is the first rank with the same place. */
+static tutti_status find_nodes(creation *c) {
+  const size_t P = (size_t)c->m->ranks;
+  uint64_t(*places)[2] = malloc(P * sizeof *places);
+  if (!places) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", c->m->ranks);
+  for (size_t r = 0; r < P; r++) {
+    places[r][0] = card_of(c, (int)r)->place;
+    places[r][1] = r;
   }
+  qsort(places, P, sizeof *places, by_place);
+  for (size_t i = 0, first = 0; i < P; i++) {
+    if (places[i][0] != places[first][0]) first = i;
+    c->node_of[places[i][1]] = (int)places[first][1];
+  }
+  c->one_node = !tt_env("TUTTI_NODES") && !tt_env("TUTTI_TOPO") && places[0][0] == places[P - 1][0];
+  free(places);
+  return TUTTI_OK;
 }
 
 /* ---- on one node ---- */
@@ -91,20 +127,21 @@ static void find_nodes(creation *c) {
 /* *out stays NULL if some rank cannot share memory. */
 static tutti_status on_one_node(creation *c, tutti_comm **out) {
   tt_segment *segment = NULL;
-  if (tt_segment_open((long)c->all[0].pid, c->all[0].fd, c->m->ranks, &segment)) segment = NULL;
-  c->mine.near = segment != NULL;
-  tutti_status status = c->m->gather(c->m, &c->mine, c->all, sizeof c->mine);
+  const card *first = card_of(c, 0);
+  if (tt_segment_open((long)first->pid, first->fd, c->m->ranks, &segment)) segment = NULL;
+  const uint32_t near = segment != NULL;
+  tt_table nears;
+  tutti_status status = c->m->gather(c->m, TUTTI_OK, &near, sizeof near, &nears);
   for (int r = 0; !status && r < c->m->ranks; r++)
-    if (!c->all[r].near) c->one_node = false;
+    if (!*(const uint32_t *)tt_table_row(&nears, r, NULL)) c->one_node = false;
+  tt_table_drop(&nears);
   if (status || !c->one_node) {
     tt_segment_release(segment);
     return status;
   }
-  uint32_t wisdom = c->m->rank ? 0 : tt_wisdom_announce();
   tutti_comm *comm = NULL;
   status = tt_segment_comm(segment, c->m->rank, &comm);
-  if (!status) status = tt_broadcast(comm, "tutti_comm_create", &wisdom, sizeof wisdom);
-  if (!status) status = tt_wisdom_share(comm, wisdom);
+  if (!status) status = tt_wisdom_share(comm, first->wisdom);
   if (status)
     tt_comm_destroy(comm);
   else
@@ -114,42 +151,67 @@ static tutti_status on_one_node(creation *c, tutti_comm **out) {
 
 /* ---- between nodes ---- */
 
-static tutti_status compare_abilities(const creation *c, const ability *all, size_t *stride) {
-  *stride = 0;
+static const void *address_of(void *table, int rank) {
+  return (const char *)tt_table_row(table, rank, NULL) + NAME;
+}
+
+static void drop_addresses(void *table) {
+  tt_table_drop(table);
+  free(table);
+}
+
+static tutti_status compare_names(const creation *c, const tt_table *all) {
+  const card *first = card_of(c, 0);
+  const char *its = tt_table_row(all, 0, NULL);
   for (int r = 0; r < c->m->ranks; r++) {
-    if (all[r].bytes < 0)
-      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d (%s) has no network to the other hosts: %.230s", r,
-                     c->all[r].host, all[r].why);
-    if (strcmp(all[r].name, all[0].name) != 0)
+    size_t bytes;
+    const char *name = tt_table_row(all, r, &bytes);
+    if (bytes <= NAME || memchr(name, 0, NAME) == NULL || strcmp(name, its) != 0)
       return tt_fail(TUTTI_ERR_SYSTEM,
                      "rank %d (%s) has %.40s, and rank 0 (%s) has %.40s: they need the same", r,
-                     c->all[r].host, all[r].name, c->all[0].host, all[0].name);
-    *stride = tt_max(*stride, (size_t)all[r].bytes);
+                     card_of(c, r)->host, name, first->host, its);
   }
   return TUTTI_OK;
 }
 
-/* Exchanges addresses and joins a network; if one rank cannot join, all close theirs. */
-static tutti_status join_network(creation *c, tt_net_end *end, size_t stride, ability *all,
-                                 tutti_net *net) {
-  char *mine = calloc(1, stride), *addresses = malloc(stride * (size_t)c->m->ranks);
-  tutti_status status = TUTTI_OK;
-  ability can = {.bytes = -1}; /* until it has joined */
-  if (!mine || !addresses)
-    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d addresses", c->m->ranks);
-  else
-    memcpy(mine, end->address, end->bytes);
-  if (!status) status = c->m->gather(c->m, mine, addresses, stride);
-  if (!status && !end->maker.join(end->end, c->m->rank, c->m->ranks, addresses, stride, net,
-                                  can.why, sizeof can.why)) {
-    end->end = NULL;
-    can.bytes = 0;
+/* Opens this rank's end; *all: what all ranks have opened. A rank that cannot open one is why all fail. */
+static tutti_status open_network(creation *c, tt_net_end *end, tt_table *all) {
+  const double began = tt_seconds();
+  char *row = NULL;
+  tutti_status failed = tt_net_open(c->net, end) ? TUTTI_ERR_SYSTEM : TUTTI_OK;
+  if (!failed && !(row = calloc(1, NAME + end->bytes)))
+    failed = tt_fail(TUTTI_ERR_MEMORY, "out of memory for an address");
+  else if (failed)
+    tt_fail(failed, "it has no network to the other hosts: %.230s", tutti_error());
+  if (row) {
+    snprintf(row, NAME, "%s", end->maker.name);
+    memcpy(row + NAME, end->address, end->bytes);
   }
-  if (!status) status = c->m->gather(c->m, &can, all, sizeof can);
-  if (!status) status = compare_abilities(c, all, &stride);
-  if (status && !can.bytes) net->close(net->self, 1);
-  free(mine);
-  free(addresses);
+  c->opened = tt_seconds() - began;
+  tutti_status status = c->m->gather(c->m, failed, row, NAME + end->bytes, all);
+  if (!status && (status = compare_names(c, all))) tt_table_drop(all);
+  free(row);
+  return status;
+}
+
+/* Joins a network of all ends; if one rank cannot join, all close theirs. Takes over the addresses. */
+static tutti_status join_network(creation *c, tt_net_end *end, tt_table *all, tutti_net *net) {
+  char why[240] = "out of memory";
+  tt_table *kept = malloc(sizeof *kept), joined;
+  const tutti_net_addresses addresses = {sizeof addresses, kept, address_of, drop_addresses};
+  bool has = false;
+  if (kept) *kept = *all;
+  if (kept)
+    has = !end->maker.join(end->end, c->m->rank, c->m->ranks, &addresses, net, why, sizeof why);
+  if (has) end->end = NULL;
+  const tutti_status failed =
+      has ? TUTTI_OK
+          : tt_fail(TUTTI_ERR_SYSTEM, "it has no network to the other hosts: %.230s", why);
+  const tutti_status status = c->m->gather(c->m, failed, NULL, 0, &joined);
+  if (status && has) net->close(net->self, 1);
+  if (!has) tt_table_drop(all);
+  if (!has) free(kept);
+  tt_table_drop(&joined);
   return status;
 }
 
@@ -177,55 +239,44 @@ static tutti_net_site site_of(int node) {
 static tutti_status over_network(creation *c, tutti_comm **out) {
   const double began = tt_seconds();
   tt_net_end end = {.end = NULL};
-  ability mine = {.bytes = -1}, *all = calloc((size_t)c->m->ranks, sizeof *all);
+  tt_table addresses;
   tutti_net net;
-  size_t stride = 0;
-  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", c->m->ranks);
-  if (tt_net_open(c->net, &end))
-    snprintf(mine.why, sizeof mine.why, "%s", tutti_error());
-  else
-    mine.bytes = (int32_t)end.bytes;
-  snprintf(mine.name, sizeof mine.name, "%s", end.maker.name ? end.maker.name : "");
-  c->opened = tt_seconds() - began;
-  tutti_status status = c->m->gather(c->m, &mine, all, sizeof mine);
-  if (!status) status = compare_abilities(c, all, &stride);
-  if (!status) status = join_network(c, &end, stride, all, &net);
+  tutti_status status = open_network(c, &end, &addresses);
+  if (!status) status = join_network(c, &end, &addresses, &net);
   if (status) tt_net_drop(&end);
-  free(all);
   if (status) return status;
   net.site = site_of(c->node_of[c->m->rank]);
-  net.id = c->all[0].id;
+  net.id = card_of(c, 0)->id;
   tt_log(c->m->rank ? 2 : 1,
          "%d ranks met in %.3g ms; %s was opened in %.3g ms; addresses were exchanged in %.3g ms",
          c->m->ranks, 1e3 * c->met, end.maker.name, 1e3 * c->opened,
          1e3 * (tt_seconds() - began - c->opened));
-  return tutti_comm_from_net(&net, out);
+  return tt_comm_from_net(&net, c->m->light ? c->m : NULL, out);
 }
 
 /* ---- all steps ---- */
 
 static tutti_status come_together(creation *c, tutti_comm **out) {
-  const size_t n = (size_t)c->m->ranks;
   const double began = tt_seconds();
-  c->all = calloc(n, sizeof *c->all);
-  c->node_of = calloc(n, sizeof *c->node_of);
-  if (!c->all || !c->node_of)
-    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", c->m->ranks);
   tutti_status status = describe_process(c);
-  if (!status) status = c->m->gather(c->m, &c->mine, c->all, sizeof c->mine);
+  c->node_of = calloc((size_t)c->m->ranks, sizeof *c->node_of);
+  if (!status && !c->node_of)
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", c->m->ranks);
+  status = c->m->gather(c->m, status, &c->mine, sizeof c->mine, &c->cards);
   c->met = tt_seconds() - began;
   if (!status) status = compare_versions(c);
-  if (!status) find_nodes(c);
+  if (!status) status = find_nodes(c);
   if (!status && c->one_node) status = on_one_node(c, out);
   if (!status && !*out) status = over_network(c, out);
   return status;
 }
 
 tutti_status tt_create(tt_meeting *m, const tutti_config *config, tutti_comm **out) {
-  creation c = {.m = m, .net = config ? config->net : NULL, .mine = {.fd = -1}};
+  creation c = {
+      .m = m, .net = config ? config->net : NULL, .mine = {.fd = -1}, .cards = {.fd = -1}};
   const tutti_status status = come_together(&c, out);
   if (c.mine.fd >= 0) close(c.mine.fd);
-  free(c.all);
+  tt_table_drop(&c.cards);
   free(c.node_of);
   m->end(m);
   return status;
@@ -260,7 +311,8 @@ tutti_status tutti_comm_create(tutti_comm **comm, const tutti_id *id, int nranks
   if (!status && !memchr(id->text, 0, sizeof id->text))
     status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_create: the id has no end");
   if (!status) status = tt_rendezvous_read(id->text, &r);
-  if (!status) status = tt_meet_visit(&r, rank, nranks, tt_create_limit(config), &m);
+  if (!status)
+    status = tt_meet_visit(&r, tt_host_number(rank), rank, nranks, tt_create_limit(config), &m);
   return status ? status : tt_create(&m, config, comm);
 }
 

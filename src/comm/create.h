@@ -9,6 +9,9 @@
 
 /* Creates a communicator of the ranks of a meeting, which it ends. Collective. */
 tutti_status tt_create(tt_meeting *m, const tutti_config *config, tutti_comm **out);
+/* As tutti_comm_from_net; m: the ranks exchange what they need in this meeting, before any message passes;
+ * NULL: over the network. */
+tutti_status tt_comm_from_net(const tutti_net *net, tt_meeting *m, tutti_comm **comm);
 /* Seconds that ranks wait for missing ones. */
 double tt_create_limit(const tutti_config *config);
 /* Creates a communicator of all ranks of a segment, which it takes over (from_env.c). */
@@ -27,6 +30,9 @@ typedef struct tt_net_end {
  * *end then has at most the maker, whose library failed. */
 tutti_status tt_net_open(const char *net, tt_net_end *end);
 void tt_net_drop(tt_net_end *end);
+
+/* The number of the host on which this rank meets others, or pretends to be (TUTTI_NODES). */
+uint64_t tt_host_number(int rank);
 
 /* Opens libtutti_NAME.so.N, or the library of this path; NULL: dlerror says why. */
 void *tt_library_load(const char *name);

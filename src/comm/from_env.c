@@ -58,8 +58,8 @@ static tutti_status declare_domains(tt_head *head, int rank, int ranks) {
   return status;
 }
 
-tt_placement tt_head_placement(const tt_head *head) {
-  return (tt_placement){
+tt_colors tt_head_colors(const tt_head *head) {
+  return (tt_colors){
       .package = head->within.package, .numa = head->within.numa, .cache = head->within.cache};
 }
 
@@ -71,7 +71,8 @@ void tt_heap_introduce(tt_heap *heap) {
   head->join.version = tt_version_number();
   tt_process_state(head->pid, &head->started);
   head->cookie = *tt_heap_cookie(heap);
-  head->cookie_at = (uint64_t)(uintptr_t)tt_heap_cookie(heap);
+  const bool readable = tt_remote_readable(tt_heap_segment(heap));
+  head->cookie_at = readable ? (uint64_t)(uintptr_t)tt_heap_cookie(heap) : 0;
   tt_cores_mine(&head->cores);
   const tt_domains domains = domains_of(&head->cores);
   publish_domains(head, &domains);
@@ -155,7 +156,7 @@ static tutti_status create_base_comm(tt_heap *heap, int rank, tutti_comm **out) 
   comm->heap = tt_heap_hold(heap);
   for (int r = 0; r < comm->ranks; r++)
     comm->info[r] = (tt_rank_info){.index = r,
-                                   .placement = tt_head_placement(tt_heap_head(segment, r)),
+                                   .placement = tt_head_colors(tt_heap_head(segment, r)),
                                    .pid = tt_heap_head(segment, r)->pid,
                                    .ctrl = ctrl_of(segment, r)};
   tt_profile profile;
@@ -273,7 +274,7 @@ static tutti_status from_launcher(tutti_comm **base, tt_segment **segment, int *
   if (l.by) {
     pthread_t thread;
     if (l.serves && (status = tt_rendezvous_serve(&l.at, false, &thread))) return status;
-    status = tt_meet_visit(&l.at, l.rank, l.ranks, tt_create_limit(NULL), &m);
+    status = tt_meet_visit(&l.at, tt_host_number(l.rank), l.rank, l.ranks, tt_create_limit(NULL), &m);
     if (!status) status = tt_create(&m, NULL, base);
     if (l.serves && status) tt_rendezvous_end(thread);
     if (l.serves && !status) pthread_detach(thread);

@@ -1,10 +1,12 @@
 /* from_net.c - a communicator over a network, with shared memory among ranks of a node.
  *
- * Idea       first there is a plain communicator over the network alone. By its all-gathers the
- *            ranks exchange their placements. The first rank of each node makes a segment, and
- *            the others open it through /proc. If all ranks of a node could, they use it.
+ * Idea       first there is a plain communicator over the network alone. The ranks exchange their
+ *            placements by its all-gathers, or in the meeting in which they found each other: then no
+ *            message passes, and no rank connects to another one before the first call. The first rank of
+ *            each node makes a segment, and the others open it through /proc. If all ranks of a node
+ *            could, they use it.
  * Invariant  every rank goes through the same gathers, whatever fails in between, so all
- *            return the same result.
+ *            return the same result. In a meeting, a rank that fails says so to all.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +15,7 @@
 
 #include "build_comm.h"
 #include "comm_wisdom.h"
+#include "create.h"
 #include "host_links.h"
 #include "placement.h"
 #include "remote.h"
@@ -22,13 +25,59 @@
 /* What a rank publishes about itself. */
 typedef struct member {
   tt_placement placement;
-  int32_t fd; /* of a segment for its node; or -1 */
+  int32_t index; /* of its heap; -1: none */
   int64_t pid;
   uint64_t kernel; /* ranks of different kernels share no core */
   double cores;    /* that it may use */
-  uint64_t ctrl, cookie;
-  int32_t index; /* of its heap; -1: none */
 } member;
+
+/* What it has opened in the segment of its node. */
+typedef struct opened {
+  uint64_t ctrl, cookie;
+  int64_t index; /* of its heap; -1: none */
+} opened;
+
+/* ---- exchanging ---- */
+
+typedef struct exchange {
+  tutti_comm *comm;
+  tt_meeting *m; /* NULL: over the communicator */
+  bool told;     /* the last failure is known to all */
+} exchange;
+
+/* all[r]: `bytes` bytes of rank r. */
+static tutti_status collect(exchange *x, const void *mine, size_t bytes, void *all) {
+  if (!x->m) return tt_gather(x->comm, "tutti_comm_from_net", mine, all, bytes);
+  tt_table table;
+  tutti_status status = x->m->gather(x->m, TUTTI_OK, mine, bytes, &table);
+  x->told = status != TUTTI_OK;
+  for (int r = 0; !status && r < x->comm->ranks; r++) {
+    size_t n;
+    const void *row = tt_table_row(&table, r, &n);
+    if (n == tt_row_bytes(bytes))
+      memcpy((char *)all + (size_t)r * bytes, row, bytes);
+    else
+      status = tt_fail(TUTTI_ERR_SYSTEM, "rank %d brought %zu bytes, not %zu", r, n, bytes);
+  }
+  tt_table_drop(&table);
+  return status;
+}
+
+/* Rank 0's bytes, to all. */
+static tutti_status spread(exchange *x, void *bytes, size_t n) {
+  if (!x->m) return tt_broadcast(x->comm, "tutti_comm_from_net", bytes, n);
+  tt_table table;
+  const bool first = x->comm->rank == 0;
+  tutti_status status = x->m->gather(x->m, TUTTI_OK, first ? bytes : NULL, first ? n : 0, &table);
+  size_t got = 0;
+  x->told = status != TUTTI_OK;
+  const void *row = status ? NULL : tt_table_row(&table, 0, &got);
+  if (!status && got != tt_row_bytes(n))
+    status = tt_fail(TUTTI_ERR_SYSTEM, "rank 0 brought %zu bytes, not %zu", got, n);
+  if (!status && !first) memcpy(bytes, row, n);
+  tt_table_drop(&table);
+  return status;
+}
 
 static double cores_here(void) {
   const double online = (double)sysconf(_SC_NPROCESSORS_ONLN), quota = tt_cores_quota();
@@ -38,8 +87,7 @@ static double cores_here(void) {
 
 static void describe_member(member *m, const tutti_net *net) {
   const tutti_net_site *s = &net->site;
-  *m = (member){.placement = {s->rack, s->node, s->package, s->numa, s->cache, ""},
-                .fd = -1,
+  *m = (member){.placement = {.colors = {s->rack, s->node, s->package, s->numa, s->cache}},
                 .pid = getpid(),
                 .kernel = tt_kernel_id(),
                 .cores = cores_here(),
@@ -64,10 +112,11 @@ static int on_node(const member *all, int ranks, int rank, int *index, int *firs
   return n;
 }
 
-static tutti_status open_heap(tutti_comm *comm, member *mine, const member *first, int index,
+/* n ranks share the segment `fd` of process `pid`; this one is number `index`. */
+static tutti_status open_heap(tutti_comm *comm, opened *mine, int64_t pid, int fd, int index,
                               int n) {
   tt_segment *segment;
-  tutti_status status = tt_segment_open((long)first->pid, first->fd, n, &segment);
+  tutti_status status = tt_segment_open((long)pid, fd, n, &segment);
   if (status) return status;
   status = tt_heap_open(segment, index, &comm->heap);
   if (status) tt_segment_release(segment);
@@ -81,36 +130,47 @@ static tutti_status open_heap(tutti_comm *comm, member *mine, const member *firs
 }
 
 /* Do the heaps of this node's segment belong to the ranks that published them? */
-static bool right_heaps(const tutti_comm *comm, const member *all) {
-  const member *mine = &all[comm->rank];
+static bool right_heaps(const tutti_comm *comm, const member *all, const opened *heaps) {
   for (int r = 0; r < comm->ranks; r++)
-    if (all[r].placement.node == mine->placement.node &&
-        (all[r].index < 0 ||
-         tt_heap_head(tt_heap_segment(comm->heap), all[r].index)->cookie != all[r].cookie))
+    if (all[r].placement.node == all[comm->rank].placement.node &&
+        (heaps[r].index < 0 ||
+         tt_heap_head(tt_heap_segment(comm->heap), (int)heaps[r].index)->cookie != heaps[r].cookie))
       return false;
   return true;
 }
 
-/* Opens the shared memory of a node, or withdraws it on all its ranks. */
-static tutti_status share(tutti_comm *comm, bool can, member *all) {
-  int index = 0, first, fd = -1;
+/* Opens the shared memory of a node, or withdraws it on all its ranks. heaps: room for what all have
+ * opened. */
+static tutti_status share(exchange *x, bool can, member *all, opened *heaps) {
+  tutti_comm *comm = x->comm;
+  int index = 0, first = 0, fd = -1;
   const int n = can ? on_node(all, comm->ranks, comm->rank, &index, &first) : 1;
-  member mine = all[comm->rank];
-  if (n > 1 && index == 0 && !tt_segment_create(n, 0, 0, &fd)) mine.fd = fd;
-  tutti_status status = tt_gather(comm, "tutti_comm_from_net", &mine, all, sizeof mine);
-  if (!status && n > 1) open_heap(comm, &mine, &all[first], index, n); /* else its index stays -1 */
-  if (!status) status = tt_gather(comm, "tutti_comm_from_net", &mine, all, sizeof mine);
+  opened mine = {.index = -1};
+  if (n > 1 && index == 0) tt_segment_create(n, 0, 0, &fd);
+  int64_t *fds = malloc((size_t)comm->ranks * sizeof *fds), my_fd = fd;
+  tutti_status status = fds ? collect(x, &my_fd, sizeof my_fd, fds)
+                            : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
+  if (!status && n > 1) /* else its index stays -1 */
+    open_heap(comm, &mine, all[first].pid, (int)fds[first], index, n);
+  free(fds);
+  if (!status) status = collect(x, &mine, sizeof mine, heaps);
   if (fd >= 0) close(fd);
-  if (!status && mine.index >= 0 && !right_heaps(comm, all)) mine.index = -1;
-  if (!status) status = tt_gather(comm, "tutti_comm_from_net", &mine, all, sizeof mine);
+  if (!status && mine.index >= 0 && !right_heaps(comm, all, heaps)) mine.index = -1;
+  int64_t *indices = malloc((size_t)comm->ranks * sizeof *indices);
+  if (!status)
+    status = indices ? collect(x, &mine.index, sizeof mine.index, indices)
+                     : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
+  for (int r = 0; !status && r < comm->ranks; r++) all[r].index = (int32_t)indices[r];
+  free(indices);
   if (status || n == 1) return status;
   bool shared = true;
   for (int r = 0; r < comm->ranks; r++)
-    shared &= all[r].placement.node != mine.placement.node || all[r].index >= 0;
+    shared &= all[r].placement.node != all[comm->rank].placement.node || all[r].index >= 0;
   if (shared) {
     tt_remote_probe(tt_heap_segment(comm->heap), index);
   } else if (index == 0) {
-    tt_log(0, "the ranks of %s cannot share memory; they use the network", mine.placement.host);
+    tt_log(0, "the ranks of %s cannot share memory; they use the network",
+           all[comm->rank].placement.host);
   }
   return TUTTI_OK;
 }
@@ -141,14 +201,18 @@ static tutti_status find_ranks_per_core(tutti_comm *comm, const member *all) {
 }
 
 /* If one rank of a node has no shared memory, none of the node uses it. */
-static tutti_status place(tutti_comm *comm, const member *all, const int *node_of) {
+static tutti_status place(tutti_comm *comm, const member *all, const opened *heaps,
+                          const int *node_of) {
   bool *lacks = calloc((size_t)comm->ranks, sizeof *lacks);
   if (!lacks)
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the nodes of %d ranks", comm->ranks);
   for (int r = 0; r < comm->ranks; r++) lacks[node_of[r]] |= all[r].index < 0;
   for (int r = 0; r < comm->ranks; r++)
-    comm->info[r] = (tt_rank_info){lacks[node_of[r]] ? -1 : all[r].index, all[r].placement,
-                                   all[r].pid, all[r].ctrl};
+    comm->info[r] = (tt_rank_info){.index = lacks[node_of[r]] ? -1 : all[r].index,
+                                   .placement = all[r].placement.colors,
+                                   .pid = (int32_t)all[r].pid,
+                                   .host = (uint32_t)tt_mix_text(0, all[r].placement.host),
+                                   .ctrl = heaps[r].ctrl};
   free(lacks);
   return TUTTI_OK;
 }
@@ -189,17 +253,18 @@ static void read_common(common *c, const tutti_net *net) {
   free(topo);
 }
 
-static tutti_status share_common(tutti_comm *comm, common *c, const tutti_net *net) {
+static tutti_status share_common(exchange *x, common *c, const tutti_net *net) {
   *c = (common){.status = TUTTI_OK};
-  if (comm->rank == 0) read_common(c, net);
+  if (x->comm->rank == 0) read_common(c, net);
   char *mine = c->text;
-  tutti_status status = tt_broadcast(comm, "tutti_comm_from_net", c, sizeof *c);
+  tutti_status status = spread(x, c, sizeof *c);
   c->text = mine;
   const size_t n = c->bytes;
   if (!status && !c->text && n) c->text = malloc(n);
   if (!status && !c->text && n) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a topology");
-  if (!status && n) status = tt_broadcast(comm, "tutti_comm_from_net", c->text, n);
+  if (!status && n) status = spread(x, c->text, n);
   if (status || !c->status) return status;
+  x->told = true;
   return tt_fail((tutti_status)c->status, "rank 0: %.300s",
                  n ? c->text + c->nodes : "out of memory");
 }
@@ -208,8 +273,8 @@ static tutti_status share_common(tutti_comm *comm, common *c, const tutti_net *n
 
 /* Finds the layout from the placements, or from TUTTI_NODES and TUTTI_TOPO. Simulated nodes are as
  * declared, and share no memory. */
-static tutti_status compute_placement(tutti_comm *comm, common *c, bool simulated,
-                                      member *all, tt_layout *layout) {
+static tutti_status compute_placement(tutti_comm *comm, common *c, bool simulated, member *all,
+                                      tt_layout *layout) {
   const size_t n = (size_t)comm->ranks;
   tt_placement *placements = malloc(n * sizeof *placements);
   tutti_status status = TUTTI_OK;
@@ -233,21 +298,37 @@ static tutti_status compute_placement(tutti_comm *comm, common *c, bool simulate
   return status;
 }
 
-/* Adds placement and shared memory to a communicator over the network alone. */
-static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
-  common c;
-  tt_layout layout = {.order = NULL};
-  member *all = malloc((size_t)comm->ranks * sizeof *all), mine;
-  tutti_status status = TUTTI_OK;
-  if (!all)
-    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", comm->ranks);
+/* Exchanges what the ranks need to know of each other, and finds their placement. */
+static tutti_status rise_with(exchange *x, const tutti_net *net, common *c, member *all,
+                              opened *heaps, tt_layout *layout) {
+  tutti_comm *comm = x->comm;
+  member mine;
   describe_member(&mine, net);
-  c.text = NULL;
-  if (!status) status = share_common(comm, &c, net);
-  if (!status) status = tt_gather(comm, "tutti_comm_from_net", &mine, all, sizeof mine);
-  if (!status) status = compute_placement(comm, &c, net->simulated, all, &layout);
-  if (!status) status = share(comm, !net->simulated, all);
-  if (!status) status = place(comm, all, layout.node_of);
+  tutti_status status = all && heaps ? TUTTI_OK
+                                     : tt_fail(TUTTI_ERR_MEMORY,
+                                               "out of memory for a communicator "
+                                               "of %d ranks",
+                                               comm->ranks);
+  if (!status) status = share_common(x, c, net);
+  if (!status) status = collect(x, &mine, sizeof mine, all);
+  if (!status) status = compute_placement(comm, c, net->simulated, all, layout);
+  if (!status) status = share(x, !net->simulated, all, heaps);
+  if (status && x->m && !x->told) {
+    tt_table none;
+    x->m->gather(x->m, status, NULL, 0, &none);
+  }
+  return status;
+}
+
+/* Adds placement and shared memory to a communicator over the network alone. */
+static tutti_status rise(tutti_comm *comm, const tutti_net *net, tt_meeting *m) {
+  common c = {.text = NULL};
+  tt_layout layout = {.order = NULL};
+  exchange x = {.comm = comm, .m = m};
+  member *all = malloc((size_t)comm->ranks * sizeof *all);
+  opened *heaps = calloc((size_t)comm->ranks, sizeof *heaps);
+  tutti_status status = rise_with(&x, net, &c, all, heaps, &layout);
+  if (!status) status = place(comm, all, heaps, layout.node_of);
   if (!status) status = tt_comm_set_pids(comm, comm->net);
   if (!status) status = find_ranks_per_core(comm, all);
   if (!status) {
@@ -262,6 +343,7 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
   free(layout.node_of);
   free(c.text);
   free(all);
+  free(heaps);
   return status;
 }
 
@@ -277,6 +359,10 @@ static tutti_status check_net_table(const tutti_net *net) {
 }
 
 tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **out) {
+  return tt_comm_from_net(net, NULL, out);
+}
+
+tutti_status tt_comm_from_net(const tutti_net *net, tt_meeting *m, tutti_comm **out) {
   tutti_status status = tt_args_given("tutti_comm_from_net", "net", net, "comm", out);
   if (!status) status = check_net_table(net);
   if (status) {
@@ -296,7 +382,7 @@ tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **out) {
   for (int r = 0; r < comm->ranks; r++) comm->info[r].index = -1;
   comm->net = comm->wire = wire;
   if (!status) status = tt_comm_spoil(comm, tt_comm_configure(comm, &profile));
-  if (!status) status = rise(comm, net);
+  if (!status) status = rise(comm, net, m);
   if (status != TUTTI_ERR_ARG) tt_comm_spoil(comm, status); /* else rank 0 sent the error to all */
   if (status)
     tt_comm_destroy(comm);

@@ -30,7 +30,8 @@ static tutti_status find_layout(const tutti_comm *comm, int data, int *order, tt
   tutti_status status = TUTTI_OK;
   if (!placements || !layout->node_of)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);
-  for (size_t r = 0; r < P && !status; r++) placements[r] = comm->info[r].placement;
+  for (size_t r = 0; r < P && !status; r++)
+    placements[r] = (tt_placement){.colors = comm->info[r].placement};
   if (!status) status = tt_helpers_arrange(placements, comm->ranks, data, layout);
   free(placements);
   free(layout->node_of);

@@ -51,7 +51,7 @@ static void take_places(tutti_comm *comm, const tt_proposal *t, tt_segment *segm
     tt_rank_info *w = &comm->info[i];
     const tt_head *head = tt_heap_head(segment, t->member[i].index);
     *w = (tt_rank_info){
-        .index = t->member[i].index, .placement = tt_head_placement(head), .pid = head->pid};
+        .index = t->member[i].index, .placement = tt_head_colors(head), .pid = head->pid};
     for (int r = 0; old && r < old->ranks; r++)
       if (old->info[r].index == w->index) *w = old->info[r];
     w->ctrl = t->member[i].ctrl;

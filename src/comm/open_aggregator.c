@@ -133,12 +133,19 @@ static void share_message(tt_link *link, int parts) {
 }
 
 /* Of SHARES parts those that an aggregator sums, so that its link and those between the hosts are busy
- * equally long (algo/split_share.c); SHARES or more: it sums all. */
+ * equally long (algo/split_share.c), its link also until the last part of the vector has gone out again;
+ * SHARES or more: it sums all. A plan that the caller names says it, too. */
 enum { SHARES = 32 };
 static int share_of(const tutti_comm *comm, int hosts) {
   double unused;
   const double wider = comm->plans->setting.profile.net.beta / tt_aggregator_link(comm, &unused);
-  const double fold = 2.0 * (hosts - 1) / hosts, share = fold / (hosts / wider + fold - 1);
+  const double fold = 2.0 * (hosts - 1) / hosts, last = 1 + 1.0 / TT_PARTS;
+  const double share = fold / (last * hosts / wider + fold - 1);
+  const tt_override *wishes = &comm->settings.override;
+  for (int i = 0, given, of; i < wishes->n; i++)
+    if (sscanf(wishes->item[i].name, "split(data=%*d,share=%d/%d", &given, &of) == 2 &&
+        of == SHARES && !wishes->item[i].never)
+      return given;
   return share < 1.0 / SHARES ? 1 : share > 1 ? SHARES : (int)(share * SHARES);
 }
 
@@ -242,6 +249,8 @@ static tutti_status make_wire(tutti_comm *comm, int fd, const char *where, const
   }
   const tutti_status status =
       tt_aggregator_wire(fd, where, comm->rank, comm->ranks, &map, &comm->wire->aggregator);
+  const double beta = comm->plans->setting.profile.net.beta;
+  if (!status) comm->wire->aggregator->link = beta > 0 ? 1 / beta : 0;
   if (!status) comm->wire->aggregator->one_session = !x->each;
   if (!status) comm->wire->aggregator->sessions = x->each ? x->each : 1;
   free(numbers);
@@ -270,7 +279,7 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, const layout *x
   if (!status && !name_at(i->names, host / of_one, where))
     status = tt_fail(TUTTI_ERR_ARG, "TUTTI_AGGREGATOR has a name that is too long");
   if (!status) status = tt_aggregator_visit(where, &seat, i->key, LIMIT, &fd);
-  if (!status) tt_aggregator_pace(fd, comm->plans->setting.profile.net.beta);
+  if (!status) tt_aggregator_queue(fd, comm->plans->setting.profile.net.beta);
   if (!status) status = make_wire(comm, fd, where, x);
   for (int k = 0; k < TT_AGGREGATED && !status; k++)
     status = plan_for(comm, ways[k].parts, x, ways[k].beside, &comm->plans->aggregated[k]);

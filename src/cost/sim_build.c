@@ -87,8 +87,8 @@ bool tt_sim_reserve(tt_sim *sim) {
   return sim->timing && sim->event;
 }
 
-/* Counts the ranks from which rank 0 receives over the level that bounds the time, if they can jam its links.
- * False: out of memory. */
+/* Counts the ranks from which rank 0 receives over the level that bounds the time, if they can jam its links. Not
+ * those that never wait: what they send comes evenly, over one connection. False: out of memory. */
 static bool count_senders(tt_sim *sim, const tt_sched *s) {
   const tt_cost_model *model = &sim->model;
   if (sim->link_jam <= 0) return true;
@@ -98,7 +98,7 @@ static bool count_senders(tt_sim *sim, const tt_sched *s) {
   for (uint32_t i = 0; counts && i < s->nsteps; i++)
     for (int k = 0; tt_step_receives(&s->steps[i]) && k < s->steps[i].peers.count; k++) {
       const int peer = tt_peer_rank(&s->steps[i].peers, k, model->ranks);
-      if (peer == s->rank || seen[peer]) continue;
+      if (peer == s->rank || seen[peer] || tt_cost_is_wide(model, (uint32_t)peer)) continue;
       sim->senders += tt_cost_level(model, domains, s->rank, peer) == sim->link_level;
       seen[peer] = true;
     }

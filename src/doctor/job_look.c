@@ -122,7 +122,7 @@ enum { MOST_COMMS = 1 << 14 }; /* of all ranks together */
 
 typedef struct reader {
   int fd, ranks, founders, comms;
-  uint64_t stride;
+  uint64_t heaps, stride;  /* where the first heap begins */
   tt_ctrl *first, *second; /* copies of AHEAD bytes */
 } reader;
 
@@ -164,9 +164,8 @@ static void take_calls(const reader *r, tt_look_comm *l) {
 }
 
 static bool copy_comm(const reader *r, int rank, uint64_t at, tt_look_comm *l) {
-  const uint64_t lo = r->stride * (uint64_t)rank;
-  if (at % alignof(tt_ctrl) || at < lo + sizeof(tt_head) || at > lo + r->stride - sizeof(tt_ctrl))
-    return false;
+  const uint64_t lo = r->heaps + r->stride * (uint64_t)rank;
+  if (at % alignof(tt_ctrl) || at < lo || at > lo + r->stride - sizeof(tt_ctrl)) return false;
   if (!pread_exact(r, at, r->first, AHEAD) || !pread_exact(r, at, r->second, AHEAD)) return false;
   const tt_ctrl *ctrl = r->second;
   const tt_shown *s = &ctrl->shown;
@@ -191,7 +190,8 @@ static tutti_status take_rank(reader *r, int rank, tt_look_rank *l) {
   const tt_head *head = (const tt_head *)(const void *)bytes;
   uint64_t began;
   int n = 0;
-  if (!pread_exact(r, r->stride * (uint64_t)rank, bytes, sizeof bytes) || head->pid <= 0)
+  if (!pread_exact(r, (uint64_t)TT_HEAD_SPACE * (uint64_t)rank, bytes, sizeof bytes) ||
+      head->pid <= 0)
     return TUTTI_OK;
   l->pid = head->pid;
   l->state = tt_process_state(l->pid, &began);
@@ -228,10 +228,11 @@ static tutti_status read_job_header(reader *r) {
                    (unsigned)(job_header[1] >> 32), TT_LAYOUT);
   r->ranks = (int)(uint32_t)job_header[1];
   r->founders = (int)(uint32_t)job_header[2];
-  const uint64_t size = (uint64_t)st.st_size;
-  if (r->ranks < 1 || r->ranks > 1 << 17 || r->founders < 1 || r->founders > r->ranks ||
-      size % (uint64_t)r->ranks || size / (uint64_t)r->ranks % 4096 ||
-      size / (uint64_t)r->ranks < 1 << 20)
+  const bool sane = r->ranks >= 1 && r->ranks <= 1 << 17;
+  r->heaps = tt_heap_first(sane ? r->ranks : 0);
+  const uint64_t size = (uint64_t)st.st_size > r->heaps ? (uint64_t)st.st_size - r->heaps : 0;
+  if (!sane || r->founders < 1 || r->founders > r->ranks || size % (uint64_t)r->ranks ||
+      size / (uint64_t)r->ranks % 4096 || size / (uint64_t)r->ranks < 1 << 20)
     return tt_fail(TUTTI_ERR_SYSTEM, "its shared memory says things that cannot be");
   r->stride = size / (uint64_t)r->ranks;
   return TUTTI_OK;

@@ -33,6 +33,13 @@ static void add_stretch(tt_stretch *all, const tt_stretch *part, uint64_t begin,
   all->bytes += part->bytes;
 }
 
+/* Does this rank send that message to a rank of another host? */
+static bool leaves_host(const tt_run *r, const tt_transfer *t) {
+  const tt_wire *w = r->o->wire;
+  return r->program->sched->steps[t->step].kind == TT_SEND && t->peer < w->ranks &&
+         !(w->near && w->near_rank[t->peer] >= 0);
+}
+
 /* Those that a rank trades with follow each other: with several aggregators they belong to one of them. */
 static int first_virtual(const tt_run *r) {
   const tt_program *p = r->program;
@@ -65,6 +72,8 @@ void tt_share_begin(const tt_run *r) {
     const int part = t->peer - share.first;
     if (t->peer >= o->wire->ranks)
       add_message(r, t, step, step->kind == TT_SEND ? &given[part] : &wanted[part]);
+    else if (leaves_host(r, t))
+      share.beside += tt_run_span_bytes(r, tt_step_cargo(step), t->lo, t->hi);
   }
   for (int k = 0; k < TT_PARTS; k++) {
     const tt_stretch *all = given[k].bytes > wanted[k].bytes ? &given[k] : &wanted[k];

@@ -50,7 +50,11 @@ struct tt_heap {
 enum { UNIT = TT_PAIR, GIVE_BACK = 1 << 20, LARGE = 64 << 20 };
 
 tt_head *tt_heap_head(const tt_segment *segment, int index) {
-  return (tt_head *)(segment->base + segment->stride * (size_t)index);
+  return (tt_head *)(void *)(segment->base + (size_t)TT_HEAD_SPACE * (size_t)index);
+}
+
+size_t tt_heap_first(int n) {
+  return tt_round_up((size_t)TT_HEAD_SPACE * (size_t)n, TT_HUGE);
 }
 
 tt_segment *tt_heap_segment(tt_heap *heap) {
@@ -65,7 +69,7 @@ int tt_heap_index(const tt_heap *heap) {
 /* each unsure: order: a flag, nothing is read behind it that is not looked at again */
 
 static char *base_of(const tt_heap *heap) {
-  return heap->segment->base + heap->segment->stride * (size_t)heap->index;
+  return heap->segment->base + heap->segment->first + heap->segment->stride * (size_t)heap->index;
 }
 
 tutti_status tt_heap_open(tt_segment *segment, int index, tt_heap **heap) {
@@ -74,11 +78,11 @@ tutti_status tt_heap_open(tt_segment *segment, int index, tt_heap **heap) {
   h->segment = segment;
   h->index = index;
   atomic_init(&h->users, 1);
-  h->fresh = tt_round_up(sizeof(tt_head), 4096);
   pthread_mutex_init(&h->lock, NULL);
-  if (madvise(base_of(h), h->fresh, MADV_POPULATE_WRITE) != 0 && errno == ENOMEM) {
+  if (madvise(tt_heap_head(segment, index), TT_HEAD_SPACE, MADV_POPULATE_WRITE) != 0 &&
+      errno == ENOMEM) {
     free(h);
-    return tt_fail(TUTTI_ERR_MEMORY, "no memory for the first page of rank %d's heap", index);
+    return tt_fail(TUTTI_ERR_MEMORY, "no memory for the header of rank %d's heap", index);
   }
   *heap = h;
   return TUTTI_OK;

@@ -1,6 +1,7 @@
 /* heap.h - a rank's part of the job's segment: a header that other ranks read, and an allocator.
  *
- * Layout     tt_head | control blocks, channels, scratch, tutti_mem_alloc
+ * Layout     the headers of all heaps (tt_head), then each heap: control blocks, channels, scratch,
+ *            tutti_mem_alloc. Headers lie together, so a rank that reads all of them touches few pages.
  * Invariant  Other processes (job_look.c) read the job starting from these headers: TT_LAYOUT is
  *            the version of the format of the headers and of the control blocks (shm_ctrl.h).
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -13,14 +14,14 @@
 #include "segment.h"
 
 enum {
-  TT_LAYOUT = 14, /* version of the segment's layout; increases with each change */
+  TT_LAYOUT = 15, /* version of the segment's layout; increases with each change */
   TT_FIGURES = 4096,
   TT_CTRLS = 64,             /* communicators of a rank visible from outside */
   TT_CTRL_LEAST = 17 * 4096, /* fewest bytes that a control block takes */
   TT_JOB_WORDS = 5
 };
 
-typedef struct tt_head {              /* at the start of each heap; written by its rank */
+typedef struct tt_head {              /* of each heap; written by its rank */
   alignas(TT_PAIR) atomic_uint ready; /* 1 + layout version once all below is set */
   int pid;
   cpu_set_t cores;            /* that this rank may use */
@@ -70,6 +71,9 @@ tutti_status tt_heap_open(tt_segment *segment, int index, tt_heap **heap);
 tt_heap *tt_heap_hold(tt_heap *heap); /* one more user */
 void tt_heap_close(tt_heap *heap);
 tt_head *tt_heap_head(const tt_segment *segment, int index);
+/* The place of a header, and of the first heap behind those of n heaps, in a segment. */
+enum { TT_HEAD_SPACE = (sizeof(tt_head) + 4095) / 4096 * 4096 };
+size_t tt_heap_first(int n);
 tt_segment *tt_heap_segment(tt_heap *heap);
 int tt_heap_index(const tt_heap *heap);
 /* Zeroed, aligned to `align` bytes (a power of two), committed so that touching it cannot fault for

@@ -32,9 +32,8 @@ bool tt_heap_own(tt_head *head, int *owner) {
 /* each ready, claimed, invited, owner, world, ended, refs: model: grow:words */
 
 static bool lies_in_heap(const tt_segment *s, int index, uint64_t ctrl) {
-  const uint64_t lo = s->stride * (uint64_t)index;
-  return ctrl % TT_PAIR == 0 && ctrl > lo + sizeof(tt_head) &&
-         ctrl <= lo + s->stride - TT_CTRL_LEAST;
+  const uint64_t lo = s->first + s->stride * (uint64_t)index;
+  return ctrl % TT_PAIR == 0 && ctrl >= lo && ctrl <= lo + s->stride - TT_CTRL_LEAST;
 }
 
 /* Is the joiner ready, alive, of our version, and unclaimed or claimed by `by`? */

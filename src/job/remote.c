@@ -3,11 +3,13 @@
  * Idea       Every byte moves twice instead of four times, at the price of a system call per piece.
  *            The system may forbid the call, so each rank tries it once on a word of every other
  *            rank and publishes the result in its heap header. A sender exports private memory only
- *            to ranks that can read it.
+ *            to ranks that can read it. Among many ranks, each tries those whose numbers are a power of two
+ *            away; a process whose memory nobody may read (prctl) says so.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -15,7 +17,7 @@
 #include "remote.h"
 
 /* Bytes of the trial copies: source and destination together exceed a second level cache. */
-enum { TRIAL = 1 << 20, SMALL = 4096 };
+enum { TRIAL = 1 << 20, SMALL = 4096, TRIES_ALL = 64 /* ranks */ };
 
 /* Cost per byte of each path, as a multiple of a plain copy by the CPU or the kernel: staged bytes
  * are written, moved between caches and read; remote bytes are read once more after they have
@@ -35,6 +37,11 @@ tt_copies tt_copies_wanted(void) {
   const int k = tt_env_word("TUTTI_COPIES", words);
   return k < 0 ? TT_COPIES_CHEAPEST : (tt_copies)k;
 }
+
+/* s and s/B, as two machines had them. Many ranks that measure at once hold each other up, and measure that. */
+static const struct {
+  double remote_call, remote_byte, staged_byte;
+} typical = {0.5e-6, 1.5 * 5e-11, 2.7 * 5e-11};
 
 /* Seconds of the best of three runs: copy n bytes by the CPU, or by the kernel. */
 static double trial(char *to, const char *from, size_t n, bool remote) {
@@ -70,6 +77,12 @@ static void measure_copy_paths(tt_head *head) {
   free(to);
 }
 
+static void take_typical(tt_head *head) {
+  head->copy.remote_call = typical.remote_call;
+  head->copy.remote_byte = typical.remote_byte;
+  head->copy.staged_byte = typical.staged_byte;
+}
+
 /* Bytes per read, such that all inputs of a reduction fit in half of the second level cache. */
 size_t tt_remote_gulp(int ranks) {
   long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -93,17 +106,31 @@ tutti_status tt_remote_read(int pid, uint64_t at, void *to, size_t n) {
   return TUTTI_OK;
 }
 
+bool tt_remote_readable(const tt_segment *segment) {
+  return segment->ranks <= TRIES_ALL || prctl(PR_GET_DUMPABLE) == 1;
+}
+
+static bool is_tried(const tt_segment *segment, int index, int r) {
+  const int away = r > index ? r - index : index - r;
+  return segment->ranks <= TRIES_ALL || !(away & (away - 1));
+}
+
 void tt_remote_probe(const tt_segment *segment, int index) {
   const tt_copies wanted = tt_copies_wanted();
   bool all = !segment->threads && wanted <= TT_COPIES_NONE;
   for (int r = 0; all && r < segment->ranks; r++) {
     const tt_head *head = tt_heap_head(segment, r);
     uint64_t word = 0;
-    if (r == index || !head->pid || !tt_rank_alive(head)) continue; /* not attached yet, or gone */
+    if (r == index || !head->pid) continue; /* not attached yet */
+    if (!is_tried(segment, index, r) && head->cookie_at) continue;
+    if (!tt_rank_alive(head)) continue;
     all = head->cookie_at && tt_remote_read(head->pid, head->cookie_at, &word, sizeof word) == 0 &&
           word == head->cookie;
   }
-  if (all && wanted == TT_COPIES_CHEAPEST) measure_copy_paths(tt_heap_head(segment, index));
+  if (all && wanted == TT_COPIES_CHEAPEST && segment->ranks > TRIES_ALL)
+    take_typical(tt_heap_head(segment, index));
+  else if (all && wanted == TT_COPIES_CHEAPEST)
+    measure_copy_paths(tt_heap_head(segment, index));
   /* else its figures stay 0, so remote is always cheaper */
   atomic_store(&tt_heap_head(segment, index)->reads, all);
 }

@@ -18,6 +18,8 @@ bool tt_remote_cheaper(const tt_head *mine, const tt_head *peer, size_t bytes);
 size_t tt_remote_gulp(int ranks);
 tutti_status tt_remote_read(int pid, uint64_t at, void *to, size_t n);
 
+/* May others read this process's memory? Only many ranks ask: among few each one tries. */
+bool tt_remote_readable(const tt_segment *segment);
 /* Publish in this rank's heap header whether it can read the private memory of every rank of the
  * segment. All headers must be complete. */
 void tt_remote_probe(const tt_segment *segment, int index);

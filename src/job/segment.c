@@ -83,7 +83,7 @@ tutti_status tt_segment_create(int n, int joiners, long launcher, int *fd) {
   if (made < 0)
     return tt_fail(TUTTI_ERR_SYSTEM, "no shared memory for %d ranks: memfd_create: %s", n,
                    strerror(errno));
-  off_t size = (off_t)(stride_for(heaps) * (size_t)heaps);
+  off_t size = (off_t)(tt_heap_first(heaps) + stride_for(heaps) * (size_t)heaps);
   uint64_t job_header[TT_JOB_WORDS] = {TT_JOB_MAGIC, (uint64_t)TT_LAYOUT << 32 | (uint32_t)heaps,
                                        (uint64_t)n, (uint64_t)launcher};
   if (launcher) tt_process_state(launcher, &job_header[4]);
@@ -105,10 +105,11 @@ static tutti_status wrap_mapping(void *base, size_t stride, int n, int founders,
   if (base == MAP_FAILED) return say_no_map(stride, n, errno);
   tt_segment *s = calloc(1, sizeof *s + (size_t)n * sizeof *s->wake_fds);
   if (!s) {
-    munmap(base, stride * (size_t)n);
+    munmap(base, tt_heap_first(n) + stride * (size_t)n);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a segment of %d ranks", n);
   }
   s->base = base;
+  s->first = tt_heap_first(n);
   s->stride = stride;
   s->ranks = n;
   s->founders = founders;
@@ -151,13 +152,15 @@ tutti_status tt_segment_map(int fd, int n, tt_segment **segment) {
                    "descriptor %d holds no job, or one of another version of tutti than this one",
                    fd);
   const uint32_t heaps = (uint32_t)job_header[1];
-  const size_t stride = heaps ? (size_t)st.st_size / heaps : 0;
+  const size_t first = tt_heap_first(heaps <= 1 << 17 ? (int)heaps : 0);
+  const size_t stride =
+      heaps && (size_t)st.st_size > first ? ((size_t)st.st_size - first) / heaps : 0;
   if (job_header[2] != (uint64_t)n || heaps < (uint32_t)n || heaps > 1 << 17 || stride < LEAST ||
-      stride * heaps != (size_t)st.st_size)
+      first + stride * heaps != (size_t)st.st_size)
     return tt_fail(TUTTI_ERR_SYSTEM, "descriptor %d holds a job of another size than %d ranks", fd,
                    n);
   tutti_status status =
-      wrap_mapping(map(stride * heaps, 0, fd), stride, (int)heaps, n, false, segment);
+      wrap_mapping(map(first + stride * heaps, 0, fd), stride, (int)heaps, n, false, segment);
   if (status) return status;
   find_launcher(*segment, job_header);
   return TUTTI_OK;
@@ -188,12 +191,13 @@ tutti_status tt_segment_anonymous(int n, tt_segment **segment) {
   size_t stride = (size_t)1 << 32;
   while (stride * (size_t)n > (size_t)1 << 39 && stride > (size_t)1 << 26) stride /= 2;
   stride = within_limit(stride, n);
-  return wrap_mapping(map(stride * (size_t)n, MAP_ANONYMOUS, -1), stride, n, n, true, segment);
+  return wrap_mapping(map(tt_heap_first(n) + stride * (size_t)n, MAP_ANONYMOUS, -1), stride, n, n,
+                      true, segment);
 }
 
 void tt_segment_release(tt_segment *s) {
   if (!s || atomic_fetch_sub(&s->users, 1) != 1) return;
-  munmap(s->base, s->stride * (size_t)s->ranks);
+  munmap(s->base, tt_segment_bytes(s));
   for (int r = 0; r < s->ranks; r++)
     if (s->wake_fds[r] > 0) close(s->wake_fds[r] - 1);
   if (s->fd >= 0) close(s->fd);

@@ -1,7 +1,7 @@
 /* segment.h - the shared memory of a job: one segment, mapped by every rank of the machine.
  *
- * Idea       One unnamed, sealed segment for the whole job: rank r's heap is [r * stride,
- *            (r + 1) * stride). It is sparse: untouched memory costs nothing. Ranks that are
+ * Idea       One unnamed, sealed segment for the whole job: the headers of all heaps, and then, from
+ *            `first` on, rank r's heap at first + r * stride. It is sparse: untouched memory costs nothing. Ranks that are
  *            threads use an anonymous mapping and the same code.
  * Invariant  Every flag in it has one writer and a pair of cache lines of its own; bytes are
  *            written before the flag (release) and read after it (acquire).
@@ -19,7 +19,7 @@ enum { TT_PAIR = 128 /* two cache lines: each flag has them to itself */ };
 
 typedef struct tt_segment {
   char *base;
-  size_t stride;
+  size_t first, stride;
   int ranks; /* heaps: one per founder (the ranks at the start), then one per possible joiner */
   int founders;
   bool threads;           /* ranks share this address space */
@@ -43,6 +43,10 @@ tutti_status tt_segment_open(long pid, int fd, int n, tt_segment **segment);
 bool tt_segment_orphaned(const tt_segment *segment, long *pid);
 /* An anonymous segment, for threads or for one rank alone. */
 tutti_status tt_segment_anonymous(int n, tt_segment **segment);
+/* Bytes of all of it. */
+static inline size_t tt_segment_bytes(const tt_segment *s) {
+  return s->first + s->stride * (size_t)s->ranks;
+}
 void tt_segment_release(tt_segment *segment); /* unmapped by the last user */
 
 #endif

@@ -17,8 +17,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "meet.h"
-#include "meet_peers.h"
+#include "meet_service.h"
 
 static tutti_status id_syntax_error(const char *text, const char *why) {
   return tt_fail(TUTTI_ERR_ARG, "'%.80s' is no id of a rendezvous (HOST:PORT:KEY): %s", text, why);
@@ -96,8 +95,7 @@ static void take_names(const char *names, tt_rendezvous *r) {
   }
 }
 
-/* Addresses that other hosts may reach; loopback if there are no others. */
-static void take_addresses(tt_rendezvous *r) {
+void tt_addresses_here(tt_rendezvous *r) {
   struct ifaddrs *all = NULL;
   if (getifaddrs(&all)) all = NULL;
   for (int pass = 0; pass < 2; pass++) /* IPv4 first */
@@ -118,7 +116,7 @@ static void take_addresses(tt_rendezvous *r) {
 tutti_status tt_rendezvous_name(tt_rendezvous *r) {
   const char *names = tt_env("TUTTI_ADDR");
   if (!r->hosts && names) take_names(names, r);
-  if (!r->hosts) take_addresses(r);
+  if (!r->hosts) tt_addresses_here(r);
   if (*r->key) return TUTTI_OK;
   unsigned char bits[TT_KEY / 2];
   if (getrandom(bits, sizeof bits, 0) != sizeof bits)

@@ -1,76 +1,195 @@
-/* meet_peers.c - the messages between a rendezvous and its peers.
+/* meet_peers.c - the connections of a service: strangers prove that they know the key, and become members;
+ * bytes in and out.
  *
  * Idea       A peer first sends a hello: its rank, and the number of ranks; both sides prove that
- *            they know the key (id.c). In each round a peer sends a number of bytes and these
- *            bytes; when all peers have sent theirs, all get the bytes of all. A peer that returns
- *            before the others have left waits until they have.
+ *            they know the key (id.c). A rank of this host is then a member. An agent sends its card;
+ *            the rendezvous has TT_FANOUT agents below itself, and sends each other one to an agent that came
+ *            before: agent number k goes to number k / TT_FANOUT - 1. A peer that returns before the
+ *            others have left waits until they have.
  * Invariant  A peer without the key takes no part and learns nothing of the job. A peer that sends
  *            an impossible value gets an error message that no other peer gets, unless the job
  *            cannot do without it.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
-#include "meet_peers.h"
+#include "meet_service.h"
 
-/* ---- replies ---- */
+enum { STRANGERS = 64 };
+static const double YOUNG = 0.1; /* s, in which a stranger is not sent away for another one */
 
-static void queue_reply(tt_meet_peer *g, const char *bytes, size_t n) {
-  g->out = bytes;
-  g->sent = 0;
-  g->to_send = n;
+/* ---- connections ---- */
+
+static tt_meet_peer *free_peer(tt_service *s) {
+  for (int i = 0; i < s->npeers; i++)
+    if (s->peers[i].fd < 0) return &s->peers[i];
+  const int before = s->npeers, n = 2 * before + 16;
+  tt_meet_peer *more = realloc(s->peers, (size_t)n * sizeof *more);
+  if (!more) return NULL;
+  s->peers = more;
+  for (int i = before; i < n; i++) more[i] = (tt_meet_peer){.fd = -1};
+  s->npeers = n;
+  return &more[before];
 }
 
-/* A newly allocated message and its length with its header; NULL: out of memory. */
-static char *__attribute__((format(printf, 2, 0)))
-sentence(tutti_status status, const char *format, va_list ap, size_t *bytes) {
-  char text[400];
-  vsnprintf(text, sizeof text, format, ap);
-  const tt_reply head = {.status = (int32_t)status, .bytes = (uint32_t)strlen(text) + 1};
-  char *all = malloc(sizeof head + head.bytes);
-  *bytes = sizeof head + head.bytes;
-  if (!all) return NULL;
-  memcpy(all, &head, sizeof head);
-  memcpy(all + sizeof head, text, head.bytes);
-  return all;
-}
-
-void tt_service_fail(tt_service *s, tutti_status status, const char *format, ...) {
-  va_list ap;
-  if (s->over) return;
-  free(s->before);
-  s->before = s->answer; /* some peers may still be receiving it */
-  va_start(ap, format);
-  s->answer = sentence(status, format, ap, &s->answer_bytes);
-  va_end(ap);
-  s->over = true;
-  s->failed = status == TUTTI_ERR_TIMEOUT ? 0 : tt_seconds(); /* after a timeout no more peers are
-                                                                 expected */
+/* The oldest of the strangers; *n: how many there are. */
+static tt_meet_peer *oldest_stranger(const tt_service *s, int *n) {
+  tt_meet_peer *oldest = NULL;
+  *n = 0;
   for (int i = 0; i < s->npeers; i++) {
     tt_meet_peer *g = &s->peers[i];
-    if (g->fd < 0 || g->rank < 0) continue;
-    if (s->answer && g->sent == g->to_send) queue_reply(g, s->answer, s->answer_bytes);
-    g->leaves = true;
+    if (g->fd < 0 || g->local || g->state > TT_CHALLENGED) continue;
+    ++*n;
+    if (!oldest || g->since < oldest->since) oldest = g;
+  }
+  return oldest;
+}
+
+bool tt_meet_has_room(const tt_service *s) {
+  int n;
+  const tt_meet_peer *oldest = oldest_stranger(s, &n);
+  return n < STRANGERS || tt_seconds() - oldest->since > YOUNG;
+}
+
+bool tt_meet_peer_add(tt_service *s, int fd, bool local) {
+  tt_meet_peer *g = free_peer(s);
+  char *in = g ? malloc(sizeof(tt_hello)) : NULL;
+  if (!in) {
+    close(fd);
+    return false;
+  }
+  *g = (tt_meet_peer){.fd = fd, .local = local, .since = tt_seconds(), .hands = -1};
+  g->in = in;
+  g->want = sizeof(tt_hello);
+  return true;
+}
+
+void tt_meet_peer_welcome(tt_service *s, bool local) {
+  const int one = 1;
+  int strangers;
+  const int fd = accept4(local ? s->local : s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0) {
+    if (errno == EMFILE || errno == ENFILE) usleep(1000); /* until others have left */
+    return;
+  }
+  struct ucred who;
+  socklen_t n = sizeof who;
+  if (local && (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) || who.uid != geteuid())) {
+    close(fd);
+    return;
+  }
+  tt_meet_peer *oldest = oldest_stranger(s, &strangers);
+  if (!local && strangers >= STRANGERS) tt_meet_peer_close(s, oldest);
+  if (!local) {
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+  }
+  tt_meet_peer_add(s, fd, local);
+}
+
+void tt_meet_peer_close(tt_service *s, tt_meet_peer *g) {
+  if (g->fd < 0) return;
+  close(g->fd);
+  free(g->in);
+  free(g->own);
+  s->members -= tt_is_member(g);
+  *g = (tt_meet_peer){.fd = -1, .hands = -1};
+}
+
+static void left(tt_service *s, tt_meet_peer *g) {
+  const bool was = tt_is_member(g), unfinished = g->have > 0;
+  const tt_hello hello = g->hello;
+  tt_meet_peer_close(s, g);
+  if (was) tt_rounds_left(s, &hello, unfinished);
+}
+
+/* ---- output ---- */
+
+static void reply(tt_meet_peer *g, int status, const void *bytes, size_t n) {
+  g->head = (tt_reply){status, (uint32_t)n};
+  g->out = bytes;
+  g->to_send = n;
+  g->sent = 0;
+  g->talks = true;
+}
+
+static void reply_copied(tt_meet_peer *g, int status, const void *bytes, size_t n) {
+  free(g->own);
+  g->own = malloc(n);
+  if (g->own) memcpy(g->own, bytes, n);
+  reply(g, status, g->own, g->own ? n : 0);
+  g->state = TT_LEAVES;
+}
+
+void tt_meet_peer_part(tt_meet_peer *g, const tt_refusal *why) {
+  reply_copied(g, why->status, why->text, strlen(why->text) + 1);
+}
+
+void tt_meet_peer_serve(tt_meet_peer *g, const tt_table *table) {
+  reply(g, TT_TABLE, table->base, table->bytes);
+  if (!g->local) return;
+  g->to_send = 0; /* the descriptor takes the place of the bytes */
+  g->hands = table->fd;
+}
+
+/* Sends an error to this peer only. */
+static void refuse_peer(tt_meet_peer *g, const char *format, ...) {
+  tt_refusal why = {.status = TUTTI_ERR_SYSTEM};
+  va_list ap;
+  va_start(ap, format);
+  vsnprintf(why.text, sizeof why.text, format, ap);
+  va_end(ap);
+  tt_meet_peer_part(g, &why);
+}
+
+static ssize_t send_some(tt_meet_peer *g) {
+  const bool heads = g->sent < sizeof g->head;
+  const size_t at = heads ? g->sent : g->sent - sizeof g->head;
+  struct iovec part = {heads ? (char *)&g->head + at : (char *)(uintptr_t)g->out + at,
+                       heads ? sizeof g->head - at : g->to_send - at};
+  union {
+    struct cmsghdr head;
+    char room[CMSG_SPACE(sizeof(int))];
+  } with = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)),
+                     .cmsg_level = SOL_SOCKET,
+                     .cmsg_type = SCM_RIGHTS}};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  if (g->hands >= 0 && !g->sent) {
+    memcpy(CMSG_DATA(&with.head), &g->hands, sizeof g->hands);
+    message.msg_control = &with;
+    message.msg_controllen = sizeof with;
+  }
+  return sendmsg(g->fd, &message, MSG_NOSIGNAL);
+}
+
+void tt_meet_peer_write(tt_service *s, tt_meet_peer *g) {
+  while (g->fd >= 0 && g->talks) {
+    const ssize_t n = send_some(g);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n < 0) {
+      left(s, g);
+      return;
+    }
+    g->sent += (size_t)n;
+    s->bytes_out += (uint64_t)n;
+    if (g->sent < sizeof g->head + g->to_send) continue;
+    g->talks = false;
+    g->hands = -1;
+    if (g->state == TT_LEAVES)
+      shutdown(g->fd, SHUT_WR);
+    else if (s->over && s->why.status && g->state == TT_MEMBER)
+      tt_meet_peer_part(g, &s->why); /* which came while the table was on its way */
   }
 }
 
-/* Sends an error to this peer only; the peer owns the text. */
-static void refuse_peer(tt_meet_peer *g, const char *format, ...) {
-  size_t n;
-  va_list ap;
-  free(g->in);
-  va_start(ap, format);
-  g->in = sentence(TUTTI_ERR_SYSTEM, format, ap, &n);
-  va_end(ap);
-  g->have = g->want = 0;
-  if (g->in) queue_reply(g, g->in, n);
-  g->leaves = true;
-}
-
-/* ---- new peers ---- */
+/* ---- becoming a member ---- */
 
 static bool expect_input(tt_service *s, tt_meet_peer *g, size_t bytes) {
   char *in = realloc(g->in, bytes);
@@ -79,60 +198,64 @@ static bool expect_input(tt_service *s, tt_meet_peer *g, size_t bytes) {
     return false;
   }
   g->in = in;
-  g->have = 0;
   g->want = bytes;
   return true;
 }
 
 static bool init_from_first_hello(tt_service *s, const tt_hello *h) {
-  s->peer_of = malloc(h->ranks * sizeof *s->peer_of);
-  if (!s->peer_of) return false;
-  for (uint32_t r = 0; r < h->ranks; r++) s->peer_of[r] = TT_ABSENT;
+  s->row = calloc(h->ranks, sizeof *s->row);
+  s->bytes = calloc(h->ranks, sizeof *s->bytes);
+  if (!s->row || !s->bytes) return false;
   s->ranks = (int)h->ranks;
   s->first = tt_seconds();
   s->limit = h->limit_ms / 1e3;
   return true;
 }
 
-/* Add the peer to the meeting, or queue the reason why the meeting has failed. */
-static void sit_down(tt_service *s, tt_meet_peer *g) {
-  const tt_hello *h = &g->hello;
-  if (!expect_input(s, g, sizeof(uint32_t))) return;
-  g->rank = (int)h->rank;
-  s->peer_of[g->rank] = (int)(g - s->peers);
-  s->known++;
-  if (s->over) {
-    if (s->answer) queue_reply(g, s->answer, s->answer_bytes);
-    g->leaves = true;
-  } else if (h->protocol != TT_MEET_PROTOCOL) {
-    tt_service_fail(s, TUTTI_ERR_SYSTEM,
-                    "rank %u (%s) speaks version %u of the rendezvous, which is of version %d: all "
-                    "ranks need one version of tutti",
-                    h->rank, h->who, h->protocol, TT_MEET_PROTOCOL);
+/* The rank of this host with that number; NULL: none. */
+static const tt_meet_peer *local_rank(const tt_service *s, const tt_meet_peer *g) {
+  for (int i = 0; i < s->npeers; i++) {
+    const tt_meet_peer *x = &s->peers[i];
+    if (x != g && x->fd >= 0 && x->local && x->state == TT_MEMBER && x->hello.rank == g->hello.rank)
+      return x;
   }
+  return NULL;
 }
 
-static void assign_rank(tt_service *s, tt_meet_peer *g) {
+static void become_member(tt_service *s, tt_meet_peer *g) {
+  g->state = TT_MEMBER;
+  s->members += g->local;
+  s->locals += g->local;
+  if (s->locals < s->most_locals || s->local < 0) return;
+  close(s->local); /* the next rank of this host becomes another agent */
+  s->local = -1;
+}
+
+/* Add the peer to the meeting, or queue the reason why it has failed or does without the peer. */
+static void join(tt_service *s, tt_meet_peer *g) {
   const tt_hello *h = &g->hello;
-  const bool fits = h->ranks == (uint32_t)s->ranks;
-  const int place = fits ? s->peer_of[h->rank] : TT_ABSENT;
-  if (s->lasting && s->ranks && place == TT_LEFT)
-    g->waits = true;
-  else if (s->over && !(s->failed > 0 && fits && place == TT_ABSENT))
+  const bool fits = !s->ranks || h->ranks == (uint32_t)s->ranks;
+  const bool came = s->ranks && fits && s->row && s->row[h->rank];
+  const tt_meet_peer *twin = g->local ? local_rank(s, g) : NULL;
+  if (s->lasting && s->ranks && (s->round > 0 || (came && s->over)))
+    g->state = TT_WAITS;
+  else if (s->over && (s->agent || s->failed > 0) && fits && !came && s->round == 0)
+    tt_meet_peer_part(g, &s->why);
+  else if (s->over || s->round > 0)
     refuse_peer(g, "rank %u (%s) comes too late: the job of this id has begun, or has failed",
                 h->rank, h->who);
-  else if (s->ranks && !fits)
+  else if (!fits)
     refuse_peer(g,
                 "rank %u (%s) says that there are %u ranks, and those that came before it, %d: are "
                 "there two jobs with one id?",
                 h->rank, h->who, h->ranks, s->ranks);
-  else if (s->ranks && place >= 0)
+  else if (came || twin)
     refuse_peer(g, "rank %u (%s) is there already (%s): are there two jobs with one id?", h->rank,
-                h->who, s->peers[place].hello.who);
+                h->who, twin ? twin->hello.who : "on another host");
   else if (!s->ranks && !init_from_first_hello(s, h))
     refuse_peer(g, "the rendezvous is out of memory");
   else
-    sit_down(s, g);
+    become_member(s, g);
 }
 
 /* Cannot block: so far nothing but a challenge has been sent. */
@@ -148,7 +271,7 @@ static void challenge(tt_service *s, tt_meet_peer *g) {
   }
   memcpy(c.nonce, g->nonce, sizeof c.nonce);
   tt_prove_key(TT_RENDEZVOUS, s->key, &g->hello, g->nonce, c.proof);
-  g->challenged = true;
+  g->state = TT_CHALLENGED;
   g->have = 0;
   g->want = TT_DIGEST;
   if (!send_now(g, &c, sizeof c)) tt_meet_peer_close(s, g);
@@ -169,114 +292,137 @@ static void take_hello(tt_service *s, tt_meet_peer *g) {
     challenge(s, g);
 }
 
+/* Another version's rank, which knows the key: all are told. */
+static void tell_of_version(tt_service *s, tt_meet_peer *g) {
+  const tt_hello *h = &g->hello;
+  if (!s->ranks) init_from_first_hello(s, h);
+  tt_service_fail(s, TUTTI_ERR_SYSTEM,
+                  "rank %u (%s) speaks version %u of the rendezvous, which is of version %d: all "
+                  "ranks need one version of tutti",
+                  h->rank, h->who, h->protocol, TT_MEET_PROTOCOL);
+  tt_meet_peer_part(g, &s->why);
+}
+
 static void take_proof(tt_service *s, tt_meet_peer *g) {
   tt_hello *h = &g->hello;
   unsigned char proof[TT_DIGEST];
   tt_prove_key(TT_VISITOR, s->key, h, g->nonce, proof);
   const bool knows = tt_digest_same(proof, (const unsigned char *)g->in);
-  g->have = g->want = 0;
-  h->who[sizeof h->who - 1] = 0;
+  const bool full = g->local && s->locals >= s->most_locals;
   const bool greet = h->protocol == TT_MEET_PROTOCOL;
-  if (!knows || (greet && !send_now(g, TT_MEET_MAGIC, sizeof h->magic)))
+  h->who[sizeof h->who - 1] = 0;
+  g->have = 0;
+  if (!knows || full || !expect_input(s, g, sizeof(tt_meet_frame)) ||
+      (greet && !send_now(g, TT_MEET_MAGIC, sizeof h->magic)))
     tt_meet_peer_close(s, g);
   else if (h->ranks < 1 || h->ranks > 1 << 20 || h->rank >= h->ranks)
     refuse_peer(g, "rank %u of %u (%s)", h->rank, h->ranks, h->who);
+  else if (!greet)
+    tell_of_version(s, g);
   else
-    assign_rank(s, g);
+    join(s, g);
+}
+
+/* An agent has shown its card: it stays here, or goes to another agent. */
+static void place_agent(tt_service *s, tt_meet_peer *g, const tt_agent_card *card) {
+  /* rank 0's process may be the one that serves here: no agent goes to it */
+  const bool leaf = card->direct || g->hello.rank == 0;
+  const int number = s->agents;
+  tt_agent_place *places =
+      s->agent || leaf ? s->places : realloc(s->places, (size_t)(number + 1) * sizeof *places);
+  if (!s->agent && !leaf) {
+    if (!places) {
+      tt_service_fail(s, TUTTI_ERR_MEMORY, "the rendezvous is out of memory");
+      return;
+    }
+    s->places = places;
+    s->places[s->agents++] = card->at;
+  }
+  if (s->agent || leaf || number < TT_FANOUT) {
+    g->placed = true;
+    s->members++;
+    reply(g, TT_STAY, NULL, 0);
+  } else {
+    reply_copied(g, TT_GO, &s->places[number / TT_FANOUT - 1], sizeof *s->places);
+  }
+}
+
+/* ---- input ---- */
+
+static void take_frame(tt_service *s, tt_meet_peer *g) {
+  tt_meet_frame head;
+  memcpy(&head, g->in, sizeof head);
+  const size_t most = tt_min((size_t)s->ranks * (sizeof(tt_meet_row) + TT_MEET_MOST), 1u << 31);
+  if (g->want == sizeof head && head.bytes) {
+    if (head.bytes > most)
+      tt_service_fail(s, TUTTI_ERR_SYSTEM,
+                      "rank %u (%s) brings %u bytes: is it another version of tutti?",
+                      g->hello.rank, g->hello.who, head.bytes);
+    else
+      expect_input(s, g, sizeof head + head.bytes);
+    return;
+  }
+  char *in = g->in;
+  g->in = NULL;
+  g->have = 0;
+  if (!expect_input(s, g, sizeof head)) {
+    free(in);
+  } else if (head.kind == TT_CARD && head.bytes == sizeof(tt_agent_card) && !g->local &&
+             !g->placed) {
+    tt_agent_card card;
+    memcpy(&card, in + sizeof head, sizeof card);
+    free(in);
+    place_agent(s, g, &card);
+  } else {
+    tt_rounds_frame(s, &head, in);
+  }
+}
+
+static void said(tt_service *s, tt_meet_peer *g) {
+  if (g->state == TT_STRANGER)
+    take_hello(s, g);
+  else if (g->state == TT_CHALLENGED)
+    take_proof(s, g);
+  else if (g->state == TT_MEMBER && !s->over)
+    take_frame(s, g);
+}
+
+/* Drain the input of a peer that is to leave: closing with unread input could discard the reply. */
+static void hear_out(tt_service *s, tt_meet_peer *g) {
+  char words[4096];
+  ssize_t n;
+  do n = read(g->fd, words, sizeof words);
+  while (n > 0);
+  if (n == 0 || (errno != EAGAIN && errno != EINTR)) tt_meet_peer_close(s, g);
+}
+
+void tt_meet_peer_read(tt_service *s, tt_meet_peer *g, bool hung_up) {
+  if (g->state == TT_LEAVES) {
+    hear_out(s, g);
+    return;
+  }
+  if (g->want == g->have && hung_up) left(s, g);
+  while (g->fd >= 0 && g->want > g->have && g->state != TT_LEAVES) {
+    const ssize_t n = read(g->fd, g->in + g->have, g->want - g->have);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) {
+      left(s, g);
+      return;
+    }
+    g->have += (size_t)n;
+    if (g->have == g->want) said(s, g);
+  }
 }
 
 void tt_service_renew(tt_service *s) {
   for (int i = 0; i < s->npeers; i++)
-    if (s->peers[i].rank >= 0) tt_meet_peer_close(s, &s->peers[i]);
-  free(s->peer_of);
-  free(s->answer);
-  free(s->before);
-  s->peer_of = NULL;
-  s->answer = s->before = NULL;
-  s->ranks = s->known = s->round = s->brought = s->gone = 0;
-  s->bytes = 0;
-  s->failed = 0;
-  s->over = false;
+    if (s->peers[i].state >= TT_MEMBER) tt_meet_peer_close(s, &s->peers[i]);
+  tt_rounds_clear(s);
   for (int i = 0; i < s->npeers; i++) {
     tt_meet_peer *g = &s->peers[i];
-    if (!g->waits) continue;
-    g->waits = false;
-    assign_rank(s, g);
+    if (g->fd < 0 || g->state != TT_WAITS) continue;
+    g->state = TT_STRANGER;
+    join(s, g);
+    if (g->state == TT_MEMBER && g->have == g->want) said(s, g);
   }
-}
-
-/* ---- rounds ---- */
-
-/* All peers have sent their contributions. */
-static void answer_round(tt_service *s) {
-  const uint64_t all = (uint64_t)s->bytes * (uint64_t)s->ranks;
-  const tt_reply head = {.bytes = (uint32_t)all};
-  char *text = all >> 32 ? NULL : malloc(sizeof head + (size_t)all);
-  if (!text) {
-    tt_service_fail(s, TUTTI_ERR_MEMORY, "the rendezvous is out of memory for %d times %u bytes",
-                    s->ranks, s->bytes);
-    return;
-  }
-  memcpy(text, &head, sizeof head);
-  for (int r = 0; r < s->ranks; r++)
-    memcpy(text + sizeof head + (size_t)r * s->bytes, s->peers[s->peer_of[r]].in + sizeof(uint32_t),
-           s->bytes);
-  free(s->answer); /* the previous answer: a peer that has contributed has received it */
-  s->answer = text;
-  s->answer_bytes = sizeof head + (size_t)all;
-  s->round++;
-  s->brought = 0;
-  s->bytes = 0;
-  for (int r = 0; r < s->ranks; r++) {
-    tt_meet_peer *g = &s->peers[s->peer_of[r]];
-    g->brought = false;
-    queue_reply(g, s->answer, s->answer_bytes);
-    if (!expect_input(s, g, sizeof(uint32_t))) return;
-  }
-}
-
-static void accept_contribution(tt_service *s, tt_meet_peer *g) {
-  uint32_t bytes;
-  memcpy(&bytes, g->in, sizeof bytes);
-  if (g->want == sizeof bytes) { /* the number of bytes */
-    if (bytes < 1 || bytes > TT_MEET_MOST || (s->bytes && bytes != s->bytes)) {
-      tt_service_fail(
-          s, TUTTI_ERR_SYSTEM,
-          "rank %d (%s) brings %u bytes, where others bring %u: is it another version of tutti?",
-          g->rank, g->hello.who, bytes, s->bytes);
-      return;
-    }
-    s->bytes = bytes;
-    char *in = realloc(g->in, sizeof bytes + bytes);
-    if (in) {
-      g->in = in;
-      g->want += bytes;
-    } else {
-      tt_service_fail(s, TUTTI_ERR_MEMORY, "the rendezvous is out of memory");
-    }
-    return;
-  }
-  g->brought = true;
-  if (++s->brought == s->ranks)
-    answer_round(s);
-  else if (s->gone)
-    tt_service_fail(s, TUTTI_ERR_PEER_LOST, "%s left before all ranks had met", s->left);
-}
-
-void tt_meet_peer_said(tt_service *s, tt_meet_peer *g) {
-  if (g->rank < 0)
-    (g->challenged ? take_proof : take_hello)(s, g);
-  else if (!s->over)
-    accept_contribution(s, g);
-}
-
-/* Between rounds all peers may leave: then the meeting is over without an error. */
-void tt_meet_peer_left(tt_service *s, tt_meet_peer *g) {
-  const int rank = g->rank;
-  const bool early = rank >= 0 && !s->over && (s->round == 0 || s->brought || g->have);
-  if (rank >= 0) s->peer_of[rank] = TT_LEFT;
-  if (rank >= 0 && !s->gone) snprintf(s->left, sizeof s->left, "rank %d (%s)", rank, g->hello.who);
-  tt_meet_peer_close(s, g);
-  if (rank >= 0 && !s->over && ++s->gone == s->ranks) s->over = true;
-  if (early) tt_service_fail(s, TUTTI_ERR_PEER_LOST, "%s left before all ranks had met", s->left);
 }

@@ -1,262 +1,253 @@
-/* visit.c - a rank at a rendezvous: the client of rendezvous.c.
+/* visit.c - a rank in a meeting: it finds the agent of its host, or becomes the agent.
  *
- * Invariant  It gives up when the meeting's limit, and a little more for the answer, has passed
- *            since its start.
+ * Idea       All ranks of a host know one name of a local socket, made from the key and the host. A rank that can
+ *            bind it is the agent (agent.c); the others connect to it. When an agent serves as many ranks as
+ *            it can, or its meeting has begun, it gives the name up, and the next rank becomes an agent.
+ * Invariant  A rank talks only to an agent of its own user that knows the key. If another user has taken
+ *            the name, the rank is an agent for itself.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-#include "meet.h"
+#include "meet_line.h"
 
-enum { SLICE_MS = 20 };
-static const char WHO[] = "tutti_comm_create";
-static const double ONE_TRY = 2, GRACE = 5, GREETING = 20; /* s */
+static const double GRACE = 5; /* s */
+enum { WAITING = 1024 /* ranks that wait until an agent accepts them */ };
 
 typedef struct visit {
-  int fd;
-  double until;
-  char at[100]; /* for error messages */
-  tt_hello hello;
-  char key[TT_KEY];
-  bool met, greeted; /* both know the key; the rendezvous has confirmed it */
+  tt_meet_line line;
+  tt_rendezvous at;
+  struct sockaddr_un name;
+  socklen_t name_bytes;
+  bool alone, failed;
+  tt_agent *agent; /* that this rank has started; or NULL */
 } visit;
 
-/* ---- connecting ---- */
+/* ---- the agent ---- */
 
-/* False, and errno: not ready in time; ECANCELED: the caller was interrupted. */
-static bool poll_until_ready(int fd, short events, double until) {
-  const double most = tt_may_be_interrupted() ? SLICE_MS : 2e9;
-  double asked = 0;
-  for (;;) {
-    struct pollfd p = {.fd = fd, .events = events};
-    const double left = until - tt_seconds();
-    const int n = poll(&p, 1, left <= 0 ? 0 : (int)tt_min(1e3 * left, most) + 1);
-    if (n > 0) return true;
-    if (tt_interrupted(&asked)) {
-      errno = ECANCELED;
-      return false;
-    }
-    if (n == 0 && tt_seconds() >= until) errno = ETIMEDOUT;
-    if (n == 0 && errno == ETIMEDOUT && tt_seconds() >= until) return false;
-    if (n < 0 && errno != EINTR) return false;
-  }
+/* An abstract name, so nothing is left of it: 24 digits of a keyed digest. */
+static void make_name(visit *v, uint64_t host) {
+  const tt_piece pieces[] = {{"tutti agent 4", 14}, {&host, sizeof host}};
+  unsigned char digest[TT_DIGEST];
+  tt_hmac(v->line.key, TT_KEY, pieces, 2, digest);
+  v->name.sun_family = AF_UNIX;
+  int n = snprintf(v->name.sun_path + 1, sizeof v->name.sun_path - 1, "tutti-");
+  for (int i = 0; i < 12; i++)
+    n += snprintf(v->name.sun_path + 1 + n, sizeof v->name.sun_path - 1 - (size_t)n, "%02x",
+                  digest[i]);
+  v->name_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* A connection to one address, or -1 and errno. */
-static int try_address(const struct addrinfo *a, double until) {
-  const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
+/* A socket of the name, or -1: *taken says that another process has it. */
+static int bind_name(const visit *v, bool *taken) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  *taken = false;
   if (fd < 0) return -1;
-  int error = 0;
-  socklen_t n = sizeof error;
-  if (connect(fd, a->ai_addr, a->ai_addrlen)) error = errno;
-  if (error == EINPROGRESS) {
-    error = 0;
-    if (!poll_until_ready(fd, POLLOUT, until))
-      error = errno;
-    else
-      getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n);
-  }
-  if (!error) {
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  if (!bind(fd, (const struct sockaddr *)&v->name, v->name_bytes) && !listen(fd, WAITING))
     return fd;
-  }
+  *taken = errno == EADDRINUSE;
   close(fd);
-  errno = error;
   return -1;
 }
 
-int tt_meet_connect(const char *host, int port, double until, char *why, size_t size) {
-  char number[12];
-  struct addrinfo *all, hint = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-  snprintf(number, sizeof number, "%d", port);
-  const int error = getaddrinfo(host, number, &hint, &all);
-  int fd = -1;
-  if (error) {
-    snprintf(why, size, "%s", error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
-    return -1;
+/* *taken: another process is the agent. Without a name for others this rank has an agent for itself. */
+static tutti_status become_agent(visit *v, bool *taken) {
+  int pair[2];
+  *taken = false;
+  const int listener = v->alone ? -1 : bind_name(v, taken);
+  if (*taken) return TUTTI_OK;
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair)) {
+    const int why = errno;
+    if (listener >= 0) close(listener);
+    return tt_fail(TUTTI_ERR_SYSTEM, "rank %u cannot meet others: no sockets: %s",
+                   v->line.hello.rank, strerror(why));
   }
-  for (struct addrinfo *a = all; a && fd < 0; a = a->ai_next) {
-    const double limit = tt_seconds() + ONE_TRY;
-    fd = try_address(a, limit < until ? limit : until);
-    if (fd < 0) snprintf(why, size, "%s", strerror(errno));
+  const tutti_status status = tt_agent_start(&v->at, &v->line, listener, pair[1], &v->agent);
+  if (status) {
+    close(pair[0]);
+    return status;
   }
-  freeaddrinfo(all);
-  return fd;
+  v->line.fd = pair[0];
+  v->line.agent = (int)getpid();
+  snprintf(v->line.at, sizeof v->line.at, "this process");
+  return TUTTI_OK;
 }
 
-/* Retry until one of its addresses answers or the limit passes: it may not be open yet. */
-static tutti_status go(visit *v, const tt_rendezvous *r) {
+/* ---- connecting ---- */
+
+/* False: another user's process answers to the name. */
+static bool is_own_user(visit *v) {
+  struct ucred who;
+  socklen_t n = sizeof who;
+  if (getsockopt(v->line.fd, SOL_SOCKET, SO_PEERCRED, &who, &n) || who.uid != geteuid())
+    return false;
+  v->line.agent = who.pid;
+  snprintf(v->line.at, sizeof v->line.at, "process %d on this host", (int)who.pid);
+  return true;
+}
+
+/* A connection to the agent, if one is there. */
+static bool find_agent(visit *v) {
+  v->line.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (v->line.fd < 0) return false;
+  const bool there = !connect(v->line.fd, (const struct sockaddr *)&v->name, v->name_bytes);
+  const bool full = !there && errno == EAGAIN; /* too many wait for it */
+  if (there && is_own_user(v)) return true;
+  v->alone |= there;
+  close(v->line.fd);
+  v->line.fd = -1;
+  errno = full ? EAGAIN : ECONNREFUSED;
+  return false;
+}
+
+/* Meets this host's agent, which may end before it answers; then another rank is the agent. */
+static tutti_status join_host(visit *v) {
+  tt_meet_line *l = &v->line;
   double asked = 0;
-  char why[100] = "";
-  for (useconds_t pause = 2000;; pause = pause < 50000 ? 2 * pause : 100000) {
-    for (int i = 0; i < r->hosts && v->fd < 0; i++) {
-      v->fd = tt_meet_connect(r->host[i], r->port, v->until, why, sizeof why);
-      if (v->fd >= 0 || i == 0) snprintf(v->at, sizeof v->at, "%s:%d", r->host[i], r->port);
+  for (useconds_t pause = 500; tt_seconds() < l->until + GRACE;
+       pause = pause < 20000 ? 2 * pause : pause) {
+    tutti_status status = TUTTI_OK;
+    bool taken = false;
+    if ((v->alone || !find_agent(v)) && (v->alone || errno != EAGAIN))
+      status = become_agent(v, &taken);
+    if (status) return status;
+    if (l->fd >= 0) {
+      l->gone = false;
+      status = tt_meet_prove(l, l->until + GRACE - tt_seconds());
+      if (!status || !l->gone) return status;
+      if (v->agent) return status; /* its own agent */
+      close(l->fd);
+      l->fd = -1;
     }
-    if (v->fd >= 0) return TUTTI_OK;
-    if (errno == ECANCELED || tt_interrupted(&asked)) return tt_say_interrupted(WHO);
-    if (tt_seconds() + 1e-6 * pause > v->until) break;
+    if (tt_interrupted(&asked)) return tt_say_interrupted("tutti_comm_create");
     usleep(pause);
   }
   return tt_fail(TUTTI_ERR_TIMEOUT,
-                 "rank %u could not reach the rendezvous at %s%s: %s; does the process that opened "
-                 "it run, and is the id right?",
-                 v->hello.rank, v->at, r->hosts > 1 ? " or its other addresses" : "", why);
+                 "rank %u could not meet the other ranks of its host within the "
+                 "time limit (TUTTI_CONNECT_TIMEOUT)",
+                 l->hello.rank);
 }
 
-/* ---- protocol ---- */
+/* ---- rounds ---- */
 
-static tutti_status broken(const visit *v, const char *what) {
-  return tt_fail(errno == ETIMEDOUT ? TUTTI_ERR_TIMEOUT : TUTTI_ERR_SYSTEM,
-                 "rank %u: the rendezvous at %s %s", v->hello.rank, v->at, what);
+static void send_row(visit *v, const void *mine, size_t bytes) {
+  static const char padding[8];
+  const tt_meet_row row = {v->line.hello.rank, (uint32_t)bytes};
+  const size_t rest = tt_row_bytes(bytes) - bytes;
+  const tt_meet_frame head = {TT_ROWS, (uint32_t)(sizeof row + bytes + rest)};
+  const bool goes = tt_meet_send(&v->line, &head, sizeof head) &&
+                    tt_meet_send(&v->line, &row, sizeof row) && tt_meet_send(&v->line, mine, bytes);
+  if (goes) tt_meet_send(&v->line, padding, rest); /* on failure, read its reason */
 }
 
-static tutti_status send_fully(visit *v, const void *bytes, size_t n) {
-  for (const char *at = bytes; n;) {
-    const ssize_t part = send(v->fd, at, n, MSG_NOSIGNAL);
-    if (part > 0) at += part, n -= (size_t)part;
-    if (part < 0 && errno == EAGAIN && poll_until_ready(v->fd, POLLOUT, v->until + GRACE)) continue;
-    if (part < 0 && errno == EINTR) continue;
-    if (part < 0) return TUTTI_ERR_SYSTEM; /* it may have sent the reason */
+static void send_failure(visit *v, tutti_status status) {
+  const tt_meet_frame head = {TT_CANNOT, sizeof(tt_refusal)};
+  tt_refusal why = {.status = status};
+  snprintf(why.text, sizeof why.text, "rank %u (%s): %.290s", v->line.hello.rank, v->line.hello.who,
+           tutti_error());
+  if (tt_meet_send(&v->line, &head, sizeof head)) tt_meet_send(&v->line, &why, sizeof why);
+}
+
+/* The header of a reply, and the descriptor that may come with it; *fd: -1: none. */
+static tutti_status receive_header(tt_meet_line *l, tt_reply *reply, int *fd) {
+  const double until = l->until + GRACE;
+  struct iovec part = {reply, sizeof *reply};
+  union {
+    struct cmsghdr head;
+    char room[CMSG_SPACE(sizeof(int))];
+  } with;
+  *fd = -1;
+  for (;;) {
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &with, .msg_controllen = sizeof with};
+    const ssize_t n = recvmsg(l->fd, &message, MSG_CMSG_CLOEXEC);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN && tt_meet_ready(l->fd, POLLIN, until)) continue;
+    if (n < 0 && errno == ECANCELED) return tt_say_interrupted("tutti_comm_create");
+    if (n <= 0) return tt_meet_recv(l, reply, sizeof *reply, 0); /* it says why */
+    const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+      memcpy(fd, CMSG_DATA(c), sizeof *fd);
+    return tt_meet_recv(l, (char *)reply + n, sizeof *reply - (size_t)n, until);
   }
-  return TUTTI_OK;
 }
 
-static tutti_status unheard(const visit *v, bool silent) {
-  return tt_fail(
-      silent ? TUTTI_ERR_TIMEOUT : TUTTI_ERR_SYSTEM,
-      "rank %u: the program that listens at %s %s: is it another job's rendezvous, or another "
-      "program? TUTTI_PORT names another port",
-      v->hello.rank, v->at,
-      silent ? "does not answer as a rendezvous does" : "has closed the connection");
-}
-
-static tutti_status recv_fully(visit *v, void *bytes, size_t n, double until) {
-  for (char *at = bytes; n;) {
-    const ssize_t part = read(v->fd, at, n);
-    if (part > 0) at += part, n -= (size_t)part;
-    if (part > 0 || (part < 0 && errno == EINTR)) continue;
-    if (part < 0 && errno == EAGAIN && poll_until_ready(v->fd, POLLIN, until)) continue;
-    if (part < 0 && errno == ECANCELED) return tt_say_interrupted(WHO);
-    if (!v->greeted) return unheard(v, part < 0 && errno == ETIMEDOUT);
-    if (part < 0 && errno == ETIMEDOUT) return broken(v, "does not answer");
-    errno = 0;
-    return broken(v,
-                  "has closed the connection: is it the one of this id, and does its process "
-                  "still run?");
+static tutti_status receive_table(visit *v, int ranks, tt_table *all) {
+  tt_meet_line *l = &v->line;
+  tt_reply reply;
+  int fd;
+  tutti_status status = receive_header(l, &reply, &fd);
+  if (!status && reply.status) status = tt_meet_sentence(l, &reply, l->until + GRACE);
+  if (!status && fd < 0) status = tt_meet_foreign(l);
+  if (status) {
+    if (fd >= 0) close(fd);
+    return status;
   }
-  return TUTTI_OK;
+  status = tt_table_map(fd, reply.bytes, all);
+  if (!status && !tt_table_valid(all, ranks)) status = tt_meet_foreign(l);
+  if (status) tt_table_drop(all);
+  return status;
 }
 
-static tutti_status foreign(const visit *v) {
-  return tt_fail(
-      TUTTI_ERR_SYSTEM,
-      "rank %u: what answers at %s is no rendezvous of this version of tutti: is it another "
-      "program? TUTTI_PORT names another port",
-      v->hello.rank, v->at);
-}
-
-/* Read the message of a reply with an error status; both become this rank's error. */
-static tutti_status take_sentence(visit *v, const tt_reply *reply, double until) {
-  char text[400];
-  const bool is_known = reply->status < 0 && reply->status >= TUTTI_ERR_UNSUPPORTED;
-  if (!is_known || !reply->bytes || reply->bytes > sizeof text) return foreign(v);
-  const tutti_status status = recv_fully(v, text, reply->bytes, until);
-  if (status) return status;
-  text[reply->bytes - 1] = 0;
-  return tt_fail((tutti_status)reply->status, "%s", text);
-}
-
-/* Read the magic, or a reply with the reason for a refusal. */
-static tutti_status read_magic(visit *v, double until) {
-  tt_reply reply;
-  const tutti_status status = recv_fully(v, &reply, sizeof reply, until);
-  if (status || memcmp(&reply, TT_MEET_MAGIC, sizeof reply) == 0) return status;
-  return take_sentence(v, &reply, until);
-}
-
-/* Each side proves that it knows the key; this side does so only after the other has. */
-static tutti_status mutual_handshake(visit *v) {
-  const double now = tt_seconds();
-  const double until = tt_max(now + ONE_TRY, tt_min(v->until, now + GREETING));
-  tt_challenge c;
-  unsigned char proof[TT_DIGEST];
-  send_fully(v, &v->hello, sizeof v->hello); /* on failure, read its reason first */
-  tutti_status status = read_magic(v, until);
-  if (!status) status = recv_fully(v, c.nonce, sizeof c - sizeof c.magic, until);
-  if (status) return status;
-  tt_prove_key(TT_RENDEZVOUS, v->key, &v->hello, c.nonce, proof);
-  if (!tt_digest_same(proof, c.proof))
-    return tt_fail(TUTTI_ERR_SYSTEM,
-                   "rank %u: the process that listens at %s does not know this job's key: it is "
-                   "another job's rendezvous, or somebody has taken the port; TUTTI_PORT names "
-                   "another port, and TUTTI_KEY has to be the same on all ranks",
-                   v->hello.rank, v->at);
-  tt_prove_key(TT_VISITOR, v->key, &v->hello, c.nonce, proof);
-  v->met = true;
-  send_fully(v, proof, sizeof proof);
-  return TUTTI_OK;
-}
-
-static tutti_status receive_gathered(visit *v, void *all, size_t bytes) {
-  const double now = tt_seconds(), until = v->until + GRACE;
-  tt_reply reply;
-  tutti_status status = TUTTI_OK;
-  if (!v->greeted) status = read_magic(v, tt_max(now + ONE_TRY, tt_min(v->until, now + GREETING)));
-  v->greeted = !status;
-  if (!status) status = recv_fully(v, &reply, sizeof reply, until);
-  if (status) return status;
-  if (reply.status) return take_sentence(v, &reply, until);
-  return reply.bytes == bytes ? recv_fully(v, all, bytes, until) : foreign(v);
-}
-
-static tutti_status gather_at_rendezvous(tt_meeting *m, const void *mine, void *all, size_t bytes) {
+static tutti_status gather_at_host(tt_meeting *m, tutti_status failed, const void *mine,
+                                   size_t bytes, tt_table *all) {
   visit *v = m->self;
-  const uint32_t n = (uint32_t)bytes;
-  const tutti_status status = v->met ? TUTTI_OK : mutual_handshake(v);
-  if (status) return status;
-  if (!send_fully(v, &n, sizeof n)) send_fully(v, mine, bytes);
-  return receive_gathered(v, all, bytes * (size_t)m->ranks); /* on failure, read its reason first */
+  char why[300];
+  *all = (tt_table){.fd = -1};
+  if (failed) snprintf(why, sizeof why, "%s", tutti_error());
+  tutti_status status = v->line.greeted ? TUTTI_OK : join_host(v);
+  if (!status && bytes > TT_MEET_MOST)
+    status = failed = tt_fail(TUTTI_ERR_SYSTEM, "a rank brings %zu bytes, more than 1 MiB", bytes);
+  else if (failed)
+    tt_fail(failed, "%s", why);
+  if (v->line.greeted && failed)
+    send_failure(v, failed);
+  else if (v->line.greeted)
+    send_row(v, mine, bytes);
+  if (v->line.greeted) status = receive_table(v, m->ranks, all);
+  v->failed = status != TUTTI_OK;
+  return status;
 }
 
 static void end_visit(tt_meeting *m) {
   visit *v = m->self;
-  if (v && v->fd >= 0) close(v->fd);
+  if (v->line.fd >= 0) close(v->line.fd);
+  if (v->agent) tt_agent_leave(v->agent, v->failed);
   free(v);
   m->self = NULL;
 }
 
-tutti_status tt_meet_visit(const tt_rendezvous *r, int rank, int ranks, double limit,
+tutti_status tt_meet_visit(const tt_rendezvous *r, uint64_t host, int rank, int ranks, double limit,
                            tt_meeting *m) {
   visit *v = calloc(1, sizeof *v);
   if (!v) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a rendezvous");
   *m = (tt_meeting){.rank = rank,
                     .ranks = ranks,
                     .limit = limit,
-                    .gather = gather_at_rendezvous,
+                    .light = true,
+                    .gather = gather_at_host,
                     .end = end_visit,
                     .self = v};
-  *v = (visit){.fd = -1,
-               .until = tt_seconds() + limit,
-               .hello = {.magic = TT_MEET_MAGIC,
-                         .protocol = TT_MEET_PROTOCOL,
-                         .rank = (uint32_t)rank,
-                         .ranks = (uint32_t)ranks,
-                         .limit_ms = (uint32_t)tt_min(1e3 * limit, 4e9)}};
-  char host[65] = "";
-  gethostname(host, sizeof host - 1);
-  snprintf(v->hello.who, sizeof v->hello.who, "%s, pid %ld", host, (long)getpid());
-  memcpy(v->key, r->key, TT_KEY);
-  tutti_status status = tt_nonce(v->hello.nonce);
-  if (!status) status = go(v, r);
-  if (status) end_visit(m);
-  return status;
+  tt_hello *hello = &v->line.hello;
+  v->at = *r;
+  v->line = (tt_meet_line){.fd = -1,
+                           .until = tt_seconds() + limit,
+                           .hello = {.magic = TT_MEET_MAGIC,
+                                     .protocol = TT_MEET_PROTOCOL,
+                                     .rank = (uint32_t)rank,
+                                     .ranks = (uint32_t)ranks,
+                                     .limit_ms = (uint32_t)tt_min(1e3 * limit, 4e9)}};
+  char name[65] = "";
+  gethostname(name, sizeof name - 1);
+  snprintf(hello->who, sizeof hello->who, "%s, pid %ld", name, (long)getpid());
+  memcpy(v->line.key, r->key, TT_KEY);
+  make_name(v, host);
+  return TUTTI_OK;
 }

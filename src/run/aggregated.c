@@ -80,13 +80,13 @@ double tt_aggregator_link(const tutti_comm *comm, double *delay) {
   return beta;
 }
 
-/* Is it of that family of plans? */
+/* Is it that plan, or of that family of plans? */
 static bool is_of(const char *name, const char *family) {
   const size_t n = strlen(family);
-  return strncmp(name, family, n) == 0 && name[n] == '(';
+  return strncmp(name, family, n) == 0 && (name[n] == '(' || !name[n]);
 }
 
-/* The cheapest way over the aggregator, of a family or (NULL) of any, and its price; 0: none is possible. */
+/* The cheapest way over the aggregator, that of a name, of a family or (NULL) any, and its price; 0: none is possible. */
 static int cheapest_way(tutti_comm *comm, const tt_problem *p, const char *family,
                         double *seconds) {
   double delay;
@@ -110,13 +110,14 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const char *famil
 /* Does an override want one of the families that use an aggregator, or some other plan? */
 static const char *wanted(const tutti_comm *comm, const tt_problem *p, bool *aggregates) {
   const char *name = tt_override_for(&comm->settings.override, p->bytes);
-  *aggregates = name && (strcmp(name, "aggregate") == 0 || strcmp(name, "split") == 0);
+  for (int k = 0; k < TT_AGGREGATED; k++)
+    *aggregates |= name && is_of(comm->plans->aggregated[k].name, name);
   return name;
 }
 
 tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *c, const tt_problem *p,
                                   tt_choice *choice) {
-  bool aggregates;
+  bool aggregates = false;
   double seconds;
   const char *other = wanted(comm, p, &aggregates);
   if (aggregates && comm->wire->aggregator) choice->refusal = refusal(comm, c);

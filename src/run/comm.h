@@ -15,13 +15,15 @@
 #include "process.h"
 #include "wires.h"
 
-/* Placement of a rank. */
+/* A rank, in the table of all that a communicator has: few bytes, because a job may have very many. */
 typedef struct tt_rank_info {
   int32_t index; /* of its heap among those of its node, which share memory; -1: none */
-  tt_placement placement;
-  int64_t pid;
+  tt_colors placement;
+  int32_t pid;
+  uint32_t host; /* a hash of its host's name */
   uint64_t ctrl; /* its control block in shared memory, from which the wire is made */
 } tt_rank_info;
+_Static_assert(sizeof(tt_rank_info) == 40, "docs/hosts.md says what a rank costs");
 
 /* Ranks and cores; decides how ranks wait, and what is cheap. */
 typedef struct tt_load {

@@ -53,7 +53,7 @@ static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waite
 static bool is_peer_stopped(tutti_comm *comm, int peer) {
   const tt_rank_info *w = comm->info;
   if (peer >= comm->ranks) return false; /* an aggregator's */
-  const bool here = !comm->net || strcmp(w[peer].placement.host, w[comm->rank].placement.host) == 0;
+  const bool here = !comm->net || w[peer].host == w[comm->rank].host;
   const long pid = comm->wire->peer->pid(comm->wire, peer);
   return here && pid > 0 && pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
 }

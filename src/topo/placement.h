@@ -15,8 +15,16 @@
 #include "topo_tree.h"
 
 /* Opaque colours: equal colours denote the same domain, within equal outer ones. */
-typedef struct tt_placement {
+typedef struct tt_colors {
   int32_t rack, node, package, numa, cache;
+} tt_colors;
+typedef struct tt_placement {
+  union {
+    tt_colors colors;
+    struct {
+      int32_t rack, node, package, numa, cache;
+    };
+  };
   char host[48];
 } tt_placement;
 

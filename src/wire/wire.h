@@ -227,6 +227,7 @@ typedef struct tt_share {
   uint32_t data;                              /* ranks whose vectors are summed */
   uint64_t bytes;                             /* of the vector, the same on all ranks */
   tt_stretch gives, wants;                    /* what this rank sends of it, and gets */
+  uint64_t beside;                            /* B that it sends to ranks of other hosts meanwhile */
   uint64_t given[TT_PARTS], wanted[TT_PARTS]; /* of these, per virtual rank */
 } tt_share;
 
@@ -284,6 +285,7 @@ struct tt_wire {
   /* Of that wire: all ranks are members of one session, and each host has all of a vector. Else each rank is in the
    * session of those that have the same of it on their hosts. */
   bool one_session;
+  double link;  /* of that wire: B/s of this host's link; 0: not known */
   int sessions; /* of that wire; rank r is in session r mod so many, where blocks belong to ranks */
   /* Of ranks on several hosts, some of which share memory: the wire among those of this rank's host, where rank r is
    * near_rank[r]; < 0: of another host. NULL: the wire is of one kind. */

@@ -271,7 +271,7 @@ static int forge(int kind) {
   tt_head *head = tt_heap_head(s, index);
   head->pid = getpid();
   head->join.version = tt_version_number() + (kind == 1);
-  const uint64_t low = s->stride * (uint64_t)index;
+  const uint64_t low = s->first + s->stride * (uint64_t)index;
   const uint64_t worlds[] = {low + 65536, low + 65536,      low + 65536,          0,
                              low + 65537, UINT64_MAX - 127, low + s->stride - 128};
   atomic_store(&head->world, worlds[kind]);

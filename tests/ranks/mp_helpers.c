@@ -59,7 +59,7 @@ static tutti_status take_seats(team *t, const char *words) {
     if (*words >= 'a' && *words <= 'z')
       t->at[r++] = (tt_placement){.rack = words[0], .node = words[1]};
   }
-  for (r = 0; !status && r < P; r++) t->comm->info[r].placement = t->at[r];
+  for (r = 0; !status && r < P; r++) t->comm->info[r].placement = t->at[r].colors;
   if (!status) status = tt_layout_find(t->at, P, NULL, "", &layout);
   if (!status) status = tt_comm_arrange(t->comm, &layout, 1);
   free(layout.order);

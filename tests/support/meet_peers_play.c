@@ -21,9 +21,19 @@ __attribute__((format(printf, 1, 2), noreturn)) static void end_with(const char 
   abort();
 }
 
-static size_t bytes_in(int round) {
+/* The bytes of a rank's row, in a round. */
+static size_t bytes_in(int round, int rank) {
   static const size_t n[ROUNDS] = {1, 4096, 70000};
-  return n[round];
+  return n[round] + 3 * (size_t)rank;
+}
+
+/* Is this row what the rank brings in this round? */
+static bool is_right(const tt_table *all, int rank, int round) {
+  size_t bytes;
+  const unsigned char *row = tt_table_row(all, rank, &bytes);
+  bool right = bytes == tt_row_bytes(bytes_in(round, rank));
+  for (size_t i = 0; right && i < bytes_in(round, rank); i++) right = row[i] == 1 + rank + round;
+  return right;
 }
 
 void *meeting_visit(void *arg) {
@@ -31,18 +41,20 @@ void *meeting_visit(void *arg) {
   const double since = tt_seconds();
   tt_meeting m;
   g->status = g->store ? tt_meet_store(g->store, g->rank, g->ranks, g->limit, &m)
-                       : tt_meet_visit(&g->at, g->rank, g->ranks, g->limit, &m);
+                       : tt_meet_visit(&g->at, g->host, g->rank, g->ranks, g->limit, &m);
   const bool came = !g->status;
   g->right = true;
   for (int round = 0; round < g->rounds && !g->status; round++) {
-    const size_t n = bytes_in(round);
-    unsigned char *mine = malloc(n), *all = malloc(n * (size_t)g->ranks);
+    const size_t n = bytes_in(round, g->rank);
+    unsigned char *mine = malloc(n);
+    tt_table all;
     memset(mine, 1 + g->rank + round, n);
-    g->status = m.gather(&m, mine, all, n);
-    for (int r = 0; r < g->ranks && !g->status; r++)
-      for (size_t i = 0; i < n; i++) g->right &= all[(size_t)r * n + i] == 1 + r + round;
+    const tutti_status failed =
+        g->fails_in == round + 1 ? tt_fail(TUTTI_ERR_MEMORY, "it is out of its memory") : TUTTI_OK;
+    g->status = m.gather(&m, failed, mine, n, &all);
+    for (int r = 0; r < g->ranks && !g->status; r++) g->right &= is_right(&all, r, round);
+    tt_table_drop(&all);
     free(mine);
-    free(all);
   }
   if (g->status) snprintf(g->why, sizeof g->why, "%s", tutti_error());
   if (g->stays) usleep(150000);

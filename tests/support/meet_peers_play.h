@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "meet.h"
+#include "meet_line.h"
 
 enum { ROUNDS = 3 };
 
@@ -13,7 +13,9 @@ typedef struct peer {
   pthread_t thread;
   tt_rendezvous at;
   const tutti_store *store;
+  uint64_t host;           /* ranks with the same number share an agent */
   int rank, ranks, rounds; /* it leaves after `rounds` meetings */
+  int fails_in;            /* it cannot go on in this round, from 1; 0: it can */
   double limit, took;
   bool stays; /* it waits a while before it leaves */
   tutti_status status;

@@ -47,7 +47,7 @@ typedef struct shape {
 } shape;
 
 static void read_shape(const char *words, shape *s) {
-  tt_placement placements[MOST] = {{0}};
+  tt_placement placements[MOST] = {0};
   s->ranks = 0;
   for (size_t n; (n = strcspn(words, " ")); words += n + strspn(words + n, " ")) {
     tt_placement *p = &placements[s->ranks++];

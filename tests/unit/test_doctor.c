@@ -93,7 +93,7 @@ static void reserve(uint64_t *seed, tt_segment *s, uint64_t at) {
 
 static void make_rank(uint64_t *seed, tt_segment *s, int rank) {
   tt_head *head = tt_heap_head(s, rank);
-  const uint64_t low = s->stride * (uint64_t)rank;
+  const uint64_t low = s->first + s->stride * (uint64_t)rank;
   uint64_t job_header[TT_JOB_WORDS];
   memcpy(job_header, head->job_header, sizeof job_header);
   scribble(seed, head, sizeof *head);

@@ -11,15 +11,19 @@
 
 #include "choose.h"
 
-static double seconds(const char *name, int slices, double jam, double code, double bytes) {
-  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 5};
+/* Of five ranks, and an aggregator's virtual ones after them. */
+static double seconds(const char *name, int helpers, int slices, double jam, double code,
+                      double bytes) {
+  const int ranks = 5 + helpers;
+  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = ranks, .data = helpers ? 5 : 0};
   tt_cost_model p;
   tt_sched **all;
   tt_breakdown t;
-  tt_cost_flat(&p, 5);
+  tt_cost_flat(&p, ranks);
+  p.wide = helpers ? 5 : 0;
   p.link[0] = (tt_link){.beta = 4e-8, .jam = jam, .code = code};
   assert_int_equal(tt_algo_build_all(name, &ask, &all), TUTTI_OK);
-  tt_sim *whole = tt_sim_new(all, 5, false, &p);
+  tt_sim *whole = tt_sim_new(all, ranks, false, &p);
   tt_sim *sim = slices > 1 && whole ? tt_sim_slices(whole, slices, 3) : whole;
   if (sim != whole) tt_sim_free(whole);
   assert_true(sim && tt_sim_run(sim, bytes, &t));
@@ -27,7 +31,7 @@ static double seconds(const char *name, int slices, double jam, double code, dou
   assert_true(tt_price_curve(sim, &curve));
   assert_true(fabs(tt_curve_at(&curve, bytes) - t.time) < 0.02 * t.time);
   tt_sim_free(sim);
-  tt_sched_free_all(all, 5);
+  tt_sched_free_all(all, ranks);
   return t.time;
 }
 
@@ -35,18 +39,25 @@ static double seconds(const char *name, int slices, double jam, double code, dou
 static void long_messages_of_many_senders_jam(void **state) {
   static const struct {
     const char *plan;
-    int slices;
+    int helpers, slices;
     double bytes;
     bool jams;
-  } cases[] = {{"fold(ring)", 1, 4e6, false},         {"fold(ring,rings=2)", 1, 4e6, false},
-               {"fold(halving)", 1, 4e6, true},       {"two-shot", 1, 4e6, true},
-               {"fold(ring)", 3, 4e6, true},          {"fold(halving)", 1, 1e5, false},
-               {"fold(ring,rings=2)", 2, 1e5, false}, {"two-shot", 1, 4e5, false}};
+  } cases[] = {{"fold(ring)", 0, 1, 4e6, false},
+               {"fold(ring,rings=2)", 0, 1, 4e6, false},
+               {"fold(halving)", 0, 1, 4e6, true},
+               {"two-shot", 0, 1, 4e6, true},
+               {"fold(ring)", 0, 3, 4e6, true},
+               {"fold(halving)", 0, 1, 1e5, false},
+               {"fold(ring,rings=2)", 0, 2, 1e5, false},
+               {"two-shot", 0, 1, 4e5, false},
+               {"split(data=5,share=1/4,ring)", 4, 1, 4e6, false},
+               {"split(data=5,share=1/4,halving)", 4, 1, 4e6, true},
+               {"aggregate(data=5,trees=4)", 4, 1, 4e6, false}};
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const char *plan = cases[i].plan;
-    const double free_of = seconds(plan, cases[i].slices, 0, 0, cases[i].bytes);
-    const double with = seconds(plan, cases[i].slices, 1e5, 0, cases[i].bytes);
+    const double free_of = seconds(plan, cases[i].helpers, cases[i].slices, 0, 0, cases[i].bytes);
+    const double with = seconds(plan, cases[i].helpers, cases[i].slices, 1e5, 0, cases[i].bytes);
     if (fabs(with / free_of - (cases[i].jams ? 1.15 : 1)) > 0.01)
       fail_msg("%s in %d slices, %g bytes: %g times the time", plan, cases[i].slices,
                cases[i].bytes, with / free_of);
@@ -57,9 +68,9 @@ static void long_messages_of_many_senders_jam(void **state) {
 static void coding_goes_on_beside_the_link(void **state) {
   const double bytes = 4e6, link = 2 * 4 / 5. * bytes * 4e-8, codes = 2 * 4 / 5. * bytes * 1e-8;
   (void)state;
-  assert_true(fabs(seconds("fold(ring)", 1, 0, 1e-8, bytes) - (link + codes)) < 0.01 * link);
-  assert_true(seconds("fold(ring,rings=2)", 1, 0, 1e-8, bytes) < link + 0.3 * codes);
-  assert_true(seconds("fold(ring)", 4, 0, 1e-8, bytes) < link + 0.3 * codes);
+  assert_true(fabs(seconds("fold(ring)", 0, 1, 0, 1e-8, bytes) - (link + codes)) < 0.01 * link);
+  assert_true(seconds("fold(ring,rings=2)", 0, 1, 0, 1e-8, bytes) < link + 0.3 * codes);
+  assert_true(seconds("fold(ring)", 0, 4, 0, 1e-8, bytes) < link + 0.3 * codes);
 }
 
 int main(void) {

@@ -1,4 +1,4 @@
-/* test_meet.c - how ranks find each other: the rendezvous, the store. Ranks are
+/* test_meet.c - how ranks find each other: the rendezvous, agents, the store. Ranks are
  * threads. Uninvited peers: test_meet_key.c.
  * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -76,16 +77,87 @@ static void bad_ids_are_refused(void **state) {
 
 /* ---- a meeting ---- */
 
+/* One host, hosts of several ranks, and hosts of one, so that agents sit below agents. */
 static void all_meet(void **state) {
   (void)state;
-  for (int ranks = 1; ranks <= MOST; ranks++) {
+  for (int per_host = 1; per_host <= MOST; per_host = 3 * per_host + 1)
+    for (int ranks = 1; ranks <= MOST; ranks += 1 + (ranks >= 4)) {
+      peer g[MOST] = {{.rank = 0}};
+      const tt_rendezvous at = meeting_serve();
+      for (int r = 0; r < ranks; r++)
+        g[r] = (peer){.at = at, .rank = r, .ranks = ranks, .host = (uint64_t)(r / per_host)};
+      for (int r = ranks - 1; r >= 0; r--) meeting_begin(&g[r]);
+      for (int r = 0; r < ranks; r++) meeting_finish(&g[r]);
+      for (int r = 0; r < ranks; r++) meeting_expect(&g[r], TUTTI_OK, "");
+    }
+}
+
+/* One of the ranks cannot go on, in each of the rounds: all get its status, and its reason. */
+static void one_cannot(void **state) {
+  (void)state;
+  for (int round = 1; round <= ROUNDS; round++) {
     peer g[MOST] = {{.rank = 0}};
     const tt_rendezvous at = meeting_serve();
-    for (int r = 0; r < ranks; r++) g[r] = (peer){.at = at, .rank = r, .ranks = ranks};
-    for (int r = ranks - 1; r >= 0; r--) meeting_begin(&g[r]);
-    for (int r = 0; r < ranks; r++) meeting_finish(&g[r]);
-    for (int r = 0; r < ranks; r++) meeting_expect(&g[r], TUTTI_OK, "");
+    for (int r = 0; r < MOST; r++)
+      g[r] = (peer){.at = at,
+                    .rank = r,
+                    .ranks = MOST,
+                    .host = (uint64_t)(r / 2),
+                    .fails_in = r == MOST - 2 ? round : 0};
+    for (int r = 0; r < MOST; r++) meeting_begin(&g[r]);
+    for (int r = 0; r < MOST; r++) meeting_finish(&g[r]);
+    for (int r = 0; r < MOST; r++)
+      meeting_expect(&g[r], TUTTI_ERR_MEMORY, "rank 14 (|it is out of its memory");
   }
+}
+
+/* A rank of another host leaves: an agent below the rendezvous, or below another agent, hears it first. */
+static void a_host_is_lost(void **state) {
+  (void)state;
+  for (int leaver = 0; leaver < MOST; leaver += MOST - 1)
+    for (int rounds = 1; rounds < ROUNDS; rounds++) {
+      peer g[MOST] = {{.rank = 0}};
+      const tt_rendezvous at = meeting_serve();
+      for (int r = 0; r < MOST; r++)
+        g[r] = (peer){.at = at,
+                      .rank = r,
+                      .ranks = MOST,
+                      .host = (uint64_t)r,
+                      .rounds = r == leaver ? rounds : ROUNDS};
+      for (int r = 0; r < MOST; r++) {
+        meeting_begin(&g[r]);
+        usleep(20000); /* agents come in this order, so the last ones sit below the first ones */
+      }
+      for (int r = 0; r < MOST; r++) meeting_finish(&g[r]);
+      for (int r = 0; r < MOST; r++)
+        meeting_expect(&g[r], r == leaver ? TUTTI_OK : TUTTI_ERR_PEER_LOST,
+                       r == leaver ? ""
+                       : leaver    ? "rank 15 (|left before"
+                                   : "");
+    }
+}
+
+/* What an agent hands out cannot be written, nor cut. */
+static void tables_are_sealed(void **state) {
+  const char *rows[2] = {"abc", "defghijkl"};
+  const uint32_t bytes[2] = {4, 10};
+  tt_table t, again;
+  (void)state;
+  assert_int_equal(tt_table_make(2, (const void *const *)rows, bytes, &t), TUTTI_OK);
+  assert_true(tt_table_valid(&t, 2));
+  assert_false(tt_table_valid(&t, 3));
+  assert_string_equal(tt_table_row(&t, 1, NULL), "defghijkl");
+  assert_ptr_equal(mmap(NULL, t.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, t.fd, 0), MAP_FAILED);
+  assert_int_equal(ftruncate(t.fd, 1), -1);
+  assert_int_equal(pwrite(t.fd, "x", 1, 0), -1);
+  assert_int_equal(tt_table_map(dup(t.fd), t.bytes, &again), TUTTI_OK);
+  assert_string_equal(tt_table_row(&again, 0, NULL), "abc");
+  tt_table_drop(&again);
+  const int open = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  assert_int_equal(ftruncate(open, (off_t)t.bytes), 0);
+  assert_int_equal(tt_table_map(open, t.bytes, &again), TUTTI_ERR_SYSTEM);
+  assert_non_null(strstr(tutti_error(), "not sealed"));
+  tt_table_drop(&t);
 }
 
 /* One of three ranks makes an error: the sentence that it gets, and the others' sentence. */
@@ -355,6 +427,9 @@ int main(void) {
       cmocka_unit_test(ids_are_read),
       cmocka_unit_test(bad_ids_are_refused),
       cmocka_unit_test(all_meet),
+      cmocka_unit_test(one_cannot),
+      cmocka_unit_test(a_host_is_lost),
+      cmocka_unit_test(tables_are_sealed),
       cmocka_unit_test(one_is_wrong),
       cmocka_unit_test(no_rendezvous_is_said),
       cmocka_unit_test(a_port_that_is_taken_is_said),

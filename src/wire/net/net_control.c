@@ -2,7 +2,8 @@
  * over, and which calls a rank made lately; and the table of the other ranks (wire.h).
  *
  * Idea       Every packet carries the record of its operation. A rank that has waited too long asks
- *            its peers for theirs; peers inside a tutti call answer.
+ *            its peers for theirs; peers inside a tutti call answer. That a communicator is over, a rank tells
+ *            all others, or, in a large job, some that pass it on.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,17 +11,20 @@
 
 #include "net_parts.h"
 
+enum { TELLS_ALL = 64 /* ranks */ };
+
 /* ---- records ---- */
 
 tt_record *tt_net_record_of(tt_net *m, int peer, uint32_t seq) {
-  tt_record *all =
-      peer == m->wire.rank ? m->records.mine : m->records.theirs + (size_t)peer * RECORDS;
-  return &all[seq % RECORDS];
+  if (peer == m->wire.rank) return &m->records.mine[seq % RECORDS];
+  tt_net_peer *p = tt_net_use(m, peer);
+  return p ? &p->records[seq % RECORDS] : NULL;
 }
 
 void tt_net_learn_record(tt_net *m, int peer, const tt_record *r) {
+  if (r->coll == NO_RECORD) return;
   tt_record *known = tt_net_record_of(m, peer, r->stamp.seq);
-  if (r->coll != NO_RECORD && (int32_t)(r->stamp.seq - known->stamp.seq) >= 0) *known = *r;
+  if (known && (int32_t)(r->stamp.seq - known->stamp.seq) >= 0) *known = *r;
 }
 
 static void net_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
@@ -29,14 +33,16 @@ static void net_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
 }
 
 static bool net_silent(tt_wire *w, int peer, uint32_t seq) {
-  return peer != w->rank && tt_net_of(w)->records.answered[peer] != seq;
+  const tt_net_peer *p = tt_net_of(w)->peers[peer];
+  return peer != w->rank && (p ? p->answered : 0) != seq;
 }
 
 static int net_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
-  const tt_record *known = tt_net_record_of(tt_net_of(w), peer, seq);
-  *record = *known;
-  if (known->stamp.seq == seq && seq) return 1;
-  if ((int32_t)(known->stamp.seq - seq) > 0) return -1;
+  tt_net *m = tt_net_of(w);
+  *record = (tt_record){.stamp = {0, 0}};
+  if (peer == w->rank || m->peers[peer]) *record = *tt_net_record_of(m, peer, seq);
+  if (record->stamp.seq == seq && seq) return 1;
+  if ((int32_t)(record->stamp.seq - seq) > 0) return -1;
   return net_silent(w, peer, seq) ? TT_UNKNOWN : 0;
 }
 
@@ -70,6 +76,20 @@ static void be_over(tt_net *m, const tt_net_control *c) {
   m->aborted = (tutti_status)c->status;
 }
 
+/* Does this rank tell that one itself? In a large job it tells those whose numbers are a power of two away,
+ * and the peers in use, and each passes it on: so it needs few connections, and lost ranks do not
+ * part the others. */
+static bool tells(const tt_net *m, int r) {
+  const int away = tt_mod(r - m->wire.rank, m->wire.ranks), back = m->wire.ranks - away;
+  if (r == m->wire.rank || m->lost[r]) return false;
+  return m->wire.ranks <= TELLS_ALL || m->peers[r] || !(away & (away - 1)) || !(back & (back - 1));
+}
+
+static void tell_others(tt_net *m, const tt_net_control *c) {
+  for (int r = 0; r < m->wire.ranks; r++)
+    if (!m->failed && tells(m, r)) send_control(m, r, c);
+}
+
 static void net_abort(tt_wire *w, tutti_status status, const char *reason) {
   tt_net *m = tt_net_of(w);
   tt_net_control c = {.status = (int32_t)status};
@@ -77,8 +97,7 @@ static void net_abort(tt_wire *w, tutti_status status, const char *reason) {
   char kept[512];
   snprintf(kept, sizeof kept, "%s", tutti_error()); /* sending it may fail, too */
   be_over(m, &c);
-  for (int r = 0; r < w->ranks; r++)
-    if (r != w->rank && !m->failed) send_control(m, r, &c);
+  tell_others(m, &c);
   tt_fail(status, "%s", kept);
 }
 
@@ -97,20 +116,26 @@ static void send_records(tt_net *m, int peer, uint32_t about, uint32_t answer) {
 /* Send a peer this rank's recent calls; the peer answers with its own. */
 static void ask_for_records(tt_net *m, int peer, uint32_t seq) {
   const tt_record *mine = tt_net_record_of(m, m->wire.rank, seq);
+  tt_net_peer *p;
   if (m->failed || peer == m->wire.rank || mine->stamp.seq != seq) return;
-  m->records.asked[peer] = seq;
+  if (!(p = tt_net_use(m, peer))) return;
+  p->asked = seq;
   send_records(m, peer, seq, 0);
 }
 
 static void net_ask(tt_wire *w, int peer, uint32_t seq) {
-  if (tt_net_of(w)->records.asked[peer] != seq) ask_for_records(tt_net_of(w), peer, seq);
+  const tt_net_peer *p = tt_net_of(w)->peers[peer];
+  if ((p ? p->asked : 0) != seq) ask_for_records(tt_net_of(w), peer, seq);
 }
 
 void tt_net_control_came(tt_net *m, int peer) {
   const tt_net_control *c = &m->hears;
   if (c->net != m->net.id) return;
   if (c->status) {
-    be_over(m, c);
+    const bool first = !m->aborted && m->wire.ranks > TELLS_ALL;
+    const tt_net_control heard = *c;
+    be_over(m, &heard);
+    if (first) tell_others(m, &heard);
     return;
   }
   for (int i = 0; i < RECORDS; i++)
@@ -120,7 +145,8 @@ void tt_net_control_came(tt_net *m, int peer) {
     return;
   }
   tt_record called;
-  m->records.answered[peer] = c->answer;
+  tt_net_peer *p = tt_net_use(m, peer);
+  if (p) p->answered = c->answer;
   /* else the peer may still call it */
   m->records.answers += net_read_record(&m->wire, peer, c->answer, &called) != 0;
 }

@@ -4,6 +4,7 @@
 #define TT_NET_PARTS_H
 
 #include <limits.h>
+#include <stdlib.h>
 
 #include "agree.h"
 
@@ -127,10 +128,17 @@ typedef struct tt_requests {
 
 /* What is known of the ranks' calls (net_control.c). */
 typedef struct tt_records {
-  tt_record mine[RECORDS], *theirs; /* by seq; [peer * RECORDS + seq mod RECORDS] */
-  uint32_t *asked, *answered;       /* per peer: last operation it was asked about; answered */
-  int answers;                      /* to the last inquiry */
+  tt_record mine[RECORDS]; /* [seq mod RECORDS] */
+  int answers;             /* to the last inquiry */
 } tt_records;
+
+/* A rank that this one has exchanged messages with, or asked. */
+typedef struct tt_net_peer {
+  tt_in_end *in[TT_LANES]; /* made at first use, like `out` */
+  tt_out_end *out[TT_LANES];
+  tt_record records[RECORDS]; /* as in tt_records */
+  uint32_t asked, answered;   /* the last operation that it was asked about; answered */
+} tt_net_peer;
 
 typedef struct tt_given { /* handed out by alloc */
   struct tt_given *next;
@@ -145,8 +153,7 @@ typedef struct tt_net {
   bool failed; /* the network is not called any more */
   bool *lost;  /* per peer: the network reports it gone */
   tt_requests requests;
-  tt_in_end **in; /* [peer * lanes + lane], made at first use */
-  tt_out_end **out;
+  tt_net_peer **peers; /* by rank; NULL: not in use */
   tt_packet *packets; /* free list */
   void *bounces;      /* free list, linked through the first word */
   int sending;        /* sends in flight, without TT_LANE_P2P and control */
@@ -158,7 +165,7 @@ typedef struct tt_net {
   char reason[sizeof((tt_net_control *)0)->reason];
   tt_net_agreement *agreement; /* NULL: none so far */
   tt_given *given;
-  int64_t *pids;
+  int32_t *pids;
   uint8_t *level; /* the wire's */
   tt_shown shown;
 } tt_net;
@@ -192,6 +199,11 @@ bool tt_net_free(tt_wire *w, void *at);
 /* ---- messages out (net_send.c) ---- */
 
 tt_out_end *tt_net_out(tt_net *m, int peer, int lane); /* NULL: out of memory */
+/* A rank from now on in use; NULL: out of memory. */
+static inline tt_net_peer *tt_net_use(tt_net *m, int peer) {
+  tt_net_peer **p = &m->peers[peer];
+  return *p ? *p : (*p = calloc(1, sizeof **p));
+}
 tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
                             size_t inside, size_t behind);
 /* The data message with this ticket has left, or has been received. */
@@ -213,7 +225,7 @@ tutti_status tt_simulated_came(tt_net *m, tt_in_end *e, tt_piece *p, size_t insi
 
 /* ---- control messages (net_control.c) ---- */
 
-tt_record *tt_net_record_of(tt_net *m, int peer, uint32_t seq);
+tt_record *tt_net_record_of(tt_net *m, int peer, uint32_t seq); /* NULL: out of memory */
 void tt_net_learn_record(tt_net *m, int peer, const tt_record *r);
 tutti_status tt_net_listen(tt_net *m); /* start receiving control messages, from any rank */
 void tt_net_control_came(tt_net *m, int peer);

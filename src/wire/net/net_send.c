@@ -12,7 +12,9 @@
 #include "net_parts.h"
 
 tt_out_end *tt_net_out(tt_net *m, int peer, int lane) {
-  tt_out_end **e = &m->out[peer * TT_LANES + lane];
+  tt_net_peer *p = tt_net_use(m, peer);
+  if (!p) return NULL;
+  tt_out_end **e = &p->out[lane];
   if (!*e && (*e = calloc(1, sizeof **e)))
     **e = (tt_out_end){.peer = peer, .lane = lane, .window = 1};
   return *e;

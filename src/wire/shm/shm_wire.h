@@ -96,7 +96,7 @@ static inline bool tt_shm_shared(const tt_shm *s, const void *bytes, size_t n) {
   if (s->copies && at != s->arena) return false;
   return s->segment->threads ||
          (at >= s->segment->base &&
-          at < s->segment->base + s->segment->stride * (size_t)s->segment->ranks &&
+          at < s->segment->base + tt_segment_bytes(s->segment) &&
           !(*s->revokes && tt_heap_revoked(s->heap, bytes, n)));
 }
 

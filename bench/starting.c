@@ -1,0 +1,342 @@
+/* starting.c - what it takes to start a job of very many ranks on this machine.
+ *
+ *   starting real RANKS                 processes that make a communicator, all on this host; up to 64 of them
+ *                                    then sum
+ *   starting simulated HOSTS PER_HOST   the meeting of a job on so many hosts: a process is a host, its ranks
+ *                                    are threads, and all else is as between hosts
+ *   starting tables RANKS               bytes that a communicator over a network keeps of each rank
+ *
+ * Prints one line, "NAME VALUE" in pairs. real: s from the start of the first process until the last one has
+ * its communicator; MB of memory, shared pages divided among those that share them (Pss), while all have
+ * it. simulated: the same, MB that the process of rank 0 sends, with the rendezvous in it, and the most
+ * descriptors of a process. A process that fails makes the run fail.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <tutti.h>
+#include <tutti_create.h>
+#include <unistd.h>
+
+#include "build_comm.h"
+#include "meet.h"
+#include "timing.h"
+
+enum { STACK = 128 << 10, LIMIT = 300 /* s */, SUMMED = 64 };
+
+static int failed(const char *what) {
+  fprintf(stderr, "starting: %s: %s\n", what, tutti_error());
+  return 1;
+}
+
+/* ---- processes ---- */
+
+typedef struct told {   /* by a process, in memory that all share */
+  _Atomic double ready; /* s, tt_seconds' clock; 0: not yet; -1: failed */
+  _Atomic int descriptors;
+  atomic_ullong sent;
+} told;
+
+typedef struct crew {
+  int n;
+  pid_t *pids;
+  told *told;
+  int go[2], end[2]; /* closed by the parent: they may begin, and end */
+} crew;
+
+static void *shared(size_t bytes) {
+  void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) exit(failed("no memory"));
+  return at;
+}
+
+static void wait_for(const int end[2]) {
+  char byte;
+  while (read(end[0], &byte, 1) < 0) continue;
+}
+
+/* Starts n processes; `work` returns the exit status of number i, and is to call be_ready. */
+static crew begin(int n, int (*work)(const crew *c, int i, const void *what), const void *what) {
+  crew c = {.n = n,
+            .pids = calloc((size_t)n, sizeof *c.pids),
+            .told = shared((size_t)n * sizeof *c.told)};
+  if (!c.pids || pipe(c.go) || pipe(c.end)) exit(failed("no memory"));
+  for (int i = 0; i < n; i++) {
+    c.pids[i] = fork();
+    if (c.pids[i] < 0) exit(failed("no process"));
+    if (c.pids[i]) continue;
+    close(c.go[1]);
+    close(c.end[1]);
+    const int status = work(&c, i, what);
+    if (status) atomic_store(&c.told[i].ready, -1);
+    fflush(NULL);
+    _exit(status);
+  }
+  return c;
+}
+
+static int descriptors_here(void) {
+  DIR *d = opendir("/proc/self/fd");
+  int n = -3; /* ., .., and this one */
+  while (d && readdir(d)) n++;
+  if (d) closedir(d);
+  return n;
+}
+
+static void be_ready(const crew *c, int i) {
+  atomic_store(&c->told[i].ready, tt_seconds());
+  wait_for(c->end);
+}
+
+/* KB of the Pss of a process. */
+static double pss(pid_t pid) {
+  char path[64], line[200];
+  double kb = 0;
+  snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)pid);
+  FILE *f = fopen(path, "r");
+  while (f && fgets(line, sizeof line, f))
+    if (sscanf(line, "Pss: %lf", &kb) == 1) break;
+  if (f) fclose(f);
+  return kb;
+}
+
+/* Lets all begin, waits until all are ready, and lets them end. False: one has failed. */
+static int run(crew *c, double *seconds, double *megabytes, int *descriptors) {
+  const double since = tt_seconds();
+  double last = since;
+  int bad = 0;
+  close(c->go[1]);
+  for (int i = 0; i < c->n && !bad; i++) {
+    double ready;
+    while (!(ready = atomic_load(&c->told[i].ready)) && tt_seconds() - since < LIMIT) usleep(10000);
+    bad = ready <= 0;
+    last = ready > last ? ready : last;
+  }
+  *seconds = last - since;
+  *megabytes = 0;
+  for (int i = 0; i < c->n && !bad; i++) *megabytes += pss(c->pids[i]) / 1e3;
+  close(c->end[1]);
+  *descriptors = 0;
+  for (int i = 0, status; i < c->n; i++) {
+    if (bad) kill(c->pids[i], SIGKILL);
+    waitpid(c->pids[i], &status, 0);
+    bad |= status != 0;
+    const int its = atomic_load(&c->told[i].descriptors);
+    *descriptors = its > *descriptors ? its : *descriptors;
+  }
+  return !bad;
+}
+
+/* ---- real ---- */
+
+static int join_job(const crew *c, int rank, const void *id) {
+  const tutti_config config = {.size = sizeof config, .timeout = LIMIT};
+  tutti_comm *comm;
+  wait_for(c->go);
+  if (tutti_comm_create(&comm, id, c->n, rank, &config)) return failed("a rank cannot join");
+  double one = 1;
+  atomic_store(&c->told[rank].descriptors, descriptors_here());
+  be_ready(c, rank);
+  if (c->n > SUMMED)
+    _exit(0); /* choosing the plan of a sum takes each rank much longer than the start */
+  if (tutti_allreduce(comm, &one, &one, 1, TUTTI_DOUBLE, TUTTI_SUM) || one != c->n)
+    return failed("the sum is wrong");
+  tutti_comm_free(comm);
+  return 0;
+}
+
+static int real(int ranks) {
+  tutti_id id;
+  double seconds, megabytes;
+  int descriptors, ends[2];
+  /* the rendezvous runs in a process of its own: this one is to fork */
+  if (pipe(ends)) return failed("no pipe");
+  const pid_t host = fork();
+  if (!host) {
+    if (tutti_unique_id(&id) || write(ends[1], &id, sizeof id) != sizeof id)
+      _exit(failed("no rendezvous"));
+    pause();
+    _exit(0);
+  }
+  if (read(ends[0], &id, sizeof id) != sizeof id) return 1;
+  crew c = begin(ranks, join_job, &id);
+  const int good = run(&c, &seconds, &megabytes, &descriptors);
+  kill(host, SIGKILL);
+  if (good)
+    printf("ranks %d seconds %.2f megabytes %.0f descriptors %d\n", ranks, seconds, megabytes,
+           descriptors);
+  return !good;
+}
+
+/* ---- simulated ---- */
+
+/* Bytes that a rank brings in the rounds of create.c and from_net.c: its card; the name and address of its
+ * end of UCX; nothing, as it has joined; settings, which rank 0 alone brings; its placement; and what it
+ * opens in shared memory. */
+static const struct {
+  size_t bytes;
+  int first_alone;
+} ROWS[] = {{128, 0}, {48 + 104 + 120, 0}, {0, 0}, {8192, 1}, {96, 0}, {8, 0}, {24, 0}, {8, 0}};
+enum { ROUNDS = sizeof ROWS / sizeof *ROWS };
+
+typedef struct job {
+  int hosts, per_host;
+  tt_rendezvous at;
+} job;
+
+typedef struct rank {
+  const job *of;
+  int rank, failed;
+  pthread_barrier_t *all;
+} rank;
+
+static void *meet(void *arg) {
+  rank *r = arg;
+  const int ranks = r->of->hosts * r->of->per_host;
+  tt_meeting m;
+  char *row = calloc(1, 8192);
+  r->failed = !row || tt_meet_visit(&r->of->at, (uint64_t)(r->rank / r->of->per_host), r->rank,
+                                    ranks, LIMIT, &m);
+  const int met = !r->failed;
+  for (int round = 0; round < ROUNDS && !r->failed; round++) {
+    const size_t n = ROWS[round].first_alone && r->rank ? 0 : ROWS[round].bytes;
+    tt_table all;
+    memset(row, r->rank + round, n);
+    r->failed = m.gather(&m, TUTTI_OK, row, n, &all) != TUTTI_OK;
+    const int from = (int)((r->rank * 7919L + 1) % ranks);
+    size_t bytes = 0;
+    const char *its = r->failed ? NULL : tt_table_row(&all, from, &bytes);
+    const size_t wanted = ROWS[round].first_alone && from ? 0 : ROWS[round].bytes;
+    if (its && (bytes != tt_row_bytes(wanted) || (wanted && *its != (char)(from + round))))
+      r->failed = 1;
+    if (round + 1 < ROUNDS) tt_table_drop(&all);
+  }
+  if (r->failed) failed("a rank does not meet the others");
+  pthread_barrier_wait(r->all); /* the first waits until the process has counted */
+  pthread_barrier_wait(r->all);
+  if (met) m.end(&m);
+  free(row);
+  return NULL;
+}
+
+static void count_sent(void *ctx, int level, const char *line) {
+  unsigned long long bytes;
+  const char *at = strstr(line, " sent ");
+  (void)level;
+  if (at && sscanf(at, " sent %llu bytes", &bytes) == 1)
+    atomic_fetch_add((atomic_ullong *)ctx, bytes);
+}
+
+static int be_host(const crew *c, int host, const void *what) {
+  job j = *(const job *)what;
+  pthread_t threads[1024], thread;
+  rank ranks[1024];
+  pthread_barrier_t all;
+  pthread_attr_t small;
+  tutti_log_set(count_sent, &c->told[host].sent);
+  if (!host && tt_rendezvous_serve(&j.at, false, &thread)) return failed("no rendezvous");
+  pthread_barrier_init(&all, NULL, (unsigned)j.per_host + 1);
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, STACK);
+  wait_for(c->go);
+  int bad = 0;
+  for (int i = 0; i < j.per_host; i++) {
+    ranks[i] = (rank){&j, host * j.per_host + i, 0, &all};
+    if (pthread_create(&threads[i], &small, meet, &ranks[i])) return failed("no thread");
+  }
+  pthread_barrier_wait(&all);
+  atomic_store(&c->told[host].descriptors, descriptors_here());
+  for (int i = 0; i < j.per_host; i++) bad |= ranks[i].failed;
+  if (!bad) be_ready(c, host);
+  pthread_barrier_wait(&all);
+  for (int i = 0; i < j.per_host; i++) pthread_join(threads[i], NULL);
+  if (!host) tt_rendezvous_end(thread);
+  for (int i = 0; i < 100 && !atomic_load(&c->told[host].sent); i++) usleep(10000);
+  return bad;
+}
+
+/* A port that is free now. */
+static int free_port(void) {
+  struct sockaddr_in at = {.sin_family = AF_INET};
+  socklen_t n = sizeof at;
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  if (bind(fd, (struct sockaddr *)&at, n) || getsockname(fd, (struct sockaddr *)&at, &n)) return 0;
+  close(fd);
+  return ntohs(at.sin_port);
+}
+
+static int simulated(int hosts, int per_host) {
+  job j = {hosts, per_host, {.hosts = 1, .host = {"127.0.0.1"}, .port = free_port()}};
+  double seconds, megabytes;
+  int descriptors;
+  if (per_host > 1024) return failed("more than 1024 ranks on a host");
+  memset(j.at.key, 'k', TT_KEY);
+  crew c = begin(hosts, be_host, &j);
+  if (!run(&c, &seconds, &megabytes, &descriptors)) return 1;
+  unsigned long long most = 0;
+  for (int i = 1; i < hosts; i++) {
+    const unsigned long long its = atomic_load(&c.told[i].sent);
+    most = its > most ? its : most;
+  }
+  printf(
+      "hosts %d ranks %d seconds %.2f megabytes %.0f descriptors %d first_sent %.2f others_sent "
+      "%.2f\n",
+      hosts, hosts * per_host, seconds, megabytes, descriptors,
+      (double)atomic_load(&c.told[0].sent) / 1e6, (double)most / 1e6);
+  return 0;
+}
+
+/* ---- tables ---- */
+
+static int nothing(void *self, int slot, int peer, int tag, void *bytes, size_t n) {
+  (void)self, (void)slot, (void)peer, (void)tag, (void)bytes, (void)n;
+  return 0;
+}
+static int nowhere(void *self, int slot, int peer, int tag, const void *bytes, size_t n, int sure) {
+  (void)sure;
+  return nothing(self, slot, peer, tag, (void *)(uintptr_t)bytes, n);
+}
+static void stay_open(void *self, int clean) {
+  (void)self, (void)clean;
+}
+
+static int tables(int ranks) {
+  const tutti_net net = {.size = sizeof net,
+                         .name = "none",
+                         .ranks = ranks,
+                         .send = nowhere,
+                         .recv = nothing,
+                         .close = stay_open};
+  tt_wire *near;
+  tt_segment *segment;
+  tt_heap *heap;
+  int *near_rank = malloc((size_t)ranks * sizeof *near_rank);
+  if (!near_rank || tt_segment_anonymous(1, &segment) || tt_heap_open(segment, 0, &heap))
+    return failed("no memory");
+  for (int r = 0; r < ranks; r++) near_rank[r] = r ? -1 : 0;
+  const uint64_t ctrl = tt_shm_ctrl_new(heap, 1, true);
+  const int member = 0;
+  if (tt_shm_wire(heap, 0, 1, &member, &ctrl, &near)) return failed("no wire");
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  const size_t before = mallinfo2().uordblks;
+  tutti_comm *comm = tt_comm_new(0, ranks);
+  if (!comm || tt_net_wire(&net, &comm->net) || tt_comm_set_pids(comm, comm->net) ||
+      tt_hybrid_wire(comm->net, near, near_rank, &comm->wire))
+    return failed("no tables");
+  printf("ranks %d bytes %.1f\n", ranks, (double)(mallinfo2().uordblks - before) / ranks);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  const int n = argc > 2 ? atoi(argv[2]) : 0, m = argc > 3 ? atoi(argv[3]) : 0;
+  if (argc == 3 && n > 0 && strcmp(argv[1], "real") == 0) return real(n);
+  if (argc == 4 && n > 0 && m > 0 && strcmp(argv[1], "simulated") == 0) return simulated(n, m);
+  if (argc == 3 && n > 0 && strcmp(argv[1], "tables") == 0) return tables(n);
+  fprintf(stderr, "usage: starting real RANKS | simulated HOSTS PER_HOST | tables RANKS\n");
+  return 2;
+}

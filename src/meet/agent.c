@@ -1,0 +1,335 @@
+/* agent.c - the agent of a host: a thread in the first of its ranks that comes, between the host's ranks and
+ * the rendezvous.
+ *
+ * Idea       Agents form a tree with the rendezvous as its root. An agent goes to the rendezvous first, with its
+ *            card, which says where it accepts other agents. It may stay there, or is sent to an agent that
+ *            came before it. If it cannot reach that one, it stays at the rendezvous. Then it serves as
+ *            the rendezvous does (rendezvous.c), and passes rows up and tables down.
+ * Cost       A thread until the meeting is over; a descriptor per rank of its host and per agent below it, at
+ *            most TT_FANOUT of these; each table once.
+ * Invariant  An agent has proven the key to its parent, and its parent to it, before anything of the job passes.
+ *            If the parent is gone, all below hear it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "meet_service.h"
+
+enum { LOCALS = 256, DELAY_MS = 3 };
+static const double GRACE = 5, GREETING = 20, NEAR = 4; /* s */
+static const double LATE =
+    0.5; /* s after which rows go up without those that are missing, to be named */
+
+/* ---- a place in the tree ---- */
+
+/* The address from which this host reaches the rendezvous, unless it is there; then all others. */
+static void fill_card(tt_agent_card *card, int up, int port) {
+  tt_rendezvous here = {.port = port};
+  struct sockaddr_storage a;
+  socklen_t n = sizeof a;
+  if (!getsockname(up, (struct sockaddr *)&a, &n)) {
+    const struct in6_addr *six = &((struct sockaddr_in6 *)(void *)&a)->sin6_addr;
+    const struct in_addr *four = &((struct sockaddr_in *)(void *)&a)->sin_addr;
+    const bool is_four = a.ss_family == AF_INET;
+    const bool apart = is_four ? ntohl(four->s_addr) >> 24 != 127 : !IN6_IS_ADDR_LOOPBACK(six);
+    if (apart && inet_ntop(a.ss_family, is_four ? (const void *)four : (const void *)six,
+                           here.host[0], sizeof here.host[0]))
+      here.hosts = 1;
+  }
+  tt_addresses_here(&here);
+  card->at.hosts = here.hosts;
+  card->at.port = port;
+  memcpy(card->at.host, here.host, sizeof card->at.host);
+}
+
+/* Proves the key to a parent and shows the card; *answer: TT_STAY or TT_GO. */
+static tutti_status present(tt_meet_line *up, tt_agent_card *card, tt_reply *answer) {
+  const tt_meet_frame head = {TT_CARD, sizeof *card};
+  tutti_status status = tt_meet_prove(up, GREETING);
+  if (status) return status;
+  fill_card(card, up->fd, card->at.port);
+  if (tt_meet_send(up, &head, sizeof head)) tt_meet_send(up, card, sizeof *card);
+  status = tt_meet_recv(up, answer, sizeof *answer, up->until + GRACE);
+  if (status) return status;
+  if (answer->status < 0) return tt_meet_sentence(up, answer, up->until + GRACE);
+  const uint32_t bytes = answer->status == TT_GO ? sizeof(tt_agent_place) : 0;
+  return answer->status > TT_GO || answer->status == TT_TABLE || answer->bytes != bytes
+             ? tt_meet_foreign(up)
+             : TUTTI_OK;
+}
+
+static void hang_up(tt_meet_line *up) {
+  if (up->fd >= 0) close(up->fd);
+  up->fd = -1;
+  up->greeted = up->gone = false;
+}
+
+/* Goes to another agent. False: it cannot be reached, or does not take this one. */
+static bool move_to(tt_meet_line *up, const tt_agent_place *to, tt_agent_card *card) {
+  const double until = up->until, soon = tt_seconds() + NEAR;
+  char why[100];
+  tt_reply answer;
+  up->until = soon < until ? soon : until;
+  for (int i = 0; i < to->hosts && i < TT_HOSTS && up->fd < 0; i++) {
+    char host[sizeof to->host[0]];
+    snprintf(host, sizeof host, "%.*s", (int)sizeof host - 1, to->host[i]);
+    up->fd = tt_meet_connect(host, to->port, up->until, why, sizeof why);
+    snprintf(up->at, sizeof up->at, "%s:%d", host, to->port);
+  }
+  const bool stays = up->fd >= 0 && !present(up, card, &answer) && answer.status == TT_STAY;
+  up->until = until;
+  if (!stays) hang_up(up);
+  return stays;
+}
+
+/* The rendezvous sends strangers away that take too long, as this process does when many run: then it tries
+ * again, and if that fails, too, the first reason counts. */
+static tutti_status dial_root(tt_meet_line *up, const tt_rendezvous *r, tt_agent_card *card,
+                              tt_reply *answer) {
+  char why[400];
+  tutti_status first = TUTTI_OK;
+  for (int tries = 0; tries < 3; tries++) {
+    tutti_status status = tt_meet_dial(up, r);
+    if (!status) status = present(up, card, answer);
+    if (!status) return TUTTI_OK;
+    if (up->greeted || !up->gone) return first ? tt_fail(first, "%s", why) : status;
+    if (!first) snprintf(why, sizeof why, "%s", tutti_error());
+    if (!first) first = status;
+    hang_up(up);
+  }
+  return tt_fail(first, "%s", why);
+}
+
+static tutti_status find_place(tt_meet_line *up, const tt_rendezvous *r, int port) {
+  tt_agent_card card = {.at.port = port};
+  tt_reply answer = {0, 0};
+  for (int again = 0; again < 2; again++) {
+    tt_agent_place to;
+    tutti_status status = dial_root(up, r, &card, &answer);
+    if (status || answer.status == TT_STAY) return status;
+    status = tt_meet_recv(up, &to, sizeof to, up->until + GRACE);
+    if (status) return status;
+    hang_up(up);
+    if (move_to(up, &to, &card)) return TUTTI_OK;
+    card.direct = 1;
+  }
+  return tt_meet_foreign(up);
+}
+
+/* As many ranks as leave descriptors to the program; the next ones get an agent of their own. */
+static int locals_here(void) {
+  struct rlimit most;
+  if (getrlimit(RLIMIT_NOFILE, &most) || most.rlim_cur > 4 * LOCALS) return LOCALS;
+  return (int)tt_max(most.rlim_cur / 4, 4);
+}
+
+/* A service that waits for its ranks, and for agents at *port. NULL: out of memory, or *port is 0. */
+static tt_service *new_agent(const tt_meet_line *like, int listener, int *port) {
+  tt_service *s = tt_service_new(like->key);
+  if (!s) {
+    if (listener >= 0) close(listener);
+    return NULL;
+  }
+  s->agent = true;
+  s->local = listener;
+  s->most_locals = locals_here();
+  s->ranks = (int)like->hello.ranks;
+  s->first = tt_seconds();
+  s->limit = like->hello.limit_ms / 1e3;
+  s->self = calloc(1, sizeof *s->self);
+  s->listener = tt_service_listen(port);
+  if (s->self) atomic_init(&s->self->users, 2);
+  if (s->self) return s;
+  tt_service_free(s);
+  return NULL;
+}
+
+tutti_status tt_agent_start(const tt_rendezvous *r, const tt_meet_line *like, int listener,
+                            int first, tt_agent **agent) {
+  tt_meet_line up = *like;
+  int port = 0;
+  up.agent = 0;
+  tt_service *s = new_agent(like, listener, &port);
+  if (!s) {
+    close(first);
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for an agent");
+  }
+  tutti_status status = TUTTI_OK;
+  if (s->listener < 0)
+    status = tt_fail(TUTTI_ERR_SYSTEM, "an agent cannot listen: %s", strerror(errno));
+  if (!status) status = find_place(&up, r, port);
+  s->up = up.fd;
+  if (status)
+    close(first);
+  else if (!tt_meet_peer_add(s, first, true))
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for an agent");
+  tt_agent *self = s->self;
+  if (!status) status = tt_service_thread(s, &self->thread);
+  if (status) {
+    tt_agent_drop(self);
+    tt_service_free(s);
+  } else {
+    *agent = self;
+  }
+  return status;
+}
+
+void tt_agent_drop(tt_agent *agent) {
+  /* order: the last one frees; nothing is read behind it */
+  if (agent && atomic_fetch_sub(&agent->users, 1) == 1) free(agent);
+}
+
+void tt_agent_leave(tt_agent *agent, bool failed) {
+  const double since = tt_seconds();
+  if (failed) {
+    tt_rendezvous_end(agent->thread);
+  } else {
+    /* order: a flag; what was sent before it is the system's */
+    while (atomic_load(&agent->busy) && tt_seconds() - since < GRACE) usleep(200);
+    pthread_detach(agent->thread);
+  }
+  tt_agent_drop(agent);
+}
+
+/* ---- up ---- */
+
+int tt_agent_due(const tt_service *s) {
+  if (!s->batched || s->up_to_send || s->round) return -1;
+  const double left = DELAY_MS - 1e3 * (tt_seconds() - s->batch_since);
+  return left <= 0 ? 0 : (int)left + 1;
+}
+
+static void begin_frame(tt_service *s, tt_meet_frame_kind kind, const void *bytes, size_t n) {
+  const tt_meet_frame head = {kind, (uint32_t)n};
+  s->sending = malloc(sizeof head + n);
+  if (!s->sending) return;
+  memcpy(s->sending, &head, sizeof head);
+  memcpy(s->sending + sizeof head, bytes, n);
+  s->up_sent = 0;
+  s->up_to_send = sizeof head + n;
+}
+
+void tt_agent_flush(tt_service *s) {
+  if (!s->agent || s->up < 0 || s->up_to_send || s->over) return;
+  if (s->told) {
+    if (s->told_now) return;
+    begin_frame(s, TT_CANNOT, &s->why, sizeof s->why);
+    s->told_now = true;
+    return;
+  }
+  const bool whole = s->rows == s->known, late = tt_seconds() - s->batch_since > LATE;
+  if (!s->batched || (s->round ? !whole && !late : tt_agent_due(s) > 0)) return;
+  begin_frame(s, TT_ROWS, s->batch, s->batched);
+  if (s->up_to_send) s->batched = 0;
+}
+
+static void lose_parent(tt_service *s) {
+  close(s->up);
+  s->up = -1;
+  if (s->over || (s->round && !s->rows)) return; /* it left after the meeting */
+  s->told = false;
+  tt_service_fail(s, TUTTI_ERR_PEER_LOST,
+                  "the process by which the ranks of this host meet those of other hosts is gone: "
+                  "an agent on another host, or the rendezvous");
+}
+
+void tt_agent_write(tt_service *s) {
+  while (s->agent && s->up >= 0 && s->up_to_send) {
+    const ssize_t n =
+        send(s->up, s->sending + s->up_sent, s->up_to_send - s->up_sent, MSG_NOSIGNAL);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n < 0) { /* its reason may be there to read */
+      s->up_to_send = 0;
+      return;
+    }
+    s->bytes_out += (uint64_t)n;
+    if ((s->up_sent += (size_t)n) < s->up_to_send) continue;
+    s->up_to_send = 0;
+    free(s->sending);
+    s->sending = NULL;
+  }
+}
+
+/* ---- down ---- */
+
+static bool read_part(tt_service *s, void *to, size_t want) {
+  while (s->up_have < want) {
+    const ssize_t n = read(s->up, (char *)to + s->up_have, want - s->up_have);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    if (n <= 0) {
+      lose_parent(s);
+      return false;
+    }
+    s->up_have += (size_t)n;
+  }
+  return true;
+}
+
+static void take_table(tt_service *s) {
+  tt_table table = s->incoming;
+  s->incoming = (tt_table){.fd = -1};
+  if (tt_table_seal(&table))
+    tt_service_fail(s, TUTTI_ERR_MEMORY, "an agent of a host: %s", tutti_error());
+  else if (!tt_table_valid(&table, s->ranks)) {
+    tt_table_drop(&table);
+    tt_service_fail(s, TUTTI_ERR_SYSTEM,
+                    "an agent received what is no table of %d ranks: is the "
+                    "rendezvous of another version of tutti?",
+                    s->ranks);
+  } else {
+    tt_rounds_answer(s, &table);
+  }
+}
+
+static void take_reason(tt_service *s) {
+  tt_refusal why = {.status = s->up_head.status};
+  if (why.status >= 0 || s->up_head.bytes > sizeof why.text || !s->up_head.bytes) {
+    why.status = TUTTI_ERR_SYSTEM;
+    snprintf(why.text, sizeof why.text,
+             "an agent received what is no part of a meeting: is the "
+             "rendezvous of another version of tutti?");
+  } else {
+    memcpy(why.text, s->up_in, s->up_head.bytes);
+    why.text[s->up_head.bytes - 1] = 0;
+  }
+  tt_service_end(s, &why);
+}
+
+/* Where the rest of a reply goes; false: out of memory. */
+static bool room_for_reply(tt_service *s) {
+  if (s->up_head.status != TT_TABLE) {
+    free(s->up_in);
+    s->up_in = malloc(tt_max(1, tt_min(s->up_head.bytes, sizeof(tt_refusal))));
+    return s->up_in != NULL;
+  }
+  return s->up_head.bytes && !tt_table_new(s->up_head.bytes, &s->incoming);
+}
+
+void tt_agent_read(tt_service *s) {
+  while (s->up >= 0) {
+    if (!s->reads_reply) {
+      if (!read_part(s, &s->up_head, sizeof s->up_head)) return;
+      s->up_have = 0;
+      if (!room_for_reply(s)) {
+        tt_service_fail(s, TUTTI_ERR_MEMORY, "an agent of a host is out of memory for %u bytes",
+                        s->up_head.bytes);
+        lose_parent(s);
+        return;
+      }
+      s->reads_reply = true;
+    }
+    const bool table = s->up_head.status == TT_TABLE;
+    const size_t want = table ? s->up_head.bytes : tt_min(s->up_head.bytes, sizeof(tt_refusal));
+    if (!read_part(s, table ? s->incoming.base : s->up_in, want)) return;
+    s->up_have = 0;
+    s->reads_reply = false;
+    (table ? take_table : take_reason)(s);
+  }
+}

@@ -1,0 +1,204 @@
+/* meet_line.c - the calling end of a connection in a meeting: dialling, proving the key, receiving.
+ *
+ * Invariant  It gives up when the meeting's limit, and a little more for the answer, has passed since the
+ *            meeting's start.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "meet_line.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { SLICE_MS = 20 };
+static const char WHO[] = "tutti_comm_create";
+static const double ONE_TRY = 2, GRACE = 5; /* s */
+
+/* ---- connecting ---- */
+
+bool tt_meet_ready(int fd, short events, double until) {
+  const double most = tt_may_be_interrupted() ? SLICE_MS : 2e9;
+  double asked = 0;
+  for (;;) {
+    struct pollfd p = {.fd = fd, .events = events};
+    const double left = until - tt_seconds();
+    const int n = poll(&p, 1, left <= 0 ? 0 : (int)tt_min(1e3 * left, most) + 1);
+    if (n > 0) return true;
+    if (tt_interrupted(&asked)) {
+      errno = ECANCELED;
+      return false;
+    }
+    if (n == 0 && tt_seconds() >= until) errno = ETIMEDOUT;
+    if (n == 0 && errno == ETIMEDOUT && tt_seconds() >= until) return false;
+    if (n < 0 && errno != EINTR) return false;
+  }
+}
+
+/* A connection to one address, or -1 and errno. */
+static int try_address(const struct addrinfo *a, double until) {
+  const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
+  if (fd < 0) return -1;
+  int error = 0;
+  socklen_t n = sizeof error;
+  if (connect(fd, a->ai_addr, a->ai_addrlen)) error = errno;
+  if (error == EINPROGRESS) {
+    error = 0;
+    if (!tt_meet_ready(fd, POLLOUT, until))
+      error = errno;
+    else
+      getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n);
+  }
+  if (!error) {
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return fd;
+  }
+  close(fd);
+  errno = error;
+  return -1;
+}
+
+int tt_meet_connect(const char *host, int port, double until, char *why, size_t size) {
+  char number[12];
+  struct addrinfo *all, hint = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+  snprintf(number, sizeof number, "%d", port);
+  const int error = getaddrinfo(host, number, &hint, &all);
+  int fd = -1;
+  if (error) {
+    snprintf(why, size, "%s", error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
+    return -1;
+  }
+  for (struct addrinfo *a = all; a && fd < 0; a = a->ai_next) {
+    const double limit = tt_seconds() + ONE_TRY;
+    fd = try_address(a, limit < until ? limit : until);
+    if (fd < 0) snprintf(why, size, "%s", strerror(errno));
+  }
+  freeaddrinfo(all);
+  return fd;
+}
+
+tutti_status tt_meet_dial(tt_meet_line *l, const tt_rendezvous *r) {
+  double asked = 0;
+  char why[100] = "";
+  for (useconds_t pause = 2000;; pause = pause < 50000 ? 2 * pause : 100000) {
+    for (int i = 0; i < r->hosts && l->fd < 0; i++) {
+      l->fd = tt_meet_connect(r->host[i], r->port, l->until, why, sizeof why);
+      if (l->fd >= 0 || i == 0) snprintf(l->at, sizeof l->at, "%s:%d", r->host[i], r->port);
+    }
+    if (l->fd >= 0) return TUTTI_OK;
+    if (errno == ECANCELED || tt_interrupted(&asked)) return tt_say_interrupted(WHO);
+    if (tt_seconds() + 1e-6 * pause > l->until) break;
+    usleep(pause);
+  }
+  return tt_fail(TUTTI_ERR_TIMEOUT,
+                 "rank %u could not reach the rendezvous at %s%s: %s; does the process that opened "
+                 "it run, and is the id right?",
+                 l->hello.rank, l->at, r->hosts > 1 ? " or its other addresses" : "", why);
+}
+
+/* ---- bytes ---- */
+
+static tutti_status broken(const tt_meet_line *l, const char *what) {
+  if (l->agent && l->gone)
+    return tt_fail(TUTTI_ERR_PEER_LOST,
+                   "rank %u: process %d, by which the ranks of this host meet the others, is gone",
+                   l->hello.rank, l->agent);
+  return tt_fail(errno == ETIMEDOUT ? TUTTI_ERR_TIMEOUT : TUTTI_ERR_SYSTEM,
+                 "rank %u: the rendezvous at %s %s", l->hello.rank, l->at, what);
+}
+
+bool tt_meet_send(tt_meet_line *l, const void *bytes, size_t n) {
+  for (const char *at = bytes; n;) {
+    const ssize_t part = send(l->fd, at, n, MSG_NOSIGNAL);
+    if (part > 0) at += part, n -= (size_t)part;
+    if (part < 0 && errno == EAGAIN && tt_meet_ready(l->fd, POLLOUT, l->until + GRACE)) continue;
+    if (part < 0 && errno == EINTR) continue;
+    if (part < 0) return false;
+  }
+  return true;
+}
+
+static tutti_status unheard(const tt_meet_line *l, bool silent) {
+  return tt_fail(
+      silent ? TUTTI_ERR_TIMEOUT : TUTTI_ERR_SYSTEM,
+      "rank %u: the program that listens at %s %s: is it another job's rendezvous, or another "
+      "program? TUTTI_PORT names another port",
+      l->hello.rank, l->at,
+      silent ? "does not answer as a rendezvous does" : "has closed the connection");
+}
+
+tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until) {
+  for (char *at = bytes; n;) {
+    const ssize_t part = read(l->fd, at, n);
+    if (part > 0) at += part, n -= (size_t)part;
+    if (part > 0 || (part < 0 && errno == EINTR)) continue;
+    if (part < 0 && errno == EAGAIN && tt_meet_ready(l->fd, POLLIN, until)) continue;
+    if (part < 0 && errno == ECANCELED) return tt_say_interrupted(WHO);
+    l->gone = part == 0 || errno != ETIMEDOUT;
+    if (!l->greeted) return unheard(l, !l->gone);
+    if (!l->gone) return broken(l, "does not answer");
+    errno = 0;
+    return broken(l,
+                  "has closed the connection: is it the one of this id, and does its process "
+                  "still run?");
+  }
+  return TUTTI_OK;
+}
+
+/* ---- the handshake ---- */
+
+tutti_status tt_meet_foreign(const tt_meet_line *l) {
+  return tt_fail(
+      TUTTI_ERR_SYSTEM,
+      "rank %u: what answers at %s is no rendezvous of this version of tutti: is it another "
+      "program? TUTTI_PORT names another port",
+      l->hello.rank, l->at);
+}
+
+tutti_status tt_meet_sentence(tt_meet_line *l, const tt_reply *reply, double until) {
+  char text[400];
+  const bool is_known = reply->status < 0 && reply->status >= TUTTI_ERR_UNSUPPORTED;
+  if (!is_known || !reply->bytes || reply->bytes > sizeof text) return tt_meet_foreign(l);
+  const tutti_status status = tt_meet_recv(l, text, reply->bytes, until);
+  if (status) return status;
+  text[reply->bytes - 1] = 0;
+  return tt_fail((tutti_status)reply->status, "%s", text);
+}
+
+/* Read the magic, or a reply with the reason for a refusal. */
+static tutti_status read_magic(tt_meet_line *l, double until) {
+  tt_reply reply;
+  const tutti_status status = tt_meet_recv(l, &reply, sizeof reply, until);
+  if (status || memcmp(&reply, TT_MEET_MAGIC, sizeof reply) == 0) return status;
+  return tt_meet_sentence(l, &reply, until);
+}
+
+tutti_status tt_meet_prove(tt_meet_line *l, double patience) {
+  const double now = tt_seconds();
+  const double most = l->until < now + patience ? l->until : now + patience;
+  const double until = most > now + ONE_TRY ? most : now + ONE_TRY;
+  tt_challenge c;
+  unsigned char proof[TT_DIGEST];
+  tutti_status status = tt_nonce(l->hello.nonce);
+  if (status) return status;
+  tt_meet_send(l, &l->hello, sizeof l->hello); /* on failure, read its reason first */
+  status = read_magic(l, until);
+  if (!status) status = tt_meet_recv(l, c.nonce, sizeof c - sizeof c.magic, until);
+  if (status) return status;
+  tt_prove_key(TT_RENDEZVOUS, l->key, &l->hello, c.nonce, proof);
+  if (!tt_digest_same(proof, c.proof))
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "rank %u: the process that listens at %s does not know this job's key: it is "
+                   "another job's rendezvous, or somebody has taken the port; TUTTI_PORT names "
+                   "another port, and TUTTI_KEY has to be the same on all ranks",
+                   l->hello.rank, l->at);
+  tt_prove_key(TT_VISITOR, l->key, &l->hello, c.nonce, proof);
+  tt_meet_send(l, proof, sizeof proof);
+  status = read_magic(l, until);
+  l->greeted = !status;
+  return status;
+}

@@ -1,0 +1,147 @@
+/* meet_service.h - the serving end of a meeting: what the rendezvous and an agent have in common, shared by
+ * rendezvous.c, agent.c, meet_peers.c and meet_rounds.c.
+ *
+ * Idea       A service collects the rows of its peers and answers each with the table. The rendezvous makes
+ *            the table; an agent passes rows up to its parent, and hands down what the parent answers. Peers
+ *            are agents, by TCP, and an agent's peers also the ranks of its host, by a local socket.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_MEET_SERVICE_H
+#define TT_MEET_SERVICE_H
+
+#include "meet_line.h"
+
+enum { TT_FANOUT = 7 /* agents below the rendezvous, or below an agent */ };
+
+/* id.c: sets hosts and a key, if it has none. */
+tutti_status tt_rendezvous_name(tt_rendezvous *r);
+/* id.c: adds the addresses that other hosts may reach; loopback if there are no others. */
+void tt_addresses_here(tt_rendezvous *r);
+
+typedef enum tt_peer_state {
+  TT_STRANGER,   /* its hello is awaited */
+  TT_CHALLENGED, /* its proof is awaited */
+  TT_WAITS,      /* an agent, for this meeting to end and the next one to begin */
+  TT_MEMBER,     /* it brings rows; an agent brings its card first */
+  TT_LEAVES      /* after the output; its input is drained */
+} tt_peer_state;
+
+typedef struct tt_meet_peer { /* a connection; fd < 0: free */
+  int fd;
+  tt_peer_state state;
+  bool local;   /* a rank of this host; else an agent */
+  bool placed;  /* the agent has a place here */
+  bool talks;   /* it has output, of which `sent` bytes have left */
+  double since; /* s, time of the connection */
+  char *in;     /* its input: a hello, a proof, frames */
+  size_t have, want;
+  /* The output: the header and `to_send` bytes after it. own: the bytes belong to the peer. */
+  tt_reply head;
+  const char *out;
+  char *own;
+  size_t sent, to_send;
+  int hands; /* the descriptor that goes with the header; -1: none */
+  tt_hello hello;
+  unsigned char nonce[TT_DIGEST]; /* of its challenge */
+} tt_meet_peer;
+
+typedef struct tt_service {
+  int listener, local; /* for agents; for ranks of this host. -1: closed */
+  bool lasting, agent;
+  char key[TT_KEY];
+  tt_meet_peer *peers;
+  int npeers, members; /* members: those that bring rows */
+  int locals, most_locals;
+  int ranks;           /* as in the first hello; 0: none has come */
+  double first, limit; /* s: time of the first hello; how long it waits for the others */
+  int round;
+  int rows, known; /* brought in this round; of the ranks that brought some in the first round */
+  int gone;        /* peers that left between rounds */
+  char left[128];  /* the first of them */
+  tt_table table;  /* of the last round */
+  tt_refusal why;  /* the meeting has failed */
+  bool over;       /* no more tables; ends when all is sent */
+  double failed;   /* s, since when late peers may get the reason; 0: they need not */
+
+  /* The rendezvous: rows of this round, by rank, within the frames that brought them. */
+  const void **row;
+  uint32_t *bytes;
+  char **frames;
+  int nframes, agents; /* agents: that were placed */
+  tt_agent_place *places;    /* of agents, by number */
+
+  tt_agent *self; /* an agent's */
+  /* An agent: its connection to its parent, and what goes up: `batch` collects rows. */
+  int up; /* -1: none; the rendezvous has none */
+  char *batch, *sending;
+  size_t batched, up_sent, up_to_send;
+  double batch_since;
+  tt_reply up_head;
+  char *up_in;
+  size_t up_have;
+  tt_table incoming;
+  bool reads_reply;    /* up_head is there */
+  bool told, told_now; /* the parent is to hear that the meeting failed; that is on its way */
+
+  uint64_t bytes_out; /* sent, for measurements */
+} tt_service;
+
+/* ---- the service (rendezvous.c) ---- */
+
+/* Serves until the meeting is over; a thread's function. Frees the service. */
+void *tt_service_run(void *service);
+tt_service *tt_service_new(const char key[TT_KEY]); /* NULL: out of memory */
+void tt_service_free(tt_service *s);
+/* A socket that listens on all addresses; *port 0: any. -1 and errno. */
+int tt_service_listen(int *port);
+/* Starts a thread that blocks all signals. */
+tutti_status tt_service_thread(tt_service *s, pthread_t *thread);
+
+/* ---- peers (meet_peers.c) ---- */
+
+/* Accepts a connection. */
+void tt_meet_peer_welcome(tt_service *s, bool local);
+/* Takes a connection over; false: out of memory, and it is closed. */
+bool tt_meet_peer_add(tt_service *s, int fd, bool local);
+/* May another stranger come now? */
+bool tt_meet_has_room(const tt_service *s);
+/* Reads what has come; hung_up: the other end is closed. */
+void tt_meet_peer_read(tt_service *s, tt_meet_peer *g, bool hung_up);
+void tt_meet_peer_write(tt_service *s, tt_meet_peer *g);
+void tt_meet_peer_close(tt_service *s, tt_meet_peer *g);
+/* Queue the table. */
+void tt_meet_peer_serve(tt_meet_peer *g, const tt_table *table);
+/* Queue the last reply: the reason why the meeting has failed, or the peer is refused. */
+void tt_meet_peer_part(tt_meet_peer *g, const tt_refusal *why);
+/* The meeting is over; start the next one with the peers that wait for it. */
+void tt_service_renew(tt_service *s);
+static inline bool tt_is_member(const tt_meet_peer *g) {
+  return g->fd >= 0 && g->state == TT_MEMBER && (g->local || g->placed);
+}
+
+/* ---- rounds (meet_rounds.c) ---- */
+
+/* The meeting fails. The rendezvous, or an agent that has lost its parent, tells all peers; an agent tells
+ * its parent, and its peers when that answers. */
+void tt_service_fail(tt_service *s, tutti_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The meeting has failed for this reason, which all peers get. */
+void tt_service_end(tt_service *s, const tt_refusal *why);
+/* A member's frame has come whole; takes its bytes over. */
+void tt_rounds_frame(tt_service *s, const tt_meet_frame *head, char *bytes);
+/* A member has left; unfinished: within a frame. */
+void tt_rounds_left(tt_service *s, const tt_hello *hello, bool unfinished);
+/* The table of this round is there: hand it to all. It is taken over. */
+void tt_rounds_answer(tt_service *s, tt_table *table);
+/* Frees all that a meeting has collected. */
+void tt_rounds_clear(tt_service *s);
+
+/* ---- an agent's parent (agent.c) ---- */
+
+/* Sends the batch when it is due: in the first round soon, later when all rows are there. */
+void tt_agent_flush(tt_service *s);
+void tt_agent_read(tt_service *s);
+void tt_agent_write(tt_service *s);
+/* ms until a batch is due; -1: none is. */
+int tt_agent_due(const tt_service *s);
+
+#endif

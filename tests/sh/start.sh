@@ -1,0 +1,37 @@
+# start.sh - how a job starts: many ranks with few descriptors, over UCX; real processes and simulated hosts of
+# bench/starting, in small. The hosts are all this one.
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+export UCX_TLS=tcp,self
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
+n=0
+check() { ok "$@" && n=$((n + 1)) || n=$((n + 1)); }
+
+# of NAME: the value of that name in the line of bench/starting.
+of() { tr ' ' '\n' <"$work/out" | grep -A1 -x "$1" | tail -1; }
+run_start() {
+  rc=0
+  timeout 200 "$BUILD/bench/starting" "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+}
+
+run_start real 40
+check "40 processes of one host make a communicator" all "status 0" '[ "$(of ranks)" = 40 ]'
+run_start simulated 20 3
+check "20 hosts with 3 ranks each meet" all "status 0" '[ "$(of ranks)" = 60 ]'
+check "the first process sends each row to 8 hosts at most" \
+  all '[ "$(of first_sent | tr -d .)" -le $((60 * 700 * 9 / 10000 + 20)) ]'
+check "no process needs 64 descriptors" all '[ "$(of descriptors)" -lt 64 ]'
+run_start tables 20000
+check "a rank that is not in use costs at most 64 bytes" all '[ "$(of bytes | cut -d. -f1)" -lt 64 ]'
+
+if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
+  skip "64 descriptors over UCX" "it is not installed, or was not built (make ucx)" 1
+  n=$((n + 1))
+else
+  TUTTI_NODES=0,0,0,0,0,0,0,0,1,1,1,1,1,1,1,1,2,2,2,2,2,2,2,2,3,3,3,3,3,3,3,3 job run --hosts localhost:32 \
+    sh -c 'ulimit -n 64; exec "$0"' "$BUILD/examples/hello"
+  check "32 ranks on 4 hosts with 64 descriptors each" all "status 0" '[ "$(grep -c "sum is 496$" "$work/out")" = 32 ]'
+fi
+ok "no process is left" gone
+echo "1..$((n + 1))"
+exit $bad
