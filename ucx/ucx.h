@@ -31,8 +31,8 @@ typedef struct ucx_host {
 } ucx_host;
 
 typedef struct ucx_peer { /* a process in use */
-  ucp_ep_h end;      /* NULL: not connected yet, or lost */
-  ucs_status_t lost; /* UCS_OK: not lost */
+  ucp_ep_h end;           /* NULL: not connected yet, or lost */
+  ucs_status_t lost;      /* UCS_OK: not lost */
   int process;
   int stuck;     /* at the end, requests are still in flight */
   void *parting; /* request that closes the end */

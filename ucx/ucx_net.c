@@ -336,7 +336,8 @@ static int net_poll(void *self, int slots, tutti_net_done *done, int most, int *
     done[(*count)++] = (tutti_net_done){
         .slot = s->number, .peer = s->peer, .bytes = s->bytes, .failed = s->failed};
   }
-  if (n->told < n->world->losses && *count < most) *count += tell_losses(n, done + *count, most - *count);
+  if (n->told < n->world->losses && *count < most)
+    *count += tell_losses(n, done + *count, most - *count);
   pthread_mutex_unlock(&n->world->lock);
   return 0;
 }

@@ -39,11 +39,15 @@ def bars(build, quick):
     if memory_free() < 12 and not quick:
         yield skipped("%d processes of this host join, s" % ranks, "less than 12 GB of memory are free")
     else:
-        real = start(build, "real", ranks)
-        rows.append(["%d processes of one host" % ranks, "%.1f s" % real["seconds"], "%.2f GB" % (real["megabytes"] / 1e3),
-                     "%d" % real["descriptors"], ""])
-        yield at_most("%d processes of this host join, s" % ranks, 15, real["seconds"])
-        yield at_most("their memory, shared pages once, GB", 10, real["megabytes"] / 1e3)
+        real, why = {}, ""
+        try:
+            real = start(build, "real", ranks)
+            rows.append(["%d processes of one host" % ranks, "%.1f s" % real["seconds"], "%.2f GB" % (real["megabytes"] / 1e3),
+                         "%d" % real["descriptors"], ""])
+        except Failed as e:
+            why = str(e)
+        yield at_most("%d processes of this host join, s" % ranks, 15, real.get("seconds"), why)
+        yield at_most("their memory, shared pages once, GB", 10, real["megabytes"] / 1e3 if real else None, why)
     far = start(build, "simulated", hosts, PER_HOST)
     rows.append(["%d ranks of %d hosts, simulated" % (far["ranks"], hosts), "%.1f s" % far["seconds"],
                  "%.2f GB" % (far["megabytes"] / 1e3), "%d" % far["descriptors"], "%.1f MB" % far["first_sent"]])

@@ -227,7 +227,8 @@ static tutti_status layout_by_placement(const tutti_comm *comm, tt_layout *layou
   tt_placement *placements = malloc((size_t)comm->ranks * sizeof *placements);
   if (!placements)
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);
-  for (int r = 0; r < comm->ranks; r++) placements[r] = (tt_placement){.colors = comm->info[r].placement};
+  for (int r = 0; r < comm->ranks; r++)
+    placements[r] = (tt_placement){.colors = comm->info[r].placement};
   const tutti_status status = tt_layout_find(placements, comm->ranks, NULL, "", layout);
   free(placements);
   return status;

@@ -274,7 +274,8 @@ static tutti_status from_launcher(tutti_comm **base, tt_segment **segment, int *
   if (l.by) {
     pthread_t thread;
     if (l.serves && (status = tt_rendezvous_serve(&l.at, false, &thread))) return status;
-    status = tt_meet_visit(&l.at, tt_host_number(l.rank), l.rank, l.ranks, tt_create_limit(NULL), &m);
+    status =
+        tt_meet_visit(&l.at, tt_host_number(l.rank), l.rank, l.ranks, tt_create_limit(NULL), &m);
     if (!status) status = tt_create(&m, NULL, base);
     if (l.serves && status) tt_rendezvous_end(thread);
     if (l.serves && !status) pthread_detach(thread);

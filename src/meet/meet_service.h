@@ -66,8 +66,8 @@ typedef struct tt_service {
   const void **row;
   uint32_t *bytes;
   char **frames;
-  int nframes, agents; /* agents: that were placed */
-  tt_agent_place *places;    /* of agents, by number */
+  int nframes, agents;    /* agents: that were placed */
+  tt_agent_place *places; /* of agents, by number */
 
   tt_agent *self; /* an agent's */
   /* An agent: its connection to its parent, and what goes up: `batch` collects rows. */

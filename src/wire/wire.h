@@ -223,11 +223,11 @@ typedef struct tt_share {
   int first; /* of the virtual ranks that this rank trades with */
   tt_stamp stamp;
   uint32_t slice, slices;
-  uint32_t type, op;                          /* of tutti_type and tutti_op */
-  uint32_t data;                              /* ranks whose vectors are summed */
-  uint64_t bytes;                             /* of the vector, the same on all ranks */
-  tt_stretch gives, wants;                    /* what this rank sends of it, and gets */
-  uint64_t beside;                            /* B that it sends to ranks of other hosts meanwhile */
+  uint32_t type, op;       /* of tutti_type and tutti_op */
+  uint32_t data;           /* ranks whose vectors are summed */
+  uint64_t bytes;          /* of the vector, the same on all ranks */
+  tt_stretch gives, wants; /* what this rank sends of it, and gets */
+  uint64_t beside;         /* B that it sends to ranks of other hosts meanwhile */
   uint64_t given[TT_PARTS], wanted[TT_PARTS]; /* of these, per virtual rank */
 } tt_share;
 

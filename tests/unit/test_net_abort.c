@@ -25,7 +25,7 @@ typedef struct rank {
   struct {
     int from;
     tt_net_control what;
-  } *queue; /* [QUEUE], for it */
+  } * queue; /* [QUEUE], for it */
   size_t came, taken;
   tutti_net_done done[QUEUE];
   int ndone;
@@ -121,8 +121,8 @@ static void end(int ranks) {
 static void all_hear_it(void **state) {
   static const struct {
     int ranks, dead_in_100, most; /* messages of a rank */
-  } cases[] = {{2, 0, 1},     {64, 0, 63},   {64, 30, 63}, {65, 0, 14},
-               {256, 0, 16},  {256, 30, 16}, {600, 0, 20}, {600, 30, 20}};
+  } cases[] = {{2, 0, 1},    {64, 0, 63},   {64, 30, 63}, {65, 0, 14},
+               {256, 0, 16}, {256, 30, 16}, {600, 0, 20}, {600, 30, 20}};
   unsigned seed = 7;
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

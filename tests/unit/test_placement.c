@@ -292,12 +292,11 @@ static void what_sits_together_stands_together(void **state) {
     bool seen[MOST] = {0}, sorted = true;
     int new_nodes = 0;
     for (int r = 0; r < ranks; r++)
-      placements[r] =
-          (tt_placement){.rack = rand_r(&seed) % racks,
-                         .node = rand_r(&seed) % nodes - 1,
-                         .package = rand_r(&seed) % cores,
-                         .numa = rand_r(&seed) % cores,
-                         .cache = rand_r(&seed) % cores};
+      placements[r] = (tt_placement){.rack = rand_r(&seed) % racks,
+                                     .node = rand_r(&seed) % nodes - 1,
+                                     .package = rand_r(&seed) % cores,
+                                     .numa = rand_r(&seed) % cores,
+                                     .cache = rand_r(&seed) % cores};
     assert_int_equal(tt_placement_arrange(placements, ranks, NULL, "here", &layout), TUTTI_OK);
     for (int r = 0; r < ranks; r++) {
       assert_true(order[r] >= 0 && order[r] < ranks && !seen[order[r]]);

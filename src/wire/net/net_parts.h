@@ -154,9 +154,9 @@ typedef struct tt_net {
   bool *lost;  /* per peer: the network reports it gone */
   tt_requests requests;
   tt_net_peer **peers; /* by rank; NULL: not in use */
-  tt_packet *packets; /* free list */
-  void *bounces;      /* free list, linked through the first word */
-  int sending;        /* sends in flight, without TT_LANE_P2P and control */
+  tt_packet *packets;  /* free list */
+  void *bounces;       /* free list, linked through the first word */
+  int sending;         /* sends in flight, without TT_LANE_P2P and control */
   tt_records records;
   uint32_t splits; /* so far */
   tt_net_control hears;

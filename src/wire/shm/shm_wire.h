@@ -95,8 +95,7 @@ static inline bool tt_shm_shared(const tt_shm *s, const void *bytes, size_t n) {
   const char *at = bytes;
   if (s->copies && at != s->arena) return false;
   return s->segment->threads ||
-         (at >= s->segment->base &&
-          at < s->segment->base + tt_segment_bytes(s->segment) &&
+         (at >= s->segment->base && at < s->segment->base + tt_segment_bytes(s->segment) &&
           !(*s->revokes && tt_heap_revoked(s->heap, bytes, n)));
 }
 
