@@ -25,7 +25,7 @@ typedef struct rank {
   struct {
     int from;
     tt_net_control what;
-  } * queue; /* [QUEUE], for it */
+  } * queue; /* [QUEUE], of messages that come */
   size_t came, taken;
   tutti_net_done done[QUEUE];
   int ndone;
@@ -112,10 +112,8 @@ static void settle(int ranks) {
 }
 
 static void end(int ranks) {
-  for (int r = 0; r < ranks; r++) {
-    tt_net_close(all[r].wire);
-    free(all[r].queue);
-  }
+  for (int r = 0; r < ranks; r++) tt_net_close(all[r].wire); /* which may still send */
+  for (int r = 0; r < ranks; r++) free(all[r].queue);
 }
 
 static void all_hear_it(void **state) {
