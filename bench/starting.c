@@ -129,6 +129,7 @@ static int run(crew *c, double *seconds, double *megabytes, int *descriptors) {
     const int its = atomic_load(&c->told[i].descriptors);
     *descriptors = its > *descriptors ? its : *descriptors;
   }
+  free(c->pids);
   return !bad;
 }
 

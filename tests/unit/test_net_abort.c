@@ -112,7 +112,8 @@ static void settle(int ranks) {
 }
 
 static void end(int ranks) {
-  for (int r = 0; r < ranks; r++) tt_net_close(all[r].wire); /* which may still send */
+  for (int r = 0; r < ranks; r++) all[r].taken = all[r].came; /* dead ranks read nothing */
+  for (int r = 0; r < ranks; r++) tt_net_close(all[r].wire);
   for (int r = 0; r < ranks; r++) free(all[r].queue);
 }
 
