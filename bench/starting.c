@@ -2,7 +2,7 @@
  *
  *   starting real RANKS                 processes that make a communicator, all on this host; up to 64 of them
  *                                    then sum
- *   starting simulated HOSTS PER_HOST   the meeting of a job on so many hosts: a process is a host, its ranks
+ *   starting simulated HOSTS PER_HOST   the meeting of a job on HOSTS hosts: a process is a host, its ranks
  *                                    are threads, and all else is as between hosts
  *   starting tables RANKS               bytes that a communicator over a network keeps of each rank
  *

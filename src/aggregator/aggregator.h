@@ -93,7 +93,7 @@ void tt_aggregator_set_options(int fd);
 /* Bounds what waits on its way to the aggregator, on slow links: other messages would have to wait behind it. beta: of
  * the link, s/B. */
 void tt_aggregator_queue(int fd, double beta);
-/* Sends at most so many B/s from now on; 0: as fast as the link takes it. */
+/* Sends at most `rate` B/s from now on; 0: no limit. */
 void tt_aggregator_pace(int fd, double rate);
 /* The proof that a side knows the key. */
 void tt_aggregator_prove(tt_side_of side, const char key[TT_KEY], const tt_aggregator_hello *hello,

@@ -4,7 +4,7 @@
  *            The system may forbid the call, so each rank tries it once on a word of every other
  *            rank and publishes the result in its heap header. A sender exports private memory only
  *            to ranks that can read it. Among many ranks, each tries those whose numbers are a power of two
- *            away; a process whose memory nobody may read (prctl) says so.
+ *            away; a process whose memory no other may read (prctl) says so.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdlib.h>

@@ -191,7 +191,7 @@ void tt_agent_leave(tt_agent *agent, bool failed) {
   if (failed) {
     tt_rendezvous_end(agent->thread);
   } else {
-    /* order: a flag; what was sent before it is the system's */
+    /* order: a flag; the system has all bytes that were sent before it */
     while (atomic_load(&agent->busy) && tt_seconds() - since < GRACE) usleep(200);
     pthread_detach(agent->thread);
   }

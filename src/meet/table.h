@@ -2,7 +2,7 @@
  *
  * Idea       A table is P + 1 offsets and then the rows. An agent receives it into a memfd, seals it,
  *            and hands the descriptor to the ranks of its host: a host has each table once.
- * Invariant  Nobody can change, cut or extend a sealed table: a rank that maps one checks the seals,
+ * Invariant  No process can change, cut or extend a sealed table: a rank that maps one checks the seals,
  *            and then the offsets.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_TABLE_H

@@ -87,7 +87,7 @@ for machine, (small, middle, large) in m.RANKS.items():
     for ranks, plan, name in ((middle, "all", "tutti's choice"), (small, "doubling", "doubling")):
         got = price(machine, ranks, plan)
         assert time(got) in cells[machine, ranks, name]["1 MiB"], (machine, ranks, plan, got, cells[machine, ranks, name])
-for machine, few in (("infiniband", 64), ("leaf-spine", 96)):  # a ring of more has so many messages that pricing it takes long
+for machine, few in (("infiniband", 64), ("leaf-spine", 96)):  # pricing a longer ring takes a minute
     form, got = m.ring(m.network(build, machine, few)[1], few, 1 << 20), price(machine, few, "fold(ring)")
     assert abs(form / got - 1) < 0.03, (machine, form, got)
 PY
