@@ -39,6 +39,7 @@ typedef struct ucx_peer { /* a process in use */
   ucx_world *world;
   ucx_host *host; /* NULL: not watched */
   char apart;     /* UCX knows no route to it */
+  char idle;      /* connected to see whether it can be reached, and for nothing else yet */
 } ucx_peer;
 
 typedef struct ucx_watch {
