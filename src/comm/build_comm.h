@@ -59,7 +59,7 @@ tutti_status tt_job_over(const tt_segment *segment);
 /* Publishes this process's data in the head of its heap. */
 void tt_heap_introduce(tt_heap *heap);
 /* The placement that a rank of one machine has published there. */
-tt_colors tt_head_colors(const tt_head *head);
+tt_colors tt_intro_colors(const tt_intro *intro);
 
 /* Finds the layout of the ranks by tt_placement_arrange; the caller frees its arrays. */
 tutti_status tt_layout_find(const tt_placement *placements, int ranks, const char *topology,

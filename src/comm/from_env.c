@@ -34,15 +34,15 @@ static tt_domains domains_of(const cpu_set_t *cores) {
   return found;
 }
 
-static void publish_domains(tt_head *head, const tt_domains *d) {
-  head->within.package = d->package;
-  head->within.numa = d->numa;
-  head->within.cache = d->cache;
+static void publish_domains(tt_intro *intro, const tt_domains *d) {
+  intro->within.package = d->package;
+  intro->within.numa = d->numa;
+  intro->within.cache = d->cache;
 }
 
 /* Instead of this rank's cores, TUTTI_TOPO may say where it is, if all its levels are within a
  * machine; else it is for communicators over a network (from_net.c). */
-static tutti_status declare_domains(tt_head *head, int rank, int ranks) {
+static tutti_status declare_domains(tt_intro *intro, int rank, int ranks) {
   const char *topology = tt_env("TUTTI_TOPO");
   if (!topology || !tt_topology_inside(topology)) return TUTTI_OK;
   tt_layout layout = {.order = NULL};
@@ -51,51 +51,55 @@ static tutti_status declare_domains(tt_head *head, int rank, int ranks) {
                             : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", ranks);
   if (!status) status = tt_placement_color(&layout, ranks, all);
   if (!status)
-    publish_domains(head, &(tt_domains){all[rank].package, all[rank].numa, all[rank].cache});
+    publish_domains(intro, &(tt_domains){all[rank].package, all[rank].numa, all[rank].cache});
   free(layout.order);
   free(layout.node_of);
   free(all);
   return status;
 }
 
-tt_colors tt_head_colors(const tt_head *head) {
+tt_colors tt_intro_colors(const tt_intro *intro) {
   return (tt_colors){
-      .package = head->within.package, .numa = head->within.numa, .cache = head->within.cache};
+      .package = intro->within.package, .numa = intro->within.numa, .cache = intro->within.cache};
 }
 
 /* ---- the ranks of a job meet ---- */
 
 void tt_heap_introduce(tt_heap *heap) {
-  tt_head *head = tt_heap_head(tt_heap_segment(heap), tt_heap_index(heap));
-  head->pid = (int)getpid();
+  tt_segment *segment = tt_heap_segment(heap);
+  const int index = tt_heap_index(heap);
+  tt_head *head = tt_heap_head(segment, index);
+  tt_intro *intro = tt_heap_intro(segment, index);
+  intro->pid = (int)getpid();
   head->join.version = tt_version_number();
-  tt_process_state(head->pid, &head->started);
-  head->cookie = *tt_heap_cookie(heap);
-  const bool readable = tt_remote_readable(tt_heap_segment(heap));
-  head->cookie_at = readable ? (uint64_t)(uintptr_t)tt_heap_cookie(heap) : 0;
-  tt_cores_mine(&head->cores);
-  const tt_domains domains = domains_of(&head->cores);
-  publish_domains(head, &domains);
+  tt_process_state(intro->pid, &intro->started);
+  intro->cookie = *tt_heap_cookie(heap);
+  const bool readable = tt_remote_readable(segment);
+  intro->cookie_at = readable ? (uint64_t)(uintptr_t)tt_heap_cookie(heap) : 0;
+  tt_cores_mine(&intro->cores);
+  const tt_domains domains = domains_of(&intro->cores);
+  publish_domains(intro, &domains);
   head->quota = tt_cores_quota();
   head->l2 = tt_cache_l2();
-  head->fenced = tt_fences_join();
+  intro->fenced = tt_fences_join();
+  if (index) return;
   tt_profile profile = {0}; /* the first rank's profile is used by all */
-  if (tt_heap_index(heap) == 0) tt_profile_here(&profile);
-  _Static_assert(sizeof profile <= sizeof head->figures, "room for the figures");
-  memcpy(head->figures, &profile, sizeof profile);
+  tt_profile_here(&profile);
+  _Static_assert(sizeof profile <= TT_FIGURES, "room for the figures");
+  memcpy(tt_job_head_of(segment)->figures, &profile, sizeof profile);
 }
 
 /* each ended, users, finalized, usable: order: a flag or a count, set alone */
 
 static tutti_status introduce(tt_heap *heap, int ranks) {
-  tt_head *head = tt_heap_head(tt_heap_segment(heap), tt_heap_index(heap));
+  tt_intro *intro = tt_heap_intro(tt_heap_segment(heap), tt_heap_index(heap));
   const uint64_t ctrl = tt_shm_ctrl_new(heap, ranks, tt_heap_index(heap) == 0);
   if (!ctrl) return tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
   tt_heap_introduce(heap);
-  const tutti_status status = declare_domains(head, tt_heap_index(heap), ranks);
-  atomic_store_explicit(&head->world, ctrl, memory_order_relaxed);
+  const tutti_status status = declare_domains(intro, tt_heap_index(heap), ranks);
+  atomic_store_explicit(&intro->world, ctrl, memory_order_relaxed);
   /* model: publish:set */
-  atomic_store_explicit(&head->ready, 1 + TT_LAYOUT, memory_order_release);
+  atomic_store_explicit(&intro->ready, 1 + TT_LAYOUT, memory_order_release);
   return status;
 }
 
@@ -113,16 +117,16 @@ typedef struct founders {
 
 static bool founder_is_ready(void *ctx, unsigned turn, tutti_status *status) {
   const founders *f = ctx;
-  const tt_head *head = tt_heap_head(f->segment, f->rank);
+  const tt_intro *intro = tt_heap_intro(f->segment, f->rank);
   /* model: publish:find */
-  const unsigned ready = atomic_load_explicit(&head->ready, memory_order_acquire);
+  const unsigned ready = atomic_load_explicit(&intro->ready, memory_order_acquire);
   char words[64];
   if (ready && ready != 1 + TT_LAYOUT)
     *status =
         tt_fail(TUTTI_ERR_SYSTEM, "rank %d uses another version of tutti than this one", f->rank);
   if (ready || turn % 64) return ready;
-  if (atomic_load(&head->ended)) {
-    tt_exit_words(head, words, sizeof words);
+  if (atomic_load(&intro->ended)) {
+    tt_exit_words(intro, words, sizeof words);
     *status = tt_fail(TUTTI_ERR_PEER_LOST, "rank %d of %d died before tutti_comm_from_env%s",
                       f->rank, f->segment->founders, words);
   } else if (!(*status = tt_job_over(f->segment)) && tt_seconds() - f->since > f->limit) {
@@ -145,7 +149,7 @@ static tutti_status await_founders(const tt_segment *segment) {
 /* ---- creating a communicator ---- */
 
 static uint64_t ctrl_of(const tt_segment *segment, int rank) {
-  return atomic_load_explicit(&tt_heap_head(segment, rank)->world, memory_order_relaxed);
+  return atomic_load_explicit(&tt_heap_intro(segment, rank)->world, memory_order_relaxed);
 }
 
 /* Creates the communicator of all ranks of a segment; their control blocks exist. */
@@ -154,15 +158,17 @@ static tutti_status create_base_comm(tt_heap *heap, int rank, tutti_comm **out) 
   tutti_comm *comm = tt_comm_new(rank, segment->founders);
   if (!comm) return TUTTI_ERR_MEMORY;
   comm->heap = tt_heap_hold(heap);
-  for (int r = 0; r < comm->ranks; r++)
+  for (int r = 0; r < comm->ranks; r++) {
+    const tt_intro *intro = tt_heap_intro(segment, r);
     comm->info[r] = (tt_rank_info){.index = r,
-                                   .placement = tt_head_colors(tt_heap_head(segment, r)),
-                                   .pid = tt_heap_head(segment, r)->pid,
+                                   .placement = tt_intro_colors(intro),
+                                   .pid = intro->pid,
                                    .ctrl = ctrl_of(segment, r)};
+  }
   tt_profile profile;
-  memcpy(&profile, tt_heap_head(segment, 0)->figures, sizeof profile);
+  memcpy(&profile, tt_job_head_of(segment)->figures, sizeof profile);
   tutti_status status = tt_comm_build(comm, &(tt_comm_spec){.profile = &profile});
-  if (!status) tt_trace_root(comm, NULL, tt_heap_head(segment, 0)->cookie, 0, 0);
+  if (!status) tt_trace_root(comm, NULL, tt_heap_intro(segment, 0)->cookie, 0, 0);
   if (status)
     tt_comm_destroy(comm);
   else

@@ -134,7 +134,8 @@ static bool right_heaps(const tutti_comm *comm, const member *all, const opened 
   for (int r = 0; r < comm->ranks; r++)
     if (all[r].placement.node == all[comm->rank].placement.node &&
         (heaps[r].index < 0 ||
-         tt_heap_head(tt_heap_segment(comm->heap), (int)heaps[r].index)->cookie != heaps[r].cookie))
+         tt_heap_intro(tt_heap_segment(comm->heap), (int)heaps[r].index)->cookie !=
+             heaps[r].cookie))
       return false;
   return true;
 }

@@ -65,7 +65,7 @@ tutti_status tutti_job_ended(tutti_job *job, int rank, int status) {
   if (!job || rank < 0 || rank >= job->ranks + job->joiners)
     return tt_fail(TUTTI_ERR_ARG, "tutti_job_ended: %s", job ? "no such rank" : "job is NULL");
   tutti_status made = job->segment ? TUTTI_OK : tt_segment_map(job->fd, job->ranks, &job->segment);
-  if (!made) tt_exit_publish(tt_heap_head(job->segment, rank), status);
+  if (!made) tt_exit_publish(tt_heap_intro(job->segment, rank), status);
   return made;
 }
 

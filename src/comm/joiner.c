@@ -49,9 +49,9 @@ static void take_places(tutti_comm *comm, const tt_proposal *t, tt_segment *segm
                         const tutti_comm *old) {
   for (int i = 0; i < t->ranks; i++) {
     tt_rank_info *w = &comm->info[i];
-    const tt_head *head = tt_heap_head(segment, t->member[i].index);
+    const tt_intro *its = tt_heap_intro(segment, t->member[i].index);
     *w = (tt_rank_info){
-        .index = t->member[i].index, .placement = tt_head_colors(head), .pid = head->pid};
+        .index = t->member[i].index, .placement = tt_intro_colors(its), .pid = its->pid};
     for (int r = 0; old && r < old->ranks; r++)
       if (old->info[r].index == w->index) *w = old->info[r];
     w->ctrl = t->member[i].ctrl;
@@ -139,7 +139,7 @@ static bool is_admitted(void *ctx, unsigned turn, tutti_status *status) {
 }
 
 tutti_status tt_joiner_join(tt_segment *segment, int index, tutti_comm **out) {
-  tt_head *head = tt_heap_head(segment, index);
+  tt_intro *intro = tt_heap_intro(segment, index);
   admission a = {.segment = segment, .index = index};
   tt_heap *heap = NULL;
   int member = 0;
@@ -153,8 +153,8 @@ tutti_status tt_joiner_join(tt_segment *segment, int index, tutti_comm **out) {
   if (!status) {
     tt_heap_introduce(heap);
     tt_remote_probe(segment, index);
-    atomic_store(&head->world, ctrl);
-    atomic_store(&head->ready, 1 + TT_LAYOUT);
+    atomic_store(&intro->world, ctrl);
+    atomic_store(&intro->ready, 1 + TT_LAYOUT);
     a.since = tt_seconds();
     status = tt_wait_until("tutti_comm_from_env", is_admitted, &a);
   }

@@ -186,16 +186,16 @@ static bool copy_comm(const reader *r, int rank, uint64_t at, tt_look_comm *l) {
 /* ---- a rank, a job ---- */
 
 static tutti_status take_rank(reader *r, int rank, tt_look_rank *l) {
-  alignas(tt_head) char bytes[sizeof(tt_head)];
-  const tt_head *head = (const tt_head *)(const void *)bytes;
+  tt_intro intro;
+  tt_head found, *head = &found;
   uint64_t began;
   int n = 0;
-  if (!pread_exact(r, (uint64_t)TT_HEAD_SPACE * (uint64_t)rank, bytes, sizeof bytes) ||
-      head->pid <= 0)
+  if (!pread_exact(r, tt_intro_at(rank), &intro, sizeof intro) || intro.pid <= 0 ||
+      !pread_exact(r, tt_head_at(r->ranks, rank), head, sizeof *head))
     return TUTTI_OK;
-  l->pid = head->pid;
+  l->pid = intro.pid;
   l->state = tt_process_state(l->pid, &began);
-  if (began != head->started) l->state = 0; /* the pid now belongs to another process */
+  if (began != intro.started) l->state = 0; /* the pid now belongs to another process */
   for (int i = 0; i < TT_CTRLS; i++) n += atomic_load(&head->ctrls[i]) != 0;
   l->hides = n == TT_CTRLS;
   l->dead = tt_state_dead(l->state);
@@ -216,7 +216,7 @@ static tutti_status read_job_header(reader *r) {
   uint64_t job_header[TT_JOB_WORDS];
   struct stat st;
   if (fstat(r->fd, &st) != 0 ||
-      !pread_exact(r, offsetof(tt_head, job_header), job_header, sizeof job_header) ||
+      !pread_exact(r, offsetof(tt_job_head, is), job_header, sizeof job_header) ||
       job_header[0] != TT_JOB_MAGIC)
     return tt_fail(TUTTI_ERR_SYSTEM,
                    "its shared memory is not of a tutti job, or of one of an "

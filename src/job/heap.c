@@ -49,12 +49,27 @@ struct tt_heap {
 
 enum { UNIT = TT_PAIR, GIVE_BACK = 1 << 20, LARGE = 64 << 20 };
 
-tt_head *tt_heap_head(const tt_segment *segment, int index) {
-  return (tt_head *)(void *)(segment->base + (size_t)TT_HEAD_SPACE * (size_t)index);
+/* Each header has pages of its own, which its rank touches first. */
+enum { PAGE = 4096, HEAD_SPACE = (sizeof(tt_head) + PAGE - 1) / PAGE * PAGE };
+
+size_t tt_intro_at(int index) {
+  return tt_round_up(sizeof(tt_job_head), PAGE) + sizeof(tt_intro) * (size_t)index;
+}
+
+size_t tt_head_at(int n, int index) {
+  return tt_round_up(tt_intro_at(n), PAGE) + (size_t)HEAD_SPACE * (size_t)index;
 }
 
 size_t tt_heap_first(int n) {
-  return tt_round_up((size_t)TT_HEAD_SPACE * (size_t)n, TT_HUGE);
+  return tt_round_up(tt_head_at(n, n), TT_HUGE);
+}
+
+tt_intro *tt_heap_intro(const tt_segment *segment, int index) {
+  return (tt_intro *)(void *)(segment->base + tt_intro_at(index));
+}
+
+tt_head *tt_heap_head(const tt_segment *segment, int index) {
+  return (tt_head *)(void *)(segment->base + tt_head_at(segment->ranks, index));
 }
 
 tt_segment *tt_heap_segment(tt_heap *heap) {
@@ -72,6 +87,13 @@ static char *base_of(const tt_heap *heap) {
   return heap->segment->base + heap->segment->first + heap->segment->stride * (size_t)heap->index;
 }
 
+/* Commits the pages that hold these bytes of the segment; false: out of memory. */
+static bool populate(const tt_segment *s, size_t at, size_t bytes) {
+  const size_t lo = at / PAGE * PAGE;
+  return !madvise(s->base + lo, tt_round_up(at + bytes, PAGE) - lo, MADV_POPULATE_WRITE) ||
+         errno != ENOMEM; /* an old kernel does not know it */
+}
+
 tutti_status tt_heap_open(tt_segment *segment, int index, tt_heap **heap) {
   tt_heap *h = calloc(1, sizeof *h);
   if (!h) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a heap");
@@ -79,8 +101,9 @@ tutti_status tt_heap_open(tt_segment *segment, int index, tt_heap **heap) {
   h->index = index;
   atomic_init(&h->users, 1);
   pthread_mutex_init(&h->lock, NULL);
-  if (madvise(tt_heap_head(segment, index), TT_HEAD_SPACE, MADV_POPULATE_WRITE) != 0 &&
-      errno == ENOMEM) {
+  if ((index == 0 && !populate(segment, 0, sizeof(tt_job_head))) ||
+      !populate(segment, tt_intro_at(index), sizeof(tt_intro)) ||
+      !populate(segment, tt_head_at(segment->ranks, index), sizeof(tt_head))) {
     free(h);
     return tt_fail(TUTTI_ERR_MEMORY, "no memory for the header of rank %d's heap", index);
   }
@@ -135,10 +158,10 @@ static bool oversubscribed(const tt_segment *s) {
       !tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0))
     return false;
   for (int r = 0; r < s->founders; r++) {
-    const tt_head *head = tt_heap_head(s, r);
+    const tt_intro *intro = tt_heap_intro(s, r);
     /* model: publish:find */
-    if (!atomic_load_explicit(&head->ready, memory_order_acquire)) continue;
-    CPU_OR(&all, &all, &head->cores);
+    if (!atomic_load_explicit(&intro->ready, memory_order_acquire)) continue;
+    CPU_OR(&all, &all, &intro->cores);
     ranks++;
   }
   return ranks > CPU_COUNT(&all);
@@ -340,7 +363,7 @@ size_t tt_heap_used(tt_heap *h) {
 double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int ranks) {
   cpu_set_t all;
   CPU_ZERO(&all);
-  for (int r = 0; r < ranks; r++) CPU_OR(&all, &all, &tt_heap_head(segment, members[r])->cores);
+  for (int r = 0; r < ranks; r++) CPU_OR(&all, &all, &tt_heap_intro(segment, members[r])->cores);
   double cores = CPU_COUNT(&all), quota = tt_heap_head(segment, members[0])->quota;
   if (quota < cores) cores = quota;
   return ranks / (cores > 0 ? cores : 1);

@@ -1,9 +1,11 @@
-/* heap.h - a rank's part of the job's segment: a header that other ranks read, and an allocator.
+/* heap.h - a rank's part of the job's segment: what other ranks read of it, and an allocator.
  *
- * Layout     the headers of all heaps (tt_head), then each heap: control blocks, channels, scratch,
- *            tutti_mem_alloc. Headers lie together, so a rank that reads all of them touches few pages.
+ * Layout     the job's header (tt_job_head), the introductions of all ranks (tt_intro), the headers of their
+ *            heaps (tt_head), then each heap: control blocks, channels, scratch, tutti_mem_alloc.
+ * Cost       A rank that joins reads the introductions of all: 192 bytes each, so 2,048 ranks are 96 pages. It
+ *            touches the header of a peer's heap when it first wakes that peer.
  * Invariant  Other processes (job_look.c) read the job starting from these headers: TT_LAYOUT is
- *            the version of the format of the headers and of the control blocks (shm_ctrl.h).
+ *            the version of their format and of that of the control blocks (shm_ctrl.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_HEAP_H
 #define TT_HEAP_H
@@ -14,46 +16,50 @@
 #include "segment.h"
 
 enum {
-  TT_LAYOUT = 15, /* version of the segment's layout; increases with each change */
+  TT_LAYOUT = 16, /* version of the segment's layout; increases with each change */
   TT_FIGURES = 4096,
   TT_CTRLS = 64,             /* communicators of a rank visible from outside */
   TT_CTRL_LEAST = 17 * 4096, /* fewest bytes that a control block takes */
   TT_JOB_WORDS = 5
 };
 
-typedef struct tt_head {              /* of each heap; written by its rank */
-  alignas(TT_PAIR) atomic_uint ready; /* 1 + layout version once all below is set */
+typedef struct tt_job_head { /* of the segment; at its start */
+  uint64_t
+      is[TT_JOB_WORDS]; /* by its creator: magic; TT_LAYOUT and the number of heaps; the number of
+                                    founders; launcher pid (0: none); its start time */
+  alignas(TT_PAIR) atomic_uint sleepers_anywhere; /* of the whole job */
+  alignas(TT_PAIR) char figures
+      [TT_FIGURES]; /* the machine's, as the first rank knows them: tt_profile */
+} tt_job_head;
+
+typedef struct tt_intro {        /* of a rank, read by all others; each word is written once */
+  alignas(64) atomic_uint ready; /* 1 + layout version once all below but `ended` is set */
   int pid;
-  cpu_set_t cores;            /* that this rank may use */
+  atomic_uint ended;          /* exit status from the launcher (process_state.c); 0: none yet */
+  uint32_t fenced;            /* 1: it passes its peers' fences (fences.h) */
+  uint64_t started;           /* start time of the process, from /proc */
+  atomic_ullong world;        /* offset of its first control block; 0 until made */
   uint64_t cookie_at, cookie; /* a word of private memory, for trial reads */
-  double quota;               /* CPU quota, in cores */
-  size_t l2;                  /* bytes of its core's second level cache */
   struct {
     int32_t package, numa, cache;
-  } within;                           /* that contain these cores, as in placement.h */
-  bool fenced;                        /* it passes its peers' fences (fences.h) */
-  char figures[TT_FIGURES];           /* the machine's, as the rank knows them: tt_profile */
+  } within;        /* that contain these cores, as in placement.h */
+  cpu_set_t cores; /* that this rank may use */
+} tt_intro;
+
+typedef struct tt_head {              /* of each heap; written by its rank */
+  double quota;                       /* CPU quota, in cores */
+  size_t l2;                          /* bytes of its core's second level cache */
   alignas(TT_PAIR) atomic_uint reads; /* 1: this rank can read all others' private memory */
   struct {
     double remote_call, remote_byte, staged_byte;
-  } copy;                                         /* s and s/B, for its own use (remote.c) */
-  alignas(TT_PAIR) atomic_ullong world;           /* offset of the first control block, 0
-                                                     until made */
-  alignas(TT_PAIR) atomic_uint sleepers_anywhere; /* first heap's: sleepers of the whole job */
-  alignas(TT_PAIR) atomic_uint sleepers;          /* sleeping threads of this rank */
-  alignas(TT_PAIR) atomic_uint futex;             /* changed by peers that wake it */
+  } copy;                                /* s and s/B, for its own use (remote.c) */
+  alignas(TT_PAIR) atomic_uint sleepers; /* sleeping threads of this rank */
+  alignas(TT_PAIR) atomic_uint futex;    /* changed by peers that wake it */
   alignas(TT_PAIR) atomic_int wake_fd; /* fd + 1 that a thread sleeps on; 0: none; < 0: peers cannot
                                           open it */
   uint64_t wake_inode;                 /* its inode */
-  alignas(TT_PAIR) atomic_uint ended;  /* exit status from the launcher (process_state.c); 0:
-                                          none yet */
-  alignas(TT_PAIR) uint64_t
-      job_header[TT_JOB_WORDS];  /* first heap's, by the segment's creator: magic; TT_LAYOUT
-                                    and the number of heaps; the number of founders; launcher
-                                    pid (0: none); its start time */
-  uint64_t started;              /* start time of the process, from /proc */
-  atomic_ullong ctrls[TT_CTRLS]; /* offsets of its control blocks; 0: free */
-  atomic_uint ctrls_made;        /* so far */
+  alignas(TT_PAIR) atomic_ullong ctrls[TT_CTRLS]; /* offsets of its control blocks; 0: free */
+  atomic_uint ctrls_made;                         /* so far */
   alignas(TT_PAIR) struct {
     atomic_uint owner;     /* pid of the heap's process; 0: none yet */
     uint32_t version;      /* of its tutti */
@@ -70,9 +76,14 @@ typedef struct tt_heap tt_heap;
 tutti_status tt_heap_open(tt_segment *segment, int index, tt_heap **heap);
 tt_heap *tt_heap_hold(tt_heap *heap); /* one more user */
 void tt_heap_close(tt_heap *heap);
+static inline tt_job_head *tt_job_head_of(const tt_segment *segment) {
+  return (tt_job_head *)(void *)segment->base;
+}
+tt_intro *tt_heap_intro(const tt_segment *segment, int index);
 tt_head *tt_heap_head(const tt_segment *segment, int index);
-/* The place of a header, and of the first heap behind those of n heaps, in a segment. */
-enum { TT_HEAD_SPACE = (sizeof(tt_head) + 4095) / 4096 * 4096 };
+/* Where the introduction and the header of a heap lie in a segment of n heaps, and where the first heap begins. */
+size_t tt_intro_at(int index);
+size_t tt_head_at(int n, int index);
 size_t tt_heap_first(int n);
 tt_segment *tt_heap_segment(tt_heap *heap);
 int tt_heap_index(const tt_heap *heap);

@@ -39,15 +39,22 @@ static bool lies_in_heap(const tt_segment *s, int index, uint64_t ctrl) {
 /* Is the joiner ready, alive, of our version, and unclaimed or claimed by `by`? */
 static bool stands_there(const tt_segment *s, int index, uint64_t by) {
   tt_head *head = tt_heap_head(s, index);
-  if (!atomic_load(&head->ready) || atomic_load(&head->join.invited) || !tt_rank_alive(head))
+  const tt_intro *intro = tt_heap_intro(s, index);
+  if (!atomic_load(&intro->ready) || atomic_load(&head->join.invited) || !tt_rank_alive(intro))
     return false;
-  if (atomic_load(&head->ready) != 1 + TT_LAYOUT || head->join.version != tt_version_number() ||
-      !lies_in_heap(s, index, atomic_load(&head->world))) {
+  if (atomic_load(&intro->ready) != 1 + TT_LAYOUT || head->join.version != tt_version_number() ||
+      !lies_in_heap(s, index, atomic_load(&intro->world))) {
     atomic_store(&head->join.invited, NOT_LIKE_US);
     return false;
   }
   const uint64_t whose = atomic_load(&head->join.claimed);
   return !whose || whose == by;
+}
+
+/* Alive, or its process has not come yet. */
+static bool may_live(const tt_segment *s, int index) {
+  const tt_intro *intro = tt_heap_intro(s, index);
+  return intro->pid ? tt_rank_alive(intro) : !atomic_load(&intro->ended);
 }
 
 int tt_joiners_ready(const tt_segment *s, uint64_t by) {
@@ -58,11 +65,8 @@ int tt_joiners_ready(const tt_segment *s, uint64_t by) {
 
 int tt_joiners_possible(const tt_segment *s) {
   int n = 0;
-  for (int i = s->founders; i < s->ranks; i++) {
-    const tt_head *head = tt_heap_head(s, i);
-    n += !atomic_load(&head->join.invited) &&
-         (head->pid ? tt_rank_alive(head) : !atomic_load(&head->ended));
-  }
+  for (int i = s->founders; i < s->ranks; i++)
+    n += !atomic_load(&tt_heap_head(s, i)->join.invited) && may_live(s, i);
   return n;
 }
 
@@ -73,7 +77,8 @@ int tt_joiners_claim(const tt_segment *s, uint64_t by, tt_member *members, int m
     unsigned long long whose = 0;
     if (!stands_there(s, i, by)) continue;
     if (!atomic_compare_exchange_strong(&head->join.claimed, &whose, by) && whose != by) continue;
-    members[n++] = (tt_member){.index = i, .joiner = 1, .ctrl = atomic_load(&head->world)};
+    members[n++] =
+        (tt_member){.index = i, .joiner = 1, .ctrl = atomic_load(&tt_heap_intro(s, i)->world)};
   }
   return n;
 }
@@ -119,10 +124,10 @@ tutti_status tt_joiner_admitted(const tt_segment *s, int index, const tt_proposa
  * invited joiner is a member. */
 bool tt_joiner_has_host(const tt_segment *s, int index) {
   for (int i = 0; i < s->ranks; i++) {
-    const tt_head *head = tt_heap_head(s, i);
-    if (i == index || (i >= s->founders && atomic_load(&head->join.invited) <= NOT_LIKE_US))
+    if (i == index ||
+        (i >= s->founders && atomic_load(&tt_heap_head(s, i)->join.invited) <= NOT_LIKE_US))
       continue;
-    if (head->pid ? tt_rank_alive(head) : !atomic_load(&head->ended)) return true;
+    if (may_live(s, i)) return true;
   }
   return false;
 }

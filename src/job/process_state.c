@@ -1,6 +1,6 @@
 /* process_state.c - whether a rank's process is alive, or stopped, and how it ended.
  *
- * Idea       The launcher reaps the process and writes its status into the header of its heap.
+ * Idea       The launcher reaps the process and writes its status into its introduction.
  *            Without a launcher, or before it has written, a pidfd shows that all threads of the
  *            process are gone, even while the process is a zombie (kill would still find it).
  * Invariant  A process reported as gone executes no further instruction; its part of the shared
@@ -24,8 +24,8 @@
 
 enum { ENDED = 1 << 16, MOMENT_MS = 200 };
 
-void tt_exit_publish(tt_head *head, int status) {
-  atomic_store(&head->ended, ENDED | (unsigned)(status & 0xffff));
+void tt_exit_publish(tt_intro *intro, int status) {
+  atomic_store(&intro->ended, ENDED | (unsigned)(status & 0xffff));
 }
 
 bool tt_process_alive(int pid) {
@@ -42,13 +42,13 @@ bool tt_process_alive(int pid) {
   return kill(pid, 0) == 0 || errno != ESRCH; /* this system may lack pidfd_open */
 }
 
-bool tt_rank_alive(const tt_head *head) {
-  return !atomic_load(&head->ended) && tt_process_alive(head->pid);
+bool tt_rank_alive(const tt_intro *intro) {
+  return !atomic_load(&intro->ended) && tt_process_alive(intro->pid);
 }
 
-void tt_exit_words(const tt_head *head, char *words, size_t size) {
+void tt_exit_words(const tt_intro *intro, char *words, size_t size) {
   unsigned ended;
-  for (int ms = 0; !(ended = atomic_load(&head->ended)) && ms < MOMENT_MS; ms++) usleep(1000);
+  for (int ms = 0; !(ended = atomic_load(&intro->ended)) && ms < MOMENT_MS; ms++) usleep(1000);
   const int status = (int)(ended & 0xffff);
   words[0] = 0;
   if (ended && WIFEXITED(status)) {

@@ -17,12 +17,12 @@ static inline bool tt_state_dead(char state) {
 }
 
 /* Called by the launcher: the rank has ended, with this waitpid status. */
-void tt_exit_publish(tt_head *head, int status);
+void tt_exit_publish(tt_intro *intro, int status);
 /* False if the process is known to be gone. */
-bool tt_rank_alive(const tt_head *head);
+bool tt_rank_alive(const tt_intro *intro);
 bool tt_process_alive(int pid);
 /* How a dead rank ended, as the rest of a sentence: ", killed by SIGKILL", or "" if unknown. Waits
  * briefly for the launcher to publish the status. */
-void tt_exit_words(const tt_head *head, char *words, size_t size);
+void tt_exit_words(const tt_intro *intro, char *words, size_t size);
 
 #endif

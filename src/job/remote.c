@@ -2,7 +2,7 @@
  *
  * Idea       Every byte moves twice instead of four times, at the price of a system call per piece.
  *            The system may forbid the call, so each rank tries it once on a word of every other
- *            rank and publishes the result in its heap header. A sender exports private memory only
+ *            rank and publishes the result in its heap's header. A sender exports private memory only
  *            to ranks that can read it. Among many ranks, each tries those whose numbers are a power of two
  *            away; a process whose memory no other may read (prctl) says so.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -119,13 +119,13 @@ void tt_remote_probe(const tt_segment *segment, int index) {
   const tt_copies wanted = tt_copies_wanted();
   bool all = !segment->threads && wanted <= TT_COPIES_NONE;
   for (int r = 0; all && r < segment->ranks; r++) {
-    const tt_head *head = tt_heap_head(segment, r);
+    const tt_intro *its = tt_heap_intro(segment, r);
     uint64_t word = 0;
-    if (r == index || !head->pid) continue; /* not attached yet */
-    if (!is_tried(segment, index, r) && head->cookie_at) continue;
-    if (!tt_rank_alive(head)) continue;
-    all = head->cookie_at && tt_remote_read(head->pid, head->cookie_at, &word, sizeof word) == 0 &&
-          word == head->cookie;
+    if (r == index || !its->pid) continue; /* not attached yet */
+    if (!is_tried(segment, index, r) && its->cookie_at) continue;
+    if (!tt_rank_alive(its)) continue;
+    all = its->cookie_at && tt_remote_read(its->pid, its->cookie_at, &word, sizeof word) == 0 &&
+          word == its->cookie;
   }
   if (all && wanted == TT_COPIES_CHEAPEST && segment->ranks > TRIES_ALL)
     take_typical(tt_heap_head(segment, index));

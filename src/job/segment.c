@@ -88,8 +88,7 @@ tutti_status tt_segment_create(int n, int joiners, long launcher, int *fd) {
                                        (uint64_t)n, (uint64_t)launcher};
   if (launcher) tt_process_state(launcher, &job_header[4]);
   if (ftruncate(made, size) != 0 ||
-      pwrite(made, job_header, sizeof job_header, offsetof(tt_head, job_header)) !=
-          sizeof job_header ||
+      pwrite(made, job_header, sizeof job_header, offsetof(tt_job_head, is)) != sizeof job_header ||
       fcntl(made, F_ADD_SEALS, SEALS) != 0) {
     int why = errno;
     close(made);
@@ -145,8 +144,7 @@ tutti_status tt_segment_map(int fd, int n, tt_segment **segment) {
                    "program between `tutti run` and this one?",
                    fd);
   uint64_t job_header[TT_JOB_WORDS];
-  if (pread(fd, job_header, sizeof job_header, offsetof(tt_head, job_header)) !=
-          sizeof job_header ||
+  if (pread(fd, job_header, sizeof job_header, offsetof(tt_job_head, is)) != sizeof job_header ||
       job_header[0] != TT_JOB_MAGIC || job_header[1] >> 32 != TT_LAYOUT)
     return tt_fail(TUTTI_ERR_SYSTEM,
                    "descriptor %d holds no job, or one of another version of tutti than this one",

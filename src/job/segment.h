@@ -1,6 +1,6 @@
 /* segment.h - the shared memory of a job: one segment, mapped by every rank of the machine.
  *
- * Idea       One unnamed, sealed segment for the whole job: the headers of all heaps, and then, from
+ * Idea       One unnamed, sealed segment for the whole job: headers (heap.h), and then, from
  *            `first` on, rank r's heap at first + r * stride. It is sparse: untouched memory costs nothing. Ranks that are
  *            threads use an anonymous mapping and the same code.
  * Invariant  Every flag in it has one writer and a pair of cache lines of its own; bytes are

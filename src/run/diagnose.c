@@ -108,7 +108,8 @@ static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) 
       w->index >= 0 && comm->heap && w->placement.node == comm->info[comm->rank].placement.node;
   const int n = snprintf(words, size, "died");
   if (near)
-    tt_exit_words(tt_heap_head(tt_heap_segment(comm->heap), w->index), words + n, size - (size_t)n);
+    tt_exit_words(tt_heap_intro(tt_heap_segment(comm->heap), w->index), words + n,
+                  size - (size_t)n);
   else if (comm->net)
     comm->net->net->exit_words(comm->net, peer, words, size);
 }

@@ -269,13 +269,15 @@ static int forge(int kind) {
   const int index = P + joiner - 1;
   if (tt_segment_map(number("TUTTI_SHM_FD"), P, &s)) return 1;
   tt_head *head = tt_heap_head(s, index);
-  head->pid = getpid();
+  tt_intro *intro = tt_heap_intro(s, index);
+  intro->pid = getpid();
   head->join.version = tt_version_number() + (kind == 1);
   const uint64_t low = s->first + s->stride * (uint64_t)index;
   const uint64_t worlds[] = {low + 65536, low + 65536,      low + 65536,          0,
                              low + 65537, UINT64_MAX - 127, low + s->stride - 128};
-  atomic_store(&head->world, worlds[kind]);
-  if (kind) atomic_store(&head->ready, 1 + TT_LAYOUT + (kind == 2)); /* 0: it never reports ready */
+  atomic_store(&intro->world, worlds[kind]);
+  if (kind)
+    atomic_store(&intro->ready, 1 + TT_LAYOUT + (kind == 2)); /* 0: it never reports ready */
   for (int ms = 0; ms < 5000 && !atomic_load(&head->join.invited); ms++) usleep(1000);
   tt_segment_release(s);
   return 3;

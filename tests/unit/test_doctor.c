@@ -93,13 +93,12 @@ static void reserve(uint64_t *seed, tt_segment *s, uint64_t at) {
 
 static void make_rank(uint64_t *seed, tt_segment *s, int rank) {
   tt_head *head = tt_heap_head(s, rank);
+  tt_intro *intro = tt_heap_intro(s, rank);
   const uint64_t low = s->first + s->stride * (uint64_t)rank;
-  uint64_t job_header[TT_JOB_WORDS];
-  memcpy(job_header, head->job_header, sizeof job_header);
   scribble(seed, head, sizeof *head);
-  memcpy(head->job_header, job_header, sizeof job_header);
-  head->pid = draw(seed) % 8 ? (int)getpid() : (int)(draw(seed) % 40000);
-  if (draw(seed) % 8) tt_process_state(head->pid, &head->started);
+  scribble(seed, intro, sizeof *intro);
+  intro->pid = draw(seed) % 8 ? (int)getpid() : (int)(draw(seed) % 40000);
+  if (draw(seed) % 8) tt_process_state(intro->pid, &intro->started);
   for (int i = 0; i < TT_CTRLS; i++) {
     const uint64_t lot = draw(seed), at = low + (1 + lot / 16 % 64) * 131072;
     if (lot % 4) {
@@ -122,14 +121,14 @@ static void what_stands_in_memory(void **state) {
   assert_int_equal(tt_segment_create(RANKS - 1, 1, 0, &fd), TUTTI_OK);
   assert_int_equal(tt_segment_map(fd, RANKS - 1, &s), TUTTI_OK);
   uint64_t job_header[TT_JOB_WORDS];
-  memcpy(job_header, tt_heap_head(s, 0)->job_header, sizeof job_header);
+  memcpy(job_header, tt_job_head_of(s)->is, sizeof job_header);
   assert_int_equal(job_header[0], TT_JOB_MAGIC);
   assert_int_equal(report(0), 1); /* no rank has come yet */
   for (int round = 0; round < ROUNDS; round++) {
-    memcpy(tt_heap_head(s, 0)->job_header, job_header, sizeof job_header);
+    memcpy(tt_job_head_of(s)->is, job_header, sizeof job_header);
     for (int r = 0; r < RANKS; r++) make_rank(&seed, s, r);
-    if (round % 8 == 7) tt_heap_head(s, 0)->job_header[1] = job_header[1] ^ draw(&seed) % 64;
-    if (round % 8 == 6) tt_heap_head(s, 0)->job_header[2] = draw(&seed) % 64;
+    if (round % 8 == 7) tt_job_head_of(s)->is[1] = job_header[1] ^ draw(&seed) % 64;
+    if (round % 8 == 6) tt_job_head_of(s)->is[2] = draw(&seed) % 64;
     said += report(round & 1);
   }
   assert_true(said > ROUNDS / 2);
@@ -154,7 +153,7 @@ static void what_is_no_job(void **state) {
       assert_true(fd >= 0);
       if (sizes[i] >= 4096)
         assert_int_equal(
-            pwrite(fd, job_headers[p], sizeof job_headers[p], offsetof(tt_head, job_header)),
+            pwrite(fd, job_headers[p], sizeof job_headers[p], offsetof(tt_job_head, is)),
             sizeof job_headers[p]);
       assert_int_equal(ftruncate(fd, sizes[i]), 0);
       assert_int_equal(report(0), 0);

@@ -56,15 +56,15 @@ static void how_it_ended_in_words(void **state) {
                {15, ", killed by SIGTERM"},
                {40, ", killed by SIGRT"}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-    tt_head head = {.pid = (int)getpid()};
+    tt_intro intro = {.pid = (int)getpid()};
     char words[64];
-    assert_true(tt_rank_alive(&head));
-    tt_exit_publish(&head, table[i].status);
-    assert_false(tt_rank_alive(&head));
-    tt_exit_words(&head, words, sizeof words);
+    assert_true(tt_rank_alive(&intro));
+    tt_exit_publish(&intro, table[i].status);
+    assert_false(tt_rank_alive(&intro));
+    tt_exit_words(&intro, words, sizeof words);
     assert_string_equal(words, table[i].words);
   }
-  tt_head nobody = {.pid = (int)getpid()};
+  tt_intro nobody = {.pid = (int)getpid()};
   char words[64] = "?";
   tt_exit_words(&nobody, words, sizeof words);
   assert_string_equal(words, "");
@@ -101,8 +101,8 @@ static void launchers_say_which(void **state) {
   assert_int_equal(tutti_job_ended(job, 1, 9), TUTTI_OK);
   tt_segment *segment;
   assert_int_equal(tt_segment_map(tutti_job_fd(job), 2, &segment), TUTTI_OK);
-  assert_true(tt_heap_head(segment, 1)->ended);
-  assert_false(tt_heap_head(segment, 0)->ended);
+  assert_true(tt_heap_intro(segment, 1)->ended);
+  assert_false(tt_heap_intro(segment, 0)->ended);
   tt_segment_release(segment);
   tutti_job_free(job);
 }

@@ -30,7 +30,7 @@ static void sit_down(member *layout) {
     tt_segment *segment;
     assert_int_equal(tt_segment_map(fd, RANKS, &segment), TUTTI_OK);
     assert_int_equal(tt_heap_open(segment, r, &layout[r].heap), TUTTI_OK);
-    tt_heap_head(segment, r)->pid = (int)getpid();
+    tt_heap_intro(segment, r)->pid = (int)getpid();
     tt_heap_head(segment, r)->l2 = 1 << 20;
     ctrls[r] = tt_shm_ctrl_new(layout[r].heap, RANKS, r == 0);
     assert_true(ctrls[r]);
@@ -97,7 +97,7 @@ static double waits_for(pid_t pid) {
   member layout[RANKS];
   sit_down(layout);
   tt_wire *a = layout[0].wire, *b = layout[1].wire;
-  tt_heap_head(tt_heap_segment(layout[1].heap), 1)->pid = (int)pid;
+  tt_heap_intro(tt_heap_segment(layout[1].heap), 1)->pid = (int)pid;
   assert_true(b->memory->enter(b));
   a->peer->abort(a, TUTTI_ERR_ABORTED, "over");
   const double before = tt_seconds();

@@ -255,8 +255,7 @@ static const char *piece_address(const tt_shm *s, const descriptor *d) {
 
 static bool read_remote(tt_shm *s, int peer, const descriptor *d, uint64_t from, void *to, size_t n,
                         tutti_status *status) {
-  int pid = s->heads[peer]->pid;
-  *status = tt_remote_read(pid, d->at + from, to, n);
+  *status = tt_remote_read(tt_shm_intro(s, peer)->pid, d->at + from, to, n);
   return *status == TUTTI_OK;
 }
 
@@ -348,10 +347,10 @@ static tutti_status shm_aborted(tt_wire *w, char *reason, size_t size) {
 
 static bool shm_alive(tt_wire *w, int peer) {
   tt_shm *s = tt_shm_of(w);
-  return s->segment->threads || tt_rank_alive(s->heads[peer]);
+  return s->segment->threads || tt_rank_alive(tt_shm_intro(s, peer));
 }
 static long shm_pid(tt_wire *w, int peer) {
-  return tt_shm_of(w)->heads[peer]->pid;
+  return tt_shm_intro(tt_shm_of(w), peer)->pid;
 }
 
 static const tt_shown *shm_shown(tt_wire *w, int peer) {
@@ -445,7 +444,7 @@ static tt_shm *alloc_shm(size_t ranks) {
 /* Are the ranks on several NUMA nodes? The same answer on all of them. */
 static bool several_memories(const tt_shm *s) {
   for (int r = 1; r < s->wire.ranks; r++)
-    if (s->heads[r]->within.numa != s->heads[0]->within.numa) return true;
+    if (tt_shm_intro(s, r)->within.numa != tt_shm_intro(s, 0)->within.numa) return true;
   return false;
 }
 
@@ -472,7 +471,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
     s->members[r] = members[r];
     s->heads[r] = tt_heap_head(s->segment, members[r]);
     s->ctrls[r] = (tt_ctrl *)(void *)(s->segment->base + ctrls[r]);
-    s->fenced = s->fenced && s->heads[r]->fenced;
+    s->fenced = s->fenced && tt_shm_intro(s, r)->fenced;
   }
   tt_shm_measure_arena(&s->wire, s->heads[0]->l2);
   tt_stores_begin(s->wire.stores, TT_STORE_SIZES);
@@ -482,7 +481,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   s->own = several_memories(s) ? tt_ctrl_own(ranks) : 0;
   s->later = tt_ctrl_later(ranks);
   s->later_bytes = tt_later_bytes(ranks);
-  s->sleepers_anywhere = &tt_heap_head(s->segment, 0)->sleepers_anywhere;
+  s->sleepers_anywhere = &tt_job_head_of(s->segment)->sleepers_anywhere;
   s->wire.over = &s->ctrls[rank]->aborted;
   s->wire.proofs = s->ctrls[0]->proofs;
   publish_own_state(s);

@@ -200,7 +200,7 @@ static bool shm_fetch(tt_wire *w, int peer, uint64_t name, size_t from, void *to
                       tutti_status *status) {
   tt_shm *s = tt_shm_of(w);
   if (name & remote)
-    *status = tt_remote_read(s->heads[peer]->pid, (name & ~remote) + from, to, n);
+    *status = tt_remote_read(tt_shm_intro(s, peer)->pid, (name & ~remote) + from, to, n);
   else
     memcpy(to, address_of_name(s, name) + from, n);
   return *status == TUTTI_OK;

@@ -43,6 +43,10 @@ static inline tt_shm *tt_shm_of(tt_wire *w) {
   return (tt_shm *)w;
 }
 
+static inline const tt_intro *tt_shm_intro(const tt_shm *s, int peer) {
+  return tt_heap_intro(s->segment, s->members[peer]);
+}
+
 /* The slot of an operation's round; rounds of an operation are apart, operations follow each other. */
 static inline uint32_t tt_shm_slot_at(uint32_t seq, uint32_t round) {
   return round * TT_RECORDS + seq % TT_RECORDS;

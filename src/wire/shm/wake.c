@@ -114,10 +114,10 @@ void tt_wake_fd_close(tt_segment *segment, int index, int fd) {
 
 /* Open the peer's pipe; reject a pipe of another process that now has its pid. */
 static int of_peer(tt_segment *segment, int index, int there) {
-  const tt_head *head = tt_heap_head(segment, index);
+  const uint64_t inode = tt_heap_head(segment, index)->wake_inode;
   struct stat st;
-  int fd = open_it(head->pid, there - 1);
-  if (fd >= 0 && (fstat(fd, &st) || !S_ISFIFO(st.st_mode) || st.st_ino != head->wake_inode)) {
+  int fd = open_it(tt_heap_intro(segment, index)->pid, there - 1);
+  if (fd >= 0 && (fstat(fd, &st) || !S_ISFIFO(st.st_mode) || st.st_ino != inode)) {
     close(fd);
     fd = -1;
   }
