@@ -124,23 +124,25 @@ static tutti_status find_nodes(creation *c) {
 
 /* ---- on one node ---- */
 
-/* *out stays NULL if some rank cannot share memory. */
+/* All have entered the segment when the gather ends, so no rank waits for another by looking at it. *out stays
+ * NULL if some rank cannot share memory. */
 static tutti_status on_one_node(creation *c, tutti_comm **out) {
   tt_segment *segment = NULL;
+  tt_heap *heap = NULL;
   const card *first = card_of(c, 0);
-  if (tt_segment_open((long)first->pid, first->fd, c->m->ranks, &segment)) segment = NULL;
-  const uint32_t near = segment != NULL;
+  const uint32_t near = !tt_segment_open((long)first->pid, first->fd, c->m->ranks, &segment);
+  const tutti_status entered = near ? tt_segment_enter(segment, c->m->rank, &heap) : TUTTI_OK;
   tt_table nears;
-  tutti_status status = c->m->gather(c->m, TUTTI_OK, &near, sizeof near, &nears);
+  tutti_status status = c->m->gather(c->m, entered, &near, sizeof near, &nears);
   for (int r = 0; !status && r < c->m->ranks; r++)
     if (!*(const uint32_t *)tt_table_row(&nears, r, NULL)) c->one_node = false;
   tt_table_drop(&nears);
   if (status || !c->one_node) {
-    tt_segment_release(segment);
+    tt_heap_close(heap);
     return status;
   }
   tutti_comm *comm = NULL;
-  status = tt_segment_comm(segment, c->m->rank, &comm);
+  status = tt_segment_comm(heap, &comm);
   if (!status) status = tt_wisdom_share(comm, first->wisdom);
   if (status)
     tt_comm_destroy(comm);

@@ -3,8 +3,8 @@
 #ifndef TT_CREATE_H
 #define TT_CREATE_H
 
+#include "heap.h"
 #include "meet.h"
-#include "segment.h"
 #include "tutti_net.h"
 
 /* Creates a communicator of the ranks of a meeting, which it ends. Collective. */
@@ -14,8 +14,11 @@ tutti_status tt_create(tt_meeting *m, const tutti_config *config, tutti_comm **o
 tutti_status tt_comm_from_net(const tutti_net *net, tt_meeting *m, tutti_comm **comm);
 /* Seconds that ranks wait for missing ones. */
 double tt_create_limit(const tutti_config *config);
-/* Creates a communicator of all ranks of a segment, which it takes over (from_env.c). */
-tutti_status tt_segment_comm(tt_segment *segment, int rank, tutti_comm **comm);
+/* A rank enters a segment, which is taken over: it publishes its introduction and its first control block.
+ * *heap: for tt_segment_comm, or to close (from_env.c). */
+tutti_status tt_segment_enter(tt_segment *segment, int rank, tt_heap **heap);
+/* Creates a communicator of all ranks of the segment; waits for those that have not entered. Takes over the heap. */
+tutti_status tt_segment_comm(tt_heap *heap, tutti_comm **comm);
 
 /* ---- a network that starts by itself (plugin.c) ---- */
 

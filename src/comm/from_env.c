@@ -220,12 +220,23 @@ static tutti_status job_segment(int *index, tt_segment **segment) {
   return status;
 }
 
-tutti_status tt_segment_comm(tt_segment *segment, int rank, tutti_comm **base) {
-  tt_heap *heap = NULL;
-  tutti_status status = tt_heap_open(segment, rank, &heap);
-  if (status) tt_segment_release(segment);
-  if (!status) status = introduce(heap, segment->founders);
-  if (!status && (status = await_founders(segment))) /* others may wait for this rank already */
+tutti_status tt_segment_enter(tt_segment *segment, int rank, tt_heap **heap) {
+  *heap = NULL;
+  tutti_status status = tt_heap_open(segment, rank, heap);
+  if (status) {
+    tt_segment_release(segment);
+  } else if ((status = introduce(*heap, segment->founders))) {
+    tt_heap_close(*heap);
+    *heap = NULL;
+  }
+  return status;
+}
+
+tutti_status tt_segment_comm(tt_heap *heap, tutti_comm **base) {
+  tt_segment *segment = tt_heap_segment(heap);
+  const int rank = tt_heap_index(heap);
+  tutti_status status = await_founders(segment);
+  if (status) /* others may wait for this rank already */
     tt_shm_ctrl_abandon(heap, ctrl_of(segment, rank),
                         status == TUTTI_ERR_INTERRUPTED ? TUTTI_ERR_ABORTED : status,
                         tutti_error());
@@ -288,7 +299,10 @@ static tutti_status from_launcher(tutti_comm **base, tt_segment **segment, int *
     return status;
   }
   status = job_segment(index, segment);
-  if (!status && *index < (*segment)->founders) status = tt_segment_comm(*segment, *index, base);
+  if (status || *index >= (*segment)->founders) return status;
+  tt_heap *heap;
+  status = tt_segment_enter(*segment, *index, &heap);
+  if (!status) status = tt_segment_comm(heap, base);
   return status;
 }
 

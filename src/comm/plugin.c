@@ -88,7 +88,8 @@ typedef int launcher_fn(tutti_launcher *l, double seconds, char *why, size_t siz
 
 tutti_status tt_launcher_open(const char *name, double seconds, tutti_launcher *l) {
   char why[200] = "";
-  void *library = tt_library_load(name), *symbol = library ? dlsym(library, "tutti_launcher_of") : NULL;
+  void *library = tt_library_load(name),
+       *symbol = library ? dlsym(library, "tutti_launcher_of") : NULL;
   launcher_fn *open;
   memcpy(&open, &symbol, sizeof open);
   if (!open)
