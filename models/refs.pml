@@ -1,6 +1,6 @@
 /* refs.pml - memory that others may still read is freed after they have left.
  *
- * Mirrors    leave of src/wire/shm/shm.c, and tt_heap_free_later (src/job/heap.c): a rank that has
+ * Mirrors    leave of src/wire/shm/shm_open.c, and tt_heap_free_later (src/job/heap.c): a rank that has
  *            left a control block does not read it any more; its owner then reuses the memory.
  * Holds      a peer reads the bytes that were meant for it.
  * Mutants    1 leaving has no order   2 the owner does not check for peers
@@ -14,7 +14,7 @@
 
 proctype guest() {
   load(0, LD, BYTES, 1);
-  /* tag leave: src/wire/shm/shm.c, src/wire/shm/shm_ctrl.c add seq_cst */
+  /* tag leave: src/wire/shm/shm_open.c, src/wire/shm/shm_ctrl.c add seq_cst */
   store(0, unless(1, ADD, ADDX), GUESTS, 255);
   atomic { known(0, 1) -> assert(R(0, 1) == 0) }
 }

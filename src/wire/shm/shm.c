@@ -11,10 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process_state.h"
 #include "remote.h"
 #include "shm_wire.h"
-#include "wires.h"
 
 /* STREAMED: staged by streaming stores. */
 typedef enum piece_kind { INLINE, POINTED, STAGED, STREAMED, REMOTE } piece_kind;
@@ -38,18 +36,18 @@ enum { COSTS = 4096, WEIGHED = 4096 };
 /* One end of a channel, private to the rank. */
 struct tt_end {
   channel *at;
-  uint32_t count;             /* pieces sent, or pieces fully read */
-  uint32_t known;             /* sender: last known value of consumed */
-  uint32_t reclaimed;         /* sender: pieces whose blocks were taken back */
-  uint32_t starved;           /* sender: failed attempts to get a block */
-  char *block[TT_DEPTH];      /* sender: the block a piece was copied into, or NULL */
-  tt_end *next_holder;        /* sender: next end with blocks in use */
-  bool holds;                 /* sender: it is in that list */
-  tt_stores stores;           /* sender: what staged bytes cost; reader: what reading them does */
-  uint64_t since;             /* reader: the moment at which the current view was given */
-  tt_spent spent;             /* reader: on the current piece */
-  uint64_t used;              /* reader: bytes of the current piece already released */
-  char *bounce;               /* reader: bounce buffer for remote bytes */
+  uint32_t count;        /* pieces sent, or pieces fully read */
+  uint32_t known;        /* sender: last known value of consumed */
+  uint32_t reclaimed;    /* sender: pieces whose blocks were taken back */
+  uint32_t starved;      /* sender: failed attempts to get a block */
+  char *block[TT_DEPTH]; /* sender: the block a piece was copied into, or NULL */
+  tt_end *next_holder;   /* sender: next end with blocks in use; reader: with a bounce buffer */
+  bool holds;            /* sender: it is in that list */
+  tt_stores stores;      /* sender: what staged bytes cost; reader: what reading them does */
+  uint64_t since;        /* reader: the moment at which the current view was given */
+  tt_spent spent;        /* reader: on the current piece */
+  uint64_t used;         /* reader: bytes of the current piece already released */
+  char *bounce;          /* reader: bounce buffer for remote bytes */
   uint64_t landed_at, landed; /* the range of the current piece that is in it */
 };
 
@@ -62,16 +60,31 @@ static tt_end *in_end(tt_shm *s, int peer, int lane) {
 
 /* ---- sending ---- */
 
-static bool open_channel(tt_shm *s, tt_end *e, int peer, int lane) {
-  channel *c = tt_heap_alloc(s->heap, sizeof *c, TT_PAIR);
-  if (!c) return false;
-  e->at = c;
-  tt_stores_begin(&e->stores, 1);
-  tt_ctrl *ctrl = s->ctrls[s->wire.rank];
+/* The offsets of the channels from `writer` to `reader`, by lane; NULL: none has been opened. */
+static atomic_ullong *channels_of(const tt_shm *s, int writer, int reader) {
+  /* model: publish:find */
+  const unsigned long long at =
+      atomic_load_explicit(&s->ctrls[writer]->directory[reader], memory_order_acquire);
+  return at ? (atomic_ullong *)(void *)(s->segment->base + at) : NULL;
+}
+
+/* Memory of this rank that its peers find by *at; NULL: out of memory. */
+static void *publish_new(tt_shm *s, size_t bytes, atomic_ullong *at) {
+  char *memory = tt_heap_alloc(s->heap, bytes, TT_PAIR);
   /* model: publish:set */
-  atomic_store_explicit(&ctrl->directory[peer * TT_LANES + lane],
-                        (unsigned long long)((char *)c - s->segment->base), memory_order_release);
-  return true;
+  if (memory)
+    atomic_store_explicit(at, (unsigned long long)(memory - s->segment->base),
+                          memory_order_release);
+  return memory;
+}
+
+static bool open_channel(tt_shm *s, tt_end *e, int peer, int lane) {
+  const int rank = s->wire.rank;
+  atomic_ullong *all = channels_of(s, rank, peer);
+  if (!all) all = publish_new(s, TT_LANES * sizeof *all, &s->ctrls[rank]->directory[peer]);
+  if (all) e->at = publish_new(s, sizeof *e->at, &all[lane]);
+  if (e->at) tt_stores_begin(&e->stores, 1);
+  return e->at;
 }
 
 static uint32_t consumed_count(const tt_end *e) {
@@ -213,20 +226,20 @@ static bool shm_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
 
 static bool shm_drained(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
-  for (int i = 0; i < w->ranks * TT_LANES; i++) {
-    const tt_end *e = &s->out[i];
-    if (i % TT_LANES < TT_LANE_P2P && e->at && consumed_count(e) != e->count) return false;
-  }
+  for (int peer = 0; peer < w->ranks; peer++)
+    for (int lane = 0; lane < TT_LANE_P2P && channels_of(s, w->rank, peer); lane++) {
+      const tt_end *e = out_end(s, peer, lane);
+      if (e->at && consumed_count(e) != e->count) return false;
+    }
   return true;
 }
 
 /* ---- receiving ---- */
 
 static bool find_channel(tt_shm *s, tt_end *e, int peer, int lane) {
-  tt_ctrl *ctrl = s->ctrls[peer];
+  const atomic_ullong *all = channels_of(s, peer, s->wire.rank);
   /* model: publish:find */
-  unsigned long long at =
-      atomic_load_explicit(&ctrl->directory[s->wire.rank * TT_LANES + lane], memory_order_acquire);
+  const unsigned long long at = all ? atomic_load_explicit(&all[lane], memory_order_acquire) : 0;
   if (at) e->at = (channel *)(void *)(s->segment->base + at);
   return at != 0;
 }
@@ -276,7 +289,10 @@ static const void *shm_view(tt_wire *w, int peer, int lane, size_t *n, tutti_sta
   e->since = tt_store_ticks();
   if (d->kind != REMOTE) return piece_address(s, d) + e->used;
   if (e->landed == 0 || e->used >= e->landed_at + e->landed) {
-    if (!e->bounce) e->bounce = aligned_alloc(64, s->gulp);
+    if (!e->bounce && (e->bounce = aligned_alloc(64, s->gulp))) {
+      e->next_holder = s->bouncers;
+      s->bouncers = e;
+    }
     if (!e->bounce) {
       *status = tt_fail(TUTTI_ERR_MEMORY, "no memory to read rank %d's bytes into", peer);
       return NULL;
@@ -317,88 +333,36 @@ static bool shm_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_s
   return true;
 }
 
-/* ---- the other tables ---- */
+/* ---- the ends of all channels ---- */
 
-static void shm_abort(tt_wire *w, tutti_status status, const char *reason) {
-  tt_shm *s = tt_shm_of(w);
-  for (int peer = 0; peer < w->ranks; peer++) {
-    tt_ctrl_abort(s->ctrls[peer], status, reason);
-    tt_shm_wake(s, peer);
-  }
+bool tt_shm_ends_new(tt_shm *s) {
+  const size_t ends = (size_t)s->wire.ranks * TT_LANES;
+  s->out = calloc(2 * ends, sizeof *s->out);
+  s->in = s->out + ends;
+  return s->out;
 }
 
-/* A rank that failed after making its control block told its reason only there. */
-static void hear_leavers(const tt_shm *s, tt_ctrl *ctrl) {
-  char why[TT_REASON];
-  tutti_status status;
-  for (int peer = 0; peer < s->wire.ranks && !tt_ctrl_aborted(ctrl, NULL, 0); peer++)
-    if ((status = tt_ctrl_aborted(s->ctrls[peer], why, sizeof why)))
-      tt_ctrl_abort(ctrl, status, why);
-}
-
-static tutti_status shm_aborted(tt_wire *w, char *reason, size_t size) {
-  tt_ctrl *ctrl = tt_shm_of(w)->ctrls[w->rank];
-  if (reason) {
-    tt_ctrl_finish_abort(ctrl);
-    hear_leavers(tt_shm_of(w), ctrl);
-  }
-  return tt_ctrl_aborted(ctrl, reason, size);
-}
-
-static bool shm_alive(tt_wire *w, int peer) {
-  tt_shm *s = tt_shm_of(w);
-  return s->segment->threads || tt_rank_alive(tt_shm_intro(s, peer));
-}
-static long shm_pid(tt_wire *w, int peer) {
-  return tt_shm_intro(tt_shm_of(w), peer)->pid;
-}
-
-static const tt_shown *shm_shown(tt_wire *w, int peer) {
-  return &tt_shm_of(w)->ctrls[peer]->shown;
-}
-
-static uint64_t offset_of(const tt_shm *s, const tt_ctrl *ctrl) {
-  return (uint64_t)((const char *)ctrl - s->segment->base);
-}
-
-static void publish_own_state(tt_shm *s) {
-  tt_ctrl *mine = s->ctrls[s->wire.rank];
-  s->wire.shown = &mine->shown;
-  mine->shown.ranks = (uint32_t)s->wire.ranks;
-  mine->shown.rank = (uint32_t)s->wire.rank;
-  mine->shown.home = offset_of(s, s->ctrls[0]);
-  atomic_store_explicit(&mine->shown.over, 1, memory_order_relaxed); /* the first is 1 */
-  tt_shm_show(s->head, offset_of(s, mine));
-}
-
-/* Drop all references; memory that peers may still read is freed when they have left. */
-static void drop_peer_refs(tt_shm *s) {
-  const int ranks = s->wire.ranks, ends = ranks * TT_LANES;
-  void **memory = malloc(((size_t)ends + 3) * sizeof *memory);
+size_t tt_shm_ends_memory(const tt_shm *s, void **memory) {
   size_t n = 0;
-  tt_ctrl *mine_here = s->ctrls[s->wire.rank];
-  tt_shm_hide(s->head, offset_of(s, mine_here));
-  /* model: refs:leave */
-  for (int r = 0; r < ranks; r++) atomic_fetch_sub(&s->ctrls[r]->refs, 1);
-  for (int i = 0; memory && i < ends; i++)
-    if (s->out[i].at) memory[n++] = s->out[i].at;
-  if (memory && s->stage.memory) memory[n++] = s->stage.memory;
-  if (memory && s->arena) memory[n++] = s->arena;
-  if (memory) memory[n++] = mine_here;
-  if (memory) tt_heap_free_later(s->heap, &mine_here->refs, memory, n);
-  free(memory);
+  for (int peer = 0; peer < s->wire.ranks; peer++) {
+    void *all = channels_of(s, s->wire.rank, peer);
+    for (int lane = 0; all && lane < TT_LANES; lane++) {
+      channel *c = s->out[peer * TT_LANES + lane].at;
+      if (c && memory) memory[n] = c;
+      n += c != NULL;
+    }
+    if (all && memory) memory[n] = all;
+    n += all != NULL;
+  }
+  return n;
 }
 
-static void shm_close(tt_wire *w) {
-  tt_shm *s = tt_shm_of(w);
-  for (int i = 0; i < w->ranks * TT_LANES; i++) free(s->in[i].bounce);
-  drop_peer_refs(s);
-  for (int r = 0; r < w->ranks; r++) free(s->bounce[r]);
-  free(s->stage.spare);
-  free(s);
+void tt_shm_ends_free(tt_shm *s) {
+  for (const tt_end *e = s->bouncers; e; e = e->next_holder) free(e->bounce);
+  free(s->out);
 }
 
-static const tt_channel_ops channel_ops = {
+const tt_channel_ops tt_shm_channel_ops = {
     .push = shm_push,
     .consumed = shm_consumed,
     .head = shm_head,
@@ -407,84 +371,3 @@ static const tt_channel_ops channel_ops = {
     .pull = shm_pull,
     .drained = shm_drained,
 };
-
-static const tt_peer_ops peer_ops = {
-    .record = tt_shm_record,
-    .read_record = tt_shm_read_record,
-    .sleep_begin = tt_sleep_begin,
-    .sleep = tt_sleep,
-    .sleep_end = tt_sleep_end,
-    .wake_fd_open = tt_sleep_fd_open,
-    .wake_fd_close = tt_sleep_fd_close,
-    .abort = shm_abort,
-    .aborted = shm_aborted,
-    .alive = shm_alive,
-    .pid = shm_pid,
-    .shown = shm_shown,
-    .close = shm_close,
-};
-
-/* One allocation, with the tables of all ranks behind it. */
-static tt_shm *alloc_shm(size_t ranks) {
-  const size_t ends = ranks * TT_LANES;
-  tt_shm *s = calloc(1, sizeof *s + 2 * ends * sizeof *s->out +
-                            ranks * (sizeof *s->ctrls + sizeof *s->heads + sizeof *s->bounce +
-                                     sizeof *s->over + sizeof *s->members));
-  if (!s) return NULL;
-  s->out = (tt_end *)(void *)(s + 1);
-  s->in = s->out + ends;
-  s->ctrls = (tt_ctrl **)(void *)(s->in + ends);
-  s->heads = (tt_head **)(void *)(s->ctrls + ranks);
-  s->bounce = (char **)(void *)(s->heads + ranks);
-  s->over = (uint32_t *)(void *)(s->bounce + ranks);
-  s->members = (int *)(void *)(s->over + ranks);
-  return s;
-}
-
-/* Are the ranks on several NUMA nodes? The same answer on all of them. */
-static bool several_memories(const tt_shm *s) {
-  for (int r = 1; r < s->wire.ranks; r++)
-    if (tt_shm_intro(s, r)->within.numa != tt_shm_intro(s, 0)->within.numa) return true;
-  return false;
-}
-
-tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
-                         const uint64_t *ctrls, tt_wire **wire) {
-  tt_shm *s = alloc_shm((size_t)ranks);
-  if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
-  s->wire = (tt_wire){.channel = &channel_ops,
-                      .memory = &tt_shm_memory_ops,
-                      .peer = &peer_ops,
-                      .shm_agree = &tt_shm_agree_table,
-                      .rank = rank,
-                      .ranks = ranks,
-                      .flag_bytes = TT_FLAG_BYTES,
-                      .beside = TT_INLINE};
-  s->heap = heap;
-  s->segment = tt_heap_segment(heap);
-  s->head = tt_heap_head(s->segment, tt_heap_index(heap));
-  s->revokes = tt_heap_revokes(heap);
-  s->gulp = tt_remote_gulp(ranks);
-  s->copies = tt_copies_wanted() == TT_COPIES_ALL;
-  s->fenced = true;
-  for (int r = 0; r < ranks; r++) {
-    s->members[r] = members[r];
-    s->heads[r] = tt_heap_head(s->segment, members[r]);
-    s->ctrls[r] = (tt_ctrl *)(void *)(s->segment->base + ctrls[r]);
-    s->fenced = s->fenced && tt_shm_intro(s, r)->fenced;
-  }
-  tt_shm_measure_arena(&s->wire, s->heads[0]->l2);
-  tt_stores_begin(s->wire.stores, TT_STORE_SIZES);
-  s->wire.learns_routes = tt_copies_wanted() == TT_COPIES_CHEAPEST;
-  s->counters = tt_ctrl_counters(s->ctrls[0], ranks);
-  s->slots = tt_ctrl_slots(s->ctrls[0], ranks);
-  s->own = several_memories(s) ? tt_ctrl_own(ranks) : 0;
-  s->later = tt_ctrl_later(ranks);
-  s->later_bytes = tt_later_bytes(ranks);
-  s->sleepers_anywhere = &tt_job_head_of(s->segment)->sleepers_anywhere;
-  s->wire.over = &s->ctrls[rank]->aborted;
-  s->wire.proofs = s->ctrls[0]->proofs;
-  publish_own_state(s);
-  *wire = &s->wire;
-  return TUTTI_OK;
-}

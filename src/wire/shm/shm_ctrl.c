@@ -11,7 +11,7 @@
 _Static_assert(sizeof(tt_ctrl) <= TT_CTRL_LEAST, "joiners.c checks that one fits in a heap");
 
 static size_t vote_at(int ranks) {
-  size_t bytes = sizeof(tt_ctrl) + (size_t)ranks * TT_LANES * sizeof(atomic_ullong);
+  size_t bytes = sizeof(tt_ctrl) + (size_t)ranks * sizeof(atomic_ullong);
   return tt_round_up(bytes, TT_PAIR);
 }
 

@@ -4,6 +4,7 @@
  *            channels
  *            channel (one per ordered pair and lane, made at first use, in the sender's heap):
  *            descriptors | acknowledgement
+ * Cost       a control block has 8 bytes per rank; what is one per lane is made for peers in use.
  * Invariant  A control block and its channels are freed when all of its ranks have left.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SHM_CTRL_H
@@ -52,7 +53,8 @@ typedef struct tt_ctrl {
   alignas(TT_PAIR) tt_shown shown;
   alignas(TT_PAIR) tt_call_record records[TT_RECORDS];
   alignas(TT_PAIR) char flags[TT_RECORDS][TT_FLAG_BYTES]; /* data longer than TT_BESIDE */
-  alignas(TT_PAIR) atomic_ullong directory[]; /* [reader * lanes + lane]: channel offset */
+  alignas(TT_PAIR)
+      atomic_ullong directory[]; /* [reader]: offset of its channels' offsets [lane]; 0: none yet */
   /* then tt_vote; the same data of later rounds; the rank's own tt_flag_slot [TT_SLOTS] and tt_counters; and in the first one
      those of all ranks: tt_flag_slot [TT_SLOTS][ranks], tt_counters [ranks] */
 } tt_ctrl;

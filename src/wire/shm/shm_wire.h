@@ -30,18 +30,29 @@ typedef struct tt_shm {
       later_bytes; /* data of slots of later rounds: where in a control block; of each slot */
   uint32_t *over;  /* per peer: operations before this are over there, as far as known */
   uint32_t over_everywhere;
-  tt_stage stage;  /* blocks for private bytes */
-  tt_end *holders; /* ends that have blocks in use */
-  size_t gulp;     /* bytes of a bounce buffer */
-  bool copies;     /* export no memory: copy all of it */
-  bool fenced;     /* by its peers, when one sleeps or ends the communicator (job/fences.h) */
-  char *arena;     /* of this rank (heap); NULL until it is used */
-  char **bounce;   /* per peer: bounce buffer for its private bytes */
+  tt_stage stage;   /* blocks for private bytes */
+  tt_end *holders;  /* ends that have blocks in use */
+  tt_end *bouncers; /* ends that have bounce buffers */
+  size_t gulp;      /* bytes of a bounce buffer */
+  bool copies;      /* export no memory: copy all of it */
+  bool fenced;      /* by its peers, when one sleeps or ends the communicator (job/fences.h) */
+  char *arena;      /* of this rank (heap); NULL until it is used */
+  char **bounce;    /* per peer: bounce buffer for its private bytes */
 } tt_shm;
 
 static inline tt_shm *tt_shm_of(tt_wire *w) {
   return (tt_shm *)w;
 }
+
+/* ---- channels (shm.c) ---- */
+
+extern const tt_channel_ops tt_shm_channel_ops;
+/* The ends of all channels from and to this rank; false: out of memory. */
+bool tt_shm_ends_new(tt_shm *s);
+/* Memory of this rank's heap that its channels take, to be freed when no peer reads it. memory: NULL, or room
+ * for as many as this returns. */
+size_t tt_shm_ends_memory(const tt_shm *s, void **memory);
+void tt_shm_ends_free(tt_shm *s);
 
 static inline const tt_intro *tt_shm_intro(const tt_shm *s, int peer) {
   return tt_heap_intro(s->segment, s->members[peer]);

@@ -1,0 +1,174 @@
+/* shm_open.c - how a rank becomes part of a communicator's shared memory, looks after its peers, and leaves.
+ *
+ * Cost       tables of 36 bytes per rank, and the ends of channels (shm.c), of which only those of peers in use
+ *            are touched.
+ * Invariant  A control block, and what its rank has published for peers, is freed when all ranks have left.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "process_state.h"
+#include "remote.h"
+#include "shm_wire.h"
+#include "wires.h"
+
+/* ---- peers ---- */
+
+static void shm_abort(tt_wire *w, tutti_status status, const char *reason) {
+  tt_shm *s = tt_shm_of(w);
+  for (int peer = 0; peer < w->ranks; peer++) {
+    tt_ctrl_abort(s->ctrls[peer], status, reason);
+    tt_shm_wake(s, peer);
+  }
+}
+
+/* A rank that failed after making its control block told its reason only there. */
+static void hear_leavers(const tt_shm *s, tt_ctrl *ctrl) {
+  char why[TT_REASON];
+  tutti_status status;
+  for (int peer = 0; peer < s->wire.ranks && !tt_ctrl_aborted(ctrl, NULL, 0); peer++)
+    if ((status = tt_ctrl_aborted(s->ctrls[peer], why, sizeof why)))
+      tt_ctrl_abort(ctrl, status, why);
+}
+
+static tutti_status shm_aborted(tt_wire *w, char *reason, size_t size) {
+  tt_ctrl *ctrl = tt_shm_of(w)->ctrls[w->rank];
+  if (reason) {
+    tt_ctrl_finish_abort(ctrl);
+    hear_leavers(tt_shm_of(w), ctrl);
+  }
+  return tt_ctrl_aborted(ctrl, reason, size);
+}
+
+static bool shm_alive(tt_wire *w, int peer) {
+  tt_shm *s = tt_shm_of(w);
+  return s->segment->threads || tt_rank_alive(tt_shm_intro(s, peer));
+}
+static long shm_pid(tt_wire *w, int peer) {
+  return tt_shm_intro(tt_shm_of(w), peer)->pid;
+}
+
+static const tt_shown *shm_shown(tt_wire *w, int peer) {
+  return &tt_shm_of(w)->ctrls[peer]->shown;
+}
+
+static uint64_t offset_of(const tt_shm *s, const tt_ctrl *ctrl) {
+  return (uint64_t)((const char *)ctrl - s->segment->base);
+}
+
+static void publish_own_state(tt_shm *s) {
+  tt_ctrl *mine = s->ctrls[s->wire.rank];
+  s->wire.shown = &mine->shown;
+  mine->shown.ranks = (uint32_t)s->wire.ranks;
+  mine->shown.rank = (uint32_t)s->wire.rank;
+  mine->shown.home = offset_of(s, s->ctrls[0]);
+  atomic_store_explicit(&mine->shown.over, 1, memory_order_relaxed); /* the first is 1 */
+  tt_shm_show(s->head, offset_of(s, mine));
+}
+
+/* Drop all references; memory that peers may still read is freed when they have left. */
+static void drop_peer_refs(tt_shm *s) {
+  void **memory = malloc((tt_shm_ends_memory(s, NULL) + 3) * sizeof *memory);
+  tt_ctrl *mine_here = s->ctrls[s->wire.rank];
+  tt_shm_hide(s->head, offset_of(s, mine_here));
+  /* model: refs:leave */
+  for (int r = 0; r < s->wire.ranks; r++) atomic_fetch_sub(&s->ctrls[r]->refs, 1);
+  size_t n = memory ? tt_shm_ends_memory(s, memory) : 0;
+  if (memory && s->stage.memory) memory[n++] = s->stage.memory;
+  if (memory && s->arena) memory[n++] = s->arena;
+  if (memory) memory[n++] = mine_here;
+  if (memory) tt_heap_free_later(s->heap, &mine_here->refs, memory, n);
+  free(memory);
+}
+
+static void shm_close(tt_wire *w) {
+  tt_shm *s = tt_shm_of(w);
+  drop_peer_refs(s);
+  tt_shm_ends_free(s);
+  for (int r = 0; r < w->ranks; r++) free(s->bounce[r]);
+  free(s->stage.spare);
+  free(s);
+}
+
+static const tt_peer_ops peer_ops = {
+    .record = tt_shm_record,
+    .read_record = tt_shm_read_record,
+    .sleep_begin = tt_sleep_begin,
+    .sleep = tt_sleep,
+    .sleep_end = tt_sleep_end,
+    .wake_fd_open = tt_sleep_fd_open,
+    .wake_fd_close = tt_sleep_fd_close,
+    .abort = shm_abort,
+    .aborted = shm_aborted,
+    .alive = shm_alive,
+    .pid = shm_pid,
+    .shown = shm_shown,
+    .close = shm_close,
+};
+
+/* ---- making one ---- */
+
+/* One allocation, with the tables of all ranks behind it. */
+static tt_shm *alloc_shm(size_t ranks) {
+  tt_shm *s =
+      calloc(1, sizeof *s + ranks * (sizeof *s->ctrls + sizeof *s->heads + sizeof *s->bounce +
+                                     sizeof *s->over + sizeof *s->members));
+  if (!s) return NULL;
+  s->ctrls = (tt_ctrl **)(void *)(s + 1);
+  s->heads = (tt_head **)(void *)(s->ctrls + ranks);
+  s->bounce = (char **)(void *)(s->heads + ranks);
+  s->over = (uint32_t *)(void *)(s->bounce + ranks);
+  s->members = (int *)(void *)(s->over + ranks);
+  return s;
+}
+
+/* Are the ranks on several NUMA nodes? The same answer on all of them. */
+static bool several_memories(const tt_shm *s) {
+  for (int r = 1; r < s->wire.ranks; r++)
+    if (tt_shm_intro(s, r)->within.numa != tt_shm_intro(s, 0)->within.numa) return true;
+  return false;
+}
+
+tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
+                         const uint64_t *ctrls, tt_wire **wire) {
+  tt_shm *s = alloc_shm((size_t)ranks);
+  if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
+  s->wire = (tt_wire){.channel = &tt_shm_channel_ops,
+                      .memory = &tt_shm_memory_ops,
+                      .peer = &peer_ops,
+                      .shm_agree = &tt_shm_agree_table,
+                      .rank = rank,
+                      .ranks = ranks,
+                      .flag_bytes = TT_FLAG_BYTES,
+                      .beside = TT_INLINE};
+  if (!tt_shm_ends_new(s)) {
+    free(s);
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the channels of %d ranks", ranks);
+  }
+  s->heap = heap;
+  s->segment = tt_heap_segment(heap);
+  s->head = tt_heap_head(s->segment, tt_heap_index(heap));
+  s->revokes = tt_heap_revokes(heap);
+  s->gulp = tt_remote_gulp(ranks);
+  s->copies = tt_copies_wanted() == TT_COPIES_ALL;
+  s->fenced = true;
+  for (int r = 0; r < ranks; r++) {
+    s->members[r] = members[r];
+    s->heads[r] = tt_heap_head(s->segment, members[r]);
+    s->ctrls[r] = (tt_ctrl *)(void *)(s->segment->base + ctrls[r]);
+    s->fenced = s->fenced && tt_shm_intro(s, r)->fenced;
+  }
+  tt_shm_measure_arena(&s->wire, s->heads[0]->l2);
+  tt_stores_begin(s->wire.stores, TT_STORE_SIZES);
+  s->wire.learns_routes = tt_copies_wanted() == TT_COPIES_CHEAPEST;
+  s->counters = tt_ctrl_counters(s->ctrls[0], ranks);
+  s->slots = tt_ctrl_slots(s->ctrls[0], ranks);
+  s->own = several_memories(s) ? tt_ctrl_own(ranks) : 0;
+  s->later = tt_ctrl_later(ranks);
+  s->later_bytes = tt_later_bytes(ranks);
+  s->sleepers_anywhere = &tt_job_head_of(s->segment)->sleepers_anywhere;
+  s->wire.over = &s->ctrls[rank]->aborted;
+  s->wire.proofs = s->ctrls[0]->proofs;
+  publish_own_state(s);
+  *wire = &s->wire;
+  return TUTTI_OK;
+}
