@@ -22,7 +22,7 @@
 
 #include "meet_service.h"
 
-enum { LOCALS = 256, DELAY_MS = 3 };
+enum { LOCALS = 4096, FEW_LOCALS = 256, DELAY_MS = 3 };
 static const double GRACE = 5, GREETING = 20, NEAR = 4; /* s */
 static const double LATE =
     0.5; /* s after which rows go up without those that are missing, to be named */
@@ -126,8 +126,8 @@ static tutti_status find_place(tt_meet_line *up, const tt_rendezvous *r, int por
 /* As many ranks as leave descriptors to the program; the next ones get an agent of their own. */
 static int locals_here(void) {
   struct rlimit most;
-  if (getrlimit(RLIMIT_NOFILE, &most) || most.rlim_cur > 4 * LOCALS) return LOCALS;
-  return (int)tt_max(most.rlim_cur / 4, 4);
+  if (getrlimit(RLIMIT_NOFILE, &most)) return FEW_LOCALS;
+  return (int)tt_max(tt_min(most.rlim_cur / 4, LOCALS), 4);
 }
 
 /* A service that waits for its ranks, and for agents at *port. NULL: out of memory, or *port is 0. */

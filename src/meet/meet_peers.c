@@ -71,27 +71,28 @@ bool tt_meet_peer_add(tt_service *s, int fd, bool local) {
   return true;
 }
 
-void tt_meet_peer_welcome(tt_service *s, bool local) {
+bool tt_meet_peer_welcome(tt_service *s, bool local) {
   const int one = 1;
-  int strangers;
   const int fd = accept4(local ? s->local : s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (fd < 0) {
     if (errno == EMFILE || errno == ENFILE) usleep(1000); /* until others have left */
-    return;
+    return false;
   }
   struct ucred who;
   socklen_t n = sizeof who;
   if (local && (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) || who.uid != geteuid())) {
     close(fd);
-    return;
+    return true;
   }
-  tt_meet_peer *oldest = oldest_stranger(s, &strangers);
-  if (!local && strangers >= STRANGERS) tt_meet_peer_close(s, oldest);
   if (!local) {
+    int strangers;
+    tt_meet_peer *oldest = oldest_stranger(s, &strangers);
+    if (strangers >= STRANGERS) tt_meet_peer_close(s, oldest);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
   }
   tt_meet_peer_add(s, fd, local);
+  return true;
 }
 
 void tt_meet_peer_close(tt_service *s, tt_meet_peer *g) {

@@ -95,7 +95,7 @@ static void wait_for_words(tt_service *s) {
       if (hung_up || fds[i].revents & POLLIN) tt_meet_peer_read(s, &s->peers[i], hung_up);
     }
     if (fds[n].revents) tt_meet_peer_welcome(s, false);
-    if (fds[n + 1].revents && s->local >= 0) tt_meet_peer_welcome(s, true);
+    while (fds[n + 1].revents && s->local >= 0 && tt_meet_peer_welcome(s, true)) continue;
     if (fds[n + 2].revents) tt_agent_read(s);
   }
   free(fds);

@@ -137,14 +137,18 @@ static tutti_status join_host(visit *v) {
 
 /* ---- rounds ---- */
 
-static void send_row(visit *v, const void *mine, size_t bytes) {
-  static const char padding[8];
+/* In one piece, so that the agent wakes up once. */
+static tutti_status send_row(visit *v, const void *mine, size_t bytes) {
   const tt_meet_row row = {v->line.hello.rank, (uint32_t)bytes};
-  const size_t rest = tt_row_bytes(bytes) - bytes;
-  const tt_meet_frame head = {TT_ROWS, (uint32_t)(sizeof row + bytes + rest)};
-  const bool goes = tt_meet_send(&v->line, &head, sizeof head) &&
-                    tt_meet_send(&v->line, &row, sizeof row) && tt_meet_send(&v->line, mine, bytes);
-  if (goes) tt_meet_send(&v->line, padding, rest); /* on failure, read its reason */
+  const tt_meet_frame head = {TT_ROWS, (uint32_t)(sizeof row + tt_row_bytes(bytes))};
+  char *frame = calloc(1, sizeof head + head.bytes);
+  if (!frame) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu bytes", bytes);
+  memcpy(frame, &head, sizeof head);
+  memcpy(frame + sizeof head, &row, sizeof row);
+  if (bytes) memcpy(frame + sizeof head + sizeof row, mine, bytes);
+  tt_meet_send(&v->line, frame, sizeof head + head.bytes); /* on failure, read its reason */
+  free(frame);
+  return TUTTI_OK;
 }
 
 static void send_failure(visit *v, tutti_status status) {
@@ -207,10 +211,8 @@ static tutti_status gather_at_host(tt_meeting *m, tutti_status failed, const voi
     status = failed = tt_fail(TUTTI_ERR_SYSTEM, "a rank brings %zu bytes, more than 1 MiB", bytes);
   else if (failed)
     tt_fail(failed, "%s", why);
-  if (v->line.greeted && failed)
-    send_failure(v, failed);
-  else if (v->line.greeted)
-    send_row(v, mine, bytes);
+  if (v->line.greeted && !failed) failed = send_row(v, mine, bytes);
+  if (v->line.greeted && failed) send_failure(v, failed);
   if (v->line.greeted) status = receive_table(v, m->ranks, all);
   v->failed = status != TUTTI_OK;
   return status;
