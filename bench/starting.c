@@ -7,9 +7,9 @@
  *   starting tables RANKS               bytes that a communicator over a network keeps of each rank
  *
  * Prints one line, "NAME VALUE" in pairs. real: s from the start of the first process until the last one has
- * its communicator; MB of memory, shared pages divided among those that share them (Pss), while all have
- * it. simulated: the same, MB that the process of rank 0 sends, with the rendezvous in it, and the most
- * descriptors of a process. A process that fails makes the run fail.
+ * its communicator; s that the processes compute meanwhile; MB of memory, shared pages divided among those
+ * that share them (Pss), while all have it. simulated: the same, MB that the process of rank 0 sends, with the
+ * rendezvous in it, and the most descriptors of a process. A process that fails makes the run fail.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
 #include <malloc.h>
@@ -39,6 +39,7 @@ static int failed(const char *what) {
 typedef struct told {   /* by a process, in memory that all share */
   _Atomic double ready; /* s, tt_seconds' clock; 0: not yet; -1: failed */
   _Atomic int descriptors;
+  _Atomic double cpu; /* s that it computed from its begin to here */
   atomic_ullong sent;
 } told;
 
@@ -135,12 +136,20 @@ static int run(crew *c, double *seconds, double *megabytes, int *descriptors) {
 
 /* ---- real ---- */
 
+static double cpu_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static int join_job(const crew *c, int rank, const void *id) {
   const tutti_config config = {.size = sizeof config, .timeout = LIMIT};
   tutti_comm *comm;
   wait_for(c->go);
+  const double before = cpu_seconds();
   if (tutti_comm_create(&comm, id, c->n, rank, &config)) return failed("a rank cannot join");
   double one = 1;
+  atomic_store(&c->told[rank].cpu, cpu_seconds() - before);
   atomic_store(&c->told[rank].descriptors, descriptors_here());
   be_ready(c, rank);
   if (c->n > SUMMED)
@@ -168,9 +177,11 @@ static int real(int ranks) {
   crew c = begin(ranks, join_job, &id);
   const int good = run(&c, &seconds, &megabytes, &descriptors);
   kill(host, SIGKILL);
+  double cpu = 0;
+  for (int r = 0; r < ranks; r++) cpu += atomic_load(&c.told[r].cpu);
   if (good)
-    printf("ranks %d seconds %.2f megabytes %.0f descriptors %d\n", ranks, seconds, megabytes,
-           descriptors);
+    printf("ranks %d seconds %.2f cpu %.2f megabytes %.0f descriptors %d\n", ranks, seconds, cpu,
+           megabytes, descriptors);
   return !good;
 }
 
