@@ -4,7 +4,8 @@
  *            the first makes a segment and they share memory, as under `tutti run`. Otherwise
  *            each opens its end of a network (plugin.c), they exchange addresses, and join.
  * Cost       two rounds of the meeting on one node, else three and those of from_net.c; a table of 4
- *            bytes per rank, and the addresses in memory that the ranks of a host share.
+ *            bytes per rank, and the addresses in memory that the ranks of a host share. Each rank reads the
+ *            cards of all, so they are short: 48 bytes.
  * Invariant  every rank goes through the same gathers, whatever fails in between, so all return
  *            the same result.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -20,15 +21,15 @@
 #include "create.h"
 #include "topo.h"
 
-/* What a rank publishes first. Other versions of tutti read it too: they compare its size. */
+/* What a rank publishes first, as short as its texts are. Other versions of tutti read it too: the layout comes
+ * first. */
 typedef struct card {
   uint32_t layout;
-  int32_t fd; /* of the first rank's segment; or -1 */
-  char version[24], host[64];
-  uint64_t place; /* ranks with the same one are on one node */
-  int64_t pid;
-  uint64_t id;
-  uint32_t wisdom, unused; /* the first rank's: tt_wisdom_announce */
+  int32_t fd;      /* of the first rank's segment; or -1 */
+  uint32_t wisdom; /* the first rank's: tt_wisdom_announce */
+  int32_t pid;
+  uint64_t place, id; /* ranks with the same place are on one node */
+  char texts[96];     /* the version and the host's name, each with its 0 */
 } card;
 
 /* What precedes the address of a rank's end of a network. */
@@ -46,6 +47,10 @@ typedef struct creation {
 
 static const card *card_of(const creation *c, int rank) {
   return tt_table_row(&c->cards, rank, NULL);
+}
+
+static const char *host_of(const card *x) {
+  return strchr(x->texts, 0) + 1;
 }
 
 /* ---- placement ---- */
@@ -72,10 +77,10 @@ uint64_t tt_host_number(int rank) {
 
 static tutti_status describe_process(creation *c) {
   card *me = &c->mine;
-  *me = (card){.layout = TT_LAYOUT, .pid = getpid(), .fd = -1};
-  snprintf(me->version, sizeof me->version, "%s", tutti_version(NULL, NULL, NULL));
-  gethostname(me->host, sizeof me->host - 1);
-  me->place = place_here(me->host);
+  char host[65] = "";
+  gethostname(host, sizeof host - 1);
+  *me = (card){.layout = TT_LAYOUT, .pid = (int)getpid(), .fd = -1, .place = place_here(host)};
+  snprintf(me->texts, sizeof me->texts, "%.24s%c%s", tutti_version(NULL, NULL, NULL), 0, host);
   if (getrandom(&me->id, sizeof me->id, 0) != sizeof me->id)
     me->id = (uint64_t)me->pid ^ (uint64_t)(1e9 * tt_seconds());
   if (c->m->rank) return TUTTI_OK;
@@ -83,17 +88,25 @@ static tutti_status describe_process(creation *c) {
   return tt_segment_create(c->m->ranks, 0, 0, &me->fd);
 }
 
+/* Is the row a card of this version's form? */
+static bool is_card(const card *x, size_t bytes) {
+  const size_t texts = bytes - offsetof(card, texts);
+  if (bytes <= offsetof(card, texts) || x->layout != TT_LAYOUT) return false;
+  const char *end = memchr(x->texts, 0, texts);
+  return end && memchr(end + 1, 0, texts - (size_t)(end + 1 - x->texts));
+}
+
 static tutti_status compare_versions(const creation *c) {
-  size_t bytes, own = tt_row_bytes(sizeof(card));
+  size_t bytes;
   for (int r = 0; r < c->m->ranks; r++) {
     const card *x = tt_table_row(&c->cards, r, &bytes), *first = card_of(c, 0);
-    if (bytes != own)
+    if (!is_card(x, bytes))
       return tt_fail(TUTTI_ERR_SYSTEM, "rank %d has another version of tutti than rank %d", r,
                      c->m->rank);
-    if (x->layout != first->layout || strcmp(x->version, first->version) != 0)
+    if (strcmp(x->texts, first->texts) != 0)
       return tt_fail(TUTTI_ERR_SYSTEM,
                      "rank %d (%s) has another version of tutti (%.20s) than rank 0 (%s, %.20s)", r,
-                     x->host, x->version, first->host, first->version);
+                     host_of(x), x->texts, host_of(first), first->texts);
   }
   return TUTTI_OK;
 }
@@ -171,7 +184,7 @@ static tutti_status compare_names(const creation *c, const tt_table *all) {
     if (bytes <= NAME || memchr(name, 0, NAME) == NULL || strcmp(name, its) != 0)
       return tt_fail(TUTTI_ERR_SYSTEM,
                      "rank %d (%s) has %.40s, and rank 0 (%s) has %.40s: they need the same", r,
-                     card_of(c, r)->host, name, first->host, its);
+                     host_of(card_of(c, r)), name, host_of(first), its);
   }
   return TUTTI_OK;
 }
@@ -264,7 +277,9 @@ static tutti_status come_together(creation *c, tutti_comm **out) {
   c->node_of = calloc((size_t)c->m->ranks, sizeof *c->node_of);
   if (!status && !c->node_of)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", c->m->ranks);
-  status = c->m->gather(c->m, status, &c->mine, sizeof c->mine, &c->cards);
+  const size_t bytes =
+      (size_t)(host_of(&c->mine) - (const char *)&c->mine) + strlen(host_of(&c->mine)) + 1;
+  status = c->m->gather(c->m, status, &c->mine, bytes, &c->cards);
   c->met = tt_seconds() - began;
   if (!status) status = compare_versions(c);
   if (!status) status = find_nodes(c);

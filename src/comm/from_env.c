@@ -76,8 +76,10 @@ void tt_heap_introduce(tt_heap *heap) {
   intro->cookie = *tt_heap_cookie(heap);
   const bool readable = tt_remote_readable(segment);
   intro->cookie_at = readable ? (uint64_t)(uintptr_t)tt_heap_cookie(heap) : 0;
-  tt_cores_mine(&intro->cores);
-  const tt_domains domains = domains_of(&intro->cores);
+  cpu_set_t cores;
+  tt_cores_mine(&cores);
+  tt_heap_publish_cores(segment, index, &cores);
+  const tt_domains domains = domains_of(&cores);
   publish_domains(intro, &domains);
   head->quota = tt_cores_quota();
   head->l2 = tt_cache_l2();

@@ -148,24 +148,60 @@ static bool available(size_t bytes) {
   return bytes < LARGE || bytes < tt_memory_available();
 }
 
+/* ---- cores ---- */
+
+void tt_heap_publish_cores(const tt_segment *s, int index, const cpu_set_t *cores) {
+  tt_job_head *job = tt_job_head_of(s);
+  unsigned long words[TT_CORE_WORDS];
+  tt_heap_head(s, index)->cores = *cores;
+  memcpy(words, cores, sizeof words);
+  for (size_t i = 0; i < TT_CORE_WORDS && index < s->founders; i++)
+    if (words[i]) atomic_fetch_or(&job->cores[i], words[i]);
+}
+
+/* Of all founders that have arrived. */
+static cpu_set_t founders_cores(const tt_segment *s) {
+  cpu_set_t all;
+  unsigned long words[TT_CORE_WORDS];
+  for (size_t i = 0; i < TT_CORE_WORDS; i++) words[i] = atomic_load(&tt_job_head_of(s)->cores[i]);
+  memcpy(&all, words, sizeof all);
+  return all;
+}
+
+/* The members of a communicator are different ranks. */
+static bool all_founders(const tt_segment *s, const int *members, int ranks) {
+  int most = 0;
+  for (int r = 0; r < ranks; r++) most = members[r] > most ? members[r] : most;
+  return ranks == s->founders && most < ranks;
+}
+
+double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int ranks) {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  if (all_founders(segment, members, ranks))
+    all = founders_cores(segment);
+  else
+    for (int r = 0; r < ranks; r++) CPU_OR(&all, &all, &tt_heap_head(segment, members[r])->cores);
+  double cores = CPU_COUNT(&all), quota = tt_heap_head(segment, members[0])->quota;
+  if (quota < cores) cores = quota;
+  return ranks / (cores > 0 ? cores : 1);
+}
+
 /* Do the ranks that have arrived outnumber the cores while tutti's progress threads run beside
  * them, so that no core is ever idle? */
 static bool oversubscribed(const tt_segment *s) {
-  cpu_set_t all;
   int ranks = 0;
-  CPU_ZERO(&all);
   if (!atomic_load_explicit(&tt_process.progress_thread.wanted, memory_order_relaxed) &&
       !tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0))
     return false;
-  for (int r = 0; r < s->founders; r++) {
-    const tt_intro *intro = tt_heap_intro(s, r);
-    /* model: publish:find */
-    if (!atomic_load_explicit(&intro->ready, memory_order_acquire)) continue;
-    CPU_OR(&all, &all, &intro->cores);
-    ranks++;
-  }
+  const cpu_set_t all = founders_cores(s);
+  /* model: publish:find */
+  for (int r = 0; r < s->founders; r++)
+    ranks += atomic_load_explicit(&tt_heap_intro(s, r)->ready, memory_order_acquire) != 0;
   return ranks > CPU_COUNT(&all);
 }
+
+/* ---- memory of the system ---- */
 
 /* Before it collapses pages, the kernel makes every core flush its per-core caches: one request
  * after another, by a kernel worker on each core. If ranks and their threads keep every core busy,
@@ -358,13 +394,4 @@ size_t tt_heap_used(tt_heap *h) {
   for (const extent *e = h->used_list; e; e = e->next) bytes += e->bytes;
   pthread_mutex_unlock(&h->lock);
   return bytes;
-}
-
-double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int ranks) {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (int r = 0; r < ranks; r++) CPU_OR(&all, &all, &tt_heap_intro(segment, members[r])->cores);
-  double cores = CPU_COUNT(&all), quota = tt_heap_head(segment, members[0])->quota;
-  if (quota < cores) cores = quota;
-  return ranks / (cores > 0 ? cores : 1);
 }

@@ -2,7 +2,7 @@
  *
  * Layout     the job's header (tt_job_head), the introductions of all ranks (tt_intro), the headers of their
  *            heaps (tt_head), then each heap: control blocks, channels, scratch, tutti_mem_alloc.
- * Cost       A rank that joins reads the introductions of all: 192 bytes each, so 2,048 ranks are 96 pages. It
+ * Cost       A rank that joins reads the introductions of all: 64 bytes each, so 2,048 ranks are 32 pages. It
  *            touches the header of a peer's heap when it first wakes that peer.
  * Invariant  Other processes (job_look.c) read the job starting from these headers: TT_LAYOUT is
  *            the version of their format and of that of the control blocks (shm_ctrl.h).
@@ -20,7 +20,8 @@ enum {
   TT_FIGURES = 4096,
   TT_CTRLS = 64,             /* communicators of a rank visible from outside */
   TT_CTRL_LEAST = 17 * 4096, /* fewest bytes that a control block takes */
-  TT_JOB_WORDS = 5
+  TT_JOB_WORDS = 5,
+  TT_CORE_WORDS = sizeof(cpu_set_t) / sizeof(long)
 };
 
 typedef struct tt_job_head { /* of the segment; at its start */
@@ -28,6 +29,8 @@ typedef struct tt_job_head { /* of the segment; at its start */
       is[TT_JOB_WORDS]; /* by its creator: magic; TT_LAYOUT and the number of heaps; the number of
                                     founders; launcher pid (0: none); its start time */
   alignas(TT_PAIR) atomic_uint sleepers_anywhere; /* of the whole job */
+  /* That any founder may use: complete when all are ready. */
+  alignas(TT_PAIR) atomic_ulong cores[TT_CORE_WORDS];
   alignas(TT_PAIR) char figures
       [TT_FIGURES]; /* the machine's, as the first rank knows them: tt_profile */
 } tt_job_head;
@@ -42,11 +45,11 @@ typedef struct tt_intro {        /* of a rank, read by all others; each word is 
   uint64_t cookie_at, cookie; /* a word of private memory, for trial reads */
   struct {
     int32_t package, numa, cache;
-  } within;        /* that contain these cores, as in placement.h */
-  cpu_set_t cores; /* that this rank may use */
+  } within; /* that contain its cores, as in placement.h */
 } tt_intro;
 
 typedef struct tt_head {              /* of each heap; written by its rank */
+  cpu_set_t cores;                    /* that this rank may use */
   double quota;                       /* CPU quota, in cores */
   size_t l2;                          /* bytes of its core's second level cache */
   alignas(TT_PAIR) atomic_uint reads; /* 1: this rank can read all others' private memory */
@@ -81,6 +84,8 @@ static inline tt_job_head *tt_job_head_of(const tt_segment *segment) {
 }
 tt_intro *tt_heap_intro(const tt_segment *segment, int index);
 tt_head *tt_heap_head(const tt_segment *segment, int index);
+/* A rank publishes the cores that it may use, before it is ready. */
+void tt_heap_publish_cores(const tt_segment *segment, int index, const cpu_set_t *cores);
 /* Where the introduction and the header of a heap lie in a segment of n heaps, and where the first heap begins. */
 size_t tt_intro_at(int index);
 size_t tt_head_at(int n, int index);

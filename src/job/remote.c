@@ -123,9 +123,9 @@ void tt_remote_probe(const tt_segment *segment, int index) {
     uint64_t word = 0;
     if (r == index || !its->pid) continue; /* not attached yet */
     if (!is_tried(segment, index, r) && its->cookie_at) continue;
-    if (!tt_rank_alive(its)) continue;
     all = its->cookie_at && tt_remote_read(its->pid, its->cookie_at, &word, sizeof word) == 0 &&
           word == its->cookie;
+    all = all || !tt_rank_alive(its);
   }
   if (all && wanted == TT_COPIES_CHEAPEST && segment->ranks > TRIES_ALL)
     take_typical(tt_heap_head(segment, index));

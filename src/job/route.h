@@ -37,9 +37,9 @@ enum {
 typedef struct tt_cycles {
   uint64_t since; /* when the last such call began, in ticks; 0: another call came since */
   uint64_t least[TT_ROUTES]; /* ticks of the shortest cycle that counts, by either; 0: none */
-  uint32_t calls;       /* of this period */
-  uint8_t periods;      /* that are over, up to two */
-  uint8_t usual, next;  /* tt_route: of most calls; of the next call */
+  uint32_t calls;            /* of this period */
+  uint8_t periods;           /* that are over, up to two */
+  uint8_t usual, next;       /* tt_route: of most calls; of the next call */
 } tt_cycles;
 
 /* The index of vectors of that size, one for each power of two; -1: such vectors always go directly. */
