@@ -139,7 +139,7 @@ tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until) 
     if (part < 0 && errno == EAGAIN && tt_meet_ready(l->fd, POLLIN, until)) continue;
     if (part < 0 && errno == ECANCELED) return tt_say_interrupted(WHO);
     l->gone = part == 0 || errno != ETIMEDOUT;
-    if (!l->greeted) return unheard(l, !l->gone);
+    if (!l->greeted && !l->agent) return unheard(l, !l->gone);
     if (!l->gone) return broken(l, "does not answer");
     errno = 0;
     return broken(l,
@@ -150,6 +150,14 @@ tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until) 
 }
 
 /* ---- the handshake ---- */
+
+tutti_status tt_meet_unknowing(const tt_meet_line *l) {
+  return tt_fail(TUTTI_ERR_SYSTEM,
+                 "rank %u: the process that listens at %s does not know this job's key: it is "
+                 "another job's rendezvous, or somebody has taken the port; TUTTI_PORT names "
+                 "another port, and TUTTI_KEY has to be the same on all ranks",
+                 l->hello.rank, l->at);
+}
 
 tutti_status tt_meet_foreign(const tt_meet_line *l) {
   return tt_fail(
@@ -190,12 +198,7 @@ tutti_status tt_meet_prove(tt_meet_line *l, double patience) {
   if (!status) status = tt_meet_recv(l, c.nonce, sizeof c - sizeof c.magic, until);
   if (status) return status;
   tt_prove_key(TT_RENDEZVOUS, l->key, &l->hello, c.nonce, proof);
-  if (!tt_digest_same(proof, c.proof))
-    return tt_fail(TUTTI_ERR_SYSTEM,
-                   "rank %u: the process that listens at %s does not know this job's key: it is "
-                   "another job's rendezvous, or somebody has taken the port; TUTTI_PORT names "
-                   "another port, and TUTTI_KEY has to be the same on all ranks",
-                   l->hello.rank, l->at);
+  if (!tt_digest_same(proof, c.proof)) return tt_meet_unknowing(l);
   tt_prove_key(TT_VISITOR, l->key, &l->hello, c.nonce, proof);
   tt_meet_send(l, proof, sizeof proof);
   status = read_magic(l, until);

@@ -1,10 +1,13 @@
 /* meet_line.h - the protocol of a meeting, and the calling end of a connection.
  *
- * Handshake  The caller sends a hello; the other end proves that it knows the key; then the caller does.
+ * Handshake  Between hosts the caller sends a hello; the other end proves that it knows the key; then the caller does.
  *            Neither sends the key, nor anything that helps in another meeting: a proof is a keyed
  *            digest of the hello and of both sides' nonces. The other end then sends the magic alone,
  *            or a reply with the reason for a refusal. The hello is the same in all versions; challenge
  *            and proof are since version 3. Earlier versions sent the key in clear.
+ *            A rank sends the agent of its host its hello, its proof and its first row at once, and the agent's proof comes
+ *            with its first reply, so the rank sleeps once: both are processes of one user, which the system tells
+ *            them, and their socket brings nothing from others, so the proofs need no nonce of the agent's.
  * Upwards    Frames: an agent's card, first of all; rows of a round; the reason why a rank fails.
  * Downwards  Replies: where an agent belongs in the tree; the table of a round; the reason why all fail.
  * Paths      Ranks to the agent of their host by a local socket, which also carries the table's
@@ -32,6 +35,11 @@ typedef struct tt_challenge { /* the answer to it */
   char magic[8];
   unsigned char nonce[TT_DIGEST], proof[TT_DIGEST];
 } tt_challenge;
+
+typedef struct tt_greeting { /* a rank's first message to the agent of its host */
+  tt_hello hello;
+  unsigned char proof[TT_DIGEST];
+} tt_greeting;
 
 typedef enum tt_meet_frame_kind { TT_CARD = 1, TT_ROWS, TT_CANNOT } tt_meet_frame_kind;
 typedef struct tt_meet_frame { /* upwards, before its bytes */
@@ -67,7 +75,8 @@ _Static_assert(sizeof(tt_reply) == sizeof TT_MEET_MAGIC, "a caller reads either"
 
 /* id.c: TUTTI_ERR_SYSTEM: no random numbers. */
 tutti_status tt_nonce(unsigned char nonce[TT_DIGEST]);
-/* The proof for this hello and nonce, which only a side that knows the key can compute. */
+/* The proof for this hello and nonce, which only a side that knows the key can compute. nonce: of zeros between
+ * a rank and its agent. */
 typedef enum tt_side_of { TT_RENDEZVOUS, TT_VISITOR } tt_side_of;
 void tt_prove_key(tt_side_of side, const char key[TT_KEY], const tt_hello *hello,
                   const unsigned char nonce[TT_DIGEST], unsigned char proof[TT_DIGEST]);
@@ -100,6 +109,8 @@ bool tt_meet_send(tt_meet_line *l, const void *bytes, size_t n);
 tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until);
 /* The sentence of a reply with an error status: both become this rank's error. */
 tutti_status tt_meet_sentence(tt_meet_line *l, const tt_reply *reply, double until);
+/* The other end's proof is wrong. */
+tutti_status tt_meet_unknowing(const tt_meet_line *l);
 /* What the other end sends is not of this protocol. */
 tutti_status tt_meet_foreign(const tt_meet_line *l);
 

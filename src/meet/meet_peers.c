@@ -2,7 +2,8 @@
  * bytes in and out.
  *
  * Idea       A peer first sends a hello: its rank, and the number of ranks; both sides prove that
- *            they know the key (id.c). A rank of this host is then a member. An agent sends its card;
+ *            they know the key (id.c). A rank of this host sends its proof with the hello, and is then a member. An
+ *            agent sends its card;
  *            the rendezvous has TT_FANOUT agents below itself, and sends each other one to an agent that came
  *            before: agent number k goes to number k / TT_FANOUT - 1. A peer that returns before the
  *            others have left waits until they have.
@@ -60,14 +61,15 @@ bool tt_meet_has_room(const tt_service *s) {
 
 bool tt_meet_peer_add(tt_service *s, int fd, bool local) {
   tt_meet_peer *g = free_peer(s);
-  char *in = g ? malloc(sizeof(tt_hello)) : NULL;
+  const size_t first = local ? sizeof(tt_greeting) : sizeof(tt_hello);
+  char *in = g ? malloc(first) : NULL;
   if (!in) {
     close(fd);
     return false;
   }
   *g = (tt_meet_peer){.fd = fd, .local = local, .since = tt_seconds(), .hands = -1};
   g->in = in;
-  g->want = sizeof(tt_hello);
+  g->want = first;
   return true;
 }
 
@@ -150,29 +152,36 @@ static void refuse_peer(tt_meet_peer *g, const char *format, ...) {
   tt_meet_peer_part(g, &why);
 }
 
-static ssize_t send_some(tt_meet_peer *g) {
+/* A socket that has carried nothing takes the proof as a whole. */
+static ssize_t send_some(tt_meet_peer *g, const char key[TT_KEY]) {
   const bool heads = g->sent < sizeof g->head;
   const size_t at = heads ? g->sent : g->sent - sizeof g->head;
-  struct iovec part = {heads ? (char *)&g->head + at : (char *)(uintptr_t)g->out + at,
-                       heads ? sizeof g->head - at : g->to_send - at};
+  unsigned char proof[TT_DIGEST];
+  struct iovec parts[] = {{proof, sizeof proof},
+                          {heads ? (char *)&g->head + at : (char *)(uintptr_t)g->out + at,
+                           heads ? sizeof g->head - at : g->to_send - at}};
   union {
     struct cmsghdr head;
     char room[CMSG_SPACE(sizeof(int))];
   } with = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)),
                      .cmsg_level = SOL_SOCKET,
                      .cmsg_type = SCM_RIGHTS}};
-  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  struct msghdr message = {.msg_iov = parts + !g->proves, .msg_iovlen = 1 + g->proves};
+  if (g->proves) tt_prove_key(TT_RENDEZVOUS, key, &g->hello, g->nonce, proof);
   if (g->hands >= 0 && !g->sent) {
     memcpy(CMSG_DATA(&with.head), &g->hands, sizeof g->hands);
     message.msg_control = &with;
     message.msg_controllen = sizeof with;
   }
-  return sendmsg(g->fd, &message, MSG_NOSIGNAL);
+  const ssize_t n = sendmsg(g->fd, &message, MSG_NOSIGNAL);
+  if (n < 0 || !g->proves) return n;
+  g->proves = false;
+  return n - (ssize_t)sizeof proof;
 }
 
 void tt_meet_peer_write(tt_service *s, tt_meet_peer *g) {
   while (g->fd >= 0 && g->talks) {
-    const ssize_t n = send_some(g);
+    const ssize_t n = send_some(g, s->key);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n < 0) {
       left(s, g);
@@ -278,6 +287,8 @@ static void challenge(tt_service *s, tt_meet_peer *g) {
   if (!send_now(g, &c, sizeof c)) tt_meet_peer_close(s, g);
 }
 
+static void take_proof(tt_service *s, tt_meet_peer *g, const unsigned char proof[TT_DIGEST]);
+
 static void take_hello(tt_service *s, tt_meet_peer *g) {
   tt_hello *h = &g->hello;
   memcpy(h, g->in, sizeof *h);
@@ -289,6 +300,8 @@ static void take_hello(tt_service *s, tt_meet_peer *g) {
         "this rank speaks version %u of the rendezvous, which is of version %d: all ranks need "
         "one version of tutti",
         h->protocol, TT_MEET_PROTOCOL);
+  else if (g->local)
+    take_proof(s, g, (const unsigned char *)g->in + sizeof *h);
   else
     challenge(s, g);
 }
@@ -304,17 +317,18 @@ static void tell_of_version(tt_service *s, tt_meet_peer *g) {
   tt_meet_peer_part(g, &s->why);
 }
 
-static void take_proof(tt_service *s, tt_meet_peer *g) {
+static void take_proof(tt_service *s, tt_meet_peer *g, const unsigned char proof[TT_DIGEST]) {
   tt_hello *h = &g->hello;
-  unsigned char proof[TT_DIGEST];
-  tt_prove_key(TT_VISITOR, s->key, h, g->nonce, proof);
-  const bool knows = tt_digest_same(proof, (const unsigned char *)g->in);
+  unsigned char right[TT_DIGEST];
+  tt_prove_key(TT_VISITOR, s->key, h, g->nonce, right);
+  const bool knows = tt_digest_same(right, proof);
   const bool full = g->local && s->locals >= s->most_locals;
   const bool greet = h->protocol == TT_MEET_PROTOCOL;
   h->who[sizeof h->who - 1] = 0;
   g->have = 0;
+  g->proves = g->local;
   if (!knows || full || !expect_input(s, g, sizeof(tt_meet_frame)) ||
-      (greet && !send_now(g, TT_MEET_MAGIC, sizeof h->magic)))
+      (greet && !g->local && !send_now(g, TT_MEET_MAGIC, sizeof h->magic)))
     tt_meet_peer_close(s, g);
   else if (h->ranks < 1 || h->ranks > 1 << 20 || h->rank >= h->ranks)
     refuse_peer(g, "rank %u of %u (%s)", h->rank, h->ranks, h->who);
@@ -383,7 +397,7 @@ static void said(tt_service *s, tt_meet_peer *g) {
   if (g->state == TT_STRANGER)
     take_hello(s, g);
   else if (g->state == TT_CHALLENGED)
-    take_proof(s, g);
+    take_proof(s, g, (const unsigned char *)g->in);
   else if (g->state == TT_MEMBER && !s->over)
     take_frame(s, g);
 }

@@ -41,7 +41,8 @@ typedef struct tt_meet_peer { /* a connection; fd < 0: free */
   size_t sent, to_send;
   int hands; /* the descriptor that goes with the header; -1: none */
   tt_hello hello;
-  unsigned char nonce[TT_DIGEST]; /* of its challenge */
+  unsigned char nonce[TT_DIGEST]; /* of its challenge; for a rank of this host: zeros */
+  bool proves;                    /* this side's proof is to go before the first reply */
 } tt_meet_peer;
 
 typedef struct tt_service {

@@ -8,18 +8,20 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "meet_line.h"
 
 static const double GRACE = 5; /* s */
-enum { WAITING = 1024 /* ranks that wait until an agent accepts them */ };
+enum { WAITING = 1024 /* ranks that wait until an agent accepts them */, MOMENT_MS = 50 };
 
 typedef struct visit {
   tt_meet_line line;
@@ -107,10 +109,23 @@ static bool find_agent(visit *v) {
   return false;
 }
 
-/* Meets this host's agent, which may end before it answers; then another rank is the agent. */
+/* The agent's proof comes with its first reply. */
+static tutti_status greet(tt_meet_line *l) {
+  static const unsigned char none[TT_DIGEST];
+  tt_greeting mine;
+  const tutti_status status = tt_nonce(l->hello.nonce);
+  if (status) return status;
+  mine.hello = l->hello;
+  tt_prove_key(TT_VISITOR, l->key, &l->hello, none, mine.proof);
+  tt_meet_send(l, &mine, sizeof mine); /* on failure, read its reason */
+  return TUTTI_OK;
+}
+
+/* Connects to this host's agent, or becomes it. */
 static tutti_status join_host(visit *v) {
   tt_meet_line *l = &v->line;
   double asked = 0;
+  l->gone = false;
   for (useconds_t pause = 500; tt_seconds() < l->until + GRACE;
        pause = pause < 20000 ? 2 * pause : pause) {
     tutti_status status = TUTTI_OK;
@@ -118,14 +133,7 @@ static tutti_status join_host(visit *v) {
     if ((v->alone || !find_agent(v)) && (v->alone || errno != EAGAIN))
       status = become_agent(v, &taken);
     if (status) return status;
-    if (l->fd >= 0) {
-      l->gone = false;
-      status = tt_meet_prove(l, l->until + GRACE - tt_seconds());
-      if (!status || !l->gone) return status;
-      if (v->agent) return status; /* its own agent */
-      close(l->fd);
-      l->fd = -1;
-    }
+    if (l->fd >= 0) return greet(l);
     if (tt_interrupted(&asked)) return tt_say_interrupted("tutti_comm_create");
     usleep(pause);
   }
@@ -159,10 +167,27 @@ static void send_failure(visit *v, tutti_status status) {
   if (tt_meet_send(&v->line, &head, sizeof head)) tt_meet_send(&v->line, &why, sizeof why);
 }
 
-/* The header of a reply, and the descriptor that may come with it; *fd: -1: none. */
+typedef struct first_reply {
+  unsigned char proof[TT_DIGEST];
+  tt_reply reply;
+} first_reply;
+
+static tutti_status check_agent(tt_meet_line *l, const unsigned char proof[TT_DIGEST]) {
+  static const unsigned char none[TT_DIGEST];
+  unsigned char right[TT_DIGEST];
+  tt_prove_key(TT_RENDEZVOUS, l->key, &l->hello, none, right);
+  l->greeted = tt_digest_same(right, proof);
+  return l->greeted ? TUTTI_OK : tt_meet_unknowing(l);
+}
+
+/* The header of a reply, behind the agent's proof if it is the first; and the descriptor that may come with it;
+ * *fd: -1: none. */
 static tutti_status receive_header(tt_meet_line *l, tt_reply *reply, int *fd) {
   const double until = l->until + GRACE;
-  struct iovec part = {reply, sizeof *reply};
+  first_reply first;
+  char *to = l->greeted ? (char *)&first.reply : (char *)&first;
+  const size_t bytes = sizeof first - (size_t)(to - (char *)&first);
+  struct iovec part = {to, bytes};
   union {
     struct cmsghdr head;
     char room[CMSG_SPACE(sizeof(int))];
@@ -175,11 +200,14 @@ static tutti_status receive_header(tt_meet_line *l, tt_reply *reply, int *fd) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN && tt_meet_ready(l->fd, POLLIN, until)) continue;
     if (n < 0 && errno == ECANCELED) return tt_say_interrupted("tutti_comm_create");
-    if (n <= 0) return tt_meet_recv(l, reply, sizeof *reply, 0); /* it says why */
+    if (n <= 0) return tt_meet_recv(l, to, bytes, 0); /* it says why */
     const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
     if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
       memcpy(fd, CMSG_DATA(c), sizeof *fd);
-    return tt_meet_recv(l, (char *)reply + n, sizeof *reply - (size_t)n, until);
+    tutti_status status = tt_meet_recv(l, to + n, bytes - (size_t)n, until);
+    if (!status && !l->greeted) status = check_agent(l, first.proof);
+    *reply = first.reply;
+    return status;
   }
 }
 
@@ -200,20 +228,46 @@ static tutti_status receive_table(visit *v, int ranks, tt_table *all) {
   return status;
 }
 
+/* Has the process ended, or does it within a moment? Its sockets are closed some time before it is gone. */
+static bool ends(int pid) {
+#ifdef SYS_pidfd_open
+  struct pollfd p = {.fd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1, .events = POLLIN};
+  if (p.fd < 0) return pid && errno == ESRCH;
+  const bool over = poll(&p, 1, MOMENT_MS) == 1;
+  close(p.fd);
+  return over;
+#else
+  return pid && kill(pid, 0) && errno == ESRCH;
+#endif
+}
+
+/* An agent that has as many ranks as it can serve hangs up, and the rank goes to the next one; but not if the
+ * agent has died, which may have passed its row on. */
+static bool goes_to_another(visit *v) {
+  tt_meet_line *l = &v->line;
+  if (l->greeted || !l->gone || v->agent || tt_seconds() > l->until || ends(l->agent)) return false;
+  close(l->fd);
+  l->fd = -1;
+  return true;
+}
+
 static tutti_status gather_at_host(tt_meeting *m, tutti_status failed, const void *mine,
                                    size_t bytes, tt_table *all) {
   visit *v = m->self;
   char why[300];
+  tutti_status status;
   *all = (tt_table){.fd = -1};
+  if (!failed && bytes > TT_MEET_MOST)
+    failed = tt_fail(TUTTI_ERR_SYSTEM, "a rank brings %zu bytes, more than 1 MiB", bytes);
   if (failed) snprintf(why, sizeof why, "%s", tutti_error());
-  tutti_status status = v->line.greeted ? TUTTI_OK : join_host(v);
-  if (!status && bytes > TT_MEET_MOST)
-    status = failed = tt_fail(TUTTI_ERR_SYSTEM, "a rank brings %zu bytes, more than 1 MiB", bytes);
-  else if (failed)
-    tt_fail(failed, "%s", why);
-  if (v->line.greeted && !failed) failed = send_row(v, mine, bytes);
-  if (v->line.greeted && failed) send_failure(v, failed);
-  if (v->line.greeted) status = receive_table(v, m->ranks, all);
+  do {
+    status = v->line.fd >= 0 ? TUTTI_OK : join_host(v);
+    if (status) break;
+    if (failed) tt_fail(failed, "%s", why);
+    const tutti_status unsent = failed ? failed : send_row(v, mine, bytes);
+    if (unsent) send_failure(v, unsent);
+    status = receive_table(v, m->ranks, all);
+  } while (status && goes_to_another(v));
   v->failed = status != TUTTI_OK;
   return status;
 }
