@@ -58,8 +58,12 @@ static tutti_status say_no_map(size_t stride, int n, int why) {
                  stride >> 20, n, strerror(why), limit);
 }
 
-/* Map at a huge page boundary, so that all ranks can use the same huge pages. */
+/* Map at a huge page boundary, so that all ranks can use the same huge pages. Kernels since 6.7 mostly do that by
+ * themselves. */
 static void *map(size_t size, int flags, int fd) {
+  void *lucky = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | flags, fd, 0);
+  if (lucky == MAP_FAILED || (uintptr_t)lucky % TT_HUGE == 0) return lucky;
+  munmap(lucky, size);
   const size_t capacity = size + TT_HUGE;
   char *free = mmap(NULL, capacity, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (free == MAP_FAILED) return MAP_FAILED;
