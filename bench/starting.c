@@ -193,7 +193,7 @@ static int real(int ranks) {
 static const struct {
   size_t bytes;
   int first_alone;
-} ROWS[] = {{128, 0}, {48 + 104 + 120, 0}, {0, 0}, {8192, 1}, {96, 0}, {8, 0}, {24, 0}, {8, 0}};
+} ROWS[] = {{128, 0}, {48 + 120 + 120, 0}, {0, 0}, {8192, 1}, {96, 0}, {8, 0}, {24, 0}, {8, 0}};
 enum { ROUNDS = sizeof ROWS / sizeof *ROWS };
 
 typedef struct job {

@@ -21,7 +21,8 @@ static int end_join(void *end, int rank, int ranks, const tutti_net_addresses *a
   if (!ucx_world_join(w, rank, ranks, addresses) && ucx_world_reaches(w, why, size) &&
       !ucx_net_make(w, 0, NULL, rank, ranks, net))
     return 0;
-  w->addresses.drop = NULL; /* they stay the caller's */
+  ucx_watch_close(&w->watch); /* its thread reads the addresses */
+  w->addresses.drop = NULL;   /* they stay the caller's */
   return 1;
 }
 

@@ -4,6 +4,7 @@
 #define TUTTI_UCX_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <ucp/api/ucp.h>
 
@@ -19,16 +20,9 @@ typedef struct ucx_beacon {
   char host[64];
   uint32_t addresses[UCX_ADDRESSES]; /* IPv4, network byte order; 0: no more */
   uint16_t port, unused;             /* network byte order; 0: no listener */
+  int32_t pid, board;                /* descriptor of memory for its host's processes; -1: none */
+  uint64_t id;                       /* that memory begins with */
 } ucx_beacon;
-
-/* Another host with processes in use. */
-typedef struct ucx_host {
-  struct ucx_host *next;
-  const ucx_beacon *beacon; /* of a process on it */
-  int process;              /* to which the watch leads */
-  int watch;                /* descriptor; -1: not watched */
-  char stands, silent;      /* the watch was established; the host is silent */
-} ucx_host;
 
 typedef struct ucx_peer { /* a process in use */
   ucp_ep_h end;           /* NULL: not connected yet, or lost */
@@ -37,16 +31,33 @@ typedef struct ucx_peer { /* a process in use */
   int stuck;     /* at the end, requests are still in flight */
   void *parting; /* request that closes the end */
   ucx_world *world;
-  ucx_host *host; /* NULL: not watched */
-  char apart;     /* UCX knows no route to it */
-  char idle;      /* connected to see whether it can be reached, and for nothing else yet */
+  char silent; /* its host is */
+  char apart;  /* UCX knows no route to it */
+  char idle;   /* connected to see whether it can be reached, and for nothing else yet */
 } ucx_peer;
 
+typedef enum ucx_use { UCX_UNUSED, UCX_USED, UCX_SILENT } ucx_use;
+
+/* What the processes of a host know of all others (ucx_board.c). */
+typedef struct ucx_board {
+  uint64_t id;
+  atomic_uint uses,
+      losses;        /* changes so far: processes that came into use, hosts that fell silent */
+  atomic_uchar of[]; /* [process]: a ucx_use; that of processes of other hosts */
+} ucx_board;
+
 typedef struct ucx_watch {
-  int listener, events; /* descriptors; -1: none */
-  int silence;          /* s that a host may be silent; 0: unlimited */
+  int listener; /* descriptor; -1: none */
+  int silence;  /* s that a host may be silent; 0: unlimited */
   uint32_t masks[UCX_ADDRESSES];
   ucx_beacon beacon; /* this process's */
+  ucx_board *board;  /* NULL: nothing is watched */
+  size_t bytes;
+  int fd; /* of the board; -1: it is this process's alone */
+  unsigned losses;
+  double tried;     /* when this process last tried to become the watcher; s */
+  int watches, end; /* this process is the watcher; an eventfd that ends its thread */
+  pthread_t thread;
 } ucx_watch;
 
 /* State shared by the networks of a process, all of it under `lock`. */
@@ -60,7 +71,6 @@ struct ucx_world {
   unsigned looks;
   int rank, ranks, wakes; /* wakes: the descriptor that becomes readable; -1: none */
   ucx_peer **peers;       /* by process; NULL: not in use */
-  ucx_host *hosts;        /* linked */
   tutti_net_addresses addresses;
   uint32_t next;    /* number of the next network */
   ucx_net *nets;    /* linked */
@@ -95,13 +105,26 @@ void ucx_world_close(ucx_world *w);
 /* ---- silent hosts (ucx_watch.c) ---- */
 
 void ucx_watch_open(ucx_watch *h, int silence);
-void ucx_watch_close(ucx_watch *h);
-/* Watch the host of a process that comes into use, unless it is this host, or is watched. */
+/* All addresses are known. 0, or 1: out of memory. */
+int ucx_watch_join(ucx_world *w);
+void ucx_watch_close(ucx_watch *h); /* once or more */
+/* Have the host of a process that comes into use watched, unless it is this host. */
 void ucx_watch_peer(ucx_world *w, ucx_peer *p);
-/* Close the watches, and forget the hosts. */
-void ucx_watch_end(ucx_world *w);
-/* Mark the processes on silent hosts as lost. `events` becomes readable when there may be any. */
+/* Mark the processes on silent hosts as lost; and become the watcher, if there is none. */
 void ucx_watch_look(ucx_world *w);
+static inline int ucx_watch_news(const ucx_watch *h) {
+  return h->board && atomic_load_explicit(&h->board->losses, memory_order_acquire) != h->losses;
+}
+
+/* ---- memory for the processes of a host (ucx_board.c) ---- */
+
+/* Fills in the beacon. */
+void ucx_board_make(ucx_watch *h);
+/* first: the beacon of this host's first process. 0, or 1: out of memory. */
+int ucx_board_open(ucx_watch *h, const ucx_beacon *first, int ranks);
+/* 1: this process has the lock, and keeps it until the board is closed; 0: another process has it. */
+int ucx_board_lock(const ucx_watch *h);
+void ucx_board_close(ucx_watch *h);
 
 /* ---- networks ---- */
 

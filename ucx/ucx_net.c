@@ -298,7 +298,8 @@ static void lose(ucx_net *n) {
 enum { LOOK_EVERY = 1024, SKIPS_MOST = 8 };
 
 static void advance(ucx_net *n) {
-  if (++n->world->looks % LOOK_EVERY == 0) ucx_watch_look(n->world);
+  if (++n->world->looks % LOOK_EVERY == 0 || ucx_watch_news(&n->world->watch))
+    ucx_watch_look(n->world);
   while (ucp_worker_progress(n->world->worker) && !n->first) continue;
   if (n->losses != n->world->losses) lose(n);
 }
@@ -348,13 +349,8 @@ static void net_doze(void *self, int also, int microseconds) {
   const int wakes = n->first || ucp_worker_arm(n->world->worker) ? -1 : n->world->wakes;
   pthread_mutex_unlock(&n->world->lock);
   const struct timespec limit = {microseconds / 1000000, microseconds % 1000000 * 1000L};
-  struct pollfd fds[] = {{.fd = wakes, .events = POLLIN},
-                         {.fd = n->world->watch.events, .events = POLLIN},
-                         {.fd = also, .events = POLLIN}};
-  if (wakes < 0 || ppoll(fds, 3, &limit, NULL) <= 0 || !fds[1].revents) return;
-  pthread_mutex_lock(&n->world->lock);
-  ucx_watch_look(n->world);
-  pthread_mutex_unlock(&n->world->lock);
+  struct pollfd fds[] = {{.fd = wakes, .events = POLLIN}, {.fd = also, .events = POLLIN}};
+  if (wakes >= 0) ppoll(fds, 2, &limit, NULL);
 }
 
 static int net_leaving(void *self) {
@@ -365,13 +361,12 @@ static int net_fate(void *self, int peer, char *words, size_t size) {
   const ucx_net *n = self;
   const ucx_peer *p = n->world->peers[ucx_process(n, peer)];
   if (!p) return 0;
-  const int silent = p->host && p->host->silent;
   if (p->apart)
     snprintf(words, size, "cannot be reached by UCX: %s", ucs_status_string(p->lost));
-  else if (silent)
+  else if (p->silent)
     snprintf(words, size, "is lost: its host, %s, has been silent for %d s (TUTTI_SILENCE)",
-             p->host->beacon->host, n->world->watch.silence);
-  return p->apart || silent;
+             ucx_world_beacon(n->world, p->process)->host, n->world->watch.silence);
+  return p->apart || p->silent;
 }
 
 static const char *net_error(void *self) {

@@ -32,7 +32,7 @@ struct ucx_net {
   int *processes;
   ucx_slot **chunks;
   int nchunks, busy, losses; /* busy: requests that UCX holds; losses: the world's, as last seen */
-  unsigned skips;                            /* polls that found something without UCX progress */
+  unsigned skips;            /* polls that found something without UCX progress */
   atomic_int out;            /* busy requests that are sends */
   int closed;
   int told;                     /* how many of the world's losses were reported */

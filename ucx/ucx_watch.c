@@ -1,16 +1,18 @@
 /* ucx_watch.c - detects silent hosts: those that lost power or link without any notice.
  *
- * Idea       One more connection goes to each other host, to the first process on it that this one uses, and
- *            nothing is ever sent on it. So the kernels probe each other now and then (keep-alive). The kernel of a host
- *            whose processes are stopped, or compute, answers; that of a dead host does not. (On a
- *            connection with data in flight the kernel does not probe: it retransmits, for a
+ * Idea       One process of a host watches all other hosts that its processes use, in a thread, and publishes on the
+ *            board (ucx_board.c) which fall silent. One more connection goes to each such host, to a process there
+ *            that is in use, and nothing is ever sent on it. So the kernels probe each other now and then
+ *            (keep-alive). The kernel of a host whose processes are stopped, or compute, answers; that of a dead host does
+ *            not. (On a connection with data in flight the kernel does not probe: it retransmits, for a
  *            quarter of an hour.)
  * Accept     Never called: a connection is established once the listener's kernel has queued it.
  * Invariant  A host is silent only if a connection was established and the kernel has given it up
  *            since. A connection that was never established, or that the peer closed, indicates
- *            nothing.
- *            If that process ends, the connection goes to another one in use there.
- * Cost       A descriptor per other host with processes in use; a probe per half of `silence`.
+ *            nothing. If the process at its other end ends, the connection goes to another one in use there. If the
+ *            watcher ends, another process takes over within a second in which it looks at the network.
+ * Cost       A thread per host, and a descriptor per other host in use, of one process; a probe per half of
+ *            `silence`.
  * Source     RFC 1122, 4.2.3.6 (keep-alives); RFC 5482 (user timeout).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -18,16 +20,34 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "ucx.h"
 
-enum { QUEUE = 4096, EVENTS = 16 };
+enum { QUEUE = 4096, LOOK_MS = 250 };
+static const double TRY = 0.5; /* s */
+
+/* Another host with processes in use; of the thread that watches. */
+typedef struct host {
+  const ucx_beacon *beacon; /* of a process on it */
+  int process;              /* to which the watch leads */
+  char stands;              /* the watch was established */
+} host;
+
+typedef struct watcher {
+  const ucx_world *world;
+  host *hosts;
+  struct pollfd *fds; /* [0]: the end; [1 + host]: the watch, or -1 */
+  int n;
+  unsigned uses; /* of the board, as last seen */
+} watcher;
 
 /* ---- this process's end ---- */
 
@@ -64,23 +84,19 @@ static void find_addresses(ucx_watch *h) {
 void ucx_watch_open(ucx_watch *h, int silence) {
   struct sockaddr_in at = {.sin_family = AF_INET};
   socklen_t size = sizeof at;
-  *h = (ucx_watch){.listener = -1, .events = -1, .silence = silence};
+  *h =
+      (ucx_watch){.listener = -1, .end = -1, .fd = -1, .silence = silence, .beacon = {.board = -1}};
   gethostname(h->beacon.host, sizeof h->beacon.host - 1);
   if (!silence) return;
   find_addresses(h);
-  h->events = epoll_create1(EPOLL_CLOEXEC);
+  ucx_board_make(h);
   h->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (h->listener >= 0 && !bind(h->listener, (struct sockaddr *)&at, sizeof at) &&
       !listen(h->listener, QUEUE) && !getsockname(h->listener, (struct sockaddr *)&at, &size))
     h->beacon.port = at.sin_port;
 }
 
-void ucx_watch_close(ucx_watch *h) {
-  if (h->listener >= 0) close(h->listener);
-  if (h->events >= 0) close(h->events);
-}
-
-/* ---- the peers ---- */
+/* ---- the other ends ---- */
 
 static int is_own(const ucx_watch *h, uint32_t address) {
   for (int i = 0; i < UCX_ADDRESSES; i++)
@@ -111,52 +127,57 @@ static void patience(int fd, int silence) {
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 }
 
-/* Lead the watch of a host to a process on it. */
-static void watch_by(ucx_world *w, ucx_host *o, int process) {
-  ucx_watch *h = &w->watch;
-  const ucx_beacon *b = ucx_world_beacon(w, process);
-  struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = b->port};
-  struct epoll_event event = {.events = EPOLLOUT, .data.ptr = o};
-  to.sin_addr.s_addr = address_of(h, b);
-  o->process = process;
-  o->stands = 0;
-  if (!to.sin_port || !to.sin_addr.s_addr) return;
-  o->watch = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (o->watch < 0) return;
-  patience(o->watch, h->silence);
-  if ((!connect(o->watch, (struct sockaddr *)&to, sizeof to) || errno == EINPROGRESS) &&
-      !epoll_ctl(h->events, EPOLL_CTL_ADD, o->watch, &event))
-    return;
-  close(o->watch);
-  o->watch = -1;
-}
-
 static int same_host(const ucx_beacon *a, const ucx_beacon *b) {
   return strcmp(a->host, b->host) == 0 &&
          memcmp(a->addresses, b->addresses, sizeof a->addresses) == 0;
 }
 
-void ucx_watch_peer(ucx_world *w, ucx_peer *p) {
-  const ucx_beacon *b = ucx_world_beacon(w, p->process);
-  ucx_host *o = w->hosts;
-  if (!w->watch.silence || !b->port || same_host(b, &w->watch.beacon)) return;
-  while (o && !same_host(o->beacon, b)) o = o->next;
-  if (!o && (o = malloc(sizeof *o))) {
-    *o = (ucx_host){.next = w->hosts, .beacon = b, .watch = -1};
-    w->hosts = o;
-  }
-  p->host = o;
-  if (o && o->silent)
-    ucx_world_lose(p, UCS_ERR_ENDPOINT_TIMEOUT);
-  else if (o && o->watch < 0)
-    watch_by(w, o, p->process);
+/* ---- the thread ---- */
+
+/* Lead the watch of a host to a process on it. */
+static void watch_by(watcher *x, int at, int process) {
+  const ucx_watch *h = &x->world->watch;
+  const ucx_beacon *b = ucx_world_beacon(x->world, process);
+  struct pollfd *p = &x->fds[1 + at];
+  struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = b->port};
+  to.sin_addr.s_addr = address_of(h, b);
+  x->hosts[at].process = process;
+  x->hosts[at].stands = 0;
+  *p = (struct pollfd){.fd = -1, .events = POLLOUT};
+  if (!to.sin_port || !to.sin_addr.s_addr) return;
+  p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (p->fd < 0) return;
+  patience(p->fd, h->silence);
+  if (!connect(p->fd, (struct sockaddr *)&to, sizeof to) || errno == EINPROGRESS) return;
+  close(p->fd);
+  p->fd = -1;
 }
 
-void ucx_watch_end(ucx_world *w) {
-  for (ucx_host *o = w->hosts, *next; o; o = next) {
-    next = o->next;
-    if (o->watch >= 0) close(o->watch);
-    free(o);
+/* The number of a process's host; a new one is added. -1: out of memory. */
+static int host_of(watcher *x, int process) {
+  const ucx_beacon *b = ucx_world_beacon(x->world, process);
+  for (int i = 0; i < x->n; i++)
+    if (same_host(x->hosts[i].beacon, b)) return i;
+  host *hosts = realloc(x->hosts, (size_t)(x->n + 1) * sizeof *hosts);
+  if (hosts) x->hosts = hosts;
+  struct pollfd *fds = hosts ? realloc(x->fds, (size_t)(x->n + 2) * sizeof *fds) : NULL;
+  if (!fds) return -1;
+  x->fds = fds;
+  hosts[x->n] = (host){.beacon = b, .process = -1};
+  fds[1 + x->n] = (struct pollfd){.fd = -1};
+  return x->n++;
+}
+
+/* Watch the hosts of processes that have come into use. */
+static void watch_used(watcher *x) {
+  ucx_board *board = x->world->watch.board;
+  const unsigned uses = atomic_load(&board->uses);
+  if (uses == x->uses) return;
+  x->uses = uses;
+  for (int r = 0; r < x->world->ranks; r++) {
+    if (atomic_load(&board->of[r]) != UCX_USED) continue;
+    const int at = host_of(x, r);
+    if (at >= 0 && x->fds[1 + at].fd < 0) watch_by(x, at, r);
   }
 }
 
@@ -165,11 +186,108 @@ static int is_silence(int error) {
          error == EHOSTDOWN || error == ENETDOWN;
 }
 
+static void publish_silence(const watcher *x, const host *o) {
+  ucx_board *board = x->world->watch.board;
+  for (int r = 0; r < x->world->ranks; r++)
+    if (same_host(ucx_world_beacon(x->world, r), o->beacon))
+      atomic_store(&board->of[r], UCX_SILENT);
+  atomic_fetch_add(&board->losses, 1);
+}
+
+/* Handle an event on the connection to a host. */
+static void hear(watcher *x, int at) {
+  host *o = &x->hosts[at];
+  struct pollfd *p = &x->fds[1 + at];
+  ucx_board *board = x->world->watch.board;
+  int error = 0, other = -1;
+  socklen_t size = sizeof error;
+  getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  if (!error && !(p->revents & (POLLERR | POLLHUP))) {
+    o->stands = 1;
+    p->events = 0; /* report errors only */
+    return;
+  }
+  close(p->fd);
+  p->fd = -1;
+  if (o->stands && is_silence(error)) {
+    publish_silence(x, o);
+    return;
+  }
+  for (int r = 0; r < x->world->ranks && o->stands; r++)
+    if (r != o->process && atomic_load(&board->of[r]) == UCX_USED &&
+        same_host(ucx_world_beacon(x->world, r), o->beacon))
+      other = r;
+  if (other >= 0) watch_by(x, at, other);
+}
+
+static void *watch(void *world) {
+  watcher x = {.world = world, .fds = malloc(sizeof *x.fds)};
+  if (x.fds) x.fds[0] = (struct pollfd){.fd = x.world->watch.end, .events = POLLIN};
+  while (x.fds && !x.fds[0].revents) {
+    watch_used(&x);
+    if (poll(x.fds, (nfds_t)x.n + 1, LOOK_MS) <= 0) continue;
+    for (int i = 0; i < x.n; i++)
+      if (x.fds[1 + i].fd >= 0 && x.fds[1 + i].revents) hear(&x, i);
+  }
+  for (int i = 0; i < x.n; i++)
+    if (x.fds[1 + i].fd >= 0) close(x.fds[1 + i].fd);
+  free(x.hosts);
+  free(x.fds);
+  return NULL;
+}
+
+/* ---- all processes ---- */
+
+/* Where the thread cannot be started, the next look tries again. */
+static void try_to_watch(ucx_world *w) {
+  ucx_watch *h = &w->watch;
+  sigset_t all, before;
+  const double now = ucx_seconds();
+  if (h->watches || now - h->tried < TRY || !atomic_load(&h->board->uses)) return;
+  h->tried = now;
+  if (!ucx_board_lock(h)) return;
+  if (h->end < 0) h->end = eventfd(0, EFD_CLOEXEC);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  h->watches = h->end >= 0 && !pthread_create(&h->thread, NULL, watch, w);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int ucx_watch_join(ucx_world *w) {
+  int first = 0;
+  if (!w->watch.silence) return 0;
+  while (first != w->rank && !same_host(ucx_world_beacon(w, first), &w->watch.beacon)) first++;
+  return ucx_board_open(&w->watch, ucx_world_beacon(w, first), w->ranks);
+}
+
+void ucx_watch_close(ucx_watch *h) {
+  const uint64_t one = 1;
+  if (h->watches && write(h->end, &one, sizeof one) == sizeof one) pthread_join(h->thread, NULL);
+  if (h->end >= 0) close(h->end);
+  if (h->listener >= 0) close(h->listener);
+  h->watches = 0;
+  h->end = h->listener = -1;
+  ucx_board_close(h);
+}
+
+void ucx_watch_peer(ucx_world *w, ucx_peer *p) {
+  ucx_board *board = w->watch.board;
+  const ucx_beacon *b = ucx_world_beacon(w, p->process);
+  unsigned char unused = UCX_UNUSED;
+  if (!board || !b->port || same_host(b, &w->watch.beacon)) return;
+  if (atomic_compare_exchange_strong(&board->of[p->process], &unused, UCX_USED))
+    atomic_fetch_add(&board->uses, 1);
+  p->silent = unused == UCX_SILENT;
+  if (p->silent) ucx_world_lose(p, UCS_ERR_ENDPOINT_TIMEOUT);
+  try_to_watch(w);
+}
+
 /* Abandon the messages in flight to a process on a silent host. */
 static void abandon(ucx_peer *p) {
   const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                    .flags = UCP_EP_CLOSE_FLAG_FORCE};
   if (p->lost) return;
+  p->silent = 1;
   ucx_world_lose(p, UCS_ERR_ENDPOINT_TIMEOUT);
   if (!p->end) return;
   p->parting = ucp_ep_close_nbx(p->end, &how);
@@ -177,31 +295,12 @@ static void abandon(ucx_peer *p) {
   if (UCS_PTR_IS_ERR(p->parting)) p->parting = NULL;
 }
 
-/* Handle an event on the connection to a host. */
-static void hear(ucx_world *w, ucx_host *o, uint32_t events) {
-  struct epoll_event quiet = {.events = 0, .data.ptr = o}; /* report errors only */
-  int error = 0, other = -1;
-  socklen_t size = sizeof error;
-  getsockopt(o->watch, SOL_SOCKET, SO_ERROR, &error, &size);
-  if (!error && !(events & (EPOLLERR | EPOLLHUP))) {
-    o->stands = 1;
-    epoll_ctl(w->watch.events, EPOLL_CTL_MOD, o->watch, &quiet);
-    return;
-  }
-  close(o->watch);
-  o->watch = -1;
-  o->silent = o->stands && is_silence(error);
-  for (int r = 0; r < w->ranks; r++) {
-    ucx_peer *p = w->peers[r];
-    if (!p || p->host != o) continue;
-    if (o->silent) abandon(p);
-    if (!p->lost && r != o->process) other = r;
-  }
-  if (!o->silent && o->stands && other >= 0) watch_by(w, o, other);
-}
-
 void ucx_watch_look(ucx_world *w) {
-  struct epoll_event events[EVENTS];
-  const int n = w->watch.events < 0 ? 0 : epoll_wait(w->watch.events, events, EVENTS, 0);
-  for (int i = 0; i < n; i++) hear(w, events[i].data.ptr, events[i].events);
+  ucx_watch *h = &w->watch;
+  if (!h->board) return;
+  try_to_watch(w);
+  if (!ucx_watch_news(h)) return;
+  h->losses = atomic_load(&h->board->losses);
+  for (int r = 0; r < w->ranks; r++)
+    if (w->peers[r] && atomic_load(&h->board->of[r]) == UCX_SILENT) abandon(w->peers[r]);
 }

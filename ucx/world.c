@@ -120,7 +120,7 @@ int ucx_world_join(ucx_world *w, int rank, int ranks, const tutti_net_addresses 
   w->rank = rank;
   w->ranks = ranks;
   w->next = 1; /* 0 is the network of all */
-  return 0;
+  return ucx_watch_join(w);
 }
 
 const ucx_beacon *ucx_world_beacon(const ucx_world *w, int process) {
@@ -246,7 +246,6 @@ void ucx_world_close(ucx_world *w) {
   }
   if (w->context) ucp_cleanup(w->context);
   ucx_watch_close(&w->watch);
-  ucx_watch_end(w);
   for (int r = 0; w->peers && r < w->ranks; r++) free(w->peers[r]);
   for (ucx_net *n = w->nets; n;) n = ucx_net_free(n);
   pthread_mutex_destroy(&w->lock);
