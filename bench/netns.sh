@@ -148,6 +148,7 @@ start() {
     ranks=$((ranks + here))
   done
   if [ -n "${AGGREGATOR:-}" ]; then
+    export TUTTI_KEY=${TUTTI_KEY:-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')}
     on sums "$tutti" aggregator >/run/sums &
     until grep -q port /run/sums; do sleep 0.02; done
     export TUTTI_AGGREGATOR=10.77.0.250:4747

@@ -106,7 +106,8 @@ tutti_status tt_aggregator_read(const char *text, char host[64], int *port);
 /* Connects to the daemon at `where`, waits for its answer, `limit` seconds in all. key: of the session. *fd:
  * nonblocking.
  * TUTTI_ERR_SYSTEM, TUTTI_ERR_TIMEOUT, TUTTI_ERR_ARG; or what the daemon answers. */
-tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat,
+/* open: anybody can compute the key, so only an aggregator that tt_trusts accepts will do. */
+tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat, bool open,
                                  const char key[TT_KEY + 1], double limit, int *fd);
 /* The session that each rank of a communicator is in, and which member it is. rack: that many members in a row
  * have an aggregator of their own; 0: all have the same. */

@@ -32,7 +32,9 @@ static bool await(const visit *v, short events) {
 
 static tutti_status no_answer(const visit *v, bool late) {
   return tt_fail(late ? TUTTI_ERR_TIMEOUT : TUTTI_ERR_SYSTEM, "what listens at %s %s", v->where,
-                 late ? "does not answer as an aggregator does" : "has closed the connection");
+                 late ? "does not answer as an aggregator does"
+                      : "has closed the connection: without TUTTI_KEY an aggregator serves its own "
+                        "user on its own host");
 }
 
 static tutti_status send_whole(const visit *v, const void *bytes, size_t n) {
@@ -121,7 +123,7 @@ static void watch_silence(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
-tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat,
+tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat, bool open,
                                  const char key[TT_KEY + 1], double limit, int *fd) {
   char host[64], why[100] = "";
   int port;
@@ -132,7 +134,15 @@ tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *se
   if (v.fd < 0) return tt_fail(TUTTI_ERR_SYSTEM, "no aggregator at %s: %s", where, why);
   tt_aggregator_set_options(v.fd);
   watch_silence(v.fd);
-  status = take_seat(&v, seat, key);
+  if (open && !tt_trusts(v.fd))
+    status = tt_fail(
+        TUTTI_ERR_SYSTEM,
+        "the aggregator at %s is on another host, or another user's: set TUTTI_KEY to the same "
+        "secret in its "
+        "environment and in the job's, or, on a network that only you use, TUTTI_INSECURE=1",
+        where);
+  else
+    status = take_seat(&v, seat, key);
   if (status)
     close(v.fd);
   else

@@ -46,6 +46,7 @@ typedef struct guest { /* a connection */
 typedef struct server {
   int listener, epoll;
   char key[TT_KEY + 1];
+  bool open;           /* anybody can compute the key */
   size_t memory, used; /* B */
   int jobs, sessions, strangers;
   const char *above; /* NULL: none */
@@ -118,6 +119,10 @@ static void let_in(server *d) {
   const int one = 1;
   int fd;
   while ((fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+    if (d->open && !tt_trusts(fd)) {
+      close(fd);
+      continue;
+    }
     if (d->strangers >= TT_STRANGERS) show_out(d, oldest_stranger(d), false);
     if (!watched(d, fd, HELLO)) continue;
     tt_aggregator_set_options(fd);
@@ -153,7 +158,7 @@ static bool join_above(server *d, tt_session *s, char *why, size_t size) {
     return false;
   }
   tt_aggregator_session_key(d->key, seat.session[0], key);
-  const tutti_status status = tt_aggregator_visit(d->above, &seat, key, ABOVE, &fd);
+  const tutti_status status = tt_aggregator_visit(d->above, &seat, d->open, key, ABOVE, &fd);
   d->no_answer = status == TUTTI_ERR_TIMEOUT ? tt_seconds() : 0;
   if (status) {
     snprintf(why, size, "above it: %s", tutti_error());
@@ -461,6 +466,7 @@ tutti_status tutti_aggregator_serve(const tutti_aggregator *a) {
   d.jobs = a->jobs ? a->jobs : 64;
   d.above = a->above;
   tt_aggregator_key(a->key, d.key);
+  d.open = !a->key && !tt_env("TUTTI_KEY");
   struct epoll_event e = {.events = EPOLLIN};
   status = open_listener(&d, &port);
   if (!status && (d.epoll < 0 || epoll_ctl(d.epoll, EPOLL_CTL_ADD, d.listener, &e)))

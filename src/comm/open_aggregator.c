@@ -29,7 +29,7 @@ typedef struct invitation { /* from the first rank */
   char names[NAMES];        /* TUTTI_AGGREGATOR */
   uint64_t session;
   char key[TT_KEY + 1]; /* of the sessions of this communicator */
-  bool drawn;
+  bool drawn, open;     /* open: anybody can compute the key */
 } invitation;
 
 typedef struct visit_end { /* from each rank */
@@ -230,6 +230,7 @@ static void invite(invitation *i) {
   snprintf(i->names, sizeof i->names, "%s", tt_env("TUTTI_AGGREGATOR"));
   i->drawn = getrandom(&i->session, sizeof i->session, 0) == sizeof i->session;
   char key[TT_KEY + 1];
+  i->open = !tt_env("TUTTI_KEY");
   tt_aggregator_key(NULL, key);
   tt_aggregator_session_key(key, i->session, i->key);
 }
@@ -278,7 +279,7 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, const layout *x
       i->drawn ? TUTTI_OK : tt_fail(TUTTI_ERR_SYSTEM, "no random numbers for a session");
   if (!status && !name_at(i->names, host / of_one, where))
     status = tt_fail(TUTTI_ERR_ARG, "TUTTI_AGGREGATOR has a name that is too long");
-  if (!status) status = tt_aggregator_visit(where, &seat, i->key, LIMIT, &fd);
+  if (!status) status = tt_aggregator_visit(where, &seat, i->open, i->key, LIMIT, &fd);
   if (!status) tt_aggregator_queue(fd, comm->plans->setting.profile.net.beta);
   if (!status) status = make_wire(comm, fd, where, x);
   for (int k = 0; k < TT_AGGREGATED && !status; k++)

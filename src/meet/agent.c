@@ -138,6 +138,7 @@ static tt_service *new_agent(const tt_meet_line *like, int listener, int *port) 
     return NULL;
   }
   s->agent = true;
+  s->open = like->open;
   s->local = listener;
   s->most_locals = locals_here();
   s->ranks = (int)like->hello.ranks;

@@ -4,7 +4,8 @@
  *            the rendezvous itself and hands out its id; under the others rank 0 opens one, at a
  *            port that all ranks can compute.
  * Keys       The key for another launcher is derived from the job's number, which separates jobs,
- *            and from TUTTI_KEY, which excludes processes that do not know it. Ports do not depend
+ *            and from TUTTI_KEY, which excludes processes that do not know it. Without TUTTI_KEY anybody can compute the
+ *            key, so only one user's processes on one host may meet by it (trust.c). Ports do not depend
  *            on TUTTI_KEY.
  * Source     torch.distributed.run's and srun's manuals.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -55,6 +56,7 @@ static tutti_status find_torch(tt_launch *l) {
   if (!port) return launcher_env_error("MASTER_PORT");
   if (!tt_env("MASTER_ADDR")) return launcher_env_error("MASTER_ADDR");
   l->at.hosts = 1;
+  l->at.open = !tt_env("TUTTI_KEY");
   snprintf(l->at.host[0], sizeof l->at.host[0], "%s", tt_env("MASTER_ADDR"));
   l->at.port = (int)tt_env_int("TUTTI_PORT", 1, 65535, port + 1);
   make_key(&l->at, words, 5);
@@ -79,6 +81,7 @@ static tutti_status find_slurm(tt_launch *l) {
   if (!first_host(tt_env("SLURM_STEP_NODELIST"), l->at.host[0], sizeof l->at.host[0]))
     return launcher_env_error("SLURM_STEP_NODELIST");
   l->at.hosts = 1;
+  l->at.open = !tt_env("TUTTI_KEY");
   make_key(&l->at, words, 3);
   const long port = 15000 + (long)(strtoul(l->at.key + TT_KEY - 8, NULL, 16) % 16000);
   l->at.port = (int)tt_env_int("TUTTI_PORT", 1, 65535, port);

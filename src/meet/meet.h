@@ -42,6 +42,7 @@ typedef struct tt_rendezvous {
   char host[TT_HOSTS][64];
   int port;
   char key[TT_KEY + 1];
+  bool open; /* anybody can compute the key: see tt_trusts */
 } tt_rendezvous;
 
 /* TUTTI_ERR_ARG, with the reason. */

@@ -151,6 +151,17 @@ tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until) 
 
 /* ---- the handshake ---- */
 
+/* Before anything is sent. */
+static tutti_status distrusts(const tt_meet_line *l) {
+  return tt_fail(TUTTI_ERR_SYSTEM,
+                 "rank %u: what listens at %s is on another host, or another user's, and anybody "
+                 "can compute the "
+                 "key of this job: set TUTTI_KEY to the same secret on all ranks, or, on a network "
+                 "that only you "
+                 "use, TUTTI_INSECURE=1",
+                 l->hello.rank, l->at);
+}
+
 tutti_status tt_meet_unknowing(const tt_meet_line *l) {
   return tt_fail(TUTTI_ERR_SYSTEM,
                  "rank %u: the process that listens at %s does not know this job's key: it is "
@@ -191,6 +202,7 @@ tutti_status tt_meet_prove(tt_meet_line *l, double patience) {
   const double until = most > now + ONE_TRY ? most : now + ONE_TRY;
   tt_challenge c;
   unsigned char proof[TT_DIGEST];
+  if (l->open && !tt_trusts(l->fd)) return distrusts(l);
   tutti_status status = tt_nonce(l->hello.nonce);
   if (status) return status;
   tt_meet_send(l, &l->hello, sizeof l->hello); /* on failure, read its reason first */

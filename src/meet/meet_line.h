@@ -89,6 +89,7 @@ typedef struct tt_meet_line {
   char at[100]; /* for messages */
   tt_hello hello;
   char key[TT_KEY];
+  bool open;    /* anybody can compute the key */
   bool greeted; /* both sides know the key */
   bool gone;    /* it was closed by the other end */
   int agent;    /* pid of this host's agent, if that is the other end; or 0 */
@@ -109,6 +110,9 @@ bool tt_meet_send(tt_meet_line *l, const void *bytes, size_t n);
 tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until);
 /* The sentence of a reply with an error status: both become this rank's error. */
 tutti_status tt_meet_sentence(tt_meet_line *l, const tt_reply *reply, double until);
+/* Where a key proves nothing: is the other end of this connection a process of the same user on the same host, or did the
+ * user allow others by TUTTI_INSECURE=1? (trust.c) */
+bool tt_trusts(int fd);
 /* The other end's proof is wrong. */
 tutti_status tt_meet_unknowing(const tt_meet_line *l);
 /* What the other end sends is not of this protocol. */

@@ -86,6 +86,10 @@ bool tt_meet_peer_welcome(tt_service *s, bool local) {
     close(fd);
     return true;
   }
+  if (!local && s->open && !tt_trusts(fd)) {
+    close(fd);
+    return true;
+  }
   if (!local) {
     int strangers;
     tt_meet_peer *oldest = oldest_stranger(s, &strangers);

@@ -48,6 +48,7 @@ typedef struct tt_meet_peer { /* a connection; fd < 0: free */
 typedef struct tt_service {
   int listener, local; /* for agents; for ranks of this host. -1: closed */
   bool lasting, agent;
+  bool open; /* anybody can compute the key: agents that are not trusted are sent away */
   char key[TT_KEY];
   tt_meet_peer *peers;
   int npeers, members; /* members: those that bring rows */

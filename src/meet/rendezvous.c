@@ -185,6 +185,7 @@ tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thre
   tt_service *s = tt_service_new(r->key);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a rendezvous");
   s->lasting = lasting;
+  s->open = r->open;
   s->listener = tt_service_listen(&r->port);
   if (s->listener < 0)
     status = tt_fail(TUTTI_ERR_SYSTEM, "no rendezvous at port %d: %s%s", r->port, strerror(errno),

@@ -304,6 +304,7 @@ tutti_status tt_meet_visit(const tt_rendezvous *r, uint64_t host, int rank, int 
   gethostname(name, sizeof name - 1);
   snprintf(hello->who, sizeof hello->who, "%s, pid %ld", name, (long)getpid());
   memcpy(v->line.key, r->key, TT_KEY);
+  v->line.open = r->open;
   make_name(v, host);
   return TUTTI_OK;
 }

@@ -14,21 +14,23 @@ srun_on() {
   local per=$1
   shift
   rc=0
-  { TOKEN=$token TUTTI_LOG=info timeout -k 5 240 bash bench/netns.sh slurm 2 "$per" 1gbit env "$@" \
+  { TUTTI_INSECURE=${INSECURE-1} TOKEN=$token TUTTI_LOG=info timeout -k 5 240 bash bench/netns.sh slurm 2 "$per" 1gbit env "$@" \
     >"$work/out" 2>"$work/err" || rc=$?; } 2>/dev/null
 }
 out_has() { [ "$(grep -cE "$1" "$work/out")" = "$2" ]; }
 err_has() { grep -qE "$1" "$work/err"; }
 
 srun_on 1 true
-[ $rc -ne 77 ] || { skip "srun" "$(tail -n 1 "$work/err")" 12 && exit 0; }
+[ $rc -ne 77 ] || { skip "srun" "$(tail -n 1 "$work/err")" 13 && exit 0; }
 
 srun_on 2 "$hello"
 ok "srun starts four ranks on two hosts" [ $rc -eq 0 ]
 ok "each rank has the sum" out_has '^rank [0-3] of 4: the ranks. sum is 6$' 4
 ok "they met by Slurm's variables, and talk through UCX" err_has '4 ranks met in .*; UCX '
 
-srun_on 2 TUTTI_KEY=0123456789abcdef "$hello"
+INSECURE= srun_on 2 TUTTI_CONNECT_TIMEOUT=5 "$hello"
+ok "without a secret ranks of two hosts do not meet, and say what to do" all '[ $rc -ne 0 ]' "says 'set TUTTI_KEY to the same secret on all ranks'"
+INSECURE= srun_on 2 TUTTI_KEY=0123456789abcdef "$hello"
 ok "ranks of a job with a key of its own" out_has 'sum is 6$' 4
 
 # without Slurm's own variables PMIx alone says who a rank is

@@ -103,7 +103,7 @@ tutti_status play_join_rack(const running *d, uint64_t session, int member, int 
   char key[TT_KEY + 1], of_session[TT_KEY + 1];
   tt_aggregator_key(NULL, key);
   tt_aggregator_session_key(key, session, of_session);
-  const tutti_status status = tt_aggregator_visit(d->where, &seat, of_session, LIMIT, &fd);
+  const tutti_status status = tt_aggregator_visit(d->where, &seat, false, of_session, LIMIT, &fd);
   return status ? status : tt_aggregator_wire(fd, d->where, member, n, NULL, wire);
 }
 

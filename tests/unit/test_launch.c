@@ -74,6 +74,7 @@ static void launchers_are_understood(void **state) {
     assert_int_equal(l.serves, cases[i].serves);
     if (cases[i].port) assert_int_equal(l.at.port, cases[i].port);
     assert_int_equal(strlen(l.at.key), TT_KEY);
+    assert_int_equal(l.at.open, strcmp(l.by, "TUTTI_ID") != 0); /* none has TUTTI_KEY */
   }
 }
 
@@ -94,6 +95,7 @@ static void keys_are_of_the_job_and_of_tutti_key(void **state) {
       set(words, false);
       assert_int_equal(l[k].at.port, l[0].at.port);
     }
+    assert_true(l[0].at.open && !l[1].at.open && !l[2].at.open);
     assert_string_not_equal(l[0].at.key, l[1].at.key);
     assert_string_not_equal(l[1].at.key, l[2].at.key);
     assert_string_equal(l[1].at.key, l[3].at.key);

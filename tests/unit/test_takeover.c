@@ -106,7 +106,7 @@ static void gather(const running *d) {
     int fd;
     const tt_aggregator_seat seat = {
         .session = {5, (uint64_t)session[r]}, .member = (uint32_t)member[r], .members = RANKS / 2};
-    assert_int_equal(tt_aggregator_visit(d->where, &seat, of_session, LIMIT, &fd), TUTTI_OK);
+    assert_int_equal(tt_aggregator_visit(d->where, &seat, false, of_session, LIMIT, &fd), TUTTI_OK);
     assert_int_equal(tt_aggregator_wire(fd, d->where, r, RANKS, &map, &wire[r]), TUTTI_OK);
   }
 }

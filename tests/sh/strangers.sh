@@ -1,0 +1,83 @@
+# strangers.sh - who may join where the key is no secret: ranks of one user on one host, and others with TUTTI_KEY or
+# TUTTI_INSECURE=1. Hosts are network namespaces (bench/netns.sh); launchers are played by their variables.
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+unset TUTTI_KEY TUTTI_INSECURE TUTTI_NET
+export TUTTI_CONNECT_TIMEOUT=3
+n=0
+check() { ok "$@" && n=$((n + 1)) || n=$((n + 1)); }
+hello=$BUILD/examples/hello
+two='[ "$(grep -c "sum is 1$" "$work/out")" = 2 ]'
+secret="set TUTTI_KEY to the same secret on all ranks, or, on a network that only you use, TUTTI_INSECURE=1"
+port=$((20000 + RANDOM % 10000))
+
+# torchrun HOST:PORT [NAME=VALUE ...]: two ranks on this host; AS: what runs the second one.
+torchrun() {
+  local at=$1 pid
+  shift
+  cp "$hello" "$work/hello"
+  env RANK=0 WORLD_SIZE=2 MASTER_ADDR="${at%:*}" MASTER_PORT="${at##*:}" "$@" timeout 30 "$work/hello" >"$work/out0" 2>"$work/err0" </dev/null &
+  pid=$!
+  rc=0
+  ${AS:-} env RANK=1 WORLD_SIZE=2 MASTER_ADDR="${at%:*}" MASTER_PORT="${at##*:}" "$@" timeout 30 "$work/hello" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  wait $pid && rc0=0 || rc0=$?
+  cat "$work/out0" >>"$work/out"
+  port=$((port + 2))
+}
+chmod 755 "$work"
+for at in 127.0.0.1 ::1 "$(hostname)"; do
+  if [ "$at" = ::1 ] && ! grep -q . /proc/net/if_inet6 2>/dev/null; then
+    skip "on one host, at ::1" "no IPv6 here" && n=$((n + 1))
+    continue
+  fi
+  torchrun "$at:$port"
+  check "on one host, at $at: ranks of one user need no secret" all "status 0" "$two"
+done
+if [ "$(id -u)" != 0 ] || ! setpriv --reuid 65534 --clear-groups true 2>/dev/null; then
+  skip "another user" "this user cannot become another one" 3 && n=$((n + 3))
+else
+  AS="setpriv --reuid 65534 --regid 65534 --clear-groups"
+  torchrun "127.0.0.1:$port"
+  check "another user on the same host stays outside, and says why" all "! status 0" '[ $rc0 != 0 ]' "says '$secret'" '! grep -q "sum is" "$work/out"'
+  # A visitor that trusts everybody, and a rendezvous that does not.
+  AS="setpriv --reuid 65534 --regid 65534 --clear-groups env TUTTI_INSECURE=1"
+  torchrun "127.0.0.1:$port"
+  check "... also if only it wants to" all "! status 0" '[ $rc0 != 0 ]' '! grep -q "sum is" "$work/out"'
+  AS="setpriv --reuid 65534 --regid 65534 --clear-groups"
+  background aggregator -p 0
+  until grep -q port "$work/out" 2>/dev/null; do sleep 0.05; done
+  its=$(grep -oE 'port [0-9]+' "$work/out" | head -1) its=${its#port }
+  daemon=$job
+  rc=0
+  cp "$BUILD/tutti" "$work/tutti"
+  cp "$BUILD/tests/mp_aggregated" "$work/mp_aggregated"
+  cp "$BUILD"/libtutti_ucx.so* "$work" 2>/dev/null
+  TUTTI_NODES=0,1,2 UCX_TLS=tcp,self TUTTI_AGGREGATOR=127.0.0.1:$its $AS timeout 60 "$work/tutti" run \
+    --hosts localhost:1,localhost:1,localhost:1 "$work/mp_aggregated" 0.2 >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  check "an aggregator without a key serves its own user: others run without it, and say why" all "status 0" \
+    "says 'without an aggregator.*is on another host, or another user.*TUTTI_KEY'" '! grep -q "aggregate(" "$work/out"'
+  kill "$daemon"
+  job=$daemon && wait_job
+fi
+
+# hosts [NAME=VALUE ...]: one rank on each of two.
+hosts() {
+  rc=0
+  TOKEN=$token UCX_TLS=tcp,self timeout 60 bash bench/netns.sh tutti 2 1 1gbit sh -c 'exec env -u TUTTI_ID -u TUTTI_RANK -u TUTTI_SIZE \
+    RANK=$TUTTI_RANK WORLD_SIZE=$TUTTI_SIZE MASTER_ADDR=10.77.0.1 MASTER_PORT=4000 "$@"' sh "$@" "$hello" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+}
+hosts
+if [ $rc = 77 ]; then
+  skip "two hosts" "$(tail -n 1 "$work/err")" 3 && n=$((n + 3))
+elif [ ! -e "$BUILD/libtutti_ucx.so" ]; then
+  skip "two hosts" "UCX is not installed, or was not built" 3 && n=$((n + 3))
+else
+  check "on two hosts, without a secret: the ranks do not meet, and say what to do" all "! status 0" "says 'rank 1.*$secret'" '! grep -q "sum is" "$work/out"'
+  hosts TUTTI_KEY=0123456789abcdef
+  check "... with a secret they do" all "status 0" "$two"
+  hosts TUTTI_INSECURE=1
+  check "... and with TUTTI_INSECURE=1" all "status 0" "$two"
+fi
+check "no process is left" gone
+echo "1..$n"
+exit $bad
