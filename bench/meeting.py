@@ -1,7 +1,7 @@
 # meeting.py - the time that ranks on 2 to 128 hosts take to find each other, and its growth; `make
 # bench-meeting`, as root.
 #
-#   meeting.py [--build DIR] [--hosts 2,4,8,16,32,64,128] [--times N]
+#   meeting.py [--build DIR] [--hosts 2,4,8,16,32,64,128] [--times N] [--out DIR]     --out: also stores meeting.json
 #
 # Hosts are network namespaces of this machine (netns.sh), with a rank each. Prints medians, and
 # the greatest sum. Exits with 77 and the reason if hosts cannot be made.
@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 
+import record
 from hosts import HERE, Failed, Skipped, lines
 from measure import median
 
@@ -38,16 +39,23 @@ def main():
     p.add_argument("--build", default="build")
     p.add_argument("--hosts", default=HOSTS)
     p.add_argument("--times", type=int, default=15)
+    p.add_argument("--out")
     args = p.parse_args()
     print("%6s %10s %12s %12s %12s %12s   ms, medians of %d" %
           ("hosts", "meeting", "exchange", "both", "at most", "UCX opens", args.times))
+    stored = []
     for hosts in args.hosts.split(","):
         try:
             met, opened, exchanged, both, most = columns(rows(args.build, int(hosts), args.times))
             print("%6s %10.2f %12.2f %12.2f %12.2f %12.1f" % (hosts, met, exchanged, both, most, opened), flush=True)
+            stored.append([hosts] + ["%.0f ms" % ms for ms in (met, exchanged, both, opened)])
         except (Skipped, Failed) as e:
             print("meeting.py: %s hosts: %s" % (hosts, e), file=sys.stderr)
             return 77 if isinstance(e, Skipped) else 1
+    if args.out:
+        about = record.about("medians of %d meetings, one rank a host, 1 Gbit/s" % args.times, "make bench-meeting")
+        about["columns"] = ["hosts", "meeting", "exchange of addresses", "both", "UCX opens"]
+        record.store(os.path.join(args.out, "meeting.json"), about, stored)
     return 0
 
 

@@ -110,7 +110,7 @@ int ucx_watch_join(ucx_world *w);
 void ucx_watch_close(ucx_watch *h); /* once or more */
 /* Have the host of a process that comes into use watched, unless it is this host. */
 void ucx_watch_peer(ucx_world *w, ucx_peer *p);
-/* Mark the processes on silent hosts as lost; and become the watcher, if there is none. */
+/* Mark the processes on silent hosts as lost. Where no process watches, this one becomes the watcher. */
 void ucx_watch_look(ucx_world *w);
 static inline int ucx_watch_news(const ucx_watch *h) {
   return h->board && atomic_load_explicit(&h->board->losses, memory_order_acquire) != h->losses;

@@ -150,6 +150,8 @@ static bool available(size_t bytes) {
 
 /* ---- cores ---- */
 
+/* each cores: order: set before its rank is ready, and read when all are */
+
 void tt_heap_publish_cores(const tt_segment *s, int index, const cpu_set_t *cores) {
   tt_job_head *job = tt_job_head_of(s);
   unsigned long words[TT_CORE_WORDS];

@@ -100,7 +100,7 @@ tutti_status tt_service_thread(tt_service *s, pthread_t *thread);
 
 /* ---- peers (meet_peers.c) ---- */
 
-/* Accepts a connection; false: none is there, or none can be had. */
+/* Accepts a connection; false: none waits, or descriptors are short. */
 bool tt_meet_peer_welcome(tt_service *s, bool local);
 /* Takes a connection over; false: out of memory, and it is closed. */
 bool tt_meet_peer_add(tt_service *s, int fd, bool local);

@@ -1,5 +1,5 @@
 # start.sh - how a job starts: many ranks with few descriptors, over UCX; real processes and simulated hosts of
-# bench/starting, in small. The hosts are all this one.
+# bench/starting, in small. The hosts are all this one. With TUTTI_TEST_ALL=1 256 ranks on 16 hosts, which take minutes.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 export UCX_TLS=tcp,self
@@ -28,9 +28,14 @@ if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
   skip "64 descriptors over UCX" "it is not installed, or was not built (make ucx)" 1
   n=$((n + 1))
 else
-  TUTTI_NODES=0,0,0,0,0,0,0,0,1,1,1,1,1,1,1,1,2,2,2,2,2,2,2,2,3,3,3,3,3,3,3,3 job run --hosts localhost:32 \
-    sh -c 'ulimit -n 64; exec "$0"' "$BUILD/examples/hello"
-  check "32 ranks on 4 hosts with 64 descriptors each" all "status 0" '[ "$(grep -c "sum is 496$" "$work/out")" = 32 ]'
+  ranks=32 hosts=4
+  [ "${TUTTI_TEST_ALL:-}" != 1 ] || ranks=256 hosts=16
+  nodes=$(for ((r = 0; r < ranks; r++)); do echo $((r * hosts / ranks)); done | paste -sd,)
+  rc=0
+  TOKEN=$token TUTTI_NODES=$nodes timeout -k 5 600 "$TUTTI" run --hosts localhost:$ranks \
+    sh -c 'ulimit -n 64; exec "$0"' "$BUILD/examples/hello" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  check "$ranks ranks on $hosts hosts with 64 descriptors each" \
+    all "status 0" '[ "$(grep -c "sum is $((ranks * (ranks - 1) / 2))$" "$work/out")" = $ranks ]'
 fi
 ok "no process is left" gone
 echo "1..$((n + 1))"

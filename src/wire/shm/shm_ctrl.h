@@ -4,7 +4,7 @@
  *            channels
  *            channel (one per ordered pair and lane, made at first use, in the sender's heap):
  *            descriptors | acknowledgement
- * Cost       a control block has 8 bytes per rank; what is one per lane is made for peers in use.
+ * Cost       a control block has 8 bytes per rank; peers in use add the offsets of their channels, one per lane.
  * Invariant  A control block and its channels are freed when all of its ranks have left.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SHM_CTRL_H
