@@ -3,7 +3,8 @@
  * Idea       The driver does what a call says in the context that is current in the calling thread. Memory of the CUDA
  *            runtime, and so of PyTorch, lies in the device's primary context. Each function of the table makes it
  *            current, and then restores the caller's.
- * Cost       Some 10 ns if it is current already, as in a program that uses the runtime.
+ *            The calls that go in and come back are counted, so that a stuck one is noticed (watch.c).
+ * Cost       Some 20 ns if it is current already, as in a program that uses the runtime.
  * Invariant  A context, once retained, stays for the life of the process: streams and words of tutti's lie in it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
@@ -75,14 +76,25 @@ gpu_context *gpu_context_of(gpu_world *w, int device) {
   return failed ? NULL : c;
 }
 
+static void went_in(gpu_world *w) {
+  __atomic_add_fetch(&w->entered, 1, __ATOMIC_RELAXED);
+}
+
+static int came_back(gpu_world *w, int failed) {
+  __atomic_add_fetch(&w->left, 1, __ATOMIC_RELAXED);
+  return failed;
+}
+
 int gpu_enter(gpu_world *w, int device, bool *pushed) {
-  const gpu_context *c = gpu_context_of(w, device);
   CUcontext current = NULL;
   *pushed = false;
-  if (!c) return -1;
+  went_in(w);
+  const gpu_context *c = gpu_context_of(w, device);
+  if (!c) return came_back(w, -1);
   if (!w->cuda.cuCtxGetCurrent(&current) && current == c->primary) return 0;
   const CUresult result = w->cuda.cuCtxPushCurrent(c->primary);
-  if (result) return gpu_fail_cuda(w, "cuCtxPushCurrent", result, "use device %d", device);
+  if (result)
+    return came_back(w, gpu_fail_cuda(w, "cuCtxPushCurrent", result, "use device %d", device));
   *pushed = true;
   return 0;
 }
@@ -93,17 +105,20 @@ int gpu_enter_any(gpu_world *w, bool *pushed) {
   unsigned flags;
   CUdevice handle;
   *pushed = false;
+  went_in(w);
   if (!w->cuda.cuCtxGetCurrent(&current) && current) return 0;
   const CUresult result = w->cuda.cuDeviceGetCount(&count);
-  if (result) return gpu_fail_cuda(w, "cuDeviceGetCount", result, "count the devices");
+  if (result)
+    return came_back(w, gpu_fail_cuda(w, "cuDeviceGetCount", result, "count the devices"));
   for (int i = 0; i < count && i < GPU_DEVICES; i++)
     if (!w->cuda.cuDeviceGet(&handle, i) &&
         !w->cuda.cuDevicePrimaryCtxGetState(handle, &flags, &active) && active)
-      return gpu_enter(w, i, pushed);
-  return gpu_fail("this process uses none of the %d devices yet", count);
+      return came_back(w, gpu_enter(w, i, pushed));
+  return came_back(w, gpu_fail("this process uses none of the %d devices yet", count));
 }
 
 void gpu_leave(gpu_world *w, bool pushed) {
   CUcontext popped;
   if (pushed) w->cuda.cuCtxPopCurrent(&popped);
+  came_back(w, 0);
 }

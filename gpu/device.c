@@ -12,7 +12,9 @@ TUTTI_API int tutti_device_of(tutti_device *device, char *why, size_t size);
 static gpu_world world = {.lock = PTHREAD_MUTEX_INITIALIZER,
                           .pins_lock = PTHREAD_MUTEX_INITIALIZER,
                           .mappings_lock = PTHREAD_MUTEX_INITIALIZER,
-                          .kernels_lock = PTHREAD_MUTEX_INITIALIZER};
+                          .kernels_lock = PTHREAD_MUTEX_INITIALIZER,
+                          .holds_lock = PTHREAD_MUTEX_INITIALIZER,
+                          .held = PTHREAD_COND_INITIALIZER};
 
 static int load_once(char *why, size_t size) {
   int version = 0;

@@ -72,6 +72,19 @@ typedef struct gpu_handle { /* of memory of this process, for other processes */
   CUipcMemHandle handle;
 } gpu_handle;
 
+typedef struct gpu_hold { /* a stream that waits */
+  struct gpu_hold *next;  /* of those that are watched */
+  struct gpu_world *world;
+  gpu_context *context;
+  int word; /* < 0: a function of the driver sleeps */
+  uint32_t value;
+  pthread_mutex_t lock;
+  pthread_cond_t released;
+  bool over;  /* the function may go on */
+  bool early; /* the watcher let the stream go on */
+  int refs;   /* the function's and the releaser's */
+} gpu_hold;
+
 typedef struct gpu_world {
   cuda_calls cuda;
   char name[32];
@@ -84,6 +97,11 @@ typedef struct gpu_world {
   gpu_pin *pins;
   gpu_mapping *mappings;
   gpu_handle *handles;
+  unsigned long long entered, left; /* calls of tutti's that went into the driver, and came back */
+  pthread_mutex_t holds_lock;       /* the holds and the watcher, never with the driver */
+  pthread_cond_t held;
+  gpu_hold *holds; /* of streams that wait */
+  bool watched;
 } gpu_world;
 
 enum { GPU_EVENTS = 64 }; /* tickets of a queue whose end is known exactly */
@@ -93,8 +111,6 @@ typedef struct gpu_queue {
   CUevent events[GPU_EVENTS];
   unsigned long long given, done; /* tickets; the last one that was reached */
 } gpu_queue;
-
-typedef struct gpu_hold gpu_hold;
 
 typedef struct gpu_lane {
   gpu_world *world;
@@ -123,6 +139,7 @@ gpu_context *gpu_context_of(gpu_world *w, int device);
 int gpu_enter(gpu_world *w, int device, bool *pushed);
 /* Makes some context current, for functions that need any one: the thread's, or that of an active device. */
 int gpu_enter_any(gpu_world *w, bool *pushed);
+/* After each of the two that returned 0. */
 void gpu_leave(gpu_world *w, bool pushed);
 
 /* ---- place.c ---- */
@@ -149,7 +166,18 @@ int gpu_settle(void *self, int device, void *stream);
 /* Makes the words of the current context, which is the device's. 0, or -1. */
 int gpu_words_make(gpu_world *w, int device);
 int gpu_hold_stream(void *lane, void *stream, void **hold);
-void gpu_release(void *lane, void *hold);
+int gpu_release(void *lane, void *hold);
+/* The stream goes on; the hold stays. */
+void gpu_let_go(gpu_hold *hold);
+
+/* ---- watch.c ---- */
+
+/* Before the first hold: makes the thread that watches, for the life of the process. 0, or -1. */
+int gpu_watcher_start(gpu_world *w);
+/* From now on, and until gpu_unwatch, the stream goes on if tutti cannot let it. */
+void gpu_watch(gpu_world *w, gpu_hold *hold);
+/* 0, or -1: it has gone on before. */
+int gpu_unwatch(gpu_world *w, gpu_hold *hold);
 
 /* ---- peer_memory.c ---- */
 

@@ -10,17 +10,6 @@
 
 #include "gpu.h"
 
-struct gpu_hold {
-  gpu_world *world;
-  gpu_context *context;
-  int word; /* < 0: the function sleeps */
-  uint32_t value;
-  pthread_mutex_t lock;
-  pthread_cond_t released;
-  bool over;
-  int refs; /* the function's and the releaser's */
-};
-
 int gpu_words_make(gpu_world *w, int device) {
   gpu_context *c = &w->contexts[device];
   void *words = NULL;
@@ -135,24 +124,32 @@ int gpu_hold_stream(void *lane, void *stream, void **hold) {
     failed = hold_by_any(h, stream);
     gpu_leave(l->world, pushed);
   }
-  if (failed)
+  if (failed) {
     drop(h);
-  else
-    *hold = h;
-  return failed;
+    return failed;
+  }
+  gpu_watch(l->world, h);
+  *hold = h;
+  return 0;
 }
 
-void gpu_release(void *lane, void *hold) {
-  gpu_hold *h = hold;
-  (void)lane;
+void gpu_let_go(gpu_hold *h) {
   if (h->word >= 0) {
     __atomic_store_n(&h->context->words[h->word].value, h->value, __ATOMIC_RELEASE);
-    word_give(h->world, h->context, h->word);
-  } else {
-    pthread_mutex_lock(&h->lock);
-    h->over = true;
-    pthread_cond_signal(&h->released);
-    pthread_mutex_unlock(&h->lock);
+    return;
   }
+  pthread_mutex_lock(&h->lock);
+  h->over = true;
+  pthread_cond_signal(&h->released);
+  pthread_mutex_unlock(&h->lock);
+}
+
+int gpu_release(void *lane, void *hold) {
+  gpu_hold *h = hold;
+  (void)lane;
+  const int failed = gpu_unwatch(h->world, h);
+  gpu_let_go(h);
+  if (h->word >= 0) word_give(h->world, h->context, h->word);
   drop(h);
+  return failed;
 }

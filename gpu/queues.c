@@ -46,7 +46,8 @@ static int queue_open(gpu_lane *lane, gpu_queue *queue, int priority) {
 static int lane_open(gpu_lane *lane) {
   gpu_world *w = lane->world;
   int least = 0, greatest = 0;
-  if (gpu_words_make(w, lane->device) || gpu_kernels_load(w, lane->device)) return -1;
+  if (gpu_words_make(w, lane->device) || gpu_kernels_load(w, lane->device) || gpu_watcher_start(w))
+    return -1;
   const CUresult result = w->cuda.cuCtxGetStreamPriorityRange(&least, &greatest);
   if (result)
     return gpu_fail_cuda(w, "cuCtxGetStreamPriorityRange", result,
@@ -165,7 +166,9 @@ int gpu_settle(void *self, int device, void *stream) {
   gpu_world *w = self;
   bool pushed;
   if (gpu_enter(w, device, &pushed)) return -1;
+  __atomic_add_fetch(&w->left, 1, __ATOMIC_RELAXED); /* it may take as long as it takes */
   const CUresult result = w->cuda.cuStreamSynchronize(stream);
+  __atomic_add_fetch(&w->entered, 1, __ATOMIC_RELAXED);
   gpu_leave(w, pushed);
   return result ? gpu_fail_cuda(w, "cuStreamSynchronize", result, "wait for the stream %p", stream)
                 : 0;

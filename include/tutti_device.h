@@ -73,7 +73,8 @@ typedef struct tutti_device {
   /* What `stream` gets from now on waits until `release`. No kernel spins meanwhile. After a failure the stream
    * does not wait, and *hold is NULL. A hold may outlive its lane. */
   int (*hold)(void *lane, void *stream, void **hold);
-  void (*release)(void *lane, void *hold); /* the stream goes on; frees the hold. Any thread */
+  /* The stream goes on; frees the hold. Any thread. < 0: it has gone on before, because else it would have waited for ever. */
+  int (*release)(void *lane, void *hold);
 
   /* Device memory of other processes. name_of: fills *name; 1: no other process can map it. map: its address in this process, for
    * sums on `device`; NULL: it cannot be mapped. The allocation has one and the same address as long as handle and id are

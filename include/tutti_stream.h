@@ -52,7 +52,10 @@ TUTTI_API tutti_status tutti_scatter_on(tutti_comm *comm, const void *src, void 
 TUTTI_API tutti_status tutti_all_to_all_on(tutti_comm *comm, const void *src, void *dst,
                                            size_t count, tutti_type type, void *stream);
 
-/** Wait until no stream waits for this communicator any more. Returns TUTTI_OK, or how a call in flight failed. */
+/** Wait until no stream waits for this communicator any more. Returns TUTTI_OK, or how a call in flight failed.
+ *  Call it before cudaFree, cuMemFree and other functions that wait for the whole device: they keep tutti's thread out of the
+ *  driver, while the stream waits for that thread. After 5 s of that the stream goes on without the result, and the call fails with
+ *  TUTTI_ERR_SYSTEM. */
 TUTTI_API tutti_status tutti_stream_wait(tutti_comm *comm);
 
 /** The device whose memory calls take, as "CUDA 13.0"; NULL: the host's memory only. Looks for the device's library if no communicator

@@ -8,7 +8,6 @@ import contextlib
 import ctypes
 import time
 import weakref
-from collections import deque
 from typing import Any, Iterator, Optional
 
 from . import _explain
@@ -20,9 +19,6 @@ from ._request import Persistent, Request
 from ._types import form_of
 
 CONTRACTS = ("same", "any", "run", "exact")
-# A call is over before the eighth after it begins (tutti_stream.h). The first ones, which find out what the devices can do, and
-# those under the contract 'exact' are over when they return; so a few more are kept.
-_STREAM_CALLS = 16
 LIVE: set["Comm"] = set()  # all that were not freed
 
 
@@ -44,7 +40,7 @@ class Comm(Collectives):
         self.size: int = lib.tutti_comm_size(handle)
         self._running: set[Request] = set()
         self._persistent: "weakref.WeakSet[Persistent]" = weakref.WeakSet()
-        self._on_streams: deque[Any] = deque(maxlen=_STREAM_CALLS)  # arrays of calls that streams wait for
+        self._on_streams: list[Any] = []  # arrays of calls that streams may wait for
         self._arrays = 0  # arrays in its memory
         self._closing: Optional[int] = None  # the handle, when only these keep it open
         LIVE.add(self)

@@ -36,11 +36,15 @@ def _dressed(call: Any, like: Any, name: str, doc: str, returns: Any, more: tupl
     return call
 
 
+_KEPT = 16  # calls on streams whose arrays are kept; 8 are in flight at most
 _STREAM = inspect.Parameter("stream", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="object")
 
 
 def _on_stream(self: Any, prepare: Callable[..., Ready], stream: object, args: Any, kwargs: Any) -> Any:
-    """The call in the order of a stream. The communicator keeps the arrays alive while the call may be in flight."""
+    """The call in the order of a stream. The communicator keeps the arrays alive while any call of its may be in flight, because
+    an array that is freed meanwhile can make the driver wait for a stream that waits for tutti."""
+    if len(self._on_streams) == _KEPT:
+        self.stream_wait()
     name = prepare.__name__[1:]
     handle = handle_of(stream, name)
     try:

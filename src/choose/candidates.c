@@ -331,12 +331,16 @@ static tutti_status look_at(tt_chooser *c, tt_candidates *list, int i, bool *sli
 
 /* ---- the list ---- */
 
+static bool make_room(tt_candidates *list, int room) {
+  tt_candidate *at = realloc(list->at, (size_t)room * sizeof *at);
+  if (!at) return false;
+  list->at = at;
+  list->room = room;
+  return true;
+}
+
 bool tt_candidates_add(tt_candidates *list, const char *name, int slices) {
-  if ((list->n & (list->n - 1)) == 0) {
-    tt_candidate *more = realloc(list->at, (size_t)(list->n ? 2 * list->n : 1) * sizeof *more);
-    if (!more) return false;
-    list->at = more;
-  }
+  if (list->n == list->room && !make_room(list, list->n ? 2 * list->n : 1)) return false;
   tt_candidate *x = &list->at[list->n++];
   *x = (tt_candidate){.slices = slices};
   snprintf(x->name, sizeof x->name, "%s", name);
@@ -471,6 +475,7 @@ tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight) {
     tt_candidates_free(list);
     return NULL;
   }
+  if (list->n) make_room(list, list->n); /* it is kept */
   return c->of[coll][weight] = list;
 }
 

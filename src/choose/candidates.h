@@ -48,7 +48,7 @@ typedef struct tt_kept {
 } tt_kept;
 
 typedef struct tt_candidates {
-  int n;
+  int n, room;
   tt_candidate *at;
   tutti_coll coll;
   int weight;

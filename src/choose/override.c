@@ -3,9 +3,10 @@
 #include "override.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { VIRTUAL = 16 }; /* ranks of an aggregator, at most */
+enum { PARTS = 16 }; /* of a vector at an aggregator, at most: TT_PARTS of wire.h */
 
 static tutti_status override_error(const char *text, const char *at, const char *expected) {
   return tt_fail(TUTTI_ERR_ARG, "'%.200s', character %d: expected %s", text, (int)(at - text) + 1,
@@ -22,11 +23,17 @@ static const char *read_sizes(const char *at, uint64_t *from, uint64_t *to) {
   return at && *from < *to ? at : NULL;
 }
 
-/* Plans of an aggregator have more ranks than the communicator: its virtual ones, which are known when it is open. */
+/* Plans of an aggregator have more ranks than the communicator: a virtual one for each part of the vector, at the only
+ * aggregator, or at that of each rack and at the one above them. How many there are is known when it is open. */
 static tutti_status known(const char *name, int ranks) {
-  const bool aggregates = strncmp(name, "aggregate(", 10) == 0 || strncmp(name, "split(", 6) == 0;
-  for (int more = VIRTUAL; aggregates && more > 0; more--)
+  const bool aggregates = strncmp(name, "aggregate(", 10) == 0;
+  const char *trees = aggregates ? strstr(name, ",trees=") : NULL;
+  const int parts = trees ? (int)tt_min(strtoul(trees + 7, NULL, 10), (unsigned long)PARTS) : 0;
+  for (int more = parts; parts && more <= parts * (ranks + 1); more += parts)
     if (!tt_algo_known(name, ranks + more)) return TUTTI_OK;
+  if (!parts && (aggregates || strncmp(name, "split(", 6) == 0))
+    for (int more = PARTS; more > 0; more--)
+      if (!tt_algo_known(name, ranks + more)) return TUTTI_OK;
   return tt_algo_known(name, ranks);
 }
 

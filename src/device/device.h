@@ -84,8 +84,8 @@ tutti_status tt_staged_await_out(tt_staged *staged);
 tutti_status tt_staged_hold(tt_staged *staged);
 bool tt_staged_undecided(const tt_staged *staged);
 void tt_staged_decided(tt_staged *staged);
-/* The stream goes on. */
-void tt_staged_release(tt_staged *staged);
+/* The stream goes on. TUTTI_ERR_SYSTEM: it went on before, and has not got the result. */
+tutti_status tt_staged_release(tt_staged *staged);
 /* The run is over, well or not: releases the stream, and waits until the device neither reads nor writes. */
 void tt_staged_end(tt_staged *staged);
 

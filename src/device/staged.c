@@ -201,11 +201,12 @@ tutti_status tt_staged_await_out(tt_staged *s) {
   return status;
 }
 
-void tt_staged_release(tt_staged *s) {
-  if (!s->hold) return;
-  tt_device()->release(s->lane->lane, s->hold);
+tutti_status tt_staged_release(tt_staged *s) {
+  if (!s->hold) return TUTTI_OK;
+  const int early = tt_device()->release(s->lane->lane, s->hold);
   s->hold = NULL;
   atomic_fetch_sub_explicit(&tt_process.device_holds, 1, memory_order_relaxed);
+  return early ? tt_staged_refused("its stream") : TUTTI_OK;
 }
 
 /* Waits until the device has done what this queue got; if it has failed, it does nothing any more. */

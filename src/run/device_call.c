@@ -194,6 +194,8 @@ tutti_status tt_device_end(tutti_request *r, tutti_status status) {
     status = tt_staged_await_out(r->staged);
     if (status) tt_break_by_error(r->comm, status);
   }
+  const tutti_status early = tt_staged_release(r->staged);
+  if (early && !status) tt_break_by_error(r->comm, status = early);
   tt_staged_end(r->staged);
   r->comm->flight->on_devices--;
   return status;

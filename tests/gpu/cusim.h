@@ -13,7 +13,7 @@
  *              CUDA_SIM_DELAY=20       mean delay of an operation, in microseconds
  *              CUDA_SIM_SEED=1         of the delays, and of the order of a kernel's threads
  *              CUDA_SIM_STEPS=2e9      the most instructions of a thread of a kernel
- *              CUDA_SIM_STRICT=1       calls that may wait for the whole device do so
+ *              CUDA_SIM_STRICT=1       calls that may wait for the whole device do so; one that frees keeps all others out
  *              CUDA_SIM_STUCK=10       seconds after which such a wait is an error
  *              CUDA_SIM_IPC=1          0: other processes cannot map its memory, as it is with memory of cuMemCreate
  *              CUDA_SIM_FAIL=N[:E]     the N-th call fails (with error E); calls that clean up do not count
@@ -197,6 +197,7 @@ extern struct cusim {
   unsigned long long seed;
   int64_t steps;
   bool strict, ipc;
+  bool alone; /* a call waits for the device, and keeps all others out */
   cusim_device device[MOST_DEVICES];
   cusim_stream stream[MOST_STREAMS];
   cusim_clock host; /* what the host knows */

@@ -162,6 +162,7 @@ CUresult cusim_begin_bare(int call) {
   const CUresult why = injected(call);
   if (why) return why;
   pthread_mutex_lock(&cusim.lock);
+  while (cusim.alone) pthread_cond_wait(&cusim.moved, &cusim.lock);
   return CUDA_SUCCESS;
 }
 

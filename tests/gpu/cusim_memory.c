@@ -241,7 +241,11 @@ static CUresult free_kinds(int call, uint64_t at, unsigned kinds, CUresult other
     cusim_say("%s: no such allocation begins at %#llx", cusim_name(call), (unsigned long long)at);
     return cusim_end(otherwise);
   }
-  if ((why = cusim_settle(a->ctx, call, NULL))) return cusim_end(why);
+  cusim.alone = cusim.strict;
+  why = cusim_settle(a->ctx, call, NULL);
+  cusim.alone = false;
+  pthread_cond_broadcast(&cusim.moved);
+  if (why) return cusim_end(why);
   if (cusim_find(at) != a) return cusim_end(otherwise); /* another thread has freed it meanwhile */
   cusim_kill(a);
   return cusim_end(CUDA_SUCCESS);

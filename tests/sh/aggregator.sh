@@ -137,6 +137,10 @@ for each in 4:0,1,2,3:"rack:2 node:2" 8:0,0,1,1,2,2,3,3:"rack:2 node:2 core:2"; 
   TUTTI_ALGO=aggregate TUTTI_TOPO=$topo sums "$ranks" "$nodes" 0.3
   wait_job
   check "racks with an aggregator each, $topo" all "status 0" "by_racks plan" "$right" "fine $ranks" 'others_by_it "$four"'
+  plan=$(sed -n 's/^plan 262144 //p' "$work/out" | head -1)
+  TUTTI_ALGO=$plan TUTTI_TOPO=$topo sums "$ranks" "$nodes" 0.2
+  wait_job
+  check "... by the name that tutti prints, $plan" all "status 0" "$right" "fine $ranks" 'grep -qFx "plan 262144 $plan" "$work/out"'
   TUTTI_ALGO=aggregate TUTTI_TOPO=$topo sums "$ranks" "$nodes" lost
   lines "$ranks" ready && sleep 0.2 && kill -KILL "$rack1"
   { wait "$rack1"; } 2>/dev/null

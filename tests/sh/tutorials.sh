@@ -52,7 +52,7 @@ tutorial() {
   for ((i = 1; ; i++)); do
     [ -e "$folder/$i.sh" ] || break
     rc=0
-    (cd "$folder" && TOKEN=$token timeout -k 5 120 bash -e "$i.sh") >"$work/out" 2>"$work/err" </dev/null || rc=$?
+    (cd "$folder" && TOKEN=$token timeout -k 5 300 bash -e "$i.sh") >"$work/out" 2>"$work/err" </dev/null || rc=$?
     cat "$work/out" "$work/err" >"$work/all"
     ok "$name, $(grep -v '^ *#' "$folder/$i.sh" | head -1 | cut -c 1-60)" all "status $rc" '[ $rc = 0 ]' \
       "[ ! -e '$folder/$i.want' ] || expected '$folder/$i.want'"

@@ -4,17 +4,20 @@
  *            that are compiled once, one pinned memory, one mapping. For the thread sanitizer, too.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "gpu_play.h"
+#include "seconds.h"
 
 GPU_TEST_CASE
 enum { THREADS = 6, TURNS = 12, COUNT = 500 };
@@ -106,11 +109,57 @@ static void many_threads(void) {
   pthread_barrier_destroy(&start);
 }
 
+/* The program frees memory, which waits for a stream that tutti holds. */
+static void *free_memory(void *at) {
+  gpu_begin();
+  CHECK(!cu.cuMemFree(*(CUdeviceptr *)at));
+  return NULL;
+}
+
+/* Marks the queue until nobody keeps it out. Returns the seconds that one mark took at most. */
+static double mark_until(void *lane, double limit) {
+  const double since = seconds();
+  double longest = 0;
+  unsigned long long ticket;
+  for (double at = since; at - since < limit; at = seconds()) {
+    WORKS(gpu.mark(lane, TUTTI_DEVICE_IN, &ticket));
+    longest = fmax(longest, seconds() - at);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+  }
+  return longest;
+}
+
+static void frees_while_a_stream_waits(void) {
+  pthread_t thread;
+  void *lane = NULL, *hold = NULL, *second = NULL;
+  CUstream stream = NULL;
+  gpu_begin();
+  CUdeviceptr memory = gpu_alloc(4096);
+  WORKS(gpu.open(gpu.self, 0, &lane));
+  WORKS(gpu.hold(lane, stream, &hold));
+  CHECK(mark_until(lane, 5.5) < 4); /* long, but not stuck */
+  WORKS(gpu.release(lane, hold));
+  WORKS(gpu.hold(lane, stream, &hold));
+  WORKS(gpu.hold(lane, stream, &second));
+  CHECK(!pthread_create(&thread, NULL, free_memory, &memory));
+  const double longest = mark_until(lane, 1);
+  CHECK(longest > 4 && longest < 9);
+  CHECK(!pthread_join(thread, NULL));
+  FAILS(gpu.release(lane, hold), "went on without its result, because cudaFree");
+  FAILS(gpu.release(lane, second), "for 5 s; call tutti_stream_wait before");
+  WORKS(gpu.hold(lane, stream, &hold));
+  WORKS(gpu.release(lane, hold));
+  gpu.close(lane);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       GPU_CASE("many threads", many_threads, "CUDA_SIM_DELAY=5"),
       GPU_CASE("many threads, holds by a function", many_threads,
                "CUDA_SIM_DELAY=5 CUDA_SIM_WITHOUT=cuStreamWaitValue32"),
+      GPU_CASE("memory is freed while a stream waits", frees_while_a_stream_waits, NULL),
+      GPU_CASE("memory is freed while a function holds a stream", frees_while_a_stream_waits,
+               "CUDA_SIM_WITHOUT=cuStreamWaitValue32"),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
