@@ -7,8 +7,7 @@
  * Cores      up to FEW ranks may share cores. Each rank has a fixed core and takes turns on it; or ranks migrate, as
  *            the kernel places woken ones, to the core that is free first.
  * Cost       O(n log n) for n steps and messages.
- * Invariant  the time is the sum of the parts along that walk. Ties are decided by number, so
- *            every rank that simulates the same gets the same result.
+ * Invariant  the time is the sum of the parts along that walk. Ties are decided by number: all ranks get the same.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -202,7 +201,7 @@ static tt_line cost_of(const stage *s, uint32_t d, whose of) {
 /* How long a message takes, or occupies that port. */
 static double occupies(const stage *s, uint32_t d, whose of) {
   const tt_line cost = cost_of(s, d, of);
-  return s->sim->idle ? cost.fixed : cost.fixed + charged(s, &s->sim->message[d]) * cost.slope;
+  return cost.fixed + charged(s, &s->sim->message[d]) * cost.slope;
 }
 
 /* A message arrives through a port of its reader. */
