@@ -114,7 +114,7 @@ def settings(mode):
         "network/model:CM02", "network/weight-S:0", "network/TCP-gamma:0", "network/crosstraffic:0",
         "network/bandwidth-factor:1", "network/latency-factor:1", "network/loopback-bw:1e15",
         "network/loopback-lat:0", "smpi/simulate-computation:no", "smpi/host-speed:1e18f",
-        "smpi/wtime:0", "smpi/test:1e-11", "smpi/iprobe:1e-11", "smpi/os:" + held,
+        "smpi/wtime:0", "smpi/test:1e-11", "smpi/iprobe:1e-11", "smpi/grow-injected-times:no", "smpi/os:" + held,
         "smpi/or:0:0:0", "smpi/ois:" + held, "surf/precision:1e-12",
         "smpi/async-small-thresh:%d" % detached, "smpi/send-is-detached-thresh:%d" % detached,
         "smpi/privatization:dlopen", "smpi/shared-malloc-blocksize:16777216",

@@ -13,7 +13,7 @@ import stragglers_tables
 import topologies
 import training
 import training_tables
-from results import RIGHT
+from results import RIGHT, record
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
 import picture  # noqa: E402
@@ -151,6 +151,21 @@ def shuffled_table(results):
     return out
 
 
+def store_shuffled(results):
+    """docs/bench/shuffled.json, of which tools/doc_tables.py makes a table of docs/simulation.md."""
+    def ours(network, size):
+        run = tutti_runs(results, network, size).get("tutti")
+        return "%.4g us" % (1e6 * run.seconds) if run else None
+
+    rows = []
+    for size in shuffled.SIZES:
+        seconds, name = results.best("shuffled-" + shuffled.IN_ORDER, "sync", shuffled.RANKS, size, many_ported=True)
+        rows.append(["{:,}".format(size)] + [ours(network, size) for network in shuffled.NETWORKS] + ["%.4g us (`%s`)" % (1e6 * seconds, name) if seconds else None])
+    heads = ["bytes", "in order", "shuffled, tutti knows the hosts", "shuffled, tutti knows only Table 2", "best of SMPI, shuffled"]
+    record.store(os.path.join(training_tables.STORED, "shuffled.json"),
+                 dict(record.about("paper 001's cluster: 8 hosts of 20 cores, floats", "make sim ONLY=shuffled"), columns=heads), rows)
+
+
 def beside_words(results, rows):
     if not rows:
         return []
@@ -177,6 +192,7 @@ def write(results):
     steps, late = training.store(), stragglers.store()
     out += ["## Training", ""] + training_tables.lines(steps) + ["## Late ranks, a slow link, a lost host", ""] + stragglers_tables.lines(late)
     training_tables.write(steps)
+    store_shuffled(results)
     stragglers_tables.write(late)
     with open(TABLES, "w") as file:
         file.write("\n".join(out))

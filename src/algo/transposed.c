@@ -245,13 +245,26 @@ static uint32_t part_at(const team *t, int i) {
   return lo;
 }
 
+/* A core outside of the set hands each one in it its part, from a place of its own on downwards. Cores of the set go upwards:
+ * two that went the same way would meet at every reader, and take turns all the way. */
+static void hand_down(const team *t, tt_buf buf) {
+  const int over = t->has - t->gets, at = (t->rank - t->first - t->gets) * t->gets / over;
+  for (int i = 0; i < t->gets; i++) {
+    const int core = tt_mod(at - i, t->gets);
+    tt_send(t->b, t->first + core, part_in(t, buf, part_at(t, core), t->count / (uint32_t)t->gets));
+  }
+}
+
 static void scatter(const team *t, tt_buf buf) {
   const int me = t->rank - t->first;
   uint32_t lo = t->lo, count = t->count;
   int apart = 1;
   if (t->has > t->gets) {
     const uint32_t each = count / (uint32_t)t->gets, mine = part_at(t, me);
-    tt_send_split(t->b, (tt_peers){t->first, t->gets, 1}, part_in(t, buf, lo, count));
+    if (me >= t->gets)
+      hand_down(t, buf);
+    else
+      tt_send_split(t->b, (tt_peers){t->first, t->gets, 1}, part_in(t, buf, lo, count));
     if (me < t->gets)
       tt_recv_reduce_all(t->b, (tt_peers){t->first, t->has, 1}, part_in(t, TT_DST, mine, each),
                          part_in(t, buf, mine, each), TT_OWN_AMONG);

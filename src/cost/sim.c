@@ -1,14 +1,13 @@
 /* sim.c - simulates schedules greedily: the event that is ready first goes first.
  *
- * Idea       a heap has the events that are ready and their times: steps that want their
- *            processor, messages that want a port. Each remembers what it waited for last, so
- *            the critical path is a walk back from the last event. If several messages wait for
- *            a port, the one that comes first in the schedule of the port's rank gets it first.
- * Cores      up to FEW ranks may share cores. Each rank has a fixed core and takes turns on it;
- *            or ranks migrate, as the kernel places woken ones, to the core that is free first.
+ * Idea       a heap has the events that are ready and their times: steps that want their processor, messages that
+ *            want a port. Each remembers what it waited for last, so the critical path is a walk back from the last
+ *            event. If several messages wait for a port, the one that comes first in the schedule of the port's rank
+ *            gets it first.
+ * Cores      up to FEW ranks may share cores. Each rank has a fixed core and takes turns on it; or ranks migrate, as
+ *            the kernel places woken ones, to the core that is free first.
  * Cost       O(n log n) for n steps and messages.
- * Invariant  the time is the sum of the parts along that walk. Ties are decided by number, so
- *            every rank that simulates the same gets the same result.
+ * Invariant  the time is the sum of the parts along that walk. Ties are decided by number: all ranks get the same.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +34,7 @@ typedef struct stage {
   server *o, *out, *in, *slice;
 } stage;
 
-/* ---- the heap: earliest first; then steps, departures, arrivals; then the order in the schedule
- * of the rank whose port is wanted ---- */
+/* ---- the heap: earliest first; then steps, departures, arrivals; then as in the schedule of the port's rank ---- */
 
 __extension__ typedef unsigned __int128 place;
 
@@ -130,8 +128,7 @@ static bool is_free(stage *s, const server *x, double at, uint32_t what, tt_sim_
   return false;
 }
 
-/* A message that is read while it is written: its reader copies the last piece after its writer is
- * done. */
+/* A message that is read while it is written: its reader copies the last piece after its writer is done. */
 static void lag(stage *s, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
@@ -184,21 +181,27 @@ static void take_in(stage *s, double at, uint32_t d) {
 
 typedef enum whose { MESSAGE, SENDER, READER } whose;
 
-/* What a message takes; or what the port at one of its ends takes, where the links of hosts differ. */
-static tt_line cost_of(const tt_sim *sim, uint32_t d, whose of) {
+/* What a message takes; or what the port at one of its ends takes, where the links of hosts differ. Its slowest
+ * link is busy with all that crosses it from the first on; and with what comes as late as the message. */
+static tt_line cost_of(const stage *s, uint32_t d, whose of) {
+  const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
   const tt_sim_ends *e = sim->ends ? &sim->ends[d] : NULL;
-  if (!e) return (tt_line){0, sim->model.link[message->level].alpha, message->slope};
-  return of == SENDER   ? (tt_line){0, e->out_alpha, e->out_slope}
-         : of == READER ? (tt_line){0, e->in_alpha, e->in_slope}
-                        : (tt_line){0, e->alpha, message->slope};
+  const double way = sim->idle ? 0 : message->way;
+  tt_line cost = {0, sim->model.link[message->level].alpha, message->slope};
+  if (e && of == MESSAGE) cost.fixed = e->alpha;
+  if (e && of == SENDER) cost = (tt_line){0, e->out_alpha, e->out_slope};
+  if (e && of == READER) cost = (tt_line){0, e->in_alpha, e->in_slope};
+  const bool is_late = charged(s, message) * (message->slope - message->late) < message->head;
+  cost.fixed += is_late ? way : way - message->head;
+  if (is_late && cost.slope > message->late) cost.slope = message->late;
+  return cost;
 }
 
 /* How long a message takes, or occupies that port. */
 static double occupies(const stage *s, uint32_t d, whose of) {
-  const tt_sim_message *message = &s->sim->message[d];
-  const tt_line cost = cost_of(s->sim, d, of);
-  return s->sim->idle ? cost.fixed : cost.fixed + message->way + charged(s, message) * cost.slope;
+  const tt_line cost = cost_of(s, d, of);
+  return cost.fixed + charged(s, &s->sim->message[d]) * cost.slope;
 }
 
 /* A message arrives through a port of its reader. */
@@ -361,8 +364,8 @@ static void walk_back(const stage *s, uint32_t what, tt_breakdown *t) {
       const tt_sim_message *d = &sim->message[i];
       const bool port = next >= sim->steps && next < sim->steps + 2 * sim->messages; /* it waited */
       const bool sends = what < sim->steps + sim->messages;
-      const tt_line cost = cost_of(sim, i, !port ? MESSAGE : sends ? SENDER : READER);
-      const double latency = cost.fixed + d->way + (d->to == next ? delay_of(sim, i) : 0);
+      const tt_line cost = cost_of(s, i, !port ? MESSAGE : sends ? SENDER : READER);
+      const double latency = cost.fixed + (d->to == next ? delay_of(sim, i) : 0);
       t->latency[d->level] += latency;
       const double bytes = charged(s, d);
       t->transfer[d->narrowest] += bytes * cost.slope;

@@ -13,10 +13,12 @@ typedef struct tt_sim_message {
   uint8_t level;           /* where their paths part */
   uint8_t narrowest;       /* level of the slowest link */
   double share;            /* fraction of the vector */
-  double slope;            /* s/B of the whole vector through that link */
-  double way;              /* s for the nodes of a torus on its path */
-  double early;            /* s by which it leaves before its step's work ends */
-  double o_next;           /* s of a core on arrival, before its reader's step */
+  double slope;  /* s/B of the whole vector through that link, with all that crosses it meanwhile */
+  double way;    /* s for the nodes of a torus on its path */
+  double head;   /* s by which the first of those come there before it */
+  double late;   /* s/B as slope, with those only that come no earlier than it */
+  double early;  /* s by which it leaves before its step's work ends */
+  double o_next; /* s of a core on arrival, before its reader's step */
 } tt_sim_message;
 
 /* A message between hosts whose links differ: what it takes as a whole, and how long the ports at its

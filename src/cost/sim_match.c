@@ -3,7 +3,7 @@
  * Idea       sends are sorted by reader; each receive takes the next one of its sender.
  *            A link that leaves or enters a domain is shared by the messages of its ranks in
  *            the same round. Rounds come from a simulation in which every message takes one
- *            unit of time.
+ *            unit of time. On a torus with hops a message from afar comes later, and finds part of the others gone.
  * Invariant  if one rank is simulated for all, the step that sends what it receives has the same
  *            number in its own schedule; it is looked up in its sender's.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -212,14 +212,33 @@ static size_t domains_in(const tt_cost_model *model, const uint32_t *domain) {
 
 static void narrow(tt_sim_message *d, double beta, int level, double carried) {
   if (beta * carried <= d->slope) return;
-  d->slope = beta * carried;
+  d->slope = d->late = beta * carried;
   d->narrowest = (uint8_t)level;
 }
 
-/* A message crosses a link of its sender or its reader, together with others. */
-static void cross(tt_sim *sim, uint32_t i, int level, uint32_t rank, double carried) {
-  narrow(&sim->message[i], tt_link_at(&sim->model, level, rank)->beta, level, carried);
-  if (sim->ends) tt_sim_ends_cross(sim, i, level, carried);
+/* What crosses a link in a round: all of it, and what comes last. Of the vector; and s on the way there. */
+typedef struct crossing {
+  double all, last, first_way, last_way;
+} crossing;
+
+static void join(crossing *c, double part, double way) {
+  if (c->all == 0 || way < c->first_way) c->first_way = way;
+  if (way > c->last_way) c->last = 0;
+  if (way > c->last_way) c->last_way = way;
+  if (way == c->last_way) c->last += part;
+  c->all += part;
+}
+
+/* A message crosses a link of its sender or its reader, together with others: `own` of the vector is its part. */
+static void cross(tt_sim *sim, uint32_t i, int level, uint32_t rank, const crossing *c,
+                  double own) {
+  tt_sim_message *d = &sim->message[i];
+  const double beta = tt_link_at(&sim->model, level, rank)->beta, before = d->slope;
+  narrow(d, beta, level, c->all);
+  if (sim->ends) tt_sim_ends_cross(sim, i, level, c->all);
+  if (d->slope == before) return;
+  d->head = d->way - c->first_way;
+  d->late = beta * (d->way == c->last_way ? c->last : own);
 }
 
 /* Shares the links of one level, outward or inward: a first pass adds up what crosses together, a
@@ -235,21 +254,23 @@ static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *ro
   for (uint32_t i = 0; i < sim->messages; i++)
     if (round[i] >= rounds) rounds = round[i] + 1;
   const size_t each = tt_sim_links_each(model, level);
-  double *sum = calloc(each * (alone ? 1 : domains_in(model, domain)) * rounds, sizeof *sum);
-  for (int pass = 0; pass < 2 && sum; pass++)
+  const size_t n = each * (alone ? 1 : domains_in(model, domain)) * rounds;
+  crossing *crossings = calloc(n, sizeof *crossings);
+  for (int pass = 0; pass < 2 && crossings; pass++)
     for (uint32_t i = 0; i < sim->messages; i++) {
       tt_sim_message *d = &sim->message[i];
       const tt_sim_taken taken = tt_sim_take(model, domains, level, d, inward);
       if (taken.links <= 0 || tt_cost_is_wide(model, inward ? d->reader : d->sender)) continue;
       const uint32_t of = alone ? 0 : domain[inward ? d->reader : d->sender];
-      double *together = &sum[(each * of + taken.which) * rounds + round[i]];
+      crossing *c = &crossings[(each * of + taken.which) * rounds + round[i]];
+      const double own = d->share * taken.links * sharers;
       if (pass == 0)
-        *together += d->share * taken.links * sharers;
+        join(c, own, d->way);
       else
-        cross(sim, i, level, inward ? d->reader : d->sender, *together);
+        cross(sim, i, level, inward ? d->reader : d->sender, c, own);
     }
-  free(sum);
-  return sum;
+  free(crossings);
+  return crossings;
 }
 
 /* slope: where the links of hosts differ, that of the slowest for what it carries. */
@@ -361,7 +382,11 @@ bool tt_sim_links(tt_sim *sim) {
     d->level = last ? (uint8_t)tt_cost_level(model, domains, (int)d->sender, (int)d->reader) : 0;
     d->narrowest = (uint8_t)last;
     d->slope = model->link[last].beta * d->share;
+    tt_sim_way way;
+    tt_sim_way_find(model, d->level, d->sender, d->reader, &way);
+    d->way = way.transit;
     if (sim->ends) tt_sim_ends_begin(sim, i);
+    d->late = d->slope;
     for (int l = last - 1; !shared && l >= d->level; l--)
       narrow(d, model->link[l].beta, l,
              d->share * tt_sim_sharers(model, l) * tt_sim_take(model, domains, l, d, false).links);
@@ -377,10 +402,6 @@ bool tt_sim_links(tt_sim *sim) {
       ok = bound_by_own(sim, domains, l);
   }
   for (uint32_t i = 0; i < sim->messages; i++) {
-    tt_sim_message *d = &sim->message[i];
-    tt_sim_way way;
-    tt_sim_way_find(model, d->level, d->sender, d->reader, &way);
-    d->way = way.transit;
     handle(sim, i);
     if (sim->ends) tt_sim_ends_finish(sim, i);
   }

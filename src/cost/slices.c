@@ -62,6 +62,7 @@ static void copy_parts(const tt_sim *w, tt_sim *p, int slice, int slices) {
     d->to += base;
     d->share *= share;
     d->slope *= share;
+    d->late *= share;
     if (!w->ends) continue;
     tt_sim_ends *e = &p->ends[first + i];
     *e = w->ends[i];

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 /* cmocka.h needs the headers above */
@@ -129,7 +130,36 @@ static void no_message_waits_for_another(void **state) {
       }
 }
 
+/* Sums go on the way that the operands went: a rank sends to one neighbour on each circle, and never back. */
+static void a_ring_turns_one_way(void **state) {
+  static const struct {
+    const char *name;
+    int readers[3]; /* of rank 0 of 12 */
+  } rings[] = {{"fold(ring)", {11}},
+               {"fold(ring,stride=-1)", {1}},
+               {"fold(ring,stride=5)", {7}},
+               {"fold(group=3x4,ring)", {8, 3}},
+               {"fold(group=3x4,ring,inner)", {3, 8}},
+               {"blueconnect(node:3 core:4,seq=ring/ring)", {3, 8}},
+               {"blueconnect(node:3 core:4,seq=halving/ring)", {3, 8, 4}}};
+  (void)state;
+  for (size_t i = 0; i < sizeof rings / sizeof *rings; i++) {
+    const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 12};
+    tt_sched **all;
+    assert_int_equal(tt_algo_build_all(rings[i].name, &ask, &all), TUTTI_OK);
+    for (uint32_t k = 0; k < all[0]->nsteps; k++) {
+      const tt_step *step = &all[0]->steps[k];
+      bool known = step->kind != TT_SEND;
+      for (int n = 0; n < 3; n++) known |= tt_peer_rank(&step->peers, 0, 12) == rings[i].readers[n];
+      if (!known)
+        fail_msg("%s: rank 0 sends to %d", rings[i].name, tt_peer_rank(&step->peers, 0, 12));
+    }
+    tt_sched_free_all(all, 12);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(no_message_waits_for_another)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(no_message_waits_for_another),
+                                     cmocka_unit_test(a_ring_turns_one_way)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,22 +99,47 @@ static void all_dimensions_work_at_once(void **state) {
   }
 }
 
+/* All messages of a round leave at once: those of short vectors to neighbours are gone when those from afar come to their link. */
+static void a_message_from_afar_comes_later(void **state) {
+  static const struct {
+    const char *circle;
+    int all, last,
+        transit; /* messages that cross a link, those of them that go farthest, and nodes between */
+  } cases[] = {{"x:2 node:1", 1, 1, 0}, {"x:3 node:1", 1, 1, 0}, {"x:4 node:1", 3, 2, 1},
+               {"x:5 node:1", 3, 2, 1}, {"x:6 node:1", 6, 3, 2}, {"x:7 node:1", 6, 3, 2}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (double size = 10; size < 1e7; size *= 8) {
+      tt_cost_model p = torus_of(cases[i].circle, hop);
+      for (int l = 0; l < p.levels; l++) p.link[l].ports = 8;
+      const double part = size / p.ranks * beta, late = cases[i].transit * hop;
+      const double parts = fmax(late + cases[i].last * part, cases[i].all * part);
+      const double whole = fmax(late + cases[i].last * size * beta, cases[i].all * size * beta);
+      about("two-shot", priced("two-shot", &p, size, false), 2 * (alpha + parts));
+      about("one-shot", priced("one-shot", &p, size, false), alpha + whole);
+    }
+}
+
 /* The longest time is split into parts as before. */
 static void parts_add_up(void **state) {
   (void)state;
+  static const char *const plans[] = {"doubling", "two-shot", "bruck"};
   const tt_cost_model p = torus_of(tori[0], hop);
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = p.ranks};
-  tt_sched **all;
-  tt_breakdown t;
-  assert_int_equal(tt_algo_build_all("doubling", &ask, &all), TUTTI_OK);
-  tt_sim *play = tt_sim_new(all, p.ranks, false, &p);
-  assert_true(play && tt_sim_run(play, bytes, &t));
-  double sum = t.o + t.copying + t.reducing;
-  for (int l = 0; l < p.levels; l++) sum += t.latency[l] + t.transfer[l];
-  about("parts", sum, t.time);
-  about("as a line", t.fixed + t.slope * bytes, t.time);
-  tt_sim_free(play);
-  tt_sched_free_all(all, p.ranks);
+  for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
+    for (double size = 10; size < 1e7; size *= 100) {
+      tt_sched **all;
+      tt_breakdown t;
+      assert_int_equal(tt_algo_build_all(plans[i], &ask, &all), TUTTI_OK);
+      tt_sim *play = tt_sim_new(all, p.ranks, false, &p);
+      assert_true(play && tt_sim_run(play, size, &t));
+      double sum = t.o + t.copying + t.reducing;
+      for (int l = 0; l < p.levels; l++) sum += t.latency[l] + t.transfer[l];
+      about(plans[i], sum, t.time);
+      about(plans[i], t.fixed + t.slope * size, t.time);
+      tt_sim_free(play);
+      tt_sched_free_all(all, p.ranks);
+    }
 }
 
 int main(void) {
@@ -122,6 +147,7 @@ int main(void) {
       cmocka_unit_test(messages_take_all_links_on_the_way),
       cmocka_unit_test(each_direction_is_a_link_of_its_own),
       cmocka_unit_test(all_dimensions_work_at_once),
+      cmocka_unit_test(a_message_from_afar_comes_later),
       cmocka_unit_test(parts_add_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

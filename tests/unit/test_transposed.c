@@ -117,6 +117,43 @@ static void parts_cost_what_the_whole_does(void **state) {
   }
 }
 
+/* The i-th core that a core of a node hands its part to at first, counted from the node's first one; -1: none is left. */
+static int reader_of(const tt_sched *s, int node, int i) {
+  for (uint32_t k = 0; k < s->nsteps; k++) {
+    const tt_step *step = &s->steps[k];
+    for (int e = 0; step->kind == TT_SEND && e < step->peers.count; e++) {
+      const int peer = tt_peer_rank(&step->peers, tt_send_turn(s, step, e), s->ranks);
+      if (peer != s->rank && peer / node == s->rank / node && i-- == 0) return peer % node;
+    }
+  }
+  return -1;
+}
+
+/* Cores that are in no set begin apart, and go the other way round than those that are: nobody keeps step with another. */
+static void no_two_cores_go_the_same_way(void **state) {
+  static const struct {
+    int nodes, cores, set;
+  } uneven[] = {{3, 4, 3}, {5, 7, 5}, {4, 6, 4}, {8, 20, 16}, {3, 20, 18}};
+  (void)state;
+  for (size_t i = 0; i < sizeof uneven / sizeof *uneven; i++) {
+    const int set = uneven[i].set, cores = uneven[i].cores;
+    const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = uneven[i].nodes * cores};
+    char name[TT_NAME];
+    tt_sched **all;
+    snprintf(name, sizeof name, "transposed(group=%dx%d,parts=1)", uneven[i].nodes, cores);
+    assert_int_equal(tt_algo_build_all(name, &ask, &all), TUTTI_OK);
+    for (int r = cores; r < 2 * cores; r++) {
+      const int step = r % cores < set ? 1 : set - 1; /* upwards or downwards */
+      const int begin = r % cores < set ? r % cores + 1 : (r % cores - set) * set / (cores - set);
+      for (int k = 0; k < set - (r % cores < set); k++)
+        if (reader_of(all[r], cores, k) != (begin + k * step) % set)
+          fail_msg("%s: rank %d hands a part to core %d, not %d", name, r,
+                   reader_of(all[r], cores, k), (begin + k * step) % set);
+    }
+    tt_sched_free_all(all, ask.ranks);
+  }
+}
+
 static void wrong_groups_are_refused_in_words(void **state) {
   static const names_refusal wrong[] = {
       {"transposed(group=36)", "at least two sizes", TUTTI_ALLREDUCE},
@@ -135,6 +172,7 @@ int main(void) {
       cmocka_unit_test(its_counts),
       cmocka_unit_test(few_waits_between_domains),
       cmocka_unit_test(parts_cost_what_the_whole_does),
+      cmocka_unit_test(no_two_cores_go_the_same_way),
       cmocka_unit_test(wrong_groups_are_refused_in_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* fold_levels.c - a whole fold: every level of a group down, and all the way back.
  *
  * Idea       one level after the other, by its own sequence of live vectors; the way
- *            back is the way down reversed, without sums.
+ *            back is the way down reversed, without sums. Around a ring sums go on the way that the
+ *            operands went, so that a rank which is ahead stays so (docs/simulation.md).
  * Invariant  the first level starts from the input; after it all vectors are partial sums.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -93,8 +94,25 @@ static void fold_level(tt_fold *f, int level, const tt_fold_spec *how, int *live
   f->touched = 0;
 }
 
+/* A rank sends its own sum down the circle, then each one that came from above. */
+static void walk_on(tt_fold *f, int level, bool from_src) {
+  const tt_group *g = &f->g;
+  const int n = g->size[level];
+  for (int k = n; k > 1; k--) {
+    const tt_buf from = from_src && k == n ? TT_SRC : TT_DST;
+    tt_send(f->b, tt_group_peer(g, level, -1), tt_group_vectors(g, from, level, k % n, k % n + 1));
+    tt_recv(f->b, tt_group_peer(g, level, 1), tt_group_vectors(g, TT_DST, level, k - 1, k));
+  }
+}
+
 static void unfold_level(tt_fold *f, int level, const tt_fold_spec *how, int *live, bool from_src) {
   const tt_group *g = &f->g;
+  char item[TT_NAME];
+  if (item_of(how, g->levels, from_outside(g, level), item, sizeof item) &&
+      strcmp(item, "ring") == 0) {
+    walk_on(f, level, from_src);
+    return;
+  }
   const int n = tt_fold_spec_sequence(how, g->levels, from_outside(g, level), g->size[level], live);
   for (int i = n - 2; i >= 0; i--)
     tt_fold_up(f, level, live[i], live[i + 1], from_src && live[i + 1] == 1 ? TT_SRC : TT_DST);
