@@ -1,7 +1,8 @@
 /* net_agree.c - agreement over messages on the ranks that continue: the live ranks agree even if
  * more die meanwhile.
  *
- * Idea       The lowest live rank leads. All others send COME to it. When each has come or is lost,
+ * Idea       The lowest live rank leads. All others send COME to it. It sends COME to them, so that it is connected to all,
+ *            and learns which are lost. When each has come or is lost,
  *            it proposes (the ranks that came; a number for their network), all accept, it decides,
  *            all say that they know the decision, and it lets them leave. If the leader is lost,
  *            the next one leads and all come to it; if it had accepted a proposal, it proposes that
@@ -19,7 +20,7 @@
  *            too: such a proposal will not be decided. Other ranks treat it as lost. So a proposal
  *            is made again, to the remaining ranks, when a rank it was made to is lost.
  * Checked    models/net_agree.pml
- * Cost       Six messages per rank and leader, and two more per loss in between.
+ * Cost       Seven messages per rank and leader, and two more per loss in between.
  * Source     Three-phase commit: Skeen, SIGMOD 1981; as in ULFM: Herault et al., SC 2015.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -223,7 +224,10 @@ static void confer(tt_net *m) {
   if (first != c->lead) {
     const tt_net_decision come = {.number = m->net.fresh(m->net.self), .asks = c->asks};
     c->lead = first;
-    if (first != m->wire.rank) send_agree_message(m, first, COME, &come);
+    if (first == m->wire.rank)
+      say_all(m, COME, &come); /* a network tells of a loss only where it is connected */
+    else
+      send_agree_message(m, first, COME, &come);
   }
   if (first == m->wire.rank) lead_agreement(m);
 }
