@@ -76,11 +76,11 @@ gpu_context *gpu_context_of(gpu_world *w, int device) {
   return failed ? NULL : c;
 }
 
-static void went_in(gpu_world *w) {
+void gpu_went_in(gpu_world *w) {
   __atomic_add_fetch(&w->entered, 1, __ATOMIC_RELAXED);
 }
 
-static int came_back(gpu_world *w, int failed) {
+int gpu_came_back(gpu_world *w, int failed) {
   __atomic_add_fetch(&w->left, 1, __ATOMIC_RELAXED);
   return failed;
 }
@@ -88,13 +88,13 @@ static int came_back(gpu_world *w, int failed) {
 int gpu_enter(gpu_world *w, int device, bool *pushed) {
   CUcontext current = NULL;
   *pushed = false;
-  went_in(w);
+  gpu_went_in(w);
   const gpu_context *c = gpu_context_of(w, device);
-  if (!c) return came_back(w, -1);
+  if (!c) return gpu_came_back(w, -1);
   if (!w->cuda.cuCtxGetCurrent(&current) && current == c->primary) return 0;
   const CUresult result = w->cuda.cuCtxPushCurrent(c->primary);
   if (result)
-    return came_back(w, gpu_fail_cuda(w, "cuCtxPushCurrent", result, "use device %d", device));
+    return gpu_came_back(w, gpu_fail_cuda(w, "cuCtxPushCurrent", result, "use device %d", device));
   *pushed = true;
   return 0;
 }
@@ -105,20 +105,20 @@ int gpu_enter_any(gpu_world *w, bool *pushed) {
   unsigned flags;
   CUdevice handle;
   *pushed = false;
-  went_in(w);
+  gpu_went_in(w);
   if (!w->cuda.cuCtxGetCurrent(&current) && current) return 0;
   const CUresult result = w->cuda.cuDeviceGetCount(&count);
   if (result)
-    return came_back(w, gpu_fail_cuda(w, "cuDeviceGetCount", result, "count the devices"));
+    return gpu_came_back(w, gpu_fail_cuda(w, "cuDeviceGetCount", result, "count the devices"));
   for (int i = 0; i < count && i < GPU_DEVICES; i++)
     if (!w->cuda.cuDeviceGet(&handle, i) &&
         !w->cuda.cuDevicePrimaryCtxGetState(handle, &flags, &active) && active)
-      return came_back(w, gpu_enter(w, i, pushed));
-  return came_back(w, gpu_fail("this process uses none of the %d devices yet", count));
+      return gpu_came_back(w, gpu_enter(w, i, pushed));
+  return gpu_came_back(w, gpu_fail("this process uses none of the %d devices yet", count));
 }
 
 void gpu_leave(gpu_world *w, bool pushed) {
   CUcontext popped;
   if (pushed) w->cuda.cuCtxPopCurrent(&popped);
-  came_back(w, 0);
+  gpu_came_back(w, 0);
 }

@@ -141,6 +141,9 @@ int gpu_enter(gpu_world *w, int device, bool *pushed);
 int gpu_enter_any(gpu_world *w, bool *pushed);
 /* After each of the two that returned 0. */
 void gpu_leave(gpu_world *w, bool pushed);
+/* Both enter and leave count a call in the driver, for the watcher (watch.c); these count alone. came_back returns `failed`. */
+void gpu_went_in(gpu_world *w);
+int gpu_came_back(gpu_world *w, int failed);
 
 /* ---- place.c ---- */
 

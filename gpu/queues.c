@@ -166,9 +166,9 @@ int gpu_settle(void *self, int device, void *stream) {
   gpu_world *w = self;
   bool pushed;
   if (gpu_enter(w, device, &pushed)) return -1;
-  __atomic_add_fetch(&w->left, 1, __ATOMIC_RELAXED); /* it may take as long as it takes */
+  gpu_came_back(w, 0); /* this may take long, and is not stuck */
   const CUresult result = w->cuda.cuStreamSynchronize(stream);
-  __atomic_add_fetch(&w->entered, 1, __ATOMIC_RELAXED);
+  gpu_went_in(w);
   gpu_leave(w, pushed);
   return result ? gpu_fail_cuda(w, "cuStreamSynchronize", result, "wait for the stream %p", stream)
                 : 0;

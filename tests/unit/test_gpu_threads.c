@@ -116,7 +116,7 @@ static void *free_memory(void *at) {
   return NULL;
 }
 
-/* Marks the queue until nobody keeps it out. Returns the seconds that one mark took at most. */
+/* Marks the queue for `limit` seconds, or until a call that keeps it out is over. Returns the seconds of the longest mark. */
 static double mark_until(void *lane, double limit) {
   const double since = seconds();
   double longest = 0;

@@ -129,7 +129,7 @@ static int reader_of(const tt_sched *s, int node, int i) {
   return -1;
 }
 
-/* Cores that are in no set begin apart, and go the other way round than those that are: nobody keeps step with another. */
+/* Cores that are in no set begin apart, and go the other way round than those that are: no two of them keep step. */
 static void no_two_cores_go_the_same_way(void **state) {
   static const struct {
     int nodes, cores, set;
