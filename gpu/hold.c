@@ -122,13 +122,13 @@ int gpu_hold_stream(void *lane, void *stream, void **hold) {
   int failed = gpu_enter(l->world, l->device, &pushed);
   if (!failed) {
     failed = hold_by_any(h, stream);
+    if (!failed) gpu_watch(l->world, h); /* first: the driver may keep the thread from leaving */
     gpu_leave(l->world, pushed);
   }
   if (failed) {
     drop(h);
     return failed;
   }
-  gpu_watch(l->world, h);
   *hold = h;
   return 0;
 }

@@ -20,6 +20,7 @@
  *              CUDA_SIM_FAIL_NAME=F:K[:E]   the K-th call of the function F fails
  *              CUDA_SIM_FAIL_OP=N[:E]  the N-th operation on a stream fails, and its context with it
  *              CUDA_SIM_WITHOUT=F,G    these functions return NOT_SUPPORTED
+ *              CUDA_SIM_LATE=F         this function's calls come 50 ms late
  *              CUDA_SIM_COUNT=FILE     at the end the process appends a line: how many calls count, how many operations
  * Source     NVIDIA's reference of the driver API.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -190,7 +191,7 @@ extern struct cusim {
   pthread_mutex_t lock;
   pthread_cond_t moved; /* an operation is done, or a context has failed */
   bool started;
-  pid_t process;
+  _Atomic pid_t process; /* it called cuInit; read without the lock */
   int devices;
   size_t memory;
   double delay, stuck;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cusim.h"
@@ -41,6 +42,7 @@ static struct injection {
 } fail, fail_name, fail_op;
 static long counted, of_name, operations;
 static bool without[CALLS];
+static int late = -1; /* this call comes 50 ms late, so that others come before it */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static double number_of(const char *name, double otherwise) {
@@ -80,6 +82,8 @@ static void read_settings(void) {
   if (colon) fail_name = injection_of(colon + 1, call_of(text, (size_t)(colon - text)));
   if (text && (!colon || fail_name.call < 0))
     cusim_say("CUDA_SIM_FAIL_NAME=%s: expected FUNCTION:NUMBER", text);
+  if ((text = getenv("CUDA_SIM_LATE")) && (late = call_of(text, strlen(text))) < 0)
+    cusim_say("CUDA_SIM_LATE=%s: no function has this name", text);
   for (text = getenv("CUDA_SIM_WITHOUT"); text && *text;) {
     const size_t length = strcspn(text, ",");
     const int call = call_of(text, length);
@@ -161,6 +165,7 @@ CUresult cusim_begin_bare(int call) {
   }
   const CUresult why = injected(call);
   if (why) return why;
+  if (call == late) nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
   pthread_mutex_lock(&cusim.lock);
   while (cusim.alone) pthread_cond_wait(&cusim.moved, &cusim.lock);
   return CUDA_SUCCESS;

@@ -20,11 +20,12 @@
 #include "seconds.h"
 
 GPU_TEST_CASE
-enum { THREADS = 6, TURNS = 12, COUNT = 500 };
+enum { THREADS = 6, TURNS = 12, COUNT = 500, PIECES = 3000 };
 
 static char *shared;       /* memory that all pin */
 static CUdeviceptr common; /* memory that all name and map */
 static pthread_barrier_t start;
+static bool held; /* the thread without a context is done */
 
 typedef struct worker {
   pthread_t thread;
@@ -152,6 +153,32 @@ static void frees_while_a_stream_waits(void) {
   gpu.close(lane);
 }
 
+/* A thread without a context holds a stream: it has to leave tutti's context while the free keeps it out. */
+static void *hold_without_context(void *lane) {
+  void *hold = NULL;
+  WORKS(gpu.hold(lane, NULL, &hold));
+  FAILS(gpu.release(lane, hold), "went on without its result, because cudaFree");
+  __atomic_store_n(&held, true, __ATOMIC_RELEASE);
+  return NULL;
+}
+
+/* One piece per millisecond is freed. All are allocated before, because allocation waits for the device, too. */
+static void frees_while_a_thread_leaves(void) {
+  pthread_t thread;
+  void *lane = NULL, *pieces[PIECES];
+  gpu_begin();
+  WORKS(gpu.open(gpu.self, 0, &lane));
+  for (int i = 0; i < PIECES; i++) CHECK(!cu.cuMemHostAlloc(&pieces[i], 64, 0));
+  CHECK(!pthread_create(&thread, NULL, hold_without_context, lane));
+  for (int i = 0; i < PIECES; i++) {
+    CHECK(!cu.cuMemFreeHost(pieces[i]));
+    if (!__atomic_load_n(&held, __ATOMIC_ACQUIRE))
+      nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
+  CHECK(!pthread_join(thread, NULL));
+  gpu.close(lane);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       GPU_CASE("many threads", many_threads, "CUDA_SIM_DELAY=5"),
@@ -160,6 +187,8 @@ int main(void) {
       GPU_CASE("memory is freed while a stream waits", frees_while_a_stream_waits, NULL),
       GPU_CASE("memory is freed while a function holds a stream", frees_while_a_stream_waits,
                "CUDA_SIM_WITHOUT=cuStreamWaitValue32"),
+      GPU_CASE("memory is freed before a holder has left the driver", frees_while_a_thread_leaves,
+               "CUDA_SIM_LATE=cuCtxPopCurrent"),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
