@@ -3,13 +3,14 @@
 #
 #   hosts.py [--build DIR] [--out DIR] [--mpi openmpi,mpich] [--hosts 5x1,6x1,7x1,8x1,3x2,4x3,1+4+2+5]
 #            [--rounds N] [--last BYTES] [--rate MBIT] [--loop] [--budget S] [--patience S]
-#            [--sides mpi,ucx,gloo,shim] [--pml ob1,ucx]
+#            [--sides mpi,ucx,rails,gloo,shim] [--pml ob1,ucx]
 #
 # Hosts are network namespaces with shaped links (netns.sh), made for each run and removed
 # after it. For each layout (hosts x ranks on each) and each network that tutti uses, `tutti
 # tune` first finds the network's figures, three times; tutti chooses its plans by their medians.
 # Open MPI goes over its own TCP (--pml ob1), and over UCX. Prints a table per layout, and stores
-# hosts.json, hosts.txt and the profiles. shim: MPI_Allreduce of a program that knows no tutti, through the drop-in. Exits with 77 and the reason if hosts cannot be made.
+# hosts.json, hosts.txt and the profiles. rails: tutti over UCX and two
+# links of each host at once. shim: MPI_Allreduce of a program that knows no tutti, through the drop-in. Exits with 77 and the reason if hosts cannot be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import json
@@ -26,9 +27,10 @@ from measure import KI, MI, Failed, bytes_name, geomean, median
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}
-TITLES = {"mpi": "tutti", "ucx": "tutti, UCX", "gloo": "gloo", "shim": "the drop-in"}
+TITLES = {"mpi": "tutti", "ucx": "tutti, UCX", "rails": "tutti, 2 rails", "gloo": "gloo", "shim": "the drop-in"}
 SIDE = {"mpi": "tutti"}  # the names of turns.c, where they differ
-TUNED = ("mpi", "ucx")
+TUNED = ("mpi", "ucx", "rails")
+NETS = {"mpi": {}, "ucx": {"TUTTI_NET": "ucx"}, "rails": {"TUTTI_NET": "ucx", "TUTTI_RAILS": "eth0,eth1"}}
 LAYOUTS = "5x1,6x1,7x1,8x1,3x2,4x3,1+4+2+5"
 LAYOUT = re.compile(r"[1-9]\d*(x[1-9]\d*|(\+[1-9]\d*)+)")
 LAST = 4 * MI
@@ -88,7 +90,7 @@ class Network:
             pass
 
     def settings(self):
-        env = {"OMPI_MCA_pml": self.pml}
+        env = {"OMPI_MCA_pml": self.pml, "LINKS": "2" if "rails" in self.sides else "1"}
         if self.pml == "ucx":
             env.update(OMPI_MCA_opal_common_ucx_tls="any", OMPI_MCA_opal_common_ucx_devices="any")
         return env
@@ -98,7 +100,7 @@ class Network:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "profile")
             measure.run(self.netns(*hosts_of(layout)) + [self.tutti, "tune", "-o", path], self.patience,
-                        dict(self.settings(), TUTTI_PROFILE="none", **({"TUTTI_NET": "ucx"} if side == "ucx" else {})))
+                        dict(self.settings(), TUTTI_PROFILE="none", **NETS[side]))
             with open(path) as f:
                 return f.readlines()
 
@@ -126,8 +128,10 @@ class Network:
     def rows(self, layout, profiles):
         """Yields bytes, {native, tutti, ratio, plan, floor}, as they come."""
         env = dict(self.settings(), TURNS_INTERFACE="eth0", TUTTI_PROFILE=profiles.get("mpi", "none"))
-        if "ucx" in profiles:
-            env["TURNS_UCX_PROFILE"] = profiles["ucx"]
+        for side in ("ucx", "rails"):
+            if side in profiles:
+                env["TURNS_%s_PROFILE" % side.upper()] = profiles[side]
+        env["TURNS_RAILS"] = NETS["rails"]["TUTTI_RAILS"]
         names = ["own"] + [SIDE.get(s, s) for s in self.sides]
         for line in self.start(layout, self.plan + [",".join(names)], env):
             if not line.startswith("{"):

@@ -5,7 +5,8 @@
 #
 # PER_HOST: ranks of each host: 3, or 1,4,2,5 for four hosts. RATE as tc writes it: 200mbit, or 200mbit,20mbit for two
 # hosts whose links differ.
-# AGGREGATOR=K in the environment: one more host, with a link K times as wide, on which `tutti aggregator` runs; the ranks
+# LINKS=2 in the environment: each host has as many links, eth0 and eth1, each with a bridge of its own and this rate.
+# AGGREGATOR=K: one more host, with a link K times as wide, on which `tutti aggregator` runs; the ranks
 # find it by TUTTI_AGGREGATOR. NETEM="loss 0.1%": what netem does to the packets of every link.
 #
 # Idea       network namespaces around one bridge, every link shaped by tbf in both
@@ -24,6 +25,7 @@ cannot() {
   exit 77
 }
 
+LINKS=${LINKS:-1}
 apart="unshare --net --mount --pid --fork --kill-child --mount-proc"
 
 check() {
@@ -49,16 +51,21 @@ shape() {
   [ -z "${NETEM:-}" ] || "$@" parent 1: handle 2: netem limit 10000 $NETEM
 }
 
-# link NAME ADDRESS RATE: a host at the bridge by a veth pair; both ends are shaped.
+# cable NAME ADDRESS RATE I: the host's device ethI, at a bridge by a veth pair; both ends are shaped.
+cable() {
+  ip link add "to$4-$1" type veth peer name "eth$4" netns "$1"
+  ip link set "to$4-$1" master "ttbr$4" up
+  ip -n "$1" addr add "$2/16" dev "eth$4"
+  ip -n "$1" link set "eth$4" up
+  shape "$3" ip netns exec "$1" tc qdisc add dev "eth$4"
+  shape "$3" tc qdisc add dev "to$4-$1"
+}
+
+# link NAME ADDRESS RATE: a host. Its further links have addresses of 10.78, 10.79, ...
 link() {
   ip netns add "$1"
-  ip link add "to-$1" type veth peer name eth0 netns "$1"
-  ip link set "to-$1" master ttbr up
-  ip -n "$1" addr add "$2/16" dev eth0
-  ip -n "$1" link set eth0 up
   ip -n "$1" link set lo up
-  shape "$3" ip netns exec "$1" tc qdisc add dev eth0
-  shape "$3" tc qdisc add dev "to-$1"
+  for i in $(seq 0 $((LINKS - 1))); do cable "$1" "10.$((77 + i)).${2#10.77.}" "$3" "$i"; done
   echo "$2 $1" >>/run/hosts
   local third=${2%.*}
   printf '00000000-0000-4000-8000-%06d%06d\n' "${third##*.}" "${2##*.}" >"/run/boot/$1"
@@ -77,8 +84,7 @@ raise() {
   mkdir /run/netns /run/tmp /run/boot
   export TMPDIR=/run/tmp # MPIs leave files there
   ip link set lo up
-  ip link add ttbr type bridge
-  ip link set ttbr up
+  for i in $(seq 0 $((LINKS - 1))); do ip link add "ttbr$i" type bridge && ip link set "ttbr$i" up; done
   echo 127.0.0.1 localhost >/run/hosts
   for i in $(seq 1 "$1"); do link "host$i" "$(address "$i")" "$(of_host "$2" "$i")"; done
   set -- "$1" "${2%%,*}"

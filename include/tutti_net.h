@@ -15,7 +15,8 @@ extern "C" {
 #endif
 
 enum {
-  TUTTI_NET_TAGS = 64,        /* tags are from 0 to 63 */
+  TUTTI_NET_TAGS = 64,        /* tags of a rail are from 0 to 63 */
+  TUTTI_NET_RAILS = 4,        /* most rails */
   TUTTI_NET_MOST = 1 << 30,   /* most bytes of one message */
   TUTTI_NET_ANY = -1,         /* recv: from any peer */
   TUTTI_NET_LOST = 2, /* a request failed because its peer is gone; all other requests continue */
@@ -112,6 +113,9 @@ typedef struct tutti_net {
   /* How a lost peer was lost, in up to 120 letters that continue "rank 3 (pid 812) "; returns 1.
    * If it returns 0, or is NULL: the peer died. */
   int (*fate)(void *self, int peer, char *words, size_t size);
+  /* How many devices carry messages at the same time; 0 is as 1. Rail r has the tags from
+   * r * TUTTI_NET_TAGS on. The same on all ranks. */
+  int rails;
 } tutti_net;
 
 /** Make a communicator of all ranks of the network `net`. Collective. The table is copied. `self` stays

@@ -19,20 +19,31 @@ enum { UCX_ADDRESSES = 8 };
 typedef struct ucx_beacon {
   char host[64];
   uint32_t addresses[UCX_ADDRESSES]; /* IPv4, network byte order; 0: no more */
-  uint16_t port, unused;             /* network byte order; 0: no listener */
+  uint16_t port;                     /* network byte order; 0: no listener */
+  uint16_t rails;                    /* of the process */
+  uint32_t rail[TUTTI_NET_RAILS];    /* where the address of each begins, in bytes from here */
   int32_t pid, board;                /* descriptor of memory for its host's processes; -1: none */
   uint64_t id;                       /* that memory begins with */
 } ucx_beacon;
 
-typedef struct ucx_peer { /* a process in use */
-  ucp_ep_h end;           /* NULL: not connected yet, or lost */
-  ucs_status_t lost;      /* UCS_OK: not lost */
+/* UCX on one network device (ucx_rails.c). */
+typedef struct ucx_rail {
+  char device[64]; /* "": UCX chooses */
+  ucp_context_h context;
+  ucp_worker_h worker;
+  int wakes; /* the descriptor that becomes readable; -1: none */
+} ucx_rail;
+
+typedef struct ucx_peer {         /* a process in use */
+  ucp_ep_h end[TUTTI_NET_RAILS];  /* NULL: not connected yet, or lost */
+  void *parting[TUTTI_NET_RAILS]; /* requests that close them */
+  ucs_status_t lost;              /* UCS_OK: not lost */
   int process;
-  int stuck;     /* at the end, requests are still in flight */
-  void *parting; /* request that closes the end */
+  int stuck; /* at the end, requests are still in flight */
   ucx_world *world;
   char silent; /* its host is */
   char apart;  /* UCX knows no route to it */
+  char unlike; /* it has another number of rails */
   char idle;   /* connected to see whether it can be reached, and for nothing else yet */
 } ucx_peer;
 
@@ -63,13 +74,13 @@ typedef struct ucx_watch {
 /* State shared by the networks of a process, all of it under `lock`. */
 struct ucx_world {
   pthread_mutex_t lock;
-  ucp_context_h context;
-  ucp_worker_h worker;
-  char *own; /* the beacon, and the worker's address */
+  ucx_rail rail[TUTTI_NET_RAILS];
+  int rails;
+  char *own; /* the beacon, and the addresses of all rails */
   size_t own_bytes;
   ucx_watch watch;
   unsigned looks;
-  int rank, ranks, wakes; /* wakes: the descriptor that becomes readable; -1: none */
+  int rank, ranks, wakes; /* wakes: of all rails; -1: none */
   ucx_peer **peers;       /* by process; NULL: not in use */
   tutti_net_addresses addresses;
   uint32_t next;    /* number of the next network */
@@ -91,8 +102,10 @@ ucx_peer *ucx_world_use(ucx_world *w, int process);
 static inline int ucx_world_lost(const ucx_world *w, int process) {
   return w->peers[process] && w->peers[process]->lost;
 }
-/* The endpoint to a process, connected if needed; NULL: it is lost. The caller holds the lock. */
-ucp_ep_h ucx_world_end(ucx_world *w, int process);
+/* The endpoint to a process on a rail, connected if needed; NULL: the process is lost. The caller holds the lock. */
+ucp_ep_h ucx_world_end(ucx_world *w, int process, int rail);
+/* Close the endpoints to a process that is not connected to any more, and abandon what is in flight. */
+void ucx_world_abandon(ucx_peer *p);
 /* Is there a route to a process on another host? 1, or 0 and why not. */
 int ucx_world_reaches(ucx_world *w, char *why, size_t size);
 /* Formats UCX's reason for a failure, with the relevant settings. */
@@ -101,6 +114,21 @@ void ucx_why(const char *what, ucs_status_t status, char *why, size_t size);
 void ucx_world_lose(ucx_peer *p, ucs_status_t status);
 /* Call after the last network is closed. */
 void ucx_world_close(ucx_world *w);
+
+/* ---- rails (ucx_rails.c) ---- */
+
+/* The device of a rail in TUTTI_RAILS, *length long; NULL: it names fewer. */
+const char *ucx_rail_device(int rail, int *length);
+/* Open all rails. 0, or 1 and why not. */
+int ucx_rails_open(ucx_world *w, char *why, size_t size);
+void ucx_rails_close(ucx_world *w);
+/* Fill in `own`. 0, or 1: UCX has no address, or there is no memory. */
+int ucx_rails_address(ucx_world *w);
+const ucp_address_t *ucx_rail_address(const ucx_beacon *b, int rail);
+/* Make progress on all rails: 0: there was nothing to do. */
+unsigned ucx_progress(const ucx_world *w);
+/* Before sleep: the descriptor that becomes readable once there is something to do; -1: do not sleep. */
+int ucx_rails_arm(const ucx_world *w);
 
 /* ---- silent hosts (ucx_watch.c) ---- */
 

@@ -1,7 +1,7 @@
 /* ucx_net.c - some processes of a UCX world as a network: messages by tag.
  *
  * Idea       A UCX tag consists of the network's number, a kind, tutti's tag, and the sender's
- *            rank. Completed requests go into a queue that poll drains.
+ *            rank. The rail is a worker of its own. Completed requests go into a queue that poll drains.
  * Receipts   UCX has no synchronous sends when it reports broken connections. So the kind marks a
  *            message that asks for a receipt, and its receiver answers with an empty message;
  *            messages of one process and tag are answered in their order.
@@ -81,9 +81,9 @@ static void sent(void *request, ucs_status_t status, void *data) {
 /* Send eagerly: over TCP UCX would else first ask whether a piece may come, which takes longer than
  * the piece. `done` is called with `data` unless the send is complete already, or failed: see the
  * status. */
-static ucs_status_t post(ucx_net *n, ucp_tag_t tag, int peer, const void *bytes, size_t size,
+static ucs_status_t post(ucx_net *n, int kind, int tag, int peer, const void *bytes, size_t size,
                          ucp_send_nbx_callback_t done, void *data) {
-  const ucp_ep_h end = ucx_world_end(n->world, ucx_process(n, peer));
+  const ucp_ep_h end = ucx_world_end(n->world, ucx_process(n, peer), ucx_rail_of(tag));
   const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                                                    UCP_OP_ATTR_FIELD_USER_DATA |
                                                    UCP_OP_ATTR_FLAG_FAST_CMPL,
@@ -92,7 +92,7 @@ static ucs_status_t post(ucx_net *n, ucp_tag_t tag, int peer, const void *bytes,
   if (!end) return UCS_ERR_CONNECTION_RESET;
   n->busy++;
   n->out++;
-  void *request = ucp_tag_send_nbx(end, bytes, size, tag, &how);
+  void *request = ucp_tag_send_nbx(end, bytes, size, ucx_tag(n, kind, tag, n->rank), &how);
   if (request && !UCS_PTR_IS_ERR(request)) return UCS_INPROGRESS;
   n->busy--;
   n->out--;
@@ -132,7 +132,7 @@ static int net_send(void *self, int number, int peer, int tag, const void *bytes
     s->busy = 1;
     if (sure) append(&n->asked_end, s);
     const ucs_status_t status =
-        post(n, ucx_tag(n, sure ? SURE : PLAIN, tag, n->rank), peer, bytes, size, sent, s);
+        post(n, sure ? SURE : PLAIN, tag, peer, bytes, size, sent, s);
     if (status != UCS_INPROGRESS) {
       s->busy = 0;
       note(n, status);
@@ -147,36 +147,42 @@ static int net_send(void *self, int number, int peer, int tag, const void *bytes
 
 /* ---- receiving ---- */
 
+static ucp_worker_h worker_of(const ucx_slot *s) {
+  return s->net->world->rail[ucx_rail_of(s->tag)].worker;
+}
+
 static void receipt_came(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info,
                          void *data);
 
-static void listen_for_receipts(ucx_net *n) {
+static void listen_for_receipts(ucx_slot *s) {
+  ucx_net *n = s->net;
   const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                                                    UCP_OP_ATTR_FIELD_USER_DATA |
                                                    UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
                                    .cb = {.recv = receipt_came},
-                                   .user_data = n};
-  const int mine = ++n->receipt.number;
-  n->receipt.busy = 1;
+                                   .user_data = s};
+  const int mine = ++s->number;
+  s->busy = 1;
   n->busy++;
-  void *request = ucp_tag_recv_nbx(n->world->worker, NULL, 0, ucx_tag(n, RECEIPT, 0, 0),
+  void *request = ucp_tag_recv_nbx(worker_of(s), NULL, 0, ucx_tag(n, RECEIPT, 0, 0),
                                    ~(UCX_ALL_RANKS | UCX_ALL_TAGS), &how);
   if (UCS_PTR_IS_ERR(request)) {
     n->busy--;
-    n->receipt.busy = 0;
-  } else if (n->receipt.busy && n->receipt.number == mine) { /* else it has come already */
-    n->receipt.request = request;
+    s->busy = 0;
+  } else if (s->busy && s->number == mine) { /* else it has come already */
+    s->request = request;
   }
 }
 
 static void receipt_came(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info,
                          void *data) {
-  ucx_net *n = data;
+  ucx_slot *receipt = data;
+  ucx_net *n = receipt->net;
   n->busy--;
-  n->receipt.busy = 0;
-  n->receipt.request = NULL;
+  receipt->busy = 0;
+  receipt->request = NULL;
   const int peer = (int)(info->sender_tag & UCX_ALL_RANKS);
-  const int tag = (int)((info->sender_tag & UCX_ALL_TAGS) >> TAG_AT);
+  const int tag = receipt->tag + (int)((info->sender_tag & UCX_ALL_TAGS) >> TAG_AT);
   ucp_request_free(request);
   if (status || n->closed) return;
   ucx_slot *s = n->asked;
@@ -186,7 +192,7 @@ static void receipt_came(void *request, ucs_status_t status, const ucp_tag_recv_
     s->awaits = 0;
     if (!s->busy) complete(s, 0);
   }
-  listen_for_receipts(n);
+  listen_for_receipts(receipt);
 }
 
 static void received(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info,
@@ -200,7 +206,7 @@ static void received(void *request, ucs_status_t status, const ucp_tag_recv_info
     s->peer = (int)(info->sender_tag & UCX_ALL_RANKS);
     s->bytes = info->length;
     if (info->sender_tag & UCX_SURE)
-      post(n, ucx_tag(n, RECEIPT, s->tag, n->rank), s->peer, NULL, 0, forget, n);
+      post(n, RECEIPT, s->tag, s->peer, NULL, 0, forget, n);
   }
   ucp_request_free(request);
   s->failed = status != UCS_OK;
@@ -218,7 +224,7 @@ static ucs_status_t receive(ucx_slot *s, ucp_tag_t tag, ucp_tag_t mask, void *by
                                    .user_data = s};
   s->busy = 1;
   n->busy++;
-  void *request = ucp_tag_recv_nbx(n->world->worker, bytes, size, tag, mask, &how);
+  void *request = ucp_tag_recv_nbx(worker_of(s), bytes, size, tag, mask, &how);
   if (UCS_PTR_IS_ERR(request)) {
     s->busy = 0;
     n->busy--;
@@ -230,7 +236,7 @@ static ucs_status_t receive(ucx_slot *s, ucp_tag_t tag, ucp_tag_t mask, void *by
 
 /* Cancel a receive; takes effect immediately. */
 static void withdraw(ucx_slot *s) {
-  if (s->busy && s->request) ucp_request_cancel(s->net->world->worker, s->request);
+  if (s->busy && s->request) ucp_request_cancel(worker_of(s), s->request);
 }
 
 static int net_recv(void *self, int number, int peer, int tag, void *bytes, size_t size) {
@@ -241,7 +247,7 @@ static int net_recv(void *self, int number, int peer, int tag, void *bytes, size
   int failed = !s;
   if (s) {
     /* connect even to receive only: the connection reports when its other end is gone */
-    const int gone = !any && peer != n->rank && !ucx_world_end(n->world, ucx_process(n, peer));
+    const int gone = !any && peer != n->rank && !ucx_world_end(n->world, ucx_process(n, peer), ucx_rail_of(tag));
     const ucs_status_t status = receive(s, ucx_tag(n, PLAIN, tag, any ? 0 : peer),
                                         ~(UCX_SURE | (any ? UCX_ALL_RANKS : 0)), bytes, size);
     note(n, status);
@@ -267,7 +273,7 @@ static int net_cancel(void *self, int number) {
   withdraw(s);
   if (s->busy && n->cancels <= 0) n->cancels = ucx_seconds();
   while (s->busy && ucx_seconds() - n->cancels < 1)
-    if (!ucp_worker_progress(n->world->worker) && is_lost(s)) break;
+    if (!ucx_progress(n->world) && is_lost(s)) break;
   const int stays = s->busy;
   if (stays) snprintf(n->error, sizeof n->error, "a message that has begun does not end");
   leave_line(&n->first, &n->end, s);
@@ -300,7 +306,7 @@ enum { LOOK_EVERY = 1024, SKIPS_MOST = 8 };
 static void advance(ucx_net *n) {
   if (++n->world->looks % LOOK_EVERY == 0 || ucx_watch_news(&n->world->watch))
     ucx_watch_look(n->world);
-  while (ucp_worker_progress(n->world->worker) && !n->first) continue;
+  while (ucx_progress(n->world) && !n->first) continue;
   if (n->losses != n->world->losses) lose(n);
 }
 
@@ -346,7 +352,7 @@ static int net_poll(void *self, int slots, tutti_net_done *done, int most, int *
 static void net_doze(void *self, int also, int microseconds) {
   ucx_net *n = self;
   pthread_mutex_lock(&n->world->lock);
-  const int wakes = n->first || ucp_worker_arm(n->world->worker) ? -1 : n->world->wakes;
+  const int wakes = n->first ? -1 : ucx_rails_arm(n->world);
   pthread_mutex_unlock(&n->world->lock);
   const struct timespec limit = {microseconds / 1000000, microseconds % 1000000 * 1000L};
   struct pollfd fds[] = {{.fd = wakes, .events = POLLIN}, {.fd = also, .events = POLLIN}};
@@ -361,7 +367,10 @@ static int net_fate(void *self, int peer, char *words, size_t size) {
   const ucx_net *n = self;
   const ucx_peer *p = n->world->peers[ucx_process(n, peer)];
   if (!p) return 0;
-  if (p->apart)
+  if (p->unlike)
+    snprintf(words, size, "has %d devices of TUTTI_RAILS, and this rank %d",
+             ucx_world_beacon(n->world, p->process)->rails, n->world->rails);
+  else if (p->apart)
     snprintf(words, size, "cannot be reached by UCX: %s", ucs_status_string(p->lost));
   else if (p->silent)
     snprintf(words, size, "is lost: its host, %s, has been silent for %d s (TUTTI_SILENCE)",
@@ -415,7 +424,7 @@ static void net_close(void *self, int clean) {
   (void)clean; /* no other network has its number */
   pthread_mutex_lock(&w->lock);
   n->closed = 1;
-  withdraw(&n->receipt);
+  for (int r = 0; r < w->rails; r++) withdraw(&n->receipt[r]);
   for (int i = 0; i < n->nchunks * CHUNK; i++) {
     ucx_slot *s = &n->chunks[i / CHUNK][i % CHUNK];
     s->taken = 0;
@@ -446,16 +455,19 @@ int ucx_net_make(ucx_world *w, uint32_t number, const int *processes, int rank, 
                  .losses = w->losses};
   n->end = &n->first;
   n->asked_end = &n->asked;
-  n->receipt.net = n;
   w->nets = n;
   w->open++;
-  listen_for_receipts(n);
+  for (int r = 0; r < w->rails; r++) {
+    n->receipt[r] = (ucx_slot){.net = n, .tag = r * TUTTI_NET_TAGS};
+    listen_for_receipts(&n->receipt[r]);
+  }
   *net = (tutti_net){.size = sizeof *net,
                      .name = ucx_name(),
                      .rank = rank,
                      .ranks = ranks,
                      .self = n,
                      .threads = 1,
+                     .rails = w->rails,
                      .send = net_send,
                      .recv = net_recv,
                      .poll = net_poll,

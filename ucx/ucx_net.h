@@ -16,7 +16,7 @@ enum { RANK_BITS = 24, TAG_AT = 24, KIND_AT = 30, NUMBER_AT = 32 };
 typedef struct ucx_slot {
   ucx_net *net;
   struct ucx_slot *next; /* in the queue of completed slots, or of those that await receipts */
-  int number, peer, tag;
+  int number, peer, tag; /* tag: with its rail, as the table has it */
   int busy;  /* UCX holds it */
   int taken; /* it is a request of tutti's */
   int receives, awaits, failed;
@@ -38,7 +38,7 @@ struct ucx_net {
   int told;                     /* how many of the world's losses were reported */
   ucx_slot *first, **end;       /* completed */
   ucx_slot *asked, **asked_end; /* sent, receipt pending: oldest first */
-  ucx_slot receipt;             /* receive of the next receipt */
+  ucx_slot receipt[TUTTI_NET_RAILS]; /* receives of the next receipts */
   double cancels;               /* start of the first wait for a partial message; 0: none */
   char error[200];
 };
@@ -47,8 +47,12 @@ static inline int ucx_process(const ucx_net *n, int rank) {
   return n->processes ? n->processes[rank] : rank;
 }
 
+static inline int ucx_rail_of(int tag) {
+  return tag / TUTTI_NET_TAGS;
+}
+
 static inline ucp_tag_t ucx_tag(const ucx_net *n, int kind, int tag, int rank) {
-  return (ucp_tag_t)n->number << NUMBER_AT | (ucp_tag_t)kind << KIND_AT | (ucp_tag_t)tag << TAG_AT |
+  return (ucp_tag_t)n->number << NUMBER_AT | (ucp_tag_t)kind << KIND_AT | (ucp_tag_t)(tag % TUTTI_NET_TAGS) << TAG_AT |
          (ucp_tag_t)rank;
 }
 

@@ -284,15 +284,10 @@ void ucx_watch_peer(ucx_world *w, ucx_peer *p) {
 
 /* Abandon the messages in flight to a process on a silent host. */
 static void abandon(ucx_peer *p) {
-  const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-                                   .flags = UCP_EP_CLOSE_FLAG_FORCE};
   if (p->lost) return;
   p->silent = 1;
   ucx_world_lose(p, UCS_ERR_ENDPOINT_TIMEOUT);
-  if (!p->end) return;
-  p->parting = ucp_ep_close_nbx(p->end, &how);
-  p->end = NULL;
-  if (UCS_PTR_IS_ERR(p->parting)) p->parting = NULL;
+  ucx_world_abandon(p);
 }
 
 void ucx_watch_look(ucx_world *w) {

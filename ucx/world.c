@@ -53,37 +53,6 @@ static void behave(void) {
 
 /* ---- this process's end ---- */
 
-static ucs_status_t make_worker(ucx_world *w) {
-  const ucp_worker_params_t how = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-                                   .thread_mode = UCS_THREAD_MODE_SERIALIZED};
-  ucp_address_t *address = NULL;
-  size_t bytes = 0;
-  ucs_status_t status = ucp_worker_create(w->context, &how, &w->worker);
-  if (!status) status = ucp_worker_get_address(w->worker, &address, &bytes);
-  if (!status && ucp_worker_get_efd(w->worker, &w->wakes)) w->wakes = -1;
-  if (status) return status;
-  w->own_bytes = sizeof w->watch.beacon + bytes;
-  w->own = malloc(w->own_bytes);
-  if (w->own) {
-    memcpy(w->own, &w->watch.beacon, sizeof w->watch.beacon);
-    memcpy(w->own + sizeof w->watch.beacon, address, bytes);
-  }
-  ucp_worker_release_address(w->worker, address);
-  return w->own ? UCS_OK : UCS_ERR_NO_MEMORY;
-}
-
-/* Over TCP a piece of a vector, 32 KiB and a few bytes, must go to the system in one call, as one
- * part, because a message of several parts that has begun to arrive cannot be taken back. UCX's own
- * setting is 8 KiB. The first name is that of UCX up to 1.13. The environment takes precedence. */
-static ucp_config_t *configuration(void) {
-  ucp_config_t *c = NULL;
-  if (ucp_config_read(NULL, NULL, &c)) return NULL;
-  if (getenv("UCX_TCP_TX_SEG_SIZE")) return c;
-  ucp_config_modify(c, "TX_SEG_SIZE", "40k");
-  ucp_config_modify(c, "TCP_TX_SEG_SIZE", "40k");
-  return c;
-}
-
 void ucx_why(const char *what, ucs_status_t status, char *why, size_t size) {
   const char *tls = getenv("UCX_TLS"), *devices = getenv("UCX_NET_DEVICES");
   snprintf(why, size, "%s cannot %s: %s (UCX_TLS=%.60s, UCX_NET_DEVICES=%.60s)", ucx_name(), what,
@@ -91,24 +60,14 @@ void ucx_why(const char *what, ucs_status_t status, char *why, size_t size) {
 }
 
 ucx_world *ucx_world_open(int silence, char *why, size_t size) {
-  const ucp_params_t what = {.field_mask = UCP_PARAM_FIELD_FEATURES,
-                             .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP};
   ucx_world *w = calloc(1, sizeof *w);
-  if (!w) {
-    snprintf(why, size, "out of memory");
-    return NULL;
-  }
+  snprintf(why, size, "out of memory");
+  if (!w) return NULL;
   behave();
   pthread_mutex_init(&w->lock, NULL);
   w->wakes = -1;
   ucx_watch_open(&w->watch, silence);
-  ucp_config_t *config = configuration();
-  ucs_status_t status = ucp_init(&what, config, &w->context);
-  if (config) ucp_config_release(config);
-  const char *step = "start";
-  if (!status) status = make_worker(w), step = "open a worker";
-  if (!status) return w;
-  ucx_why(step, status, why, size);
+  if (!ucx_rails_open(w, why, size) && !ucx_rails_address(w)) return w;
   ucx_world_close(w);
   return NULL;
 }
@@ -153,23 +112,30 @@ ucx_peer *ucx_world_use(ucx_world *w, int process) {
   return *p;
 }
 
-ucp_ep_h ucx_world_end(ucx_world *w, int process) {
-  ucx_peer *p = ucx_world_use(w, process);
-  if (p) p->idle = 0;
-  if (!p || p->end || p->lost) return !p || p->lost ? NULL : p->end;
-  const ucp_address_t *address = (const ucp_address_t *)(ucx_world_beacon(w, process) + 1);
+/* Connect a rail to a peer. */
+static void connect_rail(ucx_world *w, ucx_peer *p, int rail) {
+  const ucx_beacon *b = ucx_world_beacon(w, p->process);
+  p->unlike = b->rails != w->rails;
   const ucp_ep_params_t how = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                                              UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                                              UCP_EP_PARAM_FIELD_ERR_HANDLER,
-                               .address = address,
+                               .address = ucx_rail_address(b, rail),
                                .err_mode = UCP_ERR_HANDLING_MODE_PEER,
                                .err_handler = {.cb = broke, .arg = p}};
-  const ucs_status_t status = ucp_ep_create(w->worker, &how, &p->end);
-  if (!status) return p->end;
-  p->end = NULL;
+  const ucs_status_t status = p->unlike ? UCS_ERR_UNREACHABLE
+                                        : ucp_ep_create(w->rail[rail].worker, &how, &p->end[rail]);
+  if (!status) return;
+  p->end[rail] = NULL;
   p->apart = 1;
   ucx_world_lose(p, status);
-  return NULL;
+}
+
+ucp_ep_h ucx_world_end(ucx_world *w, int process, int rail) {
+  ucx_peer *p = ucx_world_use(w, process);
+  if (!p) return NULL;
+  p->idle = 0;
+  if (!p->end[rail] && !p->lost) connect_rail(w, p, rail);
+  return p->lost ? NULL : p->end[rail];
 }
 
 int ucx_world_reaches(ucx_world *w, char *why, size_t size) {
@@ -179,9 +145,15 @@ int ucx_world_reaches(ucx_world *w, char *why, size_t size) {
     if (strcmp(ucx_world_beacon(w, r)->host, w->watch.beacon.host) != 0) to = r;
   }
   if (to == w->rank) return 1;
-  if (ucx_world_end(w, to)) {
-    w->peers[to]->idle = 1;
-    return 1;
+  int reached = 0;
+  while (reached < w->rails && ucx_world_end(w, to, reached)) reached++;
+  if (w->peers[to]) w->peers[to]->idle = 1;
+  if (reached == w->rails) return 1;
+  const ucx_beacon *b = ucx_world_beacon(w, to);
+  if (b->rails != w->rails) {
+    snprintf(why, size, "rank %d on %.63s has %d devices of TUTTI_RAILS, and this rank %d", to,
+             b->host, b->rails, w->rails);
+    return 0;
   }
   char what[120];
   snprintf(what, sizeof what, "reach rank %d on %.63s", to, ucx_world_beacon(w, to)->host);
@@ -197,34 +169,43 @@ double ucx_seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Begin to close an endpoint: the request, or NULL. */
+static void *begin_to_close(ucp_ep_h end, unsigned flags) {
+  const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = flags};
+  void *request = ucp_ep_close_nbx(end, &how);
+  return UCS_PTR_IS_ERR(request) ? NULL : request;
+}
+
+void ucx_world_abandon(ucx_peer *p) {
+  for (int r = 0; r < p->world->rails; r++) {
+    if (p->end[r]) p->parting[r] = begin_to_close(p->end[r], UCP_EP_CLOSE_FLAG_FORCE);
+    p->end[r] = NULL;
+  }
+}
+
 /* Close connections, until `limit` has passed or all are closed: those in order, or by force the
  * others. A connection that carried nothing is closed by force at once: UCX 1.13 aborts the process if
  * the other end goes while it closes a new one in order. */
-static void part(ucx_world *w, unsigned flags, double limit) {
+static void part(const ucx_world *w, unsigned flags, double limit) {
   const double since = ucx_seconds();
-  void **going = calloc((size_t)w->ranks + 1, sizeof *going);
-  for (int r = 0; going && r < w->ranks; r++) {
-    ucx_peer *p = w->peers[r];
-    if (!p) continue;
-    if (p->parting) {
-      going[r] = p->parting;
-      p->parting = NULL;
-    }
-    if (!p->end) continue;
+  for (int i = 0; i < w->ranks * w->rails; i++) {
+    const int r = i % w->rails;
+    ucx_peer *p = w->peers ? w->peers[i / w->rails] : NULL;
+    if (!p || !p->end[r]) continue;
     if ((p->lost || p->stuck) && !(flags & UCP_EP_CLOSE_FLAG_FORCE)) continue;
-    const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-                                     .flags = p->idle ? UCP_EP_CLOSE_FLAG_FORCE : flags};
-    going[r] = ucp_ep_close_nbx(p->end, &how);
-    p->end = NULL;
-    if (UCS_PTR_IS_ERR(going[r])) going[r] = NULL;
+    p->parting[r] = begin_to_close(p->end[r], p->idle ? UCP_EP_CLOSE_FLAG_FORCE : flags);
+    p->end[r] = NULL;
   }
-  for (int r = 0; going && r < w->ranks; r++) {
-    while (going[r] && ucp_request_check_status(going[r]) == UCS_INPROGRESS &&
+  for (int i = 0; i < w->ranks * w->rails; i++) {
+    ucx_peer *p = w->peers ? w->peers[i / w->rails] : NULL;
+    void *going = p ? p->parting[i % w->rails] : NULL;
+    while (going && ucp_request_check_status(going) == UCS_INPROGRESS &&
            ucx_seconds() - since < limit)
-      ucp_worker_progress(w->worker);
-    if (going[r]) ucp_request_free(going[r]);
+      ucx_progress(w);
+    if (!going) continue;
+    ucp_request_free(going);
+    p->parting[i % w->rails] = NULL;
   }
-  free(going);
 }
 
 static int all_over(const ucx_world *w) {
@@ -237,14 +218,11 @@ static int all_over(const ucx_world *w) {
 
 void ucx_world_close(ucx_world *w) {
   const double since = ucx_seconds();
-  if (w->worker) {
-    while (!all_over(w) && ucx_seconds() - since < 1) ucp_worker_progress(w->worker);
-    for (const ucx_net *n = w->nets; n; n = ucx_net_next(n)) ucx_net_mark_stuck(n);
-    part(w, 0, 1);
-    part(w, UCP_EP_CLOSE_FLAG_FORCE, 1);
-    ucp_worker_destroy(w->worker);
-  }
-  if (w->context) ucp_cleanup(w->context);
+  while (!all_over(w) && ucx_seconds() - since < 1) ucx_progress(w);
+  for (const ucx_net *n = w->nets; n; n = ucx_net_next(n)) ucx_net_mark_stuck(n);
+  part(w, 0, 1);
+  part(w, UCP_EP_CLOSE_FLAG_FORCE, 1);
+  ucx_rails_close(w);
   ucx_watch_close(&w->watch);
   for (int r = 0; w->peers && r < w->ranks; r++) free(w->peers[r]);
   for (ucx_net *n = w->nets; n;) n = ucx_net_free(n);

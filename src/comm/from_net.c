@@ -356,6 +356,9 @@ static tutti_status check_net_table(const tutti_net *net) {
                    net->size, sizeof *net);
   if (net->ranks < 1 || net->rank < 0 || net->rank >= net->ranks)
     return tt_fail(TUTTI_ERR_ARG, "tutti_comm_from_net: rank %d of %d", net->rank, net->ranks);
+  if (net->rails < 0 || net->rails > TUTTI_NET_RAILS)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_comm_from_net: %d rails; at most %d are possible",
+                   net->rails, (int)TUTTI_NET_RAILS);
   return TUTTI_OK;
 }
 

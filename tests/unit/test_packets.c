@@ -70,7 +70,7 @@ static int net_cancel(void *self, int slot) {
 }
 /* ---- helpers of the tests ---- */
 
-static int open_wire(void **state) {
+static int open_rails(int rails) {
   const tutti_net net = {.size = sizeof net,
                          .name = "made up",
                          .id = ID,
@@ -80,11 +80,16 @@ static int open_wire(void **state) {
                          .poll = net_poll,
                          .cancel = net_cancel,
                          .close = stub_net_close,
-                         .error = stub_net_error};
-  (void)state;
+                         .error = stub_net_error,
+                         .rails = rails};
   memset(asked, 0, sizeof asked);
   ndone = 0;
   return tt_net_wire(&net, &wire) != TUTTI_OK;
+}
+
+static int open_wire(void **state) {
+  (void)state;
+  return open_rails(0);
 }
 
 static int close_wire(void **state) {
@@ -243,7 +248,7 @@ static void exported_bytes_are_over_in_their_order(void **state) {
   int slot[4];
   (void)state;
   e->sent = e->over = UINT32_MAX - 1;
-  e->window = OUT;
+  e->rail[0].window = OUT;
   for (int i = 0; i < 4; i++) {
     ticket[i] = push(LARGE, LARGE);
     slot[i] = slot_of(true, TAG_BYTES + LANE);
@@ -268,6 +273,64 @@ static void a_full_window_takes_nothing(void **state) {
   push(100, 100);
 }
 
+/* ---- rails ---- */
+
+enum { RAILS = 3 };
+
+static int open_all_rails(void **state) {
+  (void)state;
+  return open_rails(RAILS);
+}
+
+static int on_rail(int rail) {
+  return slot_of(true, tt_bytes_tag(LANE, rail));
+}
+
+/* Data goes where the fewest messages are in flight; a rail whose messages do not end gets no more. */
+static void data_takes_the_rail_with_the_least_in_flight(void **state) {
+  (void)state;
+  for (int r = 0; r < RAILS; r++) push(LARGE, LARGE); /* each window is one at first */
+  push(LARGE, 0);
+  for (int r = 0; r < RAILS; r++) {
+    assert_true(on_rail(r) >= 0);
+    end(slot_of(true, LANE), sizeof(tt_heading)); /* packets all go on the first rail */
+  }
+  for (int i = 0; i < 5; i++) {
+    end(on_rail(1), LARGE);
+    assert_int_equal(poll(), TUTTI_OK);
+    push(LARGE, LARGE);
+    assert_true(on_rail(1) >= 0);
+    push(LARGE, 0);
+  }
+  end(on_rail(2), LARGE);
+  end(on_rail(0), LARGE);
+  assert_int_equal(poll(), TUTTI_OK);
+  push(100, 100);
+  for (int r = 0; r < RAILS; r++) assert_true((on_rail(r) >= 0) == (r == 1));
+}
+
+/* The packet says on which rail its bytes come; a rail that is not there is refused. */
+static void bytes_come_on_the_rail_that_the_packet_names(void **state) {
+  tt_stamp stamp;
+  (void)state;
+  for (int r = RAILS; r-- > 0;) {
+    assert_int_equal(here(&stamp), 0);
+    packet.head = (tt_heading){
+        .net = ID, .seq = 5, .hash = 6, .behind = LARGE, .coll = NO_RECORD, .rail = r & 3};
+    come(LANE, &packet.head, sizeof packet.head);
+    assert_int_equal(poll(), TUTTI_OK);
+    assert_int_equal(here(&stamp), 0);
+    come(tt_bytes_tag(LANE, r), body, LARGE);
+    assert_int_equal(poll(), TUTTI_OK);
+    assert_int_equal(here(&stamp), LARGE);
+    wire->channel->release(wire, PEER, LANE, LARGE);
+  }
+  assert_int_equal(here(&stamp), 0);
+  packet.head.rail = RAILS & 3;
+  come(LANE, &packet.head, sizeof packet.head);
+  assert_int_equal(poll(), TUTTI_ERR_SYSTEM);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_comes_is_taken_or_refused),
@@ -277,6 +340,10 @@ int main(void) {
       cmocka_unit_test_setup_teardown(exported_bytes_are_over_in_their_order, open_wire,
                                       close_wire),
       cmocka_unit_test_setup_teardown(a_full_window_takes_nothing, open_wire, close_wire),
+      cmocka_unit_test_setup_teardown(data_takes_the_rail_with_the_least_in_flight, open_all_rails,
+                                      close_wire),
+      cmocka_unit_test_setup_teardown(bytes_come_on_the_rail_that_the_packet_names, open_all_rails,
+                                      close_wire),
   };
   return cmocka_run_group_tests_name("papers and bytes", tests, NULL, NULL);
 }

@@ -29,17 +29,18 @@ typedef struct tt_heading {
   uint32_t net, seq, hash, root;
   uint64_t count;
   uint32_t behind;
-  uint16_t op;
+  uint16_t op : 14, rail : 2; /* rail: of what follows */
   uint8_t coll, type;
 } tt_heading;
 _Static_assert(sizeof(tt_heading) == 32, "every message carries it");
+_Static_assert(TUTTI_OP_USER_END <= 1 << 14 && TUTTI_NET_RAILS <= 1 << 2, "both fit");
 
 enum { NO_RECORD = UINT8_MAX, NEVER = INT_MAX /* a slot: its message will not come */ };
 
 static inline void tt_heading_fill(tt_heading *h, const tt_record *r) {
   h->root = r->root;
   h->count = r->count;
-  h->op = (uint16_t)r->op;
+  h->op = (uint16_t)(r->op & ((1u << 14) - 1));
   h->coll = (uint8_t)r->coll;
   h->type = (uint8_t)r->type;
 }
@@ -81,14 +82,19 @@ typedef struct tt_in_end {
   bool early;    /* the first piece's bytes are being received before its packet */
 } tt_in_end;
 
+typedef struct tt_out_rail { /* data messages to one rank over one device */
+  uint32_t flying, window; /* in flight; allowed in flight, 1 to OUT */
+  double shortest;         /* s from the start of a message to its receipt */
+} tt_out_rail;
+
 typedef struct tt_out_end {
   int peer, lane;
   uint32_t packets;    /* in flight */
   uint32_t sent, over; /* data messages: begun; all before this are over */
-  uint32_t window;     /* data messages allowed in flight, 1 to OUT */
-  double shortest;     /* s from the start of a message to its receipt */
+  tt_out_rail rail[TUTTI_NET_RAILS];
   struct {
     bool done;
+    int rail;
     double since; /* 0: no receipt requested */
   } flight[OUT];
   char *packed; /* a message under assembly (net_simulated.c) */
@@ -157,6 +163,8 @@ typedef struct tt_net {
   tt_packet *packets;  /* free list */
   void *bounces;       /* free list, linked through the first word */
   int sending;         /* sends in flight, without TT_LANE_P2P and control */
+  int rails, last_rail;          /* of the last data message */
+  int flying[TUTTI_NET_RAILS]; /* data messages in flight, of all ends */
   tt_records records;
   uint32_t splits; /* so far */
   tt_net_control hears;
@@ -205,9 +213,15 @@ static inline tt_net_peer *tt_net_use(tt_net *m, int peer) {
   return *p ? *p : (*p = calloc(1, sizeof **p));
 }
 tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
-                            size_t inside, size_t behind);
+                            size_t inside, size_t behind, int rail);
+/* A data message begins, on this rail: its ticket. since: s, or 0: no receipt is requested. */
+uint32_t tt_bytes_begin(tt_net *m, tt_out_end *e, int rail, double since);
 /* The data message with this ticket has left, or has been received. */
-void tt_bytes_left(tt_out_end *e, uint32_t ticket);
+void tt_bytes_left(tt_net *m, tt_out_end *e, uint32_t ticket);
+/* The tag of what follows a packet. */
+static inline int tt_bytes_tag(int lane, int rail) {
+  return rail * TUTTI_NET_TAGS + TAG_BYTES + lane;
+}
 /* For the table (wire.h). */
 size_t tt_net_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
                    size_t left, uint32_t *ticket, tutti_status *status);

@@ -56,12 +56,13 @@ static tutti_status strange(const tt_net *m, int peer) {
 /* Sent over a network that was closed before the packet came. */
 static tutti_status discard_stale_packet(tt_net *m, tt_in_end *e) {
   const size_t behind = e->packet->head.behind;
+  const int tag = tt_bytes_tag(e->lane, (int)e->packet->head.rail);
   tt_packet_put(m, e->packet);
   e->packet = NULL;
   if (!behind) return TUTTI_OK;
   const tt_slot s = {.kind = STALE_IN, .in = e, .what = tt_bounce_get(m, behind)};
   if (!s.what) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what rank %d sends", e->peer);
-  return tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, s.what, behind, NULL);
+  return tt_slot_start(m, s, e->peer, tag, s.what, behind, NULL);
 }
 
 static tutti_status packet_came(tt_net *m, tt_in_end *e, size_t bytes) {
@@ -69,7 +70,7 @@ static tutti_status packet_came(tt_net *m, tt_in_end *e, size_t bytes) {
   e->listens = -1;
   const size_t inside = bytes - sizeof *head, behind = bytes < sizeof *head ? 0 : head->behind;
   if (bytes < sizeof *head || (inside != 0) == (behind != 0) ||
-      (behind > PIECE && !m->net.simulated))
+      (behind > PIECE && !m->net.simulated) || (int)head->rail >= m->rails)
     return strange(m, e->peer);
   if (head->net != (uint32_t)m->net.id) return discard_stale_packet(m, e);
   const tt_record record = tt_heading_record(head);
@@ -83,7 +84,8 @@ static tutti_status packet_came(tt_net *m, tt_in_end *e, size_t bytes) {
   p->at = p->bounce = tt_bounce_get(m, behind);
   if (!p->at) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what rank %d sends", e->peer);
   const tt_slot s = {.kind = BYTES_IN, .in = e, .what = p};
-  return tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, p->at, p->bytes, &p->slot);
+  return tt_slot_start(m, s, e->peer, tt_bytes_tag(e->lane, (int)head->rail), p->at, p->bytes,
+                       &p->slot);
 }
 
 static size_t net_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
@@ -139,13 +141,13 @@ static tutti_status complete_slot(tt_net *m, const tt_slot *s, const tutti_net_d
   switch (s->kind) {
     case PACKET_OUT:
       if (m->net.simulated && !((tt_packet *)s->what)->head.behind)
-        tt_bytes_left(s->out, s->ticket);
+        tt_bytes_left(m, s->out, s->ticket);
       tt_packet_put(m, s->what);
       s->out->packets--;
       m->sending -= s->out->lane != TT_LANE_P2P;
       return TUTTI_OK;
     case BYTES_OUT:
-      tt_bytes_left(s->out, s->ticket);
+      tt_bytes_left(m, s->out, s->ticket);
       m->sending -= s->out->lane != TT_LANE_P2P;
       tt_bounce_put(m, s->what);
       return TUTTI_OK;
@@ -422,6 +424,7 @@ tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
                  .any_thread = net->threads},
   };
   m->net = *net;
+  m->rails = net->rails > 1 ? net->rails : 1;
   const tutti_status status = tt_net_listen(m);
   if (status)
     tt_net_close(&m->wire);

@@ -2,6 +2,9 @@
  *
  * Queues     A message that others follow asks for a receipt. The time until it comes sets how many
  *            messages may be in flight, so that they do not queue up in the network.
+ * Rails      Where several network devices carry messages at once, data goes on that with the fewest messages of
+ *            this rank in flight, among those with room. Its packet, on the first device, names it. So a slow device
+ *            carries less, and the order of pieces does not depend on it.
  * Copies     Copies are sent, not the caller's memory: a message cannot be taken back, and a peer
  *            that was stopped may fetch the bytes long after the call has failed here and the
  *            caller has freed its memory.
@@ -16,18 +19,20 @@ tt_out_end *tt_net_out(tt_net *m, int peer, int lane) {
   if (!p) return NULL;
   tt_out_end **e = &p->out[lane];
   if (!*e && (*e = calloc(1, sizeof **e)))
-    **e = (tt_out_end){.peer = peer, .lane = lane, .window = 1};
+    **e = (tt_out_end){.peer = peer, .lane = lane};
+  for (int r = 0; *e && r < TUTTI_NET_RAILS; r++) (*e)->rail[r].window += !(*e)->rail[r].window;
   return *e;
 }
 
 tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
-                            size_t inside, size_t behind) {
+                            size_t inside, size_t behind, int rail) {
   tt_packet *p = tt_packet_get(m);
   if (!p) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", e->peer);
   p->head = (tt_heading){.net = (uint32_t)m->net.id,
                          .seq = stamp.seq,
                          .hash = stamp.hash,
                          .behind = (uint32_t)behind,
+                         .rail = (uint16_t)(rail & 3),
                          .coll = NO_RECORD};
   const tt_record *mine = tt_net_record_of(m, m->wire.rank, stamp.seq);
   if (e->lane < TT_LANE_P2P && mine->stamp.seq == stamp.seq) tt_heading_fill(&p->head, mine);
@@ -44,16 +49,28 @@ tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void
   return status;
 }
 
+/* The rail for the next data message; -1: none has room. Rails that are alike take turns. */
+static int free_rail(const tt_net *m, const tt_out_end *e) {
+  int best = -1;
+  for (int i = 1; i <= m->rails; i++) {
+    const int r = (m->last_rail + i) % m->rails;
+    if (e->rail[r].flying < e->rail[r].window && (best < 0 || m->flying[r] < m->flying[best]))
+      best = r;
+  }
+  return e->sent - e->over < OUT ? best : -1;
+}
+
 size_t tt_net_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
                    size_t left, uint32_t *ticket, tutti_status *status) {
   tt_net *m = tt_net_of(w);
   tt_out_end *e = tt_net_out(m, peer, lane);
   *ticket = 0;
   if (!e) *status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", peer);
-  if (!e || e->packets >= OUT || e->sent - e->over >= e->window) return 0;
+  const int rail = e && e->packets < OUT ? free_rail(m, e) : -1;
+  if (rail < 0) return 0;
   if (m->net.simulated) return tt_simulated_push(m, e, stamp, bytes, n, left, ticket, status);
   if (n <= SMALL) {
-    *status = tt_packet_send(m, e, stamp, bytes, n, 0);
+    *status = tt_packet_send(m, e, stamp, bytes, n, 0, 0);
     return *status ? 0 : n;
   }
   const bool more = n > PIECE;
@@ -61,17 +78,15 @@ size_t tt_net_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *b
   const tt_slot s = {
       .kind = BYTES_OUT, .sure = more, .out = e, .ticket = e->sent, .what = tt_bounce_get(m, n)};
   if (!s.what) *status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a message to rank %d", peer);
-  if (!*status) *status = tt_packet_send(m, e, stamp, NULL, 0, n);
+  if (!*status) *status = tt_packet_send(m, e, stamp, NULL, 0, n, rail);
   if (!*status) memcpy(s.what, bytes, n);
-  if (!*status) *status = tt_slot_start(m, s, peer, TAG_BYTES + lane, s.what, n, NULL);
+  if (!*status) *status = tt_slot_start(m, s, peer, tt_bytes_tag(lane, rail), s.what, n, NULL);
   if (*status) {
     tt_bounce_put(m, s.what);
     return 0;
   }
-  e->flight[e->sent % OUT].done = false;
-  e->flight[e->sent % OUT].since = more ? tt_seconds() : 0;
   m->sending += lane != TT_LANE_P2P;
-  *ticket = ++e->sent;
+  *ticket = tt_bytes_begin(m, e, rail, more ? tt_seconds() : 0);
   return n;
 }
 
@@ -82,18 +97,31 @@ bool tt_net_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
 
 /* A late receipt means that messages queue up somewhere. Receipts also wait in the queue of the
  * opposite direction, so on a slow link the two directions alternate. */
-static void adjust_window(tt_out_end *e, double took) {
-  const double longer = e->shortest * (1 + 1. / 64); /* decays: the fastest time may never recur */
-  e->shortest = e->shortest == 0 || took < longer ? took : longer;
-  if (took <= 2 * e->shortest)
-    e->window += e->window < OUT;
+static void adjust_window(tt_out_rail *r, double took) {
+  const double longer = r->shortest * (1 + 1. / 64); /* decays: the fastest time may never recur */
+  r->shortest = r->shortest == 0 || took < longer ? took : longer;
+  if (took <= 2 * r->shortest)
+    r->window += r->window < OUT;
   else
-    e->window -= e->window > 1;
+    r->window -= r->window > 1;
 }
 
-void tt_bytes_left(tt_out_end *e, uint32_t ticket) {
+uint32_t tt_bytes_begin(tt_net *m, tt_out_end *e, int rail, double since) {
+  e->flight[e->sent % OUT].done = false;
+  e->flight[e->sent % OUT].rail = rail;
+  e->flight[e->sent % OUT].since = since;
+  e->rail[rail].flying++;
+  m->flying[rail]++;
+  m->last_rail = rail;
+  return ++e->sent;
+}
+
+void tt_bytes_left(tt_net *m, tt_out_end *e, uint32_t ticket) {
+  const int rail = e->flight[ticket % OUT].rail;
   e->flight[ticket % OUT].done = true;
+  e->rail[rail].flying--;
+  m->flying[rail]--;
   const double since = e->flight[ticket % OUT].since;
-  if (since > 0) adjust_window(e, tt_seconds() - since);
+  if (since > 0) adjust_window(&e->rail[rail], tt_seconds() - since);
   while (e->over != e->sent && e->flight[e->over % OUT].done) e->over++;
 }

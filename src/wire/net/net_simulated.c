@@ -18,15 +18,14 @@
 static tutti_status send_whole_message(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
                                        size_t n, void *packed) {
   const size_t inside = n <= SMALL ? n : 0;
-  tutti_status status = tt_packet_send(m, e, stamp, bytes, inside, n - inside);
+  tutti_status status = tt_packet_send(m, e, stamp, bytes, inside, n - inside, 0);
   if (!status && !inside) {
     const tt_slot s = {.kind = BYTES_OUT, .out = e, .ticket = e->sent, .what = packed};
-    status = tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, (void *)(uintptr_t)bytes, n, NULL);
+    status = tt_slot_start(m, s, e->peer, tt_bytes_tag(e->lane, 0), (void *)(uintptr_t)bytes, n, NULL);
     m->sending += !status && e->lane != TT_LANE_P2P;
   }
   if (status || inside) tt_bounce_put(m, packed);
-  e->flight[e->sent % OUT].done = false;
-  e->flight[e->sent++ % OUT].since = 0;
+  tt_bytes_begin(m, e, 0, 0);
   return status;
 }
 
@@ -58,7 +57,7 @@ void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to, size_t left) {
   if (!to) p->at = p->bounce = tt_bounce_get(m, left);
   const tt_slot s = {.kind = BYTES_IN, .in = e, .what = p};
   /* the next poll reports a failure */
-  e->early = p->at && !tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, p->at, left, &p->slot);
+  e->early = p->at && !tt_slot_start(m, s, e->peer, tt_bytes_tag(e->lane, 0), p->at, left, &p->slot);
   if (!e->early) tt_bounce_put(m, p->bounce);
 }
 
