@@ -24,7 +24,7 @@ typedef struct end {
   int fd, broken;
   int ended;      /* the other end has closed the connection */
   size_t leaving; /* bytes of a send that returned EAGAIN */
-  /* The calling end: the secret, and its name. The serving end: who knows the secrets. */
+  /* The calling end: the secret, and its name. The serving end: the function that knows the secrets. */
   char name[TT_TLS_NAME];
   unsigned char secret[TT_TLS_SECRET];
   tt_tls_find_fn *find;
@@ -87,7 +87,7 @@ static int use_secret(SSL *ssl, const EVP_MD *md, const unsigned char **name, si
   return *session != NULL;
 }
 
-/* Without the secret the handshake goes on to certificates, and fails because there are none. */
+/* Without the secret the handshake goes on to certificates. This end has none, so it fails. */
 static int find_secret(SSL *ssl, const unsigned char *name, size_t n, SSL_SESSION **session) {
   const end *e = SSL_get_app_data(ssl);
   char text[TT_TLS_NAME];

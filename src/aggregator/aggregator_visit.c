@@ -114,7 +114,7 @@ static tutti_status read_answer(const visit *v, const char key[TT_KEY + 1],
                       sizeof answer - sizeof proof, proof);
   if (!tt_digest_same(proof, answer.proof))
     return tt_fail(TUTTI_ERR_SYSTEM,
-                   "what the aggregator at %s answered was changed on its way: somebody between it "
+                   "the answer of the aggregator at %s was changed on its way: somebody between it "
                    "and this host changes packets",
                    v->where);
   answer.why[sizeof answer.why - 1] = 0;

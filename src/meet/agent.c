@@ -237,11 +237,10 @@ static void lose_parent(tt_service *s, bool changed) {
   if (s->over || (s->round && !s->rows)) return; /* it left after the meeting */
   s->told = false;
   if (changed)
-    tt_service_fail(
-        s, TUTTI_ERR_SYSTEM,
-        "what came from the rendezvous, or from an agent on another host, was changed or "
-        "repeated on its way, so the meeting has ended: somebody between the hosts "
-        "changes packets");
+    tt_service_fail(s, TUTTI_ERR_SYSTEM,
+                    "bytes from the rendezvous, or from an agent on another host, were changed or "
+                    "repeated on their way, so the meeting has ended: somebody between the hosts "
+                    "changes packets");
   else
     tt_service_fail(
         s, TUTTI_ERR_PEER_LOST,

@@ -1,5 +1,5 @@
-/* digests.c - a connection whose bytes carry digests, so that nobody between its ends can change them unnoticed; and what
- * all secured connections have in common.
+/* digests.c - a connection whose bytes carry digests, so that a change between its ends is noticed; and the functions
+ * that all secured connections have in common.
  *
  * Idea       Bytes travel in records: their number, a digest, the bytes. The digest is an HMAC-SHA-256 of the record's
  *            number in its direction, and of the bytes and their number. Its key follows from the job's key, the nonces of
@@ -158,7 +158,7 @@ static const tt_secure_ops digest_ops = {
     .send = send_record, .recv = recv_text, .waiting = record_waiting, .drop = drop_digests};
 
 static void direction_key(tt_side_of sender, const char key[TT_KEY], const tt_hello *hello,
-                     const unsigned char nonce[TT_DIGEST], unsigned char digest[TT_DIGEST]) {
+                          const unsigned char nonce[TT_DIGEST], unsigned char digest[TT_DIGEST]) {
   static const char ways[2][16] = {
       [TT_RENDEZVOUS] = "tutti downward", [TT_VISITOR] = "tutti upward"};
   const tt_piece pieces[] = {

@@ -137,7 +137,7 @@ static tutti_status unheard(const tt_meet_line *l, bool silent) {
 static tutti_status changed(const tt_meet_line *l) {
   return tt_fail(
       TUTTI_ERR_SYSTEM,
-      "rank %u: what came from the rendezvous at %s was changed or repeated on its way, so "
+      "rank %u: bytes from the rendezvous at %s were changed or repeated on their way, so "
       "this rank has ended the meeting: somebody between the hosts changes packets",
       l->hello.rank, l->at);
 }
@@ -221,10 +221,11 @@ static tutti_status begin_tls(tt_meet_line *l, double until) {
   if (how == TT_TLS_KEY) return tt_meet_unknowing(l);
   if (how == TT_TLS_DONE) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for TLS");
   if (how == TT_TLS_FOREIGN)
-    return tt_fail(TUTTI_ERR_SYSTEM,
-                   "rank %u: the program that listens at %s does not speak TLS: TUTTI_TLS has to be "
-                   "the same on all ranks; or is it another program? TUTTI_PORT names another port",
-                   l->hello.rank, l->at);
+    return tt_fail(
+        TUTTI_ERR_SYSTEM,
+        "rank %u: the program that listens at %s does not speak TLS: TUTTI_TLS has to be "
+        "the same on all ranks; or is it another program? TUTTI_PORT names another port",
+        l->hello.rank, l->at);
   l->gone = how == TT_TLS_CLOSED;
   return unheard(l, !l->gone);
 }

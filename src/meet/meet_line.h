@@ -5,7 +5,7 @@
  *            digest of the hello and of both sides' nonces. The other end then sends the magic alone,
  *            or a reply with the reason for a refusal. The hello is the same in all versions; challenge
  *            and proof are since version 3. Earlier versions sent the key in clear.
- *            What follows carries digests, since version 5; or all of it is within TLS (secure.h).
+ *            Since version 5 the messages that follow carry digests; or TLS carries all messages (secure.h).
  *            A rank sends the agent of its host its hello, its proof and its first row at once, and the agent's proof comes
  *            with its first reply, so the rank sleeps once: both are processes of one user, which the system tells
  *            them, and their socket brings nothing from others, so the proofs need no nonce of the agent's.

@@ -293,13 +293,14 @@ static void hear_out(tt_service *s, tt_meet_peer *g) {
   if (n == 0 || (errno != EAGAIN && errno != EINTR)) tt_meet_peer_close(s, g);
 }
 
-/* What a member sent is not what has come. */
+/* A member's bytes were changed on their way. */
 static void cut_off(tt_service *s, tt_meet_peer *g) {
   if (g->state == TT_MEMBER && !s->over)
-    tt_service_fail(s, TUTTI_ERR_SYSTEM,
-                    "what rank %u (%s) sent was changed or repeated on its way, so the meeting has "
-                    "ended: somebody between the hosts changes packets",
-                    g->hello.rank, g->hello.who);
+    tt_service_fail(
+        s, TUTTI_ERR_SYSTEM,
+        "bytes that rank %u (%s) sent were changed or repeated on their way, so the meeting has "
+        "ended: somebody between the hosts changes packets",
+        g->hello.rank, g->hello.who);
   left(s, g);
 }
 

@@ -53,7 +53,7 @@ typedef struct tt_service {
   bool lasting, agent;
   bool open; /* anybody can compute the key: agents that are not trusted are sent away */
   const struct tt_tls *tls; /* what agents have to speak; NULL: digests will do */
-  bool other_tls;           /* a process came with TLS where there is none here, or without */
+  bool other_tls; /* a process came with TLS, or without, where this service does otherwise */
   char key[TT_KEY];
   tt_meet_peer *peers;
   int npeers, members; /* members: those that bring rows */

@@ -14,7 +14,7 @@
 typedef struct tt_secure tt_secure; /* of one end of a connection; NULL: it is plain */
 
 typedef struct tt_secure_ops {
-  /* As send(2) does on a nonblocking socket, but EAGAIN until the first bytes of these have all left; the next call
+  /* As send(2) does on a nonblocking socket, but EAGAIN until a first part of these bytes has left; the next call
    * brings the same bytes. It may return more than n: as many as an earlier call brought. */
   ssize_t (*send)(tt_secure *x, int fd, const void *bytes, size_t n);
   ssize_t (*recv)(tt_secure *x, int fd, void *bytes, size_t n); /* as recv(2) does */

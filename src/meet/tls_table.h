@@ -21,7 +21,7 @@ typedef enum tt_tls_step {
   TT_TLS_FOREIGN /* the other end does not speak TLS 1.3 */
 } tt_tls_step;
 
-/* Fills in the secret of that name; returns 0: there is none. */
+/* Fills in the secret of that name; returns 0: no such name is known. */
 typedef int tt_tls_find_fn(const void *ctx, const char *name, unsigned char secret[TT_TLS_SECRET]);
 
 /* An end belongs to one thread at a time. Its socket is nonblocking, and stays the caller's. */

@@ -21,7 +21,7 @@
 enum { HEAD = 36 /* bytes of a record before its text */ };
 static const char KEY[TT_KEY] = "0123456789abcdef0123456789abcdef";
 
-/* Both ends of a connection. What one sends lies in between until it is carried over. */
+/* Both ends of a connection. Bytes that one sends lie in between until the test carries them over. */
 typedef struct both {
   tt_secure *end[2];
   int fd[2], between[2];
@@ -291,7 +291,7 @@ static void *carry_all(void *arg) {
   return NULL;
 }
 
-static const char all_hear[] = "was changed or repeated on its way";
+static const char all_hear[] = "were changed or repeated on their way";
 
 static void what_is_changed_between_hosts_ends_the_meeting(void **state) {
   enum { UP = sizeof(tt_hello) + TT_DIGEST, DOWN = sizeof(tt_challenge) + sizeof TT_MEET_MAGIC };
@@ -305,7 +305,7 @@ static void what_is_changed_between_hosts_ends_the_meeting(void **state) {
       {{.at = UP + 2 * HEAD + 80}, false, {all_hear, "has closed"}},          /* the card */
       {{.down = 1, .at = DOWN + HEAD}, false, {"left before all", all_hear}}, /* the reply to it */
       {{.down = 1, .at = DOWN + HEAD, .repeats = true}, false, {"left before all", all_hear}},
-      {{.at = 700}, true, {all_hear, "rank 1"}},              /* the card */
+      {{.at = 700}, true, {all_hear, "rank 1"}},                  /* the card */
       {{.down = 1, .at = 300}, true, {"did not come", all_hear}}, /* the challenge */
       {{.at = 80}, true, {"did not come", "does not"}},           /* the handshake */
   };
