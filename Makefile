@@ -4,7 +4,7 @@
 #   make demo            train on Fashion-MNIST on 4 ranks (installs what is missing)
 #   make demo-hosts      the same training on three hosts (network namespaces), without MPI; as root
 #   make demo-faults     the same training on 5 ranks; one is killed, and 4 continue, or 5 again
-#   make mpi | ucx | torch | gpu libraries for an MPI (mk/mpi.mk), for several hosts, for PyTorch, for GPUs (mk/plugins.mk)
+#   make mpi | ucx | tls | torch | gpu  libraries for an MPI (mk/mpi.mk), for several hosts, for TLS, PyTorch and GPUs (mk/plugins.mk)
 #   make check           the tests, in about ten minutes (installs what is missing); more in mk/test.mk
 #   make bars            measures every goal ("bar") of tutti; more in mk/bench.mk
 #   make install | uninstall     PREFIX=/usr/local DESTDIR= BINDIR= LIBDIR= INCDIR= MANDIR= PYDIR=
@@ -12,7 +12,7 @@
 #   make site            the manual as pages to read in a browser, without a network: build/site (mk/site.mk)
 #   make examples | format | clean
 # CC, CXX, AR, CFLAGS, CXXFLAGS, CPPFLAGS, LDFLAGS, BUILD and the folders above may be set, in the environment too.
-# OMPI, MPICH, UCX, PMIX, TORCH = auto | yes | no: build with it where it is; insist on it; leave it out.
+# OMPI, MPICH, UCX, PMIX, TLS, TORCH = auto | yes | no: build with it where it is; insist on it; leave it out.
 # MPI_ABI=no leaves out the libraries for the standard ABI of MPI, which need no MPI; CUDA=no the one for GPUs, which needs no toolkit.
 # V=1 prints whole commands. DEPS=no: no goal installs packages; each only names the missing ones.
 MAKEFLAGS += --no-builtin-rules
@@ -151,16 +151,16 @@ INSTALLED= $(BINDIR)/tutti $(COMPDIR)/tutti $(LIBDIR)/libtutti.a $(LIBDIR)/libtu
            $(BINDIR)/tutti-ompi $(BINDIR)/tutti-mpich \
            $(foreach m,ompi mpich abi,$(LIBDIR)/pkgconfig/tutti-$(m).pc $(LIBDIR)/libtutti_pmpi_$(m).so \
              $(addprefix $(LIBDIR)/libtutti_mpi_$(m).,a so so.$(SOMAJOR) so.$(VERSION))) \
-           $(foreach l,ucx pmix cuda,$(LIBDIR)/libtutti_$(l).so.$(SOMAJOR) $(LIBDIR)/libtutti_$(l).so.$(VERSION))
+           $(foreach l,ucx pmix tls cuda,$(LIBDIR)/libtutti_$(l).so.$(SOMAJOR) $(LIBDIR)/libtutti_$(l).so.$(VERSION))
 
-install: all $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(CUDALIB) $(C10DLIB) $(SHIMS) $(RANKED)
+install: all $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(TLSLIB) $(CUDALIB) $(C10DLIB) $(SHIMS) $(RANKED)
 	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	install -m 755 $(BUILD)/tutti $(DESTDIR)$(BINDIR)/tutti
 	install -m 644 $(BUILD)/libtutti.a $(DESTDIR)$(LIBDIR)/libtutti.a
 	install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)/libtutti.so.$(VERSION)
 	$(Q)ln -sf libtutti.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libtutti.so.$(SOMAJOR)
 	$(Q)ln -sf libtutti.so.$(SOMAJOR) $(DESTDIR)$(LIBDIR)/libtutti.so
-	for l in $(if $(UCXLIB),ucx) $(if $(PMIXLIB),pmix) $(if $(CUDALIB),cuda); do install -m 755 $(BUILD)/libtutti_$$l.so.$(VERSION) $(DESTDIR)$(LIBDIR) && \
+	for l in $(if $(UCXLIB),ucx) $(if $(PMIXLIB),pmix) $(if $(TLSLIB),tls) $(if $(CUDALIB),cuda); do install -m 755 $(BUILD)/libtutti_$$l.so.$(VERSION) $(DESTDIR)$(LIBDIR) && \
 	  ln -sf libtutti_$$l.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libtutti_$$l.so.$(SOMAJOR) || exit 1; done
 	install -m 644 $(HEADERS) $(DESTDIR)$(INCDIR)
 	install -m 644 cli/complete.bash $(DESTDIR)$(COMPDIR)/tutti

@@ -6,8 +6,9 @@
 # PER_HOST: ranks of each host: 3, or 1,4,2,5 for four hosts. RATE as tc writes it: 200mbit, or 200mbit,20mbit for two
 # hosts whose links differ.
 # LINKS=2 in the environment: each host has as many links, eth0 and eth1, each with a bridge of its own and this rate.
-# AGGREGATOR=K: one more host, with a link K times as wide, on which `tutti aggregator` runs; the ranks
-# find it by TUTTI_AGGREGATOR. NETEM="loss 0.1%": what netem does to the packets of every link.
+# AGGREGATOR=K: one more host, with a link K times as wide, on which `tutti aggregator` runs; the ranks find it by
+# TUTTI_AGGREGATOR. FAMILY=6: hosts have addresses of IPv6 alone. NETEM="loss 0.1%": what netem does to the packets of
+# every link.
 #
 # Idea       network namespaces around one bridge, every link shaped by tbf in both
 #            directions; each host has its own name, so that launchers and MPIs treat
@@ -55,20 +56,19 @@ shape() {
 cable() {
   ip link add "to$4-$1" type veth peer name "eth$4" netns "$1"
   ip link set "to$4-$1" master "ttbr$4" up
-  ip -n "$1" addr add "$2/16" dev "eth$4"
+  case $2 in *:*) ip -n "$1" addr add "$2/64" dev "eth$4" nodad ;; *) ip -n "$1" addr add "$2/16" dev "eth$4" ;; esac
   ip -n "$1" link set "eth$4" up
   shape "$3" ip netns exec "$1" tc qdisc add dev "eth$4"
   shape "$3" tc qdisc add dev "to$4-$1"
 }
 
-# link NAME ADDRESS RATE: a host. Its further links have addresses of 10.78, 10.79, ...
+# link NAME ADDRESS RATE NUMBER: a host. The addresses of its further links have 78, 79, ... for 77.
 link() {
   ip netns add "$1"
   ip -n "$1" link set lo up
-  for i in $(seq 0 $((LINKS - 1))); do cable "$1" "10.$((77 + i)).${2#10.77.}" "$3" "$i"; done
+  for i in $(seq 0 $((LINKS - 1))); do cable "$1" "${2/77/$((77 + i))}" "$3" "$i"; done
   echo "$2 $1" >>/run/hosts
-  local third=${2%.*}
-  printf '00000000-0000-4000-8000-%06d%06d\n' "${third##*.}" "${2##*.}" >"/run/boot/$1"
+  printf '00000000-0000-4000-8000-%012d\n' "$4" >"/run/boot/$1"
 }
 
 # of_host LIST I: the I-th of a list with commas, or the only one.
@@ -76,8 +76,8 @@ of_host() {
   case $1 in *,*) echo "$1" | cut -d, -f"$2" ;; *) echo "$1" ;; esac
 }
 
-# The address of host i: 10.77.0.i, up to 240 hosts.
-address() { echo "10.77.$((($1 - 1) / 240)).$((($1 - 1) % 240 + 1))"; }
+# The address of host i: 10.77.0.i, 240 of them with each third number; or fd77::i.
+address() { if [ "${FAMILY:-4}" = 6 ]; then printf 'fd77::%x\n' "$1"; else echo "10.77.$((($1 - 1) / 240)).$((($1 - 1) % 240 + 1))"; fi; }
 
 raise() {
   mount -t tmpfs tmpfs /run
@@ -86,9 +86,9 @@ raise() {
   ip link set lo up
   for i in $(seq 0 $((LINKS - 1))); do ip link add "ttbr$i" type bridge && ip link set "ttbr$i" up; done
   echo 127.0.0.1 localhost >/run/hosts
-  for i in $(seq 1 "$1"); do link "host$i" "$(address "$i")" "$(of_host "$2" "$i")"; done
+  for i in $(seq 1 "$1"); do link "host$i" "$(address "$i")" "$(of_host "$2" "$i")" "$i"; done
   set -- "$1" "${2%%,*}"
-  [ -z "${AGGREGATOR:-}" ] || link sums 10.77.0.250 "$((AGGREGATOR * ${2%%[a-z]*}))${2##*[0-9]}"
+  [ -z "${AGGREGATOR:-}" ] || link sums "$(address 250)" "$((AGGREGATOR * ${2%%[a-z]*}))${2##*[0-9]}" 250
   mount --bind /run/hosts /etc/hosts
   printf '#!/bin/sh\nexec bash %s agent "$@"\n' "$self" >/run/agent
   chmod +x /run/agent
@@ -157,7 +157,7 @@ start() {
     export TUTTI_KEY=${TUTTI_KEY:-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')}
     on sums "$tutti" aggregator >/run/sums &
     until grep -q port /run/sums; do sleep 0.02; done
-    export TUTTI_AGGREGATOR=10.77.0.250:4747
+    export TUTTI_AGGREGATOR=sums:4747
   fi
   export UCX_TLS=${UCX_TLS:-tcp,self,sm} UCX_NET_DEVICES=${UCX_NET_DEVICES:-eth0,memory,sysv,posix,cma}
   if [ "$mpi" = slurm ]; then

@@ -32,7 +32,9 @@ enum { MOST_HOSTS = 1024 };
 /* ---- the list: h1:4,h2:4 ---- */
 
 static int bad_host(const char *at) {
-  return cli_fail(CLI_USAGE, "run", "--hosts: '%.*s' is not of the form HOST or HOST:RANKS",
+  return cli_fail(CLI_USAGE, "run",
+                  "--hosts: '%.*s' is not of the form HOST or HOST:RANKS, with an IPv6 address in "
+                  "brackets",
                   (int)strcspn(at, ","), at);
 }
 
@@ -40,17 +42,20 @@ int run_hosts_read(run_options *o, const char *list) {
   o->hosts = calloc(MOST_HOSTS, sizeof *o->hosts);
   if (!o->hosts) return cli_fail(CLI_FAILED, "run", "out of memory");
   for (const char *at = list; *at;) {
-    const size_t n = strcspn(at, ","), name = strcspn(at, ",:");
+    const int six = *at == '['; /* an IPv6 address stands in brackets */
+    const size_t n = strcspn(at, ","), name = strcspn(at + six, six ? ",]" : ",:"),
+                 begin = name + 2 * (size_t)six;
+    const int counted = begin < n && at[begin] == ':';
     long ranks = 1;
     char number[16] = "1";
-    if (name < n) snprintf(number, sizeof number, "%.*s", (int)(n - name - 1), at + name + 1);
-    if (!name || name >= sizeof o->hosts->name || n - name > 8 ||
-        !cli_int(number, 1, 4096, &ranks) || *at == '-')
+    if (counted) snprintf(number, sizeof number, "%.*s", (int)(n - begin - 1), at + begin + 1);
+    if (!name || name >= sizeof o->hosts->name || begin > n || n - begin > 8 ||
+        (begin < n && !counted) || !cli_int(number, 1, 4096, &ranks) || *at == '-')
       return bad_host(at);
     if (o->nhosts == MOST_HOSTS)
       return cli_fail(CLI_USAGE, "run", "--hosts: more than %d", MOST_HOSTS);
     run_host *h = &o->hosts[o->nhosts++];
-    memcpy(h->name, at, name);
+    memcpy(h->name, at + six, name);
     h->ranks = (int)ranks;
     h->first = o->total;
     o->total += h->ranks;

@@ -63,7 +63,7 @@ bench-peers: bench-programs
 	@$(PYTHON) bench/peers.py $(BENCHARG) $(if $(RANKS),--ranks $(RANKS)) $(if $(OUT),--out $(OUT))
 bench-hosts: bench-programs
 	@$(PYTHON) bench/hosts.py $(BENCHARG) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(MPI),--mpi $(MPI)) $(if $(OUT),--out $(OUT))
-bench-aggregator: all $(UCXLIB)
+bench-aggregator: all $(UCXLIB) $(TLSLIB)
 	@$(PYTHON) bench/aggregator.py --build $(BUILD) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(OUT),--out $(OUT)) $(MORE)
 bench-lighter: all $(UCXLIB) $(BUILD)/bench/lighter $(BUILD)/bench/coders
 	@$(PYTHON) bench/lighter.py $(BENCHARG) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(OUT),--out $(OUT))
@@ -76,7 +76,7 @@ bench-entropy: bench-gradients
 	@for net in demo conv; do $(PYTHON) bench/entropy.py $(BUILD)/gradients/$$net.f32 $(BUILD)/gradients/before/$$net.f32; done
 bench-gpu: all
 	@tools/on-gpu.sh
-bench-meeting: all $(UCXLIB) $(BUILD)/bench/meeting
+bench-meeting: all $(UCXLIB) $(TLSLIB) $(BUILD)/bench/meeting
 	@$(PYTHON) bench/meeting.py --build $(BUILD) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(OUT),--out $(OUT)) $(MORE)
 bench-dropin: bench-programs
 	@$(PYTHON) bench/dropin.py --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(MORE)

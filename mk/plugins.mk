@@ -1,5 +1,6 @@
 # plugins.mk - libraries that libtutti or PyTorch load where they are. SPDX-License-Identifier: BSD-3-Clause
 #   make ucx             libtutti_ucx.so, for ranks on several hosts without MPI (docs/hosts.md)
+#   make tls             libtutti_tls.so, for TUTTI_TLS (docs/security.md); part of `make ucx`
 #   make gpu             libtutti_cuda.so, for vectors on NVIDIA's GPUs, part of `make all` (docs/gpu.md)
 #   make torch           the backend "tutti" of PyTorch (docs/torch.md); demo-torch trains with it
 #   make TORCH_PYTHON=python3 with-torch    the same for this Python and the wheel of PyTorch that it has
@@ -17,7 +18,7 @@ $(BUILD)/libtutti_ucx.so.$(VERSION): $(UCXSRC:%.c=$(BUILD)/%.o)
 	  $(SAN) $(LDFLAGS) $^ -lucp -lucs $(LDLIBS) -o $@
 $(BUILD)/libtutti_ucx.so: $(BUILD)/libtutti_ucx.so.$(VERSION)
 	$(Q)ln -sf $(<F) $(BUILD)/libtutti_ucx.so.$(SOMAJOR) && ln -sf $(<F) $@
-ucx: all $(UCXLIB) $(PMIXLIB)
+ucx: all $(UCXLIB) $(PMIXLIB) $(TLSLIB)
 
 # ---- ranks that a launcher with PMIx has started: a library that libtutti loads; where PMIx is ----
 HAS_PMIX := $(call with,PMIX,$(shell pkg-config --exists pmix 2>/dev/null && echo yes),libpmix-dev)
@@ -30,6 +31,20 @@ $(BUILD)/libtutti_pmix.so.$(VERSION): $(BUILD)/pmix/launcher.o
 	  $(SAN) $(LDFLAGS) $^ $(PMIX_LIBS) $(LDLIBS) -o $@
 $(BUILD)/libtutti_pmix.so: $(BUILD)/libtutti_pmix.so.$(VERSION)
 	$(Q)ln -sf $(<F) $(BUILD)/libtutti_pmix.so.$(SOMAJOR) && ln -sf $(<F) $@
+
+# ---- TLS by OpenSSL: a library that libtutti loads, which sees the table of src/meet/ and nothing else of tutti; where
+#      OpenSSL 3 is ----
+SSL_HEADER ?= /usr/include/openssl/ssl.h
+HAS_TLS := $(call with,TLS,$(wildcard $(SSL_HEADER)),libssl-dev)
+TLSLIB   = $(if $(HAS_TLS),$(BUILD)/libtutti_tls.so)
+$(BUILD)/tls/%.o: TTFLAGS = $(BASE) -Isrc/meet
+$(BUILD)/libtutti_tls.so.$(VERSION): $(BUILD)/tls/openssl.o
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-soname,libtutti_tls.so.$(SOMAJOR) -Wl,--version-script=src/tutti.map -Wl,--no-undefined \
+	  $(SAN) $(LDFLAGS) $^ -lssl -lcrypto $(LDLIBS) -o $@
+$(BUILD)/libtutti_tls.so: $(BUILD)/libtutti_tls.so.$(VERSION)
+	$(Q)ln -sf $(<F) $(BUILD)/libtutti_tls.so.$(SOMAJOR) && ln -sf $(<F) $@
+tls: all $(TLSLIB)
 
 # ---- vectors on NVIDIA's GPUs: a library that libtutti loads, of gpu/*.c, which sees public headers only. It needs
 #      nothing: the driver's library is found at run time. ----
@@ -83,7 +98,7 @@ demo-torch: torch
 	@BUILD=$(BUILD) PYTHON="$(PYTHON)" examples/demo_torch.sh
 .SECONDARY: $(C10DSRC:%.cpp=$(BUILD)/%.o)
 with-torch: $(C10DLIB)
-with-ucx: $(UCXLIB) $(PMIXLIB)
+with-ucx: $(UCXLIB) $(PMIXLIB) $(TLSLIB)
 -include $(wildcard $(BUILD)/c10d/*.d)
-.PHONY: ucx gpu torch with-torch with-ucx demo-torch
--include $(wildcard $(BUILD)/ucx/*.d $(BUILD)/pmix/*.d $(BUILD)/gpu/*.d)
+.PHONY: ucx tls gpu torch with-torch with-ucx demo-torch
+-include $(wildcard $(BUILD)/ucx/*.d $(BUILD)/pmix/*.d $(BUILD)/tls/*.d $(BUILD)/gpu/*.d)

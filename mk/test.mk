@@ -140,7 +140,7 @@ $(EXAMPLED): $(BUILD)/examples/%: $(BUILD)/examples/%.o $(BUILD)/libtutti.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
 
-programs: all examples $(CUDASIM) $(EXAMPLED) $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(C10DLIB) $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(VERDICTS) $(OVERBIN) $(SHIMS) $(RANKED) $(DROPBIN)
+programs: all examples $(CUDASIM) $(EXAMPLED) $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(TLSLIB) $(C10DLIB) $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(VERDICTS) $(OVERBIN) $(SHIMS) $(RANKED) $(DROPBIN)
 RUN      = BUILD=$(BUILD) CC="$(CC)" CXX="$(CXX)" tests/run
 
 check:

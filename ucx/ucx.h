@@ -3,6 +3,7 @@
 #ifndef TUTTI_UCX_H
 #define TUTTI_UCX_H
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -13,15 +14,16 @@
 typedef struct ucx_world ucx_world;
 typedef struct ucx_net ucx_net;
 
-enum { UCX_ADDRESSES = 8 };
+enum { UCX_ADDRESSES = 6 };
 
 /* Precedes a process's address: where it can be watched. */
 typedef struct ucx_beacon {
   char host[64];
-  uint32_t addresses[UCX_ADDRESSES]; /* IPv4, network byte order; 0: no more */
-  uint16_t port;                     /* network byte order; 0: no listener */
-  uint16_t rails;                    /* of the process */
-  uint32_t rail[TUTTI_NET_RAILS];    /* where the address of each begins, in bytes from here */
+  struct in6_addr addresses[UCX_ADDRESSES]; /* IPv4 as mapped ones; zeros: no more */
+  uint16_t port;                            /* network byte order; 0: no listener */
+  uint16_t rails;                           /* of the process */
+  uint32_t rail[TUTTI_NET_RAILS];           /* where the address of each begins, in bytes from here */
+  struct in6_addr of_rail[TUTTI_NET_RAILS]; /* of its device; zeros: unknown */
   int32_t pid, board;                /* descriptor of memory for its host's processes; -1: none */
   uint64_t id;                       /* that memory begins with */
 } ucx_beacon;
@@ -60,7 +62,7 @@ typedef struct ucx_board {
 typedef struct ucx_watch {
   int listener; /* descriptor; -1: none */
   int silence;  /* s that a host may be silent; 0: unlimited */
-  uint32_t masks[UCX_ADDRESSES];
+  int bits[UCX_ADDRESSES]; /* of the network of each address */
   ucx_beacon beacon; /* this process's */
   ucx_board *board;  /* NULL: nothing is watched */
   size_t bytes;
@@ -143,6 +145,18 @@ void ucx_watch_look(ucx_world *w);
 static inline int ucx_watch_news(const ucx_watch *h) {
   return h->board && atomic_load_explicit(&h->board->losses, memory_order_acquire) != h->losses;
 }
+
+/* ---- addresses (ucx_addresses.c) ---- */
+
+/* Fills in this host's, those of devices that UCX is to use first. */
+void ucx_addresses_find(ucx_watch *h);
+/* A socket that listens, and its port in network byte order; -1: none. */
+int ucx_address_listen(const ucx_watch *h, uint16_t *port);
+/* A socket that connects, after `prepare`; -1: none. */
+int ucx_address_call(const struct in6_addr *a, uint16_t port, void (*prepare)(int fd, int silence),
+                     int silence);
+/* An address of another host, preferably in a network of this host; NULL: none. */
+const struct in6_addr *ucx_address_of(const ucx_watch *h, const ucx_beacon *b);
 
 /* ---- memory for the processes of a host (ucx_board.c) ---- */
 

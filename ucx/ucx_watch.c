@@ -11,13 +11,13 @@
  *            since. A connection that was never established, or that the peer closed, indicates
  *            nothing. If the process at its other end ends, the connection goes to another one in use there. If the
  *            watcher ends, another process takes over within a second in which it looks at the network.
- * Cost       A thread per host, and a descriptor per other host in use, of one process; a probe per half of
+ *            With several rails each has a watch: a host that falls silent on one of them is lost, because
+ *            what is in flight there never comes.
+ * Cost       A thread per host, and a descriptor per other host in use and rail, of one process; a probe per half of
  *            `silence`.
  * Source     RFC 1122, 4.2.3.6 (keep-alives); RFC 5482 (user timeout).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -31,13 +31,14 @@
 
 #include "ucx.h"
 
-enum { QUEUE = 4096, LOOK_MS = 250 };
+enum { LOOK_MS = 250 };
 static const double TRY = 0.5; /* s */
 
-/* Another host with processes in use; of the thread that watches. */
+/* Another host with processes in use, once for each rail; of the thread that watches. */
 typedef struct host {
   const ucx_beacon *beacon; /* of a process on it */
   int process;              /* to which the watch leads */
+  int rail;                 /* over which device */
   char stands;              /* the watch was established */
 } host;
 
@@ -51,71 +52,17 @@ typedef struct watcher {
 
 /* ---- this process's end ---- */
 
-/* Is the device in UCX_NET_DEVICES? */
-static int named(const char *device) {
-  const char *list = getenv("UCX_NET_DEVICES");
-  const size_t n = strlen(device);
-  for (const char *at = list; at; at = strchr(at, ',')) {
-    at += *at == ',';
-    if (strncmp(at, device, n) == 0 && (!at[n] || at[n] == ',')) return 1;
-  }
-  return 0;
-}
-
-/* This host's addresses, those of devices that UCX is to use first. */
-static void find_addresses(ucx_watch *h) {
-  struct ifaddrs *all;
-  int count = 0;
-  if (getifaddrs(&all)) return;
-  for (int pass = 1; pass >= 0; pass--)
-    for (const struct ifaddrs *i = all; i && count < UCX_ADDRESSES; i = i->ifa_next) {
-      struct sockaddr_in address, mask;
-      if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || !i->ifa_netmask) continue;
-      if (!(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK) continue;
-      if (named(i->ifa_name) != pass) continue;
-      memcpy(&address, i->ifa_addr, sizeof address);
-      memcpy(&mask, i->ifa_netmask, sizeof mask);
-      h->masks[count] = mask.sin_addr.s_addr;
-      h->beacon.addresses[count++] = address.sin_addr.s_addr;
-    }
-  freeifaddrs(all);
-}
-
 void ucx_watch_open(ucx_watch *h, int silence) {
-  struct sockaddr_in at = {.sin_family = AF_INET};
-  socklen_t size = sizeof at;
   *h =
       (ucx_watch){.listener = -1, .end = -1, .fd = -1, .silence = silence, .beacon = {.board = -1}};
   gethostname(h->beacon.host, sizeof h->beacon.host - 1);
   if (!silence) return;
-  find_addresses(h);
+  ucx_addresses_find(h);
   ucx_board_make(h);
-  h->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (h->listener >= 0 && !bind(h->listener, (struct sockaddr *)&at, sizeof at) &&
-      !listen(h->listener, QUEUE) && !getsockname(h->listener, (struct sockaddr *)&at, &size))
-    h->beacon.port = at.sin_port;
+  h->listener = ucx_address_listen(h, &h->beacon.port);
 }
 
 /* ---- the other ends ---- */
-
-static int is_own(const ucx_watch *h, uint32_t address) {
-  for (int i = 0; i < UCX_ADDRESSES; i++)
-    if (h->beacon.addresses[i] == address) return 1;
-  return 0;
-}
-
-/* An address of another host, preferably in a network of this host; 0: none. */
-static uint32_t address_of(const ucx_watch *h, const ucx_beacon *b) {
-  uint32_t any = 0;
-  for (int i = UCX_ADDRESSES; i-- > 0;)
-    if (b->addresses[i] && !is_own(h, b->addresses[i])) any = b->addresses[i];
-  for (int i = 0; i < UCX_ADDRESSES && b->addresses[i]; i++)
-    for (int k = 0; k < UCX_ADDRESSES && h->beacon.addresses[k]; k++)
-      if (!is_own(h, b->addresses[i]) &&
-          !((b->addresses[i] ^ h->beacon.addresses[k]) & h->masks[k]))
-        return b->addresses[i];
-  return any;
-}
 
 static void patience(int fd, int silence) {
   const int on = 1, idle = silence / 2 > 1 ? silence / 2 : 1, interval = 1, count = 127;
@@ -138,34 +85,32 @@ static int same_host(const ucx_beacon *a, const ucx_beacon *b) {
 static void watch_by(watcher *x, int at, int process) {
   const ucx_watch *h = &x->world->watch;
   const ucx_beacon *b = ucx_world_beacon(x->world, process);
-  struct pollfd *p = &x->fds[1 + at];
-  struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = b->port};
-  to.sin_addr.s_addr = address_of(h, b);
+  const struct in6_addr *to = b->port ? ucx_address_of(h, b) : NULL;
+  if (x->world->rails > 1 && to) to = &b->of_rail[x->hosts[at].rail];
+  if (to && IN6_IS_ADDR_UNSPECIFIED(to)) to = NULL;
   x->hosts[at].process = process;
   x->hosts[at].stands = 0;
-  *p = (struct pollfd){.fd = -1, .events = POLLOUT};
-  if (!to.sin_port || !to.sin_addr.s_addr) return;
-  p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (p->fd < 0) return;
-  patience(p->fd, h->silence);
-  if (!connect(p->fd, (struct sockaddr *)&to, sizeof to) || errno == EINPROGRESS) return;
-  close(p->fd);
-  p->fd = -1;
+  x->fds[1 + at] = (struct pollfd){.fd = -1, .events = POLLOUT};
+  if (to) x->fds[1 + at].fd = ucx_address_call(to, b->port, patience, h->silence);
 }
 
-/* The number of a process's host; a new one is added. -1: out of memory. */
+/* The number of the first watch of a process's host; those of its other rails follow. A new host is added. -1: out
+ * of memory. */
 static int host_of(watcher *x, int process) {
   const ucx_beacon *b = ucx_world_beacon(x->world, process);
-  for (int i = 0; i < x->n; i++)
+  const int rails = x->world->rails, first = x->n;
+  for (int i = 0; i < x->n; i += rails)
     if (same_host(x->hosts[i].beacon, b)) return i;
-  host *hosts = realloc(x->hosts, (size_t)(x->n + 1) * sizeof *hosts);
+  host *hosts = realloc(x->hosts, (size_t)(x->n + rails) * sizeof *hosts);
   if (hosts) x->hosts = hosts;
-  struct pollfd *fds = hosts ? realloc(x->fds, (size_t)(x->n + 2) * sizeof *fds) : NULL;
+  struct pollfd *fds = hosts ? realloc(x->fds, (size_t)(x->n + rails + 1) * sizeof *fds) : NULL;
   if (!fds) return -1;
   x->fds = fds;
-  hosts[x->n] = (host){.beacon = b, .process = -1};
-  fds[1 + x->n] = (struct pollfd){.fd = -1};
-  return x->n++;
+  for (int r = 0; r < rails; r++) {
+    hosts[x->n] = (host){.beacon = b, .process = -1, .rail = r};
+    fds[1 + x->n++] = (struct pollfd){.fd = -1};
+  }
+  return first;
 }
 
 /* Watch the hosts of processes that have come into use. */
@@ -177,7 +122,8 @@ static void watch_used(watcher *x) {
   for (int r = 0; r < x->world->ranks; r++) {
     if (atomic_load(&board->of[r]) != UCX_USED) continue;
     const int at = host_of(x, r);
-    if (at >= 0 && x->fds[1 + at].fd < 0) watch_by(x, at, r);
+    for (int i = at; at >= 0 && i < at + x->world->rails; i++)
+      if (x->fds[1 + i].fd < 0) watch_by(x, i, r);
   }
 }
 

@@ -8,7 +8,8 @@
  *            one daemon above (uplink.c).
  * Protocol   A visitor says hello; the daemon proves that it knows the key, then the visitor does
  *            (as in meet/id.c). The visitor names its session and its number there, and the daemon
- *            answers whether it has room. Each turn that follows has a vector. Every member sends a head, which
+ *            answers whether it has room; digests under the key cover both messages. With TUTTI_TLS the whole
+ *            connection is TLS's, whose secret has the session's name. Each turn that follows has a vector. Every member sends a head, which
  *            says what it gives of the vector and what it wants, and the bytes that it gives; each gets
  *            a head and the bytes that it wants. Where several give, these are sums.
  * Invariant  members take their turns in the same order, so nothing has to say to which operation
@@ -19,11 +20,13 @@
 
 #include "hmac.h"
 #include "meet_line.h"
+#include "secure.h"
 #include "wire.h"
 
 enum {
   TT_AGGREGATOR_PORT = 4747,
-  TT_AGGREGATOR_PROTOCOL = 3,
+  TT_AGGREGATOR_PROTOCOL = 4,
+  TT_AGGREGATOR_TLS = 1 << 16,  /* the protocol of a challenge: come again with TLS */
   TT_AGGREGATOR_MEMBERS = 4096, /* of a session */
   TT_AGGREGATOR_WHERE = 80,     /* characters of "HOST:PORT" */
   TT_AGGREGATOR_WHY = 160,      /* of a refusal */
@@ -57,14 +60,15 @@ typedef struct tt_aggregator_seat {
 } tt_aggregator_seat;
 
 typedef struct tt_aggregator_request { /* from the visitor */
-  unsigned char proof[TT_DIGEST];
+  unsigned char proof[TT_DIGEST];      /* of all that follows */
   tt_aggregator_seat seat;
   char who[96]; /* "host, pid 123", for the log */
 } tt_aggregator_request;
 
 typedef struct tt_aggregator_answer {
-  int32_t status;              /* of tutti_status */
-  char why[TT_AGGREGATOR_WHY]; /* of a refusal */
+  unsigned char proof[TT_DIGEST]; /* of all that follows */
+  int32_t status;                 /* of tutti_status */
+  char why[TT_AGGREGATOR_WHY];    /* of a refusal */
 } tt_aggregator_answer;
 
 typedef struct tt_aggregator_head { /* before the bytes of a turn */
@@ -95,20 +99,26 @@ void tt_aggregator_set_options(int fd);
 void tt_aggregator_queue(int fd, double beta);
 /* Sends at most `rate` B/s from now on; 0: no limit. */
 void tt_aggregator_pace(int fd, double rate);
-/* The proof that a side knows the key. */
-void tt_aggregator_prove(tt_side_of side, const char key[TT_KEY], const tt_aggregator_hello *hello,
-                         const unsigned char nonce[TT_DIGEST], unsigned char proof[TT_DIGEST]);
+/* The proof that a side knows the key: of the hello, the nonce, and the message that it is in. text, n: what follows it
+ * there. */
+typedef enum tt_aggregator_word { TT_CHALLENGES, TT_REQUESTS, TT_ANSWERS } tt_aggregator_word;
+void tt_aggregator_prove(tt_aggregator_word word, const char key[TT_KEY],
+                         const tt_aggregator_hello *hello, const unsigned char nonce[TT_DIGEST],
+                         const void *text, size_t n, unsigned char proof[TT_DIGEST]);
+/* The name of a session's secret in TLS, and the other way round; false: it is no such name. */
+void tt_aggregator_tls_name(uint64_t session, char name[TT_TLS_NAME]);
+bool tt_aggregator_tls_session(const char *name, uint64_t *session);
 
 /* ---- in the job ---- */
 
 /* Reads "HOST", "HOST:PORT" or "[ADDRESS]:PORT". TUTTI_ERR_ARG. */
 tutti_status tt_aggregator_read(const char *text, char host[64], int *port);
-/* Connects to the daemon at `where`, waits for its answer, `limit` seconds in all. key: of the session. *fd:
- * nonblocking.
+/* Connects to the daemon at `where`, waits for its answer, `limit` seconds in all. key: of the session. *to:
+ * the connection.
  * TUTTI_ERR_SYSTEM, TUTTI_ERR_TIMEOUT, TUTTI_ERR_ARG; or what the daemon answers. */
 /* open: anybody can compute the key, so only an aggregator that tt_trusts accepts will do. */
 tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat, bool open,
-                                 const char key[TT_KEY + 1], double limit, int *fd);
+                                 const char key[TT_KEY + 1], double limit, tt_connection *to);
 /* The session that each rank of a communicator is in, and which member it is. rack: that many members in a row
  * have an aggregator of their own; 0: all have the same. */
 typedef struct tt_session_map {
@@ -116,7 +126,7 @@ typedef struct tt_session_map {
 } tt_session_map;
 /* The wire over this connection, which it takes over, also on errors. ranks: of the communicator. map: copied; NULL:
  * the ranks cannot take over when the aggregator is lost. TUTTI_ERR_MEMORY, TUTTI_ERR_SYSTEM. */
-tutti_status tt_aggregator_wire(int fd, const char *where, int rank, int ranks,
+tutti_status tt_aggregator_wire(tt_connection to, const char *where, int rank, int ranks,
                                 const tt_session_map *map, tt_wire **wire);
 
 #endif

@@ -13,6 +13,7 @@ enum { TT_SESSION_TURNS = 8 };
 
 typedef struct tt_member {
   int fd;             /* -1: not there yet; -2: gone */
+  tt_secure *secure;  /* of this connection; its owner's */
   void *owner;        /* the loop's, of this connection */
   uint64_t turn, out; /* the turn whose sums it gets; bytes of the ring that it needs no more */
   tt_stretch gives;   /* in this turn */
@@ -25,6 +26,7 @@ typedef enum tt_stage { TT_HEADS, TT_ANSWER, TT_SUMS } tt_stage;
 
 typedef struct tt_uplink {
   int fd;
+  tt_secure *secure;                /* its owner's */
   void *owner;                      /* the loop's, of this connection */
   bool lost, in_wanted, out_wanted; /* as of a member */
   size_t from, to;                  /* what is yet to go up */
@@ -79,7 +81,7 @@ void tt_session_free(tt_session *s);
 /* ---- to the aggregator above (uplink.c) ---- */
 
 /* Over a connection that has a seat there, and its owner. NULL: out of memory. The caller frees it, and closes the connection. */
-tt_uplink *tt_uplink_new(int fd, void *owner);
+tt_uplink *tt_uplink_new(tt_connection to, void *owner);
 size_t tt_uplink_bytes(void);
 /* How many bytes can be put before some are sent; put: that many at most. */
 size_t tt_uplink_room(const tt_uplink *u);

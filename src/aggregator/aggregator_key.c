@@ -4,6 +4,7 @@
  *            anybody can compute: such a key excludes other programs, and no user. Only the first rank of a
  *            job needs the text: the others get a key that is derived from it for their communicator.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +36,29 @@ void tt_aggregator_session_key(const char key[TT_KEY + 1], uint64_t session,
   write_digits(digest, of_session);
 }
 
-void tt_aggregator_prove(tt_side_of side, const char key[TT_KEY], const tt_aggregator_hello *hello,
-                         const unsigned char nonce[TT_DIGEST], unsigned char proof[TT_DIGEST]) {
-  static const char roles[2][20] = {
-      [TT_RENDEZVOUS] = "tutti aggregator 1", [TT_VISITOR] = "tutti summand 1"};
+void tt_aggregator_prove(tt_aggregator_word word, const char key[TT_KEY],
+                         const tt_aggregator_hello *hello, const unsigned char nonce[TT_DIGEST],
+                         const void *text, size_t n, unsigned char proof[TT_DIGEST]) {
+  static const char words[3][20] = {[TT_CHALLENGES] = "tutti aggregator 2",
+                                    [TT_REQUESTS] = "tutti summand 2",
+                                    [TT_ANSWERS] = "tutti answer 2"};
   const tt_piece pieces[] = {
-      {roles[side], sizeof roles[side]}, {hello, sizeof *hello}, {nonce, TT_DIGEST}};
-  tt_hmac(key, TT_KEY, pieces, 3, proof);
+      {words[word], sizeof words[word]}, {hello, sizeof *hello}, {nonce, TT_DIGEST}, {text, n}};
+  tt_hmac(key, TT_KEY, pieces, 4, proof);
+}
+
+static const char TLS_NAME[] = "tutti session ";
+
+void tt_aggregator_tls_name(uint64_t session, char name[TT_TLS_NAME]) {
+  snprintf(name, TT_TLS_NAME, "%s%016" PRIx64, TLS_NAME, session);
+}
+
+bool tt_aggregator_tls_session(const char *name, uint64_t *session) {
+  char right[TT_TLS_NAME];
+  if (strncmp(name, TLS_NAME, sizeof TLS_NAME - 1) != 0) return false;
+  *session = strtoull(name + sizeof TLS_NAME - 1, NULL, 16);
+  tt_aggregator_tls_name(*session, right);
+  return strcmp(name, right) == 0;
 }
 
 tutti_status tt_aggregator_read(const char *text, char host[64], int *port) {

@@ -40,6 +40,7 @@ typedef struct tt_takeover tt_takeover;
 
 typedef struct tt_aggregator_member {
   tt_wire wire;
+  tt_secure *secure;   /* of fd */
   int fd, epoll, also; /* fd: -1: none now; also: the descriptor in `epoll` beside fd; -1: none */
   uint32_t events;
   char where[TT_AGGREGATOR_WHERE], why[TT_AGGREGATOR_WHY];

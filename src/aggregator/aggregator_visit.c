@@ -20,6 +20,7 @@ static const double LEAST_BUFFER = 32 << 10, MOST_BUFFER = 200 << 10;
 
 typedef struct visit {
   int fd;
+  tt_secure *secure;
   double until;
   const char *where;
 } visit;
@@ -39,7 +40,7 @@ static tutti_status no_answer(const visit *v, bool late) {
 
 static tutti_status send_whole(const visit *v, const void *bytes, size_t n) {
   for (const char *at = bytes; n;) {
-    const ssize_t part = send(v->fd, at, n, MSG_NOSIGNAL);
+    const ssize_t part = tt_secure_send(v->secure, v->fd, at, n);
     if (part > 0) at += part, n -= (size_t)part;
     if (part >= 0 || errno == EINTR) continue;
     if (errno != EAGAIN) return no_answer(v, false);
@@ -50,7 +51,7 @@ static tutti_status send_whole(const visit *v, const void *bytes, size_t n) {
 
 static tutti_status recv_whole(const visit *v, void *bytes, size_t n) {
   for (char *at = bytes; n;) {
-    const ssize_t part = recv(v->fd, at, n, 0);
+    const ssize_t part = tt_secure_recv(v->secure, v->fd, at, n);
     if (part > 0) at += part, n -= (size_t)part;
     if (part > 0 || (part < 0 && errno == EINTR)) continue;
     if (part == 0 || errno != EAGAIN) return no_answer(v, false);
@@ -59,7 +60,69 @@ static tutti_status recv_whole(const visit *v, void *bytes, size_t n) {
   return TUTTI_OK;
 }
 
-static tutti_status take_seat(const visit *v, const tt_aggregator_seat *seat,
+static tutti_status other_key(const visit *v) {
+  return tt_fail(TUTTI_ERR_SYSTEM,
+                 "the aggregator at %s has another key: TUTTI_KEY has to be "
+                 "the same in its environment and in the job's",
+                 v->where);
+}
+
+/* Where TUTTI_TLS asks for it, all that follows is within TLS. */
+static tutti_status begin_tls_there(visit *v, uint64_t session, const char key[TT_KEY + 1]) {
+  const tt_tls *tls;
+  char name[TT_TLS_NAME];
+  unsigned char secret[TT_TLS_SECRET];
+  int how;
+  const tutti_status status = tt_tls_find(&tls);
+  if (status || !tls) return status;
+  tt_aggregator_tls_name(session, name);
+  tt_tls_secret(key, secret);
+  v->secure = tt_tls_call(tls, v->fd, name, secret, v->until, &how);
+  if (v->secure) return TUTTI_OK;
+  if (how == TT_TLS_KEY) return other_key(v);
+  if (how == TT_TLS_FOREIGN)
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "the aggregator at %s does not speak TLS: TUTTI_TLS has to be the same in its "
+                   "environment and in the job's",
+                   v->where);
+  if (how == TT_TLS_DONE) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for TLS");
+  return no_answer(v, how != TT_TLS_CLOSED);
+}
+
+static tutti_status read_challenge(const visit *v, tt_aggregator_challenge *c) {
+  const tutti_status status = recv_whole(v, c, sizeof *c);
+  if (status) return status;
+  const bool speaks = memcmp(c->magic, TT_AGGREGATOR_MAGIC, sizeof c->magic) == 0;
+  if (speaks && c->protocol == TT_AGGREGATOR_TLS)
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "the aggregator at %s speaks TLS only: TUTTI_TLS has to be the same in its "
+                   "environment and in the job's",
+                   v->where);
+  if (speaks && c->protocol == TT_AGGREGATOR_PROTOCOL) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_SYSTEM, "what listens at %s is no aggregator of this version of tutti",
+                 v->where);
+}
+
+static tutti_status read_answer(const visit *v, const char key[TT_KEY + 1],
+                                const tt_aggregator_hello *hello,
+                                const tt_aggregator_challenge *c) {
+  tt_aggregator_answer answer;
+  unsigned char proof[TT_DIGEST];
+  const tutti_status status = recv_whole(v, &answer, sizeof answer);
+  if (status) return status;
+  tt_aggregator_prove(TT_ANSWERS, key, hello, c->nonce, &answer.status,
+                      sizeof answer - sizeof proof, proof);
+  if (!tt_digest_same(proof, answer.proof))
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "the answer of the aggregator at %s was changed on its way: somebody between it "
+                   "and this host changes packets",
+                   v->where);
+  answer.why[sizeof answer.why - 1] = 0;
+  if (!answer.status) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_SYSTEM, "the aggregator at %s refuses: %s", v->where, answer.why);
+}
+
+static tutti_status take_seat(visit *v, const tt_aggregator_seat *seat,
                               const char key[TT_KEY + 1]) {
   char host[65] = "";
   tt_aggregator_hello hello = {.magic = TT_AGGREGATOR_MAGIC,
@@ -67,30 +130,20 @@ static tutti_status take_seat(const visit *v, const tt_aggregator_seat *seat,
                                .session = seat->session[0]};
   tt_aggregator_challenge c;
   tt_aggregator_request request = {.seat = *seat};
-  tt_aggregator_answer answer;
   unsigned char proof[TT_DIGEST];
   gethostname(host, sizeof host - 1);
   snprintf(request.who, sizeof request.who, "%s, pid %ld", host, (long)getpid());
-  tutti_status status = tt_nonce(hello.nonce);
+  tutti_status status = begin_tls_there(v, seat->session[0], key);
+  if (!status) status = tt_nonce(hello.nonce);
   if (!status) status = send_whole(v, &hello, sizeof hello);
-  if (!status) status = recv_whole(v, &c, sizeof c);
+  if (!status) status = read_challenge(v, &c);
   if (status) return status;
-  if (memcmp(c.magic, TT_AGGREGATOR_MAGIC, sizeof c.magic) != 0 ||
-      c.protocol != TT_AGGREGATOR_PROTOCOL)
-    return tt_fail(TUTTI_ERR_SYSTEM, "what listens at %s is no aggregator of this version of tutti",
-                   v->where);
-  tt_aggregator_prove(TT_RENDEZVOUS, key, &hello, c.nonce, proof);
-  if (!tt_digest_same(proof, c.proof))
-    return tt_fail(TUTTI_ERR_SYSTEM,
-                   "the aggregator at %s has another key: TUTTI_KEY has to be "
-                   "the same in its environment and in the job's",
-                   v->where);
-  tt_aggregator_prove(TT_VISITOR, key, &hello, c.nonce, request.proof);
+  tt_aggregator_prove(TT_CHALLENGES, key, &hello, c.nonce, NULL, 0, proof);
+  if (!tt_digest_same(proof, c.proof)) return other_key(v);
+  tt_aggregator_prove(TT_REQUESTS, key, &hello, c.nonce, &request.seat,
+                      sizeof request - sizeof proof, request.proof);
   status = send_whole(v, &request, sizeof request);
-  if (!status) status = recv_whole(v, &answer, sizeof answer);
-  if (status || !answer.status) return status;
-  answer.why[sizeof answer.why - 1] = 0;
-  return tt_fail(TUTTI_ERR_SYSTEM, "the aggregator at %s refuses: %s", v->where, answer.why);
+  return status ? status : read_answer(v, key, &hello, &c);
 }
 
 void tt_aggregator_set_options(int fd) {
@@ -124,7 +177,7 @@ static void watch_silence(int fd) {
 }
 
 tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat, bool open,
-                                 const char key[TT_KEY + 1], double limit, int *fd) {
+                                 const char key[TT_KEY + 1], double limit, tt_connection *to) {
   char host[64], why[100] = "";
   int port;
   visit v = {.fd = -1, .until = tt_seconds() + limit, .where = where};
@@ -143,9 +196,11 @@ tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *se
         where);
   else
     status = take_seat(&v, seat, key);
-  if (status)
+  if (status) {
+    tt_secure_drop(&v.secure);
     close(v.fd);
-  else
-    *fd = v.fd;
+  } else {
+    *to = (tt_connection){v.fd, v.secure};
+  }
   return status;
 }

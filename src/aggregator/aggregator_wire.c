@@ -127,13 +127,27 @@ static void keep_pace(tt_aggregator_member *a, const tt_share *s) {
   a->pace = pace;
 }
 
+/* One part after the other; as sendmsg. */
+static ssize_t send_secured(const tt_aggregator_member *a, const struct iovec parts[2]) {
+  size_t sent = 0;
+  for (int i = 0; i < 2; i++)
+    for (size_t at = 0; at < parts[i].iov_len;) {
+      const ssize_t n = tt_secure_send(a->secure, a->fd, (const char *)parts[i].iov_base + at,
+                                       parts[i].iov_len - at);
+      if (n < 0) return sent ? (ssize_t)sent : n;
+      at += (size_t)n;
+      sent += (size_t)n;
+    }
+  return (ssize_t)sent;
+}
+
 /* Sends as much of both as the system takes; returns how much. */
 static size_t send_parts(tt_aggregator_member *a, struct iovec parts[2]) {
   const size_t n = parts[0].iov_len + parts[1].iov_len;
   const bool one = !parts[0].iov_len;
   const struct msghdr m = {.msg_iov = parts + one, .msg_iovlen = one ? 1 : 2};
   ssize_t sent;
-  do sent = sendmsg(a->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+  do sent = a->secure ? send_secured(a, parts) : sendmsg(a->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
   while (sent < 0 && errno == EINTR);
   a->blocked = sent < (ssize_t)n;
   if (sent >= 0) return (size_t)sent;
@@ -196,7 +210,8 @@ static bool drained(tt_wire *w) {
 static void fill(tt_aggregator_member *a) {
   if (a->from == a->to) a->from = a->to = 0;
   if (a->to == TT_AGGREGATOR_BUFFER || a->lost || a->fd < 0) return;
-  const ssize_t n = recv(a->fd, a->buffer + a->to, TT_AGGREGATOR_BUFFER - a->to, MSG_DONTWAIT);
+  const ssize_t n =
+      tt_secure_recv(a->secure, a->fd, a->buffer + a->to, TT_AGGREGATOR_BUFFER - a->to);
   if (n > 0) {
     const size_t known = tt_min(a->skip, (size_t)n);
     a->to += (size_t)n;
@@ -381,6 +396,7 @@ static void close_wire(tt_wire *w) {
   tt_aggregator_member *a = of(w);
   if (a->epoll >= 0) close(a->epoll);
   if (a->fd >= 0) close(a->fd);
+  tt_secure_drop(&a->secure);
   tt_takeover_free(a->takeover);
   tt_kept_free(&a->kept);
   free(a->buffer);
@@ -411,17 +427,18 @@ static const tt_aggregator_ops aggregator_ops = {.begin = begin_run,
                                                  .where = where,
                                                  .why = why};
 
-tutti_status tt_aggregator_wire(int fd, const char *name, int rank, int ranks,
+tutti_status tt_aggregator_wire(tt_connection to, const char *name, int rank, int ranks,
                                 const tt_session_map *map, tt_wire **wire) {
   tt_aggregator_member *a = calloc(1, sizeof *a);
   char *buffer = malloc(TT_AGGREGATOR_BUFFER);
   tt_takeover *takeover = map ? tt_takeover_new(map, ranks) : NULL;
-  struct epoll_event e = {.events = EPOLLIN, .data = {.fd = fd}};
+  struct epoll_event e = {.events = EPOLLIN, .data = {.fd = to.fd}};
   if (!a || !buffer || (map && !takeover)) {
     free(a);
     free(buffer);
     tt_takeover_free(takeover);
-    close(fd);
+    tt_secure_drop(&to.secure);
+    close(to.fd);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the connection to an aggregator");
   }
   *a = (tt_aggregator_member){.wire = {.channel = &channel_ops,
@@ -429,14 +446,15 @@ tutti_status tt_aggregator_wire(int fd, const char *name, int rank, int ranks,
                                        .aggregates = &aggregator_ops,
                                        .rank = rank,
                                        .ranks = ranks},
-                              .fd = fd,
+                              .fd = to.fd,
+                              .secure = to.secure,
                               .epoll = epoll_create1(EPOLL_CLOEXEC),
                               .also = -1,
                               .events = EPOLLIN,
                               .buffer = buffer,
                               .takeover = takeover};
   snprintf(a->where, sizeof a->where, "%s", name);
-  if (a->epoll >= 0 && !epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &e)) {
+  if (a->epoll >= 0 && !epoll_ctl(a->epoll, EPOLL_CTL_ADD, to.fd, &e)) {
     *wire = &a->wire;
     return TUTTI_OK;
   }

@@ -10,8 +10,6 @@
  *            have not shown the key. A job that comes when it is full is told so, and waits for nothing.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +19,7 @@
 #include <unistd.h>
 
 #include "aggregator_daemon.h"
+#include "listen.h"
 #include "tutti_create.h"
 
 enum { TT_STRANGERS = 64, EVENTS = 64, LOOK_MS = 200 };
@@ -31,6 +30,7 @@ typedef enum stage { HELLO, REQUEST, SEATED, UPLINK, LEAVING } stage;
 
 typedef struct guest { /* a connection */
   int fd;
+  tt_secure *secure;
   stage stage;
   double since; /* s, of this stage */
   tt_aggregator_hello hello;
@@ -47,6 +47,7 @@ typedef struct server {
   int listener, epoll;
   char key[TT_KEY + 1];
   bool open;           /* anybody can compute the key */
+  const tt_tls *tls;   /* what guests have to speak; NULL: TLS is not asked for */
   size_t memory, used; /* B */
   int jobs, sessions, strangers;
   const char *above; /* NULL: none */
@@ -80,6 +81,7 @@ static void show_out(server *d, guest *g, bool reads) {
     return;
   }
   close(g->fd);
+  tt_secure_drop(&g->secure);
   g->fd = -1;
 }
 
@@ -93,16 +95,21 @@ static void hear_out(server *d, guest *g) {
 }
 
 /* Watches a connection that has no part in this yet. NULL: it cannot be watched; it is closed. */
-static guest *watched(server *d, int fd, stage at) {
+static guest *watched(server *d, tt_connection from, stage at) {
   guest *g = calloc(1, sizeof *g);
   struct epoll_event e = {.events = EPOLLIN, .data = {.ptr = g}};
-  if (!g || epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &e)) {
-    close(fd);
+  if (!g || epoll_ctl(d->epoll, EPOLL_CTL_ADD, from.fd, &e)) {
+    tt_secure_drop(&from.secure);
+    close(from.fd);
     free(g);
     return NULL;
   }
-  *g = (guest){
-      .fd = fd, .stage = at, .since = tt_seconds(), .events = EPOLLIN, .following = d->guests};
+  *g = (guest){.fd = from.fd,
+               .secure = from.secure,
+               .stage = at,
+               .since = tt_seconds(),
+               .events = EPOLLIN,
+               .following = d->guests};
   return d->guests = g;
 }
 
@@ -124,7 +131,7 @@ static void let_in(server *d) {
       continue;
     }
     if (d->strangers >= TT_STRANGERS) show_out(d, oldest_stranger(d), false);
-    if (!watched(d, fd, HELLO)) continue;
+    if (!watched(d, (tt_connection){.fd = fd}, HELLO)) continue;
     tt_aggregator_set_options(fd);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
     d->strangers++;
@@ -146,7 +153,7 @@ static bool join_above(server *d, tt_session *s, char *why, size_t size) {
                                    .members = s->seat.aboves};
   const double now = tt_seconds();
   char key[TT_KEY + 1];
-  int fd;
+  tt_connection to;
   if (!d->above) {
     snprintf(why, size, "it has no aggregator above it (--above), and the job has %u racks",
              seat.members);
@@ -158,14 +165,14 @@ static bool join_above(server *d, tt_session *s, char *why, size_t size) {
     return false;
   }
   tt_aggregator_session_key(d->key, seat.session[0], key);
-  const tutti_status status = tt_aggregator_visit(d->above, &seat, d->open, key, ABOVE, &fd);
+  const tutti_status status = tt_aggregator_visit(d->above, &seat, d->open, key, ABOVE, &to);
   d->no_answer = status == TUTTI_ERR_TIMEOUT ? tt_seconds() : 0;
   if (status) {
     snprintf(why, size, "above it: %s", tutti_error());
     return false;
   }
-  guest *g = watched(d, fd, UPLINK);
-  s->up = g ? tt_uplink_new(fd, g) : NULL;
+  guest *g = watched(d, to, UPLINK);
+  s->up = g ? tt_uplink_new(to, g) : NULL;
   if (g) g->session = s;
   if (!s->up) snprintf(why, size, "it is out of memory for the way to the aggregator above it");
   return s->up;
@@ -240,18 +247,42 @@ static void go_on(server *d, tt_session *s) {
 
 /* Cannot block: little has been sent before. */
 static bool send_now(const guest *g, const void *bytes, size_t n) {
-  return send(g->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
+  return tt_secure_send(g->secure, g->fd, bytes, n) == (ssize_t)n;
+}
+
+static int find_session_secret(const void *daemon, const char *name,
+                               unsigned char secret[TT_TLS_SECRET]) {
+  const server *d = daemon;
+  char key[TT_KEY + 1];
+  uint64_t session;
+  if (!tt_aggregator_tls_session(name, &session)) return 0;
+  tt_aggregator_session_key(d->key, session, key);
+  tt_tls_secret(key, secret);
+  return 1;
+}
+
+/* The first byte, which stays there to be read, tells whether a guest speaks TLS. */
+static void hear_first_byte(server *d, guest *g) {
+  char byte;
+  if (recv(g->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1 || !tt_tls_begins(byte)) return;
+  if (d->tls)
+    g->secure = tt_tls_serve(d->tls, g->fd, find_session_secret, d);
+  else if (send_now(g, "no TLS\r\n", 8)) /* its TLS takes it for what it is not */
+    show_out(d, g, true);
 }
 
 static void take_hello(server *d, guest *g) {
-  tt_aggregator_challenge c = {.magic = TT_AGGREGATOR_MAGIC, .protocol = TT_AGGREGATOR_PROTOCOL};
+  const bool comes_plain = d->tls && !g->secure;
+  tt_aggregator_challenge c = {
+      .magic = TT_AGGREGATOR_MAGIC,
+      .protocol = comes_plain ? TT_AGGREGATOR_TLS : TT_AGGREGATOR_PROTOCOL};
   const bool speaks = memcmp(g->hello.magic, TT_AGGREGATOR_MAGIC, sizeof c.magic) == 0;
   bool fine = speaks && !tt_nonce(g->nonce);
   memcpy(c.nonce, g->nonce, sizeof c.nonce);
   tt_aggregator_session_key(d->key, g->hello.session, g->key);
-  tt_aggregator_prove(TT_RENDEZVOUS, g->key, &g->hello, g->nonce, c.proof);
+  tt_aggregator_prove(TT_CHALLENGES, g->key, &g->hello, g->nonce, NULL, 0, c.proof);
   fine = fine && send_now(g, &c, sizeof c);
-  if (!fine || g->hello.protocol != TT_AGGREGATOR_PROTOCOL) {
+  if (!fine || comes_plain || g->hello.protocol != TT_AGGREGATOR_PROTOCOL) {
     show_out(d, g, fine);
     return;
   }
@@ -264,7 +295,8 @@ static void take_request(server *d, guest *g) {
   tt_aggregator_answer answer = {.status = TUTTI_OK};
   unsigned char proof[TT_DIGEST];
   tt_session *s = NULL;
-  tt_aggregator_prove(TT_VISITOR, g->key, &g->hello, g->nonce, proof);
+  tt_aggregator_prove(TT_REQUESTS, g->key, &g->hello, g->nonce, seat,
+                      sizeof g->request - sizeof proof, proof);
   if (!tt_digest_same(proof, g->request.proof) || seat->session[0] != g->hello.session) {
     show_out(d, g, false);
     return;
@@ -277,6 +309,8 @@ static void take_request(server *d, guest *g) {
   else
     s = session_of(d, seat, answer.why, sizeof answer.why);
   answer.status = s ? TUTTI_OK : TUTTI_ERR_SYSTEM;
+  tt_aggregator_prove(TT_ANSWERS, g->key, &g->hello, g->nonce, &answer.status,
+                      sizeof answer - sizeof proof, answer.proof);
   const bool sent = send_now(g, &answer, sizeof answer);
   if (!s) {
     tt_log(1, "aggregator: %s is refused: %s", g->request.who, answer.why);
@@ -288,6 +322,7 @@ static void take_request(server *d, guest *g) {
   g->stage = SEATED;
   g->session = s;
   m->fd = g->fd;
+  m->secure = g->secure;
   m->owner = g;
   if (++s->here == s->seat.members)
     tt_log(1, "aggregator: a session of %u began; the last to come was %s", s->seat.members,
@@ -299,7 +334,9 @@ static void take_request(server *d, guest *g) {
 static void listen_to(server *d, guest *g) {
   void *to = g->stage == HELLO ? (void *)&g->hello : (void *)&g->request;
   const size_t n = g->stage == HELLO ? sizeof g->hello : sizeof g->request;
-  const ssize_t part = recv(g->fd, (char *)to + g->have, n - g->have, MSG_DONTWAIT);
+  if (g->stage == HELLO && !g->have && !g->secure) hear_first_byte(d, g);
+  if (g->stage == LEAVING) return;
+  const ssize_t part = tt_secure_recv(g->secure, g->fd, (char *)to + g->have, n - g->have);
   if (part > 0) g->have += (size_t)part;
   if (part == 0 || (part < 0 && errno != EAGAIN && errno != EINTR))
     show_out(d, g, false);
@@ -316,7 +353,8 @@ static void hear_end(server *d, guest *g, uint32_t events) {
   tt_session *s = g->session;
   const uint32_t i = g->request.seat.member;
   int unread = 0;
-  if (!(events & (EPOLLHUP | EPOLLERR)) && !ioctl(g->fd, FIONREAD, &unread) && unread > 0) {
+  if (!(events & (EPOLLHUP | EPOLLERR)) &&
+      ((!ioctl(g->fd, FIONREAD, &unread) && unread > 0) || tt_secure_waiting(g->secure))) {
     s->member[i].sends_no_more = true;
     return;
   }
@@ -397,54 +435,12 @@ static tutti_status serve(server *d) {
 
 /* ---- beginning and end ---- */
 
-static int listen_at(const struct addrinfo *a, int *port) {
-  const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1,
-            none = 0;
-  struct sockaddr_storage at;
-  socklen_t n = sizeof at;
-  if (fd < 0) return -1;
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  if (a->ai_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &none, sizeof none);
-  if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, 1024) &&
-      !getsockname(fd, (struct sockaddr *)&at, &n)) {
-    *port = ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&at)->sin6_port
-                                           : ((struct sockaddr_in *)(void *)&at)->sin_port);
-    return fd;
-  }
-  const int error = errno;
-  close(fd);
-  errno = error;
-  return -1;
-}
-
-/* IPv6, which takes IPv4 as well, if the system has it. */
-static tutti_status open_listener(server *d, int *port) {
-  static const int families[] = {AF_INET6, AF_INET};
-  char number[12];
-  snprintf(number, sizeof number, "%d", *port);
-  for (int i = 0; i < 2 && d->listener < 0; i++) {
-    struct addrinfo *all = NULL, hint = {.ai_family = families[i],
-                                         .ai_socktype = SOCK_STREAM,
-                                         .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-    if (getaddrinfo(NULL, number, &hint, &all)) continue;
-    d->listener = listen_at(all, port);
-    const int error = errno;
-    freeaddrinfo(all);
-    if (d->listener < 0 && error == EADDRINUSE) {
-      errno = error;
-      break;
-    }
-  }
-  if (d->listener >= 0) return TUTTI_OK;
-  return tt_fail(TUTTI_ERR_SYSTEM, "the aggregator cannot listen on port %s: %s", number,
-                 strerror(errno));
-}
-
 static void close_all(server *d) {
   while (d->first) end_session(d, d->first);
   for (guest *g; (g = d->guests);) {
     d->guests = g->following;
     if (g->fd >= 0) close(g->fd);
+    tt_secure_drop(&g->secure);
     free(g);
   }
   if (d->listener >= 0) close(d->listener);
@@ -468,7 +464,8 @@ tutti_status tutti_aggregator_serve(const tutti_aggregator *a) {
   tt_aggregator_key(a->key, d.key);
   d.open = !a->key && !tt_env("TUTTI_KEY");
   struct epoll_event e = {.events = EPOLLIN};
-  status = open_listener(&d, &port);
+  status = tt_tls_find(&d.tls);
+  if (!status) status = tt_listen("the aggregator", &port, &d.listener);
   if (!status && (d.epoll < 0 || epoll_ctl(d.epoll, EPOLL_CTL_ADD, d.listener, &e)))
     status = tt_fail(TUTTI_ERR_SYSTEM, "the aggregator cannot wait: %s", strerror(errno));
   if (!status && a->ready) a->ready(a->ctx, port);

@@ -119,7 +119,7 @@ static void serve_member(tt_session *s, uint32_t i) {
   for (size_t n; m->fd >= 0 && (n = wanted_now(s, m)) > 0;) {
     const size_t at = m->out % TT_AGGREGATOR_RING;
     const ssize_t part =
-        send(m->fd, s->ring + at, tt_min(n, TT_AGGREGATOR_RING - at), MSG_NOSIGNAL | MSG_DONTWAIT);
+        tt_secure_send(m->secure, m->fd, s->ring + at, tt_min(n, TT_AGGREGATOR_RING - at));
     if (part > 0) m->out += (uint64_t)part;
     if (part > 0 || (part < 0 && errno == EINTR)) continue;
     if (part < 0 && errno != EAGAIN)
@@ -141,7 +141,7 @@ static bool read_next(tt_session *s, void *to, size_t n) {
   tt_member *m = &s->member[s->next];
   m->in_wanted = false;
   while (s->have < n && m->fd >= 0) {
-    const ssize_t part = recv(m->fd, (char *)to + s->have, n - s->have, MSG_DONTWAIT);
+    const ssize_t part = tt_secure_recv(m->secure, m->fd, (char *)to + s->have, n - s->have);
     if (part > 0) s->have += (size_t)part;
     if (part > 0 || (part < 0 && errno == EINTR)) continue;
     if (part < 0 && errno == EAGAIN)

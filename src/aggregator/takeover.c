@@ -96,6 +96,7 @@ void tt_takeover_begin(tt_aggregator_member *a, const char *why) {
   t->by = TT_BY_NOBODY;
   snprintf(t->why, sizeof t->why, "%s", why);
   if (a->fd >= 0) close(a->fd);
+  tt_secure_drop(&a->secure);
   a->fd = -1;
 }
 

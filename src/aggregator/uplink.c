@@ -14,9 +14,9 @@
 
 enum { CAPACITY = 2 * TT_AGGREGATOR_PIECE + sizeof(tt_aggregator_head) };
 
-tt_uplink *tt_uplink_new(int fd, void *owner) {
+tt_uplink *tt_uplink_new(tt_connection to, void *owner) {
   tt_uplink *u = calloc(1, sizeof *u + CAPACITY);
-  if (u) *u = (tt_uplink){.fd = fd, .owner = owner};
+  if (u) *u = (tt_uplink){.fd = to.fd, .secure = to.secure, .owner = owner};
   return u;
 }
 
@@ -36,7 +36,7 @@ void tt_uplink_put(tt_uplink *u, const void *bytes, size_t n) {
 bool tt_uplink_send(tt_uplink *u) {
   u->out_wanted = false;
   if (u->from == u->to || u->lost) return false;
-  const ssize_t n = send(u->fd, u->bytes + u->from, u->to - u->from, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const ssize_t n = tt_secure_send(u->secure, u->fd, u->bytes + u->from, u->to - u->from);
   if (n > 0) u->from += (size_t)n;
   if (n < 0 && errno != EAGAIN && errno != EINTR) u->lost = true;
   u->out_wanted = u->from < u->to && !u->lost;
@@ -47,7 +47,7 @@ bool tt_uplink_send(tt_uplink *u) {
 size_t tt_uplink_read(tt_uplink *u, void *to, size_t n) {
   u->in_wanted = false;
   if (u->lost) return 0;
-  const ssize_t part = recv(u->fd, to, n, MSG_DONTWAIT);
+  const ssize_t part = tt_secure_recv(u->secure, u->fd, to, n);
   if (part > 0) return (size_t)part;
   if (part < 0 && (errno == EAGAIN || errno == EINTR))
     u->in_wanted = true;

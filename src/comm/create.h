@@ -37,8 +37,6 @@ void tt_net_drop(tt_net_end *end);
 /* The number of the host on which this rank meets others, or pretends to be (TUTTI_NODES). */
 uint64_t tt_host_number(int rank);
 
-/* Opens libtutti_NAME.so.N, or the library of this path; NULL: dlerror says why. */
-void *tt_library_load(const char *name);
 /* Looks for a device's library, once in a process (open_device.c). */
 void tt_device_seek(void);
 

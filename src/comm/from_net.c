@@ -19,6 +19,7 @@
 #include "host_links.h"
 #include "placement.h"
 #include "remote.h"
+#include "secure.h"
 #include "topo.h"
 #include "tracing.h"
 
@@ -299,6 +300,13 @@ static tutti_status compute_placement(tutti_comm *comm, common *c, bool simulate
   return status;
 }
 
+/* Between hosts nothing may travel that the user wants encrypted. */
+static tutti_status check_encryption(const tutti_net *net, const member *all) {
+  int r = 1;
+  while (r < net->ranks && all[r].placement.node == all[0].placement.node) r++;
+  return r < net->ranks && !net->simulated ? tt_tls_data(net->name) : TUTTI_OK;
+}
+
 /* Exchanges what the ranks need to know of each other, and finds their placement. */
 static tutti_status rise_with(exchange *x, const tutti_net *net, common *c, member *all,
                               opened *heaps, tt_layout *layout) {
@@ -313,6 +321,7 @@ static tutti_status rise_with(exchange *x, const tutti_net *net, common *c, memb
   if (!status) status = share_common(x, c, net);
   if (!status) status = collect(x, &mine, sizeof mine, all);
   if (!status) status = compute_placement(comm, c, net->simulated, all, layout);
+  if (!status) status = check_encryption(net, all);
   if (!status) status = share(x, !net->simulated, all, heaps);
   if (status && x->m && !x->told) {
     tt_table none;

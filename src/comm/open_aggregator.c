@@ -236,11 +236,13 @@ static void invite(invitation *i) {
 }
 
 /* The wire over a connection that this rank has. */
-static tutti_status make_wire(tutti_comm *comm, int fd, const char *where, const layout *x) {
+static tutti_status make_wire(tutti_comm *comm, tt_connection to, const char *where,
+                              const layout *x) {
   int *numbers = malloc(2 * (size_t)comm->ranks * sizeof *numbers);
   const tt_session_map map = {numbers, numbers + comm->ranks, x->of_rack};
   if (!numbers) {
-    close(fd);
+    tt_secure_drop(&to.secure);
+    close(to.fd);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
   }
   for (int r = 0; r < comm->ranks; r++) {
@@ -249,7 +251,7 @@ static tutti_status make_wire(tutti_comm *comm, int fd, const char *where, const
     map.member[r] = x->each ? v / x->each : v;
   }
   const tutti_status status =
-      tt_aggregator_wire(fd, where, comm->rank, comm->ranks, &map, &comm->wire->aggregator);
+      tt_aggregator_wire(to, where, comm->rank, comm->ranks, &map, &comm->wire->aggregator);
   const double beta = comm->plans->setting.profile.net.beta;
   if (!status) comm->wire->aggregator->link = beta > 0 ? 1 / beta : 0;
   if (!status) comm->wire->aggregator->one_session = !x->each;
@@ -274,14 +276,14 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, const layout *x
     const char *beside;
   } ways[TT_AGGREGATED] = {
       {1, NULL}, {4, NULL}, {TT_PARTS, NULL}, {TT_PARTS, ""}, {TT_PARTS, ",ring"}};
-  int fd;
+  tt_connection to;
   tutti_status status =
       i->drawn ? TUTTI_OK : tt_fail(TUTTI_ERR_SYSTEM, "no random numbers for a session");
   if (!status && !name_at(i->names, host / of_one, where))
     status = tt_fail(TUTTI_ERR_ARG, "TUTTI_AGGREGATOR has a name that is too long");
-  if (!status) status = tt_aggregator_visit(where, &seat, i->open, i->key, LIMIT, &fd);
-  if (!status) tt_aggregator_queue(fd, comm->plans->setting.profile.net.beta);
-  if (!status) status = make_wire(comm, fd, where, x);
+  if (!status) status = tt_aggregator_visit(where, &seat, i->open, i->key, LIMIT, &to);
+  if (!status) tt_aggregator_queue(to.fd, comm->plans->setting.profile.net.beta);
+  if (!status) status = make_wire(comm, to, where, x);
   for (int k = 0; k < TT_AGGREGATED && !status; k++)
     status = plan_for(comm, ways[k].parts, x, ways[k].beside, &comm->plans->aggregated[k]);
   return status;

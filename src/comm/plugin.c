@@ -1,12 +1,9 @@
 /* plugin.c - finds and opens optional libraries: networks that need no MPI (libtutti_ucx.so), and
  * launchers (libtutti_pmix.so); devices are open_device.c's (libtutti_cuda.so).
  *
- * Idea       libtutti contains no network; it loads one when ranks are on several nodes. It looks
- *            beside itself, or beside the program that contains it, then on the system's path.
- * Invariant  a library stays loaded: it may have threads, and threads may run its code.
+ * Idea       libtutti contains no network; it loads one (library.c) when ranks are on several nodes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,30 +14,6 @@ typedef tutti_net_maker maker_fn(void);
 static bool is_word(const char *net) {
   const size_t n = strlen(net);
   return n > 0 && n < 32 && strspn(net, "abcdefghijklmnopqrstuvwxyz0123456789_") == n;
-}
-
-/* The folder of the file that contains this code. */
-static void folder_here(char *folder, size_t size) {
-  Dl_info info;
-  folder[0] = 0;
-  if (dladdr((void *)(uintptr_t)folder_here, &info) && info.dli_fname &&
-      strchr(info.dli_fname, '/'))
-    snprintf(folder, size, "%.*s", (int)(strrchr(info.dli_fname, '/') - info.dli_fname + 1),
-             info.dli_fname);
-}
-
-void *tt_library_load(const char *net) {
-  char folder[PATH_MAX], name[64], path[PATH_MAX + 64];
-  if (strchr(net, '/')) return dlopen(net, RTLD_NOW | RTLD_LOCAL);
-  snprintf(name, sizeof name, "libtutti_%s.so.%d", net, TUTTI_VERSION_MAJOR);
-  folder_here(folder, sizeof folder);
-  static const char *const places[] = {"", "../", "../lib/"}; /* beside it; in build/, bin/ */
-  for (size_t i = 0; *folder && i < sizeof places / sizeof *places; i++) {
-    snprintf(path, sizeof path, "%s%s%s", folder, places[i], name);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library) return library;
-  }
-  return dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }
 
 static tutti_status find_maker(const char *net, tutti_net_maker *maker) {

@@ -91,6 +91,10 @@ char *tt_file_read(int fd, size_t most, size_t *length);
 bool tt_file_write(int fd, const char *bytes, size_t n, off_t at);
 bool tt_file_lock(int fd, double seconds);
 
+/* Opens the optional library libtutti_NAME.so, or the file of a path that contains a '/'; NULL: dlerror()
+ * says why (library.c). */
+void *tt_library_load(const char *name);
+
 /* Bytes that the system reports as available without reclaiming memory from others; UINT64_MAX if
  * it does not say. */
 uint64_t tt_memory_available(void);

@@ -10,7 +10,6 @@
  * Invariant  An agent has proven the key to its parent, and its parent to it, before anything of the job passes.
  *            If the parent is gone, all below hear it.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "meet_service.h"
+#include "secure.h"
 
 enum { LOCALS = 4096, FEW_LOCALS = 256, DELAY_MS = 3 };
 static const double GRACE = 5, GREETING = 20, NEAR = 4; /* s */
@@ -29,19 +29,18 @@ static const double LATE =
 
 /* ---- a place in the tree ---- */
 
-/* The address from which this host reaches the rendezvous, unless it is there; then all others. */
+/* The address from which this host reaches the rendezvous, unless it is there; then all others. With TUTTI_INTERFACE
+ * the agent listens there alone. */
 static void fill_card(tt_agent_card *card, int up, int port) {
   tt_rendezvous here = {.port = port};
   struct sockaddr_storage a;
   socklen_t n = sizeof a;
-  if (!getsockname(up, (struct sockaddr *)&a, &n)) {
+  if (!tt_env("TUTTI_INTERFACE") && !getsockname(up, (struct sockaddr *)&a, &n)) {
     const struct in6_addr *six = &((struct sockaddr_in6 *)(void *)&a)->sin6_addr;
     const struct in_addr *four = &((struct sockaddr_in *)(void *)&a)->sin_addr;
-    const bool is_four = a.ss_family == AF_INET;
-    const bool apart = is_four ? ntohl(four->s_addr) >> 24 != 127 : !IN6_IS_ADDR_LOOPBACK(six);
-    if (apart && inet_ntop(a.ss_family, is_four ? (const void *)four : (const void *)six,
-                           here.host[0], sizeof here.host[0]))
-      here.hosts = 1;
+    const bool apart =
+        a.ss_family == AF_INET ? ntohl(four->s_addr) >> 24 != 127 : !IN6_IS_ADDR_LOOPBACK(six);
+    here.hosts = apart && tt_address_text((struct sockaddr *)&a, here.host[0]);
   }
   tt_addresses_here(&here);
   card->at.hosts = here.hosts;
@@ -67,6 +66,7 @@ static tutti_status present(tt_meet_line *up, tt_agent_card *card, tt_reply *ans
 
 static void hang_up(tt_meet_line *up) {
   if (up->fd >= 0) close(up->fd);
+  tt_secure_drop(&up->secure);
   up->fd = -1;
   up->greeted = up->gone = false;
 }
@@ -81,7 +81,7 @@ static bool move_to(tt_meet_line *up, const tt_agent_place *to, tt_agent_card *c
     char host[sizeof to->host[0]];
     snprintf(host, sizeof host, "%.*s", (int)sizeof host - 1, to->host[i]);
     up->fd = tt_meet_connect(host, to->port, up->until, why, sizeof why);
-    snprintf(up->at, sizeof up->at, "%s:%d", host, to->port);
+    tt_port_text(host, to->port, up->at, sizeof up->at);
   }
   const bool stays = up->fd >= 0 && !present(up, card, &answer) && answer.status == TT_STAY;
   up->until = until;
@@ -130,8 +130,8 @@ static int locals_here(void) {
   return (int)tt_max(tt_min(most.rlim_cur / 4, LOCALS), 4);
 }
 
-/* A service that waits for its ranks, and for agents at *port. NULL: out of memory, or *port is 0. */
-static tt_service *new_agent(const tt_meet_line *like, int listener, int *port) {
+/* A service that waits for its ranks. NULL: out of memory. */
+static tt_service *new_agent(const tt_meet_line *like, int listener) {
   tt_service *s = tt_service_new(like->key);
   if (!s) {
     if (listener >= 0) close(listener);
@@ -145,7 +145,6 @@ static tt_service *new_agent(const tt_meet_line *like, int listener, int *port) 
   s->first = tt_seconds();
   s->limit = like->hello.limit_ms / 1e3;
   s->self = calloc(1, sizeof *s->self);
-  s->listener = tt_service_listen(port);
   if (s->self) atomic_init(&s->self->users, 2);
   if (s->self) return s;
   tt_service_free(s);
@@ -157,16 +156,16 @@ tutti_status tt_agent_start(const tt_rendezvous *r, const tt_meet_line *like, in
   tt_meet_line up = *like;
   int port = 0;
   up.agent = 0;
-  tt_service *s = new_agent(like, listener, &port);
+  tt_service *s = new_agent(like, listener);
   if (!s) {
     close(first);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for an agent");
   }
-  tutti_status status = TUTTI_OK;
-  if (s->listener < 0)
-    status = tt_fail(TUTTI_ERR_SYSTEM, "an agent cannot listen: %s", strerror(errno));
+  tutti_status status = tt_listen("an agent", &port, &s->listener);
+  if (!status) status = tt_tls_find(&s->tls);
   if (!status) status = find_place(&up, r, port);
   s->up = up.fd;
+  s->up_secure = up.secure;
   if (status)
     close(first);
   else if (!tt_meet_peer_add(s, first, true))
@@ -231,20 +230,28 @@ void tt_agent_flush(tt_service *s) {
   if (s->up_to_send) s->batched = 0;
 }
 
-static void lose_parent(tt_service *s) {
+static void lose_parent(tt_service *s, bool changed) {
   close(s->up);
+  tt_secure_drop(&s->up_secure);
   s->up = -1;
   if (s->over || (s->round && !s->rows)) return; /* it left after the meeting */
   s->told = false;
-  tt_service_fail(s, TUTTI_ERR_PEER_LOST,
-                  "the process by which the ranks of this host meet those of other hosts is gone: "
-                  "an agent on another host, or the rendezvous");
+  if (changed)
+    tt_service_fail(s, TUTTI_ERR_SYSTEM,
+                    "bytes from the rendezvous, or from an agent on another host, were changed or "
+                    "repeated on their way, so the meeting has ended: somebody between the hosts "
+                    "changes packets");
+  else
+    tt_service_fail(
+        s, TUTTI_ERR_PEER_LOST,
+        "the process by which the ranks of this host meet those of other hosts is gone: "
+        "an agent on another host, or the rendezvous");
 }
 
 void tt_agent_write(tt_service *s) {
   while (s->agent && s->up >= 0 && s->up_to_send) {
     const ssize_t n =
-        send(s->up, s->sending + s->up_sent, s->up_to_send - s->up_sent, MSG_NOSIGNAL);
+        tt_secure_send(s->up_secure, s->up, s->sending + s->up_sent, s->up_to_send - s->up_sent);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n < 0) { /* its reason may be there to read */
       s->up_to_send = 0;
@@ -262,10 +269,11 @@ void tt_agent_write(tt_service *s) {
 
 static bool read_part(tt_service *s, void *to, size_t want) {
   while (s->up_have < want) {
-    const ssize_t n = read(s->up, (char *)to + s->up_have, want - s->up_have);
+    const ssize_t n =
+        tt_secure_recv(s->up_secure, s->up, (char *)to + s->up_have, want - s->up_have);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (n <= 0) {
-      lose_parent(s);
+      lose_parent(s, n < 0 && errno == EBADMSG);
       return false;
     }
     s->up_have += (size_t)n;
@@ -321,7 +329,7 @@ void tt_agent_read(tt_service *s) {
       if (!room_for_reply(s)) {
         tt_service_fail(s, TUTTI_ERR_MEMORY, "an agent of a host is out of memory for %u bytes",
                         s->up_head.bytes);
-        lose_parent(s);
+        lose_parent(s, false);
         return;
       }
       s->reads_reply = true;

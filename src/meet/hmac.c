@@ -56,9 +56,13 @@ void tt_sha256_begin(tt_sha256 *s) {
 }
 
 void tt_sha256_add(tt_sha256 *s, const void *bytes, size_t n) {
-  for (const unsigned char *at = bytes; n; n--) {
-    s->block[s->bytes++ % 64] = *at++;
-    if (s->bytes % 64 == 0) sha256_compress(s);
+  for (const unsigned char *at = bytes; n;) {
+    const size_t has = s->bytes % 64, part = n < 64 - has ? n : 64 - has;
+    memcpy(s->block + has, at, part);
+    s->bytes += part;
+    at += part;
+    n -= part;
+    if (has + part == 64) sha256_compress(s);
   }
 }
 

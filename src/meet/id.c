@@ -9,9 +9,9 @@
  *            for the other role.
  * Source     ISO/IEC 9798-4, mutual authentication by a keyed check function in three passes.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,18 +96,20 @@ static void take_names(const char *names, tt_rendezvous *r) {
 }
 
 void tt_addresses_here(tt_rendezvous *r) {
+  struct sockaddr_storage asked;
   struct ifaddrs *all = NULL;
+  if (r->hosts < TT_HOSTS && !tt_interface(&asked, r->host[r->hosts]) && *r->host[r->hosts]) {
+    r->hosts++;
+    return;
+  }
   if (getifaddrs(&all)) all = NULL;
   for (int pass = 0; pass < 2; pass++) /* IPv4 first */
     for (struct ifaddrs *a = all; a && r->hosts < TT_HOSTS; a = a->ifa_next) {
       if (!a->ifa_addr || !(a->ifa_flags & IFF_UP) || a->ifa_flags & IFF_LOOPBACK) continue;
-      const int family = a->ifa_addr->sa_family;
-      if (family != (pass ? AF_INET6 : AF_INET)) continue;
-      const struct in6_addr *six = &((struct sockaddr_in6 *)(void *)a->ifa_addr)->sin6_addr;
-      const void *at =
-          pass ? (const void *)six : &((struct sockaddr_in *)(void *)a->ifa_addr)->sin_addr;
-      if (pass && IN6_IS_ADDR_LINKLOCAL(six)) continue;
-      if (inet_ntop(family, at, r->host[r->hosts], sizeof r->host[0])) r->hosts++;
+      if (a->ifa_addr->sa_family != (pass ? AF_INET6 : AF_INET)) continue;
+      const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(void *)a->ifa_addr;
+      if (pass && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)) continue;
+      r->hosts += tt_address_text(a->ifa_addr, r->host[r->hosts]);
     }
   if (all) freeifaddrs(all);
   if (!r->hosts) snprintf(r->host[r->hosts++], sizeof r->host[0], "127.0.0.1");

@@ -15,6 +15,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "listen.h"
+#include "secure.h"
+
 enum { SLICE_MS = 20 };
 static const char WHO[] = "tutti_comm_create";
 static const double ONE_TRY = 2, GRACE = 5; /* s */
@@ -87,7 +90,7 @@ tutti_status tt_meet_dial(tt_meet_line *l, const tt_rendezvous *r) {
   for (useconds_t pause = 2000;; pause = pause < 50000 ? 2 * pause : 100000) {
     for (int i = 0; i < r->hosts && l->fd < 0; i++) {
       l->fd = tt_meet_connect(r->host[i], r->port, l->until, why, sizeof why);
-      if (l->fd >= 0 || i == 0) snprintf(l->at, sizeof l->at, "%s:%d", r->host[i], r->port);
+      if (l->fd >= 0 || i == 0) tt_port_text(r->host[i], r->port, l->at, sizeof l->at);
     }
     if (l->fd >= 0) return TUTTI_OK;
     if (errno == ECANCELED || tt_interrupted(&asked)) return tt_say_interrupted(WHO);
@@ -113,7 +116,7 @@ static tutti_status broken(const tt_meet_line *l, const char *what) {
 
 bool tt_meet_send(tt_meet_line *l, const void *bytes, size_t n) {
   for (const char *at = bytes; n;) {
-    const ssize_t part = send(l->fd, at, n, MSG_NOSIGNAL);
+    const ssize_t part = tt_secure_send(l->secure, l->fd, at, n);
     if (part > 0) at += part, n -= (size_t)part;
     if (part < 0 && errno == EAGAIN && tt_meet_ready(l->fd, POLLOUT, l->until + GRACE)) continue;
     if (part < 0 && errno == EINTR) continue;
@@ -131,13 +134,22 @@ static tutti_status unheard(const tt_meet_line *l, bool silent) {
       silent ? "does not answer as a rendezvous does" : "has closed the connection");
 }
 
+static tutti_status changed(const tt_meet_line *l) {
+  return tt_fail(
+      TUTTI_ERR_SYSTEM,
+      "rank %u: bytes from the rendezvous at %s were changed or repeated on their way, so "
+      "this rank has ended the meeting: somebody between the hosts changes packets",
+      l->hello.rank, l->at);
+}
+
 tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until) {
   for (char *at = bytes; n;) {
-    const ssize_t part = read(l->fd, at, n);
+    const ssize_t part = tt_secure_recv(l->secure, l->fd, at, n);
     if (part > 0) at += part, n -= (size_t)part;
     if (part > 0 || (part < 0 && errno == EINTR)) continue;
     if (part < 0 && errno == EAGAIN && tt_meet_ready(l->fd, POLLIN, until)) continue;
     if (part < 0 && errno == ECANCELED) return tt_say_interrupted(WHO);
+    if (part < 0 && errno == EBADMSG) return changed(l);
     l->gone = part == 0 || errno != ETIMEDOUT;
     if (!l->greeted && !l->agent) return unheard(l, !l->gone);
     if (!l->gone) return broken(l, "does not answer");
@@ -196,6 +208,28 @@ static tutti_status read_magic(tt_meet_line *l, double until) {
   return tt_meet_sentence(l, &reply, until);
 }
 
+/* Where TUTTI_TLS asks for it, all that follows is within TLS. */
+static tutti_status begin_tls(tt_meet_line *l, double until) {
+  const tt_tls *tls;
+  unsigned char secret[TT_TLS_SECRET];
+  int how;
+  const tutti_status status = tt_tls_find(&tls);
+  if (status || !tls) return status;
+  tt_tls_secret(l->key, secret);
+  l->secure = tt_tls_call(tls, l->fd, TT_MEET_TLS, secret, until, &how);
+  if (l->secure) return TUTTI_OK;
+  if (how == TT_TLS_KEY) return tt_meet_unknowing(l);
+  if (how == TT_TLS_DONE) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for TLS");
+  if (how == TT_TLS_FOREIGN)
+    return tt_fail(
+        TUTTI_ERR_SYSTEM,
+        "rank %u: the program that listens at %s does not speak TLS: TUTTI_TLS has to be "
+        "the same on all ranks; or is it another program? TUTTI_PORT names another port",
+        l->hello.rank, l->at);
+  l->gone = how == TT_TLS_CLOSED;
+  return unheard(l, !l->gone);
+}
+
 tutti_status tt_meet_prove(tt_meet_line *l, double patience) {
   const double now = tt_seconds();
   const double most = l->until < now + patience ? l->until : now + patience;
@@ -203,7 +237,8 @@ tutti_status tt_meet_prove(tt_meet_line *l, double patience) {
   tt_challenge c;
   unsigned char proof[TT_DIGEST];
   if (l->open && !tt_trusts(l->fd)) return distrusts(l);
-  tutti_status status = tt_nonce(l->hello.nonce);
+  tutti_status status = begin_tls(l, until);
+  if (!status) status = tt_nonce(l->hello.nonce);
   if (status) return status;
   tt_meet_send(l, &l->hello, sizeof l->hello); /* on failure, read its reason first */
   status = read_magic(l, until);
@@ -215,5 +250,6 @@ tutti_status tt_meet_prove(tt_meet_line *l, double patience) {
   tt_meet_send(l, proof, sizeof proof);
   status = read_magic(l, until);
   l->greeted = !status;
-  return status;
+  if (!status && !l->secure) l->secure = tt_digests_new(TT_VISITOR, l->key, &l->hello, c.nonce);
+  return status || l->secure ? status : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a meeting");
 }

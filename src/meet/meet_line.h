@@ -5,6 +5,7 @@
  *            digest of the hello and of both sides' nonces. The other end then sends the magic alone,
  *            or a reply with the reason for a refusal. The hello is the same in all versions; challenge
  *            and proof are since version 3. Earlier versions sent the key in clear.
+ *            Since version 5 the messages that follow carry digests; or TLS carries all messages (secure.h).
  *            A rank sends the agent of its host its hello, its proof and its first row at once, and the agent's proof comes
  *            with its first reply, so the rank sleeps once: both are processes of one user, which the system tells
  *            them, and their socket brings nothing from others, so the proofs need no nonce of the agent's.
@@ -20,7 +21,7 @@
 
 #include "meet.h"
 
-enum { TT_MEET_PROTOCOL = 4, TT_MEET_PROVES = 3 };
+enum { TT_MEET_PROTOCOL = 5, TT_MEET_PROVES = 3 };
 #define TT_MEET_MAGIC "tutti\r\n"
 
 typedef struct tt_hello { /* a caller's first message */
@@ -89,10 +90,11 @@ typedef struct tt_meet_line {
   char at[100]; /* for messages */
   tt_hello hello;
   char key[TT_KEY];
-  bool open;    /* anybody can compute the key */
-  bool greeted; /* both sides know the key */
-  bool gone;    /* it was closed by the other end */
-  int agent;    /* pid of this host's agent, if that is the other end; or 0 */
+  struct tt_secure *secure; /* what protects the connection to another host; NULL: nothing */
+  bool open;                /* anybody can compute the key */
+  bool greeted;             /* both sides know the key */
+  bool gone;                /* it was closed by the other end */
+  int agent;                /* pid of this host's agent, if that is the other end; or 0 */
 } tt_meet_line;
 
 /* A nonblocking TCP connection to one of the host's addresses, or -1: *why says what failed. until: on

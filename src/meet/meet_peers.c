@@ -1,14 +1,9 @@
-/* meet_peers.c - the connections of a service: strangers prove that they know the key, and become members;
- * bytes in and out.
+/* meet_peers.c - the connections of a service: bytes in and out, and where agents belong in the tree.
  *
- * Idea       A peer first sends a hello: its rank, and the number of ranks; both sides prove that
- *            they know the key (id.c). A rank of this host sends its proof with the hello, and is then a member. An
- *            agent sends its card;
- *            the rendezvous has TT_FANOUT agents below itself, and sends each other one to an agent that came
- *            before: agent number k goes to number k / TT_FANOUT - 1. A peer that returns before the
- *            others have left waits until they have.
- * Invariant  A peer without the key takes no part and learns nothing of the job. A peer that sends
- *            an impossible value gets an error message that no other peer gets, unless the job
+ * Idea       A peer becomes a member (meet_entry.c), and brings frames. An agent sends its card first: the rendezvous
+ *            has TT_FANOUT agents below itself, and sends each other one to an agent that came
+ *            before: agent number k goes to number k / TT_FANOUT - 1.
+ * Invariant  A peer that sends an impossible value gets an error message that no other peer gets, unless the job
  *            cannot do without it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -22,6 +17,7 @@
 #include <unistd.h>
 
 #include "meet_service.h"
+#include "secure.h"
 
 enum { STRANGERS = 64 };
 static const double YOUNG = 0.1; /* s, in which a stranger is not sent away for another one */
@@ -104,6 +100,7 @@ bool tt_meet_peer_welcome(tt_service *s, bool local) {
 void tt_meet_peer_close(tt_service *s, tt_meet_peer *g) {
   if (g->fd < 0) return;
   close(g->fd);
+  tt_secure_drop(&g->secure);
   free(g->in);
   free(g->own);
   s->members -= tt_is_member(g);
@@ -146,8 +143,7 @@ void tt_meet_peer_serve(tt_meet_peer *g, const tt_table *table) {
   g->hands = table->fd;
 }
 
-/* Sends an error to this peer only. */
-static void refuse_peer(tt_meet_peer *g, const char *format, ...) {
+void tt_meet_peer_refuse(tt_meet_peer *g, const char *format, ...) {
   tt_refusal why = {.status = TUTTI_ERR_SYSTEM};
   va_list ap;
   va_start(ap, format);
@@ -156,8 +152,16 @@ static void refuse_peer(tt_meet_peer *g, const char *format, ...) {
   tt_meet_peer_part(g, &why);
 }
 
-/* A socket that has carried nothing takes the proof as a whole. */
-static ssize_t send_some(tt_meet_peer *g, const char key[TT_KEY]) {
+/* To another host. */
+static ssize_t send_far(tt_meet_peer *g) {
+  const bool heads = g->sent < sizeof g->head;
+  const size_t at = heads ? g->sent : g->sent - sizeof g->head;
+  return tt_secure_send(g->secure, g->fd, (heads ? (const char *)&g->head : g->out) + at,
+                        (heads ? sizeof g->head : g->to_send) - at);
+}
+
+/* To a rank of this host. A socket that has carried nothing takes the proof as a whole. */
+static ssize_t send_near(tt_meet_peer *g, const char key[TT_KEY]) {
   const bool heads = g->sent < sizeof g->head;
   const size_t at = heads ? g->sent : g->sent - sizeof g->head;
   unsigned char proof[TT_DIGEST];
@@ -185,7 +189,7 @@ static ssize_t send_some(tt_meet_peer *g, const char key[TT_KEY]) {
 
 void tt_meet_peer_write(tt_service *s, tt_meet_peer *g) {
   while (g->fd >= 0 && g->talks) {
-    const ssize_t n = send_some(g, s->key);
+    const ssize_t n = g->local ? send_near(g, s->key) : send_far(g);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n < 0) {
       left(s, g);
@@ -203,9 +207,7 @@ void tt_meet_peer_write(tt_service *s, tt_meet_peer *g) {
   }
 }
 
-/* ---- becoming a member ---- */
-
-static bool expect_input(tt_service *s, tt_meet_peer *g, size_t bytes) {
+bool tt_meet_peer_expect(tt_service *s, tt_meet_peer *g, size_t bytes) {
   char *in = realloc(g->in, bytes);
   if (!in) {
     tt_service_fail(s, TUTTI_ERR_MEMORY, "the rendezvous is out of memory");
@@ -216,131 +218,7 @@ static bool expect_input(tt_service *s, tt_meet_peer *g, size_t bytes) {
   return true;
 }
 
-static bool init_from_first_hello(tt_service *s, const tt_hello *h) {
-  s->row = calloc(h->ranks, sizeof *s->row);
-  s->bytes = calloc(h->ranks, sizeof *s->bytes);
-  if (!s->row || !s->bytes) return false;
-  s->ranks = (int)h->ranks;
-  s->first = tt_seconds();
-  s->limit = h->limit_ms / 1e3;
-  return true;
-}
-
-/* The rank of this host with that number; NULL: none. */
-static const tt_meet_peer *local_rank(const tt_service *s, const tt_meet_peer *g) {
-  for (int i = 0; i < s->npeers; i++) {
-    const tt_meet_peer *x = &s->peers[i];
-    if (x != g && x->fd >= 0 && x->local && x->state == TT_MEMBER && x->hello.rank == g->hello.rank)
-      return x;
-  }
-  return NULL;
-}
-
-static void become_member(tt_service *s, tt_meet_peer *g) {
-  g->state = TT_MEMBER;
-  s->members += g->local;
-  s->locals += g->local;
-  if (s->locals < s->most_locals || s->local < 0) return;
-  close(s->local); /* the next rank of this host becomes another agent */
-  s->local = -1;
-}
-
-/* Add the peer to the meeting, or queue the reason why it has failed or does without the peer. */
-static void join(tt_service *s, tt_meet_peer *g) {
-  const tt_hello *h = &g->hello;
-  const bool fits = !s->ranks || h->ranks == (uint32_t)s->ranks;
-  const bool came = s->ranks && fits && s->row && s->row[h->rank];
-  const tt_meet_peer *twin = g->local ? local_rank(s, g) : NULL;
-  if (s->lasting && s->ranks && (s->round > 0 || (came && s->over)))
-    g->state = TT_WAITS;
-  else if (s->over && (s->agent || s->failed > 0) && fits && !came && s->round == 0)
-    tt_meet_peer_part(g, &s->why);
-  else if (s->over || s->round > 0)
-    refuse_peer(g, "rank %u (%s) comes too late: the job of this id has begun, or has failed",
-                h->rank, h->who);
-  else if (!fits)
-    refuse_peer(g,
-                "rank %u (%s) says that there are %u ranks, and those that came before it, %d: are "
-                "there two jobs with one id?",
-                h->rank, h->who, h->ranks, s->ranks);
-  else if (came || twin)
-    refuse_peer(g, "rank %u (%s) is there already (%s): are there two jobs with one id?", h->rank,
-                h->who, twin ? twin->hello.who : "on another host");
-  else if (!s->ranks && !init_from_first_hello(s, h))
-    refuse_peer(g, "the rendezvous is out of memory");
-  else
-    become_member(s, g);
-}
-
-/* Cannot block: so far nothing but a challenge has been sent. */
-static bool send_now(tt_meet_peer *g, const void *bytes, size_t n) {
-  return send(g->fd, bytes, n, MSG_NOSIGNAL) == (ssize_t)n;
-}
-
-static void challenge(tt_service *s, tt_meet_peer *g) {
-  tt_challenge c = {.magic = TT_MEET_MAGIC};
-  if (tt_nonce(g->nonce)) {
-    tt_meet_peer_close(s, g);
-    return;
-  }
-  memcpy(c.nonce, g->nonce, sizeof c.nonce);
-  tt_prove_key(TT_RENDEZVOUS, s->key, &g->hello, g->nonce, c.proof);
-  g->state = TT_CHALLENGED;
-  g->have = 0;
-  g->want = TT_DIGEST;
-  if (!send_now(g, &c, sizeof c)) tt_meet_peer_close(s, g);
-}
-
-static void take_proof(tt_service *s, tt_meet_peer *g, const unsigned char proof[TT_DIGEST]);
-
-static void take_hello(tt_service *s, tt_meet_peer *g) {
-  tt_hello *h = &g->hello;
-  memcpy(h, g->in, sizeof *h);
-  if (memcmp(h->magic, TT_MEET_MAGIC, sizeof h->magic) != 0)
-    tt_meet_peer_close(s, g);
-  else if (h->protocol < TT_MEET_PROVES)
-    refuse_peer(
-        g,
-        "this rank speaks version %u of the rendezvous, which is of version %d: all ranks need "
-        "one version of tutti",
-        h->protocol, TT_MEET_PROTOCOL);
-  else if (g->local)
-    take_proof(s, g, (const unsigned char *)g->in + sizeof *h);
-  else
-    challenge(s, g);
-}
-
-/* Another version's rank, which knows the key: all are told. */
-static void tell_of_version(tt_service *s, tt_meet_peer *g) {
-  const tt_hello *h = &g->hello;
-  if (!s->ranks) init_from_first_hello(s, h);
-  tt_service_fail(s, TUTTI_ERR_SYSTEM,
-                  "rank %u (%s) speaks version %u of the rendezvous, which is of version %d: all "
-                  "ranks need one version of tutti",
-                  h->rank, h->who, h->protocol, TT_MEET_PROTOCOL);
-  tt_meet_peer_part(g, &s->why);
-}
-
-static void take_proof(tt_service *s, tt_meet_peer *g, const unsigned char proof[TT_DIGEST]) {
-  tt_hello *h = &g->hello;
-  unsigned char right[TT_DIGEST];
-  tt_prove_key(TT_VISITOR, s->key, h, g->nonce, right);
-  const bool knows = tt_digest_same(right, proof);
-  const bool full = g->local && s->locals >= s->most_locals;
-  const bool greet = h->protocol == TT_MEET_PROTOCOL;
-  h->who[sizeof h->who - 1] = 0;
-  g->have = 0;
-  g->proves = g->local;
-  if (!knows || full || !expect_input(s, g, sizeof(tt_meet_frame)) ||
-      (greet && !g->local && !send_now(g, TT_MEET_MAGIC, sizeof h->magic)))
-    tt_meet_peer_close(s, g);
-  else if (h->ranks < 1 || h->ranks > 1 << 20 || h->rank >= h->ranks)
-    refuse_peer(g, "rank %u of %u (%s)", h->rank, h->ranks, h->who);
-  else if (!greet)
-    tell_of_version(s, g);
-  else
-    join(s, g);
-}
+/* ---- the tree ---- */
 
 /* An agent has shown its card: it stays here, or goes to another agent. */
 static void place_agent(tt_service *s, tt_meet_peer *g, const tt_agent_card *card) {
@@ -378,13 +256,13 @@ static void take_frame(tt_service *s, tt_meet_peer *g) {
                       "rank %u (%s) brings %u bytes: is it another version of tutti?",
                       g->hello.rank, g->hello.who, head.bytes);
     else
-      expect_input(s, g, sizeof head + head.bytes);
+      tt_meet_peer_expect(s, g, sizeof head + head.bytes);
     return;
   }
   char *in = g->in;
   g->in = NULL;
   g->have = 0;
-  if (!expect_input(s, g, sizeof head)) {
+  if (!tt_meet_peer_expect(s, g, sizeof head)) {
     free(in);
   } else if (head.kind == TT_CARD && head.bytes == sizeof(tt_agent_card) && !g->local &&
              !g->placed) {
@@ -399,9 +277,9 @@ static void take_frame(tt_service *s, tt_meet_peer *g) {
 
 static void said(tt_service *s, tt_meet_peer *g) {
   if (g->state == TT_STRANGER)
-    take_hello(s, g);
+    tt_entry_hello(s, g);
   else if (g->state == TT_CHALLENGED)
-    take_proof(s, g, (const unsigned char *)g->in);
+    tt_entry_proof(s, g, (const unsigned char *)g->in);
   else if (g->state == TT_MEMBER && !s->over)
     take_frame(s, g);
 }
@@ -415,17 +293,29 @@ static void hear_out(tt_service *s, tt_meet_peer *g) {
   if (n == 0 || (errno != EAGAIN && errno != EINTR)) tt_meet_peer_close(s, g);
 }
 
+/* A member's bytes were changed on their way. */
+static void cut_off(tt_service *s, tt_meet_peer *g) {
+  if (g->state == TT_MEMBER && !s->over)
+    tt_service_fail(
+        s, TUTTI_ERR_SYSTEM,
+        "bytes that rank %u (%s) sent were changed or repeated on their way, so the meeting has "
+        "ended: somebody between the hosts changes packets",
+        g->hello.rank, g->hello.who);
+  left(s, g);
+}
+
 void tt_meet_peer_read(tt_service *s, tt_meet_peer *g, bool hung_up) {
   if (g->state == TT_LEAVES) {
     hear_out(s, g);
     return;
   }
+  if (g->state == TT_STRANGER && !g->local && !g->have && !g->secure) tt_entry_first_byte(s, g);
   if (g->want == g->have && hung_up) left(s, g);
   while (g->fd >= 0 && g->want > g->have && g->state != TT_LEAVES) {
-    const ssize_t n = read(g->fd, g->in + g->have, g->want - g->have);
+    const ssize_t n = tt_secure_recv(g->secure, g->fd, g->in + g->have, g->want - g->have);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-      left(s, g);
+      (n < 0 && errno == EBADMSG ? cut_off : left)(s, g);
       return;
     }
     g->have += (size_t)n;
@@ -441,7 +331,7 @@ void tt_service_renew(tt_service *s) {
     tt_meet_peer *g = &s->peers[i];
     if (g->fd < 0 || g->state != TT_WAITS) continue;
     g->state = TT_STRANGER;
-    join(s, g);
+    tt_entry_join(s, g);
     if (g->state == TT_MEMBER && g->have == g->want) said(s, g);
   }
 }

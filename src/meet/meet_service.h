@@ -1,5 +1,5 @@
 /* meet_service.h - the serving end of a meeting: what the rendezvous and an agent have in common, shared by
- * rendezvous.c, agent.c, meet_peers.c and meet_rounds.c.
+ * rendezvous.c, agent.c, meet_peers.c, meet_entry.c and meet_rounds.c.
  *
  * Idea       A service collects the rows of its peers and answers each with the table. The rendezvous makes
  *            the table; an agent passes rows up to its parent, and hands down what the parent answers. Peers
@@ -8,13 +8,15 @@
 #ifndef TT_MEET_SERVICE_H
 #define TT_MEET_SERVICE_H
 
+#include "listen.h"
 #include "meet_line.h"
 
 enum { TT_FANOUT = 7 /* agents below the rendezvous, or below an agent */ };
 
 /* id.c: sets hosts and a key, if it has none. */
 tutti_status tt_rendezvous_name(tt_rendezvous *r);
-/* id.c: adds the addresses that other hosts may reach; loopback if there are no others. */
+/* id.c: adds the addresses that other hosts may reach, or the one that TUTTI_INTERFACE asks for; loopback if there
+ * are no others. */
 void tt_addresses_here(tt_rendezvous *r);
 
 typedef enum tt_peer_state {
@@ -42,13 +44,16 @@ typedef struct tt_meet_peer { /* a connection; fd < 0: free */
   int hands; /* the descriptor that goes with the header; -1: none */
   tt_hello hello;
   unsigned char nonce[TT_DIGEST]; /* of its challenge; for a rank of this host: zeros */
-  bool proves;                    /* this side's proof is to go before the first reply */
+  struct tt_secure *secure; /* what protects the connection to another host; NULL: nothing yet */
+  bool proves;              /* this side's proof is to go before the first reply */
 } tt_meet_peer;
 
 typedef struct tt_service {
   int listener, local; /* for agents; for ranks of this host. -1: closed */
   bool lasting, agent;
   bool open; /* anybody can compute the key: agents that are not trusted are sent away */
+  const struct tt_tls *tls; /* what agents have to speak; NULL: digests will do */
+  bool other_tls; /* a process came with TLS, or without, where this service does otherwise */
   char key[TT_KEY];
   tt_meet_peer *peers;
   int npeers, members; /* members: those that bring rows */
@@ -74,6 +79,7 @@ typedef struct tt_service {
   tt_agent *self; /* an agent's */
   /* An agent: its connection to its parent, and what goes up: `batch` collects rows. */
   int up; /* -1: none; the rendezvous has none */
+  struct tt_secure *up_secure;
   char *batch, *sending;
   size_t batched, up_sent, up_to_send;
   double batch_since;
@@ -93,8 +99,6 @@ typedef struct tt_service {
 void *tt_service_run(void *service);
 tt_service *tt_service_new(const char key[TT_KEY]); /* NULL: out of memory */
 void tt_service_free(tt_service *s);
-/* A socket that listens on all addresses; *port 0: any. -1 and errno. */
-int tt_service_listen(int *port);
 /* Starts a thread that blocks all signals. */
 tutti_status tt_service_thread(tt_service *s, pthread_t *thread);
 
@@ -114,11 +118,28 @@ void tt_meet_peer_close(tt_service *s, tt_meet_peer *g);
 void tt_meet_peer_serve(tt_meet_peer *g, const tt_table *table);
 /* Queue the last reply: the reason why the meeting has failed, or the peer is refused. */
 void tt_meet_peer_part(tt_meet_peer *g, const tt_refusal *why);
+/* Queue a reason that this peer alone gets. */
+void tt_meet_peer_refuse(tt_meet_peer *g, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The next input has this many bytes; false: out of memory, and the meeting has failed. */
+bool tt_meet_peer_expect(tt_service *s, tt_meet_peer *g, size_t bytes);
 /* The meeting is over; start the next one with the peers that wait for it. */
 void tt_service_renew(tt_service *s);
 static inline bool tt_is_member(const tt_meet_peer *g) {
   return g->fd >= 0 && g->state == TT_MEMBER && (g->local || g->placed);
 }
+
+/* ---- becoming a member (meet_entry.c) ---- */
+
+/* The first byte of an agent, which stays there to be read, tells whether it speaks TLS. */
+void tt_entry_first_byte(tt_service *s, tt_meet_peer *g);
+/* What to add where ranks are missing: "", or that a process came with another TUTTI_TLS. */
+const char *tt_entry_other_tls(const tt_service *s);
+/* Its hello has come, in g->in; a proof. */
+void tt_entry_hello(tt_service *s, tt_meet_peer *g);
+void tt_entry_proof(tt_service *s, tt_meet_peer *g, const unsigned char proof[TT_DIGEST]);
+/* Add the peer to the meeting, or queue the reason why it has failed or does without the peer. */
+void tt_entry_join(tt_service *s, tt_meet_peer *g);
 
 /* ---- rounds (meet_rounds.c) ---- */
 

@@ -9,7 +9,6 @@
  *            job. When a rank is missing after the first one's time limit, all are told which.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "meet_service.h"
+#include "secure.h"
 
 static const double STRANGER = 5, FAREWELL = 5; /* s */
 
@@ -37,9 +37,9 @@ static void name_missing(tt_service *s) {
   }
   tt_service_fail(s, TUTTI_ERR_TIMEOUT,
                   "rank%s %s%s of %d did not come to the rendezvous within %.3g s "
-                  "(TUTTI_CONNECT_TIMEOUT); %d came",
+                  "(TUTTI_CONNECT_TIMEOUT); %d came%s",
                   missing > 1 ? "s" : "", who, missing > 10 ? ", ..." : "", s->ranks, s->limit,
-                  s->ranks - missing);
+                  s->ranks - missing, tt_entry_other_tls(s));
 }
 
 static void look_at_clock(tt_service *s) {
@@ -66,6 +66,11 @@ static bool goes_on(const tt_service *s) {
   return s->round == 0 && s->rows < s->ranks; /* the missing ones are to get the reason, too */
 }
 
+/* Bytes that this peer's connection has, and the system does not tell of. */
+static bool has_bytes(const tt_meet_peer *g) {
+  return g->fd >= 0 && g->have < g->want && tt_secure_waiting(g->secure);
+}
+
 static short events_of(const tt_meet_peer *g) {
   const bool reads = g->state == TT_LEAVES || g->have < g->want;
   return (short)((reads ? POLLIN : POLLRDHUP) | (g->talks ? POLLOUT : 0));
@@ -77,10 +82,12 @@ static void wait_for_words(tt_service *s) {
     usleep(1000);
     return;
   }
-  const int n = s->npeers, due = tt_agent_due(s);
+  const int n = s->npeers;
+  int due = tt_agent_due(s);
   bool quiet = !s->ranks; /* no peer is here or expected */
   for (int i = 0; i < n; i++) {
     quiet &= s->peers[i].fd < 0;
+    if (has_bytes(&s->peers[i])) due = 0;
     fds[i] = (struct pollfd){.fd = s->peers[i].fd, .events = events_of(&s->peers[i])};
   }
   const bool room = tt_meet_has_room(s);
@@ -88,11 +95,12 @@ static void wait_for_words(tt_service *s) {
   fds[n + 1] = (struct pollfd){.fd = s->local, .events = POLLIN};
   fds[n + 2] = (struct pollfd){.fd = s->up, .events = POLLIN};
   if (s->up_to_send) fds[n + 2].events |= POLLOUT;
-  if (poll(fds, (nfds_t)n + 3, due >= 0 ? due : quiet ? -1 : room ? 200 : 20) > 0) {
+  if (poll(fds, (nfds_t)n + 3, due >= 0 ? due : quiet ? -1 : room ? 200 : 20) >= 0) {
     for (int i = 0; i < n; i++) {
-      if (fds[i].fd != s->peers[i].fd || fds[i].fd < 0 || !fds[i].revents) continue;
+      tt_meet_peer *g = &s->peers[i];
+      if (fds[i].fd != g->fd || g->fd < 0) continue;
       const bool hung_up = fds[i].revents & (POLLRDHUP | POLLHUP | POLLERR);
-      if (hung_up || fds[i].revents & POLLIN) tt_meet_peer_read(s, &s->peers[i], hung_up);
+      if (hung_up || fds[i].revents & POLLIN || has_bytes(g)) tt_meet_peer_read(s, g, hung_up);
     }
     if (fds[n].revents) tt_meet_peer_welcome(s, false);
     while (fds[n + 1].revents && s->local >= 0 && tt_meet_peer_welcome(s, true)) continue;
@@ -118,6 +126,7 @@ void tt_service_free(tt_service *s) {
   if (s->listener >= 0) close(s->listener);
   if (s->local >= 0) close(s->local);
   if (s->up >= 0) close(s->up);
+  tt_secure_drop(&s->up_secure);
   tt_rounds_clear(s);
   tt_agent_drop(s->self);
   free(s->peers);
@@ -146,29 +155,6 @@ tt_service *tt_service_new(const char key[TT_KEY]) {
   return s;
 }
 
-int tt_service_listen(int *port) {
-  struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)*port)};
-  struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = six.sin6_port};
-  socklen_t n = sizeof six;
-  const int off = 0, one = 1;
-  int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const bool is_six = fd >= 0 && !setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-  if (!is_six && fd >= 0) close(fd);
-  if (!is_six) fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return -1;
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  const struct sockaddr *at = is_six ? (struct sockaddr *)&six : (struct sockaddr *)&four;
-  if (bind(fd, at, is_six ? sizeof six : sizeof four) || listen(fd, 4096) ||
-      getsockname(fd, (struct sockaddr *)&six, &n)) {
-    const int why = errno;
-    close(fd);
-    errno = why;
-    return -1;
-  }
-  *port = ntohs(six.sin6_port); /* the same offset in both */
-  return fd;
-}
-
 tutti_status tt_service_thread(tt_service *s, pthread_t *thread) {
   sigset_t all, before;
   sigfillset(&all);
@@ -186,10 +172,9 @@ tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thre
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a rendezvous");
   s->lasting = lasting;
   s->open = r->open;
-  s->listener = tt_service_listen(&r->port);
-  if (s->listener < 0)
-    status = tt_fail(TUTTI_ERR_SYSTEM, "no rendezvous at port %d: %s%s", r->port, strerror(errno),
-                     errno == EADDRINUSE ? " (another job's? TUTTI_PORT names another one)" : "");
+  status = tt_tls_find(&s->tls);
+  if (!status)
+    status = tt_listen("a rendezvous (TUTTI_PORT names its port)", &r->port, &s->listener);
   if (!status) status = tt_service_thread(s, thread);
   if (!status) return TUTTI_OK;
   tt_service_free(s);

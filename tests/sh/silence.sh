@@ -6,7 +6,7 @@
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 export TUTTI_SILENCE=3 ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # as in over_ucx.sh
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
-ways="flight idle stop heir" n=0
+ways="flight idle six stop heir" n=0 # six: idle, where hosts have addresses of IPv6 alone
 skips() {
   skip "silent hosts" "$1"
   echo 1..1
@@ -14,9 +14,10 @@ skips() {
 }
 [ -e "$BUILD/libtutti_ucx.so" ] || skips "without UCX there is nothing between hosts"
 part() { # WAY: runs a part in the background
-  local each=1
+  local each=1 way=$1 family=4
   [ "$1" != heir ] || each=2
-  TOKEN=$token TUTTI=$TUTTI timeout -k 5 300 bash bench/netns.sh tutti 3 $each 1gbit -k "$BUILD/tests/mp_silent" "$1" \
+  [ "$1" != six ] || way=idle family=6
+  FAMILY=$family TOKEN=$token TUTTI=$TUTTI timeout -k 5 300 bash bench/netns.sh tutti 3 $each 1gbit -k "$BUILD/tests/mp_silent" "$way" \
     "ip link set eth0 down" >"$work/$1.out" 2>"$work/$1.err" </dev/null
   echo $? >"$work/$1.rc"
 }

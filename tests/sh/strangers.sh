@@ -1,8 +1,8 @@
 # strangers.sh - who may join where the key is no secret: ranks of one user on one host, and others with TUTTI_KEY or
-# TUTTI_INSECURE=1. Hosts are network namespaces (bench/netns.sh); launchers are played by their variables.
+# TUTTI_INSECURE=1; what somebody hears who listens between hosts; where ports are open; all of it by IPv6, too. Hosts are network namespaces (bench/netns.sh); launchers are played by their variables.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
-unset TUTTI_KEY TUTTI_INSECURE TUTTI_NET
+unset TUTTI_KEY TUTTI_INSECURE TUTTI_NET TUTTI_TLS TUTTI_INTERFACE
 export TUTTI_CONNECT_TIMEOUT=3
 n=0
 check() { ok "$@" && n=$((n + 1)) || n=$((n + 1)); }
@@ -33,6 +33,31 @@ for at in 127.0.0.1 ::1 "$(hostname)"; do
   torchrun "$at:$port"
   check "on one host, at $at: ranks of one user need no secret" all "status 0" "$two"
 done
+# ---- TLS ----
+if [ ! -e "$BUILD/libtutti_tls.so" ]; then
+  skip "TLS" "libtutti_tls.so was not built (make tls)" 2 && n=$((n + 2))
+else
+  cp "$BUILD"/libtutti_tls.so* "$work"
+  torchrun "127.0.0.1:$port" TUTTI_TLS=meeting
+  check "ranks meet by TLS" all "status 0" "$two"
+  torchrun "127.0.0.1:$port" TUTTI_TLS=al
+  check "another word is refused" all "! status 0" "says 'TUTTI_TLS=al: expected meeting'"
+fi
+
+# ---- interfaces ----
+torchrun "127.0.0.1:$port" TUTTI_INTERFACE=lo
+check "TUTTI_INTERFACE names a device" all "status 0" "$two"
+torchrun "127.0.0.1:$port" TUTTI_INTERFACE=127.0.0.1
+check "... or an address of one" all "status 0" "$two"
+torchrun "127.0.0.1:$port" TUTTI_INTERFACE=nothing7
+check "... and if there is none, a sentence says so" all "! status 0" "says 'TUTTI_INTERFACE=nothing7 is no device of this host'"
+other=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -m 1 '^[0-9.]*$')
+TUTTI_INTERFACE=lo background aggregator -p 0
+until grep -q port "$work/out" 2>/dev/null; do sleep 0.05; done
+its=$(grep -oE 'port [0-9]+' "$work/out" | head -1) its=${its#port }
+check "no other interface has the port open" all '(: <"/dev/tcp/127.0.0.1/$its")' '[ -z "$other" ] || ! (: <"/dev/tcp/$other/$its") 2>/dev/null'
+kill "$job" && wait_job
+
 if [ "$(id -u)" != 0 ] || ! setpriv --reuid 65534 --clear-groups true 2>/dev/null; then
   skip "another user" "this user cannot become another one" 3 && n=$((n + 3))
 else
@@ -60,23 +85,51 @@ else
   job=$daemon && wait_job
 fi
 
-# hosts [NAME=VALUE ...]: one rank on each of two.
+# hosts [NAME=VALUE ...]: one rank on each of two. HEARS=FILE: what somebody hears of port 4001 on the first one.
 hosts() {
+  local first=10.77.0.1
+  [ "${FAMILY:-4}" = 4 ] || first=fd77::1
   rc=0
-  TOKEN=$token UCX_TLS=tcp,self timeout 60 bash bench/netns.sh tutti 2 1 1gbit sh -c 'exec env -u TUTTI_ID -u TUTTI_RANK -u TUTTI_SIZE \
-    RANK=$TUTTI_RANK WORLD_SIZE=$TUTTI_SIZE MASTER_ADDR=10.77.0.1 MASTER_PORT=4000 "$@"' sh "$@" "$hello" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  FIRST=$first LISTEN=$python\ tests/support/sniff.py TOKEN=$token UCX_TLS=tcp,self timeout 60 bash bench/netns.sh tutti 2 1 1gbit sh -c '
+    [ -z "${HEARS:-}" ] || [ "$TUTTI_RANK" != 0 ] || { $LISTEN eth0 4001 "$HEARS" & until [ -e "$HEARS" ]; do sleep 0.05; done; }
+    env -u TUTTI_ID -u TUTTI_RANK -u TUTTI_SIZE RANK=$TUTTI_RANK WORLD_SIZE=$TUTTI_SIZE MASTER_ADDR=$FIRST MASTER_PORT=4000 "$@"
+    status=$?
+    [ -z "${HEARS:-}" ] || [ "$TUTTI_RANK" != 0 ] || kill $!
+    exit $status' sh "$@" "$hello" >"$work/out" 2>"$work/err" </dev/null || rc=$?
 }
 hosts
 if [ $rc = 77 ]; then
-  skip "two hosts" "$(tail -n 1 "$work/err")" 3 && n=$((n + 3))
+  skip "two hosts" "$(tail -n 1 "$work/err")" 11 && n=$((n + 11))
 elif [ ! -e "$BUILD/libtutti_ucx.so" ]; then
-  skip "two hosts" "UCX is not installed, or was not built" 3 && n=$((n + 3))
+  skip "two hosts" "UCX is not installed, or was not built" 11 && n=$((n + 11))
 else
   check "on two hosts, without a secret: the ranks do not meet, and say what to do" all "! status 0" "says 'rank 1.*$secret'" '! grep -q "sum is" "$work/out"'
   hosts TUTTI_KEY=0123456789abcdef
   check "... with a secret they do" all "status 0" "$two"
   hosts TUTTI_INSECURE=1
   check "... and with TUTTI_INSECURE=1" all "status 0" "$two"
+  key=0123456789abcdef
+  FAMILY=6 hosts TUTTI_KEY=$key
+  check "hosts that have addresses of IPv6 alone meet" all "status 0" "$two"
+  FAMILY=6 hosts
+  check "... with a secret only" all "! status 0" "says 'rank 1.*$secret'" '! grep -q "sum is" "$work/out"'
+  hosts TUTTI_KEY=$key TUTTI_INTERFACE=eth0
+  check "hosts meet on the interface that is asked for" all "status 0" "$two"
+  HEARS=$work/plain hosts TUTTI_KEY=$key
+  check "who listens hears the names of hosts, and no key" all "status 0" "$two" 'grep -aq "host2, pid" "$work/plain"' '! grep -aq $key "$work/plain"'
+  if [ ! -e "$BUILD/libtutti_tls.so" ]; then
+    skip "TLS between hosts" "libtutti_tls.so was not built (make tls)" 4 && n=$((n + 4))
+  else
+    HEARS=$work/secret hosts TUTTI_KEY=$key TUTTI_TLS=meeting
+    check "... with TLS no name either" all "status 0" "$two" '[ -s "$work/secret" ]' '! grep -aqE "host[12]|10[.]77" "$work/secret"'
+    same="TUTTI_TLS has to be the same on all ranks"
+    hosts TUTTI_KEY=$key TUTTI_CONNECT_TIMEOUT=2 sh -c '[ $RANK = 0 ] || export TUTTI_TLS=meeting; "$0" || { sleep $((4 * RANK)); exit 1; }'
+    check "TLS on one side: both say what differs" all "! status 0" "says 'rank 1: .*does not speak TLS: $same'" "says 'a process came with TLS: $same'"
+    hosts TUTTI_KEY=$key TUTTI_CONNECT_TIMEOUT=2 sh -c '[ $RANK = 1 ] || export TUTTI_TLS=meeting; "$0" || { sleep $((4 * RANK)); exit 1; }'
+    check "... and the other way round" all "! status 0" "says 'came without TLS.*$same'" "says 'a process came without TLS: $same'"
+    hosts TUTTI_KEY=$key TUTTI_TLS=all
+    check "data cannot be encrypted, and TUTTI_TLS=all says so" all "! status 0" "says 'TUTTI_TLS=all: .*cannot be encrypted over UCX'"
+  fi
 fi
 check "no process is left" gone
 echo "1..$n"

@@ -99,12 +99,12 @@ tutti_status play_join_rack(const running *d, uint64_t session, int member, int 
                                    .members = (uint32_t)n,
                                    .above = (uint32_t)rack,
                                    .aboves = (uint32_t)racks};
-  int fd;
+  tt_connection to;
   char key[TT_KEY + 1], of_session[TT_KEY + 1];
   tt_aggregator_key(NULL, key);
   tt_aggregator_session_key(key, session, of_session);
-  const tutti_status status = tt_aggregator_visit(d->where, &seat, false, of_session, LIMIT, &fd);
-  return status ? status : tt_aggregator_wire(fd, d->where, member, n, NULL, wire);
+  const tutti_status status = tt_aggregator_visit(d->where, &seat, false, of_session, LIMIT, &to);
+  return status ? status : tt_aggregator_wire(to, d->where, member, n, NULL, wire);
 }
 
 party play_gather(const running *d, uint64_t session, int n) {

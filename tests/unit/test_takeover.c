@@ -103,11 +103,11 @@ static void gather(const running *d) {
     among[r] = (tt_wire){.channel = &channel, .peer = &peers, .rank = r, .ranks = RANKS};
   }
   for (int r = 0; r < RANKS; r++) {
-    int fd;
+    tt_connection to;
     const tt_aggregator_seat seat = {
         .session = {5, (uint64_t)session[r]}, .member = (uint32_t)member[r], .members = RANKS / 2};
-    assert_int_equal(tt_aggregator_visit(d->where, &seat, false, of_session, LIMIT, &fd), TUTTI_OK);
-    assert_int_equal(tt_aggregator_wire(fd, d->where, r, RANKS, &map, &wire[r]), TUTTI_OK);
+    assert_int_equal(tt_aggregator_visit(d->where, &seat, false, of_session, LIMIT, &to), TUTTI_OK);
+    assert_int_equal(tt_aggregator_wire(to, d->where, r, RANKS, &map, &wire[r]), TUTTI_OK);
   }
 }
 

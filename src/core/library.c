@@ -1,0 +1,36 @@
+/* library.c - opens tutti's optional libraries by their names.
+ *
+ * Idea       A library is looked for beside libtutti, or beside the program that contains it, then on the system's
+ *            path.
+ * Invariant  A library stays loaded: it may have threads, and threads may run its code.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core.h"
+
+/* The folder of the file that contains this code. */
+static void folder_here(char *folder, size_t size) {
+  Dl_info info;
+  folder[0] = 0;
+  if (dladdr((void *)(uintptr_t)folder_here, &info) && info.dli_fname &&
+      strchr(info.dli_fname, '/'))
+    snprintf(folder, size, "%.*s", (int)(strrchr(info.dli_fname, '/') - info.dli_fname + 1),
+             info.dli_fname);
+}
+
+void *tt_library_load(const char *of) {
+  char folder[PATH_MAX], name[64], path[PATH_MAX + 64];
+  if (strchr(of, '/')) return dlopen(of, RTLD_NOW | RTLD_LOCAL);
+  snprintf(name, sizeof name, "libtutti_%s.so.%d", of, TUTTI_VERSION_MAJOR);
+  folder_here(folder, sizeof folder);
+  static const char *const places[] = {"", "../", "../lib/"}; /* beside it; in build/, bin/ */
+  for (size_t i = 0; *folder && i < sizeof places / sizeof *places; i++) {
+    snprintf(path, sizeof path, "%s%s%s", folder, places[i], name);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library) return library;
+  }
+  return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}

@@ -1,0 +1,120 @@
+/* listen.c - a port on which this process awaits others: on all addresses, or on the interface that the user asks for.
+ *
+ * Idea       A socket of IPv6 takes IPv4 as well, unless the system has no IPv6. TUTTI_INTERFACE names a device or one
+ *            of this host's addresses. Of a device the first IPv4 address counts, else the first IPv6 address that other
+ *            hosts can reach without naming a device of theirs.
+ * Invariant  With TUTTI_INTERFACE no other address has the port open.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { QUEUE = 4096 /* connections that wait to be accepted */ };
+
+bool tt_address_text(const struct sockaddr *at, char text[TT_ADDRESS]) {
+  const void *bytes =
+      at->sa_family == AF_INET6
+          ? (const void *)&((const struct sockaddr_in6 *)(const void *)at)->sin6_addr
+          : &((const struct sockaddr_in *)(const void *)at)->sin_addr;
+  return inet_ntop(at->sa_family, bytes, text, TT_ADDRESS) != NULL;
+}
+
+void tt_port_text(const char *host, int port, char *text, size_t size) {
+  const bool six = strchr(host, ':');
+  snprintf(text, size, "%s%s%s:%d", six ? "[" : "", host, six ? "]" : "", port);
+}
+
+/* ---- the interface ---- */
+
+static socklen_t bytes_of_address(int family) {
+  return family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+/* Is this address the one that is named, or of the device that is? */
+static bool is_named(const struct ifaddrs *a, const char *name) {
+  char text[TT_ADDRESS];
+  unsigned char wanted[sizeof(struct in6_addr)];
+  if (!tt_address_text(a->ifa_addr, text)) return false;
+  if (inet_pton(a->ifa_addr->sa_family, name, wanted) == 1) {
+    char same[TT_ADDRESS];
+    inet_ntop(a->ifa_addr->sa_family, wanted, same, sizeof same);
+    return strcmp(same, text) == 0;
+  }
+  const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)a->ifa_addr;
+  return strcmp(a->ifa_name, name) == 0 &&
+         (a->ifa_addr->sa_family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr));
+}
+
+tutti_status tt_interface(struct sockaddr_storage *at, char text[TT_ADDRESS]) {
+  static const int families[] = {AF_INET, AF_INET6};
+  const char *name = tt_env("TUTTI_INTERFACE");
+  struct ifaddrs *all = NULL;
+  *text = 0;
+  if (!name) return TUTTI_OK;
+  if (getifaddrs(&all)) all = NULL;
+  for (int f = 0; f < 2 && !*text; f++)
+    for (const struct ifaddrs *a = all; a && !*text; a = a->ifa_next) {
+      if (!a->ifa_addr || a->ifa_addr->sa_family != families[f] || !is_named(a, name)) continue;
+      memset(at, 0, sizeof *at);
+      memcpy(at, a->ifa_addr, bytes_of_address(families[f]));
+      tt_address_text(a->ifa_addr, text);
+    }
+  if (all) freeifaddrs(all);
+  if (*text) return TUTTI_OK;
+  return tt_fail(
+      TUTTI_ERR_ARG,
+      "TUTTI_INTERFACE=%.60s is no device of this host with an address, and no address of it: `ip "
+      "address` lists both",
+      name);
+}
+
+/* ---- the port ---- */
+
+/* A socket for this address; of IPv6 it takes IPv4 as well, if it can. -1 and errno. */
+static int bound(struct sockaddr_storage *at, int port) {
+  const int off = 0, one = 1;
+  const bool is_six = at->ss_family == AF_INET6;
+  const int fd = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  if (is_six)
+    ((struct sockaddr_in6 *)(void *)at)->sin6_port = htons((uint16_t)port);
+  else
+    ((struct sockaddr_in *)(void *)at)->sin_port = htons((uint16_t)port);
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if ((!is_six || !setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off)) &&
+      !bind(fd, (const struct sockaddr *)at, bytes_of_address(at->ss_family)) && !listen(fd, QUEUE))
+    return fd;
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return -1;
+}
+
+tutti_status tt_listen(const char *what, int *port, int *fd) {
+  struct sockaddr_storage at;
+  char text[TT_ADDRESS];
+  socklen_t n = sizeof at;
+  *fd = -1;
+  const tutti_status status = tt_interface(&at, text);
+  if (status) return status;
+  if (!*text) at = (struct sockaddr_storage){.ss_family = AF_INET6};
+  *fd = bound(&at, *port);
+  if (*fd < 0 && !*text && errno != EADDRINUSE && errno != EACCES) { /* a system without IPv6 */
+    at = (struct sockaddr_storage){.ss_family = AF_INET};
+    *fd = bound(&at, *port);
+  }
+  if (*fd < 0)
+    return tt_fail(TUTTI_ERR_SYSTEM, "%s cannot listen on port %d%s%s: %s", what, *port,
+                   *text ? " of " : "", text, strerror(errno));
+  getsockname(*fd, (struct sockaddr *)&at, &n);
+  *port = ntohs(
+      ((const struct sockaddr_in *)(const void *)&at)->sin_port); /* the same offset in both */
+  return TUTTI_OK;
+}

@@ -1,0 +1,182 @@
+/* meet_entry.c - strangers prove that they know the key, and become members of a meeting.
+ *
+ * Idea       A peer first sends a hello: its rank, and the number of ranks; both sides prove that
+ *            they know the key (id.c). A rank of this host sends its proof with the hello, and is then a member. What an
+ *            agent sends after its proof is protected by digests, or all of it by TLS (secure.h). A peer that returns
+ *            before the others have left waits until they have.
+ * Invariant  A peer without the key takes no part and learns nothing of the job.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "meet_service.h"
+#include "secure.h"
+
+/* ---- TLS ---- */
+
+static int find_secret(const void *service, const char *name, unsigned char secret[TT_TLS_SECRET]) {
+  const tt_service *s = service;
+  if (strcmp(name, TT_MEET_TLS) != 0) return 0;
+  tt_tls_secret(s->key, secret);
+  return 1;
+}
+
+/* The first byte of an agent, which stays there to be read, tells whether it speaks TLS. */
+void tt_entry_first_byte(tt_service *s, tt_meet_peer *g) {
+  char byte;
+  if (recv(g->fd, &byte, 1, MSG_PEEK) != 1) return;
+  const bool speaks = tt_tls_begins(byte);
+  s->other_tls |= speaks ? !s->tls : s->tls && byte == *TT_MEET_MAGIC;
+  if (speaks && s->tls)
+    g->secure = tt_tls_serve(s->tls, g->fd, find_secret, s);
+  else if (speaks)
+    tt_meet_peer_refuse(
+        g, "this rendezvous does not speak TLS"); /* the agent's TLS takes it for what it is not */
+}
+
+const char *tt_entry_other_tls(const tt_service *s) {
+  if (!s->other_tls) return "";
+  return s->tls ? "; a process came without TLS: TUTTI_TLS has to be the same on all ranks"
+                : "; a process came with TLS: TUTTI_TLS has to be the same on all ranks";
+}
+
+/* ---- a place among the members ---- */
+
+static bool init_from_first_hello(tt_service *s, const tt_hello *h) {
+  s->row = calloc(h->ranks, sizeof *s->row);
+  s->bytes = calloc(h->ranks, sizeof *s->bytes);
+  if (!s->row || !s->bytes) return false;
+  s->ranks = (int)h->ranks;
+  s->first = tt_seconds();
+  s->limit = h->limit_ms / 1e3;
+  return true;
+}
+
+/* The rank of this host with that number; NULL: none. */
+static const tt_meet_peer *local_rank(const tt_service *s, const tt_meet_peer *g) {
+  for (int i = 0; i < s->npeers; i++) {
+    const tt_meet_peer *x = &s->peers[i];
+    if (x != g && x->fd >= 0 && x->local && x->state == TT_MEMBER && x->hello.rank == g->hello.rank)
+      return x;
+  }
+  return NULL;
+}
+
+static void become_member(tt_service *s, tt_meet_peer *g) {
+  g->state = TT_MEMBER;
+  s->members += g->local;
+  s->locals += g->local;
+  if (s->locals < s->most_locals || s->local < 0) return;
+  close(s->local); /* the next rank of this host becomes another agent */
+  s->local = -1;
+}
+
+void tt_entry_join(tt_service *s, tt_meet_peer *g) {
+  const tt_hello *h = &g->hello;
+  const bool fits = !s->ranks || h->ranks == (uint32_t)s->ranks;
+  const bool came = s->ranks && fits && s->row && s->row[h->rank];
+  const tt_meet_peer *twin = g->local ? local_rank(s, g) : NULL;
+  if (s->lasting && s->ranks && (s->round > 0 || (came && s->over)))
+    g->state = TT_WAITS;
+  else if (s->over && (s->agent || s->failed > 0) && fits && !came && s->round == 0)
+    tt_meet_peer_part(g, &s->why);
+  else if (s->over || s->round > 0)
+    tt_meet_peer_refuse(g,
+                        "rank %u (%s) comes too late: the job of this id has begun, or has failed",
+                        h->rank, h->who);
+  else if (!fits)
+    tt_meet_peer_refuse(
+        g,
+        "rank %u (%s) says that there are %u ranks, and those that came before it, %d: are "
+        "there two jobs with one id?",
+        h->rank, h->who, h->ranks, s->ranks);
+  else if (came || twin)
+    tt_meet_peer_refuse(g, "rank %u (%s) is there already (%s): are there two jobs with one id?",
+                        h->rank, h->who, twin ? twin->hello.who : "on another host");
+  else if (!s->ranks && !init_from_first_hello(s, h))
+    tt_meet_peer_refuse(g, "the rendezvous is out of memory");
+  else
+    become_member(s, g);
+}
+
+/* Cannot block: so far nothing but a challenge has been sent. */
+static bool send_now(tt_meet_peer *g, const void *bytes, size_t n) {
+  return tt_secure_send(g->secure, g->fd, bytes, n) == (ssize_t)n;
+}
+
+static void challenge(tt_service *s, tt_meet_peer *g) {
+  tt_challenge c = {.magic = TT_MEET_MAGIC};
+  if (tt_nonce(g->nonce)) {
+    tt_meet_peer_close(s, g);
+    return;
+  }
+  memcpy(c.nonce, g->nonce, sizeof c.nonce);
+  tt_prove_key(TT_RENDEZVOUS, s->key, &g->hello, g->nonce, c.proof);
+  g->state = TT_CHALLENGED;
+  g->have = 0;
+  g->want = TT_DIGEST;
+  if (!send_now(g, &c, sizeof c)) tt_meet_peer_close(s, g);
+}
+
+void tt_entry_hello(tt_service *s, tt_meet_peer *g) {
+  tt_hello *h = &g->hello;
+  memcpy(h, g->in, sizeof *h);
+  if (memcmp(h->magic, TT_MEET_MAGIC, sizeof h->magic) != 0)
+    tt_meet_peer_close(s, g);
+  else if (s->tls && !g->local && !g->secure)
+    tt_meet_peer_refuse(
+        g,
+        "this rank came without TLS, and the rendezvous speaks TLS only: TUTTI_TLS has to be "
+        "the same on all ranks");
+  else if (h->protocol < TT_MEET_PROVES)
+    tt_meet_peer_refuse(
+        g,
+        "this rank speaks version %u of the rendezvous, which is of version %d: all ranks need "
+        "one version of tutti",
+        h->protocol, TT_MEET_PROTOCOL);
+  else if (g->local)
+    tt_entry_proof(s, g, (const unsigned char *)g->in + sizeof *h);
+  else
+    challenge(s, g);
+}
+
+/* Another version's rank, which knows the key: all are told. */
+static void tell_of_version(tt_service *s, tt_meet_peer *g) {
+  const tt_hello *h = &g->hello;
+  if (!s->ranks) init_from_first_hello(s, h);
+  tt_service_fail(s, TUTTI_ERR_SYSTEM,
+                  "rank %u (%s) speaks version %u of the rendezvous, which is of version %d: all "
+                  "ranks need one version of tutti",
+                  h->rank, h->who, h->protocol, TT_MEET_PROTOCOL);
+  tt_meet_peer_part(g, &s->why);
+}
+
+/* The agent has proven the key: what follows is protected. */
+static bool greet_agent(const tt_service *s, tt_meet_peer *g) {
+  if (!send_now(g, TT_MEET_MAGIC, sizeof g->hello.magic)) return false;
+  if (!g->secure) g->secure = tt_digests_new(TT_RENDEZVOUS, s->key, &g->hello, g->nonce);
+  return g->secure;
+}
+
+void tt_entry_proof(tt_service *s, tt_meet_peer *g, const unsigned char proof[TT_DIGEST]) {
+  tt_hello *h = &g->hello;
+  unsigned char right[TT_DIGEST];
+  tt_prove_key(TT_VISITOR, s->key, h, g->nonce, right);
+  const bool knows = tt_digest_same(right, proof);
+  const bool full = g->local && s->locals >= s->most_locals;
+  const bool greet = h->protocol == TT_MEET_PROTOCOL;
+  h->who[sizeof h->who - 1] = 0;
+  g->have = 0;
+  g->proves = g->local;
+  if (!knows || full || !tt_meet_peer_expect(s, g, sizeof(tt_meet_frame)) ||
+      (greet && !g->local && !greet_agent(s, g)))
+    tt_meet_peer_close(s, g);
+  else if (h->ranks < 1 || h->ranks > 1 << 20 || h->rank >= h->ranks)
+    tt_meet_peer_refuse(g, "rank %u of %u (%s)", h->rank, h->ranks, h->who);
+  else if (!greet)
+    tell_of_version(s, g);
+  else
+    tt_entry_join(s, g);
+}

@@ -1,0 +1,69 @@
+/* secure.h - what protects the bytes of a connection between hosts.
+ *
+ * Idea       A connection is plain until both ends have proven the key. From then on digests show each end that what
+ *            comes is what the other has sent, in this order (digests.c). With TUTTI_TLS a connection is TLS's from
+ *            its first byte (tls_load.c, and the library of tls/).
+ * Invariant  No byte is handed out before it is verified. After one that is wrong the connection is of no use.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_SECURE_H
+#define TT_SECURE_H
+
+#include "meet_line.h"
+#include "tls_table.h"
+
+typedef struct tt_secure tt_secure; /* of one end of a connection; NULL: it is plain */
+
+typedef struct tt_secure_ops {
+  /* As send(2) does on a nonblocking socket, but EAGAIN until a first part of these bytes has left; the next call
+   * brings the same bytes. It may return more than n: as many as an earlier call brought. */
+  ssize_t (*send)(tt_secure *x, int fd, const void *bytes, size_t n);
+  ssize_t (*recv)(tt_secure *x, int fd, void *bytes, size_t n); /* as recv(2) does */
+  size_t (*waiting)(const tt_secure *x);
+  void (*drop)(tt_secure *x);
+} tt_secure_ops;
+
+struct tt_secure { /* the beginning of what an implementation keeps */
+  const tt_secure_ops *ops;
+  size_t ahead; /* bytes that have left before the caller brought them again */
+};
+
+/* As send(2) and recv(2) do on a nonblocking socket. EBADMSG: what came was changed, repeated or left out on its way.
+ * After EAGAIN the next call to send brings the same bytes, or the first of them. */
+ssize_t tt_secure_send(tt_secure *x, int fd, const void *bytes, size_t n);
+ssize_t tt_secure_recv(tt_secure *x, int fd, void *bytes, size_t n);
+/* Bytes that tt_secure_recv has without the socket; no poll tells of them. */
+size_t tt_secure_waiting(const tt_secure *x);
+void tt_secure_drop(tt_secure **x);
+
+/* A connection's end, where both travel together. */
+typedef struct tt_connection {
+  int fd;
+  tt_secure *secure;
+} tt_connection;
+
+/* Digests under keys made of the job's key, both nonces and the direction. side: of this end. NULL: out of memory. */
+tt_secure *tt_digests_new(tt_side_of side, const char key[TT_KEY], const tt_hello *hello,
+                          const unsigned char nonce[TT_DIGEST]);
+
+/* ---- TLS (tls_load.c) ---- */
+
+/* What TUTTI_TLS asks for; *tls NULL: nothing. TUTTI_ERR_ARG: an unknown word; TUTTI_ERR_UNSUPPORTED: it asks for
+ * more than tutti can encrypt; TUTTI_ERR_SYSTEM: the library cannot be loaded. */
+tutti_status tt_tls_find(const tt_tls **tls);
+/* Does TUTTI_TLS=all ask for what no network can do? Then TUTTI_ERR_UNSUPPORTED. `network`: its name. */
+tutti_status tt_tls_data(const char *network);
+/* The secret of TLS that follows from a key. */
+void tt_tls_secret(const char key[TT_KEY], unsigned char secret[TT_TLS_SECRET]);
+/* The calling end: proves to know the secret of that name, as the other end does, before `until`, on tt_seconds' clock.
+ * *how: a tt_tls_step, if not TT_TLS_DONE: why not; TT_TLS_READ: too late. NULL unless it is done. */
+tt_secure *tt_tls_call(const tt_tls *tls, int fd, const char *name,
+                       const unsigned char secret[TT_TLS_SECRET], double until, int *how);
+/* The serving end; its part of the handshake takes place while it receives. NULL: out of memory. */
+tt_secure *tt_tls_serve(const tt_tls *tls, int fd, tt_tls_find_fn *find, const void *ctx);
+#define TT_MEET_TLS "tutti meeting" /* the name of the secret */
+/* Does a first byte begin TLS? */
+static inline bool tt_tls_begins(char byte) {
+  return byte == 0x16; /* a record of type "handshake", RFC 8446, 5.1 */
+}
+
+#endif

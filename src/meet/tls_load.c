@@ -1,0 +1,131 @@
+/* tls_load.c - TLS by the library libtutti_tls.so, where TUTTI_TLS asks for it.
+ *
+ * Idea       The two ends of a connection share a secret, which follows from the job's key. So they need no certificates:
+ *            a TLS 1.3 handshake with a pre-shared key proves to each end that the other knows it, and a fresh
+ *            Diffie-Hellman exchange keeps what was recorded secret if the key becomes known later.
+ * Invariant  Where TUTTI_TLS is set, nothing of a meeting travels outside of TLS.
+ * Source     RFC 8446, 2.2 and 4.2.9 (psk_dhe_ke).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "secure.h"
+
+typedef const tt_tls *table_fn(void);
+
+/* ---- the library ---- */
+
+static tutti_status load_tls(const tt_tls **tls) {
+  table_fn *of;
+  void *library = tt_library_load("tls");
+  if (!library)
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "TUTTI_TLS needs libtutti_tls.so, which cannot be loaded: %.160s (Debian's "
+                   "package libssl-dev and `make tls`)",
+                   dlerror());
+  void *symbol = dlsym(library, TT_TLS_OF);
+  memcpy(&of, &symbol, sizeof of);
+  const tt_tls *table = of ? of() : NULL;
+  if (of && !table) return tt_fail(TUTTI_ERR_SYSTEM, "TUTTI_TLS: OpenSSL cannot be set up");
+  if (!table || table->size != sizeof *table)
+    return tt_fail(TUTTI_ERR_SYSTEM, "libtutti_tls.so belongs to another version of tutti");
+  *tls = table;
+  return TUTTI_OK;
+}
+
+tutti_status tt_tls_data(const char *network) {
+  const char *asked = tt_env("TUTTI_TLS");
+  if (!asked || strcmp(asked, "all") != 0) return TUTTI_OK;
+  return tt_fail(
+      TUTTI_ERR_UNSUPPORTED,
+      "TUTTI_TLS=all: what ranks on several hosts send each other cannot be encrypted over %.60s; "
+      "TUTTI_TLS=meeting encrypts the meeting and the way to aggregators, and a tunnel between the "
+      "hosts (WireGuard, IPsec) all",
+      network);
+}
+
+tutti_status tt_tls_find(const tt_tls **tls) {
+  const char *asked = tt_env("TUTTI_TLS");
+  *tls = NULL;
+  if (!asked) return TUTTI_OK;
+  if (strcmp(asked, "all") == 0) return tt_tls_data("UCX");
+  if (strcmp(asked, "meeting") == 0) return load_tls(tls);
+  return tt_fail(
+      TUTTI_ERR_ARG,
+      "TUTTI_TLS=%.40s: expected meeting, which encrypts the meeting and the way to aggregators",
+      asked);
+}
+
+void tt_tls_secret(const char key[TT_KEY], unsigned char secret[TT_TLS_SECRET]) {
+  static const char what[] = "tutti tls 1";
+  const tt_piece piece = {what, sizeof what};
+  _Static_assert((int)TT_TLS_SECRET == (int)TT_DIGEST, "a secret is a digest");
+  tt_hmac(key, TT_KEY, &piece, 1, secret);
+}
+
+/* ---- an end ---- */
+
+typedef struct tls_end {
+  tt_secure secure;
+  const tt_tls *tls;
+  void *end;
+} tls_end;
+
+static ssize_t send_tls(tt_secure *x, int fd, const void *bytes, size_t n) {
+  const tls_end *e = (const tls_end *)x;
+  (void)fd;
+  return e->tls->send(e->end, bytes, n);
+}
+
+static ssize_t recv_tls(tt_secure *x, int fd, void *bytes, size_t n) {
+  const tls_end *e = (const tls_end *)x;
+  (void)fd;
+  return e->tls->recv(e->end, bytes, n);
+}
+
+static size_t waiting_tls(const tt_secure *x) {
+  const tls_end *e = (const tls_end *)x;
+  return e->tls->waiting(e->end);
+}
+
+static void drop_tls(tt_secure *x) {
+  tls_end *e = (tls_end *)x;
+  e->tls->drop(e->end);
+  free(e);
+}
+
+static const tt_secure_ops tls_ops = {
+    .send = send_tls, .recv = recv_tls, .waiting = waiting_tls, .drop = drop_tls};
+
+/* Takes the end over; NULL: out of memory. */
+static tt_secure *secured(const tt_tls *tls, void *end) {
+  tls_end *e = end ? malloc(sizeof *e) : NULL;
+  if (!e && end) tls->drop(end);
+  if (!e) return NULL;
+  *e = (tls_end){{.ops = &tls_ops}, tls, end};
+  return &e->secure;
+}
+
+tt_secure *tt_tls_call(const tt_tls *tls, int fd, const char *name,
+                       const unsigned char secret[TT_TLS_SECRET], double until, int *how) {
+  void *end = tls->call(fd, name, secret);
+  *how = end ? tls->greet(end) : TT_TLS_CLOSED;
+  while (*how == TT_TLS_READ || *how == TT_TLS_WRITE) {
+    if (!tt_meet_ready(fd, *how == TT_TLS_READ ? POLLIN : POLLOUT, until)) break;
+    *how = tls->greet(end);
+  }
+  if (end && *how != TT_TLS_DONE) {
+    const int error = errno;
+    tls->drop(end);
+    errno = error;
+    return NULL;
+  }
+  return secured(tls, end);
+}
+
+tt_secure *tt_tls_serve(const tt_tls *tls, int fd, tt_tls_find_fn *find, const void *ctx) {
+  return secured(tls, tls->serve(fd, find, ctx));
+}

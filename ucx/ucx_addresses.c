@@ -1,0 +1,176 @@
+/* ucx_addresses.c - the addresses of this host at which others watch it, and sockets to theirs.
+ *
+ * Idea       An address of IPv4 is kept as the IPv6 address that stands for it (::ffff:a.b.c.d). Those of devices that UCX
+ *            is to use come first. TUTTI_INTERFACE, a device or an address, leaves out all others.
+ * Invariant  With TUTTI_INTERFACE the port is open on that interface alone. A host without such an interface listens
+ *            nowhere, and is not watched.
+ * Source     RFC 4291, 2.5.5.2 (IPv4-mapped addresses).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ucx.h"
+
+enum { QUEUE = 4096 };
+
+typedef struct sockaddr_in four;
+typedef struct sockaddr_in6 six;
+
+/* Is the device in UCX_NET_DEVICES? */
+static int named(const char *device) {
+  const char *list = getenv("UCX_NET_DEVICES");
+  const size_t n = strlen(device);
+  for (const char *at = list; at; at = strchr(at, ',')) {
+    at += *at == ',';
+    if (strncmp(at, device, n) == 0 && (!at[n] || at[n] == ',')) return 1;
+  }
+  return 0;
+}
+
+/* The address as one of IPv6; 0: it is neither, or of one link alone. */
+static int as_six(const struct sockaddr *a, struct in6_addr *to) {
+  if (a->sa_family == AF_INET6) {
+    *to = ((const six *)(const void *)a)->sin6_addr;
+    return !IN6_IS_ADDR_LINKLOCAL(to);
+  }
+  if (a->sa_family != AF_INET) return 0;
+  memset(to, 0, sizeof *to);
+  memset(to->s6_addr + 10, 0xff, 2);
+  memcpy(to->s6_addr + 12, &((const four *)(const void *)a)->sin_addr, 4);
+  return 1;
+}
+
+/* Does TUTTI_INTERFACE allow it? */
+static int allowed(const struct ifaddrs *i, const struct in6_addr *a) {
+  const char *only = getenv("TUTTI_INTERFACE");
+  struct in6_addr wanted;
+  struct sockaddr_storage v4 = {.ss_family = AF_INET};
+  if (!only || !*only) return !(i->ifa_flags & IFF_LOOPBACK);
+  if (strcmp(i->ifa_name, only) == 0) return 1;
+  if (inet_pton(AF_INET, only, &((four *)(void *)&v4)->sin_addr) == 1)
+    as_six((struct sockaddr *)&v4, &wanted);
+  else if (inet_pton(AF_INET6, only, &wanted) != 1)
+    return 0;
+  return memcmp(a, &wanted, sizeof wanted) == 0;
+}
+
+static int bits_of(const struct sockaddr *mask) {
+  struct in6_addr m;
+  int bits = 0;
+  if (!mask || !as_six(mask, &m)) return 128;
+  for (int k = mask->sa_family == AF_INET ? 96 : 0; k < 128 && m.s6_addr[k / 8] & 0x80 >> k % 8;
+       k++)
+    bits = k + 1;
+  return bits;
+}
+
+/* The rail whose device this is; -1: none. */
+static int rail_of(const char *device) {
+  int n = 0;
+  const char *at;
+  for (int r = 0; r < TUTTI_NET_RAILS && (at = ucx_rail_device(r, &n)); r++)
+    if ((int)strlen(device) == n && strncmp(at, device, (size_t)n) == 0) return r;
+  return -1;
+}
+
+void ucx_addresses_find(ucx_watch *h) {
+  struct ifaddrs *all;
+  int count = 0;
+  if (getifaddrs(&all)) return;
+  for (int pass = 0; pass < 4; pass++) /* named devices first, and of these IPv4 */
+    for (const struct ifaddrs *i = all; i && count < UCX_ADDRESSES; i = i->ifa_next) {
+      struct in6_addr a;
+      if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) || !as_six(i->ifa_addr, &a) || !allowed(i, &a))
+        continue;
+      if (named(i->ifa_name) == pass / 2 || (i->ifa_addr->sa_family == AF_INET6) != pass % 2)
+        continue;
+      const int rail = rail_of(i->ifa_name);
+      if (rail >= 0 && IN6_IS_ADDR_UNSPECIFIED(&h->beacon.of_rail[rail]))
+        h->beacon.of_rail[rail] = a;
+      h->bits[count] = bits_of(i->ifa_netmask);
+      h->beacon.addresses[count++] = a;
+    }
+  freeifaddrs(all);
+}
+
+/* For connecting or binding: an address of IPv4 as such, because a system may lack IPv6. */
+static socklen_t plain(const struct in6_addr *a, uint16_t port, struct sockaddr_storage *to) {
+  memset(to, 0, sizeof *to);
+  if (IN6_IS_ADDR_V4MAPPED(a)) {
+    four *v4 = (four *)(void *)to;
+    *v4 = (four){.sin_family = AF_INET, .sin_port = port};
+    memcpy(&v4->sin_addr, a->s6_addr + 12, 4);
+    return sizeof *v4;
+  }
+  *(six *)(void *)to = (six){.sin6_family = AF_INET6, .sin6_port = port, .sin6_addr = *a};
+  return sizeof(six);
+}
+
+static int try_to_listen(const struct sockaddr_storage *at, socklen_t n) {
+  const int off = 0, fd = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  if (at->ss_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (!bind(fd, (const struct sockaddr *)at, n) && !listen(fd, QUEUE)) return fd;
+  close(fd);
+  return -1;
+}
+
+int ucx_address_listen(const ucx_watch *h, uint16_t *port) {
+  static const struct in6_addr mapped = {{{[10] = 0xff, [11] = 0xff}}};
+  const char *only = getenv("TUTTI_INTERFACE");
+  struct sockaddr_storage at;
+  if (IN6_IS_ADDR_UNSPECIFIED(&h->beacon.addresses[0])) return -1;
+  const struct in6_addr *first = only && *only ? &h->beacon.addresses[0] : &in6addr_any;
+  socklen_t n = plain(first, 0, &at);
+  int fd = try_to_listen(&at, n);
+  if (fd < 0 && first == &in6addr_any) fd = try_to_listen(&at, n = plain(&mapped, 0, &at));
+  if (fd < 0 || getsockname(fd, (struct sockaddr *)&at, &n)) return fd;
+  *port = ((const four *)(const void *)&at)->sin_port; /* the same offset in both */
+  return fd;
+}
+
+int ucx_address_call(const struct in6_addr *a, uint16_t port, void (*prepare)(int fd, int silence),
+                     int silence) {
+  struct sockaddr_storage to;
+  const socklen_t n = plain(a, port, &to);
+  const int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  prepare(fd, silence);
+  if (!connect(fd, (struct sockaddr *)&to, n) || errno == EINPROGRESS) return fd;
+  close(fd);
+  return -1;
+}
+
+/* ---- which one ---- */
+
+static int is_set(const struct in6_addr *a) {
+  return !IN6_IS_ADDR_UNSPECIFIED(a);
+}
+
+static int is_own(const ucx_watch *h, const struct in6_addr *a) {
+  for (int i = 0; i < UCX_ADDRESSES; i++)
+    if (memcmp(&h->beacon.addresses[i], a, sizeof *a) == 0) return 1;
+  return 0;
+}
+
+static int in_one_network(const struct in6_addr *a, const struct in6_addr *b, int bits) {
+  const int rest = bits % 8 ? 0xff << (8 - bits % 8) : 0;
+  return !memcmp(a, b, (size_t)bits / 8) &&
+         (!rest || !((a->s6_addr[bits / 8] ^ b->s6_addr[bits / 8]) & rest));
+}
+
+const struct in6_addr *ucx_address_of(const ucx_watch *h, const ucx_beacon *b) {
+  const struct in6_addr *any = NULL, *its = b->addresses, *own = h->beacon.addresses;
+  for (int i = UCX_ADDRESSES; i-- > 0;)
+    if (is_set(&its[i]) && !is_own(h, &its[i])) any = &its[i];
+  for (int i = 0; i < UCX_ADDRESSES && is_set(&its[i]); i++)
+    for (int k = 0; k < UCX_ADDRESSES && is_set(&own[k]); k++)
+      if (!is_own(h, &its[i]) && in_one_network(&its[i], &own[k], h->bits[k])) return &its[i];
+  return any;
+}
