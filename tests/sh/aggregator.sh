@@ -39,7 +39,7 @@ check "a port that is taken is named" all "status 125" "says 'cannot listen on p
 check "SIGTERM ends it with status 0" ended
 
 if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
-  skip "jobs with an aggregator" "libtutti_ucx.so was not built (make ucx)" 40
+  skip "jobs with an aggregator" "libtutti_ucx.so was not built (make ucx)" 43
   echo "1..$((n + 1))"
   exit $bad
 fi
@@ -123,6 +123,26 @@ wait_job
 check "only rank 0 has the key" all "status 0" "by_it plan" "$right" "fine 3"
 ended
 daemon=$kept port=$kept_port
+
+# ---- TLS ----
+if [ ! -e "$BUILD/libtutti_tls.so" ]; then
+  skip "TLS to an aggregator" "libtutti_tls.so was not built (make tls)" 3 && n=$((n + 3))
+else
+  TUTTI_TLS=meeting serve secret -p 0
+  sums 3 0,1,2 0.2
+  wait_job
+  check "an aggregator speaks TLS: a job without runs without it" all "status 0" "$right" "count 0 'aggregate\('" \
+    "says 'without an aggregator: rank 0: .*speaks TLS only: TUTTI_TLS has to be the same'"
+  TUTTI_TLS=meeting sums 6 0,1,2,0,1,2 0.3
+  wait_job
+  check "it sums for a job with TLS" all "status 0" "by_it plan" "$right" "fine 6"
+  TUTTI_TLS=meeting TUTTI_ALGO=aggregate sums 3 0,1,2 lost
+  lines 3 ready && sleep 0.2
+  kill -KILL "$daemon" && { wait "$daemon"; } 2>/dev/null
+  wait_job
+  check "... and is killed in a call: no call fails" all "status 0" "by_it plan" "$right" "fine 3" "says '$lost'"
+  daemon=$kept port=$kept_port
+fi
 
 # ---- one per rack ----
 top=$port
