@@ -36,7 +36,8 @@ typedef struct rank_state {
   pid_t pid;
   bool alive, refused;
   int cpu;      /* the core that it is bound to, or -1 */
-  int newcomer; /* joiner number; -1: the rank's first process */
+  int newcomer; /* joiner number, from 0; -1: the rank's first process */
+  int next;     /* of the process that is to replace it */
   int status;   /* exit status, if it is to be restarted */
   double due;   /* when to restart it; 0: never */
   double began, pause;
@@ -156,7 +157,7 @@ static void read_report(guard *g) {
 }
 
 static void explain_death(guard *g, int rank, pid_t pid, int status) {
-  char how[128], rest[100] = "", name[272];
+  char how[128], rest[160] = "", name[272];
   if (WIFEXITED(status))
     snprintf(how, sizeof how, "exited with status %d", WEXITSTATUS(status));
   else
@@ -164,7 +165,13 @@ static void explain_death(guard *g, int rank, pid_t pid, int status) {
              sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "RT",
              strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
   const rank_state *s = &g->ranks[rank];
-  if (s->due > 0)
+  if (s->due > 0 && g->o->hosts)
+    snprintf(rest, sizeof rest, "; starting %d of its ranks on host %.60s in %g s", g->o->hosts[rank].ranks,
+             g->o->hosts[g->o->hosts[rank].to].name, s->pause);
+  else if (s->due > 0 && run_joins(g->o))
+    snprintf(rest, sizeof rest, "; starting it again in %g s, joiner %d of %d", s->pause, s->next + 1,
+             g->o->respawns);
+  else if (s->due > 0)
     snprintf(rest, sizeof rest, "; starting it again in %g s, %d of %d; the other %d run on",
              s->pause, g->respawned, g->o->respawns, g->alive);
   else if (g->alive && g->o->keep_going)
@@ -185,11 +192,41 @@ static int rank_of(const guard *g, pid_t pid) {
   return -1;
 }
 
+/* A part that could not start its program would not do so elsewhere. */
+static bool is_final(int status) {
+  return status == CLI_USAGE || status == CLI_NO_EXEC || status == CLI_NOT_FOUND;
+}
+
+/* May the rank's process be replaced? Between hosts the job's rendezvous says so, and hears of each end. */
+static bool interrupted(guard *g, int status);
+
+static bool next_newcomer(guard *g, int rank, int status) {
+  bool again = g->phase == PHASE_RUN && status;
+  rank_state *s = &g->ranks[rank];
+  if (again && run_joins(g->o)) again = !interrupted(g, status) && !is_final(status_of(status));
+  if (g->o->hosts) {
+    bool *lives = calloc((size_t)g->o->ranks, sizeof *lives);
+    for (int r = 0; lives && r < g->o->ranks; r++) lives[r] = g->ranks[r].alive;
+    const bool may = lives && again && g->alive && run_host_lost(g->o, rank, lives);
+    free(lives);
+    s->next = s->newcomer + 1;
+    return may;
+  }
+  if (run_joins(g->o)) {
+    s->next = run_joiner_ended(g->o, rank, s->newcomer, again);
+    return s->next >= 0;
+  }
+  s->next = g->newcomers;
+  if (!again || !g->alive || g->respawned == g->o->respawns) return false;
+  g->newcomers++;
+  return true;
+}
+
 /* Restart a dead rank, as long as others live, and not too often. */
 static bool plan_again(guard *g, int rank, pid_t pid, int status) {
   rank_state *s = &g->ranks[rank];
   const double now = cli_now();
-  if (g->phase != PHASE_RUN || !g->alive || g->respawned == g->o->respawns) return false;
+  if (!next_newcomer(g, rank, status)) return false;
   s->pause = s->pause == 0 || now - s->began > pause_healed ? pause_first : 2 * s->pause;
   if (s->pause > pause_most) s->pause = pause_most;
   s->due = now + s->pause;
@@ -199,8 +236,16 @@ static bool plan_again(guard *g, int rank, pid_t pid, int status) {
   return true;
 }
 
+/* A part's ranks join those of other hosts. */
+static bool waits_for_due(const guard *g) {
+  for (int r = 0; g->phase == PHASE_RUN && run_joins(g->o) && !g->o->hosts && r < g->o->ranks; r++)
+    if (g->ranks[r].due > 0) return true;
+  return false;
+}
+
 /* No live rank is left that those that are due could join. */
 static void forget_again(guard *g) {
+  if (waits_for_due(g)) return;
   for (int r = 0; r < g->o->ranks; r++) {
     if (g->ranks[r].due == 0) continue;
     say(g, "rank %d is not started again: the others have ended", r);
@@ -243,8 +288,9 @@ static void reap(guard *g) {
     const int newcomer = g->ranks[r].newcomer; /* so that the others can say how it ended */
     tutti_job_ended(g->job, newcomer < 0 ? r : g->o->ranks + newcomer, status);
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0) read_report(g);
-    if (g->ranks[r].refused || status_of(status) == 0) continue;
-    if (plan_again(g, r, pid, status)) continue;
+    if (g->ranks[r].refused) continue;
+    if (g->o->respawns && plan_again(g, r, pid, status)) continue;
+    if (status_of(status) == 0) continue;
     if (culprit >= 0 && (WIFSIGNALED(why) || !WIFSIGNALED(status))) continue;
     culprit = r;
     culprit_pid = pid;
@@ -257,7 +303,7 @@ static void reap(guard *g) {
     if (!g->o->keep_going) enter(g, PHASE_TERM);
   }
   if (g->alive == 0) forget_again(g);
-  if (g->alive == 0 && g->phase == PHASE_RUN) enter(g, PHASE_LINGER);
+  if (g->alive == 0 && g->phase == PHASE_RUN && !waits_for_due(g)) enter(g, PHASE_LINGER);
 }
 
 /* ---- orders and time ---- */
@@ -346,7 +392,7 @@ static int patience(const guard *g) {
 
 static bool done(const guard *g) {
   if (g->gave_up) return g->front_gone || run_relay_flushed(g->relay);
-  return g->children_gone && (g->front_gone || run_relay_idle(g->relay));
+  return g->children_gone && !waits_for_due(g) && (g->front_gone || run_relay_idle(g->relay));
 }
 
 /* A reader that left acts as in any pipe: the ranks' next write fails. */
@@ -415,6 +461,7 @@ static void start_rank(guard *g, int rank, int cpu, int newcomer) {
   else
     g->ranks[rank].pid = pid, g->ranks[rank].alive = true;
   g->alive += pid > 0;
+  g->children_gone &= pid < 0;
   if (out[1] >= 0) close(out[1]);
   if (err[1] >= 0) close(err[1]);
   run_free_env(spawn.job_env);
@@ -429,7 +476,8 @@ static void start_rank(guard *g, int rank, int cpu, int newcomer) {
 static void start_again(guard *g) {
   for (int r = 0; r < g->o->ranks && g->respawned; r++) {
     if (g->ranks[r].due == 0 || g->phase != PHASE_RUN || cli_now() < g->ranks[r].due) continue;
-    start_rank(g, r, g->ranks[r].cpu, g->newcomers++);
+    if (g->o->hosts) run_host_move(g->o, r);
+    start_rank(g, r, g->ranks[r].cpu, g->ranks[r].next);
   }
 }
 
@@ -439,7 +487,8 @@ static void start_all(guard *g) {
   if (g->o->bind && !bind && g->o->verbose)
     say(g, "%d ranks on %d cores: not bound", g->o->ranks, cpus.n);
   for (int r = 0; r < g->o->ranks && g->phase == PHASE_RUN; r++)
-    start_rank(g, r, bind ? cpus.cpu[r % cpus.n] : -1, -1);
+    if (!g->o->hosts || g->o->hosts[r].ranks)
+      start_rank(g, r, bind ? cpus.cpu[r % cpus.n] : -1, g->o->newcomer ? g->o->newcomer - 1 + r : -1);
   cpus_free(&cpus);
   if (!g->o->respawns) close(g->report[1]);
   int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -478,7 +527,7 @@ static const char *prepare(guard *g) {
   if (g->signals < 0 || pipe2(g->report, O_CLOEXEC)) return strerror(errno);
   fcntl(g->report[0], F_SETFL, O_NONBLOCK);
   if (tutti_job_create_watched(g->o->ranks, g->o->respawns, &g->job)) return tutti_error();
-  return g->o->hosts ? run_hosts_open() : NULL;
+  return g->o->hosts ? run_hosts_open(g->o) : NULL;
 }
 
 int run_guard(const run_options *options, const run_origin *origin, int orders) {

@@ -103,6 +103,7 @@ bool tt_meet_peer_welcome(tt_service *s, bool local) {
 
 void tt_meet_peer_close(tt_service *s, tt_meet_peer *g) {
   if (g->fd < 0) return;
+  tt_room_left(s, g);
   close(g->fd);
   free(g->in);
   free(g->own);
@@ -127,16 +128,16 @@ static void reply(tt_meet_peer *g, int status, const void *bytes, size_t n) {
   g->talks = true;
 }
 
-static void reply_copied(tt_meet_peer *g, int status, const void *bytes, size_t n) {
+void tt_meet_peer_say(tt_meet_peer *g, int status, const void *bytes, size_t n) {
   free(g->own);
-  g->own = malloc(n);
+  g->own = n ? malloc(n) : NULL;
   if (g->own) memcpy(g->own, bytes, n);
   reply(g, status, g->own, g->own ? n : 0);
-  g->state = TT_LEAVES;
 }
 
 void tt_meet_peer_part(tt_meet_peer *g, const tt_refusal *why) {
-  reply_copied(g, why->status, why->text, strlen(why->text) + 1);
+  tt_meet_peer_say(g, why->status, why->text, strlen(why->text) + 1);
+  g->state = TT_LEAVES;
 }
 
 void tt_meet_peer_serve(tt_meet_peer *g, const tt_table *table) {
@@ -334,6 +335,8 @@ static void take_proof(tt_service *s, tt_meet_peer *g, const unsigned char proof
   if (!knows || full || !expect_input(s, g, sizeof(tt_meet_frame)) ||
       (greet && !g->local && !send_now(g, TT_MEET_MAGIC, sizeof h->magic)))
     tt_meet_peer_close(s, g);
+  else if (!h->ranks && greet && !g->local)
+    tt_room_enter(s, g);
   else if (h->ranks < 1 || h->ranks > 1 << 20 || h->rank >= h->ranks)
     refuse_peer(g, "rank %u of %u (%s)", h->rank, h->ranks, h->who);
   else if (!greet)
@@ -362,7 +365,8 @@ static void place_agent(tt_service *s, tt_meet_peer *g, const tt_agent_card *car
     s->members++;
     reply(g, TT_STAY, NULL, 0);
   } else {
-    reply_copied(g, TT_GO, &s->places[number / TT_FANOUT - 1], sizeof *s->places);
+    tt_meet_peer_say(g, TT_GO, &s->places[number / TT_FANOUT - 1], sizeof *s->places);
+    g->state = TT_LEAVES;
   }
 }
 
@@ -402,6 +406,8 @@ static void said(tt_service *s, tt_meet_peer *g) {
     take_hello(s, g);
   else if (g->state == TT_CHALLENGED)
     take_proof(s, g, (const unsigned char *)g->in);
+  else if (g->state == TT_GUEST)
+    tt_room_said(s, g);
   else if (g->state == TT_MEMBER && !s->over)
     take_frame(s, g);
 }

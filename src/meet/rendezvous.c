@@ -77,10 +77,10 @@ static void wait_for_words(tt_service *s) {
     usleep(1000);
     return;
   }
-  const int n = s->npeers, due = tt_agent_due(s);
+  const int n = s->npeers, soon = tt_room_due(s), due = soon >= 0 ? soon : tt_agent_due(s);
   bool quiet = !s->ranks; /* no peer is here or expected */
   for (int i = 0; i < n; i++) {
-    quiet &= s->peers[i].fd < 0;
+    quiet &= s->peers[i].fd < 0 || s->peers[i].state == TT_GUEST;
     fds[i] = (struct pollfd){.fd = s->peers[i].fd, .events = events_of(&s->peers[i])};
   }
   const bool room = tt_meet_has_room(s);
@@ -101,6 +101,7 @@ static void wait_for_words(tt_service *s) {
   free(fds);
   tt_agent_flush(s);
   tt_agent_write(s);
+  tt_room_look(s);
   bool busy = false;
   for (int i = 0; i < s->npeers; i++) {
     tt_meet_peer_write(s, &s->peers[i]);
@@ -119,6 +120,7 @@ void tt_service_free(tt_service *s) {
   if (s->local >= 0) close(s->local);
   if (s->up >= 0) close(s->up);
   tt_rounds_clear(s);
+  tt_room_free(s);
   tt_agent_drop(s->self);
   free(s->peers);
   free(s);
@@ -185,9 +187,10 @@ tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thre
   tt_service *s = tt_service_new(r->key);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a rendezvous");
   s->lasting = lasting;
+  if (r->joiners) status = tt_room_new(s, r->ranks, r->joiners);
   s->open = r->open;
-  s->listener = tt_service_listen(&r->port);
-  if (s->listener < 0)
+  s->listener = status ? -1 : tt_service_listen(&r->port);
+  if (s->listener < 0 && !status)
     status = tt_fail(TUTTI_ERR_SYSTEM, "no rendezvous at port %d: %s%s", r->port, strerror(errno),
                      errno == EADDRINUSE ? " (another job's? TUTTI_PORT names another one)" : "");
   if (!status) status = tt_service_thread(s, thread);
