@@ -122,9 +122,10 @@ bool run_joins(const run_options *o);
 /* Process `rank` of this guard has ended, joiner `newcomer` or, if that is -1, one of the first ranks. again: returns the
  * number of the joiner to start in its place, less 1; -1: none may be started. */
 int run_joiner_ended(const run_options *o, int rank, int newcomer, bool again);
-/* The part on host h is gone. Returns whether its ranks are to be started again, as joiners on hosts[h].to, the host with the
- * fewest ranks; run_host_move then puts that one in the place of h in the list. lives[h]: a part runs there. */
-bool run_host_lost(const run_options *o, int h, const bool *lives);
+/* The part on host h is gone. Returns whether its ranks are to be started again, if that is wanted: as joiners on hosts[h].to, the
+ * host with the fewest ranks; run_host_move then puts that one in the place of h in the list. lives[h]: a part runs
+ * there. */
+bool run_host_lost(const run_options *o, int h, bool again, const bool *lives);
 void run_host_move(const run_options *o, int h);
 
 /* ---- the tree of processes below this one (run_tree.c) ---- */

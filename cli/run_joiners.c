@@ -50,7 +50,7 @@ static int least_loaded(const run_options *o, int lost, const bool *lives) {
   return best;
 }
 
-bool run_host_lost(const run_options *o, int h, const bool *lives) {
+bool run_host_lost(const run_options *o, int h, bool again, const bool *lives) {
   run_host *host = &o->hosts[h];
   int first;
   const int to = least_loaded(o, h, lives);
@@ -58,7 +58,7 @@ bool run_host_lost(const run_options *o, int h, const bool *lives) {
                                     .part = host->first,
                                     .rank = -1,
                                     .lost_ranks = host->ranks,
-                                    .wants = to < 0 ? 0 : host->ranks};
+                                    .wants = again && to >= 0 ? host->ranks : 0};
   const int n = ask(&news, &first);
   if (n < 1) return false;
   host->to = to;

@@ -4,6 +4,7 @@
  * Usage      tutti run --hosts LIST -r R mp_elastic SCENE [SEED [DEATHS]]
  *            lot: DEATHS of the processes that may ever run die at random; the others grow until all places are taken again
  *            plain: the last rank dies, a joiner comes, and all sum
+ *            host: the test kills a host; its ranks come again on another one
  *            nobody, none: no joiner comes in time; the job takes in none
  * Idea       every process derives from the seed whether it dies, and after how long: at work, while it grows, or while
  *            it waits. After each growth the ranks sum vectors whose right sums every rank knows.
@@ -123,12 +124,58 @@ static void plain(tutti_comm *comm) {
   printf("fine\n");
 }
 
+/* A host with several ranks dies, as the test sees `ready`. */
+static void host(tutti_comm *comm) {
+  tutti_comm *rest, *next = comm;
+  if (!joiner) {
+    printf("ready\n");
+    tutti_status status = TUTTI_OK;
+    while (!status) status = tutti_barrier(comm);
+    if (status != TUTTI_ERR_PEER_LOST) wrong("another status", tutti_error());
+    if (tutti_comm_shrink(comm, &rest)) wrong("shrink", tutti_error());
+    tutti_comm_free(comm);
+    /* the ranks of a host do not die at one instant */
+    while (tutti_comm_size(rest) > P - 2) {
+      if (tutti_comm_shrink(comm = rest, &rest)) wrong("shrink", tutti_error());
+      tutti_comm_free(comm);
+    }
+    if (tutti_comm_grow(rest, P - tutti_comm_size(rest), &next)) wrong("grow", tutti_error());
+    tutti_comm_free(rest);
+  }
+  if (tutti_comm_size(next) != P || tutti_comm_newcomers(next) != 2) wrong("the size", "");
+  for (uint64_t i = 0; i < 20; i++)
+    if (sum(next, cover_mix(i))) wrong("a sum", tutti_error());
+  tutti_comm_free(next);
+  printf("fine\n");
+}
+
+/* A rank dies and no rank takes the joiner in: it hears that the others have ended. */
+static void ignored(tutti_comm *comm) {
+  lose_one(comm);
+  usleep(500000);
+  tutti_comm_free(comm);
+  printf("fine\n");
+}
+
 /* Growing fails for this reason, and by none it succeeds. */
 static void refused(tutti_comm *comm, tutti_status want, const char *words) {
   tutti_comm *next = comm;
   const tutti_status status = tutti_comm_grow(comm, 1, &next);
   if (status != want || !strstr(tutti_error(), words) || next) wrong("it should have said", status ? tutti_error() : words);
   if (tutti_comm_grow(comm, 0, &next) || tutti_comm_size(next) != P) wrong("growing by none", tutti_error());
+  if (sum(next, 1)) wrong("a sum", tutti_error());
+  tutti_comm_free(next);
+  tutti_comm_free(comm);
+  printf("fine\n");
+}
+
+/* The only joiner dies before it comes. */
+static void used_up(tutti_comm *comm) {
+  tutti_comm *next;
+  lose_one(comm);
+  const tutti_status status = tutti_comm_grow(comm, 1, &next);
+  if (status != TUTTI_ERR_STATE || !strstr(tutti_error(), "0 can still come")) wrong("it should have said", tutti_error());
+  if (tutti_comm_grow(comm, 0, &next) || tutti_comm_size(next) != P - 1) wrong("growing by none", tutti_error());
   if (sum(next, 1)) wrong("a sum", tutti_error());
   tutti_comm_free(next);
   tutti_comm_free(comm);
@@ -147,12 +194,19 @@ int main(int argc, char **argv) {
   const int deaths = argc > 3 ? atoi(argv[3]) : 0;
   const bool lot = strcmp(scene, "lot") == 0;
   if (lot && joiner) draw(seed, deaths);
+  if (joiner && strcmp(scene, "used-up") == 0) return 5;
   if (start_comm(&comm)) return printf("# %s\n", tutti_error()), 1;
   if (lot && !joiner) draw(seed, deaths);
   if (lot)
     go_on(comm, seed);
   else if (strcmp(scene, "plain") == 0)
     plain(comm);
+  else if (strcmp(scene, "host") == 0)
+    host(comm);
+  else if (strcmp(scene, "ignored") == 0)
+    ignored(comm);
+  else if (strcmp(scene, "used-up") == 0)
+    used_up(comm);
   else if (strcmp(scene, "nobody") == 0)
     refused(comm, TUTTI_ERR_TIMEOUT, "0 of 1 joiners came within 1 s (TUTTI_CONNECT_TIMEOUT)");
   else
