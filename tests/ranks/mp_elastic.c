@@ -5,6 +5,8 @@
  *            lot: DEATHS of the processes that may ever run die at random; the others grow until all places are taken again
  *            plain: the last rank dies, a joiner comes, and all sum
  *            host: the test kills a host; its ranks come again on another one
+ *            kills N: bench/bars/elastic.py kills ranks, N times; the others report when they are back at work, and when they
+ *            are whole again
  *            nobody, none: no joiner comes in time; the job takes in none
  * Idea       every process derives from the seed whether it dies, and after how long: at work, while it grows, or while
  *            it waits. After each growth the ranks sum vectors whose right sums every rank knows.
@@ -149,6 +151,33 @@ static void host(tutti_comm *comm) {
   printf("fine\n");
 }
 
+static long long now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1000000000LL * t.tv_sec + t.tv_nsec;
+}
+
+/* Sums until `kills` ranks have been replaced. After each loss it reports the first right sum of those that are there, and of as
+ * many as before. */
+static void kills(tutti_comm *comm, int kills) {
+  tutti_comm *next;
+  int64_t replaced = 0;
+  for (;;) {
+    tutti_status status = tutti_broadcast(comm, &replaced, &replaced, 1, TUTTI_INT64, 0);
+    if (!status) status = sum(comm, 1 + 2 * (uint64_t)replaced);
+    const int size = tutti_comm_size(comm);
+    if (!status) printf("%s %lld %d %lld\n", size == P ? "whole" : "back", (long long)replaced, (int)getpid(), now_ns());
+    while (!status && size == P && replaced < kills) status = sum(comm, 1);
+    if (!status && size == P) break;
+    if (status && status != TUTTI_ERR_PEER_LOST) wrong("another status", tutti_error());
+    if (tutti_comm_grow(comm, status ? 0 : P - size, &next)) wrong("grow", tutti_error());
+    replaced += tutti_comm_newcomers(next);
+    if (tutti_comm_free(comm)) wrong("free", tutti_error());
+    comm = next;
+  }
+  tutti_comm_free(comm);
+}
+
 /* A rank dies and no rank takes the joiner in: it hears that the others have ended. */
 static void ignored(tutti_comm *comm) {
   lose_one(comm);
@@ -203,6 +232,8 @@ int main(int argc, char **argv) {
     plain(comm);
   else if (strcmp(scene, "host") == 0)
     host(comm);
+  else if (strcmp(scene, "kills") == 0)
+    kills(comm, (int)seed);
   else if (strcmp(scene, "ignored") == 0)
     ignored(comm);
   else if (strcmp(scene, "used-up") == 0)
