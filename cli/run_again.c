@@ -22,7 +22,8 @@ static bool is_final(int status) {
 static bool next_newcomer(guard *g, int rank, int status) {
   bool again = g->phase == PHASE_RUN && status;
   rank_state *s = &g->ranks[rank];
-  if (again && run_joins(g->o)) again = !run_interrupted(g, status) && !is_final(run_status_of(status));
+  if (again && run_joins(g->o))
+    again = !run_interrupted(g, status) && !is_final(run_status_of(status));
   if (g->o->hosts) {
     bool *lives = calloc((size_t)g->o->ranks, sizeof *lives);
     for (int r = 0; lives && r < g->o->ranks; r++) lives[r] = g->ranks[r].alive;

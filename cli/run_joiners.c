@@ -68,5 +68,6 @@ bool run_host_lost(const run_options *o, int h, bool again, const bool *lives) {
 }
 
 void run_host_move(const run_options *o, int h) {
-  if (o->hosts[h].to != h) memcpy(o->hosts[h].name, o->hosts[o->hosts[h].to].name, sizeof o->hosts[h].name);
+  if (o->hosts[h].to != h)
+    memcpy(o->hosts[h].name, o->hosts[o->hosts[h].to].name, sizeof o->hosts[h].name);
 }

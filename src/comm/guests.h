@@ -18,7 +18,8 @@ typedef struct tt_invitation {
   tt_settings settings;     /* of the communicator that grows */
 } tt_invitation;
 
-typedef struct tt_guest_row { /* before the bytes of a row; if status is not TUTTI_OK, of a sentence with its 0 */
+typedef struct
+    tt_guest_row { /* before the bytes of a row; if status is not TUTTI_OK, of a sentence with its 0 */
   int32_t status;
   uint32_t bytes;
 } tt_guest_row;

@@ -25,7 +25,9 @@ typedef struct guest {
 
 static tutti_status others_are_gone(guest *g) {
   g->alone = true;
-  return tt_fail(TUTTI_ERR_PEER_LOST, "this process is a joiner, and the ranks that took it in have given up, or are gone");
+  return tt_fail(
+      TUTTI_ERR_PEER_LOST,
+      "this process is a joiner, and the ranks that took it in have given up, or are gone");
 }
 
 /* What the leader hands to it, which the caller frees: *bytes behind *at. */
@@ -50,13 +52,15 @@ static tutti_status bring(guest *g, tutti_status failed, const void *mine, size_
   } head = {g->at.claim, {failed, (uint32_t)bytes}};
   char why[300];
   if (!failed) return tt_room_send(&g->line, TT_BRING, &head, sizeof head, mine, bytes);
-  head.row.bytes = (uint32_t)snprintf(why, sizeof why, "a joiner (%s): %.200s", g->line.hello.who, tutti_error()) + 1;
+  head.row.bytes = (uint32_t)snprintf(why, sizeof why, "a joiner (%s): %.200s", g->line.hello.who,
+                                      tutti_error()) +
+                   1;
   return tt_room_send(&g->line, TT_BRING, &head, sizeof head, why, head.row.bytes);
 }
 
 /* A round, of a meeting whose ranks are the survivors and the joiners. */
-static tutti_status gather_as_guest(tt_meeting *m, tutti_status failed, const void *mine, size_t bytes,
-                                    tt_table *all) {
+static tutti_status gather_as_guest(tt_meeting *m, tutti_status failed, const void *mine,
+                                    size_t bytes, tt_table *all) {
   guest *g = m->self;
   char *body;
   size_t n;
@@ -125,12 +129,14 @@ static tutti_status await_invitation(guest *g) {
     const double now = tt_seconds(), until = limit > 0 ? g->since + limit : now + WARN_S;
     char *body = NULL;
     size_t n = 0;
-    const tutti_status status = receive(g, until < now + WARN_S ? until : now + WARN_S, TT_HANDED, &body, &n);
+    const tutti_status status =
+        receive(g, until < now + WARN_S ? until : now + WARN_S, TT_HANDED, &body, &n);
     if (!status && n == sizeof g->invitation) memcpy(&g->invitation, body + sizeof g->at, n);
     free(body);
     if (!status) return n == sizeof g->invitation ? TUTTI_OK : tt_meet_foreign(&g->line);
     if (g->alone || (status == TUTTI_ERR_TIMEOUT && limit <= 0)) {
-      if (!g->alone && !warned) tt_log(0, "a joiner has waited %d s to be taken in: tutti_comm_grow", WARN_S);
+      if (!g->alone && !warned)
+        tt_log(0, "a joiner has waited %d s to be taken in: tutti_comm_grow", WARN_S);
       warned |= !g->alone;
       g->alone = false;
       continue;

@@ -4,7 +4,7 @@
  *            that shrinking has made, and the first of them, the leader, those of the joiners, through the waiting room of the
  *            job's launcher (room.h). So a rank that dies on the way is noticed as in any call, and a joiner by the room.
  * Cost       Per round two all-gathers and two broadcasts of the survivors, and one message of the leader each way.
- * Invariant  Nobody waits for a process that is gone. Ranks may see different ends of an attempt: shrink.c lets them
+ * Invariant  No rank waits for a process that is gone. Ranks may see different ends of an attempt: shrink.c lets them
  *            agree whether all have the communicator, somebody was lost and they try again, or it cannot be done.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "grow_net.h"
@@ -57,8 +57,8 @@ static void too_few(const tt_growth *w, const tt_claimed *is, double limit, word
             "others are in, have ended, or are of another version of tutti",
             w->least, w->least == 1 ? " is" : "s are", is->possible, is->total);
   else
-    tt_fail(TUTTI_ERR_TIMEOUT, "%d of %d joiners came within %g s (TUTTI_CONNECT_TIMEOUT)", is->there,
-            w->least, limit);
+    tt_fail(TUTTI_ERR_TIMEOUT, "%d of %d joiners came within %g s (TUTTI_CONNECT_TIMEOUT)",
+            is->there, w->least, limit);
   set_why(x, is->possible < w->least ? TUTTI_ERR_STATE : TUTTI_ERR_TIMEOUT);
 }
 
@@ -66,7 +66,8 @@ static tutti_status ask_room(tt_growth *w, double limit) {
   tt_rendezvous r;
   const char *id = tt_env("TUTTI_ID");
   if (!id)
-    return tt_fail(TUTTI_ERR_UNSUPPORTED, "this job takes in no joiners: it was started without tutti run --respawn");
+    return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                   "this job takes in no joiners: it was started without tutti run --respawn");
   const tt_claim claim = {tt_version_number(), (uint32_t)tt_min(1e3 * limit, 4e9), w->least, 0};
   tutti_status status = tt_rendezvous_read(id, &r);
   if (!status) status = tt_room_open(&r, w->rest->rank, tt_min(limit, ROOM_S), &w->line);
@@ -96,8 +97,10 @@ static tutti_status claim_joiners(tt_growth *w, int *joiners) {
   bool warned = false;
   word x = {.waits = 1};
   tutti_status status = leads_growth(w) ? ask_room(w, limit) : TUTTI_OK;
-  if (status == TUTTI_ERR_UNSUPPORTED && !w->least) x.waits = 0;
-  else if (status) set_why(&x, status);
+  if (status == TUTTI_ERR_UNSUPPORTED && !w->least)
+    x.waits = 0;
+  else if (status)
+    set_why(&x, status);
   do {
     if (leads_growth(w) && x.waits && !x.status) hear_room(w, limit, &x);
     if (!w->least && x.status == TUTTI_ERR_UNSUPPORTED) x = (word){.joiners = 0};
@@ -134,7 +137,8 @@ static int rank_after(const tt_growth *w, int r) {
 }
 
 /* The survivors exchange rows, or sentences. */
-static tutti_status gather_survivors(tt_growth *w, tutti_status failed, const void *mine, size_t bytes, rows *x) {
+static tutti_status gather_survivors(tt_growth *w, tutti_status failed, const void *mine,
+                                     size_t bytes, rows *x) {
   const size_t S = (size_t)w->rest->ranks;
   char why[WHY] = "";
   if (failed) snprintf(why, sizeof why, "%.299s", tutti_error());
@@ -142,7 +146,8 @@ static tutti_status gather_survivors(tt_growth *w, tutti_status failed, const vo
   tt_guest_row *heads = malloc(S * sizeof *heads);
   size_t most = 8;
   int first = -1;
-  tutti_status status = heads ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks", S);
+  tutti_status status =
+      heads ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks", S);
   if (!status) status = tt_gather(w->rest, w->name, &head, heads, sizeof head);
   for (size_t r = 0; !status && r < S; r++) {
     most = tt_max(most, tt_row_bytes(heads[r].bytes));
@@ -152,14 +157,16 @@ static tutti_status gather_survivors(tt_growth *w, tutti_status failed, const vo
   if (!status) {
     x->mine = calloc(1, most);
     x->all = malloc(S * most);
-    if (!x->mine || !x->all) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the rows of %zu ranks", S);
+    if (!x->mine || !x->all)
+      status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the rows of %zu ranks", S);
   }
   if (!status && (failed || bytes)) memcpy(x->mine, failed ? why : mine, failed ? WHY : bytes);
   if (!status) status = tt_gather(w->rest, w->name, x->mine, x->all, most);
   for (size_t r = 0; !status && r < S; r++) x->row[rank_after(w, (int)r)] = x->all + r * most;
   w->told = !status && first >= 0;
   if (w->told)
-    status = tt_fail((tutti_status)heads[first].status, "rank %d: %.250s", first, x->all + (size_t)first * most);
+    status = tt_fail((tutti_status)heads[first].status, "rank %d: %.250s", first,
+                     x->all + (size_t)first * most);
   free(heads);
   return status;
 }
@@ -174,10 +181,12 @@ static tutti_status read_guests(tt_growth *w, const char *all, size_t n, rows *x
     if ((size_t)(end - at) < sizeof row + sizeof its) return tt_meet_foreign(&w->line);
     memcpy(&row, at, sizeof row);
     memcpy(&its, at += sizeof row, sizeof its);
-    if (row.bytes > (size_t)(end - at) || row.bytes != sizeof its + its.bytes) return tt_meet_foreign(&w->line);
+    if (row.bytes > (size_t)(end - at) || row.bytes != sizeof its + its.bytes)
+      return tt_meet_foreign(&w->line);
     w->told = its.status && its.bytes;
     if (w->told)
-      return tt_fail((tutti_status)its.status, "%.*s", (int)tt_min(its.bytes, 250), at + sizeof its);
+      return tt_fail((tutti_status)its.status, "%.*s", (int)tt_min(its.bytes, 250),
+                     at + sizeof its);
     x->row[i->first + k] = at + sizeof its;
     x->bytes[i->first + k] = its.bytes;
     at += tt_row_bytes(row.bytes);
@@ -187,7 +196,8 @@ static tutti_status read_guests(tt_growth *w, const char *all, size_t n, rows *x
 
 static tutti_status hear_guests(tt_growth *w, size_t *n, char **body) {
   int kind = 0;
-  const tutti_status status = tt_room_recv(&w->line, tt_seconds() + w->invitation.limit, &kind, body, n);
+  const tutti_status status =
+      tt_room_recv(&w->line, tt_seconds() + w->invitation.limit, &kind, body, n);
   if (status || kind == TT_BROUGHT) return status;
   return tt_meet_foreign(&w->line);
 }
@@ -208,14 +218,15 @@ static tutti_status gather_guests(tt_growth *w, rows *x) {
   return status ? status : read_guests(w, x->guests, said.bytes, x);
 }
 
-static tutti_status gather_with_guests(tt_meeting *m, tutti_status failed, const void *mine, size_t bytes,
-                                       tt_table *all) {
+static tutti_status gather_with_guests(tt_meeting *m, tutti_status failed, const void *mine,
+                                       size_t bytes, tt_table *all) {
   tt_growth *w = m->self;
   const size_t P = (size_t)m->ranks;
   rows x = {.row = calloc(P, sizeof *x.row), .bytes = calloc(P, sizeof *x.bytes)};
   *all = (tt_table){.fd = -1};
   w->told = false;
-  tutti_status status = x.row && x.bytes ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks", P);
+  tutti_status status =
+      x.row && x.bytes ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks", P);
   if (!status) status = gather_survivors(w, failed, mine, bytes, &x);
   if (!status) status = gather_guests(w, &x);
   if (!status && !w->last) status = tt_table_make(m->ranks, x.row, x.bytes, all);
@@ -241,16 +252,19 @@ static tutti_status create_with_guests(tt_growth *w, int joiners, tutti_comm **o
                        .helpers = rest->helpers,
                        .limit = tt_connect_timeout(120),
                        .settings = rest->settings};
-  tt_meeting m = {.rank = rank_after(w, rest->rank),
-                  .ranks = i->ranks,
-                  .limit = i->limit,
-                  .light = true, /* so that no rank waits in the new communicator for one that has given it up */
-                  .wide = true,
-                  .gather = gather_with_guests,
-                  .end = end_none,
-                  .self = w};
+  tt_meeting m = {
+      .rank = rank_after(w, rest->rank),
+      .ranks = i->ranks,
+      .limit = i->limit,
+      .light =
+          true, /* so that no rank waits in the new communicator for one that has given it up */
+      .wide = true,
+      .gather = gather_with_guests,
+      .end = end_none,
+      .self = w};
   tt_table none;
-  tutti_status status = leads_growth(w) ? tt_room_send(&w->line, TT_HAND, i, sizeof *i, NULL, 0) : TUTTI_OK;
+  tutti_status status =
+      leads_growth(w) ? tt_room_send(&w->line, TT_HAND, i, sizeof *i, NULL, 0) : TUTTI_OK;
   if (!status) status = tt_create(&m, NULL, out);
   if (!status) status = tt_guest_settle(*out, i);
   if (*out) status = tt_comm_spoil(*out, status);
@@ -275,7 +289,8 @@ tt_grown tt_grow_try(tt_growth *w, tutti_comm **out, tutti_status *status) {
   else if (!*status)
     *status = create_with_guests(w, joiners, out);
   if (!*status) return TT_GROW_DONE;
-  return *status == TUTTI_ERR_PEER_LOST || *status == TUTTI_ERR_ABORTED ? TT_GROW_AGAIN : TT_GROW_FAILS;
+  return *status == TUTTI_ERR_PEER_LOST || *status == TUTTI_ERR_ABORTED ? TT_GROW_AGAIN
+                                                                        : TT_GROW_FAILS;
 }
 
 void tt_grow_end(tt_growth *w, bool admits) {

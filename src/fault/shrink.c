@@ -361,7 +361,8 @@ static tutti_status agree_and_reunite(gathering *g, tutti_comm **out) {
 
 /* One attempt, on all survivors, over their communicator, which it takes over. *again: the ranks have agreed that
  * somebody was lost meanwhile. */
-static tutti_status try_to_grow(gathering *g, tutti_comm *rest, int least, bool *again, tutti_comm **out) {
+static tutti_status try_to_grow(gathering *g, tutti_comm *rest, int least, bool *again,
+                                tutti_comm **out) {
   tt_grown how = TT_GROW_FAILS;
   tutti_comm *grown = NULL;
   char why[300];
@@ -376,12 +377,14 @@ static tutti_status try_to_grow(gathering *g, tutti_comm *rest, int least, bool 
   const int all = status ? TT_GROW_FAILS : g->agreed->asks;
   const bool done = !status && all == TT_GROW_DONE && g->agreed->member[g->comm->rank];
   if (!status && all == TT_GROW_DONE && !done)
-    status = tt_fail(TUTTI_ERR_PEER_LOST, "rank %d goes on without this rank, %d, which it has lost", g->agreed->by,
-                     g->comm->rank);
+    status =
+        tt_fail(TUTTI_ERR_PEER_LOST, "rank %d goes on without this rank, %d, which it has lost",
+                g->agreed->by, g->comm->rank);
   if (!status && all == TT_GROW_FAILS)
-    status = mine ? tt_fail(mine, "%s", why)
-                  : tt_fail(TUTTI_ERR_ABORTED, "%s: another rank could not take joiners in; its error says why",
-                            g->name);
+    status =
+        mine ? tt_fail(mine, "%s", why)
+             : tt_fail(TUTTI_ERR_ABORTED,
+                       "%s: another rank could not take joiners in; its error says why", g->name);
   *again = !status && all == TT_GROW_AGAIN;
   if (w) tt_grow_end(w, done);
   if (grown != rest || !done) tt_comm_destroy(rest);

@@ -19,8 +19,8 @@ enum { LOOK_MS = 20, MOST_JOINERS = 1000 };
 typedef enum ticket { UNUSED, STARTED, WAITING, ADMITTED, OVER } ticket;
 
 struct tt_room {
-  int total, numbered; /* numbers that may be given, and that were */
-  uint32_t claims;     /* made so far */
+  int total, numbered;                   /* numbers that may be given, and that were */
+  uint32_t claims;                       /* made so far */
   unsigned char state[MOST_JOINERS + 1]; /* by number: a ticket */
   int32_t part[MOST_JOINERS + 1];        /* by number: which launcher starts it */
   int ranks;                             /* the job began with */
@@ -43,7 +43,8 @@ struct tt_guest {
 
 tutti_status tt_room_new(tt_service *s, int ranks, int joiners) {
   if (joiners < 1 || joiners > MOST_JOINERS)
-    return tt_fail(TUTTI_ERR_ARG, "a waiting room for %d joiners; from 1 to %d are possible", joiners, MOST_JOINERS);
+    return tt_fail(TUTTI_ERR_ARG, "a waiting room for %d joiners; from 1 to %d are possible",
+                   joiners, MOST_JOINERS);
   s->room = calloc(1, sizeof *s->room + (size_t)ranks);
   if (!s->room) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a waiting room");
   s->room->total = joiners;
@@ -195,7 +196,8 @@ static bool take_news(tt_service *s, tt_meet_peer *g, const char *bytes, size_t 
   for (int k = 1; x.lost_ranks > 0 && k <= r->numbered; k++)
     if (r->part[k] == x.part) r->state[k] = OVER;
   for (int f = 0; f < r->ranks; f++)
-    if (f == x.rank || (x.lost_ranks > 0 && f >= x.part && f - x.part < x.lost_ranks)) r->ended[f] = true;
+    if (f == x.rank || (x.lost_ranks > 0 && f >= x.part && f - x.part < x.lost_ranks))
+      r->ended[f] = true;
   const int left = r->total - r->numbered, wants = x.wants < 0 ? 0 : x.wants;
   const tt_numbers given = {r->numbered + 1, wants < left ? wants : left};
   for (int k = 0; k < given.n; k++) {
@@ -294,7 +296,8 @@ static void say_lost(tt_meet_peer *g) {
   tt_guest *x = g->guest;
   char words[200];
   x->lost = false;
-  const int n = snprintf(words, sizeof words, "a joiner (%.100s) left while the ranks took it in", x->who);
+  const int n =
+      snprintf(words, sizeof words, "a joiner (%.100s) left while the ranks took it in", x->who);
   if (x->leads)
     tt_meet_peer_say(g, TUTTI_ERR_PEER_LOST, words, (size_t)n + 1);
   else

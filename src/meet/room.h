@@ -3,7 +3,7 @@
  * Idea       A joiner keeps one connection to the room. The first of the ranks that grow, the leader, comes, claims the
  *            joiners that wait, and exchanges rows with them through the room: in each round every claimed joiner sends a
  *            row, the leader gets them all in one message, and its answer goes to each joiner. So a joiner meets the
- *            others over the connection that it has, and whoever dies is noticed by its connection.
+ *            others over the connection that it has, and a process that dies is noticed because its connection closes.
  * Invariant  A joiner is in one claim at a time. If a process of a claim leaves before the leader has said that it is
  *            complete, the leader and the joiners hear it, and these wait again.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -24,11 +24,11 @@ enum {
 /* Replies: a status with its sentence; or one of these. */
 enum {
   TT_CLAIMED = 16, /* tt_claimed, to the leader */
-  TT_BROUGHT,      /* to the leader: per joiner a tt_meet_row (rank: its place in the claim) and its row, padded to 8 */
-  TT_HANDED,       /* tt_handed and the leader's bytes, to a joiner */
-  TT_ADMITTED,     /* the same, for the last time */
-  TT_ALONE,        /* to a joiner: the others have given up, and it waits again */
-  TT_NUMBERED      /* tt_numbers, to a launcher */
+  TT_BROUGHT, /* to the leader: per joiner a tt_meet_row (rank: its place in the claim) and its row, padded to 8 */
+  TT_HANDED,  /* tt_handed and the leader's bytes, to a joiner */
+  TT_ADMITTED, /* the same, for the last time */
+  TT_ALONE,    /* to a joiner: the others have given up, and it waits again */
+  TT_NUMBERED  /* tt_numbers, to a launcher */
 };
 
 typedef struct tt_wait {
@@ -38,7 +38,8 @@ typedef struct tt_wait {
 
 typedef struct tt_claim {
   uint32_t version, limit_ms;
-  int32_t least; /* wait for that many, up to limit_ms, as long as they can come; then claim all that wait */
+  int32_t
+      least; /* wait for that many, up to limit_ms, as long as they can come; then claim all that wait */
   int32_t unused;
 } tt_claim;
 
@@ -55,7 +56,7 @@ typedef struct tt_news_of { /* as tutti_newcomer_news */
   int32_t part, rank, newcomer, lost_ranks, wants;
 } tt_news_of;
 
-typedef struct tt_numbers { /* of joiners that may be started: first, first + 1, ... */
+typedef struct tt_numbers { /* of joiners that may be started: `n` numbers from `first` */
   int32_t first, n;
 } tt_numbers;
 
@@ -66,7 +67,8 @@ typedef struct tt_numbers { /* of joiners that may be started: first, first + 1,
 tutti_status tt_room_open(const tt_rendezvous *r, int rank, double limit, tt_meet_line *l);
 void tt_room_close(tt_meet_line *l);
 /* One frame, of two parts. */
-tutti_status tt_room_send(tt_meet_line *l, int kind, const void *head, size_t n, const void *bytes, size_t more);
+tutti_status tt_room_send(tt_meet_line *l, int kind, const void *head, size_t n, const void *bytes,
+                          size_t more);
 /* One reply. until: on tt_seconds' clock. *kind: above; *body: for the caller to free. TUTTI_ERR_TIMEOUT: nothing has come. A reply with a
  * status fails with its sentence. */
 tutti_status tt_room_recv(tt_meet_line *l, double until, int *kind, char **body, size_t *bytes);

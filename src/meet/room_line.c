@@ -89,7 +89,8 @@ tutti_status tutti_newcomer_ask(const tutti_id *id, const tutti_newcomer_news *n
   if (!status) status = tt_size_check(me, "news", news->size, sizeof *news);
   if (status) return status;
   *first = *n = 0;
-  if (!memchr(id->text, 0, sizeof id->text)) return tt_fail(TUTTI_ERR_ARG, "%s: the id has no end", me);
+  if (!memchr(id->text, 0, sizeof id->text))
+    return tt_fail(TUTTI_ERR_ARG, "%s: the id has no end", me);
   const tt_news_of said = {news->part, news->rank, news->newcomer, news->lost_ranks, news->wants};
   status = tt_rendezvous_read(id->text, &r);
   if (!status) status = tt_room_open(&r, 0, PATIENCE, &l);

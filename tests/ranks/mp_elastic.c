@@ -7,7 +7,7 @@
  *            host: the test kills a host; its ranks come again on another one
  *            kills N: bench/bars/elastic.py kills ranks, N times; the others report when they are back at work, and when they
  *            are whole again
- *            nobody, none: no joiner comes in time; the job takes in none
+ *            nobody: no joiner comes in time; none: the job takes in none
  * Idea       every process derives from the seed whether it dies, and after how long: at work, while it grows, or while
  *            it waits. After each growth the ranks sum vectors whose right sums every rank knows.
  * Prints     `grown MS ms SIZE` per growth: from the failed call until the first right sum.
@@ -93,10 +93,12 @@ static void go_on(tutti_comm *comm, uint64_t seed) {
     const bool whole = !status && tutti_comm_size(comm) == P;
     since = status ? seconds() : 0;
     if (!status) step = 0;
-    if (tutti_comm_grow(comm, status ? 0 : P - tutti_comm_size(comm), &next)) wrong("grow", tutti_error());
+    if (tutti_comm_grow(comm, status ? 0 : P - tutti_comm_size(comm), &next))
+      wrong("grow", tutti_error());
     if (tutti_comm_free(comm)) wrong("free", tutti_error());
     comm = next;
-    if (whole && tutti_comm_size(comm) == P && !tutti_comm_newcomers(comm)) break; /* all ranks see that */
+    if (whole && tutti_comm_size(comm) == P && !tutti_comm_newcomers(comm))
+      break; /* all ranks see that */
   }
   signal(SIGUSR1, SIG_IGN);
   printf("done\n");
@@ -166,7 +168,9 @@ static void kills(tutti_comm *comm, int kills) {
     tutti_status status = tutti_broadcast(comm, &replaced, &replaced, 1, TUTTI_INT64, 0);
     if (!status) status = sum(comm, 1 + 2 * (uint64_t)replaced);
     const int size = tutti_comm_size(comm);
-    if (!status) printf("%s %lld %d %lld\n", size == P ? "whole" : "back", (long long)replaced, (int)getpid(), now_ns());
+    if (!status)
+      printf("%s %lld %d %lld\n", size == P ? "whole" : "back", (long long)replaced, (int)getpid(),
+             now_ns());
     while (!status && size == P && replaced < kills) status = sum(comm, 1);
     if (!status && size == P) break;
     if (status && status != TUTTI_ERR_PEER_LOST) wrong("another status", tutti_error());
@@ -190,8 +194,10 @@ static void ignored(tutti_comm *comm) {
 static void refused(tutti_comm *comm, tutti_status want, const char *words) {
   tutti_comm *next = comm;
   const tutti_status status = tutti_comm_grow(comm, 1, &next);
-  if (status != want || !strstr(tutti_error(), words) || next) wrong("it should have said", status ? tutti_error() : words);
-  if (tutti_comm_grow(comm, 0, &next) || tutti_comm_size(next) != P) wrong("growing by none", tutti_error());
+  if (status != want || !strstr(tutti_error(), words) || next)
+    wrong("it should have said", status ? tutti_error() : words);
+  if (tutti_comm_grow(comm, 0, &next) || tutti_comm_size(next) != P)
+    wrong("growing by none", tutti_error());
   if (sum(next, 1)) wrong("a sum", tutti_error());
   tutti_comm_free(next);
   tutti_comm_free(comm);
@@ -203,8 +209,10 @@ static void used_up(tutti_comm *comm) {
   tutti_comm *next;
   lose_one(comm);
   const tutti_status status = tutti_comm_grow(comm, 1, &next);
-  if (status != TUTTI_ERR_STATE || !strstr(tutti_error(), "0 can still come")) wrong("it should have said", tutti_error());
-  if (tutti_comm_grow(comm, 0, &next) || tutti_comm_size(next) != P - 1) wrong("growing by none", tutti_error());
+  if (status != TUTTI_ERR_STATE || !strstr(tutti_error(), "0 can still come"))
+    wrong("it should have said", tutti_error());
+  if (tutti_comm_grow(comm, 0, &next) || tutti_comm_size(next) != P - 1)
+    wrong("growing by none", tutti_error());
   if (sum(next, 1)) wrong("a sum", tutti_error());
   tutti_comm_free(next);
   tutti_comm_free(comm);
