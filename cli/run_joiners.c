@@ -1,8 +1,8 @@
-/* run_joiners.c - `tutti run --hosts --respawn`: who ends, and who is started in its place.
+/* run_joiners.c - `tutti run --hosts --respawn`: which rank has ended, and which joiner starts in its place.
  *
  * Idea       The guard of a host's part starts its own ranks again, as joiners. If the part is gone, with its host or alone,
  *            the guard that called it starts as many joiners on the host with the fewest ranks. Numbers of joiners come from
- *            the job's rendezvous, which also keeps count of who lives, for the joiners that wait there.
+ *            the job's rendezvous, which also counts the live ranks, so that no joiner waits there in vain.
  * Invariant  There are no more joiners than --respawn says, on all hosts together.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>

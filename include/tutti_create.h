@@ -53,8 +53,8 @@ typedef struct tutti_newcomer_news {
   int part;       /* who tells this */
   int rank;       /* this one of the first ranks has ended; -1: none */
   int newcomer;   /* this joiner's process has ended; 0: none */
-  int lost_ranks; /* the part is gone, with so many of the first ranks and all its joiners; 0: it is not */
-  int wants;      /* numbers for so many more joiners of this part */
+  int lost_ranks; /* the part is gone: this number of the first ranks, and all its joiners; 0: it is not */
+  int wants;      /* how many joiners this part wants to start */
 } tutti_newcomer_news;
 
 /** For launchers, in any process: tell who has ended, and ask for numbers of joiners to start. A joiner waits only while some rank

@@ -17,7 +17,7 @@ enum {
   TT_WAIT = 16, /* tt_wait: a joiner waits */
   TT_CLAIM,     /* tt_claim: a leader wants joiners */
   TT_BRING,     /* uint32_t claim, then a joiner's row of this round */
-  TT_HAND,      /* a leader's answer to the rows, for each joiner of its claim */
+  TT_HAND,      /* a leader's answer to the rows; each joiner of its claim gets it */
   TT_ADMIT,     /* the same, and the claim is complete */
   TT_NEWS       /* tt_news_of: a launcher tells who has ended, and asks for numbers of joiners */
 };
