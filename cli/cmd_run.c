@@ -29,9 +29,10 @@ static const char usage[] =
     "  -e, --env K=V      set K for the ranks; may be repeated\n"
     "  -k, --keep-going   when a rank fails, let the others continue (tutti_comm_shrink)\n"
     "  -r, --respawn N    restart ranks that die, N times in all: after 0.1 s, then after\n"
-    "                     twice as long each time. tutti_comm_grow adds them; implies -k\n"
+    "                     twice as long each time. tutti_comm_grow adds them; implies -k.\n"
+    "                     Those of a host that is lost start on another one\n"
     "  -H, --hosts LIST   start ranks on these hosts, h1:4,h2:4,..., without -n; no rank\n"
-    "                     gets the input\n"
+    "                     gets the input; h3:0 is a spare one, for --respawn\n"
     "  -a, --agent CMD    the command that starts another one on a host, called as CMD HOST\n"
     "                     COMMAND (ssh -o BatchMode=yes)\n"
     "      --part F:P     start ranks F, F+1, ... of P; --hosts does so on each host\n"
@@ -109,8 +110,12 @@ static int parse(run_options *o, int argc, char **argv) {
   }
   if (o->hosts && o->ranks && o->ranks != o->total)
     return cli_fail(CLI_USAGE, "run", "-n %d, but --hosts has %d ranks", o->ranks, o->total);
-  if (o->hosts && o->respawns)
-    return cli_fail(CLI_USAGE, "run", "--respawn starts ranks again on this host, not on others");
+  for (int i = 0; i < o->nhosts; i++)
+    if (!o->hosts[i].ranks && (!o->respawns || !o->total))
+      return cli_fail(CLI_USAGE, "run",
+                      "--hosts: '%s:0' is not of the form HOST or HOST:RANKS; with --respawn it is a "
+                      "spare host, beside others",
+                      o->hosts[i].name);
   if (o->hosts) { /* these options apply to the ranks on the hosts */
     o->ranks = o->nhosts;
     o->bind_there = o->bind;

@@ -30,6 +30,8 @@
 typedef struct run_host {
   char name[256];
   int ranks, first; /* first: its first rank's number in the job */
+  int newcomer;     /* its ranks are joiners, with numbers from this; 0: they are the first ranks */
+  int to;           /* the host, as a place in the list, on which they are to start */
 } run_host;
 
 typedef struct run_options {
@@ -46,6 +48,7 @@ typedef struct run_options {
   bool bind_there, label_there;
   const char *agent; /* command that starts a process on a host; NULL: ssh */
   int first, total;  /* the ranks' first number, and all ranks of the job; total 0: no part */
+  int newcomer;      /* of a part whose ranks are joiners: the first one's number; or 0 */
   int leash;         /* of a part: when it closes, the job ends */
 } run_options;
 
@@ -105,12 +108,25 @@ pid_t run_spawn_rank(const run_spawn *spawn);
 int run_hosts_read(run_options *o, const char *list);
 int run_part_read(run_options *o, const char *text);
 /* Open the rendezvous in this process; NULL, or why it failed. */
-const char *run_hosts_open(void);
+const char *run_hosts_open(const run_options *o);
 /* The whole life of the local process that represents a host; an exit status. */
 int run_carry(const run_options *o, int host);
 /* A part reads the id from its input, and ends when the input closes. */
 int run_part_begin(run_options *o);
 int run_part_hold(const run_options *o);
+
+/* ---- joiners between hosts (run_joiners.c) ---- */
+
+/* Does the job take in joiners over its rendezvous? Then a guard tells it who has ended. */
+bool run_joins(const run_options *o);
+/* Process `rank` of this guard has ended, joiner `newcomer` or, if that is -1, one of the first ranks. again: returns the
+ * number of the joiner to start in its place, less 1; -1: none may be started. */
+int run_joiner_ended(const run_options *o, int rank, int newcomer, bool again);
+/* The part on host h is gone. Returns whether its ranks are to be started again, if that is wanted: as joiners on hosts[h].to, the
+ * host with the fewest ranks; run_host_move then puts that one in the place of h in the list. lives[h]: a part runs
+ * there. */
+bool run_host_lost(const run_options *o, int h, bool again, const bool *lives);
+void run_host_move(const run_options *o, int h);
 
 /* ---- the tree of processes below this one (run_tree.c) ---- */
 

@@ -20,57 +20,13 @@
 
 #include "cli.h"
 #include "cpus.h"
-#include "run.h"
-#include "tutti.h"
+#include "run_guard.h"
 
 static const double linger_seconds = 1, term_seconds = 2, kill_seconds = 5, tick_seconds = 0.02;
-/* Pause before a restart, s: first, longest; and a run of this length resets the pause. */
-static const double pause_first = 0.1, pause_most = 10, pause_healed = 10;
-
 /* Time for the front to pass on the signals that it received. */
 enum { front_ms = 50 };
 
-typedef enum phase { PHASE_RUN, PHASE_LINGER, PHASE_TERM, PHASE_KILL } phase;
-
-typedef struct rank_state {
-  pid_t pid;
-  bool alive, refused;
-  int cpu;      /* the core that it is bound to, or -1 */
-  int newcomer; /* joiner number; -1: the rank's first process */
-  int status;   /* exit status, if it is to be restarted */
-  double due;   /* when to restart it; 0: never */
-  double began, pause;
-} rank_state;
-
-typedef struct guard {
-  const run_options *o;
-  const run_origin *origin;
-  tutti_job *job;
-  rank_state *ranks;
-  int alive;          /* ranks that were started and not reaped */
-  int respawned;      /* ranks that were restarted, or are due to be */
-  int newcomers;      /* ranks that were restarted */
-  int status;         /* of the job: the first failure's */
-  bool failed;        /* status is set by a failure */
-  bool front_gone;    /* the front has died */
-  bool children_gone; /* no process is left below us */
-  bool lost_output;   /* lost output was reported */
-  bool gave_up;       /* a process cannot be killed */
-  bool said_interrupted;
-  phase phase;
-  double deadline;  /* when the phase ends; 0: never */
-  double time_over; /* of --timeout; 0: never */
-  double impatient; /* since when interrupts are counted */
-  int interrupts;
-  uint64_t asked; /* signals that the front reported, as bits */
-  struct rlimit files;
-  int orders, signals, report[2]; /* -1: closed */
-  run_pids told;                  /* processes that were sent SIGTERM */
-  run_relay *relay;
-  struct pollfd *polls;
-} guard;
-
-__attribute__((format(printf, 2, 3))) static void say(guard *g, const char *format, ...) {
+void run_guard_say(guard *g, const char *format, ...) {
   char line[1024];
   size_t n = (size_t)snprintf(line, sizeof line, "tutti %s: ", g->o->command);
   va_list args;
@@ -93,13 +49,13 @@ static void enter(guard *g, phase next) {
       kill(g->ranks[r].pid, next == PHASE_TERM ? SIGTERM : SIGKILL);
 }
 
-static void fail(guard *g, int status) {
+void run_guard_fail(guard *g, int status) {
   if (!g->failed) g->status = status;
   g->failed = true;
 }
 
 /* The name of a process of this job, for messages. */
-static const char *name_of(const guard *g, int rank, char name[272]) {
+const char *run_guard_name(const guard *g, int rank, char name[272]) {
   if (g->o->hosts)
     snprintf(name, 272, "host %s", g->o->hosts[rank].name);
   else
@@ -119,23 +75,23 @@ static void explain_refusal(guard *g, const run_refusal *r) {
   char near[512];
   snprintf(near, sizeof near, "./%s", program);
   if (r->stage == STAGE_BIND)
-    say(g, "cannot bind rank %d to its core: %s; run without --bind", r->rank, why);
+    run_guard_say(g, "cannot bind rank %d to its core: %s; run without --bind", r->rank, why);
   else if (r->stage == STAGE_FILES)
-    say(g, "cannot give rank %d its input and output: %s", r->rank, why);
+    run_guard_say(g, "cannot give rank %d its input and output: %s", r->rank, why);
   else if (r->error == ENOENT && exists(program))
-    say(g, "cannot start '%s': its interpreter was not found", program);
+    run_guard_say(g, "cannot start '%s': its interpreter was not found", program);
   else if (r->error == ENOENT && !strchr(program, '/') && exists(near))
-    say(g, "cannot start '%s': not found in PATH; did you mean '%s'?", program, near);
+    run_guard_say(g, "cannot start '%s': not found in PATH; did you mean '%s'?", program, near);
   else if (r->error == ENOENT)
-    say(g, "cannot start '%s': not found%s", program, strchr(program, '/') ? "" : " in PATH");
+    run_guard_say(g, "cannot start '%s': not found%s", program, strchr(program, '/') ? "" : " in PATH");
   else if (r->error == EACCES)
-    say(g, "cannot start '%s': permission denied (is it a program, and executable?)", program);
+    run_guard_say(g, "cannot start '%s': permission denied (is it a program, and executable?)", program);
   else
-    say(g, "cannot start '%s': %s", program, why);
+    run_guard_say(g, "cannot start '%s': %s", program, why);
   int status = r->stage != STAGE_EXEC ? CLI_FAILED
                : r->error == ENOENT   ? CLI_NOT_FOUND
                                       : CLI_NO_EXEC;
-  fail(g, status);
+  run_guard_fail(g, status);
 }
 
 static void read_report(guard *g) {
@@ -155,8 +111,8 @@ static void read_report(guard *g) {
   }
 }
 
-static void explain_death(guard *g, int rank, pid_t pid, int status) {
-  char how[128], rest[100] = "", name[272];
+void run_explain_death(guard *g, int rank, pid_t pid, int status) {
+  char how[128], rest[160] = "", name[272];
   if (WIFEXITED(status))
     snprintf(how, sizeof how, "exited with status %d", WEXITSTATUS(status));
   else
@@ -164,7 +120,13 @@ static void explain_death(guard *g, int rank, pid_t pid, int status) {
              sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "RT",
              strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
   const rank_state *s = &g->ranks[rank];
-  if (s->due > 0)
+  if (s->due > 0 && g->o->hosts)
+    snprintf(rest, sizeof rest, "; starting %d of its ranks on host %.60s in %g s", g->o->hosts[rank].ranks,
+             g->o->hosts[g->o->hosts[rank].to].name, s->pause);
+  else if (s->due > 0 && run_joins(g->o))
+    snprintf(rest, sizeof rest, "; starting it again in %g s, joiner %d of %d", s->pause, s->next + 1,
+             g->o->respawns);
+  else if (s->due > 0)
     snprintf(rest, sizeof rest, "; starting it again in %g s, %d of %d; the other %d run on",
              s->pause, g->respawned, g->o->respawns, g->alive);
   else if (g->alive && g->o->keep_going)
@@ -172,10 +134,10 @@ static void explain_death(guard *g, int rank, pid_t pid, int status) {
              g->o->respawns ? "; it is not started again" : "");
   else if (g->alive)
     snprintf(rest, sizeof rest, "; ending the other %d", g->alive);
-  say(g, "%s (pid %d) %s%s", name_of(g, rank, name), (int)pid, how, rest);
+  run_guard_say(g, "%s (pid %d) %s%s", run_guard_name(g, rank, name), (int)pid, how, rest);
 }
 
-static int status_of(int status) {
+int run_status_of(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -185,36 +147,12 @@ static int rank_of(const guard *g, pid_t pid) {
   return -1;
 }
 
-/* Restart a dead rank, as long as others live, and not too often. */
-static bool plan_again(guard *g, int rank, pid_t pid, int status) {
-  rank_state *s = &g->ranks[rank];
-  const double now = cli_now();
-  if (g->phase != PHASE_RUN || !g->alive || g->respawned == g->o->respawns) return false;
-  s->pause = s->pause == 0 || now - s->began > pause_healed ? pause_first : 2 * s->pause;
-  if (s->pause > pause_most) s->pause = pause_most;
-  s->due = now + s->pause;
-  s->status = status;
-  g->respawned++;
-  explain_death(g, rank, pid, status);
-  return true;
-}
-
-/* No live rank is left that those that are due could join. */
-static void forget_again(guard *g) {
-  for (int r = 0; r < g->o->ranks; r++) {
-    if (g->ranks[r].due == 0) continue;
-    say(g, "rank %d is not started again: the others have ended", r);
-    fail(g, status_of(g->ranks[r].status));
-    g->ranks[r].due = 0;
-  }
-}
-
 static void read_orders(guard *g);
 
 /* Did the rank end by a signal that was sent to the whole job, as by Ctrl-C? The front may receive
  * it later than the rank. */
-static bool interrupted(guard *g, int status) {
-  const int s = status_of(status) - 128;
+bool run_interrupted(guard *g, int status) {
+  const int s = run_status_of(status) - 128;
   if (s != SIGINT && s != SIGTERM && s != SIGHUP && s != SIGQUIT) return false;
   struct pollfd front = {.fd = g->orders, .events = POLLIN};
   if (!(g->asked >> s & 1) && poll(&front, 1, front_ms) > 0) read_orders(g);
@@ -223,11 +161,11 @@ static bool interrupted(guard *g, int status) {
 
 static void explain_end(guard *g, int rank, pid_t pid, int status) {
   if (g->said_interrupted) return;
-  g->said_interrupted = interrupted(g, status);
+  g->said_interrupted = run_interrupted(g, status);
   if (g->said_interrupted)
-    say(g, "interrupted by SIG%s", sigabbrev_np(status_of(status) - 128));
+    run_guard_say(g, "interrupted by SIG%s", sigabbrev_np(run_status_of(status) - 128));
   else
-    explain_death(g, rank, pid, status);
+    run_explain_death(g, rank, pid, status);
 }
 
 /* Reap all dead processes. Of several found at once a killed one is the cause:
@@ -243,8 +181,9 @@ static void reap(guard *g) {
     const int newcomer = g->ranks[r].newcomer; /* so that the others can say how it ended */
     tutti_job_ended(g->job, newcomer < 0 ? r : g->o->ranks + newcomer, status);
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0) read_report(g);
-    if (g->ranks[r].refused || status_of(status) == 0) continue;
-    if (plan_again(g, r, pid, status)) continue;
+    if (g->ranks[r].refused) continue;
+    if (g->o->respawns && run_plan_again(g, r, pid, status)) continue;
+    if (run_status_of(status) == 0) continue;
     if (culprit >= 0 && (WIFSIGNALED(why) || !WIFSIGNALED(status))) continue;
     culprit = r;
     culprit_pid = pid;
@@ -253,11 +192,11 @@ static void reap(guard *g) {
   g->children_gone = pid < 0 && errno == ECHILD;
   if (culprit >= 0 && g->phase < PHASE_TERM) {
     if (!g->failed || g->o->keep_going) explain_end(g, culprit, culprit_pid, why);
-    fail(g, status_of(why));
+    run_guard_fail(g, run_status_of(why));
     if (!g->o->keep_going) enter(g, PHASE_TERM);
   }
-  if (g->alive == 0) forget_again(g);
-  if (g->alive == 0 && g->phase == PHASE_RUN) enter(g, PHASE_LINGER);
+  if (g->alive == 0) run_forget_again(g);
+  if (g->alive == 0 && g->phase == PHASE_RUN && !run_waits_for_due(g)) enter(g, PHASE_LINGER);
 }
 
 /* ---- orders and time ---- */
@@ -283,8 +222,8 @@ static void obey(guard *g, run_order order) {
     g->interrupts = 0;
   }
   if (++g->interrupts < 3 || g->phase == PHASE_KILL) return;
-  say(g, "SIG%s for the third time: ending %d ranks", sigabbrev_np(s), g->alive);
-  fail(g, 128 + s);
+  run_guard_say(g, "SIG%s for the third time: ending %d ranks", sigabbrev_np(s), g->alive);
+  run_guard_fail(g, 128 + s);
   enter(g, g->phase < PHASE_TERM ? PHASE_TERM : PHASE_KILL);
 }
 
@@ -311,17 +250,17 @@ static void give_up(guard *g) {
   pid_t pid = 0;
   char name[32] = "?";
   int left = run_tree_signal(0, NULL, &pid, name);
-  say(g, "%d processes cannot be killed, one is %d (%s)", left, (int)pid, name);
-  fail(g, CLI_FAILED);
+  run_guard_say(g, "%d processes cannot be killed, one is %d (%s)", left, (int)pid, name);
+  run_guard_fail(g, CLI_FAILED);
   g->gave_up = true;
 }
 
 static void check_time(guard *g) {
   double now = cli_now();
   if (g->time_over > 0 && now >= g->time_over && g->phase == PHASE_RUN) {
-    say(g, "%g s are over (--timeout): ending %d %s", g->o->timeout, g->alive,
+    run_guard_say(g, "%g s are over (--timeout): ending %d %s", g->o->timeout, g->alive,
         g->alive == 1 ? "rank" : "ranks");
-    fail(g, CLI_TIMEOUT);
+    run_guard_fail(g, CLI_TIMEOUT);
     enter(g, PHASE_TERM);
   }
   if (g->phase == PHASE_TERM && !g->children_gone) /* processes that were just forked */
@@ -346,7 +285,7 @@ static int patience(const guard *g) {
 
 static bool done(const guard *g) {
   if (g->gave_up) return g->front_gone || run_relay_flushed(g->relay);
-  return g->children_gone && (g->front_gone || run_relay_idle(g->relay));
+  return g->children_gone && !run_waits_for_due(g) && (g->front_gone || run_relay_idle(g->relay));
 }
 
 /* A reader that left acts as in any pipe: the ranks' next write fails. */
@@ -355,15 +294,13 @@ static void check_output(guard *g) {
   if (!error || g->lost_output) return;
   g->lost_output = true;
   if (error != EPIPE) {
-    say(g, "cannot write the ranks' output: %s", strerror(error));
-    fail(g, CLI_FAILED);
+    run_guard_say(g, "cannot write the ranks' output: %s", strerror(error));
+    run_guard_fail(g, CLI_FAILED);
     enter(g, PHASE_TERM);
   } else if (g->alive == 0) {
-    fail(g, 128 + SIGPIPE);
+    run_guard_fail(g, 128 + SIGPIPE);
   }
 }
-
-static void start_again(guard *g);
 
 static void watch(guard *g) {
   reap(g);
@@ -380,7 +317,7 @@ static void watch(guard *g) {
     run_relay_serve(g->relay, p + 3, n);
     check_output(g);
     if (!g->children_gone) reap(g);
-    start_again(g);
+    run_start_again(g);
     check_time(g);
   }
 }
@@ -392,12 +329,12 @@ static void cannot_start(guard *g, int rank, const char *what) {
   const char *hint = error == EAGAIN   ? "; no more processes are allowed, see `ulimit -u`"
                      : error == EMFILE ? "; too many descriptors, see `ulimit -n`"
                                        : "";
-  say(g, "cannot start rank %d of %d: %s: %s%s", rank, g->o->ranks, what, strerror(error), hint);
-  fail(g, CLI_FAILED);
+  run_guard_say(g, "cannot start rank %d of %d: %s: %s%s", rank, g->o->ranks, what, strerror(error), hint);
+  run_guard_fail(g, CLI_FAILED);
   if (g->ranks[rank].newcomer < 0) enter(g, PHASE_KILL);
 }
 
-static void start_rank(guard *g, int rank, int cpu, int newcomer) {
+void run_start_rank(guard *g, int rank, int cpu, int newcomer) {
   int out[2] = {-1, -1}, err[2] = {-1, -1};
   run_spawn spawn = {.options = g->o, .origin = g->origin, .files = g->files, .rank = rank};
   spawn.cpu = cpu;
@@ -415,6 +352,7 @@ static void start_rank(guard *g, int rank, int cpu, int newcomer) {
   else
     g->ranks[rank].pid = pid, g->ranks[rank].alive = true;
   g->alive += pid > 0;
+  g->children_gone &= pid < 0;
   if (out[1] >= 0) close(out[1]);
   if (err[1] >= 0) close(err[1]);
   run_free_env(spawn.job_env);
@@ -422,24 +360,17 @@ static void start_rank(guard *g, int rank, int cpu, int newcomer) {
   if (cpu >= 0) snprintf(core, sizeof core, " on core %d", cpu);
   if (newcomer >= 0) snprintf(number, sizeof number, ", joiner %d", newcomer + 1);
   if (g->o->verbose && pid > 0)
-    say(g, "%s is pid %d%s%s", name_of(g, rank, name), pid, core, number);
-}
-
-/* Restart the dead ranks whose time has come. */
-static void start_again(guard *g) {
-  for (int r = 0; r < g->o->ranks && g->respawned; r++) {
-    if (g->ranks[r].due == 0 || g->phase != PHASE_RUN || cli_now() < g->ranks[r].due) continue;
-    start_rank(g, r, g->ranks[r].cpu, g->newcomers++);
-  }
+    run_guard_say(g, "%s is pid %d%s%s", run_guard_name(g, rank, name), pid, core, number);
 }
 
 static void start_all(guard *g) {
   cpu_list cpus = cpus_allowed();
   bool bind = g->o->bind && cpus.n > 0 && g->o->ranks <= cpus.n;
   if (g->o->bind && !bind && g->o->verbose)
-    say(g, "%d ranks on %d cores: not bound", g->o->ranks, cpus.n);
+    run_guard_say(g, "%d ranks on %d cores: not bound", g->o->ranks, cpus.n);
   for (int r = 0; r < g->o->ranks && g->phase == PHASE_RUN; r++)
-    start_rank(g, r, bind ? cpus.cpu[r % cpus.n] : -1, -1);
+    if (!g->o->hosts || g->o->hosts[r].ranks)
+      run_start_rank(g, r, bind ? cpus.cpu[r % cpus.n] : -1, g->o->newcomer ? g->o->newcomer - 1 + r : -1);
   cpus_free(&cpus);
   if (!g->o->respawns) close(g->report[1]);
   int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -478,7 +409,7 @@ static const char *prepare(guard *g) {
   if (g->signals < 0 || pipe2(g->report, O_CLOEXEC)) return strerror(errno);
   fcntl(g->report[0], F_SETFL, O_NONBLOCK);
   if (tutti_job_create_watched(g->o->ranks, g->o->respawns, &g->job)) return tutti_error();
-  return g->o->hosts ? run_hosts_open() : NULL;
+  return g->o->hosts ? run_hosts_open(g->o) : NULL;
 }
 
 int run_guard(const run_options *options, const run_origin *origin, int orders) {

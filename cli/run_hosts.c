@@ -50,7 +50,7 @@ int run_hosts_read(run_options *o, const char *list) {
     char number[16] = "1";
     if (counted) snprintf(number, sizeof number, "%.*s", (int)(n - begin - 1), at + begin + 1);
     if (!name || name >= sizeof o->hosts->name || begin > n || n - begin > 8 ||
-        (begin < n && !counted) || !cli_int(number, 1, 4096, &ranks) || *at == '-')
+        (begin < n && !counted) || !cli_int(number, 0, 4096, &ranks) || *at == '-')
       return bad_host(at);
     if (o->nhosts == MOST_HOSTS)
       return cli_fail(CLI_USAGE, "run", "--hosts: more than %d", MOST_HOSTS);
@@ -65,14 +65,18 @@ int run_hosts_read(run_options *o, const char *list) {
 }
 
 int run_part_read(run_options *o, const char *text) {
-  char first[16];
-  const char *colon = strchr(text, ':');
-  long from = 0, total = 0;
+  char first[16], all[16];
+  const char *colon = strchr(text, ':'), *second = colon ? strchr(colon + 1, ':') : NULL;
+  long from = 0, total = 0, newcomer = 0;
   snprintf(first, sizeof first, "%.*s", colon ? (int)(colon - text) : 0, text);
-  if (!colon || !cli_int(first, 0, 1 << 20, &from) || !cli_int(colon + 1, 1, 1 << 20, &total))
+  snprintf(all, sizeof all, "%.*s", colon ? second ? (int)(second - colon - 1) : 15 : 0,
+           colon ? colon + 1 : "");
+  if (!colon || !cli_int(first, 0, 1 << 20, &from) || !cli_int(all, 1, 1 << 20, &total) ||
+      (second && !cli_int(second + 1, 1, 1000, &newcomer)))
     return cli_fail(CLI_USAGE, "run", "--part '%s' is not of the form FIRST:TOTAL", text);
   o->first = (int)from;
   o->total = (int)total;
+  o->newcomer = (int)newcomer;
   return 0;
 }
 
@@ -137,6 +141,10 @@ static void write_line(text *t, const run_options *o, const run_host *h) {
   add_quoted(t, self);
   snprintf(number, sizeof number, " run -n %d --part %d:%d", h->ranks, h->first, o->total);
   add_word(t, number);
+  snprintf(number, sizeof number, ":%d", h->newcomer);
+  if (h->newcomer) add_word(t, number);
+  snprintf(number, sizeof number, " --respawn %d", o->respawns);
+  if (o->respawns) add_word(t, number);
   if (o->bind_there) add_word(t, " --bind");
   if (o->label_there) add_word(t, " --label");
   if (o->verbose) add_word(t, " --verbose");
@@ -218,9 +226,10 @@ int run_carry(const run_options *o, int host) {
 
 /* ---- the rendezvous, and the other end of the leash ---- */
 
-const char *run_hosts_open(void) {
+const char *run_hosts_open(const run_options *o) {
   tutti_id id;
-  if (tutti_unique_id_lasting(&id)) return tutti_error();
+  if (o->respawns ? tutti_unique_id_growing(o->total, o->respawns, &id) : tutti_unique_id_lasting(&id))
+    return tutti_error();
   return setenv("TUTTI_ID", id.text, 1) ? "out of memory" : NULL;
 }
 

@@ -22,6 +22,7 @@ char **run_job_env(const run_options *o, tutti_job *job, int rank, int newcomer)
     if (asprintf(&env[0], "TUTTI_RANK=%d", o->first + rank) < 0 ||
         asprintf(&env[1], "TUTTI_SIZE=%d", o->total) < 0 || !(env[2] = strdup("TUTTI_SHM_FD=")))
       return NULL;
+    if (o->respawns && asprintf(&env[3], "TUTTI_NEWCOMER=%d", newcomer + 1) < 0) return NULL;
     return env;
   }
   for (int i = 0; env && i < MOST; i++) {

@@ -40,6 +40,33 @@ TUTTI_API tutti_status tutti_unique_id(tutti_id *id);
  *  as long as this process lives. For launchers whose ranks run several programs in turn. */
 TUTTI_API tutti_status tutti_unique_id_lasting(tutti_id *id);
 
+/** For launchers on several hosts: as tutti_unique_id_lasting, for `ranks` ranks; and up to `newcomers` joiners (1 to 1000) may wait
+ *  at the same id until tutti_comm_grow takes them in. A joiner has TUTTI_ID, TUTTI_RANK and TUTTI_SIZE as the rank that it
+ *  replaces, and its number in TUTTI_NEWCOMER; the first ranks have TUTTI_NEWCOMER=0.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_SYSTEM. */
+TUTTI_API tutti_status tutti_unique_id_growing(int ranks, int newcomers, tutti_id *id);
+
+/** What a launcher tells the process that opened the id. A part: what one launcher started on a host; its number is that of its
+ *  first rank. Fields that say nothing are as tutti_newcomer_ask says. */
+typedef struct tutti_newcomer_news {
+  size_t size;    /* of this struct */
+  int part;       /* who tells this */
+  int rank;       /* this one of the first ranks has ended; -1: none */
+  int newcomer;   /* this joiner's process has ended; 0: none */
+  int lost_ranks; /* the part is gone: this number of the first ranks, and all its joiners; 0: it is not */
+  int wants;      /* how many joiners this part wants to start */
+} tutti_newcomer_news;
+
+/** For launchers, in any process: tell who has ended, and ask for numbers of joiners to start. A joiner waits only while some rank
+ *  lives that may take it in, and tutti_comm_grow waits only for joiners that can come: both follow from what launchers
+ *  tell.
+ *  first   receives the first number, from 1; the others follow.
+ *  n       receives how many: fewer than wanted, if the id's newcomers are used up.
+ *  Waits for the answer up to 10 s.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_UNSUPPORTED: the id is not of tutti_unique_id_growing;
+ *          TUTTI_ERR_SYSTEM, TUTTI_ERR_TIMEOUT: it cannot be reached. */
+TUTTI_API tutti_status tutti_newcomer_ask(const tutti_id *id, const tutti_newcomer_news *news, int *first, int *n);
+
 /** Make a communicator of `nranks` ranks. Collective: each rank calls it with the same id and
  *  its own rank.
  *  nranks  all ranks of the communicator.

@@ -49,7 +49,7 @@ TUTTI_API tutti_status tutti_comm_shrink(tutti_comm *comm, tutti_comm **out);
  *          tutti_comm_newcomers(out) tells whether ranks joined, tutti_comm_size(out) whether ranks left.
  *  Collective over the surviving ranks of comm, all or none: they all get the same result or the same
  *  failure, even if ranks or joiners die meanwhile. A joiner has no data of the program: send it what
- *  it needs (tutti_broadcast). Not over an MPI; over UCX no rank can join.
+ *  it needs (tutti_broadcast). Not over an MPI. Between hosts `tutti run --hosts --respawn` starts the joiners.
  *  Returns as tutti_comm_shrink, and TUTTI_ERR_TIMEOUT: too few joiners came; TUTTI_ERR_STATE: fewer than
  *          `least` can still come; TUTTI_ERR_UNSUPPORTED: none could ever come (no --respawn). After
  *          these three, comm is as before. */

@@ -130,7 +130,8 @@ static tutti_status find_nodes(creation *c) {
     if (places[i][0] != places[first][0]) first = i;
     c->node_of[places[i][1]] = (int)places[first][1];
   }
-  c->one_node = !tt_env("TUTTI_NODES") && !tt_env("TUTTI_TOPO") && places[0][0] == places[P - 1][0];
+  c->one_node = !c->m->wide && !tt_env("TUTTI_NODES") && !tt_env("TUTTI_TOPO") &&
+                places[0][0] == places[P - 1][0];
   free(places);
   return TUTTI_OK;
 }

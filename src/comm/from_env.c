@@ -14,6 +14,7 @@
 #include "comm_wisdom.h"
 #include "create.h"
 #include "fences.h"
+#include "guests.h"
 #include "process_state.h"
 #include "proposal.h"
 #include "remote.h"
@@ -279,31 +280,47 @@ static tutti_status from_pmix(tutti_comm **base, bool only) {
   return status;
 }
 
+/* How a joiner joins: by its heap in a segment, or by the waiting room of a job on several hosts. */
+typedef struct entrance {
+  tt_segment *segment;
+  int index;
+  tt_rendezvous room; /* joiners 0: not by it */
+  int rank;
+} entrance;
+
 /* Finds the launcher: `tutti run` on one host or on several, another one, or none (one rank). A
- * joiner gets no base: it joins by *segment and *index. */
-static tutti_status from_launcher(tutti_comm **base, tt_segment **segment, int *index) {
+ * joiner gets no base: it joins by *e. */
+static tutti_status from_launcher(tutti_comm **base, entrance *e) {
   tt_meeting m;
   tt_launch l = {.by = NULL};
+  const char *joiner = tt_env("TUTTI_NEWCOMER");
   tutti_status status = tt_env("TUTTI_SHM_FD") ? TUTTI_OK : tt_launch_find(&l);
   /* where mpirun starts its daemons by Slurm, its ranks inherit the daemons' Slurm variables */
   const bool pmix = !tt_env("TUTTI_SHM_FD") && !tt_env("TUTTI_SIZE") && tt_env("PMIX_RANK") &&
                     tt_env("PMIX_NAMESPACE") && (!l.by || strcmp(l.by, "Slurm") == 0);
   if (!status && pmix) status = from_pmix(base, !l.by);
   if (status || *base) return status;
+  if (l.by && tutti_newcomer()) {
+    e->room = l.at;
+    e->room.joiners = (int)tt_env_int("TUTTI_NEWCOMER", 1, 1 << 16, 1);
+    e->rank = l.rank;
+    return TUTTI_OK;
+  }
   if (l.by) {
     pthread_t thread;
     if (l.serves && (status = tt_rendezvous_serve(&l.at, false, &thread))) return status;
     status =
         tt_meet_visit(&l.at, tt_host_number(l.rank), l.rank, l.ranks, tt_create_limit(NULL), &m);
+    m.wide = joiner && tt_env("TUTTI_ID");
     if (!status) status = tt_create(&m, NULL, base);
     if (l.serves && status) tt_rendezvous_end(thread);
     if (l.serves && !status) pthread_detach(thread);
     return status;
   }
-  status = job_segment(index, segment);
-  if (status || *index >= (*segment)->founders) return status;
+  status = job_segment(&e->index, &e->segment);
+  if (status || e->index >= e->segment->founders) return status;
   tt_heap *heap;
-  status = tt_segment_enter(*segment, *index, &heap);
+  status = tt_segment_enter(e->segment, e->index, &heap);
   if (!status) status = tt_segment_comm(heap, base);
   return status;
 }
@@ -312,15 +329,14 @@ tutti_status tutti_comm_from_env(tutti_comm **comm) {
   tutti_status status = tt_args_given("tutti_comm_from_env", "comm", comm, NULL, NULL);
   if (status) return status;
   *comm = NULL;
-  tt_segment *segment = NULL;
+  entrance e = {.segment = NULL};
   tutti_comm *made = NULL;
-  int index = 0;
   pthread_mutex_lock(&tt_process.starting); /* one at a time: it waits for other ranks */
   pthread_mutex_lock(&tt_process.lock);
   tutti_comm *base = tt_process.base;
   const bool again = tt_process.joined;
   pthread_mutex_unlock(&tt_process.lock);
-  if (!base && !again && !(status = from_launcher(&made, &segment, &index))) {
+  if (!base && !again && !(status = from_launcher(&made, &e))) {
     pthread_mutex_lock(&tt_process.lock);
     base = tt_process.base = made;
     tt_process.joined = !made;
@@ -332,7 +348,9 @@ tutti_status tutti_comm_from_env(tutti_comm **comm) {
     return tt_fail(TUTTI_ERR_STATE,
                    "tutti_comm_from_env: this process has joined its job before; "
                    "tutti_comm_dup what it joined");
-  return tt_ended(base ? tutti_comm_dup(base, comm) : tt_joiner_join(segment, index, comm));
+  return tt_ended(base             ? tutti_comm_dup(base, comm)
+                  : e.room.joiners ? tt_guest_join(&e.room, e.rank, e.room.joiners, comm)
+                                   : tt_joiner_join(e.segment, e.index, comm));
 }
 
 /* ---- for threads ---- */

@@ -5,7 +5,9 @@
  *            A decision holds whichever rank dies then: even its author may be lost to the new
  *            communicator like any peer. All survivors invite the joiners.
  * Network    the survivors agree on their list (net_agree.c), and form a network. Over it they
- *            exchange their parts in shared memory, as in split.c.
+ *            exchange their parts in shared memory, as in split.c. To grow, they then create a
+ *            communicator with the joiners (grow_net.c), and agree whether all have it. If somebody was
+ *            lost on the way, they start again.
  * Invariant  in shared memory, after the decision no rank waits for another. A rank that still
  *            fails, for lack of memory, says so in the control blocks, so that the others do not
  *            wait for it. Over a network, once agreed, all survivors have the communicator: if
@@ -19,6 +21,7 @@
 
 #include "build_comm.h"
 #include "comm_wisdom.h"
+#include "grow_net.h"
 #include "proposal.h"
 #include "tracing.h"
 
@@ -287,14 +290,14 @@ static bool is_agreed(void *ctx, unsigned turn, tutti_status *status) {
   return false;
 }
 
-static tutti_status agree_on_survivors(gathering *g) {
+/* The survivors agree on their list, and on the smallest of what they ask for. */
+static tutti_status agree_on_survivors(gathering *g, int asks) {
   g->round = ++g->comm->flight->shrinks;
-  tutti_status status = g->net->enter(g->wire, g->round, g->least);
+  g->since = tt_seconds();
+  g->agreed = NULL;
+  tutti_status status = g->net->enter(g->wire, g->round, asks);
   if (!status) status = tt_wait_until(NULL, is_agreed, g);
   const tt_net_decision *d = g->agreed;
-  if (!status && !d->status && d->asks > 0)
-    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: processes can join the ranks of one host only",
-                   g->name);
   return status || !d->status ? status
                               : gave_up(g, (tutti_status)d->status, d->quitter, d->awaited);
 }
@@ -340,7 +343,7 @@ static tutti_status agree_and_reunite(gathering *g, tutti_comm **out) {
   tutti_net net;
   tutti_status status =
       list ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", old->ranks);
-  if (!status) status = agree_on_survivors(g);
+  if (!status) status = agree_on_survivors(g, g->least);
   if (!status) status = g->net->network(g->wire, g->agreed, list, &mine, &net);
   for (int r = 0; !status && r < old->ranks; r++) n += g->agreed->member[r];
   if (!status) status = create_survivors_comm(old, list, n, mine, &net, &comm);
@@ -351,6 +354,58 @@ static tutti_status agree_and_reunite(gathering *g, tutti_comm **out) {
   if (status == TUTTI_ERR_PEER_LOST && comm) status = TUTTI_OK; /* the next call reports it */
   if (status) tt_comm_destroy(comm);
   if (!status) *out = comm;
+  return status;
+}
+
+/* ---- over a network: joiners ---- */
+
+/* One attempt, on all survivors, over their communicator, which it takes over. *again: the ranks have agreed that
+ * somebody was lost meanwhile. */
+static tutti_status try_to_grow(gathering *g, tutti_comm *rest, int least, bool *again,
+                                tutti_comm **out) {
+  tt_grown how = TT_GROW_FAILS;
+  tutti_comm *grown = NULL;
+  char why[300];
+  tt_growth *w = tt_grow_begin(rest, least, g->name);
+  tutti_status mine = w ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for joiners");
+  if (w)
+    how = tt_grow_try(w, &grown, &mine);
+  else
+    tt_comm_spoil(rest, mine);
+  snprintf(why, sizeof why, "%s", tutti_error());
+  tutti_status status = agree_on_survivors(g, (int)how);
+  const int all = status ? TT_GROW_FAILS : g->agreed->asks;
+  const bool done = !status && all == TT_GROW_DONE && g->agreed->member[g->comm->rank];
+  if (!status && all == TT_GROW_DONE && !done)
+    status =
+        tt_fail(TUTTI_ERR_PEER_LOST, "rank %d goes on without this rank, %d, which it has lost",
+                g->agreed->by, g->comm->rank);
+  if (!status && all == TT_GROW_FAILS)
+    status =
+        mine ? tt_fail(mine, "%s", why)
+             : tt_fail(TUTTI_ERR_ABORTED,
+                       "%s: another rank could not take joiners in; its error says why", g->name);
+  *again = !status && all == TT_GROW_AGAIN;
+  if (w) tt_grow_end(w, done);
+  if (grown != rest || !done) tt_comm_destroy(rest);
+  if (grown != rest && !done) tt_comm_destroy(grown);
+  if (done) *out = grown;
+  return status;
+}
+
+static tutti_status agree_and_grow(gathering *g, tutti_comm **out) {
+  tutti_status status;
+  bool again;
+  do {
+    tutti_comm *rest = NULL;
+    again = false;
+    status = agree_and_reunite(g, &rest);
+    const int least = status ? NO_JOINERS : g->agreed->asks;
+    if (least < 0)
+      *out = rest; /* some rank shrinks */
+    else
+      status = try_to_grow(g, rest, least, &again, out);
+  } while (again);
   return status;
 }
 
@@ -378,7 +433,7 @@ static tutti_status shrink_or_grow(tutti_comm *comm, const char *name, int least
                  .since = tt_seconds()};
   if (comm->net) {
     g.net = comm->net->net_agree;
-    status = agree_and_reunite(&g, out);
+    status = agree_and_grow(&g, out);
   } else {
     g.round = ++comm->flight->shrinks;
     g.agree = comm->wire->shm_agree;

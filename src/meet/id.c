@@ -127,21 +127,29 @@ tutti_status tt_rendezvous_name(tt_rendezvous *r) {
   return TUTTI_OK;
 }
 
-static tutti_status open_rendezvous(const char *function, bool lasting, tutti_id *id) {
+/* ranks: how many ranks the job begins with, if joiners may come; 0: the rendezvous ends with its first meeting. */
+static tutti_status open_rendezvous(const char *function, int ranks, int joiners,
+                                    tutti_id *id) {
   tutti_status status = tt_args_given(function, "id", id, NULL, NULL);
   if (status) return status;
-  tt_rendezvous r = {.port = (int)tt_env_int("TUTTI_PORT", 0, 65535, 0)};
+  tt_rendezvous r = {.port = (int)tt_env_int("TUTTI_PORT", 0, 65535, 0), .ranks = ranks, .joiners = joiners};
   pthread_t thread;
-  if ((status = tt_rendezvous_serve(&r, lasting, &thread))) return status;
+  if ((status = tt_rendezvous_serve(&r, ranks > 0, &thread))) return status;
   pthread_detach(thread);
   tt_rendezvous_write(&r, id);
   return TUTTI_OK;
 }
 
 tutti_status tutti_unique_id(tutti_id *id) {
-  return open_rendezvous("tutti_unique_id", false, id);
+  return open_rendezvous("tutti_unique_id", 0, 0, id);
 }
 
 tutti_status tutti_unique_id_lasting(tutti_id *id) {
-  return open_rendezvous("tutti_unique_id_lasting", true, id);
+  return open_rendezvous("tutti_unique_id_lasting", 1, 0, id);
+}
+
+tutti_status tutti_unique_id_growing(int ranks, int newcomers, tutti_id *id) {
+  if (newcomers < 1 || ranks < 1)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_unique_id_growing: %d ranks and %d joiners", ranks, newcomers);
+  return open_rendezvous("tutti_unique_id_growing", ranks, newcomers, id);
 }

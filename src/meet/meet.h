@@ -27,6 +27,7 @@ typedef struct tt_meeting {
   int rank, ranks;
   double limit; /* s, for the first round; later ones need no more */
   bool light;   /* a round costs little, also in a large job */
+  bool wide;    /* over a network, also where all ranks are on one host: others may come on other hosts */
   /* A round. mine: this rank's row, of `bytes` bytes, which may differ from rank to rank. `failed`
    * not TUTTI_OK: this rank cannot go on, for the reason in tutti_error(); then all ranks get this
    * status and the reason. *all: the rows of all, for the caller to drop. */
@@ -43,6 +44,7 @@ typedef struct tt_rendezvous {
   int port;
   char key[TT_KEY + 1];
   bool open; /* anybody can compute the key: see tt_trusts */
+  int ranks, joiners; /* its waiting room: of the job when it starts; how many may come (room.h); 0: there is none */
 } tt_rendezvous;
 
 /* TUTTI_ERR_ARG, with the reason. */

@@ -99,6 +99,7 @@ bool tt_meet_peer_welcome(tt_service *s, bool local) {
 
 void tt_meet_peer_close(tt_service *s, tt_meet_peer *g) {
   if (g->fd < 0) return;
+  tt_room_left(s, g);
   close(g->fd);
   tt_secure_drop(&g->secure);
   free(g->in);
@@ -124,16 +125,16 @@ static void reply(tt_meet_peer *g, int status, const void *bytes, size_t n) {
   g->talks = true;
 }
 
-static void reply_copied(tt_meet_peer *g, int status, const void *bytes, size_t n) {
+void tt_meet_peer_say(tt_meet_peer *g, int status, const void *bytes, size_t n) {
   free(g->own);
-  g->own = malloc(n);
+  g->own = n ? malloc(n) : NULL;
   if (g->own) memcpy(g->own, bytes, n);
   reply(g, status, g->own, g->own ? n : 0);
-  g->state = TT_LEAVES;
 }
 
 void tt_meet_peer_part(tt_meet_peer *g, const tt_refusal *why) {
-  reply_copied(g, why->status, why->text, strlen(why->text) + 1);
+  tt_meet_peer_say(g, why->status, why->text, strlen(why->text) + 1);
+  g->state = TT_LEAVES;
 }
 
 void tt_meet_peer_serve(tt_meet_peer *g, const tt_table *table) {
@@ -240,7 +241,8 @@ static void place_agent(tt_service *s, tt_meet_peer *g, const tt_agent_card *car
     s->members++;
     reply(g, TT_STAY, NULL, 0);
   } else {
-    reply_copied(g, TT_GO, &s->places[number / TT_FANOUT - 1], sizeof *s->places);
+    tt_meet_peer_say(g, TT_GO, &s->places[number / TT_FANOUT - 1], sizeof *s->places);
+    g->state = TT_LEAVES;
   }
 }
 
@@ -280,6 +282,8 @@ static void said(tt_service *s, tt_meet_peer *g) {
     tt_entry_hello(s, g);
   else if (g->state == TT_CHALLENGED)
     tt_entry_proof(s, g, (const unsigned char *)g->in);
+  else if (g->state == TT_GUEST)
+    tt_room_said(s, g);
   else if (g->state == TT_MEMBER && !s->over)
     take_frame(s, g);
 }

@@ -23,6 +23,7 @@ typedef enum tt_peer_state {
   TT_STRANGER,   /* its hello is awaited */
   TT_CHALLENGED, /* its proof is awaited */
   TT_WAITS,      /* an agent, for this meeting to end and the next one to begin */
+  TT_GUEST,      /* of the waiting room (room.c), whatever happens in the meeting */
   TT_MEMBER,     /* it brings rows; an agent brings its card first */
   TT_LEAVES      /* after the output; its input is drained */
 } tt_peer_state;
@@ -46,7 +47,11 @@ typedef struct tt_meet_peer { /* a connection; fd < 0: free */
   unsigned char nonce[TT_DIGEST]; /* of its challenge; for a rank of this host: zeros */
   struct tt_secure *secure; /* what protects the connection to another host; NULL: nothing yet */
   bool proves;              /* this side's proof is to go before the first reply */
+  struct tt_guest *guest;   /* of the waiting room; or NULL */
 } tt_meet_peer;
+
+typedef struct tt_room tt_room;
+typedef struct tt_guest tt_guest;
 
 typedef struct tt_service {
   int listener, local; /* for agents; for ranks of this host. -1: closed */
@@ -76,6 +81,7 @@ typedef struct tt_service {
   int nframes, agents;    /* agents: that were placed */
   tt_agent_place *places; /* of agents, by number */
 
+  tt_room *room;  /* a lasting rendezvous may have one */
   tt_agent *self; /* an agent's */
   /* An agent: its connection to its parent, and what goes up: `batch` collects rows. */
   int up; /* -1: none; the rendezvous has none */
@@ -116,6 +122,8 @@ void tt_meet_peer_write(tt_service *s, tt_meet_peer *g);
 void tt_meet_peer_close(tt_service *s, tt_meet_peer *g);
 /* Queue the table. */
 void tt_meet_peer_serve(tt_meet_peer *g, const tt_table *table);
+/* Queue a reply with these bytes, which are copied. */
+void tt_meet_peer_say(tt_meet_peer *g, int status, const void *bytes, size_t n);
 /* Queue the last reply: the reason why the meeting has failed, or the peer is refused. */
 void tt_meet_peer_part(tt_meet_peer *g, const tt_refusal *why);
 /* Queue a reason that this peer alone gets. */
@@ -157,6 +165,22 @@ void tt_rounds_left(tt_service *s, const tt_hello *hello, bool unfinished);
 void tt_rounds_answer(tt_service *s, tt_table *table);
 /* Frees all that a meeting has collected. */
 void tt_rounds_clear(tt_service *s);
+
+/* ---- the waiting room (room.c) ---- */
+
+/* Gives a rendezvous a waiting room, for a job of that many ranks and up to that many joiners. TUTTI_ERR_ARG, TUTTI_ERR_MEMORY. */
+tutti_status tt_room_new(tt_service *s, int ranks, int joiners);
+void tt_room_free(tt_service *s);
+/* A peer of no rank, which knows the key, becomes a guest; or is told that there is no waiting room. */
+void tt_room_enter(tt_service *s, tt_meet_peer *g);
+/* A guest has brought what was awaited of it. */
+void tt_room_said(tt_service *s, tt_meet_peer *g);
+/* A connection is closed; nothing if it is no guest's. */
+void tt_room_left(tt_service *s, tt_meet_peer *g);
+/* Answers the guests for which something has changed. */
+void tt_room_look(tt_service *s);
+/* ms until it wants to look again; -1: at the next event. */
+int tt_room_due(const tt_service *s);
 
 /* ---- an agent's parent (agent.c) ---- */
 

@@ -82,11 +82,11 @@ static void wait_for_words(tt_service *s) {
     usleep(1000);
     return;
   }
-  const int n = s->npeers;
-  int due = tt_agent_due(s);
+  const int n = s->npeers, soon = tt_room_due(s);
+  int due = soon >= 0 ? soon : tt_agent_due(s);
   bool quiet = !s->ranks; /* no peer is here or expected */
   for (int i = 0; i < n; i++) {
-    quiet &= s->peers[i].fd < 0;
+    quiet &= s->peers[i].fd < 0 || s->peers[i].state == TT_GUEST;
     if (has_bytes(&s->peers[i])) due = 0;
     fds[i] = (struct pollfd){.fd = s->peers[i].fd, .events = events_of(&s->peers[i])};
   }
@@ -109,6 +109,7 @@ static void wait_for_words(tt_service *s) {
   free(fds);
   tt_agent_flush(s);
   tt_agent_write(s);
+  tt_room_look(s);
   bool busy = false;
   for (int i = 0; i < s->npeers; i++) {
     tt_meet_peer_write(s, &s->peers[i]);
@@ -128,6 +129,7 @@ void tt_service_free(tt_service *s) {
   if (s->up >= 0) close(s->up);
   tt_secure_drop(&s->up_secure);
   tt_rounds_clear(s);
+  tt_room_free(s);
   tt_agent_drop(s->self);
   free(s->peers);
   free(s);
@@ -171,8 +173,9 @@ tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thre
   tt_service *s = tt_service_new(r->key);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a rendezvous");
   s->lasting = lasting;
+  if (r->joiners) status = tt_room_new(s, r->ranks, r->joiners);
   s->open = r->open;
-  status = tt_tls_find(&s->tls);
+  if (!status) status = tt_tls_find(&s->tls);
   if (!status)
     status = tt_listen("a rendezvous (TUTTI_PORT names its port)", &r->port, &s->listener);
   if (!status) status = tt_service_thread(s, thread);

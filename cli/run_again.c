@@ -1,0 +1,85 @@
+/* run_again.c - which dead ranks are started again, when, and where.
+ *
+ * Idea       On one host a joiner takes the place of a dead rank. With --hosts, a part does the same with the numbers that the
+ *            job's rendezvous gives (run_joiners.c); and the guard that called the part starts its ranks on another host
+ *            when the part is gone.
+ * Invariant  A rank pauses before it starts, twice as long each time.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "cli.h"
+#include "run_guard.h"
+
+/* Pause before a restart, s: first, longest; and a run of this length resets the pause. */
+static const double pause_first = 0.1, pause_most = 10, pause_healed = 10;
+
+/* A part that could not start its program would not do so elsewhere. */
+static bool is_final(int status) {
+  return status == CLI_USAGE || status == CLI_NO_EXEC || status == CLI_NOT_FOUND;
+}
+
+/* May the rank's process be replaced? Between hosts the job's rendezvous says so, and hears of each end. */
+static bool next_newcomer(guard *g, int rank, int status) {
+  bool again = g->phase == PHASE_RUN && status;
+  rank_state *s = &g->ranks[rank];
+  if (again && run_joins(g->o))
+    again = !run_interrupted(g, status) && !is_final(run_status_of(status));
+  if (g->o->hosts) {
+    bool *lives = calloc((size_t)g->o->ranks, sizeof *lives);
+    for (int r = 0; lives && r < g->o->ranks; r++) lives[r] = g->ranks[r].alive;
+    const bool may = lives && status && run_host_lost(g->o, rank, again && g->alive, lives);
+    free(lives);
+    s->next = s->newcomer + 1;
+    return may;
+  }
+  if (run_joins(g->o)) {
+    s->next = run_joiner_ended(g->o, rank, s->newcomer, again);
+    return s->next >= 0;
+  }
+  s->next = g->newcomers;
+  if (!again || !g->alive || g->respawned == g->o->respawns) return false;
+  g->newcomers++;
+  return true;
+}
+
+/* Restart a dead rank, as long as others live, and not too often. */
+bool run_plan_again(guard *g, int rank, pid_t pid, int status) {
+  rank_state *s = &g->ranks[rank];
+  const double now = cli_now();
+  if (!next_newcomer(g, rank, status)) return false;
+  s->pause = s->pause == 0 || now - s->began > pause_healed ? pause_first : 2 * s->pause;
+  if (s->pause > pause_most) s->pause = pause_most;
+  s->due = now + s->pause;
+  s->status = status;
+  g->respawned++;
+  run_explain_death(g, rank, pid, status);
+  return true;
+}
+
+/* A part's ranks join those of other hosts. */
+bool run_waits_for_due(const guard *g) {
+  for (int r = 0; g->phase == PHASE_RUN && run_joins(g->o) && !g->o->hosts && r < g->o->ranks; r++)
+    if (g->ranks[r].due > 0) return true;
+  return false;
+}
+
+/* No live rank is left that those that are due could join. */
+void run_forget_again(guard *g) {
+  char name[272];
+  if (run_waits_for_due(g)) return;
+  for (int r = 0; r < g->o->ranks; r++) {
+    if (g->ranks[r].due == 0) continue;
+    run_guard_say(g, "%s is not started again: the others have ended", run_guard_name(g, r, name));
+    run_guard_fail(g, run_status_of(g->ranks[r].status));
+    g->ranks[r].due = 0;
+  }
+}
+
+/* Restart the dead ranks whose time has come. */
+void run_start_again(guard *g) {
+  for (int r = 0; r < g->o->ranks && g->respawned; r++) {
+    if (g->ranks[r].due == 0 || g->phase != PHASE_RUN || cli_now() < g->ranks[r].due) continue;
+    if (g->o->hosts) run_host_move(g->o, r);
+    run_start_rank(g, r, g->ranks[r].cpu, g->ranks[r].next);
+  }
+}

@@ -1,0 +1,168 @@
+/* net_joiner.c - a process that joins a job on several hosts: it waits in the room of the job's rendezvous until the
+ * ranks invite it, and creates their new communicator with them (guests.h).
+ *
+ * Invariant  It has a communicator only when all ranks have it. If a rank or another joiner is lost on the way, it drops
+ *            what it has, and waits again. It waits as long as the launcher lives, or for TUTTI_CONNECT_TIMEOUT.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "create.h"
+#include "guests.h"
+#include "room.h"
+
+enum { WARN_S = 10 };
+
+typedef struct guest {
+  tt_meet_line line;
+  tt_handed at; /* its place in a claim */
+  tt_invitation invitation;
+  bool alone; /* the others have given up */
+  double since;
+} guest;
+
+static tutti_status others_are_gone(guest *g) {
+  g->alone = true;
+  return tt_fail(
+      TUTTI_ERR_PEER_LOST,
+      "this process is a joiner, and the ranks that took it in have given up, or are gone");
+}
+
+/* What the leader hands to it, which the caller frees: *bytes behind *at. */
+static tutti_status receive(guest *g, double until, int wanted, char **body, size_t *bytes) {
+  int kind = 0;
+  const tutti_status status = tt_room_recv(&g->line, until, &kind, body, bytes);
+  if (status) return status;
+  if (kind == wanted && *bytes >= sizeof g->at) {
+    memcpy(&g->at, *body, sizeof g->at);
+    *bytes -= sizeof g->at;
+    return TUTTI_OK;
+  }
+  free(*body);
+  *body = NULL;
+  return kind == TT_ALONE ? others_are_gone(g) : tt_meet_foreign(&g->line);
+}
+
+static tutti_status bring(guest *g, tutti_status failed, const void *mine, size_t bytes) {
+  struct {
+    uint32_t claim;
+    tt_guest_row row;
+  } head = {g->at.claim, {failed, (uint32_t)bytes}};
+  char why[300];
+  if (!failed) return tt_room_send(&g->line, TT_BRING, &head, sizeof head, mine, bytes);
+  head.row.bytes = (uint32_t)snprintf(why, sizeof why, "a joiner (%s): %.200s", g->line.hello.who,
+                                      tutti_error()) +
+                   1;
+  return tt_room_send(&g->line, TT_BRING, &head, sizeof head, why, head.row.bytes);
+}
+
+/* A round, of a meeting whose ranks are the survivors and the joiners. */
+static tutti_status gather_as_guest(tt_meeting *m, tutti_status failed, const void *mine,
+                                    size_t bytes, tt_table *all) {
+  guest *g = m->self;
+  char *body;
+  size_t n;
+  *all = (tt_table){.fd = -1};
+  if (g->alone) return others_are_gone(g);
+  tutti_status status = bring(g, failed, mine, bytes);
+  if (!status) status = receive(g, tt_seconds() + m->limit, TT_HANDED, &body, &n);
+  if (status) return status;
+  status = tt_table_new(n, all);
+  if (!status) memcpy(all->base, body + sizeof g->at, n);
+  free(body);
+  if (!status) status = tt_table_seal(all);
+  if (!status && !tt_table_valid(all, m->ranks)) {
+    tt_table_drop(all);
+    status = tt_meet_foreign(&g->line);
+  }
+  return status;
+}
+
+static void end_nothing(tt_meeting *m) {
+  m->self = NULL;
+}
+
+/* The last round: it is admitted only if all could. Returns what this process could not do, if that is why. */
+static tutti_status be_admitted(guest *g, tutti_status status) {
+  char *body = NULL, why[300] = "";
+  size_t n;
+  if (status) snprintf(why, sizeof why, "%s", tutti_error());
+  tutti_status said = g->alone ? TUTTI_ERR_PEER_LOST : bring(g, status, NULL, 0);
+  if (!said) said = receive(g, tt_seconds() + g->invitation.limit, TT_ADMITTED, &body, &n);
+  free(body);
+  if (!status || status == TUTTI_ERR_PEER_LOST || status == TUTTI_ERR_ABORTED) return said;
+  g->alone = false;
+  return tt_fail(status, "%s", why);
+}
+
+static tutti_status create_with_others(guest *g, tutti_comm **out) {
+  const tt_invitation *i = &g->invitation;
+  tt_meeting m = {.rank = i->first + (int)g->at.place,
+                  .ranks = i->ranks,
+                  .limit = i->limit,
+                  .light = true,
+                  .wide = true,
+                  .gather = gather_as_guest,
+                  .end = end_nothing,
+                  .self = g};
+  tutti_status status = tt_create(&m, NULL, out);
+  if (!status) status = tt_guest_settle(*out, i);
+  if (*out) status = tt_comm_spoil(*out, status);
+  status = be_admitted(g, status);
+  if (status) tt_comm_destroy(*out);
+  if (status) *out = NULL;
+  return status;
+}
+
+tutti_status tt_guest_settle(tutti_comm *comm, const tt_invitation *i) {
+  comm->joiners = i->joiners;
+  return tt_comm_inherit_settings(comm, &i->settings, i->helpers);
+}
+
+/* Warns once, and gives up if TUTTI_CONNECT_TIMEOUT says so. */
+static tutti_status await_invitation(guest *g) {
+  const double limit = tt_connect_timeout(0);
+  bool warned = false;
+  for (;;) {
+    const double now = tt_seconds(), until = limit > 0 ? g->since + limit : now + WARN_S;
+    char *body = NULL;
+    size_t n = 0;
+    const tutti_status status =
+        receive(g, until < now + WARN_S ? until : now + WARN_S, TT_HANDED, &body, &n);
+    if (!status && n == sizeof g->invitation) memcpy(&g->invitation, body + sizeof g->at, n);
+    free(body);
+    if (!status) return n == sizeof g->invitation ? TUTTI_OK : tt_meet_foreign(&g->line);
+    if (g->alone || (status == TUTTI_ERR_TIMEOUT && limit <= 0)) {
+      if (!g->alone && !warned)
+        tt_log(0, "a joiner has waited %d s to be taken in: tutti_comm_grow", WARN_S);
+      warned |= !g->alone;
+      g->alone = false;
+      continue;
+    }
+    if (status == TUTTI_ERR_TIMEOUT && tt_seconds() >= g->since + limit)
+      return tt_fail(TUTTI_ERR_TIMEOUT,
+                     "this process is a joiner, and was not taken in (tutti_comm_grow) within "
+                     "%g s (TUTTI_CONNECT_TIMEOUT)",
+                     limit);
+    if (status != TUTTI_ERR_TIMEOUT) return status;
+  }
+}
+
+tutti_status tt_guest_join(const tt_rendezvous *r, int rank, int number, tutti_comm **out) {
+  guest g = {.since = tt_seconds()};
+  const tt_wait mine = {number, tt_version_number()};
+  tt_settings own; /* a bad setting is reported before other ranks depend on this one */
+  tutti_status status = tt_settings_read(&own, 1);
+  if (!status) status = tt_room_open(r, rank, tt_create_limit(NULL), &g.line);
+  if (status) return status;
+  status = tt_room_send(&g.line, TT_WAIT, &mine, sizeof mine, NULL, 0);
+  for (; !status && !*out; g.alone = false) {
+    status = await_invitation(&g);
+    if (!status) status = create_with_others(&g, out);
+    if (status == TUTTI_ERR_PEER_LOST && g.alone) status = TUTTI_OK;
+  }
+  tt_room_close(&g.line);
+  return status;
+}

@@ -1,0 +1,300 @@
+/* grow_net.c - tutti_comm_grow between hosts: the survivors of a communicator and joiners create a new one.
+ *
+ * Idea       Growing is meeting again (create.c), with other rounds: the survivors exchange their rows over the communicator
+ *            that shrinking has made, and the first of them, the leader, those of the joiners, through the waiting room of the
+ *            job's launcher (room.h). So a rank that dies on the way is noticed as in any call, and a joiner by the room.
+ * Cost       Per round two all-gathers and two broadcasts of the survivors, and one message of the leader each way.
+ * Invariant  No rank waits for a process that is gone. Ranks may see different ends of an attempt: shrink.c lets them
+ *            agree whether all have the communicator, somebody was lost and they try again, or it cannot be done.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "grow_net.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm_view.h"
+#include "create.h"
+#include "room.h"
+
+enum { WHY = 300, WARN_S = 10, ROOM_S = 10 /* to reach the room */ };
+static const double LOOK_S = 0.1; /* how often the leader tells the others that it still waits */
+
+struct tt_growth {
+  tutti_comm *rest;
+  const char *name; /* the public function */
+  int least;
+  tt_meet_line line; /* the leader's, to the waiting room */
+  tt_invitation invitation;
+  bool last; /* the last round brings nothing but how it went */
+  bool told; /* the last failure is known to all */
+};
+
+/* What the leader tells the others. */
+typedef struct word {
+  int32_t status; /* not TUTTI_OK: `why` */
+  int32_t joiners, waits;
+  uint32_t bytes; /* that follow */
+  char why[WHY];
+} word;
+
+static bool leads_growth(const tt_growth *w) {
+  return w->rest->rank == 0;
+}
+
+static void set_why(word *x, tutti_status status) {
+  x->status = status;
+  snprintf(x->why, sizeof x->why, "%.299s", tutti_error());
+}
+
+/* ---- claiming joiners ---- */
+
+static void too_few(const tt_growth *w, const tt_claimed *is, double limit, word *x) {
+  if (is->possible < w->least)
+    tt_fail(TUTTI_ERR_STATE,
+            "%d joiner%s asked for, and %d can still come: of the %d of tutti run --respawn the "
+            "others are in, have ended, or are of another version of tutti",
+            w->least, w->least == 1 ? " is" : "s are", is->possible, is->total);
+  else
+    tt_fail(TUTTI_ERR_TIMEOUT, "%d of %d joiners came within %g s (TUTTI_CONNECT_TIMEOUT)",
+            is->there, w->least, limit);
+  set_why(x, is->possible < w->least ? TUTTI_ERR_STATE : TUTTI_ERR_TIMEOUT);
+}
+
+static tutti_status ask_room(tt_growth *w, double limit) {
+  tt_rendezvous r;
+  const char *id = tt_env("TUTTI_ID");
+  if (!id)
+    return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                   "this job takes in no joiners: it was started without tutti run --respawn");
+  const tt_claim claim = {tt_version_number(), (uint32_t)tt_min(1e3 * limit, 4e9), w->least, 0};
+  tutti_status status = tt_rendezvous_read(id, &r);
+  if (!status) status = tt_room_open(&r, w->rest->rank, tt_min(limit, ROOM_S), &w->line);
+  return status ? status : tt_room_send(&w->line, TT_CLAIM, &claim, sizeof claim, NULL, 0);
+}
+
+/* One look for the answer; x: what the others are told. */
+static void hear_room(tt_growth *w, double limit, word *x) {
+  char *body;
+  size_t n;
+  int kind;
+  tt_claimed is;
+  *x = (word){.waits = !tt_room_ready(&w->line, tt_seconds() + LOOK_S)};
+  if (x->waits) return;
+  tutti_status status = tt_room_recv(&w->line, tt_seconds(), &kind, &body, &n);
+  if (!status && (kind != TT_CLAIMED || n != sizeof is)) status = tt_meet_foreign(&w->line);
+  if (!status) memcpy(&is, body, sizeof is);
+  free(body);
+  if (status) set_why(x, status);
+  if (!status && is.claimed < 0) too_few(w, &is, limit, x);
+  x->joiners = status ? 0 : is.claimed;
+}
+
+/* How many joiners there are, on all ranks. Growing by none needs no room. */
+static tutti_status claim_joiners(tt_growth *w, int *joiners) {
+  const double limit = tt_connect_timeout(120), since = tt_seconds();
+  bool warned = false;
+  word x = {.waits = 1};
+  tutti_status status = leads_growth(w) ? ask_room(w, limit) : TUTTI_OK;
+  if (status == TUTTI_ERR_UNSUPPORTED && !w->least)
+    x.waits = 0;
+  else if (status)
+    set_why(&x, status);
+  do {
+    if (leads_growth(w) && x.waits && !x.status) hear_room(w, limit, &x);
+    if (!w->least && x.status == TUTTI_ERR_UNSUPPORTED) x = (word){.joiners = 0};
+    status = tt_broadcast(w->rest, w->name, &x, sizeof x);
+    if (leads_growth(w) && !warned && tt_seconds() - since > WARN_S) {
+      tt_log(0, "rank %d has waited %d s for joiners in %s", w->rest->rank, WARN_S, w->name);
+      warned = true;
+    }
+  } while (!status && !x.status && x.waits);
+  *joiners = x.joiners;
+  if (!status && x.status) return tt_fail((tutti_status)x.status, "%s: %.250s", w->name, x.why);
+  return status;
+}
+
+/* ---- a round ---- */
+
+typedef struct rows { /* of all ranks of the new communicator */
+  const void **row;
+  uint32_t *bytes;
+  char *mine, *all, *guests; /* memory: of this rank, of the survivors, of the joiners */
+} rows;
+
+static void free_rows(rows *x) {
+  free(x->row);
+  free(x->bytes);
+  free(x->mine);
+  free(x->all);
+  free(x->guests);
+}
+
+/* The new rank of a survivor. */
+static int rank_after(const tt_growth *w, int r) {
+  return r < w->invitation.first ? r : r + w->invitation.joiners;
+}
+
+/* The survivors exchange rows, or sentences. */
+static tutti_status gather_survivors(tt_growth *w, tutti_status failed, const void *mine,
+                                     size_t bytes, rows *x) {
+  const size_t S = (size_t)w->rest->ranks;
+  char why[WHY] = "";
+  if (failed) snprintf(why, sizeof why, "%.299s", tutti_error());
+  tt_guest_row head = {failed, failed ? WHY : (uint32_t)bytes};
+  tt_guest_row *heads = malloc(S * sizeof *heads);
+  size_t most = 8;
+  int first = -1;
+  tutti_status status =
+      heads ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks", S);
+  if (!status) status = tt_gather(w->rest, w->name, &head, heads, sizeof head);
+  for (size_t r = 0; !status && r < S; r++) {
+    most = tt_max(most, tt_row_bytes(heads[r].bytes));
+    if (heads[r].status && first < 0) first = (int)r;
+    x->bytes[rank_after(w, (int)r)] = heads[r].bytes;
+  }
+  if (!status) {
+    x->mine = calloc(1, most);
+    x->all = malloc(S * most);
+    if (!x->mine || !x->all)
+      status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the rows of %zu ranks", S);
+  }
+  if (!status && (failed || bytes)) memcpy(x->mine, failed ? why : mine, failed ? WHY : bytes);
+  if (!status) status = tt_gather(w->rest, w->name, x->mine, x->all, most);
+  for (size_t r = 0; !status && r < S; r++) x->row[rank_after(w, (int)r)] = x->all + r * most;
+  w->told = !status && first >= 0;
+  if (w->told)
+    status = tt_fail((tutti_status)heads[first].status, "rank %d: %.250s", first,
+                     x->all + (size_t)first * most);
+  free(heads);
+  return status;
+}
+
+/* Finds the rows of the joiners in what the room has sent. */
+static tutti_status read_guests(tt_growth *w, const char *all, size_t n, rows *x) {
+  const tt_invitation *i = &w->invitation;
+  const char *at = all, *end = all + n;
+  for (int k = 0; k < i->joiners; k++) {
+    tt_meet_row row;
+    tt_guest_row its;
+    if ((size_t)(end - at) < sizeof row + sizeof its) return tt_meet_foreign(&w->line);
+    memcpy(&row, at, sizeof row);
+    memcpy(&its, at += sizeof row, sizeof its);
+    if (row.bytes > (size_t)(end - at) || row.bytes != sizeof its + its.bytes)
+      return tt_meet_foreign(&w->line);
+    w->told = its.status && its.bytes;
+    if (w->told)
+      return tt_fail((tutti_status)its.status, "%.*s", (int)tt_min(its.bytes, 250),
+                     at + sizeof its);
+    x->row[i->first + k] = at + sizeof its;
+    x->bytes[i->first + k] = its.bytes;
+    at += tt_row_bytes(row.bytes);
+  }
+  return TUTTI_OK;
+}
+
+static tutti_status hear_guests(tt_growth *w, size_t *n, char **body) {
+  int kind = 0;
+  const tutti_status status =
+      tt_room_recv(&w->line, tt_seconds() + w->invitation.limit, &kind, body, n);
+  if (status || kind == TT_BROUGHT) return status;
+  return tt_meet_foreign(&w->line);
+}
+
+/* The leader receives the joiners' rows, and tells all. */
+static tutti_status gather_guests(tt_growth *w, rows *x) {
+  word said = {.status = TUTTI_OK};
+  size_t n = 0;
+  tutti_status status = leads_growth(w) ? hear_guests(w, &n, &x->guests) : TUTTI_OK;
+  if (status) set_why(&said, status);
+  said.bytes = (uint32_t)n;
+  status = tt_broadcast(w->rest, w->name, &said, sizeof said);
+  w->told = !status && said.status;
+  if (w->told) return tt_fail((tutti_status)said.status, "%.290s", said.why);
+  if (!status && !leads_growth(w) && !(x->guests = malloc(said.bytes + 1)))
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the rows of joiners");
+  if (!status) status = tt_broadcast(w->rest, w->name, x->guests, said.bytes);
+  return status ? status : read_guests(w, x->guests, said.bytes, x);
+}
+
+static tutti_status gather_with_guests(tt_meeting *m, tutti_status failed, const void *mine,
+                                       size_t bytes, tt_table *all) {
+  tt_growth *w = m->self;
+  const size_t P = (size_t)m->ranks;
+  rows x = {.row = calloc(P, sizeof *x.row), .bytes = calloc(P, sizeof *x.bytes)};
+  *all = (tt_table){.fd = -1};
+  w->told = false;
+  tutti_status status =
+      x.row && x.bytes ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks", P);
+  if (!status) status = gather_survivors(w, failed, mine, bytes, &x);
+  if (!status) status = gather_guests(w, &x);
+  if (!status && !w->last) status = tt_table_make(m->ranks, x.row, x.bytes, all);
+  if (!status && !w->last && leads_growth(w))
+    status = tt_room_send(&w->line, TT_HAND, all->base, all->bytes, NULL, 0);
+  free_rows(&x);
+  if (status && !w->told) tt_comm_spoil(w->rest, status); /* the others do not wait for this rank */
+  return status;
+}
+
+static void end_none(tt_meeting *m) {
+  m->self = NULL;
+}
+
+/* ---- an attempt ---- */
+
+static tutti_status create_with_guests(tt_growth *w, int joiners, tutti_comm **out) {
+  tutti_comm *rest = w->rest;
+  tt_invitation *i = &w->invitation;
+  *i = (tt_invitation){.ranks = rest->ranks + joiners,
+                       .first = rest->ranks - rest->helpers,
+                       .joiners = joiners,
+                       .helpers = rest->helpers,
+                       .limit = tt_connect_timeout(120),
+                       .settings = rest->settings};
+  tt_meeting m = {
+      .rank = rank_after(w, rest->rank),
+      .ranks = i->ranks,
+      .limit = i->limit,
+      .light =
+          true, /* so that no rank waits in the new communicator for one that has given it up */
+      .wide = true,
+      .gather = gather_with_guests,
+      .end = end_none,
+      .self = w};
+  tt_table none;
+  tutti_status status =
+      leads_growth(w) ? tt_room_send(&w->line, TT_HAND, i, sizeof *i, NULL, 0) : TUTTI_OK;
+  if (!status) status = tt_create(&m, NULL, out);
+  if (!status) status = tt_guest_settle(*out, i);
+  if (*out) status = tt_comm_spoil(*out, status);
+  w->last = true;
+  m.self = w;
+  return gather_with_guests(&m, status, NULL, 0, &none);
+}
+
+tt_growth *tt_grow_begin(tutti_comm *rest, int least, const char *name) {
+  tt_growth *w = calloc(1, sizeof *w);
+  if (!w) return NULL;
+  *w = (tt_growth){.rest = rest, .least = least, .name = name, .line = {.fd = -1}};
+  return w;
+}
+
+tt_grown tt_grow_try(tt_growth *w, tutti_comm **out, tutti_status *status) {
+  int joiners = 0;
+  *out = NULL;
+  *status = claim_joiners(w, &joiners);
+  if (!*status && !joiners)
+    *out = w->rest;
+  else if (!*status)
+    *status = create_with_guests(w, joiners, out);
+  if (!*status) return TT_GROW_DONE;
+  return *status == TUTTI_ERR_PEER_LOST || *status == TUTTI_ERR_ABORTED ? TT_GROW_AGAIN
+                                                                        : TT_GROW_FAILS;
+}
+
+void tt_grow_end(tt_growth *w, bool admits) {
+  if (admits && w->line.fd >= 0 && w->invitation.joiners)
+    tt_room_send(&w->line, TT_ADMIT, NULL, 0, NULL, 0);
+  tt_room_close(&w->line);
+  free(w);
+}
