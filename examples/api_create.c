@@ -42,6 +42,21 @@ static void example_unique_id_lasting(tutti_comm *comm) {
   }
 }
 
+static void example_unique_id_growing(tutti_comm *comm) {
+  tutti_id id; /* a launcher hands it to its 4 ranks, and later to 2 joiners */
+  if (tutti_comm_rank(comm) == 0) CHECK(tutti_unique_id_growing(4, 2, &id));
+}
+
+static void example_newcomer_ask(tutti_comm *comm) {
+  tutti_id id;
+  int first, n;
+  const tutti_newcomer_news news = {.size = sizeof news, .rank = 3, .wants = 1};
+  if (tutti_comm_rank(comm)) return;
+  CHECK(tutti_unique_id_growing(4, 2, &id));
+  CHECK(tutti_newcomer_ask(&id, &news, &first, &n)); /* rank 3 has ended; another process is to take its place */
+  check(first == 1 && n == 1, "the number of the first joiner");
+}
+
 static int gather(void *ctx, const void *mine, size_t bytes, void *all) {
   return tutti_all_gather(ctx, mine, all, bytes, TUTTI_UINT8); /* or MPI_Allgather */
 }
@@ -156,6 +171,8 @@ int main(void) {
   static void (*const examples[])(tutti_comm *) = {
       example_unique_id,
       example_unique_id_lasting,
+      example_unique_id_growing,
+      example_newcomer_ask,
       example_comm_create_gather,
       example_comm_create_store,
       example_comm_from_net,
