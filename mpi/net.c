@@ -5,7 +5,7 @@
  * Threads    MPI_THREAD_MULTIPLE: concurrent calls. SERIALIZED: one at a time. Lower levels: only
  *            the main thread calls MPI; a poll by other threads finds nothing.
  * Simulated  Under SimGrid's SMPI, which its header shows at compile time: ranks are one process,
- *            and time passes only within MPI's calls, so tutti waits in MPI_Waitsome.
+ *            and time passes only within MPI's calls, so tutti waits in MPI_Waitany.
  * The end    MPI_Finalize first deletes the attributes of MPI_COMM_SELF. One attribute for all
  *            networks is attached there: its deletion makes them release all their MPI objects, and
  *            from then on every call fails. (One per network would be simpler, but MPICH corrupts
@@ -137,6 +137,30 @@ static int net_recv(void *self_, int slot, int peer, int tag, void *bytes, size_
   return result(s, error);
 }
 
+#ifdef TUTTI_MPI_SIMULATED
+/* One request at a time. MPI_Waitsome and MPI_Testsome look at every request, and each look is an event of the simulation,
+ * after which ranks that were in step no longer are. */
+static int ask(self *s, int wait, int slots) {
+  int found = 1, error = MPI_SUCCESS;
+  do {
+    int *index = &s->indices[s->ndone];
+    MPI_Status *status = &s->statuses[s->ndone];
+    error = wait ? s->mpi->Waitany(slots, s->requests, index, status)
+                 : s->mpi->Testany(slots, s->requests, index, &found, status);
+    found = found && !error && *index != MPI_UNDEFINED;
+    s->ndone += found;
+  } while (found && !wait && s->ndone < slots);
+  return error;
+}
+#else
+static int ask(self *s, int wait, int slots) {
+  (void)wait; /* no `wait` in the table */
+  const int error = s->mpi->Testsome(slots, s->requests, &s->ndone, s->indices, s->statuses);
+  if (s->ndone == MPI_UNDEFINED) s->ndone = 0;
+  return error;
+}
+#endif
+
 static int look(self *s, int wait, int slots, tutti_net_done *done, int most, int *n) {
   int error = MPI_SUCCESS;
   *n = 0;
@@ -144,10 +168,8 @@ static int look(self *s, int wait, int slots, tutti_net_done *done, int most, in
   if (s->done == s->ndone && slots) {
     if (!enter(s)) return 0;
     s->done = s->ndone = 0;
-    error = (wait ? s->mpi->Waitsome : s->mpi->Testsome)(slots, s->requests, &s->ndone, s->indices,
-                                                         s->statuses);
+    error = ask(s, wait, slots);
     leave(s);
-    if (s->ndone == MPI_UNDEFINED) s->ndone = 0;
     if (error != MPI_SUCCESS && error != MPI_ERR_IN_STATUS) return result(s, error);
   }
   for (; s->done < s->ndone && *n < most; s->done++) {
