@@ -26,8 +26,9 @@
   X(Initialized)                                                                                   \
   X(Finalized)                                                                                     \
   X(Query_thread)                                                                                  \
-  X(Is_thread_main) X(Get_library_version) X(Error_string) X(Comm_test_inter) X(Comm_compare)      \
-      X(Comm_rank) X(Comm_size) X(Comm_dup) X(Comm_split) X(Comm_split_type) X(Comm_free)          \
+  X(Is_thread_main)                                                                                \
+  X(Get_library_version) X(Error_string) X(Comm_test_inter) X(Comm_compare) X(Comm_rank)           \
+      X(Comm_size) X(Comm_dup) X(Comm_split) X(Comm_split_type) X(Comm_free)                       \
           X(Comm_set_errhandler) X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_set_attr)        \
               X(Get_count) X(Bcast) X(Allgather) X(Isend) X(Issend) X(Irecv) X(Iprobe) X(Testsome) \
                   X(Cancel) X(Wait) MPI_OWN_CALLS(X) MPI_ABI_CALLS(X)
