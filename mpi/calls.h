@@ -8,12 +8,12 @@
 
 #include "tutti_mpi.h"
 
-/* The variables of MPI_T, which SimGrid's MPI lacks; and the version of the standard ABI. */
+/* What only SimGrid's MPI is asked; the variables of MPI_T, which it lacks; and the version of the standard ABI. */
 #ifdef TUTTI_MPI_SIMULATED
-#define MPI_T_CALLS(X)
+#define MPI_OWN_CALLS(X) X(Waitany)
 #else
-#define MPI_T_CALLS(X) \
-  X(T_init_thread)     \
+#define MPI_OWN_CALLS(X) \
+  X(T_init_thread)       \
   X(T_cvar_get_index) X(T_cvar_handle_alloc) X(T_cvar_read) X(T_cvar_handle_free) X(T_finalize)
 #endif
 #ifdef TUTTI_MPI_ABI
@@ -22,15 +22,16 @@
 #define MPI_ABI_CALLS(X)
 #endif
 
-#define MPI_CALLS(X)                                                                          \
-  X(Initialized)                                                                              \
-  X(Finalized)                                                                                \
-  X(Query_thread) X(Is_thread_main) X(Get_library_version) X(Error_string) X(Comm_test_inter) \
-      X(Comm_compare) X(Comm_rank) X(Comm_size) X(Comm_dup) X(Comm_split) X(Comm_split_type)  \
-          X(Comm_free) X(Comm_set_errhandler) X(Comm_create_keyval) X(Comm_free_keyval)       \
-              X(Comm_set_attr) X(Get_count) X(Bcast) X(Allgather) X(Isend) X(Issend) X(Irecv) \
-                  X(Iprobe) X(Testsome) X(Waitsome) X(Cancel) X(Wait) MPI_T_CALLS(X)          \
-                      MPI_ABI_CALLS(X)
+#define MPI_CALLS(X)                                                                               \
+  X(Initialized)                                                                                   \
+  X(Finalized)                                                                                     \
+  X(Query_thread)                                                                                  \
+  X(Is_thread_main)                                                                                \
+  X(Get_library_version) X(Error_string) X(Comm_test_inter) X(Comm_compare) X(Comm_rank)           \
+      X(Comm_size) X(Comm_dup) X(Comm_split) X(Comm_split_type) X(Comm_free)                       \
+          X(Comm_set_errhandler) X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_set_attr)        \
+              X(Get_count) X(Bcast) X(Allgather) X(Isend) X(Issend) X(Irecv) X(Iprobe) X(Testsome) \
+                  X(Cancel) X(Wait) MPI_OWN_CALLS(X) MPI_ABI_CALLS(X)
 
 typedef struct mpi_calls {
 #define MPI_ENTRY(name) __typeof__(&PMPI_##name) name;

@@ -5,7 +5,7 @@
  * Threads    MPI_THREAD_MULTIPLE: concurrent calls. SERIALIZED: one at a time. Lower levels: only
  *            the main thread calls MPI; a poll by other threads finds nothing.
  * Simulated  Under SimGrid's SMPI, which its header shows at compile time: ranks are one process,
- *            and time passes only within MPI's calls, so tutti waits in MPI_Waitsome.
+ *            and time passes only within MPI's calls, so tutti waits in MPI_Waitany.
  * The end    MPI_Finalize first deletes the attributes of MPI_COMM_SELF. One attribute for all
  *            networks is attached there: its deletion makes them release all their MPI objects, and
  *            from then on every call fails. (One per network would be simpler, but MPICH corrupts
@@ -32,13 +32,14 @@ typedef struct self {
   MPI_Request *requests;
   MPI_Status *statuses;
   int *indices, room;
-  char *receives;    /* is it a receive? */
-  int done, ndone;   /* of the last test: reported, and all */
-  int threads;       /* MPI's thread level */
-  int over;          /* MPI has ended */
-  int unclean;       /* some messages are never received */
-  double cancels;    /* s: first wait for a message that had begun to arrive; 0: none */
-  struct self *next; /* of all that are open */
+  MPI_Request mine, sent; /* simulated: a message to itself (ask) */
+  char *receives;         /* is it a receive? */
+  int done, ndone;        /* of the last test: reported, and all */
+  int threads;            /* MPI's thread level */
+  int over;               /* MPI has ended */
+  int unclean;            /* some messages are never received */
+  double cancels;         /* s: first wait for a message that had begun to arrive; 0: none */
+  struct self *next;      /* of all that are open */
   char error[MPI_MAX_ERROR_STRING + 256];
 } self;
 
@@ -137,6 +138,51 @@ static int net_recv(void *self_, int slot, int peer, int tag, void *bytes, size_
   return result(s, error);
 }
 
+#ifdef TUTTI_MPI_SIMULATED
+/* Requests complete one at a time, in MPI_Waitany. A look without waiting is the same with one more request, a message of this
+ * rank to itself, which has come by then. (SMPI 3.32 lets each MPI_Test, and MPI_Waitsome's tests, take simulated time, after
+ * which ranks that were in step no longer are; and it keeps what they complete in a list that it searches ever after.) */
+static int send_myself(self *s) {
+  if (s->mine != MPI_REQUEST_NULL) return MPI_SUCCESS;
+  const int error = s->mpi->Irecv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_SELF, &s->mine);
+  return error ? error : s->mpi->Isend(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_SELF, &s->sent);
+}
+
+static int ask(self *s, int wait, int slots) {
+  int n = slots, error = MPI_SUCCESS, looks = !wait;
+  if (looks && (grow(s, slots) || (error = send_myself(s)))) return error ? error : MPI_ERR_OTHER;
+  if (looks) s->requests[n++] = s->mine;
+  do {
+    int *index = &s->indices[s->ndone];
+    error = s->mpi->Waitany(n, s->requests, index, &s->statuses[s->ndone]);
+    looks = looks && !error && *index < slots;
+    s->ndone += !error && *index >= 0 && *index < slots;
+  } while (looks && s->ndone < slots);
+  if (wait) return error;
+  s->mine = s->requests[slots];
+  s->requests[slots] = MPI_REQUEST_NULL;
+  if (!error && s->mine == MPI_REQUEST_NULL) error = s->mpi->Wait(&s->sent, MPI_STATUS_IGNORE);
+  return error;
+}
+
+/* The end of the last message to itself. */
+static void hear_myself(self *s) {
+  if (s->mine != MPI_REQUEST_NULL) s->mpi->Wait(&s->mine, MPI_STATUS_IGNORE);
+  if (s->sent != MPI_REQUEST_NULL) s->mpi->Wait(&s->sent, MPI_STATUS_IGNORE);
+}
+#else
+static int ask(self *s, int wait, int slots) {
+  (void)wait; /* no `wait` in the table */
+  const int error = s->mpi->Testsome(slots, s->requests, &s->ndone, s->indices, s->statuses);
+  if (s->ndone == MPI_UNDEFINED) s->ndone = 0;
+  return error;
+}
+
+static void hear_myself(self *s) {
+  (void)s;
+}
+#endif
+
 static int look(self *s, int wait, int slots, tutti_net_done *done, int most, int *n) {
   int error = MPI_SUCCESS;
   *n = 0;
@@ -144,10 +190,8 @@ static int look(self *s, int wait, int slots, tutti_net_done *done, int most, in
   if (s->done == s->ndone && slots) {
     if (!enter(s)) return 0;
     s->done = s->ndone = 0;
-    error = (wait ? s->mpi->Waitsome : s->mpi->Testsome)(slots, s->requests, &s->ndone, s->indices,
-                                                         s->statuses);
+    error = ask(s, wait, slots);
     leave(s);
-    if (s->ndone == MPI_UNDEFINED) s->ndone = 0;
     if (error != MPI_SUCCESS && error != MPI_ERR_IN_STATUS) return result(s, error);
   }
   for (; s->done < s->ndone && *n < most; s->done++) {
@@ -234,6 +278,7 @@ static const char *net_error(void *self_) {
  * id, and another communicator would get them. */
 static void give_back(self *s) {
   int busy = 0;
+  hear_myself(s);
   for (int i = 0; i < s->room; i++) {
     MPI_Request *r = &s->requests[i];
     if (*r != MPI_REQUEST_NULL && s->receives[i]) take_back(s, r);
@@ -358,7 +403,7 @@ tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
                      .error = net_error};
   int error = s ? mpi->Comm_set_errhandler(comm, MPI_ERRORS_RETURN) : MPI_SUCCESS;
   if (s && !error) {
-    *s = (self){.mpi = mpi, .comm = comm};
+    *s = (self){.mpi = mpi, .comm = comm, .mine = MPI_REQUEST_NULL, .sent = MPI_REQUEST_NULL};
     error = mpi->Query_thread(&s->threads);
     net->threads = s->threads == MPI_THREAD_MULTIPLE;
     net->yields = error ? 0 : yields(mpi, s->threads);

@@ -227,14 +227,17 @@ typedef struct common {
   uint32_t wisdom;       /* flags of comm_wisdom.h */
   uint32_t nodes, bytes; /* of the first text and of both, with their NULs */
   bool topo;             /* there is a topology */
-  char trace[256];       /* the path of a trace, or "" */
-  char topo_name[180];   /* the topology's name in messages */
-  char *text;            /* TUTTI_NODES or "", and the topology or the message */
+  atomic_ullong
+      *proofs;         /* of simulated ranks, which are one process; NULL: each rank has its own */
+  char trace[256];     /* the path of a trace, or "" */
+  char topo_name[180]; /* the topology's name in messages */
+  char *text;          /* TUTTI_NODES or "", and the topology or the message */
 } common;
 
 /* Called on the first rank. */
-static void read_common(common *c, const tutti_net *net) {
+static void read_common(common *c, const tutti_net *net, const tt_wire *wire) {
   tt_profile_here(&c->profile);
+  if (net->simulated) c->proofs = wire->net->make_proofs(net->ranks);
   if (!net->simulated) tt_profile_over(&c->profile, net->name);
   c->wisdom = tt_wisdom_announce();
   const char *nodes = tt_env("TUTTI_NODES"), *trace = tt_env("TUTTI_TRACE");
@@ -257,10 +260,11 @@ static void read_common(common *c, const tutti_net *net) {
 
 static tutti_status share_common(exchange *x, common *c, const tutti_net *net) {
   *c = (common){.status = TUTTI_OK};
-  if (x->comm->rank == 0) read_common(c, net);
+  if (x->comm->rank == 0) read_common(c, net, x->comm->net);
   char *mine = c->text;
   tutti_status status = spread(x, c, sizeof *c);
   c->text = mine;
+  if (!status) x->comm->net->net->share_proofs(x->comm->net, c->proofs, false);
   const size_t n = c->bytes;
   if (!status && !c->text && n) c->text = malloc(n);
   if (!status && !c->text && n) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a topology");

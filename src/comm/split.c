@@ -61,6 +61,7 @@ static tutti_status begin_net(parting *p, bool *taken) {
     s.number = (uint32_t)tt_max(s.number, p->intents[r].fresh);
   tutti_status status = p->old->net->net->split(p->old->net, &s, &made, taken);
   if (!status && !*taken && p->n) status = tt_net_wire(&made, &p->net);
+  if (p->net) p->net->net->share_proofs(p->net, p->old->net->proofs, true);
   return status || !p->net || !p->comm ? status : tt_comm_set_pids(p->comm, p->net);
 }
 

@@ -205,6 +205,10 @@ typedef struct tt_net_ops {
   tutti_status (*set_pids)(tt_wire *w, const int64_t *pids);
   /* Of simulated ranks: per peer the level at which it and this rank part; copied. */
   tutti_status (*set_levels)(tt_wire *w, const uint8_t *level);
+  /* Of simulated ranks, which are one process: a table of proofs of `ranks` wires; NULL: out of memory. */
+  atomic_ullong *(*make_proofs)(int ranks);
+  /* Takes one's own, or one more wire's (joins) place at it. The last wire that closes frees it. */
+  void (*share_proofs)(tt_wire *w, atomic_ullong *proofs, bool joins);
   /* How a lost peer ended, as the rest of a sentence: "died", unless the network knows more. */
   void (*exit_words)(tt_wire *w, int peer, char *words, size_t size);
 } tt_net_ops;
@@ -300,7 +304,7 @@ struct tt_wire {
   const uint8_t *level; /* messages are paced (engine/pace.c): per peer, the level at which it and
                            this rank part; or NULL */
   tt_shown *shown;      /* of this rank; never NULL */
-  /* TT_PROOFS words shared by the ranks of one node, for run/proof_table.c; or NULL */
+  /* TT_PROOFS words shared by the ranks of one node, or by all simulated ones, for run/proof_table.c; or NULL */
   atomic_ullong *proofs;
   const atomic_int *over;             /* nonzero: call `aborted`; NULL: call it always */
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */

@@ -22,8 +22,7 @@
  *              CUDA_SIM_WITHOUT=F,G    these functions return NOT_SUPPORTED
  *              CUDA_SIM_LATE=F         this function's calls come 50 ms late
  *              CUDA_SIM_COUNT=FILE     at the end the process appends a line: how many calls count, how many operations
- * SPDX-License-Identifier: BSD-3-Clause
- * Source     NVIDIA's reference of the driver API. */
+ * Source     NVIDIA's reference of the driver API. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CUSIM_H
 #define CUSIM_H
 

@@ -229,7 +229,11 @@ bool tt_net_consumed(tt_wire *w, int peer, int lane, uint32_t ticket);
 
 /* ---- simulated networks (net_simulated.c) ---- */
 
-tutti_status tt_net_set_levels(tt_wire *w, const uint8_t *level); /* for the table (wire.h) */
+/* For the table (wire.h). */
+tutti_status tt_net_set_levels(tt_wire *w, const uint8_t *level);
+atomic_ullong *tt_net_make_proofs(int ranks);
+void tt_net_share_proofs(tt_wire *w, atomic_ullong *proofs, bool joins);
+void tt_simulated_drop_proofs(tt_net *m);
 size_t tt_simulated_push(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
                          size_t left, uint32_t *ticket, tutti_status *status);
 void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to,

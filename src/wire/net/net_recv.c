@@ -345,6 +345,7 @@ void tt_net_close(tt_wire *w) {
   m->net.close(m->net.self, !m->aborted && !m->failed);
   for (int r = 0; r < w->ranks; r++) free_peer(m, m->peers[r]);
   free(m->level);
+  tt_simulated_drop_proofs(m);
   for (tt_packet *p = m->packets, *next; p; p = next) {
     next = p->next;
     free(p);
@@ -388,6 +389,8 @@ static const tt_net_ops net_ops = {
     .split = net_split,
     .set_pids = net_set_pids,
     .set_levels = tt_net_set_levels,
+    .make_proofs = tt_net_make_proofs,
+    .share_proofs = tt_net_share_proofs,
     .exit_words = net_exit_words,
 };
 

@@ -5,6 +5,7 @@
  *            with the packet's: together they take as long as one message. Bytes in several places
  *            are packed first. A rank has one message in flight per slice, and one per level at
  *            which it parts from its peers, unless it has ports for several at once.
+ * Proofs     Simulated ranks are one process: the first that needs a plan proves it for all.
  * Source     docs/simulation.md.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -74,6 +75,26 @@ tutti_status tt_simulated_came(tt_net *m, tt_in_end *e, tt_piece *p, size_t insi
   tt_bounce_put(m, p->bounce);
   *p = (tt_piece){p->packet, p->packet->bytes, NULL, inside, -1};
   return TUTTI_OK;
+}
+
+/* ---- what ranks share or are told ---- */
+
+/* The word behind the table counts the wires that use it. */
+atomic_ullong *tt_net_make_proofs(int ranks) {
+  atomic_ullong *proofs = calloc(TT_PROOFS + 1, sizeof *proofs);
+  if (proofs) atomic_init(&proofs[TT_PROOFS], (unsigned long long)ranks);
+  return proofs;
+}
+
+void tt_net_share_proofs(tt_wire *w, atomic_ullong *proofs, bool joins) {
+  w->proofs = proofs;
+  if (proofs && joins) atomic_fetch_add_explicit(&proofs[TT_PROOFS], 1, memory_order_relaxed);
+}
+
+void tt_simulated_drop_proofs(tt_net *m) {
+  atomic_ullong *proofs = m->wire.proofs;
+  if (proofs && atomic_fetch_sub_explicit(&proofs[TT_PROOFS], 1, memory_order_relaxed) == 1)
+    free(proofs);
 }
 
 tutti_status tt_net_set_levels(tt_wire *w, const uint8_t *level) {
