@@ -61,8 +61,8 @@ static int hold(void *lane, void *stream, void **held) {
   *held = malloc(1);
   return (void)lane, (void)stream, !*held;
 }
-static void release(void *lane, void *held) {
-  (void)lane, free(held);
+static int release(void *lane, void *held) {
+  return (void)lane, free(held), 0;
 }
 static int name_of(void *self, const void *at, tutti_device_name *name) {
   return (void)self, (void)at, (void)name, 1; /* no other process can map it */

@@ -375,7 +375,11 @@ static int net_fate(void *self, int peer, char *words, size_t size) {
   else if (p->silent)
     snprintf(words, size, "is lost: its host, %s, has been silent for %d s (TUTTI_SILENCE)",
              ucx_world_beacon(n->world, p->process)->host, n->world->watch.silence);
-  return p->apart || p->silent;
+  else if (p->lost && n->world->rails > 1)
+    snprintf(words, size, "died, or has lost this rank on a device of TUTTI_RAILS");
+  else
+    return 0;
+  return 1;
 }
 
 static const char *net_error(void *self) {

@@ -155,8 +155,10 @@ int ucx_world_reaches(ucx_world *w, char *why, size_t size) {
              b->host, b->rails, w->rails);
     return 0;
   }
-  char what[120];
-  snprintf(what, sizeof what, "reach rank %d on %.63s", to, ucx_world_beacon(w, to)->host);
+  char what[160];
+  const char *device = w->rail[reached].device;
+  snprintf(what, sizeof what, "reach rank %d on %.63s%s%.40s", to, b->host,
+           *device ? " over the device " : "", device);
   ucx_why(what, w->peers[to] ? w->peers[to]->lost : UCS_ERR_NO_MEMORY, why, size);
   return 0;
 }

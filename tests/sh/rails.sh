@@ -23,7 +23,7 @@ hosts() { # HOSTS PER_HOST COMMAND ...
 }
 passes='! grep -q "^not ok" "$work/out"'
 
-for each in "2 1 mp_cover" "3 1 mp_cover" "3 2 mp_cover" "5 1 mp_cover" "3 1 mp_scenes" "2 2 mp_coded" "4 1 mp_told"; do
+for each in "2 1 mp_cover" "3 1 mp_cover" "3 2 mp_cover" "5 1 mp_cover" "3 1 mp_scenes" "2 2 mp_exact" "4 1 mp_told"; do
   read -r hosts per program <<<"$each"
   TUTTI_RAILS=eth0,eth1 hosts "$hosts" "$per" "$BUILD/tests/$program"
   check "$program on $hosts hosts of $per" all "status 0" 'grep -q ^ok "$work/out"' "$passes"
@@ -55,8 +55,10 @@ check "another number of devices: both numbers" all "status 1" 'grep -qE "has [1
 for device in eth0 eth1; do
   for way in flight idle; do
     TUTTI_RAILS=eth0,eth1 hosts 3 1 -k "$BUILD/tests/mp_silent" $way "ip link set $device down"
-    check "$device goes down, $way: its host is named" all "status 0" \
-      '[ "$(grep -c "^ok - rank" "$work/out")" = 3 ]' "$passes"
+    # the cut host learns by the other device that it was given up, or finds silence itself
+    check "$device goes down, $way: its host is named, and it ends, too" all "status 0" \
+      '[ "$(grep -c "^ok - rank [02] .*host2, has been silent for 3 s" "$work/out")" = 2 ]' \
+      'grep -qE "rank 1 after .*(has been silent for 3 s|has lost this rank on a device of TUTTI_RAILS)" "$work/out"'
   done
 done
 ok "no process is left" gone
