@@ -281,9 +281,11 @@ static int net_cancel(void *self, int number) {
   return stays;
 }
 
-/* Fail the requests that wait for a lost process. */
+/* Fail the requests that wait for a lost process. Where it was lost on one rail, what is in flight on the others is
+ * abandoned. */
 static void lose(ucx_net *n) {
-  n->losses = n->world->losses;
+  for (; n->losses < n->world->losses; n->losses++)
+    if (n->world->rails > 1) ucx_world_abandon(n->world->peers[n->world->lost[n->losses]]);
   for (int i = 0; i < n->nchunks * CHUNK; i++) {
     ucx_slot *s = &n->chunks[i / CHUNK][i % CHUNK];
     const int concerns = s->taken && s->peer >= 0 && (s->busy || s->awaits) &&
