@@ -69,6 +69,9 @@ else
 fi
 # Over MPI: hello_mpi.c, compiled with each MPI's mpicc, started by its mpirun and by `tutti run`.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+# Two programs that Open MPI's launcher did not start make this folder at once, and one of them fails if it is new.
+export OMPI_MCA_orte_tmpdir_base=$work
+mkdir "$work/ompi.$(hostname).$(id -u)" && touch "$work/ompi.$(hostname).$(id -u)/kept"
 said() { # said COMMAND ...: two ranks run, and each prints the sum
   TOKEN=$token LD_LIBRARY_PATH=$there/lib timeout 60 "$@" >"$work/out" 2>"$work/err" &&
     [ "$(grep -cE "^rank [01] of 2 on .*: the ranks' sum is 1, by " "$work/out")" = 2 ]
