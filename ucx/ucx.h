@@ -45,7 +45,6 @@ typedef struct ucx_peer {         /* a process in use */
   ucx_world *world;
   char silent; /* its host is */
   char apart;  /* UCX knows no route to it */
-  char unlike; /* it has another number of rails */
   char idle;   /* connected to see whether it can be reached, and for nothing else yet */
 } ucx_peer;
 
@@ -104,6 +103,8 @@ ucx_peer *ucx_world_use(ucx_world *w, int process);
 static inline int ucx_world_lost(const ucx_world *w, int process) {
   return w->peers[process] && w->peers[process]->lost;
 }
+/* Has a process another number of rails than this one? Then *words continue "rank 3 on n1 ". */
+int ucx_world_unlike(const ucx_world *w, int process, char *words, size_t size);
 /* The endpoint to a process on a rail, connected if needed; NULL: the process is lost. The caller holds the lock. */
 ucp_ep_h ucx_world_end(ucx_world *w, int process, int rail);
 /* Close the endpoints to a process that is not connected to any more, and abandon what is in flight. */

@@ -369,10 +369,8 @@ static int net_fate(void *self, int peer, char *words, size_t size) {
   const ucx_net *n = self;
   const ucx_peer *p = n->world->peers[ucx_process(n, peer)];
   if (!p) return 0;
-  if (p->unlike)
-    snprintf(words, size, "has %d devices of TUTTI_RAILS, and this rank %d",
-             ucx_world_beacon(n->world, p->process)->rails, n->world->rails);
-  else if (p->apart)
+  if (p->apart && ucx_world_unlike(n->world, p->process, words, size)) return 1;
+  if (p->apart)
     snprintf(words, size, "cannot be reached by UCX: %s", ucs_status_string(p->lost));
   else if (p->silent)
     snprintf(words, size, "is lost: its host, %s, has been silent for %d s (TUTTI_SILENCE)",

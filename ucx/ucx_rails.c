@@ -80,17 +80,15 @@ static int join_wakes(const ucx_world *w) {
 }
 
 int ucx_rails_open(ucx_world *w, char *why, size_t size) {
-  int length = 0;
-  w->rails = 1;
-  for (const char *device; (device = ucx_rail_device(w->rails - 1, &length)); w->rails++) {
-    if (w->rails > TUTTI_NET_RAILS) {
+  int n = 0, length = 0;
+  for (const char *device; (device = ucx_rail_device(n, &length)); n++) {
+    if (n == TUTTI_NET_RAILS) {
       snprintf(why, size, "TUTTI_RAILS names more than %d devices", (int)TUTTI_NET_RAILS);
       return 1;
     }
-    ucx_rail *r = &w->rail[w->rails - 1];
-    snprintf(r->device, sizeof r->device, "%.*s", length, device);
+    snprintf(w->rail[n].device, sizeof w->rail[n].device, "%.*s", length, device);
   }
-  w->rails -= w->rails > 1;
+  w->rails = n ? n : 1;
   for (int r = 0; r < w->rails; r++)
     if (open_rail(&w->rail[r], why, size)) return 1;
   w->wakes = join_wakes(w);

@@ -11,8 +11,8 @@
  *            since. A connection that was never established, or that the peer closed, indicates
  *            nothing. If the process at its other end ends, the connection goes to another one in use there. If the
  *            watcher ends, another process takes over within a second in which it looks at the network.
- *            With several rails each has a watch: a host that falls silent on one of them is lost, because
- *            what is in flight there never comes.
+ *            Each rail has a watch. A host that falls silent on one rail is lost, because what is in flight on
+ *            that rail never comes.
  * Cost       A thread per host, and a descriptor per other host in use and rail, of one process; a probe per half of
  *            `silence`.
  * Source     RFC 1122, 4.2.3.6 (keep-alives); RFC 5482 (user timeout).

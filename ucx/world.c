@@ -112,18 +112,25 @@ ucx_peer *ucx_world_use(ucx_world *w, int process) {
   return *p;
 }
 
+int ucx_world_unlike(const ucx_world *w, int process, char *words, size_t size) {
+  const int its = ucx_world_beacon(w, process)->rails;
+  if (its == w->rails) return 0;
+  snprintf(words, size, "has %d devices of TUTTI_RAILS, and this rank %d", its, w->rails);
+  return 1;
+}
+
 /* Connect a rail to a peer. */
 static void connect_rail(ucx_world *w, ucx_peer *p, int rail) {
   const ucx_beacon *b = ucx_world_beacon(w, p->process);
-  p->unlike = b->rails != w->rails;
   const ucp_ep_params_t how = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                                              UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                                              UCP_EP_PARAM_FIELD_ERR_HANDLER,
                                .address = ucx_rail_address(b, rail),
                                .err_mode = UCP_ERR_HANDLING_MODE_PEER,
                                .err_handler = {.cb = broke, .arg = p}};
-  const ucs_status_t status = p->unlike ? UCS_ERR_UNREACHABLE
-                                        : ucp_ep_create(w->rail[rail].worker, &how, &p->end[rail]);
+  const ucs_status_t status = b->rails != w->rails
+                                  ? UCS_ERR_UNREACHABLE
+                                  : ucp_ep_create(w->rail[rail].worker, &how, &p->end[rail]);
   if (!status) return;
   p->end[rail] = NULL;
   p->apart = 1;
@@ -150,12 +157,11 @@ int ucx_world_reaches(ucx_world *w, char *why, size_t size) {
   if (w->peers[to]) w->peers[to]->idle = 1;
   if (reached == w->rails) return 1;
   const ucx_beacon *b = ucx_world_beacon(w, to);
-  if (b->rails != w->rails) {
-    snprintf(why, size, "rank %d on %.63s has %d devices of TUTTI_RAILS, and this rank %d", to,
-             b->host, b->rails, w->rails);
+  char words[80], what[160];
+  if (ucx_world_unlike(w, to, words, sizeof words)) {
+    snprintf(why, size, "rank %d on %.63s %s", to, b->host, words);
     return 0;
   }
-  char what[160];
   const char *device = w->rail[reached].device;
   snprintf(what, sizeof what, "reach rank %d on %.63s%s%.40s", to, b->host,
            *device ? " over the device " : "", device);

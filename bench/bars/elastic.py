@@ -39,7 +39,7 @@ class Job:
         self.lines.put(["end"])
 
     def until_whole(self, replaced, back):
-        """{pid: ns} of all ranks, when they are whole after so many replacements. back: {pid: ns} of those that were back at work
+        """{pid: ns} of all ranks, when `replaced` joiners have taken places. back: {pid: ns} of ranks that were at work again
         before. None: it hangs, or has ended."""
         whole, end = {}, time.monotonic() + HUNG
         while len(whole) < RANKS:

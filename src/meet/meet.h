@@ -43,8 +43,8 @@ typedef struct tt_rendezvous {
   char host[TT_HOSTS][64];
   int port;
   char key[TT_KEY + 1];
-  bool open; /* anybody can compute the key: see tt_trusts */
-  int ranks, joiners; /* its waiting room: of the job when it starts; how many may come (room.h); 0: there is none */
+  bool open;          /* anybody can compute the key: see tt_trusts */
+  int ranks, joiners; /* ranks that the job begins with; joiners that its waiting room (room.h) admits, or 0 */
 } tt_rendezvous;
 
 /* TUTTI_ERR_ARG, with the reason. */

@@ -7,7 +7,7 @@
  *            host: the test kills a host; its ranks come again on another one
  *            kills N: bench/bars/elastic.py kills ranks, N times; the others report when they are back at work, and when they
  *            are whole again
- *            nobody: no joiner comes in time; none: the job takes in none
+ *            late: no joiner comes in time; none: the job has no room for joiners
  * Idea       every process derives from the seed whether it dies, and after how long: at work, while it grows, or while
  *            it waits. After each growth the ranks sum vectors whose right sums every rank knows.
  * Prints     `grown MS ms SIZE` per growth: from the failed call until the first right sum.
@@ -22,60 +22,14 @@
 
 #include "cover.h"
 #include "lifetime.h"
+#include "regrow.h"
 #include "seconds.h"
 #include "start.h"
 
-enum { STEPS = 40, LONG = 30000 };
+enum { STEPS = 40 };
 
 static int P;      /* ranks in the beginning */
 static int joiner; /* number of this joiner, from 1; 0: a founder */
-
-static int wrong(const char *what, const char *more) {
-  printf("# wrong: %s: %s\n", what, more);
-  fflush(stdout);
-  _exit(9);
-}
-
-static int number(const char *name) {
-  const char *value = getenv(name);
-  return value ? atoi(value) : 0;
-}
-
-static tutti_status sum(tutti_comm *comm, uint64_t u) {
-  static uint64_t x[LONG], y[LONG];
-  const uint64_t me = (uint64_t)tutti_comm_rank(comm), n = (uint64_t)tutti_comm_size(comm);
-  const size_t count = 1 + (u >> 8) % (u & 1 ? 40 : LONG);
-  for (size_t k = 0; k < count; k++) x[k] = (me + 1) * (k + 1);
-  const tutti_status status = tutti_allreduce(comm, x, y, count, TUTTI_UINT64, TUTTI_SUM);
-  for (size_t k = 0; !status && k < count; k++)
-    if (y[k] != n * (n + 1) / 2 * (k + 1)) wrong("a sum", "");
-  return status;
-}
-
-static void strike(int signal_number) {
-  (void)signal_number;
-  kill(getpid(), SIGKILL);
-}
-
-/* `deaths` of the processes that may ever run are to die; founder seed % P never dies. */
-static void draw(uint64_t seed, int deaths) {
-  const int mine = joiner ? P - 1 + joiner : number("TUTTI_RANK"), all = P + deaths;
-  int marked = 0;
-  bool dies = false;
-  for (int i = 0; i < 4 * all && marked < deaths; i++) {
-    const int who = (int)(cover_mix(seed + (uint64_t)i) % (uint64_t)all);
-    if (who == (int)(seed % (uint64_t)P)) continue;
-    dies |= who == mine;
-    marked++; /* the same one twice: one death less */
-  }
-  if (!dies) return;
-  timer_t timer;
-  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
-  const long us = (long)(cover_mix(seed ^ (uint64_t)(mine + 1) << 32) % 60000);
-  signal(SIGUSR1, strike);
-  timer_create(CLOCK_MONOTONIC, &event, &timer);
-  timer_settime(timer, 0, &(struct itimerspec){.it_value = {0, 1000 * us + 1}}, NULL);
-}
 
 /* Sums until all places are taken and all steps are done; grows whenever a rank is lost. */
 static void go_on(tutti_comm *comm, uint64_t seed) {
@@ -85,24 +39,24 @@ static void go_on(tutti_comm *comm, uint64_t seed) {
   for (;;) {
     tutti_status status = tutti_broadcast(comm, &step, &step, 1, TUTTI_INT64, 0);
     for (bool first = true; !status && step < STEPS; step += !status, first = false) {
-      status = sum(comm, cover_mix(seed + (uint64_t)step));
+      status = regrow_sum(comm, cover_mix(seed + (uint64_t)step));
       if (!status && first && since > 0)
         printf("grown %.0f ms %d\n", 1e3 * (seconds() - since), tutti_comm_size(comm));
     }
-    if (status && status != TUTTI_ERR_PEER_LOST) wrong("another status", tutti_error());
+    if (status && status != TUTTI_ERR_PEER_LOST) regrow_wrong("another status", tutti_error());
     const bool whole = !status && tutti_comm_size(comm) == P;
     since = status ? seconds() : 0;
     if (!status) step = 0;
     if (tutti_comm_grow(comm, status ? 0 : P - tutti_comm_size(comm), &next))
-      wrong("grow", tutti_error());
-    if (tutti_comm_free(comm)) wrong("free", tutti_error());
+      regrow_wrong("grow", tutti_error());
+    if (tutti_comm_free(comm)) regrow_wrong("free", tutti_error());
     comm = next;
     if (whole && tutti_comm_size(comm) == P && !tutti_comm_newcomers(comm))
       break; /* all ranks see that */
   }
   signal(SIGUSR1, SIG_IGN);
   printf("done\n");
-  if (tutti_comm_free(comm)) wrong("free", tutti_error());
+  if (tutti_comm_free(comm)) regrow_wrong("free", tutti_error());
 }
 
 /* The last rank dies, and the others notice it. */
@@ -110,20 +64,20 @@ static void lose_one(tutti_comm *comm) {
   if (tutti_comm_rank(comm) == P - 1) kill(getpid(), SIGKILL);
   tutti_status status = TUTTI_OK;
   while (!status) status = tutti_barrier(comm);
-  if (status != TUTTI_ERR_PEER_LOST) wrong("another status", tutti_error());
+  if (status != TUTTI_ERR_PEER_LOST) regrow_wrong("another status", tutti_error());
 }
 
 static void plain(tutti_comm *comm) {
   tutti_comm *next = comm;
   if (!joiner) {
     lose_one(comm);
-    if (tutti_comm_grow(comm, 1, &next)) wrong("grow", tutti_error());
+    if (tutti_comm_grow(comm, 1, &next)) regrow_wrong("grow", tutti_error());
     tutti_comm_free(comm);
   }
-  if (tutti_comm_size(next) != P || tutti_comm_newcomers(next) != 1) wrong("the size", "");
-  if (joiner && tutti_comm_rank(next) != P - 1) wrong("its place", "");
+  if (tutti_comm_size(next) != P || tutti_comm_newcomers(next) != 1) regrow_wrong("the size", "");
+  if (joiner && tutti_comm_rank(next) != P - 1) regrow_wrong("its place", "");
   for (uint64_t i = 0; i < 20; i++)
-    if (sum(next, cover_mix(i))) wrong("a sum", tutti_error());
+    if (regrow_sum(next, cover_mix(i))) regrow_wrong("a sum", tutti_error());
   tutti_comm_free(next);
   printf("fine\n");
 }
@@ -135,20 +89,20 @@ static void host(tutti_comm *comm) {
     printf("ready\n");
     tutti_status status = TUTTI_OK;
     while (!status) status = tutti_barrier(comm);
-    if (status != TUTTI_ERR_PEER_LOST) wrong("another status", tutti_error());
-    if (tutti_comm_shrink(comm, &rest)) wrong("shrink", tutti_error());
+    if (status != TUTTI_ERR_PEER_LOST) regrow_wrong("another status", tutti_error());
+    if (tutti_comm_shrink(comm, &rest)) regrow_wrong("shrink", tutti_error());
     tutti_comm_free(comm);
     /* the ranks of a host do not die at one instant */
     while (tutti_comm_size(rest) > P - 2) {
-      if (tutti_comm_shrink(comm = rest, &rest)) wrong("shrink", tutti_error());
+      if (tutti_comm_shrink(comm = rest, &rest)) regrow_wrong("shrink", tutti_error());
       tutti_comm_free(comm);
     }
-    if (tutti_comm_grow(rest, P - tutti_comm_size(rest), &next)) wrong("grow", tutti_error());
+    if (tutti_comm_grow(rest, P - tutti_comm_size(rest), &next)) regrow_wrong("grow", tutti_error());
     tutti_comm_free(rest);
   }
-  if (tutti_comm_size(next) != P || tutti_comm_newcomers(next) != 2) wrong("the size", "");
+  if (tutti_comm_size(next) != P || tutti_comm_newcomers(next) != 2) regrow_wrong("the size", "");
   for (uint64_t i = 0; i < 20; i++)
-    if (sum(next, cover_mix(i))) wrong("a sum", tutti_error());
+    if (regrow_sum(next, cover_mix(i))) regrow_wrong("a sum", tutti_error());
   tutti_comm_free(next);
   printf("fine\n");
 }
@@ -166,17 +120,17 @@ static void kills(tutti_comm *comm, int kills) {
   int64_t replaced = 0;
   for (;;) {
     tutti_status status = tutti_broadcast(comm, &replaced, &replaced, 1, TUTTI_INT64, 0);
-    if (!status) status = sum(comm, 1 + 2 * (uint64_t)replaced);
+    if (!status) status = regrow_sum(comm, 1 + 2 * (uint64_t)replaced);
     const int size = tutti_comm_size(comm);
     if (!status)
       printf("%s %lld %d %lld\n", size == P ? "whole" : "back", (long long)replaced, (int)getpid(),
              now_ns());
-    while (!status && size == P && replaced < kills) status = sum(comm, 1);
+    while (!status && size == P && replaced < kills) status = regrow_sum(comm, 1);
     if (!status && size == P) break;
-    if (status && status != TUTTI_ERR_PEER_LOST) wrong("another status", tutti_error());
-    if (tutti_comm_grow(comm, status ? 0 : P - size, &next)) wrong("grow", tutti_error());
+    if (status && status != TUTTI_ERR_PEER_LOST) regrow_wrong("another status", tutti_error());
+    if (tutti_comm_grow(comm, status ? 0 : P - size, &next)) regrow_wrong("grow", tutti_error());
     replaced += tutti_comm_newcomers(next);
-    if (tutti_comm_free(comm)) wrong("free", tutti_error());
+    if (tutti_comm_free(comm)) regrow_wrong("free", tutti_error());
     comm = next;
   }
   tutti_comm_free(comm);
@@ -195,10 +149,10 @@ static void refused(tutti_comm *comm, tutti_status want, const char *words) {
   tutti_comm *next = comm;
   const tutti_status status = tutti_comm_grow(comm, 1, &next);
   if (status != want || !strstr(tutti_error(), words) || next)
-    wrong("it should have said", status ? tutti_error() : words);
+    regrow_wrong("it should have said", status ? tutti_error() : words);
   if (tutti_comm_grow(comm, 0, &next) || tutti_comm_size(next) != P)
-    wrong("growing by none", tutti_error());
-  if (sum(next, 1)) wrong("a sum", tutti_error());
+    regrow_wrong("growing by none", tutti_error());
+  if (regrow_sum(next, 1)) regrow_wrong("a sum", tutti_error());
   tutti_comm_free(next);
   tutti_comm_free(comm);
   printf("fine\n");
@@ -210,10 +164,10 @@ static void used_up(tutti_comm *comm) {
   lose_one(comm);
   const tutti_status status = tutti_comm_grow(comm, 1, &next);
   if (status != TUTTI_ERR_STATE || !strstr(tutti_error(), "0 can still come"))
-    wrong("it should have said", tutti_error());
+    regrow_wrong("it should have said", tutti_error());
   if (tutti_comm_grow(comm, 0, &next) || tutti_comm_size(next) != P - 1)
-    wrong("growing by none", tutti_error());
-  if (sum(next, 1)) wrong("a sum", tutti_error());
+    regrow_wrong("growing by none", tutti_error());
+  if (regrow_sum(next, 1)) regrow_wrong("a sum", tutti_error());
   tutti_comm_free(next);
   tutti_comm_free(comm);
   printf("fine\n");
@@ -224,16 +178,16 @@ int main(int argc, char **argv) {
   lifetime(50);
   if (argc < 2) return printf("ok - nothing to do\n1..1\n") < 0;
   setvbuf(stdout, NULL, _IOLBF, 0);
-  joiner = number("TUTTI_NEWCOMER");
-  P = number("TUTTI_SIZE");
+  joiner = regrow_number("TUTTI_NEWCOMER");
+  P = regrow_number("TUTTI_SIZE");
   const char *scene = argv[1];
   const uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
   const int deaths = argc > 3 ? atoi(argv[3]) : 0;
   const bool lot = strcmp(scene, "lot") == 0;
-  if (lot && joiner) draw(seed, deaths);
+  if (lot && joiner) regrow_draw(seed, P, joiner, deaths, 60000);
   if (joiner && strcmp(scene, "used-up") == 0) return 5;
   if (start_comm(&comm)) return printf("# %s\n", tutti_error()), 1;
-  if (lot && !joiner) draw(seed, deaths);
+  if (lot && !joiner) regrow_draw(seed, P, joiner, deaths, 60000);
   if (lot)
     go_on(comm, seed);
   else if (strcmp(scene, "plain") == 0)
@@ -246,7 +200,7 @@ int main(int argc, char **argv) {
     ignored(comm);
   else if (strcmp(scene, "used-up") == 0)
     used_up(comm);
-  else if (strcmp(scene, "nobody") == 0)
+  else if (strcmp(scene, "late") == 0)
     refused(comm, TUTTI_ERR_TIMEOUT, "0 of 1 joiners came within 1 s (TUTTI_CONNECT_TIMEOUT)");
   else
     refused(comm, TUTTI_ERR_UNSUPPORTED, "without tutti run --respawn");

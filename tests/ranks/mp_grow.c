@@ -19,38 +19,16 @@
 #include "cover.h"
 #include "lifetime.h"
 #include "proposal.h"
+#include "regrow.h"
 #include "seconds.h"
 #include "start.h"
 
-enum { EPOCHS = 4, STEPS = 60, LONG = 30000 };
+enum { EPOCHS = 4, STEPS = 60 };
 
 static int P;      /* ranks in the beginning */
 static int joiner; /* number of this joiner, from 1; 0: a founder */
 
-static int wrong(const char *what, const char *more) {
-  printf("# wrong: %s: %s\n", what, more);
-  fflush(stdout);
-  _exit(9);
-}
-
-static int number(const char *name) {
-  const char *value = getenv(name);
-  return value ? atoi(value) : 0;
-}
-
 /* ---- work ---- */
-
-static tutti_status sum(tutti_comm *comm, uint64_t u) {
-  static uint64_t x[LONG], y[LONG];
-  const uint64_t me = (uint64_t)tutti_comm_rank(comm);
-  const uint64_t n = (uint64_t)(tutti_comm_size(comm) - tutti_comm_helpers(comm));
-  const size_t count = 1 + (u >> 8) % (u & 1 ? 40 : LONG);
-  for (size_t k = 0; k < count; k++) x[k] = (me + 1) * (k + 1);
-  tutti_status status = tutti_allreduce(comm, x, y, count, TUTTI_UINT64, TUTTI_SUM);
-  for (size_t k = 0; !status && me < n && k < count; k++)
-    if (y[k] != n * (n + 1) / 2 * (k + 1)) wrong("a sum", "");
-  return status;
-}
 
 typedef struct place {
   int64_t epoch, step;
@@ -65,7 +43,7 @@ static void in_their_order(const int32_t *who, int n) {
   for (int i = 0; i < nbefore; i++) r += r < n && who[r] == before[i];
   for (; nbefore && r < n; r++)
     for (int i = 0; i < nbefore; i++)
-      if (who[r] == before[i]) wrong("the order of ranks", "");
+      if (who[r] == before[i]) regrow_wrong("the order of ranks", "");
   memcpy(before, who, (size_t)n * sizeof *who);
   nbefore = n;
 }
@@ -73,39 +51,13 @@ static void in_their_order(const int32_t *who, int n) {
 /* All ranks take the first rank's position. */
 static tutti_status share(tutti_comm *comm, place *at) {
   tutti_status status = tutti_broadcast(comm, at, at, 2, TUTTI_INT64, 0);
-  int32_t who[64], mine = joiner ? P + joiner : number("TUTTI_RANK");
+  int32_t who[64], mine = joiner ? P + joiner : regrow_number("TUTTI_RANK");
   if (!status) status = tutti_all_gather(comm, &mine, who, 1, TUTTI_INT32);
   if (!status) in_their_order(who, tutti_comm_size(comm));
   return status;
 }
 
 /* ---- random deaths ---- */
-
-static void strike(int signal_number) {
-  (void)signal_number;
-  kill(getpid(), SIGKILL);
-}
-
-/* Some of the processes that may ever run are to die, `deaths` at most; founder seed % P never
- * dies. */
-static void draw(uint64_t seed, int deaths) {
-  const int mine = joiner ? P - 1 + joiner : number("TUTTI_RANK"), all = P + deaths;
-  int marked = 0;
-  bool dies = false;
-  for (int i = 0; i < 4 * all && marked < deaths; i++) {
-    const int who = (int)(cover_mix(seed + (uint64_t)i) % (uint64_t)all);
-    if (who == (int)(seed % (uint64_t)P)) continue;
-    dies |= who == mine;
-    marked++; /* the same one twice: one death less */
-  }
-  if (!dies) return;
-  timer_t timer;
-  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
-  const long us = (long)(cover_mix(seed ^ (uint64_t)(mine + 1) << 32) % 15000);
-  signal(SIGUSR1, strike);
-  timer_create(CLOCK_MONOTONIC, &event, &timer);
-  timer_settime(timer, 0, &(struct itimerspec){.it_value = {0, 1000 * us + 1}}, NULL);
-}
 
 static void go_on(tutti_comm *comm, uint64_t seed) {
   place at = {0, 0};
@@ -115,8 +67,8 @@ static void go_on(tutti_comm *comm, uint64_t seed) {
   for (bool over = false; !over;) {
     tutti_status status = share(comm, &at);
     for (; !status && at.step < STEPS; at.step += !status)
-      status = sum(comm, cover_mix(seed + (uint64_t)(100 * at.epoch + at.step)));
-    if (status && status != TUTTI_ERR_PEER_LOST) wrong("another status", tutti_error());
+      status = regrow_sum(comm, cover_mix(seed + (uint64_t)(100 * at.epoch + at.step)));
+    if (status && status != TUTTI_ERR_PEER_LOST) regrow_wrong("another status", tutti_error());
     failed = status != TUTTI_OK;
     over = !failed && at.epoch == EPOCHS && tutti_comm_size(comm) == P;
     if (over) break;
@@ -124,29 +76,29 @@ static void go_on(tutti_comm *comm, uint64_t seed) {
     const int missing = P - tutti_comm_size(comm);
     status = failed && at.epoch % 2 ? tutti_comm_shrink(comm, &next)
                                     : tutti_comm_grow(comm, failed ? 0 : missing, &next);
-    if (status) wrong(failed ? "shrink" : "grow", tutti_error());
+    if (status) regrow_wrong(failed ? "shrink" : "grow", tutti_error());
     if (seconds() - since > longest) longest = seconds() - since;
-    if (tutti_comm_free(comm)) wrong("free", tutti_error());
+    if (tutti_comm_free(comm)) regrow_wrong("free", tutti_error());
     comm = next;
     if (!failed && at.epoch < EPOCHS) at = (place){at.epoch + 1, 0};
     if (!failed && at.epoch == EPOCHS) at.step = 0;
   }
   printf("done %.0f ms\n", 1000 * longest);
-  if (tutti_comm_free(comm)) wrong("free", tutti_error());
+  if (tutti_comm_free(comm)) regrow_wrong("free", tutti_error());
 }
 
 /* ---- scenes ---- */
 
 static void says(tutti_status status, tutti_status want, const char *words) {
   if (status != want || (status && !strstr(tutti_error(), words)))
-    wrong("it should have said", status ? tutti_error() : words);
+    regrow_wrong("it should have said", status ? tutti_error() : words);
 }
 
 /* Checks that the communicator has `ranks` ranks and sums right. */
 static void in_order(tutti_comm *comm, int ranks) {
-  if (tutti_comm_size(comm) != ranks) wrong("the size", "");
+  if (tutti_comm_size(comm) != ranks) regrow_wrong("the size", "");
   for (uint64_t i = 0; i < 20; i++)
-    if (sum(comm, cover_mix(i))) wrong("in order", tutti_error());
+    if (regrow_sum(comm, cover_mix(i))) regrow_wrong("in order", tutti_error());
 }
 
 /* The last rank dies, and the others make a communicator without it. */
@@ -154,7 +106,7 @@ static void lose_one(tutti_comm **comm) {
   tutti_comm *rest;
   if (tutti_comm_rank(*comm) == P - 1) kill(getpid(), SIGKILL);
   says(tutti_barrier(*comm), TUTTI_ERR_PEER_LOST, " died, ");
-  if (tutti_comm_shrink(*comm, &rest)) wrong("shrink", tutti_error());
+  if (tutti_comm_shrink(*comm, &rest)) regrow_wrong("shrink", tutti_error());
   tutti_comm_free(*comm);
   *comm = rest;
 }
@@ -163,17 +115,17 @@ static void lose_one(tutti_comm **comm) {
 static void can_not_grow(tutti_comm *comm, tutti_status want, const char *words) {
   tutti_comm *more = comm;
   says(tutti_comm_grow(comm, 1, &more), want, words);
-  if (more) wrong("there should be none", "");
+  if (more) regrow_wrong("there should be none", "");
   in_order(comm, tutti_comm_size(comm));
-  if (tutti_comm_grow(comm, 0, &more)) wrong("growing by none", tutti_error());
+  if (tutti_comm_grow(comm, 0, &more)) regrow_wrong("growing by none", tutti_error());
   in_order(more, tutti_comm_size(comm));
   tutti_comm_free(more);
 }
 
 static void grown(tutti_comm **comm, int ranks) {
   tutti_comm *more;
-  if (tutti_comm_grow(*comm, 1, &more)) wrong("grow", tutti_error());
-  if (tutti_comm_newcomers(more) != 1 || tutti_comm_newcomers(*comm)) wrong("newcomers", "");
+  if (tutti_comm_grow(*comm, 1, &more)) regrow_wrong("grow", tutti_error());
+  if (tutti_comm_newcomers(more) != 1 || tutti_comm_newcomers(*comm)) regrow_wrong("newcomers", "");
   in_order(more, ranks);
   tutti_comm_free(*comm);
   *comm = more;
@@ -205,22 +157,22 @@ static void all_used_up(tutti_comm **comm) {
 static void joined(tutti_comm **comm) {
   if (!joiner) lose_one(comm), grown(comm, P);
   if (joiner) in_order(*comm, P);
-  if (joiner && tutti_comm_rank(*comm) != P - 1) wrong("its place", "");
+  if (joiner && tutti_comm_rank(*comm) != P - 1) regrow_wrong("its place", "");
 }
 
 /* Some ranks have not noticed a death and grow while the others shrink; helpers stay the last. */
 static void mixed(tutti_comm **comm) {
   tutti_comm *out;
   if (joiner) {
-    if (tutti_comm_rank(*comm) != P - 2 || tutti_comm_helpers(*comm) != 1) wrong("its place", "");
+    if (tutti_comm_rank(*comm) != P - 2 || tutti_comm_helpers(*comm) != 1) regrow_wrong("its place", "");
     return in_order(*comm, P);
   }
   const int me = tutti_comm_rank(*comm);
   lose_one(comm);
-  if (tutti_comm_set_helpers(*comm, 1)) wrong("helpers", tutti_error());
+  if (tutti_comm_set_helpers(*comm, 1)) regrow_wrong("helpers", tutti_error());
   if (me % 2 ? tutti_comm_shrink(*comm, &out) : tutti_comm_grow(*comm, 1, &out))
-    wrong("mixed", tutti_error());
-  if (tutti_comm_size(out) != P - 1 || tutti_comm_helpers(out) != 1) wrong("mixed", "another size");
+    regrow_wrong("mixed", tutti_error());
+  if (tutti_comm_size(out) != P - 1 || tutti_comm_helpers(out) != 1) regrow_wrong("mixed", "another size");
   tutti_comm_free(out);
   grown(comm, P);
 }
@@ -236,7 +188,7 @@ static void for_ever(tutti_comm **comm) {
   tutti_status status = TUTTI_OK;
   printf("ready\n");
   fflush(stdout);
-  for (uint64_t i = 0; !status; i++) status = sum(*comm, 2 * cover_mix(i) + 1);
+  for (uint64_t i = 0; !status; i++) status = regrow_sum(*comm, 2 * cover_mix(i) + 1);
   says(status, TUTTI_ERR_PEER_LOST, "its launcher");
 }
 
@@ -267,7 +219,7 @@ static int left_out(const char *words) {
 static int forge(int kind) {
   tt_segment *s;
   const int index = P + joiner - 1;
-  if (tt_segment_map(number("TUTTI_SHM_FD"), P, &s)) return 1;
+  if (tt_segment_map(regrow_number("TUTTI_SHM_FD"), P, &s)) return 1;
   tt_head *head = tt_heap_head(s, index);
   tt_intro *intro = tt_heap_intro(s, index);
   intro->pid = getpid();
@@ -325,16 +277,16 @@ int main(int argc, char **argv) {
   tutti_comm *comm;
   lifetime(50);
   if (argc < 2) return printf("ok - nothing to do\n1..1\n") < 0;
-  joiner = number("TUTTI_NEWCOMER");
-  P = number("TUTTI_SIZE");
+  joiner = regrow_number("TUTTI_NEWCOMER");
+  P = regrow_number("TUTTI_SIZE");
   const uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
   const int deaths = argc > 3 ? atoi(argv[3]) : 0;
   if ((joiner != 0) != tutti_newcomer()) return 1;
   const bool lot = strcmp(argv[1], "lot") == 0;
   if (!lot) return play(argv[1]);
-  if (joiner) draw(seed, deaths);
+  if (joiner) regrow_draw(seed, P, joiner, deaths, 15000);
   if (start_comm(&comm)) return 1;
-  if (!joiner) draw(seed, deaths);
+  if (!joiner) regrow_draw(seed, P, joiner, deaths, 15000);
   go_on(comm, seed);
   return start_end() ? 9 : 0;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # elastic.sh - ranks of several hosts die, and joiners take their places: on the same host, or on another one when the host is
-# gone; joiners that do not come, or that nobody takes in. With TUTTI_TEST_ALL=1 more deaths. SEED=n repeats one run. The
+# gone; joiners that do not come, or that no rank takes in. With TUTTI_TEST_ALL=1 more deaths. SEED=n repeats one run. The
 # hosts are all this one; TUTTI_NODES defines the nodes.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
@@ -24,7 +24,7 @@ plain|1,1,1|0,1,2|1|0|3|starting it again in 0.1 s, joiner 1 of 1|
 plain|2,1|0,0,1|2|0|3|starting it again in 0.1 s, joiner 1 of 2|
 plain|1,2|0,1,1|1|0|3|starting it again in 0.1 s, joiner 1 of 1|
 plain|2|0,0|1|0|2|starting it again in 0.1 s, joiner 1 of 1|
-nobody|1,1|0,1|1|0|2||TUTTI_CONNECT_TIMEOUT=1
+late|1,1|0,1|1|0|2||TUTTI_CONNECT_TIMEOUT=1
 none|1,1|0,1||0|2||
 used-up|1,1,1|0,1,2|1|5|2|exited with status 5|
 ignored|1,1,1|0,1,2|1|1|2|exited with status 1|
@@ -36,7 +36,7 @@ while IFS='|' read -r name hosts nodes respawns want fine words settings; do
   check "$name, hosts with $hosts ranks${respawns:+, $respawns may start}" all "status $want" "count out '^fine' $fine" 'count out wrong 0' \
     ${words:+"says '$words'"} gone
 done <<<"$scenes"
-check "a joiner that nobody takes in says why it ends" grep -q "no rank is alive that could take it in" "$work/out"
+check "a joiner that no rank takes in says why it ends" grep -q "no rank is alive that could take it in" "$work/out"
 
 # ---- a host is lost: its ranks start on the one with the fewest ranks ----
 cat >"$work/agent" <<'EOS'

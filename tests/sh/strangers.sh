@@ -50,7 +50,7 @@ check "TUTTI_INTERFACE names a device" all "status 0" "$two"
 torchrun "127.0.0.1:$port" TUTTI_INTERFACE=127.0.0.1
 check "... or an address of one" all "status 0" "$two"
 torchrun "127.0.0.1:$port" TUTTI_INTERFACE=nothing7
-check "... and if there is none, a sentence says so" all "! status 0" "says 'TUTTI_INTERFACE=nothing7 is no device of this host'"
+check "... and a sentence names an interface that the host lacks" all "! status 0" "says 'TUTTI_INTERFACE=nothing7 is no device of this host'"
 other=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -m 1 '^[0-9.]*$')
 TUTTI_INTERFACE=lo background aggregator -p 0
 until grep -q port "$work/out" 2>/dev/null; do sleep 0.05; done
@@ -116,7 +116,7 @@ else
   hosts TUTTI_KEY=$key TUTTI_INTERFACE=eth0
   check "hosts meet on the interface that is asked for" all "status 0" "$two"
   HEARS=$work/plain hosts TUTTI_KEY=$key
-  check "who listens hears the names of hosts, and no key" all "status 0" "$two" 'grep -aq "host2, pid" "$work/plain"' '! grep -aq $key "$work/plain"'
+  check "a listener hears the names of hosts, and no key" all "status 0" "$two" 'grep -aq "host2, pid" "$work/plain"' '! grep -aq $key "$work/plain"'
   if [ ! -e "$BUILD/libtutti_tls.so" ]; then
     skip "TLS between hosts" "libtutti_tls.so was not built (make tls)" 4 && n=$((n + 4))
   else
