@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "device.hpp"
+#include "flight.hpp"
 #include "layout.hpp"
 #include "meeting.hpp"
 #include "tensors.hpp"
@@ -32,12 +33,7 @@ size_t brief_bytes() {
   return bytes;
 }
 
-tutti_comm *twin(tutti_comm *comm) {
-  tutti_comm *out = nullptr;
-  const tutti_status status = tutti_comm_dup(comm, &out);
-  if (status) throw std::runtime_error(std::string("tutti: init_process_group: ") + tutti_error());
-  return out;
-}
+std::atomic<int> next_number{0};
 
 size_t count(const at::Tensor &t) {
   return static_cast<size_t>(t.numel());
@@ -45,10 +41,9 @@ size_t count(const at::Tensor &t) {
 
 }  // namespace
 
-Group::Group(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, std::chrono::milliseconds timeout)
-    : ProcessGroup(rank, size), brief_(brief_bytes()) {
+Group::Group(tutti_comm *comm, std::chrono::milliseconds timeout)
+    : ProcessGroup(tutti_comm_rank(comm), tutti_comm_size(comm)), queue_(new Queue(comm)), number_(next_number++), timeout_(timeout.count()), brief_(brief_bytes()) {
   init();
-  queue_.reset(new Queue(meet(store, rank, size, timeout)));
   tutti_comm_set_timeout(queue_->comm(), static_cast<double>(timeout.count()) / 1e3);
   mail_.reset(new Mail(twin(queue_->comm())));
 }
@@ -98,11 +93,27 @@ void Group::drain(double seconds) {
 c10::intrusive_ptr<Task> Group::task(OpType type, const char *title, Tensors inputs, Tensors result) {
   Queue *queue = queue_.get();
   auto order = order_of(title + std::strlen("tutti:"), inputs, result);
+  const uint64_t flight = note(title, inputs, result, false, -1);
   auto w = c10::make_intrusive<Task>(
       type, title, std::move(inputs), std::move(result),
       [queue](Task &t, std::chrono::milliseconds limit) { return queue->wait(t, limit); });
   w->order = std::move(order);
+  w->flight = flight;
   return w;
+}
+
+uint64_t Group::note(const char *title, const Tensors &in, const Tensors &out, bool message, int peer) {
+  Entry e;
+  e.group = number_;
+  e.seq = message ? ++messages_ : ++collectives_;
+  e.name = title + std::strlen("tutti:");
+  e.rank = getRank();
+  e.peer = peer;
+  e.message = message;
+  e.timeout = timeout_;
+  flight_note(e.in, in);
+  flight_note(e.out, out);
+  return flight_created(std::move(e));
 }
 
 Group::Done Group::add(c10::intrusive_ptr<Task> task, size_t bytes) {
@@ -337,6 +348,7 @@ Group::Done Group::send(Tensors &tensors, int to, int tag) {
   auto w = c10::make_intrusive<Task>(
       OpType::SEND, "tutti:send", Tensors{t}, Tensors{mine},
       [mail](Task &task, std::chrono::milliseconds limit) { return mail->wait(task, limit); });
+  flight_started(w->flight = note("tutti:send", {mine}, {mine}, true, to));
   mail->send(w, to, tag, t.data_ptr(), t.nbytes());
   return w;
 }
@@ -349,6 +361,7 @@ Group::Done Group::receive(Tensors &tensors, int from, int tag, OpType type) {
       [mail](Task &task, std::chrono::milliseconds limit) { return mail->wait(task, limit); });
   w->order = order_of("recv", {mine});
   bring_back(*w, "recv", mine, t);
+  flight_started(w->flight = note("tutti:recv", {mine}, {mine}, true, from));
   mail->receive(w, from, tag, t.data_ptr(), t.nbytes());
   return w;
 }

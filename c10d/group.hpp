@@ -5,6 +5,7 @@
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -17,8 +18,8 @@ class Group : public c10d::ProcessGroup {
  public:
   using Done = c10::intrusive_ptr<c10d::Work>;
 
-  // The ranks meet through the store, within the timeout. Throws tutti's error message.
-  Group(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, std::chrono::milliseconds timeout);
+  // The object takes ownership of the communicator; its copy for messages is collective. Throws tutti's error message.
+  Group(tutti_comm *comm, std::chrono::milliseconds timeout);
   ~Group() override;
   // Of intrusive_ptr: called when the last reference is gone; live.cpp still knows the group.
   void release_resources() override { end(); }
@@ -26,6 +27,7 @@ class Group : public c10d::ProcessGroup {
   const std::string getBackendName() const override { return "tutti"; }
   // Which plan would run, and why, in words.
   std::string explain(int64_t bytes) const;
+  int number() const { return number_; }  // of this process's groups, from 0
   const Comm &comm() const { return queue_->shared(); }
   void abort(const std::string &reason);
   void drain(double seconds);
@@ -55,11 +57,16 @@ class Group : public c10d::ProcessGroup {
   Done add(c10::intrusive_ptr<Task> task, size_t bytes);
   Done exchange(Tensors to, Tensors from);
   Done receive(Tensors &tensors, int from, int tag, c10d::OpType type);
+  uint64_t note(const char *title, const Tensors &in, const Tensors &out, bool message, int peer);
   void check_root(const char *call, int64_t root) const;
   size_t ranks() const { return static_cast<size_t>(getSize()); }
 
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Mail> mail_;
+  const int number_;
+  const int64_t timeout_;  // ms
+  uint64_t collectives_ = 0;
+  std::atomic<uint64_t> messages_{0};
   const size_t brief_;  // bytes up to which the caller tries to complete an operation
 };
 

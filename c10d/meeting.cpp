@@ -1,4 +1,4 @@
-// meeting.cpp - how the ranks of a process group find each other (meeting.hpp).
+// meeting.cpp - the communicator of a process group (meeting.hpp).
 // SPDX-License-Identifier: BSD-3-Clause
 #include "meeting.hpp"
 
@@ -56,6 +56,14 @@ tutti_comm *meet(const c10::intrusive_ptr<c10d::Store> &store, int rank, int siz
   if (status) raise_kept();
   if (status) throw std::runtime_error(std::string("tutti: init_process_group: ") + tutti_error());
   return comm;
+}
+
+tutti_comm *twin(tutti_comm *comm) {
+  tutti_comm *out = nullptr;
+  const tutti_status status = tutti_comm_dup(comm, &out);
+  if (status) raise_kept();
+  if (status) throw std::runtime_error(std::string("tutti: init_process_group: ") + tutti_error());
+  return out;
 }
 
 }  // namespace tutti_c10d

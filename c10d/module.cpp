@@ -9,8 +9,10 @@
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include "flight.hpp"
 #include "group.hpp"
 #include "live.hpp"
+#include "meeting.hpp"
 
 namespace py = pybind11;
 using tutti_c10d::Group;
@@ -38,11 +40,25 @@ static_assert(sizeof(Unlocked<Group>) == sizeof(c10::intrusive_ptr<Group>),
 
 namespace {
 
-c10::intrusive_ptr<Group> create(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size,
-                                 const std::chrono::milliseconds &timeout) {
-  auto group = c10::make_intrusive<Group>(store, rank, size, timeout);
+using Limit = std::chrono::milliseconds;
+
+c10::intrusive_ptr<Group> of(tutti_comm *comm, const Limit &timeout) {
+  auto group = c10::make_intrusive<Group>(comm, timeout);
   tutti_c10d::born(group);
   return group;
+}
+
+c10::intrusive_ptr<Group> create(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, const Limit &timeout) {
+  return of(tutti_c10d::meet(store, rank, size, timeout), timeout);
+}
+
+c10::intrusive_ptr<Group> adopt(uintptr_t handle, const Limit &timeout) {
+  return of(tutti_c10d::twin(reinterpret_cast<tutti_comm *>(handle)), timeout);
+}
+
+uintptr_t handle(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
+  auto *ours = dynamic_cast<Group *>(group.get());
+  return ours ? reinterpret_cast<uintptr_t>(ours->comm().get()) : 0;
 }
 
 std::string explain(const c10::intrusive_ptr<c10d::ProcessGroup> &group, int64_t bytes) {
@@ -50,6 +66,42 @@ std::string explain(const c10::intrusive_ptr<c10d::ProcessGroup> &group, int64_t
   if (!ours)
     throw std::invalid_argument("tutti: explain: this is a process group of another backend");
   return ours->explain(bytes);
+}
+
+int number(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
+  auto *ours = dynamic_cast<Group *>(group.get());
+  return ours ? ours->number() : -1;
+}
+
+py::list sizes_of(const tutti_c10d::Shapes &shapes) {
+  py::list out;
+  size_t at = 0;
+  for (const int8_t dims : shapes.dims) {
+    py::list one;
+    for (int8_t i = 0; i < dims; i++) one.append(shapes.sizes[at++]);
+    out.append(one);
+  }
+  return out;
+}
+
+py::list types_of(const tutti_c10d::Shapes &shapes) {
+  py::list out;
+  for (const auto type : shapes.types) out.append(c10::toString(type));
+  return out;
+}
+
+py::list records() {
+  py::list out;
+  for (const auto &e : tutti_c10d::flight_entries()) {
+    py::dict d;
+    d["id"] = e.id, d["group"] = e.group, d["seq"] = e.seq, d["name"] = e.name, d["message"] = e.message;
+    d["rank"] = e.rank, d["peer"] = e.peer, d["timeout"] = e.timeout;
+    d["created"] = e.created, d["started"] = e.started, d["completed"] = e.completed;
+    d["input_sizes"] = sizes_of(e.in), d["input_dtypes"] = types_of(e.in);
+    d["output_sizes"] = sizes_of(e.out), d["output_dtypes"] = types_of(e.out);
+    out.append(d);
+  }
+  return out;
 }
 
 // For a group of another backend it changes nothing.
@@ -66,7 +118,15 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   py::class_<Group, Unlocked<Group>, c10d::ProcessGroup>(
       m, "Group", "A process group of PyTorch over a communicator of tutti.");
   m.def("create", &create, py::call_guard<py::gil_scoped_release>(), py::arg("store"),
-        py::arg("rank"), py::arg("size"), py::arg("timeout"));
+        py::arg("rank"), py::arg("size"), py::arg("timeout"),
+        "A process group of ranks that meet through the store. Collective.");
+  m.def("adopt", &adopt, py::call_guard<py::gil_scoped_release>(), py::arg("handle"), py::arg("timeout"),
+        "A process group with a copy of this communicator. Collective.");
+  m.def("number", &number, py::arg("group"), "Of this process's groups, from 0; -1: it is of another backend.");
+  m.def("records", &records, "The last operations of all groups, the oldest first.");
+  m.def("ask", &tutti_c10d::flight_ask, py::arg("asked"),
+        "Whether tutti.torch._flight.failed is called when an operation fails, before the program learns of it.");
+  m.def("handle", &handle, py::arg("group"), "Of its communicator; 0: it is of another backend.");
   m.def(
       "drain", &tutti_c10d::drain_all, py::call_guard<py::gil_scoped_release>(), py::arg("seconds"),
       "Wait until no group has an operation in flight; after that, groups refuse new operations.");

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "flight.hpp"
 #include "interrupt.hpp"
 
 namespace tutti_c10d {
@@ -41,6 +42,7 @@ void Task::note(tutti_status status) {
 }
 
 void Task::begin() {
+  if (start || start_several) flight_started(flight);
   const auto one = std::exchange(start, nullptr);
   const auto several = std::exchange(start_several, nullptr);
   try {
@@ -69,6 +71,7 @@ Outcome Task::ended() {
   } catch (...) {
     failed_ = std::current_exception();
   }
+  if (failed_) flight_failed();  // before the program learns of it, and may end
   return failed_;
 }
 
@@ -116,6 +119,7 @@ bool Task::try_for(double seconds, Outcome *outcome) {
 // The profiler's record ends first: a thread that waits may then end the profiler, and this thread must not hold
 // the last reference to it.
 void Task::settle(Outcome outcome) {
+  if (!outcome) flight_completed(flight);
   finish(outcome);
   settled_.store(true, std::memory_order_release);
 }
@@ -125,6 +129,7 @@ bool Task::settled() const {
 }
 
 void Task::announce() {
+  if (exception_) flight_failed();  // of a message
   if (exception_)
     future_->setError(exception_);
   else
@@ -150,9 +155,11 @@ std::exception_ptr Task::exception() const {
 }
 
 bool Task::wait(std::chrono::milliseconds timeout) {
-  if (!settled() && !waiter_(*this, timeout))
+  if (!settled() && !waiter_(*this, timeout)) {
+    flight_failed();
     throw std::runtime_error("tutti: the operation was not done after " +
                              std::to_string(timeout.count()) + " ms; it goes on");
+  }
   if (exception_ || kept()) raise_kept();
   if (exception_) std::rethrow_exception(exception_);
   return true;

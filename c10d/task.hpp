@@ -38,6 +38,7 @@ class Task : public c10d::Work {
   std::function<void()> after;                            // null: nothing to do with the result
   Tensors holds;                                          // other memory that it uses
   std::unique_ptr<Order> order;                           // of tensors on a device; null: they are the CPU's
+  uint64_t flight = 0;                                    // its entry in flight.hpp
   bool by_request = false;                                // `start` knows no stream
 
   // For the thread that drives it: starts it unless that was done, and waits. Throws nothing. If a signal handler

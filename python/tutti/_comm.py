@@ -22,6 +22,17 @@ CONTRACTS = ("same", "any", "run", "exact")
 LIVE: set["Comm"] = set()  # all that were not freed
 
 
+def another(handle: Optional[int], function: Any, *arguments: Any) -> "tuple[int, Optional[Comm]]":
+    """The status of a function that makes a communicator from the one with this handle, and what it made."""
+    out = ctypes.c_void_p()
+    status, made = 0, None
+    try:
+        status = function(handle, *arguments, ctypes.byref(out))
+    finally:  # also if a signal handler raises now
+        made = Comm(out.value) if out.value else None
+    return status, made
+
+
 class Comm(Collectives):
     """A group of ranks. `tutti.init` and the like make one; it lives until `free`, the end of a
     `with` block, or the end of the program. One thread at a time uses it.
@@ -58,12 +69,7 @@ class Comm(Collectives):
             raise self._problem(status) or failure(status)
 
     def _another(self, function: Any, *arguments: Any) -> Optional["Comm"]:
-        out = ctypes.c_void_p()
-        status, made = 0, None
-        try:
-            status = function(self._handle, *arguments, ctypes.byref(out))
-        finally:  # also if a signal handler raises now
-            made = Comm(out.value) if out.value else None
+        status, made = another(self._handle, function, *arguments)
         self._check(status)
         return made
 

@@ -49,9 +49,11 @@ else:
     WHY_PLAIN = ""
 
 from ._stubs import default_group as _default_group, register_backend as _register_backend
+from ._elastic import grow, newcomer, note_limit as _note_limit, shrink
+from ._flight import asked as _asked, flight_record
 from .hooks import average_hook
 
-__all__ = ["COMPILED", "WHY_PLAIN", "average_hook", "explain"]
+__all__ = ["COMPILED", "WHY_PLAIN", "average_hook", "explain", "flight_record", "grow", "newcomer", "shrink"]
 
 
 def explain(bytes: int, group: Any = None) -> str:
@@ -60,12 +62,18 @@ def explain(bytes: int, group: Any = None) -> str:
 
 
 def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
-    """A process group. The first one says, on rank 0, that the slower backend runs, unless the user asked for it."""
-    if not rank and os.environ.get("TUTTI_TORCH") != "python":
+    """Called by init_process_group and new_group. The first group says, on rank 0, that the slower backend runs, unless
+    the user asked for it."""
+    if not COMPILED and not rank and os.environ.get("TUTTI_TORCH") != "python":
         warnings.warn(f"tutti's PyTorch backend runs in Python ({WHY_PLAIN}). It gives the same results and takes longer "
                       "for each call, because every call passes through the interpreter. `make torch` builds the compiled "
                       "backend; TUTTI_TORCH=python silences this.", RuntimeWarning)
-    return _c10d.create(store, rank, size, timeout)
+    _note_limit(timeout)
+    comm = _launch.take(rank, size)
+    if comm is None:
+        return _c10d.create(store, rank, size, timeout)
+    comm.set_timeout(timeout.total_seconds())
+    return _c10d.adopt(comm._handle, timeout)
 
 
 def _at_exit() -> None:
@@ -78,8 +86,9 @@ def _at_exit() -> None:
 
 if not hasattr(_dist.Backend, "TUTTI"):
     _DEVICES = ["cpu", "cuda"] if _card.present() and getattr(_torch.version, "cuda") else ["cpu"]
-    _register_backend("tutti", _c10d.create if COMPILED else _create, _DEVICES)
+    _register_backend("tutti", _create, _DEVICES)
     if COMPILED:
         _heap.use(_c10d.place)
+        _c10d.ask(_asked())
     _launch.prepare()
     atexit.register(_at_exit)

@@ -1,6 +1,8 @@
 """What init_process_group wants to know where torchrun has not said it: RANK, WORLD_SIZE, LOCAL_RANK,
 MASTER_ADDR and MASTER_PORT, for ranks that `tutti run` or mpirun has started.
 
+These ranks have a communicator already, so their first process group is a copy of it (`take`), and need not meet through
+PyTorch's store. A joiner, which `tutti run --respawn` has started, gets it when the others call `tutti.torch.grow`.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -8,9 +10,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import socket
+import time
+from typing import Optional
 
 import tutti
 
+_ready: Optional[tutti.Comm] = None  # of the next process group
 _STARTERS = ("TUTTI_SIZE", "TUTTI_SHM_FD", "TUTTI_ID", "PMIX_RANK")
 
 
@@ -21,7 +26,12 @@ def prepare() -> None:
         return
     if not any(name in os.environ for name in _STARTERS):
         return
-    comm = tutti.init()
+    introduce(tutti.init())
+
+
+def introduce(comm: tutti.Comm) -> None:
+    """The next process group is that of `comm`. Collective: rank 0 says where its store will be."""
+    global _ready
     here = socket.gethostname().encode()[:64].ljust(64, b"\0")
     hosts = bytearray(64 * comm.size)
     comm.all_gather(here, out=hosts)
@@ -34,6 +44,25 @@ def prepare() -> None:
     before = hosts[:64 * comm.rank]
     os.environ.update(RANK=str(comm.rank), WORLD_SIZE=str(comm.size), MASTER_ADDR=address, MASTER_PORT=port,
                       LOCAL_RANK=str(sum(before[i:i + 64] == here for i in range(0, len(before), 64))))
+    _ready = comm
+
+
+def await_store(rank: int) -> None:
+    """Wait until rank 0's store listens. PyTorch's own waits a second after each vain attempt."""
+    until = time.monotonic() + 10  # then PyTorch's error says what is wrong
+    while rank and time.monotonic() < until:
+        try:
+            socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), 10).close()
+            return
+        except OSError:
+            time.sleep(0.003)
+
+
+def take(rank: int, size: int) -> Optional[tutti.Comm]:
+    """The communicator of the first process group that these ranks make; None: they have none, and meet."""
+    global _ready
+    comm, _ready = _ready, None
+    return comm if comm is not None and comm._handle is not None and (comm.rank, comm.size) == (rank, size) else None
 
 
 def _free_port() -> int:

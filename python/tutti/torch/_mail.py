@@ -18,6 +18,7 @@ import torch
 import tutti
 from tutti._comm import LIVE
 
+from ._flight import failed
 from ._layout import host_room, put_back
 from ._stubs import NO_LIMIT, Tensors, WorkBase, set_exception
 
@@ -34,8 +35,10 @@ def _flat(tensor: torch.Tensor) -> torch.Tensor:
 class Message(WorkBase):
     """A message that is sent or received; `wait`, `exception` and `is_success` give its outcome."""
 
-    def __init__(self, mail: "Mail", tensor: torch.Tensor, result: Tensors, peer: int, tag: int) -> None:
+    def __init__(self, mail: "Mail", tensor: torch.Tensor, result: Tensors, peer: int, tag: int,
+                 entry: dict[str, Any]) -> None:
         super().__init__()
+        self._entry = entry  # of the flight record
         self._home, self._room = tensor, host_room(tensor)
         self.peer, self.tag, self.place = peer, tag, _flat(self._room)
         self.requests: list[tutti.Request] = []  # of one that goes
@@ -51,6 +54,8 @@ class Message(WorkBase):
             except ValueError as differs:
                 why = differs
         self._why, self._source = why, source
+        if why is None:
+            self._entry["completed"] = time.time_ns()
         self._over.set()
 
     def announce(self) -> None:
@@ -58,6 +63,7 @@ class Message(WorkBase):
         if self._why is None:
             self._future.set_result(self._result)
         else:
+            failed()
             set_exception(self._future, self._why)
 
     def wait(self, timeout: datetime.timedelta = NO_LIMIT) -> bool:
@@ -111,11 +117,11 @@ class Mail:
         self._over = False
         self._thread: Optional[threading.Thread] = None
 
-    def send(self, tensor: torch.Tensor, result: Tensors, to: int, tag: int) -> Message:
-        return self._add(self._out, Message(self, tensor, result, to, tag))
+    def send(self, tensor: torch.Tensor, result: Tensors, to: int, tag: int, entry: dict[str, Any]) -> Message:
+        return self._add(self._out, Message(self, tensor, result, to, tag, entry))
 
-    def receive(self, tensor: torch.Tensor, result: Tensors, source: int, tag: int) -> Message:
-        return self._add(self._wanted, Message(self, tensor, result, source, tag))
+    def receive(self, tensor: torch.Tensor, result: Tensors, source: int, tag: int, entry: dict[str, Any]) -> Message:
+        return self._add(self._wanted, Message(self, tensor, result, source, tag, entry))
 
     def _add(self, line: list[Message], message: Message) -> Message:
         with self._lock:

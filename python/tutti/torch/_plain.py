@@ -7,8 +7,10 @@ SPDX-License-Identifier: BSD-3-Clause
 from __future__ import annotations
 
 import datetime
+import functools
 import os
 import threading
+import time
 from typing import Any, Callable, Optional
 
 import torch
@@ -16,11 +18,15 @@ from torch._C._distributed_c10d import ReduceOp
 
 import tutti
 from tutti import _card
+from tutti._comm import another
+from tutti._lib import check, lib
 
+from ._flight import Ring, failed
 from ._layout import host_room, put_back, room
 from ._mail import ANYONE, Mail
 from ._stubs import AVG, GroupBase, Store, Tensors, work_done
 
+_RING = Ring()
 _GROUPS: list["Group"] = []  # PyTorch's half may outlive an unreferenced Python half
 
 _Words = tuple[Optional[str], Optional[str]]  # of numbers, of bool
@@ -81,11 +87,12 @@ def _op(call: str, opts: Any, t: torch.Tensor) -> str:
 class Group(GroupBase):
     """A process group over a communicator of tutti."""
 
-    def __init__(self, comm: tutti.Comm) -> None:
+    def __init__(self, comm: tutti.Comm, limit: float) -> None:
         super().__init__(comm.rank, comm.size)
         self.comm = comm
         self.mail = Mail(comm.dup())
         self.process = os.getpid()
+        self.number, self.limit = len(_GROUPS), limit
 
     def getBackendName(self) -> str:
         return "tutti"
@@ -245,15 +252,63 @@ class Group(GroupBase):
             raise ValueError(f"tutti: {call}: a rank cannot {call} {'to' if call == 'send' else 'from'} itself")
         return peer
 
+    def _note(self, name: str, peer: int, tensors: Tensors) -> dict[str, Any]:
+        return _RING.add(self.number, name, tensors, tensors, self.limit, (self.comm.rank, peer))
+
     def send(self, tensors: Tensors, to: int, tag: int = 0) -> Any:
-        return self.mail.send(_only("send", tensors).contiguous().cpu(), tensors, self._peer("send", to), tag)
+        t = _only("send", tensors).contiguous().cpu()
+        peer = self._peer("send", to)
+        return self.mail.send(t, tensors, peer, tag, self._note("send", peer, tensors))
 
     def recv(self, tensors: Tensors, source: int, tag: int = 0) -> Any:
-        return self.mail.receive(_only("recv", tensors), tensors, self._peer("recv", source), tag)
+        t = _only("recv", tensors)
+        peer = self._peer("recv", source)
+        return self.mail.receive(t, tensors, peer, tag, self._note("recv", peer, tensors))
 
     def recv_anysource(self, tensors: Tensors, tag: int = 0) -> Any:
         self._mine()
-        return self.mail.receive(_only("recv", tensors), tensors, ANYONE, tag)
+        t = _only("recv", tensors)
+        return self.mail.receive(t, tensors, ANYONE, tag, self._note("recv", ANYONE, tensors))
+
+
+# The inputs and outputs of a collective's arguments.
+_Sides = Callable[..., "tuple[Tensors, Tensors]"]
+_COLLECTIVES: dict[str, tuple[str, _Sides]] = {
+    "allreduce": ("all_reduce", lambda ts, *_: (ts, ts)),
+    "allreduce_coalesced": ("all_reduce_coalesced", lambda ts, *_: (ts, ts)),
+    "reduce": ("reduce", lambda ts, *_: (ts, ts)),
+    "_reduce_scatter_base": ("reduce_scatter", lambda to, source, *_: ([source], [to])),
+    "reduce_scatter": ("reduce_scatter", lambda to, source, *_: (source[0], to)),
+    "broadcast": ("broadcast", lambda ts, *_: (ts, ts)),
+    "_allgather_base": ("all_gather", lambda to, source, *_: ([source], [to])),
+    "allgather": ("all_gather", lambda to, source, *_: (source, to[0])),
+    "gather": ("gather", lambda to, source, *_: (source, to[0] if to else [])),
+    "scatter": ("scatter", lambda to, source, *_: (source[0] if source else [], to)),
+    "alltoall_base": ("all_to_all", lambda to, source, *_: ([source], [to])),
+    "alltoall": ("all_to_all", lambda to, source, *_: (source, to)),
+    "barrier": ("barrier", lambda *_: ([], [])),
+}
+
+
+def _noted(method: Callable[..., Any], name: str, sides: _Sides) -> Callable[..., Any]:
+    """The method, which notes when it begins and ends."""
+
+    @functools.wraps(method)
+    def call(self: Group, *args: Any, **kwargs: Any) -> Any:
+        entry = _RING.add(self.number, name, *sides(*args), self.limit)
+        try:
+            work = method(self, *args, **kwargs)
+        except BaseException:
+            failed()
+            raise
+        entry["completed"] = time.time_ns()
+        return work
+
+    return call
+
+
+for _name, _how in _COLLECTIVES.items():
+    setattr(Group, _name, _noted(getattr(Group, _name), *_how))
 
 
 def _read(store: Store, key: str, seconds: float) -> bytes:
@@ -276,17 +331,41 @@ def _read(store: Store, key: str, seconds: float) -> bytes:
     return found[0]
 
 
+def _born(comm: tutti.Comm, timeout: datetime.timedelta) -> Group:
+    comm.set_timeout(timeout.total_seconds())
+    group = Group(comm, timeout.total_seconds())
+    _GROUPS.append(group)
+    return group
+
+
+def adopt(handle: int, timeout: datetime.timedelta) -> Group:
+    """A process group with a copy of this communicator. Collective."""
+    status, comm = another(handle, lib.tutti_comm_dup)
+    check(status)
+    assert comm is not None
+    return _born(comm, timeout)
+
+
+def handle(group: Any) -> int:
+    """Of its communicator; 0: it is of another backend."""
+    return group.comm._handle or 0 if isinstance(group, Group) else 0
+
+
 def create(store: Store, rank: int, size: int, timeout: datetime.timedelta) -> Group:
-    """Called by init_process_group("tutti") and new_group."""
+    """A process group of ranks that meet through the store. Collective."""
 
     def get(key: str, seconds: float) -> bytes:
         return _read(store, key, seconds)
 
-    comm = tutti.from_store(store.set, get, size, rank, timeout=timeout.total_seconds())
-    comm.set_timeout(timeout.total_seconds())
-    group = Group(comm)
-    _GROUPS.append(group)
-    return group
+    return _born(tutti.from_store(store.set, get, size, rank, timeout=timeout.total_seconds()), timeout)
+
+
+def number(group: Any) -> int:
+    """Of this process's groups, from 0; -1: it is of another backend."""
+    return group.number if isinstance(group, Group) else -1
+
+
+records = _RING.records
 
 
 def explain(group: Any, bytes: int) -> str:

@@ -1,0 +1,181 @@
+"""Ranks that train with PyTorch die; the others go on without them, or with joiners. torch_elastic.sh has what they must say.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import datetime
+import os
+import signal
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+import tutti
+import tutti.torch
+
+STEPS = 40
+FAILURES = (RuntimeError, tutti.TuttiError)
+
+
+def say(words):
+    sys.stdout.write(f"{words}\n")  # at once: ranks share the terminal
+    sys.stdout.flush()
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def data(step):
+    """The same on all ranks and in all jobs, so a run with deaths must reach the same loss."""
+    g = torch.Generator().manual_seed(step)
+    x = torch.randn(64, 20, generator=g)
+    return x, (x @ torch.arange(20.0).reshape(20, 1)).tanh()
+
+
+class Training:
+    """A model whose state is that of rank 0 after each change of the world."""
+
+    def __init__(self):
+        torch.manual_seed(3)
+        self.module = torch.nn.Sequential(torch.nn.Linear(20, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+        self.step = 0
+        self.meet()
+
+    def meet(self):
+        """The number of the step and the optimizer's state come from rank 0, parameters by DistributedDataParallel."""
+        state = [self.step, self.sgd.state_dict() if self.step else None]
+        dist.broadcast_object_list(state, 0)
+        self.model = DDP(self.module)
+        self.sgd = torch.optim.SGD(self.module.parameters(), lr=0.05, momentum=0.9)
+        self.step = state[0]
+        if state[1]:
+            self.sgd.load_state_dict(state[1])
+
+    def one_step(self):
+        x, y = data(self.step)
+        mine = slice(dist.get_rank(), None, dist.get_world_size())
+        n = len(x[mine]) * dist.get_world_size() / len(x)  # DDP takes the mean over ranks
+        loss = torch.nn.functional.mse_loss(self.model(x[mine]), y[mine]) * n
+        self.sgd.zero_grad()
+        loss.backward()
+        self.sgd.step()
+        self.step += 1
+
+    def loss(self):
+        x, y = data(0)
+        return torch.nn.functional.mse_loss(self.module(x), y).item()
+
+
+def train(change, dies):
+    """change(): called by the surviving ranks. dies(step): does this rank die now? A joiner does not."""
+    t = Training()
+    while t.step < STEPS:
+        try:
+            if dies(t.step) and not tutti.torch.newcomer():
+                die()
+            t.one_step()
+        except FAILURES as why:
+            begin, step = time.monotonic(), t.step
+            change()
+            t.meet()
+            say(f"now rank {dist.get_rank()} of {dist.get_world_size()}, {1e3 * (time.monotonic() - begin):.0f} ms: {why}")
+            assert abs(step - t.step) < 2
+    group = dist.new_group(range(dist.get_world_size()))  # by the new world's store
+    x = torch.ones(3)
+    dist.all_reduce(x, group=group)
+    say(f"fine: {int(x[0])} ranks, loss {t.loss():.4f}")
+
+
+def plain():
+    train(None, lambda step: False)
+
+
+def shrinks():
+    first = dist.get_rank()
+    train(tutti.torch.shrink, lambda step: (step, first) in ((10, 1), (25, 0)))
+
+
+def grows():
+    first = dist.get_rank()
+    train(lambda: tutti.torch.grow(1), lambda step: (step, first) in ((10, 1), (25, 0)))
+
+
+def at_will():
+    """Nobody has died."""
+    dist.new_group([0])
+    tutti.torch.shrink(timeout=datetime.timedelta(seconds=20))
+    x = torch.ones(1)
+    dist.all_reduce(x)
+    say(f"fine: {int(x)} ranks")
+
+
+def another_waits():
+    """Rank 0 waits in another group for a rank that has gone to shrink."""
+    other = dist.new_group()
+    try:
+        if dist.get_rank() == 0:
+            dist.all_reduce(torch.ones(1), group=other)
+        elif dist.get_rank() == 1:
+            die()
+        else:
+            dist.all_reduce(torch.ones(1))
+    except FAILURES:
+        tutti.torch.shrink()
+        x = torch.ones(1)
+        dist.all_reduce(x)
+        say(f"fine: {int(x)} ranks")
+
+
+def nobody_comes():
+    """No launcher starts joiners."""
+    if dist.get_rank() == 1:
+        die()
+    try:
+        dist.all_reduce(torch.ones(1))
+    except FAILURES:
+        try:
+            tutti.torch.grow(1)
+        except FAILURES as why:
+            say(f"grow: {why}")
+
+
+def wrong_backend():
+    dist.barrier()  # rank 0 has the store
+    dist.destroy_process_group()
+    for call in (tutti.torch.shrink, tutti.torch.grow):
+        try:
+            call()
+        except RuntimeError as why:
+            say(why)
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    dist.init_process_group("gloo", init_method="file://" + os.environ["STATE"], rank=rank, world_size=size)
+    try:
+        tutti.torch.shrink()
+    except ValueError as why:
+        say(why)
+    dist.barrier()
+
+
+def restarted():
+    """torchrun starts all ranks again; they go on from the file that rank 0 has written."""
+    path, again = os.environ["STATE"], int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+    t = Training()
+    if again:
+        t.module.load_state_dict(torch.load(path))
+        t.step = STEPS // 2
+        t.meet()
+    while t.step < STEPS:
+        t.one_step()
+        if t.step == STEPS // 2 and dist.get_rank() == 0:
+            torch.save(t.module.state_dict(), path)
+        if t.step == STEPS // 2 + 1 and dist.get_rank() == 1 and not again:
+            die()
+    say(f"fine: {dist.get_world_size()} ranks, start {again}")
+
+
+if __name__ == "__main__":
+    dist.init_process_group("tutti", timeout=datetime.timedelta(seconds=30))
+    {f.__name__: f for f in (plain, shrinks, grows, at_will, another_waits, nobody_comes, wrong_backend, restarted)}[sys.argv[1]]()

@@ -1,0 +1,116 @@
+"""What the flight record has: of each operation, and after a failure. torch_flight.sh runs it.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import datetime
+import json
+import math
+import os
+import pickle
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+import tutti
+import tutti.torch
+
+FAILURES = (RuntimeError, tutti.TuttiError)
+
+
+def late():
+    """Rank 1 computes for too long before the fourth sum."""
+    for step in range(6):
+        if step == 3 and dist.get_rank() == 1:
+            time.sleep(3)
+        try:
+            dist.all_reduce(torch.ones(2, 3))
+        except FAILURES as why:
+            sys.stdout.write(f"{why}\n")
+            break
+    time.sleep(3)  # the others are alive when rank 1 comes
+
+
+def every():
+    """One of each, without a failure."""
+    r, n = dist.get_rank(), dist.get_world_size()
+    x, many = torch.ones(4), [torch.ones(4) for _ in range(n)]
+    sub = dist.new_group([0, 1])
+    dist.all_reduce(x)
+    dist.all_reduce_coalesced([torch.ones(3), torch.ones(2)])
+    dist.reduce(x, 0)
+    dist.broadcast(x, 1)
+    dist.all_gather(many, x)
+    dist._all_gather_base(torch.empty(4 * n), x)
+    dist.gather(x, many if r == 0 else None, 0)
+    dist.scatter(x, many if r == 0 else None, 0)
+    dist.reduce_scatter(x, many)
+    dist._reduce_scatter_base(x, torch.ones(4 * n))
+    dist.all_to_all_single(torch.empty(2 * n), torch.ones(2 * n))
+    dist.all_to_all(many, [torch.ones(4) for _ in range(n)])
+    dist.barrier()
+    if r < 2:
+        dist.all_reduce(x.half(), group=sub)
+        dist.send(x, 1) if r == 0 else dist.recv(x, 0)
+    dist.barrier()
+    record = tutti.torch.flight_record()
+    json.dumps(record)
+    with open(f"{os.environ['STATE']}{r}", "wb") as file:
+        pickle.dump(record, file)
+    entries = record["entries"]
+    assert all(e["state"] == "completed" for e in entries), [e["profiling_name"] for e in entries if e["state"] != "completed"]
+    assert all(e["time_created_ns"] <= e["time_discovered_started_ns"] <= e["time_discovered_completed_ns"] for e in entries)
+    names = " ".join(e["profiling_name"][5:] for e in entries)
+    sys.stdout.write(f"rank {r}: {names}\n")
+
+
+def ring():
+    """Only the last ones are kept."""
+    for i in range(10):
+        dist.all_reduce(torch.ones(i + 1))
+    record = tutti.torch.flight_record()
+    sys.stdout.write(f"kept {[e['input_sizes'][0][0] for e in record['entries']]}\n")
+
+
+def files(prefix):
+    """Not a rank: reads the files of three ranks, by the rules of PyTorch's analyzer."""
+    records = []
+    for rank in range(3):
+        with open(f"{prefix}{rank}", "rb") as file:
+            records.append(pickle.load(file))
+    assert len({r["version"] for r in records}) == 1
+    members = {}
+    for r in records:
+        for name, config in r["pg_config"].items():
+            ranks = members.setdefault(name, config["ranks"])
+            assert ranks == config["ranks"], f"group {name}: {ranks}, {config['ranks']}"
+    calls = {}
+    for rank, r in enumerate(records):
+        assert [e["record_id"] for e in r["entries"]] == sorted({e["record_id"] for e in r["entries"]})
+        for e in r["entries"]:
+            if not e["is_p2p"]:
+                calls.setdefault((e["process_group"][0], e["collective_seq_id"]), {})[rank] = e
+    for (group, seq), of in calls.items():
+        assert sorted(of) == json.loads(members[group]), f"group {group}, {seq}: ranks {sorted(of)}"
+        names = {e["profiling_name"] for e in of.values()}
+        assert len(names) == 1, f"group {group}, {seq}: {names}"
+        one, n = of[0], len(of)
+        kind = one["profiling_name"][5:]
+        for e in of.values():
+            assert kind == "scatter" or e["input_sizes"] == one["input_sizes"], f"{kind}: {e['input_sizes']}"
+            assert kind == "gather" or e["output_sizes"] == one["output_sizes"], f"{kind}: {e['output_sizes']}"
+            assert "reduce" not in kind or kind == "reduce_scatter" or e["input_sizes"] == e["output_sizes"], kind
+        numel = {side: math.prod(one[side + "_sizes"][0]) if one[side + "_sizes"] else 0 for side in ("input", "output")}
+        assert kind != "all_gather" or numel["output"] == n * numel["input"]
+        assert kind != "reduce_scatter" or numel["input"] == n * numel["output"]
+    last = max(seq for group, seq in calls if group == "0")
+    print(f"{len(calls)} collectives, the last one: " + ", ".join(e["state"] for e in calls["0", last].values()))
+
+
+if __name__ == "__main__" and sys.argv[1] == "files":
+    files(sys.argv[2])
+elif __name__ == "__main__":
+    dist.init_process_group("tutti", timeout=datetime.timedelta(seconds=1 if sys.argv[1] == "late" else 30))
+    {f.__name__: f for f in (late, every, ring)}[sys.argv[1]]()
+    dist.barrier() if sys.argv[1] != "late" else None

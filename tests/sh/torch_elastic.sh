@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# torch_elastic.sh - training with PyTorch while ranks die: the others go on, or joiners come (tutti.torch.shrink and grow), on
+# one host and between hosts; torchrun starts all ranks again.
+# Alone: no
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+python=${PYTHON3:-/usr/bin/python3}
+case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
+export TUTTI_LIBRARY=$BUILD/libtutti.so.0 PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1 \
+  OMP_NUM_THREADS=1 GLOG_minloglevel=2 PYTHONWARNINGS=ignore STATE=$work/state
+leave() {
+  echo "1..0 # SKIP $1"
+  exit 77
+}
+$python -c 'import torch' 2>/dev/null || leave "no PyTorch here; make check-torch installs it"
+! nm -D "$TUTTI_LIBRARY" | grep -qE '__(asan|tsan|ubsan)_' || leave "the library is built with a sanitizer that a Python without it cannot load"
+prog=python/tests/torch_elastic.py
+if ls "$BUILD"/c10d/_c10d*.so >/dev/null 2>&1; then kinds="compiled python"; else kinds=python; fi
+count() { [ "$(grep -c "$1" "$work/out")" = "$2" ] || { sed 's/^/# /' "$work/out"; false; }; }
+# The loss at the end: as without deaths, to four digits.
+loss=
+same_loss() { count "^fine: $1 ranks, loss $loss\$" "$2"; }
+
+for kind in $kinds; do
+  export TUTTI_TORCH=${kind#compiled}
+  # In full for each kind with TUTTI_TEST_ALL=1: only the making of groups differs.
+  [ "$kind" = "${kinds%% *}" ] || [ "${TUTTI_TEST_ALL:-}" = 1 ] && more=1 || more=
+  [ ! "$more" ] || job run -n 3 $python $prog plain
+  [ ! "$more" ] || loss=$(sed -n 's/^fine: 3 ranks, loss //p' "$work/out" | head -1)
+  [ ! "$more" ] || ok "$kind: an undisturbed run" all 'status 0' "[ '$loss' ]" "same_loss 3 3"
+  job run --keep-going -n 3 $python $prog shrinks
+  ok "$kind: two of three ranks die, rank 0 among them: the third trains to the same loss" all 'status 137' "same_loss 1 1" \
+    'count "^now rank . of 2" 2' 'count "^now rank 0 of 1.*rank 0 .*died, killed by SIGKILL" 1' gone
+  job run --respawn 2 -n 3 $python $prog grows
+  ok "$kind: joiners take their places" all 'status 0' "same_loss 3 3" 'count "^now rank . of 3" 4' gone
+  [ "$more" ] || continue
+  job run --keep-going -n 3 $python $prog at_will
+  ok "$kind: a world made anew though nobody has died" all 'status 0' 'count "^fine: 3 ranks" 3' gone
+  job run --keep-going -n 3 $python $prog another_waits
+  ok "$kind: a rank that waits in another group comes, too" all 'status 137' 'count "^fine: 2 ranks" 2' gone
+  job run --keep-going -n 3 $python $prog nobody_comes
+  ok "$kind: grow where nobody starts joiners" all 'status 137' \
+    'count "^grow: tutti_comm_grow: this job takes in no joiners: it was started without tutti run --respawn" 2' gone
+  rm -f "$STATE"
+  job run -n 2 $python $prog wrong_backend
+  ok "$kind: without a group of tutti's" all 'status 0' \
+    'count "^tutti: shrink: there is no default process group; call init_process_group(\"tutti\") first" 2' \
+    'count "^tutti: grow: there is no default process group" 2' "count \"^tutti: shrink: the default process group is gloo's\" 2"
+done
+unset TUTTI_TORCH
+
+if [ -e "$BUILD/libtutti_ucx.so.0" ]; then
+  UCX_TLS=tcp,self TUTTI_NODES=0,1,1 job run --hosts localhost:1,localhost:2 -r 2 --env PYTHONPATH="$PYTHONPATH" \
+    --env TUTTI_LIBRARY="$TUTTI_LIBRARY" $python $prog grows
+  ok "two hosts, over UCX: joiners take the places of dead ranks" all 'status 0' "same_loss 3 3" 'count "^now rank . of 3" 4' gone
+else
+  skip "two hosts, over UCX" "there is no libtutti_ucx.so"
+fi
+
+# Debian's Python 3.11 and its PyTorch need -r 1 -t 1.
+rm -f "$STATE"
+rc=0
+TOKEN=$token timeout -k 5 120 $python -m torch.distributed.run --nproc_per_node 2 --standalone --max_restarts 1 -r 1 -t 1 \
+  --log_dir "$work/logs" $prog restarted >"$work/out" 2>"$work/err" </dev/null || rc=$?
+cat "$work"/logs/*/*/*/stdout.log >>"$work/out" 2>/dev/null
+ok "torchrun starts all ranks again after one has died" all 'status 0' 'grep -q "fine: 2 ranks, start 1" "$work/out"' \
+  '! grep -q "start 0" "$work/out"'
