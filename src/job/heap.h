@@ -53,7 +53,7 @@ typedef struct tt_head {              /* of each heap; written by its rank */
   double quota;                       /* CPU quota, in cores */
   size_t l2;                          /* bytes of its core's second level cache */
   alignas(TT_PAIR) atomic_uint reads; /* 1: this rank can read all others' private memory */
-  struct {
+  struct tt_copy_costs {
     double remote_call, remote_byte, staged_byte;
   } copy;                                /* s and s/B, for its own use (remote.c) */
   alignas(TT_PAIR) atomic_uint sleepers; /* sleeping threads of this rank */

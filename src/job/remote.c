@@ -7,6 +7,7 @@
  *            away; a process whose memory no other may read (prctl) says so.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -59,22 +60,35 @@ static double trial(char *to, const char *from, size_t n, bool remote) {
   return best;
 }
 
-/* Measure this machine's costs of the two paths (a fraction of a millisecond). A disturbed trial
- * costs speed, never correctness. */
-static void measure_copy_paths(tt_head *head) {
+/* Measure this machine's costs of the two paths. */
+static struct tt_copy_costs measure_copy_paths(void) {
+  struct tt_copy_costs c = {.remote_call = 1}; /* so remote is never cheaper */
   char *from = malloc(TRIAL), *to = malloc(TRIAL);
-  head->copy.remote_call = 1; /* so remote is never cheaper */
   if (from && to) {
     memset(from, 1, TRIAL);
     memset(to, 1, TRIAL);
     double small = trial(to, from, SMALL, true), large = trial(to, from, TRIAL, true);
     double byte = (large - small) / (TRIAL - SMALL);
-    head->copy.remote_byte = remote_reads * byte;
-    head->copy.remote_call = small > SMALL * byte ? small - SMALL * byte : 0;
-    head->copy.staged_byte = staged_copies * trial(to, from, TRIAL, false) / TRIAL;
+    c.remote_byte = remote_reads * byte;
+    c.remote_call = small > SMALL * byte ? small - SMALL * byte : 0;
+    c.staged_byte = staged_copies * trial(to, from, TRIAL, false) / TRIAL;
   }
   free(from);
   free(to);
+  return c;
+}
+
+/* Measured once per process, which takes milliseconds where its peers measure too. A disturbed trial costs speed, never
+ * correctness. */
+static struct tt_copy_costs copy_costs(void) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static struct tt_copy_costs costs;
+  static bool measured;
+  pthread_mutex_lock(&lock);
+  if (!measured) costs = measure_copy_paths();
+  measured = true;
+  pthread_mutex_unlock(&lock);
+  return costs;
 }
 
 static void take_typical(tt_head *head) {
@@ -130,7 +144,7 @@ void tt_remote_probe(const tt_segment *segment, int index) {
   if (all && wanted == TT_COPIES_CHEAPEST && segment->ranks > TRIES_ALL)
     take_typical(tt_heap_head(segment, index));
   else if (all && wanted == TT_COPIES_CHEAPEST)
-    measure_copy_paths(tt_heap_head(segment, index));
+    tt_heap_head(segment, index)->copy = copy_costs();
   /* else its figures stay 0, so remote is always cheaper */
   atomic_store(&tt_heap_head(segment, index)->reads, all);
 }
