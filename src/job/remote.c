@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "process.h"
 #include "process_state.h"
 #include "remote.h"
 
@@ -61,8 +62,8 @@ static double trial(char *to, const char *from, size_t n, bool remote) {
 }
 
 /* Measure this machine's costs of the two paths. */
-static struct tt_copy_costs measure_copy_paths(void) {
-  struct tt_copy_costs c = {.remote_call = 1}; /* so remote is never cheaper */
+static tt_copy_costs measure_copy_paths(void) {
+  tt_copy_costs c = {.remote_call = 1}; /* so remote is never cheaper */
   char *from = malloc(TRIAL), *to = malloc(TRIAL);
   if (from && to) {
     memset(from, 1, TRIAL);
@@ -70,7 +71,7 @@ static struct tt_copy_costs measure_copy_paths(void) {
     double small = trial(to, from, SMALL, true), large = trial(to, from, TRIAL, true);
     double byte = (large - small) / (TRIAL - SMALL);
     c.remote_byte = remote_reads * byte;
-    c.remote_call = small > SMALL * byte ? small - SMALL * byte : 0;
+    c.remote_call = small > SMALL * byte ? small - SMALL * byte : 1e-9;
     c.staged_byte = staged_copies * trial(to, from, TRIAL, false) / TRIAL;
   }
   free(from);
@@ -80,15 +81,12 @@ static struct tt_copy_costs measure_copy_paths(void) {
 
 /* Measured once per process, which takes milliseconds where its peers measure too. A disturbed trial costs speed, never
  * correctness. */
-static struct tt_copy_costs copy_costs(void) {
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static struct tt_copy_costs costs;
-  static bool measured;
-  pthread_mutex_lock(&lock);
-  if (!measured) costs = measure_copy_paths();
-  measured = true;
-  pthread_mutex_unlock(&lock);
-  return costs;
+static tt_copy_costs copy_costs(void) {
+  pthread_mutex_lock(&tt_process.lock);
+  if (tt_process.copy.remote_call <= 0) tt_process.copy = measure_copy_paths();
+  const tt_copy_costs c = tt_process.copy;
+  pthread_mutex_unlock(&tt_process.lock);
+  return c;
 }
 
 static void take_typical(tt_head *head) {
