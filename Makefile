@@ -4,6 +4,7 @@
 #   make demo            train on Fashion-MNIST on 4 ranks (installs what is missing)
 #   make demo-hosts      the same training on three hosts (network namespaces), without MPI; as root
 #   make demo-faults     the same training on 5 ranks; one is killed, and 4 continue, or 5 again
+#   make demo-elastic    the same on hosts, of which one is killed and one loses its cable, and others come (as root)
 #   make mpi | ucx | tls | torch | gpu  libraries for an MPI (mk/mpi.mk), for several hosts, for TLS, PyTorch and GPUs (mk/plugins.mk)
 #   make check           the tests, in about ten minutes (installs what is missing); more in mk/test.mk
 #   make bars            measures every goal ("bar") of tutti; more in mk/bench.mk
@@ -123,6 +124,10 @@ demo-faults:
 	@tools/deps.sh demo
 	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/examples/fashion
 	@BUILD=$(BUILD) examples/demo_faults.sh
+demo-elastic:
+	@tools/deps.sh demo hosts
+	@$(MAKE) $(JOBS) --no-print-directory all ucx $(BUILD)/examples/fashion
+	@BUILD=$(BUILD) examples/demo_elastic.sh
 
 # What the rule of install needs is read where the rule stands, so these files come before it.
 include mk/mpi.mk mk/plugins.mk mk/test.mk mk/bench.mk mk/site.mk mk/package.mk
@@ -187,5 +192,5 @@ clean:
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-.PHONY: all examples install uninstall clean format demo demo-hosts demo-faults
+.PHONY: all examples install uninstall clean format demo demo-hosts demo-faults demo-elastic
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d

@@ -8,7 +8,8 @@
 # LINKS=2 in the environment: each host has as many links, eth0 and eth1, each with a bridge of its own and this rate.
 # AGGREGATOR=K: one more host, with a link K times as wide, on which `tutti aggregator` runs; the ranks find it by
 # TUTTI_AGGREGATOR. FAMILY=6: hosts have addresses of IPv6 alone. NETEM="loss 0.1%": what netem does to the packets of
-# every link.
+# every link. BESIDE="sh FILE": a command that runs beside the ranks, where `ip -n host2 link set eth0 down` cuts a host off,
+# and `ip netns pids host2` lists its processes.
 #
 # Idea       network namespaces around one bridge, every link shaped by tbf in both
 #            directions; each host has its own name, so that launchers and MPIs treat
@@ -160,6 +161,7 @@ start() {
     export TUTTI_AGGREGATOR=sums:4747
   fi
   export UCX_TLS=${UCX_TLS:-tcp,self,sm} UCX_NET_DEVICES=${UCX_NET_DEVICES:-eth0,memory,sysv,posix,cma}
+  [ -z "${BESIDE:-}" ] || $BESIDE &
   if [ "$mpi" = slurm ]; then
     slurm "$hosts" "$per" "$@"
   elif [ "$mpi" = tutti ]; then

@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "run.h"
 #include "tutti_create.h"
 
 bool run_joins(const run_options *o) {
   return o->respawns && (o->hosts || o->total);
 }
+
+static const double reach_s = 30; /* a cable may be out */
 
 /* Numbers for as many joiners as news->wants, from *first; returns how many. */
 static int ask(const tutti_newcomer_news *news, int *first) {
@@ -24,7 +27,11 @@ static int ask(const tutti_newcomer_news *news, int *first) {
   *first = 0;
   if (!text || strlen(text) >= sizeof id.text) return 0;
   memcpy(id.text, text, strlen(text));
-  return tutti_newcomer_ask(&id, news, first, &n) ? 0 : n;
+  const double until = cli_now() + reach_s;
+  tutti_status status;
+  while ((status = tutti_newcomer_ask(&id, news, first, &n)) == TUTTI_ERR_TIMEOUT)
+    if (cli_now() > until) break;
+  return status ? 0 : n;
 }
 
 int run_joiner_ended(const run_options *o, int rank, int newcomer, bool again) {

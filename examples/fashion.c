@@ -63,6 +63,7 @@ static const char usage[] =
     "                   the process that replaces it (--respawn)\n"
     "  --measure        time the ways to sum, instead of training\n"
     "  --curve FILE     write step and loss\n"
+    "  --pace FILE      write now and then how many ranks make how many steps per second\n"
     "  --timeline FILE  write what every rank did in a few steps\n";
 
 static void refuse(const char *what, const char *value) {
@@ -93,7 +94,7 @@ static options parse(int argc, char **argv) {
       {"batch", 1, NULL, 'b'},    {"need", 1, NULL, 'n'},     {"algo", 1, NULL, 'a'},
       {"blocking", 0, NULL, 'B'}, {"reverse", 0, NULL, 'r'},  {"measure", 0, NULL, 'm'},
       {"curve", 1, NULL, 'c'},    {"timeline", 1, NULL, 't'}, {"help", 0, NULL, 'h'},
-      {"survive", 0, NULL, 'S'},  {NULL, 0, NULL, 0}};
+      {"survive", 0, NULL, 'S'},  {"pace", 1, NULL, 'p'},     {NULL, 0, NULL, 0}};
   opterr = 0;
   for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) switch (c) {
       case 'd': o.data = optarg; break;
@@ -107,6 +108,7 @@ static options parse(int argc, char **argv) {
       case 'm': o.measure = true; break;
       case 'S': o.survive = true; break;
       case 'c': o.curve = optarg; break;
+      case 'p': o.pace = optarg; break;
       case 't': o.timeline = optarg; break;
       case 'h':
         if (my_rank == 0) fputs(usage, stdout);
@@ -133,7 +135,7 @@ static void learned(const trainer *t, progress *p, float *losses, int64_t steps)
  * sums are: in the middle of the next step. */
 static void train(trainer *t, const options *o, float *losses, int64_t steps) {
   progress p;
-  progress_open(&p, steps);
+  progress_open(&p, steps, o->pace);
   int64_t from = steps > TRACE_AT + TRACE_STEPS ? TRACE_AT
                  : steps > TRACE_STEPS          ? steps - TRACE_STEPS
                                                 : 0;

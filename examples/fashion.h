@@ -154,7 +154,7 @@ void exchange_plans(exchange *x, const char *title);
 /* ---- training ---- */
 
 typedef struct options {
-  const char *data, *algo, *curve, *timeline;
+  const char *data, *algo, *curve, *pace, *timeline;
   int epochs, steps, batch;
   double need;
   bool blocking, reverse, measure, survive;
@@ -213,9 +213,13 @@ typedef struct progress {
   bool terminal; /* rewrite one line; otherwise a line per epoch */
   double begin, shown, loss;
   int64_t counted, steps;
+  const char *pace;     /* file of rank 0: seconds, ranks, steps per second; NULL: none */
+  double paced;         /* when its last line was written, */
+  int64_t paced_at;     /* at which step, */
+  int paced_with;       /* and with how many ranks */
 } progress;
 
-void progress_open(progress *p, int64_t steps);
+void progress_open(progress *p, int64_t steps, const char *pace);
 /* Progress: `seen` pictures of `all`; `loss` is the last step's. */
 void progress_step(progress *p, const trainer *t, double loss, bool epoch_ends);
 void report_training(const progress *p, const trainer *t);

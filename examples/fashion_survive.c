@@ -7,6 +7,8 @@
  *           parts: the same sums, except for rounding.
  *           At the end of each epoch a joiner may be added (tutti_comm_grow), if `tutti run
  *           --respawn` has started one: it gets the first rank's state in the same way.
+ *           Where a network parts, each side loses the other. Only the side with more than half of the ranks continues:
+ *           the ranks of the smaller one end, and may be started again as joiners.
  * Cost      a copy of the weights and velocities per step, 2 MB.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -72,10 +74,20 @@ static void use(trainer *t, tutti_comm *next) {
   t->ranks = tutti_comm_size(next);
 }
 
-static void shrink(trainer *t) {
+/* The ranks that are left, if they are more than half: else the others may be at work elsewhere. Of two ranks one may
+ * continue. */
+static tutti_comm *the_rest(const trainer *t) {
   tutti_comm *next;
   must(tutti_comm_shrink(t->comm, &next), "going on without the lost rank");
-  use(t, next);
+  const int left = tutti_comm_size(next);
+  if (2 * left > t->ranks || t->ranks == 2) return next;
+  fprintf(stderr, "fashion: rank %d is one of %d that are left of %d, and the others may be at work: it ends\n",
+          t->rank, left, t->ranks);
+  exit(4);
+}
+
+static void shrink(trainer *t) {
+  use(t, the_rest(t));
 }
 
 /* All ranks of `next`, or its survivors, start from the state of its first rank. */
@@ -106,12 +118,10 @@ static void say(const trainer *t, const char *why) {
 }
 
 void survive_lost(trainer *t) {
-  tutti_comm *next;
   char why[sizeof t->exchange.why];
   memcpy(why, t->exchange.why, sizeof why);
   exchange_drop(&t->exchange);
-  must(tutti_comm_shrink(t->comm, &next), "going on without the lost rank");
-  begin_anew(t, next);
+  begin_anew(t, the_rest(t));
   say(t, why);
 }
 

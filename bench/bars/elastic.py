@@ -12,7 +12,7 @@ from measure import median
 from verdict import at_most, limit, skipped
 
 TITLE = "a rank of several hosts is killed: the others are back at work, and a joiner takes its place"
-KILLS, RANKS, HOSTS, EACH = 200, 8, 4, 7  # EACH: kills per job, of different ranks
+KILLS, RANKS, HOSTS, EACH = 200, 8, 4, 8  # EACH: kills per job: of different ranks, and last of a host
 SOON = 250  # ms, at p99
 HUNG = 30  # s
 PAUSE = 100  # ms that tutti run waits before it starts a rank again
@@ -69,17 +69,27 @@ def percentile(values, p):
     return sorted(values)[min(len(values) - 1, int(p / 100 * len(values)))] if values else None
 
 
+def parent(pid):
+    with open("/proc/%d/stat" % pid) as stat:
+        return stat.read().rsplit(")", 1)[1].split()[1]
+
+
 def kill_some(build, kills, lot, at_work, whole_again):
-    """Kills different ranks of a job; the times in ms go into the lists. Returns whether all went well."""
-    job = Job(build, kills)
+    """Kills different ranks of a job, and last all ranks of a host, which `tutti run` there has started; the times in ms go
+    into the lists. Returns whether all went well."""
+    job = Job(build, kills - 1 + RANKS // HOSTS)
     at = job.until_whole(0, {})
-    left = sorted(at)[:kills] if at else []
+    left, replaced = sorted(at) if at else [], 0
     lot.shuffle(left)
-    for n, victim in enumerate(left):
+    for n in range(kills if at else 0):
         time.sleep(0.05 + lot.random() * 0.05)
+        one = left[n] if n < kills - 1 else lot.choice(sorted(at))
+        victims = [one] if n < kills - 1 else [pid for pid in at if parent(pid) == parent(one)]
         back, since = {}, time.monotonic_ns()
-        os.kill(victim, 9)
-        at = job.until_whole(n + 1, back)
+        for victim in victims:
+            os.kill(victim, 9)
+        replaced += len(victims)
+        at = job.until_whole(replaced, back)
         if at is None:
             job.process.terminate()
             break
@@ -91,7 +101,7 @@ def kill_some(build, kills, lot, at_work, whole_again):
 
 
 def bars(build, quick):
-    what = "%d kills of ranks on %d hosts with %d ranks" % (EACH if quick else KILLS, HOSTS, RANKS)
+    what = "%d kills on %d hosts with %d ranks, each eighth of a whole host" % (EACH if quick else KILLS, HOSTS, RANKS)
     if not os.path.exists(os.path.join(build, "libtutti_ucx.so")):
         yield skipped(what, "without UCX there is nothing between hosts")
         return

@@ -64,22 +64,6 @@ static tutti_status collect(exchange *x, const void *mine, size_t bytes, void *a
   return status;
 }
 
-/* Rank 0's bytes, to all. */
-static tutti_status spread(exchange *x, void *bytes, size_t n) {
-  if (!x->m) return tt_broadcast(x->comm, "tutti_comm_from_net", bytes, n);
-  tt_table table;
-  const bool first = x->comm->rank == 0;
-  tutti_status status = x->m->gather(x->m, TUTTI_OK, first ? bytes : NULL, first ? n : 0, &table);
-  size_t got = 0;
-  x->told = status != TUTTI_OK;
-  const void *row = status ? NULL : tt_table_row(&table, 0, &got);
-  if (!status && got != tt_row_bytes(n))
-    status = tt_fail(TUTTI_ERR_SYSTEM, "rank 0 brought %zu bytes, not %zu", got, n);
-  if (!status && !first) memcpy(bytes, row, n);
-  tt_table_drop(&table);
-  return status;
-}
-
 static double cores_here(void) {
   const double online = (double)sysconf(_SC_NPROCESSORS_ONLN), quota = tt_cores_quota();
   const double cores = quota < online ? quota : online;
@@ -258,21 +242,68 @@ static void read_common(common *c, const tutti_net *net, const tt_wire *wire) {
   free(topo);
 }
 
-static tutti_status share_common(exchange *x, common *c, const tutti_net *net) {
+/* Over the communicator: two broadcasts of rank 0, and an all-gather. */
+static tutti_status say_in_calls(exchange *x, common *c, const member *mine, member *all) {
+  static const char me[] = "tutti_comm_from_net";
+  char *text = c->text;
+  tutti_status status = tt_broadcast(x->comm, me, c, sizeof *c);
+  c->text = text;
+  if (!status) x->comm->net->net->share_proofs(x->comm->net, c->proofs, false);
+  if (!status && !c->text && c->bytes && !(c->text = malloc(c->bytes)))
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a topology");
+  if (!status && c->bytes) status = tt_broadcast(x->comm, me, c->text, c->bytes);
+  return status || c->status ? status : collect(x, mine, sizeof *mine, all);
+}
+
+/* Reads what the ranks have brought: each a member, and rank 0 the settings and the text behind it. */
+static tutti_status read_members(const tt_table *table, int ranks, common *c, member *all) {
+  size_t n, most = sizeof *all + sizeof *c;
+  for (int r = 0; r < ranks; r++) {
+    const char *row = tt_table_row(table, r, &n);
+    const bool first = r == 0 && n >= most;
+    if (first) memcpy(c, row + sizeof *all, sizeof *c);
+    if (n != tt_row_bytes(first ? most + c->bytes : sizeof *all) || first != (r == 0))
+      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d brought %zu bytes about itself", r, n);
+    memcpy(&all[r], row, sizeof *all);
+    if (!first) continue;
+    if (!(c->text = malloc(c->bytes + 1)))
+      return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a topology");
+    memcpy(c->text, row + most, c->bytes);
+  }
+  return TUTTI_OK;
+}
+
+/* In a meeting: one round. */
+static tutti_status say_in_meeting(exchange *x, common *c, const member *mine, member *all) {
+  const size_t text = c->bytes, n = sizeof *mine + (x->comm->rank ? 0 : sizeof *c + text);
+  char *row = malloc(n);
+  tt_table table;
+  tutti_status status =
+      row ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a topology");
+  if (row) memcpy(row, mine, sizeof *mine);
+  if (row && !x->comm->rank) memcpy(row + sizeof *mine, c, sizeof *c);
+  if (row && text) memcpy(row + sizeof *mine + sizeof *c, c->text, text);
+  free(c->text);
+  c->text = NULL;
+  status = x->m->gather(x->m, status, row, n, &table);
+  x->told = status != TUTTI_OK;
+  if (!status) status = read_members(&table, x->comm->ranks, c, all);
+  tt_table_drop(&table);
+  free(row);
+  return status;
+}
+
+/* What all ranks say of themselves, and rank 0 of the settings. */
+static tutti_status introduce(exchange *x, common *c, const tutti_net *net, member *all) {
+  member mine;
+  describe_member(&mine, net);
   *c = (common){.status = TUTTI_OK};
   if (x->comm->rank == 0) read_common(c, net, x->comm->net);
-  char *mine = c->text;
-  tutti_status status = spread(x, c, sizeof *c);
-  c->text = mine;
-  if (!status) x->comm->net->net->share_proofs(x->comm->net, c->proofs, false);
-  const size_t n = c->bytes;
-  if (!status && !c->text && n) c->text = malloc(n);
-  if (!status && !c->text && n) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a topology");
-  if (!status && n) status = spread(x, c->text, n);
+  tutti_status status = (x->m ? say_in_meeting : say_in_calls)(x, c, &mine, all);
   if (status || !c->status) return status;
   x->told = true;
   return tt_fail((tutti_status)c->status, "rank 0: %.300s",
-                 n ? c->text + c->nodes : "out of memory");
+                 c->bytes ? c->text + c->nodes : "out of memory");
 }
 
 /* ---- all steps ---- */
@@ -315,15 +346,12 @@ static tutti_status check_encryption(const tutti_net *net, const member *all) {
 static tutti_status rise_with(exchange *x, const tutti_net *net, common *c, member *all,
                               opened *heaps, tt_layout *layout) {
   tutti_comm *comm = x->comm;
-  member mine;
-  describe_member(&mine, net);
   tutti_status status = all && heaps ? TUTTI_OK
                                      : tt_fail(TUTTI_ERR_MEMORY,
                                                "out of memory for a communicator "
                                                "of %d ranks",
                                                comm->ranks);
-  if (!status) status = share_common(x, c, net);
-  if (!status) status = collect(x, &mine, sizeof mine, all);
+  if (!status) status = introduce(x, c, net, all);
   if (!status) status = compute_placement(comm, c, net->simulated, all, layout);
   if (!status) status = check_encryption(net, all);
   if (!status) status = share(x, !net->simulated, all, heaps);

@@ -10,6 +10,11 @@
 
 enum { TT_WARNINGS = 32, TT_REMEMBERED = 1024 };
 
+/* Of the ways to copy between processes (job/remote.c). */
+typedef struct tt_copy_costs {
+  double remote_call, remote_byte, staged_byte; /* s and s/B */
+} tt_copy_costs;
+
 typedef struct tt_process_context {
   pthread_mutex_t starting; /* held while `base` is created; taken before `lock` */
   pthread_mutex_t lock;     /* guards all below except the atomics */
@@ -17,6 +22,7 @@ typedef struct tt_process_context {
     tutti_log_fn *fn;
     void *ctx;
   } log; /* set before threads use the library */
+  tt_copy_costs copy; /* as measured here; all 0: not yet */
   atomic_int finalized;
   atomic_ullong proven[TT_REMEMBERED]; /* plan keys, newest per hash slot (proof_table.c) */
   atomic_bool communicates;            /* it has made a communicator, or begun to */

@@ -1,9 +1,11 @@
 /* grow_net.c - tutti_comm_grow between hosts: the survivors of a communicator and joiners create a new one.
  *
- * Idea       Growing is meeting again (create.c), with other rounds: the survivors exchange their rows over the communicator
- *            that shrinking has made, and the first of them, the leader, those of the joiners, through the waiting room of the
- *            job's launcher (room.h). So a rank that dies on the way is noticed as in any call, and a joiner by the room.
- * Cost       Per round two all-gathers and two broadcasts of the survivors, and one message of the leader each way.
+ * Idea       Growing is meeting again (create.c), with other rounds: the survivors bring their rows to the first of them, the
+ *            leader, over the communicator that shrinking has made, and the joiners through the waiting room of the
+ *            job's launcher (room.h); the leader hands out the table of all. So a rank that dies on the way is noticed as in
+ *            any call, and a joiner by the room.
+ * Cost       Per round a gather to the leader, over connections that their agreement has made, two broadcasts, and one message of
+ *            the leader to the room each way.
  * Invariant  No rank waits for a process that is gone. Ranks may see different ends of an attempt: shrink.c lets them
  *            agree whether all have the communicator, somebody was lost and they try again, or it cannot be done.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -116,17 +118,24 @@ static tutti_status claim_joiners(tt_growth *w, int *joiners) {
 
 /* ---- a round ---- */
 
-typedef struct rows { /* of all ranks of the new communicator */
+enum { SLOT = 4096 };
+
+typedef struct slot { /* what a survivor brings to the leader */
+  tt_guest_row head;
+  char bytes[SLOT - sizeof(tt_guest_row)]; /* its row, or a sentence */
+} slot;
+
+typedef struct rows { /* of all ranks of the new communicator, on the leader */
   const void **row;
   uint32_t *bytes;
-  char *mine, *all, *guests; /* memory: of this rank, of the survivors, of the joiners */
+  slot *slots;  /* of the survivors */
+  char *guests; /* the joiners' rows */
 } rows;
 
 static void free_rows(rows *x) {
   free(x->row);
   free(x->bytes);
-  free(x->mine);
-  free(x->all);
+  free(x->slots);
   free(x->guests);
 }
 
@@ -135,45 +144,36 @@ static int rank_after(const tt_growth *w, int r) {
   return r < w->invitation.first ? r : r + w->invitation.joiners;
 }
 
-/* The survivors exchange rows, or sentences. */
-static tutti_status gather_survivors(tt_growth *w, tutti_status failed, const void *mine,
-                                     size_t bytes, rows *x) {
-  const size_t S = (size_t)w->rest->ranks;
-  char why[WHY] = "";
-  if (failed) snprintf(why, sizeof why, "%.299s", tutti_error());
-  tt_guest_row head = {failed, failed ? WHY : (uint32_t)bytes};
-  tt_guest_row *heads = malloc(S * sizeof *heads);
-  size_t most = 8;
-  int first = -1;
-  tutti_status status =
-      heads ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks", S);
-  if (!status) status = tt_gather(w->rest, w->name, &head, heads, sizeof head);
-  for (size_t r = 0; !status && r < S; r++) {
-    most = tt_max(most, tt_row_bytes(heads[r].bytes));
-    if (heads[r].status && first < 0) first = (int)r;
-    x->bytes[rank_after(w, (int)r)] = heads[r].bytes;
-  }
-  if (!status) {
-    x->mine = calloc(1, most);
-    x->all = malloc(S * most);
-    if (!x->mine || !x->all)
-      status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the rows of %zu ranks", S);
-  }
-  if (!status && (failed || bytes)) memcpy(x->mine, failed ? why : mine, failed ? WHY : bytes);
-  if (!status) status = tt_gather(w->rest, w->name, x->mine, x->all, most);
-  for (size_t r = 0; !status && r < S; r++) x->row[rank_after(w, (int)r)] = x->all + r * most;
-  w->told = !status && first >= 0;
-  if (w->told)
-    status = tt_fail((tutti_status)heads[first].status, "rank %d: %.250s", first,
-                     x->all + (size_t)first * most);
-  free(heads);
-  return status;
+/* All survivors bring a row, or a sentence, to the leader, whose own row may be of any length. */
+static tutti_status bring_to_leader(tt_growth *w, tutti_status failed, const void *mine,
+                                    size_t bytes, slot *slots) {
+  slot own = {{failed, 0}, ""};
+  if (!failed && bytes > sizeof own.bytes && !leads_growth(w))
+    own.head.status = tt_fail(TUTTI_ERR_SYSTEM, "it has %zu bytes to say, and %zu are possible",
+                              bytes, sizeof own.bytes);
+  if (own.head.status)
+    own.head.bytes = (uint32_t)snprintf(own.bytes, WHY, "%.299s", tutti_error()) + 1;
+  else if (bytes && !leads_growth(w))
+    memcpy(own.bytes, mine, own.head.bytes = (uint32_t)bytes);
+  return tt_gather_first(w->rest, w->name, &own, slots, sizeof own);
 }
 
-/* Finds the rows of the joiners in what the room has sent. */
-static tutti_status read_guests(tt_growth *w, const char *all, size_t n, rows *x) {
+/* On the leader: finds the rows of the survivors. */
+static tutti_status read_slots(const tt_growth *w, const void *mine, size_t bytes, rows *x) {
+  for (int r = 0; r < w->rest->ranks; r++) {
+    const slot *s = &x->slots[r];
+    if (s->head.status)
+      return tt_fail((tutti_status)s->head.status, "rank %d: %.250s", r, s->bytes);
+    x->row[rank_after(w, r)] = r ? s->bytes : mine;
+    x->bytes[rank_after(w, r)] = r ? s->head.bytes : (uint32_t)bytes;
+  }
+  return TUTTI_OK;
+}
+
+/* On the leader: finds the rows of the joiners in what the room has sent. */
+static tutti_status read_guests(tt_growth *w, size_t n, rows *x) {
   const tt_invitation *i = &w->invitation;
-  const char *at = all, *end = all + n;
+  const char *at = x->guests, *end = at + n;
   for (int k = 0; k < i->joiners; k++) {
     tt_meet_row row;
     tt_guest_row its;
@@ -182,8 +182,7 @@ static tutti_status read_guests(tt_growth *w, const char *all, size_t n, rows *x
     memcpy(&its, at += sizeof row, sizeof its);
     if (row.bytes > (size_t)(end - at) || row.bytes != sizeof its + its.bytes)
       return tt_meet_foreign(&w->line);
-    w->told = its.status && its.bytes;
-    if (w->told)
+    if (its.status && its.bytes)
       return tt_fail((tutti_status)its.status, "%.*s", (int)tt_min(its.bytes, 250),
                      at + sizeof its);
     x->row[i->first + k] = at + sizeof its;
@@ -201,37 +200,51 @@ static tutti_status hear_guests(tt_growth *w, size_t *n, char **body) {
   return tt_meet_foreign(&w->line);
 }
 
-/* The leader receives the joiners' rows, and tells all. */
-static tutti_status gather_guests(tt_growth *w, rows *x) {
-  word said = {.status = TUTTI_OK};
+/* On the leader: makes the table of all rows, and hands it to the joiners. */
+static tutti_status make_table(tt_growth *w, const void *mine, size_t bytes, rows *x,
+                               tt_table *all) {
   size_t n = 0;
-  tutti_status status = leads_growth(w) ? hear_guests(w, &n, &x->guests) : TUTTI_OK;
-  if (status) set_why(&said, status);
-  said.bytes = (uint32_t)n;
-  status = tt_broadcast(w->rest, w->name, &said, sizeof said);
+  tutti_status status = read_slots(w, mine, bytes, x);
+  if (!status) status = hear_guests(w, &n, &x->guests);
+  if (!status) status = read_guests(w, n, x);
+  if (status || w->last) return status;
+  status = tt_table_make(w->invitation.ranks, x->row, x->bytes, all);
+  return status ? status : tt_room_send(&w->line, TT_HAND, all->base, all->bytes, NULL, 0);
+}
+
+/* The leader says how it went, and hands the table to the survivors. */
+static tutti_status hand_out(tt_growth *w, tutti_status made, tt_table *all) {
+  word said = {.bytes = (uint32_t)all->bytes};
+  if (made) set_why(&said, made);
+  tutti_status status = tt_broadcast(w->rest, w->name, &said, sizeof said);
   w->told = !status && said.status;
   if (w->told) return tt_fail((tutti_status)said.status, "%.290s", said.why);
-  if (!status && !leads_growth(w) && !(x->guests = malloc(said.bytes + 1)))
-    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the rows of joiners");
-  if (!status) status = tt_broadcast(w->rest, w->name, x->guests, said.bytes);
-  return status ? status : read_guests(w, x->guests, said.bytes, x);
+  if (status || w->last) return status;
+  if (!leads_growth(w)) status = tt_table_new(said.bytes, all);
+  if (!status) status = tt_broadcast(w->rest, w->name, all->base, all->bytes);
+  if (!status && !leads_growth(w)) status = tt_table_seal(all);
+  return status;
 }
 
 static tutti_status gather_with_guests(tt_meeting *m, tutti_status failed, const void *mine,
                                        size_t bytes, tt_table *all) {
   tt_growth *w = m->self;
-  const size_t P = (size_t)m->ranks;
-  rows x = {.row = calloc(P, sizeof *x.row), .bytes = calloc(P, sizeof *x.bytes)};
+  const size_t P = leads_growth(w) ? (size_t)m->ranks : 1;
+  rows x = {.row = calloc(P, sizeof *x.row),
+            .bytes = calloc(P, sizeof *x.bytes),
+            .slots = malloc(P * sizeof *x.slots)};
   *all = (tt_table){.fd = -1};
   w->told = false;
-  tutti_status status =
-      x.row && x.bytes ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks", P);
-  if (!status) status = gather_survivors(w, failed, mine, bytes, &x);
-  if (!status) status = gather_guests(w, &x);
-  if (!status && !w->last) status = tt_table_make(m->ranks, x.row, x.bytes, all);
-  if (!status && !w->last && leads_growth(w))
-    status = tt_room_send(&w->line, TT_HAND, all->base, all->bytes, NULL, 0);
+  tutti_status status = x.row && x.bytes && x.slots
+                            ? TUTTI_OK
+                            : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks", P);
+  if (!status) status = bring_to_leader(w, failed, mine, bytes, x.slots);
+  if (!status) {
+    const tutti_status made = leads_growth(w) ? make_table(w, mine, bytes, &x, all) : TUTTI_OK;
+    status = hand_out(w, made, all);
+  }
   free_rows(&x);
+  if (status) tt_table_drop(all);
   if (status && !w->told) tt_comm_spoil(w->rest, status); /* the others do not wait for this rank */
   return status;
 }

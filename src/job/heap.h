@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stdalign.h>
 
+#include "process.h"
 #include "segment.h"
 
 enum {
@@ -53,9 +54,7 @@ typedef struct tt_head {              /* of each heap; written by its rank */
   double quota;                       /* CPU quota, in cores */
   size_t l2;                          /* bytes of its core's second level cache */
   alignas(TT_PAIR) atomic_uint reads; /* 1: this rank can read all others' private memory */
-  struct {
-    double remote_call, remote_byte, staged_byte;
-  } copy;                                /* s and s/B, for its own use (remote.c) */
+  tt_copy_costs copy;                    /* for its own use (remote.c) */
   alignas(TT_PAIR) atomic_uint sleepers; /* sleeping threads of this rank */
   alignas(TT_PAIR) atomic_uint futex;    /* changed by peers that wake it */
   alignas(TT_PAIR) atomic_int wake_fd; /* fd + 1 that a thread sleeps on; 0: none; < 0: peers cannot

@@ -7,12 +7,14 @@
  *            away; a process whose memory no other may read (prctl) says so.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "process.h"
 #include "process_state.h"
 #include "remote.h"
 
@@ -59,22 +61,32 @@ static double trial(char *to, const char *from, size_t n, bool remote) {
   return best;
 }
 
-/* Measure this machine's costs of the two paths (a fraction of a millisecond). A disturbed trial
- * costs speed, never correctness. */
-static void measure_copy_paths(tt_head *head) {
+/* Measure this machine's costs of the two paths. */
+static tt_copy_costs measure_copy_paths(void) {
+  tt_copy_costs c = {.remote_call = 1}; /* so remote is never cheaper */
   char *from = malloc(TRIAL), *to = malloc(TRIAL);
-  head->copy.remote_call = 1; /* so remote is never cheaper */
   if (from && to) {
     memset(from, 1, TRIAL);
     memset(to, 1, TRIAL);
     double small = trial(to, from, SMALL, true), large = trial(to, from, TRIAL, true);
     double byte = (large - small) / (TRIAL - SMALL);
-    head->copy.remote_byte = remote_reads * byte;
-    head->copy.remote_call = small > SMALL * byte ? small - SMALL * byte : 0;
-    head->copy.staged_byte = staged_copies * trial(to, from, TRIAL, false) / TRIAL;
+    c.remote_byte = remote_reads * byte;
+    c.remote_call = small > SMALL * byte ? small - SMALL * byte : 1e-9;
+    c.staged_byte = staged_copies * trial(to, from, TRIAL, false) / TRIAL;
   }
   free(from);
   free(to);
+  return c;
+}
+
+/* Measured once per process, which takes milliseconds where its peers measure too. A disturbed trial costs speed, never
+ * correctness. */
+static tt_copy_costs copy_costs(void) {
+  pthread_mutex_lock(&tt_process.lock);
+  if (tt_process.copy.remote_call <= 0) tt_process.copy = measure_copy_paths();
+  const tt_copy_costs c = tt_process.copy;
+  pthread_mutex_unlock(&tt_process.lock);
+  return c;
 }
 
 static void take_typical(tt_head *head) {
@@ -130,7 +142,7 @@ void tt_remote_probe(const tt_segment *segment, int index) {
   if (all && wanted == TT_COPIES_CHEAPEST && segment->ranks > TRIES_ALL)
     take_typical(tt_heap_head(segment, index));
   else if (all && wanted == TT_COPIES_CHEAPEST)
-    measure_copy_paths(tt_heap_head(segment, index));
+    tt_heap_head(segment, index)->copy = copy_costs();
   /* else its figures stay 0, so remote is always cheaper */
   atomic_store(&tt_heap_head(segment, index)->reads, all);
 }

@@ -60,6 +60,9 @@ tutti_status tt_call_block(tutti_comm *comm, const char *function, const tt_call
 tutti_status tt_call_own(tutti_comm *comm, tt_call call, bool in_place);
 /* All-gather of `bytes` per rank; helpers contribute too. */
 tutti_status tt_gather(tutti_comm *comm, const char *who, const void *src, void *dst, size_t bytes);
+/* Gather of `bytes` per rank to rank 0, where dst has room for all. */
+tutti_status tt_gather_first(tutti_comm *comm, const char *who, const void *src, void *dst,
+                             size_t bytes);
 /* Broadcast from rank 0; `who` is the caller's name in error messages. */
 tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t n);
 

@@ -20,6 +20,7 @@ typedef struct tt_wait_policy { /* of a waiting caller, while nothing moves */
   uint32_t looks;
   uint64_t since, looked; /* us */
   uint32_t sleep;         /* us */
+  uint32_t losses;        /* that the network had reported when it last checked its peers */
   bool warned;
   bool shown;              /* its wait is published */
   const tutti_request *by; /* what is waited for; NULL: the caller only tests */

@@ -28,6 +28,11 @@ tutti_status tt_gather(tutti_comm *comm, const char *who, const void *src, void 
   return move_bytes(comm, who, TUTTI_ALL_GATHER, src, dst, bytes);
 }
 
+tutti_status tt_gather_first(tutti_comm *comm, const char *who, const void *src, void *dst,
+                             size_t bytes) {
+  return move_bytes(comm, who, TUTTI_GATHER, src, dst, bytes);
+}
+
 tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t n) {
   return move_bytes(comm, who, TUTTI_BROADCAST, bytes, bytes, n);
 }

@@ -19,7 +19,8 @@ enum {
   SLEEP_DEVICE_US =
       100, /* the limit while vectors are on their way from a device, which wakes no rank */
   SLEEP_NET_US = 1000, /* the limit with a network, which also carries the caller's messages */
-  LOOK_US = 100000,    /* how often it checks its peers */
+  LOOK_US = 20000,       /* when it checks its peers for the first time; */
+  LOOK_MOST_US = 100000, /* the pauses grow to this */
   ASK_TURNS = 64       /* how often, while awake, it asks whether it was interrupted */
 };
 
@@ -124,10 +125,13 @@ void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p) {
   *p = (tt_wait_policy){.by = p->by};
 }
 
-/* Checks the peers once in LOOK_US, and publishes that this rank waits. */
+/* Checks the peers at times, and as soon as the network has reported a loss; publishes that this rank waits. */
 static void check_now_and_then(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   if (!p->since) p->since = p->looked = now;
-  if (now - p->looked < LOOK_US) return;
+  const uint32_t losses = comm->net ? comm->net->losses : 0;
+  const uint64_t pause = (uint64_t)tt_min(tt_max(LOOK_US, (now - p->since) / 2), LOOK_MOST_US);
+  if (now - p->looked < pause && p->losses == losses) return;
+  p->losses = losses;
   p->looked = now;
   tt_look_after(comm, p, now);
   show_wait(comm, p);

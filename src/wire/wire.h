@@ -304,6 +304,7 @@ struct tt_wire {
   const uint8_t *level; /* messages are paced (engine/pace.c): per peer, the level at which it and
                            this rank part; or NULL */
   tt_shown *shown;      /* of this rank; never NULL */
+  uint32_t losses;      /* over a network: ranks that it has reported as lost, so far */
   /* TT_PROOFS words shared by the ranks of one node, or by all simulated ones, for run/proof_table.c; or NULL */
   atomic_ullong *proofs;
   const atomic_int *over;             /* nonzero: call `aborted`; NULL: call it always */

@@ -113,7 +113,7 @@ static long long now_ns(void) {
   return 1000000000LL * t.tv_sec + t.tv_nsec;
 }
 
-/* Sums until `kills` ranks have been replaced. After each loss it reports the first right sum of those that are there, and of as
+/* Sums until `kills` ranks have been replaced: the survivors go on at once, and then take joiners in. After each loss it reports the first right sum of those that are there, and of as
  * many as before. */
 static void kills(tutti_comm *comm, int kills) {
   tutti_comm *next;
@@ -128,7 +128,8 @@ static void kills(tutti_comm *comm, int kills) {
     while (!status && size == P && replaced < kills) status = regrow_sum(comm, 1);
     if (!status && size == P) break;
     if (status && status != TUTTI_ERR_PEER_LOST) regrow_wrong("another status", tutti_error());
-    if (tutti_comm_grow(comm, status ? 0 : P - size, &next)) regrow_wrong("grow", tutti_error());
+    if (status ? tutti_comm_shrink(comm, &next) : tutti_comm_grow(comm, P - size, &next))
+      regrow_wrong(status ? "shrink" : "grow", tutti_error());
     replaced += tutti_comm_newcomers(next);
     if (tutti_comm_free(comm)) regrow_wrong("free", tutti_error());
     comm = next;
