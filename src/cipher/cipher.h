@@ -136,7 +136,9 @@ struct cipher_line {
   char *to;               /* NULL: nobody wants the rest */
   cipher_slot *into;
   cipher_early *early;
-  const char *record; /* on its way out; NULL: none */
+  unsigned received; /* messages that a receive had asked for */
+  bool waits;         /* records that TLS has made wait for the socket */
+  const char *record; /* that TLS has not taken; NULL: none */
   size_t record_bytes;
   char stage[CIPHER_RECORD];
 };
@@ -171,13 +173,14 @@ struct cipher_world {
   int strangers; /* lines whose hello has not come */
   bool unread;   /* of some line */
   bool over;     /* some line is */
+  atomic_int waiting; /* lines with records that wait for their sockets */
   tutti_net_addresses addresses;
   uint32_t next; /* number of the next network */
   cipher_net *nets;
   cipher_early *early, **early_end;
   int *lost; /* processes that were lost, in this order */
   int losses;
-  unsigned looks;
+  unsigned looks, skips; /* of progress; those without a system call */
   char failed[120]; /* "": this process can go on */
 };
 

@@ -150,7 +150,7 @@ static void connected(cipher_line *line, cipher_peer *p) {
   getsockopt(line->source.fd, SOL_SOCKET, SO_ERROR, &p->error, &size);
   if (!p->error) {
     line->end = line->world->tls->call(line->source.fd, NAME, line->world->secret);
-    if (!line->end) p->error = ENOMEM;
+    if (!line->end || !line->world->tls->bulk(line->end)) p->error = ENOMEM;
   }
   line->state = CIPHER_SHAKES;
   if (p->error)
@@ -214,7 +214,7 @@ static void begin_to_hear(cipher_world *w, int fd) {
   }
   w->strangers++;
   line->end = w->tls->serve(fd, find_secret, w);
-  if (!line->end) tt_cipher_line_end(line);
+  if (!line->end || !w->tls->bulk(line->end)) tt_cipher_line_end(line);
 }
 
 void tt_cipher_accept(cipher_world *w) {

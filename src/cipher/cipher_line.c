@@ -39,6 +39,8 @@ cipher_line *tt_cipher_line_new(cipher_world *w, int fd, cipher_state state, int
 void tt_cipher_line_end(cipher_line *line) {
   if (line->state == CIPHER_OVER) return;
   if (line->state == CIPHER_HEARS) line->world->strangers--;
+  if (line->waits) line->world->waiting--;
+  line->waits = false;
   if (line->end) line->world->tls->drop(line->end);
   close(line->source.fd);
   line->end = NULL;
@@ -121,25 +123,37 @@ static cipher_peer *peer_of(const cipher_line *line) {
   return line->state == CIPHER_OPEN ? line->world->peers[line->process] : NULL;
 }
 
-void tt_cipher_pump(cipher_line *line) {
+/* Hand records to TLS until the queue is empty, or -1 and errno. */
+static int encrypt_queue(cipher_line *line) {
   cipher_peer *p = peer_of(line);
-  while (line->state != CIPHER_OVER && !line->broken && (line->record || (p && p->first))) {
+  while (line->record || (p && p->first)) {
     if (!line->record) next_record(line, p->first);
     const ssize_t n = line->world->tls->send(line->end, line->record, line->record_bytes);
-    if (n < 0 && errno == EAGAIN) {
-      if (!line->writes) tt_cipher_line_listen(line, true, true);
-      return;
-    }
-    if (n <= 0) { /* once what has come is read, its process is lost */
-      line->broken = fate_of(n);
-      line->unread = line->world->unread = true;
-      return;
-    }
+    if (n <= 0) return -1;
     line->record = NULL;
     if (!line->greets) advance_queue(p, (size_t)n);
     line->greets = false;
   }
-  if (line->writes && line->state != CIPHER_OVER) tt_cipher_line_listen(line, true, false);
+  return 0;
+}
+
+void tt_cipher_pump(cipher_line *line) {
+  const tt_tls *tls = line->world->tls;
+  if (line->state == CIPHER_OVER || line->broken) return;
+  int more, waits;
+  do {
+    more = encrypt_queue(line);
+    waits = more && errno != EAGAIN ? more : tls->flush(line->end);
+  } while (more && !waits);
+  if (waits && errno != EAGAIN) { /* once what has come is read, its process is lost */
+    line->broken = fate_of(-1);
+    line->unread = line->world->unread = true;
+    return;
+  }
+  if (!waits != !line->waits) line->world->waiting += waits ? 1 : -1;
+  line->waits = waits;
+  const bool writes = more || waits;
+  if (writes != line->writes) tt_cipher_line_listen(line, true, writes);
 }
 
 /* ---- receiving ---- */
@@ -171,9 +185,12 @@ static ssize_t read_some(cipher_line *line) {
   return n;
 }
 
+/* After a receive has its message, its caller has its turn: the next receive that it starts may be for what comes next,
+ * which then needs no memory of its own. */
 void tt_cipher_feed(cipher_line *line) {
+  const unsigned before = line->received;
   line->unread = false;
-  for (int i = 0; i < READS; i++) {
+  for (int i = 0; i < READS && line->received == before; i++) {
     if (line->state != CIPHER_OPEN || *line->world->failed) return;
     const ssize_t n = read_some(line);
     if (n > 0) continue;

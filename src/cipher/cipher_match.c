@@ -148,7 +148,10 @@ static void deliver(cipher_world *w, cipher_early *e) {
 
 void tt_cipher_ends(cipher_line *line) {
   cipher_early *e = line->early;
-  if (line->into) tt_cipher_complete(line->into, 0);
+  if (line->into) {
+    line->received++;
+    tt_cipher_complete(line->into, 0);
+  }
   line->into = NULL;
   line->early = NULL;
   if (!e) return;

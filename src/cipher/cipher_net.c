@@ -241,7 +241,8 @@ static void net_doze(void *self, int also, int microseconds) {
 }
 
 static int net_leaving(void *self) {
-  return ((cipher_net *)self)->out;
+  const cipher_net *n = self;
+  return n->out + n->world->waiting;
 }
 
 static const char *net_error(void *self) {
