@@ -137,6 +137,7 @@ struct cipher_line {
   cipher_slot *into;
   cipher_early *early;
   unsigned received; /* messages that a receive had asked for */
+  int looks;         /* for the receive of the message whose head is here */
   bool waits;         /* records that TLS has made wait for the socket */
   const char *record; /* that TLS has not taken; NULL: none */
   size_t record_bytes;
@@ -220,6 +221,8 @@ int tt_cipher_net_make(cipher_world *w, uint32_t number, const int *processes, i
 
 /* ---- messages that come (cipher_match.c) ---- */
 
+/* Can the message go to its place at once? False: it would need memory of its own. */
+bool tt_cipher_awaited(const cipher_line *line, const cipher_head *head);
 /* The head of a message from a process: where its bytes go is in line->to. A failure is the world's. */
 void tt_cipher_begins(cipher_line *line, const cipher_head *head);
 /* Its last byte is there. */

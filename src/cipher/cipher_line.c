@@ -16,7 +16,10 @@
 
 #include "cipher.h"
 
-enum { READS = 64 /* of one line, before others have their turn */ };
+enum {
+  READS = 64, /* of one line, before others have their turn */
+  LOOKS = 8   /* for the receive of a message whose head is here */
+};
 
 /* ---- a line ---- */
 
@@ -158,6 +161,24 @@ void tt_cipher_pump(cipher_line *line) {
 
 /* ---- receiving ---- */
 
+/* The head of a message is here. False, and EAGAIN: its receive has not begun yet, but may soon. */
+static bool begin_message(cipher_line *line) {
+  cipher_head head;
+  memcpy(&head, line->head, sizeof head);
+  if (line->looks < LOOKS && !tt_cipher_awaited(line, &head)) {
+    line->looks++;
+    line->unread = line->world->unread = true;
+    errno = EAGAIN;
+    return false;
+  }
+  line->looks = 0;
+  line->left = head.bytes;
+  tt_cipher_begins(line, &head);
+  if (!line->left) tt_cipher_ends(line);
+  if (!line->left) line->have = 0;
+  return true;
+}
+
 /* Some bytes of what comes next: what recv returned. */
 static ssize_t read_some(cipher_line *line) {
   char waste[4096];
@@ -166,14 +187,10 @@ static ssize_t read_some(cipher_line *line) {
     const ssize_t n = tls->recv(line->end, line->head + line->have, CIPHER_HEAD - line->have);
     if (n > 0) line->have += (size_t)n;
     if (n <= 0 || line->have < CIPHER_HEAD) return n;
-    cipher_head head;
-    memcpy(&head, line->head, sizeof head);
-    line->left = head.bytes;
-    tt_cipher_begins(line, &head);
-    if (!line->left) tt_cipher_ends(line);
-    if (!line->left) line->have = 0;
-    return n;
+    line->looks = 0;
+    return begin_message(line) ? n : -1;
   }
+  if (line->looks) return begin_message(line) ? CIPHER_HEAD : -1;
   const ssize_t n = line->to ? tls->recv(line->end, line->to, line->left)
                              : tls->recv(line->end, waste, tt_min(line->left, sizeof waste));
   if (n <= 0) return n;
@@ -195,7 +212,7 @@ void tt_cipher_feed(cipher_line *line) {
     const ssize_t n = read_some(line);
     if (n > 0) continue;
     const bool empty = n < 0 && errno == EAGAIN;
-    if (empty && !line->broken) return;
+    if (empty && (line->unread || !line->broken)) return;
     tt_cipher_lose(line->world, peer_of(line), empty ? line->broken : fate_of(n));
     return;
   }

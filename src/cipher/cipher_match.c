@@ -92,6 +92,13 @@ static bool is_right(const cipher_world *w, const cipher_net *n, const cipher_he
          (!n || cipher_process(n, (int)head->rank) == process);
 }
 
+bool tt_cipher_awaited(const cipher_line *line, const cipher_head *head) {
+  const cipher_net *n = net_of(line->world, head->number);
+  const cipher_slot *s = n ? n->posted : NULL;
+  while (s && !fits(s, head)) s = s->next;
+  return s || head->kind == CIPHER_RECEIPT;
+}
+
 static void find_place(cipher_line *line, cipher_net *n, const cipher_head *head) {
   cipher_world *w = line->world;
   cipher_slot *s = n ? take_posted(n, head) : NULL;
