@@ -154,7 +154,7 @@ typedef struct tutti_net_maker {
   int (*join)(void *end, int rank, int ranks, const tutti_net_addresses *addresses,
               tutti_net *net, char *why, size_t size);
   void (*drop)(void *end); /* free an end that was not joined */
-  /* A secret that all ranks of the network have, and nobody else; called once before `join`. NULL: the network
+  /* A secret that only the ranks of the network have; called once before `join`. NULL: the network
    * needs none. */
   void (*secret)(void *end, const unsigned char secret[TUTTI_NET_SECRET]);
 } tutti_net_maker;

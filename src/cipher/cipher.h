@@ -3,7 +3,7 @@
  * Layers     cipher_net.c      the table of tutti_net.h: requests of one network
  *            cipher_match.c    messages that come, and the receives that they are for
  *            cipher_line.c     one connection: messages as a stream of bytes in TLS records
- *            cipher_call.c     connections: who calls, who is called, which connection stays
+ *            cipher_call.c     connections: calls, welcomes, and which of two calls stays
  *            cipher_world.c    all processes of a job: progress, losses, the end
  *            cipher_address.c  addresses of this host, and sockets to those of others
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -82,7 +82,7 @@ struct cipher_slot {
   cipher_out out;
 };
 
-/* A message for which there was no receive when it came. */
+/* A message that came before its receive began. */
 typedef struct cipher_early {
   struct cipher_early *next; /* oldest first */
   cipher_head head;
@@ -133,7 +133,7 @@ struct cipher_line {
   double since;  /* s */
   char head[CIPHER_HEAD]; /* of the message that comes */
   size_t have, left;      /* bytes of the head; of the message, still to come */
-  char *to;               /* NULL: nobody wants the rest */
+  char *to;               /* NULL: the rest is dropped */
   cipher_slot *into;
   cipher_early *early;
   unsigned received; /* messages that a receive had asked for */
@@ -229,9 +229,9 @@ void tt_cipher_begins(cipher_line *line, const cipher_head *head);
 void tt_cipher_ends(cipher_line *line);
 /* A message from this process to itself. False: out of memory. */
 bool tt_cipher_send_self(cipher_world *w, cipher_net *n, const cipher_head *head, const void *bytes);
-/* Give a new receive the oldest message that has come for it. False: there is none. */
+/* Give a new receive the oldest message that has come for it. False: none has. */
 bool tt_cipher_take_early(cipher_slot *s);
-/* Nobody waits for the message any more that this receive has begun to take. */
+/* The rest of the message that this receive has begun to take is dropped. */
 void tt_cipher_forget_slot(cipher_slot *s);
 /* Drop the messages of a network that is closed, and those of a lost process that have come in part. */
 void tt_cipher_early_close(cipher_world *w, uint32_t number);

@@ -1,6 +1,6 @@
 /* cipher_call.c - the connections of tutti's own network: one for two processes, made when they first need it.
  *
- * Idea       Whoever first needs the other one calls it. A hello, the first message under TLS, says who calls whom, and a
+ * Idea       A process calls another one when it first needs it. A hello, the first message under TLS, names both, and a
  *            welcome that the connection carries messages from now on. If both call at once, the call of the lower
  *            number stays: the lower one holds the other's call back, and the higher one welcomes and gives its own up. If
  *            the lower one's call fails, it welcomes the call that it has held back.

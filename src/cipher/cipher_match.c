@@ -1,7 +1,7 @@
 /* cipher_match.c - messages that come over tutti's own network, and the receives that they are for.
  *
- * Idea       A message belongs to the oldest receive of its network, sender and tag. If there is none, it is kept until one
- *            comes; also where its network is not made here yet.
+ * Idea       A message belongs to the oldest receive of its network, sender and tag. If it has no receive yet, it is kept until one
+ *            begins; also where its network is not made here yet.
  * Receipts   A message of kind SURE asks for one, which goes back once its receive has begun. Messages of one process and
  *            tag are answered in their order.
  * Invariant  Messages of one pair and tag begin in the order sent, because one connection carries them.
@@ -137,7 +137,7 @@ static void unlink_early(cipher_world *w, cipher_early *e) {
   if (w->early_end == &e->next) w->early_end = link;
 }
 
-/* Nobody wants it: it goes once it is whole. */
+/* Its memory is freed once it is whole. */
 static void discard(cipher_world *w, cipher_early *e) {
   e->slot = NULL;
   e->unwanted = true;
