@@ -33,7 +33,7 @@ SOMAJOR := $(firstword $(subst ., ,$(VERSION)))
 
 CFLAGS  ?= -O3 -g
 WARN     = -Wall -Wextra -Wvla -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-ROOMS   := core sched topo kernel code algo algo/pattern prove draw cost choose job wire wire/shm wire/net device trace engine engine/fast meet aggregator run tune comm fault api bucket doctor
+ROOMS   := core sched topo kernel code algo algo/pattern prove draw cost choose job wire wire/shm wire/net device trace engine engine/fast meet cipher aggregator run tune comm fault api bucket doctor
 # -ffp-contract=off: the same bits on every machine (docs: kernel.h)
 BASE     = -std=c17 -D_GNU_SOURCE $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
            -Iinclude -MMD -MP $(SAN)

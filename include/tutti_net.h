@@ -18,6 +18,7 @@ enum {
   TUTTI_NET_TAGS = 64,        /* tags of a rail are from 0 to 63 */
   TUTTI_NET_RAILS = 4,        /* most rails */
   TUTTI_NET_MOST = 1 << 30,   /* most bytes of one message */
+  TUTTI_NET_SECRET = 32,      /* bytes of a job's secret */
   TUTTI_NET_ANY = -1,         /* recv: from any peer */
   TUTTI_NET_LOST = 2, /* a request failed because its peer is gone; all other requests continue */
   TUTTI_NET_TAKEN = 3 /* from `pick`: this process has used the number for another network */
@@ -116,6 +117,8 @@ typedef struct tutti_net {
   /* How many devices carry messages at the same time; 0 is as 1. Rail r has the tags from
    * r * TUTTI_NET_TAGS on. The same on all ranks. */
   int rails;
+  /* 1: messages between processes are encrypted and authenticated, as TUTTI_TLS=all asks; 0: they are not. */
+  int secure;
 } tutti_net;
 
 /** Make a communicator of all ranks of the network `net`. Collective. The table is copied. `self` stays
@@ -151,6 +154,9 @@ typedef struct tutti_net_maker {
   int (*join)(void *end, int rank, int ranks, const tutti_net_addresses *addresses,
               tutti_net *net, char *why, size_t size);
   void (*drop)(void *end); /* free an end that was not joined */
+  /* A secret that only the ranks of the network have; called once before `join`. NULL: the network
+   * needs none. */
+  void (*secret)(void *end, const unsigned char secret[TUTTI_NET_SECRET]);
 } tutti_net_maker;
 
 /* The ranks of a launcher that tells them how to find each other. Where the environment has

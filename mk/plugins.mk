@@ -18,7 +18,6 @@ $(BUILD)/libtutti_ucx.so.$(VERSION): $(UCXSRC:%.c=$(BUILD)/%.o)
 	  $(SAN) $(LDFLAGS) $^ -lucp -lucs $(LDLIBS) -o $@
 $(BUILD)/libtutti_ucx.so: $(BUILD)/libtutti_ucx.so.$(VERSION)
 	$(Q)ln -sf $(<F) $(BUILD)/libtutti_ucx.so.$(SOMAJOR) && ln -sf $(<F) $@
-ucx: all $(UCXLIB) $(PMIXLIB) $(TLSLIB)
 
 # ---- ranks that a launcher with PMIx has started: a library that libtutti loads; where PMIx is ----
 HAS_PMIX := $(call with,PMIX,$(shell pkg-config --exists pmix 2>/dev/null && echo yes),libpmix-dev)
@@ -99,6 +98,7 @@ demo-torch: torch
 .SECONDARY: $(C10DSRC:%.cpp=$(BUILD)/%.o)
 with-torch: $(C10DLIB)
 with-ucx: $(UCXLIB) $(PMIXLIB) $(TLSLIB)
+ucx: all with-ucx
 -include $(wildcard $(BUILD)/c10d/*.d)
 .PHONY: ucx tls gpu torch with-torch with-ucx demo-torch
 -include $(wildcard $(BUILD)/ucx/*.d $(BUILD)/pmix/*.d $(BUILD)/tls/*.d $(BUILD)/gpu/*.d)

@@ -3,7 +3,8 @@
  * Idea       Both ends know a secret, so the handshake needs no certificates: it takes the secret as an external
  *            pre-shared key, and draws keys by an elliptic-curve exchange besides (psk_dhe_ke).
  * Cost       The handshake: one round trip and two multiplications on a curve at each end, about 0.2 ms. Then what
- *            AES-GCM takes, and a copy of all bytes.
+ *            AES-GCM takes, and a copy of all bytes. A bulk end has 128 KiB of its own, and makes an eighth as many system
+ *            calls: OpenSSL itself makes two to read a record, and one to write it.
  * Invariant  Only TLS 1.3, only with a secret that both know, no tickets, no resumption. No call waits, or raises SIGPIPE.
  * Source     RFC 8446; SSL_CTX_set_psk_use_session_callback(3), SSL_CTX_set_psk_find_session_callback(3).
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -16,7 +17,7 @@
 
 #include "tls_table.h"
 
-enum { RECORD = 16 << 10 };
+enum { RECORD = 16 << 10, BULK = 4 * (RECORD + 64) };
 static const char SUITES[] = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
 
 typedef struct end {
@@ -24,6 +25,9 @@ typedef struct end {
   int fd, broken;
   int ended;      /* the other end has closed the connection */
   size_t leaving; /* bytes of a send that returned EAGAIN */
+  /* A bulk end: what has come from the socket, and what waits to leave by it; NULL: another end. */
+  char *in, *out;
+  size_t in_at, in_have, out_at, out_have;
   /* The calling end: the secret, and its name. The serving end: the function that knows the secrets. */
   char name[TT_TLS_NAME];
   unsigned char secret[TT_TLS_SECRET];
@@ -36,6 +40,20 @@ static BIO_METHOD *socket_method;
 
 /* ---- bytes: sockets without SIGPIPE ---- */
 
+/* 0, or -1 and errno: EAGAIN: some bytes still wait. */
+static int flush_out(void *self) {
+  end *e = self;
+  while (e->out_at < e->out_have) {
+    const ssize_t n =
+        send(e->fd, e->out + e->out_at, e->out_have - e->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return -1;
+    e->out_at += (size_t)n;
+  }
+  e->out_at = e->out_have = 0;
+  return 0;
+}
+
 static int socket_moved(BIO *b, ssize_t n) {
   BIO_clear_retry_flags(b);
   if (n >= 0) return (int)n;
@@ -43,24 +61,56 @@ static int socket_moved(BIO *b, ssize_t n) {
   return -1;
 }
 
+/* As send(2) on the socket of a bulk end, for what has room until it leaves. */
+static ssize_t gather_out(end *e, const char *bytes, size_t n) {
+  if (e->out_have == BULK && flush_out(e)) return -1;
+  const size_t room = BULK - e->out_have, part = n < room ? n : room;
+  memcpy(e->out + e->out_have, bytes, part);
+  e->out_have += part;
+  return (ssize_t)part;
+}
+
+/* As recv(2) on the socket of a bulk end. */
+static ssize_t take_in(end *e, char *bytes, size_t n) {
+  if (e->in_at == e->in_have) {
+    const ssize_t come = recv(e->fd, e->in, BULK, MSG_DONTWAIT);
+    if (come <= 0) return come;
+    e->in_at = 0;
+    e->in_have = (size_t)come;
+  }
+  const size_t left = e->in_have - e->in_at, part = n < left ? n : left;
+  memcpy(bytes, e->in + e->in_at, part);
+  e->in_at += part;
+  return (ssize_t)part;
+}
+
 static int write_socket(BIO *b, const char *bytes, int n) {
-  const end *e = BIO_get_data(b);
-  const int moved = socket_moved(b, send(e->fd, bytes, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT));
+  end *e = BIO_get_data(b);
+  const int moved =
+      socket_moved(b, e->out ? gather_out(e, bytes, (size_t)n)
+                             : send(e->fd, bytes, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT));
   if (moved < 0 && BIO_should_retry(b)) BIO_set_retry_write(b);
   return moved;
 }
 
 static int read_socket(BIO *b, char *bytes, int n) {
   end *e = BIO_get_data(b);
-  const int moved = socket_moved(b, recv(e->fd, bytes, (size_t)n, MSG_DONTWAIT));
+  const int moved = socket_moved(b, e->in ? take_in(e, bytes, (size_t)n)
+                                          : recv(e->fd, bytes, (size_t)n, MSG_DONTWAIT));
   if (moved < 0 && BIO_should_retry(b)) BIO_set_retry_read(b);
   e->ended |= moved == 0;
   return moved;
 }
 
+/* OpenSSL flushes at the end of each flight of a handshake, and after an alert. */
 static long control_socket(BIO *b, int command, long number, void *at) {
-  (void)b, (void)number, (void)at;
-  return command == BIO_CTRL_FLUSH;
+  end *e = BIO_get_data(b);
+  (void)number, (void)at;
+  if (command != BIO_CTRL_FLUSH) return 0;
+  BIO_clear_retry_flags(b);
+  if (!flush_out(e)) return 1;
+  if (errno == EAGAIN) BIO_set_retry_write(b);
+  return -1;
 }
 
 /* ---- secrets ---- */
@@ -107,6 +157,8 @@ static int find_secret(SSL *ssl, const unsigned char *name, size_t n, SSL_SESSIO
 static void drop_end(void *self) {
   end *e = self;
   SSL_free(e->ssl);
+  OPENSSL_free(e->in);
+  OPENSSL_free(e->out);
   OPENSSL_cleanse(e, sizeof *e);
   OPENSSL_free(e);
 }
@@ -197,7 +249,15 @@ static ssize_t recv_bytes(void *self, void *bytes, size_t n) {
 }
 
 static size_t pending(void *self) {
-  return (size_t)SSL_pending(((const end *)self)->ssl);
+  const end *e = self;
+  return (size_t)SSL_pending(e->ssl) + e->in_have - e->in_at;
+}
+
+static int make_bulk(void *self) {
+  end *e = self;
+  if (!e->in) e->in = OPENSSL_malloc(BULK);
+  if (!e->out) e->out = OPENSSL_malloc(BULK);
+  return e->in && e->out;
 }
 
 /* ---- the library ---- */
@@ -233,6 +293,8 @@ const tt_tls *tutti_tls_of(void) {
                                .send = send_bytes,
                                .recv = recv_bytes,
                                .waiting = pending,
+                               .bulk = make_bulk,
+                               .flush = flush_out,
                                .drop = drop_end};
   pthread_once(&once, set_up);
   return context ? &table : NULL;

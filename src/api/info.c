@@ -39,12 +39,12 @@ static void say_huge(char *text, size_t size) {
     snprintf(text, size, "huge pages: no (%s)", why);
 }
 
-static void say_ucx(char *text, size_t size) {
+static void say_network(const char *net, char *text, size_t size) {
   tt_net_end end = {.end = NULL};
-  if (tt_net_open("ucx", &end))
-    snprintf(text, size, "wire ucx: no (%.300s)", tutti_error());
+  if (tt_net_open(net, &end))
+    snprintf(text, size, "wire %s: no (%.300s)", net, tutti_error());
   else
-    snprintf(text, size, "wire ucx: yes, between hosts (%.60s)", end.maker.name);
+    snprintf(text, size, "wire %s: yes, between hosts (%.60s)", net, end.maker.name);
   tt_net_drop(&end);
 }
 
@@ -89,9 +89,10 @@ const char *tutti_info(int i) {
     case 6: say_huge(text, size); break;
     case 7: snprintf(text, size, "wire mpi: in a library for each MPI (libtutti_mpi_*)"); break;
     case 8: snprintf(text, size, "profile: %s", tt_profile_path(sets, sizeof sets)); break;
-    case 9: say_ucx(text, size); break;
-    case 10: say_device(text, size); break;
-    case 11: return say_between(text, size);
+    case 9: say_network("ucx", text, size); break;
+    case 10: say_network("tls", text, size); break;
+    case 11: say_device(text, size); break;
+    case 12: return say_between(text, size);
     default: return NULL;
   }
   return text;

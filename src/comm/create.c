@@ -19,6 +19,7 @@
 #include "build_comm.h"
 #include "comm_wisdom.h"
 #include "create.h"
+#include "secure.h"
 #include "topo.h"
 
 /* What a rank publishes first, as short as its texts are. Other versions of tutti read it too: the layout comes
@@ -190,11 +191,22 @@ static tutti_status compare_names(const creation *c, const tt_table *all) {
   return TUTTI_OK;
 }
 
+/* Gives a network that needs one the secret of this job. */
+static tutti_status give_secret(const creation *c, const tt_net_end *end) {
+  unsigned char secret[TUTTI_NET_SECRET];
+  if (!end->maker.secret) return TUTTI_OK;
+  const tutti_status status = tt_tls_job_secret(c->m, card_of(c, 0)->id, secret);
+  if (!status) end->maker.secret(end->end, secret);
+  explicit_bzero(secret, sizeof secret);
+  return status;
+}
+
 /* Opens this rank's end; *all: what all ranks have opened. A rank that cannot open one is why all fail. */
 static tutti_status open_network(creation *c, tt_net_end *end, tt_table *all) {
   const double began = tt_seconds();
   char *row = NULL;
-  tutti_status failed = tt_net_open(c->net, end) ? TUTTI_ERR_SYSTEM : TUTTI_OK;
+  tutti_status failed =
+      tt_net_open(c->net, end) || give_secret(c, end) ? TUTTI_ERR_SYSTEM : TUTTI_OK;
   if (!failed && !(row = calloc(1, NAME + end->bytes)))
     failed = tt_fail(TUTTI_ERR_MEMORY, "out of memory for an address");
   else if (failed)

@@ -1,13 +1,16 @@
 /* plugin.c - finds and opens optional libraries: networks that need no MPI (libtutti_ucx.so), and
  * launchers (libtutti_pmix.so); devices are open_device.c's (libtutti_cuda.so).
  *
- * Idea       libtutti contains no network; it loads one (library.c) when ranks are on several nodes.
+ * Idea       libtutti loads a network (library.c) when ranks are on several nodes. It contains one, over TLS (cipher/),
+ *            whose cryptography is a library, too. TUTTI_TLS=all chooses that one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cipher_maker.h"
 #include "create.h"
+#include "secure.h"
 
 typedef tutti_net_maker maker_fn(void);
 
@@ -16,7 +19,7 @@ static bool is_word(const char *net) {
   return n > 0 && n < 32 && strspn(net, "abcdefghijklmnopqrstuvwxyz0123456789_") == n;
 }
 
-static tutti_status find_maker(const char *net, tutti_net_maker *maker) {
+static tutti_status load_maker(const char *net, tutti_net_maker *maker) {
   if (!is_word(net) && !strchr(net, '/'))
     return tt_fail(TUTTI_ERR_SYSTEM,
                    "'%.60s' is no network: TUTTI_NET is the name of one, such as ucx, or a path",
@@ -39,10 +42,17 @@ static tutti_status find_maker(const char *net, tutti_net_maker *maker) {
   return TUTTI_OK;
 }
 
+static tutti_status find_maker(const char *net, tutti_net_maker *maker) {
+  if (!net) net = tt_env("TUTTI_NET");
+  if (!net) net = tt_tls_all() ? TT_CIPHER_WORD : "ucx";
+  if (strcmp(net, TT_CIPHER_WORD) != 0) return load_maker(net, maker);
+  *maker = tt_cipher_maker();
+  return TUTTI_OK;
+}
+
 tutti_status tt_net_open(const char *net, tt_net_end *end) {
   char why[240] = "";
-  if (!net) net = tt_env("TUTTI_NET");
-  tutti_status status = find_maker(net ? net : "ucx", &end->maker);
+  tutti_status status = find_maker(net, &end->maker);
   const int silence = (int)tt_env_int("TUTTI_SILENCE", 0, 86400, 30);
   if (status || !end->maker.open(&end->end, silence, &end->address, &end->bytes, why, sizeof why))
     return status;

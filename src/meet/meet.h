@@ -27,6 +27,8 @@ typedef struct tt_meeting {
   int rank, ranks;
   double limit; /* s, for the first round; later ones need no more */
   bool light;   /* a round costs little, also in a large job */
+  bool keyed;   /* `key` is the job's, which only its ranks know; else the meeting has none */
+  char key[TT_KEY];
   bool wide;    /* over a network, also where all ranks are on one host: others may come on other hosts */
   /* A round. mine: this rank's row, of `bytes` bytes, which may differ from rank to rank. `failed`
    * not TUTTI_OK: this rank cannot go on, for the reason in tutti_error(); then all ranks get this

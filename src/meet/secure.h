@@ -8,6 +8,7 @@
 #ifndef TT_SECURE_H
 #define TT_SECURE_H
 
+#include "meet.h"
 #include "meet_line.h"
 #include "tls_table.h"
 
@@ -47,11 +48,18 @@ tt_secure *tt_digests_new(tt_side_of side, const char key[TT_KEY], const tt_hell
 
 /* ---- TLS (tls_load.c) ---- */
 
-/* What TUTTI_TLS asks for; *tls NULL: nothing. TUTTI_ERR_ARG: an unknown word; TUTTI_ERR_UNSUPPORTED: it asks for
- * more than tutti can encrypt; TUTTI_ERR_SYSTEM: the library cannot be loaded. */
+/* What TUTTI_TLS asks for; *tls NULL: nothing. TUTTI_ERR_ARG: an unknown word; TUTTI_ERR_SYSTEM: the library cannot be
+ * loaded. */
 tutti_status tt_tls_find(const tt_tls **tls);
-/* Does TUTTI_TLS=all ask for what no network can do? Then TUTTI_ERR_UNSUPPORTED. `network`: its name. */
+/* The library. TUTTI_ERR_SYSTEM: it cannot be loaded. */
+tutti_status tt_tls_load(const tt_tls **tls);
+/* Does TUTTI_TLS ask for encrypted messages between ranks? */
+bool tt_tls_all(void);
+/* ... and this network has none: TUTTI_ERR_UNSUPPORTED. `network`: its name. */
 tutti_status tt_tls_data(const char *network);
+/* The secret of one network of the ranks of this meeting. It follows from the job's key and from `id`, which one rank has
+ * drawn and the meeting has told the others. TUTTI_ERR_ARG: the ranks have no key. */
+tutti_status tt_tls_job_secret(const tt_meeting *m, uint64_t id, unsigned char secret[TT_TLS_SECRET]);
 /* The secret of TLS that follows from a key. */
 void tt_tls_secret(const char key[TT_KEY], unsigned char secret[TT_TLS_SECRET]);
 /* The calling end: proves to know the secret of that name, as the other end does, before `until`, on tt_seconds' clock.

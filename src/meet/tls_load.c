@@ -18,44 +18,46 @@ typedef const tt_tls *table_fn(void);
 
 /* ---- the library ---- */
 
-static tutti_status load_tls(const tt_tls **tls) {
+tutti_status tt_tls_load(const tt_tls **tls) {
   table_fn *of;
   void *library = tt_library_load("tls");
   if (!library)
     return tt_fail(TUTTI_ERR_SYSTEM,
-                   "TUTTI_TLS needs libtutti_tls.so, which cannot be loaded: %.160s (Debian's "
+                   "TLS needs libtutti_tls.so, which cannot be loaded: %.160s (Debian's "
                    "package libssl-dev and `make tls`)",
                    dlerror());
   void *symbol = dlsym(library, TT_TLS_OF);
   memcpy(&of, &symbol, sizeof of);
   const tt_tls *table = of ? of() : NULL;
-  if (of && !table) return tt_fail(TUTTI_ERR_SYSTEM, "TUTTI_TLS: OpenSSL cannot be set up");
+  if (of && !table) return tt_fail(TUTTI_ERR_SYSTEM, "TLS: OpenSSL cannot be set up");
   if (!table || table->size != sizeof *table)
     return tt_fail(TUTTI_ERR_SYSTEM, "libtutti_tls.so belongs to another version of tutti");
   *tls = table;
   return TUTTI_OK;
 }
 
-tutti_status tt_tls_data(const char *network) {
+bool tt_tls_all(void) {
   const char *asked = tt_env("TUTTI_TLS");
-  if (!asked || strcmp(asked, "all") != 0) return TUTTI_OK;
-  return tt_fail(
-      TUTTI_ERR_UNSUPPORTED,
-      "TUTTI_TLS=all: what ranks on several hosts send each other cannot be encrypted over %.60s; "
-      "TUTTI_TLS=meeting encrypts the meeting and the way to aggregators, and a tunnel between the "
-      "hosts (WireGuard, IPsec) all",
-      network);
+  return asked && strcmp(asked, "all") == 0;
+}
+
+tutti_status tt_tls_data(const char *network) {
+  if (!tt_tls_all()) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                 "TUTTI_TLS=all: %.60s does not encrypt what ranks on several hosts send each other; "
+                 "TUTTI_NET=tls does, with TUTTI_KEY where an MPI starts the ranks",
+                 network);
 }
 
 tutti_status tt_tls_find(const tt_tls **tls) {
   const char *asked = tt_env("TUTTI_TLS");
   *tls = NULL;
   if (!asked) return TUTTI_OK;
-  if (strcmp(asked, "all") == 0) return tt_tls_data("UCX");
-  if (strcmp(asked, "meeting") == 0) return load_tls(tls);
+  if (strcmp(asked, "meeting") == 0 || strcmp(asked, "all") == 0) return tt_tls_load(tls);
   return tt_fail(
       TUTTI_ERR_ARG,
-      "TUTTI_TLS=%.40s: expected meeting, which encrypts the meeting and the way to aggregators",
+      "TUTTI_TLS=%.40s: expected meeting, which encrypts the meeting and the way to aggregators, "
+      "or all, which also encrypts what ranks on several hosts send each other",
       asked);
 }
 
@@ -64,6 +66,39 @@ void tt_tls_secret(const char key[TT_KEY], unsigned char secret[TT_TLS_SECRET]) 
   const tt_piece piece = {what, sizeof what};
   _Static_assert((int)TT_TLS_SECRET == (int)TT_DIGEST, "a secret is a digest");
   tt_hmac(key, TT_KEY, &piece, 1, secret);
+}
+
+/* The job's key: the meeting's; or that of tutti run, where ranks and joiners meet through the ranks' own messages; or
+ * TUTTI_KEY. */
+static tutti_status find_job_key(const tt_meeting *m, char key[TT_KEY]) {
+  const char *id = tt_env("TUTTI_ID"), *text = tt_env("TUTTI_KEY");
+  tt_rendezvous r;
+  memcpy(key, m->key, TT_KEY);
+  if (m->keyed) return TUTTI_OK;
+  if (id) {
+    const tutti_status status = tt_rendezvous_read(id, &r);
+    if (!status) memcpy(key, r.key, TT_KEY);
+    return status;
+  }
+  if (!text)
+    return tt_fail(TUTTI_ERR_ARG,
+                   "the network needs a secret, and these ranks have none, because they met by a "
+                   "store, a gather, PMIx or an MPI: set TUTTI_KEY to the same text on all ranks");
+  unsigned char digest[TT_DIGEST];
+  const tt_piece piece = {text, strlen(text)};
+  tt_hmac("tutti job 1", sizeof "tutti job 1", &piece, 1, digest);
+  memcpy(key, digest, TT_KEY);
+  return TUTTI_OK;
+}
+
+tutti_status tt_tls_job_secret(const tt_meeting *m, uint64_t id, unsigned char secret[TT_TLS_SECRET]) {
+  static const char what[] = "tutti data 1";
+  const tt_piece pieces[] = {{what, sizeof what}, {&id, sizeof id}};
+  char key[TT_KEY];
+  const tutti_status status = find_job_key(m, key);
+  if (!status) tt_hmac(key, TT_KEY, pieces, 2, secret);
+  explicit_bzero(key, sizeof key);
+  return status;
 }
 
 /* ---- an end ---- */

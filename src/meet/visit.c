@@ -288,6 +288,7 @@ tutti_status tt_meet_visit(const tt_rendezvous *r, uint64_t host, int rank, int 
                     .ranks = ranks,
                     .limit = limit,
                     .light = true,
+                    .keyed = true,
                     .gather = gather_at_host,
                     .end = end_visit,
                     .self = v};
@@ -304,6 +305,7 @@ tutti_status tt_meet_visit(const tt_rendezvous *r, uint64_t host, int rank, int 
   gethostname(name, sizeof name - 1);
   snprintf(hello->who, sizeof hello->who, "%s, pid %ld", name, (long)getpid());
   memcpy(v->line.key, r->key, TT_KEY);
+  memcpy(m->key, r->key, TT_KEY);
   v->line.open = r->open;
   make_name(v, host);
   return TUTTI_OK;

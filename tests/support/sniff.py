@@ -1,4 +1,4 @@
-# sniff.py - what somebody hears who listens on a network device: the payload of every TCP packet from or to a port.
+# sniff.py - what somebody hears who listens on a network device: the payload of every TCP packet from or to a port; 0: any.
 #
 #   sniff.py DEVICE PORT FILE      until it is killed; the file exists once it listens
 # SPDX-License-Identifier: BSD-3-Clause
@@ -18,7 +18,7 @@ def payload(frame, port):
     else:
         return b""
     ends = int.from_bytes(segment[0:2], "big"), int.from_bytes(segment[2:4], "big")
-    return segment[4 * (segment[12] >> 4):] if port in ends else b""
+    return segment[4 * (segment[12] >> 4):] if not port or port in ends else b""
 
 
 def main():

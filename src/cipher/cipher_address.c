@@ -1,0 +1,143 @@
+/* cipher_address.c - the addresses at which this host's processes are called, and sockets to those of others.
+ *
+ * Idea       An address of IPv4 is kept as the IPv6 address that stands for it (::ffff:a.b.c.d). A process tries those
+ *            addresses of another host first that are in a network of its own host.
+ * Invariant  Both ports are open where TUTTI_INTERFACE says, and nowhere else (listen.h).
+ * Source     RFC 4291, 2.5.5.2 (IPv4-mapped addresses); RFC 1122, 4.2.3.6 (keep-alives); RFC 5482 (user timeout).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cipher.h"
+#include "listen.h"
+
+typedef struct sockaddr_in four;
+typedef struct sockaddr_in6 six;
+
+/* The address as one of IPv6; false: it is neither, or of one link alone. */
+static bool as_six(const struct sockaddr *a, struct in6_addr *to) {
+  if (a->sa_family == AF_INET6) {
+    *to = ((const six *)(const void *)a)->sin6_addr;
+    return !IN6_IS_ADDR_LINKLOCAL(to);
+  }
+  if (a->sa_family != AF_INET) return false;
+  *to = (struct in6_addr){{{[10] = 0xff, [11] = 0xff}}};
+  memcpy(to->s6_addr + 12, &((const four *)(const void *)a)->sin_addr, 4);
+  return true;
+}
+
+static int bits_of(const struct sockaddr *mask) {
+  struct in6_addr m;
+  int bits = 0;
+  if (!mask || !as_six(mask, &m)) return 128;
+  for (int k = mask->sa_family == AF_INET ? 96 : 0; k < 128 && m.s6_addr[k / 8] & 0x80 >> k % 8; k++)
+    bits = k + 1;
+  return bits;
+}
+
+/* Those of IPv4 first; those of the loopback device only if there is no other. */
+static void find_addresses(cipher_world *w, const struct in6_addr *only) {
+  struct ifaddrs *all = NULL;
+  int count = 0;
+  if (getifaddrs(&all)) return;
+  for (int pass = 0; pass < 4 && (pass != 2 || !count); pass++)
+    for (const struct ifaddrs *i = all; i && count < CIPHER_ADDRESSES; i = i->ifa_next) {
+      struct in6_addr a;
+      if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) || !as_six(i->ifa_addr, &a)) continue;
+      if ((i->ifa_addr->sa_family == AF_INET6) != pass % 2) continue;
+      if (only ? memcmp(only, &a, sizeof a) != 0 : !(i->ifa_flags & IFF_LOOPBACK) != (pass < 2))
+        continue;
+      w->bits[count] = bits_of(i->ifa_netmask);
+      w->own.addresses[count++] = a;
+    }
+  freeifaddrs(all);
+}
+
+bool tt_cipher_listen(cipher_world *w) {
+  struct sockaddr_storage asked;
+  struct in6_addr only;
+  char text[TT_ADDRESS];
+  int port = 0, watch = 0;
+  if (tt_interface(&asked, text)) return false;
+  if (*text && !as_six((const struct sockaddr *)&asked, &only)) *text = 0;
+  find_addresses(w, *text ? &only : NULL);
+  if (tt_listen("a rank's network", &port, &w->listener.fd)) return false;
+  if (w->silence && tt_listen("the watch of silent hosts", &watch, &w->watched)) return false;
+  w->own.port = (uint16_t)port;
+  w->own.watch = (uint16_t)watch;
+  return true;
+}
+
+/* ---- those of others ---- */
+
+static bool is_set(const struct in6_addr *a) {
+  return !IN6_IS_ADDR_UNSPECIFIED(a);
+}
+
+static bool in_one_network(const struct in6_addr *a, const struct in6_addr *b, int bits) {
+  const int rest = bits % 8 ? 0xff << (8 - bits % 8) : 0;
+  return !memcmp(a, b, (size_t)bits / 8) &&
+         (!rest || !((a->s6_addr[bits / 8] ^ b->s6_addr[bits / 8]) & rest));
+}
+
+static bool is_near(const cipher_world *w, const struct in6_addr *a) {
+  for (int k = 0; k < CIPHER_ADDRESSES && is_set(&w->own.addresses[k]); k++)
+    if (in_one_network(a, &w->own.addresses[k], w->bits[k])) return true;
+  return false;
+}
+
+const struct in6_addr *tt_cipher_address_at(const cipher_world *w, const cipher_address *of, int i) {
+  for (int far = 0; far < 2; far++)
+    for (int k = 0; k < CIPHER_ADDRESSES && is_set(&of->addresses[k]); k++)
+      if (is_near(w, &of->addresses[k]) == !far && i-- == 0) return &of->addresses[k];
+  return NULL;
+}
+
+bool tt_cipher_same_host(const cipher_address *a, const cipher_address *b) {
+  return strcmp(a->host, b->host) == 0 &&
+         memcmp(a->addresses, b->addresses, sizeof a->addresses) == 0;
+}
+
+/* For connecting: an address of IPv4 as such, because a system may lack IPv6. */
+static socklen_t plain(const struct in6_addr *a, uint16_t port, struct sockaddr_storage *to) {
+  memset(to, 0, sizeof *to);
+  if (IN6_IS_ADDR_V4MAPPED(a)) {
+    four *v4 = (four *)(void *)to;
+    *v4 = (four){.sin_family = AF_INET, .sin_port = htons(port)};
+    memcpy(&v4->sin_addr, a->s6_addr + 12, 4);
+    return sizeof *v4;
+  }
+  *(six *)(void *)to = (six){.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = *a};
+  return sizeof(six);
+}
+
+/* The kernel probes the other one's, and gives the connection up when that one has been silent for so long. */
+static void probe(int fd, int silence) {
+  const int on = 1, idle = silence / 2 > 1 ? silence / 2 : 1, interval = 1, count = 127;
+  const unsigned limit = 1000 * (unsigned)silence;
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
+}
+
+int tt_cipher_dial(const struct in6_addr *a, uint16_t port, int silence) {
+  struct sockaddr_storage to;
+  const socklen_t n = plain(a, port, &to);
+  const int one = 1, fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  if (silence) probe(fd, silence);
+  if (!connect(fd, (struct sockaddr *)&to, n) || errno == EINPROGRESS) return fd;
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return -1;
+}

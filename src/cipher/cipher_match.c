@@ -1,0 +1,230 @@
+/* cipher_match.c - messages that come over tutti's own network, and the receives that they are for.
+ *
+ * Idea       A message belongs to the oldest receive of its network, sender and tag. If it has no receive yet, it is kept until one
+ *            begins; also where its network is not made here yet.
+ * Receipts   A message of kind SURE asks for one, which goes back once its receive has begun. Messages of one process and
+ *            tag are answered in their order.
+ * Invariant  Messages of one pair and tag begin in the order sent, because one connection carries them.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cipher.h"
+
+static cipher_net *net_of(const cipher_world *w, uint32_t number) {
+  cipher_net *n = w->nets;
+  while (n && n->number != number) n = n->next;
+  return n;
+}
+
+static void fail_world(cipher_world *w, const char *what, int process) {
+  if (!*w->failed) snprintf(w->failed, sizeof w->failed, "%s rank %d sends", what, process);
+}
+
+/* ---- receipts ---- */
+
+static void receipt_came(cipher_net *n, int peer, int tag) {
+  cipher_slot *s = n->asked;
+  while (s && (s->peer != peer || s->tag != tag)) s = s->next;
+  if (!s) return;
+  tt_cipher_unlink(&n->asked, &n->asked_end, s);
+  s->awaits = false;
+  if (s->stage == CIPHER_SENT) tt_cipher_complete(s, 0);
+}
+
+/* The receive of this message, which a process has sent, has begun. */
+static void answer(cipher_net *n, const cipher_head *head, int process) {
+  cipher_world *w = n->world;
+  const cipher_head receipt = {.number = head->number,
+                               .rank = (uint32_t)n->rank,
+                               .kind = CIPHER_RECEIPT,
+                               .tag = head->tag};
+  if (head->kind != CIPHER_SURE) return;
+  if (process == w->rank)
+    receipt_came(n, n->rank, head->tag);
+  else if (!tt_cipher_queue_copy(w, w->peers[process], &receipt, NULL))
+    fail_world(w, "out of memory for a receipt of what", process);
+}
+
+/* ---- matching ---- */
+
+static bool fits(const cipher_slot *s, const cipher_head *head) {
+  return s->tag == head->tag && (s->peer == TUTTI_NET_ANY || s->peer == (int)head->rank);
+}
+
+/* The receive that waits for this message; NULL: none. */
+static cipher_slot *take_posted(cipher_net *n, const cipher_head *head) {
+  cipher_slot *s = n->posted;
+  while (s && !fits(s, head)) s = s->next;
+  if (s) tt_cipher_unlink(&n->posted, &n->posted_end, s);
+  return s;
+}
+
+/* A receive has its message. False: the message is too long, and the receive has failed. */
+static bool begin_receive(cipher_slot *s, const cipher_head *head, int process) {
+  s->peer = (int)head->rank;
+  if (head->bytes > s->bytes) {
+    snprintf(s->net->error, sizeof s->net->error, "a message of rank %d has %u bytes, not %zu",
+             s->peer, head->bytes, s->bytes);
+    tt_cipher_complete(s, 1);
+    return false;
+  }
+  s->bytes = head->bytes;
+  s->stage = CIPHER_BEGUN;
+  answer(s->net, head, process);
+  return true;
+}
+
+static cipher_early *keep(cipher_world *w, const cipher_head *head, int process) {
+  cipher_early *e = malloc(sizeof *e + head->bytes);
+  if (!e) return NULL;
+  *e = (cipher_early){.head = *head, .process = process};
+  *w->early_end = e;
+  w->early_end = &e->next;
+  return e;
+}
+
+/* May this process send such a message? */
+static bool is_right(const cipher_world *w, const cipher_net *n, const cipher_head *head, int process) {
+  return head->kind <= CIPHER_RECEIPT && head->bytes <= TUTTI_NET_MOST &&
+         head->tag < TUTTI_NET_TAGS && head->rank < (uint32_t)(n ? n->ranks : w->ranks) &&
+         (!n || cipher_process(n, (int)head->rank) == process);
+}
+
+bool tt_cipher_awaited(const cipher_line *line, const cipher_head *head) {
+  const cipher_net *n = net_of(line->world, head->number);
+  const cipher_slot *s = n ? n->posted : NULL;
+  while (s && !fits(s, head)) s = s->next;
+  return s || head->kind == CIPHER_RECEIPT;
+}
+
+static void find_place(cipher_line *line, cipher_net *n, const cipher_head *head) {
+  cipher_world *w = line->world;
+  cipher_slot *s = n ? take_posted(n, head) : NULL;
+  if (s && begin_receive(s, head, line->process)) {
+    line->into = s;
+    line->to = s->to;
+  }
+  if (s || (!n && head->number < w->next)) return; /* of a network that was closed */
+  line->early = keep(w, head, line->process);
+  if (line->early)
+    line->to = line->early->bytes;
+  else
+    fail_world(w, "out of memory for what", line->process);
+}
+
+void tt_cipher_begins(cipher_line *line, const cipher_head *head) {
+  cipher_world *w = line->world;
+  cipher_net *n = net_of(w, head->number);
+  line->to = NULL;
+  line->into = NULL;
+  line->early = NULL;
+  if (!is_right(w, n, head, line->process))
+    fail_world(w, "tutti has not made what", line->process);
+  else if (head->kind != CIPHER_RECEIPT)
+    find_place(line, n, head);
+  else if (n)
+    receipt_came(n, (int)head->rank, head->tag);
+}
+
+/* ---- messages that came before their receives ---- */
+
+static void unlink_early(cipher_world *w, cipher_early *e) {
+  cipher_early **link = &w->early;
+  while (*link != e) link = &(*link)->next;
+  *link = e->next;
+  if (w->early_end == &e->next) w->early_end = link;
+}
+
+/* Its memory is freed once it is whole. */
+static void discard(cipher_world *w, cipher_early *e) {
+  e->slot = NULL;
+  e->unwanted = true;
+  if (!e->whole) return;
+  unlink_early(w, e);
+  free(e);
+}
+
+static void deliver(cipher_world *w, cipher_early *e) {
+  cipher_slot *s = e->slot;
+  memcpy(s->to, e->bytes, s->bytes);
+  discard(w, e);
+  tt_cipher_complete(s, 0);
+}
+
+void tt_cipher_ends(cipher_line *line) {
+  cipher_early *e = line->early;
+  if (line->into) {
+    line->received++;
+    tt_cipher_complete(line->into, 0);
+  }
+  line->into = NULL;
+  line->early = NULL;
+  if (!e) return;
+  e->whole = true;
+  if (e->slot)
+    deliver(line->world, e);
+  else if (e->unwanted)
+    discard(line->world, e);
+}
+
+bool tt_cipher_take_early(cipher_slot *s) {
+  cipher_world *w = s->net->world;
+  cipher_early *e = w->early;
+  while (e && (e->slot || e->unwanted || e->head.number != s->net->number || !fits(s, &e->head)))
+    e = e->next;
+  if (!e) return false;
+  if (!begin_receive(s, &e->head, e->process)) {
+    discard(w, e);
+    return true;
+  }
+  e->slot = s;
+  if (e->whole) deliver(w, e);
+  return true;
+}
+
+bool tt_cipher_send_self(cipher_world *w, cipher_net *n, const cipher_head *head, const void *bytes) {
+  cipher_slot *s = take_posted(n, head);
+  if (s) {
+    if (!begin_receive(s, head, w->rank)) return true;
+    memcpy(s->to, bytes, head->bytes);
+    tt_cipher_complete(s, 0);
+    return true;
+  }
+  cipher_early *e = keep(w, head, w->rank);
+  if (!e) return false;
+  memcpy(e->bytes, bytes, head->bytes);
+  e->whole = true;
+  return true;
+}
+
+/* ---- the end of a receive, a network or a process ---- */
+
+void tt_cipher_forget_slot(cipher_slot *s) {
+  cipher_world *w = s->net->world;
+  for (cipher_line *line = w->lines; line; line = line->next)
+    if (line->into == s) line->into = NULL, line->to = NULL;
+  for (cipher_early *e = w->early, *next; e; e = next) {
+    next = e->next;
+    if (e->slot == s) discard(w, e);
+  }
+}
+
+void tt_cipher_early_close(cipher_world *w, uint32_t number) {
+  for (cipher_early *e = w->early, *next; e; e = next) {
+    next = e->next;
+    if (e->head.number == number) discard(w, e);
+  }
+}
+
+void tt_cipher_early_lose(cipher_world *w, int process) {
+  for (cipher_early *e = w->early, *next; e; e = next) {
+    next = e->next;
+    cipher_slot *s = e->slot;
+    if (e->process != process || e->whole) continue;
+    e->whole = true;
+    discard(w, e);
+    if (s) tt_cipher_complete(s, TUTTI_NET_LOST);
+  }
+}

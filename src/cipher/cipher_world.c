@@ -1,0 +1,218 @@
+/* cipher_world.c - the processes of a job in tutti's own network: progress, losses, and the end.
+ *
+ * Idea       All networks of a process share its connections, and one epoll reports on all of them. Nothing moves but in a
+ *            call of the network; no thread is needed.
+ * Cost       A system call per poll; 8 bytes per process of the job; about 60 KB per process in use, most of it OpenSSL's.
+ * Invariant  A broken connection means one lost process, reported to every network; nothing more is sent to it.
+ * The end    Messages on their way out get a second to leave, and the other hosts' kernels one to take them, because a
+ *            socket that is closed with unread bytes drops what it has not sent.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <linux/sockios.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cipher.h"
+
+enum { EVENTS = 32, CHECK_EVERY = 256, SKIPS_MOST = 8 };
+static const double END_S = 1;
+
+/* ---- processes ---- */
+
+const cipher_address *tt_cipher_address_of(const cipher_world *w, int process) {
+  return w->addresses.of(w->addresses.ctx, process);
+}
+
+cipher_peer *tt_cipher_use(cipher_world *w, int process) {
+  cipher_peer **p = &w->peers[process];
+  if (*p || !(*p = malloc(sizeof **p))) return *p;
+  **p = (cipher_peer){.watch = {CIPHER_WATCH, -1}, .process = process};
+  (*p)->end = &(*p)->first;
+  return *p;
+}
+
+static void end_connections(cipher_peer *p) {
+  cipher_line **lines[] = {&p->line, &p->call, &p->held};
+  for (int i = 0; i < 3; i++) {
+    if (*lines[i]) tt_cipher_line_end(*lines[i]);
+    *lines[i] = NULL;
+  }
+  if (p->watch.fd >= 0) close(p->watch.fd);
+  p->watch.fd = -1;
+}
+
+/* What has not left never will. */
+static void drop_queue(cipher_peer *p) {
+  while (p->first) {
+    cipher_out *o = p->first;
+    p->first = o->next;
+    if (!o->slot) free(o);
+  }
+  p->end = &p->first;
+}
+
+void tt_cipher_lose(cipher_world *w, cipher_peer *p, cipher_fate fate) {
+  if (p->fate) return;
+  p->fate = fate;
+  for (cipher_line *line = w->lines; line; line = line->next)
+    if (line->state == CIPHER_OPEN && line->process == p->process) line->into = NULL;
+  end_connections(p);
+  drop_queue(p);
+  tt_cipher_early_lose(w, p->process);
+  for (cipher_net *n = w->nets; n; n = n->next) tt_cipher_net_lose(n, p->process);
+  int *lost = realloc(w->lost, (size_t)(w->losses + 1) * sizeof *lost);
+  if (!lost) return; /* requests to it fail nevertheless */
+  w->lost = lost;
+  w->lost[w->losses++] = p->process;
+}
+
+/* ---- messages out ---- */
+
+void tt_cipher_queue(cipher_world *w, cipher_peer *p, cipher_out *out) {
+  out->next = NULL;
+  *p->end = out;
+  p->end = &out->next;
+  if (p->line)
+    tt_cipher_pump(p->line);
+  else
+    tt_cipher_connect(w, p);
+}
+
+bool tt_cipher_queue_copy(cipher_world *w, cipher_peer *p, const cipher_head *head, const void *bytes) {
+  if (p->fate) return true;
+  cipher_out *out = malloc(sizeof *out + head->bytes);
+  if (!out) return false;
+  *out = (cipher_out){.head = *head, .bytes = (const char *)(out + 1)};
+  if (head->bytes) memcpy(out + 1, bytes, head->bytes);
+  tt_cipher_queue(w, p, out);
+  return true;
+}
+
+/* The message as memory of its own, in its place in the queue. False: out of memory. */
+static bool own_message(cipher_peer *p, cipher_out **link) {
+  const cipher_out *old = *link;
+  cipher_out *copy = malloc(sizeof *copy + old->head.bytes);
+  if (!copy) return false;
+  *copy = *old;
+  copy->slot = NULL;
+  copy->bytes = (const char *)(copy + 1);
+  memcpy(copy + 1, old->bytes, old->head.bytes);
+  *link = copy;
+  if (!copy->next) p->end = &copy->next;
+  return true;
+}
+
+void tt_cipher_keep_copies(cipher_world *w, const cipher_net *n) {
+  for (int r = 0; r < w->ranks; r++) {
+    cipher_peer *p = w->peers[r];
+    for (cipher_out **link = p ? &p->first : NULL; link && *link; link = &(*link)->next)
+      if ((*link)->slot && (*link)->slot->net == n && !own_message(p, link)) {
+        tt_cipher_lose(w, p, CIPHER_DIED); /* the stream to it cannot go on */
+        break;
+      }
+  }
+}
+
+/* ---- progress ---- */
+
+/* Free the lines that are over; events of this round may have named them. */
+static void sweep(cipher_world *w) {
+  w->over = false;
+  for (cipher_line **link = &w->lines; *link;) {
+    cipher_line *line = *link;
+    if (line->state != CIPHER_OVER) {
+      link = &line->next;
+      continue;
+    }
+    *link = line->next;
+    free(line);
+  }
+}
+
+static void hear_line(cipher_line *line, unsigned events) {
+  if (line->state == CIPHER_OPEN && events & ~(unsigned)EPOLLOUT)
+    tt_cipher_feed(line);
+  else if (line->state != CIPHER_OPEN && line->state != CIPHER_OVER)
+    tt_cipher_advance(line);
+  if (line->state == CIPHER_OPEN && events & EPOLLOUT) tt_cipher_pump(line);
+}
+
+/* What epoll does not report. */
+static void feed_unread(cipher_world *w) {
+  w->unread = false;
+  for (cipher_line *line = w->lines; line; line = line->next)
+    if (line->unread) tt_cipher_feed(line);
+}
+
+void tt_cipher_progress(cipher_world *w) {
+  struct epoll_event events[EVENTS];
+  const bool asks = !w->unread || ++w->skips % SKIPS_MOST == 0;
+  const int n = asks ? epoll_wait(w->epoll, events, EVENTS, 0) : 0;
+  for (int i = 0; i < n; i++) {
+    cipher_source *source = events[i].data.ptr;
+    if (source->fd < 0) continue;
+    switch (source->kind) {
+      case CIPHER_LISTENER: tt_cipher_accept(w); break;
+      case CIPHER_LINE: hear_line((cipher_line *)(void *)source, events[i].events); break;
+      case CIPHER_WATCH: tt_cipher_hear_watch(w, (cipher_peer *)(void *)source, events[i].events);
+    }
+  }
+  if (w->unread) feed_unread(w);
+  if (++w->looks % CHECK_EVERY == 0) tt_cipher_check_calls(w);
+  if (w->over) sweep(w);
+}
+
+/* ---- the end ---- */
+
+static bool all_left(const cipher_world *w) {
+  if (w->waiting) return false;
+  for (int r = 0; w->peers && r < w->ranks; r++)
+    if (w->peers[r] && w->peers[r]->first) return false;
+  return true;
+}
+
+/* Have the other hosts taken all that was sent? */
+static bool all_taken(const cipher_world *w) {
+  int waits = 0;
+  for (const cipher_line *line = w->lines; line && !waits; line = line->next)
+    if (line->state == CIPHER_OPEN && ioctl(line->source.fd, SIOCOUTQ, &waits)) waits = 0;
+  return !waits;
+}
+
+static void free_world(cipher_world *w) {
+  for (int r = 0; w->peers && r < w->ranks; r++) {
+    if (!w->peers[r]) continue;
+    end_connections(w->peers[r]);
+    drop_queue(w->peers[r]);
+    free(w->peers[r]);
+  }
+  for (cipher_line *line = w->lines; line; line = line->next) tt_cipher_line_end(line);
+  sweep(w);
+  for (cipher_early *e = w->early, *next; e; e = next) {
+    next = e->next;
+    free(e);
+  }
+  const int fds[] = {w->listener.fd, w->watched, w->epoll};
+  for (int i = 0; i < 3; i++)
+    if (fds[i] >= 0) close(fds[i]);
+  pthread_mutex_destroy(&w->lock);
+  explicit_bzero(w->secret, sizeof w->secret);
+  free(w->peers);
+  free(w->lost);
+  if (w->addresses.drop) w->addresses.drop(w->addresses.ctx);
+  free(w);
+}
+
+void tt_cipher_close(cipher_world *w) {
+  const double until = tt_seconds() + END_S;
+  struct pollfd p = {.fd = w->epoll, .events = POLLIN};
+  while (!all_left(w) && tt_seconds() < until) {
+    poll(&p, 1, 1);
+    tt_cipher_progress(w);
+  }
+  while (!all_taken(w) && tt_seconds() < until) poll(NULL, 0, 1);
+  free_world(w);
+}

@@ -1,0 +1,127 @@
+# over_tls.sh - programs with several ranks whose messages TLS encrypts (TUTTI_TLS=all). The hosts are all this one, and
+# TUTTI_NODES defines the nodes; or network namespaces (bench/netns.sh), where somebody listens, or a cable is cut.
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+. "${BASH_SOURCE%/*}/../support/meanwhile.bash"
+[ "${TUTTI_TEST_ALL:-}" = 1 ] && everything=1 || everything=
+unset TUTTI_NET TUTTI_KEY TUTTI_INTERFACE
+export TUTTI_TLS=all
+n=0
+check() { ok "$@" && n=$((n + 1)) || n=$((n + 1)); }
+apart=0,1,2,3,4,5,6,7,8
+passes='! grep -q "^not ok" "$work/out"'
+case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
+
+# list N: N hosts, with one rank each.
+list() { printf 'localhost:1,%.0s' $(seq "$1") | sed 's/,$//'; }
+
+over() { # RANKS NODES PROGRAM [ARGUMENTS]
+  local ranks=$1 nodes=$2 program=$3 from=${EPOCHREALTIME/./}
+  shift 3
+  TUTTI_NODES=$nodes job run --hosts "$(list "$ranks")" "$BUILD/tests/$program" "$@"
+  grep -a '^not ok\|^#' "$work/out" >>"$work/err"
+  check "tls: $program${*:+ $*} on $ranks ranks, nodes $nodes ($(((${EPOCHREALTIME/./} - from) / 1000)) ms)" \
+    all "status 0" 'grep -q ^ok "$work/out"' "$passes"
+}
+
+if [ ! -e "$BUILD/libtutti_tls.so" ]; then
+  skip "over TLS" "libtutti_tls.so was not built (make tls)" 34
+  n=$((n + 1))
+  TUTTI_NODES=0,1 job run --hosts "$(list 2)" "$BUILD/examples/hello"
+  check "without it: a sentence on all" all "! status 0" "says 'TLS needs libtutti_tls.so, which cannot be loaded'"
+  echo "1..$n"
+  exit $bad
+fi
+
+meanwhile over 4 0,1 mp_scenes
+meanwhile over 3 $apart mp_parting
+for nodes in $apart 0,0,1; do meanwhile over 3 $nodes mp_told; done
+for p in 1 2 3 5 ${everything:+4 6 7 8 9}; do over $p $apart mp_cover; done
+for nodes in 0,0,1 0,1,1,0,2; do over 5 $nodes mp_cover; done
+over 3 $apart mp_exact
+over 5 0,0,1,1 mp_coded
+over 3 $apart mp_wrong
+over 4 0,0,1 mp_wrong
+told
+for nodes in $apart 0,0,1,1,2; do over 5 $nodes mp_asleep; done
+for nodes in $apart 0,0,1; do over 3 $nodes mp_stall 1; done
+[ ! "$everything" ] || over 2 $apart mp_large
+
+# ---- deaths ----
+for nodes in 0,1,2 0,0,1; do
+  TUTTI_NODES=$nodes job run -k --hosts "$(list 3)" "$BUILD/tests/mp_lost"
+  check "a rank is killed between nodes $nodes: the others name it soon" all \
+    '[ "$(grep -c "^ok - rank [02] .*rank 1 (pid [0-9]*) died" "$work/out")" = 2 ]' "$passes"
+done
+for each in "5 $apart 2" "5 $apart 4" "5 0,0,1,1,2 3" "4 0,1,1,0 3" ${everything:+"8 $apart 7" "6 0,0,1 5"}; do
+  read -r ranks nodes deaths <<<"$each"
+  for seed in $((RANDOM * 32768 + RANDOM)) ${everything:+1 2 3 4 5 6 7 8 9}; do
+    TUTTI_NODES=$nodes job run -k --hosts "$(list "$ranks")" "$BUILD/tests/mp_deaths" $seed "$deaths" far
+    check "$deaths of $ranks ranks on nodes $nodes die, the others shrink and go on, $seed" \
+      all '[ "$(grep -c "^survived" "$work/out")" = $((ranks - deaths)) ]'
+  done
+done
+
+# ---- what it needs, and what it does not use ----
+TUTTI_NODES=0,1 TUTTI_RAILS=eth0,eth1 TUTTI_LOG=warn job run --hosts "$(list 2)" "$BUILD/examples/hello"
+check "TUTTI_RAILS is not used, and a line says so" all "status 0" "says 'TUTTI_RAILS is not used: with TLS, one connection'"
+TUTTI_NODES=0,1 TUTTI_NET=ucx UCX_TLS=tcp,self job run -k --hosts "$(list 2)" "$BUILD/examples/hello"
+if [ -e "$BUILD/libtutti_ucx.so" ]; then
+  check "a network that encrypts nothing is refused" all "! status 0" "says 'TUTTI_TLS=all: UCX .* does not encrypt what ranks'"
+else
+  skip "a network that encrypts nothing" "UCX is not installed, or was not built" && n=$((n + 1))
+fi
+. "${BASH_SOURCE%/*}/../support/mpi.bash"
+for mpi in ompi; do
+  if [ ! -x "$BUILD/tests/$mpi/mp_cover" ] || ! has_starter $mpi; then
+    skip "TUTTI_NET=tls under $mpi" "no $(starter $mpi), or the tests were built without this MPI" 3
+    n=$((n + 1))
+    continue
+  fi
+  under() { # NAME=VALUE ...
+    rc=0
+    env TUTTI_NODES=0,1 LD_LIBRARY_PATH="$BUILD" "$@" TOKEN=$token timeout 60 "$(starter $mpi)" -n 3 "$BUILD/tests/$mpi/mp_cover" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+    cat "$work/out" >>"$work/err"
+  }
+  under TUTTI_NET=tls TUTTI_KEY=0123456789abcdef
+  check "under $mpi, with TUTTI_KEY" all "status 0" 'grep -q ^ok "$work/out"' "$passes"
+  under TUTTI_NET=tls
+  check "... without it: a sentence says that ranks need it" all "! status 0" "says 'set TUTTI_KEY to the same text'"
+  under
+  check "... over the MPI: a sentence says what encrypts" all "! status 0" "says 'does not encrypt what ranks.*TUTTI_NET=tls does, with TUTTI_KEY'"
+done
+
+# ---- hosts ----
+# hosts HEARS PROGRAM ...: three hosts of one rank; HEARS: what somebody hears on host 1 of all packets, or "".
+hosts() {
+  local hears=$1
+  shift
+  rc=0
+  LISTEN="$python tests/support/sniff.py" HEARS=$hears TOKEN=$token timeout -k 5 120 bash bench/netns.sh tutti "${HOSTS:-3}" 1 1gbit -k sh -c '
+    [ -z "$HEARS" ] || [ "$TUTTI_RANK" != 0 ] || { $LISTEN eth0 0 "$HEARS" & until [ -e "$HEARS" ]; do sleep 0.05; done; }
+    "$@"
+    status=$?
+    [ -z "$HEARS" ] || [ "$TUTTI_RANK" != 0 ] || kill $!
+    exit $status' sh "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+}
+known="the quick brown fox jumps over 13 lazy dogs, and no dog hears it."
+hosts "$work/heard" "$BUILD/tests/mp_secret" "$known"
+if [ $rc = 77 ]; then
+  skip "hosts" "$(tail -n 1 "$work/err")" 4 && n=$((n + 1))
+else
+  check "three hosts: somebody who listens hears no part of a vector" all "status 0" '[ "$(grep -c "^ok" "$work/out")" = 3 ]' \
+    '[ "$(stat -c %s "$work/heard")" -gt 1000000 ]' '! grep -aq "quick brown fox" "$work/heard"' '! grep -aq host2 "$work/heard"'
+  if [ -e "$BUILD/libtutti_ucx.so" ]; then
+    TUTTI_TLS=meeting hosts "$work/clear" "$BUILD/tests/mp_secret" "$known"
+    check "... and over UCX does" all "status 0" 'grep -aq "quick brown fox" "$work/clear"'
+  else
+    skip "the same over UCX" "UCX is not installed, or was not built" && n=$((n + 1))
+  fi
+  FAMILY=6 hosts "" "$BUILD/tests/mp_cover"
+  check "hosts that have addresses of IPv6 alone" all "status 0" "$passes"
+  TUTTI_SILENCE=3 hosts "" "$BUILD/tests/mp_silent" flight "ip link set eth0 down"
+  check "a cable is cut amid messages: all name the silent host" all '[ "$(grep -c "^ok - rank .*has been silent for 3 s" "$work/out")" = 3 ]' "$passes"
+fi
+check "no process is left" gone
+echo "1..$n"
+exit $bad
