@@ -25,7 +25,7 @@ over() { # RANKS NODES PROGRAM [ARGUMENTS]
 }
 
 if [ ! -e "$BUILD/libtutti_tls.so" ]; then
-  skip "over TLS" "libtutti_tls.so was not built (make tls)" 34
+  skip "over TLS" "libtutti_tls.so was not built (make tls)" 36
   n=$((n + 1))
   TUTTI_NODES=0,1 job run --hosts "$(list 2)" "$BUILD/examples/hello"
   check "without it: a sentence on all" all "! status 0" "says 'TLS needs libtutti_tls.so, which cannot be loaded'"
@@ -60,6 +60,12 @@ for each in "5 $apart 2" "5 $apart 4" "5 0,0,1,1,2 3" "4 0,1,1,0 3" ${everything
     check "$deaths of $ranks ranks on nodes $nodes die, the others shrink and go on, $seed" \
       all '[ "$(grep -c "^survived" "$work/out")" = $((ranks - deaths)) ]'
   done
+done
+
+for each in "3 0,1,2" "3 0,0,1"; do
+  read -r ranks nodes <<<"$each"
+  TUTTI_NODES=$nodes job run -r 1 --hosts "$(list "$ranks")" "$BUILD/tests/mp_elastic" plain
+  check "a joiner takes a dead rank's place, nodes $nodes" all "status 0" '[ "$(grep -c "^fine" "$work/out")" = 3 ]'
 done
 
 # ---- what it needs, and what it does not use ----

@@ -19,13 +19,13 @@ if ls "$BUILD"/c10d/_c10d*.so >/dev/null 2>&1; then kinds="compiled python"; els
 count() { [ "$(grep -c "$1" "$work/out")" = "$2" ] || { sed 's/^/# /' "$work/out"; false; }; }
 read_files() { $python $prog files "$work/$1" >"$work/read" 2>&1 && grep -q "$2" "$work/read" || { sed 's/^/# /' "$work/read"; false; }; }
 all="all_reduce allreduce_coalesced reduce broadcast all_gather all_gather gather scatter reduce_scatter reduce_scatter \
-all_to_all all_to_all barrier"
+all_to_all all_to_all all_reduce_barrier"
 
 for kind in $kinds; do
   export TUTTI_TORCH=${kind#compiled}
   job run -n 3 $python $prog every
-  ok "$kind: one of each operation" all 'status 0' "count '^rank 0: $all all_reduce send 0->1 barrier\$' 1" \
-    "count '^rank 1: $all all_reduce recv 1<-0 barrier\$' 1" "count '^rank 2: $all barrier\$' 1" \
+  ok "$kind: one of each operation" all 'status 0' "count '^rank 0: $all all_reduce send 0->1 all_reduce_barrier\$' 1" \
+    "count '^rank 1: $all all_reduce recv 1<-0 all_reduce_barrier\$' 1" "count '^rank 2: $all all_reduce_barrier\$' 1" \
     "read_files every_ '^15 collectives, .*: completed, completed, completed\$'"
   rm -f "$work"/rank_* "$work"/words_*
   job run --keep-going -n 3 env TORCH_FR_DUMP_TEMP_FILE="$work/rank_" TUTTI_TORCH_DUMP="$work/words_" $python $prog late

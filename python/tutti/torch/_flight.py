@@ -22,7 +22,7 @@ import torch.distributed as _dist
 import tutti
 
 _VERSION = "2.10"  # of the format
-_NAMES = {"all_reduce_coalesced": "allreduce_coalesced"}
+_NAMES = {"all_reduce_coalesced": "allreduce_coalesced", "barrier": "all_reduce_barrier"}  # here, and NCCL's
 _worlds: list[bool] = [False]  # per world of this process: has a failure been written?
 
 
