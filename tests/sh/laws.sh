@@ -33,10 +33,10 @@ aggregator kernel job wire meet
 run     sched topo kernel code algo prove cost choose job wire device trace engine
 tune    sched topo kernel code algo prove cost choose job wire device trace engine run
 comm    sched topo kernel code algo prove cost choose job wire device trace engine meet cipher aggregator run tune
-fault   sched topo kernel code algo prove cost choose job wire device trace engine meet aggregator run tune comm
-api     sched topo kernel code algo prove draw cost choose job wire device trace engine meet aggregator run tune comm fault
-bucket  sched topo kernel code algo prove draw cost choose job wire device trace engine meet aggregator run tune comm fault api
-doctor  sched topo kernel code algo prove draw cost choose job wire device trace engine meet aggregator run tune comm fault api
+fault   sched topo kernel code algo prove cost choose job wire device trace engine meet cipher aggregator run tune comm
+api     sched topo kernel code algo prove draw cost choose job wire device trace engine meet cipher aggregator run tune comm fault
+bucket  sched topo kernel code algo prove draw cost choose job wire device trace engine meet cipher aggregator run tune comm fault api
+doctor  sched topo kernel code algo prove draw cost choose job wire device trace engine meet cipher aggregator run tune comm fault api
 EOR
 }
 
