@@ -69,13 +69,14 @@ class Training:
         return torch.nn.functional.mse_loss(self.module(x), y).item()
 
 
-def train(change, dies):
-    """change(): called by the surviving ranks. dies(step): does this rank die now? A joiner does not."""
+def train(change, dies, waits=lambda step: None):
+    """change(): called by the surviving ranks. dies(step): does this rank die now? A joiner does not. waits(step): before the step."""
     t = Training()
     while t.step < STEPS:
         try:
             if dies(t.step) and not tutti.torch.newcomer():
                 die()
+            waits(t.step)
             t.one_step()
         except FAILURES as why:
             begin, step = time.monotonic(), t.step
@@ -89,60 +90,15 @@ def train(change, dies):
     say(f"fine: {int(x[0])} ranks, loss {t.loss():.4f}")
 
 
-def plain():
+def undisturbed():
+    """No rank dies: training; a world that is made anew; calls without a group of tutti's."""
     train(None, lambda step: False)
-
-
-def shrinks():
-    first = dist.get_rank()
-    train(tutti.torch.shrink, lambda step: (step, first) in ((10, 1), (25, 0)))
-
-
-def grows():
-    first = dist.get_rank()
-    train(lambda: tutti.torch.grow(1), lambda step: (step, first) in ((10, 1), (25, 0)))
-
-
-def at_will():
-    """Nobody has died."""
     dist.new_group([0])
     tutti.torch.shrink(timeout=datetime.timedelta(seconds=20))
     x = torch.ones(1)
     dist.all_reduce(x)
-    say(f"fine: {int(x)} ranks")
-
-
-def another_waits():
-    """Rank 0 waits in another group for a rank that has gone to shrink."""
-    other = dist.new_group()
-    try:
-        if dist.get_rank() == 0:
-            dist.all_reduce(torch.ones(1), group=other)
-        elif dist.get_rank() == 1:
-            die()
-        else:
-            dist.all_reduce(torch.ones(1))
-    except FAILURES:
-        tutti.torch.shrink()
-        x = torch.ones(1)
-        dist.all_reduce(x)
-        say(f"fine: {int(x)} ranks")
-
-
-def nobody_comes():
-    """No launcher starts joiners."""
-    if dist.get_rank() == 1:
-        die()
-    try:
-        dist.all_reduce(torch.ones(1))
-    except FAILURES:
-        try:
-            tutti.torch.grow(1)
-        except FAILURES as why:
-            say(f"grow: {why}")
-
-
-def wrong_backend():
+    say(f"anew: {int(x)} ranks")
+    rank, size = dist.get_rank(), dist.get_world_size()
     dist.barrier()  # rank 0 has the store
     dist.destroy_process_group()
     for call in (tutti.torch.shrink, tutti.torch.grow):
@@ -150,13 +106,35 @@ def wrong_backend():
             call()
         except RuntimeError as why:
             say(why)
-    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     dist.init_process_group("gloo", init_method="file://" + os.environ["STATE"], rank=rank, world_size=size)
     try:
         tutti.torch.shrink()
     except ValueError as why:
         say(why)
     dist.barrier()
+
+
+def shrinks():
+    """No launcher starts joiners. The last rank waits in another group when rank 1 dies."""
+    first, other = dist.get_rank(), dist.new_group()
+
+    def change():
+        try:
+            tutti.torch.grow(1)
+        except FAILURES as why:
+            say(f"grow: {why}")
+        tutti.torch.shrink()
+
+    def waits(step):
+        if step == 10 and first == 3 and dist.get_world_size() == 4:
+            dist.all_reduce(torch.ones(1), group=other)
+
+    train(change, lambda step: (step, first) in ((10, 1), (25, 0)), waits)
+
+
+def grows():
+    first = dist.get_rank()
+    train(lambda: tutti.torch.grow(1), lambda step: (step, first) in ((10, 1), (25, 0)))
 
 
 def restarted():
@@ -178,4 +156,4 @@ def restarted():
 
 if __name__ == "__main__":
     dist.init_process_group("tutti", timeout=datetime.timedelta(seconds=30))
-    {f.__name__: f for f in (plain, shrinks, grows, at_will, another_waits, nobody_comes, wrong_backend, restarted)}[sys.argv[1]]()
+    {f.__name__: f for f in (undisturbed, shrinks, grows, restarted)}[sys.argv[1]]()
