@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # torch_elastic.sh - training with PyTorch while ranks die: the others go on, or joiners come (tutti.torch.shrink and grow), on
 # one host and between hosts; torchrun starts all ranks again.
-# Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 python=${PYTHON3:-/usr/bin/python3}

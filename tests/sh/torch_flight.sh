@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # torch_flight.sh - the flight record of PyTorch's process groups: each operation, its sizes and its end; the files after a
 # failure, which PyTorch's analyzer reads.
-# Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 python=${PYTHON3:-/usr/bin/python3}
