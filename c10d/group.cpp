@@ -42,7 +42,8 @@ size_t count(const at::Tensor &t) {
 }  // namespace
 
 Group::Group(tutti_comm *comm, std::chrono::milliseconds timeout)
-    : ProcessGroup(tutti_comm_rank(comm), tutti_comm_size(comm)), queue_(new Queue(comm)), number_(next_number++), timeout_(timeout.count()), brief_(brief_bytes()) {
+    : ProcessGroup(tutti_comm_rank(comm), tutti_comm_size(comm)), queue_(new Queue(comm)),
+      number_(next_number++), timeout_(timeout.count()), brief_(brief_bytes()) {
   init();
   tutti_comm_set_timeout(queue_->comm(), static_cast<double>(timeout.count()) / 1e3);
   mail_.reset(new Mail(twin(queue_->comm())));

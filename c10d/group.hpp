@@ -65,8 +65,7 @@ class Group : public c10d::ProcessGroup {
   std::unique_ptr<Mail> mail_;
   const int number_;
   const int64_t timeout_;  // ms
-  uint64_t collectives_ = 0;
-  std::atomic<uint64_t> messages_{0};
+  std::atomic<uint64_t> collectives_{0}, messages_{0};
   const size_t brief_;  // bytes up to which the caller tries to complete an operation
 };
 

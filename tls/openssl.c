@@ -61,7 +61,7 @@ static int socket_moved(BIO *b, ssize_t n) {
   return -1;
 }
 
-/* As send(2) on the socket of a bulk end, for what has room until it leaves. */
+/* As send(2) on the socket of a bulk end: takes as many bytes as have room until they leave. */
 static ssize_t gather_out(end *e, const char *bytes, size_t n) {
   if (e->out_have == BULK && flush_out(e)) return -1;
   const size_t room = BULK - e->out_have, part = n < room ? n : room;

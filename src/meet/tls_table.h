@@ -37,8 +37,8 @@ typedef struct tt_tls {
   ssize_t (*send)(void *end, const void *bytes, size_t n);
   ssize_t (*recv)(void *end, void *bytes, size_t n);
   size_t (*waiting)(void *end); /* bytes that recv has without the socket */
-  /* For many long messages: from now on send and recv pass several records to and from the socket at once. What send has
-   * taken may wait in this process until flush returns 0; -1 and errno as send. False: out of memory. */
+  /* For many long messages: from now on send and recv pass several records to and from the socket at once. Bytes that
+   * send has taken may wait in this process until flush returns 0; -1 and errno as send. False: out of memory. */
   int (*bulk)(void *end);
   int (*flush)(void *end);
   void (*drop)(void *end);

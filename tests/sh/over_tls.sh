@@ -3,26 +3,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/meanwhile.bash"
-[ "${TUTTI_TEST_ALL:-}" = 1 ] && everything=1 || everything=
+wire=tls
+. "${BASH_SOURCE%/*}/../support/over.bash"
 unset TUTTI_NET TUTTI_KEY TUTTI_INTERFACE
 export TUTTI_TLS=all
-n=0
-check() { ok "$@" && n=$((n + 1)) || n=$((n + 1)); }
-apart=0,1,2,3,4,5,6,7,8
-passes='! grep -q "^not ok" "$work/out"'
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
-
-# list N: N hosts, with one rank each.
-list() { printf 'localhost:1,%.0s' $(seq "$1") | sed 's/,$//'; }
-
-over() { # RANKS NODES PROGRAM [ARGUMENTS]
-  local ranks=$1 nodes=$2 program=$3 from=${EPOCHREALTIME/./}
-  shift 3
-  TUTTI_NODES=$nodes job run --hosts "$(list "$ranks")" "$BUILD/tests/$program" "$@"
-  grep -a '^not ok\|^#' "$work/out" >>"$work/err"
-  check "tls: $program${*:+ $*} on $ranks ranks, nodes $nodes ($(((${EPOCHREALTIME/./} - from) / 1000)) ms)" \
-    all "status 0" 'grep -q ^ok "$work/out"' "$passes"
-}
 
 if [ ! -e "$BUILD/libtutti_tls.so" ]; then
   skip "over TLS" "libtutti_tls.so was not built (make tls)" 36

@@ -2,30 +2,12 @@
 # nodes. Without UCX only the test that needs none runs. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/meanwhile.bash"
-[ "${TUTTI_TEST_ALL:-}" = 1 ] && everything=1 || everything=
+wire=ucx
+. "${BASH_SOURCE%/*}/../support/over.bash"
 export UCX_TLS=tcp,self
 # UCX's leaks at exit have no symbols; other tests check tutti's own leaks.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
-n=0
-check() { ok "$@" && n=$((n + 1)) || n=$((n + 1)); }
-apart=0,1,2,3,4,5,6,7,8
-passes='! grep -q "^not ok" "$work/out"'
 
-# list N: N hosts, with one rank each.
-list() {
-  local i l=
-  for ((i = 0; i < $1; i++)); do l=$l${l:+,}localhost:1; done
-  echo "$l"
-}
-
-over() { # RANKS NODES PROGRAM [ARGUMENTS]
-  local ranks=$1 nodes=$2 program=$3 from=${EPOCHREALTIME/./}
-  shift 3
-  TUTTI_NODES=$nodes job run --hosts "$(list "$ranks")" "$BUILD/tests/$program" "$@"
-  grep -a '^not ok\|^#' "$work/out" >>"$work/err"
-  check "ucx: $program${*:+ $*} on $ranks ranks, nodes $nodes ($(((${EPOCHREALTIME/./} - from) / 1000)) ms)" \
-    all "status 0" 'grep -q ^ok "$work/out"' "$passes"
-}
 if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
   skip "over UCX" "it is not installed, or was not built (make ucx)" 44
   n=$((n + 1))

@@ -6,17 +6,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
-python=${PYTHON3:-/usr/bin/python3}
+. "${BASH_SOURCE%/*}/../support/torch.bash"
 all=${TUTTI_TEST_ALL:-}
-case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
-export TUTTI_LIBRARY=$BUILD/libtutti.so.0 PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1 \
-  OMP_NUM_THREADS=1 GLOG_minloglevel=2 PYTHONWARNINGS=ignore
-leave() {
-  echo "1..0 # SKIP $1"
-  exit 77
-}
-[ -x "$python" ] || leave "no $python here"
-$python -c 'import torch' 2>/dev/null || leave "no PyTorch here; make check-torch installs it"
 # A library with the address sanitizer needs its runtime loaded first, with C++'s runtime next to
 # it, because it intercepts throw. PyTorch itself leaks. Reports go to files, because some programs
 # here fail on purpose.
@@ -25,11 +16,10 @@ if nm -D "$TUTTI_LIBRARY" | grep -q __asan_; then
   guarded=1
   python="env LD_PRELOAD=$(g++ -print-file-name=libasan.so):$(g++ -print-file-name=libstdc++.so.6) \
     ASAN_OPTIONS=detect_leaks=0:log_path=$work/report UBSAN_OPTIONS=print_stacktrace=1:log_path=$work/report $python"
-elif nm -D "$TUTTI_LIBRARY" | grep -qE '__(tsan|ubsan)_'; then
-  leave "the library is built with a sanitizer that a Python without it cannot load"
+else
+  leave_if_guarded "tsan|ubsan"
 fi
 here=python/tests
-if ls "$BUILD"/c10d/_c10d*.so >/dev/null 2>&1; then kinds="compiled python"; else kinds=python; fi
 
 # ---- on several ranks: programs that print TAP themselves ----
 program() { # KIND RANKS TEST...: no tests: all

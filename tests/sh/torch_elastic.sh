@@ -3,19 +3,10 @@
 # one host and between hosts; torchrun starts all ranks again.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
-python=${PYTHON3:-/usr/bin/python3}
-case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
-export TUTTI_LIBRARY=$BUILD/libtutti.so.0 PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1 \
-  OMP_NUM_THREADS=1 GLOG_minloglevel=2 PYTHONWARNINGS=ignore STATE=$work/state
-leave() {
-  echo "1..0 # SKIP $1"
-  exit 77
-}
-$python -c 'import torch' 2>/dev/null || leave "no PyTorch here; make check-torch installs it"
-! nm -D "$TUTTI_LIBRARY" | grep -qE '__(asan|tsan|ubsan)_' || leave "the library is built with a sanitizer that a Python without it cannot load"
+. "${BASH_SOURCE%/*}/../support/torch.bash"
+leave_if_guarded "asan|tsan|ubsan"
+export STATE=$work/state
 prog=python/tests/torch_elastic.py
-if ls "$BUILD"/c10d/_c10d*.so >/dev/null 2>&1; then kinds="compiled python"; else kinds=python; fi
-count() { [ "$(grep -c "$1" "$work/out")" = "$2" ] || { sed 's/^/# /' "$work/out"; false; }; }
 # The loss at the end: as without deaths, to four digits.
 loss=
 same_loss() { count "^fine: $1 ranks, loss $loss\$" "$2"; }

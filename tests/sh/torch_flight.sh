@@ -3,19 +3,10 @@
 # failure, which PyTorch's analyzer reads.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
-python=${PYTHON3:-/usr/bin/python3}
-case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
-export TUTTI_LIBRARY=$BUILD/libtutti.so.0 PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1 \
-  OMP_NUM_THREADS=1 GLOG_minloglevel=2 PYTHONWARNINGS=ignore STATE=$work/every_
-leave() {
-  echo "1..0 # SKIP $1"
-  exit 77
-}
-$python -c 'import torch' 2>/dev/null || leave "no PyTorch here; make check-torch installs it"
-! nm -D "$TUTTI_LIBRARY" | grep -qE '__(asan|tsan|ubsan)_' || leave "the library is built with a sanitizer that a Python without it cannot load"
+. "${BASH_SOURCE%/*}/../support/torch.bash"
+leave_if_guarded "asan|tsan|ubsan"
+export STATE=$work/every_
 prog=python/tests/torch_flight.py
-if ls "$BUILD"/c10d/_c10d*.so >/dev/null 2>&1; then kinds="compiled python"; else kinds=python; fi
-count() { [ "$(grep -c "$1" "$work/out")" = "$2" ] || { sed 's/^/# /' "$work/out"; false; }; }
 read_files() { $python python/tests/flight_files.py "$work/$1" >"$work/read" 2>&1 && grep -q "$2" "$work/read" || { sed 's/^/# /' "$work/read"; false; }; }
 all="all_reduce allreduce_coalesced reduce broadcast all_gather all_gather gather scatter reduce_scatter reduce_scatter \
 all_to_all all_to_all all_reduce_barrier"
