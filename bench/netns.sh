@@ -7,7 +7,8 @@
 # hosts whose links differ.
 # LINKS=2 in the environment: each host has as many links, eth0 and eth1, each with a bridge of its own and this rate.
 # AGGREGATOR=K: one more host, with a link K times as wide, on which `tutti aggregator` runs; the ranks find it by
-# TUTTI_AGGREGATOR. FAMILY=6: hosts have addresses of IPv6 alone. NETEM="loss 0.1%": what netem does to the packets of
+# TUTTI_AGGREGATOR. FAMILY=6: hosts have addresses of IPv6 alone; FAMILY=link:
+# only such as their link alone knows, fe80::1. NETEM="loss 0.1%": what netem does to the packets of
 # every link. BESIDE="sh FILE": a command that runs beside the ranks, where `ip -n host2 link set eth0 down` cuts a host off,
 # and `ip netns pids host2` lists its processes.
 #
@@ -57,6 +58,7 @@ shape() {
 cable() {
   ip link add "to$4-$1" type veth peer name "eth$4" netns "$1"
   ip link set "to$4-$1" master "ttbr$4" up
+  [ "${FAMILY:-4}" != link ] || ip -n "$1" link set "eth$4" addrgenmode none
   case $2 in *:*) ip -n "$1" addr add "$2/64" dev "eth$4" nodad ;; *) ip -n "$1" addr add "$2/16" dev "eth$4" ;; esac
   ip -n "$1" link set "eth$4" up
   shape "$3" ip netns exec "$1" tc qdisc add dev "eth$4"
@@ -77,8 +79,8 @@ of_host() {
   case $1 in *,*) echo "$1" | cut -d, -f"$2" ;; *) echo "$1" ;; esac
 }
 
-# The address of host i: 10.77.0.i, 240 of them with each third number; or fd77::i.
-address() { if [ "${FAMILY:-4}" = 6 ]; then printf 'fd77::%x\n' "$1"; else echo "10.77.$((($1 - 1) / 240)).$((($1 - 1) % 240 + 1))"; fi; }
+# The address of host i: 10.77.0.i, 240 of them with each third number; or fd77::i, or fe80::i.
+address() { if [ "${FAMILY:-4}" != 4 ]; then case $FAMILY in link) printf 'fe80::%x\n' "$1" ;; *) printf 'fd77::%x\n' "$1" ;; esac; else echo "10.77.$((($1 - 1) / 240)).$((($1 - 1) % 240 + 1))"; fi; }
 
 raise() {
   mount -t tmpfs tmpfs /run

@@ -6,13 +6,13 @@
 #   make TORCH_PYTHON=python3 with-torch    the same for this Python and the wheel of PyTorch that it has
 
 # ---- over UCX, which needs no MPI: a library that libtutti loads, of ucx/*.c, which sees public
-#      headers only; where UCX is ----
+#      headers and src/meet/reach.h; where UCX is ----
 UCXSRC  := $(sort $(wildcard ucx/*.c))
 UCX_HEADER ?= /usr/include/ucp/api/ucp.h
 HAS_UCX := $(call with,UCX,$(wildcard $(UCX_HEADER)),libucx-dev)
 UCXLIB   = $(if $(HAS_UCX),$(BUILD)/libtutti_ucx.so)
-$(BUILD)/ucx/%.o: TTFLAGS = $(BASE)
-$(BUILD)/libtutti_ucx.so.$(VERSION): $(UCXSRC:%.c=$(BUILD)/%.o)
+$(BUILD)/ucx/%.o: TTFLAGS = $(BASE) -Isrc/meet
+$(BUILD)/libtutti_ucx.so.$(VERSION): $(UCXSRC:%.c=$(BUILD)/%.o) $(BUILD)/src/meet/reach.o
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libtutti_ucx.so.$(SOMAJOR) -Wl,--version-script=src/tutti.map -Wl,--no-undefined \
 	  $(SAN) $(LDFLAGS) $^ -lucp -lucs $(LDLIBS) -o $@

@@ -62,6 +62,7 @@ typedef struct ucx_watch {
   int listener; /* descriptor; -1: none */
   int silence;  /* s that a host may be silent; 0: unlimited */
   int bits[UCX_ADDRESSES]; /* of the network of each address */
+  unsigned link[UCX_ADDRESSES]; /* of each that only its link knows (src/meet/reach.h) */
   ucx_beacon beacon; /* this process's */
   ucx_board *board;  /* NULL: nothing is watched */
   size_t bytes;
@@ -153,9 +154,9 @@ static inline int ucx_watch_news(const ucx_watch *h) {
 void ucx_addresses_find(ucx_watch *h);
 /* A socket that listens, and its port in network byte order; -1: none. */
 int ucx_address_listen(const ucx_watch *h, uint16_t *port);
-/* A socket that connects, after `prepare`; -1: none. */
-int ucx_address_call(const struct in6_addr *a, uint16_t port, void (*prepare)(int fd, int silence),
-                     int silence);
+/* A socket that connects, after `prepare` with h->silence; -1: none. */
+int ucx_address_call(const ucx_watch *h, const struct in6_addr *a, uint16_t port,
+                     void (*prepare)(int fd, int silence));
 /* An address of another host, preferably in a network of this host; NULL: none. */
 const struct in6_addr *ucx_address_of(const ucx_watch *h, const ucx_beacon *b);
 

@@ -1,20 +1,21 @@
 /* ucx_addresses.c - the addresses of this host at which others watch it, and sockets to theirs.
  *
  * Idea       An address of IPv4 is kept as the IPv6 address that stands for it (::ffff:a.b.c.d). Those of devices that UCX
- *            is to use come first. TUTTI_INTERFACE, a device or an address, leaves out all others.
+ *            is to use come first; addresses that only their link knows (src/meet/reach.c) are told if there are no
+ *            others. They travel without a link, and a watcher looks for them on the link of its own first one.
+ *            TUTTI_INTERFACE, a device or an address, leaves out all others.
  * Invariant  With TUTTI_INTERFACE the port is open on that interface alone. A host without such an interface listens
  *            nowhere, and is not watched.
  * Source     RFC 4291, 2.5.5.2 (IPv4-mapped addresses).
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
-#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "reach.h"
 #include "ucx.h"
 
 enum { QUEUE = 4096 };
@@ -33,11 +34,11 @@ static int named(const char *device) {
   return 0;
 }
 
-/* The address as one of IPv6; 0: it is neither, or of one link alone. */
+/* The address as one of IPv6; 0: it is neither. */
 static int as_six(const struct sockaddr *a, struct in6_addr *to) {
   if (a->sa_family == AF_INET6) {
     *to = ((const six *)(const void *)a)->sin6_addr;
-    return !IN6_IS_ADDR_LINKLOCAL(to);
+    return 1;
   }
   if (a->sa_family != AF_INET) return 0;
   memset(to, 0, sizeof *to);
@@ -47,17 +48,9 @@ static int as_six(const struct sockaddr *a, struct in6_addr *to) {
 }
 
 /* Does TUTTI_INTERFACE allow it? */
-static int allowed(const struct ifaddrs *i, const struct in6_addr *a) {
+static int allowed(const struct ifaddrs *i) {
   const char *only = getenv("TUTTI_INTERFACE");
-  struct in6_addr wanted;
-  struct sockaddr_storage v4 = {.ss_family = AF_INET};
-  if (!only || !*only) return !(i->ifa_flags & IFF_LOOPBACK);
-  if (strcmp(i->ifa_name, only) == 0) return 1;
-  if (inet_pton(AF_INET, only, &((four *)(void *)&v4)->sin_addr) == 1)
-    as_six((struct sockaddr *)&v4, &wanted);
-  else if (inet_pton(AF_INET6, only, &wanted) != 1)
-    return 0;
-  return memcmp(a, &wanted, sizeof wanted) == 0;
+  return only && *only ? tt_reach_named(i, only) : tt_reach_of(i) <= TT_REACH_LINK;
 }
 
 static int bits_of(const struct sockaddr *mask) {
@@ -79,28 +72,38 @@ static int rail_of(const char *device) {
   return -1;
 }
 
+/* Named devices first, and of these IPv4; then addresses that only a link knows. */
+static int pass_of(const char *device, tt_reach_kind reach) {
+  const int other = !named(device);
+  if (reach == TT_REACH_LINK) return 4 + other;
+  return 2 * other + (reach == TT_REACH_6 || reach == TT_REACH_HERE6);
+}
+
 void ucx_addresses_find(ucx_watch *h) {
   struct ifaddrs *all;
   int count = 0;
   if (getifaddrs(&all)) return;
-  for (int pass = 0; pass < 4; pass++) /* named devices first, and of these IPv4 */
+  for (int pass = 0; pass < 6; pass++) {
+    if (pass == 4 && count) break;
     for (const struct ifaddrs *i = all; i && count < UCX_ADDRESSES; i = i->ifa_next) {
       struct in6_addr a;
-      if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) || !as_six(i->ifa_addr, &a) || !allowed(i, &a))
-        continue;
-      if (named(i->ifa_name) == pass / 2 || (i->ifa_addr->sa_family == AF_INET6) != pass % 2)
-        continue;
+      const tt_reach_kind reach = tt_reach_of(i);
+      if (reach == TT_REACH_NONE || !as_six(i->ifa_addr, &a) || !allowed(i)) continue;
+      if (pass_of(i->ifa_name, reach) != pass) continue;
       const int rail = rail_of(i->ifa_name);
       if (rail >= 0 && IN6_IS_ADDR_UNSPECIFIED(&h->beacon.of_rail[rail]))
         h->beacon.of_rail[rail] = a;
       h->bits[count] = bits_of(i->ifa_netmask);
+      h->link[count] = tt_link_of(i->ifa_addr);
       h->beacon.addresses[count++] = a;
     }
+  }
   freeifaddrs(all);
 }
 
 /* For connecting or binding: an address of IPv4 as such, because a system may lack IPv6. */
-static socklen_t plain(const struct in6_addr *a, uint16_t port, struct sockaddr_storage *to) {
+static socklen_t plain(const struct in6_addr *a, unsigned link, uint16_t port,
+                       struct sockaddr_storage *to) {
   memset(to, 0, sizeof *to);
   if (IN6_IS_ADDR_V4MAPPED(a)) {
     four *v4 = (four *)(void *)to;
@@ -108,7 +111,8 @@ static socklen_t plain(const struct in6_addr *a, uint16_t port, struct sockaddr_
     memcpy(&v4->sin_addr, a->s6_addr + 12, 4);
     return sizeof *v4;
   }
-  *(six *)(void *)to = (six){.sin6_family = AF_INET6, .sin6_port = port, .sin6_addr = *a};
+  *(six *)(void *)to =
+      (six){.sin6_family = AF_INET6, .sin6_port = port, .sin6_addr = *a, .sin6_scope_id = link};
   return sizeof(six);
 }
 
@@ -127,21 +131,23 @@ int ucx_address_listen(const ucx_watch *h, uint16_t *port) {
   struct sockaddr_storage at;
   if (IN6_IS_ADDR_UNSPECIFIED(&h->beacon.addresses[0])) return -1;
   const struct in6_addr *first = only && *only ? &h->beacon.addresses[0] : &in6addr_any;
-  socklen_t n = plain(first, 0, &at);
+  socklen_t n = plain(first, first == &in6addr_any ? 0 : h->link[0], 0, &at);
   int fd = try_to_listen(&at, n);
-  if (fd < 0 && first == &in6addr_any) fd = try_to_listen(&at, n = plain(&mapped, 0, &at));
+  if (fd < 0 && first == &in6addr_any) fd = try_to_listen(&at, n = plain(&mapped, 0, 0, &at));
   if (fd < 0 || getsockname(fd, (struct sockaddr *)&at, &n)) return fd;
   *port = ((const four *)(const void *)&at)->sin_port; /* the same offset in both */
   return fd;
 }
 
-int ucx_address_call(const struct in6_addr *a, uint16_t port, void (*prepare)(int fd, int silence),
-                     int silence) {
+int ucx_address_call(const ucx_watch *h, const struct in6_addr *a, uint16_t port,
+                     void (*prepare)(int fd, int silence)) {
   struct sockaddr_storage to;
-  const socklen_t n = plain(a, port, &to);
+  unsigned link[TT_LINKS] = {0};
+  if (IN6_IS_ADDR_LINKLOCAL(a)) tt_reach_links(h->link[0], link);
+  const socklen_t n = plain(a, link[0], port, &to);
   const int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
-  prepare(fd, silence);
+  prepare(fd, h->silence);
   if (!connect(fd, (struct sockaddr *)&to, n) || errno == EINPROGRESS) return fd;
   close(fd);
   return -1;

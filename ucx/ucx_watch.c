@@ -91,7 +91,7 @@ static void watch_by(watcher *x, int at, int process) {
   x->hosts[at].process = process;
   x->hosts[at].stands = 0;
   x->fds[1 + at] = (struct pollfd){.fd = -1, .events = POLLOUT};
-  if (to) x->fds[1 + at].fd = ucx_address_call(to, b->port, patience, h->silence);
+  if (to) x->fds[1 + at].fd = ucx_address_call(h, to, b->port, patience);
 }
 
 /* The number of the first watch of a process's host; those of its other rails follow. A new host is added. -1: out

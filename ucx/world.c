@@ -162,10 +162,18 @@ int ucx_world_reaches(ucx_world *w, char *why, size_t size) {
     snprintf(why, size, "rank %d on %.63s %s", to, b->host, words);
     return 0;
   }
+  const ucs_status_t lost = w->peers[to] ? w->peers[to]->lost : UCS_ERR_NO_MEMORY;
+  if (lost == UCS_ERR_UNREACHABLE && IN6_IS_ADDR_LINKLOCAL(&b->addresses[0])) {
+    snprintf(why, size,
+             "%s cannot reach rank %d on %.63s, whose addresses only its link knows (fe80::), and UCX's TCP does not use "
+             "such: give the hosts others, or set TUTTI_TLS=all",
+             ucx_name(), to, b->host);
+    return 0;
+  }
   const char *device = w->rail[reached].device;
   snprintf(what, sizeof what, "reach rank %d on %.63s%s%.40s", to, b->host,
            *device ? " over the device " : "", device);
-  ucx_why(what, w->peers[to] ? w->peers[to]->lost : UCS_ERR_NO_MEMORY, why, size);
+  ucx_why(what, lost, why, size);
   return 0;
 }
 

@@ -180,10 +180,11 @@ tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *se
                                  const char key[TT_KEY + 1], double limit, tt_connection *to) {
   char host[64], why[100] = "";
   int port;
+  unsigned link = 0;
   visit v = {.fd = -1, .until = tt_seconds() + limit, .where = where};
   tutti_status status = tt_aggregator_read(where, host, &port);
   if (status) return status;
-  v.fd = tt_meet_connect(host, port, v.until, why, sizeof why);
+  v.fd = tt_meet_connect(host, port, &link, v.until, why, sizeof why);
   if (v.fd < 0) return tt_fail(TUTTI_ERR_SYSTEM, "no aggregator at %s: %s", where, why);
   tt_aggregator_set_options(v.fd);
   watch_silence(v.fd);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "cipher_maker.h"
+#include "reach.h"
 #include "secure.h"
 #include "tutti_net.h"
 
@@ -39,6 +40,12 @@ typedef struct cipher_address {
   uint16_t port, watch;                        /* watch: of the connections on which nothing is sent; 0: none */
   int32_t pid;
 } cipher_address;
+
+/* An address of a process, and the link of this host to it. */
+typedef struct cipher_place {
+  struct in6_addr address;
+  unsigned link; /* 0: more than one link knows the address */
+} cipher_place;
 
 typedef enum cipher_kind { CIPHER_PLAIN, CIPHER_SURE, CIPHER_RECEIPT } cipher_kind;
 
@@ -164,6 +171,9 @@ struct cipher_world {
   unsigned char secret[TT_TLS_SECRET];
   cipher_address own;
   int bits[CIPHER_ADDRESSES]; /* of the network of each address */
+  unsigned own_link[CIPHER_ADDRESSES]; /* of each that only its link knows */
+  unsigned link[TT_LINKS];             /* over which to look for such addresses of others, in this order */
+  int links;
   int silence;                /* s; 0: unlimited */
   cipher_source listener;
   int watched; /* the socket that others watch; -1: none */
@@ -287,10 +297,14 @@ void tt_cipher_close(cipher_world *w);
 
 /* Fills in this host's, and listens. False: tutti_error() says why. */
 bool tt_cipher_listen(cipher_world *w);
-/* The other one's address number i, in the order in which to try them; NULL: no more. */
-const struct in6_addr *tt_cipher_address_at(const cipher_world *w, const cipher_address *of, int i);
+/* The other one's place number i, in the order in which to try them; false: no more. */
+bool tt_cipher_place_at(const cipher_world *w, const cipher_address *of, int i, cipher_place *place);
+/* The place at the other end of a line. */
+cipher_place tt_cipher_far_end(const cipher_line *line);
+/* This place has answered: its link comes first for other processes, too. */
+void tt_cipher_found(cipher_world *w, const cipher_place *place);
 /* A nonblocking socket that connects; -1 and errno. silence: as of a watch; 0: none. */
-int tt_cipher_dial(const struct in6_addr *a, uint16_t port, int silence);
+int tt_cipher_dial(const cipher_place *place, uint16_t port, int silence);
 bool tt_cipher_same_host(const cipher_address *a, const cipher_address *b);
 
 #endif

@@ -1,13 +1,14 @@
 /* cipher_address.c - the addresses at which this host's processes are called, and sockets to those of others.
  *
  * Idea       An address of IPv4 is kept as the IPv6 address that stands for it (::ffff:a.b.c.d). A process tries those
- *            addresses of another host first that are in a network of its own host.
+ *            addresses of another host first that are in a network of its own host. Addresses that only their link knows
+ *            (reach.c) travel without a link; a process tries them on each link of its host, the link first on which
+ *            another process has answered.
  * Invariant  Both ports are open where TUTTI_INTERFACE says, and nowhere else (listen.h).
  * Source     RFC 4291, 2.5.5.2 (IPv4-mapped addresses); RFC 1122, 4.2.3.6 (keep-alives); RFC 5482 (user timeout).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +21,11 @@
 typedef struct sockaddr_in four;
 typedef struct sockaddr_in6 six;
 
-/* The address as one of IPv6; false: it is neither, or of one link alone. */
+/* The address as one of IPv6; false: it is neither. */
 static bool as_six(const struct sockaddr *a, struct in6_addr *to) {
   if (a->sa_family == AF_INET6) {
     *to = ((const six *)(const void *)a)->sin6_addr;
-    return !IN6_IS_ADDR_LINKLOCAL(to);
+    return true;
   }
   if (a->sa_family != AF_INET) return false;
   *to = (struct in6_addr){{{[10] = 0xff, [11] = 0xff}}};
@@ -41,31 +42,39 @@ static int bits_of(const struct sockaddr *mask) {
   return bits;
 }
 
-/* Those of IPv4 first; those of the loopback device only if there is no other. */
-static void find_addresses(cipher_world *w, const struct in6_addr *only) {
+static bool same_place(const cipher_place *a, const cipher_place *b) {
+  return a->link == b->link && !memcmp(&a->address, &b->address, sizeof a->address);
+}
+
+/* Those of IPv4 first; those that only a link knows, and those of the loopback device, if there are no others. */
+static void find_addresses(cipher_world *w, const cipher_place *only) {
   struct ifaddrs *all = NULL;
   int count = 0;
   if (getifaddrs(&all)) return;
-  for (int pass = 0; pass < 4 && (pass != 2 || !count); pass++)
+  for (tt_reach_kind reach = TT_REACH_4; reach < TT_REACH_NONE; reach++) {
+    if (count && (reach == TT_REACH_LINK || reach == TT_REACH_HERE4)) break;
     for (const struct ifaddrs *i = all; i && count < CIPHER_ADDRESSES; i = i->ifa_next) {
-      struct in6_addr a;
-      if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) || !as_six(i->ifa_addr, &a)) continue;
-      if ((i->ifa_addr->sa_family == AF_INET6) != pass % 2) continue;
-      if (only ? memcmp(only, &a, sizeof a) != 0 : !(i->ifa_flags & IFF_LOOPBACK) != (pass < 2))
-        continue;
+      cipher_place place;
+      if (tt_reach_of(i) != reach || !as_six(i->ifa_addr, &place.address)) continue;
+      place.link = tt_link_of(i->ifa_addr);
+      if (only && !same_place(only, &place)) continue;
       w->bits[count] = bits_of(i->ifa_netmask);
-      w->own.addresses[count++] = a;
+      w->own_link[count] = place.link;
+      w->own.addresses[count++] = place.address;
     }
+  }
   freeifaddrs(all);
+  w->links = tt_reach_links(0, w->link);
 }
 
 bool tt_cipher_listen(cipher_world *w) {
   struct sockaddr_storage asked;
-  struct in6_addr only;
+  cipher_place only;
   char text[TT_ADDRESS];
   int port = 0, watch = 0;
   if (tt_interface(&asked, text)) return false;
-  if (*text && !as_six((const struct sockaddr *)&asked, &only)) *text = 0;
+  if (*text && !as_six((const struct sockaddr *)&asked, &only.address)) *text = 0;
+  if (*text) only.link = tt_link_of((const struct sockaddr *)&asked);
   find_addresses(w, *text ? &only : NULL);
   if (tt_listen("a rank's network", &port, &w->listener.fd)) return false;
   if (w->silence && tt_listen("the watch of silent hosts", &watch, &w->watched)) return false;
@@ -92,11 +101,41 @@ static bool is_near(const cipher_world *w, const struct in6_addr *a) {
   return false;
 }
 
-const struct in6_addr *tt_cipher_address_at(const cipher_world *w, const cipher_address *of, int i) {
+bool tt_cipher_place_at(const cipher_world *w, const cipher_address *of, int i, cipher_place *place) {
+  const bool is_here = tt_cipher_same_host(of, &w->own);
   for (int far = 0; far < 2; far++)
-    for (int k = 0; k < CIPHER_ADDRESSES && is_set(&of->addresses[k]); k++)
-      if (is_near(w, &of->addresses[k]) == !far && i-- == 0) return &of->addresses[k];
-  return NULL;
+    for (int k = 0; k < CIPHER_ADDRESSES && is_set(&of->addresses[k]); k++) {
+      const struct in6_addr *a = &of->addresses[k];
+      const bool of_link = IN6_IS_ADDR_LINKLOCAL(a) && !is_here;
+      const int ways = of_link ? w->links : 1;
+      if ((is_near(w, a) && !of_link) == far) continue;
+      if (i < ways) {
+        *place = (cipher_place){*a, of_link ? w->link[i] : is_here ? w->own_link[k] : 0};
+        return true;
+      }
+      i -= ways;
+    }
+  return false;
+}
+
+cipher_place tt_cipher_far_end(const cipher_line *line) {
+  struct sockaddr_storage at = {.ss_family = AF_INET};
+  socklen_t n = sizeof at;
+  cipher_place place;
+  getpeername(line->source.fd, (struct sockaddr *)&at, &n);
+  as_six((const struct sockaddr *)&at, &place.address);
+  place.link = tt_link_of((const struct sockaddr *)&at);
+  return place;
+}
+
+void tt_cipher_found(cipher_world *w, const cipher_place *place) {
+  for (int k = 1; k < w->links; k++)
+    if (w->link[k] == place->link) {
+      w->link[k] = w->link[0];
+      w->link[0] = place->link;
+      for (int r = 0; r < w->ranks; r++) /* whose places have other numbers now */
+        if (w->peers[r]) w->peers[r]->tried = 0;
+    }
 }
 
 bool tt_cipher_same_host(const cipher_address *a, const cipher_address *b) {
@@ -105,7 +144,8 @@ bool tt_cipher_same_host(const cipher_address *a, const cipher_address *b) {
 }
 
 /* For connecting: an address of IPv4 as such, because a system may lack IPv6. */
-static socklen_t plain(const struct in6_addr *a, uint16_t port, struct sockaddr_storage *to) {
+static socklen_t plain(const cipher_place *place, uint16_t port, struct sockaddr_storage *to) {
+  const struct in6_addr *a = &place->address;
   memset(to, 0, sizeof *to);
   if (IN6_IS_ADDR_V4MAPPED(a)) {
     four *v4 = (four *)(void *)to;
@@ -113,7 +153,7 @@ static socklen_t plain(const struct in6_addr *a, uint16_t port, struct sockaddr_
     memcpy(&v4->sin_addr, a->s6_addr + 12, 4);
     return sizeof *v4;
   }
-  *(six *)(void *)to = (six){.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = *a};
+  *(six *)(void *)to = (six){.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = *a, .sin6_scope_id = place->link};
   return sizeof(six);
 }
 
@@ -128,9 +168,9 @@ static void probe(int fd, int silence) {
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 }
 
-int tt_cipher_dial(const struct in6_addr *a, uint16_t port, int silence) {
+int tt_cipher_dial(const cipher_place *place, uint16_t port, int silence) {
   struct sockaddr_storage to;
-  const socklen_t n = plain(a, port, &to);
+  const socklen_t n = plain(place, port, &to);
   const int one = 1, fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);

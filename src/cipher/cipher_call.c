@@ -27,7 +27,7 @@ static const char NAME[] = "tutti data";
 
 /* ---- the watch of a host ---- */
 
-static void watch_peer(cipher_world *w, cipher_peer *p, const struct in6_addr *at) {
+static void watch_peer(cipher_world *w, cipher_peer *p, const cipher_place *at) {
   const cipher_address *its = tt_cipher_address_of(w, p->process);
   if (!w->silence || !its->watch || p->watch.fd >= 0 || tt_cipher_same_host(its, &w->own)) return;
   p->watch.fd = tt_cipher_dial(at, its->watch, w->silence);
@@ -56,20 +56,9 @@ static void end_line(cipher_line **line) {
   *line = NULL;
 }
 
-/* An address at the other end of a line. */
-static struct in6_addr far_end(const cipher_line *line) {
-  struct sockaddr_storage at;
-  socklen_t n = sizeof at;
-  struct in6_addr six = {{{[10] = 0xff, [11] = 0xff}}};
-  if (getpeername(line->source.fd, (struct sockaddr *)&at, &n)) return six;
-  if (at.ss_family == AF_INET6) return ((struct sockaddr_in6 *)(void *)&at)->sin6_addr;
-  memcpy(six.s6_addr + 12, &((struct sockaddr_in *)(void *)&at)->sin_addr, 4);
-  return six;
-}
-
 /* From now on this line carries the messages to and from its process. */
 static void adopt(cipher_peer *p, cipher_line *line) {
-  const struct in6_addr at = far_end(line);
+  const cipher_place at = tt_cipher_far_end(line);
   if (p->call != line) end_line(&p->call);
   if (p->held != line) end_line(&p->held);
   p->call = p->held = NULL;
@@ -77,6 +66,7 @@ static void adopt(cipher_peer *p, cipher_line *line) {
   line->state = CIPHER_OPEN;
   line->unread = line->world->unread = true; /* TLS may have more of what it has read */
   tt_cipher_line_listen(line, true, false);
+  tt_cipher_found(line->world, &at);
   watch_peer(line->world, p, &at);
 }
 
@@ -99,11 +89,11 @@ static void cannot_call(cipher_world *w, cipher_peer *p) {
 /* Call a process at its next address. */
 static void call_next(cipher_world *w, cipher_peer *p) {
   const cipher_address *its = tt_cipher_address_of(w, p->process);
-  const struct in6_addr *at;
+  cipher_place at;
   end_line(&p->call);
-  while (!p->call && (at = tt_cipher_address_at(w, its, p->tried))) {
+  while (!p->call && tt_cipher_place_at(w, its, p->tried, &at)) {
     p->tried++;
-    const int fd = tt_cipher_dial(at, its->port, 0);
+    const int fd = tt_cipher_dial(&at, its->port, 0);
     if (fd < 0) p->error = errno;
     if (fd >= 0 && !(p->call = tt_cipher_line_new(w, fd, CIPHER_CONNECTS, p->process))) {
       p->error = ENOMEM;
@@ -178,7 +168,8 @@ void tt_cipher_check_calls(cipher_world *w) {
     next = line->next;
     if (line->state != CIPHER_CONNECTS) continue;
     cipher_peer *p = w->peers[line->process];
-    const bool more = tt_cipher_address_at(w, tt_cipher_address_of(w, p->process), p->tried);
+    cipher_place next_one;
+    const bool more = tt_cipher_place_at(w, tt_cipher_address_of(w, p->process), p->tried, &next_one);
     const double limit = more ? ADDRESS_S : w->silence;
     if (limit <= 0 || now - line->since < limit) continue;
     p->error = ETIMEDOUT;

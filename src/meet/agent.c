@@ -80,7 +80,7 @@ static bool move_to(tt_meet_line *up, const tt_agent_place *to, tt_agent_card *c
   for (int i = 0; i < to->hosts && i < TT_HOSTS && up->fd < 0; i++) {
     char host[sizeof to->host[0]];
     snprintf(host, sizeof host, "%.*s", (int)sizeof host - 1, to->host[i]);
-    up->fd = tt_meet_connect(host, to->port, up->until, why, sizeof why);
+    up->fd = tt_meet_connect(host, to->port, &up->link, up->until, why, sizeof why);
     tt_port_text(host, to->port, up->at, sizeof up->at);
   }
   const bool stays = up->fd >= 0 && !present(up, card, &answer) && answer.status == TT_STAY;

@@ -9,15 +9,13 @@
  *            for the other role.
  * Source     ISO/IEC 9798-4, mutual authentication by a keyed check function in three passes.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "meet_service.h"
+#include "reach.h"
 
 static tutti_status id_syntax_error(const char *text, const char *why) {
   return tt_fail(TUTTI_ERR_ARG, "'%.80s' is no id of a rendezvous (HOST:PORT:KEY): %s", text, why);
@@ -91,6 +89,7 @@ static void take_names(const char *names, tt_rendezvous *r) {
     end = names + strcspn(names, ",");
     snprintf(r->host[r->hosts], sizeof r->host[0], "%.*s", (int)tt_min((size_t)(end - names), 63),
              names);
+    tt_reach_strip(r->host[r->hosts]);
     if (*r->host[r->hosts]) r->hosts++;
   }
 }
@@ -103,14 +102,11 @@ void tt_addresses_here(tt_rendezvous *r) {
     return;
   }
   if (getifaddrs(&all)) all = NULL;
-  for (int pass = 0; pass < 2; pass++) /* IPv4 first */
-    for (struct ifaddrs *a = all; a && r->hosts < TT_HOSTS; a = a->ifa_next) {
-      if (!a->ifa_addr || !(a->ifa_flags & IFF_UP) || a->ifa_flags & IFF_LOOPBACK) continue;
-      if (a->ifa_addr->sa_family != (pass ? AF_INET6 : AF_INET)) continue;
-      const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(void *)a->ifa_addr;
-      if (pass && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)) continue;
-      r->hosts += tt_address_text(a->ifa_addr, r->host[r->hosts]);
-    }
+  for (tt_reach_kind reach = TT_REACH_4; reach <= TT_REACH_LINK; reach++) {
+    if (reach == TT_REACH_LINK && r->hosts) break; /* more hosts know the others */
+    for (struct ifaddrs *a = all; a && r->hosts < TT_HOSTS; a = a->ifa_next)
+      if (tt_reach_of(a) == reach) r->hosts += tt_address_text(a->ifa_addr, r->host[r->hosts]);
+  }
   if (all) freeifaddrs(all);
   if (!r->hosts) snprintf(r->host[r->hosts++], sizeof r->host[0], "127.0.0.1");
 }

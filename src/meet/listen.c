@@ -1,20 +1,20 @@
 /* listen.c - a port on which this process awaits others: on all addresses, or on the interface that the user asks for.
  *
  * Idea       A socket of IPv6 takes IPv4 as well, unless the system has no IPv6. TUTTI_INTERFACE names a device or one
- *            of this host's addresses. Of a device the first IPv4 address counts, else the first IPv6 address that other
- *            hosts can reach without naming a device of theirs.
+ *            of this host's addresses. Of a device the first IPv4 address counts, else the first IPv6 address, one that only
+ *            its link knows (reach.c) last.
  * Invariant  With TUTTI_INTERFACE no other address has the port open.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "listen.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "reach.h"
 
 enum { QUEUE = 4096 /* connections that wait to be accepted */ };
 
@@ -37,33 +37,17 @@ static socklen_t bytes_of_address(int family) {
   return family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
-/* Is this address the one that is named, or of the device that is? */
-static bool is_named(const struct ifaddrs *a, const char *name) {
-  char text[TT_ADDRESS];
-  unsigned char wanted[sizeof(struct in6_addr)];
-  if (!tt_address_text(a->ifa_addr, text)) return false;
-  if (inet_pton(a->ifa_addr->sa_family, name, wanted) == 1) {
-    char same[TT_ADDRESS];
-    inet_ntop(a->ifa_addr->sa_family, wanted, same, sizeof same);
-    return strcmp(same, text) == 0;
-  }
-  const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)a->ifa_addr;
-  return strcmp(a->ifa_name, name) == 0 &&
-         (a->ifa_addr->sa_family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr));
-}
-
 tutti_status tt_interface(struct sockaddr_storage *at, char text[TT_ADDRESS]) {
-  static const int families[] = {AF_INET, AF_INET6};
   const char *name = tt_env("TUTTI_INTERFACE");
   struct ifaddrs *all = NULL;
   *text = 0;
   if (!name) return TUTTI_OK;
   if (getifaddrs(&all)) all = NULL;
-  for (int f = 0; f < 2 && !*text; f++)
+  for (tt_reach_kind reach = 0; reach < TT_REACH_NONE && !*text; reach++)
     for (const struct ifaddrs *a = all; a && !*text; a = a->ifa_next) {
-      if (!a->ifa_addr || a->ifa_addr->sa_family != families[f] || !is_named(a, name)) continue;
+      if (tt_reach_of(a) != reach || !tt_reach_named(a, name)) continue;
       memset(at, 0, sizeof *at);
-      memcpy(at, a->ifa_addr, bytes_of_address(families[f]));
+      memcpy(at, a->ifa_addr, bytes_of_address(a->ifa_addr->sa_family));
       tt_address_text(a->ifa_addr, text);
     }
   if (all) freeifaddrs(all);

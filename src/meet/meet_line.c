@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "listen.h"
+#include "reach.h"
 #include "secure.h"
 
 enum { SLICE_MS = 20 };
@@ -65,11 +66,43 @@ static int try_address(const struct addrinfo *a, double until) {
   return -1;
 }
 
-int tt_meet_connect(const char *host, int port, double until, char *why, size_t size) {
-  char number[12];
-  struct addrinfo *all, hint = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+/* An address that only its link knows, without a link: each of this host's in turn. */
+static int try_links(const struct addrinfo *a, unsigned *link, double until) {
+  struct sockaddr_in6 *six = (struct sockaddr_in6 *)(void *)a->ai_addr;
+  unsigned links[TT_LINKS];
+  const int n = tt_reach_links(*link, links);
+  int fd = -1;
+  errno = ENETUNREACH;
+  for (int k = 0; k < n && fd < 0; k++) {
+    const double limit = tt_seconds() + ONE_TRY;
+    six->sin6_scope_id = links[k];
+    fd = try_address(a, limit < until ? limit : until);
+    if (fd >= 0) *link = links[k];
+    if (errno == ECANCELED) break;
+  }
+  return fd;
+}
+
+static bool lacks_link(const struct addrinfo *a) {
+  const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)a->ai_addr;
+  return a->ai_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) && !six->sin6_scope_id;
+}
+
+/* The addresses of a host. Where its name has a link that this host does not know, those without a link. */
+static int addresses_of(const char *host, int port, struct addrinfo **all) {
+  const struct addrinfo hint = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+  char number[12], bare[NI_MAXHOST];
   snprintf(number, sizeof number, "%d", port);
-  const int error = getaddrinfo(host, number, &hint, &all);
+  snprintf(bare, sizeof bare, "%s", host);
+  tt_reach_strip(bare);
+  const int error = getaddrinfo(host, number, &hint, all);
+  return error && strchr(host, '%') ? getaddrinfo(bare, number, &hint, all) : error;
+}
+
+int tt_meet_connect(const char *host, int port, unsigned *link, double until, char *why,
+                    size_t size) {
+  struct addrinfo *all;
+  const int error = addresses_of(host, port, &all);
   int fd = -1;
   if (error) {
     snprintf(why, size, "%s", error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
@@ -77,7 +110,9 @@ int tt_meet_connect(const char *host, int port, double until, char *why, size_t 
   }
   for (struct addrinfo *a = all; a && fd < 0; a = a->ai_next) {
     const double limit = tt_seconds() + ONE_TRY;
-    fd = try_address(a, limit < until ? limit : until);
+    const bool each = lacks_link(a);
+    fd = each ? try_links(a, link, until) : try_address(a, limit < until ? limit : until);
+    if (fd >= 0 && !each) *link = tt_link_of(a->ai_addr);
     if (fd < 0) snprintf(why, size, "%s", strerror(errno));
   }
   freeaddrinfo(all);
@@ -89,7 +124,7 @@ tutti_status tt_meet_dial(tt_meet_line *l, const tt_rendezvous *r) {
   char why[100] = "";
   for (useconds_t pause = 2000;; pause = pause < 50000 ? 2 * pause : 100000) {
     for (int i = 0; i < r->hosts && l->fd < 0; i++) {
-      l->fd = tt_meet_connect(r->host[i], r->port, l->until, why, sizeof why);
+      l->fd = tt_meet_connect(r->host[i], r->port, &l->link, l->until, why, sizeof why);
       if (l->fd >= 0 || i == 0) tt_port_text(r->host[i], r->port, l->at, sizeof l->at);
     }
     if (l->fd >= 0) return TUTTI_OK;

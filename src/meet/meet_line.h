@@ -88,6 +88,7 @@ typedef struct tt_meet_line {
   int fd;
   double until; /* s, on tt_seconds' clock */
   char at[100]; /* for messages */
+  unsigned link; /* of this host, over which it reached an address that only its link knows; or 0 */
   tt_hello hello;
   char key[TT_KEY];
   struct tt_secure *secure; /* what protects the connection to another host; NULL: nothing */
@@ -97,9 +98,11 @@ typedef struct tt_meet_line {
   int agent;                /* pid of this host's agent, if that is the other end; or 0 */
 } tt_meet_line;
 
-/* A nonblocking TCP connection to one of the host's addresses, or -1: *why says what failed. until: on
- * tt_seconds' clock. */
-int tt_meet_connect(const char *host, int port, double until, char *why, size_t size);
+/* A nonblocking TCP connection to one of the host's addresses, or -1: *why says what failed. *link: over which of this
+ * host's links to look first for an address that only its link knows (reach.h), 0: any; and then that of the
+ * connection. until: on tt_seconds' clock. */
+int tt_meet_connect(const char *host, int port, unsigned *link, double until, char *why,
+                    size_t size);
 /* False, and errno: not ready in time; ECANCELED: the caller was interrupted. */
 bool tt_meet_ready(int fd, short events, double until);
 /* A connection to a rendezvous, which may not be open yet: retries until l->until. */

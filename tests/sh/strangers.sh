@@ -7,6 +7,7 @@ export TUTTI_CONNECT_TIMEOUT=3
 n=0
 check() { ok "$@" && n=$((n + 1)) || n=$((n + 1)); }
 hello=$BUILD/examples/hello
+three='[ "$(grep -c "sum is 3$" "$work/out")" = 3 ]'
 two='[ "$(grep -c "sum is 1$" "$work/out")" = 2 ]'
 secret="set TUTTI_KEY to the same secret on all ranks, or, on a network that only you use, TUTTI_INSECURE=1"
 port=$((20000 + RANDOM % 10000))
@@ -85,13 +86,14 @@ else
   job=$daemon && wait_job
 fi
 
-# hosts [NAME=VALUE ...]: one rank on each of two. HEARS=FILE: what somebody hears of port 4001 on the first one.
+# hosts [NAME=VALUE ...]: one rank on each of two, or of $HOSTS. FAMILY=6, link: their addresses are of IPv6, or of their link
+# alone. PORT=4001 HEARS=FILE: what somebody hears of this port on the first one; PORT=0: of all.
 hosts() {
   local first=10.77.0.1
-  [ "${FAMILY:-4}" = 4 ] || first=fd77::1
+  case ${FAMILY:-4} in 6) first=fd77::1 ;; link) first=fe80::1${LINK:+%$LINK} ;; esac
   rc=0
-  FIRST=$first LISTEN=$python\ tests/support/sniff.py TOKEN=$token UCX_TLS=tcp,self timeout 60 bash bench/netns.sh tutti 2 1 1gbit sh -c '
-    [ -z "${HEARS:-}" ] || [ "$TUTTI_RANK" != 0 ] || { $LISTEN eth0 4001 "$HEARS" & until [ -e "$HEARS" ]; do sleep 0.05; done; }
+  FIRST=$first LISTEN=$python\ tests/support/sniff.py TOKEN=$token UCX_TLS=tcp,self timeout 60 bash bench/netns.sh tutti ${HOSTS:-2} 1 1gbit sh -c '
+    [ -z "${HEARS:-}" ] || [ "$TUTTI_RANK" != 0 ] || { $LISTEN eth0 ${PORT:-4001} "$HEARS" & until [ -e "$HEARS" ]; do sleep 0.05; done; }
     env -u TUTTI_ID -u TUTTI_RANK -u TUTTI_SIZE RANK=$TUTTI_RANK WORLD_SIZE=$TUTTI_SIZE MASTER_ADDR=$FIRST MASTER_PORT=4000 "$@"
     status=$?
     [ -z "${HEARS:-}" ] || [ "$TUTTI_RANK" != 0 ] || kill $!
@@ -99,9 +101,9 @@ hosts() {
 }
 hosts
 if [ $rc = 77 ]; then
-  skip "two hosts" "$(tail -n 1 "$work/err")" 11 && n=$((n + 11))
+  skip "two hosts" "$(tail -n 1 "$work/err")" 19 && n=$((n + 19))
 elif [ ! -e "$BUILD/libtutti_ucx.so" ]; then
-  skip "two hosts" "UCX is not installed, or was not built" 11 && n=$((n + 11))
+  skip "two hosts" "UCX is not installed, or was not built" 19 && n=$((n + 19))
 else
   check "on two hosts, without a secret: the ranks do not meet, and say what to do" all "! status 0" "says 'rank 1.*$secret'" '! grep -q "sum is" "$work/out"'
   hosts TUTTI_KEY=0123456789abcdef
@@ -113,10 +115,35 @@ else
   check "hosts that have addresses of IPv6 alone meet" all "status 0" "$two"
   FAMILY=6 hosts
   check "... with a secret only" all "! status 0" "says 'rank 1.*$secret'" '! grep -q "sum is" "$work/out"'
+  export FAMILY=link HOSTS=3
+  hosts TUTTI_KEY=$key
+  check "hosts whose addresses only their link knows: UCX does not reach them, and a sentence says so" all "! status 0" \
+    "says 'cannot reach rank . on host., whose addresses only its link knows.*set TUTTI_TLS=all'"
+  if [ ! -e "$BUILD/libtutti_tls.so" ]; then
+    skip "... by TLS" "libtutti_tls.so was not built (make tls)" 6 && n=$((n + 6))
+  else
+    hosts TUTTI_KEY=$key TUTTI_TLS=all
+    check "... by TLS they meet and sum" all "status 0" "$three"
+    LINK=eth0 hosts TUTTI_KEY=$key TUTTI_TLS=all TUTTI_INTERFACE=eth0
+    check "... also where the address has a link's name, and TUTTI_INTERFACE that of a device" all "status 0" "$three"
+    LINK=other7 hosts TUTTI_KEY=$key TUTTI_TLS=all
+    check "... or a name that no host knows" all "status 0" "$three"
+    LINKS=2 hosts TUTTI_KEY=$key TUTTI_TLS=all sh -c 'export TUTTI_INTERFACE=fe80::$((RANK + 1))%eth1; "$0"'
+    check "... on the second of two links, where both have the same addresses" all "status 0" "$three"
+    LINKS=2 hosts TUTTI_KEY=$key TUTTI_TLS=all sh -c '[ $RANK != 0 ] || export TUTTI_INTERFACE=eth1; "$0"'
+    check "... where the other ranks try one link after the other" all "status 0" "$three"
+    rc=0
+    AGGREGATOR=4 TUTTI_TLS=all TOKEN=$token timeout 60 bash bench/netns.sh tutti 3 1 1gbit "$PWD/$BUILD/tests/mp_aggregated" 0.2 >"$work/out" 2>"$work/err" </dev/null || rc=$?
+    check "... and an aggregator sums for them" all "status 0" '[ "$(grep -c "went on as one of 3.*right: no error" "$work/out")" = 3 ]' 'grep -qE "(aggregate|split)\(" "$work/out"'
+  fi
+  unset FAMILY HOSTS
   hosts TUTTI_KEY=$key TUTTI_INTERFACE=eth0
   check "hosts meet on the interface that is asked for" all "status 0" "$two"
   HEARS=$work/plain hosts TUTTI_KEY=$key
   check "a listener hears the names of hosts, and no key" all "status 0" "$two" 'grep -aq "host2, pid" "$work/plain"' '! grep -aq $key "$work/plain"'
+  TUTTI_KEY=$key AGGREGATOR=4 PORT=0 HEARS=$work/keys hosts
+  check "nor, where an aggregator sums, the key of its sessions" all "status 0" "$two" 'grep -aq "sums:4747" "$work/keys"' \
+    '$python tests/support/heard_keys.py "$work/keys" $key | grep -qE "^[1-9][0-9]* sessions, 0 keys"'
   if [ ! -e "$BUILD/libtutti_tls.so" ]; then
     skip "TLS between hosts" "libtutti_tls.so was not built (make tls)" 4 && n=$((n + 4))
   else

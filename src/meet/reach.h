@@ -1,0 +1,33 @@
+/* reach.h - which hosts know an address of this host, and over which of its links this host reaches an address that only
+ * one link knows. The library for UCX contains reach.c, too: it needs nothing else of tutti.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_REACH_H
+#define TT_REACH_H
+
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+
+enum { TT_LINKS = 8 };
+
+/* In the order in which a host tells its addresses to others. */
+typedef enum tt_reach_kind {
+  TT_REACH_4,     /* IPv4 */
+  TT_REACH_6,     /* IPv6 */
+  TT_REACH_LINK,  /* IPv6, on one link alone: fe80:: */
+  TT_REACH_HERE4, /* the loopback device's: this host alone */
+  TT_REACH_HERE6,
+  TT_REACH_NONE /* of another family, or its device is down */
+} tt_reach_kind;
+tt_reach_kind tt_reach_of(const struct ifaddrs *a);
+/* The link of a socket's address, as the system numbers this host's links; 0: all know the address. */
+unsigned tt_link_of(const struct sockaddr *at);
+/* Is it the device "eth1", or the address "10.0.0.3", "fe80::1" or "fe80::1%eth1"? */
+bool tt_reach_named(const struct ifaddrs *a, const char *name);
+/* This host's links on which to look for another host's fe80:: address, in this order; returns how many: that of
+ * TUTTI_INTERFACE alone, or all. first: a link to begin with; 0: none. */
+int tt_reach_links(unsigned first, unsigned link[TT_LINKS]);
+/* Take the names of links out of a list of addresses, "[fe80::1%eth1]:4747,...", because no other host knows them. */
+void tt_reach_strip(char *addresses);
+
+#endif
