@@ -27,7 +27,7 @@
 
 extern char **environ;
 
-enum { MOST_HOSTS = 1024 };
+enum { MOST_HOSTS = 1024, KEY_MOST = 4096 /* bytes of TUTTI_KEY, with its end */ };
 
 /* ---- the list: h1:4,h2:4 ---- */
 
@@ -192,6 +192,11 @@ static int pass_on(pid_t agent, int leash, const sigset_t *set) {
   }
 }
 
+static bool tell(int leash, const char *word, char end) {
+  const size_t n = strlen(word);
+  return write(leash, word, n) == (ssize_t)n && write(leash, &end, 1) == 1;
+}
+
 /* Runs in place of a rank's program; returns an exit status. */
 int run_carry(const run_options *o, int host) {
   const run_host *h = &o->hosts[host];
@@ -215,9 +220,8 @@ int run_carry(const run_options *o, int host) {
   close(leash[0]);
   free(line.at);
   signal(SIGPIPE, SIG_IGN);
-  const char *id = getenv("TUTTI_ID");
-  bool told = agent > 0 && id && write(leash[1], id, strlen(id)) == (ssize_t)strlen(id) &&
-              write(leash[1], "\n", 1) == 1;
+  const char *id = getenv("TUTTI_ID"), *key = getenv("TUTTI_KEY");
+  const bool told = agent > 0 && id && tell(leash[1], id, '\n') && tell(leash[1], key ? key : "", '\0');
   if (agent < 0) return cli_fail(CLI_FAILED, "run", "fork: %s", strerror(errno));
   if (!told) close(leash[1]);
   status = pass_on(agent, told ? leash[1] : -1, &set);
@@ -228,21 +232,31 @@ int run_carry(const run_options *o, int host) {
 
 const char *run_hosts_open(const run_options *o) {
   tutti_id id;
+  if (getenv("TUTTI_KEY") && strlen(getenv("TUTTI_KEY")) >= KEY_MOST)
+    return "TUTTI_KEY has more than 4095 characters";
   if (o->respawns ? tutti_unique_id_growing(o->total, o->respawns, &id) : tutti_unique_id_lasting(&id))
     return tutti_error();
   return setenv("TUTTI_ID", id.text, 1) ? "out of memory" : NULL;
 }
 
-int run_part_begin(run_options *o) {
-  char id[TUTTI_ID_BYTES] = "";
+/* What the carrier told, up to this end. False: not whole, or too long. */
+static bool heard(char *word, size_t size, char end) {
   size_t n = 0;
-  while (n + 1 < sizeof id && read(0, id + n, 1) == 1 && id[n] != '\n') n++;
-  id[n] = 0;
-  if (!n)
+  while (n < size && read(0, word + n, 1) == 1 && word[n] != end) n++;
+  const bool whole = n < size && word[n] == end;
+  word[n < size ? n : size - 1] = 0;
+  return whole;
+}
+
+int run_part_begin(run_options *o) {
+  char id[TUTTI_ID_BYTES] = "", key[KEY_MOST] = "";
+  if (!heard(id, sizeof id, '\n') || !heard(key, sizeof key, '\0') || !*id)
     return cli_fail(CLI_USAGE, "run",
                     "--part: no id of a rendezvous has come; it is `tutti run "
                     "--hosts` that starts this");
-  if (setenv("TUTTI_ID", id, 1)) return cli_fail(CLI_FAILED, "run", "out of memory");
+  const int full = setenv("TUTTI_ID", id, 1) || (*key && setenv("TUTTI_KEY", key, 1));
+  explicit_bzero(key, sizeof key);
+  if (full) return cli_fail(CLI_FAILED, "run", "out of memory");
   o->leash = fcntl(0, F_DUPFD_CLOEXEC, 3);
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (o->leash < 0 || null < 0 || dup2(null, 0) < 0)

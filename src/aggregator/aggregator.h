@@ -87,7 +87,7 @@ typedef struct tt_aggregator_sum { /* before the bytes that a member wants */
 } tt_aggregator_sum;
 
 /* The key in hexadecimal digits, from a text that daemon and job share; NULL: TUTTI_KEY. And the key of one
- * communicator's sessions, which the first rank hands to the others: it is good for nothing else. */
+ * communicator's sessions, which each rank derives from it: it is good for nothing else. */
 void tt_aggregator_key(const char *text, char key[TT_KEY + 1]);
 void tt_aggregator_session_key(const char key[TT_KEY + 1], uint64_t session,
                                char of_session[TT_KEY + 1]);

@@ -1,8 +1,8 @@
 /* aggregator_key.c - what a job and an aggregator prove to each other.
  *
  * Idea       The key is a digest of a text that both have, TUTTI_KEY. Without a text the key is one that
- *            anybody can compute: such a key excludes other programs, and no user. Only the first rank of a
- *            job needs the text: the others get a key that is derived from it for their communicator.
+ *            anybody can compute: such a key excludes other programs, and no user. Each rank of a job derives the key
+ *            of a communicator's sessions from it and from a number that the first rank draws; the number alone travels.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
 #include <stdio.h>

@@ -19,6 +19,7 @@
 #include "aggregator.h"
 #include "build_comm.h"
 #include "comm_wisdom.h"
+#include "reach.h"
 #include "topo_rows.h"
 
 static const char who[] = "the aggregator of a communicator";
@@ -28,8 +29,7 @@ enum { NAMES = 2000 };
 typedef struct invitation { /* from the first rank */
   char names[NAMES];        /* TUTTI_AGGREGATOR */
   uint64_t session;
-  char key[TT_KEY + 1]; /* of the sessions of this communicator */
-  bool drawn, open;     /* open: anybody can compute the key */
+  bool drawn, open; /* open: anybody can compute the key of the session */
 } invitation;
 
 typedef struct visit_end { /* from each rank */
@@ -229,10 +229,17 @@ void tt_aggregator_drop(tutti_comm *comm) {
 static void invite(invitation *i) {
   snprintf(i->names, sizeof i->names, "%s", tt_env("TUTTI_AGGREGATOR"));
   i->drawn = getrandom(&i->session, sizeof i->session, 0) == sizeof i->session;
-  char key[TT_KEY + 1];
   i->open = !tt_env("TUTTI_KEY");
-  tt_aggregator_key(NULL, key);
-  tt_aggregator_session_key(key, i->session, i->key);
+}
+
+/* Each rank derives it from TUTTI_KEY: nobody sends it. */
+static tutti_status session_key(const invitation *i, char of_session[TT_KEY + 1]) {
+  char key[TT_KEY + 1];
+  if (!i->open && !tt_env("TUTTI_KEY"))
+    return tt_fail(TUTTI_ERR_SYSTEM, "it has no TUTTI_KEY, and rank 0 has: set the same one on all ranks");
+  tt_aggregator_key(i->open ? "" : NULL, key);
+  tt_aggregator_session_key(key, i->session, of_session);
+  return TUTTI_OK;
 }
 
 /* The wire over a connection that this rank has. */
@@ -270,7 +277,7 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, const layout *x
                                    .members = (uint32_t)of_one,
                                    .above = (uint32_t)(host / of_one),
                                    .aboves = (uint32_t)x->racks};
-  char where[TT_AGGREGATOR_WHERE];
+  char where[TT_AGGREGATOR_WHERE], key[TT_KEY + 1];
   static const struct {
     int parts;
     const char *beside;
@@ -281,7 +288,8 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, const layout *x
       i->drawn ? TUTTI_OK : tt_fail(TUTTI_ERR_SYSTEM, "no random numbers for a session");
   if (!status && !name_at(i->names, host / of_one, where))
     status = tt_fail(TUTTI_ERR_ARG, "TUTTI_AGGREGATOR has a name that is too long");
-  if (!status) status = tt_aggregator_visit(where, &seat, i->open, i->key, LIMIT, &to);
+  if (!status) status = session_key(i, key);
+  if (!status) status = tt_aggregator_visit(where, &seat, i->open, key, LIMIT, &to);
   if (!status) tt_aggregator_queue(to.fd, comm->plans->setting.profile.net.beta);
   if (!status) status = make_wire(comm, to, where, x);
   for (int k = 0; k < TT_AGGREGATED && !status; k++)
@@ -331,6 +339,7 @@ tutti_status tt_aggregator_open(tutti_comm *comm, uint32_t said) {
   if (x.hosts < 2) return TUTTI_OK;
   if (comm->rank == 0) invite(&i);
   if (tt_broadcast(comm, who, &i, sizeof i)) return TUTTI_OK; /* as below */
+  if (comm->rank) tt_reach_strip(i.names);
   const char *why = fit_names(i.names, &x);
   if (why) {
     if (comm->rank == 0) tt_log(0, "calls run without an aggregator: %s", why);
