@@ -1,21 +1,19 @@
 # tls.py - what TLS between hosts costs: an allreduce of two ranks over UCX's TCP and over tutti's own network with TLS, by
 # turns; and what AES-GCM alone does on one core.
 #
-#   bench/tls.py [--rounds N] [--build DIR]
+#   bench/bars.py --only tls runs it, and stores the table of docs/security.md (make bench-tls OUT=docs/bench)
 #
 # Places     loopback: both ranks on this machine, which share no memory. hosts: two network namespaces with links of
 #            10 Gbit/s (bench/netns.sh; as root).
 # Figures    the median over the rounds, with the least and the greatest. 8 B in microseconds, longer vectors in MB/s: the
-#            vector's bytes over the time. Each round runs one launch per side, another one first in each.
+#            vector's bytes over the time. Each round runs one launch per side, another one first in each; a ratio is the
+#            median of those of the rounds.
 # SPDX-License-Identifier: BSD-3-Clause
-import argparse
-import json
 import os
 import re
 import subprocess
-import tempfile
 
-from measure import Failed, bytes_name, median
+from measure import Failed, median
 
 SIZES = [8, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20]
 SIDES = {"UCX": {"TUTTI_NET": "ucx", "UCX_TLS": "tcp,self"}, "TLS": {"TUTTI_TLS": "all"}}
@@ -34,15 +32,15 @@ def times(place, build, side):
     env.update({"TUTTI_NODES": "0,1"} if place == "loopback" else {})
     found = {}
     for first, last, factor in ((8, 8, 2), (SIZES[1], SIZES[-1], 4)):
-        with tempfile.NamedTemporaryFile(suffix=".json") as out:
-            argv = [os.path.join(build, "tutti"), "bench", "-b", str(first), "-e", str(last), "-f", str(factor), "--side",
-                    "out", "--budget", "0.1", "--repeats", "5", "-J", out.name]
-            done = subprocess.run(command(place, build, argv), env=env, capture_output=True, text=True, timeout=300)
-            if done.returncode:
-                raise Failed("%s, %s: %s" % (place, side, done.stderr.strip()[-300:]), done.returncode)
-            for row in re.findall(r"^ +(\d+) +\d+ +\w+ +\w+ +\S+ +([\d.]+) ", done.stdout, re.M):
-                found[int(row[0])] = float(row[1])
-            json.load(out)
+        argv = [os.path.join(build, "tutti"), "bench", "-b", str(first), "-e", str(last), "-f", str(factor), "--side", "out",
+                "--budget", "0.1", "--repeats", "5"]
+        done = subprocess.run(command(place, build, argv), env=env, capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode:
+            raise Failed("%s, %s: %s" % (place, side, done.stderr.strip()[-300:]), done.returncode)
+        for row in re.findall(r"^ +(\d+) +\d+ +\w+ +\w+ +\S+ +([\d.]+) ", done.stdout, re.M):
+            found[int(row[0])] = float(row[1])
+    if sorted(found) != SIZES:
+        raise Failed("%s, %s: there are no times of all sizes" % (place, side))
     return found
 
 
@@ -54,34 +52,26 @@ def shown(size, us):
 
 
 def aes():
-    """MB/s of AES-128-GCM in blocks of 16 KiB, on one core."""
-    done = subprocess.run(["openssl", "speed", "-seconds", "1", "-bytes", "16384", "-evp", "aes-128-gcm"],
-                          capture_output=True, text=True, timeout=60)
+    """GB/s of AES-128-GCM in blocks of 16 KiB, on one core; None: there is no openssl."""
+    try:
+        done = subprocess.run(["openssl", "speed", "-seconds", "1", "-bytes", "16384", "-evp", "aes-128-gcm"],
+                              capture_output=True, text=True, timeout=60, check=False)
+    except FileNotFoundError:
+        return None
     found = re.search(r"^AES-128-GCM +([\d.]+)k", done.stdout, re.M)
-    return float(found.group(1)) / 1e3 if found else None
+    return float(found.group(1)) / 1e6 if found else None
 
 
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--build", default=os.environ.get("BUILD", "build"))
-    args = p.parse_args()
-    build = os.path.abspath(args.build)
-    print("AES-128-GCM on one core: %s MB/s" % ("?" if aes() is None else "%.0f" % aes()))
-    for place in PLACES:
-        all_times = {side: [] for side in SIDES}
-        try:
-            for round_ in range(args.rounds):
-                for side in sorted(SIDES, reverse=round_ % 2 == 1):
-                    all_times[side].append(times(place, build, side))
-        except Failed as e:
-            print("%s: %s" % (place, e))
-            continue
-        print("\n| %s | UCX's TCP | TLS |\n|---|---:|---:|" % place)
-        for size in sorted(all_times["UCX"][0]):
-            print("| %sB | %s | %s |" % (bytes_name(size) + (" " if size == 8 else ""),
-                                         *(shown(size, [t[size] for t in all_times[side]]) for side in ("UCX", "TLS"))))
+def measured(place, build, rounds):
+    """{side: {bytes: microseconds of each round}}."""
+    found = {side: {} for side in SIDES}
+    for r in range(rounds):
+        for side in sorted(SIDES, reverse=r % 2 == 1):
+            for size, us in times(place, build, side).items():
+                found[side].setdefault(size, []).append(us)
+    return found
 
 
-if __name__ == "__main__":
-    main()
+def ratios(found):
+    """{bytes: TLS's time over UCX's}."""
+    return {size: median([t / u for t, u in zip(found["TLS"][size], us)]) for size, us in found["UCX"].items()}

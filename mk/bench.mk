@@ -10,6 +10,7 @@
 #   make bench-gpu       on a machine with a GPU: tests, and tutti beside gloo and NCCL (tools/on-gpu.sh; docs/gpu.md)
 #   make bench-meeting   how long ranks on 2 to 128 hosts take to find each other (as root)
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
+#   make bench-tls       TLS between ranks beside UCX's TCP (as root; part of make bars)
 #   make bench-faults    500 deaths, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
 #   make bench-torch     the PyTorch backend beside gloo
 #   make bench-frontier  floats between the fewest steps and the fewest bytes: prices of docs/papers.md, anew
@@ -56,7 +57,7 @@ $(TURNBIN) $(INBIN): bench/timing.h $(BUILD)/libtutti.a mk/bench.mk
 bench-programs:
 	@tools/deps.sh build
 	@tools/deps.sh bench || echo "tutti: going on without; what needs them is skipped"
-	@$(MAKE) $(JOBS) --no-print-directory all $(UCXLIB) $(BENCHBIN) $(FAULTBIN) $(C10DLIB) $(NOTHING)
+	@$(MAKE) $(JOBS) --no-print-directory all $(UCXLIB) $(TLSLIB) $(BENCHBIN) $(FAULTBIN) $(C10DLIB) $(NOTHING)
 	@$(MAKE) $(JOBS) -k --no-print-directory $(TURNBIN) $(RANKED) $(INBIN) $(SHIMS) || echo "tutti: a peer could not be built; it is skipped"
 	@if tools/deps.sh sim; then $(MAKE) $(JOBS) --no-print-directory $(SIM); fi || echo "tutti: no simulator; it is skipped"
 bench-peers: bench-programs
@@ -90,6 +91,8 @@ bench-torch: torch
 with-nothing: $(NOTHING)
 bench-faults: all $(UCXLIB) $(FAULTBIN)
 	@$(PYTHON) bench/bars.py --build $(BUILD) --only faults $(MORE)
+bench-tls: all $(UCXLIB) $(TLSLIB)
+	@$(PYTHON) bench/bars.py --build $(BUILD) --only tls $(if $(OUT),--out $(OUT)) $(MORE)
 bars: bench-programs
 	@$(PYTHON) bench/bars.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out $(OUT)) $(MORE)
 # The tables of docs/, of the files in docs/bench, to which OUT=docs/bench writes.
@@ -134,6 +137,6 @@ bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
-.PHONY: bench-programs bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-entropy bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bars tables \
+.PHONY: bench-programs bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-entropy bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bench-tls bars tables \
         bench-engine bench-kernels bench-price bench-schedules bench-scale bench-machines bench-frontier bench-wait bench-many bench-buckets bench-exact
 -include $(BENCHBIN:%=%.d)
