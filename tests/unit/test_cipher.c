@@ -15,91 +15,9 @@
 /* cmocka.h needs four of these headers first */
 #include <cmocka.h>
 
-#include "cipher.h"
+#include "cipher_play.h"
 
-enum { ENDS = 3, MOST = 5 << 20, DONE = 8 };
-
-/* Some processes of a job, all of them this one; each sees the others' addresses in a table of its own. */
-typedef struct job {
-  int n, first; /* those before `first` are closed */
-  void *end[ENDS];
-  cipher_address at[ENDS][ENDS]; /* [who looks][at whom] */
-  tutti_net net[ENDS];
-} job;
-
-static const void *address_of(void *ctx, int rank) {
-  return (const cipher_address *)ctx + rank;
-}
-
-static void drop_nothing(void *ctx) {
-  (void)ctx;
-}
-
-static void open_ends(job *j, int n) {
-  const tutti_net_maker maker = tt_cipher_maker();
-  *j = (job){.n = n};
-  for (int r = 0; r < n; r++) {
-    const void *address;
-    size_t bytes;
-    char why[240];
-    if (maker.open(&j->end[r], 0, &address, &bytes, why, sizeof why)) fail_msg("%s", why);
-    assert_int_equal(bytes, sizeof j->at[0][0]);
-    for (int who = 0; who < n; who++) memcpy(&j->at[who][r], address, bytes);
-  }
-}
-
-static void join_ends(job *j, int stranger) {
-  const tutti_net_maker maker = tt_cipher_maker();
-  for (int r = 0; r < j->n; r++) {
-    unsigned char secret[TUTTI_NET_SECRET] = {7, r == stranger};
-    char why[240];
-    const tutti_net_addresses addresses = {sizeof addresses, j->at[r], address_of, drop_nothing};
-    maker.secret(j->end[r], secret);
-    if (maker.join(j->end[r], r, j->n, &addresses, &j->net[r], why, sizeof why)) fail_msg("%s", why);
-    j->net[r].site.node = r;
-    j->net[r].id = 1;
-  }
-}
-
-static void close_all(job *j) {
-  for (int r = 0; r < j->n; r++) j->net[r].close(j->net[r].self, 1);
-}
-
-/* Polls all ends until end `rank` has reported request `slot`, or the loss of a peer with slot -1. */
-static tutti_net_done await(job *j, int rank, int slot) {
-  static tutti_net_done kept[ENDS][64];
-  static int n[ENDS];
-  const double until = tt_seconds() + 20;
-  while (tt_seconds() < until) {
-    for (int i = 0; i < n[rank]; i++) {
-      const tutti_net_done d = kept[rank][i];
-      if (d.slot != slot) continue;
-      kept[rank][i] = kept[rank][--n[rank]];
-      return d;
-    }
-    for (int r = j->first; r < j->n; r++) {
-      int come = 0;
-      assert_int_equal(j->net[r].poll(j->net[r].self, 64, kept[r] + n[r], DONE, &come), 0);
-      n[r] += come;
-      assert_true(n[r] < 64 - DONE);
-    }
-  }
-  fail_msg("request %d of rank %d does not end", slot, rank);
-  return (tutti_net_done){.slot = -2};
-}
-
-static int send_to(job *j, int from, int slot, int to, int tag, const void *bytes, size_t n, int sure) {
-  return j->net[from].send(j->net[from].self, slot, to, tag, bytes, n, sure);
-}
-
-static int recv_from(job *j, int at, int slot, int from, int tag, void *bytes, size_t n) {
-  return j->net[at].recv(j->net[at].self, slot, from, tag, bytes, n);
-}
-
-static bool has_tls(void) {
-  const tt_tls *tls;
-  return !tt_tls_load(&tls);
-}
+enum { MOST = 5 << 20 };
 
 /* ---- messages ---- */
 
@@ -111,73 +29,73 @@ static void fill(unsigned char *bytes, size_t n, unsigned seed) {
 static void all_sizes_arrive(void **state) {
   static const size_t sizes[] = {0, 1, 16, 8 << 10, (16 << 10) - 17, (16 << 10) - 16, 16 << 10, 32 << 10, (32 << 10) + 1, MOST};
   static unsigned char out[MOST], in[MOST];
-  job j;
+  ends j;
   (void)state;
-  if (!has_tls()) skip();
-  open_ends(&j, 2);
-  join_ends(&j, -1);
+  if (!ends_have_tls()) skip();
+  ends_open(&j, 2, 0);
+  ends_join(&j, -1);
   for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
     for (int how = 0; how < 12; how++) {
       const size_t n = sizes[k];
       const int first = how & 1, sure = how >> 1 & 1, to = how < 8 ? 1 : 0, any = how & 4;
       fill(out, n, (unsigned)(k * 12) + (unsigned)how);
       memset(in, 0, n);
-      if (first) assert_int_equal(recv_from(&j, to, 1, any ? TUTTI_NET_ANY : 0, 3, in, sizeof in), 0);
-      assert_int_equal(send_to(&j, 0, 0, to, 3, out, n, sure), 0);
-      if (!first && !sure && n < (32 << 10)) await(&j, 0, 0);
-      if (!first) assert_int_equal(recv_from(&j, to, 1, any ? TUTTI_NET_ANY : 0, 3, in, sizeof in), 0);
-      const tutti_net_done d = await(&j, to, 1);
+      if (first) assert_int_equal(ends_recv(&j, to, 1, any ? TUTTI_NET_ANY : 0, 3, in, sizeof in), 0);
+      assert_int_equal(ends_send(&j, 0, 0, to, 3, out, n, sure), 0);
+      if (!first && !sure && n < (32 << 10)) ends_await(&j, 0, 0);
+      if (!first) assert_int_equal(ends_recv(&j, to, 1, any ? TUTTI_NET_ANY : 0, 3, in, sizeof in), 0);
+      const tutti_net_done d = ends_await(&j, to, 1);
       assert_int_equal(d.failed, 0);
       assert_int_equal(d.peer, 0);
       assert_int_equal(d.bytes, n);
       assert_memory_equal(in, out, n);
-      if (first || sure || n >= (32 << 10)) assert_int_equal(await(&j, 0, 0).failed, 0);
+      if (first || sure || n >= (32 << 10)) assert_int_equal(ends_await(&j, 0, 0).failed, 0);
       assert_int_equal(j.net[0].leaving(j.net[0].self), 0);
     }
-  close_all(&j);
+  ends_close(&j);
 }
 
 static void a_sure_send_waits_for_its_receive(void **state) {
-  job j;
+  ends j;
   int in = 0, out = 5;
   (void)state;
-  if (!has_tls()) skip();
-  open_ends(&j, 2);
-  join_ends(&j, -1);
-  send_to(&j, 0, 0, 1, 9, &out, sizeof out, 1);
-  send_to(&j, 0, 1, 1, 8, &out, sizeof out, 0); /* comes later, on the same connection */
-  recv_from(&j, 1, 0, 0, 8, &in, sizeof in);
-  await(&j, 1, 0);
+  if (!ends_have_tls()) skip();
+  ends_open(&j, 2, 0);
+  ends_join(&j, -1);
+  ends_send(&j, 0, 0, 1, 9, &out, sizeof out, 1);
+  ends_send(&j, 0, 1, 1, 8, &out, sizeof out, 0); /* comes later, on the same connection */
+  ends_recv(&j, 1, 0, 0, 8, &in, sizeof in);
+  ends_await(&j, 1, 0);
   for (int i = 0; i < 100; i++) {
     tutti_net_done d;
     int n = 0;
     j.net[0].poll(j.net[0].self, 8, &d, 1, &n);
     assert_true(!n || d.slot == 1);
   }
-  recv_from(&j, 1, 1, 0, 9, &in, sizeof in);
-  assert_int_equal(await(&j, 0, 0).failed, 0);
-  assert_int_equal(await(&j, 1, 1).bytes, sizeof in);
-  close_all(&j);
+  ends_recv(&j, 1, 1, 0, 9, &in, sizeof in);
+  assert_int_equal(ends_await(&j, 0, 0).failed, 0);
+  assert_int_equal(ends_await(&j, 1, 1).bytes, sizeof in);
+  ends_close(&j);
 }
 
 /* Each calls each other one before any has polled: one connection stays for two of them. */
 static void all_may_call_at_once(void **state) {
-  job j;
+  ends j;
   int in[ENDS][ENDS], out[ENDS];
   (void)state;
-  if (!has_tls()) skip();
-  open_ends(&j, ENDS);
-  join_ends(&j, -1);
+  if (!ends_have_tls()) skip();
+  ends_open(&j, ENDS, 0);
+  ends_join(&j, -1);
   for (int r = 0; r < ENDS; r++)
     for (int to = 0; to < ENDS; to++) {
       out[r] = 100 + r;
-      send_to(&j, r, 2 * to, to, 0, &out[r], sizeof out[r], 1);
-      recv_from(&j, r, 2 * to + 1, to, 0, &in[r][to], sizeof in[r][to]);
+      ends_send(&j, r, 2 * to, to, 0, &out[r], sizeof out[r], 1);
+      ends_recv(&j, r, 2 * to + 1, to, 0, &in[r][to], sizeof in[r][to]);
     }
   for (int r = 0; r < ENDS; r++)
     for (int to = 0; to < ENDS; to++) {
-      assert_int_equal(await(&j, r, 2 * to).failed, 0);
-      assert_int_equal(await(&j, r, 2 * to + 1).failed, 0);
+      assert_int_equal(ends_await(&j, r, 2 * to).failed, 0);
+      assert_int_equal(ends_await(&j, r, 2 * to + 1).failed, 0);
       assert_int_equal(in[r][to], 100 + to);
     }
   for (int r = 0; r < ENDS; r++) {
@@ -193,26 +111,26 @@ static void all_may_call_at_once(void **state) {
     assert_int_equal(lines, ENDS - 1);
     assert_int_equal(w->strangers, 0);
   }
-  close_all(&j);
+  ends_close(&j);
 }
 
 /* A message for a network that its receiver makes later; cancelled receives; a network that closes with messages in it. */
 static void networks_keep_their_messages(void **state) {
   static char big[MOST], room[MOST];
   const int both[] = {0, 1};
-  job j;
+  ends j;
   tutti_net second[2];
   int in = 0, out = 77;
   (void)state;
-  if (!has_tls()) skip();
-  open_ends(&j, 2);
-  join_ends(&j, -1);
+  if (!ends_have_tls()) skip();
+  ends_open(&j, 2, 0);
+  ends_join(&j, -1);
   assert_int_equal(j.net[0].pick(j.net[0].self, j.net[0].fresh(j.net[0].self), both, 2, &second[0]), 0);
   second[0].send(second[0].self, 0, 1, 0, &out, sizeof out, 0);
-  send_to(&j, 0, 0, 1, 0, big, sizeof big, 0);
-  recv_from(&j, 1, 0, 0, 0, room, sizeof room);
-  await(&j, 1, 0);
-  assert_int_equal(await(&j, 0, 0).failed, 0);
+  ends_send(&j, 0, 0, 1, 0, big, sizeof big, 0);
+  ends_recv(&j, 1, 0, 0, 0, room, sizeof room);
+  ends_await(&j, 1, 0);
+  assert_int_equal(ends_await(&j, 0, 0).failed, 0);
   assert_int_equal(j.net[1].pick(j.net[1].self, 1, both, 2, &second[1]), 0);
   assert_int_equal(j.net[1].pick(j.net[1].self, 1, both, 2, &second[1]), TUTTI_NET_TAKEN);
   second[1].recv(second[1].self, 0, 0, 0, &in, sizeof in);
@@ -222,10 +140,10 @@ static void networks_keep_their_messages(void **state) {
   }
   assert_int_equal(in, 77);
   /* a receive is cancelled before its message comes, another one while it comes */
-  recv_from(&j, 1, 0, 0, 1, room, sizeof room);
+  ends_recv(&j, 1, 0, 0, 1, room, sizeof room);
   assert_int_equal(j.net[1].cancel(j.net[1].self, 0), 0);
-  recv_from(&j, 1, 1, 0, 2, room, sizeof room);
-  send_to(&j, 0, 1, 1, 2, big, sizeof big, 0);
+  ends_recv(&j, 1, 1, 0, 2, room, sizeof room);
+  ends_send(&j, 0, 1, 1, 2, big, sizeof big, 0);
   for (int i = 0; i < 20; i++) {
     tutti_net_done d;
     int n = 0;
@@ -238,57 +156,57 @@ static void networks_keep_their_messages(void **state) {
   second[0].send(second[0].self, 0, 1, 0, big, sizeof big, 0);
   second[0].close(second[0].self, 0);
   second[1].close(second[1].self, 0);
-  send_to(&j, 0, 2, 1, 4, &out, sizeof out, 0);
+  ends_send(&j, 0, 2, 1, 4, &out, sizeof out, 0);
   in = 0;
-  recv_from(&j, 1, 2, 0, 4, &in, sizeof in);
-  await(&j, 1, 2);
+  ends_recv(&j, 1, 2, 0, 4, &in, sizeof in);
+  ends_await(&j, 1, 2);
   assert_int_equal(in, 77);
-  close_all(&j);
+  ends_close(&j);
 }
 
 /* ---- losses ---- */
 
 static void a_stranger_is_refused(void **state) {
-  job j;
+  ends j;
   int in = 0, out = 1;
   char words[120] = "";
   (void)state;
-  if (!has_tls()) skip();
+  if (!ends_have_tls()) skip();
   for (int who = 0; who < 2; who++) {
-    open_ends(&j, 2);
-    join_ends(&j, who);
-    recv_from(&j, 1, 0, 0, 0, &in, sizeof in);
-    send_to(&j, 0, 0, 1, 0, &out, sizeof out, 0);
-    assert_int_equal(await(&j, 0, 0).failed, TUTTI_NET_LOST);
-    assert_int_equal(await(&j, 1, 0).failed, TUTTI_NET_LOST);
-    assert_int_equal(await(&j, 0, -1).peer, 1);
-    assert_int_equal(await(&j, 1, -1).peer, 0);
+    ends_open(&j, 2, 0);
+    ends_join(&j, who);
+    ends_recv(&j, 1, 0, 0, 0, &in, sizeof in);
+    ends_send(&j, 0, 0, 1, 0, &out, sizeof out, 0);
+    assert_int_equal(ends_await(&j, 0, 0).failed, TUTTI_NET_LOST);
+    assert_int_equal(ends_await(&j, 1, 0).failed, TUTTI_NET_LOST);
+    assert_int_equal(ends_await(&j, 0, -1).peer, 1);
+    assert_int_equal(ends_await(&j, 1, -1).peer, 0);
     assert_int_equal(j.net[0].fate(j.net[0].self, 1, words, sizeof words), 1);
     assert_string_equal(words, "cannot be reached by TLS: what listens there lacks the job's secret");
     assert_int_equal(in, 0);
-    close_all(&j);
+    ends_close(&j);
   }
 }
 
 /* What a process has sent before it ends is received; then it is lost. */
 static void a_closed_end_is_lost(void **state) {
   static char big[MOST], room[MOST];
-  job j;
+  ends j;
   (void)state;
-  if (!has_tls()) skip();
-  open_ends(&j, 2);
-  join_ends(&j, -1);
+  if (!ends_have_tls()) skip();
+  ends_open(&j, 2, 0);
+  ends_join(&j, -1);
   fill((unsigned char *)big, sizeof big, 3);
-  recv_from(&j, 1, 0, 0, 0, room, 64 << 10);
-  send_to(&j, 0, 0, 1, 0, big, 64 << 10, 0);
-  await(&j, 0, 0);
+  ends_recv(&j, 1, 0, 0, 0, room, 64 << 10);
+  ends_send(&j, 0, 0, 1, 0, big, 64 << 10, 0);
+  ends_await(&j, 0, 0);
   j.net[0].close(j.net[0].self, 1);
   j.first = 1;
-  assert_int_equal(await(&j, 1, 0).failed, 0);
+  assert_int_equal(ends_await(&j, 1, 0).failed, 0);
   assert_memory_equal(big, room, 64 << 10);
-  assert_int_equal(await(&j, 1, -1).peer, 0);
-  recv_from(&j, 1, 3, 0, 0, room, sizeof room);
-  assert_int_equal(await(&j, 1, 3).failed, TUTTI_NET_LOST);
+  assert_int_equal(ends_await(&j, 1, -1).peer, 0);
+  ends_recv(&j, 1, 3, 0, 0, room, sizeof room);
+  assert_int_equal(ends_await(&j, 1, 3).failed, TUTTI_NET_LOST);
   j.net[1].close(j.net[1].self, 0);
 }
 
@@ -388,12 +306,12 @@ static void a_changed_byte_is_noticed(void **state) {
   } cases[] = {{0, false, false},      {5000, false, true},   {100000, false, true},
                {1000001, false, true}, {3000000, true, true}, {50000, true, true}};
   (void)state;
-  if (!has_tls()) skip();
+  if (!ends_have_tls()) skip();
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-    job j;
+    ends j;
     tap taps[2];
     rank_thread ranks[2] = {{.status = TUTTI_OK}};
-    open_ends(&j, 2);
+    ends_open(&j, 2, 0);
     for (int r = 0; r < 2; r++) { /* rank r is called by way of a tap */
       cipher_address *a = &j.at[!r][r];
       taps[r] = (tap){.at = cases[c].at, .repeats = cases[c].repeats};
@@ -402,7 +320,7 @@ static void a_changed_byte_is_noticed(void **state) {
       memset(a->addresses, 0, sizeof a->addresses);
       a->addresses[0] = (struct in6_addr){{{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}}};
     }
-    join_ends(&j, -1);
+    ends_join(&j, -1);
     for (int r = 0; r < 2; r++) {
       ranks[r].net = j.net[r];
       pthread_create(&ranks[r].thread, NULL, sum_until_it_fails, &ranks[r]);

@@ -1,0 +1,86 @@
+/* cipher_play.c - for tests: some processes of a job in tutti's own network over TLS (cipher_play.h).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* cmocka.h needs four of these headers first */
+#include <cmocka.h>
+
+#include "cipher_play.h"
+
+enum { DONE = 8 };
+
+static const void *their_address(void *ctx, int rank) {
+  return (const cipher_address *)ctx + rank;
+}
+
+static void drop_nothing(void *ctx) {
+  (void)ctx;
+}
+
+void ends_open(ends *j, int n, int silence) {
+  const tutti_net_maker maker = tt_cipher_maker();
+  *j = (ends){.n = n};
+  for (int r = 0; r < n; r++) {
+    const void *address;
+    size_t bytes;
+    char why[240];
+    if (maker.open(&j->end[r], silence, &address, &bytes, why, sizeof why)) fail_msg("%s", why);
+    assert_int_equal(bytes, sizeof j->at[0][0]);
+    for (int who = 0; who < n; who++) memcpy(&j->at[who][r], address, bytes);
+  }
+}
+
+void ends_join(ends *j, int stranger) {
+  const tutti_net_maker maker = tt_cipher_maker();
+  for (int r = 0; r < j->n; r++) {
+    unsigned char secret[TUTTI_NET_SECRET] = {7, r == stranger};
+    char why[240];
+    const tutti_net_addresses addresses = {sizeof addresses, j->at[r], their_address, drop_nothing};
+    maker.secret(j->end[r], secret);
+    if (maker.join(j->end[r], r, j->n, &addresses, &j->net[r], why, sizeof why)) fail_msg("%s", why);
+    j->net[r].site.node = r;
+    j->net[r].id = 1;
+  }
+}
+
+void ends_close(const ends *j) {
+  for (int r = 0; r < j->n; r++) j->net[r].close(j->net[r].self, 1);
+}
+
+tutti_net_done ends_await(const ends *j, int rank, int slot) {
+  static tutti_net_done kept[ENDS][64];
+  static int n[ENDS];
+  const double until = tt_seconds() + 20;
+  while (tt_seconds() < until) {
+    for (int i = 0; i < n[rank]; i++) {
+      const tutti_net_done d = kept[rank][i];
+      if (d.slot != slot) continue;
+      kept[rank][i] = kept[rank][--n[rank]];
+      return d;
+    }
+    for (int r = j->first; r < j->n; r++) {
+      int come = 0;
+      assert_int_equal(j->net[r].poll(j->net[r].self, 64, kept[r] + n[r], DONE, &come), 0);
+      n[r] += come;
+      assert_true(n[r] < 64 - DONE);
+    }
+  }
+  fail_msg("request %d of rank %d does not end", slot, rank);
+  return (tutti_net_done){.slot = -2};
+}
+
+int ends_send(const ends *j, int from, int slot, int to, int tag, const void *bytes, size_t n, int sure) {
+  return j->net[from].send(j->net[from].self, slot, to, tag, bytes, n, sure);
+}
+
+int ends_recv(const ends *j, int at, int slot, int from, int tag, void *bytes, size_t n) {
+  return j->net[at].recv(j->net[at].self, slot, from, tag, bytes, n);
+}
+
+bool ends_have_tls(void) {
+  const tt_tls *tls;
+  return !tt_tls_load(&tls);
+}

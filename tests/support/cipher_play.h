@@ -1,0 +1,29 @@
+/* cipher_play.h - for tests: some processes of a job in tutti's own network over TLS, all of them the test's own.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CIPHER_PLAY_H
+#define CIPHER_PLAY_H
+
+#include "cipher.h"
+
+enum { ENDS = 3 };
+
+/* Each sees the others' addresses in a table of its own. */
+typedef struct ends {
+  int n, first; /* those before `first` are closed */
+  void *end[ENDS];
+  cipher_address at[ENDS][ENDS]; /* [who looks][at whom] */
+  tutti_net net[ENDS];
+} ends;
+
+bool ends_have_tls(void);
+/* silence: s, as TUTTI_SILENCE. */
+void ends_open(ends *j, int n, int silence);
+/* stranger: this one has another secret; -1: none. */
+void ends_join(ends *j, int stranger);
+void ends_close(const ends *j);
+int ends_send(const ends *j, int from, int slot, int to, int tag, const void *bytes, size_t n, int sure);
+int ends_recv(const ends *j, int at, int slot, int from, int tag, void *bytes, size_t n);
+/* Polls all ends until end `rank` has reported request `slot`, or the loss of a peer with slot -1. */
+tutti_net_done ends_await(const ends *j, int rank, int slot);
+
+#endif

@@ -1,0 +1,107 @@
+/* test_cipher_calls.c - calls in tutti's own network over TLS: which hosts are watched, callers that prove nothing, and
+ * processes that say a wrong number.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* cmocka.h needs four of these headers first */
+#include <cmocka.h>
+
+#include "cipher_play.h"
+
+static void pass_one(const ends *j, int from, int to) {
+  int in = 0, out = 5;
+  ends_recv(j, to, 0, from, 0, &in, sizeof in);
+  ends_send(j, from, 1, to, 0, &out, sizeof out, 0);
+  assert_int_equal(ends_await(j, to, 0).failed, 0);
+  assert_int_equal(ends_await(j, from, 1).failed, 0);
+  assert_int_equal(in, 5);
+}
+
+static const cipher_peer *peer_of_end(const ends *j, int rank, int peer) {
+  const cipher_world *w = j->end[rank];
+  return w->peers[peer];
+}
+
+/* Processes of one host need no watch; those of another one do, unless TUTTI_SILENCE=0. */
+static void other_hosts_are_watched(void **state) {
+  static const struct {
+    bool other;
+    int silence;
+  } cases[] = {{false, 30}, {true, 30}, {true, 0}};
+  (void)state;
+  if (!ends_have_tls()) skip();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    ends j;
+    ends_open(&j, 2, cases[i].silence);
+    for (int r = 0; r < 2; r++)
+      if (cases[i].other) snprintf(j.at[r][!r].host, sizeof j.at[r][!r].host, "another");
+    ends_join(&j, -1);
+    pass_one(&j, 0, 1);
+    for (int r = 0; r < 2; r++) {
+      const cipher_peer *p = peer_of_end(&j, r, !r);
+      const bool wanted = cases[i].other && cases[i].silence;
+      const double until = tt_seconds() + 20;
+      assert_int_equal(p->watch.fd >= 0, wanted);
+      while (wanted && !p->stands && tt_seconds() < until) tt_cipher_progress(j.end[r]);
+      assert_int_equal(p->stands, wanted);
+    }
+    ends_close(&j);
+  }
+}
+
+/* Callers that say nothing occupy a bounded number of places, and a rank's call is heard nevertheless. */
+static void silent_callers_are_bounded(void **state) {
+  enum { CALLERS = 100, MOST = 64 + 2 };
+  int fd[CALLERS];
+  ends j;
+  cipher_place at;
+  (void)state;
+  if (!ends_have_tls()) skip();
+  ends_open(&j, 2, 0);
+  ends_join(&j, -1);
+  const cipher_world *w = j.end[1];
+  assert_true(tt_cipher_place_at(w, &w->own, 0, &at));
+  for (int i = 0; i < CALLERS; i++) {
+    fd[i] = tt_cipher_dial(&at, w->own.port, 0);
+    assert_true(fd[i] >= 0);
+    for (int k = 0; k < 10; k++) tt_cipher_progress(j.end[1]);
+    assert_true(w->strangers <= MOST);
+  }
+  const double until = tt_seconds() + 20;
+  while (w->strangers < MOST && tt_seconds() < until) tt_cipher_progress(j.end[1]);
+  assert_int_equal(w->strangers, MOST);
+  pass_one(&j, 0, 1);
+  for (int i = 0; i < CALLERS; i++) close(fd[i]);
+  ends_close(&j);
+}
+
+/* What listens at a rank's address knows the secret, and is another rank: it is not taken for the first one. */
+static void another_rank_is_not_taken_for_it(void **state) {
+  ends j;
+  int in = 0, out = 5;
+  (void)state;
+  if (!ends_have_tls()) skip();
+  ends_open(&j, ENDS, 0);
+  j.at[0][1] = j.at[0][2]; /* rank 0 finds rank 2 where rank 1 should be */
+  ends_join(&j, -1);
+  ends_recv(&j, 2, 0, TUTTI_NET_ANY, 0, &in, sizeof in);
+  ends_send(&j, 0, 0, 1, 0, &out, sizeof out, 0);
+  assert_int_equal(ends_await(&j, 0, 0).failed, TUTTI_NET_LOST);
+  assert_int_equal(ends_await(&j, 0, -1).peer, 1);
+  assert_int_equal(in, 0);
+  ends_close(&j);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(other_hosts_are_watched),
+      cmocka_unit_test(silent_callers_are_bounded),
+      cmocka_unit_test(another_rank_is_not_taken_for_it),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
