@@ -38,8 +38,8 @@ def files(prefix):
         numel = {side: math.prod(one[side + "_sizes"][0]) if one[side + "_sizes"] else 0 for side in ("input", "output")}
         assert kind != "all_gather" or numel["output"] == n * numel["input"]
         assert kind != "reduce_scatter" or numel["input"] == n * numel["output"]
-    last = max(seq for group, seq in calls if group == "0")
-    print(f"{len(calls)} collectives, the last one: " + ", ".join(e["state"] for e in calls["0", last].values()))
+    last = max((of for of in calls.values() if 0 in of), key=lambda of: of[0]["record_id"])  # rank 0's
+    print(f"{len(calls)} collectives, the last one: " + ", ".join(e["state"] for e in last.values()))
 
 
 if __name__ == "__main__":

@@ -19,16 +19,17 @@ FAILURES = (RuntimeError, tutti.TuttiError)
 
 
 def late():
-    """Rank 1 computes for too long before the fourth sum."""
+    """Rank 1 computes for too long before the fourth sum of a group that waits 2 s."""
+    impatient = dist.new_group(timeout=datetime.timedelta(seconds=2))
     for step in range(6):
         if step == 3 and dist.get_rank() == 1:
-            time.sleep(3)
+            time.sleep(5)
         try:
-            dist.all_reduce(torch.ones(2, 3))
+            dist.all_reduce(torch.ones(2, 3), group=impatient)
         except FAILURES as why:
             sys.stdout.write(f"{why}\n")
             break
-    time.sleep(3)  # the others are alive when rank 1 comes
+    time.sleep(5)  # the others are alive when rank 1 comes
 
 
 def every():
@@ -73,6 +74,6 @@ def ring():
 
 
 if __name__ == "__main__":
-    dist.init_process_group("tutti", timeout=datetime.timedelta(seconds=1 if sys.argv[1] == "late" else 30))
+    dist.init_process_group("tutti", timeout=datetime.timedelta(seconds=60))
     {f.__name__: f for f in (late, every, ring)}[sys.argv[1]]()
     dist.barrier() if sys.argv[1] != "late" else None

@@ -91,6 +91,9 @@ typedef struct tt_algo {
   tt_suggestion sample[TT_ENTRIES], plan[TT_ENTRIES]; /* lists, instead of these callbacks */
   /* Does every rank do alike (as in tt_algo_uniform)? Missing: no. */
   bool (*uniform)(const tt_ask *ask, const tt_tree *tree);
+  /* A number of messages that each rank surely sends one after another; it is asked where all ranks do alike. Missing:
+   * only the schedule tells. */
+  int (*rounds)(const tt_ask *ask);
   /* Is it a tree on each level (as in tt_algo_leaders)? Missing: no. */
   bool (*leaders)(const tt_ask *ask, const tt_tree *tree);
   /* The stages, as in tt_algo_stages. Missing: it is no composition. */
@@ -137,6 +140,9 @@ bool tt_algo_next_plan(int ranks, const char *levels, tt_plan_walk *at, char *na
 /* Does every rank take the same steps as rank 0, each with the same step of a partner? On a machine
  * without levels (tree NULL), or with these. Families declare it; test_price.c checks it. */
 bool tt_algo_uniform(const char *name, const tt_ask *ask, const tt_tree *tree);
+/* A number of messages that each rank of such a plan surely sends one after another, known without building its schedule;
+ * 0: it is not known. */
+int tt_algo_rounds(const char *name, const tt_ask *ask);
 
 /* Is it a tree on each of these levels, among the leaders of domains? Families declare it;
  * test_uneven_colls.c checks what prices make of it. */

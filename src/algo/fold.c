@@ -149,6 +149,12 @@ static bool fold_uniform(const tt_ask *ask, const tt_tree *tree) {
   return tt_group_fits(&g, tree);
 }
 
+static int fold_rounds(const tt_ask *ask) {
+  char group[TT_NAME];
+  if (!tt_param_word(ask, "ring") || tt_param_value(ask, "group", group, sizeof group)) return 0;
+  return (tt_coll_owned(ask->coll) ? 1 : 2) * (ask->ranks - 1);
+}
+
 const tt_algo tt_fold_algo = {
     .name = "fold",
     .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS,
@@ -159,6 +165,7 @@ const tt_algo tt_fold_algo = {
     .samples = fold_samples,
     .plans = fold_plans,
     .uniform = fold_uniform,
+    .rounds = fold_rounds,
     .entries = {{"fold(ring)", TT_CANDIDATE, "blocks walk a ring: least bytes, 2(P-1) steps",
                  "Patarasuk and Yuan 2009; Gibiansky 2017"},
                 {"fold(halving)", TT_CANDIDATE,

@@ -316,6 +316,13 @@ bool tt_algo_uniform(const char *name, const tt_ask *asked, const tt_tree *tree)
   return uniform;
 }
 
+int tt_algo_rounds(const char *name, const tt_ask *asked) {
+  tt_ask ask = *asked;
+  const tt_algo *algo;
+  if (ask.ranks < 2 || resolve_algo(name, &ask, &algo) || !algo->rounds) return 0;
+  return algo_refusal(algo, &ask) ? 0 : algo->rounds(&ask);
+}
+
 bool tt_algo_leaders(const char *name, const tt_ask *asked, const tt_tree *tree) {
   tt_ask ask = *asked;
   const tt_algo *algo;

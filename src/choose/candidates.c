@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { MOST_SLICED = 64 }; /* messages of a rank */
+enum { MOST_ROUNDS = 1 << 10 /* of a plan whose schedule is built for its bound; more are too many for slices, too */ };
 enum { MOST_LOOKED_AT = 1 << 13 /* steps of a domain */ };
 static const int slicings[] = {2, 4, 6};
 
@@ -325,6 +326,10 @@ static tutti_status look_at(tt_chooser *c, tt_candidates *list, int i, bool *sli
   x->dear = ask.ranks > TT_MOST_PLAYED && !alike && !rounded && !staged &&
             !tt_priced_by_ways(c, x->name, &ask) && !tt_stands_for_all(c, x->name, &ask, NULL);
   if (x->dear || shared || staged) return TUTTI_OK;
+  if (alike && tt_algo_rounds(x->name, &ask) > MOST_ROUNDS) {
+    tt_bound_rounds(&x->bound, tt_algo_rounds(x->name, &ask), &c->model);
+    return TUTTI_OK;
+  }
   if (rounded) return look_at_rounded(c, &ask, x, sliced);
   return look_at_some(c, list, i, alike, sliced);
 }

@@ -147,6 +147,16 @@ static void add_ports(tt_bound *bound, const load *x, const tt_cost_model *model
     add_whole(bound, (tt_bound_line){0, all.each, 0, all.slope}, sliced);
 }
 
+void tt_bound_rounds(tt_bound *bound, int rounds, const tt_cost_model *model) {
+  double least = 0;
+  for (int l = 0; l < model->levels; l++) {
+    const tt_link *link = tt_link_at(model, l, 0);
+    const double alpha = link->alpha / tt_ports(link);
+    if (!l || alpha < least) least = alpha;
+  }
+  add_bound(bound, (tt_bound_line){.once = rounds * least / model->levels}); /* a level has ports of its own */
+}
+
 /* What a rank sends out of its domain of a level; on a torus, over one of the level's two links. */
 static double sent_out(const load *x, const tt_cost_model *model, int level, int link) {
   double sent = 0;

@@ -26,6 +26,8 @@ typedef struct tt_bound {
 /* Takes a rank's ports and processor into the bound; if all ranks do alike, its links too. Only plans
  * whose ranks do alike are cut in slices. */
 void tt_bound_rank(tt_bound *bound, const tt_sched *s, const tt_cost_model *model, bool alike);
+/* Of a plan whose ranks all send `rounds` messages one after another, whatever is in them. */
+void tt_bound_rounds(tt_bound *bound, int rounds, const tt_cost_model *model);
 /* Takes the link of a level that leaves a domain of `n` ranks from `first` on, whose schedules these
  * are; on a torus, where the domain is a node, all its links. */
 void tt_bound_domain(tt_bound *bound, tt_sched *const *all, int first, int n,

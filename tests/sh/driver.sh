@@ -43,10 +43,11 @@ ok "and counted" [ "$(tail -1 "$work/out")" = "${sums[0]} passed, ${sums[1]} fai
 ok "there are failures: status 1" status 1
 ok "there is no other output" quiet
 ok "a program that hangs is ended with all it started" gone
-once_more=$(sed -n '/^---- what failed, once more/,$p' "$work/out")
-ok "and it is said, twice" all '[ "$(grep -c "ran longer than 2 s, or was killed$" "$work/out")" = 8 ]' \
+once_more=$(sed -n '/^---- what failed, once more/,/^---- the names alone/p' "$work/out")
+ok "and it is said, three times" all '[ "$(grep -c "ran longer than 2 s, or was killed$" "$work/out")" = 12 ]' \
   '[ "$(grep -c "ran longer than 2 s, or was killed$" <<<"$once_more")" = 4 ]'
 ok "failures are repeated at the end" grep -qx '03_fails: not ok - 2' <<<"$once_more"
+ok "and their names" grep -qx '03_fails: not ok - 2' <<<"$(sed -n '/^---- the names alone/,$p' "$work/out")"
 ok "the output of a failing program is in one piece" \
   [ "$(sed -n '/^---- 03_fails:/,/^---- end of 03_fails/p' "$work/out" | sed 1d | xargs)" = "ok - 1 not ok - 2 ---- end of 03_fails" ]
 rc=0

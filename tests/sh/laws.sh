@@ -58,18 +58,16 @@ in_room() { find "$@" '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | s
 includes() { [ $# = 0 ] || grep -nHoE '^ *# *include *["<][^">]+' "$@" /dev/null | sed -E 's/:[^:]*["<]/:/'; }
 
 # ---- allowed includes ----
-rooms | while read -r room may; do
-  # shellcheck disable=SC2046
-  includes $(in_room "src/$room") | while IFS=: read -r file line header; do
-    home=$(find src -path "*/$header" 2>/dev/null | head -1)
-    [ -n "$home" ] || continue # a system header, or the public one
-    home=${home#src/} && home=${home%%/*}
-    case " $room core $may " in
-      *" $home "*) ;;
-      *) echo "$file:$line: $room/ may not include $header of $home/" ;;
-    esac
-  done
-done | law "rooms include only the rooms they may"
+# shellcheck disable=SC2046
+{ find src -type f -name '*.[ch]' -o -type f -name '*.def' | sed 's/^/@ /'; rooms | sed 's/^/% /'; includes $(in_room src); } | awk '
+  $1 == "@" { n = split($2, at, "/"); path[at[n]] = $2; next }
+  $1 == "%" { for (i = 2; i <= NF; i++) may[$2, $i]; may[$2, "core"]; next }
+  { split($0, at, ":"); split(at[1], from, "/"); n = split(at[3], name, "/")
+    home = path[name[n]] # without it, a system header or the public one
+    if (substr(home, length(home) - length(at[3])) != "/" at[3]) next
+    split(home, to, "/")
+    if (!((from[2], to[2]) in may)) print at[1] ":" at[2] ": " from[2] "/ may not include " at[3] " of " to[2] "/" }' |
+  law "rooms include only the rooms they may"
 
 # The table is closed: a folder that may include another may include all that the other may. So the
 # law above covers indirect includes, too.

@@ -20,7 +20,7 @@ for kind in $kinds; do
   rm -f "$work"/rank_* "$work"/words_*
   job run --keep-going -n 3 env TORCH_FR_DUMP_TEMP_FILE="$work/rank_" TUTTI_TORCH_DUMP="$work/words_" \
     TORCH_NCCL_DEBUG_INFO_TEMP_FILE="$work/no/rank_" $python $prog late
-  ok "$kind: a timeout: each rank writes its last operations" all 'status 0' 'count "waited 1.* s for rank 1" 3' \
+  ok "$kind: a timeout: each rank writes its last operations" all 'status 0' 'count "waited 2.* s for rank 1" 3' \
     "read_files rank_ '^4 collectives, .*: started, started, started\$'" \
     "grep -q '\"profiling_name\": \"nccl:all_reduce\"' '$work/words_0.json'" '[ -s "$work/words_1.json" ] && [ -s "$work/words_2.json" ]'
   ok "$kind: a folder that is not there" grep -q 'TORCH_NCCL_DEBUG_INFO_TEMP_FILE: the flight record is not written' "$work/err"

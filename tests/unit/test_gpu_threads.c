@@ -153,11 +153,15 @@ static void frees_while_a_stream_waits(void) {
   gpu.close(lane);
 }
 
-/* A thread without a context holds a stream: it has to leave tutti's context while the free keeps it out. */
+/* A thread without a context holds a stream: it has to leave tutti's context while the free keeps it out. Only the simulated
+ * driver is late there for certain. */
 static void *hold_without_context(void *lane) {
   void *hold = NULL;
   WORKS(gpu.hold(lane, NULL, &hold));
-  FAILS(gpu.release(lane, hold), "went on without its result, because cudaFree");
+  if (gpu_simulated())
+    FAILS(gpu.release(lane, hold), "went on without its result, because cudaFree");
+  else
+    gpu.release(lane, hold);
   __atomic_store_n(&held, true, __ATOMIC_RELEASE);
   return NULL;
 }

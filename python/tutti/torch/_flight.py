@@ -113,7 +113,9 @@ def flight_record() -> dict[str, Any]:
     """The last operations of this rank's process groups, 2000 (TORCH_FR_BUFFER_SIZE), in the form of PyTorch's flight
     recorder. Local. json and pickle can write it."""
     from . import _c10d  # type: ignore[attr-defined]
-    groups, last, entries = _groups(), {}, []  # type: ignore[var-annotated]
+    groups = _groups()
+    last: dict[int, int] = {}
+    entries: list[dict[str, Any]] = []
     status: dict[str, dict[str, int]] = {}
     for e in _c10d.records():
         if e["group"] not in groups:
