@@ -97,10 +97,11 @@ void tt_simulated_drop_proofs(tt_net *m) {
     free(proofs);
 }
 
-tutti_status tt_net_set_levels(tt_wire *w, const uint8_t *level) {
+tutti_status tt_net_set_levels(tt_wire *w, const uint8_t *level, bool at_once) {
   tt_net *m = tt_net_of(w);
   if (!m->level) w->level = m->level = malloc((size_t)w->ranks);
   if (!m->level) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", w->ranks);
   memcpy(m->level, level, (size_t)w->ranks);
+  w->at_once = at_once;
   return TUTTI_OK;
 }
