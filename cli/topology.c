@@ -3,7 +3,7 @@
  * Idea       a shape is three numbers or so. A node is a rank; a message takes the software's time at both ends together, and
  *            each link on its way its latency. tutti is told which links lie side by side, as the routes of SimGrid's
  *            networks choose among them (src/cost/sim_routes.c), with which sim/topologies.py compares the prices.
- * Places     If it is not known which rank is which node, levels say nothing. A message takes as long as over the longest way, and
+ * Places     If it is not known which rank is which node, levels say nothing. A message takes a way of the mean length, and
  *            `meet` is what all nodes' messages bring to the busiest link, if each has one on its way, to anywhere.
  * Machines   have as many leaves, pods or groups as nodes need; what they are and where each figure is from: machines.def.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -112,11 +112,11 @@ static void dragonfly(const shape *s, topology *t) {
 
 /* ---- places that are not known ---- */
 
-/* A network of which nobody knows which rank is where: links of its longest way, a node's own links, and messages on the busiest
- * link if every node has one on its way. */
+/* A network of which nobody knows which rank is where. */
 typedef struct mixture {
-  int way, ports;
-  double meet;
+  double way, further; /* links of a way in the mean, and how many more of the longest */
+  int ports;           /* a node's links */
+  double meet;         /* messages on the busiest link if every node has one on its way */
 } mixture;
 
 static void raise_to(double *most, double x) {
@@ -149,7 +149,9 @@ static mixture mix_torus(const shape *s, const topology *t) {
   mixture x = {.ports = 2 * s->count};
   for (int i = 0; i < s->count; i++) {
     const double half = s->n[i] / 2;
-    x.way += s->n[i] / 2;
+    const double mean = (s->n[i] / 2) * (s->n[i] - s->n[i] / 2) / (double)s->n[i];
+    x.way += mean;
+    x.further += s->n[i] / 2 - mean;
     raise_to(&x.meet, half * (half + 1) / 2 * t->ranks / s->n[i] / (t->ranks - 1));
   }
   return x;
@@ -158,7 +160,7 @@ static mixture mix_torus(const shape *s, const topology *t) {
 static mixture mix_fat_tree(const shape *s, const topology *t) {
   const bool pods = s->count == 5;
   const int *n = pods ? s->n + 1 : s->n; /* leaves, nodes, uplinks */
-  mixture x = {pods ? 6 : 4, 1, 1};
+  mixture x = {pods ? 6 : 4, 0, 1, 1};
   raise_to(&x.meet, out_of(n[1], t->ranks - n[1], n[2], s, t));
   if (pods) raise_to(&x.meet, out_of(n[0] * n[1], t->ranks - n[0] * n[1], n[3], s, t));
   return x;
@@ -167,7 +169,7 @@ static mixture mix_fat_tree(const shape *s, const topology *t) {
 /* Between two routers of a group goes what their nodes send each other, and what leaves, or enters, the group there. */
 static mixture mix_dragonfly(const shape *s, const topology *t) {
   const double group = s->n[1] * s->n[2], others = s->n[0] - 1;
-  mixture x = {5, 1, 1};
+  mixture x = {5, 0, 1, 1};
   raise_to(&x.meet, out_of(group, group, s->n[3], s, t));
   const double gates = others < s->n[1] ? others : s->n[1]; /* routers with links to other groups */
   const double to_groups = gates > 0 ? group * others / gates : 0;
@@ -188,6 +190,7 @@ static const struct kind {
 static void tell_mixture(const struct kind *k, const shape *s, topology *t) {
   const mixture x = k->mix(s, t);
   add(FIGURES, "alpha", s->software + x.way * s->latency);
+  if (x.further > 0) add(FIGURES, "further", x.further * s->latency);
   const size_t at = strlen(t->figures);
   snprintf(t->figures + at, sizeof t->figures - at, "ports = %d\nmeet = %.4g\n", x.ports, x.meet);
 }

@@ -121,5 +121,5 @@ def jobs(builtin, build, word=""):
         for what in builtin:
             yield many, network, "sync", ranks, what, "float", list(SIZES), {"limit": 120 if few else 60}
         for size in SIZES:
-            for plan in plans[size][1 : 1 + (0 if many else 2 if few else CANDIDATES)]:
+            for plan in plans[size][1 : 1 + (0 if many else 2 if few or parse(network)[2] else CANDIDATES)]:
                 yield many, network, "sync", ranks, "tutti:" + plan, "float", [size], {"limit": 600}

@@ -64,6 +64,7 @@ typedef struct tt_cost_model {
                                     0: messages cross no other nodes */
   double meet;                  /* messages on the busiest link between domains of the outermost level, if
                                     each has one on its way and places are not known (sim_mixed.c); 0: they are */
+  double further;               /* then: s that a message to the furthest place takes on top of alpha */
   double gamma;                 /* s/B reduced */
   double message;               /* s of the processor to send or receive a message */
   double o_next;                /* s for each next peer of the same step */

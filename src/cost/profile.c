@@ -55,6 +55,7 @@ static const figure of_all[] = {
     {"hop", SECONDS, AT(hop), "each further link of a torus on the way; 0: links lead everywhere"},
     {"meet", MEAN, AT(meet),
      "messages on the busiest link if each rank has one on its way; 0: places are known"},
+    {"further", SECONDS, AT(further), "with meet: to the furthest rank, on top of alpha"},
     {"shm.wake", SECONDS, AT(shm.wait), "until a rank on a core of its own sees a message"},
     {"shm.message", SECONDS, AT(shm.message), "to send one, or to receive one"},
     {"shm.again", SECONDS, AT(shm.o_next), "each further one of the same step"},
@@ -381,7 +382,7 @@ static tutti_status read_machine_entry(reader *r, tt_profile *m) {
         r, key,
         "a figure: alpha, delay, beta, burst, processor, again or ports, also of a level as in "
         "node.alpha, or of a host as in host.3.beta; "
-        "gamma, also of a type as in gamma.bf16; half, apart, torus, hop, meet, one of shm, "
+        "gamma, also of a type as in gamma.bf16; half, apart, torus, hop, meet, further, one of shm, "
         "machine or network");
   if (*at != '=') return profile_error(r, at, "=");
   at += 1 + strspn(at + 1, " \t");

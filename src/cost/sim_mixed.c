@@ -5,6 +5,8 @@
  *            sample, without repetition, of what messages to all P - 1 others would. So the surplus is sqrt(ln P)
  *            deviations, which vanish as m comes near P - 1: an all-to-all loads each link with its mean. A place is
  *            a domain of the outermost level; without levels, a rank.
+ * Ways       the last message of a round comes from the furthest place, when the others are gone, or waits for links that were
+ *            busy with these: whichever takes longer.
  * Steps      messages of a step leave together and arrive together, for only many at once spread over all links.
  * Cost       O(n) for n messages, whether one rank is simulated for all or not.
  * Invariant  no message takes less time than alone on its link, nor than all of a round through the links of its sender, or of
@@ -57,8 +59,10 @@ static void use_load(tt_sim *sim, tt_sim_message *d, const all_loads *x, uint32_
   const tt_link *link = &sim->model.link[0];
   const double ends = fmax(x->sent[out], x->received[in]) / tt_ports(link);
   const double slope = link->beta * fmax(on_busiest_link(sim, &x->round[round]), ends);
+  d->way = d->head = sim->model.further;
+  d->late = d->slope;
   if (slope <= d->slope) return;
-  d->slope = d->late = slope;
+  d->slope = slope;
   d->narrowest = d->level;
 }
 

@@ -43,7 +43,7 @@ slingshot|10240|group:20 router:32 node:16|group.beta = 5600Gbit/s
 fat-tree:2x3x4x2x5||pod:2 leaf:3 node:4|pod.paths = 5
 infiniband|3072|pod:3 leaf:32 node:32|pod.paths = 1024
 leaf-spine|3840|pod:2 leaf:40 node:48|pod.paths = 144
-torus:4x4x4,places=unknown,software=0ns|||alpha = 1800ns
+torus:4x4x4,places=unknown,software=0ns|||further = 900ns
 torus:4x4x4,places=unknown|||meet = 0.7619
 fat-tree:8x8x4,places=unknown|||meet = 1.778
 dragonfly:4x4x4,places=unknown|||meet = 4.063
