@@ -307,10 +307,10 @@ int topology_read(const char *command, const char *text, int ranks, topology *t)
   snprintf(figures, sizeof figures, "%s%s%s", m ? "," : "", m ? m->figures : "", own ? own : "");
   wrong = read_figures(figures, &s);
   if (wrong)
-    return cli_fail(
-        CLI_USAGE, command,
-        "'%s': rate=100Gbit/s, up=RATE, latency=300ns, software=1us or places=unknown is missing at '%s'", text,
-        wrong);
+    return cli_fail(CLI_USAGE, command,
+                    "'%s': rate=100Gbit/s, up=RATE, latency=300ns, software=1us or places=unknown "
+                    "is missing at '%s'",
+                    text, wrong);
   if (!*s.up) memcpy(s.up, s.rate, sizeof s.up);
   if (s.count == 3 && k->tell == dragonfly) s.n[3] = 1;
   if (!m) t->ranks = count_nodes(k, &s);

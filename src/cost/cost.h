@@ -62,14 +62,14 @@ typedef struct tt_cost_model {
   bool torus;                   /* each node has two links of its own on every level */
   double hop;                   /* s for each link of a torus on a path, after the first;
                                     0: messages cross no other nodes */
-  double meet;                  /* messages on the busiest link between domains of the outermost level, if
+  double meet;            /* messages on the busiest link between domains of the outermost level, if
                                     each has one on its way and places are not known (sim_mixed.c); 0: they are */
-  double further;               /* then: s that a message to the furthest place takes on top of alpha */
-  double gamma;                 /* s/B reduced */
-  double message;               /* s of the processor to send or receive a message */
-  double o_next;                /* s for each next peer of the same step */
-  double copy;                  /* s/B that the processor copies at either end */
-  double piece;                 /* B after which a reader begins to copy; 0: the whole message */
+  double further;         /* then: s that a message to the furthest place takes on top of alpha */
+  double gamma;           /* s/B reduced */
+  double message;         /* s of the processor to send or receive a message */
+  double o_next;          /* s for each next peer of the same step */
+  double copy;            /* s/B that the processor copies at either end */
+  double piece;           /* B after which a reader begins to copy; 0: the whole message */
   double saved_per_input; /* s/B saved by each input after the first that a step adds in a pass */
   double cache;           /* B of a vector that fit in the cache; 0: all */
   double far_ratio;       /* cost ratio: moving a byte outside the cache over one inside */

@@ -240,8 +240,9 @@ static tutti_status read_value(const reader *r, const char *at, const figure *f,
   if (!(value >= 0 && value < (f->kind == BYTES ? 1e19 : MOST)))
     return profile_error(r, at,
                          f->kind == SECONDS ? "a time such as 30us"
-                         : f->kind == MEAN  ? "a number such as 0.76"
-                                            : "seconds per byte such as 1e-8, or a rate such as 10Gbit/s");
+                         : f->kind == MEAN
+                             ? "a number such as 0.76"
+                             : "seconds per byte such as 1e-8, or a rate such as 10Gbit/s");
   set_value(f, of, value);
   return TUTTI_OK;
 }
@@ -382,7 +383,8 @@ static tutti_status read_machine_entry(reader *r, tt_profile *m) {
         r, key,
         "a figure: alpha, delay, beta, burst, processor, again or ports, also of a level as in "
         "node.alpha, or of a host as in host.3.beta; "
-        "gamma, also of a type as in gamma.bf16; half, apart, torus, hop, meet, further, one of shm, "
+        "gamma, also of a type as in gamma.bf16; half, apart, torus, hop, meet, further, one of "
+        "shm, "
         "machine or network");
   if (*at != '=') return profile_error(r, at, "=");
   at += 1 + strspn(at + 1, " \t");

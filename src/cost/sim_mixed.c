@@ -13,10 +13,11 @@
  *            its reader.
  * Source     Raab and Steger, "Balls into bins", RANDOM 1998 (the surplus); Valiant and Brebner, 1981 (routes by chance).
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <math.h>
 #include <stdlib.h>
 
 #include "sim.h"
+
+#define LN_2 0.6931471805599453 /* P counts as the next power of two */
 
 /* What a round brings to such links: messages, their shares of the vector, and the squares of these. */
 typedef struct round_load {
@@ -36,13 +37,25 @@ bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t what) {
   return one->level == 0 && (d < n ? one->from == other->from : one->to == other->to);
 }
 
+static double busier_of(double a, double b) {
+  return a > b ? a : b;
+}
+
+/* Newton's way, for the library needs no libm, and all ranks get the same bits. */
+static double root_of(double x) {
+  double root = busier_of(x, 1);
+  for (int i = 0; i < 60 && x > 0; i++) root = (root + x / root) / 2;
+  return x > 0 ? root : 0;
+}
+
 /* Fractions of the vector on the busiest link of a round, in which each place has the mean of the load. */
 static double on_busiest_link(const tt_sim *sim, const round_load *all) {
   const double meet = sim->model.meet, places = tt_tree_count(&sim->model.tree, 0, 0);
   const double each = sim->model.ranks / places / sim->sim_ranks;
   const double left = 1 - all->messages * each / (places - 1); /* of the others that get none */
-  const double surplus = log(places) * meet * all->squares * each * (left > 0 ? left : 0);
-  return meet * all->shares * each + sqrt(surplus);
+  const double surplus =
+      LN_2 * tt_ceil_log2((uint64_t)places) * meet * all->squares * each * (left > 0 ? left : 0);
+  return meet * all->shares * each + root_of(surplus);
 }
 
 static void add_load(all_loads *x, const tt_sim_message *d, uint32_t round, size_t out, size_t in) {
@@ -57,8 +70,8 @@ static void add_load(all_loads *x, const tt_sim_message *d, uint32_t round, size
 static void use_load(tt_sim *sim, tt_sim_message *d, const all_loads *x, uint32_t round, size_t out,
                      size_t in) {
   const tt_link *link = &sim->model.link[0];
-  const double ends = fmax(x->sent[out], x->received[in]) / tt_ports(link);
-  const double slope = link->beta * fmax(on_busiest_link(sim, &x->round[round]), ends);
+  const double ends = busier_of(x->sent[out], x->received[in]) / tt_ports(link);
+  const double slope = link->beta * busier_of(on_busiest_link(sim, &x->round[round]), ends);
   d->way = d->head = sim->model.further;
   d->late = d->slope;
   if (slope <= d->slope) return;

@@ -26,7 +26,8 @@ static tt_cost_model places_unknown(int ranks, double meet, int ports) {
 
 /* The load of the busiest link where each of P ranks sends `m` messages of that part of the vector. */
 static double load(int P, double meet, double m, double part) {
-  return part * (meet * m + sqrt(log(P) * meet * m * (1 - m / (P - 1))));
+  return part *
+         (meet * m + sqrt(log(2) * tt_ceil_log2((uint64_t)P) * meet * m * (1 - m / (P - 1))));
 }
 
 /* One rank stands for all, or all are simulated: the same. */
@@ -37,9 +38,13 @@ static void mean_for_all_and_more_for_one(void **state) {
     int ranks;
     double steps, messages, part;
   } cases[] = {
-      {"two-shot", 64, 2, 63, 1. / 64},    {"two-shot", 27, 2, 26, 1. / 27},
-      {"one-shot", 13, 1, 12, 1},          {"doubling", 64, 6, 1, 1},
-      {"fold(ring)", 9, 16, 1, 1. / 9},    {"multiplying(radix=4)", 64, 3, 3, 1},
+      {"two-shot", 64, 2, 63, 1. / 64},
+      {"two-shot", 27, 2, 26, 1. / 27},
+      {"one-shot", 13, 1, 12, 1},
+      {"doubling", 64, 6, 1, 1},
+      {"fold(ring)", 9, 16, 1, 1. / 9},
+      {"multiplying(radix=4)", 64, 3, 3, 1},
+      {"fold(ring,rings=2)", 8, 28, 1, 1. / 16}, /* one ring after the other */
       {"bruck(radix=8)", 64, 4, 7, 0.125}, /* its second and third step have an eighth of that */
   };
   static const double meets[] = {0.76, 1.8, 4.06};
