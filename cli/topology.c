@@ -112,7 +112,7 @@ static void dragonfly(const shape *s, topology *t) {
 
 /* ---- places that are not known ---- */
 
-/* A network of which nobody knows which rank is where. */
+/* What holds wherever the ranks are. */
 typedef struct mixture {
   double way, further; /* links of a way in the mean, and how many more of the longest */
   int ports;           /* a node's links */

@@ -4,7 +4,8 @@
  * Idea       Bytes that do not fit in a packet follow it at the same time, and their receive begins
  *            with the packet's: together they take as long as one message. Bytes in several places
  *            are packed first. A rank has one message in flight per slice, and one per level at
- *            which it parts from its peers, unless it has ports for several at once.
+ *            which it parts from its peers, unless it has ports for several at once; or those of a step,
+ *            where places are not known.
  * Proofs     Simulated ranks are one process: the first that needs a plan proves it for all.
  * Source     docs/simulation.md.
  * SPDX-License-Identifier: BSD-3-Clause */
