@@ -3,6 +3,8 @@
  * Idea       a shape is three numbers or so. A node is a rank; a message takes the software's time at both ends together, and
  *            each link on its way its latency. tutti is told which links lie side by side, as the routes of SimGrid's
  *            networks choose among them (src/cost/sim_routes.c), with which sim/topologies.py compares the prices.
+ * Places     If it is not known which rank is which node, levels say nothing. A message takes a way of the mean length, and
+ *            `meet` is what all nodes' messages bring to the busiest link, if each has one on its way, to anywhere.
  * Machines   have as many leaves, pods or groups as nodes need; what they are and where each figure is from: machines.def.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "topology.h"
@@ -17,6 +19,7 @@ typedef struct shape {
   int n[DIMS], count;
   char rate[WORD], up[WORD];
   double latency, software; /* s */
+  bool unknown;             /* which rank is which node */
 } shape;
 
 /* A tree of more leaves than `most` has pods of `pod` leaves. links: from a pod up, or from a group to all others. */
@@ -107,14 +110,90 @@ static void dragonfly(const shape *s, topology *t) {
   say(FIGURES, "group.pairs = 1\ngroup.beta = ", bundle(s->up, s->n[3], between));
 }
 
+/* ---- places that are not known ---- */
+
+/* What holds wherever the ranks are. */
+typedef struct mixture {
+  double way, further; /* links of a way in the mean, and how many more of the longest */
+  int ports;           /* a node's links */
+  double meet;         /* messages on the busiest link if every node has one on its way */
+} mixture;
+
+static void raise_to(double *most, double x) {
+  if (x > *most) *most = x;
+}
+
+/* B/s of "100Gbit/s" or "12500MB/s". */
+static double rate_of(const char *text) {
+  static const char prefixes[] = "kMGT";
+  char *unit;
+  const double value = strtod(text, &unit);
+  const char *prefix = *unit ? strchr(prefixes, *unit) : NULL;
+  double rate = strstr(unit, "bit") ? value / 8 : value;
+  for (; prefix && prefix >= prefixes; prefix--) rate *= 1000;
+  return rate;
+}
+
+/* How much longer a byte takes between switches than from a node. */
+static double slower_up(const shape *s) {
+  return rate_of(s->rate) / rate_of(s->up);
+}
+
+/* The messages over a link that leaves a domain of `inside` nodes, beside others: how many links lead there from one domain. */
+static double out_of(double inside, double to, double links, const shape *s, const topology *t) {
+  return inside * to / (t->ranks - 1) / links * slower_up(s);
+}
+
+/* A link up a circle carries what goes 1, 2, ... n/2 nodes up. */
+static mixture mix_torus(const shape *s, const topology *t) {
+  mixture x = {.ports = 2 * s->count};
+  for (int i = 0; i < s->count; i++) {
+    const double half = s->n[i] / 2;
+    const double mean = (s->n[i] / 2) * (s->n[i] - s->n[i] / 2) / (double)s->n[i];
+    x.way += mean;
+    x.further += s->n[i] / 2 - mean;
+    raise_to(&x.meet, half * (half + 1) / 2 * t->ranks / s->n[i] / (t->ranks - 1));
+  }
+  return x;
+}
+
+static mixture mix_fat_tree(const shape *s, const topology *t) {
+  const bool pods = s->count == 5;
+  const int *n = pods ? s->n + 1 : s->n; /* leaves, nodes, uplinks */
+  mixture x = {pods ? 6 : 4, 0, 1, 1};
+  raise_to(&x.meet, out_of(n[1], t->ranks - n[1], n[2], s, t));
+  if (pods) raise_to(&x.meet, out_of(n[0] * n[1], t->ranks - n[0] * n[1], n[3], s, t));
+  return x;
+}
+
+/* Between two routers of a group goes what their nodes send each other, and what leaves, or enters, the group there. */
+static mixture mix_dragonfly(const shape *s, const topology *t) {
+  const double group = s->n[1] * s->n[2], others = s->n[0] - 1;
+  mixture x = {5, 0, 1, 1};
+  raise_to(&x.meet, out_of(group, group, s->n[3], s, t));
+  const double gates = others < s->n[1] ? others : s->n[1]; /* routers with links to other groups */
+  const double to_groups = gates > 0 ? group * others / gates : 0;
+  raise_to(&x.meet, out_of(s->n[2], s->n[2] + to_groups, 1, s, t));
+  return x;
+}
+
 static const struct kind {
   const char *name, *shape, *numbers; /* numbers: how many a shape may have */
   void (*tell)(const shape *s, topology *t);
+  mixture (*mix)(const shape *s, const topology *t);
 } kinds[] = {
-    {"torus", "8x8x8", "1234", torus},
-    {"fat-tree", "[PODSx]LEAVESxNODESxUPLINKS[xLINKS]", "35", fat_tree},
-    {"dragonfly", "GROUPSxROUTERSxNODES[xLINKS]", "34", dragonfly},
+    {"torus", "8x8x8", "1234", torus, mix_torus},
+    {"fat-tree", "[PODSx]LEAVESxNODESxUPLINKS[xLINKS]", "35", fat_tree, mix_fat_tree},
+    {"dragonfly", "GROUPSxROUTERSxNODES[xLINKS]", "34", dragonfly, mix_dragonfly},
 };
+
+static void tell_mixture(const struct kind *k, const shape *s, topology *t) {
+  const mixture x = k->mix(s, t);
+  add(FIGURES, "alpha", s->software + x.way * s->latency);
+  if (x.further > 0) add(FIGURES, "further", x.further * s->latency);
+  const size_t at = strlen(t->figures);
+  snprintf(t->figures + at, sizeof t->figures - at, "ports = %d\nmeet = %.4g\n", x.ports, x.meet);
+}
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* ---- reading ---- */
@@ -148,6 +227,8 @@ static const char *read_figures(const char *text, shape *s) {
       snprintf(s->rate, sizeof s->rate, "%s", value);
     else if (!strcmp(name, "up"))
       snprintf(s->up, sizeof s->up, "%s", value);
+    else if (!strcmp(name, "places") && !strcmp(value, "unknown"))
+      s->unknown = true;
     else if (scale > 0 && seconds >= 0 && !strcmp(name, "latency"))
       s->latency = seconds * scale;
     else if (scale > 0 && seconds >= 0 && !strcmp(name, "software"))
@@ -226,17 +307,20 @@ int topology_read(const char *command, const char *text, int ranks, topology *t)
   snprintf(figures, sizeof figures, "%s%s%s", m ? "," : "", m ? m->figures : "", own ? own : "");
   wrong = read_figures(figures, &s);
   if (wrong)
-    return cli_fail(
-        CLI_USAGE, command,
-        "'%s': rate=100Gbit/s, up=RATE, latency=300ns or software=1us is missing at '%s'", text,
-        wrong);
+    return cli_fail(CLI_USAGE, command,
+                    "'%s': rate=100Gbit/s, up=RATE, latency=300ns, software=1us or places=unknown "
+                    "is missing at '%s'",
+                    text, wrong);
   if (!*s.up) memcpy(s.up, s.rate, sizeof s.up);
   if (s.count == 3 && k->tell == dragonfly) s.n[3] = 1;
   if (!m) t->ranks = count_nodes(k, &s);
   if (!t->ranks || (ranks && ranks != t->ranks))
     return cli_fail(CLI_USAGE, command, "'%s' has %d nodes, and -P says %d", text, t->ranks, ranks);
   say(FIGURES, "gamma = 0.05ns\nbeta = ", s.rate); /* a node adds 20 GB/s */
-  k->tell(&s, t);
+  if (s.unknown)
+    tell_mixture(k, &s, t);
+  else
+    k->tell(&s, t);
   t->levels[strcspn(t->levels, "\n")] = 0;
   return 0;
 }

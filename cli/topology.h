@@ -25,7 +25,8 @@ int topology_read(const char *command, const char *text, int ranks, topology *t)
   "                         dragonfly:GROUPSxROUTERSxNODES[xLINKS between groups]; then "        \
   ",rate=100Gbit/s, ,up=RATE\n"                                                                  \
   "                         of links between switches, ,latency=300ns of a link,\n"              \
-  "                         ,software=1us of a message; or a machine: infiniband, slingshot,\n"  \
-  "                         leaf-spine, which have as many nodes as -P says (docs/prices.md)\n"
+  "                         ,software=1us of a message, ,places=unknown: which rank is which\n"  \
+  "                         node; or a machine: infiniband, slingshot, leaf-spine, which have\n" \
+  "                         as many nodes as -P says (docs/prices.md)\n"
 
 #endif

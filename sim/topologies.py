@@ -3,7 +3,7 @@
 #   torus:4x4x4            a node has a link to each of its six neighbours; the first dimension is the outermost
 #   fat-tree:8x16x8        8 leaf switches with 16 nodes each, and 8 links from each leaf to as many spines
 #   dragonfly:4x8x4        4 groups of 8 routers with 4 nodes each; a link between any two routers of a group, and any two groups
-#   shuffled-fat-tree:...  the same, with ranks in an order of chance, and tutti is told one link and one latency
+#   shuffled-fat-tree:...  the same, with ranks in an order of chance, and tutti is told that it does not know their places
 #
 # Idea       a rank is a node. SimGrid routes by its own rules (dimension by dimension; d-mod-k; minimal), so messages share
 #            links as they would there. tutti is told the levels and the figures of their links (`tutti info --topology`).
@@ -73,18 +73,12 @@ def cluster(network):
 NETWORKS = IN_ORDER + tuple("shuffled-" + network for network in IN_ORDER if ranks_of(network) < MANY)
 
 
-def typical_way(kind, n):
-    """Links between two nodes: on a torus the mean, else those between two leaves or groups."""
-    return sum(x // 2 * (x - x // 2) / x for x in n) if kind == "torus" else {"fat-tree": 4, "dragonfly": 5}[kind]
-
-
 @functools.lru_cache(maxsize=None)
 def told(network, build="build"):
     """(levels, lines of a profile), as tutti's own command has them. If ranks are shuffled, there are no levels."""
     kind, n, shuffled = parse(network)
-    if shuffled:
-        return "", ["alpha = %gns" % (1e9 * WIRE * typical_way(kind, n)), "beta = %gMB/s" % (RATE / 1e6), "gamma = 0"]
     name = "%s:%s,rate=%gMB/s,latency=%gns,software=0ns" % (kind, "x".join(map(str, n)), RATE / 1e6, WIRE * 1e9)
+    name += ",places=unknown" if shuffled else ""
     said = subprocess.run([os.path.join(build, "tutti"), "info", "--topology", name], stdout=subprocess.PIPE, check=True, universal_newlines=True)
     head, *lines = said.stdout.splitlines()
     return re.search("'(.*)'", head).group(1), lines + ["gamma = 0"]  # SimGrid's processors take no time
@@ -127,5 +121,5 @@ def jobs(builtin, build, word=""):
         for what in builtin:
             yield many, network, "sync", ranks, what, "float", list(SIZES), {"limit": 120 if few else 60}
         for size in SIZES:
-            for plan in plans[size][1 : 1 + (0 if many else 2 if few else CANDIDATES)]:
+            for plan in plans[size][1 : 1 + (0 if many else 2 if few or parse(network)[2] else CANDIDATES)]:
                 yield many, network, "sync", ranks, "tutti:" + plan, "float", [size], {"limit": 600}

@@ -307,11 +307,11 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
 }
 
 /* Tells a simulated network the level at which each rank's path leaves this rank's, by which it paces messages; not where ranks
- * have ports for several at once. */
+ * have ports for several at once, and know their places. */
 static tutti_status set_levels(tutti_comm *comm) {
   const tt_cost_model *p = tt_chooser_model(comm->plans->chooser);
   const int *place = comm->plans->place, mine = place ? place[comm->rank] : comm->rank;
-  if (tt_ports(&p->link[p->levels - 1]) > 1) return TUTTI_OK;
+  if (p->meet <= 0 && tt_ports(&p->link[p->levels - 1]) > 1) return TUTTI_OK;
   uint8_t *level = malloc((size_t)comm->ranks);
   uint32_t *things = tt_cost_domains(p);
   tutti_status status = TUTTI_OK;
@@ -319,7 +319,7 @@ static tutti_status set_levels(tutti_comm *comm) {
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
   for (int r = 0; !status && r < comm->ranks; r++)
     level[r] = (uint8_t)tt_cost_level(p, things, mine, place ? place[r] : r);
-  if (!status) status = comm->net->net->set_levels(comm->net, level);
+  if (!status) status = comm->net->net->set_levels(comm->net, level, p->meet > 0);
   free(level);
   free(things);
   return status;

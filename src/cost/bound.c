@@ -63,9 +63,18 @@ static void load_links(load *x, int level, const tt_sim_way *way, double share,
     x->sent[way->down[l]][l] += share * way->links[l];
 }
 
+/* What a message adds to a rank's port. Where places are not known, messages of a step share the time of the
+ * first, and all that they wait for is what the mean rank sends, if all ranks do alike. */
+static void load_port(tt_bound_line *port, double meet, const tt_bound_line *takes, bool first,
+                      bool alike) {
+  const bool mixed = meet > 0;
+  if (!mixed || first) port->each += takes->each;
+  port->slope += takes->slope * (!mixed ? 1 : alike ? meet : 0);
+}
+
 /* Returns how much longer the processor works on the message if it is the first of its step. */
-static double load_message(load *x, const tt_sched *s, const tt_step *step, int peer,
-                           const tt_cost_model *model) {
+static double load_message(load *x, const tt_sched *s, const tt_step *step, int peer, bool later,
+                           bool alike, const tt_cost_model *model) {
   const int level = parting_level(model, s->rank, peer);
   const double share = tt_step_share(s, step);
   const bool in = step->kind != TT_SEND;
@@ -73,15 +82,16 @@ static double load_message(load *x, const tt_sched *s, const tt_step *step, int 
   tt_bound_line *port = &x->port[in && !model->half][level];
   tt_sim_way way;
   tt_sim_way_find(model, level, x->rank, (uint32_t)peer, &way);
-  port->each += link->alpha + way.transit;
-  port->slope += share * least_beta(model, level, s->rank, &way);
+  const tt_bound_line takes = {.each = link->alpha + way.transit,
+                               .slope = share * least_beta(model, level, s->rank, &way)};
+  load_port(port, level ? 0 : model->meet, &takes, !later, alike);
   x->processor.each += link->o_next;
   if (!in) load_links(x, level, &way, share, model);
   if (in && (x->L < 0 || link->L < x->L)) x->L = link->L;
   return link->o - link->o_next;
 }
 
-static void load_rank(load *x, const tt_sched *s, const tt_cost_model *model) {
+static void load_rank(load *x, const tt_sched *s, bool alike, const tt_cost_model *model) {
   memset(x, 0, sizeof *x);
   x->L = -1;
   x->rank = (uint32_t)s->rank;
@@ -97,7 +107,7 @@ static void load_rank(load *x, const tt_sched *s, const tt_cost_model *model) {
     for (int k = 0; k < step->peers.count; k++) {
       const int peer = tt_peer_rank(&step->peers, k, s->ranks);
       if (peer == s->rank) continue;
-      const double more = load_message(x, s, step, peer, model);
+      const double more = load_message(x, s, step, peer, others > 0, alike, model);
       if (!others++ || more < first) first = more;
     }
     x->processor.each += first;
@@ -172,7 +182,7 @@ static double ranks_per_link(const tt_cost_model *model, int level) {
 
 void tt_bound_rank(tt_bound *bound, const tt_sched *s, const tt_cost_model *model, bool alike) {
   load x;
-  load_rank(&x, s, model);
+  load_rank(&x, s, alike, model);
   add_ports(bound, &x, model, false, alike);
   add_ports(bound, &x, model, true, alike);
   if (model->cores <= 0) add_whole(bound, x.processor, alike);
@@ -188,7 +198,7 @@ void tt_bound_domain(tt_bound *bound, tt_sched *const *all, int first, int n,
   const int from = model->torus ? 0 : level;
   for (int r = first; r < first + n; r++) {
     load x;
-    load_rank(&x, all[r], model);
+    load_rank(&x, all[r], false, model);
     for (int l = from; l <= level; l++)
       for (int link = 0; link < 2; link++) sent[link][l] += sent_out(&x, model, l, link);
   }

@@ -62,11 +62,14 @@ typedef struct tt_cost_model {
   bool torus;                   /* each node has two links of its own on every level */
   double hop;                   /* s for each link of a torus on a path, after the first;
                                     0: messages cross no other nodes */
-  double gamma;                 /* s/B reduced */
-  double message;               /* s of the processor to send or receive a message */
-  double o_next;                /* s for each next peer of the same step */
-  double copy;                  /* s/B that the processor copies at either end */
-  double piece;                 /* B after which a reader begins to copy; 0: the whole message */
+  double meet;            /* messages on the busiest link between domains of the outermost level, if
+                                    each has one on its way and places are not known (sim_mixed.c); 0: they are */
+  double further;         /* then: s that a message to the furthest place takes on top of alpha */
+  double gamma;           /* s/B reduced */
+  double message;         /* s of the processor to send or receive a message */
+  double o_next;          /* s for each next peer of the same step */
+  double copy;            /* s/B that the processor copies at either end */
+  double piece;           /* B after which a reader begins to copy; 0: the whole message */
   double saved_per_input; /* s/B saved by each input after the first that a step adds in a pass */
   double cache;           /* B of a vector that fit in the cache; 0: all */
   double far_ratio;       /* cost ratio: moving a byte outside the cache over one inside */
@@ -88,6 +91,11 @@ static inline int tt_ports(const tt_link *link) {
 /* The link of a level at a rank's end. */
 static inline const tt_link *tt_link_at(const tt_cost_model *model, int level, uint32_t rank) {
   return model->hosts ? &model->hosts->link[model->hosts->kind[rank]][level] : &model->link[level];
+}
+
+/* How many messages have ports of their own there; where places are not known, all of a step have (sim_mixed.c). */
+static inline int tt_ports_at_once(const tt_cost_model *model, int level, uint32_t rank) {
+  return model->meet > 0 && level == 0 ? 1 : tt_ports(tt_link_at(model, level, rank));
 }
 
 /* One level, and all costs are 0. */

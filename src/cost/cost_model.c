@@ -48,6 +48,8 @@ void tt_cost_net(const tt_profile *m, int ranks, const tt_tree *tree, tt_cost_mo
   p->apart = m->apart;
   p->torus = m->torus;
   p->hop = m->torus ? m->hop : 0;
+  p->meet = m->meet;
+  p->further = m->further;
   p->gamma = m->gamma;
 }
 

@@ -15,7 +15,7 @@
 
 #define MOST 1e6 /* s, or s/B; keeps sums of figures finite */
 
-typedef enum kind { SECONDS, PER_BYTE, BYTES, COUNT, MANY, YES } kind;
+typedef enum kind { SECONDS, PER_BYTE, BYTES, MEAN, COUNT, MANY, YES } kind;
 
 typedef struct figure {
   const char *name;
@@ -53,6 +53,9 @@ static const figure of_all[] = {
     {"apart", YES, AT(apart), "a rank has ports of its own for each level"},
     {"torus", YES, AT(torus), "each node has links of its own, both ways on each level"},
     {"hop", SECONDS, AT(hop), "each further link of a torus on the way; 0: links lead everywhere"},
+    {"meet", MEAN, AT(meet),
+     "messages on the busiest link if each rank has one on its way; 0: places are known"},
+    {"further", SECONDS, AT(further), "with meet: to the furthest rank, on top of alpha"},
     {"shm.wake", SECONDS, AT(shm.wait), "until a rank on a core of its own sees a message"},
     {"shm.message", SECONDS, AT(shm.message), "to send one, or to receive one"},
     {"shm.again", SECONDS, AT(shm.o_next), "each further one of the same step"},
@@ -227,6 +230,7 @@ static tutti_status read_value(const reader *r, const char *at, const figure *f,
     return TUTTI_OK;
   }
   double value = f->kind == SECONDS ? seconds(at) : f->kind == BYTES ? -1 : per_byte(at);
+  if (f->kind == MEAN) value = strtod(at, &end), value = end != at && ends(end) ? value : -1;
   if (f->kind == BYTES) {
     uint64_t bytes;
     const char *stop = tt_size_read(at, &bytes);
@@ -235,8 +239,9 @@ static tutti_status read_value(const reader *r, const char *at, const figure *f,
   }
   if (!(value >= 0 && value < (f->kind == BYTES ? 1e19 : MOST)))
     return profile_error(r, at,
-                         f->kind == SECONDS
-                             ? "a time such as 30us"
+                         f->kind == SECONDS ? "a time such as 30us"
+                         : f->kind == MEAN
+                             ? "a number such as 0.76"
                              : "seconds per byte such as 1e-8, or a rate such as 10Gbit/s");
   set_value(f, of, value);
   return TUTTI_OK;
@@ -378,7 +383,8 @@ static tutti_status read_machine_entry(reader *r, tt_profile *m) {
         r, key,
         "a figure: alpha, delay, beta, burst, processor, again or ports, also of a level as in "
         "node.alpha, or of a host as in host.3.beta; "
-        "gamma, also of a type as in gamma.bf16; half, apart, torus, hop, one of shm, "
+        "gamma, also of a type as in gamma.bf16; half, apart, torus, hop, meet, further, one of "
+        "shm, "
         "machine or network");
   if (*at != '=') return profile_error(r, at, "=");
   at += 1 + strspn(at + 1, " \t");

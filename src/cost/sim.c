@@ -110,7 +110,7 @@ static server *earliest(const stage *s, server *all, uint32_t sim_rank, int leve
   const tt_cost_model *p = &s->sim->model;
   const int first = p->apart ? (int)sim_rank * p->levels + level : (int)sim_rank;
   server *ports = all + first * s->ports, *best = ports;
-  for (int i = 1; i < tt_ports(tt_link_at(p, level, sim_rank)); i++)
+  for (int i = 1; i < tt_ports_at_once(p, level, sim_rank); i++)
     if (ports[i].free < best->free) best = &ports[i];
   return best;
 }
@@ -122,7 +122,7 @@ static bool buffered(const tt_cost_model *p) {
 /* Is the server free? If not, queues `what` again for when it is: then the waiting events go by
  * their order in the schedule. */
 static bool is_free(stage *s, const server *x, double at, uint32_t what, tt_sim_timing *m) {
-  if (x->free <= at) return true;
+  if (x->free <= at || tt_sim_together(s->sim, x->last, what)) return true;
   m->cause = x->last;
   heap_push(s, x->free, what);
   return false;
@@ -377,13 +377,6 @@ static void walk_back(const stage *s, uint32_t what, tt_breakdown *t) {
     next = what;
     what = what < sim->steps && m->rest > 0 ? m->writer : m->cause;
   }
-}
-
-double tt_sim_jams_from(const tt_sim *sim) {
-  const bool crowded = sim->senders > 2 || sim->slices > 1;
-  const tt_sends sends = tt_sim_busiest(sim);
-  return crowded && sends.vectors > 0 ? sim->link_jam * sends.messages / sim->slices / sends.vectors
-                                      : 0;
 }
 
 static void jam(const tt_sim *sim, double bytes, tt_breakdown *t) {

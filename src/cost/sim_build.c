@@ -107,6 +107,13 @@ static bool count_senders(tt_sim *sim, const tt_sched *s) {
   return counts;
 }
 
+double tt_sim_jams_from(const tt_sim *sim) {
+  const bool crowded = sim->senders > 2 || sim->slices > 1;
+  const tt_sends sends = tt_sim_busiest(sim);
+  return crowded && sends.vectors > 0 ? sim->link_jam * sends.messages / sim->slices / sends.vectors
+                                      : 0;
+}
+
 tt_sim *tt_sim_new(tt_sched *const *all, int n, bool uniform, const tt_cost_model *model) {
   tt_sim *sim = calloc(1, sizeof *sim);
   uint32_t *first = sim ? malloc(((size_t)n + 1) * sizeof *first) : NULL;

@@ -375,8 +375,9 @@ bool tt_sim_links(tt_sim *sim) {
   const int bounds = last + (tt_jams_from(&model->link[last]) > 0 || one);
   const bool shared = sim->sim_ranks > 1 || sends_at_once(model);
   uint32_t *domains = bounds ? tt_cost_domains(model) : NULL;
-  uint32_t *round = last ? malloc(((size_t)sim->messages + 1) * sizeof *round) : NULL;
-  bool ok = (domains || !bounds) && (round || !last) && tt_sim_ends_new(sim);
+  const bool mixed = model->meet > 0, rounds = mixed || (last && shared);
+  uint32_t *round = rounds ? malloc(((size_t)sim->messages + 1) * sizeof *round) : NULL;
+  bool ok = (domains || !bounds) && (round || !rounds) && tt_sim_ends_new(sim);
   for (uint32_t i = 0; ok && i < sim->messages; i++) {
     tt_sim_message *d = &sim->message[i];
     d->level = last ? (uint8_t)tt_cost_level(model, domains, (int)d->sender, (int)d->reader) : 0;
@@ -391,10 +392,11 @@ bool tt_sim_links(tt_sim *sim) {
       narrow(d, model->link[l].beta, l,
              d->share * tt_sim_sharers(model, l) * tt_sim_take(model, domains, l, d, false).links);
   }
-  if (ok && last && shared) ok = find_rounds(sim, round);
+  if (ok && rounds) ok = find_rounds(sim, round);
   for (int l = last - 1; shared && l >= 0 && ok; l--)
     ok = share_links(sim, domains, round, l, false) &&
          (sim->sim_ranks == 1 || share_links(sim, domains, round, l, true));
+  if (ok && mixed) ok = tt_sim_mix(sim, round);
   for (int l = bounds - 1; l >= 0 && ok; l--) {
     if (sim->sim_ranks > 1)
       ok = bound_by_links(sim, domains, l);

@@ -4,6 +4,8 @@
  *            level, messages go one at a time, in the order of their numbers. If every rank has the
  *            same steps, a slice starts after the end of the slice whose place it takes; else after
  *            the whole previous slice.
+ * At once    Where the places of ranks are not known, the messages of a step go together, and steps one at
+ *            a time: many messages spread over all links, and one does not (cost/sim_mixed.c).
  * Invariant  A message waits only for smaller numbers, on this rank and on all others: so one can
  *            always go, though none is over before it is received.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -37,9 +39,15 @@ void tt_pace_over(tt_run *r) {
     r->sent++;
 }
 
+/* Is the message the next one, or does it go with that one? */
+static bool is_next(const tt_run *r, uint32_t k) {
+  const tt_transfer *all = r->program->transfers;
+  return r->sent == k || (r->o->wire->at_once && all[r->sent].step == all[k].step);
+}
+
 bool tt_pace_allows(const tt_run *r, uint32_t k) {
   const tt_operation *o = r->o;
-  if (r->sent != k) return false;
+  if (!is_next(r, k)) return false;
   const uint8_t level = o->wire->level[r->program->transfers[k].peer];
   const uint64_t mine = send_priority(r->program, r->slice, k);
   int begun = r->slice;

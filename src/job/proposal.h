@@ -10,7 +10,7 @@
 
 /* The decision's contents, written by the decider in its heap. Order of members: ranks that
  * continue, joiners, then helpers, which stay last. */
-enum { TT_SETTINGS = 8192, TT_PROPOSAL_WHY = 240 };
+enum { TT_SETTINGS = 8448, TT_PROPOSAL_WHY = 240 };
 typedef struct tt_member {
   int32_t index;  /* of its heap */
   int32_t joiner; /* 1: it is a joiner */

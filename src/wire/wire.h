@@ -203,8 +203,8 @@ typedef struct tt_net_ops {
   tutti_status (*split)(tt_wire *w, const tt_split *s, tutti_net *net, bool *taken);
   /* Process ids by rank, for error messages; copied. */
   tutti_status (*set_pids)(tt_wire *w, const int64_t *pids);
-  /* Of simulated ranks: per peer the level at which it and this rank part; copied. */
-  tutti_status (*set_levels)(tt_wire *w, const uint8_t *level);
+  /* Of simulated ranks: per peer the level at which it and this rank part; copied. at_once: as below. */
+  tutti_status (*set_levels)(tt_wire *w, const uint8_t *level, bool at_once);
   /* Of simulated ranks, which are one process: a table of proofs of `ranks` wires; NULL: out of memory. */
   atomic_ullong *(*make_proofs)(int ranks);
   /* Takes one's own, or one more wire's (joins) place at it. The last wire that closes frees it. */
@@ -303,6 +303,7 @@ struct tt_wire {
   size_t beside;        /* bytes that `push` takes whole or not at all, and copies */
   const uint8_t *level; /* messages are paced (engine/pace.c): per peer, the level at which it and
                            this rank part; or NULL */
+  bool at_once;         /* paced messages of a step leave together */
   tt_shown *shown;      /* of this rank; never NULL */
   uint32_t losses;      /* over a network: ranks that it has reported as lost, so far */
   /* TT_PROOFS words shared by the ranks of one node, or by all simulated ones, for run/proof_table.c; or NULL */

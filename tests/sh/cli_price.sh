@@ -43,6 +43,10 @@ slingshot|10240|group:20 router:32 node:16|group.beta = 5600Gbit/s
 fat-tree:2x3x4x2x5||pod:2 leaf:3 node:4|pod.paths = 5
 infiniband|3072|pod:3 leaf:32 node:32|pod.paths = 1024
 leaf-spine|3840|pod:2 leaf:40 node:48|pod.paths = 144
+torus:4x4x4,places=unknown,software=0ns|||further = 900ns
+torus:4x4x4,places=unknown|||meet = 0.7619
+fat-tree:8x8x4,places=unknown|||meet = 1.778
+dragonfly:4x4x4,places=unknown|||meet = 4.063
 EOF
 while IFS='|' read -r net ranks words; do
   job explain --topology "$net" ${ranks:+-P $ranks} --size 64KiB
@@ -51,7 +55,8 @@ done <<'EOF'
 ring:4||is no network: torus:, fat-tree:
 fat-tree:4x8||that is fat-tree:.PODSx.LEAVESxNODESxUPLINKS
 torus:4x0||that is torus:8x8x8
-torus:2x2,speed=3||latency=300ns or software=1us is missing at 'speed=3'
+torus:2x2,speed=3||latency=300ns, software=1us or places=unknown is missing at 'speed=3'
+torus:2x2,places=known||places=unknown is missing at 'places=known'
 torus:2x2|5|has 4 nodes, and -P says 5
 slingshot||how many nodes has slingshot? -P N
 slingshot|100|groups of 512 nodes; the next one is -P 512

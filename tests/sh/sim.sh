@@ -69,6 +69,19 @@ for network in ("torus:5x5", "torus:2x3x4", "fat-tree:4x6x2", "fat-tree:3x4x4", 
         most = 0.4 if network == "torus:2x3x4" else 0.08
         assert abs(run.seconds / run.predicted - 1) < most or network.startswith("shuffled"), (network, size, run)
 PY
+sim "places that are not known: all-to-alls take what the price says, and what SMPI's takes; single messages take more" <<'PY'
+import topologies
+for network in ("shuffled-torus:4x4", "shuffled-fat-tree:4x4x2", "shuffled-dragonfly:3x3x2"):
+    ranks, sizes = topologies.ranks_of(network), (1024, 64 << 10, 1 << 20)
+    mine, theirs, alone = (sim(network, ranks, what, sizes) for what in ("tutti:two-shot@1", "rab2", "tutti:fold(halving)@1"))
+    for size in sizes:
+        print(network, size, mine[size], theirs[size].seconds, alone[size])
+        assert mine[size].verdict == alone[size].verdict == "ok"
+        assert abs(mine[size].seconds / mine[size].predicted - 1) < 0.08 and mine[size].seconds < 1.015 * theirs[size].seconds
+        assert alone[size].seconds > 1.2 * mine[size].seconds and alone[size].predicted > 1.2 * mine[size].predicted
+        assert 0.5 < alone[size].seconds / alone[size].predicted < 1.1
+        assert topologies.offers(network, size, os.environ["BUILD"])[0] in ("two-shot@1", "one-shot@1")
+PY
 sim "shuffled ranks: as fast as in order where tutti knows their hosts, slower where it does not" <<'PY'
 import shuffled
 links = {name: smpi.Level(*link) for name, link in shuffled.LINKS.items()}

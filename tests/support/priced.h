@@ -14,7 +14,7 @@ static double priced(const char *name, const tt_cost_model *p, double bytes, boo
   tt_sched **all;
   tt_breakdown t;
   if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
-  assert_true(!uniform || tt_algo_uniform(name, &ask, &p->tree));
+  assert_true(!uniform || tt_algo_uniform(name, &ask, p->levels > 1 ? &p->tree : NULL));
   tt_sim *sim = tt_sim_new(all, p->ranks, uniform, p);
   assert_true(sim && tt_sim_run(sim, bytes, &t));
   tt_sim_free(sim);

@@ -32,6 +32,8 @@ static const char paths[] = "alpha=1us,beta=100Gbit/s,leaf.alpha=2us,leaf.paths=
 static const char pairs[] =
     "alpha=1us,beta=100Gbit/s,router.alpha=2us,router.pairs=1,group.alpha=3us,group.pairs=1";
 static const char torus[] = "torus=1,hop=100ns,alpha=1us,beta=50Gbit/s";
+static const char mixed[] = "alpha=3us,beta=100Gbit/s,ports=6,meet=0.76,further=2us";
+static const char crowded[] = "alpha=1us,processor=1us,beta=50Gbit/s,meet=4";
 
 typedef struct machine {
   int ranks;
@@ -59,6 +61,11 @@ static const machine machines[] = {
     {30, "y:5 x:3 core:2", "torus=1,hop=1us,alpha=1us,delay=1us,beta=50Gbit/s,burst=65536"},
     {32, "leaf:4 node:8", paths},
     {24, "group:3 router:4 node:2", pairs},
+    {37, "", mixed},
+    {64, "", mixed},
+    {40, "", crowded},
+    {24, "node:6 core:4", mixed},
+    {130, "", crowded},
     {25, "y:5 x:5 node:1", "torus=1,apart=1,hop=500ns,alpha=500ns,beta=100Gbit/s"},
     {11, "node:(4,3,4)", slow},
     {29, "rack:2 node:(3,2) core:(6,6,6,6,5)", fast},

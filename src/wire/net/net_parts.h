@@ -230,7 +230,7 @@ bool tt_net_consumed(tt_wire *w, int peer, int lane, uint32_t ticket);
 /* ---- simulated networks (net_simulated.c) ---- */
 
 /* For the table (wire.h). */
-tutti_status tt_net_set_levels(tt_wire *w, const uint8_t *level);
+tutti_status tt_net_set_levels(tt_wire *w, const uint8_t *level, bool at_once);
 atomic_ullong *tt_net_make_proofs(int ranks);
 void tt_net_share_proofs(tt_wire *w, atomic_ullong *proofs, bool joins);
 void tt_simulated_drop_proofs(tt_net *m);

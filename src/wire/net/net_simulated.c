@@ -4,7 +4,8 @@
  * Idea       Bytes that do not fit in a packet follow it at the same time, and their receive begins
  *            with the packet's: together they take as long as one message. Bytes in several places
  *            are packed first. A rank has one message in flight per slice, and one per level at
- *            which it parts from its peers, unless it has ports for several at once.
+ *            which it parts from its peers, unless it has ports for several at once; or those of a step,
+ *            where places are not known.
  * Proofs     Simulated ranks are one process: the first that needs a plan proves it for all.
  * Source     docs/simulation.md.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -97,10 +98,11 @@ void tt_simulated_drop_proofs(tt_net *m) {
     free(proofs);
 }
 
-tutti_status tt_net_set_levels(tt_wire *w, const uint8_t *level) {
+tutti_status tt_net_set_levels(tt_wire *w, const uint8_t *level, bool at_once) {
   tt_net *m = tt_net_of(w);
   if (!m->level) w->level = m->level = malloc((size_t)w->ranks);
   if (!m->level) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", w->ranks);
   memcpy(m->level, level, (size_t)w->ranks);
+  w->at_once = at_once;
   return TUTTI_OK;
 }

@@ -1,0 +1,105 @@
+/* sim_mixed.c - the links of a network on which the ranks' places are not known.
+ *
+ * Idea       each message goes from anywhere to anywhere. If every place has one on its way, the busiest link carries
+ *            `meet` of them in the mean, and by chance a few more: what m messages of each place bring there is a
+ *            sample, without repetition, of what messages to all P - 1 others would. So the surplus is sqrt(ln P)
+ *            deviations, which vanish as m comes near P - 1: an all-to-all loads each link with its mean. A place is
+ *            a domain of the outermost level; without levels, a rank.
+ * Ways       the last message of a round comes from the furthest place, when the others are gone, or waits for links that were
+ *            busy with these: whichever takes longer.
+ * Steps      messages of a step leave together and arrive together, for only many at once spread over all links.
+ * Cost       O(n) for n messages, whether one rank is simulated for all or not.
+ * Invariant  no message takes less time than alone on its link, nor than all of a round through the links of its sender, or of
+ *            its reader.
+ * Source     Raab and Steger, "Balls into bins", RANDOM 1998 (the surplus); Valiant and Brebner, 1981 (routes by chance).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "sim.h"
+
+#define LN_2 0.6931471805599453 /* P counts as the next power of two */
+
+/* What a round brings to such links: messages, their shares of the vector, and the squares of these. */
+typedef struct round_load {
+  double messages, shares, squares;
+} round_load;
+
+/* The loads of all rounds, and the shares that each simulated rank sends and receives in each. */
+typedef struct all_loads {
+  round_load *round;
+  double *sent, *received;
+} all_loads;
+
+bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t what) {
+  if (what < sim->steps || sim->model.meet <= 0) return false;
+  const uint32_t n = sim->messages, d = what - sim->steps;
+  const tt_sim_message *one = &sim->message[d % n], *other = &sim->message[(last - sim->steps) % n];
+  return one->level == 0 && (d < n ? one->from == other->from : one->to == other->to);
+}
+
+static double busier_of(double a, double b) {
+  return a > b ? a : b;
+}
+
+/* Newton's way, for the library needs no libm, and all ranks get the same bits. */
+static double root_of(double x) {
+  double root = busier_of(x, 1);
+  for (int i = 0; i < 60 && x > 0; i++) root = (root + x / root) / 2;
+  return x > 0 ? root : 0;
+}
+
+/* Fractions of the vector on the busiest link of a round, in which each place has the mean of the load. */
+static double on_busiest_link(const tt_sim *sim, const round_load *all) {
+  const double meet = sim->model.meet, places = tt_tree_count(&sim->model.tree, 0, 0);
+  const double each = sim->model.ranks / places / sim->sim_ranks;
+  const double left = 1 - all->messages * each / (places - 1); /* of the others that get none */
+  const double surplus =
+      LN_2 * tt_ceil_log2((uint64_t)places) * meet * all->squares * each * (left > 0 ? left : 0);
+  return meet * all->shares * each + root_of(surplus);
+}
+
+static void add_load(all_loads *x, const tt_sim_message *d, uint32_t round, size_t out, size_t in) {
+  x->round[round].messages++;
+  x->round[round].shares += d->share;
+  x->round[round].squares += d->share * d->share;
+  x->sent[out] += d->share;
+  x->received[in] += d->share;
+}
+
+/* The slowest link on the message's way: the busiest of all, or those of the nodes at its ends, which several ports share. */
+static void use_load(tt_sim *sim, tt_sim_message *d, const all_loads *x, uint32_t round, size_t out,
+                     size_t in) {
+  const tt_link *link = &sim->model.link[0];
+  const double ends = busier_of(x->sent[out], x->received[in]) / tt_ports(link);
+  const double slope = link->beta * busier_of(on_busiest_link(sim, &x->round[round]), ends);
+  d->way = d->head = sim->model.further;
+  d->late = d->slope;
+  if (slope <= d->slope) return;
+  d->slope = slope;
+  d->narrowest = d->level;
+}
+
+bool tt_sim_mix(tt_sim *sim, const uint32_t *round) {
+  const bool one = sim->sim_ranks == 1;
+  size_t rounds = 1;
+  for (uint32_t i = 0; i < sim->messages; i++)
+    if (round[i] >= rounds) rounds = round[i] + 1;
+  const size_t each = (size_t)sim->sim_ranks * rounds;
+  all_loads x = {calloc(rounds, sizeof *x.round), calloc(2 * each, sizeof *x.sent), NULL};
+  const bool ok = x.round && x.sent;
+  for (uint32_t i = 0; i < 2 * sim->messages && ok; i++) {
+    const uint32_t k = i % sim->messages;
+    tt_sim_message *d = &sim->message[k];
+    const size_t out = (one ? 0 : d->sender) * rounds + round[k];
+    const size_t in = (one ? 0 : d->reader) * rounds + round[k];
+    if (d->level > 0) continue;
+    x.received = x.sent + each;
+    if (i < sim->messages)
+      add_load(&x, d, round[k], out, in);
+    else
+      use_load(sim, d, &x, round[k], out, in);
+  }
+  free(x.round);
+  free(x.sent);
+  return ok;
+}

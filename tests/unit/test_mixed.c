@@ -1,0 +1,133 @@
+/* Places that are not known: a step in which all send to all loads the busiest link with its mean, one of single
+ * messages with more; a node's own links count; messages of a step go together; choices follow.
+ * Alone: no
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka.h needs the four headers above */
+#include <cmocka.h>
+
+#include "choose.h"
+#include "priced.h"
+
+static const double alpha = 3e-6, beta = 8e-11, bytes = 4e6;
+
+static tt_cost_model places_unknown(int ranks, double meet, int ports) {
+  tt_cost_model p;
+  tt_cost_flat(&p, ranks);
+  p.link[0] = (tt_link){.alpha = alpha, .beta = beta, .ports = ports};
+  p.meet = meet;
+  return p;
+}
+
+/* The load of the busiest link where each of P ranks sends `m` messages of that part of the vector. */
+static double load(int P, double meet, double m, double part) {
+  return part *
+         (meet * m + sqrt(log(2) * tt_ceil_log2((uint64_t)P) * meet * m * (1 - m / (P - 1))));
+}
+
+/* One rank stands for all, or all are simulated: the same. */
+static void mean_for_all_and_more_for_one(void **state) {
+  (void)state;
+  static const struct {
+    const char *plan;
+    int ranks;
+    double steps, messages, part;
+  } cases[] = {
+      {"two-shot", 64, 2, 63, 1. / 64},
+      {"two-shot", 27, 2, 26, 1. / 27},
+      {"one-shot", 13, 1, 12, 1},
+      {"doubling", 64, 6, 1, 1},
+      {"fold(ring)", 9, 16, 1, 1. / 9},
+      {"multiplying(radix=4)", 64, 3, 3, 1},
+      {"fold(ring,rings=2)", 8, 28, 1, 1. / 16}, /* one ring after the other */
+      {"bruck(radix=8)", 64, 4, 7, 0.125}, /* its second and third step have an eighth of that */
+  };
+  static const double meets[] = {0.76, 1.8, 4.06};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t k = 0; k < sizeof meets / sizeof *meets; k++) {
+      const int P = cases[i].ranks;
+      const tt_cost_model p = places_unknown(P, meets[k], 16);
+      double each = load(P, meets[k], cases[i].messages, cases[i].part);
+      if (each < cases[i].part) each = cases[i].part; /* alone on its link */
+      const double rounds = strncmp(cases[i].plan, "bruck", 5) ? cases[i].steps : 2 + 2. / 8;
+      const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
+      for (int uniform = 0; uniform < 1 + tt_algo_uniform(cases[i].plan, &ask, NULL); uniform++)
+        about(cases[i].plan, priced(cases[i].plan, &p, bytes, uniform),
+              cases[i].steps * alpha + rounds * each * bytes * beta);
+    }
+}
+
+/* Short vectors wait for the furthest place, long ones for the busiest link. */
+static void the_furthest_comes_last(void **state) {
+  tt_cost_model p = places_unknown(64, 0.76, 6);
+  const double part = 1. / 64, all = load(64, 0.76, 63, part);
+  (void)state;
+  p.further = 2e-6;
+  about("short", priced("two-shot", &p, 4096, true), 2 * (alpha + 2e-6 + part * 4096 * beta));
+  about("long", priced("two-shot", &p, bytes, true), 2 * (alpha + all * bytes * beta));
+}
+
+/* All vectors come in through the root's links, and go out. */
+static void a_node_has_few_links(void **state) {
+  (void)state;
+  for (int ports = 1; ports < 8; ports *= 2) {
+    const tt_cost_model p = places_unknown(16, 0.5, ports);
+    about("naive", priced("naive", &p, bytes, false), 2 * (alpha + 15. / ports * bytes * beta));
+  }
+}
+
+/* With levels a place is a node; within it messages go one at a time. */
+static void a_place_is_a_node(void **state) {
+  tt_cost_model p = places_unknown(12, 2, 16), one = places_unknown(6, 2, 16);
+  (void)state;
+  assert_int_equal(tt_tree_parse("node:6 core:2", &p.tree), TUTTI_OK);
+  p.levels = 2;
+  p.link[1] = (tt_link){.alpha = 1e-9, .beta = 1e-15};
+  const double inside = 2 * (1e-9 + bytes * 1e-15), among = priced("two-shot", &one, bytes, false);
+  const double all =
+      priced("blueconnect(node:6 core:2,stages=two-shot/two-shot)", &p, bytes, false);
+  if (fabs(all - among) > 2 * inside)
+    fail_msg("among nodes %g s, with what is inside %g s", among, all);
+}
+
+static void choice(const char *net, uint64_t size, const char *plan) {
+  static const tt_override none = {0};
+  tt_setting s = {.ranks = 64, .flight = 8};
+  const tt_problem problem = {.coll = TUTTI_ALLREDUCE, .bytes = size, .needs = TT_NEED_SAME};
+  tt_chooser *c;
+  tt_choice is;
+  tt_profile_net(&s.profile);
+  if (tt_profile_parse(&s.profile, net, "the figures")) fail_msg("%s", tutti_error());
+  assert_int_equal(tt_chooser_new(&s, &c), TUTTI_OK);
+  assert_int_equal(tt_choose(c, &problem, &none, &is), TUTTI_OK);
+  if (strcmp(is.name, plan) != 0)
+    fail_msg("%s, %d bytes: %s, not %s", net, (int)size, is.name, plan);
+  tt_chooser_free(c);
+}
+
+/* A network is one of unknown places only if somebody says so. A message that takes a processor's time keeps plans of many
+ * messages from short vectors. */
+static void choices_follow(void **state) {
+  (void)state;
+  choice("alpha=3us,beta=100Gbit/s,gamma=0,ports=6,meet=0.76", 4 << 20, "two-shot");
+  choice("alpha=3us,beta=100Gbit/s,gamma=0,ports=6,meet=0.76", 16 << 10, "two-shot");
+  choice("alpha=3us,beta=100Gbit/s,gamma=0", 4 << 20, "lanes");
+  choice("alpha=3us,beta=100Gbit/s,gamma=0", 1 << 10, "doubling");
+  choice("alpha=3us,beta=100Gbit/s,gamma=0,meet=0.76,processor=2us", 1 << 10, "doubling");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(mean_for_all_and_more_for_one),
+      cmocka_unit_test(the_furthest_comes_last),
+      cmocka_unit_test(a_node_has_few_links),
+      cmocka_unit_test(a_place_is_a_node),
+      cmocka_unit_test(choices_follow),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
