@@ -1,16 +1,19 @@
 /* cipher_play.c - for tests: some processes of a job in tutti's own network over TLS (cipher_play.h).
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-/* cmocka.h needs four of these headers first */
-#include <cmocka.h>
 
 #include "cipher_play.h"
 
 enum { DONE = 8 };
+
+/* Programs without cmocka contain this file, too. */
+static void must(bool holds, const char *why) {
+  if (holds) return;
+  fprintf(stderr, "cipher_play: %s\n", why);
+  abort();
+}
 
 static const void *their_address(void *ctx, int rank) {
   return (const cipher_address *)ctx + rank;
@@ -27,8 +30,8 @@ void ends_open(ends *j, int n, int silence) {
     const void *address;
     size_t bytes;
     char why[240];
-    if (maker.open(&j->end[r], silence, &address, &bytes, why, sizeof why)) fail_msg("%s", why);
-    assert_int_equal(bytes, sizeof j->at[0][0]);
+    must(!maker.open(&j->end[r], silence, &address, &bytes, why, sizeof why), why);
+    must(bytes == sizeof j->at[0][0], "an address of another size");
     for (int who = 0; who < n; who++) memcpy(&j->at[who][r], address, bytes);
   }
 }
@@ -40,7 +43,7 @@ void ends_join(ends *j, int stranger) {
     char why[240];
     const tutti_net_addresses addresses = {sizeof addresses, j->at[r], their_address, drop_nothing};
     maker.secret(j->end[r], secret);
-    if (maker.join(j->end[r], r, j->n, &addresses, &j->net[r], why, sizeof why)) fail_msg("%s", why);
+    must(!maker.join(j->end[r], r, j->n, &addresses, &j->net[r], why, sizeof why), why);
     j->net[r].site.node = r;
     j->net[r].id = 1;
   }
@@ -63,12 +66,14 @@ tutti_net_done ends_await(const ends *j, int rank, int slot) {
     }
     for (int r = j->first; r < j->n; r++) {
       int come = 0;
-      assert_int_equal(j->net[r].poll(j->net[r].self, 64, kept[r] + n[r], DONE, &come), 0);
+      must(!j->net[r].poll(j->net[r].self, 64, kept[r] + n[r], DONE, &come), "poll failed");
       n[r] += come;
-      assert_true(n[r] < 64 - DONE);
+      must(n[r] < 64 - DONE, "many requests end, and none of them is awaited");
     }
   }
-  fail_msg("request %d of rank %d does not end", slot, rank);
+  char why[60];
+  snprintf(why, sizeof why, "request %d of rank %d does not end", slot, rank);
+  must(false, why);
   return (tutti_net_done){.slot = -2};
 }
 
