@@ -129,7 +129,7 @@ static bool founder_is_ready(void *ctx, unsigned turn, tutti_status *status) {
         tt_fail(TUTTI_ERR_SYSTEM, "rank %d uses another version of tutti than this one", f->rank);
   if (ready || turn % 64) return ready;
   if (atomic_load(&intro->ended)) {
-    tt_exit_words(intro, words, sizeof words);
+    tt_exit_words(intro, f->segment->told, words, sizeof words);
     *status = tt_fail(TUTTI_ERR_PEER_LOST, "rank %d of %d died before tutti_comm_from_env%s",
                       f->rank, f->segment->founders, words);
   } else if (!(*status = tt_job_over(f->segment)) && tt_seconds() - f->since > f->limit) {

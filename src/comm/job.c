@@ -33,7 +33,7 @@ static tutti_status create_for_launcher(const char *name, int n, int joiners, lo
 }
 
 tutti_status tutti_job_create(int n, tutti_job **job) {
-  return create_for_launcher("tutti_job_create", n, 0, 0, job);
+  return create_for_launcher("tutti_job_create", n, 0, TT_UNWATCHED, job);
 }
 
 tutti_status tutti_job_create_watched(int n, int joiners, tutti_job **job) {

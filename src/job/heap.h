@@ -28,7 +28,7 @@ enum {
 typedef struct tt_job_head { /* of the segment; at its start */
   uint64_t
       is[TT_JOB_WORDS]; /* by its creator: magic; TT_LAYOUT and the number of heaps; the number of
-                                    founders; launcher pid (0: none); its start time */
+                                    founders; launcher pid (segment.h); its start time */
   alignas(TT_PAIR) atomic_uint sleepers_anywhere; /* of the whole job */
   /* That any founder may use: complete when all are ready. */
   alignas(TT_PAIR) atomic_ulong cores[TT_CORE_WORDS];

@@ -46,9 +46,10 @@ bool tt_rank_alive(const tt_intro *intro) {
   return !atomic_load(&intro->ended) && tt_process_alive(intro->pid);
 }
 
-void tt_exit_words(const tt_intro *intro, char *words, size_t size) {
+void tt_exit_words(const tt_intro *intro, bool told, char *words, size_t size) {
+  const int most = told ? MOMENT_MS : 0;
   unsigned ended;
-  for (int ms = 0; !(ended = atomic_load(&intro->ended)) && ms < MOMENT_MS; ms++) usleep(1000);
+  for (int ms = 0; !(ended = atomic_load(&intro->ended)) && ms < most; ms++) usleep(1000);
   const int status = (int)(ended & 0xffff);
   words[0] = 0;
   if (ended && WIFEXITED(status)) {

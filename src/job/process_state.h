@@ -22,7 +22,7 @@ void tt_exit_publish(tt_intro *intro, int status);
 bool tt_rank_alive(const tt_intro *intro);
 bool tt_process_alive(int pid);
 /* How a dead rank ended, as the rest of a sentence: ", killed by SIGKILL", or "" if unknown. Waits
- * briefly for the launcher to publish the status. */
-void tt_exit_words(const tt_intro *intro, char *words, size_t size);
+ * briefly for a launcher to publish the status, if one does so in this segment (`told`). */
+void tt_exit_words(const tt_intro *intro, bool told, char *words, size_t size);
 
 #endif

@@ -90,7 +90,7 @@ tutti_status tt_segment_create(int n, int joiners, long launcher, int *fd) {
   off_t size = (off_t)(tt_heap_first(heaps) + stride_for(heaps) * (size_t)heaps);
   uint64_t job_header[TT_JOB_WORDS] = {TT_JOB_MAGIC, (uint64_t)TT_LAYOUT << 32 | (uint32_t)heaps,
                                        (uint64_t)n, (uint64_t)launcher};
-  if (launcher) tt_process_state(launcher, &job_header[4]);
+  if (launcher > 0) tt_process_state(launcher, &job_header[4]);
   if (ftruncate(made, size) != 0 ||
       pwrite(made, job_header, sizeof job_header, offsetof(tt_job_head, is)) != sizeof job_header ||
       fcntl(made, F_ADD_SEALS, SEALS) != 0) {
@@ -128,7 +128,8 @@ static tutti_status wrap_mapping(void *base, size_t stride, int n, int founders,
 static void find_launcher(tt_segment *s, const uint64_t *job_header) {
 #ifdef SYS_pidfd_open
   uint64_t since;
-  const int fd = job_header[3] ? (int)syscall(SYS_pidfd_open, (pid_t)job_header[3], 0) : -1;
+  const bool watched = (long)job_header[3] > 0;
+  const int fd = watched ? (int)syscall(SYS_pidfd_open, (pid_t)job_header[3], 0) : -1;
   if (fd < 0) return;
   if (tt_process_state((long)job_header[3], &since) && since == job_header[4]) {
     s->launcher = (long)job_header[3];
@@ -164,6 +165,7 @@ tutti_status tt_segment_map(int fd, int n, tt_segment **segment) {
   tutti_status status =
       wrap_mapping(map(first + stride * heaps, 0, fd), stride, (int)heaps, n, false, segment);
   if (status) return status;
+  (*segment)->told = job_header[3] != 0;
   find_launcher(*segment, job_header);
   return TUTTI_OK;
 }

@@ -24,6 +24,7 @@ typedef struct tt_segment {
   int founders;
   bool threads;           /* ranks share this address space */
   atomic_bool shuns_huge; /* huge pages took too long to make */
+  bool told;              /* a launcher tells here how its ranks end */
   long launcher;          /* pid of the process that waits for the ranks */
   int launcher_fd;        /* its pidfd; -1: none, or not visible here */
   int fd;                 /* kept open so that others can find it, closed on release; or -1 */
@@ -32,8 +33,9 @@ typedef struct tt_segment {
   atomic_int wake_fds[];
 } tt_segment;
 
+enum { TT_UNWATCHED = -1 };
 /* A memfd for n ranks and up to `joiners` more, sealed against growing and shrinking, with its job
- * header. launcher: pid of the process that waits for the ranks; 0: none. */
+ * header. launcher: pid of the process that waits for the ranks; TT_UNWATCHED: ranks go on without it; 0: none. */
 tutti_status tt_segment_create(int n, int joiners, long launcher, int *fd);
 tutti_status tt_segment_map(int fd, int n, tt_segment **segment);
 /* Map another process's segment, by its descriptor number there; *segment keeps a

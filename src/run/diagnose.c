@@ -107,11 +107,12 @@ static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) 
   const bool near =
       w->index >= 0 && comm->heap && w->placement.node == comm->info[comm->rank].placement.node;
   const int n = snprintf(words, size, "died");
-  if (near)
-    tt_exit_words(tt_heap_intro(tt_heap_segment(comm->heap), w->index), words + n,
-                  size - (size_t)n);
-  else if (comm->net)
+  if (near) {
+    const tt_segment *s = tt_heap_segment(comm->heap);
+    tt_exit_words(tt_heap_intro(s, w->index), s->told, words + n, size - (size_t)n);
+  } else if (comm->net) {
     comm->net->net->exit_words(comm->net, peer, words, size);
+  }
 }
 
 /* The aggregator is gone, for which this rank waited in an operation. If it ended the sums because a rank is

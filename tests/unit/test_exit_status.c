@@ -61,13 +61,33 @@ static void how_it_ended_in_words(void **state) {
     assert_true(tt_rank_alive(&intro));
     tt_exit_publish(&intro, table[i].status);
     assert_false(tt_rank_alive(&intro));
-    tt_exit_words(&intro, words, sizeof words);
+    tt_exit_words(&intro, true, words, sizeof words);
     assert_string_equal(words, table[i].words);
   }
-  tt_intro nobody = {.pid = (int)getpid()};
-  char words[64] = "?";
-  tt_exit_words(&nobody, words, sizeof words);
-  assert_string_equal(words, "");
+}
+
+/* A rank waits for the words where a launcher tells them, and not where ranks met without one. */
+static void nobody_has_told(void **state) {
+  (void)state;
+  static const struct {
+    long launcher;
+    bool told;
+  } table[] = {{0, false}, {TT_UNWATCHED, true}, {1, true}};
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    tt_segment *segment;
+    char words[64] = "?";
+    int fd;
+    assert_int_equal(tt_segment_create(2, 0, table[i].launcher, &fd), TUTTI_OK);
+    assert_int_equal(tt_segment_map(fd, 2, &segment), TUTTI_OK);
+    assert_int_equal(segment->told, table[i].told);
+    const double since = tt_seconds();
+    tt_exit_words(tt_heap_intro(segment, 1), segment->told, words, sizeof words);
+    const double took = tt_seconds() - since;
+    assert_string_equal(words, "");
+    assert_true(table[i].told ? took > 0.19 : took < 0.1);
+    tt_segment_release(segment);
+    close(fd);
+  }
 }
 
 static void who_dies_telling_is_told_of(void **state) {
@@ -111,6 +131,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(who_is_not_reaped_is_gone),
       cmocka_unit_test(how_it_ended_in_words),
+      cmocka_unit_test(nobody_has_told),
       cmocka_unit_test(who_dies_telling_is_told_of),
       cmocka_unit_test(launchers_say_which),
   };
