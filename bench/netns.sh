@@ -16,7 +16,8 @@
 #            directions; each host has its own name, so that launchers and MPIs treat
 #            it as a machine.
 # Invariant  nothing outlives a run, however it ends: the bridge, the links, the names and
-#            the processes live in namespaces of the run only, and end with their first process.
+#            the processes live in namespaces of the run only, and end with their first process. But more than 32 hosts
+#            raise the kernel's limit of neighbours.
 # Needs root, iproute2, util-linux. Exits with 77 and the reason if it cannot run.
 # SPDX-License-Identifier: BSD-3-Clause
 set -eu
@@ -44,6 +45,18 @@ check() {
     cannot "this system does not let us make hosts (in a container?): $why"
   [ -z "${NETEM:-}" ] || why=$(unshare --net tc qdisc add dev lo root netem $NETEM 2>&1) ||
     cannot "this system has no netem: $why"
+}
+
+# more_neighbours HOSTS: the kernel keeps one table of neighbours for all namespaces, with 1,024 rows by default. Hundreds of
+# hosts that call each other need more: else some peers are unreachable.
+more_neighbours() {
+  local k limit
+  [ "$1" -gt 32 ] || return 0
+  for k in 3 2 1; do
+    for limit in /proc/sys/net/ipv[46]/neigh/default/gc_thresh$k; do
+      [ ! -w "$limit" ] || [ "$(cat "$limit")" -ge $((k * 32768)) ] || echo $((k * 32768)) >"$limit" || true
+    done
+  done
 }
 
 # shape RATE COMMAND ...: one end of a link, by `tc qdisc add dev ...`.
@@ -188,5 +201,6 @@ inside) # the first process of the run: when it ends, all others end, too
   wait $! ;;
 *)
   check "$@"
+  more_neighbours "$2"
   exec $apart bash "$self" inside "$@" ;;
 esac
