@@ -7,8 +7,7 @@
 # hosts whose links differ.
 # LINKS=2 in the environment: each host has as many links, eth0 and eth1, each with a bridge of its own and this rate.
 # AGGREGATOR=K: one more host, with a link K times as wide, on which `tutti aggregator` runs; the ranks find it by
-# TUTTI_AGGREGATOR. FAMILY=6: hosts have addresses of IPv6 alone; FAMILY=link:
-# only such as their link alone knows, fe80::1. NETEM="loss 0.1%": what netem does to the packets of
+# TUTTI_AGGREGATOR. FAMILY=6: hosts have addresses of IPv6 alone; FAMILY=link: only such as their link alone knows, fe80::1. NETEM="loss 0.1%": what netem does to the packets of
 # every link. BESIDE="sh FILE": a command that runs beside the ranks, where `ip -n host2 link set eth0 down` cuts a host off,
 # and `ip netns pids host2` lists its processes.
 #
@@ -93,7 +92,13 @@ of_host() {
 }
 
 # The address of host i: 10.77.0.i, 240 of them with each third number; or fd77::i, or fe80::i.
-address() { if [ "${FAMILY:-4}" != 4 ]; then case $FAMILY in link) printf 'fe80::%x\n' "$1" ;; *) printf 'fd77::%x\n' "$1" ;; esac; else echo "10.77.$((($1 - 1) / 240)).$((($1 - 1) % 240 + 1))"; fi; }
+address() {
+  case ${FAMILY:-4} in
+  4) echo "10.77.$((($1 - 1) / 240)).$((($1 - 1) % 240 + 1))" ;;
+  link) printf 'fe80::%x\n' "$1" ;;
+  *) printf 'fd77::%x\n' "$1" ;;
+  esac
+}
 
 raise() {
   mount -t tmpfs tmpfs /run

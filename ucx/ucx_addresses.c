@@ -1,12 +1,10 @@
 /* ucx_addresses.c - the addresses of this host at which others watch it, and sockets to theirs.
  *
- * Idea       An address of IPv4 is kept as the IPv6 address that stands for it (::ffff:a.b.c.d). Those of devices that UCX
- *            is to use come first; addresses that only their link knows (src/meet/reach.c) are told if there are no
- *            others. They travel without a link, and a watcher looks for them on the link of its own first one.
+ * Idea       Addresses of devices that UCX is to use come first; addresses that only their link knows (src/meet/reach.c)
+ *            are told if there are no others. They travel without a link, and a watcher looks for them on the link of its own first one.
  *            TUTTI_INTERFACE, a device or an address, leaves out all others.
  * Invariant  With TUTTI_INTERFACE the port is open on that interface alone. A host without such an interface listens
  *            nowhere, and is not watched.
- * Source     RFC 4291, 2.5.5.2 (IPv4-mapped addresses).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <ifaddrs.h>
@@ -20,9 +18,6 @@
 
 enum { QUEUE = 4096 };
 
-typedef struct sockaddr_in four;
-typedef struct sockaddr_in6 six;
-
 /* Is the device in UCX_NET_DEVICES? */
 static int named(const char *device) {
   const char *list = getenv("UCX_NET_DEVICES");
@@ -34,33 +29,10 @@ static int named(const char *device) {
   return 0;
 }
 
-/* The address as one of IPv6; 0: it is neither. */
-static int as_six(const struct sockaddr *a, struct in6_addr *to) {
-  if (a->sa_family == AF_INET6) {
-    *to = ((const six *)(const void *)a)->sin6_addr;
-    return 1;
-  }
-  if (a->sa_family != AF_INET) return 0;
-  memset(to, 0, sizeof *to);
-  memset(to->s6_addr + 10, 0xff, 2);
-  memcpy(to->s6_addr + 12, &((const four *)(const void *)a)->sin_addr, 4);
-  return 1;
-}
-
 /* Does TUTTI_INTERFACE allow it? */
 static int allowed(const struct ifaddrs *i) {
   const char *only = getenv("TUTTI_INTERFACE");
   return only && *only ? tt_reach_named(i, only) : tt_reach_of(i) <= TT_REACH_LINK;
-}
-
-static int bits_of(const struct sockaddr *mask) {
-  struct in6_addr m;
-  int bits = 0;
-  if (!mask || !as_six(mask, &m)) return 128;
-  for (int k = mask->sa_family == AF_INET ? 96 : 0; k < 128 && m.s6_addr[k / 8] & 0x80 >> k % 8;
-       k++)
-    bits = k + 1;
-  return bits;
 }
 
 /* The rail whose device this is; -1: none. */
@@ -88,32 +60,17 @@ void ucx_addresses_find(ucx_watch *h) {
     for (const struct ifaddrs *i = all; i && count < UCX_ADDRESSES; i = i->ifa_next) {
       struct in6_addr a;
       const tt_reach_kind reach = tt_reach_of(i);
-      if (reach == TT_REACH_NONE || !as_six(i->ifa_addr, &a) || !allowed(i)) continue;
+      if (reach == TT_REACH_NONE || !tt_as_six(i->ifa_addr, &a) || !allowed(i)) continue;
       if (pass_of(i->ifa_name, reach) != pass) continue;
       const int rail = rail_of(i->ifa_name);
       if (rail >= 0 && IN6_IS_ADDR_UNSPECIFIED(&h->beacon.of_rail[rail]))
         h->beacon.of_rail[rail] = a;
-      h->bits[count] = bits_of(i->ifa_netmask);
+      h->bits[count] = tt_network_bits(i->ifa_netmask);
       h->link[count] = tt_link_of(i->ifa_addr);
       h->beacon.addresses[count++] = a;
     }
   }
   freeifaddrs(all);
-}
-
-/* For connecting or binding: an address of IPv4 as such, because a system may lack IPv6. */
-static socklen_t plain(const struct in6_addr *a, unsigned link, uint16_t port,
-                       struct sockaddr_storage *to) {
-  memset(to, 0, sizeof *to);
-  if (IN6_IS_ADDR_V4MAPPED(a)) {
-    four *v4 = (four *)(void *)to;
-    *v4 = (four){.sin_family = AF_INET, .sin_port = port};
-    memcpy(&v4->sin_addr, a->s6_addr + 12, 4);
-    return sizeof *v4;
-  }
-  *(six *)(void *)to =
-      (six){.sin6_family = AF_INET6, .sin6_port = port, .sin6_addr = *a, .sin6_scope_id = link};
-  return sizeof(six);
 }
 
 static int try_to_listen(const struct sockaddr_storage *at, socklen_t n) {
@@ -131,11 +88,11 @@ int ucx_address_listen(const ucx_watch *h, uint16_t *port) {
   struct sockaddr_storage at;
   if (IN6_IS_ADDR_UNSPECIFIED(&h->beacon.addresses[0])) return -1;
   const struct in6_addr *first = only && *only ? &h->beacon.addresses[0] : &in6addr_any;
-  socklen_t n = plain(first, first == &in6addr_any ? 0 : h->link[0], 0, &at);
+  socklen_t n = tt_as_socket(first, first == &in6addr_any ? 0 : h->link[0], 0, &at);
   int fd = try_to_listen(&at, n);
-  if (fd < 0 && first == &in6addr_any) fd = try_to_listen(&at, n = plain(&mapped, 0, 0, &at));
+  if (fd < 0 && first == &in6addr_any) fd = try_to_listen(&at, n = tt_as_socket(&mapped, 0, 0, &at));
   if (fd < 0 || getsockname(fd, (struct sockaddr *)&at, &n)) return fd;
-  *port = ((const four *)(const void *)&at)->sin_port; /* the same offset in both */
+  *port = ((const struct sockaddr_in *)(const void *)&at)->sin_port; /* the same offset in both */
   return fd;
 }
 
@@ -144,7 +101,7 @@ int ucx_address_call(const ucx_watch *h, const struct in6_addr *a, uint16_t port
   struct sockaddr_storage to;
   unsigned link[TT_LINKS] = {0};
   if (IN6_IS_ADDR_LINKLOCAL(a)) tt_reach_links(h->link[0], link);
-  const socklen_t n = plain(a, link[0], port, &to);
+  const socklen_t n = tt_as_socket(a, link[0], port, &to);
   const int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
   prepare(fd, h->silence);
@@ -165,18 +122,12 @@ static int is_own(const ucx_watch *h, const struct in6_addr *a) {
   return 0;
 }
 
-static int in_one_network(const struct in6_addr *a, const struct in6_addr *b, int bits) {
-  const int rest = bits % 8 ? 0xff << (8 - bits % 8) : 0;
-  return !memcmp(a, b, (size_t)bits / 8) &&
-         (!rest || !((a->s6_addr[bits / 8] ^ b->s6_addr[bits / 8]) & rest));
-}
-
 const struct in6_addr *ucx_address_of(const ucx_watch *h, const ucx_beacon *b) {
   const struct in6_addr *any = NULL, *its = b->addresses, *own = h->beacon.addresses;
   for (int i = UCX_ADDRESSES; i-- > 0;)
     if (is_set(&its[i]) && !is_own(h, &its[i])) any = &its[i];
   for (int i = 0; i < UCX_ADDRESSES && is_set(&its[i]); i++)
     for (int k = 0; k < UCX_ADDRESSES && is_set(&own[k]); k++)
-      if (!is_own(h, &its[i]) && in_one_network(&its[i], &own[k], h->bits[k])) return &its[i];
+      if (!is_own(h, &its[i]) && tt_in_one_network(&its[i], &own[k], h->bits[k])) return &its[i];
   return any;
 }

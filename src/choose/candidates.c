@@ -327,8 +327,9 @@ static tutti_status look_at(tt_chooser *c, tt_candidates *list, int i, bool *sli
   x->dear = ask.ranks > TT_MOST_PLAYED && !alike && !rounded && !staged &&
             !tt_priced_by_ways(c, x->name, &ask) && !tt_stands_for_all(c, x->name, &ask, NULL);
   if (x->dear || shared || staged) return TUTTI_OK;
-  if (alike && tt_algo_rounds(x->name, &ask) > MOST_ROUNDS) {
-    tt_bound_rounds(&x->bound, tt_algo_rounds(x->name, &ask), &c->model);
+  const int rounds = alike ? tt_algo_rounds(x->name, &ask) : 0;
+  if (rounds > MOST_ROUNDS) {
+    tt_bound_rounds(&x->bound, rounds, &c->model);
     return TUTTI_OK;
   }
   if (rounded) return look_at_rounded(c, &ask, x, sliced);

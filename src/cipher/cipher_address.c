@@ -1,11 +1,10 @@
 /* cipher_address.c - the addresses at which this host's processes are called, and sockets to those of others.
  *
- * Idea       An address of IPv4 is kept as the IPv6 address that stands for it (::ffff:a.b.c.d). A process tries those
- *            addresses of another host first that are in a network of its own host. Addresses that only their link knows
- *            (reach.c) travel without a link; a process tries them on each link of its host, the link first on which
- *            another process has answered.
+ * Idea       A process tries those addresses of another host first that are in a network of its own host. Addresses that
+ *            only their link knows (reach.c) travel without a link; a process tries them on each link of its host, the link
+ *            first on which another process has answered.
  * Invariant  Both ports are open where TUTTI_INTERFACE says, and nowhere else (listen.h).
- * Source     RFC 4291, 2.5.5.2 (IPv4-mapped addresses); RFC 1122, 4.2.3.6 (keep-alives); RFC 5482 (user timeout).
+ * Source     RFC 1122, 4.2.3.6 (keep-alives); RFC 5482 (user timeout).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <ifaddrs.h>
@@ -17,30 +16,6 @@
 
 #include "cipher.h"
 #include "listen.h"
-
-typedef struct sockaddr_in four;
-typedef struct sockaddr_in6 six;
-
-/* The address as one of IPv6; false: it is neither. */
-static bool as_six(const struct sockaddr *a, struct in6_addr *to) {
-  if (a->sa_family == AF_INET6) {
-    *to = ((const six *)(const void *)a)->sin6_addr;
-    return true;
-  }
-  if (a->sa_family != AF_INET) return false;
-  *to = (struct in6_addr){{{[10] = 0xff, [11] = 0xff}}};
-  memcpy(to->s6_addr + 12, &((const four *)(const void *)a)->sin_addr, 4);
-  return true;
-}
-
-static int bits_of(const struct sockaddr *mask) {
-  struct in6_addr m;
-  int bits = 0;
-  if (!mask || !as_six(mask, &m)) return 128;
-  for (int k = mask->sa_family == AF_INET ? 96 : 0; k < 128 && m.s6_addr[k / 8] & 0x80 >> k % 8; k++)
-    bits = k + 1;
-  return bits;
-}
 
 static bool same_place(const cipher_place *a, const cipher_place *b) {
   return a->link == b->link && !memcmp(&a->address, &b->address, sizeof a->address);
@@ -55,10 +30,10 @@ static void find_addresses(cipher_world *w, const cipher_place *only) {
     if (count && (reach == TT_REACH_LINK || reach == TT_REACH_HERE4)) break;
     for (const struct ifaddrs *i = all; i && count < CIPHER_ADDRESSES; i = i->ifa_next) {
       cipher_place place;
-      if (tt_reach_of(i) != reach || !as_six(i->ifa_addr, &place.address)) continue;
+      if (tt_reach_of(i) != reach || !tt_as_six(i->ifa_addr, &place.address)) continue;
       place.link = tt_link_of(i->ifa_addr);
       if (only && !same_place(only, &place)) continue;
-      w->bits[count] = bits_of(i->ifa_netmask);
+      w->bits[count] = tt_network_bits(i->ifa_netmask);
       w->own_link[count] = place.link;
       w->own.addresses[count++] = place.address;
     }
@@ -73,7 +48,7 @@ bool tt_cipher_listen(cipher_world *w) {
   char text[TT_ADDRESS];
   int port = 0, watch = 0;
   if (tt_interface(&asked, text)) return false;
-  if (*text && !as_six((const struct sockaddr *)&asked, &only.address)) *text = 0;
+  if (*text && !tt_as_six((const struct sockaddr *)&asked, &only.address)) *text = 0;
   if (*text) only.link = tt_link_of((const struct sockaddr *)&asked);
   find_addresses(w, *text ? &only : NULL);
   if (tt_listen("a rank's network", &port, &w->listener.fd)) return false;
@@ -89,15 +64,9 @@ static bool is_set(const struct in6_addr *a) {
   return !IN6_IS_ADDR_UNSPECIFIED(a);
 }
 
-static bool in_one_network(const struct in6_addr *a, const struct in6_addr *b, int bits) {
-  const int rest = bits % 8 ? 0xff << (8 - bits % 8) : 0;
-  return !memcmp(a, b, (size_t)bits / 8) &&
-         (!rest || !((a->s6_addr[bits / 8] ^ b->s6_addr[bits / 8]) & rest));
-}
-
 static bool is_near(const cipher_world *w, const struct in6_addr *a) {
   for (int k = 0; k < CIPHER_ADDRESSES && is_set(&w->own.addresses[k]); k++)
-    if (in_one_network(a, &w->own.addresses[k], w->bits[k])) return true;
+    if (tt_in_one_network(a, &w->own.addresses[k], w->bits[k])) return true;
   return false;
 }
 
@@ -123,7 +92,7 @@ cipher_place tt_cipher_far_end(const cipher_line *line) {
   socklen_t n = sizeof at;
   cipher_place place;
   getpeername(line->source.fd, (struct sockaddr *)&at, &n);
-  as_six((const struct sockaddr *)&at, &place.address);
+  tt_as_six((const struct sockaddr *)&at, &place.address);
   place.link = tt_link_of((const struct sockaddr *)&at);
   return place;
 }
@@ -143,20 +112,6 @@ bool tt_cipher_same_host(const cipher_address *a, const cipher_address *b) {
          memcmp(a->addresses, b->addresses, sizeof a->addresses) == 0;
 }
 
-/* For connecting: an address of IPv4 as such, because a system may lack IPv6. */
-static socklen_t plain(const cipher_place *place, uint16_t port, struct sockaddr_storage *to) {
-  const struct in6_addr *a = &place->address;
-  memset(to, 0, sizeof *to);
-  if (IN6_IS_ADDR_V4MAPPED(a)) {
-    four *v4 = (four *)(void *)to;
-    *v4 = (four){.sin_family = AF_INET, .sin_port = htons(port)};
-    memcpy(&v4->sin_addr, a->s6_addr + 12, 4);
-    return sizeof *v4;
-  }
-  *(six *)(void *)to = (six){.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = *a, .sin6_scope_id = place->link};
-  return sizeof(six);
-}
-
 /* The kernel probes the other one's, and gives the connection up when that one has been silent for so long. */
 static void probe(int fd, int silence) {
   const int on = 1, idle = silence / 2 > 1 ? silence / 2 : 1, interval = 1, count = 127;
@@ -170,7 +125,7 @@ static void probe(int fd, int silence) {
 
 int tt_cipher_dial(const cipher_place *place, uint16_t port, int silence) {
   struct sockaddr_storage to;
-  const socklen_t n = plain(place, port, &to);
+  const socklen_t n = tt_as_socket(&place->address, place->link, htons(port), &to);
   const int one = 1, fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);

@@ -232,7 +232,7 @@ static void invite(invitation *i) {
   i->open = !tt_env("TUTTI_KEY");
 }
 
-/* Each rank derives it from TUTTI_KEY: nobody sends it. */
+/* Each rank derives it from TUTTI_KEY; no rank sends it. */
 static tutti_status session_key(const invitation *i, char of_session[TT_KEY + 1]) {
   char key[TT_KEY + 1];
   if (!i->open && !tt_env("TUTTI_KEY"))

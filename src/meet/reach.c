@@ -1,11 +1,12 @@
-/* reach.c - addresses of IPv6 that only the hosts of one link know (fe80::), and the links of this host.
+/* reach.c - addresses of hosts, and those of IPv6 that only the hosts of one link know (fe80::).
  *
- * Idea       Such an address means nothing without a link, and each host numbers and names its links itself. So it travels
+ * Idea       An address of IPv4 is kept as the IPv6 address that stands for it (::ffff:a.b.c.d).
+ * Links      An address of one link means nothing without a link, and each host numbers and names its links itself. So it travels
  *            bare, and the host that uses it adds a link of its own: the one that TUTTI_INTERFACE names; or it tries all
  *            its links, one after the other, the one first that has led to another such address.
  * Invariant  No link of one host is used on another one. A host tells such addresses only if it has no others, or if
  *            TUTTI_INTERFACE asks for one.
- * Source     RFC 4007, 6 and 9 (zones are local to a host); RFC 4291, 2.5.6.
+ * Source     RFC 4007, 6 and 9 (zones are local to a host); RFC 4291, 2.5.5.2 (IPv4-mapped addresses) and 2.5.6.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "reach.h"
 
@@ -18,6 +19,45 @@
 
 typedef struct sockaddr_in6 v6;
 typedef struct sockaddr_in v4;
+
+bool tt_as_six(const struct sockaddr *a, struct in6_addr *to) {
+  if (a->sa_family == AF_INET6) {
+    *to = ((const v6 *)(const void *)a)->sin6_addr;
+    return true;
+  }
+  if (a->sa_family != AF_INET) return false;
+  *to = (struct in6_addr){{{[10] = 0xff, [11] = 0xff}}};
+  memcpy(to->s6_addr + 12, &((const v4 *)(const void *)a)->sin_addr, 4);
+  return true;
+}
+
+socklen_t tt_as_socket(const struct in6_addr *a, unsigned link, in_port_t port,
+                       struct sockaddr_storage *to) {
+  memset(to, 0, sizeof *to);
+  if (IN6_IS_ADDR_V4MAPPED(a)) {
+    v4 *four = (v4 *)(void *)to;
+    *four = (v4){.sin_family = AF_INET, .sin_port = port};
+    memcpy(&four->sin_addr, a->s6_addr + 12, 4);
+    return sizeof *four;
+  }
+  *(v6 *)(void *)to = (v6){.sin6_family = AF_INET6, .sin6_port = port, .sin6_addr = *a, .sin6_scope_id = link};
+  return sizeof(v6);
+}
+
+int tt_network_bits(const struct sockaddr *mask) {
+  struct in6_addr m;
+  int bits = 0;
+  if (!mask || !tt_as_six(mask, &m)) return 128;
+  for (int k = mask->sa_family == AF_INET ? 96 : 0; k < 128 && m.s6_addr[k / 8] & 0x80 >> k % 8; k++)
+    bits = k + 1;
+  return bits;
+}
+
+bool tt_in_one_network(const struct in6_addr *a, const struct in6_addr *b, int bits) {
+  const int rest = bits % 8 ? 0xff << (8 - bits % 8) : 0;
+  return !memcmp(a, b, (size_t)bits / 8) &&
+         (!rest || !((a->s6_addr[bits / 8] ^ b->s6_addr[bits / 8]) & rest));
+}
 
 tt_reach_kind tt_reach_of(const struct ifaddrs *a) {
   if (!a->ifa_addr || !(a->ifa_flags & IFF_UP)) return TT_REACH_NONE;

@@ -1,4 +1,4 @@
-/* reach.h - which hosts know an address of this host, and over which of its links this host reaches an address that only
+/* reach.h - addresses of both families as one, which hosts know an address of this host, and over which of its links this host reaches an address that only
  * one link knows. The library for UCX contains reach.c, too: it needs nothing else of tutti.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_REACH_H
@@ -9,6 +9,16 @@
 #include <stdbool.h>
 
 enum { TT_LINKS = 8 };
+
+/* The address as one of IPv6; false: it is of another family. */
+bool tt_as_six(const struct sockaddr *a, struct in6_addr *to);
+/* For connecting or binding: an address of IPv4 as such, because a system may lack IPv6. link: 0 if more than one knows
+ * it. port: in network byte order. */
+socklen_t tt_as_socket(const struct in6_addr *a, unsigned link, in_port_t port,
+                       struct sockaddr_storage *to);
+/* Of 128, how many an address shares with all others of its network; NULL: all. */
+int tt_network_bits(const struct sockaddr *mask);
+bool tt_in_one_network(const struct in6_addr *a, const struct in6_addr *b, int bits);
 
 /* In the order in which a host tells its addresses to others. */
 typedef enum tt_reach_kind {

@@ -68,7 +68,7 @@ tutti_net_done ends_await(const ends *j, int rank, int slot) {
       int come = 0;
       must(!j->net[r].poll(j->net[r].self, 64, kept[r] + n[r], DONE, &come), "poll failed");
       n[r] += come;
-      must(n[r] < 64 - DONE, "many requests end, and none of them is awaited");
+      must(n[r] < 64 - DONE, "the test awaits none of many requests that have ended");
     }
   }
   char why[60];
