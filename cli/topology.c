@@ -117,10 +117,13 @@ typedef struct mixture {
   double way, further; /* links of a way in the mean, and how many more of the longest */
   int ports;           /* a node's links */
   double meet;         /* messages on the busiest link if every node has one on its way */
+  double links;        /* as busy as that one, in the mean */
 } mixture;
 
-static void raise_to(double *most, double x) {
-  if (x > *most) *most = x;
+static void add_links(mixture *x, double meet, double links) {
+  if (meet < x->meet) return;
+  x->links = links + (meet > x->meet ? 0 : x->links);
+  x->meet = meet;
 }
 
 /* B/s of "100Gbit/s" or "12500MB/s". */
@@ -152,7 +155,7 @@ static mixture mix_torus(const shape *s, const topology *t) {
     const double mean = (s->n[i] / 2) * (s->n[i] - s->n[i] / 2) / (double)s->n[i];
     x.way += mean;
     x.further += s->n[i] / 2 - mean;
-    raise_to(&x.meet, half * (half + 1) / 2 * t->ranks / s->n[i] / (t->ranks - 1));
+    add_links(&x, half * (half + 1) / 2 * t->ranks / s->n[i] / (t->ranks - 1), 2 * t->ranks);
   }
   return x;
 }
@@ -160,20 +163,23 @@ static mixture mix_torus(const shape *s, const topology *t) {
 static mixture mix_fat_tree(const shape *s, const topology *t) {
   const bool pods = s->count == 5;
   const int *n = pods ? s->n + 1 : s->n; /* leaves, nodes, uplinks */
-  mixture x = {pods ? 6 : 4, 0, 1, 1};
-  raise_to(&x.meet, out_of(n[1], t->ranks - n[1], n[2], s, t));
-  if (pods) raise_to(&x.meet, out_of(n[0] * n[1], t->ranks - n[0] * n[1], n[3], s, t));
+  mixture x = {pods ? 6 : 4, 0, 1, 1, 2 * t->ranks};
+  const int leaves = t->ranks / n[1];
+  add_links(&x, out_of(n[1], t->ranks - n[1], n[2], s, t), 2 * leaves * n[2]);
+  if (pods)
+    add_links(&x, out_of(n[0] * n[1], t->ranks - n[0] * n[1], n[3], s, t), 2 * s->n[0] * n[3]);
   return x;
 }
 
-/* Between two routers of a group goes what their nodes send each other, and what leaves, or enters, the group there. */
+/* Between two routers of a group goes what their nodes send each other, and what leaves, or enters, the group there. At either
+ * end of the link between groups a message passes one more, unless its node's router has that link. */
 static mixture mix_dragonfly(const shape *s, const topology *t) {
   const double group = s->n[1] * s->n[2], others = s->n[0] - 1;
-  mixture x = {5, 0, 1, 1};
-  raise_to(&x.meet, out_of(group, group, s->n[3], s, t));
+  mixture x = {5 - 2.0 / s->n[1], 2.0 / s->n[1], 1, 1, 2 * t->ranks};
+  add_links(&x, out_of(group, group, s->n[3], s, t), s->n[0] * others * s->n[3]);
   const double gates = others < s->n[1] ? others : s->n[1]; /* routers with links to other groups */
   const double to_groups = gates > 0 ? group * others / gates : 0;
-  raise_to(&x.meet, out_of(s->n[2], s->n[2] + to_groups, 1, s, t));
+  add_links(&x, out_of(s->n[2], s->n[2] + to_groups, 1, s, t), s->n[0] * s->n[1] * (s->n[1] - 1));
   return x;
 }
 
@@ -192,7 +198,8 @@ static void tell_mixture(const struct kind *k, const shape *s, topology *t) {
   add(FIGURES, "alpha", s->software + x.way * s->latency);
   if (x.further > 0) add(FIGURES, "further", x.further * s->latency);
   const size_t at = strlen(t->figures);
-  snprintf(t->figures + at, sizeof t->figures - at, "ports = %d\nmeet = %.4g\n", x.ports, x.meet);
+  snprintf(t->figures + at, sizeof t->figures - at, "ports = %d\nmeet = %.4g\nlinks = %.0f\n", x.ports,
+           x.meet, x.links);
 }
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

@@ -1,7 +1,7 @@
 # run.py - hundreds of ranks: tutti's choice beside every allreduce that is built into SMPI;
 # `make sim`.
 #
-#   run.py [--build DIR] [--only flat,loggp,tree,large,topologies,shuffled,training,stragglers] [--missing] [--jobs N] [--time MINUTES] [--network WORD]
+#   run.py [--build DIR] [--only flat,loggp,tree,large,topologies,shuffled,training,stragglers] [--missing] [--jobs N] [--time MINUTES] [--network WORD] [--algorithm WORD] [--prices]
 #
 # Writes docs/sim/results.tsv (results.py) as it goes, so it may be stopped, or end after some minutes (--time), and be
 # continued (--missing); then the tables of docs/sim/tables.md and the plots. training.py and stragglers.py have jobs and
@@ -13,6 +13,7 @@ import shutil
 import sys
 import time
 
+import prices
 import shuffled
 import smpi
 import stragglers
@@ -129,11 +130,11 @@ class Row:
         self.kept.write()
 
 
-def jobs_of(part, results, build, word):
+def jobs_of(part, results, build, word, algorithm):
     if part in OWN:
         kept = OWN[part].store()
         return [Row(kept, job) for job in OWN[part].jobs(build)]
-    return [Allreduce(results, job, build) for job in PARTS[part](build, word) if job[6] and word in job[1]]
+    return [Allreduce(results, job, build) for job in PARTS[part](build, word) if job[6] and word in job[1] and algorithm in job[4]]
 
 
 def carry_out(jobs, workers, minutes):
@@ -172,6 +173,8 @@ def main():
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--time", type=float, default=0, help="begin nothing after so many minutes; --missing goes on")
     p.add_argument("--network", default="", help="only networks whose name has this in it, such as torus:4x8x8")
+    p.add_argument("--algorithm", default="", help="only algorithms whose name has this in it, such as tutti, rab2 or tutti:fold(ring)")
+    p.add_argument("--prices", action="store_true", help="simulate nothing; put today's prices of stored plans into the table")
     p.add_argument("--table", default="docs/sim/results.tsv")
     args = p.parse_args()
     if not shutil.which("smpirun"):
@@ -180,7 +183,12 @@ def main():
     if wrong:
         sys.exit("run.py: no part '%s'; there are %s" % (wrong[0], ", ".join(list(PARTS) + list(OWN))))
     results = Results(args.table)
-    jobs = [job for part in args.only.split(",") for job in jobs_of(part, results, args.build, args.network)]
+    if args.prices:
+        print("%d prices anew" % prices.renew(results, args.build, args.network))
+        results.write()
+        tables.write(results)
+        return tables.summary(results)
+    jobs = [job for part in args.only.split(",") for job in jobs_of(part, results, args.build, args.network, args.algorithm)]
     if args.missing:
         jobs = [job for job in (j.lacks() for j in jobs) if job]
     left = carry_out(jobs, args.jobs, args.time)

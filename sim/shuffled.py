@@ -21,7 +21,7 @@ IN_ORDER = "node:%d core:%d" % (HOSTS, CORES)
 NETWORKS = IN_ORDER, "shuffled-" + IN_ORDER, "untold-" + IN_ORDER
 SIZES = 428, 9 << 10, 100 << 10, 1 << 20
 LINKS = {"node": (14.75e-6, 1.25e9), "core": (0.25e-6, 5e9)}  # s, B/s of the link that leaves a domain
-FLAT = ["alpha=3e-05", "beta=1e-08", "gamma=0"]
+FLAT = ["alpha=3e-05", "beta=1e-08", "gamma=0", "header=%d" % topologies.HEADER]
 CANDIDATES = 3  # of the least price, that are simulated beside the choice
 
 

@@ -25,6 +25,7 @@ Run = collections.namedtuple("Run", "seconds verdict plan predicted")
 Level = collections.namedtuple("Level", "latency bandwidth")  # of the link that leaves a domain: s, B/s
 
 ALPHA, BETA, OVERHEAD = 30e-6, 1e-8, 5e-6  # paper 001, table 2; LogGP's o
+HEADER = "header=%d" % topologies.HEADER
 # The links of the tree, by name: paper 002's three levels, at the scale of one machine.
 TREE = {"rack": Level(10e-6, 4e9), "node": Level(5e-6, 1e9), "core": Level(1e-6, 10e9)}
 
@@ -61,7 +62,7 @@ def flat(ranks, mode):
     alpha = ALPHA - OVERHEAD if mode == "loggp" else ALPHA
     xml = (
         '  <cluster id="flat" prefix="h" suffix="" radical="0-%d" speed="1e18f" bw="%rBps"'
-        ' lat="%rs" sharing_policy="SPLITDUPLEX"/>\n' % (ranks - 1, 1 / BETA, alpha / 2)
+        ' lat="%rs" sharing_policy="SPLITDUPLEX" loopback_bw="1e15Bps" loopback_lat="0s"/>\n' % (ranks - 1, 1 / BETA, alpha / 2)
     )
     return xml, ["h%d" % i for i in range(ranks)]
 
@@ -94,13 +95,13 @@ def tree(network, links, slow=None):
 def figures(network, links, mode="sync", build="build"):
     """The same network as tutti's figures (docs/prices.md): a profile, and for plan price."""
     if network == "flat":
-        busy = OVERHEAD if mode == "loggp" else ALPHA
-        return ["alpha=%r" % busy, "delay=%r" % (ALPHA - busy), "beta=%r" % BETA, "gamma=0"]
+        begins = ["alpha=0", "gap=%r" % OVERHEAD, "delay=%r" % ALPHA] if mode == "loggp" else ["alpha=%r" % ALPHA]
+        return begins + ["beta=%r" % BETA, "gamma=0", HEADER]
     if topologies.parse(network):
         return topologies.figures(network, build)
     if shuffled.untold(network):
         return shuffled.FLAT
-    names, lines, latency = [n for n, _ in levels(network)], ["gamma=0", "apart=1"], 0
+    names, lines, latency = [n for n, _ in levels(network)], ["gamma=0", "apart=1", HEADER], 0
     for name in reversed(names):
         latency += 2 * links[name].latency
         lines += ["%s.alpha=%r" % (name, latency), "%s.beta=%r" % (name, 1 / links[name].bandwidth)]
@@ -109,7 +110,8 @@ def figures(network, links, mode="sync", build="build"):
 
 def settings(mode):
     detached = 0 if mode == "sync" else 2147483647
-    held = "0:%r:0" % OVERHEAD if mode == "loggp" else "0:0:0"
+    # but not for the empty messages of a rank to itself (mpi/net.c)
+    held = "0:0:0;1:%r:0" % OVERHEAD if mode == "loggp" else "0:0:0"
     return [
         "network/model:CM02", "network/weight-S:0", "network/TCP-gamma:0", "network/crosstraffic:0",
         "network/bandwidth-factor:1", "network/latency-factor:1", "network/loopback-bw:1e15",

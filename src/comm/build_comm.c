@@ -311,6 +311,7 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
 static tutti_status set_levels(tutti_comm *comm) {
   const tt_cost_model *p = tt_chooser_model(comm->plans->chooser);
   const int *place = comm->plans->place, mine = place ? place[comm->rank] : comm->rank;
+  if (p->link[p->levels - 1].L > 0) return TUTTI_OK;
   if (p->meet <= 0 && tt_ports(&p->link[p->levels - 1]) > 1) return TUTTI_OK;
   uint8_t *level = malloc((size_t)comm->ranks);
   uint32_t *things = tt_cost_domains(p);

@@ -82,8 +82,9 @@ static double load_message(load *x, const tt_sched *s, const tt_step *step, int 
   tt_bound_line *port = &x->port[in && !model->half][level];
   tt_sim_way way;
   tt_sim_way_find(model, level, x->rank, (uint32_t)peer, &way);
-  const tt_bound_line takes = {.each = link->alpha + way.transit,
-                               .slope = share * least_beta(model, level, s->rank, &way)};
+  const double beta = least_beta(model, level, s->rank, &way);
+  const tt_bound_line takes = {.each = link->alpha + way.transit + model->header * beta,
+                               .slope = share * beta};
   load_port(port, level ? 0 : model->meet, &takes, !later, alike);
   x->processor.each += link->o_next;
   if (!in) load_links(x, level, &way, share, model);
@@ -273,9 +274,10 @@ static void add_hop(tt_bound_line *line, const tt_sched *s, const tt_step *step,
                 *from = tt_link_at(model, level, (uint32_t)peer);
   tt_sim_way way;
   tt_sim_way_find(model, level, (uint32_t)peer, (uint32_t)s->rank, &way);
-  line->once += larger_of(to->alpha, from->alpha) + way.transit;
-  line->part += share * larger_of(least_beta(model, level, s->rank, &way),
-                                  least_beta(model, level, peer, &way));
+  const double beta =
+      larger_of(least_beta(model, level, s->rank, &way), least_beta(model, level, peer, &way));
+  line->once += larger_of(to->alpha, from->alpha) + way.transit + model->header * beta;
+  line->part += share * beta;
   line->once += larger_of(to->L, from->L);
   if (model->cores <= 0 && !model->migrates)
     line->once += least_overhead(step, to) + least_overhead(sent, from);

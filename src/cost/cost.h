@@ -31,6 +31,7 @@
 typedef struct tt_link {
   double alpha;  /* s that it occupies a port, whatever its size */
   double L;      /* s more until its reader can go on; no port is busy */
+  double gap;    /* s at least from one message that its port sends to the next; 0: none */
   double beta;   /* s/B over the link that leaves a domain of this level */
   double o;      /* s of the processor at either end */
   double o_next; /* the same for each next message of the same step */
@@ -64,7 +65,9 @@ typedef struct tt_cost_model {
                                     0: messages cross no other nodes */
   double meet;            /* messages on the busiest link between domains of the outermost level, if
                                     each has one on its way and places are not known (sim_mixed.c); 0: they are */
+  double links;           /* then: links as busy as that; 0: as many as places */
   double further;         /* then: s that a message to the furthest place takes on top of alpha */
+  double header;          /* B that a message takes on links on top of its own */
   double gamma;           /* s/B reduced */
   double message;         /* s of the processor to send or receive a message */
   double o_next;          /* s for each next peer of the same step */

@@ -16,6 +16,7 @@ void tt_link_put(tt_link *link, const tt_link *own) {
   if (own->o >= 0) link->o_next = -1; /* unless that is set, too */
   put_figure(&link->alpha, own->alpha);
   put_figure(&link->L, own->L);
+  put_figure(&link->gap, own->gap);
   put_figure(&link->beta, own->beta);
   put_figure(&link->o, own->o);
   put_figure(&link->o_next, own->o_next);
@@ -49,7 +50,9 @@ void tt_cost_net(const tt_profile *m, int ranks, const tt_tree *tree, tt_cost_mo
   p->torus = m->torus;
   p->hop = m->torus ? m->hop : 0;
   p->meet = m->meet;
+  p->links = m->links;
   p->further = m->further;
+  p->header = m->header;
   p->gamma = m->gamma;
 }
 

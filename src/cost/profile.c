@@ -27,6 +27,8 @@ typedef struct figure {
 static const figure of_level[] = {
     {"alpha", SECONDS, offsetof(tt_link, alpha), "a message, whatever its size"},
     {"delay", SECONDS, offsetof(tt_link, L), "on top, while the port is free again"},
+    {"gap", SECONDS, offsetof(tt_link, gap),
+     "from one message to the next at least, while the link carries bytes"},
     {"beta", PER_BYTE, offsetof(tt_link, beta), "a byte through the link"},
     {"processor", SECONDS, offsetof(tt_link, o), "of a core, for a message at either end"},
     {"again", SECONDS, offsetof(tt_link, o_next), "of a core, for each further one at once"},
@@ -49,12 +51,14 @@ enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
   }
 static const figure of_all[] = {
     {"gamma", PER_BYTE, AT(gamma), "a byte added"},
+    {"header", BYTES, AT(header), "that a message takes on links on top of its own"},
     {"half", YES, AT(half), "a port does not send and receive at once"},
     {"apart", YES, AT(apart), "a rank has ports of its own for each level"},
     {"torus", YES, AT(torus), "each node has links of its own, both ways on each level"},
     {"hop", SECONDS, AT(hop), "each further link of a torus on the way; 0: links lead everywhere"},
     {"meet", MEAN, AT(meet),
      "messages on the busiest link if each rank has one on its way; 0: places are known"},
+    {"links", MEAN, AT(links), "with meet: as busy as that one; 0: as many as there are ranks"},
     {"further", SECONDS, AT(further), "with meet: to the furthest rank, on top of alpha"},
     {"shm.wake", SECONDS, AT(shm.wait), "until a rank on a core of its own sees a message"},
     {"shm.message", SECONDS, AT(shm.message), "to send one, or to receive one"},
@@ -257,7 +261,7 @@ static const figure *find_figure(const figure *table, int n, const char *name, s
   return NULL;
 }
 
-static const tt_link unset = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+static const tt_link unset = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 /* Finds or adds the figures of the named level; NULL: no capacity for another. */
 static tt_link *level_of(tt_profile *m, const char *name, size_t length) {
@@ -381,9 +385,9 @@ static tutti_status read_machine_entry(reader *r, tt_profile *m) {
   if ((!f || !of) && !profile && !network)
     return profile_error(
         r, key,
-        "a figure: alpha, delay, beta, burst, processor, again or ports, also of a level as in "
+        "a figure: alpha, delay, gap, beta, burst, processor, again or ports, also of a level as in "
         "node.alpha, or of a host as in host.3.beta; "
-        "gamma, also of a type as in gamma.bf16; half, apart, torus, hop, meet, further, one of "
+        "gamma, also of a type as in gamma.bf16; header, half, apart, torus, hop, meet, links, further, one of "
         "shm, "
         "machine or network");
   if (*at != '=') return profile_error(r, at, "=");

@@ -181,8 +181,14 @@ static void take_in(stage *s, double at, uint32_t d) {
 
 typedef enum whose { MESSAGE, SENDER, READER } whose;
 
-/* What a message takes; or what the port at one of its ends takes, where the links of hosts differ. Its slowest
- * link is busy with all that crosses it from the first on; and with what comes as late as the message. */
+/* Of the message's header, on the link that is slowest for its bytes: s. */
+static double header_of(const tt_sim *sim, const tt_sim_message *d, double slope) {
+  const double beta = d->share > 0 ? slope / d->share : sim->model.link[d->level].beta;
+  return sim->idle ? 0 : sim->model.header * beta;
+}
+
+/* What a message takes; or what the port at one of its ends takes, where the links of hosts differ, or the port waits for
+ * a gap. Its slowest link is busy with all that crosses it from the first on; and with what comes as late as the message. */
 static tt_line cost_of(const stage *s, uint32_t d, whose of) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
@@ -195,7 +201,9 @@ static tt_line cost_of(const stage *s, uint32_t d, whose of) {
   const bool is_late = charged(s, message) * (message->slope - message->late) < message->head;
   cost.fixed += is_late ? way : way - message->head;
   if (is_late && cost.slope > message->late) cost.slope = message->late;
-  return cost;
+  cost.fixed += header_of(sim, message, cost.slope);
+  const double gap = of == SENDER ? tt_link_at(&sim->model, message->level, message->sender)->gap : 0;
+  return cost.fixed + charged(s, message) * cost.slope < gap ? (tt_line){0, gap, 0} : cost;
 }
 
 /* How long a message takes, or occupies that port. */

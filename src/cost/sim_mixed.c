@@ -1,10 +1,12 @@
 /* sim_mixed.c - the links of a network on which the ranks' places are not known.
  *
- * Idea       each message goes from anywhere to anywhere. If every place has one on its way, the busiest link carries
- *            `meet` of them in the mean, and by chance a few more: what m messages of each place bring there is a
- *            sample, without repetition, of what messages to all P - 1 others would. So the surplus is sqrt(ln P)
- *            deviations, which vanish as m comes near P - 1: an all-to-all loads each link with its mean. A place is
- *            a domain of the outermost level; without levels, a rank.
+ * Idea       each message goes from anywhere to anywhere. If every place has one on its way, each of the N busiest `links`
+ *            carries `meet` of them in the mean, and one of them by chance a few more: what m messages of each place bring
+ *            there is a sample, without repetition, of what messages to all P - 1 others would. So the surplus is
+ *            sqrt(0.6 ln N) deviations, which vanish as m comes near P - 1: an all-to-all loads each link with its mean.
+ *            A place is a domain of the outermost level; without levels, a rank.
+ * 0.6        of the square of what the busiest of N links has: ranks do not wait for each other after each round, so those
+ *            whose links have less go ahead. From simulations of tori, fat trees and dragonflies (docs/simulation.md).
  * Ways       the last message of a round comes from the furthest place, when the others are gone, or waits for links that were
  *            busy with these: whichever takes longer.
  * Steps      messages of a step leave together and arrive together, for only many at once spread over all links.
@@ -17,7 +19,8 @@
 
 #include "sim.h"
 
-#define LN_2 0.6931471805599453 /* P counts as the next power of two */
+#define LN_2 0.6931471805599453 /* N counts as the next power of two */
+#define AHEAD 0.6
 
 /* What a round brings to such links: messages, their shares of the vector, and the squares of these. */
 typedef struct round_load {
@@ -53,8 +56,9 @@ static double on_busiest_link(const tt_sim *sim, const round_load *all) {
   const double meet = sim->model.meet, places = tt_tree_count(&sim->model.tree, 0, 0);
   const double each = sim->model.ranks / places / sim->sim_ranks;
   const double left = 1 - all->messages * each / (places - 1); /* of the others that get none */
-  const double surplus =
-      LN_2 * tt_ceil_log2((uint64_t)places) * meet * all->squares * each * (left > 0 ? left : 0);
+  const double links = sim->model.links > 0 ? sim->model.links : places;
+  const double deviations = AHEAD * LN_2 * tt_ceil_log2((uint64_t)links);
+  const double surplus = deviations * meet * all->squares * each * (left > 0 ? left : 0);
   return meet * all->shares * each + root_of(surplus);
 }
 

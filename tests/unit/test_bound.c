@@ -33,6 +33,8 @@ static const char pairs[] =
     "alpha=1us,beta=100Gbit/s,router.alpha=2us,router.pairs=1,group.alpha=3us,group.pairs=1";
 static const char torus[] = "torus=1,hop=100ns,alpha=1us,beta=50Gbit/s";
 static const char mixed[] = "alpha=3us,beta=100Gbit/s,ports=6,meet=0.76,further=2us";
+static const char mixed_headers[] = "alpha=3us,beta=100Gbit/s,ports=6,meet=4,links=12,header=48";
+static const char loggp[] = "alpha=0,gap=5us,delay=30us,beta=1e-8,header=48";
 static const char crowded[] = "alpha=1us,processor=1us,beta=50Gbit/s,meet=4";
 
 typedef struct machine {
@@ -63,7 +65,10 @@ static const machine machines[] = {
     {24, "group:3 router:4 node:2", pairs},
     {37, "", mixed},
     {64, "", mixed},
+    {37, "", mixed_headers},
     {40, "", crowded},
+    {37, "", loggp},
+    {24, "node:6 core:4", loggp},
     {24, "node:6 core:4", mixed},
     {130, "", crowded},
     {25, "y:5 x:5 node:1", "torus=1,apart=1,hop=500ns,alpha=500ns,beta=100Gbit/s"},

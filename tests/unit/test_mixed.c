@@ -16,18 +16,25 @@
 
 static const double alpha = 3e-6, beta = 8e-11, bytes = 4e6;
 
+static const double links = 384;
+
 static tt_cost_model places_unknown(int ranks, double meet, int ports) {
   tt_cost_model p;
   tt_cost_flat(&p, ranks);
   p.link[0] = (tt_link){.alpha = alpha, .beta = beta, .ports = ports};
   p.meet = meet;
+  p.links = links;
   return p;
 }
 
-/* The load of the busiest link where each of P ranks sends `m` messages of that part of the vector. */
+/* The load of the busiest of so many links where each of P ranks sends `m` messages of that part of the vector. */
+static double load_of(int P, double n, double meet, double m, double part) {
+  const double deviations = 0.6 * log(2) * tt_ceil_log2((uint64_t)n);
+  return part * (meet * m + sqrt(deviations * meet * m * (1 - m / (P - 1))));
+}
+
 static double load(int P, double meet, double m, double part) {
-  return part *
-         (meet * m + sqrt(log(2) * tt_ceil_log2((uint64_t)P) * meet * m * (1 - m / (P - 1))));
+  return load_of(P, links, meet, m, part);
 }
 
 /* One rank stands for all, or all are simulated: the same. */
@@ -59,6 +66,32 @@ static void mean_for_all_and_more_for_one(void **state) {
       for (int uniform = 0; uniform < 1 + tt_algo_uniform(cases[i].plan, &ask, NULL); uniform++)
         about(cases[i].plan, priced(cases[i].plan, &p, bytes, uniform),
               cases[i].steps * alpha + rounds * each * bytes * beta);
+    }
+}
+
+/* The busiest of few links has less than that of many. No figure: as many as there are ranks. */
+static void few_links_have_less(void **state) {
+  static const double counts[] = {2, 12, 64, 0, 384};
+  (void)state;
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    tt_cost_model p = places_unknown(64, 4.06, 1);
+    p.links = counts[i];
+    const double each = load_of(64, counts[i] > 0 ? counts[i] : 64, 4.06, 1, 1);
+    about("doubling", priced("doubling", &p, bytes, true), 6 * (alpha + each * bytes * beta));
+  }
+}
+
+/* A header is as long as so many bytes more in each message, on whatever links they share. */
+static void headers_meet_like_bytes(void **state) {
+  static const char *const plans[] = {"two-shot", "one-shot", "multiplying(radix=4)", "fold(ring)"};
+  static const int blocks[] = {64, 1, 1, 64};
+  (void)state;
+  for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
+    for (int uniform = 0; uniform < 2; uniform++) {
+      tt_cost_model p = places_unknown(64, 4.06, 1), bare = p;
+      p.header = 48;
+      about(plans[i], priced(plans[i], &p, 4096, uniform),
+            priced(plans[i], &bare, 4096 + 48 * blocks[i], uniform));
     }
 }
 
@@ -124,6 +157,8 @@ static void choices_follow(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(mean_for_all_and_more_for_one),
+      cmocka_unit_test(few_links_have_less),
+      cmocka_unit_test(headers_meet_like_bytes),
       cmocka_unit_test(the_furthest_comes_last),
       cmocka_unit_test(a_node_has_few_links),
       cmocka_unit_test(a_place_is_a_node),

@@ -1,0 +1,50 @@
+# prices.py - what the plans of stored simulations cost by today's prices: `run.py --prices`, which simulates nothing.
+#
+# Idea       a named plan takes the same simulated time whatever its price says, so a better price needs no new simulation.
+# Invariant  a row keeps its price if `tutti plan price` would cut the vector into another number of slices, and the choice's
+#            row if another plan would be chosen now: that one has to be simulated.
+# SPDX-License-Identifier: BSD-3-Clause
+import json
+import os
+import re
+import subprocess
+
+import shuffled
+import smpi
+import topologies
+
+LINKS = {name: smpi.Level(*link) for name, link in shuffled.LINKS.items()}
+
+
+def told(network, build):
+    """(levels, figures) that tutti is told of a network; None: the ranks of this part choose themselves."""
+    if topologies.parse(network):
+        return topologies.told(network, build)
+    if network in shuffled.NETWORKS:
+        return "" if shuffled.untold(network) else shuffled.IN_ORDER, smpi.figures(network, LINKS)
+    return None
+
+
+def price(plan, key, build):
+    """(seconds, slices) of the plan; None: it has no price."""
+    network, _, ranks, _, kind, size = key
+    topo, lines = told(network, build)
+    command = [os.path.join(build, "tutti"), "plan", "price", plan, "-P", str(ranks), "--size", str(size), "--type", kind, "--json"]
+    command += (["--topo", topo] if topo else []) + ["--net", ",".join(lines)]
+    said = subprocess.run(command, stdout=subprocess.PIPE, universal_newlines=True).stdout
+    plans = json.loads(said)["plans"] if said else []
+    return (plans[0]["seconds"], plans[0]["slices"]) if plans else None
+
+
+def renew(results, build, word=""):
+    """Puts today's prices into the table. Returns how many rows have one."""
+    done = 0
+    for key, run in results.of.items():
+        if not key[3].startswith("tutti") or not run.predicted or word not in key[0] or not told(key[0], build):
+            continue
+        plan, _, slices = re.sub(", proven by its form$", "", run.plan).partition(" in ")
+        found = price(plan, key, build)
+        if found and found[1] == int(slices.split()[0] if slices else 1):
+            results.of[key] = run._replace(predicted=found[0])
+            done += 1
+    return done
