@@ -100,7 +100,7 @@ def figures(network, links, mode="sync", build="build"):
     if topologies.parse(network):
         return topologies.figures(network, build)
     if shuffled.untold(network):
-        return shuffled.FLAT
+        return shuffled.untold(network)
     names, lines, latency = [n for n, _ in levels(network)], ["gamma=0", "apart=1", HEADER], 0
     for name in reversed(names):
         latency += 2 * links[name].latency

@@ -143,12 +143,20 @@ def topology_table(results):
 
 def shuffled_table(results):
     rows = shuffled_rows(results)
-    out = ["8 hosts of 20 cores, 160 ranks; sim/shuffled.py says what tutti is told.", ""] + beside_table(rows) + [""] + beside_words(results, rows)
+    out = ["8 hosts of 20 cores, 160 ranks; sim/shuffled.py says what tutti is told.", ""] + beside_table(rows) + [""]
+    for title, some in split_by_told(rows):
+        out += ["*%s*" % title, ""] + beside_words(results, some) + [""]
     for network in shuffled.NETWORKS:
         each = ["%d B %s us (`%s`)" % (s, "%.1f" % (1e6 * r.seconds), r.plan.replace(", proven by its form", ""))
                 for s in shuffled.SIZES for r in [tutti_runs(results, network, s, "int32").get("tutti")] if r]  # fmt: skip
         out += ["", "The choice for integers on %s: %s." % (network, ", ".join(each))] if each else []
     return out
+
+
+def split_by_told(rows):
+    """Rows whose figures are those of the network, and those whose figures are not."""
+    wrong = "untold-" + shuffled.IN_ORDER
+    return (("Figures of the cluster", [r for r in rows if r[0] != wrong]), ("Only Table 2, which knows no hosts", [r for r in rows if r[0] == wrong]))
 
 
 def store_shuffled(results):
@@ -161,7 +169,7 @@ def store_shuffled(results):
     for size in shuffled.SIZES:
         seconds, name = results.best("shuffled-" + shuffled.IN_ORDER, "sync", shuffled.RANKS, size, many_ported=True)
         rows.append(["{:,}".format(size)] + [ours(network, size) for network in shuffled.NETWORKS] + ["%.4g us (`%s`)" % (1e6 * seconds, name) if seconds else None])
-    heads = ["bytes", "in order", "shuffled, tutti knows the hosts", "shuffled, tutti knows only Table 2", "best of SMPI, shuffled"]
+    heads = ["bytes", "in order", "shuffled, tutti knows the hosts", "shuffled, tutti knows only Table 2", "shuffled, and tutti knows that it does not know where", "best of SMPI, shuffled"]
     record.store(os.path.join(training_tables.STORED, "shuffled.json"),
                  dict(record.about("paper 001's cluster: 8 hosts of 20 cores, floats", "make sim ONLY=shuffled"), columns=heads), rows)
 
@@ -258,7 +266,9 @@ def summary(results):
         row = row_of(results, "sync", TREE_RANKS, "float", size, TREE)
         if row:
             print("192 ranks, %d MiB: %s ms, %.3f of the node link's bound; best built-in %s %s ms" % (size >> 20, ms(row[1].seconds), row[1].seconds / node_bound(size), row[3], ms(row[2])))
-    for rows in ([r for r in topology_rows(results) if r[0] in topologies.IN_ORDER], shuffled_rows(results)):
+    every = topology_rows(results)
+    kinds = (("Ranks in order", [r for r in every if r[0] in topologies.IN_ORDER]), ("Ranks shuffled", [r for r in every if r[0] not in topologies.IN_ORDER]))
+    for title, rows in kinds + split_by_told(shuffled_rows(results)):
         for line in beside_words(results, rows):
-            print(line)
+            print("%s: %s" % (title, line))
     print("%s, %s/sim-*.svg" % (TABLES, PICTURES))
