@@ -2,6 +2,7 @@
 #
 # A ratio is the best built-in's time over tutti's: above 1 tutti is faster.
 # SPDX-License-Identifier: BSD-3-Clause
+import collections
 import math
 import os
 import sys
@@ -24,6 +25,7 @@ KINDS = {"float": "float, the same bits on all ranks", "int32": "int32, any grou
 TREE, TREE_RANKS = "rack:3 node:16 core:4", 192
 MIB = tuple(n << 20 for n in (1, 10, 100))
 LARGE = 1000
+MISTOLD = "Only Table 2, which knows no hosts"
 TABLES, PICTURES = "docs/sim/tables.md", "docs/figures"
 
 
@@ -156,7 +158,7 @@ def shuffled_table(results):
 def split_by_told(rows):
     """Rows whose figures are those of the network, and those whose figures are not."""
     wrong = "untold-" + shuffled.IN_ORDER
-    return (("Figures of the cluster", [r for r in rows if r[0] != wrong]), ("Only Table 2, which knows no hosts", [r for r in rows if r[0] == wrong]))
+    return (("Figures of the cluster", [r for r in rows if r[0] != wrong]), (MISTOLD, [r for r in rows if r[0] == wrong]))
 
 
 def store_shuffled(results):
@@ -174,16 +176,35 @@ def store_shuffled(results):
                  dict(record.about("paper 001's cluster: 8 hosts of 20 cores, floats", "make sim ONLY=shuffled"), columns=heads), rows)
 
 
+# Of rows of beside(): how far prices are off, the choice over the best simulated plan, and the best built-in over the choice.
+Beside = collections.namedtuple("Beside", "off choice built")
+
+
+def measured(results, rows):
+    off = [abs(off_price(r)) for network, size, *_ in rows for r in tutti_runs(results, network, size).values() if r.predicted]
+    return Beside(off, [ours.seconds / best[0] for _, _, ours, best, _ in rows], [b[0] / ours.seconds for _, _, ours, _, b in rows])
+
+
+def within(off, most):
+    """The fraction of prices that are at most so far off."""
+    return sum(x <= most for x in off) / len(off)
+
+
 def beside_words(results, rows):
     if not rows:
         return []
-    off = [abs(off_price(r)) for network, size, *_ in rows for r in tutti_runs(results, network, size).values() if r.predicted]
-    choice = [ours.seconds / best[0] for _, _, ours, best, _ in rows]
-    built = [b[0] / ours.seconds for _, _, ours, _, b in rows]
+    off, choice, built = measured(results, rows)
     return ["%d prices: %.0f %% are within 10 %% of the simulation, %.0f %% within 25 %%; the furthest is %.0f %% off." % (
-        len(off), 100 * sum(x <= 0.1 for x in off) / len(off), 100 * sum(x <= 0.25 for x in off) / len(off), 100 * max(off)),
-        "The choice takes %.3f times as long as the best simulated plan in the mean, %.2f at worst; the best built-in takes %.2f times as long as the choice in the geometric mean, %.2f at least." % (
+        len(off), 100 * within(off, 0.1), 100 * within(off, 0.25), 100 * max(off)),
+        "The choice takes %.3f times as long as the best simulated plan in the mean, %.2f at worst; the best built-in takes %.2f times as long as the choice in the geometric mean, %.3f at least." % (
         sum(choice) / len(choice), max(choice), geomean(built), min(built))]
+
+
+def groups(results):
+    """(title, rows) of networks on which messages share links, by what tutti is told."""
+    every = topology_rows(results)
+    kinds = (("Ranks in order", [r for r in every if r[0] in topologies.IN_ORDER]), ("Ranks shuffled", [r for r in every if r[0] not in topologies.IN_ORDER]))
+    return kinds + split_by_told(shuffled_rows(results))
 
 
 def write(results):
@@ -266,9 +287,7 @@ def summary(results):
         row = row_of(results, "sync", TREE_RANKS, "float", size, TREE)
         if row:
             print("192 ranks, %d MiB: %s ms, %.3f of the node link's bound; best built-in %s %s ms" % (size >> 20, ms(row[1].seconds), row[1].seconds / node_bound(size), row[3], ms(row[2])))
-    every = topology_rows(results)
-    kinds = (("Ranks in order", [r for r in every if r[0] in topologies.IN_ORDER]), ("Ranks shuffled", [r for r in every if r[0] not in topologies.IN_ORDER]))
-    for title, rows in kinds + split_by_told(shuffled_rows(results)):
+    for title, rows in groups(results):
         for line in beside_words(results, rows):
             print("%s: %s" % (title, line))
     print("%s, %s/sim-*.svg" % (TABLES, PICTURES))

@@ -7,11 +7,13 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "sim"))
+import prices  # noqa: E402
 import results as stored  # noqa: E402
 import run as plans  # noqa: E402
 import smpi  # noqa: E402
 import stragglers  # noqa: E402
 import tables  # noqa: E402
+import topologies  # noqa: E402
 from verdict import at_least, at_most, skipped  # noqa: E402
 
 TITLE = "simulated: 37 to 255 ranks on a flat network, 192 ranks on three levels (the best built-in's time over tutti's); a late host"
@@ -120,6 +122,36 @@ def straggler_bars(build):
         yield at_most(title, 1.1, took / stragglers.least_exchange(size) if took else None, why=row["ran"])
 
 
+def topology_bars(results, build):
+    """Tori, fat trees, dragonflies and paper 001's cluster: prices, the choice, and the best built-in. The choices on 64 ranks in order
+    are simulated again; all else is stored."""
+    for network in (n for n in topologies.IN_ORDER if topologies.ranks_of(n) == 64):
+        for size in topologies.SIZES:
+            plan = topologies.offers(network, size, build)[0]
+            results.put(network, "sync", 64, "tutti", "float", smpi.simulate(network, 64, "tutti:" + plan, [size], build=build))
+    prices.renew(results, build)
+    for title, rows in tables.groups(results):
+        off, choice, built = tables.measured(results, rows)
+        if title != tables.MISTOLD:  # no price can know what tutti is told wrongly
+            yield at_least("%s: prices within 10 %% of the simulation" % title, 0.9, tables.within(off, 0.1))
+            yield at_least("%s: prices within 25 %%" % title, 1, tables.within(off, 0.25))
+        yield at_most("%s: the choice over the best simulated plan, in the mean" % title, 1.05, sum(choice) / len(choice))
+        yield at_most("%s: the choice over the best simulated plan, at worst" % title, 1.15, max(choice))
+        yield at_least("%s: the best built-in's time over tutti's, at least" % title, 1, min(built), why="%.4f" % min(built))
+
+
+def loggp_bars(results, build, some):
+    """Messages that leave while others are on their way: prices, and the best built-in that sends one at a time. 37 and 16 ranks are
+    simulated again."""
+    for ranks in some:
+        results.put("flat", "loggp", ranks, "tutti", "float", smpi.simulate("flat", ranks, "tutti", tables.SIZES[:4], mode="loggp", build=build))
+    rows = [tables.row_of(results, "loggp", ranks, "float", size) for ranks in tables.RANKS for size in tables.SIZES[:4]]
+    off = [abs(tables.off_price(row[1])) for row in rows if row]
+    yield at_least("LogGP: prices within 10 % of the simulation", 0.9, tables.within(off, 0.1))
+    yield at_least("LogGP: prices within 25 %", 1, tables.within(off, 0.25))
+    yield at_least("LogGP: the best built-in's time over tutti's, at least", 1, min(row[0] for row in rows if row))
+
+
 def bars(build, quick):
     if not shutil.which("smpirun") or not os.path.exists(os.path.join(build, "sim", "allreduce")):
         yield skipped("simulation", "SimGrid is not here: make sim installs it")
@@ -139,8 +171,10 @@ def bars(build, quick):
         yield at_least("flat, %s: geometric mean" % kind, want, tables.geomean(ratios) if ratios else None)
     off = max((abs(tables.off_price(r)) for r in ran), default=None)
     yield at_most("flat: simulated over predicted, furthest off", 1.05, 1 + off if off is not None else None)
+    yield from loggp_bars(results, build, (16,) if quick else (16, 37))
     if quick:
         return
+    yield from topology_bars(results, build)
     yield from straggler_bars(build)
     yield from short_bars(build)
     fresh_tree(results, build, plans.MIB)

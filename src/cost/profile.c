@@ -314,7 +314,7 @@ static tutti_status find_host(const reader *r, tt_profile *m, const char *dot, s
   *f = find_figure(of_level, OF_LEVEL, dot + 1, length - (size_t)(dot + 1 - r->at));
   if (!*f || (*f)->kind == BYTES || (*f)->kind == MANY || (*f)->kind == YES)
     return profile_error(r, dot + 1,
-                         "a figure of a host: alpha, delay, beta, processor, again or ports");
+                         "a figure of a host: alpha, delay, gap, beta, processor, again or ports");
   const char *wrong = read_hosts(who, (size_t)(dot - who), &x);
   if (wrong) return profile_error(r, who, wrong);
   int i = 0;

@@ -181,10 +181,9 @@ static void take_in(stage *s, double at, uint32_t d) {
 
 typedef enum whose { MESSAGE, SENDER, READER } whose;
 
-/* Of the message's header, on the link that is slowest for its bytes: s. */
+/* s of the message's header, on the link that is slowest for its bytes. */
 static double header_of(const tt_sim *sim, const tt_sim_message *d, double slope) {
-  const double beta = d->share > 0 ? slope / d->share : sim->model.link[d->level].beta;
-  return sim->idle ? 0 : sim->model.header * beta;
+  return sim->model.header * (d->share > 0 ? slope / d->share : sim->model.link[d->level].beta);
 }
 
 /* What a message takes; or what the port at one of its ends takes, where the links of hosts differ, or the port waits for

@@ -13,6 +13,7 @@ bool tt_sim_rounds(tt_sim *sim, uint32_t *round) {
   sim->ends = NULL;
   for (int l = 0; l < model.levels; l++)
     sim->model.link[l] = (tt_link){.alpha = 1, .ports = model.link[l].ports};
+  sim->model.header = 0;
   sim->model.half = false;
   sim->model.cores = 0;
   sim->idle = true;

@@ -27,7 +27,7 @@ static tt_cost_model places_unknown(int ranks, double meet, int ports) {
   return p;
 }
 
-/* The load of the busiest of so many links where each of P ranks sends `m` messages of that part of the vector. */
+/* The load of the busiest of `n` links where each of P ranks sends `m` messages of that part of the vector. */
 static double load_of(int P, double n, double meet, double m, double part) {
   const double deviations = 0.6 * log(2) * tt_ceil_log2((uint64_t)n);
   return part * (meet * m + sqrt(deviations * meet * m * (1 - m / (P - 1))));
@@ -81,7 +81,7 @@ static void few_links_have_less(void **state) {
   }
 }
 
-/* A header is as long as so many bytes more in each message, on whatever links they share. */
+/* A header costs what its bytes would cost in each message, on all links that messages share. */
 static void headers_meet_like_bytes(void **state) {
   static const char *const plans[] = {"two-shot", "one-shot", "multiplying(radix=4)", "fold(ring)"};
   static const int blocks[] = {64, 1, 1, 64};
