@@ -307,7 +307,7 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
 }
 
 /* Tells a simulated network the level at which each rank's path leaves this rank's, by which it paces messages; not where ranks
- * have ports for several at once, and know their places. */
+ * have ports for several at once, and know their places, nor where a sender is free before its message has come. */
 static tutti_status set_levels(tutti_comm *comm) {
   const tt_cost_model *p = tt_chooser_model(comm->plans->chooser);
   const int *place = comm->plans->place, mine = place ? place[comm->rank] : comm->rank;

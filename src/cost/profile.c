@@ -387,9 +387,8 @@ static tutti_status read_machine_entry(reader *r, tt_profile *m) {
         r, key,
         "a figure: alpha, delay, gap, beta, burst, processor, again or ports, also of a level as in "
         "node.alpha, or of a host as in host.3.beta; "
-        "gamma, also of a type as in gamma.bf16; header, half, apart, torus, hop, meet, links, further, one of "
-        "shm, "
-        "machine or network");
+        "gamma, also of a type as in gamma.bf16; header, half, apart, torus, hop, meet, links, "
+        "further, one of shm, machine or network");
   if (*at != '=') return profile_error(r, at, "=");
   at += 1 + strspn(at + 1, " \t");
   r->at = at + strcspn(at, ",\n#");
