@@ -161,6 +161,25 @@ def split_by_told(rows):
     return (("Figures of the cluster", [r for r in rows if r[0] != wrong]), (MISTOLD, [r for r in rows if r[0] == wrong]))
 
 
+def store_topologies(results):
+    """docs/bench/topologies.json, as store_shuffled: the best built-in over the choice, at each size."""
+    ratio = {(network, size): built[0] / ours.seconds for network, size, ours, _, built in topology_rows(results)}
+
+    def cell(network):
+        ratios = [ratio.get((network, size)) for size in topologies.SIZES]
+        return ", ".join("%.2f" % x if x else "-" for x in ratios) if any(ratios) else None
+
+    rows = []
+    for prefix, words in (("", ""), ("shuffled-", ", shuffled")):
+        named = {(kind, topologies.ranks_of(n)): n for n in topologies.NETWORKS for kind in topologies.KINDS if n.startswith(prefix + kind)}
+        counts = {kind: sorted(ranks for k, ranks in named if k == kind) for kind in topologies.KINDS}
+        for row in zip(*(counts[kind] for kind in topologies.KINDS)):
+            ranks = " and ".join(str(n) for n in sorted(set(row)))
+            rows.append([ranks + words] + [cell(named[kind, n]) for kind, n in zip(topologies.KINDS, row)])
+    record.store(os.path.join(training_tables.STORED, "topologies.json"),
+                 dict(record.about("the best built-in's time over the choice's, 1 KiB, 16 KiB, 256 KiB and 4 MiB, floats", "make sim ONLY=topologies"), columns=["ranks", "torus", "fat tree", "dragonfly"]), rows)
+
+
 def store_shuffled(results):
     """docs/bench/shuffled.json, of which tools/doc_tables.py makes a table of docs/simulation.md."""
     def ours(network, size):
@@ -221,6 +240,7 @@ def write(results):
     steps, late = training.store(), stragglers.store()
     out += ["## Training", ""] + training_tables.lines(steps) + ["## Late ranks, a slow link, a lost host", ""] + stragglers_tables.lines(late)
     training_tables.write(steps)
+    store_topologies(results)
     store_shuffled(results)
     stragglers_tables.write(late)
     with open(TABLES, "w") as file:

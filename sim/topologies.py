@@ -36,6 +36,7 @@ IN_ORDER = tuple("%s:%s" % (kind, dims) for kind, all_dims in (
 SIZES = (1024, 16 << 10, 256 << 10, 4 << 20)
 CANDIDATES = 6  # of the least price, that are simulated beside the choice
 SOME, MANY = 200, 300  # ranks, from which on two are, and none
+UNREAL = 3 << 30  # B of all ranks' vectors, from which on they are not real, and sums not checked; shorter ones of that network are
 # From MANY ranks on only these of the built-in algorithms run: on up to 256, the best of them takes at most 2 % longer than the best of all.
 BEST = ("rdb", "impi", "rab_rdb", "mvapich2_rs", "rab", "rab1", "rab2", "lr")
 
@@ -120,7 +121,8 @@ def jobs(builtin, build, word=""):
         many, few = ranks > MANY, ranks > SOME
         plans = {size: offers(network, size, build) for size in SIZES}
         for size in SIZES:
-            yield many, network, "sync", ranks, "tutti", "float", [size], {"choice": plans[size][0], "limit": 600}
+            heavy = {"shared": True} if ranks * size > UNREAL else {}
+            yield many, network, "sync", ranks, "tutti", "float", [size], dict(heavy, choice=plans[size][0], limit=600)
         for what in BEST if many else builtin:
             yield many, network, "sync", ranks, what, "float", list(SIZES), {"limit": 120 if few else 60}
         for size in SIZES:
