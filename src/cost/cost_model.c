@@ -100,7 +100,8 @@ static tt_link shm_link(const tt_profile *m, const char *name, tt_link near) {
 /* Inside a node a rank's processor is also its port: it writes its messages, and reads them. */
 void tt_cost_inside(const tt_profile *m, int levels, double ranks_per_core, tt_cost_model *p) {
   const tt_shm_figures f = shm_of(m, ranks_per_core);
-  const tt_link shm = {2 * f.message, f.wait, 2 * f.copy, .o_next = -1, .ports = 1};
+  const tt_link shm = {
+      .alpha = 2 * f.message, .L = f.wait, .beta = 2 * f.copy, .o_next = -1, .ports = 1};
   for (int l = p->levels - levels; l < p->levels; l++) {
     const char *name = p->tree.level[l].name;
     p->link[l] = link_of(m, name, shm_link(m, name, shm));
