@@ -1,11 +1,9 @@
 # prices.py - what the plans of stored simulations cost by today's prices: `run.py --prices`, which simulates nothing.
 #
 # Idea       a named plan takes the same simulated time whatever its price says, so a better price needs no new simulation.
-# Invariant  a row keeps its price if `tutti plan price` would cut the vector into another number of slices, and the choice's
-#            row if another plan would be chosen now: that one has to be simulated.
+# Invariant  a row keeps its plan and its time. It keeps its price, too, if `tutti plan price` would cut the vector into another
+#            number of slices. The choice's row has the price of the plan that ran, even if another one would be chosen now.
 # SPDX-License-Identifier: BSD-3-Clause
-import json
-import os
 import re
 import subprocess
 
@@ -29,11 +27,11 @@ def price(plan, key, build):
     """(seconds, slices) of the plan; None: it has no price."""
     network, _, ranks, _, kind, size = key
     topo, lines = told(network, build)
-    command = [os.path.join(build, "tutti"), "plan", "price", plan, "-P", str(ranks), "--size", str(size), "--type", kind, "--json"]
-    command += (["--topo", topo] if topo else []) + ["--net", ",".join(lines)]
-    said = subprocess.run(command, stdout=subprocess.PIPE, universal_newlines=True).stdout
-    plans = json.loads(said)["plans"] if said else []
-    return (plans[0]["seconds"], plans[0]["slices"]) if plans else None
+    try:
+        found = topologies.priced(plan, ranks, size, topo, lines, build, kind)["plans"][0]
+    except subprocess.CalledProcessError:  # a plan that this version has no more
+        return None
+    return found["seconds"], found["slices"]
 
 
 def renew(results, build, word=""):

@@ -22,10 +22,10 @@ IN_ORDER = "node:%d core:%d" % (HOSTS, CORES)
 NETWORKS = IN_ORDER, "shuffled-" + IN_ORDER, "untold-" + IN_ORDER, "unplaced-" + IN_ORDER
 SIZES = 428, 9 << 10, 100 << 10, 1 << 20
 LINKS = {"node": (14.75e-6, 1.25e9), "core": (0.25e-6, 5e9)}  # s, B/s of the link that leaves a domain
-FLAT = ["alpha=3e-05", "beta=1e-08", "gamma=0", "header=%d" % topologies.HEADER]
+FLAT = ["alpha=3e-05", "beta=1e-08", "gamma=0", topologies.HEADER]
 # If each rank has a message on its way to anywhere, a host's link carries those of its cores that leave the host, in and out.
 MEET = CORES * (RANKS - CORES) / (RANKS - 1)
-UNPLACED = ["alpha=3e-05", "beta=%r" % (1 / LINKS["node"][1]), "gamma=0", "header=%d" % topologies.HEADER, "meet=%.4g" % MEET, "links=%d" % (2 * HOSTS)]
+UNPLACED = ["alpha=3e-05", "beta=%r" % (1 / LINKS["node"][1]), "gamma=0", topologies.HEADER, "meet=%.4g" % MEET, "links=%d" % (2 * HOSTS)]
 CANDIDATES = 3  # of the least price, that are simulated beside the choice
 
 

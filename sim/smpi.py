@@ -25,7 +25,6 @@ Run = collections.namedtuple("Run", "seconds verdict plan predicted")
 Level = collections.namedtuple("Level", "latency bandwidth")  # of the link that leaves a domain: s, B/s
 
 ALPHA, BETA, OVERHEAD = 30e-6, 1e-8, 5e-6  # paper 001, table 2; LogGP's o
-HEADER = "header=%d" % topologies.HEADER
 # The links of the tree, by name: paper 002's three levels, at the scale of one machine.
 TREE = {"rack": Level(10e-6, 4e9), "node": Level(5e-6, 1e9), "core": Level(1e-6, 10e9)}
 
@@ -96,12 +95,13 @@ def figures(network, links, mode="sync", build="build"):
     """The same network as tutti's figures (docs/prices.md): a profile, and for plan price."""
     if network == "flat":
         begins = ["alpha=0", "gap=%r" % OVERHEAD, "delay=%r" % ALPHA] if mode == "loggp" else ["alpha=%r" % ALPHA]
-        return begins + ["beta=%r" % BETA, "gamma=0", HEADER]
+        return begins + ["beta=%r" % BETA, "gamma=0", topologies.HEADER]
     if topologies.parse(network):
         return topologies.figures(network, build)
-    if shuffled.untold(network):
-        return shuffled.untold(network)
-    names, lines, latency = [n for n, _ in levels(network)], ["gamma=0", "apart=1", HEADER], 0
+    untold = shuffled.untold(network)
+    if untold:
+        return untold
+    names, lines, latency = [n for n, _ in levels(network)], ["gamma=0", "apart=1", topologies.HEADER], 0
     for name in reversed(names):
         latency += 2 * links[name].latency
         lines += ["%s.alpha=%r" % (name, latency), "%s.beta=%r" % (name, 1 / links[name].bandwidth)]
@@ -110,7 +110,7 @@ def figures(network, links, mode="sync", build="build"):
 
 def settings(mode):
     detached = 0 if mode == "sync" else 2147483647
-    # but not for the empty messages of a rank to itself (mpi/net.c)
+    # s that a send holds its rank; nothing for the empty messages of a rank to itself (mpi/net.c)
     held = "0:0:0;1:%r:0" % OVERHEAD if mode == "loggp" else "0:0:0"
     return [
         "network/model:CM02", "network/weight-S:0", "network/TCP-gamma:0", "network/crosstraffic:0",

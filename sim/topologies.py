@@ -17,7 +17,7 @@ import re
 import subprocess
 
 RATE, WIRE = 12.5e9, 0.5e-6  # B/s of a link, s to cross it: 100 Gbit/s
-HEADER = 48  # B of a message on top of its own: 16 of SMPI's, 32 of tutti's
+HEADER = "header=48"  # B of a message on top of its own: 16 of SMPI's, 32 of tutti's
 SEED = 37
 
 KINDS = ("torus", "fat-tree", "dragonfly")
@@ -36,7 +36,7 @@ IN_ORDER = tuple("%s:%s" % (kind, dims) for kind, all_dims in (
 SIZES = (1024, 16 << 10, 256 << 10, 4 << 20)
 CANDIDATES = 6  # of the least price, that are simulated beside the choice
 SOME, MANY = 200, 300  # ranks, from which on two are, and none
-UNREAL = 3 << 30  # B of all ranks' vectors, from which on they are not real, and sums not checked; shorter ones of that network are
+UNREAL = 3 << 30  # B of all ranks' vectors, beyond which they are not real, and sums are not checked
 # From MANY ranks on only these of the built-in algorithms run: on up to 256, the best of them takes at most 2 % longer than the best of all.
 BEST = ("rdb", "impi", "rab_rdb", "mvapich2_rs", "rab", "rab1", "rab2", "lr")
 
@@ -85,7 +85,7 @@ def told(network, build="build"):
     name += ",places=unknown" if shuffled else ""
     said = subprocess.run([os.path.join(build, "tutti"), "info", "--topology", name], stdout=subprocess.PIPE, check=True, universal_newlines=True)
     head, *lines = said.stdout.splitlines()
-    return re.search("'(.*)'", head).group(1), lines + ["gamma = 0", "header = %d" % HEADER]  # SimGrid's processors take no time
+    return re.search("'(.*)'", head).group(1), lines + ["gamma = 0", HEADER]  # SimGrid's processors take no time
 
 
 def levels(network, build="build"):
@@ -98,11 +98,16 @@ def figures(network, build="build"):
     return told(network, build)[1]
 
 
-def cheapest(ranks, size, topo, lines, build="build", kind="float"):
-    """["PLAN@SLICES"] that may run on these levels (or none) with these figures, the choice first, then by price."""
-    command = [os.path.join(build, "tutti"), "plan", "price", "all", "-P", str(ranks), "--size", str(size), "--type", kind, "--json"]
+def priced(plan, ranks, size, topo, lines, build="build", kind="float"):
+    """What `tutti plan price` says of a plan, or of all, on these levels (or none) with these figures."""
+    command = [os.path.join(build, "tutti"), "plan", "price", plan, "-P", str(ranks), "--size", str(size), "--type", kind, "--json"]
     command += (["--topo", topo] if topo else []) + ["--net", ",".join(lines)]
-    said = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout)
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout)
+
+
+def cheapest(ranks, size, topo, lines, build="build", kind="float"):
+    """["PLAN@SLICES"] that may run there, the choice first, then by price."""
+    said = priced("all", ranks, size, topo, lines, build, kind)
     plans = sorted((p for p in said["plans"] if p["possible"] and p["admissible"]), key=lambda p: p["seconds"])
     chosen = "%s@%d" % (said["chosen"], said["slices"])
     return [chosen] + [x for x in ("%s@%d" % (p["plan"], p["slices"]) for p in plans) if x != chosen]

@@ -200,7 +200,7 @@ static tt_line cost_of(const stage *s, uint32_t d, whose of) {
   const bool is_late = charged(s, message) * (message->slope - message->late) < message->head;
   cost.fixed += is_late ? way : way - message->head;
   if (is_late && cost.slope > message->late) cost.slope = message->late;
-  cost.fixed += header_of(sim, message, cost.slope);
+  if (sim->model.header > 0) cost.fixed += header_of(sim, message, cost.slope);
   const double gap = of == SENDER ? tt_link_at(&sim->model, message->level, message->sender)->gap : 0;
   return cost.fixed + charged(s, message) * cost.slope < gap ? (tt_line){0, gap, 0} : cost;
 }
