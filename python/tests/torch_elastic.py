@@ -115,8 +115,8 @@ def undisturbed():
 
 
 def shrinks():
-    """No launcher starts joiners. The last rank waits in another group when rank 1 dies."""
-    first, other = dist.get_rank(), dist.new_group()
+    """No launcher starts joiners. When rank 1 dies, the last rank waits in a group without it, for ranks that live."""
+    first, other = dist.get_rank(), dist.new_group([0, 2, 3])
 
     def change():
         try:
