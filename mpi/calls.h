@@ -10,7 +10,7 @@
 
 /* What only SimGrid's MPI is asked; the variables of MPI_T, which it lacks; and the version of the standard ABI. */
 #ifdef TUTTI_MPI_SIMULATED
-#define MPI_OWN_CALLS(X) X(Waitany)
+#define MPI_OWN_CALLS(X) X(Waitany) X(Testany)
 #else
 #define MPI_OWN_CALLS(X) \
   X(T_init_thread)       \

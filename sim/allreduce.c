@@ -23,7 +23,7 @@
 
 enum { NAME = 256 };
 
-static int rank, ranks, builtin, shared, integers;
+static int rank, ranks, builtin, fixed, shared, integers; /* fixed: one algorithm for all sizes */
 static double delay, longest; /* s, of this rank and of the latest one */
 static tutti_comm *comm;
 
@@ -72,7 +72,7 @@ static int measure(size_t bytes) {
   char plan[NAME] = "built-in";
   void *in = simulated_take(bytes + 4), *out = simulated_take(bytes + 4);
   fill(in, out, n);
-  int failed = run(in, out, builtin && n > 4096 ? 4096 : n);
+  int failed = run(in, out, fixed && n > 4096 ? 4096 : n);
   fill(in, out, n);
   const double start = simulated_line_up() + longest;
   if (delay > 0) simulated_sleep(delay);
@@ -121,6 +121,7 @@ int main(int argc, char **argv) {
       case 't': integers = strcmp(argv[++at], "int32") == 0; break;
       default: failed = 1;
     }
+  fixed = builtin || (algo && slices);
   if (shared) simulated_unreal();
   if (!builtin && !failed) {
     tutti_log_set(simulated_log, &rank);

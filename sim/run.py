@@ -134,7 +134,12 @@ def jobs_of(part, results, build, word, algorithm):
     if part in OWN:
         kept = OWN[part].store()
         return [Row(kept, job) for job in OWN[part].jobs(build)]
-    return [Allreduce(results, job, build) for job in PARTS[part](build, word) if job[6] and word in job[1] and algorithm in job[4]]
+    return [Allreduce(results, job, build) for job in PARTS[part](build, word) if job[6] and word in job[1] and algorithm in name(job)]
+
+
+def name(job):
+    """Of its algorithm, also of a choice: tutti:PLAN."""
+    return job[4] + (":" + job[7]["choice"] if "choice" in job[7] else "")
 
 
 def carry_out(jobs, workers, minutes):

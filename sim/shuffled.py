@@ -78,7 +78,7 @@ def jobs(builtin, build, word=""):
         for network in networks:
             for size in SIZES:
                 figures, topo = smpi.figures(network, links), "" if untold(network) else IN_ORDER
-                plans[network, size, kind] = topologies.cheapest(RANKS, size, topo, figures, build, kind)
+                plans[network, size, kind] = list(topologies.cheapest(RANKS, size, topo, figures, build, kind))
     for (network, size, kind), found in plans.items():
         if kind == "float" or network != "unplaced-" + IN_ORDER:  # there the choice is the same, and takes minutes
             yield False, network, "sync", RANKS, "tutti", kind, [size], dict(more, choice=found[0])

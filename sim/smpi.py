@@ -108,7 +108,8 @@ def figures(network, links, mode="sync", build="build"):
     return lines
 
 
-def settings(mode):
+def settings(mode, clock=1e-12):
+    """clock: s; what happens within so much time happens at once, so that an all-to-all is simulated in fewer instants."""
     detached = 0 if mode == "sync" else 2147483647
     # s that a send holds its rank; nothing for the empty messages of a rank to itself (mpi/net.c)
     held = "0:0:0;1:%r:0" % OVERHEAD if mode == "loggp" else "0:0:0"
@@ -116,8 +117,8 @@ def settings(mode):
         "network/model:CM02", "network/weight-S:0", "network/TCP-gamma:0", "network/crosstraffic:0",
         "network/bandwidth-factor:1", "network/latency-factor:1", "network/loopback-bw:1e15",
         "network/loopback-lat:0", "smpi/simulate-computation:no", "smpi/host-speed:1e18f",
-        "smpi/wtime:0", "smpi/test:1e-11", "smpi/iprobe:1e-11", "smpi/grow-injected-times:no", "smpi/os:" + held,
-        "smpi/or:0:0:0", "smpi/ois:" + held, "surf/precision:1e-12",
+        "smpi/wtime:0", "smpi/test:0", "smpi/iprobe:1e-11", "smpi/grow-injected-times:no", "smpi/os:" + held,
+        "smpi/or:0:0:0", "smpi/ois:" + held, "surf/precision:%r" % clock,
         "smpi/async-small-thresh:%d" % detached, "smpi/send-is-detached-thresh:%d" % detached,
         "smpi/privatization:dlopen", "smpi/shared-malloc-blocksize:16777216",
     ]  # fmt: skip
@@ -218,18 +219,18 @@ def program(network, ranks, name, arguments, plan="", links=None, build="build",
 
 def simulate(
     network, ranks, what, sizes, type="float", mode="sync", shared=False, links=None,
-    build="build", limit=300, memory=None,
+    build="build", limit=300, memory=None, clock=1e-12,
 ):  # fmt: skip
     """what: tutti, tutti:PLAN, tutti:PLAN@SLICES, or one of BUILTIN; links: of a tree (TREE). shared: vectors that
     are not real, so sums are not checked. memory: a list that gets the peak in KiB and the
-    seconds that the simulation took."""
+    seconds that the simulation took. clock: as in settings()."""
     links = links or TREE
     found, left = {}, list(sizes)
     with tempfile.TemporaryDirectory() as folder:
         platform, hostfile = write_network(network, ranks, mode, links, folder)
         env = environment(network, links, mode, folder, build)
         words = [os.path.abspath(os.path.join(build, "sim", "allreduce")), "-t", type]
-        cfg, plan = settings(mode), ""
+        cfg, plan = settings(mode, clock), ""
         if what.startswith("tutti"):
             plan, slices = re.match(r"tutti:?(.*?)(?:@(\d+))?$", what).groups()
             if plan:

@@ -28,17 +28,22 @@ CLUSTER = (
 )
 
 
-# 64, 125 or 128, 256, 500 and 1,000 ranks of each kind; up to 256 ranks in an order of chance, too.
+# 64, 125 or 128, 256, 500 and 1,000 ranks of each kind.
 IN_ORDER = tuple("%s:%s" % (kind, dims) for kind, all_dims in (
     ("torus", ("4x4x4", "5x5x5", "4x8x8", "5x10x10", "10x10x10")),
     ("fat-tree", ("8x8x4", "8x16x8", "16x16x8", "25x20x10", "25x40x20")),
     ("dragonfly", ("4x4x4", "4x8x4", "8x8x4", "5x10x10", "10x10x10"))) for dims in all_dims)
 SIZES = (1024, 16 << 10, 256 << 10, 4 << 20)
-CANDIDATES = 6  # of the least price, that are simulated beside the choice
-SOME, MANY = 200, 300  # ranks, from which on two are, and none
+CANDIDATES, FEWER = 6, 2  # of the least price, that are simulated beside the choice; from SOME ranks on, and of shuffled ones
+FEW, SOME, MANY = 100, 200, 300  # ranks; from MANY on none are, unless they are shuffled
 UNREAL = 3 << 30  # B of all ranks' vectors, beyond which they are not real, and sums are not checked
-# From MANY ranks on only these of the built-in algorithms run: on up to 256, the best of them takes at most 2 % longer than the best of all.
+# From MANY ranks on, and from FEW if they are shuffled, only these of the built-in algorithms run: on up to 256, the best of them
+# takes at most 2 % longer than the best of all.
 BEST = ("rdb", "impi", "rab_rdb", "mvapich2_rs", "rab", "rab1", "rab2", "lr")
+# Of more than FEW ranks, all-to-alls end in very many instants, and at each one all rates are computed anew. So what happens within
+# a thousandth of the price happens at once: 16 times faster on 125 ranks, and 0.2 % off. Of more than SOME: a two-hundredth, 1 % off.
+AT_ONCE = re.compile(r"tutti:(two-shot|one-shot|naive)@|rab[12]$")
+INSTANTS, FEW_INSTANTS = 1000, 200
 
 
 def parse(network):
@@ -74,7 +79,7 @@ def cluster(network):
     return xml, hosts
 
 
-NETWORKS = IN_ORDER + tuple("shuffled-" + network for network in IN_ORDER if ranks_of(network) < MANY)
+NETWORKS = IN_ORDER + tuple("shuffled-" + network for network in IN_ORDER)
 
 
 @functools.lru_cache(maxsize=None)
@@ -106,11 +111,12 @@ def priced(plan, ranks, size, topo, lines, build="build", kind="float"):
 
 
 def cheapest(ranks, size, topo, lines, build="build", kind="float"):
-    """["PLAN@SLICES"] that may run there, the choice first, then by price."""
+    """{"PLAN@SLICES": s} of plans that may run there, the choice first, then by price."""
     said = priced("all", ranks, size, topo, lines, build, kind)
     plans = sorted((p for p in said["plans"] if p["possible"] and p["admissible"]), key=lambda p: p["seconds"])
+    seconds = {"%s@%d" % (p["plan"], p["slices"]): p["seconds"] for p in plans}
     chosen = "%s@%d" % (said["chosen"], said["slices"])
-    return [chosen] + [x for x in ("%s@%d" % (p["plan"], p["slices"]) for p in plans) if x != chosen]
+    return dict({chosen: seconds.get(chosen, plans[0]["seconds"])}, **seconds)
 
 
 def offers(network, size, build="build"):
@@ -118,18 +124,31 @@ def offers(network, size, build="build"):
     return cheapest(ranks_of(network), size, *told(network, build), build)
 
 
+def choice(network, size, build="build"):
+    return next(iter(offers(network, size, build)))
+
+
 def jobs(builtin, build, word=""):
     """As those of run.py: (heavy, network, mode, ranks, what, type, sizes, more). `choice`: the plan that "tutti" stands for, by
     name, because each rank would make the choice anew."""
     for network in (n for n in NETWORKS if word in n):
-        ranks = ranks_of(network)
+        ranks, mixed = ranks_of(network), parse(network)[2]
         many, few = ranks > MANY, ranks > SOME
         plans = {size: offers(network, size, build) for size in SIZES}
+
+        def more(what, size, limit):
+            seconds = next(iter(plans[size].values()))
+            clock = {"clock": seconds / (FEW_INSTANTS if few else INSTANTS)} if ranks > FEW and AT_ONCE.match(what) else {}
+            return dict(clock, limit=limit, **({"shared": True} if ranks * size > UNREAL else {}))
+
         for size in SIZES:
-            heavy = {"shared": True} if ranks * size > UNREAL else {}
-            yield many, network, "sync", ranks, "tutti", "float", [size], dict(heavy, choice=plans[size][0], limit=600)
-        for what in BEST if many else builtin:
-            yield many, network, "sync", ranks, what, "float", list(SIZES), {"limit": 120 if few else 60}
+            chosen = next(iter(plans[size]))
+            yield many, network, "sync", ranks, "tutti", "float", [size], dict(more("tutti:" + chosen, size, 6000 if many else 600), choice=chosen)
+        for what in BEST if many or mixed and ranks > FEW else builtin:
+            limit = 120 if few else 60
+            at_once = AT_ONCE.match(what) and ranks > FEW
+            for sizes in [[size] for size in SIZES] if at_once else [list(SIZES)]:
+                yield many, network, "sync", ranks, what, "float", sizes, more(what, sizes[0], 600 if at_once else limit)
         for size in SIZES:
-            for plan in plans[size][1 : 1 + (0 if many else 2 if few or parse(network)[2] else CANDIDATES)]:
-                yield many, network, "sync", ranks, "tutti:" + plan, "float", [size], {"limit": 600}
+            for plan in list(plans[size])[1 : 1 + (FEWER if mixed else 0 if many else FEWER if few else CANDIDATES)]:
+                yield many, network, "sync", ranks, "tutti:" + plan, "float", [size], more("tutti:" + plan, size, 600)

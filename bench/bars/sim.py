@@ -127,7 +127,7 @@ def topology_bars(results, build):
     are simulated again; all else is stored."""
     for network in (n for n in topologies.IN_ORDER if topologies.ranks_of(n) == 64):
         for size in topologies.SIZES:
-            plan = topologies.offers(network, size, build)[0]
+            plan = topologies.choice(network, size, build)
             results.put(network, "sync", 64, "tutti", "float", smpi.simulate(network, 64, "tutti:" + plan, [size], build=build))
     prices.renew(results, build)
     for title, rows in tables.groups(results):
