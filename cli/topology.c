@@ -115,7 +115,7 @@ static void dragonfly(const shape *s, topology *t) {
 /* What holds wherever the ranks are. */
 typedef struct mixture {
   double way, further; /* links of a way in the mean, and how many more of the longest */
-  int ports;           /* a node's links */
+  int ports;           /* a node's links, as far as its own messages use them alike */
   double meet;         /* messages on the busiest link if every node has one on its way */
   double links;        /* as busy as that one, in the mean */
 } mixture;
@@ -147,7 +147,8 @@ static double out_of(double inside, double to, double links, const shape *s, con
   return inside * to / (t->ranks - 1) / links * slower_up(s);
 }
 
-/* A link up a circle carries what goes 1, 2, ... n/2 nodes up. */
+/* A link up a circle carries what goes 1, 2, ... n/2 nodes up. A node's own messages leave by the dimension that comes first on
+ * their ways, and arrive by the last one: nearly all by one circle, on which one link has those of up to half of it. */
 static mixture mix_torus(const shape *s, const topology *t) {
   mixture x = {.ports = 2 * s->count};
   for (int i = 0; i < s->count; i++) {
@@ -155,6 +156,7 @@ static mixture mix_torus(const shape *s, const topology *t) {
     const double mean = (s->n[i] / 2) * (s->n[i] - s->n[i] / 2) / (double)s->n[i];
     x.way += mean;
     x.further += s->n[i] / 2 - mean;
+    if (s->n[i] > 1 && x.ports > 2 + s->n[i] % 2) x.ports = 2 + s->n[i] % 2;
     add_links(&x, half * (half + 1) / 2 * t->ranks / s->n[i] / (t->ranks - 1), 2 * t->ranks);
   }
   return x;

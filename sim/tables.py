@@ -135,7 +135,7 @@ def beside_table(rows):
 
 
 def topology_table(results):
-    out = ["`torus:4x4x4` and its like are described in sim/topologies.py. Price off: simulated over predicted. Best plan: the fastest of", "the %d cheapest by price that were simulated (3 on 256 ranks, and of shuffled ones), over tutti's choice. Best built-in: of all, over tutti's choice." % (1 + topologies.CANDIDATES), ""]
+    out = ["`torus:4x4x4` and its like are described in sim/topologies.py. Price off: simulated over predicted. Best plan: the fastest of", "the %d cheapest by price that were simulated (%d on 256 ranks, and of shuffled ones), over tutti's choice. Best built-in: of all, over tutti's choice." % (1 + topologies.CANDIDATES, 1 + topologies.FEWER), ""]
     rows = topology_rows(results)
     for title, some in (("Ranks in order", [r for r in rows if r[0] in topologies.IN_ORDER]), ("Ranks shuffled", [r for r in rows if r[0] not in topologies.IN_ORDER])):
         if some:

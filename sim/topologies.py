@@ -36,14 +36,15 @@ IN_ORDER = tuple("%s:%s" % (kind, dims) for kind, all_dims in (
 SIZES = (1024, 16 << 10, 256 << 10, 4 << 20)
 CANDIDATES, FEWER = 6, 2  # of the least price, that are simulated beside the choice; from SOME ranks on, and of shuffled ones
 FEW, SOME, MANY = 100, 200, 300  # ranks; from MANY on none are, unless they are shuffled
-UNREAL = 3 << 30  # B of all ranks' vectors, beyond which they are not real, and sums are not checked
+UNREAL = 1 << 30  # B of all ranks' vectors, beyond which they are not real, and sums are not checked
 # From MANY ranks on, and from FEW if they are shuffled, only these of the built-in algorithms run: on up to 256, the best of them
 # takes at most 2 % longer than the best of all.
 BEST = ("rdb", "impi", "rab_rdb", "mvapich2_rs", "rab", "rab1", "rab2", "lr")
 # Of more than FEW ranks, all-to-alls end in very many instants, and at each one all rates are computed anew. So what happens within
-# a thousandth of the price happens at once: 16 times faster on 125 ranks, and 0.2 % off. Of more than SOME: a two-hundredth, 1 % off.
+# a thousandth of the price happens at once: 16 times faster on 125 ranks, and 0.2 % off. It must be less than a message's latency:
+# otherwise SimGrid 3.32 lets some begin too early, and links seem to carry up to 1.4 times what they can.
 AT_ONCE = re.compile(r"tutti:(two-shot|one-shot|naive)@|rab[12]$")
-INSTANTS, FEW_INSTANTS = 1000, 200
+INSTANTS, EARLY = 1000, 0.4 * WIRE
 
 
 def parse(network):
@@ -138,7 +139,7 @@ def jobs(builtin, build, word=""):
 
         def more(what, size, limit):
             seconds = next(iter(plans[size].values()))
-            clock = {"clock": seconds / (FEW_INSTANTS if few else INSTANTS)} if ranks > FEW and AT_ONCE.match(what) else {}
+            clock = {"clock": min(seconds / INSTANTS, EARLY)} if ranks > FEW and AT_ONCE.match(what) else {}
             return dict(clock, limit=limit, **({"shared": True} if ranks * size > UNREAL else {}))
 
         for size in SIZES:

@@ -45,6 +45,9 @@ infiniband|3072|pod:3 leaf:32 node:32|pod.paths = 1024
 leaf-spine|3840|pod:2 leaf:40 node:48|pod.paths = 144
 torus:4x4x4,places=unknown,software=0ns|||further = 900ns
 torus:4x4x4,places=unknown|||meet = 0.7619
+torus:4x4x4,places=unknown|||ports = 2
+torus:5x5x5,places=unknown|||ports = 3
+torus:5x4,places=unknown|||ports = 2
 fat-tree:8x8x4,places=unknown|||meet = 1.778
 dragonfly:4x4x4,places=unknown|||meet = 4.063
 torus:4x8x8,places=unknown|||links = 1024
