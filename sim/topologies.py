@@ -42,7 +42,7 @@ UNREAL = 1 << 30  # B of all ranks' vectors, beyond which they are not real, and
 BEST = ("rdb", "impi", "rab_rdb", "mvapich2_rs", "rab", "rab1", "rab2", "lr")
 # Of more than FEW ranks, all-to-alls end in very many instants, and at each one all rates are computed anew. So what happens within
 # a thousandth of the price happens at once: 16 times faster on 125 ranks, and 0.2 % off. It must be less than a message's latency:
-# otherwise SimGrid 3.32 lets some begin too early, and links seem to carry up to 1.4 times what they can.
+# otherwise links of SimGrid 3.32 carry up to 1.4 times what they can.
 AT_ONCE = re.compile(r"tutti:(two-shot|one-shot|naive)@|rab[12]$")
 INSTANTS, EARLY = 1000, 0.4 * WIRE
 
