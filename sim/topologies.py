@@ -137,19 +137,24 @@ def jobs(builtin, build, word=""):
         many, few = ranks > MANY, ranks > SOME
         plans = {size: offers(network, size, build) for size in SIZES}
 
+        def at_once(what):
+            return ranks > FEW and AT_ONCE.match(what)
+
         def more(what, size, limit):
-            seconds = next(iter(plans[size].values()))
-            clock = {"clock": min(seconds / INSTANTS, EARLY)} if ranks > FEW and AT_ONCE.match(what) else {}
-            return dict(clock, limit=limit, **({"shared": True} if ranks * size > UNREAL else {}))
+            found = {"limit": limit, "shared": True} if ranks * size > UNREAL else {"limit": limit}
+            least = min(next(iter(plans[size].values())) / INSTANTS, EARLY)
+            return dict(found, clock=least) if at_once(what) else found
 
         for size in SIZES:
             chosen = next(iter(plans[size]))
             yield many, network, "sync", ranks, "tutti", "float", [size], dict(more("tutti:" + chosen, size, 6000 if many else 600), choice=chosen)
         for what in BEST if many or mixed and ranks > FEW else builtin:
-            limit = 120 if few else 60
-            at_once = AT_ONCE.match(what) and ranks > FEW
-            for sizes in [[size] for size in SIZES] if at_once else [list(SIZES)]:
-                yield many, network, "sync", ranks, what, "float", sizes, more(what, sizes[0], 600 if at_once else limit)
+            if at_once(what):
+                for size in SIZES:
+                    yield many, network, "sync", ranks, what, "float", [size], more(what, size, 600)
+            else:
+                yield many, network, "sync", ranks, what, "float", list(SIZES), {"limit": 120 if few else 60}
+        beside = FEWER if mixed or few and not many else 0 if many else CANDIDATES
         for size in SIZES:
-            for plan in list(plans[size])[1 : 1 + (FEWER if mixed else 0 if many else FEWER if few else CANDIDATES)]:
+            for plan in list(plans[size])[1 : 1 + beside]:
                 yield many, network, "sync", ranks, "tutti:" + plan, "float", [size], more("tutti:" + plan, size, 600)

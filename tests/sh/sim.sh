@@ -100,7 +100,7 @@ for network in ("shuffled-torus:4x4", "shuffled-fat-tree:4x4x2", "shuffled-drago
         assert 0.5 < alone[size].seconds / alone[size].predicted < 1.1
         assert topologies.choice(network, size, os.environ["BUILD"]) in ("two-shot@1", "one-shot@1")
 PY
-sim "an all-to-all in fewer instants takes as long, to 1 %; so many that a rank tests for more than one at a time" <<'PY'
+sim "an all-to-all takes the same time in fewer instants, to 1 %, where a rank finds several messages at each" <<'PY'
 network, size = "shuffled-torus:4x3x3", 64 << 10
 exact = sim(network, 36, "tutti:two-shot@1", [size])[size]
 for clock in (exact.seconds / 1000, exact.seconds / 200):
