@@ -4,7 +4,8 @@
  *            sent: a caller may have changed its vector since, and in place the sum overwrites it. So
  *            a member copies what it sends. Every sum tells how many turns all members have the sums of.
  * Cost       a copy of each byte that is sent. In memory: the turns under way, mostly one.
- * Invariant  The queue begins with a head. No member asks for a turn that was dropped.
+ * Invariant  The queue begins with a head. No member asks for a turn that was dropped. Of the last turn some bytes may be
+ *            missing, even if its sum has come: one that the member does not want is a head alone, and comes early.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ void tt_kept_add(tt_kept_shares *k, const void *bytes, size_t n) {
 
 /* The head of the turn at a place; false: it is not whole. */
 static bool head_at(const tt_kept_shares *k, size_t at, tt_aggregator_head *head) {
-  if (k->to - at < sizeof *head) return false;
+  if (at > k->to || k->to - at < sizeof *head) return false;
   memcpy(head, k->at + at, sizeof *head);
   return true;
 }
@@ -70,10 +71,10 @@ bool tt_kept_find(const tt_kept_shares *k, uint64_t turn, uint64_t end, size_t *
     if (t == turn) *at = here;
     if (t >= turn) *sums += sizeof(tt_aggregator_sum) + (size_t)head.wants.bytes;
     here += sizeof head + (size_t)head.gives.bytes;
-    found = here <= k->to;
   }
-  if (turn >= end) *at = here;
-  return found;
+  if (turn < end) return found; /* of the last turn a part may be kept: the run will send the rest */
+  *at = here;
+  return found && here <= k->to;
 }
 
 void tt_kept_free(tt_kept_shares *k) {

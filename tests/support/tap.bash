@@ -38,15 +38,16 @@ ends() {
     awk 'NR <= 8 {print; next} {last[NR % 12] = $0} END {if (NR > 20) print "# [...]"
       for (i = NR > 20 ? NR - 11 : 9; i <= NR; i++) print last[i % 12]}'
 }
-# ok NAME COMMAND...: prints one TAP line; if not ok, also the output of the last job.
+# ok NAME COMMAND...: prints one TAP line; if not ok, also what was false, and the output of the last job.
 ok() {
   local name=$1
+  untrue=
   shift
   if "$@"; then
     echo "ok - $name"
   else
     echo "not ok - $name"
-    echo "# failed: $* (status was ${rc:-?})"
+    echo "# failed: $* (status was ${rc:-?})${untrue:+; false: $untrue}"
     ends out
     ends err
     bad=1
@@ -105,7 +106,7 @@ within() { [ "$ms" -lt "$1" ]; }
 works_within() { [ "$busy" -lt "$1" ]; }
 all() { # all "cmd1" "cmd2" ...: all are true
   local c
-  for c in "$@"; do eval "$c" || { echo "# false: $c"; return 1; }; done
+  for c in "$@"; do eval "$c" || { untrue=${untrue:-$c} && return 1; }; done
 }
 # valid_xml FILE: Python parses it; without a Python that can, the test fails.
 valid_xml() {
