@@ -115,6 +115,7 @@ static void dragonfly(const shape *s, topology *t) {
 /* What holds wherever the ranks are. */
 typedef struct mixture {
   double way, further; /* links of a way in the mean, and how many more of the longest */
+  double nearest;      /* links of the shortest way that has one of the busiest */
   int ports;           /* a node's links, as far as its own messages use them alike */
   double meet;         /* messages on the busiest link if every node has one on its way */
   double links;        /* as busy as that one, in the mean */
@@ -150,7 +151,7 @@ static double out_of(double inside, double to, double links, const shape *s, con
 /* A link up a circle carries what goes 1, 2, ... n/2 nodes up. A node's own messages leave by the dimension that comes first on
  * their ways, and arrive by the last one: nearly all by one circle, on which one link has those of up to half of it. */
 static mixture mix_torus(const shape *s, const topology *t) {
-  mixture x = {.ports = 2 * s->count};
+  mixture x = {.nearest = 1, .ports = 2 * s->count};
   for (int i = 0; i < s->count; i++) {
     const double half = s->n[i] / 2;
     const double mean = (s->n[i] / 2) * (s->n[i] - s->n[i] / 2) / (double)s->n[i];
@@ -162,14 +163,15 @@ static mixture mix_torus(const shape *s, const topology *t) {
   return x;
 }
 
+/* Down to a leaf all links carry alike, because each is the way to as many of its nodes. */
 static mixture mix_fat_tree(const shape *s, const topology *t) {
   const bool pods = s->count == 5;
   const int *n = pods ? s->n + 1 : s->n; /* leaves, nodes, uplinks */
-  mixture x = {pods ? 6 : 4, 0, 1, 1, 2 * t->ranks};
+  mixture x = {.way = pods ? 6 : 4, .ports = 1, .meet = 1, .links = 2 * t->ranks};
   const int leaves = t->ranks / n[1];
-  add_links(&x, out_of(n[1], t->ranks - n[1], n[2], s, t), 2 * leaves * n[2]);
-  if (pods)
-    add_links(&x, out_of(n[0] * n[1], t->ranks - n[0] * n[1], n[3], s, t), 2 * s->n[0] * n[3]);
+  add_links(&x, out_of(n[1], t->ranks - n[1], n[2], s, t), leaves * n[2]);
+  if (pods) add_links(&x, out_of(n[0] * n[1], t->ranks - n[0] * n[1], n[3], s, t), s->n[0] * n[3]);
+  x.nearest = pods && x.links == s->n[0] * n[3] ? 6 : 4;
   return x;
 }
 
@@ -177,7 +179,12 @@ static mixture mix_fat_tree(const shape *s, const topology *t) {
  * end of the link between groups a message passes one more, unless its node's router has that link. */
 static mixture mix_dragonfly(const shape *s, const topology *t) {
   const double group = s->n[1] * s->n[2], others = s->n[0] - 1;
-  mixture x = {5 - 2.0 / s->n[1], 2.0 / s->n[1], 1, 1, 2 * t->ranks};
+  mixture x = {.way = 5 - 2.0 / s->n[1],
+               .further = 2.0 / s->n[1],
+               .nearest = 3,
+               .ports = 1,
+               .meet = 1,
+               .links = 2 * t->ranks};
   add_links(&x, out_of(group, group, s->n[3], s, t), s->n[0] * others * s->n[3]);
   const double gates = others < s->n[1] ? others : s->n[1]; /* routers with links to other groups */
   const double to_groups = gates > 0 ? group * others / gates : 0;
@@ -199,9 +206,10 @@ static void tell_mixture(const struct kind *k, const shape *s, topology *t) {
   const mixture x = k->mix(s, t);
   add(FIGURES, "alpha", s->software + x.way * s->latency);
   if (x.further > 0) add(FIGURES, "further", x.further * s->latency);
+  if (x.nearest < x.way) add(FIGURES, "nearer", (x.way - x.nearest) * s->latency);
   const size_t at = strlen(t->figures);
-  snprintf(t->figures + at, sizeof t->figures - at, "ports = %d\nmeet = %.4g\nlinks = %.0f\n", x.ports,
-           x.meet, x.links);
+  snprintf(t->figures + at, sizeof t->figures - at, "ports = %d\nmeet = %.4g\nlinks = %.0f\n",
+           x.ports, x.meet, x.links);
 }
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

@@ -83,7 +83,8 @@ static double load_message(load *x, const tt_sched *s, const tt_step *step, int 
   tt_sim_way way;
   tt_sim_way_find(model, level, x->rank, (uint32_t)peer, &way);
   const double beta = least_beta(model, level, s->rank, &way);
-  const tt_bound_line takes = {.each = link->alpha + way.transit + model->header * beta,
+  const double sooner = level || model->meet <= 0 ? 0 : model->nearer;
+  const tt_bound_line takes = {.each = link->alpha - sooner + way.transit + model->header * beta,
                                .slope = share * beta};
   load_port(port, level ? 0 : model->meet, &takes, !later, alike);
   x->processor.each += link->o_next;

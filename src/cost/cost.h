@@ -66,6 +66,7 @@ typedef struct tt_cost_model {
   double meet;            /* messages on the busiest link between domains of the outermost level, if
                                     each has one on its way and places are not known (sim_mixed.c); 0: they are */
   double links;           /* then: links as busy as that; 0: as many as places */
+  double nearer;          /* then: s less than alpha that the nearest message over these takes */
   double further;         /* then: s that a message to the furthest place takes on top of alpha */
   double header;          /* B that a message takes on links on top of its own */
   double gamma;           /* s/B reduced */

@@ -51,6 +51,7 @@ void tt_cost_net(const tt_profile *m, int ranks, const tt_tree *tree, tt_cost_mo
   p->hop = m->torus ? m->hop : 0;
   p->meet = m->meet;
   p->links = m->links;
+  p->nearer = m->nearer < p->link[0].alpha ? m->nearer : p->link[0].alpha;
   p->further = m->further;
   p->header = m->header;
   p->gamma = m->gamma;

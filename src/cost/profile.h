@@ -55,12 +55,12 @@ typedef struct tt_profile {
   int levels;
   tt_host_figures host[TT_NAMED_HOSTS];
   int hosts;
-  int half, apart, torus;             /* how ranks connect to the network */
-  double hop;                         /* s for each link of a torus on a path, after the first */
-  double meet, links, further, header; /* as in tt_cost_model */
-  double gamma;                       /* all before it is the network's */
-  double gamma_of[TUTTI_TYPE_COUNT];  /* of one type; 0: as gamma */
-  tt_shm_figures shm, oversubscribed; /* one rank per core; several, < 0: as in shm */
+  int half, apart, torus; /* how ranks connect to the network */
+  double hop;             /* s for each link of a torus on a path, after the first */
+  double meet, links, nearer, further, header; /* as in tt_cost_model */
+  double gamma;                                /* all before it is the network's */
+  double gamma_of[TUTTI_TYPE_COUNT];           /* of one type; 0: as gamma */
+  tt_shm_figures shm, oversubscribed;          /* one rank per core; several, < 0: as in shm */
   tt_shm_level shm_level[TT_SHM_LEVELS];
   struct {
     double int8, fp8, topk, lossless; /* s/B of numbers that are coded, and of decoding them */

@@ -4,8 +4,7 @@
  *            want a port. Each remembers what it waited for last, so the critical path is a walk back from the last
  *            event. If several messages wait for a port, the one that comes first in the schedule of the port's rank
  *            gets it first.
- * Cores      up to FEW ranks may share cores. Each rank has a fixed core and takes turns on it; or ranks migrate, as
- *            the kernel places woken ones, to the core that is free first.
+ * Cores      up to FEW ranks may share cores: each takes turns on its own; or, woken, goes to the one that is free first.
  * Cost       O(n log n) for n steps and messages.
  * Invariant  the time is the sum of the parts along that walk. Ties are decided by number: all ranks get the same.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -197,7 +196,8 @@ static tt_line cost_of(const stage *s, uint32_t d, whose of) {
   if (e && of == MESSAGE) cost.fixed = e->alpha;
   if (e && of == SENDER) cost = (tt_line){0, e->out_alpha, e->out_slope};
   if (e && of == READER) cost = (tt_line){0, e->in_alpha, e->in_slope};
-  const bool is_late = charged(s, message) * (message->slope - message->late) < message->head;
+  const double rest = message->slope - message->late; /* of its time, per byte */
+  const bool is_late = charged(s, message) * rest + header_of(sim, message, rest) < message->head;
   cost.fixed += is_late ? way : way - message->head;
   if (is_late && cost.slope > message->late) cost.slope = message->late;
   if (sim->model.header > 0) cost.fixed += header_of(sim, message, cost.slope);

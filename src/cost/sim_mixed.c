@@ -1,14 +1,18 @@
 /* sim_mixed.c - the links of a network on which the ranks' places are not known.
  *
  * Idea       each message goes from anywhere to anywhere. If every place has one on its way, each of the N busiest `links`
- *            carries `meet` of them in the mean, and one of them by chance a few more: what m messages of each place bring
- *            there is a sample, without repetition, of what messages to all P - 1 others would. So the surplus is
- *            sqrt(0.6 ln N) deviations, which vanish as m comes near P - 1: an all-to-all loads each link with its mean.
- *            A place is a domain of the outermost level; without levels, a rank.
- * 0.6        of the square of what the busiest of N links has: ranks do not wait for each other after each round, so those
- *            whose links have less go ahead. From simulations of tori, fat trees and dragonflies (docs/simulation.md).
- * Ways       the last message of a round comes from the furthest place, when the others are gone, or waits for links that were
- *            busy with these: whichever takes longer.
+ *            carries `meet` of them in the mean, and the busiest one by chance a few more. m messages of each place are a
+ *            sample, without repetition, of messages to all P - 1 others, so the surplus vanishes as m comes near P - 1: an
+ *            all-to-all loads each link with its mean. A place is a domain of the outermost level; without levels, a rank.
+ * Surplus    what the largest of N normal numbers has in the mean: its square is 1.25 log2 N - 2 variances, within 5 % from
+ *            12 to 1,000 links. The variance is the mean if messages come by chance alone. But if a message crosses a busiest
+ *            link with probability h, as between the groups of a dragonfly, each group sends and gets as many as it has
+ *            places, which makes the variance h * h of that (counts in a table whose sums of rows and columns are given).
+ * 0.7        of the square of it: ranks do not wait for each other after each round, so those whose links have less go
+ *            ahead. From simulations of tori, fat trees and dragonflies (docs/simulation.md).
+ * Ways       the last message of a round comes from the furthest place, when the others are gone, or over a link that has been
+ *            busy since the first one came: whichever takes longer. The nearest place is `nearer` than the mean; the nearest of
+ *            n in the mean (n - 1) / (n + 1) of that.
  * Steps      messages of a step leave together and arrive together, for only many at once spread over all links.
  * Cost       O(n) for n messages, whether one rank is simulated for all or not.
  * Invariant  no message takes less time than alone on its link, nor than all of a round through the links of its sender, or of
@@ -19,8 +23,7 @@
 
 #include "sim.h"
 
-#define LN_2 0.6931471805599453 /* N counts as the next power of two */
-#define AHEAD 0.6
+#define AHEAD 0.7
 
 /* What a round brings to such links: messages, their shares of the vector, and the squares of these. */
 typedef struct round_load {
@@ -51,14 +54,27 @@ static double root_of(double x) {
   return x > 0 ? root : 0;
 }
 
+/* Within 0.1; x >= 1. */
+static double log2_of(double x) {
+  double log = -1;
+  for (; x >= 2; x /= 2) log++;
+  return log + x;
+}
+
+/* Variances in the square of what the largest of n normal numbers has in the mean. */
+static double largest_of(double n) {
+  return busier_of(1.25 * log2_of(busier_of(n, 1)) - 2, 0.3);
+}
+
 /* Fractions of the vector on the busiest link of a round, in which each place has the mean of the load. */
 static double on_busiest_link(const tt_sim *sim, const round_load *all) {
   const double meet = sim->model.meet, places = tt_tree_count(&sim->model.tree, 0, 0);
   const double each = sim->model.ranks / places / sim->sim_ranks;
   const double left = 1 - all->messages * each / (places - 1); /* of the others that get none */
   const double links = sim->model.links > 0 ? sim->model.links : places;
-  const double deviations = AHEAD * LN_2 * tt_ceil_log2((uint64_t)links);
-  const double surplus = deviations * meet * all->squares * each * (left > 0 ? left : 0);
+  const double crossed = meet * links / places, varies = crossed < 1 ? crossed * crossed : 1;
+  const double variance = varies * meet * all->squares * each * (left > 0 ? left : 0);
+  const double surplus = AHEAD * largest_of(links) * variance;
   return meet * all->shares * each + root_of(surplus);
 }
 
@@ -75,8 +91,11 @@ static void use_load(tt_sim *sim, tt_sim_message *d, const all_loads *x, uint32_
                      size_t in) {
   const tt_link *link = &sim->model.link[0];
   const double ends = busier_of(x->sent[out], x->received[in]) / tt_ports(link);
-  const double slope = link->beta * busier_of(on_busiest_link(sim, &x->round[round]), ends);
+  const double busiest = on_busiest_link(sim, &x->round[round]);
+  const double slope = link->beta * busier_of(busiest, ends);
+  const double n = busiest * x->round[round].messages / x->round[round].shares;
   d->way = d->head = sim->model.further;
+  if (busiest > ends && n > 1) d->head += sim->model.nearer * (n - 1) / (n + 1);
   d->late = d->slope;
   if (slope <= d->slope) return;
   d->slope = slope;

@@ -52,10 +52,13 @@ fat-tree:8x8x4,places=unknown|||meet = 1.778
 dragonfly:4x4x4,places=unknown|||meet = 4.063
 torus:4x8x8,places=unknown|||links = 1024
 torus:2x8x8,places=unknown|||links = 512
-fat-tree:8x8x4,places=unknown|||links = 64
-fat-tree:4x3x4x4x2,places=unknown|||links = 16
+fat-tree:8x8x4,places=unknown|||links = 32
+fat-tree:4x3x4x4x2,places=unknown|||links = 8
 dragonfly:4x4x4,places=unknown|||links = 12
 dragonfly:4x4x4,places=unknown,software=0ns|||further = 150ns
+dragonfly:4x4x4,places=unknown,software=0ns|||nearer = 450ns
+torus:4x4x4,places=unknown,software=0ns|||nearer = 600ns
+fat-tree:2x3x4x1x9,places=unknown,software=0ns|||nearer = 600ns
 EOF
 while IFS='|' read -r net ranks words; do
   job explain --topology "$net" ${ranks:+-P $ranks} --size 64KiB
