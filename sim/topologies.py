@@ -44,7 +44,7 @@ BEST = ("rdb", "impi", "rab_rdb", "mvapich2_rs", "rab", "rab1", "rab2", "lr")
 # a thousandth of the price happens at once: 16 times faster on 125 ranks, and 0.2 % off. It must be less than a message's latency:
 # otherwise links of SimGrid 3.32 carry up to 1.4 times what they can.
 AT_ONCE = re.compile(r"tutti:(two-shot|one-shot|naive)@|rab[12]$")
-INSTANTS, EARLY = 1000, 0.4 * WIRE
+INSTANTS, FEWER_INSTANTS, EARLY = 1000, 100, 0.4 * WIRE
 
 
 def parse(network):
@@ -142,12 +142,12 @@ def jobs(builtin, build, word=""):
 
         def more(what, size, limit):
             found = {"limit": limit, "shared": True} if ranks * size > UNREAL else {"limit": limit}
-            least = min(next(iter(plans[size].values())) / INSTANTS, EARLY)
+            least = min(next(iter(plans[size].values())) / (FEWER_INSTANTS if many else INSTANTS), EARLY)
             return dict(found, clock=least) if at_once(what) else found
 
         for size in SIZES:
             chosen = next(iter(plans[size]))
-            yield many, network, "sync", ranks, "tutti", "float", [size], dict(more("tutti:" + chosen, size, 6000 if many else 600), choice=chosen)
+            yield many, network, "sync", ranks, "tutti", "float", [size], dict(more("tutti:" + chosen, size, 6000 if many or mixed else 600), choice=chosen)
         for what in BEST if many or mixed and ranks > FEW else builtin:
             if at_once(what):
                 for size in SIZES:
