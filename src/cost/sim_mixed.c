@@ -11,8 +11,8 @@
  * 0.7        of the square of it: ranks do not wait for each other after each round, so those whose links have less go
  *            ahead. From simulations of tori, fat trees and dragonflies (docs/simulation.md).
  * Ways       the last message of a round comes from the furthest place, when the others are gone, or over a link that has been
- *            busy since the first one came: whichever takes longer. The nearest place is `nearer` than the mean; the nearest of
- *            n in the mean (n - 1) / (n + 1) of that.
+ *            busy since the first one came: whichever takes longer. A message from the nearest place comes `nearer` s before a
+ *            mean one, and the first of n comes (n - 1) / (n + 1) of that before it.
  * Steps      messages of a step leave together and arrive together, for only many at once spread over all links.
  * Cost       O(n) for n messages, whether one rank is simulated for all or not.
  * Invariant  no message takes less time than alone on its link, nor than all of a round through the links of its sender, or of
