@@ -35,7 +35,7 @@ static const char torus[] = "torus=1,hop=100ns,alpha=1us,beta=50Gbit/s";
 static const char mixed[] = "alpha=3us,beta=100Gbit/s,ports=6,meet=0.76,nearer=2us,further=2us";
 static const char mixed_headers[] = "alpha=3us,beta=100Gbit/s,ports=6,meet=4,links=12,nearer=1us,header=48";
 static const char loggp[] = "alpha=0,gap=5us,delay=30us,beta=1e-8,header=48";
-static const char crowded[] = "alpha=1us,processor=1us,beta=50Gbit/s,meet=4";
+static const char crowded[] = "alpha=9us,processor=1us,beta=50Gbit/s,meet=4,nearer=8us";
 
 typedef struct machine {
   int ranks;
