@@ -121,8 +121,9 @@ typedef struct mixture {
   double links;        /* as busy as that one, in the mean */
 } mixture;
 
-static void add_links(mixture *x, double meet, double links) {
+static void add_links(mixture *x, double meet, double links, double nearest) {
   if (meet < x->meet) return;
+  if (meet > x->meet || nearest < x->nearest) x->nearest = nearest;
   x->links = links + (meet > x->meet ? 0 : x->links);
   x->meet = meet;
 }
@@ -151,14 +152,14 @@ static double out_of(double inside, double to, double links, const shape *s, con
 /* A link up a circle carries what goes 1, 2, ... n/2 nodes up. A node's own messages leave by the dimension that comes first on
  * their ways, and arrive by the last one: nearly all by one circle, on which one link has those of up to half of it. */
 static mixture mix_torus(const shape *s, const topology *t) {
-  mixture x = {.nearest = 1, .ports = 2 * s->count};
+  mixture x = {.ports = 2 * s->count};
   for (int i = 0; i < s->count; i++) {
     const double half = s->n[i] / 2;
     const double mean = (s->n[i] / 2) * (s->n[i] - s->n[i] / 2) / (double)s->n[i];
     x.way += mean;
     x.further += s->n[i] / 2 - mean;
     if (s->n[i] > 1 && x.ports > 2 + s->n[i] % 2) x.ports = 2 + s->n[i] % 2;
-    add_links(&x, half * (half + 1) / 2 * t->ranks / s->n[i] / (t->ranks - 1), 2 * t->ranks);
+    add_links(&x, half * (half + 1) / 2 * t->ranks / s->n[i] / (t->ranks - 1), 2 * t->ranks, 1);
   }
   return x;
 }
@@ -167,11 +168,11 @@ static mixture mix_torus(const shape *s, const topology *t) {
 static mixture mix_fat_tree(const shape *s, const topology *t) {
   const bool pods = s->count == 5;
   const int *n = pods ? s->n + 1 : s->n; /* leaves, nodes, uplinks */
-  mixture x = {.way = pods ? 6 : 4, .ports = 1, .meet = 1, .links = 2 * t->ranks};
+  mixture x = {.way = pods ? 6 : 4, .nearest = 4, .ports = 1, .meet = 1, .links = 2 * t->ranks};
   const int leaves = t->ranks / n[1];
-  add_links(&x, out_of(n[1], t->ranks - n[1], n[2], s, t), leaves * n[2]);
-  if (pods) add_links(&x, out_of(n[0] * n[1], t->ranks - n[0] * n[1], n[3], s, t), s->n[0] * n[3]);
-  x.nearest = pods && x.links == s->n[0] * n[3] ? 6 : 4;
+  add_links(&x, out_of(n[1], t->ranks - n[1], n[2], s, t), leaves * n[2], 4);
+  if (pods)
+    add_links(&x, out_of(n[0] * n[1], t->ranks - n[0] * n[1], n[3], s, t), s->n[0] * n[3], 6);
   return x;
 }
 
@@ -185,10 +186,11 @@ static mixture mix_dragonfly(const shape *s, const topology *t) {
                .ports = 1,
                .meet = 1,
                .links = 2 * t->ranks};
-  add_links(&x, out_of(group, group, s->n[3], s, t), s->n[0] * others * s->n[3]);
+  add_links(&x, out_of(group, group, s->n[3], s, t), s->n[0] * others * s->n[3], 3);
   const double gates = others < s->n[1] ? others : s->n[1]; /* routers with links to other groups */
   const double to_groups = gates > 0 ? group * others / gates : 0;
-  add_links(&x, out_of(s->n[2], s->n[2] + to_groups, 1, s, t), s->n[0] * s->n[1] * (s->n[1] - 1));
+  add_links(&x, out_of(s->n[2], s->n[2] + to_groups, 1, s, t), s->n[0] * s->n[1] * (s->n[1] - 1),
+            3);
   return x;
 }
 

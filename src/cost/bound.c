@@ -83,10 +83,10 @@ static double load_message(load *x, const tt_sched *s, const tt_step *step, int 
   tt_sim_way way;
   tt_sim_way_find(model, level, x->rank, (uint32_t)peer, &way);
   const double beta = least_beta(model, level, s->rank, &way);
-  const double sooner = level || model->meet <= 0 ? 0 : model->nearer;
+  const double meet = level ? 0 : model->meet, sooner = meet > 0 ? model->nearer : 0;
   const tt_bound_line takes = {.each = link->alpha - sooner + way.transit + model->header * beta,
                                .slope = share * beta};
-  load_port(port, level ? 0 : model->meet, &takes, !later, alike);
+  load_port(port, meet, &takes, !later, alike);
   x->processor.each += link->o_next;
   if (!in) load_links(x, level, &way, share, model);
   if (in && (x->L < 0 || link->L < x->L)) x->L = link->L;

@@ -196,7 +196,7 @@ static tt_line cost_of(const stage *s, uint32_t d, whose of) {
   if (e && of == MESSAGE) cost.fixed = e->alpha;
   if (e && of == SENDER) cost = (tt_line){0, e->out_alpha, e->out_slope};
   if (e && of == READER) cost = (tt_line){0, e->in_alpha, e->in_slope};
-  const double rest = message->slope - message->late; /* of its time, per byte */
+  const double rest = message->slope - message->late; /* s/B of what comes before it */
   const bool is_late = charged(s, message) * rest + header_of(sim, message, rest) < message->head;
   cost.fixed += is_late ? way : way - message->head;
   if (is_late && cost.slope > message->late) cost.slope = message->late;

@@ -25,9 +25,11 @@
 
 #define AHEAD 0.7
 
-/* What a round brings to such links: messages, their shares of the vector, and the squares of these. */
+/* What a round brings to such links: messages, their shares of the vector, and the squares of these; then what the busiest
+ * link gets of it, and how much sooner than a mean one the first message comes there. */
 typedef struct round_load {
   double messages, shares, squares;
+  double busiest, sooner;
 } round_load;
 
 /* The loads of all rounds, and the shares that each simulated rank sends and receives in each. */
@@ -78,6 +80,15 @@ static double on_busiest_link(const tt_sim *sim, const round_load *all) {
   return meet * all->shares * each + root_of(surplus);
 }
 
+static void find_busiest(const tt_sim *sim, round_load *round, size_t rounds) {
+  for (round_load *all = round; all < round + rounds; all++) {
+    if (all->shares <= 0) continue;
+    all->busiest = on_busiest_link(sim, all);
+    const double n = all->busiest * all->messages / all->shares;
+    all->sooner = n > 1 ? sim->model.nearer * (n - 1) / (n + 1) : 0;
+  }
+}
+
 static void add_load(all_loads *x, const tt_sim_message *d, uint32_t round, size_t out, size_t in) {
   x->round[round].messages++;
   x->round[round].shares += d->share;
@@ -91,11 +102,9 @@ static void use_load(tt_sim *sim, tt_sim_message *d, const all_loads *x, uint32_
                      size_t in) {
   const tt_link *link = &sim->model.link[0];
   const double ends = busier_of(x->sent[out], x->received[in]) / tt_ports(link);
-  const double busiest = on_busiest_link(sim, &x->round[round]);
-  const double slope = link->beta * busier_of(busiest, ends);
-  const double n = busiest * x->round[round].messages / x->round[round].shares;
+  const double busiest = x->round[round].busiest, slope = link->beta * busier_of(busiest, ends);
   d->way = d->head = sim->model.further;
-  if (busiest > ends && n > 1) d->head += sim->model.nearer * (n - 1) / (n + 1);
+  if (busiest > ends) d->head += x->round[round].sooner;
   d->late = d->slope;
   if (slope <= d->slope) return;
   d->slope = slope;
@@ -112,6 +121,7 @@ bool tt_sim_mix(tt_sim *sim, const uint32_t *round) {
   const bool ok = x.round && x.sent;
   for (uint32_t i = 0; i < 2 * sim->messages && ok; i++) {
     const uint32_t k = i % sim->messages;
+    if (i == sim->messages) find_busiest(sim, x.round, rounds);
     tt_sim_message *d = &sim->message[k];
     const size_t out = (one ? 0 : d->sender) * rounds + round[k];
     const size_t in = (one ? 0 : d->reader) * rounds + round[k];

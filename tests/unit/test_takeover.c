@@ -139,8 +139,11 @@ static void begin(run *r, int turn, int rank) {
 }
 
 /* Takes what has come; the head of a sum that the rank does not want passes when it looks. */
-static bool take(run *r, int rank, uint32_t seq) {
-  return wants(rank) ? play_take(r) : drive(rank, seq);
+static void take(run *r, int rank, uint32_t seq) {
+  if (wants(rank))
+    play_take(r);
+  else
+    drive(rank, seq);
 }
 
 /* In place: what was sent is gone. */
