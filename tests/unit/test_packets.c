@@ -127,7 +127,10 @@ static size_t here(tt_stamp *stamp) {
   return wire->channel->head(wire, PEER, LANE, stamp);
 }
 
-static tt_packet packet;
+static struct {
+  tt_heading head;
+  char bytes[SMALL];
+} packet;
 static char body[2 * PIECE];
 
 static void come_packet(uint32_t net, size_t inside, size_t behind, size_t cut) {
@@ -331,9 +334,20 @@ static void bytes_come_on_the_rail_that_the_packet_names(void **state) {
   assert_int_equal(poll(), TUTTI_ERR_SYSTEM);
 }
 
+static void packets_of_many_simulated_ranks_are_small(void **state) {
+  const struct {
+    int ranks;
+    size_t bytes;
+  } wanted[] = {{1, SMALL}, {128, SMALL}, {256, SMALL / 2}, {500, 2097}, {1000, 1048}, {10000, SMALL / 8}};
+  (void)state;
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+    assert_int_equal(tt_simulated_packet(wanted[i].ranks), wanted[i].bytes);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_comes_is_taken_or_refused),
+      cmocka_unit_test(packets_of_many_simulated_ranks_are_small),
       cmocka_unit_test_setup_teardown(pieces_come_in_order_and_in_part, open_wire, close_wire),
       cmocka_unit_test_setup_teardown(what_another_network_sent_is_dropped, open_wire, close_wire),
       cmocka_unit_test_setup_teardown(a_word_of_another_size_is_refused, open_wire, close_wire),

@@ -9,7 +9,7 @@
 #include "agree.h"
 
 enum {
-  SMALL = 8 << 10,  /* bytes that fit in a packet */
+  SMALL = 8 << 10,  /* bytes that fit in a packet (wire.beside), or fewer where simulated */
   PIECE = 32 << 10, /* bytes of a data message after a packet: small enough that MPIs use no
                        rendezvous */
   OUT = 8,
@@ -62,7 +62,7 @@ typedef struct tt_net_control {
 typedef struct tt_packet {
   struct tt_packet *next; /* in the free list */
   tt_heading head;
-  char bytes[SMALL];
+  char bytes[]; /* wire.beside of them */
 } tt_packet;
 
 typedef struct tt_piece { /* being received, or here */
@@ -229,6 +229,7 @@ bool tt_net_consumed(tt_wire *w, int peer, int lane, uint32_t ticket);
 
 /* ---- simulated networks (net_simulated.c) ---- */
 
+size_t tt_simulated_packet(int ranks); /* bytes that fit in one */
 /* For the table (wire.h). */
 tutti_status tt_net_set_levels(tt_wire *w, const uint8_t *level, bool at_once);
 atomic_ullong *tt_net_make_proofs(int ranks);

@@ -39,7 +39,7 @@ static void request_next_packet(tt_net *m, tt_in_end *e) {
   e->packet = tt_packet_get(m);
   const tt_slot s = {.kind = PACKET_IN, .in = e};
   if (!e->packet || tt_slot_start(m, s, e->peer, e->lane, &e->packet->head,
-                                  sizeof(tt_heading) + SMALL, &e->listens)) {
+                                  sizeof(tt_heading) + m->wire.beside, &e->listens)) {
     tt_packet_put(m, e->packet);
     e->packet = NULL;
     e->listens = -1;
@@ -423,7 +423,7 @@ tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
       .net_agree = net->pick ? &tt_net_agree_table : NULL,
       .rank = net->rank,
       .ranks = net->ranks,
-      .beside = SMALL,
+      .beside = net->simulated ? tt_simulated_packet(net->ranks) : SMALL,
       .shown = &m->shown,
       .traits = {.name = net->name,
                  .simulated = net->simulated,

@@ -14,12 +14,18 @@
 
 #include "net_parts.h"
 
+/* Where a thousand ranks send to each other, one process has millions of packets: a rank's to all others hold a MiB, or 1 KiB each. */
+size_t tt_simulated_packet(int ranks) {
+  const size_t share = ((size_t)1 << 20) / (size_t)ranks;
+  return tt_min(SMALL, tt_max(share, SMALL / 8));
+}
+
 /* ---- sending ---- */
 
 /* Sent one at a time, so no receipt is requested. packed: released when sent, or NULL. */
 static tutti_status send_whole_message(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
                                        size_t n, void *packed) {
-  const size_t inside = n <= SMALL ? n : 0;
+  const size_t inside = n <= m->wire.beside ? n : 0;
   tutti_status status = tt_packet_send(m, e, stamp, bytes, inside, n - inside, 0);
   if (!status && !inside) {
     const tt_slot s = {.kind = BYTES_OUT, .out = e, .ticket = e->sent, .what = packed};
@@ -53,7 +59,7 @@ size_t tt_simulated_push(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *b
 /* ---- receiving ---- */
 
 void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to, size_t left) {
-  if (left <= SMALL || e->n || e->early || e->listens < 0) return;
+  if (left <= m->wire.beside || e->n || e->early || e->listens < 0) return;
   tt_piece *p = &e->queue[e->first];
   *p = (tt_piece){.bytes = left, .at = to, .slot = -1};
   if (!to) p->at = p->bounce = tt_bounce_get(m, left);
