@@ -141,12 +141,12 @@ static int net_recv(void *self_, int slot, int peer, int tag, void *bytes, size_
 #ifdef TUTTI_MPI_SIMULATED
 /* Requests complete one at a time, in MPI_Waitany. A look without waiting is the same with one more request, a message of this
  * rank to itself, which has come by then. (SMPI 3.32 keeps what tests complete in a list that it searches ever after.) But SMPI goes
- * through all requests at each wait: while a rank sends very many messages at once, tests take all that ended at the same instant. */
-enum { BLOCK = 32 }; /* requests per test; that many sends are many */
+ * through all requests at each wait: while a rank awaits very many messages at once, tests take all that ended at the same instant. */
+enum { BLOCK = 32 }; /* requests per test; that many are many */
 
-static int sends_many(const self *s, int slots) {
+static int awaits_many(const self *s, int slots) {
   int n = 0;
-  for (int i = 0; i < slots && n < BLOCK; i++) n += s->requests[i] != MPI_REQUEST_NULL && !s->receives[i];
+  for (int i = 0; i < slots && n < BLOCK; i++) n += s->requests[i] != MPI_REQUEST_NULL;
   return n == BLOCK;
 }
 
@@ -179,7 +179,7 @@ static int ask(self *s, int wait, int slots) {
     looks = looks && !error && *index < slots;
     s->ndone += !error && *index >= 0 && *index < slots;
   } while (looks && s->ndone < slots);
-  if (wait) return error || !sends_many(s, slots) ? error : take_more(s, slots);
+  if (wait) return error || !awaits_many(s, slots) ? error : take_more(s, slots);
   s->mine = s->requests[slots];
   s->requests[slots] = MPI_REQUEST_NULL;
   if (!error && s->mine == MPI_REQUEST_NULL) error = s->mpi->Wait(&s->sent, MPI_STATUS_IGNORE);
