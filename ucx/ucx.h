@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <ucp/api/ucp.h>
 
@@ -82,6 +83,7 @@ struct ucx_world {
   size_t own_bytes;
   ucx_watch watch;
   unsigned looks;
+  bool progresses; /* in ucx_progress */
   int rank, ranks, wakes; /* wakes: of all rails; -1: none */
   ucx_peer **peers;       /* by process; NULL: not in use */
   tutti_net_addresses addresses;
@@ -129,8 +131,8 @@ void ucx_rails_close(ucx_world *w);
 /* Fill in `own`. 0, or 1: UCX has no address, or there is no memory. */
 int ucx_rails_address(ucx_world *w);
 const ucp_address_t *ucx_rail_address(const ucx_beacon *b, int rail);
-/* Make progress on all rails: 0: there was nothing to do. */
-unsigned ucx_progress(const ucx_world *w);
+/* Make progress on all rails: 0: there was nothing to do, or UCX makes it already, and has called the caller. */
+unsigned ucx_progress(ucx_world *w);
 /* Before sleep: the descriptor that becomes readable once there is something to do; -1: do not sleep. */
 int ucx_rails_arm(const ucx_world *w);
 

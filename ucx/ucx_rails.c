@@ -103,9 +103,12 @@ void ucx_rails_close(ucx_world *w) {
   }
 }
 
-unsigned ucx_progress(const ucx_world *w) {
+unsigned ucx_progress(ucx_world *w) {
   unsigned moved = 0;
+  if (w->progresses) return 0;
+  w->progresses = true;
   for (int r = 0; r < w->rails; r++) moved += ucp_worker_progress(w->rail[r].worker);
+  w->progresses = false;
   return moved;
 }
 

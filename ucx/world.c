@@ -21,6 +21,8 @@
 
 #include "ucx.h"
 
+enum { LOOKS = 16 };
+
 const char *ucx_name(void) {
   static char name[40]; /* any thread writes the same */
   unsigned major, minor, release;
@@ -119,8 +121,11 @@ int ucx_world_unlike(const ucx_world *w, int process, char *words, size_t size) 
   return 1;
 }
 
-/* Connect a rail to a peer. */
+/* Connect a rail to a peer. UCX learns first what has ended: if it connects to a process whose own connection to this one has
+ * just broken, UCX 1.13 aborts this process. */
 static void connect_rail(ucx_world *w, ucx_peer *p, int rail) {
+  for (int looks = 0; looks < LOOKS && ucx_progress(w);) looks++;
+  if (p->end[rail] || p->lost) return;
   const ucx_beacon *b = ucx_world_beacon(w, p->process);
   const ucp_ep_params_t how = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                                              UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
@@ -165,7 +170,8 @@ int ucx_world_reaches(ucx_world *w, char *why, size_t size) {
   const ucs_status_t lost = w->peers[to] ? w->peers[to]->lost : UCS_ERR_NO_MEMORY;
   if (lost == UCS_ERR_UNREACHABLE && IN6_IS_ADDR_LINKLOCAL(&b->addresses[0])) {
     snprintf(why, size,
-             "%s cannot reach rank %d on %.63s, whose addresses only its link knows (fe80::), and UCX's TCP does not use "
+             "%s cannot reach rank %d on %.63s, whose addresses only its link knows (fe80::), and "
+             "UCX's TCP does not use "
              "such: give the hosts others, or set TUTTI_TLS=all",
              ucx_name(), to, b->host);
     return 0;
@@ -202,7 +208,7 @@ void ucx_world_abandon(ucx_peer *p) {
 /* Close connections, until `limit` has passed or all are closed: those in order, or by force the
  * others. A connection that carried nothing is closed by force at once: UCX 1.13 aborts the process if
  * the other end goes while it closes a new one in order. */
-static void part(const ucx_world *w, unsigned flags, double limit) {
+static void part(ucx_world *w, unsigned flags, double limit) {
   const double since = ucx_seconds();
   for (int i = 0; i < w->ranks * w->rails; i++) {
     const int r = i % w->rails;

@@ -200,12 +200,25 @@ static tutti_status hear_guests(tt_growth *w, size_t *n, char **body) {
   return tt_meet_foreign(&w->line);
 }
 
+/* On the leader: a survivor failed. If a joiner has died, that is why (UCX says then that it cannot reach it), and the room
+ * tells it within a moment; then the ranks try again. */
+static tutti_status blame_joiner(tt_growth *w, tutti_status failed) {
+  char why[WHY], *body;
+  size_t n;
+  snprintf(why, sizeof why, "%.299s", tutti_error());
+  if (!tt_room_ready(&w->line, tt_seconds() + LOOK_S)) return failed;
+  const tutti_status status = hear_guests(w, &n, &body);
+  free(body);
+  return status ? status : tt_fail(failed, "%s", why);
+}
+
 /* On the leader: makes the table of all rows, and hands it to the joiners. */
 static tutti_status make_table(tt_growth *w, const void *mine, size_t bytes, rows *x,
                                tt_table *all) {
   size_t n = 0;
   tutti_status status = read_slots(w, mine, bytes, x);
-  if (!status) status = hear_guests(w, &n, &x->guests);
+  if (status) return blame_joiner(w, status);
+  status = hear_guests(w, &n, &x->guests);
   if (!status) status = read_guests(w, n, x);
   if (status || w->last) return status;
   status = tt_table_make(w->invitation.ranks, x->row, x->bytes, all);

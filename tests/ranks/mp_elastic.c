@@ -47,6 +47,7 @@ static void go_on(tutti_comm *comm, uint64_t seed) {
     const bool whole = !status && tutti_comm_size(comm) == P;
     since = status ? seconds() : 0;
     if (!status) step = 0;
+    regrow_spare(whole); /* others may see the end in the next call */
     if (tutti_comm_grow(comm, status ? 0 : P - tutti_comm_size(comm), &next))
       regrow_wrong("grow", tutti_error());
     if (tutti_comm_free(comm)) regrow_wrong("free", tutti_error());
@@ -54,7 +55,6 @@ static void go_on(tutti_comm *comm, uint64_t seed) {
     if (whole && tutti_comm_size(comm) == P && !tutti_comm_newcomers(comm))
       break; /* all ranks see that */
   }
-  signal(SIGUSR1, SIG_IGN);
   printf("done\n");
   if (tutti_comm_free(comm)) regrow_wrong("free", tutti_error());
 }
@@ -97,7 +97,8 @@ static void host(tutti_comm *comm) {
       if (tutti_comm_shrink(comm = rest, &rest)) regrow_wrong("shrink", tutti_error());
       tutti_comm_free(comm);
     }
-    if (tutti_comm_grow(rest, P - tutti_comm_size(rest), &next)) regrow_wrong("grow", tutti_error());
+    if (tutti_comm_grow(rest, P - tutti_comm_size(rest), &next))
+      regrow_wrong("grow", tutti_error());
     tutti_comm_free(rest);
   }
   if (tutti_comm_size(next) != P || tutti_comm_newcomers(next) != 2) regrow_wrong("the size", "");

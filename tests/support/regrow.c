@@ -2,7 +2,7 @@
 #include "regrow.h"
 
 #include <signal.h>
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -35,9 +35,17 @@ tutti_status regrow_sum(tutti_comm *comm, uint64_t u) {
   return status;
 }
 
+static atomic_bool immortal, due; /* any thread may get the signal */
+
 static void strike(int signal_number) {
   (void)signal_number;
-  kill(getpid(), SIGKILL);
+  atomic_store(&due, true);
+  if (!atomic_load(&immortal)) kill(getpid(), SIGKILL);
+}
+
+void regrow_spare(bool spared) {
+  atomic_store(&immortal, spared);
+  if (!spared && atomic_load(&due)) kill(getpid(), SIGKILL);
 }
 
 void regrow_draw(uint64_t seed, int founders, int joiner, int deaths, long most) {

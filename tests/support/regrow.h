@@ -3,6 +3,7 @@
 #ifndef REGROW_H
 #define REGROW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tutti.h"
@@ -16,5 +17,7 @@ tutti_status regrow_sum(tutti_comm *comm, uint64_t u);
 /* Some of the processes that may ever run are to die, `deaths` at most, each within `most` microseconds; founder
  * seed % founders never dies. joiner: number of this joiner, from 1; 0: a founder. */
 void regrow_draw(uint64_t seed, int founders, int joiner, int deaths, long most);
+/* From now on, until it is called with false, this process does not die; the death that is due by then comes at that call. */
+void regrow_spare(bool spared);
 
 #endif
