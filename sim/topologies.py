@@ -17,6 +17,7 @@ import re
 import subprocess
 
 RATE, WIRE = 12.5e9, 0.5e-6  # B/s of a link, s to cross it: 100 Gbit/s
+RENDEZVOUS = "rendezvous=1"  # messages wait for their readers, as in `sync`
 HEADER = "header=48"  # B of a message on top of its own: 16 of SMPI's, 32 of tutti's
 SEED = 37
 
@@ -41,9 +42,9 @@ UNREAL = 1 << 30  # B of all ranks' vectors, beyond which they are not real, and
 # takes at most 2 % longer than the best of all.
 BEST = ("rdb", "impi", "rab_rdb", "mvapich2_rs", "rab", "rab1", "rab2", "lr")
 # Of more than FEW ranks, all-to-alls end in very many instants, and at each one all rates are computed anew. So what happens within
-# a thousandth of the price happens at once: 16 times faster on 125 ranks, and 0.2 to 0.9 % off. Where messages are short, or some are
+# a thousandth of the price happens at once: 16 times faster on 125 ranks, and 0.2 to 0.9 % off. Where messages are SHORT, or some are
 # sent one after another, as built-in algorithms do, it must be less than a message's latency: otherwise links of SimGrid 3.32 carry up
-# to 1.6 times what they can.
+# to 1.6 times what they can. From MANY ranks on a hundredth is enough there.
 AT_ONCE = re.compile(r"tutti:(two-shot|one-shot|naive)@|rab[12]$")
 INSTANTS, FEWER_INSTANTS, EARLY = 1000, 100, 0.4 * WIRE
 SHORT = 4096  # B of a message
@@ -93,7 +94,7 @@ def told(network, build="build"):
     name += ",places=unknown" if shuffled else ""
     said = subprocess.run([os.path.join(build, "tutti"), "info", "--topology", name], stdout=subprocess.PIPE, check=True, universal_newlines=True)
     head, *lines = said.stdout.splitlines()
-    return re.search("'(.*)'", head).group(1), lines + ["gamma = 0", HEADER]  # SimGrid's processors take no time
+    return re.search("'(.*)'", head).group(1), lines + ["gamma = 0", HEADER, RENDEZVOUS]  # SimGrid's processors take no time
 
 
 def levels(network, build="build"):
@@ -131,6 +132,13 @@ def choice(network, size, build="build"):
     return next(iter(offers(network, size, build)))
 
 
+def instants(what, size, ranks, price):
+    """s within which what happens happens at once."""
+    if what.startswith("tutti") and size // ranks >= SHORT:
+        return price / INSTANTS
+    return min(price / (FEWER_INSTANTS if ranks > MANY else INSTANTS), EARLY)
+
+
 def jobs(builtin, build, word=""):
     """As those of run.py: (heavy, network, mode, ranks, what, type, sizes, more). `choice`: the plan that "tutti" stands for, by
     name, because each rank would make the choice anew."""
@@ -144,9 +152,7 @@ def jobs(builtin, build, word=""):
 
         def more(what, size, limit):
             found = {"limit": limit, "shared": True} if ranks * size > UNREAL else {"limit": limit}
-            clock = next(iter(plans[size].values())) / (FEWER_INSTANTS if many else INSTANTS)
-            clock = clock if what.startswith("tutti") and size // ranks >= SHORT else min(clock, EARLY)
-            return dict(found, clock=clock) if at_once(what) else found
+            return dict(found, clock=instants(what, size, ranks, next(iter(plans[size].values())))) if at_once(what) else found
 
         for size in SIZES:
             chosen = next(iter(plans[size]))

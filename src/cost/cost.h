@@ -69,6 +69,7 @@ typedef struct tt_cost_model {
   double nearer;          /* then: s less than alpha that the nearest message over these takes */
   double further;         /* then: s that a message to the furthest place takes on top of alpha */
   double header;          /* B that a message takes on links on top of its own */
+  double rendezvous;      /* B from which on a message waits until its reader has the last one of the same rank; 0: none */
   double gamma;           /* s/B reduced */
   double message;         /* s of the processor to send or receive a message */
   double o_next;          /* s for each next peer of the same step */
@@ -95,6 +96,16 @@ static inline int tt_ports(const tt_link *link) {
 /* The link of a level at a rank's end. */
 static inline const tt_link *tt_link_at(const tt_cost_model *model, int level, uint32_t rank) {
   return model->hosts ? &model->hosts->link[model->hosts->kind[rank]][level] : &model->link[level];
+}
+
+/* Does a rank send the messages of a slice one at a time (engine/pace.c)? */
+static inline bool tt_cost_is_paced(const tt_cost_model *model) {
+  const tt_link *last = &model->link[model->levels - 1];
+  return model->apart || (model->rendezvous > 0 && model->meet <= 0 && tt_ports(last) == 1 && last->L <= 0);
+}
+
+static inline bool tt_cost_in_order(const tt_cost_model *model) {
+  return model->rendezvous > 0 && tt_cost_is_paced(model);
 }
 
 /* How many messages have ports of their own there; where places are not known, all of a step have (sim_mixed.c). */

@@ -108,6 +108,7 @@ bool tt_price_curve(tt_sim *sim, tt_curve *curve) {
                       .jam = tt_sim_jams_from(sim)};
   if (!line_at(sim, shortest, &a) || !line_at(sim, longest, &b)) return false;
   tt_curve_add(curve, 0, a);
-  const uint32_t events = sim->steps + sim->messages;
-  return refine_between(sim, curve, shortest, a, longest, b, events < 1000 ? 6 : 1);
+  const bool few = sim->steps + sim->messages < 1000;
+  const int deep = few ? 6 : tt_cost_in_order(&sim->model) ? 5 : 1; /* shared ports: no maximum of lines */
+  return refine_between(sim, curve, shortest, a, longest, b, deep);
 }

@@ -1,6 +1,6 @@
 /* sim.c - simulates schedules greedily: the event that is ready first goes first.
  *
- * Idea       a heap has the events that are ready and their times: steps that want their processor, messages that
+ * Idea       a heap (sim_heap.c) has the events that are ready and their times: steps that want their processor, messages that
  *            want a port. Each remembers what it waited for last, so the critical path is a walk back from the last
  *            event. If several messages wait for a port, the one that comes first in the schedule of the port's rank
  *            gets it first.
@@ -11,82 +11,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim.h"
+#include "sim_run.h"
 
-#define NOTHING UINT32_MAX
 enum { FEW = 32 }; /* ranks */
-
-typedef struct server {
-  double free;
-  uint32_t last; /* its last user */
-} server;
-
-typedef struct stage {
-  const tt_sim *sim;
-  double bytes, moved;    /* of the vector; as an equivalent number of bytes in the cache */
-  double spilt, per_byte; /* `moved` as a line in `bytes` */
-  tt_sim_timing *timing;
-  tt_sim_event *heap;
-  uint32_t waiting, ended;
-  uint32_t cores; /* shared by the simulated ranks; 0: each rank has its own */
-  int ports;      /* the most that a rank has */
-  server *o, *out, *in, *slice;
-} stage;
-
-/* ---- the heap: earliest first; then steps, departures, arrivals; then as in the schedule of the port's rank ---- */
-
-__extension__ typedef unsigned __int128 place;
-
-/* Branch-free: the bits of times, which are not negative, sort as the times do. */
-static place event_order_key(const tt_sim_event *e) {
-  uint64_t at;
-  memcpy(&at, &e->at, sizeof at);
-  return (place)at << 64 | e->order;
-}
-
-static bool before(const tt_sim_event *a, const tt_sim_event *b) {
-  return event_order_key(a) < event_order_key(b);
-}
-
-static void heap_push(stage *s, double at, uint32_t what) {
-  const tt_sim *sim = s->sim;
-  uint32_t i = s->waiting++, d = what;
-  if (what >= sim->steps) d = (what - sim->steps) % sim->messages;
-  const bool message = what >= sim->steps, arrives = what >= sim->steps + sim->messages;
-  const uint32_t step = !message ? what : arrives ? sim->message[d].to : sim->message[d].from;
-  const uint64_t kind = (uint64_t)message + arrives, turn = sim->task[step].turn;
-  const tt_sim_event e = {at, kind << 62 | turn << 32 | what};
-  for (; i > 0 && before(&e, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
-    s->heap[i] = s->heap[(i - 1) / 2];
-  s->heap[i] = e;
-}
-
-static tt_sim_event pop(stage *s) {
-  const tt_sim_event top = s->heap[0], e = s->heap[--s->waiting];
-  uint32_t i = 0;
-  for (uint32_t k = 1; k < s->waiting; k = 2 * i + 1) {
-    k += k + 1 < s->waiting && before(&s->heap[k + 1], &s->heap[k]);
-    if (before(&e, &s->heap[k])) break;
-    s->heap[i] = s->heap[k];
-    i = k;
-  }
-  s->heap[i] = e;
-  return top;
-}
 
 /* ---- events ---- */
 
 /* One dependency of a step has completed. */
-static void come(stage *s, uint32_t step, double at, uint32_t cause) {
+static void come(tt_running *s, uint32_t step, double at, uint32_t cause) {
   tt_sim_timing *m = &s->timing[step];
-  if (m->cause == NOTHING || at > m->ready) {
+  if (m->cause == TT_NOTHING || at > m->ready) {
     m->ready = at;
     m->cause = cause;
   }
-  if (--m->needs == 0) heap_push(s, m->ready, step);
+  if (--m->needs == 0) tt_heap_push(s, m->ready, step);
 }
 
-static void end_step(stage *s, uint32_t step, double at, uint32_t cause) {
+static void end_step(tt_running *s, uint32_t step, double at, uint32_t cause) {
   tt_sim_timing *m = &s->timing[step];
   if (at >= m->end) m->end = at;
   for (uint32_t i = s->sim->then_at[step]; i < s->sim->then_at[step + 1]; i++)
@@ -105,10 +46,10 @@ static int most_ports(const tt_cost_model *p) {
 }
 
 /* The port that is free first, for messages of a level. */
-static server *earliest(const stage *s, server *all, uint32_t sim_rank, int level) {
+static tt_server *earliest(const tt_running *s, tt_server *all, uint32_t sim_rank, int level) {
   const tt_cost_model *p = &s->sim->model;
   const int first = p->apart ? (int)sim_rank * p->levels + level : (int)sim_rank;
-  server *ports = all + first * s->ports, *best = ports;
+  tt_server *ports = all + first * s->ports, *best = ports;
   for (int i = 1; i < tt_ports_at_once(p, level, sim_rank); i++)
     if (ports[i].free < best->free) best = &ports[i];
   return best;
@@ -120,15 +61,15 @@ static bool buffered(const tt_cost_model *p) {
 
 /* Is the server free? If not, queues `what` again for when it is: then the waiting events go by
  * their order in the schedule. */
-static bool is_free(stage *s, const server *x, double at, uint32_t what, tt_sim_timing *m) {
+static bool is_free(tt_running *s, const tt_server *x, double at, uint32_t what, tt_sim_timing *m) {
   if (x->free <= at || tt_sim_together(s->sim, x->last, what)) return true;
   m->cause = x->last;
-  heap_push(s, x->free, what);
+  tt_heap_push(s, x->free, what);
   return false;
 }
 
 /* A message that is read while it is written: its reader copies the last piece after its writer is done. */
-static void lag(stage *s, uint32_t d) {
+static void lag(tt_running *s, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
   const tt_sim_task *to = &sim->task[message->to];
@@ -145,36 +86,36 @@ static void lag(stage *s, uint32_t d) {
 }
 
 /* B of the vector that are charged on a message's link. */
-static double charged(const stage *s, const tt_sim_message *d) {
+static double charged(const tt_running *s, const tt_sim_message *d) {
   const double saved = s->sim->saved[d->narrowest];
   return s->bytes > saved ? s->bytes - saved : 0;
 }
 
 /* The rank's core; or the one that is free first, if ranks migrate. */
-static server *core_of(stage *s, uint32_t sim_rank) {
-  server *best = &s->o[s->cores ? sim_rank % s->cores : sim_rank];
+static tt_server *core_of(tt_running *s, uint32_t sim_rank) {
+  tt_server *best = &s->o[s->cores ? sim_rank % s->cores : sim_rank];
   for (uint32_t i = 0; i < s->cores && s->sim->model.migrates; i++)
     if (s->o[i].free < best->free) best = &s->o[i];
   return best;
 }
 
 /* Seconds until a message's reader can go on. */
-static double delay_of(const tt_sim *sim, uint32_t d) {
+double tt_sim_delay(const tt_sim *sim, uint32_t d) {
   return sim->ends ? sim->ends[d].L : sim->model.link[sim->message[d].level].L;
 }
 
 /* Handles an arrived message before its reader's step. */
-static void take_in(stage *s, double at, uint32_t d) {
+static void take_in(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
   const uint32_t came = sim->steps + sim->messages + d, what = came + sim->messages;
-  const double there = at + delay_of(sim, d);
-  server *cpu = core_of(s, message->reader);
+  const double there = at + tt_sim_delay(sim, d);
+  tt_server *cpu = core_of(s, message->reader);
   const bool waits = cpu->free > at;
   tt_sim_timing *m = &s->timing[what];
   m->cause = waits ? cpu->last : came;
   m->end = (waits ? cpu->free : at) + message->o_next;
-  *cpu = (server){m->end, what};
+  *cpu = (tt_server){m->end, what, 0};
   come(s, message->to, m->end > there ? m->end : there, m->end > there ? what : came);
 }
 
@@ -187,7 +128,7 @@ static double header_of(const tt_sim *sim, const tt_sim_message *d, double slope
 
 /* What a message takes; or what the port at one of its ends takes, where the links of hosts differ, or the port waits for
  * a gap. Its slowest link is busy with all that crosses it from the first on; and with what comes as late as the message. */
-static tt_line cost_of(const stage *s, uint32_t d, whose of) {
+static tt_line cost_of(const tt_running *s, uint32_t d, whose of) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
   const tt_sim_ends *e = sim->ends ? &sim->ends[d] : NULL;
@@ -201,38 +142,72 @@ static tt_line cost_of(const stage *s, uint32_t d, whose of) {
   cost.fixed += is_late ? way : way - message->head;
   if (is_late && cost.slope > message->late) cost.slope = message->late;
   if (sim->model.header > 0) cost.fixed += header_of(sim, message, cost.slope);
-  const double gap = of == SENDER ? tt_link_at(&sim->model, message->level, message->sender)->gap : 0;
+  const double gap =
+      of == SENDER ? tt_link_at(&sim->model, message->level, message->sender)->gap : 0;
   return cost.fixed + charged(s, message) * cost.slope < gap ? (tt_line){0, gap, 0} : cost;
 }
 
 /* How long a message takes, or occupies that port. */
-static double occupies(const stage *s, uint32_t d, whose of) {
+static double occupies(const tt_running *s, uint32_t d, whose of) {
   const tt_line cost = cost_of(s, d, of);
   return cost.fixed + charged(s, &s->sim->message[d]) * cost.slope;
 }
 
-/* A message arrives through a port of its reader. */
-static void occupy_reader_port(stage *s, double at, uint32_t d) {
+tt_server *tt_slice_of(const tt_running *s, uint32_t d) {
   const tt_sim *sim = s->sim;
-  const tt_cost_model *p = &sim->model;
+  return &s->slice[sim->message[d].sender * sim->slices + d / (sim->messages / sim->slices)];
+}
+
+tt_takes tt_sim_takes(const tt_running *s, uint32_t d) {
+  const tt_sim_message *message = &s->sim->message[d];
+  const tt_line cost = cost_of(s, d, MESSAGE);
+  const double header = s->sim->model.header > 0 ? header_of(s->sim, message, cost.slope) : 0;
+  return (tt_takes){cost.fixed - header, header, header + charged(s, message) * cost.slope};
+}
+
+/* A message crosses a port of its reader. False: it has not, and has an event later. */
+static bool cross_port(tt_running *s, double at, uint32_t d, tt_sim_timing *m) {
+  const tt_cost_model *p = &s->sim->model;
+  const tt_sim_message *message = &s->sim->message[d];
+  const uint32_t what = s->sim->steps + s->sim->messages + d;
+  tt_server *in = earliest(s, p->half ? s->out : s->in, message->reader, message->level);
+  const bool wide = tt_cost_is_wide(p, message->reader);
+  if (tt_cost_in_order(p) && !wide && !s->sim->idle) {
+    m->end = at;
+    return tt_sim_has_come(s, in, at, d);
+  }
+  tt_server *pair = tt_sim_meets(s, d) ? &s->pair[message->pair] : NULL;
+  if (pair && !is_free(s, pair, at, what, m)) return false;
+  if (!wide && !is_free(s, in, at, what, m)) return false;
+  m->end = at + occupies(s, d, MESSAGE);
+  if (!wide) *in = (tt_server){s->sim->ends ? at + occupies(s, d, READER) : m->end, what, 0};
+  if (pair) *pair = (tt_server){m->end + tt_sim_delay(s->sim, d), what, 0};
+  return true;
+}
+
+/* A message arrives, if it has a port. */
+static void arrive(tt_running *s, double at, uint32_t d) {
+  const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
   const uint32_t what = sim->steps + sim->messages + d;
   tt_sim_timing *m = &s->timing[what], *from = &s->timing[message->from];
-  server *in = earliest(s, p->half ? s->out : s->in, message->reader, message->level);
-  const bool wide = tt_cost_is_wide(p, message->reader);
-  if (!wide && !is_free(s, in, at, what, m)) return;
-  m->end = at + occupies(s, d, MESSAGE);
-  if (!wide) *in = (server){sim->ends ? at + occupies(s, d, READER) : m->end, what};
-  if (p->piece > 0) lag(s, d);
+  if (!cross_port(s, at, d, m)) return;
+  const double there = m->end + tt_sim_delay(sim, d);
+  if (tt_cost_in_order(&sim->model)) {
+    const bool meets = tt_sim_meets(s, d);
+    tt_sim_pass_turn(s, d, meets ? there : s->timing[what - sim->messages].end,
+                     meets ? what : what - sim->messages);
+  }
+  if (sim->model.piece > 0) lag(s, d);
   if (message->o_next > 0 && !sim->idle)
-    heap_push(s, m->end, what + sim->messages);
+    tt_heap_push(s, m->end, what + sim->messages);
   else
-    come(s, message->to, m->end + delay_of(sim, d), what);
-  if (!buffered(p) && --from->needs == 0) end_step(s, message->from, m->end, what);
+    come(s, message->to, there, what);
+  if (!buffered(&sim->model) && --from->needs == 0) end_step(s, message->from, m->end, what);
 }
 
 /* When a message has left, and its overhead is done, the step's next message wants a port. */
-static void begin_next(stage *s, double at, uint32_t d) {
+static void begin_next(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const uint32_t what = sim->steps + d;
   const double early = sim->idle ? 0 : sim->message[d + 1].early;
@@ -240,41 +215,42 @@ static void begin_next(stage *s, double at, uint32_t d) {
   const bool later = sim->model.migrates && ready > at;
   s->timing[what + 1].cause = later ? sim->message[d].from : s->timing[what].cause;
   s->timing[what + 1].rest = later ? early : s->timing[what].rest;
-  heap_push(s, later ? ready : at, what + 1);
+  tt_heap_push(s, later ? ready : at, what + 1);
 }
 
 /* A message leaves through its sender's port, and begins to arrive at once; half duplex ports
  * prefer to send. The next message of its step then wants a port too. */
-static void occupy_sender_port(stage *s, double at, uint32_t d) {
+static void occupy_sender_port(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_cost_model *p = &sim->model;
   const tt_sim_message *message = &sim->message[d];
   const uint32_t what = sim->steps + d;
-  server *out = earliest(s, s->out, message->sender, message->level);
+  tt_server *out = earliest(s, s->out, message->sender, message->level);
   const bool wide = tt_cost_is_wide(p, message->sender);
   if (!wide && !is_free(s, out, at, what, &s->timing[what])) return;
-  const server busy = {at + occupies(s, d, SENDER), what};
-  if (p->apart) { /* within a slice, still one message at a time */
-    server *mine = &s->slice[message->sender * sim->slices + d / (sim->messages / sim->slices)];
+  const tt_server busy = {at + occupies(s, d, SENDER), what, 0};
+  if (tt_cost_is_paced(p)) { /* within a slice, one message at a time */
+    tt_server *mine = tt_slice_of(s, d);
+    if (tt_cost_in_order(p) && !tt_sim_has_turn(s, d)) return;
     if (!is_free(s, mine, at, what, &s->timing[what])) return;
-    *mine = busy;
+    if (!tt_cost_in_order(p)) *mine = busy;
   }
   if (!wide) *out = busy;
   s->timing[what].end = busy.free;
   s->timing[what + sim->messages].cause = s->timing[what].cause;
   s->timing[what + sim->messages].rest = s->timing[what].rest;
   if (d + 1 < sim->message_at[message->from + 1]) begin_next(s, at, d);
-  heap_push(s, at, what + sim->messages); /* others may want that port at the same time */
+  tt_heap_push(s, at, what + sim->messages); /* others may want that port at the same time */
 }
 
 /* Runs a step on its processor. */
-static void run_step(stage *s, double at, uint32_t step) {
+static void run_step(tt_running *s, double at, uint32_t step) {
   const tt_sim *sim = s->sim;
   const tt_sim_task *task = &sim->task[step];
   tt_sim_timing *m = &s->timing[step];
   const double takes =
       sim->idle ? 0 : task->o + s->moved * task->copying + s->bytes * task->reducing;
-  server *cpu = core_of(s, task->sim_rank);
+  tt_server *cpu = core_of(s, task->sim_rank);
   if (takes > 0 && s->cores && cpu->free > at) {
     m->cause = cpu->last;
     at = cpu->free;
@@ -285,7 +261,7 @@ static void run_step(stage *s, double at, uint32_t step) {
     m->end = m->floor;
   else
     m->rest = 0;
-  if (takes > 0) *cpu = (server){m->end, step};
+  if (takes > 0) *cpu = (tt_server){m->end, step, 0};
   s->ended++;
   const uint32_t lo = sim->message_at[step], hi = sim->message_at[step + 1];
   m->needs = hi - lo;
@@ -298,7 +274,7 @@ static void run_step(stage *s, double at, uint32_t step) {
                        : piece > 0 && bytes > piece ? s->moved * task->copying * (1 - piece / bytes)
                                                     : 0;
   s->timing[sim->steps + lo].rest = early; /* the first message leaves before its step ends */
-  heap_push(s, m->end - early, sim->steps + lo);
+  tt_heap_push(s, m->end - early, sim->steps + lo);
 }
 
 /* ---- all steps ---- */
@@ -311,41 +287,49 @@ static uint32_t shared_cores(const tt_sim *sim) {
   return cores > 0 && whole < (uint32_t)sim->sim_ranks && sim->sim_ranks <= FEW ? whole : 0;
 }
 
-static bool set_up_simulation(stage *s, tt_sim *sim, double bytes) {
+static bool set_up_simulation(tt_running *s, tt_sim *sim, double bytes) {
   const tt_cost_model *p = &sim->model;
   const size_t n = (size_t)sim->steps + (p->migrates ? 3 : 2) * (size_t)sim->messages;
   const size_t sim_ranks = (size_t)sim->sim_ranks;
   const int most = most_ports(p);
   const size_t ports = sim_ranks * (size_t)(most * (p->apart ? p->levels : 1));
-  *s = (stage){.sim = sim,
-               .bytes = bytes,
-               .timing = sim->timing,
-               .heap = sim->event,
-               .cores = shared_cores(sim),
-               .ports = most};
+  *s = (tt_running){.sim = sim,
+                    .bytes = bytes,
+                    .timing = sim->timing,
+                    .heap = sim->event,
+                    .cores = shared_cores(sim),
+                    .ports = most};
   const bool spills = p->cache > 0 && bytes > p->cache;
   s->per_byte = spills ? p->far_ratio : 1;
   s->spilt = spills ? p->cache * (1 - p->far_ratio) : 0;
   s->moved = s->spilt + s->per_byte * bytes;
-  s->o = calloc(sim_ranks + 2 * ports + sim_ranks * sim->slices, sizeof *s->o);
-  if (!s->o) return false;
+  s->o = calloc(sim_ranks + 2 * ports + sim_ranks * sim->slices + sim->pairs, sizeof *s->o);
+  s->coming = tt_cost_in_order(p) ? calloc((size_t)sim->messages + 1, sizeof *s->coming) : NULL;
+  if (!s->o || (tt_cost_in_order(p) && !s->coming)) return false;
   s->out = s->o + sim_ranks;
   s->in = s->out + ports;
   s->slice = s->in + ports;
+  s->pair = s->slice + sim_ranks * sim->slices;
   for (size_t i = 0; i < n; i++)
     s->timing[i] =
-        (tt_sim_timing){.cause = NOTHING, .needs = i < sim->steps ? sim->task[i].needs : 0};
+        (tt_sim_timing){.cause = TT_NOTHING, .needs = i < sim->steps ? sim->task[i].needs : 0};
+  for (uint32_t d = sim->messages; s->coming && d-- > 0;) tt_slice_of(s, d)->first = d;
   for (uint32_t i = 0; i < sim->steps; i++)
-    if (!sim->task[i].needs) heap_push(s, 0, i);
+    if (!sim->task[i].needs) tt_heap_push(s, 0, i);
   return true;
 }
 
+static void end_simulation(tt_running *s) {
+  free(s->o);
+  free(s->coming);
+}
+
 /* Adds up the parts of the path back from `what`. */
-static void walk_back(const stage *s, uint32_t what, tt_breakdown *t) {
+static void walk_back(const tt_running *s, uint32_t what, tt_breakdown *t) {
   const tt_sim *sim = s->sim;
-  uint32_t next = NOTHING;
+  uint32_t next = TT_NOTHING;
   double early = 0; /* how long before the end of its step the message left */
-  while (what != NOTHING) {
+  while (what != TT_NOTHING) {
     const tt_sim_timing *m = &s->timing[what];
     if (what < sim->steps && m->rest > 0) { /* the last piece, after its writer's end */
       t->latency[m->level] += sim->model.link[m->level].L;
@@ -371,8 +355,11 @@ static void walk_back(const stage *s, uint32_t what, tt_breakdown *t) {
       const tt_sim_message *d = &sim->message[i];
       const bool port = next >= sim->steps && next < sim->steps + 2 * sim->messages; /* it waited */
       const bool sends = what < sim->steps + sim->messages;
-      const tt_line cost = cost_of(s, i, !port ? MESSAGE : sends ? SENDER : READER);
-      const double latency = cost.fixed + (d->to == next ? delay_of(sim, i) : 0);
+      const bool whole =
+          port && !sends && tt_sim_awaits(s, next, i); /* it waited until it was there */
+      tt_line cost = cost_of(s, i, !port || whole ? MESSAGE : sends ? SENDER : READER);
+      if (s->coming && !sends) tt_sim_stretch(s, i, &cost);
+      const double latency = cost.fixed + (d->to == next || whole ? tt_sim_delay(sim, i) : 0);
       t->latency[d->level] += latency;
       const double bytes = charged(s, d);
       t->transfer[d->narrowest] += bytes * cost.slope;
@@ -409,7 +396,7 @@ static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
 }
 
 /* A lower bound: all ranks' work, spread over the cores, and the waits of the busiest rank. */
-static void share_cores(const stage *s, tt_breakdown *t) {
+static void share_cores(const tt_running *s, tt_breakdown *t) {
   const tt_sim *sim = s->sim;
   const tt_cost_model *p = &sim->model;
   const double times = (double)p->ranks / sim->sim_ranks / p->cores;
@@ -434,61 +421,42 @@ static void share_cores(const stage *s, tt_breakdown *t) {
 }
 
 bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
-  stage s;
+  tt_running s;
   memset(breakdown, 0, sizeof *breakdown);
-  if (!set_up_simulation(&s, sim, bytes)) return false;
+  if (!set_up_simulation(&s, sim, bytes)) {
+    end_simulation(&s);
+    return false;
+  }
   while (s.waiting) {
-    const tt_sim_event e = pop(&s);
+    const tt_sim_event e = tt_heap_pop(&s);
     const uint32_t what = (uint32_t)e.order;
     if (what < sim->steps)
       run_step(&s, e.at, what);
     else if (what < sim->steps + sim->messages)
       occupy_sender_port(&s, e.at, what - sim->steps);
     else if (what < sim->steps + 2 * sim->messages)
-      occupy_reader_port(&s, e.at, what - sim->steps - sim->messages);
+      arrive(&s, e.at, what - sim->steps - sim->messages);
     else
       take_in(&s, e.at, what - sim->steps - 2 * sim->messages);
   }
-  free(s.o);
-  if (s.ended < sim->steps) return false;
-  uint32_t last = NOTHING;
+  if (s.ended < sim->steps) {
+    end_simulation(&s);
+    return false;
+  }
+  uint32_t last = TT_NOTHING;
   for (uint32_t i = 0; i < sim->steps; i++)
-    if (last == NOTHING || s.timing[i].end > s.timing[last].end) last = i;
-  if (last != NOTHING && sim->message_at[last] < sim->message_at[last + 1] &&
+    if (last == TT_NOTHING || s.timing[i].end > s.timing[last].end) last = i;
+  if (last != TT_NOTHING && sim->message_at[last] < sim->message_at[last + 1] &&
       !buffered(&sim->model)) { /* a send ends with its last message */
     uint32_t d = sim->steps + sim->messages + sim->message_at[last];
     for (uint32_t i = d; i < sim->steps + sim->messages + sim->message_at[last + 1]; i++)
       if (s.timing[i].end > s.timing[d].end) d = i;
     last = d;
   }
-  if (last != NOTHING) breakdown->time = s.timing[last].end;
+  if (last != TT_NOTHING) breakdown->time = s.timing[last].end;
   walk_back(&s, last, breakdown);
+  end_simulation(&s);
   if (sim->model.cores > 0) share_cores(&s, breakdown);
-  return true;
-}
-
-/* Stages follow one another, so their times add up. */
-static void add_stage(tt_breakdown *all, const tt_breakdown *one, const tt_sim *sim) {
-  all->time += one->time;
-  all->fixed += one->fixed;
-  all->slope += one->slope * sim->part;
-  all->o += one->o;
-  all->copying += one->copying;
-  all->reducing += one->reducing;
-  all->latency[sim->level] += one->latency[0];
-  all->transfer[sim->narrowest] += one->transfer[0];
-  all->transfer[sim->innermost] += one->transfer[1];
-  all->messages[sim->level] += one->messages[0];
-}
-
-bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
-  if (!sim->staged) return tt_sim_alone(sim, bytes, breakdown);
-  memset(breakdown, 0, sizeof *breakdown);
-  for (; sim; sim = sim->next) {
-    tt_breakdown one;
-    if (!tt_sim_alone(sim, bytes * sim->part, &one)) return false;
-    add_stage(breakdown, &one, sim);
-  }
   return true;
 }
 

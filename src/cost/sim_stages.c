@@ -69,3 +69,28 @@ void tt_sim_append(tt_sim **first, tt_sim *stage, double part, const tt_cost_mod
   (*first)->link_slope += stage->link_slope * part;
   if (stage->link_jam > 0) (*first)->senders += stage->senders;
 }
+
+/* Stages follow one another, so their times add up. */
+static void add_stage(tt_breakdown *all, const tt_breakdown *one, const tt_sim *sim) {
+  all->time += one->time;
+  all->fixed += one->fixed;
+  all->slope += one->slope * sim->part;
+  all->o += one->o;
+  all->copying += one->copying;
+  all->reducing += one->reducing;
+  all->latency[sim->level] += one->latency[0];
+  all->transfer[sim->narrowest] += one->transfer[0];
+  all->transfer[sim->innermost] += one->transfer[1];
+  all->messages[sim->level] += one->messages[0];
+}
+
+bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
+  if (!sim->staged) return tt_sim_alone(sim, bytes, breakdown);
+  memset(breakdown, 0, sizeof *breakdown);
+  for (; sim; sim = sim->next) {
+    tt_breakdown one;
+    if (!tt_sim_alone(sim, bytes * sim->part, &one)) return false;
+    add_stage(breakdown, &one, sim);
+  }
+  return true;
+}
