@@ -52,6 +52,11 @@ def off_price(run):
     return run.seconds / run.predicted - 1
 
 
+def from_simulation(run):
+    """How far the price is from the simulated time, as a part of that time."""
+    return abs(run.predicted / run.seconds - 1)
+
+
 def node_bound(size):
     """Seconds: every node sends and receives all but its own part of the sums, both ways."""
     nodes = 48
@@ -200,7 +205,7 @@ Beside = collections.namedtuple("Beside", "off choice built")
 
 
 def measured(results, rows):
-    off = [abs(off_price(r)) for network, size, *_ in rows for r in tutti_runs(results, network, size).values() if r.predicted]
+    off = [from_simulation(r) for network, size, *_ in rows for r in tutti_runs(results, network, size).values() if r.predicted]
     return Beside(off, [ours.seconds / best[0] for _, _, ours, best, _ in rows], [b[0] / ours.seconds for _, _, ours, _, b in rows])
 
 

@@ -25,7 +25,7 @@ static tt_cost_model meeting(int ranks, double rendezvous) {
   return p;
 }
 
-/* s of a port for a message of so many bytes. */
+/* s for which a port is busy with a message. */
 static double carries(double bytes) {
   return (bytes + header) * beta;
 }
@@ -128,7 +128,7 @@ static void messages_keep_their_order(void **state) {
   tt_sched_free_all(all, ranks);
 }
 
-/* Whatever waits for what: the time is the sum of its parts, for all plans. */
+/* Whatever waits for what, the time of each plan is the sum of its parts. */
 static void parts_add_up(void **state) {
   static const char *const plans[] = {
       "two-shot",         "one-shot", "fold(ring)", "fold(ring,rings=2)",
