@@ -92,12 +92,6 @@ static int open_wire(void **state) {
   return open_rails(0);
 }
 
-static int close_wire(void **state) {
-  (void)state;
-  wire->peer->close(wire);
-  return 0;
-}
-
 static int slot_of(bool sends, int tag) {
   for (int i = 0; i < SLOTS; i++)
     if (asked[i].begun && asked[i].sends == sends && asked[i].tag == tag) return i;
@@ -113,6 +107,16 @@ static void end(int slot, size_t bytes) {
 static tutti_status poll(void) {
   bool moved = false;
   return wire->net->poll(wire, &moved);
+}
+
+/* What is on its way leaves first: until then its memory is the network's. */
+static int close_wire(void **state) {
+  (void)state;
+  for (int i = 0; i < SLOTS; i++)
+    if (asked[i].begun && asked[i].sends) end(i, asked[i].n);
+  while (ndone && !poll()) continue;
+  wire->peer->close(wire);
+  return 0;
 }
 
 /* Delivers a message of n bytes to the receive with this tag, which must be posted. */
