@@ -104,8 +104,10 @@ static inline bool tt_cost_is_paced(const tt_cost_model *model) {
   return model->apart || (model->rendezvous > 0 && model->meet <= 0 && tt_ports(last) == 1 && last->L <= 0);
 }
 
+/* And each when the one before is there, in the order of the schedule; and do its ports serve all that comes to them at once
+ * (sim_receive.c)? */
 static inline bool tt_cost_in_order(const tt_cost_model *model) {
-  return model->rendezvous > 0 && tt_cost_is_paced(model);
+  return model->rendezvous > 0 && !model->half && tt_cost_is_paced(model);
 }
 
 /* How many messages have ports of their own there; where places are not known, all of a step have (sim_mixed.c). */

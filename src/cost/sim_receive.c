@@ -59,7 +59,8 @@ void tt_sim_pass_turn(tt_running *s, uint32_t d, double at, uint32_t cause) {
 bool tt_sim_awaits(const tt_running *s, uint32_t waited, uint32_t d) {
   const tt_sim *sim = s->sim;
   if (!tt_sim_meets(s, d)) return false;
-  if (waited < sim->steps + sim->messages) return s->coming != NULL;
+  if (s->coming) return true; /* for its turn, as it left */
+  if (waited < sim->steps + sim->messages) return false;
   return sim->message[waited - sim->steps - sim->messages].pair == sim->message[d].pair;
 }
 
@@ -101,9 +102,11 @@ bool tt_sim_has_come(tt_running *s, tt_server *port, double at, uint32_t d) {
     tt_heap_push(s, at + takes.before, what);
     return false;
   }
+  if (c->shares) port = c->port;
   cross_on(s, port, at);
   if (!c->shares) {
     c->shares = true;
+    c->port = port;
     c->next = port->first;
     port->first = d + 1;
   }

@@ -17,6 +17,7 @@ typedef struct tt_server {
 /* A message of a paced rank whose messages wait for receives (sim_receive.c). */
 typedef struct tt_coming {
   double since, left;   /* when it set out; s for which a port would still be busy with it alone */
+  tt_server *port;      /* that it shares */
   uint32_t next;        /* 1 + the next one that shares the port; 0: none */
   bool waits;           /* for its turn to leave */
   bool travels, shares; /* it is on its way to the port; it shares the port */

@@ -72,6 +72,8 @@ static const machine machines[] = {
     {24, "node:6 core:4", loggp},
     {37, "", meets},
     {24, "group:3 router:4 node:2", meets},
+    {24, "node:6 core:4", "apart=1,ports=2,alpha=2us,delay=3us,beta=100Gbit/s,core.beta=1e-11,rendezvous=1"},
+    {37, "", "half=1,alpha=1us,beta=100Gbit/s,header=48,rendezvous=1"},
     {24, "z:2 y:3 x:4 core:1", "torus=1,ports=6,hop=500ns,alpha=500ns,beta=100Gbit/s,header=48,rendezvous=1"},
     {32, "leaf:4 node:8", "alpha=2us,beta=100Gbit/s,leaf.alpha=3us,leaf.paths=2,rendezvous=4096"},
     {24, "node:6 core:4", mixed},

@@ -135,14 +135,16 @@ static void parts_add_up(void **state) {
       "halving-doubling", "bruck",    "naive",      "multiplying(radix=3)"};
   (void)state;
   for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
-    for (int ports = 1; ports < 3; ports++)
+    for (int way = 0; way < 8; way++) /* its bits: two ports; apart; half */
       for (double bytes = 1; bytes < 1e8; bytes *= 100) {
         const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 13};
         tt_cost_model p = meeting(13, 1);
         tt_sched **all;
         tt_breakdown t;
-        p.link[0].ports = ports;
-        p.link[0].L = ports > 1 ? 2e-6 : 0;
+        p.link[0].ports = 1 + way % 2;
+        p.link[0].L = way ? 2e-6 : 0;
+        p.apart = way & 2;
+        p.half = way & 4;
         if (tt_algo_build_all(plans[i], &ask, &all)) fail_msg("%s", tutti_error());
         tt_sim *whole = tt_sim_new(all, 13, false, &p),
                *sim = whole ? tt_sim_slices(whole, 3, 2) : NULL;
