@@ -172,7 +172,7 @@ static bool cross_port(tt_running *s, double at, uint32_t d, tt_sim_timing *m) {
   const uint32_t what = s->sim->steps + s->sim->messages + d;
   tt_server *in = earliest(s, p->half ? s->out : s->in, message->reader, message->level);
   const bool wide = tt_cost_is_wide(p, message->reader);
-  if (tt_cost_in_order(p) && !wide && !s->sim->idle) {
+  if (s->coming && !wide && !s->sim->idle) {
     m->end = at;
     return tt_sim_has_come(s, in, at, d);
   }
@@ -193,7 +193,7 @@ static void arrive(tt_running *s, double at, uint32_t d) {
   tt_sim_timing *m = &s->timing[what], *from = &s->timing[message->from];
   if (!cross_port(s, at, d, m)) return;
   const double there = m->end + tt_sim_delay(sim, d);
-  if (tt_cost_in_order(&sim->model)) {
+  if (s->coming) {
     const bool meets = tt_sim_meets(s, d);
     tt_sim_pass_turn(s, d, meets ? there : s->timing[what - sim->messages].end,
                      meets ? what : what - sim->messages);
@@ -231,9 +231,9 @@ static void occupy_sender_port(tt_running *s, double at, uint32_t d) {
   const tt_server busy = {at + occupies(s, d, SENDER), what, 0};
   if (tt_cost_is_paced(p)) { /* within a slice, one message at a time */
     tt_server *mine = tt_slice_of(s, d);
-    if (tt_cost_in_order(p) && !tt_sim_has_turn(s, d)) return;
+    if (s->coming && !tt_sim_has_turn(s, d)) return;
     if (!is_free(s, mine, at, what, &s->timing[what])) return;
-    if (!tt_cost_in_order(p)) *mine = busy;
+    if (!s->coming) *mine = busy;
   }
   if (!wide) *out = busy;
   s->timing[what].end = busy.free;
@@ -423,11 +423,8 @@ static void share_cores(const tt_running *s, tt_breakdown *t) {
 bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
   tt_running s;
   memset(breakdown, 0, sizeof *breakdown);
-  if (!set_up_simulation(&s, sim, bytes)) {
-    end_simulation(&s);
-    return false;
-  }
-  while (s.waiting) {
+  const bool begun = set_up_simulation(&s, sim, bytes);
+  while (begun && s.waiting) {
     const tt_sim_event e = tt_heap_pop(&s);
     const uint32_t what = (uint32_t)e.order;
     if (what < sim->steps)
@@ -439,7 +436,7 @@ bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
     else
       take_in(&s, e.at, what - sim->steps - 2 * sim->messages);
   }
-  if (s.ended < sim->steps) {
+  if (!begun || s.ended < sim->steps) {
     end_simulation(&s);
     return false;
   }

@@ -9,9 +9,8 @@
 
 typedef struct tt_server {
   double free;
-  uint32_t last; /* its last user */
-  uint32_t
-      first; /* of a slice: the message whose turn it is; of a port: 1 + the first message of those that share it; 0: none */
+  uint32_t last;  /* its last user */
+  uint32_t first; /* of a slice: whose turn it is; of a port: 1 + the first that shares it, or 0 */
 } tt_server;
 
 /* A message of a paced rank whose messages wait for receives (sim_receive.c). */
