@@ -21,8 +21,9 @@
 /* Rounds of an operation in which a rank shows its peers something in a flag slot: one for each level
  * within a machine (package, NUMA node, cache, core). And the bytes of a slot of the first round. */
 enum { TT_ROUNDS = 4, TT_FLAG_BYTES = 4096, TT_LATER_BYTES = 512 };
-/* The bytes of a slot of a later round, a multiple of TT_LATER_BYTES: fewer on many ranks, because every rank pays
- * for its slots in memory. */
+/* The bytes of a slot of a later round in a communicator that is made for `ranks`, a multiple of TT_LATER_BYTES: fewer
+ * on many ranks, because every rank pays for its slots in memory. A wire has tt_wire.later_bytes: its communicator may
+ * have been made for more ranks than it has. */
 static inline size_t tt_later_bytes(int ranks) {
   const size_t fair = 16 * (size_t)TT_FLAG_BYTES / (size_t)ranks;
   return tt_max(TT_LATER_BYTES, tt_min(TT_FLAG_BYTES, fair / TT_LATER_BYTES * TT_LATER_BYTES));
@@ -296,7 +297,8 @@ struct tt_wire {
   tt_wire *near;
   const int *near_rank;
   int rank, ranks;
-  size_t flag_bytes;    /* most bytes of a flag slot; 0: the wire has none */
+  size_t flag_bytes;    /* most bytes of a flag slot of the first round; 0: the wire has none */
+  size_t later_bytes;   /* of a later round; the same on all ranks */
   size_t piece;         /* bytes of a slot of the arena, the same on all ranks; 0: no arena */
   uint32_t slots;       /* slots, the same on all ranks; a power of two, since piece numbers wrap
                      around */

@@ -23,6 +23,14 @@ for ((round = 0; round < rounds; round++)); do
     done
   done
 done
+# Ranks on several NUMA nodes keep their slots in blocks that were made for more ranks than the new communicator has.
+for n in 8 16 24; do
+  export TUTTI_TOPO="numa:2 core:$((n / 2))"
+  job run -k -n $n "$prog" $seed $((n / 3))
+  ok "$((n / 3)) of $n ranks die, on two NUMA nodes, $seed" all "all_survive $((n - n / 3))" gone
+  kills=$((kills + n / 3)) tests=$((tests + 1))
+done
+unset TUTTI_TOPO
 echo "# $kills deaths; noticed after $longest ms at most"
 echo 1..$tests
 exit $bad

@@ -83,7 +83,7 @@ static size_t line_bytes(const tt_operation *o) {
 static bool line_fits(const tt_operation *o) {
   const tt_shape shape = o->program->shape;
   size_t most = o->wire->flag_bytes;
-  if (shape == TT_SHAPE_ROUNDS) most = tt_min(most, tt_later_bytes(o->wire->ranks));
+  if (shape == TT_SHAPE_ROUNDS) most = tt_min(most, o->wire->later_bytes);
   return (shape == TT_SHAPE_ONE_SHOT || shape == TT_SHAPE_ROUNDS) && o->slices == 1 &&
          o->call.count <= most && line_bytes(o) <= most;
 }

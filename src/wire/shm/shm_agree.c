@@ -25,7 +25,8 @@ enum { CLOSED = 1 << 30 }; /* set after the last decision: there will be no othe
 /* each round, ctrl, asks, proposal, refs, decided, given_up: model: shm_agree:words */
 
 static tt_vote *vote_of(tt_wire *w, int rank) {
-  return tt_ctrl_vote(tt_shm_of(w)->ctrls[rank], w->ranks);
+  tt_ctrl *ctrl = tt_shm_of(w)->ctrls[rank];
+  return tt_ctrl_at(ctrl, ctrl->layout.vote);
 }
 
 static bool is_there(tt_wire *w, int rank, uint32_t round) {

@@ -1,4 +1,4 @@
-/* shm_ctrl.c - a rank's control block in a communicator: where its parts lie, and its abort word.
+/* shm_ctrl.c - a rank's control block in a communicator: allocation, and its abort word.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shm_ctrl.h"
 
@@ -10,46 +10,13 @@
 
 _Static_assert(sizeof(tt_ctrl) <= TT_CTRL_LEAST, "joiners.c checks that one fits in a heap");
 
-static size_t vote_at(int ranks) {
-  size_t bytes = sizeof(tt_ctrl) + (size_t)ranks * sizeof(atomic_ullong);
-  return tt_round_up(bytes, TT_PAIR);
-}
-
-tt_vote *tt_ctrl_vote(tt_ctrl *ctrl, int ranks) {
-  return (tt_vote *)(void *)((char *)ctrl + vote_at(ranks));
-}
-
-size_t tt_ctrl_later(int ranks) {
-  return tt_round_up(vote_at(ranks) + sizeof(tt_vote), TT_PAIR);
-}
-
-size_t tt_ctrl_own(int ranks) {
-  const size_t later = (size_t)(TT_ROUNDS - 1) * TT_RECORDS * tt_later_bytes(ranks);
-  return tt_round_up(tt_ctrl_later(ranks) + later, 4096);
-}
-
-static size_t slots_at(int ranks) {
-  const size_t own = TT_SLOTS * sizeof(tt_flag_slot) + sizeof(tt_counters);
-  return tt_round_up(tt_ctrl_own(ranks) + own, 4096);
-}
-
-tt_flag_slot *tt_ctrl_slots(tt_ctrl *ctrl, int ranks) {
-  return (tt_flag_slot *)(void *)((char *)ctrl + slots_at(ranks));
-}
-
-static size_t counters_at(int ranks) {
-  return slots_at(ranks) + (size_t)ranks * TT_SLOTS * sizeof(tt_flag_slot);
-}
-
-tt_counters *tt_ctrl_counters(tt_ctrl *ctrl, int ranks) {
-  return (tt_counters *)(void *)((char *)ctrl + counters_at(ranks));
-}
-
 uint64_t tt_shm_ctrl_new(tt_heap *heap, int ranks, bool first) {
-  size_t all = first ? counters_at(ranks) + (size_t)ranks * sizeof(tt_counters) : slots_at(ranks);
-  tt_ctrl *ctrl = tt_heap_alloc(heap, all, 4096);
-  if (ctrl) atomic_store_explicit(&ctrl->refs, (unsigned)ranks, memory_order_relaxed);
-  return ctrl ? (uint64_t)((char *)ctrl - tt_heap_segment(heap)->base) : 0;
+  const tt_layout layout = tt_shm_layout(ranks, first);
+  tt_ctrl *ctrl = tt_heap_alloc(heap, layout.bytes, 4096);
+  if (!ctrl) return 0;
+  ctrl->layout = layout;
+  atomic_store_explicit(&ctrl->refs, (unsigned)ranks, memory_order_relaxed);
+  return (uint64_t)((char *)ctrl - tt_heap_segment(heap)->base);
 }
 
 void tt_shm_ctrl_drop_refs(tt_heap *heap, uint64_t ctrl, int by) {

@@ -1,7 +1,7 @@
 /* shm_ctrl.h - internals of the shared-memory wire: control blocks, and sleeping.
  *
  * Layout     control block (one per communicator and rank): abort word, call records, directory of
- *            channels
+ *            channels, flag slots. Its header holds the offsets of the parts (tt_layout).
  *            channel (one per ordered pair and lane, made at first use, in the sender's heap):
  *            descriptors | acknowledgement
  * Cost       a control block has 8 bytes per rank; peers in use add the offsets of their channels, one per lane.
@@ -26,6 +26,23 @@ enum {
   TT_BESIDE = 112
 };
 
+/* Where the parts of a control block lie: offsets in bytes from its beginning. It may be made for more ranks than its
+ * communicator has in the end. */
+typedef struct tt_layout {
+  uint32_t ranks;       /* that there is room for */
+  uint32_t later_bytes; /* of a slot of a later round, for data longer than TT_BESIDE */
+  uint64_t vote;        /* tt_vote */
+  uint64_t later;       /* char [TT_SLOTS - TT_RECORDS][later_bytes] */
+  uint64_t own;         /* tt_flag_slot [TT_SLOTS], then tt_counters: of this rank */
+  uint64_t slots;       /* tt_flag_slot [TT_SLOTS][ranks]: of all ranks; 0: not in this block */
+  uint64_t counters;    /* tt_counters [ranks], likewise */
+  uint64_t bytes;       /* of the whole block */
+} tt_layout;
+
+/* shm_layout.c: the only place that computes offsets, when a block is allocated. first: with the parts that belong to
+ * all ranks. */
+tt_layout tt_shm_layout(int ranks, bool first);
+
 /* One flag slot of an operation's round: the flag, and few bytes right behind it; longer data are in
  * the rank's own control block. Slots are reused in turn; in each round there are twice as many as the
  * window, so the overwritten operation is usually long over. All ranks' slots of one operation are
@@ -40,6 +57,7 @@ typedef struct tt_flag_slot {
 } tt_flag_slot;
 
 typedef struct tt_ctrl {
+  tt_layout layout;                    /* written once, before any peer knows of the block */
   alignas(TT_PAIR) atomic_int aborted; /* 0, or a status; first writer wins */
   atomic_int aborting_by;              /* pid of the process that writes the reason; 0: none */
   char reason[TT_REASON];
@@ -55,8 +73,7 @@ typedef struct tt_ctrl {
   alignas(TT_PAIR) char flags[TT_RECORDS][TT_FLAG_BYTES]; /* data longer than TT_BESIDE */
   alignas(TT_PAIR)
       atomic_ullong directory[]; /* [reader]: offset of its channels' offsets [lane]; 0: none yet */
-  /* then tt_vote; the same data of later rounds; the rank's own tt_flag_slot [TT_SLOTS] and tt_counters; and in the first one
-     those of all ranks: tt_flag_slot [TT_SLOTS][ranks], tt_counters [ranks] */
+  /* then what the layout says */
 } tt_ctrl;
 
 /* A rank's words in an agreement on the ranks that continue; written by that rank. */
@@ -71,13 +88,10 @@ typedef struct tt_counters {
   alignas(TT_PAIR) atomic_uint of[TT_COUNTERS];
 } tt_counters;
 
-tt_vote *tt_ctrl_vote(tt_ctrl *ctrl, int ranks);
-tt_flag_slot *tt_ctrl_slots(tt_ctrl *ctrl, int ranks);
-tt_counters *tt_ctrl_counters(tt_ctrl *ctrl, int ranks);
-/* Where a rank's own slots begin in its control block, with its counters behind them. */
-size_t tt_ctrl_own(int ranks);
-/* The offset of the data of later rounds. */
-size_t tt_ctrl_later(int ranks);
+/* The part of a control block at an offset of its layout. */
+static inline void *tt_ctrl_at(tt_ctrl *ctrl, uint64_t offset) {
+  return (char *)ctrl + offset;
+}
 
 void tt_ctrl_abort(tt_ctrl *ctrl, tutti_status status, const char *reason);
 tutti_status tt_ctrl_aborted(tt_ctrl *ctrl, char *reason, size_t size);

@@ -92,7 +92,8 @@ static void *slot_payload(const tt_shm *s, int rank, uint32_t seq, uint32_t roun
   if (n <= TT_BESIDE) return tt_shm_slot(s, rank, seq, round)->beside;
   const uint32_t at = tt_shm_slot_at(seq, round);
   if (round == 0) return s->ctrls[rank]->flags[at];
-  return (char *)s->ctrls[rank] + s->later + (at - TT_RECORDS) * s->later_bytes;
+  const tt_layout *l = &s->ctrls[rank]->layout;
+  return (char *)tt_ctrl_at(s->ctrls[rank], l->later) + (size_t)(at - TT_RECORDS) * l->later_bytes;
 }
 
 static void *shm_flag_slot(tt_wire *w, uint32_t seq, uint32_t round, size_t n) {

@@ -128,6 +128,17 @@ static bool several_memories(const tt_shm *s) {
   return false;
 }
 
+/* Where the flag slots are, and how much every one of them takes. */
+static void find_slots(tt_shm *s) {
+  const tt_layout *first = &s->ctrls[0]->layout;
+  s->wire.later_bytes = first->later_bytes;
+  for (int r = 1; r < s->wire.ranks; r++)
+    s->wire.later_bytes = tt_min(s->wire.later_bytes, s->ctrls[r]->layout.later_bytes);
+  if (several_memories(s)) return;
+  s->slots = tt_ctrl_at(s->ctrls[0], first->slots);
+  s->counters = tt_ctrl_at(s->ctrls[0], first->counters);
+}
+
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *ctrls, tt_wire **wire) {
   tt_shm *s = alloc_shm((size_t)ranks);
@@ -160,11 +171,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   tt_shm_measure_arena(&s->wire, s->heads[0]->l2);
   tt_stores_begin(s->wire.stores, TT_STORE_SIZES);
   s->wire.learns_routes = tt_copies_wanted() == TT_COPIES_CHEAPEST;
-  s->counters = tt_ctrl_counters(s->ctrls[0], ranks);
-  s->slots = tt_ctrl_slots(s->ctrls[0], ranks);
-  s->own = several_memories(s) ? tt_ctrl_own(ranks) : 0;
-  s->later = tt_ctrl_later(ranks);
-  s->later_bytes = tt_later_bytes(ranks);
+  find_slots(s);
   s->sleepers_anywhere = &tt_job_head_of(s->segment)->sleepers_anywhere;
   s->wire.over = &s->ctrls[rank]->aborted;
   s->wire.proofs = s->ctrls[0]->proofs;

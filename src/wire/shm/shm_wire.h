@@ -21,14 +21,10 @@ typedef struct tt_shm {
   int *members;
   tt_ctrl **ctrls;
   tt_end *out, *in;      /* [peer * lanes + lane] */
-  tt_flag_slot *slots;   /* [slot * ranks + rank] */
+  tt_flag_slot *slots;   /* [slot * ranks + rank]; NULL: each rank's are in its own control block */
   tt_counters *counters; /* [rank] */
-  size_t own; /* instead of these, each rank's are in its control block, from here on; 0: they are
-                 not */
   atomic_uint *sleepers_anywhere; /* of the whole job: while it is 0, no rank is woken */
-  size_t later,
-      later_bytes; /* data of slots of later rounds: where in a control block; of each slot */
-  uint32_t *over;  /* per peer: operations before this are over there, as far as known */
+  uint32_t *over; /* per peer: operations before this are over there, as far as known */
   uint32_t over_everywhere;
   tt_stage stage;   /* blocks for private bytes */
   tt_end *holders;  /* ends that have blocks in use */
@@ -65,14 +61,15 @@ static inline uint32_t tt_shm_slot_at(uint32_t seq, uint32_t round) {
 
 static inline tt_flag_slot *tt_shm_slot(const tt_shm *s, int rank, uint32_t seq, uint32_t round) {
   const uint32_t at = tt_shm_slot_at(seq, round);
-  if (!s->own) return &s->slots[at * (uint32_t)s->wire.ranks + (uint32_t)rank];
-  return (tt_flag_slot *)(void *)((char *)s->ctrls[rank] + s->own) + at;
+  if (s->slots) return &s->slots[at * (uint32_t)s->wire.ranks + (uint32_t)rank];
+  tt_flag_slot *own = tt_ctrl_at(s->ctrls[rank], s->ctrls[rank]->layout.own);
+  return &own[at];
 }
 
 static inline tt_counters *tt_shm_counters(const tt_shm *s, int rank) {
-  if (!s->own) return &s->counters[rank];
-  tt_flag_slot *slots = (tt_flag_slot *)(void *)((char *)s->ctrls[rank] + s->own);
-  return (tt_counters *)(void *)(slots + TT_SLOTS);
+  if (s->slots) return &s->counters[rank];
+  tt_flag_slot *own = tt_ctrl_at(s->ctrls[rank], s->ctrls[rank]->layout.own);
+  return (tt_counters *)(void *)(own + TT_SLOTS);
 }
 
 /* Between a store and the look at a word that decides whether a peer saw it. */
