@@ -42,7 +42,11 @@ static bool look(const char *pid, process *p) {
   return true;
 }
 
+/* NULL: /proc cannot be read, or shows another PID namespace, whose pids name other processes here. */
 static process *all_processes(size_t *count) {
+  char self[20] = "";
+  if (readlink("/proc/self", self, sizeof self - 1) < 0 || atol(self) != (long)getpid())
+    return NULL;
   DIR *dir = opendir("/proc");
   if (!dir) return NULL;
   size_t n = 0, room = 256;

@@ -25,10 +25,9 @@ void ucx_board_make(ucx_watch *h) {
   ucx_beacon *b = &h->beacon;
   b->pid = (int32_t)getpid();
   b->board = h->fd = memfd_create("tutti-hosts", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (getrandom(&b->id, sizeof b->id, GRND_NONBLOCK) != sizeof b->id)
-    b->id = (uint64_t)b->pid << 32 ^ (uint64_t)(uintptr_t)h;
+  const bool drawn = getrandom(&b->id, sizeof b->id, GRND_NONBLOCK) == sizeof b->id;
   b->id |= 1;
-  if (h->fd >= 0 && pwrite(h->fd, &b->id, sizeof b->id, 0) == sizeof b->id &&
+  if (h->fd >= 0 && drawn && pwrite(h->fd, &b->id, sizeof b->id, 0) == sizeof b->id &&
       !fcntl(h->fd, F_ADD_SEALS, F_SEAL_SHRINK))
     return;
   if (h->fd >= 0) close(h->fd);

@@ -13,7 +13,7 @@
 
 static void say_shm(char *text, size_t size) {
   int fd;
-  if (tt_segment_create(1, 0, 0, &fd)) {
+  if (tt_segment_create(1, 0, 0, tt_random(), &fd)) {
     snprintf(text, size, "wire shm: no (%.400s)", tutti_error());
     return;
   }

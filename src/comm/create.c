@@ -19,6 +19,7 @@
 #include "build_comm.h"
 #include "comm_wisdom.h"
 #include "create.h"
+#include "process_state.h"
 #include "secure.h"
 #include "topo.h"
 
@@ -56,12 +57,9 @@ static const char *host_of(const card *x) {
 
 /* ---- placement ---- */
 
-/* A hash of the kernel, the host's name and the pid namespace. */
+/* A hash of the kernel, the host's name and the PID namespace. */
 static uint64_t place_here(const char *host) {
-  struct stat st = {0};
-  uint64_t h = stat("/proc/self/ns/pid", &st) ? 1 : tt_mix(st.st_ino);
-  h = tt_mix(h ^ tt_kernel_id());
-  return tt_mix_text(h, host);
+  return tt_mix_text(tt_mix(tt_pid_space() ^ tt_kernel_id()), host);
 }
 
 /* "0,1,0": rank r pretends to be on host number r modulo 3 of the list. */
@@ -82,11 +80,10 @@ static tutti_status describe_process(creation *c) {
   gethostname(host, sizeof host - 1);
   *me = (card){.layout = TT_LAYOUT, .pid = (int)getpid(), .fd = -1, .place = place_here(host)};
   snprintf(me->texts, sizeof me->texts, "%.24s%c%s", tutti_version(NULL, NULL, NULL), 0, host);
-  if (getrandom(&me->id, sizeof me->id, 0) != sizeof me->id)
-    me->id = (uint64_t)me->pid ^ (uint64_t)(1e9 * tt_seconds());
+  me->id = tt_random();
   if (c->m->rank) return TUTTI_OK;
   me->wisdom = tt_wisdom_announce();
-  return tt_segment_create(c->m->ranks, 0, 0, &me->fd);
+  return tt_segment_create(c->m->ranks, 0, 0, me->id, &me->fd);
 }
 
 /* Is the row a card of this version's form? */
@@ -145,7 +142,8 @@ static tutti_status on_one_node(creation *c, tutti_comm **out) {
   tt_segment *segment = NULL;
   tt_heap *heap = NULL;
   const card *first = card_of(c, 0);
-  const uint32_t near = !tt_segment_open((long)first->pid, first->fd, c->m->ranks, &segment);
+  const uint32_t near =
+      !tt_segment_open((long)first->pid, first->fd, c->m->ranks, first->id, &segment);
   const tutti_status entered = near ? tt_segment_enter(segment, c->m->rank, &heap) : TUTTI_OK;
   tt_table nears;
   tutti_status status = c->m->gather(c->m, entered, &near, sizeof near, &nears);

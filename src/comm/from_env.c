@@ -74,6 +74,7 @@ void tt_heap_introduce(tt_heap *heap) {
   intro->pid = (int)getpid();
   head->join.version = tt_version_number();
   tt_process_state(intro->pid, &intro->started);
+  intro->space = tt_pid_space();
   intro->cookie = *tt_heap_cookie(heap);
   const bool readable = tt_remote_readable(segment);
   intro->cookie_at = readable ? (uint64_t)(uintptr_t)tt_heap_cookie(heap) : 0;
@@ -184,16 +185,17 @@ static tutti_status create_base_comm(tt_heap *heap, int rank, tutti_comm **out) 
 /* Only one process may use a heap: a second one would overwrite what the first has published. */
 static tutti_status claim_heap(tt_segment *segment, int index, int rank) {
   int owner;
-  if (tt_heap_own(tt_heap_head(segment, index), &owner)) return TUTTI_OK;
-  if (owner == (int)getpid())
+  bool self;
+  if (tt_heap_own(tt_heap_head(segment, index), &owner, &self)) return TUTTI_OK;
+  if (self)
     return tt_fail(TUTTI_ERR_STATE,
                    "this process could not join its job before, and cannot try again: "
                    "the others have seen what is left of that");
   return tt_fail(
       TUTTI_ERR_STATE,
-      "process %d was started as rank %d of this job already, or is that now; a job runs "
-      "one program per rank, once: give each a `tutti run` of its own",
-      owner, rank);
+      "rank %d is already taken by process %d; a job runs one program per rank, once: start each "
+      "program by a `tutti run` of its own",
+      rank, owner);
 }
 
 /* Maps the job's segment; *index: of this process's heap. */

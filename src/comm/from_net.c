@@ -18,6 +18,7 @@
 #include "create.h"
 #include "host_links.h"
 #include "placement.h"
+#include "process_state.h"
 #include "remote.h"
 #include "secure.h"
 #include "topo.h"
@@ -28,9 +29,16 @@ typedef struct member {
   tt_placement placement;
   int32_t index; /* of its heap; -1: none */
   int64_t pid;
+  uint64_t space;  /* that the pid belongs to */
   uint64_t kernel; /* ranks of different kernels share no core */
   double cores;    /* that it may use */
 } member;
+
+/* The segment that the first rank of a node has made. */
+typedef struct made {
+  uint64_t id;
+  int64_t fd; /* -1: none */
+} made;
 
 /* What it has opened in the segment of its node. */
 typedef struct opened {
@@ -74,6 +82,7 @@ static void describe_member(member *m, const tutti_net *net) {
   const tutti_net_site *s = &net->site;
   *m = (member){.placement = {.colors = {s->rack, s->node, s->package, s->numa, s->cache}},
                 .pid = getpid(),
+                .space = tt_pid_space(),
                 .kernel = tt_kernel_id(),
                 .cores = cores_here(),
                 .index = -1};
@@ -97,11 +106,11 @@ static int on_node(const member *all, int ranks, int rank, int *index, int *firs
   return n;
 }
 
-/* n ranks share the segment `fd` of process `pid`; this one is number `index`. */
-static tutti_status open_heap(tutti_comm *comm, opened *mine, int64_t pid, int fd, int index,
-                              int n) {
+/* n ranks share this segment of process `pid`; this one is number `index`. */
+static tutti_status open_heap(tutti_comm *comm, opened *mine, int64_t pid, const made *its,
+                              int index, int n) {
   tt_segment *segment;
-  tutti_status status = tt_segment_open((long)pid, fd, n, &segment);
+  tutti_status status = tt_segment_open((long)pid, (int)its->fd, n, its->id, &segment);
   if (status) return status;
   status = tt_heap_open(segment, index, &comm->heap);
   if (status) tt_segment_release(segment);
@@ -130,15 +139,17 @@ static bool right_heaps(const tutti_comm *comm, const member *all, const opened 
 static tutti_status share(exchange *x, bool can, member *all, opened *heaps) {
   tutti_comm *comm = x->comm;
   int index = 0, first = 0, fd = -1;
+  const uint64_t id = tt_random();
   const int n = can ? on_node(all, comm->ranks, comm->rank, &index, &first) : 1;
   opened mine = {.index = -1};
-  if (n > 1 && index == 0) tt_segment_create(n, 0, 0, &fd);
-  int64_t *fds = malloc((size_t)comm->ranks * sizeof *fds), my_fd = fd;
-  tutti_status status = fds ? collect(x, &my_fd, sizeof my_fd, fds)
+  if (n > 1 && index == 0) tt_segment_create(n, 0, 0, id, &fd);
+  made *segments = malloc((size_t)comm->ranks * sizeof *segments);
+  tutti_status status = segments
+                            ? collect(x, &(made){id, fd}, sizeof *segments, segments)
                             : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
   if (!status && n > 1) /* else its index stays -1 */
-    open_heap(comm, &mine, all[first].pid, (int)fds[first], index, n);
-  free(fds);
+    open_heap(comm, &mine, all[first].pid, &segments[first], index, n);
+  free(segments);
   if (!status) status = collect(x, &mine, sizeof mine, heaps);
   if (fd >= 0) close(fd);
   if (!status && mine.index >= 0 && !right_heaps(comm, all, heaps)) mine.index = -1;
@@ -194,11 +205,12 @@ static tutti_status place(tutti_comm *comm, const member *all, const opened *hea
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the nodes of %d ranks", comm->ranks);
   for (int r = 0; r < comm->ranks; r++) lacks[node_of[r]] |= all[r].index < 0;
   for (int r = 0; r < comm->ranks; r++)
-    comm->info[r] = (tt_rank_info){.index = lacks[node_of[r]] ? -1 : all[r].index,
-                                   .placement = all[r].placement.colors,
-                                   .pid = (int32_t)all[r].pid,
-                                   .host = (uint32_t)tt_mix_text(0, all[r].placement.host),
-                                   .ctrl = heaps[r].ctrl};
+    comm->info[r] =
+        (tt_rank_info){.index = lacks[node_of[r]] ? -1 : all[r].index,
+                       .placement = all[r].placement.colors,
+                       .pid = (int32_t)all[r].pid,
+                       .host = (uint32_t)tt_mix_text(all[r].space, all[r].placement.host),
+                       .ctrl = heaps[r].ctrl};
   free(lacks);
   return TUTTI_OK;
 }
@@ -278,8 +290,7 @@ static tutti_status say_in_meeting(exchange *x, common *c, const member *mine, m
   const size_t text = c->bytes, n = sizeof *mine + (x->comm->rank ? 0 : sizeof *c + text);
   char *row = malloc(n);
   tt_table table;
-  tutti_status status =
-      row ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a topology");
+  tutti_status status = row ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a topology");
   if (row) memcpy(row, mine, sizeof *mine);
   if (row && !x->comm->rank) memcpy(row + sizeof *mine, c, sizeof *c);
   if (row && text) memcpy(row + sizeof *mine + sizeof *c, c->text, text);

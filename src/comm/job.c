@@ -24,7 +24,7 @@ static tutti_status create_for_launcher(const char *name, int n, int joiners, lo
   if (!j) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory", name);
   j->ranks = n;
   j->joiners = joiners;
-  if ((status = tt_segment_create(n, joiners, launcher, &j->fd))) {
+  if ((status = tt_segment_create(n, joiners, launcher, tt_random(), &j->fd))) {
     free(j);
     return status;
   }

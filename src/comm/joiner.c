@@ -93,7 +93,7 @@ tutti_status tt_comm_inherit(tt_heap *heap, const tt_proposal *t, int member, co
     return TUTTI_OK;
   }
   snprintf(why, sizeof why, "rank %d: %.300s", member, tutti_error());
-  tt_shm_ctrl_refuse(tt_heap_segment(heap), t, status, why);
+  tt_shm_ctrl_refuse(heap, t, status, why);
   tt_comm_destroy(comm);
   return status;
 }

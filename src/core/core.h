@@ -144,6 +144,7 @@ static inline size_t tt_round_up(size_t n, size_t unit) {
 /* Seconds of a monotonic clock; microseconds of any clock (system.c). */
 double tt_seconds(void);
 uint64_t tt_clock_us(clockid_t clock);
+uint64_t tt_random(void); /* a random word, other in every process */
 /* Least non-negative residue. */
 static inline int tt_mod(int64_t a, int m) {
   if (a >= 0 && a < m) return (int)a; /* the common case, without a division */

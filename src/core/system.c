@@ -1,7 +1,10 @@
-/* system.c - what the system says: the time, and how much memory it can still give.
+/* system.c - what the system says: the time, random words, and how much memory it can still give.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdatomic.h>
 #include <stdio.h>
+#include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core.h"
 
@@ -15,6 +18,15 @@ uint64_t tt_clock_us(clockid_t clock) {
   struct timespec t;
   clock_gettime(clock, &t);
   return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+uint64_t tt_random(void) {
+  static atomic_ullong drawn;
+  uint64_t word;
+  if (getrandom(&word, sizeof word, 0) == sizeof word) return word;
+  /* order: a counter, nothing is read behind it */
+  word = atomic_fetch_add_explicit(&drawn, 1, memory_order_relaxed);
+  return tt_mix(tt_mix(word ^ (uint64_t)getpid() << 32) ^ tt_clock_us(CLOCK_REALTIME));
 }
 
 uint64_t tt_memory_available(void) {

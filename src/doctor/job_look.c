@@ -188,17 +188,16 @@ static bool copy_comm(const reader *r, int rank, uint64_t at, tt_look_comm *l) {
 static tutti_status take_rank(reader *r, int rank, tt_look_rank *l) {
   tt_intro intro;
   tt_head found, *head = &found;
-  uint64_t began;
   int n = 0;
   if (!pread_exact(r, tt_intro_at(rank), &intro, sizeof intro) || intro.pid <= 0 ||
       !pread_exact(r, tt_head_at(r->ranks, rank), head, sizeof *head))
     return TUTTI_OK;
   l->pid = intro.pid;
-  l->state = tt_process_state(l->pid, &began);
-  if (began != intro.started) l->state = 0; /* the pid now belongs to another process */
+  l->hidden = !tt_rank_visible(&intro);
+  l->state = tt_rank_state(&intro);
   for (int i = 0; i < TT_CTRLS; i++) n += atomic_load(&head->ctrls[i]) != 0;
   l->hides = n == TT_CTRLS;
-  l->dead = tt_state_dead(l->state);
+  l->dead = !l->hidden && tt_state_dead(l->state);
   l->stopped = tt_state_stopped(l->state);
   if (n > MOST_COMMS - r->comms) l->hides = true, n = MOST_COMMS - r->comms;
   l->comms = calloc((size_t)n + 1, sizeof *l->comms);

@@ -23,9 +23,10 @@ typedef struct tt_look_comm {
 
 /* A rank, or a joiner; its index is that of its heap. */
 typedef struct tt_look_rank {
-  int name;           /* its rank in the largest communicator that it belongs to */
-  int pid;            /* 0: it has not attached yet */
-  char state;         /* of its process (tt_process_state) */
+  int name;    /* its rank in the largest communicator that it belongs to */
+  int pid;     /* 0: it has not attached yet */
+  char state;  /* of its process (tt_process_state) */
+  bool hidden; /* its process is in another PID namespace than this one: its state is not known */
   bool dead, stopped; /* its process */
   bool left;          /* it has given back all it had: it waits for no rank, and no rank for it */
   bool hides;         /* it may have more communicators than these */

@@ -293,6 +293,7 @@ static void say_findings(tt_text *t, const tt_look *v) {
 
 static const char *process_word(const tt_look_rank *l) {
   if (!l->pid) return "-";
+  if (l->hidden) return "hidden"; /* in another PID namespace than the doctor */
   if (tt_state_dead(l->state)) return "gone";
   if (tt_state_stopped(l->state)) return "stopped";
   return l->state == 'R' ? "runs" : "sleeps";

@@ -120,7 +120,7 @@ static void free_extents(extent *e) {
 }
 
 const uint64_t *tt_heap_cookie(tt_heap *h) {
-  if (!h->cookie) h->cookie = tt_mix((uint64_t)(uintptr_t)h ^ ((uint64_t)getpid() << 32)) | 1;
+  if (!h->cookie) h->cookie = tt_random() | 1;
   return &h->cookie;
 }
 

@@ -21,14 +21,14 @@ enum {
   TT_FIGURES = 4096,
   TT_CTRLS = 64,             /* communicators of a rank visible from outside */
   TT_CTRL_LEAST = 17 * 4096, /* fewest bytes that a control block takes */
-  TT_JOB_WORDS = 5,
+  TT_JOB_WORDS = 6,
   TT_CORE_WORDS = sizeof(cpu_set_t) / sizeof(long)
 };
 
 typedef struct tt_job_head { /* of the segment; at its start */
   uint64_t
       is[TT_JOB_WORDS]; /* by its creator: magic; TT_LAYOUT and the number of heaps; the number of
-                                    founders; launcher pid (segment.h); its start time */
+                                    founders; launcher pid (segment.h); its start time; the job's id */
   alignas(TT_PAIR) atomic_uint sleepers_anywhere; /* of the whole job */
   /* That any founder may use: complete when all are ready. */
   alignas(TT_PAIR) atomic_ulong cores[TT_CORE_WORDS];
@@ -41,7 +41,8 @@ typedef struct tt_intro {        /* of a rank, read by all others; each word is 
   int pid;
   atomic_uint ended;          /* exit status from the launcher (process_state.c); 0: none yet */
   uint32_t fenced;            /* 1: it passes its peers' fences (fences.h) */
-  uint64_t started;           /* start time of the process, from /proc */
+  uint64_t started;           /* start time of the process, from /proc; 0: not known */
+  uint64_t space;             /* its PID namespace (process_state.c); 0: not known */
   atomic_ullong world;        /* offset of its first control block; 0 until made */
   uint64_t cookie_at, cookie; /* a word of private memory, for trial reads */
   struct {
@@ -49,11 +50,11 @@ typedef struct tt_intro {        /* of a rank, read by all others; each word is 
   } within; /* that contain its cores, as in placement.h */
 } tt_intro;
 
-typedef struct tt_head {              /* of each heap; written by its rank */
-  cpu_set_t cores;                    /* that this rank may use */
-  double quota;                       /* CPU quota, in cores */
-  size_t l2;                          /* bytes of its core's second level cache */
-  alignas(TT_PAIR) atomic_uint reads; /* 1: this rank can read all others' private memory */
+typedef struct tt_head {                 /* of each heap; written by its rank */
+  cpu_set_t cores;                       /* that this rank may use */
+  double quota;                          /* CPU quota, in cores */
+  size_t l2;                             /* bytes of its core's second level cache */
+  alignas(TT_PAIR) atomic_uint reads;    /* 1: this rank can read all others' private memory */
   tt_copy_costs copy;                    /* for its own use (remote.c) */
   alignas(TT_PAIR) atomic_uint sleepers; /* sleeping threads of this rank */
   alignas(TT_PAIR) atomic_uint futex;    /* changed by peers that wake it */
@@ -63,8 +64,9 @@ typedef struct tt_head {              /* of each heap; written by its rank */
   alignas(TT_PAIR) atomic_ullong ctrls[TT_CTRLS]; /* offsets of its control blocks; 0: free */
   atomic_uint ctrls_made;                         /* so far */
   alignas(TT_PAIR) struct {
-    atomic_uint owner;     /* pid of the heap's process; 0: none yet */
+    atomic_uint owner;     /* pid of the heap's process, as it knows itself; 0: none yet */
     uint32_t version;      /* of its tutti */
+    uint64_t space;        /* that pid's namespace */
     atomic_ullong claimed; /* a joiner: the communicator that claims it */
     atomic_ullong invited; /* the proposal that admits it; 1: rejected */
   } join;                  /* joiners.c */

@@ -20,10 +20,12 @@ uint32_t tt_version_number(void) {
   return (uint32_t)tt_mix_text(TT_LAYOUT, tutti_version(NULL, NULL, NULL)) | 1;
 }
 
-bool tt_heap_own(tt_head *head, int *owner) {
+bool tt_heap_own(tt_head *head, int *owner, bool *self) {
   unsigned nobody = 0;
   const bool free = atomic_compare_exchange_strong(&head->join.owner, &nobody, (unsigned)getpid());
+  if (free) head->join.space = tt_pid_space();
   *owner = (int)nobody;
+  *self = *owner == (int)getpid() && head->join.space == tt_pid_space();
   return free;
 }
 

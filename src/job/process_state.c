@@ -5,7 +5,10 @@
  *            process are gone, even while the process is a zombie (kill would still find it).
  * Invariant  A process reported as gone executes no further instruction; its part of the shared
  *            memory stays as it left it.
- * Cost       alive: three system calls.
+ *            A pid names a process in one PID namespace only, and only until the system gives it to another
+ *            process: a rank is asked for by its pid if both are in the same namespace, and its start time tells it from a
+ *            later process.
+ * Cost       alive: three system calls, and a file of /proc.
  * Source     proc_pid_stat(5): the name in parentheses may contain anything, so only the text after
  *            the last parenthesis is parsed: the state, and 19 fields later the start time.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -13,7 +16,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,8 +47,36 @@ bool tt_process_alive(int pid) {
   return kill(pid, 0) == 0 || errno != ESRCH; /* this system may lack pidfd_open */
 }
 
+uint64_t tt_pid_space(void) {
+  struct stat st;
+  return stat("/proc/self/ns/pid", &st)
+             ? 0
+             : tt_mix((uint64_t)st.st_ino ^ (uint64_t)st.st_dev << 48) | 1;
+}
+
+bool tt_rank_visible(const tt_intro *intro) {
+  return intro->space && intro->space == tt_pid_space();
+}
+
+/* Is this pid still the rank's? */
+static bool is_same(uint64_t began, const tt_intro *intro) {
+  return !began || !intro->started || began == intro->started;
+}
+
 bool tt_rank_alive(const tt_intro *intro) {
-  return !atomic_load(&intro->ended) && tt_process_alive(intro->pid);
+  uint64_t began;
+  if (atomic_load(&intro->ended)) return false;
+  if (!tt_rank_visible(intro)) return true;
+  if (!tt_process_alive(intro->pid)) return false;
+  tt_process_state(intro->pid, &began);
+  return is_same(began, intro);
+}
+
+char tt_rank_state(const tt_intro *intro) {
+  uint64_t began;
+  if (!tt_rank_visible(intro)) return 0;
+  const char state = tt_process_state(intro->pid, &began);
+  return is_same(began, intro) ? state : 0;
 }
 
 void tt_exit_words(const tt_intro *intro, bool told, char *words, size_t size) {
@@ -60,12 +93,21 @@ void tt_exit_words(const tt_intro *intro, bool told, char *words, size_t size) {
   }
 }
 
+/* Does /proc show this process's PID namespace? In a new one it does only once it is mounted again. */
+static bool is_own_proc(void) {
+  char name[20];
+  const ssize_t n = readlink("/proc/self", name, sizeof name - 1);
+  if (n > 0) name[n] = 0;
+  return n > 0 && strtol(name, NULL, 10) == (long)getpid();
+}
+
 char tt_process_state(long pid, uint64_t *started) {
-  char path[40], text[1024], state = 0;
+  char path[40] = "/proc/self/stat", text[1024], state = 0;
   unsigned long long began = 0;
   if (started) *started = 0;
-  snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-  FILE *f = pid > 0 ? fopen(path, "re") : NULL;
+  const bool self = pid == (long)getpid();
+  if (!self) snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+  FILE *f = pid > 0 && (self || is_own_proc()) ? fopen(path, "re") : NULL;
   const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
   if (f) fclose(f);
   text[n] = 0;

@@ -41,8 +41,8 @@ int tt_joiners_claim(const tt_segment *segment, uint64_t by, tt_member *members,
 void tt_joiners_release(const tt_segment *segment, uint64_t by, const tt_proposal *proposal);
 /* Invite all joiners in the proposal. */
 void tt_joiners_admit(const tt_segment *segment, const tt_proposal *proposal);
-/* Called by a joiner before it is ready: take this heap; false if another process owns it. */
-bool tt_heap_own(tt_head *head, int *owner);
+/* Take this heap; false if it has an owner already: its pid there, and whether it is this process. */
+bool tt_heap_own(tt_head *head, int *owner, bool *self);
 /* Called by a ready joiner. NULL: not yet; TUTTI_ERR_SYSTEM: it cannot be admitted. */
 tutti_status tt_joiner_admitted(const tt_segment *segment, int index, const tt_proposal **proposal);
 /* Is any rank alive that could admit the joiner? */

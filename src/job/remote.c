@@ -4,7 +4,8 @@
  *            The system may forbid the call, so each rank tries it once on a word of every other
  *            rank and publishes the result in its heap's header. A sender exports private memory only
  *            to ranks that can read it. Among many ranks, each tries those whose numbers are a power of two
- *            away; a process whose memory no other may read (prctl) says so.
+ *            away; a process whose memory no other may read (prctl) says so. The word is random, and the pid is used only in
+ *            the PID namespace that it belongs to: in another one it names another process.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <pthread.h>
@@ -134,9 +135,9 @@ void tt_remote_probe(const tt_segment *segment, int index) {
     const tt_intro *its = tt_heap_intro(segment, r);
     uint64_t word = 0;
     if (r == index || !its->pid) continue; /* not attached yet */
-    if (!is_tried(segment, index, r) && its->cookie_at) continue;
-    all = its->cookie_at && tt_remote_read(its->pid, its->cookie_at, &word, sizeof word) == 0 &&
-          word == its->cookie;
+    if (!is_tried(segment, index, r) && its->cookie_at && tt_rank_visible(its)) continue;
+    all = its->cookie_at && tt_rank_visible(its) &&
+          tt_remote_read(its->pid, its->cookie_at, &word, sizeof word) == 0 && word == its->cookie;
     all = all || !tt_rank_alive(its);
   }
   if (all && wanted == TT_COPIES_CHEAPEST && segment->ranks > TRIES_ALL)

@@ -81,15 +81,19 @@ static void *map(size_t size, int flags, int fd) {
   return base;
 }
 
-tutti_status tt_segment_create(int n, int joiners, long launcher, int *fd) {
+tutti_status tt_segment_create(int n, int joiners, long launcher, uint64_t id, int *fd) {
   const int heaps = n + joiners;
   int made = memfd_create("tutti", MFD_ALLOW_SEALING);
   if (made < 0)
     return tt_fail(TUTTI_ERR_SYSTEM, "no shared memory for %d ranks: memfd_create: %s", n,
                    strerror(errno));
   off_t size = (off_t)(tt_heap_first(heaps) + stride_for(heaps) * (size_t)heaps);
-  uint64_t job_header[TT_JOB_WORDS] = {TT_JOB_MAGIC, (uint64_t)TT_LAYOUT << 32 | (uint32_t)heaps,
-                                       (uint64_t)n, (uint64_t)launcher};
+  uint64_t job_header[TT_JOB_WORDS] = {TT_JOB_MAGIC,
+                                       (uint64_t)TT_LAYOUT << 32 | (uint32_t)heaps,
+                                       (uint64_t)n,
+                                       (uint64_t)launcher,
+                                       0,
+                                       id};
   if (launcher > 0) tt_process_state(launcher, &job_header[4]);
   if (ftruncate(made, size) != 0 ||
       pwrite(made, job_header, sizeof job_header, offsetof(tt_job_head, is)) != sizeof job_header ||
@@ -166,18 +170,23 @@ tutti_status tt_segment_map(int fd, int n, tt_segment **segment) {
       wrap_mapping(map(first + stride * heaps, 0, fd), stride, (int)heaps, n, false, segment);
   if (status) return status;
   (*segment)->told = job_header[3] != 0;
+  (*segment)->id = job_header[5];
   find_launcher(*segment, job_header);
   return TUTTI_OK;
 }
 
 /* The descriptor may be anything, even a FIFO or a terminal: opening it must not block. */
-tutti_status tt_segment_open(long pid, int fd, int n, tt_segment **segment) {
+tutti_status tt_segment_open(long pid, int fd, int n, uint64_t id, tt_segment **segment) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%ld/fd/%d", pid, fd);
   const int mine = fd < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (mine < 0)
     return tt_fail(TUTTI_ERR_SYSTEM, "process %ld's shared memory cannot be opened", pid);
-  const tutti_status status = tt_segment_map(mine, n, segment);
+  tutti_status status = tt_segment_map(mine, n, segment);
+  if (!status && (*segment)->id != id) {
+    tt_segment_release(*segment);
+    status = tt_fail(TUTTI_ERR_SYSTEM, "process %ld has another job's shared memory here", pid);
+  }
   if (status)
     close(mine);
   else

@@ -25,6 +25,7 @@ typedef struct tt_segment {
   bool threads;           /* ranks share this address space */
   atomic_bool shuns_huge; /* huge pages took too long to make */
   bool told;              /* a launcher tells here how its ranks end */
+  uint64_t id;            /* random, chosen by its creator; 0: of no job */
   long launcher;          /* pid of the process that waits for the ranks */
   int launcher_fd;        /* its pidfd; -1: none, or not visible here */
   int fd;                 /* kept open so that others can find it, closed on release; or -1 */
@@ -35,12 +36,13 @@ typedef struct tt_segment {
 
 enum { TT_UNWATCHED = -1 };
 /* A memfd for n ranks and up to `joiners` more, sealed against growing and shrinking, with its job
- * header. launcher: pid of the process that waits for the ranks; TT_UNWATCHED: ranks go on without it; 0: none. */
-tutti_status tt_segment_create(int n, int joiners, long launcher, int *fd);
+ * header. launcher: pid of the process that waits for the ranks; TT_UNWATCHED: ranks go on without it; 0: none. id: a
+ * random number, by which other processes know it. */
+tutti_status tt_segment_create(int n, int joiners, long launcher, uint64_t id, int *fd);
 tutti_status tt_segment_map(int fd, int n, tt_segment **segment);
-/* Map another process's segment, by its descriptor number there; *segment keeps a
- * descriptor of it. */
-tutti_status tt_segment_open(long pid, int fd, int n, tt_segment **segment);
+/* Map another process's segment, by its descriptor number there and its id: a pid may name another process here.
+ * *segment keeps a descriptor of it. */
+tutti_status tt_segment_open(long pid, int fd, int n, uint64_t id, tt_segment **segment);
 /* Is the launcher known to be gone? *pid: its pid. */
 bool tt_segment_orphaned(const tt_segment *segment, long *pid);
 /* An anonymous segment, for threads or for one rank alone. */

@@ -20,7 +20,7 @@ typedef struct tt_rank_info {
   int32_t index; /* of its heap among those of its node, which share memory; -1: none */
   tt_colors placement;
   int32_t pid;
-  uint32_t host; /* a hash of its host's name */
+  uint32_t host; /* a hash of its host's name and its PID namespace */
   uint64_t ctrl; /* its control block in shared memory, from which the wire is made */
 } tt_rank_info;
 _Static_assert(sizeof(tt_rank_info) == 40, "docs/hosts.md says what a rank costs");

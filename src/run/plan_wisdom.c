@@ -21,12 +21,6 @@ static void format_placement(char words[TT_PLACEMENT_TEXT], const char *ranks,
            tt_machine_name(machine, sizeof machine));
 }
 
-static bool one_process(const tutti_comm *comm) {
-  for (int r = 1; r < comm->ranks; r++)
-    if (comm->info[r].pid != comm->info[0].pid) return false;
-  return true;
-}
-
 uint32_t tt_comm_fingerprint(const tutti_comm *comm, char words[TT_PLACEMENT_TEXT]) {
   const bool over = tt_over_net(comm);
   const char *levels = comm->plans->setting.levels;
@@ -36,7 +30,8 @@ uint32_t tt_comm_fingerprint(const tutti_comm *comm, char words[TT_PLACEMENT_TEX
              *levels ? ", " : "", levels);
   else
     snprintf(ranks, sizeof ranks, "%d %s share memory%s%s", comm->ranks,
-             one_process(comm) ? "threads" : "processes", *levels ? ", " : "", levels);
+             tt_heap_segment(comm->heap)->threads ? "threads" : "processes", *levels ? ", " : "",
+             levels);
   format_placement(words, ranks, over ? comm->load.host_ranks_per_core : comm->load.ranks_per_core);
   uint64_t h = tt_mix_text(tt_mix_text(1, words), levels);
   for (int r = 0; (over || *levels) && r < comm->ranks; r++) { /* which ranks share a node */

@@ -53,9 +53,9 @@ static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waite
 static bool is_peer_stopped(tutti_comm *comm, int peer) {
   const tt_rank_info *w = comm->info;
   if (peer >= comm->ranks) return false; /* an aggregator's */
-  const bool here = !comm->net || w[peer].host == w[comm->rank].host;
-  const long pid = comm->wire->peer->pid(comm->wire, peer);
-  return here && pid > 0 && pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
+  if (comm->wire->peer->stopped && comm->wire->peer->stopped(comm->wire, peer)) return true;
+  const long pid = comm->net && w[peer].host == w[comm->rank].host ? w[peer].pid : 0;
+  return pid > 0 && pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
 }
 
 /* Rates how likely a rank is the cause. A rank that has not made the call may itself wait elsewhere

@@ -154,6 +154,11 @@ static bool hybrid_alive(tt_wire *w, int peer) {
   return to->peer->alive(to, peer);
 }
 
+static bool hybrid_stopped(tt_wire *w, int peer) {
+  tt_wire *to = way(w, &peer);
+  return to->peer->stopped && to->peer->stopped(to, peer);
+}
+
 static long hybrid_pid(tt_wire *w, int peer) {
   return of(w)->far->peer->pid(of(w)->far, peer);
 }
@@ -208,6 +213,7 @@ static const tt_peer_ops peer_ops = {
     .abort = hybrid_abort,
     .aborted = hybrid_aborted,
     .alive = hybrid_alive,
+    .stopped = hybrid_stopped,
     .pid = hybrid_pid,
     .shown = hybrid_shown,
     .close = hybrid_close,

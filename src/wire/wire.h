@@ -167,6 +167,8 @@ typedef struct tt_peer_ops {
   tutti_status (*aborted)(tt_wire *w, char *reason, size_t size);
   /* False if the peer's process is known to be gone. */
   bool (*alive)(tt_wire *w, int peer);
+  /* True if the peer's process is known to be stopped (SIGSTOP, a debugger). NULL: never known. */
+  bool (*stopped)(tt_wire *w, int peer);
   long (*pid)(tt_wire *w, int peer);
   /* A peer's state; NULL: not visible. */
   const tt_shown *(*shown)(tt_wire *w, int peer);

@@ -21,7 +21,7 @@ void tt_shm_ctrl_drop_refs(tt_heap *heap, uint64_t ctrl, int by);
  * for the ranks that do; free it when all have left. */
 void tt_shm_ctrl_abandon(tt_heap *heap, uint64_t ctrl, tutti_status status, const char *why);
 /* Tell the members that the proposed communicator failed before it began. */
-void tt_shm_ctrl_refuse(tt_segment *segment, const tt_proposal *proposal, tutti_status status,
+void tt_shm_ctrl_refuse(tt_heap *heap, const tt_proposal *proposal, tutti_status status,
                         const char *reason);
 /* members[r], ctrls[r]: heap index and control block offset of rank r. Copies both. */
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,

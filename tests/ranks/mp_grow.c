@@ -18,6 +18,7 @@
 
 #include "cover.h"
 #include "lifetime.h"
+#include "process_state.h"
 #include "proposal.h"
 #include "regrow.h"
 #include "seconds.h"
@@ -164,7 +165,8 @@ static void joined(tutti_comm **comm) {
 static void mixed(tutti_comm **comm) {
   tutti_comm *out;
   if (joiner) {
-    if (tutti_comm_rank(*comm) != P - 2 || tutti_comm_helpers(*comm) != 1) regrow_wrong("its place", "");
+    if (tutti_comm_rank(*comm) != P - 2 || tutti_comm_helpers(*comm) != 1)
+      regrow_wrong("its place", "");
     return in_order(*comm, P);
   }
   const int me = tutti_comm_rank(*comm);
@@ -172,7 +174,8 @@ static void mixed(tutti_comm **comm) {
   if (tutti_comm_set_helpers(*comm, 1)) regrow_wrong("helpers", tutti_error());
   if (me % 2 ? tutti_comm_shrink(*comm, &out) : tutti_comm_grow(*comm, 1, &out))
     regrow_wrong("mixed", tutti_error());
-  if (tutti_comm_size(out) != P - 1 || tutti_comm_helpers(out) != 1) regrow_wrong("mixed", "another size");
+  if (tutti_comm_size(out) != P - 1 || tutti_comm_helpers(out) != 1)
+    regrow_wrong("mixed", "another size");
   tutti_comm_free(out);
   grown(comm, P);
 }
@@ -223,6 +226,7 @@ static int forge(int kind) {
   tt_head *head = tt_heap_head(s, index);
   tt_intro *intro = tt_heap_intro(s, index);
   intro->pid = getpid();
+  intro->space = tt_pid_space();
   head->join.version = tt_version_number() + (kind == 1);
   const uint64_t low = s->first + s->stride * (uint64_t)index;
   const uint64_t worlds[] = {low + 65536, low + 65536,      low + 65536,          0,

@@ -15,8 +15,8 @@ while IFS='|' read -r name script words; do
   job run -n 2 sh -c "$script" "$prog"
   check "$name" all '[ $rc != 0 ]' 'within 20000' "grep -qE '$words' \"\$work/out\""
 done <<'EOT'
-a program after another|"$0" no-such-scene; "$0" no-such-scene|was started as rank [01] of this job already
-two programs at once|"$0" joined & "$0" joined; wait; exit 1|was started as rank [01] of this job already
+a program after another|"$0" no-such-scene; "$0" no-such-scene|rank [01] is already taken by process
+two programs at once|"$0" joined & "$0" joined; wait; exit 1|rank [01] is already taken by process
 a newcomer of a number that is none|TUTTI_NEWCOMER=7 "$0" joined|this job has room for 0
 a size that is another|TUTTI_SIZE=3 "$0" joined|holds a job of another size than 3 ranks
 no memory of a job|exec 9</dev/null; TUTTI_SHM_FD=9 "$0" joined|is not the shared memory of a tutti job

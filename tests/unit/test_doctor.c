@@ -118,7 +118,7 @@ static void what_stands_in_memory(void **state) {
   int fd, said = 0;
   uint64_t seed = cover_seed();
   print_message("# seed %llu\n", (unsigned long long)seed);
-  assert_int_equal(tt_segment_create(RANKS - 1, 1, 0, &fd), TUTTI_OK);
+  assert_int_equal(tt_segment_create(RANKS - 1, 1, 0, 1, &fd), TUTTI_OK);
   assert_int_equal(tt_segment_map(fd, RANKS - 1, &s), TUTTI_OK);
   uint64_t job_header[TT_JOB_WORDS];
   memcpy(job_header, tt_job_head_of(s)->is, sizeof job_header);

@@ -56,7 +56,7 @@ static void how_it_ended_in_words(void **state) {
                {15, ", killed by SIGTERM"},
                {40, ", killed by SIGRT"}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-    tt_intro intro = {.pid = (int)getpid()};
+    tt_intro intro = {.pid = (int)getpid(), .space = tt_pid_space()};
     char words[64];
     assert_true(tt_rank_alive(&intro));
     tt_exit_publish(&intro, table[i].status);
@@ -64,6 +64,37 @@ static void how_it_ended_in_words(void **state) {
     tt_exit_words(&intro, true, words, sizeof words);
     assert_string_equal(words, table[i].words);
   }
+}
+
+/* A pid means a process only in its own PID namespace, and only until another process gets it. */
+static void a_pid_is_no_identity(void **state) {
+  (void)state;
+  uint64_t began;
+  const uint64_t here = tt_pid_space();
+  assert_int_not_equal(tt_process_state(getpid(), &began), 0);
+  assert_true(here && began);
+  const int gone = (int)fork();
+  if (gone == 0) _exit(0);
+  assert_int_equal(waitpid(gone, NULL, 0), gone);
+  const struct {
+    const char *what;
+    tt_intro intro;
+    bool visible, alive, has_state;
+  } table[] = {
+      {"this process", {.pid = (int)getpid(), .space = here, .started = began}, 1, 1, 1},
+      {"a later process", {.pid = (int)getpid(), .space = here, .started = began + 1}, 1, 0, 0},
+      {"a process that ended", {.pid = gone, .space = here, .started = began}, 1, 0, 0},
+      {"a process elsewhere", {.pid = (int)getpid(), .space = here ^ 2, .started = began}, 0, 1, 0},
+      {"one elsewhere, no such pid here", {.pid = gone, .space = here ^ 2}, 0, 1, 0},
+      {"no namespace known", {.pid = gone, .space = 0}, 0, 1, 0},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (tt_rank_visible(&table[i].intro) != table[i].visible ||
+        tt_rank_alive(&table[i].intro) != table[i].alive ||
+        !tt_rank_state(&table[i].intro) == table[i].has_state)
+      fail_msg("%s: visible %d, alive %d, state %d", table[i].what,
+               tt_rank_visible(&table[i].intro), tt_rank_alive(&table[i].intro),
+               tt_rank_state(&table[i].intro));
 }
 
 /* A rank waits for the words where a launcher tells them, and not where ranks met without one. */
@@ -77,7 +108,7 @@ static void nobody_has_told(void **state) {
     tt_segment *segment;
     char words[64] = "?";
     int fd;
-    assert_int_equal(tt_segment_create(2, 0, table[i].launcher, &fd), TUTTI_OK);
+    assert_int_equal(tt_segment_create(2, 0, table[i].launcher, 1, &fd), TUTTI_OK);
     assert_int_equal(tt_segment_map(fd, 2, &segment), TUTTI_OK);
     assert_int_equal(segment->told, table[i].told);
     const double since = tt_seconds();
@@ -93,22 +124,32 @@ static void nobody_has_told(void **state) {
 static void who_dies_telling_is_told_of(void **state) {
   (void)state;
   static tt_ctrl room;
+  enum { LIVES, DIES, ANOTHER };
   char reason[TT_REASON] = "", want[80];
+  tt_segment *segment;
+  int fd;
+  assert_int_equal(tt_segment_create(2, 0, 0, 1, &fd), TUTTI_OK);
+  assert_int_equal(tt_segment_map(fd, 2, &segment), TUTTI_OK);
   const pid_t child = fork();
   if (child == 0) _exit(0);
-  room.aborting_by = (int)getpid(); /* a live announcer is waited for */
-  tt_ctrl_finish_abort(&room);
+  tt_intro *intro[] = {tt_heap_intro(segment, LIVES), tt_heap_intro(segment, DIES)};
+  intro[LIVES]->pid = (int)getpid(), intro[DIES]->pid = (int)child;
+  intro[LIVES]->space = intro[DIES]->space = tt_pid_space();
+  room.aborting_by = 1 + LIVES; /* a live announcer is waited for */
+  tt_ctrl_finish_abort(&room, segment, ANOTHER);
   assert_int_equal(tt_ctrl_aborted(&room, reason, sizeof reason), TUTTI_OK);
   assert_int_equal(waitpid(child, NULL, 0), child);
-  room.aborting_by = (int)child;
-  tt_ctrl_abort(&room, TUTTI_ERR_ABORTED, "he was first");
+  room.aborting_by = 1 + DIES;
+  tt_ctrl_abort(&room, ANOTHER, TUTTI_ERR_ABORTED, "he was first");
   assert_int_equal(tt_ctrl_aborted(&room, reason, sizeof reason), TUTTI_OK);
-  tt_ctrl_finish_abort(&room);
+  tt_ctrl_finish_abort(&room, segment, ANOTHER);
   assert_int_equal(tt_ctrl_aborted(&room, reason, sizeof reason), TUTTI_ERR_PEER_LOST);
   snprintf(want, sizeof want, "process %d died, while it told why it is over", (int)child);
   assert_string_equal(reason, want);
-  tt_ctrl_finish_abort(&room); /* only once */
-  assert_int_equal(room.aborting_by, (int)getpid());
+  tt_ctrl_finish_abort(&room, segment, LIVES); /* only once */
+  assert_int_equal(room.aborting_by, 1 + ANOTHER);
+  tt_segment_release(segment);
+  close(fd);
 }
 
 static void launchers_say_which(void **state) {
@@ -129,11 +170,9 @@ static void launchers_say_which(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(who_is_not_reaped_is_gone),
-      cmocka_unit_test(how_it_ended_in_words),
-      cmocka_unit_test(nobody_has_told),
-      cmocka_unit_test(who_dies_telling_is_told_of),
-      cmocka_unit_test(launchers_say_which),
+      cmocka_unit_test(who_is_not_reaped_is_gone),   cmocka_unit_test(a_pid_is_no_identity),
+      cmocka_unit_test(how_it_ended_in_words),       cmocka_unit_test(nobody_has_told),
+      cmocka_unit_test(who_dies_telling_is_told_of), cmocka_unit_test(launchers_say_which),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

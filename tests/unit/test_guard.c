@@ -11,6 +11,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "process_state.h"
 #include "wires.h"
 
 enum { RANKS = 2, BYTES = 3 * 4096 + 17 };
@@ -25,12 +26,13 @@ static void sit_down(member *layout) {
   const int members[RANKS] = {0, 1};
   uint64_t ctrls[RANKS];
   int fd;
-  assert_int_equal(tt_segment_create(RANKS, 0, 0, &fd), TUTTI_OK);
+  assert_int_equal(tt_segment_create(RANKS, 0, 0, 1, &fd), TUTTI_OK);
   for (int r = 0; r < RANKS; r++) {
     tt_segment *segment;
     assert_int_equal(tt_segment_map(fd, RANKS, &segment), TUTTI_OK);
     assert_int_equal(tt_heap_open(segment, r, &layout[r].heap), TUTTI_OK);
     tt_heap_intro(segment, r)->pid = (int)getpid();
+    tt_heap_intro(segment, r)->space = tt_pid_space();
     tt_heap_head(segment, r)->l2 = 1 << 20;
     ctrls[r] = tt_shm_ctrl_new(layout[r].heap, RANKS, r == 0);
     assert_true(ctrls[r]);

@@ -39,7 +39,7 @@ static void peer_signals(int memory, int times, int ms_before) {
 
 static int begin(tt_segment **segment) {
   int memory;
-  assert_int_equal(tt_segment_create(HEAPS, 0, 0, &memory), TUTTI_OK);
+  assert_int_equal(tt_segment_create(HEAPS, 0, 0, 1, &memory), TUTTI_OK);
   assert_int_equal(tt_segment_map(memory, HEAPS, segment), TUTTI_OK);
   tt_heap_intro(*segment, MINE)->pid = (int)getpid();
   return memory;

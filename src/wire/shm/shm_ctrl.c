@@ -3,7 +3,6 @@
 #include "shm_ctrl.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "process_state.h"
 #include "wires.h"
@@ -32,37 +31,39 @@ void tt_shm_ctrl_free(tt_heap *heap, uint64_t ctrl) {
 void tt_shm_ctrl_abandon(tt_heap *heap, uint64_t ctrl, tutti_status status, const char *why) {
   tt_ctrl *at = (tt_ctrl *)(void *)(tt_heap_segment(heap)->base + ctrl);
   void *memory = at;
-  tt_ctrl_abort(at, status, why);
+  tt_ctrl_abort(at, tt_heap_index(heap), status, why);
   /* model: refs:leave */
   atomic_fetch_sub(&at->refs, 1);
   tt_heap_free_later(heap, &at->refs, &memory, 1);
 }
 
-/* aborting_by must be this process already. */
+/* aborting_by must be this rank already. */
 static void publish_abort(tt_ctrl *ctrl, tutti_status status, const char *reason) {
   snprintf(ctrl->reason, sizeof ctrl->reason, "%s", reason ? reason : "");
   /* model: abort:status */
   atomic_store(&ctrl->aborted, (int)status);
 }
 
-void tt_ctrl_abort(tt_ctrl *ctrl, tutti_status status, const char *reason) {
+void tt_ctrl_abort(tt_ctrl *ctrl, int by, tutti_status status, const char *reason) {
   int nobody = 0; /* else another rank was first */
   /* model: abort:first, guard:over */
-  if (atomic_compare_exchange_strong(&ctrl->aborting_by, &nobody, (int)getpid()))
+  if (atomic_compare_exchange_strong(&ctrl->aborting_by, &nobody, by + 1))
     publish_abort(ctrl, status, reason);
 }
 
-void tt_ctrl_finish_abort(tt_ctrl *ctrl) {
+void tt_ctrl_finish_abort(tt_ctrl *ctrl, const tt_segment *segment, int by) {
   char reason[80];
   /* order: a process that died; whether it told is asked next, in this order */
   int aborter = atomic_load(&ctrl->aborting_by);
   /* order: seq_cst, so that the look after the death sees what the teller did before */
-  if (!aborter || atomic_load(&ctrl->aborted) || tt_process_alive(aborter)) return;
+  if (!aborter || atomic_load(&ctrl->aborted)) return;
+  const tt_intro *intro = tt_heap_intro(segment, aborter - 1);
+  if (segment->threads || tt_rank_alive(intro)) return;
   /* order: as above */
   if (atomic_load(&ctrl->aborted)) return; /* it did publish, and died then */
-  snprintf(reason, sizeof reason, "process %d died, while it told why it is over", aborter);
+  snprintf(reason, sizeof reason, "process %d died, while it told why it is over", intro->pid);
   /* model: abort:first */
-  if (atomic_compare_exchange_strong(&ctrl->aborting_by, &aborter, (int)getpid()))
+  if (atomic_compare_exchange_strong(&ctrl->aborting_by, &aborter, by + 1))
     publish_abort(ctrl, TUTTI_ERR_PEER_LOST, reason);
 }
 
@@ -73,10 +74,12 @@ tutti_status tt_ctrl_aborted(tt_ctrl *ctrl, char *reason, size_t size) {
   return (tutti_status)status;
 }
 
-void tt_shm_ctrl_refuse(tt_segment *segment, const tt_proposal *proposal, tutti_status status,
+void tt_shm_ctrl_refuse(tt_heap *heap, const tt_proposal *proposal, tutti_status status,
                         const char *reason) {
+  char *base = tt_heap_segment(heap)->base;
   for (int i = 0; i < proposal->ranks; i++)
-    tt_ctrl_abort((tt_ctrl *)(void *)(segment->base + proposal->member[i].ctrl), status, reason);
+    tt_ctrl_abort((tt_ctrl *)(void *)(base + proposal->member[i].ctrl), tt_heap_index(heap), status,
+                  reason);
 }
 
 /* ---- which control blocks are visible from outside: a table in the heap's header ----

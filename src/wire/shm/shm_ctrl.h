@@ -59,7 +59,7 @@ typedef struct tt_flag_slot {
 typedef struct tt_ctrl {
   tt_layout layout;                    /* written once, before any peer knows of the block */
   alignas(TT_PAIR) atomic_int aborted; /* 0, or a status; first writer wins */
-  atomic_int aborting_by;              /* pid of the process that writes the reason; 0: none */
+  atomic_int aborting_by;              /* 1 + heap of the rank that writes the reason; 0: none */
   char reason[TT_REASON];
   alignas(TT_PAIR) atomic_uint refs;      /* ranks that may still read this; each leaves once */
   alignas(TT_PAIR) atomic_uint newest;    /* highest recorded seq, plus 1 */
@@ -93,10 +93,11 @@ static inline void *tt_ctrl_at(tt_ctrl *ctrl, uint64_t offset) {
   return (char *)ctrl + offset;
 }
 
-void tt_ctrl_abort(tt_ctrl *ctrl, tutti_status status, const char *reason);
+/* by: the heap of the rank that aborts. */
+void tt_ctrl_abort(tt_ctrl *ctrl, int by, tutti_status status, const char *reason);
 tutti_status tt_ctrl_aborted(tt_ctrl *ctrl, char *reason, size_t size);
-/* If the process that aborts died before it published the reason, publish that instead. */
-void tt_ctrl_finish_abort(tt_ctrl *ctrl);
+/* If the rank that aborts died before it published the reason, `by` publishes that instead. */
+void tt_ctrl_finish_abort(tt_ctrl *ctrl, const tt_segment *segment, int by);
 
 /* stage.c: blocks for private bytes being sent; the owner frees `memory` (of the heap) and `spare`
  * (malloc). */

@@ -29,7 +29,6 @@
 #include <unistd.h>
 
 #include "fences.h"
-#include "process_state.h"
 #include "remote.h"
 #include "shm_wire.h"
 
@@ -253,16 +252,12 @@ static bool shm_enter(tt_wire *w) {
   return false;
 }
 
-static bool is_process_stopped(tt_wire *w, int rank) {
-  const long pid = w->peer->pid(w, rank);
-  return pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
-}
-
 static bool shm_quiesce(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
   char reason[TT_REASON];
   const tutti_status status = tt_ctrl_aborted(s->ctrls[w->rank], reason, sizeof reason);
-  for (int r = 0; status && r < w->ranks; r++) tt_ctrl_abort(s->ctrls[r], status, reason);
+  for (int r = 0; status && r < w->ranks; r++)
+    tt_ctrl_abort(s->ctrls[r], s->members[w->rank], status, reason);
   tt_fence_everywhere();
   double now = tt_seconds(), look = now + between_looks;
   const double until = now + limit;
@@ -271,7 +266,7 @@ static bool shm_quiesce(tt_wire *w) {
       if (!w->peer->alive(w, r)) break;
       if ((now = tt_seconds()) > until) return false;
       if (now > look) {
-        if (is_process_stopped(w, r)) return false;
+        if (w->peer->stopped(w, r)) return false;
         look = now + between_looks;
       }
       sched_yield();

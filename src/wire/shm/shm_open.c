@@ -16,7 +16,7 @@
 static void shm_abort(tt_wire *w, tutti_status status, const char *reason) {
   tt_shm *s = tt_shm_of(w);
   for (int peer = 0; peer < w->ranks; peer++) {
-    tt_ctrl_abort(s->ctrls[peer], status, reason);
+    tt_ctrl_abort(s->ctrls[peer], s->members[w->rank], status, reason);
     tt_shm_wake(s, peer);
   }
 }
@@ -27,13 +27,13 @@ static void hear_leavers(const tt_shm *s, tt_ctrl *ctrl) {
   tutti_status status;
   for (int peer = 0; peer < s->wire.ranks && !tt_ctrl_aborted(ctrl, NULL, 0); peer++)
     if ((status = tt_ctrl_aborted(s->ctrls[peer], why, sizeof why)))
-      tt_ctrl_abort(ctrl, status, why);
+      tt_ctrl_abort(ctrl, s->members[s->wire.rank], status, why);
 }
 
 static tutti_status shm_aborted(tt_wire *w, char *reason, size_t size) {
   tt_ctrl *ctrl = tt_shm_of(w)->ctrls[w->rank];
   if (reason) {
-    tt_ctrl_finish_abort(ctrl);
+    tt_ctrl_finish_abort(ctrl, tt_shm_of(w)->segment, tt_shm_of(w)->members[w->rank]);
     hear_leavers(tt_shm_of(w), ctrl);
   }
   return tt_ctrl_aborted(ctrl, reason, size);
@@ -43,6 +43,12 @@ static bool shm_alive(tt_wire *w, int peer) {
   tt_shm *s = tt_shm_of(w);
   return s->segment->threads || tt_rank_alive(tt_shm_intro(s, peer));
 }
+
+static bool shm_stopped(tt_wire *w, int peer) {
+  tt_shm *s = tt_shm_of(w);
+  return !s->segment->threads && tt_state_stopped(tt_rank_state(tt_shm_intro(s, peer)));
+}
+
 static long shm_pid(tt_wire *w, int peer) {
   return tt_shm_intro(tt_shm_of(w), peer)->pid;
 }
@@ -100,6 +106,7 @@ static const tt_peer_ops peer_ops = {
     .abort = shm_abort,
     .aborted = shm_aborted,
     .alive = shm_alive,
+    .stopped = shm_stopped,
     .pid = shm_pid,
     .shown = shm_shown,
     .close = shm_close,

@@ -75,9 +75,9 @@ static int keep(atomic_int *wake_fd, int fd) {
 
 /* Opened for reading and writing by owner and peer, so a reader and a writer exist while it is
  * open. */
-static int open_it(long pid, int fd) {
+static int open_it(const char *process, int fd) {
   char path[64];
-  snprintf(path, sizeof path, "/proc/%ld/fd/%d", pid, fd);
+  snprintf(path, sizeof path, "/proc/%s/fd/%d", process, fd);
   return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
@@ -88,7 +88,7 @@ static int open_own_wake_fd(tt_segment *segment, int index) {
   int ends[2];
   struct stat st;
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK)) return keep(wake_fd, -1);
-  const int fd = open_it((long)getpid(), ends[0]);
+  const int fd = open_it("self", ends[0]);
   close(ends[0]);
   close(ends[1]);
   if (fd >= 0 && fstat(fd, &st) == 0) tt_heap_head(segment, index)->wake_inode = st.st_ino;
@@ -116,7 +116,9 @@ void tt_wake_fd_close(tt_segment *segment, int index, int fd) {
 static int of_peer(tt_segment *segment, int index, int there) {
   const uint64_t inode = tt_heap_head(segment, index)->wake_inode;
   struct stat st;
-  int fd = open_it(tt_heap_intro(segment, index)->pid, there - 1);
+  char pid[16];
+  snprintf(pid, sizeof pid, "%d", tt_heap_intro(segment, index)->pid);
+  int fd = open_it(pid, there - 1);
   if (fd >= 0 && (fstat(fd, &st) || !S_ISFIFO(st.st_mode) || st.st_ino != inode)) {
     close(fd);
     fd = -1;
