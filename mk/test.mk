@@ -4,6 +4,7 @@
 #   make prove           every parameter of every algorithm, with a bar
 #   make search LIMIT=60     looks for better schedules on few ranks, and for proofs that there are none (tools/search.py)
 #   make prove-fuzz TIME=60   the prover beside a second judge, on schedules made at random (docs/reliability.md)
+#   make check-long      2^32 allreduces on two ranks, each sum checked; about half an hour
 #   make mutants         changes one line of the sources at a time: a test must notice (ONLY=WORD SAMPLE=8 SEED=n)
 #   make models          checks models of the hand-overs between ranks, with weak memory (docs/reliability.md)
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
@@ -147,6 +148,9 @@ check:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory programs
 	@$(RUN) $(SHTESTS) $(TESTBIN) $(REPLAYS) $(MPBIN)
+check-long:
+	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/tests/mp_many
+	timeout 7200 $(BUILD)/tutti run -n 2 $(BUILD)/tests/mp_many $$((4294967296 + 1000))
 check-all:
 	@TUTTI_TEST_ALL=1 $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory mutants SAMPLE=8
@@ -263,6 +267,6 @@ coverage:
 	@find build-cov -name '*.gcda' -delete
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
-.PHONY: programs check check-all check-dropin check-slurm check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-tsan check-arm \
+.PHONY: programs check check-all check-long check-dropin check-slurm check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-tsan check-arm \
         coverage fuzz fuzzers soak stress-tests check-torch check-torch-asan
 -include $(TESTOBJ:.o=.d) $(CUDASRC:%.c=$(BUILD)/%.d) $(EXAMPLED:=.d) $(wildcard $(BUILD)/fuzz/*.d)

@@ -25,7 +25,7 @@
 
 enum {
   TT_AGGREGATOR_PORT = 4747,
-  TT_AGGREGATOR_PROTOCOL = 4,
+  TT_AGGREGATOR_PROTOCOL = 5,
   TT_AGGREGATOR_TLS = 1 << 16,  /* the protocol of a challenge: come again with TLS */
   TT_AGGREGATOR_MEMBERS = 4096, /* of a session */
   TT_AGGREGATOR_WHERE = 80,     /* characters of "HOST:PORT" */
@@ -81,7 +81,7 @@ typedef struct tt_aggregator_head { /* before the bytes of a turn */
 
 typedef struct tt_aggregator_sum { /* before the bytes that a member wants */
   int32_t status;                  /* TUTTI_ERR_MISMATCH: members differ, and the session ends */
-  uint32_t seq;                    /* of the operation */
+  uint64_t seq;                    /* of the operation */
   uint64_t bytes;                  /* of the vector */
   uint64_t got;                    /* turns whose sums all members had when they sent their head */
 } tt_aggregator_sum;

@@ -29,11 +29,12 @@ void tt_kept_free(tt_kept_shares *k);
 
 /* Whose turn it is on one of the two ways. */
 typedef struct tt_turns {
-  uint32_t op, slice; /* index in the queue of operations; slice of that operation */
-  uint64_t moved;     /* bytes of this turn that have passed, without its head */
-  uint32_t part;      /* the virtual rank, from 0 on, whose bytes pass */
-  uint64_t of_part;   /* bytes of it that have passed */
-  size_t head;        /* bytes of its head that have passed */
+  uint64_t op;      /* index in the queue of operations */
+  uint32_t slice;   /* of that operation */
+  uint64_t moved;   /* bytes of this turn that have passed, without its head */
+  uint32_t part;    /* the virtual rank, from 0 on, whose bytes pass */
+  uint64_t of_part; /* bytes of it that have passed */
+  size_t head;      /* bytes of its head that have passed */
 } tt_turns;
 
 typedef struct tt_takeover tt_takeover;
@@ -47,9 +48,10 @@ typedef struct tt_aggregator_member {
   bool lost, differs; /* the connection is over; members made different calls */
   bool blocked;       /* the system took less than was pushed */
   struct {
-    uint32_t window, seq;
+    uint64_t seq;
+    uint32_t window;
   } queue[2 * TT_WINDOW]; /* operations, by their number modulo its length */
-  uint32_t queued;        /* operations so far */
+  uint64_t queued;        /* operations so far */
   tt_share share[TT_LANE_P2P];
   uint8_t ways[TT_LANE_P2P]; /* on which a share has not passed yet: out, in */
   tt_turns out, in;
@@ -80,8 +82,8 @@ tt_takeover *tt_takeover_new(const tt_session_map *map, int ranks);
 void tt_takeover_free(tt_takeover *t);
 /* The aggregator is lost; from now on no sums are made, until all ranks know. */
 void tt_takeover_begin(tt_aggregator_member *a, const char *why);
-tt_sums_by tt_takeover_by(const tt_takeover *t, uint32_t *from);
-bool tt_takeover_drive(tt_aggregator_member *a, tt_wire *among, uint32_t seq);
+tt_sums_by tt_takeover_by(const tt_takeover *t, uint64_t *from);
+bool tt_takeover_drive(tt_aggregator_member *a, tt_wire *among, uint64_t seq);
 /* A rank that has not said where it is; on others than the first rank: the first. */
 int tt_takeover_awaits(const tt_takeover *t);
 bool tt_takeover_owes(const tt_aggregator_member *a);

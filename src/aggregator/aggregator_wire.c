@@ -31,7 +31,7 @@ void tt_member_lose(tt_aggregator_member *a, const char *why) {
 
 /* The connection is of no use any more. */
 static void part(tt_aggregator_member *a, const char *why) {
-  uint32_t from;
+  uint64_t from;
   if (a->takeover && tt_takeover_by(a->takeover, &from) == TT_BY_AGGREGATOR)
     tt_takeover_begin(a, why);
   else
@@ -39,7 +39,7 @@ static void part(tt_aggregator_member *a, const char *why) {
 }
 
 static bool by_aggregator(const tt_aggregator_member *a) {
-  uint32_t from;
+  uint64_t from;
   return !a->takeover || tt_takeover_by(a->takeover, &from) == TT_BY_AGGREGATOR;
 }
 
@@ -179,7 +179,7 @@ static size_t send_share(tt_aggregator_member *a, const tt_share *s, const void 
 }
 
 static size_t push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
-                   size_t left, uint32_t *ticket, tutti_status *status) {
+                   size_t left, uint64_t *ticket, tutti_status *status) {
   tt_aggregator_member *a = of(w);
   const tt_share *s = run_of(a, &a->out);
   (void)stamp, (void)left, (void)status;
@@ -343,7 +343,7 @@ static bool alive(tt_wire *w, int peer) {
   return !a->lost || a->from < a->to || a->differs;
 }
 
-static int read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
+static int read_record(tt_wire *w, int peer, uint64_t seq, tt_record *record) {
   (void)w, (void)peer, (void)seq, (void)record;
   return TT_UNKNOWN;
 }
@@ -363,7 +363,7 @@ static void quit(tt_wire *w) {
   if (of(w)->fd >= 0) shutdown(of(w)->fd, SHUT_RDWR);
 }
 
-static bool drive(tt_wire *w, tt_wire *among, uint32_t seq) {
+static bool drive(tt_wire *w, tt_wire *among, uint64_t seq) {
   tt_aggregator_member *a = of(w);
   const bool moved = a->takeover && tt_takeover_drive(a, among, seq);
   return pass_heads(a) || moved;
@@ -379,7 +379,7 @@ static int awaits(const tt_wire *w) {
   return a->takeover ? tt_takeover_awaits(a->takeover) : 0;
 }
 
-static tt_sums_by by(const tt_wire *w, uint32_t *from) {
+static tt_sums_by by(const tt_wire *w, uint64_t *from) {
   const tt_aggregator_member *a = (const tt_aggregator_member *)w;
   *from = 0;
   return a->takeover ? tt_takeover_by(a->takeover, from) : TT_BY_AGGREGATOR;

@@ -12,6 +12,7 @@
  *            alike. A sum that is made twice has the same bits, and a rank that has it skips the second.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ typedef enum word { LOST = 1, STATE, GO_ON } word;
 
 typedef struct note {
   uint32_t word;
-  uint32_t
+  uint64_t
       op; /* STATE: the next one to start; GO_ON: the first that is planned without an aggregator */
   uint64_t turn;  /* STATE: turns whose sum has come; GO_ON: the first that is made again */
   int32_t status; /* not TUTTI_OK: the sums under way cannot be made */
@@ -38,14 +39,14 @@ _Static_assert(sizeof(note) <= 96, "more may travel by its address (tt_wire.besi
 
 typedef struct state { /* what the first rank has heard of a rank */
   bool said;
-  uint32_t op;
+  uint64_t op;
   uint64_t turn;
 } state;
 
 typedef struct relay { /* between a socket and the lane to a rank */
   int fd, peer;
   size_t out, taken; /* bytes of the outgoing packet; that the wire has taken */
-  uint32_t ticket;   /* 0: it has copied them; else they must stay until the peer has them */
+  uint64_t ticket;   /* 0: it has copied them; else they must stay until the peer has them */
   size_t from, to;
   char outgoing[PACKET], incoming[PACKET];
 } relay;
@@ -55,7 +56,7 @@ struct tt_takeover {
   int ranks, *session, *member; /* per rank */
   int rack;                     /* as in tt_session_map */
   tt_sums_by by;
-  uint32_t from;
+  uint64_t from;
   char why[TT_AGGREGATOR_WHY];
   bool said;
   note decision;        /* of the first rank */
@@ -100,7 +101,7 @@ void tt_takeover_begin(tt_aggregator_member *a, const char *why) {
   a->fd = -1;
 }
 
-tt_sums_by tt_takeover_by(const tt_takeover *t, uint32_t *from) {
+tt_sums_by tt_takeover_by(const tt_takeover *t, uint64_t *from) {
   *from = t->from;
   return t->by;
 }
@@ -115,7 +116,7 @@ bool tt_takeover_alive(const tt_takeover *t) {
 
 static bool send_note(tt_aggregator_member *a, int peer, const note *n) {
   tt_wire *w = a->takeover->among;
-  uint32_t ticket;
+  uint64_t ticket;
   tutti_status status = TUTTI_OK;
   const bool sent = w->channel->push(w, peer, TT_LANE_SUMS, (tt_stamp){0, 0}, n, sizeof *n,
                                      sizeof *n, &ticket, &status) == sizeof *n;
@@ -269,11 +270,12 @@ static void follow(tt_aggregator_member *a, const note *n) {
   if (!status) status = go_back(a, n->turn);
   if (status) tt_member_lose(a, tutti_error());
   if (a->wire.rank == 0)
-    tt_log(0, "the aggregator at %s is lost: %s; from operation %u on calls run without it",
+    tt_log(0,
+           "the aggregator at %s is lost: %s; from operation %" PRIu64 " on calls run without it",
            a->where, t->why, t->from);
 }
 
-static void describe(const tt_aggregator_member *a, uint32_t seq, note *n) {
+static void describe(const tt_aggregator_member *a, uint64_t seq, note *n) {
   *n = (note){.word = STATE, .op = seq, .turn = a->got};
   snprintf(n->why, sizeof n->why, "%.*s", REASON - 1, a->takeover->why);
   if (!a->kept.failed) return;
@@ -281,7 +283,7 @@ static void describe(const tt_aggregator_member *a, uint32_t seq, note *n) {
   snprintf(n->why, sizeof n->why, "rank %d has no memory for what it sent there", a->wire.rank);
 }
 
-static bool decide(tt_aggregator_member *a, uint32_t seq) {
+static bool decide(tt_aggregator_member *a, uint64_t seq) {
   tt_takeover *t = a->takeover;
   bool moved = hear_states(a);
   if (t->by == TT_BY_NOBODY && !t->said) {
@@ -295,13 +297,13 @@ static bool decide(tt_aggregator_member *a, uint32_t seq) {
   if (t->by != TT_BY_NOBODY || t->told < t->ranks || !all_said(t)) return moved;
   t->from = t->heard[0].op;
   for (int r = 1; r < t->ranks; r++)
-    if ((int32_t)(t->heard[r].op - t->from) > 0) t->from = t->heard[r].op;
+    if (t->heard[r].op > t->from) t->from = t->heard[r].op;
   tell(a, GO_ON, &t->instructed); /* this rank first */
   follow(a, &t->decision);
   return true;
 }
 
-static bool obey(tt_aggregator_member *a, uint32_t seq) {
+static bool obey(tt_aggregator_member *a, uint64_t seq) {
   tt_takeover *t = a->takeover;
   note n;
   bool moved = false;
@@ -374,7 +376,7 @@ static bool pass_on(tt_aggregator_member *a) {
   return moved;
 }
 
-bool tt_takeover_drive(tt_aggregator_member *a, tt_wire *among, uint32_t seq) {
+bool tt_takeover_drive(tt_aggregator_member *a, tt_wire *among, uint64_t seq) {
   tt_takeover *t = a->takeover;
   t->among = among;
   if (a->lost) return false;

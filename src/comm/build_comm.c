@@ -42,7 +42,8 @@ tutti_comm *tt_comm_new(int rank, int ranks) {
   comm->info = info;
   comm->flight = &whole->flight;
   comm->plans = &whole->plans;
-  comm->flight->seq = comm->flight->oldest = 1; /* 0: what an empty flag slot contains */
+  /* 0: what an empty flag slot contains */
+  comm->flight->seq = comm->flight->oldest = 1 + tt_first_number();
   comm->flight->spins = TT_SPINS;
   return comm;
 }

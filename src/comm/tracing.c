@@ -129,13 +129,13 @@ void tt_trace_root(tutti_comm *comm, const char *path, uint64_t job, int64_t off
       offset, error);
 }
 
-void tt_trace_child(tutti_comm *comm, const tutti_comm *old, uint32_t at, int color) {
+void tt_trace_child(tutti_comm *comm, const tutti_comm *old, uint64_t at, int color) {
   uint64_t job, id;
   tt_trace_names(old, at, color, &job, &id);
   tt_trace_heir(comm, old, job, id, comm->ranks == old->ranks && comm->rank == old->rank);
 }
 
-void tt_trace_names(const tutti_comm *old, uint32_t at, int color, uint64_t *job, uint64_t *id) {
+void tt_trace_names(const tutti_comm *old, uint64_t at, int color, uint64_t *job, uint64_t *id) {
   const tt_trace *from = old->trace;
   *job = from ? from->id.job : 0;
   *id = from ? tt_mix(tt_mix(from->id.comm + at) ^ (uint64_t)color) : 0;

@@ -11,10 +11,10 @@
  * ranks; path NULL: TUTTI_TRACE's. */
 void tt_trace_root(tutti_comm *comm, const char *path, uint64_t job, int64_t offset, int64_t error);
 /* Starts the trace of one split from `old`, named by two numbers that its ranks have in common. */
-void tt_trace_child(tutti_comm *comm, const tutti_comm *old, uint32_t at, int color);
+void tt_trace_child(tutti_comm *comm, const tutti_comm *old, uint64_t at, int color);
 /* Starts the trace of a successor of `old`, or of one that this process joins (old NULL), with the
  * numbers of tt_trace_names, on which the ranks agreed; same: the same ranks, in the same order. */
-void tt_trace_names(const tutti_comm *old, uint32_t at, int color, uint64_t *job, uint64_t *id);
+void tt_trace_names(const tutti_comm *old, uint64_t at, int color, uint64_t *job, uint64_t *id);
 void tt_trace_heir(tutti_comm *comm, const tutti_comm *old, uint64_t job, uint64_t id, bool same);
 /* Writes the events of one communicator to the file, or those of all. */
 void tt_trace_close(tutti_comm *comm);

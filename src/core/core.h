@@ -58,6 +58,8 @@ const char *tt_env(const char *name);
 /* An integer in [lo, hi] from the environment; `otherwise` if unset, or invalid, which is reported
  * once. */
 long tt_env_int(const char *name, long lo, long hi, long otherwise);
+/* From which operations, messages and pieces are counted: 0, but tests begin just below a power of two. */
+uint64_t tt_first_number(void);
 
 /* Seconds from the environment, a positive number; 0 if unset, or invalid, which is
  * reported once. */

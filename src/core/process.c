@@ -3,6 +3,7 @@
 #include "process.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,10 @@ long tt_env_int(const char *name, long lo, long hi, long otherwise) {
     tt_log(0, "%s='%s' is not a whole number from %ld to %ld; using %ld", name, value, lo, hi,
            otherwise);
   return otherwise;
+}
+
+uint64_t tt_first_number(void) {
+  return (uint64_t)tt_env_int("TUTTI_FIRST_NUMBER", 0, LONG_MAX - 1, 0);
 }
 
 double tt_env_seconds(const char *name) {

@@ -1,6 +1,5 @@
 /* system.c - what the system says: the time, random words, and how much memory it can still give.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <time.h>
@@ -21,12 +20,11 @@ uint64_t tt_clock_us(clockid_t clock) {
 }
 
 uint64_t tt_random(void) {
-  static atomic_ullong drawn;
   uint64_t word;
+  struct timespec t;
   if (getrandom(&word, sizeof word, 0) == sizeof word) return word;
-  /* order: a counter, nothing is read behind it */
-  word = atomic_fetch_add_explicit(&drawn, 1, memory_order_relaxed);
-  return tt_mix(tt_mix(word ^ (uint64_t)getpid() << 32) ^ tt_clock_us(CLOCK_REALTIME));
+  clock_gettime(CLOCK_REALTIME, &t); /* a kernel without getrandom */
+  return tt_mix(tt_mix((uint64_t)t.tv_sec ^ (uint64_t)t.tv_nsec << 32) ^ (uint64_t)getpid());
 }
 
 uint64_t tt_memory_available(void) {

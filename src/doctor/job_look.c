@@ -132,9 +132,7 @@ static bool pread_exact(const reader *r, uint64_t at, void *to, size_t n) {
   return pread(r->fd, to, n, (off_t)at) == (ssize_t)n;
 }
 
-static uint32_t load_relaxed(const atomic_uint *at) {
-  return atomic_load_explicit(at, memory_order_relaxed);
-}
+#define load_relaxed(at) atomic_load_explicit((at), memory_order_relaxed)
 
 /* ---- a control block ---- */
 
@@ -148,7 +146,7 @@ static void copy_words(char *to, const char *from, size_t size) {
 
 static void take_calls(const reader *r, tt_look_comm *l) {
   for (uint32_t back = TT_RECORDS; back-- > 0;) {
-    const uint32_t seq = l->newest - 1 - back, place = seq % TT_RECORDS;
+    const uint64_t seq = l->newest - 1 - back, place = seq % TT_RECORDS;
     const tt_call_record *a = &r->first->records[place], *b = &r->second->records[place];
     if (l->newest < back + 2 || load_relaxed(&a->seq) != seq || memcmp(a, b, sizeof *a) != 0)
       continue;
@@ -306,7 +304,7 @@ void tt_look_free(tt_look *look) {
   *look = (tt_look){.ranks = 0};
 }
 
-const tt_record *tt_look_call(const tt_look_comm *comm, uint32_t seq) {
+const tt_record *tt_look_call(const tt_look_comm *comm, uint64_t seq) {
   for (int i = 0; i < comm->ncalls; i++)
     if (comm->calls[i].stamp.seq == seq) return &comm->calls[i];
   return NULL;

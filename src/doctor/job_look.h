@@ -11,7 +11,7 @@ typedef struct tt_look_comm {
   uint64_t home; /* the same for all ranks of it on this node */
   int number;    /* of the communicator among those of the job, from 1 */
   int ranks, rank;
-  uint32_t newest, over; /* operations numbered below these: were called; are over */
+  uint64_t newest, over; /* operations numbered below these: were called; are over */
   tt_record calls[TT_RECORDS];
   int ncalls;
   tutti_status aborted;
@@ -53,6 +53,6 @@ tutti_status tt_job_find(long pid, int *fds, int most, int *n);
 tutti_status tt_job_look(int fd, tt_look *look);
 void tt_look_free(tt_look *look);
 /* The call of operation `seq` of a communicator; NULL if its records do not hold it. */
-const tt_record *tt_look_call(const tt_look_comm *comm, uint32_t seq);
+const tt_record *tt_look_call(const tt_look_comm *comm, uint64_t seq);
 
 #endif

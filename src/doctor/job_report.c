@@ -8,6 +8,7 @@
  *            all ranks for the same operation of a communicator are compared.
  * Invariant  published data may be wrong, or of different moments; every walk ends.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +24,18 @@ enum { JOBS = 16 }; /* the most that one process can be part of */
 /* ---- calls and waits ---- */
 
 /* Appends "allreduce of 10 int64, sum (operation 5)", or "operation 5". */
-static void add_call(tt_text *t, const tt_look_comm *comm, uint32_t seq) {
+static void add_call(tt_text *t, const tt_look_comm *comm, uint64_t seq) {
   const tt_record *call = tt_look_call(comm, seq);
   char words[120];
   if (call) tt_record_words(call, words, sizeof words);
-  tt_text_add(t, call ? "%s (operation %u)" : "%soperation %u", call ? words : "", seq);
+  tt_text_add(t, call ? "%s (operation %" PRIu64 ")" : "%soperation %" PRIu64, call ? words : "",
+              seq);
 }
 
 /* The same of the operation in which it waits; or "message 3, to receive 10 double". */
 static void add_waiting(tt_text *t, const tt_look_comm *comm) {
   if (comm->shown.message)
-    tt_text_add(t, "message %u, to %s %llu %s", comm->shown.waits_in,
+    tt_text_add(t, "message %llu, to %s %llu %s", comm->shown.waits_in,
                 comm->shown.message == 1 ? "receive" : "send",
                 (unsigned long long)comm->shown.count,
                 tutti_type_name((tutti_type)comm->shown.type));
@@ -83,13 +85,13 @@ static bool say_over(tt_text *t, const tt_look *v, uint64_t home) {
 }
 
 /* A rank's call for operation `seq`; NULL: not known. */
-static const tt_record *call_of(const tt_look *v, int rank, uint64_t home, uint32_t seq) {
+static const tt_record *call_of(const tt_look *v, int rank, uint64_t home, uint64_t seq) {
   const tt_look_comm *comm = in_home(v, rank, home);
   return comm ? tt_look_call(comm, seq) : NULL;
 }
 
 /* Marks the ranks whose call for operation `seq` has this hash; returns their number. */
-static int alike(const tt_look *v, uint64_t home, uint32_t seq, uint32_t hash, bool *marked) {
+static int alike(const tt_look *v, uint64_t home, uint64_t seq, uint32_t hash, bool *marked) {
   int n = 0;
   for (int r = 0; r < v->ranks; r++) {
     const tt_record *call = call_of(v, r, home, seq);
@@ -99,7 +101,7 @@ static int alike(const tt_look *v, uint64_t home, uint32_t seq, uint32_t hash, b
   return n;
 }
 
-static bool say_difference(tt_text *t, const tt_look *v, uint64_t home, int number, uint32_t seq,
+static bool say_difference(tt_text *t, const tt_look *v, uint64_t home, int number, uint64_t seq,
                            bool *marked) {
   const tt_record *one = NULL, *other = NULL;
   for (int r = 0; r < v->ranks && !other; r++) {
@@ -123,13 +125,13 @@ static bool say_difference(tt_text *t, const tt_look *v, uint64_t home, int numb
   tt_text_add(t, " called %s where ", words);
   alike(v, home, seq, one->stamp.hash, marked);
   add_ranks(t, v, marked);
-  tt_text_add(t, " called %s%s (operation %u of communicator %d)\n", others,
+  tt_text_add(t, " called %s%s (operation %" PRIu64 " of communicator %d)\n", others,
               strcmp(words, others) ? "" : ", with other counts or by another plan", seq, number);
   return true;
 }
 
 static bool say_differences(tt_text *t, const tt_look *v, uint64_t home, int number, bool *marked) {
-  uint32_t most = 0;
+  uint64_t most = 0;
   for (int r = 0; r < v->ranks; r++) {
     const tt_look_comm *comm = in_home(v, r, home);
     if (comm && comm->newest > most) most = comm->newest;
@@ -304,7 +306,7 @@ typedef enum doing { OVER, WAITS, INSIDE, OUTSIDE } doing;
 static doing doing_of(const tt_look_comm *comm) {
   if (comm->aborted) return OVER;
   if (comm->waits) return WAITS;
-  return (int32_t)(comm->newest - comm->over) > 0 ? INSIDE : OUTSIDE;
+  return comm->newest > comm->over ? INSIDE : OUTSIDE;
 }
 
 static void say_comm(tt_text *t, const tt_look *v, const tt_look_comm *comm) {
@@ -320,7 +322,7 @@ static void say_comm(tt_text *t, const tt_look *v, const tt_look_comm *comm) {
       tt_text_add(t, "is at ");
       add_call(t, comm, comm->over);
       if (comm->newest - comm->over > 1)
-        tt_text_add(t, " and %u more", comm->newest - comm->over - 1);
+        tt_text_add(t, " and %" PRIu64 " more", comm->newest - comm->over - 1);
       break;
     default: tt_text_add(t, "is outside; it last finished "); add_call(t, comm, comm->newest - 1);
   }
@@ -367,10 +369,10 @@ static void say_job(tt_text *t, const tt_look *v) {
 
 /* ---- JSON ---- */
 
-static void json_call(tt_text *t, const char *name, const tt_look_comm *comm, uint32_t seq) {
+static void json_call(tt_text *t, const char *name, const tt_look_comm *comm, uint64_t seq) {
   const tt_record *call = tt_look_call(comm, seq);
   char words[120];
-  tt_text_add(t, ", \"%s\": {\"operation\": %u", name, seq);
+  tt_text_add(t, ", \"%s\": {\"operation\": %" PRIu64, name, seq);
   if (call) {
     tt_record_words(call, words, sizeof words);
     tt_text_add(t, ", \"call\": ");
@@ -397,7 +399,7 @@ static void json_comm(tt_text *t, const tt_look_comm *comm) {
                 (double)comm->waited / 1e6);
     if (comm->shown.message)
       tt_text_add(
-          t, ", \"message\": {\"number\": %u, \"sends\": %s, \"count\": %llu, \"type\": \"%s\"}",
+          t, ", \"message\": {\"number\": %llu, \"sends\": %s, \"count\": %llu, \"type\": \"%s\"}",
           comm->shown.waits_in, comm->shown.message == 2 ? "true" : "false",
           (unsigned long long)comm->shown.count, tutti_type_name((tutti_type)comm->shown.type));
     else

@@ -124,7 +124,7 @@ static size_t make_frame(tt_code code, tutti_type type, const void *from, float 
 /* ---- out ---- */
 
 size_t tt_link_push(tt_run *r, int peer, const void *bytes, float *owed, size_t n, size_t left,
-                    uint32_t *ticket, tutti_status *status) {
+                    uint64_t *ticket, tutti_status *status) {
   const tt_operation *o = r->o;
   tt_wire *to = tt_wire_to(o, peer);
   const tt_channel_ops *channel = to->channel;

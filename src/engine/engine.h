@@ -135,7 +135,8 @@ typedef struct tt_pieces {
   tt_peers all;     /* ranks */
   tt_partition cut; /* of the vector */
   uint32_t at_once; /* pieces per batch: one, if any vector goes through an arena */
-  uint32_t first, count;
+  uint64_t first;   /* number of its first piece */
+  uint32_t count;
   uint32_t done[TT_COUNTERS];
   uint32_t put_by_all; /* pieces all put before their flags; UINT32_MAX: not known yet */
   bool given;          /* the peers write their sums into dst */
@@ -155,7 +156,7 @@ typedef struct tt_pieces {
   uint32_t counted;  /* pieces of earlier such vectors */
   tt_spent wrote[TT_STORES], read[TT_STORES];
   struct {
-    uint32_t target;
+    uint64_t target;
     int next; /* peers before it have published that much */
   } seen[TT_COUNTERS];
 } tt_pieces;
@@ -189,7 +190,7 @@ struct tt_operation {
   tt_reducer reducer;
   tt_stamp stamp;
   int window;          /* which of TT_WINDOW places */
-  uint32_t oldest;     /* operations before it are over on this rank */
+  uint64_t oldest;     /* operations before it are over on this rank */
   const tt_loop *loop; /* the loop that runs instead of the program's steps; or NULL */
   bool flag_get;       /* loop: this rank's flag is set */
   const void *own;     /* loop: this rank's own operand */
@@ -227,10 +228,10 @@ typedef struct tt_execution {
  * this rank. Reuses memory of earlier operations. Fails with TUTTI_ERR_MEMORY before
  * anything is sent. */
 tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_execution *how,
-                                const tt_call *call, tt_stamp stamp, uint32_t oldest);
+                                const tt_call *call, tt_stamp stamp, uint64_t oldest);
 /* Repeat the call, with the same plan and place, of an operation that was begun there and has a
  * loop. */
-tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint32_t oldest);
+tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint64_t oldest);
 /* Do what can be done now; true if anything moved. At the end finished == slices, or status
  * is set. */
 bool tt_operation_progress(tt_operation *o);
@@ -314,7 +315,7 @@ void tt_owed_round(tt_code code, float *x, float *owed, size_t n);
 /* Messages of a run, coded or not (coded.c): as the functions of a channel (wire.h). head: *status: out
  * of memory, or what came is no code. push: owed: of these numbers, or NULL. came: is there something from this peer? */
 size_t tt_link_push(tt_run *r, int peer, const void *bytes, float *owed, size_t n, size_t left,
-                    uint32_t *ticket, tutti_status *status);
+                    uint64_t *ticket, tutti_status *status);
 size_t tt_link_head(tt_run *r, int peer, tt_stamp *stamp, tutti_status *status);
 bool tt_link_came(const tt_run *r, int peer);
 const void *tt_link_view(tt_run *r, int peer, size_t *n, tutti_status *status);

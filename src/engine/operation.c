@@ -21,7 +21,7 @@ static tutti_status start_slice(tt_operation *o, int slice) {
 }
 
 tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_execution *how,
-                                const tt_call *call, tt_stamp stamp, uint32_t oldest) {
+                                const tt_call *call, tt_stamp stamp, uint64_t oldest) {
   o->wire = wire;
   o->program = how->program;
   o->if_exported = how->if_exported;
@@ -51,7 +51,7 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_executi
   return TUTTI_OK;
 }
 
-tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint32_t oldest) {
+tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint64_t oldest) {
   o->stamp = stamp;
   o->oldest = oldest;
   o->status = TUTTI_OK;

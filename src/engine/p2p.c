@@ -16,8 +16,8 @@ typedef struct header {
 /* The unfinished messages of one peer and direction, in order. */
 typedef struct box {
   tt_p2p_message *first, **end;
-  uint32_t flag_get;
-  bool active; /* in the list of nonempty queues */
+  uint64_t posted; /* so far */
+  bool active;     /* in the list of nonempty queues */
   struct box *next;
 } box;
 
@@ -32,7 +32,8 @@ tt_p2p *tt_p2p_new(tt_wire *wire) {
   tt_p2p *p2p = calloc(1, sizeof *p2p + 2 * (size_t)wire->ranks * sizeof *p2p->boxes);
   if (!p2p) return NULL;
   p2p->wire = wire;
-  for (int i = 0; i < 2 * wire->ranks; i++) p2p->boxes[i].end = &p2p->boxes[i].first;
+  for (int i = 0; i < 2 * wire->ranks; i++)
+    p2p->boxes[i] = (box){.end = &p2p->boxes[i].first, .posted = wire->first};
   return p2p;
 }
 
@@ -44,7 +45,7 @@ void tt_p2p_post(tt_p2p *p2p, tt_p2p_message *m) {
   box *b = &p2p->boxes[2 * m->peer + m->sends];
   m->opened = m->exported = false;
   m->moved = 0;
-  m->number = b->flag_get++;
+  m->number = b->posted++;
   m->next = NULL;
   *b->end = m;
   b->end = &m->next;
@@ -75,10 +76,11 @@ static tt_stamp stamp_of(const tt_p2p_message *m) {
 
 /* The receive does not match the send. */
 static tutti_status differ(const tt_p2p_message *m, int me, uint64_t count, uint32_t type) {
-  return tt_fail(
-      TUTTI_ERR_MISMATCH, "message %u from rank %d to rank %d: sent are %llu %s, received %llu %s",
-      m->number, m->peer, me, (unsigned long long)count, tutti_type_name((tutti_type)type),
-      (unsigned long long)m->count, tutti_type_name(m->type));
+  return tt_fail(TUTTI_ERR_MISMATCH,
+                 "message %llu from rank %d to rank %d: sent are %llu %s, received %llu %s",
+                 (unsigned long long)m->number, m->peer, me, (unsigned long long)count,
+                 tutti_type_name((tutti_type)type), (unsigned long long)m->count,
+                 tutti_type_name(m->type));
 }
 
 /* ---- sending ---- */
@@ -87,7 +89,7 @@ static bool send_header(tt_wire *w, tt_p2p_message *m, bool *moved, tutti_status
   char packet[PACKET];
   const size_t capacity = tt_min(w->beside, sizeof packet) - sizeof(header);
   const header head = {m->count, m->type, m->bytes <= capacity ? (uint32_t)m->bytes : 0};
-  uint32_t ticket;
+  uint64_t ticket;
   memcpy(packet, &head, sizeof head);
   if (head.inside) memcpy(packet + sizeof head, m->at, head.inside);
   const size_t n = sizeof head + head.inside;
@@ -101,7 +103,7 @@ static bool send_header(tt_wire *w, tt_p2p_message *m, bool *moved, tutti_status
 static bool send_message(tt_wire *w, tt_p2p_message *m, bool *moved, tutti_status *status) {
   if (!m->opened && !send_header(w, m, moved, status)) return false;
   while (m->moved < m->bytes) {
-    uint32_t ticket = 0;
+    uint64_t ticket = 0;
     const char *from = (const char *)m->at + m->moved;
     const size_t left = m->bytes - m->moved;
     const size_t n =

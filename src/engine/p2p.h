@@ -23,9 +23,9 @@ typedef struct tt_p2p_message {
   /* private */
   bool opened; /* its header has gone, or come */
   bool exported;
-  uint32_t ticket;
+  uint64_t ticket;
   size_t moved;
-  uint32_t number; /* within its pair */
+  uint64_t number; /* within its pair */
   struct tt_p2p_message *next;
 } tt_p2p_message;
 

@@ -16,7 +16,7 @@
 typedef struct tt_moving {
   tt_cursor cursor;
   uint64_t left;   /* bytes still to move */
-  uint32_t ticket; /* of the last exported bytes, or 0 */
+  uint64_t ticket; /* of the last exported bytes, or 0 */
   bool exported, over;
 } tt_moving;
 
@@ -85,7 +85,7 @@ static bool push_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, 
   while (m->left && my_turn(r, t)) {
     char *from;
     uint64_t n = tt_contiguous(r, &step->own, &m->cursor, &from);
-    uint32_t ticket = 0;
+    uint64_t ticket = 0;
     float *owed = r->fresh && r->fresh[t->step] ? tt_owed_at(r, &step->own, &m->cursor) : NULL;
     size_t taken = tt_link_push(r, t->peer, from, owed, n, m->left, &ticket, status);
     if (!taken) return moved;

@@ -58,10 +58,10 @@ static const char *refusal(const tutti_comm *comm, const tt_call *c) {
   return NULL;
 }
 
-bool tt_goes_without(const tutti_comm *comm, uint32_t seq) {
+bool tt_goes_without(const tutti_comm *comm, uint64_t seq) {
   const tt_wire *a = comm->wire->aggregator;
-  uint32_t from = 0;
-  return a && a->aggregates->by(a, &from) == TT_BY_RANKS && (int32_t)(seq - from) >= 0;
+  uint64_t from = 0;
+  return a && a->aggregates->by(a, &from) == TT_BY_RANKS && seq >= from;
 }
 
 static bool may_sum(const tutti_comm *comm, const tt_call *c) {

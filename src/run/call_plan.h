@@ -34,7 +34,7 @@ tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
                          const tt_plan **plan);
 /* The same for the operation of this number: after an aggregator was lost, the number decides (aggregated.c). */
 tutti_status tt_plan_for_operation(tutti_comm *comm, const tt_call *call, bool in_place,
-                                   uint32_t seq, const tt_plan **plan);
+                                   uint64_t seq, const tt_plan **plan);
 /* May such a call be planned for places, not ranks? */
 bool tt_goes_by_places(tutti_coll coll, tutti_op op);
 /* The problem that the chooser solves for a call. */

@@ -5,6 +5,7 @@
  * Invariant  a failure found breaks the communicator, with the same message on all ranks:
  *            the first that any of them published.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,7 +52,7 @@ tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status) {
 
 /* Finds the earliest operation up to `seq` that some peer recorded differently than this rank did,
  * as far back as records reach. */
-static bool differs(tutti_comm *comm, uint32_t seq, tt_record *mine, tt_record *theirs, int *peer) {
+static bool differs(tutti_comm *comm, uint64_t seq, tt_record *mine, tt_record *theirs, int *peer) {
   const tt_peer_ops *ops = comm->wire->peer;
   for (uint32_t back = (uint32_t)tt_min(seq, TT_RECALL) + 1; back-- > 0;) {
     if (ops->read_record(comm->wire, comm->rank, seq - back, mine) != 1) continue;
@@ -84,13 +85,14 @@ static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain)
                            ? " (with other counts)"
                            : " (with another plan: TUTTI_ALGO, a code, tutti_comm_set_helpers?)";
     snprintf(comm->why, sizeof comm->why,
-             "operation %u: rank %d called %s, but rank %d called %s%s", mine.stamp.seq, peer,
-             other, comm->rank, ours, hint);
+             "operation %" PRIu64 ": rank %d called %s, but rank %d called %s%s", mine.stamp.seq,
+             peer, other, comm->rank, ours, hint);
     return true;
   }
   if (certain)
     snprintf(comm->why, sizeof comm->why,
-             "operation %u, %s, or one before: another rank made another call than rank %d",
+             "operation %" PRIu64
+             ", %s, or one before: another rank made another call than rank %d",
              o->stamp.seq, tutti_coll_name(o->call.coll), comm->rank);
   return certain;
 }
@@ -131,7 +133,7 @@ static bool find_lost_rank(tutti_comm *comm, int *peer) {
 static void break_for_aggregator(tutti_comm *comm, const tt_operation *o) {
   const tt_wire *a = comm->wire->aggregator;
   snprintf(comm->why, sizeof comm->why,
-           "the aggregator at %s is lost: %s; rank %d waited for it in %s, operation %u",
+           "the aggregator at %s is lost: %s; rank %d waited for it in %s, operation %" PRIu64,
            a->aggregates->where(a), a->aggregates->why(a), comm->rank,
            tutti_coll_name(o->call.coll), o->stamp.seq);
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
@@ -148,10 +150,10 @@ static void break_for_lost(tutti_comm *comm, int peer, const tt_p2p_message *m,
   }
   exit_of(comm, peer, how, sizeof how);
   if (m)
-    snprintf(what, sizeof what, "to %s message %u", m->sends ? "receive" : "send", m->number);
+    snprintf(what, sizeof what, "to %s message %" PRIu64, m->sends ? "receive" : "send", m->number);
   else
-    snprintf(what, sizeof what, "in %s, operation %u, step %u", tutti_coll_name(o->call.coll),
-             o->stamp.seq, step);
+    snprintf(what, sizeof what, "in %s, operation %" PRIu64 ", step %u",
+             tutti_coll_name(o->call.coll), o->stamp.seq, step);
   snprintf(comm->why, sizeof comm->why, "rank %d (pid %ld) %s; rank %d waited for it %s", peer,
            comm->wire->peer->pid(comm->wire, peer), how, comm->rank, what);
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
@@ -160,7 +162,8 @@ static void break_for_lost(tutti_comm *comm, int peer, const tt_p2p_message *m,
 /* The peer that an operation waits for: a dead one if any, else the first. */
 typedef struct awaited {
   tutti_comm *comm;
-  uint32_t seq, step;
+  uint64_t seq;
+  uint32_t step;
   int peer; /* -1: none */
   bool dead, beyond;
   bool asks; /* requests the records of their calls */
@@ -288,7 +291,7 @@ void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   char reason[TT_WHY]; /* the rank that reported a failure may have died since */
   comm->wire->peer->aborted(comm->wire, reason, sizeof reason);
   tt_look_for_launcher(comm);
-  for (uint32_t seq = comm->flight->oldest; seq != comm->flight->seq && !comm->broken; seq++) {
+  for (uint64_t seq = comm->flight->oldest; seq != comm->flight->seq && !comm->broken; seq++) {
     tt_place *place = &comm->flight->places[seq % TT_WINDOW];
     awaited a = {.comm = comm, .seq = seq, .peer = -1};
     a.asks = comm->wire->peer->ask && waited_for(p, now) >= ASK_US;

@@ -27,7 +27,7 @@ typedef struct tt_wait_policy { /* of a waiting caller, while nothing moves */
 } tt_wait_policy;
 
 typedef struct tt_flight {
-  uint32_t seq, oldest; /* next number; the oldest that may still run */
+  uint64_t seq, oldest; /* next number; the oldest that may still run */
   uint32_t chain;       /* hash of all calls so far */
   tt_place places[TT_WINDOW];
   tutti_request *queue, *queue_end;
@@ -88,7 +88,7 @@ bool tt_is_undecided(const tutti_comm *comm);
 /* An operation of a traced communicator begins. Returns where its steps are recorded, or NULL. */
 tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
 /* The operation is over, outside the call that began it. */
-void tt_trace_over(tt_trace *trace, uint32_t seq);
+void tt_trace_over(tt_trace *trace, uint64_t seq);
 
 /* ---- waiting (wait.c) ---- */
 

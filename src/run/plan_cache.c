@@ -277,7 +277,7 @@ tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
 }
 
 tutti_status tt_plan_for_operation(tutti_comm *comm, const tt_call *call, bool in_place,
-                                   uint32_t seq, const tt_plan **plan) {
+                                   uint64_t seq, const tt_plan **plan) {
   const bool without = tt_goes_without(comm, seq);
   uint64_t key = plan_key(comm, call, in_place, without);
   tt_plan *p = &comm->plans->plan[key % TT_PLANS];

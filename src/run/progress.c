@@ -58,7 +58,7 @@ static void start_request(tutti_comm *comm, tutti_request *r) {
 
 bool tt_is_undecided(const tutti_comm *comm) {
   const tt_wire *a = comm->wire->aggregator;
-  uint32_t from;
+  uint64_t from;
   return a && a->aggregates->by(a, &from) == TT_BY_NOBODY;
 }
 
@@ -197,7 +197,7 @@ static bool drive_sums(tutti_comm *comm) {
 
 static bool drive_operations(tutti_comm *comm) {
   bool moved = false;
-  for (uint32_t seq = comm->flight->oldest; seq != comm->flight->seq && !comm->broken; seq++) {
+  for (uint64_t seq = comm->flight->oldest; seq != comm->flight->seq && !comm->broken; seq++) {
     tt_place *place = &comm->flight->places[seq % TT_WINDOW];
     if (!place->by || place->by->seq != seq) continue;
     if (tt_operation_progress(&place->operation)) moved = true;

@@ -34,7 +34,7 @@ struct tutti_request {
   bool persistent;
   _Atomic tt_state state; /* read before the communicator is entered */
   tutti_status status;
-  uint32_t seq;
+  uint64_t seq;
   struct tutti_request *next;  /* in the queue */
   tutti_request *whole;        /* the request that this is a part of; or NULL */
   tt_p2p_message *message;     /* NULL: a collective */

@@ -6,6 +6,7 @@
  * Invariant  a rank that has not made the call is reported before one that has, and of the former
  *            a stopped one before a running one.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,7 +61,7 @@ static bool is_peer_stopped(tutti_comm *comm, int peer) {
 
 /* Rates how likely a rank is the cause. A rank that has not made the call may itself wait elsewhere
  * for a rank that has not: it publishes that, or answers. */
-static int suspicion(tutti_comm *comm, int r, uint32_t seq) {
+static int suspicion(tutti_comm *comm, int r, uint64_t seq) {
   tt_record none;
   const tt_peer_ops *ops = comm->wire->peer;
   const int known = ops->read_record(comm->wire, r, seq, &none);
@@ -72,7 +73,7 @@ static int suspicion(tutti_comm *comm, int r, uint32_t seq) {
 }
 
 /* The rank most likely to be the cause; `peer` if none is more likely. */
-static int culprit(tutti_comm *comm, uint32_t seq, int peer) {
+static int culprit(tutti_comm *comm, uint64_t seq, int peer) {
   int worst = 0;
   for (int r = 0; r < comm->ranks; r++) {
     if (r == comm->rank) continue;
@@ -86,14 +87,14 @@ static int culprit(tutti_comm *comm, uint32_t seq, int peer) {
 }
 
 /* The last call of `peer` before operation `seq`; false: not known. */
-static bool last_call(tutti_comm *comm, int peer, uint32_t seq, tt_record *last) {
+static bool last_call(tutti_comm *comm, int peer, uint64_t seq, tt_record *last) {
   for (uint32_t back = 1; back <= TT_RECALL && back < seq; back++)
     if (comm->wire->peer->read_record(comm->wire, peer, seq - back, last) == 1) return true;
   return false;
 }
 
 /* Says where the peer is, or that it is elsewhere, as far as known. */
-static void say_where(tutti_comm *comm, int peer, uint32_t seq, uint32_t step, char *text,
+static void say_where(tutti_comm *comm, int peer, uint64_t seq, uint32_t step, char *text,
                       size_t size) {
   const tt_peer_ops *ops = comm->wire->peer;
   tt_record r;
@@ -115,8 +116,8 @@ static void say_where(tutti_comm *comm, int peer, uint32_t seq, uint32_t step, c
       snprintf(text, size, known ? "; it does not answer" : ", which it has not called yet");
   if (!last_call(comm, peer, seq, &r)) return;
   tt_record_words(&r, words, sizeof words);
-  const bool over = s && (int32_t)(atomic_load(&s->over) - r.stamp.seq) > 0;
-  snprintf(text + n, size - (size_t)n, "; %s operation %u, %s",
+  const bool over = s && atomic_load(&s->over) > r.stamp.seq;
+  snprintf(text + n, size - (size_t)n, "; %s operation %" PRIu64 ", %s",
            over ? "it last finished"
            : s  ? "it is still in"
                 : "its last known call is",
@@ -129,7 +130,7 @@ static void format_seconds(uint64_t waited, char *text, size_t size) {
 }
 
 /* Ranks of a busy machine answer slowly: asks early, so that the limit need not wait for them. */
-static void ask_ahead(tutti_comm *comm, uint64_t waited, uint32_t seq) {
+static void ask_ahead(tutti_comm *comm, uint64_t waited, uint64_t seq) {
   const tt_peer_ops *ops = comm->wire->peer;
   if (!ops->ask || seq != comm->flight->oldest || limit_reached(comm, waited + AHEAD_US) <= 0)
     return;
@@ -160,7 +161,7 @@ static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, in
   char text[400], time[16];
   format_seconds(waited, time, sizeof time);
   const tt_wire *a = comm->wire->aggregator;
-  uint32_t from;
+  uint64_t from;
   if (peer >= comm->ranks && leave_aggregator(comm, p, time)) return;
   if (peer >= comm->ranks && tt_is_undecided(comm)) peer = a->aggregates->awaits(a);
   if (peer >= comm->ranks)
@@ -181,7 +182,7 @@ static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, in
 enum { AGGREGATOR_GRACE_US = 1000000 };
 static uint64_t grace_for(const tutti_comm *comm, int peer) {
   const tt_wire *a = comm->wire->aggregator;
-  uint32_t from;
+  uint64_t from;
   return a && peer < comm->ranks && a->aggregates->by(a, &from) == TT_BY_AGGREGATOR
              ? AGGREGATOR_GRACE_US
              : 0;
@@ -204,7 +205,7 @@ void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, i
     tt_record_words(&mine, words, sizeof words);
   else
     snprintf(words, sizeof words, "%s", tutti_coll_name(o->call.coll));
-  snprintf(what, sizeof what, " in %s, operation %u%s", words, o->stamp.seq, where);
+  snprintf(what, sizeof what, " in %s, operation %" PRIu64 "%s", words, o->stamp.seq, where);
   report_late(comm, p, waited, peer, what);
 }
 
@@ -212,7 +213,7 @@ void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited
                             const tt_p2p_message *m) {
   char what[128];
   if (!complains(comm, p, waited)) return;
-  snprintf(what, sizeof what, ", to %s message %u, %llu %s", m->sends ? "receive" : "send",
+  snprintf(what, sizeof what, ", to %s message %" PRIu64 ", %llu %s", m->sends ? "receive" : "send",
            m->number, (unsigned long long)m->count, tutti_type_name(m->type));
   report_late(comm, p, waited, m->peer, what);
 }

@@ -46,7 +46,7 @@ tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *p
   return t;
 }
 
-void tt_trace_over(tt_trace *t, uint32_t seq) {
+void tt_trace_over(tt_trace *t, uint64_t seq) {
   if (t->open[seq % TT_WINDOW].blocking) return; /* the event of the call covers it */
   const tt_event e = {.begin = t->open[seq % TT_WINDOW].begin,
                       .end = tt_trace_now(t),

@@ -18,10 +18,10 @@ enum {
   SLEEP_MOST_US = 32000, /* each sleep is twice as long, up to this */
   SLEEP_DEVICE_US =
       100, /* the limit while vectors are on their way from a device, which wakes no rank */
-  SLEEP_NET_US = 1000, /* the limit with a network, which also carries the caller's messages */
+  SLEEP_NET_US = 1000,   /* the limit with a network, which also carries the caller's messages */
   LOOK_US = 20000,       /* when it checks its peers for the first time; */
   LOOK_MOST_US = 100000, /* the pauses grow to this */
-  ASK_TURNS = 64       /* how often, while awake, it asks whether it was interrupted */
+  ASK_TURNS = 64         /* how often, while awake, it asks whether it was interrupted */
 };
 
 static uint64_t now_us(void) {
@@ -70,7 +70,7 @@ static bool take_first(void *ctx, int peer, uint32_t step) {
 static void show_wait(tutti_comm *comm, tt_wait_policy *p) {
   tt_shown *s = comm->wire->shown;
   const tt_p2p_message *m = p->by ? p->by->message : NULL;
-  for (uint32_t seq = comm->flight->oldest; !m && seq != comm->flight->seq; seq++) {
+  for (uint64_t seq = comm->flight->oldest; !m && seq != comm->flight->seq; seq++) {
     const tt_place *place = &comm->flight->places[seq % TT_WINDOW];
     awaited a = {-1, 0};
     if (!place->by || !tt_operation_awaits(&place->operation, take_first, &a) || a.peer < 0)

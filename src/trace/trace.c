@@ -18,7 +18,7 @@ void tt_trace_add(tt_tape *tape, const tt_event *event) {
   atomic_store_explicit(&tape->n, n + 1, memory_order_release);
 }
 
-static void add_wait(tt_trace *t, uint64_t until, uint32_t seq) {
+static void add_wait(tt_trace *t, uint64_t until, uint64_t seq) {
   if (!t->waits || t->awaits < 0 || until <= t->last + GAP) return;
   const tt_event wait = {
       .begin = t->last, .end = until, .seq = seq, .peer = t->awaits, .kind = TT_EVENT_IDLE};
@@ -41,7 +41,7 @@ static bool goes_on(const tt_trace *t, const tt_event *e) {
          l->end == t->last && e->begin <= l->end + GAP;
 }
 
-void tt_trace_step(tt_trace *t, tt_event_kind kind, uint64_t begin, uint32_t seq, int peer,
+void tt_trace_step(tt_trace *t, tt_event_kind kind, uint64_t begin, uint64_t seq, int peer,
                    uint64_t bytes, uint32_t step) {
   const bool takes = kind == TT_EVENT_RECEIVE || kind == TT_EVENT_REDUCE;
   if (t->awaits >= 0 && takes && peer >= 0)

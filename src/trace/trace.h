@@ -40,7 +40,7 @@ typedef enum tt_event_kind {
 typedef struct tt_event {
   uint64_t begin, end; /* ticks */
   uint64_t bytes;
-  uint32_t seq; /* of the operation */
+  uint64_t seq; /* of the operation */
   int32_t peer; /* -1: none, or several */
   uint32_t step;
   uint16_t kind, what; /* what: index of the call, or of the mark's name */
@@ -86,7 +86,7 @@ typedef struct tt_trace {
   int32_t awaits;         /* peer not ready at the last poll; -1: none */
   uint64_t last, entered; /* ticks: end of the last event; start of the call */
   uint32_t before;        /* events at the start of the call */
-  uint32_t seq;           /* of the operation begun last */
+  uint64_t seq;           /* of the operation begun last */
   struct {
     uint64_t begin;
     uint16_t what;
@@ -124,7 +124,7 @@ static inline uint64_t tt_trace_mark(const tt_trace *t) {
 
 /* Record a part of an operation that began at `begin` and is over. Without bytes, only the wait
  * before it is recorded. */
-void tt_trace_step(tt_trace *t, tt_event_kind kind, uint64_t begin, uint32_t seq, int peer,
+void tt_trace_step(tt_trace *t, tt_event_kind kind, uint64_t begin, uint64_t seq, int peer,
                    uint64_t bytes, uint32_t step);
 /* The time that follows belongs to no step: the next step begins here at the earliest. */
 uint64_t tt_trace_cut(tt_trace *t);

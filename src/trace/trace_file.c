@@ -228,13 +228,14 @@ static void say_line(writer *w, const tt_event *e, int tid, char phase) {
   const int pid = w->trace->id.job_rank;
   say_name(w, e);
   tt_text_add(&w->text, ",\"ph\":\"%c\"", phase);
-  if (phase != 'X') tt_text_add(&w->text, ",\"id\":\"%d.%d.%u\"", pid, w->trace->id.lane, e->seq);
+  if (phase != 'X')
+    tt_text_add(&w->text, ",\"id\":\"%d.%d.%" PRIu64 "\"", pid, w->trace->id.lane, e->seq);
   tt_text_add(&w->text, ",\"ts\":");
   print_timestamp(w, phase == 'e' ? e->end : e->begin);
   if (phase == 'X') tt_text_add(&w->text, ",\"dur\":%" PRIu64 ".%03d", ns / 1000, (int)(ns % 1000));
   tt_text_add(&w->text, ",\"pid\":%d,\"tid\":%d", pid, tid);
   if (phase == 'X') tt_text_add(&w->text, ",\"cname\":\"%s\"", looks[e->kind].color);
-  tt_text_add(&w->text, ",\"args\":{\"seq\":%u", e->seq);
+  tt_text_add(&w->text, ",\"args\":{\"seq\":%" PRIu64, e->seq);
   if (phase == 'b' || e->kind == TT_EVENT_CALL || e->kind == TT_EVENT_START)
     say_call(w, &w->trace->calls[e->what]);
   else if (e->kind == TT_EVENT_IDLE)

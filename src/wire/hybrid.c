@@ -30,12 +30,12 @@ static tt_wire *way(tt_wire *w, int *peer) {
 }
 
 static size_t hybrid_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes,
-                          size_t n, size_t left, uint32_t *ticket, tutti_status *status) {
+                          size_t n, size_t left, uint64_t *ticket, tutti_status *status) {
   tt_wire *to = way(w, &peer);
   return to->channel->push(to, peer, lane, stamp, bytes, n, left, ticket, status);
 }
 
-static bool hybrid_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
+static bool hybrid_consumed(tt_wire *w, int peer, int lane, uint64_t ticket) {
   tt_wire *to = way(w, &peer);
   return to->channel->consumed(to, peer, lane, ticket);
 }
@@ -92,26 +92,26 @@ static void hybrid_revoke(tt_wire *w, void *memory, size_t bytes) {
   of(w)->near->memory->revoke(of(w)->near, memory, bytes);
 }
 
-static void hybrid_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
+static void hybrid_record(tt_wire *w, const tt_record *record, uint64_t oldest) {
   of(w)->far->peer->record(of(w)->far, record, oldest);
   of(w)->near->peer->record(of(w)->near, record, oldest);
 }
 
-static int hybrid_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
+static int hybrid_read_record(tt_wire *w, int peer, uint64_t seq, tt_record *record) {
   tt_wire *from = way(w, &peer);
   return from->peer->read_record(from, peer, seq, record);
 }
 
-static void hybrid_ask(tt_wire *w, int peer, uint32_t seq) {
+static void hybrid_ask(tt_wire *w, int peer, uint64_t seq) {
   tt_wire *to = way(w, &peer);
   if (to->peer->ask) to->peer->ask(to, peer, seq);
 }
 
-static void hybrid_inquire(tt_wire *w, uint32_t seq, double most) {
+static void hybrid_inquire(tt_wire *w, uint64_t seq, double most) {
   of(w)->far->peer->inquire(of(w)->far, seq, most);
 }
 
-static bool hybrid_silent(tt_wire *w, int peer, uint32_t seq) {
+static bool hybrid_silent(tt_wire *w, int peer, uint64_t seq) {
   tt_wire *to = way(w, &peer);
   return to->peer->silent && to->peer->silent(to, peer, seq);
 }
@@ -231,7 +231,8 @@ tutti_status tt_hybrid_wire(tt_wire *far, tt_wire *near, const int *near_rank, t
                          .memory = &memory_ops,
                          .peer = &peer_ops,
                          .rank = far->rank,
-                         .ranks = far->ranks},
+                         .ranks = far->ranks,
+                         .first = far->first},
                 .far = far,
                 .near = near};
   h->wire.beside = tt_min(far->beside, near->beside);

@@ -29,9 +29,18 @@ static inline size_t tt_later_bytes(int ranks) {
   return tt_max(TT_LATER_BYTES, tt_min(TT_FLAG_BYTES, fair / TT_LATER_BYTES * TT_LATER_BYTES));
 }
 
+/* Operations, messages and pieces are numbered by 64 bits, which never wrap around. What travels between hosts may carry
+ * the low 32 bits: tt_widen finds the rest. */
 typedef struct tt_stamp {
-  uint32_t seq, hash;
+  uint64_t seq;
+  uint32_t hash;
 } tt_stamp;
+
+/* The number with these low 32 bits that is nearest to `near`: the numbers that ranks exchange differ by far less than
+ * 2^31. */
+static inline uint64_t tt_widen(uint32_t low, uint64_t near) {
+  return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
+}
 
 /* The record of its operation `seq` that a rank publishes before its first step. */
 typedef struct tt_record {
@@ -44,8 +53,8 @@ typedef struct tt_record {
 /* The state of a rank in a communicator, as its peers and `tutti doctor` see it. Only the rank
  * writes it: `over` after every operation, the rest when it has waited for a while. */
 typedef struct tt_shown {
-  atomic_uint over;       /* operations before it are over here */
-  atomic_uint waits_in;   /* the operation it waits in, or the number of the message it waits for */
+  atomic_ullong over;     /* operations before it are over here */
+  atomic_ullong waits_in; /* the operation it waits in, or the number of the message it waits for */
   atomic_uint waits_at;   /* the step it waits at */
   atomic_uint waits_for;  /* the rank of the communicator it waits for */
   atomic_uint waits_near; /* that rank's heap; UINT32_MAX: of another node */
@@ -73,8 +82,8 @@ typedef struct tt_channel_ops {
    * copied, else the ticket to pass to `consumed`; the bytes must not change until it returns true.
    * *status: set if out of memory. */
   size_t (*push)(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
-                 size_t left, uint32_t *ticket, tutti_status *status);
-  bool (*consumed)(tt_wire *w, int peer, int lane, uint32_t ticket);
+                 size_t left, uint64_t *ticket, tutti_status *status);
+  bool (*consumed)(tt_wire *w, int peer, int lane, uint64_t ticket);
   /* Bytes at the head of the stream from `peer` (0: none yet). */
   size_t (*head)(tt_wire *w, int peer, int lane, tt_stamp *stamp);
   /* A view of the first bytes at the head, at least one and at most *n; NULL (and *status) if the
@@ -101,11 +110,11 @@ typedef struct tt_memory_ops {
    * are over here. flag_get: a peer's bytes, valid until this rank reports `seq` as over; NULL if
    * they are not set yet. flag_ahead: fetch the lines of a later slot, which peers have read before,
    * for writing. */
-  void *(*flag_slot)(tt_wire *w, uint32_t seq, uint32_t round, size_t bytes);
-  void (*flag_set)(tt_wire *w, tt_stamp stamp, uint32_t round, uint32_t oldest);
-  const void *(*flag_get)(tt_wire *w, int peer, uint32_t seq, uint32_t round, size_t bytes,
+  void *(*flag_slot)(tt_wire *w, uint64_t seq, uint32_t round, size_t bytes);
+  void (*flag_set)(tt_wire *w, tt_stamp stamp, uint32_t round, uint64_t oldest);
+  const void *(*flag_get)(tt_wire *w, int peer, uint64_t seq, uint32_t round, size_t bytes,
                           uint32_t *hash);
-  void (*flag_ahead)(tt_wire *w, uint32_t seq, uint32_t round, size_t bytes);
+  void (*flag_ahead)(tt_wire *w, uint64_t seq, uint32_t round, size_t bytes);
 
   /* Memory that peers read. arena: this rank's, `slots` slots of `piece` bytes; NULL if out of
    * memory. export: a name for n bytes of this rank's memory, valid on every peer; 0 if they must
@@ -120,8 +129,8 @@ typedef struct tt_memory_ops {
                 tutti_status *status);
   /* writable: a peer's memory behind a name if this rank may write to it; else NULL. */
   void *(*writable)(tt_wire *w, uint64_t name);
-  void (*publish)(tt_wire *w, tt_counter counter, uint32_t value);
-  uint32_t (*published)(tt_wire *w, int peer, tt_counter counter);
+  void (*publish)(tt_wire *w, tt_counter counter, uint64_t value);
+  uint64_t (*published)(tt_wire *w, int peer, tt_counter counter);
 
   /* A rank reads or writes its peers' memory only between enter and leave; enter returns false once
    * the communicator is over. quiesce: after that, wait until no rank is inside; false if a live
@@ -144,11 +153,11 @@ typedef struct tt_peer_ops {
    * published, -1 the peer is already far ahead, TT_UNKNOWN not reported. ask: request a peer's
    * records and send it this rank's. inquire: ask all and wait up to `most` seconds for answers.
    * silent: the peer has not answered. NULL: records are always readable. */
-  void (*record)(tt_wire *w, const tt_record *record, uint32_t oldest);
-  int (*read_record)(tt_wire *w, int peer, uint32_t seq, tt_record *record);
-  void (*ask)(tt_wire *w, int peer, uint32_t seq);
-  void (*inquire)(tt_wire *w, uint32_t seq, double most);
-  bool (*silent)(tt_wire *w, int peer, uint32_t seq);
+  void (*record)(tt_wire *w, const tt_record *record, uint64_t oldest);
+  int (*read_record)(tt_wire *w, int peer, uint64_t seq, tt_record *record);
+  void (*ask)(tt_wire *w, int peer, uint64_t seq);
+  void (*inquire)(tt_wire *w, uint64_t seq, double most);
+  bool (*silent)(tt_wire *w, int peer, uint64_t seq);
 
   /* Sleep protocol: sleep_begin; poll once more; sleep until a peer acts or `limit_us` has passed;
    * sleep_end. */
@@ -248,13 +257,13 @@ typedef struct tt_aggregator_ops {
   bool (*over)(const tt_wire *w, int lane, tutti_status *status);
   /* Does what ranks owe each other if the aggregator is lost, over the wire among them; true: something moved.
    * seq: the number of the next operation. */
-  bool (*drive)(tt_wire *w, tt_wire *among, uint32_t seq);
+  bool (*drive)(tt_wire *w, tt_wire *among, uint64_t seq);
   /* Has this rank bytes of sums that it has not passed on to other ranks yet? */
   bool (*owes)(const tt_wire *w);
   /* While none makes them: a rank that is awaited. The first rank knows which; the others wait for the first. */
   int (*awaits)(const tt_wire *w);
   /* Who makes them; *from: by ranks: the operation from which on plans do without them. */
-  tt_sums_by (*by)(const tt_wire *w, uint32_t *from);
+  tt_sums_by (*by)(const tt_wire *w, uint64_t *from);
   /* The aggregator has been silent for too long: the ranks take over; false: they cannot, or do so already. */
   bool (*give_up)(tt_wire *w, const char *why);
   /* The communicator is over, and its sums end on all members. */
@@ -302,8 +311,7 @@ struct tt_wire {
   size_t flag_bytes;    /* most bytes of a flag slot of the first round; 0: the wire has none */
   size_t later_bytes;   /* of a later round; the same on all ranks */
   size_t piece;         /* bytes of a slot of the arena, the same on all ranks; 0: no arena */
-  uint32_t slots;       /* slots, the same on all ranks; a power of two, since piece numbers wrap
-                     around */
+  uint32_t slots;       /* slots, the same on all ranks */
   size_t beside;        /* bytes that `push` takes whole or not at all, and copies */
   const uint8_t *level; /* messages are paced (engine/pace.c): per peer, the level at which it and
                            this rank part; or NULL */
@@ -312,8 +320,9 @@ struct tt_wire {
   uint32_t losses;      /* over a network: ranks that it has reported as lost, so far */
   /* TT_PROOFS words shared by the ranks of one node, or by all simulated ones, for run/proof_table.c; or NULL */
   atomic_ullong *proofs;
-  const atomic_int *over;             /* nonzero: call `aborted`; NULL: call it always */
-  uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
+  const atomic_int *over; /* nonzero: call `aborted`; NULL: call it always */
+  uint64_t first;         /* the number of the first piece and message: tt_first_number */
+  uint64_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
   tt_stores stores[TT_STORE_SIZES];   /* how it writes what peers read; kept by arena.c */
   /* Where peers read short vectors; kept by arena.c. NULL: the last call was of another size. learns: by what
    * calls cost; else all go directly. */

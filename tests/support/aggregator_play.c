@@ -139,7 +139,7 @@ static int peer_at(const run *r, const uint64_t *bytes, uint64_t at, size_t *res
 }
 
 static size_t push(run *r, int peer, size_t n) {
-  uint32_t ticket;
+  uint64_t ticket;
   tutti_status status = TUTTI_OK;
   const size_t taken = r->wire->channel->push(r->wire, peer, r->share.lane, r->share.stamp,
                                               r->src + r->sent, n, n, &ticket, &status);
@@ -195,7 +195,7 @@ bool play_finish(run *r, int n, double patience) {
   return false;
 }
 
-tt_share play_share(uint32_t seq, tutti_type type, tutti_op op, size_t count, int parts, int data) {
+tt_share play_share(uint64_t seq, tutti_type type, tutti_op op, size_t count, int parts, int data) {
   const uint64_t element = tutti_type_size(type);
   tt_share s = {.lane = (int)(seq % TT_WINDOW) * TT_FLIGHT,
                 .stamp = {seq, 1000 + seq},

@@ -50,7 +50,7 @@ typedef struct run {
 } run;
 
 /* The share of an operation in one slice, whose vector is cut in parts. */
-tt_share play_share(uint32_t seq, tutti_type type, tutti_op op, size_t count, int parts, int data);
+tt_share play_share(uint64_t seq, tutti_type type, tutti_op op, size_t count, int parts, int data);
 void play_begin(run *r);
 /* Do they move anything? */
 bool play_send(run *r);

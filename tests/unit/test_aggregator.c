@@ -63,7 +63,7 @@ static void sum(party *p, const tt_share *share, bool in_place) {
 static void all_types_and_ops(void **state) {
   static const size_t counts[] = {1, 5, 1000, 40011};
   running d;
-  uint32_t seq = 0;
+  uint64_t seq = 0;
   (void)state;
   play_serve(&d, 0, 0);
   for (int n = 2; n <= MOST; n++) {

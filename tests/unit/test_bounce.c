@@ -126,7 +126,7 @@ static size_t carry(const char *ones) {
   tutti_status status = TUTTI_OK;
   size_t pushed = 0, pulled = 0;
   for (int idle = 0; idle < 8; idle++) {
-    uint32_t ticket;
+    uint64_t ticket;
     bool moved;
     const size_t left = VECTOR - pushed, wants = VECTOR - pulled;
     const size_t n =

@@ -96,14 +96,14 @@ static bool before(void) {
   return x == 1;
 }
 
-static uint32_t published(tt_wire *w, int peer, tt_counter counter) {
+static uint64_t published(tt_wire *w, int peer, tt_counter counter) {
   const bool after = before();
   const uint32_t seen = memory->published(w, peer, counter);
   if (after) others_go_on();
   return seen;
 }
 
-static const void *flag_get(tt_wire *w, int peer, uint32_t seq, uint32_t round, size_t bytes,
+static const void *flag_get(tt_wire *w, int peer, uint64_t seq, uint32_t round, size_t bytes,
                             uint32_t *hash) {
   const bool after = before();
   const void *seen = memory->flag_get(w, peer, seq, round, bytes, hash);
@@ -111,7 +111,7 @@ static const void *flag_get(tt_wire *w, int peer, uint32_t seq, uint32_t round, 
   return seen;
 }
 
-static void *flag_slot(tt_wire *w, uint32_t seq, uint32_t round, size_t bytes) {
+static void *flag_slot(tt_wire *w, uint64_t seq, uint32_t round, size_t bytes) {
   const bool after = before();
   void *seen = memory->flag_slot(w, seq, round, bytes);
   if (after) others_go_on();

@@ -234,9 +234,9 @@ static void a_word_of_another_size_is_refused(void **state) {
 
 /* ---- sending ---- */
 
-static uint32_t push(size_t n, size_t taken) {
+static uint64_t push(size_t n, size_t taken) {
   const tt_stamp stamp = {1, 2};
-  uint32_t ticket;
+  uint64_t ticket;
   tutti_status status = TUTTI_OK;
   assert_int_equal(wire->channel->push(wire, PEER, LANE, stamp, body, n, n, &ticket, &status),
                    taken);
@@ -244,14 +244,14 @@ static uint32_t push(size_t n, size_t taken) {
   return ticket;
 }
 
-static bool over(uint32_t ticket) {
+static bool over(uint64_t ticket) {
   return wire->channel->consumed(wire, PEER, LANE, ticket);
 }
 
 /* Tickets count on beyond the largest number. */
 static void exported_bytes_are_over_in_their_order(void **state) {
   tt_out_end *e = tt_net_out(tt_net_of(wire), PEER, LANE);
-  uint32_t ticket[4];
+  uint64_t ticket[4];
   int slot[4];
   (void)state;
   e->sent = e->over = UINT32_MAX - 1;
@@ -342,7 +342,8 @@ static void packets_of_many_simulated_ranks_are_small(void **state) {
   const struct {
     int ranks;
     size_t bytes;
-  } wanted[] = {{1, SMALL}, {128, SMALL}, {256, SMALL / 2}, {500, 2097}, {1000, 1048}, {10000, SMALL / 8}};
+  } wanted[] = {{1, SMALL},  {128, SMALL}, {256, SMALL / 2},
+                {500, 2097}, {1000, 1048}, {10000, SMALL / 8}};
   (void)state;
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
     assert_int_equal(tt_simulated_packet(wanted[i].ranks), wanted[i].bytes);

@@ -33,7 +33,7 @@ static uint64_t common(tt_stretch a, tt_stretch b) {
   return to > from ? to - from : 0;
 }
 
-static tt_share share_of(uint32_t seq, pattern what, int i, int root, const size_t cut[MOST + 1],
+static tt_share share_of(uint64_t seq, pattern what, int i, int root, const size_t cut[MOST + 1],
                          int n, int parts) {
   const tt_stretch all = {0, cut[n]}, none = {0, 0}, own = block_of(cut, i);
   tt_share s = play_share(seq, TUTTI_UINT8, TUTTI_SUM, cut[n], parts, n);

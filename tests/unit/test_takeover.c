@@ -35,7 +35,7 @@ static bool
 enum { NOTE = 96 };
 
 static size_t push(tt_wire *w, int peer, int number, tt_stamp stamp, const void *bytes, size_t n,
-                   size_t left, uint32_t *ticket, tutti_status *status) {
+                   size_t left, uint64_t *ticket, tutti_status *status) {
   lane *l = &lanes[w->rank][peer];
   (void)stamp, (void)left, (void)status;
   assert_int_equal(number, TT_LANE_SUMS);
@@ -52,7 +52,7 @@ static size_t push(tt_wire *w, int peer, int number, tt_stamp stamp, const void 
   return n;
 }
 
-static bool consumed(tt_wire *w, int peer, int number, uint32_t ticket) {
+static bool consumed(tt_wire *w, int peer, int number, uint64_t ticket) {
   (void)number;
   return lanes[w->rank][peer].first >= ticket;
 }
@@ -112,7 +112,7 @@ static void gather(const running *d) {
   }
 }
 
-static bool drive(int rank, uint32_t seq) {
+static bool drive(int rank, uint64_t seq) {
   return wire[rank]->aggregates->drive(wire[rank], &among[rank], seq);
 }
 
@@ -139,7 +139,7 @@ static void begin(run *r, int turn, int rank) {
 }
 
 /* Takes what has come; the head of a sum that the rank does not want passes when it looks. */
-static void take(run *r, int rank, uint32_t seq) {
+static void take(run *r, int rank, uint64_t seq) {
   if (wants(rank))
     play_take(r);
   else
@@ -202,7 +202,7 @@ static void go_to(const stage *s, run r[TURNS][RANKS]) {
 static void finish(run r[TURNS][RANKS], int turns, unsigned sent) {
   double since = seconds();
   bool over = false, late = false;
-  uint32_t from;
+  uint64_t from;
   for (int look = 0; !over; look++) {
     if (seconds() > since + LIMIT) fail_msg("%s: a sum never comes", stage_name);
     over = true;
@@ -231,7 +231,7 @@ static void finish(run r[TURNS][RANKS], int turns, unsigned sent) {
 }
 
 /* What the summing ranks owe arrives at a rank that does not wait for it, too. */
-static void deliver(uint32_t from) {
+static void deliver(uint64_t from) {
   const double until = seconds() + LIMIT;
   for (bool owes = true; owes;) {
     owes = false;
@@ -260,7 +260,7 @@ static void sums_are_made_from_every_stage(void **state) {
   };
   running d;
   static run r[TURNS][RANKS];
-  uint32_t from;
+  uint64_t from;
   (void)state;
   enum { STAGES = sizeof stages / sizeof *stages };
   for (size_t i = 0; i < 2 * STAGES; i++) {

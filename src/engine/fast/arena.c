@@ -90,12 +90,12 @@ static tutti_status arena_begin(tt_operation *o) {
 
 /* ---- progress of the peers ---- */
 
-static bool has_published(tt_wire *w, int peer, tt_counter counter, uint32_t target) {
-  return (int32_t)(w->memory->published(w, peer, counter) - target) >= 0;
+static bool has_published(tt_wire *w, int peer, tt_counter counter, uint64_t target) {
+  return w->memory->published(w, peer, counter) >= target;
 }
 
 /* Have all peers published at least `target`? */
-bool tt_pieces_gathered(tt_operation *o, tt_counter counter, uint32_t target) {
+bool tt_pieces_gathered(tt_operation *o, tt_counter counter, uint64_t target) {
   tt_wire *w = o->wire;
   if (o->pieces.seen[counter].target != target) {
     o->pieces.seen[counter].target = target;
@@ -117,7 +117,8 @@ static bool all_put(tt_operation *o, uint32_t k) {
 /* This rank, too: a sum that was returned to the slot may have come since it last looked. */
 static bool slot_is_free(tt_operation *o, uint32_t k) {
   return k < o->pieces.done[TT_GOT] + o->wire->slots &&
-         tt_pieces_gathered(o, TT_GOT, o->pieces.first + k + 1 - o->wire->slots);
+         (o->pieces.first + k < o->wire->slots ||
+          tt_pieces_gathered(o, TT_GOT, o->pieces.first + k + 1 - o->wire->slots));
 }
 
 /* ---- the kind of stores ---- */
@@ -435,7 +436,7 @@ static bool arena_progress(tt_operation *o) {
       if (!tt_flags_ready(o, &p->all, sizeof(tt_names), &moved)) return moved || o->status;
       arena_decide_access(o);
     }
-    if ((int32_t)(w->pieces_over - p->first) < 0) return moved; /* earlier operations come first */
+    if (w->pieces_over < p->first) return moved; /* earlier operations come first */
     if (p->on_device) return tt_device_sum(o) || moved;
     for (size_t k = 0; p->done[TT_GOT] < p->count && k * w->piece < MOST; k++) {
       bool more = arena_traced(o, TT_SUM, try_sum);
@@ -459,7 +460,7 @@ static bool arena_progress(tt_operation *o) {
 
 /* ---- awaited peers ---- */
 
-static bool show_behind(const tt_operation *o, tt_counter counter, uint32_t target, uint32_t step,
+static bool show_behind(const tt_operation *o, tt_counter counter, uint64_t target, uint32_t step,
                         tt_awaits_fn *show, void *ctx) {
   tt_wire *w = o->wire;
   for (int r = 0; r < w->ranks; r++)
@@ -471,10 +472,10 @@ static bool arena_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   const tt_pieces *p = &o->pieces;
   if (o->status || o->finished || p->count == 0) return false;
   if (tt_flags_await(o, &p->all, sizeof(tt_names), show, ctx)) return true;
-  if ((int32_t)(o->wire->pieces_over - p->first) < 0) return false;
+  if (o->wire->pieces_over < p->first) return false;
   if (p->on_device || (p->learns && p->done[TT_GOT] == p->count))
     return tt_device_awaits(o, show, ctx);
-  const uint32_t at = p->first + 1;
+  const uint64_t at = p->first + 1;
   if (p->done[TT_GOT] == p->count)
     return show_behind(o, TT_GOT, p->first + p->count, step_of(o, TT_GOT), show, ctx);
   if (p->done[TT_PUT] < p->count && tt_from_arena(o, &p->mine) &&

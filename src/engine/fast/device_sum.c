@@ -218,10 +218,9 @@ bool tt_device_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
     return tt_flags_await(o, &p->all, o->round == 1 ? sizeof(vectors) : sizeof(int32_t), show, ctx);
   if (o->round == 1 && tt_flags_await(o, &p->all, sizeof(vectors), show, ctx)) return true;
   const tt_counter counter = p->learns ? TT_GOT : p->done[TT_SUM] ? TT_SUM : TT_PUT;
-  const uint32_t target = p->first + p->count;
+  const uint64_t target = p->first + p->count;
   for (int r = 0; r < w->ranks; r++)
-    if (r != w->rank &&
-        (p->learns || (int32_t)(w->memory->published(w, r, counter) - target) < 0) &&
+    if (r != w->rank && (p->learns || w->memory->published(w, r, counter) < target) &&
         show(ctx, r, counter == TT_PUT ? 1 : 3))
       return true;
   return false;

@@ -86,7 +86,7 @@ static inline void tt_pieces_publish(tt_operation *o, tt_counter counter, uint32
   o->wire->memory->publish(o->wire, counter, o->pieces.first + pieces);
 }
 /* Have all peers published at least `target`? (arena.c) */
-bool tt_pieces_gathered(tt_operation *o, tt_counter counter, uint32_t target);
+bool tt_pieces_gathered(tt_operation *o, tt_counter counter, uint64_t target);
 
 /* ---- vectors on devices (device_sum.c, device_fetch.c) ---- */
 

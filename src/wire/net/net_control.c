@@ -15,7 +15,7 @@ enum { TELLS_ALL = 64 /* ranks */ };
 
 /* ---- records ---- */
 
-tt_record *tt_net_record_of(tt_net *m, int peer, uint32_t seq) {
+tt_record *tt_net_record_of(tt_net *m, int peer, uint64_t seq) {
   if (peer == m->wire.rank) return &m->records.mine[seq % RECORDS];
   tt_net_peer *p = tt_net_use(m, peer);
   return p ? &p->records[seq % RECORDS] : NULL;
@@ -24,25 +24,26 @@ tt_record *tt_net_record_of(tt_net *m, int peer, uint32_t seq) {
 void tt_net_learn_record(tt_net *m, int peer, const tt_record *r) {
   if (r->coll == NO_RECORD) return;
   tt_record *known = tt_net_record_of(m, peer, r->stamp.seq);
-  if (known && (int32_t)(r->stamp.seq - known->stamp.seq) >= 0) *known = *r;
+  if (known && r->stamp.seq >= known->stamp.seq) *known = *r;
 }
 
-static void net_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
+static void net_record(tt_wire *w, const tt_record *record, uint64_t oldest) {
   (void)oldest;
+  tt_net_of(w)->records.newest = record->stamp.seq;
   *tt_net_record_of(tt_net_of(w), w->rank, record->stamp.seq) = *record;
 }
 
-static bool net_silent(tt_wire *w, int peer, uint32_t seq) {
+static bool net_silent(tt_wire *w, int peer, uint64_t seq) {
   const tt_net_peer *p = tt_net_of(w)->peers[peer];
   return peer != w->rank && (p ? p->answered : 0) != seq;
 }
 
-static int net_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
+static int net_read_record(tt_wire *w, int peer, uint64_t seq, tt_record *record) {
   tt_net *m = tt_net_of(w);
   *record = (tt_record){.stamp = {0, 0}};
   if (peer == w->rank || m->peers[peer]) *record = *tt_net_record_of(m, peer, seq);
   if (record->stamp.seq == seq && seq) return 1;
-  if ((int32_t)(record->stamp.seq - seq) > 0) return -1;
+  if (record->stamp.seq > seq) return -1;
   return net_silent(w, peer, seq) ? TT_UNKNOWN : 0;
 }
 
@@ -107,14 +108,14 @@ static tutti_status net_aborted(tt_wire *w, char *reason, size_t size) {
   return m->aborted;
 }
 
-static void send_records(tt_net *m, int peer, uint32_t about, uint32_t answer) {
+static void send_records(tt_net *m, int peer, uint64_t about, uint64_t answer) {
   tt_net_control c = {.about = about, .answer = answer};
   memcpy(c.records, m->records.mine, sizeof c.records);
   send_control(m, peer, &c);
 }
 
 /* Send a peer this rank's recent calls; the peer answers with its own. */
-static void ask_for_records(tt_net *m, int peer, uint32_t seq) {
+static void ask_for_records(tt_net *m, int peer, uint64_t seq) {
   const tt_record *mine = tt_net_record_of(m, m->wire.rank, seq);
   tt_net_peer *p;
   if (m->failed || peer == m->wire.rank || mine->stamp.seq != seq) return;
@@ -123,7 +124,7 @@ static void ask_for_records(tt_net *m, int peer, uint32_t seq) {
   send_records(m, peer, seq, 0);
 }
 
-static void net_ask(tt_wire *w, int peer, uint32_t seq) {
+static void net_ask(tt_wire *w, int peer, uint64_t seq) {
   const tt_net_peer *p = tt_net_of(w)->peers[peer];
   if ((p ? p->asked : 0) != seq) ask_for_records(tt_net_of(w), peer, seq);
 }
@@ -157,7 +158,7 @@ static int living_peers(const tt_net *m) {
   return n;
 }
 
-static void net_inquire(tt_wire *w, uint32_t seq, double most) {
+static void net_inquire(tt_wire *w, uint64_t seq, double most) {
   tt_net *m = tt_net_of(w);
   bool moved = false;
   char kept[512];

@@ -22,9 +22,9 @@ enum {
 };
 _Static_assert((int)TAG_AGREE < (int)TUTTI_NET_TAGS, "tags");
 
-/* Packet header: the network's id, truncated; the record of the operation (for a point-to-point
- * message only its stamp, and NO_RECORD); how many bytes follow in a separate data message. If any
- * follow, the packet itself carries none. */
+/* Packet header: the network's id and the operation's number, their low 32 bits; the record of the operation (for a
+ * point-to-point message only its stamp, and NO_RECORD); how many bytes follow in a separate data message. If any follow,
+ * the packet itself carries none. */
 typedef struct tt_heading {
   uint32_t net, seq, hash, root;
   uint64_t count;
@@ -44,15 +44,16 @@ static inline void tt_heading_fill(tt_heading *h, const tt_record *r) {
   h->coll = (uint8_t)r->coll;
   h->type = (uint8_t)r->type;
 }
-static inline tt_record tt_heading_record(const tt_heading *h) {
-  return (tt_record){{h->seq, h->hash}, h->coll, h->type, h->op, h->root, h->count};
+/* near: a number of about the same time (tt_widen). */
+static inline tt_record tt_heading_record(const tt_heading *h, uint64_t near) {
+  return (tt_record){{tt_widen(h->seq, near), h->hash}, h->coll, h->type, h->op, h->root, h->count};
 }
 
 typedef struct tt_net_control {
   uint64_t net;
   int32_t status;  /* the communicator is over; 0: records */
-  uint32_t about;  /* asks about this operation, which `records` hold; 0: an answer */
-  uint32_t answer; /* the operation asked about, which may not have been called yet */
+  uint64_t about;  /* asks about this operation, which `records` hold; 0: an answer */
+  uint64_t answer; /* the operation asked about, which may not have been called yet */
   union {
     tt_record records[RECORDS];
     char reason[320];
@@ -83,14 +84,14 @@ typedef struct tt_in_end {
 } tt_in_end;
 
 typedef struct tt_out_rail { /* data messages to one rank over one device */
-  uint32_t flying, window; /* in flight; allowed in flight, 1 to OUT */
-  double shortest;         /* s from the start of a message to its receipt */
+  uint32_t flying, window;   /* in flight; allowed in flight, 1 to OUT */
+  double shortest;           /* s from the start of a message to its receipt */
 } tt_out_rail;
 
 typedef struct tt_out_end {
   int peer, lane;
   uint32_t packets;    /* in flight */
-  uint32_t sent, over; /* data messages: begun; all before this are over */
+  uint64_t sent, over; /* data messages: begun; all before this are over */
   tt_out_rail rail[TUTTI_NET_RAILS];
   struct {
     bool done;
@@ -122,7 +123,7 @@ typedef struct tt_slot {
     tt_out_end *out;
   };
   void *what;      /* packet, piece or control message; the bounce buffer of outgoing bytes */
-  uint32_t ticket; /* of outgoing bytes */
+  uint64_t ticket; /* of outgoing bytes */
   int next_spare;  /* FREE: the next free slot, plus one; 0: none */
 } tt_slot;
 
@@ -135,6 +136,7 @@ typedef struct tt_requests {
 /* What is known of the ranks' calls (net_control.c). */
 typedef struct tt_records {
   tt_record mine[RECORDS]; /* [seq mod RECORDS] */
+  uint64_t newest;         /* the last one's number */
   int answers;             /* to the last inquiry */
 } tt_records;
 
@@ -143,7 +145,7 @@ typedef struct tt_net_peer {
   tt_in_end *in[TT_LANES]; /* made at first use, like `out` */
   tt_out_end *out[TT_LANES];
   tt_record records[RECORDS]; /* as in tt_records */
-  uint32_t asked, answered;   /* the last operation that it was asked about; answered */
+  uint64_t asked, answered;   /* the last operation that it was asked about; answered */
 } tt_net_peer;
 
 typedef struct tt_given { /* handed out by alloc */
@@ -159,11 +161,11 @@ typedef struct tt_net {
   bool failed; /* the network is not called any more */
   bool *lost;  /* per peer: the network reports it gone */
   tt_requests requests;
-  tt_net_peer **peers; /* by rank; NULL: not in use */
-  tt_packet *packets;  /* free list */
-  void *bounces;       /* free list, linked through the first word */
-  int sending;         /* sends in flight, without TT_LANE_P2P and control */
-  int rails, last_rail;          /* of the last data message */
+  tt_net_peer **peers;         /* by rank; NULL: not in use */
+  tt_packet *packets;          /* free list */
+  void *bounces;               /* free list, linked through the first word */
+  int sending;                 /* sends in flight, without TT_LANE_P2P and control */
+  int rails, last_rail;        /* of the last data message */
   int flying[TUTTI_NET_RAILS]; /* data messages in flight, of all ends */
   tt_records records;
   uint32_t splits; /* so far */
@@ -215,17 +217,17 @@ static inline tt_net_peer *tt_net_use(tt_net *m, int peer) {
 tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
                             size_t inside, size_t behind, int rail);
 /* A data message begins, on this rail: its ticket. since: s, or 0: no receipt is requested. */
-uint32_t tt_bytes_begin(tt_net *m, tt_out_end *e, int rail, double since);
+uint64_t tt_bytes_begin(tt_net *m, tt_out_end *e, int rail, double since);
 /* The data message with this ticket has left, or has been received. */
-void tt_bytes_left(tt_net *m, tt_out_end *e, uint32_t ticket);
+void tt_bytes_left(tt_net *m, tt_out_end *e, uint64_t ticket);
 /* The tag of what follows a packet. */
 static inline int tt_bytes_tag(int lane, int rail) {
   return rail * TUTTI_NET_TAGS + TAG_BYTES + lane;
 }
 /* For the table (wire.h). */
 size_t tt_net_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
-                   size_t left, uint32_t *ticket, tutti_status *status);
-bool tt_net_consumed(tt_wire *w, int peer, int lane, uint32_t ticket);
+                   size_t left, uint64_t *ticket, tutti_status *status);
+bool tt_net_consumed(tt_wire *w, int peer, int lane, uint64_t ticket);
 
 /* ---- simulated networks (net_simulated.c) ---- */
 
@@ -236,7 +238,7 @@ atomic_ullong *tt_net_make_proofs(int ranks);
 void tt_net_share_proofs(tt_wire *w, atomic_ullong *proofs, bool joins);
 void tt_simulated_drop_proofs(tt_net *m);
 size_t tt_simulated_push(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
-                         size_t left, uint32_t *ticket, tutti_status *status);
+                         size_t left, uint64_t *ticket, tutti_status *status);
 void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to,
                          size_t left); /* to: NULL: use a bounce buffer */
 /* A packet has come; its bytes may have come before it. */
@@ -244,7 +246,7 @@ tutti_status tt_simulated_came(tt_net *m, tt_in_end *e, tt_piece *p, size_t insi
 
 /* ---- control messages (net_control.c) ---- */
 
-tt_record *tt_net_record_of(tt_net *m, int peer, uint32_t seq); /* NULL: out of memory */
+tt_record *tt_net_record_of(tt_net *m, int peer, uint64_t seq); /* NULL: out of memory */
 void tt_net_learn_record(tt_net *m, int peer, const tt_record *r);
 tutti_status tt_net_listen(tt_net *m); /* start receiving control messages, from any rank */
 void tt_net_control_came(tt_net *m, int peer);

@@ -73,7 +73,7 @@ static tutti_status packet_came(tt_net *m, tt_in_end *e, size_t bytes) {
       (behind > PIECE && !m->net.simulated) || (int)head->rail >= m->rails)
     return strange(m, e->peer);
   if (head->net != (uint32_t)m->net.id) return discard_stale_packet(m, e);
-  const tt_record record = tt_heading_record(head);
+  const tt_record record = tt_heading_record(head, m->records.newest);
   tt_net_learn_record(m, e->peer, &record);
   tt_piece *p = &e->queue[(e->first + e->n++) % IN];
   if (e->early) return tt_simulated_came(m, e, p, inside, behind);
@@ -96,7 +96,8 @@ static size_t net_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
     request_next_packet(tt_net_of(w), e);
     return 0;
   }
-  *stamp = (tt_stamp){p->packet->head.seq, p->packet->head.hash};
+  const tt_heading *head = &p->packet->head;
+  *stamp = (tt_stamp){tt_widen(head->seq, tt_net_of(w)->records.newest), head->hash};
   return (size_t)(p->bytes - e->used);
 }
 
@@ -423,6 +424,7 @@ tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
       .net_agree = net->pick ? &tt_net_agree_table : NULL,
       .rank = net->rank,
       .ranks = net->ranks,
+      .first = tt_first_number(),
       .beside = net->simulated ? tt_simulated_packet(net->ranks) : SMALL,
       .shown = &m->shown,
       .traits = {.name = net->name,
@@ -433,6 +435,7 @@ tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
                  .any_thread = net->threads},
   };
   m->net = *net;
+  m->records.newest = m->wire.first;
   m->rails = net->rails > 1 ? net->rails : 1;
   const tutti_status status = tt_net_listen(m);
   if (status)

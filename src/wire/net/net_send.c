@@ -19,7 +19,7 @@ tt_out_end *tt_net_out(tt_net *m, int peer, int lane) {
   if (!p) return NULL;
   tt_out_end **e = &p->out[lane];
   if (!*e && (*e = calloc(1, sizeof **e)))
-    **e = (tt_out_end){.peer = peer, .lane = lane};
+    **e = (tt_out_end){.peer = peer, .lane = lane, .sent = m->wire.first, .over = m->wire.first};
   for (int r = 0; *e && r < TUTTI_NET_RAILS; r++) (*e)->rail[r].window += !(*e)->rail[r].window;
   return *e;
 }
@@ -29,7 +29,7 @@ tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void
   tt_packet *p = tt_packet_get(m);
   if (!p) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", e->peer);
   p->head = (tt_heading){.net = (uint32_t)m->net.id,
-                         .seq = stamp.seq,
+                         .seq = (uint32_t)stamp.seq,
                          .hash = stamp.hash,
                          .behind = (uint32_t)behind,
                          .rail = (uint16_t)(rail & 3),
@@ -61,7 +61,7 @@ static int free_rail(const tt_net *m, const tt_out_end *e) {
 }
 
 size_t tt_net_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
-                   size_t left, uint32_t *ticket, tutti_status *status) {
+                   size_t left, uint64_t *ticket, tutti_status *status) {
   tt_net *m = tt_net_of(w);
   tt_out_end *e = tt_net_out(m, peer, lane);
   *ticket = 0;
@@ -90,9 +90,9 @@ size_t tt_net_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *b
   return n;
 }
 
-bool tt_net_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
+bool tt_net_consumed(tt_wire *w, int peer, int lane, uint64_t ticket) {
   const tt_out_end *e = tt_net_out(tt_net_of(w), peer, lane);
-  return (int32_t)(e->over - ticket) >= 0;
+  return e->over >= ticket;
 }
 
 /* A late receipt means that messages queue up somewhere. Receipts also wait in the queue of the
@@ -106,7 +106,7 @@ static void adjust_window(tt_out_rail *r, double took) {
     r->window -= r->window > 1;
 }
 
-uint32_t tt_bytes_begin(tt_net *m, tt_out_end *e, int rail, double since) {
+uint64_t tt_bytes_begin(tt_net *m, tt_out_end *e, int rail, double since) {
   e->flight[e->sent % OUT].done = false;
   e->flight[e->sent % OUT].rail = rail;
   e->flight[e->sent % OUT].since = since;
@@ -116,7 +116,7 @@ uint32_t tt_bytes_begin(tt_net *m, tt_out_end *e, int rail, double since) {
   return ++e->sent;
 }
 
-void tt_bytes_left(tt_net *m, tt_out_end *e, uint32_t ticket) {
+void tt_bytes_left(tt_net *m, tt_out_end *e, uint64_t ticket) {
   const int rail = e->flight[ticket % OUT].rail;
   e->flight[ticket % OUT].done = true;
   e->rail[rail].flying--;

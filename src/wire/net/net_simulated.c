@@ -29,7 +29,8 @@ static tutti_status send_whole_message(tt_net *m, tt_out_end *e, tt_stamp stamp,
   tutti_status status = tt_packet_send(m, e, stamp, bytes, inside, n - inside, 0);
   if (!status && !inside) {
     const tt_slot s = {.kind = BYTES_OUT, .out = e, .ticket = e->sent, .what = packed};
-    status = tt_slot_start(m, s, e->peer, tt_bytes_tag(e->lane, 0), (void *)(uintptr_t)bytes, n, NULL);
+    status =
+        tt_slot_start(m, s, e->peer, tt_bytes_tag(e->lane, 0), (void *)(uintptr_t)bytes, n, NULL);
     m->sending += !status && e->lane != TT_LANE_P2P;
   }
   if (status || inside) tt_bounce_put(m, packed);
@@ -38,7 +39,7 @@ static tutti_status send_whole_message(tt_net *m, tt_out_end *e, tt_stamp stamp,
 }
 
 size_t tt_simulated_push(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
-                         size_t left, uint32_t *ticket, tutti_status *status) {
+                         size_t left, uint64_t *ticket, tutti_status *status) {
   const bool alone = !e->have && n == left;
   if (!e->have && !alone && !(e->packed = tt_bounce_get(m, left))) {
     *status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a message to rank %d", e->peer);
@@ -65,7 +66,8 @@ void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to, size_t left) {
   if (!to) p->at = p->bounce = tt_bounce_get(m, left);
   const tt_slot s = {.kind = BYTES_IN, .in = e, .what = p};
   /* the next poll reports a failure */
-  e->early = p->at && !tt_slot_start(m, s, e->peer, tt_bytes_tag(e->lane, 0), p->at, left, &p->slot);
+  e->early =
+      p->at && !tt_slot_start(m, s, e->peer, tt_bytes_tag(e->lane, 0), p->at, left, &p->slot);
   if (!e->early) tt_bounce_put(m, p->bounce);
 }
 

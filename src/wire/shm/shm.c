@@ -18,17 +18,20 @@
 typedef enum piece_kind { INLINE, POINTED, STAGED, STREAMED, REMOTE } piece_kind;
 
 typedef struct descriptor {
-  alignas(TT_PAIR) atomic_uint flag; /* number of the piece, written last */
-  uint32_t kind;
-  tt_stamp stamp;
-  uint64_t bytes, at; /* at: offset in the segment; an address for threads and REMOTE */
+  alignas(TT_PAIR) atomic_uint
+      flag;      /* number of the piece, its low 32 bits, written last: the slot held the number
+                                        TT_DEPTH below, so they tell the two apart */
+  uint32_t hash; /* of the stamp */
+  uint64_t seq;  /* of the stamp */
+  uint64_t bytes : 56, kind : 8;
+  uint64_t at; /* offset in the segment; an address for threads and REMOTE */
   alignas(16) char payload[TT_INLINE];
 } descriptor;
 
 typedef struct channel {
   descriptor slot[TT_DEPTH];
-  alignas(TT_PAIR) atomic_uint consumed; /* reader: pieces finished */
-  atomic_uint read[TT_STORES];           /* reader: ticks per COSTS staged bytes of either kind */
+  alignas(TT_PAIR) atomic_ullong consumed; /* reader: pieces finished */
+  atomic_uint read[TT_STORES];             /* reader: ticks per COSTS staged bytes of either kind */
 } channel;
 /* WEIGHED: bytes of the smallest piece whose cost is measured; smaller ones are stored plainly. */
 enum { COSTS = 4096, WEIGHED = 4096 };
@@ -36,9 +39,9 @@ enum { COSTS = 4096, WEIGHED = 4096 };
 /* One end of a channel, private to the rank. */
 struct tt_end {
   channel *at;
-  uint32_t count;        /* pieces sent, or pieces fully read */
-  uint32_t known;        /* sender: last known value of consumed */
-  uint32_t reclaimed;    /* sender: pieces whose blocks were taken back */
+  uint64_t count;        /* pieces sent, or pieces fully read */
+  uint64_t known;        /* sender: last known value of consumed */
+  uint64_t reclaimed;    /* sender: pieces whose blocks were taken back */
   uint32_t starved;      /* sender: failed attempts to get a block */
   char *block[TT_DEPTH]; /* sender: the block a piece was copied into, or NULL */
   tt_end *next_holder;   /* sender: next end with blocks in use; reader: with a bounce buffer */
@@ -68,26 +71,32 @@ static atomic_ullong *channels_of(const tt_shm *s, int writer, int reader) {
   return at ? (atomic_ullong *)(void *)(s->segment->base + at) : NULL;
 }
 
-/* Memory of this rank that its peers find by *at; NULL: out of memory. */
-static void *publish_new(tt_shm *s, size_t bytes, atomic_ullong *at) {
-  char *memory = tt_heap_alloc(s->heap, bytes, TT_PAIR);
+/* Lets peers find memory of this rank by *at. */
+static void publish(const tt_shm *s, const char *memory, atomic_ullong *at) {
   /* model: publish:set */
-  if (memory)
-    atomic_store_explicit(at, (unsigned long long)(memory - s->segment->base),
-                          memory_order_release);
-  return memory;
+  atomic_store_explicit(at, (unsigned long long)(memory - s->segment->base), memory_order_release);
 }
 
 static bool open_channel(tt_shm *s, tt_end *e, int peer, int lane) {
   const int rank = s->wire.rank;
   atomic_ullong *all = channels_of(s, rank, peer);
-  if (!all) all = publish_new(s, TT_LANES * sizeof *all, &s->ctrls[rank]->directory[peer]);
-  if (all) e->at = publish_new(s, sizeof *e->at, &all[lane]);
-  if (e->at) tt_stores_begin(&e->stores, 1);
-  return e->at;
+  if (!all) {
+    char *memory = tt_heap_alloc(s->heap, TT_LANES * sizeof *all, TT_PAIR);
+    if (memory) publish(s, memory, &s->ctrls[rank]->directory[peer]);
+    all = (atomic_ullong *)(void *)memory;
+  }
+  char *memory = all ? tt_heap_alloc(s->heap, sizeof *e->at, TT_PAIR) : NULL;
+  if (!memory) return false;
+  e->at = (channel *)(void *)memory;
+  e->count = e->known = e->reclaimed = s->wire.first;
+  /* order: before the channel is published */
+  atomic_store_explicit(&e->at->consumed, s->wire.first, memory_order_relaxed);
+  publish(s, memory, &all[lane]);
+  tt_stores_begin(&e->stores, 1);
+  return true;
 }
 
-static uint32_t consumed_count(const tt_end *e) {
+static uint64_t consumed_count(const tt_end *e) {
   /* model: channel:reclaim, wake:last */
   return atomic_load_explicit(&e->at->consumed, memory_order_acquire);
 }
@@ -133,13 +142,13 @@ static void put_inline(descriptor *d, const void *bytes, size_t n) {
 
 /* Copy n bytes into a block, by the kind of stores that this reader and this writer fare better with. */
 static piece_kind stage(tt_end *e, char *block, const void *bytes, size_t n) {
-  const tt_store kind = n < WEIGHED ? TT_PLAIN : tt_store_kind(e->stores.rule, e->count);
+  const tt_store kind = n < WEIGHED ? TT_PLAIN : tt_store_kind(e->stores.rule, (uint32_t)e->count);
   tt_spent wrote[TT_STORES] = {{0}}, read[TT_STORES] = {{0}};
   const uint64_t since = tt_store_ticks();
   tt_store_copy(kind, block, bytes, n);
   tt_store_fence(kind);
   const uint64_t cost = atomic_load_explicit(&e->at->read[kind], memory_order_relaxed);
-  if (n >= WEIGHED && tt_store_counts(e->stores.rule, e->count)) {
+  if (n >= WEIGHED && tt_store_counts(e->stores.rule, (uint32_t)e->count)) {
     tt_spend(&wrote[kind], since, n);
     if (cost) tt_spend_more(&read[kind], cost * n / COSTS, n);
     tt_stores_learn(&e->stores, wrote, read);
@@ -192,7 +201,7 @@ static size_t fill(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *by
 }
 
 static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
-                       size_t left, uint32_t *ticket, tutti_status *status) {
+                       size_t left, uint64_t *ticket, tutti_status *status) {
   (void)left;
   tt_shm *s = tt_shm_of(w);
   tt_end *e = out_end(s, peer, lane);
@@ -207,21 +216,21 @@ static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
   descriptor *d = &e->at->slot[e->count % TT_DEPTH];
   size_t taken = fill(s, e, d, peer, bytes, n, status);
   if (!taken) return 0;
-  d->stamp = stamp;
-  d->bytes = taken;
+  d->seq = stamp.seq;
+  d->hash = stamp.hash;
+  d->bytes = taken & (UINT64_MAX >> 8);
   e->count++;
   /* model: channel:flag, wake:publish */
-  atomic_store_explicit(&d->flag, e->count, memory_order_release);
+  atomic_store_explicit(&d->flag, (uint32_t)e->count, memory_order_release);
   tt_shm_wake(s, peer);
   *ticket = d->kind == POINTED || d->kind == REMOTE ? e->count : 0;
   return taken;
 }
 
-static bool shm_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
+static bool shm_consumed(tt_wire *w, int peer, int lane, uint64_t ticket) {
   tt_end *e = out_end(tt_shm_of(w), peer, lane);
-  if ((int32_t)(e->known - ticket) >= 0) return true;
-  e->known = consumed_count(e);
-  return (int32_t)(e->known - ticket) >= 0;
+  if (e->known < ticket) e->known = consumed_count(e);
+  return e->known >= ticket;
 }
 
 static bool shm_drained(tt_wire *w) {
@@ -240,8 +249,10 @@ static bool find_channel(tt_shm *s, tt_end *e, int peer, int lane) {
   const atomic_ullong *all = channels_of(s, peer, s->wire.rank);
   /* model: publish:find */
   const unsigned long long at = all ? atomic_load_explicit(&all[lane], memory_order_acquire) : 0;
-  if (at) e->at = (channel *)(void *)(s->segment->base + at);
-  return at != 0;
+  if (!at) return false;
+  e->at = (channel *)(void *)(s->segment->base + at);
+  e->count = s->wire.first;
+  return true;
 }
 
 static const descriptor *current(const tt_end *e) {
@@ -254,8 +265,8 @@ static size_t shm_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
   if (!e->at && !find_channel(s, e, peer, lane)) return 0;
   const descriptor *d = current(e);
   /* model: channel:look, wake:last */
-  if (atomic_load_explicit(&d->flag, memory_order_acquire) != e->count + 1) return 0;
-  *stamp = d->stamp;
+  if (atomic_load_explicit(&d->flag, memory_order_acquire) != (uint32_t)(e->count + 1)) return 0;
+  *stamp = (tt_stamp){d->seq, d->hash};
   return (size_t)(d->bytes - e->used);
 }
 

@@ -13,8 +13,8 @@
 #include "heap.h"
 #include "wire.h"
 
-typedef struct tt_call_record { /* written by the control block's rank */
-  alignas(64) atomic_uint seq;  /* of the operation; written last */
+typedef struct tt_call_record {  /* written by the control block's rank */
+  alignas(64) atomic_ullong seq; /* of the operation; written last */
   atomic_uint hash, kind, root;
   atomic_ullong count;
 } tt_call_record;
@@ -50,9 +50,9 @@ tt_layout tt_shm_layout(int ranks, bool first);
  * several NUMA nodes, each writes slots and counters in its own control block, in memory of its own
  * node. */
 typedef struct tt_flag_slot {
-  alignas(TT_PAIR) atomic_ullong stamp; /* seq and hash; written last */
-  uint32_t oldest;                      /* all operations before it are over here */
-  uint32_t unused;
+  alignas(TT_PAIR) atomic_ullong seq; /* of the operation; written last */
+  uint32_t hash;
+  uint32_t under_way; /* operations before seq - under_way are over here */
   char beside[TT_BESIDE];
 } tt_flag_slot;
 
@@ -62,8 +62,8 @@ typedef struct tt_ctrl {
   atomic_int aborting_by;              /* 1 + heap of the rank that writes the reason; 0: none */
   char reason[TT_REASON];
   alignas(TT_PAIR) atomic_uint refs;      /* ranks that may still read this; each leaves once */
-  alignas(TT_PAIR) atomic_uint newest;    /* highest recorded seq, plus 1 */
-  atomic_uint oldest;                     /* all operations before it are over here */
+  alignas(TT_PAIR) atomic_ullong newest;  /* highest recorded seq, plus 1 */
+  atomic_ullong oldest;                   /* all operations before it are over here */
   alignas(TT_PAIR) atomic_uint inside;    /* 1: inside a peer's memory (shm_guard.c) */
   alignas(TT_PAIR) atomic_ullong decided; /* first control block's: the decision (shm_agree.c) */
   atomic_ullong given_up;                 /* the rank that timed out, and the one it waited for */
@@ -85,7 +85,7 @@ typedef struct tt_vote {
 
 /* A rank's progress with the pieces of the arena's loops; written by that rank. */
 typedef struct tt_counters {
-  alignas(TT_PAIR) atomic_uint of[TT_COUNTERS];
+  alignas(TT_PAIR) atomic_ullong of[TT_COUNTERS];
 } tt_counters;
 
 /* The part of a control block at an offset of its layout. */

@@ -34,12 +34,12 @@
 
 /* ---- records ---- */
 
-void tt_shm_record(tt_wire *w, const tt_record *r, uint32_t oldest) {
+void tt_shm_record(tt_wire *w, const tt_record *r, uint64_t oldest) {
   tt_ctrl *ctrl = tt_shm_of(w)->ctrls[w->rank];
   tt_call_record *at = &ctrl->records[r->stamp.seq % TT_RECORDS];
   /* Each store releases the one that marks the record as being written. */
   /* model: record:writing */
-  atomic_store_explicit(&at->seq, UINT32_MAX, memory_order_relaxed);
+  atomic_store_explicit(&at->seq, UINT64_MAX, memory_order_relaxed);
   /* model: record:field */
   atomic_store_explicit(&at->hash, r->stamp.hash, memory_order_release);
   /* model: record:field */
@@ -56,11 +56,11 @@ void tt_shm_record(tt_wire *w, const tt_record *r, uint32_t oldest) {
   atomic_store_explicit(&ctrl->newest, r->stamp.seq + 1, memory_order_release);
 }
 
-int tt_shm_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *r) {
+int tt_shm_read_record(tt_wire *w, int peer, uint64_t seq, tt_record *r) {
   tt_ctrl *ctrl = tt_shm_of(w)->ctrls[peer];
   /* model: record:newest-look */
-  uint32_t newest = atomic_load_explicit(&ctrl->newest, memory_order_acquire);
-  if ((int32_t)(newest - seq) <= 0) return 0;
+  const uint64_t newest = atomic_load_explicit(&ctrl->newest, memory_order_acquire);
+  if (newest <= seq) return 0;
   if (newest - seq > TT_RECORDS) return -1;
   tt_call_record *at = &ctrl->records[seq % TT_RECORDS];
   /* model: record:look */
@@ -80,14 +80,14 @@ int tt_shm_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *r) {
 
 /* ---- flag slots ---- */
 
-static uint32_t least_over(tt_shm *s) {
-  uint32_t least = s->over[s->wire.rank ? 0 : s->wire.ranks - 1];
+static uint64_t least_over(tt_shm *s) {
+  uint64_t least = s->over[s->wire.rank ? 0 : s->wire.ranks - 1];
   for (int r = 0; r < s->wire.ranks; r++)
-    if (r != s->wire.rank && (int32_t)(s->over[r] - least) < 0) least = s->over[r];
+    if (r != s->wire.rank && s->over[r] < least) least = s->over[r];
   return least;
 }
 
-static void *slot_payload(const tt_shm *s, int rank, uint32_t seq, uint32_t round, size_t n) {
+static void *slot_payload(const tt_shm *s, int rank, uint64_t seq, uint32_t round, size_t n) {
   if (n <= TT_BESIDE) return tt_shm_slot(s, rank, seq, round)->beside;
   const uint32_t at = tt_shm_slot_at(seq, round);
   if (round == 0) return s->ctrls[rank]->flags[at];
@@ -95,39 +95,38 @@ static void *slot_payload(const tt_shm *s, int rank, uint32_t seq, uint32_t roun
   return (char *)tt_ctrl_at(s->ctrls[rank], l->later) + (size_t)(at - TT_RECORDS) * l->later_bytes;
 }
 
-static void *shm_flag_slot(tt_wire *w, uint32_t seq, uint32_t round, size_t n) {
+static void *shm_flag_slot(tt_wire *w, uint64_t seq, uint32_t round, size_t n) {
   tt_shm *s = tt_shm_of(w);
-  uint32_t before = seq - TT_RECORDS + 1; /* the slot's previous operation, which must be over */
-  if (w->ranks > 1 && (int32_t)(s->over_everywhere - before) < 0) {
+  /* the slot's previous operation, which must be over; 0: it had none */
+  const uint64_t before = seq < TT_RECORDS ? 0 : seq - TT_RECORDS + 1;
+  if (w->ranks > 1 && s->over_everywhere < before) {
     s->over_everywhere = least_over(s);
-    for (int r = 0; (int32_t)(s->over_everywhere - before) < 0 && r < w->ranks; r++)
-      /* model: flags:oldest-look */
+    for (int r = 0; s->over_everywhere < before && r < w->ranks; r++) /* model: flags:oldest-look */
       s->over[r] = atomic_load_explicit(&s->ctrls[r]->oldest, memory_order_acquire);
     s->over_everywhere = least_over(s);
-    if ((int32_t)(s->over_everywhere - before) < 0) return NULL;
+    if (s->over_everywhere < before) return NULL;
   }
   return slot_payload(s, w->rank, seq, round, n);
 }
 
-static void shm_flag_set(tt_wire *w, tt_stamp stamp, uint32_t round, uint32_t oldest) {
+static void shm_flag_set(tt_wire *w, tt_stamp stamp, uint32_t round, uint64_t oldest) {
   tt_shm *s = tt_shm_of(w);
   tt_flag_slot *slot = tt_shm_slot(s, w->rank, stamp.seq, round);
-  slot->oldest = oldest;
+  slot->hash = stamp.hash;
+  slot->under_way = (uint32_t)(stamp.seq - oldest);
   /* model: flags:stamp, wake:publish */
-  atomic_store_explicit(&slot->stamp, (unsigned long long)stamp.seq << 32 | stamp.hash,
-                        memory_order_release);
+  atomic_store_explicit(&slot->seq, stamp.seq, memory_order_release);
   tt_shm_wake_all(s);
 }
 
-static const void *shm_flag_get(tt_wire *w, int peer, uint32_t seq, uint32_t round, size_t n,
+static const void *shm_flag_get(tt_wire *w, int peer, uint64_t seq, uint32_t round, size_t n,
                                 uint32_t *hash) {
   tt_shm *s = tt_shm_of(w);
   const tt_flag_slot *slot = tt_shm_slot(s, peer, seq, round);
   /* model: flags:look, wake:last */
-  unsigned long long stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
-  if ((uint32_t)(stamp >> 32) != seq) return NULL;
-  *hash = (uint32_t)stamp;
-  s->over[peer] = slot->oldest;
+  if (atomic_load_explicit(&slot->seq, memory_order_acquire) != seq) return NULL;
+  *hash = slot->hash;
+  s->over[peer] = seq - slot->under_way;
   return slot_payload(s, peer, seq, round, n);
 }
 
@@ -142,7 +141,7 @@ static void own_line(const void *line) {
 /* Bytes beside a flag are not fetched: with one line in flight it does not help. Nor are more lines
  * than a core has buffers for: they would delay the stores that follow. */
 enum { AHEAD = 512 };
-static void shm_flag_ahead(tt_wire *w, uint32_t seq, uint32_t round, size_t n) {
+static void shm_flag_ahead(tt_wire *w, uint64_t seq, uint32_t round, size_t n) {
   tt_shm *s = tt_shm_of(w);
   if (n <= TT_BESIDE || n > AHEAD || w->ranks == 1) return;
   const char *payload = slot_payload(s, w->rank, seq, round, n);
@@ -219,14 +218,14 @@ static const void *shm_map(tt_wire *w, int peer, uint64_t name, size_t from, siz
   return shm_fetch(w, peer, name, from, s->bounce[peer], *n, status) ? s->bounce[peer] : NULL;
 }
 
-static void shm_publish(tt_wire *w, tt_counter counter, uint32_t value) {
+static void shm_publish(tt_wire *w, tt_counter counter, uint64_t value) {
   tt_shm *s = tt_shm_of(w);
   /* model: arena:told, wake:publish */
   atomic_store_explicit(&tt_shm_counters(s, w->rank)->of[counter], value, memory_order_release);
   tt_shm_wake_all(s);
 }
 
-static uint32_t shm_published(tt_wire *w, int peer, tt_counter counter) {
+static uint64_t shm_published(tt_wire *w, int peer, tt_counter counter) {
   tt_counters *theirs = tt_shm_counters(tt_shm_of(w), peer);
   /* model: arena:look, wake:last */
   return atomic_load_explicit(&theirs->of[counter], memory_order_acquire);

@@ -1,6 +1,6 @@
 /* shm_open.c - how a rank becomes part of a communicator's shared memory, looks after its peers, and leaves.
  *
- * Cost       tables of 36 bytes per rank, and the ends of channels (shm.c), of which only those of peers in use
+ * Cost       tables of 40 bytes per rank, and the ends of channels (shm.c), of which only those of peers in use
  *            are touched.
  * Invariant  A control block, and what its rank has published for peers, is freed when all ranks have left.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -123,7 +123,7 @@ static tt_shm *alloc_shm(size_t ranks) {
   s->ctrls = (tt_ctrl **)(void *)(s + 1);
   s->heads = (tt_head **)(void *)(s->ctrls + ranks);
   s->bounce = (char **)(void *)(s->heads + ranks);
-  s->over = (uint32_t *)(void *)(s->bounce + ranks);
+  s->over = (uint64_t *)(void *)(s->bounce + ranks);
   s->members = (int *)(void *)(s->over + ranks);
   return s;
 }
@@ -179,6 +179,9 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   tt_stores_begin(s->wire.stores, TT_STORE_SIZES);
   s->wire.learns_routes = tt_copies_wanted() == TT_COPIES_CHEAPEST;
   find_slots(s);
+  s->wire.first = s->wire.pieces_begun = s->wire.pieces_over = tt_first_number();
+  for (int k = 0; k < TT_COUNTERS; k++)
+    atomic_store_explicit(&tt_shm_counters(s, rank)->of[k], s->wire.first, memory_order_relaxed);
   s->sleepers_anywhere = &tt_job_head_of(s->segment)->sleepers_anywhere;
   s->wire.over = &s->ctrls[rank]->aborted;
   s->wire.proofs = s->ctrls[0]->proofs;

@@ -24,8 +24,8 @@ typedef struct tt_shm {
   tt_flag_slot *slots;   /* [slot * ranks + rank]; NULL: each rank's are in its own control block */
   tt_counters *counters; /* [rank] */
   atomic_uint *sleepers_anywhere; /* of the whole job: while it is 0, no rank is woken */
-  uint32_t *over; /* per peer: operations before this are over there, as far as known */
-  uint32_t over_everywhere;
+  uint64_t *over; /* per peer: operations before this are over there, as far as known */
+  uint64_t over_everywhere;
   tt_stage stage;   /* blocks for private bytes */
   tt_end *holders;  /* ends that have blocks in use */
   tt_end *bouncers; /* ends that have bounce buffers */
@@ -55,11 +55,11 @@ static inline const tt_intro *tt_shm_intro(const tt_shm *s, int peer) {
 }
 
 /* The slot of an operation's round; rounds of an operation are apart, operations follow each other. */
-static inline uint32_t tt_shm_slot_at(uint32_t seq, uint32_t round) {
-  return round * TT_RECORDS + seq % TT_RECORDS;
+static inline uint32_t tt_shm_slot_at(uint64_t seq, uint32_t round) {
+  return round * TT_RECORDS + (uint32_t)(seq % TT_RECORDS);
 }
 
-static inline tt_flag_slot *tt_shm_slot(const tt_shm *s, int rank, uint32_t seq, uint32_t round) {
+static inline tt_flag_slot *tt_shm_slot(const tt_shm *s, int rank, uint64_t seq, uint32_t round) {
   const uint32_t at = tt_shm_slot_at(seq, round);
   if (s->slots) return &s->slots[at * (uint32_t)s->wire.ranks + (uint32_t)rank];
   tt_flag_slot *own = tt_ctrl_at(s->ctrls[rank], s->ctrls[rank]->layout.own);
@@ -115,8 +115,8 @@ extern const struct tt_shm_agree_ops tt_shm_agree_table; /* shm_agree.c */
 
 /* shm_memory.c */
 extern const tt_memory_ops tt_shm_memory_ops;
-void tt_shm_record(tt_wire *w, const tt_record *record, uint32_t oldest);
-int tt_shm_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record);
+void tt_shm_record(tt_wire *w, const tt_record *record, uint64_t oldest);
+int tt_shm_read_record(tt_wire *w, int peer, uint64_t seq, tt_record *record);
 /* Sizes the arena for a second level cache of `l2` bytes. */
 void tt_shm_measure_arena(tt_wire *w, size_t l2);
 
