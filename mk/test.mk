@@ -133,7 +133,7 @@ LINKED  := $(filter-out $(if $(filter mpich,$(MPIS)),,abi),$(FAMILIES))
 $(foreach m,$(LINKED),$(eval $(call OVER_RULES,$(m))))
 DROPBIN  = $(foreach m,$(LINKED),$(DROPSRC:%=$(BUILD)/tests/$(m)/%)) $(foreach m,$(FORTS),$(DROPFORT:%=$(BUILD)/tests/$(m)/%))
 OVERSRC := $(patsubst tests/over/%.c,%,$(sort $(wildcard tests/over/mpi_*.c)))
-OVERBIN := $(if $(filter abi,$(LINKED)),$(OVERSRC:%=$(BUILD)/tests/abi/%)) $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_scenes mp_exact mp_large mp_wrong mp_stall mp_hang mp_soak $(OVERSRC)))
+OVERBIN := $(if $(filter abi,$(LINKED)),$(OVERSRC:%=$(BUILD)/tests/abi/%)) $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_scenes mp_exact mp_large mp_wrong mp_stall mp_hang mp_soak mp_crossed $(OVERSRC)))
 
 # One short example of every function of the public headers.
 EXAMPLED = $(patsubst %,$(BUILD)/examples/%,api api_more api_create api_device)

@@ -200,11 +200,6 @@ bool tt_member_send_again(tt_aggregator_member *a) {
   return sent;
 }
 
-static bool drained(tt_wire *w) {
-  (void)w; /* the system has all that was pushed */
-  return true;
-}
-
 /* ---- from the aggregator ---- */
 
 static void fill(tt_aggregator_member *a) {
@@ -412,7 +407,7 @@ static const char *why(const tt_wire *w) {
 }
 
 static const tt_channel_ops channel_ops = {
-    .push = push, .head = head, .view = view, .release = release, .pull = pull, .drained = drained};
+    .push = push, .head = head, .view = view, .release = release, .pull = pull};
 static const tt_peer_ops peer_ops = {
     .read_record = read_record, .alive = alive, .pid = pid, .shown = shown, .close = close_wire};
 static const tt_aggregator_ops aggregator_ops = {.begin = begin_run,

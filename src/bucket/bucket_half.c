@@ -15,6 +15,7 @@
  *            Tang et al., DoubleSqueeze, ICML 2019 (in both directions).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bucket.h"
+#include "fp_state.h"
 #include "kernel_bits.h"
 
 /* x as bf16; *owed: the rounding error. */
@@ -53,6 +54,7 @@ void tt_half_close(tutti_buckets *b, tt_bucket *k) {
 
 void tt_half_pack(tutti_buckets *b, tt_bucket *k) {
   uint16_t *to = k->half.out;
+  const tt_fp_state state = tt_fp_pin();
   for (size_t m = 0; m < k->n; m++) {
     const tutti_tensor *t = &b->tensors[k->members[m]];
     const float *from = t->data;
@@ -60,6 +62,7 @@ void tt_half_pack(tutti_buckets *b, tt_bucket *k) {
     for (size_t i = 0; i < t->count; i++) to[i] = round_off(from[i] + owed[i], &owed[i]);
     to += t->count;
   }
+  tt_fp_restore(state);
 }
 
 void tt_half_sum(tutti_buckets *b, tt_bucket *k) {
@@ -68,6 +71,7 @@ void tt_half_sum(tutti_buckets *b, tt_bucket *k) {
   const int P = tutti_comm_size(b->comm);
   uint16_t *to = h->out + h->piece * (size_t)tutti_comm_rank(b->comm);
   const float by = b->config.sum ? 1 : (float)P;
+  const tt_fp_state state = tt_fp_pin();
   for (size_t at = 0; at < h->piece; at += AT_ONCE) {
     const size_t n = tt_min((size_t)AT_ONCE, h->piece - at);
     float sum[AT_ONCE];
@@ -79,6 +83,7 @@ void tt_half_sum(tutti_buckets *b, tt_bucket *k) {
     for (size_t i = 0; i < n; i++)
       to[at + i] = round_off(sum[i] / by + h->owed[at + i], &h->owed[at + i]);
   }
+  tt_fp_restore(state);
 }
 
 void tt_half_unpack(tutti_buckets *b, tt_bucket *k) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "code.h"
+#include "fp_state.h"
 #include "huffman.h"
 #include "planes.h"
 
@@ -223,12 +224,14 @@ static bool open_lossless(tutti_type type, const uint8_t *at, size_t size, void 
 size_t tt_frame_make(tt_code code, tutti_type type, const void *from, size_t bytes, void *frame,
                      size_t *taken) {
   uint8_t *to = frame;
+  const tt_fp_state state = tt_fp_pin();
   const bool lossy = tt_code_lossy(code);
   *taken = tt_min(bytes, (size_t)(lossy ? BLOCKS * BLOCK_RAW : PLAIN));
   const size_t size =
       TT_FRAME_HEAD + (lossy ? make_blocks(code, from, *taken / sizeof(float), to + TT_FRAME_HEAD)
                              : make_lossless(type, from, *taken, to + TT_FRAME_HEAD));
   put_sizes(to, size, *taken);
+  tt_fp_restore(state);
   return size;
 }
 
@@ -237,6 +240,9 @@ bool tt_frame_open(tt_code code, tutti_type type, const void *frame, void *to) {
   size_t size, raw;
   if (!tt_frame_sizes(frame, &size, &raw)) return false;
   size -= TT_FRAME_HEAD;
-  return tt_code_lossy(code) ? open_blocks(code, at, size, to, raw)
-                             : open_lossless(type, at, size, to, raw);
+  const tt_fp_state state = tt_fp_pin();
+  const bool right = tt_code_lossy(code) ? open_blocks(code, at, size, to, raw)
+                                         : open_lossless(type, at, size, to, raw);
+  tt_fp_restore(state);
+  return right;
 }

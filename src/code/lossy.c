@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "code.h"
+#include "fp_state.h"
 #include "kernel_bits.h"
 
 static const uint32_t infinity = 0x7f800000u;
@@ -67,6 +68,7 @@ void tt_code_unblock(tt_code code, float scale, const uint8_t *codes, size_t n, 
 void tt_code_round(tt_code code, float *x, size_t n) {
   uint8_t codes[TT_CODE_BLOCK];
   float values[TT_CODE_BLOCK]; /* of top-k; the others have one, the scale */
+  const tt_fp_state state = tt_fp_pin();
   for (size_t at = 0; at < n; at += TT_CODE_BLOCK) {
     const size_t m = tt_min(n - at, (size_t)TT_CODE_BLOCK);
     if (tt_code_topk(code)) {
@@ -77,6 +79,7 @@ void tt_code_round(tt_code code, float *x, size_t n) {
       tt_code_unblock(code, *values, codes, m, x + at);
     }
   }
+  tt_fp_restore(state);
 }
 
 /* ---- bounds ---- */

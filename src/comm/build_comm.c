@@ -18,6 +18,7 @@
 #include "build_comm.h"
 #include "comm_wisdom.h"
 #include "create.h"
+#include "fp_state.h"
 #include "host_links.h"
 #include "tracing.h"
 
@@ -196,12 +197,15 @@ tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile) {
   look_at_settings();
   comm->settings.slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
   comm->settings.explains = tt_env_int("TUTTI_EXPLAIN", 0, 1, 0);
-  const tutti_status status = tt_settings_read(&comm->settings, comm->ranks);
+  tutti_status status = tt_settings_read(&comm->settings, comm->ranks);
   if (status) return status;
   tt_plans_drop(comm);
   tt_chooser_free(comm->plans->chooser);
   comm->plans->chooser = NULL;
-  return tt_chooser_new(&comm->plans->setting, &comm->plans->chooser);
+  const tt_fp_state state = tt_fp_pin(); /* all ranks estimate the same times */
+  status = tt_chooser_new(&comm->plans->setting, &comm->plans->chooser);
+  tt_fp_restore(state);
+  return status;
 }
 
 /* ---- placement ---- */

@@ -13,39 +13,38 @@ int tutti_comm_size(const tutti_comm *comm) {
   return comm ? comm->ranks : -1;
 }
 
-enum { PEERS_FROM = 1000 }; /* polls before it looks at the peers */
-
-/* Does rank r share memory with this one, and has it died? Data to other ranks goes or fails. */
 /* each busy, abort, in_flight_count: order: seq_cst, a lock of one process (check-tsan) */
 
-static bool near_and_gone(const tutti_comm *comm, int r) {
-  const bool near =
-      !tt_over_net(comm) || (comm->info[r].index >= 0 &&
-                             comm->info[r].placement.node == comm->info[comm->rank].placement.node);
-  return near && !comm->wire->peer->alive(comm->wire, r);
-}
+enum {
+  LOOKS_FROM = 1000,
+  LOOKS_EVERY = 100
+}; /* polls before it looks at the peers; between two looks */
 
-/* Can peers no longer read staged pieces of completed operations, or will none of them ever? */
-static bool is_drained(void *ctx, unsigned turn, tutti_status *status) {
-  tutti_comm *comm = ctx;
-  (void)status;
-  if (comm->broken || comm->wire->channel->drained(comm->wire) || tt_comm_is_over(comm))
-    return true;
+typedef struct freeing {
+  tutti_comm *comm;
+  tt_wait_policy p;
+} freeing;
+
+/* Does no peer wait for what this rank sent, or will none ever take it? */
+static bool is_delivered(void *ctx, unsigned turn, tutti_status *status) {
+  freeing *f = ctx;
+  tutti_comm *comm = f->comm;
+  int (*owed)(tt_wire *) = comm->wire->channel->owed;
+  const int peer = comm->broken || !owed || tt_comm_is_over(comm) ? -1 : owed(comm->wire);
+  if (peer < 0) return true;
   if (turn % 16 == 0) tt_idle();
-  if (turn < PEERS_FROM || turn % 100) return false;
-  bool over = tt_comm_differs(comm); /* such a peer will never read it */
-  for (int r = 0; r < comm->ranks && !over; r++) over = near_and_gone(comm, r);
-  return over;
+  if (turn < LOOKS_FROM || turn % LOOKS_EVERY) return false;
+  if (tt_comm_differs(comm)) return true; /* such a peer will never take it */
+  tt_wait_for_taker(comm, &f->p, peer);
+  if (comm->broken) *status = tt_fail(comm->broken, "%s", comm->why);
+  return false;
 }
 
 tutti_status tutti_comm_free(tutti_comm *comm) {
   tutti_status status = tt_alive();
   if (status || !comm) return status;
-  for (int is_free = 0; !atomic_compare_exchange_weak(&comm->busy, &is_free, 1); is_free = 0) {
-    if (is_free == 1)
-      return tt_fail(TUTTI_ERR_STATE, "tutti_comm_free: another thread is inside a call on it");
-    sched_yield();
-  }
+  if (!tt_comm_hold_for_caller(comm))
+    return tt_fail(TUTTI_ERR_STATE, "tutti_comm_free: another thread is inside a call on it");
   if (comm->flight->requests) {
     int n = comm->flight->requests;
     tt_comm_leave(comm);
@@ -53,8 +52,9 @@ tutti_status tutti_comm_free(tutti_comm *comm) {
                    "tutti_comm_free: %d request%s of this communicator %s not waited for or freed",
                    n, n == 1 ? "" : "s", n == 1 ? "is" : "are");
   }
+  freeing f = {.comm = comm};
   status = tt_streams_wait(comm, "tutti_comm_free");
-  if (!status) status = tt_wait_until("tutti_comm_free", is_drained, comm);
+  if (!status) status = tt_wait_until("tutti_comm_free", is_delivered, &f);
   if (status) {
     tt_comm_leave(comm);
     return status;
@@ -74,12 +74,12 @@ tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason) {
     comm->wire->peer->abort(comm->wire, TUTTI_ERR_ABORTED, text);
     return TUTTI_OK;
   }
-  int is_free = 0, none = 0;
+  int none = 0;
   if (!atomic_compare_exchange_strong(&comm->flight->abort, &none, 1))
     return TUTTI_OK; /* requested */
   memcpy(comm->flight->abort_why, text, sizeof text);
   atomic_store(&comm->flight->abort, 2);
-  if (atomic_compare_exchange_strong(&comm->busy, &is_free, 2)) tt_comm_leave(comm);
+  tt_comm_ask_abort(comm);
   return TUTTI_OK;
 }
 

@@ -218,7 +218,7 @@ void tt_aggregator_drop(tutti_comm *comm) {
   if (!comm->wire || !comm->wire->aggregator) return;
   tt_comm_list(comm, false);
   /* Another thread may still drive it. */
-  while (atomic_load(&comm->busy) == 2)
+  while (atomic_load(&comm->busy) & TT_DRIVER)
     sched_yield(); /* order: a lock of one process (check-tsan) */
   comm->wire->aggregator->peer->close(comm->wire->aggregator);
   comm->wire->aggregator = NULL;

@@ -13,6 +13,7 @@
 #include <cpuid.h>
 #endif
 
+#include "fp_state.h"
 #include "kernel_set.h"
 
 enum { USER_CHUNK = 4096 }; /* bytes of partial results of a user's op */
@@ -70,7 +71,9 @@ void tt_reduce_to_both(const tt_reducer *r, void *dst, void *also, const void *c
                        size_t count) {
   if (count == 0) return;
   if (r->kernel) {
+    const tt_fp_state state = tt_fp_pin();
     r->kernel(dst, also, in, n, count);
+    tt_fp_restore(state);
     return;
   }
   if (n == 2)
@@ -86,12 +89,16 @@ void tt_reduce(const tt_reducer *r, void *dst, const void *const *in, int n, siz
 
 void tt_times(const tt_reducer *r, void *dst, const void *src, size_t count) {
   tt_times_fn *times = tt_kernel_set_at(0)->times[r->type];
+  const tt_fp_state state = tt_fp_pin();
   if (times && count) times(dst, src, count, r->factor);
+  tt_fp_restore(state);
 }
 
 void tt_scale(tutti_type type, void *dst, size_t count, int ranks) {
   tt_scale_fn *scale = tt_kernel_set_at(0)->scale[type];
+  const tt_fp_state state = tt_fp_pin();
   if (scale && count) scale(dst, count, ranks);
+  tt_fp_restore(state);
 }
 
 void tt_truths(tutti_type type, void *dst, size_t count) {

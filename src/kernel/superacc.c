@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "fp_state.h"
+
 #define INLINE static inline __attribute__((always_inline))
 __extension__ typedef unsigned __int128 u128;
 __extension__ typedef __int128 i128;
@@ -370,8 +372,10 @@ INLINE void round_some(format f, const tt_breadth *b, int width, const int64_t *
 
 void tt_exact_round(tutti_type real, const tt_breadth *b, int width, const int64_t *words, size_t n,
                     int summands, int ranks, void *dst) {
+  const tt_fp_state state = tt_fp_pin();
 #define ROUND(f)                                           \
   round_some(f, b, width, words, n, summands, ranks, dst); \
   break
   BY_FORMAT(real, ROUND)
+  tt_fp_restore(state);
 }

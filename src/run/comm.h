@@ -43,6 +43,9 @@ typedef struct tt_settings {
   bool explains;  /* logs once per kind of call what runs, and why; not inherited */
 } tt_settings;
 
+/* Who holds a communicator; with TT_ASKED: another thread asks the holder to send an abort before it leaves. */
+typedef enum tt_hold { TT_FREE, TT_CALLER, TT_DRIVER, TT_ASKED = 4 } tt_hold;
+
 struct tutti_comm {
   int rank, ranks;
   int helpers; /* the last ranks, which bring no data */
@@ -63,7 +66,7 @@ struct tutti_comm {
   char *sums;          /* the same for exact sums */
   tutti_status broken; /* every call fails with it, and with `why` */
   char why[TT_WHY];
-  atomic_int busy;    /* 0 free, 1 held by its caller, 2 driven by another thread */
+  atomic_int busy;    /* who holds it: tt_hold */
   atomic_bool listed; /* in flight: other threads may drive it */
 };
 
@@ -103,16 +106,26 @@ static inline bool tt_comm_enter_simply(tutti_comm *comm) {
   /* order: acquire, of the lock that its last holder released (check-tsan) */
   const bool simple = atomic_load_explicit(&tt_process.usable, memory_order_relaxed) && comm &&
                       !comm->net && !comm->listed &&
-                      atomic_load_explicit(&comm->busy, memory_order_acquire) == 0 &&
+                      atomic_load_explicit(&comm->busy, memory_order_acquire) == TT_FREE &&
                       !comm->broken; /* read last: a thread that drives it may be breaking it */
-  if (simple) atomic_store_explicit(&comm->busy, 1, memory_order_relaxed);
+  if (simple) atomic_store_explicit(&comm->busy, TT_CALLER, memory_order_relaxed);
   return simple;
 }
 /* Leaves a communicator without a network. */
 static inline void tt_comm_leave_simply(tutti_comm *comm) {
   /* order: releases the lock (check-tsan) */
-  atomic_store_explicit(&comm->busy, 0, memory_order_release);
+  atomic_store_explicit(&comm->busy, TT_FREE, memory_order_release);
 }
+/* Takes a communicator for `by`; false: another thread has it. *held: who. */
+static inline bool tt_comm_hold(tutti_comm *comm, tt_hold by, int *held) {
+  *held = TT_FREE;
+  /* order: seq_cst, a lock of one process (check-tsan) */
+  return atomic_compare_exchange_strong(&comm->busy, held, (int)by);
+}
+/* Takes it for its caller, as soon as no other thread drives it; false: another caller is inside. */
+bool tt_comm_hold_for_caller(tutti_comm *comm);
+/* Another thread than the holder asks it to send the abort in `flight`; sends it if there is no holder. */
+void tt_comm_ask_abort(tutti_comm *comm);
 /* Also enters a communicator that has failed. */
 tutti_status tt_comm_enter_failed_too(tutti_comm *comm, const char *function);
 

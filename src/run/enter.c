@@ -11,19 +11,24 @@
 
 /* each busy, abort: order: seq_cst, a lock of one process (check-tsan) */
 
+bool tt_comm_hold_for_caller(tutti_comm *comm) {
+  for (int held; !tt_comm_hold(comm, TT_CALLER, &held);) {
+    if (held & TT_CALLER) return false;
+    sched_yield();
+  }
+  return true;
+}
+
 /* failed: also enters a communicator that has failed. */
 static tutti_status enter_with_care(tutti_comm *comm, const char *function, bool failed) {
   tutti_status status = tt_alive();
   if (status) return status;
   if (!comm) return tt_fail(TUTTI_ERR_ARG, "%s: comm is NULL", function);
-  for (int is_free = 0; !atomic_compare_exchange_weak(&comm->busy, &is_free, 1); is_free = 0) {
-    if (is_free == 1)
-      return tt_fail(TUTTI_ERR_STATE,
-                     "%s: another thread is inside a call on this communicator; use one "
-                     "communicator per thread (tutti_comm_dup)",
-                     function);
-    sched_yield();
-  }
+  if (!tt_comm_hold_for_caller(comm))
+    return tt_fail(TUTTI_ERR_STATE,
+                   "%s: another thread is inside a call on this communicator; use one "
+                   "communicator per thread (tutti_comm_dup)",
+                   function);
   if (!comm->broken || failed) return TUTTI_OK;
   status = tt_fail(comm->broken, "%s", comm->why);
   tt_comm_leave(comm);
@@ -44,15 +49,24 @@ tutti_status tt_comm_enter_failed_too(tutti_comm *comm, const char *function) {
   return tt_comm_enter_simply(comm) ? TUTTI_OK : enter_with_care(comm, function, true);
 }
 
-/* Only one thread at a time calls a network, so the thread inside sends the abort that another
- * thread requested. A later request is seen here too, or its thread enters by itself. */
+/* Only one thread at a time calls a network, so the thread inside sends the abort that another thread requested. Once it
+ * has given `busy` back it reads nothing of the communicator any more: its owner may free it. */
 static void leave_net(tutti_comm *comm) {
-  for (int is_free = 0; !is_free;) {
+  for (int held = atomic_load(&comm->busy);
+       !atomic_compare_exchange_strong(&comm->busy, &held, TT_FREE);
+       held = atomic_load(&comm->busy)) {
+    if (!(held & TT_ASKED)) continue;
+    atomic_fetch_and(&comm->busy, ~(int)TT_ASKED);
     tt_comm_send_abort(comm);
-    atomic_store(&comm->busy, 0);
-    if (atomic_load(&comm->flight->abort) != 2) return;
-    if (!atomic_compare_exchange_strong(&comm->busy, &is_free, 2)) return;
   }
+}
+
+void tt_comm_ask_abort(tutti_comm *comm) {
+  int held;
+  while (!tt_comm_hold(comm, TT_DRIVER, &held))
+    if (held && atomic_compare_exchange_strong(&comm->busy, &held, held | TT_ASKED)) return;
+  tt_comm_send_abort(comm);
+  leave_net(comm);
 }
 
 void tt_comm_leave(tutti_comm *comm) {

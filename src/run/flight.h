@@ -101,6 +101,9 @@ void tt_progress_polled(tutti_comm *comm);
 void tt_watch_peers(tutti_comm *comm);
 /* Something moved, whichever thread drives it: the wait begins anew. The comm is held. */
 void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p);
+/* One look of a rank that frees the communicator, once `peer` has taken what it sent: shows the wait, warns, and breaks the
+ * communicator at the time limit. */
+void tt_wait_for_taker(tutti_comm *comm, tt_wait_policy *p, int peer);
 
 /* ---- stragglers (straggler.c) ---- */
 
@@ -110,6 +113,8 @@ void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, i
                          const tt_operation *o, uint32_t step);
 void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
                             const tt_p2p_message *m);
+/* tutti_comm_free waits for a peer that has to take what this rank sent. */
+void tt_report_undelivered(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer);
 /* The aggregator is lost, and rank `peer` has not said yet where it is. */
 void tt_report_undecided(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer);
 enum { TT_RECALL = 15 }; /* how many operations back records are searched */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "flight.h"
+#include "fp_state.h"
 
 /* Scratch stays below TT_FLIGHT times two layers of this many bytes, whatever the vector: longer
  * vectors are cut in slices of this size. */
@@ -286,7 +287,9 @@ tutti_status tt_plan_for_operation(tutti_comm *comm, const tt_call *call, bool i
   p->key = 0;
   comm->flight->last_plan = NULL;
   tutti_status status = make_table(comm, call, p);
+  const tt_fp_state state = tt_fp_pin(); /* all ranks estimate the same times */
   if (!status) status = choose_and_make_plan(comm, call, in_place, without, p);
+  tt_fp_restore(state);
   if (!status) p->key = key;
   return tt_ended(status);
 }

@@ -268,26 +268,34 @@ void tt_comm_list(tutti_comm *comm, bool on) {
   pthread_mutex_unlock(&tt_process.lock);
 }
 
-enum { AT_ONCE = 64 }; /* communicators */
+enum { AT_ONCE = 64 }; /* communicators in one pass */
+
+/* Takes the first listed communicator from the i-th on that this thread may drive; NULL: none, or another thread has the
+ * list. *next: where to go on. One at a time: the owners of the others need not wait for it. */
+static tutti_comm *hold_listed(const tutti_comm *mine, int i, int *next) {
+  tutti_comm *taken = NULL;
+  int held, at = 0;
+  if (pthread_mutex_trylock(&tt_process.lock) != 0) return NULL;
+  for (tutti_comm *c = tt_process.in_flight; c && !taken; c = c->flight->next_listed, at++) {
+    if (at < i || c == mine) continue;
+    if (tt_over_net(c) && !(mine && mine->net) && !c->net->traits.any_thread) continue;
+    if (tt_comm_hold(c, TT_DRIVER, &held)) taken = c;
+  }
+  *next = at;
+  pthread_mutex_unlock(&tt_process.lock);
+  return taken;
+}
 
 bool tt_progress_others(const tutti_comm *mine) {
   if (!others_in_flight(mine)) return false;
-  if (pthread_mutex_trylock(&tt_process.lock) != 0) return false;
-  tutti_comm *held[AT_ONCE];
-  int n = 0;
-  for (tutti_comm *c = tt_process.in_flight; c && n < AT_ONCE; c = c->flight->next_listed) {
-    int is_free = 0;
-    if (tt_over_net(c) && !(mine && mine->net) && !c->net->traits.any_thread) continue;
-    if (c != mine && atomic_compare_exchange_strong(&c->busy, &is_free, 2)) held[n++] = c;
-  }
-  pthread_mutex_unlock(&tt_process.lock);
   bool moved = false;
-  for (int i = 0; i < n; i++) {
-    if (progress_comm(held[i]))
+  tutti_comm *c;
+  for (int i = 0; i < AT_ONCE && (c = hold_listed(mine, i, &i));) {
+    if (progress_comm(c))
       moved = true;
-    else if (!mine && held[i]->flight->on_streams.first)
-      tt_watch_peers(held[i]);
-    tt_comm_leave(held[i]);
+    else if (!mine && c->flight->on_streams.first)
+      tt_watch_peers(c);
+    tt_comm_leave(c);
   }
   return moved;
 }

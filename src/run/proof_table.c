@@ -15,7 +15,7 @@
 
 /* A word of the table: a plan's key; its lowest bits say how far the proof is. */
 enum { PROVES = 1, PROVEN = 2, REFUSED = 3, STATE = 3, PLACES = 4 };
-static const double wait_policy = 1; /* s */
+static const double max_wait_s = 1;
 
 /* Finds the word of a key, claimed by this rank (*claimed) or another; NULL: the table is full
  * there. */
@@ -30,16 +30,17 @@ static atomic_ullong *find_word(atomic_ullong *words, uint64_t key, bool *claime
   return NULL;
 }
 
-/* Waits for the result of the rank that proves it; PROVES: none in time. */
-static int await_answer(const atomic_ullong *word) {
+/* Waits for the result of the rank that proves this key: is it proven? The word may be given up meanwhile, and then belong
+ * to another plan. */
+static bool is_proven_elsewhere(const atomic_ullong *word, uint64_t key) {
   const struct timespec nap = {0, 50000};
-  const double until = tt_seconds() + wait_policy;
-  int state;
+  const double until = tt_seconds() + max_wait_s;
+  unsigned long long is;
   /* model: publish:await */
-  while ((state = atomic_load_explicit(word, memory_order_acquire) & STATE) == PROVES &&
+  while ((is = atomic_load_explicit(word, memory_order_acquire)) == (key | PROVES) &&
          tt_seconds() < until)
     nanosleep(&nap, NULL);
-  return state;
+  return is == (key | PROVEN);
 }
 
 /* ---- what this process remembers ---- */
@@ -64,7 +65,7 @@ tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name,
   atomic_ullong *word = words ? find_word(words, key, &claimed) : NULL;
   tutti_status status = TUTTI_OK;
   *is = TT_PROVEN;
-  if (!word || claimed || await_answer(word) != PROVEN)
+  if (!word || claimed || !is_proven_elsewhere(word, key))
     status = tt_proven_find(ask, name, slices, &comm->plans->setting, is);
   const bool open = !status && *is != TT_PROVEN; /* too large: each rank finds that */
   /* model: publish:verdict */

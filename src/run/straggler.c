@@ -224,3 +224,13 @@ void tt_report_undecided(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, i
   if (waited < grace || !complains(comm, p, waited - grace)) return;
   report_late(comm, p, waited - grace, peer, " to say how far it is: the aggregator is lost");
 }
+
+void tt_report_undelivered(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer) {
+  char what[200], words[120] = "an operation";
+  tt_record last;
+  if (!complains(comm, p, waited)) return;
+  if (last_call(comm, comm->rank, comm->flight->seq, &last))
+    tt_record_words(&last, words, sizeof words);
+  snprintf(what, sizeof what, " in tutti_comm_free, to receive what this rank sent in %s", words);
+  report_late(comm, p, waited, peer, what);
+}

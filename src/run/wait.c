@@ -85,6 +85,17 @@ static void show_wait(tutti_comm *comm, tt_wait_policy *p) {
   if (m) show_message(comm, p, m);
 }
 
+void tt_wait_for_taker(tutti_comm *comm, tt_wait_policy *p, int peer) {
+  const uint64_t now = now_us();
+  if (!p->since) p->since = now;
+  p->looked = now;
+  STORE(comm->wire->shown->message, 0);
+  STORE(comm->wire->shown->waits_in, comm->flight->seq - 1);
+  STORE(comm->wire->shown->waits_at, 0);
+  publish_wait(comm, p, peer);
+  tt_report_undelivered(comm, p, now - p->since, peer);
+}
+
 static void show_moves(tutti_comm *comm) {
   atomic_store_explicit(&comm->wire->shown->since, 0, memory_order_release);
 }

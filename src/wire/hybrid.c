@@ -65,9 +65,8 @@ static bool hybrid_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutt
   return from->channel->pull(from, peer, lane, to, n, status);
 }
 
-static bool hybrid_drained(tt_wire *w) {
-  const bool near = of(w)->near->channel->drained(of(w)->near);
-  return of(w)->far->channel->drained(of(w)->far) && near;
+static int hybrid_owed(tt_wire *w) {
+  return of(w)->far->channel->owed(of(w)->far);
 }
 
 static bool hybrid_enter(tt_wire *w) {
@@ -189,7 +188,7 @@ static const tt_channel_ops channel_ops = {
     .release = hybrid_release,
     .expect = hybrid_expect,
     .pull = hybrid_pull,
-    .drained = hybrid_drained,
+    .owed = hybrid_owed,
 };
 
 static const tt_memory_ops memory_ops = {

@@ -97,8 +97,9 @@ typedef struct tt_channel_ops {
   void (*expect)(tt_wire *w, int peer, int lane, void *to, size_t n, size_t left);
   /* Move n bytes from the head to `to` and release them: like view, without an extra copy. */
   bool (*pull)(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status);
-  /* True once everything that operations pushed has been consumed. */
-  bool (*drained)(tt_wire *w);
+  /* A peer that has to take something yet that operations of this rank pushed, or else it is lost when the wire closes;
+   * -1: none. NULL: what was pushed outlives the wire. */
+  int (*owed)(tt_wire *w);
 } tt_channel_ops;
 
 /* ---- memory that ranks share: flag slots, the arena, allocation ---- */

@@ -16,13 +16,19 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 
 has() { [ -x "$BUILD/tests/$1/mp_cover" ] && has_starter "$1"; }
 
-# over MPI RANKS NODES PROGRAM [ARGUMENTS]: nodes as in TUTTI_NODES; '-': all share memory.
-over() {
-  local mpi=$1 ranks=$2 nodes=$3 program=$4 from=${EPOCHREALTIME/./}
+# job_of MPI RANKS NODES PROGRAM [ARGUMENTS]: nodes as in TUTTI_NODES; '-': all share memory.
+job_of() {
+  local mpi=$1 ranks=$2 nodes=$3 program=$4
   shift 4
   rc=0
   { TOKEN=$token LD_PRELOAD=${yields[$mpi]} TUTTI_NODES=${nodes#-} timeout -k 5 "${seconds:-60}" "$(starter "$mpi")" -n "$ranks" \
     "$BUILD/tests/$mpi/$program" "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?; } 2>/dev/null
+}
+# over MPI RANKS NODES PROGRAM [ARGUMENTS]: the same as a test.
+over() {
+  local mpi=$1 ranks=$2 nodes=$3 program=$4 from=${EPOCHREALTIME/./}
+  job_of "$@"
+  shift 4
   grep -a '^not ok\|^#' "$work/out" >>"$work/err"
   ok "$mpi: $program${*:+ $*} on $ranks ranks, nodes $nodes ($(((${EPOCHREALTIME/./} - from) / 1000)) ms)" \
     all 'status 0' 'grep -q ^ok "$work/out"' '! grep -q "^not ok" "$work/out"'
@@ -55,6 +61,12 @@ open_mpi() {
   over ompi 4 0,1,1 mp_exact
   for nodes in - $apart 0,0,1; do over ompi 3 "$nodes" mpi_wrong; done
   over ompi 1 - mpi_wrong
+  # its messages wait until their receives begin
+  TUTTI_TIMEOUT=1 job_of ompi 2 0,1 mp_crossed 1000
+  ok "ompi: freeing a communicator whose peer takes nothing ends at the time limit, and names the call" all 'status 0' \
+    '[ "$(grep -c "^free: .*in tutti_comm_free, to receive what this rank sent in reduce of 1000 double" "$work/out")" = 2 ]' \
+    '[ "$(grep -c "^free again: returned" "$work/out")" = 2 ]'
+  n=$((n + 1))
 }
 
 mpich() {

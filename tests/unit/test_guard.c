@@ -1,6 +1,7 @@
 /* The guard: when a communicator is over, a rank's memory belongs to it alone, even if
  * a peer was stopped while it wrote there; and soon, if the stop can be seen.
  * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -130,6 +131,29 @@ static void who_is_seen_to_be_stopped_is_not_waited_for(void **state) {
 }
 
 /* A rank that failed to make a communicator does not know whether others use its control block. */
+static void *leaves_late(void *arg) {
+  tt_wire *b = arg;
+  usleep(2200000); /* longer than a rank that is a process waits */
+  b->memory->leave(b);
+  return NULL;
+}
+
+/* Their pages cannot be replaced: a rank waits until its peers have left. */
+static void threads_wait_until_their_memory_is_theirs(void **state) {
+  (void)state;
+  pthread_t thread;
+  member layout[RANKS];
+  sit_down(layout);
+  tt_wire *a = layout[0].wire, *b = layout[1].wire;
+  tt_heap_segment(layout[0].heap)->threads = true;
+  assert_true(b->memory->enter(b));
+  a->peer->abort(a, TUTTI_ERR_ABORTED, "over");
+  assert_int_equal(pthread_create(&thread, NULL, leaves_late, b), 0);
+  assert_true(a->memory->quiesce(a));
+  pthread_join(thread, NULL);
+  get_up(layout);
+}
+
 static void a_ctrl_that_others_may_use_stays(void **state) {
   (void)state;
   member layout[RANKS];
@@ -169,6 +193,7 @@ int main(void) {
       cmocka_unit_test(nobody_enters_what_is_over),
       cmocka_unit_test(who_is_stopped_inside_writes_to_nobody),
       cmocka_unit_test(who_is_seen_to_be_stopped_is_not_waited_for),
+      cmocka_unit_test(threads_wait_until_their_memory_is_theirs),
       cmocka_unit_test(a_ctrl_that_others_may_use_stays),
       cmocka_unit_test(who_stands_hears_who_does_not),
   };

@@ -256,6 +256,7 @@ static void exported_bytes_are_over_in_their_order(void **state) {
   (void)state;
   e->sent = e->over = UINT32_MAX - 1;
   e->rail[0].window = OUT;
+  assert_int_equal(wire->channel->owed(wire), -1);
   for (int i = 0; i < 4; i++) {
     ticket[i] = push(LARGE, LARGE);
     slot[i] = slot_of(true, TAG_BYTES + LANE);
@@ -267,6 +268,7 @@ static void exported_bytes_are_over_in_their_order(void **state) {
     assert_int_equal(poll(), TUTTI_OK);
     for (int k = 0; k < 4; k++)
       if (over(ticket[k]) != (k < then[i])) fail_msg("message %d after %d ends", k, i + 1);
+    assert_int_equal(wire->channel->owed(wire), PEER); /* packets are on their way still */
   }
 }
 

@@ -243,9 +243,22 @@ static bool net_has_unsent(const tt_wire *w) {
   return m->net.leaving && !m->failed && m->net.leaving(m->net.self) > 0;
 }
 
-static bool net_drained(tt_wire *w) {
+/* Messages of operations to that peer that have not left. */
+static bool owes_to(const tt_net *m, int peer) {
+  for (int lane = 0; m->peers[peer] && lane < TT_LANE_P2P; lane++) {
+    const tt_out_end *e = m->peers[peer]->out[lane];
+    if (e && (e->packets || e->sent != e->over)) return true;
+  }
+  return false;
+}
+
+static int net_owed(tt_wire *w) {
+  tt_net *m = tt_net_of(w);
   bool moved = false;
-  return tt_net_poll(w, &moved) || tt_net_of(w)->sending == 0;
+  if (tt_net_poll(w, &moved) || m->sending == 0) return -1;
+  for (int peer = 0; peer < w->ranks; peer++)
+    if (owes_to(m, peer)) return peer;
+  return w->rank; /* not seen */
 }
 
 /* ---- the other tables ---- */
@@ -376,7 +389,7 @@ static const tt_channel_ops channel_ops = {
     .release = net_release,
     .expect = net_expect,
     .pull = net_pull,
-    .drained = net_drained,
+    .owed = net_owed,
 };
 
 static const tt_memory_ops memory_ops = {

@@ -233,16 +233,6 @@ static bool shm_consumed(tt_wire *w, int peer, int lane, uint64_t ticket) {
   return e->known >= ticket;
 }
 
-static bool shm_drained(tt_wire *w) {
-  tt_shm *s = tt_shm_of(w);
-  for (int peer = 0; peer < w->ranks; peer++)
-    for (int lane = 0; lane < TT_LANE_P2P && channels_of(s, w->rank, peer); lane++) {
-      const tt_end *e = out_end(s, peer, lane);
-      if (e->at && consumed_count(e) != e->count) return false;
-    }
-  return true;
-}
-
 /* ---- receiving ---- */
 
 static bool find_channel(tt_shm *s, tt_end *e, int peer, int lane) {
@@ -380,5 +370,4 @@ const tt_channel_ops tt_shm_channel_ops = {
     .view = shm_view,
     .release = shm_release,
     .pull = shm_pull,
-    .drained = shm_drained,
 };

@@ -18,7 +18,8 @@
  *            that ends it first publishes that and then checks `inside` of all peers. One of the
  *            two sees the other. A peer that was stopped inside could still write when it
  *            continues, so the memory it may write to is replaced by private pages with the same
- *            bytes at the same address. A peer known to be stopped is not waited for.
+ *            bytes at the same address. A peer known to be stopped is not waited for. Ranks that are threads share their
+ *            pages, so none can be replaced: such a rank waits until its peers have left.
  * Cost       Of the guard, per piece: a store that no other rank reads in the normal case, and a
  *            load.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -233,7 +234,7 @@ static uint64_t shm_published(tt_wire *w, int peer, tt_counter counter) {
 
 /* ---- the guard ---- */
 
-static const double limit = 2, between_looks = 0.02; /* s */
+static const double limit = 2, warn_after = 8, between_looks = 0.02; /* s */
 
 static void shm_leave(tt_wire *w) {
   /* model: guard:leave */
@@ -251,6 +252,15 @@ static bool shm_enter(tt_wire *w) {
   return false;
 }
 
+static void warn_of_thread(const tt_wire *w, int peer, bool *warned) {
+  *warned = true;
+  tt_log(0,
+         "rank %d cannot return from a call that failed: rank %d, a thread of this process, is "
+         "still inside the op that "
+         "reads and writes its memory",
+         w->rank, peer);
+}
+
 static bool shm_quiesce(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
   char reason[TT_REASON];
@@ -260,10 +270,12 @@ static bool shm_quiesce(tt_wire *w) {
   tt_fence_everywhere();
   double now = tt_seconds(), look = now + between_looks;
   const double until = now + limit;
+  bool warned = false;
   for (int r = 0; r < w->ranks; r++) /* model: guard:settle */
     while (r != w->rank && atomic_load(&s->ctrls[r]->inside)) {
       if (!w->peer->alive(w, r)) break;
-      if ((now = tt_seconds()) > until) return false;
+      if ((now = tt_seconds()) > until && !s->segment->threads) return false;
+      if (now > until + warn_after && !warned) warn_of_thread(w, r, &warned);
       if (now > look) {
         if (w->peer->stopped(w, r)) return false;
         look = now + between_looks;
