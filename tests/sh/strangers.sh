@@ -12,6 +12,8 @@ two='[ "$(grep -c "sum is 1$" "$work/out")" = 2 ]'
 secret="set TUTTI_KEY to the same secret on all ranks, or, on a network that only you use, TUTTI_INSECURE=1"
 port=$((20000 + RANDOM % 10000))
 
+# as COMMAND...: in a folder that every user may enter; the checkout may lie in one that only its owner can.
+as() { (cd "$work" && "$@"); }
 # torchrun HOST:PORT [NAME=VALUE ...]: two ranks on this host; AS: what runs the second one.
 torchrun() {
   local at=$1 pid
@@ -20,7 +22,7 @@ torchrun() {
   env RANK=0 WORLD_SIZE=2 MASTER_ADDR="${at%:*}" MASTER_PORT="${at##*:}" "$@" timeout 30 "$work/hello" >"$work/out0" 2>"$work/err0" </dev/null &
   pid=$!
   rc=0
-  ${AS:-} env RANK=1 WORLD_SIZE=2 MASTER_ADDR="${at%:*}" MASTER_PORT="${at##*:}" "$@" timeout 30 "$work/hello" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  as ${AS:-} env RANK=1 WORLD_SIZE=2 MASTER_ADDR="${at%:*}" MASTER_PORT="${at##*:}" "$@" timeout 30 "$work/hello" >"$work/out" 2>"$work/err" </dev/null || rc=$?
   wait $pid && rc0=0 || rc0=$?
   cat "$work/out0" >>"$work/out"
   port=$((port + 2))
@@ -78,7 +80,7 @@ else
   cp "$BUILD/tutti" "$work/tutti"
   cp "$BUILD/tests/mp_aggregated" "$work/mp_aggregated"
   cp "$BUILD"/libtutti_ucx.so* "$work" 2>/dev/null
-  TUTTI_NODES=0,1,2 UCX_TLS=tcp,self TUTTI_AGGREGATOR=127.0.0.1:$its $AS timeout 60 "$work/tutti" run \
+  TUTTI_NODES=0,1,2 UCX_TLS=tcp,self TUTTI_AGGREGATOR=127.0.0.1:$its as $AS timeout 60 "$work/tutti" run \
     --hosts localhost:1,localhost:1,localhost:1 "$work/mp_aggregated" 0.2 >"$work/out" 2>"$work/err" </dev/null || rc=$?
   check "an aggregator without a key serves its own user: others run without it, and say why" all "status 0" \
     "says 'without an aggregator.*is on another host, or another user.*TUTTI_KEY'" '! grep -q "aggregate(" "$work/out"'

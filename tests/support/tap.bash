@@ -53,8 +53,14 @@ ok() {
     bad=1
   fi
 }
-# skip NAME REASON [N]: one test, or N of them, could not judge. tests/plans.tsv counts all N.
-skip() { echo "ok - $1 # SKIP $2${3:+ ($3 tests)}"; }
+# skip NAME REASON [N]: one test, or N of them, could not judge. tests/plans.tsv counts all N. N is "rest" for all tests
+# that have not run: then the script ends.
+skip() {
+  case ${3:-} in
+    rest) echo "ok - $1 # SKIP $2 (the rest)" ;;
+    *) echo "ok - $1 # SKIP $2${3:+ ($3 tests)}" ;;
+  esac
+}
 
 # Sets spent: the milliseconds of processor time of this shell's children that have ended.
 spend() {
