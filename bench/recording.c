@@ -14,7 +14,7 @@
 
 enum { CALLS = 20000, WARM = 2000, MOST = 201 };
 
-static void publish_nothing(tt_wire *w, const tt_record *record, uint32_t oldest) {
+static void publish_nothing(tt_wire *w, const tt_record *record, uint64_t oldest) {
   (void)w, (void)record, (void)oldest;
 }
 

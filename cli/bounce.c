@@ -64,28 +64,31 @@ static double between(int one, int other) {
 }
 
 double cli_bounce_between(int one, int other) {
-  cpu_set_t mine;
-  if (sched_getaffinity(0, sizeof mine, &mine)) return 0;
+  size_t bytes;
+  cpu_set_t *mine = cpus_mask(0, &bytes);
+  if (!mine) return 0;
   const double took = between(one, other);
-  sched_setaffinity(0, sizeof mine, &mine);
+  sched_setaffinity(0, bytes, mine);
+  CPU_FREE(mine);
   return took;
 }
 
-/* The first two of these cores; returns how many it found. */
-static int two_of(const cpu_set_t *cores, int cpu[2]) {
+/* The first two cores of a process; returns how many it found. */
+static int two_of(pid_t pid, int cpu[2]) {
   int n = 0;
-  for (int k = 0; k < CPU_SETSIZE && n < 2; k++)
-    if (CPU_ISSET(k, cores)) cpu[n++] = k;
+  size_t bytes;
+  cpu_set_t *cores = cpus_mask(pid, &bytes);
+  for (int k = 0; cores && k < (int)(8 * bytes) && n < 2; k++)
+    if (CPU_ISSET_S(k, bytes, cores)) cpu[n++] = k;
+  if (cores) CPU_FREE(cores);
   return n;
 }
 
 double cli_bounce(void) {
-  cpu_set_t mine, theirs;
-  int cpu[2];
-  if (sched_getaffinity(0, sizeof mine, &mine)) return 0;
-  int n = two_of(&mine, cpu);
-  /* this rank may be bound to one core: then use its parent's cores */
-  if (n < 2 && sched_getaffinity(getppid(), sizeof theirs, &theirs) == 0) n = two_of(&theirs, cpu);
+  int cpu[2], n = two_of(0, cpu);
+  if (n == 1)
+    n = two_of(getppid(),
+               cpu); /* this rank may be bound to one core: then use its parent's cores */
   return n == 2 ? cli_bounce_between(cpu[0], cpu[1]) : 0;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "ranked.h"
 #include "tune.h"
 
@@ -131,8 +132,10 @@ static void find_figures(tune_points *points, const double *bounce, int launches
  * late). Figures of ranks that share two cores are assumed to hold for ranks that share more. */
 static int on_this_machine(const tune_options *o) {
   const double end = cli_now() + o->seconds, ranks_end = end - FIT * o->seconds;
-  cpu_set_t mine;
-  const int have = sched_getaffinity(0, sizeof mine, &mine) ? 1 : CPU_COUNT(&mine);
+  size_t bytes;
+  cpu_set_t *mine = cpus_mask(0, &bytes);
+  const int have = mine ? CPU_COUNT_S(bytes, mine) : 1;
+  CPU_FREE(mine);
   const int few = have < 2 ? have : 2, many = have < 8 ? have : 8;
   const struct {
     int ranks, cores, part;
@@ -214,5 +217,4 @@ static int run(int argc, char **argv) {
   return job_inside() ? between_hosts(&o) : on_this_machine(&o);
 }
 
-const cli_command cmd_tune = {"tune", "measure the figures behind the prices", usage, run,
-                              true};
+const cli_command cmd_tune = {"tune", "measure the figures behind the prices", usage, run, true};

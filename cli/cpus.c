@@ -8,12 +8,14 @@
 
 const char *const cpus_level[CPUS_LEVELS] = {"package", "numa", "cache"};
 
-/* The affinity mask, growing the set until the kernel's fits. */
-static cpu_set_t *affinity(int *bits) {
-  for (*bits = 1024; *bits <= 1 << 20; *bits *= 2) {
-    cpu_set_t *set = CPU_ALLOC(*bits);
+/* Grows the set until the kernel's fits. */
+cpu_set_t *cpus_mask(pid_t pid, size_t *bytes) {
+  for (int bits = 1024; bits <= 1 << 20; bits *= 2) {
+    cpu_set_t *set = CPU_ALLOC(bits);
     if (!set) return NULL;
-    if (sched_getaffinity(0, CPU_ALLOC_SIZE(*bits), set) == 0) return set;
+    *bytes = CPU_ALLOC_SIZE(bits);
+    CPU_ZERO_S(*bytes, set);
+    if (sched_getaffinity(pid, *bytes, set) == 0) return set;
     CPU_FREE(set);
     if (errno != EINVAL) return NULL;
   }
@@ -80,13 +82,14 @@ cpu_list cpus_of(const int *cpu, int n, const char *system) {
 }
 
 cpu_list cpus_allowed(void) {
-  int bits, found = 0;
-  cpu_set_t *set = affinity(&bits);
+  int found = 0;
+  size_t bytes;
+  cpu_set_t *set = cpus_mask(0, &bytes);
   if (!set) return (cpu_list){0};
-  const int n = CPU_COUNT_S(CPU_ALLOC_SIZE(bits), set);
+  const int n = CPU_COUNT_S(bytes, set);
   int *cpus = calloc((size_t)n + 1, sizeof *cpus);
-  for (int cpu = 0; cpus && cpu < bits && found < n; cpu++)
-    if (CPU_ISSET_S(cpu, CPU_ALLOC_SIZE(bits), set)) cpus[found++] = cpu;
+  for (int cpu = 0; cpus && cpu < (int)(8 * bytes) && found < n; cpu++)
+    if (CPU_ISSET_S(cpu, bytes, set)) cpus[found++] = cpu;
   CPU_FREE(set);
   const cpu_list list = cpus_of(cpus, found, NULL);
   free(cpus);
@@ -99,9 +102,13 @@ void cpus_free(cpu_list *list) {
   *list = (cpu_list){0};
 }
 
-void cpus_keep_to(int cpu) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
-  sched_setaffinity(0, sizeof one, &one);
+int cpus_keep_to(int cpu) {
+  const size_t bytes = CPU_ALLOC_SIZE(cpu + 1);
+  cpu_set_t *one = CPU_ALLOC(cpu + 1);
+  if (!one) return -1;
+  CPU_ZERO_S(bytes, one);
+  CPU_SET_S(cpu, bytes, one);
+  const int failed = sched_setaffinity(0, bytes, one);
+  CPU_FREE(one);
+  return failed;
 }

@@ -3,8 +3,10 @@
 #ifndef CPUS_H
 #define CPUS_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "tutti_net.h"
 
@@ -20,8 +22,10 @@ cpu_list cpus_allowed(void);
 /* The same for n processors. system: the folder that describes them; NULL: /sys/devices/system. */
 cpu_list cpus_of(const int *cpu, int n, const char *system);
 void cpus_free(cpu_list *list);
-/* From now on the calling thread runs on this processor only. */
-void cpus_keep_to(int cpu);
+/* The affinity mask of a process (0: this one), of *bytes bytes; NULL: the system does not tell. Free with CPU_FREE. */
+cpu_set_t *cpus_mask(pid_t pid, size_t *bytes);
+/* From now on the calling thread runs on this processor only; not 0: the system refuses, with errno. */
+int cpus_keep_to(int cpu);
 
 /* The levels at which processors part, from the outermost. */
 enum { CPUS_LEVELS = 3 };

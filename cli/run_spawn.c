@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "run.h"
 
 char **run_job_env(const run_options *o, tutti_job *job, int rank, int newcomer) {
@@ -26,8 +27,8 @@ char **run_job_env(const run_options *o, tutti_job *job, int rank, int newcomer)
     return env;
   }
   for (int i = 0; env && i < MOST; i++) {
-    const char *entry = newcomer < 0 ? tutti_job_env(job, rank, i)
-                                     : tutti_job_newcomer_env(job, rank, newcomer, i);
+    const char *entry =
+        newcomer < 0 ? tutti_job_env(job, rank, i) : tutti_job_newcomer_env(job, rank, newcomer, i);
     if (!entry) break;
     env[i] = strdup(entry);
     if (!env[i]) return NULL; /* the guard is about to end */
@@ -44,17 +45,6 @@ static void refuse(const run_spawn *s, run_stage stage, int status) {
   run_refusal refusal = {s->rank, stage, errno};
   if (write(s->report, &refusal, sizeof refusal) < 0) _exit(status);
   _exit(status);
-}
-
-static int bind_to(int cpu) {
-  cpu_set_t *set = CPU_ALLOC(cpu + 1);
-  if (!set) return -1;
-  size_t size = CPU_ALLOC_SIZE(cpu + 1);
-  CPU_ZERO_S(size, set);
-  CPU_SET_S(cpu, size, set);
-  int rc = sched_setaffinity(0, size, set);
-  CPU_FREE(set);
-  return rc;
 }
 
 static void set_entry(const char *entry) {
@@ -76,7 +66,7 @@ static void become(const run_spawn *s, pid_t guard) {
   }
   if (s->out >= 0 && dup2(s->out, 1) < 0) refuse(s, STAGE_FILES, 125);
   if (s->err >= 0 && dup2(s->err, 2) < 0) refuse(s, STAGE_FILES, 125);
-  if (s->cpu >= 0 && bind_to(s->cpu)) refuse(s, STAGE_BIND, 125);
+  if (s->cpu >= 0 && cpus_keep_to(s->cpu)) refuse(s, STAGE_BIND, 125);
   for (int i = 0; i < s->options->envs; i++) set_entry(s->options->env[i]);
   for (char **e = s->job_env; *e; e++) set_entry(*e);
   setrlimit(RLIMIT_NOFILE, &s->files);

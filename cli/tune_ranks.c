@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "ranked.h"
 #include "tune.h"
 
@@ -149,12 +150,13 @@ int tune_measure(double seconds, const char *file) {
 /* ---- starting them ---- */
 
 static void keep_to(int cores) {
-  cpu_set_t mine, few;
-  if (sched_getaffinity(0, sizeof mine, &mine)) return;
-  CPU_ZERO(&few);
-  for (int c = 0; c < CPU_SETSIZE && cores > 0; c++)
-    if (CPU_ISSET(c, &mine)) CPU_SET(c, &few), cores--;
-  sched_setaffinity(0, sizeof few, &few);
+  size_t bytes;
+  cpu_set_t *mine = cpus_mask(0, &bytes);
+  if (!mine) return;
+  for (int c = 0; c < (int)(8 * bytes); c++)
+    if (CPU_ISSET_S(c, bytes, mine) && cores-- <= 0) CPU_CLR_S(c, bytes, mine);
+  sched_setaffinity(0, bytes, mine);
+  CPU_FREE(mine);
 }
 
 static bool add_point(tune_points *points, const tune_point *p) {

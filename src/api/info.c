@@ -68,16 +68,16 @@ static const char *say_between(char *text, size_t size) {
 const char *tutti_info(int i) {
   size_t size;
   char *text = tt_thread_text(&size), sets[400];
-  cpu_set_t cores;
+  tt_cpu_bits cores;
   double quota = tt_cores_quota();
   switch (i) {
     case 0:
       tt_cores_mine(&cores);
-      if (quota < CPU_COUNT(&cores))
-        snprintf(text, size, "cores: %d, of which the control group grants %.2f", CPU_COUNT(&cores),
-                 quota);
+      if (quota < tt_cpus_count(&cores))
+        snprintf(text, size, "cores: %d, of which the control group grants %.2f",
+                 tt_cpus_count(&cores), quota);
       else
-        snprintf(text, size, "cores: %d", CPU_COUNT(&cores));
+        snprintf(text, size, "cores: %d", tt_cpus_count(&cores));
       break;
     case 1: snprintf(text, size, "machine: %s", tt_machine_name(sets, sizeof sets)); break;
     case 2: snprintf(text, size, "level 2 cache: %zu KiB", tt_cache_l2() / 1024); break;

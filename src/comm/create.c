@@ -243,21 +243,20 @@ static tutti_status join_network(creation *c, tt_net_end *end, tt_table *all, tu
   return status;
 }
 
-static tutti_net_site site_within(const char *system, const cpu_set_t *cores) {
+static tutti_net_site site_within(const char *system, const tt_cpu_bits *cores) {
   const tt_domains d = tt_cores_within(system, cores);
   return (tutti_net_site){.package = d.package, .numa = d.numa, .cache = d.cache};
 }
 
 void tutti_net_site_of(int core, const char *system, tutti_net_site *site) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  if (core >= 0 && core < CPU_SETSIZE) CPU_SET((size_t)core, &one);
+  tt_cpu_bits one = {0};
+  tt_cpus_add(&one, core);
   if (site) *site = site_within(system, &one);
 }
 
 /* This rank's placement, from the cores that it is bound to. */
 static tutti_net_site site_of(int node) {
-  cpu_set_t cores;
+  tt_cpu_bits cores;
   tt_cores_mine(&cores);
   tutti_net_site site = site_within(NULL, &cores);
   site.node = node;

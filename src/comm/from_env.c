@@ -25,10 +25,10 @@
 
 /* The domains of this thread's cores. Ranks that are threads of one process introduce themselves
  * one after the other, mostly with the same cores: those are looked up once. */
-static tt_domains domains_of(const cpu_set_t *cores) {
-  static _Thread_local cpu_set_t last;
+static tt_domains domains_of(const tt_cpu_bits *cores) {
+  static _Thread_local tt_cpu_bits last;
   static _Thread_local tt_domains found;
-  if (!CPU_EQUAL(&last, cores)) {
+  if (!tt_cpus_same(&last, cores)) {
     found = tt_cores_within(NULL, cores);
     last = *cores;
   }
@@ -78,7 +78,7 @@ void tt_heap_introduce(tt_heap *heap) {
   intro->cookie = *tt_heap_cookie(heap);
   const bool readable = tt_remote_readable(segment);
   intro->cookie_at = readable ? (uint64_t)(uintptr_t)tt_heap_cookie(heap) : 0;
-  cpu_set_t cores;
+  tt_cpu_bits cores;
   tt_cores_mine(&cores);
   tt_heap_publish_cores(segment, index, &cores);
   const tt_domains domains = domains_of(&cores);

@@ -152,21 +152,17 @@ static bool available(size_t bytes) {
 
 /* each cores: order: set before its rank is ready, and read when all are */
 
-void tt_heap_publish_cores(const tt_segment *s, int index, const cpu_set_t *cores) {
+void tt_heap_publish_cores(const tt_segment *s, int index, const tt_cpu_bits *cores) {
   tt_job_head *job = tt_job_head_of(s);
-  unsigned long words[TT_CORE_WORDS];
   tt_heap_head(s, index)->cores = *cores;
-  memcpy(words, cores, sizeof words);
-  for (size_t i = 0; i < TT_CORE_WORDS && index < s->founders; i++)
-    if (words[i]) atomic_fetch_or(&job->cores[i], words[i]);
+  for (size_t i = 0; i < TT_CPU_WORDS && index < s->founders; i++)
+    if (cores->word[i]) atomic_fetch_or(&job->cores[i], cores->word[i]);
 }
 
 /* Of all founders that have arrived. */
-static cpu_set_t founders_cores(const tt_segment *s) {
-  cpu_set_t all;
-  unsigned long words[TT_CORE_WORDS];
-  for (size_t i = 0; i < TT_CORE_WORDS; i++) words[i] = atomic_load(&tt_job_head_of(s)->cores[i]);
-  memcpy(&all, words, sizeof all);
+static tt_cpu_bits founders_cores(const tt_segment *s) {
+  tt_cpu_bits all;
+  for (size_t i = 0; i < TT_CPU_WORDS; i++) all.word[i] = atomic_load(&tt_job_head_of(s)->cores[i]);
   return all;
 }
 
@@ -178,13 +174,12 @@ static bool all_founders(const tt_segment *s, const int *members, int ranks) {
 }
 
 double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int ranks) {
-  cpu_set_t all;
-  CPU_ZERO(&all);
+  tt_cpu_bits all = {0};
   if (all_founders(segment, members, ranks))
     all = founders_cores(segment);
   else
-    for (int r = 0; r < ranks; r++) CPU_OR(&all, &all, &tt_heap_head(segment, members[r])->cores);
-  double cores = CPU_COUNT(&all), quota = tt_heap_head(segment, members[0])->quota;
+    for (int r = 0; r < ranks; r++) tt_cpus_join(&all, &tt_heap_head(segment, members[r])->cores);
+  double cores = tt_cpus_count(&all), quota = tt_heap_head(segment, members[0])->quota;
   if (quota < cores) cores = quota;
   return ranks / (cores > 0 ? cores : 1);
 }
@@ -196,11 +191,11 @@ static bool oversubscribed(const tt_segment *s) {
   if (!atomic_load_explicit(&tt_process.progress_thread.wanted, memory_order_relaxed) &&
       !tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0))
     return false;
-  const cpu_set_t all = founders_cores(s);
+  const tt_cpu_bits all = founders_cores(s);
   /* model: publish:find */
   for (int r = 0; r < s->founders; r++)
     ranks += atomic_load_explicit(&tt_heap_intro(s, r)->ready, memory_order_acquire) != 0;
-  return ranks > CPU_COUNT(&all);
+  return ranks > tt_cpus_count(&all);
 }
 
 /* ---- memory of the system ---- */

@@ -10,19 +10,18 @@
 #ifndef TT_HEAP_H
 #define TT_HEAP_H
 
-#include <sched.h>
 #include <stdalign.h>
 
+#include "cpu_bits.h"
 #include "process.h"
 #include "segment.h"
 
 enum {
-  TT_LAYOUT = 22, /* version of the segment's layout; increases with each change */
+  TT_LAYOUT = 23, /* version of the segment's layout; increases with each change */
   TT_FIGURES = 4096,
   TT_CTRLS = 64,             /* communicators of a rank visible from outside */
   TT_CTRL_LEAST = 17 * 4096, /* fewest bytes that a control block takes */
-  TT_JOB_WORDS = 6,
-  TT_CORE_WORDS = sizeof(cpu_set_t) / sizeof(long)
+  TT_JOB_WORDS = 6
 };
 
 typedef struct tt_job_head { /* of the segment; at its start */
@@ -31,7 +30,7 @@ typedef struct tt_job_head { /* of the segment; at its start */
                                     founders; launcher pid (segment.h); its start time; the job's id */
   alignas(TT_PAIR) atomic_uint sleepers_anywhere; /* of the whole job */
   /* That any founder may use: complete when all are ready. */
-  alignas(TT_PAIR) atomic_ulong cores[TT_CORE_WORDS];
+  alignas(TT_PAIR) atomic_ulong cores[TT_CPU_WORDS];
   alignas(TT_PAIR) char figures
       [TT_FIGURES]; /* the machine's, as the first rank knows them: tt_profile */
 } tt_job_head;
@@ -51,7 +50,7 @@ typedef struct tt_intro {        /* of a rank, read by all others; each word is 
 } tt_intro;
 
 typedef struct tt_head {                 /* of each heap; written by its rank */
-  cpu_set_t cores;                       /* that this rank may use */
+  tt_cpu_bits cores;                     /* that this rank may use */
   double quota;                          /* CPU quota, in cores */
   size_t l2;                             /* bytes of its core's second level cache */
   alignas(TT_PAIR) atomic_uint reads;    /* 1: this rank can read all others' private memory */
@@ -86,7 +85,7 @@ static inline tt_job_head *tt_job_head_of(const tt_segment *segment) {
 tt_intro *tt_heap_intro(const tt_segment *segment, int index);
 tt_head *tt_heap_head(const tt_segment *segment, int index);
 /* A rank publishes the cores that it may use, before it is ready. */
-void tt_heap_publish_cores(const tt_segment *segment, int index, const cpu_set_t *cores);
+void tt_heap_publish_cores(const tt_segment *segment, int index, const tt_cpu_bits *cores);
 /* Where the introduction and the header of a heap lie in a segment of n heaps, and where the first heap begins. */
 size_t tt_intro_at(int index);
 size_t tt_head_at(int n, int index);

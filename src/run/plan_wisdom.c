@@ -44,9 +44,10 @@ uint32_t tt_comm_fingerprint(const tutti_comm *comm, char words[TT_PLACEMENT_TEX
 }
 
 double tt_here_ranks_per_core(int ranks) {
-  cpu_set_t mine;
+  tt_cpu_bits mine;
   tt_cores_mine(&mine);
-  const double quota = tt_cores_quota(), all = CPU_COUNT(&mine), cores = quota < all ? quota : all;
+  const double quota = tt_cores_quota(), all = tt_cpus_count(&mine),
+               cores = quota < all ? quota : all;
   return ranks / (cores > 0 ? cores : 1);
 }
 

@@ -1,6 +1,7 @@
 /* cores.c - this process's share of the machine, affinity and quota, and what its processor is, as
  * Linux reports them.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,9 @@
 
 #include "topo.h"
 
-void tt_cores_mine(cpu_set_t *cores) {
-  CPU_ZERO(cores);
-  if (sched_getaffinity(0, sizeof *cores, cores) != 0) CPU_SET(0, cores);
+void tt_cores_mine(tt_cpu_bits *cores) {
+  *cores = (tt_cpu_bits){0};
+  if (sched_getaffinity(0, sizeof *cores, (cpu_set_t *)cores) != 0) tt_cpus_add(cores, 0);
 }
 
 bool tt_line_of(const char *path, char *line, size_t size) {

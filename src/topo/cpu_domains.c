@@ -15,21 +15,19 @@
 enum { INDEXES = 16 };
 
 /* 1 + the least core of a list like "0-3,8" if it contains all of `cores`; else 0. */
-static int first_if_all(const char *list, const cpu_set_t *cores) {
-  cpu_set_t among, both;
+static int first_if_all(const char *list, const tt_cpu_bits *cores) {
+  tt_cpu_bits among = {0};
   long least = -1;
-  CPU_ZERO(&among);
   for (char *end; *list >= '0' && *list <= '9'; list = *end == ',' ? end + 1 : end) {
     const long from = strtol(list, &end, 10);
     const long to = *end == '-' ? strtol(end + 1, &end, 10) : from;
     if (least < 0 || from < least) least = from;
-    for (long c = from; c <= to && c < CPU_SETSIZE; c++) CPU_SET((size_t)c, &among);
+    for (long c = from; c <= to && c < TT_CPUS; c++) tt_cpus_add(&among, c);
   }
-  CPU_AND(&both, &among, cores);
-  return least >= 0 && CPU_EQUAL(&both, cores) ? 1 + (int)least : 0;
+  return least >= 0 && tt_cpus_contain(&among, cores) ? 1 + (int)least : 0;
 }
 
-static int package_of(const char *system, int core, const cpu_set_t *cores) {
+static int package_of(const char *system, int core, const tt_cpu_bits *cores) {
   static const char *const names[] = {"package_cpus_list", "core_siblings_list"}; /* new, old */
   char path[300], list[4096];
   for (int i = 0; i < 2; i++) {
@@ -40,7 +38,7 @@ static int package_of(const char *system, int core, const cpu_set_t *cores) {
 }
 
 /* The NUMA node that contains all of these cores. The list of nodes has gaps on some machines. */
-static int numa_of(const char *system, const cpu_set_t *cores) {
+static int numa_of(const char *system, const tt_cpu_bits *cores) {
   char path[300], nodes[1024], list[4096];
   int first = 0;
   snprintf(path, sizeof path, "%.200s/node/online", system);
@@ -56,7 +54,7 @@ static int numa_of(const char *system, const cpu_set_t *cores) {
   return first;
 }
 
-static int cache_of(const char *system, int core, const cpu_set_t *cores) {
+static int cache_of(const char *system, int core, const tt_cpu_bits *cores) {
   char path[300], list[4096];
   for (int i = 0; i < INDEXES; i++) {
     snprintf(path, sizeof path, "%.200s/cpu/cpu%d/cache/index%d/level", system, core, i);
@@ -68,10 +66,9 @@ static int cache_of(const char *system, int core, const cpu_set_t *cores) {
   return 0;
 }
 
-tt_domains tt_cores_within(const char *system, const cpu_set_t *cores) {
-  int core = 0;
-  while (core < CPU_SETSIZE && !CPU_ISSET((size_t)core, cores)) core++;
-  if (core == CPU_SETSIZE) return (tt_domains){0};
+tt_domains tt_cores_within(const char *system, const tt_cpu_bits *cores) {
+  const int core = tt_cpus_first(cores);
+  if (core < 0) return (tt_domains){0};
   if (!system) system = "/sys/devices/system";
   return (tt_domains){package_of(system, core, cores), numa_of(system, cores),
                       cache_of(system, core, cores)};

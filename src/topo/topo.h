@@ -3,14 +3,13 @@
 #ifndef TT_TOPO_H
 #define TT_TOPO_H
 
-#include <sched.h>
-
 #include "core.h"
+#include "cpu_bits.h"
 
 /* The first line of a file, truncated to `size`; false: not readable. */
 bool tt_line_of(const char *path, char *line, size_t size);
 /* Cores this process may run on; one if the system does not tell. */
-void tt_cores_mine(cpu_set_t *cores);
+void tt_cores_mine(tt_cpu_bits *cores);
 /* Domains of a machine that contain a core or a set of cores: numbers with the same meaning in all
  * processes of a node; 0: more than one, or unknown. cache: of the third level. */
 typedef struct tt_domains {
@@ -18,7 +17,7 @@ typedef struct tt_domains {
 } tt_domains;
 /* Those that contain all of these cores. system: the directory to read; NULL:
  * /sys/devices/system. */
-tt_domains tt_cores_within(const char *system, const cpu_set_t *cores);
+tt_domains tt_cores_within(const char *system, const tt_cpu_bits *cores);
 /* The CPU quota of its control group, in cores, or a large number. */
 double tt_cores_quota(void);
 /* Bytes of this core's second level cache; a default if the system does not tell. */

@@ -1,6 +1,8 @@
 /* test_cpu_domains.c - the package, NUMA and cache domain of each core, for machines simulated in a
  * folder; the order in which ranks take the cores, and the picture of those that are near.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,10 +95,9 @@ static void cores_are_placed(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char folder[] = "/tmp/tutti-within-XXXXXX", command[100];
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
+    tt_cpu_bits cores = {0};
     for (int c = 0; c < CORES; c++)
-      if (cases[i].cores[c] == '1') CPU_SET((size_t)c, &cores);
+      if (cases[i].cores[c] == '1') tt_cpus_add(&cores, c);
     assert_non_null(mkdtemp(folder));
     make(&cases[i].m, folder);
     const tt_domains in = tt_cores_within(folder, &cores);
@@ -158,12 +159,45 @@ static void near_cores_are_drawn(void **state) {
   }
 }
 
+/* A kernel for more CPUs than cpu_set_t holds refuses to fill one. kernel_cpus: 0: the system's own answer. */
+static size_t kernel_cpus;
+static const int allowed[] = {3, 1023, 1024, 5000, 8191};
+int __real_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set) {
+  if (!kernel_cpus) return __real_sched_getaffinity(pid, bytes, set);
+  errno = EINVAL;
+  if (8 * bytes < kernel_cpus) return -1;
+  CPU_ZERO_S(bytes, set);
+  for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
+    if ((size_t)allowed[i] < kernel_cpus) CPU_SET_S((size_t)allowed[i], bytes, set);
+  return 0;
+}
+
+static void large_machines_have_all_their_cores(void **state) {
+  (void)state;
+  const struct {
+    size_t cpus;
+    int cores;
+  } table[] = {{64, 1}, {1024, 2}, {2048, 3}, {8192, 5}};
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    tt_cpu_bits mine;
+    kernel_cpus = table[i].cpus;
+    tt_cores_mine(&mine);
+    cpu_list list = cpus_allowed();
+    kernel_cpus = 0;
+    assert_int_equal(tt_cpus_count(&mine), table[i].cores);
+    assert_int_equal(tt_cpus_first(&mine), allowed[0]);
+    assert_int_equal(list.n, table[i].cores);
+    cpus_free(&list);
+  }
+}
+
 static void this_machine_says_something(void **state) {
   (void)state;
-  cpu_set_t one;
-  tt_cores_mine(&one);
-  for (int c = CPU_SETSIZE - 1, n = CPU_COUNT(&one); c >= 0; c--)
-    if (CPU_ISSET((size_t)c, &one) && n-- > 1) CPU_CLR((size_t)c, &one);
+  tt_cpu_bits mine, one = {0};
+  tt_cores_mine(&mine);
+  tt_cpus_add(&one, tt_cpus_first(&mine));
   const tt_domains in = tt_cores_within(NULL, &one);
   assert_true(in.package >= 0 && in.numa >= 0 && in.cache >= 0);
   if (access("/sys/devices/system/cpu/cpu0/topology/package_cpus_list", R_OK) == 0)
@@ -171,8 +205,8 @@ static void this_machine_says_something(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(cores_are_placed),
-                                     cmocka_unit_test(near_cores_are_drawn),
-                                     cmocka_unit_test(this_machine_says_something)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(cores_are_placed), cmocka_unit_test(large_machines_have_all_their_cores),
+      cmocka_unit_test(near_cores_are_drawn), cmocka_unit_test(this_machine_says_something)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
