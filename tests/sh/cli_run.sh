@@ -49,6 +49,13 @@ job run -np 4 true
 ok "mpirun's -np: the error names tutti's option" all "status 2" one_line "says '\-np is -n here'"
 job run -n 4 no-such-program
 ok "not found: 127 and one sentence" all "status 127" one_line "says \"'no-such-program': not found\""
+# A folder of PATH that this user may not look into. Root may look into all: then another user runs it.
+mkdir -m 700 "$work/closed" && cp "$TUTTI" "$work/tutti" && chmod 755 "$work"
+if [ "$(id -u)" != 0 ]; then as_user= && chmod 0 "$work/closed"; else as_user="setpriv --reuid 65534 --regid 65534 --clear-groups"; fi
+rc=0
+(cd "$work" && PATH=$work/closed:$PATH TOKEN=$token $as_user ./tutti run -n 1 no-such-program >"$work/out" 2>"$work/err") || rc=$?
+ok "... also where a folder of PATH is closed" all "status 127" one_line "says \"'no-such-program': not found\""
+chmod 700 "$work/closed"
 job run -n 4 ./no/such/program
 ok "a path not found: the same" all "status 127" one_line
 echo 'echo hi' >"$work/text"
