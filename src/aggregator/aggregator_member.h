@@ -57,6 +57,7 @@ typedef struct tt_aggregator_member {
   tt_turns out, in;
   tt_aggregator_head head; /* of the turn that goes out */
   double pace;             /* B/s at most; 0: no limit */
+  long silence;            /* s after which the host is lost; 0: never */
   tt_aggregator_sum sum;   /* the head of this turn's sum */
   uint64_t got;            /* turns whose sum has come whole */
   char *buffer;

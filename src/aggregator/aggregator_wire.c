@@ -321,7 +321,7 @@ static int sleep_fd(tt_wire *w, int also) {
 
 /* Has the host acknowledged nothing for too long what this rank has sent? */
 static bool is_silent(const tt_aggregator_member *a) {
-  const long silence = tt_env_int("TUTTI_SILENCE", 0, 86400, 30);
+  const long silence = a->silence;
   struct tcp_info info;
   socklen_t n = sizeof info;
   if (!silence || getsockopt(a->fd, IPPROTO_TCP, TCP_INFO, &info, &n)) return false;
@@ -445,6 +445,7 @@ tutti_status tt_aggregator_wire(tt_connection to, const char *name, int rank, in
                               .secure = to.secure,
                               .epoll = epoll_create1(EPOLL_CLOEXEC),
                               .also = -1,
+                              .silence = tt_env_int("TUTTI_SILENCE", 0, 86400, 30),
                               .events = EPOLLIN,
                               .buffer = buffer,
                               .takeover = takeover};

@@ -166,13 +166,14 @@ static tutti_status attach(tutti_comm *comm, tt_wire *net) {
 
 /* ---- settings ---- */
 
-/* Reads the settings that are used later, so that bad values are reported now. */
-static void look_at_settings(void) {
+/* Reads the variables that calls depend on: a program may change its environment while calls run, so they read none. */
+static void read_for_calls(tt_settings *s) {
   tt_variables_check();
-  tt_env_seconds("TUTTI_TIMEOUT");
-  tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0);
-  tt_env_int("TUTTI_MEASURE", 0, 1, 0);
-  tt_env_word("TUTTI_ENGINE", (const char *const[]){"generic", NULL});
+  s->env_timeout = tt_env_seconds("TUTTI_TIMEOUT");
+  s->generic = tt_env_word("TUTTI_ENGINE", (const char *const[]){"generic", NULL}) == 0;
+  atomic_store_explicit(&tt_process.progress_thread.by_setting,
+                        (int)tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0), memory_order_relaxed);
+  tt_env_int("TUTTI_MEASURE", 0, 1, 0); /* a bad value is reported now */
 }
 
 tutti_status tt_settings_read(tt_settings *s, int ranks) {
@@ -194,7 +195,7 @@ tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile) {
                    .profile = *profile,
                    .flight = TT_FLIGHT,
                    .verify = tt_proof_setting()};
-  look_at_settings();
+  read_for_calls(&comm->settings);
   comm->settings.slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
   comm->settings.explains = tt_env_int("TUTTI_EXPLAIN", 0, 1, 0);
   tutti_status status = tt_settings_read(&comm->settings, comm->ranks);

@@ -21,7 +21,7 @@ typedef struct tt_process_context {
   struct {
     tutti_log_fn *fn;
     void *ctx;
-  } log; /* set before threads use the library */
+  } log;              /* set before threads use the library */
   tt_copy_costs copy; /* as measured here; all 0: not yet */
   atomic_int finalized;
   atomic_ullong proven[TT_REMEMBERED]; /* plan keys, newest per hash slot (proof_table.c) */
@@ -39,15 +39,17 @@ typedef struct tt_process_context {
     pthread_t id;
     pthread_cond_t work; /* something is in flight, or the thread ends */
     bool runs, ends;
-    atomic_int wanted; /* buckets that want it (bucket_create.c) */
-  } progress_thread;   /* drives communicators in flight (thread.c) */
+    atomic_int wanted;     /* buckets that want it (bucket_create.c) */
+    atomic_int by_setting; /* TUTTI_PROGRESS_THREAD, when the last communicator was made */
+  } progress_thread;       /* drives communicators in flight (thread.c) */
   struct {
     void *(*take)(size_t bytes);
     void (*give)(void *memory);
-  } scratch;                  /* NULL: aligned_alloc and free */
-  const struct tutti_device *_Atomic device; /* whose memory calls may name; or NULL (open_device.c) */
-  atomic_int device_sought;                  /* 1: it is looked for now, or set; 2: that is done */
-  atomic_int device_holds;                   /* streams that wait for calls */
+  } scratch; /* NULL: aligned_alloc and free */
+  const struct tutti_device
+      *_Atomic device;        /* whose memory calls may name; or NULL (open_device.c) */
+  atomic_int device_sought;   /* 1: it is looked for now, or set; 2: that is done */
+  atomic_int device_holds;    /* streams that wait for calls */
   void (*_Atomic idle)(void); /* called while a rank waits; or NULL */
   struct {
     tutti_interrupt_fn *_Atomic fn; /* or NULL */

@@ -189,7 +189,7 @@ double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int
 static bool oversubscribed(const tt_segment *s) {
   int ranks = 0;
   if (!atomic_load_explicit(&tt_process.progress_thread.wanted, memory_order_relaxed) &&
-      !tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0))
+      !atomic_load_explicit(&tt_process.progress_thread.by_setting, memory_order_relaxed))
     return false;
   const tt_cpu_bits all = founders_cores(s);
   /* model: publish:find */

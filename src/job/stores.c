@@ -11,7 +11,7 @@
  * the costs pieces. FIRST, SHORTEST, LONGEST: periods, as in tt_store_rule. */
 enum { RARE = 100 * TT_STORE_TRIAL, FIRST = 3, SHORTEST = 9, LONGEST = 14 };
 
-void tt_stores_begin(tt_stores *s, int n) {
+tt_store_rule tt_stores_wanted(void) {
   static const char *const words[] = {"plain", "streaming", NULL};
   const int word = tt_env_word("TUTTI_STORES", words);
   tt_store_rule rule = {TT_PLAIN, 0};
@@ -20,6 +20,10 @@ void tt_stores_begin(tt_stores *s, int n) {
 #else
   (void)word;
 #endif
+  return rule;
+}
+
+void tt_stores_begin(tt_stores *s, int n, tt_store_rule rule) {
   for (int k = 0; k < n; k++) s[k] = (tt_stores){.rule = rule};
 }
 

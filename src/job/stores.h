@@ -97,7 +97,9 @@ static inline void tt_spend_more(tt_spent *spent, uint64_t ticks, uint64_t bytes
  * piece during which the rank lost its core, moves it little. */
 float tt_store_estimate(float *estimate, const tt_spent *spent);
 /* n sizes of which nothing is known; or always one kind, if TUTTI_STORES names it. */
-void tt_stores_begin(tt_stores *s, int n);
+void tt_stores_begin(tt_stores *s, int n, tt_store_rule rule);
+/* The first rule, as TUTTI_STORES says. */
+tt_store_rule tt_stores_wanted(void);
 /* Learn from a call: what was written and read by each kind. Makes the next call's rule. */
 void tt_stores_learn(tt_stores *s, const tt_spent write[TT_STORES], const tt_spent read[TT_STORES]);
 

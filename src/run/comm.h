@@ -38,9 +38,11 @@ typedef struct tt_settings {
   tutti_contract contract;
   tt_code_wish wish; /* how messages between nodes may be coded */
   int slices;
-  double timeout; /* s; 0: as TUTTI_TIMEOUT says */
-  bool measures;  /* measures what wisdom does not cover, before it first runs (measure.c) */
-  bool explains;  /* logs once per kind of call what runs, and why; not inherited */
+  double timeout;     /* s; 0: as TUTTI_TIMEOUT says */
+  double env_timeout; /* what it said when the communicator was made; 0: nothing */
+  bool generic;       /* TUTTI_ENGINE=generic */
+  bool measures;      /* measures what wisdom does not cover, before it first runs (measure.c) */
+  bool explains;      /* logs once per kind of call what runs, and why; not inherited */
 } tt_settings;
 
 /* Who holds a communicator; with TT_ASKED: another thread asks the holder to send an abort before it leaves. */

@@ -15,7 +15,7 @@ int tt_comm_near(const tutti_comm *comm, int *near) {
 }
 
 double tt_comm_timeout(const tutti_comm *comm) {
-  return comm->settings.timeout > 0 ? comm->settings.timeout : tt_env_seconds("TUTTI_TIMEOUT");
+  return comm->settings.timeout > 0 ? comm->settings.timeout : comm->settings.env_timeout;
 }
 
 tutti_contract tt_comm_contract(const tutti_comm *comm) {

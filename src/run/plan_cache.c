@@ -49,8 +49,8 @@ static uint32_t hash_plan(const tutti_comm *comm, const tt_call *c, const tt_pro
 
 /* Finds the loop that all ranks can run, in place or not, since ranks may differ in that: the same
  * answer on all ranks. */
-static tutti_status shape_for_all_ranks(const tt_ask *ask, tt_sched *mine, tt_shape *shape) {
-  const bool generic = tt_env_word("TUTTI_ENGINE", (const char *const[]){"generic", NULL}) == 0;
+static tutti_status shape_for_all_ranks(const tt_ask *ask, bool generic, tt_sched *mine,
+                                        tt_shape *shape) {
   *shape = TT_SHAPE_NONE;
   tutti_status status = generic ? TUTTI_OK : tt_shape_of(&mine, 1, shape);
   for (int in_place = 0; in_place < 2 && *shape && !status; in_place++) {
@@ -81,7 +81,7 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
   tutti_status status = tt_algo_build(name, ask, &p->sched);
   tt_shape shape = TT_SHAPE_NONE;
   if (!status && (!order || comm->plans->setting.has_loop))
-    status = shape_for_all_ranks(ask, p->sched, &shape);
+    status = shape_for_all_ranks(ask, comm->settings.generic, p->sched, &shape);
   /* a loop would keep the order, which lasts no longer than the number of helpers */
   if (order && (shape != TT_SHAPE_ROUNDS || ask->data < ask->ranks)) shape = TT_SHAPE_NONE;
   if (!status && !(p->program = tt_program_new(p->sched, order, shape)))

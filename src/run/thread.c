@@ -32,7 +32,7 @@ static void *run_progress_thread(void *unused) {
 void tt_thread_wake(void) {
   const bool wanted =
       atomic_load_explicit(&tt_process.progress_thread.wanted, memory_order_relaxed) ||
-      tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0);
+      atomic_load_explicit(&tt_process.progress_thread.by_setting, memory_order_relaxed);
   if (!tt_process.progress_thread.runs && !wanted) return;
   if (!tt_process.progress_thread.runs)
     tt_process.progress_thread.runs =

@@ -14,6 +14,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "comm.h"
 #include "tutti.h"
 #include "tutti_fault.h"
 #include "tutti_message.h"
@@ -75,8 +76,7 @@ static void ranks_run_the_same_plan(void **state) {
     tutti_request *requests[2] = {NULL, NULL};
     open_comms(2);
     for (int r = 0; r < 2; r++) {
-      unsetenv("TUTTI_ENGINE");
-      if (pairs[i].of[r].engine) setenv("TUTTI_ENGINE", pairs[i].of[r].engine, 1);
+      comms[r]->settings.generic = pairs[i].of[r].engine != NULL;
       assert_int_equal(tutti_comm_set_algo(comms[r], pairs[i].of[r].algo), TUTTI_OK);
       assert_int_equal(tutti_comm_set_slices(comms[r], pairs[i].of[r].slices), TUTTI_OK);
       assert_int_equal(
@@ -88,7 +88,6 @@ static void ranks_run_the_same_plan(void **state) {
     for (int r = 0; r < 2; r++) tutti_request_free(&requests[r]);
     close_comms(2);
   }
-  unsetenv("TUTTI_ENGINE");
 }
 
 /* ---- in place after out of place, and the reverse ---- */

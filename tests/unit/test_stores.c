@@ -62,7 +62,7 @@ static void test_the_cheaper_kind(void **unused) {
     for (uint32_t pieces = 1; pieces <= 64; pieces *= 4) {
       tt_stores s;
       tally first = {0}, later = {0};
-      tt_stores_begin(&s, 1);
+      tt_stores_begin(&s, 1, tt_stores_wanted());
       for (int k = 0; k < 8; k++) call(&s, &machines[m], pieces, &first);
       if (s.rule.kind != machines[m].best)
         fail_msg("%s, %u pieces: kind %d after eight calls", machines[m].name, pieces, s.rule.kind);
@@ -82,7 +82,7 @@ static void test_a_change_of_kind(void **unused) {
   tt_store before = TT_STORES;
   uint32_t since = 0;
   if (!streams()) return;
-  tt_stores_begin(&s, 1);
+  tt_stores_begin(&s, 1, tt_stores_wanted());
   for (uint32_t k = 0; k < 5000; k++) {
     tt_spent wrote[TT_STORES] = {{0}}, read[TT_STORES] = {{0}};
     const tt_store kind = tt_store_kind(s.rule, s.pieces);
@@ -110,7 +110,7 @@ static void test_it_follows(void **unused) {
       for (uint32_t pieces = 1; pieces <= 64; pieces *= 4) {
         tt_stores s;
         tally t = {0}, after = {0};
-        tt_stores_begin(&s, 1);
+        tt_stores_begin(&s, 1, tt_stores_wanted());
         for (uint32_t k = 0; k < 5000 / pieces; k++) call(&s, &machines[from], pieces, &t);
         while (s.rule.kind != machines[to].best && after.best + after.other < 1e9)
           call(&s, &machines[to], pieces, &after);
@@ -127,7 +127,7 @@ static void test_returned_places(void **unused) {
   tt_stores s;
   tally t = {0};
   if (!streams()) return;
-  tt_stores_begin(&s, 1);
+  tt_stores_begin(&s, 1, tt_stores_wanted());
   for (int k = 0; k < 100; k++) call(&s, &machines[1], 1, &t);
   assert_int_equal(tt_stores_rule(&s).kind, TT_STREAMING);
   s.returned = true;
@@ -144,7 +144,7 @@ static void test_an_outlier(void **unused) {
   tally t = {0};
   tt_spent wrote[TT_STORES] = {{0}}, read[TT_STORES] = {{0}};
   if (!streams()) return;
-  tt_stores_begin(&s, 1);
+  tt_stores_begin(&s, 1, tt_stores_wanted());
   for (int k = 0; k < 1000; k++) call(&s, &machines[0], 1, &t);
   tt_spend_more(&wrote[TT_PLAIN], 1000 * PIECE, PIECE);
   tt_stores_learn(&s, wrote, read);

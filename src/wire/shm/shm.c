@@ -92,7 +92,7 @@ static bool open_channel(tt_shm *s, tt_end *e, int peer, int lane) {
   /* order: before the channel is published */
   atomic_store_explicit(&e->at->consumed, s->wire.first, memory_order_relaxed);
   publish(s, memory, &all[lane]);
-  tt_stores_begin(&e->stores, 1);
+  tt_stores_begin(&e->stores, 1, s->store_rule);
   return true;
 }
 

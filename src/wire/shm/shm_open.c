@@ -176,7 +176,8 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
     s->fenced = s->fenced && tt_shm_intro(s, r)->fenced;
   }
   tt_shm_measure_arena(&s->wire, s->heads[0]->l2);
-  tt_stores_begin(s->wire.stores, TT_STORE_SIZES);
+  s->store_rule = tt_stores_wanted();
+  tt_stores_begin(s->wire.stores, TT_STORE_SIZES, s->store_rule);
   s->wire.learns_routes = tt_copies_wanted() == TT_COPIES_CHEAPEST;
   find_slots(s);
   s->wire.first = s->wire.pieces_begun = s->wire.pieces_over = tt_first_number();

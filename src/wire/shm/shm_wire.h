@@ -26,14 +26,15 @@ typedef struct tt_shm {
   atomic_uint *sleepers_anywhere; /* of the whole job: while it is 0, no rank is woken */
   uint64_t *over; /* per peer: operations before this are over there, as far as known */
   uint64_t over_everywhere;
-  tt_stage stage;   /* blocks for private bytes */
-  tt_end *holders;  /* ends that have blocks in use */
-  tt_end *bouncers; /* ends that have bounce buffers */
-  size_t gulp;      /* bytes of a bounce buffer */
-  bool copies;      /* export no memory: copy all of it */
-  bool fenced;      /* by its peers, when one sleeps or ends the communicator (job/fences.h) */
-  char *arena;      /* of this rank (heap); NULL until it is used */
-  char **bounce;    /* per peer: bounce buffer for its private bytes */
+  tt_stage stage;           /* blocks for private bytes */
+  tt_end *holders;          /* ends that have blocks in use */
+  tt_end *bouncers;         /* ends that have bounce buffers */
+  size_t gulp;              /* bytes of a bounce buffer */
+  tt_store_rule store_rule; /* with which new channels begin */
+  bool copies;              /* export no memory: copy all of it */
+  bool fenced;   /* by its peers, when one sleeps or ends the communicator (job/fences.h) */
+  char *arena;   /* of this rank (heap); NULL until it is used */
+  char **bounce; /* per peer: bounce buffer for its private bytes */
 } tt_shm;
 
 static inline tt_shm *tt_shm_of(tt_wire *w) {
