@@ -192,8 +192,8 @@ TUTTI_API tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tu
 /** A new communicator of the same group, with its own resources. Collective. */
 TUTTI_API tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out);
 
-/** Free a communicator; NULL is legal. Local in shared memory; over a network it waits until peers have taken what was sent.
- *  TUTTI_ERR_STATE: a request is in flight. TUTTI_ERR_TIMEOUT: it has failed for all ranks; a second call frees it. */
+/** Free a communicator; NULL is legal. Local; over a network it waits until peers have taken what was sent. TUTTI_ERR_STATE:
+ *  a request is in flight. TUTTI_ERR_TIMEOUT: it has failed for all ranks; a second call frees it. */
 TUTTI_API tutti_status tutti_comm_free(tutti_comm *comm);
 TUTTI_API int tutti_comm_rank(const tutti_comm *comm); /* this rank, from 0 to P-1; -1 for NULL */
 TUTTI_API int tutti_comm_size(const tutti_comm *comm); /* the number of ranks, P; -1 for NULL */
