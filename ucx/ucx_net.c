@@ -205,7 +205,7 @@ static void received(void *request, ucs_status_t status, const ucp_tag_recv_info
   if (status == UCS_OK) {
     s->peer = (int)(info->sender_tag & UCX_ALL_RANKS);
     s->bytes = info->length;
-    if (info->sender_tag & UCX_SURE)
+    if (info->sender_tag & UCX_SURE && s->peer < n->ranks)
       post(n, RECEIPT, s->tag, s->peer, NULL, 0, forget, n);
   }
   ucp_request_free(request);

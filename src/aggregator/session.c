@@ -72,7 +72,10 @@ static bool has_room(const tt_session *s, size_t n) {
   return s->made + n - taken_by_all(s) <= TT_AGGREGATOR_RING;
 }
 
+/* The caller has asked for room; a session that has none ends, and overwrites no sum. */
 static void put(tt_session *s, const void *bytes, size_t n) {
+  s->over |= !has_room(s, n);
+  if (s->over) return;
   const size_t at = s->made % TT_AGGREGATOR_RING, first = tt_min(n, TT_AGGREGATOR_RING - at);
   memcpy(s->ring + at, bytes, first);
   memcpy(s->ring, (const char *)bytes + first, n - first);
@@ -355,13 +358,13 @@ static bool pass_on(tt_session *s) {
 static bool step(tt_session *s) {
   switch (s->stage) {
     case TT_HEADS:
-      if (s->ending || !has_place(s) || !read_heads(s)) return false;
+      if (s->ending || !has_place(s) || !has_room(s, sizeof(tt_aggregator_sum)) || !read_heads(s))
+        return false;
       s->next = 0;
       s->stage = s->up ? TT_SUMS : TT_ANSWER;
       if (s->up) ask_above(s);
       return true;
-    case TT_ANSWER:
-      if (!has_room(s, sizeof(tt_aggregator_sum))) return false;
+    case TT_ANSWER: /* there is room since the heads were read */
       put_sum_head(s, TUTTI_OK);
       s->stage = TT_SUMS;
       return true;

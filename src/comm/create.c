@@ -147,8 +147,11 @@ static tutti_status on_one_node(creation *c, tutti_comm **out) {
   const tutti_status entered = near ? tt_segment_enter(segment, c->m->rank, &heap) : TUTTI_OK;
   tt_table nears;
   tutti_status status = c->m->gather(c->m, entered, &near, sizeof near, &nears);
-  for (int r = 0; !status && r < c->m->ranks; r++)
-    if (!*(const uint32_t *)tt_table_row(&nears, r, NULL)) c->one_node = false;
+  for (int r = 0; !status && r < c->m->ranks; r++) {
+    size_t bytes;
+    const uint32_t *its = tt_table_row(&nears, r, &bytes);
+    if (bytes < sizeof *its || !*its) c->one_node = false;
+  }
   tt_table_drop(&nears);
   if (status || !c->one_node) {
     tt_heap_close(heap);

@@ -74,6 +74,10 @@ static tt_stamp stamp_of(const tt_p2p_message *m) {
   return (tt_stamp){m->number, 0};
 }
 
+static bool differs_from(const tt_p2p_message *m, const header *head) {
+  return head->count != m->count || head->type != m->type;
+}
+
 /* The receive does not match the send. */
 static tutti_status differ(const tt_p2p_message *m, int me, uint64_t count, uint32_t type) {
   return tt_fail(TUTTI_ERR_MISMATCH,
@@ -138,8 +142,16 @@ static bool read_header(tt_wire *w, tt_p2p_message *m, bool *moved, tutti_status
   size_t seen = n;
   const char *packet = n ? w->channel->view(w, m->peer, TT_LANE_P2P, &seen, status) : NULL;
   if (!packet) return false;
-  memcpy(&head, packet, sizeof head);
-  if (head.count != m->count || head.type != m->type) {
+  const bool whole = seen == n && n >= sizeof head;
+  if (whole) memcpy(&head, packet, sizeof head);
+  if (!whole || head.inside != n - sizeof head ||
+      (head.inside && head.inside != m->bytes && !differs_from(m, &head))) {
+    *status =
+        tt_fail(TUTTI_ERR_SYSTEM, "rank %d sent rank %d a message whose header makes no sense",
+                m->peer, w->rank);
+    return false;
+  }
+  if (differs_from(m, &head)) {
     *status = differ(m, w->rank, head.count, head.type);
     return false;
   }

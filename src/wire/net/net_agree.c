@@ -71,7 +71,7 @@ static void say_all(tt_net *m, word what, const tt_net_decision *proposal) {
     if (hears(m, r)) send_agree_message(m, r, what, proposal);
 }
 
-static tutti_status start_agree_recv(tt_net *m) {
+tutti_status tt_net_agree_listen(tt_net *m) {
   const tt_slot s = {.kind = AGREE_IN};
   return tt_slot_start(m, s, TUTTI_NET_ANY, TAG_AGREE, m->agreement->hears, m->agreement->bytes,
                        NULL);
@@ -111,11 +111,22 @@ static void take_leave(tt_net *m) {
   c->released = true;
 }
 
+static bool is_word(int32_t w) {
+  return w >= COME && w <= LEAVE;
+}
+
+/* Are the ranks that it names ranks of this communicator? quitter, awaited: -1: none. */
+static bool names_ranks(const tt_net *m, const tt_net_decision *t) {
+  const int ranks = m->wire.ranks;
+  return t->by >= 0 && t->by < ranks && t->quitter >= -1 && t->quitter < ranks &&
+         t->awaited >= -1 && t->awaited < ranks;
+}
+
 tutti_status tt_net_agree_heard(tt_net *m, int from, size_t bytes) {
   tt_net_agreement *c = m->agreement;
   const tt_net_decision *t = c->hears;
-  const bool right = bytes >= sizeof *t && t->net == m->net.id &&
-                     bytes == (has_word((word)t->word) ? c->bytes : sizeof *t);
+  const bool right = bytes >= sizeof *t && t->net == m->net.id && is_word(t->word) &&
+                     bytes == (has_word((word)t->word) ? c->bytes : sizeof *t) && names_ranks(m, t);
   peer *p = &c->peers[from];
   if (right && t->word == COME) p->came = t->round, p->fresh = t->number, p->asks = t->asks;
   if (right && t->word == PROPOSE) take_proposal(m, from);
@@ -123,7 +134,7 @@ tutti_status tt_net_agree_heard(tt_net *m, int from, size_t bytes) {
   if (right && t->word == DECIDE) take_decision(m, from);
   if (right && t->word == KNOW) p->knows = t->round;
   if (right && t->word == LEAVE) take_leave(m);
-  return start_agree_recv(m);
+  return tt_net_agree_listen(m);
 }
 
 /* ---- what a rank does ---- */
@@ -266,7 +277,7 @@ static tutti_status create_agreement(tt_net *m) {
   c->decision = (tt_net_decision *)(void *)(at + 2 * one);
   c->later = (tt_net_decision *)(void *)(at + 3 * one);
   c->peers = (peer *)(void *)(at + 4 * one);
-  return start_agree_recv(m);
+  return tt_net_agree_listen(m);
 }
 
 static tutti_status net_agree_enter(tt_wire *w, uint32_t round, int asks) {

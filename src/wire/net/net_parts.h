@@ -255,6 +255,7 @@ extern const tt_peer_ops tt_net_peer_ops;
 /* ---- agreement (net_agree.c) ---- */
 
 extern const tt_net_agree_ops tt_net_agree_table;
+tutti_status tt_net_agree_listen(tt_net *m); /* posts the receive of the next message */
 tutti_status tt_net_agree_heard(tt_net *m, int from, size_t bytes);
 
 #endif

@@ -137,8 +137,13 @@ static bool net_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_s
 
 /* ---- progress ---- */
 
+static bool receives(tt_slot_kind kind) {
+  return kind >= PACKET_IN;
+}
+
 static tutti_status complete_slot(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
   tt_piece *p = s->what;
+  if (receives(s->kind) && (d->peer < 0 || d->peer >= m->wire.ranks)) return strange(m, d->peer);
   switch (s->kind) {
     case PACKET_OUT:
       if (m->net.simulated && !((tt_packet *)s->what)->head.behind)
@@ -177,7 +182,7 @@ static void note_loss(tt_net *m, int peer) {
 /* The peer is gone, and with it the messages to and from it: a rank waits for them in vain until it
  * checks whether the peer is alive. */
 static void lose(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
-  if (d->peer >= 0) note_loss(m, d->peer);
+  if (d->peer >= 0 && d->peer < m->wire.ranks) note_loss(m, d->peer);
   switch (s->kind) {
     case PACKET_IN:
       tt_packet_put(m, s->in->packet);
@@ -186,6 +191,8 @@ static void lose(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
       break;
     case BYTES_IN: ((tt_piece *)s->what)->slot = NEVER; break;
     case CONTROL_IN: tt_net_listen(m); break;
+    case AGREE_IN: tt_net_agree_listen(m); break;
+    case STALE_IN: tt_bounce_put(m, s->what); break;
     default: complete_slot(m, s, d); /* already sent, or not needed */
   }
 }
