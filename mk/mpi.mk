@@ -32,6 +32,7 @@ $(BUILD)/mpi_$(1)/%.o: %.c mk/mpi.mk
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$<)
 	$$(Q)$(call MPICC,$(1)) $$(MPIFLAGS) -Itests/support -Itests/ranks $(CFLAGS) $(CPPFLAGS) -c $$< -o $$@
+$(BUILD)/mpi_$(1)/shim/%.o: MPIFLAGS += -Isrc/core
 # MPI_STATUS_IGNORE is a number that gcc takes for a place without room.
 $(BUILD)/mpi_$(1)/tests/dropin/%.o: MPIFLAGS += -Wno-stringop-overflow -Wno-stringop-overread
 $(BUILD)/libtutti_mpi_$(1).a: $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o)

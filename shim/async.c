@@ -14,10 +14,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "async.h"
 
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "quiet_thread.h"
 
 /* A collective in progress or prepared, which needs its op and types until it is over. */
 typedef struct user {
@@ -266,7 +267,7 @@ static async *new_async(void) {
   pthread_mutex_init(&a->lock, NULL);
   pthread_cond_init(&a->changed, NULL);
   a->last = &a->first;
-  if (pthread_create(&a->thread, NULL, work_off, a) == 0) return a;
+  if (tt_quiet_thread(&a->thread, work_off, a) == 0) return a;
   free(a);
   return NULL;
 }

@@ -35,7 +35,7 @@ typedef struct tt_segment {
 
 enum { TT_UNWATCHED = -1 };
 /* A memfd for n ranks and up to `joiners` more, sealed against growing and shrinking, with its job
- * header. launcher: pid of the process that waits for the ranks; TT_UNWATCHED: ranks go on without it; 0: none. */
+ * header, closed on exec. launcher: pid of the process that waits for the ranks; TT_UNWATCHED: ranks go on without it; 0: none. */
 tutti_status tt_segment_create(int n, int joiners, long launcher, int *fd);
 tutti_status tt_segment_map(int fd, int n, tt_segment **segment);
 /* Map another process's segment, by its descriptor number there; *segment keeps a
