@@ -17,8 +17,8 @@ typedef struct async_call {
   MPI_Comm comm;
 } async_call;
 
-/* begin: call after MPI_Init; determines whether threads can make progress. end: call before
- * MPI_Finalize. */
+/* begin: call after MPI_Init; determines whether threads can make progress. end: call when
+ * MPI_Finalize begins. */
 void async_begin(void);
 void async_end(void);
 /* Start a collective as `function` (SHIM_Iallreduce etc.). *request is an MPI request that

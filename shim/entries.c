@@ -10,6 +10,7 @@
 #pragma GCC visibility pop
 
 #include "async.h"
+#include "net.h"
 #include "serve.h"
 
 /* ---- collectives ---- */
@@ -24,35 +25,35 @@
   ALSO_PMPI(name)
 
 #define WITHOUT_PARENTHESES(...) __VA_ARGS__
-#define STARTED(function, name, lower, arguments, ...)              \
-  int MPI_##name(__VA_ARGS__, MPI_Request *request) {               \
-    const async_call call = CALL_##lower arguments;                 \
-    const answer a = async_start(SHIM_##function, &call, request);  \
-    if (a.why == WHY_SERVED) return a.code;                         \
-    report_hand_on(SHIM_##function, a.why);                         \
-    return next()->name(WITHOUT_PARENTHESES arguments, request);    \
-  }                                                                 \
+#define STARTED(function, name, lower, arguments, ...)             \
+  int MPI_##name(__VA_ARGS__, MPI_Request *request) {              \
+    const async_call call = CALL_##lower arguments;                \
+    const answer a = async_start(SHIM_##function, &call, request); \
+    if (a.why == WHY_SERVED) return a.code;                        \
+    report_hand_on(SHIM_##function, a.why);                        \
+    return next()->name(WITHOUT_PARENTHESES arguments, request);   \
+  }                                                                \
   ALSO_PMPI(name)
 
 #define PREPARED(function, symbol, psymbol, member, lower, arguments, ...) \
-  int symbol(__VA_ARGS__, MPI_Info info, MPI_Request *request) {         \
-    const async_call call = CALL_##lower arguments;                      \
-    const answer a = async_init(SHIM_I##lower, &call, request);          \
-    if (a.why == WHY_SERVED) return a.code;                              \
-    report_hand_on(SHIM_##function##_init, a.why);                       \
-    return next()->member(WITHOUT_PARENTHESES arguments, info, request); \
-  }                                                                      \
+  int symbol(__VA_ARGS__, MPI_Info info, MPI_Request *request) {           \
+    const async_call call = CALL_##lower arguments;                        \
+    const answer a = async_init(SHIM_I##lower, &call, request);            \
+    if (a.why == WHY_SERVED) return a.code;                                \
+    report_hand_on(SHIM_##function##_init, a.why);                         \
+    return next()->member(WITHOUT_PARENTHESES arguments, info, request);   \
+  }                                                                        \
   __typeof__(symbol) psymbol __attribute__((alias(TEXT(symbol))));
 
-#define PLAIN(name, lower, parameters, arguments)              \
-  SERVED(name, name, lower, arguments, parameters(int, int))   \
-  STARTED(I##lower, I##lower, lower, arguments, parameters(int, int)) \
+#define PLAIN(name, lower, parameters, arguments)                                    \
+  SERVED(name, name, lower, arguments, parameters(int, int))                         \
+  STARTED(I##lower, I##lower, lower, arguments, parameters(int, int))                \
   PREPARED(name, PERSISTENT(name), PPERSISTENT(name), name##_init, lower, arguments, \
            parameters(int, int))
 #if HAS_LARGE
-#define X(name, lower, parameters, arguments)                                         \
-  PLAIN(name, lower, parameters, arguments)                                           \
-  SERVED(name, name##_c, lower, arguments, parameters(MPI_Count, MPI_Aint))           \
+#define X(name, lower, parameters, arguments)                                                \
+  PLAIN(name, lower, parameters, arguments)                                                  \
+  SERVED(name, name##_c, lower, arguments, parameters(MPI_Count, MPI_Aint))                  \
   STARTED(I##lower, I##lower##_c, lower, arguments, parameters(MPI_Count, MPI_Aint))         \
   PREPARED(name, MPI_##name##_init_c, PMPI_##name##_init_c, name##_init_c, lower, arguments, \
            parameters(MPI_Count, MPI_Aint))
@@ -100,8 +101,26 @@ ALSO_PMPI(Type_free)
 
 /* ---- begin and end ---- */
 
+static void end(void) {
+  state_end();
+  async_end();
+  report_end();
+  tutti_finalize(); /* it writes the measurements */
+}
+
+/* The program may have callbacks in MPI_Finalize, too, which call MPI: the first attribute of MPI_COMM_SELF is deleted last. */
+static int end_at_last(MPI_Comm comm, int keyval, void *attribute, void *extra) {
+  (void)comm, (void)keyval, (void)attribute, (void)extra;
+  end();
+  return MPI_SUCCESS;
+}
+
+static bool ends_at_last;
+
 static int begin(int code) {
   if (code != MPI_SUCCESS || !state_begin()) return code;
+  ends_at_last = !mpi_net_begin(&next()->net) && !net_at_end(&next()->net, end_at_last);
+  state_world();
   datatype_begin();
   reduction_begin();
   async_begin();
@@ -119,10 +138,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
 ALSO_PMPI(Init_thread)
 
 int MPI_Finalize(void) {
-  state_end();
-  async_end();
-  report_end();
-  tutti_finalize(); /* it writes the measurements */
+  if (!ends_at_last) end();
   return next()->Finalize();
 }
 ALSO_PMPI(Finalize)

@@ -296,9 +296,12 @@ int state_begin(void) {
   report_begin(rank);
   if (rank == 0 && (report_wanted || (explain && *explain && strcmp(explain, "0") != 0)))
     tutti_log_set(to_stderr, NULL);
+  return 1;
+}
+
+void state_world(void) {
   state_add(MPI_COMM_NULL, MPI_COMM_WORLD);
   state_add(MPI_COMM_NULL, MPI_COMM_SELF);
-  return 1;
 }
 
 void state_end(void) {

@@ -31,10 +31,11 @@ typedef struct state {
   int form;                      /* form of the call: 0 blocking, 1 non-blocking, 2 persistent */
 } state;
 
-/* Called after MPI_Init: read the settings, inspect MPI_COMM_WORLD. 0: it is another MPI than this
- * library is for. */
+/* Called after MPI_Init: read the settings. 0: it is another MPI than this library is for. */
 int state_begin(void);
-/* Called before MPI_Finalize: remove all states, and release the shim's MPI objects. */
+/* Then inspect the predefined communicators. */
+void state_world(void);
+/* Called when MPI_Finalize begins: remove all states, and release the shim's MPI objects. */
 void state_end(void);
 /* A communicator was made, or none for this rank (MPI_COMM_NULL). Either from the ranks of `old`,
  * all of which call this, too; or, if `old` is MPI_COMM_NULL, the call is collective over `comm`
