@@ -39,6 +39,7 @@
     return x[i].value == y[i].value && x[i].index == y[i].index;     \
   }
 
+PLAIN(plain_char, char)
 PLAIN(i8, int8_t)
 PLAIN(i16, int16_t)
 PLAIN(i32, int32_t)
@@ -77,7 +78,7 @@ static void put_logical(void *at, size_t i, int value) {
   { #type, group, type, sizeof(T), put_##word, equal_##word }
 
 static const drop_kind all[] = {
-    SAME('x', MPI_CHAR, int8_t, i8),
+    SAME('i', MPI_CHAR, char, plain_char),
     SAME('i', MPI_SIGNED_CHAR, int8_t, i8),
     SAME('i', MPI_UNSIGNED_CHAR, uint8_t, u8),
     SAME('b', MPI_BYTE, uint8_t, u8),
