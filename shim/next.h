@@ -30,6 +30,7 @@
 /* clang-format off */
 #define NEXT_OTHERS(N) \
   N(Init) N(Init_thread) N(Finalize) N(Comm_free) N(Comm_disconnect) N(Comm_call_errhandler) \
+  N(Comm_get_errhandler) N(Errhandler_free) N(Sendrecv) \
   N(Add_error_class) N(Add_error_code) N(Add_error_string) N(Type_size_x) N(Type_get_extent) \
   N(Type_get_true_extent) N(Type_get_envelope) N(Type_get_contents) N(Type_free) \
   N(Type_create_hindexed) N(Type_commit) N(Pack) N(Unpack) N(Reduce_local) N(Op_commutative) \

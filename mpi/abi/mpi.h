@@ -65,6 +65,7 @@ typedef struct {
 #define MPI_INFO_NULL        ((MPI_Info)0x130)
 #define MPI_ERRHANDLER_NULL  ((MPI_Errhandler)0x140)
 #define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x141)
+#define MPI_ERRORS_ABORT     ((MPI_Errhandler)0x142)
 #define MPI_ERRORS_RETURN    ((MPI_Errhandler)0x143)
 #define MPI_REQUEST_NULL     ((MPI_Request)0x180)
 

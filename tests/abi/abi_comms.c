@@ -98,6 +98,12 @@ ENTRY(Add_error_string, int code, const char *string) {
 ENTRY(Comm_call_errhandler, ABI_Comm comm, int code) {
   return CALL(Comm_call_errhandler, to(comm), to_error(code));
 }
+ENTRY(Comm_get_errhandler, ABI_Comm comm, ABI_Errhandler *errhandler) {
+  MPI_Errhandler theirs = MPI_ERRHANDLER_NULL;
+  const int code = CALL(Comm_get_errhandler, to(comm), &theirs);
+  *errhandler = from(theirs);
+  return code;
+}
 ENTRY(Comm_set_errhandler, ABI_Comm comm, ABI_Errhandler errhandler) {
   return CALL(Comm_set_errhandler, to(comm), to(errhandler));
 }

@@ -23,6 +23,9 @@ rest() { # MPI RANKS
     Ireduce_scatter_block Allreduce_init Bcast_init" drop_requests multiple
   beside "$1" "$2" "Allreduce Bcast" drop_large
   beside "$1" "$2" "Allreduce Bcast Barrier" drop_threads multiple
+  beside "$1" "$2" "Allreduce Barrier" drop_callback
+  beside "$1" "$2" "Allreduce Barrier" drop_callback only
+  [ -z "${TUTTI_TEST_ALL:-}" ] || [ "$2" != 2 ] || beside "$1" "$2" "Bcast" drop_large beyond
   for f in drop_mpifh.f drop_usempi.f90 drop_f08.f90; do beside "$1" "$2" "$fortran" $f; done
 }
 # MPI is only used to let the ranks find each other.
@@ -52,11 +55,14 @@ exact() { # MPI
   ok "$1: ops that this contract does not have are left to the MPI" [ "$(handed MPI_Iallreduce)" -gt 0 ]
   n=$((n + 1)) over=
 }
-# MPI_Error_string and MPI_Error_class know tutti's own error.
+# MPI_Error_string and MPI_Error_class know tutti's own error. Where it is fatal, every rank writes it before the MPI ends the job.
 apart() { # MPI
   run_mpi "$TUTTI" mpi "$(starter "$1")" -n 3 "$BUILD/tests/$1/drop_apart"
   ok "$1: ranks that begin different collectives get the reason" all 'status 0' 'grep -q "^ok" "$work/out"'
-  n=$((n + 1))
+  run_mpi "$TUTTI" mpi "$(starter "$1")" -n 3 "$BUILD/tests/$1/drop_apart" fatal
+  ok "$1: and write it, where errors are fatal" all '! status 0' '! status 124' \
+    'grep -q "^tutti: rank .* called allreduce of [23] int32, sum, but rank [012] called allreduce of [23] " "$work/err"'
+  n=$((n + 2))
 }
 
 # The report counts the calls: the Fortran program calls MPI_Allreduce 14 times. TUTTI_DROPIN=0
@@ -90,7 +96,7 @@ dies() { # MPI
 
 for mpi in ompi mpich; do
   if ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_ops" ]; then
-    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 52
+    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 57
     n=$((n + 1))
     continue
   fi
