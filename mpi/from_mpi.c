@@ -138,6 +138,11 @@ static tutti_status over_another(const mpi_calls *mpi, MPI_Comm own, const char 
   return status;
 }
 
+const char *mpi_another_net(void) {
+  const char *name = getenv("TUTTI_NET");
+  return name && *name && strcmp(name, "mpi") != 0 ? name : NULL;
+}
+
 tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void *mpi_comm,
                            size_t size, tutti_comm **out) {
   MPI_Comm comm, own;
@@ -152,9 +157,7 @@ tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void 
   if (started_by_tutti(mpi, comm)) return tutti_comm_from_env(out);
   int error = mpi->Comm_dup(comm, &own);
   if (error) return mpi_failed(mpi, "duplicate the communicator", error);
-  const char *another = getenv("TUTTI_NET");
-  if (another && *another && strcmp(another, "mpi") != 0)
-    return over_another(mpi, own, another, out);
+  if (mpi_another_net()) return over_another(mpi, own, mpi_another_net(), out);
   if ((status = mpi_net(mpi, own, &net))) return status;
   error = find_site(mpi, own, &net);
   if (!error) return tutti_comm_from_net(&net, out);

@@ -19,6 +19,8 @@ int mpi_is_ours(const mpi_calls *mpi, char version[MPI_MAX_LIBRARY_VERSION_STRIN
 /* tutti_comm_from_mpi_of, through this table of calls. */
 tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void *mpi_comm,
                            size_t size, tutti_comm **comm);
+/* The network in place of MPI, where TUTTI_NET names one; NULL: messages go through MPI. */
+const char *mpi_another_net(void);
 /* Enter MPI, which was initialized with thread level `threads`; other threads of this library stay
  * out until net_leave, unless the level allows all. Returns 0 if this thread may not call MPI, or,
  * without `waits`, if another thread is inside. */

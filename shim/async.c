@@ -31,7 +31,7 @@ typedef struct job {
   shim_function function;
   async_call call; /* the job owns its arrays */
   user uses;
-  state as; /* the communicator's, with scratch and counts of its own */
+  state *of, as; /* the communicator's; and a copy, with scratch and counts of its own */
   MPI_Request request;
   int *outcome; /* its result for the program; freed with the request */
 } job;
@@ -181,14 +181,22 @@ static answer run(job *j, bool only_asks) {
   return a;
 }
 
+/* Where the collective is the first on its communicator, tutti's is made now. */
 static void finish(job *j) {
+  if (!j->as.comm && state_serves(j->of)) j->as.comm = j->of->comm;
+  if (!j->as.comm) j->as.why = WHY_FAILED;
   const answer a = run(j, false);
-  *j->outcome = a.why == WHY_SERVED
-                    ? a.code
-                    : serve_fail(&j->as,
-                                 "tutti has begun a non-blocking collective and cannot "
-                                 "do it: no plan is left, or its arguments have changed")
-                          .code;
+  if (a.why == WHY_FAILED)
+    *j->outcome =
+        serve_fail(&j->as, "tutti could not make a communicator for a non-blocking collective")
+            .code;
+  else if (a.why != WHY_SERVED)
+    *j->outcome = serve_fail(&j->as,
+                             "tutti has begun a non-blocking collective and cannot do it: no plan "
+                             "is left, or its arguments have changed")
+                      .code;
+  else
+    *j->outcome = a.code;
   next()->Grequest_complete(j->request);
 }
 
@@ -219,14 +227,16 @@ static void free_job(job *j) {
   free(j);
 }
 
-static job *new_job(shim_function function, const async_call *call, const state *s) {
+static job *new_job(shim_function function, const async_call *call, state *s) {
   job *j = calloc(1, sizeof *j);
   if (!j) return NULL;
-  *j = (job){.function = function, .call = *call, .as = *s};
-  j->as.async = NULL;
-  j->as.form = s->form ? s->form : 1;
-  j->as.scratch = NULL;
-  j->as.room = 0;
+  *j = (job){.function = function, .call = *call, .of = s};
+  j->as = (state){.mpi = s->mpi,
+                  .comm = s->comm,
+                  .rank = s->rank,
+                  .ranks = s->ranks,
+                  .numbering = MPI_REQUEST_NULL,
+                  .form = s->form ? s->form : 1};
   j->as.counts = malloc((size_t)s->ranks * sizeof *j->as.counts);
   j->outcome = calloc(1, sizeof *j->outcome);
   const bool copied = copy_arrays(&j->call, s->ranks);
@@ -311,7 +321,7 @@ static answer begin(shim_function function, const async_call *call, state *s,
   if (!j) return serve_fail(s, "out of memory for a non-blocking collective");
   const answer can = run(j, true);
   if (can.why == WHY_SERVED && !s->async) s->async = new_async();
-  if (can.why != WHY_SERVED || !s->async ||
+  if (can.why != WHY_SERVED || !s->async || !state_number(s) ||
       next()->Grequest_start(ask_outcome, free_outcome, cancel_nothing, j->outcome, &j->request)) {
     free(j->outcome);
     free_job(j);
@@ -370,7 +380,10 @@ static persistent *look_up(MPI_Request request) {
 
 static answer prepare(persistent *p, state *s, MPI_Request *request) {
   async_drain(s);
-  if (tutti_comm_dup(s->comm, &p->as.comm)) return hand_on(WHY_FAILED); /* on all ranks */
+  if (!state_serves(s)) return hand_on(s->why);
+  tutti_comm *own;
+  if (tutti_comm_dup(s->comm, &own)) return hand_on(WHY_FAILED); /* on all ranks */
+  p->as.comm = own;
   if (next()->Send_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &p->token)) {
     tutti_comm_free(p->as.comm);
     return serve_fail(s, "no request for a persistent collective");

@@ -64,17 +64,6 @@
 
 /* ---- communicators ---- */
 
-#define MADE(name, parameters, arguments, old)     \
-  int MPI_##name parameters {                      \
-    const int code = next()->name arguments;       \
-    if (code == MPI_SUCCESS) state_add(old, *out); \
-    return code;                                   \
-  }                                                \
-  ALSO_PMPI(name)
-#define M(name, parameters, arguments)     MADE(name, parameters, arguments, old)
-#define APART(name, parameters, arguments) MADE(name, parameters, arguments, MPI_COMM_NULL)
-#include "makers.def"
-
 int MPI_Comm_free(MPI_Comm *comm) {
   if (comm) state_remove(*comm);
   return next()->Comm_free(comm);

@@ -11,7 +11,7 @@ atomic_int next_filled;
 
 /* Duplicate without the program's attributes, whose copy functions would be called. */
 static int duplicate(MPI_Comm comm, MPI_Comm *out) {
-  return next_table.Comm_split(comm, 0, 0, out);
+  return next_table.net.Comm_split(comm, 0, 0, out);
 }
 
 static void fill(void) {
@@ -20,8 +20,6 @@ static void fill(void) {
 #undef N
 #define N(name) FIND(name, PMPI_##name)
   NEXT_OTHERS(N)
-#define M(name, parameters, arguments) N(name)
-#include "makers.def"
 #define PLAIN(name, lower, parameters, arguments) \
   N(name) N(I##lower) FIND(name##_init, PPERSISTENT(name))
 #if HAS_LARGE

@@ -30,13 +30,13 @@
 /* clang-format off */
 #define NEXT_OTHERS(N) \
   N(Init) N(Init_thread) N(Finalize) N(Comm_free) N(Comm_disconnect) N(Comm_call_errhandler) \
-  N(Comm_get_errhandler) N(Errhandler_free) N(Sendrecv) \
+  N(Comm_get_errhandler) N(Comm_get_attr) N(Comm_create_group) N(Errhandler_free) N(Sendrecv) \
   N(Add_error_class) N(Add_error_code) N(Add_error_string) N(Type_size_x) N(Type_get_extent) \
   N(Type_get_true_extent) N(Type_get_envelope) N(Type_get_contents) N(Type_free) \
   N(Type_create_hindexed) N(Type_commit) N(Pack) N(Unpack) N(Reduce_local) N(Op_commutative) \
   N(Op_free) N(Send_init) N(Grequest_start) N(Grequest_complete) N(Status_set_elements) \
   N(Status_set_cancelled) N(Start) N(Startall) N(Request_free) N(Request_get_status) N(Waitall) \
-  N(Waitany) N(Waitsome) N(Test) N(Testall) N(Testany) N(Comm_group) N(Group_free) \
+  N(Waitany) N(Waitsome) N(Test) N(Testall) N(Testany) N(Comm_group) N(Group_free) N(Group_incl) \
   N(Group_translate_ranks) N(Win_test)
 /* clang-format on */
 
@@ -44,8 +44,6 @@ typedef struct next_calls {
   mpi_calls net; /* the calls of tutti's network over MPI */
 #define N(name) __typeof__(&PMPI_##name) name;
   NEXT_OTHERS(N)
-#define M(name, parameters, arguments) N(name)
-#include "makers.def"
 #define PLAIN(name, lower, parameters, arguments) \
   N(name) N(I##lower) __typeof__(&PPERSISTENT(name)) name##_init;
 #if HAS_LARGE

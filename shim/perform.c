@@ -81,7 +81,7 @@ static void say_why(const state *s, const char *sentence) {
 answer serve_fail(state *s, const char *sentence) {
   char kept[400];
   snprintf(kept, sizeof kept, "%s", sentence);
-  tutti_comm_abort(s->comm, kept);
+  if (state_serves(s)) tutti_comm_abort(s->comm, kept); /* the other ranks may be making it now */
   report_failure(kept);
   if (is_fatal(s->mpi)) say_why(s, kept);
   const int code = error_code(kept);
@@ -99,6 +99,7 @@ answer serve_fail_mpi(state *s, int error) {
 
 answer serve_run(state *s, const work *w) {
   if (state_only_asks()) return (answer){WHY_SERVED, MPI_SUCCESS};
+  if (!state_serves(s)) return hand_on(s->why);
   const uint64_t since = report_wanted ? report_now() : 0;
   tutti_status status = call(s, w, w->src, w->dst);
   if (status == TUTTI_ERR_ARG || status == TUTTI_ERR_OVERLAP) status = call_with_copies(s, w);

@@ -15,22 +15,21 @@ typedef enum shim_function {
   SHIM_FUNCTIONS
 } shim_function;
 
-#define SHIM_WHYS(W)                                                                    \
-  W(SERVED, "")                                                                         \
-  W(OFF, "TUTTI_DROPIN=0, on this rank or another")                                     \
-  W(BEFORE, "MPI was not initialized")                                                  \
-  W(AFTER, "MPI was about to end")                                                      \
-  W(OTHER_MPI, "this library is for another MPI than the one that runs")                \
-  W(FAILED, "tutti could not make its own communicator")                                \
-  W(UNSEEN, "a call that tutti does not see made the communicator (MPI_Comm_idup ...)") \
-  W(ALONE, "a communicator of one rank")                                                \
-  W(FOREIGN, "ranks of another MPI_COMM_WORLD, which may not have this library")          \
-  W(INTER, "an intercommunicator")                                                      \
-  W(REFUSED, "arguments that the MPI refuses")                                          \
-  W(PAIR, "only the MPI knows whether this type and op fit")                            \
-  W(HOLES, "a type with holes, and a user-defined op")                                  \
-  W(SIZE, "tutti has no type of this size (it has 1, 2, 4, 8 and 16 bytes)")            \
-  W(NO_PLAN, "tutti has no plan for it")                                                \
+#define SHIM_WHYS(W)                                                             \
+  W(SERVED, "")                                                                  \
+  W(OFF, "TUTTI_DROPIN=0, on this rank or another")                              \
+  W(BEFORE, "MPI was not initialized")                                           \
+  W(AFTER, "MPI was about to end")                                               \
+  W(OTHER_MPI, "this library is for another MPI than the one that runs")         \
+  W(FAILED, "tutti could not make its own communicator")                         \
+  W(ALONE, "a communicator of one rank")                                         \
+  W(FOREIGN, "ranks of another MPI_COMM_WORLD, which may not have this library") \
+  W(INTER, "an intercommunicator")                                               \
+  W(REFUSED, "arguments that the MPI refuses")                                   \
+  W(PAIR, "only the MPI knows whether this type and op fit")                     \
+  W(HOLES, "a type with holes, and a user-defined op")                           \
+  W(SIZE, "tutti has no type of this size (it has 1, 2, 4, 8 and 16 bytes)")     \
+  W(NO_PLAN, "tutti has no plan for it")                                         \
   W(NO_THREAD, "no thread may make progress: MPI was not initialized for MPI_THREAD_MULTIPLE")
 
 typedef enum shim_why {

@@ -25,6 +25,7 @@ typedef struct among { /* one call, as seen by one rank */
   tutti_gather_fn *gather;
   void *ctx;
   const tutti_net *given; /* NULL, or taken over already */
+  bool splits;            /* the old one's network makes another one */
   opening *openings;
   tt_part *all;
   tt_wire *net;
@@ -33,8 +34,8 @@ typedef struct among { /* one call, as seen by one rank */
 static const char me[] = "tutti_comm_among";
 
 static opening describe_opening(const among *a) {
-  const tt_wire *net = a->given ? NULL : a->old->net;
-  opening mine = {.fresh = net ? net->net->fresh_number(net) : 0};
+  const tt_wire *net = a->old->net;
+  opening mine = {.fresh = a->splits ? net->net->fresh_number(net) : 0};
   if (getrandom(&mine.id, sizeof mine.id, 0) != sizeof mine.id)
     mine.id = (uint64_t)getpid() ^ (uint64_t)(1e9 * tt_seconds());
   mine.id |= mine.id == 0;
@@ -50,7 +51,7 @@ static tutti_status open_wire(among *a, bool *taken) {
     made = *a->given;
     made.id = s.id;
     a->given = NULL;
-  } else if (a->old->net) {
+  } else if (a->splits) {
     for (int i = 0; i < a->n; i++) s.number = (uint32_t)tt_max(s.number, a->openings[i].fresh);
     status = a->old->net->net->split(a->old->net, &s, &made, taken);
     if (status || *taken) return status;
@@ -116,6 +117,14 @@ static tutti_status make_among(among *a) {
   return status;
 }
 
+/* Do all of them share memory? */
+static bool are_near(const tutti_comm *old, const int *ranks, int n) {
+  const tt_rank_info *w = old->info, *first = &w[ranks[0]];
+  for (int i = 0; i < n; i++)
+    if (w[ranks[i]].index < 0 || w[ranks[i]].placement.node != first->placement.node) return false;
+  return true;
+}
+
 /* *mine: this rank's place in the list; -1: it has none. */
 static tutti_status check_list_of(const tutti_comm *old, const int *ranks, int n, int *mine) {
   *mine = -1;
@@ -137,7 +146,8 @@ tutti_status tutti_comm_among(tutti_comm *old, const int *ranks, int n, tutti_ga
   if (!status && (!ranks || !gather || n < 1))
     status = tt_fail(TUTTI_ERR_ARG, "%s: ranks or gather is NULL, or n is less than 1", me);
   if (!status) status = check_list_of(old, ranks, n, &a.mine);
-  if (!status && old->net && !net && !old->net->net->fresh_number(old->net))
+  a.splits = !status && old->net && !net && !are_near(old, ranks, n);
+  if (a.splits && !old->net->net->fresh_number(old->net))
     status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: over %s all ranks take part in a split", me,
                      old->net->traits.name);
   if (!status) status = tt_ended(make_among(&a));

@@ -211,6 +211,9 @@ ENTRY(Comm_disconnect, ABI_Comm *comm) {
 ENTRY(Comm_free_keyval, int *key) {
   return CALL(Comm_free_keyval, key);
 }
+ENTRY(Comm_get_attr, ABI_Comm comm, int key, void *value, int *flag) {
+  return CALL(Comm_get_attr, to(comm), key == ABI_TAG_UB ? MPI_TAG_UB : key, value, flag);
+}
 ENTRY(Comm_set_attr, ABI_Comm comm, int key, void *value) {
   return CALL(Comm_set_attr, to(comm), key, value);
 }

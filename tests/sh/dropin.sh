@@ -55,6 +55,20 @@ exact() { # MPI
   ok "$1: ops that this contract does not have are left to the MPI" [ "$(handed MPI_Iallreduce)" -gt 0 ]
   n=$((n + 1)) over=
 }
+# Communicators without a collective cost nothing: tutti has made none for them.
+unused() { # MPI
+  beside "$1" 2 "Allreduce" drop_unused
+  ok "$1: communicators without a collective are not tutti's" grep -q '"communicators": {"served": 1,' "$report"
+  n=$((n + 1))
+}
+# Ranks of two nodes: a network through MPI for each communicator.
+nodes() { # MPI
+  local -x TUTTI_NODES=0,1
+  over=", two nodes"
+  beside "$1" 4 "Allreduce Reduce Reduce_scatter_block Bcast Allgather Barrier" drop_comms
+  beside "$1" 3 "Iallreduce Ireduce Iallgather Ibcast Ibarrier" drop_pending
+  over=
+}
 # MPI_Error_string and MPI_Error_class know tutti's own error. Where it is fatal, every rank writes it before the MPI ends the job.
 apart() { # MPI
   run_mpi "$TUTTI" mpi "$(starter "$1")" -n 3 "$BUILD/tests/$1/drop_apart"
@@ -96,7 +110,7 @@ dies() { # MPI
 
 for mpi in ompi mpich; do
   if ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_ops" ]; then
-    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 57
+    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 64
     n=$((n + 1))
     continue
   fi
@@ -105,6 +119,8 @@ for mpi in ompi mpich; do
   for p in 2 ${TUTTI_TEST_ALL:+5}; do rest $mpi $p; done
   for p in 1 3 ${TUTTI_TEST_ALL:+2 5}; do pending $mpi $p; done
   exact $mpi
+  unused $mpi
+  nodes $mpi
   apart $mpi
   levels $mpi
   over_ucx $mpi 3
