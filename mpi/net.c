@@ -319,9 +319,15 @@ static int give_all_back(MPI_Comm comm, int keyval, void *attribute, void *extra
   return MPI_SUCCESS;
 }
 
+static int copy_nothing(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *copies) {
+  (void)comm, (void)keyval, (void)extra, (void)in, (void)out;
+  *copies = 0;
+  return MPI_SUCCESS;
+}
+
 int net_at_end(const mpi_calls *mpi, MPI_Comm_delete_attr_function *function) {
   int keyval;
-  int error = mpi->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, function, &keyval, NULL);
+  int error = mpi->Comm_create_keyval(copy_nothing, function, &keyval, NULL);
   if (!error) error = mpi->Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
   if (!error) error = mpi->Comm_free_keyval(&keyval); /* gone with the attribute */
   return error;
@@ -390,7 +396,7 @@ static int ask_if_it_yields(const mpi_calls *mpi, int threads) {
 #else
 /* Open MPI yields if it is told to, or sees more processes than cores. It takes the thread level
  * passed to MPI_T_init_thread as that of the whole program, so the program's level is passed. The
- * query takes a fifth of a second, so it is done once. */
+ * query takes a fifth of a second, so it is done once. MPI_T stays initialized: MPICH 5 crashes after MPI_T_finalize. */
 static int ask_if_it_yields(const mpi_calls *mpi, int threads) {
   int index, n = 0;
   char value[64] = {0}; /* large enough for any type; it is a bool */
@@ -401,7 +407,6 @@ static int ask_if_it_yields(const mpi_calls *mpi, int threads) {
     if (n == 1) mpi->T_cvar_read(handle, value);
     mpi->T_cvar_handle_free(&handle);
   }
-  mpi->T_finalize();
   return value[0] != 0;
 }
 

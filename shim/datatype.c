@@ -21,6 +21,11 @@ static size_t slot_of(MPI_Datatype type) {
   return (size_t)((uintptr_t)type * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PLACES;
 }
 
+void datatype_check(bool takes(const named_type *type)) {
+  for (int i = 0; i < nnamed; i++)
+    if (named[i].class != CLASS_NONE && !takes(&named[i])) named[i].class = CLASS_NONE;
+}
+
 const named_type *datatype_named(MPI_Datatype type) {
   for (size_t i = slot_of(type); places[i]; i = (i + 1) % PLACES)
     if (named[places[i] - 1].handle == type) return &named[places[i] - 1];
@@ -53,7 +58,7 @@ typedef enum alike { LIKE_NONE, LIKE_INT, LIKE_UNSIGNED, LIKE_REAL, LIKE_COMPLEX
 static void add(MPI_Datatype type, type_class class, alike like, tutti_type pair) {
   MPI_Count size = 0;
   MPI_Aint lower = 0, extent = 0;
-  if (type == MPI_DATATYPE_NULL || datatype_named(type) || nnamed == MOST_TYPES) return;
+  if (!type || type == MPI_DATATYPE_NULL || datatype_named(type) || nnamed == MOST_TYPES) return;
   if (next()->Type_size_x(type, &size) || size <= 0) return; /* this MPI lacks the type */
   next()->Type_get_extent(type, &lower, &extent);
   named_type *t = &named[nnamed++];

@@ -45,11 +45,20 @@
   }                                                                        \
   __typeof__(symbol) psymbol __attribute__((alias(TEXT(symbol))));
 
+#if EXTENDED
+#define ALSO_EXTENDED(name)                                                                \
+  __typeof__(PERSISTENT(name)) OTHER(name) __attribute__((alias(TEXT(PERSISTENT(name))))); \
+  __typeof__(PERSISTENT(name)) POTHER(name) __attribute__((alias(TEXT(PERSISTENT(name)))));
+#else
+#define ALSO_EXTENDED(name)
+#endif
+
 #define PLAIN(name, lower, parameters, arguments)                                    \
   SERVED(name, name, lower, arguments, parameters(int, int))                         \
   STARTED(I##lower, I##lower, lower, arguments, parameters(int, int))                \
   PREPARED(name, PERSISTENT(name), PPERSISTENT(name), name##_init, lower, arguments, \
-           parameters(int, int))
+           parameters(int, int))                                                     \
+  ALSO_EXTENDED(name)
 #if HAS_LARGE
 #define X(name, lower, parameters, arguments)                                                \
   PLAIN(name, lower, parameters, arguments)                                                  \
@@ -106,22 +115,40 @@ static int end_at_last(MPI_Comm comm, int keyval, void *attribute, void *extra) 
 
 static bool ends_at_last;
 
+/* The MPI may lack some types, and some ops on others: asking is no reason to end the job. Calls without a communicator fail on
+ * MPI_COMM_WORLD, and since MPI 4 on MPI_COMM_SELF. */
+static void look_at_types(void) {
+  const MPI_Comm comms[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+  MPI_Errhandler before[2];
+  for (int i = 0; i < 2; i++) {
+    next()->Comm_get_errhandler(comms[i], &before[i]);
+    next()->net.Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN);
+  }
+  datatype_begin();
+  reduction_begin();
+  for (int i = 0; i < 2; i++) {
+    next()->net.Comm_set_errhandler(comms[i], before[i]);
+    next()->Errhandler_free(&before[i]);
+  }
+}
+
 static int begin(int code) {
   if (code != MPI_SUCCESS || !state_begin()) return code;
   ends_at_last = !mpi_net_begin(&next()->net) && !net_at_end(&next()->net, end_at_last);
   state_world();
-  datatype_begin();
-  reduction_begin();
+  look_at_types();
   async_begin();
   return code;
 }
 
 int MPI_Init(int *argc, char ***argv) {
+  next_fill_for(__builtin_return_address(0));
   return begin(next()->Init(argc, argv));
 }
 ALSO_PMPI(Init)
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+  next_fill_for(__builtin_return_address(0));
   return begin(next()->Init_thread(argc, argv, required, provided));
 }
 ALSO_PMPI(Init_thread)

@@ -17,7 +17,8 @@
 #include "tutti_net.h"
 #include "tutti_plan.h"
 
-static MPI_Comm own = MPI_COMM_NULL;
+static MPI_Comm own; /* of all ranks */
+static bool has_own;
 static uint64_t my_rank, all_ranks, tags = 32768;
 static _Atomic uint64_t counter;
 
@@ -27,12 +28,14 @@ bool members_begin(int rank, int ranks) {
   all_ranks = (uint64_t)ranks;
   if (next()->Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &has) == MPI_SUCCESS && has)
     tags = (uint64_t)*most + 1;
-  return !next()->net.Comm_dup(MPI_COMM_WORLD, &own) &&
-         !next()->net.Comm_set_errhandler(own, MPI_ERRORS_RETURN) && !mpi_goes_on(&next()->net);
+  has_own = !next()->net.Comm_dup(MPI_COMM_WORLD, &own);
+  return has_own && !next()->net.Comm_set_errhandler(own, MPI_ERRORS_RETURN) &&
+         !mpi_goes_on(&next()->net);
 }
 
 void members_end(void) {
-  if (own != MPI_COMM_NULL) next()->Comm_free(&own);
+  if (has_own) next()->Comm_free(&own);
+  has_own = false;
 }
 
 uint64_t members_number(void) {

@@ -1,7 +1,7 @@
 /* next.h - the MPI's own functions, behind those of the shim.
  *
  * Idea       The shim's functions have the names of MPI's, so it never calls one by name: all
- *            functions that it calls are in a table, found by dlsym(RTLD_NEXT, "PMPI_...").
+ *            functions that it calls are in a table, found by name in the program's MPI (find.c), which it is not linked with.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SHIM_NEXT_H
 #define SHIM_NEXT_H
@@ -11,13 +11,23 @@
 
 #include "calls.h"
 
-/* The MPI's names of persistent collectives, and whether it has large counts. */
-#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
+/* Persistent collectives have the names of MPI 4; in Open MPI 4.1 those of an extension, and its header only these. The header of
+ * Open MPI 5 is without them. */
+#ifdef OMPI_MAJOR_VERSION
 #include <mpi-ext.h>
+#define EXTENDED 1
+#else
+#define EXTENDED 0
+#endif
+#if EXTENDED && OMPI_MAJOR_VERSION < 5
 #define PERSISTENT(name)  MPIX_##name##_init
+#define OTHER(name)       MPI_##name##_init
+#define POTHER(name)      PMPI_##name##_init
 #define PPERSISTENT(name) PMPIX_##name##_init
 #else
 #define PERSISTENT(name)  MPI_##name##_init
+#define OTHER(name)       MPIX_##name##_init
+#define POTHER(name)      PMPIX_##name##_init
 #define PPERSISTENT(name) PMPI_##name##_init
 #endif
 #if MPI_VERSION >= 4
@@ -64,6 +74,8 @@ typedef struct next_calls {
 extern next_calls next_table;
 extern atomic_int next_filled;
 void next_fill(void);
+/* The same, for the MPI that the code at this address sees, if there are two. */
+void next_fill_for(const void *caller);
 
 /* The table, filled at the first call. */
 static inline const next_calls *next(void) {

@@ -254,9 +254,14 @@ void state_remove(MPI_Comm comm) {
 /* ---- begin and end ---- */
 
 /* Is the running MPI the one that this library is for? If not, handles have another meaning. */
+static char running[MPI_MAX_LIBRARY_VERSION_STRING];
 static int is_ours(void) {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING];
-  return mpi_is_ours(&next()->net, text);
+  return mpi_is_ours(&next()->net, running);
+}
+
+static const char *whose(void) {
+  running[strcspn(running, ",\n")] = 0;
+  return running;
 }
 
 /* Print repeated lines once: a program may make a thousand communicators. */
@@ -273,8 +278,10 @@ static void to_stderr(void *unused, int level, const char *line) {
 int state_begin(void) {
   const char *wanted = getenv("TUTTI_DROPIN"), *explain = getenv("TUTTI_EXPLAIN");
   int rank = 0;
+  if (mpi_two()) fprintf(stderr, "tutti: %s\n", mpi_two());
   if (!is_ours()) {
     off_because = WHY_OTHER_MPI;
+    report_nothing(whose());
     return 0;
   }
   on = !wanted || strcmp(wanted, "0") != 0;
