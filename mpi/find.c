@@ -13,6 +13,7 @@
 
 #ifndef TUTTI_MPI_SIMULATED
 
+#include <fnmatch.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,21 +26,18 @@ typedef struct loaded {
   void *library[MOST];
 } loaded;
 
-static const char *after(const char *text, const char *word) {
-  const size_t n = strlen(word);
-  return strncmp(text, word, n) == 0 ? text + n : NULL;
-}
+/* Of sonames (fnmatch). */
+static const char *const of_mpich[] = {"libmpi.so.12*",  "libmpich.so.12*",  "libmpi_*.so.12*",
+                                       "libpmpi.so.12*", "libpmpich.so.12*", NULL};
+static const char *const of_ompi[] = {"libmpi.so.40*", NULL};
+static const char *const of_abi[] = {"libmpi_abi.so.*", "libpmpi_abi.so.*", NULL};
 
 int mpi_is_name(const char *soname) {
-  const char *at = after(soname, "libmpi"), *end;
-  if (!at) at = after(soname, "libpmpi");
-  if (!at) return 0;
-  if (strcmp(TUTTI_MPI_FAMILY, "Open MPI") == 0) return after(at, ".so.40") != NULL;
-  if (strcmp(TUTTI_MPI_FAMILY, "MPICH") != 0) return after(at, "_abi.so.") != NULL;
-  if ((end = after(at, "ch"))) at = end;
-  if (*at == '_')
-    while (*at && *at != '.') at++;
-  return after(at, ".so.12") != NULL;
+  const char *const *pattern = strcmp(TUTTI_MPI_FAMILY, "Open MPI") == 0 ? of_ompi
+                               : strcmp(TUTTI_MPI_FAMILY, "MPICH") == 0  ? of_mpich
+                                                                         : of_abi;
+  while (*pattern && fnmatch(*pattern, soname, 0) != 0) pattern++;
+  return *pattern != NULL;
 }
 
 /* The soname of a loaded library; its file's name if it has none. */
