@@ -352,7 +352,9 @@ answer async_start(shim_function function, const async_call *call, MPI_Request *
 
 /* ---- persistent collectives ---- */
 
-/* Ranks may start them in different orders, so each has a communicator of its own. */
+/* Ranks may start them in different orders, so each has a communicator of its own. The program's handle is a persistent collective of
+ * the MPI's that is never started. (A message's would do, too, but once such a request has been freed, the persistent
+ * collectives of Intel MPI 2021.18 complete without their data.) */
 typedef struct persistent {
   struct persistent *next;
   shim_function function;
@@ -384,7 +386,7 @@ static answer prepare(persistent *p, state *s, MPI_Request *request) {
   tutti_comm *own;
   if (tutti_comm_dup(s->comm, &own)) return hand_on(WHY_FAILED); /* on all ranks */
   p->as.comm = own;
-  if (next()->Send_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &p->token)) {
+  if (next()->Barrier_init(MPI_COMM_SELF, MPI_INFO_NULL, &p->token)) {
     tutti_comm_free(p->as.comm);
     return serve_fail(s, "no request for a persistent collective");
   }

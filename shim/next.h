@@ -44,7 +44,7 @@
   N(Add_error_class) N(Add_error_code) N(Add_error_string) N(Type_size_x) N(Type_get_extent) \
   N(Type_get_true_extent) N(Type_get_envelope) N(Type_get_contents) N(Type_free) \
   N(Type_create_hindexed) N(Type_commit) N(Pack) N(Unpack) N(Reduce_local) N(Op_commutative) \
-  N(Op_free) N(Send_init) N(Grequest_start) N(Grequest_complete) N(Status_set_elements) \
+  N(Op_free) N(Grequest_start) N(Grequest_complete) N(Status_set_elements) \
   N(Status_set_cancelled) N(Start) N(Startall) N(Request_free) N(Request_get_status) N(Waitall) \
   N(Waitany) N(Waitsome) N(Test) N(Testall) N(Testany) N(Comm_group) N(Group_free) N(Group_incl) \
   N(Group_translate_ranks) N(Win_test)
