@@ -14,10 +14,13 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "async.h"
 
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "lanes.h"
 #include "quiet_thread.h"
 
 /* A collective in progress or prepared, which needs its op and types until it is over. */
@@ -67,6 +70,32 @@ void async_begin(void) {
 
 bool async_under_way(void) {
   return atomic_load_explicit(&under_way, memory_order_relaxed) > 0;
+}
+
+/* A sleeper is woken by the next collective that completes. While many yield, the scheduler leaves a thread that works without a core for
+ * milliseconds. */
+enum { LOOKS = 20, NAP_NS = 50000 };
+static pthread_mutex_t completing = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t completed = PTHREAD_COND_INITIALIZER;
+
+void async_nap(int vain) {
+  struct timespec until;
+  if (vain < LOOKS) {
+    sched_yield();
+    return;
+  }
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += NAP_NS;
+  if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+  pthread_mutex_lock(&completing);
+  pthread_cond_timedwait(&completed, &completing, &until);
+  pthread_mutex_unlock(&completing);
+}
+
+static void tell_sleepers(void) {
+  pthread_mutex_lock(&completing);
+  pthread_cond_broadcast(&completed);
+  pthread_mutex_unlock(&completing);
 }
 
 static bool used(MPI_Op op, MPI_Datatype type) {
@@ -198,6 +227,7 @@ static void finish(job *j) {
   else
     *j->outcome = a.code;
   next()->Grequest_complete(j->request);
+  tell_sleepers();
 }
 
 /* Replace the program's array by a copy. */
@@ -352,7 +382,7 @@ answer async_start(shim_function function, const async_call *call, MPI_Request *
 
 /* ---- persistent collectives ---- */
 
-/* Ranks may start them in different orders, so each has a communicator of its own. The program's handle is a persistent collective of
+/* The program's handle is a persistent collective of
  * the MPI's that is never started. (A message's would do, too, but once such a request has been freed, the persistent
  * collectives of Intel MPI 2021.18 complete without their data.) */
 typedef struct persistent {
@@ -361,6 +391,7 @@ typedef struct persistent {
   async_call call;
   user uses;
   state as;
+  lane lane;                 /* where it runs */
   MPI_Request token, active; /* the program's handle; the inner request, while active */
 } persistent;
 
@@ -383,11 +414,10 @@ static persistent *look_up(MPI_Request request) {
 static answer prepare(persistent *p, state *s, MPI_Request *request) {
   async_drain(s);
   if (!state_serves(s)) return hand_on(s->why);
-  tutti_comm *own;
-  if (tutti_comm_dup(s->comm, &own)) return hand_on(WHY_FAILED); /* on all ranks */
-  p->as.comm = own;
+  if (!lane_take(s, &p->lane)) return hand_on(WHY_FAILED); /* on all ranks */
+  p->as.comm = p->lane.comm;
   if (next()->Barrier_init(MPI_COMM_SELF, MPI_INFO_NULL, &p->token)) {
-    tutti_comm_free(p->as.comm);
+    lane_give(&p->lane);
     return serve_fail(s, "no request for a persistent collective");
   }
   *request = p->token;
@@ -443,7 +473,7 @@ void async_free(MPI_Request request) {
   if (!p) return;
   atomic_fetch_sub(&async_persistent, 1);
   async_stop(&p->as);
-  tutti_comm_free(p->as.comm);
+  lane_give(&p->lane);
   next()->Request_free(&p->token);
   end_use(&p->uses);
   free_arrays(&p->call);

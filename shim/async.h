@@ -37,6 +37,8 @@ MPI_Request *async_active(MPI_Request request);
 extern atomic_int async_persistent;
 /* Is any non-blocking collective in progress, on any communicator? */
 bool async_under_way(void);
+/* Leave the core to other threads, after so many tests in vain: for a moment, or until a collective in progress has completed. */
+void async_nap(int vain);
 /* Start it again; free it. */
 int async_restart(MPI_Request request);
 void async_free(MPI_Request request);

@@ -22,14 +22,14 @@ enum {
   PAIRS = 1 << CLASS_PAIR
 };
 
-#define OPS(O)                                                                               \
-  O(SUM, NUMBERS)                                                                            \
-  O(PROD, NUMBERS)                                                                           \
-  O(MIN, ORDERED)                                                                            \
-  O(MAX, ORDERED)                                                                            \
-  O(BAND, BITS)                                                                              \
-  O(BOR, BITS) O(BXOR, BITS) O(LAND, TRUTHS) O(LOR, TRUTHS) O(LXOR, TRUTHS) O(MINLOC, PAIRS) \
-      O(MAXLOC, PAIRS)
+#define OPS(O)     \
+  O(SUM, NUMBERS)  \
+  O(PROD, NUMBERS) \
+  O(MIN, ORDERED)  \
+  O(MAX, ORDERED)  \
+  O(BAND, BITS)    \
+  O(BOR, BITS)     \
+  O(BXOR, BITS) O(LAND, TRUTHS) O(LOR, TRUTHS) O(LXOR, TRUTHS) O(MINLOC, PAIRS) O(MAXLOC, PAIRS)
 
 typedef struct named_op {
   MPI_Op handle;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "async.h"
+#include "lanes.h"
 #include "members.h"
 #include "net.h"
 #include "tutti_mpi.h"
@@ -143,6 +144,7 @@ static state *replace(MPI_Comm comm, state *s) {
 static void release(state *s) {
   if (!s) return;
   async_stop(s);
+  lanes_leave(s->lanes);
   tutti_comm_free(s->comm);
   free(s->counts);
   free(s->scratch);

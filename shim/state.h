@@ -19,6 +19,7 @@
 #include "tutti.h"
 
 typedef struct async async; /* async.h */
+typedef struct lanes lanes; /* lanes.h */
 
 typedef struct state {
   MPI_Comm mpi;
@@ -34,6 +35,7 @@ typedef struct state {
   size_t room;
   last_row last[SHIM_FUNCTIONS]; /* for the report */
   async *async;                  /* NULL until a non-blocking collective is started */
+  lanes *lanes;                  /* NULL until a persistent one is made */
   int form;                      /* form of the call: 0 blocking, 1 non-blocking, 2 persistent */
 } state;
 
