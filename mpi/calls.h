@@ -45,6 +45,8 @@ const mpi_calls *mpi_by_name(void);
 
 /* For libraries that are not linked with an MPI. A symbol of the program's MPI, or else dlsym(from, name). */
 void *mpi_find(void *from, const char *name);
+/* An object of the program's MPI; a program that is linked with it may have the object in itself (a copy relocation). */
+void *mpi_find_object(const char *name);
 /* Find that MPI, once; `caller`: an address in the program, for the case that there are two. 0: no library with this
  * binary interface is loaded. */
 int mpi_find_library(const void *caller);

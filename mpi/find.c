@@ -131,8 +131,13 @@ static int name_at(struct dl_phdr_info *info, size_t size, void *of) {
   return 1;
 }
 
-int mpi_is_of_name(const void *function) {
-  const char *path = path_of(function);
+void *mpi_find_object(const char *name) {
+  void *own_object = mpi_find(RTLD_NEXT, name), *seen = dlsym(RTLD_DEFAULT, name);
+  return seen && !mpi_is_of_name(seen) ? seen : own_object;
+}
+
+int mpi_is_of_name(const void *address) {
+  const char *path = path_of(address);
   return dl_iterate_phdr(name_at, (void *)&path) && mpi_is_name(path);
 }
 

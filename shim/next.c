@@ -21,7 +21,7 @@ static int duplicate(MPI_Comm comm, MPI_Comm *out) {
 
 static void fill(void) {
 #ifdef SHIM_LATE_H
-#define H(name) late_##name = mpi_find(RTLD_NEXT, #name);
+#define H(name) late_##name = mpi_find_object(#name);
 #include "handles.def"
 #endif
 #define N(name) FIND(net.name, PMPI_##name)

@@ -12,6 +12,7 @@ int main(int argc, char **argv) {
   drop_start(&argc, &argv, MPI_THREAD_MULTIPLE);
   if (argc > 1) MPI_Allreduce(x, y, drop_rank ? 3 : 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN); /* MPI 4: of calls without a communicator */
   bool good =
       DROP_CALL(MPI_Iallreduce(x, y, drop_rank ? 3 : 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &q));
   const int code = MPI_Wait(&q, MPI_STATUS_IGNORE);
