@@ -20,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "lanes.h"
+#include "request_lanes.h"
 #include "quiet_thread.h"
 
 /* A collective in progress or prepared, which needs its op and types until it is over. */

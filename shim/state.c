@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "async.h"
-#include "lanes.h"
+#include "request_lanes.h"
 #include "members.h"
 #include "net.h"
 #include "tutti_mpi.h"

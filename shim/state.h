@@ -19,7 +19,7 @@
 #include "tutti.h"
 
 typedef struct async async; /* async.h */
-typedef struct lanes lanes; /* lanes.h */
+typedef struct lanes lanes; /* request_lanes.h */
 
 typedef struct state {
   MPI_Comm mpi;

@@ -108,9 +108,23 @@ dies() { # MPI
   n=$((n + 2))
 }
 
+# The library finds an MPI that is loaded late and locally.
+hidden() { # MPI
+  local to=$work/hidden_$1
+  mkdir "$to"
+  rm -f "$report"
+  mpicc.${1/ompi/openmpi} -shared -fPIC "$work/extension.c" -o "$to/extension.so" 2>"$work/err" && ${CC:-gcc} "$work/loads.c" -ldl -o "$to/loads" &&
+    yields[$1]= run_mpi "$TUTTI" mpi "--report=$report" "$(starter "$1")" -n 2 "$to/loads" "$to/extension.so"
+  ok "$1: an MPI that is loaded late and locally" all 'status 0' 'serves Allreduce'
+  ok "$1: the library needs no MPI" all "! readelf -d $BUILD/libtutti_pmpi_$1.so | grep -E 'NEEDED.*libp?mpi'" \
+    "! nm -D --undefined-only $BUILD/libtutti_pmpi_$1.so | grep -iE '\\bP?MPIX?_|\\bompi_'"
+  n=$((n + 2))
+}
+
+hidden_sources
 for mpi in ompi mpich; do
   if ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_ops" ]; then
-    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 64
+    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 66
     n=$((n + 1))
     continue
   fi
@@ -120,6 +134,7 @@ for mpi in ompi mpich; do
   for p in 1 3 ${TUTTI_TEST_ALL:+2 5}; do pending $mpi $p; done
   exact $mpi
   unused $mpi
+  hidden $mpi
   nodes $mpi
   apart $mpi
   levels $mpi

@@ -1,7 +1,7 @@
-/* lanes.h - tutti communicators for persistent collectives.
+/* request_lanes.h - tutti communicators for persistent collectives.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SHIM_LANES_H
-#define SHIM_LANES_H
+#ifndef SHIM_REQUEST_LANES_H
+#define SHIM_REQUEST_LANES_H
 
 #include "state.h"
 
