@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "interrupt.hpp"
+#include "worker.hpp"
 
 namespace tutti_c10d {
 
@@ -182,7 +183,7 @@ void Mail::add(Lock &lock, Letters &letters, std::unique_ptr<Letter> letter) {
   letters.push_back(std::move(letter));
   advance();
   announce(lock);
-  if (!worker_) worker_.reset(new std::thread([this] { work(); }));
+  if (!worker_) worker_ = quiet_thread([this] { work(); });
   changed_.notify_all();
   if (!works_here() || task->settled()) return;
   lock.unlock();  // a callback, which may wait for it: no other thread would drive it

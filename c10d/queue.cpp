@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "interrupt.hpp"
+#include "worker.hpp"
 
 namespace tutti_c10d {
 
@@ -65,7 +66,7 @@ void Queue::add(c10::intrusive_ptr<Task> task, bool brief) {
   if (over_) throw std::runtime_error("tutti: this process group is over");
   tasks_.push_back(task);
   if (brief && tasks_.size() == 1 && !driven_ && tried(lock)) return;
-  if (!worker_) worker_.reset(new std::thread([this] { work(); }));
+  if (!worker_) worker_ = quiet_thread([this] { work(); });
   if (works_here()) {  // a callback, which may wait for it: no other thread would drive it
     lock.unlock();
     wait(*task, std::chrono::milliseconds(0));

@@ -22,15 +22,17 @@ static const char usage[] =
     "usage: tutti mpi [options] COMMAND [arguments]\n"
     "       tutti mpi --report mpirun -n 8 ./app\n"
     "\n"
-    "Starts an unmodified program of Open MPI, of MPICH or of the standard ABI of MPI 5.0\n"
-    "with tutti's allreduce, reduce, broadcast, all-gather, reduce-scatter and barrier in\n"
-    "place of the MPI's. COMMAND is the usual start: mpirun or mpiexec, another launcher\n"
-    "(srun), or the program itself. All other calls stay the MPI's.\n"
+    "Starts an unmodified program of Open MPI, of MPICH or an MPI with its binary interface\n"
+    "(Intel MPI, MVAPICH, HPE Cray MPICH), or of the standard ABI of MPI 5.0 with tutti's\n"
+    "allreduce, reduce, broadcast, all-gather, reduce-scatter and barrier instead of the\n"
+    "MPI's. COMMAND is the usual start: mpirun or mpiexec, another launcher (srun), or the\n"
+    "program itself. All other calls stay the MPI's.\n"
     "\n"
     "  -r, --report[=FILE]  at the end rank 0 reports the calls, their times, and which\n"
     "                       calls were left to the MPI and why: on stderr, or in FILE as\n"
     "                       JSON\n"
-    "  -f, --family NAME    which MPI the program is compiled for: ompi, mpich, or abi, the\n"
+    "  -f, --family NAME    which MPI the program is compiled for: ompi, mpich (Intel MPI,\n"
+    "                       MVAPICH and HPE Cray MPICH, too), or abi, the\n"
     "                       standard ABI (default: as the launcher says, and as the\n"
     "                       program's libraries show)\n"
     "\n"
@@ -121,13 +123,15 @@ static int find_family(mpi_options *o) {
   if (o->family) return 0;
   if (launcher)
     return cli_fail(CLI_FAILED, "mpi",
-                    "'%s --version' names neither Open MPI nor MPICH, and no argument is a program "
+                    "'%s --version' names none of Open MPI, MPICH, Intel MPI and MVAPICH, and no "
+                    "argument is a program "
                     "of either or of the standard ABI; say which with --family ompi, mpich or abi",
                     o->argv[0]);
   return cli_fail(CLI_FAILED, "mpi",
                   "'%s' is no mpirun, and no argument is a program that needs Open MPI's "
-                  "libmpi.so.40, MPICH's libmpich.so.12 or the standard ABI's libmpi_abi.so; say "
-                  "which with --family ompi, mpich or abi (a statically linked MPI cannot be "
+                  "libmpi.so.40, MPICH's libmpi.so.12 or libmpich.so.12, or the standard ABI's "
+                  "libmpi_abi.so; say which with --family ompi, mpich or abi (a statically linked "
+                  "MPI cannot be "
                   "replaced)",
                   o->argv[0]);
 }

@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -19,15 +20,23 @@
 extern char **environ;
 
 typedef struct family_entry {
-  const char *tag, *title, *library; /* library: the beginning of the name that programs need */
-  const char *says[4];               /* names that its launchers print */
+  const char *tag, *title;
+  const char *libraries[4]; /* patterns of the names that programs need (fnmatch; mpi/find.c) */
+  const char *says[6];      /* names that its launchers print */
 } family_entry;
 
 /* The standard ABI comes first, because an MPI's libmpi_abi.so may need the MPI's other libraries. */
 static const family_entry families[] = {
-    [FAMILY_ABI] = {"abi", "the standard ABI of MPI", "libmpi_abi.so.", {NULL}},
-    [FAMILY_OMPI] = {"ompi", "Open MPI", "libmpi.so.40", {"Open MPI", "OpenRTE", "Open RTE"}},
-    [FAMILY_MPICH] = {"mpich", "MPICH", "libmpich.so.12", {"HYDRA", "MPICH"}},
+    [FAMILY_ABI] = {"abi", "the standard ABI of MPI", {"libmpi_abi.so.*"}, {NULL}},
+    [FAMILY_OMPI] = {"ompi",
+                     "Open MPI",
+                     {"libmpi.so.40*"},
+                     {"Open MPI", "OpenRTE", "Open RTE", "PRRTE"}},
+    /* Intel MPI, MVAPICH, HPE Cray MPICH and ParaStation MPI have its binary interface. */
+    [FAMILY_MPICH] = {"mpich",
+                      "MPICH",
+                      {"libmpi.so.12*", "libmpich.so.12*", "libmpi_*.so.12*"},
+                      {"HYDRA", "MPICH", "Intel(R) MPI", "MVAPICH"}},
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
@@ -131,12 +140,24 @@ static bool loader_of(const char *path, char loader[PATH_MAX]) {
   return found;
 }
 
+/* Does a word of the loader's list match? */
+static bool lists(const char *text, const family_entry *f) {
+  char word[256];
+  for (size_t n; *(text += strspn(text, " \t\n")); text += n) {
+    n = strcspn(text, " \t\n");
+    snprintf(word, sizeof word, "%.*s", (int)n, text);
+    for (int i = 0; f->libraries[i]; i++)
+      if (fnmatch(f->libraries[i], word, 0) == 0) return true;
+  }
+  return false;
+}
+
 mpi_family family_of_program(const char *command) {
   char path[PATH_MAX], loader[PATH_MAX], text[65536], list[] = "--list";
   if (!find_program(command, path) || !loader_of(path, loader)) return FAMILY_UNKNOWN;
   char *argv[] = {loader, list, path, NULL};
   output_of(argv, text, sizeof text);
   for (int f = 1; f < FAMILIES; f++)
-    if (strstr(text, families[f].library)) return (mpi_family)f;
+    if (lists(text, &families[f])) return (mpi_family)f;
   return FAMILY_UNKNOWN;
 }

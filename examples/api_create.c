@@ -152,6 +152,18 @@ static void example_comm_from_net(tutti_comm *comm) {
   (void)comm;
 }
 
+/* Two ranks at most, while the others do something else. */
+static void example_comm_among(tutti_comm *comm) {
+  const int both[] = {0, 1}, n = tutti_comm_size(comm) > 1 ? 2 : 1;
+  tutti_comm *pair, *half;
+  CHECK(tutti_comm_split(comm, tutti_comm_rank(comm) < n ? 0 : -1, 0, &half));
+  if (!half) return;
+  CHECK(tutti_comm_among(comm, both, n, gather, half, NULL, &pair)); /* gather: above */
+  check(tutti_comm_size(pair) == n, "its ranks");
+  CHECK(tutti_comm_free(pair));
+  CHECK(tutti_comm_free(half));
+}
+
 static void example_net_refuse(tutti_comm *comm) {
   check(tutti_net_refuse(TUTTI_ERR_SYSTEM, "the switch is off") == TUTTI_ERR_SYSTEM, "the status");
   check(strcmp(tutti_error(), "the switch is off") == 0, "and the sentence");
@@ -176,6 +188,7 @@ int main(void) {
       example_comm_create_gather,
       example_comm_create_store,
       example_comm_from_net,
+      example_comm_among,
       example_net_refuse,
       example_idle,
   };

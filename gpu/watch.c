@@ -9,10 +9,10 @@
  * Cost       A thread that sleeps while no stream waits; two atomic additions per call of the driver.
  * Invariant  Looks are counted, not time: a process that was stopped for a while is not stuck.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <signal.h>
 #include <time.h>
 
 #include "gpu.h"
+#include "quiet_thread.h"
 
 enum { LOOK_MS = 100, LOOKS = 50 };
 
@@ -48,15 +48,10 @@ static void *watcher(void *world) {
   return NULL;
 }
 
-/* The thread takes no signal. */
 static int start(gpu_world *w) {
   pthread_t thread;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int failed = pthread_create(&thread, NULL, watcher, w);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (failed) return gpu_fail("no thread can be made that watches waiting streams");
+  if (tt_quiet_thread(&thread, watcher, w))
+    return gpu_fail("no thread can be made that watches waiting streams");
   return pthread_detach(thread);
 }
 

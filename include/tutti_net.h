@@ -9,6 +9,7 @@
 #define TUTTI_NET_H
 
 #include "tutti.h"
+#include "tutti_create.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -128,6 +129,22 @@ typedef struct tutti_net {
  *  comm  receives the communicator; freed by tutti_comm_free.
  *  Returns the same on all ranks: TUTTI_OK; TUTTI_ERR_ARG, TUTTI_ERR_SYSTEM, TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **comm);
+
+/** Make a communicator of some ranks of another one, by these ranks alone: the others need not call anything. Collective over
+ * these ranks. Calls on `old` may be in flight, and other threads may use it.
+ *  old     it must not be freed during the call.
+ *  ranks   of `old`, in the order of the new communicator; this rank is one of them.
+ *  n       how many.
+ *  gather  an all-gather among them, in this order, which receives `ctx`.
+ *  ctx     passed on to `gather`.
+ *  net     a network among them, in this order, which is taken over as by tutti_comm_from_net; site and id are ignored. NULL: they
+ *          share memory, or the network of `old` makes another one without communication (`pick`).
+ *  comm    receives the communicator; freed by tutti_comm_free.
+ *  Returns the same on all these ranks: TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_SYSTEM;
+ *  TUTTI_ERR_UNSUPPORTED: a network is needed, because all ranks of `old` take part in a split of its own. */
+TUTTI_API tutti_status tutti_comm_among(tutti_comm *old, const int *ranks, int n,
+                                        tutti_gather_fn *gather, void *ctx, const tutti_net *net,
+                                        tutti_comm **comm);
 
 /* The addresses of all ranks' ends, in memory that the ranks of a host share. */
 typedef struct tutti_net_addresses {

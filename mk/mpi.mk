@@ -16,11 +16,13 @@ FAMILIES = $(MPIS) $(if $(filter no,$(MPI_ABI)),,abi)
 MPILIBS  = $(FAMILIES:%=$(BUILD)/libtutti_mpi_%.so) $(FAMILIES:%=$(BUILD)/libtutti_mpi_%.a)
 MPISRC  := $(sort $(wildcard mpi/*.c))
 # The library between unmodified programs and their MPI (LD_PRELOAD); it holds all of tutti.
-SHIMSRC := $(sort $(wildcard shim/*.c)) $(MPISRC)
+# It is not linked with an MPI, but finds the program's (mpi/find.c), so its objects are its own.
+SHIMSRC := $(sort $(wildcard shim/*.c)) $(filter-out mpi/by_name.c,$(MPISRC))
 SHIMS    = $(FAMILIES:%=$(BUILD)/libtutti_pmpi_%.so)
 # The command again, whose ranks an MPI starts.
 RANKED   = $(MPIS:%=$(BUILD)/tutti-%)
 MPICC    = OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC_$(1))
+LATE_ompi = -include shim/late.h
 # Open MPI's headers use what C17 calls old.
 MPIFLAGS = $(BASE) -Impi
 MPILINK := $(if $(wildcard /usr/include/hwloc.h),-lhwloc)
@@ -32,6 +34,10 @@ $(BUILD)/mpi_$(1)/%.o: %.c mk/mpi.mk
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$<)
 	$$(Q)$(call MPICC,$(1)) $$(MPIFLAGS) -Itests/support -Itests/ranks $(CFLAGS) $(CPPFLAGS) -c $$< -o $$@
+$(BUILD)/mpi_$(1)/preloaded/%.o: %.c mk/mpi.mk
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$<)
+	$$(Q)$(call MPICC,$(1)) $$(MPIFLAGS) -Ishim -Isrc/core $$(LATE_$(1)) $(CFLAGS) $(CPPFLAGS) -c $$< -o $$@
 # MPI_STATUS_IGNORE is a number that gcc takes for a place without room.
 $(BUILD)/mpi_$(1)/tests/dropin/%.o: MPIFLAGS += -Wno-stringop-overflow -Wno-stringop-overread
 $(BUILD)/libtutti_mpi_$(1).a: $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o)
@@ -43,9 +49,9 @@ $(BUILD)/libtutti_mpi_$(1).so.$(VERSION): $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o) $(
 	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o,$$^) -L$(BUILD) -ltutti $(MPILINK) -ldl $(LDLIBS) -o $$@
 $(BUILD)/libtutti_mpi_$(1).so: $(BUILD)/libtutti_mpi_$(1).so.$(VERSION)
 	$$(Q)ln -sf $$(<F) $(BUILD)/libtutti_mpi_$(1).so.$(SOMAJOR) && ln -sf $$(<F) $$@
-$(BUILD)/libtutti_pmpi_$(1).so: $(SHIMSRC:%.c=$(BUILD)/mpi_$(1)/%.o) $(BUILD)/libtutti.a shim/shim.map
+$(BUILD)/libtutti_pmpi_$(1).so: $(SHIMSRC:%.c=$(BUILD)/mpi_$(1)/preloaded/%.o) $(BUILD)/libtutti.a shim/shim.map
 	$$(call say,LD,$$@)
-	$$(Q)$(call MPICC,$(1)) -shared -Wl,-soname,libtutti_pmpi_$(1).so -Wl,--version-script=shim/shim.map \
+	$$(Q)$(CC) -shared -Wl,-soname,libtutti_pmpi_$(1).so -Wl,--version-script=shim/shim.map \
 	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o %.a,$$^) $(MPILINK) -ldl $(LDLIBS) -o $$@
 $(BUILD)/tutti-$(1): $(filter-out %/meet.o,$(CLIOBJ)) $(BUILD)/mpi_$(1)/cli/meet_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
 	$$(call say,LD,$$@)

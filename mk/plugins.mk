@@ -6,12 +6,12 @@
 #   make TORCH_PYTHON=python3 with-torch    the same for this Python and the wheel of PyTorch that it has
 
 # ---- over UCX, which needs no MPI: a library that libtutti loads, of ucx/*.c, which sees public
-#      headers and src/meet/reach.h; where UCX is ----
+#      headers, src/meet/reach.h and src/core/quiet_thread.h; where UCX is ----
 UCXSRC  := $(sort $(wildcard ucx/*.c))
 UCX_HEADER ?= /usr/include/ucp/api/ucp.h
 HAS_UCX := $(call with,UCX,$(wildcard $(UCX_HEADER)),libucx-dev)
 UCXLIB   = $(if $(HAS_UCX),$(BUILD)/libtutti_ucx.so)
-$(BUILD)/ucx/%.o: TTFLAGS = $(BASE) -Isrc/meet
+$(BUILD)/ucx/%.o: TTFLAGS = $(BASE) -Isrc/meet -Isrc/core
 $(BUILD)/libtutti_ucx.so.$(VERSION): $(UCXSRC:%.c=$(BUILD)/%.o) $(BUILD)/src/meet/reach.o
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libtutti_ucx.so.$(SOMAJOR) -Wl,--version-script=src/tutti.map -Wl,--no-undefined \
@@ -49,7 +49,7 @@ tls: all $(TLSLIB)
 #      nothing: the driver's library is found at run time. ----
 GPUSRC  := $(sort $(wildcard gpu/*.c))
 CUDALIB  = $(if $(filter no,$(CUDA)),,$(BUILD)/libtutti_cuda.so)
-$(BUILD)/gpu/%.o: TTFLAGS = $(BASE)
+$(BUILD)/gpu/%.o: TTFLAGS = $(BASE) -Isrc/core
 $(BUILD)/libtutti_cuda.so.$(VERSION): $(GPUSRC:%.c=$(BUILD)/%.o)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libtutti_cuda.so.$(SOMAJOR) -Wl,--version-script=src/tutti.map -Wl,--no-undefined \

@@ -9,7 +9,7 @@
 #   make models          checks models of the hand-overs between ranks, with weak memory (docs/reliability.md)
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make house           how easy the source is to read: sentences, names, calls, structs, the path of one call
-#   make check-dropin    programs of others, without and with the drop-in (docs/dropin.md)
+#   make check-dropin    programs of others, without and with the drop-in (docs/dropin.md); PEERS=pip: PyPI's MPIs, too
 #   make check-slurm     ranks that srun starts, on a Slurm of two hosts in namespaces (docs/hosts.md)
 #   make check-python    all tests of the Python package (docs/python.md)
 #   make check-torch | check-torch-asan    all tests of the PyTorch backend (docs/torch.md)
@@ -28,7 +28,7 @@ MPBIN   := $(MPSRC:tests/ranks/%.c=$(BUILD)/tests/%)
 TESTOBJ := $(TESTSRC:%.c=$(BUILD)/%.o) $(MPSRC:%.c=$(BUILD)/%.o) $(HELPOBJ)
 # Programs of others are in check-dropin, Slurm in check-slurm; mpi4py's own tests are here, too, if MPI4PY says where its
 # sources are.
-SHTESTS := $(filter-out tests/sh/programs.sh tests/sh/slurm.sh $(if $(MPI4PY),,tests/sh/mpi4py.sh),$(sort $(wildcard tests/sh/*.sh)))
+SHTESTS := $(filter-out tests/sh/programs.sh tests/sh/slurm.sh $(if $(PEERS),,tests/sh/peers.sh) $(if $(MPI4PY),,tests/sh/mpi4py.sh),$(sort $(wildcard tests/sh/*.sh)))
 $(TESTOBJ): TTFLAGS += -Itests/support -Itests/ranks
 $(BUILD)/tests/unit/test_mpi_abi.o: TTFLAGS += -Impi/abi
 .SECONDARY: $(TESTOBJ)
@@ -256,7 +256,8 @@ check-dropin:
 	@tools/deps.sh build check
 	@tools/deps.sh programs || echo "tutti: going on without; missing programs are skipped"
 	@$(MAKE) $(JOBS) --no-print-directory mpi
-	@BUILD=$(BUILD) $(if $(MPI4PY),MPI4PY=$(abspath $(MPI4PY))) WHOLE=1 TEST_SECONDS=10000 tests/run tests/sh/programs.sh tests/sh/mpi4py.sh
+	@BUILD=$(BUILD) $(if $(MPI4PY),MPI4PY=$(abspath $(MPI4PY))) $(if $(PEERS),PEERS=$(PEERS)) WHOLE=1 TEST_SECONDS=10000 tests/run \
+	  tests/sh/programs.sh tests/sh/mpi4py.sh $(if $(PEERS),tests/sh/peers.sh)
 # A Slurm of two hosts, which are network namespaces: srun, srun --mpi=pmix, the drop-in, the demo. As root.
 check-slurm:
 	@tools/deps.sh build check demo hosts slurm

@@ -8,13 +8,14 @@
 
 #include "tutti_mpi.h"
 
-/* What only SimGrid's MPI is asked; the variables of MPI_T, which it lacks; and the version of the standard ABI. */
+/* What only SimGrid's MPI is asked; the variables of MPI_T, which it lacks (never MPI_T_finalize: MPICH 5 crashes after it); and the
+ * version of the standard ABI. */
 #ifdef TUTTI_MPI_SIMULATED
 #define MPI_OWN_CALLS(X) X(Waitany) X(Testany)
 #else
 #define MPI_OWN_CALLS(X) \
   X(T_init_thread)       \
-  X(T_cvar_get_index) X(T_cvar_handle_alloc) X(T_cvar_read) X(T_cvar_handle_free) X(T_finalize)
+  X(T_cvar_get_index) X(T_cvar_handle_alloc) X(T_cvar_read) X(T_cvar_handle_free)
 #endif
 #ifdef TUTTI_MPI_ABI
 #define MPI_ABI_CALLS(X) X(Abi_get_version)
@@ -22,16 +23,16 @@
 #define MPI_ABI_CALLS(X)
 #endif
 
-#define MPI_CALLS(X)                                                                               \
-  X(Initialized)                                                                                   \
-  X(Finalized)                                                                                     \
-  X(Query_thread)                                                                                  \
-  X(Is_thread_main)                                                                                \
-  X(Get_library_version) X(Error_string) X(Comm_test_inter) X(Comm_compare) X(Comm_rank)           \
-      X(Comm_size) X(Comm_dup) X(Comm_split) X(Comm_split_type) X(Comm_free)                       \
-          X(Comm_set_errhandler) X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_set_attr)        \
-              X(Get_count) X(Bcast) X(Allgather) X(Isend) X(Issend) X(Irecv) X(Iprobe) X(Testsome) \
-                  X(Cancel) X(Wait) MPI_OWN_CALLS(X) MPI_ABI_CALLS(X)
+#define MPI_CALLS(X)                                                                              \
+  X(Initialized)                                                                                  \
+  X(Finalized)                                                                                    \
+  X(Query_thread)                                                                                 \
+  X(Is_thread_main)                                                                               \
+  X(Get_library_version)                                                                          \
+  X(Error_string) X(Comm_test_inter) X(Comm_compare) X(Comm_rank) X(Comm_size) X(Comm_dup)        \
+      X(Comm_split) X(Comm_free) X(Comm_set_errhandler) X(Comm_create_keyval) X(Comm_free_keyval) \
+          X(Comm_set_attr) X(Get_count) X(Bcast) X(Allgather) X(Isend) X(Issend) X(Irecv)         \
+              X(Iprobe) X(Testsome) X(Cancel) X(Wait) MPI_OWN_CALLS(X) MPI_ABI_CALLS(X)
 
 typedef struct mpi_calls {
 #define MPI_ENTRY(name) __typeof__(&PMPI_##name) name;
@@ -42,12 +43,17 @@ typedef struct mpi_calls {
 /* MPI's functions, called by name (by_name.c); NULL: this process has no MPI. */
 const mpi_calls *mpi_by_name(void);
 
-/* dlsym(from, name). A library for the standard ABI does not say which MPI it needs (find.c), so
- * there the MPI's own library is searched, too. */
-#ifdef TUTTI_MPI_ABI
+/* For libraries that are not linked with an MPI. A symbol of the program's MPI, or else dlsym(from, name). */
 void *mpi_find(void *from, const char *name);
-#else
-#define mpi_find dlsym
-#endif
+/* An object of the program's MPI; a program that is linked with it may have the object in itself (a copy relocation). */
+void *mpi_find_object(const char *name);
+/* Find that MPI, once; `caller`: an address in the program, for the case that there are two. 0: no library with this
+ * binary interface is loaded. */
+int mpi_find_library(const void *caller);
+/* A sentence, if two are loaded; else NULL. */
+const char *mpi_two(void);
+/* Does an MPI with this binary interface have a library of this name; and is this function in one? */
+int mpi_is_name(const char *soname);
+int mpi_is_of_name(const void *function);
 
 #endif

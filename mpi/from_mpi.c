@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "net.h"
 #include "site.h"
@@ -20,6 +22,17 @@ static tutti_status refuse(tutti_status status, const char *format, const char *
   return tutti_net_refuse(status, sentence);
 }
 
+#ifndef TUTTI_MPI_ABI
+/* Other MPIs have MPICH's binary interface, and their libraries its names. */
+static int has_name(const mpi_calls *mpi) {
+#ifdef TUTTI_MPI_SIMULATED
+  return (void)mpi, 0;
+#else
+  return mpi_is_of_name((const void *)mpi->Get_library_version);
+#endif
+}
+#endif
+
 int mpi_is_ours(const mpi_calls *mpi, char version[MPI_MAX_LIBRARY_VERSION_STRING]) {
   int length;
   version[0] = 0;
@@ -31,7 +44,8 @@ int mpi_is_ours(const mpi_calls *mpi, char version[MPI_MAX_LIBRARY_VERSION_STRIN
 #else
   const int known =
       strcmp(TUTTI_MPI_FAMILY, "Open MPI") == 0 || strcmp(TUTTI_MPI_FAMILY, "MPICH") == 0;
-  return !known || strncmp(version, TUTTI_MPI_FAMILY, strlen(TUTTI_MPI_FAMILY)) == 0;
+  return !known || strncmp(version, TUTTI_MPI_FAMILY, strlen(TUTTI_MPI_FAMILY)) == 0 ||
+         has_name(mpi);
 #endif
 }
 
@@ -87,13 +101,30 @@ static int started_by_tutti(const mpi_calls *mpi, MPI_Comm comm) {
   return same == MPI_IDENT || same == MPI_CONGRUENT;
 }
 
+/* A number that the processes of one kernel have, if they see each other's processes. (MPI_COMM_TYPE_SHARED is not asked: some MPIs
+ * say that each rank is alone.) */
+static unsigned long long kernel_number(void) {
+  char text[128] = "";
+  struct stat st = {0};
+  FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+  unsigned long long number = 14695981039346656037u;
+  if (f && !fgets(text, sizeof text - 65, f)) text[0] = 0;
+  if (f) fclose(f);
+  gethostname(text + strlen(text), 64);
+  if (!stat("/proc/self/ns/pid", &st)) number ^= (unsigned long long)st.st_ino;
+  for (const char *c = text; *c; c++) number = (number ^ (unsigned char)*c) * 1099511628211u;
+  return number;
+}
+
 /* The number of this rank's node: its lowest rank. */
-static int find_node(const mpi_calls *mpi, MPI_Comm comm, int rank, int *first) {
-  MPI_Comm node;
-  int error = mpi->Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
-  if (error) return error;
-  error = mpi->Bcast(first, 1, MPI_INT, 0, node);
-  mpi->Comm_free(&node);
+static int find_node(const mpi_calls *mpi, MPI_Comm comm, int ranks, int *first) {
+  const unsigned long long mine = kernel_number();
+  unsigned long long *all = malloc((size_t)ranks * sizeof *all);
+  int error = all ? mpi->Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, comm)
+                  : MPI_ERR_NO_MEM;
+  for (int r = ranks - 1; r >= 0 && !error; r--)
+    if (all[r] == mine) *first = r;
+  free(all);
   return error;
 }
 
@@ -103,7 +134,7 @@ static int find_site(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
   int error = MPI_SUCCESS;
   net->site = (tutti_net_site){.node = net->rank};
   if (!net->simulated) {
-    error = find_node(mpi, comm, net->rank, &net->site.node);
+    error = find_node(mpi, comm, net->ranks, &net->site.node);
     mpi_site_within(&net->site);
   }
   clock_gettime(CLOCK_REALTIME, &t);
@@ -138,6 +169,11 @@ static tutti_status over_another(const mpi_calls *mpi, MPI_Comm own, const char 
   return status;
 }
 
+const char *mpi_another_net(void) {
+  const char *name = getenv("TUTTI_NET");
+  return name && *name && strcmp(name, "mpi") != 0 ? name : NULL;
+}
+
 tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void *mpi_comm,
                            size_t size, tutti_comm **out) {
   MPI_Comm comm, own;
@@ -152,9 +188,7 @@ tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void 
   if (started_by_tutti(mpi, comm)) return tutti_comm_from_env(out);
   int error = mpi->Comm_dup(comm, &own);
   if (error) return mpi_failed(mpi, "duplicate the communicator", error);
-  const char *another = getenv("TUTTI_NET");
-  if (another && *another && strcmp(another, "mpi") != 0)
-    return over_another(mpi, own, another, out);
+  if (mpi_another_net()) return over_another(mpi, own, mpi_another_net(), out);
   if ((status = mpi_net(mpi, own, &net))) return status;
   error = find_site(mpi, own, &net);
   if (!error) return tutti_comm_from_net(&net, out);

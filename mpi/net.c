@@ -6,9 +6,9 @@
  *            the main thread calls MPI; a poll by other threads finds nothing.
  * Simulated  Under SimGrid's SMPI, which its header shows at compile time: ranks are one process,
  *            and time passes only within MPI's calls, so tutti waits in MPI_Waitany.
- * The end    MPI_Finalize first deletes the attributes of MPI_COMM_SELF. One attribute for all
- *            networks is attached there: its deletion makes them release all their MPI objects, and
- *            from then on every call fails. (One per network would be simpler, but MPICH corrupts
+ * The end    MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the last one first. One
+ *            attribute for all networks is attached there: its deletion makes them release all
+ *            their MPI objects, and from then on every call fails. (One per network would be simpler, but MPICH corrupts
  *            the list of attributes when threads change it concurrently.)
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "net.h"
@@ -319,16 +319,34 @@ static int give_all_back(MPI_Comm comm, int keyval, void *attribute, void *extra
   return MPI_SUCCESS;
 }
 
-static int list(self *s) {
-  static int hangs;
-  int keyval, error = MPI_SUCCESS;
+static int copy_nothing(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *copies) {
+  (void)comm, (void)keyval, (void)extra, (void)in, (void)out;
+  *copies = 0;
+  return MPI_SUCCESS;
+}
+
+int net_at_end(const mpi_calls *mpi, MPI_Comm_delete_attr_function *function) {
+  int keyval;
+  int error = mpi->Comm_create_keyval(copy_nothing, function, &keyval, NULL);
+  if (!error) error = mpi->Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+  if (!error) error = mpi->Comm_free_keyval(&keyval); /* gone with the attribute */
+  return error;
+}
+
+static int hangs; /* is give_all_back to be called? */
+
+int mpi_net_begin(const mpi_calls *mpi) {
+  int error = MPI_SUCCESS;
   pthread_mutex_lock(&listing);
-  if (!hangs) {
-    error = s->mpi->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, give_all_back, &keyval, NULL);
-    if (!error) error = s->mpi->Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
-    if (!error) error = s->mpi->Comm_free_keyval(&keyval); /* gone with the attribute */
-    hangs = !error;
-  }
+  if (!hangs) error = net_at_end(mpi, give_all_back);
+  hangs |= !error;
+  pthread_mutex_unlock(&listing);
+  return error;
+}
+
+static int list(self *s) {
+  const int error = mpi_net_begin(s->mpi);
+  pthread_mutex_lock(&listing);
   if (!error) s->next = all;
   if (!error) all = s;
   pthread_mutex_unlock(&listing);
@@ -378,7 +396,7 @@ static int ask_if_it_yields(const mpi_calls *mpi, int threads) {
 #else
 /* Open MPI yields if it is told to, or sees more processes than cores. It takes the thread level
  * passed to MPI_T_init_thread as that of the whole program, so the program's level is passed. The
- * query takes a fifth of a second, so it is done once. */
+ * query takes a fifth of a second, so it is done once. MPI_T stays initialized: MPICH 5 crashes after MPI_T_finalize. */
 static int ask_if_it_yields(const mpi_calls *mpi, int threads) {
   int index, n = 0;
   char value[64] = {0}; /* large enough for any type; it is a bool */
@@ -389,7 +407,6 @@ static int ask_if_it_yields(const mpi_calls *mpi, int threads) {
     if (n == 1) mpi->T_cvar_read(handle, value);
     mpi->T_cvar_handle_free(&handle);
   }
-  mpi->T_finalize();
   return value[0] != 0;
 }
 

@@ -14,10 +14,14 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "async.h"
 
-#include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "request_lanes.h"
+#include "quiet_thread.h"
 
 /* A collective in progress or prepared, which needs its op and types until it is over. */
 typedef struct user {
@@ -30,7 +34,7 @@ typedef struct job {
   shim_function function;
   async_call call; /* the job owns its arrays */
   user uses;
-  state as; /* the communicator's, with scratch and counts of its own */
+  state *of, as; /* the communicator's; and a copy, with scratch and counts of its own */
   MPI_Request request;
   int *outcome; /* its result for the program; freed with the request */
 } job;
@@ -66,6 +70,32 @@ void async_begin(void) {
 
 bool async_under_way(void) {
   return atomic_load_explicit(&under_way, memory_order_relaxed) > 0;
+}
+
+/* A sleeper is woken by the next collective that completes. While many yield, the scheduler leaves a thread that works without a core for
+ * milliseconds. */
+enum { LOOKS = 20, NAP_NS = 50000 };
+static pthread_mutex_t completing = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t completed = PTHREAD_COND_INITIALIZER;
+
+void async_nap(int vain) {
+  struct timespec until;
+  if (vain < LOOKS) {
+    sched_yield();
+    return;
+  }
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += NAP_NS;
+  if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+  pthread_mutex_lock(&completing);
+  pthread_cond_timedwait(&completed, &completing, &until);
+  pthread_mutex_unlock(&completing);
+}
+
+static void tell_sleepers(void) {
+  pthread_mutex_lock(&completing);
+  pthread_cond_broadcast(&completed);
+  pthread_mutex_unlock(&completing);
 }
 
 static bool used(MPI_Op op, MPI_Datatype type) {
@@ -180,15 +210,24 @@ static answer run(job *j, bool only_asks) {
   return a;
 }
 
+/* Where the collective is the first on its communicator, tutti's is made now. */
 static void finish(job *j) {
+  if (!j->as.comm && state_serves(j->of)) j->as.comm = j->of->comm;
+  if (!j->as.comm) j->as.why = WHY_FAILED;
   const answer a = run(j, false);
-  *j->outcome = a.why == WHY_SERVED
-                    ? a.code
-                    : serve_fail(&j->as,
-                                 "tutti has begun a non-blocking collective and cannot "
-                                 "do it: no plan is left, or its arguments have changed")
-                          .code;
+  if (a.why == WHY_FAILED)
+    *j->outcome =
+        serve_fail(&j->as, "tutti could not make a communicator for a non-blocking collective")
+            .code;
+  else if (a.why != WHY_SERVED)
+    *j->outcome = serve_fail(&j->as,
+                             "tutti has begun a non-blocking collective and cannot do it: no plan "
+                             "is left, or its arguments have changed")
+                      .code;
+  else
+    *j->outcome = a.code;
   next()->Grequest_complete(j->request);
+  tell_sleepers();
 }
 
 /* Replace the program's array by a copy. */
@@ -218,14 +257,16 @@ static void free_job(job *j) {
   free(j);
 }
 
-static job *new_job(shim_function function, const async_call *call, const state *s) {
+static job *new_job(shim_function function, const async_call *call, state *s) {
   job *j = calloc(1, sizeof *j);
   if (!j) return NULL;
-  *j = (job){.function = function, .call = *call, .as = *s};
-  j->as.async = NULL;
-  j->as.form = s->form ? s->form : 1;
-  j->as.scratch = NULL;
-  j->as.room = 0;
+  *j = (job){.function = function, .call = *call, .of = s};
+  j->as = (state){.mpi = s->mpi,
+                  .comm = s->comm,
+                  .rank = s->rank,
+                  .ranks = s->ranks,
+                  .numbering = MPI_REQUEST_NULL,
+                  .form = s->form ? s->form : 1};
   j->as.counts = malloc((size_t)s->ranks * sizeof *j->as.counts);
   j->outcome = calloc(1, sizeof *j->outcome);
   const bool copied = copy_arrays(&j->call, s->ranks);
@@ -266,7 +307,7 @@ static async *new_async(void) {
   pthread_mutex_init(&a->lock, NULL);
   pthread_cond_init(&a->changed, NULL);
   a->last = &a->first;
-  if (pthread_create(&a->thread, NULL, work_off, a) == 0) return a;
+  if (tt_quiet_thread(&a->thread, work_off, a) == 0) return a;
   free(a);
   return NULL;
 }
@@ -310,7 +351,7 @@ static answer begin(shim_function function, const async_call *call, state *s,
   if (!j) return serve_fail(s, "out of memory for a non-blocking collective");
   const answer can = run(j, true);
   if (can.why == WHY_SERVED && !s->async) s->async = new_async();
-  if (can.why != WHY_SERVED || !s->async ||
+  if (can.why != WHY_SERVED || !s->async || !state_number(s) ||
       next()->Grequest_start(ask_outcome, free_outcome, cancel_nothing, j->outcome, &j->request)) {
     free(j->outcome);
     free_job(j);
@@ -341,13 +382,16 @@ answer async_start(shim_function function, const async_call *call, MPI_Request *
 
 /* ---- persistent collectives ---- */
 
-/* Ranks may start them in different orders, so each has a communicator of its own. */
+/* The program's handle is a persistent collective of
+ * the MPI's that is never started. (A message's would do, too, but once such a request has been freed, the persistent
+ * collectives of Intel MPI 2021.18 complete without their data.) */
 typedef struct persistent {
   struct persistent *next;
   shim_function function;
   async_call call;
   user uses;
   state as;
+  lane lane;                 /* where it runs */
   MPI_Request token, active; /* the program's handle; the inner request, while active */
 } persistent;
 
@@ -369,9 +413,11 @@ static persistent *look_up(MPI_Request request) {
 
 static answer prepare(persistent *p, state *s, MPI_Request *request) {
   async_drain(s);
-  if (tutti_comm_dup(s->comm, &p->as.comm)) return hand_on(WHY_FAILED); /* on all ranks */
-  if (next()->Send_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &p->token)) {
-    tutti_comm_free(p->as.comm);
+  if (!state_serves(s)) return hand_on(s->why);
+  if (!lane_take(s, &p->lane)) return hand_on(WHY_FAILED); /* on all ranks */
+  p->as.comm = p->lane.comm;
+  if (next()->Barrier_init(MPI_COMM_SELF, MPI_INFO_NULL, &p->token)) {
+    lane_give(&p->lane);
     return serve_fail(s, "no request for a persistent collective");
   }
   *request = p->token;
@@ -427,7 +473,7 @@ void async_free(MPI_Request request) {
   if (!p) return;
   atomic_fetch_sub(&async_persistent, 1);
   async_stop(&p->as);
-  tutti_comm_free(p->as.comm);
+  lane_give(&p->lane);
   next()->Request_free(&p->token);
   end_use(&p->uses);
   free_arrays(&p->call);

@@ -17,8 +17,8 @@ typedef struct async_call {
   MPI_Comm comm;
 } async_call;
 
-/* begin: call after MPI_Init; determines whether threads can make progress. end: call before
- * MPI_Finalize. */
+/* begin: call after MPI_Init; determines whether threads can make progress. end: call when
+ * MPI_Finalize begins. */
 void async_begin(void);
 void async_end(void);
 /* Start a collective as `function` (SHIM_Iallreduce etc.). *request is an MPI request that
@@ -37,6 +37,8 @@ MPI_Request *async_active(MPI_Request request);
 extern atomic_int async_persistent;
 /* Is any non-blocking collective in progress, on any communicator? */
 bool async_under_way(void);
+/* Leave the core to other threads, after so many tests in vain: for a moment, or until a collective in progress has completed. */
+void async_nap(int vain);
 /* Start it again; free it. */
 int async_restart(MPI_Request request);
 void async_free(MPI_Request request);

@@ -5,7 +5,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "datatype.h"
 
+#include <limits.h>
+#include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PLACES = 512, MOST_TYPES = 128, PIECE = 1 << 30 };
@@ -16,6 +19,11 @@ static unsigned char places[PLACES]; /* 1 + an index of named; 0: free */
 
 static size_t slot_of(MPI_Datatype type) {
   return (size_t)((uintptr_t)type * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PLACES;
+}
+
+void datatype_check(bool takes(const named_type *type)) {
+  for (int i = 0; i < nnamed; i++)
+    if (named[i].class != CLASS_NONE && !takes(&named[i])) named[i].class = CLASS_NONE;
 }
 
 const named_type *datatype_named(MPI_Datatype type) {
@@ -50,7 +58,7 @@ typedef enum alike { LIKE_NONE, LIKE_INT, LIKE_UNSIGNED, LIKE_REAL, LIKE_COMPLEX
 static void add(MPI_Datatype type, type_class class, alike like, tutti_type pair) {
   MPI_Count size = 0;
   MPI_Aint lower = 0, extent = 0;
-  if (type == MPI_DATATYPE_NULL || datatype_named(type) || nnamed == MOST_TYPES) return;
+  if (!type || type == MPI_DATATYPE_NULL || datatype_named(type) || nnamed == MOST_TYPES) return;
   if (next()->Type_size_x(type, &size) || size <= 0) return; /* this MPI lacks the type */
   next()->Type_get_extent(type, &lower, &extent);
   named_type *t = &named[nnamed++];
@@ -125,6 +133,43 @@ static size_t at_once(size_t left, const layout *l) {
   return left < most ? left : most;
 }
 
+/* A type of so many bytes in a row, which matches any type. */
+static int packed_type(size_t size, MPI_Datatype *type) {
+  const int n = (int)((size + PIECE - 1) / PIECE);
+  int *lengths = malloc((size_t)n * sizeof *lengths);
+  MPI_Aint *at = malloc((size_t)n * sizeof *at);
+  int error = lengths && at ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+  for (int i = 0; i < n && !error; i++) {
+    at[i] = (MPI_Aint)i * PIECE;
+    lengths[i] = (int)(i < n - 1 ? (size_t)PIECE : size - (size_t)at[i]);
+  }
+  if (!error) error = next()->Type_create_hindexed(n, lengths, at, MPI_PACKED, type);
+  if (!error) error = next()->Type_commit(type);
+  free(lengths);
+  free(at);
+  return error;
+}
+
+/* One element with more bytes than MPI_Pack can count: a message to itself, on a communicator of its own. */
+static int convert_huge(bool into, void *at, MPI_Datatype type, char *bytes, size_t size) {
+  static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+  MPI_Datatype packed;
+  MPI_Comm own;
+  int error = packed_type(size, &packed);
+  if (error) return error;
+  pthread_mutex_lock(&one_at_a_time);
+  error = next()->net.Comm_split(MPI_COMM_SELF, 0, 0, &own);
+  pthread_mutex_unlock(&one_at_a_time);
+  if (!error) {
+    error =
+        into ? next()->Sendrecv(at, 1, type, 0, 0, bytes, 1, packed, 0, 0, own, MPI_STATUS_IGNORE)
+             : next()->Sendrecv(bytes, 1, packed, 0, 0, at, 1, type, 0, 0, own, MPI_STATUS_IGNORE);
+    next()->Comm_free(&own);
+  }
+  next()->Type_free(&packed);
+  return error;
+}
+
 /* Pack all elements into `bytes`, or unpack them. */
 static int convert(bool into, void *at, size_t count, MPI_Datatype type, const layout *l,
                    char *bytes, MPI_Comm comm) {
@@ -132,11 +177,12 @@ static int convert(bool into, void *at, size_t count, MPI_Datatype type, const l
     n = at_once(count, l);
     int position = 0;
     const size_t some = n * l->size;
-    if (some > INT32_MAX) return MPI_ERR_COUNT;
-    const int error = into ? next()->Pack(at, (int)n, type, bytes, (int)some, &position, comm)
-                           : next()->Unpack(bytes, (int)some, &position, at, (int)n, type, comm);
+    const bool huge = some > INT_MAX;
+    const int error = huge   ? convert_huge(into, at, type, bytes, some)
+                      : into ? next()->Pack(at, (int)n, type, bytes, (int)some, &position, comm)
+                             : next()->Unpack(bytes, (int)some, &position, at, (int)n, type, comm);
     if (error) return error;
-    if ((size_t)position != some) return MPI_ERR_INTERN;
+    if (!huge && (size_t)position != some) return MPI_ERR_INTERN;
     at = (char *)at + (MPI_Aint)n * l->extent;
     bytes += some;
   }

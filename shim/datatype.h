@@ -41,6 +41,8 @@ typedef struct layout {
 
 /* Fill the table of predefined types; call first. */
 void datatype_begin(void);
+/* Types that the MPI does not take in reductions are only moved. */
+void datatype_check(bool takes(const named_type *type));
 /* NULL: not a predefined type. */
 const named_type *datatype_named(MPI_Datatype type);
 /* False: not a valid type. */

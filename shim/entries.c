@@ -10,6 +10,7 @@
 #pragma GCC visibility pop
 
 #include "async.h"
+#include "net.h"
 #include "serve.h"
 
 /* ---- collectives ---- */
@@ -24,35 +25,44 @@
   ALSO_PMPI(name)
 
 #define WITHOUT_PARENTHESES(...) __VA_ARGS__
-#define STARTED(function, name, lower, arguments, ...)              \
-  int MPI_##name(__VA_ARGS__, MPI_Request *request) {               \
-    const async_call call = CALL_##lower arguments;                 \
-    const answer a = async_start(SHIM_##function, &call, request);  \
-    if (a.why == WHY_SERVED) return a.code;                         \
-    report_hand_on(SHIM_##function, a.why);                         \
-    return next()->name(WITHOUT_PARENTHESES arguments, request);    \
-  }                                                                 \
+#define STARTED(function, name, lower, arguments, ...)             \
+  int MPI_##name(__VA_ARGS__, MPI_Request *request) {              \
+    const async_call call = CALL_##lower arguments;                \
+    const answer a = async_start(SHIM_##function, &call, request); \
+    if (a.why == WHY_SERVED) return a.code;                        \
+    report_hand_on(SHIM_##function, a.why);                        \
+    return next()->name(WITHOUT_PARENTHESES arguments, request);   \
+  }                                                                \
   ALSO_PMPI(name)
 
 #define PREPARED(function, symbol, psymbol, member, lower, arguments, ...) \
-  int symbol(__VA_ARGS__, MPI_Info info, MPI_Request *request) {         \
-    const async_call call = CALL_##lower arguments;                      \
-    const answer a = async_init(SHIM_I##lower, &call, request);          \
-    if (a.why == WHY_SERVED) return a.code;                              \
-    report_hand_on(SHIM_##function##_init, a.why);                       \
-    return next()->member(WITHOUT_PARENTHESES arguments, info, request); \
-  }                                                                      \
+  int symbol(__VA_ARGS__, MPI_Info info, MPI_Request *request) {           \
+    const async_call call = CALL_##lower arguments;                        \
+    const answer a = async_init(SHIM_I##lower, &call, request);            \
+    if (a.why == WHY_SERVED) return a.code;                                \
+    report_hand_on(SHIM_##function##_init, a.why);                         \
+    return next()->member(WITHOUT_PARENTHESES arguments, info, request);   \
+  }                                                                        \
   __typeof__(symbol) psymbol __attribute__((alias(TEXT(symbol))));
 
-#define PLAIN(name, lower, parameters, arguments)              \
-  SERVED(name, name, lower, arguments, parameters(int, int))   \
-  STARTED(I##lower, I##lower, lower, arguments, parameters(int, int)) \
+#if EXTENDED
+#define ALSO_EXTENDED(name)                                                                \
+  __typeof__(PERSISTENT(name)) OTHER(name) __attribute__((alias(TEXT(PERSISTENT(name))))); \
+  __typeof__(PERSISTENT(name)) POTHER(name) __attribute__((alias(TEXT(PERSISTENT(name)))));
+#else
+#define ALSO_EXTENDED(name)
+#endif
+
+#define PLAIN(name, lower, parameters, arguments)                                    \
+  SERVED(name, name, lower, arguments, parameters(int, int))                         \
+  STARTED(I##lower, I##lower, lower, arguments, parameters(int, int))                \
   PREPARED(name, PERSISTENT(name), PPERSISTENT(name), name##_init, lower, arguments, \
-           parameters(int, int))
+           parameters(int, int))                                                     \
+  ALSO_EXTENDED(name)
 #if HAS_LARGE
-#define X(name, lower, parameters, arguments)                                         \
-  PLAIN(name, lower, parameters, arguments)                                           \
-  SERVED(name, name##_c, lower, arguments, parameters(MPI_Count, MPI_Aint))           \
+#define X(name, lower, parameters, arguments)                                                \
+  PLAIN(name, lower, parameters, arguments)                                                  \
+  SERVED(name, name##_c, lower, arguments, parameters(MPI_Count, MPI_Aint))                  \
   STARTED(I##lower, I##lower##_c, lower, arguments, parameters(MPI_Count, MPI_Aint))         \
   PREPARED(name, MPI_##name##_init_c, PMPI_##name##_init_c, name##_init_c, lower, arguments, \
            parameters(MPI_Count, MPI_Aint))
@@ -62,17 +72,6 @@
 #include "collectives.def"
 
 /* ---- communicators ---- */
-
-#define MADE(name, parameters, arguments, old)     \
-  int MPI_##name parameters {                      \
-    const int code = next()->name arguments;       \
-    if (code == MPI_SUCCESS) state_add(old, *out); \
-    return code;                                   \
-  }                                                \
-  ALSO_PMPI(name)
-#define M(name, parameters, arguments)     MADE(name, parameters, arguments, old)
-#define APART(name, parameters, arguments) MADE(name, parameters, arguments, MPI_COMM_NULL)
-#include "makers.def"
 
 int MPI_Comm_free(MPI_Comm *comm) {
   if (comm) state_remove(*comm);
@@ -100,29 +99,62 @@ ALSO_PMPI(Type_free)
 
 /* ---- begin and end ---- */
 
-static int begin(int code) {
-  if (code != MPI_SUCCESS || !state_begin()) return code;
+static void end(void) {
+  state_end();
+  async_end();
+  report_end();
+  tutti_finalize(); /* it writes the measurements */
+}
+
+/* The program may have callbacks in MPI_Finalize, too, which call MPI: the first attribute of MPI_COMM_SELF is deleted last. */
+static int end_at_last(MPI_Comm comm, int keyval, void *attribute, void *extra) {
+  (void)comm, (void)keyval, (void)attribute, (void)extra;
+  end();
+  return MPI_SUCCESS;
+}
+
+static bool ends_at_last;
+
+/* The MPI may lack some types, and some ops on others: asking is no reason to end the job. Calls without a communicator fail on
+ * MPI_COMM_WORLD, and since MPI 4 on MPI_COMM_SELF. */
+static void look_at_types(void) {
+  const MPI_Comm comms[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+  MPI_Errhandler before[2];
+  for (int i = 0; i < 2; i++) {
+    next()->Comm_get_errhandler(comms[i], &before[i]);
+    next()->net.Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN);
+  }
   datatype_begin();
   reduction_begin();
+  for (int i = 0; i < 2; i++) {
+    next()->net.Comm_set_errhandler(comms[i], before[i]);
+    next()->Errhandler_free(&before[i]);
+  }
+}
+
+static int begin(int code) {
+  if (code != MPI_SUCCESS || !state_begin()) return code;
+  ends_at_last = !mpi_net_begin(&next()->net) && !net_at_end(&next()->net, end_at_last);
+  state_world();
+  look_at_types();
   async_begin();
   return code;
 }
 
 int MPI_Init(int *argc, char ***argv) {
+  next_fill_for(__builtin_return_address(0));
   return begin(next()->Init(argc, argv));
 }
 ALSO_PMPI(Init)
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+  next_fill_for(__builtin_return_address(0));
   return begin(next()->Init_thread(argc, argv, required, provided));
 }
 ALSO_PMPI(Init_thread)
 
 int MPI_Finalize(void) {
-  state_end();
-  async_end();
-  report_end();
-  tutti_finalize(); /* it writes the measurements */
+  if (!ends_at_last) end();
   return next()->Finalize();
 }
 ALSO_PMPI(Finalize)

@@ -7,23 +7,31 @@
 next_calls next_table;
 atomic_int next_filled;
 
+#ifdef SHIM_LATE_H
+#define H(name) void *late_##name;
+#include "handles.def"
+#endif
+
 #define FIND(member, name) *(void **)&next_table.member = mpi_find(RTLD_NEXT, TEXT(name));
 
 /* Duplicate without the program's attributes, whose copy functions would be called. */
 static int duplicate(MPI_Comm comm, MPI_Comm *out) {
-  return next_table.Comm_split(comm, 0, 0, out);
+  return next_table.net.Comm_split(comm, 0, 0, out);
 }
 
 static void fill(void) {
+#ifdef SHIM_LATE_H
+#define H(name) late_##name = mpi_find_object(#name);
+#include "handles.def"
+#endif
 #define N(name) FIND(net.name, PMPI_##name)
   MPI_CALLS(N)
 #undef N
 #define N(name) FIND(name, PMPI_##name)
   NEXT_OTHERS(N)
-#define M(name, parameters, arguments) N(name)
-#include "makers.def"
 #define PLAIN(name, lower, parameters, arguments) \
-  N(name) N(I##lower) FIND(name##_init, PPERSISTENT(name))
+  N(name)                                         \
+  N(I##lower) N(name##_init) if (!next_table.name##_init) FIND(name##_init, PMPIX_##name##_init)
 #if HAS_LARGE
 #define X(name, lower, parameters, arguments) \
   PLAIN(name, lower, parameters, arguments) N(name##_c) N(I##lower##_c) N(name##_init_c)
@@ -33,6 +41,11 @@ static void fill(void) {
 #include "collectives.def"
 #undef N
   next_table.net.Comm_dup = duplicate;
+}
+
+void next_fill_for(const void *caller) {
+  mpi_find_library(caller);
+  next_fill();
 }
 
 void next_fill(void) {

@@ -1,7 +1,7 @@
 /* next.h - the MPI's own functions, behind those of the shim.
  *
  * Idea       The shim's functions have the names of MPI's, so it never calls one by name: all
- *            functions that it calls are in a table, found by dlsym(RTLD_NEXT, "PMPI_...").
+ *            functions that it calls are in a table, found by name in the program's MPI (find.c), which it is not linked with.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SHIM_NEXT_H
 #define SHIM_NEXT_H
@@ -11,13 +11,23 @@
 
 #include "calls.h"
 
-/* The MPI's names of persistent collectives, and whether it has large counts. */
-#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
+/* Persistent collectives have the names of MPI 4; in Open MPI 4.1 those of an extension, and its header only these. The header of
+ * Open MPI 5 is without them. */
+#ifdef OMPI_MAJOR_VERSION
 #include <mpi-ext.h>
+#define EXTENDED 1
+#else
+#define EXTENDED 0
+#endif
+#if EXTENDED && OMPI_MAJOR_VERSION < 5
 #define PERSISTENT(name)  MPIX_##name##_init
+#define OTHER(name)       MPI_##name##_init
+#define POTHER(name)      PMPI_##name##_init
 #define PPERSISTENT(name) PMPIX_##name##_init
 #else
 #define PERSISTENT(name)  MPI_##name##_init
+#define OTHER(name)       MPIX_##name##_init
+#define POTHER(name)      PMPIX_##name##_init
 #define PPERSISTENT(name) PMPI_##name##_init
 #endif
 #if MPI_VERSION >= 4
@@ -30,12 +40,13 @@
 /* clang-format off */
 #define NEXT_OTHERS(N) \
   N(Init) N(Init_thread) N(Finalize) N(Comm_free) N(Comm_disconnect) N(Comm_call_errhandler) \
+  N(Comm_get_errhandler) N(Comm_get_attr) N(Comm_create_group) N(Errhandler_free) N(Sendrecv) \
   N(Add_error_class) N(Add_error_code) N(Add_error_string) N(Type_size_x) N(Type_get_extent) \
   N(Type_get_true_extent) N(Type_get_envelope) N(Type_get_contents) N(Type_free) \
   N(Type_create_hindexed) N(Type_commit) N(Pack) N(Unpack) N(Reduce_local) N(Op_commutative) \
-  N(Op_free) N(Send_init) N(Grequest_start) N(Grequest_complete) N(Status_set_elements) \
+  N(Op_free) N(Grequest_start) N(Grequest_complete) N(Status_set_elements) \
   N(Status_set_cancelled) N(Start) N(Startall) N(Request_free) N(Request_get_status) N(Waitall) \
-  N(Waitany) N(Waitsome) N(Test) N(Testall) N(Testany) N(Comm_group) N(Group_free) \
+  N(Waitany) N(Waitsome) N(Test) N(Testall) N(Testany) N(Comm_group) N(Group_free) N(Group_incl) \
   N(Group_translate_ranks) N(Win_test)
 /* clang-format on */
 
@@ -43,8 +54,6 @@ typedef struct next_calls {
   mpi_calls net; /* the calls of tutti's network over MPI */
 #define N(name) __typeof__(&PMPI_##name) name;
   NEXT_OTHERS(N)
-#define M(name, parameters, arguments) N(name)
-#include "makers.def"
 #define PLAIN(name, lower, parameters, arguments) \
   N(name) N(I##lower) __typeof__(&PPERSISTENT(name)) name##_init;
 #if HAS_LARGE
@@ -65,6 +74,8 @@ typedef struct next_calls {
 extern next_calls next_table;
 extern atomic_int next_filled;
 void next_fill(void);
+/* The same, for the MPI that the code at this address sees, if there are two. */
+void next_fill_for(const void *caller);
 
 /* The table, filled at the first call. */
 static inline const next_calls *next(void) {

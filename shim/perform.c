@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "serve.h"
 
@@ -57,11 +58,32 @@ static int error_code(const char *sentence) {
   return of_text;
 }
 
+/* Will the MPI end the job? */
+static bool is_fatal(MPI_Comm comm) {
+  MPI_Errhandler handler;
+  if (next()->Comm_get_errhandler(comm, &handler)) return false;
+  bool fatal = handler == MPI_ERRORS_ARE_FATAL;
+#ifdef MPI_ERRORS_ABORT
+  fatal |= handler == MPI_ERRORS_ABORT;
+#endif
+  next()->Errhandler_free(&handler);
+  return fatal;
+}
+
+/* The MPI's own message may be lost, because the first rank that ends is the end of all. */
+static void say_why(const state *s, const char *sentence) {
+  char line[480];
+  const int n = snprintf(line, sizeof line, "tutti: rank %d: %s\n", s->rank, sentence);
+  for (int at = 0, wrote = 1; at < n && wrote > 0; at += wrote)
+    wrote = (int)write(STDERR_FILENO, line + at, (size_t)(n - at));
+}
+
 answer serve_fail(state *s, const char *sentence) {
   char kept[400];
   snprintf(kept, sizeof kept, "%s", sentence);
-  tutti_comm_abort(s->comm, kept);
+  if (state_serves(s)) tutti_comm_abort(s->comm, kept); /* the other ranks may be making it now */
   report_failure(kept);
+  if (is_fatal(s->mpi)) say_why(s, kept);
   const int code = error_code(kept);
   next()->Comm_call_errhandler(s->mpi, code);
   return (answer){WHY_SERVED, code};
@@ -77,6 +99,7 @@ answer serve_fail_mpi(state *s, int error) {
 
 answer serve_run(state *s, const work *w) {
   if (state_only_asks()) return (answer){WHY_SERVED, MPI_SUCCESS};
+  if (!state_serves(s)) return hand_on(s->why);
   const uint64_t since = report_wanted ? report_now() : 0;
   tutti_status status = call(s, w, w->src, w->dst);
   if (status == TUTTI_ERR_ARG || status == TUTTI_ERR_OVERLAP) status = call_with_copies(s, w);

@@ -22,13 +22,14 @@ enum {
   PAIRS = 1 << CLASS_PAIR
 };
 
-#define OPS(O)                                                                            \
-  O(SUM, NUMBERS)                                                                         \
-  O(PROD, NUMBERS)                                                                        \
-  O(MIN, ORDERED)                                                                         \
-  O(MAX, ORDERED)                                                                         \
-  O(BAND, BITS) O(BOR, BITS) O(BXOR, BITS) O(LAND, TRUTHS) O(LOR, TRUTHS) O(LXOR, TRUTHS) \
-      O(MINLOC, PAIRS) O(MAXLOC, PAIRS)
+#define OPS(O)     \
+  O(SUM, NUMBERS)  \
+  O(PROD, NUMBERS) \
+  O(MIN, ORDERED)  \
+  O(MAX, ORDERED)  \
+  O(BAND, BITS)    \
+  O(BOR, BITS)     \
+  O(BXOR, BITS) O(LAND, TRUTHS) O(LOR, TRUTHS) O(LXOR, TRUTHS) O(MINLOC, PAIRS) O(MAXLOC, PAIRS)
 
 typedef struct named_op {
   MPI_Op handle;
@@ -85,6 +86,17 @@ static void in_any_order(const void *a, const void *b, void *dst, size_t count, 
   local(dst == a ? b : a, dst, count);
 }
 
+/* Does the MPI reduce this type by the first op that its class has? Some are named, but not taken, such as Fortran's in an MPI that was
+ * built without Fortran. */
+static bool is_taken(const named_type *type) {
+  _Alignas(64) const char in[64] = {0};
+  _Alignas(64) char inout[64] = {0};
+  int i = 0;
+  while (i < nops && !(ops[i].classes & 1 << type->class)) i++;
+  return i == nops || type->size > sizeof in || (size_t)type->extent > sizeof in ||
+         next()->Reduce_local(in, inout, 1, type->handle, ops[i].handle) == MPI_SUCCESS;
+}
+
 void reduction_begin(void) {
 #define O(name, set) ops[nops++] = (named_op){MPI_##name, TUTTI_##name, set};
   OPS(O)
@@ -92,6 +104,7 @@ void reduction_begin(void) {
   exact = contract && strcmp(contract, "exact") == 0;
   if (tutti_op_create(in_order, NULL, 0, &by_mpi[0])) by_mpi[0] = TUTTI_OP_COUNT;
   if (tutti_op_create(in_any_order, NULL, 1, &by_mpi[1])) by_mpi[1] = TUTTI_OP_COUNT;
+  datatype_check(is_taken);
 }
 
 static const named_op *find_op(MPI_Op op) {

@@ -6,6 +6,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "report.h"
 
+#include "tutti_mpi.h"
+
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -58,6 +60,15 @@ void report_begin(int rank) {
   if (!value || !*value || strcmp(value, "0") == 0) return;
   if (strcmp(value, "1") != 0) file = value;
   report_wanted = 1;
+}
+
+void report_nothing(const char *running) {
+  const char *value = getenv("TUTTI_REPORT");
+  if (value && *value && strcmp(value, "0") != 0)
+    fprintf(stderr,
+            "tutti: nothing is taken over: what runs is %s, and this library is for %s (tutti mpi "
+            "--family)\n",
+            *running ? running : "an unknown MPI", TUTTI_MPI_FAMILY);
 }
 
 uint64_t report_now(void) {

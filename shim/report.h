@@ -15,22 +15,21 @@ typedef enum shim_function {
   SHIM_FUNCTIONS
 } shim_function;
 
-#define SHIM_WHYS(W)                                                                    \
-  W(SERVED, "")                                                                         \
-  W(OFF, "TUTTI_DROPIN=0, on this rank or another")                                     \
-  W(BEFORE, "MPI was not initialized")                                                  \
-  W(AFTER, "MPI was about to end")                                                      \
-  W(OTHER_MPI, "this library is for another MPI than the one that runs")                \
-  W(FAILED, "tutti could not make its own communicator")                                \
-  W(UNSEEN, "a call that tutti does not see made the communicator (MPI_Comm_idup ...)") \
-  W(ALONE, "a communicator of one rank")                                                \
-  W(FOREIGN, "ranks of another MPI_COMM_WORLD, which may not have this library")          \
-  W(INTER, "an intercommunicator")                                                      \
-  W(REFUSED, "arguments that the MPI refuses")                                          \
-  W(PAIR, "only the MPI knows whether this type and op fit")                            \
-  W(HOLES, "a type with holes, and a user-defined op")                                  \
-  W(SIZE, "tutti has no type of this size (it has 1, 2, 4, 8 and 16 bytes)")            \
-  W(NO_PLAN, "tutti has no plan for it")                                                \
+#define SHIM_WHYS(W)                                                             \
+  W(SERVED, "")                                                                  \
+  W(OFF, "TUTTI_DROPIN=0, on this rank or another")                              \
+  W(BEFORE, "MPI was not initialized")                                           \
+  W(AFTER, "MPI was about to end")                                               \
+  W(OTHER_MPI, "this library is for another MPI than the one that runs")         \
+  W(FAILED, "tutti could not make its own communicator")                         \
+  W(ALONE, "a communicator of one rank")                                         \
+  W(FOREIGN, "ranks of another MPI_COMM_WORLD, which may not have this library") \
+  W(INTER, "an intercommunicator")                                               \
+  W(REFUSED, "arguments that the MPI refuses")                                   \
+  W(PAIR, "only the MPI knows whether this type and op fit")                     \
+  W(HOLES, "a type with holes, and a user-defined op")                           \
+  W(SIZE, "tutti has no type of this size (it has 1, 2, 4, 8 and 16 bytes)")     \
+  W(NO_PLAN, "tutti has no plan for it")                                         \
   W(NO_THREAD, "no thread may make progress: MPI was not initialized for MPI_THREAD_MULTIPLE")
 
 typedef enum shim_why {
@@ -69,6 +68,8 @@ typedef struct served_call {
 void report_begin(int rank);
 /* Count a communicator that tutti serves (WHY_SERVED), or leaves to the MPI. */
 void report_communicator(const char *name, shim_why why);
+/* Nothing is served in this process: say so on stderr, if a report is wanted. */
+void report_nothing(const char *running);
 uint64_t report_now(void); /* ns */
 void report_served(tutti_comm *comm, last_row *last, const served_call *call, uint64_t since);
 /* Count a failure; the first message is kept. */

@@ -3,7 +3,7 @@
  * Idea       The program's handle of such a request never changes; while the request is active, an
  *            inner request stands for it. These calls substitute the inner requests, call MPI, and
  *            record which are complete.
- * Waiting    While a collective is in progress, waiting is testing and yielding the core: the
+ * Waiting    While a collective is in progress, waiting is testing and leaving the core to others: the
  *            collective's thread may need that core, and MPICH spins. (Also, MPI_Waitall of MPICH
  *            4.0 asserts that a generalized request is complete if another request is
  *            MPI_REQUEST_NULL.)
@@ -13,7 +13,6 @@
 #include <mpi.h>
 #pragma GCC visibility pop
 
-#include <sched.h>
 #include <stdlib.h>
 
 #include "async.h"
@@ -57,10 +56,10 @@ static int take_out(stand_in *s, int code) {
 /* ---- waiting ---- */
 
 /* MPI's own `call`; or `test` repeated until `done`. */
-#define WAIT(call, test, done)              \
-  int code;                                 \
-  if (!async_under_way()) return call;      \
-  while (!(code = test) && !(done)) sched_yield(); \
+#define WAIT(call, test, done)                                           \
+  int code;                                                              \
+  if (!async_under_way()) return call;                                   \
+  for (int vain = 0; !(code = test) && !(done); vain++) async_nap(vain); \
   return code
 
 static int wait_one(MPI_Request *requests, MPI_Status *status) {

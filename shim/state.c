@@ -3,17 +3,20 @@
  * Idea       A table that is searched without a lock: a writer makes the version odd during a
  *            change, and a reader retries if the version has changed.
  * Invariant  All ranks of a communicator agree whether it is served: each contributes whether it
- *            wants to, and afterwards whether it could (the minimum over all).
+ *            could (the minimum over all). MPI_COMM_WORLD: also, whether it wants to.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "state.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "async.h"
+#include "request_lanes.h"
+#include "members.h"
 #include "net.h"
 #include "tutti_mpi.h"
 
@@ -64,10 +67,13 @@ static state *look_up(MPI_Comm comm) {
   }
 }
 
+static state *meet(MPI_Comm comm);
+
 state *state_look(MPI_Comm comm, shim_why *why) {
   state *s = look_up(comm);
-  if (s && s->comm) return s;
-  *why = s ? s->why : on ? WHY_UNSEEN : off_because;
+  if (!s && on && comm != MPI_COMM_NULL) s = meet(comm);
+  if (s && s->why == WHY_SERVED) return s;
+  *why = s ? s->why : on ? WHY_REFUSED : off_because;
   return NULL;
 }
 
@@ -133,93 +139,46 @@ static state *replace(MPI_Comm comm, state *s) {
   return t ? before : s;
 }
 
-/* ---- serving a new communicator ---- */
+/* ---- a communicator's first collective ---- */
 
 static void release(state *s) {
   if (!s) return;
   async_stop(s);
+  lanes_leave(s->lanes);
   tutti_comm_free(s->comm);
   free(s->counts);
   free(s->scratch);
   free(s);
 }
 
-/* Do all ranks say yes? */
-static int all_agree(MPI_Comm comm, int yes) {
-  int all = 0;
-  return next()->Allreduce(&yes, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
+/* Its ranks as ranks of MPI_COMM_WORLD. False: some are of another one (MPI_Comm_spawn), which may not have this library. */
+static bool find_in_world(state *s) {
+  MPI_Group mine, all;
+  int *places = s->world + s->ranks, error = next()->Comm_group(s->mpi, &mine);
+  if (error) return false;
+  error = next()->Comm_group(MPI_COMM_WORLD, &all);
+  for (int r = 0; r < s->ranks; r++) places[r] = r;
+  if (!error) error = next()->Group_translate_ranks(mine, s->ranks, places, all, s->world);
+  if (!error) next()->Group_free(&all);
+  next()->Group_free(&mine);
+  for (int r = 0; r < s->ranks && !error; r++) error = s->world[r] == MPI_UNDEFINED;
+  return !error;
 }
 
-/* The reason why the communicator cannot be served, independent of this rank's resources;
- * WHY_SERVED: it can. */
-static shim_why unfit(state *s) {
+/* The reason why the communicator cannot be served, the same on all its ranks, without a message; WHY_SERVED: it can.
+ * *memory: this rank has what it needs. */
+static shim_why unfit(state *s, bool *memory) {
   const mpi_calls *mpi = &next()->net;
   int inter = 0;
-  if (mpi->Comm_test_inter(s->mpi, &inter) || inter) return WHY_INTER;
-  if (mpi->Comm_size(s->mpi, &s->ranks) || s->ranks < 2) return WHY_ALONE;
-  return mpi->Comm_rank(s->mpi, &s->rank) ? WHY_UNSEEN : WHY_SERVED;
-}
-
-/* Keep the communicator if all ranks have what they need; else drop it on all ranks. */
-static void settle(state *s) {
-  if (s->comm && !s->counts) s->counts = malloc((size_t)s->ranks * sizeof *s->counts);
-  if (all_agree(s->mpi, s->comm && s->counts)) return;
-  tutti_comm_free(s->comm);
-  s->comm = NULL;
-  s->why = WHY_FAILED;
-}
-
-/* Does it have ranks outside MPI_COMM_WORLD (MPI_Comm_spawn)? Those are not asked to agree. */
-static int has_others(const state *s) {
-  MPI_Group mine, all;
-  int *ranks = malloc(2 * (size_t)s->ranks * sizeof *ranks), others = 1;
-  if (ranks && next()->Comm_group(s->mpi, &mine) == MPI_SUCCESS) {
-    next()->Comm_group(MPI_COMM_WORLD, &all);
-    for (int r = 0; r < s->ranks; r++) ranks[r] = r;
-    others = next()->Group_translate_ranks(mine, s->ranks, ranks, all, ranks + s->ranks);
-    for (int r = 0; r < s->ranks; r++) others |= ranks[s->ranks + r] == MPI_UNDEFINED;
-    next()->Group_free(&all);
-    next()->Group_free(&mine);
-  }
-  free(ranks);
-  return others;
-}
-
-static void serve(state *s) {
-  s->why = WHY_FOREIGN;
-  if (s->mpi != MPI_COMM_WORLD && has_others(s)) return;
-  s->why = WHY_OFF;
-  if (!all_agree(s->mpi, on)) return;
-  if (mpi_comm_from(&next()->net, TUTTI_MPI_FAMILY, &s->mpi, sizeof s->mpi, &s->comm))
-    report_failure(tutti_error());
-  settle(s);
-}
-
-/* ---- serving a communicator made from another ---- */
-
-/* The first rank of a communicator, as a rank of the one that it was made from; -1: unknown. */
-static int first_of(MPI_Comm comm, MPI_Comm old) {
-  MPI_Group mine, all;
-  const int first = 0;
-  int is = -1;
-  if (comm == MPI_COMM_NULL || next()->Comm_group(comm, &mine)) return -1;
-  if (next()->Comm_group(old, &all) == MPI_SUCCESS) {
-    if (next()->Group_translate_ranks(mine, 1, &first, all, &is) || is == MPI_UNDEFINED) is = -1;
-    next()->Group_free(&all);
-  }
-  next()->Group_free(&mine);
-  return is;
-}
-
-/* Split the tutti communicator of the old one: that needs no new shared memory. */
-static void split(state *old, MPI_Comm comm, state *s) {
-  tutti_comm *made = NULL;
-  const int color = s && s->why == WHY_SERVED ? first_of(comm, old->mpi) : -1;
-  if (tutti_comm_split(old->comm, color, color < 0 ? 0 : s->rank, &made))
-    report_failure(tutti_error());
-  if (!s || s->why != WHY_SERVED) return;
-  s->comm = made;
-  settle(s);
+  if (mpi->Comm_test_inter(s->mpi, &inter)) return WHY_REFUSED;
+  if (inter) return WHY_INTER;
+  if (mpi->Comm_size(s->mpi, &s->ranks) || mpi->Comm_rank(s->mpi, &s->rank)) return WHY_REFUSED;
+  if (s->ranks < 2) return WHY_ALONE;
+  s->counts = malloc((size_t)s->ranks * (sizeof *s->counts + 2 * sizeof *s->world));
+  *memory = s->counts != NULL;
+  if (!*memory) return WHY_FAILED;
+  s->world = (int *)(s->counts + s->ranks);
+  return find_in_world(s) ? WHY_SERVED : WHY_FOREIGN;
 }
 
 /* Describe the communicator to the report. */
@@ -236,39 +195,75 @@ static void tell_report(const state *s) {
   report_communicator(name, s->comm ? WHY_SERVED : s->why);
 }
 
-void state_add(MPI_Comm old, MPI_Comm comm) {
-  shim_why unused;
-  state *s = NULL, none = {.mpi = comm};
-  if (!atomic_load(&current)) return;
-  state *of = old == MPI_COMM_NULL ? NULL : state_find(old, &unused);
-  if (comm != MPI_COMM_NULL) {
-    s = calloc(1, sizeof *s);
-    none.why = unfit(&none);
-    if (s) *s = none;
+/* The state of a communicator that is seen for the first time. NULL: this rank has no memory, which ends the job, unless the
+ * program handles errors. */
+static state *meet(MPI_Comm comm) {
+  bool memory = true;
+  state *s = calloc(1, sizeof *s);
+  if (s) {
+    s->mpi = comm;
+    s->numbering = MPI_REQUEST_NULL;
+    s->why = unfit(s, &memory);
+    if (memory && replace(comm, s) != s) {
+      if (s->why != WHY_SERVED) tell_report(s);
+      return s;
+    }
+    release(s);
   }
-  if (of)
-    split(of, comm, s);
-  else if (s && s->why == WHY_SERVED)
-    serve(s);
-  if (!s) { /* the other ranks wait for this rank's vote */
-    if (comm != MPI_COMM_NULL && none.why == WHY_SERVED && !has_others(&none)) all_agree(comm, 0);
-    return;
+  next()->Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
+  return NULL;
+}
+
+static state *whole; /* of MPI_COMM_WORLD */
+
+/* The first rank numbers the communicator; a later call of state_serves waits for it. */
+bool state_number(state *s) {
+  if (s->comm || s->numbered) return true;
+  if (s->rank == 0) s->number = members_number();
+  s->numbered = next()->Ibcast(&s->number, sizeof s->number, MPI_BYTE, 0, s->mpi, &s->numbering) ==
+                MPI_SUCCESS;
+  return s->numbered;
+}
+
+static bool numbered(state *s) {
+  int done = 0, error = state_number(s) ? MPI_SUCCESS : MPI_ERR_OTHER;
+  while (!error && !done) {
+    error = next()->Test(&s->numbering, &done, MPI_STATUS_IGNORE);
+    if (!done) sched_yield();
   }
+  return !error;
+}
+
+bool state_serves(state *s) {
+  if (s->comm) return true;
+  if (s->why != WHY_SERVED) return false;
+  tutti_comm *made = NULL;
+  if (numbered(s)) {
+    const members m = {.list = s->world, .n = s->ranks, .mine = s->rank, .number = s->number};
+    members_comm(&m, whole->comm, &made);
+  }
+  s->comm = made;
+  if (!made) s->why = WHY_FAILED;
   tell_report(s);
-  release(replace(comm, s));
+  return made != NULL;
 }
 
 void state_remove(MPI_Comm comm) {
-  if (!atomic_load(&current) || comm == MPI_COMM_NULL) return;
-  if (comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF) release(replace(comm, NULL));
+  if (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF || comm == MPI_COMM_NULL) return;
+  if (look_up(comm)) release(replace(comm, NULL));
 }
 
 /* ---- begin and end ---- */
 
 /* Is the running MPI the one that this library is for? If not, handles have another meaning. */
+static char running[MPI_MAX_LIBRARY_VERSION_STRING];
 static int is_ours(void) {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING];
-  return mpi_is_ours(&next()->net, text);
+  return mpi_is_ours(&next()->net, running);
+}
+
+static const char *whose(void) {
+  running[strcspn(running, ",\n")] = 0;
+  return running;
 }
 
 /* Print repeated lines once: a program may make a thousand communicators. */
@@ -285,8 +280,10 @@ static void to_stderr(void *unused, int level, const char *line) {
 int state_begin(void) {
   const char *wanted = getenv("TUTTI_DROPIN"), *explain = getenv("TUTTI_EXPLAIN");
   int rank = 0;
+  if (mpi_two()) fprintf(stderr, "tutti: %s\n", mpi_two());
   if (!is_ours()) {
     off_because = WHY_OTHER_MPI;
+    report_nothing(whose());
     return 0;
   }
   on = !wanted || strcmp(wanted, "0") != 0;
@@ -296,9 +293,40 @@ int state_begin(void) {
   report_begin(rank);
   if (rank == 0 && (report_wanted || (explain && *explain && strcmp(explain, "0") != 0)))
     tutti_log_set(to_stderr, NULL);
-  state_add(MPI_COMM_NULL, MPI_COMM_WORLD);
-  state_add(MPI_COMM_NULL, MPI_COMM_SELF);
   return 1;
+}
+
+/* Do all ranks say yes? */
+static bool all_agree(bool yes) {
+  int mine = yes, all = 0;
+  return next()->Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) == MPI_SUCCESS && all;
+}
+
+/* The communicator of all is made at once, because the others are made of it. */
+static shim_why serve_whole(bool wanted) {
+  if (!all_agree(wanted)) return WHY_OFF;
+  tutti_comm *made = NULL;
+  const bool begun = members_begin(whole->rank, whole->ranks);
+  if (mpi_comm_from(&next()->net, TUTTI_MPI_FAMILY, &whole->mpi, sizeof whole->mpi, &made))
+    report_failure(tutti_error());
+  if (all_agree(begun && made))
+    whole->comm = made;
+  else
+    tutti_comm_free(made);
+  return whole->comm ? WHY_SERVED : WHY_FAILED;
+}
+
+void state_world(void) {
+  const bool wanted = on;
+  on = 1;
+  whole = meet(MPI_COMM_WORLD);
+  if (whole && whole->why == WHY_SERVED) {
+    whole->why = serve_whole(wanted);
+    tell_report(whole);
+  }
+  meet(MPI_COMM_SELF);
+  on = whole && whole->comm;
+  if (!on && whole) off_because = whole->why;
 }
 
 void state_end(void) {
@@ -306,6 +334,8 @@ void state_end(void) {
   off_because = WHY_AFTER;
   on = 0;
   for (size_t i = 0; t && i <= t->mask; i++) release(atomic_load(&t->places[i].state));
+  whole = NULL;
+  members_end();
   for (table *older; t; t = older) {
     older = t->older;
     free(t);

@@ -1,8 +1,9 @@
 /* state.h - the shim's state of a communicator of the program's.
  *
- * Idea       A communicator is inspected once, when it is made: it gets a tutti communicator, or a
- *            reason why not, the same on all its ranks. A collective only looks it up by its
- *            handle.
+ * Idea       A communicator is inspected when a collective is called on it for the first time, and
+ *            gets a tutti communicator, or a reason why not, the same on all its ranks, in the first
+ *            one that tutti can do: all ranks are in it. So a communicator costs nothing until
+ *            then. Later collectives only look it up by its handle.
  * Invariant  The state is removed when the program frees the communicator, before the MPI may reuse
  *            the handle.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -11,40 +12,48 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "next.h"
 #include "report.h"
 #include "tutti.h"
 
 typedef struct async async; /* async.h */
+typedef struct lanes lanes; /* request_lanes.h */
 
 typedef struct state {
   MPI_Comm mpi;
-  tutti_comm *comm; /* NULL: not served, see `why` */
-  shim_why why;     /* the reason if not served */
+  _Atomic(tutti_comm *) comm; /* NULL: not served, or not yet. A thread of async.c may make it */
+  _Atomic shim_why why;       /* the reason if not served, else WHY_SERVED */
   int rank, ranks;
-  size_t *counts; /* capacity for one per rank */
-  char *scratch;  /* for data that cannot stay in the program's buffers */
+  size_t *counts;  /* capacity for one per rank */
+  int *world;      /* its ranks in MPI_COMM_WORLD; a part of the memory at `counts` */
+  uint64_t number; /* agreed before the tutti communicator is made */
+  MPI_Request numbering;
+  bool numbered; /* that has begun */
+  char *scratch; /* for data that cannot stay in the program's buffers */
   size_t room;
   last_row last[SHIM_FUNCTIONS]; /* for the report */
   async *async;                  /* NULL until a non-blocking collective is started */
+  lanes *lanes;                  /* NULL until a persistent one is made */
   int form;                      /* form of the call: 0 blocking, 1 non-blocking, 2 persistent */
 } state;
 
-/* Called after MPI_Init: read the settings, inspect MPI_COMM_WORLD. 0: it is another MPI than this
- * library is for. */
+/* Called after MPI_Init: read the settings. 0: it is another MPI than this library is for. */
 int state_begin(void);
-/* Called before MPI_Finalize: remove all states, and release the shim's MPI objects. */
+/* Then inspect the predefined communicators. */
+void state_world(void);
+/* Called when MPI_Finalize begins: remove all states, and release the shim's MPI objects. */
 void state_end(void);
-/* A communicator was made, or none for this rank (MPI_COMM_NULL). Either from the ranks of `old`,
- * all of which call this, too; or, if `old` is MPI_COMM_NULL, the call is collective over `comm`
- * itself. */
-void state_add(MPI_Comm old, MPI_Comm comm);
-/* It is about to be freed. */
+/* The communicator is about to be freed. */
 void state_remove(MPI_Comm comm);
-/* NULL and *why if the communicator is not served. */
+/* NULL and *why if the communicator cannot be served. */
 state *state_look(MPI_Comm comm, shim_why *why);
-/* The same, after waiting for the collectives in progress on it; or the state that this thread acts
+/* Has it a tutti communicator? Collective where it has none yet, over its ranks. If false, s->why says why. */
+bool state_serves(state *s);
+/* Begin to agree on that, in a collective that must not wait. False: MPI has failed. */
+bool state_number(state *s);
+/* As state_look, after waiting for the collectives in progress on it; or the state that this thread acts
  * as. */
 state *state_find(MPI_Comm comm, shim_why *why);
 /* From now on this thread performs a non-blocking collective (NULL: no more); only_asks: it only

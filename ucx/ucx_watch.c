@@ -21,7 +21,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +28,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "quiet_thread.h"
 #include "ucx.h"
 
 enum { LOOK_MS = 250 };
@@ -187,16 +187,12 @@ static void *watch(void *world) {
 /* Where the thread cannot be started, the next look tries again. */
 static void try_to_watch(ucx_world *w) {
   ucx_watch *h = &w->watch;
-  sigset_t all, before;
   const double now = ucx_seconds();
   if (h->watches || now - h->tried < TRY || !atomic_load(&h->board->uses)) return;
   h->tried = now;
   if (!ucx_board_lock(h)) return;
   if (h->end < 0) h->end = eventfd(0, EFD_CLOEXEC);
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  h->watches = h->end >= 0 && !pthread_create(&h->thread, NULL, watch, w);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  h->watches = h->end >= 0 && !tt_quiet_thread(&h->thread, watch, w);
 }
 
 int ucx_watch_join(ucx_world *w) {

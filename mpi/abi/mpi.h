@@ -65,6 +65,7 @@ typedef struct {
 #define MPI_INFO_NULL        ((MPI_Info)0x130)
 #define MPI_ERRHANDLER_NULL  ((MPI_Errhandler)0x140)
 #define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x141)
+#define MPI_ERRORS_ABORT     ((MPI_Errhandler)0x142)
 #define MPI_ERRORS_RETURN    ((MPI_Errhandler)0x143)
 #define MPI_REQUEST_NULL     ((MPI_Request)0x180)
 
@@ -187,6 +188,7 @@ enum {
 };
 enum { MPI_IDENT = 201, MPI_CONGRUENT = 202, MPI_SIMILAR = 203, MPI_UNEQUAL = 204 };
 enum { MPI_COMM_TYPE_SHARED = 221 };
+enum { MPI_TAG_UB = 501 };
 
 #define MPI_MAX_ERROR_STRING           512
 #define MPI_MAX_LIBRARY_VERSION_STRING 8192

@@ -88,6 +88,13 @@ static tutti_status make_ctrl(const tutti_comm *comm, bool has_net, uint64_t *ct
   return *ctrl ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
 }
 
+static tutti_status gather_parts(const tt_exchange *x, const char *who, const tt_part *mine) {
+  if (x->over) return tt_gather(x->over, who, mine, x->all, sizeof *mine);
+  return x->gather(x->ctx, mine, sizeof *mine, x->all)
+             ? tt_fail(TUTTI_ERR_SYSTEM, "%s: the gather failed", who)
+             : TUTTI_OK;
+}
+
 tutti_status tt_comm_exchange(tutti_comm *comm, const char *who, tutti_status status,
                               tt_exchange *x) {
   static const uint64_t none = UINT64_MAX; /* instead of a control block */
@@ -95,9 +102,10 @@ tutti_status tt_comm_exchange(tutti_comm *comm, const char *who, tutti_status st
   if (!status && comm && !x->taken) status = make_ctrl(comm, x->has_net, &mine.ctrl);
   const uint64_t ctrl = status ? 0 : mine.ctrl;
   if (status) mine.ctrl = none;
-  const tutti_status gathered = tt_gather(x->over, who, &mine, x->all, sizeof mine);
+  const tutti_status gathered = gather_parts(x, who, &mine);
   if (!status) status = gathered;
-  for (int r = 0; r < x->over->ranks && !gathered; r++) x->taken |= x->all[r].taken;
+  const int n = x->over ? x->over->ranks : x->n;
+  for (int r = 0; r < n && !gathered; r++) x->taken |= x->all[r].taken;
   for (int i = 0; !status && comm && i < comm->ranks; i++) {
     const int r = x->list ? x->list[i] : i;
     comm->info[i].ctrl = x->all[r].ctrl;

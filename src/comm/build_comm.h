@@ -6,6 +6,7 @@
 #include "agree.h"
 #include "flight.h"
 #include "settings.h"
+#include "tutti_create.h"
 
 /* ---- steps (build_comm.c) ---- */
 
@@ -37,7 +38,7 @@ void tt_comm_destroy(tutti_comm *comm);
  * tutti_error. Returns the status with which it has failed. */
 tutti_status tt_comm_spoil(tutti_comm *comm, tutti_status status);
 
-/* The parts that ranks bring for a new communicator among them, exchanged over another one. */
+/* The parts that ranks bring for a new communicator among them, exchanged over another one, or by the caller's all-gather. */
 typedef struct tt_part {
   uint64_t ctrl;
   uint32_t wisdom, taken; /* tt_wisdom_announce; the number of its network was taken */
@@ -45,8 +46,11 @@ typedef struct tt_part {
 typedef struct tt_exchange {
   tutti_comm *over;
   const int *list; /* the ranks of `over` that are in the communicator, in order; NULL: all */
+  int n;           /* without `over`: the ranks, which call `gather` */
+  tutti_gather_fn *gather;
+  void *ctx;
   bool has_net, taken;
-  tt_part *all; /* per rank of `over` */
+  tt_part *all; /* per rank that exchanges */
 } tt_exchange;
 /* Makes this rank's control block, unless its status is an error, and exchanges the parts. comm
  * NULL: this rank is in none. x->taken: some rank's network was taken, so all start again. */

@@ -5,6 +5,7 @@
  *            communicator exists. All others are split from an existing one (split.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,6 +222,7 @@ static tutti_status job_segment(int *index, tt_segment **segment) {
     status = tt_fail(TUTTI_ERR_SYSTEM, "TUTTI_NEWCOMER=%d: this job has room for %d", joiner,
                      (*segment)->ranks - ranks);
   if (!status) status = claim_heap(*segment, *index, rank);
+  if (!status) fcntl(number, F_SETFD, FD_CLOEXEC); /* no program that this one starts is a rank */
   if (status) tt_segment_release(*segment);
   return status;
 }

@@ -1,5 +1,6 @@
 /* job.c - what a launcher needs to start ranks on this machine, and how it informs them.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ static tutti_status create_for_launcher(const char *name, int n, int joiners, lo
     free(j);
     return status;
   }
+  fcntl(j->fd, F_SETFD, 0); /* ranks inherit it */
   *job = j;
   return TUTTI_OK;
 }

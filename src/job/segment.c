@@ -83,7 +83,7 @@ static void *map(size_t size, int flags, int fd) {
 
 tutti_status tt_segment_create(int n, int joiners, long launcher, uint64_t id, int *fd) {
   const int heaps = n + joiners;
-  int made = memfd_create("tutti", MFD_ALLOW_SEALING);
+  int made = memfd_create("tutti", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (made < 0)
     return tt_fail(TUTTI_ERR_SYSTEM, "no shared memory for %d ranks: memfd_create: %s", n,
                    strerror(errno));

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "meet_service.h"
+#include "quiet_thread.h"
 #include "secure.h"
 
 static const double STRANGER = 5, FAREWELL = 5; /* s */
@@ -158,11 +158,7 @@ tt_service *tt_service_new(const char key[TT_KEY]) {
 }
 
 tutti_status tt_service_thread(tt_service *s, pthread_t *thread) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = pthread_create(thread, NULL, tt_service_run, s);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  const int error = tt_quiet_thread(thread, tt_service_run, s);
   return error ? tt_fail(TUTTI_ERR_SYSTEM, "no thread for a rendezvous: %s", strerror(error))
                : TUTTI_OK;
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "flight.h"
+#include "quiet_thread.h"
 
 enum { NAP_NS = 20000, LOOKS = 500 /* in vain, before it naps: while streams wait for calls */ };
 
@@ -36,7 +37,7 @@ void tt_thread_wake(void) {
   if (!tt_process.progress_thread.runs && !wanted) return;
   if (!tt_process.progress_thread.runs)
     tt_process.progress_thread.runs =
-        pthread_create(&tt_process.progress_thread.id, NULL, run_progress_thread, NULL) == 0;
+        tt_quiet_thread(&tt_process.progress_thread.id, run_progress_thread, NULL) == 0;
   pthread_cond_signal(&tt_process.progress_thread.work);
 }
 

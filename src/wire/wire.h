@@ -188,13 +188,15 @@ typedef struct tt_peer_ops {
 
 /* ---- the network, if there is one ---- */
 
-/* Arguments for a new network among the ranks of a wire; all of them call `split`. */
+/* Arguments for a new network among the ranks of a wire; all of them call `split`, or, with a number, those of the network
+ * alone. */
 typedef struct tt_split {
   int color, key;
   int32_t asks;       /* smallest request of all ranks, for tutti_comm_grow */
   uint32_t number;    /* if the network needs one */
   const int *members; /* ranks of the color, in order */
   int n;              /* how many; 0: this rank is in none */
+  uint64_t id; /* of the new network; 0: as the splits before say, if all ranks took part in them */
 } tt_split;
 
 typedef struct tt_net_ops {

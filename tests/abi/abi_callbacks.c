@@ -74,25 +74,32 @@ ENTRY(Comm_create_errhandler, ABI_Comm_errhandler_function *function, ABI_Errhan
   return code;
 }
 
-/* ---- attributes: only those without a copy function ---- */
+/* ---- attributes ---- */
 
 typedef struct attribute {
+  ABI_Comm_copy_attr_function *copy;
   ABI_Comm_delete_attr_function *function;
   void *extra;
 } attribute;
 
-static int delete_attribute(MPI_Comm comm, int key, void *value, void *extra) {
-  attribute a = *(attribute *)extra;
-  free(extra); /* tutti's key has one attribute */
-  return to_error(a.function(from(comm), key, value, a.extra));
+static int copy_attribute(MPI_Comm comm, int key, void *of, void *in, void *out, int *copies) {
+  const attribute *a = of;
+  *copies = 0;
+  return a->copy == ABI_COMM_NULL_COPY_FN
+             ? MPI_SUCCESS
+             : to_error(a->copy(from(comm), key, a->extra, in, out, copies));
+}
+
+static int delete_attribute(MPI_Comm comm, int key, void *value, void *of) {
+  const attribute *a = of;
+  return to_error(a->function(from(comm), key, value, a->extra));
 }
 
 ENTRY(Comm_create_keyval, ABI_Comm_copy_attr_function *copy,
       ABI_Comm_delete_attr_function *function, int *key, void *extra) {
-  if (copy != ABI_COMM_NULL_COPY_FN) return ABI_ERR_ARG;
   attribute *a = room(1, sizeof *a);
-  *a = (attribute){function, extra};
-  return CALL(Comm_create_keyval, MPI_COMM_NULL_COPY_FN, delete_attribute, key, a);
+  *a = (attribute){copy, function, extra};
+  return CALL(Comm_create_keyval, copy_attribute, delete_attribute, key, a);
 }
 
 /* ---- generalized requests ---- */

@@ -7,9 +7,16 @@
 ENTRY(Type_size, ABI_Datatype type, int *size) {
   return CALL(Type_size, to(type), size);
 }
-/* A type that MPICH lacks is no error of the program: tutti asks for each. */
+/* With ABI_FORTRAN=0, as in an MPI that was built without Fortran, a question about MPI_CHARACTER is an error of MPI_COMM_SELF. Other types that
+ * MPICH lacks are none of the program's: tutti asks for each. */
 ENTRY(Type_size_x, ABI_Datatype type, ABI_Count *size) {
   MPI_Count theirs = MPI_UNDEFINED;
+  const char *fortran = getenv("ABI_FORTRAN");
+  if (type == ABI_CHARACTER && fortran && *fortran == '0') {
+    *size = ABI_UNDEFINED;
+    THEIRS(Comm_call_errhandler)(MPI_COMM_SELF, MPI_ERR_TYPE);
+    return ABI_ERR_TYPE;
+  }
   const int code =
       to(type) == MPI_DATATYPE_NULL ? ABI_ERR_TYPE : CALL(Type_size_x, to(type), &theirs);
   *size = theirs;

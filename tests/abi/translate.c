@@ -31,7 +31,7 @@ enum { FIRST_FREE = 4096 }; /* predefined handles of the ABI are smaller */
   H(SUM)                                                                                           \
   H(MIN) H(MAX) H(PROD) H(BAND) H(BOR) H(BXOR) H(LAND) H(LOR) H(LXOR) H(MINLOC) H(MAXLOC)          \
       H(REPLACE) H(NO_OP) H(COMM_NULL) H(COMM_WORLD) H(COMM_SELF) H(GROUP_NULL) H(GROUP_EMPTY)     \
-          H(WIN_NULL) H(INFO_NULL) H(ERRHANDLER_NULL) H(ERRORS_ARE_FATAL) H(ERRORS_RETURN) H(      \
+          H(WIN_NULL) H(INFO_NULL) H(ERRHANDLER_NULL) H(ERRORS_ARE_FATAL) H(ERRORS_ABORT) H(ERRORS_RETURN) H(      \
               REQUEST_NULL) H(DATATYPE_NULL) H(AINT) H(COUNT) H(OFFSET) H(PACKED) H(SHORT) H(INT)  \
               H(LONG) H(LONG_LONG) H(UNSIGNED_SHORT) H(UNSIGNED) H(UNSIGNED_LONG)                  \
                   H(UNSIGNED_LONG_LONG) H(FLOAT) H(C_FLOAT_COMPLEX) H(CXX_FLOAT_COMPLEX) H(DOUBLE) \

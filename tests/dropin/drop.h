@@ -9,6 +9,15 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
+#include <mpi-ext.h>
+#define ALLREDUCE_INIT MPIX_Allreduce_init
+#define BCAST_INIT     MPIX_Bcast_init
+#else
+#define ALLREDUCE_INIT MPI_Allreduce_init
+#define BCAST_INIT     MPI_Bcast_init
+#endif
+
 extern int drop_rank, drop_ranks;
 
 /* Calls MPI_Init_thread with that level; returns the provided level. */
@@ -16,6 +25,8 @@ int drop_start(int *argc, char ***argv, int level);
 /* Prints a line of TAP: is `good` true on all ranks? Uses messages, because the collectives are
  * under test. */
 void drop_tell(const char *what, bool good);
+/* Prints the TAP plan; drop_end does that itself. */
+void drop_plan(void);
 /* Prints the TAP plan and calls MPI_Finalize; returns main's return value. */
 int drop_end(void);
 

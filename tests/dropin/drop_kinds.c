@@ -39,6 +39,7 @@
     return x[i].value == y[i].value && x[i].index == y[i].index;     \
   }
 
+PLAIN(plain_char, char)
 PLAIN(i8, int8_t)
 PLAIN(i16, int16_t)
 PLAIN(i32, int32_t)
@@ -77,7 +78,7 @@ static void put_logical(void *at, size_t i, int value) {
   { #type, group, type, sizeof(T), put_##word, equal_##word }
 
 static const drop_kind all[] = {
-    SAME('x', MPI_CHAR, int8_t, i8),
+    SAME('i', MPI_CHAR, char, plain_char),
     SAME('i', MPI_SIGNED_CHAR, int8_t, i8),
     SAME('i', MPI_UNSIGNED_CHAR, uint8_t, u8),
     SAME('b', MPI_BYTE, uint8_t, u8),
@@ -128,25 +129,46 @@ static const drop_kind all[] = {
     SAME('p', MPI_2INTEGER, two_int, two_int),
     SAME('p', MPI_2REAL, two_real, two_real),
     SAME('p', MPI_2DOUBLE_PRECISION, two_double, two_double),
+#ifdef MPI_INTEGER1
     SAME('f', MPI_INTEGER1, int8_t, i8),
     SAME('f', MPI_INTEGER2, int16_t, i16),
     SAME('f', MPI_INTEGER4, int32_t, i32),
     SAME('f', MPI_INTEGER8, int64_t, i64),
+#endif
     SAME('r', MPI_REAL4, float, f32),
     SAME('r', MPI_REAL8, double, f64),
     SAME('c', MPI_COMPLEX8, float complex, c32),
     SAME('c', MPI_COMPLEX16, double complex, c64),
 };
 
+/* Some MPIs have names of types that they do not take, such as Fortran's where they were built without Fortran. */
+static bool is_reduced(const drop_kind *k) {
+  _Alignas(64) char in[64] = {0}, inout[64] = {0};
+  const MPI_Op op = k->group == 'p'   ? MPI_MINLOC
+                    : k->group == 'l' ? MPI_LOR
+                    : k->group == 'b' ? MPI_BOR
+                                      : MPI_SUM;
+  return MPI_Reduce_local(in, inout, 1, k->type, op) == MPI_SUCCESS;
+}
+
 int drop_kinds(const drop_kind **kinds) {
   static drop_kind found[80];
   int n = 0;
-  for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-    MPI_Aint low, extent;
-    if (all[k].type == MPI_DATATYPE_NULL) continue;
-    MPI_Type_get_extent(all[k].type, &low, &extent);
-    if ((size_t)extent == all[k].size) found[n++] = all[k];
+  const MPI_Comm fail_on[2] = {MPI_COMM_WORLD, MPI_COMM_SELF}; /* until MPI 3, and since MPI 4 */
+  MPI_Errhandler before[2];
+  for (int i = 0; i < 2; i++) {
+    MPI_Comm_get_errhandler(fail_on[i], &before[i]);
+    MPI_Comm_set_errhandler(fail_on[i], MPI_ERRORS_RETURN);
   }
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+    MPI_Aint low, extent = 0;
+    if (all[k].type == MPI_DATATYPE_NULL) continue;
+    if (MPI_Type_get_extent(all[k].type, &low, &extent) || (size_t)extent != all[k].size) continue;
+    found[n] = all[k];
+    if (!is_reduced(&all[k])) found[n].group = 'x';
+    n++;
+  }
+  for (int i = 0; i < 2; i++) MPI_Comm_set_errhandler(fail_on[i], before[i]);
   *kinds = found;
   return n;
 }

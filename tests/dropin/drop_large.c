@@ -36,6 +36,29 @@ static bool blocks(int count, int each) {
   return DROP_CHECK(good);
 }
 
+/* One element of more than 2^31 bytes, with a hole. */
+static bool one_element(size_t half) {
+  MPI_Datatype two;
+  const int lengths[2] = {(int)(half >> 20), (int)(half >> 20)};
+  const MPI_Aint at[2] = {0, (MPI_Aint)half + 8};
+  MPI_Datatype block, blocks[2];
+  char *x = malloc(2 * half + 8);
+  bool good = DROP_CHECK(x != NULL);
+  MPI_Type_contiguous(1 << 20, MPI_BYTE, &block);
+  blocks[0] = blocks[1] = block;
+  MPI_Type_create_struct(2, lengths, at, blocks, &two);
+  MPI_Type_commit(&two);
+  memset(x, drop_rank ? 1 : 2, 2 * half + 8);
+  good &= DROP_CALL(MPI_Bcast(x, 1, two, 0, MPI_COMM_WORLD));
+  const char hole = drop_rank ? 1 : 2;
+  for (size_t i = 0; i < 2 * half + 8 && good; i++)
+    good = x[i] == (i < half || i >= half + 8 ? 2 : hole);
+  MPI_Type_free(&two);
+  MPI_Type_free(&block);
+  free(x);
+  return DROP_CHECK(good);
+}
+
 #if MPI_VERSION >= 4
 static bool large_counts(void) {
   int x[4] = {1, 2, 3, drop_rank}, y[4], all[64], counts_sum = 0;
@@ -80,6 +103,7 @@ int main(int argc, char **argv) {
   drop_start(&argc, &argv, MPI_THREAD_SINGLE);
   drop_tell("vectors of 20 MB", vector(MANY));
   drop_tell("elements of a megabyte", blocks(7, 1 << 20));
+  if (beyond_int) drop_tell("one element of 2.2 GiB", one_element((size_t)1100 << 20));
   if (beyond_int) drop_tell("2305 elements of a megabyte", blocks(2305, 1 << 20));
 #if MPI_VERSION >= 4
   drop_tell("large counts", large_counts());

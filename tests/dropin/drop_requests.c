@@ -2,9 +2,6 @@
  * every completion call, with blocking collectives in between.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <mpi.h>
-#ifdef OPEN_MPI
-#include <mpi-ext.h>
-#endif
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,14 +120,6 @@ static bool mixed(int way, int n) {
   good &= complete(q, n) && between(comm, 9);
   return DROP_CALL(MPI_Comm_free(&comm)) && good;
 }
-
-#ifdef OPEN_MPI
-#define ALLREDUCE_INIT MPIX_Allreduce_init
-#define BCAST_INIT     MPIX_Bcast_init
-#else
-#define ALLREDUCE_INIT MPI_Allreduce_init
-#define BCAST_INIT     MPI_Bcast_init
-#endif
 
 /* Persistent requests, started several times, together with persistent messages. */
 static bool persistent(int n) {

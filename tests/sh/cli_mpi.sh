@@ -14,6 +14,7 @@ fake() { # fake NAME VERSION: a launcher that prints its arguments, one per line
 fake mpirun "mpirun (Open MPI) 5.0.1"
 fake mpirun.old "mpirun.openmpi (OpenRTE) 4.1.4"
 fake mpiexec.hydra "HYDRA build details:"
+fake mpiexec.intel "Intel(R) MPI Library for Linux* OS, Version 2021.18 Build 20260401"
 fake mpirun.else "something else 1.0"
 fake srun "slurm 22.05"
 export PATH=$work/bin:$PATH TUTTI_LIB=$work/lib
@@ -33,6 +34,22 @@ ok "Open MPI 4, which calls itself OpenRTE" all 'status 5' \
 job mpi "$work/bin/mpiexec.hydra" -n 2 ./app
 ok "MPICH, by its path" all 'status 5' \
   'told -genv LD_PRELOAD "$lib/libtutti_pmpi_mpich.so" -n 2 ./app "LD_PRELOAD is unset"'
+job mpi mpiexec.intel -n 2 ./app
+ok "Intel MPI has MPICH's interface and launcher" all 'status 5' \
+  'told -genv LD_PRELOAD "$lib/libtutti_pmpi_mpich.so" -n 2 ./app "LD_PRELOAD is unset"'
+# Programs by the name of the library that they need: an empty one of that name.
+needs() { # needs FAMILY SONAME
+  echo 'int f(void) { return 0; }' | ${CC:-cc} -x c -shared -fPIC -Wl,-soname,"$2" - -o "$work/lib/$2" &&
+    echo 'int f(void); int main(void) { return f(); }' | ${CC:-cc} -x c - -x none -Wl,--no-as-needed "$work/lib/$2" -Wl,-rpath,"$work/lib" -o "$work/needs"
+  job mpi srun -n 2 "$work/needs"
+  ok "srun, and a program that needs $2" all 'status 5' "told -n 2 $work/needs 'LD_PRELOAD is $lib/libtutti_pmpi_$1.so'"
+}
+needs ompi libmpi.so.40
+needs mpich libmpi.so.12
+needs mpich libmpich.so.12
+needs mpich libmpi_cray.so.12
+needs mpich libmpi_gnu_123.so.12
+needs abi libmpi_abi.so.1
 job mpi --report mpirun -n 1 ./a : -n 2 ./b
 ok "--report reaches all programs of a line" all 'status 5' \
   'told -x "LD_PRELOAD=$lib/libtutti_pmpi_ompi.so" -x TUTTI_REPORT=1 -n 1 ./a : -x "LD_PRELOAD=$lib/libtutti_pmpi_ompi.so" -x TUTTI_REPORT=1 -n 2 ./b "LD_PRELOAD is unset"'
@@ -70,7 +87,7 @@ refuses 2 "none of ompi, mpich and abi" --family lam mpirun ./a
 refuses 2 "no option '--reprot'; did you mean '--report'" --reprot ./a
 refuses 2 "which command" --report
 refuses 2 "needs the name of a file" --report= mpirun ./a
-refuses 125 "names neither Open MPI nor MPICH" mpirun.else ./a
+refuses 125 "names none of Open MPI, MPICH, Intel MPI and MVAPICH" mpirun.else ./a
 refuses 125 "'ls' is no mpirun" ls
 refuses 127 "cannot execute 'no-such'" --family ompi no-such
 export TUTTI_LIB=$work/nowhere

@@ -23,6 +23,9 @@ rest() { # MPI RANKS
     Ireduce_scatter_block Allreduce_init Bcast_init" drop_requests multiple
   beside "$1" "$2" "Allreduce Bcast" drop_large
   beside "$1" "$2" "Allreduce Bcast Barrier" drop_threads multiple
+  beside "$1" "$2" "Allreduce Barrier" drop_callback
+  beside "$1" "$2" "Allreduce Barrier" drop_callback only
+  [ -z "${TUTTI_TEST_ALL:-}" ] || [ "$2" != 2 ] || beside "$1" "$2" "Bcast" drop_large beyond
   for f in drop_mpifh.f drop_usempi.f90 drop_f08.f90; do beside "$1" "$2" "$fortran" $f; done
 }
 # MPI is only used to let the ranks find each other.
@@ -52,11 +55,28 @@ exact() { # MPI
   ok "$1: ops that this contract does not have are left to the MPI" [ "$(handed MPI_Iallreduce)" -gt 0 ]
   n=$((n + 1)) over=
 }
-# MPI_Error_string and MPI_Error_class know tutti's own error.
+# Communicators without a collective cost nothing: tutti has made none for them.
+unused() { # MPI
+  beside "$1" 2 "Allreduce" drop_unused
+  ok "$1: communicators without a collective are not tutti's" grep -q '"communicators": {"served": 1,' "$report"
+  n=$((n + 1))
+}
+# Ranks of two nodes: a network through MPI for each communicator.
+nodes() { # MPI
+  local -x TUTTI_NODES=0,1
+  over=", two nodes"
+  beside "$1" 4 "Allreduce Reduce Reduce_scatter_block Bcast Allgather Barrier" drop_comms
+  beside "$1" 3 "Iallreduce Ireduce Iallgather Ibcast Ibarrier" drop_pending
+  over=
+}
+# MPI_Error_string and MPI_Error_class know tutti's own error. Where it is fatal, every rank writes it before the MPI ends the job.
 apart() { # MPI
   run_mpi "$TUTTI" mpi "$(starter "$1")" -n 3 "$BUILD/tests/$1/drop_apart"
   ok "$1: ranks that begin different collectives get the reason" all 'status 0' 'grep -q "^ok" "$work/out"'
-  n=$((n + 1))
+  run_mpi "$TUTTI" mpi "$(starter "$1")" -n 3 "$BUILD/tests/$1/drop_apart" fatal
+  ok "$1: and write it, where errors are fatal" all '! status 0' '! status 124' \
+    'grep -q "^tutti: rank .* called allreduce of [23] int32, sum, but rank [012] called allreduce of [23] " "$work/err"'
+  n=$((n + 2))
 }
 
 # The report counts the calls: the Fortran program calls MPI_Allreduce 14 times. TUTTI_DROPIN=0
@@ -88,9 +108,25 @@ dies() { # MPI
   n=$((n + 2))
 }
 
+# The library finds an MPI that is loaded late and locally.
+hidden() { # MPI
+  local to=$work/hidden_$1 kept=${yields[$1]}
+  yields[$1]= # it is for a UCX that is not hidden
+  mkdir "$to"
+  rm -f "$report"
+  mpicc.${1/ompi/openmpi} -shared -fPIC "$work/extension.c" -o "$to/extension.so" 2>"$work/err" && ${CC:-gcc} "$work/loads.c" -ldl -o "$to/loads" &&
+    run_mpi "$TUTTI" mpi "--report=$report" "$(starter "$1")" -n 2 "$to/loads" "$to/extension.so"
+  ok "$1: an MPI that is loaded late and locally" all 'status 0' 'serves Allreduce'
+  ok "$1: the library needs no MPI" all "! readelf -d $BUILD/libtutti_pmpi_$1.so | grep -E 'NEEDED.*libp?mpi'" \
+    "! nm -D --undefined-only $BUILD/libtutti_pmpi_$1.so | grep -iE '\\bP?MPIX?_|\\bompi_'"
+  yields[$1]=$kept
+  n=$((n + 2))
+}
+
+hidden_sources
 for mpi in ompi mpich; do
   if ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_ops" ]; then
-    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 52
+    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 66
     n=$((n + 1))
     continue
   fi
@@ -99,6 +135,9 @@ for mpi in ompi mpich; do
   for p in 2 ${TUTTI_TEST_ALL:+5}; do rest $mpi $p; done
   for p in 1 3 ${TUTTI_TEST_ALL:+2 5}; do pending $mpi $p; done
   exact $mpi
+  unused $mpi
+  hidden $mpi
+  nodes $mpi
   apart $mpi
   levels $mpi
   over_ucx $mpi 3

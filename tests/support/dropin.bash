@@ -45,3 +45,39 @@ beside() {
   ok "$mpi: $* on $ranks ranks, with tutti$over" all 'status 0' 'same' "serves $functions"
   n=$((n + 2))
 }
+
+# hidden_sources: an MPI that is hidden from dlsym: $work/loads.c loads an extension of $work/extension.c locally, and so its MPI, as
+# Python does.
+hidden_sources() {
+cat >"$work/extension.c" <<'EOC'
+#include <mpi.h>
+#include <stdio.h>
+int extension(void) {
+  int one = 1, sum = 0, rank = 0, ranks = 0, all[8] = {0};
+  if (MPI_Init(NULL, NULL)) return 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+#ifdef ALIASED /* an MPI of the standard ABI */
+  /* One buffer for both: MPICH refuses it and Open MPI does not, so with the ABI tutti serves it. */
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  all[rank] = rank + 1;
+  MPI_Allgather(&all[rank], 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD);
+#else
+  all[0] = 1, all[ranks - 1] = ranks;
+#endif
+  if (sum == ranks && all[0] == 1 && all[ranks - 1] == ranks) printf("ok - the sum\n");
+  return MPI_Finalize();
+}
+EOC
+cat >"$work/loads.c" <<'EOC'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+  void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+  int (*extension)(void) = NULL;
+  if (library) *(void **)&extension = dlsym(library, "extension");
+  if (!extension) fprintf(stderr, "%s\n", dlerror());
+  return extension ? extension() : 1;
+}
+EOC
+}

@@ -325,6 +325,10 @@ static tutti_status net_split(tt_wire *w, const tt_split *s, tutti_net *net, boo
                                  : m->net.split(m->net.self, s->color, s->key, net);
   *taken = failed == TUTTI_NET_TAKEN;
   if (failed && !*taken) return tt_net_failed(m, "make another communicator", -1);
+  if (s->id) {
+    if (!failed) net->id = s->id;
+    return TUTTI_OK;
+  }
   m->splits++;
   if (s->n && !failed) net->id = tt_mix(m->net.id ^ tt_mix((uint64_t)s->color << 32 | m->splits));
   return TUTTI_OK;

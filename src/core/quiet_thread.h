@@ -1,0 +1,21 @@
+/* quiet_thread.h - threads that take no signal, so that a program's handlers run on the program's own threads. It needs nothing
+ * else of tutti: plugins and the drop-in start their threads with it, too.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_QUIET_THREAD_H
+#define TT_QUIET_THREAD_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+
+/* As pthread_create; the thread starts with all signals blocked. */
+static inline int tt_quiet_thread(pthread_t *thread, void *(*run)(void *), void *of) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = pthread_create(thread, NULL, run, of);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return error;
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* drop_callback.c - what MPI_Finalize calls first: delete callbacks of attributes of MPI_COMM_SELF, as libraries that clean up
+ * have them. In them all of MPI works (MPI 5.0, 11.2.4).
+ *
+ * Idea      The callback performs blocking collectives on a communicator that had some before, on one that had none, and on one that
+ *           it makes; it starts a persistent collective and frees what it can. With the argument "only", the persistent one is
+ *           freed without another start. It prints its TAP lines itself: nothing is left afterwards.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "drop.h"
+
+static MPI_Comm used, fresh; /* the library's own */
+static MPI_Request prepared = MPI_REQUEST_NULL;
+static int one = 1, sum;
+static bool only, good = true;
+
+static void add_up(MPI_Comm comm) {
+  int total = 0;
+  good &= DROP_CALL(MPI_Allreduce(&one, &total, 1, MPI_INT, MPI_SUM, comm)) &&
+          DROP_CHECK(total == drop_ranks) && DROP_CALL(MPI_Barrier(comm));
+}
+
+static void play_prepared(void) {
+  sum = 0;
+  good &= DROP_CALL(MPI_Start(&prepared)) && DROP_CALL(MPI_Wait(&prepared, MPI_STATUS_IGNORE)) &&
+          DROP_CHECK(sum == drop_ranks);
+}
+
+static int clean_up(MPI_Comm comm, int key, void *value, void *extra) {
+  MPI_Comm made;
+  int finalized = 1;
+  (void)comm, (void)key, (void)value, (void)extra;
+  MPI_Finalized(&finalized);
+  good &= DROP_CHECK(!finalized);
+  add_up(used);
+  add_up(fresh);
+  add_up(MPI_COMM_WORLD);
+  good &= DROP_CALL(MPI_Comm_split(used, 0, -drop_rank, &made));
+  add_up(made);
+  if (prepared != MPI_REQUEST_NULL) {
+    if (!only) play_prepared();
+    good &= DROP_CALL(MPI_Request_free(&prepared));
+  }
+  good &= DROP_CALL(MPI_Comm_free(&made)) && DROP_CALL(MPI_Comm_free(&used)) &&
+          DROP_CALL(MPI_Comm_free(&fresh));
+  drop_tell("collectives in a callback of MPI_Finalize", good);
+  drop_plan();
+  return MPI_SUCCESS;
+}
+
+int main(int argc, char **argv) {
+  int key;
+  const int level = drop_start(&argc, &argv, MPI_THREAD_MULTIPLE);
+  only = argc > 1 && strcmp(argv[1], "only") == 0;
+  MPI_Comm_dup(MPI_COMM_WORLD, &used);
+  MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
+  add_up(used);
+  if (level == MPI_THREAD_MULTIPLE) {
+    good &=
+        DROP_CALL(ALLREDUCE_INIT(&one, &sum, 1, MPI_INT, MPI_SUM, used, MPI_INFO_NULL, &prepared));
+    play_prepared();
+  }
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, clean_up, &key, NULL);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+  MPI_Finalize();
+  return !good;
+}
