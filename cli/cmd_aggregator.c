@@ -1,6 +1,8 @@
 /* cmd_aggregator.c - `tutti aggregator`: sums in the network, for jobs on several hosts.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -33,6 +35,11 @@ static const struct option long_options[] = {{"port", required_argument, NULL, '
                                              {"jobs", required_argument, NULL, 'j'},
                                              {"above", required_argument, NULL, 'a'},
                                              {NULL, 0, NULL, 0}};
+
+static void warn(void *ctx, int level, const char *line) {
+  (void)ctx;
+  if (level == 0) fprintf(stderr, "tutti aggregator: %s\n", line);
+}
 
 /* The signals stay blocked, so one that is pending ends the aggregator, which asks several times a second. */
 static int is_ended(void *ctx) {
@@ -76,6 +83,7 @@ static int run(int argc, char **argv) {
   sigaddset(&signals, SIGTERM);
   sigprocmask(SIG_BLOCK, &signals, NULL);
   tutti_interrupt_set(is_ended, NULL);
+  if (!getenv("TUTTI_LOG")) tutti_log_set(warn, NULL);
   const tutti_status status = tutti_aggregator_serve(&a);
   if (status)
     return cli_fail(status == TUTTI_ERR_ARG ? CLI_USAGE : CLI_FAILED, "aggregator", "%s",

@@ -113,6 +113,9 @@ bool tt_aggregator_tls_session(const char *name, uint64_t *session);
 
 /* Reads "HOST", "HOST:PORT" or "[ADDRESS]:PORT". TUTTI_ERR_ARG. */
 tutti_status tt_aggregator_read(const char *text, char host[64], int *port);
+/* "ADDRESS:PORT" of each address of "HOST:PORT", as many as fit; the others are "". May take long: the system asks others. */
+enum { TT_ABOVES = 4 };
+tutti_status tt_aggregator_look_up(const char *where, char at[TT_ABOVES][TT_AGGREGATOR_WHERE]);
 /* Connects to the daemon at `where`, waits for its answer, `limit` seconds in all. key: of the session. *to:
  * the connection.
  * TUTTI_ERR_SYSTEM, TUTTI_ERR_TIMEOUT, TUTTI_ERR_ARG; or what the daemon answers. */

@@ -20,6 +20,7 @@ void tt_aggregator_key(const char *text, char key[TT_KEY + 1]) {
   unsigned char digest[TT_DIGEST];
   tt_sha256 s;
   if (!text) text = tt_env("TUTTI_KEY");
+  if (text && *text) tt_key_look(text);
   tt_sha256_begin(&s);
   tt_sha256_add(&s, what, sizeof what);
   if (text) tt_sha256_add(&s, text, strlen(text));

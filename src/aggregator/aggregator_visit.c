@@ -4,6 +4,7 @@
  *            has.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "aggregator.h"
+#include "listen.h"
 
 static const double QUEUE = 1.6e-3; /* s, of a host's link */
 /* B of a connection's buffer. A few packets, as large as the system makes them; and what most systems grant. */
@@ -174,6 +176,24 @@ static void watch_silence(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof idle);
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
+
+tutti_status tt_aggregator_look_up(const char *where, char at[TT_ABOVES][TT_AGGREGATOR_WHERE]) {
+  const struct addrinfo hint = {.ai_socktype = SOCK_STREAM};
+  char host[64], address[TT_ADDRESS];
+  int port, n = 0;
+  struct addrinfo *all;
+  const tutti_status status = tt_aggregator_read(where, host, &port);
+  if (status) return status;
+  const int error = getaddrinfo(host, NULL, &hint, &all);
+  if (error)
+    return tt_fail(TUTTI_ERR_SYSTEM, "the aggregator above, %s, is not found: %s", where,
+                   error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
+  for (const struct addrinfo *a = all; a && n < TT_ABOVES; a = a->ai_next)
+    if (tt_address_text(a->ai_addr, address))
+      tt_port_text(address, port, at[n++], TT_AGGREGATOR_WHERE);
+  freeaddrinfo(all);
+  return TUTTI_OK;
 }
 
 tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat, bool open,

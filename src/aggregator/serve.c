@@ -23,7 +23,8 @@
 #include "tutti_create.h"
 
 enum { TT_STRANGERS = 64, EVENTS = 64, LOOK_MS = 200 };
-static const double INTRODUCTION = 5, LEAVE = 2, GATHERING = 60, ABOVE = 1, AGAIN = 10; /* s */
+static const double INTRODUCTION = 5, PATIENCE = 1, LEAVE = 2, GATHERING = 60, ABOVE = 1,
+                    AGAIN = 10; /* s */
 
 /* UPLINK: the connection to the aggregator above. */
 typedef enum stage { HELLO, REQUEST, SEATED, UPLINK, LEAVING } stage;
@@ -50,8 +51,10 @@ typedef struct server {
   const tt_tls *tls;   /* what guests have to speak; NULL: TLS is not asked for */
   size_t memory, used; /* B */
   int jobs, sessions, strangers;
-  const char *above; /* NULL: none */
-  double no_answer;  /* s, when the one above did not answer; 0: it did */
+  const char *above; /* as its user wrote it; NULL: none */
+  char above_at[TT_ABOVES]
+               [TT_AGGREGATOR_WHERE]; /* "ADDRESS:PORT": looked up once, since that may take long */
+  double no_answer;                   /* s, when the one above did not answer; 0: it did */
   tt_session *first;
   guest *guests;
 } server;
@@ -121,7 +124,8 @@ static guest *oldest_stranger(const server *d) {
   return oldest;
 }
 
-/* Strangers that do not introduce themselves make room for those who come. */
+/* Strangers that have not introduced themselves within PATIENCE make room for those who come; until then who comes is turned
+ * away, and tries again. So a flood of connections cannot push out those that are introducing themselves. */
 static void let_in(server *d) {
   const int one = 1;
   int fd;
@@ -130,7 +134,12 @@ static void let_in(server *d) {
       close(fd);
       continue;
     }
-    if (d->strangers >= TT_STRANGERS) show_out(d, oldest_stranger(d), false);
+    guest *oldest = d->strangers >= TT_STRANGERS ? oldest_stranger(d) : NULL;
+    if (oldest && tt_seconds() - oldest->since < PATIENCE) {
+      close(fd);
+      continue;
+    }
+    if (oldest) show_out(d, oldest, false);
     if (!watched(d, (tt_connection){.fd = fd}, HELLO)) continue;
     tt_aggregator_set_options(fd);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
@@ -165,7 +174,9 @@ static bool join_above(server *d, tt_session *s, char *why, size_t size) {
     return false;
   }
   tt_aggregator_session_key(d->key, seat.session[0], key);
-  const tutti_status status = tt_aggregator_visit(d->above, &seat, d->open, key, ABOVE, &to);
+  tutti_status status = TUTTI_ERR_SYSTEM;
+  for (int i = 0; i < TT_ABOVES && *d->above_at[i] && status == TUTTI_ERR_SYSTEM; i++)
+    status = tt_aggregator_visit(d->above_at[i], &seat, d->open, key, ABOVE, &to);
   d->no_answer = status == TUTTI_ERR_TIMEOUT ? tt_seconds() : 0;
   if (status) {
     snprintf(why, size, "above it: %s", tutti_error());
@@ -453,14 +464,12 @@ tutti_status tutti_aggregator_serve(const tutti_aggregator *a) {
   if (status) return status;
   if (a->port < 0 || a->port > 65535 || a->jobs < 0)
     return tt_fail(TUTTI_ERR_ARG, "tutti_aggregator_serve: port %d, %d sessions", a->port, a->jobs);
-  char host[64];
-  int its_port;
-  if (a->above && (status = tt_aggregator_read(a->above, host, &its_port))) return status;
-  server d = {.listener = -1, .epoll = epoll_create1(EPOLL_CLOEXEC)};
+  server d = {.listener = -1, .epoll = -1, .above = a->above};
+  if (d.above && (status = tt_aggregator_look_up(d.above, d.above_at))) return status;
+  d.epoll = epoll_create1(EPOLL_CLOEXEC);
   int port = a->port;
   d.memory = a->memory ? a->memory : (size_t)256 << 20;
   d.jobs = a->jobs ? a->jobs : 64;
-  d.above = a->above;
   tt_aggregator_key(a->key, d.key);
   d.open = !a->key && !tt_env("TUTTI_KEY");
   struct epoll_event e = {.events = EPOLLIN};

@@ -1,4 +1,5 @@
-/* trust.c - whom a connection between two processes that have no secret may join: processes of one user on one host.
+/* trust.c - whom a connection between two processes that have no secret may join: processes of one user on one host. And
+ * whether a secret is worth the name.
  *
  * Idea       A key that was made of a job's number, or of nothing, proves nothing: anybody can compute it. On one host the
  *            kernel knows better. Its tables of connections say which user has the other end of one. A connection
@@ -79,4 +80,38 @@ static bool is_same_user(int fd) {
 
 bool tt_trusts(int fd) {
   return tt_env_int("TUTTI_INSECURE", 0, 1, 0) == 1 || is_same_user(fd);
+}
+
+/* ---- secrets ---- */
+
+enum { KEY_BITS = 128 };
+
+/* An upper bound of the bits of entropy: the length, and how many characters are of the kinds that occur. */
+static double bits_of(const char *text) {
+  static const struct {
+    const char *first, *last;
+    int n;
+  } kinds[] = {{"0", "9", 10}, {"a", "f", 6}, {"g", "z", 20}, {"A", "F", 6}, {"G", "Z", 20}};
+  enum { KINDS = sizeof kinds / sizeof *kinds };
+  bool seen[KINDS + 1] = {false};
+  const size_t length = strlen(text);
+  for (const char *c = text; *c; c++) {
+    int k = 0;
+    while (k < KINDS && (*c < *kinds[k].first || *c > *kinds[k].last)) k++;
+    seen[k] = true;
+  }
+  int characters = seen[KINDS] ? 33 : 0;
+  for (int k = 0; k < KINDS; k++) characters += seen[k] ? kinds[k].n : 0;
+  double each = 0; /* log2, in quarters of a bit, rounded up: no mathematics library */
+  for (double n = 1; n < characters; n *= 1.189207115) each += 0.25;
+  return (double)length * each;
+}
+
+void tt_key_look(const char *text) {
+  if (!text || bits_of(text) >= KEY_BITS || !tt_news("TUTTI_KEY", "weak")) return;
+  tt_log(0,
+         "TUTTI_KEY has at most %.0f bits: somebody who captures how two processes prove to know "
+         "it can try all. Draw %d "
+         "bits at random: openssl rand -hex 16",
+         bits_of(text), KEY_BITS);
 }
