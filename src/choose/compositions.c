@@ -75,8 +75,8 @@ static const char *const on_few[] = {"fold(halving)",
 /* ---- the options of each level ---- */
 
 static bool is_ordered(const char *name, tutti_coll coll) {
-  const tt_form *form = tt_form_of(name, coll);
-  return form && form->order;
+  tt_form form;
+  return tt_form_of(name, coll, &form) && form.order;
 }
 
 /* Finds the price of an algorithm on a level; *at: -1 if it has none. */
