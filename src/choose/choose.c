@@ -210,16 +210,20 @@ static bool try_override(tt_chooser *c, const tt_problem *p, const char *name) {
 
 /* ---- choosing ---- */
 
-/* Is x cheaper than y? If the times agree to seven digits (both saturate a link) and both
- * jam it, the plan that receives from fewer ranks is, because a rank that runs ahead puts
- * two messages on one link and leaves another idle. Then the plan with fewer messages is; then the
- * one listed first. */
-static bool cheaper(const tt_candidate *x, const tt_candidate *y, double bytes) {
+/* The ranks that one receives from, if that many bytes jam its link. */
+static int jamming(const tt_curve *c, double bytes) {
+  return c->jam > 0 && bytes > c->jam ? c->senders : 0;
+}
+
+/* If the times agree to seven digits (both saturate a link), the plan is cheaper that jams it from fewer ranks,
+ * because a rank that runs ahead puts two messages on one link and leaves another idle. Then the plan with
+ * fewer messages is; then the one listed first. Each of these is a property of one plan, so all plans have an order. */
+bool tt_candidate_cheaper(const tt_candidate *x, const tt_candidate *y, double bytes) {
   const float a = (float)tt_curve_at(&x->curve, bytes), b = (float)tt_curve_at(&y->curve, bytes);
-  if (a != b) return a < b;
-  const bool jams =
-      x->curve.jam > 0 && y->curve.jam > 0 && bytes > x->curve.jam && bytes > y->curve.jam;
-  if (jams && x->curve.senders != y->curve.senders) return x->curve.senders < y->curve.senders;
+  const int jam = jamming(&x->curve, bytes), other = jamming(&y->curve, bytes);
+  if (a < b || b < a) return a < b;
+  if (isnan(a) != isnan(b)) return isnan(b);
+  if (jam != other) return jam < other;
   return x->curve.messages != y->curve.messages ? x->curve.messages < y->curve.messages : x < y;
 }
 
@@ -239,8 +243,9 @@ static tt_candidate *cheapest_priced(tt_chooser *c, tt_candidates *list, const t
     if (best && !tt_candidates_may(c, list, i, bytes, most, &may)) return NULL;
     if (!may) continue;
     if (!tt_candidates_price(c, list, i)) return NULL;
-    if (!tt_candidate_counts(list, x) || (passed && !cheaper(passed, x, bytes))) continue;
-    if (best && !cheaper(x, best, bytes)) continue;
+    if (!tt_candidate_counts(list, x) || (passed && !tt_candidate_cheaper(passed, x, bytes)))
+      continue;
+    if (best && !tt_candidate_cheaper(x, best, bytes)) continue;
     best = x;
     most = tt_curve_at(&best->curve, bytes);
   }

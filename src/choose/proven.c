@@ -4,8 +4,8 @@
  *            place, none, and every other one twice, because ranks need not agree on that.
  * Cost       on 8 ranks 0.1 to 0.5 ms, on 64 some 10 ms for most plans. The caller remembers the
  *            result (run/proof_table.c).
- * Forms      a plan's form is its name without its sizes: fold(group=16x16,inner) is of the form
- *            fold(group=,inner). The ranks bound a size, so it grows with them; other numbers stay:
+ * Forms      a plan's form is its name without its sizes, its parameters sorted:
+ *            fold(inner,group=16x16) is of the form fold(group=,inner). The ranks bound a size, so it grows with them; other numbers stay:
  *            circulant(n=8). `make prove` proves every form, with all parameters that its family
  *            proposes, on every number of ranks up to 64 and on samples beyond, within minutes. It
  *            writes the results to forms.def, with the range of each number, as in
@@ -32,7 +32,7 @@ static const tt_form forms[] = {
     {NULL, TUTTI_COLL_COUNT, 0, 0, 0}};
 
 /* The forms of stages, such as lanes(n=)/two-shot of lanes(n=4)/two-shot. */
-static size_t stages_form(const char *stages, size_t length, char *form, size_t size) {
+static void stages_form(const char *stages, size_t length, char *form, size_t size) {
   size_t at = 0;
   for (const char *end = stages + length; stages < end && at < size;) {
     char name[TT_NAME], one[TT_NAME];
@@ -42,38 +42,50 @@ static size_t stages_form(const char *stages, size_t length, char *form, size_t 
     at += (size_t)snprintf(form + at, size - at, "%s%s", at ? "/" : "", one);
     stages += n + 1;
   }
-  return at;
 }
 
-/* Is the parameter a size: a rank, a distance between ranks, or numbers of them? */
+/* Is the parameter a size: a rank, a distance between ranks, numbers of them, or a level of the machine? */
 static bool is_size(const char *param) {
-  static const char *const keys[] = {"data=", "group=", "late=", "node=", "seq=", "stride="};
+  static const char *const keys[] = {
+      "data=", "group=", "late=", "node=", "per=", "seq=", "stride="};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
     if (strncmp(param, keys[i], strlen(keys[i])) == 0) return true;
   return false;
 }
 
-void tt_form_name(const char *name, char form[TT_NAME]) {
+static int by_text(const void *a, const void *b) {
+  return strcmp(a, b);
+}
+
+/* One parameter of a form: levels, sizes and stages without their numbers. */
+static void form_param(const char *param, size_t length, char form[TT_NAME]) {
   static const char stages[] = "stages=";
-  const char *param = name + strcspn(name, "("), *end;
+  const char *equals = memchr(param, '=', length);
+  const bool staged = strncmp(param, stages, strlen(stages)) == 0;
+  const size_t kept = equals && (staged || is_size(param)) ? (size_t)(equals + 1 - param) : length;
+  size_t n = tt_min(kept, TT_NAME - 1);
+  const bool levels = !equals && memchr(param, ':', length);
+  snprintf(form, TT_NAME, "%.*s", levels ? 6 : (int)n, levels ? "levels" : param);
+  if (staged) stages_form(param + kept, length - kept, form + n, TT_NAME - n);
+}
+
+void tt_form_name(const char *name, char form[TT_NAME]) {
+  enum { MOST = 16 };
+  char params[MOST][TT_NAME];
+  const char *param = name + strcspn(name, "(");
   size_t n = tt_min((size_t)(param - name), TT_NAME - 1);
+  int items = 0;
   snprintf(form, TT_NAME, "%.*s", (int)n, name);
-  for (char mark = '('; *param && param[1]; param = end, mark = ',') {
+  while ((*param == '(' || *param == ',') && param[1] && items < MOST) {
     const size_t length = tt_text_until(++param, ",)"); /* skips the '(' or ',' before it */
-    const char *equals = memchr(param, '=', length);
-    const bool levels = !equals && memchr(param, ':', length);
-    const bool staged = strncmp(param, stages, strlen(stages)) == 0;
-    const size_t size =
-        equals && (staged || is_size(param)) ? (size_t)(equals + 1 - param) : length;
-    end = param + length;
-    n += (size_t)(levels ? snprintf(form + n, TT_NAME - n, "%clevels", mark)
-                         : snprintf(form + n, TT_NAME - n, "%c%.*s", mark, (int)size, param));
-    n = tt_min(n, TT_NAME - 1);
-    if (staged)
-      n = tt_min(n + stages_form(param + size, length - size, form + n, TT_NAME - n), TT_NAME - 1);
-    if (*end == ')') break;
+    form_param(param, length, params[items++]);
+    param += length;
   }
-  if (*param) snprintf(form + n, TT_NAME - n, ")");
+  qsort(params, (size_t)items, sizeof *params, by_text); /* in whatever order they were given */
+  for (int i = 0; i < items; i++)
+    n = tt_min(n + (size_t)snprintf(form + n, TT_NAME - n, "%c%s", i ? ',' : '(', params[i]),
+               TT_NAME - 1);
+  if (items) snprintf(form + n, TT_NAME - n, ")");
 }
 
 /* Is each number of the form in the range at its place in the row, and all else the same? */
@@ -194,8 +206,8 @@ void tt_unproven_words(const char *name, int ranks, char *words, size_t size) {
   tt_form_name(name, form);
   snprintf(
       words, size,
-      "%.80s takes too long to prove on %d ranks while it runs, and `make prove` knows no plan of "
-      "the form %.80s; TUTTI_VERIFY=1 proves it all the same, and with TUTTI_VERIFY=0 it runs "
+      "%s takes too long to prove on %d ranks while it runs, and `make prove` knows no plan of "
+      "the form %s; TUTTI_VERIFY=1 proves it all the same, and with TUTTI_VERIFY=0 it runs "
       "unproven",
       name, ranks, form);
 }

@@ -63,13 +63,14 @@ typedef struct tt_cost_model {
   bool torus;                   /* each node has two links of its own on every level */
   double hop;                   /* s for each link of a torus on a path, after the first;
                                     0: messages cross no other nodes */
-  double meet;            /* messages on the busiest link between domains of the outermost level, if
+  double meet;    /* messages on the busiest link between domains of the outermost level, if
                                     each has one on its way and places are not known (sim_mixed.c); 0: they are */
-  double links;           /* then: links as busy as that; 0: as many as places */
-  double nearer;          /* then: s less than alpha that the nearest message over these takes */
-  double further;         /* then: s that a message to the furthest place takes on top of alpha */
-  double header;          /* B that a message takes on links on top of its own */
-  double rendezvous;      /* B from which on a message waits until its reader has the last one of the same rank; 0: none */
+  double links;   /* then: links as busy as that; 0: as many as places */
+  double nearer;  /* then: s less than alpha that the nearest message over these takes */
+  double further; /* then: s that a message to the furthest place takes on top of alpha */
+  double header;  /* B that a message takes on links on top of its own */
+  double
+      rendezvous; /* B from which on a message waits until its reader has the last one of the same rank; 0: none */
   double gamma;           /* s/B reduced */
   double message;         /* s of the processor to send or receive a message */
   double o_next;          /* s for each next peer of the same step */
@@ -101,7 +102,8 @@ static inline const tt_link *tt_link_at(const tt_cost_model *model, int level, u
 /* Does a rank send the messages of a slice one at a time (engine/pace.c)? */
 static inline bool tt_cost_is_paced(const tt_cost_model *model) {
   const tt_link *last = &model->link[model->levels - 1];
-  return model->apart || (model->rendezvous > 0 && model->meet <= 0 && tt_ports(last) == 1 && last->L <= 0);
+  return model->apart ||
+         (model->rendezvous > 0 && model->meet <= 0 && tt_ports(last) == 1 && last->L <= 0);
 }
 
 /* And each when the one before is there, in the order of the schedule; and do its ports serve all that comes to them at once
@@ -151,6 +153,8 @@ typedef struct tt_sim tt_sim;
 tt_sim *tt_sim_new(tt_sched *const *all, int n, bool uniform, const tt_cost_model *model);
 /* The same in slices, of which at most `flight` run at once. NULL: out of memory. */
 tt_sim *tt_sim_slices(const tt_sim *whole, int slices, int flight);
+/* Are so many slices few enough for that? */
+bool tt_sim_can_slice(const tt_sim *whole, int slices);
 /* Predicts the time for a vector of `bytes` bytes. False: out of memory, or the schedules
  * deadlock. */
 bool tt_sim_run(tt_sim *sim, double bytes, tt_breakdown *breakdown);

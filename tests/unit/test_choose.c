@@ -2,6 +2,7 @@
  * commute gets its order, and an override that cannot be met gets a reason.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
-#include "choose.h"
+#include "candidates.h"
 #include "engine.h"
 #include "names.h"
 
@@ -380,6 +381,30 @@ static void wishes_are_for_sizes(void **state) {
   tt_chooser_free(c);
 }
 
+/* Whatever the prices are, "cheaper" is an order: none is cheaper than itself, and no plans are in a circle. */
+static void prices_have_an_order(void **state) {
+  enum { PLANS = 64 };
+  static const float times[] = {1, 1, 1, 2, NAN, INFINITY};
+  static tt_candidate of[PLANS];
+  (void)state;
+  for (uint64_t i = 0, u = 0; i < PLANS; i++) {
+    u = tt_mix(i + 1);
+    of[i].curve = (tt_curve){.n = 1,
+                             .jam = u % 3 ? 0 : 50,
+                             .senders = (int)(u / 3 % 3),
+                             .messages = (int)(u / 9 % 3),
+                             .line = {{.fixed = times[u / 27 % 6]}}};
+  }
+  for (int a = 0; a < PLANS; a++)
+    for (int b = 0; b < PLANS; b++) {
+      const bool before = tt_candidate_cheaper(&of[a], &of[b], 100);
+      assert_int_equal(before + tt_candidate_cheaper(&of[b], &of[a], 100), a != b);
+      for (int c = 0; c < PLANS && before; c++)
+        if (tt_candidate_cheaper(&of[b], &of[c], 100))
+          assert_true(tt_candidate_cheaper(&of[a], &of[c], 100));
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ops_say_what_they_need),
@@ -393,6 +418,7 @@ int main(void) {
       cmocka_unit_test(an_override_is_for_all_ranks),
       cmocka_unit_test(a_loop_for_small_vectors_ends),
       cmocka_unit_test(wishes_are_for_sizes),
+      cmocka_unit_test(prices_have_an_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,11 +75,37 @@ static void a_pipeline_waits_at_its_ends_only(void **state) {
   tt_chooser_free(c);
 }
 
+/* More slices than can be simulated are refused in words, before any memory is asked for. */
+static void too_many_slices_have_no_price(void **state) {
+  static const struct {
+    int ranks, slices;
+    tutti_status status;
+  } cases[] = {{2, 4096, TUTTI_OK},
+               {2, 1 << 20, TUTTI_ERR_UNSUPPORTED},
+               {64, 1 << 20, TUTTI_ERR_UNSUPPORTED}, /* more than 2^32 steps */
+               {512, 1 << 20, TUTTI_ERR_UNSUPPORTED}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tt_setting setting = {.ranks = cases[i].ranks, .flight = TT_FLIGHT};
+    tt_chooser *c;
+    tt_sim *sim = NULL;
+    tt_profile_net(&setting.profile);
+    assert_int_equal(tt_chooser_new(&setting, &c), TUTTI_OK);
+    const tutti_status status =
+        tt_candidate_sim(c, "doubling", cases[i].slices, TUTTI_ALLREDUCE, 0, false, 1 << 20, &sim);
+    assert_int_equal(status, cases[i].status);
+    if (status) assert_non_null(strstr(tutti_error(), "slices"));
+    if (!status) tt_sim_free(sim);
+    tt_chooser_free(c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(only_ends_of_four_or_more_are_shorter),
       cmocka_unit_test(slices_hold_all_elements),
       cmocka_unit_test(a_pipeline_waits_at_its_ends_only),
+      cmocka_unit_test(too_many_slices_have_no_price),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
