@@ -61,9 +61,9 @@ static double real(void) {
 }
 
 /* A number of elements that is in the room, or whose bytes exceed a size. */
-static size_t count(void) {
-  const uint64_t n = number();
-  return n <= ROOM / 16 || n > SIZE_MAX / 16 ? n : n % (ROOM / 16);
+static size_t count(tutti_type type) {
+  const uint64_t n = number(), size = tutti_type_size(type) ? tutti_type_size(type) : 16;
+  return n <= ROOM / 16 || n > SIZE_MAX / size ? n : n % (ROOM / 16);
 }
 
 static tutti_comm *comms[RANKS];
@@ -191,7 +191,7 @@ static void vectors(void) {
   tutti_comm *one;
   const tutti_type type = (tutti_type)whole();
   const tutti_op op = (tutti_op)whole();
-  const size_t n = count(), counts[] = {count()};
+  const size_t n = count(type), counts[] = {count(type)};
   const int root = whole();
   void *dsts[] = {room[1]};
   const void *srcs[] = {room[0]};
