@@ -14,6 +14,7 @@
 #include "candidates.h"
 #include "engine.h"
 #include "names.h"
+#include "tutti_plan.h"
 
 static void user(const void *a, const void *b, void *dst, size_t n, tutti_type t, void *ctx) {
   (void)a, (void)b, (void)dst, (void)n, (void)t, (void)ctx;
@@ -405,6 +406,28 @@ static void prices_have_an_order(void **state) {
     }
 }
 
+/* A plan's name can be nearly as long as its capacity, and is whole wherever it is said. */
+static void long_names_are_whole(void **state) {
+  char name[TUTTI_PLAN_NAME] = "fold(seq=";
+  size_t n = strlen(name);
+  tutti_prices *prices;
+  tutti_offer offer = {.size = sizeof offer};
+  char *why = NULL;
+  (void)state;
+  for (int k = 60; k > 0; k--)
+    n += (size_t)snprintf(name + n, sizeof name - n, k > 1 ? "%d." : "%d)", k);
+  const tutti_question question = {
+      .size = sizeof question, .ranks = 60, .type = TUTTI_FLOAT, .only = name};
+  assert_true(n > 170 && name[n - 1] == ')');
+  assert_int_equal(tutti_prices_make(&question, &prices), TUTTI_OK);
+  assert_int_equal(tutti_prices_chosen(prices, 1 << 20, &offer), TUTTI_OK);
+  assert_string_equal(offer.name, name);
+  assert_int_equal(tutti_prices_explain(prices, 1 << 20, 0, &why), TUTTI_OK);
+  assert_non_null(strstr(why, name));
+  tutti_text_free(why);
+  tutti_prices_free(prices);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ops_say_what_they_need),
@@ -419,6 +442,7 @@ int main(void) {
       cmocka_unit_test(a_loop_for_small_vectors_ends),
       cmocka_unit_test(wishes_are_for_sizes),
       cmocka_unit_test(prices_have_an_order),
+      cmocka_unit_test(long_names_are_whole),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
