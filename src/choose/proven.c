@@ -5,8 +5,8 @@
  * Cost       on 8 ranks 0.1 to 0.5 ms, on 64 some 10 ms for most plans. The caller remembers the
  *            result (run/proof_table.c).
  * Forms      a plan's form is its name without its sizes, its parameters sorted:
- *            fold(inner,group=16x16) is of the form fold(group=,inner). The ranks bound a size, so it grows with them; other numbers stay:
- *            circulant(n=8). `make prove` proves every form, with all parameters that its family
+ *            fold(inner,group=16x16) is of the form fold(group=,inner). The ranks bound a size, so it
+ *            grows with them; other numbers stay: circulant(n=8). `make prove` proves every form, with all parameters that its family
  *            proposes, on every number of ranks up to 64 and on samples beyond, within minutes. It
  *            writes the results to forms.def, with the range of each number, as in
  *            circulant(n=1..128): a plan with another number is of no proven form. Where the

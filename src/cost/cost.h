@@ -63,14 +63,13 @@ typedef struct tt_cost_model {
   bool torus;                   /* each node has two links of its own on every level */
   double hop;                   /* s for each link of a torus on a path, after the first;
                                     0: messages cross no other nodes */
-  double meet;    /* messages on the busiest link between domains of the outermost level, if
+  double meet;            /* messages on the busiest link between domains of the outermost level, if
                                     each has one on its way and places are not known (sim_mixed.c); 0: they are */
-  double links;   /* then: links as busy as that; 0: as many as places */
-  double nearer;  /* then: s less than alpha that the nearest message over these takes */
-  double further; /* then: s that a message to the furthest place takes on top of alpha */
-  double header;  /* B that a message takes on links on top of its own */
-  double
-      rendezvous; /* B from which on a message waits until its reader has the last one of the same rank; 0: none */
+  double links;           /* then: links as busy as that; 0: as many as places */
+  double nearer;          /* then: s less than alpha that the nearest message over these takes */
+  double further;         /* then: s that a message to the furthest place takes on top of alpha */
+  double header;          /* B that a message takes on links on top of its own */
+  double rendezvous;      /* B from which on a message waits until its reader has the last one of the same rank; 0: none */
   double gamma;           /* s/B reduced */
   double message;         /* s of the processor to send or receive a message */
   double o_next;          /* s for each next peer of the same step */
@@ -102,8 +101,7 @@ static inline const tt_link *tt_link_at(const tt_cost_model *model, int level, u
 /* Does a rank send the messages of a slice one at a time (engine/pace.c)? */
 static inline bool tt_cost_is_paced(const tt_cost_model *model) {
   const tt_link *last = &model->link[model->levels - 1];
-  return model->apart ||
-         (model->rendezvous > 0 && model->meet <= 0 && tt_ports(last) == 1 && last->L <= 0);
+  return model->apart || (model->rendezvous > 0 && model->meet <= 0 && tt_ports(last) == 1 && last->L <= 0);
 }
 
 /* And each when the one before is there, in the order of the schedule; and do its ports serve all that comes to them at once
