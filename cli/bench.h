@@ -60,7 +60,7 @@ typedef struct bench_side {
 
 typedef struct bench_row {
   size_t bytes, count;
-  char plan[64];
+  char plan[CLI_PLAN];
   bench_side side[2]; /* out of place, in place */
 } bench_row;
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "tutti.h"
+#include "tutti_plan.h"
 
 /* Exit statuses of tutti itself; a job's own statuses pass through. */
 enum {
@@ -69,7 +70,7 @@ bool cli_size(const char *text, uint64_t *bytes);
 bool cli_seconds(const char *text, double *value);
 
 /* The name of a plan for people: "two-shot in 2 slices". */
-enum { CLI_PLAN = 160 };
+enum { CLI_PLAN = TUTTI_PLAN_TEXT };
 const char *cli_plan_name(const char *name, int slices, char text[CLI_PLAN]);
 
 /* Seconds on a monotonic clock; and a comparison of numbers for qsort, ascending. */

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "tutti_plan.h"
+
 /* Kinds of events, by category. Those from TRACE_WAIT on are steps, inside the others. */
 typedef enum trace_kind {
   TRACE_CALL,
@@ -49,7 +51,7 @@ typedef struct trace_lane { /* of a rank in a communicator; its program's marks 
 } trace_lane;
 
 typedef struct trace_call { /* a kind of call; a mark: its name is the plan, coll is "" */
-  char coll[24], plan[96], type[24], op[16];
+  char coll[24], plan[TUTTI_PLAN_NAME], type[24], op[16];
   uint64_t count, bytes;
   uint32_t slices;
   uint32_t next; /* in the same hash chain; the members before it distinguish calls */

@@ -32,7 +32,7 @@ static tutti_status time_of(tutti_comm *comm, float *x, size_t n, int calls, dou
 
 /* Does the aggregator sum these ranks' vectors? */
 static bool has_one(tutti_comm *comm) {
-  char plan[200];
+  char plan[CLI_PLAN];
   return !tutti_comm_plan(comm, TUTTI_ALLREDUCE, MANY, TUTTI_FLOAT, TUTTI_MAX, plan, sizeof plan) &&
          strncmp(plan, "aggregate(", 10) == 0;
 }

@@ -34,7 +34,7 @@ static void example_variables(tutti_comm *comm) {
 }
 
 static void example_comm_plan(tutti_comm *comm) {
-  char name[128];
+  char name[TUTTI_PLAN_TEXT];
   double seconds = 0;
   CHECK(tutti_comm_plan(comm, TUTTI_ALLREDUCE, 1000, TUTTI_FLOAT, TUTTI_SUM, name, sizeof name));
   tutti_status status =

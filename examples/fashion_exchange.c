@@ -166,7 +166,7 @@ size_t exchange_sums(const exchange *x) {
 void exchange_plans(exchange *x, const char *title) {
   printf("%s\n", title);
   for (size_t b = 0; b < tutti_buckets_count(x->buckets); b++) {
-    char name[100], layers[3 * LAYERS + 1] = "";
+    char name[TUTTI_PLAN_TEXT], layers[3 * LAYERS + 1] = "";
     size_t count = 0, pieces = 0, used = 0;
     for (int l = LAYERS - 1; l >= 0; l--) {
       const size_t before = pieces;

@@ -23,7 +23,7 @@ static void check(tutti_status status) {
 
 int main(int argc, char **argv) {
   tutti_comm *comm = NULL;
-  char host[MPI_MAX_PROCESSOR_NAME], plan[96];
+  char host[MPI_MAX_PROCESSOR_NAME], plan[TUTTI_PLAN_TEXT];
   int length;
   MPI_Init(&argc, &argv);
   tutti_log_set(say, NULL);

@@ -204,8 +204,8 @@ TUTTI_API int tutti_comm_size(const tutti_comm *comm); /* the number of ranks, P
 TUTTI_API tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason);
 
 /** Restrict which plans may run on this communicator. `algo` names algorithms with
- *  their parameters, as `tutti plan list` prints them ("fold(ring)", "two-shot"), or
- *  excludes them by '^'. Entries may have a range of sizes; semicolons separate them:
+ *  their parameters, as `tutti plan list` prints them ("fold(ring)", "two-shot"); '^' excludes
+ *  them, also with further parameters. Entries may have a range of sizes; semicolons separate them:
  *    "consistent(i=2):0-64k;fold(ring):64k-"    sizes in bytes of the vector
  *    "^ring;^tree"                              no ring, and no tree at all
  *  NULL, the default: tutti chooses. It also chooses where a named algorithm cannot

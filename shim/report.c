@@ -18,7 +18,7 @@
 struct row {
   shim_function function;
   int range; /* sizes in bytes below 4 to this power; 0: none */
-  char plan[80];
+  char plan[TUTTI_PLAN_TEXT];
   _Atomic uint64_t calls, bytes, ns;
 };
 
@@ -106,7 +106,7 @@ void report_served(tutti_comm *comm, last_row *last, const served_call *c, uint6
   const uint64_t ns = report_now() - since;
   const size_t key = c->plans ? c->count : c->bytes;
   if (!last->row || last->count != key || last->type != c->type || last->op != c->op) {
-    char plan[80] = "by counts";
+    char plan[TUTTI_PLAN_TEXT] = "by counts";
     if (c->plans && tutti_comm_plan(comm, c->coll, c->count, c->type, c->op, plan, sizeof plan))
       snprintf(plan, sizeof plan, "?");
     *last = (last_row){key, c->type, c->op, row_of(c->function, range_of(c->bytes), plan)};

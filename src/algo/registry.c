@@ -239,7 +239,7 @@ tutti_status tt_algo_known(const char *name, int ranks) {
       reason = algo_refusal(algo, &ask);
       if (!reason) return TUTTI_OK;
     }
-  return tt_fail(TUTTI_ERR_ARG, "%.60s can do nothing on %d ranks: %s", name, ranks, reason);
+  return tt_fail(TUTTI_ERR_ARG, "%s can do nothing on %d ranks: %s", name, ranks, reason);
 }
 
 bool tt_algo_does(const char *name, tutti_coll coll) {
@@ -264,7 +264,7 @@ static tutti_status fits_data(const tt_ask *ask, tt_sched **sched) {
   const int takes = (*sched)->data;
   if (!ask->data || ask->data == takes) return TUTTI_OK;
   tutti_status status =
-      tt_fail(TUTTI_ERR_UNSUPPORTED, "%.60s takes data from %d of %d ranks; here %d bring data",
+      tt_fail(TUTTI_ERR_UNSUPPORTED, "%s takes data from %d of %d ranks; here %d bring data",
               (*sched)->name, takes, ask->ranks, ask->data);
   tt_sched_free(*sched);
   *sched = NULL;
@@ -276,8 +276,8 @@ static tutti_status build(const tt_algo *algo, const char *name, const tt_ask *a
   const char *reason = algo_refusal(algo, ask);
   if (reason)
     return tt_fail(reason == tt_no_memory ? TUTTI_ERR_MEMORY : TUTTI_ERR_UNSUPPORTED,
-                   "%.60s cannot do %s on %d ranks: %s", name, tutti_coll_name(ask->coll),
-                   ask->ranks, reason);
+                   "%s cannot do %s on %d ranks: %s", name, tutti_coll_name(ask->coll), ask->ranks,
+                   reason);
   tt_builder b;
   uint32_t blocks = ask->ranks == 1 ? 1 : algo->blocks(ask);
   tt_build_begin(&b, full_name(name), ask->coll, ask->ranks, ask->rank, ask->root, ask->in_place,
@@ -288,7 +288,7 @@ static tutti_status build(const tt_algo *algo, const char *name, const tt_ask *a
     algo->build(&b, ask);
   *sched = tt_build_end(&b);
   if (*sched) return fits_data(ask, sched);
-  return tt_fail(TUTTI_ERR_MEMORY, "out of memory while building %.60s for rank %d of %d", name,
+  return tt_fail(TUTTI_ERR_MEMORY, "out of memory while building %s for rank %d of %d", name,
                  ask->rank, ask->ranks);
 }
 

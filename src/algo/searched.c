@@ -283,8 +283,9 @@ static void receive_round(telling *t, int rank, int from) {
 }
 
 static void tell(telling *t, const story *s) {
-  for (const char *at = s->moves; at; at = strchr(at, '|'), at += at ? 1 : 0) {
+  for (const char *at = s->moves, *next; at; at = next ? next + 1 : NULL) {
     const int shift = *at - '0';
+    next = strchr(at, '|');
     for (int r = 0; r < t->P; r++) send_round(t, r, shifted(t, r, shift, 1), at + 2);
     for (int r = 0; r < t->P; r++) receive_round(t, r, shifted(t, r, shift, -1));
   }

@@ -160,20 +160,27 @@ static void twolevel_build(tt_builder *b, const tt_ask *ask) {
   if (size > 1) tt_send_all(b, node, dst);
 }
 
+/* Nodes of some size, by node=, of several sizes, and by levels; scatter in nodes of one size. */
 static bool twolevel_samples(int ranks, int i, char *params, size_t size) {
-  static const char *const how[] = {"ring", "halving", "doubling", "two-shot"};
-  enum { HOWS = sizeof how / sizeof *how, EVEN = 3 * HOWS, UNEVEN = EVEN + HOWS };
-  const int a = ranks / 3, c = ranks - 2 * a;
-  if (i >= UNEVEN) {
-    int node = ranks > 2 ? 2 + (i - UNEVEN) / HOWS : 2;
-    while (ranks % node && node < ranks) node++;
-    snprintf(params, size, "node=%d,scatter,%s", node, how[i % HOWS]);
-    return i < UNEVEN + 2 * HOWS && ranks > 1;
-  }
-  if (i < EVEN || a < 2)
-    snprintf(params, size, "node=%d,%s", 1 + (i + ranks) % 9, how[i % HOWS]);
+  static const char *const how[] = {"", ",ring", ",halving", ",doubling", ",two-shot"};
+  enum { HOWS = sizeof how / sizeof *how };
+  const int kind = i / HOWS, a = ranks / 3, c = ranks - 2 * a;
+  const char *leaders = how[i % HOWS];
+  int node = ranks > 2 ? 2 + kind % 2 : 2;
+  while (ranks % node && node < ranks) node++;
+  if (kind >= 4 && (kind >= 10 || ranks < 2)) return false;
+  if (kind < 3 || (kind == 3 && a < 2))
+    snprintf(params, size, "node=%d%s", 1 + (i + ranks) % 9, leaders);
+  else if (kind == 3)
+    snprintf(params, size, "node:(%d,1,%d,%d)%s", a - 1, a, c, leaders);
+  else if (kind < 6)
+    snprintf(params, size, "node=%d,scatter%s", node, leaders);
+  else if (kind < 8)
+    snprintf(params, size, "node:%d core:%d,scatter%s", ranks / node, node, leaders);
+  else if (ranks / node % 2 == 0)
+    snprintf(params, size, "rack:2 node:%d core:%d,scatter%s", ranks / node / 2, node, leaders);
   else
-    snprintf(params, size, "node:(%d,1,%d,%d),%s", a - 1, a, c, how[i % HOWS]);
+    snprintf(params, size, "node:%d core:%d%s", ranks / node, node, leaders);
   return true;
 }
 

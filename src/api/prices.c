@@ -13,6 +13,8 @@
 #include "settings.h"
 #include "why.h"
 
+_Static_assert(TUTTI_PLAN_NAME == TT_NAME, "no name is cut");
+
 struct tutti_prices {
   tt_chooser *chooser;
   tt_chooser *coded;  /* of messages that are coded; NULL: none are */

@@ -64,6 +64,9 @@ static inline bool tt_candidate_counts(const tt_candidates *list, const tt_candi
   return x->possible && (!x->dear || list->all);
 }
 
+/* Is x cheaper than y, another candidate? (choose.c) */
+bool tt_candidate_cheaper(const tt_candidate *x, const tt_candidate *y, double bytes);
+
 /* A stage of compositions, and its price as a part of the vector's size. */
 typedef struct tt_stage_price {
   tt_level_stage stage;
@@ -92,7 +95,7 @@ struct tt_chooser {
   bool exported_priced;
   char overridden[TT_NAME]; /* the plan that the following fields describe */
   tt_finding *named_found[TUTTI_COLL_COUNT];
-  char refusal[400];
+  char refusal[TT_REFUSAL];
   bool starved; /* out of memory: other ranks may have found more */
 };
 

@@ -55,13 +55,8 @@ static tutti_status unless_starved(tutti_status status) {
 
 /* The form of a plan on many ranks, if `make prove` has proven it (proven.c). With that no rank has to
  * build the schedules of all. */
-static const tt_form *form_of(const char *name, const tt_ask *ask) {
-  return ask->ranks > TT_PROVEN_RANKS ? tt_form_of(name, ask->coll) : NULL;
-}
-
-/* The needs that held in every proof of its form. */
-static unsigned met_by_form(const tt_form *f) {
-  return f ? (f->order ? TT_NEED_ORDER : 0u) | (f->same ? TT_NEED_SAME : 0u) : 0;
+static bool form_of(const char *name, const tt_ask *ask, tt_form *form) {
+  return ask->ranks > TT_PROVEN_RANKS && tt_form_of(name, ask->coll, form);
 }
 
 /* A plan of a form whose ranks differed in a proof is taken to differ, unless somebody named it. Its words
@@ -78,39 +73,18 @@ static tutti_status form_differs(const char *name, const tt_ask *asked, unsigned
   return unless_starved(status);
 }
 
-/* Where all ranks do alike, does the schedule of one tell that all have the same bits? Two others are
- * looked at, too. */
-static tutti_status same_by_one(const char *name, const tt_ask *asked, bool *same) {
-  const int ranks[] = {0, asked->ranks / 2, asked->ranks - 1};
-  tt_ask ask = *asked;
-  tutti_status status = TUTTI_OK;
-  *same = tt_algo_uniform(name, asked, NULL);
-  for (int i = 0; i < 6 && *same && !status; i++) {
-    tt_sched *one;
-    ask.rank = ranks[i / 2];
-    ask.in_place = i % 2;
-    status = tt_algo_build(name, &ask, &one);
-    if (status) break;
-    *same = tt_summed_once_alike(one);
-    tt_sched_free(one);
-  }
-  *same &= !status;
-  return unless_starved(status);
-}
-
 tutti_status tt_meets(const char *name, const tt_ask *asked, unsigned needs, double most,
                       unsigned *met, bool *skipped) {
   tt_ask ask = *asked;
-  bool same = false;
-  const tt_form *form = form_of(name, asked);
+  tt_form form;
+  const bool has_form = form_of(name, asked, &form);
+  const unsigned by_form = !has_form ? 0
+                                     : (form.order ? TT_NEED_ORDER : 0u) | /* held in every proof */
+                                           (form.same ? TT_NEED_SAME : 0u);
   *met = needs;
   *skipped = false;
-  if (!(needs & ~met_by_form(form))) return TUTTI_OK;
-  if (needs == TT_NEED_SAME) {
-    const tutti_status status = same_by_one(name, asked, &same);
-    if (status || same) return status;
-  }
-  if (form && !form->same && most < HUGE_VAL && needs & TT_NEED_SAME)
+  if (!(needs & ~by_form)) return TUTTI_OK;
+  if (has_form && needs & ~by_form & TT_NEED_SAME && most < HUGE_VAL)
     return form_differs(name, asked, needs, most, met, skipped);
   *skipped = ask.ranks > TT_MOST_PROVEN;
   tutti_status status = TUTTI_OK;
@@ -236,16 +210,20 @@ static bool try_override(tt_chooser *c, const tt_problem *p, const char *name) {
 
 /* ---- choosing ---- */
 
-/* Is x cheaper than y? If the times agree to seven digits (both saturate a link) and both
- * jam it, the plan that receives from fewer ranks is, because a rank that runs ahead puts
- * two messages on one link and leaves another idle. Then the plan with fewer messages is; then the
- * one listed first. */
-static bool cheaper(const tt_candidate *x, const tt_candidate *y, double bytes) {
+/* The ranks that one receives from, if that many bytes jam its link. */
+static int jamming(const tt_curve *c, double bytes) {
+  return c->jam > 0 && bytes > c->jam ? c->senders : 0;
+}
+
+/* If the times agree to seven digits (both saturate a link), the plan is cheaper that jams it from fewer ranks,
+ * because a rank that runs ahead puts two messages on one link and leaves another idle. Then the plan with
+ * fewer messages is; then the one listed first. Each of these is a property of one plan, so all plans have an order. */
+bool tt_candidate_cheaper(const tt_candidate *x, const tt_candidate *y, double bytes) {
   const float a = (float)tt_curve_at(&x->curve, bytes), b = (float)tt_curve_at(&y->curve, bytes);
-  if (a != b) return a < b;
-  const bool jams =
-      x->curve.jam > 0 && y->curve.jam > 0 && bytes > x->curve.jam && bytes > y->curve.jam;
-  if (jams && x->curve.senders != y->curve.senders) return x->curve.senders < y->curve.senders;
+  const int jam = jamming(&x->curve, bytes), other = jamming(&y->curve, bytes);
+  if (a < b || b < a) return a < b;
+  if (isnan(a) != isnan(b)) return isnan(b);
+  if (jam != other) return jam < other;
   return x->curve.messages != y->curve.messages ? x->curve.messages < y->curve.messages : x < y;
 }
 
@@ -265,8 +243,9 @@ static tt_candidate *cheapest_priced(tt_chooser *c, tt_candidates *list, const t
     if (best && !tt_candidates_may(c, list, i, bytes, most, &may)) return NULL;
     if (!may) continue;
     if (!tt_candidates_price(c, list, i)) return NULL;
-    if (!tt_candidate_counts(list, x) || (passed && !cheaper(passed, x, bytes))) continue;
-    if (best && !cheaper(x, best, bytes)) continue;
+    if (!tt_candidate_counts(list, x) || (passed && !tt_candidate_cheaper(passed, x, bytes)))
+      continue;
+    if (best && !tt_candidate_cheaper(x, best, bytes)) continue;
     best = x;
     most = tt_curve_at(&best->curve, bytes);
   }

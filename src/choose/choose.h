@@ -138,19 +138,21 @@ tutti_status tt_proven_find(const tt_ask *ask, const char *name, int slices, con
 /* Would tt_proven_find answer one of the first two, whatever the number of slices? Otherwise the
  * plan is not chosen, nor run if it is named. Fails if the plan cannot be built. */
 tutti_status tt_proven_can(const tt_ask *ask, const char *name, const tt_setting *how, bool *can);
+enum { TT_REFUSAL = 800 }; /* capacity for why a plan does not run: names, and words */
 /* Formats why that plan does not run. */
 void tt_unproven_words(const char *name, int ranks, char *words, size_t size);
-/* The results of all proofs of a form by `make prove` (proven.c): are operands in rank order, are
- * they grouped alike on all ranks, and what was the largest number of ranks? */
+/* The results of all proofs of a form by `make prove` (proven.c), its numbers being ranges: are operands in
+ * rank order, are they grouped alike on all ranks, and what was the largest number of ranks? */
 typedef struct tt_form {
   const char *name;
   tutti_coll coll;
   bool order, same;
   int ranks;
 } tt_form;
-/* NULL: no plan of this form is proven. */
-const tt_form *tt_form_of(const char *name, tutti_coll coll);
-/* The plan's name without its numbers. */
+/* The form of a plan, with the properties that hold for all its numbers; false: no plan of such a form, with
+ * such numbers, is proven. */
+bool tt_form_of(const char *name, tutti_coll coll, tt_form *form);
+/* The plan's name without its sizes, its parameters sorted. */
 void tt_form_name(const char *name, char form[TT_NAME]);
 /* A hash of the question, a multiple of 4 and not 0. */
 uint64_t tt_proven_key(const tt_ask *ask, const char *name, int slices);

@@ -27,7 +27,7 @@ enum {
 
 /* An algorithm on a level. */
 typedef struct option {
-  char name[64];
+  char name[TT_NAME];
   bool scatters;
   bool ordered; /* keeps the ranks' order */
   bool banned;  /* for now: it cannot be built together with others */
@@ -75,8 +75,8 @@ static const char *const on_few[] = {"fold(halving)",
 /* ---- the options of each level ---- */
 
 static bool is_ordered(const char *name, tutti_coll coll) {
-  const tt_form *form = tt_form_of(name, coll);
-  return form && form->order;
+  tt_form form;
+  return tt_form_of(name, coll, &form) && form.order;
 }
 
 /* Finds the price of an algorithm on a level; *at: -1 if it has none. */
@@ -91,7 +91,7 @@ static tutti_status add_option(const search *k, level_options *m, const char *na
                                const tt_cost_model *model) {
   option *x = &m->at[m->n];
   *x = (option){.back = -1};
-  snprintf(x->name, sizeof x->name, "%.63s", name);
+  snprintf(x->name, sizeof x->name, "%s", name);
   x->scatters = m != &k->of[0] && tt_algo_does(name, TUTTI_REDUCE_SCATTER);
   const tutti_coll coll = x->scatters ? TUTTI_REDUCE_SCATTER : k->coll;
   const char *back = tt_algo_does(name, TUTTI_ALL_GATHER) ? name : "one-shot";

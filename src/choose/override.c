@@ -80,13 +80,31 @@ const char *tt_override_for(const tt_override *override, uint64_t bytes) {
   return NULL;
 }
 
-bool tt_override_forbids(const tt_override *override, const char *name, uint64_t bytes) {
-  for (int i = 0; override && i < override->n; i++) {
-    if (!override->item[i].never || !applies(override, i, bytes)) continue;
-    const char *never = override->item[i].name;
-    const size_t n = strlen(never);
-    if (strcmp(never, name) == 0) return true;
-    if (!strchr(never, '(') && strncmp(never, name, n) == 0 && name[n] == '(') return true;
+static bool has_param(const char *params, const char *one, size_t n) {
+  while (*params == '(' || *params == ',') {
+    const size_t length = tt_text_until(++params, ",)");
+    if (length == n && strncmp(params, one, n) == 0) return true;
+    params += length;
   }
+  return false;
+}
+
+/* Is the plan of this family, with all of these parameters? fold(ring,rings=2) is one of fold(ring). */
+static bool is_one_of(const char *name, const char *wish) {
+  const size_t n = strcspn(wish, "(");
+  if (strncmp(name, wish, n) != 0 || (name[n] && name[n] != '(')) return false;
+  for (const char *param = wish + n; *param == '(' || *param == ',';) {
+    const size_t length = tt_text_until(++param, ",)");
+    if (!has_param(name + n, param, length)) return false;
+    param += length;
+  }
+  return true;
+}
+
+bool tt_override_forbids(const tt_override *override, const char *name, uint64_t bytes) {
+  for (int i = 0; override && i < override->n; i++)
+    if (override->item[i].never && applies(override, i, bytes) &&
+        is_one_of(name, override->item[i].name))
+      return true;
   return false;
 }

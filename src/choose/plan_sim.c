@@ -205,8 +205,12 @@ tutti_status tt_plan_sim(const tt_chooser *c, const char *name, int slices, tutt
       sim_whole(c, name, coll, root, exported, slices, most, kept, size, sim);
   if (status || slices <= 1) return status;
   tt_sim *whole = *sim;
-  *sim = tt_sim_slices(whole, slices, c->setting.flight);
+  const bool can = tt_sim_can_slice(whole, slices);
+  *sim = can ? tt_sim_slices(whole, slices, c->setting.flight) : NULL;
   tt_sim_free(whole);
+  if (!can)
+    return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                   "%s in %d slices has too many messages to price; set fewer", name, slices);
   return *sim ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for slices of %s", name);
 }
 

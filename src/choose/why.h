@@ -10,7 +10,7 @@ enum { TT_NEXT = 3, TT_SPANS = 24 };
 typedef struct tt_reason {
   tt_quote quote;
   int i; /* index among the candidates */
-  char why[300];
+  char why[TT_REFUSAL];
 } tt_reason;
 
 typedef struct tt_why {

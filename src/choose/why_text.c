@@ -133,15 +133,18 @@ static void say_refused(tt_text *t, const tt_why *w) {
   }
 }
 
-static const char *proof_of(const tt_why *w, char text[400]) {
-  const tt_form *f = tt_form_of(w->choice.name, w->problem.coll);
+enum { PROOF_WORDS = TT_NAME + 200 };
+
+static const char *proof_of(const tt_why *w, char text[PROOF_WORDS]) {
+  tt_form form;
   if (w->proven == TT_PROVEN) return "every rank's steps, in place and not";
   if (w->proven == TT_PROVEN_OFF) return "no: TUTTI_VERIFY is 0";
-  if (!f) return "no: it would take long (TUTTI_VERIFY=1; `tutti plan check`)";
-  snprintf(text, 400,
-           "its form, %.200s, on up to %d ranks when tutti was made; not on this number, which "
+  if (!tt_form_of(w->choice.name, w->problem.coll, &form))
+    return "no: it would take long (TUTTI_VERIFY=1; `tutti plan check`)";
+  snprintf(text, PROOF_WORDS,
+           "its form, %s, on up to %d ranks when tutti was made; not on this number, which "
            "would take long while it runs (TUTTI_VERIFY=1; `tutti plan check`)",
-           f->name, f->ranks);
+           form.name, form.ranks);
   return text;
 }
 
@@ -161,7 +164,7 @@ static void say_hosts(tt_text *t, const tt_cost_model *p) {
 
 void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
   const tt_cost_model *p = tt_chooser_model(c);
-  char text[24], size[24], bound[64], where[40], proof[400];
+  char text[24], size[24], bound[64], where[40], proof[PROOF_WORDS];
   tt_text_add(t, "%s", tutti_coll_name(w->problem.coll));
   if (w->problem.coll != TUTTI_BARRIER)
     tt_text_add(t, " of %s", tt_size_words((double)w->problem.bytes, size));
@@ -252,7 +255,7 @@ static void json_way(tt_text *t, const tt_device_way *way) {
 }
 
 void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
-  char proof[400];
+  char proof[PROOF_WORDS];
   const tt_cost_model *p = tt_chooser_model(c);
   tt_text_add(t, "{\"collective\": \"%s\", \"ranks\": %d, \"bytes\": %llu,\n ",
               tutti_coll_name(w->problem.coll), p->ranks, (unsigned long long)w->problem.bytes);

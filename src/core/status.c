@@ -7,8 +7,8 @@
 #include "core.h"
 #include "process.h"
 
-static _Thread_local char sentence[512];
-static _Thread_local char text[512];
+static _Thread_local char sentence[1024];
+static _Thread_local char text[1024];
 
 tutti_status tt_fail(tutti_status status, const char *format, ...) {
   va_list args;

@@ -151,6 +151,8 @@ typedef struct tt_sim tt_sim;
 tt_sim *tt_sim_new(tt_sched *const *all, int n, bool uniform, const tt_cost_model *model);
 /* The same in slices, of which at most `flight` run at once. NULL: out of memory. */
 tt_sim *tt_sim_slices(const tt_sim *whole, int slices, int flight);
+/* Are so many slices few enough for that? */
+bool tt_sim_can_slice(const tt_sim *whole, int slices);
 /* Predicts the time for a vector of `bytes` bytes. False: out of memory, or the schedules
  * deadlock. */
 bool tt_sim_run(tt_sim *sim, double bytes, tt_breakdown *breakdown);

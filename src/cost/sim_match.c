@@ -320,12 +320,12 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   return true;
 }
 
-/* The same if one rank is simulated for all. */
+/* The same if one rank is simulated for all: by what comes in, as all messages known are to this rank. */
 static bool bound_by_own(tt_sim *sim, const uint32_t *domains, int level) {
   const tt_cost_model *model = &sim->model;
   double *sum = calloc(tt_sim_links_each(model, level), sizeof *sum), most = 0;
   for (uint32_t i = 0; sum && i < sim->messages; i++) {
-    const tt_sim_taken taken = tt_sim_take(model, domains, level, &sim->message[i], false);
+    const tt_sim_taken taken = tt_sim_take(model, domains, level, &sim->message[i], true);
     sum[taken.which] += sim->message[i].share * taken.links;
     most = sum[taken.which] > most ? sum[taken.which] : most;
   }
@@ -366,7 +366,8 @@ static bool sends_at_once(const tt_cost_model *model) {
   return several;
 }
 
-/* If one rank is simulated for all, all ranks that share a link cross it at once. A rank's own link
+/* If one rank is simulated for all, all ranks that share a link cross it at once, and only the links into its domains
+ * are looked at: all messages known are to this rank, and others leave on other links. A rank's own link
  * is its ports, whose busy time is simulated, unless it lets bytes through at once, or messages jam it. */
 bool tt_sim_links(tt_sim *sim) {
   const tt_cost_model *model = &sim->model;
@@ -390,13 +391,13 @@ bool tt_sim_links(tt_sim *sim) {
     d->late = d->slope;
     for (int l = last - 1; !shared && l >= d->level; l--)
       narrow(d, model->link[l].beta, l,
-             d->share * tt_sim_sharers(model, l) * tt_sim_take(model, domains, l, d, false).links);
+             d->share * tt_sim_sharers(model, l) * tt_sim_take(model, domains, l, d, true).links);
   }
   ok = ok && tt_sim_pairs(sim);
   if (ok && rounds) ok = find_rounds(sim, round);
   for (int l = last - 1; shared && l >= 0 && ok; l--)
-    ok = share_links(sim, domains, round, l, false) &&
-         (sim->sim_ranks == 1 || share_links(sim, domains, round, l, true));
+    ok = (sim->sim_ranks == 1 || share_links(sim, domains, round, l, false)) &&
+         share_links(sim, domains, round, l, true);
   if (ok && mixed) ok = tt_sim_mix(sim, round);
   for (int l = bounds - 1; l >= 0 && ok; l--) {
     if (sim->sim_ranks > 1)

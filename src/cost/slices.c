@@ -8,16 +8,11 @@
 #include "partition.h"
 #include "sim.h"
 
+enum { MOST_EVENTS = 1 << 23 }; /* of all slices: steps, messages, and what waits for them */
+
 /* Does a step wait for no other (first), or does no other wait for it? */
 static bool is_edge(const tt_sim *w, uint32_t step, bool first) {
   return first ? w->task[step].alone : w->then_at[step] == w->then_at[step + 1];
-}
-
-static uint32_t count_edges(const tt_sim *w, uint32_t sim_rank, bool first) {
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < w->steps; i++)
-    n += w->task[i].sim_rank == sim_rank && is_edge(w, i, first);
-  return n;
 }
 
 /* Lists what waits for each step: its own successors, and for a last step the first steps of a
@@ -71,10 +66,27 @@ static void copy_parts(const tt_sim *w, tt_sim *p, int slice, int slices) {
   }
 }
 
+/* How often a last step of a slice lets a first step of a later one start; the steps of a rank are contiguous. */
+static uint64_t count_handovers(const tt_sim *w) {
+  uint64_t n = 0, firsts = 0, lasts = 0;
+  for (uint32_t i = 0; i < w->steps; i++) {
+    if (i && w->task[i].sim_rank != w->task[i - 1].sim_rank)
+      n += firsts * lasts, firsts = lasts = 0;
+    firsts += is_edge(w, i, true);
+    lasts += is_edge(w, i, false);
+  }
+  return n + firsts * lasts;
+}
+
+bool tt_sim_can_slice(const tt_sim *w, int slices) {
+  const uint64_t each = (uint64_t)w->steps + w->messages + w->then_at[w->steps];
+  return (uint64_t)slices * (each + count_handovers(w)) <= MOST_EVENTS;
+}
+
 tt_sim *tt_sim_slices(const tt_sim *w, int slices, int flight) {
   tt_sim *p = calloc(1, sizeof *p);
   const uint32_t k = (uint32_t)slices;
-  uint32_t *firsts = malloc(((size_t)w->steps + 1) * sizeof *firsts), nfirsts = 0, extra = 0;
+  uint32_t *firsts = malloc(((size_t)w->steps + 1) * sizeof *firsts), nfirsts = 0;
   if (!p || !firsts) {
     free(p);
     free(firsts);
@@ -83,8 +95,6 @@ tt_sim *tt_sim_slices(const tt_sim *w, int slices, int flight) {
   for (uint32_t i = 0; i < w->steps; i++)
     if (is_edge(w, i, true)) firsts[nfirsts++] = i;
   firsts[nfirsts] = UINT32_MAX;
-  for (uint32_t r = 0; r < (uint32_t)w->sim_ranks; r++)
-    extra += count_edges(w, r, true) * count_edges(w, r, false);
   *p = *w; /* but for what follows */
   p->timing = NULL;
   p->event = NULL;
@@ -93,7 +103,7 @@ tt_sim *tt_sim_slices(const tt_sim *w, int slices, int flight) {
   p->messages = k * w->messages;
   p->task = malloc(((size_t)p->steps + 1) * sizeof *p->task);
   p->then_at = malloc(((size_t)p->steps + 2) * sizeof *p->then_at);
-  p->then = malloc(((size_t)k * (w->then_at[w->steps] + extra) + 1) * sizeof *p->then);
+  p->then = malloc((k * (w->then_at[w->steps] + count_handovers(w)) + 1) * sizeof *p->then);
   p->message_at = malloc(((size_t)p->steps + 1) * sizeof *p->message_at);
   p->message = malloc(((size_t)p->messages + 1) * sizeof *p->message);
   if (w->ends) p->ends = malloc(((size_t)p->messages + 1) * sizeof *p->ends);

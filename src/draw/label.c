@@ -42,6 +42,7 @@ uint32_t tt_label_single(const tt_picture *p, const tt_message *m) {
 
 void tt_label_value(tt_text *t, tt_picture *p, tt_value value) {
   tt_value_ranks(p->values, value, p->marks);
+  t->failed |= tt_values_failed(p->values);
   list_marks(t, p->marks, (uint32_t)p->ranks);
 }
 

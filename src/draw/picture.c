@@ -93,7 +93,7 @@ static bool count_inputs(tt_picture *p) {
     memset(seen, 0, (size_t)p->ranks);
     p->inputs[v] = tt_value_ranks(p->values, v, seen);
   }
-  bool ok = seen && p->inputs;
+  bool ok = seen && p->inputs && !tt_values_failed(p->values);
   free(seen);
   return ok;
 }

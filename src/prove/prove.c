@@ -75,33 +75,62 @@ bool tt_summed_once(tt_sched *const *all, int ranks) {
   return completed <= all[0]->blocks;
 }
 
-bool tt_summed_once_alike(const tt_sched *mine) {
-  return blocks_completed(mine) * (uint64_t)mine->ranks <= mine->blocks;
+static bool shifted_block(const tt_sched *s, uint32_t x, uint32_t y, int by) {
+  const uint32_t B = s->blocks;
+  return y == (B == 1 ? x : x / B * B + (x % B + (uint32_t)by) % B);
 }
 
 static bool shifted_span(const tt_span *a, const tt_span *b, int by, const tt_sched *s) {
   if (a->buf != b->buf || tt_span_size(a) != tt_span_size(b)) return false;
-  for (uint32_t i = 0; i < tt_span_size(a); i++) {
-    uint32_t x = tt_span_block(a, i), y = tt_span_block(b, i), B = s->blocks;
-    if (B == 1 ? x != y : y != x / B * B + (x % B + (uint32_t)by) % B) return false;
+  for (uint32_t i = 0; i < tt_span_size(a); i++)
+    if (!shifted_block(s, tt_span_block(a, i), tt_span_block(b, i), by)) return false;
+  return true;
+}
+
+/* The entry of b's peers that is entry 0 of a's, shifted; -1: the peers are others. A range of all ranks may
+ * begin anywhere. */
+static int shifted_peers(const tt_peers *a, const tt_peers *b, int by, int ranks) {
+  const int first = tt_mod((int64_t)tt_peer_rank(a, 0, ranks) + by, ranks);
+  if (a->count != b->count) return -1;
+  if (a->count > 1 && tt_mod((int64_t)a->stride - b->stride, ranks)) return -1;
+  for (int i = 0; i < (a->count == ranks ? ranks : 1); i++)
+    if (a->count == 0 || tt_peer_rank(b, i, ranks) == first) return i;
+  return -1;
+}
+
+/* What is sent or received. Entry i of a's peers is entry i + turn of b's, which matters for the parts of a split
+ * step. */
+static bool shifted_cargo(const tt_step *a, const tt_step *b, int turn, int by, const tt_sched *s) {
+  const tt_span *x = tt_step_cargo(a), *y = tt_step_cargo(b);
+  if (!a->split) return shifted_span(x, y, by, s);
+  if (x->buf != y->buf || tt_span_size(x) != tt_span_size(y)) return false;
+  for (int i = 0; i < a->peers.count; i++) {
+    uint32_t lo, hi, to, end;
+    tt_part_of(a, i, &lo, &hi);
+    tt_part_of(b, (i + turn) % a->peers.count, &to, &end);
+    for (; lo < hi; lo++, to++)
+      if (!shifted_block(s, tt_span_block(x, lo), tt_span_block(y, to), by)) return false;
   }
   return true;
 }
 
 static bool shifted_step(const tt_step *a, const tt_step *b, int by, const tt_sched *s) {
   if (a->kind != b->kind || a->split != b->split || a->side != b->side ||
-      a->peers.count != b->peers.count || a->inputs != b->inputs)
+      a->completes != b->completes || a->inputs != b->inputs)
     return false;
-  if (a->peers.count < s->ranks) /* a range of all ranks is the same for every rank */
-    for (int i = 0; i < a->peers.count; i++)
-      if (tt_peer_rank(&a->peers, i, s->ranks) + by !=
-          tt_peer_rank(&b->peers, i, s->ranks) +
-              (tt_peer_rank(&a->peers, i, s->ranks) + by >= s->ranks ? s->ranks : 0))
-        return false;
-  if (a->split && a->peers.count == s->ranks)
-    return tt_span_size(tt_step_cargo(a)) == tt_span_size(tt_step_cargo(b));
-  return shifted_span(tt_step_cargo(a), tt_step_cargo(b), by, s) &&
-         (a->kind == TT_SEND || a->kind == TT_RECV || shifted_span(&a->own, &b->own, by, s));
+  const int turn = shifted_peers(&a->peers, &b->peers, by, s->ranks);
+  if (turn < 0 || !shifted_cargo(a, b, turn, by, s)) return false;
+  for (uint32_t k = 0; a->kind != TT_SEND && k < tt_step_operands(a); k++) {
+    const tt_span x = tt_step_operand(a, k), y = tt_step_operand(b, k);
+    if (!shifted_span(&x, &y, by, s)) return false;
+  }
+  return true;
+}
+
+static bool same_order(const tt_sched *a, const tt_sched *b) {
+  const uint32_t n = a->after_at[a->nsteps];
+  return memcmp(a->after_at, b->after_at, (a->nsteps + 1) * sizeof *a->after_at) == 0 &&
+         (n == 0 || memcmp(a->after, b->after, n * sizeof *a->after) == 0);
 }
 
 static uint32_t layers_of(const tt_sched *s) {
@@ -116,6 +145,7 @@ static bool transitive(tt_sched *const *all, int ranks) {
     if (a->blocks != 1 && a->blocks != (uint32_t)ranks) return false;
     for (uint32_t i = 0; i < a->nsteps; i++)
       if (!shifted_step(&a->steps[i], &b->steps[i], r, a)) return false;
+    if (!same_order(a, b)) return false;
   }
   return true;
 }

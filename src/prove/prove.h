@@ -22,9 +22,6 @@ tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
 /* For correct schedules: is every block's sum completed on one rank only, so that all ranks hold
  * the same bits? False: only tt_prove can tell. Fast at any size. */
 bool tt_summed_once(tt_sched *const *all, int ranks);
-/* The same from one rank's schedule, if every rank does alike: then all complete as many blocks as this one,
- * and no block is completed twice if together they complete no more than there are. */
-bool tt_summed_once_alike(const tt_sched *mine);
 
 /* ---- for the prover itself, and for pictures (draw/) ---- */
 
@@ -44,9 +41,9 @@ uint32_t tt_values_count(const tt_values *v); /* every value is less */
  * does too. */
 const char *tt_value_wrong(tt_values *v, tt_value value, const tt_wanted *wanted, bool marked,
                            bool *ordered, char *text, size_t size);
-/* Sets seen[r] for every rank r whose input `value` contains; returns how many were not set
- * before. */
-uint32_t tt_value_ranks(const tt_values *v, tt_value value, unsigned char *seen);
+/* Sets seen[r] for every rank r whose input `value` contains, up to the first that was set before; returns
+ * how many. Out of memory: fewer, and tt_values_failed says so. */
+uint32_t tt_value_ranks(tt_values *v, tt_value value, unsigned char *seen);
 
 /* graph.c: steps of all ranks under one numbering, and their messages. */
 typedef struct tt_message {

@@ -21,10 +21,13 @@ typedef struct node {
 struct tt_values {
   node *nodes;
   tt_value *pool;
-  uint32_t *slots; /* hash table of values */
-  uint32_t count, capacity, used, pool_capacity, mask;
+  uint32_t *slots;   /* hash table of values */
+  tt_value *pending; /* of a walk: values whose leaves are still to come, the next one last */
+  uint32_t count, capacity, used, pool_capacity, pending_capacity, mask;
   bool failed;
 };
+
+static const char no_memory[] = "there is not enough memory to look at it";
 
 tt_values *tt_values_new(void) {
   tt_values *v = calloc(1, sizeof *v);
@@ -42,6 +45,7 @@ void tt_values_free(tt_values *v) {
   free(v->nodes);
   free(v->pool);
   free(v->slots);
+  free(v->pending);
   free(v);
 }
 
@@ -115,24 +119,32 @@ tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool complet
   return intern(v, (node){.n = n, .rank = -1, .completes = completes}, in);
 }
 
-uint32_t tt_value_ranks(const tt_values *v, tt_value value, unsigned char *seen) {
-  const node *x = &v->nodes[value];
-  uint32_t fresh = 0;
-  if (!value) return 0;
-  if (x->n == 0) {
-    fresh = !seen[x->rank];
-    seen[x->rank] = 1;
-  }
-  for (uint32_t i = 0; i < x->n; i++) {
-    uint32_t more = tt_value_ranks(v, v->pool[x->first + i], seen);
-    if (!more) break; /* a repeated input: no result contains such a value */
-    fresh += more;
+/* Puts operands on the list of pending values, so that the first of them is taken next. */
+static bool push(tt_values *v, uint32_t *n, const tt_value *in, uint32_t count) {
+  v->failed |= !tt_grow(&v->pending, &v->pending_capacity, *n + count, sizeof *v->pending);
+  if (v->failed) return false;
+  for (uint32_t i = count; i > 0; i--) v->pending[(*n)++] = in[i - 1];
+  return true;
+}
+
+uint32_t tt_value_ranks(tt_values *v, tt_value value, unsigned char *seen) {
+  uint32_t n = 0, fresh = 0;
+  bool ok = value && push(v, &n, &value, 1);
+  while (ok && n) {
+    const node *x = &v->nodes[v->pending[--n]];
+    if (x->n) {
+      ok = push(v, &n, v->pool + x->first, x->n);
+    } else {
+      ok = !seen[x->rank]; /* a repeated input: no result contains such a value */
+      fresh += ok;
+      seen[x->rank] = 1;
+    }
   }
   return fresh;
 }
 
 typedef struct walk {
-  const tt_values *v;
+  tt_values *v;
   const tt_wanted *wanted;
   int leaves;
   unsigned char *seen; /* indexed from the first wanted rank on */
@@ -146,25 +158,32 @@ static const char *format_mistake(walk *w, const char *format, int rank, uint32_
   return w->text;
 }
 
-static const char *find_mistake(walk *w, tt_value value, bool root) {
-  const node *x = &w->v->nodes[value];
-  if (x->completes && !root) return "it holds a sum that was already complete";
-  if (x->n == 0) {
-    const int place = x->rank - w->wanted->first;
-    if (x->first != w->wanted->block || place < 0 || x->rank >= w->wanted->end)
-      return format_mistake(w, "it holds rank %d's block %u, which belongs elsewhere", x->rank,
-                            x->first);
-    if (w->seen[place])
-      return format_mistake(w, "it holds rank %d's input for block %u twice", x->rank, x->first);
-    w->seen[place] = 1;
-    if (place != w->leaves++) w->ordered = false;
-    return NULL;
-  }
-  for (uint32_t i = 0; i < x->n; i++) {
-    const char *wrong = find_mistake(w, w->v->pool[x->first + i], false);
-    if (wrong) return wrong;
-  }
+static const char *wrong_input(walk *w, const node *x) {
+  const int place = x->rank - w->wanted->first;
+  if (x->first != w->wanted->block || place < 0 || x->rank >= w->wanted->end)
+    return format_mistake(w, "it holds rank %d's block %u, which belongs elsewhere", x->rank,
+                          x->first);
+  if (w->seen[place])
+    return format_mistake(w, "it holds rank %d's input for block %u twice", x->rank, x->first);
+  w->seen[place] = 1;
+  if (place != w->leaves++) w->ordered = false;
   return NULL;
+}
+
+static const char *find_mistake(walk *w, tt_value value) {
+  const char *wrong = NULL;
+  uint32_t n = 0;
+  bool ok = push(w->v, &n, &value, 1);
+  for (bool root = true; ok && n && !wrong; root = false) {
+    const node *x = &w->v->nodes[w->v->pending[--n]];
+    if (x->completes && !root)
+      wrong = "it holds a sum that was already complete";
+    else if (x->n)
+      ok = push(w->v, &n, w->v->pool + x->first, x->n);
+    else
+      wrong = wrong_input(w, x);
+  }
+  return ok ? wrong : no_memory;
 }
 
 const char *tt_value_wrong(tt_values *v, tt_value value, const tt_wanted *wanted, bool marked,
@@ -173,8 +192,8 @@ const char *tt_value_wrong(tt_values *v, tt_value value, const tt_wanted *wanted
   if (!value) return "nothing was written there";
   walk w = {v, wanted, 0, calloc((size_t)n, 1), true, text, size};
   v->failed |= !w.seen;
-  if (!w.seen) return "there is not enough memory to look at it";
-  const char *wrong = find_mistake(&w, value, true);
+  if (!w.seen) return no_memory;
+  const char *wrong = find_mistake(&w, value);
   for (int i = 0; !wrong && i < n; i++)
     if (!w.seen[i])
       wrong = format_mistake(&w, "it lacks rank %d's input for block %u", wanted->first + i,

@@ -27,7 +27,7 @@ static uint16_t trace_call_index(const tutti_comm *comm, tt_trace *t, const tt_c
                            0,
                            ""};
   call->bytes = count * blocks * tutti_type_size(c->type);
-  snprintf(call->plan, sizeof call->plan, "%.87s", sched->name);
+  snprintf(call->plan, sizeof call->plan, "%s", sched->name);
   return (uint16_t)t->ncalls++;
 }
 

@@ -38,19 +38,16 @@ bool tt_span_shifted(const tt_span *a, const tt_span *b, uint32_t by) {
 }
 
 uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end) {
-  uint32_t n = 1;
-  if (s->stride == 1 && i < end) { /* up to the wrap or the end of this repeat */
-    uint32_t k = i % s->count;
-    uint32_t to_wrap = s->first + k < s->ring ? s->ring - s->first - k : s->count - k;
-    n = (uint32_t)tt_min(tt_min(to_wrap, s->count - k), end - i);
-  }
-  while (i + n < end && tt_span_block(s, i + n) == tt_span_block(s, i + n - 1) + 1) {
-    if (s->stride != 1) {
-      n++;
-      continue;
+  uint32_t n = 0;
+  do {
+    uint32_t more = 1;
+    if (s->stride == 1 && i + n < end) { /* up to the wrap or the end of this repeat */
+      const uint32_t k = (i + n) % s->count;
+      const uint32_t to_wrap = s->first + k < s->ring ? s->ring - s->first - k : s->count - k;
+      more = (uint32_t)tt_min(tt_min(to_wrap, s->count - k), end - i - n);
     }
-    n += tt_span_run(s, i + n, end); /* consecutive whole rings */
-  }
+    n += more;
+  } while (i + n < end && tt_span_block(s, i + n) == tt_span_block(s, i + n - 1) + 1);
   return n;
 }
 

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "schedule.h"
 #include "wire.h"
 
 typedef enum tt_event_kind {
@@ -60,7 +61,7 @@ typedef struct tt_traced_call {
   uint64_t key;
   uint32_t coll, type, op, slices;
   uint64_t count, bytes;
-  char plan[88];
+  char plan[TT_NAME];
 } tt_traced_call;
 
 typedef struct tt_trace_clock {

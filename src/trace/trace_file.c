@@ -190,7 +190,7 @@ static void print_timestamp(writer *w, uint64_t tick) {
 }
 
 static void say_call(writer *w, const tt_traced_call *c) {
-  char plan[88];
+  char plan[TT_NAME];
   if (!c->key) {
     tt_text_add(&w->text, ",\"plan\":\"?\"");
     return;

@@ -124,8 +124,8 @@ static tutti_status record_winner(tt_race *s, int won) {
 
 static void report_measured(const tt_race *s, int won, double began, tutti_measured *m) {
   const tt_runner *x = &s->at[won < 0 ? 0 : won];
-  snprintf(m->own, sizeof m->own, "%.127s", s->at[0].name);
-  snprintf(m->plan, sizeof m->plan, "%.127s", x->name);
+  snprintf(m->own, sizeof m->own, "%s", s->at[0].name);
+  snprintf(m->plan, sizeof m->plan, "%s", x->name);
   m->own_slices = s->at[0].slices;
   m->slices = x->slices;
   m->predicted = x->price;

@@ -2,6 +2,7 @@
  * commute gets its order, and an override that cannot be met gets a reason.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,9 +11,10 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
-#include "choose.h"
+#include "candidates.h"
 #include "engine.h"
 #include "names.h"
+#include "tutti_plan.h"
 
 static void user(const void *a, const void *b, void *dst, size_t n, tutti_type t, void *ctx) {
   (void)a, (void)b, (void)dst, (void)n, (void)t, (void)ctx;
@@ -380,6 +382,52 @@ static void wishes_are_for_sizes(void **state) {
   tt_chooser_free(c);
 }
 
+/* Whatever the prices are, "cheaper" is an order: none is cheaper than itself, and no plans are in a circle. */
+static void prices_have_an_order(void **state) {
+  enum { PLANS = 64 };
+  static const float times[] = {1, 1, 1, 2, NAN, INFINITY};
+  static tt_candidate of[PLANS];
+  (void)state;
+  for (uint64_t i = 0, u = 0; i < PLANS; i++) {
+    u = tt_mix(i + 1);
+    of[i].curve = (tt_curve){.n = 1,
+                             .jam = u % 3 ? 0 : 50,
+                             .senders = (int)(u / 3 % 3),
+                             .messages = (int)(u / 9 % 3),
+                             .line = {{.fixed = times[u / 27 % 6]}}};
+  }
+  for (int a = 0; a < PLANS; a++)
+    for (int b = 0; b < PLANS; b++) {
+      const bool before = tt_candidate_cheaper(&of[a], &of[b], 100);
+      assert_int_equal(before + tt_candidate_cheaper(&of[b], &of[a], 100), a != b);
+      for (int c = 0; c < PLANS && before; c++)
+        if (tt_candidate_cheaper(&of[b], &of[c], 100))
+          assert_true(tt_candidate_cheaper(&of[a], &of[c], 100));
+    }
+}
+
+/* A plan's name can be nearly as long as its capacity, and is whole wherever it is said. */
+static void long_names_are_whole(void **state) {
+  char name[TUTTI_PLAN_NAME] = "fold(seq=";
+  size_t n = strlen(name);
+  tutti_prices *prices;
+  tutti_offer offer = {.size = sizeof offer};
+  char *why = NULL;
+  (void)state;
+  for (int k = 60; k > 0; k--)
+    n += (size_t)snprintf(name + n, sizeof name - n, k > 1 ? "%d." : "%d)", k);
+  const tutti_question question = {
+      .size = sizeof question, .ranks = 60, .type = TUTTI_FLOAT, .only = name};
+  assert_true(n > 170 && name[n - 1] == ')');
+  assert_int_equal(tutti_prices_make(&question, &prices), TUTTI_OK);
+  assert_int_equal(tutti_prices_chosen(prices, 1 << 20, &offer), TUTTI_OK);
+  assert_string_equal(offer.name, name);
+  assert_int_equal(tutti_prices_explain(prices, 1 << 20, 0, &why), TUTTI_OK);
+  assert_non_null(strstr(why, name));
+  tutti_text_free(why);
+  tutti_prices_free(prices);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ops_say_what_they_need),
@@ -393,6 +441,8 @@ int main(void) {
       cmocka_unit_test(an_override_is_for_all_ranks),
       cmocka_unit_test(a_loop_for_small_vectors_ends),
       cmocka_unit_test(wishes_are_for_sizes),
+      cmocka_unit_test(prices_have_an_order),
+      cmocka_unit_test(long_names_are_whole),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

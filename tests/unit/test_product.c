@@ -45,59 +45,89 @@ static void bar(const char *what, int done, int all) {
 
 /* ---- the forms, and the properties that held in all proofs of each ---- */
 
+enum { NUMBERS = 12, ROWS = 4096 };
+
+/* The proofs of a form that had these results. Each number of the form is '#', and has a range. */
 typedef struct row {
   char form[TT_NAME];
-  int coll, most;
+  int coll, most, numbers;
   bool order, same;
+  unsigned long lo[NUMBERS], hi[NUMBERS];
 } row;
 
 /* What one process found, in memory that all share. */
 typedef struct found {
   int n;
   long proofs;
-  row rows[4096];
+  row rows[ROWS];
 } found;
 
 static found *all_found;
 
-static row *row_for(found *of, const char *form, int coll) {
-  for (int i = 0; i < of->n; i++)
-    if (of->rows[i].coll == coll && strcmp(of->rows[i].form, form) == 0) return &of->rows[i];
-  if (of->n == (int)(sizeof of->rows / sizeof *of->rows)) fail_msg("more forms than have room");
-  row *r = &of->rows[of->n++];
-  *r = (row){.coll = coll, .order = true, .same = true};
-  snprintf(r->form, sizeof r->form, "%s", form);
-  return r;
+/* Adds a row of proofs to that of the same form and results. */
+static void add_row(found *of, const row *x) {
+  row *r = of->rows;
+  while (r < of->rows + of->n && (r->coll != x->coll || r->order != x->order ||
+                                  r->same != x->same || strcmp(r->form, x->form) != 0))
+    r++;
+  if (r == of->rows + ROWS) fail_msg("more forms than have room");
+  if (r == of->rows + of->n) {
+    of->n++;
+    *r = *x;
+  }
+  r->most = (int)tt_max((size_t)r->most, (size_t)x->most);
+  for (int i = 0; i < x->numbers; i++) {
+    r->lo[i] = tt_min(r->lo[i], x->lo[i]);
+    r->hi[i] = tt_max(r->hi[i], x->hi[i]);
+  }
 }
 
 static void note(const char *name, const tt_ask *ask, const tutti_report *report) {
-  char form[TT_NAME];
+  char form[TT_NAME], *end;
+  row x = {.coll = (int)ask->coll,
+           .most = ask->ranks,
+           .order = report->rank_order != 0,
+           .same = report->same_grouping != 0};
+  size_t n = 0;
   tt_form_name(name, form);
-  row *r = row_for(&all_found[part], form, (int)ask->coll);
-  r->most = (int)tt_max(r->most, ask->ranks);
-  r->order &= report->rank_order != 0;
-  r->same &= report->same_grouping != 0;
+  for (const char *at = form; *at; at = end) {
+    end = (char *)at + 1;
+    x.form[n++] = isdigit((unsigned char)*at) ? '#' : *at;
+    if (!isdigit((unsigned char)*at)) continue;
+    if (x.numbers == NUMBERS) fail_msg("%s has more numbers than have room", form);
+    x.lo[x.numbers] = x.hi[x.numbers] = strtoul(at, &end, 10);
+    x.numbers++;
+  }
+  add_row(&all_found[part], &x);
 }
 
 static int by_form(const void *a, const void *b) {
   const row *x = a, *y = b;
   const int order = strcmp(x->form, y->form);
-  return order ? order : x->coll - y->coll;
+  if (order) return order;
+  return x->coll != y->coll ? x->coll - y->coll : 2 * (y->order - x->order) + y->same - x->same;
 }
 
 /* What all processes found becomes what the first one did. */
 static void merge(void) {
   for (int p = 1; p < parts; p++) {
     all_found[0].proofs += all_found[p].proofs;
-    for (int i = 0; i < all_found[p].n; i++) {
-      const row *x = &all_found[p].rows[i];
-      row *r = row_for(&all_found[0], x->form, x->coll);
-      r->most = (int)tt_max((size_t)r->most, (size_t)x->most);
-      r->order &= x->order;
-      r->same &= x->same;
-    }
+    for (int i = 0; i < all_found[p].n; i++) add_row(&all_found[0], &all_found[p].rows[i]);
   }
   qsort(all_found[0].rows, (size_t)all_found[0].n, sizeof(row), by_form);
+}
+
+static void write_name(FILE *f, const row *r) {
+  int number = 0;
+  for (const char *at = r->form; *at; at++) {
+    if (*at != '#') {
+      fputc(*at, f);
+      continue;
+    }
+    fprintf(f, "%lu", r->lo[number]);
+    if (r->hi[number] > r->lo[number]) fprintf(f, "..%lu", r->hi[number]);
+    number++;
+  }
 }
 
 static int write_forms(void) {
@@ -105,15 +135,20 @@ static int write_forms(void) {
   FILE *f = path && stamp && full() ? fopen(path, "w") : NULL;
   const row *rows = all_found[0].rows;
   if (f)
-    fprintf(f,
-            "/* forms.def - made by `make prove`, of these sources (tools/stamp.sh). Form, "
-            "collective,\n"
-            " * operands in rank order, same grouping on all ranks, most ranks in a proof.\n"
-            " * SPDX-License-Identifier: BSD-3-Clause */\nSOURCES(\"%s\")\n",
-            stamp);
+    fprintf(
+        f,
+        "/* forms.def - made by `make prove`, of these sources (tools/stamp.sh). Form, with the "
+        "ranges of\n"
+        " * its numbers, collective, operands in rank order, same grouping on all ranks, most "
+        "ranks "
+        "in a proof.\n"
+        " * SPDX-License-Identifier: BSD-3-Clause */\nSOURCES(\"%s\")\n",
+        stamp);
   for (int i = 0; f && i < all_found[0].n; i++) {
     const char *coll = tutti_coll_name((tutti_coll)rows[i].coll);
-    fprintf(f, "FORM(\"%s\", ", rows[i].form);
+    fprintf(f, "FORM(\"");
+    write_name(f, &rows[i]);
+    fprintf(f, "\", ");
     for (; *coll; coll++) fputc(toupper(*coll), f);
     fprintf(f, ", %d, %d, %d)\n", rows[i].order, rows[i].same, rows[i].most);
   }
@@ -229,6 +264,8 @@ static void logarithmic_ones_to_4096_ranks(void **state) {
       {1000, "consistent(i=4)"},        {4095, "fold(halving)"},
       {4096, "generalized(r=2)"},       {4096, "fold(group=16x16x16,inner)"},
       {4095, "consistent(i=6)"},        {4000, "generalized(group=40x100,r=2)"},
+      {4096, "lanes(n=4096)"},          {4096, "generalized(r=12)"},
+      {4096, "consistent(i=12)"},
   };
   const int n = sizeof cases / sizeof *cases;
   (void)state;

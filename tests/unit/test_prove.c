@@ -3,6 +3,7 @@
  * and it keeps its paper's counts.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -245,6 +246,29 @@ static void halves_with_a_root(void **state) {
     }
 }
 
+static void *prove_long_chain(void *is_proven) {
+  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 20000};
+  const tt_span rings = {.buf = TT_TMP, .count = 1, .ring = 1, .stride = 1, .repeat = 1 << 20};
+  tutti_report report;
+  *(bool *)is_proven =
+      names_prove("tree(chain)", &ask, &report) && tt_span_run(&rings, 0, 1 << 20) == 1 << 20;
+  return NULL;
+}
+
+/* Nothing is as deep as a sum, or a span, is long: a small stack is enough. */
+static void long_sums_need_no_deep_stack(void **state) {
+  pthread_attr_t small;
+  pthread_t thread;
+  bool is_proven = false;
+  (void)state;
+  assert_int_equal(pthread_attr_init(&small), 0);
+  assert_int_equal(pthread_attr_setstacksize(&small, 256 << 10), 0);
+  assert_int_equal(pthread_create(&thread, &small, prove_long_chain, &is_proven), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(pthread_attr_destroy(&small), 0);
+  assert_true(is_proven);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_algorithm_up_to_64_ranks),
@@ -257,6 +281,7 @@ int main(void) {
       cmocka_unit_test(direct_keeps_its_own),
       cmocka_unit_test(blocks_in_few_messages),
       cmocka_unit_test(halves_with_a_root),
+      cmocka_unit_test(long_sums_need_no_deep_stack),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

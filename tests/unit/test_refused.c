@@ -307,6 +307,36 @@ static const struct {
      "rank 2\n 0 copy dst[2] = src[2]\n 1 send ->0 src[2]\n 2 recv <-1 dst[1]\n"
      " 3 send ->0 dst[1]\n 4 recv <-1 dst[0]\n",
      true, true, true},
+    {/* the ranks add different inputs */
+     "tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 recv <-1 tmp[0]\n 2 copy tmp[1] = tmp[0]\n"
+     " 3 reduce dst[0] = src[0] op tmp[0] last\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 recv <-0 tmp[0]\n 2 copy tmp[1] = tmp[0]\n"
+     " 3 reduce dst[0] = src[0] op tmp[1] last\n",
+     false, false, false},
+    {/* one of them completes a sum that nobody needs */
+     "tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 recv_reduce <-1 dst[0] = src[0] op in last\n"
+     " 2 reduce tmp[0] = src[0] op dst[0]\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 recv_reduce <-0 dst[0] = src[0] op in last\n"
+     " 2 reduce tmp[0] = src[0] op dst[0] last\n",
+     false, false, false},
+    {/* one of them sends later than it could */
+     "tutti-schedule 1 allreduce x P=2 blocks=1\n"
+     "rank 0\n 0 copy tmp[0] = src[0]\n 1 send ->1 src[0]\n"
+     " 2 recv_reduce <-1 dst[0] = src[0] op in last\n"
+     "rank 1\n 0 copy tmp[0] = src[0]\n 1 send ->0 src[0] after 0\n"
+     " 2 recv_reduce <-0 dst[0] = src[0] op in last\n",
+     false, false, false},
+    {/* the parts of two peers change places, and so do the copies */
+     "tutti-schedule 1 all_to_all x P=3 derive\n"
+     "rank 0\n 0 send_split ->0..2 src[0..2]\n 1 recv_split <-0..2 tmp[0..2]\n"
+     " 2 copy dst[0] = src[0]\n 3 copy dst[1..2] = tmp[1..2]\n"
+     "rank 1\n 0 send_split ->1..0 src[1..0%3]\n 1 recv_split <-1..0 tmp[1..0%3]\n"
+     " 2 copy dst[1] = src[1]\n 3 copy dst[2..0%3] = tmp[2..0%3]\n"
+     "rank 2\n 0 send_split ->2..1 src[2..1%3]\n 1 recv_split <-2..1 tmp[2..1%3]\n"
+     " 2 copy dst[2] = src[2]\n 3 copy dst[0..1] = tmp[0..1]\n",
+     true, true, true},
 };
 
 static void properties_follow_from_the_values(void **state) {

@@ -75,11 +75,36 @@ static void a_pipeline_waits_at_its_ends_only(void **state) {
   tt_chooser_free(c);
 }
 
+static tutti_status price_in_slices(int ranks, const char *name, int slices) {
+  tt_setting setting = {.ranks = ranks, .flight = TT_FLIGHT};
+  tt_chooser *c;
+  tt_sim *sim = NULL;
+  tt_profile_net(&setting.profile);
+  assert_int_equal(tt_chooser_new(&setting, &c), TUTTI_OK);
+  const tutti_status status =
+      tt_candidate_sim(c, name, slices, TUTTI_ALLREDUCE, 0, false, 1 << 20, &sim);
+  if (!status) tt_sim_free(sim);
+  tt_chooser_free(c);
+  return status;
+}
+
+/* More slices than can be simulated are refused in words, before any memory is asked for, whatever the number of
+ * steps is modulo 2^32. */
+static void too_many_slices_have_no_price(void **state) {
+  (void)state;
+  assert_int_equal(price_in_slices(2, "doubling", 4096), TUTTI_OK);
+  for (int ranks = 1000; ranks < 1420; ranks++) {
+    assert_int_equal(price_in_slices(ranks, "fold(ring)", 1 << 20), TUTTI_ERR_UNSUPPORTED);
+    assert_non_null(strstr(tutti_error(), "in 1048576 slices"));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(only_ends_of_four_or_more_are_shorter),
       cmocka_unit_test(slices_hold_all_elements),
       cmocka_unit_test(a_pipeline_waits_at_its_ends_only),
+      cmocka_unit_test(too_many_slices_have_no_price),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

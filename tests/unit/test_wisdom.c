@@ -356,6 +356,10 @@ static void wisdom_chooses_what_may_run(void **state) {
       {"fold(ring)", "^two-shot", 0, true},
       {"fold(ring)", "^fold(ring)", 0, false},
       {"fold(ring)", "^fold", 0, false},
+      {"fold(ring)", "^fold(halving)", 0, true},
+      {"fold(ring,rings=2)", "^ring", 0, false}, /* a ring, and more */
+      {"fold(rings=2,ring)", "^ring", 0, false},
+      {"fold(ring)", "^fold(ring,rings=2)", 0, true},
       {"fold(ring)", "^fold:64k-", 0, true}, /* excluded at other sizes only */
       {"fold(ring)", "naive", 0, false},     /* named explicitly */
       {"fold(ring)", "naive:64k-", 0, true},

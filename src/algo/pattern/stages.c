@@ -205,7 +205,7 @@ static const char *append(tt_builder *b, const tt_ask *ask, const composition *c
   for (uint32_t i = 0; i < sched->nsteps; i++) {
     tt_step step = sched->steps[i];
     if (!place_step(ask, c, s, &step))
-      return say("stage %.60s cannot work on a part of the vector%s", s->name, "");
+      return say("stage %s cannot work on a part of the vector%s", s->name, "");
     if (b) tt_build_step(b, &step);
   }
   return NULL;
@@ -226,10 +226,10 @@ static const char *build_stage(const tt_ask *ask, composition *c, int i) {
   tutti_status status = tt_algo_build(s->name, &in, &c->in[i]);
   if (!status && s->scatters) status = tt_algo_build(way_back(s), &back, &c->back[i]);
   if (status == TUTTI_ERR_MEMORY) return tt_no_memory;
-  if (status) return say("stage %.60s: %s", s->name, tutti_error());
+  if (status) return say("stage %s: %s", s->name, tutti_error());
   s->blocks = c->in[i]->blocks;
   if (c->in[i]->data < s->size)
-    return say("stage %.60s takes data from some of its ranks only%s", s->name, "");
+    return say("stage %s takes data from some of its ranks only%s", s->name, "");
   return NULL;
 }
 
