@@ -6,9 +6,8 @@
  *               was started and has not completed. A *plan* is the schedule
  *               that carries it out; tutti chooses it and can say which.
  * Sizes         are elements, never bytes, unless a name says bytes.
- * Buffers       belong to the caller, are aligned as their type, and may be
- *               ordinary memory, or a GPU's. The library reads `src` and writes `dst` from
- *               the call (or the start) until it returns (or the wait does).
+ * Buffers       belong to the caller, are aligned as their type, and may be ordinary memory, or a GPU's. The library
+ *               reads `src` and writes `dst` from the call (or the start) until it returns (or the wait does).
  * Errors        Every call returns a tutti_status, 0 or negative. tutti_error()
  *               is a sentence that says what failed, where, and what to do. After
  *               an error in flight `src` is unchanged, `dst` is undefined (in

@@ -72,8 +72,8 @@ bool tt_kept_find(const tt_kept_shares *k, uint64_t turn, uint64_t end, size_t *
     if (t >= turn) *sums += sizeof(tt_aggregator_sum) + (size_t)head.wants.bytes;
     here += sizeof head + (size_t)head.gives.bytes;
   }
-  if (turn < end)
-    return found; /* of the last turn a part may be kept: the run will send the rest */
+  /* of the last turn a part may be kept: the run will send the rest */
+  if (turn < end) return found;
   *at = here;
   return found && here <= k->to;
 }
