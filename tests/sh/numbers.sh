@@ -40,7 +40,7 @@ unset TUTTI_TLS
 for mpi in ompi mpich; do
   if [ -x "$BUILD/tests/$mpi/mp_cover" ] && has_starter $mpi; then
     rc=0
-    TOKEN=$token LD_PRELOAD=${yields[$mpi]} TUTTI_NODES=0,1 timeout -k 5 60 "$(starter $mpi)" -n 2 "$BUILD/tests/$mpi/mp_cover" \
+    TOKEN=$token LD_PRELOAD=${yields[$mpi]} TUTTI_NODES=0,1 timeout -k 5 200 "$(starter $mpi)" -n 2 "$BUILD/tests/$mpi/mp_cover" \
       >"$work/out" 2>"$work/err" </dev/null || rc=$?
     check "$mpi: mp_cover on 2 ranks" all "status 0" 'grep -q ^ok "$work/out"' "$passes"
   else
