@@ -150,7 +150,8 @@ TUTTI_API tutti_status tutti_comm_among(tutti_comm *old, const int *ranks, int n
 typedef struct tutti_net_addresses {
   size_t size; /* of this struct */
   void *ctx;   /* passed on to both functions */
-  const void *(*of)(void *ctx, int rank); /* a rank's address, aligned for any number */
+  /* A rank's address, aligned for any number; *bytes: how many that rank has sent. */
+  const void *(*of)(void *ctx, int rank, size_t *bytes);
   void (*drop)(void *ctx);                /* the last call */
 } tutti_net_addresses;
 

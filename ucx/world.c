@@ -85,7 +85,14 @@ int ucx_world_join(ucx_world *w, int rank, int ranks, const tutti_net_addresses 
 }
 
 const ucx_beacon *ucx_world_beacon(const ucx_world *w, int process) {
-  return w->addresses.of(w->addresses.ctx, process);
+  static const ucx_beacon nowhere = {.host = "a host whose address makes no sense", .board = -1};
+  size_t bytes;
+  const ucx_beacon *its = w->addresses.of(w->addresses.ctx, process, &bytes);
+  int whole = bytes >= sizeof *its && memchr(its->host, 0, sizeof its->host) &&
+              its->rails <= TUTTI_NET_RAILS;
+  for (int r = 0; whole && r < its->rails; r++)
+    whole = its->rail[r] >= sizeof *its && its->rail[r] < bytes;
+  return whole ? its : &nowhere;
 }
 
 /* ---- connections ---- */

@@ -23,7 +23,10 @@ static const double END_S = 1;
 /* ---- processes ---- */
 
 const cipher_address *tt_cipher_address_of(const cipher_world *w, int process) {
-  return w->addresses.of(w->addresses.ctx, process);
+  static const cipher_address nowhere = {.host = "a host whose address makes no sense"};
+  size_t bytes;
+  const cipher_address *its = w->addresses.of(w->addresses.ctx, process, &bytes);
+  return bytes >= sizeof *its && memchr(its->host, 0, sizeof its->host) ? its : &nowhere;
 }
 
 cipher_peer *tt_cipher_use(cipher_world *w, int process) {
@@ -81,7 +84,8 @@ void tt_cipher_queue(cipher_world *w, cipher_peer *p, cipher_out *out) {
     tt_cipher_connect(w, p);
 }
 
-bool tt_cipher_queue_copy(cipher_world *w, cipher_peer *p, const cipher_head *head, const void *bytes) {
+bool tt_cipher_queue_copy(cipher_world *w, cipher_peer *p, const cipher_head *head,
+                          const void *bytes) {
   if (p->fate) return true;
   cipher_out *out = malloc(sizeof *out + head->bytes);
   if (!out) return false;

@@ -169,8 +169,10 @@ static tutti_status on_one_node(creation *c, tutti_comm **out) {
 
 /* ---- between nodes ---- */
 
-static const void *address_of(void *table, int rank) {
-  return (const char *)tt_table_row(table, rank, NULL) + NAME;
+static const void *address_of(void *table, int rank, size_t *bytes) {
+  const char *row = tt_table_row(table, rank, bytes);
+  *bytes -= NAME; /* compare_names has seen that it is longer */
+  return row + NAME;
 }
 
 static void drop_addresses(void *table) {
