@@ -138,7 +138,7 @@ static bool net_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_s
 /* ---- progress ---- */
 
 static bool receives(tt_slot_kind kind) {
-  return kind >= PACKET_IN;
+  return kind >= PACKET_IN && kind != STALE_IN;
 }
 
 static tutti_status complete_slot(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
