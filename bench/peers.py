@@ -84,22 +84,35 @@ class Peers:
 
 
 def time_of(rows, ranks, name, size, state):
-    """us of a library in a picture or table, None if unknown or below 0: the rows hold tutti's beside each peer."""
-    us = stored_time(rows, ranks, name, size, state)
-    return us if us and us > 0 else None
+    """us of a library in a picture or table, None if unknown, below 0, or noise: the rows hold tutti's beside each peer."""
+    r, side = stored(rows, ranks, name, size, state)
+    us = r["us"][side] if r else 0
+    return us if us > 0 and not is_noise(r, side) else None
 
 
-def stored_time(rows, ranks, name, size, state):
+def is_noise(r, side):
+    """A cycle without the call is subtracted, and a call that leaves the result in the cache saves as much as it takes. Then the
+    rounds contradict each other: the median of the ratios is not the ratio of the medians."""
+    us, over = r["us"], r["over"].get("tutti", {}).get(side)
+    if not over or us["tutti"] <= 0:
+        return False
+    off = over * us["tutti"] / us[side]
+    return not 0.5 <= off <= 2
+
+
+def stored(rows, ranks, name, size, state):
+    """The row and the side in it; (None, "") if unknown."""
     for r in rows:
         if (r["ranks"], r["bytes"], r["state"]) != (ranks, size, state):
             continue
         if name in PEERS and r["mpi"] == name:
-            return r["us"].get("gloo" if name == "gloo" else "own")
+            side = "gloo" if name == "gloo" else "own"
+            return (r, side) if side in r["us"] else (None, "")
         if r["mpi"] == "Open MPI":
             for side, title in NAMES.items():
                 if title == name and side in r["us"]:
-                    return r["us"][side]
-    return None
+                    return r, side
+    return None, ""
 
 
 def ratio_of(rows, ranks, name, size, state, mine="tutti"):

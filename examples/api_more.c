@@ -239,7 +239,7 @@ static void example_interrupt(tutti_comm *comm) {
 }
 
 static void example_aggregator(tutti_comm *comm) {
-  const tutti_aggregator config = {.size = sizeof config, .key = "a secret of both"};
+  const tutti_aggregator config = {.size = sizeof config, .key = "what `openssl rand -hex 16` prints"};
   int stop = 1;
   tutti_interrupt_set(wants_to_stop, &stop); /* so it ends at once */
   CHECK(tutti_aggregator_serve(&config));

@@ -49,7 +49,7 @@ def main():
                                                                r"\1\ndate-released: " + time.strftime("%Y-%m-%d", now)))
     edit("docs/install.md", (r"\btutti-%s\b" % NUMBER, "tutti-" + new))
     for path in ("fuzz/dict/wisdom.dict", "tests/unit/test_wisdom.c", "docs/wisdom.md", "docs/dropin.md", "docs/tutorials/faster.md",
-                 "docs/man/tutti.3"):
+                 "docs/man/tutti.1", "docs/man/tutti.3"):
         edit(path, (r"(\btutti(?:\\t)? ?)%s\b" % re.escape(old), r"\g<1>" + new))
     edit("tests/unit/test_wisdom.c", (r"this is %s\b" % re.escape(old), "this is " + new))
     # A program that is linked to the new version may call functions that the old one lacks.

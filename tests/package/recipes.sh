@@ -46,6 +46,7 @@ names "$made/modules/tutti/$version.lua" 'Version: NUMBER'
 names "$made/modules/tutti/$version" '^# NUMBER - '
 names docs/install.md 'tutti-NUMBER\.tar\.gz'
 names python/tutti/_lib.py '^VERSION = "NUMBER"$'
+names docs/man/tutti.1 '^\.TH TUTTI 1 "" "tutti NUMBER"'
 [ -z "${ONLY_VERSION:-}" ] || exit $bad
 
 # A new version, in a copy.
@@ -66,7 +67,7 @@ ok "make version: a new one" all 'status 0' 'out_is "version: $version became 97
   '[ -z "$(cd "$copy" && grep -rlF "tutti $version" fuzz/corpus/wisdom)" ]' 'grep -q "^## .97.0.1. - 20" "$copy/CHANGELOG.md"' \
   '[ "$(dpkg-parsechangelog -l "$copy/debian/changelog" -S Version 2>/dev/null || echo 97.0.1-0tutti1)" = 97.0.1-0tutti1 ]'
 runs env -C "$copy" ONLY_VERSION=97.0.1 bash tests/package/recipes.sh
-ok "and all places agree on it" all 'status 0' '[ "$(grep -c "names version 97.0.1" "$work/out")" = 9 ]'
+ok "and all places agree on it" all 'status 0' '[ "$(grep -c "names version 97.0.1" "$work/out")" = 10 ]'
 
 # ---- Spack, EasyBuild: Python ----
 # Their names are stubs: each is called with what the recipe says, and nothing is built.
