@@ -297,6 +297,8 @@ void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
     a.asks = comm->wire->peer->ask && waited_for(p, now) >= ASK_US;
     if (!place->by) continue;
     tt_operation_awaits(&place->operation, worst, &a);
+    const int to = a.peer < 0 ? tt_leaving_to(comm, &place->operation) : -1;
+    if (to >= 0) tt_report_leaving(comm, p, waited_for(p, now), to, &place->operation);
     if (a.peer < 0) continue;
     if ((a.beyond || a.dead) && tt_operation_progress(&place->operation)) continue;
     if (find_mismatch(comm, &place->operation, a.beyond))

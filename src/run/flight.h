@@ -113,6 +113,10 @@ void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, i
                          const tt_operation *o, uint32_t step);
 void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
                             const tt_p2p_message *m);
+/* An operation is over here, but its last messages have not left this process: the rank to whom; -1: none. */
+int tt_leaving_to(const tutti_comm *comm, const tt_operation *o);
+void tt_report_leaving(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
+                       const tt_operation *o);
 /* tutti_comm_free waits for a peer that has to take what this rank sent. */
 void tt_report_undelivered(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer);
 /* The aggregator is lost, and rank `peer` has not said yet where it is. */

@@ -234,3 +234,23 @@ void tt_report_undelivered(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
   snprintf(what, sizeof what, " in tutti_comm_free, to receive what this rank sent in %s", words);
   report_late(comm, p, waited, peer, what);
 }
+
+int tt_leaving_to(const tutti_comm *comm, const tt_operation *o) {
+  const tt_sched *s = o->program->sched;
+  if (!tt_over_net(comm) || !tt_operation_is_over(o)) return -1;
+  const int owed = comm->wire->channel->owed ? comm->wire->channel->owed(comm->wire) : -1;
+  for (uint32_t i = s->nsteps;
+       owed < 0 && i-- > 0;) /* the network has it: the last that it was sent to */
+    if (s->steps[i].kind == TT_SEND) return s->steps[i].peers.first;
+  return owed;
+}
+
+void tt_report_leaving(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
+                       const tt_operation *o) {
+  char what[200];
+  if (!complains(comm, p, waited)) return;
+  snprintf(what, sizeof what,
+           " in %s, operation %" PRIu64 ", to take its last message, which the network still has",
+           tutti_coll_name(o->call.coll), o->stamp.seq);
+  report_late(comm, p, waited, peer, what);
+}

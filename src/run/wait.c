@@ -73,8 +73,10 @@ static void show_wait(tutti_comm *comm, tt_wait_policy *p) {
   for (uint64_t seq = comm->flight->oldest; !m && seq != comm->flight->seq; seq++) {
     const tt_place *place = &comm->flight->places[seq % TT_WINDOW];
     awaited a = {-1, 0};
-    if (!place->by || !tt_operation_awaits(&place->operation, take_first, &a) || a.peer < 0)
-      continue;
+    if (!place->by) continue;
+    if (!tt_operation_awaits(&place->operation, take_first, &a))
+      a.peer = tt_leaving_to(comm, &place->operation);
+    if (a.peer < 0) continue;
     STORE(s->message, 0);
     STORE(s->waits_in, seq);
     STORE(s->waits_at, a.step);
