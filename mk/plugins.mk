@@ -67,9 +67,15 @@ TORCHFLAGS= $(TORCH_PYTHON) tools/torch_flags.py
 C10DSRC  := $(sort $(wildcard c10d/*.cpp))
 TORCH_HPP := /usr/include/torch/csrc/distributed/c10d/ProcessGroup.hpp
 HAS_TORCH:= $(call with,TORCH,$(if $(TORCH_PYTHON),yes,$(wildcard $(TORCH_HPP))),libtorch-dev)
-PYSUFFIX := $(if $(HAS_TORCH),$(shell $(if $(TORCH_PYTHON),$(TORCHFLAGS) suffix,\
-              /usr/bin/python3 -c 'import sysconfig as s; print(s.get_config_var("EXT_SUFFIX"))')))
-C10DLIB   = $(if $(HAS_TORCH),$(BUILD)/c10d/_c10d$(PYSUFFIX))
+# A name for each version of PyTorch, so that one that was built for another version is never loaded.
+DEBIANS   = v=/usr/include/torch/csrc/api/include/torch/version.h; \
+            /usr/bin/python3 -c 'import re, sys, sysconfig; \
+              found = dict(re.findall("define TORCH_VERSION_(M\w+) (\d+)", open(sys.argv[1]).read())); \
+              print("_c10d_%s_%s%s" % (found["MAJOR"], found["MINOR"], sysconfig.get_config_var("EXT_SUFFIX")))' $$v
+C10DFILE := $(if $(HAS_TORCH),$(shell $(if $(TORCH_PYTHON),$(TORCHFLAGS) name,$(DEBIANS))))
+C10DNAME  = $(firstword $(subst ., ,$(C10DFILE)))
+C10DOBJ   = $(BUILD)/c10d/$(C10DNAME)
+C10DLIB   = $(if $(HAS_TORCH),$(BUILD)/c10d/$(C10DFILE))
 NOTHING   = $(if $(HAS_TORCH),$(BUILD)/bench/nothing.so)
 ifneq ($(TORCH_PYTHON),)
 C10DFOUND:= $(shell $(TORCHFLAGS) cflags)
@@ -78,11 +84,11 @@ C10DFOUND = -std=c++17 $(shell /usr/bin/python3-config --includes 2>/dev/null)
 endif
 C10DFLAGS = -O2 -g1 -fPIC -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Iinclude -MMD -MP $(C10DFOUND)
 TORCHLIBS = $(if $(TORCH_PYTHON),$(shell $(TORCHFLAGS) libs)) -ltorch_python -ltorch -ltorch_cpu -lc10
-$(BUILD)/c10d/%.o: c10d/%.cpp mk/plugins.mk
+$(C10DOBJ)/%.o: c10d/%.cpp mk/plugins.mk
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)
-	$(Q)$(CXX) $(C10DFLAGS) $(CXXFLAGS) $(CPPFLAGS) -DTORCH_EXTENSION_NAME=_c10d $(SAN) -c $< -o $@
-$(BUILD)/c10d/_c10d%: $(C10DSRC:%.cpp=$(BUILD)/%.o) $(BUILD)/libtutti.so
+	$(Q)$(CXX) $(C10DFLAGS) $(CXXFLAGS) $(CPPFLAGS) -DTORCH_EXTENSION_NAME=$(C10DNAME) $(SAN) -c $< -o $@
+$(C10DOBJ).%: $(C10DSRC:c10d/%.cpp=$(C10DOBJ)/%.o) $(BUILD)/libtutti.so
 	$(call say,LD,$@)
 	$(Q)$(CXX) -shared $(SAN) $(LDFLAGS) $(filter %.o,$^) -L$(BUILD) -ltutti $(TORCHLIBS) -o $@
 $(BUILD)/bench/nothing.so: bench/nothing.cpp mk/plugins.mk
@@ -95,10 +101,10 @@ torch:
 demo-torch: torch
 	@tools/deps.sh demo
 	@BUILD=$(BUILD) PYTHON="$(PYTHON)" examples/demo_torch.sh
-.SECONDARY: $(C10DSRC:%.cpp=$(BUILD)/%.o)
+.SECONDARY: $(C10DSRC:c10d/%.cpp=$(C10DOBJ)/%.o)
 with-torch: $(C10DLIB)
 with-ucx: $(UCXLIB) $(PMIXLIB) $(TLSLIB)
 ucx: all with-ucx
--include $(wildcard $(BUILD)/c10d/*.d)
+-include $(wildcard $(C10DOBJ)/*.d)
 .PHONY: ucx tls gpu torch with-torch with-ucx demo-torch
 -include $(wildcard $(BUILD)/ucx/*.d $(BUILD)/pmix/*.d $(BUILD)/tls/*.d $(BUILD)/gpu/*.d)

@@ -56,6 +56,10 @@ class Ring:
         self._entries.append(entry)
         return entry
 
+    def last(self, group: int) -> int:
+        """How many collectives the group has begun."""
+        return int(self._seqs[group, False])
+
     def records(self) -> list[dict[str, Any]]:
         return list(self._entries)
 
