@@ -4,6 +4,7 @@
 #   make gpu             libtutti_cuda.so, for vectors on NVIDIA's GPUs, part of `make all` (docs/gpu.md)
 #   make torch           the backend "tutti" of PyTorch (docs/torch.md); demo-torch trains with it
 #   make TORCH_PYTHON=python3 with-torch    the same for this Python and the wheel of PyTorch that it has
+#   make check-torch TORCH=pip              PyPI's PyTorch; TORCH=debian: Debian's
 
 # ---- over UCX, which needs no MPI: a library that libtutti loads, of ucx/*.c, which sees public
 #      headers, src/meet/reach.h and src/core/quiet_thread.h; where UCX is ----
@@ -63,6 +64,14 @@ all: $(CUDALIB)
 #      only; where PyTorch's headers are. It is of this Python and this PyTorch: Debian's, or those of TORCH_PYTHON, a Python
 #      with a wheel of PyTorch (tools/torch_flags.py). ----
 TORCH_PYTHON ?=
+# TORCH=pip: PyPI's PyTorch, in a virtual environment that tools/torch_venv.sh makes; TORCH=debian: Debian's.
+TORCH_VENV = $(HOME)/.cache/tutti/venv-torch
+ifeq ($(TORCH),pip)
+override TORCH := auto
+TORCH_PYTHON := $(wildcard $(TORCH_VENV)/bin/python3)
+else ifeq ($(TORCH),debian)
+override TORCH := yes
+endif
 TORCHFLAGS= $(TORCH_PYTHON) tools/torch_flags.py
 C10DSRC  := $(sort $(wildcard c10d/*.cpp))
 TORCH_HPP := /usr/include/torch/csrc/distributed/c10d/ProcessGroup.hpp
@@ -96,7 +105,7 @@ $(BUILD)/bench/nothing.so: bench/nothing.cpp mk/plugins.mk
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(C10DFLAGS) -DTORCH_EXTENSION_NAME=nothing -shared $< $(TORCHLIBS) -o $@
 torch:
-	@tools/deps.sh build torch
+	@$(if $(filter $(TORCH_VENV)/%,$(TORCH_PYTHON)),,tools/deps.sh build torch)
 	@$(MAKE) $(JOBS) --no-print-directory all with-ucx with-torch
 demo-torch: torch
 	@tools/deps.sh demo

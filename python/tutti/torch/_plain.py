@@ -366,6 +366,10 @@ for _name, _how in _COLLECTIVES.items():
 for _name, _older in (("all_gather_single", "_allgather_base"), ("reduce_scatter_single", "_reduce_scatter_base"),
                       ("all_to_all_single", "alltoall_base")):
     setattr(Group, _name, getattr(Group, _older))
+# PyTorch 2.15 looks them up without end in a class that does not have them.
+for _name in ("supports_coalescing", "_supports_time_estimate", "supports_shrinking", "supports_reconfigure", "supports_window",
+              "supports_abort_hooks"):
+    setattr(Group, _name, False)
 
 
 def _read(store: Store, key: str, seconds: float) -> bytes:
