@@ -39,7 +39,7 @@ namespace {
 }  // namespace
 
 void Group::monitoredBarrier(const c10d::BarrierOptions &o, bool all) {
-  const Limit limit = o.timeout.count() > 0 ? o.timeout : Limit(timeout_.load());
+  const Limit limit = o.timeout.count() >= 0 ? o.timeout : Limit(timeout_.load());
   const auto until = Clock::now() + limit;
   const int tag = -2 - monitored_++;
   at::Tensor missing = at::zeros({getSize()}, at::kByte);

@@ -257,7 +257,7 @@ class Group(GroupBase):
         """Names the ranks that are missing."""
         given = opts.timeout.total_seconds()
         self.monitored += 1
-        monitored_barrier(self, given if given > 0 else self.limit, wait_all_ranks, -1 - self.monitored)
+        monitored_barrier(self, given if given >= 0 else self.limit, wait_all_ranks, -1 - self.monitored)
 
     # ---- messages ----
 
