@@ -222,7 +222,7 @@ soak:
 	@$(MAKE) $(JOBS) --no-print-directory all $(SOAKBIN)
 	@$(PYTHON) bench/soak.py --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) $(MORE)
 # PyTorch on tutti in full: as many ranks as the table says, and PyTorch's own tests.
-TORCHTESTS = tests/sh/torch.sh tests/sh/torch_lives.sh tests/sh/torch_elastic.sh tests/sh/torch_flight.sh
+TORCHTESTS = $(addprefix tests/sh/,torch.sh torch_two.sh torch_lives.sh torch_elastic.sh torch_flight.sh)
 check-torch:
 	@$(if $(findstring TORCH=pip,$(MAKEFLAGS)),tools/torch_venv.sh $(TORCH_VENV))
 	@$(MAKE) --no-print-directory torch
