@@ -5,10 +5,8 @@
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/torch.bash"
 leave_if_guarded "asan|tsan|ubsan"
-if ! $python -c 'import sys, torch; sys.exit(torch.__version__ < "2")'; then
-  skip "what PyTorch 2 builds on process groups" "this PyTorch is older than 2; make check-torch TORCH=pip has a newer one" 16
-  exit
-fi
+$python -c 'import sys, torch; sys.exit(torch.__version__ < "2")' ||
+  leave "this PyTorch is older than 2; make check-torch TORCH=pip has a newer one"
 for kind in $kinds; do
   for n in 2 ${TUTTI_TEST_ALL:+4}; do
     TUTTI_TORCH=${kind#compiled} job run -n $n $python python/tests/torch_two.py
