@@ -84,7 +84,7 @@ for kind in $kinds; do
     rc=0
     TOKEN=$token timeout -k 5 60 $python "$here/terminal.py" 2 "$TUTTI" run -n 2 $python $here/torch_faults.py $how >"$work/out" 2>"$work/err" || rc=$?
     ok "$kind: Ctrl-C at a terminal, $how" all 'status 0' 'grep -qE "^ended 1?[0-9]{1,4} ms after Ctrl-C, status (-2|130)$" "$work/out"' \
-      'grep -q "^KeyboardInterrupt" "$work/out"' '! grep -qE "Exception ignored|Fatal Python|terminate called" "$work/out"'
+      'grep -qE "^(.rank[01].: )?KeyboardInterrupt" "$work/out"' '! grep -qE "Exception ignored|Fatal Python|terminate called" "$work/out"'
   done
   fault "a DataLoader's workers touch the group" workers 0 'rank 0: worker 0: .*forked' 'rank 2: worker 1: .*forked' '!rror'
   fault "an end without destroy_process_group, work under way" under_way 0 '!.'
