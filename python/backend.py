@@ -111,8 +111,10 @@ def _torch_obstacle() -> str:
 
 def _make_torch() -> str:
     """Builds it. The result says why it is left out, or nothing."""
+    if _torch_backend().exists():
+        return ""
     why = _torch_obstacle()
-    if not why and not _torch_backend().exists():
+    if not why:
         goal = [f"TORCH_PYTHON={sys.executable}"] if _wheel_of_torch("name") else []
         why = "it did not compile; `make torch` shows why" if _run_make(*goal, "with-torch") else ""
     if why:
@@ -124,8 +126,8 @@ def _make_torch() -> str:
 def _torch_backend() -> Path:
     name = _wheel_of_torch("name")
     if not name:
-        found = dict(re.findall(r"define TORCH_VERSION_(MAJOR|MINOR) (\d+)", Path(DEBIANS).read_text()))
-        name = f"_c10d_{found['MAJOR']}_{found['MINOR']}{sysconfig.get_config_var('EXT_SUFFIX')}"
+        text = Path(DEBIANS).read_text() if Path(DEBIANS).exists() else ""
+        name = "_".join(["_c10d", *re.findall(r"define TORCH_VERSION_M\w+ (\d+)", text)]) + sysconfig.get_config_var("EXT_SUFFIX")
     return BUILD / "c10d" / name
 
 
