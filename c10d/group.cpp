@@ -4,6 +4,7 @@
 
 #include <Python.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -35,6 +36,12 @@ size_t brief_bytes() {
 
 std::atomic<int> next_number{0};
 
+#if TUTTI_TORCH(2, 0)
+constexpr OpType COALESCED = OpType::COALESCED;
+#else
+constexpr OpType COALESCED = OpType::UNKNOWN;
+#endif
+
 size_t count(const at::Tensor &t) {
   return static_cast<size_t>(t.numel());
 }
@@ -42,7 +49,7 @@ size_t count(const at::Tensor &t) {
 }  // namespace
 
 Group::Group(tutti_comm *comm, std::chrono::milliseconds timeout)
-    : ProcessGroup(tutti_comm_rank(comm), tutti_comm_size(comm)), queue_(new Queue(comm)),
+    : Base(tutti_comm_rank(comm), tutti_comm_size(comm)), queue_(new Queue(comm)),
       number_(next_number++), timeout_(timeout.count()), brief_(brief_bytes()) {
   init();
   tutti_comm_set_timeout(queue_->comm(), static_cast<double>(timeout.count()) / 1e3);
@@ -337,6 +344,52 @@ Group::Done Group::barrier(const c10d::BarrierOptions &) {
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) { return tutti_barrier_start(comm, way.request); };
   return add(std::move(w), 0);
+}
+
+// ---- several operations as one ----
+
+Group::Done Group::coalesced(OpType type, const char *title, Tensors &to, Tensors &from, Each each) {
+  const char *call = title + std::strlen("tutti:");
+  if (to.size() != from.size()) refuse(call, "as many outputs as inputs are wanted");
+  const Tensors mine = to, src = in_order(from), dst = room(to);
+  size_t bytes = 0;
+  for (size_t i = 0; i < src.size(); i++) {
+    const int64_t more = std::max(src[i].numel(), dst[i].numel()), less = std::min(src[i].numel(), dst[i].numel());
+    check(call, mine[i]);
+    check(call, src[i]);
+    if (more != less * getSize() || src[i].scalar_type() != dst[i].scalar_type())
+      refuse(call, "one of input and output must have the number of elements of the other for each rank, and its type");
+    bytes += static_cast<size_t>(more) * src[i].element_size();
+  }
+  auto w = task(type, title, src, mine);
+  w->start_several = [=](Requests &requests) {
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < src.size() && !status; i++) {
+      requests.push_back(nullptr);
+      status = each(dst[i], src[i], &requests.back());
+    }
+    return status;
+  };
+  bring_back(*w, call, mine, dst);
+  return add(std::move(w), bytes);
+}
+
+Group::Done Group::allgather_into_tensor_coalesced(Tensors &to, Tensors &from, const c10d::AllgatherOptions &) {
+  tutti_comm *comm = queue_->comm();
+  const char *title = "tutti:all_gather";
+  return coalesced(COALESCED, title, to, from, [=](const at::Tensor &dst, const at::Tensor &src, tutti_request **r) {
+    return tutti_all_gather_start(comm, src.data_ptr(), dst.data_ptr(), count(src), type_of(title, src), r);
+  });
+}
+
+Group::Done Group::reduce_scatter_tensor_coalesced(Tensors &to, Tensors &from, const c10d::ReduceScatterOptions &o) {
+  tutti_comm *comm = queue_->comm();
+  const char *title = "tutti:reduce_scatter";
+  const c10d::ReduceOp kind = o.reduceOp;
+  return coalesced(COALESCED, title, to, from, [=](const at::Tensor &dst, const at::Tensor &src, tutti_request **r) {
+    return tutti_reduce_scatter_start(comm, src.data_ptr(), dst.data_ptr(), count(dst), type_of(title, src),
+                                      op_of(title, kind, src), r);
+  });
 }
 
 // ---- messages ----

@@ -14,7 +14,7 @@
 
 namespace tutti_c10d {
 
-class Group : public c10d::ProcessGroup {
+class Group : public Base {
  public:
   using Done = c10::intrusive_ptr<c10d::Work>;
 
@@ -30,6 +30,7 @@ class Group : public c10d::ProcessGroup {
   int number() const { return number_; }  // of this process's groups, from 0
   const Comm &comm() const { return queue_->shared(); }
   void abort(const std::string &reason);
+  void abort() { abort("its process group was aborted"); }
   void drain(double seconds);
 
   Done allreduce(Tensors &tensors, const c10d::AllreduceOptions &o) override;
@@ -43,6 +44,9 @@ class Group : public c10d::ProcessGroup {
   Done scatter(Tensors &to, std::vector<Tensors> &from, const c10d::ScatterOptions &o) override;
   Done reduce_scatter(Tensors &to, std::vector<Tensors> &from, const c10d::ReduceScatterOptions &o) override;
   Done _reduce_scatter_base(at::Tensor &to, at::Tensor &from, const c10d::ReduceScatterOptions &o) override;
+  Done allgather_into_tensor_coalesced(Tensors &to, Tensors &from, const c10d::AllgatherOptions &o);
+  Done reduce_scatter_tensor_coalesced(Tensors &to, Tensors &from, const c10d::ReduceScatterOptions &o);
+  Done allreduce_sparse(Tensors &tensors, const c10d::AllreduceOptions &o) { return allreduce(tensors, o); }
   Done alltoall_base(at::Tensor &to, at::Tensor &from, std::vector<int64_t> &to_sizes,
                      std::vector<int64_t> &from_sizes, const c10d::AllToAllOptions &o) override;
   Done alltoall(Tensors &to, Tensors &from, const c10d::AllToAllOptions &o) override;
@@ -50,11 +54,26 @@ class Group : public c10d::ProcessGroup {
   Done recv(Tensors &tensors, int from, int tag) override;
   Done recvAnysource(Tensors &tensors, int tag) override;
   Done barrier(const c10d::BarrierOptions &o) override;
+  // Throws a message that names the ranks that have not come; not `all`: the first one. On all ranks that have come.
+  void monitoredBarrier(const c10d::BarrierOptions &o, bool all) override;
+
+  // For the operations that are called from now on.
+  void setTimeout(std::chrono::milliseconds timeout);
+  uint64_t getSequenceNumberForGroup() override { return collectives_; }
+#if TUTTI_TORCH(2, 15)
+  c10::intrusive_ptr<Options> getBackendOptions() override;
+  bool supportsSplitting() const override { return true; }
+  c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store> &store, const std::vector<int> &ranks,
+                                          const c10::intrusive_ptr<Options> &o) override;
+#endif
 
  private:
+  // Starts one of several operations.
+  using Each = std::function<tutti_status(const at::Tensor &to, const at::Tensor &from, tutti_request **request)>;
   void end();
   c10::intrusive_ptr<Task> task(c10d::OpType type, const char *title, Tensors inputs, Tensors result);
   Done add(c10::intrusive_ptr<Task> task, size_t bytes);
+  Done coalesced(c10d::OpType type, const char *title, Tensors &to, Tensors &from, Each each);
   Done exchange(Tensors to, Tensors from);
   Done receive(Tensors &tensors, int from, int tag, c10d::OpType type);
   uint64_t note(const char *title, const Tensors &in, const Tensors &out, bool message, int peer);
@@ -64,8 +83,9 @@ class Group : public c10d::ProcessGroup {
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Mail> mail_;
   const int number_;
-  const int64_t timeout_;  // ms
+  std::atomic<int64_t> timeout_;  // ms
   std::atomic<uint64_t> collectives_{0}, messages_{0};
+  std::atomic<int> monitored_{0};
   const size_t brief_;  // bytes up to which the caller tries to complete an operation
 };
 

@@ -3,13 +3,10 @@
 #include "heap.hpp"
 
 #include <c10/core/CPUAllocator.h>
-#include <torch/csrc/api/include/torch/version.h>
-
 #include <mutex>
 #include <utility>
 
-// Since PyTorch 2.3 allocators copy, and may change themselves.
-#define TUTTI_TORCH_COPIES (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3))
+#include "since.hpp"
 
 namespace tutti_c10d {
 
@@ -31,7 +28,7 @@ void give_back(void *block) {
 
 class Heap : public at::Allocator {
  public:
-#if TUTTI_TORCH_COPIES
+#if TUTTI_TORCH(2, 3)  // allocators copy, and may change themselves
   at::DataPtr allocate(size_t bytes) override {
 #else
   at::DataPtr allocate(size_t bytes) const override {
@@ -40,7 +37,7 @@ class Heap : public at::Allocator {
     if (!here || bytes < LEAST || tutti_mem_alloc(here.get(), bytes, &at)) return usual_->allocate(bytes);
     return {at, new Block{here, at}, &give_back, at::Device(at::kCPU)};
   }
-#if TUTTI_TORCH_COPIES
+#if TUTTI_TORCH(2, 3)
   void copy_data(void *to, const void *from, size_t bytes) const override { default_copy_data(to, from, bytes); }
 #endif
   at::DeleterFnPtr raw_deleter() const override { return usual_->raw_deleter(); }

@@ -251,6 +251,20 @@ void Mail::work() {
   }
 }
 
+void Mail::withdraw(Task &task) {
+  Lock lock(mutex_);
+  const auto at = std::find_if(wanted_.begin(), wanted_.end(), [&](const auto &l) { return l->task.get() == &task; });
+  if (at == wanted_.end()) return;
+  over(**at, std::make_exception_ptr(std::runtime_error("tutti: recv: it was withdrawn")), -1);
+  wanted_.erase(at);
+  announce(lock);
+}
+
+void Mail::set_timeout(double seconds) {
+  const Lock lock(mutex_);
+  tutti_comm_set_timeout(comm_, seconds);
+}
+
 void Mail::abort(const std::string &reason) {
   if (process_ == getpid()) tutti_comm_abort(comm_, reason.c_str());
 }

@@ -34,6 +34,9 @@ class Mail {
   // peer < 0: from any peer.
   void receive(c10::intrusive_ptr<Task> task, int peer, int tag, void *bytes, size_t n);
   bool wait(Task &task, std::chrono::milliseconds limit);
+  // A receive whose message has not begun to come fails.
+  void withdraw(Task &task);
+  void set_timeout(double seconds);
   // As in Queue.
   void abort(const std::string &reason);
   void drain(double seconds);

@@ -1,8 +1,7 @@
 // module.cpp - `import tutti.torch` adds this to PyTorch: the backend "tutti".
 //
-// The class  PyTorch 2 takes an object of class ProcessGroup itself for one of its own, whose backends it asks; a group of
-//            tutti's has a class that is derived from it. PyTorch hands groups over as an intrusive_ptr, so the holder has
-//            the layout of one; the last reference is given up without Python's lock, for which the group's threads may wait.
+// The class  PyTorch hands groups over as an intrusive_ptr, so the holder has the layout of one; the last reference is given up
+//            without Python's lock, for which the group's threads may wait.
 // The end    Python may end before the threads of a group that was never destroyed: at its exit all
 //            groups are drained.
 // SPDX-License-Identifier: BSD-3-Clause
@@ -42,6 +41,18 @@ namespace {
 
 using Limit = std::chrono::milliseconds;
 
+// The group of tutti's behind a process group; nullptr: it is of other backends.
+Group *ours_of(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
+  if (!group) return nullptr;
+#if TUTTI_TORCH(2, 0)
+  for (const auto &device : group->getDeviceTypes())
+    if (auto *ours = dynamic_cast<Group *>(group->getBackend(device.type()).get())) return ours;
+  return nullptr;
+#else
+  return dynamic_cast<Group *>(group.get());
+#endif
+}
+
 c10::intrusive_ptr<Group> of(tutti_comm *comm, const Limit &timeout) {
   auto group = c10::make_intrusive<Group>(comm, timeout);
   tutti_c10d::born(group);
@@ -57,19 +68,19 @@ c10::intrusive_ptr<Group> adopt(uintptr_t handle, const Limit &timeout) {
 }
 
 uintptr_t handle(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
-  auto *ours = dynamic_cast<Group *>(group.get());
+  auto *ours = ours_of(group);
   return ours ? reinterpret_cast<uintptr_t>(ours->comm().get()) : 0;
 }
 
 std::string explain(const c10::intrusive_ptr<c10d::ProcessGroup> &group, int64_t bytes) {
-  auto *ours = dynamic_cast<Group *>(group.get());
+  auto *ours = ours_of(group);
   if (!ours)
     throw std::invalid_argument("tutti: explain: this is a process group of another backend");
   return ours->explain(bytes);
 }
 
 int number(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
-  auto *ours = dynamic_cast<Group *>(group.get());
+  auto *ours = ours_of(group);
   return ours ? ours->number() : -1;
 }
 
@@ -106,7 +117,7 @@ py::list records() {
 
 // For a group of another backend it changes nothing.
 void place(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
-  auto *ours = dynamic_cast<Group *>(group.get());
+  auto *ours = ours_of(group);
   tutti_c10d::place_tensors(ours ? ours->comm() : nullptr);
 }
 
@@ -115,7 +126,7 @@ void place(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   py::module::import("torch.distributed");
   m.doc() = "PyTorch's process groups over tutti.";
-  py::class_<Group, Unlocked<Group>, c10d::ProcessGroup>(
+  py::class_<Group, Unlocked<Group>, tutti_c10d::Base>(
       m, "Group", "A process group of PyTorch over a communicator of tutti.");
   m.def("create", &create, py::call_guard<py::gil_scoped_release>(), py::arg("store"),
         py::arg("rank"), py::arg("size"), py::arg("timeout"),

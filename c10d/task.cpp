@@ -55,6 +55,7 @@ void Task::begin() {
       requests_.push_back(nullptr);
       note(one({&requests_[0], nullptr}));
     } else if (several) {
+      if (order) order->block_default();
       note(several(requests_));
     }
   } catch (...) {

@@ -3,7 +3,10 @@
 #ifndef TUTTI_C10D_TASK_HPP
 #define TUTTI_C10D_TASK_HPP
 
+#include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include "since.hpp"
 
 #include <sys/types.h>
 

@@ -4,13 +4,8 @@
 
 #include <stdexcept>
 
-#include <torch/csrc/api/include/torch/version.h>
-
 #include "device.hpp"
 #include "layout.hpp"
-
-// PyTorch has 8-bit floats since 2.1.
-#define TUTTI_TORCH_FP8 (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1))
 
 namespace tutti_c10d {
 
@@ -57,9 +52,14 @@ tutti_type type_of(const char *call, const at::Tensor &t) {
     case at::kLong: return TUTTI_INT64;
     case at::kHalf: return TUTTI_FP16;
     case at::kBFloat16: return TUTTI_BF16;
-#if TUTTI_TORCH_FP8
+#if TUTTI_TORCH(2, 1)
     case at::kFloat8_e4m3fn: return TUTTI_FP8_E4M3;
     case at::kFloat8_e5m2: return TUTTI_FP8_E5M2;
+#endif
+#if TUTTI_TORCH(2, 3)
+    case at::kUInt16: return TUTTI_UINT16;
+    case at::kUInt32: return TUTTI_UINT32;
+    case at::kUInt64: return TUTTI_UINT64;
 #endif
     case at::kFloat: return TUTTI_FLOAT;
     case at::kDouble: return TUTTI_DOUBLE;
@@ -82,6 +82,10 @@ tutti_op op_of(const char *call, const c10d::ReduceOp &op, const at::Tensor &t) 
     case static_cast<int>(c10d::ReduceOp::BAND): return logical ? TUTTI_LAND : TUTTI_BAND;
     case static_cast<int>(c10d::ReduceOp::BOR): return logical ? TUTTI_LOR : TUTTI_BOR;
     case static_cast<int>(c10d::ReduceOp::BXOR): return logical ? TUTTI_LXOR : TUTTI_BXOR;
+#if TUTTI_TORCH(2, 0)
+    case static_cast<int>(c10d::ReduceOp::PREMUL_SUM):
+      refuse(call, "no PREMUL_SUM; multiply the tensor by the factor, and use SUM");
+#endif
     default: refuse(call, "no such op; there are SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR and BXOR");
   }
 }

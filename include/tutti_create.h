@@ -79,7 +79,7 @@ TUTTI_API tutti_status tutti_comm_create(tutti_comm **comm, const tutti_id *id, 
                                          int rank, const tutti_config *config);
 
 /** A key-value store that all ranks share. The functions return 0, or another number on failure.
- *  put     store `n` bytes under a key ("tutti/...", a new key each time).
+ *  put     store `n` bytes under a key ("tutti/..."), in place of what it had.
  *  get     wait up to `seconds` for a key, and copy at most `size` bytes of its value;
  *          *n: the value's size in bytes. */
 typedef struct tutti_store {
@@ -90,8 +90,9 @@ typedef struct tutti_store {
              double seconds); /* see above */
 } tutti_store;
 
-/** As tutti_comm_create, through a `store`. It must hold no keys of an earlier communicator:
- *  give each communicator its own prefix. The store is not used after the return. */
+/** As tutti_comm_create, through a `store`. It may hold keys of communicators
+ *  made before, also by processes that have ended. Communicators that are made at the same time need a prefix each. The store
+ *  is not used after the return. */
 TUTTI_API tutti_status tutti_comm_create_store(tutti_comm **comm, const tutti_store *store,
                                                int nranks, int rank, const tutti_config *config);
 

@@ -4,6 +4,7 @@
 #   make gpu             libtutti_cuda.so, for vectors on NVIDIA's GPUs, part of `make all` (docs/gpu.md)
 #   make torch           the backend "tutti" of PyTorch (docs/torch.md); demo-torch trains with it
 #   make TORCH_PYTHON=python3 with-torch    the same for this Python and the wheel of PyTorch that it has
+#   make check-torch TORCH=pip              PyPI's PyTorch; TORCH=debian: Debian's
 
 # ---- over UCX, which needs no MPI: a library that libtutti loads, of ucx/*.c, which sees public
 #      headers, src/meet/reach.h and src/core/quiet_thread.h; where UCX is ----
@@ -63,13 +64,27 @@ all: $(CUDALIB)
 #      only; where PyTorch's headers are. It is of this Python and this PyTorch: Debian's, or those of TORCH_PYTHON, a Python
 #      with a wheel of PyTorch (tools/torch_flags.py). ----
 TORCH_PYTHON ?=
+# TORCH=pip: PyPI's PyTorch, in a virtual environment that tools/torch_venv.sh makes; TORCH=debian: Debian's.
+TORCH_VENV = $(HOME)/.cache/tutti/venv-torch
+ifeq ($(TORCH),pip)
+override TORCH := auto
+TORCH_PYTHON := $(wildcard $(TORCH_VENV)/bin/python3)
+else ifeq ($(TORCH),debian)
+override TORCH := yes
+endif
 TORCHFLAGS= $(TORCH_PYTHON) tools/torch_flags.py
 C10DSRC  := $(sort $(wildcard c10d/*.cpp))
 TORCH_HPP := /usr/include/torch/csrc/distributed/c10d/ProcessGroup.hpp
 HAS_TORCH:= $(call with,TORCH,$(if $(TORCH_PYTHON),yes,$(wildcard $(TORCH_HPP))),libtorch-dev)
-PYSUFFIX := $(if $(HAS_TORCH),$(shell $(if $(TORCH_PYTHON),$(TORCHFLAGS) suffix,\
-              /usr/bin/python3 -c 'import sysconfig as s; print(s.get_config_var("EXT_SUFFIX"))')))
-C10DLIB   = $(if $(HAS_TORCH),$(BUILD)/c10d/_c10d$(PYSUFFIX))
+# A name for each version of PyTorch, so that one that was built for another version is never loaded.
+DEBIANS   = v=/usr/include/torch/csrc/api/include/torch/version.h; \
+            /usr/bin/python3 -c 'import re, sys, sysconfig; \
+              found = dict(re.findall("define TORCH_VERSION_(M\w+) (\d+)", open(sys.argv[1]).read())); \
+              print("_c10d_%s_%s%s" % (found["MAJOR"], found["MINOR"], sysconfig.get_config_var("EXT_SUFFIX")))' $$v
+C10DFILE := $(if $(HAS_TORCH),$(shell $(if $(TORCH_PYTHON),$(TORCHFLAGS) name,$(DEBIANS))))
+C10DNAME  = $(firstword $(subst ., ,$(C10DFILE)))
+C10DOBJ   = $(BUILD)/c10d/$(C10DNAME)
+C10DLIB   = $(if $(HAS_TORCH),$(BUILD)/c10d/$(C10DFILE))
 NOTHING   = $(if $(HAS_TORCH),$(BUILD)/bench/nothing.so)
 ifneq ($(TORCH_PYTHON),)
 C10DFOUND:= $(shell $(TORCHFLAGS) cflags)
@@ -78,11 +93,11 @@ C10DFOUND = -std=c++17 $(shell /usr/bin/python3-config --includes 2>/dev/null)
 endif
 C10DFLAGS = -O2 -g1 -fPIC -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Iinclude -MMD -MP $(C10DFOUND)
 TORCHLIBS = $(if $(TORCH_PYTHON),$(shell $(TORCHFLAGS) libs)) -ltorch_python -ltorch -ltorch_cpu -lc10
-$(BUILD)/c10d/%.o: c10d/%.cpp mk/plugins.mk
+$(C10DOBJ)/%.o: c10d/%.cpp mk/plugins.mk
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)
-	$(Q)$(CXX) $(C10DFLAGS) $(CXXFLAGS) $(CPPFLAGS) -DTORCH_EXTENSION_NAME=_c10d $(SAN) -c $< -o $@
-$(BUILD)/c10d/_c10d%: $(C10DSRC:%.cpp=$(BUILD)/%.o) $(BUILD)/libtutti.so
+	$(Q)$(CXX) $(C10DFLAGS) $(CXXFLAGS) $(CPPFLAGS) -DTORCH_EXTENSION_NAME=$(C10DNAME) $(SAN) -c $< -o $@
+$(C10DOBJ).%: $(C10DSRC:c10d/%.cpp=$(C10DOBJ)/%.o) $(BUILD)/libtutti.so
 	$(call say,LD,$@)
 	$(Q)$(CXX) -shared $(SAN) $(LDFLAGS) $(filter %.o,$^) -L$(BUILD) -ltutti $(TORCHLIBS) -o $@
 $(BUILD)/bench/nothing.so: bench/nothing.cpp mk/plugins.mk
@@ -90,15 +105,15 @@ $(BUILD)/bench/nothing.so: bench/nothing.cpp mk/plugins.mk
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(C10DFLAGS) -DTORCH_EXTENSION_NAME=nothing -shared $< $(TORCHLIBS) -o $@
 torch:
-	@tools/deps.sh build torch
+	@$(if $(filter $(TORCH_VENV)/%,$(TORCH_PYTHON)),,tools/deps.sh build torch)
 	@$(MAKE) $(JOBS) --no-print-directory all with-ucx with-torch
 demo-torch: torch
 	@tools/deps.sh demo
 	@BUILD=$(BUILD) PYTHON="$(PYTHON)" examples/demo_torch.sh
-.SECONDARY: $(C10DSRC:%.cpp=$(BUILD)/%.o)
+.SECONDARY: $(C10DSRC:c10d/%.cpp=$(C10DOBJ)/%.o)
 with-torch: $(C10DLIB)
 with-ucx: $(UCXLIB) $(PMIXLIB) $(TLSLIB)
 ucx: all with-ucx
--include $(wildcard $(BUILD)/c10d/*.d)
+-include $(wildcard $(C10DOBJ)/*.d)
 .PHONY: ucx tls gpu torch with-torch with-ucx demo-torch
 -include $(wildcard $(BUILD)/ucx/*.d $(BUILD)/pmix/*.d $(BUILD)/tls/*.d $(BUILD)/gpu/*.d)

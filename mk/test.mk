@@ -222,8 +222,12 @@ soak:
 	@$(MAKE) $(JOBS) --no-print-directory all $(SOAKBIN)
 	@$(PYTHON) bench/soak.py --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) $(MORE)
 # PyTorch on tutti in full: as many ranks as the table says, and PyTorch's own tests.
-check-torch: torch
-	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) TEST_SECONDS=10000 tests/run tests/sh/torch.sh
+TORCHTESTS = $(addprefix tests/sh/,torch.sh torch_two.sh torch_lives.sh torch_elastic.sh torch_flight.sh)
+check-torch:
+	@$(if $(findstring TORCH=pip,$(MAKEFLAGS)),tools/torch_venv.sh $(TORCH_VENV))
+	@$(MAKE) --no-print-directory torch
+	@$(if $(findstring TORCH=pip,$(MAKEFLAGS)),PYTHON3=$(TORCH_VENV)/bin/python3) TUTTI_TEST_ALL=1 BUILD=$(BUILD) \
+	  TEST_SECONDS=10000 tests/run $(TORCHTESTS)
 # The backend under the sanitizers, in a Python and a PyTorch without them.
 check-torch-asan:
 	@tools/deps.sh build torch

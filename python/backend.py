@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,7 @@ VERSION = next(line.split('"')[1] for line in (HERE / "python/tutti/_lib.py").re
                if line.startswith("VERSION = "))
 MAJOR = VERSION.split(".", maxsplit=1)[0]
 INFO = f"tutti-{VERSION}.dist-info"
+DEBIANS = "/usr/include/torch/csrc/api/include/torch/version.h"
 LIBRARIES = ("tutti", "tutti_mpi_ompi", "tutti_mpi_mpich", "tutti_ucx", "tutti_pmix", "tutti_tls", "tutti_cuda")
 RELEASE = dict(line.split("=", 1) for line in (HERE / "release.conf").read_text().splitlines() if line[:1].isupper())
 # Until somebody has set them, they are left out.
@@ -62,9 +64,12 @@ def _here() -> str:
 # ---- what is in it ----
 
 
+def _environment() -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k not in ("MFLAGS", "PYTHONPATH")}
+
+
 def _run_make(*goals: str) -> int:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
-    return subprocess.run(["make", "-s", f"-j{os.cpu_count()}", *goals], cwd=HERE, env=environment, check=False).returncode
+    return subprocess.run(["make", "-s", f"-j{os.cpu_count()}", *goals], cwd=HERE, env=_environment(), check=False).returncode
 
 
 def _make() -> None:
@@ -76,7 +81,15 @@ def _make() -> None:
         raise SystemExit(f"tutti: there is no {library}, and neither make nor gcc to build it")
 
 
-# ---- PyTorch's backend in C++, for the PyTorch of Debian's Python ----
+# ---- PyTorch's backend in C++, for the PyTorch of this Python: a wheel of it, or Debian's ----
+
+
+def _wheel_of_torch(what: str) -> str:
+    """What tools/torch_flags.py says of it; empty: this Python has no wheel of PyTorch. pip hides installed packages from a build,
+    by PYTHONPATH."""
+    done = subprocess.run([sys.executable, "tools/torch_flags.py", what], cwd=HERE, env=_environment(), check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return "" if done.returncode else done.stdout.strip()
 
 
 def _torch_obstacle() -> str:
@@ -85,12 +98,14 @@ def _torch_obstacle() -> str:
         return "TORCH=no"
     if not (shutil.which("make") and (shutil.which("g++") or shutil.which("c++"))):
         return "there is no make or no C++ compiler"
-    if sys.base_prefix != "/usr":
-        return f"it is built for the PyTorch of /usr/bin/python3, and this is the Python of {sys.base_prefix}"
-    if not Path("/usr/include/torch/csrc/distributed/c10d/ProcessGroup.hpp").exists():
-        return "PyTorch's headers are not in /usr/include/torch (Debian's libtorch-dev)"
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
         return "Python's headers are missing (Debian's python3-dev)"
+    if _wheel_of_torch("name"):
+        return ""
+    if sys.base_prefix != "/usr":
+        return f"{sys.executable} has no PyTorch; install it first, then tutti again (pip install --force-reinstall --no-cache-dir)"
+    if not Path(DEBIANS).exists():
+        return "there is no wheel of PyTorch, and Debian's headers are not in /usr/include/torch (libtorch-dev)"
     return "" if Path("/usr/include/pybind11").exists() else "pybind11's headers are missing (Debian's pybind11-dev)"
 
 
@@ -98,7 +113,10 @@ def _make_torch() -> str:
     """Builds it. The result says why it is left out, or nothing."""
     if _torch_backend().exists():
         return ""
-    why = _torch_obstacle() or ("it did not compile; `make torch` shows why" if _run_make("with-torch") else "")
+    why = _torch_obstacle()
+    if not why:
+        goal = [f"TORCH_PYTHON={sys.executable}"] if _wheel_of_torch("name") else []
+        why = "it did not compile; `make torch` shows why" if _run_make(*goal, "with-torch") else ""
     if why:
         why = f"the compiled backend was left out when tutti was installed: {why}"
         print("tutti: PyTorch: " + why, file=sys.stderr)
@@ -106,7 +124,11 @@ def _make_torch() -> str:
 
 
 def _torch_backend() -> Path:
-    return BUILD / "c10d" / f"_c10d{sysconfig.get_config_var('EXT_SUFFIX')}"
+    name = _wheel_of_torch("name")
+    if not name:
+        text = Path(DEBIANS).read_text() if Path(DEBIANS).exists() else ""
+        name = "_".join(["_c10d", *re.findall(r"define TORCH_VERSION_M\w+ (\d+)", text)]) + sysconfig.get_config_var("EXT_SUFFIX")
+    return BUILD / "c10d" / name
 
 
 def _package() -> Iterator[tuple[str, Path]]:
@@ -154,7 +176,8 @@ class _Wheel:
 
 
 def _about(tag: str) -> dict[str, str]:
-    return {"METADATA": METADATA, "LICENSE": (HERE / "LICENSE").read_text(),
+    return {"METADATA": METADATA, "entry_points.txt": "[torch.distributed.backends]\ntutti = tutti.torch:register\n",
+            "LICENSE": (HERE / "LICENSE").read_text(),
             "WHEEL": f"Wheel-Version: 1.0\nGenerator: tutti\nRoot-Is-Purelib: false\nTag: {tag}\n"}
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """torch_flags.py - how to compile and link an extension (c10d/) for the PyTorch of the Python that runs this.
 
-Usage      PYTHON tools/torch_flags.py cflags|libs|suffix
+Usage      PYTHON tools/torch_flags.py cflags|libs|name
 Idea       PyTorch's wheels carry their headers and libraries. The standard of C++ is the one that its own builder of extensions
            uses, and the names by which pybind11 recognises types of other modules are those that PyTorch was built with.
 Result     one line; status 1 and a reason if this Python has no PyTorch with headers, or no headers of its own.
@@ -37,7 +37,8 @@ def main():
             sys.exit("torch_flags.py: there is no %s" % needed)
     library = os.path.join(root, "lib")
     print(" ".join({"cflags": cflags(torch, cpp_extension, root), "libs": ["-L" + library, "-Wl,-rpath," + library],
-                    "suffix": [sysconfig.get_config_var("EXT_SUFFIX")]}[sys.argv[1]]))
+                    "name": ["_c10d_" + "_".join(torch.__version__.split(".")[:2]) +
+                             sysconfig.get_config_var("EXT_SUFFIX")]}[sys.argv[1]]))
 
 
 if __name__ == "__main__":

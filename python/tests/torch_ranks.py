@@ -167,13 +167,15 @@ def uneven():
     return "" if things == [{"rank": i} for i in range(P)] and word == ["from the last"] else f"{things} {word}"
 
 
+# Of an operation of a backend in Python PyTorch 2 passes on wait() and get_future() alone.
+SEES_ALL = tutti.torch.COMPILED or not hasattr(dist.ProcessGroup, "_get_backend")
+
+
 def messages():
     """send, recv, tags, from anyone, both ways at once"""
     r, P = dist.get_rank(), dist.get_world_size()
     if P == 1:
         return ""
-    if type(dist.group.WORLD) is dist.ProcessGroup:
-        return "PyTorch 2 would take the group for one of its own, whose backends it asks"
     right, left = (r + 1) % P, (r - 1) % P
     for n in (0, 1, 3000, 1 << 18):
         got = torch.empty(n)
@@ -190,7 +192,7 @@ def messages():
             return f"tag {tag}: {x}"
     for w in ways:
         w.wait()
-    if r == 0:
+    if r == 0 and SEES_ALL:
         seen = set()
         for _ in range(P - 1):
             x = torch.empty(2)
@@ -198,7 +200,8 @@ def messages():
             if x[1] != x[0] + 1:
                 return f"from anyone: {x}"
         return "" if seen == set(range(1, P)) else f"from {seen}"
-    dist.send(torch.tensor([float(r), r + 1.0]), 0)
+    if SEES_ALL:
+        dist.send(torch.tensor([float(r), r + 1.0]), 0)
     return ""
 
 
@@ -207,7 +210,7 @@ def futures():
     r, P = dist.get_rank(), dist.get_world_size()
     works = [dist.all_reduce(torch.ones(n), async_op=True) for n in (1, 1 << 16, 3, 1 << 20)]
     del works[0], works[0]
-    if any(not w.wait() or not w.is_completed() for w in works):
+    if any(not w.wait() or SEES_ALL and not w.is_completed() for w in works):
         return "a work that was waited for is not complete"
     x = torch.full((1 << 16,), r + 1.0)
     f = dist.all_reduce(x, async_op=True).get_future()
@@ -362,11 +365,13 @@ WRONG = {"another sign|resolve_conj": lambda: dist.all_reduce(torch.ones(3, dtyp
          "tensors are wanted, one per rank": lambda: dist.all_gather(short(), torch.ones(2)),
          "must be one per rank": lambda: dist.all_to_all_single(torch.ones(2), torch.ones(2), [1, 1, 1, 1, 1], [2]),
          "in both lists": lambda: dist.all_to_all(short(0), [torch.ones(3)] * dist.get_world_size()),
-         "itself": lambda: dist.send(torch.ones(1), dist.get_rank()),
-         "from itself": lambda: dist.recv(torch.ones(1), dist.get_rank()),
+         "itself|same as the rank": lambda: dist.send(torch.ones(1), dist.get_rank()),
+         "from itself|same as the rank": lambda: dist.recv(torch.ones(1), dist.get_rank()),
          "Sparse|sparse": lambda: dist.all_reduce(torch.eye(3).to_sparse()),
-         "no tensors of type|not supported by dlpack": lambda: dist.all_reduce(torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)),
+         "no tensors of type|not supported by dlpack|QuantizedCPU": lambda: dist.all_reduce(torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)),
          "Meta|on meta": lambda: dist.all_reduce(torch.ones(3, device="meta"))}
+if torch.__version__ >= "2":
+    del WRONG["Meta|on meta"]  # which PyTorch 2 itself answers, with nothing
 
 
 def wrong():

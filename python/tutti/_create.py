@@ -175,9 +175,9 @@ def _with_trouble(trouble: list[BaseException], function: Any, *arguments: Any) 
 
 def from_store(put: Callable[[str, bytes], None], get: Callable[[str, float], bytes], ranks: int, rank: int, *,
                net: Optional[str] = None, timeout: float = 0) -> Comm:
-    """As `create`, through a store that all ranks share. It must hold no keys of an earlier communicator.
+    """As `create`, through a store that all ranks share. It may hold keys of communicators made before.
 
-    put  `put(key, value)`: stores bytes under a new key.
+    put  `put(key, value)`: stores bytes under a key, in place of what it had.
     get  `get(key, seconds)`: the bytes of a key; waits up to `seconds` for it.
 
     >>> import tutti

@@ -55,6 +55,21 @@ static const char *host_of(const card *x) {
   return strchr(x->texts, 0) + 1;
 }
 
+/* A round of the meeting. A table with another row of this rank than it brought is of another round or meeting. */
+static tutti_status gather_rows(const creation *c, tutti_status failed, const void *mine,
+                                size_t bytes, tt_table *all) {
+  size_t has;
+  const tutti_status status = c->m->gather(c->m, failed, mine, bytes, all);
+  if (status) return status;
+  const void *row = tt_table_row(all, c->m->rank, &has);
+  if (has >= bytes && (!bytes || memcmp(row, mine, bytes) == 0)) return TUTTI_OK;
+  tt_table_drop(all);
+  return tt_fail(TUTTI_ERR_SYSTEM,
+                 "rank %d got the rows of another meeting: its own is not what it brought. The "
+                 "store or the gather must return what the ranks brought to this one",
+                 c->m->rank);
+}
+
 /* ---- placement ---- */
 
 /* A hash of the kernel, the host's name and the PID namespace. */
@@ -146,7 +161,7 @@ static tutti_status on_one_node(creation *c, tutti_comm **out) {
       !tt_segment_open((long)first->pid, first->fd, c->m->ranks, first->id, &segment);
   const tutti_status entered = near ? tt_segment_enter(segment, c->m->rank, &heap) : TUTTI_OK;
   tt_table nears;
-  tutti_status status = c->m->gather(c->m, entered, &near, sizeof near, &nears);
+  tutti_status status = gather_rows(c, entered, &near, sizeof near, &nears);
   for (int r = 0; !status && r < c->m->ranks; r++) {
     size_t bytes;
     const uint32_t *its = tt_table_row(&nears, r, &bytes);
@@ -219,7 +234,7 @@ static tutti_status open_network(creation *c, tt_net_end *end, tt_table *all) {
     memcpy(row + NAME, end->address, end->bytes);
   }
   c->opened = tt_seconds() - began;
-  tutti_status status = c->m->gather(c->m, failed, row, NAME + end->bytes, all);
+  tutti_status status = gather_rows(c, failed, row, NAME + end->bytes, all);
   if (!status && (status = compare_names(c, all))) tt_table_drop(all);
   free(row);
   return status;
@@ -240,7 +255,7 @@ static tutti_status join_network(creation *c, tt_net_end *end, tt_table *all, tu
       has ? TUTTI_OK
           : tt_fail(TUTTI_ERR_SYSTEM, "it has no network to the other hosts: %.230s", why);
   if (has && c->m->light) return TUTTI_OK;
-  const tutti_status status = c->m->gather(c->m, failed, NULL, 0, &joined);
+  const tutti_status status = gather_rows(c, failed, NULL, 0, &joined);
   if (status && has) net->close(net->self, 1);
   if (!has) tt_table_drop(all);
   if (!has) free(kept);
@@ -296,7 +311,7 @@ static tutti_status come_together(creation *c, tutti_comm **out) {
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", c->m->ranks);
   const size_t bytes =
       (size_t)(host_of(&c->mine) - (const char *)&c->mine) + strlen(host_of(&c->mine)) + 1;
-  status = c->m->gather(c->m, status, &c->mine, bytes, &c->cards);
+  status = gather_rows(c, status, &c->mine, bytes, &c->cards);
   c->met = tt_seconds() - began;
   if (!status) status = compare_versions(c);
   if (!status) status = find_nodes(c);

@@ -2,44 +2,55 @@
  *
  * Idea       Over a store each rank puts its row, and rank 0 puts the table: 3 P calls of `get` in
  *            all, where all-to-all would need P times P. By a gather, ranks first exchange the sizes.
+ * Stale keys A store may outlive its ranks, and then has the keys of earlier meetings. Rank 0 draws a number for each meeting,
+ *            and puts it under a key that is always the same. All other keys contain it, so rank 0 reads only rows of
+ *            ranks that read this number. A rank draws a number, too, and rank 0's answer repeats those of all: an answer
+ *            without it is of an earlier meeting, and the rank reads the meeting's number again.
  * Invariant  Rank 0 puts the status, too, so all ranks end alike; by a gather, each rank sends it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "meet.h"
 
-enum { WORDS = 300 };
+enum { WORDS = 300, KEY = 64 };
 static const double GRACE = 5; /* s at most, for rank 0's answer */
+static const double SOON = 0.02,
+                    LATEST = 1; /* s between two looks for another meeting: at first, and at most */
+static const char NUMBER[] = "tutti/meeting";
 
 typedef struct shop {
   tutti_store store;
   int round;
   double until;
+  uint64_t meeting; /* rank 0's number; 0: not known yet */
+  uint64_t me;      /* this rank's number in it */
 } shop;
 
-static void format_store_key(const shop *s, const char *what, int rank, char *key, size_t size) {
-  if (rank < 0)
-    snprintf(key, size, "tutti/%d/%s", s->round, what);
-  else
-    snprintf(key, size, "tutti/%d/%s%d", s->round, what, rank);
+static void format_store_key(const shop *s, const char *what, int rank, char *key) {
+  const int n =
+      snprintf(key, KEY, "tutti/%016llx/%d/%s", (unsigned long long)s->meeting, s->round, what);
+  if (rank >= 0) snprintf(key + n, KEY - (size_t)n, "%d", rank);
 }
 
-typedef struct
-    shelf_row { /* what a rank puts: its status, and its row, or the reason for its failure */
+/* What a rank puts: its number, its status, and its row, or the reason for its failure. */
+typedef struct shelf_row {
+  uint64_t number;
   int32_t status;
   uint32_t bytes;
   char text[];
 } shelf_row;
 
-static shelf_row *wrap_row(tutti_status failed, const void *mine, size_t bytes, size_t *n) {
+static shelf_row *wrap_row(uint64_t number, tutti_status failed, const void *mine, size_t bytes,
+                           size_t *n) {
   char why[WORDS];
   snprintf(why, sizeof why, "%s", failed ? tutti_error() : "");
   const size_t has = failed ? strlen(why) + 1 : bytes;
   shelf_row *row = malloc(sizeof *row + has);
   if (!row) return NULL;
-  *row = (shelf_row){failed, (uint32_t)has};
+  *row = (shelf_row){number, failed, (uint32_t)has};
   if (has) memcpy(row->text, failed ? why : mine, has);
   *n = sizeof *row + has;
   return row;
@@ -50,14 +61,22 @@ static tutti_status put(shop *s, const char *key, const void *bytes, size_t n) {
   return tt_fail(TUTTI_ERR_SYSTEM, "the store cannot put '%s'", key);
 }
 
+/* Waits for a key. TUTTI_ERR_TIMEOUT: it did not come; TUTTI_ERR_SYSTEM: `get` gave up before its time. Without a message. */
+static tutti_status look_up(const shop *s, const char *key, void *to, size_t size, size_t *got,
+                            double seconds) {
+  const double since = tt_seconds();
+  if (!s->store.get(s->store.ctx, key, to, size, got, seconds)) return TUTTI_OK;
+  return tt_seconds() - since < seconds / 2 ? TUTTI_ERR_SYSTEM : TUTTI_ERR_TIMEOUT;
+}
+
 /* On rank 0: a rank's row, in place of a buffer of MOST bytes; NULL, or its status. */
 static tutti_status collect_one(tt_meeting *m, shop *s, int rank, char *buffer, shelf_row **row) {
   enum { MOST = sizeof(shelf_row) + TT_MEET_MOST };
-  char key[48];
+  char key[KEY];
   size_t n = 0;
   const double left = s->until - tt_seconds();
-  format_store_key(s, "rank", rank, key, sizeof key);
-  if (s->store.get(s->store.ctx, key, buffer, MOST, &n, left > 0 ? left : 0))
+  format_store_key(s, "rank", rank, key);
+  if (look_up(s, key, buffer, MOST, &n, left > 0 ? left : 0))
     return tt_fail(TUTTI_ERR_TIMEOUT,
                    "rank %d of %d did not put '%s' into the store within %.3g s "
                    "(TUTTI_CONNECT_TIMEOUT)",
@@ -68,72 +87,96 @@ static tutti_status collect_one(tt_meeting *m, shop *s, int rank, char *buffer, 
     return tt_fail(TUTTI_ERR_SYSTEM,
                    "rank %d put %zu bytes under '%s': is it another version of tutti?", rank, n,
                    key);
-  if (head.status)
-    return tt_fail((tutti_status)head.status, "rank %d: %.*s", rank, WORDS, buffer + sizeof head);
   *row = malloc(n);
   if (!*row) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
   memcpy(*row, buffer, n);
   return TUTTI_OK;
 }
 
-/* On rank 0: the table of all, and the size of the largest row. */
-static tutti_status collect(tt_meeting *m, shop *s, const shelf_row *mine, tt_table *all) {
+/* Of rank 0: its status, the reason or the bytes of the table that follows, and the numbers of the ranks whose rows
+ * it has read. */
+typedef struct answer {
+  int32_t outcome;
+  uint32_t bytes;
+  char text[WORDS + 4];
+  uint64_t numbers[];
+} answer;
+
+static size_t answer_bytes(const tt_meeting *m) {
+  return sizeof(answer) + (size_t)m->ranks * sizeof(uint64_t);
+}
+
+static tutti_status first_failure(tutti_status status, answer *a) {
+  if (status && !a->outcome) {
+    a->outcome = (int32_t)status;
+    snprintf(a->text, sizeof a->text, "%.*s", WORDS, tutti_error());
+  }
+  return (tutti_status)a->outcome;
+}
+
+/* On rank 0: the rows of all, also after a failure, so that each rank that has put one takes the answer for its own. */
+static tutti_status collect_rows(tt_meeting *m, const shelf_row *mine, shelf_row **rows,
+                                 answer *a) {
+  char *buffer = malloc(sizeof(shelf_row) + TT_MEET_MOST);
+  if (!buffer) return first_failure(tt_fail(TUTTI_ERR_MEMORY, "out of memory for a row"), a);
+  for (int r = 0; r < m->ranks; r++) {
+    if (r) first_failure(collect_one(m, m->self, r, buffer, &rows[r]), a);
+    const shelf_row *row = r ? rows[r] : mine;
+    if (!row) continue;
+    a->numbers[r] = row->number;
+    if (row->status)
+      first_failure(tt_fail((tutti_status)row->status, "rank %d: %.*s", r, WORDS, row->text), a);
+  }
+  free(buffer);
+  return (tutti_status)a->outcome;
+}
+
+/* On rank 0: the table of all, and the answer that goes before it. */
+static tutti_status collect(tt_meeting *m, const shelf_row *mine, answer *a, tt_table *all) {
   const size_t P = (size_t)m->ranks;
   shelf_row **rows = calloc(P, sizeof *rows);
   const void **texts = calloc(P, sizeof *texts);
   uint32_t *bytes = calloc(P, sizeof *bytes);
-  char *buffer = malloc(sizeof(shelf_row) + TT_MEET_MOST);
   tutti_status status = TUTTI_OK;
-  if (!rows || !texts || !bytes || !buffer)
-    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
-  else if (mine->status)
-    status = tt_fail((tutti_status)mine->status, "rank 0: %.*s", WORDS, mine->text);
-  for (int r = 0; !status && r < m->ranks; r++) {
-    if (r) status = collect_one(m, s, r, buffer, &rows[r]);
+  if (!rows || !texts || !bytes)
+    status = first_failure(tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks), a);
+  if (!status) status = collect_rows(m, mine, rows, a);
+  for (size_t r = 0; !status && r < P; r++) {
     const shelf_row *row = r ? rows[r] : mine;
-    if (status) break;
     texts[r] = row->text;
     bytes[r] = row->bytes;
   }
-  if (!status) status = tt_table_make(m->ranks, texts, bytes, all);
+  if (!status) status = first_failure(tt_table_make(m->ranks, texts, bytes, all), a);
+  if (!status) a->bytes = (uint32_t)all->bytes;
   for (size_t r = 0; rows && r < P; r++) free(rows[r]);
   free(rows);
   free(texts);
   free(bytes);
-  free(buffer);
   return status;
 }
 
-typedef struct
-    answer { /* of rank 0: its status, and the bytes of the table that follows, or the reason */
-  int32_t outcome;
-  uint32_t bytes;
-  char text[WORDS];
-} answer;
-
-static tutti_status collect_and_answer(tt_meeting *m, const shelf_row *mine, tt_table *all) {
+static tutti_status lead(tt_meeting *m, const shelf_row *mine, answer *a, tt_table *all) {
   shop *s = m->self;
-  char key[48];
-  answer a = {.bytes = 0};
-  const tutti_status status = collect(m, s, mine, all);
-  a.outcome = (int32_t)status;
-  a.bytes = status ? 0 : (uint32_t)all->bytes;
-  if (status) snprintf(a.text, sizeof a.text, "%s", tutti_error());
-  format_store_key(s, "all", -1, key, sizeof key);
-  tutti_status put_status = put(s, key, &a, sizeof a);
-  if (status) return tt_fail(status, "%s", a.text);
-  format_store_key(s, "table", -1, key, sizeof key);
+  char key[KEY];
+  if (!s->meeting) {
+    s->meeting = s->me;
+    const tutti_status status = put(s, NUMBER, &s->meeting, sizeof s->meeting);
+    if (status) return status;
+  }
+  const tutti_status status = collect(m, mine, a, all);
+  format_store_key(s, "all", -1, key);
+  const tutti_status put_status = put(s, key, a, answer_bytes(m));
+  if (status) return tt_fail(status, "%s", a->text);
+  format_store_key(s, "table", -1, key);
   return put_status ? put_status : put(s, key, all->base, all->bytes);
 }
 
-static tutti_status await(tt_meeting *m, const char *what, void *to, size_t size) {
-  shop *s = m->self;
-  char key[48];
+/* A value of that size, which rank 0 puts, or the message. */
+static tutti_status await(tt_meeting *m, const char *key, void *to, size_t size, double seconds) {
   size_t got = 0;
-  const double left = s->until - tt_seconds(), grace = m->limit < GRACE ? m->limit : GRACE;
-  format_store_key(s, what, -1, key, sizeof key);
-  if (s->store.get(s->store.ctx, key, to, size, &got, (left > 0 ? left : 0) + grace))
-    return tt_fail(TUTTI_ERR_TIMEOUT,
+  const tutti_status status = look_up(m->self, key, to, size, &got, seconds);
+  if (status)
+    return tt_fail(status,
                    "rank 0 did not put '%s' into the store within %.3g s (TUTTI_CONNECT_TIMEOUT)",
                    key, m->limit);
   if (got == size) return TUTTI_OK;
@@ -142,17 +185,63 @@ static tutti_status await(tt_meeting *m, const char *what, void *to, size_t size
                  key, size);
 }
 
-static tutti_status follow(tt_meeting *m, const shelf_row *mine, size_t n, tt_table *all) {
+/* How long this rank may still wait for rank 0. */
+static double left_for(const tt_meeting *m) {
+  const shop *s = m->self;
+  const double left = s->until - tt_seconds() + (m->limit < GRACE ? m->limit : GRACE);
+  return left > 0 ? left : 0;
+}
+
+/* On another rank than 0, after its row is in the store: the answer that has its number, within some seconds. *stale: there
+ * is another meeting's. */
+static tutti_status find_answer(tt_meeting *m, answer *a, double seconds, bool *stale) {
+  const shop *s = m->self;
+  char key[KEY];
+  size_t got = 0;
+  format_store_key(s, "all", -1, key);
+  tutti_status status = look_up(s, key, a, answer_bytes(m), &got, seconds);
+  *stale = !status && (got != answer_bytes(m) || a->numbers[m->rank] != s->me);
+  if (!status && !*stale) return TUTTI_OK;
+  if (!status) status = TUTTI_ERR_TIMEOUT;
+  return tt_fail(
+      status,
+      "rank 0 did not put '%s' for rank %d into the store within %.3g s (TUTTI_CONNECT_TIMEOUT)",
+      key, m->rank, m->limit);
+}
+
+/* On another rank than 0: puts its row, and waits for the answer. In the first round it looks again and again which meeting rank 0
+ * has begun. */
+static tutti_status take_part(tt_meeting *m, const shelf_row *mine, size_t n, answer *a) {
   shop *s = m->self;
-  char key[48];
-  answer a;
-  format_store_key(s, "rank", m->rank, key, sizeof key);
-  tutti_status status = put(s, key, mine, n);
-  if (!status) status = await(m, "all", &a, sizeof a);
-  if (!status && a.outcome) status = tt_fail((tutti_status)a.outcome, "%.*s", WORDS - 1, a.text);
-  if (!status) status = tt_table_new(a.bytes, all);
+  const bool first = s->round == 1;
+  uint64_t has = 0; /* the meeting that has this round's row */
+  double asked = 0;
+  for (double pause = SOON;; pause = pause < LATEST / 2 ? 2 * pause : LATEST) {
+    char key[KEY];
+    bool stale;
+    tutti_status status = TUTTI_OK;
+    if (first) status = await(m, NUMBER, &s->meeting, sizeof s->meeting, left_for(m));
+    format_store_key(s, "rank", m->rank, key);
+    if (!status && has != s->meeting) status = put(s, key, mine, n);
+    if (status) return status;
+    has = s->meeting;
+    const double left = left_for(m);
+    status = find_answer(m, a, first && pause < left ? pause : left, &stale);
+    if (status != TUTTI_ERR_TIMEOUT || !first || left <= pause) return status;
+    if (tt_interrupted(&asked)) return tt_say_interrupted("a meeting over a store");
+    if (stale) usleep((useconds_t)(1e6 * pause));
+  }
+}
+
+static tutti_status follow(tt_meeting *m, const shelf_row *mine, size_t n, answer *a,
+                           tt_table *all) {
+  char key[KEY];
+  tutti_status status = take_part(m, mine, n, a);
+  if (!status && a->outcome) status = tt_fail((tutti_status)a->outcome, "%.*s", WORDS, a->text);
+  if (!status) status = tt_table_new(a->bytes, all);
   if (status) return status;
-  status = await(m, "table", all->base, all->bytes);
+  format_store_key(m->self, "table", -1, key);
+  status = await(m, key, all->base, all->bytes, left_for(m));
   if (!status) status = tt_table_seal(all);
   if (!status && !tt_table_valid(all, m->ranks))
     status = tt_fail(TUTTI_ERR_SYSTEM,
@@ -165,13 +254,17 @@ static tutti_status follow(tt_meeting *m, const shelf_row *mine, size_t n, tt_ta
 
 static tutti_status gather_store(tt_meeting *m, tutti_status failed, const void *mine, size_t bytes,
                                  tt_table *all) {
+  shop *s = m->self;
   size_t n;
   *all = (tt_table){.fd = -1};
-  shelf_row *row = wrap_row(failed, mine, bytes, &n);
-  if (!row) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
-  ((shop *)m->self)->round++;
-  const tutti_status status = m->rank ? follow(m, row, n, all) : collect_and_answer(m, row, all);
+  shelf_row *row = wrap_row(s->me, failed, mine, bytes, &n);
+  answer *a = calloc(1, answer_bytes(m));
+  tutti_status status = TUTTI_OK;
+  if (!row || !a) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
+  s->round++;
+  if (!status) status = m->rank ? follow(m, row, n, a, all) : lead(m, row, a, all);
   free(row);
+  free(a);
   return status;
 }
 
@@ -184,7 +277,7 @@ tutti_status tt_meet_store(const tutti_store *store, int rank, int ranks, double
                            tt_meeting *m) {
   shop *s = malloc(sizeof *s);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a store");
-  *s = (shop){.store = *store, .until = tt_seconds() + limit};
+  *s = (shop){.store = *store, .until = tt_seconds() + limit, .me = tt_random() | 1};
   *m = (tt_meeting){.rank = rank,
                     .ranks = ranks,
                     .limit = limit,

@@ -11,7 +11,7 @@ leave() {
 }
 [ -x "$python" ] || leave "no $python here"
 $python -c 'import torch' 2>/dev/null || leave "no PyTorch here; make check-torch installs it"
-if ls "$BUILD"/c10d/_c10d*.so >/dev/null 2>&1; then kinds="compiled python"; else kinds=python; fi
+if ls "$BUILD/c10d/_c10d_$($python -c 'import torch; print("_".join(torch.__version__.split(".")[:2]))')".*so >/dev/null 2>&1; then kinds="compiled python"; else kinds=python; fi
 
 # Ends the test if the library has one of these sanitizers: asan|tsan|ubsan.
 leave_if_guarded() {

@@ -362,21 +362,33 @@ typedef struct shelf {
     void *bytes;
     size_t n;
   } entry[ENTRIES];
-  int n;
+  int n, puts;
   int fails; /* puts before one fails; 0: none fails */
 } shelf;
 
 static int put(void *ctx, const char *key, const void *bytes, size_t n) {
   shelf *s = ctx;
+  int at = 0;
   pthread_mutex_lock(&s->lock);
-  const int failed = (s->fails && s->n >= s->fails) || s->n == ENTRIES;
+  while (at < s->n && strcmp(s->entry[at].key, key) != 0) at++;
+  const int failed = (s->fails && s->n >= s->fails) || at == ENTRIES;
   if (!failed) {
-    snprintf(s->entry[s->n].key, sizeof s->entry[0].key, "%s", key);
-    s->entry[s->n].bytes = memcpy(malloc(n), bytes, n);
-    s->entry[s->n++].n = n;
+    snprintf(s->entry[at].key, sizeof s->entry[0].key, "%s", key);
+    free(s->entry[at].bytes);
+    s->entry[at].bytes = memcpy(malloc(n), bytes, n);
+    s->entry[at].n = n;
+    s->n += at == s->n;
+    s->puts++;
   }
   pthread_mutex_unlock(&s->lock);
   return failed;
+}
+
+static int puts_of(shelf *s) {
+  pthread_mutex_lock(&s->lock);
+  const int puts = s->puts;
+  pthread_mutex_unlock(&s->lock);
+  return puts;
 }
 
 static int get(void *ctx, const char *key, void *bytes, size_t size, size_t *n, double seconds) {
@@ -422,6 +434,43 @@ static void stores_serve_too(void **state) {
   }
 }
 
+/* One store for several lives of a job. The other ranks put their rows into the meeting before, and only then rank 0 begins. */
+static void a_store_may_outlive_its_ranks(void **state) {
+  static const struct {
+    int ranks, comes, fails_in; /* of rank 1 */
+    tutti_status status;
+    const char *words;
+  } lives[] = {{5, 5, 0, TUTTI_OK, ""},
+               {5, 5, 0, TUTTI_OK, ""},
+               {5, 4, 0, TUTTI_ERR_TIMEOUT, "rank 4 of 5|store"},
+               {5, 5, 0, TUTTI_OK, ""},
+               {5, 5, 1, TUTTI_ERR_MEMORY, "rank 1: it is out of its memory"},
+               {5, 5, 0, TUTTI_OK, ""},
+               {5, 5, 2, TUTTI_ERR_MEMORY, "rank 1: it is out of its memory"},
+               {3, 3, 0, TUTTI_OK, ""},
+               {5, 5, 0, TUTTI_OK, ""}};
+  shelf s = {.lock = PTHREAD_MUTEX_INITIALIZER};
+  const tutti_store store = {.size = sizeof store, .ctx = &s, .put = put, .get = get};
+  (void)state;
+  for (size_t i = 0; i < sizeof lives / sizeof *lives; i++) {
+    const int before = puts_of(&s), others = lives[i].comes - 1;
+    peer g[5] = {{.rank = 0}};
+    for (int r = others; r >= 0; r--) {
+      while (r == 0 && i && puts_of(&s) < before + others) usleep(100);
+      g[r] = (peer){.store = &store, .rank = r, .ranks = lives[i].ranks};
+      g[r].fails_in = r == 1 ? lives[i].fails_in : 0;
+      g[r].limit = lives[i].status == TUTTI_ERR_TIMEOUT ? 0.5 : 20;
+      meeting_begin(&g[r]);
+    }
+    for (int r = 0; r < lives[i].comes; r++) meeting_finish(&g[r]);
+    for (int r = 0; r < lives[i].comes; r++) {
+      meeting_expect(&g[r], lives[i].status, lives[i].words);
+      assert_true(g[r].right);
+    }
+  }
+  for (int k = 0; k < s.n; k++) free(s.entry[k].bytes);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ids_are_read),
@@ -436,6 +485,7 @@ int main(void) {
       cmocka_unit_test(another_version_is_told_to_all),
       cmocka_unit_test(a_lasting_rendezvous_serves_in_turn),
       cmocka_unit_test(stores_serve_too),
+      cmocka_unit_test(a_store_may_outlive_its_ranks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

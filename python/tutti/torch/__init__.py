@@ -11,6 +11,7 @@ SPDX-License-Identifier: BSD-3-Clause
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import os
 import warnings
 from pathlib import Path
@@ -36,10 +37,20 @@ def _reason(error: ImportError) -> str:
     return said.read_text().strip() if said.exists() and os.environ.get("TUTTI_TORCH") != "python" else str(error)
 
 
+def _compiled() -> Any:
+    """The one for this version of PyTorch."""
+    version = ".".join(_torch.__version__.split(".")[:2])
+    name = f"{__name__}._c10d_{version.replace('.', '_')}"
+    if importlib.util.find_spec(name) is None:
+        there = sorted({f.name.split(".")[0][6:].replace("_", ".") for p in __path__ for f in Path(p).glob("_c10d_*.so")})
+        raise ImportError(f"it was not built for PyTorch {version}" + (f", but for {', '.join(there)}" if there else ""))
+    return importlib.import_module(name)
+
+
 try:
     if os.environ.get("TUTTI_TORCH") == "python":
         raise ImportError("TUTTI_TORCH=python")
-    from . import _c10d  # type: ignore[attr-defined]
+    _c10d = _compiled()
 except ImportError as _why:
     from . import _plain as _c10d  # the same, without a compiler
     COMPILED = False
@@ -54,6 +65,10 @@ from ._flight import asked as _asked, flight_record
 from .hooks import average_hook
 
 __all__ = ["COMPILED", "WHY_PLAIN", "average_hook", "explain", "flight_record", "grow", "newcomer", "shrink"]
+
+
+def register() -> None:
+    """What PyTorch calls for init_process_group("tutti") without this import: the import has made the backend known."""
 
 
 def explain(bytes: int, group: Any = None) -> str:

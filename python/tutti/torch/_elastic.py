@@ -57,7 +57,7 @@ def grow(least: int = 0, *, timeout: Optional[datetime.timedelta] = None) -> Non
 
 
 def _anew(call: str, timeout: Optional[datetime.timedelta], function: Any, *arguments: Any) -> None:
-    from . import _c10d  # type: ignore[attr-defined]
+    from . import _c10d
     if not _dist.is_initialized():
         raise RuntimeError(f"tutti: {call}: there is no default process group; call init_process_group(\"tutti\") first")
     old = default_group()

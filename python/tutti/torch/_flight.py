@@ -56,6 +56,10 @@ class Ring:
         self._entries.append(entry)
         return entry
 
+    def last(self, group: int) -> int:
+        """How many collectives the group has begun."""
+        return int(self._seqs[group, False])
+
     def records(self) -> list[dict[str, Any]]:
         return list(self._entries)
 
@@ -75,7 +79,7 @@ def _type_name(tensor: Any) -> str:
 
 def _groups() -> dict[int, tuple[str, str, list[int]]]:
     """Name, description and ranks of the groups that PyTorch knows, by their numbers here."""
-    from . import _c10d  # type: ignore[attr-defined]
+    from . import _c10d
     module = _dist.distributed_c10d
     world = getattr(module, "_world", None)
     names = world.pg_names if world else getattr(module, "_pg_names")
@@ -112,7 +116,7 @@ def _entry(e: dict[str, Any], group: tuple[str, str, list[int]], collectives: in
 def flight_record() -> dict[str, Any]:
     """The last operations of this rank's process groups, 2000 (TORCH_FR_BUFFER_SIZE), in the form of PyTorch's flight
     recorder. Local. json and pickle can write it."""
-    from . import _c10d  # type: ignore[attr-defined]
+    from . import _c10d
     groups = _groups()
     last: dict[int, int] = {}
     entries: list[dict[str, Any]] = []

@@ -123,6 +123,18 @@ class Mail:
     def receive(self, tensor: torch.Tensor, result: Tensors, source: int, tag: int, entry: dict[str, Any]) -> Message:
         return self._add(self._wanted, Message(self, tensor, result, source, tag, entry))
 
+    def withdraw(self, message: Message) -> None:
+        """A receive whose message has not begun to come fails."""
+        with self._lock:
+            if message in self._wanted:
+                self._wanted.remove(message)
+                message.settle(RuntimeError("tutti: recv: it was withdrawn"))
+                self._settled.append(message)
+
+    def set_timeout(self, seconds: float) -> None:
+        with self._lock:
+            self._comm.set_timeout(seconds)
+
     def _add(self, line: list[Message], message: Message) -> Message:
         with self._lock:
             if self._over:

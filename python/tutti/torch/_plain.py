@@ -24,7 +24,8 @@ from tutti._lib import check, lib
 from ._flight import Ring, failed
 from ._layout import host_room, put_back, room
 from ._mail import ANYONE, Mail
-from ._stubs import AVG, GroupBase, Store, Tensors, work_done
+from ._monitored import monitored_barrier
+from ._stubs import AVG, GroupBase, Store, Tensors, backends_of, options, work_done
 
 _RING = Ring()
 _GROUPS: list["Group"] = []  # PyTorch's half may outlive an unreferenced Python half
@@ -52,7 +53,8 @@ def _check(call: str, t: torch.Tensor) -> torch.Tensor:
     return t.view(torch.uint8) if t.dtype == torch.bool else t
 
 
-_NUMPY = {torch.float32, torch.float64, torch.float16, torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64}
+_NUMPY = {torch.float32, torch.float64, torch.float16, torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64,
+          *(getattr(torch, name) for name in ("uint16", "uint32", "uint64") if hasattr(torch, name))}
 
 
 def _seen(t: torch.Tensor) -> Any:
@@ -81,7 +83,8 @@ def _op(call: str, opts: Any, t: torch.Tensor) -> str:
     found = words[t.dtype == torch.bool] if words is not None else None
     if found:
         return found
-    raise ValueError(f"tutti: {call}: {t.dtype} has no such op; there are SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR and BXOR")
+    raise ValueError(f"tutti: {call}: {t.dtype} has no such op; there are SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR and BXOR "
+                     "(for PREMUL_SUM, multiply the tensor by the factor, and use SUM)")
 
 
 class Group(GroupBase):
@@ -92,10 +95,41 @@ class Group(GroupBase):
         self.comm = comm
         self.mail = Mail(comm.dup())
         self.process = os.getpid()
-        self.number, self.limit = len(_GROUPS), limit
+        self.number, self.limit, self.monitored = len(_GROUPS), limit, 0
 
     def getBackendName(self) -> str:
         return "tutti"
+
+    @property
+    def options(self) -> Any:
+        return options(self.limit)
+
+    @property
+    def supports_splitting(self) -> bool:
+        return True
+
+    def split(self, store: Store, ranks: list[int], opts: Any) -> Optional["Group"]:
+        """The part of the group that this rank belongs to."""
+        if self.comm.rank not in ranks:
+            return None
+        return create(store, ranks.index(self.comm.rank), len(ranks), opts._timeout)
+
+    def set_timeout(self, timeout: datetime.timedelta) -> None:
+        self.limit = timeout.total_seconds()
+        self._mine().set_timeout(self.limit)
+        self.mail.set_timeout(self.limit)
+
+    def abort(self) -> None:
+        self.give_up("its process group was aborted")
+
+    def give_up(self, reason: str) -> None:
+        """All operations fail, here and on the other ranks, which get the reason."""
+        if self.process == os.getpid():
+            self.comm._give_up(reason)
+            self.mail.abort(reason)
+
+    def _get_sequence_number_for_group(self) -> int:
+        return _RING.last(self.number)
 
     def _mine(self) -> tutti.Comm:
         if os.getpid() != self.process:
@@ -175,6 +209,19 @@ class Group(GroupBase):
             self.allgather([[of[i] for of in to]], [t])
         return work_done([t for of in to for t in of])
 
+    def all_gather_single_coalesced(self, to: Tensors, source: Tensors, opts: Any = None) -> Any:
+        for dst, src in zip(to, source):
+            self._allgather_base(dst, src, opts)
+        return work_done(to)
+
+    def reduce_scatter_single_coalesced(self, to: Tensors, source: Tensors, opts: Any = None) -> Any:
+        for dst, src in zip(to, source):
+            self._reduce_scatter_base(dst, src, opts)
+        return work_done(to)
+
+    def allreduce_sparse(self, tensors: Tensors, opts: Any = None) -> Any:
+        return self.allreduce(tensors, opts)  # which refuses them
+
     def gather(self, to: list[Tensors], source: Tensors, opts: Any) -> Any:
         src = _only("gather", source).contiguous()
         if opts.rootRank != self.comm.rank:
@@ -205,6 +252,12 @@ class Group(GroupBase):
     def barrier(self, opts: Any = None) -> Any:
         self._mine().barrier()
         return work_done([])
+
+    def monitored_barrier(self, opts: Any, wait_all_ranks: bool = False) -> None:
+        """Names the ranks that are missing."""
+        given = opts.timeout.total_seconds()
+        self.monitored += 1
+        monitored_barrier(self, given if given >= 0 else self.limit, wait_all_ranks, -1 - self.monitored)
 
     # ---- messages ----
 
@@ -309,6 +362,14 @@ def _noted(method: Callable[..., Any], name: str, sides: _Sides) -> Callable[...
 
 for _name, _how in _COLLECTIVES.items():
     setattr(Group, _name, _noted(getattr(Group, _name), *_how))
+# Their names since PyTorch 2.15.
+for _name, _older in (("all_gather_single", "_allgather_base"), ("reduce_scatter_single", "_reduce_scatter_base"),
+                      ("all_to_all_single", "alltoall_base")):
+    setattr(Group, _name, getattr(Group, _older))
+# PyTorch 2.15 looks them up without end in a class that does not have them.
+for _name in ("supports_coalescing", "_supports_time_estimate", "supports_shrinking", "supports_reconfigure", "supports_window",
+              "supports_abort_hooks"):
+    setattr(Group, _name, False)
 
 
 def _read(store: Store, key: str, seconds: float) -> bytes:
@@ -346,9 +407,15 @@ def adopt(handle: int, timeout: datetime.timedelta) -> Group:
     return _born(comm, timeout)
 
 
+def _ours(group: Any) -> Optional[Group]:
+    """The group of tutti's behind a process group."""
+    return next((backend for backend in backends_of(group) if isinstance(backend, Group)), None)
+
+
 def handle(group: Any) -> int:
     """Of its communicator; 0: it is of another backend."""
-    return group.comm._handle or 0 if isinstance(group, Group) else 0
+    ours = _ours(group)
+    return ours.comm._handle or 0 if ours else 0
 
 
 def create(store: Store, rank: int, size: int, timeout: datetime.timedelta) -> Group:
@@ -362,24 +429,24 @@ def create(store: Store, rank: int, size: int, timeout: datetime.timedelta) -> G
 
 def number(group: Any) -> int:
     """Of this process's groups, from 0; -1: it is of another backend."""
-    return group.number if isinstance(group, Group) else -1
+    ours = _ours(group)
+    return ours.number if ours else -1
 
 
 records = _RING.records
 
 
 def explain(group: Any, bytes: int) -> str:
-    if not isinstance(group, Group):
+    ours = _ours(group)
+    if ours is None:
         raise ValueError("tutti: explain: this is a process group of another backend")
-    return str(group.comm.explain(bytes // 4, dtype="float"))
+    return str(ours.comm.explain(bytes // 4, dtype="float"))
 
 
 def abort(reason: str) -> None:
     """All operations of all groups fail, here and on the other ranks, which get the reason."""
     for group in _GROUPS:
-        if group.process == os.getpid():
-            group.comm._give_up(reason)
-            group.mail.abort(reason)
+        group.give_up(reason)
 
 
 def drain(seconds: float) -> None:

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
         def wait(self, keys: list[str], timeout: datetime.timedelta) -> None: ...
 
 else:
-    Tensors, GroupBase, WorkBase, Store = list, c10d.ProcessGroup, c10d.Work, c10d.Store
+    Tensors, WorkBase, Store = list, c10d.Work, c10d.Store
+    # PyTorch 2 asks a ProcessGroup for the Backend of a tensor's device; before that, the ProcessGroup does the work itself.
+    GroupBase = c10d.Backend if hasattr(dist.ProcessGroup, "_get_backend") else c10d.ProcessGroup
     ReducerBase = c10d.Reducer
 
 AVG: Any = getattr(c10d.ReduceOp, "AVG")
@@ -52,6 +54,17 @@ def register_backend(name: str, create: Callable[..., Any], devices: list[str]) 
         _register(name, create, devices=devices)
     else:  # before PyTorch 2.0
         _register(name, create)
+
+
+def backends_of(group: Any) -> list[Any]:
+    """What does the work of a process group."""
+    if not hasattr(group, "_get_backend"):
+        return [group]
+    return [group._get_backend(device) for device in group._device_types]
+
+
+def options(limit: float) -> Any:
+    return getattr(c10d, "Backend").Options("tutti", datetime.timedelta(seconds=limit))
 
 
 set_exception: Callable[[Any, Exception], None] = torch.futures.Future.set_exception

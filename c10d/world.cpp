@@ -1,0 +1,92 @@
+// world.cpp - what a process group does as a whole: who is missing, how long it waits, parts of it.
+//
+// Monitored  Each rank sends rank 0 an empty message, and rank 0 answers with a byte for each rank: 1 if it is missing. Messages
+//            have tags that programs do not use, one for each barrier, so a rank that comes too late disturbs no later one.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include "group.hpp"
+#include "live.hpp"
+#include "meeting.hpp"
+#include "tensors.hpp"
+
+namespace tutti_c10d {
+
+using Clock = std::chrono::steady_clock;
+using Limit = std::chrono::milliseconds;
+
+void Group::setTimeout(Limit timeout) {
+  timeout_ = timeout.count();
+  const double seconds = static_cast<double>(timeout.count()) / 1e3;
+  tutti_comm *comm = queue_->comm();
+  auto w = task(c10d::OpType::UNKNOWN, "tutti:set_timeout", {}, {});
+  w->start_several = [=](Requests &) { return tutti_comm_set_timeout(comm, seconds); };
+  add(w, 0)->wait();  // between two operations
+  mail_->set_timeout(seconds);
+}
+
+namespace {
+[[noreturn]] void missing_ranks(const at::Tensor &missing, Limit limit) {
+  std::string list;
+  int n = 0;
+  for (int64_t r = 0; r < missing.numel(); r++) {
+    if (!missing.data_ptr<uint8_t>()[r]) continue;
+    list += (n++ ? ", " : "") + std::to_string(r);
+  }
+  throw std::runtime_error("tutti: monitored_barrier: " + std::string(n > 1 ? "Ranks " : "Rank ") + list +
+                           " failed to pass monitoredBarrier in " + std::to_string(limit.count()) + " ms");
+}
+}  // namespace
+
+void Group::monitoredBarrier(const c10d::BarrierOptions &o, bool all) {
+  const Limit limit = o.timeout.count() >= 0 ? o.timeout : Limit(timeout_.load());
+  const auto until = Clock::now() + limit;
+  const int tag = -2 - monitored_++;
+  at::Tensor missing = at::zeros({getSize()}, at::kByte);
+  Tensors nothing = {at::empty({0}, at::kByte)}, news = {missing};
+  // Has it come within the limit and some ms?
+  const auto comes = [&](const Done &done, Limit more) {
+    auto &task = static_cast<Task &>(*done);
+    if (!mail_->wait(task, std::max(Limit(1), std::chrono::duration_cast<Limit>(until - Clock::now())) + more))
+      mail_->withdraw(task);
+    return !task.exception();
+  };
+  if (getRank()) {
+    send(nothing, 0, tag)->wait();
+    if (!comes(receive(news, 0, tag, c10d::OpType::RECV), limit + Limit(5000))) {
+      missing[0] = 1;
+      missing_ranks(missing, limit);
+    }
+  } else {
+    std::vector<Done> arrivals;
+    for (int r = 1; r < getSize(); r++) arrivals.push_back(receive(nothing, r, tag, c10d::OpType::RECV));
+    bool none = true;
+    for (int r = 1; r < getSize(); r++) {
+      if (comes(arrivals[static_cast<size_t>(r - 1)], Limit(0)) || !(none || all)) continue;
+      missing[r] = 1;
+      none = false;
+    }
+    for (int r = 1; r < getSize(); r++)
+      if (!arrivals[static_cast<size_t>(r - 1)]->exception()) send(news, r, tag);
+  }
+  if (missing.any().item<bool>()) missing_ranks(missing, limit);
+}
+
+#if TUTTI_TORCH(2, 15)
+c10::intrusive_ptr<Group::Options> Group::getBackendOptions() {
+  return c10::make_intrusive<Options>(getBackendName(), Limit(timeout_.load()));
+}
+
+c10::intrusive_ptr<c10d::Backend> Group::split(const c10::intrusive_ptr<c10d::Store> &store, const std::vector<int> &ranks,
+                                               const c10::intrusive_ptr<Options> &o) {
+  const auto me = std::find(ranks.begin(), ranks.end(), getRank());
+  if (me == ranks.end()) return nullptr;
+  const Limit limit = o ? o->timeout : Limit(timeout_.load());
+  auto part = c10::make_intrusive<Group>(
+      meet(store, static_cast<int>(me - ranks.begin()), static_cast<int>(ranks.size()), limit), limit);
+  born(part);
+  return part;
+}
+#endif
+
+}  // namespace tutti_c10d
