@@ -51,6 +51,7 @@ typedef struct server {
   const tt_tls *tls;   /* what guests have to speak; NULL: TLS is not asked for */
   size_t memory, used; /* B */
   int jobs, sessions, strangers;
+  bool full;           /* of strangers, or out of descriptors: let_in is called again without an event */
   const char *above; /* as its user wrote it; NULL: none */
   char above_at[TT_ABOVES]
                [TT_AGGREGATOR_WHERE]; /* "ADDRESS:PORT": looked up once, since that may take long */
@@ -124,18 +125,20 @@ static guest *oldest_stranger(const server *d) {
   return oldest;
 }
 
-/* Strangers that have not introduced themselves within PATIENCE make room for those who come; until then who comes is turned
- * away, and tries again. So a flood of connections cannot push out those that are introducing themselves. */
+/* A stranger that has not introduced itself within PATIENCE makes room for one who comes. Until then who comes waits in the
+ * listener's queue, so a flood of connections pushes out nobody who is introducing himself. */
 static void let_in(server *d) {
   const int one = 1;
-  int fd;
-  while ((fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-    if (d->open && !tt_trusts(fd)) {
-      close(fd);
-      continue;
-    }
+  for (;;) {
     guest *oldest = d->strangers >= TT_STRANGERS ? oldest_stranger(d) : NULL;
-    if (oldest && tt_seconds() - oldest->since < PATIENCE) {
+    d->full = oldest && tt_seconds() - oldest->since < PATIENCE;
+    if (d->full) return;
+    const int fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+      d->full = errno != EAGAIN;
+      return;
+    }
+    if (d->open && !tt_trusts(fd)) {
       close(fd);
       continue;
     }
@@ -440,6 +443,7 @@ static tutti_status serve(server *d) {
     }
     more = go_on_with_busy(d);
     tidy(d);
+    if (d->full) let_in(d);
   }
   return TUTTI_OK;
 }
@@ -472,7 +476,7 @@ tutti_status tutti_aggregator_serve(const tutti_aggregator *a) {
   d.jobs = a->jobs ? a->jobs : 64;
   tt_aggregator_key(a->key, d.key);
   d.open = !a->key && !tt_env("TUTTI_KEY");
-  struct epoll_event e = {.events = EPOLLIN};
+  struct epoll_event e = {.events = EPOLLIN | EPOLLET};
   status = tt_tls_find(&d.tls);
   if (!status) status = tt_listen("the aggregator", &port, &d.listener);
   if (!status && (d.epoll < 0 || epoll_ctl(d.epoll, EPOLL_CTL_ADD, d.listener, &e)))
