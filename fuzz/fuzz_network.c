@@ -10,20 +10,12 @@
 #include "fuzz.h"
 #include "net_parts.h"
 #include "p2p.h"
+#include "posted_net.h"
+#include "stub_net.h"
 #include "wires.h"
 
-enum { RANKS = 3, SLOTS = 256, ID = 77, COUNT = 40, LANES_USED = 3 };
+enum { RANKS = 3, ID = 77, COUNT = 40, LANES_USED = 3 };
 
-typedef struct posted {
-  bool begun, receives;
-  int tag;
-  void *bytes;
-  size_t n;
-} posted;
-
-static posted asked[SLOTS];
-static tutti_net_done done[16 * SLOTS];
-static int ndone;
 static const uint8_t *at, *end;
 
 static unsigned byte(void) {
@@ -32,53 +24,13 @@ static unsigned byte(void) {
 
 /* ---- the network ---- */
 
-static int begin(int slot, bool receives, int tag, void *bytes, size_t n) {
-  need(slot >= 0 && slot < SLOTS && !asked[slot].begun);
-  asked[slot] = (posted){true, receives, tag, bytes, n};
-  return 0;
-}
-
-static void complete(int slot, int peer, size_t n, int failed) {
-  asked[slot].begun = false;
-  done[ndone++] = (tutti_net_done){.slot = slot, .peer = peer, .bytes = n, .failed = failed};
-}
-
 static int net_send(void *self, int slot, int peer, int tag, const void *bytes, size_t n,
                     int sure) {
   (void)self, (void)sure;
   need(peer >= 0 && peer < RANKS);
-  begin(slot, false, tag, (void *)(uintptr_t)bytes, n);
+  post(slot, true, tag, (void *)(uintptr_t)bytes, n);
   complete(slot, peer, n, 0);
   return 0;
-}
-
-static int net_recv(void *self, int slot, int peer, int tag, void *bytes, size_t n) {
-  (void)self, (void)peer;
-  return begin(slot, true, tag, bytes, n);
-}
-
-static int net_poll(void *self, int slots, tutti_net_done *out, int most, int *n) {
-  (void)self, (void)slots;
-  *n = ndone < most ? ndone : most;
-  memcpy(out, done, (size_t)*n * sizeof *out);
-  ndone -= *n;
-  memmove(done, done + *n, (size_t)ndone * sizeof *done);
-  return 0;
-}
-
-static int net_cancel(void *self, int slot) {
-  (void)self;
-  asked[slot].begun = false;
-  return 0;
-}
-
-static void net_close(void *self, int orderly) {
-  (void)self, (void)orderly;
-}
-
-static const char *net_error(void *self) {
-  (void)self;
-  return "it is made up";
 }
 
 static unsigned net_fresh(void *self) {
@@ -120,7 +72,7 @@ static void deliver(void) {
   const unsigned which = byte(), how = byte(), length = byte();
   int slot = -1;
   for (int i = 0, k = 0; i < SLOTS && slot < 0; i++)
-    if (asked[i].begun && asked[i].receives && k++ == (int)(which % 16)) slot = i;
+    if (asked[i].begun && !asked[i].sends && k++ == (int)(which % 16)) slot = i;
   if (slot < 0 || ndone == SLOTS) return;
   const posted *p = &asked[slot];
   const size_t n = how & 1 ? p->n : tt_min(p->n, (size_t)length * (how & 2 ? 1 : 37));
@@ -177,11 +129,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                          .id = ID,
                          .ranks = RANKS,
                          .send = net_send,
-                         .recv = net_recv,
-                         .poll = net_poll,
-                         .cancel = net_cancel,
-                         .close = net_close,
-                         .error = net_error,
+                         .recv = posted_net_recv,
+                         .poll = posted_net_poll,
+                         .cancel = posted_net_cancel,
+                         .close = stub_net_close,
+                         .error = stub_net_error,
                          .fresh = net_fresh,
                          .pick = net_pick};
   char into[2][COUNT];
@@ -191,8 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bool agrees = false;
   at = data;
   end = data + size;
-  ndone = 0;
-  memset(asked, 0, sizeof asked);
+  posted_net_begin();
   need(tt_net_wire(&net, &w) == TUTTI_OK);
   tt_p2p *p2p = tt_p2p_new(w);
   need(p2p);

@@ -27,7 +27,7 @@ static lanes *new_lanes(void) {
   return all;
 }
 
-/* The first lane that no rank uses; -1: there is none. False: tutti has failed. */
+/* *index: the first lane that every rank has free; -1: all lanes are taken. False: tutti has failed. */
 static bool agree(state *s, int *index) {
   uint64_t mine = UINT64_MAX, any = 0;
   if (s->lanes) {

@@ -32,7 +32,7 @@ typedef struct tt_turns {
   uint64_t op;      /* index in the queue of operations */
   uint32_t slice;   /* of that operation */
   uint64_t moved;   /* bytes of this turn that have passed, without its head */
-  uint32_t part;    /* the virtual rank, from 0 on, whose bytes pass */
+  uint32_t part;    /* index of the virtual rank whose bytes pass */
   uint64_t of_part; /* bytes of it that have passed */
   size_t head;      /* bytes of its head that have passed */
 } tt_turns;

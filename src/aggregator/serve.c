@@ -51,7 +51,7 @@ typedef struct server {
   const tt_tls *tls;   /* what guests have to speak; NULL: TLS is not asked for */
   size_t memory, used; /* B */
   int jobs, sessions, strangers;
-  bool full;           /* of strangers, or out of descriptors: let_in is called again without an event */
+  bool full; /* of strangers, or out of descriptors: let_in is called again without an event */
   const char *above; /* as its user wrote it; NULL: none */
   char above_at[TT_ABOVES]
                [TT_AGGREGATOR_WHERE]; /* "ADDRESS:PORT": looked up once, since that may take long */
@@ -125,8 +125,8 @@ static guest *oldest_stranger(const server *d) {
   return oldest;
 }
 
-/* A stranger that has not introduced itself within PATIENCE makes room for one who comes. Until then who comes waits in the
- * listener's queue, so a flood of connections pushes out nobody who is introducing himself. */
+/* A stranger that has not introduced itself within PATIENCE makes room for one who comes. Until then later connections wait in the
+ * listener's queue, so a flood of them pushes out no member that is introducing itself. */
 static void let_in(server *d) {
   const int one = 1;
   for (;;) {

@@ -2,12 +2,10 @@
  *
  * Idea       As a split (split.c), but the ranks exchange what they need by the caller's all-gather, so the others, and calls
  *            in flight on the old communicator, are not disturbed. Its heap and its placements are those of the old one.
- * Cost       Two of the caller's all-gathers, again if another thread has taken the network's number meanwhile.
+ * Cost       Two of the caller's all-gathers; two more each time another thread has taken the network's number first.
  * Invariant  Every rank goes through the same all-gathers, whatever fails in between, so all return the same result.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #include "build_comm.h"
 #include "tracing.h"
@@ -35,11 +33,7 @@ static const char me[] = "tutti_comm_among";
 
 static opening describe_opening(const among *a) {
   const tt_wire *net = a->old->net;
-  opening mine = {.fresh = a->splits ? net->net->fresh_number(net) : 0};
-  if (getrandom(&mine.id, sizeof mine.id, 0) != sizeof mine.id)
-    mine.id = (uint64_t)getpid() ^ (uint64_t)(1e9 * tt_seconds());
-  mine.id |= mine.id == 0;
-  return mine;
+  return (opening){.id = tt_random() | 1, .fresh = a->splits ? net->net->fresh_number(net) : 0};
 }
 
 static tutti_status open_wire(among *a, bool *taken) {

@@ -36,7 +36,7 @@ typedef struct tt_segment {
 
 enum { TT_UNWATCHED = -1 };
 /* A memfd for n ranks and up to `joiners` more, sealed against growing and shrinking, with its job
- * header, closed on exec. launcher: pid of the process that waits for the ranks; TT_UNWATCHED: ranks go on without it; 0:
+ * header, closed on exec. launcher: pid of the process that waits for the ranks; TT_UNWATCHED: ranks continue without it; 0:
  * none. id: a random number, by which other processes know it. */
 tutti_status tt_segment_create(int n, int joiners, long launcher, uint64_t id, int *fd);
 tutti_status tt_segment_map(int fd, int n, tt_segment **segment);

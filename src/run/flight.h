@@ -113,7 +113,7 @@ void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, i
                          const tt_operation *o, uint32_t step);
 void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
                             const tt_p2p_message *m);
-/* An operation is over here, but its last messages have not left this process: the rank to whom; -1: none. */
+/* The rank whose last message of a finished operation has not left this process; -1: none. */
 int tt_leaving_to(const tutti_comm *comm, const tt_operation *o);
 void tt_report_leaving(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
                        const tt_operation *o);

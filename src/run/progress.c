@@ -270,8 +270,9 @@ void tt_comm_list(tutti_comm *comm, bool on) {
 
 enum { AT_ONCE = 64 }; /* communicators in one pass */
 
-/* Takes the first listed communicator from the i-th on that this thread may drive; NULL: none, or another thread has the
- * list. *next: where to go on. One at a time: the owners of the others need not wait for it. */
+/* Holds the first communicator of the list, at or after index i, that this thread may drive. NULL: no such communicator, or
+ * another thread holds the list. *next: the index at which the next call starts. Only one is held at a time, so the owners of
+ * the others never wait for it. */
 static tutti_comm *hold_listed(const tutti_comm *mine, int i, int *next) {
   tutti_comm *taken = NULL;
   int held, at = 0;

@@ -30,8 +30,8 @@ static atomic_ullong *find_word(atomic_ullong *words, uint64_t key, bool *claime
   return NULL;
 }
 
-/* Waits for the result of the rank that proves this key: is it proven? The word may be given up meanwhile, and then belong
- * to another plan. */
+/* Waits until the rank that proves this key has a result: is the key proven? While this rank waits, that rank may give up the
+ * word, and another plan may take it. */
 static bool is_proven_elsewhere(const atomic_ullong *word, uint64_t key) {
   const struct timespec nap = {0, 50000};
   const double until = tt_seconds() + max_wait_s;

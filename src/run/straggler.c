@@ -239,10 +239,10 @@ int tt_leaving_to(const tutti_comm *comm, const tt_operation *o) {
   const tt_sched *s = o->program->sched;
   if (!tt_over_net(comm) || !tt_operation_is_over(o)) return -1;
   const int owed = comm->wire->channel->owed ? comm->wire->channel->owed(comm->wire) : -1;
-  for (uint32_t i = s->nsteps;
-       owed < 0 && i-- > 0;) /* the network has it: the last that it was sent to */
+  if (owed >= 0) return owed;
+  for (uint32_t i = s->nsteps; i-- > 0;) /* the network has the message: the last step that sends */
     if (s->steps[i].kind == TT_SEND) return s->steps[i].peers.first;
-  return owed;
+  return -1;
 }
 
 void tt_report_leaving(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,

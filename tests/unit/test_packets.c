@@ -14,60 +14,22 @@
 #include <cmocka.h>
 
 #include "net_parts.h"
+#include "posted_net.h"
 #include "stub_net.h"
 #include "wires.h"
 
-enum { PEER = 1, LANE = 2, SLOTS = 128, ID = 77, LARGE = SMALL + 100 };
+enum { PEER = 1, LANE = 2, ID = 77, LARGE = SMALL + 100 };
 
-/* Operations that the wire has begun on the network and that have not completed, by slot. */
-static struct {
-  bool begun, sends;
-  int tag;
-  void *bytes;
-  size_t n;
-} asked[SLOTS];
-static tutti_net_done done[SLOTS];
-static int ndone;
 static tt_wire *wire;
 
 /* ---- the network ---- */
 
-static int begin(int slot, bool sends, int tag, void *bytes, size_t n) {
-  assert_true(slot >= 0 && slot < SLOTS && !asked[slot].begun);
-  asked[slot].begun = true;
-  asked[slot].sends = sends;
-  asked[slot].tag = tag;
-  asked[slot].bytes = bytes;
-  asked[slot].n = n;
-  return 0;
-}
-
 static int net_send(void *self, int slot, int peer, int tag, const void *bytes, size_t n,
                     int sure) {
   (void)self, (void)peer, (void)sure;
-  return begin(slot, true, tag, (void *)(uintptr_t)bytes, n);
+  return post(slot, true, tag, (void *)(uintptr_t)bytes, n);
 }
 
-static int net_recv(void *self, int slot, int peer, int tag, void *bytes, size_t n) {
-  (void)self, (void)peer;
-  return begin(slot, false, tag, bytes, n);
-}
-
-static int net_poll(void *self, int slots, tutti_net_done *out, int most, int *n) {
-  (void)self;
-  for (int i = 0; i < SLOTS; i++) assert_true(!asked[i].begun || i < slots); /* all are polled */
-  *n = ndone < most ? ndone : most;
-  memcpy(out, done, (size_t)*n * sizeof *out);
-  ndone -= *n;
-  memmove(done, done + *n, (size_t)ndone * sizeof *done);
-  return 0;
-}
-
-static int net_cancel(void *self, int slot) {
-  (void)self;
-  asked[slot].begun = false;
-  return 0;
-}
 /* ---- helpers of the tests ---- */
 
 static int open_rails(int rails) {
@@ -76,14 +38,13 @@ static int open_rails(int rails) {
                          .id = ID,
                          .ranks = 2,
                          .send = net_send,
-                         .recv = net_recv,
-                         .poll = net_poll,
-                         .cancel = net_cancel,
+                         .recv = posted_net_recv,
+                         .poll = posted_net_poll,
+                         .cancel = posted_net_cancel,
                          .close = stub_net_close,
                          .error = stub_net_error,
                          .rails = rails};
-  memset(asked, 0, sizeof asked);
-  ndone = 0;
+  posted_net_begin();
   return tt_net_wire(&net, &wire) != TUTTI_OK;
 }
 
@@ -100,8 +61,7 @@ static int slot_of(bool sends, int tag) {
 
 static void end(int slot, size_t bytes) {
   assert_true(slot >= 0);
-  asked[slot].begun = false;
-  done[ndone++] = (tutti_net_done){.slot = slot, .peer = PEER, .bytes = bytes};
+  complete(slot, PEER, bytes, 0);
 }
 
 static tutti_status poll(void) {

@@ -7,7 +7,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shm_ctrl.h"
 
-enum { PAGE = 4096 }; /* the slots of a rank have pages of their own, on its NUMA node */
+enum {
+  PAGE = 4096
+}; /* a rank's slots share no page with another rank's, and lie on its NUMA node */
 
 /* The next part: `bytes` of it, at a multiple of `align`; returns its offset. */
 static uint64_t place(uint64_t *end, size_t bytes, size_t align) {

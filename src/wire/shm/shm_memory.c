@@ -19,7 +19,7 @@
  *            two sees the other. A peer that was stopped inside could still write when it
  *            continues, so the memory it may write to is replaced by private pages with the same
  *            bytes at the same address. A peer known to be stopped is not waited for. Ranks that are threads share their
- *            pages, so none can be replaced: such a rank waits until its peers have left.
+ *            pages, which therefore cannot be replaced: such a rank waits until its peers have left.
  * Cost       Of the guard, per piece: a store that no other rank reads in the normal case, and a
  *            load.
  * SPDX-License-Identifier: BSD-3-Clause */
