@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import functools
 import os
-import threading
 import time
 from typing import Any, Callable, Optional
 
@@ -28,6 +27,7 @@ from ._monitored import monitored_barrier
 from ._stubs import AVG, GroupBase, Store, Tensors, backends_of, options, work_done
 
 _RING = Ring()
+_LOOK = 0.02  # s at most between two questions to the store
 _GROUPS: list["Group"] = []  # PyTorch's half may outlive an unreferenced Python half
 
 _Words = tuple[Optional[str], Optional[str]]  # of numbers, of bool
@@ -372,24 +372,22 @@ for _name in ("supports_coalescing", "_supports_time_estimate", "supports_shrink
     setattr(Group, _name, False)
 
 
+def _has(store: Store, key: str) -> bool:
+    if hasattr(store, "check"):
+        return store.check([key])
+    absent = "tutti: no such key"  # PyTorch 1.13: what it is compared with comes back if there is no key
+    return store.compare_set(key, absent, absent) != absent.encode()
+
+
 def _read(store: Store, key: str, seconds: float) -> bytes:
-    """A thread waits for the store; meanwhile this one runs signal handlers, as of Ctrl-C."""
-    found: list[bytes] = []
-    trouble: list[Exception] = []
-
-    def wait() -> None:
-        try:
-            store.wait([key], datetime.timedelta(seconds=max(seconds, 0.001)))
-            found.append(store.get(key))
-        except Exception as why:  # pylint: disable=broad-except
-            trouble.append(why)
-
-    thread = threading.Thread(target=wait, daemon=True)
-    thread.start()
-    thread.join()
-    if trouble:
-        raise trouble[0]
-    return found[0]
+    """Polls: after a wait that ends by its time limit, PyTorch 1.13 reads the late answer as that of the next request."""
+    until, pause = time.monotonic() + seconds, 0.001
+    while not _has(store, key):
+        if time.monotonic() > until:
+            raise TimeoutError(f"no '{key}' in the store within {seconds:.3g} s")
+        time.sleep(pause)  # a signal's handler may raise an exception
+        pause = min(2 * pause, _LOOK)
+    return store.get(key)
 
 
 def _born(comm: tutti.Comm, timeout: datetime.timedelta) -> Group:
