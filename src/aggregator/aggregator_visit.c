@@ -15,6 +15,7 @@
 
 #include "aggregator.h"
 #include "listen.h"
+#include "long_wait.h"
 
 static const double QUEUE = 1.6e-3; /* s, of a host's link */
 /* B of a connection's buffer. A few packets, as large as the system makes them; and what most systems grant. */
@@ -24,6 +25,7 @@ typedef struct visit {
   int fd;
   tt_secure *secure;
   double until;
+  tt_long_wait wait;
   const char *where;
 } visit;
 
@@ -201,11 +203,15 @@ tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *se
   char host[64], why[100] = "";
   int port;
   unsigned link = 0;
-  visit v = {.fd = -1, .until = tt_seconds() + limit, .where = where};
+  visit v = {.fd = -1, .wait = tt_long_wait_begin("making a communicator"), .until = tt_seconds() + limit, .where = where};
   tutti_status status = tt_aggregator_read(where, host, &port);
   if (status) return status;
+  tt_long_wait_show(&v.wait, "the aggregator at %s", where);
   v.fd = tt_meet_connect(host, port, &link, v.until, why, sizeof why);
-  if (v.fd < 0) return tt_fail(TUTTI_ERR_SYSTEM, "no aggregator at %s: %s", where, why);
+  if (v.fd < 0) {
+    tt_long_wait_end(&v.wait);
+    return tt_fail(TUTTI_ERR_SYSTEM, "no aggregator at %s: %s", where, why);
+  }
   tt_aggregator_set_options(v.fd);
   watch_silence(v.fd);
   if (open && !tt_trusts(v.fd))
@@ -217,6 +223,7 @@ tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *se
         where);
   else
     status = take_seat(&v, seat, key);
+  tt_long_wait_end(&v.wait);
   if (status) {
     tt_secure_drop(&v.secure);
     close(v.fd);

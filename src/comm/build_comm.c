@@ -397,6 +397,7 @@ void tt_comm_destroy(tutti_comm *comm) {
   tt_trace_close(comm);
   release(comm);
   tt_plans_drop(comm);
+  tt_long_wait_end(&comm->flight->wait_policy.note);
   tt_p2p_free(comm->flight->p2p);
   tt_streams_drop(comm);
   tt_device_calls_free(comm);

@@ -55,6 +55,7 @@ tutti_status tutti_comm_free(tutti_comm *comm) {
   freeing f = {.comm = comm};
   status = tt_streams_wait(comm, "tutti_comm_free");
   if (!status) status = tt_wait_until("tutti_comm_free", is_delivered, &f);
+  tt_long_wait_end(&f.p.note);
   if (status) {
     tt_comm_leave(comm);
     return status;

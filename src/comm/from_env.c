@@ -16,6 +16,7 @@
 #include "create.h"
 #include "fences.h"
 #include "guests.h"
+#include "long_wait.h"
 #include "process_state.h"
 #include "proposal.h"
 #include "remote.h"
@@ -116,12 +117,13 @@ tutti_status tt_job_over(const tt_segment *segment) {
 
 typedef struct founders {
   const tt_segment *segment;
-  double limit, since; /* s */
-  int rank;            /* whom this rank waits for */
+  double limit; /* s */
+  int rank;     /* whom this rank waits for */
+  tt_long_wait wait;
 } founders;
 
 static bool founder_is_ready(void *ctx, unsigned turn, tutti_status *status) {
-  const founders *f = ctx;
+  founders *f = ctx;
   const tt_intro *intro = tt_heap_intro(f->segment, f->rank);
   /* model: publish:find */
   const unsigned ready = atomic_load_explicit(&intro->ready, memory_order_acquire);
@@ -130,11 +132,12 @@ static bool founder_is_ready(void *ctx, unsigned turn, tutti_status *status) {
     *status =
         tt_fail(TUTTI_ERR_SYSTEM, "rank %d uses another version of tutti than this one", f->rank);
   if (ready || turn % 64) return ready;
+  tt_long_wait_for(&f->wait, "rank %d of %d to call it", f->rank, f->segment->founders);
   if (atomic_load(&intro->ended)) {
     tt_exit_words(intro, f->segment->told, words, sizeof words);
     *status = tt_fail(TUTTI_ERR_PEER_LOST, "rank %d of %d died before tutti_comm_from_env%s",
                       f->rank, f->segment->founders, words);
-  } else if (!(*status = tt_job_over(f->segment)) && tt_seconds() - f->since > f->limit) {
+  } else if (!(*status = tt_job_over(f->segment)) && tt_seconds() - f->wait.since > f->limit) {
     *status = tt_fail(TUTTI_ERR_TIMEOUT,
                       "rank %d of %d did not call tutti_comm_from_env within %.0f s "
                       "(TUTTI_CONNECT_TIMEOUT)",
@@ -144,10 +147,11 @@ static bool founder_is_ready(void *ctx, unsigned turn, tutti_status *status) {
 }
 
 static tutti_status await_founders(const tt_segment *segment) {
-  founders f = {segment, tt_connect_timeout(120), tt_seconds(), 0};
+  founders f = {segment, tt_connect_timeout(120), 0, tt_long_wait_begin("tutti_comm_from_env")};
   tutti_status status = TUTTI_OK;
   for (; f.rank < segment->founders && !status; f.rank++)
-    status = tt_wait_until("tutti_comm_from_env", founder_is_ready, &f);
+    status = tt_wait_until(f.wait.call, founder_is_ready, &f);
+  tt_long_wait_end(&f.wait);
   return status;
 }
 
@@ -402,6 +406,7 @@ tutti_status tutti_finalize(void) {
   tt_comm_destroy(base);
   tt_wisdom_end();
   tt_trace_end();
+  tt_long_waits_close();
   free(tt_process.user_ops);
   tt_process.user_ops = NULL;
   atomic_store(&tt_process.finalized, 1);

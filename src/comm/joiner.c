@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "build_comm.h"
+#include "long_wait.h"
 #include "proposal.h"
 #include "remote.h"
 #include "tracing.h"
@@ -100,33 +101,30 @@ tutti_status tt_comm_inherit(tt_heap *heap, const tt_proposal *t, int member, co
 
 /* ---- a process that joins ---- */
 
-enum { LOOK_EVERY = 64, WARN_S = 10 };
+enum { LOOK_EVERY = 64 };
 
 /* each world, ready: model: grow:words */
 
-static tutti_status look_around(const tt_segment *segment, int index, double waited, bool *warned) {
+static tutti_status look_around(const tt_segment *segment, int index, tt_long_wait *wait) {
   const double limit = tt_connect_timeout(0);
   const tutti_status over = tt_job_over(segment);
   if (over) return over;
   if (!tt_joiner_has_host(segment, index))
     return tt_fail(TUTTI_ERR_PEER_LOST,
                    "this process is a joiner, and no rank is alive that could take it in");
-  if (limit > 0 && waited >= limit)
+  if (limit > 0 && tt_seconds() - wait->since >= limit)
     return tt_fail(TUTTI_ERR_TIMEOUT,
                    "this process is a joiner, and was not taken in (tutti_comm_grow) within "
                    "%g s (TUTTI_CONNECT_TIMEOUT)",
                    limit);
-  if (waited >= WARN_S && !*warned)
-    tt_log(0, "a joiner has waited %.0f s to be taken in: tutti_comm_grow", waited);
-  *warned |= waited >= WARN_S;
+  tt_long_wait_for(wait, "the ranks to take in this joiner (tutti_comm_grow)");
   return TUTTI_OK;
 }
 
 typedef struct admission {
   const tt_segment *segment;
   int index;
-  double since; /* s */
-  bool warned;
+  tt_long_wait wait;
   const tt_proposal *proposal;
 } admission;
 
@@ -134,7 +132,7 @@ static bool is_admitted(void *ctx, unsigned turn, tutti_status *status) {
   admission *a = ctx;
   *status = tt_joiner_admitted(a->segment, a->index, &a->proposal);
   if (!*status && !a->proposal && turn % LOOK_EVERY == 0)
-    *status = look_around(a->segment, a->index, tt_seconds() - a->since, &a->warned);
+    *status = look_around(a->segment, a->index, &a->wait);
   return a->proposal;
 }
 
@@ -155,8 +153,9 @@ tutti_status tt_joiner_join(tt_segment *segment, int index, tutti_comm **out) {
     tt_remote_probe(segment, index);
     atomic_store(&intro->world, ctrl);
     atomic_store(&intro->ready, 1 + TT_LAYOUT);
-    a.since = tt_seconds();
-    status = tt_wait_until("tutti_comm_from_env", is_admitted, &a);
+    a.wait = tt_long_wait_begin("tutti_comm_from_env");
+    status = tt_wait_until(a.wait.call, is_admitted, &a);
+    tt_long_wait_end(&a.wait);
   }
   if (!status) {
     const tt_proposal *proposal = a.proposal;

@@ -11,16 +11,15 @@
 
 #include "create.h"
 #include "guests.h"
+#include "long_wait.h"
 #include "room.h"
-
-enum { WARN_S = 10 };
 
 typedef struct guest {
   tt_meet_line line;
   tt_handed at; /* its place in a claim */
   tt_invitation invitation;
   bool alone; /* the others have given up */
-  double since;
+  tt_long_wait wait;
 } guest;
 
 static tutti_status others_are_gone(guest *g) {
@@ -124,24 +123,21 @@ tutti_status tt_guest_settle(tutti_comm *comm, const tt_invitation *i) {
 /* Warns once, and gives up if TUTTI_CONNECT_TIMEOUT says so. */
 static tutti_status await_invitation(guest *g) {
   const double limit = tt_connect_timeout(0);
-  bool warned = false;
   for (;;) {
-    const double now = tt_seconds(), until = limit > 0 ? g->since + limit : now + WARN_S;
     char *body = NULL;
     size_t n = 0;
+    const double next = tt_seconds() + tt_long_wait_due(&g->wait), last = g->wait.since + limit;
     const tutti_status status =
-        receive(g, until < now + WARN_S ? until : now + WARN_S, TT_HANDED, &body, &n);
+        receive(g, limit > 0 && last < next ? last : next, TT_HANDED, &body, &n);
     if (!status && n == sizeof g->invitation) memcpy(&g->invitation, body + sizeof g->at, n);
     free(body);
     if (!status) return n == sizeof g->invitation ? TUTTI_OK : tt_meet_foreign(&g->line);
+    tt_long_wait_for(&g->wait, "the ranks to take in this joiner (tutti_comm_grow)");
     if (g->alone || (status == TUTTI_ERR_TIMEOUT && limit <= 0)) {
-      if (!g->alone && !warned)
-        tt_log(0, "a joiner has waited %d s to be taken in: tutti_comm_grow", WARN_S);
-      warned |= !g->alone;
       g->alone = false;
       continue;
     }
-    if (status == TUTTI_ERR_TIMEOUT && tt_seconds() >= g->since + limit)
+    if (status == TUTTI_ERR_TIMEOUT && tt_seconds() >= last)
       return tt_fail(TUTTI_ERR_TIMEOUT,
                      "this process is a joiner, and was not taken in (tutti_comm_grow) within "
                      "%g s (TUTTI_CONNECT_TIMEOUT)",
@@ -151,7 +147,7 @@ static tutti_status await_invitation(guest *g) {
 }
 
 tutti_status tt_guest_join(const tt_rendezvous *r, int rank, int number, tutti_comm **out) {
-  guest g = {.since = tt_seconds()};
+  guest g = {.wait = tt_long_wait_begin("tutti_comm_from_env")};
   const tt_wait mine = {number, tt_version_number()};
   tt_settings own; /* a bad setting is reported before other ranks depend on this one */
   tutti_status status = tt_settings_read(&own, 1);
@@ -163,6 +159,7 @@ tutti_status tt_guest_join(const tt_rendezvous *r, int rank, int number, tutti_c
     if (!status) status = create_with_others(&g, out);
     if (status == TUTTI_ERR_PEER_LOST && g.alone) status = TUTTI_OK;
   }
+  tt_long_wait_end(&g.wait);
   tt_room_close(&g.line);
   return status;
 }

@@ -31,6 +31,7 @@ typedef struct tt_process_context {
   atomic_bool usable;    /* hooked, not finalized, not forked: tt_alive would succeed */
   tt_user_op *user_ops;  /* TUTTI_OP_USER_END - TUTTI_OP_USER of them, or NULL */
   uint32_t op_serial;    /* of the op registered last */
+  struct tt_wait_notes *_Atomic waits; /* what `tutti doctor` reads; NULL: not yet made (long_wait.c) */
   tutti_comm *base;      /* hidden parent of tutti_comm_from_env's communicators */
   bool joined;           /* as a joiner: then there is no base */
   tutti_comm *in_flight; /* list of communicators with requests in flight */

@@ -28,6 +28,8 @@
 
 enum { MOST_PROCESSES = 8192 };
 
+#define load_relaxed(at) atomic_load_explicit((at), memory_order_relaxed)
+
 static bool known(const int *fds, int n, int fd) {
   struct stat a, b;
   if (fstat(fd, &a) != 0) return true;
@@ -36,31 +38,62 @@ static bool known(const int *fds, int n, int fd) {
   return false;
 }
 
-static void add_segment_fd(const char *path, int *fds, int most, int *n) {
-  char to[64];
+/* Copy printable characters; replace everything else, so that no escape sequence reaches a
+ * terminal. */
+static void copy_words(char *to, const char *from, size_t size) {
+  size_t n = strnlen(from, size - 1);
+  for (size_t i = 0; i < n; i++) to[i] = (char)(from[i] < 32 || from[i] > 126 ? '?' : from[i]);
+  to[n] = 0;
+}
+
+static void add_waits(long pid, int fd, tt_found *found) {
+  tt_wait_notes notes[2]; /* a note counts if both copies have it */
+  for (int i = 0; i < 2; i++)
+    if (pread(fd, &notes[i], sizeof *notes, 0) != sizeof *notes) return;
+  const uint64_t now = tt_clock_us(CLOCK_MONOTONIC);
+  for (int i = 0; i < TT_WAIT_NOTES && found->waits < TT_LOOK_WAITS; i++) {
+    const uint64_t since = load_relaxed(&notes[1].note[i].since);
+    if (!since || since > now || since != load_relaxed(&notes[0].note[i].since)) continue;
+    tt_look_wait *w = &found->wait[found->waits++];
+    *w = (tt_look_wait){.pid = pid, .seconds = 1e-6 * (double)(now - since)};
+    copy_words(w->words, notes[1].note[i].words, sizeof w->words);
+  }
+}
+
+/* A memfd of tutti's, whatever its name says; or -1. */
+static int open_memory(const char *path) {
   struct stat st;
-  const ssize_t length = readlink(path, to, sizeof to - 1);
-  if (length < 0 || *n == most) return;
-  to[length] = 0;
-  if (strcmp(to, "/memfd:tutti (deleted)") != 0) return;
   const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (fd < 0) return;
-  if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && fcntl(fd, F_GET_SEALS) >= 0 &&
-      !known(fds, *n, fd))
-    fds[(*n)++] = fd;
-  else
+  if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && fcntl(fd, F_GET_SEALS) >= 0))
+    return fd;
+  close(fd);
+  return -1;
+}
+
+static void add_fd(long pid, const char *path, tt_found *found) {
+  char to[64];
+  const ssize_t length = readlink(path, to, sizeof to - 1);
+  if (length < 0) return;
+  to[length] = 0;
+  const bool waits = !strcmp(to, "/memfd:" TT_WAITS_NAME " (deleted)");
+  if (!waits && (strcmp(to, "/memfd:tutti (deleted)") != 0 || found->fds == TT_LOOK_JOBS)) return;
+  const int fd = open_memory(path);
+  if (waits && fd >= 0) add_waits(pid, fd, found);
+  if (!waits && fd >= 0 && !known(found->fd, found->fds, fd))
+    found->fd[found->fds++] = fd;
+  else if (fd >= 0)
     close(fd);
 }
 
-/* Collect the process's segments; false, with errno, if it may not be inspected. */
-static bool look_at_process(long pid, int *fds, int most, int *n) {
+/* Collect the process's segments and waits; false, with errno, if it may not be inspected. */
+static bool look_at_process(long pid, tt_found *found) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%ld/fd", pid);
   DIR *dir = opendir(path);
   if (!dir) return false;
   for (struct dirent *e; (e = readdir(dir));) {
     const int length = snprintf(path, sizeof path, "/proc/%ld/fd/%.16s", pid, e->d_name);
-    if (e->d_name[0] != '.' && length < (int)sizeof path) add_segment_fd(path, fds, most, n);
+    if (e->d_name[0] != '.' && length < (int)sizeof path) add_fd(pid, path, found);
   }
   closedir(dir);
   return true;
@@ -88,24 +121,23 @@ static tutti_status may_look(long pid) {
   return TUTTI_OK;
 }
 
-tutti_status tt_job_find(long pid, int *fds, int most, int *n) {
-  *n = 0;
+tutti_status tt_job_find(long pid, tt_found *found) {
+  found->fds = found->waits = 0;
   tutti_status status = may_look(pid);
   if (status) return status;
   long *all = malloc((MOST_PROCESSES + 1) * sizeof *all);
   if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the processes of a job");
   int processes = 1;
   all[0] = pid;
-  bool may = look_at_process(pid, fds, most, n);
+  bool may = look_at_process(pid, found);
   const int why = errno;
-  const bool own = *n > 0; /* else search its descendants */
-  if (!own) add_children(pid, all, &processes);
-  for (int i = 1; i < processes && !own; i++) {
-    if (!may_look(all[i])) look_at_process(all[i], fds, most, n);
+  add_children(pid, all, &processes);
+  for (int i = 1; i < processes; i++) {
+    if (!may_look(all[i])) look_at_process(all[i], found);
     add_children(all[i], all, &processes);
   }
   free(all);
-  if (*n) return TUTTI_OK;
+  if (found->fds || found->waits) return TUTTI_OK;
   if (!may)
     return tt_fail(TUTTI_ERR_SYSTEM, "process %ld cannot be looked into: %s", pid, strerror(why));
   return tt_fail(TUTTI_ERR_SYSTEM,
@@ -132,17 +164,7 @@ static bool pread_exact(const reader *r, uint64_t at, void *to, size_t n) {
   return pread(r->fd, to, n, (off_t)at) == (ssize_t)n;
 }
 
-#define load_relaxed(at) atomic_load_explicit((at), memory_order_relaxed)
-
 /* ---- a control block ---- */
-
-/* Copy printable characters; replace everything else, so that no escape sequence reaches a
- * terminal. */
-static void copy_words(char *to, const char *from, size_t size) {
-  size_t n = strnlen(from, size - 1);
-  for (size_t i = 0; i < n; i++) to[i] = (char)(from[i] < 32 || from[i] > 126 ? '?' : from[i]);
-  to[n] = 0;
-}
 
 static void take_calls(const reader *r, tt_look_comm *l) {
   for (uint32_t back = TT_RECORDS; back-- > 0;) {
@@ -197,6 +219,7 @@ static tutti_status take_rank(reader *r, int rank, tt_look_rank *l) {
   l->hides = n == TT_CTRLS;
   l->dead = !l->hidden && tt_state_dead(l->state);
   l->stopped = tt_state_stopped(l->state);
+  if (l->dead) tt_exit_words(&intro, false, l->exit, sizeof l->exit);
   if (n > MOST_COMMS - r->comms) l->hides = true, n = MOST_COMMS - r->comms;
   l->comms = calloc((size_t)n + 1, sizeof *l->comms);
   if (!l->comms) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a job of %d ranks", r->ranks);
@@ -291,6 +314,7 @@ tutti_status tt_job_look(int fd, tt_look *look) {
   else
     look->ranks = r.ranks;
   for (int i = 0; i < look->ranks && !status; i++) status = take_rank(&r, i, &look->rank[i]);
+  for (int i = 0; i < look->ranks; i++) look->used |= look->rank[i].pid > 0;
   while (look->ranks > r.founders && !look->rank[look->ranks - 1].pid) look->ranks--;
   free(r.first);
   free(r.second);

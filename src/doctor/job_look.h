@@ -4,6 +4,7 @@
 #ifndef TT_JOB_LOOK_H
 #define TT_JOB_LOOK_H
 
+#include "long_wait.h"
 #include "shm_ctrl.h"
 
 /* A rank in one communicator. */
@@ -28,6 +29,7 @@ typedef struct tt_look_rank {
   char state;  /* of its process (tt_process_state) */
   bool hidden; /* its process is in another PID namespace than this one: its state is not known */
   bool dead, stopped; /* its process */
+  char exit[48];      /* of a dead one, with `tutti run`: ", it exited with status 3"; or empty */
   bool left;          /* it has given back all it had: it waits for no rank, and no rank for it */
   bool hides;         /* it may have more communicators than these */
   int ncomms;
@@ -36,17 +38,32 @@ typedef struct tt_look_rank {
                                or not for long */
 } tt_look_rank;
 
+/* What a process waits for outside an operation (long_wait.h). */
+typedef struct tt_look_wait {
+  long pid;
+  double seconds;
+  char words[TT_WAIT_WORDS];
+} tt_look_wait;
+
 typedef struct tt_look {
   int ranks; /* heaps: founders, then joiners that have attached */
+  bool used; /* any rank has attached */
   tt_look_rank *rank;
   uint64_t *homes; /* of its communicators, ascending */
   int nhomes;
 } tt_look;
 
-/* The segments held by a process or its descendants: descriptors, one per segment, at most `most`;
- * the caller closes them. TUTTI_ERR_ARG: no such process; TUTTI_ERR_SYSTEM: it is another user's,
- * or it has no segment. */
-tutti_status tt_job_find(long pid, int *fds, int most, int *n);
+enum { TT_LOOK_JOBS = 16, TT_LOOK_WAITS = 256 }; /* the most that are shown */
+
+/* What is found through a process and its descendants. */
+typedef struct tt_found {
+  int fd[TT_LOOK_JOBS], fds; /* of segments, which the caller closes */
+  tt_look_wait wait[TT_LOOK_WAITS];
+  int waits;
+} tt_found;
+
+/* TUTTI_ERR_ARG: no such process; TUTTI_ERR_SYSTEM: it is another user's, or there is neither a segment nor a wait. */
+tutti_status tt_job_find(long pid, tt_found *found);
 
 /* TUTTI_ERR_SYSTEM: not a job's memory, or another version's; TUTTI_ERR_MEMORY. Call tt_look_free
  * after errors, too. */

@@ -19,8 +19,6 @@
 #include "process_state.h"
 #include "why.h"
 
-enum { JOBS = 16 }; /* the most that one process can be part of */
-
 /* ---- calls and waits ---- */
 
 /* Appends "allreduce of 10 int64, sum (operation 5)", or "operation 5". */
@@ -169,7 +167,7 @@ static void add_state(tt_text *t, const tt_look *v, int root, const tt_look_comm
   } else if (v->rank[root].left) {
     tt_text_add(t, " has left (tutti_finalize)");
   } else if (v->rank[root].dead) {
-    tt_text_add(t, " has died");
+    tt_text_add(t, " has ended%s", v->rank[root].exit);
   } else if (v->rank[root].stopped) {
     tt_text_add(t, " is stopped");
   } else if (!comm) {
@@ -244,19 +242,19 @@ static void say_waits(tt_text *t, const tt_look *v, int *roots, bool *marked, bo
 
 /* ---- when no rank waits ---- */
 
-enum { ABSENT, DIED, STOPPED, TROUBLES };
+enum { ABSENT, ENDED, STOPPED, TROUBLES };
 
 static int trouble_of(const tt_look_rank *l) {
   if (!l->pid) return ABSENT;
   if (l->left) return TROUBLES;
-  return l->dead ? DIED : l->stopped ? STOPPED : TROUBLES;
+  return l->dead ? ENDED : l->stopped ? STOPPED : TROUBLES;
 }
 
 static void say_states(tt_text *t, const tt_look *v, bool *marked) {
   static const char *const words[TROUBLES][2] = {
       [ABSENT] = {"has not called tutti_comm_from_env yet",
                   "have not called tutti_comm_from_env yet"},
-      [DIED] = {"has died; no rank waits for it", "have died; no rank waits for them"},
+      [ENDED] = {"has ended; no rank waits for it", "have ended; no rank waits for them"},
       [STOPPED] = {"is stopped; no rank waits for it yet",
                    "are stopped; no rank waits for them yet"}};
   bool all_left = true, inside = false, any = false;
@@ -352,7 +350,7 @@ static void describe_rank(tt_text *t, const tt_look *v, const tt_look_rank *l) {
     tt_text_add(t, "%s\n",
                 most      ? "is outside; it has called nothing yet"
                 : l->left ? "has left (tutti_finalize)"
-                : l->dead ? "died before all had come"
+                : l->dead ? "ended before all had come"
                 : l->pid  ? "waits for the others to come"
                           : "has not come yet");
 }
@@ -439,28 +437,55 @@ static void json_job(tt_text *t, const tt_look *v) {
 
 /* ---- all steps ---- */
 
-static tutti_status report_from_fd(int fd, bool json, tt_text *t) {
-  tt_look look;
-  tutti_status status = tt_job_look(fd, &look);
-  if (!status) (json ? json_job : say_job)(t, &look);
-  tt_look_free(&look);
+/* The reports of the segments in which ranks are; if there are none, of the first. Each part of `tutti run --hosts` has a
+ * segment that its ranks leave unused. */
+static tutti_status report_jobs(const tt_found *found, bool json, tt_text *t) {
+  tt_look look[TT_LOOK_JOBS] = {{.ranks = 0}};
+  tutti_status status = TUTTI_OK;
+  int used = 0;
+  for (int i = 0; i < found->fds && !status; i++) {
+    status = tt_job_look(found->fd[i], &look[i]);
+    used += look[i].used;
+  }
+  for (int i = 0, said = 0; i < found->fds && !status; i++) {
+    if (used ? !look[i].used : said || found->waits) continue;
+    if (said++) tt_text_add(t, json ? ",\n" : "\n");
+    (json ? json_job : say_job)(t, &look[i]);
+  }
+  for (int i = 0; i < found->fds; i++) tt_look_free(&look[i]);
   return status;
 }
 
+/* Waits outside operations. */
+static void report_waits(const tt_found *found, bool json, tt_text *t) {
+  for (int i = 0; i < found->waits; i++) {
+    const tt_look_wait *w = &found->wait[i];
+    if (!json) {
+      tt_text_add(t, "pid %ld: %s, for %.1f s\n", w->pid, w->words, w->seconds);
+      continue;
+    }
+    tt_text_add(t, "%s\n  {\"pid\": %ld, \"seconds\": %.6f, \"words\": ", i ? "," : "", w->pid,
+                w->seconds);
+    tt_why_string(t, w->words, sizeof w->words);
+    tt_text_add(t, "}");
+  }
+}
+
 tutti_status tutti_job_report(long pid, int json, char **text) {
-  int fds[JOBS], n = 0;
   tt_text t = {.at = NULL};
   tutti_status status = tt_args_given("tutti_job_report", "text", text, NULL, NULL);
   if (status) return status;
   *text = NULL;
-  status = tt_job_find(pid, fds, JOBS, &n);
+  tt_found *found = malloc(sizeof *found);
+  if (!found) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a report");
+  status = tt_job_find(pid, found);
   if (json) tt_text_add(&t, "{\"jobs\": [");
-  for (int i = 0; i < n && !status; i++) {
-    if (i) tt_text_add(&t, json ? ",\n" : "\n");
-    status = report_from_fd(fds[i], json != 0, &t);
-  }
+  if (!status) status = report_jobs(found, json, &t);
+  if (json) tt_text_add(&t, "],\n \"waits\": [");
+  if (!status) report_waits(found, json, &t);
   if (json) tt_text_add(&t, "]}\n");
-  for (int i = 0; i < n; i++) close(fds[i]);
+  for (int i = 0; i < found->fds; i++) close(found->fd[i]);
+  free(found);
   if (!status && t.failed) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a report");
   if (status)
     free(t.at);

@@ -17,9 +17,10 @@
 
 #include "comm_view.h"
 #include "create.h"
+#include "long_wait.h"
 #include "room.h"
 
-enum { WHY = 300, WARN_S = 10, ROOM_S = 10 /* to reach the room */ };
+enum { WHY = 300, ROOM_S = 10 /* to reach the room */ };
 static const double LOOK_S = 0.1; /* how often the leader tells the others that it still waits */
 
 struct tt_growth {
@@ -94,8 +95,8 @@ static void hear_room(tt_growth *w, double limit, word *x) {
 
 /* How many joiners there are, on all ranks. Growing by none needs no room. */
 static tutti_status claim_joiners(tt_growth *w, int *joiners) {
-  const double limit = tt_connect_timeout(120), since = tt_seconds();
-  bool warned = false;
+  const double limit = tt_connect_timeout(120);
+  tt_long_wait wait = tt_long_wait_begin(w->name);
   word x = {.waits = 1};
   tutti_status status = leads_growth(w) ? ask_room(w, limit) : TUTTI_OK;
   if (status == TUTTI_ERR_UNSUPPORTED && !w->least)
@@ -106,11 +107,9 @@ static tutti_status claim_joiners(tt_growth *w, int *joiners) {
     if (leads_growth(w) && x.waits && !x.status) hear_room(w, limit, &x);
     if (!w->least && x.status == TUTTI_ERR_UNSUPPORTED) x = (word){.joiners = 0};
     status = tt_broadcast(w->rest, w->name, &x, sizeof x);
-    if (leads_growth(w) && !warned && tt_seconds() - since > WARN_S) {
-      tt_log(0, "rank %d has waited %d s for joiners in %s", w->rest->rank, WARN_S, w->name);
-      warned = true;
-    }
+    tt_long_wait_for(&wait, "joiners");
   } while (!status && !x.status && x.waits);
+  tt_long_wait_end(&wait);
   *joiners = x.joiners;
   if (!status && x.status) return tt_fail((tutti_status)x.status, "%s: %.250s", w->name, x.why);
   return status;

@@ -22,12 +22,13 @@
 #include "build_comm.h"
 #include "comm_wisdom.h"
 #include "grow_net.h"
+#include "long_wait.h"
 #include "proposal.h"
 #include "tracing.h"
 
 static const uint64_t NO_CTRL = UINT64_MAX;
 
-enum { NO_JOINERS = -1, LOOK_EVERY = 16, WARN_S = 10, LATER_S = 1, LAST_LIMITS = 4, LAST_S = 10 };
+enum { NO_JOINERS = -1, LOOK_EVERY = 16, LATER_S = 1, LAST_LIMITS = 4, LAST_S = 10 };
 
 typedef struct gathering { /* one call, as seen by one rank */
   tutti_comm *comm;
@@ -37,7 +38,7 @@ typedef struct gathering { /* one call, as seen by one rank */
   uint32_t round;
   double since; /* time of the call */
   double asked; /* about an interrupt */
-  bool warned;
+  tt_long_wait wait;
   /* in shared memory */
   const tt_shm_agree_ops *agree; /* of the wire */
   tt_segment *segment;
@@ -66,16 +67,12 @@ static void quit(gathering *g, int awaited) {
 static void warn_or_quit(gathering *g, int peer, bool for_joiners, double later) {
   const tutti_comm *comm = g->comm;
   const double waited = tt_seconds() - g->since, limit = tt_comm_timeout(comm);
-  if (limit > 0 && waited >= limit + later) {
+  if (limit > 0 && waited >= limit + later)
     quit(g, peer);
-  } else if (!g->warned && waited >= WARN_S) {
-    g->warned = true;
-    if (for_joiners)
-      tt_log(0, "rank %d has waited %.0f s for joiners in %s", comm->rank, waited, g->name);
-    else
-      tt_log(0, "rank %d has waited %.0f s for rank %d (pid %ld) in %s", comm->rank, waited, peer,
-             comm->wire->peer->pid(comm->wire, peer), g->name);
-  }
+  else if (for_joiners)
+    tt_long_wait_for(&g->wait, "joiners");
+  else
+    tt_long_wait_for(&g->wait, "rank %d (pid %ld)", peer, comm->wire->peer->pid(comm->wire, peer));
 }
 
 /* The wait has ended without a result. by == awaited: that rank was interrupted. */
@@ -430,7 +427,8 @@ static tutti_status shrink_or_grow(tutti_comm *comm, const char *name, int least
                  .wire = comm->net ? comm->net : comm->wire,
                  .name = name,
                  .least = least,
-                 .since = tt_seconds()};
+                 .since = tt_seconds(),
+                 .wait = tt_long_wait_begin(name)};
   if (comm->net) {
     g.net = comm->net->net_agree;
     status = agree_and_grow(&g, out);
@@ -442,6 +440,7 @@ static tutti_status shrink_or_grow(tutti_comm *comm, const char *name, int least
     g.limit = tt_connect_timeout(120);
     status = agree_and_build_comm(&g, out);
   }
+  tt_long_wait_end(&g.wait);
   tt_comm_leave(comm);
   return status;
 }

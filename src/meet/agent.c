@@ -142,7 +142,7 @@ static tt_service *new_agent(const tt_meet_line *like, int listener) {
   s->local = listener;
   s->most_locals = locals_here();
   s->ranks = (int)like->hello.ranks;
-  s->first = tt_seconds();
+  s->wait = tt_long_wait_begin("the agent of a host");
   s->limit = like->hello.limit_ms / 1e3;
   s->self = calloc(1, sizeof *s->self);
   if (s->self) atomic_init(&s->self->users, 2);

@@ -49,7 +49,7 @@ static bool init_from_first_hello(tt_service *s, const tt_hello *h) {
   s->bytes = calloc(h->ranks, sizeof *s->bytes);
   if (!s->row || !s->bytes) return false;
   s->ranks = (int)h->ranks;
-  s->first = tt_seconds();
+  s->wait = tt_long_wait_begin("the rendezvous");
   s->limit = h->limit_ms / 1e3;
   return true;
 }

@@ -25,12 +25,16 @@ static const double ONE_TRY = 2, GRACE = 5; /* s */
 
 /* ---- connecting ---- */
 
-bool tt_meet_ready(int fd, short events, double until) {
-  const double most = tt_may_be_interrupted() ? SLICE_MS : 2e9;
+bool tt_meet_ready(int fd, short events, double until, tt_long_wait *wait) {
   double asked = 0;
   for (;;) {
     struct pollfd p = {.fd = fd, .events = events};
     const double left = until - tt_seconds();
+    double most = tt_may_be_interrupted() ? SLICE_MS : 2e9;
+    if (wait) {
+      tt_long_wait_for(wait, "the ranks that it meets");
+      most = tt_min(most, 1e3 * tt_long_wait_due(wait));
+    }
     const int n = poll(&p, 1, left <= 0 ? 0 : (int)tt_min(1e3 * left, most) + 1);
     if (n > 0) return true;
     if (tt_interrupted(&asked)) {
@@ -52,7 +56,7 @@ static int try_address(const struct addrinfo *a, double until) {
   if (connect(fd, a->ai_addr, a->ai_addrlen)) error = errno;
   if (error == EINPROGRESS) {
     error = 0;
-    if (!tt_meet_ready(fd, POLLOUT, until))
+    if (!tt_meet_ready(fd, POLLOUT, until, NULL))
       error = errno;
     else
       getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n);
@@ -153,7 +157,8 @@ bool tt_meet_send(tt_meet_line *l, const void *bytes, size_t n) {
   for (const char *at = bytes; n;) {
     const ssize_t part = tt_secure_send(l->secure, l->fd, at, n);
     if (part > 0) at += part, n -= (size_t)part;
-    if (part < 0 && errno == EAGAIN && tt_meet_ready(l->fd, POLLOUT, l->until + GRACE)) continue;
+    if (part < 0 && errno == EAGAIN && tt_meet_ready(l->fd, POLLOUT, l->until + GRACE, NULL))
+      continue;
     if (part < 0 && errno == EINTR) continue;
     if (part < 0) return false;
   }
@@ -177,12 +182,13 @@ static tutti_status changed(const tt_meet_line *l) {
       l->hello.rank, l->at);
 }
 
-tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until) {
+static tutti_status receive(tt_meet_line *l, void *bytes, size_t n, double until,
+                            tt_long_wait *wait) {
   for (char *at = bytes; n;) {
     const ssize_t part = tt_secure_recv(l->secure, l->fd, at, n);
     if (part > 0) at += part, n -= (size_t)part;
     if (part > 0 || (part < 0 && errno == EINTR)) continue;
-    if (part < 0 && errno == EAGAIN && tt_meet_ready(l->fd, POLLIN, until)) continue;
+    if (part < 0 && errno == EAGAIN && tt_meet_ready(l->fd, POLLIN, until, wait)) continue;
     if (part < 0 && errno == ECANCELED) return tt_say_interrupted(WHO);
     if (part < 0 && errno == EBADMSG) return changed(l);
     l->gone = part == 0 || errno != ETIMEDOUT;
@@ -194,6 +200,14 @@ tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until) 
                   "still run?");
   }
   return TUTTI_OK;
+}
+
+/* Whoever waits for ranks waits here, for the answer of the agent or of the rendezvous. */
+tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until) {
+  tt_long_wait wait = tt_long_wait_begin(WHO);
+  const tutti_status status = receive(l, bytes, n, until, &wait);
+  tt_long_wait_end(&wait);
+  return status;
 }
 
 /* ---- the handshake ---- */

@@ -19,6 +19,7 @@
 
 #include <stdatomic.h>
 
+#include "long_wait.h"
 #include "meet.h"
 
 enum { TT_MEET_PROTOCOL = 5, TT_MEET_PROVES = 3 };
@@ -104,7 +105,7 @@ typedef struct tt_meet_line {
 int tt_meet_connect(const char *host, int port, unsigned *link, double until, char *why,
                     size_t size);
 /* False, and errno: not ready in time; ECANCELED: the caller was interrupted. */
-bool tt_meet_ready(int fd, short events, double until);
+bool tt_meet_ready(int fd, short events, double until, tt_long_wait *wait);
 /* A connection to a rendezvous, which may not be open yet: retries until l->until. */
 tutti_status tt_meet_dial(tt_meet_line *l, const tt_rendezvous *r);
 /* Each side proves that it knows the key; this side does so only after the other has. patience: s. */

@@ -64,7 +64,8 @@ typedef struct tt_service {
   int npeers, members; /* members: those that bring rows */
   int locals, most_locals;
   int ranks;           /* as in the first hello; 0: none has come */
-  double first, limit; /* s: time of the first hello; how long it waits for the others */
+  tt_long_wait wait; /* for the others, since the first hello */
+  double limit;      /* s: how long it waits for them */
   int round;
   int rows, known; /* brought in this round; of the ranks that brought some in the first round */
   int gone;        /* peers that left between rounds */

@@ -26,7 +26,8 @@ static const double STRANGER = 5, FAREWELL = 5; /* s */
 
 /* ---- timeouts ---- */
 
-static void name_missing(tt_service *s) {
+/* Writes "ranks 3, 5 of 8"; returns how many came. */
+static int list_missing(const tt_service *s, char *words, size_t size) {
   char who[200] = "";
   size_t n = 0;
   int missing = 0;
@@ -35,11 +36,24 @@ static void name_missing(tt_service *s) {
     if (missing++ < 10 && n < sizeof who - 16)
       n += (size_t)snprintf(who + n, sizeof who - n, "%s%d", missing > 1 ? ", " : "", r);
   }
-  tt_service_fail(s, TUTTI_ERR_TIMEOUT,
-                  "rank%s %s%s of %d did not come to the rendezvous within %.3g s "
-                  "(TUTTI_CONNECT_TIMEOUT); %d came%s",
-                  missing > 1 ? "s" : "", who, missing > 10 ? ", ..." : "", s->ranks, s->limit,
-                  s->ranks - missing, tt_entry_other_tls(s));
+  snprintf(words, size, "rank%s %s%s of %d", missing > 1 ? "s" : "", who,
+           missing > 10 ? ", ..." : "", s->ranks);
+  return s->ranks - missing;
+}
+
+/* The ranks that have not come: a warning after 10 s, the end of the meeting at the time limit. */
+static void look_for_missing(tt_service *s, double now) {
+  char words[260];
+  const bool late = now - s->wait.since > s->limit;
+  if (!late && tt_long_wait_due(&s->wait) > 0) return;
+  const int came = list_missing(s, words, sizeof words);
+  if (!late)
+    tt_long_wait_for(&s->wait, "%s; %d came", words, came);
+  else
+    tt_service_fail(
+        s, TUTTI_ERR_TIMEOUT,
+        "%s did not come to the rendezvous within %.3g s (TUTTI_CONNECT_TIMEOUT); %d came%s", words,
+        s->limit, came, tt_entry_other_tls(s));
 }
 
 static void look_at_clock(tt_service *s) {
@@ -49,9 +63,10 @@ static void look_at_clock(tt_service *s) {
     const double patience = g->local ? s->limit : STRANGER; /* a local one is this user's */
     if (g->fd >= 0 && g->state < TT_WAITS && now - g->since > patience) tt_meet_peer_close(s, g);
   }
-  if (!s->agent && !s->over && s->ranks && now - s->first > s->limit) name_missing(s);
+  if (!s->agent && !s->over && s->ranks) look_for_missing(s, now);
+  if (s->over) tt_long_wait_end(&s->wait);
   if (s->told && !s->over && now - s->failed > FAREWELL) tt_service_end(s, &s->why);
-  if (s->over && now - s->first > s->limit + FAREWELL)
+  if (s->over && now - s->wait.since > s->limit + FAREWELL)
     for (int i = 0; i < s->npeers; i++)
       if (s->peers[i].state >= TT_MEMBER) tt_meet_peer_close(s, &s->peers[i]);
 }
@@ -123,6 +138,7 @@ void tt_service_free(tt_service *s) {
   if (s->bytes_out)
     tt_log(2, "%s sent %llu bytes", s->agent ? "an agent of a host" : "the rendezvous",
            (unsigned long long)s->bytes_out);
+  tt_long_wait_end(&s->wait);
   for (int i = 0; i < s->npeers; i++) tt_meet_peer_close(s, &s->peers[i]);
   if (s->listener >= 0) close(s->listener);
   if (s->local >= 0) close(s->local);

@@ -53,7 +53,7 @@ tutti_status tt_room_send(tt_meet_line *l, int kind, const void *head, size_t n,
 }
 
 bool tt_room_ready(const tt_meet_line *l, double until) {
-  return tt_secure_waiting(l->secure) || tt_meet_ready(l->fd, POLLIN, until);
+  return tt_secure_waiting(l->secure) || tt_meet_ready(l->fd, POLLIN, until, NULL);
 }
 
 tutti_status tt_room_recv(tt_meet_line *l, double until, int *kind, char **body, size_t *bytes) {

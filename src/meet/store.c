@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "long_wait.h"
 #include "meet.h"
 
 enum { WORDS = 300, KEY = 64 };
@@ -27,6 +28,7 @@ typedef struct shop {
   double until;
   uint64_t meeting; /* rank 0's number; 0: not known yet */
   uint64_t me;      /* this rank's number in it */
+  tt_long_wait wait;
 } shop;
 
 static void format_store_key(const shop *s, const char *what, int rank, char *key) {
@@ -61,12 +63,19 @@ static tutti_status put(shop *s, const char *key, const void *bytes, size_t n) {
   return tt_fail(TUTTI_ERR_SYSTEM, "the store cannot put '%s'", key);
 }
 
-/* Waits for a key. TUTTI_ERR_TIMEOUT: it did not come; TUTTI_ERR_SYSTEM: `get` gave up before its time. Without a message. */
-static tutti_status look_up(const shop *s, const char *key, void *to, size_t size, size_t *got,
+/* Waits for a key of a rank. TUTTI_ERR_TIMEOUT: it did not come; TUTTI_ERR_SYSTEM: `get` gave up before its time. Without a
+ * message. `get` waits in slices, so that a warning can come between two of them. */
+static tutti_status look_up(shop *s, int rank, const char *key, void *to, size_t size, size_t *got,
                             double seconds) {
-  const double since = tt_seconds();
-  if (!s->store.get(s->store.ctx, key, to, size, got, seconds)) return TUTTI_OK;
-  return tt_seconds() - since < seconds / 2 ? TUTTI_ERR_SYSTEM : TUTTI_ERR_TIMEOUT;
+  const double until = tt_seconds() + seconds;
+  for (double left = seconds;; left = until - tt_seconds()) {
+    const double since = tt_seconds(), slice = left < 0 ? 0 : left < TT_WARN_S ? left : TT_WARN_S;
+    tt_long_wait_show(&s->wait, "rank %d to put '%s' into the store", rank, key);
+    if (!s->store.get(s->store.ctx, key, to, size, got, slice)) return TUTTI_OK;
+    tt_long_wait_for(&s->wait, "rank %d to put '%s' into the store", rank, key);
+    if (tt_seconds() - since < slice / 2) return TUTTI_ERR_SYSTEM;
+    if (left <= slice) return TUTTI_ERR_TIMEOUT;
+  }
 }
 
 /* On rank 0: a rank's row, in place of a buffer of MOST bytes; NULL, or its status. */
@@ -76,7 +85,7 @@ static tutti_status collect_one(tt_meeting *m, shop *s, int rank, char *buffer, 
   size_t n = 0;
   const double left = s->until - tt_seconds();
   format_store_key(s, "rank", rank, key);
-  if (look_up(s, key, buffer, MOST, &n, left > 0 ? left : 0))
+  if (look_up(s, rank, key, buffer, MOST, &n, left > 0 ? left : 0))
     return tt_fail(TUTTI_ERR_TIMEOUT,
                    "rank %d of %d did not put '%s' into the store within %.3g s "
                    "(TUTTI_CONNECT_TIMEOUT)",
@@ -174,7 +183,7 @@ static tutti_status lead(tt_meeting *m, const shelf_row *mine, answer *a, tt_tab
 /* A value of that size, which rank 0 puts, or the message. */
 static tutti_status await(tt_meeting *m, const char *key, void *to, size_t size, double seconds) {
   size_t got = 0;
-  const tutti_status status = look_up(m->self, key, to, size, &got, seconds);
+  const tutti_status status = look_up(m->self, 0, key, to, size, &got, seconds);
   if (status)
     return tt_fail(status,
                    "rank 0 did not put '%s' into the store within %.3g s (TUTTI_CONNECT_TIMEOUT)",
@@ -195,11 +204,11 @@ static double left_for(const tt_meeting *m) {
 /* On another rank than 0, after its row is in the store: the answer that has its number, within some seconds. *stale: there
  * is another meeting's. */
 static tutti_status find_answer(tt_meeting *m, answer *a, double seconds, bool *stale) {
-  const shop *s = m->self;
+  shop *s = m->self;
   char key[KEY];
   size_t got = 0;
   format_store_key(s, "all", -1, key);
-  tutti_status status = look_up(s, key, a, answer_bytes(m), &got, seconds);
+  tutti_status status = look_up(s, 0, key, a, answer_bytes(m), &got, seconds);
   *stale = !status && (got != answer_bytes(m) || a->numbers[m->rank] != s->me);
   if (!status && !*stale) return TUTTI_OK;
   if (!status) status = TUTTI_ERR_TIMEOUT;
@@ -262,7 +271,9 @@ static tutti_status gather_store(tt_meeting *m, tutti_status failed, const void 
   tutti_status status = TUTTI_OK;
   if (!row || !a) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
   s->round++;
+  s->wait = tt_long_wait_begin("tutti_comm_create_store");
   if (!status) status = m->rank ? follow(m, row, n, a, all) : lead(m, row, a, all);
+  tt_long_wait_end(&s->wait);
   free(row);
   free(a);
   return status;
@@ -297,7 +308,11 @@ typedef struct own {
 } own;
 
 static tutti_status call_own(const own *o, const void *mine, size_t bytes, void *all) {
-  return o->gather(o->ctx, mine, bytes, all) ? tt_fail(o->fails, "%s", o->why) : TUTTI_OK;
+  tt_long_wait wait = tt_long_wait_begin("tutti_comm_create_gather");
+  tt_long_wait_show(&wait, "the gather of the program or of an MPI");
+  const int failed = o->gather(o->ctx, mine, bytes, all);
+  tt_long_wait_end(&wait);
+  return failed ? tt_fail(o->fails, "%s", o->why) : TUTTI_OK;
 }
 
 typedef struct own_head { /* what ranks exchange first */

@@ -150,7 +150,7 @@ tt_secure *tt_tls_call(const tt_tls *tls, int fd, const char *name,
   void *end = tls->call(fd, name, secret);
   *how = end ? tls->greet(end) : TT_TLS_CLOSED;
   while (*how == TT_TLS_READ || *how == TT_TLS_WRITE) {
-    if (!tt_meet_ready(fd, *how == TT_TLS_READ ? POLLIN : POLLOUT, until)) break;
+    if (!tt_meet_ready(fd, *how == TT_TLS_READ ? POLLIN : POLLOUT, until, NULL)) break;
     *how = tls->greet(end);
   }
   if (end && *how != TT_TLS_DONE) {

@@ -193,12 +193,14 @@ static tutti_status receive_header(tt_meet_line *l, tt_reply *reply, int *fd) {
     char room[CMSG_SPACE(sizeof(int))];
   } with;
   *fd = -1;
+  tt_long_wait wait = tt_long_wait_begin("tutti_comm_create");
   for (;;) {
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = &with, .msg_controllen = sizeof with};
     const ssize_t n = recvmsg(l->fd, &message, MSG_CMSG_CLOEXEC);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && errno == EAGAIN && tt_meet_ready(l->fd, POLLIN, until)) continue;
+    if (n < 0 && errno == EAGAIN && tt_meet_ready(l->fd, POLLIN, until, &wait)) continue;
+    tt_long_wait_end(&wait);
     if (n < 0 && errno == ECANCELED) return tt_say_interrupted("tutti_comm_create");
     if (n <= 0) return tt_meet_recv(l, to, bytes, 0); /* it says why */
     const struct cmsghdr *c = CMSG_FIRSTHDR(&message);

@@ -6,6 +6,7 @@
 #ifndef TT_FLIGHT_H
 #define TT_FLIGHT_H
 
+#include "long_wait.h"
 #include "request.h"
 
 typedef struct tt_place {
@@ -23,6 +24,7 @@ typedef struct tt_wait_policy { /* of a waiting caller, while nothing moves */
   uint32_t losses;        /* that the network had reported when it last checked its peers */
   bool warned;
   bool shown;              /* its wait is published */
+  tt_long_wait note;       /* of a communicator that is not in a job's memory */
   const tutti_request *by; /* what is waited for; NULL: the caller only tests */
 } tt_wait_policy;
 

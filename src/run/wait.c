@@ -46,6 +46,13 @@ static void publish_wait(tutti_comm *comm, tt_wait_policy *p, int peer) {
   STORE(s->seen, p->looked);
   atomic_store_explicit(&s->since, p->since, memory_order_release);
   p->shown = true;
+  if (comm->heap && peer < comm->ranks) return; /* `tutti doctor` finds `shown` there */
+  if (!p->note.call)                            /* tt_report_straggler warns */
+    p->note = (tt_long_wait){"an operation", 1e-6 * (double)p->since, .warned = true};
+  if (peer < comm->ranks)
+    tt_long_wait_for(&p->note, "rank %d of %d (operation %llu)", peer, comm->ranks, s->waits_in);
+  else
+    tt_long_wait_for(&p->note, "an aggregator (operation %llu)", s->waits_in);
 }
 
 static void show_message(tutti_comm *comm, tt_wait_policy *p, const tt_p2p_message *m) {
@@ -98,7 +105,8 @@ void tt_wait_for_taker(tutti_comm *comm, tt_wait_policy *p, int peer) {
   tt_report_undelivered(comm, p, now - p->since, peer);
 }
 
-static void show_moves(tutti_comm *comm) {
+static void show_moves(tutti_comm *comm, tt_wait_policy *p) {
+  tt_long_wait_end(&p->note);
   atomic_store_explicit(&comm->wire->shown->since, 0, memory_order_release);
 }
 
@@ -134,7 +142,7 @@ static uint64_t yield_us(const tutti_comm *comm) {
 }
 
 void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p) {
-  if (p->shown) show_moves(comm);
+  if (p->shown) show_moves(comm, p);
   *p = (tt_wait_policy){.by = p->by};
 }
 
@@ -218,7 +226,7 @@ bool tt_request_await(tutti_request *r, bool deaf) {
     if (!deaf && (p.sleep || turn % ASK_TURNS == 0) && some_interrupt_set())
       waits = !tt_interrupted(&asked);
   }
-  if (p.shown) show_moves(comm);
+  if (p.shown) show_moves(comm, &p);
   comm->flight->waits = false;
   return waits;
 }

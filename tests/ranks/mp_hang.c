@@ -64,6 +64,11 @@ static tutti_status dies_awaited(void) {
   return reduce_all(comm);
 }
 
+static tutti_status shrinks(void) {
+  tutti_comm *out;
+  return me == last ? compute() : tutti_comm_shrink(comm, &out);
+}
+
 static tutti_status leaves(void) {
   if (me != last) return TUTTI_OK;
   tutti_comm_free(comm);
@@ -89,7 +94,7 @@ static const struct manner {
 } manners[] = {
     {"computes", compute},     {"works", at_work}, {"stopped", stopped}, {"elsewhere", elsewhere},
     {"crossed", crossed},      {"letter", header}, {"differs", differs}, {"dies", dies},
-    {"awaited", dies_awaited}, {"leaves", leaves}, {"tests", tests},
+    {"awaited", dies_awaited}, {"leaves", leaves}, {"tests", tests}, {"shrinks", shrinks},
 };
 
 int main(int argc, char **argv) {

@@ -101,15 +101,36 @@ end
 test_hang "ranks that called different things" differs "" \
   'is over \(ranks made different calls\): operation 5: rank [0-9] called (allreduce of 100000 double, sum|broadcast of 5 int32, root 0), but rank [0-9] called'
 end
-test_hang "a rank has died, and no rank waits for it" dies "--keep-going" \
-  "^rank 2 has died; no rank waits for it\$" '^ +2 +[0-9]+  gone'
+test_hang "a rank has ended, and no rank waits for it" dies "--keep-going" \
+  "^rank 2 has ended; no rank waits for it\$" '^ +2 +[0-9]+  gone'
 end
 test_hang "a rank has died that others waited for" awaited "--keep-going" \
   'is over \(a rank died\): rank 2 \(pid [0-9]+\) died, it exited with status 0; rank [01] waited for it'
 end
 test_hang "a rank has left" leaves "" '^ +2 +[0-9]+  sleeps +has left'
 end
-test_hang "a rank has not come" absent "" '^ +[02] +[0-9]+  [a-z]+ +waits for the others to come$' '^rank 1 has not called tutti_comm_from_env yet$' '^ +1 +0  - +has not come yet'
+test_hang "ranks of several parts: the segments of the parts are left out" stopped "--hosts localhost:2,localhost:1" "^rank 2 $pid is stopped; ranks 0 and 1 wait for it"
+ok "one job is reported" [ "$(grep -c "^rank  *pid" "$work/report")" = 1 ]
+end
+test_hang "a rank has not come" absent "" '^ +[02] +[0-9]+  [a-z]+ +waits for the others to come$' '^pid [0-9]+: tutti_comm_from_env waits for rank 1 of 3 to call it, for' '^rank 1 has not called tutti_comm_from_env yet$' '^ +1 +0  - +has not come yet'
+end
+
+# ---- waits outside operations ----
+for where in "-n 3" "--hosts localhost:2,localhost:1"; do
+  test_hang "survivors wait for one that does not call tutti_comm_shrink: $where" shrinks "$where" \
+    "^pid [0-9]+: tutti_comm_shrink waits for rank 2 $pid, for [0-9.]+ s\$"
+  end
+done
+export TUTTI_NODES=0,1,2
+test_hang "a rank is stopped on another host" stopped "--hosts localhost:2,localhost:1" \
+  "^pid [0-9]+: an operation waits for rank 2 of 3 .operation 5., for"
+end
+unset TUTTI_NODES
+background run --hosts localhost:2,localhost:1 sh -c '[ $TUTTI_RANK = 1 ] && exec sleep 50; exec "$0" computes' "$BUILD/tests/mp_hang"
+asks "$job" '^pid [0-9]+: the rendezvous waits for rank 1 of 3; 2 came, for' '^pid [0-9]+: tutti_comm_create waits for the ranks that it meets, for'
+ok "a rank of several hosts has not come" all "[ '$good' ]" 'status 0'
+ask "$job" --json
+ok "the same as JSON" $python -c 'import json, sys; assert len(json.load(open(sys.argv[1]))["waits"]) == 3' "$work/report"
 end
 
 # ---- no job, or another user's ----
@@ -155,5 +176,5 @@ else
   skip "under Open MPI, through mpirun's" "the same"
 fi
 ok "no process is left" gone
-echo 1..23
+echo 1..30
 exit $bad
