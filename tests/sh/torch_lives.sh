@@ -40,7 +40,7 @@ for kind in $kinds; do
     rm -f "$work/killed"
     torchrun $how --max_restarts 1 -- restarts "$work/killed"
     ok "$kind: torchrun ${how%% *}: all ranks start again after a kill" all 'status 0' '[ -e "$work/killed" ]' \
-      '[ "$(grep -c "lived$" "$work/both")" -ge 4 ]' '! grep -q "Signal 11" "$work/both"'
+      '[ "$(grep -o "lived" "$work/both" | wc -l)" -ge 4 ]' '! grep -q "Signal 11" "$work/both"'
   done
   if $python -c 'import sys, torch; sys.exit(torch.__version__ < "2")'; then
     torchrun --standalone -- here 6
