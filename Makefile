@@ -55,7 +55,11 @@ CLIOBJ  := $(CLISRC:%.c=$(BUILD)/%.o) $(BUILD)/cli/style.o
 
 all: $(BUILD)/libtutti.so $(BUILD)/libtutti.a $(BUILD)/tutti
 
-$(BUILD)/%.o: %.c Makefile
+# What all objects are compiled with: when it changes, all are compiled again.
+FLAGS   := $(BUILD)/flags
+$(shell mkdir -p $(BUILD); printf '%s\n' '$(CC) $(CXX) $(TTFLAGS) $(CFLAGS) $(CPPFLAGS)' >$(FLAGS).new; \
+  cmp -s $(FLAGS).new $(FLAGS) && rm $(FLAGS).new || mv $(FLAGS).new $(FLAGS))
+$(BUILD)/%.o: %.c Makefile $(FLAGS)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(TTFLAGS) $(CFLAGS) $(CPPFLAGS) $(PLAIN) -c $< -o $@

@@ -30,11 +30,11 @@ with-mpi: all $(MPILIBS)
 mpi: all $(MPILIBS) $(SHIMS) $(RANKED) $(MPIS:%=$(BUILD)/examples/hello_mpi_%)
 
 define MPI_RULES
-$(BUILD)/mpi_$(1)/%.o: %.c mk/mpi.mk
+$(BUILD)/mpi_$(1)/%.o: %.c mk/mpi.mk $(FLAGS)
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$<)
 	$$(Q)$(call MPICC,$(1)) $$(MPIFLAGS) -Itests/support -Itests/ranks $(CFLAGS) $(CPPFLAGS) -c $$< -o $$@
-$(BUILD)/mpi_$(1)/preloaded/%.o: %.c mk/mpi.mk
+$(BUILD)/mpi_$(1)/preloaded/%.o: %.c mk/mpi.mk $(FLAGS)
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$<)
 	$$(Q)$(call MPICC,$(1)) $$(MPIFLAGS) -Ishim -Isrc/core $$(LATE_$(1)) $(CFLAGS) $(CPPFLAGS) -c $$< -o $$@

@@ -93,7 +93,7 @@ C10DFOUND = -std=c++17 $(shell /usr/bin/python3-config --includes 2>/dev/null)
 endif
 C10DFLAGS = -O2 -g1 -fPIC -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Iinclude -MMD -MP $(C10DFOUND)
 TORCHLIBS = $(if $(TORCH_PYTHON),$(shell $(TORCHFLAGS) libs)) -ltorch_python -ltorch -ltorch_cpu -lc10
-$(C10DOBJ)/%.o: c10d/%.cpp mk/plugins.mk
+$(C10DOBJ)/%.o: c10d/%.cpp mk/plugins.mk $(FLAGS)
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)
 	$(Q)$(CXX) $(C10DFLAGS) $(CXXFLAGS) $(CPPFLAGS) -DTORCH_EXTENSION_NAME=$(C10DNAME) $(SAN) -c $< -o $@

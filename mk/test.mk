@@ -1,5 +1,7 @@
 # test.mk - tests, laws, models, proofs, fuzzers, sanitizers. SPDX-License-Identifier: BSD-3-Clause
-#   make check           the tests, in about ten minutes (installs what is missing)
+#   make quick T=word    the tests whose names contain the word; without it, the short form of all unit tests
+#   make check           the short form of the tests, in at most five minutes (installs what is missing)
+#   make check-full      all tests, under Debian's MPIs and PyTorch, too
 #   make check-all       the full product of the covering table, the long proofs, a sample of the mutants
 #   make prove           every parameter of every algorithm, with a bar
 #   make search LIMIT=60     looks for better schedules on few ranks, and for proofs that there are none (tools/search.py)
@@ -23,6 +25,8 @@ CMOCKA   = -lcmocka
 TESTSRC := $(sort $(wildcard tests/unit/test_*.c))
 MPSRC   := $(sort $(wildcard tests/ranks/mp_*.c))
 HELPOBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MPSRC),$(sort $(wildcard tests/support/*.c tests/ranks/*.c))))
+# Without a sanitizer test programs have no debug information of their own (a tenth of the size); TESTLINK= keeps it.
+TESTLINK:= $(if $(SAN),,-Wl,-S)
 TESTBIN := $(TESTSRC:tests/unit/%.c=$(BUILD)/tests/%)
 MPBIN   := $(MPSRC:tests/ranks/%.c=$(BUILD)/tests/%)
 TESTOBJ := $(TESTSRC:%.c=$(BUILD)/%.o) $(MPSRC:%.c=$(BUILD)/%.o) $(HELPOBJ)
@@ -44,10 +48,10 @@ $(BUILD)/tests/test_ptx: $(patsubst %,$(BUILD)/gpu/%.o,ptx ptx_element)
 $(addprefix $(BUILD)/tests/test_gpu,_peers _sums _threads) $(BUILD)/tests/test_gpu $(BUILD)/tests/mp_gpu_kill: | $(BUILD)/libtutti_cuda.so $(BUILD)/tests/libcuda_sim.so
 $(TESTBIN): $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(HELPOBJ) $(BUILD)/libtutti.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(SAN) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/libtutti.a $(CMOCKA) -lm $(LDLIBS) -o $@
+	$(Q)$(CC) $(SAN) $(TESTLINK) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/libtutti.a $(CMOCKA) -lm $(LDLIBS) -o $@
 $(MPBIN): $(BUILD)/tests/%: $(BUILD)/tests/ranks/%.o $(HELPOBJ) $(BUILD)/libtutti.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(SAN) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
+	$(Q)$(CC) $(SAN) $(TESTLINK) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
 
 # A driver of GPUs without a GPU: its functions are those of gpu/cuda_calls.def.
 CUDASIM  = $(BUILD)/tests/libcuda_sim.so
@@ -71,7 +75,7 @@ $(BUILD)/fuzz/more.a: $(BUILD)/tests/support/simulate.o $(patsubst %,$(BUILD)/cl
 $(BUILD)/fuzz/%.o: TTFLAGS += -Itests/support -Icli
 $(REPLAYS): $(BUILD)/fuzz/replay_%: $(BUILD)/fuzz/fuzz_%.o $(BUILD)/fuzz/replay.o $(FUZZMORE)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
+	$(Q)$(CC) $(SAN) $(TESTLINK) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
 $(FUZZERS): %: %.o $(FUZZMORE)
 	$(call say,LD,$@)
 	$(Q)$(CC) -fsanitize=fuzzer $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
@@ -80,7 +84,7 @@ $(FUZZERS): %: %.o $(FUZZMORE)
 VERDICTS = $(BUILD)/fuzz/verdicts
 $(VERDICTS): $(BUILD)/fuzz/verdicts.o $(BUILD)/libtutti.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
+	$(Q)$(CC) $(SAN) $(TESTLINK) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
 
 # A libmpi_abi.so.0 of our own, which translates the standard ABI of MPI to MPICH (tests/abi/translate.h). One file sees
 # both: mpi/abi/mpi.h with other names, and MPICH's mpi.h.
@@ -107,16 +111,16 @@ define OVER_RULES
 $(BUILD)/tests/$(1)/mp_%: $(BUILD)/tests/ranks/mp_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a | $(MPINEEDS_$(1))
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
-	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILIB_$(1)) $(MPILINK) -lm $(LDLIBS) -o $$@
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(TESTLINK) $(LDFLAGS) $$^ $(MPILIB_$(1)) $(MPILINK) -lm $(LDLIBS) -o $$@
 $(BUILD)/tests/$(1)/mpi_%: $(BUILD)/mpi_$(1)/tests/over/mpi_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a | $(MPINEEDS_$(1))
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
-	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILIB_$(1)) $(MPILINK) -lm $(LDLIBS) -o $$@
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(TESTLINK) $(LDFLAGS) $$^ $(MPILIB_$(1)) $(MPILINK) -lm $(LDLIBS) -o $$@
 # Programs that know MPI only, for the drop-in: C, and Fortran where its compiler is.
 $(BUILD)/tests/$(1)/drop_%: $(BUILD)/mpi_$(1)/tests/dropin/drop_%.o $(BUILD)/mpi_$(1)/tests/dropin/drop.o $(BUILD)/mpi_$(1)/tests/dropin/drop_kinds.o | $(MPINEEDS_$(1))
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
-	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$(sort $$^) $(MPILIB_$(1)) $(LDLIBS) -o $$@
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(TESTLINK) $(LDFLAGS) $$(sort $$^) $(MPILIB_$(1)) $(LDLIBS) -o $$@
 $(DROPFORT:%=$(BUILD)/tests/$(1)/%): $(BUILD)/tests/$(1)/%: tests/dropin/%
 	@mkdir -p $$(@D) $(BUILD)/mpi_$(1)/modules
 	$$(call say,FC,$$<)
@@ -140,25 +144,35 @@ OVERBIN := $(if $(filter abi,$(LINKED)),$(OVERSRC:%=$(BUILD)/tests/abi/%)) $(for
 EXAMPLED = $(patsubst %,$(BUILD)/examples/%,api api_more api_create api_device)
 $(EXAMPLED): $(BUILD)/examples/%: $(BUILD)/examples/%.o $(BUILD)/libtutti.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
+	$(Q)$(CC) $(SAN) $(TESTLINK) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
 
 programs: all examples $(CUDASIM) $(EXAMPLED) $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(TLSLIB) $(C10DLIB) $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(VERDICTS) $(OVERBIN) $(SHIMS) $(RANKED) $(DROPBIN)
 RUN      = BUILD=$(BUILD) CC="$(CC)" CXX="$(CXX)" tests/run
 
+ALLTESTS = $(SHTESTS) $(TESTBIN) $(REPLAYS) $(MPBIN)
+QUICK    = $(if $(T),$(foreach t,$(ALLTESTS),$(if $(findstring $(T),$(notdir $(t))),$(t))),$(TESTBIN))
+quick:
+	@tools/deps.sh build check
+	@$(MAKE) $(JOBS) --no-print-directory all $(filter $(BUILD)/%,$(QUICK))
+	@$(RUN) $(if $(T),,--tier check) $(QUICK)
 check:
 	@tools/deps.sh build check
+	@$(MAKE) $(JOBS) --no-print-directory MPICH=no MPI_ABI=no TORCH=no programs
+	@$(RUN) --tier check $(ALLTESTS)
+check-full:
+	@tools/deps.sh build full torch
 	@$(MAKE) $(JOBS) --no-print-directory programs
-	@$(RUN) $(SHTESTS) $(TESTBIN) $(REPLAYS) $(MPBIN)
+	@$(RUN) $(ALLTESTS)
 check-long:
 	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/tests/mp_many
 	timeout 7200 $(BUILD)/tutti run -n 2 $(BUILD)/tests/mp_many $$((4294967296 + 1000))
 check-all:
-	@TUTTI_TEST_ALL=1 $(MAKE) --no-print-directory check
+	@TUTTI_TEST_ALL=1 $(MAKE) --no-print-directory check-full
 	@$(MAKE) --no-print-directory mutants SAMPLE=8
 	@$(MAKE) --no-print-directory check-abi
 # Every group, split and number of steps, for every P up to 64 and samples to 4096; and src/choose/forms.def.
 prove:
-	@tools/deps.sh build check
+	@tools/deps.sh build full
 	@$(MAKE) $(JOBS) --no-print-directory $(BUILD)/tests/test_product
 	@TUTTI_PROVE=1 TUTTI_FORMS=$(BUILD)/forms.def TUTTI_STAMP=$$(tools/stamp.sh) $(BUILD)/tests/test_product
 	@cmp -s $(BUILD)/forms.def src/choose/forms.def || { cp $(BUILD)/forms.def src/choose/forms.def; echo "prove: src/choose/forms.def is new"; }
@@ -170,11 +184,11 @@ search: all
 	@for f in $(BUILD)/search/*.txt; do $(BUILD)/tutti plan check $$f >$(BUILD)/search/verdict || { cat $(BUILD)/search/verdict; exit 1; }; done
 # One line changed at a time, in a copy of the tree; each change must fail a test (tools/mutants.tsv).
 mutants:
-	@tools/deps.sh build check
+	@tools/deps.sh build full
 	@$(PYTHON) tools/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only '$(ONLY)')
 # The prover beside a judge that walks through all runs; SEED and COUNT, or TIME in seconds (60).
 prove-fuzz:
-	@tools/deps.sh build check
+	@tools/deps.sh build full
 	@$(MAKE) $(JOBS) --no-print-directory all $(VERDICTS)
 	@$(PYTHON) models/prove_fuzz.py --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(COUNT),--count $(COUNT)) $(MORE)
@@ -193,13 +207,13 @@ models:
 # The sanitizers build apart, and the first report ends a program with a failure.
 SANFLAGS = CFLAGS="-O1 -g -fno-omit-frame-pointer"
 check-asan:
-	@tools/deps.sh build check
+	@tools/deps.sh build full
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-asan SAN=-fsanitize=address $(SANFLAGS) programs
 	@ASAN_OPTIONS=halt_on_error=1:abort_on_error=0:detect_leaks=1 TEST_SECONDS=1200 \
 	  BUILD=build-asan tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-asan/%) $(REPLAYS:$(BUILD)/%=build-asan/%) $(MPBIN:$(BUILD)/%=build-asan/%)
 check-ubsan:
-	@tools/deps.sh build check
+	@tools/deps.sh build full
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=all" $(SANFLAGS) programs
 	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200 \
 	  BUILD=build-ubsan tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
@@ -212,7 +226,7 @@ fuzz:
 	@TIME=$(TIME) KEEP=$(KEEP) fuzz/run.sh build-fuzz/fuzz $(if $(ONLY),$(ONLY),$(FUZZSRC:fuzz/fuzz_%.c=%))
 fuzzers: $(FUZZERS)
 stress-tests:
-	@tools/deps.sh build check stress
+	@tools/deps.sh build full stress
 	@$(MAKE) $(JOBS) --no-print-directory programs
 	@BUILD=$(BUILD) tools/stress_tests.sh $(or $(ROUNDS),100) $(or $(BESIDE),3)
 # TIME: of it all; SEED and MORE="--job 12" repeat what failed.
@@ -238,7 +252,7 @@ check-torch-asan:
 # that are not randomised far.
 TSANBIN  = $(patsubst tests/unit/%.c,build-tsan/tests/%,$(shell grep -lE 'comm_from_threads|pthread_create' $(TESTSRC) /dev/null))
 check-tsan:
-	@tools/deps.sh build check
+	@tools/deps.sh build full
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-tsan SAN=-fsanitize=thread $(SANFLAGS) $(TSANBIN)
 	@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 TEST_SECONDS=1800 BUILD=build-tsan \
 	  setarch "$$(uname -m)" -R tests/run $(TSANBIN)
@@ -257,22 +271,22 @@ check-python:
 	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) tests/run tests/sh/python.sh
 # Programs of others, without and with the drop-in; mpi4py's own tests (MPI4PY=FOLDER: its sources).
 check-dropin:
-	@tools/deps.sh build check
+	@tools/deps.sh build full
 	@tools/deps.sh programs || echo "tutti: going on without; missing programs are skipped"
 	@$(MAKE) $(JOBS) --no-print-directory mpi
 	@BUILD=$(BUILD) $(if $(MPI4PY),MPI4PY=$(abspath $(MPI4PY))) $(if $(PEERS),PEERS=$(PEERS)) WHOLE=1 TEST_SECONDS=10000 tests/run \
 	  tests/sh/programs.sh tests/sh/mpi4py.sh $(if $(PEERS),tests/sh/peers.sh)
 # A Slurm of two hosts, which are network namespaces: srun, srun --mpi=pmix, the drop-in, the demo. As root.
 check-slurm:
-	@tools/deps.sh build check demo hosts slurm
+	@tools/deps.sh build full demo hosts slurm
 	@$(MAKE) $(JOBS) --no-print-directory mpi ucx $(BUILD)/examples/fashion $(BUILD)/examples/hello
 	@BUILD=$(BUILD) tests/run tests/sh/slurm.sh
 coverage:
-	@tools/deps.sh build check
+	@tools/deps.sh build full
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs
 	@find build-cov -name '*.gcda' -delete
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
-.PHONY: programs check check-all check-long check-dropin check-slurm check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-tsan check-arm \
+.PHONY: programs quick check check-full check-all check-long check-dropin check-slurm check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-tsan check-arm \
         coverage fuzz fuzzers soak stress-tests check-torch check-torch-asan
 -include $(TESTOBJ:.o=.d) $(CUDASRC:%.c=$(BUILD)/%.d) $(EXAMPLED:=.d) $(wildcard $(BUILD)/fuzz/*.d)

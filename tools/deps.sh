@@ -1,7 +1,7 @@
 #!/bin/sh
 # deps.sh - installs the Debian packages that are missing, by name.
 #
-#   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak stress arm fuzz models programs slurm search site browser wheel package bare abi
+#   tools/deps.sh GROUP ...      groups: build check full python torch demo hosts bench sim soak stress arm fuzz models programs slurm search site browser wheel package bare abi
 #
 # Prints and does nothing if all are there. Works as root or with sudo. With DEPS=no, or if a
 # package is being built (dpkg, rpm, nix), it installs nothing and prints the missing packages.
@@ -12,7 +12,8 @@ set -eu
 packages() {
   case $1 in
     build) echo "gcc libc6-dev make binutils" ;;
-    check) echo "gcc g++ libc6-dev make binutils libcmocka-dev pkg-config libopenmpi-dev openmpi-bin libmpich-dev mpich libpmix-dev libhwloc-dev libucx-dev libssl-dev spin gfortran python3 python3-numpy python3-mpi4py cmake gnuplot-nox iproute2 util-linux libsimgrid-dev time mypy" ;;
+    check) echo "gcc libc6-dev make binutils libcmocka-dev libopenmpi-dev openmpi-bin libpmix-dev libhwloc-dev libucx-dev libssl-dev python3 python3-numpy iproute2 util-linux" ;;
+    full) echo "$(packages check) g++ pkg-config libmpich-dev mpich spin gfortran python3-mpi4py cmake gnuplot-nox libsimgrid-dev time mypy" ;;
     python) echo "gcc libc6-dev make binutils python3 python3-numpy python3-mpi4py libopenmpi-dev openmpi-bin libhwloc-dev python3-venv python3-pip mypy" ;;
     torch) echo "g++ python3 python3-dev python3-torch libtorch-dev pybind11-dev python3-numpy libopenblas0-pthread libucx-dev" ;;
     demo) echo "gcc libc6-dev make binutils dataset-fashion-mnist libopenblas-dev zlib1g-dev python3 gnuplot-nox" ;;
@@ -34,7 +35,7 @@ packages() {
     bare) echo "mmdebstrap util-linux autopkgtest dpkg-dev" ;;
     abi) echo "abigail-tools git" ;;
     *)
-      echo "deps.sh: no group '$1'; there are build, check, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models, programs, slurm, search, site, browser, wheel, package, bare and abi" >&2
+      echo "deps.sh: no group '$1'; there are build, check, full, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models, programs, slurm, search, site, browser, wheel, package, bare and abi" >&2
       exit 2
       ;;
   esac
@@ -42,7 +43,8 @@ packages() {
 
 commands() {
   case $1 in
-    check) echo "cc c++ make nm pkg-config python3 cmake gnuplot ip unshare smpicc" ;;
+    check) echo "cc make nm python3 ip unshare" ;;
+    full) echo "$(commands check) c++ pkg-config cmake gnuplot smpicc" ;;
     python) echo "cc make nm python3 mpirun.openmpi" ;;
     torch) echo "c++ python3 python3-config" ;;
     hosts) echo "ip tc unshare" ;;

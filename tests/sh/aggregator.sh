@@ -72,6 +72,7 @@ refused="the ranks of a host do not follow each other.*; (reduce_scatter|all_gat
 # Ranks, nodes, what is wanted, what it makes beside allreduce. Where hosts differ, the short vectors are its, too.
 for each in "3:0,1,2::$two" "6:0,0,1,1,2,2::$two" "6:0,1,2,0,1,2::$two" "5:0,1,2,3,4::$four" "6:0,0,1,1,2,2:aggregate:$four" \
   "6:0,1,2,0,1,2:aggregate:$two" "6:0,0,1,1,1,2:aggregate:$four" "7:1,0,2,0,1,2,2:aggregate:$two"; do
+  row jobs || break
   IFS=: read -r ranks nodes algo others <<<"$each"
   TUTTI_ALGO=$algo sums "$ranks" "$nodes" 0.3
   wait_job

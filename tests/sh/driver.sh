@@ -1,16 +1,14 @@
 # driver.sh - tests/run counts the results that programs print, and crashes and timeouts. The table
-# has programs, each a shell test, and their expected counts. Alone: no
+# has programs, each a shell test, and their expected counts.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
-no=no # otherwise tests/run would find it in these lines
 name() { printf '%s/%02d_%s.sh' "$work" "$1" "$2"; }
 
 # name | its line | passed, failed, skipped | the program
 n=0 programs=() want=() sums=(0 0 0)
 while IFS='|' read -r name word counts text; do
   n=$((n + 1))
-  [ $((n % 2)) = 0 ] && company="# Alone: $no" || company=
-  printf '%s\n%b\n' "$company" "$text" >"$(name $n "$name")"
+  printf '%b\n' "$text" >"$(name $n "$name")"
   programs+=("$(name $n "$name")")
   want+=("$name $word")
   i=0
@@ -36,9 +34,8 @@ skips-mute|FAILED|0 1 0|exit 77
 END
 rc=0
 TOKEN=$token TEST_SECONDS=2 timeout 60 tests/run "${programs[@]}" >"$work/out" 2>"$work/err" || rc=$?
-told=$(grep -aE '^(ok|FAILED|skipped) .* passed ' "$work/out" | awk '{print $2, $1}')
-in_order=$(for by in 2 1; do for ((i = by; i <= n; i += 2)); do printf '%02d_%s\n' $i "${want[i - 1]}"; done; done)
-ok "each is told, those with company first, in order" all '[ "$told" = "$in_order" ]'
+told=$(grep -aE '^(ok|FAILED|skipped) .* passed ' "$work/out" | awk '{print $2, $1}' | sort)
+ok "each is told" [ "$told" = "$(for ((i = 1; i <= n; i++)); do printf '%02d_%s\n' $i "${want[i - 1]}"; done)" ]
 ok "and counted" [ "$(tail -1 "$work/out")" = "${sums[0]} passed, ${sums[1]} failed, ${sums[2]} skipped" ]
 ok "there are failures: status 1" status 1
 ok "there is no other output" quiet
@@ -57,25 +54,30 @@ rc=0
 tests/run >"$work/out" 2>"$work/err" || rc=$?
 ok "none at all: no success" all 'status 1' '[ "$(xargs <"$work/out")" = "no test ran 0 passed, 1 failed" ]'
 
-# ---- which tests run side by side: each prints how many run at its beginning and at its end ----
+# ---- which tests run side by side: each writes down how many of each kind run at its beginning ----
 mkdir "$work/now"
-for i in 1 2 3 4 5 6 7; do
-  [ $i -gt 3 ] && company="# Alone: $no" || company=
+printf '# a table\n' >"$work/kinds"
+for i in 1 2 3 4 5 6 7 8 9; do
+  cores=$((i % 3))
+  printf '%02d_counts\t-\t%d\t%d\tfull\n' $i $i $cores >>"$work/kinds"
   cat >"$(name $i counts)" <<EOP
-$company
-touch $work/now/$i; sleep 0.3; ls $work/now | wc -l >>$work/seen_$((i > 3)); sleep 0.1; rm $work/now/$i; echo ok
+touch $work/now/$cores.$i; sleep 0.2; for k in 0 1 2; do ls $work/now | grep -c "^\$k" ; done | xargs >>$work/seen; rm $work/now/$cores.$i; echo ok
 EOP
 done
-tests/run "$work"/0?_counts.sh >"$work/out" 2>"$work/err"
-ok "at most three at once, and the others alone" all '[ "$(sort -u "$work/seen_0")" = 1 ]' \
-  '[ "$(sort -u "$work/seen_1" | tail -1)" = 3 ]'
-rm "$work"/seen_?
-TEST_BESIDE=1 tests/run "$work"/0?_counts.sh >"$work/out" 2>"$work/err"
-ok "TEST_BESIDE=1: all alone" [ "$(cat "$work"/seen_? | sort -u)" = 1 ]
+PLANS=$work/kinds TEST_CORES=2 tests/run "$work"/0?_counts.sh >"$work/out" 2>"$work/err"
+ok "programs use two cores at most, and two sleep beside them" all '[ "$(wc -l <"$work/seen")" = 9 ]' \
+  'awk "\$2 + 2 * \$3 > 2 || \$1 > 2 {bad = 1} END {exit bad}" "$work/seen"' 'awk "\$1 > 0 && \$2 + \$3 > 0 {good = 1} END {exit !good}" "$work/seen"'
+rm "$work/seen"
+PLANS=$work/kinds TEST_CORES=1 tests/run "$work"/0?_counts.sh >"$work/out" 2>"$work/err"
+ok "TEST_CORES=1: one after the other, the longest first" all \
+  '[ "$(sed -n "s/^ok *0\([124578]\)_counts .*/\1/p" "$work/out" | xargs)" = "8 7 5 4 2 1" ]'  '[ "$(wc -l <"$work/seen")" = 9 ]' 'awk "\$2 + \$3 > 1 || \$1 > 1 {bad = 1} END {exit bad}" "$work/seen"'
+sed -i 's/02_counts\t-\t2\t2\tfull/02_counts\t-\t2\t2\tcheck/' "$work/kinds"
+PLANS=$work/kinds tests/run --tier check "$work"/0?_counts.sh >"$work/out" 2>"$work/err"
+ok "--tier check: the tests of this tier alone" all '[ "$(tail -1 "$work/out")" = "1 passed, 0 failed" ]' 'grep -q "^ok *02_counts" "$work/out"'
 
 # ---- the table of expected results ----
 plan() { # NUMBER TEXT: a program that the table expects NUMBER results of; -: of which it says nothing
-  [ "$1" = - ] && : >"$work/plans" || printf '# a table\nother\t7\nplanned\t%s\n' "$1" >"$work/plans"
+  [ "$1" = - ] && : >"$work/plans" || printf '# a table\nother\t7\t1\t1\tfull\nplanned\t%s\t1.0\t1\tcheck\n' "$1" >"$work/plans"
   echo "$2" >"$work/planned.sh"
   rc=0
   PLANS=$work/plans TABLE=$work tests/run ${3:-} "$work/planned.sh" >"$work/out" 2>"$work/err" || rc=$?
@@ -103,13 +105,13 @@ plan - "$three"
 ok "a program without a row" all 'status 1' "has 'it is not in $work/plans; tests/run --plans writes it there'"
 plan 3 "$three; echo 'ok - x # SKIP no x (6 tests)'" --plans
 ok "--plans writes the number, and keeps the other rows" all 'status 0' \
-  '[ "$(tr "\n\t" ";=" <"$work/plans")" = "# a table;other=7;planned=9;" ]'
+  'sed "s/\t[0-9.]*\t[0-9]\tcheck/\tS\tC\tcheck/" "$work/plans" | tr "\n\t" ";=" | grep -qFx "# a table;other=7=1=1=full;planned=9=S=C=check;"'
 plan 3 "echo ok; exit 1" --plans
-ok "... but not that of a program that failed" all 'status 1' 'grep -qx "planned	3" "$work/plans"'
+ok "... but not that of a program that failed" all 'status 1' 'grep -qx "planned	3	1.0	1	check" "$work/plans"'
 plan 3 "echo 'ok - all # SKIP no x'" --plans
-ok "... nor that of one that could not judge" grep -qx "planned	3" "$work/plans"
+ok "... nor that of one that could not judge" grep -qx "planned	3	1.0	1	check" "$work/plans"
 TUTTI_TEST_ALL=1 plan 3 "$three" --plans
-ok "... nor those of the full products" all 'status 2' 'grep -qx "planned	3" "$work/plans"'
+ok "... nor those of the full products" all 'status 2' 'grep -qx "planned	3	1.0	1	check" "$work/plans"'
 mkdir "$work/build" && printf '#!/bin/sh\necho ok\n' >"$work/build/mp_deaths" && chmod +x "$work/build/mp_deaths"
 rc=0
 BUILD=$BUILD tests/run "$work/build/mp_deaths" >"$work/out" 2>"$work/err" || rc=$?

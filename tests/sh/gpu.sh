@@ -25,6 +25,10 @@ for p in 2 3 ${TUTTI_TEST_ALL:+1 5}; do
   on $p "" mp_card
   on $p "" mp_cover
 done
+if brief; then
+  echo "1..$n"
+  exit $bad
+fi
 on 2 "sums on the host" mp_card TUTTI_DEVICE_SUMS=host WAY=host
 on 3 "sums on the host" mp_cover TUTTI_DEVICE_SUMS=host
 on 2 "a card each" mp_card CUDA_SIM_DEVICES=2

@@ -14,9 +14,9 @@ if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
   TUTTI_NODES=0,1 job run --hosts "$(list 2)" "$BUILD/examples/hello"
   check "two nodes without UCX: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" -ge 1 ]'
 else
-  meanwhile over 4 0,1 mp_scenes
-  meanwhile over 3 $apart mp_parting
-  for nodes in $apart 0,0,1; do meanwhile over 3 $nodes mp_told; done
+  brief || meanwhile over 4 0,1 mp_scenes
+  brief || meanwhile over 3 $apart mp_parting
+  brief || for nodes in $apart 0,0,1; do meanwhile over 3 $nodes mp_told; done
   for p in 1 2 3 4 5 6 ${everything:+7 8 9}; do over $p $apart mp_cover; done
   for nodes in 0,0,1 0,1 0,1,1,0,2; do over 5 $nodes mp_cover; done
   over 3 $apart mp_exact
@@ -37,6 +37,7 @@ else
   done
   for each in "5 $apart 2" "5 $apart 4" "5 0,0,1,1,2 3" "4 0,1,1,0 3" ${everything:+"8 $apart 7" "6 0,0,1 5"}; do
     read -r ranks nodes deaths <<<"$each"
+    row deaths || continue
     for seed in $((RANDOM * 32768 + RANDOM)) ${everything:+1 2 3 4 5 6 7 8 9}; do
       TUTTI_NODES=$nodes job run -k --hosts "$(list "$ranks")" "$BUILD/tests/mp_deaths" $seed "$deaths" far
       check "$deaths of $ranks ranks on nodes $nodes die, the others shrink and go on, $seed" \

@@ -118,3 +118,16 @@ all() { # all "cmd1" "cmd2" ...: all are true
 valid_xml() {
   $python -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$1"
 }
+
+# brief: is this the short form (make check)? row VALUE...: one row of a product of cases; in the short form it runs only if one
+# of its values is new here.
+brief() { [ "${TUTTI_TEST_SHORT:-}" ]; }
+declare -A had=()
+row() {
+  local value old=1
+  for value in "$@"; do
+    [ "${had[$value]:-}" ] || old=
+    had[$value]=1
+  done
+  ! brief || [ ! "$old" ]
+}

@@ -14,6 +14,7 @@
 
 #include "names.h"
 #include "prove.h"
+#include "short.h"
 
 static bool thorough(void) {
   return getenv("TUTTI_TEST_ALL") != NULL;
@@ -76,19 +77,19 @@ static void prove_at(int P, int most, bool all_roots) {
 
 static void every_algorithm_up_to_64_ranks(void **state) {
   (void)state;
-  for (int P = 1; P <= 64; P++) prove_at(P, thorough() ? -1 : P <= 8 ? 12 : 2, P <= 9);
+  for (int P = 1; P <= shorter(64, 9); P++) prove_at(P, thorough() ? -1 : P <= 8 ? 12 : 2, P <= 9);
 }
 
 static void samples_beyond(void **state) {
   (void)state;
   const int samples[] = {65, 96, 100, 127, 128, 129, 255, 256, 300};
   for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
-    if (thorough() || samples[i] <= 128) prove_at(samples[i], thorough() ? 2 : 0, false);
+    if (thorough() || samples[i] <= shorter(128, 65)) prove_at(samples[i], thorough() ? 2 : 0, false);
 }
 
 static void slices_one_to_three_in_flight(void **state) {
   (void)state;
-  for (int P = 1; P <= (thorough() ? 24 : 9); P++) {
+  for (int P = 1; P <= (thorough() ? 24 : shorter(9, 5)); P++) {
     names list = names_for(P, thorough() ? -1 : 3, P);
     for (int a = 0; a < list.n; a++)
       for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
@@ -106,7 +107,7 @@ static void slices_one_to_three_in_flight(void **state) {
  * for halving, 2(P-1) of each for the ring, P-1 reductions for both. */
 static void folds_keep_the_papers_counts(void **state) {
   (void)state;
-  for (int P = 2; P <= 300; P += P < 64 ? 1 : 59) {
+  for (int P = 2; P <= shorter(300, 17); P += P < 64 ? 1 : 59) {
     tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P, .in_place = P % 2};
     tutti_report ring = proven("fold(ring)", &ask, 1, 1);
     tutti_report half = proven("fold(halving)", &ask, 1, 1);
@@ -131,7 +132,7 @@ static void folds_keep_the_papers_counts(void **state) {
 static void any_fold_sequence_and_generator(void **state) {
   (void)state;
   uint64_t random = 2020;
-  for (int P = 2; P <= 40; P++)
+  for (int P = 2; P <= shorter(40, 9); P++)
     for (int trial = 0; trial < 12; trial++) {
       char name[96], seq[64];
       int n = P, steps = 0, length = snprintf(seq, sizeof seq, "%d", P), stride = 1;
@@ -156,7 +157,7 @@ static void any_fold_sequence_and_generator(void **state) {
 
 static void others_keep_theirs(void **state) {
   (void)state;
-  for (int P = 2; P <= 40; P++) {
+  for (int P = 2; P <= shorter(40, 9); P++) {
     tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
     int log = tt_ceil_log2((uint64_t)P), power = (P & (P - 1)) == 0;
     tutti_report r = proven("doubling", &ask, 1, 1);
@@ -175,7 +176,7 @@ static void others_keep_theirs(void **state) {
 
 static void scans_keep_theirs(void **state) {
   (void)state;
-  for (int P = 2; P <= 70; P += P < 20 ? 1 : 9)
+  for (int P = 2; P <= shorter(70, 17); P += P < 20 ? 1 : 9)
     for (int coll = TUTTI_SCAN; coll <= TUTTI_EXSCAN; coll++)
       for (int in_place = 0; in_place < 2; in_place++) {
         tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
@@ -208,7 +209,7 @@ static void direct_keeps_its_own(void **state) {
 
 static void blocks_in_few_messages(void **state) {
   (void)state;
-  for (int P = 2; P <= 70; P += P < 20 ? 1 : 9)
+  for (int P = 2; P <= shorter(70, 17); P += P < 20 ? 1 : 9)
     for (int in_place = 0; in_place < 2; in_place++) {
       const int log = tt_ceil_log2((uint64_t)P), power = 1 << log == P;
       tt_ask ask = {.coll = TUTTI_ALL_TO_ALL, .ranks = P, .in_place = in_place};
@@ -230,7 +231,7 @@ static void blocks_in_few_messages(void **state) {
 /* Rabenseifner's reduce, van de Geijn's broadcast. */
 static void halves_with_a_root(void **state) {
   (void)state;
-  for (int P = 2; P <= 40; P++)
+  for (int P = 2; P <= shorter(40, 9); P++)
     for (int root = 0; root < P; root += 1 + P / 5) {
       tt_ask ask = {.coll = TUTTI_REDUCE, .ranks = P, .root = root, .in_place = P % 2};
       int log = 0;

@@ -1,0 +1,12 @@
+/* short.h - the short form of the tests, for make check. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SHORT_H
+#define SHORT_H
+
+#include <stdlib.h>
+
+/* How far a test goes: `full`; or `brief`, with TUTTI_TEST_SHORT=1. */
+static inline int shorter(int full, int brief) {
+  return getenv("TUTTI_TEST_SHORT") ? brief : full;
+}
+
+#endif
