@@ -96,7 +96,8 @@ typedef struct cipher_early {
   int process;
   bool whole, unwanted;
   cipher_slot *slot; /* the receive that it is for; NULL: none yet */
-  char bytes[];
+  char *bytes;
+  size_t room; /* memory at `bytes`, which grows with what comes */
 } cipher_early;
 
 typedef enum cipher_source_kind { CIPHER_LISTENER, CIPHER_LINE, CIPHER_WATCH } cipher_source_kind;
@@ -235,6 +236,8 @@ int tt_cipher_net_make(cipher_world *w, uint32_t number, const int *processes, i
 bool tt_cipher_awaited(const cipher_line *line, const cipher_head *head);
 /* The head of a message from a process: where its bytes go is in line->to. A failure is the world's. */
 void tt_cipher_begins(cipher_line *line, const cipher_head *head);
+/* How many bytes of it line->to has room for. 0: out of memory, which is a failure of the world. */
+size_t tt_cipher_room(cipher_line *line);
 /* Its last byte is there. */
 void tt_cipher_ends(cipher_line *line);
 /* A message from this process to itself. False: out of memory. */
@@ -243,6 +246,8 @@ bool tt_cipher_send_self(cipher_world *w, cipher_net *n, const cipher_head *head
 bool tt_cipher_take_early(cipher_slot *s);
 /* The rest of the message that this receive has begun to take is dropped. */
 void tt_cipher_forget_slot(cipher_slot *s);
+/* The network is made: which of its messages that came before may its ranks have sent? */
+void tt_cipher_early_check(const cipher_net *n);
 /* Drop the messages of a network that is closed, and those of a lost process that have come in part. */
 void tt_cipher_early_close(cipher_world *w, uint32_t number);
 void tt_cipher_early_lose(cipher_world *w, int process);

@@ -191,8 +191,10 @@ static ssize_t read_some(cipher_line *line) {
     return begin_message(line) ? n : -1;
   }
   if (line->looks) return begin_message(line) ? CIPHER_HEAD : -1;
-  const ssize_t n = line->to ? tls->recv(line->end, line->to, line->left)
-                             : tls->recv(line->end, waste, tt_min(line->left, sizeof waste));
+  const size_t room = tt_cipher_room(line);
+  if (!room) return errno = EAGAIN, -1;
+  const ssize_t n = line->to ? tls->recv(line->end, line->to, room)
+                             : tls->recv(line->end, waste, tt_min(room, sizeof waste));
   if (n <= 0) return n;
   if (line->to) line->to += n;
   line->left -= (size_t)n;

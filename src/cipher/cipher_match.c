@@ -12,6 +12,9 @@
 
 #include "cipher.h"
 
+enum { STEP = 64 << 10 /* bytes */ };
+static const char WRONG[] = "tutti has not made what";
+
 static cipher_net *net_of(const cipher_world *w, uint32_t number) {
   cipher_net *n = w->nets;
   while (n && n->number != number) n = n->next;
@@ -77,12 +80,39 @@ static bool begin_receive(cipher_slot *s, const cipher_head *head, int process) 
 }
 
 static cipher_early *keep(cipher_world *w, const cipher_head *head, int process) {
-  cipher_early *e = malloc(sizeof *e + head->bytes);
+  cipher_early *e = malloc(sizeof *e);
   if (!e) return NULL;
   *e = (cipher_early){.head = *head, .process = process};
   *w->early_end = e;
   w->early_end = &e->next;
   return e;
+}
+
+/* Memory for so many bytes of it. False: there is none. */
+static bool grow_early(cipher_early *e, size_t room) {
+  char *bytes = realloc(e->bytes, room + !room);
+  if (!bytes) return false;
+  e->bytes = bytes;
+  e->room = room;
+  return true;
+}
+
+static void free_early(cipher_early *e) {
+  free(e->bytes);
+  free(e);
+}
+
+/* A head may announce much, so an early message gets memory as it comes. */
+size_t tt_cipher_room(cipher_line *line) {
+  cipher_early *e = line->early;
+  if (!e) return line->left;
+  const size_t come = e->head.bytes - line->left;
+  if (come == e->room && !grow_early(e, tt_min(e->head.bytes, 2 * come + STEP))) {
+    fail_world(line->world, "out of memory for what", line->process);
+    return 0;
+  }
+  line->to = e->bytes + come;
+  return e->room - come;
 }
 
 /* May this process send such a message? */
@@ -108,10 +138,7 @@ static void find_place(cipher_line *line, cipher_net *n, const cipher_head *head
   }
   if (s || (!n && head->number < w->next)) return; /* of a network that was closed */
   line->early = keep(w, head, line->process);
-  if (line->early)
-    line->to = line->early->bytes;
-  else
-    fail_world(w, "out of memory for what", line->process);
+  if (!line->early) fail_world(w, "out of memory for what", line->process);
 }
 
 void tt_cipher_begins(cipher_line *line, const cipher_head *head) {
@@ -121,7 +148,7 @@ void tt_cipher_begins(cipher_line *line, const cipher_head *head) {
   line->into = NULL;
   line->early = NULL;
   if (!is_right(w, n, head, line->process))
-    fail_world(w, "tutti has not made what", line->process);
+    fail_world(w, WRONG, line->process);
   else if (head->kind != CIPHER_RECEIPT)
     find_place(line, n, head);
   else if (n)
@@ -143,12 +170,12 @@ static void discard(cipher_world *w, cipher_early *e) {
   e->unwanted = true;
   if (!e->whole) return;
   unlink_early(w, e);
-  free(e);
+  free_early(e);
 }
 
 static void deliver(cipher_world *w, cipher_early *e) {
   cipher_slot *s = e->slot;
-  memcpy(s->to, e->bytes, s->bytes);
+  if (s->bytes) memcpy(s->to, e->bytes, s->bytes);
   discard(w, e);
   tt_cipher_complete(s, 0);
 }
@@ -194,8 +221,12 @@ bool tt_cipher_send_self(cipher_world *w, cipher_net *n, const cipher_head *head
   }
   cipher_early *e = keep(w, head, w->rank);
   if (!e) return false;
-  memcpy(e->bytes, bytes, head->bytes);
   e->whole = true;
+  if (!grow_early(e, head->bytes)) {
+    discard(w, e);
+    return false;
+  }
+  memcpy(e->bytes, bytes, head->bytes);
   return true;
 }
 
@@ -208,6 +239,16 @@ void tt_cipher_forget_slot(cipher_slot *s) {
   for (cipher_early *e = w->early, *next; e; e = next) {
     next = e->next;
     if (e->slot == s) discard(w, e);
+  }
+}
+
+void tt_cipher_early_check(const cipher_net *n) {
+  cipher_world *w = n->world;
+  for (cipher_early *e = w->early, *next; e; e = next) {
+    next = e->next;
+    if (e->head.number != n->number || is_right(w, n, &e->head, e->process)) continue;
+    fail_world(w, WRONG, e->process);
+    discard(w, e);
   }
 }
 

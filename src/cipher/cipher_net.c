@@ -324,6 +324,7 @@ int tt_cipher_net_make(cipher_world *w, uint32_t number, const int *processes, i
   n->asked_end = &n->asked;
   n->posted_end = &n->posted;
   w->nets = n;
+  tt_cipher_early_check(n);
   *net = (tutti_net){.size = sizeof *net,
                      .name = TT_CIPHER_NAME,
                      .rank = rank,

@@ -197,6 +197,7 @@ static void free_world(cipher_world *w) {
   sweep(w);
   for (cipher_early *e = w->early, *next; e; e = next) {
     next = e->next;
+    free(e->bytes);
     free(e);
   }
   const int fds[] = {w->listener.fd, w->watched, w->epoll};

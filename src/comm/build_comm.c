@@ -131,6 +131,8 @@ static tutti_status make_near(tutti_comm *comm, int *near, tt_wire **wire) {
     if (near[r] < 0) continue;
     members[near[r]] = comm->info[r].index;
     at[near[r]] = comm->info[r].ctrl;
+    if (!tt_heap_holds(tt_heap_segment(comm->heap), comm->info[r].index, comm->info[r].ctrl))
+      status = tt_fail(TUTTI_ERR_SYSTEM, "rank %d named a place in shared memory that is not its own", r);
   }
   if (!status) status = tt_shm_wire(comm->heap, near[comm->rank], n, members, at, wire);
   if (!status && n == comm->ranks)

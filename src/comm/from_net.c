@@ -125,11 +125,11 @@ static tutti_status open_heap(tutti_comm *comm, opened *mine, int64_t pid, const
 
 /* Do the heaps of this node's segment belong to the ranks that published them? */
 static bool right_heaps(const tutti_comm *comm, const member *all, const opened *heaps) {
+  const tt_segment *s = tt_heap_segment(comm->heap);
   for (int r = 0; r < comm->ranks; r++)
     if (all[r].placement.node == all[comm->rank].placement.node &&
-        (heaps[r].index < 0 ||
-         tt_heap_intro(tt_heap_segment(comm->heap), (int)heaps[r].index)->cookie !=
-             heaps[r].cookie))
+        (!tt_heap_holds(s, heaps[r].index, heaps[r].ctrl) ||
+         tt_heap_intro(s, (int)heaps[r].index)->cookie != heaps[r].cookie))
       return false;
   return true;
 }
@@ -222,7 +222,7 @@ typedef struct common {
   int32_t status;        /* not TUTTI_OK: `text` is the message */
   uint32_t wisdom;       /* flags of comm_wisdom.h */
   uint32_t nodes, bytes; /* of the first text and of both, with their NULs */
-  bool topo;             /* there is a topology */
+  uint32_t topo;         /* 1: there is a topology */
   atomic_ullong
       *proofs;         /* of simulated ranks, which are one process; NULL: each rank has its own */
   char trace[256];     /* the path of a trace, or "" */
@@ -260,7 +260,8 @@ static tutti_status say_in_calls(exchange *x, common *c, const member *mine, mem
   char *text = c->text;
   tutti_status status = tt_broadcast(x->comm, me, c, sizeof *c);
   c->text = text;
-  if (!status) x->comm->net->net->share_proofs(x->comm->net, c->proofs, false);
+  if (!status && x->comm->net->traits.simulated)
+    x->comm->net->net->share_proofs(x->comm->net, c->proofs, false);
   if (!status && !c->text && c->bytes && !(c->text = malloc(c->bytes)))
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a topology");
   if (!status && c->bytes) status = tt_broadcast(x->comm, me, c->text, c->bytes);
@@ -274,6 +275,7 @@ static tutti_status read_members(const tt_table *table, int ranks, common *c, me
     const char *row = tt_table_row(table, r, &n);
     const bool first = r == 0 && n >= most;
     if (first) memcpy(c, row + sizeof *all, sizeof *c);
+    if (first) c->text = NULL; /* it was rank 0's */
     if (n != tt_row_bytes(first ? most + c->bytes : sizeof *all) || first != (r == 0))
       return tt_fail(TUTTI_ERR_SYSTEM, "rank %d brought %zu bytes about itself", r, n);
     memcpy(&all[r], row, sizeof *all);
@@ -304,6 +306,29 @@ static tutti_status say_in_meeting(exchange *x, common *c, const member *mine, m
   return status;
 }
 
+#define ENDS(text) (memchr(text, 0, sizeof(text)) != NULL)
+
+static bool is_profile(const tt_profile *p) {
+  bool ends = ENDS(p->of) && ENDS(p->over) && p->levels >= 0 && p->levels <= TT_NAMED_LEVELS &&
+              p->hosts >= 0 && p->hosts <= TT_NAMED_HOSTS;
+  for (int i = 0; ends && i < p->levels; i++) ends = ENDS(p->level[i].name);
+  for (int i = 0; ends && i < p->hosts; i++) ends = ENDS(p->host[i].name);
+  return ends;
+}
+
+/* May other ranks have said this? Their texts end, and numbers are in range. */
+static tutti_status check_words(const common *c, const member *all, int ranks) {
+  bool fits = is_profile(&c->profile) && ENDS(c->trace) && ENDS(c->topo_name);
+  if (c->bytes || !c->status)
+    fits = fits && c->nodes > 0 && c->nodes < c->bytes && !c->text[c->nodes - 1] &&
+           !c->text[c->bytes - 1];
+  int r = 0;
+  if (!c->status)
+    while (fits && r < ranks && ENDS(all[r].placement.host) && all[r].cores > 0) r++;
+  if (fits && (c->status || r == ranks)) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_SYSTEM, "what rank %d says of itself makes no sense", fits ? r : 0);
+}
+
 /* What all ranks say of themselves, and rank 0 of the settings. */
 static tutti_status introduce(exchange *x, common *c, const tutti_net *net, member *all) {
   member mine;
@@ -311,6 +336,7 @@ static tutti_status introduce(exchange *x, common *c, const tutti_net *net, memb
   *c = (common){.status = TUTTI_OK};
   if (x->comm->rank == 0) read_common(c, net, x->comm->net);
   tutti_status status = (x->m ? say_in_meeting : say_in_calls)(x, c, &mine, all);
+  if (!status) status = check_words(c, all, x->comm->ranks);
   if (status || !c->status) return status;
   x->told = true;
   return tt_fail((tutti_status)c->status, "rank 0: %.300s",

@@ -120,6 +120,14 @@ tutti_status tt_guest_settle(tutti_comm *comm, const tt_invitation *i) {
   return tt_comm_inherit_settings(comm, &i->settings, i->helpers);
 }
 
+/* Does the invitation make sense, for this place in the claim? */
+static bool is_invitation(const tt_invitation *i, size_t bytes, uint32_t place) {
+  return bytes == sizeof *i && i->ranks > 0 && i->ranks <= TT_MEET_RANKS && i->joiners > 0 &&
+         i->joiners <= i->ranks && i->helpers >= 0 && i->helpers < i->ranks &&
+         i->first == i->ranks - i->joiners - i->helpers && i->first >= 0 &&
+         place < (uint32_t)i->joiners && i->limit > 0 && i->limit < 1e9;
+}
+
 /* Warns once, and gives up if TUTTI_CONNECT_TIMEOUT says so. */
 static tutti_status await_invitation(guest *g) {
   const double limit = tt_connect_timeout(0);
@@ -129,9 +137,10 @@ static tutti_status await_invitation(guest *g) {
     const double next = tt_seconds() + tt_long_wait_due(&g->wait), last = g->wait.since + limit;
     const tutti_status status =
         receive(g, limit > 0 && last < next ? last : next, TT_HANDED, &body, &n);
-    if (!status && n == sizeof g->invitation) memcpy(&g->invitation, body + sizeof g->at, n);
+    if (!status) memcpy(&g->invitation, body + sizeof g->at, tt_min(n, sizeof g->invitation));
     free(body);
-    if (!status) return n == sizeof g->invitation ? TUTTI_OK : tt_meet_foreign(&g->line);
+    if (!status)
+      return is_invitation(&g->invitation, n, g->at.place) ? TUTTI_OK : tt_meet_foreign(&g->line);
     tt_long_wait_for(&g->wait, "the ranks to take in this joiner (tutti_comm_grow)");
     if (g->alone || (status == TUTTI_ERR_TIMEOUT && limit <= 0)) {
       g->alone = false;

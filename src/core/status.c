@@ -17,7 +17,8 @@ tutti_status tt_fail(tutti_status status, const char *format, ...) {
   vsnprintf(fresh, sizeof fresh, format, args);
   va_end(args);
   memcpy(sentence, fresh, sizeof sentence);
-  return status;
+  const bool is_one = status <= TUTTI_OK && status >= TUTTI_ERR_INTERRUPTED;
+  return is_one ? status : TUTTI_ERR_SYSTEM; /* another process may have sent it */
 }
 
 tutti_status tt_ended(tutti_status status) {

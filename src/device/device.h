@@ -5,7 +5,7 @@
  *            input are copied in while later ones are on their way, and the result goes back piece by piece.
  * Cost       each byte crosses the device's bus once each way; host memory of the vectors' size, kept for reuse.
  * Invariant  `landed` grows from the start of the input to its end. The device's memory is neither read nor written
- *            after `tt_staged_end`.
+ *            after `tt_staged_end`, unless that gave up.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_DEVICE_H
 #define TT_DEVICE_H
@@ -77,8 +77,6 @@ uint64_t tt_staged_goes(const tt_staged *staged);
 void tt_staged_final(tt_staged *staged, uint64_t bytes);
 /* All results are final: are they on the device? */
 bool tt_staged_over(const tt_staged *staged);
-/* Waits until all results are on the device. */
-tutti_status tt_staged_await_out(tt_staged *staged);
 /* Holds back the stream of tt_staged_begin, if that was asked to; it has done so, unless the devices may sum:
  * tt_staged_undecided. */
 tutti_status tt_staged_hold(tt_staged *staged);
@@ -86,8 +84,9 @@ bool tt_staged_undecided(const tt_staged *staged);
 void tt_staged_decided(tt_staged *staged);
 /* The stream goes on. TUTTI_ERR_SYSTEM: it went on before, and has not got the result. */
 tutti_status tt_staged_release(tt_staged *staged);
-/* The run is over, well or not: releases the stream, and waits until the device neither reads nor writes. */
-void tt_staged_end(tt_staged *staged);
+/* The run is over, well or not: releases the stream, and waits until the device neither reads nor writes; for so many
+ * seconds, if that is not 0. False: it still may, so it keeps the staging memory and the lane. */
+bool tt_staged_end(tt_staged *staged, double seconds);
 
 /* ---- sums on the device (staged_sum.c) ---- */
 

@@ -49,9 +49,11 @@ tutti_status tt_staged_new(tt_stager *stager, int number, const tt_staged_part *
 
 void tt_staged_free(tt_staged *s) {
   if (!s) return;
-  tt_staged_end(s);
-  tt_stager_give(s->buffer);
-  tt_stager_give_lane(s->lane);
+  tt_staged_end(s, 0);
+  if (!s->stager->lost) { /* else nothing is used again */
+    tt_stager_give(s->buffer);
+    tt_stager_give_lane(s->lane);
+  }
   free(s);
 }
 
@@ -193,14 +195,6 @@ bool tt_staged_over(const tt_staged *s) {
   return s->over;
 }
 
-tutti_status tt_staged_await_out(tt_staged *s) {
-  tutti_status status = TUTTI_OK;
-  tt_staged_final(s, s->out);
-  while (!status && !s->over)
-    if (!tt_staged_progress(s, &status)) sched_yield();
-  return status;
-}
-
 tutti_status tt_staged_release(tt_staged *s) {
   if (!s->hold) return TUTTI_OK;
   const int early = tt_device()->release(s->lane->lane, s->hold);
@@ -209,19 +203,29 @@ tutti_status tt_staged_release(tt_staged *s) {
   return early ? tt_staged_refused("its stream") : TUTTI_OK;
 }
 
-/* Waits until the device has done what this queue got; if it has failed, it does nothing any more. */
-static void drain(const tt_staged *s, tutti_device_way queue) {
+/* Waits until the device has done what this queue got; if it has failed, it does nothing any more. False: too late. */
+static bool drain(const tt_staged *s, tutti_device_way queue, double until) {
   const tutti_device *d = tt_device();
   unsigned long long ticket;
-  if (d->mark(s->lane->lane, queue, &ticket)) return;
-  while (d->reached(s->lane->lane, queue, ticket) == 0) sched_yield();
+  if (d->mark(s->lane->lane, queue, &ticket)) return true;
+  while (d->reached(s->lane->lane, queue, ticket) == 0) {
+    if (until > 0 && tt_seconds() > until) return false;
+    sched_yield();
+  }
+  return true;
 }
 
-void tt_staged_end(tt_staged *s) {
-  if (!s->active) return;
+bool tt_staged_end(tt_staged *s, double seconds) {
+  const double until = seconds > 0 ? tt_seconds() + seconds : 0;
+  bool done = true;
+  if (!s->active) return true;
   tt_staged_release(s);
-  if (s->under_way) drain(s, TUTTI_DEVICE_IN);
-  if ((s->going.asked || s->fetched) && !s->over) drain(s, TUTTI_DEVICE_OUT);
+  /* with a limit also if nothing was copied, because closing the lane waits for what comes before */
+  if (s->under_way || until > 0) done = drain(s, TUTTI_DEVICE_IN, until);
+  if (done && (((s->going.asked || s->fetched) && !s->over) || until > 0))
+    done = drain(s, TUTTI_DEVICE_OUT, until);
+  s->stager->lost |= !done;
   s->under_way = 0;
   s->active = false;
+  return done;
 }

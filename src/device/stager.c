@@ -154,7 +154,7 @@ void tt_stager_give_lane(tt_lane *lane) {
 }
 
 void tt_stager_free(tt_stager *s) {
-  if (!s) return;
+  if (!s || s->lost) return; /* closing lanes and unpinning would wait for the device */
   for (tt_lane *l = s->lanes, *next; l; l = next) {
     next = l->next;
     tt_device()->close(l->lane);

@@ -32,6 +32,7 @@ struct tt_stager {
   tt_buffer *buffers;
   tt_lane *lanes;
   tt_foreign *foreign;
+  bool lost; /* the device may still use some of it: all is kept */
   tt_sums wish;
   tt_reach reach;
   int devices; /* of all ranks; 0: unknown */

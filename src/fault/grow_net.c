@@ -90,7 +90,9 @@ static void hear_room(tt_growth *w, double limit, word *x) {
   free(body);
   if (status) set_why(x, status);
   if (!status && is.claimed < 0) too_few(w, &is, limit, x);
-  x->joiners = status ? 0 : is.claimed;
+  if (!status && is.claimed > TT_MEET_RANKS - w->rest->ranks)
+    set_why(x, tt_meet_foreign(&w->line));
+  x->joiners = x->status ? 0 : is.claimed;
 }
 
 /* How many joiners there are, on all ranks. Growing by none needs no room. */
@@ -161,6 +163,8 @@ static tutti_status bring_to_leader(tt_growth *w, tutti_status failed, const voi
 static tutti_status read_slots(const tt_growth *w, const void *mine, size_t bytes, rows *x) {
   for (int r = 0; r < w->rest->ranks; r++) {
     const slot *s = &x->slots[r];
+    if (s->head.bytes > sizeof s->bytes)
+      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d brought %u bytes", r, s->head.bytes);
     if (s->head.status)
       return tt_fail((tutti_status)s->head.status, "rank %d: %.250s", r, s->bytes);
     x->row[rank_after(w, r)] = r ? s->bytes : mine;
@@ -179,7 +183,7 @@ static tutti_status read_guests(tt_growth *w, size_t n, rows *x) {
     if ((size_t)(end - at) < sizeof row + sizeof its) return tt_meet_foreign(&w->line);
     memcpy(&row, at, sizeof row);
     memcpy(&its, at += sizeof row, sizeof its);
-    if (row.bytes > (size_t)(end - at) || row.bytes != sizeof its + its.bytes)
+    if (tt_row_bytes(row.bytes) > (size_t)(end - at) || row.bytes != sizeof its + (size_t)its.bytes)
       return tt_meet_foreign(&w->line);
     if (its.status && its.bytes)
       return tt_fail((tutti_status)its.status, "%.*s", (int)tt_min(its.bytes, 250),
@@ -235,6 +239,9 @@ static tutti_status hand_out(tt_growth *w, tutti_status made, tt_table *all) {
   if (!leads_growth(w)) status = tt_table_new(said.bytes, all);
   if (!status) status = tt_broadcast(w->rest, w->name, all->base, all->bytes);
   if (!status && !leads_growth(w)) status = tt_table_seal(all);
+  if (!status && !tt_table_valid(all, w->invitation.ranks))
+    status = tt_fail(TUTTI_ERR_SYSTEM, "the first rank handed out no table of %d ranks",
+                     w->invitation.ranks);
   return status;
 }
 

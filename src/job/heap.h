@@ -109,6 +109,8 @@ void tt_heap_free_later(tt_heap *heap, atomic_uint *refs, void *const *memory, s
 size_t tt_heap_used(tt_heap *heap);
 /* Ranks per core that they may use; all ranks compute the same value. */
 double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int ranks);
+/* Does the control block, whose offset another rank has told, lie in the heap of that number? */
+bool tt_heap_holds(const tt_segment *s, int64_t index, uint64_t ctrl);
 /* A nonzero word of this process's private memory, for the trial reads. */
 const uint64_t *tt_heap_cookie(tt_heap *heap);
 

@@ -33,9 +33,9 @@ bool tt_heap_own(tt_head *head, int *owner, bool *self) {
 
 /* each ready, claimed, invited, owner, world, ended, refs: model: grow:words */
 
-static bool lies_in_heap(const tt_segment *s, int index, uint64_t ctrl) {
+bool tt_heap_holds(const tt_segment *s, int64_t index, uint64_t ctrl) {
   const uint64_t lo = s->first + s->stride * (uint64_t)index;
-  return ctrl % TT_PAIR == 0 && ctrl >= lo && ctrl <= lo + s->stride - TT_CTRL_LEAST;
+  return index >= 0 && index < s->ranks && ctrl % TT_PAIR == 0 && ctrl >= lo && ctrl <= lo + s->stride - TT_CTRL_LEAST;
 }
 
 /* Is the joiner ready, alive, of our version, and unclaimed or claimed by `by`? */
@@ -45,7 +45,7 @@ static bool stands_there(const tt_segment *s, int index, uint64_t by) {
   if (!atomic_load(&intro->ready) || atomic_load(&head->join.invited) || !tt_rank_alive(intro))
     return false;
   if (atomic_load(&intro->ready) != 1 + TT_LAYOUT || head->join.version != tt_version_number() ||
-      !lies_in_heap(s, index, atomic_load(&intro->world))) {
+      !tt_heap_holds(s, index, atomic_load(&intro->world))) {
     atomic_store(&head->join.invited, NOT_LIKE_US);
     return false;
   }

@@ -234,7 +234,9 @@ static void lose_parent(tt_service *s, bool changed) {
   close(s->up);
   tt_secure_drop(&s->up_secure);
   s->up = -1;
-  if (s->over || (s->round && !s->rows)) return; /* it left after the meeting */
+  const bool met = s->round && !s->rows; /* it left after the meeting */
+  s->over |= met && !s->members;
+  if (s->over || met) return;
   s->told = false;
   if (changed)
     tt_service_fail(s, TUTTI_ERR_SYSTEM,

@@ -144,11 +144,9 @@ tutti_status tutti_unique_id_lasting(tutti_id *id) {
   return open_rendezvous("tutti_unique_id_lasting", 1, 0, id);
 }
 
-enum { MOST_RANKS = 1 << 20 };
-
 tutti_status tutti_unique_id_growing(int ranks, int newcomers, tutti_id *id) {
-  if (newcomers < 1 || ranks < 1 || ranks > MOST_RANKS)
+  if (newcomers < 1 || ranks < 1 || ranks > TT_MEET_RANKS)
     return tt_fail(TUTTI_ERR_ARG, "tutti_unique_id_growing: %d ranks and %d joiners; at most %d ranks can be served",
-                   ranks, newcomers, MOST_RANKS);
+                   ranks, newcomers, TT_MEET_RANKS);
   return open_rendezvous("tutti_unique_id_growing", ranks, newcomers, id);
 }

@@ -19,6 +19,7 @@
 
 enum {
   TT_MEET_MOST = 1 << 20, /* bytes of a row */
+  TT_MEET_RANKS = 1 << 20,
   TT_KEY = 32,            /* characters */
   TT_HOSTS = 8            /* addresses of a rendezvous */
 };

@@ -170,12 +170,13 @@ void tt_entry_proof(tt_service *s, tt_meet_peer *g, const unsigned char proof[TT
   h->who[sizeof h->who - 1] = 0;
   g->have = 0;
   g->proves = g->local;
-  if (!knows || full || !tt_meet_peer_expect(s, g, sizeof(tt_meet_frame)) ||
-      (greet && !g->local && !greet_agent(s, g)))
+  g->want = sizeof(tt_meet_frame);
+  g->knows = knows;
+  if (!knows || full || (greet && !g->local && !greet_agent(s, g)))
     tt_meet_peer_close(s, g);
   else if (!h->ranks && greet && !g->local)
     tt_room_enter(s, g);
-  else if (h->ranks < 1 || h->ranks > 1 << 20 || h->rank >= h->ranks)
+  else if (h->ranks < 1 || h->ranks > TT_MEET_RANKS || h->rank >= h->ranks)
     tt_meet_peer_refuse(g, "rank %u of %u (%s)", h->rank, h->ranks, h->who);
   else if (!greet)
     tell_of_version(s, g);

@@ -19,7 +19,7 @@
 #include "meet_service.h"
 #include "secure.h"
 
-enum { STRANGERS = 64 };
+enum { STRANGERS = 64, STEP = 64 << 10 };
 static const double YOUNG = 0.1; /* s, in which a stranger is not sent away for another one */
 
 /* ---- connections ---- */
@@ -42,7 +42,7 @@ static tt_meet_peer *oldest_stranger(const tt_service *s, int *n) {
   *n = 0;
   for (int i = 0; i < s->npeers; i++) {
     tt_meet_peer *g = &s->peers[i];
-    if (g->fd < 0 || g->local || g->state > TT_CHALLENGED) continue;
+    if (g->fd < 0 || g->local || g->knows) continue;
     ++*n;
     if (!oldest || g->since < oldest->since) oldest = g;
   }
@@ -65,7 +65,7 @@ bool tt_meet_peer_add(tt_service *s, int fd, bool local) {
   }
   *g = (tt_meet_peer){.fd = fd, .local = local, .since = tt_seconds(), .hands = -1};
   g->in = in;
-  g->want = first;
+  g->want = g->room = first;
   return true;
 }
 
@@ -208,17 +208,6 @@ void tt_meet_peer_write(tt_service *s, tt_meet_peer *g) {
   }
 }
 
-bool tt_meet_peer_expect(tt_service *s, tt_meet_peer *g, size_t bytes) {
-  char *in = realloc(g->in, bytes);
-  if (!in) {
-    tt_service_fail(s, TUTTI_ERR_MEMORY, "the rendezvous is out of memory");
-    return false;
-  }
-  g->in = in;
-  g->want = bytes;
-  return true;
-}
-
 /* ---- the tree ---- */
 
 /* An agent has shown its card: it stays here, or goes to another agent. */
@@ -258,15 +247,14 @@ static void take_frame(tt_service *s, tt_meet_peer *g) {
                       "rank %u (%s) brings %u bytes: is it another version of tutti?",
                       g->hello.rank, g->hello.who, head.bytes);
     else
-      tt_meet_peer_expect(s, g, sizeof head + head.bytes);
+      g->want += head.bytes;
     return;
   }
   char *in = g->in;
   g->in = NULL;
-  g->have = 0;
-  if (!tt_meet_peer_expect(s, g, sizeof head)) {
-    free(in);
-  } else if (head.kind == TT_CARD && head.bytes == sizeof(tt_agent_card) && !g->local &&
+  g->have = g->room = 0;
+  g->want = sizeof head;
+  if (head.kind == TT_CARD && head.bytes == sizeof(tt_agent_card) && !g->local &&
              !g->placed) {
     tt_agent_card card;
     memcpy(&card, in + sizeof head, sizeof card);
@@ -288,13 +276,12 @@ static void said(tt_service *s, tt_meet_peer *g) {
     take_frame(s, g);
 }
 
-/* Drain the input of a peer that is to leave: closing with unread input could discard the reply. */
+/* Drain the input of a peer that is to leave: closing with unread input could discard the reply. What else it sends, others
+ * do not wait for. */
 static void hear_out(tt_service *s, tt_meet_peer *g) {
   char words[4096];
-  ssize_t n;
-  do n = read(g->fd, words, sizeof words);
-  while (n > 0);
-  if (n == 0 || (errno != EAGAIN && errno != EINTR)) tt_meet_peer_close(s, g);
+  const ssize_t n = read(g->fd, words, sizeof words);
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) tt_meet_peer_close(s, g);
 }
 
 /* A member's bytes were changed on their way. */
@@ -308,6 +295,23 @@ static void cut_off(tt_service *s, tt_meet_peer *g) {
   left(s, g);
 }
 
+/* Memory for what comes next. A header may announce much, so it grows with what has come. */
+static bool make_room(tt_meet_peer *g) {
+  if (g->have < g->room) return true;
+  const size_t room = tt_min(g->want, 2 * g->have + STEP);
+  char *in = realloc(g->in, room);
+  if (!in) return false;
+  g->in = in;
+  g->room = room;
+  return true;
+}
+
+static void lack_memory(tt_service *s, tt_meet_peer *g) {
+  if (g->state == TT_MEMBER && !s->over)
+    tt_service_fail(s, TUTTI_ERR_MEMORY, "the rendezvous is out of memory");
+  left(s, g);
+}
+
 void tt_meet_peer_read(tt_service *s, tt_meet_peer *g, bool hung_up) {
   if (g->state == TT_LEAVES) {
     hear_out(s, g);
@@ -316,7 +320,12 @@ void tt_meet_peer_read(tt_service *s, tt_meet_peer *g, bool hung_up) {
   if (g->state == TT_STRANGER && !g->local && !g->have && !g->secure) tt_entry_first_byte(s, g);
   if (g->want == g->have && hung_up) left(s, g);
   while (g->fd >= 0 && g->want > g->have && g->state != TT_LEAVES) {
-    const ssize_t n = tt_secure_recv(g->secure, g->fd, g->in + g->have, g->want - g->have);
+    if (!make_room(g)) {
+      lack_memory(s, g);
+      return;
+    }
+    const size_t most = tt_min(g->want, g->room) - g->have;
+    const ssize_t n = tt_secure_recv(g->secure, g->fd, g->in + g->have, most);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
       (n < 0 && errno == EBADMSG ? cut_off : left)(s, g);

@@ -35,8 +35,10 @@ typedef struct tt_meet_peer { /* a connection; fd < 0: free */
   bool placed;  /* the agent has a place here */
   bool talks;   /* it has output, of which `sent` bytes have left */
   double since; /* s, time of the connection */
-  char *in;     /* its input: a hello, a proof, frames */
-  size_t have, want;
+  bool knows;   /* it has proven the key */
+  /* Its input: a hello, a proof, frames. room: memory at `in`, which grows with what comes. */
+  char *in;
+  size_t have, want, room;
   /* The output: the header and `to_send` bytes after it. own: the bytes belong to the peer. */
   tt_reply head;
   const char *out;
@@ -102,6 +104,8 @@ typedef struct tt_service {
 
 /* ---- the service (rendezvous.c) ---- */
 
+/* Handles what has come, once. waits: for that, or for the next time limit. False: the meeting is over. */
+bool tt_service_turn(tt_service *s, bool waits);
 /* Serves until the meeting is over; a thread's function. Frees the service. */
 void *tt_service_run(void *service);
 tt_service *tt_service_new(const char key[TT_KEY]); /* NULL: out of memory */
@@ -130,8 +134,6 @@ void tt_meet_peer_part(tt_meet_peer *g, const tt_refusal *why);
 /* Queue a reason that this peer alone gets. */
 void tt_meet_peer_refuse(tt_meet_peer *g, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The next input has this many bytes; false: out of memory, and the meeting has failed. */
-bool tt_meet_peer_expect(tt_service *s, tt_meet_peer *g, size_t bytes);
 /* The meeting is over; start the next one with the peers that wait for it. */
 void tt_service_renew(tt_service *s);
 static inline bool tt_is_member(const tt_meet_peer *g) {

@@ -61,7 +61,7 @@ static void look_at_clock(tt_service *s) {
   for (int i = 0; i < s->npeers; i++) {
     tt_meet_peer *g = &s->peers[i];
     const double patience = g->local ? s->limit : STRANGER; /* a local one is this user's */
-    if (g->fd >= 0 && g->state < TT_WAITS && now - g->since > patience) tt_meet_peer_close(s, g);
+    if (g->fd >= 0 && !g->knows && now - g->since > patience) tt_meet_peer_close(s, g);
   }
   if (!s->agent && !s->over && s->ranks) look_for_missing(s, now);
   if (s->over) tt_long_wait_end(&s->wait);
@@ -91,7 +91,8 @@ static short events_of(const tt_meet_peer *g) {
   return (short)((reads ? POLLIN : POLLRDHUP) | (g->talks ? POLLOUT : 0));
 }
 
-static void wait_for_words(tt_service *s) {
+/* waits: until something comes, or a time limit may have passed. */
+static void wait_for_words(tt_service *s, bool waits) {
   struct pollfd *fds = calloc((size_t)s->npeers + 3, sizeof *fds);
   if (!fds) {
     usleep(1000);
@@ -110,6 +111,7 @@ static void wait_for_words(tt_service *s) {
   fds[n + 1] = (struct pollfd){.fd = s->local, .events = POLLIN};
   fds[n + 2] = (struct pollfd){.fd = s->up, .events = POLLIN};
   if (s->up_to_send) fds[n + 2].events |= POLLOUT;
+  if (!waits) due = 0;
   if (poll(fds, (nfds_t)n + 3, due >= 0 ? due : quiet ? -1 : room ? 200 : 20) >= 0) {
     for (int i = 0; i < n; i++) {
       tt_meet_peer *g = &s->peers[i];
@@ -151,13 +153,16 @@ void tt_service_free(tt_service *s) {
   free(s);
 }
 
+bool tt_service_turn(tt_service *s, bool waits) {
+  if (!goes_on(s)) tt_service_renew(s);
+  wait_for_words(s, waits);
+  look_at_clock(s);
+  return s->lasting || goes_on(s);
+}
+
 void *tt_service_run(void *service) {
   tt_service *s = service;
-  do {
-    if (!goes_on(s)) tt_service_renew(s);
-    wait_for_words(s);
-    look_at_clock(s);
-  } while (s->lasting || goes_on(s));
+  while (tt_service_turn(s, true)) continue;
   tt_service_free(s);
   return NULL;
 }

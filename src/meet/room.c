@@ -151,7 +151,7 @@ static bool take_claim(tt_meet_peer *g, const char *bytes, size_t n) {
 static bool take_row(tt_meet_peer *g, const char *bytes, size_t n) {
   tt_guest *x = g->guest;
   uint32_t claim;
-  if (n < sizeof claim || !x->joiner.number || x->row) return false;
+  if (n < sizeof claim || n > TT_MEET_MOST || !x->joiner.number || x->row) return false;
   memcpy(&claim, bytes, sizeof claim);
   if (!x->claim || claim != x->claim) return true;
   x->row_bytes = (uint32_t)(n - sizeof claim);
@@ -196,7 +196,7 @@ static bool take_news(tt_service *s, tt_meet_peer *g, const char *bytes, size_t 
   for (int k = 1; x.lost_ranks > 0 && k <= r->numbered; k++)
     if (r->part[k] == x.part) r->state[k] = OVER;
   for (int f = 0; f < r->ranks; f++)
-    if (f == x.rank || (x.lost_ranks > 0 && f >= x.part && f - x.part < x.lost_ranks))
+    if (f == x.rank || (f >= x.part && f - (int64_t)x.part < x.lost_ranks))
       r->ended[f] = true;
   const int left = r->total - r->numbered, wants = x.wants < 0 ? 0 : x.wants;
   const tt_numbers given = {r->numbered + 1, wants < left ? wants : left};
@@ -224,9 +224,8 @@ void tt_room_said(tt_service *s, tt_meet_peer *g) {
   tt_meet_frame head;
   memcpy(&head, g->in, sizeof head);
   if (g->want == sizeof head && head.bytes) {
-    char *in = head.bytes <= UINT32_MAX / 2 ? realloc(g->in, sizeof head + head.bytes) : NULL;
-    if (in) g->in = in, g->want = sizeof head + head.bytes;
-    if (!in) tt_meet_peer_close(s, g);
+    g->want += head.bytes;
+    if (head.bytes > UINT32_MAX / 2) tt_meet_peer_close(s, g);
     return;
   }
   g->have = 0;

@@ -12,6 +12,7 @@
 #include "room.h"
 #include "secure.h"
 
+enum { STEP = 64 << 10, PAD = 8 /* bytes */ };
 static const double PATIENCE = 5; /* s, for the handshake, and for the rest of a reply */
 
 tutti_status tt_room_open(const tt_rendezvous *r, int rank, double limit, tt_meet_line *l) {
@@ -56,6 +57,26 @@ bool tt_room_ready(const tt_meet_line *l, double until) {
   return tt_secure_waiting(l->secure) || tt_meet_ready(l->fd, POLLIN, until, NULL);
 }
 
+/* The bytes of a reply, and some zeros. A header may announce much, so they get memory as they come. */
+static tutti_status recv_body(tt_meet_line *l, size_t bytes, double until, char **body) {
+  tutti_status status = TUTTI_OK;
+  for (size_t have = 0, room; !status && (have < bytes || !*body); have = room) {
+    room = tt_min(bytes, 2 * have + STEP);
+    char *more = realloc(*body, room + PAD);
+    if (!more) {
+      status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu bytes", bytes);
+      break;
+    }
+    *body = more;
+    memset(more + have, 0, room - have + PAD);
+    status = tt_meet_recv(l, more + have, room - have, until);
+  }
+  if (!status) return status;
+  free(*body);
+  *body = NULL;
+  return status;
+}
+
 tutti_status tt_room_recv(tt_meet_line *l, double until, int *kind, char **body, size_t *bytes) {
   tt_reply reply;
   *body = NULL;
@@ -71,14 +92,7 @@ tutti_status tt_room_recv(tt_meet_line *l, double until, int *kind, char **body,
   if (reply.status < TT_CLAIMED || reply.status > TT_NUMBERED) return tt_meet_foreign(l);
   *kind = reply.status;
   *bytes = reply.bytes;
-  *body = calloc(1, (size_t)reply.bytes + 8);
-  if (!*body) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %u bytes", reply.bytes);
-  status = tt_meet_recv(l, *body, reply.bytes, end);
-  if (status) {
-    free(*body);
-    *body = NULL;
-  }
-  return status;
+  return recv_body(l, reply.bytes, end, body);
 }
 
 tutti_status tutti_newcomer_ask(const tutti_id *id, const tutti_newcomer_news *news, int *first,

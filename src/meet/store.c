@@ -134,7 +134,9 @@ static tutti_status collect_rows(tt_meeting *m, const shelf_row *mine, shelf_row
     if (!row) continue;
     a->numbers[r] = row->number;
     if (row->status)
-      first_failure(tt_fail((tutti_status)row->status, "rank %d: %.*s", r, WORDS, row->text), a);
+      first_failure(tt_fail((tutti_status)row->status, "rank %d: %.*s", r,
+                            (int)tt_min(row->bytes, WORDS), row->text),
+                    a);
   }
   free(buffer);
   return (tutti_status)a->outcome;
@@ -356,9 +358,11 @@ static tutti_status gather_own(tt_meeting *m, tutti_status failed, const void *m
   for (int r = 0; !status && r < m->ranks; r++) {
     stride = tt_max(stride, heads[r].bytes);
     fails |= heads[r].status != TUTTI_OK;
+    if (heads[r].bytes > TT_MEET_MOST)
+      status = tt_fail(TUTTI_ERR_SYSTEM, "rank %d brings %u bytes, more than 1 MiB", r, heads[r].bytes);
   }
   if (fails) stride = WORDS;
-  char *row = calloc(1, stride), *rows = malloc(stride * (size_t)m->ranks);
+  char *row = status ? NULL : calloc(1, stride), *rows = row ? malloc(stride * (size_t)m->ranks) : NULL;
   if (!status && (!row || !rows))
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
   if (!status && failed) memcpy(row, why, sizeof why);

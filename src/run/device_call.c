@@ -170,12 +170,22 @@ static bool comes_in_pieces(const tutti_request *r) {
   return r->ops == &tt_collective_ops && !(user && !user->fn);
 }
 
-/* Drives the communicator meanwhile: the stream may wait for an earlier call. */
-static tutti_status await_input(tutti_request *r) {
+/* Waits until all of the input has come; or until the result, which is final, is on the device. Drives the communicator
+ * while the input comes: the stream may wait for an earlier call. */
+static tutti_status await_device(tutti_request *r, bool input) {
   tutti_status status = TUTTI_OK;
-  while (!status && !r->comm->broken && tt_staged_landed(r->staged) != UINT64_MAX) {
+  bool warned = false;
+  double since = tt_seconds();
+  while (!status && !(input && r->comm->broken) &&
+         (input ? tt_staged_landed(r->staged) != UINT64_MAX : !tt_staged_over(r->staged))) {
     const bool moved = tt_staged_progress(r->staged, &status);
-    if (!moved && !status && !tt_progress(r->comm)) tt_watch_peers(r->comm), sched_yield();
+    if (moved || status || (input && tt_progress(r->comm))) {
+      since = tt_seconds();
+      continue;
+    }
+    if (input) tt_watch_peers(r->comm);
+    status = tt_report_device(r->comm, &r->call, (uint64_t)(1e6 * (tt_seconds() - since)), &warned);
+    sched_yield();
   }
   return status;
 }
@@ -185,18 +195,21 @@ void tt_device_begin(tutti_request *r) {
   r->comm->flight->stuck = false;
   if (comes_in_pieces(r)) tt_staged_offers(r->staged, tt_kernels_pay(r->comm, &r->call, &r->plan));
   tutti_status status = tt_staged_begin(r->staged, r->stream, r->detached);
-  if (!status && !comes_in_pieces(r)) status = await_input(r);
+  if (!status && !comes_in_pieces(r)) status = await_device(r, true);
   if (status) tt_break_by_error(r->comm, status);
 }
 
 tutti_status tt_device_end(tutti_request *r, tutti_status status) {
   if (!status && !comes_in_pieces(r)) {
-    status = tt_staged_await_out(r->staged);
+    tt_staged_final(r->staged, tt_staged_goes(r->staged));
+    status = await_device(r, false);
     if (status) tt_break_by_error(r->comm, status);
   }
   const tutti_status early = tt_staged_release(r->staged);
   if (early && !status) tt_break_by_error(r->comm, status = early);
-  tt_staged_end(r->staged);
+  if (!tt_staged_end(r->staged, status ? tt_comm_timeout(r->comm) : 0))
+    tt_log(0, "rank %d: the device may still use the vectors of a call that has failed",
+           r->comm->rank);
   r->comm->flight->on_devices--;
   return status;
 }

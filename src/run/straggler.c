@@ -34,14 +34,18 @@ static bool complains(const tutti_comm *comm, const tt_wait_policy *p, uint64_t 
   return limit_reached(comm, waited) > 0 || (!p->warned && waited >= (uint64_t)WARN_S * 1000000);
 }
 
+static void say_limit(const tutti_comm *comm, const char *text, double limit, char *to, size_t size) {
+  const bool own = comm->settings.timeout > 0;
+  snprintf(to, size, "%.270s: %s%g%s", text, own ? "the limit is " : "TUTTI_TIMEOUT=", limit,
+           own ? " s" : "");
+}
+
 /* Warns once, or breaks the communicator at the time limit. */
 static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
                              const char *text) {
   const double limit = limit_reached(comm, waited);
   if (limit > 0) {
-    snprintf(comm->why, sizeof comm->why, "%.270s: %s%g%s", text,
-             comm->settings.timeout > 0 ? "the limit is " : "TUTTI_TIMEOUT=", limit,
-             comm->settings.timeout > 0 ? " s" : "");
+    say_limit(comm, text, limit, comm->why, sizeof comm->why);
     tt_comm_break(comm, TUTTI_ERR_TIMEOUT, true);
   } else if (complains(comm, p, waited)) {
     p->warned = true;
@@ -207,6 +211,25 @@ void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, i
     snprintf(words, sizeof words, "%s", tutti_coll_name(o->call.coll));
   snprintf(what, sizeof what, " in %s, operation %" PRIu64 "%s", words, o->stamp.seq, where);
   report_late(comm, p, waited, peer, what);
+}
+
+tutti_status tt_report_device(const tutti_comm *comm, const tt_call *call, uint64_t waited,
+                              bool *warned) {
+  char text[300], why[400], time[16];
+  const double limit = limit_reached(comm, waited);
+  if (limit <= 0 && (*warned || waited < (uint64_t)WARN_S * 1000000)) return TUTTI_OK;
+  format_seconds(waited, time, sizeof time);
+  snprintf(text, sizeof text,
+           "it has waited %s s for its device in %s: a stream that comes before the call, or the "
+           "device, does not go on",
+           time, tutti_coll_name(call->coll));
+  if (limit > 0) {
+    say_limit(comm, text, limit, why, sizeof why);
+    return tt_fail(TUTTI_ERR_TIMEOUT, "%s", why);
+  }
+  *warned = true;
+  tt_log(0, "rank %d: %s", comm->rank, text);
+  return TUTTI_OK;
 }
 
 void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,

@@ -87,3 +87,19 @@ bool card_settle(void *stream) {
 bool card_fill(void *card, unsigned char value, size_t bytes, void *stream) {
   return !bytes || !cuda.cuMemsetD8Async(at(card), value, bytes, stream);
 }
+
+static uint32_t *held; /* in memory of the host that the card sees: 1: all go on */
+
+bool card_hold(void *stream) {
+  CUdeviceptr there;
+  void *here = held;
+  if (!here && cuda.cuMemHostAlloc(&here, 64, CU_MEMHOSTALLOC_PORTABLE)) return false;
+  held = here;
+  __atomic_store_n(held, 0, __ATOMIC_RELEASE);
+  return !cuda.cuMemHostGetDevicePointer(&there, held, 0) &&
+         !cuda.cuStreamWaitValue32(stream, there, 1, CU_STREAM_WAIT_VALUE_GEQ);
+}
+
+void card_release(void) {
+  __atomic_store_n(held, 1, __ATOMIC_RELEASE);
+}

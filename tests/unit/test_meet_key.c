@@ -1,6 +1,7 @@
 /* test_meet_key.c - uninvited peers of a rendezvous, and attackers without the key.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,6 +75,34 @@ static void versions_that_told_the_key_are_refused(void **state) {
   for (int r = 0; r < 2; r++) meeting_begin(&g[r]);
   for (int r = 0; r < 2; r++) meeting_finish(&g[r]);
   for (int r = 0; r < 2; r++) meeting_expect(&g[r], TUTTI_OK, "");
+}
+
+static int descriptors_open(void) {
+  int n = 0;
+  for (int fd = 0; fd < 1024; fd++) n += fcntl(fd, F_GETFD) >= 0;
+  return n;
+}
+
+/* Also one that was told why it is refused, and stays, counts as a stranger: there are 64 at most. */
+static void refused_strangers_hold_little(void **state) {
+  enum { STRANGERS = 200, MOST = 64, SPARE = 8 };
+  static int fds[STRANGERS];
+  const tt_rendezvous at = meeting_serve();
+  const tt_hello old = {.magic = TT_MEET_MAGIC, .protocol = 2, .ranks = 2};
+  peer g[2] = {{.at = at, .rank = 0, .ranks = 2}, {.at = at, .rank = 1, .ranks = 2}};
+  const int before = descriptors_open();
+  (void)state;
+  for (int i = 0; i < STRANGERS; i++) {
+    char words[500];
+    fds[i] = meeting_call(at.port);
+    assert_int_equal(send(fds[i], &old, sizeof old, 0), sizeof old);
+    assert_true(recv(fds[i], words, sizeof words, MSG_WAITALL) > 0);
+  }
+  assert_true(descriptors_open() - before - STRANGERS <= MOST + SPARE);
+  for (int r = 0; r < 2; r++) meeting_begin(&g[r]);
+  for (int r = 0; r < 2; r++) meeting_finish(&g[r]);
+  for (int r = 0; r < 2; r++) meeting_expect(&g[r], TUTTI_OK, "");
+  for (int i = 0; i < STRANGERS; i++) close(fds[i]);
 }
 
 /* ---- an attacker without the key ---- */
@@ -195,6 +224,7 @@ int main(void) {
       cmocka_unit_test(weak_secrets_are_warned_of),
       cmocka_unit_test(strangers_do_not_stall),
       cmocka_unit_test(versions_that_told_the_key_are_refused),
+                                     cmocka_unit_test(refused_strangers_hold_little),
       cmocka_unit_test(a_thief_of_the_port_learns_nothing),
       cmocka_unit_test(a_proof_works_once),
   };

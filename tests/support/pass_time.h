@@ -1,0 +1,51 @@
+/* pass_time.h - for tests of long waits: time passes when the test says so.
+ *
+ * Idea       The program has its own clock_gettime, which the library in it calls, too: the system's monotonic clock, and what has
+ *            been passed. Sleeps and polls take as long as ever, so a rank that waits finds at its next look that 10 s are
+ *            over.
+ * Invariant  One program of one file includes it; all others have the system's clock.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PASS_TIME_H
+#define PASS_TIME_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static atomic_llong passed_ns;
+static atomic_bool time_flies;
+static pthread_t time_thread;
+
+int clock_gettime(clockid_t clock, struct timespec *t) {
+  const long long ns_of_s = 1000000000;
+  if (syscall(SYS_clock_gettime, clock, t)) return -1;
+  if (clock != CLOCK_MONOTONIC) return 0;
+  const long long ns = t->tv_nsec + atomic_load(&passed_ns);
+  t->tv_sec += ns / ns_of_s;
+  t->tv_nsec = ns % ns_of_s;
+  return 0;
+}
+
+static void *make_time_fly(void *unused) {
+  (void)unused;
+  while (atomic_load(&time_flies)) {
+    usleep(20000);
+    atomic_fetch_add(&passed_ns, 980000000);
+  }
+  return NULL;
+}
+
+/* From now on a second passes in 20 ms. */
+static inline void fly_time(void) {
+  atomic_store(&time_flies, true);
+  if (pthread_create(&time_thread, NULL, make_time_fly, NULL)) atomic_store(&time_flies, false);
+}
+
+static inline void stop_time_flying(void) {
+  if (atomic_exchange(&time_flies, false)) pthread_join(time_thread, NULL);
+}
+
+#endif
