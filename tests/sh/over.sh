@@ -27,7 +27,7 @@ job_of() {
 # over MPI RANKS NODES PROGRAM [ARGUMENTS]: the same as a test.
 over() {
   local mpi=$1 ranks=$2 nodes=$3 program=$4 from=${EPOCHREALTIME/./}
-  row "$mpi, $ranks ranks" "nodes $nodes" "$mpi, $program" || return 0
+  row "nodes $nodes" "$mpi, $program" || return 0
   job_of "$@"
   shift 4
   grep -a '^not ok\|^#' "$work/out" >>"$work/err"

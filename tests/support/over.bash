@@ -12,7 +12,7 @@ list() { printf 'localhost:1,%.0s' $(seq "$1") | sed 's/,$//'; }
 
 over() { # RANKS NODES PROGRAM [ARGUMENTS]
   local ranks=$1 nodes=$2 program=$3 from=${EPOCHREALTIME/./}
-  row "$ranks ranks" "nodes $nodes" "$program" || return 0
+  row "nodes $nodes" "$program" || return 0
   shift 3
   TUTTI_NODES=$nodes job run --hosts "$(list "$ranks")" "$BUILD/tests/$program" "$@"
   grep -a '^not ok\|^#' "$work/out" >>"$work/err"

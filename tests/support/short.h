@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-/* How far a test goes: `full`; or `brief`, with TUTTI_TEST_SHORT=1. */
+/* How far a test goes: `full`; or `brief`, with TEST_SHORT=1. */
 static inline int shorter(int full, int brief) {
-  return getenv("TUTTI_TEST_SHORT") ? brief : full;
+  return getenv("TEST_SHORT") ? brief : full;
 }
 
 #endif

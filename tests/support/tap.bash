@@ -121,7 +121,7 @@ valid_xml() {
 
 # brief: is this the short form (make check)? row VALUE...: one row of a product of cases; in the short form it runs only if one
 # of its values is new here.
-brief() { [ "${TUTTI_TEST_SHORT:-}" ]; }
+brief() { [ "${TEST_SHORT:-}" ]; }
 declare -A had=()
 row() {
   local value old=1
