@@ -134,7 +134,7 @@ def killer_of(tree, mutant):
     """The test that fails, with "(it hung)" if it ran too long; None: all pass."""
     for test in mutant.tests:
         seconds = SHELL_S if test.endswith(".sh") else TEST_S
-        settings = [f"TEST_SECONDS={seconds}", "TEST_BESIDE=1"] + mutant.settings
+        settings = [f"TEST_SECONDS={seconds}", "TEST_CORES=1"] + mutant.settings
         out, status = run(["env"] + settings + ["tests/run", test], tree, 4 * seconds)
         if status is None or "ran longer than" in out:
             return f"{os.path.basename(test)} (it hung)"

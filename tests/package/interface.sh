@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # interface.sh - tools/abi.sh on a small library with tags: what it allows, and what it refuses.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 command -v abidiff >/dev/null || { skip "the binary interface" "no abidiff here; make check-abi installs it" 6 && exit 0; }
 tool=$(readlink -f tools/abi.sh)

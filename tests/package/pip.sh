@@ -4,7 +4,7 @@
 #   DIST=build/dist tests/package/pip.sh
 #
 # Needs python3-venv; numpy for the README's program; a C compiler and make for the tarball.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 unset TUTTI_LIBRARY PYTHONPATH PYTHONDONTWRITEBYTECODE LD_LIBRARY_PATH
 dist=$(readlink -f "${DIST:-$BUILD/dist}")

@@ -4,7 +4,7 @@
 #   tests/package/readme.sh [c] [python] [torch] [dropin] [demo]       (all)
 #
 # Needs compilers, MPIs and data beside tutti: debian/tests/control has their names. Nothing is taken from a build folder.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 TUTTI=$(command -v tutti) || { echo "not ok - the command tutti is installed"; exit 1; }
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # recipes.sh - the files that package managers read: their form, with the tools that are here, and their version. What needs a
 # tool that is not here is a skip.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 version=$(awk '/define TUTTI_VERSION_(MAJOR|MINOR|PATCH)/ {printf s $3; s = "."}' include/tutti.h)
 runs() { rc=0 && "$@" >"$work/out" 2>"$work/err" || rc=$?; }

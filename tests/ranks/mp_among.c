@@ -1,8 +1,7 @@
 /* mp_among.c - communicators of some ranks, made by these alone (tutti_comm_among): every subset, in both orders, while the other ranks
  * do something else; many, one after another, without memory that stays.
  *
- * Ranks: 1 2 3 4 SPDX-License-Identifier: BSD-3-Clause
- * Alone: no */
+ * Ranks: 1 2 3 4 SPDX-License-Identifier: BSD-3-Clause */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

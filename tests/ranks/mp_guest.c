@@ -2,7 +2,6 @@
  *
  * Idea       With a progress thread and a rendezvous in this process: every thread that tutti has started blocks all signals that
  *            can be blocked, and every descriptor that tutti has opened is closed on exec.
- * Alone: no
  * Ranks: 1 2 SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,8 +1,7 @@
 /* mp_parting.c - ranks that end while a message is in flight that no rank will receive: after calls
  * that differ, rank 1 ends late. Made for tests/sh/hosts.sh, over networks.
  *
- * Ranks: 2 SPDX-License-Identifier: BSD-3-Clause
- * Alone: no */
+ * Ranks: 2 SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <unistd.h>
 

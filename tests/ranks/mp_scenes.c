@@ -2,7 +2,6 @@
  *
  * Usage      mp_scenes [WORD]: only the scenes whose names have this word
  * Ranks: 1 2 3 4 7
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>

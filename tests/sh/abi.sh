@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # abi.sh - programs and tutti's libraries of the standard ABI of MPI 5.0, over a libmpi_abi.so.0 of our own, which
 # translates it to MPICH (tests/abi): no MPI here has that ABI itself.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 . "${BASH_SOURCE%/*}/../support/dropin.bash"

@@ -2,7 +2,6 @@
 # buckets.sh - a rank dies during a step of buckets: the others get an error from whichever call
 # they are in, and go on with new buckets. SEED=n repeats one run. And the trace shows which bytes
 # are copied.
-# Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_bucket

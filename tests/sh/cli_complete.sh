@@ -1,5 +1,5 @@
 # cli_complete.sh - the completions of `tutti` in the shell.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 
 PATH=$(dirname "$TUTTI"):$PATH

@@ -1,6 +1,6 @@
 # cli_end.sh - `tutti run`: signals, and that nothing is ever left behind.
 # Every process of a test carries the token of tap.bash in its environment, so
-# /proc shows whether one is left. Alone: no.
+# /proc shows whether one is left.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 

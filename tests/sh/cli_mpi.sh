@@ -1,6 +1,6 @@
 # cli_mpi.sh - `tutti mpi`: it finds the MPI and the library, and gives the launcher the right
 # arguments, or an error if it cannot tell. Needs no MPI: the launchers here print their arguments.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD
 mkdir "$work/bin" "$work/lib" "$work/with blank"

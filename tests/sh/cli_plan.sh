@@ -1,6 +1,6 @@
 # cli_plan.sh - `tutti plan`: every algorithm listed, shown, proven and drawn in each
 # form, users' own schedules, wrong command lines.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 tab=$'\t'
 

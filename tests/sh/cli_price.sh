@@ -1,6 +1,6 @@
 # cli_price.sh - `tutti plan price` and `tutti explain`: their numbers are right and change with
 # the figures, and errors name their place.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 
 cluster=alpha=30us,beta=1e-8,gamma=2e-10

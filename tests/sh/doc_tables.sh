@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # doc_tables.sh - the tables of docs/ are those that the files of docs/bench/ give.
 #
-# Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 

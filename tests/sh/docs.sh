@@ -1,6 +1,6 @@
 # docs.sh - the manual's pages: links, anchors and pictures, the questions, the quoted messages, the pages that are made of
 # the command and of the header, and the examples of the C API. `make check-site` looks at the finished site.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 
 # made COMMAND...: status in rc, output in $work/out and err.

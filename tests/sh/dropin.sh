@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # dropin.sh - programs that know MPI only, with and without tutti's library preloaded: both runs
 # must succeed and print the same, and the report must show that tutti served the calls.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 . "${BASH_SOURCE%/*}/../support/dropin.bash"

@@ -1,7 +1,7 @@
 # figures.sh - the pictures that scripts draw: all in one style, for a dark page too. The papers'
 # figures (make figures): each is drawn, from prices alone, and the papers' statements hold
 # where docs/papers.md says so.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 
 # draw ARGS...: runs figures.py into $work, without stored data.

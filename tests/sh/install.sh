@@ -1,7 +1,7 @@
 # install.sh - `make install`, and its use: the README's program
 # compiled with pkg-config, shared and static, and with CMake; over each installed
 # MPI the example, in the same ways.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 CC=${CC:-gcc}
 dest=$work/dest prefix=/opt/tutti

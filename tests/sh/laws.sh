@@ -1,6 +1,6 @@
 # laws.sh - the rules for the sources (CONTRIBUTING.md), a TAP line each.
 # Checks the sources, and $BUILD/libtutti.a and .so, which must be built.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 set -u
 BUILD=${BUILD:-build}
 CC=${CC:-gcc}

@@ -8,7 +8,7 @@
 # are; with WHOLE=1 apt-get fetches them, using separate package lists, so that this machine's lists
 # do not change. The test builds the module for the MPI that the package does not support. Tests
 # that lack a prerequisite are skipped.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD

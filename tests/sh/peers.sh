@@ -2,7 +2,7 @@
 # peers.sh - the drop-in under the MPIs that PyPI has, with mpi4py's own tests: the results of the run without it, in at most three
 # times its time. On request (make check-dropin PEERS=pip), because it installs each MPI into a virtual environment of its own,
 # $BUILD/peers/NAME, which later runs find again.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD

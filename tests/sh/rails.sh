@@ -2,7 +2,7 @@
 # rails.sh - vectors over two network devices of each host at the same time (TUTTI_RAILS): sums are right, both links
 # carry their share, and a device that is not there, another number of devices, and a link that goes down are errors
 # that say so. Hosts are network namespaces, which need root.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 export LINKS=2 TUTTI_SILENCE=3 ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # as in over_ucx.sh
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac

@@ -1,5 +1,5 @@
 # repeats.sh - the contract `run`: the same bits from run to run, whatever differs between runs:
-# late ranks, a busy machine, readable memory, the way a plan is executed. Alone: no
+# late ranks, a busy machine, readable memory, the way a plan is executed.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 program=$BUILD/tests/mp_exact

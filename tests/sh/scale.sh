@@ -1,6 +1,6 @@
 # scale.sh - prices at 100,000 ranks stay fast, small and right, compared with the papers' closed
 # forms (docs/scale.md); and one rank's set-up, compared with its limits.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 
 # form PLAN FORMULA TOPO FIGURES: compares the price of 1 MiB on 100,000 ranks; the formula may use

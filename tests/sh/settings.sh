@@ -1,5 +1,4 @@
 # settings.sh - settings from outside: the log, other launchers, little address space.
-# Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 

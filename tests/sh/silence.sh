@@ -2,7 +2,7 @@
 # silence.sh - a host whose link goes down, busy or idle, is named after TUTTI_SILENCE; a host whose
 # rank is stopped for longer is not; nor does it help that the process that watches dies first. Hosts are network
 # namespaces, which need root.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 export TUTTI_SILENCE=3 ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # as in over_ucx.sh
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac

@@ -1,5 +1,5 @@
 # sim.sh - the real library under SimGrid's SMPI (make sim): results are right, times match the
-# price, messages are never faster than one at a time allows, and there are no deadlocks. Alone: no
+# price, messages are never faster than one at a time allows, and there are no deadlocks.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 command -v smpicc >/dev/null || { skip "simulation" "no SimGrid" && exit 0; }

@@ -1,5 +1,5 @@
 # site.sh - the package, the NUMA node and the cache that a process is bound to, on machines simulated by hwloc.
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . tests/support/tap.bash
 CC=${CC:-gcc}
 

@@ -2,7 +2,6 @@
 # spaces.sh - ranks in PID namespaces of their own (a container each), where every rank has the same pid; without address
 # randomization they have the same addresses, too. Sums of private memory are right whichever way it is read, and a rank
 # that dies is noticed.
-# Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_private

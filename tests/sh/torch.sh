@@ -2,7 +2,6 @@
 # torch.sh - PyTorch's process groups over tutti: every collective, type and op, training compared
 # with gloo, errors, all kinds of exits, launchers, hosts. In full (make check-torch) on more ranks,
 # and PyTorch's own tests.
-# Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"

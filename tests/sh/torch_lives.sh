@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # torch_lives.sh - PyTorch's process groups over a store that outlives them: made and destroyed again and again, and after torchrun
 # has started all ranks again.
-# Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/torch.bash"

@@ -1,6 +1,6 @@
 # tutorials.sh - the tutorials of docs/tutorials/ do what they say: their programs are saved, their commands run in order,
 # and each line of an expected output comes, with anything in the place of "...".
-# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 root=$PWD

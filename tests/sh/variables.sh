@@ -1,5 +1,4 @@
 # variables.sh - every TUTTI_ variable that the sources read is in the table, and tutti warns of others.
-# Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 

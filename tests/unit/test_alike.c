@@ -2,7 +2,6 @@
  * another plan, loop or number of slices gets an error; in place differs from out of place; an op
  * that was freed differs from its successor; and a message is over when its bytes belong to the
  * reader. One thread runs both ranks.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* test_alone.c - on one rank no op combines values: values are passed on unchanged, NaNs too,
  * except as a logical op, a scaled op or an exact sum changes them; for every type, in every
  * collective that reduces.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

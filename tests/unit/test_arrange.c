@@ -2,7 +2,6 @@
  * result, and between nodes go only the messages that the levels require.
  *
  * Usage      TUTTI_TEST_SEED=n repeats a run.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <pthread.h>

@@ -1,6 +1,5 @@
 /* The chooser's bounds: no bound is above its price, a choice that prices few candidates is the choice among
  * all, and what a choice simulates stays little.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

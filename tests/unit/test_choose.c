@@ -1,6 +1,5 @@
 /* The choice of plans: an op that rounds gets the same bits on all ranks, an op that does not
  * commute gets its order, and an override that cannot be met gets a reason.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

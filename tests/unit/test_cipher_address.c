@@ -1,6 +1,6 @@
 /* test_cipher_address.c - tutti's own network over TLS: in which order a process tries another one's addresses, and over
  * which links; which processes share a host; how long the kernel waits for a silent host.
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <setjmp.h>

@@ -1,7 +1,6 @@
 /* The circulant broadcast and its reverse take the fewest rounds for any number of blocks: n - 1 +
  * ceil(log2 P), in each of which a rank sends and receives one block at most. Checked by counting
  * rounds in which every sender has the block, and by prices.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

@@ -2,7 +2,6 @@
  * numbers that were decoded, which numbers top-k sends, frames, damaged frames, and the texts that choose a code.
  *
  * Usage      TUTTI_TEST_ALL=1 takes ten times as many vectors: 10^7. TUTTI_TEST_SEED=n repeats a run.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,5 @@
 /* Which compositions the chooser proposes: of all algorithms on all levels, no composition is cheaper by more
  * than 2 % than the choice; and there are few of them.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

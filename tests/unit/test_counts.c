@@ -1,6 +1,5 @@
 /* Every family keeps its paper's promise: steps, messages, blocks sent and reductions
  * that the prover counts match the formulas, for many P.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Every function of the simulated driver: before cuInit, after a fork, inside a host function, in a dead context; made to fail by
  * its number, and by its name.
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* The interpreter of PTX: cvt between all types, with all roundings, beside C.
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <fenv.h>
 #include <setjmp.h>
 #include <stdarg.h>

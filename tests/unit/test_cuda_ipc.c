@@ -1,6 +1,6 @@
 /* Device memory of another process, on the simulated driver: it is the same memory; a handle or mapping is refused
  * where the memory was freed, the mapping closed, or the handle made up.
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

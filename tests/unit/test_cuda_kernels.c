@@ -1,6 +1,6 @@
 /* Kernels on the simulated driver: PTX that an assembler would refuse is refused, with its line; which bytes a kernel may touch;
  * the order of its threads.
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* The interpreter of PTX: each instruction but cvt, and type, over edge values, beside C.
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

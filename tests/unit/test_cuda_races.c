@@ -1,5 +1,5 @@
 /* The simulated driver finds operations of two streams on the same bytes that nothing orders, and no others.
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

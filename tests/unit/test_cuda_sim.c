@@ -1,5 +1,5 @@
 /* The simulated driver: its contexts, memory and pinned memory; what it refuses, and what it knows of an address.
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

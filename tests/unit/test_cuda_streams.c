@@ -1,5 +1,5 @@
 /* The simulated driver's streams: what runs later and in which order, events, words to wait for, functions of the host, and calls that wait for a stream that is held for ever.
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
 /* test_exact.c - the contract `exact`: words and sums of words against an independent reference;
  * every plan, slicing, type, op and collective on ranks that are threads; and refused calls.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,7 +1,6 @@
 /* The known algorithms keep the counts that their papers publish: steps on the longest
  * chain, messages, blocks sent and added by the busiest rank, as the prover counts them,
  * for a range of P; and they keep rank order where they claim it.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <limits.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  *
  * Idea       Two members, whose connections take nothing, send turns that fill the ring. Then they send the heads of another
  *            turn: right ones, or ones that are refused. Only then do they read.
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

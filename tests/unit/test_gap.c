@@ -1,6 +1,5 @@
 /* test_gap.c - LogGP's gap and a message's header in the price, against sums by hand: a rank that sends to many at once waits
  * for the gap or for the bytes, whichever takes longer; and slices send while others are on their way.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

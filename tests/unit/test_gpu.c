@@ -2,7 +2,6 @@
  *
  * Idea       a scene is a function that a child process runs (gpu_play.h). The driver itself refuses what is wrong: it
  *            reports copies that nothing orders, memory that was freed, and waits that cannot end.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>

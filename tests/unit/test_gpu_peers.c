@@ -1,7 +1,6 @@
 /* test_gpu_peers.c - libtutti_cuda.so over the simulated driver: memory of other processes and devices, and each call
  * of the driver failing once.
  *
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

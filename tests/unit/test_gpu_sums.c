@@ -3,7 +3,6 @@
  *
  * Idea       types x ops x operands x layouts x data. A layout says how vectors lie in lines of 16 bytes, how many elements
  *            they have, and which destinations there are. The expected bits are tt_reduce's on the host.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

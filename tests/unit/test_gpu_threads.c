@@ -2,7 +2,6 @@
  *
  * Idea       Each thread does all that a rank does, on its own lane; what they share is the world: contexts, kernels
  *            that are compiled once, one pinned memory, one mapping. For the thread sanitizer, too.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <pthread.h>

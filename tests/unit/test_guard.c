@@ -1,6 +1,6 @@
 /* The guard: when a communicator is over, a rank's memory belongs to it alone, even if
  * a peer was stopped while it wrote there; and soon, if the stop can be seen.
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,5 @@
 /* Helpers that stand where the levels say: every shape is proven, a node's links carry one vector each way, and
  * wrong levels are refused.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,4 @@
 /* SHA-256 and HMAC against the vectors of FIPS 180-4 and RFC 4231.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,4 @@
 /* Profiles say figures of single hosts, by number, by range and by name; errors name their place.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* Where the links of single hosts differ: how long messages and ports take, where slow hosts are placed, and which plans
  * run.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

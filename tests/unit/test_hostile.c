@@ -3,7 +3,6 @@
  *
  * Idea       a head, and a line that is repeated until the text is full, with a new number for
  *            each @; the fuzzers of fuzz/ search for other such texts.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* test_jam.c - what many long messages cost a link that lets some bytes through at once, and what coding costs a processor: by
  * the price and in the choice.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

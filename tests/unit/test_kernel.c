@@ -4,7 +4,6 @@
  *            buffers with guards, misaligned, aliased, cut in pieces. All sets
  *            of kernels, plain C too, agree because each matches kernel_reference.h.
  * Usage      TUTTI_TEST_SEED=n repeats a run.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

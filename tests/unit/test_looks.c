@@ -7,7 +7,6 @@
  * Cases      Plans, numbers of ranks, vectors that peers can map or not, in place or not, lengths to a few
  *            pieces of a small arena, one to three operations in flight.
  * Usage      test_looks [SEED]
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

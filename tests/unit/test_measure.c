@@ -2,7 +2,6 @@
  * fail alike, and their next call is right.
  *
  * Idea       measure.c's calls that make plans come here (ld's --wrap), and fail on one rank.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>

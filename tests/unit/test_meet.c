@@ -1,6 +1,6 @@
 /* test_meet.c - how ranks find each other: the rendezvous, agents, the store. Ranks are
  * threads. Uninvited peers: test_meet_key.c.
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* test_meet_agents.c - processes that meet by agents, and one that is killed before all have come: the agent of a
  * host, another rank of the host, an agent between other agents and the rendezvous. All others hear it soon.
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* Places that are not known: a step in which all send to all loads the busiest link with its mean, one of single
  * messages with more; a node's own links count; messages of a step go together; choices follow.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

@@ -3,7 +3,6 @@
  * Idea       Each kind of handle has a range of its own, no two predefined handles are equal, and a type of fixed size
  *            has its size in bits 3 to 5 of its handle, as a power of two. So a slip in one value shows.
  * Source     MPI 5.0, chapter "Application Binary Interface (ABI)": its types, and the encoding of handles.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* Mutants: every algorithm's schedules with one change. A mutant that the prover
  * still accepts must compute the right result in every order tried; so the prover
  * refuses every mutant that computes a wrong one, or hangs.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

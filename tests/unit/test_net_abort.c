@@ -1,7 +1,7 @@
 /* test_net_abort.c - a communicator over a network is over: a rank tells the others. In a large job each rank tells
  * only some, that pass it on, and all live ranks hear it although some are dead. Ranks are tables in
  * one process, and messages queues.
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,7 +3,6 @@
  * time. Live ranks return the same decision, are in it, and no rank waits forever, even if a link
  * between two breaks. models/net_agree.pml covers all orders of the cases drawn here, except for
  * links.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

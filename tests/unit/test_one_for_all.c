@@ -1,7 +1,6 @@
 /* test_one_for_all.c - where every rank does alike one rank is simulated for all: the estimate is that of all ranks, for
  * every plan of every family, on every kind of network. Where ranks send several messages at once and share links, or
  * routes depend on their numbers, ranks differ in what meets on a link, and the estimate by one is near that of all.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,4 @@
 /* The price of ranks that share cores: they take turns, and no core is idle while there is work.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

@@ -2,7 +2,6 @@
  * input that a peer with another version might send is refused with a sentence; messages of a
  * closed network are dropped; and exported bytes complete in the order in which they were sent,
  * whatever the order of the network's completions.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

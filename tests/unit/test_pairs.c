@@ -1,6 +1,5 @@
 /* test_pairs.c - messages of a pair leave in the order of their steps: in no schedule does one wait long for another that its
  * own data do not need. Else links that a price counts as busy at once would work one after the other.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* The prices match the papers: simulated schedules give their closed forms, for every
  * number of ranks. One rank's price for all equals the price of all ranks.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

@@ -2,7 +2,6 @@
  * steps, for every P up to 64 and samples to 1000, the short ones to 4096. This takes
  * long: `make prove` does it, on all cores, with a progress bar, and records for each form the properties
  * that held in all its proofs (src/choose/forms.def); `make check` does a part of it.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <math.h>

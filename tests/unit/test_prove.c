@@ -1,7 +1,6 @@
 /* Every algorithm is proven for every P up to 64 and samples beyond, for every
  * collective that it supports, in place and not, in one to three slices at once;
  * and it keeps its paper's counts.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>

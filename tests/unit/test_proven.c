@@ -1,6 +1,5 @@
 /* test_proven.c - every plan that runs is proven at its first use: in place, not, and mixed; up to
  * a size limit; and once for the ranks that share memory, even if one dies during the proof.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

@@ -4,7 +4,6 @@
  * Idea       test_gpu_sums.c runs the kernels in an interpreter, which may take more than the driver's compiler. So
  *            the form is checked here, by another reader: registers, labels, types, rounding.
  * Usage      TUTTI_TEST_ALL=1 assembles all kernels, else one op of each type.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <setjmp.h>

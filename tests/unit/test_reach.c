@@ -1,5 +1,5 @@
 /* test_reach.c - which hosts know an address, and which names of TUTTI_INTERFACE mean it (src/meet/reach.c).
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <setjmp.h>

@@ -1,6 +1,5 @@
 /* test_receive.c - messages that wait for receives (sim_receive.c), against sums by hand: one message at a time between two
  * ranks, the messages of a rank in their order, and ports that messages share.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

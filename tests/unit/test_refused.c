@@ -1,6 +1,5 @@
 /* The prover refuses a wrong schedule, and its witness names rank, step and error; a corrected
  * version of the same schedule is proven. More wrong schedules, as files: models/refused.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

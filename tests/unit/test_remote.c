@@ -1,7 +1,7 @@
 /* test_remote.c - when a peer's private memory is read by the system, and when it is copied through
  * shared memory.
  *
- * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

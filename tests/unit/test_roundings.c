@@ -1,6 +1,5 @@
 /* test_roundings.c - how often coded messages round a number on its way through a plan, counted by hand; and
  * that only plans within the bound are chosen.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

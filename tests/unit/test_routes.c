@@ -1,6 +1,5 @@
 /* Routes: which links messages take in fat trees and dragonflies, and that prices by one rank, by stages and of all
  * ranks agree there.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

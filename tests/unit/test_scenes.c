@@ -1,5 +1,4 @@
 /* test_scenes.c - runs the scenes on ranks that are threads of one process.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,5 @@
 /* Searched schedules: each entry of the table is an allreduce in T rounds of one port that sends as many
  * blocks as the table says, and no other family sends fewer blocks in T rounds.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

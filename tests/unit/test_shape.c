@@ -1,7 +1,6 @@
 /* Shapes: schedules that have a straight-line loop are recognised, the schedule
  * derived from the loop is the same on every rank, and the loop gives the same bits as
  * the generic engine, for every type and op.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* A rank with several ports sends several messages at once. Those that leave its node by the node's one
  * link share it: they take as long as one message of all their bytes.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,5 @@
 /* Compositions: every pair of algorithms in the table, one inside nodes and one between them, is proven
  * or refused with a sentence. Prices of stages, and refusals in words.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

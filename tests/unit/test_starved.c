@@ -3,7 +3,6 @@
  *
  * Idea       the library's malloc, calloc and realloc come here (ld's --wrap); one rank's n-th in
  *            a call returns NULL, for n = 0, 1, 2, ... until the call allocates less often.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,5 +1,4 @@
 /* test_stores.c - the kind of stores, and the route of short vectors, follow what they cost, and the others are rare.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,5 @@
 /* straggler: the last exchange takes n + ceil(log2 P) rounds after the others' allreduce, on a ring n - 1 + P, for every late rank, and late=r is
  * late=0 turned by r ranks. Checked by prices, by counts, and step by step.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

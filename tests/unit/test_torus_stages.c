@@ -1,5 +1,4 @@
 /* A composition on a torus, priced stage by stage: what the simulation of all ranks says, at all sizes.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,4 @@
 /* transposed: its counts, its refusals, the same bits in rank order, and its price by parts.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,4 @@
 /* `tutti tune` finds hosts whose links differ from the others', from times as made-up links would give them.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,4 @@
 /* Uneven levels at scale: runs in the text, one rank's plan among ten thousand incomplete nodes, and the price.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* Collectives on uneven levels: proven for every shape of a table, with few bytes between groups, among ten
  * thousand incomplete nodes too; chosen and priced.
- * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
