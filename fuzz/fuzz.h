@@ -2,7 +2,7 @@
  *
  * Idea       every fuzz_NAME.c has one entry, which takes any bytes and must return in time,
  *            without a finding of the sanitizers. `make fuzz` builds it with libFuzzer;
- *            `make check` runs it over the files of fuzz/corpus/NAME (replay.c).
+ *            `make check` runs it over the files of fuzz/corpus/NAME.tar (replay.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FUZZ_H
 #define FUZZ_H

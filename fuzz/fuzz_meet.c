@@ -232,7 +232,7 @@ static void look(const tt_service *s) {
 /* Some seconds pass. */
 static void pass_time(tt_service *s) {
   const double some = byte() % 16 / 2.0;
-  s->first -= some;
+  s->wait.since -= some;
   s->batch_since -= some;
   if (s->failed > 0) s->failed -= some;
   for (int i = 0; i < s->npeers; i++) s->peers[i].since -= some;
@@ -281,7 +281,7 @@ static tt_service *begin(unsigned kind) {
     s->agent = true;
     s->ranks = RANKS;
     s->most_locals = kind & 4 ? RANKS : 1;
-    s->first = tt_seconds();
+    s->wait = tt_long_wait_begin("the rendezvous");
     s->limit = 2;
     s->self = calloc(1, sizeof *s->self);
     need(s->self);

@@ -1,5 +1,5 @@
 /* replay.c - runs one fuzz target over its corpus, without a fuzzer: build/fuzz/replay_NAME over
- * every file of fuzz/corpus/NAME, or over the files given as arguments.
+ * every file of build/fuzz/corpus/NAME, which make unpacks from fuzz/corpus/NAME.tar, or over the files given as arguments.
  *
  * Idea       every build, also with sanitizers, tests past findings and the paths that the seeds
  *            reach. One input may take a second of processor time.
@@ -75,9 +75,10 @@ int main(int argc, char **argv) {
     if (took < 0) return 1;
   }
   if (argc > 1) return 0;
+  const int at = name ? (int)(name - argv[0]) : 0; /* bytes of its folder */
   name = name ? name + 1 : argv[0];
   name = strncmp(name, "replay_", 7) == 0 ? name + 7 : name;
-  snprintf(folder, sizeof folder, "fuzz/corpus/%s", name);
+  snprintf(folder, sizeof folder, "%.*s/corpus/%s", at ? at : 1, at ? argv[0] : ".", name);
   const int n = play_all(folder, &longest, slowest, sizeof slowest);
   printf("%s - %s: %d inputs without a finding\n", n > 0 ? "ok" : "not ok", name, n);
   printf("%s - %s: none takes longer than %.0f s (%s: %.3f s)\n",

@@ -3,7 +3,7 @@
 #
 #   TIME=600 KEEP= fuzz/run.sh BUILD/fuzz NAME ...
 #
-# Each fuzzer runs for TIME seconds (60). It starts from fuzz/corpus/NAME and from inputs that earlier
+# Each fuzzer runs for TIME seconds (60). It starts from fuzz/corpus/NAME.tar and from inputs that earlier
 # runs left in BUILD/fuzz/NAME.more. A finding (a sanitizer's report, an input that takes 5 s or 1 GiB
 # of memory) ends it, and is stored in BUILD/fuzz/NAME.found. A slow input runs once more, measured by
 # processor time: if it is fast then, the machine was busy, and the fuzzer continues. At the end KEEP=1
@@ -18,7 +18,7 @@ fuzz_for() {
   local name=$1 rc=0
   nice "$at/fuzz_$name" -max_total_time="$2" -timeout=5 -rss_limit_mb=1024 -max_len=65536 \
     -dict="fuzz/dict/$name.dict" -artifact_prefix="$at/$name.found/" -reload=0 \
-    "$at/$name.more" "fuzz/corpus/$name" >>"$at/$name.log" 2>&1 || rc=$?
+    "$at/$name.more" "$at/corpus/$name" >>"$at/$name.log" 2>&1 || rc=$?
   return $rc
 }
 
@@ -34,7 +34,9 @@ were_quick() {
 
 fuzz() {
   local name=$1 until=$((SECONDS + seconds)) rc=0
-  mkdir -p "$at/$name.more" "$at/$name.found"
+  rm -rf "$at/corpus/$name"
+  mkdir -p "$at/$name.more" "$at/$name.found" "$at/corpus/$name"
+  tar -xf "fuzz/corpus/$name.tar" -C "$at/corpus/$name"
   : >"$at/$name.log"
   fuzz_for "$name" "$seconds" || rc=$?
   while [ $rc != 0 ] && were_quick "$name"; do
@@ -76,11 +78,12 @@ one() {
 # Keeps the smallest inputs that reach code that the corpus does not.
 keep() {
   local name=$1 f
-  "$at/fuzz_$name" -merge=1 -max_len=2000 -use_counters=0 "fuzz/corpus/$name" "$at/$name.more" \
+  "$at/fuzz_$name" -merge=1 -max_len=2000 -use_counters=0 "$at/corpus/$name" "$at/$name.more" \
     >"$at/$name.merge" 2>&1
-  for f in "fuzz/corpus/$name"/????????????????????????????????????????; do
+  for f in "$at/corpus/$name"/????????????????????????????????????????; do
     [ -e "$f" ] && mv "$f" "${f:0:$((${#f} - 28))}"
   done
+  fuzz/pack.sh "$at/corpus/$name" "fuzz/corpus/$name.tar"
 }
 
 pids=()

@@ -62,7 +62,7 @@ $(CUDASIM): $(CUDASRC:%.c=$(BUILD)/%.o)
 	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,--no-undefined -Wl,-z,nodelete $(SAN) $(LDFLAGS) $^ $(LDLIBS) -o $@
 $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_cuda*.c)): | $(CUDASIM)
 
-# Texts from outside: what fuzz/fuzz_NAME.c does with each file of fuzz/corpus/NAME; with a
+# Texts from outside: what fuzz/fuzz_NAME.c does with each file of fuzz/corpus/NAME.tar; with a
 # fuzzer (make fuzz) also with texts that it makes up.
 FUZZSRC := $(sort $(wildcard fuzz/fuzz_*.c))
 REPLAYS := $(FUZZSRC:fuzz/fuzz_%.c=$(BUILD)/fuzz/replay_%)
@@ -73,13 +73,15 @@ $(BUILD)/fuzz/more.a: $(BUILD)/tests/support/simulate.o $(patsubst %,$(BUILD)/cl
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/fuzz/%.o: TTFLAGS += -Itests/support -Icli
-$(REPLAYS): $(BUILD)/fuzz/replay_%: $(BUILD)/fuzz/fuzz_%.o $(BUILD)/fuzz/replay.o $(FUZZMORE)
+$(BUILD)/fuzz/corpus/%.unpacked: fuzz/corpus/%.tar
+	$(Q)rm -rf $(BUILD)/fuzz/corpus/$* && mkdir -p $(BUILD)/fuzz/corpus/$* && tar -xf $< -C $(BUILD)/fuzz/corpus/$* && touch $@
+$(REPLAYS): $(BUILD)/fuzz/replay_%: $(BUILD)/fuzz/fuzz_%.o $(BUILD)/fuzz/replay.o $(FUZZMORE) | $(BUILD)/fuzz/corpus/%.unpacked
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) $(TESTLINK) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
 $(FUZZERS): %: %.o $(FUZZMORE)
 	$(call say,LD,$@)
 	$(Q)$(CC) -fsanitize=fuzzer $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
-.SECONDARY: $(FUZZERS:%=%.o) $(BUILD)/fuzz/replay.o
+.SECONDARY: $(FUZZSRC:fuzz/fuzz_%.c=$(BUILD)/fuzz/corpus/%.unpacked) $(FUZZERS:%=%.o) $(BUILD)/fuzz/replay.o
 # The prover's verdicts on many texts.
 VERDICTS = $(BUILD)/fuzz/verdicts
 $(VERDICTS): $(BUILD)/fuzz/verdicts.o $(BUILD)/libtutti.a

@@ -9,7 +9,9 @@ SPDX-License-Identifier: BSD-3-Clause"""
 import glob
 import os
 import re
+import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -61,11 +63,15 @@ def main():
         f.write("tutti (%s-0tutti1) unstable; urgency=medium\n\n  * New version: CHANGELOG.md says what is new.\n\n -- %s  %s\n\n%s"
                 % (new, who, time.strftime("%a, %d %b %Y %H:%M:%S +0000", now), entries))
     # Wisdom of another version is refused at its first line, and the fuzzer wants to come further.
-    for path in glob.glob("fuzz/corpus/wisdom/*"):
-        with open(path, "rb") as f:
-            text = f.read()
-        with open(path, "wb") as f:
-            f.write(text.replace(old.encode(), new.encode()))
+    corpus = "fuzz/corpus/wisdom.tar"
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["tar", "-xf", corpus, "-C", folder], check=True)
+        for path in glob.glob(folder + "/*"):
+            with open(path, "rb") as f:
+                text = f.read()
+            with open(path, "wb") as f:
+                f.write(text.replace(old.encode(), new.encode()))
+        subprocess.run(["fuzz/pack.sh", folder, corpus], check=True)
     print("version: %s became %s" % (old, new))
 
 
