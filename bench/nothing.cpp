@@ -5,6 +5,8 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/csrc/utils/pybind.h>
 
+#include "../c10d/since.hpp"
+
 namespace {
 
 struct Done : c10d::Work {
@@ -21,15 +23,17 @@ struct Done : c10d::Work {
   c10::intrusive_ptr<c10::ivalue::Future> future;
 };
 
-struct Nothing : c10d::ProcessGroup {
-  Nothing(int rank, int size) : ProcessGroup(rank, size) { init(); }
+using tutti_c10d::Base;
+
+struct Nothing : Base {
+  Nothing(int rank, int size) : Base(rank, size) { init(); }
   const std::string getBackendName() const override { return "nothing"; }
   c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor> &tensors, const c10d::AllreduceOptions &) override {
     return c10::make_intrusive<Done>(tensors);
   }
 };
 
-c10::intrusive_ptr<c10d::ProcessGroup> create(const c10::intrusive_ptr<c10d::Store> &, int rank, int size,
+c10::intrusive_ptr<Base> create(const c10::intrusive_ptr<c10d::Store> &, int rank, int size,
                                               const std::chrono::milliseconds &) {
   return c10::make_intrusive<Nothing>(rank, size);
 }

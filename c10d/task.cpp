@@ -28,12 +28,12 @@ void check_process(pid_t made_in) {
 }
 
 Task::Task(c10d::OpType type, const char *title, Tensors inputs, Tensors result, Waiter waiter)
-    : Work(-1, type, title, inputs),
+    : Work(-1, type, at::hasCallbacks() ? title : nullptr, inputs),  // for the profiler
       waiter_(std::move(waiter)),
       inputs_(std::move(inputs)),
       result_(std::move(result)),
       future_(c10::make_intrusive<c10::ivalue::Future>(
-          c10::ListType::create(c10::TensorType::get()))) {}
+          c10::ListType::ofTensors())) {}
 
 // ---- for the thread that drives it ----
 
