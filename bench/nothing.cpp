@@ -3,9 +3,8 @@
 #include <pybind11/chrono.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
+#include <torch/csrc/api/include/torch/version.h>
 #include <torch/csrc/utils/pybind.h>
-
-#include "../c10d/since.hpp"
 
 namespace {
 
@@ -23,7 +22,11 @@ struct Done : c10d::Work {
   c10::intrusive_ptr<c10::ivalue::Future> future;
 };
 
-using tutti_c10d::Base;
+#if TORCH_VERSION_MAJOR >= 2
+using Base = c10d::Backend;
+#else
+using Base = c10d::ProcessGroup;
+#endif
 
 struct Nothing : Base {
   Nothing(int rank, int size) : Base(rank, size) { init(); }
