@@ -185,10 +185,11 @@ install: all $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(TLSLIB) $(CUDALIB) $(C10DLIB) $(S
 	  chmod 644 $$to/pkgconfig/tutti-$$m.pc || exit 1; done
 	pydir="$(PYDIR)"; [ "$$pydir" ] || { echo "tutti: no Python; its package is left out"; exit 0; }; \
 	  for f in $(PYFILES:python/%=%); do install -D -m 644 python/$$f "$(DESTDIR)$$pydir/$$f" || exit 1; done; \
-	  for f in $(C10DLIB); do install -D -m 755 $$f "$(DESTDIR)$$pydir/tutti/torch/$${f##*/}" || exit 1; done
+	  for f in $(C10DLIB); do install -D -m 755 $$f "$(DESTDIR)$$pydir/tutti/torch/$${f##*/}" || exit 1; done; \
+	  $(PYTHON) python/backend.py describe "$(DESTDIR)$$pydir"
 uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
-	pydir="$(PYDIR)"; [ -z "$$pydir" ] || rm -rf "$(DESTDIR)$$pydir/tutti"
+	pydir="$(PYDIR)"; [ -z "$$pydir" ] || rm -rf "$(DESTDIR)$$pydir/tutti" "$(DESTDIR)$$pydir"/tutti-*.dist-info
 	-rmdir $(DESTDIR)$(LIBDIR)/cmake/tutti $(DESTDIR)$(PROFDIR) $(DESTDIR)$(dir $(PROFDIR)) 2>/dev/null
 
 clean:

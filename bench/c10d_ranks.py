@@ -25,6 +25,7 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 
 import tutti.torch
 from tutti.torch import _plain
+from tutti.torch._stubs import register_backend
 
 median = statistics.median
 
@@ -34,7 +35,7 @@ def register_nothing():
     spec = importlib.util.spec_from_file_location("nothing", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    dist.Backend.register_backend("nothing", module.create)
+    register_backend("nothing", module.create, ["cpu"])
 
 
 def slowest(times):
@@ -157,7 +158,7 @@ def steps(groups, name, rounds):
 def main():
     torch.set_num_threads(1)
     register_nothing()
-    dist.Backend.register_backend("tutti_in_python", _plain.create)
+    register_backend("tutti_in_python", _plain.create, ["cpu"])
     dist.init_process_group("tutti")
     groups = {"tutti": dist.group.WORLD, "gloo": dist.new_group(backend="gloo"), "nothing": dist.new_group(backend="nothing"),
               "in Python": dist.new_group(backend="tutti_in_python")}

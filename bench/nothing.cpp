@@ -3,6 +3,7 @@
 #include <pybind11/chrono.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
+#include <torch/csrc/api/include/torch/version.h>
 #include <torch/csrc/utils/pybind.h>
 
 namespace {
@@ -21,15 +22,21 @@ struct Done : c10d::Work {
   c10::intrusive_ptr<c10::ivalue::Future> future;
 };
 
-struct Nothing : c10d::ProcessGroup {
-  Nothing(int rank, int size) : ProcessGroup(rank, size) { init(); }
+#if TORCH_VERSION_MAJOR >= 2
+using Base = c10d::Backend;
+#else
+using Base = c10d::ProcessGroup;
+#endif
+
+struct Nothing : Base {
+  Nothing(int rank, int size) : Base(rank, size) { init(); }
   const std::string getBackendName() const override { return "nothing"; }
   c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor> &tensors, const c10d::AllreduceOptions &) override {
     return c10::make_intrusive<Done>(tensors);
   }
 };
 
-c10::intrusive_ptr<c10d::ProcessGroup> create(const c10::intrusive_ptr<c10d::Store> &, int rank, int size,
+c10::intrusive_ptr<Base> create(const c10::intrusive_ptr<c10d::Store> &, int rank, int size,
                                               const std::chrono::milliseconds &) {
   return c10::make_intrusive<Nothing>(rank, size);
 }

@@ -52,7 +52,7 @@ Tensors parts(const char *call, const at::Tensor &whole, const std::vector<int64
 Group::Done Group::exchange(Tensors to, Tensors from) {
   const auto me = static_cast<size_t>(getRank());
   if (to[me].numel() != from[me].numel() || to[me].scalar_type() != from[me].scalar_type())
-    refuse("all_to_all", "what a rank keeps must have one type and size in both lists");
+    refuse("all_to_all", "what a rank keeps must have one type and size in its input and its output");
   Tensors dst = host_room(to), src = on_host(from);
   dst[me] = src[me];  // needs no message
   auto w = task(c10d::OpType::ALLTOALL, "tutti:all_to_all", from, to);

@@ -194,13 +194,24 @@ Group::Done Group::_reduce_scatter_base(at::Tensor &to, at::Tensor &from, const 
   check(call, to);
   check(call, from);
   if (from.numel() != to.numel() * getSize() || from.scalar_type() != to.scalar_type())
-    refuse(call, "the input must have the output's type, and the output's number of elements for each rank");
-  const at::Tensor src = in_order(from), mine = to, dst = room(to);
-  const tutti_type type = type_of(call, to);
-  const tutti_op op = op_of(call, o.reduceOp, to);
+    refuse(call, "the input must have the output's type, and the output's number of elements for each rank; the form with a "
+                 "list takes parts of several sizes");
+  return sum_parts(to, from, {}, o.reduceOp);
+}
+
+// counts: the parts' numbers of elements; empty: they have one size.
+Group::Done Group::sum_parts(const at::Tensor &mine, const at::Tensor &from, std::vector<size_t> counts,
+                             const c10d::ReduceOp &kind) {
+  const char *call = "reduce_scatter";
+  const at::Tensor src = in_order(from), dst = room(mine);
+  const tutti_type type = type_of(call, mine);
+  const tutti_op op = op_of(call, kind, mine);
   auto w = task(OpType::_REDUCE_SCATTER_BASE, "tutti:reduce_scatter", {src}, {mine});
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) {
+    if (!counts.empty())
+      return make(way, tutti_reduce_scatter_v_on, tutti_reduce_scatter_v_start, comm,
+                  src.data_ptr(), dst.data_ptr(), counts.data(), type, op);
     return make(way, tutti_reduce_scatter_on, tutti_reduce_scatter_start, comm,
                 src.data_ptr(), dst.data_ptr(), count(dst), type, op);
   };
@@ -211,10 +222,10 @@ Group::Done Group::_reduce_scatter_base(at::Tensor &to, at::Tensor &from, const 
 Group::Done Group::reduce_scatter(Tensors &to, std::vector<Tensors> &from, const c10d::ReduceScatterOptions &o) {
   at::Tensor dst = only("reduce_scatter", to);
   if (from.size() != 1) refuse("reduce_scatter", "one list of tensors per process is wanted");
-  check_list("reduce_scatter", from[0], ranks(), dst);
+  check_parts("reduce_scatter", from[0], ranks(), dst, getRank());
   Flat all = flat(from[0]);
   if (all.copied) join(from[0], all.all);
-  return _reduce_scatter_base(dst, all.all, o);
+  return sum_parts(dst, all.all, all.counts, o.reduceOp);
 }
 
 // ---- copies ----
@@ -240,7 +251,8 @@ Group::Done Group::_allgather_base(at::Tensor &to, at::Tensor &from, const c10d:
   check(call, to);
   check(call, from);
   if (to.numel() != from.numel() * getSize() || from.scalar_type() != to.scalar_type())
-    refuse(call, "the output must have the input's type, and the input's number of elements for each rank");
+    refuse(call, "the output must have the input's type, and the input's number of elements for each rank; the form with a list "
+                 "takes inputs of several sizes");
   const at::Tensor src = in_order(from), mine = to, dst = room(to);
   const tutti_type type = type_of(call, from);
   auto w = task(OpType::_ALLGATHER_BASE, "tutti:all_gather", {src}, {mine});
@@ -257,13 +269,16 @@ Group::Done Group::allgather(std::vector<Tensors> &to, Tensors &from, const c10d
   const char *call = "all_gather";
   const at::Tensor src = in_order(only(call, from));
   if (to.size() != 1) refuse(call, "one list of tensors per process is wanted");
-  check_list(call, to[0], ranks(), src);
+  check_parts(call, to[0], ranks(), src, getRank());
   Tensors list = to[0];
   const Flat all = flat(list);
   const tutti_type type = type_of(call, src);
   auto w = task(OpType::ALLGATHER, "tutti:all_gather", {src}, list);
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) {
+    if (!all.counts.empty())
+      return make(way, tutti_all_gather_v_on, tutti_all_gather_v_start, comm,
+                  src.data_ptr(), all.all.data_ptr(), all.counts.data(), type);
     return make(way, tutti_all_gather_on, tutti_all_gather_start, comm,
                 src.data_ptr(), all.all.data_ptr(), count(src), type);
   };
@@ -296,7 +311,7 @@ Group::Done Group::gather(std::vector<Tensors> &to, Tensors &from, const c10d::G
   if (here ? to.size() != 1 : !to.empty())
     refuse(call, here ? "the root wants one list of tensors" : "only the root has an output");
   Tensors list;
-  Flat all = {at::Tensor(), false};
+  Flat all = {at::Tensor(), false, {}};
   if (here) {
     check_list(call, to[0], ranks(), src);
     list = to[0];
@@ -321,7 +336,7 @@ Group::Done Group::scatter(Tensors &to, std::vector<Tensors> &from, const c10d::
   const bool here = root == getRank();
   if (here ? from.size() != 1 : !from.empty())
     refuse(call, here ? "the root wants one list of tensors" : "only the root has an input");
-  Flat all = {at::Tensor(), false};
+  Flat all = {at::Tensor(), false, {}};
   if (here) {
     check_list(call, from[0], ranks(), dst);
     all = flat(from[0]);

@@ -21,6 +21,8 @@ class Group : public Base {
   // The object takes ownership of the communicator; its copy for messages is collective. Throws tutti's error message.
   Group(tutti_comm *comm, std::chrono::milliseconds timeout);
   ~Group() override;
+  // Where its ranks meet again, without some of them.
+  void meets_over(c10::intrusive_ptr<c10d::Store> store) { store_ = std::move(store); }
   // Of intrusive_ptr: called when the last reference is gone; live.cpp still knows the group.
   void release_resources() override { end(); }
 
@@ -65,6 +67,9 @@ class Group : public Base {
   bool supportsSplitting() const override { return true; }
   c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store> &store, const std::vector<int> &ranks,
                                           const c10::intrusive_ptr<Options> &o) override;
+  bool supportsShrinking() const override { return true; }
+  c10::intrusive_ptr<c10d::Backend> shrink(const std::vector<int64_t> &without, int flags,
+                                           const c10::intrusive_ptr<Options> &o) override;
 #endif
 
  private:
@@ -75,11 +80,13 @@ class Group : public Base {
   Done add(c10::intrusive_ptr<Task> task, size_t bytes);
   Done coalesced(c10d::OpType type, const char *title, Tensors &to, Tensors &from, Each each);
   Done exchange(Tensors to, Tensors from);
+  Done sum_parts(const at::Tensor &mine, const at::Tensor &from, std::vector<size_t> counts, const c10d::ReduceOp &kind);
   Done receive(Tensors &tensors, int from, int tag, c10d::OpType type);
   uint64_t note(const char *title, const Tensors &in, const Tensors &out, bool message, int peer);
   void check_root(const char *call, int64_t root) const;
   size_t ranks() const { return static_cast<size_t>(getSize()); }
 
+  c10::intrusive_ptr<c10d::Store> store_;
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Mail> mail_;
   const int number_;

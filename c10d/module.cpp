@@ -53,18 +53,21 @@ Group *ours_of(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
 #endif
 }
 
-c10::intrusive_ptr<Group> of(tutti_comm *comm, const Limit &timeout) {
+using Store = c10::intrusive_ptr<c10d::Store>;
+
+c10::intrusive_ptr<Group> of(tutti_comm *comm, const Store &store, const Limit &timeout) {
   auto group = c10::make_intrusive<Group>(comm, timeout);
+  group->meets_over(store);
   tutti_c10d::born(group);
   return group;
 }
 
-c10::intrusive_ptr<Group> create(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, const Limit &timeout) {
-  return of(tutti_c10d::meet(store, rank, size, timeout), timeout);
+c10::intrusive_ptr<Group> create(const Store &store, int rank, int size, const Limit &timeout) {
+  return of(tutti_c10d::meet(store, rank, size, timeout), store, timeout);
 }
 
-c10::intrusive_ptr<Group> adopt(uintptr_t handle, const Limit &timeout) {
-  return of(tutti_c10d::twin(reinterpret_cast<tutti_comm *>(handle)), timeout);
+c10::intrusive_ptr<Group> adopt(uintptr_t handle, const Store &store, const Limit &timeout) {
+  return of(tutti_c10d::twin(reinterpret_cast<tutti_comm *>(handle)), store, timeout);
 }
 
 uintptr_t handle(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
@@ -131,7 +134,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("create", &create, py::call_guard<py::gil_scoped_release>(), py::arg("store"),
         py::arg("rank"), py::arg("size"), py::arg("timeout"),
         "A process group of ranks that meet through the store. Collective.");
-  m.def("adopt", &adopt, py::call_guard<py::gil_scoped_release>(), py::arg("handle"), py::arg("timeout"),
+  m.def("adopt", &adopt, py::call_guard<py::gil_scoped_release>(), py::arg("handle"), py::arg("store"), py::arg("timeout"),
         "A process group with a copy of this communicator. Collective.");
   m.def("number", &number, py::arg("group"), "Of this process's groups, from 0; -1: it is of another backend.");
   m.def("records", &records, "The last operations of all groups, the oldest first.");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "task.hpp"
 
+#include <ATen/record_function.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -27,13 +28,17 @@ void check_process(pid_t made_in) {
         "a DataLoader's worker must not call torch.distributed");
 }
 
+static const c10::TypePtr &list_of_tensors() {
+  static const c10::TypePtr type = c10::ListType::create(c10::TensorType::get());
+  return type;
+}
+
 Task::Task(c10d::OpType type, const char *title, Tensors inputs, Tensors result, Waiter waiter)
-    : Work(-1, type, title, inputs),
+    : Work(-1, type, at::hasCallbacks() ? title : nullptr, inputs),  // for the profiler
       waiter_(std::move(waiter)),
       inputs_(std::move(inputs)),
       result_(std::move(result)),
-      future_(c10::make_intrusive<c10::ivalue::Future>(
-          c10::ListType::create(c10::TensorType::get()))) {}
+      future_(c10::make_intrusive<c10::ivalue::Future>(list_of_tensors())) {}
 
 // ---- for the thread that drives it ----
 

@@ -32,14 +32,22 @@ at::Tensor &only(const char *call, Tensors &list) {
   return list[0];
 }
 
-void check_list(const char *call, const Tensors &list, size_t n, const at::Tensor &like) {
+void check_parts(const char *call, const Tensors &list, size_t n, const at::Tensor &like, int me) {
   if (list.size() != n)
     refuse(call, std::to_string(n) + " tensors are wanted, one per rank, not " + std::to_string(list.size()));
   for (const auto &t : list) {
     check(call, t);
-    if (t.scalar_type() != like.scalar_type() || t.numel() != like.numel())
-      refuse(call, "tensors of a list must have one type and size");
+    if (t.scalar_type() != like.scalar_type()) refuse(call, "tensors of a list must have one type");
   }
+  if (list[static_cast<size_t>(me)].numel() != like.numel())
+    refuse(call, "a rank's part must have one size in its input and its output");
+}
+
+void check_list(const char *call, const Tensors &list, size_t n, const at::Tensor &like) {
+  check_parts(call, list, n, like, 0);
+  for (const auto &t : list)
+    if (t.numel() != like.numel())
+      refuse(call, "tensors of a list must have one size; all_to_all takes parts of several sizes");
 }
 
 tutti_type type_of(const char *call, const at::Tensor &t) {
@@ -92,29 +100,36 @@ tutti_op op_of(const char *call, const c10d::ReduceOp &op, const at::Tensor &t) 
 
 Flat flat(Tensors &list) {
   const at::Tensor &first = list[0];
-  const auto bytes = static_cast<ptrdiff_t>(first.nbytes());
   const auto *at = static_cast<const char *>(first.data_ptr());
-  bool apart = !first.has_storage() || !first.is_contiguous();
-  for (size_t i = 1; i < list.size(); i++) {
-    apart |= static_cast<const char *>(list[i].data_ptr()) != at + bytes * static_cast<ptrdiff_t>(i);
-    apart |= !list[i].is_alias_of(first) || !list[i].is_contiguous();
+  bool apart = !first.has_storage(), even = true;
+  int64_t all = 0;
+  for (const auto &t : list) {
+    apart |= static_cast<const char *>(t.data_ptr()) != at + all * first.element_size();
+    apart |= !t.is_alias_of(first) || !t.is_contiguous();
+    even &= t.numel() == first.numel();
+    all += t.numel();
   }
-  const int64_t n = first.numel(), all = n * static_cast<int64_t>(list.size());
-  if (apart) return {at::empty({all}, first.options()), true};
-  return {first.as_strided({all}, {1}), false};
+  std::vector<size_t> counts;
+  for (size_t i = 0; i < list.size() && !even; i++) counts.push_back(static_cast<size_t>(list[i].numel()));
+  if (apart) return {at::empty({all}, first.options()), true, counts};
+  return {first.as_strided({all}, {1}), false, counts};
 }
 
 void join(Tensors &list, const at::Tensor &all) {
   const at::NoGradGuard unseen;
-  const int64_t n = list[0].numel();
-  for (size_t i = 0; i < list.size(); i++)
-    all.narrow(0, static_cast<int64_t>(i) * n, n).view(list[i].sizes()).copy_(list[i]);
+  int64_t at = 0;
+  for (const auto &t : list) {
+    all.narrow(0, at, t.numel()).view(t.sizes()).copy_(t);
+    at += t.numel();
+  }
 }
 
 void spread(const char *call, const at::Tensor &all, const Tensors &list) {
-  const int64_t n = list[0].numel();
-  for (size_t i = 0; i < list.size(); i++)
-    put_back(call, list[i], all.narrow(0, static_cast<int64_t>(i) * n, n));
+  int64_t at = 0;
+  for (const auto &t : list) {
+    put_back(call, t, all.narrow(0, at, t.numel()));
+    at += t.numel();
+  }
 }
 
 }  // namespace tutti_c10d

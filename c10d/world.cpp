@@ -3,6 +3,8 @@
 // Monitored  Each rank sends rank 0 an empty message, and rank 0 answers with a byte for each rank: 1 if it is missing. Messages
 //            have tags that programs do not use, one for each barrier, so a rank that comes too late disturbs no later one.
 // SPDX-License-Identifier: BSD-3-Clause
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
 #include <algorithm>
 
 #include "group.hpp"
@@ -84,8 +86,24 @@ c10::intrusive_ptr<c10d::Backend> Group::split(const c10::intrusive_ptr<c10d::St
   const Limit limit = o ? o->timeout : Limit(timeout_.load());
   auto part = c10::make_intrusive<Group>(
       meet(store, static_cast<int>(me - ranks.begin()), static_cast<int>(ranks.size()), limit), limit);
+  part->meets_over(store);
   born(part);
   return part;
+}
+
+// The ranks that are left meet over the group's store, so those without which they go on may be dead.
+c10::intrusive_ptr<c10d::Backend> Group::shrink(const std::vector<int64_t> &without, int flags,
+                                                const c10::intrusive_ptr<Options> &o) {
+  std::string name = "without";
+  std::vector<int> left;
+  for (int r = 0; r < getSize(); r++) {
+    if (std::find(without.begin(), without.end(), r) == without.end())
+      left.push_back(r);
+    else
+      name += "_" + std::to_string(r);
+  }
+  if (flags) abort("the ranks that are left call shrink_group");
+  return split(c10::make_intrusive<c10d::PrefixStore>(name, store_), left, o);
 }
 #endif
 

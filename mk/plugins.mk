@@ -66,11 +66,9 @@ all: $(CUDALIB)
 TORCH_PYTHON ?=
 # TORCH=pip: PyPI's PyTorch, in a virtual environment that tools/torch_venv.sh makes; TORCH=debian: Debian's.
 TORCH_VENV = $(HOME)/.cache/tutti/venv-torch
-ifeq ($(TORCH),pip)
+TORCH_PYTHON := $(if $(filter pip,$(TORCH)),$(wildcard $(TORCH_VENV)/bin/python3),$(TORCH_PYTHON))
+ifneq ($(filter pip debian,$(TORCH)),)
 override TORCH := auto
-TORCH_PYTHON := $(wildcard $(TORCH_VENV)/bin/python3)
-else ifeq ($(TORCH),debian)
-override TORCH := yes
 endif
 TORCHFLAGS= $(TORCH_PYTHON) tools/torch_flags.py
 C10DSRC  := $(sort $(wildcard c10d/*.cpp))

@@ -228,6 +228,20 @@ def build_sdist(sdist_directory: str, config_settings: Optional[dict[str, Any]] 
     return sources.write(sdist_directory, VERSION, METADATA)
 
 
-if __name__ == "__main__":  # make dist
-    Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
-    print(f"{sys.argv[1]}/{build_sdist(sys.argv[1])}")
+def describe(packages: Path) -> None:
+    """What make install has put there, for pip's list, and for PyTorch, which looks for entry points. Without RECORD: `make
+    uninstall` takes it away."""
+    for older in packages.glob("tutti-*.dist-info"):
+        shutil.rmtree(older)
+    folder = packages / INFO
+    folder.mkdir(parents=True)
+    for name in ("METADATA", "entry_points.txt"):
+        (folder / name).write_text(_about("")[name])
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "describe":  # make install
+        describe(Path(sys.argv[2]))
+    else:  # make dist
+        Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
+        print(f"{sys.argv[1]}/{build_sdist(sys.argv[1])}")

@@ -1,8 +1,8 @@
 """Process groups that are made, used and destroyed again and again over one store, as torchrun's store outlives its workers.
 
-    torch_lives.py over RANK RANKS PORT LIVES     over a store of the test's
+    torch_lives.py over RANK RANKS FILE LIVES     over a store of the test's; the file will have its port
     torch_lives.py here LIVES                     over torchrun's
-    torch_lives.py restarts FILE                  rank 1 of the first life kills itself; torchrun starts all again
+    torch_lives.py restarts LIVES kill|raise      in each of so many lives rank 1 ends so; torchrun starts all again
 
 PyTorch 1.13 itself cannot make its default group twice over one store, so there only tutti's part of it is done twice.
 SPDX-License-Identifier: BSD-3-Clause
@@ -11,6 +11,7 @@ import datetime
 import os
 import signal
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -28,6 +29,21 @@ def group_over(store, rank, ranks):
     return tutti.torch._c10d.create(store, rank, ranks, LIMIT)
 
 
+def store_of(rank, ranks, file):
+    """Its port is one that the system gave."""
+    if rank == 0:
+        store = dist.TCPStore("127.0.0.1", 0, ranks, True, LIMIT, False)
+        with open(file + ".new", "w") as f:
+            f.write(str(store.port))
+        os.rename(file + ".new", file)
+        return store
+    until = time.monotonic() + LIMIT.total_seconds()
+    while not os.path.exists(file) and time.monotonic() < until:
+        os.sched_yield()
+    with open(file) as f:
+        return dist.TCPStore("127.0.0.1", int(f.read()), ranks, False, LIMIT, False)
+
+
 def live(group, life):
     """A sum whose result is of this life, and groups, so that descriptors have other numbers in the next one."""
     ranks, x = group.size(), torch.full((1000,), float(group.rank() + life))
@@ -38,10 +54,19 @@ def live(group, life):
             dist.new_group([i for i in range(ranks) if i != k] or [0])
 
 
+def end(how):
+    if dist.get_rank() != 1:
+        signal.pause()  # torchrun ends it
+    if how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    raise RuntimeError("rank 1 ends")
+
+
 def main(what, *arguments):
     if what == "over":
-        rank, ranks, port, lives = map(int, arguments)
-        store = dist.TCPStore("127.0.0.1", port, ranks, rank == 0, LIMIT)
+        file = arguments[2]
+        rank, ranks, lives = (int(arguments[i]) for i in (0, 1, 3))
+        store = store_of(rank, ranks, file)
         for life in range(lives):
             live(group_over(store, rank, ranks), life)
             if dist.is_initialized():
@@ -50,18 +75,15 @@ def main(what, *arguments):
         while rank == 0 and store.add("ended", 0) < ranks:  # rank 0 has the store
             pass
     else:
-        first = what == "restarts" and not os.path.exists(arguments[0])
-        for life in range(int(arguments[0]) if what == "here" else 1):
+        lives, before = int(arguments[0]), int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+        for life in range(lives if what == "here" else 1):
             dist.init_process_group("tutti", timeout=LIMIT)
-            live(dist.distributed_c10d._get_default_group(), life + first)
+            live(dist.distributed_c10d._get_default_group(), life + before)
             dist.barrier()  # rank 0 may have the store
-            if first:
-                if dist.get_rank() == 1:
-                    open(arguments[0], "w").close()
-                    os.kill(os.getpid(), signal.SIGKILL)
-                signal.pause()  # torchrun ends it
+            if what == "restarts" and before < lives:
+                end(arguments[1])
             dist.destroy_process_group()
-    print("lived", flush=True)
+    print(f"lived after {before} restarts" if what == "restarts" else "lived", flush=True)
 
 
 main(*sys.argv[1:])

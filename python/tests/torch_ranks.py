@@ -145,8 +145,17 @@ def copies():
 
 
 def uneven():
-    """all_to_all with parts of several sizes, coalesced lists, objects"""
+    """all_to_all, all_gather, reduce_scatter with parts of several sizes, coalesced lists, objects"""
     r, P = dist.get_rank(), dist.get_world_size()
+    for size in (lambda i: 3 * i + 2, lambda i: 5 * (i == P - 1)):  # some have no elements
+        of_all = [torch.full((size(i), 1), i + 1.0) for i in range(P)]
+        found, mine = [torch.empty_like(t) for t in of_all], torch.empty_like(of_all[r])
+        dist.all_gather(found, of_all[r])
+        dist.reduce_scatter(mine, [(t + r).transpose(0, 1) for t in of_all])
+        if any(not torch.equal(t, want) for t, want in zip(found, of_all)):
+            return f"all_gather: {found}"
+        if not torch.equal(mine, of_all[r] * P + P * (P - 1) // 2):
+            return f"reduce_scatter: {mine}"
     source = [torch.full((r + i,), 10.0 * r + i) for i in range(P)]
     to = [torch.empty(i + r) for i in range(P)]
     dist.all_to_all(to, source)
@@ -360,11 +369,11 @@ def short(n=1):
 # The errors, and their sources: some calls never reach a backend.
 WRONG = {"another sign|resolve_conj": lambda: dist.all_reduce(torch.ones(3, dtype=torch.complex64).conj()),
          "no average|has no such op": lambda: dist.all_reduce(torch.ones(3, dtype=torch.bool), op=dist.ReduceOp.AVG),
-         "one type and size": lambda: dist.all_gather([torch.ones(2)] * dist.get_world_size(), torch.ones(3)),
+         "one size": lambda: dist.all_gather([torch.ones(2)] * dist.get_world_size(), torch.ones(3)),
          "one tensor per rank": lambda: dist.all_to_all(short(), short()),
          "tensors are wanted, one per rank": lambda: dist.all_gather(short(), torch.ones(2)),
          "must be one per rank": lambda: dist.all_to_all_single(torch.ones(2), torch.ones(2), [1, 1, 1, 1, 1], [2]),
-         "in both lists": lambda: dist.all_to_all(short(0), [torch.ones(3)] * dist.get_world_size()),
+         "in its input and its output": lambda: dist.all_to_all(short(0), [torch.ones(3)] * dist.get_world_size()),
          "itself|same as the rank": lambda: dist.send(torch.ones(1), dist.get_rank()),
          "from itself|same as the rank": lambda: dist.recv(torch.ones(1), dist.get_rank()),
          "Sparse|sparse": lambda: dist.all_reduce(torch.eye(3).to_sparse()),

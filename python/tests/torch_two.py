@@ -128,6 +128,17 @@ def groups():
     assert gathered == [{"rank": i} for i in range(P)]
 
 
+def fewer():
+    """shrink_group: the ranks that are left go on without the last one (whose PyTorch then names its groups otherwise)"""
+    ways = [(flags, dist.new_group(list(range(P)))) for flags in
+            (dist.distributed_c10d.SHRINK_DEFAULT, dist.distributed_c10d.SHRINK_ABORT)]
+    for flags, group in ways if r < P - 1 else []:
+        left, x = dist.shrink_group([P - 1], group, flags), torch.ones(2)
+        dist.all_reduce(x, group=left)
+        same(x, torch.full((2,), P - 1))
+        assert left.size() == P - 1
+
+
 def missing():
     """a new timeout is heeded, and who is missing is named"""
     quick, watched = dist.new_group(list(range(P))), dist.new_group(list(range(P)))
@@ -150,7 +161,7 @@ def types():
     refused("multiply the tensor by the factor", lambda: dist.all_reduce(torch.ones(3), dist._make_nccl_premul_sum(2.0)))
 
 
-for test in (one_tensor, coalesced, functional_ones, dtensors, sharded, groups, types, missing):
+for test in (one_tensor, coalesced, functional_ones, dtensors, sharded, groups, types, missing, fewer):
     if sys.argv[1:] and test.__name__ not in sys.argv[1:]:
         continue
     bad = torch.zeros(1)

@@ -18,6 +18,8 @@ files="bin/tutti include/tutti.h include/tutti_bucket.h include/tutti_fault.h in
   share/tutti/profiles/infiniband.profile share/tutti/profiles/leaf-spine.profile share/tutti/profiles/slingshot.profile"
 for f in $files; do [ -e "$there/$f" ] || echo "$f"; done >"$work/missing"
 ok "all files are there" '[' ! -s "$work/missing" ']'
+ok "PyTorch finds the backend by its entry point" eval 'grep -qx "tutti = tutti.torch:register" \
+  "$there"/lib/python3*/*-packages/tutti-*.dist-info/entry_points.txt'
 version=$("$there/bin/tutti" --version | sed 's/tutti //')
 ok "the installed command runs" '[' -n "$version" ']'
 soname=$(objdump -p "$there/lib/libtutti.so" | awk '/SONAME/ {print $2}')

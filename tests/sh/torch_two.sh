@@ -6,6 +6,9 @@
 leave_if_guarded "asan|tsan|ubsan"
 $python -c 'import sys, torch; sys.exit(torch.__version__ < "2")' ||
   leave "this PyTorch is older than 2; make check-torch TORCH=pip has a newer one"
+job run -n 2 $python python/tests/torch_support.py docs/torch.md
+sed '/^$/d' "$work/out"
+status 0 && ! grep -q "^not ok" "$work/out" || bad=1
 for kind in $kinds; do
   for n in 2 ${TUTTI_TEST_ALL:+4}; do
     TUTTI_TORCH=${kind#compiled} job run -n $n $python python/tests/torch_two.py

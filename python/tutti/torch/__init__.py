@@ -88,7 +88,7 @@ def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
     if comm is None:
         return _c10d.create(store, rank, size, timeout)
     comm.set_timeout(timeout.total_seconds())
-    return _c10d.adopt(comm._handle, timeout)
+    return _c10d.adopt(comm._handle, store, timeout)
 
 
 def _at_exit() -> None:

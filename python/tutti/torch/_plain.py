@@ -24,7 +24,7 @@ from ._flight import Ring, failed
 from ._layout import host_room, put_back, room
 from ._mail import ANYONE, Mail
 from ._monitored import monitored_barrier
-from ._stubs import AVG, GroupBase, Store, Tensors, backends_of, options, work_done
+from ._stubs import AVG, GroupBase, Store, Tensors, backends_of, options, prefixed, work_done
 
 _RING = Ring()
 _LOOK = 0.02  # s at most between two questions to the store
@@ -68,13 +68,23 @@ def _only(call: str, tensors: Tensors) -> torch.Tensor:
     return _check(call, tensors[0])
 
 
-def _list(call: str, tensors: Tensors, n: int, like: torch.Tensor) -> Tensors:
-    """One per rank, of the type and size of `like`."""
+def _list(call: str, tensors: Tensors, n: int, like: torch.Tensor, me: Optional[int] = None) -> Tensors:
+    """One per rank, of the type and size of `like`. With `me` the sizes may differ, and rank me's is that of `like`."""
     if len(tensors) != n:
         raise ValueError(f"tutti: {call}: {n} tensors are wanted, one per rank, not {len(tensors)}")
-    if any(t.numel() != like.numel() or t.dtype != like.dtype for t in tensors):
-        raise ValueError(f"tutti: {call}: tensors of a list must have one type and size")
+    if any(t.dtype != like.dtype for t in tensors):
+        raise ValueError(f"tutti: {call}: tensors of a list must have one type")
+    if me is not None and tensors[me].numel() != like.numel():
+        raise ValueError(f"tutti: {call}: a rank's part must have one size in its input and its output")
+    if me is None and any(t.numel() != like.numel() for t in tensors):
+        raise ValueError(f"tutti: {call}: tensors of a list must have one size; all_to_all takes parts of several sizes")
     return [_check(call, t) for t in tensors]
+
+
+def _counts(parts: Tensors) -> Optional[list[int]]:
+    """Their numbers of elements; None: they have one size."""
+    counts = [t.numel() for t in parts]
+    return None if len(set(counts)) == 1 else counts
 
 
 def _op(call: str, opts: Any, t: torch.Tensor) -> str:
@@ -90,9 +100,9 @@ def _op(call: str, opts: Any, t: torch.Tensor) -> str:
 class Group(GroupBase):
     """A process group over a communicator of tutti."""
 
-    def __init__(self, comm: tutti.Comm, limit: float) -> None:
+    def __init__(self, comm: tutti.Comm, store: Store, limit: float) -> None:
         super().__init__(comm.rank, comm.size)
-        self.comm = comm
+        self.comm, self.store = comm, store
         self.mail = Mail(comm.dup())
         self.process = os.getpid()
         self.number, self.limit, self.monitored = len(_GROUPS), limit, 0
@@ -108,11 +118,21 @@ class Group(GroupBase):
     def supports_splitting(self) -> bool:
         return True
 
+    supports_shrinking = supports_splitting
+
     def split(self, store: Store, ranks: list[int], opts: Any) -> Optional["Group"]:
         """The part of the group that this rank belongs to."""
         if self.comm.rank not in ranks:
             return None
         return create(store, ranks.index(self.comm.rank), len(ranks), opts._timeout)
+
+    def shrink(self, without: list[int], flags: int, opts: Any = None) -> Optional["Group"]:
+        """The ranks that are left meet over the group's store, so those without which they go on may be dead."""
+        if flags:
+            self.give_up("the ranks that are left call shrink_group")
+        name = "_".join(map(str, ["without", *without]))
+        left = [r for r in range(self.comm.size) if r not in without]
+        return self.split(prefixed(name, self.store), left, opts or self.options)
 
     def set_timeout(self, timeout: datetime.timedelta) -> None:
         self.limit = timeout.total_seconds()
@@ -175,9 +195,9 @@ class Group(GroupBase):
     def reduce_scatter(self, to: Tensors, source: list[Tensors], opts: Any = None) -> Any:
         mine = _only("reduce_scatter", to)
         dst = room(mine)
-        parts = _list("reduce_scatter", source[0], self.comm.size, to[0])
+        parts = _list("reduce_scatter", source[0], self.comm.size, to[0], self.comm.rank)
         flat = torch.cat([t.reshape(-1) for t in parts])
-        self._mine().reduce_scatter(flat, _op("reduce_scatter", opts, to[0]), out=dst)
+        self._mine().reduce_scatter(flat, _op("reduce_scatter", opts, to[0]), out=dst, counts=_counts(parts))
         put_back("reduce_scatter", mine, dst)
         return work_done(to)
 
@@ -200,8 +220,8 @@ class Group(GroupBase):
 
     def allgather(self, to: list[Tensors], source: Tensors, opts: Any = None) -> Any:
         src = _only("all_gather", source).contiguous()
-        targets = _list("all_gather", to[0], self.comm.size, source[0])
-        self._spread("all_gather", targets, lambda out: self._mine().all_gather(src, out=out), src)
+        targets = _list("all_gather", to[0], self.comm.size, source[0], self.comm.rank)
+        self._spread("all_gather", targets, lambda out: self._mine().all_gather(src, out=out, counts=_counts(targets)))
         return work_done(to[0])
 
     def allgather_coalesced(self, to: list[Tensors], source: Tensors, opts: Any = None) -> Any:
@@ -228,7 +248,7 @@ class Group(GroupBase):
             self._mine().gather(src, root=opts.rootRank)
             return work_done([])
         targets = _list("gather", to[0], self.comm.size, source[0])
-        self._spread("gather", targets, lambda out: self._mine().gather(src, opts.rootRank, out=out), src)
+        self._spread("gather", targets, lambda out: self._mine().gather(src, opts.rootRank, out=out))
         return work_done(to[0])
 
     def scatter(self, to: Tensors, source: list[Tensors], opts: Any) -> Any:
@@ -242,12 +262,12 @@ class Group(GroupBase):
         return work_done(to)
 
     @staticmethod
-    def _spread(call: str, to: Tensors, how: Callable[[torch.Tensor], object], like: torch.Tensor) -> None:
-        n = like.numel()
-        flat = torch.empty(n * len(to), dtype=like.dtype, device=like.device)
+    def _spread(call: str, to: Tensors, how: Callable[[torch.Tensor], object]) -> None:
+        sizes = [t.numel() for t in to]
+        flat = torch.empty(sum(sizes), dtype=to[0].dtype, device=to[0].device)
         how(flat)
-        for i, t in enumerate(to):
-            put_back(call, t, flat.narrow(0, i * n, n))
+        for t, part in zip(to, flat.split(sizes)):
+            put_back(call, t, part)
 
     def barrier(self, opts: Any = None) -> Any:
         self._mine().barrier()
@@ -286,7 +306,7 @@ class Group(GroupBase):
         homes, src = [_check("all_to_all", t) for t in to], [_check("all_to_all", t).contiguous().cpu() for t in source]
         dst, me = [host_room(t) for t in homes], comm.rank
         if to[me].numel() != source[me].numel() or to[me].dtype != source[me].dtype:
-            raise ValueError("tutti: all_to_all: what a rank keeps must have one type and size in both lists")
+            raise ValueError("tutti: all_to_all: what a rank keeps must have one type and size in its input and its output")
         dst[me] = src[me]  # which needs no message
         peers = [(me + i) % comm.size for i in range(1, comm.size)]
         requests = [comm.irecv(dst[peer], peer) for peer in peers if dst[peer].numel()]
@@ -367,7 +387,7 @@ for _name, _older in (("all_gather_single", "_allgather_base"), ("reduce_scatter
                       ("all_to_all_single", "alltoall_base")):
     setattr(Group, _name, getattr(Group, _older))
 # PyTorch 2.15 looks them up without end in a class that does not have them.
-for _name in ("supports_coalescing", "_supports_time_estimate", "supports_shrinking", "supports_reconfigure", "supports_window",
+for _name in ("supports_coalescing", "_supports_time_estimate", "supports_reconfigure", "supports_window",
               "supports_abort_hooks"):
     setattr(Group, _name, False)
 
@@ -390,19 +410,19 @@ def _read(store: Store, key: str, seconds: float) -> bytes:
     return store.get(key)
 
 
-def _born(comm: tutti.Comm, timeout: datetime.timedelta) -> Group:
+def _born(comm: tutti.Comm, store: Store, timeout: datetime.timedelta) -> Group:
     comm.set_timeout(timeout.total_seconds())
-    group = Group(comm, timeout.total_seconds())
+    group = Group(comm, store, timeout.total_seconds())
     _GROUPS.append(group)
     return group
 
 
-def adopt(handle: int, timeout: datetime.timedelta) -> Group:
+def adopt(handle: int, store: Store, timeout: datetime.timedelta) -> Group:
     """A process group with a copy of this communicator. Collective."""
     status, comm = another(handle, lib.tutti_comm_dup)
     check(status)
     assert comm is not None
-    return _born(comm, timeout)
+    return _born(comm, store, timeout)
 
 
 def _ours(group: Any) -> Optional[Group]:
@@ -422,7 +442,7 @@ def create(store: Store, rank: int, size: int, timeout: datetime.timedelta) -> G
     def get(key: str, seconds: float) -> bytes:
         return _read(store, key, seconds)
 
-    return _born(tutti.from_store(store.set, get, size, rank, timeout=timeout.total_seconds()), timeout)
+    return _born(tutti.from_store(store.set, get, size, rank, timeout=timeout.total_seconds()), store, timeout)
 
 
 def number(group: Any) -> int:

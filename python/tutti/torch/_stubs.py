@@ -68,6 +68,7 @@ def options(limit: float) -> Any:
     return getattr(c10d, "Backend").Options("tutti", datetime.timedelta(seconds=limit))
 
 
+prefixed: Callable[[str, Any], Any] = getattr(dist, "PrefixStore")
 set_exception: Callable[[Any, Exception], None] = torch.futures.Future.set_exception
 _work_of: Callable[[Any], Any] = getattr(c10d, "_create_work_from_future")
 
