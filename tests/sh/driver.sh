@@ -58,26 +58,26 @@ ok "none at all: no success" all 'status 1' '[ "$(xargs <"$work/out")" = "no tes
 mkdir "$work/now"
 printf '# a table\n' >"$work/kinds"
 for i in 1 2 3 4 5 6 7 8 9; do
-  cores=$((i % 3))
-  printf '%02d_counts\t-\t%d\t%d\tfull\n' $i $i $cores >>"$work/kinds"
+  cores=$((i % 3)) # sleeps, one, two
+  printf '%02d_counts\t-\t%d\t%d\tfull\n' $i $i $((cores ? 100 * cores : 30)) >>"$work/kinds"
   cat >"$(name $i counts)" <<EOP
 touch $work/now/$cores.$i; sleep 0.2; for k in 0 1 2; do ls $work/now | grep -c "^\$k" ; done | xargs >>$work/seen; rm $work/now/$cores.$i; echo ok
 EOP
 done
 PLANS=$work/kinds TEST_CORES=2 tests/run "$work"/0?_counts.sh >"$work/out" 2>"$work/err"
-ok "programs use two cores at most, and two sleep beside them" all '[ "$(wc -l <"$work/seen")" = 9 ]' \
-  'awk "\$2 + 2 * \$3 > 2 || \$1 > 2 {bad = 1} END {exit bad}" "$work/seen"' 'awk "\$1 > 0 && \$2 + \$3 > 0 {good = 1} END {exit !good}" "$work/seen"'
+ok "programs use two cores at most" all '[ "$(wc -l <"$work/seen")" = 9 ]' \
+  'awk "30 * \$1 + 100 * \$2 + 200 * \$3 > 200 {bad = 1} END {exit bad}" "$work/seen"' 'awk "\$1 > 1 && \$2 == 1 {good = 1} END {exit !good}" "$work/seen"'
 rm "$work/seen"
 PLANS=$work/kinds TEST_CORES=1 tests/run "$work"/0?_counts.sh >"$work/out" 2>"$work/err"
 ok "TEST_CORES=1: one after the other, the longest first" all \
-  '[ "$(sed -n "s/^ok *0\([124578]\)_counts .*/\1/p" "$work/out" | xargs)" = "8 7 5 4 2 1" ]'  '[ "$(wc -l <"$work/seen")" = 9 ]' 'awk "\$2 + \$3 > 1 || \$1 > 1 {bad = 1} END {exit bad}" "$work/seen"'
-sed -i 's/02_counts\t-\t2\t2\tfull/02_counts\t-\t2\t2\tcheck/' "$work/kinds"
+  '[ "$(sed -n "s/^ok *0\([124578]\)_counts .*/\1/p" "$work/out" | xargs)" = "8 7 5 4 2 1" ]'  '[ "$(wc -l <"$work/seen")" = 9 ]' 'awk "30 * \$1 + 100 * \$2 + 100 * \$3 > 100 {bad = 1} END {exit bad}" "$work/seen"'
+sed -i 's/02_counts\t-\t2\t200\tfull/02_counts\t-\t2\t200\tcheck/' "$work/kinds"
 PLANS=$work/kinds tests/run --tier check "$work"/0?_counts.sh >"$work/out" 2>"$work/err"
 ok "--tier check: the tests of this tier alone" all '[ "$(tail -1 "$work/out")" = "1 passed, 0 failed" ]' 'grep -q "^ok *02_counts" "$work/out"'
 
 # ---- the table of expected results ----
 plan() { # NUMBER TEXT: a program that the table expects NUMBER results of; -: of which it says nothing
-  [ "$1" = - ] && : >"$work/plans" || printf '# a table\nother\t7\t1\t1\tfull\nplanned\t%s\t1.0\t1\tcheck\n' "$1" >"$work/plans"
+  [ "$1" = - ] && : >"$work/plans" || printf '# a table\nother\t7\t1\t100\tfull\nplanned\t%s\t1.0\t100\tcheck\n' "$1" >"$work/plans"
   echo "$2" >"$work/planned.sh"
   rc=0
   PLANS=$work/plans TABLE=$work tests/run ${3:-} "$work/planned.sh" >"$work/out" 2>"$work/err" || rc=$?
@@ -105,13 +105,13 @@ plan - "$three"
 ok "a program without a row" all 'status 1' "has 'it is not in $work/plans; tests/run --plans writes it there'"
 plan 3 "$three; echo 'ok - x # SKIP no x (6 tests)'" --plans
 ok "--plans writes the number, and keeps the other rows" all 'status 0' \
-  'sed "s/\t[0-9.]*\t[0-9]\tcheck/\tS\tC\tcheck/" "$work/plans" | tr "\n\t" ";=" | grep -qFx "# a table;other=7=1=1=full;planned=9=S=C=check;"'
+  'sed "s/\t[0-9.]*\t[0-9]*\tcheck/\tS\tC\tcheck/" "$work/plans" | tr "\n\t" ";=" | grep -qFx "# a table;other=7=1=100=full;planned=9=S=C=check;"'
 plan 3 "echo ok; exit 1" --plans
-ok "... but not that of a program that failed" all 'status 1' 'grep -qx "planned	3	1.0	1	check" "$work/plans"'
+ok "... but not that of a program that failed" all 'status 1' 'grep -qx "planned	3	1.0	100	check" "$work/plans"'
 plan 3 "echo 'ok - all # SKIP no x'" --plans
-ok "... nor that of one that could not judge" grep -qx "planned	3	1.0	1	check" "$work/plans"
+ok "... nor that of one that could not judge" grep -qx "planned	3	1.0	100	check" "$work/plans"
 TUTTI_TEST_ALL=1 plan 3 "$three" --plans
-ok "... nor those of the full products" all 'status 2' 'grep -qx "planned	3	1.0	1	check" "$work/plans"'
+ok "... nor those of the full products" all 'status 2' 'grep -qx "planned	3	1.0	100	check" "$work/plans"'
 mkdir "$work/build" && printf '#!/bin/sh\necho ok\n' >"$work/build/mp_deaths" && chmod +x "$work/build/mp_deaths"
 rc=0
 BUILD=$BUILD tests/run "$work/build/mp_deaths" >"$work/out" 2>"$work/err" || rc=$?

@@ -24,7 +24,7 @@ brief || for nodes in $apart 0,0,1; do meanwhile over 3 $nodes mp_told; done
 for p in 1 2 3 5 ${everything:+4 6 7 8 9}; do over $p $apart mp_cover; done
 for nodes in 0,0,1 0,1,1,0,2; do over 5 $nodes mp_cover; done
 over 3 $apart mp_exact
-over 5 0,0,1,1 mp_coded
+brief || over 5 0,0,1,1 mp_coded
 over 3 $apart mp_wrong
 over 4 0,0,1 mp_wrong
 told

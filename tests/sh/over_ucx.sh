@@ -22,7 +22,7 @@ else
   over 3 $apart mp_exact
   for nodes in 0,0,1,1 ${everything:+$apart 0,1,0,2,1}; do over 5 $nodes mp_coded; done
   for p in 2 ${everything:+3 4 6 7 8 9}; do over $p $apart mp_coded; done
-  over 6 0,0,0,1,2,2 mp_coded
+  brief || over 6 0,0,0,1,2,2 mp_coded
   over 3 $apart mp_wrong
   over 4 0,0,1 mp_wrong
   told
@@ -60,7 +60,7 @@ else
     '[ "$(grep -oE "$said [12] on" "$work/err" | sort -u | wc -l)" = 1 ]'
   TUTTI_NET=no/such TUTTI_NODES=0,1 job run -k --hosts "$(list 2)" "$BUILD/examples/hello"
   check "a network that is not there: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" = 2 ]'
-  for mpi in ompi mpich; do
+  for mpi in ompi $(brief || echo mpich); do
     . "${BASH_SOURCE%/*}/../support/mpi.bash"
     if [ ! -x "$BUILD/tests/$mpi/mp_cover" ] || ! has_starter $mpi; then
       skip "TUTTI_NET=ucx under $mpi" "no $(starter $mpi), or the tests were built without this MPI" 4
