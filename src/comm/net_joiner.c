@@ -143,19 +143,20 @@ static tutti_status await_invitation(guest *g) {
     free(body);
     if (!status)
       return is_invitation(&g->invitation, n, g->at.place) ? TUTTI_OK : tt_meet_foreign(&g->line);
-    if (g->alone || (status == TUTTI_ERR_TIMEOUT && limit <= 0)) {
+    const bool late = limit > 0 && tt_seconds() >= g->since + limit;
+    if (g->alone || (status == TUTTI_ERR_TIMEOUT && !late)) {
       if (!g->alone && !warned)
         tt_log(0, "a joiner has waited %d s to be taken in: tutti_comm_grow", WARN_S);
       warned |= !g->alone;
       g->alone = false;
       continue;
     }
-    if (status == TUTTI_ERR_TIMEOUT && tt_seconds() >= g->since + limit)
+    if (status == TUTTI_ERR_TIMEOUT)
       return tt_fail(TUTTI_ERR_TIMEOUT,
                      "this process is a joiner, and was not taken in (tutti_comm_grow) within "
                      "%g s (TUTTI_CONNECT_TIMEOUT)",
                      limit);
-    if (status != TUTTI_ERR_TIMEOUT) return status;
+    return status;
   }
 }
 
