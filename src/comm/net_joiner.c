@@ -131,6 +131,7 @@ static bool is_invitation(const tt_invitation *i, size_t bytes, uint32_t place) 
 /* Warns once, and gives up if TUTTI_CONNECT_TIMEOUT says so. */
 static tutti_status await_invitation(guest *g) {
   const double limit = tt_connect_timeout(0);
+  double asked = 0;
   for (;;) {
     char *body = NULL;
     size_t n = 0;
@@ -141,17 +142,19 @@ static tutti_status await_invitation(guest *g) {
     free(body);
     if (!status)
       return is_invitation(&g->invitation, n, g->at.place) ? TUTTI_OK : tt_meet_foreign(&g->line);
+    if (tt_interrupted(&asked)) return tt_say_interrupted(g->wait.call);
     tt_long_wait_for(&g->wait, "the ranks to take in this joiner (tutti_comm_grow)");
-    if (g->alone || (status == TUTTI_ERR_TIMEOUT && limit <= 0)) {
+    const bool late = limit > 0 && tt_seconds() >= last;
+    if (g->alone || (status == TUTTI_ERR_TIMEOUT && !late)) {
       g->alone = false;
       continue;
     }
-    if (status == TUTTI_ERR_TIMEOUT && tt_seconds() >= last)
+    if (status == TUTTI_ERR_TIMEOUT)
       return tt_fail(TUTTI_ERR_TIMEOUT,
                      "this process is a joiner, and was not taken in (tutti_comm_grow) within "
                      "%g s (TUTTI_CONNECT_TIMEOUT)",
                      limit);
-    if (status != TUTTI_ERR_TIMEOUT) return status;
+    return status;
   }
 }
 

@@ -11,6 +11,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "grow_net.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,11 @@ static void hear_room(tt_growth *w, double limit, word *x) {
   int kind;
   tt_claimed is;
   *x = (word){.waits = !tt_room_ready(&w->line, tt_seconds() + LOOK_S)};
-  if (x->waits) return;
+  if (x->waits && errno == ECANCELED) {
+    x->waits = 0;
+    set_why(x, tt_say_interrupted(w->name));
+  }
+  if (x->waits || x->status) return;
   tutti_status status = tt_room_recv(&w->line, tt_seconds(), &kind, &body, &n);
   if (!status && (kind != TT_CLAIMED || n != sizeof is)) status = tt_meet_foreign(&w->line);
   if (!status) memcpy(&is, body, sizeof is);

@@ -1,13 +1,14 @@
 /* pass_time.h - for tests of long waits: time passes when the test says so.
  *
  * Idea       The program has its own clock_gettime, which the library in it calls, too: the system's monotonic clock, and what has
- *            been passed. Sleeps and polls take as long as ever, so a rank that waits finds at its next look that 10 s are
- *            over.
+ *            been passed. Sleeps take as long as ever, and a poll 20 ms at most, so a rank that waits finds at its next look
+ *            that 10 s are over.
  * Invariant  One program of one file includes it; all others have the system's clock.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PASS_TIME_H
 #define PASS_TIME_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -27,6 +28,13 @@ int clock_gettime(clockid_t clock, struct timespec *t) {
   t->tv_sec += ns / ns_of_s;
   t->tv_nsec = ns % ns_of_s;
   return 0;
+}
+
+/* What waits for a descriptor until a time on this clock looks again. */
+int poll(struct pollfd *fds, nfds_t n, int ms) {
+  const int most = atomic_load(&time_flies) && (ms < 0 || ms > 20) ? 20 : ms;
+  const struct timespec limit = {most / 1000, most % 1000 * 1000000L};
+  return ppoll(fds, n, most < 0 ? NULL : &limit, NULL);
 }
 
 static void *make_time_fly(void *unused) {

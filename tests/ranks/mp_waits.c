@@ -1,0 +1,165 @@
+/* mp_waits.c - one wait of the table in docs/reliability.md ("Every wait"): rank 0 waits for rank 1, which never does its part;
+ * or a joiner for rank 0.
+ *
+ * Usage      mp_waits ROW limit|interrupt: rank 0 says whether the wait warned after 10 s, was shown by the doctor, and ended as
+ *            the table says. Then all ranks pause until they are ended. A second of these waits passes in 20 ms
+ *            (pass_time.h).
+ * Ranks: none; tests/sh/waits.sh runs it
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pass_time.h"
+#include "seconds.h"
+#include "start.h"
+#include "tutti_plan.h"
+
+enum { MOST = 1 << 22, LIMIT_S = 30, INTERRUPT_S = 5 };
+
+static tutti_comm *comm;
+static double since; /* s of this clock */
+static atomic_bool warned, shown, over;
+static char x[MOST], y[MOST];
+
+/* ---- the waits ---- */
+
+static tutti_status sum(void) {
+  return tutti_allreduce(comm, x, y, 1000, TUTTI_INT32, TUTTI_SUM);
+}
+
+static tutti_status request(void) {
+  tutti_request *r;
+  const tutti_status status = tutti_allreduce_start(comm, x, y, 1000, TUTTI_INT32, TUTTI_SUM, &r);
+  return status ? status : tutti_request_wait(&r);
+}
+
+static tutti_status receive(void) {
+  return tutti_recv(comm, x, 1, TUTTI_UINT8, 1);
+}
+
+static tutti_status give(void) {
+  return tutti_send(comm, x, MOST, TUTTI_UINT8, 1);
+}
+
+static tutti_status duplicate(void) {
+  tutti_comm *other;
+  return tutti_comm_dup(comm, &other);
+}
+
+static tutti_status split(void) {
+  tutti_comm *other;
+  return tutti_comm_split(comm, 0, 0, &other);
+}
+
+static tutti_status shrink(void) {
+  tutti_comm *other;
+  return tutti_comm_shrink(comm, &other);
+}
+
+static tutti_status grow(void) {
+  tutti_comm *other;
+  return tutti_comm_grow(comm, 0, &other);
+}
+
+static tutti_status joiners(void) {
+  tutti_comm *other;
+  return tutti_comm_grow(comm, 1, &other);
+}
+
+static tutti_status start(void) {
+  return start_comm(&comm);
+}
+
+/* Of rank 1: it does not even start; does not call; calls as well; is started again, and then it is the one that waits. */
+typedef enum part { NONE, COMES, CALLS, REPLACED } part;
+static const struct row {
+  const char *name;
+  tutti_status (*wait)(void);
+  part part;
+} rows[] = {{"allreduce", sum, COMES},   {"request", request, COMES}, {"recv", receive, COMES},
+            {"send", give, COMES},       {"dup", duplicate, COMES},   {"split", split, COMES},
+            {"shrink", shrink, COMES},   {"grow", grow, COMES},       {"joiners", joiners, CALLS},
+            {"joiner", start, REPLACED}, {"start", start, NONE}};
+
+/* ---- looking on ---- */
+
+static void hear(void *ctx, int level, const char *line) {
+  (void)ctx;
+  if (level == 0 && strstr(line, "has waited 1")) atomic_store(&warned, true);
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int is_enough(void *ctx) {
+  (void)ctx;
+  return now() - since > INTERRUPT_S;
+}
+
+/* The doctor's look at this process, from another thread. */
+static void *look(void *unused) {
+  (void)unused;
+  while (!atomic_load(&over) && !atomic_load(&shown)) {
+    char *text = NULL;
+    if (!tutti_job_report((long)getpid(), 0, &text)) {
+      if (strstr(text, " waits "))
+        atomic_store(&shown, true);
+      else if (getenv("SHOW"))
+        fprintf(stderr, "%s", text);
+    }
+    tutti_text_free(text);
+    usleep(10000);
+  }
+  return NULL;
+}
+
+static void say(bool good, const char *row, const char *what) {
+  printf("%s - %s %s\n", good ? "ok" : "not ok", row, what);
+}
+
+/* On rank 0. */
+static void play(const struct row *r, bool interrupt) {
+  pthread_t doctor;
+  since = now();
+  if (interrupt) tutti_interrupt_set(is_enough, NULL);
+  fly_time();
+  const bool looks = !pthread_create(&doctor, NULL, look, NULL);
+  const tutti_status status = r->wait();
+  const double took = now() - since;
+  atomic_store(&over, true);
+  if (looks) pthread_join(doctor, NULL);
+  stop_time_flying();
+  if (interrupt) {
+    say(status == TUTTI_ERR_INTERRUPTED && took < LIMIT_S - 5, r->name, "is interrupted");
+  } else {
+    say(status == TUTTI_ERR_TIMEOUT && took > LIMIT_S - 1, r->name, "ends at the time limit");
+    say(atomic_load(&warned), r->name, "warns after 10 s");
+    say(atomic_load(&shown), r->name, "is shown");
+  }
+  if (status != TUTTI_ERR_TIMEOUT) printf("# %d after %.1f s: %s\n", status, took, tutti_error());
+  fflush(stdout);
+  for (;;) pause();
+}
+
+int main(int argc, char **argv) {
+  end_after(100);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows && argc > 2; i++) {
+    const struct row *r = &rows[i];
+    const char *number = getenv("TUTTI_RANK");
+    if (strcmp(r->name, argv[1]) != 0 || !number) continue;
+    setenv(r->part == COMES ? "TUTTI_TIMEOUT" : "TUTTI_CONNECT_TIMEOUT", "30", 1);
+    tutti_log_set(hear, NULL);
+    if (tutti_newcomer() && r->part == REPLACED) play(r, strcmp(argv[2], "interrupt") == 0);
+    if (r->part != NONE && (start_comm(&comm) || tutti_barrier(comm)))
+      return fprintf(stderr, "%s\n", tutti_error()), 1;
+    if (r->part == REPLACED && *number == '1') return 1;
+    if (r->part != REPLACED && *number == '0') play(r, strcmp(argv[2], "interrupt") == 0);
+    if (r->part == CALLS) r->wait();
+    for (;;) pause();
+  }
+  return 2;
+}
