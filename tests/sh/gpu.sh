@@ -21,7 +21,7 @@ job() { # of tap.bash runs tutti itself
   timeout "${LIMIT:-200}" "$@" >"$work/out" 2>"$work/err" </dev/null
   rc=$?
 }
-for p in 2 3 ${TUTTI_TEST_ALL:+1 5}; do
+for p in 2 $(brief || echo 3) ${TUTTI_TEST_ALL:+1 5}; do
   on $p "" mp_card
   on $p "" mp_cover
 done

@@ -114,13 +114,13 @@ launched() { # MPI
   ok "$1: the program of mpirun, under tutti run" all 'status 0' 'grep -q "^1\.\." "$work/out"' '! grep -q "^not ok" "$work/out"'
 }
 
-for mpi in ompi mpich; do
+for mpi in ompi $(brief || echo mpich); do
   has $mpi || continue
   meanwhile launched $mpi
   [ "$everything" ] || brief || scenes $mpi
 done
 told
-for mpi in ompi mpich; do
+for mpi in ompi $(brief || echo mpich); do
   if ! has $mpi; then
     [ $mpi = ompi ] && tests=37 || tests=23
     skip "over $mpi" "it is not installed, or the tests were built without it" $tests

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "names.h"
+#include "short.h"
 
 static tutti_report proven_for(tutti_coll coll, const char *name, int P, int root) {
   tt_ask ask = {.coll = coll, .ranks = P, .root = root, .in_place = P % 2};
@@ -95,7 +96,7 @@ static int nomial_depth(int P, int radix) {
 
 static void trees_keep_their_counts(void **state) {
   (void)state;
-  for (int P = 2; P <= 220; P = next_of(P)) {
+  for (int P = 2; P <= shorter(220, 20); P = next_of(P)) {
     tutti_report r = proven("tree(binomial)", P);
     assert_int_equal(r.steps, 2 * floor_log2(P));
     assert_int_equal(r.messages, tt_ceil_log2((uint64_t)P));
@@ -138,7 +139,7 @@ static void chains_in_nodes_keep_theirs(void **state) {
 
 static void halving_keeps_its_counts(void **state) {
   (void)state;
-  for (int P = 2; P <= 300; P = next_of(P)) {
+  for (int P = 2; P <= shorter(300, 20); P = next_of(P)) {
     const int n = floor_log2(P), Q = 1 << n, groups = __builtin_popcount((unsigned)P);
     const bool power = groups == 1;
     tutti_report r = proven("rabenseifner", P);
@@ -172,7 +173,7 @@ static int bruck_depth(int P, int radix) {
 
 static void bruck_keeps_its_counts(void **state) {
   (void)state;
-  for (int P = 2; P <= 220; P = next_of(P))
+  for (int P = 2; P <= shorter(220, 20); P = next_of(P))
     for (int radix = 2; radix <= 5; radix++) {
       char name[40];
       int messages = 0;
@@ -196,7 +197,7 @@ static void bruck_keeps_its_counts(void **state) {
 static void pat_keeps_its_counts(void **state) {
   static const int buffer[] = {1, 3, 16};
   (void)state;
-  for (int P = 2; P <= 220; P = next_of(P))
+  for (int P = 2; P <= shorter(220, 20); P = next_of(P))
     for (size_t i = 0; i < sizeof buffer / sizeof *buffer; i++) {
       char name[40];
       int U = 1;
@@ -216,7 +217,7 @@ static void pat_keeps_its_counts(void **state) {
 
 static void multiplying_keeps_its_counts(void **state) {
   (void)state;
-  for (int P = 2; P <= 220; P = next_of(P))
+  for (int P = 2; P <= shorter(220, 20); P = next_of(P))
     for (int radix = 2; radix <= 5; radix++) {
       char name[40];
       int left = P, steps = 0, messages = 0;
@@ -238,7 +239,7 @@ static void multiplying_keeps_its_counts(void **state) {
 
 static void leaders_keep_their_counts(void **state) {
   (void)state;
-  for (int P = 2; P <= 64; P++)
+  for (int P = 2; P <= shorter(64, 17); P++)
     for (int N = 2; N <= 8; N++) {
       char name[60];
       const int n = (P + N - 1) / N, size = (int)tt_min((size_t)N, (size_t)P);
@@ -252,7 +253,7 @@ static void leaders_keep_their_counts(void **state) {
       assert_true(proven(name, P).steps <= 2 + floor_log2(n) + 2);
     }
   /* two-shot among leaders: the bytes of a ring, in two rounds */
-  for (int P = 2; P <= 64; P++) {
+  for (int P = 2; P <= shorter(64, 17); P++) {
     char name[60];
     const int n = (P + 3) / 4, size = P < 4 ? P : 4;
     snprintf(name, sizeof name, "two-level(node=4,two-shot)");
@@ -267,7 +268,7 @@ static void leaders_keep_their_counts(void **state) {
 
 static void rings_at_once_keep_theirs(void **state) {
   (void)state;
-  for (int P = 2; P <= 100; P = next_of(P))
+  for (int P = 2; P <= shorter(100, 20); P = next_of(P))
     for (int R = 1; R <= 5; R += 2) {
       char name[40];
       snprintf(name, sizeof name, "fold(ring,rings=%d)", R);
@@ -373,7 +374,7 @@ static int next_far(int P) {
 
 static void lanes_keep_their_counts(void **state) {
   (void)state;
-  for (int P = 2; P <= 4096; P = next_far(P))
+  for (int P = 2; P <= shorter(4096, 64); P = next_far(P))
     for (int k = 0; k < 24; k++) {
       const int n = k % 2 ? 3 << k / 2 : 2 << k / 2, q = P / n;
       char name[TT_NAME];
@@ -392,7 +393,7 @@ static void lanes_keep_their_counts(void **state) {
  * windows, two for each level of the tree. */
 static void windows_keep_their_counts(void **state) {
   (void)state;
-  for (int P = 2; P <= 4096; P = next_far(P)) {
+  for (int P = 2; P <= shorter(4096, 64); P = next_far(P)) {
     const tutti_report r = proven("windows", P);
     const int L = ceil_log(P, 2);
     if (r.steps != L || r.messages != L || !r.rank_order || r.sent_blocks > L * L)
