@@ -134,7 +134,8 @@ DROPSRC := $(patsubst tests/dropin/%.c,%,$(filter-out %/drop_kinds.c,$(sort $(wi
 DROPFORT:= $(patsubst tests/dropin/%,%,$(sort $(wildcard tests/dropin/drop_*.f tests/dropin/drop_*.f90)))
 MPIFORT_ompi  = mpifort.openmpi
 MPIFORT_mpich = mpifort.mpich
-FORTS   := $(foreach m,$(MPIS),$(if $(shell command -v $(MPIFORT_$(m))),$(m)))
+# A wrapper may be there without its compiler.
+FORTS   := $(foreach m,$(MPIS),$(if $(shell $(MPIFORT_$(m)) --version 2>/dev/null),$(m)))
 # The families of MPI whose programs can be linked here.
 LINKED  := $(filter-out $(if $(filter mpich,$(MPIS)),,abi),$(FAMILIES))
 $(foreach m,$(LINKED),$(eval $(call OVER_RULES,$(m))))
