@@ -12,8 +12,8 @@ set -eu
 packages() {
   case $1 in
     build) echo "gcc libc6-dev make binutils" ;;
-    check) echo "gcc libc6-dev make binutils libcmocka-dev libopenmpi-dev openmpi-bin libpmix-dev libhwloc-dev libucx-dev libssl-dev python3 python3-numpy iproute2 util-linux" ;;
-    full) echo "$(packages check) g++ pkg-config libmpich-dev mpich spin gfortran python3-mpi4py cmake gnuplot-nox libsimgrid-dev time mypy" ;;
+    check) echo "gcc g++ libc6-dev make binutils pkg-config libcmocka-dev libopenmpi-dev openmpi-bin libpmix-dev libhwloc-dev libucx-dev libssl-dev python3 python3-numpy iproute2 util-linux" ;;
+    full) echo "$(packages check) libmpich-dev mpich spin gfortran python3-mpi4py cmake gnuplot-nox libsimgrid-dev time mypy" ;;
     python) echo "gcc libc6-dev make binutils python3 python3-numpy python3-mpi4py libopenmpi-dev openmpi-bin libhwloc-dev python3-venv python3-pip mypy" ;;
     torch) echo "g++ python3 python3-dev python3-torch libtorch-dev pybind11-dev python3-numpy libopenblas0-pthread libucx-dev" ;;
     demo) echo "gcc libc6-dev make binutils dataset-fashion-mnist libopenblas-dev zlib1g-dev python3 gnuplot-nox" ;;
@@ -43,8 +43,8 @@ packages() {
 
 commands() {
   case $1 in
-    check) echo "cc make nm python3 ip unshare" ;;
-    full) echo "$(commands check) c++ pkg-config cmake gnuplot smpicc" ;;
+    check) echo "cc c++ make nm pkg-config python3 ip unshare" ;;
+    full) echo "$(commands check) cmake gnuplot smpicc" ;;
     python) echo "cc make nm python3 mpirun.openmpi" ;;
     torch) echo "c++ python3 python3-config" ;;
     hosts) echo "ip tc unshare" ;;
