@@ -38,7 +38,8 @@ ROOMS   := core sched topo kernel code algo algo/pattern prove draw cost choose 
 BASE     = -std=c17 -D_GNU_SOURCE $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
            -Iinclude -MMD -MP $(SAN)
 TTFLAGS  = $(BASE) $(ROOMS:%=-Isrc/%)
-LDLIBS   = -pthread
+# Without optimization some functions are calls of the mathematics library.
+LDLIBS   = -pthread -Wl,--push-state,--as-needed -lm -Wl,--pop-state
 PYTHON   = PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
 # $(call say,CC,file): one short line for a command, which $(Q) hides. With V=1 the command itself is seen.
 say      = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)')

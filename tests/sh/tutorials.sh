@@ -13,7 +13,7 @@ ln -s "$TUTTI" "$work/bin/tutti"
 printf '#!/bin/sh\necho "-I%s/include %s/libtutti.a -pthread -lm %s"\n' "$root" "$built" "${SANITIZE:-}" >"$work/bin/pkg-config"
 printf '#!/bin/sh\nexec %s "$@"\n' "$CC" >"$work/bin/cc"
 printf '#!/bin/sh\nexec %s "$@"\n' "$python" >"$work/bin/python3"
-printf '#!/bin/sh\nexec %s -s CC=%s CFLAGS=-O0 "$@"\n' "$(command -v make)" "$CC" >"$work/bin/make" # soon done
+printf '#!/bin/sh\nexec %s -s CC=%s "$@"\n' "$(command -v make)" "$CC" >"$work/bin/make"
 chmod +x "$work"/bin/*
 export PATH=$work/bin:$built:$PATH PYTHONPATH=$root/python${PYTHONPATH:+:$PYTHONPATH}
 
