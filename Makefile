@@ -58,8 +58,10 @@ all: $(BUILD)/libtutti.so $(BUILD)/libtutti.a $(BUILD)/tutti
 
 # What all objects are compiled with: when it changes, all are compiled again.
 FLAGS   := $(BUILD)/flags
-$(shell mkdir -p $(BUILD); printf '%s\n' '$(CC) $(CXX) $(TTFLAGS) $(CFLAGS) $(CPPFLAGS)' >$(FLAGS).new; \
-  cmp -s $(FLAGS).new $(FLAGS) && rm $(FLAGS).new || mv $(FLAGS).new $(FLAGS))
+FLAGSNOW:= $(CC) $(CXX) $(TTFLAGS) $(CFLAGS) $(CPPFLAGS)
+ifneq ($(strip $(FLAGSNOW)),$(strip $(file <$(FLAGS))))
+$(shell mkdir -p $(BUILD))$(file >$(FLAGS),$(FLAGSNOW))
+endif
 $(BUILD)/%.o: %.c Makefile $(FLAGS)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)

@@ -231,7 +231,7 @@ static int send_nothing(void *self, int slot, int peer, int tag, const void *byt
   return 0;
 }
 
-/* Settings of rank 0 may ask for calls, in which nobody takes part. */
+/* Settings of rank 0 may start calls, which no other rank joins here. */
 static int polls;
 static int poll_a_while(void *self, int slots, tutti_net_done *out, int most, int *n) {
   return posted_net_poll(self, slots, out, most, n) || ++polls > 100;

@@ -2,7 +2,7 @@
  * host, a waiting room; or what has taken their place.
  *
  * Idea       A thread listens where the process comes. It plays the other end by the input: a handshake, replies, tables and
- *            descriptors, each right but for some fields, and then it ends the connection. So nothing waits for time.
+ *            descriptors, each right but for some fields, and then it ends the connection, so that no run waits for a time limit.
  * Invariant  The process trusts nothing before the other end has proven the key. It ends with an error and a sentence, and keeps
  *            no descriptor.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -234,7 +234,7 @@ static void *listen_on(void *arg) {
   int open[CALLS], n = 0;
   while (n < CALLS) {
     other o = {.fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)};
-    if (o.fd < 0) break; /* it is shut down: nobody comes any more */
+    if (o.fd < 0) break; /* the listener was shut down */
     open[n++] = o.fd;
     if (which == AGENT || greet(&o)) play[which](&o);
     tt_secure_drop(&o.secure);

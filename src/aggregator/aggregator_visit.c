@@ -25,7 +25,6 @@ typedef struct visit {
   int fd;
   tt_secure *secure;
   double until;
-  tt_long_wait wait;
   const char *where;
 } visit;
 
@@ -203,13 +202,14 @@ tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *se
   char host[64], why[100] = "";
   int port;
   unsigned link = 0;
-  visit v = {.fd = -1, .wait = tt_long_wait_begin("making a communicator"), .until = tt_seconds() + limit, .where = where};
+  visit v = {.fd = -1, .until = tt_seconds() + limit, .where = where};
+  tt_long_wait wait = tt_long_wait_begin("making a communicator");
   tutti_status status = tt_aggregator_read(where, host, &port);
   if (status) return status;
-  tt_long_wait_show(&v.wait, "the aggregator at %s", where);
+  tt_long_wait_show(&wait, "the aggregator at %s", where);
   v.fd = tt_meet_connect(host, port, &link, v.until, why, sizeof why);
   if (v.fd < 0) {
-    tt_long_wait_end(&v.wait);
+    tt_long_wait_end(&wait);
     return tt_fail(TUTTI_ERR_SYSTEM, "no aggregator at %s: %s", where, why);
   }
   tt_aggregator_set_options(v.fd);
@@ -223,7 +223,7 @@ tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *se
         where);
   else
     status = take_seat(&v, seat, key);
-  tt_long_wait_end(&v.wait);
+  tt_long_wait_end(&wait);
   if (status) {
     tt_secure_drop(&v.secure);
     close(v.fd);

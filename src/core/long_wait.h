@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TT_WAIT_NOTES = 15, TT_WAIT_WORDS = 240, TT_WARN_S = 10 };
+enum { TT_WAIT_NOTES = 15, TT_WAIT_WORDS = 240, TT_WARN_S = 10 /* after which any wait warns */ };
 #define TT_WAITS_NAME  "tutti-waits" /* of the memfd */
 #define TT_WAITS_MAGIC 0x3173746961777474u
 
@@ -23,7 +23,7 @@ typedef struct tt_wait_note {
 } tt_wait_note;
 
 typedef struct tt_wait_notes {
-  uint64_t magic, pid;
+  uint64_t magic, pid; /* magic: of this layout */
   int64_t fd;        /* in that process */
   atomic_uint taken; /* a bit for each note in use */
   tt_wait_note note[TT_WAIT_NOTES];
@@ -40,7 +40,7 @@ typedef struct tt_long_wait {
 tt_long_wait tt_long_wait_begin(const char *call);
 /* For whom it waits, now: "rank 3 (pid 7)". Call this again and again; it is cheap. */
 void tt_long_wait_for(tt_long_wait *w, const char *whom, ...) __attribute__((format(printf, 2, 3)));
-/* Before a wait inside the caller's code, as in a store: shown at once. */
+/* The same before a wait inside the caller's code, such as a store: without the 0.1 s. */
 void tt_long_wait_show(tt_long_wait *w, const char *whom, ...)
     __attribute__((format(printf, 2, 3)));
 /* s until the next call of tt_long_wait_for has anything to do. */

@@ -49,7 +49,8 @@ static void copy_words(char *to, const char *from, size_t size) {
 static void add_waits(long pid, int fd, tt_found *found) {
   tt_wait_notes notes[2]; /* a note counts if both copies have it */
   for (int i = 0; i < 2; i++)
-    if (pread(fd, &notes[i], sizeof *notes, 0) != sizeof *notes) return;
+    if (pread(fd, &notes[i], sizeof *notes, 0) != sizeof *notes || notes[i].magic != TT_WAITS_MAGIC)
+      return;
   const uint64_t now = tt_clock_us(CLOCK_MONOTONIC);
   for (int i = 0; i < TT_WAIT_NOTES && found->waits < TT_LOOK_WAITS; i++) {
     const uint64_t since = load_relaxed(&notes[1].note[i].since);

@@ -202,7 +202,7 @@ static tutti_status receive(tt_meet_line *l, void *bytes, size_t n, double until
   return TUTTI_OK;
 }
 
-/* Whoever waits for ranks waits here, for the answer of the agent or of the rendezvous. */
+/* The one place where a rank waits for the others: they are behind the answer of its agent, or of the rendezvous. */
 tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until) {
   tt_long_wait wait = tt_long_wait_begin(WHO);
   const tutti_status status = receive(l, bytes, n, until, &wait);

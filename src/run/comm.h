@@ -126,8 +126,8 @@ static inline bool tt_comm_hold(tutti_comm *comm, tt_hold by, int *held) {
 }
 /* Takes it for its caller, as soon as no other thread drives it; false: another caller is inside. */
 bool tt_comm_hold_for_caller(tutti_comm *comm);
-/* Called by a thread that does not hold the communicator: the holder sends the abort in `flight`, or, if nobody holds it, this
- * thread does. */
+/* Called by a thread that does not hold the communicator: the holder sends the abort in `flight`; if no thread holds it, this
+ * one does. */
 void tt_comm_ask_abort(tutti_comm *comm);
 /* Also enters a communicator that has failed. */
 tutti_status tt_comm_enter_failed_too(tutti_comm *comm, const char *function);

@@ -15,7 +15,6 @@
 #include "process_state.h"
 
 enum {
-  WARN_S = 10,      /* a waiting rank warns after this time */
   AHEAD_US = 500000 /* it asks all ranks for their calls this long before the time limit */
 };
 /* each since, over: order: shown to people, and looked at twice */
@@ -31,7 +30,7 @@ static double limit_reached(const tutti_comm *comm, uint64_t waited) {
 }
 
 static bool complains(const tutti_comm *comm, const tt_wait_policy *p, uint64_t waited) {
-  return limit_reached(comm, waited) > 0 || (!p->warned && waited >= (uint64_t)WARN_S * 1000000);
+  return limit_reached(comm, waited) > 0 || (!p->warned && waited >= (uint64_t)TT_WARN_S * 1000000);
 }
 
 static void say_limit(const tutti_comm *comm, const char *text, double limit, char *to, size_t size) {
@@ -217,7 +216,7 @@ tutti_status tt_report_device(const tutti_comm *comm, const tt_call *call, uint6
                               bool *warned) {
   char text[300], why[400], time[16];
   const double limit = limit_reached(comm, waited);
-  if (limit <= 0 && (*warned || waited < (uint64_t)WARN_S * 1000000)) return TUTTI_OK;
+  if (limit <= 0 && (*warned || waited < (uint64_t)TT_WARN_S * 1000000)) return TUTTI_OK;
   format_seconds(waited, time, sizeof time);
   snprintf(text, sizeof text,
            "it has waited %s s for its device in %s: a stream that comes before the call, or the "

@@ -37,8 +37,7 @@ for wire in ucx tls; do
   fi
 done
 unset TUTTI_TLS
-# The MPI selects its own transports: MPICH 4.0.2 over UCX's TCP may hang in MPI_Finalize, after all results (not with
-# UCX_TCP_PUT_ENABLE=n), whatever the numbers.
+# The MPI selects its own transports. With UCX's TCP, MPICH 4.0.2 may hang in MPI_Finalize; UCX_TCP_PUT_ENABLE=n prevents that.
 unset UCX_TLS
 for mpi in ompi mpich; do
   if [ -x "$BUILD/tests/$mpi/mp_cover" ] && has_starter $mpi; then

@@ -9,7 +9,7 @@ prog=python/tests/torch_lives.py
 rounds=20
 [ "${TUTTI_TEST_ALL:-}" ] && rounds=200
 export LOGLEVEL=ERROR PYTHONUNBUFFERED=1
-# One that the system gives to nobody who asks for any.
+# A port outside the range from which the system picks ports for other programs.
 free_port() {
   local port
   until port=$(shuf -i 20000-32000 -n 1) && ! : 2>/dev/null >"/dev/tcp/127.0.0.1/$port"; do :; done

@@ -88,7 +88,7 @@ bool card_fill(void *card, unsigned char value, size_t bytes, void *stream) {
   return !bytes || !cuda.cuMemsetD8Async(at(card), value, bytes, stream);
 }
 
-static uint32_t *held; /* in memory of the host that the card sees: 1: all go on */
+static uint32_t *held; /* 0: streams wait; 1: they continue. Host memory that the card reads */
 
 bool card_hold(void *stream) {
   CUdeviceptr there;

@@ -17,7 +17,7 @@ bool card_put(void *card, const void *host, size_t bytes, void *stream);
 bool card_get(void *host, const void *card, size_t bytes, void *stream);
 void *card_stream(void); /* a new stream, which does not wait for the default one */
 bool card_settle(void *stream);
-/* What the stream gets from now on waits until card_release, which is for all streams, once. */
+/* Later work on this stream waits until card_release, which releases all streams and can be called once. */
 bool card_hold(void *stream);
 void card_release(void);
 /* Sets bytes of the card, later: in the order of a stream. */

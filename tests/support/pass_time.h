@@ -1,8 +1,8 @@
 /* pass_time.h - for tests of long waits: time passes when the test says so.
  *
  * Idea       The program has its own clock_gettime, which the library in it calls, too: the system's monotonic clock, and what has
- *            been passed. Sleeps take as long as ever, and a poll 20 ms at most, so a rank that waits finds at its next look
- *            that 10 s are over.
+ *            been passed. Sleeps take as long as ever, and a poll 20 ms at most, so a waiting rank finds at its next look that
+ *            10 s have passed.
  * Invariant  One program of one file includes it; all others have the system's clock.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PASS_TIME_H

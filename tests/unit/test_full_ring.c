@@ -82,7 +82,7 @@ static void sum(play *p, size_t bytes) {
   const tt_aggregator_head head = head_of(bytes);
   for (int i = 0; i < MEMBERS; i++) say(p, i, &head, sizeof head);
   for (size_t at = 0; at < bytes;
-       at += sizeof vector) /* both at once, because a session reads in turns */
+       at += sizeof vector) /* in pieces of both members, because a session reads from each in turn */
     for (int i = 0; i < MEMBERS; i++) {
       memset(vector, 1 + i, sizeof vector);
       say(p, i, vector, tt_min(sizeof vector, bytes - at));
@@ -92,7 +92,7 @@ static void sum(play *p, size_t bytes) {
 }
 
 static size_t room(const play *p) {
-  return TT_AGGREGATOR_RING - (size_t)p->session->made; /* nobody has got anything */
+  return TT_AGGREGATOR_RING - (size_t)p->session->made; /* no member has received a byte */
 }
 
 /* The bytes of all turns. A piece begins only where a whole one has room, so the last pieces are whole, or short vectors'. */
@@ -114,7 +114,7 @@ static void hear(play *p, int i, void *bytes, size_t n) {
   }
 }
 
-/* The next sum, with this status and so many bytes. */
+/* Receives the next sum and checks its status and its size. */
 static void hear_sum(play *p, int i, tutti_status status, size_t bytes) {
   tt_aggregator_sum is;
   char *sums = malloc(bytes + 1);

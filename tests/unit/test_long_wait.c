@@ -74,7 +74,7 @@ static void test_later(void **state) {
   tt_long_wait_end(&w);
 }
 
-/* More waits at once than there are notes: all warn. */
+/* When there are more waits than notes, all of them warn. */
 static void test_many(void **state) {
   (void)state;
   enum { MANY = TT_WAIT_NOTES + 5 };
