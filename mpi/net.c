@@ -15,6 +15,8 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,18 +45,48 @@ typedef struct self {
   char error[MPI_MAX_ERROR_STRING + 256];
 } self;
 
-static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t one_at_a_time = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static atomic_bool finalizing;  /* guard MPI at all levels */
+static _Thread_local int depth; /* while finalizing: how often this thread has entered */
+
+void net_finalize_pause(void) {
+  for (int i = 0; i < depth; i++) pthread_mutex_unlock(&one_at_a_time);
+}
+
+void net_finalize_resume(void) {
+  for (int i = 0; i < depth; i++) pthread_mutex_lock(&one_at_a_time);
+}
+
+void net_finalize_begin(void) {
+  pthread_mutex_lock(&one_at_a_time);
+  finalizing = true;
+  depth = 1;
+}
+
+void net_finalize_end(void) {
+  finalizing = false;
+  depth = 0;
+  pthread_mutex_unlock(&one_at_a_time);
+}
 
 int net_enter(const mpi_calls *mpi, int threads, int waits) {
   int main_thread = 1;
   if (threads < MPI_THREAD_SERIALIZED && !simulated) mpi->Is_thread_main(&main_thread);
   if (!main_thread) return 0;
-  if (threads != MPI_THREAD_SERIALIZED) return 1;
-  return (waits ? pthread_mutex_lock : pthread_mutex_trylock)(&one_at_a_time) == 0;
+  if (threads != MPI_THREAD_SERIALIZED && !finalizing) return 1;
+  if ((waits ? pthread_mutex_lock : pthread_mutex_trylock)(&one_at_a_time)) return 0;
+  depth += finalizing;
+  return 1;
 }
 
 void net_leave(int threads) {
-  if (threads == MPI_THREAD_SERIALIZED) pthread_mutex_unlock(&one_at_a_time);
+  if (threads != MPI_THREAD_SERIALIZED && !finalizing) return;
+  depth -= finalizing;
+  pthread_mutex_unlock(&one_at_a_time);
+  if (!depth) return;
+  net_finalize_pause();
+  sched_yield(); /* others may wait for this thread's peers */
+  net_finalize_resume();
 }
 
 static int enter(const self *s) {

@@ -26,6 +26,13 @@ const char *mpi_another_net(void);
  * without `waits`, if another thread is inside. */
 int net_enter(const mpi_calls *mpi, int threads, int waits);
 void net_leave(int threads);
+/* This thread is in MPI_Finalize, whose callbacks may call MPI, and MPICH takes no locks there. Until the end it is as if this
+ * thread had entered MPI at every level, and a thread that has entered lets others in only where it waits in tutti, or between
+ * pause and resume (which do nothing in other threads and at other times). */
+void net_finalize_begin(void);
+void net_finalize_end(void);
+void net_finalize_pause(void);
+void net_finalize_resume(void);
 /* From now on, ranks that wait in tutti, on any communicator, drive MPI's progress. */
 tutti_status mpi_goes_on(const mpi_calls *mpi);
 /* Sets tutti_error(): the failed action, and MPI's reason. */

@@ -5,7 +5,8 @@
  *            generalized request of MPI's own, which the thread completes. So Wait, Test and the
  *            others work unchanged.
  * Progress   The thread makes it, so MPI must allow all threads to call it (MPI_THREAD_MULTIPLE).
- *            Without work the thread sleeps.
+ *            Without work the thread sleeps. In callbacks of MPI_Finalize MPICH takes no locks, so
+ *            the thread works only while the thread that finalizes waits (net.h, net_finalize_begin).
  * Order      A call on a communicator comes after the collectives started on it before, so the
  *            order is the same on all ranks. Each communicator has a thread of its own, because
  *            ranks may start collectives on two of them in different orders.
@@ -20,6 +21,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "net.h"
 #include "request_lanes.h"
 #include "quiet_thread.h"
 
@@ -78,18 +80,21 @@ enum { LOOKS = 20, NAP_NS = 50000 };
 static pthread_mutex_t completing = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t completed = PTHREAD_COND_INITIALIZER;
 
-void async_nap(int vain) {
+static void sleep_a_little(void) {
   struct timespec until;
-  if (vain < LOOKS) {
-    sched_yield();
-    return;
-  }
   clock_gettime(CLOCK_REALTIME, &until);
   until.tv_nsec += NAP_NS;
   if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
   pthread_mutex_lock(&completing);
   pthread_cond_timedwait(&completed, &completing, &until);
   pthread_mutex_unlock(&completing);
+}
+
+void async_nap(int vain) {
+  net_finalize_pause();
+  if (vain < LOOKS) sched_yield();
+  else sleep_a_little();
+  net_finalize_resume();
 }
 
 static void tell_sleepers(void) {
@@ -289,8 +294,10 @@ static void *work_off(void *of) {
     if (!a->first) a->last = &a->first;
     a->running = 1;
     pthread_mutex_unlock(&a->lock);
+    net_enter(&next()->net, MPI_THREAD_MULTIPLE, 1);
     finish(j);
     end_use(&j->uses);
+    net_leave(MPI_THREAD_MULTIPLE);
     free_job(j);
     atomic_fetch_sub(&under_way, 1);
     pthread_mutex_lock(&a->lock);
@@ -315,9 +322,11 @@ static async *new_async(void) {
 void async_drain(state *s) {
   async *a = s->async;
   if (!a) return;
+  net_finalize_pause();
   pthread_mutex_lock(&a->lock);
   while (a->first || a->running) pthread_cond_wait(&a->changed, &a->lock);
   pthread_mutex_unlock(&a->lock);
+  net_finalize_resume();
 }
 
 void async_stop(state *s) {
@@ -327,7 +336,9 @@ void async_stop(state *s) {
   a->stops = 1;
   pthread_cond_broadcast(&a->changed);
   pthread_mutex_unlock(&a->lock);
+  net_finalize_pause();
   pthread_join(a->thread, NULL);
+  net_finalize_resume();
   pthread_mutex_destroy(&a->lock);
   pthread_cond_destroy(&a->changed);
   free(a);

@@ -155,6 +155,9 @@ ALSO_PMPI(Init_thread)
 
 int MPI_Finalize(void) {
   if (!ends_at_last) end();
-  return next()->Finalize();
+  net_finalize_begin();
+  const int code = next()->Finalize();
+  net_finalize_end();
+  return code;
 }
 ALSO_PMPI(Finalize)

@@ -11,7 +11,8 @@ starter() { case $1 in ompi) echo mpirun.openmpi ;; *) echo mpirun.mpich ;; esac
 has_starter() { command -v "$(starter "$1")" >/dev/null; }
 
 # ${yields[MPI]}: a library to preload, with which ranks that wait give up their core. Open MPI has a setting for
-# that; MPICH's ranks spin, and with more ranks than cores each of its calls takes milliseconds.
+# that; MPICH's ranks spin, and with more ranks than cores each of its calls takes milliseconds. Two threads that drive MPICH's
+# worker (the first one) at once, which UCX forbids, end the program.
 declare -A yields=([ompi]= [mpich]= [abi]=)
 case $BUILD in
 *asan*) ;; # its runtime wants to be the first library
@@ -20,11 +21,23 @@ case $BUILD in
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 unsigned ucp_worker_progress(void *worker) {
   static unsigned (*real)(void *);
   static __thread int idle;
+  static void *_Atomic first;
+  static atomic_int inside;
+  void *none = NULL;
+  const int is_first = atomic_compare_exchange_strong(&first, &none, worker) || none == worker;
+  if (is_first && atomic_fetch_add(&inside, 1)) {
+    fprintf(stderr, "two threads drive MPICH's worker at once\n");
+    abort();
+  }
   if (!real) *(void **)&real = dlsym(RTLD_NEXT, "ucp_worker_progress");
   const unsigned events = real(worker);
+  if (is_first) atomic_fetch_sub(&inside, 1);
   idle = events ? 0 : idle + 1;
   if (idle > 2) sched_yield();
   return events;
