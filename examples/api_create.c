@@ -170,6 +170,16 @@ static void example_net_refuse(tutti_comm *comm) {
   (void)comm;
 }
 
+static int counted_down(void *ctx) {
+  return --*(int *)ctx == 0;
+}
+static void example_net_await(tutti_comm *comm) {
+  int polls = 3;
+  CHECK(tutti_net_await("example_net_await", "a counter", 1, counted_down, &polls));
+  check(polls == 0, "polled until it is done");
+  (void)comm;
+}
+
 static void other_work(void) {
   /* here the program's own network makes progress; it returns at once */
 }
@@ -190,6 +200,7 @@ int main(void) {
       example_comm_from_net,
       example_comm_among,
       example_net_refuse,
+      example_net_await,
       example_idle,
   };
   enum { EXAMPLES = sizeof examples / sizeof *examples };

@@ -201,6 +201,12 @@ TUTTI_API void tutti_idle_set(void (*idle)(void));
 /** For authors of networks: make `sentence` the text of tutti_error(). Returns `status`. */
 TUTTI_API tutti_status tutti_net_refuse(tutti_status status, const char *sentence);
 
+/** For authors of networks: wait until `done(ctx)`, which is called again and again, returns other than 0. Meanwhile
+ * `tutti doctor` shows that `call` waits for `whom`, and after 10 s the log warns. gives_up: TUTTI_CONNECT_TIMEOUT, if it is
+ * set, and an interrupt (tutti_interrupt_set) end the wait, with TUTTI_ERR_TIMEOUT and TUTTI_ERR_INTERRUPTED. */
+TUTTI_API tutti_status tutti_net_await(const char *call, const char *whom, int gives_up,
+                                       int (*done)(void *ctx), void *ctx);
+
 #ifdef __cplusplus
 }
 #endif

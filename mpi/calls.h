@@ -14,7 +14,7 @@
 #define MPI_OWN_CALLS(X) X(Waitany) X(Testany)
 #else
 #define MPI_OWN_CALLS(X) \
-  X(T_init_thread)       \
+  X(Ibarrier) X(Test) X(Comm_get_attr) X(T_init_thread) \
   X(T_cvar_get_index) X(T_cvar_handle_alloc) X(T_cvar_read) X(T_cvar_handle_free)
 #endif
 #ifdef TUTTI_MPI_ABI

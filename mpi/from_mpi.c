@@ -3,7 +3,11 @@
  * Idea       Check that this MPI is the one that the library was built for, that it is running, and
  *            that the communicator is one of its intracommunicators. A duplicate of that
  *            communicator is then a network for tutti.
+ * Waits      MPI_Comm_dup waits in silence for ranks that are late. So a barrier comes first, which tutti polls: after it all
+ *            ranks are here.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,6 +178,66 @@ const char *mpi_another_net(void) {
   return name && *name && strcmp(name, "mpi") != 0 ? name : NULL;
 }
 
+#ifdef TUTTI_MPI_SIMULATED
+static tutti_status await_all(const mpi_calls *mpi, MPI_Comm comm) {
+  return (void)mpi, (void)comm, TUTTI_OK; /* time would pass in each poll */
+}
+#else
+typedef struct meeting {
+  const mpi_calls *mpi;
+  MPI_Request barrier;
+  int error;
+} meeting;
+
+static int all_here(void *ctx) {
+  meeting *m = ctx;
+  int done = 0;
+  m->error = m->mpi->Test(&m->barrier, &done, MPI_STATUS_IGNORE);
+  return done || m->error;
+}
+
+static int forget(MPI_Comm comm, int keyval, void *open, void *extra) {
+  (void)comm, (void)keyval, (void)extra;
+  free(open);
+  return MPI_SUCCESS;
+}
+
+/* Where a wait has ended before all were here, the barrier is an attribute of the communicator, and the next call goes on with it. */
+static int continue_barrier(const mpi_calls *mpi, MPI_Comm comm, meeting *m, int *key) {
+  static atomic_int keyval;
+  static atomic_bool has_keyval;
+  meeting *open = NULL;
+  int has = 0, error = has_keyval ? MPI_SUCCESS : mpi_keyval(mpi, forget, key);
+  if (!error && !has_keyval) keyval = *key;
+  if (!error) has_keyval = true;
+  *key = keyval;
+  if (!error) error = mpi->Comm_get_attr(comm, *key, &open, &has);
+  if (error) return error;
+  if (!has || open->barrier == MPI_REQUEST_NULL) return mpi->Ibarrier(comm, &m->barrier);
+  m->barrier = open->barrier;
+  open->barrier = MPI_REQUEST_NULL;
+  return MPI_SUCCESS;
+}
+
+static void leave_open(const mpi_calls *mpi, MPI_Comm comm, const meeting *m, int key) {
+  meeting *open = malloc(sizeof *open);
+  if (open) *open = *m;
+  if (open && mpi->Comm_set_attr(comm, key, open)) free(open);
+}
+
+static tutti_status await_all(const mpi_calls *mpi, MPI_Comm comm) {
+  meeting m = {.mpi = mpi, .error = MPI_SUCCESS};
+  int key, error = continue_barrier(mpi, comm, &m, &key);
+  const tutti_status status =
+      error ? TUTTI_OK
+            : tutti_net_await("tutti_comm_from_mpi", "ranks that have not called it", 1, all_here, &m);
+  if (!error) error = m.error;
+  if (error) return mpi_failed(mpi, "meet the other ranks", error);
+  if (status) leave_open(mpi, comm, &m, key);
+  return status;
+}
+#endif
+
 tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void *mpi_comm,
                            size_t size, tutti_comm **out) {
   MPI_Comm comm, own;
@@ -186,6 +250,7 @@ tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void 
   memcpy(&comm, mpi_comm, sizeof comm);
   if ((status = check_comm(mpi, comm))) return status;
   if (started_by_tutti(mpi, comm)) return tutti_comm_from_env(out);
+  if ((status = await_all(mpi, comm))) return status;
   int error = mpi->Comm_dup(comm, &own);
   if (error) return mpi_failed(mpi, "duplicate the communicator", error);
   if (mpi_another_net()) return over_another(mpi, own, mpi_another_net(), out);

@@ -357,9 +357,13 @@ static int copy_nothing(MPI_Comm comm, int keyval, void *extra, void *in, void *
   return MPI_SUCCESS;
 }
 
+int mpi_keyval(const mpi_calls *mpi, MPI_Comm_delete_attr_function *function, int *keyval) {
+  return mpi->Comm_create_keyval(copy_nothing, function, keyval, NULL);
+}
+
 int net_at_end(const mpi_calls *mpi, MPI_Comm_delete_attr_function *function) {
   int keyval;
-  int error = mpi->Comm_create_keyval(copy_nothing, function, &keyval, NULL);
+  int error = mpi_keyval(mpi, function, &keyval);
   if (!error) error = mpi->Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
   if (!error) error = mpi->Comm_free_keyval(&keyval); /* gone with the attribute */
   return error;

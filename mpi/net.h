@@ -14,6 +14,8 @@ tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net);
 int mpi_net_begin(const mpi_calls *mpi);
 /* In MPI_Finalize call a function while all of MPI still works, after what is set later than now. Returns MPI's error. */
 int net_at_end(const mpi_calls *mpi, MPI_Comm_delete_attr_function *function);
+/* A kind of attribute that duplicates of a communicator do not have. Returns MPI's error. */
+int mpi_keyval(const mpi_calls *mpi, MPI_Comm_delete_attr_function *function, int *keyval);
 /* Is the running MPI of the family that this library was compiled for? Fills in its version. */
 int mpi_is_ours(const mpi_calls *mpi, char version[MPI_MAX_LIBRARY_VERSION_STRING]);
 /* tutti_comm_from_mpi_of, through this table of calls. */

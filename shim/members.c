@@ -46,6 +46,34 @@ static int tag_of(const members *m) {
   return (int)(m->number % tags);
 }
 
+void members_await(int (*done)(void *), void *ctx) {
+  tutti_net_await("the first collective of an MPI communicator", "its other ranks", 0, done, ctx);
+}
+
+typedef struct exchange {
+  MPI_Request of[2];
+  int error;
+} exchange;
+
+static int both_over(void *ctx) {
+  exchange *x = ctx;
+  MPI_Status statuses[2];
+  int done = 0;
+  net_enter(&next()->net, MPI_THREAD_MULTIPLE, 1);
+  x->error = next()->Testall(2, x->of, &done, statuses);
+  net_leave(MPI_THREAD_MULTIPLE);
+  return done || x->error;
+}
+
+/* As MPI_Sendrecv. Ranks may be late for a communicator's first collective: tutti shows and reports the wait. */
+static int send_and_receive(const void *src, int to, void *dst, int from, int bytes, int tag) {
+  exchange x = {{MPI_REQUEST_NULL, MPI_REQUEST_NULL}, MPI_SUCCESS};
+  x.error = next()->net.Irecv(dst, bytes, MPI_BYTE, from, tag, own, &x.of[0]);
+  if (!x.error) x.error = next()->net.Isend(src, bytes, MPI_BYTE, to, tag, own, &x.of[1]);
+  if (!x.error) members_await(both_over, &x);
+  return x.error;
+}
+
 /* As tutti_gather_fn. */
 static int gather(void *ctx, const void *mine, size_t bytes, void *all) {
   const members *m = ctx;
@@ -56,8 +84,7 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all) {
   for (int k = 1; k < m->n && !error; k *= 2) {
     const int to = m->list[(m->mine + m->n - k) % m->n], from = m->list[(m->mine + k) % m->n];
     const int some = (int)bytes * (k < m->n - k ? k : m->n - k);
-    error = next()->Sendrecv(ring, some, MPI_BYTE, to, tag_of(m), ring + (size_t)k * bytes, some,
-                             MPI_BYTE, from, tag_of(m), own, MPI_STATUS_IGNORE);
+    error = send_and_receive(ring, to, ring + (size_t)k * bytes, from, some, tag_of(m));
   }
   for (size_t i = 0; i < n && !error; i++)
     memcpy((char *)all + ((size_t)m->mine + i) % n * bytes, ring + i * bytes, bytes);

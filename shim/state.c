@@ -8,7 +8,6 @@
 #include "state.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -225,13 +224,18 @@ bool state_number(state *s) {
   return s->numbered;
 }
 
+static int has_number(void *ctx) {
+  state *s = ctx;
+  int done = 0;
+  net_enter(&next()->net, MPI_THREAD_MULTIPLE, 1);
+  if (next()->Test(&s->numbering, &done, MPI_STATUS_IGNORE)) s->numbered = false;
+  net_leave(MPI_THREAD_MULTIPLE);
+  return done || !s->numbered;
+}
+
 static bool numbered(state *s) {
-  int done = 0, error = state_number(s) ? MPI_SUCCESS : MPI_ERR_OTHER;
-  while (!error && !done) {
-    error = next()->Test(&s->numbering, &done, MPI_STATUS_IGNORE);
-    if (!done) sched_yield();
-  }
-  return !error;
+  if (state_number(s)) members_await(has_number, s);
+  return s->numbered;
 }
 
 bool state_serves(state *s) {

@@ -19,8 +19,9 @@ void tt_aggregator_key(const char *text, char key[TT_KEY + 1]) {
   static const char what[] = "tutti aggregator";
   unsigned char digest[TT_DIGEST];
   tt_sha256 s;
+  const char *name = text ? "the key given to tutti_aggregator_serve" : "TUTTI_KEY";
   if (!text) text = tt_env("TUTTI_KEY");
-  if (text && *text) tt_key_look(text);
+  if (text && *text) tt_key_look(name, text);
   tt_sha256_begin(&s);
   tt_sha256_add(&s, what, sizeof what);
   if (text) tt_sha256_add(&s, text, strlen(text));

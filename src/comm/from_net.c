@@ -473,7 +473,3 @@ tutti_status tt_comm_from_net(const tutti_net *net, tt_meeting *m, tutti_comm **
     *out = comm;
   return status;
 }
-
-tutti_status tutti_net_refuse(tutti_status status, const char *sentence) {
-  return tt_fail(status, "%.400s", sentence);
-}

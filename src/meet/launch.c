@@ -58,7 +58,7 @@ static tutti_status find_torch(tt_launch *l) {
   if (!tt_env("MASTER_ADDR")) return launcher_env_error("MASTER_ADDR");
   l->at.hosts = 1;
   l->at.open = !tt_env("TUTTI_KEY");
-  tt_key_look(tt_env("TUTTI_KEY"));
+  tt_key_look("TUTTI_KEY", tt_env("TUTTI_KEY"));
   snprintf(l->at.host[0], sizeof l->at.host[0], "%s", tt_env("MASTER_ADDR"));
   l->at.port = (int)tt_env_int("TUTTI_PORT", 1, 65535, port + 1);
   make_key(&l->at, words, 5);
@@ -84,7 +84,7 @@ static tutti_status find_slurm(tt_launch *l) {
     return launcher_env_error("SLURM_STEP_NODELIST");
   l->at.hosts = 1;
   l->at.open = !tt_env("TUTTI_KEY");
-  tt_key_look(tt_env("TUTTI_KEY"));
+  tt_key_look("TUTTI_KEY", tt_env("TUTTI_KEY"));
   make_key(&l->at, words, 3);
   const long port = 15000 + (long)(strtoul(l->at.key + TT_KEY - 8, NULL, 16) % 16000);
   l->at.port = (int)tt_env_int("TUTTI_PORT", 1, 65535, port);

@@ -119,8 +119,8 @@ tutti_status tt_meet_sentence(tt_meet_line *l, const tt_reply *reply, double unt
 /* Where a key proves nothing: is the other end of this connection a process of the same user on the same host, or did the
  * user allow others by TUTTI_INSECURE=1? (trust.c) */
 bool tt_trusts(int fd);
-/* Warns once if a text of TUTTI_KEY is so short or plain that somebody who has captured a handshake can guess it. */
-void tt_key_look(const char *text);
+/* Warns once if the text of this key is so short or plain that somebody who has captured a handshake can guess it. */
+void tt_key_look(const char *name, const char *text);
 /* The other end's proof is wrong. */
 tutti_status tt_meet_unknowing(const tt_meet_line *l);
 /* What the other end sends is not of this protocol. */

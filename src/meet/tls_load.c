@@ -85,7 +85,7 @@ static tutti_status find_job_key(const tt_meeting *m, char key[TT_KEY]) {
                    "the network needs a secret, and these ranks have none, because they met by a "
                    "store, a gather, PMIx or an MPI: set TUTTI_KEY to the same text on all ranks");
   unsigned char digest[TT_DIGEST];
-  tt_key_look(text);
+  tt_key_look("TUTTI_KEY", text);
   const tt_piece piece = {text, strlen(text)};
   tt_hmac("tutti job 1", sizeof "tutti job 1", &piece, 1, digest);
   memcpy(key, digest, TT_KEY);

@@ -107,11 +107,10 @@ static double bits_of(const char *text) {
   return (double)length * each;
 }
 
-void tt_key_look(const char *text) {
-  if (!text || bits_of(text) >= KEY_BITS || !tt_news("TUTTI_KEY", "weak")) return;
+void tt_key_look(const char *name, const char *text) {
+  if (!text || bits_of(text) >= KEY_BITS || !tt_news(name, "weak")) return;
   tt_log(0,
-         "TUTTI_KEY has at most %.0f bits: somebody who captures how two processes prove to know "
-         "it can try all. Draw %d "
-         "bits at random: openssl rand -hex 16",
-         bits_of(text), KEY_BITS);
+         "%s has at most %.0f bits: somebody who captures how two processes prove to know it can try "
+         "all. Draw %d bits at random: openssl rand -hex 16",
+         name, bits_of(text), KEY_BITS);
 }

@@ -68,8 +68,13 @@ static tutti_status stage(tutti_comm *comm, const char *function, int number, co
                        sum ? (int)tt_near_op(comm->wire, sum->op) : 0)) {
     const tutti_status status = tt_streams_wait(comm, function);
     if (status) return status;
-    while (tt_device_holds()) /* other communicators' */
-      if (!tt_progress(comm)) sched_yield();
+    tt_long_wait wait = tt_long_wait_begin(function);
+    while (tt_device_holds()) {
+      if (tt_progress(comm)) continue;
+      tt_long_wait_for(&wait, "streams of other communicators, which wait for calls");
+      sched_yield();
+    }
+    tt_long_wait_end(&wait);
   }
   const tutti_status status = tt_staged_new(f->stager, number, parts, n, bytes, host, staged);
   if (!status && sum) tt_staged_compile(*staged, sum->type, tt_near_op(comm->wire, sum->op));
@@ -174,19 +179,20 @@ static bool comes_in_pieces(const tutti_request *r) {
  * while the input comes: the stream may wait for an earlier call. */
 static tutti_status await_device(tutti_request *r, bool input) {
   tutti_status status = TUTTI_OK;
-  bool warned = false;
-  double since = tt_seconds();
+  tt_long_wait wait = tt_long_wait_begin("");
   while (!status && !(input && r->comm->broken) &&
          (input ? tt_staged_landed(r->staged) != UINT64_MAX : !tt_staged_over(r->staged))) {
     const bool moved = tt_staged_progress(r->staged, &status);
     if (moved || status || (input && tt_progress(r->comm))) {
-      since = tt_seconds();
+      tt_long_wait_end(&wait);
+      wait = tt_long_wait_begin("");
       continue;
     }
     if (input) tt_watch_peers(r->comm);
-    status = tt_report_device(r->comm, &r->call, (uint64_t)(1e6 * (tt_seconds() - since)), &warned);
+    status = tt_report_device(r->comm, &r->call, &wait);
     sched_yield();
   }
+  tt_long_wait_end(&wait);
   return status;
 }
 

@@ -300,8 +300,8 @@ void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
     const int to = a.peer < 0 ? tt_leaving_to(comm, &place->operation) : -1;
     if (to >= 0) tt_report_leaving(comm, p, waited_for(p, now), to, &place->operation);
     if (a.peer < 0 && to < 0 && place->by->staged) {
-      const tutti_status late =
-          tt_report_device(comm, &place->by->call, waited_for(p, now), &p->warned);
+      if (!p->note.call) p->note.since = 1e-6 * (double)p->since;
+      const tutti_status late = tt_report_device(comm, &place->by->call, &p->note);
       if (late) tt_break_by_error(comm, late);
     }
     if (a.peer < 0) continue;

@@ -119,9 +119,8 @@ void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited
 int tt_leaving_to(const tutti_comm *comm, const tt_operation *o);
 void tt_report_leaving(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
                        const tt_operation *o);
-/* A call has waited so long (us) for the device on which its vectors lie. Warns once; TUTTI_ERR_TIMEOUT at the time limit. */
-tutti_status tt_report_device(const tutti_comm *comm, const tt_call *call, uint64_t waited,
-                              bool *warned);
+/* A call waits for the device on which its vectors lie, since w->since: shows it, warns once; TUTTI_ERR_TIMEOUT at the time limit. */
+tutti_status tt_report_device(const tutti_comm *comm, const tt_call *call, tt_long_wait *w);
 /* tutti_comm_free waits for a peer that has to take what this rank sent. */
 void tt_report_undelivered(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer);
 /* The aggregator is lost, and rank `peer` has not said yet where it is. */

@@ -212,23 +212,18 @@ void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, i
   report_late(comm, p, waited, peer, what);
 }
 
-tutti_status tt_report_device(const tutti_comm *comm, const tt_call *call, uint64_t waited,
-                              bool *warned) {
+tutti_status tt_report_device(const tutti_comm *comm, const tt_call *call, tt_long_wait *w) {
+  static const char whom[] = "its device: a stream that comes before the call, or the device, does not go on";
   char text[300], why[400], time[16];
+  const uint64_t waited = (uint64_t)(1e6 * (tt_seconds() - w->since));
   const double limit = limit_reached(comm, waited);
-  if (limit <= 0 && (*warned || waited < (uint64_t)TT_WARN_S * 1000000)) return TUTTI_OK;
+  w->call = tutti_coll_name(call->coll);
+  tt_long_wait_for(w, "%s", whom);
+  if (limit <= 0) return TUTTI_OK;
   format_seconds(waited, time, sizeof time);
-  snprintf(text, sizeof text,
-           "it has waited %s s for its device in %s: a stream that comes before the call, or the "
-           "device, does not go on",
-           time, tutti_coll_name(call->coll));
-  if (limit > 0) {
-    say_limit(comm, text, limit, why, sizeof why);
-    return tt_fail(TUTTI_ERR_TIMEOUT, "%s", why);
-  }
-  *warned = true;
-  tt_log(0, "rank %d: %s", comm->rank, text);
-  return TUTTI_OK;
+  snprintf(text, sizeof text, "it has waited %s s in %s for %s", time, w->call, whom);
+  say_limit(comm, text, limit, why, sizeof why);
+  return tt_fail(TUTTI_ERR_TIMEOUT, "%s", why);
 }
 
 void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,

@@ -142,7 +142,7 @@ static uint64_t yield_us(const tutti_comm *comm) {
 }
 
 void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p) {
-  if (p->shown) show_moves(comm, p);
+  if (p->shown || p->note.call) show_moves(comm, p);
   *p = (tt_wait_policy){.by = p->by};
 }
 
@@ -226,7 +226,7 @@ bool tt_request_await(tutti_request *r, bool deaf) {
     if (!deaf && (p.sleep || turn % ASK_TURNS == 0) && some_interrupt_set())
       waits = !tt_interrupted(&asked);
   }
-  if (p.shown) show_moves(comm, &p);
+  if (p.shown || p.note.call) show_moves(comm, &p);
   comm->flight->waits = false;
   return waits;
 }

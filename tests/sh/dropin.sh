@@ -61,6 +61,23 @@ unused() { # MPI
   ok "$1: communicators without a collective are not tutti's" grep -q '"communicators": {"served": 1,' "$report"
   n=$((n + 1))
 }
+# A rank that is late for a communicator's first collective.
+late() { # MPI
+  local late_job wait='the first collective of an MPI communicator' said=
+  rm -f "$work/come"
+  TUTTI_LOG=stderr run_mpi "$TUTTI" mpi "$(starter "$1")" -n 3 "$BUILD/tests/$1/drop_late" "$work/come" &
+  late_job=$!
+  until [ "$said" ] || ! kill -0 $late_job 2>/dev/null; do
+    grep -q "$wait has waited [0-9]* s for its other ranks" "$work/err" &&
+      said=$("$TUTTI" doctor "$(sed -n 's/^# pid //p' "$work/out")")
+    sleep 0.02
+  done
+  touch "$work/come"
+  wait $late_job
+  ok "$1: a wait for a communicator's first collective warns, and is shown by the doctor" all 'grep -q "^ok" "$work/out"' \
+    'grep -q "$wait waits for its other ranks" <<<"$said"'
+  n=$((n + 1))
+}
 # Ranks of two nodes: a network through MPI for each communicator.
 nodes() { # MPI
   local -x TUTTI_NODES=0,1
@@ -127,7 +144,7 @@ hidden_sources
 for mpi in ompi mpich; do
   brief && [ $mpi = mpich ] && continue # it is in abi.sh
   if ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_ops" ]; then
-    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 66
+    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 67
     n=$((n + 1))
     continue
   fi
@@ -137,6 +154,7 @@ for mpi in ompi mpich; do
   for p in 1 3 ${TUTTI_TEST_ALL:+2 5}; do pending $mpi $p; done
   exact $mpi
   unused $mpi
+  late $mpi
   hidden $mpi
   nodes $mpi
   apart $mpi

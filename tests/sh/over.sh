@@ -67,11 +67,17 @@ open_mpi() {
   ok "ompi: freeing a communicator whose peer takes nothing ends at the time limit, and names the call" all 'status 0' \
     '[ "$(grep -c "^free: .*in tutti_comm_free, to receive what this rank sent in reduce of 1000 double" "$work/out")" = 2 ]' \
     '[ "$(grep -c "^free again: returned" "$work/out")" = 2 ]'
-  n=$((n + 1))
+  job_of ompi 2 0,1 mp_waits free limit
+  ok "ompi: such a wait warns, is shown by the doctor, and ends at the time limit" all '[ "$(grep -c "^ok" "$work/out")" = 3 ]'
+  job_of ompi 2 0,1 mp_waits free interrupt
+  ok "ompi: such a wait is interrupted" all '[ "$(grep -c "^ok" "$work/out")" = 1 ]'
+  for p in 2 4; do over ompi $p - mpi_late; done
+  n=$((n + 3))
 }
 
 mpich() {
   local nodes p
+  for p in 2 4; do over mpich $p - mpi_late; done
   for nodes in - $apart; do
     over mpich 2 "$nodes" mp_cover
     over mpich 2 "$nodes" mp_exact
@@ -122,7 +128,7 @@ done
 told
 for mpi in ompi $(brief || echo mpich); do
   if ! has $mpi; then
-    [ $mpi = ompi ] && tests=37 || tests=23
+    [ $mpi = ompi ] && tests=41 || tests=25
     skip "over $mpi" "it is not installed, or the tests were built without it" $tests
     n=$((n + 1))
     continue

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "fences.h"
+#include "long_wait.h"
 #include "remote.h"
 #include "shm_wire.h"
 
@@ -234,7 +235,7 @@ static uint64_t shm_published(tt_wire *w, int peer, tt_counter counter) {
 
 /* ---- the guard ---- */
 
-static const double limit = 2, warn_after = 8, between_looks = 0.02; /* s */
+static const double limit = 2, between_looks = 0.02; /* s */
 
 static void shm_leave(tt_wire *w) {
   /* model: guard:leave */
@@ -252,15 +253,6 @@ static bool shm_enter(tt_wire *w) {
   return false;
 }
 
-static void warn_of_thread(const tt_wire *w, int peer, bool *warned) {
-  *warned = true;
-  tt_log(0,
-         "rank %d cannot return from a call that failed: rank %d, a thread of this process, is "
-         "still inside the op that "
-         "reads and writes its memory",
-         w->rank, peer);
-}
-
 static bool shm_quiesce(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
   char reason[TT_REASON];
@@ -270,19 +262,21 @@ static bool shm_quiesce(tt_wire *w) {
   tt_fence_everywhere();
   double now = tt_seconds(), look = now + between_looks;
   const double until = now + limit;
-  bool warned = false;
-  for (int r = 0; r < w->ranks; r++) /* model: guard:settle */
-    while (r != w->rank && atomic_load(&s->ctrls[r]->inside)) {
+  tt_long_wait wait = tt_long_wait_begin("a call that failed");
+  bool settles = true;
+  for (int r = 0; r < w->ranks && settles; r++) /* model: guard:settle */
+    while (r != w->rank && settles && atomic_load(&s->ctrls[r]->inside)) {
       if (!w->peer->alive(w, r)) break;
-      if ((now = tt_seconds()) > until && !s->segment->threads) return false;
-      if (now > until + warn_after && !warned) warn_of_thread(w, r, &warned);
-      if (now > look) {
-        if (w->peer->stopped(w, r)) return false;
+      if ((now = tt_seconds()) > look) {
         look = now + between_looks;
+        settles = !w->peer->stopped(w, r);
       }
+      if (now > until && !s->segment->threads) settles = false;
+      tt_long_wait_for(&wait, "rank %d, which is inside the op that works on rank %d's vectors", r, w->rank);
       sched_yield();
     }
-  return true;
+  tt_long_wait_end(&wait);
+  return settles;
 }
 
 static void shm_revoke(tt_wire *w, void *memory, size_t bytes) {
