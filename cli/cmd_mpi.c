@@ -23,7 +23,7 @@ static const char usage[] =
     "       tutti mpi --report mpirun -n 8 ./app\n"
     "\n"
     "Starts an unmodified program of Open MPI, of MPICH or an MPI with its binary interface\n"
-    "(Intel MPI, MVAPICH, HPE Cray MPICH), or of the standard ABI of MPI 5.0 with tutti's\n"
+    "(Intel MPI, MVAPICH, Cray, ParaStation), or of the standard ABI of MPI 5.0 with tutti's\n"
     "allreduce, reduce, broadcast, all-gather, reduce-scatter and barrier instead of the\n"
     "MPI's. COMMAND is the usual start: mpirun or mpiexec, another launcher (srun), or the\n"
     "program itself. All other calls stay the MPI's.\n"
@@ -32,7 +32,7 @@ static const char usage[] =
     "                       calls were left to the MPI and why: on stderr, or in FILE as\n"
     "                       JSON\n"
     "  -f, --family NAME    which MPI the program is compiled for: ompi, mpich (Intel MPI,\n"
-    "                       MVAPICH and HPE Cray MPICH, too), or abi, the\n"
+    "                       MVAPICH, Cray MPICH and ParaStation MPI, too), or abi, the\n"
     "                       standard ABI (default: as the launcher says, and as the\n"
     "                       program's libraries show)\n"
     "\n"
@@ -123,7 +123,7 @@ static int find_family(mpi_options *o) {
   if (o->family) return 0;
   if (launcher)
     return cli_fail(CLI_FAILED, "mpi",
-                    "'%s --version' names none of Open MPI, MPICH, Intel MPI and MVAPICH, and no "
+                    "'%s --version' names none of Open MPI, MPICH, Intel MPI, MVAPICH and ParaStation MPI, and no "
                     "argument is a program "
                     "of either or of the standard ABI; say which with --family ompi, mpich or abi",
                     o->argv[0]);

@@ -22,7 +22,7 @@ extern char **environ;
 typedef struct family_entry {
   const char *tag, *title;
   const char *libraries[4]; /* patterns of the names that programs need (fnmatch; mpi/find.c) */
-  const char *says[6];      /* names that its launchers print */
+  const char *says[6];      /* patterns of what its launchers say of their version */
 } family_entry;
 
 /* The standard ABI comes first, because an MPI's libmpi_abi.so may need the MPI's other libraries. */
@@ -31,12 +31,12 @@ static const family_entry families[] = {
     [FAMILY_OMPI] = {"ompi",
                      "Open MPI",
                      {"libmpi.so.40*"},
-                     {"Open MPI", "OpenRTE", "Open RTE", "PRRTE"}},
-    /* Intel MPI, MVAPICH, HPE Cray MPICH and ParaStation MPI have its binary interface. */
+                     {"*Open MPI*", "*OpenRTE*", "*Open RTE*", "*PRRTE*"}},
+    /* Intel MPI, MVAPICH, HPE Cray MPICH and ParaStation MPI have its binary interface. ParaStation's mpiexec says its number. */
     [FAMILY_MPICH] = {"mpich",
                       "MPICH",
                       {"libmpi.so.12*", "libmpich.so.12*", "libmpi_*.so.12*"},
-                      {"HYDRA", "MPICH", "Intel(R) MPI", "MVAPICH"}},
+                      {"*HYDRA*", "*MPICH*", "*Intel(R) MPI*", "*MVAPICH*", "mpiexec [0-9]*"}},
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
@@ -101,7 +101,7 @@ mpi_family family_of_launcher(const char *command) {
   output_of(argv, text, sizeof text);
   for (int f = 1; f < FAMILIES; f++)
     for (int i = 0; families[f].says[i]; i++)
-      if (strstr(text, families[f].says[i])) return (mpi_family)f;
+      if (fnmatch(families[f].says[i], text, 0) == 0) return (mpi_family)f;
   return FAMILY_UNKNOWN;
 }
 

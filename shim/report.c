@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,21 +55,34 @@ static const char *const whys[SHIM_WHY_COUNT] = {
 #undef W
 };
 
-void report_begin(int rank) {
+/* What TUTTI_REPORT says; NULL: no report is wanted. */
+static const char *wish(void) {
   const char *value = getenv("TUTTI_REPORT");
+  return value && *value && strcmp(value, "0") != 0 ? value : NULL;
+}
+
+void report_begin(int rank) {
+  const char *value = wish();
   my_rank = rank;
-  if (!value || !*value || strcmp(value, "0") == 0) return;
+  if (!value) return;
   if (strcmp(value, "1") != 0) file = value;
   report_wanted = 1;
 }
 
 void report_nothing(const char *running) {
-  const char *value = getenv("TUTTI_REPORT");
-  if (value && *value && strcmp(value, "0") != 0)
+  if (wish())
     fprintf(stderr,
             "tutti: nothing is taken over: what runs is %s, and this library is for %s (tutti mpi "
             "--family)\n",
             *running ? running : "an unknown MPI", TUTTI_MPI_FAMILY);
+}
+
+void report_sessions(void) {
+  static atomic_bool reported;
+  if (wish() && !atomic_exchange(&reported, true))
+    fprintf(stderr,
+            "tutti: nothing is taken over: this program has MPI sessions and does not call MPI_Init, so it has "
+            "no MPI_COMM_WORLD\n");
 }
 
 uint64_t report_now(void) {

@@ -15,6 +15,7 @@ fake mpirun "mpirun (Open MPI) 5.0.1"
 fake mpirun.old "mpirun.openmpi (OpenRTE) 4.1.4"
 fake mpiexec.hydra "HYDRA build details:"
 fake mpiexec.intel "Intel(R) MPI Library for Linux* OS, Version 2021.18 Build 20260401"
+fake mpiexec.ps "mpiexec 5.1.62-2"
 fake mpirun.else "something else 1.0"
 fake srun "slurm 22.05"
 export PATH=$work/bin:$PATH TUTTI_LIB=$work/lib
@@ -37,6 +38,9 @@ ok "MPICH, by its path" all 'status 5' \
 job mpi mpiexec.intel -n 2 ./app
 ok "Intel MPI has MPICH's interface and launcher" all 'status 5' \
   'told -genv LD_PRELOAD "$lib/libtutti_pmpi_mpich.so" -n 2 ./app "LD_PRELOAD is unset"'
+job mpi mpiexec.ps -n 2 python3 x.py
+ok "ParaStation MPI has, too" all 'status 5' \
+  'told -genv LD_PRELOAD "$lib/libtutti_pmpi_mpich.so" -n 2 python3 x.py "LD_PRELOAD is unset"'
 # Programs by the name of the library that they need: an empty one of that name.
 needs() { # needs FAMILY SONAME
   echo 'int f(void) { return 0; }' | ${CC:-cc} -x c -shared -fPIC -Wl,-soname,"$2" - -o "$work/lib/$2" &&
@@ -87,7 +91,7 @@ refuses 2 "none of ompi, mpich and abi" --family lam mpirun ./a
 refuses 2 "no option '--reprot'; did you mean '--report'" --reprot ./a
 refuses 2 "which command" --report
 refuses 2 "needs the name of a file" --report= mpirun ./a
-refuses 125 "names none of Open MPI, MPICH, Intel MPI and MVAPICH" mpirun.else ./a
+refuses 125 "names none of Open MPI, MPICH, Intel MPI, MVAPICH and ParaStation MPI" mpirun.else ./a
 refuses 125 "'ls' is no mpirun" ls
 refuses 127 "cannot execute 'no-such'" --family ompi no-such
 export TUTTI_LIB=$work/nowhere

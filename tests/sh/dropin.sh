@@ -78,6 +78,17 @@ late() { # MPI
     'grep -q "$wait waits for its other ranks" <<<"$said"'
   n=$((n + 1))
 }
+# Sessions without MPI_Init are the MPI's, and a report says so.
+sessions() { # MPI
+  if ! grep -qa MPI_Session_init "$BUILD/tests/$1/drop_session"; then
+    skip "$1: MPI's sessions" "it has none: they came with MPI 4"
+  else
+    run_mpi "$TUTTI" mpi --report "$(starter "$1")" -n 2 "$BUILD/tests/$1/drop_session"
+    ok "$1: sessions without MPI_Init are left to the MPI, and the report says why" all 'status 0' 'grep -q "^ok" "$work/out"' \
+      '[ "$(grep -c "nothing is taken over: this program has MPI sessions" "$work/err")" = 2 ]'
+  fi
+  n=$((n + 1))
+}
 # Ranks of two nodes: a network through MPI for each communicator.
 nodes() { # MPI
   local -x TUTTI_NODES=0,1
@@ -144,7 +155,7 @@ hidden_sources
 for mpi in ompi mpich; do
   brief && [ $mpi = mpich ] && continue # it is in abi.sh
   if ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_ops" ]; then
-    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 67
+    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 68
     n=$((n + 1))
     continue
   fi
@@ -155,6 +166,7 @@ for mpi in ompi mpich; do
   exact $mpi
   unused $mpi
   late $mpi
+  sessions $mpi
   hidden $mpi
   nodes $mpi
   apart $mpi

@@ -1,0 +1,42 @@
+/* sessions.c - MPI's sessions (MPI 4): a program may have them and never call MPI_Init.
+ *
+ * Idea       Such a program has no MPI_COMM_WORLD, of whose ranks tutti's communicators are made. So its calls stay the MPI's, and
+ *            where a report was asked for, its end says why. The program's MPI is found at the first session, as at MPI_Init.
+ * Headers    Those before MPI 4 lack the functions: a session is a pointer in Open MPI 5, and in the standard ABI.
+ * SPDX-License-Identifier: BSD-3-Clause */
+/* Export what mpi.h declares; MPICH's does not set the visibility. */
+#pragma GCC visibility push(default)
+#include <mpi.h>
+
+#ifdef MPI_SESSION_NULL
+typedef MPI_Session session;
+#else
+typedef void *session;
+#endif
+int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, session *of);
+int MPI_Session_finalize(session *of);
+#pragma GCC visibility pop
+
+#include "report.h"
+#include "serve.h"
+
+typedef int init_fn(MPI_Info info, MPI_Errhandler handler, session *of);
+typedef int finalize_fn(session *of);
+
+int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, session *of) {
+  next_fill_for(__builtin_return_address(0));
+  init_fn *mpis;
+  *(void **)&mpis = mpi_find(RTLD_NEXT, "PMPI_Session_init");
+  return mpis ? mpis(info, handler, of) : MPI_ERR_OTHER;
+}
+ALSO_PMPI(Session_init)
+
+int MPI_Session_finalize(session *of) {
+  int initialized = 0;
+  finalize_fn *mpis;
+  next()->net.Initialized(&initialized);
+  if (!initialized) report_sessions();
+  *(void **)&mpis = mpi_find(RTLD_NEXT, "PMPI_Session_finalize");
+  return mpis ? mpis(of) : MPI_ERR_OTHER;
+}
+ALSO_PMPI(Session_finalize)
