@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static atomic_llong passed_ns, most_ns;
+static atomic_llong passed_ns, most_ns, look_ns;
 static atomic_bool time_flies;
 static pthread_t time_thread;
 
@@ -26,7 +26,7 @@ int clock_gettime(clockid_t clock, struct timespec *t) {
   const long long ns_of_s = 1000000000;
   if (syscall(SYS_clock_gettime, clock, t)) return -1;
   if (clock != CLOCK_MONOTONIC) return 0;
-  const long long ns = t->tv_nsec + atomic_load(&passed_ns);
+  const long long ns = t->tv_nsec + atomic_fetch_add(&passed_ns, atomic_load(&look_ns));
   t->tv_sec += ns / ns_of_s;
   t->tv_nsec = ns % ns_of_s;
   return 0;
@@ -46,6 +46,11 @@ static void *make_time_fly(void *unused) {
     if (atomic_load(&passed_ns) < atomic_load(&most_ns)) atomic_fetch_add(&passed_ns, 980000000);
   }
   return NULL;
+}
+
+/* From now on each look at the clock takes so long: who waits looks so many times, and how busy the machine is does not count. */
+static inline void looks_take(double seconds) {
+  atomic_store(&look_ns, (long long)(1e9 * seconds));
 }
 
 /* From now on a second passes in 20 ms, until so many have passed; then time goes as ever, or on like that. */

@@ -13,6 +13,7 @@
 
 #include "build_comm.h"
 #include "names.h"
+#include "pass_time.h"
 
 /* The ranks that work in place in the prover's input: bit r. */
 static unsigned asked[8];
@@ -291,13 +292,14 @@ static void others_verdicts(void **state) {
     atomic_ullong *word = &words[key / 4 % TT_PROOFS];
     if (cases[i].word > 0) *word = key | (unsigned)cases[i].word;
     const unsigned long long before = *word;
+    looks_take(0.01);
     const double from = tt_seconds();
     tt_proven is;
     const tutti_status status = tt_proof_ask(&comm, &ask, name, 1, &is);
     const double took = tt_seconds() - from;
+    looks_take(0);
     assert_int_equal(status != TUTTI_OK, cases[i].asked);
     assert_int_equal(took > 0.9, cases[i].waits);
-    assert_true(took < 20);
     if (cases[i].after == FULL)
       assert_true(*word == before);
     else

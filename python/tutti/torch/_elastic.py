@@ -36,8 +36,9 @@ def shrink(*, timeout: Optional[datetime.timedelta] = None) -> None:
     """Make the world anew from the ranks that are left, in the same order. Collective over them.
 
     Call it after an operation has failed: catch RuntimeError, or tutti.TuttiError with the backend in Python. It destroys
-    all process groups. Afterwards `torch.distributed.get_rank()` and `get_world_size()` give the new numbers. Make what
-    holds a process group again: DistributedDataParallel, groups of `new_group`. See docs/torch.md.
+    all process groups; an operation in which a slower rank still is fails there, and that rank calls it as well. Afterwards
+    `torch.distributed.get_rank()` and `get_world_size()` give the new numbers. Make what holds a process group again:
+    DistributedDataParallel, groups of `new_group`. See docs/torch.md.
 
     timeout  of the new default group; None: that of the old one
     """
