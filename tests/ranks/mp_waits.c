@@ -159,7 +159,7 @@ int main(int argc, char **argv) {
     const struct row *r = &rows[i];
     const char *number = getenv("TUTTI_RANK") ? getenv("TUTTI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
     if (strcmp(r->name, argv[1]) != 0 || !number) continue;
-    setenv(r->part == COMES ? "TUTTI_TIMEOUT" : "TUTTI_CONNECT_TIMEOUT", "30", 1);
+    setenv(r->part == COMES ? "TUTTI_TIMEOUT" : "TUTTI_CONNECT_TIMEOUT", "30", 0);
     tutti_log_set(hear, NULL);
     if (tutti_newcomer() && r->part == REPLACED) play(r, strcmp(argv[2], "interrupt") == 0);
     if (r->part != NONE && (start_comm(&comm) || tutti_barrier(comm)))
