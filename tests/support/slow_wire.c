@@ -8,7 +8,7 @@
 #include "interleave.h"
 #include "shm_wire.h"
 
-uint32_t wire_maps;
+bool (*wire_maps)(int rank, const void *bytes);
 bool wire_time_wakes;
 
 static const tt_memory_ops *memory;
@@ -58,7 +58,7 @@ static void leave(tt_wire *w) {
   interleave_point();
 }
 static uint64_t export_some(tt_wire *w, const void *bytes, size_t n) {
-  return bytes == memory->arena(w) || wire_maps >> w->rank & 1 ? memory->export(w, bytes, n) : 0;
+  return bytes == memory->arena(w) || wire_maps(w->rank, bytes) ? memory->export(w, bytes, n) : 0;
 }
 
 static size_t head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {

@@ -9,7 +9,7 @@
 void wire_slow(tt_wire *w);
 void wire_free(tt_wire *w);
 
-extern uint32_t wire_maps;   /* a bit per rank whose vectors peers can map */
+extern bool (*wire_maps)(int rank, const void *bytes); /* can peers map the vector of this rank? */
 extern bool wire_time_wakes; /* time ends a sleep; else only a peer does */
 /* Has a peer woken the rank, since it fell asleep? */
 bool wire_awake(int rank);

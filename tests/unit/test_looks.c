@@ -30,12 +30,8 @@
 /* LONG: elements of three pieces, one more than there are places; a piece has 128 bytes less than its place. */
 enum { RANKS = INTERLEAVE_RANKS, OPS = 20, PIECE = 4096, LONG = 2 * PIECE / 4 + 52, ROUNDS = 5000 };
 
-typedef enum way {
-  MAPPED,
-  MIXED,
-  COPIED,
-  STAGED
-} way; /* MIXED: peers map rank 0's alone; STAGED: copied in channels, too */
+/* Which vectors peers can map: all, rank 0's, all inputs, all results, none; STAGED: none, and channels copy them, too. */
+typedef enum way { MAPPED, MIXED, INPUTS, RESULTS, COPIED, STAGED, WAYS } way;
 typedef enum event { NONE, ABORT, DEATH, ANOTHER_CALL } event;
 
 typedef struct operation {
@@ -71,7 +67,7 @@ typedef struct scene {
 static const scene scenes[] = {
   {"short vectors beside flags", "one-shot", 2, MAPPED, {SUM(4), SUM(40)}, 2, NONE, 2, 3},
   {"short vectors beside flags", "one-shot", 3, MAPPED, {SUM(4), SUM(40)}, 1, NONE, 1, 2},
-  {"groups in rounds", "doubling", 4, MAPPED, {SUM(4), SUM(60)}, 1, NONE, 1, 2},
+  {"groups in rounds", "multiplying(radix=2)", 4, MAPPED, {SUM(4), SUM(60)}, 1, NONE, 1, 2},
   {"one-shot, mapped", "one-shot", 2, MAPPED, {SUM(LONG), IN_PLACE(LONG)}, 2, NONE, 2, 3},
   {"one-shot, copied", "one-shot", 2, COPIED, {SUM(LONG), SUM(LONG)}, 2, NONE, 2, 2},
   {"one-shot, copied", "one-shot", 3, COPIED, {SUM(LONG)}, 1, NONE, 1, 2},
@@ -79,12 +75,17 @@ static const scene scenes[] = {
   {"two-shot, mapped", "two-shot", 3, MAPPED, {SUM(LONG)}, 1, NONE, 1, 2},
   {"two-shot, mapped by some", "two-shot", 2, MIXED, {SUM(LONG), SUM(LONG)}, 1, NONE, 2, 2},
   {"two-shot, mapped by some", "two-shot", 3, MIXED, {SUM(LONG)}, 1, NONE, 1, 2},
+  {"two-shot, inputs mapped", "two-shot", 2, INPUTS, {SUM(LONG), SUM(LONG)}, 1, NONE, 1, 2},
+  {"two-shot, inputs mapped", "two-shot", 3, INPUTS, {SUM(LONG)}, 1, NONE, 1, 2},
+  {"two-shot, results mapped", "two-shot", 2, RESULTS, {SUM(LONG), SUM(LONG)}, 1, NONE, 1, 2},
   {"two-shot, returned sums", "two-shot", 2, COPIED, {SUM(LONG), SUM(LONG)}, 2, NONE, 2, 2},
   {"two-shot, returned sums", "two-shot", 3, COPIED, {SUM(LONG)}, 1, NONE, 1, 2},
   {"naive, mapped", "naive", 3, MAPPED, {SUM(LONG), IN_PLACE(LONG)}, 1, NONE, 1, 2},
   {"naive, mapped by some", "naive", 2, MIXED, {SUM(LONG), SUM(LONG)}, 2, NONE, 2, 2},
+  {"naive, inputs mapped", "naive", 2, INPUTS, {SUM(LONG), SUM(LONG)}, 2, NONE, 1, 2},
   {"naive, copied", "naive", 2, COPIED, {SUM(LONG), SUM(LONG)}, 2, NONE, 2, 2},
   {"a ring of channels", "fold(ring)", 2, MAPPED, {SUM(LONG), SUM(20)}, 1, NONE, 2, 2},
+  {"recursive doubling", "doubling", 3, MAPPED, {SUM(LONG), SUM(20)}, 1, NONE, 1, 2},
   {"a ring of staged bytes", "fold(ring)", 3, STAGED, {SUM(LONG)}, 1, NONE, 1, 2},
   {"reduce", NULL, 3, MAPPED, {REDUCE(4, 1), REDUCE(400, 0)}, 1, NONE, 1, 2},
   {"reduce, staged", NULL, 2, STAGED, {REDUCE(LONG, 1), REDUCE(LONG, 0)}, 2, NONE, 2, 2},
@@ -93,9 +94,9 @@ static const scene scenes[] = {
   {"a root far ahead", NULL, 2, MAPPED, {SUM(4), MANY(BROADCAST, 4, 16), SUM(4)}, 1, NONE, 1, 2},
   {"a full window", NULL, 2, STAGED, {MANY(BROADCAST, 200, 18)}, OPS, NONE, 1, 2},
   {"ranks that sleep", "one-shot", 2, MAPPED, {SUM(4), SUM(40)}, 0, NONE, 2, 3},
-  {"ranks that sleep", "two-shot", 3, COPIED, {SUM(LONG)}, 0, NONE, 1, 2},
+  {"ranks that sleep", "two-shot", 3, COPIED, {SUM(LONG)}, 0, NONE, 1, 1},
   {"ranks that sleep", NULL, 2, STAGED, {MANY(BROADCAST, 200, 10)}, 0, NONE, 1, 2},
-  {"ranks that sleep, and an abort", "two-shot", 2, COPIED, {SUM(LONG)}, 0, ABORT, 1, 2},
+  {"ranks that sleep, and an abort", "two-shot", 2, COPIED, {SUM(LONG)}, 0, ABORT, 1, 1},
   {"abort", "one-shot", 2, MAPPED, {SUM(4), SUM(40)}, 1, ABORT, 2, 2},
   {"abort, mapped", "two-shot", 2, MAPPED, {SUM(LONG)}, 1, ABORT, 2, 2},
   {"abort, mapped", "two-shot", 3, MAPPED, {SUM(LONG)}, 1, ABORT, 1, 2},
@@ -129,7 +130,8 @@ static scene played;
 static call calls[OPS];
 static int ncalls;
 static rank ranks[RANKS];
-static bool fresh; /* the communicators are usable */
+static bool fresh;    /* the communicators are usable */
+static uint32_t salt; /* what is added to inputs in this run: old data are wrong data */
 
 static void fill_call(call *c, int index) {
   c->bytes = c->op.count * sizeof(int32_t);
@@ -177,17 +179,19 @@ static bool is_used(const call *c, int r) { /* the caller has used it for someth
 static void begin_call(int r, int i) {
   const call *c = &calls[i];
   memset(c->dst[r], 0xa5, c->bytes);
-  memcpy(c->src[r], c->input[r], c->bytes);
+  for (size_t k = 0; k < c->op.count; k++)
+    c->src[r][k] = (int32_t)((uint32_t)c->input[r][k] + salt);
 }
 
 static void end_call(int r, int i, tutti_status status) {
   const call *c = &calls[i];
   const int32_t *got = c->dst[r], *wanted = c->wanted[r];
+  const uint32_t more = c->op.coll == TUTTI_BROADCAST ? salt : salt * (uint32_t)played.ranks;
   if (interleave_is_dead(r)) return; /* its peers used their vectors again */
   for (size_t k = 0; !status && wanted && k < c->op.count; k++)
-    if (got[k] != wanted[k])
+    if ((uint32_t)got[k] != (uint32_t)wanted[k] + more)
       interleave_fail("operation %d of %zu elements: rank %d has %d at %zu, not %d", i, c->op.count,
-                      r, (int)got[k], k, (int)wanted[k]);
+                      r, (int)got[k], k, (int)((uint32_t)wanted[k] + more));
   if (status && !played.event) interleave_fail("operation %d of rank %d: %s", i, r, tutti_error());
   if (status) ranks[r].failed = true;
   interleave_moved();
@@ -269,6 +273,23 @@ int sched_yield(void) {
 
 /* ---- a run ---- */
 
+static bool is_input(int r, const void *bytes) {
+  bool any = false;
+  for (int i = 0; i < ncalls; i++) any |= bytes == calls[i].src[r];
+  return any;
+}
+
+/* Can peers map this vector? */
+static bool maps(int r, const void *bytes) {
+  switch (played.way) {
+    case MAPPED: return true;
+    case MIXED: return r == 0;
+    case INPUTS: return is_input(r, bytes);
+    case RESULTS: return !is_input(r, bytes);
+    default: return false;
+  }
+}
+
 static void leave_all(void) {
   for (int r = 0; r < RANKS; r++)
     if (ranks[r].comm) wire_free(ranks[r].comm->wire);
@@ -282,7 +303,7 @@ static void meet_all(void) {
   tutti_comm *comms[RANKS];
   setenv("TUTTI_COPIES", played.way == STAGED ? "all" : "private", 1);
   assert_int_equal(tutti_comm_from_threads(played.ranks, comms), TUTTI_OK);
-  wire_maps = played.way == MAPPED ? ~0u : played.way == MIXED;
+  wire_maps = maps;
   wire_time_wakes = played.event >= DEATH;
   for (int r = 0; r < played.ranks; r++) {
     ranks[r].comm = comms[r];
@@ -299,6 +320,7 @@ static void begin(void) {
     leave_all();
     meet_all();
   }
+  salt += 2654435761u;
   for (int r = 0; r < played.ranks; r++) ranks[r].failed = false;
 }
 
@@ -379,7 +401,7 @@ static void test_random_orders(void **unused) {
     played = (scene){.name = name,
                      .plan = plans[draw(6)],
                      .ranks = 2 + (int)draw(RANKS - 1),
-                     .way = (way)draw(4),
+                     .way = (way)draw(WAYS),
                      .together = (int)draw(4),
                      .event = (event)(draw(2) * draw(3))};
     for (uint32_t i = 0, n = 1 + draw(3); i < n; i++)
