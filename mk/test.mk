@@ -6,7 +6,7 @@
 #   make prove           every parameter of every algorithm, with a bar
 #   make search LIMIT=60     looks for better schedules on few ranks, and for proofs that there are none (tools/search.py)
 #   make prove-fuzz TIME=60   the prover beside a second judge, on schedules made at random (docs/reliability.md)
-#   make check-long      2^32 allreduces on two ranks, each sum checked; about half an hour
+#   make check-long      2^32 allreduces on two ranks, each sum checked, and hand-overs in orders at random; about half an hour
 #   make mutants         changes one line of the sources at a time: a test must notice (ONLY=WORD SAMPLE=8 SEED=n)
 #   make models          checks models of the hand-overs between ranks, with weak memory (docs/reliability.md)
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
@@ -169,7 +169,8 @@ check-full:
 	@$(MAKE) $(JOBS) --no-print-directory programs
 	@$(RUN) $(ALLTESTS)
 check-long:
-	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/tests/mp_many
+	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/tests/mp_many $(BUILD)/tests/test_looks
+	seed=$$(date +%s); for i in $$(seq 20); do timeout 600 $(BUILD)/tests/test_looks $$((seed + i)) || exit 1; done
 	timeout 7200 $(BUILD)/tutti run -n 2 $(BUILD)/tests/mp_many $$((4294967296 + 1000))
 check-all:
 	@TUTTI_TEST_ALL=1 $(MAKE) --no-print-directory check-full

@@ -7,7 +7,8 @@ Idea       tools/mutants.tsv lists plausible slips. Each is made in a copy of th
 Usage      tools/mutants.py [--check] [--sample N] [--seed S] [--only WORD]
            --check looks only whether the table still fits the sources.
 Table      FILE, OLD, NEW, TESTS, REASON, separated by tabs. OLD occurs once in FILE. TESTS are
-           arguments of tests/run, after settings (TEST_RANKS=2). REASON only for a survivor.
+           arguments of tests/run, after settings (TEST_RANKS=2; TEST_SHORT=1: in their short form).
+           REASON only for a survivor.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import glob
@@ -34,6 +35,7 @@ class Mutant:
         words = tests.split()
         self.settings = [w for w in words if re.match(r"[A-Z_]+=", w)]
         self.tests = [w for w in words if w not in self.settings]
+        self.form = ["--tier", "check"] if "TEST_SHORT=1" in self.settings else []
 
     def wrong(self):
         """The error in the entry, or None."""
@@ -135,7 +137,7 @@ def killer_of(tree, mutant):
     for test in mutant.tests:
         seconds = SHELL_S if test.endswith(".sh") else TEST_S
         settings = [f"TEST_SECONDS={seconds}", "TEST_CORES=1"] + mutant.settings
-        out, status = run(["env"] + settings + ["tests/run", test], tree, 4 * seconds)
+        out, status = run(["env"] + settings + ["tests/run"] + mutant.form + [test], tree, 4 * seconds)
         if status is None or "ran longer than" in out:
             return f"{os.path.basename(test)} (it hung)"
         if status != 0:

@@ -1,4 +1,4 @@
-/* meet_peers_play.c - ranks as threads that meet at a rendezvous or over a store.
+/* meet_peers_play.c - ranks as threads that meet at a rendezvous, over a store, or by a gather.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "meet_peers_play.h"
 
@@ -24,7 +24,7 @@ __attribute__((format(printf, 1, 2), noreturn)) static void end_with(const char 
 /* The bytes of a rank's row, in a round. */
 static size_t bytes_in(int round, int rank) {
   static const size_t n[ROUNDS] = {1, 4096, 70000};
-  return n[round] + 3 * (size_t)rank;
+  return n[round] + 3 * (size_t)(rank ^ 1);
 }
 
 /* Is this row what the rank brings in this round? */
@@ -40,8 +40,10 @@ void *meeting_visit(void *arg) {
   peer *g = arg;
   const double since = tt_seconds();
   tt_meeting m;
-  g->status = g->store ? tt_meet_store(g->store, g->rank, g->ranks, g->limit, &m)
-                       : tt_meet_visit(&g->at, g->host, g->rank, g->ranks, g->limit, &m);
+  g->status = g->gather  ? tt_meet_gather(g->gather, g->ctx, g->rank, g->ranks, TUTTI_ERR_SYSTEM,
+                                          "the gather failed", &m)
+              : g->store ? tt_meet_store(g->store, g->rank, g->ranks, g->limit, &m)
+                         : tt_meet_visit(&g->at, g->host, g->rank, g->ranks, g->limit, &m);
   const bool came = !g->status;
   g->right = true;
   for (int round = 0; round < g->rounds && !g->status; round++) {

@@ -13,6 +13,8 @@ typedef struct peer {
   pthread_t thread;
   tt_rendezvous at;
   const tutti_store *store;
+  tutti_gather_fn *gather; /* with ctx: instead of both */
+  void *ctx;
   uint64_t host;           /* ranks with the same number share an agent */
   int rank, ranks, rounds; /* it leaves after `rounds` meetings */
   int fails_in;            /* it cannot go on in this round, from 1; 0: it can */

@@ -1,5 +1,5 @@
-/* test_meet.c - how ranks find each other: the rendezvous, agents, the store. Ranks are
- * threads. Uninvited peers: test_meet_key.c.
+/* test_meet.c - how ranks find each other: the rendezvous, agents. Ranks are
+ * threads. Uninvited peers: test_meet_key.c; without a rendezvous: test_meet_store.c.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -352,125 +352,6 @@ static void a_port_that_is_taken_is_said(void **state) {
   assert_non_null(strstr(tutti_error(), "TUTTI_PORT"));
 }
 
-/* ---- a store ---- */
-
-enum { ENTRIES = 200 };
-typedef struct shelf {
-  pthread_mutex_t lock;
-  struct {
-    char key[64];
-    void *bytes;
-    size_t n;
-  } entry[ENTRIES];
-  int n, puts;
-  int fails; /* puts before one fails; 0: none fails */
-} shelf;
-
-static int put(void *ctx, const char *key, const void *bytes, size_t n) {
-  shelf *s = ctx;
-  int at = 0;
-  pthread_mutex_lock(&s->lock);
-  while (at < s->n && strcmp(s->entry[at].key, key) != 0) at++;
-  const int failed = (s->fails && s->n >= s->fails) || at == ENTRIES;
-  if (!failed) {
-    snprintf(s->entry[at].key, sizeof s->entry[0].key, "%s", key);
-    free(s->entry[at].bytes);
-    s->entry[at].bytes = memcpy(malloc(n), bytes, n);
-    s->entry[at].n = n;
-    s->n += at == s->n;
-    s->puts++;
-  }
-  pthread_mutex_unlock(&s->lock);
-  return failed;
-}
-
-static int puts_of(shelf *s) {
-  pthread_mutex_lock(&s->lock);
-  const int puts = s->puts;
-  pthread_mutex_unlock(&s->lock);
-  return puts;
-}
-
-static int get(void *ctx, const char *key, void *bytes, size_t size, size_t *n, double seconds) {
-  shelf *s = ctx;
-  for (const double since = tt_seconds(); tt_seconds() - since <= seconds; usleep(500)) {
-    int found = 0;
-    pthread_mutex_lock(&s->lock);
-    for (int i = 0; i < s->n && !found; i++) {
-      if (strcmp(s->entry[i].key, key) != 0) continue;
-      *n = s->entry[i].n;
-      memcpy(bytes, s->entry[i].bytes, *n < size ? *n : size);
-      found = 1;
-    }
-    pthread_mutex_unlock(&s->lock);
-    if (found) return 0;
-  }
-  return 1;
-}
-
-static void stores_serve_too(void **state) {
-  static const struct {
-    int comes, fails;
-    tutti_status status;
-    const char *words;
-  } cases[] = {{5, 0, TUTTI_OK, ""},
-               {4, 0, TUTTI_ERR_TIMEOUT, "rank 4 of 5|store"},
-               {5, 3, TUTTI_ERR_TIMEOUT, "store"}};
-  (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    shelf s = {.lock = PTHREAD_MUTEX_INITIALIZER, .fails = cases[i].fails};
-    const tutti_store store = {.size = sizeof store, .ctx = &s, .put = put, .get = get};
-    peer g[5] = {{.rank = 0}};
-    for (int r = 0; r < cases[i].comes; r++) {
-      g[r] = (peer){.store = &store, .rank = r, .ranks = 5, .limit = cases[i].status ? 0.3 : 10};
-      meeting_begin(&g[r]);
-    }
-    for (int r = 0; r < cases[i].comes; r++) meeting_finish(&g[r]);
-    for (int r = 0; r < cases[i].comes && !cases[i].fails; r++)
-      meeting_expect(&g[r], cases[i].status, cases[i].words);
-    for (int r = 0; r < cases[i].comes && cases[i].fails; r++)
-      assert_int_not_equal(g[r].status, TUTTI_OK);
-    for (int k = 0; k < s.n; k++) free(s.entry[k].bytes);
-  }
-}
-
-/* One store for several lives of a job. The other ranks put their rows into the meeting before, and only then rank 0 begins. */
-static void a_store_may_outlive_its_ranks(void **state) {
-  static const struct {
-    int ranks, comes, fails_in; /* of rank 1 */
-    tutti_status status;
-    const char *words;
-  } lives[] = {{5, 5, 0, TUTTI_OK, ""},
-               {5, 5, 0, TUTTI_OK, ""},
-               {5, 4, 0, TUTTI_ERR_TIMEOUT, "rank 4 of 5|store"},
-               {5, 5, 0, TUTTI_OK, ""},
-               {5, 5, 1, TUTTI_ERR_MEMORY, "rank 1: it is out of its memory"},
-               {5, 5, 0, TUTTI_OK, ""},
-               {5, 5, 2, TUTTI_ERR_MEMORY, "rank 1: it is out of its memory"},
-               {3, 3, 0, TUTTI_OK, ""},
-               {5, 5, 0, TUTTI_OK, ""}};
-  shelf s = {.lock = PTHREAD_MUTEX_INITIALIZER};
-  const tutti_store store = {.size = sizeof store, .ctx = &s, .put = put, .get = get};
-  (void)state;
-  for (size_t i = 0; i < sizeof lives / sizeof *lives; i++) {
-    const int before = puts_of(&s), others = lives[i].comes - 1;
-    peer g[5] = {{.rank = 0}};
-    for (int r = others; r >= 0; r--) {
-      while (r == 0 && i && puts_of(&s) < before + others) usleep(100);
-      g[r] = (peer){.store = &store, .rank = r, .ranks = lives[i].ranks};
-      g[r].fails_in = r == 1 ? lives[i].fails_in : 0;
-      g[r].limit = lives[i].status == TUTTI_ERR_TIMEOUT ? 0.5 : 20;
-      meeting_begin(&g[r]);
-    }
-    for (int r = 0; r < lives[i].comes; r++) meeting_finish(&g[r]);
-    for (int r = 0; r < lives[i].comes; r++) {
-      meeting_expect(&g[r], lives[i].status, lives[i].words);
-      assert_true(g[r].right);
-    }
-  }
-  for (int k = 0; k < s.n; k++) free(s.entry[k].bytes);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ids_are_read),
@@ -484,8 +365,6 @@ int main(void) {
       cmocka_unit_test(a_port_that_is_taken_is_said),
       cmocka_unit_test(another_version_is_told_to_all),
       cmocka_unit_test(a_lasting_rendezvous_serves_in_turn),
-      cmocka_unit_test(stores_serve_too),
-      cmocka_unit_test(a_store_may_outlive_its_ranks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,12 @@
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* cmocka.h needs four of these headers first */
@@ -194,6 +196,47 @@ static void a_proof_works_once(void **state) {
   }
 }
 
+/* A process that has the name of a host's agent, and does not know the key. */
+static void *lie(void *listener) {
+  struct {
+    unsigned char proof[TT_DIGEST];
+    tt_reply reply;
+    char text[6];
+  } answer = {.reply = {TUTTI_ERR_MEMORY, sizeof answer.text}, .text = "a lie"};
+  char heard[100];
+  const int fd = accept(*(int *)listener, NULL, NULL);
+  send(fd, &answer, sizeof answer.proof + sizeof answer.reply + sizeof answer.text, MSG_NOSIGNAL);
+  while (read(fd, heard, sizeof heard) > 0) continue;
+  close(fd);
+  return NULL;
+}
+
+static void a_thief_of_the_name_is_not_believed(void **state) {
+  const uint64_t host = 7;
+  peer g = {.at = {.hosts = 1, .host = {"127.0.0.1"}, .port = 9, .key = "sixteen letters"},
+            .host = host,
+            .ranks = 2};
+  const tt_piece pieces[] = {{"tutti agent 4", 14}, {&host, sizeof host}};
+  unsigned char digest[TT_DIGEST];
+  struct sockaddr_un name = {.sun_family = AF_UNIX};
+  pthread_t liar;
+  (void)state;
+  tt_hmac(g.at.key, TT_KEY, pieces, 2, digest);
+  int n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "tutti-");
+  for (int i = 0; i < 12; i++) n += snprintf(name.sun_path + 1 + n, 3, "%02x", digest[i]);
+  int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  assert_int_equal(bind(listener, (const struct sockaddr *)&name,
+                        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)),
+                   0);
+  assert_int_equal(listen(listener, 1), 0);
+  assert_int_equal(pthread_create(&liar, NULL, lie, &listener), 0);
+  meeting_begin(&g);
+  meeting_finish(&g);
+  meeting_expect(&g, TUTTI_ERR_SYSTEM, "does not know this job's key");
+  pthread_join(liar, NULL);
+  close(listener);
+}
+
 static void count_warnings(void *ctx, int level, const char *line) {
   *(int *)ctx += level == 0 && strstr(line, " has at most ") != NULL;
 }
@@ -225,9 +268,10 @@ int main(void) {
       cmocka_unit_test(weak_secrets_are_warned_of),
       cmocka_unit_test(strangers_do_not_stall),
       cmocka_unit_test(versions_that_told_the_key_are_refused),
-                                     cmocka_unit_test(refused_strangers_hold_little),
+      cmocka_unit_test(refused_strangers_hold_little),
       cmocka_unit_test(a_thief_of_the_port_learns_nothing),
       cmocka_unit_test(a_proof_works_once),
+      cmocka_unit_test(a_thief_of_the_name_is_not_believed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

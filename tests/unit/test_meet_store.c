@@ -1,0 +1,190 @@
+/* test_meet_store.c - how ranks find each other without a rendezvous: over a store, and by a gather. Ranks are threads.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/* cmocka.h needs some of the headers above */
+#include <cmocka.h>
+
+#include "meet_peers_play.h"
+
+/* ---- a store ---- */
+
+enum { ENTRIES = 200 };
+typedef struct shelf {
+  pthread_mutex_t lock;
+  struct {
+    char key[64];
+    void *bytes;
+    size_t n;
+  } entry[ENTRIES];
+  int n, puts;
+  int fails; /* puts before one fails; 0: none fails */
+  const char
+      *cut; /* what is put under a key that contains this loses its last byte; NULL: nothing */
+} shelf;
+
+static int put(void *ctx, const char *key, const void *bytes, size_t n) {
+  shelf *s = ctx;
+  int at = 0;
+  pthread_mutex_lock(&s->lock);
+  while (at < s->n && strcmp(s->entry[at].key, key) != 0) at++;
+  const int failed = (s->fails && s->n >= s->fails) || at == ENTRIES;
+  if (!failed) {
+    snprintf(s->entry[at].key, sizeof s->entry[0].key, "%s", key);
+    free(s->entry[at].bytes);
+    s->entry[at].bytes = memcpy(malloc(n), bytes, n);
+    s->entry[at].n = n;
+    s->n += at == s->n;
+    s->puts++;
+  }
+  pthread_mutex_unlock(&s->lock);
+  return failed;
+}
+
+static int puts_of(shelf *s) {
+  pthread_mutex_lock(&s->lock);
+  const int puts = s->puts;
+  pthread_mutex_unlock(&s->lock);
+  return puts;
+}
+
+static int get(void *ctx, const char *key, void *bytes, size_t size, size_t *n, double seconds) {
+  shelf *s = ctx;
+  for (const double since = tt_seconds(); tt_seconds() - since <= seconds; usleep(500)) {
+    int found = 0;
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i < s->n && !found; i++) {
+      if (strcmp(s->entry[i].key, key) != 0) continue;
+      *n = s->entry[i].n;
+      memcpy(bytes, s->entry[i].bytes, *n < size ? *n : size);
+      found = 1;
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (found) return 0;
+  }
+  return 1;
+}
+
+static void stores_serve_too(void **state) {
+  static const struct {
+    int comes, fails;
+    tutti_status status;
+    const char *words;
+  } cases[] = {{5, 0, TUTTI_OK, ""},
+               {4, 0, TUTTI_ERR_TIMEOUT, "rank 4 of 5|store"},
+               {5, 3, TUTTI_ERR_TIMEOUT, "store"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    shelf s = {.lock = PTHREAD_MUTEX_INITIALIZER, .fails = cases[i].fails};
+    const tutti_store store = {.size = sizeof store, .ctx = &s, .put = put, .get = get};
+    peer g[5] = {{.rank = 0}};
+    for (int r = 0; r < cases[i].comes; r++) {
+      g[r] = (peer){.store = &store,
+                    .rank = r,
+                    .ranks = 5,
+                    .limit = cases[i].status == TUTTI_ERR_TIMEOUT ? 0.3 : 10};
+      meeting_begin(&g[r]);
+    }
+    for (int r = 0; r < cases[i].comes; r++) meeting_finish(&g[r]);
+    for (int r = 0; r < cases[i].comes && !cases[i].fails; r++)
+      meeting_expect(&g[r], cases[i].status, cases[i].words);
+    for (int r = 0; r < cases[i].comes && cases[i].fails; r++)
+      assert_int_not_equal(g[r].status, TUTTI_OK);
+    for (int k = 0; k < s.n; k++) free(s.entry[k].bytes);
+  }
+}
+
+/* One store for several lives of a job. The other ranks put their rows into the meeting before, and only then rank 0 begins. */
+static void a_store_may_outlive_its_ranks(void **state) {
+  static const struct {
+    int ranks, comes, fails_in; /* of ranks 1 and 3: all hear of the first */
+    tutti_status status;
+    const char *words;
+  } lives[] = {{5, 5, 0, TUTTI_OK, ""},
+               {5, 5, 0, TUTTI_OK, ""},
+               {5, 4, 0, TUTTI_ERR_TIMEOUT, "rank 4 of 5|store"},
+               {5, 5, 0, TUTTI_OK, ""},
+               {5, 5, 1, TUTTI_ERR_MEMORY, "rank 1: it is out of its memory"},
+               {5, 5, 0, TUTTI_OK, ""},
+               {5, 5, 2, TUTTI_ERR_MEMORY, "rank 1: it is out of its memory"},
+               {3, 3, 0, TUTTI_OK, ""},
+               {5, 5, 0, TUTTI_OK, ""}};
+  shelf s = {.lock = PTHREAD_MUTEX_INITIALIZER};
+  const tutti_store store = {.size = sizeof store, .ctx = &s, .put = put, .get = get};
+  (void)state;
+  for (size_t i = 0; i < sizeof lives / sizeof *lives; i++) {
+    const int before = puts_of(&s), others = lives[i].comes - 1;
+    peer g[5] = {{.rank = 0}};
+    for (int r = others; r >= 0; r--) {
+      while (r == 0 && i && puts_of(&s) < before + others) usleep(100);
+      g[r] = (peer){.store = &store, .rank = r, .ranks = lives[i].ranks};
+      g[r].fails_in = r % 2 ? lives[i].fails_in : 0;
+      g[r].limit = lives[i].status == TUTTI_ERR_TIMEOUT ? 0.5 : 20;
+      meeting_begin(&g[r]);
+    }
+    for (int r = 0; r < lives[i].comes; r++) meeting_finish(&g[r]);
+    for (int r = 0; r < lives[i].comes; r++) {
+      meeting_expect(&g[r], lives[i].status, lives[i].words);
+      assert_true(g[r].right);
+    }
+  }
+  for (int k = 0; k < s.n; k++) free(s.entry[k].bytes);
+}
+
+/* ---- a gather ---- */
+
+enum { GATHERERS = 4 };
+typedef struct hall {
+  pthread_barrier_t all_are_here;
+  const void *row[GATHERERS];
+} hall;
+typedef struct seat {
+  hall *of;
+  int rank;
+} seat;
+
+static int gather(void *ctx, const void *mine, size_t bytes, void *all) {
+  const seat *s = ctx;
+  s->of->row[s->rank] = mine;
+  pthread_barrier_wait(&s->of->all_are_here);
+  for (size_t r = 0; r < GATHERERS; r++) memcpy((char *)all + r * bytes, s->of->row[r], bytes);
+  pthread_barrier_wait(&s->of->all_are_here);
+  return 0;
+}
+
+/* Ranks bring rows of several sizes, or ranks 1 and 3 cannot go on in a round. */
+static void a_gather_serves_too(void **state) {
+  (void)state;
+  for (int fails_in = 0; fails_in <= ROUNDS; fails_in++) {
+    hall h;
+    seat s[GATHERERS];
+    peer g[GATHERERS];
+    pthread_barrier_init(&h.all_are_here, NULL, GATHERERS);
+    for (int r = 0; r < GATHERERS; r++) {
+      s[r] = (seat){&h, r};
+      g[r] = (peer){.gather = gather, .ctx = &s[r], .rank = r, .ranks = GATHERERS};
+      g[r].fails_in = r % 2 ? fails_in : 0;
+      meeting_begin(&g[r]);
+    }
+    for (int r = 0; r < GATHERERS; r++) meeting_finish(&g[r]);
+    for (int r = 0; r < GATHERERS; r++)
+      meeting_expect(&g[r], fails_in ? TUTTI_ERR_MEMORY : TUTTI_OK,
+                     fails_in ? "rank 1: it is out of its memory" : "");
+    pthread_barrier_destroy(&h.all_are_here);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(stores_serve_too),
+      cmocka_unit_test(a_store_may_outlive_its_ranks),
+      cmocka_unit_test(a_gather_serves_too),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
