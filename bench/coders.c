@@ -156,12 +156,11 @@ int main(int argc, char **argv) {
     if (strcmp(argv[first], "--json") == 0) json = true;
     if (strcmp(argv[first], "--bf16") == 0) bf16 = true;
   }
-  coder all[7] = {{"int8", "error=1", NULL, NULL},
+  coder all[6] = {{"int8", "error=1", NULL, NULL},
                   {"fp8_e4m3", "error=1,code=fp8_e4m3", NULL, NULL},
                   {"fp8_e5m2", "error=1,code=fp8_e5m2", NULL, NULL},
-                  {"topk=1/16", "topk=1/16", NULL, NULL},
                   {"lossless", "lossless", NULL, NULL}};
-  int coders = 5;
+  int coders = 4;
   if (find("libzstd.so.1", "ZSTD_compress", &zstd_pack, "ZSTD_decompress", &zstd_unpack))
     all[coders++] = (coder){"zstd -1", NULL, by_zstd, from_zstd};
   if (find("liblz4.so.1", "LZ4_compress_default", &lz4_pack, "LZ4_decompress_safe", &lz4_unpack))

@@ -18,7 +18,7 @@ def main():
     with open(ways) as f:
         found = [line.split() for line in f]
     for way, seconds, accuracy in found:
-        rows.append({"links": links, "hosts": hosts, "messages": {"coded": code, "topk": "topk=1/16"}.get(way, way),
+        rows.append({"links": links, "hosts": hosts, "messages": {"coded": code}.get(way, way),
                      "seconds": float(seconds), "times as fast": round(float(found[0][1]) / float(seconds), 2),
                      "accuracy": accuracy})
     record.store(path, record.about("the training of make demo on hosts; times as fast: as the first of the same hosts and links",

@@ -6,7 +6,7 @@
 # Hosts are network namespaces with links of these Mbit/s (netns.sh), made for each run and removed after it. For each layout
 # and rate `tutti tune` finds the figures, three times, and tutti chooses by their medians whether a call is coded.
 # sums       each with `code.left` of its gradients:
-#            the gradients of gradients.py as floats and as bf16, plain, without loss, with error=1e-2 and as topk=1/16, by turns in
+#            the gradients of gradients.py as floats and as bf16, plain, without loss and with error=1e-2, by turns in
 #            the same processes (lighter.c); ratio: plain over coded, round by round; left: bytes of the code over those of the numbers.
 #            --measured: with TUTTI_MEASURE=1, by which tutti times each call plain and coded, and does as the faster one
 # coders     rates of the codes on one core, and of zstd -1 and LZ4 on the same bytes (coders.c)
@@ -28,8 +28,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = os.environ.get("PYTHON3", "/usr/bin/python3")
 LAYOUTS, RATES, NETS = "5x1,6x1,7x1", "200,1000", ("demo", "conv")
 FIRST, LAST, STEPS, TUNES = 16 * KI, 4 * MI, 400, 3
-WAYS = ("lossless", "error", "topk")
-CODES = {"plain": None, "lossless": "lossless", "error": "error=1e-2", "topk": "topk=1/16"}
+WAYS = ("lossless", "error")
+CODES = {"plain": None, "lossless": "lossless", "error": "error=1e-2"}
 ALONE = ""  # no aggregator
 
 
@@ -115,7 +115,7 @@ def show(r):
 def head(layout, rate, figures):
     return "\n%d hosts, %s ranks per host, %g Mbit/s: %.3g ns/B; codes %s ns/B\n%-6s %-6s %8s %12s %-22s" % (
         *hosts_of(layout), rate, 1e9 * figures["beta"],
-        ", ".join("%s %.3g" % (c, 1e9 * figures.get("code." + c, 0)) for c in ("int8", "topk", "lossless")), "", "", "bytes",
+        ", ".join("%s %.3g" % (c, 1e9 * figures.get("code." + c, 0)) for c in ("int8", "lossless")), "", "", "bytes",
         "plain us", "plan") + "".join(" %12s %6s %6s  %-26s" % (w, "ratio", "left", "plan") for w in WAYS)
 
 

@@ -38,8 +38,8 @@ typedef struct price_options {
   "  -o, --op OP            sum (default), max ...\n"                                           \
   "      --contract any     ranks may round a sum differently (default: same); exact: sums\n"   \
   "                         that do not depend on the order (docs/reproducible.md)\n"           \
-  "      --code CODE        as TUTTI_CODE: 'error=1e-2', topk=1/16, lossless: messages\n"       \
-  "                         between hosts take fewer bytes (docs/lighter.md)\n"                 \
+  "      --code CODE        as TUTTI_CODE: 'error=1e-2', lossless: messages between\n"          \
+  "                         hosts take fewer bytes (docs/lighter.md)\n"                         \
   "      --algo PLANS       as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                              \
   "  -j, --json             for programs\n"
 

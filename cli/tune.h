@@ -50,7 +50,7 @@ void tune_progress(double done, const char *what);
 void tune_parts(tune_result *r);
 /* Seconds to code a byte of floats and to decode it, for each code; in_turn: with the time that others take the core.
  * false: out of memory. */
-enum { TUNE_CODES = 4 };
+enum { TUNE_CODES = 3 };
 bool tune_codes(bool in_turn, double seconds[TUNE_CODES]);
 void tune_add_codes(tune_result *r, const double seconds[TUNE_CODES]);
 

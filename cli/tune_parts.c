@@ -100,7 +100,6 @@ static const struct {
 } coded[TUNE_CODES] = {
     {"code.int8", "error=1", "s/B: floats to int8 and back, on all ranks at once"},
     {"code.fp8", "error=1,code=fp8_e4m3", "s/B: the same to 8-bit floats"},
-    {"code.topk", "topk=1/16", "s/B: the same to the largest numbers of a block"},
     {"code.lossless", "lossless", "s/B: the same without loss"},
 };
 

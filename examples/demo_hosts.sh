@@ -5,10 +5,9 @@
 # (docs/aggregator.md); and the hosts send lighter messages (TUTTI_CODE, docs/lighter.md).
 #
 # The hosts are network namespaces of this machine, each with a link of its own (bench/netns.sh);
-# as root. HOSTS=3 PER_HOST=2 RATE=1gbit EPOCHS=10 NEED=0.87 CODE=error=1e-2 WAYS="plain aggregator coded"; WAYS
-# may also have topk, which is TUTTI_CODE=topk=1/16. OUT=docs/bench adds the figures to those of the manual
-# (docs/hosts.md, after make tables). Exit status 0 only if all accuracies are good; 77 where such hosts cannot be
-# made.
+# as root. HOSTS=3 PER_HOST=2 RATE=1gbit EPOCHS=10 NEED=0.87 CODE=error=1e-2 WAYS="plain aggregator coded".
+# OUT=docs/bench adds the figures to those of the manual (docs/hosts.md, after make tables). Exit status 0 only if
+# all accuracies are good; 77 where such hosts cannot be made.
 # SPDX-License-Identifier: BSD-3-Clause
 set -eu
 LC_ALL=C OPENBLAS_NUM_THREADS=1 # the ranks are the parallelism
@@ -34,8 +33,7 @@ train() {
     plain) with= say="as it is" ;;
     aggregator) with="AGGREGATOR=$hosts" say="with an aggregator" ;;
     coded) with="TUTTI_CODE=$code" say="TUTTI_CODE=$code" ;;
-    topk) with="TUTTI_CODE=topk=1/16" say="TUTTI_CODE=topk=1/16" ;;
-    *) echo "demo_hosts.sh: WAYS has plain, aggregator, coded and topk, not '$1'" >&2 && exit 2 ;;
+    *) echo "demo_hosts.sh: WAYS has plain, aggregator and coded, not '$1'" >&2 && exit 2 ;;
   esac
   echo "== Fashion-MNIST on $hosts hosts with $per ranks each, links of $rate, over UCX, $say =="
   echo "tutti run --hosts host1:$per,... --agent AGENT $build/examples/fashion"

@@ -138,13 +138,9 @@ TUTTI_API tutti_status tutti_schedule_draw(const char *text, const tutti_drawing
  *        each block; "error=E,code=fp8_e4m3" (or fp8_e5m2) takes 8-bit floats, which keep small
  *        numbers of a block better and large ones worse. A block with an infinity or a NaN becomes
  *        NaN as a whole.
- *        "topk=1/N", N = 8, 16, 32, 64, 128 or 256: the same sums; of each block the N-th part of the
- *        numbers travels, those of largest magnitude, as they are; the others count as 0, on their way
- *        to the rank that sums, and again in its sum. So E is 1. Meant for buckets, which add in the
- *        next step what was left out. "error=E,code=topk=1/N" is the same, with E of 1 or more.
  *        "none", "" or NULL, the default: numbers travel as they are.
  *  Returns  TUTTI_OK; TUTTI_ERR_ARG: another text, or an error that two roundings of that code
- *           exceed (int8: 0.0079; topk: 1); TUTTI_ERR_STATE (requests are in flight); TUTTI_ERR_UNSUPPORTED:
+ *           exceed (int8: 0.0079); TUTTI_ERR_STATE (requests are in flight); TUTTI_ERR_UNSUPPORTED:
  *           an error under the contract exact. */
 TUTTI_API tutti_status tutti_comm_set_code(tutti_comm *comm, const char *code);
 

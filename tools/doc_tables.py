@@ -105,19 +105,19 @@ def lighter(stored, kind):
         return grid(["net", "steps", "messages", "accuracy"],
                     [[r["net"], "%d" % r["steps"], r["code"].replace("none", "plain"), "%.4f" % r["accuracy"]] for r in rows], 3)
     sizes = sorted({r["bytes"] for r in rows})
-    groups = list(dict.fromkeys((r["rate"], r["gradient"], r["type"], way) for r in rows for way in ("lossless", "error", "topk")
+    groups = list(dict.fromkeys((r["rate"], r["gradient"], r["type"], way) for r in rows for way in ("lossless", "error")
                                 if way + "_ratio" in r))
 
     def cell(group, size):
         rate, gradient, type_, way = group
         of = [r for r in rows if (r["rate"], r["gradient"], r["type"], r["bytes"]) == (rate, gradient, type_, size)]
-        coded = [r for r in of if r[way + "_plan"].split(",")[0] in ("lossless", "int8", "fp8_e4m3", "fp8_e5m2", "topk=1/16")]
+        coded = [r for r in of if r[way + "_plan"].split(",")[0] in ("lossless", "int8", "fp8_e4m3", "fp8_e5m2")]
         return "%.2f" % geomean([r[way + "_ratio"] for r in of]) if coded else "plain" if of else None
 
     def left(group):
         return max(r[group[3] + "_left"] for r in rows if (r["rate"], r["gradient"], r["type"]) == group[:3] and r["bytes"] == sizes[-1])
     return grid(["Mbit/s", "gradients", "type", "code", "bytes left"] + [bytes_name(b) + "B" for b in sizes],
-                [["%g" % g[0], g[1], g[2], {"error": "error=1e-2", "topk": "topk=1/16"}.get(g[3], g[3]), "%.2f" % left(g)] + [cell(g, b) for b in sizes]
+                [["%g" % g[0], g[1], g[2], {"error": "error=1e-2"}.get(g[3], g[3]), "%.2f" % left(g)] + [cell(g, b) for b in sizes]
                  for g in sorted(groups, key=lambda g: g[0])], 4)
 
 

@@ -117,9 +117,9 @@ class Comm(Collectives):
         self._check(lib.tutti_comm_set_contract(self._handle, CONTRACTS.index(contract)))
 
     def set_code(self, code: Optional[str]) -> None:
-        """Let messages between hosts take fewer bytes where that pays: 'lossless' (the same bits), 'error=1e-2' (sums
-        of float32, off by at most that part of the ranks' largest magnitudes), or 'topk=1/16' (of sums of float32
-        the largest numbers alone: for Buckets); None: as they are (docs/lighter.md)."""
+        """Let messages between hosts take fewer bytes where that pays: 'lossless' (the same bits), or 'error=1e-2'
+        (sums of float32, off by at most that part of the ranks' largest magnitudes); None: as they are
+        (docs/lighter.md)."""
         self._check(lib.tutti_comm_set_code(self._handle, None if code is None else code.encode()))
 
     def set_timeout(self, seconds: float) -> None:

@@ -8,9 +8,7 @@
  *            rounds it in place.
  * Error      A partial sum is at most as large as its summands' largest magnitudes together. So k
  *            roundings, each of e parts of the largest magnitude, are off by at most (1 + e)^k - 1 parts
- *            of the sum of all ranks' largest magnitudes. Top-k leaves a partial sum as it is, or leaves it
- *            out; so what a result lacks is the summands of some ranks, which are no larger than all
- *            together, however often that happens.
+ *            of the sum of all ranks' largest magnitudes.
  * Invariant  If every block is completed on one rank, all ranks get what that rank has rounded, and no
  *            message changes it any more (code.h): the same bits on all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -47,7 +45,6 @@ bool tt_coding_pays(const tt_chooser *coded, double with, double without) {
 /* s/B of coding and decoding. */
 static double coding_cost(const tt_profile *p, tt_code code) {
   if (!tt_code_lossy(code)) return p->code.lossless;
-  if (tt_code_topk(code)) return p->code.topk;
   return code == TT_CODE_INT8 ? p->code.int8 : p->code.fp8;
 }
 
@@ -261,13 +258,7 @@ void tt_coding_say(tt_text *t, const tt_chooser *c, const tt_problem *p, const c
   }
   tt_text_add(t, "Coded: as %s between hosts, %.3g bytes of 1000", tt_code_name(c->setting.code),
               is.left);
-  if (is.roundings >= 0 && tt_code_topk(c->setting.code))
-    tt_text_add(t,
-                "; at most %d times numbers are left out, each no larger than the smallest that is "
-                "sent of its block: at most %.3g %% of the sum of the ranks' largest magnitudes in "
-                "each block of %d numbers",
-                is.roundings, 100 * is.bound, TT_CODE_BLOCK);
-  else if (is.roundings >= 0)
+  if (is.roundings >= 0)
     tt_text_add(t,
                 "; at most %d roundings: %.2g %% of the sum of the ranks' largest magnitudes in "
                 "each block of %d numbers",

@@ -1,17 +1,14 @@
-/* code.h - codes of float vectors that take fewer bytes: 8 bits each with a scale for a block, the largest
- * numbers of a block, or the same bits in less room.
+/* code.h - codes of float vectors that take fewer bytes: 8 bits each with a scale for a block, or the same
+ * bits in less room.
  *
  * Idea       A vector is cut in blocks of TT_CODE_BLOCK floats. A lossy code stores the block's scale,
  *            a float of 16 significant bits, and each number as an 8-bit multiple of it: int8, or an
- *            8-bit float. The largest magnitude of the block becomes the code's largest number. Or, as
- *            top-k, it stores the numbers of largest magnitude as they are, each with its place.
+ *            8-bit float. The largest magnitude of the block becomes the code's largest number.
  * Invariant  What was decoded is coded again without a further error: every product of scale and
- *            number is an exact float, and the largest gives the same scale again; and of the numbers
- *            that top-k left all are sent again. So a value may travel through any number of coded
- *            messages once it is rounded.
+ *            number is an exact float, and the largest gives the same scale again. So a value may travel
+ *            through any number of coded messages once it is rounded.
  * Error      One rounding: tt_code_error times the largest magnitude of the block; or 2^-88, which
- *            is more for blocks below 2^-83. Top-k: a number that is left out is at most as large as the
- *            smallest one that is sent, and thus as the block's largest.
+ *            is more for blocks below 2^-83.
  * Not finite A block that holds an infinity or a NaN becomes NaN as a whole, so that it shows.
  * Source     Dettmers, "8-bit approximations for parallelism in deep learning", ICLR 2016 (a scale per
  *            block); the 8-bit floats: Open Compute Project, OFP8, 2023.
@@ -29,12 +26,6 @@ typedef enum tt_code {
   TT_CODE_INT8,
   TT_CODE_E4M3,
   TT_CODE_E5M2,
-  TT_CODE_TOPK_8, /* of a block an eighth of the numbers; each of the next ones sends half as many */
-  TT_CODE_TOPK_16,
-  TT_CODE_TOPK_32,
-  TT_CODE_TOPK_64,
-  TT_CODE_TOPK_128,
-  TT_CODE_TOPK_256,
   TT_CODE_COUNT
 } tt_code;
 
@@ -44,20 +35,16 @@ typedef struct tt_code_wish {
   double error; /* of a lossy code: the most, in parts of the largest magnitude */
 } tt_code_wish;
 
-/* text: "lossless", "error=1e-2", "error=0.1,code=fp8_e4m3" (int8, the default, fp8_e4m3, fp8_e5m2,
- * topk=1/16), "topk=1/16", which is error=1,code=topk=1/16; NULL or "" or "none": nothing.
- * TUTTI_ERR_ARG: it is none of these, or the error is too small for two roundings of that code; messages
- * begin with `who`. */
+/* text: "lossless", "error=1e-2", "error=0.1,code=fp8_e4m3" (int8, the default, fp8_e4m3, fp8_e5m2);
+ * NULL or "" or "none": nothing. TUTTI_ERR_ARG: it is none of these, or the error is too small for two
+ * roundings of that code; messages begin with `who`. */
 tutti_status tt_code_parse(const char *who, const char *text, tt_code_wish *wish);
-/* "int8", "lossless", "topk=1/16" and so on. */
+/* "int8", "lossless" and so on. */
 const char *tt_code_name(tt_code code);
 /* The same for equal wishes; 0 for none. */
 uint64_t tt_code_hash(const tt_code_wish *wish);
 static inline bool tt_code_lossy(tt_code code) {
   return code > TT_CODE_LOSSLESS;
-}
-static inline bool tt_code_topk(tt_code code) {
-  return code >= TT_CODE_TOPK_8;
 }
 /* May vectors of this type, reduced by this op, take that code? Lossy ones take sums of floats. */
 bool tt_code_takes(tt_code code, tutti_type type, bool reduces, tutti_op op);
@@ -65,9 +52,7 @@ bool tt_code_takes(tt_code code, tutti_type type, bool reduces, tutti_op op);
 /* The most that one rounding changes a number, in parts of the largest magnitude of its block. */
 double tt_code_error(tt_code code);
 /* The same after several roundings of partial sums, in parts of the sum of the ranks' largest
- * magnitudes; and how many roundings stay below an error. Top-k: a rounding takes some ranks' summands
- * away, so all of them together are the bound, however often; and two roundings are allowed, because
- * each makes the sum worse. */
+ * magnitudes; and how many roundings stay below an error. */
 double tt_code_bound(tt_code code, int roundings);
 int tt_code_roundings(tt_code code, double error);
 /* Bytes of a coded vector over those of the vector, for long ones; of a lossless code, what gradients
@@ -76,20 +61,11 @@ double tt_code_ratio(tt_code code, tutti_type type);
 
 /* ---- blocks (lossy.c) ---- */
 
-/* n <= TT_CODE_BLOCK floats to a scale and n codes, and back; not for top-k. */
+/* n <= TT_CODE_BLOCK floats to a scale and n codes, and back. */
 void tt_code_block(tt_code code, const float *x, size_t n, float *scale, uint8_t *codes);
 void tt_code_unblock(tt_code code, float scale, const uint8_t *codes, size_t n, float *x);
 /* Replace n floats, in blocks from the first on, by what their codes stand for. */
 void tt_code_round(tt_code code, float *x, size_t n);
-
-/* ---- the largest numbers of a block (topk.c) ---- */
-
-/* How many of n <= TT_CODE_BLOCK numbers are sent: a share of them, rounded up. */
-size_t tt_topk_kept(tt_code code, size_t n);
-/* Finds these, and where they are, ascending. A block that is not finite: NaN, all of them. */
-void tt_topk_block(tt_code code, const float *x, size_t n, float *values, uint8_t *at);
-/* Puts k numbers in their places among n, the others being 0, or all NaN. false: a place is not there. */
-bool tt_topk_unblock(const float *values, const uint8_t *at, size_t k, float *x, size_t n);
 
 /* ---- frames (frame.c): what a message consists of ---- */
 

@@ -1,6 +1,6 @@
 /* frame.c - what a coded message consists of: frames, each of which can be decoded by itself (code.h).
  *
- * Lossy      a frame is blocks, each a scale and its codes; or, of top-k, numbers and their places.
+ * Lossy      a frame is blocks, each a scale and its codes.
  * Lossless   a frame of floats or bf16 says how exponents and signs differ from those of the number before (neighbours.c), if
  *            that takes fewer bits. Else it is byte planes. Each number is turned by one bit, so that the exponent
  *            fills the highest byte and the sign is the last bit. The plane of the highest bytes, and others
@@ -43,30 +43,20 @@ bool tt_frame_sizes(const void *head, size_t *frame, size_t *raw) {
 /* ---- lossy ---- */
 
 /* Bytes of a block of n numbers. */
-static size_t block_bytes(tt_code code, size_t n) {
-  return tt_code_topk(code) ? tt_topk_kept(code, n) * (sizeof(float) + 1) : sizeof(float) + n;
+static size_t block_bytes(size_t n) {
+  return sizeof(float) + n;
 }
 
 static void store_block(tt_code code, const float *x, size_t n, uint8_t *to) {
-  float values[TT_CODE_BLOCK];
-  const size_t kept = tt_code_topk(code) ? tt_topk_kept(code, n) : 1;
-  uint8_t *codes = to + kept * sizeof *values;
-  if (tt_code_topk(code))
-    tt_topk_block(code, x, n, values, codes);
-  else
-    tt_code_block(code, x, n, values, codes);
-  memcpy(to, values, kept * sizeof *values);
+  float scale;
+  tt_code_block(code, x, n, &scale, to + sizeof scale);
+  memcpy(to, &scale, sizeof scale);
 }
 
-/* false: damaged. */
-static bool load_block(tt_code code, const uint8_t *from, float *x, size_t n) {
-  float values[TT_CODE_BLOCK];
-  const size_t kept = tt_code_topk(code) ? tt_topk_kept(code, n) : 1;
-  const uint8_t *codes = from + kept * sizeof *values;
-  memcpy(values, from, kept * sizeof *values);
-  if (tt_code_topk(code)) return tt_topk_unblock(values, codes, kept, x, n);
-  tt_code_unblock(code, *values, codes, n, x);
-  return true;
+static void load_block(tt_code code, const uint8_t *from, float *x, size_t n) {
+  float scale;
+  memcpy(&scale, from, sizeof scale);
+  tt_code_unblock(code, scale, from + sizeof scale, n, x);
 }
 
 static size_t make_blocks(tt_code code, const float *from, size_t n, uint8_t *to) {
@@ -74,19 +64,19 @@ static size_t make_blocks(tt_code code, const float *from, size_t n, uint8_t *to
   for (size_t i = 0; i < n; i += TT_CODE_BLOCK) {
     const size_t m = tt_min(n - i, (size_t)TT_CODE_BLOCK);
     store_block(code, from + i, m, at);
-    at += block_bytes(code, m);
+    at += block_bytes(m);
   }
   return (size_t)(at - to);
 }
 
 static bool open_blocks(tt_code code, const uint8_t *at, size_t size, float *to, size_t bytes) {
   const size_t n = bytes / sizeof *to, rest = n % TT_CODE_BLOCK;
-  const size_t whole = n / TT_CODE_BLOCK * block_bytes(code, TT_CODE_BLOCK);
-  if (bytes % sizeof *to || size != whole + (rest ? block_bytes(code, rest) : 0)) return false;
+  const size_t whole = n / TT_CODE_BLOCK * block_bytes(TT_CODE_BLOCK);
+  if (bytes % sizeof *to || size != whole + (rest ? block_bytes(rest) : 0)) return false;
   for (size_t i = 0; i < n; i += TT_CODE_BLOCK) {
     const size_t m = tt_min(n - i, (size_t)TT_CODE_BLOCK);
-    if (!load_block(code, at, to + i, m)) return false;
-    at += block_bytes(code, m);
+    load_block(code, at, to + i, m);
+    at += block_bytes(m);
   }
   return true;
 }

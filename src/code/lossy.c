@@ -67,36 +67,27 @@ void tt_code_unblock(tt_code code, float scale, const uint8_t *codes, size_t n, 
 
 void tt_code_round(tt_code code, float *x, size_t n) {
   uint8_t codes[TT_CODE_BLOCK];
-  float values[TT_CODE_BLOCK]; /* of top-k; the others have one, the scale */
+  float scale;
   const tt_fp_state state = tt_fp_pin();
   for (size_t at = 0; at < n; at += TT_CODE_BLOCK) {
     const size_t m = tt_min(n - at, (size_t)TT_CODE_BLOCK);
-    if (tt_code_topk(code)) {
-      tt_topk_block(code, x + at, m, values, codes);
-      tt_topk_unblock(values, codes, tt_topk_kept(code, m), x + at, m);
-    } else {
-      tt_code_block(code, x + at, m, values, codes);
-      tt_code_unblock(code, *values, codes, m, x + at);
-    }
+    tt_code_block(code, x + at, m, &scale, codes);
+    tt_code_unblock(code, scale, codes, m, x + at);
   }
   tt_fp_restore(state);
 }
 
 /* ---- bounds ---- */
 
-enum { TWICE = 2 }; /* a summand, and a sum */
-
 /* Half the distance of the two largest numbers, over the largest; and 2^-14 more, since the scale is
  * rounded up by 2^-15 at most, and its inverse is rounded. */
 double tt_code_error(tt_code code) {
   const double half = code == TT_CODE_INT8 ? 0.5 : code == TT_CODE_E4M3 ? 16 : 4096;
-  if (tt_code_topk(code)) return 1;
   return tt_code_lossy(code) ? half / top_of(code) * (1 + 0x1p-14) : 0;
 }
 
 double tt_code_bound(tt_code code, int roundings) {
   double all = 1;
-  if (tt_code_topk(code)) return roundings > 0;
   for (int i = 0; i < roundings; i++) all *= 1 + tt_code_error(code);
   return all - 1;
 }
@@ -104,7 +95,6 @@ double tt_code_bound(tt_code code, int roundings) {
 int tt_code_roundings(tt_code code, double error) {
   int n = 0;
   if (!tt_code_lossy(code)) return 0;
-  if (tt_code_topk(code)) return error >= 1 ? TWICE : 0;
   while (n < 1 << 20 && tt_code_bound(code, n + 1) <= error) n++;
   return n;
 }

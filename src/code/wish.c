@@ -5,9 +5,8 @@
 
 #include "code.h"
 
-static const char *const names[TT_CODE_COUNT] = {
-    "none",      "lossless",  "int8",      "fp8_e4m3",   "fp8_e5m2",  "topk=1/8",
-    "topk=1/16", "topk=1/32", "topk=1/64", "topk=1/128", "topk=1/256"};
+static const char *const names[TT_CODE_COUNT] = {"none", "lossless", "int8", "fp8_e4m3",
+                                                 "fp8_e5m2"};
 
 const char *tt_code_name(tt_code code) {
   return names[code];
@@ -22,23 +21,18 @@ bool tt_code_takes(tt_code code, tutti_type type, bool reduces, tutti_op op) {
 }
 
 double tt_code_ratio(tt_code code, tutti_type type) {
-  if (tt_code_topk(code))
-    return 5.0 * (double)tt_topk_kept(code, TT_CODE_BLOCK) / (4.0 * TT_CODE_BLOCK);
   if (tt_code_lossy(code)) return (4.0 + TT_CODE_BLOCK) / (4.0 * TT_CODE_BLOCK);
   if (code != TT_CODE_LOSSLESS) return 1;
   return type == TUTTI_BF16 ? 0.62 : type == TUTTI_FP16 ? 0.9 : type == TUTTI_DOUBLE ? 0.92 : 0.81;
 }
 
 static const char forms[] =
-    "expected 'lossless', 'none', 'topk=1/N' with N = 8, 16, 32, 64, 128 or 256, or 'error=E' with "
-    "a "
-    "number E, to which ',code=int8', ',code=fp8_e4m3', ',code=fp8_e5m2' or ',code=topk=1/N' may "
-    "be "
-    "added";
+    "expected 'lossless', 'none', or 'error=E' with a number E, to which ',code=int8', "
+    "',code=fp8_e4m3' or ',code=fp8_e5m2' may be added";
 
-/* Finds the code of that name, among those from the first on. */
-static bool code_named(const char *name, tt_code first, tt_code *code) {
-  for (int c = (int)first; c < TT_CODE_COUNT; c++)
+/* Finds the lossy code of that name. */
+static bool code_named(const char *name, tt_code *code) {
+  for (int c = TT_CODE_INT8; c < TT_CODE_COUNT; c++)
     if (strcmp(name, names[c]) == 0) {
       *code = (tt_code)c;
       return true;
@@ -51,8 +45,7 @@ static tutti_status parse_code(const char *who, const char *text, const char *re
                                tt_code_wish *wish) {
   wish->code = TT_CODE_INT8;
   if (!*rest) return TUTTI_OK;
-  if (strncmp(rest, ",code=", 6) == 0 && code_named(rest + 6, TT_CODE_INT8, &wish->code))
-    return TUTTI_OK;
+  if (strncmp(rest, ",code=", 6) == 0 && code_named(rest + 6, &wish->code)) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_ARG, "%s: '%.60s', column %d: %s", who, text, (int)(rest - text) + 1,
                  forms);
 }
@@ -64,10 +57,6 @@ tutti_status tt_code_parse(const char *who, const char *text, tt_code_wish *wish
     wish->code = TT_CODE_LOSSLESS;
     return TUTTI_OK;
   }
-  if (code_named(text, TT_CODE_TOPK_8, &wish->code)) {
-    wish->error = tt_code_error(wish->code);
-    return TUTTI_OK;
-  }
   char *end = NULL;
   const char *number = text + strlen("error=");
   if (strncmp(text, "error=", strlen("error=")) != 0)
@@ -77,11 +66,6 @@ tutti_status tt_code_parse(const char *who, const char *text, tt_code_wish *wish
     return tt_fail(TUTTI_ERR_ARG, "%s: '%.60s', column 7: expected a number above 0", who, text);
   const tutti_status status = parse_code(who, text, end, wish);
   if (status || tt_code_roundings(wish->code, wish->error) >= 2) return status;
-  if (tt_code_topk(wish->code))
-    return tt_fail(TUTTI_ERR_ARG,
-                   "%s: '%.60s': %s needs an error of 1 or more, because a number that is left out "
-                   "may be as large as the largest of its block",
-                   who, text, names[wish->code]);
   return tt_fail(TUTTI_ERR_ARG,
                  "%s: '%.60s': %s needs an error of %.2g or more, because a sum over hosts is "
                  "rounded twice",

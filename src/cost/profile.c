@@ -96,7 +96,6 @@ static const figure of_all[] = {
     LEVEL("cache", 2),
     {"code.int8", PER_BYTE, AT(code.int8), "a byte of floats to int8 and back (docs/lighter.md)"},
     {"code.fp8", PER_BYTE, AT(code.fp8), "the same to 8-bit floats"},
-    {"code.topk", PER_BYTE, AT(code.topk), "the same to the largest numbers of a block"},
     {"code.lossless", PER_BYTE, AT(code.lossless), "the same without loss"},
     {"code.left", BYTES, AT(code.left), "that lossless codes leave of 1000"},
     {"device.sum", SECONDS, AT(device.sum),
@@ -154,7 +153,7 @@ void tt_profile_net(tt_profile *profile) {
               .cache = 524288},
       .shm_level = {{-1, -1}, {-1, -1}, {-1, -1}},
       .between = -1,
-      .code = {.int8 = 0.2e-9, .fp8 = 0.5e-9, .topk = 0.5e-9, .lossless = 1.3e-9, .left = 810},
+      .code = {.int8 = 0.2e-9, .fp8 = 0.5e-9, .lossless = 1.3e-9, .left = 810},
       /* an H100 on PCIe; the link as assumed, not measured */
       .device = {.sum = 16e-6,
                  .memory = 0.35e-12,

@@ -63,8 +63,8 @@ typedef struct tt_profile {
   tt_shm_figures shm, oversubscribed;          /* one rank per core; several, < 0: as in shm */
   tt_shm_level shm_level[TT_SHM_LEVELS];
   struct {
-    double int8, fp8, topk, lossless; /* s/B of numbers that are coded, and of decoding them */
-    double left;                      /* B that lossless codes leave of 1000 */
+    double int8, fp8, lossless; /* s/B of numbers that are coded, and of decoding them */
+    double left;                /* B that lossless codes leave of 1000 */
   } code;
   tt_device_figures device;
   double between;      /* s: round trip of a cache line when these were measured; < 0: unknown */

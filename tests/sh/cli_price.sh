@@ -181,8 +181,6 @@ END
 done <<'END'
 error=1e-2|40ns|^Coded: as int8 between hosts, 254 bytes of 1000; at most 2 roundings|{"name": "int8", "left": 0.2539, "roundings": 2, "error": 0.00789}
 error=0.2,code=fp8_e5m2|40ns|^Coded: as fp8_e5m2 between hosts, 254 bytes|{"name": "fp8_e5m2", "left": 0.2539, "roundings": 2, "error": 0.147969}
-topk=1/16|40ns|^Coded: as topk=1/16 between hosts, 78.1 bytes of 1000; at most 2 times numbers are left out.*: at most 100 % of|{"name": "topk=1/16", "left": 0.07812, "roundings": 2, "error": 1}
-error=2,code=topk=1/256|40ns|^Coded: as topk=1/256 between hosts, 4.88 bytes|{"name": "topk=1/256", "left": 0.004883, "roundings": 2, "error": 1}
 lossless|40ns|^Coded: without loss between hosts; about 810 bytes|{"name": "lossless", "left": 0.81}
 lossless|1ns|^Coded|null
 none|40ns|^Coded|null

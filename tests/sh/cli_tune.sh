@@ -14,7 +14,7 @@ ok "tune: measures, whatever the environment says, and says what" all "status 0"
 ok "tune: in the time that it was given" within 20000
 figures="gamma shm.turn shm.crowd.message shm.crowd.again shm.crowd.copy shm.crowd.loop.message
   shm.crowd.loop.again shm.crowd.loop.copy gamma.bf16 gamma.double gamma.int8
-  code.int8 code.fp8 code.topk code.lossless"
+  code.int8 code.fp8 code.lossless"
 [ "$(nproc)" -gt 1 ] && figures="$figures shm.wake shm.message shm.again shm.copy shm.loop.message shm.loop.again shm.loop.copy shm.cache shm.far shm.loop.far shm.between"
 lacking=
 for f in $figures; do

@@ -1,5 +1,5 @@
 /* test_code.c - codes of float vectors: the bound of two roundings, what is met of it, the same codes for
- * numbers that were decoded, which numbers top-k sends, frames, damaged frames, and the texts that choose a code.
+ * numbers that were decoded, frames, damaged frames, and the texts that choose a code.
  *
  * Usage      TUTTI_TEST_ALL=1 takes ten times as many vectors: 10^7. TUTTI_TEST_SEED=n repeats a run.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -25,8 +25,8 @@ static uint64_t any(void) {
 static size_t below(size_t n) {
   return (size_t)(any() % n);
 }
-enum { SCALED = 3, LOSSY = TT_CODE_COUNT - TT_CODE_INT8, RANKS = 5, KINDS = 7 };
-static tt_code lossy[LOSSY]; /* those with a scale are the first */
+enum { LOSSY = TT_CODE_COUNT - TT_CODE_INT8, RANKS = 5, KINDS = 7 };
+static tt_code lossy[LOSSY];
 
 /* ---- numbers ---- */
 
@@ -76,12 +76,14 @@ static double error_of_sum(tt_code code, float x[RANKS][TT_CODE_BLOCK], int rank
   return magnitudes > 0 ? worst / magnitudes : 0;
 }
 
-/* Tries the bound of codes from..end-1, and prints what is met of it. */
-static void try_bounds(int from, int end, size_t vectors) {
+/* Prints what is met of the bound. */
+static void test_bound(void **unused) {
+  (void)unused;
   static float x[RANKS][TT_CODE_BLOCK];
   double met[LOSSY] = {0};
+  const size_t vectors = cover_all() ? 10000000 : 600000;
   for (size_t v = 0; v < vectors; v++) {
-    const int c = from + (int)(v % (size_t)(end - from)), ranks = 2 + (int)below(RANKS - 1);
+    const int c = (int)(v % LOSSY), ranks = 2 + (int)below(RANKS - 1);
     const double bound = tt_code_bound(lossy[c], 2), step = 2 * tt_code_error(lossy[c]);
     const size_t n = below(50) ? 1 + below(24) : TT_CODE_BLOCK;
     const int kind = (int)below(KINDS), exponent = (int)below(180) - 60;
@@ -93,17 +95,10 @@ static void try_bounds(int from, int end, size_t vectors) {
                kind, exponent);
     met[c] = fmax(met[c], error / bound);
   }
-  for (int c = from; c < end; c++) {
+  for (int c = 0; c < LOSSY; c++) {
     print_message("%s: %.3f of the bound is met\n", tt_code_name(lossy[c]), met[c]);
     assert_true(met[c] >= 0.25);
   }
-}
-
-static void test_bound(void **unused) {
-  (void)unused;
-  const size_t vectors = cover_all() ? 10000000 : 600000;
-  try_bounds(0, SCALED, vectors);
-  try_bounds(SCALED, LOSSY, vectors / 10);
 }
 
 /* One rounding, at any magnitude; and what was decoded is coded as before. */
@@ -112,7 +107,7 @@ static void test_again(void **unused) {
   float x[TT_CODE_BLOCK], y[TT_CODE_BLOCK];
   uint8_t codes[TT_CODE_BLOCK], again[TT_CODE_BLOCK];
   for (int v = 0; v < 90000; v++) {
-    const tt_code code = lossy[v % SCALED];
+    const tt_code code = lossy[v % LOSSY];
     const size_t n = 1 + below(TT_CODE_BLOCK);
     float scale, same;
     fill(x, n, (int)below(KINDS), (int)below(277) - 149, 2 * tt_code_error(code));
@@ -128,49 +123,6 @@ static void test_again(void **unused) {
   }
 }
 
-/* ---- top-k ---- */
-
-/* Numbers with many equal magnitudes, zeros of both signs and denormals among them. */
-static void fill_ties(float *x, size_t n, int kind, int exponent) {
-  static const float some[] = {0, -0.0f, 1, -1, 1, 2, -2, 0x1p-140f, -0x1p-149f, FLT_MAX};
-  if (kind < KINDS) {
-    fill(x, n, kind, exponent, 0.1);
-    return;
-  }
-  const size_t of = 1 + below(sizeof some / sizeof *some);
-  for (size_t i = 0; i < n; i++) x[i] = some[below(of)];
-}
-
-/* Is the i-th among the k largest, of equal ones the first? */
-static bool among_largest(const float *x, size_t n, size_t i, size_t k) {
-  size_t before = 0;
-  for (size_t j = 0; j < n; j++)
-    before += fabsf(x[j]) > fabsf(x[i]) || (fabsf(x[j]) == fabsf(x[i]) && j < i);
-  return before < k;
-}
-
-static void test_topk(void **unused) {
-  (void)unused;
-  float x[TT_CODE_BLOCK], y[TT_CODE_BLOCK], z[TT_CODE_BLOCK];
-  for (int v = 0; v < 6000; v++) {
-    const tt_code code = lossy[SCALED + v % (LOSSY - SCALED)];
-    const size_t n = v % 3 ? 1 + below(TT_CODE_BLOCK) : TT_CODE_BLOCK;
-    const size_t k = tt_topk_kept(code, n);
-    assert_true(k == (n + (8u << (code - TT_CODE_TOPK_8)) - 1) / (8u << (code - TT_CODE_TOPK_8)));
-    fill_ties(x, n, (int)below(KINDS + 2), (int)below(270) - 149);
-    memcpy(y, x, n * sizeof *y);
-    tt_code_round(code, y, n);
-    for (size_t i = 0; i < n; i++) {
-      const float wanted = among_largest(x, n, i, k) ? x[i] : 0;
-      if (memcmp(&y[i], &wanted, sizeof wanted) != 0)
-        fail_msg("%s of %zu: number %zu, %a, becomes %a", tt_code_name(code), n, i, x[i], y[i]);
-    }
-    memcpy(z, y, n * sizeof *z);
-    tt_code_round(code, z, n);
-    assert_memory_equal(z, y, n * sizeof *z);
-  }
-}
-
 static void test_not_finite(void **unused) {
   (void)unused;
   const float bad[] = {NAN, INFINITY, -INFINITY};
@@ -182,8 +134,8 @@ static void test_not_finite(void **unused) {
       tt_code_round(lossy[c], x, 2 * TT_CODE_BLOCK);
       for (size_t i = 0; i < TT_CODE_BLOCK; i++) assert_true(isnan(x[i]));
       for (size_t i = TT_CODE_BLOCK; i < 2 * TT_CODE_BLOCK; i++)
-        assert_true(fabsf(x[i] - 1) < 1e-4f || (tt_code_topk(lossy[c]) && x[i] == 0));
-      for (size_t i = 0; i < 2 * TT_CODE_BLOCK; i++) x[i] = bad[b]; /* more than are sent */
+        assert_true(fabsf(x[i] - 1) < 1e-4f);
+      for (size_t i = 0; i < 2 * TT_CODE_BLOCK; i++) x[i] = bad[b];
       tt_code_round(lossy[c], x, 2 * TT_CODE_BLOCK);
       for (size_t i = 0; i < 2 * TT_CODE_BLOCK; i++) assert_true(isnan(x[i]));
     }
@@ -281,7 +233,7 @@ static void test_lossy_frames(void **unused) {
   }
 }
 
-/* Frames with wrong lengths, and places outside the block: all are refused. */
+/* Frames with wrong lengths are refused. */
 static void test_wrong_frames(void **unused) {
   (void)unused;
   float x[TT_CODE_BLOCK + 40];
@@ -305,9 +257,6 @@ static void test_wrong_frames(void **unused) {
       }
       memcpy(frame, right, sizeof right);
       assert_true(tt_frame_open(lossy[c], TUTTI_FLOAT, frame, got));
-      if (!tt_code_topk(lossy[c]) || n % TT_CODE_BLOCK == 0) continue;
-      frame[size - 1] = (unsigned char)(n % TT_CODE_BLOCK); /* the last place of the last block */
-      assert_false(tt_frame_open(lossy[c], TUTTI_FLOAT, frame, got));
     }
 }
 
@@ -340,9 +289,7 @@ static void test_local(void **unused) {
              {"lossless", TT_CODE_LOSSLESS},
              {"error=1", TT_CODE_INT8},
              {"error=1,code=fp8_e4m3", TT_CODE_E4M3},
-             {"error=1,code=fp8_e5m2", TT_CODE_E5M2},
-             {"topk=1/8", TT_CODE_TOPK_8},
-             {"error=1,code=topk=1/256", TT_CODE_TOPK_256}};
+             {"error=1,code=fp8_e5m2", TT_CODE_E5M2}};
   enum { N = 9000 };
   static float x[N], y[N], wanted[N];
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -388,15 +335,7 @@ static void test_texts(void **unused) {
                {"lossless", TT_CODE_LOSSLESS, 0},
                {"error=1e-2", TT_CODE_INT8, 1e-2},
                {"error=.5,code=fp8_e4m3", TT_CODE_E4M3, 0.5},
-               {"error=0.2,code=fp8_e5m2", TT_CODE_E5M2, 0.2},
-               {"topk=1/8", TT_CODE_TOPK_8, 1},
-               {"topk=1/16", TT_CODE_TOPK_16, 1},
-               {"topk=1/32", TT_CODE_TOPK_32, 1},
-               {"topk=1/64", TT_CODE_TOPK_64, 1},
-               {"topk=1/128", TT_CODE_TOPK_128, 1},
-               {"topk=1/256", TT_CODE_TOPK_256, 1},
-               {"error=1,code=topk=1/16", TT_CODE_TOPK_16, 1},
-               {"error=3,code=topk=1/64", TT_CODE_TOPK_64, 3}};
+               {"error=0.2,code=fp8_e5m2", TT_CODE_E5M2, 0.2}};
   static const struct {
     const char *text, *says;
   } wrong[] = {{"eror=1", "expected 'lossless'"},
@@ -407,11 +346,9 @@ static void test_texts(void **unused) {
                {"error=0.1,code=int4", "column 10"},
                {"error=0.1;", "column 10"},
                {"error=0.05,code=fp8_e4m3", "fp8_e4m3 needs an error of 0.073"},
-               {"error=0.99,code=topk=1/16", "topk=1/16 needs an error of 1 or more"},
-               {"error=1,code=topk", "column 8"},
-               {"topk", "expected 'lossless'"},
-               {"topk=1/4", "topk=1/N"},
-               {"topk=1/16,error=1", "topk=1/N"},
+               {"error=1,code=none", "column 8"},
+               {"error=1,code=lossless", "column 8"},
+               {"zip", "',code=int8', ',code=fp8_e4m3' or ',code=fp8_e5m2'"},
                {"int8", "expected 'lossless'"},
                {"lossless ", "expected 'lossless'"}};
   tt_code_wish wish;
@@ -427,9 +364,6 @@ static void test_texts(void **unused) {
   assert_int_equal(tt_code_roundings(TT_CODE_INT8, 1e-2), 2);
   assert_int_equal(tt_code_roundings(TT_CODE_INT8, 1.2e-2), 3);
   assert_int_equal(tt_code_roundings(TT_CODE_LOSSLESS, 1), 0);
-  assert_int_equal(tt_code_roundings(TT_CODE_TOPK_16, 1), 2);
-  assert_int_equal(tt_code_roundings(TT_CODE_TOPK_16, 1e5), 2);
-  assert_int_equal(tt_code_roundings(TT_CODE_TOPK_16, 0.9), 0);
 }
 
 int main(void) {
@@ -441,8 +375,7 @@ int main(void) {
       cmocka_unit_test(test_lossless),     cmocka_unit_test(test_neighbours),
       cmocka_unit_test(test_lossy_frames), cmocka_unit_test(test_damaged),
       cmocka_unit_test(test_not_finite),   cmocka_unit_test(test_local),
-      cmocka_unit_test(test_texts),        cmocka_unit_test(test_topk),
-      cmocka_unit_test(test_wrong_frames),
+      cmocka_unit_test(test_texts),        cmocka_unit_test(test_wrong_frames),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
