@@ -19,7 +19,7 @@ spec.loader.exec_module(lighter)
 TITLE = "Coded messages beside plain ones, of real gradients, on hosts with links of 200 Mbit/s and 1 Gbit/s (needs root)"
 RATES = (200, 1000)
 LARGE = 256 * KI
-FASTER = {"lossless": 1.2, "error": 3.0}
+FASTER = {"lossless": 1.1, "error": 3.0}
 
 
 def ratios(rows, way, **of):

@@ -1,9 +1,8 @@
 /* frame.c - what a coded message consists of: frames, each of which can be decoded by itself (code.h).
  *
  * Lossy      a frame is blocks, each a scale and its codes.
- * Lossless   a frame of floats or bf16 says how exponents and signs differ from those of the number before (neighbours.c), if
- *            that takes fewer bits. Else it is byte planes. Each number is turned by one bit, so that the exponent
- *            fills the highest byte and the sign is the last bit. The plane of the highest bytes, and others
+ * Lossless   a frame is byte planes. Each number is turned by one bit, so that the exponent fills the
+ *            highest byte and the sign is the last bit. The plane of the highest bytes, and others
  *            that hold many zeros, are coded (huffman.h); the rest, bits of fractions, are copied.
  *            Numbers that are 0 are left out, if a map of one bit for each number takes fewer bytes.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -12,18 +11,18 @@
 #include "code.h"
 #include "fp_state.h"
 #include "huffman.h"
-#include "planes.h"
 
 enum {
   BLOCK_RAW = TT_CODE_BLOCK * sizeof(float),
   BLOCK_CODED = sizeof(float) + TT_CODE_BLOCK,
   BLOCKS = (int)TT_FRAME_RAW / BLOCK_RAW,
   WIDEST = 8, /* bytes of an element, planes */
-  /* bytes of the numbers of a lossless frame, which are led by what kind it is, and planes by one byte each */
+  /* bytes of the numbers of a lossless frame, which are led by what kind it is, and planes by one byte each, which
+   * may change TT_HUFFMAN_SPARE more */
   PLAIN = (TT_FRAME - TT_FRAME_HEAD - 1 - WIDEST - TT_HUFFMAN_SPARE) / WIDEST * WIDEST
 };
 _Static_assert(BLOCKS *BLOCK_CODED + TT_FRAME_HEAD <= (int)TT_FRAME, "a lossy frame");
-_Static_assert(PLAIN <= (int)TT_PLANES_RAW && PLAIN <= (int)TT_FRAME_RAW, "a lossless frame");
+_Static_assert(PLAIN <= (int)TT_FRAME_RAW, "a lossless frame");
 
 /* ---- the numbers of bytes in front ---- */
 
@@ -83,9 +82,8 @@ static bool open_blocks(tt_code code, const uint8_t *at, size_t size, float *to,
 
 /* ---- lossless ---- */
 
-/* The first byte. NOT_ZERO: only these numbers follow, and a map says which they are. NEAR: they are stored by what they
- * have in common with their neighbours (neighbours.c), else as planes. */
-enum { NOT_ZERO = 1, NEAR = 2 };
+enum { ALL, NOT_ZERO }; /* the numbers in the planes; of NOT_ZERO a map says which these are */
+enum { COPIED, CODED }; /* a plane */
 
 /* Loops over numbers of one width, which a compiler vectorises: counting zeros, leaving them out, putting them
  * back, and planes. */
@@ -146,64 +144,64 @@ WIDTH(64)
 #undef WIDTH
 #define OF_WIDTH(width, name) ((width) == 2 ? name##16 : (width) == 4 ? name##32 : name##64)
 
+/* Does a sample have enough zero bytes to make coding the plane pay? */
+static bool has_zeros(const uint8_t *plane, size_t n) {
+  size_t zeros = 0, looked = 0;
+  for (size_t i = 0; i < n; i += (1 + n / 128) | 1, looked++) zeros += plane[i] == 0;
+  return 8 * zeros > looked;
+}
+
 static uint8_t *make_planes(size_t width, const void *from, size_t n, uint8_t *at) {
   uint8_t planes[PLAIN];
   OF_WIDTH(width, turn)(from, n, planes);
-  for (size_t b = width; b-- > 0;)
-    at = tt_plane_put(planes + b * n, n, b == width - 1 || tt_plane_has_zeros(planes + b * n, n),
-                      at);
+  for (size_t b = width; b-- > 0;) {
+    const uint8_t *plane = planes + b * n;
+    const bool tries = n && (b == width - 1 || has_zeros(plane, n));
+    const size_t coded = tries ? tt_huffman_pack(plane, n, at + 1, n) : 0;
+    *at++ = coded ? CODED : COPIED;
+    if (!coded) memcpy(at, plane, n);
+    at += coded ? coded : n;
+  }
   return at;
 }
 
-/* Types whose exponent has 8 bits. */
-static bool may_be_near(tutti_type type) {
-  return type == TUTTI_FLOAT || type == TUTTI_BF16;
-}
-
-static size_t make_lossless(tutti_type type, const void *from, size_t bytes, uint8_t *to) {
+static size_t make_lossless(size_t width, const void *from, size_t bytes, uint8_t *to) {
   char rest[PLAIN + WIDEST];
-  const size_t width = tutti_type_size(type), n = bytes / width;
-  const size_t zeros = OF_WIDTH(width, zeros)(from, n);
-  const bool leaves_out = zeros * width > map_bytes(n);
-  uint8_t *at = to + 1, *end = NULL;
-  *to = leaves_out ? NOT_ZERO : 0;
-  if (leaves_out) OF_WIDTH(width, leave_out)(from, n, at, rest);
-  if (leaves_out) at += map_bytes(n);
-  const void *numbers = leaves_out ? rest : from;
-  const size_t count = n - (leaves_out ? zeros : 0);
-  if (may_be_near(type)) end = tt_near_put(type == TUTTI_FLOAT, numbers, count, at);
-  if (end)
-    *to |= NEAR;
-  else
-    end = make_planes(width, numbers, count, at);
-  return (size_t)(end - to);
+  const size_t n = bytes / width, zeros = OF_WIDTH(width, zeros)(from, n);
+  uint8_t *at = to;
+  *at++ = zeros * width > map_bytes(n) ? NOT_ZERO : ALL;
+  if (*to == ALL) return (size_t)(make_planes(width, from, n, at) - to);
+  OF_WIDTH(width, leave_out)(from, n, at, rest);
+  at += map_bytes(n);
+  return (size_t)(make_planes(width, rest, n - zeros, at) - to);
 }
 
 /* n numbers from planes that fill the bytes from `at` to `end`. */
 static bool open_planes(size_t width, const uint8_t *at, const uint8_t *end, void *to, size_t n) {
   uint8_t planes[PLAIN];
-  for (size_t b = width; b-- > 0 && at;) at = tt_plane_take(at, end, planes + b * n, n);
-  if (at) OF_WIDTH(width, turn_back)(planes, n, to);
+  for (size_t b = width; b-- > 0;) {
+    if (at == end) return false;
+    const bool coded = *at++ == CODED;
+    const size_t left = (size_t)(end - at);
+    const size_t took = coded ? tt_huffman_unpack(at, left, planes + b * n, n) : n;
+    if ((coded && !took) || took > left) return false;
+    if (!coded) memcpy(planes + b * n, at, n);
+    at += took;
+  }
+  OF_WIDTH(width, turn_back)(planes, n, to);
   return at == end;
 }
 
-static bool open_numbers(tutti_type type, bool near, const uint8_t *at, const uint8_t *end,
-                         void *to, size_t n) {
-  if (!near) return open_planes(tutti_type_size(type), at, end, to, n);
-  return may_be_near(type) && tt_near_take(type == TUTTI_FLOAT, at, end, to, n);
-}
-
-static bool open_lossless(tutti_type type, const uint8_t *at, size_t size, void *to, size_t bytes) {
+static bool open_lossless(size_t width, const uint8_t *at, size_t size, void *to, size_t bytes) {
   char rest[PLAIN + WIDEST];
-  const size_t width = tutti_type_size(type), n = bytes / width;
+  const size_t n = bytes / width;
   const uint8_t *end = at + size, *map = at + 1;
-  const bool near = *at & NEAR;
-  if (bytes > PLAIN || bytes % width || *at > (NOT_ZERO | NEAR)) return false;
-  if (!(*at & NOT_ZERO)) return open_numbers(type, near, map, end, to, n);
+  if (bytes > PLAIN || bytes % width || *at > NOT_ZERO) return false;
+  if (*at == ALL) return open_planes(width, map, end, to, n);
   if (size < 1 + map_bytes(n)) return false;
   size_t numbers = 0;
   for (size_t i = 0; i < n; i++) numbers += map[i / 8] >> i % 8 & 1;
-  if (!open_numbers(type, near, map + map_bytes(n), end, rest, numbers)) return false;
+  if (!open_planes(width, map + map_bytes(n), end, rest, numbers)) return false;
   memset(rest + numbers * width, 0, width);
   OF_WIDTH(width, put_back)(rest, n, map, to);
   return true;
@@ -218,8 +216,9 @@ size_t tt_frame_make(tt_code code, tutti_type type, const void *from, size_t byt
   const bool lossy = tt_code_lossy(code);
   *taken = tt_min(bytes, (size_t)(lossy ? BLOCKS * BLOCK_RAW : PLAIN));
   const size_t size =
-      TT_FRAME_HEAD + (lossy ? make_blocks(code, from, *taken / sizeof(float), to + TT_FRAME_HEAD)
-                             : make_lossless(type, from, *taken, to + TT_FRAME_HEAD));
+      TT_FRAME_HEAD +
+      (lossy ? make_blocks(code, from, *taken / sizeof(float), to + TT_FRAME_HEAD)
+             : make_lossless(tutti_type_size(type), from, *taken, to + TT_FRAME_HEAD));
   put_sizes(to, size, *taken);
   tt_fp_restore(state);
   return size;
@@ -232,7 +231,7 @@ bool tt_frame_open(tt_code code, tutti_type type, const void *frame, void *to) {
   size -= TT_FRAME_HEAD;
   const tt_fp_state state = tt_fp_pin();
   const bool right = tt_code_lossy(code) ? open_blocks(code, at, size, to, raw)
-                                         : open_lossless(type, at, size, to, raw);
+                                         : open_lossless(tutti_type_size(type), at, size, to, raw);
   tt_fp_restore(state);
   return right;
 }

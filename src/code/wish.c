@@ -23,7 +23,7 @@ bool tt_code_takes(tt_code code, tutti_type type, bool reduces, tutti_op op) {
 double tt_code_ratio(tt_code code, tutti_type type) {
   if (tt_code_lossy(code)) return (4.0 + TT_CODE_BLOCK) / (4.0 * TT_CODE_BLOCK);
   if (code != TT_CODE_LOSSLESS) return 1;
-  return type == TUTTI_BF16 ? 0.62 : type == TUTTI_FP16 ? 0.9 : type == TUTTI_DOUBLE ? 0.92 : 0.81;
+  return type == TUTTI_BF16 ? 0.7 : type == TUTTI_FP16 ? 0.9 : type == TUTTI_DOUBLE ? 0.92 : 0.84;
 }
 
 static const char forms[] =
