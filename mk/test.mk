@@ -10,6 +10,7 @@
 #   make mutants         changes one line of the sources at a time: a test must notice (ONLY=WORD SAMPLE=8 SEED=n)
 #   make models          checks models of the hand-overs between ranks, with weak memory (docs/reliability.md)
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
+#   make check-sanitized    the short form of unit tests and of programs with several ranks, under address and undefined sanitizers
 #   make house           how easy the source is to read: sentences, names, calls, structs, the path of one call
 #   make check-dropin    programs of others, without and with the drop-in (docs/dropin.md); PEERS=pip: PyPI's MPIs, too
 #   make check-slurm     ranks that srun starts, on a Slurm of two hosts in namespaces (docs/hosts.md)
@@ -224,6 +225,14 @@ check-ubsan:
 	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200 \
 	  BUILD=build-ubsan tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-ubsan/%) $(REPLAYS:$(BUILD)/%=build-ubsan/%) $(MPBIN:$(BUILD)/%=build-ubsan/%)
+# The short form of the programs under both, for CI: unit tests, and programs of several ranks.
+SANITIZED= $(TESTBIN) $(MPBIN) $(REPLAYS)
+check-sanitized:
+	@tools/deps.sh build check
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-sanitized SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" \
+	  CFLAGS="-O1 -g1 -fno-omit-frame-pointer" all $(SANITIZED:$(BUILD)/%=build-sanitized/%)
+	@ASAN_OPTIONS=halt_on_error=1:abort_on_error=0:detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200 \
+	  BUILD=build-sanitized tests/run --tier check $(SANITIZED:$(BUILD)/%=build-sanitized/%)
 # TIME: seconds for each fuzzer, two at a time; KEEP=1: new, small inputs go into the corpus.
 FUZZFLAGS= BUILD=build-fuzz CC=clang SAN="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" $(SANFLAGS)
 fuzz:
@@ -294,6 +303,6 @@ coverage:
 	@find build-cov -name '*.gcda' -delete
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
-.PHONY: programs quick check check-full check-all check-long check-dropin check-slurm check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-tsan check-arm \
+.PHONY: programs quick check check-full check-all check-long check-dropin check-slurm check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-sanitized check-tsan check-arm \
         coverage fuzz fuzzers soak stress-tests check-torch check-torch-asan
 -include $(TESTOBJ:.o=.d) $(CUDASRC:%.c=$(BUILD)/%.d) $(EXAMPLED:=.d) $(wildcard $(BUILD)/fuzz/*.d)
