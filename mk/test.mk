@@ -170,9 +170,15 @@ check-full:
 	@$(MAKE) $(JOBS) --no-print-directory programs
 	@$(RUN) $(ALLTESTS)
 check-long:
-	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/tests/mp_many $(BUILD)/tests/test_looks
-	seed=$$(date +%s); for i in $$(seq 20); do timeout 600 $(BUILD)/tests/test_looks $$((seed + i)) || exit 1; done
+	@MAKE="$(MAKE)" BUILD=$(BUILD) ONLY="$(ONLY)" tools/check_long.sh
+# 2^32 allreduces on two ranks, each sum checked: ten minutes on two idle cores.
+check-many:
+	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/tests/mp_many
 	timeout 7200 $(BUILD)/tutti run -n 2 $(BUILD)/tests/mp_many $$((4294967296 + 1000))
+# Orders of ranks' looks and acts, drawn from the clock (test_looks).
+check-orders:
+	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/tests/test_looks
+	seed=$$(date +%s); for i in $$(seq 20); do timeout 600 $(BUILD)/tests/test_looks $$((seed + i)) || exit 1; done
 check-all:
 	@TUTTI_TEST_ALL=1 $(MAKE) --no-print-directory check-full
 	@$(MAKE) --no-print-directory mutants SAMPLE=8
@@ -303,6 +309,6 @@ coverage:
 	@find build-cov -name '*.gcda' -delete
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
-.PHONY: programs quick check check-full check-all check-long check-dropin check-slurm check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-sanitized check-tsan check-arm \
+.PHONY: programs quick check check-full check-all check-long check-many check-orders check-dropin check-slurm check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-sanitized check-tsan check-arm \
         coverage fuzz fuzzers soak stress-tests check-torch check-torch-asan
 -include $(TESTOBJ:.o=.d) $(CUDASRC:%.c=$(BUILD)/%.d) $(EXAMPLED:=.d) $(wildcard $(BUILD)/fuzz/*.d)
