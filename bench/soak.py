@@ -69,7 +69,7 @@ class Plan:
             self.wire = "threads"
         if self.kind == "newcomers":
             self.ranks = lot.randint(2, 5)
-        if number % 40 in LONG:
+        if number % 40 in LONG and kinds is KINDS:
             self.seconds = 60 if number or limit < 1800 else 300
         if limit < 60:
             self.seconds = min(self.seconds, 0.3)
