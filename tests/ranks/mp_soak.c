@@ -291,6 +291,7 @@ static bool live_in_threads(const cover_ops *ops) {
 int main(int argc, char **argv) {
   if (argc < 6) return printf("ok - nothing to do\n1..1\n") < 0;
   lifetime(300 + (unsigned)atof(argv[3])); /* if its parent is gone */
+  (void)mallinfo2(); /* under a sanitizer its first call makes the arena, and threads would race */
   file = argv[1];
   seed = cover_mix(strtoull(argv[2], NULL, 10));
   until = tell_ns() + (uint64_t)(1e9 * atof(argv[3]));
