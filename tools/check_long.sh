@@ -14,6 +14,7 @@ check-many
 prove-fuzz TIME=3600
 fuzz TIME=600
 soak TIME=1h
+torture TIME=1h
 stress-tests ROUNDS=20
 check-asan
 check-ubsan
