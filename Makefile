@@ -196,7 +196,7 @@ uninstall:
 	-rmdir $(DESTDIR)$(LIBDIR)/cmake/tutti $(DESTDIR)$(PROFDIR) $(DESTDIR)$(dir $(PROFDIR)) 2>/dev/null
 
 clean:
-	rm -rf $(BUILD) build-wheel build-asan build-torch-asan build-ubsan build-tsan build-cov build-arm build-fuzz
+	rm -rf $(BUILD) build-wheel build-asan build-torch-asan build-ubsan build-sanitized build-tsan build-cov build-arm build-fuzz
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 

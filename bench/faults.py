@@ -17,6 +17,7 @@ import tempfile
 import time
 
 FILES = ("TUTTI_TRACE", "TUTTI_WISDOM")  # settings that name a file, which lies in the job's folder
+NETS = ("ucx", "tls")  # between hosts that are all this one
 STARTERS = {"ompi": "mpirun.openmpi", "mpich": "mpirun.mpich"}
 # More ranks than cores, as root, on this machine only.
 MPI_ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_plm": "isolated",
@@ -45,13 +46,13 @@ def heed_signals():
 
 def wires(build):
     """The wires whose programs and libraries are installed."""
-    ucx = ["ucx"] if os.path.exists(os.path.join(build, "libtutti_ucx.so")) else []
-    return ["shm"] + ucx + [m for m in STARTERS
+    nets = [n for n in NETS if os.path.exists(os.path.join(build, "libtutti_%s.so" % n))]
+    return ["shm"] + nets + [m for m in STARTERS
                             if shutil.which(STARTERS[m]) and os.path.exists(os.path.join(build, "tests", m, "mp_soak"))]
 
 
 def starter(build, wire, ranks, parts):
-    """The words that start this many ranks; parts: how many of them each host gets, for ucx."""
+    """The words that start this many ranks; parts: how many of them each host gets, over one of NETS."""
     if wire in STARTERS:
         return [STARTERS[wire], "-n", str(ranks)]
     where = ["-n", str(ranks)] if wire == "shm" else ["--hosts", ",".join("localhost:%d" % n for n in parts or [1] * ranks)]

@@ -1,6 +1,7 @@
-# soak.py - random calls while ranks are killed, stopped and late; `make soak TIME=1h`.
+# soak.py - random calls while ranks are killed, stopped and late; `make soak TIME=1h`. `make torture`: on more ranks,
+# places, networks, engines and contracts, with few deaths.
 #
-#   soak.py [--build DIR] [--time 1h] [--seed N] [--job K]
+#   soak.py [--build DIR] [--time 1h] [--seed N] [--job K] [--torture]
 #
 # Idea       job after job, each derived from the seed and its number: the number of ranks, the wire,
 #            the settings and the faults. All results are checked. A failure is printed with the
@@ -11,7 +12,8 @@
 #            name the dead, and end. newcomers: ranks die, are restarted, and join (tests/ranks/mp_grow.c).
 #            launcher: `tutti run` itself is killed. killed: a rank under an MPI is killed, which ends the job.
 #            threads: calm, on ranks that are threads of one process. aggregator: calm, while the aggregator that
-#            makes the sums is killed, stopped and started again.
+#            makes the sums is killed, stopped and started again. torture: calm, on 2 to 32 ranks; the wires and the two
+#            engines take turns.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import os
@@ -25,6 +27,9 @@ import faults
 
 KINDS = ("calm", "deaths", "stops", "alone", "mpi calm", "ends", "makers", "mpi stops", "ucx calm", "newcomers",
          "killed", "deaths", "ucx stops", "launcher", "threads", "aggregator")
+TORTURE = ("torture shm", "torture ucx", "deaths", "torture shm", "torture tls", "newcomers", "torture shm", "torture threads",
+           "torture shm")
+CONTRACTS = ("any", "same", "run", "exact")
 MANNERS = {"deaths": "deaths", "makers": "makers", "alone": "alone", "killed": "doomed", "ends": "ends"}
 MPIS = ("ompi", "mpich")
 ANYWHERE = ("deaths", "alone", "makers", "launcher")  # kinds on shared memory and on UCX
@@ -46,10 +51,10 @@ def seconds_of(text):
 class Plan:
     """One job, as the seed, its number, and the total duration (seconds) determine it."""
 
-    def __init__(self, seed, number, limit, wires):
+    def __init__(self, seed, number, limit, wires, kinds):
         self.lot = lot = random.Random("%d/%d" % (seed, number))
         self.number = number
-        self.kind = KINDS[number % len(KINDS)]
+        self.kind = kinds[number % len(kinds)]
         self.wire, self.env, self.parts = "shm", {}, None
         mpis = [w for w in MPIS if w in wires]
         if self.kind in ("mpi calm", "mpi stops", "killed"):
@@ -64,7 +69,7 @@ class Plan:
             self.wire = "threads"
         if self.kind == "newcomers":
             self.ranks = lot.randint(2, 5)
-        if number % 40 in LONG:
+        if number % 40 in LONG and kinds is KINDS:
             self.seconds = 60 if number or limit < 1800 else 300
         if limit < 60:
             self.seconds = min(self.seconds, 0.3)
@@ -87,20 +92,40 @@ class Plan:
             self.ranks = lot.choice((3, 4, 6))
             self.env = {"TUTTI_NODES": lot.choice({3: ("0,1,2",), 4: ("0,1,2,3", "0,0,1,1", "0,1,0,1", "0,0,1,2"),
                                                    6: ("0,1,2,0,1,2", "0,0,1,1,2,2", "0,1,1,1,2,2")}[self.ranks])}
-        if self.wire == "ucx":
+        for setting in SETTINGS:
+            if lot.random() < 0.12:
+                self.env.update(setting)
+        if self.kind.startswith("torture"):
+            self.torture(wires, min(limit / 30, lot.choice((1, 2, 4))), number // len(kinds) + number)
+        if self.wire in faults.NETS:
             left, self.parts = self.ranks, []
             while left:
                 self.parts.append(lot.randint(1, left) if lot.random() < 0.3 else 1)
                 left -= self.parts[-1]
-        for setting in SETTINGS:
-            if lot.random() < 0.12:
-                self.env.update(setting)
         if self.seconds > 8:  # the file grows with each communicator
             self.env.pop("TUTTI_TRACE", None)
         some = sorted((lot.randint(1, max(1, self.ranks - 1)), lot.randint(1, max(1, self.ranks - 1))))
         self.deaths = {"deaths": some[1], "makers": some[1], "alone": some[1], "newcomers": some[1],
                        "ends": some[0]}.get(self.kind, 0)
         self.seed = lot.getrandbits(60)
+
+    def torture(self, wires, seconds, turn):
+        lot = self.lot
+        self.seconds, self.wire = seconds, self.kind.split()[1]
+        if self.wire in ("shm", "threads"):
+            self.ranks = lot.choice((2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 24, 32))
+        else:
+            self.wire = self.wire if self.wire in wires else None
+            self.ranks = lot.randint(2, 6)
+            nodes = [0, 1] + [lot.randrange(3) for _ in range(self.ranks - 2)]
+            self.env["TUTTI_NODES"] = ",".join(map(str, nodes))
+        self.env.pop("TUTTI_ENGINE", None)
+        self.env.update({"TUTTI_CONTRACT": lot.choice(CONTRACTS)}, **{"TUTTI_ENGINE": "generic"} if turn % 2 else {})
+        numas = lot.choice([n for n in (1, 2, 3, 4, 6, 8) if self.ranks % n == 0])
+        if self.wire == "shm" and numas > 1:
+            self.env["TUTTI_TOPO"] = "numa:%d core:%d" % (numas, self.ranks // numas)
+        if self.wire == "tls":
+            self.env["TUTTI_TLS"] = "all"
 
     def words(self):
         return "job %d: %s, %s, %d ranks, %g s%s" % (self.number, self.kind, self.wire, self.ranks, self.seconds, "".join(
@@ -233,14 +258,15 @@ def main():
     p.add_argument("--time", default="10m", help="90s, 10m, 1h")
     p.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10 ** 9))
     p.add_argument("--job", type=int, help="this job alone, as often as the time allows")
+    p.add_argument("--torture", action="store_true", help="the kinds of TORTURE in place of KINDS")
     args = p.parse_args()
     limit = seconds_of(args.time)
     faults.heed_signals()
-    wires, tally = faults.wires(args.build), Tally()
+    wires, tally, kinds = faults.wires(args.build), Tally(), TORTURE if args.torture else KINDS
     print("seed %d, wires: %s" % (args.seed, ", ".join(wires)), flush=True)
     number = args.job or 0
-    while time.monotonic() - tally.start < limit or (args.job is None and number < len(KINDS)):
-        plan = Plan(args.seed, number, limit, wires)
+    while time.monotonic() - tally.start < limit or (args.job is None and number < len(kinds)):
+        plan = Plan(args.seed, number, limit, wires, kinds)
         number += args.job is None
         if not plan.wire:
             continue
@@ -254,8 +280,9 @@ def main():
             continue
         tally.add(job, stopped)
         if job.complaints:
-            print("FAILED %s\n  %s\n  repeat it: bench/soak.py --build %s --time %s --seed %d --job %d" % (
-                plan.words(), "\n  ".join(job.complaints[:8]), args.build, args.time, args.seed, plan.number))
+            print("FAILED %s\n  %s\n  repeat it: bench/soak.py --build %s --time %s --seed %d --job %d%s" % (
+                plan.words(), "\n  ".join(job.complaints[:8]), args.build, args.time, args.seed, plan.number,
+                " --torture" if args.torture else ""))
             print("  it printed: " + job.output().replace("\n", "\n  "), flush=True)
         job.forget()
         tally.say_sometimes(10 if limit <= 600 else 60)

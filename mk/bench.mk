@@ -1,6 +1,7 @@
 # bench.mk - benchmarks: tutti's own, and tutti beside its peers. SPDX-License-Identifier: BSD-3-Clause
 #   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not (OUT=docs/bench stores it)
 #   make tables          the tables of docs/, of what is stored in docs/bench
+#   make perf-smoke      half a minute: an allreduce of two ranks beside its floor, against stored ratios (bench/perf_smoke.py)
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
 #   make bench-hosts     tutti beside an MPI's own on several hosts (as root; see bench/hosts.py)
 #   make bench-aggregator    with an aggregator and without, on several hosts (as root; see bench/aggregator.py)
@@ -98,6 +99,10 @@ bars: bench-programs
 # The tables of docs/, of the files in docs/bench, to which OUT=docs/bench writes.
 tables:
 	@$(PYTHON) tools/doc_tables.py
+perf-smoke: all
+	@tools/deps.sh build
+	@$(MAKE) $(JOBS) -k --no-print-directory $(TURNBIN) || echo "tutti: a peer could not be built; it is skipped"
+	@$(PYTHON) bench/perf_smoke.py --build $(BUILD) $(MORE)
 bench-engine: bench-programs
 	@$(PYTHON) bench/engine.py $(BENCHARG)
 bench-kernels: $(BUILD)/bench/kernels
@@ -138,5 +143,5 @@ bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
 .PHONY: bench-programs bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-entropy bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bench-tls bars tables \
-        bench-engine bench-kernels bench-price bench-schedules bench-scale bench-machines bench-frontier bench-wait bench-many bench-buckets bench-exact
+        perf-smoke bench-engine bench-kernels bench-price bench-schedules bench-scale bench-machines bench-frontier bench-wait bench-many bench-buckets bench-exact
 -include $(BENCHBIN:%=%.d)

@@ -6,10 +6,12 @@
 #   make prove           every parameter of every algorithm, with a bar
 #   make search LIMIT=60     looks for better schedules on few ranks, and for proofs that there are none (tools/search.py)
 #   make prove-fuzz TIME=60   the prover beside a second judge, on schedules made at random (docs/reliability.md)
-#   make check-long      2^32 allreduces on two ranks, each sum checked, and hand-overs in orders at random; about half an hour
+#   make check-long      what takes hours, one goal after another (tools/check_long.sh; ONLY=word)
+#   make check-many | check-orders    2^32 allreduces, each sum checked; orders of ranks drawn from the clock
 #   make mutants         changes one line of the sources at a time: a test must notice (ONLY=WORD SAMPLE=8 SEED=n)
 #   make models          checks models of the hand-overs between ranks, with weak memory (docs/reliability.md)
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
+#   make check-sanitized    the short form of unit tests and of programs with several ranks, under address and undefined sanitizers
 #   make house           how easy the source is to read: sentences, names, calls, structs, the path of one call
 #   make check-dropin    programs of others, without and with the drop-in (docs/dropin.md); PEERS=pip: PyPI's MPIs, too
 #   make check-slurm     ranks that srun starts, on a Slurm of two hosts in namespaces (docs/hosts.md)
@@ -18,6 +20,7 @@
 #   make fuzz TIME=600   the parsers, on texts that the fuzzers of fuzz/ make up (ONLY=profile; docs/reliability.md)
 #   make stress-tests ROUNDS=100    the tests that depend on time, on a machine that is kept busy (BESIDE=3)
 #   make soak TIME=1h    random calls while ranks are killed, stopped and late (SEED=n; docs/reliability.md)
+#   make torture TIME=1m    random calls on 2 to 32 ranks, on all wires, engines and contracts (SEED=n; docs/reliability.md)
 CMOCKA   = -lcmocka
 
 # ---- tests: unit/test_*.c (cmocka), ranks/mp_*.c (several ranks), sh/*.sh; support/*.c and the
@@ -169,9 +172,15 @@ check-full:
 	@$(MAKE) $(JOBS) --no-print-directory programs
 	@$(RUN) $(ALLTESTS)
 check-long:
-	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/tests/mp_many $(BUILD)/tests/test_looks
-	seed=$$(date +%s); for i in $$(seq 20); do timeout 600 $(BUILD)/tests/test_looks $$((seed + i)) || exit 1; done
+	@MAKE="$(MAKE)" BUILD=$(BUILD) ONLY="$(ONLY)" tools/check_long.sh
+# 2^32 allreduces on two ranks, each sum checked: ten minutes on two idle cores.
+check-many:
+	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/tests/mp_many
 	timeout 7200 $(BUILD)/tutti run -n 2 $(BUILD)/tests/mp_many $$((4294967296 + 1000))
+# Orders of ranks' looks and acts, drawn from the clock (test_looks).
+check-orders:
+	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/tests/test_looks
+	seed=$$(date +%s); for i in $$(seq 20); do timeout 600 $(BUILD)/tests/test_looks $$((seed + i)) || exit 1; done
 check-all:
 	@TUTTI_TEST_ALL=1 $(MAKE) --no-print-directory check-full
 	@$(MAKE) --no-print-directory mutants SAMPLE=8
@@ -224,6 +233,14 @@ check-ubsan:
 	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200 \
 	  BUILD=build-ubsan tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-ubsan/%) $(REPLAYS:$(BUILD)/%=build-ubsan/%) $(MPBIN:$(BUILD)/%=build-ubsan/%)
+# The short form of the programs under both, for CI: unit tests, and programs of several ranks.
+SANITIZED= $(TESTBIN) $(MPBIN) $(REPLAYS)
+check-sanitized:
+	@tools/deps.sh build check
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-sanitized SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" \
+	  CFLAGS="-O1 -g1 -fno-omit-frame-pointer" all $(SANITIZED:$(BUILD)/%=build-sanitized/%)
+	@ASAN_OPTIONS=halt_on_error=1:abort_on_error=0:detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200 \
+	  BUILD=build-sanitized tests/run --tier check $(SANITIZED:$(BUILD)/%=build-sanitized/%)
 # TIME: seconds for each fuzzer, two at a time; KEEP=1: new, small inputs go into the corpus.
 FUZZFLAGS= BUILD=build-fuzz CC=clang SAN="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" $(SANFLAGS)
 fuzz:
@@ -235,12 +252,13 @@ stress-tests:
 	@tools/deps.sh build full stress
 	@$(MAKE) $(JOBS) --no-print-directory programs
 	@BUILD=$(BUILD) tools/stress_tests.sh $(or $(ROUNDS),100) $(or $(BESIDE),3)
-# TIME: of it all; SEED and MORE="--job 12" repeat what failed.
-SOAKBIN  = $(BUILD)/tests/mp_soak $(BUILD)/tests/mp_grow $(UCXLIB) $(MPIS:%=$(BUILD)/tests/%/mp_soak)
-soak:
+# TIME: of it all; SEED and MORE="--job 12" repeat what failed. Under the address sanitizer: make BUILD=build-asan
+# SAN=-fsanitize=address torture.
+SOAKBIN  = $(BUILD)/tests/mp_soak $(BUILD)/tests/mp_grow $(UCXLIB) $(TLSLIB) $(MPIS:%=$(BUILD)/tests/%/mp_soak)
+soak torture:
 	@tools/deps.sh build soak
 	@$(MAKE) $(JOBS) --no-print-directory all $(SOAKBIN)
-	@$(PYTHON) bench/soak.py --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) $(MORE)
+	@$(PYTHON) bench/soak.py $(if $(filter torture,$@),--torture) --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) $(MORE)
 # PyTorch on tutti in full: as many ranks as the table says, and PyTorch's own tests. QUICK=1: as in `make check-full`.
 TORCHTESTS = $(addprefix tests/sh/,torch.sh torch_two.sh torch_lives.sh torch_elastic.sh torch_flight.sh)
 PIPS     = $(findstring TORCH=pip,$(MAKEFLAGS))
@@ -294,6 +312,6 @@ coverage:
 	@find build-cov -name '*.gcda' -delete
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
-.PHONY: programs quick check check-full check-all check-long check-dropin check-slurm check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-tsan check-arm \
-        coverage fuzz fuzzers soak stress-tests check-torch check-torch-asan
+.PHONY: programs quick check check-full check-all check-long check-many check-orders check-dropin check-slurm check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-sanitized check-tsan check-arm \
+        coverage fuzz fuzzers soak torture stress-tests check-torch check-torch-asan
 -include $(TESTOBJ:.o=.d) $(CUDASRC:%.c=$(BUILD)/%.d) $(EXAMPLED:=.d) $(wildcard $(BUILD)/fuzz/*.d)

@@ -49,7 +49,7 @@ struct async {
   int running, stops;
 };
 
-atomic_int async_persistent;
+atomic_int async_persistent, async_unwaited;
 static int possible;         /* all threads may call MPI */
 static atomic_int under_way; /* jobs, of all communicators */
 
@@ -178,6 +178,7 @@ static int ask_outcome(void *of, MPI_Status *status) {
 }
 
 static int free_outcome(void *of) {
+  atomic_fetch_sub(&async_unwaited, 1);
   free(of);
   return MPI_SUCCESS;
 }
@@ -366,12 +367,12 @@ static answer begin(shim_function function, const async_call *call, state *s,
       next()->Grequest_start(ask_outcome, free_outcome, cancel_nothing, j->outcome, &j->request)) {
     free(j->outcome);
     free_job(j);
-    return can.why != WHY_SERVED
-               ? can
-               : serve_fail(s, "no thread, or no request, for a non-blocking collective");
+    if (can.why != WHY_SERVED) return can;
+    return serve_fail(s, "no thread, or no request, for a non-blocking collective");
   }
   *request = j->request;
   atomic_fetch_add(&under_way, 1);
+  atomic_fetch_add(&async_unwaited, 1);
   begin_use(&j->uses, &j->call);
   enqueue(s->async, j);
   return can;
@@ -393,9 +394,8 @@ answer async_start(shim_function function, const async_call *call, MPI_Request *
 
 /* ---- persistent collectives ---- */
 
-/* The program's handle is a persistent collective of
- * the MPI's that is never started. (A message's would do, too, but once such a request has been freed, the persistent
- * collectives of Intel MPI 2021.18 complete without their data.) */
+/* The program's handle is a persistent collective of the MPI's that is never started. (A message's would do, too, but once such
+ * a request has been freed, the persistent collectives of Intel MPI 2021.18 complete without their data.) */
 typedef struct persistent {
   struct persistent *next;
   shim_function function;

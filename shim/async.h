@@ -35,6 +35,8 @@ answer async_init(shim_function function, const async_call *call, MPI_Request *r
 MPI_Request *async_active(MPI_Request request);
 /* Number of persistent requests. */
 extern atomic_int async_persistent;
+/* How many non-blocking collectives no MPI_Wait or MPI_Test has completed. */
+extern atomic_int async_unwaited;
 /* Is any non-blocking collective in progress, on any communicator? */
 bool async_under_way(void);
 /* Leave the core to other threads, after so many tests in vain: for a moment, or until a collective in progress has completed. */

@@ -9,6 +9,8 @@
 #include <mpi.h>
 #pragma GCC visibility pop
 
+#include <stdio.h>
+
 #include "async.h"
 #include "net.h"
 #include "serve.h"
@@ -99,7 +101,20 @@ ALSO_PMPI(Type_free)
 
 /* ---- begin and end ---- */
 
+/* A program that does not wait may use a result that is not there yet; MPIs say nothing. */
+static void name_unwaited(void) {
+  const int n = atomic_load(&async_unwaited);
+  int rank = 0;
+  next()->net.Comm_rank(MPI_COMM_WORLD, &rank);
+  if (n > 0)
+    fprintf(stderr,
+            "tutti: rank %d: MPI_Finalize, and no call has completed %d of its non-blocking "
+            "collectives: complete each by MPI_Wait or MPI_Test\n",
+            rank, n);
+}
+
 static void end(void) {
+  name_unwaited();
   state_end();
   async_end();
   report_end();

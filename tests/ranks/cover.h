@@ -131,6 +131,14 @@ tutti_op cover_handle(const cover_ops *ops, const cover_case *c);
  * ranks. */
 bool cover_run(tutti_comm *comm, tutti_comm *side, const cover_ops *ops, const cover_case *c,
                bool *over, char *why, size_t size);
+/* A case in flight, among others on the same communicator; the plan is the communicator's, which
+ * cover_settle takes from a case (helpers and slices, too). cover_begin returns NULL if the call fails, with its status;
+ * cover_end is cover_run's end. */
+typedef struct cover_flight cover_flight;
+tutti_status cover_settle(tutti_comm *comm, const cover_case *c);
+cover_flight *cover_begin(tutti_comm *comm, const cover_ops *ops, const cover_case *c,
+                          tutti_status *status);
+bool cover_end(cover_flight *flight, char *why, size_t size);
 /* Starts the collective of the case on these buffers. */
 tutti_status cover_start(tutti_comm *comm, const cover_ops *ops, const cover_case *c,
                          const void *src, void *dst, tutti_request **request);

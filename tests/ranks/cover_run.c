@@ -1,7 +1,9 @@
 /* cover_run.c - one case on one rank: buffers with guards, the call, the comparison.
  *
  * Invariant  buffers have exactly the alignment of their type; the 64 bytes around
- *            each are checked afterwards; src must be unchanged.
+ *            each are checked afterwards; src must be unchanged. In half of the cases the
+ *            caller overwrites src and dst the moment the call has returned: then no peer may
+ *            still read src, and none may write to dst.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdio.h>
@@ -20,8 +22,10 @@ typedef struct buffer {
   char *card;   /* in place of `capacity`, which then shows what it holds; or NULL */
 } buffer;
 
-typedef struct bench { /* one rank's part of a case */
+typedef struct cover_flight { /* one rank's part of a case */
   const cover_case *c;
+  cover_case own; /* what c points at */
+  tutti_request *request;
   int rank;
   bool in_place;
   size_t size, period; /* bytes of an element */
@@ -29,6 +33,7 @@ typedef struct bench { /* one rank's part of a case */
   cover_part take, give;
   buffer src, dst;
   unsigned char *before; /* copy of src */
+  unsigned char *got; /* copy of dst, which was overwritten; or NULL: dst is as the call left it */
   unsigned char expected[COVER_PERIOD * 16];
   double sizes[COVER_PERIOD];
 } bench;
@@ -70,12 +75,11 @@ static void drop_buffer(buffer *x) {
     free(x->capacity);
 }
 
-static bool guarded(const buffer *x) {
+/* spoilt: the bytes between the guards were painted, too. */
+static bool guarded(const buffer *x, bool spoilt) {
   if (!x->capacity) return true;
-  for (const unsigned char *p = x->capacity; p < x->at; p++)
-    if (*p != PAINT) return false;
-  for (const unsigned char *p = x->at + x->bytes; p < x->at + x->bytes + GUARD; p++)
-    if (*p != PAINT) return false;
+  for (const unsigned char *p = x->capacity; p < x->at + x->bytes + GUARD; p++)
+    if (*p != PAINT && (spoilt || p < x->at || p >= x->at + x->bytes)) return false;
   return true;
 }
 
@@ -97,6 +101,10 @@ static void *src_of(const bench *b) {
 }
 static void *dst_of(const bench *b) {
   return b->in_place ? b->dst.at + b->give.from * b->size : b->dst.at;
+}
+
+static const unsigned char *result_of(const bench *b) {
+  return b->got ? b->got : dst_of(b);
 }
 
 /* What the call gets in place of a buffer's address. */
@@ -129,6 +137,17 @@ static void write_input(const bench *b) {
   tile(b, src_of(b), table, b->take.from, b->take.n);
 }
 
+static bool spoils(const cover_case *c) {
+  return c->seed >> 41 & 1 && c->memory < COVER_CARD;
+}
+
+/* Overwrites what the call has returned to the caller, of which b->got keeps the result. */
+static void spoil(const bench *b) {
+  if (b->src.capacity) memset(b->src.at, PAINT, b->src.bytes);
+  if (b->give.n) memcpy(b->got, dst_of(b), b->give.n * b->size);
+  if (b->dst.capacity) memset(b->dst.at, PAINT, b->dst.bytes);
+}
+
 static bool set_up(bench *b, tutti_comm *comm) {
   const cover_case *c = b->c;
   b->size = tutti_type_size(c->type);
@@ -145,6 +164,7 @@ static bool set_up(bench *b, tutti_comm *comm) {
   if (apart && b->take.there && !make_buffer(b, comm, b->take.n, u, &b->src)) return false;
   if (apart && b->give.there && !make_buffer(b, comm, b->give.n, u >> 8, &b->dst)) return false;
   write_input(b);
+  if (spoils(c)) b->got = malloc(b->give.n * b->size + 1);
   b->before = malloc(b->take.n * b->size + 1);
   if (b->before && b->take.there) memcpy(b->before, src_of(b), b->take.n * b->size);
   if (cover_summed(c, b->rank))
@@ -156,6 +176,8 @@ static void tear_down(bench *b) {
   drop_buffer(&b->src);
   drop_buffer(&b->dst);
   free(b->before);
+  free(b->got);
+  free(b);
 }
 
 /* ---- the call ---- */
@@ -253,32 +275,33 @@ static tutti_status on_stream(tutti_comm *comm, const cover_ops *ops, const benc
   return status ? status : tutti_stream_wait(comm);
 }
 
-static tutti_status call(tutti_comm *comm, const cover_ops *ops, const bench *b) {
+/* Ends what cover_start began; a persistent request also if it has failed. */
+static tutti_status finish(bench *b, tutti_status status) {
+  int done = 0;
+  while (!status && b->c->manner == COVER_TEST && !done) {
+    status = tutti_request_test(&b->request, &done);
+    sched_yield();
+  }
+  if (!status && b->c->manner != COVER_TEST) status = tutti_request_wait(&b->request);
+  const tutti_status end =
+      b->c->manner == COVER_PERSISTENT ? tutti_request_free(&b->request) : TUTTI_OK;
+  return status ? status : end;
+}
+
+static tutti_status call(tutti_comm *comm, const cover_ops *ops, bench *b) {
   const cover_case *c = b->c;
   void *src = passed(b, src_of(b)), *dst = passed(b, dst_of(b));
   if (!to_cards(b)) return TUTTI_ERR_SYSTEM;
   if (c->manner == COVER_ON) return on_stream(comm, ops, b);
   if (c->manner == COVER_BLOCKING) return block(comm, ops, c, src, dst);
-  tutti_request *r = NULL;
-  tutti_status status = cover_start(comm, ops, c, src, dst, &r);
-  if (c->manner == COVER_PERSISTENT)
-    for (int again = 0; again < 2 && !status; again++) {
-      write_input(b); /* in place, the first round overwrote it */
-      if (!to_cards(b)) status = TUTTI_ERR_SYSTEM;
-      if (!status) status = tutti_request_start(r);
-      if (!status) status = tutti_request_wait(&r);
-    }
-  int done = 0;
-  while (!status && c->manner == COVER_TEST && !done) {
-    status = tutti_request_test(&r, &done);
-    sched_yield();
+  tutti_status status = cover_start(comm, ops, c, src, dst, &b->request);
+  for (int again = 0; again < 2 && !status && c->manner == COVER_PERSISTENT; again++) {
+    if (again) status = tutti_request_wait(&b->request);
+    write_input(b); /* in place, the first round overwrote it */
+    if (!status && !to_cards(b)) status = TUTTI_ERR_SYSTEM;
+    if (!status) status = tutti_request_start(b->request);
   }
-  if (!status && c->manner == COVER_WAIT) status = tutti_request_wait(&r);
-  if (c->manner == COVER_PERSISTENT) { /* frees a failed request, too */
-    const tutti_status end = tutti_request_free(&r);
-    if (!status) status = end;
-  }
-  return status;
+  return finish(b, status);
 }
 
 /* ---- checks ---- */
@@ -298,7 +321,7 @@ static size_t compare(const bench *b, const unsigned char *x, const unsigned cha
 static size_t first_wrong(const bench *b) {
   static _Thread_local unsigned char table[COVER_PERIOD * 16];
   const bool sums = cover_summed(b->c, b->rank) > 0;
-  const unsigned char *got = dst_of(b);
+  const unsigned char *got = result_of(b);
   int filled = -1;
   for (size_t i = 0; i < b->give.n;) {
     size_t at = i + b->give.from, n = b->give.n - i, run = n;
@@ -329,13 +352,13 @@ static bool input_kept(const bench *b) {
 
 /* The conditions that hold even after an error. */
 static bool kept_at_least(const bench *b) {
-  return guarded(&b->src) && guarded(&b->dst) && (b->in_place || input_kept(b));
+  return guarded(&b->src, false) && guarded(&b->dst, false) && (b->in_place || input_kept(b));
 }
 
 /* Do all ranks hold the same bits? Compared over another communicator. */
 static tutti_status same_everywhere(const bench *b, tutti_comm *side, bool *same) {
   uint64_t mine = 1, all[64];
-  const unsigned char *got = dst_of(b);
+  const unsigned char *got = result_of(b);
   *same = true;
   if (b->c->coll != TUTTI_ALLREDUCE || !b->c->rough || b->c->ranks > 64) return TUTTI_OK;
   if (b->c->type >= TUTTI_FLOAT_INT && b->c->type <= TUTTI_SHORT_INT)
@@ -347,41 +370,83 @@ static tutti_status same_everywhere(const bench *b, tutti_comm *side, bool *same
   return status;
 }
 
+/* Judges the buffers after a call with that status. */
+static bool judge(const bench *b, tutti_status status, bool same, char *why, size_t size) {
+  const bool spoilt = b->got && !status;
+  if (status) snprintf(why, size, "%s: %s", tutti_strerror(status), tutti_error());
+  if (status && !kept_at_least(b)) snprintf(why, size, "after an error others' bytes changed");
+  if (status) return false;
+  const size_t wrong = first_wrong(b);
+  if (wrong != SIZE_MAX)
+    snprintf(why, size, "element %zu of %zu is wrong", wrong, b->give.n);
+  else if (!same)
+    snprintf(why, size, "ranks hold different bits");
+  else if (!guarded(&b->src, spoilt) || !guarded(&b->dst, spoilt))
+    snprintf(why, size, "bytes around a buffer changed%s",
+             spoilt ? ", or in it after the call" : "");
+  else if (!spoilt && !input_kept(b))
+    snprintf(why, size, "src is not as it was");
+  else
+    return true;
+  return false;
+}
+
+/* Returns NULL, if there is no memory. */
+static bench *new_bench(tutti_comm *comm, const cover_case *c) {
+  bench *b = calloc(1, sizeof *b);
+  if (!b) return NULL;
+  b->own = *c;
+  b->c = &b->own;
+  b->rank = tutti_comm_rank(comm);
+  if (set_up(b, comm)) return b;
+  tear_down(b);
+  return NULL;
+}
+
+tutti_status cover_settle(tutti_comm *comm, const cover_case *c) {
+  tutti_status status = tutti_comm_set_algo(comm, strcmp(c->algo, "auto") == 0 ? NULL : c->algo);
+  if (!status) status = tutti_comm_set_helpers(comm, c->helpers);
+  return status ? status : tutti_comm_set_slices(comm, c->slices);
+}
+
 bool cover_run(tutti_comm *comm, tutti_comm *side, const cover_ops *ops, const cover_case *c,
                bool *over, char *why, size_t size) {
-  bench *b = calloc(1, sizeof *b);
+  bench *b = new_bench(comm, c);
   bool same = true;
-  tutti_status status = TUTTI_ERR_MEMORY;
   *over = true;
-  why[0] = 0;
   snprintf(why, size, "the test itself is out of memory");
   if (!b) return false;
-  b->c = c;
-  b->rank = tutti_comm_rank(comm);
-  if (set_up(b, comm)) {
-    status = tutti_comm_set_algo(comm, strcmp(c->algo, "auto") == 0 ? NULL : c->algo);
-    if (!status) status = tutti_comm_set_helpers(comm, c->helpers);
-    if (!status) status = tutti_comm_set_slices(comm, c->slices);
-    if (!status) cover_watch(comm);
-    if (!status) status = call(comm, ops, b);
-    if (!from_cards(b) && !status) status = TUTTI_ERR_SYSTEM;
-    if (!status) status = same_everywhere(b, side, &same);
-    if (status) snprintf(why, size, "%s: %s", tutti_strerror(status), tutti_error());
-    if (status && !kept_at_least(b)) snprintf(why, size, "after an error others' bytes changed");
-  }
-  size_t wrong = status ? SIZE_MAX : first_wrong(b);
-  bool good = !status && same && wrong == SIZE_MAX && guarded(&b->src) && guarded(&b->dst);
+  tutti_status status = cover_settle(comm, c);
+  if (!status) cover_watch(comm);
+  if (!status) status = call(comm, ops, b);
+  if (!status && b->got) spoil(b);
+  if (!from_cards(b) && !status) status = TUTTI_ERR_SYSTEM;
+  if (!status) status = same_everywhere(b, side, &same);
   *over = status != TUTTI_OK;
-  if (!status && wrong != SIZE_MAX)
-    snprintf(why, size, "element %zu of %zu is wrong", wrong, b->give.n);
-  else if (!status && !good)
-    snprintf(why, size, same ? "bytes around a buffer changed" : "ranks hold different bits");
-  else if (good && !input_kept(b)) {
-    snprintf(why, size, "src is not as it was");
-    good = false;
-  }
-  if (good) good = cover_ran_as_named(comm, c, cover_handle(ops, c), why, size);
+  const bool good = judge(b, status, same, why, size) &&
+                    cover_ran_as_named(comm, c, cover_handle(ops, c), why, size);
   tear_down(b);
-  free(b);
+  return good;
+}
+
+cover_flight *cover_begin(tutti_comm *comm, const cover_ops *ops, const cover_case *c,
+                          tutti_status *status) {
+  bench *b = new_bench(comm, c);
+  *status = TUTTI_ERR_MEMORY;
+  if (!b) return NULL;
+  if (c->manner == COVER_BLOCKING) b->own.manner = COVER_WAIT;
+  *status = cover_start(comm, ops, &b->own, src_of(b), dst_of(b), &b->request);
+  if (c->manner == COVER_PERSISTENT && !*status) *status = tutti_request_start(b->request);
+  if (!*status) return b;
+  if (c->manner == COVER_PERSISTENT && b->request) tutti_request_free(&b->request);
+  tear_down(b);
+  return NULL;
+}
+
+bool cover_end(cover_flight *b, char *why, size_t size) {
+  const tutti_status status = finish(b, TUTTI_OK);
+  if (!status && b->got) spoil(b);
+  const bool good = judge(b, status, true, why, size);
+  tear_down(b);
   return good;
 }

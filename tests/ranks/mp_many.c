@@ -1,6 +1,6 @@
 /* mp_many.c - very many allreduces of one number, each sum checked: operation numbers pass 2^32 on the way.
  *
- * Usage      mp_many OPERATIONS; `make check-long` runs it. Does nothing when run by itself.
+ * Usage      mp_many OPERATIONS; `make check-many` runs it. Does nothing when run by itself.
  * Ranks: none
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>

@@ -65,25 +65,25 @@ static tutti_status begin(job *j, bool persistent) {
   return cover_start(j->comm, &ops, &c, j->src, j->dst, &j->request);
 }
 
-static uint32_t expected(const job *j, const cover_case *c, size_t i) {
-  const int me = tutti_comm_rank(j->comm), ranks = cover_summed(c, me);
-  uint32_t sum = 0;
-  size_t at, run;
-  for (int r = 0; r < ranks; r++) sum += value(j->tag, r, i);
-  if (cover_reduces(j->coll)) return sum;
-  const int of = cover_origin(c, me, i, &at, &run);
-  return value(j->tag, of, at);
-}
-
 static bool right(const job *j) {
   const cover_case c = case_of(j, false);
-  const cover_part dst = cover_dst(&c, tutti_comm_rank(j->comm));
-  for (size_t i = 0; i < dst.n; i++)
-    if (j->dst[i] != expected(j, &c, dst.from + i)) {
+  const int me = tutti_comm_rank(j->comm), ranks = cover_summed(&c, me);
+  const cover_part dst = cover_dst(&c, me);
+  size_t at = 0, run = 0;
+  int of = 0;
+  for (size_t i = 0; i < dst.n; i++, at++, run--) {
+    uint32_t want = 0;
+    for (int r = 0; r < ranks; r++) want += value(j->tag, r, dst.from + i);
+    if (!cover_reduces(j->coll)) {
+      if (!run) of = cover_origin(&c, me, dst.from + i, &at, &run);
+      want = value(j->tag, of, at);
+    }
+    if (j->dst[i] != want) {
       printf("# %s of %zu, tag %llu: element %zu is wrong\n", tutti_coll_name(j->coll), j->count,
              (unsigned long long)j->tag, i);
       return false;
     }
+  }
   return true;
 }
 

@@ -5,8 +5,8 @@
 
 #include "cover.h"
 
-enum { SOAK_RANKS = 16, SOAK_COMMS = 4, SOAK_WORDS = 900 };
-typedef struct soak_flight soak_flight; /* vectors in flight */
+enum { SOAK_RANKS = 32, SOAK_COMMS = 4, SOAK_WORDS = 900 };
+typedef struct soak_flight soak_flight; /* vectors of messages and exact sums */
 
 typedef struct soak {
   int first;                     /* this rank's number in the first communicator */

@@ -1,8 +1,8 @@
-/* soak_acts.c - the actions of a soak rank: calls of the covering table, several at once, messages,
+/* soak_acts.c - the actions of a soak rank: calls of the covering table, one by one and several at once, messages,
  * delays, scenes, faults; and bit-exact sums if the contract is `exact`.
  *
  * Invariant  the random number and the communicator's size determine the calls on a communicator;
- *            the order of waiting is each rank's own.
+ *            the order of waiting, and the time before it, are each rank's own.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,12 +58,13 @@ static tutti_status status_of(const char *why) {
   return TUTTI_OK;
 }
 
-/* A vector of 4 B to 8 MiB, each order of magnitude equally often. */
-static void resize(cover_case *c, uint64_t u) {
+/* A vector of 4 B to 8 MiB at most, each order of magnitude equally often. */
+enum { MOST = 21, MOST_OF_SEVERAL = 17 };
+static void resize(cover_case *c, uint64_t u, int orders) {
   const bool blocks = c->coll == TUTTI_REDUCE_SCATTER || c->coll == TUTTI_ALL_GATHER ||
                       c->coll == TUTTI_GATHER || c->coll == TUTTI_SCATTER ||
                       c->coll == TUTTI_ALL_TO_ALL;
-  const uint64_t bytes = ((uint64_t)4 << u % 21) * (128 + (u >> 8) % 128) / 128;
+  const uint64_t bytes = ((uint64_t)4 << u % (uint64_t)orders) * (128 + (u >> 8) % 128) / 128;
   const size_t n = bytes / (tutti_type_size(c->type) * (size_t)(blocks ? c->ranks : 1));
   c->count = n ? n : 1;
 }
@@ -83,7 +84,7 @@ static tutti_status act_case(soak *s, uint64_t u) {
   if (!comm) return TUTTI_OK;
   const int ranks = tutti_comm_size(comm);
   cover_case c = cover_case_at(ranks, u, (size_t)(cover_mix(u) % cover_cases(ranks)));
-  if (s->alone || u % 3 == 0) resize(&c, u >> 12);
+  if (s->alone || u % 3 == 0) resize(&c, u >> 12, MOST);
   /* bits are compared on another communicator of the same ranks, if the contract promises them */
   if (of || s->alone || contract == TUTTI_CONTRACT_ANY) c.rough = 0;
   if (contract == TUTTI_CONTRACT_EXACT) make_exact(&c);
@@ -99,11 +100,11 @@ static tutti_status act_case(soak *s, uint64_t u) {
   return TUTTI_OK;
 }
 
-/* ---- several at once, and messages ---- */
+/* ---- messages ---- */
 
-enum { FLIGHT = 6, LONGEST = 60000 };
+enum { LONGEST = 60000 };
 struct soak_flight {
-  uint64_t in[FLIGHT][LONGEST], out[FLIGHT][LONGEST];
+  uint64_t in[LONGEST], out[LONGEST];
 };
 
 bool soak_arm(soak *s) {
@@ -122,44 +123,6 @@ static size_t length(uint64_t u) {
   return 1 + (size_t)((u >> 8) % (u >> 4 & 1 ? 40 : LONGEST));
 }
 
-static tutti_status begin(soak *s, tutti_comm *comm, int k, size_t n, tutti_request **request) {
-  const uint64_t mine = (uint64_t)tutti_comm_rank(comm) + 1;
-  uint64_t *in = s->flight->in[k], *out = s->flight->out[k];
-  for (size_t i = 0; i < n; i++) in[i] = mine * (i + (uint64_t)k), out[i] = 0;
-  s->calls++;
-  s->bytes += n * sizeof *in;
-  return soak_note(s, tutti_allreduce_start(comm, in, out, n, TUTTI_UINT64, TUTTI_SUM, request));
-}
-
-static void check_sums(const soak *s, const tutti_comm *comm, int k, size_t n) {
-  const uint64_t P = (uint64_t)tutti_comm_size(comm), all = P * (P + 1) / 2;
-  for (size_t i = 0; i < n; i++)
-    if (s->flight->out[k][i] != all * (i + (uint64_t)k))
-      soak_wrong(s, "a sum", "of several at once");
-}
-
-static tutti_status act_burst(soak *s, uint64_t u) {
-  tutti_request *requests[FLIGHT] = {NULL};
-  tutti_comm *comms[FLIGHT] = {NULL};
-  const int n = 2 + (int)(u % (FLIGHT - 1)), mine = s->first;
-  tutti_status status = TUTTI_OK, next;
-  snprintf(s->act, sizeof s->act, "%d at once, %llu", n, (unsigned long long)u);
-  for (int k = 0; k < n && !status; k++) {
-    comms[k] = pick(s, cover_mix(u + (uint64_t)k));
-    if (!comms[k]) continue;
-    tutti_comm_set_helpers(comms[k], 0);
-    status = begin(s, comms[k], k, length(cover_mix(u + (uint64_t)k)), &requests[k]);
-  }
-  for (int i = 0; i < n; i++) {
-    const int k = (i + mine) % n;
-    next = requests[k] ? tutti_request_wait(&requests[k]) : TUTTI_OK;
-    if (next && !status) status = soak_note(s, next);
-  }
-  for (int k = 0; k < n && !status; k++)
-    if (comms[k]) check_sums(s, comms[k], k, length(cover_mix(u + (uint64_t)k)));
-  return status;
-}
-
 /* Receives from the left and sends to the right; a single rank sends to itself. */
 static tutti_status act_message(soak *s, uint64_t u) {
   tutti_comm *comm = pick(s, u);
@@ -168,7 +131,7 @@ static tutti_status act_message(soak *s, uint64_t u) {
   if (!comm) return TUTTI_OK;
   const int me = tutti_comm_rank(comm), P = tutti_comm_size(comm);
   const size_t n = length(u);
-  uint64_t *in = s->flight->in[0], *out = s->flight->out[0];
+  uint64_t *in = s->flight->in, *out = s->flight->out;
   const uint64_t mine = u + (uint64_t)me * 0x100001, left = (uint64_t)((me + P - 1) % P);
   snprintf(s->act, sizeof s->act, "messages of %zu in the ring, %llu", n, (unsigned long long)u);
   for (size_t i = 0; i < n; i++) in[i] = mine + i, out[i] = 0;
@@ -187,6 +150,70 @@ static tutti_status act_message(soak *s, uint64_t u) {
   return status;
 }
 
+/* ---- several calls at once ---- */
+
+enum { FLIGHT = 8 };
+
+/* A case without helpers, drawn for this communicator. */
+static cover_case any_case(const soak *s, const tutti_comm *comm, uint64_t u) {
+  const int ranks = tutti_comm_size(comm);
+  cover_case c = cover_case_at(ranks, u, cover_cases(ranks) - 1);
+  if (u >> 24 & 1) resize(&c, u >> 25, MOST_OF_SEVERAL);
+  c.rough = 0;
+  if (s->base->settings.contract == TUTTI_CONTRACT_EXACT) make_exact(&c);
+  return c;
+}
+
+/* The plan of all the calls on a communicator, which it must have before the first starts. */
+static tutti_status settle(soak *s, uint64_t u) {
+  tutti_status status = TUTTI_OK;
+  for (int i = 0; i < (s->alone ? 1 : SOAK_COMMS) && !status; i++) {
+    if (!s->comms[i]) continue;
+    const cover_case c = any_case(s, s->comms[i], u);
+    status = soak_note(s, cover_settle(s->comms[i], &c));
+  }
+  return status;
+}
+
+static tutti_status begin(soak *s, uint64_t u, cover_flight **flight) {
+  tutti_comm *comm = pick(s, u);
+  tutti_status status;
+  if (!comm) return TUTTI_OK;
+  const cover_case c = any_case(s, comm, u);
+  cover_print(&c, s->act, sizeof s->act);
+  *flight = cover_begin(comm, &s->ops[tutti_comm_rank(comm)], &c, &status);
+  s->calls++;
+  s->bytes += cover_whole(&c) * tutti_type_size(c.type);
+  return soak_note(s, status);
+}
+
+static tutti_status end(soak *s, cover_flight *flight, tutti_status before) {
+  char why[SOAK_WORDS];
+  if (cover_end(flight, why, sizeof why)) return before;
+  const tutti_status status = status_of(why);
+  if (!status) soak_wrong(s, "a result of several at once", why);
+  if (!before) snprintf(s->why, sizeof s->why, "%s", why);
+  return before ? before : status;
+}
+
+static tutti_status act_burst(soak *s, uint64_t u) {
+  cover_flight *flights[FLIGHT] = {NULL};
+  const int n = 2 + (int)(u % (FLIGHT - 1));
+  uint64_t mine = cover_mix(u + 0x10000 * ((uint64_t)s->first + 1));
+  tutti_status status = settle(s, u);
+  for (int k = 0; k < n && !status; k++) {
+    if ((mine >> k & 7) == 0) usleep((useconds_t)(mine >> 50));
+    status = begin(s, cover_mix(u + (uint64_t)k), &flights[k]);
+  }
+  snprintf(s->act, sizeof s->act, "%d at once, %llu", n, (unsigned long long)u);
+  for (int left = n; left > 0; left--) {
+    const int k = (int)((mine = cover_mix(mine)) % (uint64_t)left);
+    if (flights[k]) status = end(s, flights[k], status);
+    flights[k] = flights[left - 1];
+  }
+  return status;
+}
+
 /* ---- bit-exact sums ---- */
 
 /* A sum, or a mean, of numbers that are hard in any order of adding. */
@@ -200,7 +227,7 @@ static tutti_status act_exact(soak *s, uint64_t u) {
   if (!comm) return TUTTI_OK;
   const int me = tutti_comm_rank(comm), P = tutti_comm_size(comm);
   const size_t n = length(u), from = (size_t)(u >> 44) / ROW * ROW;
-  void *in = s->flight->in[0], *out = s->flight->out[0];
+  void *in = s->flight->in, *out = s->flight->out;
   snprintf(s->act, sizeof s->act, "an exact %s of %zu %s, %llu", mean ? "mean" : "sum", n,
            tutti_type_name(real), (unsigned long long)u);
   for (size_t i = 0; i < n; i++) sums_put(real, in, i, sums_number(real, from + i % ROW, me, P));

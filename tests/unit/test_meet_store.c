@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "meet_peers_play.h"
+#include "tutti_plan.h"
 
 /* ---- a store ---- */
 
@@ -143,6 +144,7 @@ enum { GATHERERS = 4 };
 typedef struct hall {
   pthread_barrier_t all_are_here;
   const void *row[GATHERERS];
+  bool shown; /* by the doctor, while ranks are inside */
 } hall;
 typedef struct seat {
   hall *of;
@@ -153,6 +155,12 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all) {
   const seat *s = ctx;
   s->of->row[s->rank] = mine;
   pthread_barrier_wait(&s->of->all_are_here);
+  if (s->rank == 0) {
+    char *report = NULL;
+    s->of->shown = !tutti_job_report((long)getpid(), 0, &report) &&
+                   strstr(report, "tutti_comm_create_gather waits for the gather of the program");
+    tutti_text_free(report);
+  }
   for (size_t r = 0; r < GATHERERS; r++) memcpy((char *)all + r * bytes, s->of->row[r], bytes);
   pthread_barrier_wait(&s->of->all_are_here);
   return 0;
@@ -176,6 +184,7 @@ static void a_gather_serves_too(void **state) {
     for (int r = 0; r < GATHERERS; r++)
       meeting_expect(&g[r], fails_in ? TUTTI_ERR_MEMORY : TUTTI_OK,
                      fails_in ? "rank 1: it is out of its memory" : "");
+    assert_true(h.shown);
     pthread_barrier_destroy(&h.all_are_here);
   }
 }

@@ -1,0 +1,106 @@
+# perf_smoke.py - is an allreduce of two ranks as near to its floor as it was? `make perf-smoke`, half a minute at most.
+#
+#   perf_smoke.py [--build DIR] [--store]
+#
+# Idea       tutti, on vectors of malloc and of tutti_mem_alloc, and the floors (turns_floor.c) take turns of half a millisecond
+#            in the same processes. tutti's time over the floor's may be WORSE times the ratio that perf_smoke.tsv holds.
+# Time       of a side: its fastest round. With a load of 12 on two cores medians of ratios varied by 20, because most rounds hold
+#            a turn of another program's; half a millisecond of some round is undisturbed, for tutti and for the floor.
+# State      near and far cores, between which virtual machines move, have ratios of their own; a state with fewer than ENOUGH
+#            rounds is not judged.
+# Tries      noise comes and goes, and a slower tutti stays: a size that is too slow is measured again, in all TRIES times, and the
+#            least ratio counts.
+# --store    writes the medians of STORES launches to perf_smoke.tsv, for another machine or after an improvement. To see that it
+#            fails: TUTTI_ENGINE=generic.
+# SPDX-License-Identifier: BSD-3-Clause
+import argparse
+import os
+import shutil
+import sys
+import time
+
+from measure import CORES, Failed, bytes_name, median
+from turns import STATES, Turns
+
+SIZES = (4, 256, 4 << 10, 64 << 10, 1 << 20)
+SIDES = ("tutti", "alloc")
+FLOORS = ("exchange", "two-shot")  # the first that has this size
+WORSE, TRIES, STORES, ROUNDS, ENOUGH, TURN = 1.5, 4, 5, 100, 15, 0.0005
+PATIENCE = 14  # s, after which nothing is measured again
+TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "perf_smoke.tsv")
+
+
+def measured(build, mpi, sizes):
+    """{(bytes, side, state): how many times longer than the floor}, by a launch for each size."""
+    ratios = {}
+    for size in sizes:
+        point = Turns(build, ROUNDS, TURN, cycle=False, patience=60).sizes(mpi, 2, SIDES + FLOORS, size, size)[size]
+        floor = next(f for f in FLOORS if f in point.us)
+        for state in STATES:
+            rounds = point.rounds(state)
+            if len(rounds) >= ENOUGH:
+                best = {side: min(each[k] for k in rounds) for side, each in point.us.items()}
+                ratios.update({(size, side, state): best[side] / best[floor] for side in SIDES})
+    return ratios
+
+
+def stored():
+    with open(TABLE) as f:
+        rows = [line.split() for line in f if not line.startswith("#")]
+    return {(int(size), side, state): float(ratio) for size, side, state, ratio in rows}
+
+
+def store(build, mpi):
+    launches = [measured(build, mpi, SIZES) for _ in range(STORES)]
+    with open(TABLE) as f:
+        lines = [line for line in f if line.startswith("#")]
+    rows = stored()
+    for key in sorted(set().union(*launches)):
+        each = [ratios[key] for ratios in launches if key in ratios]
+        rows[key] = median(each)
+        print("%8s, %s, %s cores: %.2f, of %d between %.2f and %.2f" % (
+            bytes_name(key[0]), *key[1:], rows[key], len(each), min(each), max(each)))
+    lines += ["%d\t%s\t%s\t%.2f\n" % (*key, ratio) for key, ratio in sorted(rows.items())]
+    with open(TABLE, "w") as f:
+        f.writelines(lines)
+
+
+def judge(build, mpi):
+    """True if no ratio is too great."""
+    limits = {key: WORSE * ratio for key, ratio in stored().items()}
+    since = time.monotonic()
+    least = measured(build, mpi, SIZES)
+    for _ in range(TRIES - 1):
+        slow = {key[0] for key in limits if least.get(key, 0) > limits[key]}
+        if slow and time.monotonic() - since < PATIENCE:
+            least.update({key: min(ratio, least.get(key, ratio)) for key, ratio in measured(build, mpi, sorted(slow)).items()})
+    for key, ratio in sorted(least.items()):
+        slow = ratio > limits.get(key, ratio)
+        print("%-8s %6s B, %s, %s cores: %.2f of the floor's time%s" % (
+            "too slow" if slow else "ok", bytes_name(key[0]), *key[1:], ratio,
+            ", at most %.2f" % limits[key] if key in limits else "; none is stored"))
+    return all(least.get(key, 0) <= limits[key] for key in limits)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--build", default="build")
+    p.add_argument("--store", action="store_true")
+    args = p.parse_args()
+    mpi = next((m for m in ("openmpi", "mpich") if shutil.which("mpirun." + m) and
+                os.path.exists(os.path.join(args.build, "bench/turns_" + m))), None)
+    if CORES < 2 or not mpi:
+        print("perf-smoke: skipped, because it needs two cores, and an MPI that starts the ranks")
+        return 0
+    try:
+        if args.store:
+            store(args.build, mpi)
+            return 0
+        return 0 if judge(args.build, mpi) else 1
+    except Failed as e:
+        print("perf-smoke: it could not measure: %s" % e)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# check_long.sh - make check-long: what takes hours, one goal of make after another, by hand or at night.
+# Each goal's output is in $BUILD/long/GOAL.log. A goal that fails does not end the others; the last line counts them, and the exit
+# status is 1 if any failed. ONLY=WORD: the goals whose line contains the word. Seeds come from the clock, and the logs show them.
+# SPDX-License-Identifier: BSD-3-Clause
+set -u
+make=${MAKE:-make} logs=${BUILD:-build}/long failed=()
+mkdir -p "$logs"
+goals() {
+  cat <<'EOG'
+check-all
+check-orders
+check-many
+prove-fuzz TIME=3600
+fuzz TIME=600
+soak TIME=1h
+torture TIME=1h
+stress-tests ROUNDS=20
+check-asan
+check-ubsan
+check-tsan
+check-torch-asan
+check-arm
+mutants
+check-python
+check-torch TORCH=debian
+check-torch TORCH=pip
+check-dropin PEERS=pip
+check-slurm
+check-site
+check-package
+bars
+EOG
+}
+n=0
+while read -r goal; do
+  case $goal in *"${ONLY:-}"*) ;; *) continue ;; esac
+  log=$logs/${goal//[ =]/-}.log from=$SECONDS n=$((n + 1))
+  # shellcheck disable=SC2086
+  if $make --no-print-directory $goal >"$log" 2>&1 </dev/null; then
+    echo "ok      $goal, $((SECONDS - from)) s"
+  else
+    echo "FAILED  $goal, $((SECONDS - from)) s: $log"
+    failed+=("$goal")
+  fi
+done < <(goals)
+echo "$n goals, ${#failed[@]} failed${failed:+: ${failed[*]}}"
+[ ${#failed[@]} = 0 ]
