@@ -20,7 +20,7 @@
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
 # HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late lines meeting starting buckets overlap kernels price building recording scale exact_sums one_call coders lighter gpu_rates gpu_allreduce host_pointers)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late lines meeting starting buckets overlap kernels price building recording scale exact_sums coders lighter gpu_rates gpu_allreduce host_pointers)
 TURNBIN  = $(patsubst %,$(BUILD)/bench/turns_%,openmpi mpich)
 FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall mp_elastic) $(BUILD)/bench/recording
 INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)

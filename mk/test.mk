@@ -12,7 +12,6 @@
 #   make models          checks models of the hand-overs between ranks, with weak memory (docs/reliability.md)
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make check-sanitized    the short form of unit tests and of programs with several ranks, under address and undefined sanitizers
-#   make house           how easy the source is to read: sentences, names, calls, structs, the path of one call
 #   make check-dropin    programs of others, without and with the drop-in (docs/dropin.md); PEERS=pip: PyPI's MPIs, too
 #   make check-slurm     ranks that srun starts, on a Slurm of two hosts in namespaces (docs/hosts.md)
 #   make check-python    all tests of the Python package (docs/python.md)
@@ -207,11 +206,6 @@ prove-fuzz:
 	@$(MAKE) $(JOBS) --no-print-directory all $(VERDICTS)
 	@$(PYTHON) models/prove_fuzz.py --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(COUNT),--count $(COUNT)) $(MORE)
-# How easy the source is to read, in figures.
-house: all
-	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" \
-	  LDFLAGS="-Wl,-u,__gcov_reset -Wl,-u,__gcov_dump" build-cov/bench/one_call
-	@$(PYTHON) tools/house.py --build $(BUILD) --coverage build-cov
 laws: all
 	@$(RUN) tests/sh/laws.sh
 
@@ -312,6 +306,6 @@ coverage:
 	@find build-cov -name '*.gcda' -delete
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
-.PHONY: programs quick check check-full check-all check-long check-many check-orders check-dropin check-slurm check-python prove search prove-fuzz mutants laws house models check-asan check-ubsan check-sanitized check-tsan check-arm \
+.PHONY: programs quick check check-full check-all check-long check-many check-orders check-dropin check-slurm check-python prove search prove-fuzz mutants laws models check-asan check-ubsan check-sanitized check-tsan check-arm \
         coverage fuzz fuzzers soak torture stress-tests check-torch check-torch-asan
 -include $(TESTOBJ:.o=.d) $(CUDASRC:%.c=$(BUILD)/%.d) $(EXAMPLED:=.d) $(wildcard $(BUILD)/fuzz/*.d)
