@@ -137,7 +137,7 @@ demo-elastic:
 	@BUILD=$(BUILD) examples/demo_elastic.sh
 
 # What the rule of install needs is read where the rule stands, so these files come before it.
-include mk/mpi.mk mk/plugins.mk mk/test.mk mk/bench.mk mk/site.mk mk/package.mk
+include mk/mpi.mk mk/plugins.mk mk/test.mk mk/bench.mk mk/site.mk mk/package.mk $(wildcard mk/research.mk)
 
 # ---- install ----
 BINDIR  ?= $(PREFIX)/bin

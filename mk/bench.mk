@@ -7,7 +7,6 @@
 #   make bench-aggregator    with an aggregator and without, on several hosts (as root; see bench/aggregator.py)
 #   make bench-lighter   plain and coded messages, of real gradients, on several hosts (as root; see bench/lighter.py)
 #   make bench-coding    rates of the codes on one core, beside zstd and LZ4
-#   make bench-entropy   how few bits a code without loss can leave of gradients
 #   make bench-gpu       on a machine with a GPU: tests, and tutti beside gloo and NCCL (tools/on-gpu.sh; docs/gpu.md)
 #   make bench-meeting   how long ranks on 2 to 128 hosts take to find each other (as root)
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
@@ -15,12 +14,12 @@
 #   make bench-faults    500 deaths, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
 #   make bench-torch     the PyTorch backend beside gloo
 #   make bench-frontier  floats between the fewest steps and the fewest bytes: prices of docs/papers.md, anew
-#   make bench-engine | bench-kernels | bench-wait | bench-many | bench-buckets | bench-exact | bench-price | bench-schedules | bench-scale | bench-machines
+#   make bench-engine | bench-kernels | bench-wait | bench-many | bench-buckets | bench-exact | bench-price | bench-scale | bench-machines
 
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
 # HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late lines meeting starting buckets overlap kernels price building recording scale exact_sums coders lighter gpu_rates gpu_allreduce host_pointers)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late meeting starting buckets overlap kernels price recording scale exact_sums coders lighter gpu_rates gpu_allreduce host_pointers)
 TURNBIN  = $(patsubst %,$(BUILD)/bench/turns_%,openmpi mpich)
 FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall mp_elastic) $(BUILD)/bench/recording
 INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)
@@ -28,7 +27,7 @@ PEERFLAGS= -O3 -g -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -pthr
 BENCHARG = --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(LAST),--last $(LAST)) $(MORE)
 # kernels.c and the next line's programs see internal headers; the others only the public ones.
 $(BUILD)/bench/%.o: TTFLAGS = $(BASE)
-$(BUILD)/bench/price.o $(BUILD)/bench/building.o $(BUILD)/bench/recording.o $(BUILD)/bench/scale.o $(BUILD)/bench/starting.o $(BUILD)/bench/host_pointers.o: TTFLAGS = $(BASE) $(ROOMS:%=-Isrc/%)
+$(BUILD)/bench/price.o $(BUILD)/bench/recording.o $(BUILD)/bench/scale.o $(BUILD)/bench/starting.o $(BUILD)/bench/host_pointers.o: TTFLAGS = $(BASE) $(ROOMS:%=-Isrc/%)
 $(BUILD)/bench/kernels.o: TTFLAGS = $(BASE) -Isrc/core -Isrc/kernel
 # `make check` builds the programs that need only tutti, because the functions that they call may change.
 programs: $(BENCHBIN)
@@ -72,10 +71,6 @@ bench-lighter: all $(UCXLIB) $(BUILD)/bench/lighter $(BUILD)/bench/coders
 # Files for bench-lighter and bench-coding, which are not committed: build/gradients.
 bench-gradients:
 	@$(PYTHON) bench/gradients.py --dump $(BUILD)/gradients
-# How few bits a code without loss can leave of them, also one that knows the step before.
-bench-entropy: bench-gradients
-	@$(PYTHON) bench/gradients.py --dump $(BUILD)/gradients/before --after 99
-	@for net in demo conv; do $(PYTHON) bench/entropy.py $(BUILD)/gradients/$$net.f32 $(BUILD)/gradients/before/$$net.f32; done
 bench-gpu: all
 	@tools/on-gpu.sh
 bench-meeting: all $(UCXLIB) $(TLSLIB) $(BUILD)/bench/meeting
@@ -112,8 +107,6 @@ bench-coding: $(BUILD)/bench/coders
 	@$(BUILD)/bench/coders $(MORE)
 bench-price: $(BUILD)/bench/price
 	@$(BUILD)/bench/price
-bench-schedules: $(BUILD)/bench/building
-	@$(BUILD)/bench/building
 # The tables and plots of docs/scale.md, anew: about ten minutes, and 2 GB of memory.
 bench-scale: all $(BUILD)/bench/scale
 	@$(PYTHON) bench/scale.py --build $(BUILD) $(if $(ONLY),--only $(ONLY))
@@ -142,6 +135,6 @@ bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
-.PHONY: bench-programs bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-entropy bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bench-tls bars tables \
-        perf-smoke bench-engine bench-kernels bench-price bench-schedules bench-scale bench-machines bench-frontier bench-wait bench-many bench-buckets bench-exact
+.PHONY: bench-programs bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bench-tls bars tables \
+        perf-smoke bench-engine bench-kernels bench-price bench-scale bench-machines bench-frontier bench-wait bench-many bench-buckets bench-exact
 -include $(BENCHBIN:%=%.d)

@@ -4,7 +4,6 @@
 #   make check-full      all tests, under Debian's MPIs and PyTorch, too
 #   make check-all       the full product of the covering table, the long proofs, a sample of the mutants
 #   make prove           every parameter of every algorithm, with a bar
-#   make search LIMIT=60     looks for better schedules on few ranks, and for proofs that there are none (tools/search.py)
 #   make prove-fuzz TIME=60   the prover beside a second judge, on schedules made at random (docs/reliability.md)
 #   make check-long      what takes hours, one goal after another (tools/check_long.sh; ONLY=word)
 #   make check-many | check-orders    2^32 allreduces, each sum checked; orders of ranks drawn from the clock
@@ -190,12 +189,6 @@ prove:
 	@$(MAKE) $(JOBS) --no-print-directory $(BUILD)/tests/test_product
 	@TUTTI_PROVE=1 TUTTI_FORMS=$(BUILD)/forms.def TUTTI_STAMP=$$(tools/stamp.sh) $(BUILD)/tests/test_product
 	@cmp -s $(BUILD)/forms.def src/choose/forms.def || { cp $(BUILD)/forms.def src/choose/forms.def; echo "prove: src/choose/forms.def is new"; }
-# Schedules on few ranks: LIMIT seconds for each number of RANKS ("5 6") and rounds, or less. Each that is found, from
-# src/algo/algo_searched.def too, is written out and proven.
-search: all
-	@tools/deps.sh search
-	@$(PYTHON) tools/search.py --limit $(or $(LIMIT),60) $(if $(RANKS),--ranks $(RANKS)) --out $(BUILD)/search
-	@for f in $(BUILD)/search/*.txt; do $(BUILD)/tutti plan check $$f >$(BUILD)/search/verdict || { cat $(BUILD)/search/verdict; exit 1; }; done
 # One line changed at a time, in a copy of the tree; each change must fail a test (tools/mutants.tsv).
 mutants:
 	@tools/deps.sh build full
@@ -306,6 +299,6 @@ coverage:
 	@find build-cov -name '*.gcda' -delete
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
-.PHONY: programs quick check check-full check-all check-long check-many check-orders check-dropin check-slurm check-python prove search prove-fuzz mutants laws models check-asan check-ubsan check-sanitized check-tsan check-arm \
+.PHONY: programs quick check check-full check-all check-long check-many check-orders check-dropin check-slurm check-python prove prove-fuzz mutants laws models check-asan check-ubsan check-sanitized check-tsan check-arm \
         coverage fuzz fuzzers soak torture stress-tests check-torch check-torch-asan
 -include $(TESTOBJ:.o=.d) $(CUDASRC:%.c=$(BUILD)/%.d) $(EXAMPLED:=.d) $(wildcard $(BUILD)/fuzz/*.d)

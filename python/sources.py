@@ -14,6 +14,7 @@ import tarfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1]
+RESEARCH = ("research/", "mk/research.mk")  # for those who work in a checkout
 LEFT_OUT = (".git", ".pc", "__pycache__", "PKG-INFO")
 
 
@@ -28,10 +29,10 @@ def _git(*words: str) -> str:
 
 
 def names() -> list[str]:
-    """The files that git has of the tree; without git, all but the built ones."""
+    """The files that git has of the tree, but those of research; without git, all but the built ones."""
     tracked = [name for name in _git("ls-files", "-z").split("\0") if name and (HERE / name).is_file()]
     if tracked:
-        return sorted(tracked)
+        return sorted(name for name in tracked if not name.startswith(RESEARCH))
     found = [file.relative_to(HERE) for file in HERE.rglob("*") if file.is_file()]
     return sorted(str(name) for name in found
                   if not name.parts[0].startswith("build") and not set(LEFT_OUT) & set(name.parts))

@@ -69,7 +69,7 @@ def links(path):
 
 def pages():
     os.chdir(ROOT)
-    return sorted(["README.md", "CONTRIBUTING.md"] + glob.glob("docs/*.md") + glob.glob("docs/*/*.md"))
+    return sorted(["README.md", "CONTRIBUTING.md"] + glob.glob("docs/*.md") + glob.glob("docs/*/*.md") + glob.glob("research/*.md"))
 
 
 def target_of(page, link):
@@ -107,7 +107,7 @@ def check_links():
         reached.add(page)
         todo += [target_of(page, link)[0] for _, _, link in links(page) if not re.match(r"[a-z]+:", link)]
     for page in pages():
-        if page not in reached:
+        if page not in reached and not page.startswith("research/"):
             yield "%s: no way leads there from %s" % (page, FIRST)
 
 

@@ -10,7 +10,7 @@
  * Invariant  all ranks form a block's sum along one tree: the same bits everywhere. Messages other than
  *            results arrive in tmp that is written once, so that no send waits for another.
  * Parameters T=rounds, by default as few as possible: ceil(log2 P).
- * Source     ours; tools/search.py.
+ * Source     ours; research/search.py.
  * See        tutti plan draw 'searched(T=4)' -P 5
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -23,7 +23,7 @@ enum { MOST_RANKS = 8, NODES = 2 * MOST_RANKS - 1, MOST_ITEMS = 16, MOST_TMP = 1
 
 typedef struct story {
   int ranks, rounds;
-  const char *group, *tree, *moves; /* as tools/story.py writes them */
+  const char *group, *tree, *moves; /* as research/story.py writes them */
 } story;
 
 static const story stories[] = {

@@ -40,6 +40,8 @@ doctor  sched topo kernel code algo prove draw cost choose job wire device trace
 EOR
 }
 
+RESEARCH=$(ls -d research 2>/dev/null) # make dist leaves it out
+
 # law NAME: passes if stdin is empty; otherwise stdin lists the violations.
 law() {
   local found
@@ -52,7 +54,7 @@ law() {
     bad=1
   fi
 }
-sources() { find include src mpi ucx pmix tls gpu cli examples tests fuzz bench shim sim c10d '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | sort; }
+sources() { find include src mpi ucx pmix tls gpu cli examples tests fuzz bench shim sim c10d research '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | sort; }
 in_room() { find "$@" '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | sort; }
 # file:line:header of every #include "..." or <...> in the given files.
 includes() { [ $# = 0 ] || grep -nHoE '^ *# *include *["<][^">]+' "$@" /dev/null | sed -E 's/:[^:]*["<]/:/'; }
@@ -93,7 +95,7 @@ includes $(sources) | grep -E ':(.*/)?mpi\.h$' |
   grep -vE '^(mpi/|src/wire/[a-z_]*mpi[a-z_]*\.[ch]|src/api/[a-z_]*mpi[a-z_]*\.[ch]|include/tutti_mpi\.h|shim/|sim/|examples/[a-z_]*mpi|cli/meet_mpi|tests/[a-z_]*mpi|tests/unit/test_mpi_abi|tests/over/|tests/dropin/|tests/abi/|bench/)' |
   law "mpi.h only in the MPI wire, the MPI glue and the shim"
 
-for dir in mpi gpu cli examples bench sim shim python c10d; do
+for dir in mpi gpu cli examples bench sim shim python c10d research; do
   grep -nHoE '^ *# *include *["<][^">]+' $(in_room $dir) /dev/null 2>/dev/null |
     sed -E 's/^([^:]*):([^:]*):[^"<]*(["<])/\1:\2:\3/' | while IFS=: read -r file line header; do
     name=${header#?}
@@ -101,7 +103,7 @@ for dir in mpi gpu cli examples bench sim shim python c10d; do
     case $name in *..*) echo "$file:$line: $name leaves the folder" ;; esac
     [ "$name" != quiet_thread.h ] || continue # it needs nothing else of src/
     [ -e "${file%/*}/$name" ] || [ -e "$dir/$name" ] || [ -e "include/$name" ] && continue
-    case $file:$name in bench/kernels.c:kernel*.h | bench/price.c:build_comm.h | bench/building.c:* | bench/recording.c:* | bench/host_pointers.c:* | bench/scale.c:* | bench/starting.c:*) continue ;; # these measure internals
+    case $file:$name in bench/kernels.c:kernel*.h | bench/price.c:build_comm.h | bench/recording.c:* | bench/host_pointers.c:* | bench/scale.c:* | bench/starting.c:*) continue ;; # these measure internals
       shim/*:net.h | shim/*:calls.h) continue ;; esac # which contains the network of mpi/
     case $header in \"*) echo "$file:$line: $name is no public header" ;; esac
     [ -z "$(find src -path "*/$name" 2>/dev/null)" ] || echo "$file:$line: $name is internal"
@@ -206,8 +208,8 @@ fi
 # ---- shape ----
 sources | sed 's|.*/||' | sort | uniq -d | law "file names are unique"
 # `make prove` writes forms.def.
-{ sources; find src cli tests tools fuzz models examples bench python -name '*.sh' -o -name '*.bash' -o -name '*.def' -o -name '*.html' \
-  -o -name '*.py'; ls tests/run; } |
+{ sources; find src cli tests tools fuzz models examples bench python $RESEARCH -name '*.sh' -o -name '*.bash' -o -name '*.def' \
+  -o -name '*.html' -o -name '*.py'; ls tests/run; } |
   grep -vx src/choose/forms.def | while read -r f; do
     n=$(wc -l <"$f")
     [ "$n" -lt 500 ] || echo "$f has $n lines"
@@ -224,7 +226,7 @@ sources | while read -r f; do
     /;$/ && !body { first = 0 }' "$f"
 done | law "functions have fewer than 60 lines"
 
-grep -rnIE "[\"']gnuplot[\"']|\\bgnuplot +[-<]|\| *gnuplot\\b" cli src sim bench examples tools python tests c10d shim Makefile mk |
+grep -rnIE "[\"']gnuplot[\"']|\\bgnuplot +[-<]|\| *gnuplot\\b" cli src sim bench examples tools python tests c10d shim $RESEARCH Makefile mk |
   grep -vE '^(cli/gnuplot\.c|tools/picture\.py|tests/laws\.sh):' | law "only cli/gnuplot.c and tools/picture.py run gnuplot"
 
 { sources; find src tests tools fuzz models -name '*.sh' -o -name '*.bash' -o -name '*.html'; ls tests/run Makefile mk/*.mk; } | while read -r f; do

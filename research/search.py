@@ -2,9 +2,9 @@
 """search.py - looks for allreduces on few ranks that send the least in a number of rounds, and for proofs that none
 sends less (make search).
 
-    tools/search.py [--ranks 5] [--rounds 4] [--limit 60] [--table src/algo/algo_searched.def] [--out build/search]
+    research/search.py [--ranks 5] [--rounds 4] [--limit 60] [--table src/algo/algo_searched.def] [--out build/search]
 
-Idea       A story (tools/story.py) is one block's way through the rounds; a solver finds one (tools/sat.py). Two
+Idea       A story (research/story.py) is one block's way through the rounds; a solver finds one (research/sat.py). Two
            questions are asked for each number of ranks and rounds, until --limit seconds have passed for it:
            Is there a story with fewer sends, in which all ranks send by the same shift of a group in a round? It
            becomes an allreduce by shifting it, a block per rank. The solver is asked for each row of shifts and each
@@ -13,7 +13,7 @@ Idea       A story (tools/story.py) is one block's way through the rounds; a sol
            Can a story have fewer sends if a rank may send to any other one in a round? If not, no allreduce in T rounds
            with the same bits on all ranks sends fewer blocks, whatever its blocks and shifts: the average rank sends at
            least what the stories of all blocks say, and the largest messages of the rounds together are no smaller.
-           tools/slices.py has a bound that needs no solver.
+           research/slices.py has a bound that needs no solver.
 Result     The table gets each story with fewer sends, and each higher bound: for neat stories, and for all allreduces.
            --out gets the stories as schedules: tutti plan check build/search/P5T4.txt.
 SPDX-License-Identifier: BSD-3-Clause"""
@@ -31,7 +31,7 @@ from sat import Formula, OutOfTime  # noqa: E402
 from slices import least_sends  # noqa: E402
 from story import Group, Story, groups, halves_of, shapes  # noqa: E402
 
-HEAD = """/* algo_searched.def - stories found by `make search` (tools/story.py says how they are written): ranks, rounds, sends of
+HEAD = """/* algo_searched.def - stories found by `make search` (research/story.py says how they are written): ranks, rounds, sends of
  * blocks; a number that no neat story and a number that no allreduce in T rounds can go below, as far as these are
  * proven; group, tree, moves.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,7 +1,7 @@
 /* lines.c - what a small sum of two ranks costs, by how its data and its flag lie in cache lines.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- *   build/bench/lines [ROUNDS]      (8)
+ *   build/research/lines [ROUNDS]      (8)
  *
  * Two threads, each on a core of its own, write their vectors, exchange them and add, in turn in each
  * of these ways. A rank writes lines that its peer read some calls ago, so a store waits until the
@@ -22,12 +22,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "timing.h"
+#include <time.h>
 
 enum { SETS = 16, LONGEST = 4096, BESIDE = 112, IN_LINE = 56, CALLS = 2000, PINGS = 2000 };
 enum { STAMPED_LINES = LONGEST / IN_LINE + 1 };
 typedef enum way { AS_IS, AHEAD, DEMOTED, STAMPED, WAYS } way;
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 static const char *const way_names[] = {"beside", "ahead", "demoted", "stamped"};
 
 typedef struct flag_slot {
@@ -112,7 +116,7 @@ static void run(int me) {
   static _Alignas(64) float x[2][LONGEST / 4 + 16], got[2][LONGEST / 4 + 16];
   const size_t count = bytes / sizeof(float);
   pthread_barrier_wait(&barrier);
-  const double since = timing_now();
+  const double since = now();
   for (int k = 0; k < CALLS; k++) {
     const unsigned long call = ++calls[me];
     for (size_t i = 0; i < count; i++) x[me][i] = (float)call;
@@ -126,14 +130,14 @@ static void run(int me) {
     __asm__ volatile("" : : "r"(x[me]) : "memory");
     if (x[me][count - 1] != 2 * (float)call) abort();
   }
-  took[me] = (timing_now() - since) / CALLS;
+  took[me] = (now() - since) / CALLS;
 }
 
 static void ping(int me) {
   static unsigned long sent;
   const unsigned long first = sent + 1;
   pthread_barrier_wait(&barrier);
-  const double since = timing_now();
+  const double since = now();
   for (unsigned long k = first; k < first + PINGS; k++) {
     if (me) wait_for(&rank[0].ping, k);
     atomic_store_explicit(&rank[me].ping, k, memory_order_release);
@@ -141,7 +145,7 @@ static void ping(int me) {
   }
   pthread_barrier_wait(&barrier);
   if (me) return;
-  line_us = (timing_now() - since) / PINGS;
+  line_us = (now() - since) / PINGS;
   sent += PINGS;
 }
 
