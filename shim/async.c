@@ -24,18 +24,13 @@
 #include "net.h"
 #include "request_lanes.h"
 #include "quiet_thread.h"
-
-/* A collective in progress or prepared, which needs its op and types until it is over. */
-typedef struct user {
-  struct user *next;
-  const async_call *call;
-} user;
+#include "uses.h"
 
 typedef struct job {
   struct job *next;
   shim_function function;
   async_call call; /* the job owns its arrays */
-  user uses;
+  use uses;
   state *of, as; /* the communicator's; and a copy, with scratch and counts of its own */
   MPI_Request request;
   int *outcome; /* its result for the program; freed with the request */
@@ -52,17 +47,6 @@ struct async {
 atomic_int async_persistent, async_unwaited;
 static int possible;         /* all threads may call MPI */
 static atomic_int under_way; /* jobs, of all communicators */
-
-/* An op or type that the program freed meanwhile. */
-typedef struct kept {
-  struct kept *next;
-  MPI_Op op;
-  MPI_Datatype type;
-} kept;
-
-static user *users;
-static kept *to_free;
-static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER; /* guards both */
 
 void async_begin(void) {
   int level = MPI_THREAD_SINGLE;
@@ -103,68 +87,8 @@ static void tell_sleepers(void) {
   pthread_mutex_unlock(&completing);
 }
 
-static bool used(MPI_Op op, MPI_Datatype type) {
-  for (const user *u = users; u; u = u->next)
-    if (op != MPI_OP_NULL ? u->call->op == op : u->call->type == type || u->call->srctype == type)
-      return true;
-  return false;
-}
-
-/* If out of memory, it is never freed. */
-static bool keep(MPI_Op op, MPI_Datatype type) {
-  pthread_mutex_lock(&keeping);
-  const bool is_used = used(op, type);
-  kept *k = is_used ? malloc(sizeof *k) : NULL;
-  if (k) {
-    *k = (kept){to_free, op, type};
-    to_free = k;
-  }
-  pthread_mutex_unlock(&keeping);
-  return is_used;
-}
-
-bool async_keeps_op(MPI_Op *op) {
-  if (!keep(*op, MPI_DATATYPE_NULL)) return false;
-  *op = MPI_OP_NULL;
-  return true;
-}
-
-bool async_keeps_type(MPI_Datatype *type) {
-  if (!keep(MPI_OP_NULL, *type)) return false;
-  *type = MPI_DATATYPE_NULL;
-  return true;
-}
-
-static void begin_use(user *u, const async_call *call) {
-  u->call = call;
-  pthread_mutex_lock(&keeping);
-  u->next = users;
-  users = u;
-  pthread_mutex_unlock(&keeping);
-}
-
-/* Free what is no longer used, outside the lock, because the program's delete callbacks may run. */
-static void end_use(user *u) {
-  kept *unused = NULL;
-  user **at = &users;
-  pthread_mutex_lock(&keeping);
-  while (*at != u) at = &(*at)->next;
-  *at = u->next;
-  for (kept **k = &to_free, *one; (one = *k);) {
-    if (used(one->op, one->type)) {
-      k = &one->next;
-      continue;
-    }
-    *k = one->next;
-    one->next = unused;
-    unused = one;
-  }
-  pthread_mutex_unlock(&keeping);
-  for (kept *k; (k = unused); free(k)) {
-    unused = k->next;
-    if (k->op != MPI_OP_NULL) next()->Op_free(&k->op);
-    if (k->type != MPI_DATATYPE_NULL) next()->Type_free(&k->type);
-  }
+bool async_in_progress(MPI_Request request) {
+  return request != MPI_REQUEST_NULL && async_under_way() && uses_have(request);
 }
 
 /* ---- requests ---- */
@@ -297,7 +221,7 @@ static void *work_off(void *of) {
     pthread_mutex_unlock(&a->lock);
     net_enter(&next()->net, MPI_THREAD_MULTIPLE, 1);
     finish(j);
-    end_use(&j->uses);
+    use_end(&j->uses);
     net_leave(MPI_THREAD_MULTIPLE);
     free_job(j);
     atomic_fetch_sub(&under_way, 1);
@@ -373,7 +297,7 @@ static answer begin(shim_function function, const async_call *call, state *s,
   *request = j->request;
   atomic_fetch_add(&under_way, 1);
   atomic_fetch_add(&async_unwaited, 1);
-  begin_use(&j->uses, &j->call);
+  use_begin(&j->uses, &j->call, j->request);
   enqueue(s->async, j);
   return can;
 }
@@ -400,7 +324,7 @@ typedef struct persistent {
   struct persistent *next;
   shim_function function;
   async_call call;
-  user uses;
+  use uses;
   state as;
   lane lane;                 /* where it runs */
   MPI_Request token, active; /* the program's handle; the inner request, while active */
@@ -436,7 +360,7 @@ static answer prepare(persistent *p, state *s, MPI_Request *request) {
   p->next = prepared;
   prepared = p;
   pthread_mutex_unlock(&preparing);
-  begin_use(&p->uses, &p->call);
+  use_begin(&p->uses, &p->call, MPI_REQUEST_NULL);
   atomic_fetch_add(&async_persistent, 1);
   return (answer){WHY_SERVED, MPI_SUCCESS};
 }
@@ -486,7 +410,7 @@ void async_free(MPI_Request request) {
   async_stop(&p->as);
   lane_give(&p->lane);
   next()->Request_free(&p->token);
-  end_use(&p->uses);
+  use_end(&p->uses);
   free_arrays(&p->call);
   free(p);
 }

@@ -24,10 +24,6 @@ void async_end(void);
 /* Start a collective as `function` (SHIM_Iallreduce etc.). *request is an MPI request that
  * completes with the collective. If not WHY_SERVED, nothing has happened, on any rank. */
 answer async_start(shim_function function, const async_call *call, MPI_Request *request);
-/* If a collective in progress or prepared needs an op or a type that the program frees, the free is
- * deferred: returns true. */
-bool async_keeps_op(MPI_Op *op);
-bool async_keeps_type(MPI_Datatype *type);
 /* Prepare a collective that can be started repeatedly until it is freed: a persistent request. */
 answer async_init(shim_function function, const async_call *call, MPI_Request *request);
 /* The inner request that stands for a persistent one, MPI_REQUEST_NULL while that is not active;
@@ -39,6 +35,8 @@ extern atomic_int async_persistent;
 extern atomic_int async_unwaited;
 /* Is any non-blocking collective in progress, on any communicator? */
 bool async_under_way(void);
+/* Is this one's request? Such a request must not be freed (MPI 5.0, 6.12). */
+bool async_in_progress(MPI_Request request);
 /* Leave the core to other threads, after so many tests in vain: for a moment, or until a collective in progress has completed. */
 void async_nap(int vain);
 /* Start it again; free it. */

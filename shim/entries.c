@@ -14,6 +14,7 @@
 #include "async.h"
 #include "net.h"
 #include "serve.h"
+#include "uses.h"
 
 /* ---- collectives ---- */
 
@@ -90,12 +91,12 @@ ALSO_PMPI(Comm_disconnect)
 /* ---- objects that a collective in progress may still need ---- */
 
 int MPI_Op_free(MPI_Op *op) {
-  return op && async_keeps_op(op) ? MPI_SUCCESS : next()->Op_free(op);
+  return op && uses_keep_op(op) ? MPI_SUCCESS : next()->Op_free(op);
 }
 ALSO_PMPI(Op_free)
 
 int MPI_Type_free(MPI_Datatype *type) {
-  return type && async_keeps_type(type) ? MPI_SUCCESS : next()->Type_free(type);
+  return type && uses_keep_type(type) ? MPI_SUCCESS : next()->Type_free(type);
 }
 ALSO_PMPI(Type_free)
 

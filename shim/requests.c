@@ -139,6 +139,10 @@ int MPI_Startall(int n, MPI_Request *requests) {
 ALSO_PMPI(Startall)
 
 int MPI_Request_free(MPI_Request *request) {
+  if (request && async_in_progress(*request)) {
+    next()->Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_REQUEST);
+    return MPI_ERR_REQUEST;
+  }
   if (!any() || !request || !async_active(*request)) return next()->Request_free(request);
   async_free(*request);
   *request = MPI_REQUEST_NULL;

@@ -407,6 +407,7 @@ tutti_status tutti_finalize(void) {
   tt_wisdom_end();
   tt_trace_end();
   tt_long_waits_close();
+  tt_unsent_free();
   free(tt_process.user_ops);
   tt_process.user_ops = NULL;
   atomic_store(&tt_process.finalized, 1);

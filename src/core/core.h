@@ -139,6 +139,9 @@ static inline size_t tt_max(size_t a, size_t b) {
 /* Memory for parts of vectors, from tutti_scratch_set's allocator. NULL: out of memory. */
 void *tt_scratch_take(size_t bytes);
 void tt_scratch_give(void *memory);
+/* Free this memory in tutti_finalize: a closed network may send from it until then. */
+void tt_unsent_keep(void *memory);
+void tt_unsent_free(void);
 
 static inline size_t tt_round_up(size_t n, size_t unit) {
   return (n + unit - 1) / unit * unit;

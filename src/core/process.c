@@ -80,6 +80,27 @@ void tt_scratch_give(void *memory) {
   (tt_process.scratch.give ? tt_process.scratch.give : free)(memory);
 }
 
+/* each unsent: order: seq_cst; rare */
+typedef struct tt_unsent {
+  struct tt_unsent *next;
+  void *memory;
+} tt_unsent;
+
+void tt_unsent_keep(void *memory) {
+  tt_unsent *u = malloc(sizeof *u);
+  if (!u) return; /* it is never freed */
+  *u = (tt_unsent){atomic_load(&tt_process.unsent), memory};
+  while (!atomic_compare_exchange_weak(&tt_process.unsent, &u->next, u)) continue;
+}
+
+void tt_unsent_free(void) {
+  for (tt_unsent *u = atomic_exchange(&tt_process.unsent, NULL), *next; u; u = next) {
+    next = u->next;
+    free(u->memory);
+    free(u);
+  }
+}
+
 const char *tt_env(const char *name) {
   const char *value = getenv(name);
   return value && *value ? value : NULL;

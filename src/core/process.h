@@ -51,6 +51,7 @@ typedef struct tt_process_context {
       *_Atomic device;        /* whose memory calls may name; or NULL (open_device.c) */
   atomic_int device_sought;   /* 1: it is looked for now, or set; 2: that is done */
   atomic_int device_holds;    /* streams that wait for calls */
+  struct tt_unsent *_Atomic unsent; /* memory from which closed networks may still send */
   void (*_Atomic idle)(void); /* called while a rank waits; or NULL */
   struct {
     tutti_interrupt_fn *_Atomic fn; /* or NULL */

@@ -229,6 +229,15 @@ static void freed_request(MPI_Comm comm) {
   MPI_Wait(&q, MPI_STATUS_IGNORE);
 }
 
+/* The other ranks do not take part before rank 0's request was freed, which ends the job. */
+static void freed_active(MPI_Comm comm) {
+  MPI_Request q;
+  if (drop_rank) MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, comm, MPI_STATUS_IGNORE);
+  make(&CALL(ALLREDUCE, .count = 4), 0, comm, &q);
+  MPI_Request_free(&q);
+  for (int r = 1; r < drop_ranks && drop_rank == 0; r++) MPI_Send(NULL, 0, MPI_BYTE, r, 0, comm);
+}
+
 static void freed_type(MPI_Comm comm) {
   MPI_Datatype type, copy;
   MPI_Type_contiguous(3, MPI_INT, &type);
@@ -265,6 +274,7 @@ static const struct {
              {"comm-freed-in-flight", freed_in_flight},
              {"freed-comm", freed_comm},
              {"freed-request", freed_request},
+             {"freed-active", freed_active},
              {"freed-type", freed_type},
              {"started-twice", started_twice},
              {"one-ends", one_ends},

@@ -21,11 +21,11 @@ unwaited="^tutti: rank [01]: MPI_Finalize, and no call has completed 1 of its no
 differ="^tutti: rank [01]: .*rank 1 called allreduce of 2 int32, sum, but rank 0 called allreduce of 1 "
 late="^tutti: rank 0: .*for rank 1 .*in allreduce of 4 int32, sum, operation 2, which it has not called"
 alone=(no-wait "$unwaited" no-wait-on-one "$unwaited" comm-freed-in-flight "$unwaited" fatal "$differ" one-ends "$late"
-  freed-comm "" freed-request "" freed-type "" started-twice "" negative-count "")
+  freed-comm "" freed-request "" freed-active "" freed-type "" started-twice "" negative-count "")
 for mpi in ompi mpich; do
   if ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_mistakes" ]; then
-    skip "mistakes under $mpi" "it is not installed, or the tests were built without it" 12
-    n=$((n + 12))
+    skip "mistakes under $mpi" "it is not installed, or the tests were built without it" 13
+    n=$((n + 13))
     continue
   fi
   for p in 2 3; do begin $mpi $p; done
@@ -41,7 +41,7 @@ for mpi in ompi mpich; do
       '! grep -q "^not ok" "$work/out"' '[ "$(grep -c "^ok" "$work/out")" = 72 ]'
   done
   work=$base
-  n=$((n + 12))
+  n=$((n + 13))
 done
 ok "no process is left" gone
 echo "1..$((n + 1))"

@@ -348,6 +348,15 @@ static void end_requests(tt_net *m) {
   }
 }
 
+/* Messages that have not left: the network may read their memory after it is closed. */
+static void keep_unsent(const tt_net *m) {
+  for (int i = 0; i < m->requests.top; i++) {
+    const tt_slot *s = &m->requests.slots[i];
+    const bool ours = s->kind != FREE && s->kind < PACKET_IN && s->what;
+    if (ours && !(m->net.simulated && s->kind == BYTES_OUT)) tt_unsent_keep(s->what);
+  }
+}
+
 static void free_end(tt_net *m, tt_in_end *e) {
   if (!e) return;
   for (uint32_t i = 0; i < e->n; i++) {
@@ -374,6 +383,7 @@ void tt_net_close(tt_wire *w) {
   if (!m->failed) tt_net_poll(w, &moved);
   end_requests(m);
   m->net.close(m->net.self, !m->aborted && !m->failed);
+  keep_unsent(m);
   for (int r = 0; r < w->ranks; r++) free_peer(m, m->peers[r]);
   free(m->level);
   tt_simulated_drop_proofs(m);

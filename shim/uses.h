@@ -1,0 +1,23 @@
+/* uses.h - ops and types of collectives in progress or prepared, which the program may free before they are over.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SHIM_USES_H
+#define SHIM_USES_H
+
+#include "async.h"
+
+typedef struct use {
+  struct use *next;
+  const async_call *call;
+  MPI_Request request; /* of a collective in progress; else MPI_REQUEST_NULL */
+} use;
+
+void use_begin(use *u, const async_call *call, MPI_Request request);
+/* Frees what no other collective needs. */
+void use_end(use *u);
+/* If a collective needs an op or a type that the program frees, the free is deferred: returns true. */
+bool uses_keep_op(MPI_Op *op);
+bool uses_keep_type(MPI_Datatype *type);
+/* Is this the request of a collective in progress? */
+bool uses_have(MPI_Request request);
+
+#endif
