@@ -233,7 +233,7 @@ tt_p2p_message *tt_p2p_progress(tt_p2p *p2p, bool *moved, tutti_status *status) 
 }
 
 tt_p2p_message *tt_p2p_drop(tt_p2p *p2p) {
-  bool moved;
+  bool moved = false;
   p2p->over = NULL;
   p2p->over_end = &p2p->over;
   for (; p2p->active; p2p->active = p2p->active->next) {

@@ -21,6 +21,7 @@ enum {
 
 int tt_record_words(const tt_record *r, char *text, size_t size) {
   const char *op = tt_op_kind_name(r->op);
+  if (r->coll >= TUTTI_COLL_COUNT) return snprintf(text, size, "an unknown call"); /* of another process */
   if (r->coll == TUTTI_BARRIER) return snprintf(text, size, "barrier");
   const bool rooted = tt_coll_rooted((tutti_coll)r->coll);
   const bool part = r->coll == TUTTI_ALLREDUCE && r->root, varied = !rooted && !part && r->root;

@@ -80,7 +80,7 @@ static void fill(model *m, int rank, size_t i, uint64_t seed) {
   c.count = m->t[i].count;
   c.seed = cover_mix(seed + i);
   cover_fill(&c, rank, m->t[i].data, c.count);
-  memcpy(m->plain[i], m->t[i].data, bytes_of(m, i));
+  if (bytes_of(m, i)) memcpy(m->plain[i], m->t[i].data, bytes_of(m, i));
   m->done[i] = false;
 }
 

@@ -158,6 +158,7 @@ uint64_t sums_number(tutti_type real, size_t i, int k, int n) {
     case 10: return made(&s, odd, h >> 8 & 2047, h >> 20); /* any finite number */
     case 11: return k == 0 ? one : made(&s, false, bias - (uint64_t)s.precision, k == 1); /* ties */
     case 12: return k % 2 ? made(&s, true, bias, 7 * i) : made(&s, false, bias, 7 * i);   /* to 0 */
-    default: return made(&s, odd, bias + h % 8, (h >> 8) << (s.precision - 4)); /* few bits */
+    default: /* few bits */
+      return made(&s, odd, bias + h % 8, s.precision > 4 ? (h >> 8) << (s.precision - 4) : h >> 8);
   }
 }

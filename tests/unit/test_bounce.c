@@ -127,7 +127,7 @@ static size_t carry(const char *ones) {
   size_t pushed = 0, pulled = 0;
   for (int idle = 0; idle < 8; idle++) {
     uint64_t ticket;
-    bool moved;
+    bool moved = false;
     const size_t left = VECTOR - pushed, wants = VECTOR - pulled;
     const size_t n =
         left ? from->channel->push(from, 0, 0, stamp, ones + pushed, left, left, &ticket, &status)
