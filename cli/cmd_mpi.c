@@ -123,9 +123,9 @@ static int find_family(mpi_options *o) {
   if (o->family) return 0;
   if (launcher)
     return cli_fail(CLI_FAILED, "mpi",
-                    "'%s --version' names none of Open MPI, MPICH, Intel MPI, MVAPICH and ParaStation MPI, and no "
-                    "argument is a program "
-                    "of either or of the standard ABI; say which with --family ompi, mpich or abi",
+                    "'%s --version' names none of Open MPI, MPICH, Intel MPI, MVAPICH and ParaStation "
+                    "MPI, and no argument is a program of either or of the standard ABI; say which "
+                    "with --family ompi, mpich or abi",
                     o->argv[0]);
   return cli_fail(CLI_FAILED, "mpi",
                   "'%s' is no mpirun, and no argument is a program that needs Open MPI's "

@@ -48,7 +48,8 @@ typedef struct tutti_buckets_config {
                    ranks */
   const char *code; /* how messages between hosts may be coded, as for tutti_comm_set_code; NULL: as on
                    `comm`. If it allows an error, the rounding errors of tensors of TUTTI_FLOAT are
-                   kept (4 bytes per element, and a copy of tensors that do not lie side by side) and added in the next step, as with bf16; not with helpers. Copied */
+                   kept (4 bytes per element, and a copy of tensors that do not lie side by side) and
+                   added in the next step, as with bf16; not with helpers. Copied */
 } tutti_buckets_config;
 
 typedef struct tutti_buckets tutti_buckets; /* registered tensors, and their buckets */

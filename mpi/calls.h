@@ -13,7 +13,7 @@
 #ifdef TUTTI_MPI_SIMULATED
 #define MPI_OWN_CALLS(X) X(Waitany) X(Testany)
 #else
-#define MPI_OWN_CALLS(X) \
+#define MPI_OWN_CALLS(X)                                \
   X(Ibarrier) X(Test) X(Comm_get_attr) X(T_init_thread) \
   X(T_cvar_get_index) X(T_cvar_handle_alloc) X(T_cvar_read) X(T_cvar_handle_free)
 #endif

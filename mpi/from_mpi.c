@@ -6,7 +6,7 @@
  * Waits      MPI_Comm_dup waits in silence for ranks that are late. So a barrier comes first, which tutti polls: after it all
  *            ranks are here.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,15 +202,23 @@ static int forget(MPI_Comm comm, int keyval, void *open, void *extra) {
   return MPI_SUCCESS;
 }
 
-/* Where a wait has ended before all were here, the barrier is an attribute of the communicator, and the next call goes on with it. */
-static int continue_barrier(const mpi_calls *mpi, MPI_Comm comm, meeting *m, int *key) {
-  static atomic_int keyval;
-  static atomic_bool has_keyval;
-  meeting *open = NULL;
-  int has = 0, error = has_keyval ? MPI_SUCCESS : mpi_keyval(mpi, forget, key);
-  if (!error && !has_keyval) keyval = *key;
-  if (!error) has_keyval = true;
+/* The attribute of a communicator on which a barrier is open. */
+static int find_key(const mpi_calls *mpi, int *key) {
+  static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+  static int keyval;
+  static bool made;
+  pthread_mutex_lock(&once);
+  const int error = made ? MPI_SUCCESS : mpi_keyval(mpi, forget, &keyval);
+  made |= !error;
   *key = keyval;
+  pthread_mutex_unlock(&once);
+  return error;
+}
+
+/* Where a wait has ended before all ranks were here, the next call goes on with its barrier. */
+static int continue_barrier(const mpi_calls *mpi, MPI_Comm comm, meeting *m, int *key) {
+  meeting *open = NULL;
+  int has = 0, error = find_key(mpi, key);
   if (!error) error = mpi->Comm_get_attr(comm, *key, &open, &has);
   if (error) return error;
   if (!has || open->barrier == MPI_REQUEST_NULL) return mpi->Ibarrier(comm, &m->barrier);

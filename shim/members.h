@@ -20,10 +20,10 @@ bool members_begin(int rank, int ranks);
 void members_end(void);
 /* A new number; each process has others. */
 uint64_t members_number(void);
-/* Do all of them say yes? Collective over the members. */
 /* Wait until `done(ctx)`, which polls, returns other than 0: for ranks that are late for a communicator's first collective. After 10 s
  * the log warns, and `tutti doctor` shows it. */
 void members_await(int (*done)(void *), void *ctx);
+/* Do all of them say yes? Collective over the members. */
 bool members_agree(const members *m, bool yes);
 /* Make a communicator of them. Collective. False, on all members: some member could not; the reason is reported. */
 bool members_comm(const members *m, tutti_comm *world, tutti_comm **out);
