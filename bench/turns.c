@@ -33,7 +33,9 @@
 
 static int rank, ranks, near; /* near: all ranks share memory */
 static tutti_comm *comm, *ucx_comm, *rails_comm, *generic_comm;
+#ifdef WITH_GLOO
 static int gloo_best;
+#endif
 /* The MPI's own, from its library: a preloaded one takes the names. */
 static int (*own_allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
