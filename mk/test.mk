@@ -208,26 +208,22 @@ models:
 
 # The sanitizers build apart, and the first report ends a program with a failure.
 SANFLAGS = CFLAGS="-O1 -g -fno-omit-frame-pointer"
-check-asan:
+GUARDED  = ASAN_OPTIONS=halt_on_error=1:abort_on_error=0:detect_leaks=1 \
+           UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200
+SANITIZED= $(TESTBIN) $(REPLAYS) $(MPBIN)
+SAN_asan = -fsanitize=address
+SAN_ubsan= -fsanitize=undefined -fno-sanitize-recover=all
+check-asan check-ubsan: check-%:
 	@tools/deps.sh build full
-	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-asan SAN=-fsanitize=address $(SANFLAGS) programs
-	@ASAN_OPTIONS=halt_on_error=1:abort_on_error=0:detect_leaks=1 TEST_SECONDS=1200 \
-	  BUILD=build-asan tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
-	  $(TESTBIN:$(BUILD)/%=build-asan/%) $(REPLAYS:$(BUILD)/%=build-asan/%) $(MPBIN:$(BUILD)/%=build-asan/%)
-check-ubsan:
-	@tools/deps.sh build full
-	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=all" $(SANFLAGS) programs
-	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200 \
-	  BUILD=build-ubsan tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
-	  $(TESTBIN:$(BUILD)/%=build-ubsan/%) $(REPLAYS:$(BUILD)/%=build-ubsan/%) $(MPBIN:$(BUILD)/%=build-ubsan/%)
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-$* SAN="$(SAN_$*)" $(SANFLAGS) programs
+	@$(GUARDED) BUILD=build-$* tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
+	  $(SANITIZED:$(BUILD)/%=build-$*/%)
 # The short form of the programs under both, for CI: unit tests, and programs of several ranks.
-SANITIZED= $(TESTBIN) $(MPBIN) $(REPLAYS)
 check-sanitized:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-sanitized SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" \
 	  CFLAGS="-O1 -g1 -fno-omit-frame-pointer" all $(SANITIZED:$(BUILD)/%=build-sanitized/%)
-	@ASAN_OPTIONS=halt_on_error=1:abort_on_error=0:detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200 \
-	  BUILD=build-sanitized tests/run --tier check $(SANITIZED:$(BUILD)/%=build-sanitized/%)
+	@$(GUARDED) BUILD=build-sanitized tests/run --tier check $(SANITIZED:$(BUILD)/%=build-sanitized/%)
 # TIME: seconds for each fuzzer, two at a time; KEEP=1: new, small inputs go into the corpus.
 FUZZFLAGS= BUILD=build-fuzz CC=clang SAN="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" $(SANFLAGS)
 fuzz:

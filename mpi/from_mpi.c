@@ -196,9 +196,9 @@ static int all_here(void *ctx) {
   return done || m->error;
 }
 
-static int forget(MPI_Comm comm, int keyval, void *open, void *extra) {
+static int forget(MPI_Comm comm, int keyval, void *barrier, void *extra) {
   (void)comm, (void)keyval, (void)extra;
-  free(open);
+  free(barrier);
   return MPI_SUCCESS;
 }
 
@@ -215,33 +215,33 @@ static int find_key(const mpi_calls *mpi, int *key) {
   return error;
 }
 
-/* Where a wait has ended before all ranks were here, the next call goes on with its barrier. */
-static int continue_barrier(const mpi_calls *mpi, MPI_Comm comm, meeting *m, int *key) {
-  meeting *open = NULL;
+/* If an earlier call ended before all ranks were here, this one waits in its barrier. */
+static int continue_barrier(const mpi_calls *mpi, MPI_Comm comm, MPI_Request *barrier, int *key) {
+  MPI_Request *open = NULL;
   int has = 0, error = find_key(mpi, key);
   if (!error) error = mpi->Comm_get_attr(comm, *key, &open, &has);
   if (error) return error;
-  if (!has || open->barrier == MPI_REQUEST_NULL) return mpi->Ibarrier(comm, &m->barrier);
-  m->barrier = open->barrier;
-  open->barrier = MPI_REQUEST_NULL;
+  if (!has || *open == MPI_REQUEST_NULL) return mpi->Ibarrier(comm, barrier);
+  *barrier = *open;
+  *open = MPI_REQUEST_NULL;
   return MPI_SUCCESS;
 }
 
-static void leave_open(const mpi_calls *mpi, MPI_Comm comm, const meeting *m, int key) {
-  meeting *open = malloc(sizeof *open);
-  if (open) *open = *m;
+static void leave_open(const mpi_calls *mpi, MPI_Comm comm, MPI_Request barrier, int key) {
+  MPI_Request *open = malloc(sizeof *open);
+  if (open) *open = barrier;
   if (open && mpi->Comm_set_attr(comm, key, open)) free(open);
 }
 
 static tutti_status await_all(const mpi_calls *mpi, MPI_Comm comm) {
   meeting m = {.mpi = mpi, .error = MPI_SUCCESS};
-  int key, error = continue_barrier(mpi, comm, &m, &key);
+  int key, error = continue_barrier(mpi, comm, &m.barrier, &key);
   const tutti_status status =
       error ? TUTTI_OK
             : tutti_net_await("tutti_comm_from_mpi", "ranks that have not called it", 1, all_here, &m);
   if (!error) error = m.error;
   if (error) return mpi_failed(mpi, "meet the other ranks", error);
-  if (status) leave_open(mpi, comm, &m, key);
+  if (status) leave_open(mpi, comm, m.barrier, key);
   return status;
 }
 #endif

@@ -1,4 +1,4 @@
-/* uses.c - ops and types of collectives in progress or prepared, which the program may free before they are over.
+/* uses.c - which ops and types unfinished collectives need. The program may free these before the collectives end.
  *
  * Idea       A list of the collectives. What the program frees while one of them needs it is freed with the last one.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,4 +1,4 @@
-/* uses.h - ops and types of collectives in progress or prepared, which the program may free before they are over.
+/* uses.h - which ops and types unfinished collectives need. The program may free these before the collectives end.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SHIM_USES_H
 #define SHIM_USES_H

@@ -17,8 +17,8 @@ enum {
   BLOCK_CODED = sizeof(float) + TT_CODE_BLOCK,
   BLOCKS = (int)TT_FRAME_RAW / BLOCK_RAW,
   WIDEST = 8, /* bytes of an element, planes */
-  /* bytes of the numbers of a lossless frame, which are led by what kind it is, and planes by one byte each, which
-   * may change TT_HUFFMAN_SPARE more */
+  /* The most bytes of numbers in a lossless frame. One byte for the frame's kind precedes them, and one for each plane;
+   * the Huffman code may add TT_HUFFMAN_SPARE. */
   PLAIN = (TT_FRAME - TT_FRAME_HEAD - 1 - WIDEST - TT_HUFFMAN_SPARE) / WIDEST * WIDEST
 };
 _Static_assert(BLOCKS *BLOCK_CODED + TT_FRAME_HEAD <= (int)TT_FRAME, "a lossy frame");

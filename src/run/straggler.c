@@ -213,7 +213,7 @@ void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, i
 }
 
 tutti_status tt_report_device(const tutti_comm *comm, const tt_call *call, tt_long_wait *w) {
-  static const char whom[] = "its device: a stream that comes before the call, or the device, does not go on";
+  static const char whom[] = "its device: the work in the stream of the call has not finished";
   char text[300], why[400], time[16];
   const uint64_t waited = (uint64_t)(1e6 * (tt_seconds() - w->since));
   const double limit = limit_reached(comm, waited);

@@ -20,7 +20,7 @@ static void add_up(MPI_Comm comm) {
           DROP_CHECK(total == drop_ranks) && DROP_CALL(MPI_Barrier(comm));
 }
 
-/* Ranks but the first start it after they have exchanged messages with the first, whose collective waits meanwhile. */
+/* Rank 0 starts the collective before messages go round all ranks, the others after them. */
 static void play_prepared(void) {
   const int to = (drop_rank + 1) % drop_ranks, from = (drop_rank + drop_ranks - 1) % drop_ranks;
   int seen;

@@ -4,8 +4,8 @@
  * what does not belong together.
  *
  * Usage     drop_mistakes [NAME]    NAME: one of `alone`, which may end the job
- * Idea      Each of `mistakes` is what rank 0 calls, and what the others call. It is played on a communicator of its own, by
- *           blocking calls and by requests, and must be an error on every rank: there, or (for a rank that needs nothing from the
+ * Idea      Each of `mistakes` is what rank 0 calls, and what the others call. It is played on a new communicator, with
+ *           blocking calls and with requests, and must be an error on every rank: there, or (for a rank that needs nothing from the
  *           others) in the barrier that follows. Those of `alone` are a process each: it must end, and not well or not silently.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
@@ -188,7 +188,7 @@ static void judge(const mistake *m, bool requests) {
   int n;
   for (int i = 0; i < 2; i++) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-    MPI_Barrier(comms[i]); /* tutti makes its own here, by what the MPI has */
+    MPI_Barrier(comms[i]); /* tutti makes its communicator here, with MPI calls */
   }
   const int error = play(m, requests, comms);
   if (error) MPI_Error_string(error, text, &n);

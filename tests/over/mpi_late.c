@@ -3,7 +3,7 @@
  * Idea       The doctor's report of this process, and the log, are taken where the wait warns: in the log's callback, which
  *            then sends the message that rank 1 waits for. A second passes in 20 ms (pass_time.h).
  * Cases      The call succeeds as soon as all ranks have made it. It ends by TUTTI_CONNECT_TIMEOUT, or by an interrupt, and
- *            succeeds when it is made again. Any number of ranks from 2 on.
+ *            succeeds when it is made again. It runs on 2 ranks and more.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

@@ -112,10 +112,7 @@ static void *look(void *unused) {
   while (!atomic_load(&over) && !(atomic_load(&shown) && atomic_load(&warned))) {
     char *text = NULL;
     if (!tutti_job_report((long)getpid(), 0, &text)) {
-      if (strstr(text, " waits "))
-        atomic_store(&shown, true);
-      else if (getenv("SHOW"))
-        fprintf(stderr, "%s", text);
+      if (strstr(text, " waits ")) atomic_store(&shown, true);
     }
     tutti_text_free(text);
     usleep(10000);

@@ -53,15 +53,16 @@ static inline void looks_take(double seconds) {
   atomic_store(&look_ns, (long long)(1e9 * seconds));
 }
 
-/* From now on a second passes in 20 ms, until so many have passed; then time goes as ever, or on like that. */
-static inline void fly_on(void) {
-  atomic_store(&most_ns, LLONG_MAX);
-}
-
+/* From now on a second passes in 20 ms, until so many have passed. */
 static inline void fly_time_for(int seconds) {
   atomic_store(&most_ns, atomic_load(&passed_ns) + seconds * 1000000000LL);
   atomic_store(&time_flies, true);
   if (pthread_create(&time_thread, NULL, make_time_fly, NULL)) atomic_store(&time_flies, false);
+}
+
+/* After fly_time_for: without an end. */
+static inline void fly_on(void) {
+  atomic_store(&most_ns, LLONG_MAX);
 }
 
 static inline void fly_time(void) {
