@@ -231,7 +231,7 @@ static void schedule(int ranks, const char *name, tutti_coll coll) {
   const tt_ask ask = {.coll = coll, .ranks = ranks, .rank = tt_coll_rooted(coll) ? 0 : ranks - 1};
   tt_sched *sched;
   step s = begin();
-  check(tt_algo_build(name, &ask, &sched));
+  check(tt_algo_build_named(name, &ask, &sched));
   end(s, "built");
   s = begin();
   const tt_program *program = tt_program_new(sched, NULL, TT_SHAPE_NONE);

@@ -9,11 +9,11 @@
 
 static const int ranks_of[] = {1, 4, 7};
 
-static void is_built(const char *name, int ranks, tutti_coll coll) {
-  const tt_ask ask = {.coll = coll, .ranks = ranks, .root = ranks - 1};
+static void is_built(const tt_plan_spec *plan, int ranks, tutti_coll coll) {
+  const tt_ask ask = {.plan = plan, .coll = coll, .ranks = ranks, .root = ranks - 1};
   tutti_report report = {.size = sizeof report};
   tt_sched **all;
-  if (tt_algo_build_all(name, &ask, &all)) {
+  if (tt_algo_build_all(&ask, &all)) {
     need(*tutti_error());
     return;
   }
@@ -23,15 +23,16 @@ static void is_built(const char *name, int ranks, tutti_coll coll) {
 
 static void look_up(const tt_override *override, int ranks) {
   for (uint64_t bytes = 0; bytes < (uint64_t)1 << 40; bytes = 3 * bytes + 1) {
-    const char *name = tt_override_for(override, bytes);
-    if (name) need(tt_algo_exists(name) == TUTTI_OK);
-    tt_override_forbids(override, "fold(ring)", bytes);
+    const tt_plan_spec *plan = tt_override_for(override, bytes), *ring;
+    if (plan) need(tt_algo_find(plan->family->name, strlen(plan->family->name)) == plan->family);
+    need(tt_plan_spec_named("ring", &ring) == TUTTI_OK);
+    tt_override_forbids(override, ring, bytes);
   }
   for (int i = 0; i < override->n; i++) {
-    need(override->item[i].from < override->item[i].to && strlen(override->item[i].name) < TT_NAME);
+    need(override->item[i].from < override->item[i].to && override->item[i].plan);
     if (override->item[i].never || i >= 2) continue; /* two are enough for one input */
-    is_built(override->item[i].name, ranks, TUTTI_ALLREDUCE);
-    is_built(override->item[i].name, ranks, TUTTI_REDUCE_SCATTER);
+    is_built(override->item[i].plan, ranks, TUTTI_ALLREDUCE);
+    is_built(override->item[i].plan, ranks, TUTTI_REDUCE_SCATTER);
   }
 }
 

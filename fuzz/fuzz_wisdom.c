@@ -37,7 +37,7 @@ static void is_chosen_from(const tt_wisdom *w, tt_chooser *c) {
     need(tt_choose(c, &p, &none, &choice) == TUTTI_OK);
     bool possible = false;
     for (int k = 0; tt_quote_at(c, &p, &none, k, false, &o); k++)
-      possible |= o.possible && strcmp(o.name, choice.name) == 0;
+      possible |= o.possible && tt_plan_spec_equal(o.plan, choice.plan);
     need(possible);
   }
 }

@@ -41,14 +41,7 @@ def exponential(mean):
 
 DELAYS = {"none": one(0), "one, 1 ms": one(1e-3), "one, 10 ms": one(1e-2), "one, 100 ms": one(0.1), "one, 1 s": one(1.0),
           "exponential, 1 ms": exponential(1e-3), "exponential, 100 ms": exponential(0.1)}  # fmt: skip
-PLANS = {"choice": "choice", "straggler": "straggler", "straggler ring": "straggler ring", "ring": "fold(ring)", "halving": "fold(halving)", "two-shot": "two-shot", "lr": "", "rdb": "", "rab_rdb": ""}
-
-
-def waits_for(what, size, ranks=RANKS):
-    """The plan whose others sum while they wait, with about the best number of blocks (src/algo/late_rank.c)."""
-    longest = ranks if what == "straggler ring" else math.ceil(math.log2(ranks))
-    n = max(1, round(math.sqrt(longest * size * smpi.BETA / smpi.ALPHA)))
-    return "straggler(late=%d,n=%d%s)@1" % (LATE, n, ",ring" if what == "straggler ring" else "")
+PLANS = {"choice": "choice", "ring": "fold(ring)", "halving": "fold(halving)", "two-shot": "two-shot", "lr": "", "rdb": "", "rab_rdb": ""}
 
 
 def least_exchange(size, ranks=RANKS):
@@ -62,8 +55,6 @@ def columns(run):
 
 def run_allreduce(what, size, build, delays=None, slow=None, told=()):
     """The columns of a row; what: a plan, or one of SMPI's."""
-    if what.startswith("straggler"):
-        what = waits_for(what, size)
     s, words, plan, cfg = network(), ["-s"] if size >= UNREAL else [], "", ()
     if what in smpi.BUILTIN:
         words.append("-b")

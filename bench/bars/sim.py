@@ -11,7 +11,6 @@ import prices  # noqa: E402
 import results as stored  # noqa: E402
 import run as plans  # noqa: E402
 import smpi  # noqa: E402
-import stragglers  # noqa: E402
 import tables  # noqa: E402
 import topologies  # noqa: E402
 from verdict import at_least, at_most, skipped  # noqa: E402
@@ -112,16 +111,6 @@ def short_bars(build):
                               ["bytes", "best built-in", "which", "tutti", "its plan", "its price"], rows)
 
 
-def straggler_bars(build):
-    """One host comes three seconds late; the others have summed meanwhile. The least any exchange takes then: one vector in, and
-    ceil(log2 P) messages."""
-    for what, size in (("straggler", 16 << 20), ("straggler ring", 64 << 20)):
-        row = stragglers.run_allreduce(what, size, build, stragglers.one(3.0))
-        took = float(row["seconds"]) if row["verdict"] in stored.RIGHT else None
-        title = "%d hosts, %d MiB, one late, %s: from its arrival, over the least of the last exchange" % (stragglers.RANKS, size >> 20, what)
-        yield at_most(title, 1.1, took / stragglers.least_exchange(size) if took else None, why=row["ran"])
-
-
 def topology_bars(results, build):
     """Tori, fat trees, dragonflies and paper 001's cluster: prices, the choice, and the best built-in. The choices on 64 ranks in order
     are simulated again; all else is stored."""
@@ -175,7 +164,6 @@ def bars(build, quick):
     if quick:
         return
     yield from topology_bars(results, build)
-    yield from straggler_bars(build)
     yield from short_bars(build)
     fresh_tree(results, build, plans.MIB)
     yield from tree_bars(results, plans.MIB)

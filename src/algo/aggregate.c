@@ -28,6 +28,7 @@
 #include "algo_helpers.h"
 
 enum { MOST = 1 << 16 };
+#define DATA_WRONG "it needs ranks that only help: tutti_comm_set_helpers, or data=6 in its name"
 
 typedef struct shape {
   int data, arity, trees;
@@ -69,19 +70,18 @@ static void fill_shape_defaults(shape *s, int helpers) {
 static const char *parse_tree_shape(const tt_ask *ask, shape *s) {
   const int known = ask->data < ask->ranks ? ask->data : 0;
   *s = (shape){0};
-  if (!tt_param_int(ask, "data", 1, ask->ranks - 1, known, &s->data) || s->data == 0)
-    return "it needs ranks that only help: tutti_comm_set_helpers, or data=6 in its name";
-  if (!tt_param_int(ask, "arity", 2, MOST, 0, &s->arity)) return "arity goes from 2 to 65536";
-  if (!tt_param_int(ask, "trees", 1, MOST, 0, &s->trees)) return "trees go from 1 to 65536";
-  s->striped = tt_param_word(ask, "striped");
-  s->fit = !s->arity && (s->striped || tt_param_word(ask, "tree"));
+  s->data = tt_param_number(ask, "data", known);
+  if (s->data == 0 || s->data >= ask->ranks) return DATA_WRONG;
+  s->arity = tt_param_number(ask, "arity", 0);
+  s->trees = tt_param_number(ask, "trees", 0);
+  s->striped = tt_param_given(ask, "striped");
+  s->fit = !s->arity && (s->striped || tt_param_given(ask, "tree"));
   fill_shape_defaults(s, ask->ranks - s->data);
   return NULL;
 }
 
 static bool has_levels(const tt_ask *ask) {
-  char levels[TT_NAME];
-  return tt_param_levels(ask, levels, sizeof levels);
+  return tt_param_levels(ask);
 }
 
 static const char *refuse_root(const tt_ask *ask, int data) {
@@ -93,12 +93,10 @@ static const char *refuse_root(const tt_ask *ask, int data) {
 }
 
 static const char *refuse_levels(const tt_ask *ask) {
-  static const char *const flat[] = {"data", "arity"};
-  char value[TT_NAME];
+  static const char *const flat[] = {"data", "arity", "tree", "striped"};
   tt_helpers h;
-  bool both = tt_param_word(ask, "tree") || tt_param_word(ask, "striped");
-  for (int i = 0; i < 2; i++) both |= tt_param_value(ask, flat[i], value, sizeof value);
-  if (both) return "levels say all: leave out data, arity, tree and striped";
+  if (tt_param_count(ask, flat, 4))
+    return "levels say all: leave out data, arity, tree and striped";
   const char *wrong = tt_helpers_of(ask, &h);
   return wrong ? wrong : refuse_root(ask, h.data);
 }
@@ -108,7 +106,7 @@ static const char *aggregate_refuse(const tt_ask *ask) {
   if (has_levels(ask)) return refuse_levels(ask);
   const char *wrong = parse_tree_shape(ask, &s);
   if (wrong) return wrong;
-  if (tt_param_word(ask, "spread")) return "spread needs levels, which say what a node is";
+  if (tt_param_given(ask, "spread")) return "spread needs levels, which say what a node is";
   size_t size;
   char *text = tt_thread_text(&size);
   const int need = s.striped ? s.each : s.each * s.trees, helpers = ask->ranks - s.data;
@@ -326,24 +324,32 @@ static void aggregate_build(tt_builder *b, const tt_ask *ask) {
 }
 
 /* All shapes that have this number of ranks; then some levels. */
-static bool aggregate_samples(int ranks, int i, char *params, size_t size) {
+static bool aggregate_samples(int ranks, int i, tt_text *params) {
   for (int striped = 0; striped < 2; striped++)
     for (int trees = 1; trees <= 3; trees++)
       for (int arity = 2; arity <= 6; arity++)
         for (int data = ranks - 1; data >= 1; data--) {
           const int each = switches(data, arity);
           if (data + (striped ? each : trees * each) != ranks || i-- > 0) continue;
-          snprintf(params, size, "data=%d,arity=%d,trees=%d%s", data, arity, trees,
-                   striped ? ",striped" : "");
+          tt_text_add(params, "data=%d,arity=%d,trees=%d%s", data, arity, trees,
+                      striped ? ",striped" : "");
           return true;
         }
-  return tt_helpers_sample(ranks, i, params, size);
+  return tt_helpers_sample(ranks, i, params);
 }
 
 const tt_algo tt_aggregate_algo = {
     .name = "aggregate",
     .does = TT_DOES_ALLREDUCE | TT_DOES_ROOTED | TT_DOES_BLOCKS,
-    .params = "LEVEL:N per= data= arity= tree trees= striped spread",
+    .helped = true,
+    .params = {{"LEVEL:N", TT_PARAM_LEVELS},
+               {"per", TT_PARAM_LABEL, true},
+               {"data", TT_PARAM_NUMBER, true, 1, 1 << 20, DATA_WRONG},
+               {"arity", TT_PARAM_NUMBER, false, 2, MOST, "arity goes from 2 to 65536"},
+               {"tree"},
+               {"trees", TT_PARAM_NUMBER, false, 1, MOST, "trees go from 1 to 65536"},
+               {"striped"},
+               {"spread"}},
     .refuse = aggregate_refuse,
     .blocks = aggregate_blocks,
     .build = aggregate_build,

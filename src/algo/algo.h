@@ -8,20 +8,15 @@
 #ifndef TT_ALGO_H
 #define TT_ALGO_H
 
-#include "schedule.h"
-#include "topo_tree.h"
+#include "plan_spec.h"
 
-struct tt_composition;
-
-/* The question to an algorithm. `params` is the text between the parentheses of the name. */
+/* The question to an algorithm: what one rank does in this plan. */
 typedef struct tt_ask {
+  const tt_plan_spec *plan;
   tutti_coll coll;
   int ranks, rank, root;
   int data; /* the first `data` ranks bring data; 0: as many as the algorithm takes */
   bool in_place;
-  char params[TT_NAME];
-  /* NULL, or where stages.c keeps a composition from one callback to the next. */
-  struct tt_composition **composed;
 } tt_ask;
 
 /* What an algorithm does: a set of collectives. It is asked for no others. */
@@ -45,13 +40,6 @@ typedef struct tt_entry {
   const char *source; /* short reference to a paper */
 } tt_entry;
 
-/* A parameter whose value is a number, as in radix=4. */
-typedef struct tt_number {
-  const char *key;
-  int lo, hi, otherwise; /* otherwise: its value if it is not given */
-  const char *wrong;     /* the refusal: "radix goes from 2 to 16" */
-} tt_number;
-
 /* Parameters that a family proposes for `ranks` ranks or more. The word LEVELS in them stands for the
  * machine's levels; a machine without levels gets no such proposal. */
 typedef struct tt_suggestion {
@@ -61,33 +49,48 @@ typedef struct tt_suggestion {
 
 /* A stage of a composition: an algorithm for one group of a level, on a part of the vector. */
 typedef struct tt_level_stage {
-  char name[TT_NAME];
+  const tt_plan_spec *plan; /* lives as long as the composition */
   tutti_coll coll;
   int ranks, level; /* of the tree, outermost first */
   double part;
 } tt_level_stage;
 enum { TT_STAGES = 2 * TT_TREE_LEVELS };
 
-enum { TT_ENTRIES = 12 };
+/* A plan of a family that may be a stage, with these parameters or (TT_PROPOSED) those that it proposes;
+ * and at which levels it may be chosen for more ranks than are proven at once (TT_PROVEN_RANKS). */
+enum {
+  TT_STAGE_OUTER = 1,
+  TT_STAGE_MIDDLE = 2,
+  TT_STAGE_INNER = 4,
+  TT_STAGE_FITS = 8 /* into every composition, so it is taken as a sample */
+};
+#define TT_PROPOSED "*"
+typedef struct tt_stage_use {
+  const char *params; /* NULL ends the list; "": none */
+  unsigned where;     /* of TT_STAGE_; whatever it is, at any level on few ranks, if it fits */
+} tt_stage_use;
+
+enum { TT_ENTRIES = 12, TT_PARAMS = 10, TT_STAGE_USES = 6 };
 
 /* A family of algorithms. A callback may be missing (NULL) where this says what happens then. */
 typedef struct tt_algo {
-  const char *name;        /* without parameters: "fold" */
-  unsigned does;           /* a set of TT_DOES */
-  const char *params;      /* that it takes, as for tt_param_refuse; NULL: none */
-  const tt_number *number; /* one of these, checked before `refuse` is asked; or NULL */
+  const char *name;           /* without parameters: "fold" */
+  unsigned does;              /* a set of TT_DOES */
+  bool helped;                /* some of its ranks may bring no data */
+  tt_param params[TT_PARAMS]; /* that it takes; the rest is zero */
   /* NULL, or the reason why it cannot do this ("needs a power of two"), or tt_no_memory. Missing: it
    * can. */
   const char *(*refuse)(const tt_ask *ask);
-  /* The number of blocks that the vector is cut into. */
+  /* The number of blocks that the vector is cut into. `build` may set another (tt_build_cut), or refuse
+   * what only building shows to be impossible (tt_build_refuse). */
   uint32_t (*blocks)(const tt_ask *ask);
   void (*build)(tt_builder *b, const tt_ask *ask);
   /* The i-th parameters that it proposes as a sample for this number of ranks; false past the end:
    * those that the tests and the proofs take beside its entries. Missing: its entries are all. */
-  bool (*samples)(int ranks, int i, char *params, size_t size);
+  bool (*samples)(int ranks, int i, tt_text *params);
   /* The i-th parameters that may be cheapest, beside its entries, for these ranks and levels (as in
    * tt_algo_next_plan). Missing: none. */
-  bool (*plans)(int ranks, const char *levels, int i, char *params, size_t size);
+  bool (*plans)(int ranks, const char *levels, int i, tt_text *params);
   tt_suggestion sample[TT_ENTRIES], plan[TT_ENTRIES]; /* lists, instead of these callbacks */
   /* Does every rank do alike (as in tt_algo_uniform)? Missing: no. */
   bool (*uniform)(const tt_ask *ask, const tt_tree *tree);
@@ -98,7 +101,8 @@ typedef struct tt_algo {
   bool (*leaders)(const tt_ask *ask, const tt_tree *tree);
   /* The stages, as in tt_algo_stages. Missing: it is no composition. */
   int (*stages)(const tt_ask *ask, const tt_tree *tree, tt_level_stage list[]);
-  tt_entry entries[TT_ENTRIES]; /* at least one; the rest is zero */
+  tt_stage_use stage[TT_STAGE_USES]; /* as which stages it may be proposed; empty: as none */
+  tt_entry entries[TT_ENTRIES];      /* at least one; the rest is zero */
 } tt_algo;
 
 #define TT_ALGO(family) extern const tt_algo tt_##family##_algo;
@@ -123,68 +127,82 @@ uint32_t tt_block_per_rank(const tt_ask *ask);
 bool tt_uniform_without_levels(const tt_ask *ask, const tt_tree *tree);
 bool tt_uniform_power_of_two(const tt_ask *ask, const tt_tree *tree);
 
-/* Families that propose samples: the i-th family's name, or NULL past the end; and its i-th name,
- * with parameters, for this number of ranks, false past the end. */
+/* Families that propose samples: the i-th family's name, or NULL past the end; and its i-th plan for
+ * this number of ranks, whose text is appended to `name`; false past the end. */
 const char *tt_algo_family(int i);
-bool tt_algo_sample(int family, int ranks, int i, char *name, size_t size);
+bool tt_algo_sample(int family, int ranks, int i, tt_text *name);
 
 /* Where a walk over the plans is: {0} before the first. */
 typedef struct tt_plan_walk {
   int entry, family, proposal;
 } tt_plan_walk;
 
-/* The next plan that is worth pricing: first the table's candidates, then the proposals of families with
- * parameters for this number of ranks and for `levels`, such as "rack:3 node:16 core:4", if not
- * empty. False past the end. Some may refuse. */
-bool tt_algo_next_plan(int ranks, const char *levels, tt_plan_walk *at, char *name, size_t size);
+/* Appends the text of the next plan that is worth pricing: first the table's candidates, then the
+ * proposals of families with parameters for this number of ranks and for `levels`, such as
+ * "rack:3 node:16 core:4", if not empty. False past the end. Some may refuse. */
+bool tt_algo_next_plan(int ranks, const char *levels, tt_plan_walk *at, tt_text *name);
+/* Appends the text of the next plan that may be a stage at one of these levels (0: at any, on few
+ * ranks), for a group of that many ranks. False past the end. */
+typedef tt_plan_walk tt_stage_walk;
+bool tt_stage_next(unsigned where, int ranks, tt_stage_walk *at, tt_text *name);
+/* *back: what gathers behind a stage that scatters. TUTTI_ERR_MEMORY. */
+tutti_status tt_stage_way_back(const tt_plan_spec *stage, const tt_plan_spec **back);
+/* Appends the text of a composition up to the first of its stages. */
+void tt_stages_text(tt_text *name, const char *levels);
+/* Appends the text of an allreduce in which a number is rounded twice if messages between nodes round it: on even
+ * levels each is summed in one place; else the sums of nodes are, whose numbers of ranks these are. */
+void tt_rounding_twice_text(tt_text *name, const char *levels);
+void tt_rounding_twice_nodes_text(tt_text *name, const int *ranks, int nodes);
 /* Does every rank take the same steps as rank 0, each with the same step of a partner? On a machine
  * without levels (tree NULL), or with these. Families declare it; test_price.c checks it. */
-bool tt_algo_uniform(const char *name, const tt_ask *ask, const tt_tree *tree);
-/* A number of messages that each rank of such a plan surely sends one after another, known without building its schedule;
- * 0: it is not known. */
-int tt_algo_rounds(const char *name, const tt_ask *ask);
+bool tt_algo_uniform(const tt_ask *ask, const tt_tree *tree);
+/* A number of messages that each rank of such a plan surely sends one after another, known without
+ * building its schedule; 0: it is not known. */
+int tt_algo_rounds(const tt_ask *ask);
 
 /* Is it a tree on each of these levels, among the leaders of domains? Families declare it;
  * test_uneven_colls.c checks what prices make of it. */
-bool tt_algo_leaders(const char *name, const tt_ask *ask, const tt_tree *tree);
+bool tt_algo_leaders(const tt_ask *ask, const tt_tree *tree);
 
-/* The stages of `name` in their order, if it is a composition on exactly these levels; returns how
+/* The stages of the plan in their order, if it is a composition on exactly these levels; returns how
  * many, or 0. */
-int tt_algo_stages(const char *name, const tt_ask *ask, const tt_tree *tree,
-                   tt_level_stage list[TT_STAGES]);
+int tt_algo_stages(const tt_ask *ask, const tt_tree *tree, tt_level_stage list[TT_STAGES]);
 
-/* Builds the schedule of `name` for one rank. TUTTI_ERR_ARG: no such algorithm (the message
- * suggests one); TUTTI_ERR_UNSUPPORTED: it refuses, with its reason; TUTTI_ERR_MEMORY. A single
- * rank needs no algorithm: it copies. */
-tutti_status tt_algo_build(const char *name, const tt_ask *ask, tt_sched **sched);
+/* Builds the schedule of a plan for one rank. TUTTI_ERR_UNSUPPORTED: it refuses, with its reason;
+ * TUTTI_ERR_MEMORY. A single rank needs no algorithm: it copies. */
+tutti_status tt_algo_build(const tt_ask *ask, tt_sched **sched);
 /* The same for all ranks; free with tt_sched_free_all. */
-tutti_status tt_algo_build_all(const char *name, const tt_ask *ask, tt_sched ***all);
-/* TUTTI_OK if `name` is an algorithm that can do some collective on this number of ranks, with data
- * on any number of them; else TUTTI_ERR_ARG with the reason. */
-tutti_status tt_algo_known(const char *name, int ranks);
+tutti_status tt_algo_build_all(const tt_ask *ask, tt_sched ***all);
+/* The same from a text, and the errors of tt_plan_spec_parse; the ask's plan is not used. */
+tutti_status tt_algo_build_named(const char *name, const tt_ask *ask, tt_sched **sched);
+tutti_status tt_algo_build_all_named(const char *name, const tt_ask *ask, tt_sched ***all);
+/* TUTTI_OK if the plan can do some collective on this number of ranks, with data on any number of
+ * them; else TUTTI_ERR_ARG with the reason. */
+tutti_status tt_algo_known(const tt_plan_spec *plan, int ranks);
 /* Does the algorithm declare that it does the collective? */
-bool tt_algo_does(const char *name, tutti_coll coll);
-/* TUTTI_OK if the algorithm exists, whatever its parameters. */
-tutti_status tt_algo_exists(const char *name);
-/* Expands a common name: "ring" becomes fold(ring). The capacity of `name` is TT_NAME. */
-void tt_algo_full_name(char *name);
+bool tt_algo_does(const tt_plan_spec *plan, tutti_coll coll);
 
-/* ---- parameters: words, key=value and levels, separated by commas ---- */
+/* ---- the table (registry.c), for plan_spec.c ---- */
 
-bool tt_param_word(const tt_ask *ask, const char *word);
-/* Copies the value of `key`, up to the next comma; false if absent. */
-bool tt_param_value(const tt_ask *ask, const char *key, char *value, size_t size);
-/* Copies the parameter that contains a colon, such as "node:2 core:4"; false if absent. */
-bool tt_param_levels(const tt_ask *ask, char *value, size_t size);
-/* That value as a number, `otherwise` if absent; false if it is not a number from lo to hi. */
-bool tt_param_int(const tt_ask *ask, const char *key, int lo, int hi, int otherwise, int *value);
-/* The number; NULL, or why it is wrong. */
-int tt_param_number(const tt_ask *ask, const tt_number *number);
-const char *tt_number_refuse(const tt_ask *ask, const tt_number *number);
-/* Parses levels of as many ranks as were asked for; NULL, or why that fails. */
-const char *tt_param_tree(const tt_ask *ask, const char *text, tt_tree *tree);
-/* NULL, or a sentence about a parameter that is not among `words` (space-separated; "key=" for
- * those with a value, "level:N" for levels). */
-const char *tt_param_refuse(const tt_ask *ask, const char *words);
+/* The full text of a common name, such as fold(ring) of ring; or the name itself. */
+const char *tt_algo_full_name(const char *name);
+/* The family of that name, or NULL. */
+const tt_algo *tt_algo_find(const char *name, size_t length);
+/* Fails: no algorithm is called so. Suggests a similar name. */
+tutti_status tt_algo_unknown(const char *name);
+
+/* ---- the parameters of the ask's plan ---- */
+
+/* The parameter of that key, or NULL. */
+const tt_arg *tt_param_of(const tt_ask *ask, const char *key);
+bool tt_param_given(const tt_ask *ask, const char *key);
+/* How many of these are given. */
+int tt_param_count(const tt_ask *ask, const char *const *keys, int n);
+/* The number; `otherwise` if it is not given. */
+int tt_param_number(const tt_ask *ask, const char *key, int otherwise);
+/* The levels, or NULL. */
+const tt_tree *tt_param_levels(const tt_ask *ask);
+/* NULL, or why the levels do not fit the ranks. */
+const char *tt_param_levels_refuse(const tt_ask *ask);
 
 #endif

@@ -13,8 +13,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
 
-static const tt_number binomial_radix = {"radix", 2, TT_RADIX, 2, "radix goes from 2 to 16"};
-
 typedef struct member {
   tt_builder *b;
   const tt_ask *ask;
@@ -69,7 +67,7 @@ static void binomial_scatter(const member *m, const tt_tree_node *k, int up, int
 
 static void binomial_build(tt_builder *b, const tt_ask *ask) {
   member m = {b, ask, tt_mod((int64_t)ask->rank - ask->root, ask->ranks), TT_TMP};
-  const int radix = tt_param_number(ask, &binomial_radix);
+  const int radix = tt_param_number(ask, "radix", 2);
   const tt_tree_node k = tt_tree_knomial(m.p, ask->ranks, radix);
   const int size = subtree_size(ask, m.p, radix);
   const int up = k.up < 0 ? -1 : ranks(&m, tt_peer(k.up)).first;
@@ -81,8 +79,8 @@ static void binomial_build(tt_builder *b, const tt_ask *ask) {
 const tt_algo tt_binomial_algo = {
     .name = "binomial",
     .does = TT_DOES_ROOTED_BLOCKS,
-    .params = "radix=",
-    .number = &binomial_radix,
+    .params = {{"radix", TT_PARAM_NUMBER, .lo = 2, .hi = TT_RADIX,
+                .wrong = "radix goes from 2 to 16"}},
     .blocks = tt_block_per_rank,
     .build = binomial_build,
     .sample = {{"radix=3", 0}, {"radix=4", 0}, {"radix=5", 0}, {"radix=6", 0}, {"radix=7", 0}},

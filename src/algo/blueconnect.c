@@ -18,23 +18,11 @@
  * See        tutti plan draw 'blueconnect(rack:2 node:2 core:3)' -P 12
  *            tutti plan draw 'blueconnect(node:5 core:4,stages=lanes(n=2)/two-shot)' -P 20
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
-#include <string.h>
-
 #include "algo_group.h"
 #include "algo_stages.h"
 
-/* Fills in the tree and returns NULL, or returns an error about the levels. */
-static const char *tree_of(const tt_ask *ask, tt_tree *tree) {
-  char levels[TT_NAME];
-  if (!tt_param_levels(ask, levels, sizeof levels))
-    return "it needs the levels of the machine, as in blueconnect(node:4 core:8)";
-  return tt_param_tree(ask, levels, tree);
-}
-
 static bool has_stages(const tt_ask *ask) {
-  char stages[TT_NAME];
-  return tt_param_value(ask, "stages", stages, sizeof stages);
+  return tt_plan_spec_stages(ask->plan);
 }
 
 /* Writes the sizes of the levels of more than one; returns how many. */
@@ -52,139 +40,122 @@ static tt_group group_of_levels(const tt_ask *ask, const tt_tree *tree) {
 }
 
 static const char *blueconnect_refuse(const tt_ask *ask) {
-  tt_tree tree;
-  const char *wrong = tree_of(ask, &tree);
+  static const char *const folds[] = {"ring", "halving", "seq"};
+  const tt_tree *tree = tt_param_levels(ask);
+  if (!tree) return "it needs the levels of the machine, as in blueconnect(node:4 core:8)";
+  const char *wrong = tt_param_levels_refuse(ask);
   if (wrong) return wrong;
-  if (has_stages(ask)) {
-    char seq[TT_NAME];
-    if (tt_param_word(ask, "ring") || tt_param_word(ask, "halving") ||
-        tt_param_value(ask, "seq", seq, sizeof seq))
-      return "stages say all: leave out ring, halving and seq";
-    return tt_stages_refuse(ask, &tree);
-  }
+  if (has_stages(ask) && tt_param_count(ask, folds, 3))
+    return "stages say all: leave out ring, halving and seq";
+  if (has_stages(ask)) return tt_stages_refuse(ask, tree);
   const tt_fold_spec how = tt_fold_spec_of(ask);
-  if (!tree.even) return tt_uneven_refuse(ask, &tree, &how);
-  const tt_group g = group_of_levels(ask, &tree);
+  if (!tree->even) return tt_uneven_refuse(ask, tree, &how);
+  const tt_group g = group_of_levels(ask, tree);
   return tt_fold_spec_refuse_all(&how, &g);
 }
 
 static uint32_t blueconnect_blocks(const tt_ask *ask) {
-  tt_tree tree;
-  const bool known = !tree_of(ask, &tree);
-  if (known && has_stages(ask)) return tt_stages_blocks(ask, &tree);
-  if (!known || tree.even || tt_coll_owned(ask->coll)) return (uint32_t)ask->ranks;
-  return tt_uneven_blocks(&tree);
+  const tt_tree *tree = tt_param_levels(ask);
+  if (tree->even || tt_coll_owned(ask->coll)) return (uint32_t)ask->ranks;
+  return tt_uneven_blocks(tree);
 }
 
 static void blueconnect_build(tt_builder *b, const tt_ask *ask) {
-  tt_tree tree;
+  const tt_tree *tree = tt_param_levels(ask);
   const tt_fold_spec how = tt_fold_spec_of(ask);
-  if (tree_of(ask, &tree)) return;
   if (has_stages(ask)) {
-    tt_stages_build(b, ask, &tree);
-  } else if (tree.even) {
-    const tt_group g = group_of_levels(ask, &tree);
+    tt_stages_build(b, ask, tree);
+  } else if (tree->even) {
+    const tt_group g = group_of_levels(ask, tree);
     tt_fold_whole(b, ask, &g, &how);
   } else {
-    tt_uneven_build(b, ask, &tree, &how);
+    tt_uneven_build(b, ask, tree, &how);
   }
 }
 
-/* Formats "3x2x2" as levels. */
-static void levels_of(const char *split, char *text, size_t size) {
+/* Appends sizes as levels. */
+static void add_levels(const int *size, int n, tt_text *params) {
   static const char *const names[] = {"room", "rack", "node", "chip", "core", "unit"};
-  size_t at = 0;
-  text[0] = 0;
-  for (int i = 0; at < size; i++) {
-    at += (size_t)snprintf(text + at, size - at, "%s%s:%.*s", i ? " " : "", names[i % 6],
-                           (int)strcspn(split, "x"), split);
-    split += strcspn(split, "x");
-    if (!*split++) break;
-  }
+  for (int i = 0; i < n; i++) tt_text_add(params, "%s%s:%d", i ? " " : "", names[i % 6], size[i]);
 }
 
-static bool blueconnect_samples(int ranks, int i, char *params, size_t size) {
+static bool blueconnect_samples(int ranks, int i, tt_text *params) {
   static const char *const how[] = {"halving", "ring"};
   const int P = ranks, half = P / 2, third = P / 3;
-  char split[64], text[100];
   switch (i) {
-    case 0: snprintf(params, size, "node:%d", P); return true;
-    case 1: snprintf(params, size, "node:(%d)", P); return true;
+    case 0: tt_text_add(params, "node:%d", P); return true;
+    case 1: tt_text_add(params, "node:(%d)", P); return true;
   }
   i -= 2;
   if (P >= 2 && i < 2) {
-    snprintf(params, size, "node:(%d,%d),%s", P - half, half, how[i]);
+    tt_text_add(params, "node:(%d,%d),%s", P - half, half, how[i]);
     return true;
   }
   i -= P >= 2 ? 2 : 0;
   if (P >= 6 && i < 6) {
     const int rest = P - third - 1;
     if (i < 2)
-      snprintf(params, size, "node:(%d,1,%d),%s", rest, third, how[i]);
+      tt_text_add(params, "node:(%d,1,%d),%s", rest, third, how[i]);
     else if (i < 4)
-      snprintf(params, size, "rack:2 node:(%d,1,%d,%d),%s", rest - 1, third - 1, 2, how[i % 2]);
+      tt_text_add(params, "rack:2 node:(%d,1,%d,%d),%s", rest - 1, third - 1, 2, how[i % 2]);
     else if (i < 5)
-      snprintf(params, size, "rack:2 node:(2,1) core:(%d,%d,1)", P - half, half - 1);
+      tt_text_add(params, "rack:2 node:(2,1) core:(%d,%d,1)", P - half, half - 1);
     else
-      snprintf(params, size, "node:3 core:(%d,1,%d),seq=3.2.1/halving", third, rest);
+      tt_text_add(params, "node:3 core:(%d,1,%d),seq=3.2.1/halving", third, rest);
     return true;
   }
   i -= P >= 6 ? 6 : 0;
-  for (int k = 0; tt_group_split(P, k, split, sizeof split); k++) {
-    int sizes[TT_LEVELS];
-    const int n = tt_group_sizes(split, P, sizes);
-    char stages[TT_NAME];
-    levels_of(split, text, sizeof text);
-    if (i < 2) {
-      snprintf(params, size, "%s,%s", text, how[i]);
-      return true;
+  int sizes[TT_LEVELS];
+  for (int k = 0, n; (n = tt_group_split(P, k, sizes)); k++) {
+    const int composed = n <= 3 ? TT_STAGE_SAMPLES : 0;
+    if (i < 2 + composed) {
+      add_levels(sizes, n, params);
+      if (i < 2) tt_text_add(params, ",%s", how[i]);
+      return i < 2 || tt_stages_sample(sizes, n, i - 2, params);
     }
-    i -= 2;
-    if (tt_stages_sample(sizes, n, i, stages, sizeof stages))
-      return (size_t)snprintf(params, size, "%s,stages=%s", text, stages) < size;
-    i -= n <= 3 ? TT_STAGE_SAMPLES : 0;
+    i -= 2 + composed;
   }
   return false;
 }
 
 /* Every combination of halving and ring per level; and compositions. */
-static bool blueconnect_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  char seq[TT_NAME] = "";
+static bool blueconnect_plans(int ranks, const char *levels, int i, tt_text *params) {
   tt_tree tree;
-  size_t at = 0;
   int circles = 0, sizes[TT_LEVELS];
   if (!*levels || tt_tree_parse(levels, &tree) || tree.ranks != ranks) return false;
   for (int l = 0; l < tree.levels; l++) circles += tree.level[l].most > 1;
   if (circles > 4) return false;
   if (i >> circles) {
     const int n = tree.even ? sizes_of(&tree, sizes) : 0;
-    return tt_stages_plan(sizes, n, i - (1 << circles), seq, sizeof seq) &&
-           (size_t)snprintf(params, size, "%s,stages=%s", levels, seq) < size;
+    tt_text_add(params, "%s", levels);
+    return tt_stages_plan(sizes, n, i - (1 << circles), params);
   }
+  tt_text_add(params, "%s,seq=", levels);
   for (int l = 0; l < circles; l++)
-    at += (size_t)snprintf(seq + at, sizeof seq - at, "%s%s", l ? "/" : "",
-                           i >> l & 1 ? "ring" : "halving");
-  return (size_t)snprintf(params, size, "%s,seq=%s", levels, seq) < size;
+    tt_text_add(params, "%s%s", l ? "/" : "", i >> l & 1 ? "ring" : "halving");
+  return true;
 }
 
 static bool blueconnect_uniform(const tt_ask *ask, const tt_tree *tree) {
-  tt_tree own;
-  if (tree_of(ask, &own) || !own.even) return false;
-  if (has_stages(ask)) return tt_stages_uniform(ask, &own, tree);
-  const tt_group g = group_of_levels(ask, &own);
+  const tt_tree *own = tt_param_levels(ask);
+  if (!own->even) return false;
+  if (has_stages(ask)) return tt_stages_uniform(ask, own, tree);
+  const tt_group g = group_of_levels(ask, own);
   return tt_group_fits(&g, tree);
 }
 
 static int blueconnect_stages(const tt_ask *ask, const tt_tree *tree, tt_level_stage *list) {
-  tt_tree own;
-  if (!has_stages(ask) || tree_of(ask, &own)) return 0;
-  return tt_stages_list(ask, &own, tree, list);
+  return has_stages(ask) ? tt_stages_list(ask, tt_param_levels(ask), tree, list) : 0;
 }
 
 const tt_algo tt_blueconnect_algo = {
     .name = "blueconnect",
     .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS,
-    .params = "LEVEL:N ring halving seq= stages=",
+    .params = {{"LEVEL:N", TT_PARAM_LEVELS},
+               {"ring"},
+               {"halving"},
+               TT_PARAM_SEQ,
+               {"stages", TT_PARAM_STAGES, .wrong = TT_STAGES_WRONG}},
     .refuse = blueconnect_refuse,
     .blocks = blueconnect_blocks,
     .build = blueconnect_build,

@@ -21,8 +21,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo.h"
 
-static const tt_number bruck_radix = {"radix", 2, 16, 2, "radix goes from 2 to 16"};
-
 /* ---- all-gather and reduce-scatter ---- */
 
 /* From h blocks to at most `radix` times as many: `full` ranks have h to give each, and one more
@@ -125,7 +123,7 @@ static void bruck_index(tt_builder *b, const tt_ask *ask, int radix) {
 static void bruck_build(tt_builder *b, const tt_ask *ask) {
   const tt_buf work = ask->coll == TUTTI_REDUCE_SCATTER ? TT_TMP : TT_DST;
   tt_buf have = TT_SRC;
-  const int radix = tt_param_number(ask, &bruck_radix);
+  const int radix = tt_param_number(ask, "radix", 2);
   int h = 1;
   if (ask->coll == TUTTI_ALL_TO_ALL) {
     bruck_index(b, ask, radix);
@@ -150,8 +148,7 @@ static void bruck_build(tt_builder *b, const tt_ask *ask) {
 const tt_algo tt_bruck_algo = {
     .name = "bruck",
     .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS | TT_DOES(ALL_TO_ALL),
-    .params = "radix=",
-    .number = &bruck_radix,
+    .params = {{"radix", TT_PARAM_NUMBER, .lo = 2, .hi = 16, .wrong = "radix goes from 2 to 16"}},
     .blocks = tt_block_per_rank,
     .build = bruck_build,
     .sample = {{"radix=3", 0},
@@ -164,6 +161,7 @@ const tt_algo tt_bruck_algo = {
                {"radix=16", 0}},
     .plan = {{"radix=4", 3}, {"radix=8", 5}},
     .uniform = tt_uniform_without_levels,
+    .stage = {{"", TT_STAGE_FITS}, {"radix=4", 0}},
     .entries = {{"bruck", TT_CANDIDATE, "Bruck's all-gather, behind its mirror; his all-to-all",
                  "Bruck et al. 1997"}},
 };

@@ -26,8 +26,7 @@
 #include "algo_group.h"
 
 static int folds_of(const tt_ask *ask) {
-  int i;
-  return tt_param_int(ask, "i", 0, 32, 0, &i) ? i : -1;
+  return tt_param_number(ask, "i", 0);
 }
 
 static bool power_of_two(int n) {
@@ -36,19 +35,19 @@ static bool power_of_two(int n) {
 
 /* Does every rank have the whole vector all along? Then it need not be cut. */
 static bool keeps_whole_vector(const tt_ask *ask) {
-  return tt_param_word(ask, "rank-order") || (folds_of(ask) == 0 && power_of_two(ask->ranks));
+  return tt_param_given(ask, "rank-order") || (folds_of(ask) == 0 && power_of_two(ask->ranks));
 }
 
 static const char *consistent_refuse(const tt_ask *ask) {
   int i = folds_of(ask);
-  if (i > 0 && tt_param_word(ask, "rank-order")) return "rank-order goes without folds: i=0";
-  if (i < 0 || i > tt_ceil_log2((uint64_t)ask->ranks)) return "i goes from 0 to ceil(log2 P)";
+  if (i > 0 && tt_param_given(ask, "rank-order")) return "rank-order goes without folds: i=0";
+  if (i > tt_ceil_log2((uint64_t)ask->ranks)) return "i goes from 0 to ceil(log2 P)";
   return NULL;
 }
 
-static bool consistent_samples(int ranks, int i, char *params, size_t size) {
-  if (i == 0) snprintf(params, size, "rank-order");
-  if (i > 0) snprintf(params, size, "i=%d", i - 1);
+static bool consistent_samples(int ranks, int i, tt_text *params) {
+  if (i == 0) tt_text_add(params, "rank-order");
+  if (i > 0) tt_text_add(params, "i=%d", i - 1);
   return i <= tt_ceil_log2((uint64_t)ranks) + 1;
 }
 
@@ -213,9 +212,9 @@ static void consistent_build(tt_builder *b, const tt_ask *ask) {
     build_line(b, ask);
 }
 
-static bool consistent_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+static bool consistent_plans(int ranks, const char *levels, int i, tt_text *params) {
   (void)levels;
-  snprintf(params, size, "i=%d", i);
+  tt_text_add(params, "i=%d", i);
   return i < tt_ceil_log2((uint64_t)ranks);
 }
 
@@ -227,13 +226,15 @@ static bool consistent_uniform(const tt_ask *ask, const tt_tree *tree) {
 const tt_algo tt_consistent_algo = {
     .name = "consistent",
     .does = TT_DOES_ALLREDUCE,
-    .params = "rank-order i=",
+    .params = {{"rank-order"},
+               {"i", TT_PARAM_NUMBER, .lo = 0, .hi = 32, .wrong = "i goes from 0 to ceil(log2 P)"}},
     .refuse = consistent_refuse,
     .blocks = consistent_blocks,
     .build = consistent_build,
     .samples = consistent_samples,
     .plans = consistent_plans,
     .uniform = consistent_uniform,
+    .stage = {{"i=0", 0}, {"i=1", 0}, {"i=2", 0}, {"rank-order", 0}},
     .entries = {{"consistent(rank-order)", TT_CANDIDATE,
                  "ceil(log2 P) steps for any P, in rank order",
                  "tutti's own, after Kolmakov and Zhang 2020"}},

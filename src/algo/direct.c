@@ -103,6 +103,7 @@ const tt_algo tt_oneshot_algo = {
     .blocks = oneshot_blocks,
     .build = oneshot_build,
     .uniform = tt_uniform_without_levels,
+    .stage = {{"", TT_STAGE_FITS}},
     .entries = {{"one-shot", TT_CANDIDATE, "everyone reads everyone's vector and sums it all",
                  "NVLink SHARP, done by the readers"}},
 };
@@ -113,6 +114,7 @@ const tt_algo tt_twoshot_algo = {
     .blocks = tt_block_per_rank,
     .build = twoshot_build,
     .uniform = tt_uniform_without_levels,
+    .stage = {{"", TT_STAGE_INNER | TT_STAGE_FITS}},
     .entries = {{"two-shot", TT_CANDIDATE, "everyone sums its own block, then reads the others'",
                  "NVLink SHARP, done by the readers"}},
 };

@@ -37,6 +37,7 @@ const tt_algo tt_doubling_algo = {
     .blocks = tt_one_block,
     .build = doubling_build,
     .uniform = tt_uniform_power_of_two,
+    .stage = {{"", TT_STAGE_OUTER | TT_STAGE_MIDDLE | TT_STAGE_INNER | TT_STAGE_FITS}},
     .entries = {{"doubling", TT_CANDIDATE, "recursive doubling; extra ranks are folded in and out",
                  "Thakur, Rabenseifner, Gropp 2005"}},
 };

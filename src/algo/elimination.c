@@ -21,7 +21,7 @@
 #include "algo_pattern.h"
 
 static bool swaps_whole_vectors(const tt_ask *ask) {
-  return tt_param_word(ask, "short");
+  return tt_param_given(ask, "short");
 }
 
 static uint32_t elimination_blocks(const tt_ask *ask) {
@@ -153,10 +153,11 @@ static void elimination_build(tt_builder *b, const tt_ask *ask) {
 const tt_algo tt_elimination_algo = {
     .name = "elimination",
     .does = TT_DOES_ALLREDUCE,
-    .params = "short",
+    .params = {{"short"}},
     .blocks = elimination_blocks,
     .build = elimination_build,
     .uniform = tt_uniform_power_of_two,
+    .stage = {{"", TT_STAGE_FITS}, {"short", 0}},
     .entries = {{"elimination", TT_CANDIDATE,
                  "3-2 elimination: halve and double; threes become twos",
                  "Rabenseifner and Traeff 2004"},

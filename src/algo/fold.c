@@ -23,22 +23,18 @@
  *            levels: Cho et al., BlueConnect, SysML 2019.
  * See        tutti plan draw 'fold(halving)' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "algo_group.h"
 
 enum { RINGS = 16, MOST = 1 << 20 };
 
 static int stride_of(const tt_ask *ask) {
-  int stride;
-  return tt_param_int(ask, "stride", -MOST, MOST, 1, &stride) ? stride : 0;
+  return tt_param_number(ask, "stride", 1);
 }
 
 static int rings_of(const tt_ask *ask) {
-  int rings;
-  return tt_param_int(ask, "rings", 1, RINGS, 1, &rings) ? rings : -1;
+  return tt_param_number(ask, "rings", 1);
 }
 
 /* The stride of the i-th simultaneous ring: 1, -1, and on with the generators of the circle; starts
@@ -59,13 +55,11 @@ static tt_group group_of_ring(const tt_ask *ask, int ring) {
 }
 
 static const char *fold_refuse(const tt_ask *ask) {
-  char group[TT_NAME];
   const int stride = stride_of(ask);
-  const bool cyclic = !tt_param_value(ask, "group", group, sizeof group);
+  const bool cyclic = !tt_param_given(ask, "group");
   const int rings = rings_of(ask);
   if (stride == 0 || tt_gcd(abs(stride), ask->ranks) != 1)
     return "stride must have no common factor with P";
-  if (rings < 0) return "rings go from 1 to 16";
   if ((stride != 1 || rings > 1) && tt_coll_owned(ask->coll))
     return "stride and rings are for allreduce only";
   if ((stride != 1 || rings > 1) && !cyclic) return "stride and rings go without a group";
@@ -92,55 +86,51 @@ static void fold_build(tt_builder *b, const tt_ask *ask) {
 }
 
 /* A pseudorandom sequence determined by `u`. */
-static void any_sequence(int n, uint64_t u, char *text, size_t size) {
-  size_t at = (size_t)snprintf(text, size, "%d", n);
-  for (; n > 1 && at < size; u = tt_mix(u + 1)) {
+static void any_sequence(int n, uint64_t u, tt_text *params) {
+  tt_text_add(params, "seq=%d", n);
+  for (; n > 1; u = tt_mix(u + 1)) {
     n -= 1 + (int)(u % (uint64_t)(n / 2));
-    at += (size_t)snprintf(text + at, size - at, ".%d", n);
+    tt_text_add(params, ".%d", n);
   }
 }
 
-static bool fold_samples(int ranks, int i, char *params, size_t size) {
+static bool fold_samples(int ranks, int i, tt_text *params) {
   static const char *const how[] = {"ring", "ring,inner", "halving", "halving,inner"};
   enum { CYCLIC = 6, HOWS = sizeof how / sizeof *how };
-  char text[TT_NAME];
+  int sizes[TT_LEVELS];
   if (i < CYCLIC) { /* a sequence and a generator of the circle */
     uint64_t u = tt_mix((uint64_t)ranks * 64 + (uint64_t)i);
     int stride = 1 + (int)(tt_mix(u) % (uint64_t)ranks);
     while (tt_gcd(stride, ranks) != 1) stride = stride % ranks + 1;
-    any_sequence(ranks, u, text, sizeof text);
-    if (strlen(text) > 100 || ranks == 1) snprintf(text, sizeof text, "halving");
-    snprintf(params, size, "seq=%.100s", text);
-    if (i == 2) snprintf(params, size, "seq=%.90s,stride=-1,rings=%d", text, 2 + ranks % 3);
-    if (i % 2) snprintf(params, size, "seq=%.100s,stride=%d", text, stride);
+    any_sequence(ranks, u, params);
+    if (i == 2) tt_text_add(params, ",stride=-1,rings=%d", 2 + ranks % 3);
+    if (i % 2) tt_text_add(params, ",stride=%d", stride);
     return true;
   }
   i -= CYCLIC;
-  if (!tt_group_split(ranks, i / HOWS, text, sizeof text)) return false;
-  snprintf(params, size, "group=%.90s,%s", text, how[i % HOWS]);
-  return true;
+  const int n = tt_group_split(ranks, i / HOWS, sizes);
+  tt_group_print(params, sizes, n);
+  tt_text_add(params, ",%s", how[i % HOWS]);
+  return n;
 }
 
 /* A sequence that falls by a quarter, two rings at once, and circles of prime sizes. */
-static bool fold_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  char text[TT_NAME] = "";
+static bool fold_plans(int ranks, const char *levels, int i, tt_text *params) {
+  int sizes[TT_LEVELS];
   (void)levels;
   if (i == 0) {
-    snprintf(params, size, "ring,rings=2");
+    tt_text_add(params, "ring,rings=2");
     return true;
   }
   if (i == 1) {
-    size_t at = 0;
-    for (int n = ranks; at<sizeof text - 12; n -= n> 4 ? n / 4 : 1) {
-      at += (size_t)snprintf(text + at, sizeof text - at, "%s%d", at ? "." : "seq=", n);
-      if (n == 1) break;
-    }
-    snprintf(params, size, "%s", at < sizeof text - 12 ? text : "halving");
+    tt_text_add(params, "seq=%d", ranks);
+    for (int n = ranks; n > 1;) tt_text_add(params, ".%d", n -= n > 4 ? n / 4 : 1);
     return true;
   }
-  if (i > 2 || !tt_group_split(ranks, 0, text, sizeof text)) return false;
-  snprintf(params, size, "group=%.100s,inner", text);
-  return true;
+  const int n = i > 2 ? 0 : tt_group_split(ranks, 0, sizes);
+  tt_group_print(params, sizes, n);
+  tt_text_add(params, ",inner");
+  return n;
 }
 
 /* A ring with any stride, or several, looks the same from every rank. */
@@ -150,15 +140,21 @@ static bool fold_uniform(const tt_ask *ask, const tt_tree *tree) {
 }
 
 static int fold_rounds(const tt_ask *ask) {
-  char group[TT_NAME];
-  if (!tt_param_word(ask, "ring") || tt_param_value(ask, "group", group, sizeof group)) return 0;
+  if (!tt_param_given(ask, "ring") || tt_param_given(ask, "group")) return 0;
   return (tt_coll_owned(ask->coll) ? 1 : 2) * (ask->ranks - 1);
 }
 
 const tt_algo tt_fold_algo = {
     .name = "fold",
     .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS,
-    .params = "ring halving seq= stride= rings= group= inner",
+    .params = {{"ring"},
+               {"halving"},
+               TT_PARAM_SEQ,
+               {"stride", TT_PARAM_NUMBER, true, -MOST, MOST,
+                "stride must have no common factor with P"},
+               {"rings", TT_PARAM_NUMBER, false, 1, RINGS, "rings go from 1 to 16"},
+               TT_PARAM_GROUP,
+               {"inner"}},
     .refuse = fold_refuse,
     .blocks = fold_blocks,
     .build = fold_build,
@@ -166,6 +162,8 @@ const tt_algo tt_fold_algo = {
     .plans = fold_plans,
     .uniform = fold_uniform,
     .rounds = fold_rounds,
+    .stage = {{"halving", TT_STAGE_MIDDLE | TT_STAGE_INNER | TT_STAGE_FITS},
+              {"ring", TT_STAGE_FITS}},
     .entries = {{"fold(ring)", TT_CANDIDATE, "blocks walk a ring: least bytes, 2(P-1) steps",
                  "Patarasuk and Yuan 2009; Gibiansky 2017"},
                 {"fold(halving)", TT_CANDIDATE,

@@ -21,10 +21,9 @@
  *            sections 8 and 9.
  * See        tutti plan draw 'generalized(r=1)' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
-#include <string.h>
-
 #include "algo_group.h"
+
+#define R_WRONG "r goes from 0 to the number of halvings, ceil(log2 P) on one circle"
 
 static int steps_down(const tt_group *g) {
   int steps = 0;
@@ -32,24 +31,18 @@ static int steps_down(const tt_group *g) {
   return steps;
 }
 
-/* -1: not a valid number. */
 static int skipped_of(const tt_ask *ask, const tt_group *g) {
-  int r;
-  if (tt_param_word(ask, "latency")) return steps_down(g);
-  return tt_param_int(ask, "r", 0, 999, 0, &r) ? r : -1;
+  return tt_param_given(ask, "latency") ? steps_down(g) : tt_param_number(ask, "r", 0);
 }
 
 static const char *generalized_refuse(const tt_ask *ask) {
-  char r[8];
   const char *wrong = tt_group_refuse(ask);
   if (wrong) return wrong;
-  if (tt_param_word(ask, "latency") && tt_param_value(ask, "r", r, sizeof r))
+  if (tt_param_given(ask, "latency") && tt_param_given(ask, "r"))
     return "latency is r = L: give one of them";
   const tt_group g = tt_group_of(ask, 1);
   const int skipped = skipped_of(ask, &g);
-  if (skipped < 0 || skipped > steps_down(&g))
-    return "r goes from 0 to the number of halvings, ceil(log2 P) on one circle";
-  return NULL;
+  return skipped > steps_down(&g) ? R_WRONG : NULL;
 }
 
 /* Without a way back every step uses all positions, so the vector need not be cut. */
@@ -202,63 +195,49 @@ static void generalized_build(tt_builder *b, const tt_ask *ask) {
 }
 
 /* Every r on the circle, then every split of P, both ways, with every r. */
-static bool generalized_samples(int ranks, int i, char *params, size_t size) {
+static bool generalized_samples(int ranks, int i, tt_text *params) {
   const int log = tt_ceil_log2((uint64_t)ranks);
   const int variants = log + 3; /* exceeds the number of steps of a split; larger r wrap */
-  char text[100];
   if (i <= log) {
-    snprintf(params, size, "r=%d", i);
+    tt_text_add(params, "r=%d", i);
     return true;
   }
   i -= log + 1;
-  if (!tt_group_split(ranks, i / (2 * variants), text, sizeof text)) return false;
   tt_group g = {.ranks = ranks};
-  g.levels = tt_group_sizes(text, ranks, g.size);
-  snprintf(params, size, "group=%s,r=%d%s", text, i / 2 % variants % (steps_down(&g) + 1),
-           i % 2 ? ",inner" : "");
-  return true;
+  g.levels = tt_group_split(ranks, i / (2 * variants), g.size);
+  tt_group_print(params, g.size, g.levels);
+  tt_text_add(params, ",r=%d%s", i / 2 % variants % (steps_down(&g) + 1), i % 2 ? ",inner" : "");
+  return g.levels;
 }
 
-/* The steps of a fold on the machine's levels, and the sizes of these; 0 on a machine without even levels. */
-static int steps_of_levels(int ranks, const char *levels, char *text, size_t size) {
-  int sizes[TT_LEVELS], steps = 0;
-  const bool even = tt_group_of_levels(ranks, levels, text, size);
-  for (int n = even ? tt_group_sizes(text, ranks, sizes) : 0; n > 0; n--)
-    steps += tt_ceil_log2((uint64_t)sizes[n - 1]);
-  return steps;
-}
-
-/* Circles of two behind the odd part of P, such as 3x2x2; returns how many. */
-static int twos_behind_odd(int ranks, char *text, size_t size) {
+/* Circles of two behind the odd part of P, such as 3x2x2. */
+static tt_group twos_behind_odd(int ranks) {
   const int twos = ranks & -ranks, odd = ranks / twos;
-  size_t at = odd > 1 ? (size_t)snprintf(text, size, "%d", odd) : 0;
-  for (int k = 1; k < twos; k *= 2)
-    at += (size_t)snprintf(text + at, size - at, "%s2", at ? "x" : "");
-  return tt_ceil_log2((uint64_t)twos);
+  tt_group g = {.ranks = ranks};
+  if (odd > 1) g.size[g.levels++] = odd;
+  for (int k = 1; k < twos; k *= 2) g.size[g.levels++] = 2;
+  return g;
 }
 
 /* Every r between those of fold(halving) and latency on one circle; for even P every r that skips only
  * steps on circles of two, where all ranks get the same bits; and every r on the machine's levels, the
  * innermost folded first. */
-static bool generalized_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+static bool generalized_plans(int ranks, const char *levels, int i, tt_text *params) {
   const int circle = tt_ceil_log2((uint64_t)ranks) - 1;
-  char text[100] = "";
-  int twos;
   if (i < circle) {
-    snprintf(params, size, "r=%d", i + 1);
+    tt_text_add(params, "r=%d", i + 1);
     return true;
   }
   i -= circle;
-  twos = twos_behind_odd(ranks, text, sizeof text);
+  tt_group g = twos_behind_odd(ranks);
+  int twos = tt_ceil_log2((uint64_t)(ranks & -ranks));
   if (ranks == 1 << twos) twos--; /* with all steps on circles of two it is doubling */
-  if (i < twos) {
-    snprintf(params, size, "r=%d,group=%s", i + 1, text);
-    return true;
-  }
-  i -= twos;
-  if (i >= steps_of_levels(ranks, levels, text, sizeof text)) return false;
-  snprintf(params, size, "r=%d,group=%s,inner", i + 1, text);
-  return true;
+  tt_text_add(params, "r=%d,", i < twos ? i + 1 : i + 1 - twos);
+  if (i >= twos) g.levels = tt_group_of_levels(ranks, levels, g.size);
+  tt_group_print(params, g.size, g.levels);
+  if (i < twos) return true;
+  tt_text_add(params, ",inner");
+  return i - twos < steps_down(&g);
 }
 
 static bool generalized_uniform(const tt_ask *ask, const tt_tree *tree) {
@@ -269,7 +248,10 @@ static bool generalized_uniform(const tt_ask *ask, const tt_tree *tree) {
 const tt_algo tt_generalized_algo = {
     .name = "generalized",
     .does = TT_DOES_ALLREDUCE,
-    .params = "latency r= group= inner",
+    .params = {{"latency"},
+               {"r", TT_PARAM_NUMBER, .hi = 999, .wrong = R_WRONG},
+               TT_PARAM_GROUP,
+               {"inner"}},
     .refuse = generalized_refuse,
     .blocks = generalized_blocks,
     .build = generalized_build,

@@ -75,6 +75,7 @@ const tt_algo tt_halvingdoubling_algo = {
     .blocks = halvingdoubling_blocks,
     .build = halvingdoubling_build,
     .uniform = tt_uniform_power_of_two,
+    .stage = {{"", 0}},
     .entries = {{"halving-doubling", TT_CANDIDATE, "halve and double in binary blocks, for any P",
                  "Thakur, Rabenseifner, Gropp 2005; Goyal et al. 2017"}},
 };

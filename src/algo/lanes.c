@@ -20,7 +20,7 @@
 
 #include "algo.h"
 
-static const tt_number lanes_number = {"n", 2, 1 << 24, 2, "n is 2^k or 3 * 2^k, and at least 2"};
+#define WRONG "n is 2^k or 3 * 2^k, and at least 2"
 
 /* The largest power of two that divides n. */
 static int twos_of(int n) {
@@ -28,25 +28,25 @@ static int twos_of(int n) {
 }
 
 static const char *lanes_refuse(const tt_ask *ask) {
-  const int n = tt_param_number(ask, &lanes_number), odd = n / twos_of(n);
-  if (odd != 1 && odd != 3) return lanes_number.wrong;
+  const int n = tt_param_number(ask, "n", 2), odd = n / twos_of(n);
+  if (odd != 1 && odd != 3) return WRONG;
   return n > ask->ranks ? "there are more lanes than ranks" : NULL;
 }
 
 /* 2 lanes are what its entry says. */
-static bool lanes_samples(int ranks, int i, char *params, size_t size) {
+static bool lanes_samples(int ranks, int i, tt_text *params) {
   const int n = tt_lanes_number(i + 1);
-  snprintf(params, size, "n=%d", n);
+  tt_text_add(params, "n=%d", n);
   return n <= ranks;
 }
 
-static bool lanes_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+static bool lanes_plans(int ranks, const char *levels, int i, tt_text *params) {
   (void)levels;
-  return lanes_samples(ranks, i, params, size);
+  return lanes_samples(ranks, i, params);
 }
 
 static uint32_t lanes_blocks(const tt_ask *ask) {
-  return (uint32_t)(ask->ranks / tt_param_number(ask, &lanes_number));
+  return (uint32_t)(ask->ranks / tt_param_number(ask, "n", 2));
 }
 
 typedef struct lane {
@@ -58,7 +58,7 @@ typedef struct lane {
 } lane;
 
 static lane lane_of(tt_builder *b, const tt_ask *ask) {
-  const int n = tt_param_number(ask, &lanes_number);
+  const int n = tt_param_number(ask, "n", 2);
   lane l = {b, ask->in_place, n, ask->ranks / n, ask->rank % n, ask->rank / n, 0, 0};
   l.size = l.touched = l.q + (l.me < ask->ranks % n);
   return l;
@@ -189,21 +189,22 @@ static void lanes_build(tt_builder *b, const tt_ask *ask) {
 }
 
 static bool lanes_uniform(const tt_ask *ask, const tt_tree *tree) {
-  const int n = tt_param_number(ask, &lanes_number);
+  const int n = tt_param_number(ask, "n", 2);
   return !tree && ask->ranks % n == 0 && twos_of(n) == n;
 }
 
 const tt_algo tt_lanes_algo = {
     .name = "lanes",
     .does = TT_DOES_ALLREDUCE,
-    .params = "n=",
-    .number = &lanes_number,
+    .params = {{"n", TT_PARAM_NUMBER, .lo = 2, .hi = 1 << 24, .wrong = WRONG}},
     .refuse = lanes_refuse,
     .blocks = lanes_blocks,
     .build = lanes_build,
     .samples = lanes_samples,
     .plans = lanes_plans,
     .uniform = lanes_uniform,
+    .stage = {{"n=2", TT_STAGE_OUTER | TT_STAGE_FITS},
+              {TT_PROPOSED, TT_STAGE_OUTER | TT_STAGE_FITS}},
     .entries = {{"lanes", TT_CANDIDATE,
                  "folds in lanes, then doubling across them: few steps, the same bits",
                  "tutti's own, after Kolmakov and Zhang 2020"}},

@@ -18,11 +18,9 @@
 
 enum { STEPS = 32 };
 
-static const tt_number multiplying_radix = {"radix", 2, 16, 4, "radix goes from 2 to 16"};
-
 /* The factors of the steps; their product is the number of ranks that take part. */
 static int factors_of(const tt_ask *ask, int *factor) {
-  const int ranks = ask->ranks, radix = tt_param_number(ask, &multiplying_radix);
+  const int ranks = ask->ranks, radix = tt_param_number(ask, "radix", 4);
   int n = 0, left = ranks;
   for (int f = radix; f >= 2; f--)
     for (; left % f == 0; left /= f) factor[n++] = f;
@@ -62,12 +60,11 @@ static bool multiplying_uniform(const tt_ask *ask, const tt_tree *tree) {
 const tt_algo tt_multiplying_algo = {
     .name = "multiplying",
     .does = TT_DOES_ALLREDUCE,
-    .params = "radix=",
-    .number = &multiplying_radix,
+    .params = {{"radix", TT_PARAM_NUMBER, .lo = 2, .hi = 16, .wrong = "radix goes from 2 to 16"}},
     .blocks = tt_one_block,
     .build = multiplying_build,
     .sample = {{"radix=2", 0},
-               {"radix=3", 0},
+               {"radix=3", TT_STAGE_FITS},
                {"radix=4", 0},
                {"radix=5", 0},
                {"radix=6", 0},
@@ -76,6 +73,7 @@ const tt_algo tt_multiplying_algo = {
                {"radix=9", 0}},
     .plan = {{"radix=3", 3}, {"radix=4", 4}, {"radix=8", 8}, {"radix=16", 16}},
     .uniform = multiplying_uniform,
+    .stage = {{"radix=3", TT_STAGE_FITS}, {"radix=4", 0}},
     .entries = {{"multiplying(radix=4)", TT_NAMED,
                  "recursive multiplying: 4 ranks exchange at once",
                  "Ruefenacht, Bull, Booth 2017"}},

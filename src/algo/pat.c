@@ -48,9 +48,6 @@ static int distance_of(int ranks, int most) {
   return U;
 }
 
-static const tt_number pat_buffer = {"buffer", 1, 1 << 20, 1 << 20,
-                                     "buffer goes from 1 to 1048576"};
-
 static int rank_at_distance(const pat *x, int apart) {
   return tt_mod((int64_t)x->ask->rank + apart, x->ask->ranks);
 }
@@ -118,7 +115,7 @@ static void reduce_in_tree(const pat *x, int p, int bit) {
 static void pat_build(tt_builder *b, const tt_ask *ask) {
   const int P = ask->ranks;
   const bool gathers = ask->coll == TUTTI_ALL_GATHER;
-  const int apart = distance_of(P, tt_param_number(ask, &pat_buffer));
+  const int apart = distance_of(P, tt_param_number(ask, "buffer", 1 << 20));
   int top = 1;
   const pat x = {b, ask, apart, apart < P && (P & (P - 1))};
   while (top < P - top) top *= 2; /* the farthest hop */
@@ -134,21 +131,22 @@ static void pat_build(tt_builder *b, const tt_ask *ask) {
   if (x.unrolled) copy_vector(&x, false);
 }
 
-static bool pat_samples(int ranks, int i, char *params, size_t size) {
-  snprintf(params, size, "buffer=%d", i < 4 ? 1 + i : 1 << (i - 1));
+static bool pat_samples(int ranks, int i, tt_text *params) {
+  tt_text_add(params, "buffer=%d", i < 4 ? 1 + i : 1 << (i - 1));
   return i < 4 || 1 << (i - 1) < ranks;
 }
 
 const tt_algo tt_pat_algo = {
     .name = "pat",
     .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS,
-    .params = "buffer=",
-    .number = &pat_buffer,
+    .params = {{"buffer", TT_PARAM_NUMBER, .lo = 1, .hi = 1 << 20,
+                .wrong = "buffer goes from 1 to 1048576"}},
     .blocks = tt_block_per_rank,
     .build = pat_build,
     .samples = pat_samples,
     .plan = {{"buffer=4", 9}, {"buffer=16", 33}},
     .uniform = tt_uniform_power_of_two,
+    .stage = {{"", 0}},
     .entries = {{"pat", TT_CANDIDATE,
                  "binomial trees, far ranks first; buffer=4: 4 blocks in a message",
                  "Jeaugey 2025, as in NCCL"}},

@@ -84,6 +84,7 @@ const tt_algo tt_rabenseifner_algo = {
     .blocks = rabenseifner_blocks,
     .build = rabenseifner_build,
     .uniform = tt_uniform_power_of_two,
+    .stage = {{"", 0}},
     .entries = {{"rabenseifner", TT_CANDIDATE,
                  "halve and double; extra ranks are folded in and out",
                  "Rabenseifner 2004; Barnett et al. 1994"}},

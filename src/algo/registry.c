@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "algo_stages.h"
+#include "algo.h"
 
 static const tt_algo *const families[] = {
 #define TT_ALGO(family) &tt_##family##_algo,
@@ -68,47 +68,83 @@ const char *tt_algo_family(int i) {
 }
 
 /* The i-th proposal of a list; false past the last for these ranks and levels. */
-static bool proposed(const tt_suggestion *list, int ranks, const char *levels, int i, char *params,
-                     size_t size) {
+static bool proposed(const tt_suggestion *list, int ranks, const char *levels, int i,
+                     tt_text *params) {
   if (i >= TT_ENTRIES || !list[i].params || ranks < list[i].ranks) return false;
   const char *head = list[i].params, *mark = strstr(head, "LEVELS");
-  if (!mark) return (size_t)snprintf(params, size, "%s", head) < size;
-  return *levels && (size_t)snprintf(params, size, "%.*s%s%s", (int)(mark - head), head, levels,
-                                     mark + strlen("LEVELS")) < size;
+  const int before = mark ? (int)(mark - head) : (int)strlen(head);
+  tt_text_add(params, "%.*s%s%s", before, head, mark ? levels : "",
+              mark ? mark + strlen("LEVELS") : "");
+  return !mark || *levels;
 }
 
-static bool plan_of(const tt_algo *algo, int ranks, const char *levels, int i, char *params,
-                    size_t size) {
-  return algo->plans ? algo->plans(ranks, levels, i, params, size)
-                     : proposed(algo->plan, ranks, levels, i, params, size);
+static bool plan_of(const tt_algo *algo, int ranks, const char *levels, int i, tt_text *params) {
+  return algo->plans ? algo->plans(ranks, levels, i, params)
+                     : proposed(algo->plan, ranks, levels, i, params);
 }
 
-bool tt_algo_sample(int family, int ranks, int i, char *name, size_t size) {
-  char params[TT_NAME] = "";
+bool tt_algo_sample(int family, int ranks, int i, tt_text *name) {
   const tt_algo *algo = sampled(family);
-  if (!algo || !(algo->samples ? algo->samples(ranks, i, params, sizeof params)
-                               : proposed(algo->sample, ranks, "", i, params, sizeof params)))
-    return false;
-  snprintf(name, size, "%s(%s)", algo->name, params);
-  return true;
+  if (!algo) return false;
+  const size_t length = name->length;
+  tt_text_add(name, "%s(", algo->name);
+  const bool is =
+      algo->samples ? algo->samples(ranks, i, name) : proposed(algo->sample, ranks, "", i, name);
+  if (is)
+    tt_text_add(name, ")");
+  else
+    name->length = length;
+  return is;
 }
 
-bool tt_algo_next_plan(int ranks, const char *levels, tt_plan_walk *at, char *name, size_t size) {
-  char params[TT_NAME];
+/* Appends the family's i-th plan, and says whether there is one. */
+static bool add_plan(const tt_algo *algo, int ranks, const char *levels, int i, tt_text *name) {
+  const size_t length = name->length;
+  tt_text_add(name, "%s(", algo->name);
+  const bool is = plan_of(algo, ranks, levels, i, name);
+  if (is)
+    tt_text_add(name, ")");
+  else
+    name->length = length;
+  return is;
+}
+
+bool tt_algo_next_plan(int ranks, const char *levels, tt_plan_walk *at, tt_text *name) {
   const tt_entry *entry;
   while ((entry = entry_at(at->entry))) {
     at->entry++;
     if (entry->listing != TT_CANDIDATE) continue;
-    snprintf(name, size, "%s", entry->name);
+    tt_text_add(name, "%s", entry->name);
     return true;
   }
-  for (; at->family < FAMILIES; at->family++, at->proposal = 0) {
-    const tt_algo *algo = families[at->family];
-    if (!plan_of(algo, ranks, levels, at->proposal, params, sizeof params)) continue;
-    at->proposal++;
-    snprintf(name, size, "%s(%s)", algo->name, params);
-    return true;
+  for (; at->family < FAMILIES; at->family++, at->proposal = 0)
+    if (add_plan(families[at->family], ranks, levels, at->proposal, name)) {
+      at->proposal++;
+      return true;
+    }
+  return false;
+}
+
+/* The next of a family's uses as a stage, in at->entry, or of what it proposes. */
+static bool next_use(const tt_algo *algo, unsigned where, int ranks, tt_stage_walk *at,
+                     tt_text *name) {
+  for (; at->entry < TT_STAGE_USES && algo->stage[at->entry].params; at->entry++) {
+    const tt_stage_use *use = &algo->stage[at->entry];
+    if (where && !(use->where & where)) continue;
+    if (strcmp(use->params, TT_PROPOSED) == 0) {
+      if (add_plan(algo, ranks, "", at->proposal, name)) return ++at->proposal;
+      at->proposal = 0;
+      continue;
+    }
+    tt_text_add(name, *use->params ? "%s(%s)" : "%s%s", algo->name, use->params);
+    return ++at->entry;
   }
+  return false;
+}
+
+bool tt_stage_next(unsigned where, int ranks, tt_stage_walk *at, tt_text *name) {
+  for (; at->family < FAMILIES; at->family++, at->entry = at->proposal = 0)
+    if (next_use(families[at->family], where, ranks, at, name)) return true;
   return false;
 }
 
@@ -124,21 +160,15 @@ static const struct {
               {"latency", "generalized(latency)"},
               {"recursive-doubling", "doubling"}};
 
-static const char *full_name(const char *name) {
+const char *tt_algo_full_name(const char *name) {
   for (size_t i = 0; i < sizeof shorts / sizeof *shorts; i++)
     if (strcmp(shorts[i].name, name) == 0) return shorts[i].full;
   return name;
 }
 
-void tt_algo_full_name(char *name) {
-  const char *full = full_name(name);
-  if (full != name) snprintf(name, TT_NAME, "%s", full);
-}
-
-static const tt_algo *find_algo(const char *name) {
-  size_t n = family_length(name);
+const tt_algo *tt_algo_find(const char *name, size_t length) {
   for (int f = 0; f < FAMILIES; f++)
-    if (strlen(families[f]->name) == n && strncmp(families[f]->name, name, n) == 0)
+    if (strlen(families[f]->name) == length && strncmp(families[f]->name, name, length) == 0)
       return families[f];
   return NULL;
 }
@@ -161,8 +191,7 @@ static int edits(const char *a, const char *b) {
   return d[n][m];
 }
 
-/* Suggests a name if it is similar. */
-static tutti_status unknown(const char *name) {
+tutti_status tt_algo_unknown(const char *name) {
   const char *best = NULL;
   int least = 3;
   for (int i = 0; i < FAMILIES + (int)(sizeof shorts / sizeof *shorts); i++) {
@@ -174,22 +203,6 @@ static tutti_status unknown(const char *name) {
     return tt_fail(TUTTI_ERR_ARG, "no algorithm is called '%.60s'; `tutti plan list` has them all",
                    name);
   return tt_fail(TUTTI_ERR_ARG, "no algorithm is called '%.60s'; did you mean '%s'?", name, best);
-}
-
-/* Finds the algorithm, and copies its parameters into the ask. */
-static tutti_status resolve_algo(const char *name, tt_ask *ask, const tt_algo **algo) {
-  name = full_name(name);
-  *algo = find_algo(name);
-  if (!*algo) return unknown(name);
-  size_t n = family_length(name), all = strlen(name);
-  ask->params[0] = 0;
-  if (n == all) return TUTTI_OK;
-  if (name[all - 1] != ')' || all - n - 2 >= sizeof ask->params)
-    return tt_fail(TUTTI_ERR_ARG, "'%.60s': parameters go in parentheses, at most %zu characters",
-                   name, sizeof ask->params - 1);
-  memcpy(ask->params, name + n + 1, all - n - 2);
-  ask->params[all - n - 2] = 0;
-  return TUTTI_OK;
 }
 
 static bool does(const tt_algo *algo, tutti_coll coll) {
@@ -219,36 +232,14 @@ static const char *not_done(tutti_coll coll) {
 const char tt_no_memory[] = "out of memory";
 
 /* NULL, or the reason. */
-static const char *algo_refusal(const tt_algo *algo, const tt_ask *ask) {
+static const char *refusal(const tt_ask *ask) {
+  const tt_algo *algo = ask->plan->family;
   if (!does(algo, ask->coll)) return not_done(ask->coll);
-  const char *wrong = tt_param_refuse(ask, algo->params ? algo->params : "");
-  if (!wrong && algo->number) wrong = tt_number_refuse(ask, algo->number);
-  return wrong || !algo->refuse ? wrong : algo->refuse(ask);
+  return algo->refuse ? algo->refuse(ask) : NULL;
 }
 
-tutti_status tt_algo_known(const char *name, int ranks) {
-  tt_ask ask = {.ranks = ranks};
-  const tt_algo *algo;
-  const char *reason = NULL;
-  tutti_status status = resolve_algo(name, &ask, &algo);
-  if (status) return status;
-  for (ask.data = 1; ask.data <= ranks; ask.data++)
-    for (int coll = TUTTI_COLL_COUNT - 1; coll >= 0; coll--) {
-      ask.coll = (tutti_coll)coll;
-      if (!does(algo, ask.coll)) continue;
-      reason = algo_refusal(algo, &ask);
-      if (!reason) return TUTTI_OK;
-    }
-  return tt_fail(TUTTI_ERR_ARG, "%s can do nothing on %d ranks: %s", name, ranks, reason);
-}
-
-bool tt_algo_does(const char *name, tutti_coll coll) {
-  const tt_algo *algo = find_algo(full_name(name));
-  return algo && does(algo, coll);
-}
-
-tutti_status tt_algo_exists(const char *name) {
-  return find_algo(full_name(name)) ? TUTTI_OK : unknown(name);
+bool tt_algo_does(const tt_plan_spec *plan, tutti_coll coll) {
+  return does(plan->family, coll);
 }
 
 static void build_alone(tt_builder *b) {
@@ -271,87 +262,141 @@ static tutti_status fits_data(const tt_ask *ask, tt_sched **sched) {
   return status;
 }
 
-static tutti_status build(const tt_algo *algo, const char *name, const tt_ask *ask,
-                          tt_sched **sched) {
-  const char *reason = algo_refusal(algo, ask);
-  if (reason)
-    return tt_fail(reason == tt_no_memory ? TUTTI_ERR_MEMORY : TUTTI_ERR_UNSUPPORTED,
-                   "%s cannot do %s on %d ranks: %s", name, tutti_coll_name(ask->coll), ask->ranks,
-                   reason);
-  tt_builder b;
-  uint32_t blocks = ask->ranks == 1 ? 1 : algo->blocks(ask);
-  tt_build_begin(&b, full_name(name), ask->coll, ask->ranks, ask->rank, ask->root, ask->in_place,
-                 blocks);
-  if (!b.status && ask->ranks == 1)
-    build_alone(&b);
-  else if (!b.status)
-    algo->build(&b, ask);
+/* Builds what is not refused. */
+static void build(const tt_ask *ask, tt_builder *b) {
+  const tt_algo *algo = ask->plan->family;
+  tt_build_begin(b, ask->plan->text, ask->coll, ask->ranks, ask->rank, ask->root, ask->in_place,
+                 ask->ranks == 1 ? 1 : algo->blocks(ask));
+  if (!b->status && ask->ranks == 1)
+    build_alone(b);
+  else if (!b->status)
+    algo->build(b, ask);
+}
+
+/* NULL, or the reason why it cannot be built. */
+static const char *build_or_refuse(const tt_ask *ask, tt_sched **sched) {
+  const char *reason = refusal(ask);
+  tt_builder b = {.s = NULL};
+  *sched = NULL;
+  if (reason) return reason;
+  build(ask, &b);
   *sched = tt_build_end(&b);
-  if (*sched) return fits_data(ask, sched);
-  return tt_fail(TUTTI_ERR_MEMORY, "out of memory while building %s for rank %d of %d", name,
-                 ask->rank, ask->ranks);
+  return *sched ? NULL : b.refused ? b.refused : tt_no_memory;
 }
 
-tutti_status tt_algo_build(const char *name, const tt_ask *asked, tt_sched **sched) {
-  struct tt_composition *composed = NULL;
-  tt_ask ask = *asked;
-  const tt_algo *algo;
-  tutti_status status = resolve_algo(name, &ask, &algo);
-  if (status) return status;
-  ask.composed = &composed;
-  status = build(algo, name, &ask, sched);
-  tt_composition_free(composed);
-  return status;
+tutti_status tt_algo_build(const tt_ask *ask, tt_sched **sched) {
+  const char *reason = build_or_refuse(ask, sched);
+  if (!reason) return fits_data(ask, sched);
+  if (reason != tt_no_memory)
+    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s cannot do %s on %d ranks: %s", ask->plan->text,
+                   tutti_coll_name(ask->coll), ask->ranks, reason);
+  return tt_fail(TUTTI_ERR_MEMORY, "out of memory while building %s for rank %d of %d",
+                 ask->plan->text, ask->rank, ask->ranks);
 }
 
-bool tt_algo_uniform(const char *name, const tt_ask *asked, const tt_tree *tree) {
-  struct tt_composition *composed = NULL;
-  tt_ask ask = *asked;
-  const tt_algo *algo;
-  if (ask.ranks < 2 || resolve_algo(name, &ask, &algo)) return false;
-  ask.composed = &composed;
-  const bool uniform = !algo_refusal(algo, &ask) && algo->uniform && !tt_coll_rooted(ask.coll) &&
-                       algo->uniform(&ask, tree);
-  tt_composition_free(composed);
-  return uniform;
+tutti_status tt_algo_known(const tt_plan_spec *plan, int ranks) {
+  tt_ask ask = {.plan = plan, .ranks = ranks};
+  const char *reason = NULL;
+  for (ask.data = 1; ask.data <= ranks; ask.data++)
+    for (int coll = TUTTI_COLL_COUNT - 1; coll >= 0; coll--) {
+      tt_sched *s;
+      ask.coll = (tutti_coll)coll;
+      if (!does(plan->family, ask.coll)) continue;
+      reason = build_or_refuse(&ask, &s);
+      tt_sched_free(s);
+      if (!reason) return TUTTI_OK;
+    }
+  return tt_fail(reason == tt_no_memory ? TUTTI_ERR_MEMORY : TUTTI_ERR_ARG,
+                 "%s can do nothing on %d ranks: %s", plan->text, ranks, reason);
 }
 
-int tt_algo_rounds(const char *name, const tt_ask *asked) {
-  tt_ask ask = *asked;
-  const tt_algo *algo;
-  if (ask.ranks < 2 || resolve_algo(name, &ask, &algo) || !algo->rounds) return 0;
-  return algo_refusal(algo, &ask) ? 0 : algo->rounds(&ask);
-}
-
-bool tt_algo_leaders(const char *name, const tt_ask *asked, const tt_tree *tree) {
-  tt_ask ask = *asked;
-  const tt_algo *algo;
-  return !resolve_algo(name, &ask, &algo) && algo->leaders && !algo_refusal(algo, &ask) &&
-         algo->leaders(&ask, tree);
-}
-
-int tt_algo_stages(const char *name, const tt_ask *asked, const tt_tree *tree,
-                   tt_level_stage list[TT_STAGES]) {
-  struct tt_composition *composed = NULL;
-  tt_ask ask = *asked;
-  const tt_algo *algo;
-  if (ask.ranks < 2 || resolve_algo(name, &ask, &algo) || !algo->stages) return 0;
-  ask.composed = &composed;
-  const int n = algo_refusal(algo, &ask) ? 0 : algo->stages(&ask, tree, list);
-  tt_composition_free(composed);
-  return n;
-}
-
-tutti_status tt_algo_build_all(const char *name, const tt_ask *asked, tt_sched ***all) {
+tutti_status tt_algo_build_all(const tt_ask *asked, tt_sched ***all) {
   tt_ask ask = *asked;
   tt_sched **list = calloc((size_t)ask.ranks, sizeof *list);
   if (!list) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", ask.ranks);
   tutti_status status = TUTTI_OK;
   for (ask.rank = 0; ask.rank < ask.ranks && !status; ask.rank++)
-    status = tt_algo_build(name, &ask, &list[ask.rank]);
+    status = tt_algo_build(&ask, &list[ask.rank]);
   if (status)
     tt_sched_free_all(list, ask.ranks);
   else
     *all = list;
   return status;
+}
+
+tutti_status tt_algo_build_named(const char *name, const tt_ask *asked, tt_sched **sched) {
+  tt_plan_spec *plan;
+  tt_ask ask = *asked;
+  tutti_status status = tt_plan_spec_parse(name, &plan);
+  *sched = NULL;
+  ask.plan = plan;
+  if (!status) status = tt_algo_build(&ask, sched);
+  tt_plan_spec_free(plan);
+  return status;
+}
+
+tutti_status tt_algo_build_all_named(const char *name, const tt_ask *asked, tt_sched ***all) {
+  tt_plan_spec *plan;
+  tt_ask ask = *asked;
+  tutti_status status = tt_plan_spec_parse(name, &plan);
+  ask.plan = plan;
+  if (!status) status = tt_algo_build_all(&ask, all);
+  tt_plan_spec_free(plan);
+  return status;
+}
+
+bool tt_algo_uniform(const tt_ask *ask, const tt_tree *tree) {
+  const tt_algo *algo = ask->plan->family;
+  return ask->ranks >= 2 && algo->uniform && !tt_coll_rooted(ask->coll) && !refusal(ask) &&
+         algo->uniform(ask, tree);
+}
+
+int tt_algo_rounds(const tt_ask *ask) {
+  const tt_algo *algo = ask->plan->family;
+  return ask->ranks >= 2 && algo->rounds && !refusal(ask) ? algo->rounds(ask) : 0;
+}
+
+bool tt_algo_leaders(const tt_ask *ask, const tt_tree *tree) {
+  const tt_algo *algo = ask->plan->family;
+  return algo->leaders && !refusal(ask) && algo->leaders(ask, tree);
+}
+
+int tt_algo_stages(const tt_ask *ask, const tt_tree *tree, tt_level_stage list[TT_STAGES]) {
+  const tt_algo *algo = ask->plan->family;
+  return ask->ranks >= 2 && algo->stages && !refusal(ask) ? algo->stages(ask, tree, list) : 0;
+}
+
+/* ---- the parameters of the ask's plan ---- */
+
+const tt_arg *tt_param_of(const tt_ask *ask, const char *key) {
+  return tt_plan_spec_arg(ask->plan, key);
+}
+
+bool tt_param_given(const tt_ask *ask, const char *key) {
+  return tt_param_of(ask, key);
+}
+
+int tt_param_count(const tt_ask *ask, const char *const *keys, int n) {
+  int given = 0;
+  for (int i = 0; i < n; i++) given += tt_param_given(ask, keys[i]);
+  return given;
+}
+
+int tt_param_number(const tt_ask *ask, const char *key, int otherwise) {
+  const tt_arg *x = tt_param_of(ask, key);
+  return x ? x->number : otherwise;
+}
+
+const tt_tree *tt_param_levels(const tt_ask *ask) {
+  const tt_arg *x = tt_plan_spec_levels(ask->plan);
+  return x ? x->levels : NULL;
+}
+
+const char *tt_param_levels_refuse(const tt_ask *ask) {
+  const tt_tree *tree = tt_param_levels(ask);
+  if (!tree || tree->ranks == ask->ranks) return NULL;
+  size_t size;
+  char *text = tt_thread_text(&size);
+  snprintf(text, size, "its levels hold %d ranks, not %d", tree->ranks, ask->ranks);
+  return text;
 }

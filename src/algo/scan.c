@@ -20,15 +20,13 @@
 
 #include "algo_pattern.h"
 
-static const tt_number scan_segments = {"segments", 1, 256, 1, "segments go from 1 to 256"};
-
 static uint32_t scan_blocks(const tt_ask *ask) {
-  return (uint32_t)tt_param_number(ask, &scan_segments);
+  return (uint32_t)tt_param_number(ask, "segments", 1);
 }
 
 static const char *scan_refuse(const tt_ask *ask) {
   const bool cut = scan_blocks(ask) > 1;
-  return cut && !tt_param_word(ask, "chain") ? "segments follow each other in a chain" : NULL;
+  return cut && !tt_param_given(ask, "chain") ? "segments follow each other in a chain" : NULL;
 }
 
 /* ---- doubling ---- */
@@ -88,7 +86,7 @@ static void link(tt_builder *b, const tt_ask *ask, uint32_t block, uint32_t bloc
 
 static void scan_build(tt_builder *b, const tt_ask *ask) {
   const uint32_t blocks = scan_blocks(ask);
-  if (tt_param_word(ask, "chain"))
+  if (tt_param_given(ask, "chain"))
     for (uint32_t s = 0; s < blocks; s++) link(b, ask, s, blocks);
   else if (ask->coll == TUTTI_SCAN)
     inclusive(b, ask);
@@ -96,16 +94,17 @@ static void scan_build(tt_builder *b, const tt_ask *ask) {
     exclusive(b, ask);
 }
 
-static bool scan_samples(int ranks, int i, char *params, size_t size) {
-  snprintf(params, size, "chain,segments=%d", 1 + i + ranks % 2);
+static bool scan_samples(int ranks, int i, tt_text *params) {
+  tt_text_add(params, "chain,segments=%d", 1 + i + ranks % 2);
   return i < 6;
 }
 
 const tt_algo tt_scan_algo = {
     .name = "scan",
     .does = TT_DOES_PREFIX,
-    .params = "chain segments=",
-    .number = &scan_segments,
+    .params = {{"chain"},
+               {"segments", TT_PARAM_NUMBER, .lo = 1, .hi = 256,
+                .wrong = "segments go from 1 to 256"}},
     .refuse = scan_refuse,
     .blocks = scan_blocks,
     .build = scan_build,

@@ -33,8 +33,6 @@ static const story stories[] = {
 };
 enum { STORIES = sizeof stories / sizeof *stories };
 
-static const tt_number searched_number = {"T", 0, 64, 0, "T is a number of rounds"};
-
 /* The i-th story for this number of ranks, or NULL. */
 static const story *story_at(int ranks, int i) {
   for (int k = 0; k < STORIES; k++)
@@ -43,7 +41,7 @@ static const story *story_at(int ranks, int i) {
 }
 
 static const story *story_of(const tt_ask *ask) {
-  const int rounds = tt_param_number(ask, &searched_number);
+  const int rounds = tt_param_number(ask, "T", 0);
   const story *s;
   for (int i = 0; (s = story_at(ask->ranks, i)); i++)
     if (!rounds || s->rounds == rounds) return s;
@@ -57,15 +55,15 @@ static const char *searched_refuse(const tt_ask *ask) {
              : "schedules were searched for 3 to 8 ranks";
 }
 
-static bool searched_samples(int ranks, int i, char *params, size_t size) {
+static bool searched_samples(int ranks, int i, tt_text *params) {
   const story *s = story_at(ranks, i);
-  if (s) snprintf(params, size, "T=%d", s->rounds);
+  if (s) tt_text_add(params, "T=%d", s->rounds);
   return s;
 }
 
-static bool searched_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+static bool searched_plans(int ranks, const char *levels, int i, tt_text *params) {
   (void)levels;
-  return searched_samples(ranks, i, params, size);
+  return searched_samples(ranks, i, params);
 }
 
 /* ---- messages ---- */
@@ -303,7 +301,9 @@ static void searched_build(tt_builder *b, const tt_ask *ask) {
   t->me = ask->rank;
   t->P = ask->ranks;
   t->root = 2 * t->P - 2;
-  t->levels = tt_group_sizes(s->group, t->P, t->sizes);
+  char *end;
+  for (const char *at = s->group; *at; at = *end ? end + 1 : end)
+    t->sizes[t->levels++] = (int)strtol(at, &end, 10);
   for (int i = 0; i < t->P - 1; i++)
     for (int k = 0; k < 2; k++) t->half[t->P + i][k] = node_of(t, s->tree[3 * i + k]);
   for (int r = 0; r < t->P; r++)
@@ -316,13 +316,13 @@ static void searched_build(tt_builder *b, const tt_ask *ask) {
 const tt_algo tt_searched_algo = {
     .name = "searched",
     .does = TT_DOES_ALLREDUCE,
-    .params = "T=",
-    .number = &searched_number,
+    .params = {{"T", TT_PARAM_NUMBER, .lo = 0, .hi = 64, .wrong = "T is a number of rounds"}},
     .refuse = searched_refuse,
     .blocks = tt_block_per_rank,
     .build = searched_build,
     .samples = searched_samples,
     .plans = searched_plans,
+    .stage = {{TT_PROPOSED, TT_STAGE_OUTER}},
     .entries = {{"searched", TT_NAMED,
                  "found by a solver for few ranks: the fewest bytes in T rounds", "tutti's own"}},
 };

@@ -14,27 +14,24 @@
  *            servers and workers share the bytes so that no link idles.
  * See        tutti plan draw 'split(data=4,share=1/2)' -P 5
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "algo_helpers.h"
 
 enum { FINEST = 64 };
+#define DATA_WRONG  "it needs two ranks with data and some that only help: data=6 in its name"
+#define SHARE_WRONG "share is a fraction such as 3/16, with at most 64 below"
 
 typedef struct shares {
   int data, helpers;
   int given, of; /* the helpers' share: given / of */
 } shares;
 
-/* False: the text is no share. */
-static bool parse_share(const tt_ask *ask, shares *s) {
-  char text[TT_NAME], *end;
-  s->given = 1, s->of = 4;
-  if (!tt_param_value(ask, "share", text, sizeof text)) return true;
-  const long given = strtol(text, &end, 10), of = *end == '/' ? strtol(end + 1, &end, 10) : 0;
-  if (*end || given < 1 || of <= given || of > FINEST) return false;
-  s->given = (int)given, s->of = (int)of;
-  return true;
+/* False: it is no share. */
+static bool share_of(const tt_ask *ask, shares *s) {
+  const tt_arg *x = tt_param_of(ask, "share");
+  if (x && x->n != 2) return false;
+  s->given = x ? x->list[0] : 1;
+  s->of = x ? x->list[1] : 4;
+  return s->given >= 1 && s->of > s->given && s->of <= FINEST;
 }
 
 /* The ranks with data and their fold. */
@@ -53,9 +50,9 @@ static tt_group fold_of(const tt_ask *ask, const shares *s) {
 static const char *shares_of(const tt_ask *ask, shares *s) {
   const int known = ask->data < ask->ranks ? ask->data : 0;
   *s = (shares){0};
-  if (!tt_param_int(ask, "data", 2, ask->ranks - 1, known, &s->data) || s->data < 2)
-    return "it needs two ranks with data and some that only help: data=6 in its name";
-  if (!parse_share(ask, s)) return "share is a fraction such as 3/16, with at most 64 below";
+  s->data = tt_param_number(ask, "data", known);
+  if (s->data < 2 || s->data >= ask->ranks) return DATA_WRONG;
+  if (!share_of(ask, s)) return SHARE_WRONG;
   s->helpers = ask->ranks - s->data;
   if (s->helpers > s->data * s->given)
     return "so many helpers need a larger share: each sums at least one block";
@@ -106,13 +103,13 @@ static void split_build(tt_builder *b, const tt_ask *ask) {
 }
 
 /* Some shares, each fold, and one to four helpers. */
-static bool split_samples(int ranks, int i, char *params, size_t size) {
+static bool split_samples(int ranks, int i, tt_text *params) {
   static const char *const share[] = {"1/4", "1/2", "3/8", "7/32"}, *const how[] = {"", ",ring"};
   for (int helpers = 1; helpers <= 4 && ranks - helpers >= 2; helpers++)
     for (int k = 0; k < 4; k++)
       for (int f = 0; f < 2; f++)
         if (i-- == 0) {
-          snprintf(params, size, "data=%d,share=%s%s", ranks - helpers, share[k], how[f]);
+          tt_text_add(params, "data=%d,share=%s%s", ranks - helpers, share[k], how[f]);
           return true;
         }
   return false;
@@ -121,7 +118,12 @@ static bool split_samples(int ranks, int i, char *params, size_t size) {
 const tt_algo tt_split_algo = {
     .name = "split",
     .does = TT_DOES(ALLREDUCE),
-    .params = "data= share= ring halving seq=",
+    .helped = true,
+    .params = {{"data", TT_PARAM_NUMBER, true, 2, 1 << 20, DATA_WRONG},
+               {"share", TT_PARAM_SHARE, .wrong = SHARE_WRONG},
+               {"ring"},
+               {"halving"},
+               TT_PARAM_SEQ},
     .refuse = split_refuse,
     .blocks = split_blocks,
     .build = split_build,

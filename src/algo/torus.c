@@ -14,9 +14,6 @@
  *            Comput. 1(2), 2015; rings as in Cho et al., BlueConnect, SysML 2019.
  * See        tutti plan draw 'torus(y:2 x:3 node:1)' -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
-#include <string.h>
-
 #include "algo_group.h"
 
 typedef struct torus {
@@ -27,17 +24,15 @@ typedef struct torus {
 
 /* Fills in the torus and returns NULL, or returns an error about the levels. */
 static const char *torus_of(const tt_ask *ask, torus *t) {
-  char levels[TT_NAME];
-  tt_tree tree;
+  const tt_tree *tree = tt_param_levels(ask);
   int sizes[TT_LEVELS], n = 0;
-  if (!tt_param_levels(ask, levels, sizeof levels))
-    return "it needs the dimensions and the ranks of a node, as in torus(y:4 x:8 node:1)";
-  const char *wrong = tt_param_tree(ask, levels, &tree);
+  if (!tree) return "it needs the dimensions and the ranks of a node, as in torus(y:4 x:8 node:1)";
+  const char *wrong = tt_param_levels_refuse(ask);
   if (wrong) return wrong;
-  if (!tree.even) return "all domains of a level must be as large";
-  for (int l = 0; l < tree.levels; l++)
-    if (tree.level[l].each > 1) sizes[n++] = tree.level[l].each;
-  t->inside = tree.level[tree.levels - 1].each > 1;
+  if (!tree->even) return "all domains of a level must be as large";
+  for (int l = 0; l < tree->levels; l++)
+    if (tree->level[l].each > 1) sizes[n++] = tree->level[l].each;
+  t->inside = tree->level[tree->levels - 1].each > 1;
   t->dimensions = n - t->inside;
   if (t->dimensions < 1) return "it needs a dimension of more than one node";
   t->group = tt_group_product(ask, sizes, n, true);
@@ -81,36 +76,31 @@ static tt_group group_of_part(const torus *t, int part) {
 }
 
 static void torus_build(tt_builder *b, const tt_ask *ask) {
-  const tt_fold_spec rings = {"ring"};
   torus t;
   uint32_t from[2 * TT_LEVELS];
   if (torus_of(ask, &t)) return;
   for (int part = 0; part < parts_of(&t) && !b->status; part++) {
     const tt_group g = group_of_part(&t, part);
     from[part] = b->s->nsteps;
-    tt_fold_whole(b, ask, &g, &rings);
+    tt_fold_whole(b, ask, &g, &tt_fold_ring);
   }
   tt_build_weave(b, from, parts_of(&t));
 }
 
 /* All factorizations as dimensions, then with the last factor as the ranks of a node. */
-static bool torus_samples(int ranks, int i, char *params, size_t size) {
+static bool torus_samples(int ranks, int i, tt_text *params) {
   static const char *const names[] = {"v", "w", "x", "y", "z"};
-  char split[64];
-  size_t at = 0;
-  if (ranks > 1 && i == 0) return snprintf(params, size, "x:%d node:1", ranks) > 0;
-  if (!tt_group_split(ranks, (i - 1) / 2, split, sizeof split)) return false;
-  const char *factor = split;
-  for (int k = 0; *factor && at < size; k++) {
-    const size_t length = strcspn(factor, "x");
-    const bool last = !factor[length];
-    at += (size_t)snprintf(params + at, size - at, "%s:%.*s ",
-                           last && i % 2 ? "node" : names[k % 5], (int)length, factor);
-    if (last && i % 2 == 0) at += (size_t)snprintf(params + at, size - at, "node:1 ");
-    factor += length + !last;
+  int factor[TT_LEVELS];
+  if (ranks > 1 && i == 0) {
+    tt_text_add(params, "x:%d node:1", ranks);
+    return true;
   }
-  params[strlen(params) - 1] = 0; /* the last space */
-  return true;
+  const int n = tt_group_split(ranks, (i - 1) / 2, factor);
+  for (int k = 0; k < n; k++)
+    tt_text_add(params, "%s%s:%d", k ? " " : "", k + 1 == n && i % 2 ? "node" : names[k % 5],
+                factor[k]);
+  if (n && i % 2 == 0) tt_text_add(params, " node:1");
+  return n;
 }
 
 static bool torus_uniform(const tt_ask *ask, const tt_tree *tree) {
@@ -121,7 +111,7 @@ static bool torus_uniform(const tt_ask *ask, const tt_tree *tree) {
 const tt_algo tt_torus_algo = {
     .name = "torus",
     .does = TT_DOES_ALLREDUCE,
-    .params = "LEVEL:N",
+    .params = {{"LEVEL:N", TT_PARAM_LEVELS}},
     .refuse = torus_refuse,
     .blocks = torus_blocks,
     .build = torus_build,

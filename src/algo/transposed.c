@@ -22,12 +22,11 @@
  * See        tutti plan draw 'transposed(group=3x4)' -P 12
  *            tutti plan draw 'transposed(group=4x4,parts=1)' -P 16
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
-
 #include "algo_group.h"
 #include "algo_pattern.h"
 
 enum { MOST_STEPS = 32 };
+#define PARTS_WRONG "parts is a number of swaps: at most one for each factor of a level"
 
 /* A step outwards: g groups of ranks, `apart` ranks from one to the next, swap. */
 typedef struct swap {
@@ -77,9 +76,8 @@ static int two_sizes(int ranks, int size[2]) {
 }
 
 /* After a swap by parts as many cores go on as it has groups. NULL, or why that is too few. */
-static const char *refuse_parts(const tt_ask *ask, nest *of) {
-  if (!tt_param_int(ask, "parts", 0, of->swaps, 0, &of->parts))
-    return "parts is a number of swaps: at most one for each factor of a level";
+static const char *refuse_parts(const nest *of) {
+  if (of->parts > of->swaps) return PARTS_WRONG;
   for (int i = 1; i < of->swaps; i++)
     if (of->parts && of->of[i].g > of->of[i < of->parts ? i - 1 : of->parts - 1].g)
       return "a swap by parts leaves fewer cores than a later swap needs";
@@ -87,19 +85,22 @@ static const char *refuse_parts(const tt_ask *ask, nest *of) {
 }
 
 /* NULL, or why the sizes do not allow it. */
-static const char *find_nest(const tt_ask *ask, nest *of) {
-  int size[TT_LEVELS], n = 0, apart;
-  char text[TT_NAME];
-  if (!tt_param_value(ask, "group", text, sizeof text))
-    n = two_sizes(ask->ranks, size);
-  else if ((n = tt_group_sizes(text, ask->ranks, size)) < 2)
-    return "group must be at least two sizes as 3x16x4 whose product is P";
-  of->cores = apart = size[n - 1];
-  of->swaps = 0;
+static const char *nest_of(const int *size, int n, int parts, nest *of) {
+  int apart = size[n - 1];
+  *of = (nest){.cores = apart, .parts = parts};
   for (int l = n - 2; l >= 0; apart *= size[l--])
     if (!add_level(of, size[l], apart))
       return "the cores of a node are fewer than a prime factor of another level";
-  return refuse_parts(ask, of);
+  return refuse_parts(of);
+}
+
+static const char *find_nest(const tt_ask *ask, nest *of) {
+  int size[TT_LEVELS], n = 0;
+  if (!tt_param_given(ask, "group"))
+    n = two_sizes(ask->ranks, size);
+  else if ((n = tt_group_sizes(ask, size)) < 2)
+    return "group must be at least two sizes as 3x16x4 whose product is P";
+  return nest_of(size, n, tt_param_number(ask, "parts", 0), of);
 }
 
 static const char *transposed_refuse(const tt_ask *ask) {
@@ -108,32 +109,29 @@ static const char *transposed_refuse(const tt_ask *ask) {
 }
 
 /* The i-th number of swaps by parts that these sizes allow; *i counts down otherwise. */
-static bool nth_parts(int ranks, const char *group, int *i, char *params, size_t size) {
-  tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = ranks};
+static bool nth_parts(const int *size, int n, int *i, tt_text *params) {
   nest of = {.swaps = 0};
-  for (int parts = 0; parts <= of.swaps; parts++) {
-    snprintf(ask.params, sizeof ask.params, parts ? "group=%.200s,parts=%d" : "group=%.200s", group,
-             parts);
-    if (find_nest(&ask, &of) || (*i)-- > 0) continue;
-    snprintf(params, size, "%s", ask.params);
+  for (int parts = 0; n && parts <= of.swaps; parts++) {
+    if (nest_of(size, n, parts, &of) || (*i)-- > 0) continue;
+    tt_group_print(params, size, n);
+    if (parts) tt_text_add(params, ",parts=%d", parts);
     return true;
   }
   return false;
 }
 
 /* Of the products of the ranks, if the cores suffice. */
-static bool transposed_samples(int ranks, int i, char *params, size_t size) {
-  char text[TT_NAME];
-  for (int k = 0; tt_group_split(ranks, k, text, sizeof text); k++)
-    if (nth_parts(ranks, text, &i, params, size)) return true;
+static bool transposed_samples(int ranks, int i, tt_text *params) {
+  int size[TT_LEVELS];
+  for (int k = 0, n; (n = tt_group_split(ranks, k, size)); k++)
+    if (nth_parts(size, n, &i, params)) return true;
   return false;
 }
 
 /* On the machine's levels. */
-static bool transposed_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  char text[100];
-  return tt_group_of_levels(ranks, levels, text, sizeof text) &&
-         nth_parts(ranks, text, &i, params, size);
+static bool transposed_plans(int ranks, const char *levels, int i, tt_text *params) {
+  int size[TT_LEVELS];
+  return nth_parts(size, tt_group_of_levels(ranks, levels, size), &i, params);
 }
 
 /* The number of blocks: one for each part that a swap leaves. */
@@ -338,18 +336,28 @@ static void transposed_build(tt_builder *b, const tt_ask *ask) {
 
 /* ---- its price on many ranks: the parts one after the other ---- */
 
+/* NULL: out of memory. */
+static const tt_plan_spec *named(const char *text) {
+  const tt_plan_spec *plan;
+  return tt_plan_spec_named(text, &plan) ? NULL : plan;
+}
+
 /* An exchange between two ranks of a level, of that share of the vector for each rank in the mean. */
 static tt_level_stage exchange_at(int level, double share) {
-  return (tt_level_stage){"doubling", TUTTI_ALLREDUCE, 2, level, share};
+  return (tt_level_stage){named("doubling"), TUTTI_ALLREDUCE, 2, level, share};
 }
 
 /* n cores add up that part of the vector. */
 static tt_level_stage add_at(int level, int n, double part) {
+  enum { PRIMES_END = 14 };
+  static const char *const by_prime[PRIMES_END] = {
+      [2] = "multiplying(radix=2)", [3] = "multiplying(radix=3)",   [5] = "multiplying(radix=5)",
+      [7] = "multiplying(radix=7)", [11] = "multiplying(radix=11)", [13] = "multiplying(radix=13)"};
   tt_level_stage s = {.coll = TUTTI_ALLREDUCE, .ranks = n, .level = level, .part = part};
   int most = 2;
   for (int left = n; left > 1; left /= least_prime(left))
     most = (int)tt_max(most, least_prime(left));
-  snprintf(s.name, sizeof s.name, "multiplying(radix=%d)", most);
+  s.plan = named(by_prime[most < PRIMES_END ? most : 13]);
   return s;
 }
 
@@ -357,7 +365,7 @@ static tt_level_stage add_at(int level, int n, double part) {
 static tt_level_stage parts_at(int level, int n, bool primes, tutti_coll coll, double part) {
   tt_level_stage s = {.coll = coll, .ranks = n, .level = level, .part = part};
   const char *at_once = coll == TUTTI_ALL_GATHER ? "one-shot" : "two-shot";
-  snprintf(s.name, sizeof s.name, "%s", primes && least_prime(n) < n ? "fold(halving)" : at_once);
+  s.plan = named(primes && least_prime(n) < n ? "fold(halving)" : at_once);
   return s;
 }
 
@@ -371,9 +379,8 @@ static int level_apart(const tt_tree *tree, int apart) {
 /* Are the sizes those of the tree's levels? */
 static bool is_of_tree(const tt_ask *ask, const tt_tree *tree) {
   int size[TT_LEVELS], n = 0, i = 0;
-  char text[TT_NAME];
-  if (!tree->even || !tt_param_value(ask, "group", text, sizeof text)) return false;
-  n = tt_group_sizes(text, ask->ranks, size);
+  if (!tree->even || !tt_param_given(ask, "group")) return false;
+  n = tt_group_sizes(ask, size);
   for (int l = 0; l < tree->levels; l++)
     if (tree->level[l].each > 1 && (i == n || size[i++] != tree->level[l].each)) return false;
   return i == n;
@@ -423,13 +430,15 @@ static int transposed_stages(const tt_ask *ask, const tt_tree *tree, tt_level_st
   if (3 * of.swaps + of.parts >= TT_STAGES) return 0;
   stages l = {&of, tree, list, 0, level_apart(tree, 1)};
   list_parts(&l, 0, of.cores, 1, 1);
+  for (int i = 0; i < l.n; i++)
+    if (!list[i].plan) return 0;
   return l.n;
 }
 
 const tt_algo tt_transposed_algo = {
     .name = "transposed",
     .does = TT_DOES_ALLREDUCE,
-    .params = "group= parts=",
+    .params = {TT_PARAM_GROUP, {"parts", TT_PARAM_NUMBER, .hi = MOST_STEPS, .wrong = PARTS_WRONG}},
     .refuse = transposed_refuse,
     .blocks = transposed_blocks,
     .build = transposed_build,

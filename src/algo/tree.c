@@ -23,16 +23,10 @@
  *            nodes: NCCL's split tree; leaders: Karonis et al., IPDPS 2000.
  * See        tutti plan draw 'tree(double,segments=2)' -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
-#include <string.h>
-
 #include "algo_pattern.h"
 
-static const tt_number tree_radix = {"radix", 2, TT_RADIX, 2, "radix goes from 2 to 16"};
-static const tt_number tree_segments = {"segments", 1, 256, 1, "segments go from 1 to 256"};
-
 static int trees(const tt_ask *ask) {
-  return tt_param_word(ask, "double") ? 2 : 1;
+  return tt_param_given(ask, "double") ? 2 : 1;
 }
 
 /* ---- shapes ---- */
@@ -47,39 +41,37 @@ static tt_tree_node binary_shape(int p, int n, int radix) {
   return tt_tree_binary(p, n);
 }
 
+static int radix_of(const tt_ask *ask) {
+  return tt_param_number(ask, "radix", 2);
+}
+
 static tt_tree_shape *shape_of(const tt_ask *ask) {
-  if (tt_param_word(ask, "chain")) return chain_shape;
-  return tt_param_word(ask, "binary") ? binary_shape : tt_tree_knomial;
+  if (tt_param_given(ask, "chain")) return chain_shape;
+  return tt_param_given(ask, "binary") ? binary_shape : tt_tree_knomial;
 }
 
 static const char *leaders_refuse(const tt_ask *ask) {
-  char levels[TT_NAME];
-  tt_tree tree;
   if (!tt_coll_rooted(ask->coll)) return "leaders are for broadcast and reduce";
   if (trees(ask) > 1) return "leaders and double exclude each other";
-  if (!tt_param_levels(ask, levels, sizeof levels))
+  if (!tt_param_levels(ask))
     return "leaders need the levels of the machine, as in tree(leaders,node:4 core:8)";
-  const char *wrong = tt_param_tree(ask, levels, &tree);
+  const char *wrong = tt_param_levels_refuse(ask);
   if (wrong) return wrong;
-  return tt_tree_leaders_most(&tree, shape_of(ask), tt_param_number(ask, &tree_radix)) > TT_DOWN
+  return tt_tree_leaders_most(tt_param_levels(ask), shape_of(ask), radix_of(ask)) > TT_DOWN
              ? "its levels are too many and too large for leaders"
              : NULL;
 }
 
 static const char *tree_refuse(const tt_ask *ask) {
-  char value[8];
-  if (tt_param_word(ask, "binomial") + tt_param_word(ask, "chain") + tt_param_word(ask, "binary") +
-          tt_param_word(ask, "double") + tt_param_value(ask, "radix", value, sizeof value) >
-      1)
+  static const char *const shapes[] = {"binomial", "radix", "chain", "binary", "double"};
+  if (tt_param_count(ask, shapes, 5) > 1)
     return "binomial, radix=, chain, binary and double exclude each other";
-  const char *wrong = tt_number_refuse(ask, &tree_radix);
-  if (!wrong) wrong = tt_number_refuse(ask, &tree_segments);
-  if (!wrong) wrong = tt_nodes_refuse(ask);
-  return wrong || !tt_param_word(ask, "leaders") ? wrong : leaders_refuse(ask);
+  const char *wrong = tt_nodes_refuse(ask);
+  return wrong || !tt_param_given(ask, "leaders") ? wrong : leaders_refuse(ask);
 }
 
 static uint32_t tree_blocks(const tt_ask *ask) {
-  return (uint32_t)(trees(ask) * tt_param_number(ask, &tree_segments));
+  return (uint32_t)(trees(ask) * tt_param_number(ask, "segments", 1));
 }
 
 /* ---- nodes in a tree: numbered from the root's node on ---- */
@@ -131,7 +123,7 @@ static tt_tree_node one_of_two(const layout *x, int p) {
 static tt_tree_node among_nodes(const layout *x) {
   const int n = x->nodes.count, p = tt_mod(x->node - x->root, n);
   if (trees(x->ask) == 2) return one_of_two(x, p);
-  return shape_of(x->ask)(p, n, tt_param_number(x->ask, &tree_radix));
+  return shape_of(x->ask)(p, n, radix_of(x->ask));
 }
 
 /* The rank with index `behind` in the p-th node from the root's on; the last if the node has
@@ -165,12 +157,9 @@ static tt_tree_node node_of_member(const layout *x) {
 
 /* This rank in the t-th tree. */
 static tt_tree_node node_in_tree(const tt_ask *ask, int t) {
-  char levels[TT_NAME];
-  tt_tree tree;
-  if (tt_param_word(ask, "leaders") && tt_param_levels(ask, levels, sizeof levels) &&
-      !tt_tree_parse(levels, &tree))
-    return tt_tree_leaders(&tree, ask->rank, ask->root, shape_of(ask),
-                           tt_param_number(ask, &tree_radix));
+  if (tt_param_given(ask, "leaders"))
+    return tt_tree_leaders(tt_param_levels(ask), ask->rank, ask->root, shape_of(ask),
+                           radix_of(ask));
   const layout x = layout_of(ask, t);
   return node_of_member(&x);
 }
@@ -204,7 +193,7 @@ static void broadcast_down(tt_builder *b, const tt_ask *ask, const tt_tree_node 
 /* All that goes up comes before all that goes down: if two trees use the same pair of ranks, no sum
  * waits for a result. */
 static void tree_build(tt_builder *b, const tt_ask *ask) {
-  const uint32_t S = (uint32_t)tt_param_number(ask, &tree_segments);
+  const uint32_t S = (uint32_t)tt_param_number(ask, "segments", 1);
   tt_tree_node node[2];
   for (int t = 0; t < trees(ask); t++) node[t] = node_in_tree(ask, t);
   for (int way = 0; way < 2; way++)
@@ -216,45 +205,51 @@ static void tree_build(tt_builder *b, const tt_ask *ask) {
 }
 
 /* Over uneven levels, with each shape. */
-static bool leaders_sample(int ranks, int i, char *params, size_t size) {
+static bool leaders_sample(int ranks, int i, tt_text *params) {
   static const char *const shapes[] = {"", ",binary", ",chain", ",radix=3", ",radix=4"};
   enum { SHAPES = sizeof shapes / sizeof *shapes };
   const int third = ranks / 3, rest = ranks - third - 1;
   if (ranks < 6 || i >= 2 * SHAPES) return false;
   const char *shape = shapes[i % SHAPES];
   if (i < SHAPES)
-    snprintf(params, size, "leaders%s,node:(%d,1,%d)", shape, third, rest);
+    tt_text_add(params, "leaders%s,node:(%d,1,%d)", shape, third, rest);
   else
-    snprintf(params, size, "leaders%s,segments=2,rack:2 node:(2,1) core:(%d,1,%d)", shape, rest,
-             third);
+    tt_text_add(params, "leaders%s,segments=2,rack:2 node:(2,1) core:(%d,1,%d)", shape, rest,
+                third);
   return true;
 }
 
-static bool tree_samples(int ranks, int i, char *params, size_t size) {
+static bool tree_samples(int ranks, int i, tt_text *params) {
   static const char *const shapes[] = {"binomial", "chain",  "double", "radix=3",
                                        "binary",   "double", "chain",  "radix=5"};
   enum { SHAPES = sizeof shapes / sizeof *shapes };
   const int node = i < SHAPES ? 1 : 2 + (i + ranks) % 4, segments = 1 + (i * 3 + ranks) % 4;
-  if (i >= 2 * SHAPES) return leaders_sample(ranks, i - 2 * SHAPES, params, size);
+  if (i >= 2 * SHAPES) return leaders_sample(ranks, i - 2 * SHAPES, params);
   if (i % 5 == 4 && ranks > 3)
-    snprintf(params, size, "%s,node:(%d,1,%d)", shapes[i % SHAPES], ranks / 3,
-             ranks - ranks / 3 - 1);
+    tt_text_add(params, "%s,node:(%d,1,%d)", shapes[i % SHAPES], ranks / 3, ranks - ranks / 3 - 1);
   else
-    snprintf(params, size, "%s,segments=%d,node=%d", shapes[i % SHAPES], segments, node);
+    tt_text_add(params, "%s,segments=%d,node=%d", shapes[i % SHAPES], segments, node);
   return true;
 }
 
 static bool tree_leaders(const tt_ask *ask, const tt_tree *tree) {
-  char levels[TT_NAME];
-  tt_tree own;
-  return tt_param_word(ask, "leaders") && tt_param_levels(ask, levels, sizeof levels) &&
-         !tt_tree_parse(levels, &own) && memcmp(&own, tree, sizeof own) == 0;
+  return tt_param_given(ask, "leaders") && tt_tree_equal(tt_param_levels(ask), tree);
 }
 
 const tt_algo tt_tree_algo = {
     .name = "tree",
     .does = TT_DOES_ALLREDUCE | TT_DOES_ROOTED,
-    .params = "binomial radix= chain binary double leaders segments= node= LEVEL:N",
+    .params = {{"binomial"},
+               {"radix", TT_PARAM_NUMBER, .lo = 2, .hi = TT_RADIX,
+                .wrong = "radix goes from 2 to 16"},
+               {"chain"},
+               {"binary"},
+               {"double"},
+               {"leaders"},
+               {"segments", TT_PARAM_NUMBER, .lo = 1, .hi = 256,
+                .wrong = "segments go from 1 to 256"},
+               TT_PARAM_NODE,
+               {"LEVEL:N", TT_PARAM_LEVELS}},
     .refuse = tree_refuse,
     .blocks = tree_blocks,
     .build = tree_build,
@@ -272,6 +267,7 @@ const tt_algo tt_tree_algo = {
              {"leaders,radix=4,LEVELS", 0},
              {"leaders,binary,segments=8,LEVELS", 0},
              {"leaders,binary,segments=32,LEVELS", 0}},
+    .stage = {{"binary", 0}},
     .entries = {{"tree(binomial)", TT_CANDIDATE,
                  "sums go up a binomial tree, the result comes down",
                  "Thakur, Rabenseifner, Gropp 2005"},

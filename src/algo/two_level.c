@@ -17,17 +17,14 @@
  *            Mixed-Precision, 2018.
  * See        tutti plan draw 'two-level(node=4)' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
-
 #include "algo_pattern.h"
 
 static const char *twolevel_refuse(const tt_ask *ask) {
-  if (tt_param_word(ask, "ring") + tt_param_word(ask, "halving") + tt_param_word(ask, "doubling") +
-          tt_param_word(ask, "two-shot") >
-      1)
+  static const char *const leaders[] = {"ring", "halving", "doubling", "two-shot"};
+  if (tt_param_count(ask, leaders, 4) > 1)
     return "ring, halving, doubling and two-shot exclude each other";
   const char *wrong = tt_nodes_refuse(ask);
-  if (wrong || !tt_param_word(ask, "scatter")) return wrong;
+  if (wrong || !tt_param_given(ask, "scatter")) return wrong;
   const tt_nodes nodes = tt_nodes_of(ask);
   return nodes.each && ask->ranks % nodes.each == 0 ? NULL : "scatter wants nodes of one size";
 }
@@ -35,8 +32,8 @@ static const char *twolevel_refuse(const tt_ask *ask) {
 /* The number of parts among a node's ranks, times those among the leaders. */
 static uint32_t twolevel_blocks(const tt_ask *ask) {
   const tt_nodes nodes = tt_nodes_of(ask);
-  return (uint32_t)((tt_param_word(ask, "scatter") ? nodes.each : 1) *
-                    (tt_param_word(ask, "doubling") ? 1 : nodes.count));
+  return (uint32_t)((tt_param_given(ask, "scatter") ? nodes.each : 1) *
+                    (tt_param_given(ask, "doubling") ? 1 : nodes.count));
 }
 
 /* Converts a span of an algorithm each of whose blocks is `times` of ours. */
@@ -92,19 +89,19 @@ static void each_a_part(tt_builder *b, const tt_nodes *nodes, int me, tt_buf hav
 /* The leaders' steps, of an algorithm with one peer per step. A leader alone in its node still has
  * its vector in src. */
 static void among_leaders(tt_builder *b, const tt_ask *ask, const tt_nodes *nodes, bool alone) {
-  const char *name = tt_param_word(ask, "doubling")  ? "doubling"
-                     : tt_param_word(ask, "halving") ? "fold(halving)"
-                                                     : "fold(ring)";
+  const char *name = tt_param_given(ask, "doubling")  ? "doubling"
+                     : tt_param_given(ask, "halving") ? "fold(halving)"
+                                                      : "fold(ring)";
   const tt_ask leaders = {.coll = TUTTI_ALLREDUCE,
                           .ranks = nodes->count,
                           .rank = tt_node_at(nodes, ask->rank),
                           .in_place = ask->in_place || !alone};
   tt_sched *s;
-  if (tt_param_word(ask, "two-shot")) {
+  if (tt_param_given(ask, "two-shot")) {
     each_a_part(b, nodes, leaders.rank, alone ? TT_SRC : TT_DST);
     return;
   }
-  b->status = tt_algo_build(name, &leaders, &s);
+  b->status = tt_algo_build_named(name, &leaders, &s);
   if (b->status) return;
   embed(b, s, 0, s->nsteps, 0, nodes);
   tt_sched_free(s);
@@ -120,7 +117,7 @@ static void scattered(tt_builder *b, const tt_ask *ask, const tt_nodes *nodes, i
   const tt_span own = finer(tt_block(TT_DST, (uint32_t)node.rank), each);
   tt_sched *s;
   uint32_t down = 0;
-  b->status = tt_algo_build("fold(halving)", &node, &s);
+  b->status = tt_algo_build_named("fold(halving)", &node, &s);
   if (b->status) return;
   while (!s->steps[down].completes) down++;
   embed(b, s, 0, ++down, leader, NULL);
@@ -140,7 +137,7 @@ static void twolevel_build(tt_builder *b, const tt_ask *ask) {
   const int here = tt_node_at(&nodes, ask->rank), leader = tt_node_first(&nodes, here);
   const int size = tt_node_first(&nodes, here + 1) - leader;
   const uint32_t blocks = twolevel_blocks(ask);
-  if (tt_param_word(ask, "scatter") && size > 1) {
+  if (tt_param_given(ask, "scatter") && size > 1) {
     scattered(b, ask, &nodes, leader);
     return;
   }
@@ -160,8 +157,14 @@ static void twolevel_build(tt_builder *b, const tt_ask *ask) {
   if (size > 1) tt_send_all(b, node, dst);
 }
 
+void tt_rounding_twice_nodes_text(tt_text *name, const int *ranks, int nodes) {
+  tt_text_add(name, "two-level(node:(");
+  for (int i = 0; i < nodes; i++) tt_text_add(name, "%s%d", i ? "," : "", ranks[i]);
+  tt_text_add(name, "),two-shot)");
+}
+
 /* Nodes of some size, by node=, of several sizes, and by levels; scatter in nodes of one size. */
-static bool twolevel_samples(int ranks, int i, char *params, size_t size) {
+static bool twolevel_samples(int ranks, int i, tt_text *params) {
   static const char *const how[] = {"", ",ring", ",halving", ",doubling", ",two-shot"};
   enum { HOWS = sizeof how / sizeof *how };
   const int kind = i / HOWS, a = ranks / 3, c = ranks - 2 * a;
@@ -170,24 +173,30 @@ static bool twolevel_samples(int ranks, int i, char *params, size_t size) {
   while (ranks % node && node < ranks) node++;
   if (kind >= 4 && (kind >= 10 || ranks < 2)) return false;
   if (kind < 3 || (kind == 3 && a < 2))
-    snprintf(params, size, "node=%d%s", 1 + (i + ranks) % 9, leaders);
+    tt_text_add(params, "node=%d%s", 1 + (i + ranks) % 9, leaders);
   else if (kind == 3)
-    snprintf(params, size, "node:(%d,1,%d,%d)%s", a - 1, a, c, leaders);
+    tt_text_add(params, "node:(%d,1,%d,%d)%s", a - 1, a, c, leaders);
   else if (kind < 6)
-    snprintf(params, size, "node=%d,scatter%s", node, leaders);
+    tt_text_add(params, "node=%d,scatter%s", node, leaders);
   else if (kind < 8)
-    snprintf(params, size, "node:%d core:%d,scatter%s", ranks / node, node, leaders);
+    tt_text_add(params, "node:%d core:%d,scatter%s", ranks / node, node, leaders);
   else if (ranks / node % 2 == 0)
-    snprintf(params, size, "rack:2 node:%d core:%d,scatter%s", ranks / node / 2, node, leaders);
+    tt_text_add(params, "rack:2 node:%d core:%d,scatter%s", ranks / node / 2, node, leaders);
   else
-    snprintf(params, size, "node:%d core:%d%s", ranks / node, node, leaders);
+    tt_text_add(params, "node:%d core:%d%s", ranks / node, node, leaders);
   return true;
 }
 
 const tt_algo tt_twolevel_algo = {
     .name = "two-level",
     .does = TT_DOES_ALLREDUCE,
-    .params = "node= LEVEL:N ring halving doubling two-shot scatter",
+    .params = {TT_PARAM_NODE,
+               {"LEVEL:N", TT_PARAM_LEVELS},
+               {"ring"},
+               {"halving"},
+               {"doubling"},
+               {"two-shot"},
+               {"scatter"}},
     .refuse = twolevel_refuse,
     .blocks = twolevel_blocks,
     .build = twolevel_build,

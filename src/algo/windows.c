@@ -153,6 +153,7 @@ const tt_algo tt_windows_algo = {
     .does = TT_DOES_ALLREDUCE,
     .blocks = tt_one_block,
     .build = windows_build,
+    .stage = {{"", TT_STAGE_OUTER | TT_STAGE_MIDDLE | TT_STAGE_INNER | TT_STAGE_FITS}},
     .entries = {{"windows", TT_CANDIDATE, "ceil(log2 P) rounds for any P, in rank order",
                  "tutti's own"}},
 };

@@ -13,8 +13,6 @@
 #include "settings.h"
 #include "why.h"
 
-_Static_assert(TUTTI_PLAN_NAME == TT_NAME, "no name is cut");
-
 struct tutti_prices {
   tt_chooser *chooser;
   tt_chooser *coded;  /* of messages that are coded; NULL: none are */
@@ -52,9 +50,9 @@ static tutti_status check_question(const tutti_question *q, tutti_prices **price
                    tutti_type_name(q->type));
   if (!((q->crowd >= 0 && q->crowd < 1e6) || q->crowd == TUTTI_CROWD_HERE))
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: %g ranks per core", q->crowd);
-  if (q->topo && strlen(q->topo) >= TT_NAME)
+  if (q->topo && strlen(q->topo) >= TT_TREE_TEXT)
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: the topology is longer than %d characters",
-                   TT_NAME - 1);
+                   TT_TREE_TEXT - 1);
   if (q->crowd == TUTTI_CROWD_HERE && q->topo && *q->topo)
     return tt_fail(TUTTI_ERR_ARG,
                    "tutti_prices_make: a topology describes another placement than the one here");
@@ -62,19 +60,15 @@ static tutti_status check_question(const tutti_question *q, tutti_prices **price
 }
 
 static tutti_status only_these(const tutti_question *q, tt_setting *setting) {
-  if (strlen(q->only) >= TT_NAME)
-    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: '%.40s...' is no plan", q->only);
-  snprintf(setting->only, sizeof setting->only, "%s", q->only);
-  tt_algo_full_name(setting->only);
-  return strchr(setting->only, '(') ? tt_algo_known(setting->only, q->ranks)
-                                    : tt_algo_exists(setting->only);
+  const tutti_status status = tt_plan_spec_named(q->only, &setting->only);
+  return status || !setting->only->n ? status : tt_algo_known(setting->only, q->ranks);
 }
 
 /* In one plan that was asked for, some ranks may only help: aggregate(data=7). */
 static tutti_status helpers_of(const tutti_question *q, tt_setting *setting) {
-  const tt_ask ask = {.coll = q->coll, .ranks = q->ranks, .root = q->root};
+  const tt_ask ask = {.plan = setting->only, .coll = q->coll, .ranks = q->ranks, .root = q->root};
   tt_sched *s;
-  const tutti_status status = tt_algo_build(setting->only, &ask, &s);
+  const tutti_status status = tt_algo_build(&ask, &s);
   if (status) return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK; /* its price is the reason */
   if (s->data < q->ranks) setting->data = s->data;
   tt_sched_free(s);
@@ -193,7 +187,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   if (q->contract == TUTTI_CONTRACT_ANY) p->problem.needs &= ~(unsigned)TT_NEED_SAME;
   if (q->contract == TUTTI_CONTRACT_EXACT && p->problem.needs) p->exact = 1 + (int)q->type;
   if (!status && q->only && *q->only) status = only_these(q, &setting);
-  if (!status && strchr(setting.only, '(')) status = helpers_of(q, &setting);
+  if (!status && setting.only && setting.only->n) status = helpers_of(q, &setting);
   if (!status) status = put_helpers_beside(q, &setting, &p->position);
   if (!status && q->net) status = tt_profile_parse(&setting.profile, q->net, "the figures");
   if (!status) status = place_asked_hosts(q, &setting, p);
@@ -270,12 +264,13 @@ static tt_chooser *cheaper_chooser(const tutti_prices *p, const tt_problem *prob
 }
 
 /* Adds the breakdown of the quote's time. */
-static tutti_status add_detail(tt_chooser *c, tutti_offer *quote, const tt_problem *problem) {
+static tutti_status add_detail(tt_chooser *c, const tt_plan_spec *plan, tutti_offer *quote,
+                               const tt_problem *problem) {
   const tt_cost_model *model = tt_chooser_model(c);
   tt_breakdown t;
   tt_sends sends;
   tutti_status status =
-      tt_quote_breakdown(c, quote->name, quote->slices, problem, &t, &sends, &quote->rounds);
+      tt_quote_breakdown(c, plan, quote->slices, problem, &t, &sends, &quote->rounds);
   if (status) return status;
   quote->messages = sends.messages;
   quote->vectors = sends.vectors;
@@ -310,14 +305,14 @@ tutti_status tutti_prices_offer(tutti_prices *p, uint64_t bytes, int i, int deta
   tt_quote o;
   if (i < 0 || !tt_quote_at(c, &problem, &p->override, i, detail, &o))
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_offer: there is no plan %d", i);
-  snprintf(quote->name, sizeof quote->name, "%s", o.name);
+  snprintf(quote->name, sizeof quote->name, "%s", o.plan->text);
   quote->slices = o.slices;
   quote->possible = o.possible;
   quote->seconds = o.seconds;
   if (!detail) return TUTTI_OK;
   quote->admissible = o.possible && !o.lacks && !o.ruled_out;
   tt_why_not(c, &problem, &o, quote->why, sizeof quote->why);
-  return o.possible ? add_detail(c, quote, &problem) : TUTTI_OK;
+  return o.possible ? add_detail(c, o.plan, quote, &problem) : TUTTI_OK;
 }
 
 tutti_status tutti_prices_chosen(tutti_prices *p, uint64_t bytes, tutti_offer *quote) {
@@ -328,10 +323,10 @@ tutti_status tutti_prices_chosen(tutti_prices *p, uint64_t bytes, tutti_offer *q
   tt_chooser *c = cheaper_chooser(p, &problem);
   status = tt_choose(c, &problem, &p->override, &choice);
   if (status) return status;
-  snprintf(quote->name, sizeof quote->name, "%s", choice.name);
+  snprintf(quote->name, sizeof quote->name, "%s", choice.plan->text);
   quote->slices = choice.slices;
   quote->possible = quote->admissible = 1;
-  return add_detail(c, quote, &problem);
+  return add_detail(c, choice.plan, quote, &problem);
 }
 
 /* ---- explanations ---- */
@@ -371,9 +366,11 @@ tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count, t
     const tt_problem problem = tt_problem_of(comm, &call);
     tt_chooser *by = plan->chooser;
     if (plan->exec.coding.code) status = tt_coding_chooser(comm, &call, &by);
+    tt_plan_spec *runs = NULL;
+    if (!status) status = tt_plan_spec_parse(plan->prepared->sched->name, &runs);
     if (!status)
-      status = tt_quote_breakdown(by, plan->prepared->sched->name, plan->exec.slices, &problem,
-                                  &breakdown, &sends, NULL);
+      status = tt_quote_breakdown(by, runs, plan->exec.slices, &problem, &breakdown, &sends, NULL);
+    tt_plan_spec_free(runs);
   }
   if (!status) *seconds = breakdown.time;
   tt_comm_leave(comm);

@@ -29,9 +29,9 @@ tutti_status tutti_schedule_text(const char *algo, tutti_coll coll, int ranks, i
   if (!text) return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_text: text is NULL");
   tt_sched **all = NULL, *one = NULL;
   if (rank < 0)
-    status = tt_algo_build_all(algo, &ask, &all);
+    status = tt_algo_build_all_named(algo, &ask, &all);
   else
-    status = tt_algo_build(algo, &ask, &one);
+    status = tt_algo_build_named(algo, &ask, &one);
   if (status) return status;
   tt_text t = {0};
   if (all)

@@ -9,7 +9,11 @@
 #include <string.h>
 
 enum { MOST_SLICED = 64 }; /* messages of a rank */
-enum { MOST_ROUNDS = 1 << 10 /* of a plan whose schedule is built for its bound; more are too many for slices, too */ };
+enum {
+  MOST_ROUNDS =
+      1
+      << 10 /* of a plan whose schedule is built for its bound; more are too many for slices, too */
+};
 enum { MOST_LOOKED_AT = 1 << 13 /* steps of a domain */ };
 static const int slicings[] = {2, 4, 6};
 
@@ -27,8 +31,7 @@ static void forget_schedules(tt_candidates *list) {
 static bool keep_schedules(const tt_chooser *c, tt_candidates *list, int i) {
   if (list->kept.all && list->kept.i == i) return true;
   forget_schedules(list);
-  list->kept =
-      (tt_kept){.i = i, .name = list->at[i].name, .ask = tt_ask_of(&c->setting, list->coll, 0)};
+  list->kept = (tt_kept){.i = i, .ask = tt_ask_of(&c->setting, list->at[i].plan, list->coll, 0)};
   list->kept.all = calloc((size_t)c->setting.ranks, sizeof *list->kept.all);
   return list->kept.all;
 }
@@ -36,8 +39,7 @@ static bool keep_schedules(const tt_chooser *c, tt_candidates *list, int i) {
 static const tt_sched *schedule_of(void *context, int rank) {
   tt_kept *x = context;
   x->ask.rank = rank;
-  if (!x->all[rank] && tt_algo_build(x->name, &x->ask, &x->all[rank]) == TUTTI_ERR_MEMORY)
-    x->starved = true;
+  if (!x->all[rank] && tt_algo_build(&x->ask, &x->all[rank]) == TUTTI_ERR_MEMORY) x->starved = true;
   return x->all[rank];
 }
 
@@ -47,10 +49,10 @@ static const tt_sched *schedule_of(void *context, int rank) {
 static tutti_status simulate(tt_chooser *c, const tt_candidates *list, const tt_candidate *x,
                              uint64_t *size, tt_curve *curve) {
   tt_sched **kept = x == &list->at[list->kept.i] ? list->kept.all : NULL;
-  const double most = list->all || *c->setting.only ? HUGE_VAL : TT_MOST_MESSAGES;
+  const double most = list->all || c->setting.only ? HUGE_VAL : TT_MOST_MESSAGES;
   tt_sim *sim;
   tutti_status status =
-      tt_plan_sim(c, x->name, x->slices, list->coll, 0, false, most, kept, size, &sim);
+      tt_plan_sim(c, x->plan, x->slices, list->coll, 0, false, most, kept, size, &sim);
   if (status) return status;
   c->effort.messages += tt_sim_messages(sim);
   /* all that is built can run, so only memory can lack */
@@ -73,16 +75,15 @@ static void go_on_with(tt_curve *curve, double from, const tt_curve *longer) {
 }
 
 static tutti_status price(tt_chooser *c, const tt_candidates *list, tt_candidate *x) {
-  const tt_ask ask = tt_ask_of(&c->setting, list->coll, 0);
+  const tt_ask ask = tt_ask_of(&c->setting, x->plan, list->coll, 0);
   uint64_t size = 0;
   bool is = false;
   tutti_status status = TUTTI_OK;
-  const bool by_hosts = tt_priced_by_hosts(c, x->name, &ask, x->slices);
-  if (x->slices == 1 && !by_hosts)
-    status = tt_stages_price(c, x->name, &ask, list->weight, &x->curve, &is);
+  const bool by_hosts = tt_priced_by_hosts(c, &ask, x->slices);
+  if (x->slices == 1 && !by_hosts) status = tt_stages_price(c, &ask, list->weight, &x->curve, &is);
   if (!status && !is) status = simulate(c, list, x, &size, &x->curve);
   if (!status && c->model.hosts && !by_hosts)
-    status = tt_hosts_raise(c, x->name, &ask, x->slices, &x->curve);
+    status = tt_hosts_raise(c, &ask, x->slices, &x->curve);
   if (status || is) return status;
   if (!status && size < UINT64_MAX) {
     tt_curve longer;
@@ -91,8 +92,8 @@ static tutti_status price(tt_chooser *c, const tt_candidates *list, tt_candidate
     status = simulate(c, list, x, &size, &longer);
     if (!status) go_on_with(&x->curve, from, &longer);
   }
-  if (!status && tt_rounded_up(c, x->name))
-    status = tt_rounded_up_raise(c, x->name, &ask, x->slices, &x->curve);
+  if (!status && tt_rounded_up(c, x->plan))
+    status = tt_rounded_up_raise(c, &ask, x->slices, &x->curve);
   return status;
 }
 
@@ -255,8 +256,7 @@ bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, 
  * fewer plans are priced, so they may have more messages. */
 static bool slices_help(const tt_chooser *c, const tt_sched *s) {
   int messages = 0;
-  if (tt_links_fill_themselves(&c->model) || c->model.meet > 0 ||
-      c->setting.ranks_per_core > 0 ||
+  if (tt_links_fill_themselves(&c->model) || c->model.meet > 0 || c->setting.ranks_per_core > 0 ||
       tt_coll_owned(s->coll) || s->coll == TUTTI_BARRIER)
     return false;
   for (uint32_t i = 0; i < s->nsteps; i++) messages += s->steps[i].peers.count;
@@ -268,8 +268,8 @@ static tutti_status look_at_rounded(const tt_chooser *c, const tt_ask *ask, tt_c
                                     bool *sliced) {
   tt_sched *own = NULL, *even = NULL;
   tt_cost_model model;
-  tutti_status status = tt_algo_build(x->name, ask, &own);
-  if (!status) status = tt_rounded_up_build(c, x->name, ask, &model, &even);
+  tutti_status status = tt_algo_build(ask, &own);
+  if (!status) status = tt_rounded_up_build(c, ask, &model, &even);
   if (!status) tt_bound_rank(&x->bound, even, &model, true);
   *sliced = !status && slices_help(c, even);
   tt_sched_free(own);
@@ -293,7 +293,7 @@ static tutti_status look_at_some(tt_chooser *c, tt_candidates *list, int i, bool
                                  bool *sliced) {
   tt_candidate *x = &list->at[i];
   if (!keep_schedules(c, list, i)) return TUTTI_ERR_MEMORY;
-  tutti_status status = tt_algo_build(x->name, &list->kept.ask, &list->kept.all[0]);
+  tutti_status status = tt_algo_build(&list->kept.ask, &list->kept.all[0]);
   if (!status) {
     const tt_sched *mine = list->kept.all[0];
     *sliced = alike && slices_help(c, mine);
@@ -314,20 +314,20 @@ static tutti_status look_at_some(tt_chooser *c, tt_candidates *list, int i, bool
 static tutti_status look_at(tt_chooser *c, tt_candidates *list, int i, bool *sliced) {
   const tutti_coll coll = list->coll;
   tt_candidate *x = &list->at[i];
-  const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
+  const tt_ask ask = tt_ask_of(&c->setting, x->plan, coll, 0);
   const bool shared = c->setting.ranks_per_core > 0;
   tt_level_stage stages[TT_STAGES];
   *sliced = false;
-  const bool by_hosts = tt_priced_by_hosts(c, x->name, &ask, 1);
-  if (tt_is_composition(x->name) && (shared || (tt_compositions_apply(c, coll) && !by_hosts)))
+  const bool by_hosts = tt_priced_by_hosts(c, &ask, 1);
+  if (tt_is_composition(x->plan) && (shared || (tt_compositions_apply(c, coll) && !by_hosts)))
     return TUTTI_OK;
-  const bool alike = tt_algo_uniform(x->name, &ask, c->levels ? &c->model.tree : NULL);
-  const bool rounded = tt_rounded_up(c, x->name);
-  const bool staged = !alike && !by_hosts && tt_stages_of(c, x->name, &ask, stages);
+  const bool alike = tt_algo_uniform(&ask, c->levels ? &c->model.tree : NULL);
+  const bool rounded = tt_rounded_up(c, x->plan);
+  const bool staged = !alike && !by_hosts && tt_stages_of(c, &ask, stages);
   x->dear = ask.ranks > TT_MOST_PLAYED && !alike && !rounded && !staged &&
-            !tt_priced_by_ways(c, x->name, &ask) && !tt_stands_for_all(c, x->name, &ask, NULL);
+            !tt_priced_by_ways(c, &ask) && !tt_stands_for_all(c, &ask, NULL);
   if (x->dear || shared || staged) return TUTTI_OK;
-  const int rounds = alike ? tt_algo_rounds(x->name, &ask) : 0;
+  const int rounds = alike ? tt_algo_rounds(&ask) : 0;
   if (rounds > MOST_ROUNDS) {
     tt_bound_rounds(&x->bound, rounds, &c->model);
     return TUTTI_OK;
@@ -346,125 +346,165 @@ static bool make_room(tt_candidates *list, int room) {
   return true;
 }
 
-bool tt_candidates_add(tt_candidates *list, const char *name, int slices) {
-  if (list->n == list->room && !make_room(list, list->n ? 2 * list->n : 1)) return false;
-  tt_candidate *x = &list->at[list->n++];
-  *x = (tt_candidate){.slices = slices};
-  snprintf(x->name, sizeof x->name, "%s", name);
+bool tt_candidates_add(tt_candidates *list, tt_plan_spec *plan, int slices) {
+  if (list->n == list->room && !make_room(list, list->n ? 2 * list->n : 1)) {
+    tt_plan_spec_free(plan);
+    return false;
+  }
+  list->at[list->n++] = (tt_candidate){.plan = plan, .slices = slices};
   return true;
+}
+
+bool tt_candidates_add_slices(tt_candidates *list, const tt_plan_spec *plan, int slices) {
+  tt_plan_spec *same;
+  return !tt_plan_spec_parse(plan->text, &same) && tt_candidates_add(list, same, slices);
 }
 
 /* Compositions are priced stage by stage, which shared memory does not allow: there they run if they are
  * named. Where they are found by the prices of stages, those that algorithms propose are not needed, unless the links
  * of hosts differ, which those prices leave out. */
-static bool left_out(const tt_chooser *c, tutti_coll coll, const char *name) {
-  return !*c->setting.only && tt_is_composition(name) && !c->model.hosts &&
+static bool left_out(const tt_chooser *c, tutti_coll coll, const tt_plan_spec *plan) {
+  return !c->setting.only && tt_is_composition(plan) && !c->model.hosts &&
          (c->setting.ranks_per_core > 0 || tt_compositions_apply(c, coll));
 }
 
-static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, const char *name) {
+/* Adds a plan, which belongs to the list from now on, and the same in slices where they may help. */
+static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, tt_plan_spec *plan) {
   bool sliced;
-  if (left_out(c, coll, name)) return true;
-  if (!tt_candidates_add(list, name, 1)) return false;
+  if (left_out(c, coll, plan)) {
+    tt_plan_spec_free(plan);
+    return true;
+  }
+  if (!tt_candidates_add(list, plan, 1)) return false;
   const tutti_status status = look_at(c, list, list->n - 1, &sliced);
   tt_candidate *x = &list->at[list->n - 1];
   if (status == TUTTI_ERR_MEMORY) return false;
   x->priced = status; /* it is not possible */
   const tt_bound bound = x->bound;
   for (size_t k = 0; sliced && k < sizeof slicings / sizeof *slicings; k++) {
-    if (!tt_candidates_add(list, name, slicings[k])) return false;
+    if (!tt_candidates_add_slices(list, plan, slicings[k])) return false;
     list->at[list->n - 1].bound = bound;
   }
   return true;
 }
 
-/* The domains of one level of an even tree and their ranks, such as "package:2 core:256". */
-static void pair_of(const tt_tree *t, int level, char pair[TT_NAME]) {
-  const int last = t->levels - 1;
-  int domains = 1;
-  for (int l = 0; l <= level; l++) domains *= t->level[l].each;
-  snprintf(pair, TT_NAME, "%s:%d %s:%d", t->level[level].name, domains, t->level[last].name,
-           t->ranks / domains);
+/* Does the proposal belong to this list? */
+typedef bool wanted_fn(const tt_chooser *c, tutti_coll coll, const tt_plan_spec *plan);
+
+static bool that_does(const tt_chooser *c, tutti_coll coll, const tt_plan_spec *plan) {
+  (void)c;
+  return tt_algo_does(plan, coll);
+}
+
+static bool of_family(const tt_chooser *c, tutti_coll coll, const tt_plan_spec *plan) {
+  (void)coll;
+  return plan->family == c->setting.only->family;
+}
+
+static bool over_levels(const tt_chooser *c, tutti_coll coll, const tt_plan_spec *plan) {
+  return tt_plan_spec_levels(plan) && that_does(c, coll, plan);
+}
+
+/* Adds what the families propose on these levels. */
+static bool add_proposals(tt_chooser *c, tutti_coll coll, tt_candidates *list, const char *levels,
+                          wanted_fn *wanted) {
+  tt_plan_walk at = {0};
+  tt_text name = {0};
+  bool ok = true;
+  for (; ok && tt_algo_next_plan(c->setting.ranks, levels, &at, &name); name.length = 0) {
+    tt_plan_spec *plan = NULL;
+    const tutti_status status = name.failed ? TUTTI_ERR_MEMORY : tt_plan_spec_parse(name.at, &plan);
+    if (!status && wanted(c, coll, plan))
+      ok = add_sliced(c, coll, list, plan);
+    else
+      tt_plan_spec_free(plan);
+    ok &= status != TUTTI_ERR_MEMORY;
+  }
+  free(name.at);
+  return ok;
+}
+
+/* Adds the plan of a text, which is freed. */
+static bool add_text(tt_chooser *c, tutti_coll coll, tt_candidates *list, tt_text *text) {
+  tt_plan_spec *plan;
+  const bool ok =
+      !text->failed && !tt_plan_spec_parse(text->at, &plan) && add_sliced(c, coll, list, plan);
+  free(text->at);
+  return ok;
 }
 
 /* In shared memory a few plans over a single level each, too: messages cost the same at several
- * levels, or nearly, and leaders of larger domains are fewer. */
+ * levels, or nearly, and leaders of larger domains are fewer. Such a pair of levels, of an even tree, is
+ * the domains of one level and their ranks: "package:2 core:256". */
 static bool add_pairs(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const tt_setting *s = &c->setting;
-  char name[TT_NAME], pair[TT_NAME];
   tt_tree tree;
   bool ok = true;
   if (s->ranks_per_core <= 0 || tt_tree_parse(s->levels, &tree) || !tree.even) return true;
-  for (int l = 0; ok && l + 2 < tree.levels; l++) {
-    pair_of(&tree, l, pair);
-    tt_plan_walk at = {0};
-    while (ok && tt_algo_next_plan(s->ranks, pair, &at, name, sizeof name))
-      if (strstr(name, pair) && tt_algo_does(name, coll)) ok = add_sliced(c, coll, list, name);
+  for (int l = 0, domains = 1; ok && l + 2 < tree.levels; l++) {
+    tt_text pair = {0};
+    domains *= tree.level[l].each;
+    tt_text_add(&pair, "%s:%d %s:%d", tree.level[l].name, domains, tree.level[tree.levels - 1].name,
+                tree.ranks / domains);
+    ok = !pair.failed && add_proposals(c, coll, list, pair.at, over_levels);
+    free(pair.at);
   }
   return ok;
 }
 
-/* The ranks of a node add up, and two-shot runs among the nodes, whatever their sizes. */
-static bool add_leaders(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
+/* Of nodes of several sizes. */
+static bool add_over_nodes(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const int ranks = c->setting.ranks;
-  char name[TT_NAME];
-  size_t at = 0;
-  int *node = tt_chooser_nodes(c), count = 0;
+  tt_text name = {0};
+  int *node = tt_chooser_nodes(c), nodes = 0;
   if (!node) return false;
-  tt_levels_add(name, sizeof name, &at, "two-level(node:(");
   for (int r = 0, first = 0; r < ranks; r++) {
     if (r + 1 < ranks && node[r + 1] == node[r]) continue;
-    tt_levels_add(name, sizeof name, &at, "%s%d", count++ ? "," : "", r + 1 - first);
+    node[nodes++] = r + 1 - first; /* in place of ranks that were read already */
     first = r + 1;
   }
-  tt_levels_add(name, sizeof name, &at, "),two-shot)");
+  if (nodes > 1) tt_rounding_twice_nodes_text(&name, node, nodes);
   free(node);
-  return at >= sizeof name || count < 2 || add_sliced(c, coll, list, name);
+  return nodes < 2 || add_text(c, coll, list, &name);
 }
 
-/* For codes that round: plans that round twice between nodes. On even levels that is two-shot on each level. */
+/* For codes that round: plans that round twice between nodes. */
 static bool add_rounding_little(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
-  char name[TT_NAME];
+  tt_text name = {0};
   tt_tree tree;
   const char *levels = c->setting.levels;
   if (!tt_code_lossy(c->setting.code) || coll != TUTTI_ALLREDUCE || !*levels) return true;
   if (tt_tree_parse(levels, &tree)) return true;
-  if (!tree.even) return add_leaders(c, coll, list);
-  size_t at = (size_t)snprintf(name, sizeof name, "blueconnect(%s,stages=", levels);
-  for (int l = 0, first = 1; l < tree.levels && at < sizeof name; l++) {
-    if (tree.level[l].each == 1) continue;
-    at += (size_t)snprintf(name + at, sizeof name - at, "%stwo-shot", first ? "" : "/");
-    first = 0;
-  }
-  if (at + 2 > sizeof name) return true;
-  snprintf(name + at, sizeof name - at, ")");
-  return add_sliced(c, coll, list, name);
+  if (!tree.even) return add_over_nodes(c, coll, list);
+  tt_rounding_twice_text(&name, levels);
+  return add_text(c, coll, list, &name);
+}
+
+/* The plan or family that alone is a candidate. */
+static bool add_only(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
+  tt_text name = {0};
+  tt_text_add(&name, "%s", c->setting.only->text);
+  return add_text(c, coll, list, &name);
 }
 
 /* Lists all plans that are proposed; or those of one family; or one plan, proposed or not. */
 static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const tt_setting *s = &c->setting;
   const char *levels = tt_has_helpers(s) ? s->data_levels : s->levels;
-  const size_t n = strlen(s->only);
-  tt_plan_walk at = {0};
-  char name[TT_NAME];
-  bool ok = true;
-  if (strchr(s->only, '(')) return add_sliced(c, coll, list, s->only);
-  while (ok && tt_algo_next_plan(s->ranks, levels, &at, name, sizeof name))
-    if (n ? strncmp(name, s->only, n) == 0 && (!name[n] || name[n] == '(')
-          : tt_algo_does(name, coll))
-      ok = add_sliced(c, coll, list, name);
-  if (ok && !n && *s->levels && !tt_has_helpers(s)) ok = add_pairs(c, coll, list);
-  if (ok && !n) ok = add_rounding_little(c, coll, list);
+  if (s->only && s->only->n) return add_only(c, coll, list);
+  bool ok = add_proposals(c, coll, list, levels, s->only ? of_family : that_does);
+  if (s->only) return ok && (list->n || add_only(c, coll, list));
+  if (ok && *s->levels && !tt_has_helpers(s)) ok = add_pairs(c, coll, list);
+  if (ok) ok = add_rounding_little(c, coll, list);
   const int from = list->n;
   bool sliced;
-  if (ok && !n && tt_compositions_apply(c, coll)) ok = tt_compositions_list(c, list);
+  if (ok && tt_compositions_apply(c, coll)) ok = tt_compositions_list(c, list);
   for (int i = from; ok && c->model.hosts && i < list->n; i++) {
     const tutti_status status = look_at(c, list, i, &sliced);
     list->at[i].priced = status;
     ok = status != TUTTI_ERR_MEMORY;
   }
-  return ok && (list->n || !n || add_sliced(c, coll, list, s->only));
+  return ok;
 }
 
 void tt_chooser_weigh(tt_chooser *c, int weight) {
@@ -488,7 +528,10 @@ tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight) {
 
 void tt_candidates_free(tt_candidates *list) {
   if (list) forget_schedules(list);
-  for (int i = 0; list && i < list->n; i++) free(list->at[i].found);
+  for (int i = 0; list && i < list->n; i++) {
+    free(list->at[i].found);
+    tt_plan_spec_free(list->at[i].plan);
+  }
   if (list) free(list->at);
   if (list) free(list->order);
   free(list);

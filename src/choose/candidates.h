@@ -20,7 +20,7 @@ typedef struct tt_finding {
 } tt_finding;
 
 typedef struct tt_candidate {
-  char name[TT_NAME];
+  tt_plan_spec *plan;
   int slices;
   bool differ;              /* ranks differ, so the price needs the schedules of all */
   bool chained[2], widened; /* the bounds of these names are known */
@@ -41,7 +41,6 @@ typedef struct tt_turn {
 /* The schedules of some ranks of the i-th candidate, for its closer bounds and its price. */
 typedef struct tt_kept {
   int i;
-  const char *name;
   tt_ask ask;
   tt_sched **all; /* one for each rank, or NULL; NULL: none are kept */
   bool starved;
@@ -70,6 +69,7 @@ bool tt_candidate_cheaper(const tt_candidate *x, const tt_candidate *y, double b
 /* A stage of compositions, and its price as a part of the vector's size. */
 typedef struct tt_stage_price {
   tt_level_stage stage;
+  tt_plan_spec *own; /* stage.plan */
   int weight;
   bool possible;
   tt_curve curve;
@@ -93,7 +93,7 @@ struct tt_chooser {
   tt_effort effort;
   tt_curve exported_curve[2]; /* one-shot that copies; two-shot that does not */
   bool exported_priced;
-  char overridden[TT_NAME]; /* the plan that the following fields describe */
+  const tt_plan_spec *overridden; /* the plan that the following fields describe */
   tt_finding *named_found[TUTTI_COLL_COUNT];
   char refusal[TT_REFUSAL];
   bool starved; /* out of memory: other ranks may have found more */
@@ -103,9 +103,13 @@ static inline bool tt_has_helpers(const tt_setting *s) {
   return s->data && s->data < s->ranks;
 }
 
-static inline tt_ask tt_ask_of(const tt_setting *s, tutti_coll coll, int root) {
-  return (tt_ask){
-      .coll = coll, .ranks = s->ranks, .data = s->data ? s->data : s->ranks, .root = root};
+static inline tt_ask tt_ask_of(const tt_setting *s, const tt_plan_spec *plan, tutti_coll coll,
+                               int root) {
+  return (tt_ask){.plan = plan,
+                  .coll = coll,
+                  .ranks = s->ranks,
+                  .data = s->data ? s->data : s->ranks,
+                  .root = root};
 }
 
 /* Forgets what was found about the plan that an override named (chooser.c). */
@@ -117,8 +121,10 @@ void tt_forget_named(tt_chooser *c);
  * them. */
 tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight);
 void tt_candidates_free(tt_candidates *list);
-/* Adds a plan. False: out of memory. */
-bool tt_candidates_add(tt_candidates *list, const char *name, int slices);
+/* Adds a plan, which belongs to the list from now on. False: out of memory, and it is freed. */
+bool tt_candidates_add(tt_candidates *list, tt_plan_spec *plan, int slices);
+/* The same plan again, with that many slices. */
+bool tt_candidates_add_slices(tt_candidates *list, const tt_plan_spec *plan, int slices);
 /* Prices the i-th, unless it is dear or priced already. False: out of memory, and c->starved is set. */
 bool tt_candidates_price(tt_chooser *c, tt_candidates *list, int i);
 /* If nothing is possible without them, prices the dear ones too from now on. False as above. */
@@ -138,47 +144,44 @@ void tt_chooser_weigh(tt_chooser *c, int weight);
 enum { TT_MOST_MESSAGES = 1 << 15, TT_MOST_PLAYED = 1024 };
 /* Beyond TT_MOST_PLAYED ranks, a plan over uneven levels gets a price from even ones whose domains all have
  * the size of the largest (uneven_price.c). Does this apply? */
-bool tt_rounded_up(const tt_chooser *c, const char *name);
+bool tt_rounded_up(const tt_chooser *c, const tt_plan_spec *plan);
 /* Builds rank 0's schedule there; *model: of those levels. */
-tutti_status tt_rounded_up_build(const tt_chooser *c, const char *name, const tt_ask *ask,
-                                 tt_cost_model *model, tt_sched **s);
+tutti_status tt_rounded_up_build(const tt_chooser *c, const tt_ask *ask, tt_cost_model *model,
+                                 tt_sched **s);
 /* Raises its curve to what some ranks take at least. */
-tutti_status tt_rounded_up_raise(const tt_chooser *c, const char *name, const tt_ask *ask,
-                                 int slices, tt_curve *curve);
-tutti_status tt_rounded_up_sim(const tt_chooser *c, const char *name, const tt_ask *ask,
-                               tt_sim **sim);
+tutti_status tt_rounded_up_raise(const tt_chooser *c, const tt_ask *ask, int slices,
+                                 tt_curve *curve);
+tutti_status tt_rounded_up_sim(const tt_chooser *c, const tt_ask *ask, tt_sim **sim);
 /* Raises a curve to a bound, where that is above it. */
 void tt_curve_raise(tt_curve *curve, const tt_bound *bound, int slices);
 /* Beyond TT_MOST_PLAYED ranks, a tree over levels gets its price from the longest ways to the root
  * (way_price.c). Does this apply? */
-bool tt_priced_by_ways(const tt_chooser *c, const char *name, const tt_ask *ask);
-tutti_status tt_ways_sim(const tt_chooser *c, const char *name, const tt_ask *ask, tt_sim **sim);
+bool tt_priced_by_ways(const tt_chooser *c, const tt_ask *ask);
+tutti_status tt_ways_sim(const tt_chooser *c, const tt_ask *ask, tt_sim **sim);
 /* Where the links of some hosts differ (host_price.c): are all ranks of this plan simulated, though one could stand for
  * all? If not, its price is the one without the figures of hosts, raised to what the ranks of those hosts take at
  * least. */
-bool tt_priced_by_hosts(const tt_chooser *c, const char *name, const tt_ask *ask, int slices);
-tutti_status tt_hosts_raise(const tt_chooser *c, const char *name, const tt_ask *ask, int slices,
-                            tt_curve *curve);
+bool tt_priced_by_hosts(const tt_chooser *c, const tt_ask *ask, int slices);
+tutti_status tt_hosts_raise(const tt_chooser *c, const tt_ask *ask, int slices, tt_curve *curve);
 /* A rank of each kind of host that differs: at most `most`; returns how many. */
 int tt_hosts_some(const tt_cost_model *model, int *ranks, int most);
 /* Builds the schedules of those ranks that rank 0 receives from, all[0] being its own. */
-tutti_status tt_build_senders(const char *name, const tt_ask *ask, tt_sched **all);
+tutti_status tt_build_senders(const tt_ask *ask, tt_sched **all);
 /* Can rank 0 stand for all? mine: its schedule, or NULL. */
-bool tt_stands_for_all(const tt_chooser *c, const char *name, const tt_ask *ask,
-                       const tt_sched *mine);
+bool tt_stands_for_all(const tt_chooser *c, const tt_ask *ask, const tt_sched *mine);
 /* Does the name say an algorithm for each level? */
-bool tt_is_composition(const char *name);
+bool tt_is_composition(const tt_plan_spec *plan);
 /* The stages by which a plan is priced, of compositions and, on many ranks, of other plans that have some;
  * returns how many, or 0. */
-int tt_stages_of(const tt_chooser *c, const char *name, const tt_ask *ask,
-                 tt_level_stage list[TT_STAGES]);
+int tt_stages_of(const tt_chooser *c, const tt_ask *ask, tt_level_stage list[TT_STAGES]);
 /* Prepares the simulation of a plan, for a vector of `bytes`: TUTTI_ERR_UNSUPPORTED or _MEMORY if that fails. */
-tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
-                              int root, bool exported, uint64_t bytes, tt_sim **sim);
+tutti_status tt_candidate_sim(const tt_chooser *c, const tt_plan_spec *plan, int slices,
+                              tutti_coll coll, int root, bool exported, uint64_t bytes,
+                              tt_sim **sim);
 /* The same. Fails if all ranks' schedules are needed and have more than `most` messages. kept: one schedule for each
  * rank or NULL, to which it adds what it builds; or NULL. *size: the bytes, and then up to how many bytes the simulation
  * holds, because some loops take small vectors only. */
-tutti_status tt_plan_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
+tutti_status tt_plan_sim(const tt_chooser *c, const tt_plan_spec *plan, int slices, tutti_coll coll,
                          int root, bool exported, double most, tt_sched **kept, uint64_t *size,
                          tt_sim **sim);
 /* That of one group of a level, alone. */
@@ -188,8 +191,8 @@ tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, t
 
 /* The price of a composition on the machine's levels, from those of its stages. *is: it is one; if not,
  * its price must be found otherwise. TUTTI_ERR_MEMORY, TUTTI_ERR_UNSUPPORTED. */
-tutti_status tt_stages_price(tt_chooser *c, const char *name, const tt_ask *ask, int weight,
-                             tt_curve *curve, bool *is);
+tutti_status tt_stages_price(tt_chooser *c, const tt_ask *ask, int weight, tt_curve *curve,
+                             bool *is);
 /* Finds the price of a stage among c->stage, or makes it; model: that of its level. *found: -1 if it cannot
  * be built. TUTTI_ERR_MEMORY. */
 tutti_status tt_stage_find(tt_chooser *c, const tt_level_stage *stage, int weight,

@@ -55,29 +55,29 @@ static tutti_status unless_starved(tutti_status status) {
 
 /* The form of a plan on many ranks, if `make prove` has proven it (proven.c). With that no rank has to
  * build the schedules of all. */
-static bool form_of(const char *name, const tt_ask *ask, tt_form *form) {
-  return ask->ranks > TT_PROVEN_RANKS && tt_form_of(name, ask->coll, form);
+static bool form_of(const tt_ask *ask, tt_form *form) {
+  return ask->ranks > TT_PROVEN_RANKS && tt_form_of(ask->plan, ask->coll, form);
 }
 
 /* A plan of a form whose ranks differed in a proof is taken to differ, unless somebody named it. Its words
  * say that the prover was not asked where that would have taken too long. */
-static tutti_status form_differs(const char *name, const tt_ask *asked, unsigned needs, double most,
-                                 unsigned *met, bool *skipped) {
+static tutti_status form_differs(const tt_ask *asked, unsigned needs, double most, unsigned *met,
+                                 bool *skipped) {
   tt_sched *mine = NULL;
   const unsigned rest = needs & ~(unsigned)TT_NEED_SAME;
-  tutti_status status = rest ? tt_meets(name, asked, rest, most, met, skipped) : TUTTI_OK;
+  tutti_status status = rest ? tt_meets(asked, rest, most, met, skipped) : TUTTI_OK;
   if (!rest) *met = 0;
-  if (!status) status = tt_algo_build(name, asked, &mine);
+  if (!status) status = tt_algo_build(asked, &mine);
   if (!status && tt_work_of(&mine, 1) * asked->ranks > most) *skipped = true;
   tt_sched_free(mine);
   return unless_starved(status);
 }
 
-tutti_status tt_meets(const char *name, const tt_ask *asked, unsigned needs, double most,
-                      unsigned *met, bool *skipped) {
+tutti_status tt_meets(const tt_ask *asked, unsigned needs, double most, unsigned *met,
+                      bool *skipped) {
   tt_ask ask = *asked;
   tt_form form;
-  const bool has_form = form_of(name, asked, &form);
+  const bool has_form = form_of(asked, &form);
   const unsigned by_form = !has_form ? 0
                                      : (form.order ? TT_NEED_ORDER : 0u) | /* held in every proof */
                                            (form.same ? TT_NEED_SAME : 0u);
@@ -85,13 +85,13 @@ tutti_status tt_meets(const char *name, const tt_ask *asked, unsigned needs, dou
   *skipped = false;
   if (!(needs & ~by_form)) return TUTTI_OK;
   if (has_form && needs & ~by_form & TT_NEED_SAME && most < HUGE_VAL)
-    return form_differs(name, asked, needs, most, met, skipped);
+    return form_differs(asked, needs, most, met, skipped);
   *skipped = ask.ranks > TT_MOST_PROVEN;
   tutti_status status = TUTTI_OK;
   for (int in_place = 0; in_place < 2 && *met && !*skipped && !status; in_place++) {
     tt_sched **all;
     ask.in_place = in_place;
-    status = tt_algo_build_all(name, &ask, &all);
+    status = tt_algo_build_all(&ask, &all);
     if (status) break;
     status = met_by(all, ask.ranks, most, met, skipped);
     tt_sched_free_all(all, ask.ranks);
@@ -100,19 +100,18 @@ tutti_status tt_meets(const char *name, const tt_ask *asked, unsigned needs, dou
   return unless_starved(status);
 }
 
-static tutti_status can_be_proven(const tt_chooser *c, const char *name, const tt_ask *ask,
-                                  unsigned *met) {
+static tutti_status can_be_proven(const tt_chooser *c, const tt_ask *ask, unsigned *met) {
   bool can = false;
-  const tutti_status status = tt_proven_can(ask, name, &c->setting, &can);
+  const tutti_status status = tt_proven_can(ask, &c->setting, &can);
   if (!status && can) *met |= TT_NEED_PROOF;
   return unless_starved(status);
 }
 
-static tutti_status rounds_little(const tt_chooser *c, const char *name, const tt_ask *ask,
-                                  unsigned *met, bool *skipped) {
+static tutti_status rounds_little(const tt_chooser *c, const tt_ask *ask, unsigned *met,
+                                  bool *skipped) {
   int roundings = -1;
   bool too_long = false;
-  const tutti_status status = tt_roundings_of(c, name, ask, &roundings, &too_long);
+  const tutti_status status = tt_roundings_of(c, ask, &roundings, &too_long);
   *skipped |= too_long;
   if (!status && roundings >= 0 && roundings <= c->setting.roundings) *met |= TT_NEED_FEW;
   return unless_starved(status);
@@ -127,10 +126,10 @@ typedef struct lack {
 /* Each question is asked once, because the prover needs all ranks' schedules and follows up to
  * `most` blocks; and each by itself, so that the answer does not depend on what else was asked.
  * Without memory for an answer, the plan lacks all, and c->starved is set. */
-static lack lacking(tt_chooser *c, tt_finding **found, const char *name, const tt_problem *p,
-                    double most) {
+static lack lacking(tt_chooser *c, tt_finding **found, const tt_plan_spec *plan,
+                    const tt_problem *p, double most) {
   const bool rooted = tt_coll_rooted(p->coll);
-  const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
+  const tt_ask ask = tt_ask_of(&c->setting, plan, p->coll, p->root);
   if (!*found) *found = calloc(rooted ? (size_t)ask.ranks : 1, sizeof **found);
   tt_finding once = {0}, *here = *found ? &(*found)[rooted ? p->root : 0] : &once;
   const unsigned few = tt_code_lossy(c->setting.code) ? TT_NEED_FEW : 0;
@@ -142,12 +141,12 @@ static lack lacking(tt_chooser *c, tt_finding **found, const char *name, const t
   for (unsigned need = TT_NEED_ORDER; need <= TT_NEED_SAME && !status; need <<= 1) {
     unsigned is_met = 0;
     bool is_skipped = false;
-    if (of_op & need) status = tt_meets(name, &ask, need, most, &is_met, &is_skipped);
+    if (of_op & need) status = tt_meets(&ask, need, most, &is_met, &is_skipped);
     met |= is_met;
     skipped |= is_skipped;
   }
-  if (!status && open & TT_NEED_PROOF) status = can_be_proven(c, name, &ask, &met);
-  if (!status && open & TT_NEED_FEW) status = rounds_little(c, name, &ask, &met, &skipped);
+  if (!status && open & TT_NEED_PROOF) status = can_be_proven(c, &ask, &met);
+  if (!status && open & TT_NEED_FEW) status = rounds_little(c, &ask, &met, &skipped);
   if (status) {
     c->starved = true;
     return (lack){needs, false};
@@ -162,34 +161,33 @@ static lack lacking(tt_chooser *c, tt_finding **found, const char *name, const t
 /* ---- overrides ---- */
 
 /* Builds the schedules of these ranks, to see whether that is possible. */
-static tutti_status try_to_build(const char *name, tt_ask ask, int ranks) {
+static tutti_status try_to_build(tt_ask ask, int ranks) {
   tutti_status status = TUTTI_OK;
   for (ask.rank = 0; ask.rank < ranks && !status; ask.rank++) {
     tt_sched *s;
-    status = tt_algo_build(name, &ask, &s);
+    status = tt_algo_build(&ask, &s);
     if (!status) tt_sched_free(s);
   }
   return status;
 }
 
 /* Some ranks may be unable to build a composition that rank 0 can build, so all are tried, once. */
-static bool try_override(tt_chooser *c, const tt_problem *p, const char *name) {
-  const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
-  const bool known = c->named_found[p->coll] && strcmp(c->overridden, name) == 0;
-  const bool all = tt_is_composition(name) && ask.ranks <= TT_MOST_PROVEN && !known;
-  const tutti_status status = try_to_build(name, ask, all ? ask.ranks : 1);
+static bool try_override(tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan) {
+  const char *name = plan->text;
+  const tt_ask ask = tt_ask_of(&c->setting, plan, p->coll, p->root);
+  const bool known = c->named_found[p->coll] && c->overridden == plan;
+  const bool all = tt_is_composition(plan) && ask.ranks <= TT_MOST_PROVEN && !known;
+  const tutti_status status = try_to_build(ask, all ? ask.ranks : 1);
   c->starved |= status == TUTTI_ERR_MEMORY;
   if (status) {
     snprintf(c->refusal, sizeof c->refusal, "%s", tutti_error());
     return false;
   }
-  if (strcmp(c->overridden, name) != 0) {
-    snprintf(c->overridden, sizeof c->overridden, "%s", name);
-    tt_forget_named(c);
-  }
-  const lack lacks = lacking(c, &c->named_found[p->coll], name, p, HUGE_VAL);
+  if (c->overridden != plan) tt_forget_named(c);
+  c->overridden = plan;
+  const lack lacks = lacking(c, &c->named_found[p->coll], plan, p, HUGE_VAL);
   if (lacks.needs & TT_NEED_PROOF)
-    tt_unproven_words(name, ask.ranks, c->refusal, sizeof c->refusal);
+    tt_unproven_words(plan, ask.ranks, c->refusal, sizeof c->refusal);
   else if (lacks.skipped)
     snprintf(c->refusal, sizeof c->refusal, "%s: on more than %d ranks the prover is not asked",
              name, TT_MOST_PROVEN);
@@ -239,7 +237,7 @@ static tt_candidate *cheapest_priced(tt_chooser *c, tt_candidates *list, const t
     const int i = list->order[k].i;
     tt_candidate *x = &list->at[i];
     bool may = true;
-    if (override->n && tt_override_forbids(override, x->name, p->bytes)) continue;
+    if (override->n && tt_override_forbids(override, x->plan, p->bytes)) continue;
     if (best && !tt_candidates_may(c, list, i, bytes, most, &may)) return NULL;
     if (!may) continue;
     if (!tt_candidates_price(c, list, i)) return NULL;
@@ -265,7 +263,7 @@ static const tt_candidate *cheapest_that_meets(tt_chooser *c, tt_candidates *lis
                                                const tt_problem *p, const tt_override *override) {
   tt_candidate *x = NULL;
   while (!c->starved && (x = cheapest(c, list, p, override, x)))
-    if (!lacking(c, &x->found, x->name, p, TT_MOST_WORK).needs) return c->starved ? NULL : x;
+    if (!lacking(c, &x->found, x->plan, p, TT_MOST_WORK).needs) return c->starved ? NULL : x;
   return NULL;
 }
 
@@ -273,15 +271,15 @@ static const tt_candidate *cheapest_that_meets(tt_chooser *c, tt_candidates *lis
 static bool try_wisdom(tt_chooser *c, tt_candidates *list, const tt_problem *p,
                        const tt_override *override, tt_choice *choice) {
   const tt_wisdom_entry *wisdom = p->wisdom ? tt_wisdom_find(p->wisdom, &p->key, p->bytes) : NULL;
-  if (!wisdom || !*wisdom->plan) return false;
+  if (!wisdom || !wisdom->plan) return false;
   tt_candidate *x = NULL;
   for (int i = 0; i < list->n && !x; i++)
-    if (strcmp(list->at[i].name, wisdom->plan) == 0 && tt_candidates_price(c, list, i))
+    if (tt_plan_spec_equal(list->at[i].plan, wisdom->plan) && tt_candidates_price(c, list, i))
       x = &list->at[i];
-  if (!x || !tt_candidate_counts(list, x) || tt_override_forbids(override, x->name, p->bytes))
+  if (!x || !tt_candidate_counts(list, x) || tt_override_forbids(override, x->plan, p->bytes))
     return false;
-  if (lacking(c, &x->found, x->name, p, TT_MOST_WORK).needs) return false;
-  choice->name = x->name;
+  if (lacking(c, &x->found, x->plan, p, TT_MOST_WORK).needs) return false;
+  choice->plan = x->plan;
   choice->slices = wisdom->slices;
   choice->wisdom = wisdom;
   return true;
@@ -311,13 +309,11 @@ bool tt_chooser_starved(const tt_chooser *c) {
 
 tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_override *override,
                        tt_choice *choice) {
-  const char *overridden = tt_override_for(override, p->bytes);
+  const tt_plan_spec *overridden = tt_override_for(override, p->bytes);
   c->starved = false;
-  *choice = (tt_choice){.name = overridden, .slices = 1, .overridden = overridden};
+  *choice = (tt_choice){.plan = overridden, .slices = 1, .overridden = overridden};
   if (overridden) {
-    const bool granted = try_override(c, p, overridden);
-    choice->name = c->overridden;
-    if (granted) return TUTTI_OK;
+    if (try_override(c, p, overridden)) return TUTTI_OK;
     if (c->starved) return starved();
     *choice = (tt_choice){.refusal = c->refusal};
   }
@@ -332,7 +328,7 @@ tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_override *ov
   }
   if (c->starved) return starved();
   if (x) {
-    choice->name = x->name;
+    choice->plan = x->plan;
     choice->slices = x->slices;
     return TUTTI_OK;
   }
@@ -346,13 +342,13 @@ tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_override *ov
                  override->n ? ", or what can is ruled out" : "");
 }
 
-tutti_status tt_two_shot_if_exported(tt_chooser *c, uint64_t bytes, bool *is) {
-  static const char *const names[] = {"one-shot", "two-shot"};
+tutti_status tt_two_shot_if_exported(tt_chooser *c, const tt_plan_spec *one_shot,
+                                     const tt_plan_spec *two_shot, uint64_t bytes, bool *is) {
   tutti_status status = TUTTI_OK;
   tt_chooser_weigh(c, 0);
   for (int i = 0; i < 2 && !c->exported_priced && !status; i++) {
     tt_sim *sim = NULL;
-    status = tt_candidate_sim(c, names[i], 1, TUTTI_ALLREDUCE, 0, i == 1, 0, &sim);
+    status = tt_candidate_sim(c, i ? two_shot : one_shot, 1, TUTTI_ALLREDUCE, 0, i == 1, 0, &sim);
     if (!status && !tt_price_curve(sim, &c->exported_curve[i])) status = starved();
     tt_sim_free(sim);
   }
@@ -364,12 +360,12 @@ tutti_status tt_two_shot_if_exported(tt_chooser *c, uint64_t bytes, bool *is) {
 
 /* ---- quotes ---- */
 
-double tt_price_of(tt_chooser *c, const tt_problem *p, const char *name, int slices) {
+double tt_price_of(tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan, int slices) {
   tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
   if (!list || !tt_candidates_settle(c, list)) return HUGE_VAL;
   for (int i = 0; i < list->n; i++) {
     tt_candidate *x = &list->at[i];
-    if (x->slices != slices || strcmp(x->name, name) != 0) continue;
+    if (x->slices != slices || !tt_plan_spec_equal(x->plan, plan)) continue;
     if (!tt_candidates_price(c, list, i) || !tt_candidate_counts(list, x)) return HUGE_VAL;
     return tt_curve_at(&x->curve, (double)p->bytes);
   }
@@ -382,26 +378,27 @@ bool tt_quote_at(tt_chooser *c, const tt_problem *p, const tt_override *override
   if (!list || i >= list->n || !tt_candidates_settle(c, list) || !tt_candidates_price(c, list, i))
     return false;
   tt_candidate *x = &list->at[i];
-  *quote = (tt_quote){.name = x->name, .slices = x->slices};
+  *quote = (tt_quote){.plan = x->plan, .slices = x->slices};
   quote->possible = tt_candidate_counts(list, x);
   if (!quote->possible) return true;
   quote->seconds = tt_curve_at(&x->curve, (double)p->bytes);
-  quote->ruled_out = override->n && tt_override_forbids(override, x->name, p->bytes);
+  quote->ruled_out = override->n && tt_override_forbids(override, x->plan, p->bytes);
   if (!ask) return true;
-  const lack lacks = lacking(c, &x->found, x->name, p, TT_MOST_WORK);
+  const lack lacks = lacking(c, &x->found, x->plan, p, TT_MOST_WORK);
   quote->lacks = lacks.needs;
   quote->skipped = lacks.skipped;
   return true;
 }
 
-tutti_status tt_quote_breakdown(tt_chooser *c, const char *name, int slices, const tt_problem *p,
-                                tt_breakdown *breakdown, tt_sends *sends, int *rounds) {
+tutti_status tt_quote_breakdown(tt_chooser *c, const tt_plan_spec *plan, int slices,
+                                const tt_problem *p, tt_breakdown *breakdown, tt_sends *sends,
+                                int *rounds) {
   tt_sim *sim;
   tt_chooser_weigh(c, p->weight);
-  tutti_status status = tt_candidate_sim(c, name, slices, p->coll, p->root, false, p->bytes, &sim);
+  tutti_status status = tt_candidate_sim(c, plan, slices, p->coll, p->root, false, p->bytes, &sim);
   if (status) return status;
   if (!tt_sim_run(sim, (double)p->bytes, breakdown) || (rounds && !tt_sim_one_port(sim, rounds)))
-    status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", name);
+    status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", plan->text);
   *sends = tt_sim_busiest(sim);
   tt_sim_free(sim);
   return status;

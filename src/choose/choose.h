@@ -32,20 +32,20 @@ typedef struct tt_setting {
   int ranks;
   int data; /* the first `data` ranks bring data, the others help; 0: all bring data */
   tt_profile profile;
-  double ranks_per_core;     /* in shared memory; 0: a network */
-  tt_has_loop_fn *has_loop;  /* for shared memory; may be NULL */
-  char levels[TT_NAME];      /* as "rack:3 node:16 core:4", or of one machine; or empty */
-  int inside;                /* how many of these, the innermost, are within a node */
-  char data_levels[TT_NAME]; /* with helpers: the levels of the ranks with data; or empty */
+  double ranks_per_core;          /* in shared memory; 0: a network */
+  tt_has_loop_fn *has_loop;       /* for shared memory; may be NULL */
+  char levels[TT_TREE_TEXT];      /* as "rack:3 node:16 core:4", or of one machine; or empty */
+  int inside;                     /* how many of these, the innermost, are within a node */
+  char data_levels[TT_TREE_TEXT]; /* with helpers: the levels of the ranks with data; or empty */
   bool wide; /* the helpers are an aggregator's: no port or link of theirs is waited for */
   const int *position;        /* with helpers: of each rank in `levels`, as in tt_cost_model */
   double node_ranks_per_core; /* ranks per core inside such a node */
   double host_ranks_per_core; /* for a network: ranks per core of a host that several share */
   int flight;                 /* slices that run at once */
   tt_verify verify;           /* which plans are proven before they run */
-  char only[TT_NAME];         /* only this plan or family is a candidate; empty: all */
-  tt_code code;               /* of messages between ranks that share no memory */
-  int roundings;              /* the most on the way of a number, if the code rounds */
+  const tt_plan_spec *only; /* only this plan or family is a candidate, which is kept; NULL: all */
+  tt_code code;             /* of messages between ranks that share no memory */
+  int roundings;            /* the most on the way of a number, if the code rounds */
   const int *node; /* per rank: ranks with one number share memory; NULL: as `inside` says */
   const int *
       host; /* per rank: the number of its host in the profile; NULL: hosts are numbered in the order of the
@@ -86,7 +86,7 @@ enum { TT_WEIGHTS = 6 };
 int tt_weight_of(const tt_chooser *c, tutti_type type);
 
 typedef struct tt_choice {
-  const char *name; /* valid until the chooser is freed */
+  const tt_plan_spec *plan; /* valid until the chooser is freed */
   int slices;
   const char *refusal; /* why an override was refused; NULL: no override, or not refused */
   bool overridden;
@@ -103,7 +103,8 @@ tutti_status tt_choose(tt_chooser *c, const tt_problem *problem, const tt_overri
 
 /* For an allreduce that uses one-shot. *is: would two-shot be cheaper if the ranks' vectors need
  * not be copied? TUTTI_ERR_MEMORY. */
-tutti_status tt_two_shot_if_exported(tt_chooser *c, uint64_t bytes, bool *is);
+tutti_status tt_two_shot_if_exported(tt_chooser *c, const tt_plan_spec *one_shot,
+                                     const tt_plan_spec *two_shot, uint64_t bytes, bool *is);
 
 /* The predicted time (s) of the cheapest plan for `bytes` bytes (-1: out of memory); and of copying
  * one byte there and back. */
@@ -116,8 +117,8 @@ double tt_seconds_to_pack(const tt_chooser *c);
 enum { TT_MOST_PROVEN = 4096, TT_MOST_WORK = 1 << 20 };
 /* *met: which of `needs` a plan is shown to meet, in place and not. *skipped: the prover was not
  * asked, since it would have to follow more than `most` blocks. TUTTI_ERR_MEMORY. */
-tutti_status tt_meets(const char *name, const tt_ask *asked, unsigned needs, double most,
-                      unsigned *met, bool *skipped);
+tutti_status tt_meets(const tt_ask *asked, unsigned needs, double most, unsigned *met,
+                      bool *skipped);
 
 /* The number of blocks that the prover has to follow through these schedules. */
 double tt_work_of(tt_sched *const *all, int ranks);
@@ -133,14 +134,13 @@ typedef enum tt_proven {
 } tt_proven;
 /* Proves a plan, in place and not at once. TUTTI_ERR_SCHEDULE, with the prover's message, if it
  * refuses; TUTTI_ERR_MEMORY. */
-tutti_status tt_proven_find(const tt_ask *ask, const char *name, int slices, const tt_setting *how,
-                            tt_proven *is);
+tutti_status tt_proven_find(const tt_ask *ask, int slices, const tt_setting *how, tt_proven *is);
 /* Would tt_proven_find answer one of the first two, whatever the number of slices? Otherwise the
  * plan is not chosen, nor run if it is named. Fails if the plan cannot be built. */
-tutti_status tt_proven_can(const tt_ask *ask, const char *name, const tt_setting *how, bool *can);
+tutti_status tt_proven_can(const tt_ask *ask, const tt_setting *how, bool *can);
 enum { TT_REFUSAL = 800 }; /* capacity for why a plan does not run: names, and words */
 /* Formats why that plan does not run. */
-void tt_unproven_words(const char *name, int ranks, char *words, size_t size);
+void tt_unproven_words(const tt_plan_spec *plan, int ranks, char *words, size_t size);
 /* The results of all proofs of a form by `make prove` (proven.c), its numbers being ranges: are operands in
  * rank order, are they grouped alike on all ranks, and what was the largest number of ranks? */
 typedef struct tt_form {
@@ -151,11 +151,9 @@ typedef struct tt_form {
 } tt_form;
 /* The form of a plan, with the properties that hold for all its numbers; false: no plan of such a form, with
  * such numbers, is proven. */
-bool tt_form_of(const char *name, tutti_coll coll, tt_form *form);
-/* The plan's name without its sizes, its parameters sorted. */
-void tt_form_name(const char *name, char form[TT_NAME]);
+bool tt_form_of(const tt_plan_spec *plan, tutti_coll coll, tt_form *form);
 /* A hash of the question, a multiple of 4 and not 0. */
-uint64_t tt_proven_key(const tt_ask *ask, const char *name, int slices);
+uint64_t tt_proven_key(const tt_ask *ask, int slices);
 
 /* ---- coded messages (roundings.c) ---- */
 
@@ -163,11 +161,10 @@ uint64_t tt_proven_key(const tt_ask *ask, const char *name, int slices);
  * sum between nodes rounds it, unless it is rounded already, and so does the completion of a sum; -1:
  * a sum is completed on several ranks, so their bits would differ; or it takes too long to tell, and
  * *skipped is set. TUTTI_ERR_MEMORY. */
-tutti_status tt_roundings_of(const tt_chooser *c, const char *name, const tt_ask *ask,
-                             int *roundings, bool *skipped);
+tutti_status tt_roundings_of(const tt_chooser *c, const tt_ask *ask, int *roundings, bool *skipped);
 /* *much: would this stage of a composition, between the nodes of that level, round more than allowed? */
-tutti_status tt_stage_rounds(const tt_chooser *c, const char *name, tutti_coll coll, int ranks,
-                             int level, bool *much);
+tutti_status tt_stage_rounds(const tt_chooser *c, const tt_plan_spec *plan, tutti_coll coll,
+                             int ranks, int level, bool *much);
 /* May messages of such a call take that code? Of codes that round, sums of all ranks' floats. */
 bool tt_code_takes_call(tt_code code, tutti_coll coll, tutti_type type, tutti_op op);
 /* The predicted time of a choice; < 0: none. */
@@ -182,15 +179,17 @@ int *tt_chooser_nodes(const tt_chooser *c);
 void tt_cost_coded(const tt_setting *s, tt_cost_model *model);
 /* Appends a sentence: how messages between nodes are coded, how often numbers are rounded on their way
  * through the plan, and the bound of the error. */
-void tt_coding_say(tt_text *t, const tt_chooser *c, const tt_problem *problem, const char *plan);
+void tt_coding_say(tt_text *t, const tt_chooser *c, const tt_problem *problem,
+                   const tt_plan_spec *plan);
 /* Appends the same as a JSON object; null: messages are not coded. */
-void tt_coding_json(tt_text *t, const tt_chooser *c, const tt_problem *problem, const char *plan);
+void tt_coding_json(tt_text *t, const tt_chooser *c, const tt_problem *problem,
+                    const tt_plan_spec *plan);
 
 /* ---- the candidates, for explanations ---- */
 
 /* The predicted time of one candidate, and whether it is admissible. */
 typedef struct tt_quote {
-  const char *name;
+  const tt_plan_spec *plan;
   int slices;
   bool possible;  /* it can do the collective with this number of ranks */
   unsigned lacks; /* the needs that it does not meet, or */
@@ -205,12 +204,12 @@ bool tt_quote_at(tt_chooser *c, const tt_problem *problem, const tt_override *ov
                  bool ask, tt_quote *quote);
 /* The price of one candidate, the others being left alone; HUGE_VAL: it is none, or not possible, or memory
  * runs out. */
-double tt_price_of(tt_chooser *c, const tt_problem *problem, const char *name, int slices);
+double tt_price_of(tt_chooser *c, const tt_problem *problem, const tt_plan_spec *plan, int slices);
 /* Has memory run out since the last choice? Then quotes may be missing that other ranks have. */
 bool tt_chooser_starved(const tt_chooser *c);
 /* The breakdown of a plan's time at this size; rounds (may be NULL): as tt_sim_one_port.
  * TUTTI_ERR_UNSUPPORTED with the reason if the plan is not possible. */
-tutti_status tt_quote_breakdown(tt_chooser *c, const char *name, int slices,
+tutti_status tt_quote_breakdown(tt_chooser *c, const tt_plan_spec *plan, int slices,
                                 const tt_problem *problem, tt_breakdown *breakdown, tt_sends *sends,
                                 int *rounds);
 

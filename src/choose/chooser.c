@@ -66,6 +66,7 @@ void tt_chooser_free(tt_chooser *c) {
   for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
     for (int w = 0; w < TT_WEIGHTS; w++) tt_candidates_free(c->of[coll][w]);
   tt_hosts_free(c->model.hosts);
+  for (int i = 0; i < c->stages; i++) tt_plan_spec_free(c->stage[i].own);
   free(c->stage);
   free(c);
 }

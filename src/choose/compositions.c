@@ -10,7 +10,6 @@
  * Limit      with more than TT_PROVEN_RANKS ranks only those algorithms are in the lists whose
  *            compositions `make prove` has proven.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,14 +19,13 @@ enum {
   MOST_LEVELS = 4,
   MOST_OPTIONS = 48,
   POWERS = 41 /* up to 1 TiB */,
-  MOST_ROUNDS = 6,
   MOST_BANNED = 3,
   LEAST_SLICED = 1 << 18 /* bytes */
 };
 
 /* An algorithm on a level. */
 typedef struct option {
-  char name[TT_NAME];
+  tt_plan_spec *plan;
   bool scatters;
   bool ordered; /* keeps the ranks' order */
   bool banned;  /* for now: it cannot be built together with others */
@@ -46,80 +44,55 @@ typedef struct search {
   level_options of[MOST_LEVELS];
 } search;
 
-/* Where compositions of three levels are proven in full, and where only on few ranks. */
-static const char *const outermost[] = {"doubling", "windows", NULL};
-static const char *const within[] = {"fold(halving)", "doubling", "windows", NULL};
-static const char *const innermost[] = {"fold(halving)", "doubling", "windows", "two-shot", NULL};
-static const char *const on_few[] = {"fold(halving)",
-                                     "doubling",
-                                     "windows",
-                                     "two-shot",
-                                     "one-shot",
-                                     "fold(ring)",
-                                     "bruck",
-                                     "bruck(radix=4)",
-                                     "pat",
-                                     "consistent(i=0)",
-                                     "consistent(i=1)",
-                                     "consistent(i=2)",
-                                     "consistent(rank-order)",
-                                     "elimination",
-                                     "elimination(short)",
-                                     "multiplying(radix=3)",
-                                     "multiplying(radix=4)",
-                                     "rabenseifner",
-                                     "halving-doubling",
-                                     "tree(binary)",
-                                     NULL};
-
 /* ---- the options of each level ---- */
 
-static bool is_ordered(const char *name, tutti_coll coll) {
+static bool is_ordered(const tt_plan_spec *plan, tutti_coll coll) {
   tt_form form;
-  return tt_form_of(name, coll, &form) && form.order;
+  return tt_form_of(plan, coll, &form) && form.order;
 }
 
 /* Finds the price of an algorithm on a level; *at: -1 if it has none. */
-static tutti_status find_price(const search *k, const level_options *m, const char *name,
+static tutti_status find_price(const search *k, const level_options *m, const tt_plan_spec *plan,
                                tutti_coll coll, const tt_cost_model *model, int *at) {
-  tt_level_stage stage = {.coll = coll, .ranks = m->size, .level = m->level};
-  snprintf(stage.name, sizeof stage.name, "%s", name);
+  const tt_level_stage stage = {.plan = plan, .coll = coll, .ranks = m->size, .level = m->level};
   return tt_stage_find(k->c, &stage, k->weight, model, at);
 }
 
-static tutti_status add_option(const search *k, level_options *m, const char *name,
-                               const tt_cost_model *model) {
+/* Adds an algorithm, unless it rounds too much or has no price; *taken: it belongs to the level now. */
+static tutti_status add_option(const search *k, level_options *m, tt_plan_spec *plan,
+                               const tt_cost_model *model, bool *taken) {
   option *x = &m->at[m->n];
-  *x = (option){.back = -1};
-  snprintf(x->name, sizeof x->name, "%s", name);
-  x->scatters = m != &k->of[0] && tt_algo_does(name, TUTTI_REDUCE_SCATTER);
-  const tutti_coll coll = x->scatters ? TUTTI_REDUCE_SCATTER : k->coll;
-  const char *back = tt_algo_does(name, TUTTI_ALL_GATHER) ? name : "one-shot";
+  const tt_plan_spec *back;
   bool much;
-  tutti_status status = tt_stage_rounds(k->c, name, coll, m->size, m->level, &much);
+  *x = (option){.plan = plan, .back = -1};
+  x->scatters = m != &k->of[0] && tt_algo_does(plan, TUTTI_REDUCE_SCATTER);
+  const tutti_coll coll = x->scatters ? TUTTI_REDUCE_SCATTER : k->coll;
+  tutti_status status = tt_stage_rounds(k->c, plan, coll, m->size, m->level, &much);
   if (status || much) return status;
-  status = find_price(k, m, name, coll, model, &x->in);
+  status = tt_stage_way_back(plan, &back);
+  if (!status) status = find_price(k, m, plan, coll, model, &x->in);
   if (!status && x->scatters) status = find_price(k, m, back, TUTTI_ALL_GATHER, model, &x->back);
-  x->ordered = is_ordered(name, coll);
-  if (!status && x->in >= 0 && (x->back >= 0 || !x->scatters) && m->n + 1 < MOST_OPTIONS) m->n++;
+  x->ordered = is_ordered(plan, coll);
+  *taken = !status && x->in >= 0 && (x->back >= 0 || !x->scatters) && m->n + 1 < MOST_OPTIONS;
+  m->n += *taken;
   return status;
 }
 
-static tutti_status find_level_options(const search *k, level_options *m, const char *const *names,
-                                       bool lanes) {
+/* where: as in tt_stage_next. */
+static tutti_status find_level_options(const search *k, level_options *m, unsigned where) {
   tt_cost_model model;
   tutti_status status = TUTTI_OK;
-  char name[32];
+  tt_stage_walk at = {0};
+  tt_text name = {0};
   if (!tt_cost_stage(&k->c->model, m->level, m->size, &model)) return TUTTI_OK;
-  for (int i = 0; lanes && !status && tt_lanes_number(i) <= m->size; i++) {
-    snprintf(name, sizeof name, "lanes(n=%d)", tt_lanes_number(i));
-    status = add_option(k, m, name, &model);
+  for (; !status && tt_stage_next(where, m->size, &at, &name); name.length = 0) {
+    tt_plan_spec *plan = NULL;
+    bool taken = false;
+    status = name.failed ? TUTTI_ERR_MEMORY : tt_plan_spec_parse(name.at, &plan);
+    if (!status) status = add_option(k, m, plan, &model, &taken);
+    if (!taken) tt_plan_spec_free(plan);
   }
-  for (int i = 0; names[i] && !status; i++) status = add_option(k, m, names[i], &model);
-  for (int T = 2; lanes && !status && T <= MOST_ROUNDS; T++) { /* on a few numbers of ranks */
-    snprintf(name, sizeof name, "searched(T=%d)", T);
-    status = add_option(k, m, name, &model);
-  }
+  free(name.at);
   return status;
 }
 
@@ -127,8 +100,10 @@ static tutti_status find_options(search *k) {
   const bool few = k->c->setting.ranks <= TT_PROVEN_RANKS;
   tutti_status status = TUTTI_OK;
   for (int l = 0; l < k->levels && !status; l++) {
-    const char *const *names = l == 0 ? outermost : l + 1 < k->levels ? within : innermost;
-    status = find_level_options(k, &k->of[l], few ? on_few : names, few || l == 0);
+    const unsigned where = l == 0              ? TT_STAGE_OUTER
+                           : l + 1 < k->levels ? TT_STAGE_MIDDLE
+                                               : TT_STAGE_INNER;
+    status = find_level_options(k, &k->of[l], few ? 0 : where);
   }
   return status;
 }
@@ -180,45 +155,54 @@ static int rank_of(const search *k, int d) {
 
 /* Can all ranks build it, and may it run? A stage is refused by its rank's number in the group. On many
  * ranks all stages in the lists can be built, but not all may run on more than three levels. */
-static bool can_be_built(const search *k, const char *name) {
+static bool can_be_built(const search *k, const tt_plan_spec *plan) {
   const int ranks = k->c->setting.ranks;
-  tt_ask ask = tt_ask_of(&k->c->setting, k->coll, 0);
+  tt_ask ask = tt_ask_of(&k->c->setting, plan, k->coll, 0);
   tt_level_stage list[TT_STAGES];
   int most = 1;
   bool can = false;
-  if (tt_proven_can(&ask, name, &k->c->setting, &can) || !can) return false;
+  if (tt_proven_can(&ask, &k->c->setting, &can) || !can) return false;
   for (int l = 0; l < k->levels && ranks <= TT_PROVEN_RANKS; l++)
     most = (int)tt_max((size_t)most, (size_t)k->of[l].size);
   for (int d = 0; d < most; d++) {
     ask.rank = rank_of(k, d);
-    if (tt_algo_stages(name, &ask, &k->c->model.tree, list) == 0) return false;
+    if (tt_algo_stages(&ask, &k->c->model.tree, list) == 0) return false;
   }
   return true;
 }
 
-/* Writes the name. Can it be built? */
-static bool name_of(const search *k, const pick *p, char name[TT_NAME]) {
-  size_t at = (size_t)snprintf(name, TT_NAME, "blueconnect(%s,stages=", k->c->setting.levels);
-  for (int l = 0; l < k->levels && at < TT_NAME; l++)
-    at += (size_t)snprintf(name + at, TT_NAME - at, "%s%s", k->of[l].at[p->of[l]].name,
-                           l + 1 < k->levels ? "/" : ")");
-  return at < TT_NAME && can_be_built(k, name);
+/* *plan: the composition, if it can be built, or NULL. False: out of memory. */
+static bool plan_of(const search *k, const pick *p, tt_plan_spec **plan) {
+  tt_text name = {0};
+  tt_stages_text(&name, k->c->setting.levels);
+  for (int l = 0; l < k->levels; l++)
+    tt_text_add(&name, "%s%s", k->of[l].at[p->of[l]].plan->text, l + 1 < k->levels ? "/" : ")");
+  const bool made = !name.failed && !tt_plan_spec_parse(name.at, plan);
+  free(name.at);
+  if (!made || can_be_built(k, *plan)) return made;
+  tt_plan_spec_free(*plan);
+  *plan = NULL;
+  return true;
 }
 
-/* Adds a candidate, unless it is listed. False: out of memory. */
-static bool add_once(tt_candidates *list, int from, const char *name, int slices) {
+static bool is_listed(const tt_candidates *list, int from, const tt_plan_spec *plan, int slices) {
   for (int i = from; i < list->n; i++)
-    if (list->at[i].slices == slices && strcmp(list->at[i].name, name) == 0) return true;
-  return tt_candidates_add(list, name, slices);
+    if (list->at[i].slices == slices && tt_plan_spec_equal(list->at[i].plan, plan)) return true;
+  return false;
 }
 
-/* Adds a composition; for long vectors in two slices, too, which one rank's simulation can price. */
-static bool add_composition(const search *k, tt_candidates *list, int from, const char *name,
+/* Adds a composition, which is freed, unless it is listed; for long vectors in two slices, too, which one
+ * rank's simulation can price. False: out of memory. */
+static bool add_composition(const search *k, tt_candidates *list, int from, tt_plan_spec *plan,
                             double bytes) {
-  const tt_ask ask = tt_ask_of(&k->c->setting, k->coll, 0);
+  const tt_ask ask = tt_ask_of(&k->c->setting, plan, k->coll, 0);
   const bool sliced = !tt_links_fill_themselves(&k->c->model) && k->coll == TUTTI_ALLREDUCE &&
-                      bytes >= LEAST_SLICED && tt_algo_uniform(name, &ask, &k->c->model.tree);
-  return add_once(list, from, name, 1) && (!sliced || add_once(list, from, name, 2));
+                      bytes >= LEAST_SLICED && !is_listed(list, from, plan, 2) &&
+                      tt_algo_uniform(&ask, &k->c->model.tree);
+  bool ok = is_listed(list, from, plan, 1) || tt_candidates_add_slices(list, plan, 1);
+  if (ok && sliced) ok = tt_candidates_add_slices(list, plan, 2);
+  tt_plan_spec_free(plan);
+  return ok;
 }
 
 bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll) {
@@ -234,12 +218,12 @@ bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll) {
  * *any: one can be built. */
 static bool add_pick(search *k, tt_candidates *list, int from, const pick *p, double bytes,
                      int banned, bool *any) {
-  char name[TT_NAME];
   bool ok = true;
   if (!banned) {
-    const bool can = name_of(k, p, name);
-    *any |= can;
-    return !can || add_composition(k, list, from, name, bytes);
+    tt_plan_spec *plan;
+    if (!plan_of(k, p, &plan)) return false;
+    *any |= plan != NULL;
+    return !plan || add_composition(k, list, from, plan, bytes);
   }
   for (int l = 0; l < k->levels && ok; l++) {
     option *x = &k->of[l].at[p->of[l]];
@@ -280,6 +264,8 @@ bool tt_compositions_list(tt_chooser *c, tt_candidates *list) {
   for (unsigned set = 0; set < 1u << k->levels; set += 2) /* the outermost level does not scatter */
     for (int ordered = 0; ordered < 2 && ok; ordered++)
       ok = add_cheapest(k, list, from, (pick){.scatters = set, .ordered = ordered});
+  for (int l = 0; l < k->levels; l++)
+    for (int i = 0; i < k->of[l].n; i++) tt_plan_spec_free(k->of[l].at[i].plan);
   free(k);
   return ok;
 }

@@ -12,13 +12,12 @@
 
 enum { MOST_BY_HOSTS = 1 << 14 }; /* messages of all ranks */
 
-bool tt_priced_by_hosts(const tt_chooser *c, const char *name, const tt_ask *ask, int slices) {
+bool tt_priced_by_hosts(const tt_chooser *c, const tt_ask *ask, int slices) {
   tt_sched *first;
   tt_ask one = *ask;
   double sends = 0;
   one.rank = 0;
-  if (!c->model.hosts || ask->ranks > TT_MOST_PLAYED || tt_algo_build(name, &one, &first))
-    return false;
+  if (!c->model.hosts || ask->ranks > TT_MOST_PLAYED || tt_algo_build(&one, &first)) return false;
   for (uint32_t i = 0; i < first->nsteps; i++)
     if (first->steps[i].kind == TT_SEND) sends += first->steps[i].peers.count;
   tt_sched_free(first);
@@ -38,8 +37,7 @@ int tt_hosts_some(const tt_cost_model *model, int *ranks, int most) {
 }
 
 /* The link of the host of this rank, which is the first there. Fails if a schedule cannot be built. */
-static tutti_status bound_link(const tt_chooser *c, const char *name, tt_ask ask, int first,
-                               tt_bound *bound) {
+static tutti_status bound_link(const tt_chooser *c, tt_ask ask, int first, tt_bound *bound) {
   enum { MOST_OF_HOST = 64 };
   const tt_cost_model *model = &c->model;
   int n = 1;
@@ -49,15 +47,14 @@ static tutti_status bound_link(const tt_chooser *c, const char *name, tt_ask ask
   tt_sched **all = calloc((size_t)ask.ranks, sizeof *all);
   tutti_status status = all ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a price");
   for (ask.rank = first; ask.rank < first + n && !status; ask.rank++)
-    status = tt_algo_build(name, &ask, &all[ask.rank]);
+    status = tt_algo_build(&ask, &all[ask.rank]);
   if (!status) tt_bound_domain(bound, all, first, n, model, model->hosts->level);
   if (all) tt_sched_free_all(all, ask.ranks);
   return status;
 }
 
-tutti_status tt_hosts_raise(const tt_chooser *c, const char *name, const tt_ask *ask, int slices,
-                            tt_curve *curve) {
-  const bool alike = tt_algo_uniform(name, ask, c->levels ? &c->model.tree : NULL);
+tutti_status tt_hosts_raise(const tt_chooser *c, const tt_ask *ask, int slices, tt_curve *curve) {
+  const bool alike = tt_algo_uniform(ask, c->levels ? &c->model.tree : NULL);
   int some[TT_NAMED_HOSTS];
   const int n = tt_hosts_some(&c->model, some, TT_NAMED_HOSTS);
   tt_bound bound = {.n = 0};
@@ -66,11 +63,11 @@ tutti_status tt_hosts_raise(const tt_chooser *c, const char *name, const tt_ask 
     tt_ask one = *ask;
     tt_sched *s;
     one.rank = some[i];
-    status = tt_algo_build(name, &one, &s);
+    status = tt_algo_build(&one, &s);
     if (status) break;
     tt_bound_rank(&bound, s, &c->model, alike);
     tt_sched_free(s);
-    if (!alike) status = bound_link(c, name, *ask, some[i], &bound);
+    if (!alike) status = bound_link(c, *ask, some[i], &bound);
   }
   tt_curve_raise(curve, &bound, slices);
   return status;

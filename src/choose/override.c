@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "override.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,16 +24,22 @@ static const char *read_sizes(const char *at, uint64_t *from, uint64_t *to) {
 
 /* Plans of an aggregator have more ranks than the communicator: a virtual one for each part of the vector, at the only
  * aggregator, or at that of each rack and at the one above them. How many there are is known when it is open. */
-static tutti_status known(const char *name, int ranks) {
-  const bool aggregates = strncmp(name, "aggregate(", 10) == 0;
-  const char *trees = aggregates ? strstr(name, ",trees=") : NULL;
-  const int parts = trees ? (int)tt_min(strtoul(trees + 7, NULL, 10), (unsigned long)PARTS) : 0;
-  for (int more = parts; parts && more <= parts * (ranks + 1); more += parts)
-    if (!tt_algo_known(name, ranks + more)) return TUTTI_OK;
-  if (!parts && (aggregates || strncmp(name, "split(", 6) == 0))
-    for (int more = PARTS; more > 0; more--)
-      if (!tt_algo_known(name, ranks + more)) return TUTTI_OK;
-  return tt_algo_known(name, ranks);
+static tutti_status known(const tt_plan_spec *plan, int ranks) {
+  const tt_arg *trees = tt_plan_spec_arg(plan, "trees");
+  const int parts = trees ? (int)tt_min(trees->number, PARTS) : 1;
+  const int most = trees ? parts * (ranks + 1) : PARTS;
+  for (int more = parts; plan->family->helped && more <= most; more += parts)
+    if (!tt_algo_known(plan, ranks + more)) return TUTTI_OK;
+  return tt_algo_known(plan, ranks);
+}
+
+/* The plan of a text of n characters. */
+static tutti_status read_plan(const char *at, size_t n, const tt_plan_spec **plan) {
+  char *text = strndup(at, n);
+  const tutti_status status =
+      text ? tt_plan_spec_named(text, plan) : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan");
+  free(text);
+  return status;
 }
 
 tutti_status tt_override_parse(const char *text, int ranks, tt_override *override) {
@@ -48,12 +53,10 @@ tutti_status tt_override_parse(const char *text, int ranks, tt_override *overrid
     at += never;
     size_t n = tt_text_until(at, ":;"), bare = n;
     while (bare && at[bare - 1] == ' ') bare--;
-    if (n >= TT_NAME) return override_error(text, at, "a name of less than 256 characters");
-    char *name = override->item[override->n].name;
-    snprintf(name, TT_NAME, "%.*s", (int)bare, at);
-    tutti_status status = never ? tt_algo_exists(name) : known(name, ranks);
+    const tt_plan_spec **plan = &override->item[override->n].plan;
+    tutti_status status = read_plan(at, bare, plan);
+    if (!status && !never) status = known(*plan, ranks);
     if (status) return status;
-    tt_algo_full_name(name);
     override->item[override->n].never = never;
     override->item[override->n].to = UINT64_MAX;
     at += n;
@@ -74,37 +77,16 @@ static bool applies(const tt_override *override, int i, uint64_t bytes) {
          (bytes < override->item[i].to || override->item[i].to == UINT64_MAX);
 }
 
-const char *tt_override_for(const tt_override *override, uint64_t bytes) {
+const tt_plan_spec *tt_override_for(const tt_override *override, uint64_t bytes) {
   for (int i = 0; override && i < override->n; i++)
-    if (!override->item[i].never && applies(override, i, bytes)) return override->item[i].name;
+    if (!override->item[i].never && applies(override, i, bytes)) return override->item[i].plan;
   return NULL;
 }
 
-static bool has_param(const char *params, const char *one, size_t n) {
-  while (*params == '(' || *params == ',') {
-    const size_t length = tt_text_until(++params, ",)");
-    if (length == n && strncmp(params, one, n) == 0) return true;
-    params += length;
-  }
-  return false;
-}
-
-/* Is the plan of this family, with all of these parameters? fold(ring,rings=2) is one of fold(ring). */
-static bool is_one_of(const char *name, const char *wish) {
-  const size_t n = strcspn(wish, "(");
-  if (strncmp(name, wish, n) != 0 || (name[n] && name[n] != '(')) return false;
-  for (const char *param = wish + n; *param == '(' || *param == ',';) {
-    const size_t length = tt_text_until(++param, ",)");
-    if (!has_param(name + n, param, length)) return false;
-    param += length;
-  }
-  return true;
-}
-
-bool tt_override_forbids(const tt_override *override, const char *name, uint64_t bytes) {
+bool tt_override_forbids(const tt_override *override, const tt_plan_spec *plan, uint64_t bytes) {
   for (int i = 0; override && i < override->n; i++)
     if (override->item[i].never && applies(override, i, bytes) &&
-        is_one_of(name, override->item[i].name))
+        tt_plan_spec_is_one_of(plan, override->item[i].plan))
       return true;
   return false;
 }

@@ -14,7 +14,7 @@ enum { TT_OVERRIDES = 16 };
 typedef struct tt_override {
   int n;
   struct {
-    char name[TT_NAME];
+    const tt_plan_spec *plan; /* kept (tt_plan_spec_named) */
     bool never;
     uint64_t from, to;
   } item[TT_OVERRIDES];
@@ -24,8 +24,8 @@ typedef struct tt_override {
  * that many ranks, or invalid sizes; the message says what and where. */
 tutti_status tt_override_parse(const char *text, int ranks, tt_override *override);
 /* The plan that is wanted for this size; NULL: none. */
-const char *tt_override_for(const tt_override *override, uint64_t bytes);
+const tt_plan_spec *tt_override_for(const tt_override *override, uint64_t bytes);
 /* Is this plan ruled out? */
-bool tt_override_forbids(const tt_override *override, const char *name, uint64_t bytes);
+bool tt_override_forbids(const tt_override *override, const tt_plan_spec *plan, uint64_t bytes);
 
 #endif

@@ -14,12 +14,12 @@ enum { MOST_LOOKS = 100000000 };
 
 /* ---- building ---- */
 
-static tutti_status build(const char *name, tt_ask ask, int rank, tt_sched **out) {
+static tutti_status build(tt_ask ask, int rank, tt_sched **out) {
   ask.rank = rank;
-  return tt_algo_build(name, &ask, out);
+  return tt_algo_build(&ask, out);
 }
 
-tutti_status tt_build_senders(const char *name, const tt_ask *ask, tt_sched **all) {
+tutti_status tt_build_senders(const tt_ask *ask, tt_sched **all) {
   tutti_status status = TUTTI_OK;
   double messages = 0, senders = 0;
   for (uint32_t i = 0; i < all[0]->nsteps; i++) messages += all[0]->steps[i].peers.count;
@@ -29,10 +29,10 @@ tutti_status tt_build_senders(const char *name, const tt_ask *ask, tt_sched **al
       const int peer = tt_peer_rank(&step->peers, k, ask->ranks);
       if (all[peer]) continue;
       senders++;
-      status = build(name, *ask, peer, &all[peer]);
+      status = build(*ask, peer, &all[peer]);
       if (!status && messages * senders > MOST_LOOKS)
-        status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to price", name,
-                         ask->ranks);
+        status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to price",
+                         ask->plan->text, ask->ranks);
     }
   }
   return status;
@@ -46,31 +46,31 @@ static double count_sends(const tt_sched *s) {
 }
 
 /* Some ranks after the first show whether a plan has far too many messages: then the rest is not built. */
-static tutti_status build_rest(const char *name, const tt_ask *ask, double most, tt_sched **all) {
+static tutti_status build_rest(const tt_ask *ask, double most, tt_sched **all) {
   enum { SOME = 32 };
   tutti_status status = TUTTI_OK;
   double messages = 0, of_some = 0;
   for (int r = 0; r < ask->ranks && !status; r++) {
-    if (!all[r]) status = build(name, *ask, r, &all[r]);
+    if (!all[r]) status = build(*ask, r, &all[r]);
     const double sends = status ? 0 : count_sends(all[r]);
     messages += sends;
     if (r > 0) of_some += sends;
     const bool far = r == SOME && of_some / SOME * ask->ranks > 2 * most;
     if (!status && (messages > most || far))
-      status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to price", name,
-                       ask->ranks);
+      status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to price",
+                       ask->plan->text, ask->ranks);
   }
   return status;
 }
 
 /* *most: up to how many bytes is there a loop for the plan? 0: none. */
-static tutti_status find_loop(const tt_chooser *c, const char *name, const tt_ask *ask,
-                              tt_sched **all, uint64_t *most) {
+static tutti_status find_loop(const tt_chooser *c, const tt_ask *ask, tt_sched **all,
+                              uint64_t *most) {
   const tt_setting *s = &c->setting;
   *most = 0;
   tutti_status status = s->has_loop ? s->has_loop(all, 1, most) : TUTTI_OK;
   if (status || !*most) return status;
-  status = build_rest(name, ask, HUGE_VAL, all);
+  status = build_rest(ask, HUGE_VAL, all);
   *most = 0;
   if (!status) status = s->has_loop(all, ask->ranks, most);
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
@@ -85,11 +85,11 @@ static bool addresses_all(const tt_sched *s) {
 
 /* Could it, on many ranks? A plan that does not on a few, more than any radix, does not; so long
  * schedules need not be built to find that out. */
-static bool may_address_all(const char *name, const tt_ask *ask) {
+static bool may_address_all(const tt_ask *ask) {
   enum { A_FEW = 17 };
-  const tt_ask few = {.coll = ask->coll, .ranks = A_FEW};
+  const tt_ask few = {.plan = ask->plan, .coll = ask->coll, .ranks = A_FEW};
   tt_sched *s;
-  if (ask->ranks <= A_FEW || tt_algo_build(name, &few, &s)) return true;
+  if (ask->ranks <= A_FEW || tt_algo_build(&few, &s)) return true;
   const bool all = addresses_all(s);
   tt_sched_free(s);
   return all;
@@ -98,52 +98,47 @@ static bool may_address_all(const char *name, const tt_ask *ask) {
 /* A plan in which all ranks do alike and address all others at once is nearly alike on even levels,
  * too: every rank has as many peers at each level as any other, and only the order in which they come
  * differs. That is good enough where all ranks have too many messages to simulate. */
-bool tt_stands_for_all(const tt_chooser *c, const char *name, const tt_ask *ask,
-                       const tt_sched *mine) {
+bool tt_stands_for_all(const tt_chooser *c, const tt_ask *ask, const tt_sched *mine) {
   const tt_tree *tree = c->levels ? &c->model.tree : NULL;
-  if (tt_algo_uniform(name, ask, tree)) return true;
+  if (tt_algo_uniform(ask, tree)) return true;
   if (!tree || !tree->even || (double)ask->ranks * ask->ranks <= TT_MOST_MESSAGES ||
-      !tt_algo_uniform(name, ask, NULL) || !may_address_all(name, ask))
+      !tt_algo_uniform(ask, NULL) || !may_address_all(ask))
     return false;
   tt_sched *own = NULL;
-  if (!mine && build(name, *ask, 0, &own)) return false;
+  if (!mine && build(*ask, 0, &own)) return false;
   const bool all = addresses_all(mine ? mine : own);
   tt_sched_free(own);
   return all;
 }
 
-bool tt_is_composition(const char *name) {
-  return strstr(name, "stages=") != NULL;
+bool tt_is_composition(const tt_plan_spec *plan) {
+  return tt_plan_spec_stages(plan);
 }
 
-int tt_stages_of(const tt_chooser *c, const char *name, const tt_ask *ask,
-                 tt_level_stage list[TT_STAGES]) {
-  const bool whole = !tt_is_composition(name) && ask->ranks <= TT_MOST_PLAYED;
-  return c->levels && !whole ? tt_algo_stages(name, ask, &c->model.tree, list) : 0;
+int tt_stages_of(const tt_chooser *c, const tt_ask *ask, tt_level_stage list[TT_STAGES]) {
+  const bool whole = !tt_is_composition(ask->plan) && ask->ranks <= TT_MOST_PLAYED;
+  return c->levels && !whole ? tt_algo_stages(ask, &c->model.tree, list) : 0;
 }
 
 tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, tt_sim **stage) {
-  const tt_ask ask = {.coll = x->coll, .ranks = x->ranks};
-  const bool uniform = tt_algo_uniform(x->name, &ask, NULL);
+  const tt_ask ask = {.plan = x->plan, .coll = x->coll, .ranks = x->ranks};
+  const bool uniform = tt_algo_uniform(&ask, NULL);
   tt_sched **all = calloc((size_t)x->ranks, sizeof *all);
   if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", x->ranks);
-  tutti_status status = build(x->name, ask, 0, &all[0]);
-  if (!status)
-    status =
-        uniform ? tt_build_senders(x->name, &ask, all) : build_rest(x->name, &ask, HUGE_VAL, all);
+  tutti_status status = build(ask, 0, &all[0]);
+  if (!status) status = uniform ? tt_build_senders(&ask, all) : build_rest(&ask, HUGE_VAL, all);
   *stage = status ? NULL : tt_sim_new(all, x->ranks, uniform, model);
   if (!status && !*stage)
-    status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", x->name);
+    status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", x->plan->text);
   tt_sched_free_all(all, x->ranks);
   return status;
 }
 
 /* A composition on the machine's levels: its stages' simulations. *sim is NULL on errors, if it is none,
  * or if something else than the levels' links counts. */
-static tutti_status sim_stages(const tt_chooser *c, const char *name, const tt_ask *ask,
-                               tt_sim **sim) {
+static tutti_status sim_stages(const tt_chooser *c, const tt_ask *ask, tt_sim **sim) {
   tt_level_stage list[TT_STAGES];
-  const int n = tt_stages_of(c, name, ask, list);
+  const int n = tt_stages_of(c, ask, list);
   tutti_status status = TUTTI_OK;
   bool apply = true;
   *sim = NULL;
@@ -160,30 +155,30 @@ static tutti_status sim_stages(const tt_chooser *c, const char *name, const tt_a
   return status;
 }
 
-static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll coll, int root,
-                              bool exported, int slices, double most, tt_sched **kept,
+static tutti_status sim_whole(const tt_chooser *c, const tt_plan_spec *plan, tutti_coll coll,
+                              int root, bool exported, int slices, double most, tt_sched **kept,
                               uint64_t *size, tt_sim **sim) {
   const tt_setting *s = &c->setting;
-  const tt_ask ask = tt_ask_of(s, coll, root);
+  const tt_ask ask = tt_ask_of(s, plan, coll, root);
   const uint64_t bytes = *size;
   uint64_t loop = 0;
   *size = UINT64_MAX;
   *sim = NULL;
-  if (!exported && tt_priced_by_ways(c, name, &ask)) return tt_ways_sim(c, name, &ask, sim);
-  if (!exported && tt_rounded_up(c, name)) return tt_rounded_up_sim(c, name, &ask, sim);
-  const bool by_hosts = tt_priced_by_hosts(c, name, &ask, slices);
+  if (!exported && tt_priced_by_ways(c, &ask)) return tt_ways_sim(c, &ask, sim);
+  if (!exported && tt_rounded_up(c, plan)) return tt_rounded_up_sim(c, &ask, sim);
+  const bool by_hosts = tt_priced_by_hosts(c, &ask, slices);
   if (slices == 1 && !by_hosts) {
-    const tutti_status status = sim_stages(c, name, &ask, sim);
+    const tutti_status status = sim_stages(c, &ask, sim);
     if (status || *sim) return status;
   }
   tt_sched **all = kept ? kept : calloc((size_t)s->ranks, sizeof *all);
   if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", s->ranks);
-  tutti_status status = all[0] ? TUTTI_OK : build(name, ask, 0, &all[0]);
-  const bool uniform = !status && !by_hosts && tt_stands_for_all(c, name, &ask, all[0]);
+  tutti_status status = all[0] ? TUTTI_OK : build(ask, 0, &all[0]);
+  const bool uniform = !status && !by_hosts && tt_stands_for_all(c, &ask, all[0]);
   if (!status)
-    status = uniform ? tt_build_senders(name, &ask, all)
-                     : build_rest(name, &ask, by_hosts ? HUGE_VAL : most, all);
-  if (!status && !exported) status = find_loop(c, name, &ask, all, &loop);
+    status =
+        uniform ? tt_build_senders(&ask, all) : build_rest(&ask, by_hosts ? HUGE_VAL : most, all);
+  if (!status && !exported) status = find_loop(c, &ask, all, &loop);
   if (!status) {
     const bool runs = loop > 0 && bytes <= loop;
     tt_cost_model model = exported ? c->exported : runs ? c->loop : c->model;
@@ -191,18 +186,18 @@ static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll 
     if (runs) *size = loop;
     *sim = tt_sim_new(all, s->ranks, uniform, &model);
     if (!*sim)
-      status = tt_fail(TUTTI_ERR_MEMORY, "%s on %d ranks cannot be priced: out of memory", name,
-                       s->ranks);
+      status = tt_fail(TUTTI_ERR_MEMORY, "%s on %d ranks cannot be priced: out of memory",
+                       plan->text, s->ranks);
   }
   if (!kept) tt_sched_free_all(all, s->ranks);
   return status;
 }
 
-tutti_status tt_plan_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
+tutti_status tt_plan_sim(const tt_chooser *c, const tt_plan_spec *plan, int slices, tutti_coll coll,
                          int root, bool exported, double most, tt_sched **kept, uint64_t *size,
                          tt_sim **sim) {
   const tutti_status status =
-      sim_whole(c, name, coll, root, exported, slices, most, kept, size, sim);
+      sim_whole(c, plan, coll, root, exported, slices, most, kept, size, sim);
   if (status || slices <= 1) return status;
   tt_sim *whole = *sim;
   const bool can = tt_sim_can_slice(whole, slices);
@@ -210,11 +205,12 @@ tutti_status tt_plan_sim(const tt_chooser *c, const char *name, int slices, tutt
   tt_sim_free(whole);
   if (!can)
     return tt_fail(TUTTI_ERR_UNSUPPORTED,
-                   "%s in %d slices has too many messages to price; set fewer", name, slices);
-  return *sim ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for slices of %s", name);
+                   "%s in %d slices has too many messages to price; set fewer", plan->text, slices);
+  return *sim ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for slices of %s", plan->text);
 }
 
-tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
-                              int root, bool exported, uint64_t bytes, tt_sim **sim) {
-  return tt_plan_sim(c, name, slices, coll, root, exported, HUGE_VAL, NULL, &bytes, sim);
+tutti_status tt_candidate_sim(const tt_chooser *c, const tt_plan_spec *plan, int slices,
+                              tutti_coll coll, int root, bool exported, uint64_t bytes,
+                              tt_sim **sim) {
+  return tt_plan_sim(c, plan, slices, coll, root, exported, HUGE_VAL, NULL, &bytes, sim);
 }

@@ -31,63 +31,6 @@ static const tt_form forms[] = {
 #include "forms.def"
     {NULL, TUTTI_COLL_COUNT, 0, 0, 0}};
 
-/* The forms of stages, such as lanes(n=)/two-shot of lanes(n=4)/two-shot. */
-static void stages_form(const char *stages, size_t length, char *form, size_t size) {
-  size_t at = 0;
-  for (const char *end = stages + length; stages < end && at < size;) {
-    char name[TT_NAME], one[TT_NAME];
-    const size_t n = tt_min(tt_text_until(stages, "/,)"), (size_t)(end - stages));
-    snprintf(name, sizeof name, "%.*s", (int)n, stages);
-    tt_form_name(name, one);
-    at += (size_t)snprintf(form + at, size - at, "%s%s", at ? "/" : "", one);
-    stages += n + 1;
-  }
-}
-
-/* Is the parameter a size: a rank, a distance between ranks, numbers of them, or a level of the machine? */
-static bool is_size(const char *param) {
-  static const char *const keys[] = {
-      "data=", "group=", "late=", "node=", "per=", "seq=", "stride="};
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-    if (strncmp(param, keys[i], strlen(keys[i])) == 0) return true;
-  return false;
-}
-
-static int by_text(const void *a, const void *b) {
-  return strcmp(a, b);
-}
-
-/* One parameter of a form: levels, sizes and stages without their numbers. */
-static void form_param(const char *param, size_t length, char form[TT_NAME]) {
-  static const char stages[] = "stages=";
-  const char *equals = memchr(param, '=', length);
-  const bool staged = strncmp(param, stages, strlen(stages)) == 0;
-  const size_t kept = equals && (staged || is_size(param)) ? (size_t)(equals + 1 - param) : length;
-  size_t n = tt_min(kept, TT_NAME - 1);
-  const bool levels = !equals && memchr(param, ':', length);
-  snprintf(form, TT_NAME, "%.*s", levels ? 6 : (int)n, levels ? "levels" : param);
-  if (staged) stages_form(param + kept, length - kept, form + n, TT_NAME - n);
-}
-
-void tt_form_name(const char *name, char form[TT_NAME]) {
-  enum { MOST = 16 };
-  char params[MOST][TT_NAME];
-  const char *param = name + strcspn(name, "(");
-  size_t n = tt_min((size_t)(param - name), TT_NAME - 1);
-  int items = 0;
-  snprintf(form, TT_NAME, "%.*s", (int)n, name);
-  while ((*param == '(' || *param == ',') && param[1] && items < MOST) {
-    const size_t length = tt_text_until(++param, ",)"); /* skips the '(' or ',' before it */
-    form_param(param, length, params[items++]);
-    param += length;
-  }
-  qsort(params, (size_t)items, sizeof *params, by_text); /* in whatever order they were given */
-  for (int i = 0; i < items; i++)
-    n = tt_min(n + (size_t)snprintf(form + n, TT_NAME - n, "%c%s", i ? ',' : '(', params[i]),
-               TT_NAME - 1);
-  if (items) snprintf(form + n, TT_NAME - n, ")");
-}
-
 /* Is each number of the form in the range at its place in the row, and all else the same? */
 static bool within(const char *form, const char *row) {
   while (*form && *row) {
@@ -106,22 +49,23 @@ static bool within(const char *form, const char *row) {
   return *form == *row;
 }
 
-bool tt_form_of(const char *name, tutti_coll coll, tt_form *found) {
-  char form[TT_NAME];
-  tt_form_name(name, form);
+bool tt_form_of(const tt_plan_spec *plan, tutti_coll coll, tt_form *found) {
+  tt_text form = {0};
+  tt_plan_spec_form(plan, &form);
   *found = (tt_form){.coll = coll, .order = true, .same = true};
-  for (const tt_form *f = forms; f->name; f++) {
-    if (f->coll != coll || !within(form, f->name)) continue;
+  for (const tt_form *f = forms; f->name && !form.failed; f++) {
+    if (f->coll != coll || !within(form.at, f->name)) continue;
     found->order &= f->order;
     found->same &= f->same;
     if (f->ranks > found->ranks) found->name = f->name, found->ranks = f->ranks;
   }
+  free(form.at);
   return found->name;
 }
 
-static bool has_form(const char *name, tutti_coll coll) {
+static bool has_form(const tt_ask *ask) {
   tt_form form;
-  return tt_form_of(name, coll, &form);
+  return tt_form_of(ask->plan, ask->coll, &form);
 }
 
 /* ---- plans ---- */
@@ -129,10 +73,10 @@ static bool has_form(const char *name, tutti_coll coll) {
 enum { MOST_SLICES = 5 };
 
 /* More than five slices are as five: no more of those in flight touch each other. */
-uint64_t tt_proven_key(const tt_ask *ask, const char *name, int slices) {
+uint64_t tt_proven_key(const tt_ask *ask, int slices) {
   uint64_t h = tt_mix((uint64_t)ask->coll | (uint64_t)(uint32_t)ask->root << 8);
   h = tt_mix(h ^ (uint64_t)(uint32_t)ask->ranks << 32 ^ (uint64_t)(uint32_t)ask->data);
-  h = tt_mix_text(h, name);
+  h = tt_mix_text(h, ask->plan->text);
   h = tt_mix(h ^ (uint64_t)tt_min(slices, MOST_SLICES)) & ~UINT64_C(3);
   return h ? h : ~UINT64_C(3);
 }
@@ -144,10 +88,10 @@ static bool is_here(int mix, int rank) {
 }
 
 /* Cuts the schedules of all ranks in slices; more than five are as five. */
-static tutti_status slice(tt_sched **all, int ranks, int slices, int flight, const char *name) {
+static tutti_status slice(tt_sched **all, int ranks, int slices, int flight) {
   for (int r = 0; slices > 1 && r < ranks; r++) {
     tt_sched *sliced = tt_sched_sliced(all[r], slices, flight);
-    if (!sliced) return tt_fail(TUTTI_ERR_MEMORY, "out of memory while proving %s", name);
+    if (!sliced) return tt_fail(TUTTI_ERR_MEMORY, "out of memory while proving %s", all[r]->name);
     tt_sched_free(all[r]);
     all[r] = sliced;
   }
@@ -163,16 +107,16 @@ static tutti_status prove_mix(tt_sched **of[2], tt_sched **mixed, int ranks, int
                  report.witness);
 }
 
-static tutti_status prove(const tt_ask *asked, const char *name, int slices, int flight) {
+static tutti_status prove(const tt_ask *asked, int slices, int flight) {
   tt_sched **of[2] = {NULL, NULL}, **mixed = calloc((size_t)asked->ranks, sizeof *mixed);
   tt_ask ask = *asked;
   tutti_status status = TUTTI_OK;
-  if (!mixed) return tt_fail(TUTTI_ERR_MEMORY, "out of memory while proving %s", name);
+  if (!mixed) return tt_fail(TUTTI_ERR_MEMORY, "out of memory while proving %s", ask.plan->text);
   for (int here = 0; here < 2 && !status; here++) {
     ask.in_place = here;
-    status = tt_algo_build_all(name, &ask, &of[here]);
+    status = tt_algo_build_all(&ask, &of[here]);
     if (status) of[here] = NULL;
-    if (!status) status = slice(of[here], ask.ranks, slices, flight, name);
+    if (!status) status = slice(of[here], ask.ranks, slices, flight);
   }
   for (int mix = 0; mix < MIXES && !status; mix++) status = prove_mix(of, mixed, ask.ranks, mix);
   for (int here = 0; here < 2; here++)
@@ -183,45 +127,45 @@ static tutti_status prove(const tt_ask *asked, const char *name, int slices, int
 
 /* Estimated from this rank's own schedule, so that plans too large to prove are not built for
  * all. */
-static tutti_status is_too_large(const tt_ask *ask, const char *name, int slices, bool *is) {
+static tutti_status is_too_large(const tt_ask *ask, int slices, bool *is) {
   tt_sched *mine;
-  const tutti_status status = tt_algo_build(name, ask, &mine);
+  const tutti_status status = tt_algo_build(ask, &mine);
   if (status) return status;
   *is = tt_work_of(&mine, 1) * ask->ranks * slices * MIXES > TT_MOST_WORK;
   tt_sched_free(mine);
   return TUTTI_OK;
 }
 
-tutti_status tt_proven_can(const tt_ask *ask, const char *name, const tt_setting *how, bool *can) {
+tutti_status tt_proven_can(const tt_ask *ask, const tt_setting *how, bool *can) {
   bool too_large = false;
   tutti_status status = TUTTI_OK;
-  if (how->verify == TT_VERIFY_SOME && ask->ranks > TT_PROVEN_RANKS && !has_form(name, ask->coll))
-    status = is_too_large(ask, name, tt_coll_owned(ask->coll) ? 1 : MOST_SLICES, &too_large);
+  if (how->verify == TT_VERIFY_SOME && ask->ranks > TT_PROVEN_RANKS && !has_form(ask))
+    status = is_too_large(ask, tt_coll_owned(ask->coll) ? 1 : MOST_SLICES, &too_large);
   *can = !too_large;
   return status;
 }
 
-void tt_unproven_words(const char *name, int ranks, char *words, size_t size) {
-  char form[TT_NAME];
-  tt_form_name(name, form);
+void tt_unproven_words(const tt_plan_spec *plan, int ranks, char *words, size_t size) {
+  tt_text form = {0};
+  tt_plan_spec_form(plan, &form);
   snprintf(
       words, size,
       "%s takes too long to prove on %d ranks while it runs, and `make prove` knows no plan of "
       "the form %s; TUTTI_VERIFY=1 proves it all the same, and with TUTTI_VERIFY=0 it runs "
       "unproven",
-      name, ranks, form);
+      plan->text, ranks, form.failed ? plan->text : form.at);
+  free(form.at);
 }
 
-tutti_status tt_proven_find(const tt_ask *ask, const char *name, int slices, const tt_setting *how,
-                            tt_proven *is) {
+tutti_status tt_proven_find(const tt_ask *ask, int slices, const tt_setting *how, tt_proven *is) {
   bool too_large = false;
   tutti_status status = TUTTI_OK;
   *is = TT_PROVEN_OFF;
   if (how->verify == TT_VERIFY_NONE) return TUTTI_OK;
   slices = tt_min(slices, MOST_SLICES);
   if (ask->ranks > TT_PROVEN_RANKS && how->verify != TT_VERIFY_ALL)
-    status = is_too_large(ask, name, slices, &too_large);
-  if (!status && !too_large) status = prove(ask, name, slices, how->flight);
-  *is = !too_large ? TT_PROVEN : has_form(name, ask->coll) ? TT_PROVEN_FORM : TT_PROVEN_TOO_LARGE;
+    status = is_too_large(ask, slices, &too_large);
+  if (!status && !too_large) status = prove(ask, slices, how->flight);
+  *is = !too_large ? TT_PROVEN : has_form(ask) ? TT_PROVEN_FORM : TT_PROVEN_TOO_LARGE;
   return status;
 }

@@ -30,7 +30,7 @@ double tt_choice_seconds(tt_chooser *c, const tt_problem *p, const tt_choice *ch
   tt_breakdown t;
   tt_sends sends;
   const tutti_status status =
-      tt_quote_breakdown(c, choice->name, choice->slices, p, &t, &sends, NULL);
+      tt_quote_breakdown(c, choice->plan, choice->slices, p, &t, &sends, NULL);
   return status ? -1 : t.time;
 }
 
@@ -178,8 +178,7 @@ static tutti_status count_roundings(tt_sched *const *all, int ranks, const int *
 }
 
 /* Counts for a plan on ranks of these nodes, in place and not. */
-static tutti_status count_on_nodes(const char *name, tt_ask ask, const int *node, int *roundings,
-                                   bool *skipped) {
+static tutti_status count_on_nodes(tt_ask ask, const int *node, int *roundings, bool *skipped) {
   tutti_status status = TUTTI_OK;
   *roundings = 0;
   *skipped = ask.ranks > TT_MOST_PLAYED;
@@ -187,7 +186,7 @@ static tutti_status count_on_nodes(const char *name, tt_ask ask, const int *node
     tt_sched **all;
     int these = -1;
     ask.in_place = here;
-    status = tt_algo_build_all(name, &ask, &all);
+    status = tt_algo_build_all(&ask, &all);
     if (status) break;
     *skipped = tt_work_of(all, ask.ranks) > TT_MOST_WORK;
     if (!*skipped && tt_summed_once(all, ask.ranks))
@@ -199,20 +198,20 @@ static tutti_status count_on_nodes(const char *name, tt_ask ask, const int *node
   return status;
 }
 
-tutti_status tt_roundings_of(const tt_chooser *c, const char *name, const tt_ask *ask,
-                             int *roundings, bool *skipped) {
+tutti_status tt_roundings_of(const tt_chooser *c, const tt_ask *ask, int *roundings,
+                             bool *skipped) {
   int *node = tt_chooser_nodes(c);
   if (!node)
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the nodes of %d ranks", ask->ranks);
-  const tutti_status status = count_on_nodes(name, *ask, node, roundings, skipped);
+  const tutti_status status = count_on_nodes(*ask, node, roundings, skipped);
   free(node);
   return status;
 }
 
-tutti_status tt_stage_rounds(const tt_chooser *c, const char *name, tutti_coll coll, int ranks,
-                             int level, bool *much) {
+tutti_status tt_stage_rounds(const tt_chooser *c, const tt_plan_spec *plan, tutti_coll coll,
+                             int ranks, int level, bool *much) {
   const tt_setting *s = &c->setting;
-  const tt_ask ask = {.coll = coll, .ranks = ranks, .data = ranks};
+  const tt_ask ask = {.plan = plan, .coll = coll, .ranks = ranks, .data = ranks};
   int roundings = 0;
   bool skipped = false;
   *much = false;
@@ -220,7 +219,7 @@ tutti_status tt_stage_rounds(const tt_chooser *c, const char *name, tutti_coll c
   int *node = malloc((size_t)ranks * sizeof *node);
   if (!node) return TUTTI_ERR_MEMORY;
   for (int r = 0; r < ranks; r++) node[r] = r;
-  const tutti_status status = count_on_nodes(name, ask, node, &roundings, &skipped);
+  const tutti_status status = count_on_nodes(ask, node, &roundings, &skipped);
   free(node);
   *much = status || roundings < 0 || roundings > s->roundings;
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
@@ -235,20 +234,20 @@ typedef struct coded_as {
 } coded_as;
 
 /* false: messages are not coded, or memory is short. */
-static bool find_coded_as(const tt_chooser *c, const tt_problem *p, const char *plan,
+static bool find_coded_as(const tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan,
                           coded_as *is) {
   const tt_setting *s = &c->setting;
-  const tt_ask ask = tt_ask_of(s, p->coll, p->root);
+  const tt_ask ask = tt_ask_of(s, plan, p->coll, p->root);
   bool skipped;
   *is = (coded_as){s->profile.code.left, -1, 0};
   if (!tt_code_lossy(s->code)) return s->code == TT_CODE_LOSSLESS;
   is->left = 1000 * tt_code_ratio(s->code, TUTTI_FLOAT);
-  if (tt_roundings_of(c, plan, &ask, &is->roundings, &skipped)) return false;
+  if (tt_roundings_of(c, &ask, &is->roundings, &skipped)) return false;
   if (is->roundings >= 0) is->bound = tt_code_bound(s->code, is->roundings);
   return true;
 }
 
-void tt_coding_say(tt_text *t, const tt_chooser *c, const tt_problem *p, const char *plan) {
+void tt_coding_say(tt_text *t, const tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan) {
   coded_as is;
   if (!find_coded_as(c, p, plan, &is)) return;
   if (c->setting.code == TT_CODE_LOSSLESS) {
@@ -266,7 +265,8 @@ void tt_coding_say(tt_text *t, const tt_chooser *c, const tt_problem *p, const c
   tt_text_add(t, "\n");
 }
 
-void tt_coding_json(tt_text *t, const tt_chooser *c, const tt_problem *p, const char *plan) {
+void tt_coding_json(tt_text *t, const tt_chooser *c, const tt_problem *p,
+                    const tt_plan_spec *plan) {
   coded_as is;
   if (!find_coded_as(c, p, plan, &is)) {
     tt_text_add(t, "null");

@@ -12,7 +12,7 @@
 
 static bool same_stage(const tt_stage_price *x, const tt_level_stage *stage, int weight) {
   return x->weight == weight && x->stage.coll == stage->coll && x->stage.level == stage->level &&
-         x->stage.ranks == stage->ranks && strcmp(x->stage.name, stage->name) == 0;
+         x->stage.ranks == stage->ranks && tt_plan_spec_equal(x->stage.plan, stage->plan);
 }
 
 static tutti_status price_stage(tt_chooser *c, tt_stage_price *x, const tt_cost_model *model) {
@@ -37,8 +37,12 @@ tutti_status tt_stage_find(tt_chooser *c, const tt_level_stage *stage, int weigh
     c->stage = more;
   }
   if (i == c->stages) {
-    c->stage[i] = (tt_stage_price){.stage = *stage, .weight = weight};
-    const tutti_status status = price_stage(c, &c->stage[i], model);
+    tt_stage_price *x = &c->stage[i];
+    *x = (tt_stage_price){.stage = *stage, .weight = weight};
+    tutti_status status = tt_plan_spec_parse(stage->plan->text, &x->own);
+    x->stage.plan = x->own;
+    if (!status) status = price_stage(c, x, model);
+    if (status) tt_plan_spec_free(x->own);
     if (status) return status;
     c->stages++;
   }
@@ -80,10 +84,10 @@ static void add_curve(tt_curve *sum, const tt_curve *stage, double part) {
   *sum = all;
 }
 
-tutti_status tt_stages_price(tt_chooser *c, const char *name, const tt_ask *ask, int weight,
-                             tt_curve *curve, bool *is) {
+tutti_status tt_stages_price(tt_chooser *c, const tt_ask *ask, int weight, tt_curve *curve,
+                             bool *is) {
   tt_level_stage list[TT_STAGES];
-  const int n = tt_stages_of(c, name, ask, list);
+  const int n = tt_stages_of(c, ask, list);
   *is = n > 0;
   *curve = (tt_curve){.n = 1};
   for (int i = 0; i < n; i++) {
@@ -96,8 +100,8 @@ tutti_status tt_stages_price(tt_chooser *c, const char *name, const tt_ask *ask,
     const tutti_status status = tt_stage_find(c, &list[i], weight, &model, &at);
     if (status) return status;
     if (at < 0)
-      return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s cannot be priced: its stage %s cannot", name,
-                     list[i].name);
+      return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s cannot be priced: its stage %s cannot",
+                     ask->plan->text, list[i].plan->text);
     add_curve(curve, &c->stage[at].curve, list[i].part);
   }
   return TUTTI_OK;

@@ -9,64 +9,69 @@
  *            third too low, of an all-gather up to a half (test_uneven.c, test_uneven_colls.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "candidates.h"
 
-/* The even tree; false: it would have too many ranks. */
-static bool round_up(const tt_tree *tree, tt_tree *even) {
-  char text[TT_TREE_TEXT];
-  size_t at = 0;
-  for (int l = 0; l < tree->levels && at < sizeof text; l++)
-    at += (size_t)snprintf(text + at, sizeof text - at, "%s%s:%d", l ? " " : "",
-                           tree->level[l].name, tree->level[l].most);
-  return at < sizeof text && !tt_tree_parse(text, even);
+/* The levels, each domain as large as the largest of its level. */
+static void print_even(const tt_tree *tree, tt_text *levels) {
+  for (int l = 0; l < tree->levels; l++)
+    tt_text_add(levels, "%s%s:%d", l ? " " : "", tree->level[l].name, tree->level[l].most);
 }
 
-/* The plan's name with the even levels. */
-static bool name_evenly(const tt_chooser *c, const char *name, const tt_tree *even,
-                        char to[TT_NAME]) {
-  const char *levels = strstr(name, c->setting.levels);
-  if (!levels) return false;
-  size_t at = (size_t)snprintf(to, TT_NAME, "%.*s", (int)(levels - name), name);
-  for (int l = 0; l < even->levels && at < TT_NAME; l++)
-    at += (size_t)snprintf(to + at, TT_NAME - at, "%s%s:%d", l ? " " : "", even->level[l].name,
-                           even->level[l].each);
-  if (at < TT_NAME)
-    at += (size_t)snprintf(to + at, TT_NAME - at, "%s", levels + strlen(c->setting.levels));
-  return at < TT_NAME;
-}
-
-static bool find_even(const tt_chooser *c, const char *name, const tt_ask *ask, tt_tree *even,
-                      char to[TT_NAME], tt_ask *there) {
-  if (!round_up(&c->model.tree, even) || !name_evenly(c, name, even, to)) return false;
+/* The plan on even levels, whose schedule one rank stands for; false: there is none, or it would have too
+ * many ranks. *plan belongs to the caller. */
+static bool find_even(const tt_chooser *c, const tt_ask *ask, tt_plan_spec **plan, tt_ask *there) {
+  const tt_arg *own = tt_plan_spec_levels(ask->plan);
+  tt_text levels = {0};
+  *plan = NULL;
+  if (!own || !tt_tree_equal(own->levels, &c->model.tree)) return false;
+  print_even(own->levels, &levels);
+  const bool made = !levels.failed && !tt_plan_spec_with_levels(ask->plan, levels.at, plan);
+  free(levels.at);
+  if (!made) return false;
   *there = *ask;
-  there->ranks = there->data = even->ranks;
-  return tt_algo_uniform(to, there, even);
+  there->plan = *plan;
+  there->ranks = there->data = tt_plan_spec_levels(*plan)->levels->ranks;
+  if (tt_algo_uniform(there, tt_param_levels(there))) return true;
+  tt_plan_spec_free(*plan);
+  *plan = NULL;
+  return false;
 }
 
-bool tt_rounded_up(const tt_chooser *c, const char *name) {
-  const tt_ask ask = {.coll = TUTTI_ALLREDUCE};
-  char to[TT_NAME];
-  tt_tree even;
+bool tt_rounded_up(const tt_chooser *c, const tt_plan_spec *plan) {
+  const tt_ask ask = {.plan = plan, .coll = TUTTI_ALLREDUCE};
+  tt_plan_spec *even = NULL;
   tt_ask there;
-  return c->levels && !c->model.tree.even && c->setting.ranks > TT_MOST_PLAYED &&
-         !c->setting.data && c->setting.ranks_per_core <= 0 &&
-         find_even(c, name, &ask, &even, to, &there);
+  const bool is = c->levels && !c->model.tree.even && c->setting.ranks > TT_MOST_PLAYED &&
+                  !c->setting.data && c->setting.ranks_per_core <= 0 &&
+                  find_even(c, &ask, &even, &there);
+  tt_plan_spec_free(even);
+  return is;
 }
 
-tutti_status tt_rounded_up_build(const tt_chooser *c, const char *name, const tt_ask *ask,
-                                 tt_cost_model *model, tt_sched **s) {
-  char to[TT_NAME];
+static tutti_status not_even(const tt_ask *ask) {
+  return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s cannot be priced on even levels", ask->plan->text);
+}
+
+/* The even levels, where there are more ranks, of hosts like most. */
+static tt_cost_model model_of(const tt_chooser *c, const tt_ask *there) {
+  tt_cost_model model = c->model;
+  model.tree = *tt_param_levels(there);
+  model.ranks = there->ranks;
+  model.hosts = NULL;
+  return model;
+}
+
+tutti_status tt_rounded_up_build(const tt_chooser *c, const tt_ask *ask, tt_cost_model *model,
+                                 tt_sched **s) {
+  tt_plan_spec *even;
   tt_ask there;
-  *model = c->model;
-  model->hosts = NULL; /* there are more ranks, of hosts like most */
-  if (!find_even(c, name, ask, &model->tree, to, &there))
-    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s cannot be priced on even levels", name);
-  model->ranks = there.ranks;
-  return tt_algo_build(to, &there, s);
+  if (!find_even(c, ask, &even, &there)) return not_even(ask);
+  *model = model_of(c, &there);
+  const tutti_status status = tt_algo_build(&there, s);
+  tt_plan_spec_free(even);
+  return status;
 }
 
 /* An innermost group that is the smallest of its level, in a domain that is. */
@@ -109,8 +114,8 @@ void tt_curve_raise(tt_curve *curve, const tt_bound *bound, int slices) {
   }
 }
 
-tutti_status tt_rounded_up_raise(const tt_chooser *c, const char *name, const tt_ask *ask,
-                                 int slices, tt_curve *curve) {
+tutti_status tt_rounded_up_raise(const tt_chooser *c, const tt_ask *ask, int slices,
+                                 tt_curve *curve) {
   const tt_tree *t = &c->model.tree;
   const int last = t->levels - 1, group = smallest_group(t), first = tt_tree_first(t, last, group);
   const int some[] = {first, first + tt_tree_count(t, last, group) - 1, 0,
@@ -120,7 +125,7 @@ tutti_status tt_rounded_up_raise(const tt_chooser *c, const char *name, const tt
   for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
     tt_sched *s;
     one.rank = some[i] < ask->ranks ? some[i] : 0;
-    const tutti_status status = tt_algo_build(name, &one, &s);
+    const tutti_status status = tt_algo_build(&one, &s);
     if (status) return status;
     tt_bound_rank(&bound, s, &c->model, false);
     tt_sched_free(s);
@@ -129,23 +134,25 @@ tutti_status tt_rounded_up_raise(const tt_chooser *c, const char *name, const tt
   return TUTTI_OK;
 }
 
-tutti_status tt_rounded_up_sim(const tt_chooser *c, const char *name, const tt_ask *ask,
-                               tt_sim **sim) {
-  tt_cost_model model = c->model;
-  char to[TT_NAME];
+static tutti_status sim_even(const tt_ask *there, const tt_cost_model *model, tt_sim **sim) {
+  tt_sched **all = calloc((size_t)there->ranks, sizeof *all);
+  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", there->ranks);
+  tutti_status status = tt_algo_build(there, &all[0]);
+  if (!status) status = tt_build_senders(there, all);
+  if (!status) *sim = tt_sim_new(all, there->ranks, true, model);
+  if (!status && !*sim)
+    status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", there->plan->text);
+  tt_sched_free_all(all, there->ranks);
+  return status;
+}
+
+tutti_status tt_rounded_up_sim(const tt_chooser *c, const tt_ask *ask, tt_sim **sim) {
+  tt_plan_spec *even;
   tt_ask there;
   *sim = NULL;
-  if (!find_even(c, name, ask, &model.tree, to, &there))
-    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s cannot be priced on even levels", name);
-  model.ranks = there.ranks;
-  model.hosts = NULL;
-  tt_sched **all = calloc((size_t)there.ranks, sizeof *all);
-  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", there.ranks);
-  tutti_status status = tt_algo_build(to, &there, &all[0]);
-  if (!status) status = tt_build_senders(to, &there, all);
-  if (!status) *sim = tt_sim_new(all, there.ranks, true, &model);
-  if (!status && !*sim)
-    status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", name);
-  tt_sched_free_all(all, there.ranks);
+  if (!find_even(c, ask, &even, &there)) return not_even(ask);
+  const tt_cost_model model = model_of(c, &there);
+  const tutti_status status = sim_even(&there, &model, sim);
+  tt_plan_spec_free(even);
   return status;
 }

@@ -14,14 +14,12 @@
 
 enum { MOST_ENDS = 81, MOST_ON_WAYS = 2048 };
 
-bool tt_priced_by_ways(const tt_chooser *c, const char *name, const tt_ask *ask) {
+bool tt_priced_by_ways(const tt_chooser *c, const tt_ask *ask) {
   return c->levels && ask->ranks > TT_MOST_PLAYED && tt_coll_rooted(ask->coll) &&
-         !c->setting.data && c->setting.ranks_per_core <= 0 &&
-         tt_algo_leaders(name, ask, &c->model.tree);
+         !c->setting.data && c->setting.ranks_per_core <= 0 && tt_algo_leaders(ask, &c->model.tree);
 }
 
 typedef struct ways {
-  const char *name;
   tt_ask ask;
   tt_sched **all; /* those on the ways; then of the others, too */
   int *rank, n;   /* those on the ways */
@@ -30,10 +28,10 @@ typedef struct ways {
 static tutti_status add_rank(ways *w, int rank) {
   if (w->all[rank]) return TUTTI_OK;
   if (w->n == MOST_ON_WAYS)
-    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: its ways are too long to price", w->name,
-                   w->ask.ranks);
+    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: its ways are too long to price",
+                   w->ask.plan->text, w->ask.ranks);
   w->ask.rank = rank;
-  const tutti_status status = tt_algo_build(w->name, &w->ask, &w->all[rank]);
+  const tutti_status status = tt_algo_build(&w->ask, &w->all[rank]);
   if (!status) w->rank[w->n++] = rank;
   return status;
 }
@@ -79,7 +77,8 @@ static tutti_status add_others(ways *w, tt_builder *others) {
         const int peer = tt_peer_rank(&step->peers, k, s->ranks);
         tt_builder *b = &others[peer];
         if (w->all[peer]) continue;
-        if (!b->s) tt_build_begin(b, w->name, s->coll, s->ranks, peer, s->root, false, s->blocks);
+        if (!b->s)
+          tt_build_begin(b, w->ask.plan->text, s->coll, s->ranks, peer, s->root, false, s->blocks);
         tt_span cargo = *tt_step_cargo(step);
         cargo.buf = step->kind == TT_SEND ? TT_DST : TT_SRC;
         if (step->kind == TT_SEND)
@@ -100,7 +99,7 @@ static tutti_status add_others(ways *w, tt_builder *others) {
 /* The rest does nothing: one schedule stands for it. */
 static tutti_status simulate_ways(ways *w, const tt_cost_model *model, tt_sim **sim) {
   tt_builder b;
-  tt_build_begin(&b, w->name, w->ask.coll, w->ask.ranks, 0, 0, false, 1);
+  tt_build_begin(&b, w->ask.plan->text, w->ask.coll, w->ask.ranks, 0, 0, false, 1);
   tt_sched *nothing = tt_build_end(&b);
   for (int r = 0; r < w->ask.ranks && nothing; r++)
     if (!w->all[r]) w->all[r] = nothing;
@@ -108,12 +107,13 @@ static tutti_status simulate_ways(ways *w, const tt_cost_model *model, tt_sim **
   for (int r = 0; r < w->ask.ranks; r++)
     if (w->all[r] == nothing) w->all[r] = NULL;
   tt_sched_free(nothing);
-  return *sim ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", w->name);
+  return *sim ? TUTTI_OK
+              : tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", w->ask.plan->text);
 }
 
-tutti_status tt_ways_sim(const tt_chooser *c, const char *name, const tt_ask *ask, tt_sim **sim) {
+tutti_status tt_ways_sim(const tt_chooser *c, const tt_ask *ask, tt_sim **sim) {
   const size_t P = (size_t)ask->ranks;
-  ways w = {.name = name, .ask = *ask};
+  ways w = {.ask = *ask};
   tt_builder *others = calloc(P, sizeof *others);
   int left = MOST_ENDS;
   tutti_status status = TUTTI_OK;

@@ -12,20 +12,20 @@
 
 void tt_why_not(const tt_chooser *c, const tt_problem *p, const tt_quote *o, char *why,
                 size_t size) {
-  const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
+  const tt_ask ask = tt_ask_of(&c->setting, o->plan, p->coll, p->root);
   why[0] = 0;
   if (!o->possible) {
     tt_sched *s = NULL;
     const char *at =
         "not priced on this many ranks: the schedules of all of them would have to be built";
-    if (tt_algo_build(o->name, &ask, &s)) {
+    if (tt_algo_build(&ask, &s)) {
       at = strstr(tutti_error(), " ranks: ");
       at = at ? at + strlen(" ranks: ") : tutti_error();
     }
     tt_sched_free(s);
     snprintf(why, size, "%s", at);
   } else if (o->lacks & TT_NEED_PROOF) {
-    tt_unproven_words(o->name, ask.ranks, why, size);
+    tt_unproven_words(o->plan, ask.ranks, why, size);
   } else if (o->skipped) {
     snprintf(why, size, "on %d ranks the prover is not asked whether it %s", ask.ranks,
              o->lacks & TT_NEED_ORDER ? "keeps the ranks' order" : "gives the same bits to all");
@@ -46,11 +46,11 @@ static int reasons_by_price(const void *a, const void *b) {
   const tt_reason *x = a, *y = b;
   if (x->quote.possible != y->quote.possible) return x->quote.possible ? -1 : 1;
   if (x->quote.seconds != y->quote.seconds) return x->quote.seconds < y->quote.seconds ? -1 : 1;
-  return strcmp(x->quote.name, y->quote.name);
+  return strcmp(x->quote.plan->text, y->quote.plan->text);
 }
 
 static bool is_chosen(const tt_why *why, const tt_quote *o) {
-  return strcmp(o->name, why->choice.name) == 0 && o->slices == why->choice.slices;
+  return tt_plan_spec_equal(o->plan, why->choice.plan) && o->slices == why->choice.slices;
 }
 
 /* Sorts the candidates by price. Asks the prover about all that are cheaper than the choice, and
@@ -84,7 +84,7 @@ static tutti_status sort_out(tt_chooser *c, const tt_override *override, tt_why 
 }
 
 static bool same_choice(const tt_choice *a, const tt_choice *b) {
-  return a->slices == b->slices && strcmp(a->name, b->name) == 0;
+  return a->slices == b->slices && tt_plan_spec_equal(a->plan, b->plan);
 }
 
 /* Finds the sizes in (lo, hi] from which on another plan is chosen. */
@@ -110,7 +110,7 @@ static void find_spans(tt_chooser *c, const tt_override *override, tt_why *why) 
     }
     if (why->spans == TT_SPANS) return;
     why->span[why->spans].from = why->spans ? hi : 0;
-    why->span[why->spans].name = next.name;
+    why->span[why->spans].plan = next.plan;
     why->span[why->spans++].slices = next.slices;
     last = next;
     bytes = lo = hi;
@@ -120,12 +120,11 @@ static void find_spans(tt_chooser *c, const tt_override *override, tt_why *why) 
 tutti_status tt_why_find(tt_chooser *c, const tt_problem *problem, const tt_override *override,
                          tt_why *why) {
   *why = (tt_why){.problem = *problem};
-  const tt_ask ask = tt_ask_of(&c->setting, problem->coll, problem->root);
   tutti_status status = tt_choose(c, problem, override, &why->choice);
+  const tt_ask ask = tt_ask_of(&c->setting, why->choice.plan, problem->coll, problem->root);
+  if (!status) status = tt_proven_find(&ask, why->choice.slices, &c->setting, &why->proven);
   if (!status)
-    status = tt_proven_find(&ask, why->choice.name, why->choice.slices, &c->setting, &why->proven);
-  if (!status)
-    status = tt_quote_breakdown(c, why->choice.name, why->choice.slices, problem, &why->breakdown,
+    status = tt_quote_breakdown(c, why->choice.plan, why->choice.slices, problem, &why->breakdown,
                                 &why->sends, NULL);
   if (!status) status = sort_out(c, override, why);
   if (!status) find_spans(c, override, why);

@@ -24,7 +24,7 @@ typedef struct tt_why {
   int spans; /* number of ranges; each begins at `from` bytes */
   struct {
     uint64_t from;
-    const char *name;
+    const tt_plan_spec *plan;
     int slices;
   } span[TT_SPANS];
   const tt_device_way *way; /* of vectors on a device; NULL: there is none. The caller's */

@@ -102,7 +102,7 @@ static void say_spans(tt_text *t, const tt_why *w) {
   tt_text_add(t, "By size:\n");
   for (int i = 0; i < w->spans; i++) {
     tt_text_add(t, "  from %9s  ", tt_size_words((double)w->span[i].from, size));
-    say_plan(t, w->span[i].name, w->span[i].slices);
+    say_plan(t, w->span[i].plan->text, w->span[i].slices);
     tt_text_add(t, "\n");
   }
 }
@@ -128,24 +128,25 @@ static void say_refused(tt_text *t, const tt_why *w) {
   for (int i = 0; i < w->refused; i++) {
     const tt_reason *r = &w->reasons[i];
     tt_text_add(t, "  %9s  %s: %s\n",
-                r->quote.possible ? tt_time_words(r->quote.seconds, time) : "-", r->quote.name,
-                r->why);
+                r->quote.possible ? tt_time_words(r->quote.seconds, time) : "-",
+                r->quote.plan->text, r->why);
   }
 }
 
-enum { PROOF_WORDS = TT_NAME + 200 };
-
-static const char *proof_of(const tt_why *w, char text[PROOF_WORDS]) {
+/* Appends how the plan was proven. */
+static void say_proof(tt_text *t, const tt_why *w) {
   tt_form form;
-  if (w->proven == TT_PROVEN) return "every rank's steps, in place and not";
-  if (w->proven == TT_PROVEN_OFF) return "no: TUTTI_VERIFY is 0";
-  if (!tt_form_of(w->choice.name, w->problem.coll, &form))
-    return "no: it would take long (TUTTI_VERIFY=1; `tutti plan check`)";
-  snprintf(text, PROOF_WORDS,
-           "its form, %s, on up to %d ranks when tutti was made; not on this number, which "
-           "would take long while it runs (TUTTI_VERIFY=1; `tutti plan check`)",
-           form.name, form.ranks);
-  return text;
+  if (w->proven == TT_PROVEN)
+    tt_text_add(t, "every rank's steps, in place and not");
+  else if (w->proven == TT_PROVEN_OFF)
+    tt_text_add(t, "no: TUTTI_VERIFY is 0");
+  else if (!tt_form_of(w->choice.plan, w->problem.coll, &form))
+    tt_text_add(t, "no: it would take long (TUTTI_VERIFY=1; `tutti plan check`)");
+  else
+    tt_text_add(t,
+                "its form, %s, on up to %d ranks when tutti was made; not on this number, which "
+                "would take long while it runs (TUTTI_VERIFY=1; `tutti plan check`)",
+                form.name, form.ranks);
 }
 
 /* Says of how many hosts the links differ. */
@@ -164,16 +165,18 @@ static void say_hosts(tt_text *t, const tt_cost_model *p) {
 
 void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
   const tt_cost_model *p = tt_chooser_model(c);
-  char text[24], size[24], bound[64], where[40], proof[PROOF_WORDS];
+  char text[24], size[24], bound[64], where[40];
   tt_text_add(t, "%s", tutti_coll_name(w->problem.coll));
   if (w->problem.coll != TUTTI_BARRIER)
     tt_text_add(t, " of %s", tt_size_words((double)w->problem.bytes, size));
   tt_text_add(t, " on %d ranks: ", p->ranks);
-  say_plan(t, w->choice.name, w->choice.slices);
+  say_plan(t, w->choice.plan->text, w->choice.slices);
   tt_text_add(t, w->choice.overridden ? ", as asked for\n" : "\n");
   if (w->choice.wisdom) say_wisdom(t, w->choice.wisdom);
   if (w->choice.refusal) tt_text_add(t, "Not what was asked for: %s\n", w->choice.refusal);
-  tt_text_add(t, "Proven: %s\n", proof_of(w, proof));
+  tt_text_add(t, "Proven: ");
+  say_proof(t, w);
+  tt_text_add(t, "\n");
   say_hosts(t, p);
   tt_why_bound(p, &w->breakdown, bound, sizeof bound);
   tt_text_add(t, "Predicted: %s, most of it %s; the busiest rank sends %d message%s, %s\n",
@@ -190,7 +193,7 @@ void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
   for (int i = 0; i < w->next; i++) {
     const double more = w->others[i].seconds / w->breakdown.time - 1;
     tt_text_add(t, "  %9s  ", tt_time_words(w->others[i].seconds, text));
-    say_plan(t, w->others[i].name, w->others[i].slices);
+    say_plan(t, w->others[i].plan->text, w->others[i].slices);
     if (more < 1e-6 && more > -1e-6)
       tt_text_add(t, ": as much\n");
     else
@@ -255,24 +258,25 @@ static void json_way(tt_text *t, const tt_device_way *way) {
 }
 
 void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
-  char proof[PROOF_WORDS];
   const tt_cost_model *p = tt_chooser_model(c);
   tt_text_add(t, "{\"collective\": \"%s\", \"ranks\": %d, \"bytes\": %llu,\n ",
               tutti_coll_name(w->problem.coll), p->ranks, (unsigned long long)w->problem.bytes);
-  json_plan(t, w->choice.name, w->choice.slices);
+  json_plan(t, w->choice.plan->text, w->choice.slices);
   tt_text_add(t, ", \"wished\": %s, \"refusal\": ", w->choice.overridden ? "true" : "false");
   if (w->choice.refusal)
     json_string(t, w->choice.refusal);
   else
     tt_text_add(t, "null");
   tt_text_add(t, ", \"code\": ");
-  tt_coding_json(t, c, &w->problem, w->choice.name);
+  tt_coding_json(t, c, &w->problem, w->choice.plan);
   if (w->choice.wisdom)
     tt_text_add(t, ", \"measured\": {\"bytes\": %llu, \"seconds\": %.9g, \"own_seconds\": %.9g}",
                 (unsigned long long)w->choice.wisdom->bytes, 1e-9 * (double)w->choice.wisdom->took,
                 1e-9 * (double)w->choice.wisdom->own);
   tt_text_add(t, ",\n \"proven\": ");
-  json_string(t, proof_of(w, proof));
+  tt_text_add(t, "\"");
+  say_proof(t, w);
+  tt_text_add(t, "\"");
   tt_text_add(t, ",\n \"seconds\": %.9g, \"messages\": %d, \"vectors\": %.6g,\n ",
               w->breakdown.time, w->sends.messages, w->sends.vectors);
   json_parts(t, p, w);
@@ -280,19 +284,19 @@ void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
   tt_text_add(t, ",\n \"next\": [");
   for (int i = 0; i < w->next; i++) {
     tt_text_add(t, "%s{", i ? ", " : "");
-    json_plan(t, w->others[i].name, w->others[i].slices);
+    json_plan(t, w->others[i].plan->text, w->others[i].slices);
     tt_text_add(t, ", \"seconds\": %.9g}", w->others[i].seconds);
   }
   tt_text_add(t, "],\n \"by_size\": [");
   for (int i = 0; i < w->spans; i++) {
     tt_text_add(t, "%s{\"from\": %llu, ", i ? ", " : "", (unsigned long long)w->span[i].from);
-    json_plan(t, w->span[i].name, w->span[i].slices);
+    json_plan(t, w->span[i].plan->text, w->span[i].slices);
     tt_text_add(t, "}");
   }
   tt_text_add(t, "],\n \"refused\": [");
   for (int i = 0; i < w->refused; i++) {
     tt_text_add(t, "%s\n  {", i ? "," : "");
-    json_plan(t, w->reasons[i].quote.name, w->reasons[i].quote.slices);
+    json_plan(t, w->reasons[i].quote.plan->text, w->reasons[i].quote.slices);
     tt_text_add(t, ", \"why\": ");
     json_string(t, w->reasons[i].why);
     if (w->reasons[i].quote.possible)

@@ -30,7 +30,7 @@ static int entry_order(const tt_wisdom_entry *a, const tt_wisdom_entry *b) {
 }
 
 static bool same_winner(const tt_wisdom_entry *a, const tt_wisdom_entry *b) {
-  return a->slices == b->slices && strcmp(a->plan, b->plan) == 0;
+  return a->slices == b->slices && a->plan == b->plan;
 }
 
 const tt_wisdom_entry *tt_wisdom_find(const tt_wisdom *w, const tt_wisdom_key *key,

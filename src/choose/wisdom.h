@@ -28,7 +28,8 @@ typedef struct tt_wisdom_entry {
   char placement[TT_PLACEMENT_TEXT]; /* the same in words */
   tt_wisdom_key key;
   uint64_t bytes;
-  char plan[TT_NAME]; /* the winner; "": not to be measured on this communicator */
+  const tt_plan_spec
+      *plan; /* the winner, which is kept; NULL: not to be measured on this communicator */
   int slices;
   uint64_t took, own, predicted; /* ns: of the winner; of the plan that the price favours;
                                     predicted for the winner */

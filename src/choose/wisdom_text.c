@@ -40,7 +40,7 @@ static void print_entry(tt_text *t, const tt_wisdom_entry *e) {
   tt_text_add(t, "%-14s %-8s %-6s %-10s %3d %10llu %-20s %2d", tutti_coll_name(e->key.coll),
               e->key.type < 0 ? "-" : tutti_type_name((tutti_type)e->key.type), e->key.op,
               needs_words[e->key.needs % NEEDS], e->key.helpers, (unsigned long long)e->bytes,
-              e->plan, e->slices);
+              e->plan->text, e->slices);
   print_us(t, 10, e->took);
   tt_text_add(t, " %3d%%", e->spread);
   print_us(t, 10, e->own);
@@ -105,6 +105,19 @@ static const char *read_word(reader *r, char *to, size_t size) {
   snprintf(to, size, "%.*s", (int)tt_min(n, size), at);
   if (n >= size || depth) *to = 0;
   r->at += n;
+  return at;
+}
+
+/* The same of a plan, or NULL. */
+static const char *read_plan(reader *r, const tt_plan_spec **plan) {
+  char none[1];
+  const char *at = read_word(r, none, sizeof none);
+  char *text = strndup(at, (size_t)(r->at - at));
+  *plan = NULL;
+  if (!text) r->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan");
+  if (!r->status && tt_plan_spec_named(text, plan) == TUTTI_ERR_MEMORY)
+    r->status = TUTTI_ERR_MEMORY;
+  free(text);
   return at;
 }
 
@@ -198,8 +211,8 @@ static void read_wisdom_entry(reader *r, tt_wisdom_entry *e) {
   uint64_t spread = 0;
   read_key(r, &e->key);
   e->bytes = read_number(r, 1, (uint64_t)1 << MOST_SHIFT, "a number of bytes");
-  const char *at = read_word(r, e->plan, sizeof e->plan);
-  if (!r->status) expect(r, !tt_algo_exists(e->plan), at, "a plan such as fold(ring)");
+  const char *at = read_plan(r, &e->plan);
+  if (!r->status) expect(r, e->plan, at, "a plan such as fold(ring)");
   e->slices = (int)read_number(r, 1, 1 << 20, "a number of slices");
   e->took = read_us(r, "what it took, in us");
   at = read_word(r, percent, sizeof percent);

@@ -84,7 +84,7 @@ static int count_names(const char *names) {
 
 /* The levels of all ranks from one on: each virtual one is a domain of its own on every level. The level of racks is left
  * out, because their aggregators stand in them, so that hosts reach these over no rack's link. */
-static tutti_status levels_with(const char *levels, int from, int helpers, char all[TT_NAME]) {
+static tutti_status levels_with(const char *levels, int from, int helpers, char all[TT_TREE_TEXT]) {
   tt_tree tree;
   size_t at = 0;
   const tutti_status status = tt_tree_parse(levels, &tree);
@@ -92,13 +92,13 @@ static tutti_status levels_with(const char *levels, int from, int helpers, char 
   for (int l = 0; l < tree.levels && !status; l++) {
     const char *name = tree.level[l].name;
     if (l == from)
-      tt_levels_add(all, TT_NAME, &at, "%s:%d", name, domains * tree.level[l].each + helpers);
+      tt_levels_add(all, TT_TREE_TEXT, &at, "%s:%d", name, domains * tree.level[l].each + helpers);
     else if (l > from)
-      tt_levels_add(all, TT_NAME, &at, " %s:(%d*%d,1*%d)", name, tree.level[l].each, domains,
+      tt_levels_add(all, TT_TREE_TEXT, &at, " %s:(%d*%d,1*%d)", name, tree.level[l].each, domains,
                     helpers);
     domains *= tree.level[l].each;
   }
-  if (status || at < TT_NAME) return status;
+  if (status || at < TT_TREE_TEXT) return status;
   return tt_fail(TUTTI_ERR_ARG, "the levels '%.80s' are too many to place an aggregator", levels);
 }
 
@@ -142,28 +142,31 @@ static int share_of(const tutti_comm *comm, int hosts) {
   const double fold = 2.0 * (hosts - 1) / hosts, last = 1 + 1.0 / TT_PARTS;
   const double share = fold / (last * hosts / wider + fold - 1);
   const tt_override *wishes = &comm->settings.override;
-  for (int i = 0, given, of; i < wishes->n; i++)
-    if (sscanf(wishes->item[i].name, "split(data=%*d,share=%d/%d", &given, &of) == 2 &&
-        of == SHARES && !wishes->item[i].never)
-      return given;
+  for (int i = 0; i < wishes->n; i++) {
+    const tt_arg *x = tt_plan_spec_arg(wishes->item[i].plan, "share");
+    if (x && x->n == 2 && x->list[1] == SHARES && !wishes->item[i].never) return x->list[0];
+  }
   return share < 1.0 / SHARES ? 1 : share > 1 ? SHARES : (int)(share * SHARES);
 }
 
-/* How the plan of a way is named; false: too long. */
-static bool name_way(const tutti_comm *comm, const tt_setting *s, const layout *x, int helpers,
-                     int share, const char *beside, char name[TT_NAME]) {
+/* The plan of a way. */
+static tutti_status plan_of_way(const tutti_comm *comm, const tt_setting *s, const layout *x,
+                                int helpers, int share, const char *beside,
+                                const tt_plan_spec **plan) {
   const char *spread = x->each > 1 ? ",spread" : ""; /* each rank has its session's part only */
-  int n;
+  tt_text name = {0};
   if (beside)
-    n = snprintf(name, TT_NAME, "split(data=%d,share=%d/%d%s)", comm->ranks, share, SHARES, beside);
+    tt_text_add(&name, "split(data=%d,share=%d/%d%s)", comm->ranks, share, SHARES, beside);
   else if (x->racks)
-    n = snprintf(name, TT_NAME, "aggregate(%s,per=%s,trees=%d%s)", s->data_levels, x->rack, helpers,
-                 spread);
+    tt_text_add(&name, "aggregate(%s,per=%s,trees=%d%s)", s->data_levels, x->rack, helpers, spread);
   else if (*s->levels)
-    n = snprintf(name, TT_NAME, "aggregate(%s,trees=%d%s)", s->data_levels, helpers, spread);
+    tt_text_add(&name, "aggregate(%s,trees=%d%s)", s->data_levels, helpers, spread);
   else
-    n = snprintf(name, TT_NAME, "aggregate(data=%d,trees=%d)", comm->ranks, helpers);
-  return n < TT_NAME;
+    tt_text_add(&name, "aggregate(data=%d,trees=%d)", comm->ranks, helpers);
+  const tutti_status status = name.failed ? tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan")
+                                          : tt_plan_spec_named(name.at, plan);
+  free(name.at);
+  return status;
 }
 
 /* A way over the aggregator; `beside`: NULL, or the fold that sums the rest of the vector. Ranks keep their
@@ -192,9 +195,8 @@ static tutti_status plan_for(tutti_comm *comm, int parts, const layout *x, const
     memcpy(setting.data_levels, setting.levels, sizeof setting.levels);
     status = levels_with(setting.data_levels, x->racks > 0, helpers, setting.levels);
   }
-  if (!name_way(comm, &setting, x, parts, share, beside, a->name) && !status)
-    status = tt_fail(TUTTI_ERR_ARG, "its plan has too long a name");
-  snprintf(setting.only, sizeof setting.only, "%s", a->name);
+  if (!status) status = plan_of_way(comm, &setting, x, parts, share, beside, &a->plan);
+  setting.only = a->plan;
   a->order = malloc((size_t)all * sizeof *a->order);
   if (!status && !a->order)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", all);
@@ -236,7 +238,8 @@ static void invite(invitation *i) {
 static tutti_status session_key(const invitation *i, char of_session[TT_KEY + 1]) {
   char key[TT_KEY + 1];
   if (!i->open && !tt_env("TUTTI_KEY"))
-    return tt_fail(TUTTI_ERR_SYSTEM, "it has no TUTTI_KEY, and rank 0 has: set the same one on all ranks");
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "it has no TUTTI_KEY, and rank 0 has: set the same one on all ranks");
   tt_aggregator_key(i->open ? "" : NULL, key);
   tt_aggregator_session_key(key, i->session, of_session);
   return TUTTI_OK;

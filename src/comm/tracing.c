@@ -53,6 +53,7 @@ static void free_trace(tt_trace *t) {
   if (!t) return;
   if (t->steps.events) munmap(t->steps.events, t->steps.capacity * sizeof *t->steps.events);
   if (t->marks.events) munmap(t->marks.events, t->marks.capacity * sizeof *t->marks.events);
+  for (uint32_t i = 0; i < t->ncalls; i++) free(t->calls[i].plan);
   free(t);
 }
 
@@ -69,7 +70,7 @@ static tt_trace *new_trace(const tutti_comm *comm) {
   t->clock.tick0 = tt_trace_now(t);
   t->clock.ns0 = tt_trace_ns();
   strcpy(t->names[t->nnames++], "mark");
-  strcpy(t->calls[t->ncalls++].plan, "none");
+  t->ncalls++; /* none */
   return t;
 }
 

@@ -23,15 +23,26 @@ static void __attribute__((constructor)) at_load(void) {
   tt_process.loaded_us = tt_clock_us(CLOCK_REALTIME);
 }
 
+static pthread_mutex_t kept = PTHREAD_MUTEX_INITIALIZER;
+
 /* The child of a fork may use tutti if the parent has not communicated; rendezvous stay with the
  * parent. The locks are reset, since another thread of the parent may have held one. */
 static void in_child(void) {
   pthread_mutex_init(&tt_process.starting, NULL);
   pthread_mutex_init(&tt_process.lock, NULL);
   pthread_mutex_init(&tt_process.trace.lock, NULL);
+  pthread_mutex_init(&kept, NULL);
   if (!atomic_load(&tt_process.communicates)) return;
   atomic_store(&tt_process.forked, 1);
   atomic_store(&tt_process.usable, false);
+}
+
+void tt_kept_lock(void) {
+  pthread_mutex_lock(&kept);
+}
+
+void tt_kept_unlock(void) {
+  pthread_mutex_unlock(&kept);
 }
 
 tutti_status tt_alive(void) {

@@ -7,23 +7,17 @@
  *            talks to and that have lower numbers.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
-#include <string.h>
 
+#include "algo.h"
 #include "picture.h"
 
-/* Copies the parameter of an algorithm's name that has a colon, such as "node:4 core:3"; else "". */
-static void levels_in_name(const char *name, char *levels, size_t size) {
-  const char *item = strchr(name, '(');
-  *levels = 0;
-  while (item && *item && *item != ')') {
-    const size_t n = tt_text_until(++item, ",)");
-    if (memchr(item, ':', n) && !memchr(item, '=', n) && n < size) {
-      memcpy(levels, item, n);
-      levels[n] = 0;
-      return;
-    }
-    item += n;
-  }
+/* The levels that the plan of that name has: false: none, or it is a name of somebody's own. */
+static bool levels_of(const char *name, tt_tree *tree) {
+  tt_plan_spec *plan;
+  const tt_arg *x = tt_plan_spec_parse(name, &plan) ? NULL : tt_plan_spec_levels(plan);
+  if (x) *tree = *x->levels;
+  tt_plan_spec_free(plan);
+  return x;
 }
 
 static void include_ranks(int *below, int first, int last) {
@@ -53,11 +47,9 @@ static tutti_status place_helpers(tt_picture *p) {
 }
 
 tutti_status tt_picture_levels(tt_picture *p, const char *topo) {
-  char own[TT_TREE_TEXT];
   const bool asked = topo && *topo;
-  if (!asked) levels_in_name(p->all[0]->name, own, sizeof own);
-  if (!asked && !*own) return TUTTI_OK;
-  const tutti_status status = tt_tree_parse(asked ? topo : own, &p->tree);
+  if (!asked && !levels_of(p->all[0]->name, &p->tree)) return TUTTI_OK;
+  const tutti_status status = asked ? tt_tree_parse(topo, &p->tree) : TUTTI_OK;
   const bool helped = !status && p->data < p->ranks && p->tree.ranks == p->data;
   const bool fits = helped || (!status && p->tree.ranks == p->ranks);
   if (!asked && !fits) return TUTTI_OK; /* a name of somebody's own */

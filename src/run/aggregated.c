@@ -80,14 +80,8 @@ double tt_aggregator_link(const tutti_comm *comm, double *delay) {
   return beta;
 }
 
-/* Is it that plan, or of that family of plans? */
-static bool is_of(const char *name, const char *family) {
-  const size_t n = strlen(family);
-  return strncmp(name, family, n) == 0 && (name[n] == '(' || !name[n]);
-}
-
 /* The cheapest way over the aggregator, that of a name, of a family or (NULL) any, and its price; 0: none is possible. */
-static int cheapest_way(tutti_comm *comm, const tt_problem *p, const char *family,
+static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_plan_spec *family,
                         double *seconds) {
   double delay;
   const double beta = tt_aggregator_link(comm, &delay);
@@ -95,10 +89,10 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const char *famil
   *seconds = HUGE_VAL;
   for (int k = 0; k < TT_AGGREGATED; k++) {
     const tt_aggregated *a = &comm->plans->aggregated[k];
-    if (!fits(a, p, comm->ranks) || (family && !is_of(a->name, family)) ||
-        tt_override_forbids(&comm->settings.override, a->name, p->bytes))
+    if (!fits(a, p, comm->ranks) || (family && !tt_plan_spec_is_one_of(a->plan, family)) ||
+        tt_override_forbids(&comm->settings.override, a->plan, p->bytes))
       continue;
-    const double alone = tt_price_of(a->chooser, p, a->name, 1);
+    const double alone = tt_price_of(a->chooser, p, a->plan, 1);
     /* what comes in goes out again when a part of the vector is complete */
     const double link = beta * a->links * a->share * (double)p->bytes * (1 + 1.0 / a->parts);
     const double price = delay + (alone > link ? alone : link);
@@ -108,30 +102,31 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const char *famil
 }
 
 /* Does an override want one of the families that use an aggregator, or some other plan? */
-static const char *wanted(const tutti_comm *comm, const tt_problem *p, bool *aggregates) {
-  const char *name = tt_override_for(&comm->settings.override, p->bytes);
+static const tt_plan_spec *wanted(const tutti_comm *comm, const tt_problem *p, bool *aggregates) {
+  const tt_plan_spec *plan = tt_override_for(&comm->settings.override, p->bytes);
   for (int k = 0; k < TT_AGGREGATED; k++)
-    *aggregates |= name && is_of(comm->plans->aggregated[k].name, name);
-  return name;
+    *aggregates |= plan && comm->plans->aggregated[k].plan &&
+                   tt_plan_spec_is_one_of(comm->plans->aggregated[k].plan, plan);
+  return plan;
 }
 
 tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *c, const tt_problem *p,
                                   tt_choice *choice) {
   bool aggregates = false;
   double seconds;
-  const char *other = wanted(comm, p, &aggregates);
+  const tt_plan_spec *other = wanted(comm, p, &aggregates);
   if (aggregates && comm->wire->aggregator) choice->refusal = refusal(comm, c);
   if (!may_sum(comm, c)) return TUTTI_OK;
   if (other && !aggregates) return TUTTI_OK;
   const int way = cheapest_way(comm, p, other, &seconds);
   const double alone = choice->wisdom
                            ? 1e-9 * (double)choice->wisdom->took
-                           : tt_price_of(tt_chooser_for(comm, c), p, choice->name, choice->slices);
+                           : tt_price_of(tt_chooser_for(comm, c), p, choice->plan, choice->slices);
   if (tt_chooser_starved(tt_chooser_for(comm, c)) ||
       (way && tt_chooser_starved(comm->plans->aggregated[way - 1].chooser)))
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice of a plan");
   if (!way || (!aggregates && seconds >= alone)) return TUTTI_OK;
-  *choice = (tt_choice){.name = comm->plans->aggregated[way - 1].name,
+  *choice = (tt_choice){.plan = comm->plans->aggregated[way - 1].plan,
                         .slices = 1,
                         .overridden = aggregates,
                         .way = way};
@@ -156,10 +151,11 @@ tutti_status tt_aggregated_say(tutti_comm *comm, const tt_call *c, tt_text *t) {
   status = tt_aggregated_choose(comm, c, &p, &choice);
   const int way = status ? 0 : cheapest_way(comm, &p, NULL, &seconds);
   if (status || !way) return status;
-  const double without = tt_price_of(tt_chooser_for(comm, c), &p, alone.name, alone.slices);
+  const double without = tt_price_of(tt_chooser_for(comm, c), &p, alone.plan, alone.slices);
   tt_text_add(t, "the aggregator at %s %s: %s, %s; among the ranks alone %s", where,
-              choice.way ? "sums it" : "does not sum it", comm->plans->aggregated[way - 1].name,
-              tt_time_words(seconds, time), alone.name);
+              choice.way ? "sums it" : "does not sum it",
+              comm->plans->aggregated[way - 1].plan->text, tt_time_words(seconds, time),
+              alone.plan->text);
   if (without < HUGE_VAL) tt_text_add(t, ", %s", tt_time_words(without, other));
   tt_text_add(t, "\n");
   return TUTTI_OK;

@@ -160,13 +160,13 @@ static tutti_status add_coded(tutti_comm *comm, const tt_call *c, const tt_probl
   tt_chooser *coded;
   tt_problem problem = *plain;
   tutti_status status = tt_coding_chooser(comm, c, &coded);
-  pair->coded = (tt_choice){.name = NULL};
+  pair->coded = (tt_choice){.plan = NULL};
   if (status || !coded || pair->plain.way) return status;
   problem.wisdom = NULL; /* measured without codes */
   status = tt_choose(coded, &problem, &comm->settings.override, &pair->coded);
-  if (status || pair->coded.refusal) pair->coded.name = NULL;
+  if (status || pair->coded.refusal) pair->coded.plan = NULL;
   if (status == TUTTI_ERR_UNSUPPORTED) return TUTTI_OK; /* no plan rounds so little */
-  if (!pair->coded.name) return status;
+  if (!pair->coded.plan) return status;
   pair->coded.code = tt_call_wish(comm, c)->code;
   pair->with = tt_choice_seconds(coded, &problem, &pair->coded);
   pair->without = tt_choice_seconds(tt_chooser_for(comm, c), plain, &pair->plain);
@@ -185,8 +185,8 @@ tutti_status tt_coding_pair(tutti_comm *comm, const tt_call *c, const tt_problem
 }
 
 static bool is_coded(const tutti_comm *comm, const tt_call *c, const tt_code_pair *pair) {
-  const tt_code_verdict *v = pair->coded.name ? verdict_for(comm, c) : NULL;
-  return pair->coded.name && (v ? v->coded : pair->pays);
+  const tt_code_verdict *v = pair->coded.plan ? verdict_for(comm, c) : NULL;
+  return pair->coded.plan && (v ? v->coded : pair->pays);
 }
 
 tutti_status tt_coding_choose(tutti_comm *comm, const tt_call *c, const tt_problem *plain,

@@ -41,8 +41,10 @@ bool tt_kernels_pay(const tutti_comm *comm, const tt_call *call, const tt_plan *
 }
 
 /* Can kernels take the place of the plan, or of its first steps? */
-static tutti_status fits(tutti_comm *comm, const tt_call *call, const char *plan, bool *fits) {
-  tt_ask ask = {.coll = call->coll,
+static tutti_status fits(tutti_comm *comm, const tt_call *call, const tt_plan_spec *plan,
+                         bool *fits) {
+  tt_ask ask = {.plan = plan,
+                .coll = call->coll,
                 .ranks = comm->ranks,
                 .rank = comm->rank,
                 .root = call->root,
@@ -52,13 +54,13 @@ static tutti_status fits(tutti_comm *comm, const tt_call *call, const char *plan
   tt_shape shape = TT_SHAPE_NONE;
   *fits = false;
   if (call->coll != TUTTI_ALLREDUCE) return TUTTI_OK;
-  tutti_status status = tt_algo_build(plan, &ask, &sched);
+  tutti_status status = tt_algo_build(&ask, &sched);
   if (!status && tt_comm_near(comm, NULL) == comm->ranks) {
     status = tt_shape_of(&sched, 1, &shape);
     *fits = is_shaped(shape);
   } else if (!status && comm->wire->near) {
     program = tt_program_new(sched, comm->plans->order, TT_SHAPE_NONE);
-    if (!program) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory to explain %s", plan);
+    if (!program) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory to explain %s", plan->text);
     *fits = program && tt_near_first(program, comm->wire);
   }
   free(program);
@@ -88,7 +90,7 @@ static const char *refusal(const tutti_comm *comm, const tt_call *call, bool fit
   return NULL;
 }
 
-tutti_status tt_device_way_of(tutti_comm *comm, const tt_call *call, const char *plan,
+tutti_status tt_device_way_of(tutti_comm *comm, const tt_call *call, const tt_plan_spec *plan,
                               double seconds, tt_device_way *way) {
   bool possible = false;
   const tutti_status status = fits(comm, call, plan, &possible);

@@ -19,7 +19,7 @@ tutti_status tt_text_hand_over(tt_text *t, char **text) {
 static tutti_status say(tt_chooser *c, const tt_why *why, int exact, int json, char **text) {
   tt_text t = {0};
   if (exact && !json) tt_exact_words_say(&t, (tutti_type)(exact - 1), tt_chooser_model(c)->ranks);
-  if (!json) tt_coding_say(&t, c, &why->problem, why->choice.name);
+  if (!json) tt_coding_say(&t, c, &why->problem, why->choice.plan);
   (json ? tt_why_json : tt_why_words)(&t, c, why);
   return tt_text_hand_over(&t, text);
 }
@@ -40,7 +40,7 @@ static tutti_status explain_with_device(tutti_comm *comm, const tt_call *call, t
   tt_device_way way;
   tutti_status status = tt_why_find(c, problem, &comm->settings.override, &why);
   if (!status && tt_device()) {
-    status = tt_device_way_of(comm, call, why.choice.name, why.breakdown.time, &way);
+    status = tt_device_way_of(comm, call, why.choice.plan, why.breakdown.time, &way);
     why.way = &way;
   }
   const int exact = tt_call_is_exact(comm, call) ? 1 + (int)call->type : 0;

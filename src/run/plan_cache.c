@@ -58,7 +58,7 @@ static tutti_status shape_for_all_ranks(const tt_ask *ask, bool generic, tt_sche
     tt_sched **all;
     tt_shape theirs;
     other.in_place = in_place;
-    status = tt_algo_build_all(mine->name, &other, &all);
+    status = tt_algo_build_all(&other, &all);
     if (status) return status;
     status = tt_shape_of(all, ask->ranks, &theirs);
     tt_sched_free_all(all, ask->ranks);
@@ -68,17 +68,17 @@ static tutti_status shape_for_all_ranks(const tt_ask *ask, bool generic, tt_sche
 }
 
 static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const int *order,
-                                    const char *name, tt_prepared **out) {
+                                    tt_prepared **out) {
   for (tt_prepared *p = comm->plans->prepared; p; p = p->next)
     if (p->sched->coll == ask->coll && p->sched->root == ask->root && p->sched->data == ask->data &&
         p->program->in_place_asked == ask->in_place && p->program->order == order &&
-        strcmp(p->sched->name, name) == 0) {
+        strcmp(p->sched->name, ask->plan->text) == 0) {
       *out = p;
       return TUTTI_OK;
     }
   tt_prepared *p = calloc(1, sizeof *p);
   if (!p) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan");
-  tutti_status status = tt_algo_build(name, ask, &p->sched);
+  tutti_status status = tt_algo_build(ask, &p->sched);
   tt_shape shape = TT_SHAPE_NONE;
   if (!status && (!order || comm->plans->setting.has_loop))
     status = shape_for_all_ranks(ask, comm->settings.generic, p->sched, &shape);
@@ -91,7 +91,7 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
     free(p);
     return status;
   }
-  p->program->alike = comm->wire->level && tt_algo_uniform(name, ask, NULL);
+  p->program->alike = comm->wire->level && tt_algo_uniform(ask, NULL);
   p->program->in_place_asked = ask->in_place;
   p->next = comm->plans->prepared;
   comm->plans->prepared = p;
@@ -102,16 +102,16 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
 /* The same for ranks that all share memory, in an order of their own: a straight loop in which every rank
  * reads all others needs no order. */
 static tutti_status prepare_arranged(tutti_comm *comm, const tt_ask *ask, const int *order,
-                                     const tt_call *c, const char *name, tt_prepared **out) {
+                                     const tt_call *c, tt_prepared **out) {
   if (order && comm->plans->setting.has_loop) {
     tt_ask plain = *ask;
     plain.rank = comm->rank;
     plain.root = c->root;
-    const tutti_status status = find_or_prepare(comm, &plain, NULL, name, out);
+    const tutti_status status = find_or_prepare(comm, &plain, NULL, out);
     const tt_shape shape = status ? TT_SHAPE_NONE : (*out)->program->shape;
     if (status || (shape && shape != TT_SHAPE_ROUNDS)) return status;
   }
-  return find_or_prepare(comm, ask, order, name, out);
+  return find_or_prepare(comm, ask, order, out);
 }
 
 /* The number asked for; else the chosen one, or more, so that scratch is bounded. */
@@ -197,7 +197,8 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   const int *order = way ? way->order : order_for(comm, c);
   /* numbers that are multiplied first are read from another buffer than the sum's */
   const bool apart = tt_coll_reduces(c->coll) && tt_op_factor(c->op) != 1;
-  tt_ask ask = {.coll = c->coll,
+  tt_ask ask = {.plan = choice->plan,
+                .coll = c->coll,
                 .ranks = comm->ranks + (way ? way->helpers : 0),
                 .rank = place_for(comm, c, comm->rank),
                 .root = place_for(comm, c, c->root),
@@ -208,17 +209,19 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   tutti_status status = TUTTI_OK;
   if (tt_coll_reduces(c->coll)) status = tt_reducer_init(&plan->exec.reducer, c->type, c->op);
   if (status) return status;
-  status = tt_proof_ask(comm, &ask, choice->name, plan->exec.slices, &plan->proven);
-  if (!status) status = prepare_arranged(comm, &ask, order, c, choice->name, &plan->prepared);
+  status = tt_proof_ask(comm, &ask, plan->exec.slices, &plan->proven);
+  if (!status) status = prepare_arranged(comm, &ask, order, c, &plan->prepared);
   if (status) return status;
   const tt_program *program = plan->exec.program = plan->prepared->program;
   plan->exec.if_exported = program->shape;
   bool two_shot = false;
-  if (program->shape == TT_SHAPE_ONE_SHOT && !choice->overridden &&
-      !tt_override_forbids(&comm->settings.override, "two-shot", bytes))
-    status = tt_two_shot_if_exported(comm->plans->chooser, bytes, &two_shot);
+  status = tt_plan_spec_named("two-shot", &ask.plan);
+  if (!status && program->shape == TT_SHAPE_ONE_SHOT && !choice->overridden &&
+      !tt_override_forbids(&comm->settings.override, ask.plan, bytes))
+    status =
+        tt_two_shot_if_exported(comm->plans->chooser, choice->plan, ask.plan, bytes, &two_shot);
   tt_proven other;
-  if (!status && two_shot) status = tt_proof_ask(comm, &ask, "two-shot", plan->exec.slices, &other);
+  if (!status && two_shot) status = tt_proof_ask(comm, &ask, plan->exec.slices, &other);
   if (status) return status;
   if (two_shot) plan->exec.if_exported = TT_SHAPE_TWO_SHOT;
   plan->chooser = way ? way->chooser : tt_chooser_for(comm, c);
@@ -236,7 +239,8 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
       tt_choose(tt_chooser_for(comm, c), &problem, &comm->settings.override, &choice);
   if (!status && !without) status = tt_aggregated_choose(comm, c, &problem, &choice);
   if (status) return status;
-  if (choice.refusal && !c->everyone) warn_refused(comm, c->coll, choice.refusal, choice.name);
+  if (choice.refusal && !c->everyone)
+    warn_refused(comm, c->coll, choice.refusal, choice.plan->text);
   if (!choice.way) status = tt_coding_choose(comm, c, &problem, &choice);
   if (status) return status;
   status = tt_plan_make(comm, c, in_place, &choice, plan);
@@ -245,7 +249,7 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
   if (!status && tt_device())
     plan->seconds = choice.wisdom
                         ? 1e-9 * (double)choice.wisdom->took
-                        : tt_price_of(plan->chooser, &problem, choice.name, choice.slices);
+                        : tt_price_of(plan->chooser, &problem, choice.plan, choice.slices);
   plan->without = without;
   if (!status && comm->settings.explains && !c->everyone && !c->said) tt_comm_say_why(comm, c);
   return status;

@@ -25,13 +25,13 @@ typedef struct tt_helped {
  * aggregator's, which no process of the job runs. Each of them sums a part of the vector, so that parts of
  * a long vector are on their way at once. */
 typedef struct tt_aggregated {
-  tt_chooser *chooser; /* of one plan; NULL: there is no aggregator */
-  char name[TT_NAME];  /* that plan */
-  int helpers;         /* virtual ranks */
-  int parts;           /* of the vector; a rank sends each to one of the virtual ranks */
-  int hosts;           /* that have one vector each */
-  int links;           /* an aggregator's: that many vectors come over its link, at most */
-  double share;        /* of the vector that the aggregator sums; the ranks fold the rest */
+  tt_chooser *chooser;      /* of one plan; NULL: there is no aggregator */
+  const tt_plan_spec *plan; /* that one, which is kept */
+  int helpers;              /* virtual ranks */
+  int parts;                /* of the vector; a rank sends each to one of the virtual ranks */
+  int hosts;                /* that have one vector each */
+  int links;                /* an aggregator's: that many vectors come over its link, at most */
+  double share;             /* of the vector that the aggregator sums; the ranks fold the rest */
   int *order; /* the rank of each place, as in tt_plan_cache; of virtual ones their number */
 } tt_aggregated;
 /* All of a short, longer and long vector; a share of it beside a fold by halving, and beside a ring. */
@@ -73,10 +73,9 @@ typedef struct tt_plan_cache {
 
 /* proof_table.c: TUTTI_OK if what these ranks will run is proven, or too large to prove
  * (choose/proven.c); else TUTTI_ERR_SCHEDULE with the prover's message. *is: the result. */
-tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name, int slices,
-                          tt_proven *is);
+tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, int slices, tt_proven *is);
 /* Has this process the answer already? */
-bool tt_proof_known(const tt_ask *ask, const char *name, int slices);
+bool tt_proof_known(const tt_ask *ask, int slices);
 void tt_plans_forget(tutti_comm *comm); /* choose again; prepared schedules stay */
 /* The same for calls of one collective, while others are in flight (plan_wisdom.c). */
 void tt_plans_choose_again(tutti_comm *comm, tutti_coll coll);

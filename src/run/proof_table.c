@@ -49,24 +49,23 @@ static atomic_ullong *proven_slot_of(uint64_t key) {
   return &tt_process.proven[key / 4 % TT_REMEMBERED];
 }
 
-bool tt_proof_known(const tt_ask *ask, const char *name, int slices) {
-  const uint64_t key = tt_proven_key(ask, name, slices);
+bool tt_proof_known(const tt_ask *ask, int slices) {
+  const uint64_t key = tt_proven_key(ask, slices);
   return atomic_load_explicit(proven_slot_of(key), memory_order_relaxed) == key;
 }
 
-tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name, int slices,
-                          tt_proven *is) {
+tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, int slices, tt_proven *is) {
   atomic_ullong *words = comm->wire->proofs;
   bool claimed = false;
-  const bool known = tt_proof_known(ask, name, slices);
+  const bool known = tt_proof_known(ask, slices);
   *is = known ? TT_PROVEN : TT_PROVEN_OFF;
   if (known || comm->plans->setting.verify == TT_VERIFY_NONE) return TUTTI_OK;
-  const uint64_t key = tt_proven_key(ask, name, slices);
+  const uint64_t key = tt_proven_key(ask, slices);
   atomic_ullong *word = words ? find_word(words, key, &claimed) : NULL;
   tutti_status status = TUTTI_OK;
   *is = TT_PROVEN;
   if (!word || claimed || !is_proven_elsewhere(word, key))
-    status = tt_proven_find(ask, name, slices, &comm->plans->setting, is);
+    status = tt_proven_find(ask, slices, &comm->plans->setting, is);
   const bool open = !status && *is != TT_PROVEN; /* too large: each rank finds that */
   /* model: publish:verdict */
   if (claimed)

@@ -76,7 +76,7 @@ bool tt_call_on_device(const tt_call *call); /* does a vector of it lie on a dev
 /* device_way.c: is a sum by kernels cheaper, as far as it is known? */
 bool tt_kernels_pay(const tutti_comm *comm, const tt_call *call, const tt_plan *plan);
 /* The way of a call whose plan takes `seconds` on vectors of the host. The process has a device. */
-tutti_status tt_device_way_of(tutti_comm *comm, const tt_call *call, const char *plan,
+tutti_status tt_device_way_of(tutti_comm *comm, const tt_call *call, const tt_plan_spec *plan,
                               double seconds, tt_device_way *way);
 /* A run of the request begins: its input is under way, or has come. A device that fails breaks the comm. */
 void tt_device_begin(tutti_request *r);

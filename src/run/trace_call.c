@@ -25,9 +25,8 @@ static uint16_t trace_call_index(const tutti_comm *comm, tt_trace *t, const tt_c
                            (uint32_t)plan->exec.slices,
                            count,
                            0,
-                           ""};
+                           strdup(sched->name)};
   call->bytes = count * blocks * tutti_type_size(c->type);
-  snprintf(call->plan, sizeof call->plan, "%s", sched->name);
   return (uint16_t)t->ncalls++;
 }
 

@@ -33,12 +33,12 @@ static bool has_both(const tt_sched *s) {
 void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks, int rank, int root,
                     bool in_place, uint32_t blocks) {
   *b = (tt_builder){.s = calloc(1, sizeof(tt_sched))};
-  if (!b->s) {
+  tt_sched *s = b->s;
+  if (s) s->name = strdup(name);
+  if (!s || !s->name) {
     b->status = TUTTI_ERR_MEMORY;
     return;
   }
-  tt_sched *s = b->s;
-  snprintf(s->name, sizeof s->name, "%s", name);
   s->coll = coll;
   s->ranks = ranks;
   s->rank = rank;
@@ -52,6 +52,16 @@ void tt_build_data(tt_builder *b, int data) {
   if (b->status) return;
   b->s->data = data;
   b->s->in_place = b->s->in_place && has_both(b->s);
+}
+
+void tt_build_cut(tt_builder *b, uint32_t blocks) {
+  if (!b->status) b->s->blocks = blocks;
+}
+
+void tt_build_refuse(tt_builder *b, const char *why) {
+  if (b->status) return;
+  b->status = TUTTI_ERR_UNSUPPORTED;
+  b->refused = why;
 }
 
 void tt_build_weave(tt_builder *b, const uint32_t *from, int parts) {
@@ -80,6 +90,7 @@ tt_sched *tt_build_end(tt_builder *b) {
 
 void tt_sched_free(tt_sched *s) {
   if (!s) return;
+  free(s->name);
   free(s->steps);
   free(s->after_at);
   free(s->after);

@@ -29,7 +29,7 @@ typedef struct cursor {
 } cursor;
 
 typedef struct header {
-  char name[TT_NAME];
+  char *name;
   tutti_coll coll;
   int ranks, root, data;
   uint32_t blocks;
@@ -314,10 +314,10 @@ static void header_line(cursor *c, header *h) {
     depth += (c->at[n] == '(') - (c->at[n] == ')');
     if (depth <= 0 && isspace((unsigned char)c->at[n])) break;
   }
-  if (n == 0 || n >= sizeof h->name) schedule_error(c, "a name of at most 255 characters");
+  if (n == 0) schedule_error(c, "a name");
   if (c->status) return;
-  memcpy(h->name, c->at, n);
-  h->name[n] = 0;
+  h->name = strndup(c->at, n);
+  if (!h->name) c->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
   c->at += n;
   if (!accept_token(c, "P=")) schedule_error(c, "P=");
   h->ranks = (int)parse_number(c, MAX_RANKS, "a number of ranks");
@@ -371,6 +371,7 @@ tutti_status tt_sched_parse(const char *text, tt_sched ***all, int *ranks) {
     found++;
   }
   if (!c.status && !found) schedule_error(&c, "'rank 0'");
+  free(h.name);
   if (c.status) {
     tt_sched_free_all(list, h.ranks);
     return c.status;

@@ -22,8 +22,6 @@
 #include "core.h"
 #include "partition.h"
 
-enum { TT_NAME = 256 }; /* capacity for the name of an algorithm, with parameters */
-
 typedef enum tt_buf { TT_SRC, TT_DST, TT_TMP, TT_BUF_COUNT } tt_buf;
 extern const char *const tt_buf_names[TT_BUF_COUNT]; /* src, dst, tmp (text.c) */
 
@@ -66,7 +64,7 @@ typedef struct tt_step {
 } tt_step;
 
 typedef struct tt_sched {
-  char name[TT_NAME]; /* algorithm and parameters */
+  char *name; /* algorithm and parameters */
   tutti_coll coll;
   int ranks, rank, root;
   int data; /* lower ranks bring data and get results; the others only help */
@@ -149,6 +147,7 @@ typedef struct tt_builder {
   tt_sched *s;
   uint32_t capacity;
   tutti_status status; /* sticky */
+  const char *refused; /* why it cannot be built, if TUTTI_ERR_UNSUPPORTED */
 } tt_builder;
 
 /* `in_place` is ignored if a rank has only one of src and dst. */
@@ -156,7 +155,11 @@ void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks,
                     bool in_place, uint32_t blocks);
 /* Ranks from `data` on only help: they have only tmp. */
 void tt_build_data(tt_builder *b, int data);
-/* Derives the dependencies and returns the schedule (NULL if out of memory). */
+/* Cuts the vector into another number of blocks; before the first step. */
+void tt_build_cut(tt_builder *b, uint32_t blocks);
+/* Ends: it cannot be built. The text is static or the thread's (tt_thread_text). */
+void tt_build_refuse(tt_builder *b, const char *why);
+/* Derives the dependencies and returns the schedule; NULL: the builder's status says why. */
 tt_sched *tt_build_end(tt_builder *b);
 
 void tt_send(tt_builder *b, int peer, tt_span what);

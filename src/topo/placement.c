@@ -22,8 +22,7 @@ enum {
   NUMA,
   CACHE,
   LEVELS,
-  MOST_SAID = 4, /* with the level of ranks: a fold takes as many (algo/blueconnect.c) */
-  FOR_NAMES = 56 /* of a text: "blueconnect(,seq=halving/halving/halving/halving)" */
+  MOST_SAID = 4 /* with the level of ranks: a fold takes as many (algo/blueconnect.c) */
 };
 static const char *const names[LEVELS + 1] = {"rack", "node", "package", "numa", "cache", NULL};
 const char *const *const tt_inner_levels = names + PACKAGE;
@@ -155,7 +154,7 @@ static int write_levels(const position *positions, int ranks, int *each, char *t
               : outer >= NODE || one ? "core"
                                      : "rank",
               each, children(positions, ranks, outer, LEVELS, each));
-    if (at < TT_TREE_TEXT - FOR_NAMES) return deepest;
+    if (at < TT_TREE_TEXT) return deepest;
   }
   *text = 0;
   return -1;

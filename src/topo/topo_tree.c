@@ -121,6 +121,10 @@ tutti_status tt_tree_parse(const char *text, tt_tree *t) {
   return TUTTI_OK;
 }
 
+bool tt_tree_equal(const tt_tree *a, const tt_tree *b) {
+  return memcmp(a, b, sizeof *a) == 0; /* which begins as zeros */
+}
+
 /* The run of the list that the g-th domain is in; past the end, the last. */
 static const tt_tree_run *run_of_domain(const tt_tree *t, int level, int g) {
   const tt_tree_run *run = &t->run[t->level[level].at];

@@ -34,6 +34,7 @@ typedef struct tt_tree {
 
 /* TUTTI_ERR_ARG: the message says where and what is wrong. */
 tutti_status tt_tree_parse(const char *text, tt_tree *tree);
+bool tt_tree_equal(const tt_tree *a, const tt_tree *b);
 /* The number of domains of a level in the g-th domain of the level above (level 0: in all, g = 0),
  * and the index of the first of them in the whole level. */
 int tt_tree_count(const tt_tree *tree, int level, int g);

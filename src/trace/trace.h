@@ -61,7 +61,7 @@ typedef struct tt_traced_call {
   uint64_t key;
   uint32_t coll, type, op, slices;
   uint64_t count, bytes;
-  char plan[TT_NAME];
+  char *plan; /* the trace's; NULL: out of memory */
 } tt_traced_call;
 
 typedef struct tt_trace_clock {

@@ -190,8 +190,7 @@ static void print_timestamp(writer *w, uint64_t tick) {
 }
 
 static void say_call(writer *w, const tt_traced_call *c) {
-  char plan[TT_NAME];
-  if (!c->key) {
+  if (!c->key || !c->plan) {
     tt_text_add(&w->text, ",\"plan\":\"?\"");
     return;
   }
@@ -199,8 +198,8 @@ static void say_call(writer *w, const tt_traced_call *c) {
               ",\"coll\":\"%s\",\"plan\":\"%s\",\"count\":%" PRIu64
               ",\"type\":\"%s\",\"op\":\"%s\","
               "\"bytes\":%" PRIu64 ",\"slices\":%u",
-              tutti_coll_name((tutti_coll)c->coll), copy_json_safe(plan, sizeof plan, c->plan),
-              c->count, tutti_type_name((tutti_type)c->type),
+              tutti_coll_name((tutti_coll)c->coll), c->plan, c->count,
+              tutti_type_name((tutti_type)c->type),
               tt_coll_reduces((tutti_coll)c->coll) ? tutti_op_name((tutti_op)c->op) : "", c->bytes,
               c->slices);
 }

@@ -29,11 +29,9 @@ static int rivals_by_price(const void *a, const void *b) {
   return (x->i > y->i) - (x->i < y->i);
 }
 
-static int of_family(const tt_race *s, const char *name) {
-  const size_t n = strcspn(name, "(");
+static int of_family(const tt_race *s, const tt_plan_spec *plan) {
   int k = 0;
-  for (int i = 0; i < s->n; i++)
-    k += strcspn(s->at[i].name, "(") == n && strncmp(s->at[i].name, name, n) == 0;
+  for (int i = 0; i < s->n; i++) k += s->at[i].spec->family == plan->family;
   return k;
 }
 
@@ -48,9 +46,9 @@ static tutti_status add_rivals(tt_race *s, tt_chooser *c, const rival *rivals, i
       if (rivals[i].price > (s->n < LEAST ? AT_ALL : WITHIN) * s->at[0].price) break;
       tt_quote_at(c, &s->problem, tt_comm_override(s->comm), rivals[i].i, true, &o);
       for (int k = 0; k < s->n; k++)
-        here |= s->at[k].slices == o.slices && strcmp(s->at[k].name, o.name) == 0;
-      if (here || o.lacks || (!pass && of_family(s, o.name) >= FAMILY)) continue;
-      const tt_choice choice = {.name = o.name, .slices = o.slices};
+        here |= s->at[k].slices == o.slices && tt_plan_spec_equal(s->at[k].spec, o.plan);
+      if (here || o.lacks || (!pass && of_family(s, o.plan) >= FAMILY)) continue;
+      const tt_choice choice = {.plan = o.plan, .slices = o.slices};
       status = tt_race_add(s, &choice, o.seconds);
     }
   if (!status && tt_chooser_starved(c))
@@ -73,7 +71,7 @@ static tutti_status find_runners(tt_race *s) {
   for (int i = 0; i < all; i++) {
     tt_quote_at(c, &s->problem, override, i, false, &o);
     if (o.possible && !o.ruled_out) rivals[n++] = (rival){i, o.seconds};
-    if (strcmp(o.name, own.name) == 0 && o.slices == own.slices) price = o.seconds;
+    if (tt_plan_spec_equal(o.plan, own.plan) && o.slices == own.slices) price = o.seconds;
   }
   qsort(rivals, (size_t)n, sizeof *rivals, rivals_by_price);
   status = tt_race_add(s, &own, price);
@@ -100,7 +98,7 @@ static tutti_status learn(tt_race *s, tt_wisdom_entry *entry) {
   say_when(entry->when);
   if (!tt_plans_learn(s->comm, entry))
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what was measured");
-  if (s->outline.rank != 0 || !*entry->plan) return TUTTI_OK;
+  if (s->outline.rank != 0 || !entry->plan) return TUTTI_OK;
   tt_wisdom_entry mine = *entry;
   mine.stamp = tt_comm_fingerprint(s->comm, mine.placement);
   tt_wisdom_keep(&mine);
@@ -112,7 +110,8 @@ static tutti_status record_winner(tt_race *s, int won) {
   tt_wisdom_entry e = {.key = s->problem.key, .bytes = s->problem.bytes, .slices = 1};
   if (won >= 0) {
     const tt_runner *x = &s->at[won];
-    snprintf(e.plan, sizeof e.plan, "%s", x->name);
+    tutti_status status = tt_plan_spec_named(x->spec->text, &e.plan);
+    if (status) return status;
     e.slices = x->slices;
     e.took = tt_max(ns(x->median), 1);
     e.own = ns(s->at[0].median);
@@ -124,8 +123,8 @@ static tutti_status record_winner(tt_race *s, int won) {
 
 static void report_measured(const tt_race *s, int won, double began, tutti_measured *m) {
   const tt_runner *x = &s->at[won < 0 ? 0 : won];
-  snprintf(m->own, sizeof m->own, "%s", s->at[0].name);
-  snprintf(m->plan, sizeof m->plan, "%s", x->name);
+  snprintf(m->own, sizeof m->own, "%s", s->at[0].spec->text);
+  snprintf(m->plan, sizeof m->plan, "%s", x->spec->text);
   m->own_slices = s->at[0].slices;
   m->slices = x->slices;
   m->predicted = x->price;

@@ -16,7 +16,7 @@ static const double AT_MOST = 2;
 static tutti_status find_both(tt_race *s) {
   tt_code_pair pair;
   tutti_status status = tt_coding_pair(s->comm, s->asked, &s->problem, &pair);
-  if (status || !pair.coded.name) return status;
+  if (status || !pair.coded.plan) return status;
   if (pair.without > 0 && pair.with > AT_MOST * pair.without) return TUTTI_OK;
   status = tt_race_add(s, &pair.plain, pair.without);
   return status ? status : tt_race_add(s, &pair.coded, pair.with);

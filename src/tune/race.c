@@ -32,7 +32,7 @@ static tutti_op stand_in(const tt_call *c) {
 
 tutti_status tt_race_add(tt_race *s, const tt_choice *choice, double price) {
   tt_runner *x = &s->at[s->n];
-  *x = (tt_runner){.name = choice->name, .slices = choice->slices, .price = price};
+  *x = (tt_runner){.spec = choice->plan, .slices = choice->slices, .price = price};
   tutti_status status = tt_plan_make(s->comm, s->asked, s->in_place, choice, &x->plan);
   if (status) return status;
   const tutti_op op = stand_in(s->asked);

@@ -9,7 +9,7 @@ enum { TT_RACE_MOST = 6, TT_RACE_ROUNDS = 7 };
 #define TT_RACE_SLOW 0.02 /* s: few plans and rounds from here on */
 
 typedef struct tt_runner {
-  const char *name;
+  const tt_plan_spec *spec; /* valid as in tt_choice */
   int slices;
   double price;
   tt_plan plan;

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "algo.h"
+#include "by_name.h"
 #include "cover.h"
 
 enum { FORMS = 6, HELPED = FORMS * 6 * 2 }; /* x the collectives that can use helpers */
@@ -62,10 +63,10 @@ static void set_algo(cover_case *c, int i, uint64_t u) {
   int samples = 0;
   const int family = (i - table - 1) / MORE;
   snprintf(c->algo, sizeof c->algo, "%s", i < table ? tutti_algo_name(i, NULL) : "auto");
-  while (i > table && tt_algo_sample(family, c->ranks, samples, c->algo, sizeof c->algo)) samples++;
+  while (i > table && sample_named(family, c->ranks, samples, c->algo, sizeof c->algo)) samples++;
   if (samples)
-    tt_algo_sample(family, c->ranks, (int)(u % (uint64_t)samples), c->algo, sizeof c->algo);
-  if (tt_algo_known(c->algo, c->ranks)) snprintf(c->algo, sizeof c->algo, "auto");
+    sample_named(family, c->ranks, (int)(u % (uint64_t)samples), c->algo, sizeof c->algo);
+  if (known_named(c->algo, c->ranks)) snprintf(c->algo, sizeof c->algo, "auto");
 }
 
 /* The first cases force each entry of the table, with integers and with floats. */
@@ -94,8 +95,8 @@ static bool form_at(int form, int ranks, uint64_t u, char *name, size_t size) {
   snprintf(name, size, "%s", forms[form % NAMED]);
   if (form < NAMED) return true;
   while (strcmp(tt_algo_family(family), "aggregate") != 0) family++;
-  while (tt_algo_sample(family, ranks, samples, name, size)) samples++;
-  return samples && tt_algo_sample(family, ranks, (int)(u % (uint64_t)samples), name, size);
+  while (sample_named(family, ranks, samples, name, size)) samples++;
+  return samples && sample_named(family, ranks, (int)(u % (uint64_t)samples), name, size);
 }
 
 /* Sets a number of helpers that the form supports; false if it supports no number. */
@@ -106,7 +107,7 @@ static bool set_helpers(cover_case *c, uint64_t u) {
     c->helpers = 1 + (int)((u + (uint64_t)i) % (uint64_t)most);
     const tt_ask ask = {.coll = c->coll, .ranks = c->ranks, .data = c->ranks - c->helpers};
     if (strcmp(c->algo, "auto") == 0) return true;
-    if (tt_algo_build(c->algo, &ask, &s)) continue;
+    if (tt_algo_build_named(c->algo, &ask, &s)) continue;
     tt_sched_free(s);
     return true;
   }
@@ -211,7 +212,7 @@ static void from_few(cover_case *c, size_t n) {
   c->coll = TUTTI_ALLREDUCE;
   for (uint64_t u = c->seed; n >= all && c->coll == TUTTI_ALLREDUCE; u = cover_mix(u + 1)) {
     const tutti_coll coll = (tutti_coll)(u % TUTTI_COLL_COUNT);
-    if (strcmp(c->algo, "auto") == 0 || tt_algo_does(c->algo, coll)) c->coll = coll;
+    if (strcmp(c->algo, "auto") == 0 || does_named(c->algo, coll)) c->coll = coll;
     if (u % 16 == 0) break;
   }
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "build_comm.h"
+#include "by_name.h"
 #include "cover.h"
 
 enum { ENTRIES = 200 };
@@ -43,11 +44,11 @@ static bool can_do(const cover_case *c, tutti_op op) {
   const tt_ask ask = ask_of(c);
   const unsigned needs = tt_needs_of(c->coll, c->type, op);
   tt_sched *s;
-  if (tt_algo_build(c->algo, &ask, &s)) return false;
+  if (tt_algo_build_named(c->algo, &ask, &s)) return false;
   tt_sched_free(s);
   unsigned met = 0;
   bool skipped;
-  return !needs || (!tt_meets(c->algo, &ask, needs, 1e18, &met, &skipped) && met == needs);
+  return !needs || (!meets_named(c->algo, &ask, needs, 1e18, &met, &skipped) && met == needs);
 }
 
 /* The n-th name to try for an entry: first its own, then names of its family with other parameters,
@@ -58,7 +59,7 @@ static bool name_at(const cover_case *c, int entry, int n, char *name, size_t si
   snprintf(name, size, "%s", own);
   for (int f = 0; n > 0 && tt_algo_family(f); f++)
     if (strlen(tt_algo_family(f)) == length && strncmp(tt_algo_family(f), own, length) == 0)
-      return strcmp(own, tt_algo_family(f)) == 0 && tt_algo_sample(f, c->ranks, n - 1, name, size);
+      return strcmp(own, tt_algo_family(f)) == 0 && sample_named(f, c->ranks, n - 1, name, size);
   return n == 0;
 }
 

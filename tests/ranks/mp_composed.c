@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "by_name.h"
 #include "candidates.h"
 #include "engine.h"
 #include "seconds.h"
@@ -59,7 +60,7 @@ static const char *right_sum(tutti_comm *comm, size_t n, bool in_place) {
 
 /* Does this plan run, or another one because it was refused? */
 static const char *is_taken(tutti_comm *comm, const char *plan) {
-  char name[TT_NAME];
+  char name[NAME];
   if (tutti_comm_plan(comm, TUTTI_ALLREDUCE, MOST, TUTTI_FLOAT, TUTTI_SUM, name, sizeof name))
     return tutti_error();
   return strcmp(name, plan) != 0 ? "another plan runs instead" : NULL;
@@ -88,8 +89,8 @@ static int run_all(tutti_comm *comm, tutti_comm *side, size_t m, int *ran) {
     return 1;
   const tt_candidates *list = tt_candidates_of(c, TUTTI_ALLREDUCE, 0);
   for (int i = 0; list && i < list->n; i++) {
-    const char *name = list->at[i].name;
-    if (!tt_is_composition(name) && strncmp(name, "transposed(", 11) != 0) continue;
+    const char *name = list->at[i].plan->text;
+    if (!tt_is_composition(list->at[i].plan) && strncmp(name, "transposed(", 11) != 0) continue;
     const char *wrong = run(comm, side, name);
     ++*ran;
     failed += wrong != NULL;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "build_comm.h"
+#include "by_name.h"
 #include "candidates.h"
 #include "plan_cache.h"
 #include "seconds.h"
@@ -157,7 +158,7 @@ static const char *exact_blocks(const team *t) {
 }
 
 static const char *is_taken(const team *t, const char *plan) {
-  char name[TT_NAME];
+  char name[NAME];
   if (tutti_comm_plan(t->comm, TUTTI_ALLREDUCE, MOST, TUTTI_FLOAT, TUTTI_SUM, name, sizeof name))
     return tutti_error();
   return strncmp(name, plan, strlen(plan)) ? "another plan runs instead" : NULL;
@@ -214,7 +215,7 @@ static const char *stays_at_home(const team *t, const char *plan) {
 static int run_all(const team *t, const char *levels, int *ran) {
   const int P = tutti_comm_size(t->comm);
   const tt_setting *s = &t->comm->plans->helped.chooser->setting;
-  char name[TT_NAME];
+  char name[NAME];
   if (strcmp(s->data_levels, levels) != 0) {
     printf("# levels '%s'\n", s->data_levels);
     return 1;
@@ -223,7 +224,7 @@ static int run_all(const team *t, const char *levels, int *ran) {
   int failed = wrong != NULL;
   if (wrong) printf("# rank %d, as chosen: %s\n", tutti_comm_rank(t->comm), wrong);
   tt_plan_walk at = {0};
-  while (tt_algo_next_plan(P, levels, &at, name, sizeof name)) {
+  while (next_named(P, levels, &at, name, sizeof name)) {
     if (strncmp(name, "aggregate(", 10) != 0 || !strchr(name, ':')) continue;
     wrong = run(t, name);
     ++*ran;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "algo.h"
+#include "by_name.h"
 #include "seconds.h"
 #include "start.h"
 
@@ -117,7 +118,7 @@ static const char *run_call(const call *c) {
 
 /* Does this plan run, or another one because it was refused? */
 static const char *is_taken(const call *c, const char *plan) {
-  char name[TT_NAME];
+  char name[NAME];
   if (tutti_comm_plan(c->comm, c->coll, 1000, TUTTI_INT64, TUTTI_SUM, name, sizeof name))
     return tutti_error();
   return strcmp(name, plan) != 0 ? "another plan runs instead" : NULL;
@@ -149,7 +150,7 @@ int main(void) {
     int32_t failed = 0;
     if (machines[m].ranks != c.ranks) continue;
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
-      char name[TT_NAME];
+      char name[NAME];
       snprintf(name, sizeof name, plans[i].name, machines[m].levels);
       c.coll = plans[i].coll;
       const char *wrong = run(&c, name);

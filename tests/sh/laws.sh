@@ -91,6 +91,15 @@ includes $(in_room src/algo) | grep -vE \
 
 includes $(in_room src/prove) | grep -E ':(.*/)?algo' | law "prove/ never sees algo/"
 
+# Elsewhere a plan is a value, whose text is printed or compared as a whole.
+{ grep -nE '\<(strchr|strrchr|strstr|strncmp|sscanf|strcspn|strspn|strtok|memchr)\([^;]*\<(plan|spec|only|family|choice|algo|name)\>[^;]*' -r src/choose src/run src/tune src/draw src/api c10d
+  grep -nE '\<tt_text_until\(' -r src c10d shim | grep -vE '^src/(sched|choose/override.c)'; } |
+  grep -vE '^src/algo/plan_spec.c' | law "only plan_spec.c takes the text of a plan apart"
+
+sed -n 's/^ *\.name = "\(.*\)",.*/\1/p' src/algo/*.c | while read -r family; do
+  grep -nE "\"$family[\"(]" src/choose/*.[ch]
+done | law "choose/ names no family of algorithms"
+
 includes $(sources) | grep -E ':(.*/)?mpi\.h$' |
   grep -vE '^(mpi/|src/wire/[a-z_]*mpi[a-z_]*\.[ch]|src/api/[a-z_]*mpi[a-z_]*\.[ch]|include/tutti_mpi\.h|shim/|sim/|examples/[a-z_]*mpi|cli/meet_mpi|tests/[a-z_]*mpi|tests/unit/test_mpi_abi|tests/over/|tests/dropin/|tests/abi/|bench/)' |
   law "mpi.h only in the MPI wire, the MPI glue and the shim"

@@ -9,7 +9,7 @@
 
 typedef struct names {
   int n;
-  char (*at)[TT_NAME];
+  char **at;
 } names;
 
 /* The table's names and up to `most` of each family, evenly spread; another `turn` selects others;

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "algo.h"
+#include "by_name.h"
 #include "cost.h"
 
 /* Simulates all ranks, or one for all. Fails the test if that cannot be. */
@@ -13,8 +14,8 @@ static double priced(const char *name, const tt_cost_model *p, double bytes, boo
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = p->ranks};
   tt_sched **all;
   tt_breakdown t;
-  if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
-  assert_true(!uniform || tt_algo_uniform(name, &ask, p->levels > 1 ? &p->tree : NULL));
+  if (tt_algo_build_all_named(name, &ask, &all)) fail_msg("%s", tutti_error());
+  assert_true(!uniform || uniform_named(name, &ask, p->levels > 1 ? &p->tree : NULL));
   tt_sim *sim = tt_sim_new(all, p->ranks, uniform, p);
   assert_true(sim && tt_sim_run(sim, bytes, &t));
   tt_sim_free(sim);

@@ -256,6 +256,7 @@ static void *copy_of(const void *from, size_t bytes) {
 
 tt_sched *clone_schedule(const tt_sched *s) {
   tt_sched *c = copy_of(s, sizeof *s);
+  c->name = copy_of(s->name, strlen(s->name) + 1);
   c->steps = copy_of(s->steps, s->nsteps * sizeof *s->steps);
   c->after_at = copy_of(s->after_at, (s->nsteps + 1) * sizeof *s->after_at);
   c->after = copy_of(s->after, s->after_at[s->nsteps] * sizeof *s->after);

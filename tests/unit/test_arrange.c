@@ -16,6 +16,7 @@
 
 #include "algo.h"
 #include "build_comm.h"
+#include "by_name.h"
 #include "cover.h"
 #include "placement.h"
 #include "seconds.h"
@@ -85,20 +86,19 @@ typedef struct rank {
 static bool plan_at(const shape *s, int i, char *name) {
   int proposed = 0;
   tt_plan_walk at = {0};
-  snprintf(name, TT_NAME, "auto");
+  snprintf(name, NAME, "auto");
   if (i-- == 0) return true;
-  while (proposed <= i && tt_algo_next_plan(s->ranks, s->layout.levels, &at, name, TT_NAME))
-    proposed++;
+  while (proposed <= i && next_named(s->ranks, s->layout.levels, &at, name, NAME)) proposed++;
   if (proposed > i) return true;
   const char *listed = tutti_algo_name(i - proposed, NULL);
-  if (listed) snprintf(name, TT_NAME, "%s", listed);
+  if (listed) snprintf(name, NAME, "%s", listed);
   return listed;
 }
 
 static void *live(void *arg) {
   rank *me = arg;
   const int P = me->shape->ranks;
-  char name[TT_NAME], line[400], why[700];
+  char name[NAME], line[400], why[700];
   bool over = false;
   cover_ops mine = ops;
   size_t n = 0;
@@ -106,8 +106,8 @@ static void *live(void *arg) {
   for (int i = 0; plan_at(me->shape, i, name) && !over; i++)
     for (int coll = 0; coll < TUTTI_COLL_COUNT && !over; coll++) {
       cover_case c = cover_case_at(P, seed, n++);
-      if (tt_algo_known(name, P) && strcmp(name, "auto") != 0) continue;
-      if (strcmp(name, "auto") != 0 && !tt_algo_does(name, (tutti_coll)coll)) continue;
+      if (known_named(name, P) && strcmp(name, "auto") != 0) continue;
+      if (strcmp(name, "auto") != 0 && !does_named(name, (tutti_coll)coll)) continue;
       snprintf(c.algo, sizeof c.algo, "%.127s", name);
       c.coll = (tutti_coll)coll;
       c.helpers = strcmp(name, "auto") == 0 ? c.helpers : 0;
@@ -169,7 +169,7 @@ static void leaders_speak_for_their_nodes(void **state) {
   for (int k = 0; k < SHAPES; k++) {
     tutti_comm *comms[MOST];
     shape s;
-    char name[TT_NAME + 20];
+    char name[NAME + 20];
     int crossing = 0;
     read_shape(shapes[k], &s);
     if (s.layout.nodes == 1 || !strstr(s.layout.levels, "core:")) continue; /* every rank leads */

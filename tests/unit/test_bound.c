@@ -11,6 +11,7 @@
 
 #include <math.h>
 
+#include "by_name.h"
 #include "candidates.h"
 #include "engine.h"
 #include "short.h"
@@ -33,7 +34,8 @@ static const char pairs[] =
     "alpha=1us,beta=100Gbit/s,router.alpha=2us,router.pairs=1,group.alpha=3us,group.pairs=1";
 static const char torus[] = "torus=1,hop=100ns,alpha=1us,beta=50Gbit/s";
 static const char mixed[] = "alpha=3us,beta=100Gbit/s,ports=6,meet=0.76,nearer=2us,further=2us";
-static const char mixed_headers[] = "alpha=3us,beta=100Gbit/s,ports=6,meet=4,links=12,nearer=1us,header=48";
+static const char mixed_headers[] =
+    "alpha=3us,beta=100Gbit/s,ports=6,meet=4,links=12,nearer=1us,header=48";
 static const char loggp[] = "alpha=0,gap=5us,delay=30us,beta=1e-8,header=48";
 static const char meets[] = "alpha=1us,beta=100Gbit/s,header=48,rendezvous=1";
 static const char crowded[] = "alpha=9us,processor=1us,beta=50Gbit/s,meet=4,nearer=8us";
@@ -72,9 +74,11 @@ static const machine machines[] = {
     {24, "node:6 core:4", loggp},
     {37, "", meets},
     {24, "group:3 router:4 node:2", meets},
-    {24, "node:6 core:4", "apart=1,ports=2,alpha=2us,delay=3us,beta=100Gbit/s,core.beta=1e-11,rendezvous=1"},
+    {24, "node:6 core:4",
+     "apart=1,ports=2,alpha=2us,delay=3us,beta=100Gbit/s,core.beta=1e-11,rendezvous=1"},
     {37, "", "half=1,alpha=1us,beta=100Gbit/s,header=48,rendezvous=1"},
-    {24, "z:2 y:3 x:4 core:1", "torus=1,ports=6,hop=500ns,alpha=500ns,beta=100Gbit/s,header=48,rendezvous=1"},
+    {24, "z:2 y:3 x:4 core:1",
+     "torus=1,ports=6,hop=500ns,alpha=500ns,beta=100Gbit/s,header=48,rendezvous=1"},
     {32, "leaf:4 node:8", "alpha=2us,beta=100Gbit/s,leaf.alpha=3us,leaf.paths=2,rendezvous=4096"},
     {24, "node:6 core:4", mixed},
     {130, "", crowded},
@@ -111,13 +115,14 @@ enum { COLLS = sizeof colls / sizeof *colls };
 
 /* A rank sends as many messages as the family declares. */
 static void enough_messages(const char *name, const tt_ask *ask) {
-  const int rounds = tt_algo_rounds(name, ask);
+  const int rounds = rounds_named(name, ask);
   tt_sched *s;
   int sends = 0;
   if (!rounds) return;
-  assert_int_equal(tt_algo_build(name, ask, &s), TUTTI_OK);
+  assert_int_equal(tt_algo_build_named(name, ask, &s), TUTTI_OK);
   for (uint32_t i = 0; i < s->nsteps; i++) sends += s->steps[i].kind == TT_SEND;
-  if (sends < rounds) fail_msg("%s on %d ranks: %d sends, %d rounds", name, ask->ranks, sends, rounds);
+  if (sends < rounds)
+    fail_msg("%s on %d ranks: %d sends, %d rounds", name, ask->ranks, sends, rounds);
   tt_sched_free(s);
 }
 
@@ -134,10 +139,10 @@ static void no_bound_is_above_its_price(void **state) {
         tt_candidate *x = &list->at[i];
         bool may;
         const tt_ask ask = {.coll = colls[k], .ranks = machines[m].ranks};
-        const int rounds = tt_algo_rounds(x->name, &ask);
+        const int rounds = rounds_named(x->plan->text, &ask);
         tt_bound of_rounds = {0};
         if (rounds) tt_bound_rounds(&of_rounds, rounds, &c->model);
-        enough_messages(x->name, &ask);
+        enough_messages(x->plan->text, &ask);
         assert_true(tt_candidates_may(c, list, i, 1 << 30, HUGE_VAL, &may) && may);
         assert_true(tt_candidates_may(c, list, i, 1 << 30, 1, &may));
         assert_true(tt_candidates_price(c, list, i));
@@ -150,7 +155,7 @@ static void no_bound_is_above_its_price(void **state) {
           for (int b = 0; b < 5; b++)
             if (bound[b] > low)
               fail_msg("%s of %s x%d on %d ranks, %s, %s, %g bytes: bound %d is %g, the price %g",
-                       tutti_coll_name(colls[k]), x->name, x->slices, machines[m].ranks,
+                       tutti_coll_name(colls[k]), x->plan->text, x->slices, machines[m].ranks,
                        machines[m].levels, machines[m].figures, bytes, b, bound[b], price);
           bounded += bound[0] > 0.5 * price;
           by_rounds += bound[4] > 0.1 * price;
@@ -169,10 +174,10 @@ static void same_choices(const machine *m, tutti_coll coll, unsigned needs) {
     tt_choice a, b;
     const tutti_status status = tt_choose(all, &p, &none, &b);
     assert_int_equal(tt_choose(few, &p, &none, &a), status);
-    if (!status && (strcmp(a.name, b.name) != 0 || a.slices != b.slices))
+    if (!status && (strcmp(a.plan->text, b.plan->text) != 0 || a.slices != b.slices))
       fail_msg("%s on %d ranks, %s, %s, %d bytes: %s x%d, but among all %s x%d",
-               tutti_coll_name(coll), m->ranks, m->levels, m->figures, (int)bytes, a.name, a.slices,
-               b.name, b.slices);
+               tutti_coll_name(coll), m->ranks, m->levels, m->figures, (int)bytes, a.plan->text,
+               a.slices, b.plan->text, b.slices);
   }
   if (coll == TUTTI_ALLREDUCE && m->ranks > 16 && few->effort.priced >= all->effort.priced)
     fail_msg("%s on %d ranks, %s, %s: %d prices of %d", tutti_coll_name(coll), m->ranks, m->levels,
@@ -206,7 +211,7 @@ static void choices_forget_what_was_priced(void **state) {
       assert_int_equal(tt_choose(b, &slower, &none, &y), TUTTI_OK);
       assert_int_equal(tt_choose(a, &p, &none, &x), TUTTI_OK);
       assert_int_equal(tt_choose(b, &p, &none, &y), TUTTI_OK);
-      assert_string_equal(x.name, y.name);
+      assert_string_equal(x.plan->text, y.plan->text);
       assert_int_equal(x.slices, y.slices);
     }
     tt_chooser_free(a);

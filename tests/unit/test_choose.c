@@ -10,6 +10,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "candidates.h"
 #include "engine.h"
 #include "names.h"
@@ -58,8 +59,7 @@ static tt_choice choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned
   tt_override override;
   tt_choice choice;
   if (tt_override_parse(text, ranks, &override)) { /* an override that was not checked */
-    override = (tt_override){.n = 1, .item[0].to = UINT64_MAX};
-    snprintf(override.item[0].name, TT_NAME, "%s", text);
+    override = (tt_override){.n = 1, .item[0] = {.plan = plan_named(text), .to = UINT64_MAX}};
   }
   if (tt_choose(c, &p, &override, &choice)) fail_msg("%s", tutti_error());
   return choice;
@@ -86,9 +86,11 @@ static void slow_numbers_weigh_more(void **state) {
     tt_sends sends;
     for (int turn = 0; turn < 2; turn++) { /* one does not change the other */
       p.weight = 0;
-      assert_int_equal(tt_quote_breakdown(c, "fold(ring)", 1, &p, &light, &sends, NULL), TUTTI_OK);
+      assert_int_equal(tt_quote_breakdown(c, plan_named("fold(ring)"), 1, &p, &light, &sends, NULL),
+                       TUTTI_OK);
       p.weight = weight;
-      assert_int_equal(tt_quote_breakdown(c, "fold(ring)", 1, &p, &heavy, &sends, NULL), TUTTI_OK);
+      assert_int_equal(tt_quote_breakdown(c, plan_named("fold(ring)"), 1, &p, &heavy, &sends, NULL),
+                       TUTTI_OK);
       assert_true(light.reducing > 0);
       const double times = 1 << weight;
       assert_float_equal(heavy.reducing / light.reducing, times, 1e-6);
@@ -98,7 +100,7 @@ static void slow_numbers_weigh_more(void **state) {
         p.weight = 0;
         assert_true(tt_quote_at(c, &p, &none, k, false, &o[0]));
         p.weight = weight;
-        assert_string_equal(o[0].name, o[1].name);
+        assert_string_equal(o[0].plan->text, o[1].plan->text);
         assert_true(o[1].seconds >= 0.999 * o[0].seconds); /* other messages may go first */
         assert_true(weight || o[1].seconds == o[0].seconds);
       }
@@ -121,9 +123,9 @@ static void long_messages_come_from_few(void **state) {
       where.profile.net.beta = 4.2e-8;
       where.profile.net.burst = burst ? 65536 : 0;
       assert_int_equal(tt_chooser_new(&where, &c), TUTTI_OK);
-      const char *few = choose(c, TUTTI_ALLREDUCE, 64 << 10, TT_NEED_SAME, 0, NULL).name;
+      const char *few = choose(c, TUTTI_ALLREDUCE, 64 << 10, TT_NEED_SAME, 0, NULL).plan->text;
       assert_true(strncmp(few, "fold(ring", 9) != 0);
-      const char *one = choose(c, TUTTI_ALLREDUCE, 4 << 20, TT_NEED_SAME, 0, NULL).name;
+      const char *one = choose(c, TUTTI_ALLREDUCE, 4 << 20, TT_NEED_SAME, 0, NULL).plan->text;
       if (burst && strncmp(one, "fold(ring", 9) != 0) fail_msg("%d ranks, 4 MiB: %s", ranks, one);
       tt_chooser_free(c);
     }
@@ -137,7 +139,7 @@ static void what_is_chosen_meets_the_needs(void **state) {
     for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
       for (unsigned needs = 0; needs < 4 && tt_coll_reduces((tutti_coll)coll); needs++)
         for (uint64_t bytes = 1; bytes < (uint64_t)1 << 32; bytes *= 16) {
-          const char *name = choose(c, (tutti_coll)coll, bytes, needs, 0, "").name;
+          const char *name = choose(c, (tutti_coll)coll, bytes, needs, 0, "").plan->text;
           tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = bytes % 3 == 1};
           tutti_report r;
           assert_true(names_prove(name, &ask, &r));
@@ -165,15 +167,15 @@ static void nothing_admissible_is_cheaper(void **state) {
           tt_quote o;
           tt_sends sends;
           assert_int_equal(tt_choose(c, &p, &none, &choice), TUTTI_OK);
-          assert_int_equal(
-              tt_quote_breakdown(c, choice.name, choice.slices, &p, &terms, &sends, NULL),
-              TUTTI_OK);
+          assert_int_equal(tt_quote_breakdown(c, plan_named(choice.plan->text), choice.slices, &p,
+                                              &terms, &sends, NULL),
+                           TUTTI_OK);
           for (int i = 0; tt_quote_at(c, &p, &none, i, true, &o); i++) {
-            const double shared = strncmp(o.name, "circulant", 9) == 0 ? 0.95 : 0.98;
+            const double shared = strncmp(o.plan->text, "circulant", 9) == 0 ? 0.95 : 0.98;
             if (o.possible && !o.lacks && o.seconds < terms.time * (net ? 1 - 1e-6 : shared))
               fail_msg("%s on %d ranks, %d bytes: %s takes %g s, %s only %g s",
-                       tutti_coll_name(p.coll), P, (int)bytes, choice.name, terms.time, o.name,
-                       o.seconds);
+                       tutti_coll_name(p.coll), P, (int)bytes, choice.plan->text, terms.time,
+                       o.plan->text, o.seconds);
           }
         }
       tt_chooser_free(c);
@@ -209,7 +211,7 @@ static void an_override_is_refused_in_words(void **state) {
   for (int again = 0; again < 2; again++)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
       const tt_choice choice = choose(c, TUTTI_ALLREDUCE, 1000, cases[i].needs, 0, cases[i].name);
-      const char *name = choice.name, *refusal = choice.refusal;
+      const char *name = choice.plan->text, *refusal = choice.refusal;
       if (!cases[i].says != !refusal || (refusal && !strstr(refusal, cases[i].says)))
         fail_msg("case %zu, %s: %s", i, cases[i].name, refusal ? refusal : "granted");
       if (!refusal) assert_string_equal(name, cases[i].name);
@@ -232,10 +234,12 @@ static void a_loop_for_small_vectors_ends(void **state) {
     tt_sends sends;
     tt_quote o;
     int i = 0;
-    while (tt_quote_at(c, &p, &none, i, false, &o) && strcmp(o.name, "multiplying(radix=4)") != 0)
+    while (tt_quote_at(c, &p, &none, i, false, &o) &&
+           strcmp(o.plan->text, "multiplying(radix=4)") != 0)
       i++;
-    assert_true(o.possible && strcmp(o.name, "multiplying(radix=4)") == 0);
-    assert_int_equal(tt_quote_breakdown(c, o.name, 1, &p, &terms, &sends, NULL), TUTTI_OK);
+    assert_true(o.possible && strcmp(o.plan->text, "multiplying(radix=4)") == 0);
+    assert_int_equal(tt_quote_breakdown(c, plan_named(o.plan->text), 1, &p, &terms, &sends, NULL),
+                     TUTTI_OK);
     assert_true(o.seconds > 0.94 * terms.time && o.seconds < 1.06 * terms.time);
     if (sizes[k] == 1024) small = o.seconds;
     if (sizes[k] == 1025) assert_true(o.seconds > 1.2 * small);
@@ -250,7 +254,7 @@ static void an_override_is_for_all_ranks(void **state) {
   tt_chooser *c = chooser_for(16, 1);
   tt_sched *s;
   (void)state;
-  assert_int_equal(tt_algo_build(name, &ask, &s), TUTTI_OK);
+  assert_int_equal(tt_algo_build_named(name, &ask, &s), TUTTI_OK);
   tt_sched_free(s);
   for (int again = 0; again < 2; again++) {
     const tt_choice choice = choose(c, TUTTI_ALLREDUCE, 1000, 0, 0, name);
@@ -311,7 +315,7 @@ static void helpers_are_asked_for(void **state) {
         const bool says = refusal && cases[i].says && strstr(refusal, cases[i].says);
         if (ask.coll == TUTTI_ALLREDUCE && (refusal ? !says : cases[i].says != NULL))
           fail_msg("case %zu, %s: %s", i, cases[i].name, refusal ? refusal : "granted");
-        assert_true(names_prove(choice.name, &ask, &r));
+        assert_true(names_prove(choice.plan->text, &ask, &r));
       }
     tt_chooser_free(c);
   }
@@ -370,9 +374,9 @@ static void wishes_are_for_sizes(void **state) {
     const tt_choice choice = choose(c, TUTTI_ALLREDUCE, cases[i].bytes, 0, 0, cases[i].text);
     if (choice.refusal) fail_msg("%s: %s", cases[i].text, choice.refusal);
     if (cases[i].name)
-      assert_string_equal(choice.name, cases[i].name);
+      assert_string_equal(choice.plan->text, cases[i].name);
     else
-      assert_null(strstr(cases[i].text, choice.name));
+      assert_null(strstr(cases[i].text, choice.plan->text));
   }
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     assert_int_equal(tt_override_parse(wrong[i].text, 6, &override), TUTTI_ERR_ARG);

@@ -31,7 +31,7 @@ static double price(const char *name, tutti_coll coll, int P, int root) {
   tt_breakdown t;
   tt_cost_flat(&model, P);
   model.link[0] = (tt_link){.alpha = alpha, .beta = beta};
-  if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
+  if (tt_algo_build_all_named(name, &ask, &all)) fail_msg("%s", tutti_error());
   tt_sim *sim = tt_sim_new(all, P, false, &model);
   assert_true(sim && tt_sim_run(sim, bytes, &t));
   tt_sim_free(sim);

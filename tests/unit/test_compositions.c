@@ -9,6 +9,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "candidates.h"
 #include "engine.h"
 #include "names.h"
@@ -23,30 +24,29 @@ static const char narrow[] =
     "node.beta=1e-9,rack.alpha=12us,rack.beta=1e-10";
 
 /* All algorithms of the table that do an allreduce, and some with parameters. */
-static int all_stages(char name[][TT_NAME], int most) {
+static int all_stages(char name[][NAME], int most) {
   static const char *const more[] = {"lanes(n=2)",      "lanes(n=3)",          "lanes(n=4)",
                                      "consistent(i=0)", "consistent(i=1)",     "consistent(i=2)",
                                      "bruck(radix=4)",  "multiplying(radix=4)"};
   int n = 0;
   for (int i = 0; tutti_algo_name(i, NULL); i++)
-    if (tt_algo_does(tutti_algo_name(i, NULL), TUTTI_ALLREDUCE) && n < most)
-      snprintf(name[n++], TT_NAME, "%s", tutti_algo_name(i, NULL));
+    if (does_named(tutti_algo_name(i, NULL), TUTTI_ALLREDUCE) && n < most)
+      snprintf(name[n++], NAME, "%s", tutti_algo_name(i, NULL));
   for (size_t i = 0; i < sizeof more / sizeof *more && n < most; i++)
-    snprintf(name[n++], TT_NAME, "%s", more[i]);
+    snprintf(name[n++], NAME, "%s", more[i]);
   return n;
 }
 
 typedef struct all_curves {
   int n;
-  char (*name)[TT_NAME];
+  char (*name)[NAME];
   tt_curve *curve;
 } all_curves;
 
 /* Prices every composition of these stages that can be built, `levels` of them. */
 static all_curves price_all(tt_chooser *c, const char *machine, int levels) {
   enum { MOST = 48 };
-  static char stage[MOST][TT_NAME];
-  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = tt_chooser_model(c)->ranks};
+  static char stage[MOST][NAME];
   const int stages = all_stages(stage, MOST);
   int all = 1;
   for (int l = 0; l < levels; l++) all *= stages;
@@ -55,12 +55,17 @@ static all_curves price_all(tt_chooser *c, const char *machine, int levels) {
   assert_true(x.name && x.curve);
   for (int i = 0; i < all; i++) {
     bool is;
-    size_t at = (size_t)snprintf(x.name[x.n], TT_NAME, "blueconnect(%s,stages=", machine);
-    for (int l = 0, rest = i; l < levels && at < TT_NAME; l++, rest /= stages)
-      at += (size_t)snprintf(x.name[x.n] + at, TT_NAME - at, "%s%s", stage[rest % stages],
+    size_t at = (size_t)snprintf(x.name[x.n], NAME, "blueconnect(%s,stages=", machine);
+    for (int l = 0, rest = i; l < levels && at < NAME; l++, rest /= stages)
+      at += (size_t)snprintf(x.name[x.n] + at, NAME - at, "%s%s", stage[rest % stages],
                              l + 1 < levels ? "/" : ")");
     if (strstr(x.name[x.n], "generalized")) continue; /* not the same bits on all ranks */
-    if (!tt_stages_price(c, x.name[x.n], &ask, 0, &x.curve[x.n], &is) && is) x.n++;
+    tt_plan_spec *plan;
+    tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = tt_chooser_model(c)->ranks};
+    if (tt_plan_spec_parse(x.name[x.n], &plan)) fail_msg("%s", tutti_error());
+    ask.plan = plan;
+    if (!tt_stages_price(c, &ask, 0, &x.curve[x.n], &is) && is) x.n++;
+    tt_plan_spec_free(plan);
   }
   return x;
 }
@@ -90,9 +95,9 @@ static tt_chooser *chooser_of(size_t i) {
 static double price_of(tt_chooser *c, const tt_choice *choice, double bytes) {
   const tt_candidates *list = tt_candidates_of(c, TUTTI_ALLREDUCE, 0);
   for (int i = 0; i < list->n; i++)
-    if (list->at[i].slices == choice->slices && strcmp(list->at[i].name, choice->name) == 0)
+    if (list->at[i].slices == choice->slices && tt_plan_spec_equal(list->at[i].plan, choice->plan))
       return tt_curve_at(&list->at[i].curve, bytes);
-  fail_msg("%s is no candidate", choice->name);
+  fail_msg("%s is no candidate", choice->plan->text);
   return 0;
 }
 
@@ -118,7 +123,7 @@ static void no_composition_is_cheaper(void **state) {
         const double other = tt_curve_at(&all.curve[i], (double)bytes);
         if (other * 1.02 < chosen && can_run(all.name[i], machines[m].ranks))
           fail_msg("%s, %s, %d bytes: %s takes %g s, %s only %g s", machines[m].levels,
-                   machines[m].figures, (int)bytes, choice.name, chosen, all.name[i], other);
+                   machines[m].figures, (int)bytes, choice.plan->text, chosen, all.name[i], other);
       }
     }
     free(all.name);
@@ -139,10 +144,10 @@ static void few_are_proposed_and_all_can_run(void **state) {
     for (int i = 0; i < list->n; i++) {
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = machines[m].ranks, .in_place = i % 2};
       tutti_report r;
-      if (!tt_is_composition(list->at[i].name)) continue;
+      if (!tt_is_composition(list->at[i].plan)) continue;
       composed++;
-      if (!names_prove(list->at[i].name, &ask, &r) || !r.same_grouping)
-        fail_msg("%s: %s", list->at[i].name, r.witness);
+      if (!names_prove(list->at[i].plan->text, &ask, &r) || !r.same_grouping)
+        fail_msg("%s: %s", list->at[i].plan->text, r.witness);
     }
     assert_true(composed >= 4);
     tt_chooser_free(c);

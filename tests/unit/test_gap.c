@@ -10,6 +10,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "choose.h"
 #include "priced.h"
 
@@ -35,10 +36,8 @@ static void many_at_once(void **state) {
     int ranks, steps, messages;
     double part;
   } cases[] = {
-      {"doubling", 16, 4, 1, 1},
-      {"two-shot", 16, 2, 15, 1. / 16},
-      {"one-shot", 13, 1, 12, 1},
-      {"multiplying(radix=4)", 16, 2, 3, 1},
+      {"doubling", 16, 4, 1, 1},        {"two-shot", 16, 2, 15, 1. / 16},
+      {"one-shot", 13, 1, 12, 1},       {"multiplying(radix=4)", 16, 2, 3, 1},
       {"fold(ring)", 9, 16, 1, 1. / 9},
   };
   static const double sizes[] = {144, 4608, 14400, 1 << 20};
@@ -47,7 +46,7 @@ static void many_at_once(void **state) {
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = cases[i].ranks};
       const tt_cost_model p = loggp(cases[i].ranks);
-      for (int uniform = 0; uniform < 1 + tt_algo_uniform(cases[i].plan, &ask, NULL); uniform++)
+      for (int uniform = 0; uniform < 1 + uniform_named(cases[i].plan, &ask, NULL); uniform++)
         about(cases[i].plan, priced(cases[i].plan, &p, sizes[s], uniform),
               cases[i].steps * come(cases[i].messages, cases[i].part * sizes[s]));
     }
@@ -60,7 +59,7 @@ static void slices_hide_the_delay(void **state) {
   tt_sched **all;
   tt_breakdown t;
   (void)state;
-  assert_int_equal(tt_algo_build_all("doubling", &ask, &all), TUTTI_OK);
+  assert_int_equal(tt_algo_build_all_named("doubling", &ask, &all), TUTTI_OK);
   tt_sim *whole = tt_sim_new(all, 16, false, &p), *sim = whole ? tt_sim_slices(whole, 2, 3) : NULL;
   assert_true(sim && tt_sim_run(sim, 800, &t));
   about("two slices", t.time, 4 * come(1, 400) + gap); /* the second one follows by a gap */

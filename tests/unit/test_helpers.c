@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "algo_helpers.h"
+#include "by_name.h"
 #include "candidates.h"
 #include "engine.h"
 #include "names.h"
@@ -54,7 +55,7 @@ static void prove_shape(const char *levels, const char *const *per, int *proven)
   for (int p = 0; per[p]; p++)
     for (int trees = 1; trees <= 3; trees++) {
       tt_helper_rows rows;
-      char name[TT_NAME];
+      char name[NAME];
       int level = tree.levels - 1;
       while (level >= 0 && strcmp(tree.level[level].name, per[p]) != 0) level--;
       tt_helper_rows_set(&tree, level, 0, trees, &rows);
@@ -97,11 +98,11 @@ static void every_shape_is_proven(void **state) {
 
 /* In trees that ignore where ranks sit: reduce-scatter and all-gather, with a block per rank with data. */
 static void blocks_go_to_ranks_with_data(void **state) {
-  char name[TT_NAME];
+  char name[NAME];
   (void)state;
   for (int ranks = 2; ranks <= shorter(MOST, 13); ranks++)
     for (int family = 0; tt_algo_family(family); family++)
-      for (int i = 0; tt_algo_sample(family, ranks, i, name, sizeof name); i++) {
+      for (int i = 0; sample_named(family, ranks, i, name, sizeof name); i++) {
         if (strncmp(name, "aggregate(data", strlen("aggregate(data")) != 0) continue;
         prove_blocks(name, ranks);
       }
@@ -165,7 +166,7 @@ static void a_node_sends_one_vector(void **state) {
       const tt_ask ask = {.coll = cases[k].coll, .ranks = cases[k].ranks, .rank = rank};
       const uint32_t before = out;
       tt_sched *s;
-      if (tt_algo_build(cases[k].name, &ask, &s)) fail_msg("%s", tutti_error());
+      if (tt_algo_build_named(cases[k].name, &ask, &s)) fail_msg("%s", tutti_error());
       blocks = s->blocks;
       for (uint32_t i = 0; i < s->nsteps; i++) {
         const tt_step *step = &s->steps[i];
@@ -312,7 +313,8 @@ static double seconds_of(tt_chooser *c, const char *name) {
   const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = 1 << 22};
   tt_breakdown b;
   tt_sends sends;
-  if (tt_quote_breakdown(c, name, 1, &p, &b, &sends, NULL)) fail_msg("%s", tutti_error());
+  if (tt_quote_breakdown(c, plan_named(name), 1, &p, &b, &sends, NULL))
+    fail_msg("%s", tutti_error());
   return b.time;
 }
 
@@ -330,8 +332,8 @@ static void levels_are_chosen(void **state) {
   const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = 1 << 22, .needs = TT_NEED_SAME};
   tt_choice choice;
   assert_int_equal(tt_choose(c, &p, &none, &choice), TUTTI_OK);
-  assert_string_equal(choice.name, "aggregate(rack:2 node:3 core:4,per=rack)");
-  assert_true(seconds_of(c, choice.name) < seconds_of(c, "aggregate") / 2);
+  assert_string_equal(choice.plan->text, "aggregate(rack:2 node:3 core:4,per=rack)");
+  assert_true(seconds_of(c, choice.plan->text) < seconds_of(c, "aggregate") / 2);
   tt_chooser_free(c);
 }
 

@@ -10,6 +10,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "candidates.h"
 #include "engine.h"
 #include "host_links.h"
@@ -41,10 +42,10 @@ static tt_chooser *chooser_of(const machine *m, bool with) {
 
 /* The time with all ranks simulated. */
 static double time_of(const tt_chooser *c, const char *name, tutti_coll coll, double bytes) {
-  const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
+  const tt_ask ask = tt_ask_of(&c->setting, plan_named(name), coll, 0);
   tt_sched **all;
   tt_breakdown t = {0};
-  if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
+  if (tt_algo_build_all_named(name, &ask, &all)) fail_msg("%s", tutti_error());
   tt_sim *sim = tt_sim_new(all, ask.ranks, false, &c->model);
   assert_true(sim && tt_sim_run(sim, bytes, &t));
   double parts = t.o + t.copying + t.reducing;
@@ -110,7 +111,7 @@ static void other_hosts_change_nothing(void **state) {
       tt_quote a, b;
       for (int k = 0; tt_quote_at(without, &p, &none, k, false, &b); k++) {
         assert_true(tt_quote_at(with, &p, &none, k, false, &a));
-        assert_string_equal(a.name, b.name);
+        assert_string_equal(a.plan->text, b.plan->text);
         assert_memory_equal(&a.seconds, &b.seconds, sizeof a.seconds);
       }
       assert_int_equal(with->effort.messages, without->effort.messages);
@@ -220,12 +221,12 @@ static void a_slow_host_counts_among_many(void **state) {
     tt_choice a, b;
     assert_int_equal(tt_choose(with, &p, &none, &a), TUTTI_OK);
     assert_int_equal(tt_choose(without, &p, &none, &b), TUTTI_OK);
-    const double slow = tt_price_of(with, &p, a.name, a.slices),
-                 fast = tt_price_of(without, &p, b.name, b.slices);
+    const double slow = tt_price_of(with, &p, a.plan, a.slices),
+                 fast = tt_price_of(without, &p, b.plan, b.slices);
     const double least = 1e-6 * (1 << 24); /* the vector goes out of the slow host at least once */
     if (slow < least * 0.94 || fast > least)
-      fail_msg("case %zu: %s takes %g s, without the slow host %s %g s", i, a.name, slow, b.name,
-               fast);
+      fail_msg("case %zu: %s takes %g s, without the slow host %s %g s", i, a.plan->text, slow,
+               b.plan->text, fast);
     tt_chooser_free(with);
     tt_chooser_free(without);
   }
@@ -244,8 +245,8 @@ static void a_host_does_not_stand_for_all(void **state) {
     tt_chooser *with = chooser_of(&m, true), *without = chooser_of(&m, false);
     for (uint64_t bytes = 1; bytes < 1 << 28; bytes *= 4096) {
       const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = bytes};
-      const double price = tt_price_of(with, &p, "fold(halving)", 1);
-      const double alone = tt_price_of(without, &p, "fold(halving)", 1);
+      const double price = tt_price_of(with, &p, plan_named("fold(halving)"), 1);
+      const double alone = tt_price_of(without, &p, plan_named("fold(halving)"), 1);
       assert_true(price >= 0.9999 * alone && price <= 1.0001 * (alone + cases[i].more));
     }
     tt_chooser_free(with);
@@ -340,9 +341,9 @@ static void some_choices_differ(void **state) {
     assert_string_equal(chosen.name, cases[i].with);
     assert_int_equal(tt_choose(without, &p, &none, &before), TUTTI_OK);
     if (strcmp(cases[i].without, "fold(ring)") != 0)
-      assert_string_equal(before.name, cases[i].without);
-    assert_int_equal(tt_quote_breakdown(there, cases[i].without, 1, &p, &t, &sends, NULL),
-                     TUTTI_OK);
+      assert_string_equal(before.plan->text, cases[i].without);
+    assert_int_equal(
+        tt_quote_breakdown(there, plan_named(cases[i].without), 1, &p, &t, &sends, NULL), TUTTI_OK);
     assert_true(t.time > cases[i].at_least * chosen.seconds);
   }
   tutti_prices_free(prices);
@@ -374,10 +375,10 @@ static void the_choice_avoids_a_slow_host(void **state) {
         assert_int_equal(tutti_prices_chosen(prices, bytes, &chosen), TUTTI_OK);
         assert_int_equal(tt_choose(without, &p, &none, &before), TUTTI_OK);
         assert_int_equal(
-            tt_quote_breakdown(there, before.name, before.slices, &p, &t, &sends, NULL), TUTTI_OK);
+            tt_quote_breakdown(there, before.plan, before.slices, &p, &t, &sends, NULL), TUTTI_OK);
         if (chosen.seconds > t.time * 1.0001)
           fail_msg("%s, %d bytes: %s takes %g s, %s %g s", hosts, (int)bytes, chosen.name,
-                   chosen.seconds, before.name, t.time);
+                   chosen.seconds, before.plan->text, t.time);
         others += chosen.seconds < 0.9 * t.time;
       }
       tutti_prices_free(prices);

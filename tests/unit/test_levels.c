@@ -22,7 +22,7 @@ static tutti_report proven(const char *name, int P) {
 static tt_sched *built(const char *name, int P, int rank) {
   tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P, .rank = rank};
   tt_sched *s;
-  if (tt_algo_build(name, &ask, &s)) fail_msg("%s", tutti_error());
+  if (tt_algo_build_named(name, &ask, &s)) fail_msg("%s", tutti_error());
   return s;
 }
 

@@ -10,6 +10,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "choose.h"
 #include "priced.h"
 
@@ -63,7 +64,7 @@ static void mean_for_all_and_more_for_one(void **state) {
       if (each < cases[i].part) each = cases[i].part; /* alone on its link */
       const double rounds = strncmp(cases[i].plan, "bruck", 5) ? cases[i].steps : 2 + 2. / 8;
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
-      for (int uniform = 0; uniform < 1 + tt_algo_uniform(cases[i].plan, &ask, NULL); uniform++)
+      for (int uniform = 0; uniform < 1 + uniform_named(cases[i].plan, &ask, NULL); uniform++)
         about(cases[i].plan, priced(cases[i].plan, &p, bytes, uniform),
               cases[i].steps * alpha + rounds * each * bytes * beta);
     }
@@ -140,8 +141,8 @@ static void choice(const char *net, uint64_t size, const char *plan) {
   if (tt_profile_parse(&s.profile, net, "the figures")) fail_msg("%s", tutti_error());
   assert_int_equal(tt_chooser_new(&s, &c), TUTTI_OK);
   assert_int_equal(tt_choose(c, &problem, &none, &is), TUTTI_OK);
-  if (strcmp(is.name, plan) != 0)
-    fail_msg("%s, %d bytes: %s, not %s", net, (int)size, is.name, plan);
+  if (strcmp(is.plan->text, plan) != 0)
+    fail_msg("%s, %d bytes: %s, not %s", net, (int)size, is.plan->text, plan);
   tt_chooser_free(c);
 }
 

@@ -168,7 +168,7 @@ static void judge(tt_sched **all, int ranks, const char *what) {
 
 static void mutants_of(const char *name, const tt_ask *ask) {
   tt_sched **all;
-  if (tt_algo_build_all(name, ask, &all)) return;
+  if (tt_algo_build_all_named(name, ask, &all)) return;
   for (int r = 0; r < ask->ranks; r++)
     for (uint32_t i = 0; i < all[r]->nsteps; i++)
       for (int m = 0; m < MUTATIONS; m++)
@@ -221,7 +221,7 @@ static void what_is_right_simulates_right(void **state) {
         for (int a = 0; a < list.n; a++) {
           tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
           tt_sched **all;
-          if (tt_algo_build_all(list.at[a], &ask, &all)) continue;
+          if (tt_algo_build_all_named(list.at[a], &ask, &all)) continue;
           for (uint64_t seed = 1; seed < seeds; seed++)
             assert_int_equal(simulate(all, P, (delivery)(seed % DELIVERIES), seed), RIGHT);
           tt_sched_free_all(all, P);

@@ -11,6 +11,7 @@
 /* cmocka.h needs the headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "chooser_of.h"
 #include "names.h"
 #include "sim.h"
@@ -42,7 +43,7 @@ static double takes(const char *name, const tt_ask *ask, const tt_cost_model *mo
                     double bytes) {
   tt_sched **all;
   tt_breakdown t;
-  if (tt_algo_build_all(name, ask, &all)) fail_msg("%s", tutti_error());
+  if (tt_algo_build_all_named(name, ask, &all)) fail_msg("%s", tutti_error());
   tt_sim *sim = tt_sim_new(all, ask->ranks, one, model);
   assert_true(sim && tt_sim_run(sim, bytes, &t));
   tt_sim_free(sim);
@@ -64,7 +65,7 @@ static void one_rank_takes_as_long_as_all(void **state) {
     for (int i = 0; i < list.n; i++)
       for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++) {
         const tt_ask ask = {.coll = (tutti_coll)coll, .ranks = model->ranks};
-        if (!tt_algo_uniform(list.at[i], &ask, model->levels > 1 ? &model->tree : NULL)) continue;
+        if (!uniform_named(list.at[i], &ask, model->levels > 1 ? &model->tree : NULL)) continue;
         for (double bytes = 64; bytes <= 1 << 24; bytes *= 512) {
           const double one = takes(list.at[i], &ask, model, true, bytes);
           const double all = takes(list.at[i], &ask, model, false, bytes);

@@ -7,8 +7,8 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
-#include "names.h"
 #include "cost.h"
+#include "names.h"
 
 static tt_breakdown terms_of(const char *name, tt_sched *const *all, const tt_cost_model *profile,
                              double bytes) {
@@ -23,7 +23,7 @@ static tt_breakdown terms_of(const char *name, tt_sched *const *all, const tt_co
 static double time_of(const char *name, const tt_cost_model *profile, double bytes) {
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = profile->ranks};
   tt_sched **all;
-  if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
+  if (tt_algo_build_all_named(name, &ask, &all)) fail_msg("%s", tutti_error());
   const double time = terms_of(name, all, profile, bytes).time;
   tt_sched_free_all(all, profile->ranks);
   return time;
@@ -73,7 +73,7 @@ static void ranks_that_migrate_leave_no_core_idle(void **state) {
       const char *name = tutti_algo_name(i, NULL);
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
       tt_sched **all;
-      if (tt_algo_build_all(name, &ask, &all)) continue;
+      if (tt_algo_build_all_named(name, &ask, &all)) continue;
       const double work = 2 * once * messages_of(all);
       tt_cost_model p;
       tt_cost_flat(&p, P);

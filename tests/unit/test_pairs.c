@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "algo.h"
+#include "by_name.h"
 
 enum { MOST = 16, EACH = 12 };
 
@@ -90,7 +91,7 @@ static int chain(const char *name, int ranks, bool in_order) {
   int most = 0;
   assert_non_null(g);
   g->ranks = ranks;
-  assert_int_equal(tt_algo_build_all(name, &ask, &g->all), TUTTI_OK);
+  assert_int_equal(tt_algo_build_all_named(name, &ask, &g->all), TUTTI_OK);
   list_messages(g);
   while (pass(g, in_order)) {
   }
@@ -114,11 +115,12 @@ static void no_message_waits_for_another(void **state) {
   for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
     for (int family = 0; tt_algo_family(family); family++)
       for (int i = 0; i < EACH; i++) {
-        char name[TT_NAME];
+        char name[NAME];
         const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = counts[c]};
         tt_sched *s;
-        if (!tt_algo_sample(family, counts[c], i, name, sizeof name)) break;
-        if (tt_algo_build(name, &ask, &s)) continue; /* no allreduce for this number of ranks */
+        if (!sample_named(family, counts[c], i, name, sizeof name)) break;
+        if (tt_algo_build_named(name, &ask, &s))
+          continue; /* no allreduce for this number of ranks */
         tt_sched_free(s);
         const int needs = chain(name, counts[c], false), takes = chain(name, counts[c], true);
         /* two trees share the pairs of a node, and a sum may wait for the other tree's */
@@ -145,7 +147,7 @@ static void a_ring_turns_one_way(void **state) {
   for (size_t i = 0; i < sizeof rings / sizeof *rings; i++) {
     const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 12};
     tt_sched **all;
-    assert_int_equal(tt_algo_build_all(rings[i].name, &ask, &all), TUTTI_OK);
+    assert_int_equal(tt_algo_build_all_named(rings[i].name, &ask, &all), TUTTI_OK);
     for (uint32_t k = 0; k < all[0]->nsteps; k++) {
       const tt_step *step = &all[0]->steps[k];
       bool known = step->kind != TT_SEND;

@@ -10,6 +10,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "choose.h"
 #include "names.h"
 static const double alpha = 3e-5, beta = 1e-8, gamma_ = 2e-10;
@@ -29,12 +30,13 @@ static void about(const char *what, int P, double bytes, double measured, double
 
 /* Builds one rank's schedule, and those of the ranks that it receives from. */
 static void build_few(const char *name, tt_ask ask, tt_sched **all) {
-  if (tt_algo_build(name, &ask, &all[0])) fail_msg("%s", tutti_error());
+  if (tt_algo_build_named(name, &ask, &all[0])) fail_msg("%s", tutti_error());
   for (uint32_t i = 0; i < all[0]->nsteps; i++) {
     const tt_step *step = &all[0]->steps[i];
     for (int k = 0; tt_step_receives(step) && k < step->peers.count; k++) {
       ask.rank = tt_peer_rank(&step->peers, k, ask.ranks);
-      if (!all[ask.rank]) assert_int_equal(tt_algo_build(name, &ask, &all[ask.rank]), TUTTI_OK);
+      if (!all[ask.rank])
+        assert_int_equal(tt_algo_build_named(name, &ask, &all[ask.rank]), TUTTI_OK);
     }
   }
 }
@@ -47,7 +49,7 @@ static tt_breakdown terms_of(const char *name, tutti_coll coll, const tt_cost_mo
   tt_breakdown terms;
   if (uniform)
     build_few(name, ask, all);
-  else if (tt_algo_build_all(name, &ask, &all))
+  else if (tt_algo_build_all_named(name, &ask, &all))
     fail_msg("%s", tutti_error());
   tt_sim *play = tt_sim_new(all, profile->ranks, uniform, profile);
   if (!play || !tt_sim_run(play, bytes, &terms))
@@ -59,7 +61,7 @@ static tt_breakdown terms_of(const char *name, tutti_coll coll, const tt_cost_mo
 
 static double time_of(const char *name, const tt_cost_model *profile, double bytes) {
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = profile->ranks};
-  const bool uniform = tt_algo_uniform(name, &ask, profile->levels > 1 ? &profile->tree : NULL);
+  const bool uniform = uniform_named(name, &ask, profile->levels > 1 ? &profile->tree : NULL);
   return terms_of(name, TUTTI_ALLREDUCE, profile, uniform, bytes).time;
 }
 
@@ -147,21 +149,22 @@ static void the_optimal_number_of_steps_comes_out(void **state) {
                             P, &override),
           TUTTI_OK);
       assert_int_equal(tt_choose(c, &p, &override, &choice), TUTTI_OK);
-      int r = strcmp(choice.name, "fold(halving)") == 0 ? 0 : L;
-      sscanf(choice.name, "generalized(r=%d)", &r);
+      int r = strcmp(choice.plan->text, "fold(halving)") == 0 ? 0 : L;
+      sscanf(choice.plan->text, "generalized(r=%d)", &r);
       const double formula =
           log2(alpha / (m * (beta + 2 * gamma_))) + log2(P / ((log2(P) - 1) * log(2)));
       const double nearest = fmin(fmax(formula, 0), L);
       const bool all_of_them =
           r == L && packet(P, L, m) < 1.02 * packet(P, (int)(nearest + 0.5), m);
-      if (choice.slices == 1 && !strstr(choice.name, "=2x") && fabs(r - nearest) > 1.01 &&
+      if (choice.slices == 1 && !strstr(choice.plan->text, "=2x") && fabs(r - nearest) > 1.01 &&
           !all_of_them)
-        fail_msg("P = %d, %g bytes: %s; equation 37 says %g", P, m, choice.name, formula);
+        fail_msg("P = %d, %g bytes: %s; equation 37 says %g", P, m, choice.plan->text, formula);
       double chosen = 0, best = 1e9;
       for (int i = 0; tt_quote_at(c, &p, &override, i, false, &o); i++) {
         if (!o.possible || o.ruled_out) continue;
         if (o.seconds < best) best = o.seconds;
-        if (o.slices == choice.slices && !strcmp(o.name, choice.name)) chosen = o.seconds;
+        if (o.slices == choice.slices && !strcmp(o.plan->text, choice.plan->text))
+          chosen = o.seconds;
       }
       assert_true(chosen > 0 && chosen <= best);
     }
@@ -284,7 +287,7 @@ static void one_rank_stands_for_all(void **state) {
       for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++) {
         const tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P};
         tt_cost_model p = flat(P);
-        if (!tt_algo_uniform(list.at[i], &ask, NULL)) continue;
+        if (!uniform_named(list.at[i], &ask, NULL)) continue;
         if (P % 3 == 0) p.message = 1e-6, p.o_next = 3e-7, p.copy = 1e-10;
         if (P % 4 == 1) p.half = true;
         said++;
@@ -306,7 +309,7 @@ static void parts_add_up_to_the_time(void **state) {
       const char *name = tutti_algo_name(i, NULL);
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
       tt_sched *s;
-      if (tt_algo_build(name, &ask, &s)) continue;
+      if (tt_algo_build_named(name, &ask, &s)) continue;
       tt_sched_free(s);
       tt_cost_model p = flat(P);
       p.message = 1e-6;
@@ -340,7 +343,7 @@ static void curves_follow_the_play(void **state) {
       if (slices > 1) p.link[0] = (tt_link){.beta = 4e-8, .o = 1e-4, .o_next = 1e-4};
       tt_curve curve;
       tt_breakdown t;
-      if (tt_algo_build_all(name, &ask, &all)) continue;
+      if (tt_algo_build_all_named(name, &ask, &all)) continue;
       tt_sim *whole = tt_sim_new(all, P, false, &p);
       tt_sim *play = slices > 1 && whole ? tt_sim_slices(whole, slices, 3) : whole;
       if (play != whole) tt_sim_free(whole);
@@ -438,7 +441,7 @@ static double in_slices(const char *name, const tt_cost_model *p, int slices, do
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = p->ranks, .data = p->ranks};
   tt_sched **all = NULL;
   tt_breakdown t;
-  tt_algo_build_all(name, &ask, &all);
+  tt_algo_build_all_named(name, &ask, &all);
   tt_sim *whole = tt_sim_new(all, p->ranks, false, p), *play = tt_sim_slices(whole, slices, 3);
   assert_true(tt_sim_run(play, bytes, &t));
   tt_sim_free(whole), tt_sim_free(play);

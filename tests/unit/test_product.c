@@ -16,6 +16,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "choose.h"
 #include "names.h"
 #include "short.h"
@@ -49,7 +50,7 @@ enum { NUMBERS = 12, ROWS = 4096 };
 
 /* The proofs of a form that had these results. Each number of the form is '#', and has a range. */
 typedef struct row {
-  char form[TT_NAME];
+  char form[NAME];
   int coll, most, numbers;
   bool order, same;
   unsigned long lo[NUMBERS], hi[NUMBERS];
@@ -83,13 +84,13 @@ static void add_row(found *of, const row *x) {
 }
 
 static void note(const char *name, const tt_ask *ask, const tutti_report *report) {
-  char form[TT_NAME], *end;
+  char form[NAME], *end;
   row x = {.coll = (int)ask->coll,
            .most = ask->ranks,
            .order = report->rank_order != 0,
            .same = report->same_grouping != 0};
   size_t n = 0;
-  tt_form_name(name, form);
+  form_named(name, form);
   for (const char *at = form; *at; at = end) {
     end = (char *)at + 1;
     x.form[n++] = isdigit((unsigned char)*at) ? '#' : *at;
@@ -181,7 +182,7 @@ static void prove_slices(const char *name, const tt_ask *ask) {
   const tt_setting how = {.flight = 3};
   tt_proven is;
   if (ask->ranks > 16 || ask->in_place || tt_coll_owned(ask->coll)) return;
-  if (tt_proven_find(ask, name, 5, &how, &is)) fail_msg("%s in slices: %s", name, tutti_error());
+  if (find_proven(ask, name, 5, &how, &is)) fail_msg("%s in slices: %s", name, tutti_error());
 }
 
 /* A property that holds for the first root and the last need not hold between them: the order of a chain. */
@@ -200,7 +201,7 @@ static void prove_name(const char *name, int P, double most) {
     for (int in_place = 0; in_place < 2; in_place++) {
       tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
       tt_sched *s;
-      if (tt_algo_build(name, &ask, &s)) continue;
+      if (tt_algo_build_named(name, &ask, &s)) continue;
       const int data = s->data;
       const double cost = cost_of(s);
       tt_sched_free(s);

@@ -23,7 +23,7 @@ static bool thorough(void) {
 static tutti_report proven(const char *name, const tt_ask *ask, int slices, int flight) {
   tt_sched **all;
   tutti_report report = {.size = sizeof report};
-  if (tt_algo_build_all(name, ask, &all)) fail_msg("%s: %s", name, tutti_error());
+  if (tt_algo_build_all_named(name, ask, &all)) fail_msg("%s: %s", name, tutti_error());
   for (int r = 0; slices > 1 && r < ask->ranks; r++) {
     tt_sched *sliced = tt_sched_sliced(all[r], slices, flight);
     assert_non_null(sliced);
@@ -42,7 +42,7 @@ static tutti_report proven(const char *name, const tt_ask *ask, int slices, int 
 /* The number of ranks with data; 0: not supported. */
 static int serves(const char *name, const tt_ask *ask) {
   tt_sched *s;
-  tutti_status status = tt_algo_build(name, ask, &s);
+  tutti_status status = tt_algo_build_named(name, ask, &s);
   assert_true(status == TUTTI_OK || status == TUTTI_ERR_UNSUPPORTED);
   const int data = status ? 0 : s->data;
   if (!status) tt_sched_free(s);
@@ -57,7 +57,7 @@ static void prove_one(const char *name, tt_ask ask, bool all_roots) {
     ask.root = all_roots ? k : k * (data - 1);
     tutti_report r = proven(name, &ask, 1, 1);
     tt_sched **all;
-    assert_int_equal(tt_algo_build_all(name, &ask, &all), TUTTI_OK);
+    assert_int_equal(tt_algo_build_all_named(name, &ask, &all), TUTTI_OK);
     if (tt_coll_reduces(ask.coll) && tt_summed_once(all, ask.ranks)) assert_true(r.same_grouping);
     tt_sched_free_all(all, ask.ranks);
   }
@@ -83,7 +83,8 @@ static void samples_beyond(void **state) {
   (void)state;
   const int samples[] = {65, 96, 100, 127, 128, 129, 255, 256, 300};
   for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
-    if (thorough() || samples[i] <= shorter(128, 65)) prove_at(samples[i], thorough() ? 2 : 0, false);
+    if (thorough() || samples[i] <= shorter(128, 65))
+      prove_at(samples[i], thorough() ? 2 : 0, false);
 }
 
 static void slices_one_to_three_in_flight(void **state) {

@@ -146,7 +146,7 @@ static void parts_add_up(void **state) {
         p.link[0].L = way ? 2e-6 : 0;
         p.apart = way & 2;
         p.half = way & 4;
-        if (tt_algo_build_all(plans[i], &ask, &all)) fail_msg("%s", tutti_error());
+        if (tt_algo_build_all_named(plans[i], &ask, &all)) fail_msg("%s", tutti_error());
         tt_sim *whole = tt_sim_new(all, 13, false, &p),
                *sim = whole ? tt_sim_slices(whole, 3, 2) : NULL;
         assert_true(sim && tt_sim_run(whole, bytes, &t));
@@ -179,7 +179,7 @@ static void curves_are_close(void **state) {
       tt_tree_parse("group:4 router:8 node:4", &tree))
     fail_msg("%s", tutti_error());
   tt_cost_net(&f, 128, &tree, &p);
-  if (tt_algo_build_all("transposed(group=4x8x4,parts=1)", &ask, &all))
+  if (tt_algo_build_all_named("transposed(group=4x8x4,parts=1)", &ask, &all))
     fail_msg("%s", tutti_error());
   tt_sim *sim = tt_sim_new(all, 128, false, &p);
   assert_true(sim && tt_price_curve(sim, &curve));

@@ -362,7 +362,7 @@ static void a_sum_is_made_once_or_on_every_rank(void **state) {
   for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
     tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 4};
     tt_sched **all;
-    assert_int_equal(tt_algo_build_all(sums[i].name, &ask, &all), TUTTI_OK);
+    assert_int_equal(tt_algo_build_all_named(sums[i].name, &ask, &all), TUTTI_OK);
     if (tt_summed_once(all, 4) != sums[i].once) fail_msg("%s", sums[i].name);
     tt_sched_free_all(all, 4);
   }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "candidates.h"
 
 static tt_chooser *chooser_of(const char *levels, int ranks, tt_code code, int roundings) {
@@ -24,10 +25,10 @@ static tt_chooser *chooser_of(const char *levels, int ranks, tt_code code, int r
 }
 
 static int roundings_of(const tt_chooser *c, const char *name, tutti_coll coll) {
-  const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
+  const tt_ask ask = tt_ask_of(&c->setting, plan_named(name), coll, 0);
   int roundings = -2;
   bool skipped;
-  assert_int_equal(tt_roundings_of(c, name, &ask, &roundings, &skipped), TUTTI_OK);
+  assert_int_equal(tt_roundings_of(c, &ask, &roundings, &skipped), TUTTI_OK);
   assert_false(skipped);
   return roundings;
 }
@@ -95,8 +96,9 @@ static void test_uneven(void **unused) {
   tt_choice choice;
   tt_chooser *c = chooser_of("node:(1,4,2,5)", 12, TT_CODE_INT8, 2);
   assert_int_equal(tt_choose(c, &p, &none, &choice), TUTTI_OK);
-  assert_string_equal(choice.name, "two-level(node:(1,4,2,5),two-shot)");
-  assert_true(tt_choice_seconds(c, &p, &choice) < 0.5 * tt_price_of(c, &p, "two-shot", 1));
+  assert_string_equal(choice.plan->text, "two-level(node:(1,4,2,5),two-shot)");
+  assert_true(tt_choice_seconds(c, &p, &choice) <
+              0.5 * tt_price_of(c, &p, plan_named("two-shot"), 1));
   tt_chooser_free(c);
 }
 
@@ -113,8 +115,8 @@ static void test_chosen(void **unused) {
       const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = bytes, .needs = TT_NEED_SAME};
       tt_choice choice;
       assert_int_equal(tt_choose(c, &p, &none, &choice), TUTTI_OK);
-      const int n = roundings_of(c, choice.name, TUTTI_ALLREDUCE);
-      if (n < 0 || n > 2) fail_msg("%s on '%s': %d roundings", choice.name, levels[i], n);
+      const int n = roundings_of(c, choice.plan->text, TUTTI_ALLREDUCE);
+      if (n < 0 || n > 2) fail_msg("%s on '%s': %d roundings", choice.plan->text, levels[i], n);
     }
     tt_chooser_free(c);
   }

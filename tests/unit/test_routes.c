@@ -10,6 +10,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "chooser_of.h"
 #include "sim.h"
 
@@ -123,14 +124,15 @@ static void all_ways_agree(void **state) {
       tt_chooser *c = chooser_of(nets[n][0], nets[n][1]);
       const tt_cost_model *model = tt_chooser_model(c);
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = model->ranks};
-      char name[TT_NAME];
+      char name[NAME];
       snprintf(name, sizeof name, plans[k], nets[n][0], nets[n][2]);
       tt_sched **all;
       tt_sim *stages;
-      if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
+      if (tt_algo_build_all_named(name, &ask, &all)) fail_msg("%s", tutti_error());
       tt_sim *whole = tt_sim_new(all, model->ranks, false, model);
-      assert_int_equal(tt_candidate_sim(c, name, 1, TUTTI_ALLREDUCE, 0, false, 8, &stages),
-                       TUTTI_OK);
+      assert_int_equal(
+          tt_candidate_sim(c, plan_named(name), 1, TUTTI_ALLREDUCE, 0, false, 8, &stages),
+          TUTTI_OK);
       for (double bytes = 1024; bytes <= 1 << 24; bytes *= 64) {
         tt_breakdown a, b;
         assert_true(tt_sim_run(whole, bytes, &a) && tt_sim_run(stages, bytes, &b));

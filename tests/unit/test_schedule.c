@@ -100,7 +100,7 @@ static void text_parses_back(void **state) {
         for (int in_place = 0; in_place < 2; in_place++) {
           tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
           tt_sched **all;
-          if (tt_algo_build_all(list.at[a], &ask, &all)) continue;
+          if (tt_algo_build_all_named(list.at[a], &ask, &all)) continue;
           round_trip(all, P);
           for (int r = 0; r < P && !tt_coll_owned(ask.coll); r++) {
             tt_sched *sliced = tt_sched_sliced(all[r], 4, 2);
@@ -204,7 +204,7 @@ static void wrong_names_get_suggestions(void **state) {
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 4};
     tt_sched *s;
-    assert_int_equal(tt_algo_build(wrong[i].name, &ask, &s), wrong[i].status);
+    assert_int_equal(tt_algo_build_named(wrong[i].name, &ask, &s), wrong[i].status);
     if (!strstr(tutti_error(), wrong[i].says))
       fail_msg("'%s' does not say '%s'", tutti_error(), wrong[i].says);
   }

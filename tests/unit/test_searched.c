@@ -27,7 +27,7 @@ static int one_port_rounds(const char *name, const tt_ask *ask) {
   int rounds;
   tt_cost_flat(&model, ask->ranks);
   model.link[0] = (tt_link){.alpha = 1};
-  if (tt_algo_build_all(name, ask, &all)) fail_msg("%s", tutti_error());
+  if (tt_algo_build_all_named(name, ask, &all)) fail_msg("%s", tutti_error());
   tt_sim *sim = tt_sim_new(all, ask->ranks, false, &model);
   assert_true(sim && tt_sim_one_port(sim, &rounds));
   tt_sim_free(sim);
@@ -102,8 +102,8 @@ static void the_fewest_rounds_are_the_default(void **state) {
     char name[40];
     tt_sched *short_form, *named;
     snprintf(name, sizeof name, "searched(T=%d)", tt_ceil_log2((uint64_t)P));
-    assert_int_equal(tt_algo_build("searched", &ask, &short_form), TUTTI_OK);
-    assert_int_equal(tt_algo_build(name, &ask, &named), TUTTI_OK);
+    assert_int_equal(tt_algo_build_named("searched", &ask, &short_form), TUTTI_OK);
+    assert_int_equal(tt_algo_build_named(name, &ask, &named), TUTTI_OK);
     assert_true(short_form->nsteps == named->nsteps);
     for (uint32_t i = 0; i < named->nsteps; i++)
       assert_memory_equal(&short_form->steps[i], &named->steps[i], sizeof *named->steps);

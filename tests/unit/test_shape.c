@@ -41,7 +41,7 @@ static void shapes_are_recognised_and_lift_back(void **state) {
           const char *name = tutti_algo_name(a, NULL);
           tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
           tt_sched **all;
-          if (tt_algo_build_all(name, &ask, &all)) continue;
+          if (tt_algo_build_all_named(name, &ask, &all)) continue;
           const tt_shape shape = shape_of(all, P);
           assert_true(shape != TT_SHAPE_NONE || !has_loop(name, ask.coll, P));
           if (in_place) assert_int_equal(shape, apart); /* ranks may differ in that */
@@ -68,10 +68,10 @@ static void what_one_rank_does_otherwise_is_not_recognised(void **state) {
     for (int other = 0; other < 4; other++) {
       tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 4};
       tt_sched **all, *one;
-      assert_int_equal(tt_algo_build_all(names[a], &ask, &all), TUTTI_OK);
+      assert_int_equal(tt_algo_build_all_named(names[a], &ask, &all), TUTTI_OK);
       assert_int_not_equal(shape_of(all, 4), TT_SHAPE_NONE);
       ask.rank = other;
-      assert_int_equal(tt_algo_build("fold(ring)", &ask, &one), TUTTI_OK);
+      assert_int_equal(tt_algo_build_named("fold(ring)", &ask, &one), TUTTI_OK);
       tt_sched_free(all[other]);
       all[other] = one;
       assert_int_equal(shape_of(all, 4), TT_SHAPE_NONE);
@@ -84,7 +84,7 @@ static void what_differs_is_not_recognised(void **state) {
   (void)state;
   tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 5, .rank = 2};
   tt_sched *s;
-  assert_int_equal(tt_algo_build("one-shot", &ask, &s), TUTTI_OK);
+  assert_int_equal(tt_algo_build_named("one-shot", &ask, &s), TUTTI_OK);
   assert_int_equal(shape_of(&s, 1), TT_SHAPE_ONE_SHOT);
   for (uint32_t i = 0; i < s->nsteps; i++) {
     tt_step kept = s->steps[i];

@@ -10,6 +10,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "candidates.h"
 
 enum { P = 32 };
@@ -36,7 +37,7 @@ static double time_of(const char *name, const tt_cost_model *model, double bytes
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = model->ranks};
   tt_sched **all;
   tt_breakdown t;
-  if (tt_algo_build_all(name, &ask, &all)) return -1;
+  if (tt_algo_build_all_named(name, &ask, &all)) return -1;
   tt_sim *sim = tt_sim_new(all, model->ranks, false, model);
   assert_true(sim && tt_sim_run(sim, bytes, &t));
   double sum = t.o + t.copying + t.reducing;
@@ -143,8 +144,9 @@ static void one_stands_for_all(void **state) {
       for (double bytes = 8; bytes < 1e7; bytes *= 50) {
         tt_sim *sim;
         tt_breakdown t;
-        assert_int_equal(tt_candidate_sim(c, plans[i], 1, TUTTI_ALLREDUCE, 0, false, 0, &sim),
-                         TUTTI_OK);
+        assert_int_equal(
+            tt_candidate_sim(c, plan_named(plans[i]), 1, TUTTI_ALLREDUCE, 0, false, 0, &sim),
+            TUTTI_OK);
         assert_true(tt_sim_run(sim, bytes, &t));
         const double all = time_of(plans[i], model, bytes);
         if (fabs(t.time - all) > cases[k].off * all)
@@ -158,7 +160,7 @@ static void one_stands_for_all(void **state) {
 
 static const tt_candidate *candidate(const tt_candidates *list, const char *name) {
   for (int i = 0; i < list->n; i++)
-    if (strcmp(list->at[i].name, name) == 0) return &list->at[i];
+    if (strcmp(list->at[i].plan->text, name) == 0) return &list->at[i];
   return NULL;
 }
 
@@ -185,7 +187,7 @@ static void plans_over_levels_are_candidates(void **state) {
       const tt_candidate *x = candidate(list, names[i]);
       if (!x || !x->possible) fail_msg("%s is no candidate", names[i]);
       for (int k = 0; k < list->n; k++)
-        if (&list->at[k] != x && strcmp(list->at[k].name, names[i]) == 0)
+        if (&list->at[k] != x && strcmp(list->at[k].plan->text, names[i]) == 0)
           fail_msg("%s is one twice", names[i]);
     }
     const double by_levels = tt_curve_at(&candidate(list, names[3])->curve, 1e6);

@@ -10,6 +10,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "candidates.h"
 #include "engine.h"
 
@@ -64,9 +65,10 @@ static void a_pipeline_waits_at_its_ends_only(void **state) {
     tt_breakdown t;
     const double share = slices < 4 ? 1.0 / slices : 1.0 / (4 * slices - 6);
     const double formula = bytes * (2 * 0.75 * node + 2 * 0.5 * share * core);
-    assert_int_equal(tt_candidate_sim(c, "blueconnect(node:4 core:2,seq=halving/halving)", slices,
-                                      TUTTI_ALLREDUCE, 0, false, (uint64_t)bytes, &sim),
-                     TUTTI_OK);
+    assert_int_equal(
+        tt_candidate_sim(c, plan_named("blueconnect(node:4 core:2,seq=halving/halving)"), slices,
+                         TUTTI_ALLREDUCE, 0, false, (uint64_t)bytes, &sim),
+        TUTTI_OK);
     assert_true(tt_sim_run(sim, bytes, &t));
     if (fabs(t.time / formula - 1) > 1e-9)
       fail_msg("%d slices: %.12g s, not %.12g", slices, t.time, formula);
@@ -82,7 +84,7 @@ static tutti_status price_in_slices(int ranks, const char *name, int slices) {
   tt_profile_net(&setting.profile);
   assert_int_equal(tt_chooser_new(&setting, &c), TUTTI_OK);
   const tutti_status status =
-      tt_candidate_sim(c, name, slices, TUTTI_ALLREDUCE, 0, false, 1 << 20, &sim);
+      tt_candidate_sim(c, plan_named(name), slices, TUTTI_ALLREDUCE, 0, false, 1 << 20, &sim);
   if (!status) tt_sim_free(sim);
   tt_chooser_free(c);
   return status;

@@ -9,6 +9,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "choose.h"
 #include "engine.h"
 #include "names.h"
@@ -31,9 +32,9 @@ static void every_pair_is_proven_or_refused(void **state) {
       for (int a = 0; entry(a); a++)
         for (int b = 0; entry(b); b++) {
           tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = nodes * cores, .in_place = (a + b) % 2};
-          char name[TT_NAME];
+          char name[NAME];
           tutti_report r;
-          if (!tt_algo_does(entry(a), TUTTI_ALLREDUCE) || !tt_algo_does(entry(b), TUTTI_ALLREDUCE))
+          if (!does_named(entry(a), TUTTI_ALLREDUCE) || !does_named(entry(b), TUTTI_ALLREDUCE))
             continue;
           snprintf(name, sizeof name, "blueconnect(node:%d core:%d,stages=%s/%s)", nodes, cores,
                    entry(a), entry(b));
@@ -59,9 +60,9 @@ static void every_algorithm_in_every_place(void **state) {
       for (int k = 0; k < 4; k++) {
         const char *stage[3] = {others[k], others[(k + 1) % 4], others[(k + 2) % 4]};
         tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 3 * 2 * 4, .in_place = k % 2};
-        char name[TT_NAME];
+        char name[NAME];
         tutti_report r;
-        if (!tt_algo_does(entry(a), TUTTI_ALLREDUCE)) continue;
+        if (!does_named(entry(a), TUTTI_ALLREDUCE)) continue;
         stage[place] = entry(a);
         snprintf(name, sizeof name, "blueconnect(rack:3 node:2 core:4,stages=%s/%s/%s)", stage[0],
                  stage[1], stage[2]);
@@ -121,7 +122,7 @@ static double whole_price(const char *name, const char *levels, int ranks, doubl
   assert_int_equal(tt_profile_parse(&profile, figures, "the figures"), TUTTI_OK);
   assert_int_equal(tt_tree_parse(levels, &tree), TUTTI_OK);
   tt_cost_net(&profile, ranks, &tree, &model);
-  if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
+  if (tt_algo_build_all_named(name, &ask, &all)) fail_msg("%s", tutti_error());
   tt_sim *sim = tt_sim_new(all, ranks, false, &model);
   assert_true(sim && tt_sim_run(sim, bytes, &t));
   tt_sim_free(sim);
@@ -148,7 +149,7 @@ static void stages_add_up_to_the_whole(void **state) {
     for (double bytes = 8; bytes <= 1 << 23; bytes *= 32) {
       tt_setting setting = {.ranks = cases[i].ranks, .flight = TT_FLIGHT};
       const tt_problem problem = {.coll = TUTTI_ALLREDUCE, .bytes = (uint64_t)bytes};
-      char name[TT_NAME];
+      char name[NAME];
       tt_breakdown t;
       tt_sends sends;
       tt_chooser *c;
@@ -157,7 +158,8 @@ static void stages_add_up_to_the_whole(void **state) {
       snprintf(setting.levels, sizeof setting.levels, "%s", cases[i].levels);
       snprintf(name, sizeof name, "blueconnect(%s,stages=%s)", cases[i].levels, cases[i].stages);
       assert_int_equal(tt_chooser_new(&setting, &c), TUTTI_OK);
-      assert_int_equal(tt_quote_breakdown(c, name, 1, &problem, &t, &sends, NULL), TUTTI_OK);
+      assert_int_equal(tt_quote_breakdown(c, plan_named(name), 1, &problem, &t, &sends, NULL),
+                       TUTTI_OK);
       const double whole = whole_price(name, cases[i].levels, cases[i].ranks, bytes);
       if (t.time < whole * (1 - 1e-9) || t.time > whole * (1 + cases[i].within) + 1e-12)
         fail_msg("%s, %g bytes: %g us by stages, %g the whole", name, bytes, 1e6 * t.time,

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "algo.h"
+#include "by_name.h"
 #include "cover.h"
 #include "tutti.h"
 
@@ -233,17 +234,17 @@ static void no_algorithm_refuses_for_memory(void **state) {
   static const char levels[] = "node:3 core:4";
   const tt_ask ask = {.ranks = 12, .rank = 5};
   tt_plan_walk at = {0};
-  char name[TT_NAME];
+  char name[NAME];
   long failures = 0;
   (void)state;
-  while (tt_algo_next_plan(ask.ranks, levels, &at, name, sizeof name)) {
+  while (next_named(ask.ranks, levels, &at, name, sizeof name)) {
     tt_sched *s;
-    if (tt_algo_build(name, &ask, &s)) continue;
+    if (tt_algo_build_named(name, &ask, &s)) continue;
     tt_sched_free(s);
     for (long n = 0;; n += cover_all() || n < 20 ? 1 : n / 10) {
       fell = false;
       left = n;
-      const tutti_status status = tt_algo_build(name, &ask, &s);
+      const tutti_status status = tt_algo_build_named(name, &ask, &s);
       left = -1;
       if (!status) tt_sched_free(s);
       failures += status == TUTTI_ERR_MEMORY;

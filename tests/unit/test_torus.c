@@ -130,7 +130,7 @@ static void parts_add_up(void **state) {
     for (double size = 10; size < 1e7; size *= 100) {
       tt_sched **all;
       tt_breakdown t;
-      assert_int_equal(tt_algo_build_all(plans[i], &ask, &all), TUTTI_OK);
+      assert_int_equal(tt_algo_build_all_named(plans[i], &ask, &all), TUTTI_OK);
       tt_sim *play = tt_sim_new(all, p.ranks, false, &p);
       assert_true(play && tt_sim_run(play, size, &t));
       double sum = t.o + t.copying + t.reducing;

@@ -9,6 +9,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "chooser_of.h"
 
 static const char neighbours[] = "torus=1,hop=100ns,alpha=1us,beta=50Gbit/s,gamma=0.05ns";
@@ -36,17 +37,18 @@ typedef struct nearness {
 
 static void compare(tt_chooser *c, const char *name, nearness *near) {
   const tt_cost_model *model = tt_chooser_model(c);
-  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = model->ranks};
+  const tt_ask ask = {.plan = plan_named(name), .coll = TUTTI_ALLREDUCE, .ranks = model->ranks};
   tt_sched **all;
   tt_sim *stages;
   tt_curve curve;
   bool is;
-  if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
+  if (tt_algo_build_all_named(name, &ask, &all)) fail_msg("%s", tutti_error());
   tt_sim *whole = tt_sim_new(all, model->ranks, false, model);
   assert_non_null(whole);
-  assert_int_equal(tt_candidate_sim(c, name, 1, TUTTI_ALLREDUCE, 0, false, 8, &stages), TUTTI_OK);
+  assert_int_equal(tt_candidate_sim(c, plan_named(name), 1, TUTTI_ALLREDUCE, 0, false, 8, &stages),
+                   TUTTI_OK);
   assert_true(tt_sim_messages(stages) < tt_sim_messages(whole));
-  assert_int_equal(tt_stages_price(c, name, &ask, 0, &curve, &is), TUTTI_OK);
+  assert_int_equal(tt_stages_price(c, &ask, 0, &curve, &is), TUTTI_OK);
   assert_true(is);
   for (double bytes = 8; bytes <= 1 << 20; bytes *= 8) {
     tt_breakdown a, b;
@@ -75,11 +77,10 @@ static int levels_of(const tt_tree *tree) {
 
 /* The i-th composition of these algorithms, one for each level. */
 static void name_of(const char *levels, int n, int i, const char *const *stages, int count,
-                    char name[TT_NAME]) {
-  size_t at = (size_t)snprintf(name, TT_NAME, "blueconnect(%s,stages=", levels);
+                    char name[NAME]) {
+  size_t at = (size_t)snprintf(name, NAME, "blueconnect(%s,stages=", levels);
   for (int l = 0; l < n; l++, i /= count)
-    at +=
-        (size_t)snprintf(name + at, TT_NAME - at, "%s%s", stages[i % count], l + 1 < n ? "/" : ")");
+    at += (size_t)snprintf(name + at, NAME - at, "%s%s", stages[i % count], l + 1 < n ? "/" : ")");
 }
 
 /* All compositions of algorithms that many ranks use. */
@@ -95,7 +96,7 @@ static void they_are_equal(void **state) {
       int all = 1;
       for (int l = 0; l < n; l++) all *= STAGES;
       for (int i = 0; i<all; i += n> 2 ? 7 : 1) {
-        char name[TT_NAME];
+        char name[NAME];
         nearness near = {0, 0, 1, 1};
         name_of(tori[t], n, i, stages, STAGES, name);
         compare(c, name, &near);
@@ -112,8 +113,8 @@ static nearness compare_proposals(const char *levels, const char *said) {
   const tt_candidates *list = tt_candidates_of(c, TUTTI_ALLREDUCE, 0);
   assert_non_null(list);
   for (int i = 0; i < list->n; i++)
-    if (tt_is_composition(list->at[i].name) && list->at[i].slices == 1)
-      compare(c, list->at[i].name, &near);
+    if (tt_is_composition(list->at[i].plan) && list->at[i].slices == 1)
+      compare(c, list->at[i].plan->text, &near);
   assert_true(near.prices > 20);
   tt_chooser_free(c);
   return near;
@@ -155,16 +156,17 @@ static void most_proposals_are_equal_and_the_rest_near(void **state) {
 /* A part of a circle is no circle: transposed swaps between two nodes of a level at a time. */
 static void parts_of_circles_have_no_price_by_stages(void **state) {
   static const char name[] = "transposed(group=12x12x12)";
-  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 12 * 12 * 12};
+  const tt_ask ask = {.plan = plan_named(name), .coll = TUTTI_ALLREDUCE, .ranks = 12 * 12 * 12};
   (void)state;
   for (int f = 0; f < FIGURES; f++) {
     tt_chooser *c = chooser_of("z:12 y:12 x:12 node:1", figures[f]);
     tt_sim *sim = NULL;
     tt_curve curve;
     bool is;
-    assert_int_equal(tt_stages_price(c, name, &ask, 0, &curve, &is), TUTTI_OK);
+    assert_int_equal(tt_stages_price(c, &ask, 0, &curve, &is), TUTTI_OK);
     assert_int_equal(is, !tt_chooser_model(c)->torus);
-    assert_int_equal(tt_candidate_sim(c, name, 1, TUTTI_ALLREDUCE, 0, false, 8, &sim), TUTTI_OK);
+    assert_int_equal(tt_candidate_sim(c, plan_named(name), 1, TUTTI_ALLREDUCE, 0, false, 8, &sim),
+                     TUTTI_OK);
     assert_int_equal(tt_sim_messages(sim) < 1000, !tt_chooser_model(c)->torus);
     tt_sim_free(sim);
     tt_chooser_free(c);

@@ -8,6 +8,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "candidates.h"
 #include "engine.h"
 #include "names.h"
@@ -43,7 +44,7 @@ static void its_counts(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     for (int in_place = 0; in_place < 2; in_place++) {
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = cases[i].ranks, .in_place = in_place};
-      char name[TT_NAME];
+      char name[NAME];
       tutti_report r;
       snprintf(name, sizeof name, "transposed(group=%s)", cases[i].group);
       if (!names_prove(name, &ask, &r)) fail_msg("%s: %s", name, r.witness);
@@ -55,11 +56,11 @@ static void its_counts(void **state) {
 }
 
 /* A machine with a case's levels and these figures, and the plan's name. */
-static tt_chooser *chooser_of(size_t i, const char *figures, char name[TT_NAME]) {
+static tt_chooser *chooser_of(size_t i, const char *figures, char name[NAME]) {
   tt_setting s = {.ranks = cases[i].ranks, .flight = TT_FLIGHT};
   tt_chooser *c;
   snprintf(s.levels, sizeof s.levels, "%s", cases[i].levels);
-  snprintf(name, TT_NAME, "transposed(group=%s)", cases[i].group);
+  snprintf(name, NAME, "transposed(group=%s)", cases[i].group);
   tt_profile_net(&s.profile);
   if (tt_profile_parse(&s.profile, figures, "the figures")) fail_msg("%s", tutti_error());
   assert_int_equal(tt_chooser_new(&s, &c), TUTTI_OK);
@@ -72,9 +73,10 @@ static void few_waits_between_domains(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tt_sim *sim;
     tt_breakdown b;
-    char name[TT_NAME];
+    char name[NAME];
     tt_chooser *c = chooser_of(i, "gamma=0,alpha=1us,beta=0,core.alpha=0", name);
-    assert_int_equal(tt_candidate_sim(c, name, 1, TUTTI_ALLREDUCE, 0, false, 8, &sim), TUTTI_OK);
+    assert_int_equal(tt_candidate_sim(c, plan_named(name), 1, TUTTI_ALLREDUCE, 0, false, 8, &sim),
+                     TUTTI_OK);
     assert_true(tt_sim_run(sim, 8, &b));
     if (b.time < 0.999e-6 * cases[i].between || b.time > 1.001e-6 * cases[i].between)
       fail_msg("%s: %g s between domains, not %d us", name, b.time, cases[i].between);
@@ -90,18 +92,19 @@ static void parts_cost_what_the_whole_does(void **state) {
     const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = cases[i].ranks};
     tt_level_stage list[TT_STAGES];
     tt_sim *whole, *parts = NULL;
-    char name[TT_NAME];
+    char name[NAME];
     tt_chooser *c = chooser_of(i, "", name);
-    assert_int_equal(tt_candidate_sim(c, name, 1, TUTTI_ALLREDUCE, 0, false, 8, &whole), TUTTI_OK);
+    assert_int_equal(tt_candidate_sim(c, plan_named(name), 1, TUTTI_ALLREDUCE, 0, false, 8, &whole),
+                     TUTTI_OK);
     const tt_cost_model *model = tt_chooser_model(c);
-    const int n = tt_algo_stages(name, &ask, &model->tree, list);
+    const int n = stages_named(name, &ask, &model->tree, list);
     assert_true(n >= 3);
     for (int k = 0; k < n; k++) {
       tt_cost_model of;
       tt_sim *part;
       assert_true(tt_cost_stage(model, list[k].level, list[k].ranks, &of));
       if (tt_stage_sim(&list[k], &of, &part))
-        fail_msg("%s: %s: %s", name, list[k].name, tutti_error());
+        fail_msg("%s: %s: %s", name, list[k].plan->text, tutti_error());
       tt_sim_append(&parts, part, list[k].part, model, list[k].level);
     }
     for (double bytes = 8; bytes < 1e6; bytes *= 16) {
@@ -137,10 +140,10 @@ static void no_two_cores_go_the_same_way(void **state) {
   for (size_t i = 0; i < sizeof uneven / sizeof *uneven; i++) {
     const int set = uneven[i].set, cores = uneven[i].cores;
     const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = uneven[i].nodes * cores};
-    char name[TT_NAME];
+    char name[NAME];
     tt_sched **all;
     snprintf(name, sizeof name, "transposed(group=%dx%d,parts=1)", uneven[i].nodes, cores);
-    assert_int_equal(tt_algo_build_all(name, &ask, &all), TUTTI_OK);
+    assert_int_equal(tt_algo_build_all_named(name, &ask, &all), TUTTI_OK);
     for (int r = cores; r < 2 * cores; r++) {
       const int step = r % cores < set ? 1 : set - 1; /* upwards or downwards */
       const int begin = r % cores < set ? r % cores + 1 : (r % cores - set) * set / (cores - set);

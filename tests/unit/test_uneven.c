@@ -8,6 +8,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "candidates.h"
 #include "engine.h"
 #include "seconds.h"
@@ -15,12 +16,12 @@
 
 static tt_sched *build(const char *levels, const char *how, int rank) {
   tt_tree tree;
-  char name[TT_NAME];
+  char name[NAME];
   tt_sched *s;
   assert_int_equal(tt_tree_parse(levels, &tree), TUTTI_OK);
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = tree.ranks, .rank = rank};
   snprintf(name, sizeof name, "blueconnect(%s,%s)", levels, how);
-  if (tt_algo_build(name, &ask, &s)) fail_msg("%s", tutti_error());
+  if (tt_algo_build_named(name, &ask, &s)) fail_msg("%s", tutti_error());
   return s;
 }
 
@@ -43,7 +44,8 @@ static void runs_are_numbers(void **state) {
     assert_int_equal(a.levels, b.levels);
     for (int r = 0; r < a.ranks; r++) {
       tt_sched *x = build(cases[i].runs, "halving", r), *y = build(cases[i].numbers, "halving", r);
-      snprintf(x->name, sizeof x->name, "%s", y->name);
+      free(x->name);
+      x->name = strdup(y->name);
       assert_true(tt_sched_equal(x, y));
       tt_sched_free(x);
       tt_sched_free(y);
@@ -127,13 +129,14 @@ static void prices_are_those_of_full_nodes(void **state) {
     const int ranks = tt_chooser_model(c)->ranks;
     const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = ranks};
     tt_candidates *list = tt_candidates_of(c, TUTTI_ALLREDUCE, 0);
-    char name[TT_NAME];
+    char name[NAME];
     tt_sched **all;
     snprintf(name, sizeof name, "blueconnect(%s,seq=halving/halving)", levels[k]);
     int at = 0;
-    while (at < list->n && (strcmp(list->at[at].name, name) != 0 || list->at[at].slices > 1)) at++;
+    while (at < list->n && (strcmp(list->at[at].plan->text, name) != 0 || list->at[at].slices > 1))
+      at++;
     assert_true(at < list->n && tt_candidates_price(c, list, at) && list->at[at].possible);
-    assert_int_equal(tt_algo_build_all(name, &ask, &all), TUTTI_OK);
+    assert_int_equal(tt_algo_build_all_named(name, &ask, &all), TUTTI_OK);
     tt_sim *sim = tt_sim_new(all, ranks, false, tt_chooser_model(c));
     assert_non_null(sim);
     for (double bytes = 8; bytes < 1e8; bytes *= 100) {
@@ -161,8 +164,8 @@ static void incomplete_nodes_keep_their_levels(void **state) {
       tt_chooser *c = chooser_of(levels[k]);
       tt_choice choice;
       if (tt_choose(c, &p, &none, &choice)) fail_msg("%s", tutti_error());
-      if (!strstr(choice.name, levels[k]) || c->effort.messages > 2000)
-        fail_msg("%s, %d bytes: %s, %d messages", levels[k], (int)bytes, choice.name,
+      if (!strstr(choice.plan->text, levels[k]) || c->effort.messages > 2000)
+        fail_msg("%s, %d bytes: %s, %d messages", levels[k], (int)bytes, choice.plan->text,
                  (int)c->effort.messages);
       tt_chooser_free(c);
     }

@@ -9,6 +9,7 @@
 /* cmocka.h needs the headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "candidates.h"
 #include "engine.h"
 #include "names.h"
@@ -27,14 +28,14 @@ static int ranks_of(const char *levels) {
 }
 
 /* The i-th plan over these levels for a collective; false past the last. */
-static bool plan_of(const char *levels, tutti_coll coll, int i, char name[TT_NAME]) {
+static bool plan_of(const char *levels, tutti_coll coll, int i, char name[NAME]) {
   static const char *const folds[] = {"blueconnect(%s)", "blueconnect(%s,ring)"};
   static const char *const trees[] = {"tree(leaders,%s)", "tree(leaders,radix=3,%s)",
                                       "tree(leaders,binary,segments=2,%s)",
                                       "tree(leaders,chain,%s)"};
   const bool rooted = tt_coll_rooted(coll);
   if (i >= (rooted ? 4 : 2)) return false;
-  snprintf(name, TT_NAME, rooted ? trees[i] : folds[i], levels);
+  snprintf(name, NAME, rooted ? trees[i] : folds[i], levels);
   return true;
 }
 
@@ -50,7 +51,7 @@ static void prove(const char *name, const tt_ask *ask) {
 /* All collectives and plans, in place and not, and `roots` roots. */
 static void prove_all(const char *levels, int roots) {
   const int P = ranks_of(levels);
-  char name[TT_NAME];
+  char name[NAME];
   for (int c = 0; c < COLLS; c++)
     for (int i = 0; plan_of(levels, colls[c], i, name); i++)
       for (int root = 0; root < (tt_coll_rooted(colls[c]) ? roots : 1); root++)
@@ -116,7 +117,7 @@ static bool any_levels(uint64_t u, char *levels, size_t size) {
 }
 
 static void any_shape_is_proven(void **state) {
-  char levels[TT_NAME];
+  char levels[NAME];
   int n = 0;
   (void)state;
   for (uint64_t u = 1; n < 100; u++) {
@@ -136,7 +137,7 @@ static void samples_on_many_ranks_are_proven(void **state) {
                {"rack:30 node:(15*29,14) core:(3*200,1*20,2*229)", TUTTI_REDUCE_SCATTER}};
   static const char *const rooted[] = {"node:100 core:(40*90,39*10)", "node:(64*63,63)",
                                        "rack:16 node:16 core:(16*200,15*56)"};
-  char name[TT_NAME];
+  char name[NAME];
   (void)state;
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     const tt_ask ask = {
@@ -144,7 +145,7 @@ static void samples_on_many_ranks_are_proven(void **state) {
     tt_sample sample;
     tt_sched *s;
     plan_of(cases[k].levels, ask.coll, 0, name);
-    assert_int_equal(tt_algo_build(name, &ask, &s), TUTTI_OK);
+    assert_int_equal(tt_algo_build_named(name, &ask, &s), TUTTI_OK);
     assert_int_equal(tt_order_sample(s, ask.coll == TUTTI_ALL_GATHER ? TT_DST : TT_TMP, &sample),
                      TUTTI_OK);
     assert_true(sample.n > 0);
@@ -176,7 +177,7 @@ static void nodes_send_the_least(void **state) {
   for (size_t k = 0; k < sizeof levels / sizeof *levels; k++)
     for (int c = 0; c < COLLS; c++) {
       const bool rooted = tt_coll_rooted(colls[c]), owned = tt_coll_owned(colls[c]);
-      char name[TT_NAME];
+      char name[NAME];
       tt_tree t;
       int64_t crossed = 0;
       if (!rooted && !owned) continue;
@@ -185,7 +186,7 @@ static void nodes_send_the_least(void **state) {
       plan_of(levels[k], ask.coll, 0, name);
       for (ask.rank = 0; ask.rank < t.ranks; ask.rank++) {
         tt_sched *s;
-        assert_int_equal(tt_algo_build(name, &ask, &s), TUTTI_OK);
+        assert_int_equal(tt_algo_build_named(name, &ask, &s), TUTTI_OK);
         for (uint32_t i = 0; i < s->nsteps; i++)
           if (s->steps[i].kind == TT_SEND &&
               node_of(&t, s->steps[i].peers.first) != node_of(&t, ask.rank))
@@ -203,7 +204,7 @@ static void ranks_send_their_share(void **state) {
                                        "node:40 core:(8*20,7*12,5*8)"};
   (void)state;
   for (size_t k = 0; k < 2 * sizeof levels / sizeof *levels; k++) {
-    char name[TT_NAME];
+    char name[NAME];
     tt_tree t;
     assert_int_equal(tt_tree_parse(levels[k / 2], &t), TUTTI_OK);
     tt_ask ask = {.coll = k % 2 ? TUTTI_ALL_GATHER : TUTTI_REDUCE_SCATTER, .ranks = t.ranks};
@@ -212,7 +213,7 @@ static void ranks_send_their_share(void **state) {
       tt_sched *s;
       double mine = 0;
       const int node = node_of(&t, ask.rank);
-      assert_int_equal(tt_algo_build(name, &ask, &s), TUTTI_OK);
+      assert_int_equal(tt_algo_build_named(name, &ask, &s), TUTTI_OK);
       for (uint32_t i = 0; i < s->nsteps; i++)
         if (s->steps[i].kind == TT_SEND && node_of(&t, s->steps[i].peers.first) != node)
           mine += tt_span_size(&s->steps[i].own);
@@ -234,10 +235,10 @@ enum { LARGE = sizeof large / sizeof *large };
 
 static tt_sched *build(const char *levels, tutti_coll coll, int ranks, int rank) {
   const tt_ask ask = {.coll = coll, .ranks = ranks, .rank = rank, .root = ranks / 3};
-  char name[TT_NAME];
+  char name[NAME];
   tt_sched *s;
   plan_of(levels, coll, 0, name);
-  if (tt_algo_build(name, &ask, &s)) fail_msg("%s", tutti_error());
+  if (tt_algo_build_named(name, &ask, &s)) fail_msg("%s", tutti_error());
   return s;
 }
 
@@ -285,7 +286,7 @@ static tt_chooser *chooser_of(const char *levels, const char *only) {
   tt_setting s = {.flight = TT_FLIGHT, .ranks = ranks_of(levels), .verify = TT_VERIFY_NONE};
   tt_chooser *c;
   snprintf(s.levels, sizeof s.levels, "%s", levels);
-  snprintf(s.only, sizeof s.only, "%s", only);
+  s.only = *only ? plan_named(only) : NULL;
   tt_profile_net(&s.profile);
   if (tt_profile_parse(&s.profile, figures, "the figures")) fail_msg("%s", tutti_error());
   assert_int_equal(tt_chooser_new(&s, &c), TUTTI_OK);
@@ -310,13 +311,13 @@ static void prices_are_those_of_all_ranks(void **state) {
       const bool tree = *cases[k].name == 't';
       tt_ask ask = {.coll = colls[i], .ranks = ranks_of(cases[k].levels)};
       if (tree ? !tt_coll_rooted(ask.coll) : !tt_coll_owned(ask.coll)) continue;
-      char name[TT_NAME];
+      char name[NAME];
       tt_sched **all;
       snprintf(name, sizeof name, cases[k].name, cases[k].levels);
       tt_chooser *c = chooser_of(cases[k].levels, name);
       tt_candidates *list = tt_candidates_of(c, ask.coll, 0);
       assert_true(!list->at[0].dear && tt_candidates_price(c, list, 0) && list->at[0].possible);
-      assert_int_equal(tt_algo_build_all(name, &ask, &all), TUTTI_OK);
+      assert_int_equal(tt_algo_build_all_named(name, &ask, &all), TUTTI_OK);
       tt_sim *sim = tt_sim_new(all, ask.ranks, false, tt_chooser_model(c));
       assert_non_null(sim);
       for (double bytes = 8; bytes < 1e8; bytes *= 100) {
@@ -351,9 +352,9 @@ static void incomplete_nodes_keep_their_levels(void **state) {
             .coll = colls[i], .bytes = bytes, .needs = tt_needs_of(colls[i], TUTTI_FLOAT, op)};
         tt_choice choice;
         if (tt_choose(c, &p, &none, &choice)) fail_msg("%s", tutti_error());
-        if (!strstr(choice.name, levels[k]) || c->effort.messages > 50000)
+        if (!strstr(choice.plan->text, levels[k]) || c->effort.messages > 50000)
           fail_msg("%s, %s, %d bytes: %s, %d messages", levels[k], tutti_coll_name(p.coll),
-                   (int)bytes, choice.name, (int)c->effort.messages);
+                   (int)bytes, choice.plan->text, (int)c->effort.messages);
       }
       tt_chooser_free(c);
     }
@@ -372,7 +373,7 @@ static void other_plans_serve_an_op_that_does_not_commute(void **state) {
     const tt_problem p = {
         .coll = TUTTI_REDUCE, .bytes = 8, .needs = order ? TT_NEED_ORDER : 0, .root = 5};
     if (tt_choose(c, &p, &none, &choice)) fail_msg("%s", tutti_error());
-    if (order == (strstr(choice.name, "leaders") != NULL)) fail_msg("%s", choice.name);
+    if (order == (strstr(choice.plan->text, "leaders") != NULL)) fail_msg("%s", choice.plan->text);
   }
   tt_chooser_free(c);
 }

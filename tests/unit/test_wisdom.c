@@ -10,6 +10,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "by_name.h"
 #include "choose.h"
 #include "cover.h"
 #include "engine.h"
@@ -31,7 +32,7 @@ static char *printed(const tt_wisdom *w) {
 /* A random entry of any of that many placements, kinds and sizes. */
 static tt_wisdom_entry any_entry(uint64_t seed) {
   static const char *const plans[] = {"one-shot", "fold(ring)", "tree(double,segments=4)",
-                                      "blueconnect(node:(4,3) core:2)", "consistent(i=2)"};
+                                      "blueconnect(node:4 core:(2,1,2,2))", "consistent(i=2)"};
   const uint64_t u = cover_mix(seed);
   const tutti_coll coll = (tutti_coll)(u % TUTTI_COLL_COUNT);
   tutti_type type = (tutti_type)((u >> 8) % TUTTI_TYPE_COUNT);
@@ -41,7 +42,7 @@ static tt_wisdom_entry any_entry(uint64_t seed) {
   snprintf(e.placement, sizeof e.placement, "%d ranks; a \"machine\" # 3 of %d", (int)(u >> 60),
            (int)(u >> 62));
   tt_wisdom_key_set(&e.key, coll, type, op, (unsigned)(u >> 30) % 4, (int)(u >> 33) % 3);
-  snprintf(e.plan, sizeof e.plan, "%s", plans[(u >> 36) % 5]);
+  e.plan = plan_named(plans[(u >> 36) % 5]);
   e.slices = 1 + (int)((u >> 40) % 8);
   e.took = 1 + (u >> 12) % 1000000007;
   e.own = (u >> 13) % 1000000007;
@@ -69,7 +70,7 @@ static void what_is_written_reads_back(void **state) {
       assert_int_equal(again.at[i].took, w.at[i].took);
       assert_int_equal(again.at[i].bytes, w.at[i].bytes);
       assert_int_equal(again.at[i].stamp, w.at[i].stamp);
-      assert_string_equal(again.at[i].plan, w.at[i].plan);
+      assert_ptr_equal(again.at[i].plan, w.at[i].plan);
       assert_string_equal(again.at[i].placement, w.at[i].placement);
     }
     free(first);
@@ -286,7 +287,7 @@ static void the_newer_entry_stays(void **state) {
 static tt_wisdom_entry measured(uint64_t bytes, const char *plan, int slices) {
   tt_wisdom_entry e = {.bytes = bytes, .slices = slices, .took = 1000, .own = 2000};
   tt_wisdom_key_set(&e.key, TUTTI_ALLREDUCE, TUTTI_INT32, TUTTI_SUM, 0, 0);
-  snprintf(e.plan, sizeof e.plan, "%s", plan);
+  e.plan = *plan ? plan_named(plan) : NULL;
   return e;
 }
 
@@ -390,7 +391,7 @@ static void wisdom_chooses_what_may_run(void **state) {
     assert_int_equal(tt_choose(c, &p, &override, &with), TUTTI_OK);
     if (table[i].runs != (with.wisdom != NULL))
       fail_msg("%s with '%s'", table[i].plan, table[i].override);
-    assert_string_equal(with.name, table[i].runs ? table[i].plan : without.name);
+    assert_string_equal(with.plan->text, table[i].runs ? table[i].plan : without.plan->text);
     assert_null(without.wisdom);
     p.bytes = 1 << 20; /* not measured */
     assert_int_equal(tt_choose(c, &p, &override, &with), TUTTI_OK);

@@ -36,17 +36,24 @@ tt_group tt_group_product(const tt_ask *ask, const int *sizes, int n, bool inner
 tt_group tt_group_of(const tt_ask *ask, int stride);
 /* NULL, or why group= is invalid. */
 const char *tt_group_refuse(const tt_ask *ask);
-/* Parses sizes such as "3x2x2" whose product is `ranks`; returns how many, or 0 if invalid. */
-int tt_group_sizes(const char *text, int ranks, int sizes[TT_LEVELS]);
-/* The machine's levels as such a text, without those of one domain. False: they are uneven, fewer than two,
- * or no levels. */
-bool tt_group_of_levels(int ranks, const char *levels, char *text, size_t size);
+#define TT_PARAM_GROUP                                                                  \
+  {                                                                                     \
+    "group", TT_PARAM_SIZES, .grows = true,                                             \
+                             .wrong = "group must be sizes as 3x2x2 whose product is P" \
+  }
+/* The sizes of the parameter group= that are more than 1; returns how many, or 0 if there is none, or
+ * their product is not the number of ranks. */
+int tt_group_sizes(const tt_ask *ask, int sizes[TT_LEVELS]);
+/* Those of the machine's levels; 0: they are uneven, fewer than two, or no levels. */
+int tt_group_of_levels(int ranks, const char *levels, int sizes[TT_LEVELS]);
 /* Do the group's circles end at the borders of the machine's domains? Always true for tree NULL, or
  * one level. */
 bool tt_group_fits(const tt_group *g, const tt_tree *tree);
-/* The i-th way to write `ranks` as an ordered product of at least two factors, such as "3x2x2";
- * false past the last. */
-bool tt_group_split(int ranks, int i, char *text, size_t size);
+/* The i-th way to write `ranks` as an ordered product of at least two factors, such as 3x2x2; returns
+ * how many, or 0 past the last. */
+int tt_group_split(int ranks, int i, int sizes[TT_LEVELS]);
+/* Appends group=3x2x2. */
+void tt_group_print(tt_text *params, const int *sizes, int n);
 
 /* The rank `by` positions up the circle of a level. */
 int tt_group_peer(const tt_group *g, int level, int by);
@@ -74,14 +81,22 @@ tt_buf tt_fold_gather(tt_fold *f, int level, int lo, int hi);
 
 /* ---- how every level is folded, and a whole fold ---- */
 
-/* "ring", "halving" or a sequence "7.4.2.1": one for all levels, or one per level, separated by
- * slashes, outermost first. */
+/* Ring, halving or a sequence such as 7.4.2.1: one for all levels, or one per level, outermost first,
+ * as the items of the parameter seq=. */
 typedef struct tt_fold_spec {
-  char text[TT_NAME];
+  const int *of;
+  int n;
 } tt_fold_spec;
+extern const tt_fold_spec tt_fold_ring, tt_fold_halving;
 
 /* From the parameters: ring, halving (the default), seq=. */
 tt_fold_spec tt_fold_spec_of(const tt_ask *ask);
+#define TT_PARAM_SEQ                                                                      \
+  {                                                                                       \
+    "seq", TT_PARAM_SEQUENCES,                                                            \
+        .grows = true,                                                                    \
+        .wrong = "seq must fall from P to 1, each number at least half of the one before" \
+  }
 /* NULL, or why it is invalid for the i-th of `levels` levels from outside, of this size. */
 const char *tt_fold_spec_refuse(const tt_fold_spec *how, int levels, int i, int size);
 /* Writes the numbers of live vectors of that level, N0 .. 1, to `live` (capacity: the level's

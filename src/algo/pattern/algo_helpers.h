@@ -59,7 +59,7 @@ int tt_helpers_in_node(const tt_helpers *h, const tt_ask *ask, tt_group *g);
 
 /* The i-th levels and parameters as a sample for this number of ranks in all; and as a plan for these
  * levels of the ranks with data. False past the last. */
-bool tt_helpers_sample(int ranks, int i, char *params, size_t size);
-bool tt_helpers_plan(int ranks, const char *levels, int i, char *params, size_t size);
+bool tt_helpers_sample(int ranks, int i, tt_text *params);
+bool tt_helpers_plan(int ranks, const char *levels, int i, tt_text *params);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct tt_pingpong {
   tt_builder *b;
   int n, i;
   bool in_dst, held; /* it began in dst; a peer may still read the sum so far */
-  tt_span have;        /* the sum so far */
+  tt_span have;      /* the sum so far */
 } tt_pingpong;
 
 /* The vector is one block. */
@@ -97,10 +97,15 @@ int tt_tree_leaders_most(const tt_tree *tree, tt_tree_shape *shape, int radix);
 typedef struct tt_nodes {
   int ranks, count;
   int each; /* ranks of every node but the last; 0: as in the tree's last list */
-  tt_tree tree;
+  const tt_tree *tree;
 } tt_nodes;
 
-/* NULL, or an error about the parameters. */
+#define TT_PARAM_NODE                                        \
+  {                                                          \
+    "node", TT_PARAM_NUMBER, true, 1, 1 << 20,               \
+        "node= must be how many ranks a node has, from 1 on" \
+  }
+/* NULL, or why the parameters do not fit. */
 const char *tt_nodes_refuse(const tt_ask *ask);
 tt_nodes tt_nodes_of(const tt_ask *ask);
 /* The first rank of a node; the number of ranks if node is `count`. */

@@ -11,14 +11,11 @@
 
 #include "algo.h"
 
-/* A composition is made once for all callbacks that get the same ask, if ask->composed says where to keep
- * it; the function that sets it frees the composition afterwards. c may be NULL. */
-void tt_composition_free(struct tt_composition *c);
-
-/* NULL, or why the parameter stages= and these levels cannot be composed. */
+#define TT_STAGES_WRONG \
+  "stages must name one algorithm for each level of more than one rank, with slashes between"
+/* NULL, or why the parameter stages= and these levels do not fit. Only building shows whether the stages
+ * can be composed. */
 const char *tt_stages_refuse(const tt_ask *ask, const tt_tree *tree);
-/* The next two need a composition that is not refused. */
-uint32_t tt_stages_blocks(const tt_ask *ask, const tt_tree *tree);
 void tt_stages_build(tt_builder *b, const tt_ask *ask, const tt_tree *tree);
 /* As in tt_algo_uniform, on a machine with levels `machine`, or without (NULL). */
 bool tt_stages_uniform(const tt_ask *ask, const tt_tree *tree, const tt_tree *machine);
@@ -27,10 +24,10 @@ bool tt_stages_uniform(const tt_ask *ask, const tt_tree *tree, const tt_tree *ma
 int tt_stages_list(const tt_ask *ask, const tt_tree *tree, const tt_tree *machine,
                    tt_level_stage *list);
 
-/* The i-th composition as a sample for these sizes, outermost first: TT_STAGE_SAMPLES for two or three
- * levels; and as a plan. */
+/* Appends the i-th composition for these sizes, outermost first: as a sample, of which two or three
+ * levels have TT_STAGE_SAMPLES; and as a plan. False past the last. */
 enum { TT_STAGE_SAMPLES = 38 };
-bool tt_stages_sample(const int *sizes, int levels, int i, char *stages, size_t size);
-bool tt_stages_plan(const int *sizes, int levels, int i, char *stages, size_t size);
+bool tt_stages_sample(const int *sizes, int levels, int i, tt_text *params);
+bool tt_stages_plan(const int *sizes, int levels, int i, tt_text *params);
 
 #endif

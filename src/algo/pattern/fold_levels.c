@@ -5,54 +5,45 @@
  *            operands went, so that a rank which is ahead stays so (docs/simulation.md).
  * Invariant  the first level starts from the input; after it all vectors are partial sums.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "algo_group.h"
 
+static const int ring[] = {TT_SEQ_RING}, halving[] = {TT_SEQ_HALVING};
+const tt_fold_spec tt_fold_ring = {ring, 1}, tt_fold_halving = {halving, 1};
+
 tt_fold_spec tt_fold_spec_of(const tt_ask *ask) {
-  tt_fold_spec how;
-  char seq[TT_NAME];
-  const char *word = tt_param_word(ask, "ring") ? "ring" : "halving";
-  snprintf(how.text, sizeof how.text, "%s",
-           tt_param_value(ask, "seq", seq, sizeof seq) ? seq : word);
-  return how;
+  const tt_arg *seq = tt_param_of(ask, "seq");
+  if (seq) return (tt_fold_spec){seq->list, seq->n};
+  return tt_param_given(ask, "ring") ? tt_fold_ring : tt_fold_halving;
 }
 
-/* Copies the part of `how` for a level; false: the number of parts does not fit. */
-static bool item_of(const tt_fold_spec *how, int levels, int i, char *item, size_t size) {
-  const char *at = how->text;
-  int items = 1;
-  for (const char *p = at; *p; p++) items += *p == '/';
-  if (items != 1 && items != levels) return false;
-  for (; items > 1 && i > 0; i--) at = strchr(at, '/') + 1;
-  snprintf(item, size, "%.*s", (int)strcspn(at, "/"), at);
-  return true;
+/* The sequence for a level; none: the number of sequences does not fit. */
+static tt_fold_spec item_of(const tt_fold_spec *how, int levels, int i) {
+  int items = 1, at = 0, end = 0;
+  for (int k = 0; k < how->n; k++) items += how->of[k] == TT_SEQ_NEXT;
+  if (items != 1 && items != levels) return (tt_fold_spec){NULL, 0};
+  for (; items > 1 && i > 0; at++) i -= how->of[at] == TT_SEQ_NEXT;
+  for (end = at; end < how->n && how->of[end] != TT_SEQ_NEXT;) end++;
+  return (tt_fold_spec){how->of + at, end - at};
 }
 
 /* How many of n vectors stay; 0: no valid number. */
-static int next_live(const char *item, int n) {
-  if (strcmp(item, "ring") == 0) return n - 1;
-  if (strcmp(item, "halving") == 0) return (n + 1) / 2;
-  for (char *end; *item; item = *end == '.' ? end + 1 : end) {
-    int here = (int)strtol(item, &end, 10);
-    if (end == item) return 0;
-    if (here == n && *end == '.') {
-      int next = atoi(end + 1);
-      return next > 0 && next < n && 2 * next >= n ? next : 0;
-    }
+static int next_live(const tt_fold_spec *item, int n) {
+  if (item->n == 1 && *item->of == TT_SEQ_RING) return n - 1;
+  if (item->n == 1 && *item->of == TT_SEQ_HALVING) return (n + 1) / 2;
+  for (int i = 0; i + 1 < item->n; i++) {
+    const int next = item->of[i + 1];
+    if (item->of[i] == n) return next > 0 && next < n && 2 * next >= n ? next : 0;
   }
   return 0;
 }
 
 const char *tt_fold_spec_refuse(const tt_fold_spec *how, int levels, int i, int size) {
-  char item[TT_NAME];
-  if (!item_of(how, levels, i, item, sizeof item))
-    return "seq must be one sequence, or one per level with slashes between";
-  const bool numbers = *item >= '0' && *item <= '9';
-  bool legal = !numbers || atoi(item) == size;
-  for (int n = size; legal && n > 1; n = next_live(item, n)) legal = next_live(item, n) > 0;
+  const tt_fold_spec item = item_of(how, levels, i);
+  if (!item.n) return "seq must be one sequence, or one per level with slashes between";
+  bool legal = *item.of < 0 || *item.of == size;
+  for (int n = size; legal && n > 1; n = next_live(&item, n)) legal = next_live(&item, n) > 0;
   if (legal) return NULL;
   return levels == 1 ? "seq must fall from P to 1, each number at least half of the one before"
                      : "a level's seq must fall from its size to 1, each number at least half of "
@@ -60,10 +51,9 @@ const char *tt_fold_spec_refuse(const tt_fold_spec *how, int levels, int i, int 
 }
 
 int tt_fold_spec_sequence(const tt_fold_spec *how, int levels, int i, int size, int *live) {
-  char item[TT_NAME];
+  const tt_fold_spec item = item_of(how, levels, i);
   int length = 0;
-  if (!item_of(how, levels, i, item, sizeof item)) return 0;
-  for (int n = size; n >= 1; n = n > 1 ? next_live(item, n) : 0) live[length++] = n;
+  for (int n = item.n ? size : 0; n >= 1; n = n > 1 ? next_live(&item, n) : 0) live[length++] = n;
   return length;
 }
 
@@ -107,9 +97,8 @@ static void walk_on(tt_fold *f, int level, bool from_src) {
 
 static void unfold_level(tt_fold *f, int level, const tt_fold_spec *how, int *live, bool from_src) {
   const tt_group *g = &f->g;
-  char item[TT_NAME];
-  if (item_of(how, g->levels, from_outside(g, level), item, sizeof item) &&
-      strcmp(item, "ring") == 0) {
+  const tt_fold_spec item = item_of(how, g->levels, from_outside(g, level));
+  if (item.n && *item.of == TT_SEQ_RING) {
     walk_on(f, level, from_src);
     return;
   }

@@ -40,45 +40,43 @@ tt_group tt_group_product(const tt_ask *ask, const int *sizes, int n, bool inner
 }
 
 tt_group tt_group_of(const tt_ask *ask, int stride) {
-  char value[TT_NAME];
   int sizes[TT_LEVELS];
-  if (!tt_param_value(ask, "group", value, sizeof value)) return tt_group_cyclic(ask, stride);
-  const int n = tt_group_sizes(value, ask->ranks, sizes);
-  return tt_group_product(ask, sizes, n, tt_param_word(ask, "inner"));
+  const int n = tt_group_sizes(ask, sizes);
+  return n ? tt_group_product(ask, sizes, n, tt_param_given(ask, "inner"))
+           : tt_group_cyclic(ask, stride);
 }
 
 const char *tt_group_refuse(const tt_ask *ask) {
-  char value[TT_NAME];
   int sizes[TT_LEVELS];
-  return tt_param_value(ask, "group", value, sizeof value) &&
-                 !tt_group_sizes(value, ask->ranks, sizes)
-             ? "group must be sizes as 3x2x2 whose product is P"
-             : NULL;
+  const tt_arg *x = tt_param_of(ask, "group");
+  return x && !tt_group_sizes(ask, sizes) ? x->of->wrong : NULL;
 }
 
-int tt_group_sizes(const char *text, int ranks, int sizes[TT_LEVELS]) {
+int tt_group_sizes(const tt_ask *ask, int sizes[TT_LEVELS]) {
+  const tt_arg *x = tt_param_of(ask, "group");
   int n = 0;
   int64_t product = 1;
-  for (char *end; *text; text = *end == 'x' ? end + 1 : end) {
-    long size = strtol(text, &end, 10);
-    if (end == text || size < 1 || size > ranks || (*end && (*end != 'x' || !end[1]))) return 0;
+  for (int i = 0; x && i < x->n; i++) {
+    const int size = x->list[i];
+    if (size < 1 || size > ask->ranks || product * size > ask->ranks) return 0;
     product *= size;
-    if (product > ranks || (size > 1 && n == TT_LEVELS)) return 0;
-    if (size > 1) sizes[n++] = (int)size;
+    if (size > 1) sizes[n++] = size; /* at most 2^20 ranks: TT_LEVELS suffice */
   }
-  if (ranks == 1) sizes[n++] = 1;
-  return product == ranks ? n : 0;
+  if (x && ask->ranks == 1) sizes[n++] = 1;
+  return product == ask->ranks ? n : 0;
 }
 
-bool tt_group_of_levels(int ranks, const char *levels, char *text, size_t size) {
+int tt_group_of_levels(int ranks, const char *levels, int sizes[TT_LEVELS]) {
   tt_tree tree;
-  size_t at = 0;
-  *text = 0;
-  if (!*levels || tt_tree_parse(levels, &tree) || !tree.even || tree.ranks != ranks) return false;
-  for (int l = 0; l < tree.levels && at < size; l++)
-    if (tree.level[l].each > 1)
-      at += (size_t)snprintf(text + at, size - at, "%s%d", at ? "x" : "", tree.level[l].each);
-  return at < size && strchr(text, 'x');
+  int n = 0;
+  if (!*levels || tt_tree_parse(levels, &tree) || !tree.even || tree.ranks != ranks) return 0;
+  for (int l = 0; l < tree.levels; l++)
+    if (tree.level[l].each > 1) sizes[n++] = tree.level[l].each;
+  return n > 1 ? n : 0;
+}
+
+void tt_group_print(tt_text *params, const int *sizes, int n) {
+  for (int i = 0; i < n; i++) tt_text_add(params, "%s%d", i ? "x" : "group=", sizes[i]);
 }
 
 bool tt_group_fits(const tt_group *g, const tt_tree *tree) {
@@ -94,21 +92,21 @@ bool tt_group_fits(const tt_group *g, const tt_tree *tree) {
   return true;
 }
 
-/* Counts down *left splits of `ranks` into at least `least` factors; true when it reaches the
- * wanted one. */
-static bool nth_factorization(int ranks, int least, int *left, char *text, size_t size) {
-  if (ranks == 1) return least <= 0 && (*left)-- == 0;
-  for (int factor = 2; factor <= ranks; factor++) {
+/* Counts down *left products of `ranks`, of which the first n factors are there; the number of factors
+ * when it reaches the wanted one, or 0. */
+static int nth_factorization(int ranks, int n, int *left, int sizes[TT_LEVELS]) {
+  if (ranks == 1) return n >= 2 && (*left)-- == 0 ? n : 0;
+  for (int factor = 2; factor <= ranks && n < TT_LEVELS; factor++) {
     if (ranks % factor) continue;
-    int n = snprintf(text, size, "%d%s", factor, factor < ranks ? "x" : "");
-    if ((size_t)n >= size) return false;
-    if (nth_factorization(ranks / factor, least - 1, left, text + n, size - (size_t)n)) return true;
+    sizes[n] = factor;
+    const int all = nth_factorization(ranks / factor, n + 1, left, sizes);
+    if (all) return all;
   }
-  return false;
+  return 0;
 }
 
-bool tt_group_split(int ranks, int i, char *text, size_t size) {
-  return ranks > 1 && nth_factorization(ranks, 2, &i, text, size);
+int tt_group_split(int ranks, int i, int sizes[TT_LEVELS]) {
+  return ranks > 1 ? nth_factorization(ranks, 0, &i, sizes) : 0;
 }
 
 int tt_group_peer(const tt_group *g, int level, int by) {

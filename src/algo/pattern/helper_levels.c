@@ -5,20 +5,17 @@
 #include <stdio.h>
 
 /* Writes levels whose `nodes` nodes hold `data` ranks as evenly as may be, then what follows. */
-static bool write_sample(const char *outer, int nodes, int data, const char *per, int trees,
-                         bool spread, char *params, size_t size) {
+static void write_sample(const char *outer, int nodes, int data, const char *per, int trees,
+                         bool spread, tt_text *params) {
   const int each = data / nodes, more = data % nodes;
-  size_t at = (size_t)snprintf(params, size, "%s core:", outer);
-  if (at < size && more)
-    at += (size_t)snprintf(params + at, size - at, "(%d*%d,%d*%d)", each + 1, more, each,
-                           nodes - more);
-  else if (at < size)
-    at += (size_t)snprintf(params + at, size - at, "%d", each);
-  if (at < size && *per) at += (size_t)snprintf(params + at, size - at, ",per=%s", per);
-  if (at < size && (!*per || trees > 1))
-    at += (size_t)snprintf(params + at, size - at, ",trees=%d", trees);
-  if (at < size && spread) at += (size_t)snprintf(params + at, size - at, ",spread");
-  return at < size;
+  tt_text_add(params, "%s core:", outer);
+  if (more)
+    tt_text_add(params, "(%d*%d,%d*%d)", each + 1, more, each, nodes - more);
+  else
+    tt_text_add(params, "%d", each);
+  if (*per) tt_text_add(params, ",per=%s", per);
+  if (!*per || trees > 1) tt_text_add(params, ",trees=%d", trees);
+  if (spread) tt_text_add(params, ",spread");
 }
 
 /* How nodes stand in n groups, and at which of their levels there are helpers. */
@@ -33,7 +30,7 @@ static const struct {
     {"node:%d", "", 1, 0, 1, false},           {"node:%d", "", 1, 0, 1, true},
 };
 
-bool tt_helpers_sample(int ranks, int i, char *params, size_t size) {
+bool tt_helpers_sample(int ranks, int i, tt_text *params) {
   char outer[64];
   for (int trees = 1; trees <= 3; trees++)
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
@@ -42,13 +39,14 @@ bool tt_helpers_sample(int ranks, int i, char *params, size_t size) {
         if (data < n * shapes[k].nodes) break;
         if (i-- > 0) continue;
         snprintf(outer, sizeof outer, shapes[k].outer, n);
-        return write_sample(outer, n * shapes[k].nodes, data, shapes[k].per, trees,
-                            shapes[k].spread, params, size);
+        write_sample(outer, n * shapes[k].nodes, data, shapes[k].per, trees, shapes[k].spread,
+                     params);
+        return true;
       }
   return false;
 }
 
-bool tt_helpers_plan(int ranks, const char *levels, int i, char *params, size_t size) {
+bool tt_helpers_plan(int ranks, const char *levels, int i, tt_text *params) {
   tt_helpers h = {.data = 0};
   if (!*levels || tt_tree_parse(levels, &h.tree) || h.tree.ranks >= ranks) return false;
   if (h.tree.levels >= TT_TREE_LEVELS - 1) return false;
@@ -57,7 +55,9 @@ bool tt_helpers_plan(int ranks, const char *levels, int i, char *params, size_t 
   for (int l = h.from - 1; l >= 0; l--) {
     if (!tt_helper_rows_set(&h.tree, l, helpers, 0, &h.rows)) continue;
     if (h.rows.row[0].groups == 1 || i-- > 0) continue;
-    return (size_t)snprintf(params, size, "%s,per=%s", levels, h.tree.level[l].name) < size;
+    tt_text_add(params, "%s,per=%s", levels, h.tree.level[l].name);
+    return true;
   }
-  return i == 0 && (size_t)snprintf(params, size, "%s,trees=%d", levels, helpers) < size;
+  tt_text_add(params, "%s,trees=%d", levels, helpers);
+  return i == 0;
 }

@@ -41,20 +41,20 @@ static const char *say_numbers(const char *format, int a, int b, int c) {
 }
 
 /* The level that per= names; -2: none. */
-static int level_named(const tt_helpers *h, const char *name) {
-  int l = h->from - 1;
-  while (l >= 0 && strcmp(h->tree.level[l].name, name) != 0) l--;
+static int level_named(const tt_helpers *h, const tt_arg *per) {
+  int l = per ? h->from - 1 : -1;
+  while (l >= 0 && !tt_arg_is(per, h->tree.level[l].name)) l--;
   return l >= 0 ? l : -2;
 }
 
 /* Finds the level of the lowest row, and the number of trees. NULL, or why no choice fits. */
-static const char *fit(tt_helpers *h, int helpers, const char *per, int trees) {
+static const char *fit(tt_helpers *h, int helpers, const tt_arg *per, int trees) {
   const int named = level_named(h, per);
-  if (*per && named < -1) return "per= names the level of nodes, or one that holds them";
-  for (int l = *per ? named : h->from - 1; l >= (*per ? named : -1); l--) {
+  if (per && named < -1) return "per= names the level of nodes, or one that holds them";
+  for (int l = per ? named : h->from - 1; l >= (per ? named : -1); l--) {
     if (tt_helper_rows_set(&h->tree, l, helpers, trees, &h->rows)) return NULL;
   }
-  if (*per)
+  if (per)
     return say_numbers("there are %d helpers, and a tree has %d at these levels", helpers,
                        tt_helper_rows_each(&h->rows), 0);
   return say_numbers(
@@ -63,24 +63,20 @@ static const char *fit(tt_helpers *h, int helpers, const char *per, int trees) {
 }
 
 const char *tt_helpers_of(const tt_ask *ask, tt_helpers *h) {
-  char levels[TT_NAME], per[TT_NAME] = "";
-  int trees;
   memset(h, 0, sizeof *h);
-  tt_param_levels(ask, levels, sizeof levels);
-  if (tt_tree_parse(levels, &h->tree)) return tt_param_tree(ask, levels, &h->tree);
+  h->tree = *tt_param_levels(ask);
   if (h->tree.levels >= TT_TREE_LEVELS - 1) return "helpers take at most 10 levels";
   h->data = h->tree.ranks;
   if (h->data >= ask->ranks)
     return say_numbers("its levels hold %d ranks with data, so of %d ranks none helps", h->data,
                        ask->ranks, 0);
-  if (!tt_param_int(ask, "trees", 1, MOST_TREES, 0, &trees)) return "trees go from 1 to 1024";
-  tt_param_value(ask, "per", per, sizeof per);
   h->from = tt_level_in_node(&h->tree);
-  const char *wrong = fit(h, ask->ranks - h->data, per, trees);
+  const char *wrong =
+      fit(h, ask->ranks - h->data, tt_param_of(ask, "per"), tt_param_number(ask, "trees", 0));
   if (ask->coll == TUTTI_BARRIER && h->rows.trees == 1) /* nothing to scatter */
     h->from = tt_ranks_as_nodes(&h->tree);
   h->owned = tt_coll_owned(ask->coll);
-  h->spread = tt_coll_rooted(ask->coll) && tt_param_word(ask, "spread");
+  h->spread = tt_coll_rooted(ask->coll) && tt_param_given(ask, "spread");
   for (int l = h->from; l < h->tree.levels; l++) h->differ |= h->owned && !h->tree.level[l].each;
   if (!wrong && h->rows.trees > MOST_TREES) return "trees go from 1 to 1024";
   if (!wrong && tt_helpers_blocks(h) > MOST_BLOCKS)
@@ -223,7 +219,7 @@ static int helper_of_block(const tt_ask *ask, const tt_helpers *h) {
 }
 
 static void be_owner(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
-  const tt_fold_spec how = {"halving"};
+  const tt_fold_spec how = tt_fold_halving;
   const uint32_t own = (uint32_t)ask->rank;
   tt_group g;
   const int levels = tt_helpers_in_node(h, ask, &g);
@@ -248,7 +244,7 @@ static void be_near_root(tt_builder *b, const tt_ask *ask, const tt_helpers *h) 
 
 static void be_member(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   const tt_inner in = {&h->tree, h->from, h->rows.trees};
-  const tt_fold_spec how = {"halving"};
+  const tt_fold_spec how = tt_fold_halving;
   if (tt_coll_reduces(ask->coll)) {
     const tt_buf work = receives(ask, ask->rank) ? TT_DST : TT_TMP;
     trade_parts(b, ask, h, tt_inner_down(b, &in, ask->rank, &how, work), true);

@@ -1,29 +1,20 @@
-/* nodes.c - parses which ranks share a node.
+/* nodes.c - which ranks share a node.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
 
-enum { MOST = 1 << 20 };
-
 const char *tt_nodes_refuse(const tt_ask *ask) {
-  char text[TT_NAME];
-  int each;
-  tt_tree tree;
-  if (!tt_param_int(ask, "node", 1, MOST, 1, &each))
-    return "node= must be how many ranks a node has, from 1 on";
-  if (!tt_param_levels(ask, text, sizeof text)) return NULL;
-  if (tt_param_value(ask, "node", text, sizeof text))
-    return "node= and levels such as node:(4,3) exclude each other";
-  return tt_param_tree(ask, text, &tree);
+  if (!tt_param_levels(ask)) return NULL;
+  if (tt_param_given(ask, "node")) return "node= and levels such as node:(4,3) exclude each other";
+  return tt_param_levels_refuse(ask);
 }
 
 tt_nodes tt_nodes_of(const tt_ask *ask) {
-  tt_nodes nodes = {.ranks = ask->ranks};
-  char text[TT_NAME];
-  tt_param_int(ask, "node", 1, MOST, 1, &nodes.each);
-  if (tt_param_levels(ask, text, sizeof text) && !tt_tree_parse(text, &nodes.tree)) {
-    const int last = nodes.tree.levels - 1;
-    nodes.each = last ? nodes.tree.level[last].each : 1;
-    nodes.count = nodes.tree.level[last].parents;
+  tt_nodes nodes = {.ranks = ask->ranks, .each = tt_param_number(ask, "node", 1)};
+  nodes.tree = tt_param_levels(ask);
+  if (nodes.tree) {
+    const int last = nodes.tree->levels - 1;
+    nodes.each = last ? nodes.tree->level[last].each : 1;
+    nodes.count = nodes.tree->level[last].parents;
   }
   if (nodes.each) nodes.count = (ask->ranks + nodes.each - 1) / nodes.each;
   return nodes;
@@ -32,13 +23,13 @@ tt_nodes tt_nodes_of(const tt_ask *ask) {
 int tt_node_first(const tt_nodes *nodes, int node) {
   if (node == nodes->count) return nodes->ranks;
   return nodes->each ? node * nodes->each
-                     : tt_tree_first(&nodes->tree, nodes->tree.levels - 1, node);
+                     : tt_tree_first(nodes->tree, nodes->tree->levels - 1, node);
 }
 
 int tt_node_at(const tt_nodes *nodes, int rank) {
   int node = 0;
   if (nodes->each) return rank / nodes->each;
-  for (int level = 0; level + 1 < nodes->tree.levels; level++)
-    node = tt_tree_domain(&nodes->tree, level, node, rank);
+  for (int level = 0; level + 1 < nodes->tree->levels; level++)
+    node = tt_tree_domain(nodes->tree, level, node, rank);
   return node;
 }

@@ -12,12 +12,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOST_BLOCKS = 1 << 16 };
 
 typedef struct stage {
-  char name[TT_NAME];
+  const tt_plan_spec *plan, *way_back;
   int level; /* in the tree */
   int size;  /* ranks of a group */
   int apart; /* the distance of two neighbours, in ranks */
@@ -28,19 +27,18 @@ typedef struct stage {
   uint32_t from;   /* the first of these */
 } stage;
 
-typedef struct tt_composition {
+typedef struct composition {
   stage of[TT_TREE_LEVELS];
   tt_sched *in[TT_TREE_LEVELS], *back[TT_TREE_LEVELS]; /* of each stage; back: if it scatters */
   int n;
   uint32_t blocks;
 } composition;
 
-void tt_composition_free(composition *c) {
-  for (int i = 0; c && i < c->n; i++) {
+static void composition_free(composition *c) {
+  for (int i = 0; i < c->n; i++) {
     tt_sched_free(c->in[i]);
     tt_sched_free(c->back[i]);
   }
-  free(c);
 }
 
 /* ---- the stages, from the parameters ---- */
@@ -53,14 +51,10 @@ static const char *say(const char *format, const char *word, const char *more) {
   return text;
 }
 
-/* The algorithm of a stage on the way back. The all-gather behind two-shot is one-shot. */
-static const char *way_back(const stage *s) {
-  return tt_algo_does(s->name, TUTTI_ALL_GATHER) ? s->name : "one-shot";
-}
-
 /* What a stage does on the way in, and back. */
 static tt_ask ask_of(const tt_ask *ask, const stage *s, bool first, bool back) {
-  tt_ask own = {.coll = ask->coll, .ranks = s->size, .rank = s->digit};
+  tt_ask own = {
+      .plan = back ? s->way_back : s->plan, .coll = ask->coll, .ranks = s->size, .rank = s->digit};
   if (s->scatters) own.coll = back ? TUTTI_ALL_GATHER : TUTTI_REDUCE_SCATTER;
   own.in_place = back || !first || ask->in_place;
   return own;
@@ -81,22 +75,23 @@ static int list_levels(const tt_ask *ask, const tt_tree *tree, composition *c) {
   return c->n;
 }
 
+/* The all-gather behind two-shot is one-shot. */
+tutti_status tt_stage_way_back(const tt_plan_spec *plan, const tt_plan_spec **back) {
+  *back = plan;
+  return tt_algo_does(plan, TUTTI_ALL_GATHER) ? TUTTI_OK : tt_plan_spec_named("one-shot", back);
+}
+
+/* The algorithms of the levels. */
 static const char *name_stages(const tt_ask *ask, composition *c) {
-  static const char wrong[] =
-      "stages must name one algorithm for each level of more than one rank, with slashes between";
-  char text[TT_NAME];
-  const char *at = text;
-  if (!tt_param_value(ask, "stages", text, sizeof text)) return wrong;
+  const tt_arg *x = tt_plan_spec_stages(ask->plan);
+  if (x->n != c->n) return TT_STAGES_WRONG;
   for (int i = 0; i < c->n; i++) {
-    const size_t length = tt_text_until(at, "/");
-    if (!length) return wrong;
-    snprintf(c->of[i].name, TT_NAME, "%.*s", (int)length, at);
-    tt_algo_full_name(c->of[i].name);
-    c->of[i].scatters = i > 0 && tt_algo_does(c->of[i].name, TUTTI_REDUCE_SCATTER);
-    at += length;
-    if (i + 1 < c->n && *at++ != '/') return wrong;
+    stage *s = &c->of[i];
+    s->plan = x->stage[i];
+    if (tt_stage_way_back(s->plan, &s->way_back)) return tt_no_memory;
+    s->scatters = i > 0 && tt_algo_does(s->plan, TUTTI_REDUCE_SCATTER);
   }
-  return *at ? wrong : NULL;
+  return NULL;
 }
 
 static uint64_t common_multiple(uint64_t a, uint64_t b) {
@@ -205,7 +200,7 @@ static const char *append(tt_builder *b, const tt_ask *ask, const composition *c
   for (uint32_t i = 0; i < sched->nsteps; i++) {
     tt_step step = sched->steps[i];
     if (!place_step(ask, c, s, &step))
-      return say("stage %s cannot work on a part of the vector%s", s->name, "");
+      return say("stage %s cannot work on a part of the vector%s", s->plan->text, "");
     if (b) tt_build_step(b, &step);
   }
   return NULL;
@@ -223,67 +218,47 @@ static const char *build_stage(const tt_ask *ask, composition *c, int i) {
   stage *s = &c->of[i];
   const bool first = i + 1 == c->n;
   const tt_ask in = ask_of(ask, s, first, false), back = ask_of(ask, s, first, true);
-  tutti_status status = tt_algo_build(s->name, &in, &c->in[i]);
-  if (!status && s->scatters) status = tt_algo_build(way_back(s), &back, &c->back[i]);
+  tutti_status status = tt_algo_build(&in, &c->in[i]);
+  if (!status && s->scatters) status = tt_algo_build(&back, &c->back[i]);
   if (status == TUTTI_ERR_MEMORY) return tt_no_memory;
-  if (status) return say("stage %s: %s", s->name, tutti_error());
+  if (status) return say("stage %s: %s", s->plan->text, tutti_error());
   s->blocks = c->in[i]->blocks;
   if (c->in[i]->data < s->size)
-    return say("stage %s takes data from some of its ranks only%s", s->name, "");
+    return say("stage %s takes data from some of its ranks only%s", s->plan->text, "");
   return NULL;
 }
 
-static const char *compose_new(const tt_ask *ask, const tt_tree *tree, composition *c) {
+const char *tt_stages_refuse(const tt_ask *ask, const tt_tree *tree) {
+  composition c;
   if (!tree->even) return "stages need levels whose groups all have one size";
   if (ask->coll != TUTTI_ALLREDUCE && ask->coll != TUTTI_BARRIER)
     return "stages make an allreduce; for other collectives name a sequence (seq=)";
-  if (list_levels(ask, tree, c) == 0) return "stages need a level of more than one rank";
+  if (list_levels(ask, tree, &c) == 0) return "stages need a level of more than one rank";
+  return tt_plan_spec_stages(ask->plan)->n == c.n ? NULL : TT_STAGES_WRONG;
+}
+
+/* Makes the composition, which must be freed whatever comes of it. NULL, or why that fails. */
+static const char *compose(const tt_ask *ask, const tt_tree *tree, composition *c) {
+  *c = (composition){.n = 0};
+  list_levels(ask, tree, c);
   const char *wrong = name_stages(ask, c);
   for (int i = 0; i < c->n && !wrong; i++) wrong = build_stage(ask, c, i);
   return wrong ? wrong : cut(c);
 }
 
-/* Finds the composition that is kept, or makes one. NULL, or why that fails. */
-static const char *compose(const tt_ask *ask, const tt_tree *tree, composition **c) {
-  *c = ask->composed ? *ask->composed : NULL;
-  if (*c) return NULL;
-  *c = calloc(1, sizeof **c);
-  if (!*c) return tt_no_memory;
-  const char *wrong = compose_new(ask, tree, *c);
-  if (wrong) {
-    tt_composition_free(*c);
-    *c = NULL;
-  } else if (ask->composed) {
-    *ask->composed = *c;
-  }
-  return wrong;
-}
-
-static void done_with(const tt_ask *ask, composition *c) {
-  if (!ask->composed) tt_composition_free(c);
-}
-
-const char *tt_stages_refuse(const tt_ask *ask, const tt_tree *tree) {
-  composition *c;
-  const char *wrong = compose(ask, tree, &c);
-  if (!wrong) wrong = append_all(NULL, ask, c);
-  done_with(ask, c);
-  return wrong;
-}
-
-uint32_t tt_stages_blocks(const tt_ask *ask, const tt_tree *tree) {
-  composition *c;
-  const uint32_t blocks = compose(ask, tree, &c) ? 1 : c->blocks;
-  done_with(ask, c);
-  return blocks;
-}
-
 void tt_stages_build(tt_builder *b, const tt_ask *ask, const tt_tree *tree) {
-  composition *c;
+  composition c;
   const char *wrong = compose(ask, tree, &c);
-  if (!wrong) wrong = append_all(b, ask, c);
-  if (wrong && !b->status) b->status = tt_fail(TUTTI_ERR_MEMORY, "%s", wrong);
-  done_with(ask, c);
+  if (!wrong) wrong = append_all(NULL, ask, &c);
+  if (!wrong) {
+    tt_build_cut(b, c.blocks);
+    append_all(b, ask, &c);
+  } else if (wrong == tt_no_memory) {
+    b->status = TUTTI_ERR_MEMORY;
+  } else {
+    tt_build_refuse(b, wrong);
+  }
+  composition_free(&c);
 }
 
 static bool same_levels(const tt_tree *a, const tt_tree *b) {
@@ -292,140 +267,108 @@ static bool same_levels(const tt_tree *a, const tt_tree *b) {
   return same;
 }
 
+/* A stage that sums its whole part in several blocks has some of them earlier on one rank than on another, and the
+ * stages outside it begin with what is there. */
 static bool stages_are_uniform(const tt_ask *ask, const composition *c) {
   for (int i = 0; i < c->n; i++) {
+    if (i > 0 && !c->of[i].scatters && c->of[i].blocks > 1) return false;
     const tt_ask own = ask_of(ask, &c->of[i], i + 1 == c->n, false);
     const tt_ask back = ask_of(ask, &c->of[i], false, true);
-    if (!tt_algo_uniform(c->of[i].name, &own, NULL) ||
-        (c->of[i].scatters && !tt_algo_uniform(way_back(&c->of[i]), &back, NULL)))
+    if (!tt_algo_uniform(&own, NULL) || (c->of[i].scatters && !tt_algo_uniform(&back, NULL)))
       return false;
   }
   return true;
 }
 
 bool tt_stages_uniform(const tt_ask *ask, const tt_tree *tree, const tt_tree *machine) {
-  composition *c;
-  if (compose(ask, tree, &c)) return false;
-  const bool uniform = stages_are_uniform(ask, c);
-  done_with(ask, c);
-  return uniform && (!machine || same_levels(tree, machine));
+  composition c;
+  const bool uniform = !compose(ask, tree, &c) && !append_all(NULL, ask, &c) &&
+                       stages_are_uniform(ask, &c) && (!machine || same_levels(tree, machine));
+  composition_free(&c);
+  return uniform;
 }
 
 int tt_stages_list(const tt_ask *ask, const tt_tree *tree, const tt_tree *machine,
                    tt_level_stage *list) {
-  composition *c;
+  composition c = {.n = 0};
   int n = 0;
-  if (!same_levels(tree, machine) || compose(ask, tree, &c)) return 0;
-  for (int k = 0; k < 2 * c->n; k++) {
-    const bool back = k >= c->n;
-    const stage *s = &c->of[back ? k - c->n : c->n - 1 - k];
+  const bool can =
+      same_levels(tree, machine) && !compose(ask, tree, &c) && !append_all(NULL, ask, &c);
+  for (int k = 0; can && k < 2 * c.n; k++) {
+    const bool back = k >= c.n;
+    const stage *s = &c.of[back ? k - c.n : c.n - 1 - k];
     if (back && !s->scatters) continue;
-    list[n] = (tt_level_stage){.coll = ask_of(ask, s, false, back).coll,
-                               .ranks = s->size,
-                               .level = s->level,
-                               .part = (double)s->all / c->blocks};
-    snprintf(list[n++].name, TT_NAME, "%s", back ? way_back(s) : s->name);
+    list[n++] = (tt_level_stage){.plan = back ? s->way_back : s->plan,
+                                 .coll = ask_of(ask, s, false, back).coll,
+                                 .ranks = s->size,
+                                 .level = s->level,
+                                 .part = (double)s->all / c.blocks};
   }
-  done_with(ask, c);
+  composition_free(&c);
   return n;
 }
 
 /* ---- proposals ---- */
 
-/* What stages are proposed for, of these lists: the first for plans, all for samples. N stands for a
- * number of lanes. */
-static const char *const inner[] = {
-    "fold(halving)", "doubling",   "windows",     "two-shot", "fold(ring)",
-    "bruck",         "lanes(n=N)", "elimination", "one-shot", "multiplying(radix=3)"};
-static const char *const outer[] = {"lanes(n=N)",
-                                    "doubling",
-                                    "windows",
-                                    "fold(halving)",
-                                    "consistent(i=1)",
-                                    "bruck",
-                                    "two-shot",
-                                    "elimination",
-                                    "multiplying(radix=3)",
-                                    "tree(binary)",
-                                    "one-shot",
-                                    "fold(ring)",
-                                    "consistent(rank-order)"};
-enum { INNER = sizeof inner / sizeof *inner, OUTER = sizeof outer / sizeof *outer };
-enum { INNER_PLANS = 4, MIDDLE_PLANS = 3, OUTER_PLANS = 3 };
-
-static int lanes_count(int size) {
+static int count_stages(unsigned where, int size) {
+  tt_stage_walk at = {0};
+  tt_text name = {0};
   int n = 0;
-  while (tt_lanes_number(n) <= size) n++;
+  while (tt_stage_next(where, size, &at, &name)) n++;
+  free(name.at);
   return n;
 }
 
-/* Writes the i-th searched schedule for this number of ranks; NULL past the end. */
-static const char *searched_name(int ranks, int i, char name[TT_NAME]) {
-  char params[TT_NAME / 2];
-  if (!tt_searched_algo.samples(ranks, i, params, sizeof params)) return NULL;
-  snprintf(name, TT_NAME, "searched(%s)", params);
-  return name;
+/* Appends the i-th. */
+static void add_stage(unsigned where, int size, int i, tt_text *params) {
+  tt_stage_walk at = {0};
+  const size_t length = params->length;
+  for (; i >= 0; i--) {
+    params->length = length;
+    tt_stage_next(where, size, &at, params);
+  }
 }
 
-static int searched_count(int ranks) {
-  char name[TT_NAME];
-  int n = 0;
-  while (searched_name(ranks, n, name)) n++;
-  return n;
+void tt_stages_text(tt_text *name, const char *levels) {
+  tt_text_add(name, "%s(%s,stages=", tt_blueconnect_algo.name, levels);
 }
 
-static size_t add(char *stages, size_t size, size_t at, const char *name, int lanes) {
-  const char *mark = strchr(name, 'N');
-  const char *between = at ? "/" : "";
-  if (at >= size) return at;
-  if (!mark) return at + (size_t)snprintf(stages + at, size - at, "%s%s", between, name);
-  return at + (size_t)snprintf(stages + at, size - at, "%s%.*s%d%s", between, (int)(mark - name),
-                               name, lanes, mark + 1);
+void tt_rounding_twice_text(tt_text *name, const char *levels) {
+  tt_tree tree;
+  if (tt_tree_parse(levels, &tree)) return;
+  tt_stages_text(name, levels);
+  for (int l = 0, first = 1; l < tree.levels; l++) {
+    if (tree.level[l].each == 1) continue;
+    tt_text_add(name, "%stwo-shot", first ? "" : "/");
+    first = 0;
+  }
+  tt_text_add(name, ")");
 }
 
-/* A searched schedule of many rounds, over each choice of middle and inner plans. */
-enum { SEARCHED_SAMPLES = MIDDLE_PLANS * INNER_PLANS };
-static bool sample_searched(const int *sizes, int levels, int i, char *stages, size_t size) {
-  const int n = searched_count(sizes[0]);
-  char name[TT_NAME] = "doubling";
-  if (n) searched_name(sizes[0], n - 1 - i % 2, name);
-  size_t at = add(stages, size, 0, name, 0);
-  for (int l = 1; l < levels; l++)
-    at = add(stages, size, at, inner[i % (l + 1 < levels ? MIDDLE_PLANS : INNER_PLANS)], 0);
-  return at < size;
-}
-
-bool tt_stages_sample(const int *sizes, int levels, int i, char *stages, size_t size) {
-  const int searched = i - (TT_STAGE_SAMPLES - SEARCHED_SAMPLES);
-  size_t at = 0;
+bool tt_stages_sample(const int *sizes, int levels, int i, tt_text *params) {
   if (levels < 2 || levels > 3 || i >= TT_STAGE_SAMPLES) return false;
-  if (searched >= 0) return sample_searched(sizes, levels, searched, stages, size);
   for (int l = 0; l < levels; l++) {
-    const char *name = l ? inner[(i * (l + 1) + l) % INNER] : outer[i % OUTER];
-    const int most = lanes_count(sizes[l]), lanes = most ? tt_lanes_number(i / 3 % most) : 0;
-    at = add(stages, size, at, strchr(name, 'N') && !lanes ? "doubling" : name, lanes);
+    tt_text_add(params, l ? "/" : ",stages=");
+    const unsigned where = TT_STAGE_FITS | (l ? 0 : TT_STAGE_OUTER);
+    const int n = count_stages(where, sizes[l]);
+    add_stage(where, sizes[l], (i * (l + 1) + l) % n, params);
   }
-  return at < size;
+  return true;
 }
 
-/* Outermost plans: all numbers of lanes, all searched schedules, and some others. */
-static size_t add_outermost(char *stages, size_t size, int ranks, int i) {
-  const int lanes = lanes_count(ranks), others = i - lanes - searched_count(ranks);
-  char name[TT_NAME];
-  if (i < lanes) return add(stages, size, 0, outer[0], tt_lanes_number(i));
-  return others < 0 ? add(stages, size, 0, searched_name(ranks, i - lanes, name), 0)
-                    : add(stages, size, 0, outer[others + 1], 0);
+static unsigned place_of_level(int l, int levels) {
+  return l == 0 ? TT_STAGE_OUTER : l + 1 < levels ? TT_STAGE_MIDDLE : TT_STAGE_INNER;
 }
 
-bool tt_stages_plan(const int *sizes, int levels, int i, char *stages, size_t size) {
+bool tt_stages_plan(const int *sizes, int levels, int i, tt_text *params) {
   if (levels < 2) return false;
-  const int outermost = lanes_count(sizes[0]) + searched_count(sizes[0]) + OUTER_PLANS - 1;
-  size_t at = add_outermost(stages, size, sizes[0], i % outermost);
-  i /= outermost;
-  for (int l = 1; l < levels; l++) {
-    const int choices = l + 1 < levels ? MIDDLE_PLANS : INNER_PLANS;
-    at = add(stages, size, at, inner[i % choices], 0);
-    i /= choices;
+  for (int l = 0; l < levels; l++) {
+    const unsigned where = place_of_level(l, levels);
+    const int n = count_stages(where, sizes[l]);
+    if (n == 0) return false;
+    tt_text_add(params, l ? "/" : ",stages=");
+    add_stage(where, sizes[l], i % n, params);
+    i /= n;
   }
-  return i == 0 && at < size;
+  return i == 0;
 }
