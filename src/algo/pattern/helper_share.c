@@ -53,8 +53,7 @@ static const char *shares_of(const tt_ask *ask, shares *s) {
   if (s->data < 2 || s->data >= ask->ranks)
     return "it needs two ranks with data and some that only help: data=6 in its name";
   if (!share_of(ask, s)) return TT_SHARE_WRONG;
-  if (ask->coll != TUTTI_ALLREDUCE && ask->coll != TUTTI_BARRIER)
-    return "helpers take a share of an allreduce only";
+  if (ask->coll != TUTTI_ALLREDUCE) return "helpers take a share of an allreduce only";
   s->helpers = ask->ranks - s->data;
   if (s->helpers > s->data * s->given)
     return "so many helpers need a larger share: each sums at least one block";
