@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scale.py - the tables and plots of docs/scale.md, from prices and from one rank's measurements.
+"""scale.py - the tables of docs/bench/tables.md and the plots of docs/scale.md, from prices and from one rank's measurements.
 
   scale.py --build build [--only prices,practice,forms,setup,uneven] [--out docs/bench]
 

@@ -107,7 +107,7 @@ bench-coding: $(BUILD)/bench/coders
 	@$(BUILD)/bench/coders $(MORE)
 bench-price: $(BUILD)/bench/price
 	@$(BUILD)/bench/price
-# The tables and plots of docs/scale.md, anew: about ten minutes, and 2 GB of memory.
+# The tables and plots of large machines: about ten minutes, and 2 GB of memory.
 bench-scale: all $(BUILD)/bench/scale
 	@$(PYTHON) bench/scale.py --build $(BUILD) $(if $(ONLY),--only $(ONLY))
 # Prices on networks that one can buy, for docs/scale.md; prints each command. Then make tables.
