@@ -1,5 +1,5 @@
 # training_tables.py - what the steps of training.py say: tables of docs/sim/tables.md, and docs/bench/papers-training.json and
-# training-hosts.json, of which tools/doc_tables.py makes the tables of docs/papers.md.
+# training-hosts.json, of which tools/doc_tables.py makes the tables of docs/bench/papers.md.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 
@@ -88,7 +88,7 @@ def lines(kept):
     return out
 
 
-# ---- docs/papers.md ----
+# ---- docs/bench/papers.md ----
 
 COMMAND = "`make sim ONLY=training`"
 
@@ -174,7 +174,7 @@ def about(what):
 
 
 def write(kept):
-    """The files that docs/papers.md is made of, once all that they need is there."""
+    """The files that docs/bench/papers.md is made of, once all that they need is there."""
     steps = Steps(kept)
     rows = [*statements_002(steps), *statements_003(steps)]
     if rows:

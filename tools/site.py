@@ -43,6 +43,7 @@ NAVIGATION = [
                    ("C API", "reference/c-api.md"), ("C API by Doxygen", "api/index.html"), ("Schedules as text", "schedules.md"), ("Versions", "versions.md"), ("Glossary", "glossary.md")]),
     ("Background", [("Benchmarks", "bench/README.md"), ("Shared memory", "shared-memory.md"), ("Papers", "papers.md"),
                     ("Simulation", "simulation.md"), ("Its tables", "sim/tables.md"), ("Scale", "scale.md"), ("Result tables", "bench/tables.md"),
+                    ("Papers, statement by statement", "bench/papers.md"),
                     ("Compositions, drawn", "compositions.md"),
                     ("What a schedule means", "semantics.md")]),
     ("Take part", [("Contributing", "contributing.md"), ("Changes", "changes.md"), ("Security", "security.md")]),
