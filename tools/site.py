@@ -25,7 +25,8 @@ import gallery
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Pages beside docs/, and the first page: source, page of the site.
 PLACED = {"docs/README.md": "index.md", "README.md": "start.md", "CONTRIBUTING.md": "contributing.md",
-          "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md", "src/prove/SEMANTICS.md": "semantics.md"}
+          "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md", "src/prove/SEMANTICS.md": "semantics.md",
+          "src/cost/README.md": "cost-model.md"}
 NAVIGATION = [
     ("Start", [("The manual", "index.md"), ("Five minutes", "start.md"), ("Install", "install.md"), ("Concepts", "concepts.md"),
                ("Questions", "questions.md")]),
@@ -45,7 +46,7 @@ NAVIGATION = [
                     ("Simulation", "simulation.md"), ("Its tables", "sim/tables.md"), ("Scale", "scale.md"), ("Result tables", "bench/tables.md"),
                     ("Papers, statement by statement", "bench/papers.md"),
                     ("Compositions, drawn", "compositions.md"),
-                    ("What a schedule means", "semantics.md")]),
+                    ("What a schedule means", "semantics.md"), ("The cost model", "cost-model.md")]),
     ("Take part", [("Contributing", "contributing.md"), ("Changes", "changes.md"), ("Security", "security.md")]),
 ]
 API_PAGE = "docs/reference/c-api.md"
