@@ -92,9 +92,9 @@ def summary(stored):
     return grid(["ranks, cores", "vectors"] + ["%s / tutti: mean (least)" % x for x in p.PEERS], lines, 2)
 
 
-def hosts(stored, beside, side):
+def hosts(stored, peer, side):
     """The MPI's time over one side's: a row per size, a column per layout."""
-    rows = [r for r in stored["rows"] if r["beside"] == beside.replace("_", " ") and side in r]
+    rows = [r for r in stored["rows"] if r["beside"] == peer.replace("_", " ") and side in r]
     layouts = list(dict.fromkeys(r["layout"] for r in rows))
     by = {(r["layout"], r["bytes"]): r[side]["ratio"] for r in rows}
     return grid(["bytes"] + [l.replace("x", " x ") for l in layouts],
