@@ -5,7 +5,7 @@
 #
 # Hosts are network namespaces with shaped links (netns.sh), made for each run and removed after it; the aggregator's
 # host has a link K times as wide (--widths: P is the number of hosts). For each layout and width `tutti tune` finds
-# the figures, three times; tutti chooses by their medians. Sides: without (^aggregate;^split), with, and naive: each is one launch
+# the figures, three times; tutti chooses by their medians. Sides: without (^aggregate), with, and naive: each is one launch
 # of `tutti bench --cycle` in every round, and only launches of one round are compared. Floor: what the links need for one
 # vector each way at once. --coll: those that `tutti bench` names, one table each. Stores aggregator.json. Exits with 77 and the reason if hosts cannot be made.
 # SPDX-License-Identifier: BSD-3-Clause
@@ -22,7 +22,7 @@ from measure import KI, MI, Failed, bytes_name, median
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAYOUTS = "5x1,6x1,7x1,4x3"
-SIDES = {"without": "^aggregate;^split", "with": "", "naive": "naive"}
+SIDES = {"without": "^aggregate", "with": "", "naive": "naive"}
 LAST, SMALL, TUNES = 4 * MI, KI, 3
 
 

@@ -173,6 +173,21 @@ bool cli_seconds(const char *text, double *value) {
   return good;
 }
 
+const char *cli_kept(const char *text) {
+  static struct kept {
+    struct kept *next;
+    char text[];
+  } *all;
+  struct kept *k = all;
+  while (k && strcmp(k->text, text) != 0) k = k->next;
+  if (k) return k->text;
+  k = malloc(sizeof *k + strlen(text) + 1);
+  if (!k) return "?";
+  strcpy(k->text, text);
+  k->next = all;
+  return (all = k)->text;
+}
+
 const char *cli_plan_name(const char *name, int slices, char text[CLI_PLAN]) {
   snprintf(text, CLI_PLAN, slices > 1 ? "%s in %d slices" : "%s", name, slices);
   return text;

@@ -70,7 +70,9 @@ bool cli_size(const char *text, uint64_t *bytes);
 bool cli_seconds(const char *text, double *value);
 
 /* The name of a plan for people: "two-shot in 2 slices". */
-enum { CLI_PLAN = TUTTI_PLAN_TEXT };
+enum { CLI_PLAN = 4096 }; /* room for the name of a plan, for people */
+/* A copy of a text, which is kept. */
+const char *cli_kept(const char *text);
 const char *cli_plan_name(const char *name, int slices, char text[CLI_PLAN]);
 
 /* Seconds on a monotonic clock; and a comparison of numbers for qsort, ascending. */

@@ -57,7 +57,7 @@ static void call_out(place *p, measured_size *row) {
   const survey_plan *best = survey_best(row->plan, row->plans);
   if (!best) return;
   row->best = (int)(best - row->plan);
-  memcpy(p->duel[1].name, best->name, sizeof best->name);
+  p->duel[1].name = best->name;
   p->duel[1].slices = best->slices;
 }
 

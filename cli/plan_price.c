@@ -138,7 +138,7 @@ static int price(price_options *o) {
   if (!status && o->bytes) {
     offers = list(prices, o, &n);
     if (!offers) status = CLI_FAILED;
-    if (!status && tutti_prices_chosen(prices, o->bytes, &chosen)) chosen.name[0] = 0;
+    if (!status && tutti_prices_chosen(prices, o->bytes, &chosen)) chosen.name = "";
     if (!status && !o->json && !offers[0].possible) /* the only plan asked for */
       status = cli_fail(CLI_USAGE, "plan", "%s: %s", offers[0].name, offers[0].why);
     if (!status) (o->json ? print_json : print_table)(o, offers, n, &chosen);

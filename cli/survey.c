@@ -29,8 +29,7 @@ int survey_list(tutti_prices *prices, uint64_t bytes, survey_plan *plans, int mo
     if (!o.possible || (at < n && plans[at].predicted <= o.seconds)) continue;
     if (at == n && tutti_prices_offer(prices, bytes, i, 1, &o)) return -1;
     if (at == n && !o.admissible) continue;
-    survey_plan plan = {.slices = o.slices, .predicted = o.seconds};
-    memcpy(plan.name, o.name, sizeof plan.name);
+    const survey_plan plan = {.name = cli_kept(o.name), .slices = o.slices, .predicted = o.seconds};
     if (at < most) plans[at] = plan;
     if (at == n && n < most) n++;
   }

@@ -51,7 +51,8 @@ typedef struct trace_lane { /* of a rank in a communicator; its program's marks 
 } trace_lane;
 
 typedef struct trace_call { /* a kind of call; a mark: its name is the plan, coll is "" */
-  char coll[24], plan[TUTTI_PLAN_NAME], type[24], op[16];
+  const char *plan; /* kept */
+  char coll[24], type[24], op[16];
   uint64_t count, bytes;
   uint32_t slices;
   uint32_t next; /* in the same hash chain; the members before it distinguish calls */

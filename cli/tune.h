@@ -80,7 +80,7 @@ typedef struct tune_point {
   int launch, ranks, rounds;
   double crowd, far;
   size_t bytes;
-  char plan[TUTTI_PLAN_NAME];
+  const char *plan; /* kept */
   double seconds, spread;
 } tune_point;
 

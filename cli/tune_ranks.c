@@ -171,12 +171,15 @@ static bool add_point(tune_points *points, const tune_point *p) {
 
 static int read_points(const char *file, int ranks, int cores, tune_points *points) {
   FILE *f = fopen(file, "re");
+  char plan[CLI_PLAN];
   tune_point p = {.ranks = ranks, .crowd = ranks > cores ? (double)ranks / cores : 1};
   int n = 0;
   p.launch = points->n ? points->at[points->n - 1].launch + 1 : 0;
-  while (f && fscanf(f, "%lf %d %zu %lf %lf %127[^\n]", &p.far, &p.rounds, &p.bytes, &p.seconds,
-                     &p.spread, p.plan) == 6)
+  while (f && fscanf(f, "%lf %d %zu %lf %lf %4095[^\n]", &p.far, &p.rounds, &p.bytes, &p.seconds,
+                     &p.spread, plan) == 6) {
+    p.plan = cli_kept(plan);
     n += add_point(points, &p);
+  }
   if (f) fclose(f);
   return n;
 }

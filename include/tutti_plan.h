@@ -35,15 +35,13 @@ TUTTI_API const char *tutti_algo_name(int i, const char **sentence);
 /** Where the i-th algorithm comes from: a paper, in short; NULL past the end. */
 TUTTI_API const char *tutti_algo_source(int i);
 
-#define TUTTI_PLAN_NAME 256 /* capacity for the name of a plan with its parameters */
-#define TUTTI_PLAN_TEXT 400 /* capacity for what tutti_comm_plan writes */
+#define TUTTI_PLAN_TEXT 1024 /* room for what tutti_comm_plan writes, of all but very long plans */
 
 /** The name of the plan that this communicator runs for such a call: "fold(halving)", ... A plan is
  *  proven before its first use. If the proof would take more than half a second, on more than 64
  *  ranks, the name ends in ", proven by its form": plans of that name and such parameters were proven
  *  on other numbers of ranks when this version was released. With TUTTI_VERIFY=0 it ends in
- *  ", not proven". Writes at most `size` bytes, always terminated; TUTTI_PLAN_TEXT bytes hold all of
- *  it. */
+ *  ", not proven". TUTTI_ERR_ARG: it takes more than `size` bytes; tutti_error() says how many. */
 TUTTI_API tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count,
                                        tutti_type type, tutti_op op, char *name, size_t size);
 
@@ -229,7 +227,7 @@ typedef struct tutti_question {
 /* The price of one plan at one size. */
 typedef struct tutti_offer {
   size_t size; /* sizeof(tutti_offer), set by the caller */
-  char name[TUTTI_PLAN_NAME]; /* of the plan */
+  const char *name; /* of the plan; the prices' */
   int slices;     /* into which it cuts the vector */
   int possible;   /* it can do this collective on this number of ranks */
   int admissible; /* possible, and the op, the contract and `algo` allow it */
@@ -313,12 +311,12 @@ TUTTI_API tutti_status tutti_wisdom_here(int ranks, char *text, size_t size);
 /** What tutti_comm_measure found. */
 typedef struct tutti_measured {
   size_t size;          /* sizeof(tutti_measured), set by the caller */
-  char plan[TUTTI_PLAN_NAME]; /* the winner */
+  const char *plan;     /* the winner; the library's, as `own` */
   int slices;           /* of the winner */
   double seconds;       /* the winner's time: the median of rounds, of the slowest rank */
   double spread;        /* seconds between the rounds' quartiles */
   double predicted;     /* the winner's price, seconds */
-  char own[TUTTI_PLAN_NAME]; /* the plan that the price alone would choose; the next three are its */
+  const char *own;      /* the plan that the price alone would choose; the next three are its */
   int own_slices;       /* its slices */
   double own_seconds;   /* 0: it was much slower from the start, and its timing stopped */
   double own_predicted; /* its price, seconds */

@@ -4,21 +4,21 @@
 #   make check-full      all tests, under Debian's MPIs and PyTorch, too
 #   make check-all       the full product of the covering table, the long proofs, a sample of the mutants
 #   make prove           every parameter of every algorithm, with a bar
-#   make prove-fuzz TIME=60   the prover beside a second judge, on schedules made at random (docs/reliability.md)
+#   make prove-fuzz TIME=60   the prover beside a second judge, on schedules made at random
 #   make check-long      what takes hours, one goal after another (tools/check_long.sh; ONLY=word)
 #   make check-many | check-orders    2^32 allreduces, each sum checked; orders of ranks drawn from the clock
 #   make mutants         changes one line of the sources at a time: a test must notice (ONLY=WORD SAMPLE=8 SEED=n)
-#   make models          checks models of the hand-overs between ranks, with weak memory (docs/reliability.md)
+#   make models          checks models of the hand-overs between ranks, with weak memory
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make check-sanitized    the short form of unit tests and of programs with several ranks, under address and undefined sanitizers
 #   make check-dropin    programs of others, without and with the drop-in (docs/dropin.md); PEERS=pip: PyPI's MPIs, too
 #   make check-slurm     ranks that srun starts, on a Slurm of two hosts in namespaces (docs/hosts.md)
 #   make check-python    all tests of the Python package (docs/python.md)
 #   make check-torch | check-torch-asan    all tests of the PyTorch backend (docs/torch.md)
-#   make fuzz TIME=600   the parsers, on texts that the fuzzers of fuzz/ make up (ONLY=profile; docs/reliability.md)
+#   make fuzz TIME=600   the parsers, on texts that the fuzzers of fuzz/ make up (ONLY=profile)
 #   make stress-tests ROUNDS=100    the tests that depend on time, on a machine that is kept busy (BESIDE=3)
-#   make soak TIME=1h    random calls while ranks are killed, stopped and late (SEED=n; docs/reliability.md)
-#   make torture TIME=1m    random calls on 2 to 32 ranks, on all wires, engines and contracts (SEED=n; docs/reliability.md)
+#   make soak TIME=1h    random calls while ranks are killed, stopped and late (SEED=n)
+#   make torture TIME=1m    random calls on 2 to 32 ranks, on all wires, engines and contracts (SEED=n)
 CMOCKA   = -lcmocka
 
 # ---- tests: unit/test_*.c (cmocka), ranks/mp_*.c (several ranks), sh/*.sh; support/*.c and the

@@ -26,9 +26,6 @@ _CONTRACTS = ("same", "any", "run", "exact")
 _PICTURES = ("words", "terminal", "svg", "html", "json")
 
 
-_NAME = 256  # TUTTI_PLAN_NAME
-
-
 class _Question(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("coll", ctypes.c_int), ("ranks", ctypes.c_int), ("root", ctypes.c_int),
                 ("type", ctypes.c_int), ("op", ctypes.c_int), ("contract", ctypes.c_int), ("net", ctypes.c_char_p),
@@ -37,7 +34,7 @@ class _Question(ctypes.Structure):
 
 
 class _Offer(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("plan", ctypes.c_char * _NAME), ("slices", ctypes.c_int),
+    _fields_ = [("size", ctypes.c_size_t), ("plan", ctypes.c_char_p), ("slices", ctypes.c_int),
                 ("possible", ctypes.c_int), ("admissible", ctypes.c_int), ("why", ctypes.c_char * 800),
                 *((name, ctypes.c_double) for name in ("seconds", "latency", "transfer", "arithmetic", "processor",
                                                        "copying")),
@@ -46,9 +43,9 @@ class _Offer(ctypes.Structure):
 
 
 class _Measured(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("plan", ctypes.c_char * _NAME), ("slices", ctypes.c_int),
+    _fields_ = [("size", ctypes.c_size_t), ("plan", ctypes.c_char_p), ("slices", ctypes.c_int),
                 ("seconds", ctypes.c_double), ("spread", ctypes.c_double), ("predicted", ctypes.c_double),
-                ("own", ctypes.c_char * _NAME), ("own_slices", ctypes.c_int), ("own_seconds", ctypes.c_double),
+                ("own", ctypes.c_char_p), ("own_slices", ctypes.c_int), ("own_seconds", ctypes.c_double),
                 ("own_predicted", ctypes.c_double), ("candidates", ctypes.c_int), ("calls", ctypes.c_int),
                 ("spent", ctypes.c_double), ("why", ctypes.c_char * 120)]
 
@@ -115,7 +112,7 @@ def _on(comm: "Comm", what: Any, coll: str, op: Union[str, Op], dtype: Optional[
 
 def plan_of(comm: "Comm", what: Any, coll: str, op: Union[str, Op], dtype: Optional[str]) -> str:
     """See Comm.plan."""
-    name = ctypes.create_string_buffer(400)  # TUTTI_PLAN_TEXT
+    name = ctypes.create_string_buffer(1024)  # TUTTI_PLAN_TEXT
     comm._check(lib.tutti_comm_plan(comm._handle, *_on(comm, what, coll, op, dtype), name, len(name)))
     return name.value.decode()
 

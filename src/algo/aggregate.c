@@ -16,7 +16,7 @@
  *            one tree over all switches: if trees have their own, the last switch sums what
  *            the ranks send, and all other switches are on the way there.
  *            With levels the switches stand at groups of the machine: helper_tree.c.
- * Parameters levels, per=, trees= and spread, as helper_tree.c says; or data=D, if it is not known; arity=K, by
+ * Parameters share=N/M: helper_share.c. Else levels, per=, trees= and spread, as helper_tree.c says; or data=D, if it is not known; arity=K, by
  *            default D: a row of switches that are a tree each; `tree`: the least arity that fits; trees=T, by
  *            default as many as fit; `striped`. A tree has ceil(D/K) switches in its first row, and so on to
  *            one; P is D and all switches.
@@ -80,6 +80,10 @@ static const char *parse_tree_shape(const tt_ask *ask, shape *s) {
   return NULL;
 }
 
+static bool has_share(const tt_ask *ask) {
+  return tt_param_given(ask, "share");
+}
+
 static bool has_levels(const tt_ask *ask) {
   return tt_param_levels(ask);
 }
@@ -101,8 +105,22 @@ static const char *refuse_levels(const tt_ask *ask) {
   return wrong ? wrong : refuse_root(ask, h.data);
 }
 
+/* A share goes to a row of helpers, and the rest is folded. */
+static const char *refuse_share(const tt_ask *ask) {
+  static const char *const folds[] = {"ring", "halving", "seq"}, *const trees[] = {
+                                                                     "per",   "arity",   "tree",
+                                                                     "trees", "striped", "spread"};
+  if (has_share(ask) && (has_levels(ask) || tt_param_count(ask, trees, 6)))
+    return "a share goes to one row of helpers: leave out levels and trees";
+  if (!has_share(ask) && tt_param_count(ask, folds, 3))
+    return "ring, halving and seq= fold what a share= leaves";
+  return has_share(ask) ? tt_share_refuse(ask) : NULL;
+}
+
 static const char *aggregate_refuse(const tt_ask *ask) {
   shape s;
+  const char *share = refuse_share(ask);
+  if (share || has_share(ask)) return share;
   if (has_levels(ask)) return refuse_levels(ask);
   const char *wrong = parse_tree_shape(ask, &s);
   if (wrong) return wrong;
@@ -131,6 +149,7 @@ static uint32_t data_of(const tt_ask *ask) {
 }
 
 static uint32_t aggregate_blocks(const tt_ask *ask) {
+  if (has_share(ask)) return tt_share_blocks(ask);
   shape s;
   tt_helpers h;
   if (ask->coll == TUTTI_BARRIER) return 1;
@@ -288,6 +307,10 @@ static void aggregate_build(tt_builder *b, const tt_ask *ask) {
   const int me = ask->rank;
   tt_helpers h;
   shape s;
+  if (has_share(ask)) {
+    tt_share_build(b, ask);
+    return;
+  }
   if (has_levels(ask)) {
     if (tt_helpers_of(ask, &h)) return;
     if (ask->coll != TUTTI_BARRIER || h.rows.trees == 1) {
@@ -323,8 +346,9 @@ static void aggregate_build(tt_builder *b, const tt_ask *ask) {
   }
 }
 
-/* All shapes that have this number of ranks; then some levels. */
+/* Some shares; all shapes that have this number of ranks; then some levels. */
 static bool aggregate_samples(int ranks, int i, tt_text *params) {
+  if (tt_share_sample(ranks, &i, params)) return true;
   for (int striped = 0; striped < 2; striped++)
     for (int trees = 1; trees <= 3; trees++)
       for (int arity = 2; arity <= 6; arity++)
@@ -349,7 +373,11 @@ const tt_algo tt_aggregate_algo = {
                {"tree"},
                {"trees", TT_PARAM_NUMBER, false, 1, MOST, "trees go from 1 to 65536"},
                {"striped"},
-               {"spread"}},
+               {"spread"},
+               {"share", TT_PARAM_SHARE, .wrong = TT_SHARE_WRONG},
+               {"ring"},
+               {"halving"},
+               TT_PARAM_SEQ},
     .refuse = aggregate_refuse,
     .blocks = aggregate_blocks,
     .build = aggregate_build,
@@ -362,5 +390,8 @@ const tt_algo tt_aggregate_algo = {
                  "helpers sum in trees, as switches do: aggregate(data=6,arity=3)",
                  "Graham et al. 2016 (SHARP)"},
                 {"aggregate(striped)", TT_CANDIDATE, "several trees at once over the same helpers",
-                 "Graham et al. 2016 (SHARP)"}},
+                 "Graham et al. 2016 (SHARP)"},
+                {"aggregate(share=1/4)", TT_NAMED,
+                 "helpers sum a share, a fold the rest: aggregate(data=6,share=1/4)",
+                 "Jiang et al. 2020 (BytePS)"}},
 };

@@ -70,7 +70,7 @@ typedef struct tt_stage_use {
   unsigned where;     /* of TT_STAGE_; whatever it is, at any level on few ranks, if it fits */
 } tt_stage_use;
 
-enum { TT_ENTRIES = 12, TT_PARAMS = 10, TT_STAGE_USES = 6 };
+enum { TT_ENTRIES = 12, TT_PARAMS = 12, TT_STAGE_USES = 6 };
 
 /* A family of algorithms. A callback may be missing (NULL) where this says what happens then. */
 typedef struct tt_algo {

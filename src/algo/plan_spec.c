@@ -124,9 +124,9 @@ static tutti_status refuse_param(const tt_plan_spec *spec, const char *at, const
        of++)
     tt_text_add(&known, " %s%s", of->key, has_key(of) ? "=" : "");
   const tutti_status status =
-      tt_fail(TUTTI_ERR_ARG, "%.300s: parameter '%.*s' is none of:%s", spec->text,
+      tt_fail(TUTTI_ERR_ARG, "parameter '%.*s' is none of:%s; the plan is %s",
               (int)tt_min((size_t)(end - at), 80), at,
-              known.failed || !known.length ? " (it takes none)" : known.at);
+              known.failed || !known.length ? " (it takes none)" : known.at, spec->text);
   free(known.at);
   return status;
 }
@@ -140,8 +140,8 @@ static tutti_status read_param(tt_plan_spec *spec, const char *at, const char *e
   *x = (tt_arg){.of = of, .text = at, .length = (int)(end - at)};
   const tutti_status status = read_value(x, value, end, &ok);
   if (status || ok) return status;
-  return tt_fail(TUTTI_ERR_ARG, "%.300s: %s", spec->text,
-                 of->wrong ? of->wrong : "a parameter has no such value");
+  return tt_fail(TUTTI_ERR_ARG, "%s; the plan is %s",
+                 of->wrong ? of->wrong : "a parameter has no such value", spec->text);
 }
 
 static tutti_status read_params(tt_plan_spec *spec) {
@@ -150,7 +150,7 @@ static tutti_status read_params(tt_plan_spec *spec) {
   tutti_status status = TUTTI_OK;
   if (last < at) return TUTTI_OK;
   if (*last != ')')
-    return tt_fail(TUTTI_ERR_ARG, "'%.300s': parameters go in parentheses", spec->text);
+    return tt_fail(TUTTI_ERR_ARG, "parameters go in parentheses; the plan is %s", spec->text);
   size_t most = 1;
   for (const char *c = at; *c; c++) most += *c == ',';
   spec->arg = malloc(most * sizeof *spec->arg);

@@ -305,7 +305,7 @@ tutti_status tutti_prices_offer(tutti_prices *p, uint64_t bytes, int i, int deta
   tt_quote o;
   if (i < 0 || !tt_quote_at(c, &problem, &p->override, i, detail, &o))
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_offer: there is no plan %d", i);
-  snprintf(quote->name, sizeof quote->name, "%s", o.plan->text);
+  quote->name = o.plan->text;
   quote->slices = o.slices;
   quote->possible = o.possible;
   quote->seconds = o.seconds;
@@ -323,7 +323,7 @@ tutti_status tutti_prices_chosen(tutti_prices *p, uint64_t bytes, tutti_offer *q
   tt_chooser *c = cheaper_chooser(p, &problem);
   status = tt_choose(c, &problem, &p->override, &choice);
   if (status) return status;
-  snprintf(quote->name, sizeof quote->name, "%s", choice.plan->text);
+  quote->name = choice.plan->text;
   quote->slices = choice.slices;
   quote->possible = quote->admissible = 1;
   return add_detail(c, choice.plan, quote, &problem);
@@ -399,12 +399,17 @@ tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tu
                tt_time_words(1e-9 * (double)plan->wisdom, time));
     const bool other = plan->exec.if_exported != plan->exec.program->shape;
     const tt_code code = plan->exec.coding.code;
-    snprintf(name, size, "%s%s%s%s%s%s%s%s", tt_call_is_exact(comm, &call) ? "exact, " : "",
-             code ? tt_code_name(code) : "", code ? ", " : "", plan->prepared->sched->name, slices,
-             measured, other ? ", two-shot if nothing is copied" : "",
-             plan->proven == TT_PROVEN        ? ""
-             : plan->proven == TT_PROVEN_FORM ? ", proven by its form"
-                                              : ", not proven");
+    const int length =
+        snprintf(name, size, "%s%s%s%s%s%s%s%s", tt_call_is_exact(comm, &call) ? "exact, " : "",
+                 code ? tt_code_name(code) : "", code ? ", " : "", plan->prepared->sched->name,
+                 slices, measured, other ? ", two-shot if nothing is copied" : "",
+                 plan->proven == TT_PROVEN        ? ""
+                 : plan->proven == TT_PROVEN_FORM ? ", proven by its form"
+                                                  : ", not proven");
+    if (length < 0 || (size_t)length >= size)
+      status = tt_fail(TUTTI_ERR_ARG,
+                       "tutti_comm_plan: the name takes %d bytes, and there is room for %zu",
+                       length + 1, size);
   }
   tt_comm_leave(comm);
   return status;

@@ -45,16 +45,13 @@ static const tt_sched *schedule_of(void *context, int rank) {
 
 /* ---- prices ---- */
 
-/* *size: as in tt_plan_sim. */
-static tutti_status simulate(tt_chooser *c, const tt_candidates *list, const tt_candidate *x,
-                             uint64_t *size, tt_curve *curve) {
-  tt_sched **kept = x == &list->at[list->kept.i] ? list->kept.all : NULL;
-  const double most = list->all || c->setting.only ? HUGE_VAL : TT_MOST_MESSAGES;
+/* *size: as in tt_pricer. */
+static tutti_status simulate(const tt_pricing *p, const tt_pricer *by, uint64_t *size,
+                             tt_curve *curve) {
   tt_sim *sim;
-  tutti_status status =
-      tt_plan_sim(c, x->plan, x->slices, list->coll, 0, false, most, kept, size, &sim);
+  tutti_status status = tt_pricing_sim(p, by, size, &sim);
   if (status) return status;
-  c->effort.messages += tt_sim_messages(sim);
+  p->c->effort.messages += tt_sim_messages(sim);
   /* all that is built can run, so only memory can lack */
   if (!tt_price_curve(sim, curve)) status = TUTTI_ERR_MEMORY;
   tt_sim_free(sim);
@@ -74,26 +71,28 @@ static void go_on_with(tt_curve *curve, double from, const tt_curve *longer) {
   *curve = all;
 }
 
-static tutti_status price(tt_chooser *c, const tt_candidates *list, tt_candidate *x) {
-  const tt_ask ask = tt_ask_of(&c->setting, x->plan, list->coll, 0);
+/* The curve of simulations, of short vectors and of longer ones. */
+static tutti_status simulate_all_sizes(const tt_pricing *p, const tt_pricer *by, tt_curve *curve) {
   uint64_t size = 0;
-  bool is = false;
-  tutti_status status = TUTTI_OK;
-  const bool by_hosts = tt_priced_by_hosts(c, &ask, x->slices);
-  if (x->slices == 1 && !by_hosts) status = tt_stages_price(c, &ask, list->weight, &x->curve, &is);
-  if (!status && !is) status = simulate(c, list, x, &size, &x->curve);
-  if (!status && c->model.hosts && !by_hosts)
-    status = tt_hosts_raise(c, &ask, x->slices, &x->curve);
-  if (status || is) return status;
-  if (!status && size < UINT64_MAX) {
-    tt_curve longer;
-    const double from = (double)size + 1;
-    size++;
-    status = simulate(c, list, x, &size, &longer);
-    if (!status) go_on_with(&x->curve, from, &longer);
-  }
-  if (!status && tt_rounded_up(c, x->plan))
-    status = tt_rounded_up_raise(c, &ask, x->slices, &x->curve);
+  tt_curve longer;
+  tutti_status status = simulate(p, by, &size, curve);
+  if (status || size == UINT64_MAX) return status;
+  const double from = (double)++size;
+  status = simulate(p, by, &size, &longer);
+  if (!status) go_on_with(curve, from, &longer);
+  return status;
+}
+
+static tutti_status price(tt_chooser *c, const tt_candidates *list, tt_candidate *x) {
+  tt_pricing p = tt_pricing_of(c, x->plan, list->coll, 0);
+  p.slices = x->slices;
+  p.kept = x == &list->at[list->kept.i] ? list->kept.all : NULL;
+  if (!list->all && !c->setting.only) p.most = TT_MOST_MESSAGES;
+  const tt_pricer *by = tt_pricer_of(&p);
+  tutti_status status =
+      by->curve ? by->curve(&p, list->weight, &x->curve) : simulate_all_sizes(&p, by, &x->curve);
+  if (!status && c->model.hosts && !tt_priced_by_hosts(&p)) status = tt_hosts_raise(&p, &x->curve);
+  if (!status && by->raise) status = by->raise(&p, &x->curve);
   return status;
 }
 
@@ -264,14 +263,13 @@ static bool slices_help(const tt_chooser *c, const tt_sched *s) {
 }
 
 /* The same of a plan over uneven levels, on many ranks. */
-static tutti_status look_at_rounded(const tt_chooser *c, const tt_ask *ask, tt_candidate *x,
-                                    bool *sliced) {
+static tutti_status look_at_even(const tt_pricing *p, tt_candidate *x, bool *sliced) {
   tt_sched *own = NULL, *even = NULL;
   tt_cost_model model;
-  tutti_status status = tt_algo_build(ask, &own);
-  if (!status) status = tt_rounded_up_build(c, ask, &model, &even);
+  tutti_status status = tt_algo_build(&p->ask, &own);
+  if (!status) status = tt_even_build(p, &model, &even);
   if (!status) tt_bound_rank(&x->bound, even, &model, true);
-  *sliced = !status && slices_help(c, even);
+  *sliced = !status && slices_help(p->c, even);
   tt_sched_free(own);
   tt_sched_free(even);
   return status;
@@ -312,28 +310,22 @@ static tutti_status look_at_some(tt_chooser *c, tt_candidates *list, int i, bool
 /* Finds out what can be known about the i-th plan without its price. In shared memory loops may be
  * cheaper than steps, so there is no bound. */
 static tutti_status look_at(tt_chooser *c, tt_candidates *list, int i, bool *sliced) {
-  const tutti_coll coll = list->coll;
   tt_candidate *x = &list->at[i];
-  const tt_ask ask = tt_ask_of(&c->setting, x->plan, coll, 0);
+  const tt_pricing p = tt_pricing_of(c, x->plan, list->coll, 0);
   const bool shared = c->setting.ranks_per_core > 0;
-  tt_level_stage stages[TT_STAGES];
   *sliced = false;
-  const bool by_hosts = tt_priced_by_hosts(c, &ask, 1);
-  if (tt_is_composition(x->plan) && (shared || (tt_compositions_apply(c, coll) && !by_hosts)))
-    return TUTTI_OK;
-  const bool alike = tt_algo_uniform(&ask, c->levels ? &c->model.tree : NULL);
-  const bool rounded = tt_rounded_up(c, x->plan);
-  const bool staged = !alike && !by_hosts && tt_stages_of(c, &ask, stages);
-  x->dear = ask.ranks > TT_MOST_PLAYED && !alike && !rounded && !staged &&
-            !tt_priced_by_ways(c, &ask) && !tt_stands_for_all(c, &ask, NULL);
-  if (x->dear || shared || staged) return TUTTI_OK;
-  const int rounds = alike ? tt_algo_rounds(&ask) : 0;
+  if (shared && tt_is_composition(x->plan)) return TUTTI_OK;
+  const tt_pricer *by = tt_pricer_of(&p);
+  x->dear = tt_prices_all_ranks(by) && p.ask.ranks > TT_MOST_PLAYED;
+  if (x->dear || shared || by->bounded == TT_BOUNDED_NOT) return TUTTI_OK;
+  const bool alike = tt_algo_uniform(&p.ask, c->levels ? &c->model.tree : NULL);
+  const int rounds = alike ? tt_algo_rounds(&p.ask) : 0;
   if (rounds > MOST_ROUNDS) {
     tt_bound_rounds(&x->bound, rounds, &c->model);
     return TUTTI_OK;
   }
-  if (rounded) return look_at_rounded(c, &ask, x, sliced);
-  return look_at_some(c, list, i, alike, sliced);
+  return by->bounded == TT_BOUNDED_ON_EVEN_LEVELS ? look_at_even(&p, x, sliced)
+                                                  : look_at_some(c, list, i, alike, sliced);
 }
 
 /* ---- the list ---- */

@@ -11,6 +11,7 @@
 
 #include "bound.h"
 #include "choose.h"
+#include "pricers.h"
 
 /* What the prover was asked about a plan, and its answers: one for every root, or a single one
  * without roots. */
@@ -99,19 +100,6 @@ struct tt_chooser {
   bool starved; /* out of memory: other ranks may have found more */
 };
 
-static inline bool tt_has_helpers(const tt_setting *s) {
-  return s->data && s->data < s->ranks;
-}
-
-static inline tt_ask tt_ask_of(const tt_setting *s, const tt_plan_spec *plan, tutti_coll coll,
-                               int root) {
-  return (tt_ask){.plan = plan,
-                  .coll = coll,
-                  .ranks = s->ranks,
-                  .data = s->data ? s->data : s->ranks,
-                  .root = root};
-}
-
 /* Forgets what was found about the plan that an override named (chooser.c). */
 void tt_forget_named(tt_chooser *c);
 
@@ -138,61 +126,8 @@ bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, 
 /* From now on simulations are for numbers of that weight. */
 void tt_chooser_weigh(tt_chooser *c, int weight);
 
-/* ---- simulations (plan_sim.c) ---- */
+/* ---- stages (stage_prices.c) ---- */
 
-/* A plan that sends more messages in all is dear, if its ranks differ; or any on more ranks. */
-enum { TT_MOST_MESSAGES = 1 << 15, TT_MOST_PLAYED = 1024 };
-/* Beyond TT_MOST_PLAYED ranks, a plan over uneven levels gets a price from even ones whose domains all have
- * the size of the largest (uneven_price.c). Does this apply? */
-bool tt_rounded_up(const tt_chooser *c, const tt_plan_spec *plan);
-/* Builds rank 0's schedule there; *model: of those levels. */
-tutti_status tt_rounded_up_build(const tt_chooser *c, const tt_ask *ask, tt_cost_model *model,
-                                 tt_sched **s);
-/* Raises its curve to what some ranks take at least. */
-tutti_status tt_rounded_up_raise(const tt_chooser *c, const tt_ask *ask, int slices,
-                                 tt_curve *curve);
-tutti_status tt_rounded_up_sim(const tt_chooser *c, const tt_ask *ask, tt_sim **sim);
-/* Raises a curve to a bound, where that is above it. */
-void tt_curve_raise(tt_curve *curve, const tt_bound *bound, int slices);
-/* Beyond TT_MOST_PLAYED ranks, a tree over levels gets its price from the longest ways to the root
- * (way_price.c). Does this apply? */
-bool tt_priced_by_ways(const tt_chooser *c, const tt_ask *ask);
-tutti_status tt_ways_sim(const tt_chooser *c, const tt_ask *ask, tt_sim **sim);
-/* Where the links of some hosts differ (host_price.c): are all ranks of this plan simulated, though one could stand for
- * all? If not, its price is the one without the figures of hosts, raised to what the ranks of those hosts take at
- * least. */
-bool tt_priced_by_hosts(const tt_chooser *c, const tt_ask *ask, int slices);
-tutti_status tt_hosts_raise(const tt_chooser *c, const tt_ask *ask, int slices, tt_curve *curve);
-/* A rank of each kind of host that differs: at most `most`; returns how many. */
-int tt_hosts_some(const tt_cost_model *model, int *ranks, int most);
-/* Builds the schedules of those ranks that rank 0 receives from, all[0] being its own. */
-tutti_status tt_build_senders(const tt_ask *ask, tt_sched **all);
-/* Can rank 0 stand for all? mine: its schedule, or NULL. */
-bool tt_stands_for_all(const tt_chooser *c, const tt_ask *ask, const tt_sched *mine);
-/* Does the name say an algorithm for each level? */
-bool tt_is_composition(const tt_plan_spec *plan);
-/* The stages by which a plan is priced, of compositions and, on many ranks, of other plans that have some;
- * returns how many, or 0. */
-int tt_stages_of(const tt_chooser *c, const tt_ask *ask, tt_level_stage list[TT_STAGES]);
-/* Prepares the simulation of a plan, for a vector of `bytes`: TUTTI_ERR_UNSUPPORTED or _MEMORY if that fails. */
-tutti_status tt_candidate_sim(const tt_chooser *c, const tt_plan_spec *plan, int slices,
-                              tutti_coll coll, int root, bool exported, uint64_t bytes,
-                              tt_sim **sim);
-/* The same. Fails if all ranks' schedules are needed and have more than `most` messages. kept: one schedule for each
- * rank or NULL, to which it adds what it builds; or NULL. *size: the bytes, and then up to how many bytes the simulation
- * holds, because some loops take small vectors only. */
-tutti_status tt_plan_sim(const tt_chooser *c, const tt_plan_spec *plan, int slices, tutti_coll coll,
-                         int root, bool exported, double most, tt_sched **kept, uint64_t *size,
-                         tt_sim **sim);
-/* That of one group of a level, alone. */
-tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, tt_sim **stage);
-
-/* ---- compositions (stage_prices.c) ---- */
-
-/* The price of a composition on the machine's levels, from those of its stages. *is: it is one; if not,
- * its price must be found otherwise. TUTTI_ERR_MEMORY, TUTTI_ERR_UNSUPPORTED. */
-tutti_status tt_stages_price(tt_chooser *c, const tt_ask *ask, int weight, tt_curve *curve,
-                             bool *is);
 /* Finds the price of a stage among c->stage, or makes it; model: that of its level. *found: -1 if it cannot
  * be built. TUTTI_ERR_MEMORY. */
 tutti_status tt_stage_find(tt_chooser *c, const tt_level_stage *stage, int weight,

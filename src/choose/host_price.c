@@ -12,16 +12,17 @@
 
 enum { MOST_BY_HOSTS = 1 << 14 }; /* messages of all ranks */
 
-bool tt_priced_by_hosts(const tt_chooser *c, const tt_ask *ask, int slices) {
+bool tt_priced_by_hosts(const tt_pricing *p) {
   tt_sched *first;
-  tt_ask one = *ask;
+  tt_ask one = p->ask;
   double sends = 0;
   one.rank = 0;
-  if (!c->model.hosts || ask->ranks > TT_MOST_PLAYED || tt_algo_build(&one, &first)) return false;
+  if (!p->c->model.hosts || p->ask.ranks > TT_MOST_PLAYED || tt_algo_build(&one, &first))
+    return false;
   for (uint32_t i = 0; i < first->nsteps; i++)
     if (first->steps[i].kind == TT_SEND) sends += first->steps[i].peers.count;
   tt_sched_free(first);
-  return sends * ask->ranks * slices <= MOST_BY_HOSTS;
+  return sends * p->ask.ranks * p->slices <= MOST_BY_HOSTS;
 }
 
 int tt_hosts_some(const tt_cost_model *model, int *ranks, int most) {
@@ -53,7 +54,9 @@ static tutti_status bound_link(const tt_chooser *c, tt_ask ask, int first, tt_bo
   return status;
 }
 
-tutti_status tt_hosts_raise(const tt_chooser *c, const tt_ask *ask, int slices, tt_curve *curve) {
+tutti_status tt_hosts_raise(const tt_pricing *p, tt_curve *curve) {
+  const tt_chooser *c = p->c;
+  const tt_ask *ask = &p->ask;
   const bool alike = tt_algo_uniform(ask, c->levels ? &c->model.tree : NULL);
   int some[TT_NAMED_HOSTS];
   const int n = tt_hosts_some(&c->model, some, TT_NAMED_HOSTS);
@@ -69,6 +72,6 @@ tutti_status tt_hosts_raise(const tt_chooser *c, const tt_ask *ask, int slices, 
     tt_sched_free(s);
     if (!alike) status = bound_link(c, *ask, some[i], &bound);
   }
-  tt_curve_raise(curve, &bound, slices);
+  tt_curve_raise(curve, &bound, p->slices);
   return status;
 }

@@ -84,25 +84,56 @@ static void add_curve(tt_curve *sum, const tt_curve *stage, double part) {
   *sum = all;
 }
 
-tutti_status tt_stages_price(tt_chooser *c, const tt_ask *ask, int weight, tt_curve *curve,
-                             bool *is) {
+/* The stages of compositions, and on many ranks those of other plans that have some; returns how many. 0:
+ * there are none, or something else than the levels' links counts. */
+static int find_stages(const tt_pricing *p, tt_level_stage list[TT_STAGES]) {
+  const tt_chooser *c = p->c;
+  const bool whole = !tt_is_composition(p->ask.plan) && p->ask.ranks <= TT_MOST_PLAYED;
+  tt_cost_model model;
+  if (!c->levels || whole) return 0;
+  const int n = tt_algo_stages(&p->ask, &c->model.tree, list);
+  for (int i = 0; i < n; i++)
+    if (!tt_cost_stage(&c->model, list[i].level, list[i].ranks, &model)) return 0;
+  return n;
+}
+
+bool tt_stages_apply(const tt_pricing *p) {
   tt_level_stage list[TT_STAGES];
-  const int n = tt_stages_of(c, ask, list);
-  *is = n > 0;
+  return p->slices == 1 && !tt_priced_by_hosts(p) && find_stages(p, list);
+}
+
+tutti_status tt_stages_sim(const tt_pricing *p, uint64_t *size, tt_sim **sim) {
+  tt_level_stage list[TT_STAGES];
+  const int n = find_stages(p, list);
+  tutti_status status = TUTTI_OK;
+  *size = UINT64_MAX;
+  for (int i = 0; i < n && !status; i++) {
+    tt_cost_model model;
+    tt_sim *stage;
+    tt_cost_stage(&p->c->model, list[i].level, list[i].ranks, &model);
+    status = tt_stage_sim(&list[i], &model, &stage);
+    if (!status) tt_sim_append(sim, stage, list[i].part, &p->c->model, list[i].level);
+  }
+  if (!status) return TUTTI_OK;
+  tt_sim_free(*sim);
+  *sim = NULL;
+  return status;
+}
+
+tutti_status tt_stages_curve(const tt_pricing *p, int weight, tt_curve *curve) {
+  tt_level_stage list[TT_STAGES];
+  const int n = find_stages(p, list);
   *curve = (tt_curve){.n = 1};
   for (int i = 0; i < n; i++) {
     tt_cost_model model;
     int at;
-    if (!tt_cost_stage(&c->model, list[i].level, list[i].ranks, &model)) {
-      *is = false;
-      return TUTTI_OK;
-    }
-    const tutti_status status = tt_stage_find(c, &list[i], weight, &model, &at);
+    tt_cost_stage(&p->c->model, list[i].level, list[i].ranks, &model);
+    const tutti_status status = tt_stage_find(p->c, &list[i], weight, &model, &at);
     if (status) return status;
     if (at < 0)
       return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s cannot be priced: its stage %s cannot",
-                     ask->plan->text, list[i].plan->text);
-    add_curve(curve, &c->stage[at].curve, list[i].part);
+                     p->ask.plan->text, list[i].plan->text);
+    add_curve(curve, &p->c->stage[at].curve, list[i].part);
   }
   return TUTTI_OK;
 }

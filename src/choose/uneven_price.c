@@ -39,13 +39,13 @@ static bool find_even(const tt_chooser *c, const tt_ask *ask, tt_plan_spec **pla
   return false;
 }
 
-bool tt_rounded_up(const tt_chooser *c, const tt_plan_spec *plan) {
-  const tt_ask ask = {.plan = plan, .coll = TUTTI_ALLREDUCE};
+bool tt_even_applies(const tt_pricing *p) {
+  const tt_chooser *c = p->c;
   tt_plan_spec *even = NULL;
   tt_ask there;
   const bool is = c->levels && !c->model.tree.even && c->setting.ranks > TT_MOST_PLAYED &&
                   !c->setting.data && c->setting.ranks_per_core <= 0 &&
-                  find_even(c, &ask, &even, &there);
+                  find_even(c, &p->ask, &even, &there);
   tt_plan_spec_free(even);
   return is;
 }
@@ -63,12 +63,11 @@ static tt_cost_model model_of(const tt_chooser *c, const tt_ask *there) {
   return model;
 }
 
-tutti_status tt_rounded_up_build(const tt_chooser *c, const tt_ask *ask, tt_cost_model *model,
-                                 tt_sched **s) {
+tutti_status tt_even_build(const tt_pricing *p, tt_cost_model *model, tt_sched **s) {
   tt_plan_spec *even;
   tt_ask there;
-  if (!find_even(c, ask, &even, &there)) return not_even(ask);
-  *model = model_of(c, &there);
+  if (!find_even(p->c, &p->ask, &even, &there)) return not_even(&p->ask);
+  *model = model_of(p->c, &there);
   const tutti_status status = tt_algo_build(&there, s);
   tt_plan_spec_free(even);
   return status;
@@ -114,23 +113,22 @@ void tt_curve_raise(tt_curve *curve, const tt_bound *bound, int slices) {
   }
 }
 
-tutti_status tt_rounded_up_raise(const tt_chooser *c, const tt_ask *ask, int slices,
-                                 tt_curve *curve) {
-  const tt_tree *t = &c->model.tree;
+tutti_status tt_even_raise(const tt_pricing *p, tt_curve *curve) {
+  const tt_tree *t = &p->c->model.tree;
   const int last = t->levels - 1, group = smallest_group(t), first = tt_tree_first(t, last, group);
   const int some[] = {first, first + tt_tree_count(t, last, group) - 1, 0,
-                      tt_tree_rank(t, 0, 1) - 1, ask->ranks - 1};
-  tt_ask one = *ask;
+                      tt_tree_rank(t, 0, 1) - 1, p->ask.ranks - 1};
+  tt_ask one = p->ask;
   tt_bound bound = {.n = 0};
   for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
     tt_sched *s;
-    one.rank = some[i] < ask->ranks ? some[i] : 0;
+    one.rank = some[i] < p->ask.ranks ? some[i] : 0;
     const tutti_status status = tt_algo_build(&one, &s);
     if (status) return status;
-    tt_bound_rank(&bound, s, &c->model, false);
+    tt_bound_rank(&bound, s, &p->c->model, false);
     tt_sched_free(s);
   }
-  tt_curve_raise(curve, &bound, slices);
+  tt_curve_raise(curve, &bound, p->slices);
   return TUTTI_OK;
 }
 
@@ -146,12 +144,12 @@ static tutti_status sim_even(const tt_ask *there, const tt_cost_model *model, tt
   return status;
 }
 
-tutti_status tt_rounded_up_sim(const tt_chooser *c, const tt_ask *ask, tt_sim **sim) {
+tutti_status tt_even_sim(const tt_pricing *p, uint64_t *size, tt_sim **sim) {
   tt_plan_spec *even;
   tt_ask there;
-  *sim = NULL;
-  if (!find_even(c, ask, &even, &there)) return not_even(ask);
-  const tt_cost_model model = model_of(c, &there);
+  *size = UINT64_MAX;
+  if (!find_even(p->c, &p->ask, &even, &there)) return not_even(&p->ask);
+  const tt_cost_model model = model_of(p->c, &there);
   const tutti_status status = sim_even(&there, &model, sim);
   tt_plan_spec_free(even);
   return status;

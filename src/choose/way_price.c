@@ -14,9 +14,11 @@
 
 enum { MOST_ENDS = 81, MOST_ON_WAYS = 2048 };
 
-bool tt_priced_by_ways(const tt_chooser *c, const tt_ask *ask) {
-  return c->levels && ask->ranks > TT_MOST_PLAYED && tt_coll_rooted(ask->coll) &&
-         !c->setting.data && c->setting.ranks_per_core <= 0 && tt_algo_leaders(ask, &c->model.tree);
+bool tt_ways_apply(const tt_pricing *p) {
+  const tt_chooser *c = p->c;
+  return c->levels && p->ask.ranks > TT_MOST_PLAYED && tt_coll_rooted(p->ask.coll) &&
+         !c->setting.data && c->setting.ranks_per_core <= 0 &&
+         tt_algo_leaders(&p->ask, &c->model.tree);
 }
 
 typedef struct ways {
@@ -111,9 +113,10 @@ static tutti_status simulate_ways(ways *w, const tt_cost_model *model, tt_sim **
               : tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", w->ask.plan->text);
 }
 
-tutti_status tt_ways_sim(const tt_chooser *c, const tt_ask *ask, tt_sim **sim) {
-  const size_t P = (size_t)ask->ranks;
-  ways w = {.ask = *ask};
+tutti_status tt_ways_sim(const tt_pricing *p, uint64_t *size, tt_sim **sim) {
+  const size_t P = (size_t)p->ask.ranks;
+  ways w = {.ask = p->ask};
+  *size = UINT64_MAX;
   tt_builder *others = calloc(P, sizeof *others);
   int left = MOST_ENDS;
   tutti_status status = TUTTI_OK;
@@ -122,11 +125,11 @@ tutti_status tt_ways_sim(const tt_chooser *c, const tt_ask *ask, tt_sim **sim) {
   w.rank = malloc(MOST_ON_WAYS * sizeof *w.rank);
   *sim = NULL;
   if (!others || !w.all || !w.rank) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a price");
-  if (!status) status = add_ends(&w, &c->model.tree, 0, 0, &left);
+  if (!status) status = add_ends(&w, &p->c->model.tree, 0, 0, &left);
   if (!status) status = add_ways(&w);
   if (!status) status = add_others(&w, others);
-  if (!status) status = simulate_ways(&w, &c->model, sim);
-  if (w.all) tt_sched_free_all(w.all, ask->ranks);
+  if (!status) status = simulate_ways(&w, &p->c->model, sim);
+  if (w.all) tt_sched_free_all(w.all, p->ask.ranks);
   free(w.rank);
   free(others);
   return status;

@@ -126,6 +126,9 @@ tutti_status tt_why_find(tt_chooser *c, const tt_problem *problem, const tt_over
   if (!status)
     status = tt_quote_breakdown(c, why->choice.plan, why->choice.slices, problem, &why->breakdown,
                                 &why->sends, NULL);
+  tt_pricing pricing = tt_pricing_of(c, why->choice.plan, problem->coll, problem->root);
+  pricing.slices = why->choice.slices;
+  if (!status) why->estimated = tt_pricer_of(&pricing)->name;
   if (!status) status = sort_out(c, override, why);
   if (!status) find_spans(c, override, why);
   return status;

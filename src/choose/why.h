@@ -16,7 +16,8 @@ typedef struct tt_reason {
 typedef struct tt_why {
   tt_problem problem;
   tt_choice choice;
-  tt_proven proven; /* of the chosen plan */
+  tt_proven proven;      /* of the chosen plan */
+  const char *estimated; /* from what (pricers.h) */
   tt_breakdown breakdown;
   tt_sends sends; /* by the busiest rank */
   int next;       /* number of next best admissible plans */

@@ -188,6 +188,7 @@ void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
                 tt_size_words(w->sends.level[l] * (double)w->problem.bytes, size),
                 level_phrase(p, l, where));
   if (p->levels > 1) tt_text_add(t, "\n");
+  tt_text_add(t, "  estimated from %s\n", w->estimated);
   say_parts(t, p, &w->breakdown);
   if (w->next) tt_text_add(t, "Next best:\n");
   for (int i = 0; i < w->next; i++) {
@@ -277,6 +278,7 @@ void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
   tt_text_add(t, "\"");
   say_proof(t, w);
   tt_text_add(t, "\"");
+  tt_text_add(t, ",\n \"estimated_from\": \"%s\"", w->estimated);
   tt_text_add(t, ",\n \"seconds\": %.9g, \"messages\": %d, \"vectors\": %.6g,\n ",
               w->breakdown.time, w->sends.messages, w->sends.vectors);
   json_parts(t, p, w);

@@ -133,7 +133,7 @@ static void share_message(tt_link *link, int parts) {
 }
 
 /* Of SHARES parts those that an aggregator sums, so that its link and those between the hosts are busy
- * equally long (algo/split_share.c), its link also until the last part of the vector has gone out again;
+ * equally long (algo/pattern/helper_share.c), its link also until the last part of the vector has gone out again;
  * SHARES or more: it sums all. A plan that the caller names says it, too. */
 enum { SHARES = 32 };
 static int share_of(const tutti_comm *comm, int hosts) {
@@ -156,7 +156,7 @@ static tutti_status plan_of_way(const tutti_comm *comm, const tt_setting *s, con
   const char *spread = x->each > 1 ? ",spread" : ""; /* each rank has its session's part only */
   tt_text name = {0};
   if (beside)
-    tt_text_add(&name, "split(data=%d,share=%d/%d%s)", comm->ranks, share, SHARES, beside);
+    tt_text_add(&name, "aggregate(data=%d,share=%d/%d%s)", comm->ranks, share, SHARES, beside);
   else if (x->racks)
     tt_text_add(&name, "aggregate(%s,per=%s,trees=%d%s)", s->data_levels, x->rack, helpers, spread);
   else if (*s->levels)

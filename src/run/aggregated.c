@@ -4,7 +4,7 @@
  *            aggregator's. Its price is that of any plan, as if no virtual rank had to wait for a link;
  *            and at least what an aggregator's one link takes, which carries a vector of every
  *            host, or rack, that sends to it (`aggregator.beta` of the profile). Or it carries a share of it, and the ranks sum the
- *            rest among themselves at the same time: split(...).
+ *            rest among themselves at the same time: with a share.
  * Invariant  a pure function of what all ranks share, so all ranks choose alike.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>

@@ -38,8 +38,8 @@ typedef struct tt_layout {
 } tt_layout;
 
 /* A pure function of data that all ranks know. `topology` may be NULL; `name` is its name in
- * messages. Uninformative levels are omitted; so are the innermost, if the text grows too long for
- * names of plans. TUTTI_ERR_ARG: the topology is invalid, or does not fit these ranks. */
+ * messages. Uninformative levels are omitted; so are the innermost, if the text grows too long.
+ * TUTTI_ERR_ARG: the topology is invalid, or does not fit these ranks. */
 tutti_status tt_placement_arrange(const tt_placement *placements, int ranks, const char *topology,
                                   const char *name, tt_layout *layout);
 

@@ -121,10 +121,16 @@ static tutti_status record_winner(tt_race *s, int won) {
   return learn(s, &e);
 }
 
+/* The name of a plan, which is kept; "": out of memory. */
+static const char *kept_name(const tt_plan_spec *plan) {
+  const tt_plan_spec *kept;
+  return tt_plan_spec_named(plan->text, &kept) ? "" : kept->text;
+}
+
 static void report_measured(const tt_race *s, int won, double began, tutti_measured *m) {
   const tt_runner *x = &s->at[won < 0 ? 0 : won];
-  snprintf(m->own, sizeof m->own, "%s", s->at[0].spec->text);
-  snprintf(m->plan, sizeof m->plan, "%s", x->spec->text);
+  m->own = kept_name(s->at[0].spec);
+  m->plan = kept_name(x->spec);
   m->own_slices = s->at[0].slices;
   m->slices = x->slices;
   m->predicted = x->price;

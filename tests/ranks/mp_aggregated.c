@@ -69,7 +69,7 @@ enum { LONGEST = 20 }; /* s: until the aggregator is lost */
 static bool is_without(tutti_comm *comm) {
   char plan[300];
   return !tutti_comm_plan(comm, TUTTI_ALLREDUCE, MOST, TUTTI_INT64, TUTTI_SUM, plan, sizeof plan) &&
-         strncmp(plan, "aggregate", 9) != 0 && strncmp(plan, "split", 5) != 0;
+         strncmp(plan, "aggregate", 9) != 0;
 }
 
 /* Calls until one fails, or rank 0 says that the time is over, or (limit 0) that the aggregator was lost a while ago.

@@ -99,7 +99,7 @@ check "it is ruled out by name" all "status 0" "count 0 'aggregate\('" "$right"
 TUTTI_ALGO='ring' sums 3 0,1,2 0.2
 wait_job
 check "another plan is wanted by name" all "status 0" "count 0 'aggregate\('" "count 2 '^plan [0-9]+ .*ring'" "$right"
-for plan in "aggregate(data=3,trees=4)" "split(data=3,share=9/32,ring)"; do
+for plan in "aggregate(data=3,trees=4)" "aggregate(data=3,share=9/32,ring)"; do
   TUTTI_ALGO=$plan sums 3 0,1,2 0.2
   wait_job
   check "$plan is wanted by the name that tutti prints" all "status 0" "$right" "fine 3" \
@@ -216,12 +216,12 @@ wait_job
 check "it is killed, and started again: the next communicator uses it" all "unharmed 6" "by_it second" \
   "count 6 'went on as one of 6: .*right: no error'"
 printf '%s\n' "alpha = 1ms" "beta = 100ns" "aggregator.beta = 50ns" >"$work/narrow"
-TUTTI_PROFILE=$work/narrow TUTTI_ALGO=split sums 3 0,1,2 lost
+TUTTI_PROFILE=$work/narrow TUTTI_ALGO=aggregate sums 3 0,1,2 lost
 lines 3 ready && sleep 0.2
 ended_by KILL
 wait_job
 check "it is killed while it sums a share of the vectors" all "status 0" "$right" "fine 3" "says '$lost'" \
-  'grep -q "^plan 262144 split(" "$work/out"' "count 0 '^then .*split\('"
+  'grep -q "^plan 262144 aggregate(.*share=" "$work/out"' "count 0 '^then .*share='"
 serve again -p "$port"
 sums 3 0,1,2 lost
 lines 3 ready && sleep 0.2

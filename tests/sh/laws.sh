@@ -19,7 +19,7 @@ kernel
 code    kernel
 algo    sched topo
 prove   sched
-draw    sched topo prove
+draw    sched topo algo prove
 cost    sched topo
 choose  algo prove cost sched topo kernel code
 job

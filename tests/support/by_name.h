@@ -73,6 +73,12 @@ static inline uint64_t key_named(const tt_ask *ask, const char *name, int slices
   return tt_proven_key(&named, slices);
 }
 
+/* The price of a plan by its stages; false: it has none. */
+static inline bool stages_price(tt_chooser *c, const tt_ask *ask, tt_curve *curve) {
+  const tt_pricing p = tt_pricing_of(c, ask->plan, ask->coll, ask->root);
+  return tt_stages_apply(&p) && !tt_stages_curve(&p, 0, curve);
+}
+
 /* Copies a text into a name, and frees it. False: the name is too long, or empty. */
 static inline bool take_name(tt_text *text, char *name, size_t size) {
   const bool fits = text->length && (size_t)snprintf(name, size, "%s", text->at) < size;

@@ -97,7 +97,7 @@ static int names_of(int ranks, char (*names)[128]) {
   if (tutti_prices_make(&q, &p)) return 0;
   for (int i = 0; n < NAMES && !tutti_prices_offer(p, 4096, i, 0, &o); i++)
     if (o.possible && (n == 0 || strcmp(names[n - 1], o.name) != 0))
-      memcpy(names[n++], o.name, sizeof o.name);
+      snprintf(names[n++], sizeof *names, "%s", o.name);
   tutti_prices_free(p);
   return n;
 }

@@ -54,7 +54,6 @@ static all_curves price_all(tt_chooser *c, const char *machine, int levels) {
                   .curve = malloc((size_t)all * sizeof *x.curve)};
   assert_true(x.name && x.curve);
   for (int i = 0; i < all; i++) {
-    bool is;
     size_t at = (size_t)snprintf(x.name[x.n], NAME, "blueconnect(%s,stages=", machine);
     for (int l = 0, rest = i; l < levels && at < NAME; l++, rest /= stages)
       at += (size_t)snprintf(x.name[x.n] + at, NAME - at, "%s%s", stage[rest % stages],
@@ -64,7 +63,7 @@ static all_curves price_all(tt_chooser *c, const char *machine, int levels) {
     tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = tt_chooser_model(c)->ranks};
     if (tt_plan_spec_parse(x.name[x.n], &plan)) fail_msg("%s", tutti_error());
     ask.plan = plan;
-    if (!tt_stages_price(c, &ask, 0, &x.curve[x.n], &is) && is) x.n++;
+    x.n += stages_price(c, &ask, &x.curve[x.n]);
     tt_plan_spec_free(plan);
   }
   return x;

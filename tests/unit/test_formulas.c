@@ -316,7 +316,7 @@ static void splits_keep_their_counts(void **state) {
       for (int k = 0; k < 3; k++) {
         const int N = shares[k][0], M = shares[k][1], P = D + helpers;
         char name[60];
-        snprintf(name, sizeof name, "split(data=%d,share=%d/%d,ring)", D, N, M);
+        snprintf(name, sizeof name, "aggregate(data=%d,share=%d/%d,ring)", D, N, M);
         const tutti_report r = proven(name, P);
         assert_true(r.blocks == D * M && r.same_grouping &&
                     r.steps == (int)tt_max(2, 2 * (size_t)(D - 1)));

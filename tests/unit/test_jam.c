@@ -49,8 +49,8 @@ static void long_messages_of_many_senders_jam(void **state) {
                {"fold(halving)", 0, 1, 1e5, false},
                {"fold(ring,rings=2)", 0, 2, 1e5, false},
                {"two-shot", 0, 1, 4e5, false},
-               {"split(data=5,share=1/4,ring)", 4, 1, 4e6, false},
-               {"split(data=5,share=1/4,halving)", 4, 1, 4e6, true},
+               {"aggregate(data=5,share=1/4,ring)", 4, 1, 4e6, false},
+               {"aggregate(data=5,share=1/4,halving)", 4, 1, 4e6, true},
                {"aggregate(data=5,trees=4)", 4, 1, 4e6, false}};
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

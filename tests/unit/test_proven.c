@@ -175,7 +175,7 @@ static void forms_are_names_without_sizes(void **state) {
       {"two-level(node:(4,3),halving)", "two-level(halving,levels)"},
       {"tree(radix=4,segments=8,node:(4,3))", "tree(levels,radix=4,segments=8)"},
       {"aggregate(node:2 core:4,per=node,trees=2)", "aggregate(levels,per=,trees=2)"},
-      {"split(data=7,share=1/4)", "split(data=,share=1/4)"},
+      {"aggregate(data=7,share=1/4)", "aggregate(data=,share=1/4)"},
       {"fold(seq=ring/2.1/2.1)", "fold(seq=)"},
       {"blueconnect(node:6 core:4,stages=lanes(n=6)/fold(seq=4.2.1))",
        "blueconnect(levels,stages=lanes(n=6)/fold(seq=))"},

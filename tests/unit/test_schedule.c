@@ -195,7 +195,7 @@ static void wrong_names_get_suggestions(void **state) {
   } wrong[] = {
       {"rign", "no algorithm", TUTTI_ERR_ARG},
       {"two_shot", "did you mean 'two-shot'", TUTTI_ERR_ARG},
-      {"fold(rings)", "none of: ring halving", TUTTI_ERR_UNSUPPORTED},
+      {"fold(rings)", "none of: ring halving", TUTTI_ERR_ARG},
       {"fold(ring", "parentheses", TUTTI_ERR_ARG},
       {"fold(seq=4.1)", "at least half", TUTTI_ERR_UNSUPPORTED},
       {"fold(seq=8.4.2.1)", "fall from P to 1", TUTTI_ERR_UNSUPPORTED},

@@ -41,15 +41,13 @@ static void compare(tt_chooser *c, const char *name, nearness *near) {
   tt_sched **all;
   tt_sim *stages;
   tt_curve curve;
-  bool is;
   if (tt_algo_build_all_named(name, &ask, &all)) fail_msg("%s", tutti_error());
   tt_sim *whole = tt_sim_new(all, model->ranks, false, model);
   assert_non_null(whole);
   assert_int_equal(tt_candidate_sim(c, plan_named(name), 1, TUTTI_ALLREDUCE, 0, false, 8, &stages),
                    TUTTI_OK);
   assert_true(tt_sim_messages(stages) < tt_sim_messages(whole));
-  assert_int_equal(tt_stages_price(c, &ask, 0, &curve, &is), TUTTI_OK);
-  assert_true(is);
+  assert_true(stages_price(c, &ask, &curve));
   for (double bytes = 8; bytes <= 1 << 20; bytes *= 8) {
     tt_breakdown a, b;
     assert_true(tt_sim_run(whole, bytes, &a) && tt_sim_run(stages, bytes, &b));
@@ -162,9 +160,7 @@ static void parts_of_circles_have_no_price_by_stages(void **state) {
     tt_chooser *c = chooser_of("z:12 y:12 x:12 node:1", figures[f]);
     tt_sim *sim = NULL;
     tt_curve curve;
-    bool is;
-    assert_int_equal(tt_stages_price(c, &ask, 0, &curve, &is), TUTTI_OK);
-    assert_int_equal(is, !tt_chooser_model(c)->torus);
+      assert_int_equal(stages_price(c, &ask, &curve), !tt_chooser_model(c)->torus);
     assert_int_equal(tt_candidate_sim(c, plan_named(name), 1, TUTTI_ALLREDUCE, 0, false, 8, &sim),
                      TUTTI_OK);
     assert_int_equal(tt_sim_messages(sim) < 1000, !tt_chooser_model(c)->torus);

@@ -78,7 +78,7 @@ static void what_is_not_known_to_be_quiet_is_noisy(void **state) {
       at[i] = (tune_point){.ranks = 2, .crowd = 1, .bytes = 64, .seconds = 1e-6};
       at[i].rounds = cases[c].rounds[i];
       at[i].spread = cases[c].spread[i] / 100.0;
-      strcpy(at[i].plan, plans[i]);
+      at[i].plan = plans[i];
     }
     tune_fit(&(tune_points){at, 4}, false, cli_now() + 10, &r);
     assert_int_equal(r.notes, 2);
@@ -122,7 +122,7 @@ static void figures_far_from_the_start_are_found(void **state) {
                               .crowd = q.crowd,
                               .bytes = bytes,
                               .seconds = o.seconds};
-            strcpy(p->plan, plans[k]);
+            p->plan = plans[k];
           }
     }
     tutti_prices_free(prices);

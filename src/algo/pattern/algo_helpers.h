@@ -46,6 +46,15 @@ const char *tt_helpers_of(const tt_ask *ask, tt_helpers *h);
 uint32_t tt_helpers_blocks(const tt_helpers *h);
 void tt_helpers_build(tt_builder *b, const tt_ask *ask, const tt_helpers *h);
 
+/* ---- a share of the vector, and a fold of the rest (helper_share.c): where share= is given ---- */
+
+#define TT_SHARE_WRONG "share is a fraction such as 3/16, with at most 64 below"
+const char *tt_share_refuse(const tt_ask *ask);
+uint32_t tt_share_blocks(const tt_ask *ask);
+void tt_share_build(tt_builder *b, const tt_ask *ask);
+/* The i-th sample; *i counts down otherwise. */
+bool tt_share_sample(int ranks, int *i, tt_text *params);
+
 /* ---- what ranks have (helper_parts.c) ---- */
 
 /* The first rank of a node; past the last node: the number of ranks with data. The node of a rank. */

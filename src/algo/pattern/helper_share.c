@@ -1,4 +1,4 @@
-/* split_share.c - helpers sum a share of the vector, while the ranks with data sum the rest among themselves.
+/* helper_share.c - helpers sum a share of the vector, while the ranks with data sum the rest among themselves.
  *
  * Idea       a helper's link and the links between the ranks carry bytes at the same time. The share goes
  *            to the helpers as in aggregate(data=D): each rank sends each helper its part once, and gets
@@ -9,16 +9,15 @@
  * Scratch    on helpers, up to a vector.
  * Invariant  the blocks of the fold come first, M - N for each rank; behind them N D are the helpers'.
  *            A helper adds in the order of the ranks. The ranks with data come first.
- * Parameters data=D as in aggregate; share=N/M, by default 1/4; ring, halving or seq= as in fold.
+ * Parameters data=D as in aggregate.c; share=N/M; ring, halving or seq= as in fold.c.
  * Source     Jiang et al., A Unified Architecture for Accelerating Distributed DNN Training (BytePS), 2020:
  *            servers and workers share the bytes so that no link idles.
- * See        tutti plan draw 'split(data=4,share=1/2)' -P 5
+ * See        tutti plan draw 'aggregate(data=4,share=1/2)' -P 5
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_helpers.h"
 
 enum { FINEST = 64 };
-#define DATA_WRONG  "it needs two ranks with data and some that only help: data=6 in its name"
-#define SHARE_WRONG "share is a fraction such as 3/16, with at most 64 below"
+#define DATA_WRONG "it needs two ranks with data and some that only help: data=6 in its name"
 
 typedef struct shares {
   int data, helpers;
@@ -28,9 +27,9 @@ typedef struct shares {
 /* False: it is no share. */
 static bool share_of(const tt_ask *ask, shares *s) {
   const tt_arg *x = tt_param_of(ask, "share");
-  if (x && x->n != 2) return false;
-  s->given = x ? x->list[0] : 1;
-  s->of = x ? x->list[1] : 4;
+  if (x->n != 2) return false;
+  s->given = x->list[0];
+  s->of = x->list[1];
   return s->given >= 1 && s->of > s->given && s->of <= FINEST;
 }
 
@@ -51,8 +50,11 @@ static const char *shares_of(const tt_ask *ask, shares *s) {
   const int known = ask->data < ask->ranks ? ask->data : 0;
   *s = (shares){0};
   s->data = tt_param_number(ask, "data", known);
-  if (s->data < 2 || s->data >= ask->ranks) return DATA_WRONG;
-  if (!share_of(ask, s)) return SHARE_WRONG;
+  if (s->data < 2 || s->data >= ask->ranks)
+    return "it needs two ranks with data and some that only help: data=6 in its name";
+  if (!share_of(ask, s)) return TT_SHARE_WRONG;
+  if (ask->coll != TUTTI_ALLREDUCE && ask->coll != TUTTI_BARRIER)
+    return "helpers take a share of an allreduce only";
   s->helpers = ask->ranks - s->data;
   if (s->helpers > s->data * s->given)
     return "so many helpers need a larger share: each sums at least one block";
@@ -61,12 +63,12 @@ static const char *shares_of(const tt_ask *ask, shares *s) {
   return tt_fold_spec_refuse_all(&how, &g);
 }
 
-static const char *split_refuse(const tt_ask *ask) {
+const char *tt_share_refuse(const tt_ask *ask) {
   shares s;
   return shares_of(ask, &s);
 }
 
-static uint32_t split_blocks(const tt_ask *ask) {
+uint32_t tt_share_blocks(const tt_ask *ask) {
   shares s;
   return shares_of(ask, &s) ? 1 : (uint32_t)(s.data * s.of);
 }
@@ -87,7 +89,7 @@ static void help(tt_builder *b, const shares *s, int helper) {
   tt_send_all(b, (tt_peers){0, s->data, 1}, sum);
 }
 
-static void split_build(tt_builder *b, const tt_ask *ask) {
+void tt_share_build(tt_builder *b, const tt_ask *ask) {
   const tt_fold_spec how = tt_fold_spec_of(ask);
   shares s;
   if (shares_of(ask, &s)) return;
@@ -103,32 +105,14 @@ static void split_build(tt_builder *b, const tt_ask *ask) {
 }
 
 /* Some shares, each fold, and one to four helpers. */
-static bool split_samples(int ranks, int i, tt_text *params) {
+bool tt_share_sample(int ranks, int *i, tt_text *params) {
   static const char *const share[] = {"1/4", "1/2", "3/8", "7/32"}, *const how[] = {"", ",ring"};
   for (int helpers = 1; helpers <= 4 && ranks - helpers >= 2; helpers++)
     for (int k = 0; k < 4; k++)
       for (int f = 0; f < 2; f++)
-        if (i-- == 0) {
+        if ((*i)-- == 0) {
           tt_text_add(params, "data=%d,share=%s%s", ranks - helpers, share[k], how[f]);
           return true;
         }
   return false;
 }
-
-const tt_algo tt_split_algo = {
-    .name = "split",
-    .does = TT_DOES(ALLREDUCE),
-    .helped = true,
-    .params = {{"data", TT_PARAM_NUMBER, true, 2, 1 << 20, DATA_WRONG},
-               {"share", TT_PARAM_SHARE, .wrong = SHARE_WRONG},
-               {"ring"},
-               {"halving"},
-               TT_PARAM_SEQ},
-    .refuse = split_refuse,
-    .blocks = split_blocks,
-    .build = split_build,
-    .samples = split_samples,
-    .entries = {{"split", TT_NAMED, "helpers sum a share, a fold the rest: split(data=6,share=1/4)",
-                 "Jiang et al. 2020 (BytePS)"},
-                {"split(ring)", TT_NAMED, "the same, with a ring", "Jiang et al. 2020 (BytePS)"}},
-};

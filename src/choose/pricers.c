@@ -1,7 +1,8 @@
-/* plan_sim.c - builds the schedules that the price of a plan needs, and prepares their simulation.
+/* pricers.c - the table of the ways to estimate the time of a plan.
  *
- * Idea       if all ranks do alike, rank 0 stands for them; of a composition each level's group alone is
- *            simulated (sim_stages.c). Else the schedules of all ranks are needed.
+ * Idea       If all ranks do alike, rank 0 stands for them. Of a composition each level's group alone is
+ *            simulated. Else the schedules of all ranks are needed, or of those that decide.
+ * Cost       that of the schedules: of one rank microseconds, of 1,000 ranks milliseconds.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdlib.h>
@@ -98,26 +99,23 @@ static bool may_address_all(const tt_ask *ask) {
 /* A plan in which all ranks do alike and address all others at once is nearly alike on even levels,
  * too: every rank has as many peers at each level as any other, and only the order in which they come
  * differs. That is good enough where all ranks have too many messages to simulate. */
-bool tt_stands_for_all(const tt_chooser *c, const tt_ask *ask, const tt_sched *mine) {
-  const tt_tree *tree = c->levels ? &c->model.tree : NULL;
+static bool one_stands_for_all(const tt_pricing *p) {
+  const tt_tree *tree = p->c->levels ? &p->c->model.tree : NULL;
+  const tt_ask *ask = &p->ask;
+  if (tt_priced_by_hosts(p)) return false;
   if (tt_algo_uniform(ask, tree)) return true;
   if (!tree || !tree->even || (double)ask->ranks * ask->ranks <= TT_MOST_MESSAGES ||
       !tt_algo_uniform(ask, NULL) || !may_address_all(ask))
     return false;
-  tt_sched *own = NULL;
-  if (!mine && build(*ask, 0, &own)) return false;
-  const bool all = addresses_all(mine ? mine : own);
+  tt_sched *own;
+  if (build(*ask, 0, &own)) return false;
+  const bool all = addresses_all(own);
   tt_sched_free(own);
   return all;
 }
 
 bool tt_is_composition(const tt_plan_spec *plan) {
   return tt_plan_spec_stages(plan);
-}
-
-int tt_stages_of(const tt_chooser *c, const tt_ask *ask, tt_level_stage list[TT_STAGES]) {
-  const bool whole = !tt_is_composition(ask->plan) && ask->ranks <= TT_MOST_PLAYED;
-  return c->levels && !whole ? tt_algo_stages(ask, &c->model.tree, list) : 0;
 }
 
 tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, tt_sim **stage) {
@@ -134,83 +132,100 @@ tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, t
   return status;
 }
 
-/* A composition on the machine's levels: its stages' simulations. *sim is NULL on errors, if it is none,
- * or if something else than the levels' links counts. */
-static tutti_status sim_stages(const tt_chooser *c, const tt_ask *ask, tt_sim **sim) {
-  tt_level_stage list[TT_STAGES];
-  const int n = tt_stages_of(c, ask, list);
-  tutti_status status = TUTTI_OK;
-  bool apply = true;
-  *sim = NULL;
-  for (int i = 0; i < n && !status && apply; i++) {
-    tt_cost_model model;
-    tt_sim *stage;
-    apply = tt_cost_stage(&c->model, list[i].level, list[i].ranks, &model);
-    if (apply) status = tt_stage_sim(&list[i], &model, &stage);
-    if (apply && !status) tt_sim_append(sim, stage, list[i].part, &c->model, list[i].level);
-  }
-  if (!status && apply) return TUTTI_OK;
-  tt_sim_free(*sim);
-  *sim = NULL;
-  return status;
-}
+/* ---- the last two rows ---- */
 
-static tutti_status sim_whole(const tt_chooser *c, const tt_plan_spec *plan, tutti_coll coll,
-                              int root, bool exported, int slices, double most, tt_sched **kept,
-                              uint64_t *size, tt_sim **sim) {
-  const tt_setting *s = &c->setting;
-  const tt_ask ask = tt_ask_of(s, plan, coll, root);
+/* Simulates the schedules that were built, which may be those of one rank and its senders. */
+static tutti_status sim_built(const tt_pricing *p, bool one, tt_sched **all, uint64_t *size,
+                              tt_sim **sim) {
+  const tt_chooser *c = p->c;
   const uint64_t bytes = *size;
   uint64_t loop = 0;
+  const tutti_status status = p->exported ? TUTTI_OK : find_loop(c, &p->ask, all, &loop);
   *size = UINT64_MAX;
-  *sim = NULL;
-  if (!exported && tt_priced_by_ways(c, &ask)) return tt_ways_sim(c, &ask, sim);
-  if (!exported && tt_rounded_up(c, plan)) return tt_rounded_up_sim(c, &ask, sim);
-  const bool by_hosts = tt_priced_by_hosts(c, &ask, slices);
-  if (slices == 1 && !by_hosts) {
-    const tutti_status status = sim_stages(c, &ask, sim);
-    if (status || *sim) return status;
-  }
-  tt_sched **all = kept ? kept : calloc((size_t)s->ranks, sizeof *all);
-  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", s->ranks);
-  tutti_status status = all[0] ? TUTTI_OK : build(ask, 0, &all[0]);
-  const bool uniform = !status && !by_hosts && tt_stands_for_all(c, &ask, all[0]);
-  if (!status)
-    status =
-        uniform ? tt_build_senders(&ask, all) : build_rest(&ask, by_hosts ? HUGE_VAL : most, all);
-  if (!status && !exported) status = find_loop(c, &ask, all, &loop);
-  if (!status) {
-    const bool runs = loop > 0 && bytes <= loop;
-    tt_cost_model model = exported ? c->exported : runs ? c->loop : c->model;
-    if (uniform) model.hosts = NULL;
-    if (runs) *size = loop;
-    *sim = tt_sim_new(all, s->ranks, uniform, &model);
-    if (!*sim)
-      status = tt_fail(TUTTI_ERR_MEMORY, "%s on %d ranks cannot be priced: out of memory",
-                       plan->text, s->ranks);
-  }
-  if (!kept) tt_sched_free_all(all, s->ranks);
+  if (status) return status;
+  const bool runs = loop > 0 && bytes <= loop;
+  tt_cost_model model = p->exported ? c->exported : runs ? c->loop : c->model;
+  if (one) model.hosts = NULL;
+  if (runs) *size = loop;
+  *sim = tt_sim_new(all, p->ask.ranks, one, &model);
+  if (*sim) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_MEMORY, "%s on %d ranks cannot be priced: out of memory",
+                 p->ask.plan->text, p->ask.ranks);
+}
+
+static tutti_status sim_some(const tt_pricing *p, bool one, uint64_t *size, tt_sim **sim) {
+  const double most = tt_priced_by_hosts(p) ? HUGE_VAL : p->most;
+  tt_sched **all = p->kept ? p->kept : calloc((size_t)p->ask.ranks, sizeof *all);
+  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", p->ask.ranks);
+  tutti_status status = all[0] ? TUTTI_OK : build(p->ask, 0, &all[0]);
+  if (!status) status = one ? tt_build_senders(&p->ask, all) : build_rest(&p->ask, most, all);
+  if (!status) status = sim_built(p, one, all, size, sim);
+  if (!p->kept) tt_sched_free_all(all, p->ask.ranks);
   return status;
 }
 
-tutti_status tt_plan_sim(const tt_chooser *c, const tt_plan_spec *plan, int slices, tutti_coll coll,
-                         int root, bool exported, double most, tt_sched **kept, uint64_t *size,
-                         tt_sim **sim) {
-  const tutti_status status =
-      sim_whole(c, plan, coll, root, exported, slices, most, kept, size, sim);
-  if (status || slices <= 1) return status;
+static tutti_status sim_one(const tt_pricing *p, uint64_t *size, tt_sim **sim) {
+  return sim_some(p, true, size, sim);
+}
+
+static tutti_status sim_all(const tt_pricing *p, uint64_t *size, tt_sim **sim) {
+  return sim_some(p, false, size, sim);
+}
+
+static bool always(const tt_pricing *p) {
+  (void)p;
+  return true;
+}
+
+/* ---- the table ---- */
+
+enum { ALL = 4 };
+static const tt_pricer pricers[] = {
+    {"the ranks on the longest ways to the root", tt_ways_apply, TT_BOUNDED_BY_SOME, tt_ways_sim,
+     NULL, NULL},
+    {"one rank on even levels, with domains as large as the largest", tt_even_applies,
+     TT_BOUNDED_ON_EVEN_LEVELS, tt_even_sim, NULL, tt_even_raise},
+    {"a group of each level", tt_stages_apply, TT_BOUNDED_NOT, tt_stages_sim, tt_stages_curve,
+     NULL},
+    {"one rank, which stands for all", one_stands_for_all, TT_BOUNDED_BY_SOME, sim_one, NULL, NULL},
+    [ALL] = {"all ranks", always, TT_BOUNDED_BY_SOME, sim_all, NULL, NULL}};
+
+tt_pricing tt_pricing_of(tt_chooser *c, const tt_plan_spec *plan, tutti_coll coll, int root) {
+  return (tt_pricing){
+      .c = c, .ask = tt_ask_of(&c->setting, plan, coll, root), .slices = 1, .most = HUGE_VAL};
+}
+
+const tt_pricer *tt_pricer_of(const tt_pricing *p) {
+  const tt_pricer *by = pricers;
+  while (!by->applies(p)) by++;
+  return by;
+}
+
+bool tt_prices_all_ranks(const tt_pricer *by) {
+  return by == &pricers[ALL];
+}
+
+tutti_status tt_pricing_sim(const tt_pricing *p, const tt_pricer *by, uint64_t *size,
+                            tt_sim **sim) {
+  const char *text = p->ask.plan->text;
+  if (!by) by = tt_pricer_of(p);
+  *sim = NULL;
+  const tutti_status status = by->sim(p, size, sim);
+  if (status || p->slices <= 1) return status;
   tt_sim *whole = *sim;
-  const bool can = tt_sim_can_slice(whole, slices);
-  *sim = can ? tt_sim_slices(whole, slices, c->setting.flight) : NULL;
+  const bool can = tt_sim_can_slice(whole, p->slices);
+  *sim = can ? tt_sim_slices(whole, p->slices, p->c->setting.flight) : NULL;
   tt_sim_free(whole);
   if (!can)
     return tt_fail(TUTTI_ERR_UNSUPPORTED,
-                   "%s in %d slices has too many messages to price; set fewer", plan->text, slices);
-  return *sim ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for slices of %s", plan->text);
+                   "%s in %d slices has too many messages to price; set fewer", text, p->slices);
+  return *sim ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for slices of %s", text);
 }
 
-tutti_status tt_candidate_sim(const tt_chooser *c, const tt_plan_spec *plan, int slices,
-                              tutti_coll coll, int root, bool exported, uint64_t bytes,
-                              tt_sim **sim) {
-  return tt_plan_sim(c, plan, slices, coll, root, exported, HUGE_VAL, NULL, &bytes, sim);
+tutti_status tt_candidate_sim(tt_chooser *c, const tt_plan_spec *plan, int slices, tutti_coll coll,
+                              int root, bool exported, uint64_t bytes, tt_sim **sim) {
+  tt_pricing p = tt_pricing_of(c, plan, coll, root);
+  p.slices = slices;
+  p.exported = exported;
+  return tt_pricing_sim(&p, NULL, &bytes, sim);
 }
