@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""machines.py - what an allreduce would take on networks that one can buy: the table of docs/scale.md, from prices.
+"""machines.py - what an allreduce would take on networks that one can buy: a table of docs/bench/tables.md, from prices.
 
   machines.py --build build [--out docs/bench]          (make bench-machines)
 
@@ -77,7 +77,7 @@ def main():
     about = dict(record.about("prices on networks that one can buy; docs/scale.md says what they are", "make bench-machines"),
                  columns=["machine", "P", "plan"] + [size(m) for m in SIZES])
     record.store(os.path.join(args.out, "machines.json"), about, list(rows(args.build)))
-    print("%s/machines.json; make tables puts it into docs/scale.md" % args.out, file=sys.stderr)
+    print("%s/machines.json; make tables puts it into docs/bench/tables.md" % args.out, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scale.py - the tables and plots of docs/scale.md, from prices and from one rank's measurements.
+"""scale.py - the tables of docs/bench/tables.md and the plots of docs/scale.md, from prices and from one rank's measurements.
 
   scale.py --build build [--only prices,practice,forms,setup,uneven] [--out docs/bench]
 
@@ -61,7 +61,7 @@ def progress(text):
 
 
 def read_prices(lines):
-    """By size: (seconds, name, slices, messages); the seconds of the first choice, and of all; the memory meanwhile."""
+    """By size: (seconds, name, slices, messages); the seconds of the first choice, and of all; the memory at most."""
     found, took, first, peak = {}, 0, 0, 0
     for line in lines:
         word = line.split(" ", 7)
@@ -140,7 +140,7 @@ def winners():
     _, first, took, peak = prices(192, FEW[0], FEW[1], "all", SIZES)
     cost.insert(0, [FEW[0], "192", time(first), time(took), size(peak), ""])
     put("winners", ["network", "P"] + [size(b) for b in COLUMNS], rows)
-    put("choosing", ["network", "P", "first choice, 8 B", f"{len(SIZES)} sizes", "memory meanwhile", "for int32 instead"], cost)
+    put("choosing", ["network", "P", "first choice, 8 B", f"{len(SIZES)} sizes", "memory at most", "for int32 instead"], cost)
     return won
 
 
@@ -173,7 +173,7 @@ def practice(won):
                 times[net, P, plan] = {b: v[0] for b, v in found.items()}
                 rows.append(["", "", f"`{name}`"] + [time(found[b][0]) for b in at] +
                             (["closed form", ""] if took is None else [time(took), size(peak)]))
-    put("practice", ["network", "P", "plan"] + [size(b) for b in at] + ["to price it", "memory meanwhile"], rows)
+    put("practice", ["network", "P", "plan"] + [size(b) for b in at] + ["time to predict it", "memory at most"], rows)
     return times
 
 

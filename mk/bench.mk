@@ -13,7 +13,7 @@
 #   make bench-tls       TLS between ranks beside UCX's TCP (as root; part of make bars)
 #   make bench-faults    500 deaths, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
 #   make bench-torch     the PyTorch backend beside gloo
-#   make bench-frontier  floats between the fewest steps and the fewest bytes: prices of docs/papers.md, anew
+#   make bench-frontier  floats between the fewest steps and the fewest bytes: predictions of docs/bench/papers.md
 #   make bench-engine | bench-kernels | bench-wait | bench-many | bench-buckets | bench-exact | bench-price | bench-scale | bench-machines
 
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
@@ -107,7 +107,7 @@ bench-coding: $(BUILD)/bench/coders
 	@$(BUILD)/bench/coders $(MORE)
 bench-price: $(BUILD)/bench/price
 	@$(BUILD)/bench/price
-# The tables and plots of docs/scale.md, anew: about ten minutes, and 2 GB of memory.
+# The tables and plots of large machines: about ten minutes, and 2 GB of memory.
 bench-scale: all $(BUILD)/bench/scale
 	@$(PYTHON) bench/scale.py --build $(BUILD) $(if $(ONLY),--only $(ONLY))
 # Prices on networks that one can buy, for docs/scale.md; prints each command. Then make tables.

@@ -1,5 +1,5 @@
 # figure_measure.py - measurements on this machine: a few ranks that share its memory, one
-# algorithm after the other (`tutti bench`). This is not a network; docs/papers.md says which
+# algorithm after the other (`tutti bench`). This is not a network; docs/bench/papers.md says which
 # parts of a figure it can test.
 # SPDX-License-Identifier: BSD-3-Clause
 import json

@@ -186,7 +186,7 @@ def store_topologies(results):
 
 
 def store_shuffled(results):
-    """docs/bench/shuffled.json, of which tools/doc_tables.py makes a table of docs/simulation.md."""
+    """docs/bench/shuffled.json."""
     def ours(network, size):
         run = tutti_runs(results, network, size).get("tutti")
         return "%.4g us" % (1e6 * run.seconds) if run else None

@@ -1,5 +1,5 @@
 # training_tables.py - what the steps of training.py say: tables of docs/sim/tables.md, and docs/bench/papers-training.json and
-# training-hosts.json, of which tools/doc_tables.py makes the tables of docs/papers.md.
+# training-hosts.json, of which tools/doc_tables.py makes the tables of docs/bench/papers.md.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 
@@ -88,7 +88,7 @@ def lines(kept):
     return out
 
 
-# ---- docs/papers.md ----
+# ---- docs/bench/papers.md ----
 
 COMMAND = "`make sim ONLY=training`"
 
@@ -119,7 +119,7 @@ def statements_002(steps):
                   "%.1f ms at the end of a step, and %.1f of jitter" % (end[s], two.JITTER), [[ms, total[s]]])
     four = [steps.of_gpus(4, s, "one") for s in ("GLOO", "BLC")]
     if None not in four:
-        yield row(section, "6 (a): on 4 GPUs two levels and BlueConnect are alike", "%.1f and %.1f ms" % tuple(four), [[1, four[0] / four[1]]])
+        yield row(section, "6 (a): on 4 GPUs two levels and BlueConnect take the same time", "%.1f and %.1f ms" % tuple(four), [[1, four[0] / four[1]]])
     grows = {s: [steps.of_gpus(g, s, "one") for g in two.SIMULATED_GPUS if g > 4] for s in SCHEMES}
     if not any(None in x for x in grows.values()):
         best = all(b <= min(r, g) + 0.05 for r, g, b in zip(grows["Ring"], grows["GLOO"], grows["BLC"]))
@@ -174,7 +174,7 @@ def about(what):
 
 
 def write(kept):
-    """The files that docs/papers.md is made of, once all that they need is there."""
+    """The files that docs/bench/papers.md is made of, once all that they need is there."""
     steps = Steps(kept)
     rows = [*statements_002(steps), *statements_003(steps)]
     if rows:

@@ -48,6 +48,16 @@ def words(stored, columns=None, left="1"):
     return grid(names, [[r[n] for n in names] if isinstance(r, dict) else r for r in stored["rows"]], int(left))
 
 
+def choices(stored):
+    """Of machines.json, tutti's choice alone: its times, without the plans."""
+    rows, machine = [], ["", ""]
+    for r in stored["rows"]:
+        machine = r[:2] if r[0] else machine
+        if "choice" in r[2]:
+            rows.append(machine + [re.sub(r"\*|<br>.*", "", cell) for cell in r[3:]])
+    return grid(["machine", "nodes"] + stored["about"]["columns"][3:], rows, 1)
+
+
 def peers(stored, ranks, state):
     """One number of ranks on near or far cores: microseconds, and the peers' time over tutti's."""
     import peers as p
@@ -82,9 +92,9 @@ def summary(stored):
     return grid(["ranks, cores", "vectors"] + ["%s / tutti: mean (least)" % x for x in p.PEERS], lines, 2)
 
 
-def hosts(stored, beside, side):
+def hosts(stored, peer, side):
     """The MPI's time over one side's: a row per size, a column per layout."""
-    rows = [r for r in stored["rows"] if r["beside"] == beside.replace("_", " ") and side in r]
+    rows = [r for r in stored["rows"] if r["beside"] == peer.replace("_", " ") and side in r]
     layouts = list(dict.fromkeys(r["layout"] for r in rows))
     by = {(r["layout"], r["bytes"]): r[side]["ratio"] for r in rows}
     return grid(["bytes"] + [l.replace("x", " x ") for l in layouts],
@@ -121,12 +131,6 @@ def lighter(stored, kind):
                  for g in sorted(groups, key=lambda g: g[0])], 4)
 
 
-def bars(stored):
-    """The bars of one part of `make bars`; those that fall short first."""
-    rows = sorted(stored["rows"], key=lambda r: not r["verdict"].startswith("FALLS"))
-    return grid(["bar", "wanted", "measured", ""], [[r["bar"], r["wanted"], r["measured"], r["verdict"]] for r in rows], 4)
-
-
 def verdict(stated, here):
     """Of two numbers: within 10 % agrees, within 25 % roughly; of a fact: whether it holds; None: not tried."""
     if stated is None:
@@ -158,7 +162,7 @@ def papers(stored, section):
     return grid(stored["about"]["heads"].get(section, ["stated", "here", "verdict", "command"]), rows, 4)
 
 
-VIEWS = {f.__name__: f for f in (words, peers, summary, hosts, lighter, bars, frontier, papers)}
+VIEWS = {f.__name__: f for f in (words, choices, peers, summary, hosts, lighter, frontier, papers)}
 
 
 # ---- pages ----

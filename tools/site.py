@@ -25,7 +25,8 @@ import gallery
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Pages beside docs/, and the first page: source, page of the site.
 PLACED = {"docs/README.md": "index.md", "README.md": "start.md", "CONTRIBUTING.md": "contributing.md",
-          "CHANGELOG.md": "changes.md", "SECURITY.md": "reporting.md", "src/prove/SEMANTICS.md": "semantics.md"}
+          "CHANGELOG.md": "changes.md", "SECURITY.md": "reporting.md", "src/prove/SEMANTICS.md": "semantics.md",
+          "src/cost/README.md": "cost-model.md", "src/choose/README.md": "choosing.md"}
 NAVIGATION = [
     ("Start", [("The manual", "index.md"), ("Five minutes", "start.md"), ("Install", "install.md"), ("Concepts", "concepts.md"),
                ("Questions", "questions.md")]),
@@ -42,9 +43,10 @@ NAVIGATION = [
     ("Reference", [("Commands", "reference/commands.md"), ("Variables", "reference/variables.md"),
                    ("C API", "reference/c-api.md"), ("C API by Doxygen", "api/index.html"), ("Schedules as text", "schedules.md"), ("Versions", "versions.md"), ("Glossary", "glossary.md")]),
     ("Background", [("Benchmarks", "bench/README.md"), ("Shared memory", "shared-memory.md"), ("Papers", "papers.md"),
-                    ("Simulation", "simulation.md"), ("Its tables", "sim/tables.md"), ("Scale", "scale.md"),
+                    ("Simulation", "simulation.md"), ("Its tables", "sim/tables.md"), ("Scale", "scale.md"), ("Result tables", "bench/tables.md"),
+                    ("Papers, statement by statement", "bench/papers.md"),
                     ("Compositions, drawn", "compositions.md"),
-                    ("What a schedule means", "semantics.md")]),
+                    ("What a schedule means", "semantics.md"), ("The cost model", "cost-model.md"), ("How a plan is chosen", "choosing.md")]),
     ("Take part", [("Contributing", "contributing.md"), ("Changes", "changes.md"), ("Report a security fault", "reporting.md")]),
 ]
 API_PAGE = "docs/reference/c-api.md"

@@ -1,6 +1,6 @@
 # figures.sh - the pictures that scripts draw: all in one style, for a dark page too. The papers'
 # figures (make figures): each is drawn, from prices alone, and the papers' statements hold
-# where docs/papers.md says so.
+# where docs/bench/papers.md says so.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 
