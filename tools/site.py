@@ -33,7 +33,7 @@ NAVIGATION = [
     ("Tutorials", [("An MPI program, faster", "tutorials/faster.md"), ("Your own algorithm", "tutorials/algorithm.md"),
                    ("Find who is late", "tutorials/late.md"), ("Survive a death", "tutorials/survive.md"),
                    ("PyTorch on two hosts", "tutorials/ddp.md")]),
-    ("Use it", [("Python", "python.md"), ("PyTorch", "torch.md"), ("MPI: the drop-in", "dropin.md"), ("MPI: from C", "mpi.md"),
+    ("Use it", [("Python", "python.md"), ("PyTorch", "torch.md"), ("Moving to tutti", "moving.md"), ("MPI: the drop-in", "dropin.md"), ("MPI: from C", "mpi.md"),
                 ("Hosts and Slurm", "hosts.md"), ("Sums in the network", "aggregator.md"), ("Compressed messages", "lighter.md"),
                 ("Vectors on a GPU", "gpu.md"),
                 ("Buckets of gradients", "buckets.md"), ("Your own network", "networks.md")]),

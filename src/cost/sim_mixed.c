@@ -9,7 +9,7 @@
  *            link with probability h, as between the groups of a dragonfly, each group sends and gets as many as it has
  *            places, which makes the variance h * h of that (counts in a table whose sums of rows and columns are given).
  * 0.7        of the square of it: ranks do not wait for each other after each round, so those whose links have less go
- *            ahead. From simulations of tori, fat trees and dragonflies (docs/simulation.md).
+ *            ahead. From simulations of tori, fat trees and dragonflies (src/cost/README.md).
  * Ways       the last message of a round comes from the furthest place, when the others are gone, or over a link that has been
  *            busy since the first one came: whichever takes longer. A message from the nearest place comes `nearer` s before a
  *            mean one, and the first of n comes (n - 1) / (n + 1) of that before it.

@@ -2,7 +2,7 @@
  *
  * Idea       one level after the other, by its own sequence of live vectors; the way
  *            back is the way down reversed, without sums. Around a ring sums go on the way that the
- *            operands went, so that a rank which is ahead stays so (docs/simulation.md).
+ *            operands went, so that a rank which is ahead stays so.
  * Invariant  the first level starts from the input; after it all vectors are partial sums.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>

@@ -7,7 +7,6 @@
  *            which it parts from its peers, unless it has ports for several at once; or those of a step,
  *            where places are not known.
  * Proofs     Simulated ranks are one process: the first that needs a plan proves it for all.
- * Source     docs/simulation.md.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
