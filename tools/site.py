@@ -42,7 +42,7 @@ NAVIGATION = [
     ("Reference", [("Commands", "reference/commands.md"), ("Variables", "reference/variables.md"),
                    ("C API", "reference/c-api.md"), ("C API by Doxygen", "api/index.html"), ("Schedules as text", "schedules.md"), ("Versions", "versions.md"), ("Glossary", "glossary.md")]),
     ("Background", [("Benchmarks", "bench/README.md"), ("Shared memory", "shared-memory.md"), ("Papers", "papers.md"),
-                    ("Simulation", "simulation.md"), ("Its tables", "sim/tables.md"), ("Scale", "scale.md"),
+                    ("Simulation", "simulation.md"), ("Its tables", "sim/tables.md"), ("Scale", "scale.md"), ("Testing", "testing.md"),
                     ("Compositions, drawn", "compositions.md"),
                     ("What a schedule means", "semantics.md")]),
     ("Take part", [("Contributing", "contributing.md"), ("Changes", "changes.md"), ("Report a security fault", "reporting.md")]),
