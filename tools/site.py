@@ -28,7 +28,7 @@ PLACED = {"docs/README.md": "index.md", "README.md": "start.md", "CONTRIBUTING.m
           "CHANGELOG.md": "changes.md", "SECURITY.md": "reporting.md", "src/prove/SEMANTICS.md": "semantics.md"}
 NAVIGATION = [
     ("Start", [("The manual", "index.md"), ("Five minutes", "start.md"), ("Install", "install.md"), ("Concepts", "concepts.md"),
-               ("Questions", "questions.md")]),
+               ("FAQ", "faq.md")]),
     ("Tutorials", [("An MPI program, faster", "tutorials/faster.md"), ("Your own algorithm", "tutorials/algorithm.md"),
                    ("Find who is late", "tutorials/late.md"), ("Survive a death", "tutorials/survive.md"),
                    ("PyTorch on two hosts", "tutorials/ddp.md")]),
