@@ -36,7 +36,7 @@ NAVIGATION = [
                 ("Hosts and Slurm", "hosts.md"), ("Sums in the network", "aggregator.md"), ("Compressed messages", "lighter.md"),
                 ("Vectors on a GPU", "gpu.md"),
                 ("Buckets of gradients", "buckets.md"), ("Your own network", "networks.md")]),
-    ("Choose and tune", [("Choose and explain", "prices.md"), ("Tune", "tune.md"), ("Wisdom", "wisdom.md"), ("Traces", "trace.md"),
+    ("Choose and tune", [("Choose and explain", "prices.md"), ("Tune", "tune.md"), ("Checklist", "performance.md"), ("Wisdom", "wisdom.md"), ("Traces", "trace.md"),
                          ("Reproducibility", "reproducible.md")]),
     ("When it fails", [("Troubleshooting", "troubleshooting.md"), ("Reliability", "reliability.md"), ("Security", "security.md"),
                        ("Testing", "testing.md")]),
