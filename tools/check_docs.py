@@ -5,8 +5,8 @@ Usage      tools/check_docs.py [links | questions | messages] ...; prints a line
 links      each link of a page leads to a file of the tree, each anchor to a heading of it, each picture is there; each page
            has one title at its head; each page of docs/ can be reached from docs/README.md. A page that is named in prose is
            a link, so that a reader can follow it.
-questions  docs/questions.txt: the page of each answer is linked from the first page (one click), and the anchor is a heading
-           of it (the second).
+questions  docs/questions.txt: each is a heading of docs/faq.md, and the answer there has a link to the section with the
+           details. That page is linked from the first page (one click), and the anchor is a heading of it (the second).
 messages   each message that is a heading of docs/troubleshooting.md has words that some source prints.
 Anchors    are GitHub's: lower case, punctuation left out, spaces to hyphens; the site makes the same (`slug`).
 SPDX-License-Identifier: BSD-3-Clause"""
@@ -16,7 +16,7 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FIRST = "docs/README.md"
+FIRST, FAQ = "docs/README.md", "docs/faq.md"
 LINK = re.compile(r"(!?)\[((?:[^\]\[]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 
 
@@ -121,8 +121,19 @@ def questions():
                 yield number, question, page, anchor
 
 
+def answers():
+    """The links in the section of each heading of docs/faq.md."""
+    found, text = {}, ""
+    for _, line, prose in lines_of(FAQ):
+        heading = re.match(r"#+ +(.*)", line) if prose else None
+        text = heading.group(1) if heading else text
+        found.setdefault(text, set()).update(m.group(3) for m in LINK.finditer(line) if prose)
+    return found
+
+
 def check_questions():
     os.chdir(ROOT)
+    answered = answers()
     near = {target_of(FIRST, link)[0] for _, _, link in links(FIRST) if not re.match(r"[a-z]+:", link)}
     count = 0
     for number, question, page, anchor in questions():
@@ -136,6 +147,10 @@ def check_questions():
             yield where + "%s has no heading #%s" % (path, anchor)
         elif path not in near:
             yield where + "%s is not linked from %s" % (path, FIRST)
+        if question not in answered:
+            yield where + "%s does not answer it" % FAQ
+        elif "%s#%s" % (page, anchor) not in answered[question]:
+            yield where + "the answer in %s has no link to %s#%s" % (FAQ, page, anchor)
     if count < 20:
         yield "docs/questions.txt: %d questions, 20 wanted" % count
 

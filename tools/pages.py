@@ -14,7 +14,6 @@ import subprocess
 import sys
 
 import api_page
-import check_docs
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MARK = "<!-- made by make pages -->\n"
@@ -110,11 +109,6 @@ def man(say, name, summary, version):
     return "\n".join(out + [".SH SEE ALSO", ".BR tutti (1),", ".BR tutti (3)"]) + "\n"
 
 
-def questions(_say):
-    """The questions of docs/questions.txt as links."""
-    return "\n".join("- [%s](%s#%s)" % (question, page, anchor) for _, question, page, anchor in check_docs.questions()) + "\n"
-
-
 def profiles(say):
     """Yields path and text of each profile of a machine."""
     for machine, nodes in MACHINES.items():
@@ -128,7 +122,7 @@ def pages(say):
     yield from profiles(say)
     version = say(["--version"]).split()[1]
     for path, made in (("docs/reference/variables.md", variables), ("docs/reference/commands.md", commands),
-                       ("docs/reference/c-api.md", lambda _: api_page.page(ROOT)), ("docs/questions.md", questions)):
+                       ("docs/reference/c-api.md", lambda _: api_page.page(ROOT))):
         with open(os.path.join(ROOT, path)) as f:
             above = f.read().split(MARK)[0]
         yield path, above + MARK + "\n" + made(say).rstrip() + "\n"

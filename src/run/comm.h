@@ -23,7 +23,7 @@ typedef struct tt_rank_info {
   uint32_t host; /* a hash of its host's name and its PID namespace */
   uint64_t ctrl; /* its control block in shared memory, from which the wire is made */
 } tt_rank_info;
-_Static_assert(sizeof(tt_rank_info) == 40, "docs/hosts.md says what a rank costs");
+_Static_assert(sizeof(tt_rank_info) == 40, "a job may have very many ranks");
 
 /* Ranks and cores; decides how ranks wait, and what is cheap. */
 typedef struct tt_load {

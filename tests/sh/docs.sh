@@ -40,6 +40,8 @@ made $python "$copy/tools/check_docs.py" questions
 ok "noticed: an answer that is three clicks away" all 'status 1' "has 'troubleshooting.md is not linked from docs/README.md'"
 cp docs/README.md "$copy/docs/README.md"
 noticed "an answer that is gone" docs/hosts.md 's/^## Under Slurm/## At work/' questions 'hosts.md has no heading #under-slurm'
+noticed "a question without an answer" docs/faq.md 's/^### How do I run under Slurm?/### Slurm/' questions 'docs/faq.md does not answer it'
+noticed "an answer without its link" docs/faq.md 's/hosts.md#under-slurm/hosts.md/' questions 'docs/faq.md has no link to hosts.md#under-slurm'
 noticed "a page that is named but not linked" docs/tune.md '$a See docs/prices.md for more.' links 'docs/prices.md is named, but not linked'
 
 noticed "a message that no source prints" docs/troubleshooting.md 's/is not the shared memory of/is not the stored memory of/' messages \
