@@ -148,8 +148,8 @@ def _built(build: Path, libraries: tuple[str, ...]) -> Iterator[tuple[str, Path]
 class _Wheel:
     """One that is written."""
 
-    def __init__(self, folder: str, machine: str) -> None:
-        self._tag = f"py3-none-{machine}"  # any Python 3
+    def __init__(self, folder: str, machine: str, python: str = "py3-none") -> None:
+        self._tag = f"{python}-{machine}"
         self.name = f"tutti-{VERSION}-{self._tag}.whl"
         self._zip = zipfile.ZipFile(Path(folder) / self.name, "w", zipfile.ZIP_DEFLATED)
         self._record = ""
@@ -183,7 +183,8 @@ def _about(tag: str) -> dict[str, str]:
 
 def wheel_of(folder: str, machine: str, build: Path, libraries: tuple[str, ...], torch: Optional[Path], why: str) -> str:
     """Writes a wheel of what lies in `build`; returns its name. `why`: there is no backend of PyTorch."""
-    wheel = _Wheel(folder, machine)
+    # With the backend it is for one Python, so pip's cache of wheels does not hand it to another one.
+    wheel = _Wheel(folder, machine, "cp{0}{1}-cp{0}{1}".format(*sys.version_info) if torch else "py3-none")
     files = [*_package(), *_built(build, libraries)]
     if torch:
         files.append((f"tutti/torch/{torch.name}", torch))
@@ -208,6 +209,7 @@ def build_editable(wheel_directory: str, config_settings: Optional[dict[str, Any
                    metadata_directory: Optional[str] = None) -> str:
     """The package and what is built stay in the tree."""
     _make()
+    _make_torch()
     wheel = _Wheel(wheel_directory, _here())
     wheel.add("tutti.pth", f"{HERE / 'python'}\n".encode())
     return wheel.close()
