@@ -70,7 +70,7 @@ ok "but not one that asked for it" all 'status 0' '! grep -q "runs in Python" "$
 fault() {
   local name=$1 how=$2 want=$3 pattern good=1
   shift 3
-  job run --keep-going -n 3 $python $here/torch_faults.py "$how"
+  forked 3 $here/torch_faults.py "$how"
   cat "$work/err" >>"$work/out"
   for pattern in "$@" '!Fatal Python|Segmentation|SIGSEGV|SIGABRT|terminate called'; do
     case $pattern in
@@ -116,11 +116,11 @@ ok "TORCH_DISTRIBUTED_DEBUG=DETAIL" all 'status 0' says_trained
 # ---- settings ----
 [ -e "$BUILD/c10d" ] || skip "TUTTI_TORCH_BRIEF" "the compiled backend was not built; make torch builds it" 6
 for value in $([ ! -e "$BUILD/c10d" ] || echo 0 131072); do
-  job run -n 2 env TUTTI_TORCH_BRIEF=$value $python $here/torch_faults.py train
+  forked 2 TUTTI_TORCH_BRIEF=$value $here/torch_faults.py train
   ok "TUTTI_TORCH_BRIEF=$value" all 'status 0' says_trained
 done
 for value in $([ ! -e "$BUILD/c10d" ] || echo 64k -1 1.5 99999999999999999999); do
-  job run -n 1 env TUTTI_TORCH_BRIEF=$value $python $here/torch_faults.py quiet
+  forked 1 TUTTI_TORCH_BRIEF=$value $here/torch_faults.py quiet
   ok "TUTTI_TORCH_BRIEF=$value is refused" all 'status 1' \
     'says "^(.rank0.: )?ValueError: tutti: init_process_group: TUTTI_TORCH_BRIEF is .$value.; it is a whole number of bytes"'
 done
