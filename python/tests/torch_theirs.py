@@ -50,11 +50,11 @@ SKIP = "sandcastle_skip" if hasattr(common_utils, "sandcastle_skip") else "skip_
 _skip, _skip_if = getattr(common_utils, SKIP), getattr(common_utils, SKIP + "_if")
 setattr(common_utils, SKIP, lambda why: (lambda test: test) if NAMED.search(why) else _skip(why))
 setattr(common_utils, SKIP + "_if", lambda holds, why: _skip_if(holds and not NAMED.search(why), why))
+from torch.testing._internal.distributed import distributed_test as theirs  # noqa: E402
+
 for names in common.DistTestCases.backend_feature.values():
     if "gloo" in names:
         names.add("tutti")
-
-from torch.testing._internal.distributed import distributed_test as theirs  # noqa: E402
 
 
 class TestDist(theirs.TestDistBackend, theirs.DistributedTest._DistTestBase):
@@ -75,7 +75,7 @@ DIFFERS = {
 if torch.__version__ >= "2":
     DIFFERS["ddp_logging_data_cpu"] = "PyTorch 2 calls every backend but its own 'custom'"
 else:
-    DIFFERS["monitored_barrier_gloo"] = "PyTorch 1.13 refuses it for every backend but gloo"
+    DIFFERS["monitored_barrier"] = "PyTorch 1.13 refuses it for every backend but gloo"
 CODES = {skip.exit_code for skip in common.TEST_SKIPS.values()}
 
 

@@ -46,7 +46,7 @@ dist.all_reduce(x)
 dist.new_group()
 assert not tutti.torch.COMPILED and x[0] == dist.get_world_size()
 mine = "_".join(torch.__version__.split(".")[:2]) + sysconfig.get_config_var("EXT_SUFFIX")
-for name in "9_9.cpython-399-x86_64-linux-gnu.so", mine:
+for name in ("9_9.cpython-399-x86_64-linux-gnu.so", mine) if dist.get_rank() == 0 else ():
     with open(f"{sys.argv[1]}/tutti/torch/_c10d_{name}", "w") as f:
         f.write("not a library")
     importlib.invalidate_caches()
@@ -59,8 +59,8 @@ slow() { PYTHONWARNINGS= job run -n 2 $python "$work/slow.py" "$work/only_python
 slow
 ok "a user without the compiled backend is told so, once, and why" all 'status 0' \
   '[ "$(grep -c "PyTorch backend runs in Python (it was not built for PyTorch [0-9.]* and Python [0-9.]*)" "$work/err")" = 1 ]' 'grep -q "make torch" "$work/err"'
-ok "and what other backends there are" all 'count "^it was not built for PyTorch [0-9.]* and Python 3[0-9.]*, but for PyTorch 9.9 and Python 3.99$" 2' \
-  'count "\(invalid ELF header\|file too short\)$" 2'
+ok "and what other backends there are" all 'count "^it was not built for PyTorch [0-9.]* and Python 3[0-9.]*, but for PyTorch 9.9 and Python 3.99$" 1' \
+  'count "\(invalid ELF header\|file too short\)$" 1'
 TUTTI_TORCH=python slow
 ok "but not one that asked for it" all 'status 0' '! grep -q "runs in Python" "$work/err"'
 
