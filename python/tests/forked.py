@@ -4,10 +4,11 @@
 
 The ranks have torchrun's environment, and PyTorch's store is here. What they print is in FOLDER/out and FOLDER/err. After each job a
 line is printed, the job's exit status: that of the first rank that failed, 128 more than the signal that killed it, or 124 after LIMIT
-seconds. SPDX-License-Identifier: BSD-3-Clause
+seconds, when the ranks print where they are. SPDX-License-Identifier: BSD-3-Clause
 """
 import ctypes
 import datetime
+import faulthandler
 import os
 import runpy
 import signal
@@ -17,7 +18,7 @@ import time
 import torch.distributed as dist
 import torch.nn.parallel  # noqa: F401  pylint: disable=unused-import
 
-LIMIT = 100
+LIMIT = int(os.environ.get("LIMIT", "100"))
 
 
 def ended(pids):
@@ -33,7 +34,7 @@ def ended(pids):
         if time.monotonic() > until:
             first = 124
             for pid in left:
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, signal.SIGABRT)
         time.sleep(0.002)
     return first
 
@@ -42,6 +43,7 @@ def become(rank, ends, words):
     """This process is a rank now; what it runs."""
     for descriptor, file in enumerate([open(os.devnull, "rb"), *ends]):
         os.dup2(file.fileno(), descriptor)
+    faulthandler.enable(2)
     begins = next(i for i, word in enumerate(words) if "=" not in word)
     os.environ.update((word.split("=", 1) for word in words[:begins]), RANK=str(rank), LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1",
                       TORCHELASTIC_USE_AGENT_STORE="True", TORCHELASTIC_RESTART_COUNT="0")

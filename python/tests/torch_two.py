@@ -217,7 +217,7 @@ def types():
 
 
 for test in (one_tensor, coalesced, functional_ones, compiled, tensor_parallelism, checkpoints, sharded, sharded_two, groups, types, missing,
-             fewer, devices):
+             devices, fewer):
     if sys.argv[1:] and test.__name__ not in sys.argv[1:]:
         continue
     bad = torch.zeros(1)

@@ -33,7 +33,7 @@ if _folder and (_folder / "c10d").is_dir():  # not installed, but in the source 
     __path__.append(str(_folder / "c10d"))
 
 
-_NAMED = re.compile(r"_c10d_(\d+)_(\d+)\.cpython-(\d)(\d+)")
+_NAMED = re.compile(r"_c10d_(\w+)\.cpython-(\d)(\d+)")
 
 
 def _reason(error: ImportError) -> str:
@@ -43,11 +43,13 @@ def _reason(error: ImportError) -> str:
 
 
 def _compiled() -> Any:
-    """The one for this version of PyTorch, and of Python."""
-    version, python = (".".join(said.split(".")[:2]) for said in (_torch.__version__, platform.python_version()))
-    name = f"{__name__}._c10d_{version.replace('.', '_')}"
+    """The one for this version of PyTorch, and of Python. Its name is that of tools/torch_flags.py."""
+    release, python = _torch.__version__.partition("+")[0], ".".join(platform.python_version_tuple()[:2])
+    version = ".".join(release.split(".")[:2]) if re.fullmatch(r"[\d.]+", release) else str(_torch.__version__)
+    name = __name__ + "._c10d_" + re.sub(r"\W", "_", version)
     if importlib.util.find_spec(name) is None:
-        built = sorted(m.expand(r"PyTorch \1.\2 and Python \3.\4") for folder in __path__ for m in map(_NAMED.match, os.listdir(folder)) if m)
+        built = sorted(f"PyTorch {m[1].replace('_', '.')} and Python {m[2]}.{m[3]}"
+                       for folder in __path__ for m in map(_NAMED.match, os.listdir(folder)) if m)
         raise ImportError(f"it was not built for PyTorch {version} and Python {python}" + (f", but for {', '.join(built)}" if built else ""))
     return importlib.import_module(name)
 
