@@ -28,14 +28,17 @@ void Group::setTimeout(Limit timeout) {
 }
 
 namespace {
-[[noreturn]] void missing_ranks(const at::Tensor &missing, Limit limit) {
+// On the other ranks than 0 in gloo's words, too, which programs may look for.
+[[noreturn]] void missing_ranks(int rank, const at::Tensor &missing, Limit limit) {
+  const std::string come = rank ? "Rank " + std::to_string(rank) + " successfully reached monitoredBarrier, but received errors while "
+                                  "waiting for send/recv from rank 0: " : "";
   std::string list;
   int n = 0;
   for (int64_t r = 0; r < missing.numel(); r++) {
     if (!missing.data_ptr<uint8_t>()[r]) continue;
     list += (n++ ? ", " : "") + std::to_string(r);
   }
-  throw std::runtime_error("tutti: monitored_barrier: " + std::string(n > 1 ? "Ranks " : "Rank ") + list +
+  throw std::runtime_error("tutti: monitored_barrier: " + come + (n > 1 ? "Ranks " : "Rank ") + list +
                            " failed to pass monitoredBarrier in " + std::to_string(limit.count()) + " ms");
 }
 }  // namespace
@@ -57,7 +60,7 @@ void Group::monitoredBarrier(const c10d::BarrierOptions &o, bool all) {
     send(nothing, 0, tag)->wait();
     if (!comes(receive(news, 0, tag, c10d::OpType::RECV), limit + Limit(5000))) {
       missing[0] = 1;
-      missing_ranks(missing, limit);
+      missing_ranks(getRank(), missing, limit);
     }
   } else {
     std::vector<Done> arrivals;
@@ -71,7 +74,7 @@ void Group::monitoredBarrier(const c10d::BarrierOptions &o, bool all) {
     for (int r = 1; r < getSize(); r++)
       if (!arrivals[static_cast<size_t>(r - 1)]->exception()) send(news, r, tag);
   }
-  if (missing.any().item<bool>()) missing_ranks(missing, limit);
+  if (missing.any().item<bool>()) missing_ranks(getRank(), missing, limit);
 }
 
 #if TUTTI_TORCH(2, 15)

@@ -9,6 +9,7 @@ SPDX-License-Identifier: BSD-3-Clause
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import os
 import re
@@ -65,7 +66,17 @@ def _here() -> str:
 
 
 def _environment() -> dict[str, str]:
-    return {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k not in ("MFLAGS", "PYTHONPATH")}
+    """By PYTHONPATH pip hides installed packages from a build, and shows those that the build required."""
+    dropped = ("MFLAGS",) if _is_torch_required() else ("MFLAGS", "PYTHONPATH")
+    return {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k not in dropped}
+
+
+@functools.lru_cache
+def _is_torch_required() -> bool:
+    """Is PyTorch to be installed for the build? pip builds all packages of a command before it installs any."""
+    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is not None)"
+    return os.environ.get("TORCH") == "yes" and not subprocess.run(
+        [sys.executable, "-c", look], env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"}, check=False).returncode
 
 
 def _run_make(*goals: str) -> int:
@@ -85,8 +96,7 @@ def _make() -> None:
 
 
 def _wheel_of_torch(what: str) -> str:
-    """What tools/torch_flags.py says of it; empty: this Python has no wheel of PyTorch. pip hides installed packages from a build,
-    by PYTHONPATH."""
+    """What tools/torch_flags.py says of it; empty: this Python has no wheel of PyTorch."""
     done = subprocess.run([sys.executable, "tools/torch_flags.py", what], cwd=HERE, env=_environment(), check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     return "" if done.returncode else done.stdout.strip()
@@ -103,7 +113,8 @@ def _torch_obstacle() -> str:
     if _wheel_of_torch("name"):
         return ""
     if sys.base_prefix != "/usr":
-        return f"{sys.executable} has no PyTorch; install it first, then tutti again (pip install --force-reinstall --no-cache-dir)"
+        return (f"{sys.executable} had no PyTorch; install PyTorch, then tutti again (pip install --force-reinstall --no-deps "
+                "--no-cache-dir)")
     if not Path(DEBIANS).exists():
         return "there is no wheel of PyTorch, and Debian's headers are not in /usr/include/torch (libtorch-dev)"
     return "" if Path("/usr/include/pybind11").exists() else "pybind11's headers are missing (Debian's pybind11-dev)"
@@ -148,8 +159,8 @@ def _built(build: Path, libraries: tuple[str, ...]) -> Iterator[tuple[str, Path]
 class _Wheel:
     """One that is written."""
 
-    def __init__(self, folder: str, machine: str) -> None:
-        self._tag = f"py3-none-{machine}"  # any Python 3
+    def __init__(self, folder: str, machine: str, python: str = "py3-none") -> None:
+        self._tag = f"{python}-{machine}"
         self.name = f"tutti-{VERSION}-{self._tag}.whl"
         self._zip = zipfile.ZipFile(Path(folder) / self.name, "w", zipfile.ZIP_DEFLATED)
         self._record = ""
@@ -183,7 +194,8 @@ def _about(tag: str) -> dict[str, str]:
 
 def wheel_of(folder: str, machine: str, build: Path, libraries: tuple[str, ...], torch: Optional[Path], why: str) -> str:
     """Writes a wheel of what lies in `build`; returns its name. `why`: there is no backend of PyTorch."""
-    wheel = _Wheel(folder, machine)
+    # With the backend it is for one Python, so pip's cache of wheels does not hand it to another one.
+    wheel = _Wheel(folder, machine, "cp{0}{1}-cp{0}{1}".format(*sys.version_info) if torch else "py3-none")
     files = [*_package(), *_built(build, libraries)]
     if torch:
         files.append((f"tutti/torch/{torch.name}", torch))
@@ -197,6 +209,10 @@ def wheel_of(folder: str, machine: str, build: Path, libraries: tuple[str, ...],
 # ---- what pip calls ----
 
 
+def get_requires_for_build_wheel(config_settings: Optional[dict[str, Any]] = None) -> list[str]:
+    return ["torch"] if _is_torch_required() else []
+
+
 def build_wheel(wheel_directory: str, config_settings: Optional[dict[str, Any]] = None,
                 metadata_directory: Optional[str] = None) -> str:
     _make()
@@ -208,6 +224,7 @@ def build_editable(wheel_directory: str, config_settings: Optional[dict[str, Any
                    metadata_directory: Optional[str] = None) -> str:
     """The package and what is built stay in the tree."""
     _make()
+    _make_torch()
     wheel = _Wheel(wheel_directory, _here())
     wheel.add("tutti.pth", f"{HERE / 'python'}\n".encode())
     return wheel.close()

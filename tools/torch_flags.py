@@ -24,6 +24,12 @@ def cflags(torch, extension, root):
     return flags + ["-isystem " + x for x in (include, include + "/torch/csrc/api/include", sysconfig.get_paths()["include"])]
 
 
+def version(said):
+    """A release's interface belongs to its minor version; that of any other build to this build alone."""
+    release = said.partition("+")[0]
+    return "_".join(release.split(".")[:2]) if re.fullmatch(r"[\d.]+", release) else re.sub(r"\W", "_", said)
+
+
 def main():
     try:
         import torch
@@ -37,8 +43,7 @@ def main():
             sys.exit("torch_flags.py: there is no %s" % needed)
     library = os.path.join(root, "lib")
     print(" ".join({"cflags": cflags(torch, cpp_extension, root), "libs": ["-L" + library, "-Wl,-rpath," + library],
-                    "name": ["_c10d_" + "_".join(torch.__version__.split(".")[:2]) +
-                             sysconfig.get_config_var("EXT_SUFFIX")]}[sys.argv[1]]))
+                    "name": ["_c10d_" + version(torch.__version__) + sysconfig.get_config_var("EXT_SUFFIX")]}[sys.argv[1]]))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
     torch_lives.py over RANK RANKS FILE LIVES     over a store of the test's; the file will have its port
     torch_lives.py here LIVES                     over torchrun's
     torch_lives.py restarts LIVES kill|raise      in each of so many lives rank 1 ends so; torchrun starts all again
+    torch_lives.py launch RANKS PORT LIVES kill|raise    the same on torchrun's agent in this process, which forks the ranks; PORT 0:
+                                                         its rendezvous is that of --standalone, otherwise the static one
 
 PyTorch 1.13 itself cannot make its default group twice over one store, so there only tutti's part of it is done twice.
 SPDX-License-Identifier: BSD-3-Clause
@@ -62,7 +64,17 @@ def end(how):
     raise RuntimeError("rank 1 ends")
 
 
+def launch(ranks, port, lives, how):
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+    elastic_launch(LaunchConfig(min_nodes=1, max_nodes=1, nproc_per_node=int(ranks), run_id="lives", max_restarts=int(lives),
+                                rdzv_backend="static" if int(port) else "c10d", rdzv_endpoint=f"127.0.0.1:{port}",
+                                rdzv_configs={"rank": 0, "timeout": 60}, monitor_interval=0.02, start_method="fork"),
+                   main)("restarts", lives, how)
+
+
 def main(what, *arguments):
+    if what == "launch":
+        return launch(*arguments)
     if what == "over":
         file = arguments[2]
         rank, ranks, lives = (int(arguments[i]) for i in (0, 1, 3))
@@ -83,7 +95,10 @@ def main(what, *arguments):
             if what == "restarts" and before < lives:
                 end(arguments[1])
             dist.destroy_process_group()
-    print(f"lived after {before} restarts" if what == "restarts" else "lived", flush=True)
+    sys.stdout.write(f"lived after {before} restarts\n" if what == "restarts" else "lived\n")  # at once: ranks share it
+    sys.stdout.flush()
+    return 0
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

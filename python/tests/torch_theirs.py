@@ -1,20 +1,26 @@
-"""PyTorch's own tests of process groups, of torch.testing, with "tutti" as the backend.
+"""PyTorch's own tests of process groups, of torch.testing, on gloo and on tutti: tutti passes what gloo passes, or DIFFERS says why.
 
-    BACKEND=tutti WORLD_SIZE=2 TEMP_DIR=/tmp/x python3 torch_theirs.py [-v] [TestDist.test_all_reduce_sum]
+    python3 torch_theirs.py RANKS FOLDER [REGEX]     prints TAP; why a test failed is in FOLDER/BACKEND/NAME.RANK
 
-The table LEFT_OUT lists tests that do not run, with reasons. Two things that Debian's PyTorch 1.13 lacks under
-Python 3.11 are added here: a module `expecttest`, and a dataclass that Python 3.11 refuses.
+One process imports PyTorch, and forks the ranks of each test. Two things that Debian's PyTorch 1.13 lacks under Python 3.11 are
+added here: a module `expecttest`, and a dataclass that Python 3.11 refuses.
 SPDX-License-Identifier: BSD-3-Clause
 """
+import atexit
+import collections
 import dataclasses
 import os
 import re
+import signal
 import sys
+import time
+import traceback
 import types
 import unittest
 
-os.environ.setdefault("GLOG_minloglevel", "2")
-os.environ.setdefault("BACKEND", "tutti")
+RANKS, FOLDER, LIMIT = int(sys.argv[1]), sys.argv[2], 120  # s for one test
+# The conditions of tests are gloo's.
+os.environ.update(BACKEND="gloo", WORLD_SIZE=str(RANKS), TEMP_DIR=FOLDER, GLOG_minloglevel="2", OMP_NUM_THREADS="1")
 
 stub = types.ModuleType("expecttest")
 stub.TestCase, stub.ACCEPT = type("TestCase", (unittest.TestCase,), {}), False
@@ -36,57 +42,133 @@ import torch.distributed._shard.sharded_tensor  # noqa: E402,F401
 
 dataclasses.dataclass = _dataclass
 
-import tutti.torch  # noqa: E402,F401  (the spawned ranks import this file again)
-from torch.testing._internal import common_distributed, common_utils  # noqa: E402
-from torch.testing._internal.common_distributed import DistTestCases  # noqa: E402
+from torch.testing._internal import common_distributed as common, common_utils  # noqa: E402
 
-if not torch.cuda.is_available():  # otherwise every rank would start only to find that out
-    no_gpu = unittest.skip("needs a GPU")
-    common_distributed.skip_if_no_gpu, common_distributed.skip_if_lt_x_gpu = no_gpu, lambda count: no_gpu
-
-# Tests skip backends by name; tutti can do what these need, so they run.
+# Tests skip gloo by its name where tutti can do what they need: these run.
 NAMED = re.compile("Only MPI supports|[Rr]equires backends? to be|get_future is only supported|GLOO Batch Send Recv")
 SKIP = "sandcastle_skip" if hasattr(common_utils, "sandcastle_skip") else "skip_but_pass_in_sandcastle"  # 1.13, 2
 _skip, _skip_if = getattr(common_utils, SKIP), getattr(common_utils, SKIP + "_if")
 setattr(common_utils, SKIP, lambda why: (lambda test: test) if NAMED.search(why) else _skip(why))
 setattr(common_utils, SKIP + "_if", lambda holds, why: _skip_if(holds and not NAMED.search(why), why))
+from torch.testing._internal.distributed import distributed_test as theirs  # noqa: E402
 
-for feature in ("ddp", "subgroup", "plugin"):
-    DistTestCases.backend_feature.setdefault(feature, set()).add("tutti")
+for names in common.DistTestCases.backend_feature.values():
+    if "gloo" in names:
+        names.add("tutti")
 
-from torch.testing._internal.distributed.distributed_test import DistributedTest, TestDistBackend  # noqa: E402
 
-# Regular expressions of names, and the reasons for leaving them out.
-LEFT_OUT = {
-    r"cuda|gpu|nccl|cudnn|multigpu": "needs a GPU",
-    r"monitored_barrier" + ("" if torch.__version__ < "2" else "_gloo_rank_0_timeout"):
-        "PyTorch 1.13 refuses it for every backend but gloo; the one of rank 0 wants gloo's words",
-    r"monitored_barrier_gloo$" if int(os.environ["WORLD_SIZE"]) > 2 else r"$^":
-        "wants gloo's words on the ranks that have come; tutti names the missing rank there, too",
-    r"ddp_logging_data_cpu" if torch.__version__ >= "2" else r"$^": "PyTorch 2 calls every backend but its own 'custom'",
-    r"batch_isend_irecv_(op|mixed_backend)_err|new_subgroups_with_group_param": "fails with gloo, too",
-    r"accumulate_gradients_no_sync": "makes its model for gloo, NCCL and MPI only, and ends with UnboundLocalError",
-    r"timeout": "is about the words of gloo's and NCCL's own timeouts",
-    r"quantized|sparse|create_ddp_model": "needs what only NCCL or gloo have",
-    r"sync_batch_?norm|SyncBatchNorm": "needs a GPU",
-    r"zero_?redundancy.*overlap|hierarchical|post_localSGD|periodic_model_averager_param": "needs a GPU",
-    r"stateless_api|verify_model_across|undefined_grad|ddp_unused_params_rebuild|detect_ddp_is_actually":
-        "needs a GPU, or is skipped by its own conditions",
+class TestDist(theirs.TestDistBackend, theirs.DistributedTest._DistTestBase):
+    def run_test(self, name, pipe):
+        if "accumulate_gradients" in name:  # it has a model for each of these names, and none for others
+            theirs.BACKEND = "gloo"
+        super().run_test(name, pipe)
+
+
+TOO = "fails on gloo, too"
+# Regular expressions of names, and why tutti does not pass. A test that passes is not listed, but one that fails on
+# gloo may pass with other numbers of ranks.
+DIFFERS = {
+    "cuda|SyncBatchNorm": TOO,  # a GPU is missing
+    "barrier_timeout_global|batch_isend_irecv_(op|mixed_backend|tensor)_err|new_subgroups_with_group_param": TOO,
+    "monitored_barrier_gloo_rank_0_timeout": "wants gloo's words; tutti names the missing rank",
+    "sparse_all_reduce": "tutti refuses sparse tensors, and says to_dense()",
 }
+if torch.__version__ >= "2":
+    DIFFERS["ddp_logging_data_cpu"] = "PyTorch 2 calls every backend but its own 'custom'"
+else:
+    DIFFERS["monitored_barrier"] = "PyTorch 1.13 refuses it for every backend but gloo"
+CODES = {skip.exit_code for skip in common.TEST_SKIPS.values()}
 
 
-def left_out(name):
-    return next((why for pattern, why in LEFT_OUT.items() if re.search(pattern, name)), None)
+def rank(backend, name, r, file, log):
+    """What a forked process does; the exit status is that of PyTorch's test."""
+    out = os.open(log, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o644)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    common.tmp_dir._finalizer.detach()  # it is the parent's
+    os.environ.update(RANK=str(r), BACKEND=backend)
+    theirs.BACKEND = backend
+    code = 0
+    try:
+        if backend == "tutti":
+            import tutti.torch  # noqa: F401  pylint: disable=unused-import
+        ends = torch.multiprocessing.Pipe()
+        TestDist._run(r, name, file, ends[0])
+    except SystemExit as why:
+        code = why.code if isinstance(why.code, int) else int(why.code is not None)
+    except BaseException:  # pylint: disable=broad-except
+        traceback.print_exc()
+        code = 1
+    try:
+        atexit._run_exitfuncs()
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
 
 
-class TestDist(TestDistBackend, DistributedTest._DistTestBase):
-    def setUp(self):
-        why = left_out(self._testMethodName)
+def ended(pids):
+    """The exit statuses; after LIMIT seconds, the rest is killed."""
+    until, left, codes = time.monotonic() + LIMIT, set(pids), []
+    while left:
+        pid = next((p for p in left if (found := os.waitpid(p, os.WNOHANG))[0]), None)
+        if pid is not None:
+            left.remove(pid)
+            codes.append(os.waitstatus_to_exitcode(found[1]))
+        elif time.monotonic() > until:
+            for p in left:
+                os.kill(p, signal.SIGKILL)
+            until += LIMIT
+        else:
+            time.sleep(0.003)
+    return codes
+
+
+def outcome(backend, name):
+    """pass, skip or fail."""
+    test = TestDist(name)
+    test.setUp()
+    folder = os.path.join(FOLDER, backend)
+    os.makedirs(folder, exist_ok=True)
+    sys.stdout.flush()
+    pids = []
+    for r in range(RANKS):
+        pid = os.fork()
+        if pid == 0:
+            rank(backend, name, r, test.file_name, os.path.join(folder, f"{name}.{r}"))
+        pids.append(pid)
+    codes = ended(pids)
+    test.tearDown()
+    return "pass" if not any(codes) else "skip" if CODES.issuperset({*codes} - {0}) else "fail"
+
+
+def judge(name, gloo, tutti):
+    """What is wrong with these outcomes; empty: nothing."""
+    why = next((reason for pattern, reason in DIFFERS.items() if re.search(pattern, name)), None)
+    if tutti == "pass":
+        return f"it passes, and DIFFERS says: {why}" if why and why != TOO else ""
+    if gloo == tutti == "skip":
+        return ""
+    return "" if why and (why != TOO or gloo == "fail") else f"{gloo} on gloo, {tutti} on tutti"
+
+
+def main():
+    TestDist.setUpClass()
+    counts, bad = {b: collections.Counter() for b in ("gloo", "tutti")}, 0
+    wanted = re.compile(sys.argv[3] if sys.argv[3:] else "")
+    for name in sorted(n for n in dir(TestDist) if n.startswith("test_") and wanted.search(n)):
+        got = {"gloo": outcome("gloo", name)}
+        got["tutti"] = "skip" if got["gloo"] == "skip" else outcome("tutti", name)  # the same conditions
+        for backend, found in got.items():
+            counts[backend][found] += 1
+        why = judge(name, **got)
         if why:
-            self.skipTest(why)
-        super().setUp()
-        self._spawn_processes()
+            print(f"not ok - {name}: {why}", flush=True)
+        elif got["gloo"] != got["tutti"]:
+            print(f"# {name}: {got['gloo']} on gloo, {got['tutti']} on tutti", flush=True)
+        bad += bool(why)
+    told = "; ".join(f"{b}: {', '.join(f'{n} {what}' for what, n in sorted(c.items()))}" for b, c in counts.items())
+    print(f"{'not ok' if bad else 'ok'} - PyTorch's own tests on {RANKS} ranks ({told})")
+    return bool(bad)
 
 
-if __name__ == "__main__":
-    unittest.main(module=sys.modules[__name__])
+sys.exit(main())

@@ -6,6 +6,7 @@ Rank 0 prints TAP.
 SPDX-License-Identifier: BSD-3-Clause
 """
 import datetime
+import functools
 import sys
 import tempfile
 import traceback
@@ -14,15 +15,17 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 import torch.distributed.checkpoint as dcp
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
-from torch.distributed.tensor import Shard, distribute_tensor
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from torch.nn.parallel import DistributedDataParallel
 
 import tutti.torch
 
 dist.init_process_group("tutti", timeout=datetime.timedelta(seconds=30))
 r, P = dist.get_rank(), dist.get_world_size()
+GLOO = dist.new_group(backend="gloo")
 
 
 def same(got, want):
@@ -38,13 +41,38 @@ def refused(words, call):
         raise AssertionError(f"no error: {words}")
 
 
+def as_gloo(test):
+    """A test of a process group returns its numbers. Those of gloo are the same."""
+    @functools.wraps(test)
+    def both():
+        for got, want in zip(test(dist.group.WORLD), test(GLOO), strict=True):
+            same(got, want)
+    return both
+
+
 def net():
     torch.manual_seed(0)
     return torch.nn.Sequential(torch.nn.Linear(8, 4 * P), torch.nn.ReLU(), torch.nn.Linear(4 * P, 4))
 
 
-def mesh():
-    return init_device_mesh("cpu", (P,))
+def losses(model):
+    """Of three steps of training, as one process has them."""
+    def train(trained):
+        sgd = torch.optim.SGD(trained.parameters(), lr=0.01)
+        for _ in range(3):
+            loss = trained(torch.ones(5, 8)).square().sum()
+            loss.backward()
+            sgd.step()
+            sgd.zero_grad()
+            yield loss.item()
+
+    got = list(train(model))
+    same(got, list(train(net())))
+    return got
+
+
+def mesh(group):
+    return DeviceMesh.from_group(group, "cpu")
 
 
 def one_tensor():
@@ -76,42 +104,69 @@ def coalesced():
         same(mine[i], torch.full((2,), i * P))
 
 
-def functional_ones():
-    """functional collectives, and torch.compile with them"""
-    same(functional.all_reduce(torch.ones(3), "sum", dist.group.WORLD) + 0, torch.full((3,), P))
-    same(functional.all_gather_tensor(torch.ones(3), 0, dist.group.WORLD) + 0, torch.ones(3 * P))
-    compiled = torch.compile(lambda x: functional.all_reduce(x * 2, "sum", dist.group.WORLD) + 1, backend="aot_eager")
-    same(compiled(torch.ones(3)), torch.full((3,), 2 * P + 1))
+@as_gloo
+def functional_ones(group):
+    """functional collectives"""
+    return [functional.all_reduce(torch.full((3,), r + 1.0), "sum", group) + 0, functional.all_gather_tensor(torch.full((3,), r), 0, group) + 0,
+            functional.reduce_scatter_tensor(torch.arange(3.0 * P) + r, "sum", 0, group) + 0]
 
 
-def dtensors():
-    """DTensor, tensor parallelism, a checkpoint"""
-    d = distribute_tensor(torch.arange(4.0 * P), mesh(), [Shard(0)])
-    same(d.full_tensor(), torch.arange(4 * P))
-    x, whole = torch.ones(5, 8), net()
-    want = whole(x)
-    same(parallelize_module(whole, mesh(), {"0": ColwiseParallel(), "2": RowwiseParallel()})(x), want)
-    folder = [tempfile.mkdtemp() if r == 0 else ""]
-    dist.broadcast_object_list(folder, 0)
-    dcp.save({"d": d}, checkpoint_id=folder[0])
-    read = {"d": distribute_tensor(torch.zeros(4 * P), mesh(), [Shard(0)])}
-    dcp.load(read, checkpoint_id=folder[0])
-    same(read["d"].full_tensor(), torch.arange(4 * P))
+@as_gloo
+def compiled(group):
+    """torch.compile with collectives, and of DDP"""
+    def both(x):
+        summed = functional.all_reduce(x * 2, "sum", group) + 1
+        return functional.all_gather_tensor(summed, 0, group) * 3
+
+    result = torch.compile(both, backend="aot_eager", fullgraph=True)(torch.full((3,), r + 1.0))
+    same(result, torch.full((3 * P,), 3 * (P * (P + 1) + 1)))
+    return [result, *losses(torch.compile(DistributedDataParallel(net(), process_group=group), backend="aot_eager"))]
 
 
-def sharded():
-    """FSDP and FSDP2 train as one process does"""
-    alone, ways = net(), [fully_shard(net(), mesh=mesh()), FullyShardedDataParallel(net(), device_id=torch.device("cpu"))]
-    losses = []
-    for model in [alone] + ways:
-        sgd = torch.optim.SGD(model.parameters(), lr=0.01)
-        for _ in range(3):
-            loss = model(torch.ones(5, 8)).square().sum()
-            loss.backward()
-            sgd.step()
-            sgd.zero_grad()
-        losses.append(loss.item())
-    same(losses[1:], [losses[0]] * 2)
+@as_gloo
+def tensor_parallelism(group):
+    """tensor parallelism"""
+    return losses(parallelize_module(net(), mesh(group), {"0": ColwiseParallel(), "2": RowwiseParallel()}))
+
+
+@as_gloo
+def checkpoints(group):
+    """DTensor, dcp.save and dcp.load"""
+    d, folder = distribute_tensor(torch.arange(4.0 * P), mesh(group), [Shard(0)]), [tempfile.mkdtemp() if r == 0 else ""]
+    dist.broadcast_object_list(folder, 0, group=group)
+    dcp.save({"d": d}, checkpoint_id=folder[0], process_group=group)
+    read = {"d": distribute_tensor(torch.zeros(4 * P), mesh(group), [Shard(0)])}
+    dcp.load(read, checkpoint_id=folder[0], process_group=group)
+    whole = read["d"].full_tensor()
+    same(whole, torch.arange(4 * P))
+    return [whole, d.redistribute(placements=[Replicate()]).to_local()]
+
+
+@as_gloo
+def sharded(group):
+    """FSDP"""
+    return losses(FullyShardedDataParallel(net(), process_group=group, device_id=torch.device("cpu")))
+
+
+@as_gloo
+def sharded_two(group):
+    """FSDP2"""
+    return losses(fully_shard(net(), mesh=mesh(group)))
+
+
+def devices():
+    """a backend for each device: the other one is made, or says why not"""
+    mixed, x = dist.new_group(backend="cpu:tutti,cuda:gloo"), torch.ones(2)
+    dist.all_reduce(x, group=mixed)
+    same(x, torch.full((2,), P))
+    assert {d.type: mixed._get_backend(d).name() for d in mixed._device_types} == {"cpu": "tutti", "cuda": "gloo"}
+    if not torch.cuda.is_available():
+        refused("at least one CUDA device", lambda: dist.new_group(backend="cpu:tutti,cuda:nccl"))
+    dist.destroy_process_group()
+    dist.init_process_group("tutti", device_id=torch.device("cpu:0"), timeout=datetime.timedelta(seconds=30))
+    whole = init_device_mesh("cpu", (P,))
+    dist.all_reduce(x, group=whole.get_group())
+    same(x, torch.full((2,), P * P))
 
 
 def groups():
@@ -145,7 +200,7 @@ def missing():
     dist.distributed_c10d._set_pg_timeout(datetime.timedelta(seconds=0.5), quick)
     dist.monitored_barrier(watched)
     if r != P - 1 and P > 1:
-        refused("the limit is 0.5 s", lambda: dist.all_reduce(torch.ones(1), group=quick))
+        refused("the timeout is 0.5 s", lambda: dist.all_reduce(torch.ones(1), group=quick))
         refused(f"Rank {P - 1} failed to pass monitoredBarrier in 500 ms",
                 lambda: dist.monitored_barrier(watched, datetime.timedelta(seconds=0.5), wait_all_ranks=True))
     dist.barrier()
@@ -161,7 +216,8 @@ def types():
     refused("multiply the tensor by the factor", lambda: dist.all_reduce(torch.ones(3), dist._make_nccl_premul_sum(2.0)))
 
 
-for test in (one_tensor, coalesced, functional_ones, dtensors, sharded, groups, types, missing, fewer):
+for test in (one_tensor, coalesced, functional_ones, compiled, tensor_parallelism, checkpoints, sharded, sharded_two, groups, types, missing,
+             devices, fewer):
     if sys.argv[1:] and test.__name__ not in sys.argv[1:]:
         continue
     bad = torch.zeros(1)

@@ -35,7 +35,7 @@ static bool complains(const tutti_comm *comm, const tt_wait_policy *p, uint64_t 
 
 static void say_limit(const tutti_comm *comm, const char *text, double limit, char *to, size_t size) {
   const bool own = comm->settings.timeout > 0;
-  snprintf(to, size, "%.270s: %s%g%s", text, own ? "the limit is " : "TUTTI_TIMEOUT=", limit,
+  snprintf(to, size, "%.270s: %s%g%s", text, own ? "the timeout is " : "TUTTI_TIMEOUT=", limit,
            own ? " s" : "");
 }
 

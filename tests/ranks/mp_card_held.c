@@ -88,7 +88,7 @@ static void play(const struct row *x) {
   const tutti_status status = good ? x->call(one) : TUTTI_OK;
   stop_time_flying();
   judge("ends at the time limit, with a sentence", x->name,
-        status == TUTTI_ERR_TIMEOUT && strstr(tutti_error(), "the limit is 30 s"));
+        status == TUTTI_ERR_TIMEOUT && strstr(tutti_error(), "the timeout is 30 s"));
   judge("a rank warned before", x->name, rank || atomic_load(&warned));
   if (rank == 0) fly_time();
   judge("is freed", x->name, one && !tutti_comm_free(one));

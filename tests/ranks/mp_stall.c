@@ -113,7 +113,7 @@ static bool play(tutti_comm *base, uint64_t seed, double *ms) {
   }
   const char *named = blamed(comm, victim, sentence);
   const bool good = status == TUTTI_ERR_TIMEOUT && named &&
-                    strstr(sentence, own ? "the limit is 0.5 s" : "TUTTI_TIMEOUT=0.5") &&
+                    strstr(sentence, own ? "the timeout is 0.5 s" : "TUTTI_TIMEOUT=0.5") &&
                     right_call(named, kinds, first, ") in ");
   if (!good)
     printf("# rank %d, seed %llu, rank %d stopped: %s: %s\n", me, (unsigned long long)seed, victim,

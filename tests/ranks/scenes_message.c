@@ -241,7 +241,7 @@ bool scene_wrong_messages(tutti_comm *base, uint64_t seed) {
   ok = CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
   /* the error names the rank that does not send */
   ok = ok && CHECK(!tutti_comm_dup(base, &comm));
-  snprintf(words, sizeof words, "for rank %d (pid|to send message %llu, 1 uint32|the limit is 1 s",
+  snprintf(words, sizeof words, "for rank %d (pid|to send message %llu, 1 uint32|the timeout is 1 s",
            from, (unsigned long long)tt_first_number());
   if (ok && me == to) {
     ok = CHECK(!tutti_comm_set_timeout(comm, 1)) &&

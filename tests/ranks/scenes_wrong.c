@@ -296,7 +296,7 @@ bool scene_timeout(tutti_comm *base, uint64_t seed) {
   (void)seed;
   if (P == 1) return true;
   bool ok = CHECK(!tutti_comm_dup(base, &comm));
-  snprintf(words, sizeof words, "for rank %d (pid|in allreduce|the limit is 1 s", P - 1);
+  snprintf(words, sizeof words, "for rank %d (pid|in allreduce|the timeout is 1 s", P - 1);
   if (me < P - 1)
     ok = CHECK(!tutti_comm_set_timeout(comm, 1)) &&
          ERROR(tutti_allreduce(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM), TUTTI_ERR_TIMEOUT, words);

@@ -248,4 +248,7 @@ stamp=$(tools/stamp.sh)
   echo "src/choose/forms.def was not made of these sources, $stamp: run 'make prove'"; } | law "make prove has proven these sources"
 $python tools/rooms.py --check CONTRIBUTING.md 2>&1 | law "CONTRIBUTING.md shows the rooms as they are"
 $python tools/mutants.py --check 2>&1 | law "the table of mutants fits the sources"
+# lintian's, for `make deb`
+awk '/^[^ ]/ { in_it = /^Description:/; next } in_it && length > 80 { print FILENAME ":" FNR }' debian/control |
+  law "descriptions of Debian's packages have lines of 80 characters"
 exit $bad

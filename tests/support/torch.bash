@@ -19,3 +19,13 @@ leave_if_guarded() {
 }
 # count PATTERN N: so many lines of the output have it.
 count() { [ "$(grep -c "$1" "$work/out")" = "$2" ] || { sed 's/^/# /' "$work/out"; false; }; }
+
+# forked RANKS [VARIABLE=VALUE...] SCRIPT [ARGUMENT...]: as `job`, on ranks that one Python for all jobs forks, which is cheaper; no
+# launcher starts them. SCRIPT is a program in Python.
+forked() {
+  [ "${FORKED_PID:-}" ] || coproc FORKED { TOKEN=$token exec $python python/tests/forked.py "$work"; }
+  echo "$1 TUTTI_TORCH=${TUTTI_TORCH:-} ${*:2}" >&"${FORKED[1]}"
+  read -r rc <&"${FORKED[0]}" || rc=1
+}
+# At the end of its input it ends.
+trap '[ -z "${FORKED_PID:-}" ] || { exec {FORKED[1]}>&- && wait "$FORKED_PID"; }; finish' EXIT

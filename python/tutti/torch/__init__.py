@@ -13,6 +13,8 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import os
+import platform
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,9 @@ if _folder and (_folder / "c10d").is_dir():  # not installed, but in the source 
     __path__.append(str(_folder / "c10d"))
 
 
+_NAMED = re.compile(r"_c10d_(\w+)\.cpython-(\d)(\d+)")
+
+
 def _reason(error: ImportError) -> str:
     """Why the backend in Python runs: what was said when the package was installed, else the error."""
     said = Path(__file__).with_name("left_out.txt")
@@ -38,12 +43,14 @@ def _reason(error: ImportError) -> str:
 
 
 def _compiled() -> Any:
-    """The one for this version of PyTorch."""
-    version = ".".join(_torch.__version__.split(".")[:2])
-    name = f"{__name__}._c10d_{version.replace('.', '_')}"
+    """The one for this version of PyTorch, and of Python. Its name is that of tools/torch_flags.py."""
+    release, python = _torch.__version__.partition("+")[0], ".".join(platform.python_version_tuple()[:2])
+    version = ".".join(release.split(".")[:2]) if re.fullmatch(r"[\d.]+", release) else str(_torch.__version__)
+    name = __name__ + "._c10d_" + re.sub(r"\W", "_", version)
     if importlib.util.find_spec(name) is None:
-        there = sorted({f.name.split(".")[0][6:].replace("_", ".") for p in __path__ for f in Path(p).glob("_c10d_*.so")})
-        raise ImportError(f"it was not built for PyTorch {version}" + (f", but for {', '.join(there)}" if there else ""))
+        built = sorted(f"PyTorch {m[1].replace('_', '.')} and Python {m[2]}.{m[3]}"
+                       for folder in __path__ for m in map(_NAMED.match, os.listdir(folder)) if m)
+        raise ImportError(f"it was not built for PyTorch {version} and Python {python}" + (f", but for {', '.join(built)}" if built else ""))
     return importlib.import_module(name)
 
 

@@ -46,5 +46,8 @@ def monitored_barrier(group: Any, limit: float, all_of_them: bool, tag: int) -> 
                 group.send([missing], r, tag)
     ranks = missing.nonzero().flatten().tolist()
     if ranks:
-        raise RuntimeError(f"tutti: monitored_barrier: Rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} failed to "
+        # On the other ranks than 0 in gloo's words, too, which programs may look for.
+        come = (f"Rank {group.comm.rank} successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0: "
+                if group.comm.rank else "")
+        raise RuntimeError(f"tutti: monitored_barrier: {come}Rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} failed to "
                            f"pass monitoredBarrier in {limit * 1e3:.0f} ms")
