@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# stub.sh - the drop-in over stubs of MPIs that are not here (tests/dropin/stub_mpi.c): the programs load a library with the name of
+# this machine's MPI and the properties of MPICH 5, Open MPI 5 and Intel MPI; with MPICH's interface, with Open MPI's, and with the
+# standard ABI, whose translation is over that MPICH.
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+. "${BASH_SOURCE%/*}/../support/mpi.bash"
+. "${BASH_SOURCE%/*}/../support/dropin.bash"
+# As in over.sh: the MPI's leaks at exit come from plugins that are already unloaded.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
+source=${BASH_SOURCE%/*}/../dropin/stub_mpi.c
+nm -D "$BUILD/libtutti_pmpi_abi.so" | grep -q __asan_ && sanitized="the sanitizer's runtime is not in programs that it did not compile" || sanitized=
+compiler() { OMPI_CC=${CC:-gcc} MPICH_CC=${CC:-gcc} "mpicc.${1/ompi/openmpi}" "${@:2}"; } # MPI ARGUMENTS...
+
+# stub_of MPI LIBRARY RENAMED SONAME: in $work/MPI, the stub as SONAME, and the MPI's LIBRARY with a name of as many letters.
+stub_of() {
+  local to=$work/$1 own
+  own=$(compiler "$1" -print-file-name="$2") && mkdir -p "$to" && sed "s/${2//./\\.}/$3/" "$own" >"$to/$3" &&
+    compiler "$1" -D_GNU_SOURCE -O1 -fPIC -c "$source" -o "$to/stub.o" &&
+    ${CC:-gcc} -shared "$to/stub.o" -Wl,--no-as-needed "$to/$3" -Wl,-rpath,'$ORIGIN',-soname,"$4" -ldl -o "$to/$4"
+}
+
+one_node() { # MPI: the estimate is that of shared memory
+  TUTTI_EXPLAIN=1 run_mpi "$TUTTI" mpi "$(starter "$1")" -n 2 "$BUILD/tests/$1/drop_unused"
+  ok "$1: ranks that the MPI finds alone on their nodes share memory" all 'status 0' 'says "Predicted: [0-9.]* ns"'
+  n=$((n + 1))
+}
+
+# by_name NAME WORDS [LIBRARY]: a program loads an MPI locally, as Python does, by the name that most MPIs with MPICH's interface
+# have; it may be linked with another MPI's LIBRARY.
+by_name() {
+  local to=$work/loads${3:+2}
+  rm -f "$report"
+  ${CC:-gcc} "$work/loads.c" -Wl,--no-as-needed ${3:+"$3"} -Wl,-rpath,"$work/other" -ldl -o "$to" &&
+    run_mpi "$TUTTI" mpi --family mpich "--report=$report" mpirun.mpich -n 2 "$to" "$work/named/extension.so"
+  ok "$1" all 'status 0' '[ "$(grep -o "ok - the sum" "$work/out" | wc -l)" = 2 ]' 'serves Allreduce' "$2"
+  n=$((n + 1))
+}
+names() {
+  local to=$work/named
+  mkdir "$to" "$work/other" && cp "$work/mpich/libmpixx.so.12" "$to" &&
+    ${CC:-gcc} -shared "$work/mpich/stub.o" -Wl,--no-as-needed "$to/libmpixx.so.12" -Wl,-rpath,'$ORIGIN',-soname,libmpi.so.12 -ldl -o "$to/libmpi.so.12" &&
+    compiler mpich -c -fPIC "$work/extension.c" -o "$to/extension.o" &&
+    ${CC:-gcc} -shared "$to/extension.o" "$to/libmpi.so.12" -Wl,-rpath,"$to" -o "$to/extension.so" &&
+    echo 'int MPI_Init(void) { return 1; } int PMPI_Init(void) { return 1; }' |
+    ${CC:-gcc} -x c -shared -fPIC - -Wl,-soname,libmpich.so.12 -o "$work/other/libmpich.so.12"
+}
+
+for mpi in ompi mpich abi; do
+  if [ "$sanitized" ] || ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_ops" ]; then
+    skip "a stub, $mpi" "${sanitized:-it is not installed, or the tests were built without it}" 8
+    n=$((n + 1))
+    continue
+  fi
+  case $mpi in
+    ompi) stub_of ompi libmpi.so.40 libmpx.so.40 libmpi.so.40 ;;
+    mpich) stub_of mpich libmpich.so.12 libmpixx.so.12 libmpich.so.12 ;;
+  esac >"$work/out" 2>"$work/err" || { ok "$mpi: the stub is built" false; continue; }
+  export LD_LIBRARY_PATH=$work/${mpi/abi/mpich}
+  beside $mpi 2 "Allreduce Reduce Reduce_scatter Reduce_scatter_block" drop_ops
+  beside $mpi 2 "Allgather Allgatherv Bcast" drop_types
+  beside $mpi 2 "Allreduce Barrier Iallreduce Ibcast Iallgather Ibarrier Ireduce Ireduce_scatter \
+    Ireduce_scatter_block Allreduce_init Bcast_init" drop_requests multiple
+  one_node $mpi
+  run_mpi "$(starter $mpi)" -n 2 "$BUILD/tests/$mpi/mpi_few"
+  ok "$mpi: tutti_comm_from_mpi" all 'status 0' 'has "^ok"' '! has "^not ok"'
+  n=$((n + 1))
+  unset LD_LIBRARY_PATH
+done
+
+mpi=mpich
+if [ ! -e "$work/mpich/stub.o" ]; then
+  skip "libmpi.so.12" "there is no stub" 3
+  n=$((n + 1))
+else
+  hidden_sources
+  yields[mpich]= # it is for a UCX that is not hidden
+  ok "libmpi.so.12 is built" names 2>"$work/err"
+  by_name "libmpi.so.12, loaded locally" '! says "two MPIs"'
+  by_name "libmpi.so.12, in a program that has another MPI, too" \
+    'says "this process has two MPIs, .*; the collectives of .*/named/libmpi.so.12 are taken over"' "$work/other/libmpich.so.12"
+  n=$((n + 1))
+fi
+ok "no process is left" gone
+echo "1..$((n + 1))"
+exit $bad
