@@ -260,7 +260,7 @@ void state_remove(MPI_Comm comm) {
 /* ---- begin and end ---- */
 
 /* Is the running MPI the one that this library is for? If not, handles have another meaning. */
-static char running[MPI_MAX_LIBRARY_VERSION_STRING];
+static char running[MPI_VERSION_ROOM];
 static int is_ours(void) {
   return mpi_is_ours(&next()->net, running);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# stub.sh - the drop-in over stubs of MPIs that are not here (tests/dropin/stub_mpi.c): the programs load a library with the name of
-# this machine's MPI and the properties of MPICH 5, Open MPI 5 and Intel MPI; with MPICH's interface, with Open MPI's, and with the
-# standard ABI, whose translation is over that MPICH.
+# other_mpis.sh - the drop-in over stubs of MPIs that are not here (tests/dropin/stub_mpi.c): the programs load a library with the
+# name of this machine's MPI and the properties of MPICH 5, Open MPI 5 and Intel MPI; with MPICH's interface, with Open MPI's, and
+# with the standard ABI, whose translation is over that MPICH. And programs of one MPI with tutti's library for another one.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
@@ -66,6 +66,20 @@ for mpi in ompi mpich abi; do
   ok "$mpi: tutti_comm_from_mpi" all 'status 0' 'has "^ok"' '! has "^not ok"'
   n=$((n + 1))
   unset LD_LIBRARY_PATH
+done
+
+# A library for another MPI leaves the program alone and says so. (MPICH's handles are shorter than those of the others, which do not
+# pass through a library for MPICH.)
+for pair in ompi:mpich ompi:abi mpich:abi abi:ompi abi:mpich; do
+  mpi=${pair#*:}
+  if [ "$sanitized" ] || ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_types" ] || [ ! -e "$BUILD/libtutti_pmpi_${pair%:*}.so" ]; then
+    skip "$pair" "${sanitized:-it is not installed, or the tests were built without it}"
+  else
+    run_mpi "$(starter $mpi)" -n 2 env LD_PRELOAD="${yields[$mpi]} $(realpath "$BUILD")/libtutti_pmpi_${pair%:*}.so" TUTTI_REPORT=1 "$BUILD/tests/$mpi/drop_types"
+    ok "the library for ${pair%:*} in a program of $mpi: the MPI has all calls, and a line says so" all 'status 0' 'has "^ok"' '! has "^not ok"' \
+      'says "nothing is taken over: what runs is .*, and this library is for"'
+  fi
+  n=$((n + 1))
 done
 
 mpi=mpich
