@@ -7,6 +7,7 @@
  * Names      The sonames. With MPICH's interface libmpi.so.12 (MPICH, Intel MPI, MVAPICH, ParaStation), libmpich.so.12 (Debian),
  *            libmpi_cray.so.12, libmpi_gnu_123.so.12 (HPE Cray); Open MPI's libmpi.so.40; the standard ABI's libmpi_abi.so.N.
  *            Some MPIs have the functions of the profiling interface in a library of their own, libpmpi*.
+ * Others     An MPI by another name is found where the caller of MPI_Init is linked with it; mpi_is_ours judges it.
  * Several    The program's MPI is the one that the caller of MPI_Init sees, which may have another interface than this library
  *            (mpi_is_ours); or else one that has this interface. Two of one interface are said to be there.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -130,7 +131,11 @@ int mpi_find_library(const void *caller) {
   loaded all = {.n = 0};
   if (own) return 1;
   find_loaded(&all);
-  if (!all.n) return 0;
+  if (!all.n) {
+    const char *seen = seen_from(caller);
+    own = *seen ? dlopen(seen, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    return own != NULL;
+  }
   const int is = choose(&all, caller);
   for (int i = 0; i < all.n; i++)
     if (i != is && strcmp(all.family[i], all.family[is]) == 0)

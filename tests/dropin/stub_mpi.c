@@ -139,7 +139,7 @@ MESSAGE(Send_init, const void *at)
 MESSAGE(Recv_init, void *at)
 
 /* Open MPI 5 has the persistent collectives of MPI 4, and no longer those of its extension. */
-#ifdef OPEN_MPI
+#if defined OPEN_MPI && OMPI_MAJOR_VERSION < 5
 #define X(name, lower, parameters, arguments)                                                      \
   int PMPI_##name##_init(parameters(int, int), MPI_Info info, MPI_Request *request) {              \
     return THEIRS(MPIX_##name##_init, "PMPIX_" #name "_init")(WITHOUT_PARENTHESES arguments, info, \

@@ -26,22 +26,22 @@ one_node() { # MPI: the estimate is that of shared memory
   n=$((n + 1))
 }
 
-# by_name NAME WORDS [LIBRARY]: a program loads an MPI locally, as Python does, by the name that most MPIs with MPICH's interface
-# have; it may be linked with another MPI's LIBRARY.
+# by_name NAME WORDS SONAME [LIBRARY]: a program loads locally, as Python does, an MPI of this name; it may be linked with another
+# MPI's LIBRARY.
 by_name() {
-  local to=$work/loads${3:+2}
+  local to=$work/$3
   rm -f "$report"
-  ${CC:-gcc} "$work/loads.c" -Wl,--no-as-needed ${3:+"$3"} -Wl,-rpath,"$work/other" -ldl -o "$to" &&
-    run_mpi "$TUTTI" mpi --family mpich "--report=$report" mpirun.mpich -n 2 "$to" "$work/named/extension.so"
-  ok "$1" all 'status 0' '[ "$(grep -o "ok - the sum" "$work/out" | wc -l)" = 2 ]' 'serves Allreduce' "$2"
+  ${CC:-gcc} "$work/loads.c" -Wl,--no-as-needed ${4:+"$4"} -Wl,-rpath,"$work/other" -ldl -o "$to/loads" &&
+    run_mpi "$TUTTI" mpi --family mpich "--report=$report" mpirun.mpich -n 2 "$to/loads" "$to/extension.so"
+  ok "$1" all 'status 0' '[ "$(grep -o "ok - the sum" "$work/out" | wc -l)" = 2 ]' "$2"
   n=$((n + 1))
 }
-names() {
-  local to=$work/named
-  mkdir "$to" "$work/other" && cp "$work/mpich/libmpixx.so.12" "$to" &&
-    ${CC:-gcc} -shared "$work/mpich/stub.o" -Wl,--no-as-needed "$to/libmpixx.so.12" -Wl,-rpath,'$ORIGIN',-soname,libmpi.so.12 -ldl -o "$to/libmpi.so.12" &&
+names() { # SONAME
+  local to=$work/$1
+  mkdir -p "$to" "$work/other" && cp "$work/mpich/libmpixx.so.12" "$to" &&
+    ${CC:-gcc} -shared "$work/mpich/stub.o" -Wl,--no-as-needed "$to/libmpixx.so.12" -Wl,-rpath,'$ORIGIN',-soname,"$1" -ldl -o "$to/$1" &&
     compiler mpich -c -fPIC "$work/extension.c" -o "$to/extension.o" &&
-    ${CC:-gcc} -shared "$to/extension.o" "$to/libmpi.so.12" -Wl,-rpath,"$to" -o "$to/extension.so" &&
+    ${CC:-gcc} -shared "$to/extension.o" "$to/$1" -Wl,-rpath,"$to" -o "$to/extension.so" &&
     echo 'int MPI_Init(void) { return 1; } int PMPI_Init(void) { return 1; }' |
     ${CC:-gcc} -x c -shared -fPIC - -Wl,-soname,libmpich.so.12 -o "$work/other/libmpich.so.12"
 }
@@ -82,18 +82,50 @@ for pair in ompi:mpich ompi:abi mpich:abi abi:ompi abi:mpich; do
   n=$((n + 1))
 done
 
+# past MPI LIBRARY: a program that takes MPI's functions from the MPI itself calls none of the drop-in's.
+past() {
+  mpi=$1
+  cat >"$work/past.c" <<'EOC'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+  void *mpi = dlopen(argv[argc - 1], RTLD_NOW | RTLD_GLOBAL);
+  int (*init)(void *, void *), (*finalize)(void);
+  if (!mpi) return 1;
+  *(void **)&init = dlsym(mpi, "MPI_Init");
+  *(void **)&finalize = dlsym(mpi, "MPI_Finalize");
+  if (init(NULL, NULL) || finalize()) return 1;
+  puts("ok - by dlsym");
+}
+EOC
+  ${CC:-gcc} "$work/past.c" -ldl -o "$work/past" && run_mpi "$TUTTI" mpi --family $mpi --report "$(starter $mpi)" -n 2 "$work/past" "$2"
+  ok "$mpi: a program that calls its MPI past the library, and a line says so" all 'status 0' 'has "^ok"' \
+    '[ "$(grep -c "nothing is taken over: the program calls its MPI past this library" "$work/err")" = 2 ]'
+  n=$((n + 1))
+}
+for pair in ompi:libmpi.so.40 mpich:libmpich.so.12; do
+  if [ "$sanitized" ] || ! has_starter ${pair%:*} || [ ! -e "$BUILD/libtutti_pmpi_${pair%:*}.so" ]; then
+    skip "${pair%:*}, by dlsym" "${sanitized:-it is not installed}"
+    n=$((n + 1))
+  else
+    past ${pair%:*} ${pair#*:}
+  fi
+done
+
 mpi=mpich
 if [ ! -e "$work/mpich/stub.o" ]; then
-  skip "libmpi.so.12" "there is no stub" 3
+  skip "libmpi.so.12" "there is no stub" 4
   n=$((n + 1))
 else
   hidden_sources
   yields[mpich]= # it is for a UCX that is not hidden
-  ok "libmpi.so.12 is built" names 2>"$work/err"
-  by_name "libmpi.so.12, loaded locally" '! says "two MPIs"'
-  by_name "libmpi.so.12, in a program that has another MPI, too" \
-    'says "this process has two MPIs, .*; the collectives of .*/named/libmpi.so.12 are taken over"' "$work/other/libmpich.so.12"
+  ok "extensions for MPIs of two names are built" eval 'names libmpi.so.12 && names libothers.so.1' 2>"$work/err"
   n=$((n + 1))
+  by_name "libmpi.so.12, loaded locally" 'serves Allreduce && ! says "two MPIs"' libmpi.so.12
+  by_name "libmpi.so.12, in a program that has another MPI, too" \
+    'serves Allreduce && says "this process has two MPIs, .*; the collectives of .*/libmpi.so.12 are taken over"' \
+    libmpi.so.12 "$work/other/libmpich.so.12"
+  by_name "an MPI by a name that no known one has" 'says "nothing is taken over: what runs is A stub of an MPI, and this library is for MPICH"' libothers.so.1
 fi
 ok "no process is left" gone
 echo "1..$((n + 1))"
