@@ -47,13 +47,12 @@ const mpi_calls *mpi_by_name(void);
 void *mpi_find(void *from, const char *name);
 /* An object of the program's MPI; a program that is linked with it may have the object in itself (a copy relocation). */
 void *mpi_find_object(const char *name);
-/* Find that MPI, once; `caller`: an address in the program, for the case that there are two. 0: no library with this
- * binary interface is loaded. */
+/* Find that MPI, once; `caller`: an address in the program, for the case that there are several. 0: no MPI's library is
+ * loaded. */
 int mpi_find_library(const void *caller);
-/* A sentence, if two are loaded; else NULL. */
+/* A sentence, if two with its binary interface are loaded; else NULL. */
 const char *mpi_two(void);
-/* Does an MPI with this binary interface have a library of this name; and is this function in one? */
-int mpi_is_name(const char *soname);
-int mpi_is_of_name(const void *function);
+/* The family of MPIs, as TUTTI_MPI_FAMILY, by the name of the library that this function is in; NULL: not an MPI's name. */
+const char *mpi_family_at(const void *function);
 
 #endif

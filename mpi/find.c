@@ -2,12 +2,14 @@
  *
  * Idea       No library of tutti's brings an MPI: the drop-in is preloaded into shells and launchers, which have none, and into
  *            programs whose MPI is another than this machine's. So MPI's functions, and Open MPI's predefined handles, are found by
- *            their names at the first call, in the library whose name says that it has this binary interface. It may be hidden
+ *            their names at the first call, in the library whose name is an MPI's. It may be hidden
  *            from dlsym: Python loads an extension, and the MPI that it needs, locally, and late.
  * Names      The sonames. With MPICH's interface libmpi.so.12 (MPICH, Intel MPI, MVAPICH, ParaStation), libmpich.so.12 (Debian),
  *            libmpi_cray.so.12, libmpi_gnu_123.so.12 (HPE Cray); Open MPI's libmpi.so.40; the standard ABI's libmpi_abi.so.N.
  *            Some MPIs have the functions of the profiling interface in a library of their own, libpmpi*.
- * Two        If two MPIs of one interface are loaded, the program's is the one that the caller sees.
+ * Others     An MPI by another name is found where the caller of MPI_Init is linked with it; mpi_is_ours judges it.
+ * Several    The program's MPI is the one that the caller of MPI_Init sees, which may have another interface than this library
+ *            (mpi_is_ours); or else one that has this interface. Two of one interface are said to be there.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "calls.h"
 
@@ -18,26 +20,36 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST = 4 };
+enum { MOST = 8 };
 
 typedef struct loaded {
   int n;
+  const char *family[MOST];
   char path[MOST][512];
   void *library[MOST];
 } loaded;
 
-/* Of sonames (fnmatch). */
-static const char *const of_mpich[] = {"libmpi.so.12*",  "libmpich.so.12*",  "libmpi_*.so.12*",
-                                       "libpmpi.so.12*", "libpmpich.so.12*", NULL};
-static const char *const of_ompi[] = {"libmpi.so.40*", NULL};
-static const char *const of_abi[] = {"libmpi_abi.so.*", "libpmpi_abi.so.*", NULL};
+/* The binary interfaces, and the patterns of their sonames (fnmatch). */
+static const struct {
+  const char *family, *patterns[6];
+} interfaces[] = {
+    {"the MPI ABI", {"libmpi_abi.so.*", "libpmpi_abi.so.*"}},
+    {"Open MPI", {"libmpi.so.40*"}},
+    {"MPICH",
+     {"libmpi.so.12*", "libmpich.so.12*", "libmpi_*.so.12*", "libpmpi.so.12*", "libpmpich.so.12*"}},
+};
+enum { INTERFACES = sizeof interfaces / sizeof *interfaces };
 
-int mpi_is_name(const char *soname) {
-  const char *const *pattern = strcmp(TUTTI_MPI_FAMILY, "Open MPI") == 0 ? of_ompi
-                               : strcmp(TUTTI_MPI_FAMILY, "MPICH") == 0  ? of_mpich
-                                                                         : of_abi;
-  while (*pattern && fnmatch(*pattern, soname, 0) != 0) pattern++;
-  return *pattern != NULL;
+/* The family of MPIs that have a library of this name; NULL: none has. */
+static const char *family_of(const char *soname) {
+  for (int f = 0; f < INTERFACES; f++)
+    for (int i = 0; interfaces[f].patterns[i]; i++)
+      if (fnmatch(interfaces[f].patterns[i], soname, 0) == 0) return interfaces[f].family;
+  return NULL;
+}
+
+static int is_ours(const char *family) {
+  return family && strcmp(family, TUTTI_MPI_FAMILY) == 0;
 }
 
 /* The soname of a loaded library; its file's name if it has none. */
@@ -59,9 +71,11 @@ static const char *name_of(const struct dl_phdr_info *info) {
 
 static int look_at(struct dl_phdr_info *info, size_t size, void *of) {
   loaded *all = of;
+  const char *family = *info->dlpi_name ? family_of(name_of(info)) : NULL;
   (void)size;
-  if (all->n < MOST && *info->dlpi_name && mpi_is_name(name_of(info)))
-    snprintf(all->path[all->n++], sizeof *all->path, "%s", info->dlpi_name);
+  if (!family || all->n == MOST) return 0;
+  all->family[all->n] = family;
+  snprintf(all->path[all->n++], sizeof *all->path, "%s", info->dlpi_name);
   return 0;
 }
 
@@ -80,6 +94,7 @@ static void find_loaded(loaded *all) {
     const char *init = library ? path_of(dlsym(library, "PMPI_Init")) : "";
     if (strcmp(init, all->path[i]) == 0) {
       if (n != i) memmove(all->path[n], all->path[i], sizeof *all->path);
+      all->family[n] = all->family[i];
       all->library[n++] = library;
     } else if (library) {
       dlclose(library);
@@ -88,30 +103,47 @@ static void find_loaded(loaded *all) {
   all->n = n;
 }
 
-/* The path of the MPI that the code at this address calls by name. */
+/* The path of the MPI that the code at this address calls by name; "" if it does not show. The program's own code is in no
+ * library that can be opened, and sees what all see. */
 static const char *seen_from(const void *caller) {
   void *library = caller ? dlopen(path_of(caller), RTLD_LAZY | RTLD_NOLOAD) : NULL;
-  const char *seen = library ? path_of(dlsym(library, "PMPI_Init")) : "";
+  const char *seen = path_of(dlsym(library ? library : RTLD_NEXT, "PMPI_Init"));
   if (library) dlclose(library);
-  return *seen ? seen : path_of(dlsym(RTLD_NEXT, "PMPI_Init"));
+  return seen;
 }
 
 static void *own;      /* the MPI */
 static char two[1200]; /* a sentence, if there are two */
 
+/* The index of the program's MPI. */
+static int choose(const loaded *all, const void *caller) {
+  const char *theirs = seen_from(caller), *everybodys = seen_from(NULL);
+  int best = 0, points[MOST];
+  for (int i = 0; i < all->n; i++) {
+    points[i] = 4 * (strcmp(all->path[i], theirs) == 0) + 2 * is_ours(all->family[i]) +
+                (strcmp(all->path[i], everybodys) == 0);
+    if (points[i] > points[best]) best = i;
+  }
+  return best;
+}
+
 int mpi_find_library(const void *caller) {
   loaded all = {.n = 0};
-  int is = 0;
   if (own) return 1;
   find_loaded(&all);
-  for (int i = 0; i < all.n && all.n > 1; i++)
-    if (strcmp(all.path[i], seen_from(caller)) == 0) is = i;
-  if (all.n > 1)
-    snprintf(two, sizeof two,
-             "this process has two MPIs, %s and %s; the collectives of %s are taken over",
-             all.path[0], all.path[1], all.path[is]);
-  own = all.n ? all.library[is] : NULL;
-  return own != NULL;
+  if (!all.n) {
+    const char *seen = seen_from(caller);
+    own = *seen ? dlopen(seen, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    return own != NULL;
+  }
+  const int is = choose(&all, caller);
+  for (int i = 0; i < all.n; i++)
+    if (i != is && strcmp(all.family[i], all.family[is]) == 0)
+      snprintf(two, sizeof two,
+               "this process has two MPIs, %s and %s; the collectives of %s are taken over",
+               all.path[i < is ? i : is], all.path[i < is ? is : i], all.path[is]);
+  own = all.library[is];
+  return 1;
 }
 
 const char *mpi_two(void) {
@@ -131,14 +163,14 @@ static int name_at(struct dl_phdr_info *info, size_t size, void *of) {
   return 1;
 }
 
-void *mpi_find_object(const char *name) {
-  void *own_object = mpi_find(RTLD_NEXT, name), *seen = dlsym(RTLD_DEFAULT, name);
-  return seen && !mpi_is_of_name(seen) ? seen : own_object;
+const char *mpi_family_at(const void *address) {
+  const char *path = path_of(address);
+  return dl_iterate_phdr(name_at, (void *)&path) ? family_of(path) : NULL;
 }
 
-int mpi_is_of_name(const void *address) {
-  const char *path = path_of(address);
-  return dl_iterate_phdr(name_at, (void *)&path) && mpi_is_name(path);
+void *mpi_find_object(const char *name) {
+  void *own_object = mpi_find(RTLD_NEXT, name), *seen = dlsym(RTLD_DEFAULT, name);
+  return seen && !is_ours(mpi_family_at(seen)) ? seen : own_object;
 }
 
 #endif

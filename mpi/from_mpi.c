@@ -26,36 +26,30 @@ static tutti_status refuse(tutti_status status, const char *format, const char *
   return tutti_net_refuse(status, sentence);
 }
 
-#ifndef TUTTI_MPI_ABI
-/* Other MPIs have MPICH's binary interface, and their libraries its names. */
-static int has_name(const mpi_calls *mpi) {
-#ifdef TUTTI_MPI_SIMULATED
-  return (void)mpi, 0;
-#else
-  return mpi_is_of_name((const void *)mpi->Get_library_version);
-#endif
-}
-#endif
-
-int mpi_is_ours(const mpi_calls *mpi, char version[MPI_MAX_LIBRARY_VERSION_STRING]) {
+/* By the name of the MPI's library, because other MPIs have MPICH's binary interface, and MPICH has the standard one, too. By what
+ * the MPI says of itself, where its library has no such name (static ones). */
+int mpi_is_ours(const mpi_calls *mpi, char version[MPI_VERSION_ROOM]) {
   int length;
   version[0] = 0;
   mpi->Get_library_version(version, &length);
-#ifdef TUTTI_MPI_ABI
+#ifdef TUTTI_MPI_SIMULATED
+  return 1;
+#elif defined TUTTI_MPI_ABI
   int major = -1, minor = -1; /* an MPI with an ABI of its own sets -1, or lacks the function */
   return mpi->Abi_get_version && mpi->Abi_get_version(&major, &minor) == MPI_SUCCESS &&
          major == MPI_ABI_VERSION;
 #else
+  const char *family = mpi_family_at((const void *)mpi->Get_library_version);
   const int known =
       strcmp(TUTTI_MPI_FAMILY, "Open MPI") == 0 || strcmp(TUTTI_MPI_FAMILY, "MPICH") == 0;
-  return !known || strncmp(version, TUTTI_MPI_FAMILY, strlen(TUTTI_MPI_FAMILY)) == 0 ||
-         has_name(mpi);
+  return !known || (family ? strcmp(family, TUTTI_MPI_FAMILY) == 0
+                           : strncmp(version, TUTTI_MPI_FAMILY, strlen(TUTTI_MPI_FAMILY)) == 0);
 #endif
 }
 
 /* Are the running MPI, and the one that the program was compiled for, this library's? */
 static tutti_status check_family(const mpi_calls *mpi, const char *family, size_t size) {
-  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  char version[MPI_VERSION_ROOM];
   if (strcmp(family, TUTTI_MPI_FAMILY) != 0 || size != sizeof(MPI_Comm))
     return refuse(TUTTI_ERR_ARG,
                   "tutti_comm_from_mpi: the program was compiled for %s, and this library for %s; "

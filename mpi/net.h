@@ -16,8 +16,10 @@ int mpi_net_begin(const mpi_calls *mpi);
 int net_at_end(const mpi_calls *mpi, MPI_Comm_delete_attr_function *function);
 /* A kind of attribute that duplicates of a communicator do not have. Returns MPI's error. */
 int mpi_keyval(const mpi_calls *mpi, MPI_Comm_delete_attr_function *function, int *keyval);
-/* Is the running MPI of the family that this library was compiled for? Fills in its version. */
-int mpi_is_ours(const mpi_calls *mpi, char version[MPI_MAX_LIBRARY_VERSION_STRING]);
+/* Is the running MPI of the family that this library was compiled for? Fills in its version, which may be longer than this
+ * family's: Open MPI's header has room for 256 bytes, the others' for 8192. */
+enum { MPI_VERSION_ROOM = 8192 };
+int mpi_is_ours(const mpi_calls *mpi, char version[MPI_VERSION_ROOM]);
 /* tutti_comm_from_mpi_of, through this table of calls. */
 tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void *mpi_comm,
                            size_t size, tutti_comm **comm);

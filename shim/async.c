@@ -1,12 +1,15 @@
 /* async.c - non-blocking collectives, on threads of the shim's own.
  *
- * Idea       A communicator with a non-blocking collective has a thread, which performs the
+ * Idea       A communicator with a non-blocking collective has a queue and a thread, which performs the
  *            collectives one after another with the blocking functions. The program gets a
- *            generalized request of MPI's own, which the thread completes. So Wait, Test and the
+ *            generalized request of MPI's own, which is completed then. So Wait, Test and the
  *            others work unchanged.
+ * Waiting    A program's thread that waits for a collective in the queue performs it itself, after those before it. So a program
+ *            that starts a collective and waits for it rarely waits for the scheduler to change threads.
  * Progress   The thread makes it, so MPI must allow all threads to call it (MPI_THREAD_MULTIPLE).
  *            Without work the thread sleeps. In callbacks of MPI_Finalize MPICH takes no locks, so
  *            the thread works only while the thread that finalizes waits (net.h, net_finalize_begin).
+ *            The thread of a communicator that was freed serves the next one: a persistent request has a queue, too.
  * Order      A call on a communicator comes after the collectives started on it before, so the
  *            order is the same on all ranks. Each communicator has a thread of its own, because
  *            ranks may start collectives on two of them in different orders.
@@ -22,8 +25,8 @@
 #include <time.h>
 
 #include "net.h"
-#include "request_lanes.h"
 #include "quiet_thread.h"
+#include "request_lanes.h"
 #include "uses.h"
 
 typedef struct job {
@@ -37,12 +40,15 @@ typedef struct job {
 } job;
 
 struct async {
+  struct async *next; /* in its list */
   pthread_t thread;
-  pthread_mutex_t lock;
   pthread_cond_t changed;
   job *first, **last;
   int running, stops;
 };
+
+static pthread_mutex_t queueing = PTHREAD_MUTEX_INITIALIZER; /* guards all queues, and both lists */
+static async *in_use, *idle;
 
 atomic_int async_persistent, async_unwaited;
 static int possible;         /* all threads may call MPI */
@@ -76,8 +82,10 @@ static void sleep_a_little(void) {
 
 void async_nap(int vain) {
   net_finalize_pause();
-  if (vain < LOOKS) sched_yield();
-  else sleep_a_little();
+  if (vain < LOOKS)
+    sched_yield();
+  else
+    sleep_a_little();
   net_finalize_resume();
 }
 
@@ -206,37 +214,56 @@ static job *new_job(shim_function function, const async_call *call, state *s) {
   return NULL;
 }
 
-/* ---- the thread of a communicator ---- */
+/* ---- queues and their threads ---- */
+
+/* Perform the first one, which no thread has begun. The caller has locked `queueing`. */
+static void perform(async *a) {
+  job *j = a->first;
+  a->first = j->next;
+  if (!a->first) a->last = &a->first;
+  a->running = 1;
+  pthread_mutex_unlock(&queueing);
+  net_enter(&next()->net, MPI_THREAD_MULTIPLE, 1);
+  finish(j);
+  use_end(&j->uses);
+  net_leave(MPI_THREAD_MULTIPLE);
+  free_job(j);
+  atomic_fetch_sub(&under_way, 1);
+  pthread_mutex_lock(&queueing);
+  a->running = 0;
+  pthread_cond_broadcast(&a->changed);
+}
 
 static void *work_off(void *of) {
   async *a = of;
-  pthread_mutex_lock(&a->lock);
-  for (;;) {
-    while (!a->first && !a->stops) pthread_cond_wait(&a->changed, &a->lock);
-    job *j = a->first;
-    if (!j) break;
-    a->first = j->next;
-    if (!a->first) a->last = &a->first;
-    a->running = 1;
-    pthread_mutex_unlock(&a->lock);
-    net_enter(&next()->net, MPI_THREAD_MULTIPLE, 1);
-    finish(j);
-    use_end(&j->uses);
-    net_leave(MPI_THREAD_MULTIPLE);
-    free_job(j);
-    atomic_fetch_sub(&under_way, 1);
-    pthread_mutex_lock(&a->lock);
-    a->running = 0;
-    pthread_cond_broadcast(&a->changed);
-  }
-  pthread_mutex_unlock(&a->lock);
+  pthread_mutex_lock(&queueing);
+  while (!a->stops)
+    if (a->first && !a->running)
+      perform(a);
+    else
+      pthread_cond_wait(&a->changed, &queueing);
+  pthread_mutex_unlock(&queueing);
   return NULL;
 }
 
-static async *new_async(void) {
+/* The queue with this request that no thread works on. */
+static async *queue_of(MPI_Request request) {
+  for (async *a = in_use; a; a = a->next)
+    for (const job *j = a->running ? NULL : a->first; j; j = j->next)
+      if (j->request == request) return a;
+  return NULL;
+}
+
+void async_perform(int n, const MPI_Request *requests) {
+  pthread_mutex_lock(&queueing);
+  for (int i = 0; requests && i < n; i++)
+    for (async *a; requests[i] != MPI_REQUEST_NULL && (a = queue_of(requests[i]));) perform(a);
+  pthread_mutex_unlock(&queueing);
+}
+
+static async *start_thread(void) {
   async *a = calloc(1, sizeof *a);
   if (!a) return NULL;
-  pthread_mutex_init(&a->lock, NULL);
   pthread_cond_init(&a->changed, NULL);
   a->last = &a->first;
   if (tt_quiet_thread(&a->thread, work_off, a) == 0) return a;
@@ -244,38 +271,71 @@ static async *new_async(void) {
   return NULL;
 }
 
+static async *new_async(void) {
+  pthread_mutex_lock(&queueing);
+  async *a = idle;
+  if (a) idle = a->next;
+  pthread_mutex_unlock(&queueing);
+  if (!a) a = start_thread();
+  if (!a) return NULL;
+  pthread_mutex_lock(&queueing);
+  a->next = in_use;
+  in_use = a;
+  pthread_mutex_unlock(&queueing);
+  return a;
+}
+
 void async_drain(state *s) {
   async *a = s->async;
   if (!a) return;
-  net_finalize_pause();
-  pthread_mutex_lock(&a->lock);
-  while (a->first || a->running) pthread_cond_wait(&a->changed, &a->lock);
-  pthread_mutex_unlock(&a->lock);
-  net_finalize_resume();
+  pthread_mutex_lock(&queueing);
+  while (a->first || a->running) {
+    if (!a->running) {
+      perform(a);
+      continue;
+    }
+    net_finalize_pause();
+    pthread_cond_wait(&a->changed, &queueing);
+    pthread_mutex_unlock(&queueing);
+    net_finalize_resume();
+    pthread_mutex_lock(&queueing);
+  }
+  pthread_mutex_unlock(&queueing);
 }
 
 void async_stop(state *s) {
-  async *a = s->async;
+  async *a = s->async, **at = &in_use;
   if (!a) return;
-  pthread_mutex_lock(&a->lock);
-  a->stops = 1;
-  pthread_cond_broadcast(&a->changed);
-  pthread_mutex_unlock(&a->lock);
-  net_finalize_pause();
-  pthread_join(a->thread, NULL);
-  net_finalize_resume();
-  pthread_mutex_destroy(&a->lock);
-  pthread_cond_destroy(&a->changed);
-  free(a);
+  async_drain(s);
   s->async = NULL;
+  pthread_mutex_lock(&queueing);
+  while (*at != a) at = &(*at)->next;
+  *at = a->next;
+  a->next = idle;
+  idle = a;
+  pthread_mutex_unlock(&queueing);
+}
+
+static void end_threads(void) {
+  for (async *a; (a = idle); free(a)) {
+    pthread_mutex_lock(&queueing);
+    idle = a->next;
+    a->stops = 1;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&queueing);
+    net_finalize_pause();
+    pthread_join(a->thread, NULL);
+    net_finalize_resume();
+    pthread_cond_destroy(&a->changed);
+  }
 }
 
 static void enqueue(async *a, job *j) {
-  pthread_mutex_lock(&a->lock);
+  pthread_mutex_lock(&queueing);
   *a->last = j;
   a->last = &j->next;
   pthread_cond_broadcast(&a->changed);
-  pthread_mutex_unlock(&a->lock);
+  pthread_mutex_unlock(&queueing);
 }
 
 /* ---- starting ---- */
@@ -419,5 +479,6 @@ void async_free(MPI_Request request) {
 
 void async_end(void) {
   while (prepared) async_free(prepared->token);
+  end_threads();
   possible = 0;
 }

@@ -44,7 +44,10 @@ int async_restart(MPI_Request request);
 void async_free(MPI_Request request);
 /* Wait until the collectives in progress on a communicator are over. */
 void async_drain(state *s);
-/* The communicator is being freed: end its thread, after the collectives in progress. */
+/* The calling thread performs the collectives of these requests, and those before them, as far as no thread has begun them. For a
+ * program that waits for all these requests. */
+void async_perform(int n, const MPI_Request *requests);
+/* The communicator is being freed: release its thread, after the collectives in progress. */
 void async_stop(state *s);
 
 /* The arguments of each collective. */

@@ -10,6 +10,7 @@
 #pragma GCC visibility pop
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "async.h"
 #include "net.h"
@@ -157,15 +158,33 @@ static int begin(int code) {
   return code;
 }
 
+/* A program may call its MPI without this library. */
+__attribute__((destructor)) static void name_unseen(void) {
+  int (*initialized)(int *), is = 0;
+  if (!getenv("TUTTI_REPORT") || atomic_load(&next_filled)) return;
+  *(void **)&initialized = mpi_find(RTLD_NEXT, "PMPI_Initialized");
+  if (initialized && !initialized(&is) && is)
+    report_nothing(
+        "the program calls its MPI past this library: it opened the MPI with RTLD_DEEPBIND, or "
+        "looked the functions up in it by dlsym");
+}
+
+/* A library may call MPI_Init where somebody has it. */
+static int no_mpi(void) {
+  report_nothing("this process has no MPI");
+  return MPI_ERR_OTHER;
+}
+
 int MPI_Init(int *argc, char ***argv) {
   next_fill_for(__builtin_return_address(0));
-  return begin(next()->Init(argc, argv));
+  return next()->Init ? begin(next()->Init(argc, argv)) : no_mpi();
 }
 ALSO_PMPI(Init)
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
   next_fill_for(__builtin_return_address(0));
-  return begin(next()->Init_thread(argc, argv, required, provided));
+  return next()->Init_thread ? begin(next()->Init_thread(argc, argv, required, provided))
+                             : no_mpi();
 }
 ALSO_PMPI(Init_thread)
 

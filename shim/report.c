@@ -69,20 +69,10 @@ void report_begin(int rank) {
   report_wanted = 1;
 }
 
-void report_nothing(const char *running) {
-  if (wish())
-    fprintf(stderr,
-            "tutti: nothing is taken over: what runs is %s, and this library is for %s (tutti mpi "
-            "--family)\n",
-            *running ? running : "an unknown MPI", TUTTI_MPI_FAMILY);
-}
-
-void report_sessions(void) {
+void report_nothing(const char *why) {
   static atomic_bool reported;
   if (wish() && !atomic_exchange(&reported, true))
-    fprintf(stderr,
-            "tutti: nothing is taken over: this program has MPI sessions and does not call MPI_Init, so it has "
-            "no MPI_COMM_WORLD\n");
+    fprintf(stderr, "tutti: nothing is taken over: %s\n", why);
 }
 
 uint64_t report_now(void) {

@@ -3,7 +3,8 @@
  * Idea       The program's handle of such a request never changes; while the request is active, an
  *            inner request stands for it. These calls substitute the inner requests, call MPI, and
  *            record which are complete.
- * Waiting    While a collective is in progress, waiting is testing and leaving the core to others: the
+ * Waiting    A thread that waits for certain collectives performs them, unless another thread has begun to (async.h). While one
+ *            is in progress, waiting is testing and leaving the core to others: the
  *            collective's thread may need that core, and MPICH spins. (Also, MPI_Waitall of MPICH
  *            4.0 asserts that a generalized request is complete if another request is
  *            MPI_REQUEST_NULL.)
@@ -64,11 +65,13 @@ static int take_out(stand_in *s, int code) {
 
 static int wait_one(MPI_Request *requests, MPI_Status *status) {
   int done = 0;
+  if (async_under_way()) async_perform(1, requests);
   WAIT(next()->net.Wait(requests, status), next()->Test(requests, &done, status), done);
 }
 
 static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses) {
   int done = 0;
+  if (async_under_way()) async_perform(n, requests);
   WAIT(next()->Waitall(n, requests, statuses), next()->Testall(n, requests, &done, statuses), done);
 }
 

