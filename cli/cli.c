@@ -2,6 +2,7 @@
  * A complaint is put together first and written at once, so that the lines of
  * several processes never mix. SPDX-License-Identifier: BSD-3-Clause */
 #include "cli.h"
+#include "kept.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -174,18 +175,8 @@ bool cli_seconds(const char *text, double *value) {
 }
 
 const char *cli_kept(const char *text) {
-  static struct kept {
-    struct kept *next;
-    char text[];
-  } *all;
-  struct kept *k = all;
-  while (k && strcmp(k->text, text) != 0) k = k->next;
-  if (k) return k->text;
-  k = malloc(sizeof *k + strlen(text) + 1);
-  if (!k) return "?";
-  strcpy(k->text, text);
-  k->next = all;
-  return (all = k)->text;
+  static kept *all;
+  return kept_text(&all, text);
 }
 
 const char *cli_plan_name(const char *name, int slices, char text[CLI_PLAN]) {

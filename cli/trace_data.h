@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "kept.h"
 
 #include "tutti_plan.h"
 
@@ -51,7 +52,7 @@ typedef struct trace_lane { /* of a rank in a communicator; its program's marks 
 } trace_lane;
 
 typedef struct trace_call { /* a kind of call; a mark: its name is the plan, coll is "" */
-  const char *plan; /* kept */
+  const char *plan;         /* among the trace's names */
   char coll[24], type[24], op[16];
   uint64_t count, bytes;
   uint32_t slices;
@@ -65,6 +66,7 @@ typedef struct trace_data {
   size_t nlanes, lanes_room;
   trace_call *calls; /* the first stands for unknown calls */
   size_t ncalls, calls_room;
+  kept *names;
   uint32_t *chains; /* of lanes, then of calls, by hash: 1 + the index of the first one, or 0 */
 } trace_data;
 

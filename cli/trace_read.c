@@ -211,7 +211,7 @@ static bool find_call(reader *r, uint32_t *what) {
   const bool mark = strcmp(text(r, "cat"), "mark") == 0;
   if (!mark && !*text(r, "coll")) return true;
   snprintf(c.coll, sizeof c.coll, "%.23s", text(r, "coll"));
-  c.plan = cli_kept(text(r, mark ? "name" : "plan"));
+  c.plan = kept_text(&d->names, text(r, mark ? "name" : "plan"));
   snprintf(c.type, sizeof c.type, "%.23s", text(r, "type"));
   snprintf(c.op, sizeof c.op, "%.15s", text(r, "op"));
   const double count = value(r, "count", 0, MOST_INT, 0), bytes = value(r, "bytes", 0, MOST_INT, 0);
@@ -312,5 +312,6 @@ void trace_free(trace_data *d) {
   free(d->events);
   free(d->lanes);
   free(d->calls);
+  kept_free(&d->names);
   free(d->chains);
 }

@@ -1,0 +1,26 @@
+/* kept.c - see kept.h. There are some hundred names of plans at most.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "kept.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *kept_text(kept **all, const char *text) {
+  kept *k = *all;
+  while (k && strcmp(k->text, text) != 0) k = k->next;
+  if (k) return k->text;
+  k = malloc(sizeof *k + strlen(text) + 1);
+  if (!k) return "?";
+  strcpy(k->text, text);
+  k->next = *all;
+  *all = k;
+  return k->text;
+}
+
+void kept_free(kept **all) {
+  while (*all) {
+    kept *next = (*all)->next;
+    free(*all);
+    *all = next;
+  }
+}
