@@ -25,9 +25,8 @@ def cflags(torch, extension, root):
 
 
 def version(said):
-    """A release's interface belongs to its minor version; that of any other build to this build alone."""
-    release = said.partition("+")[0]
-    return "_".join(release.split(".")[:2]) if re.fullmatch(r"[\d.]+", release) else re.sub(r"\W", "_", said)
+    """The interface belongs to the minor version; that of a nightly build to this build alone."""
+    return re.sub(r"\W", "_", said) if ".dev" in said else "_".join(said.split(".")[:2])
 
 
 def main():

@@ -29,8 +29,8 @@ in_c() {
 }
 
 in_python() {
-  block python 1 >"$work/train.py"
-  runs bash -c "$(line 'tutti run -n 4 python3 train.py')"
+  block python 1 >"$work/mean.py"
+  runs bash -c "$(line 'tutti run -n 4 python3 mean.py')"
   ok "Python: the README's program" all 'status 0' 'out_is "[1.5 1.5 1.5]"' quiet
 }
 

@@ -44,8 +44,9 @@ def _reason(error: ImportError) -> str:
 
 def _compiled() -> Any:
     """The one for this version of PyTorch, and of Python. Its name is that of tools/torch_flags.py."""
-    release, python = _torch.__version__.partition("+")[0], ".".join(platform.python_version_tuple()[:2])
-    version = ".".join(release.split(".")[:2]) if re.fullmatch(r"[\d.]+", release) else str(_torch.__version__)
+    version, python = str(_torch.__version__), ".".join(platform.python_version_tuple()[:2])
+    if ".dev" not in version:
+        version = ".".join(version.split(".")[:2])
     name = __name__ + "._c10d_" + re.sub(r"\W", "_", version)
     if importlib.util.find_spec(name) is None:
         built = sorted(f"PyTorch {m[1].replace('_', '.')} and Python {m[2]}.{m[3]}"
