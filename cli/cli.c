@@ -175,7 +175,7 @@ bool cli_seconds(const char *text, double *value) {
 }
 
 const char *cli_kept(const char *text) {
-  static kept *all;
+  static kept_name *all;
   return kept_text(&all, text);
 }
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *kept_text(kept **all, const char *text) {
-  kept *k = *all;
+const char *kept_text(kept_name **all, const char *text) {
+  kept_name *k = *all;
   while (k && strcmp(k->text, text) != 0) k = k->next;
   if (k) return k->text;
   k = malloc(sizeof *k + strlen(text) + 1);
@@ -17,9 +17,9 @@ const char *kept_text(kept **all, const char *text) {
   return k->text;
 }
 
-void kept_free(kept **all) {
+void kept_free(kept_name **all) {
   while (*all) {
-    kept *next = (*all)->next;
+    kept_name *next = (*all)->next;
     free(*all);
     *all = next;
   }

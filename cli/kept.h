@@ -3,13 +3,13 @@
 #ifndef KEPT_H
 #define KEPT_H
 
-typedef struct kept {
-  struct kept *next;
+typedef struct kept_name {
+  struct kept_name *next;
   char text[];
-} kept;
+} kept_name;
 
 /* The text in this list, added if it is new; "?": out of memory. */
-const char *kept_text(kept **all, const char *text);
-void kept_free(kept **all);
+const char *kept_text(kept_name **all, const char *text);
+void kept_free(kept_name **all);
 
 #endif

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include "kept.h"
 
+#include "kept.h"
 #include "tutti_plan.h"
 
 /* Kinds of events, by category. Those from TRACE_WAIT on are steps, inside the others. */
@@ -66,7 +66,7 @@ typedef struct trace_data {
   size_t nlanes, lanes_room;
   trace_call *calls; /* the first stands for unknown calls */
   size_t ncalls, calls_room;
-  kept *names;
+  kept_name *names;
   uint32_t *chains; /* of lanes, then of calls, by hash: 1 + the index of the first one, or 0 */
 } trace_data;
 

@@ -38,8 +38,8 @@ $(TESTOBJ): TTFLAGS += -Itests/support -Itests/ranks
 $(BUILD)/tests/unit/test_mpi_abi.o: TTFLAGS += -Impi/abi
 .SECONDARY: $(TESTOBJ)
 $(BUILD)/tests/test_cpu_domains: $(patsubst %,$(BUILD)/cli/%.o,cpus near)
-$(BUILD)/tests/test_tune: $(patsubst %,$(BUILD)/cli/%.o,tune_far tune_fit tune_file tune_levels bounce cpus cli)
-$(BUILD)/tests/test_tune_hosts: $(patsubst %,$(BUILD)/cli/%.o,tune_differ tune_file cli)
+$(BUILD)/tests/test_tune: $(patsubst %,$(BUILD)/cli/%.o,tune_far tune_fit tune_file tune_levels bounce cpus cli kept)
+$(BUILD)/tests/test_tune_hosts: $(patsubst %,$(BUILD)/cli/%.o,tune_differ tune_file cli kept)
 $(BUILD)/tests/test_cpu_domains: LDFLAGS += -Wl,--wrap=sched_getaffinity
 $(BUILD)/tests/test_proven: LDFLAGS += -Wl,--wrap=tt_prove
 $(BUILD)/tests/test_measure: LDFLAGS += -Wl,--wrap=tt_plan_make
