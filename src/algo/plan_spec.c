@@ -195,13 +195,12 @@ void tt_plan_spec_free(tt_plan_spec *spec) {
 
 /* ---- plans that are kept ---- */
 
-static struct kept {
+typedef struct kept {
   tt_plan_spec *plan;
   struct kept *next;
-} * kept;
+} kept;
 
-static struct kept *find_kept(const char *text) {
-  struct kept *k = kept;
+static kept *find_kept(kept *k, const char *text) {
   while (k && strcmp(k->plan->text, text) != 0) k = k->next;
   return k;
 }
@@ -209,16 +208,16 @@ static struct kept *find_kept(const char *text) {
 tutti_status tt_plan_spec_named(const char *text, const tt_plan_spec **spec) {
   tutti_status status = TUTTI_OK;
   *spec = NULL;
-  tt_kept_lock();
-  struct kept *k = find_kept(tt_algo_full_name(text)), *made = k ? NULL : calloc(1, sizeof *made);
+  void **all = tt_kept_plans_lock();
+  kept *k = find_kept(*all, tt_algo_full_name(text)), *made = k ? NULL : calloc(1, sizeof *made);
   if (!k) status = made ? tt_plan_spec_parse(text, &made->plan) : no_memory();
   if (!k && !status) {
-    made->next = kept;
-    k = kept = made;
+    made->next = *all;
+    *all = k = made;
   }
   if (status) free(made);
   if (k) *spec = k->plan;
-  tt_kept_unlock();
+  tt_kept_plans_unlock();
   return status;
 }
 

@@ -33,6 +33,9 @@ typedef struct tt_candidate {
   tt_finding *found;
 } tt_candidate;
 
+/* Curves may lie that much below the times that they stand for (curve.c). */
+#define TT_CURVE_ACCURACY 0.94
+
 /* When a candidate's turn comes, and the least time that it can take at some size. */
 typedef struct tt_turn {
   double least;
@@ -123,6 +126,11 @@ bool tt_candidates_order(tt_chooser *c, tt_candidates *list, uint64_t bytes);
  * schedules of some more ranks are built for them. False as above. */
 bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, double most,
                        bool *may);
+/* Finds out what can be known about the i-th plan without its price. *sliced: slices may help it.
+ * TUTTI_ERR_MEMORY; another error: it cannot be built. */
+tutti_status tt_candidates_look_at(tt_chooser *c, tt_candidates *list, int i, bool *sliced);
+/* Frees the schedules that were kept. */
+void tt_candidates_forget(tt_candidates *list);
 /* From now on simulations are for numbers of that weight. */
 void tt_chooser_weigh(tt_chooser *c, int weight);
 

@@ -149,10 +149,10 @@ static inline size_t tt_round_up(size_t n, size_t unit) {
 /* Seconds of a monotonic clock; microseconds of any clock (system.c). */
 double tt_seconds(void);
 uint64_t tt_clock_us(clockid_t clock);
-/* A lock of what the process keeps for its life, such as the plans that somebody named; it is held for a
- * moment, and nothing else is locked meanwhile (process.c). */
-void tt_kept_lock(void);
-void tt_kept_unlock(void);
+/* The plans that the process keeps for its life (algo/plan_spec.c), locked; nothing else is locked before
+ * they are unlocked. */
+void **tt_kept_plans_lock(void);
+void tt_kept_plans_unlock(void);
 uint64_t tt_random(void); /* a random word, other in every process */
 /* Least non-negative residue. */
 static inline int tt_mod(int64_t a, int m) {

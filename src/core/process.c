@@ -14,7 +14,8 @@
 tt_process_context tt_process = {.starting = PTHREAD_MUTEX_INITIALIZER,
                                  .lock = PTHREAD_MUTEX_INITIALIZER,
                                  .progress_thread.work = PTHREAD_COND_INITIALIZER,
-                                 .trace.lock = PTHREAD_MUTEX_INITIALIZER};
+                                 .trace.lock = PTHREAD_MUTEX_INITIALIZER,
+                                 .plans.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* No rank of this job can have written a file before this time. */
 /* each communicates, forked, usable, hooked, idle, warned: order: flags of this process */
@@ -23,26 +24,25 @@ static void __attribute__((constructor)) at_load(void) {
   tt_process.loaded_us = tt_clock_us(CLOCK_REALTIME);
 }
 
-static pthread_mutex_t kept = PTHREAD_MUTEX_INITIALIZER;
-
 /* The child of a fork may use tutti if the parent has not communicated; rendezvous stay with the
  * parent. The locks are reset, since another thread of the parent may have held one. */
 static void in_child(void) {
   pthread_mutex_init(&tt_process.starting, NULL);
   pthread_mutex_init(&tt_process.lock, NULL);
   pthread_mutex_init(&tt_process.trace.lock, NULL);
-  pthread_mutex_init(&kept, NULL);
+  pthread_mutex_init(&tt_process.plans.lock, NULL);
   if (!atomic_load(&tt_process.communicates)) return;
   atomic_store(&tt_process.forked, 1);
   atomic_store(&tt_process.usable, false);
 }
 
-void tt_kept_lock(void) {
-  pthread_mutex_lock(&kept);
+void **tt_kept_plans_lock(void) {
+  pthread_mutex_lock(&tt_process.plans.lock);
+  return &tt_process.plans.kept;
 }
 
-void tt_kept_unlock(void) {
-  pthread_mutex_unlock(&kept);
+void tt_kept_plans_unlock(void) {
+  pthread_mutex_unlock(&tt_process.plans.lock);
 }
 
 tutti_status tt_alive(void) {

@@ -28,10 +28,11 @@ typedef struct tt_process_context {
   atomic_bool communicates;            /* it has made a communicator, or begun to */
   atomic_int forked;                   /* set in a child forked from a communicating process */
   atomic_int hooked;                   /* the fork hook is installed */
-  atomic_bool usable;    /* hooked, not finalized, not forked: tt_alive would succeed */
-  tt_user_op *user_ops;  /* TUTTI_OP_USER_END - TUTTI_OP_USER of them, or NULL */
-  uint32_t op_serial;    /* of the op registered last */
-  struct tt_wait_notes *_Atomic waits; /* what `tutti doctor` reads; NULL: not yet made (long_wait.c) */
+  atomic_bool usable;   /* hooked, not finalized, not forked: tt_alive would succeed */
+  tt_user_op *user_ops; /* TUTTI_OP_USER_END - TUTTI_OP_USER of them, or NULL */
+  uint32_t op_serial;   /* of the op registered last */
+  struct tt_wait_notes
+      *_Atomic waits;    /* what `tutti doctor` reads; NULL: not yet made (long_wait.c) */
   tutti_comm *base;      /* hidden parent of tutti_comm_from_env's communicators */
   bool joined;           /* as a joiner: then there is no base */
   tutti_comm *in_flight; /* list of communicators with requests in flight */
@@ -48,11 +49,11 @@ typedef struct tt_process_context {
     void (*give)(void *memory);
   } scratch; /* NULL: aligned_alloc and free */
   const struct tutti_device
-      *_Atomic device;        /* whose memory calls may name; or NULL (open_device.c) */
-  atomic_int device_sought;   /* 1: it is looked for now, or set; 2: that is done */
-  atomic_int device_holds;    /* streams that wait for calls */
+      *_Atomic device;              /* whose memory calls may name; or NULL (open_device.c) */
+  atomic_int device_sought;         /* 1: it is looked for now, or set; 2: that is done */
+  atomic_int device_holds;          /* streams that wait for calls */
   struct tt_unsent *_Atomic unsent; /* memory from which closed networks may still send */
-  void (*_Atomic idle)(void); /* called while a rank waits; or NULL */
+  void (*_Atomic idle)(void);       /* called while a rank waits; or NULL */
   struct {
     tutti_interrupt_fn *_Atomic fn; /* or NULL */
     void *ctx;
@@ -67,7 +68,11 @@ typedef struct tt_process_context {
     struct tt_trace *list; /* of communicators that were not freed, linked */
     char *path;            /* NULL: no tracing */
     atomic_int lanes, warned;
-  } trace;                                  /* tracing.c */
+  } trace; /* tracing.c */
+  struct {
+    pthread_mutex_t lock; /* guards the next one */
+    void *kept;
+  } plans;                                  /* algo/plan_spec.c */
   atomic_uint_fast64_t warned[TT_WARNINGS]; /* hashes of the invalid settings already reported */
   uint64_t loaded_us;                       /* when the library was loaded, on the wall clock */
 } tt_process_context;

@@ -1,5 +1,4 @@
-/* The prices match the papers: simulated schedules give their closed forms, for every
- * number of ranks. One rank's price for all equals the price of all ranks.
+/* Simulated schedules give the papers' closed forms; one rank's price for all is that of all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
