@@ -1,4 +1,4 @@
-/* Simulated schedules give the papers' closed forms; one rank's price for all is that of all ranks.
+/* Simulated schedules give the papers' closed forms.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
