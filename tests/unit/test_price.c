@@ -430,7 +430,6 @@ static void figures_move_the_time_their_way(void **state) {
   q.piece = 1e4;
   const double overlapped = time_of("tree(chain)", &q, 1e6);
   about("copies", 12, 1e6, apart, 22 * 2 * 1e6 * 1e-9 + 11 * 1e6 * gamma_);
-  /* only simultaneous messages overlap: in and out of a hop */
   assert_true(overlapped < 0.6 * apart && overlapped > 0.5 * apart);
   about("a tree", 12, 1e6, time_of("tree(binomial)", &p, 1e6),
         2 * 4 * (alpha + 1e6 * beta) + 4 * 1e6 * gamma_ - 1e6 * gamma_);
