@@ -4,10 +4,13 @@
  *            measured with the same placement, and sends them to the others. So all choose alike,
  *            whatever their own files say. Entries measured later are added on all ranks
  *            (measure.c).
+ *            Entries travel as text, because a plan is a value of one process.
  * Cost       nothing extra is sent if the first rank has no wisdom: a flag in a message that is
  *            sent anyway says so.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "comm_wisdom.h"
+
+#include <stdlib.h>
 
 #include "plan_cache.h"
 
@@ -22,6 +25,17 @@ static bool can_use(const tutti_comm *comm) {
   return comm->ranks > 1 && !(comm->net && comm->net->traits.simulated);
 }
 
+/* The first rank's text of n characters becomes the wisdom of the others. */
+static tutti_status receive_text(tutti_comm *comm, const char *who, tt_text *text, uint64_t n) {
+  if (comm->rank != 0) text->at = calloc(1, n + 1);
+  if (!text->at)
+    return tt_break_if_memory(
+        comm, tt_fail(TUTTI_ERR_MEMORY, "out of memory for wisdom of %llu characters",
+                      (unsigned long long)n));
+  if (tt_broadcast(comm, who, text->at, n) || comm->rank == 0) return TUTTI_OK;
+  return tt_break_if_memory(comm, tt_wisdom_parse(&comm->plans->wisdom, text->at, who));
+}
+
 /* The communicator is in use by other ranks already, so it may fail meanwhile; then the caller's
  * first call reports that, as it would without wisdom. */
 tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said) {
@@ -29,15 +43,14 @@ tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said) {
   if (!can_use(comm)) return TUTTI_OK;
   comm->settings.measures = said & TT_WISDOM_MEASURES;
   if (!(said & TT_WISDOM_EXISTS)) return TUTTI_OK;
+  tt_text text = {0};
   if (comm->rank == 0) pick(comm);
-  int32_t n = comm->plans->wisdom.n;
-  if (tt_broadcast(comm, who, &n, sizeof n) || !n) return TUTTI_OK;
-  if (comm->rank != 0 && !tt_wisdom_reserve(&comm->plans->wisdom, n))
-    return tt_break_if_memory(
-        comm, tt_fail(TUTTI_ERR_MEMORY, "out of memory for wisdom of %d entries", n));
-  if (!tt_broadcast(comm, who, comm->plans->wisdom.at, (size_t)n * sizeof *comm->plans->wisdom.at))
-    comm->plans->wisdom.n = n;
-  return TUTTI_OK;
+  if (comm->plans->wisdom.n) tt_wisdom_print(&text, &comm->plans->wisdom);
+  uint64_t n = text.failed ? 0 : text.length;
+  tutti_status status = TUTTI_OK;
+  if (!tt_broadcast(comm, who, &n, sizeof n) && n) status = receive_text(comm, who, &text, n);
+  free(text.at);
+  return status;
 }
 
 tutti_status tt_wisdom_share_threads(tutti_comm *const *comms, int n) {

@@ -63,8 +63,8 @@ void cover_watch(tutti_comm *comm);
 bool cover_ran_as_named(const tutti_comm *comm, const cover_case *c, tutti_op op, char *why,
                         size_t size);
 /* Returns how many entries never ran with floats or with integers, and describes the first. On
- * fewer than COVER_ENOUGH ranks, entries that support no case are excused; on more than COVER_SMALL, those
- * that support one on COVER_SMALL. */
+ * fewer than COVER_ENOUGH ranks, entries that support no case are excused; elsewhere those that support
+ * one on another number of ranks up to COVER_SMALL. */
 enum { COVER_ENOUGH = 6, COVER_SMALL = 8 };
 int cover_never_ran(int ranks, char *why, size_t size);
 

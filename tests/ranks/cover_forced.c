@@ -124,11 +124,16 @@ bool cover_ran_as_named(const tutti_comm *comm, const cover_case *c, tutti_op op
   return any || c->ranks == 1;
 }
 
-/* Entries without a case: on few ranks, and those that are made for few ranks and have one there. */
+/* Entries without a case: on few ranks, and those that have one on another small number of ranks. */
 static bool is_excused(int ranks, int entry, int kind) {
-  cover_case here = {.ranks = ranks}, few = {.ranks = COVER_SMALL};
-  return !cover_force(&here, entry, kind) &&
-         (ranks < COVER_ENOUGH || (ranks > COVER_SMALL && cover_force(&few, entry, kind)));
+  cover_case c = {.ranks = ranks};
+  if (cover_force(&c, entry, kind)) return false;
+  bool elsewhere = ranks < COVER_ENOUGH;
+  for (int few = COVER_SMALL; few > 1 && !elsewhere; few--) {
+    c = (cover_case){.ranks = few};
+    elsewhere = cover_force(&c, entry, kind);
+  }
+  return elsewhere;
 }
 
 int cover_never_ran(int ranks, char *why, size_t size) {

@@ -452,15 +452,17 @@ static void incomplete_nodes_are_said_in_runs(void **state) {
   free(out.node_of);
 }
 
-/* Lists that are too long all the same are left out, from within: of 48 sizes, in four racks. */
+/* Lists that are too long all the same are left out, from within: of 48 sizes, each in three packages
+ * of unequal sizes. */
 static void long_lists_are_left_out(void **state) {
   int ranks = 0;
   (void)state;
   for (int node = 0; ranks + node % 48 + 1 <= MOST; node++)
     for (int k = 0; k <= node % 48; k++)
-      placements[ranks++] = (tt_placement){.node = node, .rack = node / 16, .package = k % 3};
+      placements[ranks++] = (tt_placement){.node = node, .rack = node / 16, .package = k % 7 % 3};
   assert_int_equal(tt_placement_arrange(placements, ranks, NULL, "here", &layout), TUTTI_OK);
   if (strstr(layout.levels, "package")) fail_msg("%s", layout.levels);
+  if (!strstr(layout.levels, "node")) fail_msg("%s", layout.levels);
 }
 
 int main(void) {
