@@ -40,15 +40,15 @@ int survey_list(tutti_prices *prices, uint64_t bytes, survey_plan *plans, int mo
 /* ---- timing ---- */
 
 static tutti_status choose(const bench_job *job, const survey_plan *p, const char *override) {
-  tutti_status status = tutti_comm_set_algo(job->comm, *p->name ? p->name : override);
-  return status ? status : tutti_comm_set_slices(job->comm, *p->name ? p->slices : 0);
+  tutti_status status = tutti_comm_set_algo(job->comm, p->name ? p->name : override);
+  return status ? status : tutti_comm_set_slices(job->comm, p->name ? p->slices : 0);
 }
 
 /* Does the communicator run this plan, or another one instead? */
 static bool is_run(const bench_job *job, const bench_call *call, const survey_plan *p) {
   char name[CLI_PLAN];
+  if (!p->name) return true;
   const size_t n = strlen(p->name);
-  if (!n) return true;
   if (tutti_comm_plan(job->comm, call->coll, call->count, call->type, call->op, name, sizeof name))
     return false;
   return strncmp(name, p->name, n) == 0 && (!name[n] || name[n] == ' ' || name[n] == ',');
@@ -183,7 +183,7 @@ tutti_status survey_time(const bench_job *job, const bench_options *o, const ben
     status = end_round(job, o, plans, n,
                        end == begin || cli_bounce_near(end, begin) ? end : SURVEY_MOVED, patience);
   for (int i = 0; i < n; i++) sum_up(&plans[i]);
-  const survey_plan own = {.name = ""};
+  const survey_plan own = {.name = NULL};
   return status ? status : choose(job, &own, override);
 }
 

@@ -18,7 +18,7 @@ enum { SURVEY_ROUNDS = 99 };
 #define SURVEY_MOVED (-1.0)
 
 typedef struct survey_plan {
-  const char *name; /* kept; empty: the plan that the communicator chooses */
+  const char *name; /* kept; NULL: the plan that the communicator chooses */
   int slices;
   double predicted;            /* s; <= 0: not known */
   bool known;                  /* known: whether it runs was checked */

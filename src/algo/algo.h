@@ -113,9 +113,9 @@ static inline int tt_floor_log2(int n) {
   return tt_ceil_log2((uint64_t)n + 1) - 1;
 }
 
-/* The i-th number of lanes (lanes.c): 2, 3, 4, 6, 8, 12 and so on. */
-static inline int tt_lanes_number(int i) {
-  return i % 2 ? 3 << i / 2 : 2 << i / 2;
+/* The place of the l-th of these levels of more than one rank, outermost first, of TT_STAGE_. */
+static inline unsigned tt_stage_place(int l, int levels) {
+  return l == 0 ? TT_STAGE_OUTER : l + 1 < levels ? TT_STAGE_MIDDLE : TT_STAGE_INNER;
 }
 
 /* What `refuse` returns if it could not find out: this text itself, which becomes TUTTI_ERR_MEMORY. */

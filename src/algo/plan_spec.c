@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "plan_spec.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,28 +196,22 @@ void tt_plan_spec_free(tt_plan_spec *spec) {
 
 /* ---- plans that are kept ---- */
 
-typedef struct kept {
-  tt_plan_spec *plan;
-  struct kept *next;
-} kept;
-
-static kept *find_kept(kept *k, const char *text) {
-  while (k && strcmp(k->plan->text, text) != 0) k = k->next;
-  return k;
+static int by_plan_text(const void *a, const void *b) {
+  const tt_plan_spec *x = a, *y = b;
+  return strcmp(x->text, y->text);
 }
 
+/* They are in a balanced tree, because a proof names some thousand of them again and again. */
 tutti_status tt_plan_spec_named(const char *text, const tt_plan_spec **spec) {
   tutti_status status = TUTTI_OK;
+  tt_plan_spec asked = {.text = (char *)tt_algo_full_name(text)}, *made = NULL;
   *spec = NULL;
   void **all = tt_kept_plans_lock();
-  kept *k = find_kept(*all, tt_algo_full_name(text)), *made = k ? NULL : calloc(1, sizeof *made);
-  if (!k) status = made ? tt_plan_spec_parse(text, &made->plan) : no_memory();
-  if (!k && !status) {
-    made->next = *all;
-    *all = k = made;
-  }
-  if (status) free(made);
-  if (k) *spec = k->plan;
+  tt_plan_spec **at = tfind(&asked, all, by_plan_text);
+  if (!at) status = tt_plan_spec_parse(text, &made);
+  if (made && !(at = tsearch(made, all, by_plan_text))) status = no_memory();
+  if (status) tt_plan_spec_free(made);
+  if (!status) *spec = *at;
   tt_kept_plans_unlock();
   return status;
 }

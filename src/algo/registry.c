@@ -324,25 +324,25 @@ tutti_status tt_algo_build_all(const tt_ask *asked, tt_sched ***all) {
   return status;
 }
 
-tutti_status tt_algo_build_named(const char *name, const tt_ask *asked, tt_sched **sched) {
+/* Builds the schedule of one rank, or of all. */
+static tutti_status build_named(const char *name, const tt_ask *asked, tt_sched **one,
+                                tt_sched ***all) {
   tt_plan_spec *plan;
   tt_ask ask = *asked;
   tutti_status status = tt_plan_spec_parse(name, &plan);
-  *sched = NULL;
   ask.plan = plan;
-  if (!status) status = tt_algo_build(&ask, sched);
+  if (!status) status = one ? tt_algo_build(&ask, one) : tt_algo_build_all(&ask, all);
   tt_plan_spec_free(plan);
   return status;
 }
 
-tutti_status tt_algo_build_all_named(const char *name, const tt_ask *asked, tt_sched ***all) {
-  tt_plan_spec *plan;
-  tt_ask ask = *asked;
-  tutti_status status = tt_plan_spec_parse(name, &plan);
-  ask.plan = plan;
-  if (!status) status = tt_algo_build_all(&ask, all);
-  tt_plan_spec_free(plan);
-  return status;
+tutti_status tt_algo_build_named(const char *name, const tt_ask *ask, tt_sched **sched) {
+  *sched = NULL;
+  return build_named(name, ask, sched, NULL);
+}
+
+tutti_status tt_algo_build_all_named(const char *name, const tt_ask *ask, tt_sched ***all) {
+  return build_named(name, ask, NULL, all);
 }
 
 bool tt_algo_uniform(const tt_ask *ask, const tt_tree *tree) {

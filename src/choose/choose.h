@@ -145,7 +145,7 @@ void tt_unproven_words(const tt_plan_spec *plan, int ranks, char *words, size_t 
  * rank order, are they grouped alike on all ranks, and what was the largest number of ranks? */
 typedef struct tt_form {
   const char *name;
-  tutti_coll coll;
+  unsigned does; /* a set of TT_DOES */
   bool order, same;
   int ranks;
 } tt_form;

@@ -100,10 +100,8 @@ static tutti_status find_options(search *k) {
   const bool few = k->c->setting.ranks <= TT_PROVEN_RANKS;
   tutti_status status = TUTTI_OK;
   for (int l = 0; l < k->levels && !status; l++) {
-    const unsigned where = l == 0              ? TT_STAGE_OUTER
-                           : l + 1 < k->levels ? TT_STAGE_MIDDLE
-                                               : TT_STAGE_INNER;
-    status = find_level_options(k, &k->of[l], few ? 0 : where);
+    const unsigned where = few ? 0 : tt_stage_place(l, k->levels);
+    status = find_level_options(k, &k->of[l], where);
   }
   return status;
 }

@@ -6,13 +6,14 @@
  *            result (run/proof_table.c).
  * Forms      a plan's form is its name without its sizes, its parameters sorted:
  *            fold(inner,group=16x16) is of the form fold(group=,inner). The ranks bound a size, so it
- *            grows with them; other numbers stay: circulant(n=8). `make prove` proves every form, with all parameters that its family
- *            proposes, on every number of ranks up to 64 and on samples beyond, within minutes. It
- *            writes the results to forms.def, with the range of each number, as in
- *            circulant(n=1..128): a plan with another number is of no proven form. Where the
- *            proofs of a form had different results there are several ranges, which may overlap; a
- *            property holds where it holds in all of them. The file belongs to the sources from
- *            which it was made (tests/sh/laws.sh).
+ *            grows with them; other numbers stay: circulant(n=8). `make prove` proves every form, with
+ *            all parameters that its family proposes, on every number of ranks up to 64 and on
+ *            samples beyond, within minutes. It writes the results to forms.def, with the range of
+ *            each number, as in circulant(n=1..128): a plan with another number is of no proven form.
+ *            Where the proofs of a form had different results there are several ranges, which may
+ *            overlap; a property holds where it holds in all of them. Of compositions the file has
+ *            those that may be chosen on many ranks, each stage at a place that its family declares.
+ *            The file belongs to the sources from which it was made (tests/sh/laws.sh).
  * Limit      up to TT_PROVEN_RANKS ranks every plan is proven; beyond, if it takes half a second
  *            or so. A plan that takes longer must be of a proven form, or it is not chosen. TUTTI_VERIFY=1 has no limit; 0 proves nothing.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -26,10 +27,10 @@
 /* ---- forms ---- */
 
 static const tt_form forms[] = {
-#define FORM(name, coll, order, same, ranks) {name, TUTTI_##coll, order, same, ranks},
+#define FORM(name, order, same, ranks, does) {name, does, order, same, ranks},
 #define SOURCES(stamp)
 #include "forms.def"
-    {NULL, TUTTI_COLL_COUNT, 0, 0, 0}};
+    {NULL, 0, 0, 0, 0}};
 
 /* Is each number of the form in the range at its place in the row, and all else the same? */
 static bool within(const char *form, const char *row) {
@@ -52,9 +53,9 @@ static bool within(const char *form, const char *row) {
 bool tt_form_of(const tt_plan_spec *plan, tutti_coll coll, tt_form *found) {
   tt_text form = {0};
   tt_plan_spec_form(plan, &form);
-  *found = (tt_form){.coll = coll, .order = true, .same = true};
+  *found = (tt_form){.does = 1u << coll, .order = true, .same = true};
   for (const tt_form *f = forms; f->name && !form.failed; f++) {
-    if (f->coll != coll || !within(form.at, f->name)) continue;
+    if (!(f->does >> coll & 1) || !within(form.at, f->name)) continue;
     found->order &= f->order;
     found->same &= f->same;
     if (f->ranks > found->ranks) found->name = f->name, found->ranks = f->ranks;

@@ -132,7 +132,8 @@ static tutti_status make_near(tutti_comm *comm, int *near, tt_wire **wire) {
     members[near[r]] = comm->info[r].index;
     at[near[r]] = comm->info[r].ctrl;
     if (!tt_heap_holds(tt_heap_segment(comm->heap), comm->info[r].index, comm->info[r].ctrl))
-      status = tt_fail(TUTTI_ERR_SYSTEM, "rank %d named a place in shared memory that is not its own", r);
+      status = tt_fail(TUTTI_ERR_SYSTEM,
+                       "rank %d named a place in shared memory that is not its own", r);
   }
   if (!status) status = tt_shm_wire(comm->heap, near[comm->rank], n, members, at, wire);
   if (!status && n == comm->ranks)
@@ -168,8 +169,7 @@ static tutti_status attach(tutti_comm *comm, tt_wire *net) {
     if (!status) comm->wire->shown->ranks = (uint32_t)comm->ranks;
     if (!status) comm->wire->shown->rank = (uint32_t)comm->rank;
   }
-  if (!status)
-    atomic_store_explicit(&comm->wire->shown->over, comm->flight->oldest, memory_order_relaxed);
+  if (!status) comm->wire->peer->over(comm->wire, comm->flight->oldest, false);
   free(near);
   return status;
 }

@@ -24,7 +24,8 @@ typedef enum tt_shape {
   TT_SHAPE_ONE_SHOT, /* every rank publishes its vector and sums all vectors in rank order */
   TT_SHAPE_ROUNDS,   /* the same among the ranks of a group, round after round */
   TT_SHAPE_TWO_SHOT, /* every rank sums its own block likewise, then copies the other blocks */
-  TT_SHAPE_NAIVE,    /* rank 0 sums all vectors likewise, the others copy the result */
+  TT_SHAPE_NAIVE,    /* the root sums all vectors likewise, the others copy the result */
+  TT_SHAPE_DIRECT,   /* every block is read by the rank that it is for */
   TT_SHAPE_COUNT
 } tt_shape;
 
@@ -117,6 +118,16 @@ extern const tt_loop tt_line_loop, tt_arena_loop;
  * sum, if it reaches the peers' memory; it does reach it. */
 typedef enum tt_comes { TT_HERE, TT_COMES, TT_OFFERED, TT_REACHED } tt_comes;
 
+/* What a rank shows and takes in a call that line.c runs. */
+typedef struct tt_role {
+  bool known;      /* for this call */
+  bool gives;      /* this rank shows what it has */
+  tt_peers from;   /* whose bytes it takes; count 0: nobody's */
+  size_t own;      /* elements that this rank has to show */
+  size_t slot;     /* bytes of a slot: the most that any rank shows */
+  size_t at, part; /* elements: where its part begins in what each of them shows, and its length */
+} tt_role;
+
 /* The names of a rank's vectors (wire.h: export), as it puts them in its flag slot. */
 typedef struct tt_names {
   uint64_t src, dst, arena; /* 0: goes through the arena */
@@ -199,6 +210,7 @@ struct tt_operation {
   const void **slots;  /* loop: each entry's flag data; kept for reuse */
   const void **inputs; /* loop: capacity for as many operands */
   int inputs_capacity;
+  tt_role role;
   tt_pieces pieces;
   tt_near near;
   int slices, finished;

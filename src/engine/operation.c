@@ -39,6 +39,7 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_executi
   if (user && (!user->used || user->serial != o->reducer.serial))
     return o->status = tt_fail(TUTTI_ERR_OP, "op %d has been freed", (int)call->op);
   o->near = (tt_near){.stage = TT_NEAR_SETTLED};
+  o->role = (tt_role){.known = false};
   o->loop = tt_line_loop.fits(o) ? &tt_line_loop : tt_arena_loop.fits(o) ? &tt_arena_loop : NULL;
   if (o->loop) return o->loop->begin(o);
   o->slicing = tt_partition_even(call->count, o->reducer.element,

@@ -36,7 +36,7 @@ void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, cons
   f->chain = chain_of(f->chain, plan->hash ^ call->also);
   if (!again) place->record = record_of(comm, call, plan);
   place->record.stamp = (tt_stamp){f->seq, f->chain};
-  comm->wire->peer->record(comm->wire, &place->record, f->oldest);
+  comm->wire->peer->record(comm->wire, &place->record);
   place->begun = true;
   o->trace = comm->trace ? tt_trace_begin(comm, call, plan) : NULL;
   if (again) {
@@ -47,8 +47,8 @@ void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, cons
   }
 }
 
-void tt_show_over(tutti_comm *comm) {
-  atomic_store_explicit(&comm->wire->shown->over, comm->flight->oldest, memory_order_relaxed);
+void tt_show_over(tutti_comm *comm, bool wakes) {
+  comm->wire->peer->over(comm->wire, comm->flight->oldest, wakes);
 }
 
 enum { TURNS = 16 }; /* yields to the scheduler, with more ranks than cores */
@@ -73,7 +73,7 @@ static bool finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan 
     if (o->finished == o->slices) {
       place->begun = false;
       f->oldest = ++f->seq;
-      tt_show_over(comm);
+      tt_show_over(comm, !o->role.gives);
       f->spins = f->spins + look < TT_SPINS ? f->spins + look : TT_SPINS;
       return true;
     }

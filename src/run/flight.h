@@ -64,7 +64,7 @@ void tt_comm_send_abort(tutti_comm *comm);
 /* Publishes the call as operation flight->seq, and begins it in its place. */
 void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan);
 /* Publishes which operations are over here. */
-void tt_show_over(tutti_comm *comm);
+void tt_show_over(tutti_comm *comm, bool wakes);
 
 /* ---- driving (progress.c) ---- */
 

@@ -216,8 +216,8 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   plan->exec.if_exported = program->shape;
   bool two_shot = false;
   status = tt_plan_spec_named("two-shot", &ask.plan);
-  if (!status && program->shape == TT_SHAPE_ONE_SHOT && !choice->overridden &&
-      !tt_override_forbids(&comm->settings.override, ask.plan, bytes))
+  if (!status && program->shape == TT_SHAPE_ONE_SHOT && c->coll == TUTTI_ALLREDUCE &&
+      !choice->overridden && !tt_override_forbids(&comm->settings.override, ask.plan, bytes))
     status =
         tt_two_shot_if_exported(comm->plans->chooser, choice->plan, ask.plan, bytes, &two_shot);
   tt_proven other;

@@ -210,12 +210,11 @@ static bool drive_operations(tutti_comm *comm) {
       complete_request(comm, r, TUTTI_OK);
     }
   }
-  if (comm->flight->oldest != comm->flight->seq) {
-    while (comm->flight->oldest != comm->flight->seq &&
-           !comm->flight->places[comm->flight->oldest % TT_WINDOW].by)
-      comm->flight->oldest++;
-    tt_show_over(comm);
-  }
+  const uint64_t before = comm->flight->oldest;
+  while (comm->flight->oldest != comm->flight->seq &&
+         !comm->flight->places[comm->flight->oldest % TT_WINDOW].by)
+    comm->flight->oldest++;
+  if (comm->flight->oldest != before) tt_show_over(comm, true);
   if (comm->flight->p2p && !comm->broken && tt_messages_progress(comm)) moved = true;
   return moved;
 }

@@ -91,9 +91,13 @@ static void hybrid_revoke(tt_wire *w, void *memory, size_t bytes) {
   of(w)->near->memory->revoke(of(w)->near, memory, bytes);
 }
 
-static void hybrid_record(tt_wire *w, const tt_record *record, uint64_t oldest) {
-  of(w)->far->peer->record(of(w)->far, record, oldest);
-  of(w)->near->peer->record(of(w)->near, record, oldest);
+static void hybrid_record(tt_wire *w, const tt_record *record) {
+  of(w)->far->peer->record(of(w)->far, record);
+  of(w)->near->peer->record(of(w)->near, record);
+}
+
+static void hybrid_over(tt_wire *w, uint64_t oldest, bool wakes) {
+  of(w)->near->peer->over(of(w)->near, oldest, wakes);
 }
 
 static int hybrid_read_record(tt_wire *w, int peer, uint64_t seq, tt_record *record) {
@@ -202,6 +206,7 @@ static const tt_memory_ops memory_ops = {
 
 static const tt_peer_ops peer_ops = {
     .record = hybrid_record,
+    .over = hybrid_over,
     .read_record = hybrid_read_record,
     .ask = hybrid_ask,
     .inquire = hybrid_inquire,

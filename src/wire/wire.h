@@ -110,12 +110,13 @@ typedef struct tt_memory_ops {
    * still read the slot's previous operation. flag_set: publish them; all operations before `oldest`
    * are over here. flag_get: a peer's bytes, valid until this rank reports `seq` as over; NULL if
    * they are not set yet. flag_ahead: fetch the lines of a later slot, which peers have read before,
-   * for writing. */
+   * for writing. flag_keeper: a peer that may still read that slot's previous operation; -1: none. */
   void *(*flag_slot)(tt_wire *w, uint64_t seq, uint32_t round, size_t bytes);
   void (*flag_set)(tt_wire *w, tt_stamp stamp, uint32_t round, uint64_t oldest);
   const void *(*flag_get)(tt_wire *w, int peer, uint64_t seq, uint32_t round, size_t bytes,
                           uint32_t *hash);
   void (*flag_ahead)(tt_wire *w, uint64_t seq, uint32_t round, size_t bytes);
+  int (*flag_keeper)(tt_wire *w, uint64_t seq);
 
   /* Memory that peers read. arena: this rank's, `slots` slots of `piece` bytes; NULL if out of
    * memory. export: a name for n bytes of this rank's memory, valid on every peer; 0 if they must
@@ -150,11 +151,13 @@ typedef struct tt_memory_ops {
 /* ---- the other ranks: their calls, whether they live, waiting for them ---- */
 
 typedef struct tt_peer_ops {
-  /* record: publish this rank's record. read_record: a peer's of operation `seq`: 1 read, 0 not yet
+  /* record: publish this rank's record. over: all operations before `oldest` are over here; wakes:
+   * peers may sleep that wait for that. read_record: a peer's of operation `seq`: 1 read, 0 not yet
    * published, -1 the peer is already far ahead, TT_UNKNOWN not reported. ask: request a peer's
    * records and send it this rank's. inquire: ask all and wait up to `most` seconds for answers.
    * silent: the peer has not answered. NULL: records are always readable. */
-  void (*record)(tt_wire *w, const tt_record *record, uint64_t oldest);
+  void (*record)(tt_wire *w, const tt_record *record);
+  void (*over)(tt_wire *w, uint64_t oldest, bool wakes);
   int (*read_record)(tt_wire *w, int peer, uint64_t seq, tt_record *record);
   void (*ask)(tt_wire *w, int peer, uint64_t seq);
   void (*inquire)(tt_wire *w, uint64_t seq, double most);

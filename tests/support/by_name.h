@@ -95,13 +95,15 @@ static inline void form_named(const char *name, char form[NAME]) {
 
 static inline bool sample_named(int family, int ranks, int i, char *name, size_t size) {
   tt_text text = {0};
-  return tt_algo_sample(family, ranks, i, &text) && take_name(&text, name, size);
+  tt_algo_sample(family, ranks, i, &text);
+  return take_name(&text, name, size);
 }
 
 static inline bool next_named(int ranks, const char *levels, tt_plan_walk *at, char *name,
                               size_t size) {
   tt_text text = {0};
-  return tt_algo_next_plan(ranks, levels, at, &text) && take_name(&text, name, size);
+  tt_algo_next_plan(ranks, levels, at, &text);
+  return take_name(&text, name, size);
 }
 
 #endif

@@ -87,8 +87,11 @@ static size_t push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *b
   return taken;
 }
 
-static void record(tt_wire *w, const tt_record *r, uint64_t oldest) {
-  ACT(peers->record(w, r, oldest));
+static void record(tt_wire *w, const tt_record *r) {
+  ACT(peers->record(w, r));
+}
+static void over(tt_wire *w, uint64_t oldest, bool wakes) {
+  ACT(peers->over(w, oldest, wakes));
 }
 static void tell_abort(tt_wire *w, tutti_status status, const char *reason) {
   ACT(peers->abort(w, status, reason));
@@ -154,6 +157,7 @@ void wire_slow(tt_wire *w) {
   slow_channel.push = push;
   slow_peers = *peers;
   slow_peers.record = record;
+  slow_peers.over = over;
   slow_peers.abort = tell_abort;
   slow_peers.alive = alive;
   slow_peers.sleep_begin = sleep_begin;

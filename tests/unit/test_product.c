@@ -51,7 +51,8 @@ enum { NUMBERS = 12, ROWS = 4096 };
 /* The proofs of a form that had these results. Each number of the form is '#', and has a range. */
 typedef struct row {
   char form[NAME];
-  int coll, most, numbers;
+  unsigned does; /* while proofs go on, one collective */
+  int most, numbers;
   bool order, same;
   unsigned long lo[NUMBERS], hi[NUMBERS];
 } row;
@@ -68,7 +69,7 @@ static found *all_found;
 /* Adds a row of proofs to that of the same form and results. */
 static void add_row(found *of, const row *x) {
   row *r = of->rows;
-  while (r < of->rows + of->n && (r->coll != x->coll || r->order != x->order ||
+  while (r < of->rows + of->n && (r->does != x->does || r->order != x->order ||
                                   r->same != x->same || strcmp(r->form, x->form) != 0))
     r++;
   if (r == of->rows + ROWS) fail_msg("more forms than have room");
@@ -83,9 +84,35 @@ static void add_row(found *of, const row *x) {
   }
 }
 
+/* May a composition's stage be chosen at this place for more ranks than are proven at once? */
+static bool may_be_stage(const tt_plan_spec *stage, unsigned place, int size) {
+  tt_stage_walk at = {0};
+  tt_text name = {0};
+  bool is = false;
+  for (; !is && tt_stage_next(place, size, &at, &name); name.length = 0)
+    is = strcmp(name.at, stage->text) == 0;
+  free(name.at);
+  return is;
+}
+
+/* Compositions that are never chosen for many ranks are proven, and not noted. */
+static bool is_noted(const char *name) {
+  const tt_plan_spec *plan = plan_named(name);
+  const tt_arg *x = tt_plan_spec_stages(plan);
+  const tt_tree *tree = x ? tt_plan_spec_levels(plan)->levels : NULL;
+  bool is = true;
+  for (int l = 0, i = 0; x && l < tree->levels; l++)
+    if (tree->level[l].each > 1) {
+      is &= may_be_stage(x->stage[i], tt_stage_place(i, x->n), tree->level[l].each);
+      i++;
+    }
+  return is;
+}
+
 static void note(const char *name, const tt_ask *ask, const tutti_report *report) {
   char form[NAME], *end;
-  row x = {.coll = (int)ask->coll,
+  if (!is_noted(name)) return;
+  row x = {.does = 1u << ask->coll,
            .most = ask->ranks,
            .order = report->rank_order != 0,
            .same = report->same_grouping != 0};
@@ -106,16 +133,62 @@ static int by_form(const void *a, const void *b) {
   const row *x = a, *y = b;
   const int order = strcmp(x->form, y->form);
   if (order) return order;
-  return x->coll != y->coll ? x->coll - y->coll : 2 * (y->order - x->order) + y->same - x->same;
+  return x->does != y->does ? (x->does > y->does) - (x->does < y->does)
+                            : 2 * (y->order - x->order) + y->same - x->same;
 }
 
-/* What all processes found becomes what the first one did. */
+/* Do they differ by their collectives alone? */
+static bool same_but_coll(const row *x, const row *y) {
+  return strcmp(x->form, y->form) == 0 && x->order == y->order && x->same == y->same &&
+         memcmp(x->lo, y->lo, sizeof x->lo) == 0 && memcmp(x->hi, y->hi, sizeof x->hi) == 0;
+}
+
+/* What all processes found becomes what the first one did, a row for all collectives that have the same
+ * results; its ranks are those of the collective with the fewest. */
 static void merge(void) {
+  found *all = &all_found[0];
+  int n = 0;
   for (int p = 1; p < parts; p++) {
-    all_found[0].proofs += all_found[p].proofs;
-    for (int i = 0; i < all_found[p].n; i++) add_row(&all_found[0], &all_found[p].rows[i]);
+    all->proofs += all_found[p].proofs;
+    for (int i = 0; i < all_found[p].n; i++) add_row(all, &all_found[p].rows[i]);
   }
-  qsort(all_found[0].rows, (size_t)all_found[0].n, sizeof(row), by_form);
+  qsort(all->rows, (size_t)all->n, sizeof(row), by_form);
+  for (int i = 0, k; i < all->n; i++) {
+    for (k = 0; k < n && !same_but_coll(&all->rows[k], &all->rows[i]); k++) continue;
+    if (k == n)
+      all->rows[n++] = all->rows[i];
+    else {
+      all->rows[k].does |= all->rows[i].does;
+      all->rows[k].most = (int)tt_min((size_t)all->rows[k].most, (size_t)all->rows[i].most);
+    }
+  }
+  all->n = n;
+}
+
+/* Sets of collectives that have a name in algo.h, and all others. */
+static void write_does(FILE *f, unsigned does) {
+  static const struct {
+    const char *name;
+    unsigned does;
+  } sets[] = {{"ALLREDUCE", TT_DOES_ALLREDUCE},
+              {"ROOTED", TT_DOES_ROOTED},
+              {"BLOCKS", TT_DOES_BLOCKS},
+              {"PREFIX", TT_DOES_PREFIX},
+              {"ROOTED_BLOCKS", TT_DOES_ROOTED_BLOCKS}};
+  const char *between = "";
+  for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+    if ((does & sets[i].does) == sets[i].does) {
+      fprintf(f, "%sTT_DOES_%s", between, sets[i].name);
+      between = " | ";
+      does &= ~sets[i].does;
+    }
+  for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
+    if (does >> coll & 1) {
+      fprintf(f, "%sTT_DOES(", between);
+      for (const char *c = tutti_coll_name((tutti_coll)coll); *c; c++) fputc(toupper(*c), f);
+      fputc(')', f);
+      between = " | ";
+    }
 }
 
 static void write_name(FILE *f, const row *r) {
@@ -138,20 +211,17 @@ static int write_forms(void) {
   if (f)
     fprintf(
         f,
-        "/* forms.def - made by `make prove`, of these sources (tools/stamp.sh). Form, with the "
-        "ranges of\n"
-        " * its numbers, collective, operands in rank order, same grouping on all ranks, most "
-        "ranks "
-        "in a proof.\n"
+        "/* forms.def - made by `make prove`, of these sources (tools/stamp.sh). Form, with the\n"
+        " * ranges of its numbers; operands in rank order, same grouping on all ranks; most\n"
+        " * ranks in a proof; collectives.\n"
         " * SPDX-License-Identifier: BSD-3-Clause */\nSOURCES(\"%s\")\n",
         stamp);
   for (int i = 0; f && i < all_found[0].n; i++) {
-    const char *coll = tutti_coll_name((tutti_coll)rows[i].coll);
     fprintf(f, "FORM(\"");
     write_name(f, &rows[i]);
-    fprintf(f, "\", ");
-    for (; *coll; coll++) fputc(toupper(*coll), f);
-    fprintf(f, ", %d, %d, %d)\n", rows[i].order, rows[i].same, rows[i].most);
+    fprintf(f, "\", %d, %d, %d, ", rows[i].order, rows[i].same, rows[i].most);
+    write_does(f, rows[i].does);
+    fprintf(f, ")\n");
   }
   return f && fclose(f);
 }
@@ -220,7 +290,7 @@ static void add_plans(names *list, int P) {
     if (P % core || (P > 64 && core != 8 && node != 8)) continue;
     snprintf(levels, sizeof levels, "node:%d core:%d", node, core);
     names_add_plans(list, P, levels);
-    for (int rack = 2; rack <= 3; rack++) {
+    for (int rack = 2; rack <= 8; rack += rack < 4 ? 1 : 4) {
       snprintf(levels, sizeof levels, "rack:%d node:%d core:%d", rack, node / rack, core);
       if (node > rack && node % rack == 0) names_add_plans(list, P, levels);
     }

@@ -26,10 +26,17 @@ static tt_shape shape_of(tt_sched *const *scheds, int n) {
 /* Other plans may have the same schedule by chance: recursive multiplying in one step is the
  * one-shot. */
 static bool has_loop(const char *name, tutti_coll coll, int ranks) {
+  static const struct {
+    const char *name;
+    unsigned does;
+  } loops[] = {{"one-shot", TT_DOES_ALLREDUCE | TT_DOES(ALL_GATHER)},
+               {"two-shot", TT_DOES(ALLREDUCE) | TT_DOES(REDUCE_SCATTER)},
+               {"naive", TT_DOES(ALLREDUCE) | TT_DOES_ROOTED},
+               {"direct", TT_DOES_ROOTED_BLOCKS | TT_DOES(ALL_TO_ALL)}};
   const bool rounds = strncmp(name, "multiplying", 11) == 0 && (ranks == 8 || ranks == 12);
-  if (strcmp(name, "one-shot") == 0 || rounds)
-    return coll == TUTTI_ALLREDUCE || coll == TUTTI_BARRIER;
-  return (strcmp(name, "two-shot") == 0 || strcmp(name, "naive") == 0) && coll == TUTTI_ALLREDUCE;
+  for (size_t i = 0; i < sizeof loops / sizeof *loops; i++)
+    if (strcmp(name, loops[i].name) == 0) return loops[i].does >> coll & 1;
+  return rounds && (coll == TUTTI_ALLREDUCE || coll == TUTTI_BARRIER);
 }
 
 static void shapes_are_recognised_and_lift_back(void **state) {
@@ -39,7 +46,8 @@ static void shapes_are_recognised_and_lift_back(void **state) {
       for (int coll = 0, apart = 0; coll < TUTTI_COLL_COUNT; coll++)
         for (int in_place = 0; in_place < 2; in_place++) {
           const char *name = tutti_algo_name(a, NULL);
-          tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
+          const int root = tt_coll_rooted((tutti_coll)coll) ? a % P : 0;
+          tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .root = root, .in_place = in_place};
           tt_sched **all;
           if (tt_algo_build_all_named(name, &ask, &all)) continue;
           const tt_shape shape = shape_of(all, P);
@@ -101,10 +109,11 @@ static void what_differs_is_not_recognised(void **state) {
   tt_sched_free(s);
 }
 
-enum { RANKS = 6, MOST = 40011 };
+enum { RANKS = 6, MOST = 40011, ROOT = 4 };
 
 typedef struct rank_run {
   tutti_comm *comm;
+  tutti_coll coll;
   tutti_type type;
   tutti_op op;
   bool in_place;
@@ -113,15 +122,37 @@ typedef struct rank_run {
   tutti_status status;
 } rank_run;
 
+static tutti_status call(tutti_comm *m, tutti_coll coll, const void *src, void *dst, size_t n,
+                         tutti_type type, tutti_op op) {
+  switch (coll) {
+    case TUTTI_BROADCAST: return tutti_broadcast(m, src, dst, n, type, ROOT);
+    case TUTTI_REDUCE: return tutti_reduce(m, src, dst, n, type, op, ROOT);
+    case TUTTI_ALL_GATHER: return tutti_all_gather(m, src, dst, n, type);
+    case TUTTI_REDUCE_SCATTER: return tutti_reduce_scatter(m, src, dst, n, type, op);
+    case TUTTI_GATHER: return tutti_gather(m, src, dst, n, type, ROOT);
+    case TUTTI_SCATTER: return tutti_scatter(m, src, dst, n, type, ROOT);
+    case TUTTI_ALL_TO_ALL: return tutti_all_to_all(m, src, dst, n, type);
+    default: return tutti_allreduce(m, src, dst, n, type, op);
+  }
+}
+
+/* In place, a rank's own block is where it lies among all. */
 static void *one_rank(void *arg) {
   rank_run *r = arg;
-  const size_t bytes = r->count * tutti_type_size(r->type);
-  uint64_t random = 5 + (uint64_t)tutti_comm_rank(r->comm);
+  const int me = tutti_comm_rank(r->comm);
+  const size_t block = r->count * tutti_type_size(r->type);
+  const size_t bytes = block * (tt_coll_owned(r->coll) ? RANKS : 1);
+  const bool root = me == ROOT;
+  uint64_t random = 5 + (uint64_t)me;
   for (size_t i = 0; i < bytes; i++)
     r->in[i] = (unsigned char)((random = tt_mix(random + 1)) >> 11);
-  if (r->in_place) memcpy(r->out, r->in, bytes);
-  r->status =
-      tutti_allreduce(r->comm, r->in_place ? r->out : r->in, r->out, r->count, r->type, r->op);
+  memcpy(r->out, r->in, bytes);
+  unsigned char *src = r->in_place ? r->out : r->in, *dst = r->out,
+                *own = r->out + (size_t)me * block;
+  if (r->in_place && (r->coll == TUTTI_ALL_GATHER || (r->coll == TUTTI_GATHER && root))) src = own;
+  if (r->in_place && (r->coll == TUTTI_REDUCE_SCATTER || (r->coll == TUTTI_SCATTER && root)))
+    dst = own;
+  r->status = call(r->comm, r->coll, src, dst, r->count, r->type, r->op);
   return NULL;
 }
 
@@ -141,17 +172,18 @@ static void run_all(tutti_comm **comms, rank_run *runs, const rank_run *what) {
 
 static void compare(tutti_comm **fast, tutti_comm **plain, rank_run *loop, rank_run *generic,
                     const rank_run *what) {
-  const size_t bytes = what->count * tutti_type_size(what->type);
+  const size_t bytes =
+      what->count * tutti_type_size(what->type) * (tt_coll_owned(what->coll) ? RANKS : 1);
   for (int r = 0; r < RANKS; r++) plain[r]->settings.generic = true;
   run_all(fast, loop, what);
   run_all(plain, generic, what);
   for (int r = 0; r < RANKS; r++) {
     assert_memory_equal(loop[r].out, generic[r].out, bytes);
-    assert_memory_equal(loop[r].out, loop[0].out, bytes);
+    if (what->coll == TUTTI_ALLREDUCE) assert_memory_equal(loop[r].out, loop[0].out, bytes);
   }
 }
 
-static void all_types_and_ops(const char *algo) {
+static void all_types_and_ops(const char *algo, tutti_coll coll) {
   static rank_run loop[RANKS], generic[RANKS];
   tutti_comm *fast[RANKS], *plain[RANKS];
   assert_int_equal(tutti_comm_from_threads(RANKS, fast), TUTTI_OK);
@@ -166,15 +198,17 @@ static void all_types_and_ops(const char *algo) {
       assert_true(run->in && run->out);
     }
   }
+  const bool whole = !tt_coll_owned(coll), reduces = tt_coll_reduces(coll);
   for (int type = 0; type < TUTTI_TYPE_COUNT; type++)
-    for (int op = 0, ops = 0; op < TUTTI_OP_COUNT; op++)
+    for (int op = 0, ops = 0; op < (reduces ? TUTTI_OP_COUNT : 1); op++)
       for (int in_place = 0; in_place < 2; in_place++) {
-        if (!tutti_type_has_op((tutti_type)type, (tutti_op)op)) continue;
-        rank_run what = {.type = (tutti_type)type, .op = (tutti_op)op, .in_place = in_place};
+        if (reduces && !tutti_type_has_op((tutti_type)type, (tutti_op)op)) continue;
+        rank_run what = {
+            .coll = coll, .type = (tutti_type)type, .op = (tutti_op)op, .in_place = in_place};
         what.count = 37;
         compare(fast, plain, loop, generic, &what);
         what.count = MOST; /* many pieces: one op of each type is enough */
-        if (ops++ < 2) compare(fast, plain, loop, generic, &what);
+        if (ops++ < 2 && whole) compare(fast, plain, loop, generic, &what);
       }
   for (int r = 0; r < RANKS; r++) {
     tutti_comm_free(fast[r]);
@@ -189,15 +223,20 @@ static void all_types_and_ops(const char *algo) {
 /* The same random bits through both engines, with NaNs and denormals; in memory that peers read
  * directly, and in memory that goes through the arena. */
 static void both_engines_give_the_same_bits(void **state) {
-  static const char *const names[TT_SHAPE_COUNT] = {[TT_SHAPE_ONE_SHOT] = "one-shot",
-                                                    [TT_SHAPE_ROUNDS] = "multiplying(radix=3)",
-                                                    [TT_SHAPE_TWO_SHOT] = "two-shot",
-                                                    [TT_SHAPE_NAIVE] = "naive"};
+  static const struct {
+    const char *plan;
+    tutti_coll coll;
+  } loops[] = {{"one-shot", TUTTI_ALLREDUCE},  {"multiplying(radix=3)", TUTTI_ALLREDUCE},
+               {"two-shot", TUTTI_ALLREDUCE},  {"naive", TUTTI_ALLREDUCE},
+               {"naive", TUTTI_BROADCAST},     {"naive", TUTTI_REDUCE},
+               {"one-shot", TUTTI_ALL_GATHER}, {"two-shot", TUTTI_REDUCE_SCATTER},
+               {"direct", TUTTI_GATHER},       {"direct", TUTTI_SCATTER},
+               {"direct", TUTTI_ALL_TO_ALL}};
   (void)state;
-  for (int shape = TT_SHAPE_NONE + 1; shape < TT_SHAPE_COUNT; shape++)
+  for (size_t i = 0; i < sizeof loops / sizeof *loops; i++)
     for (int copies = 0; copies < 2; copies++) {
       setenv("TUTTI_COPIES", copies ? "all" : "cheapest", 1);
-      all_types_and_ops(names[shape]);
+      all_types_and_ops(loops[i].plan, loops[i].coll);
     }
   unsetenv("TUTTI_COPIES");
 }

@@ -50,8 +50,7 @@ static const char *shares_of(const tt_ask *ask, shares *s) {
   const int known = ask->data < ask->ranks ? ask->data : 0;
   *s = (shares){0};
   s->data = tt_param_number(ask, "data", known);
-  if (s->data < 2 || s->data >= ask->ranks)
-    return "it needs two ranks with data and some that only help: data=6 in its name";
+  if (s->data < 2 || s->data >= ask->ranks) return DATA_WRONG;
   if (!share_of(ask, s)) return TT_SHARE_WRONG;
   if (ask->coll != TUTTI_ALLREDUCE) return "helpers take a share of an allreduce only";
   s->helpers = ask->ranks - s->data;

@@ -356,14 +356,10 @@ bool tt_stages_sample(const int *sizes, int levels, int i, tt_text *params) {
   return true;
 }
 
-static unsigned place_of_level(int l, int levels) {
-  return l == 0 ? TT_STAGE_OUTER : l + 1 < levels ? TT_STAGE_MIDDLE : TT_STAGE_INNER;
-}
-
 bool tt_stages_plan(const int *sizes, int levels, int i, tt_text *params) {
   if (levels < 2) return false;
   for (int l = 0; l < levels; l++) {
-    const unsigned where = place_of_level(l, levels);
+    const unsigned where = tt_stage_place(l, levels);
     const int n = count_stages(where, sizes[l]);
     if (n == 0) return false;
     tt_text_add(params, l ? "/" : ",stages=");

@@ -1,9 +1,11 @@
-/* line.c - small vectors: each is stored beside its flag, and summed with those of its group.
+/* line.c - small vectors: each is stored beside its flag, where those that need it read it.
  *
- * Idea       Write the vector next to its flag in the flag slot, wait for the flags of the group, and
- *            sum the vectors beside them in the order of the group, in one pass. In one-shot all ranks
- *            are one group. If there are more rounds, the sum goes beside the flag of the next round,
- *            where another group reads it: of 64 ranks in groups of 8, a rank reads 14 lines, not 63.
+ * Idea       A rank that gives writes its bytes next to its flag in the flag slot. A rank that takes waits for the
+ *            flags of those that give to it, and adds up what is beside them in their order, in one pass, or copies each
+ *            one's part to its place. Which ranks give and take, and what, is a row of a table for each
+ *            collective. A rank that takes nothing does not wait: it goes on until the slots are used up.
+ *            Where a plan has more rounds, a sum goes beside the flag of the next round, where another
+ *            group reads it: of 64 ranks in groups of 8, a rank reads 14 lines, not 63.
  * Cost       A line written in each round, and one read of each peer; no allocation, division or
  *            search. At its end a call fetches the next one's lines, because peers have read them.
  * Invariant  The same operands in the same order as the schedule's reductions, so the same bits; a
@@ -74,19 +76,84 @@ bool tt_flags_await(const tt_operation *o, const tt_peers *peers, size_t n, tt_a
   return false;
 }
 
-/* ---- the loop ---- */
+/* ---- who gives what to whom ---- */
 
-static size_t line_bytes(const tt_operation *o) {
-  return o->call.count * o->reducer.element;
+/* Ranks; and what each of them shows. */
+typedef enum who { NOBODY, ROOT, OTHERS, ALL } who;
+typedef enum what { VECTOR, OWN_BLOCK, ALL_BLOCKS } what;
+
+/* Of all blocks a rank takes its own, else all that is shown. */
+static const struct {
+  who give, take;
+  what shown;
+} rows[TUTTI_COLL_COUNT] = {
+    [TUTTI_ALLREDUCE] = {ALL, ALL, VECTOR},       [TUTTI_BARRIER] = {ALL, ALL, VECTOR},
+    [TUTTI_BROADCAST] = {ROOT, OTHERS, VECTOR},   [TUTTI_REDUCE] = {OTHERS, ROOT, VECTOR},
+    [TUTTI_ALL_GATHER] = {ALL, ALL, OWN_BLOCK},   [TUTTI_GATHER] = {OTHERS, ROOT, OWN_BLOCK},
+    [TUTTI_SCATTER] = {ROOT, OTHERS, ALL_BLOCKS}, [TUTTI_REDUCE_SCATTER] = {ALL, ALL, ALL_BLOCKS},
+    [TUTTI_ALL_TO_ALL] = {ALL, ALL, ALL_BLOCKS}};
+
+static bool is_among(const tt_operation *o, who of) {
+  const bool root = o->wire->rank == o->call.root;
+  return of == ALL || (of == ROOT && root) || (of == OTHERS && !root);
+}
+
+/* The element at which a rank's block begins. */
+static size_t block_at(const tt_operation *o, int rank) {
+  return o->table ? o->table[rank] : o->call.count * (size_t)rank;
+}
+
+static size_t block_size(const tt_operation *o, int rank) {
+  return block_at(o, rank + 1) - block_at(o, rank);
+}
+
+/* The most elements that any rank shows. */
+static size_t most_shown(const tt_operation *o) {
+  size_t most = 0;
+  switch (rows[o->call.coll].shown) {
+    case VECTOR: return o->call.count;
+    case ALL_BLOCKS: return block_at(o, o->wire->ranks);
+    case OWN_BLOCK: break;
+  }
+  if (!o->table) return o->call.count;
+  for (int r = 0; r < o->wire->ranks; r++) most = tt_max(most, block_size(o, r));
+  return most;
 }
 
 static bool line_fits(const tt_operation *o) {
   const tt_shape shape = o->program->shape;
   size_t most = o->wire->flag_bytes;
-  if (shape == TT_SHAPE_ROUNDS) most = tt_min(most, o->wire->later_bytes);
-  return (shape == TT_SHAPE_ONE_SHOT || shape == TT_SHAPE_ROUNDS) && o->slices == 1 &&
-         o->call.count <= most && line_bytes(o) <= most;
+  if (shape == TT_SHAPE_NONE || o->slices != 1) return false;
+  if (shape == TT_SHAPE_ROUNDS)
+    most = tt_min(most, o->wire->later_bytes);
+  else if (shape != TT_SHAPE_ONE_SHOT && o->call.coll == TUTTI_ALLREDUCE)
+    return false; /* arena.c */
+  return o->call.count <= most && most_shown(o) <= most / o->reducer.element;
 }
+
+static void fill_role(tt_operation *o) {
+  const int me = o->wire->rank, ranks = o->wire->ranks;
+  const who give = rows[o->call.coll].give, take = rows[o->call.coll].take;
+  const what shown = rows[o->call.coll].shown;
+  const bool takes = is_among(o, take);
+  const size_t most = most_shown(o);
+  o->role =
+      (tt_role){.known = true,
+                .gives = is_among(o, give),
+                .from = take == OTHERS ? (tt_peers){o->call.root, 1, 1} : (tt_peers){0, ranks, 1},
+                .own = shown == OWN_BLOCK ? block_size(o, me) : most,
+                .slot = most * o->reducer.element};
+  if (!takes) o->role.from.count = 0;
+  if (shown == ALL_BLOCKS) o->role.at = block_at(o, me);
+  o->role.part = shown == ALL_BLOCKS ? block_size(o, me) : o->role.own;
+}
+
+static tutti_status line_begin(tt_operation *o) {
+  if (!o->role.known) fill_role(o);
+  return tt_flags_begin(o);
+}
+
+/* ---- the loop ---- */
 
 /* The schedule is a send and a receiving step for each round, and perhaps a copy. */
 static uint32_t rounds_of(const tt_operation *o) {
@@ -94,7 +161,8 @@ static uint32_t rounds_of(const tt_operation *o) {
 }
 
 static const tt_peers *group_of(const tt_operation *o) {
-  return &o->program->sched->steps[2 * o->round + 1].peers;
+  return o->program->shape == TT_SHAPE_ROUNDS ? &o->program->sched->steps[2 * o->round + 1].peers
+                                              : &o->role.from;
 }
 
 /* Copy 4 and 8 bytes as one word. */
@@ -107,28 +175,37 @@ static void copy(void *to, const void *from, size_t n) {
     memcpy(to, from, n);
 }
 
+/* A product, which the caller's vector must not become, is kept in the slot also where nobody reads it. */
 static bool line_publish(tt_operation *o) {
-  const size_t n = line_bytes(o);
-  void *place = o->wire->memory->flag_slot(o->wire, o->stamp.seq, 0, n);
-  if (!place) return false;
   o->own = o->call.src;
+  if (!o->role.gives && !o->reducer.times) return o->flag_get = true;
+  void *place = o->wire->memory->flag_slot(o->wire, o->stamp.seq, 0, o->role.slot);
+  if (!place) return false;
   if (o->reducer.times) {
-    tt_times(&o->reducer, place, o->call.src, o->call.count);
+    tt_times(&o->reducer, place, o->call.src, o->role.own);
     o->own = place;
   } else {
-    copy(place, o->call.src, n);
+    copy(place, o->call.src, o->role.own * o->reducer.element);
   }
-  o->wire->memory->flag_set(o->wire, o->stamp, 0, o->oldest);
+  if (o->role.gives) o->wire->memory->flag_set(o->wire, o->stamp, 0, o->oldest);
   return o->flag_get = true;
 }
 
+/* Where this rank's part begins in what each rank of the group shows. */
+static const void **parts(tt_operation *o) {
+  const size_t at = o->role.at * o->reducer.element;
+  if (at == 0) return o->slots;
+  for (int i = 0; i < group_of(o)->count; i++) o->inputs[i] = (const char *)o->slots[i] + at;
+  return o->inputs;
+}
+
 static void sum_group(tt_operation *o, void *to) {
-  tt_reduce(&o->reducer, to, o->slots, group_of(o)->count, o->call.count);
+  tt_reduce(&o->reducer, to, parts(o), group_of(o)->count, o->role.part);
 }
 
 /* Shows the group's sum to the next group. The slot is free, as that of the first round was. */
 static bool line_go_on(tt_operation *o) {
-  void *place = o->wire->memory->flag_slot(o->wire, o->stamp.seq, o->round + 1, line_bytes(o));
+  void *place = o->wire->memory->flag_slot(o->wire, o->stamp.seq, o->round + 1, o->role.slot);
   if (!place) return false;
   sum_group(o, place);
   o->wire->memory->flag_set(o->wire, o->stamp, ++o->round, o->oldest);
@@ -137,11 +214,41 @@ static bool line_go_on(tt_operation *o) {
   return true;
 }
 
-static bool line_end(tt_operation *o) {
+static void line_sum(tt_operation *o) {
   sum_group(o, o->call.dst);
-  if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, o->call.dst, o->call.count, o->wire->ranks);
-  for (uint32_t round = 0; round <= o->round; round++) /* of the next call */
-    o->wire->memory->flag_ahead(o->wire, o->stamp.seq + 1, round, line_bytes(o));
+  if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, o->call.dst, o->role.part, o->wire->ranks);
+}
+
+/* The result is one part, or a block from each rank. */
+static void line_copy(tt_operation *o) {
+  const size_t element = o->reducer.element;
+  const bool blocks = group_of(o)->count > 1, own = rows[o->call.coll].shown == OWN_BLOCK;
+  const void **part = parts(o);
+  for (int i = 0; i < group_of(o)->count; i++) {
+    const size_t n = own ? block_size(o, i) : o->role.part;
+    char *to = (char *)o->call.dst + (blocks ? block_at(o, i) * element : 0);
+    if (to != part[i]) copy(to, part[i], n * element);
+  }
+}
+
+/* A root that gives has its own part, too. */
+static void copy_own(tt_operation *o) {
+  const size_t element = o->reducer.element;
+  const char *from = (const char *)o->call.src + o->role.at * element;
+  if (o->call.dst && o->call.dst != from) copy(o->call.dst, from, o->role.part * element);
+}
+
+static bool line_end(tt_operation *o) {
+  const tt_memory_ops *memory = o->wire->memory;
+  if (group_of(o)->count == 0) {
+    if (rows[o->call.coll].give == ROOT) copy_own(o);
+  } else if (tt_coll_reduces(o->call.coll)) {
+    line_sum(o);
+  } else {
+    line_copy(o);
+  }
+  for (uint32_t round = 0; o->role.gives && round <= o->round; round++) /* of the next call */
+    memory->flag_ahead(o->wire, o->stamp.seq + 1, round, o->role.slot);
   return true;
 }
 
@@ -151,19 +258,23 @@ static bool line_traced(tt_operation *o, bool (*part)(tt_operation *), uint32_t 
   const uint64_t begin = tt_trace_mark(o->trace);
   if (!part(o)) return false;
   tt_trace_step(o->trace, step ? TT_EVENT_REDUCE : TT_EVENT_COPY, begin, o->stamp.seq, -1,
-                line_bytes(o), step);
+                o->role.slot, step);
   return true;
 }
 
 static bool line_progress(tt_operation *o) {
   bool moved = false;
   if (o->finished) return false;
-  if (o->call.count > 0) {
-    if (!o->flag_get && !(moved = line_traced(o, line_publish, 0))) return false;
+  if (o->role.slot > 0) {
+    if (!o->flag_get && !(moved = line_traced(o, line_publish, 0))) {
+      if (__builtin_expect(o->trace != NULL, 0))
+        o->trace->awaits = o->wire->memory->flag_keeper(o->wire, o->stamp.seq);
+      return false;
+    }
     for (bool more = true; more;) {
-      if (!tt_flags_ready(o, group_of(o), line_bytes(o), &moved)) return moved || o->status;
+      if (!tt_flags_ready(o, group_of(o), o->role.slot, &moved)) return moved || o->status;
       const uint32_t step = 2 * o->round + 1;
-      more = o->round + 1 < rounds_of(o);
+      more = o->program->shape == TT_SHAPE_ROUNDS && o->round + 1 < rounds_of(o);
       if (!line_traced(o, more ? line_go_on : line_end, step)) return moved;
     }
   }
@@ -172,8 +283,10 @@ static bool line_progress(tt_operation *o) {
 }
 
 static bool line_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
-  return !o->status && !o->finished && o->call.count > 0 &&
-         tt_flags_await(o, group_of(o), line_bytes(o), show, ctx);
+  if (o->status || o->finished || o->role.slot == 0) return false;
+  if (tt_flags_await(o, group_of(o), o->role.slot, show, ctx)) return true;
+  const int keeper = o->flag_get ? -1 : o->wire->memory->flag_keeper(o->wire, o->stamp.seq);
+  return keeper >= 0 && show(ctx, keeper, 0);
 }
 
-const tt_loop tt_line_loop = {line_fits, tt_flags_begin, line_progress, line_awaits, NULL};
+const tt_loop tt_line_loop = {line_fits, line_begin, line_progress, line_awaits, NULL};

@@ -6,10 +6,18 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "engine.h"
 
+/* Every rank shows its vector, or its block, and reads all others'. */
 static void lift_one_shot(tt_builder *b, const tt_sched *like) {
   const tt_peers all = {0, like->ranks, 1};
+  const uint32_t P = (uint32_t)like->ranks, own = (uint32_t)like->rank;
   const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);
   const tt_span sum = like->in_place ? tt_block(TT_TMP, 0) : dst;
+  if (like->coll == TUTTI_ALL_GATHER) {
+    tt_send_all(b, all, tt_block(TT_SRC, own));
+    tt_copy(b, tt_block(TT_DST, own), tt_block(TT_SRC, own));
+    tt_recv_split(b, all, tt_range(TT_DST, 0, P, P));
+    return;
+  }
   tt_send_all(b, all, src);
   tt_recv_reduce_all(b, all, sum, src, TT_OWN_AMONG);
   tt_mark_completes(b);
@@ -22,6 +30,7 @@ static void lift_two_shot(tt_builder *b, const tt_sched *like) {
   tt_send_split(b, all, tt_range(TT_SRC, 0, P, P));
   tt_recv_reduce_all(b, all, tt_block(TT_DST, own), tt_block(TT_SRC, own), TT_OWN_AMONG);
   tt_mark_completes(b);
+  if (like->coll == TUTTI_REDUCE_SCATTER) return;
   tt_send_all(b, all, tt_block(TT_DST, own));
   tt_recv_split(b, all, tt_range(TT_DST, 0, P, P));
 }
@@ -51,29 +60,64 @@ static void lift_rounds(tt_builder *b, const tt_sched *like) {
 static void lift_naive(tt_builder *b, const tt_sched *like) {
   const tt_peers all = {0, like->ranks, 1};
   const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);
-  if (like->rank == 0) {
-    tt_recv_reduce_all(b, all, dst, src, TT_OWN_AMONG);
-    tt_mark_completes(b);
-    tt_send_all(b, all, dst);
+  const bool sums = like->coll != TUTTI_BROADCAST, answers = like->coll != TUTTI_REDUCE;
+  if (like->rank == like->root) {
+    if (sums) tt_recv_reduce_all(b, all, dst, src, TT_OWN_AMONG);
+    if (sums) tt_mark_completes(b);
+    if (answers) tt_send_all(b, all, sums ? dst : src);
+    if (!sums) tt_copy(b, dst, src);
   } else {
-    tt_send(b, 0, src);
-    tt_recv(b, 0, dst);
+    if (sums) tt_send(b, like->root, src);
+    if (answers) tt_recv(b, like->root, dst);
   }
 }
 
+/* Each block goes from where it is to whom it is for. In place, the blocks of lower ranks are kept apart until this
+ * rank's are on their way; a flag slot serves as this tmp. */
+static void lift_exchange_in_place(tt_builder *b, const tt_sched *like) {
+  const uint32_t P = (uint32_t)like->ranks, own = (uint32_t)like->rank;
+  const tt_peers lower = {0, like->rank, 1},
+                 higher = {like->rank + 1, like->ranks - like->rank - 1, 1};
+  const tt_span from_lower = tt_range(TT_DST, 0, own, P), aside = tt_range(TT_TMP, 0, own, P);
+  const tt_span from_higher = tt_range(TT_DST, own + 1, P - own - 1, P);
+  if (higher.count) tt_send_split(b, higher, from_higher);
+  if (lower.count) tt_send_split(b, lower, from_lower);
+  if (lower.count) tt_recv_split(b, lower, aside);
+  if (higher.count) tt_recv_split(b, higher, from_higher);
+  if (lower.count) tt_copy(b, from_lower, aside);
+}
+
+static void lift_direct(tt_builder *b, const tt_sched *like) {
+  const uint32_t P = (uint32_t)like->ranks, own = (uint32_t)like->rank;
+  const tt_peers all = {0, like->ranks, 1};
+  const bool root = like->rank == like->root || like->coll == TUTTI_ALL_TO_ALL;
+  if (like->coll == TUTTI_ALL_TO_ALL && like->in_place) {
+    lift_exchange_in_place(b, like);
+    return;
+  }
+  if (!root && like->coll == TUTTI_GATHER) tt_send(b, like->root, tt_block(TT_SRC, own));
+  if (!root && like->coll == TUTTI_SCATTER) tt_recv(b, like->root, tt_block(TT_DST, own));
+  if (!root) return;
+  if (like->coll != TUTTI_GATHER) tt_send_split(b, all, tt_range(TT_SRC, 0, P, P));
+  tt_copy(b, tt_block(TT_DST, own), tt_block(TT_SRC, own));
+  if (like->coll != TUTTI_SCATTER) tt_recv_split(b, all, tt_range(TT_DST, 0, P, P));
+}
+
+#define IN(coll) (1u << TUTTI_##coll)
 static const struct {
   void (*lift)(tt_builder *b, const tt_sched *like);
-  bool blocks; /* one per rank */
-} shapes[] = {[TT_SHAPE_ONE_SHOT] = {lift_one_shot, false},
-              [TT_SHAPE_ROUNDS] = {lift_rounds, false},
-              [TT_SHAPE_TWO_SHOT] = {lift_two_shot, true},
-              [TT_SHAPE_NAIVE] = {lift_naive, false}};
+  unsigned whole, blocks; /* collectives in which the vector is one block, and a block per rank */
+} shapes[] = {[TT_SHAPE_ONE_SHOT] = {lift_one_shot, IN(ALLREDUCE) | IN(BARRIER), IN(ALL_GATHER)},
+              [TT_SHAPE_ROUNDS] = {lift_rounds, IN(ALLREDUCE) | IN(BARRIER), 0},
+              [TT_SHAPE_TWO_SHOT] = {lift_two_shot, 0, IN(ALLREDUCE) | IN(REDUCE_SCATTER)},
+              [TT_SHAPE_NAIVE] = {lift_naive, IN(ALLREDUCE) | IN(BROADCAST) | IN(REDUCE), 0},
+              [TT_SHAPE_DIRECT] = {lift_direct, 0, IN(GATHER) | IN(SCATTER) | IN(ALL_TO_ALL)}};
 
 static bool has_loop_for(tt_shape shape, const tt_sched *like) {
-  const bool line = shape == TT_SHAPE_ONE_SHOT || shape == TT_SHAPE_ROUNDS;
-  if (shape == TT_SHAPE_NONE || like->blocks != (shapes[shape].blocks ? (uint32_t)like->ranks : 1))
-    return false;
-  return like->coll == TUTTI_ALLREDUCE || (line && like->coll == TUTTI_BARRIER);
+  if (shape == TT_SHAPE_NONE || like->data < like->ranks) return false;
+  const bool whole = shapes[shape].whole >> like->coll & 1;
+  return (whole || shapes[shape].blocks >> like->coll & 1) &&
+         like->blocks == (whole ? 1 : (uint32_t)like->ranks);
 }
 
 tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like) {
@@ -112,11 +156,20 @@ tutti_status tt_shape_of(tt_sched *const *scheds, int n, tt_shape *shape) {
   return status;
 }
 
+/* Most bytes of a vector that line.c runs, of the collectives that have no other loop. */
+static uint64_t most_in_line(tutti_coll coll, int ranks) {
+  const bool own = coll == TUTTI_ALL_GATHER || coll == TUTTI_GATHER; /* a slot has one block */
+  return own ? (uint64_t)ranks * TT_FLAG_BYTES : TT_FLAG_BYTES;
+}
+
 tutti_status tt_has_loop(tt_sched *const *scheds, int n, uint64_t *most) {
   tt_shape shape;
+  const tt_sched *s = scheds[0];
   const tutti_status status = tt_shape_of(scheds, n, &shape);
   *most = shape == TT_SHAPE_NONE     ? 0
-          : shape == TT_SHAPE_ROUNDS ? tt_later_bytes(scheds[0]->ranks)
-                                     : UINT64_MAX;
+          : shape == TT_SHAPE_ROUNDS ? tt_later_bytes(s->ranks)
+          : s->coll == TUTTI_ALLREDUCE || s->coll == TUTTI_BARRIER
+              ? UINT64_MAX
+              : most_in_line(s->coll, s->ranks);
   return status;
 }

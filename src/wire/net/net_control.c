@@ -27,8 +27,13 @@ void tt_net_learn_record(tt_net *m, int peer, const tt_record *r) {
   if (known && r->stamp.seq >= known->stamp.seq) *known = *r;
 }
 
-static void net_record(tt_wire *w, const tt_record *record, uint64_t oldest) {
-  (void)oldest;
+static void net_over(tt_wire *w, uint64_t oldest, bool wakes) {
+  (void)wakes;
+  /* order: shown to people */
+  atomic_store_explicit(&w->shown->over, oldest, memory_order_relaxed);
+}
+
+static void net_record(tt_wire *w, const tt_record *record) {
   tt_net_of(w)->records.newest = record->stamp.seq;
   *tt_net_record_of(tt_net_of(w), w->rank, record->stamp.seq) = *record;
 }
@@ -195,6 +200,7 @@ static long net_pid(tt_wire *w, int peer) {
 
 const tt_peer_ops tt_net_peer_ops = {
     .record = net_record,
+    .over = net_over,
     .read_record = net_read_record,
     .ask = net_ask,
     .inquire = net_inquire,

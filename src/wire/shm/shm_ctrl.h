@@ -63,7 +63,6 @@ typedef struct tt_ctrl {
   char reason[TT_REASON];
   alignas(TT_PAIR) atomic_uint refs;      /* ranks that may still read this; each leaves once */
   alignas(TT_PAIR) atomic_ullong newest;  /* highest recorded seq, plus 1 */
-  atomic_ullong oldest;                   /* all operations before it are over here */
   alignas(TT_PAIR) atomic_uint inside;    /* 1: inside a peer's memory (shm_guard.c) */
   alignas(TT_PAIR) atomic_ullong decided; /* first control block's: the decision (shm_agree.c) */
   atomic_ullong given_up;                 /* the rank that timed out, and the one it waited for */

@@ -3,7 +3,8 @@
  * Records    A record is marked while it is written, so that a reader takes whole ones only.
  * Flags      A slot holds a flag with its bytes right behind it; longer data are in the rank's
  *            control block. In each round there are 2 * TT_WINDOW slots, used in turn. A slot is
- *            rewritten only when the operation that used it is over on every rank, which every flag reports.
+ *            rewritten only when the operation that used it is over on every rank, which every flag
+ *            reports, and a rank that sets none in `shown`.
  * Arena      Memory in the segment has a name, its offset, under which every rank finds it. Private
  *            memory has one if all ranks can read it and that costs less than a copy. Other memory
  *            is copied into its rank's arena: wire.slots slots of wire.piece bytes that the pieces
@@ -36,7 +37,7 @@
 
 /* ---- records ---- */
 
-void tt_shm_record(tt_wire *w, const tt_record *r, uint64_t oldest) {
+void tt_shm_record(tt_wire *w, const tt_record *r) {
   tt_ctrl *ctrl = tt_shm_of(w)->ctrls[w->rank];
   tt_call_record *at = &ctrl->records[r->stamp.seq % TT_RECORDS];
   /* Each store releases the one that marks the record as being written. */
@@ -52,8 +53,6 @@ void tt_shm_record(tt_wire *w, const tt_record *r, uint64_t oldest) {
   atomic_store_explicit(&at->count, r->count, memory_order_release);
   /* model: record:number */
   atomic_store_explicit(&at->seq, r->stamp.seq, memory_order_release);
-  /* model: flags:oldest */
-  atomic_store_explicit(&ctrl->oldest, oldest, memory_order_release);
   /* model: record:newest */
   atomic_store_explicit(&ctrl->newest, r->stamp.seq + 1, memory_order_release);
 }
@@ -97,18 +96,36 @@ static void *slot_payload(const tt_shm *s, int rank, uint64_t seq, uint32_t roun
   return (char *)tt_ctrl_at(s->ctrls[rank], l->later) + (size_t)(at - TT_RECORDS) * l->later_bytes;
 }
 
+/* The operations before this one must be over everywhere before the slot of `seq` is written: those that used it, and
+ * one more, so that no record of an operation that a peer is in is overwritten either. */
+static uint64_t slot_free_from(uint64_t seq) {
+  return seq < TT_RECORDS - 1 ? 0 : seq - TT_RECORDS + 2;
+}
+
 static void *shm_flag_slot(tt_wire *w, uint64_t seq, uint32_t round, size_t n) {
   tt_shm *s = tt_shm_of(w);
-  /* the slot's previous operation, which must be over; 0: it had none */
-  const uint64_t before = seq < TT_RECORDS ? 0 : seq - TT_RECORDS + 1;
+  const uint64_t before = slot_free_from(seq);
   if (w->ranks > 1 && s->over_everywhere < before) {
     s->over_everywhere = least_over(s);
     for (int r = 0; s->over_everywhere < before && r < w->ranks; r++) /* model: flags:oldest-look */
-      s->over[r] = atomic_load_explicit(&s->ctrls[r]->oldest, memory_order_acquire);
+      s->over[r] = atomic_load_explicit(&s->ctrls[r]->shown.over, memory_order_acquire);
     s->over_everywhere = least_over(s);
     if (s->over_everywhere < before) return NULL;
   }
   return slot_payload(s, w->rank, seq, round, n);
+}
+
+static int shm_flag_keeper(tt_wire *w, uint64_t seq) {
+  const tt_shm *s = tt_shm_of(w);
+  for (int r = 0; r < w->ranks; r++)
+    if (r != w->rank && s->over[r] < slot_free_from(seq)) return r;
+  return -1;
+}
+
+void tt_shm_over(tt_wire *w, uint64_t oldest, bool wakes) {
+  /* model: flags:oldest, wake:publish */
+  atomic_store_explicit(&w->shown->over, oldest, memory_order_release);
+  if (wakes) tt_shm_wake_all(tt_shm_of(w));
 }
 
 static void shm_flag_set(tt_wire *w, tt_stamp stamp, uint32_t round, uint64_t oldest) {
@@ -272,7 +289,8 @@ static bool shm_quiesce(tt_wire *w) {
         settles = !w->peer->stopped(w, r);
       }
       if (now > until && !s->segment->threads) settles = false;
-      tt_long_wait_for(&wait, "rank %d, which is inside the op that works on rank %d's vectors", r, w->rank);
+      tt_long_wait_for(&wait, "rank %d, which is inside the op that works on rank %d's vectors", r,
+                       w->rank);
       sched_yield();
     }
   tt_long_wait_end(&wait);
@@ -308,6 +326,7 @@ const tt_memory_ops tt_shm_memory_ops = {
     .flag_set = shm_flag_set,
     .flag_get = shm_flag_get,
     .flag_ahead = shm_flag_ahead,
+    .flag_keeper = shm_flag_keeper,
     .arena = shm_arena,
     .export = shm_export,
     .map = shm_map,

@@ -97,6 +97,7 @@ static void shm_close(tt_wire *w) {
 
 static const tt_peer_ops peer_ops = {
     .record = tt_shm_record,
+    .over = tt_shm_over,
     .read_record = tt_shm_read_record,
     .sleep_begin = tt_sleep_begin,
     .sleep = tt_sleep,

@@ -116,7 +116,8 @@ extern const struct tt_shm_agree_ops tt_shm_agree_table; /* shm_agree.c */
 
 /* shm_memory.c */
 extern const tt_memory_ops tt_shm_memory_ops;
-void tt_shm_record(tt_wire *w, const tt_record *record, uint64_t oldest);
+void tt_shm_record(tt_wire *w, const tt_record *record);
+void tt_shm_over(tt_wire *w, uint64_t oldest, bool wakes);
 int tt_shm_read_record(tt_wire *w, int peer, uint64_t seq, tt_record *record);
 /* Sizes the arena for a second level cache of `l2` bytes. */
 void tt_shm_measure_arena(tt_wire *w, size_t l2);
