@@ -1,6 +1,6 @@
-/* blocking.c - a blocking call: the last one again, at once, or as a request that it waits for.
+/* blocking.c - a blocking call: a recent one again, at once, or as a request that it waits for.
  *
- * Idea       A call that equals the last one finds its plan there, and in a place that holds its
+ * Idea       A call that equals a recent one finds its plan there, and in a place that holds its
  *            operation already only the number changes. If the plan has a straight loop and nothing
  *            else is in flight, the operation runs here, in its place. If a peer is late, a request
  *            takes the operation over, and waits.
@@ -28,11 +28,17 @@ static uint32_t chain_of(uint32_t chain, uint32_t hash) {
   return ((chain << 5 | chain >> 27) ^ hash) * 0x9e3779b1u;
 }
 
+/* The serial of a call that is remembered; 0: it is not. */
+static uint32_t serial_of(const tt_flight *f, const tt_call *call) {
+  const tt_recent *r = (const tt_recent *)(const void *)call; /* a call is its first member */
+  return r >= f->recent && r < f->recent + TT_RECENT ? r->serial : 0;
+}
+
 void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan) {
   tt_flight *f = comm->flight;
   tt_operation *o = &place->operation;
-  const uint32_t last = call == &f->last ? f->changes : 0;
-  const bool again = last && last == place->holds;
+  const uint32_t serial = serial_of(f, call);
+  const bool again = serial && serial == place->holds;
   f->chain = chain_of(f->chain, plan->hash ^ call->also);
   if (!again) place->record = record_of(comm, call, plan);
   place->record.stamp = (tt_stamp){f->seq, f->chain};
@@ -43,7 +49,7 @@ void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, cons
     tt_operation_begin_again(o, place->record.stamp, f->oldest);
   } else {
     tt_operation_begin(o, comm->wire, &plan->exec, call, place->record.stamp, f->oldest);
-    place->holds = o->loop ? last : 0;
+    place->holds = o->loop ? serial : 0;
   }
 }
 
@@ -94,9 +100,20 @@ tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *p
 
 /* ---- from entering to leaving ---- */
 
-static bool equals_last(const tt_flight *f, const tt_call *c) {
-  const tt_call *l = &f->last;
-  return f->last_plan && c->src == l->src && c->dst == l->dst && c->count == l->count &&
+/* Where a call is remembered: calls that take turns differ in their collective, root or result. */
+static tt_recent *recent_of(tt_flight *f, const tt_call *c) {
+  const uintptr_t hash =
+      (uintptr_t)c->dst >> 6 ^ (uintptr_t)c->coll * 3 ^ (uintptr_t)(unsigned)c->root;
+  return &f->recent[hash % TT_RECENT];
+}
+
+void tt_recent_forget(tutti_comm *comm) {
+  for (int i = 0; i < TT_RECENT; i++) comm->flight->recent[i].plan = NULL;
+}
+
+static bool is_recent(const tt_recent *r, const tt_call *c) {
+  const tt_call *l = &r->call;
+  return r->plan && c->src == l->src && c->dst == l->dst && c->count == l->count &&
          c->type == l->type && c->op == l->op && c->coll == l->coll && c->root == l->root &&
          !c->varied && !c->code;
 }
@@ -125,9 +142,8 @@ static tutti_status run_new(tutti_comm *comm, const char *function, const tt_cal
   if (status) return status;
   /* a user's op may be freed meanwhile, and counts or the call's own code may change */
   if (call->op < TUTTI_OP_USER && !call->varied && !call->code) {
-    comm->flight->last = *call;
-    comm->flight->last_plan = plan;
-    comm->flight->changes++;
+    tt_flight *f = comm->flight;
+    *recent_of(f, call) = (tt_recent){*call, plan, ++f->remembered};
   }
   return tt_call_run(comm, call, plan);
 }
@@ -137,10 +153,10 @@ tutti_status tt_call_block(tutti_comm *comm, const char *function, const tt_call
   const bool simple = tt_comm_enter_simply(comm);
   tutti_status status = simple ? TUTTI_OK : tt_comm_enter(comm, function);
   if (status) return status;
-  const tt_flight *f = comm->flight;
+  const tt_recent *r = recent_of(comm->flight, call);
   if (__builtin_expect(comm->trace != NULL, 0)) tt_trace_call(comm->trace);
-  status = equals_last(f, call) ? tt_call_run(comm, &f->last, f->last_plan)
-                                : run_new(comm, function, call, check);
+  status = is_recent(r, call) ? tt_call_run(comm, &r->call, r->plan)
+                              : run_new(comm, function, call, check);
   if (__builtin_expect(comm->trace != NULL, 0)) tt_trace_leave(comm->trace, TT_EVENT_CALL);
   if (simple)
     tt_comm_leave_simply(comm);

@@ -71,7 +71,7 @@ static tutti_status make_choosers(const tutti_comm *comm, const tt_code_wish *wi
 
 void tt_coding_set(tutti_comm *comm, const tt_code_wish *wish) {
   comm->settings.wish = *wish;
-  comm->flight->last_plan = NULL;
+  tt_recent_forget(comm);
 }
 
 /* ---- the calls ---- */

@@ -14,8 +14,17 @@ typedef struct tt_place {
   tutti_request *by; /* NULL: free */
   tt_record record;  /* of its operation's call */
   bool begun;        /* by blocking.c, for the next request */
-  uint32_t holds;    /* value of changes for which operation and record are filled in; 0: none */
+  uint32_t
+      holds; /* serial of the recent call for which operation and record are filled in; 0: none */
 } tt_place;
+
+/* A blocking call that passed its checks; it is remembered at a place that its arguments give. */
+enum { TT_RECENT = 8 };
+typedef struct tt_recent {
+  tt_call call;
+  const tt_plan *plan; /* NULL: no call is remembered here */
+  uint32_t serial;     /* of all that were remembered */
+} tt_recent;
 
 typedef struct tt_wait_policy { /* of a waiting caller, while nothing moves */
   uint32_t looks;
@@ -33,11 +42,10 @@ typedef struct tt_flight {
   uint32_t chain;       /* hash of all calls so far */
   tt_place places[TT_WINDOW];
   tutti_request *queue, *queue_end;
-  int unfinished;             /* requests queued or running */
-  int requests;               /* held by the user */
-  tt_call last;               /* the last blocking call that passed its checks */
-  uint32_t changes;           /* how often `last` changed */
-  const tt_plan *last_plan;   /* plan of `last`; NULL: none */
+  int unfinished; /* requests queued or running */
+  int requests;   /* held by the user */
+  tt_recent recent[TT_RECENT];
+  uint32_t remembered;        /* serial of the newest of them */
   uint32_t spins;             /* polls before the first yield: adapted */
   tt_wait_policy wait_policy; /* of callers that test */
   bool stuck;                 /* nothing moves before a message arrives */
@@ -63,6 +71,8 @@ void tt_comm_send_abort(tutti_comm *comm);
 
 /* Publishes the call as operation flight->seq, and begins it in its place. */
 void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan);
+/* Forgets the recent calls, whose plans may be gone. */
+void tt_recent_forget(tutti_comm *comm);
 /* Publishes which operations are over here. */
 void tt_show_over(tutti_comm *comm, bool wakes);
 

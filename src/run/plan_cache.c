@@ -289,7 +289,7 @@ tutti_status tt_plan_for_operation(tutti_comm *comm, const tt_call *call, bool i
   *plan = p;
   if (p->key == key && same_counts(comm, call, p)) return TUTTI_OK;
   p->key = 0;
-  comm->flight->last_plan = NULL;
+  tt_recent_forget(comm);
   tutti_status status = make_table(comm, call, p);
   const tt_fp_state state = tt_fp_pin(); /* all ranks estimate the same times */
   if (!status) status = choose_and_make_plan(comm, call, in_place, without, p);
@@ -302,7 +302,7 @@ void tt_plans_forget(tutti_comm *comm) {
   for (int i = 0; i < TT_PLANS; i++) free(comm->plans->plan[i].table);
   memset(comm->plans->plan, 0, sizeof comm->plans->plan);
   comm->plans->alone_from = 0;
-  comm->flight->last_plan = NULL;
+  tt_recent_forget(comm);
   comm->plans->warned = 0;
 }
 

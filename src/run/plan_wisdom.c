@@ -94,7 +94,7 @@ void tt_plans_choose_again(tutti_comm *comm, tutti_coll coll) {
   for (int i = 0; i < TT_PLANS; i++)
     if (comm->plans->plan[i].key && comm->plans->plan[i].prepared->sched->coll == coll)
       comm->plans->plan[i].key = 0;
-  comm->flight->last_plan = NULL;
+  tt_recent_forget(comm);
 }
 
 bool tt_plans_learn(tutti_comm *comm, const tt_wisdom_entry *entry) {
