@@ -9,6 +9,7 @@
 #   make bench-coding    rates of the codes on one core, beside zstd and LZ4
 #   make bench-gpu       on a machine with a GPU: tests, and tutti beside gloo and NCCL (tools/on-gpu.sh; docs/gpu.md)
 #   make bench-meeting   how long ranks on 2 to 128 hosts take to find each other (as root)
+#   make bench-collectives   each collective by the MPI alone and by the drop-in, by turns
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
 #   make bench-tls       TLS between ranks beside UCX's TCP (as root; part of make bars)
 #   make bench-faults    500 deaths, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
@@ -23,6 +24,7 @@ BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late meeting starting buckets overlap k
 TURNBIN  = $(patsubst %,$(BUILD)/bench/turns_%,openmpi mpich)
 FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall mp_elastic) $(BUILD)/bench/recording
 INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)
+COLLBIN  = $(patsubst %,$(BUILD)/bench/collective_turns_%,openmpi mpich)
 PEERFLAGS= -O3 -g -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -pthread
 BENCHARG = --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(LAST),--last $(LAST)) $(MORE)
 # kernels.c and the next line's programs see internal headers; the others only the public ones.
@@ -39,6 +41,9 @@ $(BUILD)/bench/turns_openmpi $(BUILD)/bench/dropin_openmpi: $(BUILD)/libtutti_mp
 $(BUILD)/bench/turns_mpich $(BUILD)/bench/dropin_mpich: $(BUILD)/libtutti_mpi_mpich.a
 $(TURNBIN): $(BUILD)/bench/turns_%: bench/turns.c bench/turns_floor.c bench/turns.h
 $(INBIN): $(BUILD)/bench/dropin_%: bench/dropin.c
+$(COLLBIN): $(BUILD)/bench/collective_turns_%: bench/collective_turns.c bench/turns_floor.c bench/turns.h
+$(BUILD)/bench/collective_turns_openmpi: $(BUILD)/libtutti_mpi_ompi.a
+$(BUILD)/bench/collective_turns_mpich: $(BUILD)/libtutti_mpi_mpich.a
 # Beside gloo, where that is.
 HAS_GLOO = $(wildcard /usr/include/gloo/allreduce.h)
 $(BUILD)/bench/turns_gloo.o: bench/turns_gloo.cc bench/turns.h mk/bench.mk
@@ -47,7 +52,7 @@ $(BUILD)/bench/turns_gloo.o: bench/turns_gloo.cc bench/turns.h mk/bench.mk
 	$(Q)$(CXX) -std=c++14 $(PEERFLAGS) -c $< -o $@
 $(TURNBIN): $(if $(HAS_GLOO),$(BUILD)/bench/turns_gloo.o)
 $(TURNBIN): WITH = $(if $(HAS_GLOO),-DWITH_GLOO $(BUILD)/bench/turns_gloo.o -lgloo -lstdc++)
-$(TURNBIN) $(INBIN): bench/timing.h $(BUILD)/libtutti.a mk/bench.mk
+$(TURNBIN) $(INBIN) $(COLLBIN): bench/timing.h $(BUILD)/libtutti.a mk/bench.mk
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(lastword $(subst _, ,$@)) -std=c17 -D_GNU_SOURCE $(PEERFLAGS) -Iinclude $(filter %.c,$^) $(WITH) \
@@ -58,7 +63,7 @@ bench-programs:
 	@tools/deps.sh build
 	@tools/deps.sh bench || echo "tutti: going on without; what needs them is skipped"
 	@$(MAKE) $(JOBS) --no-print-directory all $(UCXLIB) $(TLSLIB) $(BENCHBIN) $(FAULTBIN) $(C10DLIB) $(NOTHING)
-	@$(MAKE) $(JOBS) -k --no-print-directory $(TURNBIN) $(RANKED) $(INBIN) $(SHIMS) || echo "tutti: a peer could not be built; it is skipped"
+	@$(MAKE) $(JOBS) -k --no-print-directory $(TURNBIN) $(RANKED) $(INBIN) $(COLLBIN) $(SHIMS) || echo "tutti: a peer could not be built; it is skipped"
 	@if tools/deps.sh sim; then $(MAKE) $(JOBS) --no-print-directory $(SIM); fi || echo "tutti: no simulator; it is skipped"
 bench-peers: bench-programs
 	@$(PYTHON) bench/peers.py $(BENCHARG) $(if $(RANKS),--ranks $(RANKS)) $(if $(OUT),--out $(OUT))
@@ -77,6 +82,10 @@ bench-meeting: all $(UCXLIB) $(TLSLIB) $(BUILD)/bench/meeting
 	@$(PYTHON) bench/meeting.py --build $(BUILD) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(OUT),--out $(OUT)) $(MORE)
 bench-dropin: bench-programs
 	@$(PYTHON) bench/dropin.py --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(MORE)
+# Each collective by the MPI alone and by the drop-in: MPI=openmpi RANKS=2 LAST=1048576 ROUNDS=15
+bench-collectives: bench-programs
+	@for m in $(or $(MPI),openmpi mpich); do echo "# $$m"; OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+	  timeout 900 $(BUILD)/tutti mpi mpirun.$$m -n $(or $(RANKS),2) $(BUILD)/bench/collective_turns_$$m $(or $(LAST),1048576) $(or $(ROUNDS),15) || exit 1; done
 # After tutti tune, and with TUTTI_MEASURE=1: RANKS=2,3,4,7,8 HOSTS=5x1,6x1,7x1 MORE="--launches 3"
 bench-choice: bench-programs
 	@$(PYTHON) bench/choice.py --build $(BUILD) $(if $(RANKS),--ranks $(RANKS)) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(OUT),--out $(OUT)) $(MORE)
@@ -135,6 +144,6 @@ bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
-.PHONY: bench-programs bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bench-tls bars tables \
+.PHONY: bench-programs bench-collectives bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bench-tls bars tables \
         perf-smoke bench-engine bench-kernels bench-price bench-scale bench-machines bench-frontier bench-wait bench-many bench-buckets bench-exact
 -include $(BENCHBIN:%=%.d)

@@ -107,6 +107,7 @@ static const scene scenes[] = {
   {"ranks that sleep", "one-shot", 2, MAPPED, {SUM(4), SUM(40)}, 0, NONE, 2, 3},
   {"ranks that sleep", "two-shot", 3, COPIED, {SUM(LONG)}, 0, NONE, 1, 1},
   {"ranks that sleep", NULL, 2, STAGED, {MANY(BROADCAST, 200, 10)}, 0, NONE, 1, 2},
+  {"a root that sleeps, far ahead", NULL, 2, MAPPED, {MANY(BROADCAST, 4, 18)}, 0, NONE, 1, 1},
   {"ranks that sleep", NULL, 2, MAPPED, {CAST(400, 0), CAST(400, 1)}, 0, NONE, 2, 3},
   {"ranks that sleep, and an abort", "two-shot", 2, COPIED, {SUM(LONG)}, 0, ABORT, 1, 1},
   {"peers that are late", "one-shot", 2, MAPPED, {SUM(4), SUM(40)}, 0, LATE, 2, 2},

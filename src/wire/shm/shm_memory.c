@@ -21,8 +21,7 @@
  *            continues, so the memory it may write to is replaced by private pages with the same
  *            bytes at the same address. A peer known to be stopped is not waited for. Ranks that are threads share their
  *            pages, which therefore cannot be replaced: such a rank waits until its peers have left.
- * Cost       Of the guard, per piece: a store that no other rank reads in the normal case, and a
- *            load.
+ * Cost       Of the guard, per piece: a store that no other rank reads in the normal case, a load.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdlib.h>
