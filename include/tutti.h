@@ -13,7 +13,7 @@
  *               an error in flight `src` is unchanged, `dst` is undefined (in
  *               place: the buffer is undefined), and the communicator refuses
  *               further work. The library never exits or aborts, and prints only its log.
- * Threads       One call at a time per communicator; threads may use different ones at once.
+ * Threads       One call at a time per communicator; threads may use different ones simultaneously.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_H
 #define TUTTI_H
@@ -126,7 +126,7 @@ typedef enum tutti_op {
   TUTTI_MINLOC,
   TUTTI_MAXLOC,
   TUTTI_OP_COUNT,
-  TUTTI_OP_USER = 1000, /* tutti_op_create returns numbers from here on */
+  TUTTI_OP_USER = 1000, /* the least number that tutti_op_create returns */
   TUTTI_OP_USER_END = 2000
 } tutti_op;
 
@@ -251,7 +251,7 @@ TUTTI_API tutti_status tutti_comm_set_slices(tutti_comm *comm, int slices);
  *  TUTTI_ERR_UNSUPPORTED. Same on all ranks; local.
  *
  *  helpers  from 0 (the default: all ranks bring data) to P - 1.
- *  One rank can help several groups at once: split off one communicator per group, with
+ *  One rank can help several groups simultaneously: split off one communicator per group, with
  *  the helpers last in each. The helpers start the collectives of all groups; waiting
  *  for one drives all.
  *  Returns  TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_STATE (requests

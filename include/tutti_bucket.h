@@ -6,8 +6,8 @@
  *               short tensors are fused, in the registered order. A *step* begins with the first
  *               tensor that is ready and ends with tutti_buckets_wait.
  * Order         All ranks start buckets in the registered order. A bucket starts once all its
- *               tensors are ready and all earlier buckets have started. So tensors may become ready
- *               in another order on each rank, without extra messages and without deadlock.
+ *               tensors are ready and all earlier buckets have started. Tensors may therefore become
+ *               ready in a different order on each rank, without extra messages and without deadlock.
  *               Register first the tensor that is ready first.
  * Progress      Sums advance inside these calls and inside any other wait; with config.thread, in a
  *               thread that sleeps while nothing is in flight.
@@ -38,8 +38,8 @@ typedef struct tutti_buckets_config {
   size_t size;  /* sizeof(tutti_buckets_config), set by the caller */
   size_t bytes; /* a bucket is closed at this size; 0: the prices choose it (docs/buckets.md) */
   int sum;      /* 1: sums; 0: means, divided once by the number of ranks, in the last addition */
-  int learn;    /* 1: after the first step, the order in which rank 0's tensors became ready
-                   replaces the registered order (one broadcast) */
+  int learn;    /* 1: after the first step, rank 0's order of readiness replaces the registered
+                   order (one broadcast) */
   int bf16;     /* 1: tensors of TUTTI_FLOAT travel as bf16, half the bytes. The summands are added
                    in float, in rank order, and the result is rounded once to bf16: the same bits
                    on all ranks. The rounding error of each element is kept (4 bytes and a share)
@@ -54,12 +54,12 @@ typedef struct tutti_buckets_config {
 
 typedef struct tutti_buckets tutti_buckets; /* registered tensors, and their buckets */
 
-/** Register tensors, in the order in which a step computes them.
+/** Register tensors; a step should compute them in this order.
  *
  *  comm      its ranks all call this; it may be freed before the buckets.
  *  n         tensors; 0 is legal. The array is copied.
  *  Memory    If every tensor with elements has an address, the memory belongs to the caller and must
- *            stay where it is until tutti_buckets_free; no two tensors may overlap. If none has one,
+ *            stay where it is until tutti_buckets_free; no two tensors may overlap. If all addresses are NULL,
  *            the memory belongs to the object: see tutti_bucket_data. The same on all ranks.
  *  config    the same on all ranks, except `thread`; NULL: all 0.
  *  Collective. If one rank's arguments are refused, that rank gets the reason and the others
@@ -111,7 +111,7 @@ TUTTI_API tutti_status tutti_buckets_free(tutti_buckets *buckets);
 TUTTI_API size_t tutti_buckets_count(const tutti_buckets *buckets);
 /** The bucket of tensor `i`, counted in starting order; 0 for NULL, and if i is not a tensor. */
 TUTTI_API size_t tutti_bucket_of(const tutti_buckets *buckets, size_t i);
-/** The size in bytes at which a bucket is closed; 0 for NULL. */
+/** A bucket is closed when it has this size in bytes; 0 for NULL. */
 TUTTI_API size_t tutti_buckets_bytes(const tutti_buckets *buckets);
 
 /** The object's own communicator, on which it sums; NULL for NULL. Use it for tutti_comm_abort,

@@ -79,7 +79,7 @@ TUTTI_API tutti_status tutti_comm_create(tutti_comm **comm, const tutti_id *id, 
                                          int rank, const tutti_config *config);
 
 /** A key-value store that all ranks share. The functions return 0, or another number on failure.
- *  put     store `n` bytes under a key ("tutti/..."), in place of what it had.
+ *  put     store `n` bytes under a key ("tutti/..."); they replace an earlier value.
  *  get     wait up to `seconds` for a key, and copy at most `size` bytes of its value;
  *          *n: the value's size in bytes. */
 typedef struct tutti_store {
@@ -110,7 +110,7 @@ TUTTI_API tutti_status tutti_comm_create_gather(tutti_comm **comm, tutti_gather_
 typedef struct tutti_aggregator {
   size_t size;     /* of this struct */
   int port;        /* where it listens; 0: any free port */
-  int jobs;        /* sessions at once, at most; 0: 64 */
+  int jobs;        /* most simultaneous sessions; 0: 64 */
   size_t memory;   /* bytes for them, at most; 0: 256 MiB */
   const char *key; /* a secret that jobs must have as TUTTI_KEY; NULL: this process's TUTTI_KEY */
   void (*ready)(void *ctx, int port); /* called once it listens; may be NULL */

@@ -1,7 +1,7 @@
 /* tutti_device.h - what tutti needs from a device whose memory the processor does not read: a GPU.
  *
- * A device is a table of functions. libtutti_cuda.so has one, over the driver of NVIDIA's GPUs (docs/gpu.md);
- * tutti loads it where it and the driver are installed. Vectors that lie on a device then go through pinned
+ * A device is a table of functions. libtutti_cuda.so contains the table for the driver of NVIDIA's GPUs (docs/gpu.md);
+ * tutti loads it where both are installed. Vectors that lie on a device then go through pinned
  * memory of the host, piece by piece, on streams of tutti's; where all ranks of a communicator reach each
  * other's device memory, kernels sum there.
  *
@@ -59,21 +59,21 @@ typedef struct tutti_device {
    * other stream waits for by itself. Compiles what `sums` was asked for. */
   int (*open)(void *self, int device, void **lane);
   void (*close)(void *lane); /* waits until its queues are empty, and frees it */
-  /* All that the lane gets from now on begins after what `stream` has got so far. stream: the driver's handle (a
+  /* Later work of the lane begins after all earlier work of `stream`. stream: the driver's handle (a
    * CUstream of the device's primary context; NULL: the legacy default stream; 2: the calling thread's default stream). */
   int (*after)(void *lane, void *stream);
   /* Copies in the queue of its way, which is FIFO. */
   int (*copy)(void *lane, tutti_device_way way, void *to, const void *from, size_t bytes);
-  /* A ticket for all that this queue has got so far; numbers increase. reached: 1: the device has done it; 0: not yet; <
+  /* A ticket for all earlier work of this queue; numbers increase. reached: 1: the device has done it; 0: not yet; <
    * 0: the device failed. */
   int (*mark)(void *lane, tutti_device_way way, unsigned long long *ticket);
   int (*reached)(void *lane, tutti_device_way way, unsigned long long ticket);
-  /* Returns when `stream` has done all that it has got so far. */
+  /* Returns when `stream` has completed all earlier work. */
   int (*settle)(void *self, int device, void *stream);
-  /* What `stream` gets from now on waits until `release`. No kernel spins meanwhile. After a failure the stream
+  /* Later work of `stream` waits until `release`; no kernel spins for it. After a failure the stream
    * does not wait, and *hold is NULL. A hold may outlive its lane. */
   int (*hold)(void *lane, void *stream, void **hold);
-  /* The stream goes on; frees the hold. Any thread. < 0: it has gone on before, because else it would have waited for ever. */
+  /* The stream continues; frees the hold. Any thread. < 0: the stream had continued earlier, because it would have waited for ever. */
   int (*release)(void *lane, void *hold);
 
   /* Device memory of other processes. name_of: fills *name; 1: no other process can map it. map: its address in this process, for
@@ -95,7 +95,7 @@ typedef struct tutti_device {
   const char *(*error)(void *self);
 } tutti_device;
 
-/** Let calls take vectors on this device; for devices of your own. The table is copied; it stays for the life of the process.
+/** Let calls take vectors on this device, for which you wrote the table. The table is copied; it stays for the life of the process.
  *  Before the first communicator, tutti_device_here and tutti_info: later TUTTI_ERR_STATE. TUTTI_ERR_ARG: the table is of another version. */
 TUTTI_API tutti_status tutti_device_set(const tutti_device *device);
 

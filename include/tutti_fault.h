@@ -23,18 +23,18 @@ TUTTI_API tutti_status tutti_comm_set_timeout(tutti_comm *comm, double seconds);
  *          it is freed, as usual.
  *  out     inherits what was set on comm: contract, algorithm, slices, and the surviving helpers.
  *  Collective over the surviving ranks of comm: it waits until they all have called it. A rank
- *  that dies meanwhile is left out, and all ranks that return agree on the ranks of `out`. A rank
+ *  that dies during the call is left out, and all ranks that return agree on the ranks of `out`. A rank
  *  that dies later is lost to `out` as to any communicator; `out` can be shrunk in turn, and comm again.
  *  A rank that waits in another communicator for a rank that waits here would wait for ever: abort
  *  that communicator first (tutti_comm_abort).
  *  Ranks that are threads do not die alone; for them this call serves after an abort or a timeout.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG, _STATE; TUTTI_ERR_MEMORY (on all ranks; or the other ranks get
- *          an `out` that is of no use, and its calls say so); TUTTI_ERR_TIMEOUT (on all ranks, and
- *          from each later call on comm: a live rank did not call it within TUTTI_TIMEOUT; if that
+ *          an `out` that is of no use, and its calls say so); TUTTI_ERR_TIMEOUT (on all ranks, as
+ *          for every later call with comm: a live rank did not call it within TUTTI_TIMEOUT; if that
  *          is not set, there is a warning after 10 s); TUTTI_ERR_UNSUPPORTED (over an MPI, or over a
  *          network without `pick`: tutti_net.h). Over UCX also: TUTTI_ERR_PEER_LOST: the others
  *          have lost this rank and continue without it; TUTTI_ERR_STATE: another thread made a
- *          communicator meanwhile. */
+ *          communicator during this call. */
 TUTTI_API tutti_status tutti_comm_shrink(tutti_comm *comm, tutti_comm **out);
 
 /** As tutti_comm_shrink, and joiners are added: processes that `tutti run --respawn` started in place
@@ -48,7 +48,7 @@ TUTTI_API tutti_status tutti_comm_shrink(tutti_comm *comm, tutti_comm **out);
  *          last ranks. It inherits what was set on comm; a joiner's own settings do not count.
  *          tutti_comm_newcomers(out) tells whether ranks joined, tutti_comm_size(out) whether ranks left.
  *  Collective over the surviving ranks of comm, all or none: they all get the same result or the same
- *  failure, even if ranks or joiners die meanwhile. A joiner has no data of the program: send it what
+ *  failure, even if ranks or joiners die during the call. A joiner has no data of the program: send it what
  *  it needs (tutti_broadcast). Not over an MPI. Between hosts `tutti run --hosts --respawn` starts the joiners.
  *  Returns as tutti_comm_shrink, and TUTTI_ERR_TIMEOUT: too few joiners came; TUTTI_ERR_STATE: fewer than
  *          `least` can still come; TUTTI_ERR_UNSUPPORTED: none could ever come (no --respawn). After
@@ -72,7 +72,7 @@ TUTTI_API tutti_status tutti_job_create_watched(int n, int newcomers, tutti_job 
 TUTTI_API const char *tutti_job_newcomer_env(tutti_job *job, int rank, int newcomer, int i);
 
 /** For launchers: report that rank `rank`'s process has ended, with this status of waitpid. The other
- *  ranks then know at once, and can say how it ended. Without this call they find out later that it is
+ *  ranks then know immediately, and can say how it ended. Without this call they find out later that it is
  *  gone. Joiner number i counts as rank n + i.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_job_ended(tutti_job *job, int rank, int status);

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/** Returns 0 to go on waiting; any other number ends the calling thread's wait. */
+/** Returns 0 to continue waiting; any other number ends the calling thread's wait. */
 typedef int tutti_interrupt_fn(void *ctx);
 
 /** From now on the calling thread calls `fn` about 50 times a second while it waits for other ranks, in

@@ -13,8 +13,8 @@ extern "C" {
 /** Send `count` elements to rank `peer`, which receives them with tutti_recv.
  *
  *  On a communicator, the k-th message that a rank sends to another matches the
- *  k-th that the other receives from it; there are no tags. Messages are independent
- *  of the collectives: any number of them may be in flight meanwhile, and a message
+ *  k-th that the other receives from it. Messages have no tags. They are independent
+ *  of collectives: any number of collectives may be in flight, and a message
  *  involves two ranks only. Helpers can send and receive, too.
  *  src     may be reused when this returns, or when the request completes.
  *          A send may wait for its receive; a short one mostly does not. Two ranks
@@ -23,7 +23,7 @@ extern "C" {
  *          (else TUTTI_ERR_STATE: the call would wait for ever).
  *  Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _MEMORY, _STATE (nothing was sent);
  *          TUTTI_ERR_MISMATCH on the receiver if its count or type differs from the
- *          sender's, and from then on on all ranks; TUTTI_ERR_PEER_LOST, _TIMEOUT,
+ *          sender's, and then on all ranks; TUTTI_ERR_PEER_LOST, _TIMEOUT,
  *          _ABORTED. */
 TUTTI_API tutti_status tutti_send(tutti_comm *comm, const void *src, size_t count,
                                   tutti_type type, int peer);

@@ -9,7 +9,7 @@
  *
  * Link with libtutti and with the library for your MPI, libtutti_mpi_ompi or
  * libtutti_mpi_mpich: pkg-config --libs tutti-ompi, or tutti-mpich. For a program that is compiled
- * for the standard ABI of MPI 5.0 (mpicc_abi and the like): libtutti_mpi_abi, tutti-abi.
+ * for the standard ABI of MPI 5.0 (for example by mpicc_abi): libtutti_mpi_abi, tutti-abi.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_MPI_H
 #define TUTTI_MPI_H

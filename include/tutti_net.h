@@ -53,7 +53,7 @@ TUTTI_API void tutti_net_site_of(int core, const char *system, tutti_net_site *s
 
 /* Functions return 0, or another number on failure; `error` then says why. Only `split` waits
  * for other ranks. Any thread may call a network, but only one at a time. Two networks may be
- * called by two threads at once, even if one is a split of the other. */
+ * called by two threads simultaneously, even if one is a split of the other. */
 typedef struct tutti_net {
   size_t size;      /* of this struct */
   const char *name; /* "Open MPI 4.1.4" */
@@ -69,7 +69,7 @@ typedef struct tutti_net {
   int simulated;
   tutti_net_site site; /* placement of this rank */
   /* The same on all ranks. A network that may receive late messages of an earlier, closed network
-   * needs an id of its own: tutti drops messages with another id. */
+   * needs a unique id: tutti drops messages with another id. */
   unsigned long long id;
   /* Start a send or a receive as request `slot`, which is free; slot numbers are small, but have
    * no bound. Messages with the same pair of ranks and tag arrive in the order sent. The bytes stay
@@ -80,7 +80,7 @@ typedef struct tutti_net {
   /* As send. */
   int (*recv)(void *self, int slot, int peer, int tag, void *bytes, size_t n);
   /* Make progress. Report at most `most` completed requests in done[0..*n), which frees their
-   * slots. Slots from `slots` on are free. */
+   * slots. Slots with a number of `slots` and above are free. */
   int (*poll)(void *self, int slots, tutti_net_done *done, int most, int *n);
   /* As poll, but return only once a request is complete. May be NULL. */
   int (*wait)(void *self, int slots, tutti_net_done *done, int most, int *n);
@@ -123,7 +123,7 @@ typedef struct tutti_net {
 } tutti_net;
 
 /** Make a communicator of all ranks of the network `net`. Collective. The table is copied. `self` stays
- * the caller's until `close` is called: by tutti_comm_free, or at once if this call fails.
+ * the caller's until `close` is called: by tutti_comm_free, or during this call if it fails.
  * TUTTI_TOPO and TUTTI_NODES override `site` (docs/mpi.md).
  *  net   the table; copied.
  *  comm  receives the communicator; freed by tutti_comm_free.
@@ -141,7 +141,7 @@ TUTTI_API tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **co
  *          share memory, or the network of `old` makes another one without communication (`pick`).
  *  comm    receives the communicator; freed by tutti_comm_free.
  *  Returns the same on all these ranks: TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_SYSTEM;
- *  TUTTI_ERR_UNSUPPORTED: a network is needed, because all ranks of `old` take part in a split of its own. */
+ *  TUTTI_ERR_UNSUPPORTED: `net` must not be NULL, because the network of `old` is split by all of its ranks. */
 TUTTI_API tutti_status tutti_comm_among(tutti_comm *old, const int *ranks, int n,
                                         tutti_gather_fn *gather, void *ctx, const tutti_net *net,
                                         tutti_comm **comm);
@@ -157,7 +157,7 @@ typedef struct tutti_net_addresses {
 
 /* A plugin that makes networks where no MPI starts the ranks. TUTTI_NET=NAME loads the library
  * libtutti_NAME.so (tutti_create.h), which has a function `tutti_net_maker tutti_net_maker_of(void)`;
- * libtutti_ucx.so is one. Each rank opens an end, and joins them once it knows all ends' addresses. */
+ * An example: libtutti_ucx.so. Each rank opens an end, and joins them once it knows all ends' addresses. */
 typedef struct tutti_net_maker {
   size_t size;      /* of this struct */
   size_t table;     /* of a tutti_net */
@@ -193,16 +193,16 @@ typedef struct tutti_launcher {
 } tutti_launcher;
 
 /** Let other work progress while a rank waits, such as the program's messages on another network.
- * The program's threads call `idle` now and then while they wait in this library, several at once
- * if several wait. It must return at once and must not call this library. NULL: the default. A
+ * The program's threads call `idle` now and then while they wait in this library, simultaneously
+ * if several wait. It must return without waiting and must not call this library. NULL: the default. A
  * communicator made from MPI with another network (TUTTI_NET) sets one that progresses MPI. */
 TUTTI_API void tutti_idle_set(void (*idle)(void));
 
 /** For authors of networks: make `sentence` the text of tutti_error(). Returns `status`. */
 TUTTI_API tutti_status tutti_net_refuse(tutti_status status, const char *sentence);
 
-/** For authors of networks: wait until `done(ctx)`, which is called again and again, returns other than 0. Meanwhile
- * `tutti doctor` shows that `call` waits for `whom`, and after 10 s the log warns. gives_up: TUTTI_CONNECT_TIMEOUT, if it is
+/** For authors of networks: wait until `done(ctx)`, which is called again and again, returns other than 0. During the
+ * wait `tutti doctor` shows that `call` waits for `whom`, and after 10 s the log warns. gives_up: TUTTI_CONNECT_TIMEOUT, if it is
  * set, and an interrupt (tutti_interrupt_set) end the wait, with TUTTI_ERR_TIMEOUT and TUTTI_ERR_INTERRUPTED. */
 TUTTI_API tutti_status tutti_net_await(const char *call, const char *whom, int gives_up,
                                        int (*done)(void *ctx), void *ctx);

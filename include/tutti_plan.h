@@ -45,7 +45,7 @@ TUTTI_API const char *tutti_algo_source(int i);
 TUTTI_API tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count,
                                        tutti_type type, tutti_op op, char *name, size_t size);
 
-/** The predicted time of that plan, in seconds, in the number of slices in which it runs. This may
+/** The predicted time of that plan in seconds, with the slices that it runs in. This may
  *  build all ranks' schedules, so call it on one rank. TUTTI_ERR_UNSUPPORTED: it is not priced. */
 TUTTI_API tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count,
                                         tutti_type type, tutti_op op, double *seconds);
@@ -123,9 +123,9 @@ TUTTI_API tutti_status tutti_schedule_draw(const char *text, const tutti_drawing
 
 /* ------------------------------------------------ lighter messages --- */
 
-/** Allow that messages between hosts take fewer bytes, where the prices say that it pays. It
- *  applies to calls that begin, and to requests that are made, from then on; a single call may
- *  bring its own (tutti_allreduce_coded). Must be the same on all ranks. The environment variable
+/** Allow that messages between hosts take fewer bytes, where that is faster by the prices. It
+ *  applies to calls that begin, and to requests that are made, after this call; a single call may
+ *  bring its own code (tutti_allreduce_coded). Must be the same on all ranks. The environment variable
  *  TUTTI_CODE sets it for every communicator. docs/lighter.md has what each is worth.
  *
  *  code  "lossless": floating point numbers of up to 64 bits, in any collective, with the same bits.
@@ -144,7 +144,7 @@ TUTTI_API tutti_status tutti_comm_set_code(tutti_comm *comm, const char *code);
 
 /** As tutti_allreduce, with a code for this call alone.
  *
- *  code   as for tutti_comm_set_code, in place of what is set there; NULL or "none": this call's
+ *  code   as for tutti_comm_set_code, which it replaces; NULL or "none": this call's
  *         messages are not coded. Read during the call only, also by _start and _init. If ranks
  *         bring different codes, all get TUTTI_ERR_MISMATCH, whether or not the call would be coded.
  *  Returns  what tutti_allreduce does; TUTTI_ERR_ARG and TUTTI_ERR_UNSUPPORTED also as
@@ -190,8 +190,8 @@ TUTTI_API tutti_status tutti_reduce_coded_init(tutti_comm *comm, const void *src
                                                size_t count, tutti_type type, tutti_op op, int root,
                                                const char *code, tutti_request **request);
 
-/** Code `count` numbers as one message between hosts would, and decode them: to try a code on numbers
- *  of your own. Local.
+/** Code `count` numbers as one message between hosts would, and decode them: to try a code on your
+ *  numbers. Local.
  *
  *  code   as for tutti_comm_set_code.
  *  src    count elements of `type`.
@@ -252,8 +252,8 @@ typedef struct tutti_prices tutti_prices; /* the priced plans of one question */
  *  the line and column in `net`, the position in `topo`); TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_prices_make(const tutti_question *question, tutti_prices **prices);
 TUTTI_API void tutti_prices_free(tutti_prices *prices); /* free `prices`; NULL is legal */
-/** The prices by which a communicator chooses plans for such calls, with its algorithms and
- *  contract as they are set now. Free them with tutti_prices_free before the communicator, and
+/** The prices that a communicator chooses plans by for such calls, with its present algorithms
+ *  and contract. Free them with tutti_prices_free before the communicator, and
  *  use them in its thread. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP, _MEMORY. */
 TUTTI_API tutti_status tutti_comm_prices(tutti_comm *comm, tutti_coll coll, tutti_type type,
                                          tutti_op op, int root, tutti_prices **prices);
@@ -286,13 +286,14 @@ TUTTI_API tutti_status tutti_profile_text(char **text);
 
 /* Measurements, and which plan won (docs/wisdom.md). A process keeps the wisdom that it imports
  * and measures. A new communicator takes it from its first rank's process, as far as it was
- * measured on the placement of its ranks. So all ranks choose alike, whatever the others have. */
+ * measured on the placement of its ranks. All ranks therefore make the same choice, whatever wisdom
+ * the other processes have. */
 
 /** All wisdom of this process, as text; free it with tutti_text_free. Measurements of a
  *  communicator belong to its first rank's process. */
 TUTTI_API tutti_status tutti_wisdom_export(char **text);
-/** Add the entries of `text`, for communicators that are made from now on. Of two entries on
- *  the same question the newer stays. Adds all of them, or none.
+/** Add the entries of `text`, for communicators that are made later. The newer of two entries for
+ *  the same question stays. Adds all of them, or none.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG: not wisdom, or of another version (tutti_error() has
  *  line and column); TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_wisdom_import(const char *text);

@@ -1,9 +1,9 @@
 /* tutti_stream.h - collectives in the order of a stream of a GPU. A part of tutti.h, which includes it.
  *
- * Every collective takes vectors that lie on a device (docs/gpu.md). A blocking one comes after all that the legacy
- * default stream has got, and returns when the result is on the device. The functions here take a stream: they
- * return as soon as the call is on its way. What the stream has got before comes before the call, and what it gets
- * later waits for the result; no kernel spins meanwhile. All ranks make their calls in the same order per
+ * Every collective takes vectors that lie on a device (docs/gpu.md). A blocking collective begins after all earlier
+ * work of the legacy default stream, and returns when the result is on the device. The functions here take a
+ * stream, and return as soon as the call is enqueued. The call begins after all earlier work of the stream, and later
+ * work of the stream waits for the result; no kernel spins for it. All ranks make their calls in the same order per
  * communicator, on whatever stream.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_STREAM_H
@@ -20,8 +20,8 @@ extern "C" {
  *  stream    the driver's handle: a CUstream, or a cudaStream_t. NULL: the legacy default stream.
  *  It returns early only where tutti's own thread can drive the communicator: in shared memory, over UCX, and
  *  over an MPI that any thread may call; under the contract 'exact' it returns with the result. 8 calls
- *  of a communicator are in flight at most; the next waits for the first. A failure in flight is what the next call
- *  returns, or tutti_stream_wait; the stream goes on, and dst is undefined.
+ *  of a communicator are in flight at most; the next waits for the first. A failure in flight is returned by
+ *  the next call or by tutti_stream_wait; the stream continues, and dst is undefined.
  *  Returns as tutti_allreduce, and TUTTI_ERR_ARG: no vector lies on a device; TUTTI_ERR_SYSTEM: the device failed. */
 TUTTI_API tutti_status tutti_allreduce_on(tutti_comm *comm, const void *src, void *dst,
                                           size_t count, tutti_type type, tutti_op op, void *stream);
@@ -54,7 +54,7 @@ TUTTI_API tutti_status tutti_all_to_all_on(tutti_comm *comm, const void *src, vo
 
 /** Wait until no stream waits for this communicator any more. Returns TUTTI_OK, or how a call in flight failed.
  *  Call it before cudaFree, cuMemFree and other functions that wait for the whole device: they keep tutti's thread out of the
- *  driver, while the stream waits for that thread. After 5 s of that the stream goes on without the result, and the call fails with
+ *  driver, while the stream waits for that thread. After 5 s of that the stream continues without the result, and the call fails with
  *  TUTTI_ERR_SYSTEM. */
 TUTTI_API tutti_status tutti_stream_wait(tutti_comm *comm);
 
