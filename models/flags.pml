@@ -1,7 +1,7 @@
 /* flags.pml - flag slots that are reused: two ranks, operations that overlap.
  *
  * Mirrors    src/wire/shm/shm_memory.c: shm_flag_slot, shm_flag_set, shm_flag_get;
- *            tt_shm_over publishes `oldest` when an operation is over. There, slots are twice
+ *            tt_shm_over publishes `oldest` when an operation is over. There, slots are more than
  *            the window, and the wait is rare; here they are as many, so that it matters.
  * Holds      a rank finds in a slot the bytes set for this operation.
  * Mutants    1 the stamp is stored without release   2 it is read without acquire

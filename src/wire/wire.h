@@ -110,13 +110,13 @@ typedef struct tt_memory_ops {
    * still read the slot's previous operation. flag_set: publish them; all operations before `oldest`
    * are over here. flag_get: a peer's bytes, valid until this rank reports `seq` as over; NULL if
    * they are not set yet. flag_ahead: fetch the lines of a later slot, which peers have read before,
-   * for writing. flag_keeper: a peer that may still read that slot's previous operation; -1: none. */
+   * for writing. flag_keeper: a peer that may still read what was in the slot of the first round; -1: none. */
   void *(*flag_slot)(tt_wire *w, uint64_t seq, uint32_t round, size_t bytes);
   void (*flag_set)(tt_wire *w, tt_stamp stamp, uint32_t round, uint64_t oldest);
   const void *(*flag_get)(tt_wire *w, int peer, uint64_t seq, uint32_t round, size_t bytes,
                           uint32_t *hash);
   void (*flag_ahead)(tt_wire *w, uint64_t seq, uint32_t round, size_t bytes);
-  int (*flag_keeper)(tt_wire *w, uint64_t seq);
+  int (*flag_keeper)(tt_wire *w, uint64_t seq, size_t bytes);
 
   /* Memory that peers read. arena: this rank's, `slots` slots of `piece` bytes; NULL if out of
    * memory. export: a name for n bytes of this rank's memory, valid on every peer; 0 if they must

@@ -35,7 +35,14 @@ enum { THREADS_ARE_WATCHED = false };
 #endif
 
 /* LONG: elements of three pieces, one more than there are places; a piece has 128 bytes less than its place. */
-enum { RANKS = INTERLEAVE_RANKS, OPS = 20, PIECE = 4096, LONG = 2 * PIECE / 4 + 52, ROUNDS = 5000 };
+enum {
+  RANKS = INTERLEAVE_RANKS,
+  OPS = 20,
+  PIECE = 4096,
+  FAR = 300, /* too long for the slots of which there are most */
+  LONG = 2 * PIECE / 4 + 52,
+  ROUNDS = 5000
+};
 
 /* Which vectors peers can map: all, rank 0's, all inputs, all results, none; STAGED: none, and channels copy them, too. */
 typedef enum way { MAPPED, MIXED, INPUTS, RESULTS, COPIED, STAGED, WAYS } way;
@@ -100,14 +107,14 @@ static const scene scenes[] = {
   {"broadcast", NULL, 3, MAPPED, {CAST(4, 0), CAST(400, 2)}, 1, NONE, 1, 2},
   {"broadcast, staged", NULL, 2, STAGED, {CAST(LONG, 1), CAST(LONG, 1)}, 1, NONE, 2, 3},
   {"broadcast in pieces", NULL, 2, STAGED, {CAST(90000, 0)}, 1, NONE, 1, 2},
-  {"a root far ahead", NULL, 2, MAPPED, {SUM(4), MANY(BROADCAST, 4, 15), SUM(4)}, 1, NONE, 1, 2},
-  {"a root far ahead", NULL, 3, MAPPED, {SUM(4), MANY(BROADCAST, 4, 15), SUM(40)}, 1, NONE, 1, 1},
-  {"a root far ahead of two sums", NULL, 2, MAPPED, {MANY(ALLREDUCE, 4, 2), MANY(BROADCAST, 4, 14), SUM(4)}, 2, NONE, 1, 2},
-  {"a full window", NULL, 2, STAGED, {MANY(BROADCAST, 200, 18)}, OPS, NONE, 1, 2},
+  {"a root far ahead", NULL, 2, MAPPED, {SUM(4), MANY(BROADCAST, FAR, 15), SUM(4)}, 1, NONE, 1, 2},
+  {"a root far ahead", NULL, 3, MAPPED, {SUM(4), MANY(BROADCAST, FAR, 15), SUM(40)}, 1, NONE, 1, 1},
+  {"a root far ahead of two sums", NULL, 2, MAPPED, {MANY(ALLREDUCE, 4, 2), MANY(BROADCAST, FAR, 14), SUM(4)}, 2, NONE, 1, 2},
+  {"a full window", NULL, 2, STAGED, {MANY(BROADCAST, FAR, 18)}, OPS, NONE, 1, 2},
   {"ranks that sleep", "one-shot", 2, MAPPED, {SUM(4), SUM(40)}, 0, NONE, 2, 3},
   {"ranks that sleep", "two-shot", 3, COPIED, {SUM(LONG)}, 0, NONE, 1, 1},
   {"ranks that sleep", NULL, 2, STAGED, {MANY(BROADCAST, 200, 10)}, 0, NONE, 1, 2},
-  {"a root that sleeps, far ahead", NULL, 2, MAPPED, {MANY(BROADCAST, 4, 18)}, 0, NONE, 1, 1},
+  {"a root that sleeps, far ahead", NULL, 2, MAPPED, {MANY(BROADCAST, FAR, 18)}, 0, NONE, 1, 1},
   {"ranks that sleep", NULL, 2, MAPPED, {CAST(400, 0), CAST(400, 1)}, 0, NONE, 2, 3},
   {"ranks that sleep, and an abort", "two-shot", 2, COPIED, {SUM(LONG)}, 0, ABORT, 1, 1},
   {"peers that are late", "one-shot", 2, MAPPED, {SUM(4), SUM(40)}, 0, LATE, 2, 2},

@@ -268,7 +268,7 @@ static bool line_progress(tt_operation *o) {
   if (o->role.slot > 0) {
     if (!o->flag_get && !(moved = line_traced(o, line_publish, 0))) {
       if (__builtin_expect(o->trace != NULL, 0))
-        o->trace->awaits = o->wire->memory->flag_keeper(o->wire, o->stamp.seq);
+        o->trace->awaits = o->wire->memory->flag_keeper(o->wire, o->stamp.seq, o->role.slot);
       return false;
     }
     for (bool more = true; more;) {
@@ -285,7 +285,8 @@ static bool line_progress(tt_operation *o) {
 static bool line_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   if (o->status || o->finished || o->role.slot == 0) return false;
   if (tt_flags_await(o, group_of(o), o->role.slot, show, ctx)) return true;
-  const int keeper = o->flag_get ? -1 : o->wire->memory->flag_keeper(o->wire, o->stamp.seq);
+  const int keeper =
+      o->flag_get ? -1 : o->wire->memory->flag_keeper(o->wire, o->stamp.seq, o->role.slot);
   return keeper >= 0 && show(ctx, keeper, 0);
 }
 

@@ -21,8 +21,10 @@ typedef struct tt_call_record {  /* written by the control block's rank */
 
 enum {
   TT_REASON = 320,
-  TT_RECORDS = 2 * TT_WINDOW,
-  TT_SLOTS = TT_ROUNDS * TT_RECORDS,
+  TT_RECORDS = 64,           /* calls, and flag slots of the first round */
+  TT_REUSED = 2 * TT_WINDOW, /* slots of a later round, and of data longer than TT_SMALL */
+  TT_SLOTS = TT_RECORDS + (TT_ROUNDS - 1) * TT_REUSED,
+  TT_SMALL = 1024,
   TT_BESIDE = 112
 };
 
@@ -32,11 +34,11 @@ typedef struct tt_layout {
   uint32_t ranks;       /* that there is room for */
   uint32_t later_bytes; /* of a slot of a later round, for data longer than TT_BESIDE */
   uint64_t vote;        /* tt_vote */
-  uint64_t later;       /* char [TT_SLOTS - TT_RECORDS][later_bytes] */
-  uint64_t own;         /* tt_flag_slot [TT_SLOTS], then tt_counters: of this rank */
-  uint64_t slots;       /* tt_flag_slot [TT_SLOTS][ranks]: of all ranks; 0: not in this block */
-  uint64_t counters;    /* tt_counters [ranks], likewise */
-  uint64_t bytes;       /* of the whole block */
+  uint64_t later;    /* char [TT_SLOTS - TT_RECORDS][later_bytes]: of the slots of later rounds */
+  uint64_t own;      /* tt_flag_slot [TT_SLOTS], then tt_counters: of this rank */
+  uint64_t slots;    /* tt_flag_slot [TT_SLOTS][ranks]: of all ranks; 0: not in this block */
+  uint64_t counters; /* tt_counters [ranks], likewise */
+  uint64_t bytes;    /* of the whole block */
 } tt_layout;
 
 /* shm_layout.c: the only place that computes offsets, when a block is allocated. first: with the parts that belong to
@@ -44,8 +46,8 @@ typedef struct tt_layout {
 tt_layout tt_shm_layout(int ranks, bool first);
 
 /* One flag slot of an operation's round: the flag, and few bytes right behind it; longer data are in
- * the rank's own control block. Slots are reused in turn; in each round there are twice as many as the
- * window, so the overwritten operation is usually long over. All ranks' slots of one operation are
+ * the rank's own control block. Slots are reused in turn; in each round there are at least twice as many as
+ * the window, so the overwritten operation is usually long over. All ranks' slots of one operation are
  * adjacent in the first rank's control block, so reading them touches one page. But if ranks are on
  * several NUMA nodes, each writes slots and counters in its own control block, in memory of its own
  * node. */
@@ -69,7 +71,8 @@ typedef struct tt_ctrl {
   alignas(TT_PAIR) atomic_ullong proofs[TT_PROOFS]; /* first control block's: run/proof_table.c */
   alignas(TT_PAIR) tt_shown shown;
   alignas(TT_PAIR) tt_call_record records[TT_RECORDS];
-  alignas(TT_PAIR) char flags[TT_RECORDS][TT_FLAG_BYTES]; /* data longer than TT_BESIDE */
+  alignas(TT_PAIR) char small[TT_RECORDS][TT_SMALL];     /* data longer than TT_BESIDE */
+  alignas(TT_PAIR) char flags[TT_REUSED][TT_FLAG_BYTES]; /* and than TT_SMALL */
   alignas(TT_PAIR)
       atomic_ullong directory[]; /* [reader]: offset of its channels' offsets [lane]; 0: none yet */
   /* then what the layout says */

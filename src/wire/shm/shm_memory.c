@@ -2,7 +2,7 @@
  *
  * Records    A record is marked while it is written, so that a reader takes whole ones only.
  * Flags      A slot holds a flag with its bytes right behind it; longer data are in the rank's
- *            control block. In each round there are 2 * TT_WINDOW slots, used in turn. A slot is
+ *            control block. In the first round there are TT_RECORDS slots, and TT_REUSED in the others, used in turn. A slot is
  *            rewritten only when the operation that used it is over on every rank, which every flag
  *            reports, and a rank that sets none in `shown`.
  * Arena      Memory in the segment has a name, its offset, under which every rank finds it. Private
@@ -90,20 +90,22 @@ static uint64_t least_over(tt_shm *s) {
 static void *slot_payload(const tt_shm *s, int rank, uint64_t seq, uint32_t round, size_t n) {
   if (n <= TT_BESIDE) return tt_shm_slot(s, rank, seq, round)->beside;
   const uint32_t at = tt_shm_slot_at(seq, round);
-  if (round == 0) return s->ctrls[rank]->flags[at];
+  if (round == 0 && n <= TT_SMALL) return s->ctrls[rank]->small[at];
+  if (round == 0) return s->ctrls[rank]->flags[seq % TT_REUSED];
   const tt_layout *l = &s->ctrls[rank]->layout;
   return (char *)tt_ctrl_at(s->ctrls[rank], l->later) + (size_t)(at - TT_RECORDS) * l->later_bytes;
 }
 
 /* The operations before this one must be over everywhere before the slot of `seq` is written: those that used it, and
  * one more, so that no record of an operation that a peer is in is overwritten either. */
-static uint64_t slot_free_from(uint64_t seq) {
-  return seq < TT_RECORDS - 1 ? 0 : seq - TT_RECORDS + 2;
+static uint64_t slot_free_from(uint64_t seq, uint32_t round, size_t n) {
+  const uint64_t ahead = (round || n > TT_SMALL ? TT_REUSED : TT_RECORDS) - 1;
+  return seq < ahead ? 0 : seq - ahead + 1;
 }
 
 static void *shm_flag_slot(tt_wire *w, uint64_t seq, uint32_t round, size_t n) {
   tt_shm *s = tt_shm_of(w);
-  const uint64_t before = slot_free_from(seq);
+  const uint64_t before = slot_free_from(seq, round, n);
   if (w->ranks > 1 && s->over_everywhere < before) {
     s->over_everywhere = least_over(s);
     for (int r = 0; s->over_everywhere < before && r < w->ranks; r++) /* model: flags:oldest-look */
@@ -114,10 +116,10 @@ static void *shm_flag_slot(tt_wire *w, uint64_t seq, uint32_t round, size_t n) {
   return slot_payload(s, w->rank, seq, round, n);
 }
 
-static int shm_flag_keeper(tt_wire *w, uint64_t seq) {
+static int shm_flag_keeper(tt_wire *w, uint64_t seq, size_t n) {
   const tt_shm *s = tt_shm_of(w);
   for (int r = 0; r < w->ranks; r++)
-    if (r != w->rank && s->over[r] < slot_free_from(seq)) return r;
+    if (r != w->rank && s->over[r] < slot_free_from(seq, 0, n)) return r;
   return -1;
 }
 

@@ -57,7 +57,8 @@ static inline const tt_intro *tt_shm_intro(const tt_shm *s, int peer) {
 
 /* The slot of an operation's round; rounds of an operation are apart, operations follow each other. */
 static inline uint32_t tt_shm_slot_at(uint64_t seq, uint32_t round) {
-  return round * TT_RECORDS + (uint32_t)(seq % TT_RECORDS);
+  if (round == 0) return (uint32_t)(seq % TT_RECORDS);
+  return TT_RECORDS + (round - 1) * TT_REUSED + (uint32_t)(seq % TT_REUSED);
 }
 
 static inline tt_flag_slot *tt_shm_slot(const tt_shm *s, int rank, uint64_t seq, uint32_t round) {
