@@ -206,7 +206,7 @@ static tt_session *session_of(server *d, const tt_aggregator_seat *seat, char *w
              seat->members);
   } else if (d->sessions >= d->jobs) {
     snprintf(why, size, "it serves %d sessions already (--jobs)", d->sessions);
-  } else if (bytes > d->memory - d->used || !(s = tt_session_new(seat, 0))) {
+  } else if (bytes > d->memory - d->used || !(s = tt_session_new(seat))) {
     snprintf(why, size, "its memory is full: %zu of %zu MiB are in use (--memory)", d->used >> 20,
              d->memory >> 20);
   } else {
@@ -450,7 +450,9 @@ static tutti_status serve(server *d) {
 
 /* ---- beginning and end ---- */
 
+/* First of all no process can connect any more: ranks take that as a sign that it has ended. */
 static void close_all(server *d) {
+  if (d->listener >= 0) close(d->listener);
   while (d->first) end_session(d, d->first);
   for (guest *g; (g = d->guests);) {
     d->guests = g->following;
@@ -458,7 +460,6 @@ static void close_all(server *d) {
     tt_secure_drop(&g->secure);
     free(g);
   }
-  if (d->listener >= 0) close(d->listener);
   if (d->epoll >= 0) close(d->epoll);
 }
 
