@@ -26,11 +26,13 @@ typedef enum tt_stage { TT_HEADS, TT_ANSWER, TT_SUMS } tt_stage;
 
 typedef struct tt_uplink {
   int fd;
-  tt_secure *secure;                /* its owner's */
-  void *owner;                      /* the loop's, of this connection */
-  bool lost, in_wanted, out_wanted; /* as of a member */
-  size_t from, to;                  /* what is yet to go up */
-  size_t head;                      /* bytes of the answer's head that have come */
+  tt_secure *secure;          /* its owner's */
+  void *owner;                /* the loop's, of this connection; NULL: it is closed */
+  double lost_since;          /* s */
+  bool lost;                  /* no turn goes on any more */
+  bool in_wanted, out_wanted; /* as of a member */
+  size_t from, to;            /* what is yet to go up */
+  size_t head;                /* bytes of the answer's head that have come */
   tt_aggregator_sum answer;
   uint64_t back; /* bytes behind it that have come */
   char bytes[];

@@ -320,8 +320,7 @@ static bool pass_on(tt_session *s) {
     moved = true;
     serve_all(s);
   }
-  s->over |= u->lost;
-  if (s->over) return false;
+  if (s->over || u->lost) return false;
   if (s->at < end_of_gifts(s) || u->to || u->head < sizeof u->answer || u->back < s->wants.bytes)
     return moved;
   s->turns++;
@@ -364,6 +363,11 @@ void tt_session_go_on(tt_session *s) {
   int steps = 0;
   s->more = false;
   if (s->here < s->seat.members || s->over) return;
+  if (s->up && s->up->lost) {
+    for (uint32_t i = 0; i < s->seat.members; i++) s->member[i].in_wanted = false;
+    serve_all(s);
+    return;
+  }
   serve_all(s);
   while (steps < GULP && step(s)) steps++;
   s->more = steps == GULP;

@@ -139,7 +139,7 @@ static void break_for_aggregator(tutti_comm *comm, const tt_operation *o) {
   const tt_wire *a = comm->wire->aggregator;
   snprintf(comm->why, sizeof comm->why,
            "the aggregator at %s is lost: %s; rank %d waited for it in %s, operation %" PRIu64
-           "; %s",
+           ". %s",
            a->aggregates->where(a), a->aggregates->why(a), comm->rank,
            tutti_coll_name(o->call.coll), o->stamp.seq, tt_without_aggregator(comm));
   comm->no_aggregator |= tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);

@@ -49,7 +49,7 @@ static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waite
   if (limit > 0) {
     const int n = say_limit(comm, text, limit, comm->why, sizeof comm->why);
     if (!for_rank)
-      snprintf(comm->why + n, sizeof comm->why - n, "; %s", tt_without_aggregator(comm));
+      snprintf(comm->why + n, sizeof comm->why - n, ". %s", tt_without_aggregator(comm));
     comm->no_aggregator |= tt_comm_break(comm, TUTTI_ERR_TIMEOUT, true) && !for_rank;
   } else if (complains(comm, p, waited)) {
     p->warned = true;
