@@ -71,9 +71,16 @@ static void lose(member *a, const char *why) {
   a->lost = true;
 }
 
+static void end_there(member *a) {
+  a->closed = true;
+  lose(a, "it has closed the connection");
+}
+
 static void lose_by_errno(member *a) {
-  a->closed |= errno == EPIPE || errno == ECONNRESET;
-  lose(a, strerror(errno));
+  if (errno == EPIPE || errno == ECONNRESET)
+    end_there(a);
+  else
+    lose(a, strerror(errno));
 }
 
 /* ---- turns ---- */
@@ -221,9 +228,7 @@ static void fill(member *a) {
   const ssize_t n = tt_secure_recv(a->secure, a->fd, a->buffer + a->to, BUFFER - a->to);
   if (n > 0) a->to += (size_t)n;
   if (n < 0 && errno != EAGAIN && errno != EINTR) lose_by_errno(a);
-  if (n) return;
-  a->closed = true;
-  lose(a, "it has closed the connection");
+  if (!n) end_there(a);
 }
 
 /* What has arrived is no sum of this operation. Nothing of it is pulled. */
