@@ -233,7 +233,7 @@ static void fill(member *a) {
 
 /* What has arrived is no sum of this operation. Nothing of it is pulled. */
 static void drop_nonsense(member *a) {
-  lose(a, "what it has sent is not the sum of this operation");
+  lose(a, "it has sent data that is not the sum of this operation");
   a->from = a->to = a->in.head = 0;
 }
 

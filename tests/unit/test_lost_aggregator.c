@@ -96,7 +96,7 @@ static void no_other_sum_is_taken(void **state) {
       if (takes_all(&s) || s.r.got) fail_msg("a sum %s is taken", wrong[k].name);
       if (is_alive(&s)) fail_msg("a sum %s does not end it", wrong[k].name);
       assert_string_equal(s.wire->aggregates->why(s.wire),
-                          "what it has sent is not the sum of this operation");
+                          "it has sent data that is not the sum of this operation");
       assert_false(s.wire->aggregates->answers(s.wire));
       end(&s);
     }
