@@ -118,7 +118,6 @@ static guest *watched(server *d, tt_connection from, stage at) {
   return d->guests = g;
 }
 
-/* There is one. */
 static guest *oldest_stranger(const server *d) {
   guest *oldest = NULL;
   for (guest *g = d->guests; g; g = g->following) oldest = is_stranger(g) ? g : oldest;
