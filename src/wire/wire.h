@@ -328,6 +328,12 @@ struct tt_wire {
   tt_net_traits traits; /* of `net` */
 };
 
+/* The descriptor that wakes a sleeping rank next to its network's: `also` (-1: none), or one for that and the aggregator. */
+static inline int tt_wake_fd(const tt_wire *w, int also) {
+  tt_wire *a = w->aggregator;
+  return a ? a->aggregates->sleep_fd(a, also) : also;
+}
+
 /* TT_NAP_US: a waiting rank that naps polls for messages at least this often. */
 enum { TT_UNKNOWN = 2, TT_PROOFS = 64, TT_NAP_US = 50 };
 /* The last lane is of point-to-point messages. */
