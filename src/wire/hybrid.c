@@ -129,7 +129,7 @@ static uint32_t hybrid_sleep_begin(tt_wire *w) {
 static void hybrid_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us) {
   hybrid *h = of(w);
   if (h->wake_fd >= 0)
-    h->far->net->sleep(h->far, tt_wake_fd(w, h->wake_fd), limit_us);
+    h->far->net->sleep(h->far, tt_extra_fd(w, h->wake_fd), limit_us);
   else
     h->near->peer->sleep(h->near, futex, (uint32_t)tt_min(limit_us, TT_NAP_US));
 }

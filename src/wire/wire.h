@@ -329,7 +329,7 @@ struct tt_wire {
 };
 
 /* The descriptor that wakes a sleeping rank next to its network's: `also` (-1: none), or one for that and the aggregator. */
-static inline int tt_wake_fd(const tt_wire *w, int also) {
+static inline int tt_extra_fd(const tt_wire *w, int also) {
   tt_wire *a = w->aggregator;
   return a ? a->aggregates->sleep_fd(a, also) : also;
 }

@@ -184,7 +184,7 @@ static uint32_t net_sleep_begin(tt_wire *w) {
 }
 static void net_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us) {
   (void)futex;
-  w->net->sleep(w, tt_wake_fd(w, -1), limit_us);
+  w->net->sleep(w, tt_extra_fd(w, -1), limit_us);
 }
 static void net_sleep_end(tt_wire *w) {
   (void)w;
