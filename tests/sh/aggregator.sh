@@ -80,7 +80,7 @@ lost_well() { all "status 0" "count $1 '^rank [0-9]+: [a-z]+: 0$'"; }
 # goes_on RANKS: shrinking gives the same ranks, whose calls use none.
 lost() {
   ! grep -E '^rank [0-9]+: ' "$work/out" |
-    grep -qvE "right: the aggregator at 127.0.0.1:$1 is lost: it has closed the connection; rank [0-9]+ waited for it in [a-z-]+, operation [0-9]+\\. tutti_comm_shrink gives the same ranks without it\$"
+    grep -qvE "right: the aggregator at 127.0.0.1:$1 is lost: it has closed the connection; rank [0-9]+ waited for it in [a-z_]+, operation [0-9]+\\. tutti_comm_shrink gives the same ranks without it\$"
 }
 goes_on() {
   all "status 0" "$right" "count $1 '^rank [0-9]+: '" "count $1 'went on as one of $1: .*right: no error'" "count 0 '^second .*aggregate\('"
