@@ -12,7 +12,7 @@
 #            name the dead, and end. newcomers: ranks die, are restarted, and join (tests/ranks/mp_grow.c).
 #            launcher: `tutti run` itself is killed. killed: a rank under an MPI is killed, which ends the job.
 #            threads: calm, on ranks that are threads of one process. aggregator: the aggregator that makes the
-#            sums is killed, stopped and started again, and the ranks go on without it. torture: calm, on 2 to 32 ranks; the wires and the two
+#            sums is killed, stopped and started again, and the ranks continue without it. torture: calm, on 2 to 32 ranks; the wires and the two
 #            engines take turns.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse

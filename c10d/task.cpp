@@ -15,7 +15,7 @@
 
 namespace tutti_c10d {
 
-// What the library advises after a loss of which no rank has died, for a program that uses PyTorch.
+// If an aggregator is lost, the library's sentence names tutti_comm_shrink. A program that uses PyTorch calls another function.
 static std::string advise(std::string sentence) {
   static const std::string in_c = "tutti_comm_shrink gives";
   const size_t at = sentence.find(in_c);

@@ -113,7 +113,7 @@ def far_bars(build, kills, seed):
 
 
 def aggregator_bars(build, wanted, seed):
-    """Jobs on nodes that are made up, whose aggregator is killed and started again: all sums are right, calls that fail name it, and the ranks go on."""
+    """Jobs on nodes that are made up, whose aggregator is killed and started again: all sums are right, calls that fail name it, and the ranks continue."""
     name = "an aggregator is killed or stopped: "
     if "ucx" not in wires(build):
         yield skipped(name + "jobs whose calls have the right sum or an error that names it", "no UCX here (make ucx)")

@@ -117,7 +117,7 @@ def raise_kept() -> None:
         raise INTERRUPTS.pop()
 
 
-ADVICE = ["Comm.shrink"]  # what a program calls where the library advises tutti_comm_shrink; tutti.torch has a function of its own
+ADVICE = ["Comm.shrink"]  # replaces tutti_comm_shrink in sentences that advise it; tutti.torch puts its function here
 
 
 def failure(status: int) -> BaseException:

@@ -29,7 +29,7 @@ typedef struct tt_uplink {
   tt_secure *secure;          /* its owner's */
   void *owner;                /* the loop's, of this connection; NULL: it is closed */
   double lost_since;          /* s */
-  bool lost;                  /* no turn goes on any more */
+  bool lost;                  /* no turn continues */
   bool in_wanted, out_wanted; /* as of a member */
   size_t from, to;            /* what is yet to go up */
   size_t head;                /* bytes of the answer's head that have come */

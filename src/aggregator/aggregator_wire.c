@@ -65,7 +65,7 @@ static member *of(const tt_wire *w) {
   return (member *)(uintptr_t)w;
 }
 
-/* The first reason counts. What has arrived before can still be pulled. */
+/* The first reason counts. Runs can still pull data that arrived before. */
 static void lose(member *a, const char *why) {
   if (!a->lost) snprintf(a->why, sizeof a->why, "%s", why);
   a->lost = true;
@@ -231,7 +231,7 @@ static void fill(member *a) {
   if (!n) end_there(a);
 }
 
-/* What has arrived is no sum of this operation. Nothing of it is pulled. */
+/* The aggregator has sent data that is not the sum of this operation. No run may pull it. */
 static void drop_nonsense(member *a) {
   lose(a, "it has sent data that is not the sum of this operation");
   a->from = a->to = a->in.head = 0;
@@ -380,7 +380,7 @@ static const tt_shown *shown(tt_wire *w, int peer) {
 }
 
 static void quit(tt_wire *w) {
-  lose(of(w), "the communicator is over");
+  lose(of(w), "the communicator has ended");
   shutdown(of(w)->fd, SHUT_RDWR);
 }
 

@@ -62,7 +62,7 @@ double tt_here_ranks_per_core(int ranks);
 /* coding.c: the chooser of a call whose messages may be coded; *chooser NULL: they are not. The comm
  * owns it. */
 tutti_status tt_coding_chooser(tutti_comm *comm, const tt_call *call, tt_chooser **chooser);
-/* The choice without codes, and the best with them; *coded.plan NULL: none is possible, or plain.way is set. With
+/* The choice without codes, and the best with them; *coded.plan NULL: codes cannot be used, or plain.way is set. With
  * their prices, s. */
 typedef struct tt_code_pair {
   tt_choice plain, coded;

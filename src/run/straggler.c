@@ -170,7 +170,7 @@ static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, in
 }
 
 /* The awaited rank may itself wait for the aggregator, in the call before, and have got some bytes of it after
- * this rank was done. So it has time to name the aggregator first. */
+ * this rank was done. This pause lets it name the aggregator first. */
 enum { AGGREGATOR_GRACE_US = 1000000 };
 static uint64_t grace_for(const tutti_comm *comm, int peer) {
   return comm->wire->aggregator && peer < comm->ranks ? AGGREGATOR_GRACE_US : 0;

@@ -62,7 +62,7 @@ static tutti_status move(tutti_comm *comm, unsigned what, size_t count, bool in_
   }
 }
 
-/* Calls until one fails, or rank 0 says that the time is over. Two are in flight now and then. */
+/* Calls until one fails, or rank 0 says that the time has passed. Sometimes two are in flight. */
 static tutti_status calls(tutti_comm *comm, double limit, unsigned *n, bool *right) {
   static const size_t counts[] = {SHORT, 1, 5000, MOST, 100, 33, 65536, 3};
   const double until = seconds() + limit;

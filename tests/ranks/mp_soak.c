@@ -186,7 +186,7 @@ static tutti_status make_parent(void) {
 
 /* ---- the main loop ---- */
 
-/* Sums that the aggregator makes, if one runs: the cases name algorithms of their own. */
+/* Sums that the aggregator makes, if one runs. The covering table's cases name other algorithms. */
 static tutti_status sum_all(uint64_t u) {
   enum { MOST = 1 << 19, SUMS = 8 };
   static _Thread_local int32_t x[MOST];

@@ -240,7 +240,7 @@ lines 6 ready
 ended_by KILL
 serve again -p "$port"
 wait_job
-check "it is killed, and started again: the ranks go on without it" all "by_it plan" "lost $port" "goes_on 6"
+check "it is killed, and started again: the ranks continue without it" all "by_it plan" "lost $port" "goes_on 6"
 printf '%s\n' "alpha = 1ms" "beta = 100ns" "aggregator.beta = 50ns" >"$work/narrow"
 TUTTI_PROFILE=$work/narrow TUTTI_ALGO=aggregate sums 3 0,1,2 lost
 lines 3 ready
@@ -260,7 +260,7 @@ lines 3 ready
 kill -STOP "$daemon"
 wait_job
 kill -CONT "$daemon"
-check "it is stopped: after TUTTI_TIMEOUT all ranks name it, and go on without it" all "by_it plan" "goes_on 3" \
+check "it is stopped: after TUTTI_TIMEOUT all ranks name it, and continue without it" all "by_it plan" "goes_on 3" \
   "count 3 'right: rank [0-2] has waited [0-9.]+ s for the aggregator at 127.0.0.1:$port in .*: TUTTI_TIMEOUT=1\. tutti_comm_shrink gives the same ranks without it$'"
 victim() { alive | while read -r p; do tr '\0' ' ' <"/proc/$p/cmdline" | grep -q "^[^ ]*mp_aggregated" && echo "$p"; done | tail -1; }
 sums 4 0,1,2,3 20
@@ -268,7 +268,7 @@ lines 4 ready
 victim=$(victim)
 kill -KILL "$victim"
 wait_job
-check "a rank dies: the others name it, and go on with the aggregator" all "$right" \
+check "a rank dies: the others name it, and continue with the aggregator" all "$right" \
   "count 3 'calls, right: rank [0-3] \(pid $victim\) died'" "count 3 'went on as one of 3: .*right: no error'" "by_it second"
 kept=$daemon kept_port=$port
 serve other -p 0

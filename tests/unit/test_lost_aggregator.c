@@ -1,7 +1,7 @@
-/* test_lost_aggregator.c - the wire to an aggregator that ends, or sends what is no sum: nothing wrong is pulled, no run
- * counts as over, and the wire reports the loss.
+/* test_lost_aggregator.c - the wire to an aggregator that ends, or sends wrong data: runs pull nothing wrong, do not complete,
+ * and the wire reports the loss.
  *
- * The test is the aggregator, on the other end of a connection of its own thread.
+ * The test plays the aggregator, at the other end of a socket pair.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -62,7 +62,7 @@ static void say(const scene *s, tt_aggregator_sum sum, size_t of_head, size_t by
 
 static const tt_aggregator_sum right = {.seq = SEQ, .bytes = BYTES};
 
-/* The run takes what it can, more than once; returns whether it is over. */
+/* The run takes what it can, more than once; returns whether it has completed. */
 static bool takes_all(scene *s) {
   for (int look = 0; look < 5; look++) {
     s->wire->aggregates->drive(s->wire);
