@@ -42,10 +42,10 @@ if [ -e "$BUILD/libtutti_ucx.so.0" ]; then
     --env TUTTI_LIBRARY="$TUTTI_LIBRARY" $python $prog grows
   ok "two hosts, over UCX: joiners take the places of dead ranks" all 'status 0' "same_loss 2 2" 'count "^now rank . of 2" 2' gone
   for kind in $kinds; do
-    TOKEN=$token "$TUTTI" aggregator -p 0 >"$work/aggregator" 2>"$work/err" </dev/null &
+    TOKEN=$token "$TUTTI" aggregator -p 0 >"$work/aggregator.$kind" 2>"$work/err" </dev/null &
     daemon=$!
     end=$((SECONDS + 20))
-    until port=$(sed -n "s/.*on port //p" "$work/aggregator") && [ -n "$port" ] || [ $SECONDS -gt $end ]; do sleep 0.02; done
+    until port=$(sed -n "s/.*on port //p" "$work/aggregator.$kind" 2>/dev/null) && [ -n "$port" ] || [ $SECONDS -gt $end ]; do sleep 0.02; done
     TUTTI_TORCH=${kind#compiled} TUTTI_ALGO=aggregate TUTTI_AGGREGATOR=127.0.0.1:$port AGGREGATOR=$daemon UCX_TLS=tcp,self TUTTI_NODES=0,1,2 \
       job run --keep-going --hosts localhost:1,localhost:1,localhost:1 --env PYTHONPATH="$PYTHONPATH" --env TUTTI_LIBRARY="$TUTTI_LIBRARY" \
       $python $prog without_aggregator
