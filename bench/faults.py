@@ -27,6 +27,7 @@ MPI_ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 SILENCE = 60  # s without an expected event: it hangs
 LONG = 20  # s that it takes to tell a leak from caches
 LOST = -7  # TUTTI_ERR_PEER_LOST
+AGGREGATOR_LOST = re.compile("the aggregator at .* is lost: |somebody died elsewhere")  # of mp_soak's errors
 STOPS = []  # when this process resumed after it had been stopped, s
 RUNNING = set()  # jobs; they end with this process, unless it is killed
 
@@ -156,7 +157,8 @@ class Job:
         open(self.record, "w").close()
         self.told, self.rest = open(self.record, "rb"), b""
         self.rank = [Rank() for _ in range(ranks)]
-        self.judges_memory = manner in ("calm", "deaths") and "ASAN_OPTIONS" not in os.environ
+        self.loses = manner == "losses"  # its aggregator
+        self.judges_memory = manner in ("calm", "deaths", "losses") and "ASAN_OPTIONS" not in os.environ
         self.killed = {}  # rank: ns
         self.complaints, self.noticed = [], []
         self.hung = self.spoilt = False  # spoilt: its launcher was killed, or its MPI ended it
@@ -354,8 +356,9 @@ class Job:
                 self.complain("rank %d has not come to its end; the job's status is %s" % (r, self.process.returncode))
             elif rank.members != sum(1 << a for a in alive) and self.shrinks:
                 self.complain("rank %d was with others than those who live" % r)
-            if not self.killed and rank.errors:
-                self.complain("rank %d: %s" % (r, rank.errors[0][2]))
+            errors = [sentence for _, _, sentence in rank.errors if not (self.loses and AGGREGATOR_LOST.search(sentence))]
+            if not self.killed and errors:
+                self.complain("rank %d: %s" % (r, errors[0]))
             self.judge_memory(r, rank.counts)
         self.judge_files()
         if not self.killed and self.process.returncode:

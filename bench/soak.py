@@ -11,8 +11,8 @@
 #            one communicator. makers: the same while ranks only make communicators. ends: live ranks
 #            name the dead, and end. newcomers: ranks die, are restarted, and join (tests/ranks/mp_grow.c).
 #            launcher: `tutti run` itself is killed. killed: a rank under an MPI is killed, which ends the job.
-#            threads: calm, on ranks that are threads of one process. aggregator: calm, while the aggregator that
-#            makes the sums is killed, stopped and started again. torture: calm, on 2 to 32 ranks; the wires and the two
+#            threads: calm, on ranks that are threads of one process. aggregator: the aggregator that makes the
+#            sums is killed, stopped and started again, and the ranks continue without it. torture: calm, on 2 to 32 ranks; the wires and the two
 #            engines take turns.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
@@ -30,7 +30,7 @@ KINDS = ("calm", "deaths", "stops", "alone", "mpi calm", "ends", "makers", "mpi 
 TORTURE = ("torture shm", "torture ucx", "deaths", "torture shm", "torture tls", "newcomers", "torture shm", "torture threads",
            "torture shm")
 CONTRACTS = ("any", "same", "run", "exact")
-MANNERS = {"deaths": "deaths", "makers": "makers", "alone": "alone", "killed": "doomed", "ends": "ends"}
+MANNERS = {"deaths": "deaths", "makers": "makers", "alone": "alone", "killed": "doomed", "ends": "ends", "aggregator": "losses"}
 MPIS = ("ompi", "mpich")
 ANYWHERE = ("deaths", "alone", "makers", "launcher")  # kinds on shared memory and on UCX
 LONG = (0, 16, 29)  # of 40: a minute, to detect growth

@@ -15,9 +15,17 @@
 
 namespace tutti_c10d {
 
+// If an aggregator is lost, the library's sentence names tutti_comm_shrink. A program that uses PyTorch calls another function.
+static std::string advise(std::string sentence) {
+  static const std::string in_c = "tutti_comm_shrink gives";
+  const size_t at = sentence.find(in_c);
+  return at == std::string::npos ? sentence
+                                 : sentence.replace(at, in_c.size(), "tutti.torch.shrink() gives");
+}
+
 Outcome outcome_of(tutti_status status) {
   if (!status) return nullptr;
-  const std::string sentence = std::string("tutti: ") + tutti_error();
+  const std::string sentence = std::string("tutti: ") + advise(tutti_error());
   return std::make_exception_ptr(std::runtime_error(sentence));
 }
 

@@ -75,12 +75,11 @@ static void send_head(int who) {
   if (odd & 4) h.type = byte();
   if (odd & 8) h.op = byte();
   if (odd & 16) h.data = byte();
-  if (odd & 32) h.got = size_of_some();
   (void)!write(theirs[who], &h, sizeof h);
 }
 
 static void send_sum(void) {
-  tt_aggregator_sum sum = {.seq = byte() % 4, .bytes = size_of_some(), .got = byte()};
+  tt_aggregator_sum sum = {.seq = byte() % 4, .bytes = size_of_some()};
   if (byte() % 8 == 0) sum.status = -(int)(byte() % 20);
   (void)!write(theirs[ABOVE], &sum, sizeof sum);
 }
@@ -119,7 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const unsigned kind = byte();
   open_ends(kind & 4);
   const tt_aggregator_seat seat = {.members = MEMBERS, .aboves = kind & 1 ? 2 : 0};
-  tt_session *s = tt_session_new(&seat, kind & 2 ? 1 : 0);
+  tt_session *s = tt_session_new(&seat);
   need(s);
   if (seat.aboves) s->up = tt_uplink_new((tt_connection){.fd = ours[ABOVE]}, NULL);
   for (int i = 0; i < MEMBERS; i++) s->member[i].fd = ours[i];

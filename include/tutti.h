@@ -46,7 +46,7 @@ typedef enum tutti_status {
   TUTTI_ERR_OVERLAP = -4,     /* src and dst overlap without being in place */
   TUTTI_ERR_MEMORY = -5,      /* out of memory or descriptors; nothing was touched */
   TUTTI_ERR_MISMATCH = -6,    /* another rank made another call */
-  TUTTI_ERR_PEER_LOST = -7,   /* another rank died */
+  TUTTI_ERR_PEER_LOST = -7,   /* another rank died, or the aggregator is lost */
   TUTTI_ERR_TIMEOUT = -8,     /* TUTTI_TIMEOUT passed */
   TUTTI_ERR_ABORTED = -9,     /* some rank called tutti_comm_abort */
   TUTTI_ERR_STATE = -10,      /* after finalize or fork, or the object is busy */

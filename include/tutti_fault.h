@@ -21,7 +21,8 @@ TUTTI_API tutti_status tutti_comm_set_timeout(tutti_comm *comm, double seconds);
  *  comm    may have failed (TUTTI_ERR_PEER_LOST, _ABORTED, _TIMEOUT, _MISMATCH). If it has not,
  *          `out` is as from tutti_comm_dup. comm is unchanged: its requests are waited for, and
  *          it is freed, as usual.
- *  out     inherits what was set on comm: contract, algorithm, slices, and the surviving helpers.
+ *  out     inherits what was set on comm: contract, algorithm, slices, and the surviving helpers. If comm has failed because
+ *          its aggregator was lost, `out` has the same ranks, and uses none.
  *  Collective over the surviving ranks of comm: it waits until they all have called it. A rank
  *  that dies during the call is left out, and all ranks that return agree on the ranks of `out`. A rank
  *  that dies later is lost to `out` as to any communicator; `out` can be shrunk in turn, and comm again.

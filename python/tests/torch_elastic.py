@@ -146,6 +146,17 @@ def grows():
     train(lambda: tutti.torch.grow(1), lambda step: (step, first) in ((10, 1), (25, 0)))
 
 
+def without_aggregator():
+    """Rank 0 kills the aggregator that sums the gradients."""
+    aggregators = [int(os.environ["AGGREGATOR"])] if dist.get_rank() == 0 else []
+
+    def kills(step):
+        if step == 10 and aggregators:
+            os.kill(aggregators.pop(), signal.SIGKILL)
+
+    train(tutti.torch.shrink, lambda step: False, kills)
+
+
 def restarted():
     """torchrun starts all ranks again; they go on from the file that rank 0 has written."""
     path, again = os.environ["STATE"], int(os.environ["TORCHELASTIC_RESTART_COUNT"])
@@ -165,4 +176,4 @@ def restarted():
 
 if __name__ == "__main__":
     dist.init_process_group("tutti", timeout=datetime.timedelta(seconds=30))
-    {f.__name__: f for f in (undisturbed, shrinks, grows, restarted)}[sys.argv[1]]()
+    {f.__name__: f for f in (undisturbed, shrinks, grows, without_aggregator, restarted)}[sys.argv[1]]()

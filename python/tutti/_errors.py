@@ -61,7 +61,7 @@ class Mismatch(TuttiError):
 
 
 class PeerLost(TuttiError):
-    """Another rank died. `Comm.shrink` and `Comm.grow` make a communicator of the surviving ranks."""
+    """Another rank died, or the aggregator is lost. `Comm.shrink` and `Comm.grow` make a communicator of the ranks that live."""
 
     status = -7
 

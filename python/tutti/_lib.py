@@ -117,11 +117,15 @@ def raise_kept() -> None:
         raise INTERRUPTS.pop()
 
 
+ADVICE = ["Comm.shrink"]  # replaces tutti_comm_shrink in sentences that advise it; tutti.torch puts its function here
+
+
 def failure(status: int) -> BaseException:
     """The exception of a status, with the sentence of this thread's last error; or that of a signal handler."""
     if INTERRUPTS and on_main_thread():
         return INTERRUPTS.pop()
-    return error_of(status, lib.tutti_error().decode(errors="replace"))
+    sentence = lib.tutti_error().decode(errors="replace")
+    return error_of(status, sentence.replace("tutti_comm_shrink gives", f"{ADVICE[0]} gives"))
 
 
 def check(status: int) -> None:

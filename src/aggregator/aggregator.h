@@ -25,7 +25,7 @@
 
 enum {
   TT_AGGREGATOR_PORT = 4747,
-  TT_AGGREGATOR_PROTOCOL = 5,
+  TT_AGGREGATOR_PROTOCOL = 6,
   TT_AGGREGATOR_TLS = 1 << 16,  /* the protocol of a challenge: come again with TLS */
   TT_AGGREGATOR_MEMBERS = 4096, /* of a session */
   TT_AGGREGATOR_WHERE = 80,     /* characters of "HOST:PORT" */
@@ -74,16 +74,14 @@ typedef struct tt_aggregator_answer {
 typedef struct tt_aggregator_head { /* before the bytes of a turn */
   tt_stamp stamp;
   uint32_t slice, type, op, data;
-  uint64_t bytes; /* of the vector */
-  uint64_t got;   /* turns whose sum this member has; members differ in this and what follows */
-  tt_stretch gives, wants; /* gives.bytes bytes follow */
+  uint64_t bytes;          /* of the vector */
+  tt_stretch gives, wants; /* the only part in which members differ; gives.bytes bytes follow */
 } tt_aggregator_head;
 
 typedef struct tt_aggregator_sum { /* before the bytes that a member wants */
   int32_t status;                  /* TUTTI_ERR_MISMATCH: members differ, and the session ends */
   uint64_t seq;                    /* of the operation */
   uint64_t bytes;                  /* of the vector */
-  uint64_t got;                    /* turns whose sums all members had when they sent their head */
 } tt_aggregator_sum;
 
 /* The key in hexadecimal digits, from a text that daemon and job share; NULL: TUTTI_KEY. And the key of one
@@ -122,14 +120,9 @@ tutti_status tt_aggregator_look_up(const char *where, char at[TT_ABOVES][TT_AGGR
 /* open: anybody can compute the key, so only an aggregator that tt_trusts accepts will do. */
 tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat, bool open,
                                  const char key[TT_KEY + 1], double limit, tt_connection *to);
-/* The session that each rank of a communicator is in, and which member it is. rack: that many members in a row
- * have an aggregator of their own; 0: all have the same. */
-typedef struct tt_session_map {
-  int *session, *member, rack;
-} tt_session_map;
-/* The wire over this connection, which it takes over, also on errors. ranks: of the communicator. map: copied; NULL:
- * the ranks cannot take over when the aggregator is lost. TUTTI_ERR_MEMORY, TUTTI_ERR_SYSTEM. */
+/* The wire over this connection, which it takes over, also on errors. ranks: of the communicator.
+ * TUTTI_ERR_MEMORY, TUTTI_ERR_SYSTEM. */
 tutti_status tt_aggregator_wire(tt_connection to, const char *where, int rank, int ranks,
-                                const tt_session_map *map, tt_wire **wire);
+                                tt_wire **wire);
 
 #endif

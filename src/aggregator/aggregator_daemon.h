@@ -26,11 +26,13 @@ typedef enum tt_stage { TT_HEADS, TT_ANSWER, TT_SUMS } tt_stage;
 
 typedef struct tt_uplink {
   int fd;
-  tt_secure *secure;                /* its owner's */
-  void *owner;                      /* the loop's, of this connection */
-  bool lost, in_wanted, out_wanted; /* as of a member */
-  size_t from, to;                  /* what is yet to go up */
-  size_t head;                      /* bytes of the answer's head that have come */
+  tt_secure *secure;          /* its owner's */
+  void *owner;                /* the loop's, of this connection; NULL: it is closed */
+  double lost_since;          /* s */
+  bool lost;                  /* no turn continues */
+  bool in_wanted, out_wanted; /* as of a member */
+  size_t from, to;            /* what is yet to go up */
+  size_t head;                /* bytes of the answer's head that have come */
   tt_aggregator_sum answer;
   uint64_t back; /* bytes behind it that have come */
   char bytes[];
@@ -52,10 +54,7 @@ struct tt_session {
   uint64_t at;             /* where in the vector the next piece begins */
   size_t piece;            /* bytes that are summed at once, at most */
   uint32_t givers;         /* members whose bytes are in the sum of this piece */
-  uint32_t rack;      /* members that are added up before their sum is added; 0: each by itself */
-  uint32_t last_rack; /* the number of the last giver's rack */
-  bool apart;         /* the sum of that rack is in `partial` */
-  char *sum, *partial, *operand, *ring;
+  char *sum, *operand, *ring;
   tt_uplink *up; /* NULL: sums are complete here */
   uint64_t made; /* bytes put into the ring so far */
   struct {
@@ -70,8 +69,8 @@ struct tt_session {
 
 /* Bytes of memory of a session. */
 size_t tt_session_bytes(const tt_aggregator_seat *seat);
-/* rack: as in the session. NULL: out of memory. */
-tt_session *tt_session_new(const tt_aggregator_seat *seat, uint32_t rack);
+/* NULL: out of memory. */
+tt_session *tt_session_new(const tt_aggregator_seat *seat);
 /* Does what can be done without waiting. Then each member's in_wanted and out_wanted say what for. */
 void tt_session_go_on(tt_session *s);
 /* A member's connection is over. */

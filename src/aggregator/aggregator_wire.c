@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,35 +19,74 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "aggregator_member.h"
+#include "aggregator.h"
 
-static tt_aggregator_member *of(const tt_wire *w) {
-  return (tt_aggregator_member *)(uintptr_t)w;
+enum { BUFFER = 256 << 10, ANSWER_MS = 100 };
+
+/* Whose turn it is on one of the two ways. */
+typedef struct turns {
+  uint64_t op;      /* index in the queue of operations */
+  uint32_t slice;   /* of that operation */
+  uint64_t moved;   /* bytes of this turn that have passed, without its head */
+  uint32_t part;    /* index of the virtual rank whose bytes pass */
+  uint64_t of_part; /* bytes of it that have passed */
+  size_t head;      /* bytes of its head that have passed */
+} turns;
+
+typedef struct member {
+  tt_wire wire;
+  tt_secure *secure;   /* of fd */
+  int fd, epoll, also; /* also: the descriptor in `epoll` next to fd; -1: none */
+  uint32_t events;
+  char where[TT_AGGREGATOR_WHERE], why[TT_AGGREGATOR_WHY];
+  bool lost;    /* the connection has ended, or carries nonsense */
+  bool closed;  /* the other end has closed it */
+  bool differs; /* members made different calls */
+  bool blocked; /* the system took less than was pushed */
+  struct {
+    uint64_t seq;
+    uint32_t window;
+  } queue[2 * TT_WINDOW]; /* operations, by their number modulo its length */
+  uint64_t queued;        /* operations so far */
+  tt_share share[TT_LANE_P2P];
+  uint8_t ways[TT_LANE_P2P]; /* on which a share has not passed yet: out, in */
+  turns out, in;
+  tt_aggregator_head head;      /* of the turn that goes out */
+  double pace;                  /* B/s at most; 0: no limit */
+  long silence;                 /* s after which the host is lost; 0: never */
+  struct sockaddr_storage peer; /* where the aggregator listens */
+  socklen_t peer_bytes;
+  tt_aggregator_sum sum; /* the head of this turn's sum */
+  char *buffer;
+  size_t from, to; /* what is in the buffer */
+} member;
+
+static member *of(const tt_wire *w) {
+  return (member *)(uintptr_t)w;
 }
 
-void tt_member_lose(tt_aggregator_member *a, const char *why) {
+/* The first reason counts. Runs can still pull data that arrived before. */
+static void lose(member *a, const char *why) {
   if (!a->lost) snprintf(a->why, sizeof a->why, "%s", why);
   a->lost = true;
 }
 
-/* The connection is of no use any more. */
-static void part(tt_aggregator_member *a, const char *why) {
-  uint64_t from;
-  if (a->takeover && tt_takeover_by(a->takeover, &from) == TT_BY_AGGREGATOR)
-    tt_takeover_begin(a, why);
-  else
-    tt_member_lose(a, why);
+static void end_there(member *a) {
+  a->closed = true;
+  lose(a, "it has closed the connection");
 }
 
-static bool by_aggregator(const tt_aggregator_member *a) {
-  uint64_t from;
-  return !a->takeover || tt_takeover_by(a->takeover, &from) == TT_BY_AGGREGATOR;
+static void lose_by_errno(member *a) {
+  if (errno == EPIPE || errno == ECONNRESET)
+    end_there(a);
+  else
+    lose(a, strerror(errno));
 }
 
 /* ---- turns ---- */
 
 /* The run whose turn it is; NULL: it has not begun here. */
-static const tt_share *run_of(const tt_aggregator_member *a, const tt_turns *x) {
+static const tt_share *run_of(const member *a, const turns *x) {
   if (x->op == a->queued) return NULL;
   const uint32_t at = x->op % (2 * TT_WINDOW);
   const tt_share *s = &a->share[a->queue[at].window * TT_FLIGHT + x->slice % TT_FLIGHT];
@@ -54,8 +94,7 @@ static const tt_share *run_of(const tt_aggregator_member *a, const tt_turns *x) 
 }
 
 /* The bytes of this peer that may pass now. */
-static uint64_t left_of_part(const tt_aggregator_member *a, const tt_share *s, tt_turns *x,
-                             int peer) {
+static uint64_t left_of_part(const member *a, const tt_share *s, turns *x, int peer) {
   const uint64_t *part = x == &a->in ? s->wanted : s->given;
   while (x->part < TT_PARTS && x->of_part == part[x->part]) x->part++, x->of_part = 0;
   if (x->part == TT_PARTS || s->first + (int)x->part != peer) return 0;
@@ -63,33 +102,32 @@ static uint64_t left_of_part(const tt_aggregator_member *a, const tt_share *s, t
 }
 
 /* The head has passed, and all bytes. */
-static bool has_passed(const tt_aggregator_member *a, const tt_turns *x, const tt_share *s) {
+static bool has_passed(const member *a, const turns *x, const tt_share *s) {
   const bool in = x == &a->in;
   return x->head == (in ? sizeof a->sum : sizeof a->head) &&
          x->moved == (in ? s->wants.bytes : s->gives.bytes);
 }
 
 /* After the last byte of a turn, the next one begins. All members skip vectors without bytes. */
-static void end_turns(tt_aggregator_member *a, tt_turns *x) {
+static void end_turns(member *a, turns *x) {
   for (const tt_share *s; (s = run_of(a, x)) && (!s->bytes || has_passed(a, x, s));) {
     const bool last = x->slice + 1 == s->slices;
-    a->got += x == &a->in && s->bytes;
     if (s->bytes) a->ways[s->lane]--;
-    *x = (tt_turns){.op = x->op + last, .slice = last ? 0 : x->slice + 1};
+    *x = (turns){.op = x->op + last, .slice = last ? 0 : x->slice + 1};
   }
 }
 
 static bool is_over(const tt_wire *w, int lane, tutti_status *status) {
-  const tt_aggregator_member *a = of(w);
+  const member *a = of(w);
   if (a->differs && a->ways[lane])
     *status = TUTTI_ERR_MISMATCH; /* the communicator finds out who called what */
   return !a->ways[lane];
 }
 
-static bool pass_heads(tt_aggregator_member *a);
+static bool pass_heads(member *a);
 
 static void begin_run(tt_wire *w, const tt_share *share) {
-  tt_aggregator_member *a = of(w);
+  member *a = of(w);
   a->share[share->lane] = *share;
   a->ways[share->lane] = share->bytes ? 2 : 0;
   if (share->slice == 0) {
@@ -104,9 +142,8 @@ static void begin_run(tt_wire *w, const tt_share *share) {
 
 /* ---- to the aggregator ---- */
 
-static tt_aggregator_head head_of(const tt_aggregator_member *a, const tt_share *s) {
+static tt_aggregator_head head_of(const tt_share *s) {
   return (tt_aggregator_head){.stamp = s->stamp,
-                              .got = a->got,
                               .slice = s->slice,
                               .type = s->type,
                               .op = s->op,
@@ -118,7 +155,7 @@ static tt_aggregator_head head_of(const tt_aggregator_member *a, const tt_share 
 
 /* What goes to the aggregator while other bytes go to ranks takes its part of the link and no more: if it ran
  * ahead, the rank that waits for the other bytes would leave its own link idle. */
-static void keep_pace(tt_aggregator_member *a, const tt_share *s) {
+static void keep_pace(member *a, const tt_share *s) {
   static const double more =
       1.05; /* of its part, because the last byte comes back later than it went */
   const double all = (double)(s->gives.bytes + s->beside);
@@ -128,7 +165,7 @@ static void keep_pace(tt_aggregator_member *a, const tt_share *s) {
 }
 
 /* One part after the other; as sendmsg. */
-static ssize_t send_secured(const tt_aggregator_member *a, const struct iovec parts[2]) {
+static ssize_t send_secured(const member *a, const struct iovec parts[2]) {
   size_t sent = 0;
   for (int i = 0; i < 2; i++)
     for (size_t at = 0; at < parts[i].iov_len;) {
@@ -142,7 +179,7 @@ static ssize_t send_secured(const tt_aggregator_member *a, const struct iovec pa
 }
 
 /* Sends as much of both as the system takes; returns how much. */
-static size_t send_parts(tt_aggregator_member *a, struct iovec parts[2]) {
+static size_t send_parts(member *a, struct iovec parts[2]) {
   const size_t n = parts[0].iov_len + parts[1].iov_len;
   const bool one = !parts[0].iov_len;
   const struct msghdr m = {.msg_iov = parts + one, .msg_iovlen = one ? 1 : 2};
@@ -151,26 +188,21 @@ static size_t send_parts(tt_aggregator_member *a, struct iovec parts[2]) {
   while (sent < 0 && errno == EINTR);
   a->blocked = sent < (ssize_t)n;
   if (sent >= 0) return (size_t)sent;
-  /* what it has sent before may say why */
-  if (errno != EAGAIN && errno != EPIPE && errno != ECONNRESET) part(a, strerror(errno));
+  /* what has arrived is read first; then reading reports the end */
+  if (errno != EAGAIN && errno != EPIPE && errno != ECONNRESET) lose_by_errno(a);
   return 0;
 }
 
 /* Sends the rest of the head of a share, and n of its bytes; returns how many of these. */
-static size_t send_share(tt_aggregator_member *a, const tt_share *s, const void *bytes, size_t n) {
-  if (a->lost || a->fd < 0 || a->again < a->kept.to) return 0;
+static size_t send_share(member *a, const tt_share *s, const void *bytes, size_t n) {
+  if (a->lost) return 0;
   if (!a->out.head) {
-    a->head = head_of(a, s);
+    a->head = head_of(s);
     keep_pace(a, s);
   }
   const size_t rest = sizeof a->head - a->out.head;
   struct iovec parts[] = {{(char *)&a->head + a->out.head, rest}, {(void *)(uintptr_t)bytes, n}};
   const size_t sent = send_parts(a, parts), of_head = tt_min(sent, rest), taken = sent - of_head;
-  if (a->takeover && by_aggregator(a)) {
-    tt_kept_add(&a->kept, parts[0].iov_base, of_head);
-    tt_kept_add(&a->kept, bytes, taken);
-    a->again = a->kept.to;
-  }
   a->out.head += of_head;
   a->out.moved += taken;
   a->out.of_part += taken;
@@ -180,7 +212,7 @@ static size_t send_share(tt_aggregator_member *a, const tt_share *s, const void 
 
 static size_t push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
                    size_t left, uint64_t *ticket, tutti_status *status) {
-  tt_aggregator_member *a = of(w);
+  member *a = of(w);
   const tt_share *s = run_of(a, &a->out);
   (void)stamp, (void)left, (void)status;
   *ticket = 0;
@@ -188,60 +220,40 @@ static size_t push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *b
   return send_share(a, s, bytes, n);
 }
 
-bool tt_member_send_again(tt_aggregator_member *a) {
-  struct iovec rest[] = {{NULL, 0}, {a->kept.at + a->again, a->kept.to - a->again}};
-  if (a->fd < 0 || !rest[1].iov_len) return false;
-  const size_t sent = send_parts(a, rest);
-  a->again += sent;
-  if (a->again == a->kept.to) {
-    tt_kept_free(&a->kept);
-    a->again = 0;
-  }
-  return sent;
-}
-
 /* ---- from the aggregator ---- */
 
-static void fill(tt_aggregator_member *a) {
+static void fill(member *a) {
   if (a->from == a->to) a->from = a->to = 0;
-  if (a->to == TT_AGGREGATOR_BUFFER || a->lost || a->fd < 0) return;
-  const ssize_t n =
-      tt_secure_recv(a->secure, a->fd, a->buffer + a->to, TT_AGGREGATOR_BUFFER - a->to);
-  if (n > 0) {
-    const size_t known = tt_min(a->skip, (size_t)n);
-    a->to += (size_t)n;
-    a->from += known;
-    a->skip -= known;
-  }
-  if (n == 0) part(a, "it has closed the connection");
-  if (n < 0 && errno != EAGAIN && errno != EINTR) part(a, strerror(errno));
+  if (a->to == BUFFER || a->lost) return;
+  const ssize_t n = tt_secure_recv(a->secure, a->fd, a->buffer + a->to, BUFFER - a->to);
+  if (n > 0) a->to += (size_t)n;
+  if (n < 0 && errno != EAGAIN && errno != EINTR) lose_by_errno(a);
+  if (!n) end_there(a);
 }
 
-bool tt_member_skip(tt_aggregator_member *a) {
-  const size_t before = a->skip;
-  if (before && a->from == a->to) fill(a);
-  return a->skip != before;
+/* The aggregator has sent data that is not the sum of this operation. No run may pull it. */
+static void drop_nonsense(member *a) {
+  lose(a, "it has sent data that is not the sum of this operation");
+  a->from = a->to = a->in.head = 0;
 }
 
 /* Reads the head of the sum whose turn it is; false: it is not all there, or no sum follows it. */
-static bool read_sum_head(tt_aggregator_member *a, const tt_share *s) {
+static bool read_sum_head(member *a, const tt_share *s) {
   if (a->in.head == sizeof a->sum) return true;
   const size_t n = tt_min(sizeof a->sum - a->in.head, a->to - a->from);
   memcpy((char *)&a->sum + a->in.head, a->buffer + a->from, n);
   a->from += n;
   a->in.head += n;
   if (a->in.head < sizeof a->sum) return false;
-  if (a->sum.status == TUTTI_ERR_MISMATCH)
-    a->differs = true;
-  else if (a->sum.status || a->sum.seq != s->stamp.seq || a->sum.bytes != s->bytes)
-    tt_member_lose(a, "it has answered another operation");
-  else
-    tt_kept_drop(&a->kept, a->sum.got);
-  return !a->lost && !a->differs;
+  a->differs = a->sum.status == TUTTI_ERR_MISMATCH;
+  if (a->differs) return false;
+  const bool right = !a->sum.status && a->sum.seq == s->stamp.seq && a->sum.bytes == s->bytes;
+  if (!right) drop_nonsense(a);
+  return right;
 }
 
 /* Sends heads without bytes behind them; true: something moved. */
-static bool send_heads(tt_aggregator_member *a) {
+static bool send_heads(member *a) {
   bool moved = false;
   for (const tt_share *s; (s = run_of(a, &a->out)) && !s->gives.bytes;) {
     const size_t before = a->out.head;
@@ -253,28 +265,28 @@ static bool send_heads(tt_aggregator_member *a) {
 }
 
 /* Reads such heads. */
-static bool read_heads(tt_aggregator_member *a) {
+static bool read_heads(member *a) {
   bool moved = false;
   for (const tt_share *s; (s = run_of(a, &a->in)) && !s->wants.bytes && !a->differs;) {
     if (a->from == a->to) fill(a);
-    if (a->lost || !read_sum_head(a, s)) break;
+    if (!read_sum_head(a, s)) break;
     end_turns(a, &a->in);
     moved = true;
   }
   return moved;
 }
 
-static bool pass_heads(tt_aggregator_member *a) {
+static bool pass_heads(member *a) {
   return send_heads(a) | read_heads(a);
 }
 
 static size_t head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
-  tt_aggregator_member *a = of(w);
+  member *a = of(w);
   const tt_share *s = run_of(a, &a->in);
   if (!s || s->lane != lane || a->differs || !left_of_part(a, s, &a->in, peer)) return 0;
   *stamp = s->stamp;
   if (a->from == a->to) fill(a);
-  if (a->lost ? a->in.head < sizeof a->sum : !read_sum_head(a, s)) return 0;
+  if (!read_sum_head(a, s)) return 0;
   if (a->from == a->to) fill(a);
   return tt_min(a->to - a->from, (size_t)left_of_part(a, s, &a->in, peer));
 }
@@ -287,7 +299,7 @@ static const void *view(tt_wire *w, int peer, int lane, size_t *n, tutti_status 
 }
 
 static void release(tt_wire *w, int peer, int lane, size_t n) {
-  tt_aggregator_member *a = of(w);
+  member *a = of(w);
   (void)peer, (void)lane;
   a->from += n;
   a->in.moved += n;
@@ -305,10 +317,9 @@ static bool pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_statu
 /* ---- waiting, and the end ---- */
 
 static int sleep_fd(tt_wire *w, int also) {
-  tt_aggregator_member *a = of(w);
-  if (!by_aggregator(a)) return also; /* all that comes passes the network */
-  const uint32_t want = (a->to < TT_AGGREGATOR_BUFFER && !a->lost ? EPOLLIN : 0u) |
-                        (a->blocked && !a->lost ? EPOLLOUT : 0u);
+  member *a = of(w);
+  if (a->lost) return also; /* its end would wake the sleeper again and again */
+  const uint32_t want = (a->to < BUFFER ? EPOLLIN : 0u) | (a->blocked ? EPOLLOUT : 0u);
   struct epoll_event e = {.events = want, .data = {.fd = a->fd}};
   if (want != a->events) epoll_ctl(a->epoll, EPOLL_CTL_MOD, a->fd, &e);
   a->events = want;
@@ -320,7 +331,7 @@ static int sleep_fd(tt_wire *w, int also) {
 }
 
 /* Has the host acknowledged nothing for too long what this rank has sent? */
-static bool is_silent(const tt_aggregator_member *a) {
+static bool is_silent(const member *a) {
   const long silence = a->silence;
   struct tcp_info info;
   socklen_t n = sizeof info;
@@ -329,13 +340,28 @@ static bool is_silent(const tt_aggregator_member *a) {
 }
 
 static bool alive(tt_wire *w, int peer) {
-  tt_aggregator_member *a = of(w);
+  member *a = of(w);
   (void)peer;
   if (a->from == a->to && !a->differs) fill(a); /* notices the end of the connection */
-  if (!a->lost && by_aggregator(a) && is_silent(a))
-    part(a, "its host has been silent too long (TUTTI_SILENCE)");
-  if (!by_aggregator(a) && !tt_takeover_alive(a->takeover)) return false;
-  return !a->lost || a->from < a->to || a->differs;
+  if (!a->lost && is_silent(a)) lose(a, "its host has been silent too long (TUTTI_SILENCE)");
+  return !a->lost || a->differs;
+}
+
+/* Another connection tells whether the process lives: it also ends a session if a member dies. */
+static bool answers(const tt_wire *w) {
+  const member *a = of(w);
+  if (!a->closed) return false;
+  const int fd = socket(a->peer.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  struct pollfd p = {.fd = fd, .events = POLLOUT};
+  int error = -1;
+  socklen_t n = sizeof error;
+  if (fd < 0) return false;
+  const bool begins =
+      !connect(fd, (const struct sockaddr *)&a->peer, a->peer_bytes) || errno == EINPROGRESS;
+  const bool ends = begins && poll(&p, 1, ANSWER_MS) == 1 &&
+                    !getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) && !error;
+  close(fd);
+  return ends;
 }
 
 static int read_record(tt_wire *w, int peer, uint64_t seq, tt_record *record) {
@@ -354,46 +380,19 @@ static const tt_shown *shown(tt_wire *w, int peer) {
 }
 
 static void quit(tt_wire *w) {
-  tt_member_lose(of(w), "the communicator is over");
-  if (of(w)->fd >= 0) shutdown(of(w)->fd, SHUT_RDWR);
+  lose(of(w), "the communicator has ended");
+  shutdown(of(w)->fd, SHUT_RDWR);
 }
 
-static bool drive(tt_wire *w, tt_wire *among, uint64_t seq) {
-  tt_aggregator_member *a = of(w);
-  const bool moved = a->takeover && tt_takeover_drive(a, among, seq);
-  return pass_heads(a) || moved;
-}
-
-static bool owes(const tt_wire *w) {
-  const tt_aggregator_member *a = (const tt_aggregator_member *)w;
-  return a->takeover && tt_takeover_owes(a);
-}
-
-static int awaits(const tt_wire *w) {
-  const tt_aggregator_member *a = (const tt_aggregator_member *)w;
-  return a->takeover ? tt_takeover_awaits(a->takeover) : 0;
-}
-
-static tt_sums_by by(const tt_wire *w, uint64_t *from) {
-  const tt_aggregator_member *a = (const tt_aggregator_member *)w;
-  *from = 0;
-  return a->takeover ? tt_takeover_by(a->takeover, from) : TT_BY_AGGREGATOR;
-}
-
-static bool give_up(tt_wire *w, const char *why) {
-  tt_aggregator_member *a = of(w);
-  if (!a->takeover || !by_aggregator(a) || a->lost) return false;
-  part(a, why);
-  return true;
+static bool drive(tt_wire *w) {
+  return pass_heads(of(w));
 }
 
 static void close_wire(tt_wire *w) {
-  tt_aggregator_member *a = of(w);
+  member *a = of(w);
   if (a->epoll >= 0) close(a->epoll);
-  if (a->fd >= 0) close(a->fd);
+  close(a->fd);
   tt_secure_drop(&a->secure);
-  tt_takeover_free(a->takeover);
-  tt_kept_free(&a->kept);
   free(a->buffer);
   free(a);
 }
@@ -413,43 +412,39 @@ static const tt_peer_ops peer_ops = {
 static const tt_aggregator_ops aggregator_ops = {.begin = begin_run,
                                                  .over = is_over,
                                                  .drive = drive,
-                                                 .owes = owes,
-                                                 .awaits = awaits,
-                                                 .by = by,
-                                                 .give_up = give_up,
+                                                 .answers = answers,
                                                  .quit = quit,
                                                  .sleep_fd = sleep_fd,
                                                  .where = where,
                                                  .why = why};
 
 tutti_status tt_aggregator_wire(tt_connection to, const char *name, int rank, int ranks,
-                                const tt_session_map *map, tt_wire **wire) {
-  tt_aggregator_member *a = calloc(1, sizeof *a);
-  char *buffer = malloc(TT_AGGREGATOR_BUFFER);
-  tt_takeover *takeover = map ? tt_takeover_new(map, ranks) : NULL;
+                                tt_wire **wire) {
+  member *a = calloc(1, sizeof *a);
+  char *buffer = malloc(BUFFER);
   struct epoll_event e = {.events = EPOLLIN, .data = {.fd = to.fd}};
-  if (!a || !buffer || (map && !takeover)) {
+  if (!a || !buffer) {
     free(a);
     free(buffer);
-    tt_takeover_free(takeover);
     tt_secure_drop(&to.secure);
     close(to.fd);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the connection to an aggregator");
   }
-  *a = (tt_aggregator_member){.wire = {.channel = &channel_ops,
-                                       .peer = &peer_ops,
-                                       .aggregates = &aggregator_ops,
-                                       .rank = rank,
-                                       .ranks = ranks},
-                              .fd = to.fd,
-                              .secure = to.secure,
-                              .epoll = epoll_create1(EPOLL_CLOEXEC),
-                              .also = -1,
-                              .silence = tt_env_int("TUTTI_SILENCE", 0, 86400, 30),
-                              .events = EPOLLIN,
-                              .buffer = buffer,
-                              .takeover = takeover};
+  *a = (member){.wire = {.channel = &channel_ops,
+                         .peer = &peer_ops,
+                         .aggregates = &aggregator_ops,
+                         .rank = rank,
+                         .ranks = ranks},
+                .fd = to.fd,
+                .secure = to.secure,
+                .epoll = epoll_create1(EPOLL_CLOEXEC),
+                .also = -1,
+                .silence = tt_env_int("TUTTI_SILENCE", 0, 86400, 30),
+                .events = EPOLLIN,
+                .peer_bytes = sizeof a->peer,
+                .buffer = buffer};
   snprintf(a->where, sizeof a->where, "%s", name);
+  getpeername(to.fd, (struct sockaddr *)&a->peer, &a->peer_bytes);
   if (a->epoll >= 0 && !epoll_ctl(a->epoll, EPOLL_CTL_ADD, to.fd, &e)) {
     *wire = &a->wire;
     return TUTTI_OK;

@@ -2,8 +2,9 @@
  *
  * Idea       A connection first shows that it knows the key, as the daemon does. Then it asks for a seat in a
  *            session, which the first member's request makes. A session goes on when its last member
- *            has come, and whenever a connection that it waits for can be read or written. With an aggregator above,
- *            a session takes a seat there before it has members, and waits ABOVE seconds for the answer.
+ *            has come, and whenever a connection that it waits for can be read or written. With an aggregator above, a session
+ *            takes a seat there before it has members, and waits ABOVE seconds for the answer. If the one above is
+ *            lost, it ends LAST seconds later: ranks whose own aggregator was the cause name it before.
  * Cost       one wait in the system for all connections; a session that has work does 64 pieces before the next
  *            one gets its turn.
  * Invariant  memory is bounded: by the number of sessions, by their bytes, and by TT_STRANGERS connections that
@@ -24,7 +25,7 @@
 
 enum { TT_STRANGERS = 64, EVENTS = 64, LOOK_MS = 200 };
 static const double INTRODUCTION = 5, PATIENCE = 1, LEAVE = 2, GATHERING = 60, ABOVE = 1,
-                    AGAIN = 10; /* s */
+                    AGAIN = 10, LAST = 0.4; /* s */
 
 /* UPLINK: the connection to the aggregator above. */
 typedef enum stage { HELLO, REQUEST, SEATED, UPLINK, LEAVING } stage;
@@ -117,11 +118,9 @@ static guest *watched(server *d, tt_connection from, stage at) {
   return d->guests = g;
 }
 
-/* There is one. */
 static guest *oldest_stranger(const server *d) {
   guest *oldest = NULL;
-  for (guest *g = d->guests; g; g = g->following)
-    if (is_stranger(g)) oldest = g;
+  for (guest *g = d->guests; g; g = g->following) oldest = is_stranger(g) ? g : oldest;
   return oldest;
 }
 
@@ -206,7 +205,7 @@ static tt_session *session_of(server *d, const tt_aggregator_seat *seat, char *w
              seat->members);
   } else if (d->sessions >= d->jobs) {
     snprintf(why, size, "it serves %d sessions already (--jobs)", d->sessions);
-  } else if (bytes > d->memory - d->used || !(s = tt_session_new(seat, 0))) {
+  } else if (bytes > d->memory - d->used || !(s = tt_session_new(seat))) {
     snprintf(why, size, "its memory is full: %zu of %zu MiB are in use (--memory)", d->used >> 20,
              d->memory >> 20);
   } else {
@@ -233,7 +232,8 @@ static void watch_members(const server *d, const tt_session *s) {
       watch(d, m->owner,
             (m->sends_no_more ? 0u : EPOLLRDHUP) | wanted(m->in_wanted, m->out_wanted));
   }
-  if (s->up) watch(d, s->up->owner, EPOLLRDHUP | wanted(s->up->in_wanted, s->up->out_wanted));
+  if (s->up && s->up->owner)
+    watch(d, s->up->owner, EPOLLRDHUP | wanted(s->up->in_wanted, s->up->out_wanted));
 }
 
 static void end_session(server *d, tt_session *s) {
@@ -249,8 +249,16 @@ static void end_session(server *d, tt_session *s) {
   tt_session_free(s);
 }
 
+/* The connection to the aggregator above has ended. */
+static void leave_above(server *d, tt_uplink *u) {
+  show_out(d, u->owner, false);
+  u->owner = NULL;
+  u->lost_since = tt_seconds();
+}
+
 static void go_on(server *d, tt_session *s) {
   tt_session_go_on(s);
+  if (s->up && s->up->lost && s->up->owner) leave_above(d, s->up);
   if (s->over)
     end_session(d, s);
   else
@@ -383,7 +391,7 @@ static void attend(server *d, guest *g, uint32_t events) {
     hear_out(d, g);
   } else if (g->stage == UPLINK) {
     tt_session *s = g->session;
-    s->over |= (events & (EPOLLHUP | EPOLLERR)) || (events & EPOLLRDHUP && !s->up->in_wanted);
+    s->up->lost |= (events & (EPOLLHUP | EPOLLERR)) || (events & EPOLLRDHUP && !s->up->in_wanted);
     go_on(d, s);
   } else if (g->stage != SEATED) {
     listen_to(d, g);
@@ -399,7 +407,9 @@ static void tidy(server *d) {
   const double now = tt_seconds();
   for (tt_session *s = d->first, *next; s; s = next) {
     next = s->following;
-    if (s->here < s->seat.members && now - s->since > GATHERING) end_session(d, s);
+    if ((s->here < s->seat.members && now - s->since > GATHERING) ||
+        (s->up && s->up->lost && now - s->up->lost_since > LAST))
+      end_session(d, s);
   }
   for (guest **link = &d->guests, *g; (g = *link);) {
     if (is_stranger(g) && now - g->since > INTRODUCTION) show_out(d, g, false);
@@ -450,7 +460,9 @@ static tutti_status serve(server *d) {
 
 /* ---- beginning and end ---- */
 
+/* First of all no process can connect any more: ranks take that as a sign that it has ended. */
 static void close_all(server *d) {
+  if (d->listener >= 0) close(d->listener);
   while (d->first) end_session(d, d->first);
   for (guest *g; (g = d->guests);) {
     d->guests = g->following;
@@ -458,7 +470,6 @@ static void close_all(server *d) {
     tt_secure_drop(&g->secure);
     free(g);
   }
-  if (d->listener >= 0) close(d->listener);
   if (d->epoll >= 0) close(d->epoll);
 }
 

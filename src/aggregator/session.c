@@ -9,8 +9,7 @@
  * Cost       each byte is read once, added once and sent once per member. Memory: the ring and two pieces,
  *            whatever the vectors.
  *            With an aggregator above, pieces of the members' sum go there, and the ring gets the sums that
- *            come back. Where the ranks make the sums in the place of several aggregators, they add up each
- *            rack first, as these do.
+ *            come back.
  * Invariant  operands are added in the order of the members, so the bits do not depend on who comes first. A
  *            sum waits in the ring until every member has got it, or does not want it; if there is no room, nothing
  *            is read. No giver's bytes begin or end within a piece.
@@ -33,17 +32,15 @@ size_t tt_session_bytes(const tt_aggregator_seat *seat) {
          TT_AGGREGATOR_RING + (seat->aboves ? tt_uplink_bytes() : 0);
 }
 
-tt_session *tt_session_new(const tt_aggregator_seat *seat, uint32_t rack) {
+tt_session *tt_session_new(const tt_aggregator_seat *seat) {
   tt_session *s = calloc(1, sizeof *s + seat->members * sizeof *s->member);
   if (!s) return NULL;
   s->seat = *seat;
-  s->rack = rack;
   for (uint32_t i = 0; i < seat->members; i++) s->member[i].fd = -1;
   s->sum = aligned_alloc(64, TT_AGGREGATOR_PIECE);
-  s->partial = rack ? aligned_alloc(64, TT_AGGREGATOR_PIECE) : NULL;
   s->operand = aligned_alloc(64, TT_AGGREGATOR_PIECE);
   s->ring = malloc(TT_AGGREGATOR_RING);
-  if (s->sum && (s->partial || !rack) && s->operand && s->ring) return s;
+  if (s->sum && s->operand && s->ring) return s;
   tt_session_free(s);
   return NULL;
 }
@@ -51,7 +48,6 @@ tt_session *tt_session_new(const tt_aggregator_seat *seat, uint32_t rack) {
 void tt_session_free(tt_session *s) {
   if (!s) return;
   free(s->sum);
-  free(s->partial);
   free(s->operand);
   free(s->ring);
   free(s->up);
@@ -89,10 +85,8 @@ static void put_sum_head(tt_session *s, tutti_status status) {
   s->turn[t].begin = s->made;
   s->turn[t].end = s->made + sizeof(tt_aggregator_sum) + bytes;
   s->turn[t].at = s->up ? s->wants.at : 0;
-  const tt_aggregator_sum sum = {.status = (int32_t)status,
-                                 .seq = s->head.stamp.seq,
-                                 .bytes = status ? 0 : s->head.bytes,
-                                 .got = s->head.got};
+  const tt_aggregator_sum sum = {
+      .status = (int32_t)status, .seq = s->head.stamp.seq, .bytes = status ? 0 : s->head.bytes};
   put(s, &sum, sizeof sum);
 }
 
@@ -206,11 +200,10 @@ static bool read_heads(tt_session *s) {
     s->member[s->next].wants[s->answered % TT_SESSION_TURNS] = to->wants;
     cover(&s->gives, &to->gives);
     cover(&s->wants, &to->wants);
-    if (s->next && memcmp(&s->head, &s->other, offsetof(tt_aggregator_head, got)) != 0) {
+    if (s->next && memcmp(&s->head, &s->other, offsetof(tt_aggregator_head, gives)) != 0) {
       refuse_turn(s);
       return false;
     }
-    if (s->next && s->other.got < s->head.got) s->head.got = s->other.got;
   }
   const tt_aggregator_head *h = &s->head;
   if (!is_sensible(s) || tt_reducer_init(&s->reducer, (tutti_type)h->type, (tutti_op)h->op)) {
@@ -245,27 +238,11 @@ static size_t next_piece(const tt_session *s) {
   return (size_t)n;
 }
 
-static void add(const tt_session *s, char *to, const char *operand, size_t count) {
-  const void *const in[] = {to, operand};
-  tt_reduce(&s->reducer, to, in, 2, count);
-}
-
-/* The sum of a rack is complete. */
-static void add_rack(tt_session *s, size_t count) {
-  if (s->apart) add(s, s->sum, s->partial, count);
-  s->apart = false;
-}
-
 /* Reads the piece of the next giver, and adds it; false: it is not all there. */
 static bool add_giver(tt_session *s, size_t n) {
-  const size_t count = n / s->reducer.element;
-  const uint32_t rack = s->rack ? s->next / s->rack : 0;
-  const bool opens = s->givers && rack != s->last_rack; /* the first of a later rack */
-  if (opens) add_rack(s, count);
-  if (!read_next(s, !s->givers ? s->sum : opens ? s->partial : s->operand, n)) return false;
-  if (s->givers++ && !opens) add(s, s->apart ? s->partial : s->sum, s->operand, count);
-  s->apart |= opens;
-  s->last_rack = rack;
+  if (!read_next(s, s->givers ? s->operand : s->sum, n)) return false;
+  const void *const in[] = {s->sum, s->operand};
+  if (s->givers++) tt_reduce(&s->reducer, s->sum, in, 2, n / s->reducer.element);
   return true;
 }
 
@@ -278,7 +255,6 @@ static bool sum_piece(tt_session *s) {
     s->over = true;
     return false;
   }
-  add_rack(s, count);
   if (s->head.op == TUTTI_AVG && s->head.data > 1 && !s->up)
     tt_scale(s->reducer.type, s->sum, count, (int)s->head.data);
   if (s->up)
@@ -314,7 +290,6 @@ static bool hear_above(tt_session *s) {
   } else if (u->answer.seq != s->head.stamp.seq || u->answer.bytes != s->head.bytes) {
     s->over = true;
   } else {
-    s->head.got = u->answer.got;
     put_sum_head(s, TUTTI_OK);
   }
   return true;
@@ -345,8 +320,7 @@ static bool pass_on(tt_session *s) {
     moved = true;
     serve_all(s);
   }
-  s->over |= u->lost;
-  if (s->over) return false;
+  if (s->over || u->lost) return false;
   if (s->at < end_of_gifts(s) || u->to || u->head < sizeof u->answer || u->back < s->wants.bytes)
     return moved;
   s->turns++;
@@ -389,6 +363,11 @@ void tt_session_go_on(tt_session *s) {
   int steps = 0;
   s->more = false;
   if (s->here < s->seat.members || s->over) return;
+  if (s->up && s->up->lost) {
+    for (uint32_t i = 0; i < s->seat.members; i++) s->member[i].in_wanted = false;
+    serve_all(s);
+    return;
+  }
   serve_all(s);
   while (steps < GULP && step(s)) steps++;
   s->more = steps == GULP;

@@ -56,6 +56,7 @@ tutti_comm *tt_comm_among(const tutti_comm *old, const int *list, int n, int ran
   if (!comm) return NULL;
   comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;
   comm->load = old->load;
+  comm->no_aggregator = old->no_aggregator || !old->wire->aggregator;
   comm->load.host_ranks_per_core *= (double)n / old->ranks; /* approximate */
   for (int r = 0; r < n; r++) comm->info[r] = old->info[list[r]];
   return comm;
@@ -98,7 +99,9 @@ static tutti_status gather_parts(const tt_exchange *x, const char *who, const tt
 tutti_status tt_comm_exchange(tutti_comm *comm, const char *who, tutti_status status,
                               tt_exchange *x) {
   static const uint64_t none = UINT64_MAX; /* instead of a control block */
-  tt_part mine = {.wisdom = comm && comm->rank == 0 ? tt_wisdom_announce() : 0, .taken = x->taken};
+  tt_part mine = {.wisdom = comm && comm->rank == 0 ? tt_wisdom_announce() : 0,
+                  .taken = x->taken,
+                  .no_aggregator = comm && comm->no_aggregator};
   if (!status && comm && !x->taken) status = make_ctrl(comm, x->has_net, &mine.ctrl);
   const uint64_t ctrl = status ? 0 : mine.ctrl;
   if (status) mine.ctrl = none;
@@ -109,6 +112,7 @@ tutti_status tt_comm_exchange(tutti_comm *comm, const char *who, tutti_status st
   for (int i = 0; !status && comm && i < comm->ranks; i++) {
     const int r = x->list ? x->list[i] : i;
     comm->info[i].ctrl = x->all[r].ctrl;
+    comm->no_aggregator |= x->all[r].no_aggregator;
     if (x->all[r].ctrl == none)
       status = tt_fail(TUTTI_ERR_MEMORY, "rank %d could not make its part of a communicator", r);
   }
@@ -382,7 +386,6 @@ tutti_status tt_comm_build(tutti_comm *comm, const tt_comm_spec *spec) {
   if (!status) status = tt_aggregator_open(comm, spec->wisdom);
   if (!status && spec->settings)
     status = tt_comm_inherit_settings(comm, spec->settings, spec->helpers);
-  if (!status && tt_listed_while_idle(comm)) tt_comm_list(comm, true);
   return status;
 }
 

@@ -42,6 +42,7 @@ tutti_status tt_comm_spoil(tutti_comm *comm, tutti_status status);
 typedef struct tt_part {
   uint64_t ctrl;
   uint32_t wisdom, taken; /* tt_wisdom_announce; the number of its network was taken */
+  uint64_t no_aggregator; /* as of tutti_comm */
 } tt_part;
 typedef struct tt_exchange {
   tutti_comm *over;

@@ -7,7 +7,8 @@
  *            above these adds up their sums.
  * Cost       a broadcast, a connection per rank, and an all-gather, when a communicator is made.
  * Invariant  either all ranks use it, or none. Whether they do changes no call's result but in the order of
- *            its operands.
+ *            its operands. A communicator that is made of another one uses it only if that one does, and has not
+ *            lost it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdio.h>
@@ -248,26 +249,14 @@ static tutti_status session_key(const invitation *i, char of_session[TT_KEY + 1]
 /* The wire over a connection that this rank has. */
 static tutti_status make_wire(tutti_comm *comm, tt_connection to, const char *where,
                               const layout *x) {
-  int *numbers = malloc(2 * (size_t)comm->ranks * sizeof *numbers);
-  const tt_session_map map = {numbers, numbers + comm->ranks, x->of_rack};
-  if (!numbers) {
-    tt_secure_drop(&to.secure);
-    close(to.fd);
-    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
-  }
-  for (int r = 0; r < comm->ranks; r++) {
-    const int v = comm->plans->place ? comm->plans->place[r] : r;
-    map.session[r] = x->each ? v % x->each : 0;
-    map.member[r] = x->each ? v / x->each : v;
-  }
-  const tutti_status status =
-      tt_aggregator_wire(to, where, comm->rank, comm->ranks, &map, &comm->wire->aggregator);
   const double beta = comm->plans->setting.profile.net.beta;
-  if (!status) comm->wire->aggregator->link = beta > 0 ? 1 / beta : 0;
-  if (!status) comm->wire->aggregator->one_session = !x->each;
-  if (!status) comm->wire->aggregator->sessions = x->each ? x->each : 1;
-  free(numbers);
-  return status;
+  const tutti_status status =
+      tt_aggregator_wire(to, where, comm->rank, comm->ranks, &comm->wire->aggregator);
+  if (status) return status;
+  comm->wire->aggregator->link = beta > 0 ? 1 / beta : 0;
+  comm->wire->aggregator->one_session = !x->each;
+  comm->wire->aggregator->sessions = x->each ? x->each : 1;
+  return TUTTI_OK;
 }
 
 /* This rank's connection and plans; the communicator keeps them. */
@@ -337,7 +326,8 @@ tutti_status tt_aggregator_open(tutti_comm *comm, uint32_t said) {
   invitation i = {.names = ""};
   visit_end mine = {.status = TUTTI_OK};
   layout x = layout_of(comm);
-  if (!(said & TT_AGGREGATOR_NAMED) || !tt_over_net(comm) || comm->net->traits.simulated)
+  if (!(said & TT_AGGREGATOR_NAMED) || comm->no_aggregator || !tt_over_net(comm) ||
+      comm->net->traits.simulated)
     return TUTTI_OK;
   if (x.hosts < 2) return TUTTI_OK;
   if (comm->rank == 0) invite(&i);

@@ -58,14 +58,13 @@ static const char *refusal(const tutti_comm *comm, const tt_call *c) {
   return NULL;
 }
 
-bool tt_goes_without(const tutti_comm *comm, uint64_t seq) {
-  const tt_wire *a = comm->wire->aggregator;
-  uint64_t from = 0;
-  return a && a->aggregates->by(a, &from) == TT_BY_RANKS && seq >= from;
-}
-
 static bool may_sum(const tutti_comm *comm, const tt_call *c) {
   return comm->wire->aggregator && !c->everyone && c->count && !refusal(comm, c);
+}
+
+const char *tt_without_aggregator(const tutti_comm *comm) {
+  return comm->net->net_agree ? "tutti_comm_shrink gives the same ranks without it"
+                              : "make another communicator of the same ranks";
 }
 
 double tt_aggregator_link(const tutti_comm *comm, double *delay) {
@@ -136,7 +135,6 @@ tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *c, const tt_p
 tutti_status tt_aggregated_say(tutti_comm *comm, const tt_call *c, tt_text *t) {
   const tt_wire *w = comm->wire->aggregator;
   const char *where = w->aggregates->where(w), *why = refusal(comm, c);
-  if (tt_goes_without(comm, comm->flight->seq)) why = "the aggregator is lost";
   const tt_problem p = tt_problem_of(comm, c);
   char time[24], other[24];
   double seconds;

@@ -24,17 +24,12 @@ typedef struct tt_plan {
   tt_proven proven;    /* proven before it ran, or what else is known */
   uint64_t *table;     /* offsets that exec uses */
   tt_chooser *chooser; /* that has its price */
-  bool aggregated;     /* an aggregator makes its sums */
-  bool without;        /* chosen without one */
 } tt_plan;
 
 /* ---- plans (plan_cache.c) ---- */
 
 tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
                          const tt_plan **plan);
-/* The same for the operation of this number: after an aggregator was lost, the number decides (aggregated.c). */
-tutti_status tt_plan_for_operation(tutti_comm *comm, const tt_call *call, bool in_place,
-                                   uint64_t seq, const tt_plan **plan);
 /* May such a call be planned for places, not ranks? */
 bool tt_goes_by_places(tutti_coll coll, tutti_op op);
 /* The problem that the chooser solves for a call. */
@@ -67,7 +62,7 @@ double tt_here_ranks_per_core(int ranks);
 /* coding.c: the chooser of a call whose messages may be coded; *chooser NULL: they are not. The comm
  * owns it. */
 tutti_status tt_coding_chooser(tutti_comm *comm, const tt_call *call, tt_chooser **chooser);
-/* The choice without codes, and the best with them; *coded.plan NULL: none is possible, or an aggregator sums the call. With
+/* The choice without codes, and the best with them; *coded.plan NULL: codes cannot be used, or plain.way is set. With
  * their prices, s. */
 typedef struct tt_code_pair {
   tt_choice plain, coded;

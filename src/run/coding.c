@@ -179,8 +179,7 @@ tutti_status tt_coding_pair(tutti_comm *comm, const tt_call *c, const tt_problem
   *pair = (tt_code_pair){.without = 0};
   tutti_status status =
       tt_choose(tt_chooser_for(comm, c), problem, &comm->settings.override, &pair->plain);
-  if (!status && !tt_goes_without(comm, comm->flight->seq))
-    status = tt_aggregated_choose(comm, c, problem, &pair->plain);
+  if (!status) status = tt_aggregated_choose(comm, c, problem, &pair->plain);
   return status ? status : add_coded(comm, c, problem, pair);
 }
 

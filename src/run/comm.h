@@ -56,6 +56,9 @@ struct tutti_comm {
   tt_wire *net; /* the message transport: the wire or a part of it; or beside the wire,
                     to make communicators and progress; NULL: none */
   bool beside;  /* `net` is not part of the wire */
+  /* Communicators made of this one use no aggregator: it has none, or ended because it lost it, as far as this rank
+   * knows. */
+  bool no_aggregator;
   tt_heap *heap;
   tt_rank_info *info; /* per rank */
   tt_load load;
@@ -134,8 +137,9 @@ tutti_status tt_comm_enter_failed_too(tutti_comm *comm, const char *function);
 
 /* ---- failures (diagnose.c) ---- */
 
-/* From now on every call fails with this status and comm->why. tell: also abort the other ranks. */
-void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell);
+/* From now on every call fails with this status and comm->why. tell: also abort the other ranks. False: for another reason,
+ * which was there before. */
+bool tt_comm_break(tutti_comm *comm, tutti_status status, bool tell);
 /* ---- progress (progress.c) ---- */
 
 /* One pass over all operations in flight, on this communicator and others. The comm is entered. */

@@ -21,7 +21,8 @@ enum {
 
 int tt_record_words(const tt_record *r, char *text, size_t size) {
   const char *op = tt_op_kind_name(r->op);
-  if (r->coll >= TUTTI_COLL_COUNT) return snprintf(text, size, "an unknown call"); /* of another process */
+  if (r->coll >= TUTTI_COLL_COUNT)
+    return snprintf(text, size, "an unknown call"); /* of another process */
   if (r->coll == TUTTI_BARRIER) return snprintf(text, size, "barrier");
   const bool rooted = tt_coll_rooted((tutti_coll)r->coll);
   const bool part = r->coll == TUTTI_ALLREDUCE && r->root, varied = !rooted && !part && r->root;
@@ -34,14 +35,15 @@ int tt_record_words(const tt_record *r, char *text, size_t size) {
   return n;
 }
 
-void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
-  if (comm->broken) return;
+bool tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
+  if (comm->broken) return false;
   char reason[TT_WHY]; /* an earlier message of another rank may name the cause */
   tutti_status before =
       tell ? comm->wire->peer->aborted(comm->wire, reason, sizeof reason) : TUTTI_OK;
   if (before) snprintf(comm->why, sizeof comm->why, "%s", reason);
   comm->broken = before ? before : status;
   if (tell && !before) comm->wire->peer->abort(comm->wire, status, comm->why);
+  return !before;
 }
 
 tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status) {
@@ -118,9 +120,11 @@ static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) 
   }
 }
 
-/* The aggregator is gone, for which this rank waited in an operation. If it ended the sums because a rank is
- * gone, that rank is the cause. */
+/* The aggregator's connection has ended, for which this rank waited in an operation. If the aggregator still runs, it may
+ * have ended the sums because a rank died: then that rank is the cause. */
 static bool find_lost_rank(tutti_comm *comm, int *peer) {
+  const tt_wire *a = comm->wire->aggregator;
+  if (!a->aggregates->answers(a)) return false;
   for (int look = 0; look < LOOKS; look++, usleep(1000)) {
     bool moved = false;
     if (comm->net->net->poll(comm->net, &moved)) return false;
@@ -134,10 +138,11 @@ static bool find_lost_rank(tutti_comm *comm, int *peer) {
 static void break_for_aggregator(tutti_comm *comm, const tt_operation *o) {
   const tt_wire *a = comm->wire->aggregator;
   snprintf(comm->why, sizeof comm->why,
-           "the aggregator at %s is lost: %s; rank %d waited for it in %s, operation %" PRIu64,
+           "the aggregator at %s is lost: %s; rank %d waited for it in %s, operation %" PRIu64
+           ". %s",
            a->aggregates->where(a), a->aggregates->why(a), comm->rank,
-           tutti_coll_name(o->call.coll), o->stamp.seq);
-  tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
+           tutti_coll_name(o->call.coll), o->stamp.seq, tt_without_aggregator(comm));
+  comm->no_aggregator |= tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
 /* Breaks the communicator: `peer` is gone, and this rank waited for it in an operation's step, or
@@ -198,7 +203,8 @@ static bool says_who_died(tutti_comm *comm, const tt_operation *o) {
   for (int look = 0; look < LOOKS; look++) {
     awaited a = {.comm = comm, .seq = o->stamp.seq, .peer = -1};
     tt_operation_awaits(o, worst, &a);
-    int dead = a.peer >= 0 && a.dead ? a.peer : comm->ranks - 1; /* else `peer` may wait for it */
+    const bool is_rank = a.peer >= 0 && a.peer < comm->ranks;
+    int dead = is_rank && a.dead ? a.peer : comm->ranks - 1; /* else `peer` may wait for it */
     while (dead >= 0 && comm->wire->peer->alive(comm->wire, dead)) dead--;
     if (dead >= 0) {
       break_for_lost(comm, dead, NULL, o, a.step);
@@ -270,21 +276,6 @@ void tt_look_for_launcher(tutti_comm *comm) {
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
-/* The aggregator is lost, and the ranks wait for each other: is one of them dead, or late? */
-static void look_after_takeover(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
-  char how[128];
-  const tt_wire *a = comm->wire->aggregator;
-  for (int r = 0; r < comm->ranks && !comm->broken; r++) {
-    if (r == comm->rank || comm->wire->peer->alive(comm->wire, r)) continue;
-    exit_of(comm, r, how, sizeof how);
-    snprintf(comm->why, sizeof comm->why,
-             "rank %d (pid %ld) %s; rank %d waited for it after the aggregator was lost", r,
-             comm->wire->peer->pid(comm->wire, r), how, comm->rank);
-    tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
-  }
-  if (!comm->broken) tt_report_undecided(comm, p, waited_for(p, now), a->aggregates->awaits(a));
-}
-
 /* Called now and then while nothing moves: are the awaited peers alive, and did they make the same
  * calls? Before a dead or far-ahead peer is reported, the operation is tried again: it may find
  * data that the peer sent before. */
@@ -314,6 +305,5 @@ void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
     else
       tt_report_straggler(comm, p, waited_for(p, now), a.peer, &place->operation, a.step);
   }
-  if (tt_is_undecided(comm) && !comm->broken) look_after_takeover(comm, p, now);
   if (comm->flight->p2p && !comm->broken) look_after_messages(comm, p, now);
 }

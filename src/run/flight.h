@@ -89,11 +89,8 @@ void tt_thread_end(void);
 bool tt_messages_progress(tutti_comm *comm);
 /* Lets the network progress; an error breaks the communicator. */
 void tt_net_progress(tutti_comm *comm, bool *moved);
-/* Lists or unlists it as one that other threads may drive. Some are listed though nothing is in flight. */
+/* Lists or unlists it as one that other threads may drive. */
 void tt_comm_list(tutti_comm *comm, bool on);
-bool tt_listed_while_idle(const tutti_comm *comm);
-/* The aggregator is lost, and the ranks ask each other which operations it was for: none starts. */
-bool tt_is_undecided(const tutti_comm *comm);
 
 /* ---- what the trace hears (trace_call.c) ---- */
 
@@ -133,8 +130,6 @@ void tt_report_leaving(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int
 tutti_status tt_report_device(const tutti_comm *comm, const tt_call *call, tt_long_wait *w);
 /* tutti_comm_free waits for a peer that has to take what this rank sent. */
 void tt_report_undelivered(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer);
-/* The aggregator is lost, and rank `peer` has not said yet where it is. */
-void tt_report_undecided(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer);
 enum { TT_RECALL = 15 }; /* how many operations back records are searched */
 
 /* ---- failures (diagnose.c) ---- */

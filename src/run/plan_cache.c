@@ -21,9 +21,9 @@ static uint64_t counts_key(const tutti_comm *comm, const tt_call *c) {
   return c->varied ? h : c->count;
 }
 
-static uint64_t plan_key(const tutti_comm *comm, const tt_call *c, bool in_place, bool without) {
+static uint64_t plan_key(const tutti_comm *comm, const tt_call *c, bool in_place) {
   uint64_t what = (uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)c->op << 16 |
-                  (uint64_t)in_place << 28 | (uint64_t)without << 29 | (uint64_t)c->everyone << 30 |
+                  (uint64_t)in_place << 28 | (uint64_t)c->everyone << 30 |
                   (uint64_t)c->varied << 31 | (uint64_t)(uint32_t)c->root << 32;
   /* a freed handle may be reused for another op */
   const tt_user_op *user = tt_coll_reduces(c->coll) ? tt_op_user(c->op) : NULL;
@@ -232,25 +232,23 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
 }
 
 static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, bool in_place,
-                                         bool without, tt_plan *plan) {
+                                         tt_plan *plan) {
   tt_choice choice;
   const tt_problem problem = tt_problem_of(comm, c);
   tutti_status status =
       tt_choose(tt_chooser_for(comm, c), &problem, &comm->settings.override, &choice);
-  if (!status && !without) status = tt_aggregated_choose(comm, c, &problem, &choice);
+  if (!status) status = tt_aggregated_choose(comm, c, &problem, &choice);
   if (status) return status;
   if (choice.refusal && !c->everyone)
     warn_refused(comm, c->coll, choice.refusal, choice.plan->text);
   if (!choice.way) status = tt_coding_choose(comm, c, &problem, &choice);
   if (status) return status;
   status = tt_plan_make(comm, c, in_place, &choice, plan);
-  plan->aggregated = choice.way;
   plan->seconds = 0;
   if (!status && tt_device())
     plan->seconds = choice.wisdom
                         ? 1e-9 * (double)choice.wisdom->took
                         : tt_price_of(plan->chooser, &problem, choice.plan, choice.slices);
-  plan->without = without;
   if (!status && comm->settings.explains && !c->everyone && !c->said) tt_comm_say_why(comm, c);
   return status;
 }
@@ -278,13 +276,7 @@ static tutti_status make_table(const tutti_comm *comm, const tt_call *c, tt_plan
 
 tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
                          const tt_plan **plan) {
-  return tt_plan_for_operation(comm, call, in_place, comm->flight->seq, plan);
-}
-
-tutti_status tt_plan_for_operation(tutti_comm *comm, const tt_call *call, bool in_place,
-                                   uint64_t seq, const tt_plan **plan) {
-  const bool without = tt_goes_without(comm, seq);
-  uint64_t key = plan_key(comm, call, in_place, without);
+  uint64_t key = plan_key(comm, call, in_place);
   tt_plan *p = &comm->plans->plan[key % TT_PLANS];
   *plan = p;
   if (p->key == key && same_counts(comm, call, p)) return TUTTI_OK;
@@ -292,7 +284,7 @@ tutti_status tt_plan_for_operation(tutti_comm *comm, const tt_call *call, bool i
   tt_recent_forget(comm);
   tutti_status status = make_table(comm, call, p);
   const tt_fp_state state = tt_fp_pin(); /* all ranks estimate the same times */
-  if (!status) status = choose_and_make_plan(comm, call, in_place, without, p);
+  if (!status) status = choose_and_make_plan(comm, call, in_place, p);
   tt_fp_restore(state);
   if (!status) p->key = key;
   return tt_ended(status);

@@ -98,8 +98,8 @@ bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call);
 
 /* Seconds per byte of the aggregator's link, and *delay of a sum there, beside the messages. */
 double tt_aggregator_link(const tutti_comm *comm, double *delay);
-/* Is this operation planned as if there were no aggregator? It was lost before. */
-bool tt_goes_without(const tutti_comm *comm, uint64_t seq);
+/* What to do once the aggregator is lost: the end of a sentence. */
+const char *tt_without_aggregator(const tutti_comm *comm);
 /* If an aggregator may sum such a call, and that is cheaper than the choice among the ranks alone, or wanted:
  * makes it the choice (aggregated.c). TUTTI_ERR_MEMORY. */
 tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *call, const tt_problem *problem,

@@ -1,8 +1,7 @@
 /* progress.c - starts and drives operations in flight.
  *
  * Idea       a call drives its own communicator's operations, in start order, then
- *            those of the other listed communicators that are not busy. One with an aggregator is always
- *            listed: if that is lost, ranks that wait in another communicator have to help.
+ *            those of the other listed communicators that are not busy.
  * Invariant  operations start in the order of issue, each when its place in the window is
  *            free; a broken communicator fails all its requests.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -14,10 +13,6 @@
 
 /* each busy, abort, in_flight_count: order: seq_cst, a lock of one process (check-tsan) */
 
-bool tt_listed_while_idle(const tutti_comm *comm) {
-  return comm->wire->aggregator && !comm->broken;
-}
-
 static void complete_request(tutti_comm *comm, tutti_request *r, tutti_status status) {
   tutti_request *whole = r->whole;
   if (!status && r->ops->unpack) r->ops->unpack(r);
@@ -26,21 +21,8 @@ static void complete_request(tutti_comm *comm, tutti_request *r, tutti_status st
   r->state = TT_COMPLETE;
   if (whole && status) whole->status = status;
   const bool over = whole && whole->ops->part_done(whole);
-  if (--comm->flight->unfinished == 0 && !tt_listed_while_idle(comm)) tt_comm_list(comm, false);
+  if (--comm->flight->unfinished == 0) tt_comm_list(comm, false);
   if (over) complete_request(comm, whole, whole->status);
-}
-
-/* The plan was made when the call came; whether an aggregator makes the sums, the number of the operation decides. */
-static void plan_for_number(tutti_comm *comm, tutti_request *r) {
-  const bool without = tt_goes_without(comm, comm->flight->seq);
-  const tt_plan *plan;
-  if (without == r->plan.without || (without && !r->plan.aggregated) || r->call.varied) return;
-  const bool in_place = r->plan.exec.program->in_place_asked;
-  const tutti_status status =
-      tt_plan_for_operation(comm, &r->call, in_place, comm->flight->seq, &plan);
-  if (!status) r->plan = *plan;
-  if (!status || tt_break_if_memory(comm, status) == TUTTI_ERR_MEMORY) return;
-  tt_break_by_error(comm, status);
 }
 
 static void start_request(tutti_comm *comm, tutti_request *r) {
@@ -48,22 +30,14 @@ static void start_request(tutti_comm *comm, tutti_request *r) {
   r->state = TT_RUNNING;
   comm->flight->stuck = false;
   place->by = r;
-  if (comm->wire->aggregator) plan_for_number(comm, r);
-  if (comm->broken) return; /* which fails all that have a place */
   if (!place->begun) tt_place_begin(comm, place, &r->call, &r->plan);
   place->begun = false;
   r->seq = comm->flight->seq++;
   if (place->operation.status) tt_break_operation(comm, &place->operation);
 }
 
-bool tt_is_undecided(const tutti_comm *comm) {
-  const tt_wire *a = comm->wire->aggregator;
-  uint64_t from;
-  return a && a->aggregates->by(a, &from) == TT_BY_NOBODY;
-}
-
 static void start_queued(tutti_comm *comm) {
-  while (comm->flight->queue && !comm->broken && !tt_is_undecided(comm) &&
+  while (comm->flight->queue && !comm->broken &&
          !comm->flight->places[comm->flight->seq % TT_WINDOW].by) {
     tutti_request *r = comm->flight->queue;
     bool last = true;
@@ -181,18 +155,7 @@ void tt_net_progress(tutti_comm *comm, bool *moved) {
 /* Does this rank have unsent data? Peers may wait for it, and this rank may not call again for
  * long. */
 static bool is_leaving(const tutti_comm *comm) {
-  const tt_wire *a = comm->wire->aggregator;
-  return tt_over_net(comm) &&
-         (comm->net->net->has_unsent(comm->net) || (a && a->aggregates->owes(a)));
-}
-
-/* After an aggregator was lost, the ranks make its sums. */
-static bool drive_sums(tutti_comm *comm) {
-  tt_wire *a = comm->wire->aggregator;
-  if (comm->broken || !comm->wire->memory->enter(comm->wire)) return false;
-  const bool moved = a->aggregates->drive(a, comm->wire, comm->flight->seq);
-  comm->wire->memory->leave(comm->wire);
-  return moved;
+  return tt_over_net(comm) && comm->net->net->has_unsent(comm->net);
 }
 
 static bool drive_operations(tutti_comm *comm) {
@@ -228,16 +191,16 @@ static bool progress_comm(tutti_comm *comm) {
   if (atomic_load_explicit(&comm->flight->abort, memory_order_relaxed) == 2)
     tt_comm_send_abort(comm);
   if (tt_comm_is_over(comm)) hear_abort(comm);
-  bool moved = comm->wire->aggregator && drive_sums(comm);
+  tt_wire *a = comm->wire->aggregator;
+  bool moved = a && !comm->broken && a->aggregates->drive(a);
   if (!comm->flight->stuck && drive_operations(comm)) moved = true;
   const bool leaving = is_leaving(comm);
   /* what an aggregator sends moves this rank, and says nothing of the others */
-  const bool looks = !moved || comm->wire->aggregator ||
-                     (!comm->flight->waits && comm->flight->seq % LOOK_EVERY == 0);
+  const bool looks = !moved || a || (!comm->flight->waits && comm->flight->seq % LOOK_EVERY == 0);
   if (tt_over_net(comm) && looks) tt_net_progress(comm, &moved);
   /* nothing comes elsewhere */
-  comm->flight->stuck = !moved && !leaving && comm->wire == comm->net && !comm->wire->aggregator &&
-                        !comm->flight->on_devices;
+  comm->flight->stuck =
+      !moved && !leaving && comm->wire == comm->net && !a && !comm->flight->on_devices;
   if (comm->broken) {
     fail_all(comm);
     if (!comm->flight->unfinished) tt_comm_list(comm, false);

@@ -33,19 +33,24 @@ static bool complains(const tutti_comm *comm, const tt_wait_policy *p, uint64_t 
   return limit_reached(comm, waited) > 0 || (!p->warned && waited >= (uint64_t)TT_WARN_S * 1000000);
 }
 
-static void say_limit(const tutti_comm *comm, const char *text, double limit, char *to, size_t size) {
+/* Returns its length. */
+static int say_limit(const tutti_comm *comm, const char *text, double limit, char *to,
+                     size_t size) {
   const bool own = comm->settings.timeout > 0;
-  snprintf(to, size, "%.270s: %s%g%s", text, own ? "the timeout is " : "TUTTI_TIMEOUT=", limit,
-           own ? " s" : "");
+  return snprintf(to, size, "%.270s: %s%g%s", text,
+                  own ? "the timeout is " : "TUTTI_TIMEOUT=", limit, own ? " s" : "");
 }
 
 /* Warns once, or breaks the communicator at the time limit. */
-static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
+static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
                              const char *text) {
   const double limit = limit_reached(comm, waited);
+  const bool for_rank = peer < comm->ranks;
   if (limit > 0) {
-    say_limit(comm, text, limit, comm->why, sizeof comm->why);
-    tt_comm_break(comm, TUTTI_ERR_TIMEOUT, true);
+    const int n = say_limit(comm, text, limit, comm->why, sizeof comm->why);
+    if (!for_rank)
+      snprintf(comm->why + n, sizeof comm->why - n, ". %s", tt_without_aggregator(comm));
+    comm->no_aggregator |= tt_comm_break(comm, TUTTI_ERR_TIMEOUT, true) && !for_rank;
   } else if (complains(comm, p, waited)) {
     p->warned = true;
     tt_log(0, "%s", text);
@@ -148,47 +153,27 @@ static bool some_stopped(tutti_comm *comm) {
   return false;
 }
 
-/* All ranks made the call, and the aggregator moves nothing: the ranks make the sums, and the wait begins anew. */
-static bool leave_aggregator(tutti_comm *comm, tt_wait_policy *p, const char *time) {
-  char why[80];
-  tt_wire *a = comm->wire->aggregator;
-  snprintf(why, sizeof why, "rank %d has waited %s s for it", comm->rank, time);
-  if (!a->aggregates->give_up(a, why)) return false;
-  tt_wait_anew(comm, p);
-  return true;
-}
-
 /* `what`: the rest of the sentence. */
 static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
                         const char *what) {
   char text[400], time[16];
   format_seconds(waited, time, sizeof time);
   const tt_wire *a = comm->wire->aggregator;
-  uint64_t from;
-  if (peer >= comm->ranks && leave_aggregator(comm, p, time)) return;
-  if (peer >= comm->ranks && tt_is_undecided(comm)) peer = a->aggregates->awaits(a);
   if (peer >= comm->ranks)
-    snprintf(text, sizeof text, "rank %d has waited %s s for the %s at %s%s", comm->rank, time,
-             a->aggregates->by(a, &from) == TT_BY_AGGREGATOR
-                 ? "aggregator"
-                 : "ranks that sum in the place of the aggregator",
-             a->aggregates->where(a), what);
+    snprintf(text, sizeof text, "rank %d has waited %s s for the aggregator at %s%s", comm->rank,
+             time, a->aggregates->where(a), what);
   else
     snprintf(text, sizeof text, "rank %d has waited %s s for rank %d (pid %ld%s)%s", comm->rank,
              time, peer, comm->wire->peer->pid(comm->wire, peer),
              is_peer_stopped(comm, peer) ? ", stopped" : "", what);
-  warn_or_time_out(comm, p, waited, text);
+  warn_or_time_out(comm, p, waited, peer, text);
 }
 
 /* The awaited rank may itself wait for the aggregator, in the call before, and have got some bytes of it after
- * this rank was done. So it has time to leave the aggregator first. */
+ * this rank was done. This pause lets it name the aggregator first. */
 enum { AGGREGATOR_GRACE_US = 1000000 };
 static uint64_t grace_for(const tutti_comm *comm, int peer) {
-  const tt_wire *a = comm->wire->aggregator;
-  uint64_t from;
-  return a && peer < comm->ranks && a->aggregates->by(a, &from) == TT_BY_AGGREGATOR
-             ? AGGREGATOR_GRACE_US
-             : 0;
+  return comm->wire->aggregator && peer < comm->ranks ? AGGREGATOR_GRACE_US : 0;
 }
 
 void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
@@ -233,13 +218,6 @@ void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited
   snprintf(what, sizeof what, ", to %s message %" PRIu64 ", %llu %s", m->sends ? "receive" : "send",
            m->number, (unsigned long long)m->count, tutti_type_name(m->type));
   report_late(comm, p, waited, m->peer, what);
-}
-
-/* The first rank knows who is late, so the others leave it time to say so. */
-void tt_report_undecided(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer) {
-  const uint64_t grace = comm->rank ? AHEAD_US : 0;
-  if (waited < grace || !complains(comm, p, waited - grace)) return;
-  report_late(comm, p, waited - grace, peer, " to say how far it is: the aggregator is lost");
 }
 
 void tt_report_undelivered(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer) {

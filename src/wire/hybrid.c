@@ -128,9 +128,8 @@ static uint32_t hybrid_sleep_begin(tt_wire *w) {
 }
 static void hybrid_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us) {
   hybrid *h = of(w);
-  tt_wire *a = w->aggregator;
   if (h->wake_fd >= 0)
-    h->far->net->sleep(h->far, a ? a->aggregates->sleep_fd(a, h->wake_fd) : h->wake_fd, limit_us);
+    h->far->net->sleep(h->far, tt_extra_fd(w, h->wake_fd), limit_us);
   else
     h->near->peer->sleep(h->near, futex, (uint32_t)tt_min(limit_us, TT_NAP_US));
 }

@@ -253,25 +253,16 @@ typedef struct tt_share {
   uint64_t given[TT_PARTS], wanted[TT_PARTS]; /* of these, per virtual rank */
 } tt_share;
 
-/* Who makes the sums: the aggregator; the ranks; or none, while the ranks ask each other where to go on. */
-typedef enum tt_sums_by { TT_BY_AGGREGATOR, TT_BY_NOBODY, TT_BY_RANKS } tt_sums_by;
-
 typedef struct tt_aggregator_ops {
   /* A run begins: its bytes pass when its turn comes. over: they have, both ways; only then may another run use
    * the lane. *status: TUTTI_ERR_MISMATCH if ranks made different calls. */
   void (*begin)(tt_wire *w, const tt_share *share);
   bool (*over)(const tt_wire *w, int lane, tutti_status *status);
-  /* Does what ranks owe each other if the aggregator is lost, over the wire among them; true: something moved.
-   * seq: the number of the next operation. */
-  bool (*drive)(tt_wire *w, tt_wire *among, uint64_t seq);
-  /* Has this rank bytes of sums that it has not passed on to other ranks yet? */
-  bool (*owes)(const tt_wire *w);
-  /* While none makes them: a rank that is awaited. The first rank knows which; the others wait for the first. */
-  int (*awaits)(const tt_wire *w);
-  /* Who makes them; *from: by ranks: the operation from which on plans do without them. */
-  tt_sums_by (*by)(const tt_wire *w, uint64_t *from);
-  /* The aggregator has been silent for too long: the ranks take over; false: they cannot, or do so already. */
-  bool (*give_up)(tt_wire *w, const char *why);
+  /* Passes messages without bytes, which no run pushes or pulls; true: something moved. */
+  bool (*drive)(tt_wire *w);
+  /* Once it is lost: does it still accept connections? Then it may have ended the sums because a rank died. Waits for at
+   * most 0.1 s. */
+  bool (*answers)(const tt_wire *w);
   /* The communicator is over, and its sums end on all members. */
   void (*quit)(tt_wire *w);
   /* A descriptor that becomes readable when the aggregator's has something to read or room to write, or
@@ -337,10 +328,15 @@ struct tt_wire {
   tt_net_traits traits; /* of `net` */
 };
 
+/* The descriptor that wakes a sleeping rank next to its network's: `also` (-1: none), or one for that and the aggregator. */
+static inline int tt_extra_fd(const tt_wire *w, int also) {
+  tt_wire *a = w->aggregator;
+  return a ? a->aggregates->sleep_fd(a, also) : also;
+}
+
 /* TT_NAP_US: a waiting rank that naps polls for messages at least this often. */
 enum { TT_UNKNOWN = 2, TT_PROOFS = 64, TT_NAP_US = 50 };
-/* Lanes that no operation uses: of point-to-point messages; of sums that ranks make in the place of an
- * aggregator. */
-enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_LANE_P2P = TT_WINDOW * TT_FLIGHT, TT_LANE_SUMS, TT_LANES };
+/* The last lane is of point-to-point messages. */
+enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_LANE_P2P = TT_WINDOW * TT_FLIGHT, TT_LANES };
 
 #endif

@@ -34,6 +34,7 @@ typedef struct cover_flight { /* one rank's part of a case */
   buffer src, dst;
   unsigned char *before; /* copy of src */
   unsigned char *got; /* copy of dst, which was overwritten; or NULL: dst is as the call left it */
+  bool spoilt;        /* src and dst were overwritten */
   unsigned char expected[COVER_PERIOD * 16];
   double sizes[COVER_PERIOD];
 } bench;
@@ -142,7 +143,8 @@ static bool spoils(const cover_case *c) {
 }
 
 /* Overwrites what the call has returned to the caller, of which b->got keeps the result. */
-static void spoil(const bench *b) {
+static void spoil(bench *b) {
+  b->spoilt = true;
   if (b->src.capacity) memset(b->src.at, PAINT, b->src.bytes);
   if (b->give.n) memcpy(b->got, dst_of(b), b->give.n * b->size);
   if (b->dst.capacity) memset(b->dst.at, PAINT, b->dst.bytes);
@@ -372,9 +374,10 @@ static tutti_status same_everywhere(const bench *b, tutti_comm *side, bool *same
 
 /* Judges the buffers after a call with that status. */
 static bool judge(const bench *b, tutti_status status, bool same, char *why, size_t size) {
-  const bool spoilt = b->got && !status;
+  const bool spoilt = b->spoilt; /* a later comparison with the other ranks may have failed */
   if (status) snprintf(why, size, "%s: %s", tutti_strerror(status), tutti_error());
-  if (status && !kept_at_least(b)) snprintf(why, size, "after an error others' bytes changed");
+  if (status && !spoilt && !kept_at_least(b))
+    snprintf(why, size, "after an error others' bytes changed");
   if (status) return false;
   const size_t wrong = first_wrong(b);
   if (wrong != SIZE_MAX)

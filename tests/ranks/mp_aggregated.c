@@ -1,8 +1,7 @@
 /* mp_aggregated.c - sums that an aggregator makes, on ranks of several hosts, also while it ends.
  *
- * Usage      mp_aggregated SECONDS: calls of many lengths for as long; every result is checked. SECONDS "lost": until the
- *            ranks do without the aggregator, and a little longer. Then the same
- *            for a while on a duplicate; or, after a failure, on the communicator of all that live.
+ * Usage      mp_aggregated SECONDS: calls of many lengths for as long; every result is checked. SECONDS "lost": until one
+ *            fails. Then the same for a while on a duplicate; or, after a failure, on the communicator of all that live.
  *            Each rank prints what it got; rank 0 also the plans before, then, and of the second communicator.
  * Ranks: none; tests/sh/aggregator.sh starts it. SPDX-License-Identifier: BSD-3-Clause */
 #include <stdbool.h>
@@ -13,7 +12,7 @@
 #include "seconds.h"
 #include "start.h"
 
-enum { MOST = 1 << 18, SHORT = 4 };
+enum { MOST = 1 << 18, SHORT = 4, LONGEST = 20 /* s */ };
 static const double A_WHILE = 0.2; /* s */
 static int64_t x[MOST], y[MOST];
 
@@ -63,21 +62,10 @@ static tutti_status move(tutti_comm *comm, unsigned what, size_t count, bool in_
   }
 }
 
-enum { LONGEST = 20 }; /* s: until the aggregator is lost */
-
-/* Is a long sum planned without an aggregator? */
-static bool is_without(tutti_comm *comm) {
-  char plan[300];
-  return !tutti_comm_plan(comm, TUTTI_ALLREDUCE, MOST, TUTTI_INT64, TUTTI_SUM, plan, sizeof plan) &&
-         strncmp(plan, "aggregate", 9) != 0;
-}
-
-/* Calls until one fails, or rank 0 says that the time is over, or (limit 0) that the aggregator was lost a while ago.
- * Two are in flight now and then. */
+/* Calls until one fails, or rank 0 says that the time has passed. Sometimes two are in flight. */
 static tutti_status calls(tutti_comm *comm, double limit, unsigned *n, bool *right) {
   static const size_t counts[] = {SHORT, 1, 5000, MOST, 100, 33, 65536, 3};
-  double until = seconds() + (limit > 0 ? limit : LONGEST);
-  bool awaits = limit == 0;
+  const double until = seconds() + limit;
   int32_t more = 1, a[SHORT] = {1, 1, 1, 1}, b[SHORT];
   tutti_status status = TUTTI_OK;
   for (*n = 0; more && !status; ++*n) {
@@ -91,10 +79,6 @@ static tutti_status calls(tutti_comm *comm, double limit, unsigned *n, bool *rig
     }
     if (!status && *n % 4 == 0) status = tutti_barrier(comm);
     if (!status && *n % 2) status = move(comm, *n / 2, counts[*n % 7], *n / 16 % 2, right);
-    if (awaits && tutti_comm_rank(comm) == 0 && is_without(comm)) {
-      awaits = false;
-      until = seconds() + A_WHILE;
-    }
     more = seconds() < until;
     if (!status) status = tutti_allreduce(comm, &more, &more, 1, TUTTI_INT32, TUTTI_MIN);
   }
@@ -128,7 +112,7 @@ static void say_plans(tutti_comm *comm, const char *when) {
 }
 
 int main(int argc, char **argv) {
-  const double limit = argc < 2 ? 1 : strcmp(argv[1], "lost") == 0 ? 0 : atof(argv[1]);
+  const double limit = argc < 2 ? 1 : strcmp(argv[1], "lost") == 0 ? LONGEST : atof(argv[1]);
   tutti_comm *comm, *out;
   unsigned n = 0;
   bool right = true;

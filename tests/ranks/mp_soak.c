@@ -5,7 +5,7 @@
  *            MANNER: calm (no rank dies), deaths (DEATHS ranks die), makers (the same, but ranks
  *            only make communicators), alone (ranks die, and all calls are on one communicator),
  *            ends (ranks die, and the others end when they have noticed), doomed (one dies,
- *            and its MPI ends the others). THREADS: run this many ranks in this process.
+ *            and its MPI ends the others), losses (their aggregator ends, again and again). THREADS: run this many ranks in this process.
  *            It ends after DEATHS deaths and SECONDS seconds.
  * Idea       the calls follow from the seed and the number of the step, so the ranks agree without
  *            communication. All ranks make the same calls on `base`; a rank whose call fails
@@ -37,12 +37,13 @@ static const char elsewhere[] = "somebody died elsewhere";
 /* Per job; the thread-local ones per rank, which may be a thread. members: a bit for each live
  * rank, by its number in the first communicator. */
 static const char *file, *manner;
-static bool doomed, makers, ends;
+static bool doomed, makers, ends, losses;
 static uint64_t seed, until;
 static int threads, deaths;
 static _Thread_local soak self;
 static _Thread_local uint64_t members;
 static _Thread_local int ranks, generation;
+static _Thread_local bool told; /* on base: a call has failed on some rank */
 
 /* ---- resource use ---- */
 
@@ -127,7 +128,8 @@ static tutti_status make_comms(uint64_t u) {
   if (!status)
     status = soak_note(&self, tutti_comm_split(self.parent, me == out ? -1 : 7, 3, &c[3]));
   for (int i = 0; i < SOAK_COMMS && !status; i++)
-    if (c[i]) status = soak_note(&self, tutti_comm_set_contract(c[i], self.base->settings.contract));
+    if (c[i])
+      status = soak_note(&self, tutti_comm_set_contract(c[i], self.base->settings.contract));
   return status;
 }
 
@@ -167,24 +169,54 @@ static tutti_status meet(bool failed, bool *over) {
   *over = all[1] & OVER;
   if (!(all[1] & FAILED)) return TUTTI_OK;
   snprintf(self.why, sizeof self.why, "%s", elsewhere);
+  told = true;
   return TUTTI_ERR_ABORTED;
 }
 
+/* A duplicate of base. If aggregators end, base itself uses none, and the duplicate the one that runs now. */
+static tutti_status make_parent(void) {
+  if (self.parent != self.base) drop(&self.parent);
+  self.parent = NULL;
+  tutti_status status = soak_note(&self, tutti_comm_dup(self.base, &self.parent));
+  if (!status && losses) status = soak_note(&self, tutti_comm_set_algo(self.parent, "aggregate"));
+  if (!status) /* scenes compare bits, and multiply */
+    status = soak_note(&self, tutti_comm_set_contract(self.parent, TUTTI_CONTRACT_SAME));
+  return status;
+}
+
 /* ---- the main loop ---- */
+
+/* Sums that the aggregator makes, if one runs. The covering table's cases name other algorithms. */
+static tutti_status sum_all(uint64_t u) {
+  enum { MOST = 1 << 19, SUMS = 8 };
+  static _Thread_local int32_t x[MOST];
+  tutti_status status = TUTTI_OK;
+  for (int i = 0; i < SUMS && !status; i++) {
+    const size_t n = cover_mix(u + (uint64_t)i) % MOST + 1;
+    snprintf(self.act, sizeof self.act, "a sum of %zu", n);
+    for (size_t k = 0; k < n; k++) x[k] = (int32_t)k;
+    status = soak_note(&self, tutti_allreduce(self.parent, x, x, n, TUTTI_INT32, TUTTI_SUM));
+    for (size_t k = 0; k < n && !status; k++)
+      if (x[k] != ranks * (int32_t)k) soak_wrong(&self, self.act, "the result");
+    self.calls++;
+    self.bytes += n * sizeof *x;
+  }
+  return status;
+}
 
 /* Runs until the time is over or a call fails. */
 static tutti_status go_on(void) {
   tutti_status status = TUTTI_OK;
   bool over = false, unused;
   self.parent = self.base;
-  if (!self.alone) status = soak_note(&self, tutti_comm_dup(self.base, &self.parent));
-  if (status) self.parent = NULL;
-  if (!status && !self.alone) /* scenes compare bits, and multiply */
-    status = soak_note(&self, tutti_comm_set_contract(self.parent, TUTTI_CONTRACT_SAME));
+  if (losses) status = soak_note(&self, tutti_comm_set_algo(self.base, "^aggregate"));
+  if (!status && !self.alone) status = make_parent();
   if (!status) status = meet(false, &unused);
   for (uint64_t cycle = 0; !status && !over; cycle++) {
     const uint64_t u = cover_mix(seed + ((uint64_t)generation << 48) + (cycle << 8));
-    status = make_comms(u);
+    if (losses && cycle) status = make_parent();
+    if (losses && !status) status = sum_all(u);
+    if (!status) status = make_comms(u);
     if (!status && !self.alone) status = meet(false, &unused);
     for (uint64_t i = 0; i < ACTS && !makers && !status; i++)
       status = soak_act(&self, cover_mix(u + i));
@@ -210,6 +242,7 @@ static void hear(tutti_status status) {
     for (int i = 0; i < SOAK_COMMS; i++)
       if (self.comms[i]) tutti_comm_abort(self.comms[i], elsewhere);
     if (self.parent) tutti_comm_abort(self.parent, elsewhere);
+    if (losses && (told || meet(true, &over) == TUTTI_ERR_ABORTED)) return;
     status = TUTTI_OK; /* the dead rank may have taken part in some meetings */
     for (int i = 0; i < MEETINGS && (!status || status == TUTTI_ERR_ABORTED); i++)
       status = meet(true, &over);
@@ -233,6 +266,23 @@ static void shrink(void) {
   tell("shrunk %d", tutti_comm_size(next));
 }
 
+/* An aggregator is lost: shrinking a communicator that has failed gives the same ranks. */
+static void leave_aggregator(void) {
+  tutti_comm *next;
+  const int32_t one = 1;
+  int32_t sum = 0;
+  snprintf(self.act, sizeof self.act, "shrink without an aggregator");
+  told = false;
+  drop_comms();
+  if (tutti_comm_shrink(self.parent, &next)) soak_wrong(&self, "shrink", tutti_error());
+  if (tutti_allreduce(next, &one, &sum, 1, TUTTI_INT32, TUTTI_SUM) || sum != ranks)
+    soak_wrong(&self, "shrink", "it has other ranks, or fails");
+  drop(&next);
+  drop(&self.parent);
+  generation++;
+  tell("shrunk %d", ranks);
+}
+
 /* ---- one rank, and the whole process ---- */
 
 static bool end_process(void) {
@@ -251,7 +301,10 @@ static void live(void) {
   while ((status = go_on())) {
     hear(status);
     if (ends) break;
-    shrink();
+    if (losses)
+      leave_aggregator();
+    else
+      shrink();
   }
   drop_comms();
   drop(&self.parent);
@@ -300,6 +353,7 @@ int main(int argc, char **argv) {
   doomed = strcmp(manner, "doomed") == 0;
   makers = strcmp(manner, "makers") == 0;
   ends = strcmp(manner, "ends") == 0;
+  losses = strcmp(manner, "losses") == 0;
   threads = argc > 6 ? atoi(argv[6]) : 0;
   self.ops = threads || start_comm(&self.base) == TUTTI_OK ? soak_make_ops() : NULL;
   bool well = self.ops;

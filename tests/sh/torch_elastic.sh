@@ -41,8 +41,21 @@ if [ -e "$BUILD/libtutti_ucx.so.0" ]; then
   UCX_TLS=tcp,self TUTTI_NODES=0,1 job run --hosts localhost:1,localhost:1 -r 2 --env PYTHONPATH="$PYTHONPATH" \
     --env TUTTI_LIBRARY="$TUTTI_LIBRARY" $python $prog grows
   ok "two hosts, over UCX: joiners take the places of dead ranks" all 'status 0' "same_loss 2 2" 'count "^now rank . of 2" 2' gone
+  for kind in $kinds; do
+    TOKEN=$token "$TUTTI" aggregator -p 0 >"$work/aggregator.$kind" 2>"$work/err" </dev/null &
+    daemon=$!
+    end=$((SECONDS + 20))
+    until port=$(sed -n "s/.*on port //p" "$work/aggregator.$kind" 2>/dev/null) && [ -n "$port" ] || [ $SECONDS -gt $end ]; do sleep 0.02; done
+    TUTTI_TORCH=${kind#compiled} TUTTI_ALGO=aggregate TUTTI_AGGREGATOR=127.0.0.1:$port AGGREGATOR=$daemon UCX_TLS=tcp,self TUTTI_NODES=0,1,2 \
+      job run --keep-going --hosts localhost:1,localhost:1,localhost:1 --env PYTHONPATH="$PYTHONPATH" --env TUTTI_LIBRARY="$TUTTI_LIBRARY" \
+      $python $prog without_aggregator
+    { wait "$daemon"; } 2>/dev/null
+    advice="tutti.torch.shrink() gives the same ranks without it"
+    ok "$kind: the aggregator is lost: DDP's error says so, and what to do; all ranks train on, to the same loss" all 'status 0' \
+      "same_loss 3 3" "count \"^now rank . of 3, .*: [A-Za-z.]*: the aggregator at 127.0.0.1:$port is lost: .* in allreduce, operation [0-9]*. $advice\" 3"
+  done
 else
-  skip "two hosts, over UCX" "there is no libtutti_ucx.so"
+  skip "several hosts, over UCX" "there is no libtutti_ucx.so" $((1 + $(wc -w <<<"$kinds")))
 fi
 
 # Debian's Python 3.11 and its PyTorch need -r 1 -t 1.

@@ -104,7 +104,7 @@ tutti_status play_join_rack(const running *d, uint64_t session, int member, int 
   tt_aggregator_key(NULL, key);
   tt_aggregator_session_key(key, session, of_session);
   const tutti_status status = tt_aggregator_visit(d->where, &seat, false, of_session, LIMIT, &to);
-  return status ? status : tt_aggregator_wire(to, d->where, member, n, NULL, wire);
+  return status ? status : tt_aggregator_wire(to, d->where, member, n, wire);
 }
 
 party play_gather(const running *d, uint64_t session, int n) {
@@ -163,7 +163,7 @@ bool play_take(run *r) {
   size_t rest;
   const int from = peer_at(r, r->share.wanted, r->got, &rest);
   const bool alone = !r->share.gives.bytes || !r->share.wants.bytes; /* a head */
-  if (alone) r->wire->aggregates->drive(r->wire, NULL, 0);
+  if (alone) r->wire->aggregates->drive(r->wire);
   const size_t n = r->wire->channel->head(r->wire, from, r->share.lane, &stamp);
   if (!r->over) r->wire->aggregates->over(r->wire, r->share.lane, &status);
   r->differs = status == TUTTI_ERR_MISMATCH;

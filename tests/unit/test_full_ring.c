@@ -33,7 +33,7 @@ typedef struct play {
 static void begin(play *p) {
   static const char waste[4096];
   const tt_aggregator_seat seat = {.members = MEMBERS};
-  p->session = tt_session_new(&seat, 0);
+  p->session = tt_session_new(&seat);
   assert_non_null(p->session);
   for (int i = 0; i < MEMBERS; i++) {
     int pair[2];

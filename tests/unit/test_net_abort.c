@@ -143,7 +143,29 @@ static void all_hear_it(void **state) {
   }
 }
 
+/* A rank that has heard a reason aborts for another one, and its message arrives first. */
+static void the_first_reason_counts(void **state) {
+  unsigned seed = 1;
+  char reason[320];
+  bool moved;
+  (void)state;
+  begin(3, &seed, 0);
+  all[0].wire->peer->abort(all[0].wire, TUTTI_ERR_PEER_LOST, "rank 9 is gone");
+  while (all[1].taken < all[1].came) assert_int_equal(tt_net_poll(all[1].wire, &moved), TUTTI_OK);
+  assert_int_equal(tt_net_poll(all[1].wire, &moved), TUTTI_OK);
+  all[1].wire->peer->abort(all[1].wire, TUTTI_ERR_ABORTED, "the others call shrink");
+  assert_int_equal(all[2].came, 2);
+  assert_int_equal(all[2].queue[1].from, 1);
+  all[2].queue[0] = all[2].queue[1];
+  settle(3);
+  assert_int_equal(all[2].wire->peer->aborted(all[2].wire, reason, sizeof reason),
+                   TUTTI_ERR_PEER_LOST);
+  assert_string_equal(reason, "rank 9 is gone");
+  end(3);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(all_hear_it)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_hear_it),
+                                     cmocka_unit_test(the_first_reason_counts)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* cmocka.h needs four of these headers first */
@@ -302,8 +301,7 @@ static void racks_have_their_own(void **state) {
   play_end(&top);
 }
 
-/* The order of operands, and means: the same bits from a rack's aggregators as from a session that adds up racks
- * first, which the ranks use in their place. */
+/* The order of operands, and means: the sums of racks are added up. */
 static void racks_are_added_first(void **state) {
   enum { COUNT = 50000 };
   static float x[COUNT][ALL], of[ALL][COUNT], dst[ALL][COUNT];
@@ -345,53 +343,6 @@ static void racks_are_added_first(void **state) {
   play_end(&top);
 }
 
-/* What the ranks do in their place. */
-static void a_session_adds_racks_first(void **state) {
-  enum { COUNT = 20000 };
-  static float x[COUNT][ALL], of[ALL][COUNT], got[COUNT];
-  const tt_aggregator_seat seat = {.members = ALL};
-  tt_session *s = tt_session_new(&seat, OF_RACK);
-  const tt_aggregator_head head = {.stamp = {1, 1},
-                                   .type = TUTTI_FLOAT,
-                                   .op = TUTTI_SUM,
-                                   .data = ALL,
-                                   .bytes = sizeof got,
-                                   .gives = {0, sizeof got},
-                                   .wants = {0, sizeof got}};
-  int fd[ALL][2];
-  size_t sent[ALL] = {0}, come = 0;
-  char answer[sizeof(tt_aggregator_sum) + sizeof got];
-  (void)state;
-  assert_non_null(s);
-  for (int i = 0; i < ALL; i++) {
-    fill_floats(of[i], COUNT, 7 + (unsigned)i);
-    for (size_t k = 0; k < COUNT; k++) x[k][i] = of[i][k];
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd[i]), 0);
-    s->member[i].fd = fd[i][1];
-    s->here++;
-    assert_int_equal(send(fd[i][0], &head, sizeof head, 0), sizeof head);
-  }
-  for (const double until = seconds() + LIMIT; come < sizeof answer;) {
-    assert_true(seconds() < until);
-    for (int i = 0; i < ALL; i++) {
-      ssize_t n =
-          send(fd[i][0], (char *)of[i] + sent[i], tt_min(sizeof got - sent[i], (size_t)5000), 0);
-      if (n > 0) sent[i] += (size_t)n;
-      char unused[4096];
-      n = i ? recv(fd[i][0], unused, sizeof unused, 0)
-            : recv(fd[i][0], answer + come, sizeof answer - come, 0);
-      if (n > 0 && !i) come += (size_t)n;
-    }
-    tt_session_go_on(s);
-  }
-  memcpy(got, answer + sizeof(tt_aggregator_sum), sizeof got);
-  for (size_t k = 0; k < COUNT; k++)
-    if (got[k] != sum_of_racks(x, k))
-      fail_msg("element %zu: %.9g, not %.9g", k, got[k], sum_of_racks(x, k));
-  for (int i = 0; i < ALL; i++) close(fd[i][0]), close(fd[i][1]);
-  tt_session_free(s);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stretches),
@@ -400,7 +351,6 @@ int main(void) {
       cmocka_unit_test(a_member_falls_behind),
       cmocka_unit_test(racks_have_their_own),
       cmocka_unit_test(racks_are_added_first),
-      cmocka_unit_test(a_session_adds_racks_first),
   };
   setenv("TUTTI_KEY", "of the tests", 1);
   end_after(200);

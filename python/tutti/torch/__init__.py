@@ -25,7 +25,7 @@ import torch.distributed as _dist
 from tutti import _card
 from tutti._comm import raised as _raised, short as _short
 from tutti._exit import fatal as _fatal
-from tutti._lib import folder as _folder
+from tutti._lib import ADVICE as _ADVICE, folder as _folder
 
 from . import _heap, _launch
 
@@ -114,4 +114,5 @@ if not hasattr(_dist.Backend, "TUTTI"):
         _heap.use(_c10d.place)
         _c10d.ask(_asked())
     _launch.prepare()
+    _ADVICE[0] = "tutti.torch.shrink()"
     atexit.register(_at_exit)

@@ -96,6 +96,7 @@ static void tell_others(tt_net *m, const tt_net_control *c) {
     if (!m->failed && tells(m, r)) send_control(m, r, c);
 }
 
+/* If an earlier reason has arrived here, it is passed on: others may get this message before the first one. */
 static void net_abort(tt_wire *w, tutti_status status, const char *reason) {
   tt_net *m = tt_net_of(w);
   tt_net_control c = {.status = (int32_t)status};
@@ -103,6 +104,8 @@ static void net_abort(tt_wire *w, tutti_status status, const char *reason) {
   char kept[512];
   snprintf(kept, sizeof kept, "%s", tutti_error()); /* sending it may fail, too */
   be_over(m, &c);
+  c.status = (int32_t)m->aborted;
+  memcpy(c.reason, m->reason, sizeof c.reason);
   tell_others(m, &c);
   tt_fail(status, "%s", kept);
 }
@@ -184,8 +187,7 @@ static uint32_t net_sleep_begin(tt_wire *w) {
 }
 static void net_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us) {
   (void)futex;
-  tt_wire *a = w->aggregator;
-  w->net->sleep(w, a ? a->aggregates->sleep_fd(a, -1) : -1, limit_us);
+  w->net->sleep(w, tt_extra_fd(w, -1), limit_us);
 }
 static void net_sleep_end(tt_wire *w) {
   (void)w;
