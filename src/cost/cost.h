@@ -59,17 +59,16 @@ typedef struct tt_cost_model {
   tt_link link[TT_TREE_LEVELS]; /* of messages whose ranks part at this level */
   tt_hosts *hosts;              /* whose links differ from these; NULL: none. The caller's */
   bool half;                    /* a port cannot send and receive at the same time */
-  bool apart;                   /* each level has its own ports */
-  bool torus;                   /* each node has two links of its own on every level */
-  double hop;                   /* s for each link of a torus on a path, after the first;
+  bool apart;  /* each level has its own ports, and a rank sends one message of a slice at a time */
+  bool torus;  /* each node has two links of its own on every level */
+  double hop;  /* s for each link of a torus on a path, after the first;
                                     0: messages cross no other nodes */
-  double meet;            /* messages on the busiest link between domains of the outermost level, if
+  double meet; /* messages on the busiest link between domains of the outermost level, if
                                     each has one on its way and places are not known (sim_mixed.c); 0: they are */
   double links;           /* then: links as busy as that; 0: as many as places */
   double nearer;          /* then: s less than alpha that the nearest message over these takes */
   double further;         /* then: s that a message to the furthest place takes on top of alpha */
   double header;          /* B that a message takes on links on top of its own */
-  double rendezvous;      /* B from which on a message waits until its reader has the last one of the same rank; 0: none */
   double gamma;           /* s/B reduced */
   double message;         /* s of the processor to send or receive a message */
   double o_next;          /* s for each next peer of the same step */
@@ -96,18 +95,6 @@ static inline int tt_ports(const tt_link *link) {
 /* The link of a level at a rank's end. */
 static inline const tt_link *tt_link_at(const tt_cost_model *model, int level, uint32_t rank) {
   return model->hosts ? &model->hosts->link[model->hosts->kind[rank]][level] : &model->link[level];
-}
-
-/* Does a rank send the messages of a slice one at a time (engine/pace.c)? */
-static inline bool tt_cost_is_paced(const tt_cost_model *model) {
-  const tt_link *last = &model->link[model->levels - 1];
-  return model->apart || (model->rendezvous > 0 && model->meet <= 0 && tt_ports(last) == 1 && last->L <= 0);
-}
-
-/* And each when the one before is there, in the order of the schedule; and do its ports serve all that comes to them at once
- * (sim_receive.c)? */
-static inline bool tt_cost_in_order(const tt_cost_model *model) {
-  return model->rendezvous > 0 && !model->half && tt_cost_is_paced(model);
 }
 
 /* How many messages have ports of their own there; where places are not known, all of a step have (sim_mixed.c). */

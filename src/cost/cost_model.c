@@ -54,7 +54,6 @@ void tt_cost_net(const tt_profile *m, int ranks, const tt_tree *tree, tt_cost_mo
   p->nearer = m->nearer < p->link[0].alpha ? m->nearer : p->link[0].alpha;
   p->further = m->further;
   p->header = m->header;
-  p->rendezvous = m->rendezvous;
   p->gamma = m->gamma;
 }
 

@@ -52,8 +52,6 @@ enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
 static const figure of_all[] = {
     {"gamma", PER_BYTE, AT(gamma), "a byte added"},
     {"header", BYTES, AT(header), "that a message takes on links on top of its own"},
-    {"rendezvous", BYTES, AT(rendezvous),
-     "from which on a message waits until its reader has the last one of that rank; 0: none"},
     {"half", YES, AT(half), "a port does not send and receive at once"},
     {"apart", YES, AT(apart), "a rank has ports of its own for each level"},
     {"torus", YES, AT(torus), "each node has links of its own, both ways on each level"},
@@ -388,9 +386,10 @@ static tutti_status read_machine_entry(reader *r, tt_profile *m) {
   if ((!f || !of) && !profile && !network)
     return profile_error(
         r, key,
-        "a figure: alpha, delay, gap, beta, burst, processor, again or ports, also of a level as in "
+        "a figure: alpha, delay, gap, beta, burst, processor, again or ports, also of a level as "
+        "in "
         "node.alpha, or of a host as in host.3.beta; "
-        "gamma, also of a type as in gamma.bf16; header, rendezvous, half, apart, torus, hop, meet, links, "
+        "gamma, also of a type as in gamma.bf16; header, half, apart, torus, hop, meet, links, "
         "nearer, further, one of shm, machine or network");
   if (*at != '=') return profile_error(r, at, "=");
   at += 1 + strspn(at + 1, " \t");

@@ -100,7 +100,7 @@ static tt_server *core_of(tt_running *s, uint32_t sim_rank) {
 }
 
 /* Seconds until a message's reader can go on. */
-double tt_sim_delay(const tt_sim *sim, uint32_t d) {
+static double delay_of(const tt_sim *sim, uint32_t d) {
   return sim->ends ? sim->ends[d].L : sim->model.link[sim->message[d].level].L;
 }
 
@@ -109,13 +109,13 @@ static void take_in(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
   const uint32_t came = sim->steps + sim->messages + d, what = came + sim->messages;
-  const double there = at + tt_sim_delay(sim, d);
+  const double there = at + delay_of(sim, d);
   tt_server *cpu = core_of(s, message->reader);
   const bool waits = cpu->free > at;
   tt_sim_timing *m = &s->timing[what];
   m->cause = waits ? cpu->last : came;
   m->end = (waits ? cpu->free : at) + message->o_next;
-  *cpu = (tt_server){m->end, what, 0};
+  *cpu = (tt_server){m->end, what};
   come(s, message->to, m->end > there ? m->end : there, m->end > there ? what : came);
 }
 
@@ -153,16 +153,10 @@ static double occupies(const tt_running *s, uint32_t d, whose of) {
   return cost.fixed + charged(s, &s->sim->message[d]) * cost.slope;
 }
 
-tt_server *tt_slice_of(const tt_running *s, uint32_t d) {
+/* The server of a slice's messages on their sender, which sends them one at a time. */
+static tt_server *slice_of(const tt_running *s, uint32_t d) {
   const tt_sim *sim = s->sim;
   return &s->slice[sim->message[d].sender * sim->slices + d / (sim->messages / sim->slices)];
-}
-
-tt_takes tt_sim_takes(const tt_running *s, uint32_t d) {
-  const tt_sim_message *message = &s->sim->message[d];
-  const tt_line cost = cost_of(s, d, MESSAGE);
-  const double header = s->sim->model.header > 0 ? header_of(s->sim, message, cost.slope) : 0;
-  return (tt_takes){cost.fixed - header, header, header + charged(s, message) * cost.slope};
 }
 
 /* A message crosses a port of its reader. False: it has not, and has an event later. */
@@ -172,16 +166,9 @@ static bool cross_port(tt_running *s, double at, uint32_t d, tt_sim_timing *m) {
   const uint32_t what = s->sim->steps + s->sim->messages + d;
   tt_server *in = earliest(s, p->half ? s->out : s->in, message->reader, message->level);
   const bool wide = tt_cost_is_wide(p, message->reader);
-  if (s->coming && !wide && !s->sim->idle) {
-    m->end = at;
-    return tt_sim_has_come(s, in, at, d);
-  }
-  tt_server *pair = tt_sim_meets(s, d) ? &s->pair[message->pair] : NULL;
-  if (pair && !is_free(s, pair, at, what, m)) return false;
   if (!wide && !is_free(s, in, at, what, m)) return false;
   m->end = at + occupies(s, d, MESSAGE);
-  if (!wide) *in = (tt_server){s->sim->ends ? at + occupies(s, d, READER) : m->end, what, 0};
-  if (pair) *pair = (tt_server){m->end + tt_sim_delay(s->sim, d), what, 0};
+  if (!wide) *in = (tt_server){s->sim->ends ? at + occupies(s, d, READER) : m->end, what};
   return true;
 }
 
@@ -192,17 +179,11 @@ static void arrive(tt_running *s, double at, uint32_t d) {
   const uint32_t what = sim->steps + sim->messages + d;
   tt_sim_timing *m = &s->timing[what], *from = &s->timing[message->from];
   if (!cross_port(s, at, d, m)) return;
-  const double there = m->end + tt_sim_delay(sim, d);
-  if (s->coming) {
-    const bool meets = tt_sim_meets(s, d);
-    tt_sim_pass_turn(s, d, meets ? there : s->timing[what - sim->messages].end,
-                     meets ? what : what - sim->messages);
-  }
   if (sim->model.piece > 0) lag(s, d);
   if (message->o_next > 0 && !sim->idle)
     tt_heap_push(s, m->end, what + sim->messages);
   else
-    come(s, message->to, there, what);
+    come(s, message->to, m->end + delay_of(sim, d), what);
   if (!buffered(&sim->model) && --from->needs == 0) end_step(s, message->from, m->end, what);
 }
 
@@ -228,12 +209,11 @@ static void occupy_sender_port(tt_running *s, double at, uint32_t d) {
   tt_server *out = earliest(s, s->out, message->sender, message->level);
   const bool wide = tt_cost_is_wide(p, message->sender);
   if (!wide && !is_free(s, out, at, what, &s->timing[what])) return;
-  const tt_server busy = {at + occupies(s, d, SENDER), what, 0};
-  if (tt_cost_is_paced(p)) { /* within a slice, one message at a time */
-    tt_server *mine = tt_slice_of(s, d);
-    if (s->coming && !tt_sim_has_turn(s, d)) return;
+  const tt_server busy = {at + occupies(s, d, SENDER), what};
+  if (p->apart) { /* within a slice, one message at a time */
+    tt_server *mine = slice_of(s, d);
     if (!is_free(s, mine, at, what, &s->timing[what])) return;
-    if (!s->coming) *mine = busy;
+    *mine = busy;
   }
   if (!wide) *out = busy;
   s->timing[what].end = busy.free;
@@ -261,7 +241,7 @@ static void run_step(tt_running *s, double at, uint32_t step) {
     m->end = m->floor;
   else
     m->rest = 0;
-  if (takes > 0) *cpu = (tt_server){m->end, step, 0};
+  if (takes > 0) *cpu = (tt_server){m->end, step};
   s->ended++;
   const uint32_t lo = sim->message_at[step], hi = sim->message_at[step + 1];
   m->needs = hi - lo;
@@ -303,25 +283,17 @@ static bool set_up_simulation(tt_running *s, tt_sim *sim, double bytes) {
   s->per_byte = spills ? p->far_ratio : 1;
   s->spilt = spills ? p->cache * (1 - p->far_ratio) : 0;
   s->moved = s->spilt + s->per_byte * bytes;
-  s->o = calloc(sim_ranks + 2 * ports + sim_ranks * sim->slices + sim->pairs, sizeof *s->o);
-  s->coming = tt_cost_in_order(p) ? calloc((size_t)sim->messages + 1, sizeof *s->coming) : NULL;
-  if (!s->o || (tt_cost_in_order(p) && !s->coming)) return false;
+  s->o = calloc(sim_ranks + 2 * ports + sim_ranks * sim->slices, sizeof *s->o);
+  if (!s->o) return false;
   s->out = s->o + sim_ranks;
   s->in = s->out + ports;
   s->slice = s->in + ports;
-  s->pair = s->slice + sim_ranks * sim->slices;
   for (size_t i = 0; i < n; i++)
     s->timing[i] =
         (tt_sim_timing){.cause = TT_NOTHING, .needs = i < sim->steps ? sim->task[i].needs : 0};
-  for (uint32_t d = sim->messages; s->coming && d-- > 0;) tt_slice_of(s, d)->first = d;
   for (uint32_t i = 0; i < sim->steps; i++)
     if (!sim->task[i].needs) tt_heap_push(s, 0, i);
   return true;
-}
-
-static void end_simulation(tt_running *s) {
-  free(s->o);
-  free(s->coming);
 }
 
 /* Adds up the parts of the path back from `what`. */
@@ -355,11 +327,8 @@ static void walk_back(const tt_running *s, uint32_t what, tt_breakdown *t) {
       const tt_sim_message *d = &sim->message[i];
       const bool port = next >= sim->steps && next < sim->steps + 2 * sim->messages; /* it waited */
       const bool sends = what < sim->steps + sim->messages;
-      const bool whole =
-          port && !sends && tt_sim_awaits(s, next, i); /* it waited until it was there */
-      tt_line cost = cost_of(s, i, !port || whole ? MESSAGE : sends ? SENDER : READER);
-      if (s->coming && !sends) tt_sim_stretch(s, i, &cost);
-      const double latency = cost.fixed + (d->to == next || whole ? tt_sim_delay(sim, i) : 0);
+      const tt_line cost = cost_of(s, i, !port ? MESSAGE : sends ? SENDER : READER);
+      const double latency = cost.fixed + (d->to == next ? delay_of(sim, i) : 0);
       t->latency[d->level] += latency;
       const double bytes = charged(s, d);
       t->transfer[d->narrowest] += bytes * cost.slope;
@@ -437,7 +406,7 @@ bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
       take_in(&s, e.at, what - sim->steps - 2 * sim->messages);
   }
   if (!begun || s.ended < sim->steps) {
-    end_simulation(&s);
+    free(s.o);
     return false;
   }
   uint32_t last = TT_NOTHING;
@@ -452,7 +421,7 @@ bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
   }
   if (last != TT_NOTHING) breakdown->time = s.timing[last].end;
   walk_back(&s, last, breakdown);
-  end_simulation(&s);
+  free(s.o);
   if (sim->model.cores > 0) share_cores(&s, breakdown);
   return true;
 }

@@ -10,7 +10,6 @@
 typedef struct tt_sim_message {
   uint32_t from, to;       /* the steps */
   uint32_t sender, reader; /* ranks */
-  uint32_t pair;           /* the same number for all from that rank to this one, if messages wait for receives */
   uint8_t level;           /* where their paths part */
   uint8_t narrowest;       /* level of the slowest link */
   double share;            /* fraction of the vector */
@@ -65,7 +64,7 @@ struct tt_sim {
   int sim_ranks;            /* 1, which stands for all ranks, or all */
   uint32_t steps, messages; /* totals over all slices */
   int senders; /* ranks from which rank 0 receives over the level that bounds the time */
-  uint32_t slices, pairs;
+  uint32_t slices;
   tt_sim_task *task;            /* of each step */
   uint32_t *then_at, *then;     /* the steps that wait for each step */
   uint32_t *message_at;         /* index of each step's first message, and the end */
@@ -118,8 +117,6 @@ typedef struct tt_sim_way {
 } tt_sim_way;
 void tt_sim_way_find(const tt_cost_model *model, int level, uint32_t a, uint32_t b,
                      tt_sim_way *way);
-/* Numbers the pairs of ranks that have messages, where these wait for receives (sim_receive.c). False: out of memory. */
-bool tt_sim_pairs(tt_sim *sim);
 /* ---- routes (sim_routes.c) ---- */
 
 /* The level whose domain owns the links of a level: of a torus, the node. */

@@ -393,7 +393,6 @@ bool tt_sim_links(tt_sim *sim) {
       narrow(d, model->link[l].beta, l,
              d->share * tt_sim_sharers(model, l) * tt_sim_take(model, domains, l, d, true).links);
   }
-  ok = ok && tt_sim_pairs(sim);
   if (ok && rounds) ok = find_rounds(sim, round);
   for (int l = last - 1; shared && l >= 0 && ok; l--)
     ok = (sim->sim_ranks == 1 || share_links(sim, domains, round, l, false)) &&

@@ -30,7 +30,6 @@ static bool one_port_alone(tt_sim *sim, int *rounds) {
   uint32_t *round = malloc(((size_t)sim->messages + 1) * sizeof *round), most = 0;
   const tt_cost_model model = sim->model;
   sim->model.apart = false;
-  sim->model.rendezvous = 0;
   sim->model.hosts = NULL;
   sim->model.meet = 0;
   for (int l = 0; l < model.levels; l++) sim->model.link[l].ports = 1;
