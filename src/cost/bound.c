@@ -63,13 +63,12 @@ static void load_links(load *x, int level, const tt_sim_way *way, double share,
     x->sent[way->down[l]][l] += share * way->links[l];
 }
 
-/* What a message adds to a rank's port. Where places are not known, messages of a step share the time of the
- * first, and all that they wait for is what the mean rank sends, if all ranks do alike. */
-static void load_port(tt_bound_line *port, double meet, const tt_bound_line *takes, bool first,
+/* What a message adds to a rank's port. Where the placement is unknown, messages of a step share the time of the
+ * first, and all that they wait for is what the mean rank sends, if all ranks do alike. mean: 0: it is known. */
+static void load_port(tt_bound_line *port, double mean, const tt_bound_line *takes, bool first,
                       bool alike) {
-  const bool mixed = meet > 0;
-  if (!mixed || first) port->each += takes->each;
-  port->slope += takes->slope * (!mixed ? 1 : alike ? meet : 0);
+  if (mean <= 0 || first) port->each += takes->each;
+  port->slope += takes->slope * (mean <= 0 ? 1 : alike ? mean : 0);
 }
 
 /* Returns how much longer the processor works on the message if it is the first of its step. */
@@ -83,10 +82,11 @@ static double load_message(load *x, const tt_sched *s, const tt_step *step, int 
   tt_sim_way way;
   tt_sim_way_find(model, level, x->rank, (uint32_t)peer, &way);
   const double beta = least_beta(model, level, s->rank, &way);
-  const double meet = level ? 0 : model->meet, sooner = meet > 0 ? model->nearer : 0;
+  const double mean = level ? 0 : model->contention.mean;
+  const double sooner = mean > 0 ? model->contention.nearest : 0;
   const tt_bound_line takes = {.each = link->alpha - sooner + way.transit + model->header * beta,
                                .slope = share * beta};
-  load_port(port, meet, &takes, !later, alike);
+  load_port(port, mean, &takes, !later, alike);
   x->processor.each += link->o_next;
   if (!in) load_links(x, level, &way, share, model);
   if (in && (x->L < 0 || link->L < x->L)) x->L = link->L;
@@ -166,7 +166,8 @@ void tt_bound_rounds(tt_bound *bound, int rounds, const tt_cost_model *model) {
     const double alpha = link->alpha / tt_ports(link);
     if (!l || alpha < least) least = alpha;
   }
-  add_bound(bound, (tt_bound_line){.once = rounds * least / model->levels}); /* a level has ports of its own */
+  add_bound(bound, (tt_bound_line){.once = rounds * least /
+                                           model->levels}); /* a level has ports of its own */
 }
 
 /* What a rank sends out of its domain of a level; on a torus, over one of the level's two links. */

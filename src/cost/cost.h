@@ -52,6 +52,15 @@ typedef struct tt_hosts {
   uint8_t *kind;                   /* of each rank's host */
 } tt_hosts;
 
+/* The load of links where the placement of ranks is unknown (contention.c). */
+typedef struct tt_contention {
+  double
+      mean; /* messages on each of the busiest links, if each place has one on its way; 0: the placement is known */
+  double excess;   /* more of them on the busiest one, by chance */
+  double nearest;  /* s less than alpha that the nearest message over these links takes */
+  double furthest; /* s more than alpha that a message to the furthest place takes */
+} tt_contention;
+
 typedef struct tt_cost_model {
   int ranks, levels;            /* levels >= 1 */
   tt_tree tree;                 /* of that many levels, outermost first */
@@ -59,28 +68,24 @@ typedef struct tt_cost_model {
   tt_link link[TT_TREE_LEVELS]; /* of messages whose ranks part at this level */
   tt_hosts *hosts;              /* whose links differ from these; NULL: none. The caller's */
   bool half;                    /* a port cannot send and receive at the same time */
-  bool apart;  /* each level has its own ports, and a rank sends one message of a slice at a time */
-  bool torus;  /* each node has two links of its own on every level */
-  double hop;  /* s for each link of a torus on a path, after the first;
+  bool apart; /* each level has its own ports, and a rank sends one message of a slice at a time */
+  bool torus; /* each node has two links of its own on every level */
+  double hop; /* s for each link of a torus on a path, after the first;
                                     0: messages cross no other nodes */
-  double meet; /* messages on the busiest link between domains of the outermost level, if
-                                    each has one on its way and places are not known (sim_mixed.c); 0: they are */
-  double links;           /* then: links as busy as that; 0: as many as places */
-  double nearer;          /* then: s less than alpha that the nearest message over these takes */
-  double further;         /* then: s that a message to the furthest place takes on top of alpha */
-  double header;          /* B that a message takes on links on top of its own */
-  double gamma;           /* s/B reduced */
-  double message;         /* s of the processor to send or receive a message */
-  double o_next;          /* s for each next peer of the same step */
-  double copy;            /* s/B that the processor copies at either end */
-  double piece;           /* B after which a reader begins to copy; 0: the whole message */
-  double saved_per_input; /* s/B saved by each input after the first that a step adds in a pass */
-  double cache;           /* B of a vector that fit in the cache; 0: all */
-  double far_ratio;       /* cost ratio: moving a byte outside the cache over one inside */
-  bool published;         /* data for several readers is copied once */
-  bool exported;          /* readers take the data from where it is */
-  double cores;           /* shared by all ranks; 0: each rank has its own */
-  bool migrates;          /* ranks migrate to a free core; else each has a fixed one */
+  tt_contention contention; /* of the links that leave domains of the outermost level */
+  double header;            /* B that a message takes on links on top of its own */
+  double gamma;             /* s/B reduced */
+  double message;           /* s of the processor to send or receive a message */
+  double o_next;            /* s for each next peer of the same step */
+  double copy;              /* s/B that the processor copies at either end */
+  double piece;             /* B after which a reader begins to copy; 0: the whole message */
+  double saved_per_input;   /* s/B saved by each input after the first that a step adds in a pass */
+  double cache;             /* B of a vector that fit in the cache; 0: all */
+  double far_ratio;         /* cost ratio: moving a byte outside the cache over one inside */
+  bool published;           /* data for several readers is copied once */
+  bool exported;            /* readers take the data from where it is */
+  double cores;             /* shared by all ranks; 0: each rank has its own */
+  bool migrates;            /* ranks migrate to a free core; else each has a fixed one */
   int wide; /* ranks from this one on never wait for a port or a link of their own; 0: none */
 } tt_cost_model;
 
@@ -97,9 +102,13 @@ static inline const tt_link *tt_link_at(const tt_cost_model *model, int level, u
   return model->hosts ? &model->hosts->link[model->hosts->kind[rank]][level] : &model->link[level];
 }
 
-/* How many messages have ports of their own there; where places are not known, all of a step have (sim_mixed.c). */
+static inline bool tt_is_contended(const tt_cost_model *model) {
+  return model->contention.mean > 0;
+}
+
+/* How many messages have ports of their own there; where the placement is unknown, all of a step have (contention.c). */
 static inline int tt_ports_at_once(const tt_cost_model *model, int level, uint32_t rank) {
-  return model->meet > 0 && level == 0 ? 1 : tt_ports(tt_link_at(model, level, rank));
+  return tt_is_contended(model) && level == 0 ? 1 : tt_ports(tt_link_at(model, level, rank));
 }
 
 /* One level, and all costs are 0. */

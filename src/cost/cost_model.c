@@ -49,10 +49,8 @@ void tt_cost_net(const tt_profile *m, int ranks, const tt_tree *tree, tt_cost_mo
   p->apart = m->apart;
   p->torus = m->torus;
   p->hop = m->torus ? m->hop : 0;
-  p->meet = m->meet;
-  p->links = m->links;
-  p->nearer = m->nearer < p->link[0].alpha ? m->nearer : p->link[0].alpha;
-  p->further = m->further;
+  p->contention = m->contention;
+  if (p->contention.nearest > p->link[0].alpha) p->contention.nearest = p->link[0].alpha;
   p->header = m->header;
   p->gamma = m->gamma;
 }

@@ -137,9 +137,9 @@ typedef struct tt_sim_taken {
 } tt_sim_taken;
 tt_sim_taken tt_sim_take(const tt_cost_model *model, const uint32_t *domains, int level,
                          const tt_sim_message *d, bool inward);
-/* ---- places that are not known (sim_mixed.c) ---- */
+/* ---- unknown placement (contention.c) ---- */
 
-/* Are these two events departures of a step's messages, or arrivals for one step, where places are not known? */
+/* Are these two events departures of a step's messages, or arrivals for one step, where the placement is unknown? */
 bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t what);
 /* Gives the messages over such links the slopes of those that chance brings together. False: out of memory. */
 bool tt_sim_mix(tt_sim *sim, const uint32_t *round);

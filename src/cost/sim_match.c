@@ -376,7 +376,7 @@ bool tt_sim_links(tt_sim *sim) {
   const int bounds = last + (tt_jams_from(&model->link[last]) > 0 || one);
   const bool shared = sim->sim_ranks > 1 || sends_at_once(model);
   uint32_t *domains = bounds ? tt_cost_domains(model) : NULL;
-  const bool mixed = model->meet > 0, rounds = mixed || (last && shared);
+  const bool mixed = tt_is_contended(model), rounds = mixed || (last && shared);
   uint32_t *round = rounds ? malloc(((size_t)sim->messages + 1) * sizeof *round) : NULL;
   bool ok = (domains || !bounds) && (round || !rounds) && tt_sim_ends_new(sim);
   for (uint32_t i = 0; ok && i < sim->messages; i++) {

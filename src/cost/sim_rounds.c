@@ -31,7 +31,7 @@ static bool one_port_alone(tt_sim *sim, int *rounds) {
   const tt_cost_model model = sim->model;
   sim->model.apart = false;
   sim->model.hosts = NULL;
-  sim->model.meet = 0;
+  sim->model.contention.mean = 0;
   for (int l = 0; l < model.levels; l++) sim->model.link[l].ports = 1;
   const bool ok = round && tt_sim_rounds(sim, round);
   sim->model = model;
