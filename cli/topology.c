@@ -2,7 +2,7 @@
  *
  * Idea       a shape is three numbers or so. A node is a rank; a message takes the software's time at both ends together, and
  *            each link on its way its latency. tutti is told which links lie side by side, as the routes of SimGrid's
- *            networks choose among them (src/cost/sim_routes.c), with which sim/topologies.py compares the prices.
+ *            networks choose among them (src/cost/topologies.h), with which sim/topologies.py compares the prices.
  * Placement  If it is unknown which rank is which node, levels say nothing. A message takes a route of the mean length. If each
  *            node sends one message to anywhere, each of the N busiest links carries `mean` of them on average, and the busiest
  *            one `excess` more: the square of what the largest of N normal numbers has in the mean is 1.25 log2 N - 2 variances,

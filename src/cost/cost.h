@@ -5,11 +5,9 @@
  *            for alpha + bytes * beta; processors copy and reduce. Nothing is modelled
  *            twice: the closed forms of the papers are tests of this (test_price.c).
  * Links      a link that leaves a domain of the machine (a node, a rack) is shared by the
- *            messages that its ranks send out of it in the same round. Several may leave it (sim_routes.c).
+ *            messages that its ranks send out of it in the same round. Several may leave it (topologies.h).
  * Uniform    if every rank does the same with partners that do the same, one rank is
  *            simulated for all.
- * Torus      a node has two links of each level, one either way round the circle of the level's domains. With
- *            `hop`, links lead to neighbours only: a message uses all the links on the shorter way.
  * Cache      if a vector is larger than the cache, the bytes beyond it cost more to move. Those
  *            in the cache cost the same, so the time remains a line on either side.
  * Hosts      the links of single hosts may differ. A message takes the larger alpha, and the time of the
@@ -40,7 +38,7 @@ typedef struct tt_link {
   double
       code; /* s/B of the vector that its processors take, half at either end, to code and decode it */
   int ports; /* such messages that a rank sends, or receives, at once; 0 means 1 */
-  int paths; /* links that leave a domain of this level side by side (sim_routes.c); 0 means 1 */
+  int paths; /* links that leave a domain of this level side by side (topology_fat_tree.c); 0 means 1 */
   int pairs; /* 1: one to each other domain of the level; beta is that of one link */
 } tt_link;
 

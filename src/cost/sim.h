@@ -108,35 +108,6 @@ bool tt_sim_rounds(tt_sim *sim, uint32_t *round);
 bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 /* As tt_sim_run, but without the lower bound by the busiest link. */
 bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown);
-/* The way between two ranks that part at a level: how many links of each level from that one on, but the last;
- * on a torus, do they lead down the level's circle? And s in the nodes between. */
-typedef struct tt_sim_way {
-  double links[TT_TREE_LEVELS];
-  bool down[TT_TREE_LEVELS];
-  double transit;
-} tt_sim_way;
-void tt_sim_way_find(const tt_cost_model *model, int level, uint32_t a, uint32_t b,
-                     tt_sim_way *way);
-/* ---- routes (sim_routes.c) ---- */
-
-/* The level whose domain owns the links of a level: of a torus, the node. */
-int tt_sim_owner(const tt_cost_model *model, int level);
-/* The most ranks behind the links of one such owner. */
-double tt_sim_ranks_of(const tt_cost_model *model, int level);
-/* The number of ranks that share a link of a level, if all are alike and go the same way. */
-double tt_sim_sharers(const tt_cost_model *model, int level);
-/* How many links leave a domain of a level side by side. */
-double tt_sim_side_by_side(const tt_cost_model *model, int level);
-/* How many links of a domain are told apart. */
-size_t tt_sim_links_each(const tt_cost_model *model, int level);
-/* What a message takes at its sender's domain of a level, or (inward) at its reader's: the link, and how many such ones
- * are on its way; 0: none. domains: of tt_cost_domains. */
-typedef struct tt_sim_taken {
-  size_t which;
-  double links;
-} tt_sim_taken;
-tt_sim_taken tt_sim_take(const tt_cost_model *model, const uint32_t *domains, int level,
-                         const tt_sim_message *d, bool inward);
 /* ---- unknown placement (contention.c) ---- */
 
 /* Are these two events departures of a step's messages, or arrivals for one step, where the placement is unknown? */

@@ -13,15 +13,15 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "sim.h"
+#include "topologies.h"
 
 /* A message between domains of a level passes the links of that level and of all within it, the last of
  * which is its rank's port. On a torus with hops it passes links of that level only. */
 static int narrowest(const tt_cost_model *model, int level) {
   int slowest = level;
   for (int l = level + 1; l < model->levels - 1 && model->hop <= 0; l++)
-    if (model->link[l].beta * tt_sim_sharers(model, l) >
-        model->link[slowest].beta * tt_sim_sharers(model, slowest))
+    if (model->link[l].beta * tt_links_sharers(model, l) >
+        model->link[slowest].beta * tt_links_sharers(model, slowest))
       slowest = l;
   return slowest;
 }
@@ -30,7 +30,7 @@ static int narrowest(const tt_cost_model *model, int level) {
 bool tt_cost_stage(const tt_cost_model *model, int level, int ranks, tt_cost_model *stage) {
   const int last = model->levels - 1, slow = narrowest(model, level);
   const bool circle = model->torus && level < last;
-  const double sharers = tt_sim_sharers(model, slow);
+  const double sharers = tt_links_sharers(model, slow);
   if (model->cores > 0 || model->copy > 0 || model->migrates || model->position ||
       !model->tree.even || (circle && ranks != model->tree.level[level].each))
     return false;
