@@ -89,7 +89,7 @@ static double load_message(load *x, const tt_sched *s, const tt_step *step, int 
   const double share = tt_step_share(s, step);
   const bool in = step->kind != TT_SEND;
   const tt_link *link = tt_link_at(model, level, x->rank);
-  tt_bound_line *port = &x->port[in && !model->half][level];
+  tt_bound_line *port = &x->port[in && !model->half_duplex][level];
   const tt_sim_message d = {.sender = x->rank, .reader = (uint32_t)peer, .level = (uint8_t)level};
   const double beta = least_beta(model, x->rank, &d);
   const double mean = level ? 0 : model->contention.mean;
@@ -161,12 +161,12 @@ static void add_ports(tt_bound *bound, const load *x, const tt_cost_model *model
     if (ports > most) most = ports;
     all.each += one->each;
     all.slope += one->slope;
-    if (model->apart)
+    if (model->ports_per_level)
       add_whole(bound, (tt_bound_line){one->each / ports, 0, one->slope / ports, 0}, sliced);
   }
-  if (!model->apart)
+  if (!model->ports_per_level)
     add_whole(bound, (tt_bound_line){all.each / most, all.once, all.slope / most, 0}, sliced);
-  else if (!in && !model->half)
+  else if (!in && !model->half_duplex)
     add_whole(bound, (tt_bound_line){0, all.each, 0, all.slope}, sliced);
 }
 
@@ -191,7 +191,7 @@ void tt_bound_rank(tt_bound *bound, const tt_sched *s, const tt_cost_model *mode
   load_rank(&x, s, alike, model);
   add_ports(bound, &x, model, false, alike);
   add_ports(bound, &x, model, true, alike);
-  if (model->cores <= 0) add_whole(bound, x.processor, alike);
+  if (model->shm.cores <= 0) add_whole(bound, x.processor, alike);
   for (int l = 0; l < model->levels - 1 && alike && model->tree.even; l++)
     for (size_t i = 0; i < numbers_of(model, l); i++)
       add_bound(bound,
@@ -284,7 +284,7 @@ static void add_hop(tt_bound_line *line, const tt_sched *s, const tt_step *step,
       larger_of(to->alpha, from->alpha) + tt_links_transit(model, &d) + model->header * beta;
   line->part += share * beta;
   line->once += larger_of(to->L, from->L);
-  if (model->cores <= 0 && !model->migrates)
+  if (model->shm.cores <= 0 && !model->shm.migrates)
     line->once += least_overhead(step, to) + least_overhead(sent, from);
   if (step->kind == TT_RECV_REDUCE) line->part += share * model->gamma;
 }

@@ -31,7 +31,7 @@ typedef struct all_loads {
 } all_loads;
 
 bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t what) {
-  if (what < sim->steps || !tt_is_contended(&sim->model)) return false;
+  if (what < sim->steps || !tt_placement_unknown(&sim->model)) return false;
   const uint32_t n = sim->messages, d = what - sim->steps;
   const tt_sim_message *one = &sim->message[d % n], *other = &sim->message[(last - sim->steps) % n];
   return one->level == 0 && (d < n ? one->from == other->from : one->to == other->to);

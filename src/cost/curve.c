@@ -105,7 +105,7 @@ bool tt_price_curve(tt_sim *sim, tt_curve *curve) {
                       .saves = burst > 0,
                       .messages = sends.messages,
                       .senders = sim->senders,
-                      .jam = tt_sim_jams_from(sim)};
+                      .incast_threshold = tt_sim_incast_threshold(sim)};
   if (!line_at(sim, shortest, &a) || !line_at(sim, longest, &b)) return false;
   tt_curve_add(curve, 0, a);
   const bool few = sim->steps + sim->messages < 1000;

@@ -27,7 +27,7 @@ typedef struct figure {
 static const figure of_level[] = {
     {"alpha", SECONDS, offsetof(tt_link, alpha), "a message, whatever its size"},
     {"delay", SECONDS, offsetof(tt_link, L), "on top, while the port is free again"},
-    {"gap", SECONDS, offsetof(tt_link, gap),
+    {"gap", SECONDS, offsetof(tt_link, g),
      "from one message to the next at least, while the link carries bytes"},
     {"beta", PER_BYTE, offsetof(tt_link, beta), "a byte through the link"},
     {"processor", SECONDS, offsetof(tt_link, o), "of a core, for a message at either end"},

@@ -48,7 +48,7 @@ static int most_ports(const tt_cost_model *p) {
 /* The port that is free first, for messages of a level. */
 static tt_server *earliest(const tt_running *s, tt_server *all, uint32_t sim_rank, int level) {
   const tt_cost_model *p = &s->sim->model;
-  const int first = p->apart ? (int)sim_rank * p->levels + level : (int)sim_rank;
+  const int first = p->ports_per_level ? (int)sim_rank * p->levels + level : (int)sim_rank;
   tt_server *ports = all + first * s->ports, *best = ports;
   for (int i = 1; i < tt_ports_at_once(p, level, sim_rank); i++)
     if (ports[i].free < best->free) best = &ports[i];
@@ -56,7 +56,7 @@ static tt_server *earliest(const tt_running *s, tt_server *all, uint32_t sim_ran
 }
 
 static bool buffered(const tt_cost_model *p) {
-  return p->copy > 0 && !p->exported;
+  return p->shm.copy > 0 && !p->shm.exported;
 }
 
 /* Is the server free? If not, queues `what` again for when it is: then the waiting events go by
@@ -76,7 +76,7 @@ static void lag(tt_running *s, uint32_t d) {
   tt_sim_timing *m = &s->timing[message->to];
   const double all = s->moved * to->copying + s->bytes * to->reducing;
   const double bytes = s->bytes * message->share;
-  const double rest = bytes > sim->model.piece ? all * sim->model.piece / bytes : all;
+  const double rest = bytes > sim->model.shm.piece ? all * sim->model.shm.piece / bytes : all;
   const double floor = s->timing[message->from].end + sim->model.link[message->level].L + rest;
   if (floor <= m->floor) return;
   m->floor = floor;
@@ -94,7 +94,7 @@ static double charged(const tt_running *s, const tt_sim_message *d) {
 /* The rank's core; or the one that is free first, if ranks migrate. */
 static tt_server *core_of(tt_running *s, uint32_t sim_rank) {
   tt_server *best = &s->o[s->cores ? sim_rank % s->cores : sim_rank];
-  for (uint32_t i = 0; i < s->cores && s->sim->model.migrates; i++)
+  for (uint32_t i = 0; i < s->cores && s->sim->model.shm.migrates; i++)
     if (s->o[i].free < best->free) best = &s->o[i];
   return best;
 }
@@ -142,8 +142,7 @@ static tt_line cost_of(const tt_running *s, uint32_t d, whose of) {
   cost.fixed += is_late ? way : way - message->head;
   if (is_late && cost.slope > message->late) cost.slope = message->late;
   if (sim->model.header > 0) cost.fixed += header_of(sim, message, cost.slope);
-  const double gap =
-      of == SENDER ? tt_link_at(&sim->model, message->level, message->sender)->gap : 0;
+  const double gap = of == SENDER ? tt_link_at(&sim->model, message->level, message->sender)->g : 0;
   return cost.fixed + charged(s, message) * cost.slope < gap ? (tt_line){0, gap, 0} : cost;
 }
 
@@ -164,8 +163,8 @@ static bool cross_port(tt_running *s, double at, uint32_t d, tt_sim_timing *m) {
   const tt_cost_model *p = &s->sim->model;
   const tt_sim_message *message = &s->sim->message[d];
   const uint32_t what = s->sim->steps + s->sim->messages + d;
-  tt_server *in = earliest(s, p->half ? s->out : s->in, message->reader, message->level);
-  const bool wide = tt_cost_is_wide(p, message->reader);
+  tt_server *in = earliest(s, p->half_duplex ? s->out : s->in, message->reader, message->level);
+  const bool wide = tt_rank_uncontended(p, message->reader);
   if (!wide && !is_free(s, in, at, what, m)) return false;
   m->end = at + occupies(s, d, MESSAGE);
   if (!wide) *in = (tt_server){s->sim->ends ? at + occupies(s, d, READER) : m->end, what};
@@ -179,7 +178,7 @@ static void arrive(tt_running *s, double at, uint32_t d) {
   const uint32_t what = sim->steps + sim->messages + d;
   tt_sim_timing *m = &s->timing[what], *from = &s->timing[message->from];
   if (!cross_port(s, at, d, m)) return;
-  if (sim->model.piece > 0) lag(s, d);
+  if (sim->model.shm.piece > 0) lag(s, d);
   if (message->o_next > 0 && !sim->idle)
     tt_heap_push(s, m->end, what + sim->messages);
   else
@@ -193,7 +192,7 @@ static void begin_next(tt_running *s, double at, uint32_t d) {
   const uint32_t what = sim->steps + d;
   const double early = sim->idle ? 0 : sim->message[d + 1].early;
   const double ready = s->timing[sim->message[d].from].end - early;
-  const bool later = sim->model.migrates && ready > at;
+  const bool later = sim->model.shm.migrates && ready > at;
   s->timing[what + 1].cause = later ? sim->message[d].from : s->timing[what].cause;
   s->timing[what + 1].rest = later ? early : s->timing[what].rest;
   tt_heap_push(s, later ? ready : at, what + 1);
@@ -207,10 +206,10 @@ static void occupy_sender_port(tt_running *s, double at, uint32_t d) {
   const tt_sim_message *message = &sim->message[d];
   const uint32_t what = sim->steps + d;
   tt_server *out = earliest(s, s->out, message->sender, message->level);
-  const bool wide = tt_cost_is_wide(p, message->sender);
+  const bool wide = tt_rank_uncontended(p, message->sender);
   if (!wide && !is_free(s, out, at, what, &s->timing[what])) return;
   const tt_server busy = {at + occupies(s, d, SENDER), what};
-  if (p->apart) { /* within a slice, one message at a time */
+  if (p->ports_per_level) { /* within a slice, one message at a time */
     tt_server *mine = slice_of(s, d);
     if (!is_free(s, mine, at, what, &s->timing[what])) return;
     *mine = busy;
@@ -248,9 +247,9 @@ static void run_step(tt_running *s, double at, uint32_t step) {
   if (lo == hi || buffered(&sim->model)) end_step(s, step, m->end, step);
   if (lo == hi) return;
   s->timing[sim->steps + lo].cause = step;
-  const double bytes = s->bytes * sim->message[lo].share, piece = sim->model.piece;
+  const double bytes = s->bytes * sim->message[lo].share, piece = sim->model.shm.piece;
   const double early = sim->idle                    ? 0
-                       : sim->model.migrates        ? sim->message[lo].early
+                       : sim->model.shm.migrates    ? sim->message[lo].early
                        : piece > 0 && bytes > piece ? s->moved * task->copying * (1 - piece / bytes)
                                                     : 0;
   s->timing[sim->steps + lo].rest = early; /* the first message leaves before its step ends */
@@ -262,26 +261,26 @@ static void run_step(tt_running *s, double at, uint32_t step) {
 /* The number of cores to simulate. With more than FEW ranks only their total work is counted
  * (share_cores), which is faster. */
 static uint32_t shared_cores(const tt_sim *sim) {
-  const double cores = sim->model.cores;
+  const double cores = sim->model.shm.cores;
   const uint32_t whole = cores > 1 ? (uint32_t)cores : 1;
   return cores > 0 && whole < (uint32_t)sim->sim_ranks && sim->sim_ranks <= FEW ? whole : 0;
 }
 
 static bool set_up_simulation(tt_running *s, tt_sim *sim, double bytes) {
   const tt_cost_model *p = &sim->model;
-  const size_t n = (size_t)sim->steps + (p->migrates ? 3 : 2) * (size_t)sim->messages;
+  const size_t n = (size_t)sim->steps + (p->shm.migrates ? 3 : 2) * (size_t)sim->messages;
   const size_t sim_ranks = (size_t)sim->sim_ranks;
   const int most = most_ports(p);
-  const size_t ports = sim_ranks * (size_t)(most * (p->apart ? p->levels : 1));
+  const size_t ports = sim_ranks * (size_t)(most * (p->ports_per_level ? p->levels : 1));
   *s = (tt_running){.sim = sim,
                     .bytes = bytes,
                     .timing = sim->timing,
                     .heap = sim->event,
                     .cores = shared_cores(sim),
                     .ports = most};
-  const bool spills = p->cache > 0 && bytes > p->cache;
-  s->per_byte = spills ? p->far_ratio : 1;
-  s->spilt = spills ? p->cache * (1 - p->far_ratio) : 0;
+  const bool spills = p->shm.cache > 0 && bytes > p->shm.cache;
+  s->per_byte = spills ? p->shm.far_ratio : 1;
+  s->spilt = spills ? p->shm.cache * (1 - p->shm.far_ratio) : 0;
   s->moved = s->spilt + s->per_byte * bytes;
   s->o = calloc(sim_ranks + 2 * ports + sim_ranks * sim->slices, sizeof *s->o);
   if (!s->o) return false;
@@ -309,7 +308,7 @@ static void walk_back(const tt_running *s, uint32_t what, tt_breakdown *t) {
       t->fixed += m->rest;
     } else if (what < sim->steps) {
       const tt_sim_task *task = &sim->task[what];
-      const bool migrates = sim->model.migrates, before = early > 0 && !migrates;
+      const bool migrates = sim->model.shm.migrates, before = early > 0 && !migrates;
       const double o = task->o - (migrates ? early : 0);
       const double copying = s->moved * task->copying - (migrates ? 0 : early);
       t->o += o;
@@ -342,8 +341,8 @@ static void walk_back(const tt_running *s, uint32_t what, tt_breakdown *t) {
   }
 }
 
-static void jam(const tt_sim *sim, double bytes, tt_breakdown *t) {
-  const double lost = tt_jam(bytes * sim->link_slope, tt_sim_jams_from(sim), bytes);
+static void add_incast(const tt_sim *sim, double bytes, tt_breakdown *t) {
+  const double lost = tt_incast_cost(bytes * sim->link_slope, tt_sim_incast_threshold(sim), bytes);
   t->time += lost;
   t->slope += lost / bytes;
   t->transfer[sim->link_level] += lost;
@@ -368,7 +367,7 @@ static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
 static void share_cores(const tt_running *s, tt_breakdown *t) {
   const tt_sim *sim = s->sim;
   const tt_cost_model *p = &sim->model;
-  const double times = (double)p->ranks / sim->sim_ranks / p->cores;
+  const double times = (double)p->ranks / sim->sim_ranks / p->shm.cores;
   tt_breakdown all = {.shared_cores = true};
   uint32_t rounds = 0, most = 0;
   for (uint32_t i = 0; i < sim->steps; i++) {
@@ -422,12 +421,12 @@ bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
   if (last != TT_NOTHING) breakdown->time = s.timing[last].end;
   walk_back(&s, last, breakdown);
   free(s.o);
-  if (sim->model.cores > 0) share_cores(&s, breakdown);
+  if (sim->model.shm.cores > 0) share_cores(&s, breakdown);
   return true;
 }
 
 bool tt_sim_run(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
   if (!tt_sim_unbound(sim, bytes, breakdown) || !fill_link(sim, bytes, breakdown)) return false;
-  jam(sim, bytes, breakdown);
+  add_incast(sim, bytes, breakdown);
   return true;
 }

@@ -73,7 +73,7 @@ struct tt_sim {
   double link_slope;            /* s/B of the vector through the busiest link */
   uint8_t link_level;           /* its level */
   double link_burst;            /* B that it lets through at once */
-  double link_jam;              /* B of messages that jam it; 0: none do */
+  double link_incast;           /* its incast threshold in B of a message; 0: none */
   double saved[TT_TREE_LEVELS]; /* B of the vector that a link lets through at once */
   tt_sim_timing *timing;        /* of each step and message */
   tt_sim_event *event;          /* the heap's memory */
@@ -89,9 +89,9 @@ struct tt_sim {
 bool tt_sim_match(tt_sim *sim, tt_sched *const *all, const uint32_t *first);
 /* Fills in levels and slopes of the messages. */
 bool tt_sim_links(tt_sim *sim);
-/* B of the vector from which on messages jam the busiest link: a rank has many long ones under way at once, of slices or of
+/* B of the vector from which on incast slows the busiest link: a rank has many long ones under way at once, of slices or of
  * more than two senders. 0: never. */
-double tt_sim_jams_from(const tt_sim *sim);
+double tt_sim_incast_threshold(const tt_sim *sim);
 /* Where the links of hosts differ (sim_ends.c). Allocates sim->ends, which is NULL if they do not; false: out of
  * memory. */
 bool tt_sim_ends_new(tt_sim *sim);

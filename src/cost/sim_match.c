@@ -127,7 +127,7 @@ static double handling(tt_sim_task *task, const tt_link *link, double share) {
 static void handle(tt_sim *sim, uint32_t d) {
   tt_sim_message *message = &sim->message[d];
   tt_sim_task *from = &sim->task[message->from], *to = &sim->task[message->to];
-  const bool apart = sim->model.migrates && to->messages;
+  const bool apart = sim->model.shm.migrates && to->messages;
   const double out =
       handling(from, tt_link_at(&sim->model, message->level, message->sender), message->share);
   const double in =
@@ -260,7 +260,7 @@ static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *ro
     for (uint32_t i = 0; i < sim->messages; i++) {
       tt_sim_message *d = &sim->message[i];
       const tt_links taken = tt_links_of(model, level, d, inward);
-      if (taken.count <= 0 || tt_cost_is_wide(model, inward ? d->reader : d->sender)) continue;
+      if (taken.count <= 0 || tt_rank_uncontended(model, inward ? d->reader : d->sender)) continue;
       const uint32_t of = alone ? 0 : domain[inward ? d->reader : d->sender];
       crossing *c = &crossings[(each * of + taken.which) * rounds + round[i]];
       const double own = d->share * taken.count * sharers;
@@ -284,7 +284,7 @@ static void bound_by(tt_sim *sim, double carried, double slope, int level) {
   sim->link_slope = slope;
   sim->link_level = (uint8_t)level;
   sim->link_burst = link->burst;
-  sim->link_jam = tt_jams_from(link);
+  sim->link_incast = tt_incast_threshold(link);
 }
 
 /* Bounds the time by the link of a level that carries most, in or out, over all rounds. */
@@ -293,7 +293,7 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   const size_t ranks = (size_t)model->ranks;
   const uint32_t *domain = domains + (size_t)tt_links_owner(model, level) * ranks;
   const size_t each = tt_links_numbered(model, level), n = each * domains_in(model, domain);
-  const size_t inwards = model->half && level == model->levels - 1 ? 0 : n;
+  const size_t inwards = model->half_duplex && level == model->levels - 1 ? 0 : n;
   double *sum = calloc(2 * n, sizeof *sum), most = 0, slope = 0;
   if (!sum) return false;
   for (uint32_t i = 0; i < sim->messages; i++) {
@@ -301,7 +301,7 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
     for (int inward = 0; inward < 2; inward++) {
       const tt_links taken = tt_links_of(model, level, d, inward);
       const uint32_t rank = inward ? d->reader : d->sender;
-      if (!tt_cost_is_wide(model, rank))
+      if (!tt_rank_uncontended(model, rank))
         sum[(inward ? inwards : 0) + each * domain[rank] + taken.which] += d->share * taken.count;
     }
   }
@@ -329,7 +329,7 @@ static bool bound_by_own(tt_sim *sim, int level) {
     sum[taken.which] += sim->message[i].share * taken.count;
     most = sum[taken.which] > most ? sum[taken.which] : most;
   }
-  if (model->half && level == model->levels - 1) most *= 2;
+  if (model->half_duplex && level == model->levels - 1) most *= 2;
   bound_by(sim, most * tt_links_sharers(model, level), 0, level);
   const bool ok = sum;
   free(sum);
@@ -361,22 +361,22 @@ static bool find_rounds(tt_sim *sim, uint32_t *round) {
 
 /* Can a rank have several messages in a round? */
 static bool sends_at_once(const tt_cost_model *model) {
-  bool several = model->apart;
+  bool several = model->ports_per_level;
   for (int l = 0; l < model->levels; l++) several |= tt_ports(&model->link[l]) > 1;
   return several;
 }
 
 /* If one rank is simulated for all, all ranks that share a link cross it at once, and only the links into its domains
  * are looked at: all messages known are to this rank, and others leave on other links. A rank's own link
- * is its ports, whose busy time is simulated, unless it lets bytes through at once, or messages jam it. */
+ * is its ports, whose busy time is simulated, unless it lets bytes through at once, or incast slows it. */
 bool tt_sim_links(tt_sim *sim) {
   const tt_cost_model *model = &sim->model;
   const int last = model->levels - 1;
-  const bool one = model->apart && !model->torus; /* link, which all levels' ports share */
-  const int bounds = last + (tt_jams_from(&model->link[last]) > 0 || one);
+  const bool one_link = model->ports_per_level && !model->torus; /* which all ports share */
+  const int bounds = last + (tt_incast_threshold(&model->link[last]) > 0 || one_link);
   const bool shared = sim->sim_ranks > 1 || sends_at_once(model);
   uint32_t *domains = bounds ? tt_cost_domains(model) : NULL;
-  const bool mixed = tt_is_contended(model), rounds = mixed || (last && shared);
+  const bool mixed = tt_placement_unknown(model), rounds = mixed || (last && shared);
   uint32_t *round = rounds ? malloc(((size_t)sim->messages + 1) * sizeof *round) : NULL;
   bool ok = (domains || !bounds) && (round || !rounds) && tt_sim_ends_new(sim);
   for (uint32_t i = 0; ok && i < sim->messages; i++) {
