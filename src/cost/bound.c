@@ -49,6 +49,7 @@ static size_t numbers_of(const tt_cost_model *model, int level) {
   return tt_topology_at(model, level)->same_numbers ? tt_links_numbered(model, level) : 1;
 }
 
+/* The links that a message takes at its sender's end, by these numbers. */
 static tt_links same_links(const tt_cost_model *model, int level, const tt_sim_message *d) {
   if (tt_topology_at(model, level)->same_numbers) return tt_links_of(model, level, d, false);
   return (tt_links){0, 1};
@@ -177,8 +178,8 @@ void tt_bound_rounds(tt_bound *bound, int rounds, const tt_cost_model *model) {
     const double alpha = link->alpha / tt_ports(link);
     if (!l || alpha < least) least = alpha;
   }
-  add_bound(bound, (tt_bound_line){.once = rounds * least /
-                                           model->levels}); /* a level has ports of its own */
+  /* Each level has ports of its own. */
+  add_bound(bound, (tt_bound_line){.once = rounds * least / model->levels});
 }
 
 /* s/B on a link of the level if each rank behind it sends a vector: one of several carries the mean at least. */

@@ -30,9 +30,9 @@ typedef struct all_loads {
   double *sent, *received;
 } all_loads;
 
-bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t what) {
-  if (what < sim->steps || !tt_placement_unknown(&sim->model)) return false;
-  const uint32_t n = sim->messages, d = what - sim->steps;
+bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t event) {
+  if (event < sim->steps || !tt_placement_unknown(&sim->model)) return false;
+  const uint32_t n = sim->messages, d = event - sim->steps;
   const tt_sim_message *one = &sim->message[d % n], *other = &sim->message[(last - sim->steps) % n];
   return one->level == 0 && (d < n ? one->from == other->from : one->to == other->to);
 }

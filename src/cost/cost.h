@@ -90,7 +90,7 @@ typedef struct tt_cost_model {
   double header;                /* B that a message takes on links on top of its own */
   double gamma;                 /* s/B reduced */
   tt_shm_costs shm;             /* of ranks that share memory or cores */
-  int uncontended_from;         /* ranks that never wait for ports or links of their own; 0: none */
+  int uncontended_from;         /* ranks from here on never wait for ports or own links; 0: none */
 } tt_cost_model;
 
 static inline bool tt_rank_uncontended(const tt_cost_model *model, uint32_t rank) {
@@ -205,7 +205,7 @@ bool tt_price_curve(tt_sim *sim, tt_curve *curve);
 void tt_curve_add(tt_curve *curve, double from, tt_line line);
 /* Seconds for a link's work and other waits together. They overlap, but not fully if both take
  * about as long. */
-static inline double tt_made_up(double link, double other) {
+static inline double tt_partial_overlap(double link, double other) {
   const double most = link > other ? link : other;
   const double part = most > 0 ? (link > other ? other : link) / most : 0;
   return most * (1 + part * part * part * part / 4);
@@ -225,7 +225,8 @@ static inline double tt_curve_at(const tt_curve *c, double bytes) {
   int i = c->n - 1;
   while (i > 0 && bytes < c->line[i].from) i--;
   const double time = c->line[i].fixed + c->line[i].slope * bytes;
-  const double link = c->saves ? tt_made_up(c->link * bytes, c->line[0].fixed) : c->link * bytes;
+  const double link =
+      c->saves ? tt_partial_overlap(c->link * bytes, c->line[0].fixed) : c->link * bytes;
   return (time > link ? time : link) + tt_incast_cost(c->link * bytes, c->incast_threshold, bytes);
 }
 

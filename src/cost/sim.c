@@ -18,7 +18,7 @@ enum { FEW = 32 }; /* ranks */
 /* ---- events ---- */
 
 /* One dependency of a step has completed. */
-static void come(tt_running *s, uint32_t step, double at, uint32_t cause) {
+static void dependency_done(tt_running *s, uint32_t step, double at, uint32_t cause) {
   tt_sim_timing *m = &s->timing[step];
   if (m->cause == TT_NOTHING || at > m->ready) {
     m->ready = at;
@@ -31,7 +31,7 @@ static void end_step(tt_running *s, uint32_t step, double at, uint32_t cause) {
   tt_sim_timing *m = &s->timing[step];
   if (at >= m->end) m->end = at;
   for (uint32_t i = s->sim->then_at[step]; i < s->sim->then_at[step + 1]; i++)
-    come(s, s->sim->then[i], m->end, cause);
+    dependency_done(s, s->sim->then[i], m->end, cause);
 }
 
 /* The maximum over levels and hosts; levels that share ports use the first of these. */
@@ -59,12 +59,13 @@ static bool buffered(const tt_cost_model *p) {
   return p->shm.copy > 0 && !p->shm.exported;
 }
 
-/* Is the server free? If not, queues `what` again for when it is: then the waiting events go by
+/* Is the server free? If not, queues `event` again for when it is: then the waiting events go by
  * their order in the schedule. */
-static bool is_free(tt_running *s, const tt_server *x, double at, uint32_t what, tt_sim_timing *m) {
-  if (x->free <= at || tt_sim_together(s->sim, x->last, what)) return true;
+static bool is_free(tt_running *s, const tt_server *x, double at, uint32_t event,
+                    tt_sim_timing *m) {
+  if (x->free <= at || tt_sim_together(s->sim, x->last, event)) return true;
   m->cause = x->last;
-  tt_heap_push(s, x->free, what);
+  tt_heap_push(s, x->free, event);
   return false;
 }
 
@@ -105,18 +106,18 @@ static double delay_of(const tt_sim *sim, uint32_t d) {
 }
 
 /* Handles an arrived message before its reader's step. */
-static void take_in(tt_running *s, double at, uint32_t d) {
+static void handle_arrival(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
-  const uint32_t came = sim->steps + sim->messages + d, what = came + sim->messages;
+  const uint32_t came = sim->steps + sim->messages + d, event = came + sim->messages;
   const double there = at + delay_of(sim, d);
   tt_server *cpu = core_of(s, message->reader);
   const bool waits = cpu->free > at;
-  tt_sim_timing *m = &s->timing[what];
+  tt_sim_timing *m = &s->timing[event];
   m->cause = waits ? cpu->last : came;
   m->end = (waits ? cpu->free : at) + message->o_next;
-  *cpu = (tt_server){m->end, what};
-  come(s, message->to, m->end > there ? m->end : there, m->end > there ? what : came);
+  *cpu = (tt_server){m->end, event};
+  dependency_done(s, message->to, m->end > there ? m->end : there, m->end > there ? event : came);
 }
 
 typedef enum whose { MESSAGE, SENDER, READER } whose;
@@ -162,12 +163,12 @@ static tt_server *slice_of(const tt_running *s, uint32_t d) {
 static bool cross_port(tt_running *s, double at, uint32_t d, tt_sim_timing *m) {
   const tt_cost_model *p = &s->sim->model;
   const tt_sim_message *message = &s->sim->message[d];
-  const uint32_t what = s->sim->steps + s->sim->messages + d;
+  const uint32_t event = s->sim->steps + s->sim->messages + d;
   tt_server *in = earliest(s, p->half_duplex ? s->out : s->in, message->reader, message->level);
   const bool wide = tt_rank_uncontended(p, message->reader);
-  if (!wide && !is_free(s, in, at, what, m)) return false;
+  if (!wide && !is_free(s, in, at, event, m)) return false;
   m->end = at + occupies(s, d, MESSAGE);
-  if (!wide) *in = (tt_server){s->sim->ends ? at + occupies(s, d, READER) : m->end, what};
+  if (!wide) *in = (tt_server){s->sim->ends ? at + occupies(s, d, READER) : m->end, event};
   return true;
 }
 
@@ -175,27 +176,27 @@ static bool cross_port(tt_running *s, double at, uint32_t d, tt_sim_timing *m) {
 static void arrive(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
-  const uint32_t what = sim->steps + sim->messages + d;
-  tt_sim_timing *m = &s->timing[what], *from = &s->timing[message->from];
+  const uint32_t event = sim->steps + sim->messages + d;
+  tt_sim_timing *m = &s->timing[event], *from = &s->timing[message->from];
   if (!cross_port(s, at, d, m)) return;
   if (sim->model.shm.piece > 0) lag(s, d);
   if (message->o_next > 0 && !sim->idle)
-    tt_heap_push(s, m->end, what + sim->messages);
+    tt_heap_push(s, m->end, event + sim->messages);
   else
-    come(s, message->to, m->end + delay_of(sim, d), what);
-  if (!buffered(&sim->model) && --from->needs == 0) end_step(s, message->from, m->end, what);
+    dependency_done(s, message->to, m->end + delay_of(sim, d), event);
+  if (!buffered(&sim->model) && --from->needs == 0) end_step(s, message->from, m->end, event);
 }
 
 /* When a message has left, and its overhead is done, the step's next message wants a port. */
 static void begin_next(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
-  const uint32_t what = sim->steps + d;
+  const uint32_t event = sim->steps + d;
   const double early = sim->idle ? 0 : sim->message[d + 1].early;
   const double ready = s->timing[sim->message[d].from].end - early;
   const bool later = sim->model.shm.migrates && ready > at;
-  s->timing[what + 1].cause = later ? sim->message[d].from : s->timing[what].cause;
-  s->timing[what + 1].rest = later ? early : s->timing[what].rest;
-  tt_heap_push(s, later ? ready : at, what + 1);
+  s->timing[event + 1].cause = later ? sim->message[d].from : s->timing[event].cause;
+  s->timing[event + 1].rest = later ? early : s->timing[event].rest;
+  tt_heap_push(s, later ? ready : at, event + 1);
 }
 
 /* A message leaves through its sender's port, and begins to arrive at once; half duplex ports
@@ -204,22 +205,22 @@ static void occupy_sender_port(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_cost_model *p = &sim->model;
   const tt_sim_message *message = &sim->message[d];
-  const uint32_t what = sim->steps + d;
+  const uint32_t event = sim->steps + d;
   tt_server *out = earliest(s, s->out, message->sender, message->level);
   const bool wide = tt_rank_uncontended(p, message->sender);
-  if (!wide && !is_free(s, out, at, what, &s->timing[what])) return;
-  const tt_server busy = {at + occupies(s, d, SENDER), what};
+  if (!wide && !is_free(s, out, at, event, &s->timing[event])) return;
+  const tt_server busy = {at + occupies(s, d, SENDER), event};
   if (p->ports_per_level) { /* within a slice, one message at a time */
     tt_server *mine = slice_of(s, d);
-    if (!is_free(s, mine, at, what, &s->timing[what])) return;
+    if (!is_free(s, mine, at, event, &s->timing[event])) return;
     *mine = busy;
   }
   if (!wide) *out = busy;
-  s->timing[what].end = busy.free;
-  s->timing[what + sim->messages].cause = s->timing[what].cause;
-  s->timing[what + sim->messages].rest = s->timing[what].rest;
+  s->timing[event].end = busy.free;
+  s->timing[event + sim->messages].cause = s->timing[event].cause;
+  s->timing[event + sim->messages].rest = s->timing[event].rest;
   if (d + 1 < sim->message_at[message->from + 1]) begin_next(s, at, d);
-  tt_heap_push(s, at, what + sim->messages); /* others may want that port at the same time */
+  tt_heap_push(s, at, event + sim->messages); /* others may want that port at the same time */
 }
 
 /* Runs a step on its processor. */
@@ -295,19 +296,19 @@ static bool set_up_simulation(tt_running *s, tt_sim *sim, double bytes) {
   return true;
 }
 
-/* Adds up the parts of the path back from `what`. */
-static void walk_back(const tt_running *s, uint32_t what, tt_breakdown *t) {
+/* Adds up the parts of the path back from `event`. */
+static void walk_back(const tt_running *s, uint32_t event, tt_breakdown *t) {
   const tt_sim *sim = s->sim;
   uint32_t next = TT_NOTHING;
   double early = 0; /* how long before the end of its step the message left */
-  while (what != TT_NOTHING) {
-    const tt_sim_timing *m = &s->timing[what];
-    if (what < sim->steps && m->rest > 0) { /* the last piece, after its writer's end */
+  while (event != TT_NOTHING) {
+    const tt_sim_timing *m = &s->timing[event];
+    if (event < sim->steps && m->rest > 0) { /* the last piece, after its writer's end */
       t->latency[m->level] += sim->model.link[m->level].L;
       t->copying += m->rest - sim->model.link[m->level].L;
       t->fixed += m->rest;
-    } else if (what < sim->steps) {
-      const tt_sim_task *task = &sim->task[what];
+    } else if (event < sim->steps) {
+      const tt_sim_task *task = &sim->task[event];
       const bool migrates = sim->model.shm.migrates, before = early > 0 && !migrates;
       const double o = task->o - (migrates ? early : 0);
       const double copying = s->moved * task->copying - (migrates ? 0 : early);
@@ -317,15 +318,15 @@ static void walk_back(const tt_running *s, uint32_t what, tt_breakdown *t) {
       t->fixed += o + (before ? copying : s->spilt * task->copying);
       t->slope += before ? 0 : s->per_byte * task->copying + task->reducing;
       early = 0;
-    } else if (what >= sim->steps + 2 * sim->messages) { /* its overhead on arrival */
-      const double o = sim->message[what - sim->steps - 2 * sim->messages].o_next;
+    } else if (event >= sim->steps + 2 * sim->messages) { /* its overhead on arrival */
+      const double o = sim->message[event - sim->steps - 2 * sim->messages].o_next;
       t->o += o;
       t->fixed += o;
     } else {
-      const uint32_t i = (what - sim->steps) % sim->messages;
+      const uint32_t i = (event - sim->steps) % sim->messages;
       const tt_sim_message *d = &sim->message[i];
       const bool port = next >= sim->steps && next < sim->steps + 2 * sim->messages; /* it waited */
-      const bool sends = what < sim->steps + sim->messages;
+      const bool sends = event < sim->steps + sim->messages;
       const tt_line cost = cost_of(s, i, !port ? MESSAGE : sends ? SENDER : READER);
       const double latency = cost.fixed + (d->to == next ? delay_of(sim, i) : 0);
       t->latency[d->level] += latency;
@@ -336,8 +337,8 @@ static void walk_back(const tt_running *s, uint32_t what, tt_breakdown *t) {
       t->slope += bytes > 0 ? cost.slope : 0;
       if (m->cause < sim->steps) early = m->rest;
     }
-    next = what;
-    what = what < sim->steps && m->rest > 0 ? m->writer : m->cause;
+    next = event;
+    event = event < sim->steps && m->rest > 0 ? m->writer : m->cause;
   }
 }
 
@@ -355,7 +356,7 @@ static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
   tt_breakdown first = {0};
   const bool saves = sim->link_burst > 0;
   if (saves && !tt_sim_unbound(sim, 1, &first)) return false;
-  const double rest = saves ? tt_made_up(takes, first.fixed) - takes : 0;
+  const double rest = saves ? tt_partial_overlap(takes, first.fixed) - takes : 0;
   if (takes + rest <= t->time) return true;
   *t = (tt_breakdown){.time = takes + rest, .fixed = rest, .slope = sim->link_slope};
   t->transfer[sim->link_level] = takes;
@@ -394,15 +395,15 @@ bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
   const bool begun = set_up_simulation(&s, sim, bytes);
   while (begun && s.waiting) {
     const tt_sim_event e = tt_heap_pop(&s);
-    const uint32_t what = (uint32_t)e.order;
-    if (what < sim->steps)
-      run_step(&s, e.at, what);
-    else if (what < sim->steps + sim->messages)
-      occupy_sender_port(&s, e.at, what - sim->steps);
-    else if (what < sim->steps + 2 * sim->messages)
-      arrive(&s, e.at, what - sim->steps - sim->messages);
+    const uint32_t event = (uint32_t)e.order;
+    if (event < sim->steps)
+      run_step(&s, e.at, event);
+    else if (event < sim->steps + sim->messages)
+      occupy_sender_port(&s, e.at, event - sim->steps);
+    else if (event < sim->steps + 2 * sim->messages)
+      arrive(&s, e.at, event - sim->steps - sim->messages);
     else
-      take_in(&s, e.at, what - sim->steps - 2 * sim->messages);
+      handle_arrival(&s, e.at, event - sim->steps - 2 * sim->messages);
   }
   if (!begun || s.ended < sim->steps) {
     free(s.o);

@@ -111,7 +111,7 @@ bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 /* ---- unknown placement (contention.c) ---- */
 
 /* Are these two events departures of a step's messages, or arrivals for one step, where the placement is unknown? */
-bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t what);
+bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t event);
 /* Gives the messages over such links the slopes of those that chance brings together. False: out of memory. */
 bool tt_sim_mix(tt_sim *sim, const uint32_t *round);
 /* Allocates timings and events. */

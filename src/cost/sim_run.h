@@ -26,7 +26,7 @@ typedef struct tt_running {
 
 /* ---- the heap (sim_heap.c): earliest first; then steps, departures, arrivals; then as in the schedule of the port's rank ---- */
 
-void tt_heap_push(tt_running *s, double at, uint32_t what);
+void tt_heap_push(tt_running *s, double at, uint32_t event);
 tt_sim_event tt_heap_pop(tt_running *s);
 
 #endif
