@@ -2,13 +2,20 @@
  *
  * Idea       a shape is three numbers or so. A node is a rank; a message takes the software's time at both ends together, and
  *            each link on its way its latency. tutti is told which links lie side by side, as the routes of SimGrid's
- *            networks choose among them (src/cost/sim_routes.c), with which sim/topologies.py compares the prices.
- * Places     If it is not known which rank is which node, levels say nothing. A message takes a way of the mean length, and
- *            `meet` is what all nodes' messages bring to the busiest link, if each has one on its way, to anywhere.
+ *            networks choose among them (src/cost/topologies.h), with which sim/topologies.py compares the prices.
+ * Placement  If it is unknown which rank is which node, levels say nothing. A message takes a route of the mean length. If each
+ *            node sends one message to anywhere, each of the N busiest links carries `mean` of them on average, and the busiest
+ *            one `excess` more: the square of what the largest of N normal numbers has in the mean is 1.25 log2 N - 2 variances,
+ *            within 5 % from 12 to 1,000 links. The variance is the mean if messages come by chance alone. But if a message
+ *            crosses a busiest link with probability h, as between the groups of a dragonfly, each group sends and gets as many as
+ *            it has nodes, which makes the variance h * h of that (counts in a table whose sums of rows and columns are given).
+ * Ahead      0.7 of the square of the excess counts: ranks do not wait for each other after each round, so those whose links have less
+ *            run ahead. From simulations of tori, fat trees and dragonflies (docs/simulation.md).
  * Machines   have as many leaves, pods or groups as nodes need; what they are and where each figure is from: machines.def.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "topology.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,22 +117,22 @@ static void dragonfly(const shape *s, topology *t) {
   say(FIGURES, "group.pairs = 1\ngroup.beta = ", bundle(s->up, s->n[3], between));
 }
 
-/* ---- places that are not known ---- */
+/* ---- unknown placement ---- */
 
 /* What holds wherever the ranks are. */
 typedef struct mixture {
   double way, further; /* links of a way in the mean, and how many more of the longest */
   double nearest;      /* links of the shortest way that has one of the busiest */
   int ports;           /* a node's links, as far as its own messages use them alike */
-  double meet;         /* messages on the busiest link if every node has one on its way */
+  double mean;         /* messages on a busiest link if every node has one on its way */
   double links;        /* as busy as that one, in the mean */
 } mixture;
 
-static void add_links(mixture *x, double meet, double links, double nearest) {
-  if (meet < x->meet) return;
-  if (meet > x->meet || nearest < x->nearest) x->nearest = nearest;
-  x->links = links + (meet > x->meet ? 0 : x->links);
-  x->meet = meet;
+static void add_links(mixture *x, double mean, double links, double nearest) {
+  if (mean < x->mean) return;
+  if (mean > x->mean || nearest < x->nearest) x->nearest = nearest;
+  x->links = links + (mean > x->mean ? 0 : x->links);
+  x->mean = mean;
 }
 
 /* B/s of "100Gbit/s" or "12500MB/s". */
@@ -168,7 +175,7 @@ static mixture mix_torus(const shape *s, const topology *t) {
 static mixture mix_fat_tree(const shape *s, const topology *t) {
   const bool pods = s->count == 5;
   const int *n = pods ? s->n + 1 : s->n; /* leaves, nodes, uplinks */
-  mixture x = {.way = pods ? 6 : 4, .nearest = 4, .ports = 1, .meet = 1, .links = 2 * t->ranks};
+  mixture x = {.way = pods ? 6 : 4, .nearest = 4, .ports = 1, .mean = 1, .links = 2 * t->ranks};
   const int leaves = t->ranks / n[1];
   add_links(&x, out_of(n[1], t->ranks - n[1], n[2], s, t), leaves * n[2], 4);
   if (pods)
@@ -184,7 +191,7 @@ static mixture mix_dragonfly(const shape *s, const topology *t) {
                .further = 2.0 / s->n[1],
                .nearest = 3,
                .ports = 1,
-               .meet = 1,
+               .mean = 1,
                .links = 2 * t->ranks};
   add_links(&x, out_of(group, group, s->n[3], s, t), s->n[0] * others * s->n[3], 3);
   const double gates = others < s->n[1] ? others : s->n[1]; /* routers with links to other groups */
@@ -204,16 +211,34 @@ static const struct kind {
     {"dragonfly", "GROUPSxROUTERSxNODES[xLINKS]", "34", dragonfly, mix_dragonfly},
 };
 
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* Variances in the square of what the largest of n normal numbers has in the mean. log2 within 0.1. */
+static double largest_of(double n) {
+  double log = -1;
+  for (; n >= 2; n /= 2) log++;
+  return fmax(1.25 * (log + n) - 2, 0.3);
+}
+
+/* Messages on the busiest of these links beyond the mean. */
+static double excess_of(double mean, double links, int nodes) {
+  static const double ahead = 0.7;
+  const double crossed = fmin(mean * links / nodes, 1);
+  return sqrt(ahead * largest_of(links) * crossed * crossed * mean);
+}
+
 static void tell_mixture(const struct kind *k, const shape *s, topology *t) {
   const mixture x = k->mix(s, t);
+  char mean[WORD];
+  snprintf(mean, sizeof mean, "%.4g", x.mean);
   add(FIGURES, "alpha", s->software + x.way * s->latency);
-  if (x.further > 0) add(FIGURES, "further", x.further * s->latency);
-  if (x.nearest < x.way) add(FIGURES, "nearer", (x.way - x.nearest) * s->latency);
+  if (x.further > 0) add(FIGURES, "contention.furthest", x.further * s->latency);
+  if (x.nearest < x.way) add(FIGURES, "contention.nearest", (x.way - x.nearest) * s->latency);
   const size_t at = strlen(t->figures);
-  snprintf(t->figures + at, sizeof t->figures - at, "ports = %d\nmeet = %.4g\nlinks = %.0f\n",
-           x.ports, x.meet, x.links);
+  snprintf(t->figures + at, sizeof t->figures - at,
+           "ports = %d\ncontention.mean = %s\ncontention.excess = %.14g\n", x.ports, mean,
+           excess_of(atof(mean), x.links > 0 ? x.links : t->ranks, t->ranks));
 }
-enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* ---- reading ---- */
 

@@ -17,7 +17,6 @@ import re
 import subprocess
 
 RATE, WIRE = 12.5e9, 0.5e-6  # B/s of a link, s to cross it: 100 Gbit/s
-RENDEZVOUS = "rendezvous=1"  # messages wait for their readers, as in `sync`
 HEADER = "header=48"  # B of a message on top of its own: 16 of SMPI's, 32 of tutti's
 SEED = 37
 
@@ -94,7 +93,7 @@ def told(network, build="build"):
     name += ",places=unknown" if shuffled else ""
     said = subprocess.run([os.path.join(build, "tutti"), "info", "--topology", name], stdout=subprocess.PIPE, check=True, universal_newlines=True)
     head, *lines = said.stdout.splitlines()
-    return re.search("'(.*)'", head).group(1), lines + ["gamma = 0", HEADER, RENDEZVOUS]  # SimGrid's processors take no time
+    return re.search("'(.*)'", head).group(1), lines + ["gamma = 0", HEADER]  # SimGrid's processors take no time
 
 
 def levels(network, build="build"):

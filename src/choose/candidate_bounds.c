@@ -147,8 +147,8 @@ bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, 
  * fewer plans are priced, so they may have more messages. */
 static bool slices_help(const tt_chooser *c, const tt_sched *s) {
   int messages = 0;
-  if (tt_links_fill_themselves(&c->model) || c->model.meet > 0 || c->setting.ranks_per_core > 0 ||
-      tt_coll_owned(s->coll) || s->coll == TUTTI_BARRIER)
+  if (tt_links_fill_themselves(&c->model) || tt_placement_unknown(&c->model) ||
+      c->setting.ranks_per_core > 0 || tt_coll_owned(s->coll) || s->coll == TUTTI_BARRIER)
     return false;
   for (uint32_t i = 0; i < s->nsteps; i++) messages += s->steps[i].peers.count;
   return messages <= (s->ranks > TT_MOST_PLAYED ? 2 * MOST_SLICED : MOST_SLICED);

@@ -208,20 +208,20 @@ static bool try_override(tt_chooser *c, const tt_problem *p, const tt_plan_spec 
 
 /* ---- choosing ---- */
 
-/* The ranks that one receives from, if that many bytes jam its link. */
-static int jamming(const tt_curve *c, double bytes) {
-  return c->jam > 0 && bytes > c->jam ? c->senders : 0;
+/* The ranks that one receives from, if that many bytes slow its link by incast. */
+static int incast_senders(const tt_curve *c, double bytes) {
+  return c->incast_threshold > 0 && bytes > c->incast_threshold ? c->senders : 0;
 }
 
-/* If the times agree to seven digits (both saturate a link), the plan is cheaper that jams it from fewer ranks,
+/* If the times agree to seven digits (both saturate a link), the plan with fewer senders in an incast is cheaper,
  * because a rank that runs ahead puts two messages on one link and leaves another idle. Then the plan with
  * fewer messages is; then the one listed first. Each of these is a property of one plan, so all plans have an order. */
 bool tt_candidate_cheaper(const tt_candidate *x, const tt_candidate *y, double bytes) {
   const float a = (float)tt_curve_at(&x->curve, bytes), b = (float)tt_curve_at(&y->curve, bytes);
-  const int jam = jamming(&x->curve, bytes), other = jamming(&y->curve, bytes);
+  const int mine = incast_senders(&x->curve, bytes), other = incast_senders(&y->curve, bytes);
   if (a < b || b < a) return a < b;
   if (isnan(a) != isnan(b)) return isnan(b);
-  if (jam != other) return jam < other;
+  if (mine != other) return mine < other;
   return x->curve.messages != y->curve.messages ? x->curve.messages < y->curve.messages : x < y;
 }
 
@@ -296,7 +296,7 @@ double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes) {
 }
 
 double tt_seconds_to_pack(const tt_chooser *c) {
-  return 4 * c->model.copy; /* read and written, twice */
+  return 4 * c->model.shm.copy; /* read and written, twice */
 }
 
 static tutti_status starved(void) {

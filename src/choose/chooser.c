@@ -21,7 +21,7 @@ static tutti_status set_models(tt_chooser *c) {
     c->levels = known;
     c->model.position = c->loop.position = known ? position : NULL;
     c->exported = c->loop;
-    c->exported.exported = true;
+    c->exported.shm.exported = true;
     return TUTTI_OK;
   }
   tt_cost_net(&s->profile, s->ranks, *s->levels ? &tree : NULL, &c->model);
@@ -31,9 +31,9 @@ static tutti_status set_models(tt_chooser *c) {
                         &c->model.hosts);
   if (status) return status;
   tt_cost_coded(s, &c->model);
-  c->model.wide = s->wide ? s->data : 0;
-  c->model.migrates = s->host_ranks_per_core > 1;
-  if (c->model.migrates) c->model.cores = s->ranks / s->host_ranks_per_core;
+  c->model.uncontended_from = s->wide ? s->data : 0;
+  c->model.shm.migrates = s->host_ranks_per_core > 1;
+  if (c->model.shm.migrates) c->model.shm.cores = s->ranks / s->host_ranks_per_core;
   c->levels = c->model.levels > 1;
   c->loop = c->exported = c->model;
   return TUTTI_OK;

@@ -48,10 +48,10 @@ static double coding_cost(const tt_profile *p, tt_code code) {
   return code == TT_CODE_INT8 ? p->code.int8 : p->code.fp8;
 }
 
-/* A rested link lets no coded bytes through at once, because they are made one after the other. What jams a link are bytes
- * that cross it. */
+/* A rested link lets no coded bytes through at once, because they are made one after the other. Incast depends on the bytes
+ * that cross the link. */
 static void code_link(tt_link *link, double ratio, double cost) {
-  link->jam = tt_jams_from(link) / ratio;
+  link->incast_threshold = tt_incast_threshold(link) / ratio;
   link->beta *= ratio;
   link->code = cost;
   link->burst = 0;

@@ -75,12 +75,13 @@ static void add_curve(tt_curve *sum, const tt_curve *stage, double part) {
     if (x <= 0 && y <= 0) break;
     from = x <= 0 || (y > 0 && y < x) ? y : x;
   }
-  const double jam = stage->jam / part;
+  const double jam = stage->incast_threshold / part;
   all.link += part * stage->link;
   all.saves |= stage->saves;
   all.messages += stage->messages;
-  if (stage->jam > 0) all.senders += stage->senders;
-  if (jam > 0 && (all.jam <= 0 || jam < all.jam)) all.jam = jam;
+  if (stage->incast_threshold > 0) all.senders += stage->senders;
+  if (jam > 0 && (all.incast_threshold <= 0 || jam < all.incast_threshold))
+    all.incast_threshold = jam;
   *sum = all;
 }
 

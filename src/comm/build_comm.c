@@ -332,7 +332,7 @@ static tutti_status set_levels(tutti_comm *comm) {
   const tt_cost_model *p = tt_chooser_model(comm->plans->chooser);
   const int *place = comm->plans->place, mine = place ? place[comm->rank] : comm->rank;
   if (p->link[p->levels - 1].L > 0) return TUTTI_OK;
-  if (p->meet <= 0 && tt_ports(&p->link[p->levels - 1]) > 1) return TUTTI_OK;
+  if (!tt_placement_unknown(p) && tt_ports(&p->link[p->levels - 1]) > 1) return TUTTI_OK;
   uint8_t *level = malloc((size_t)comm->ranks);
   uint32_t *things = tt_cost_domains(p);
   tutti_status status = TUTTI_OK;
@@ -340,7 +340,7 @@ static tutti_status set_levels(tutti_comm *comm) {
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
   for (int r = 0; !status && r < comm->ranks; r++)
     level[r] = (uint8_t)tt_cost_level(p, things, mine, place ? place[r] : r);
-  if (!status) status = comm->net->net->set_levels(comm->net, level, p->meet > 0);
+  if (!status) status = comm->net->net->set_levels(comm->net, level, tt_placement_unknown(p));
   free(level);
   free(things);
   return status;

@@ -4,14 +4,16 @@
 #include <string.h>
 
 #include "bound.h"
-#include "sim.h"
+#include "topologies.h"
+
+enum { NUMBERS = 2 * TT_TREE_LEVELS };
 
 /* What one rank does: per level in both directions, and its processor. */
 typedef struct load {
   tt_bound_line port[2][TT_TREE_LEVELS], processor;
-  /* Multiples of the vector that it sends, by the level where the ranks part; on a torus, over the links of
-   * a level up and down its circle. */
-  double sent[2][TT_TREE_LEVELS];
+  /* Multiples of the vector that it sends over links of each level; by their numbers, if ranks that do alike
+   * take links of the same numbers. */
+  double sent[NUMBERS][TT_TREE_LEVELS];
   double L; /* of the fastest message that it receives; < 0: none */
   uint32_t rank;
 } load;
@@ -42,34 +44,43 @@ static bool bursts(const tt_cost_model *model) {
   return any;
 }
 
+/* How many numbers of links the ranks that do alike have in common; 1: all links of the level count together. */
+static size_t numbers_of(const tt_cost_model *model, int level) {
+  return tt_topology_at(model, level)->same_numbers ? tt_links_numbered(model, level) : 1;
+}
+
+/* The links that a message takes at its sender's end, by these numbers. */
+static tt_links same_links(const tt_cost_model *model, int level, const tt_sim_message *d) {
+  if (tt_topology_at(model, level)->same_numbers) return tt_links_of(model, level, d, false);
+  return (tt_links){0, 1};
+}
+
 /* s/B that a message takes at least at this rank's end: that of the slowest link on its way, used by it
  * alone; of a torus, by it in each node on the way. */
-static double least_beta(const tt_cost_model *model, int level, int rank, const tt_sim_way *way) {
+static double least_beta(const tt_cost_model *model, uint32_t rank, const tt_sim_message *d) {
   const int last = model->levels - 1;
-  double beta = tt_link_at(model, last, (uint32_t)rank)->beta;
+  double beta = tt_link_at(model, last, rank)->beta;
   if (bursts(model)) return 0;
-  for (int l = level; l < last; l++) {
-    const double other = tt_link_at(model, l, (uint32_t)rank)->beta * way->links[l];
+  for (int l = d->level; l < last; l++) {
+    const double other = tt_link_at(model, l, rank)->beta * same_links(model, l, d).count;
     if (other > beta) beta = other;
   }
   return beta;
 }
 
-static void load_links(load *x, int level, const tt_sim_way *way, double share,
-                       const tt_cost_model *model) {
-  const int last = model->levels - 1;
-  if (!model->torus) x->sent[0][level] += share;
-  for (int l = level; l < last && model->torus && (model->hop > 0 || l == level); l++)
-    x->sent[way->down[l]][l] += share * way->links[l];
+static void load_links(load *x, const tt_sim_message *d, double share, const tt_cost_model *model) {
+  for (int l = d->level; l < model->levels - 1; l++) {
+    const tt_links taken = same_links(model, l, d);
+    x->sent[taken.which][l] += share * taken.count;
+  }
 }
 
-/* What a message adds to a rank's port. Where places are not known, messages of a step share the time of the
- * first, and all that they wait for is what the mean rank sends, if all ranks do alike. */
-static void load_port(tt_bound_line *port, double meet, const tt_bound_line *takes, bool first,
+/* What a message adds to a rank's port. Where the placement is unknown, messages of a step share the time of the
+ * first, and all that they wait for is what the mean rank sends, if all ranks do alike. mean: 0: it is known. */
+static void load_port(tt_bound_line *port, double mean, const tt_bound_line *takes, bool first,
                       bool alike) {
-  const bool mixed = meet > 0;
-  if (!mixed || first) port->each += takes->each;
-  port->slope += takes->slope * (!mixed ? 1 : alike ? meet : 0);
+  if (mean <= 0 || first) port->each += takes->each;
+  port->slope += takes->slope * (mean <= 0 ? 1 : alike ? mean : 0);
 }
 
 /* Returns how much longer the processor works on the message if it is the first of its step. */
@@ -79,16 +90,17 @@ static double load_message(load *x, const tt_sched *s, const tt_step *step, int 
   const double share = tt_step_share(s, step);
   const bool in = step->kind != TT_SEND;
   const tt_link *link = tt_link_at(model, level, x->rank);
-  tt_bound_line *port = &x->port[in && !model->half][level];
-  tt_sim_way way;
-  tt_sim_way_find(model, level, x->rank, (uint32_t)peer, &way);
-  const double beta = least_beta(model, level, s->rank, &way);
-  const double meet = level ? 0 : model->meet, sooner = meet > 0 ? model->nearer : 0;
-  const tt_bound_line takes = {.each = link->alpha - sooner + way.transit + model->header * beta,
-                               .slope = share * beta};
-  load_port(port, meet, &takes, !later, alike);
+  tt_bound_line *port = &x->port[in && !model->half_duplex][level];
+  const tt_sim_message d = {.sender = x->rank, .reader = (uint32_t)peer, .level = (uint8_t)level};
+  const double beta = least_beta(model, x->rank, &d);
+  const double mean = level ? 0 : model->contention.mean;
+  const double sooner = mean > 0 ? model->contention.nearest : 0;
+  const tt_bound_line takes = {
+      .each = link->alpha - sooner + tt_links_transit(model, &d) + model->header * beta,
+      .slope = share * beta};
+  load_port(port, mean, &takes, !later, alike);
   x->processor.each += link->o_next;
-  if (!in) load_links(x, level, &way, share, model);
+  if (!in) load_links(x, &d, share, model);
   if (in && (x->L < 0 || link->L < x->L)) x->L = link->L;
   return link->o - link->o_next;
 }
@@ -150,12 +162,12 @@ static void add_ports(tt_bound *bound, const load *x, const tt_cost_model *model
     if (ports > most) most = ports;
     all.each += one->each;
     all.slope += one->slope;
-    if (model->apart)
+    if (model->ports_per_level)
       add_whole(bound, (tt_bound_line){one->each / ports, 0, one->slope / ports, 0}, sliced);
   }
-  if (!model->apart)
+  if (!model->ports_per_level)
     add_whole(bound, (tt_bound_line){all.each / most, all.once, all.slope / most, 0}, sliced);
-  else if (!in && !model->half)
+  else if (!in && !model->half_duplex)
     add_whole(bound, (tt_bound_line){0, all.each, 0, all.slope}, sliced);
 }
 
@@ -166,20 +178,13 @@ void tt_bound_rounds(tt_bound *bound, int rounds, const tt_cost_model *model) {
     const double alpha = link->alpha / tt_ports(link);
     if (!l || alpha < least) least = alpha;
   }
-  add_bound(bound, (tt_bound_line){.once = rounds * least / model->levels}); /* a level has ports of its own */
+  /* Each level has ports of its own. */
+  add_bound(bound, (tt_bound_line){.once = rounds * least / model->levels});
 }
 
-/* What a rank sends out of its domain of a level; on a torus, over one of the level's two links. */
-static double sent_out(const load *x, const tt_cost_model *model, int level, int link) {
-  double sent = 0;
-  for (int l = model->torus ? level : 0; l <= level && model->tree.even; l++)
-    sent += x->sent[link][l];
-  return sent;
-}
-
-/* Of a domain, in the mean: one link carries that much at least. */
-static double ranks_per_link(const tt_cost_model *model, int level) {
-  return tt_sim_ranks_of(model, level) / tt_sim_side_by_side(model, level);
+/* s/B on a link of the level if each rank behind it sends a vector: one of several carries the mean at least. */
+static double busy_link(const tt_cost_model *model, int level, double ranks, uint32_t rank) {
+  return ranks / tt_links_parallel(model, level) * tt_link_at(model, level, rank)->beta;
 }
 
 void tt_bound_rank(tt_bound *bound, const tt_sched *s, const tt_cost_model *model, bool alike) {
@@ -187,28 +192,28 @@ void tt_bound_rank(tt_bound *bound, const tt_sched *s, const tt_cost_model *mode
   load_rank(&x, s, alike, model);
   add_ports(bound, &x, model, false, alike);
   add_ports(bound, &x, model, true, alike);
-  if (model->cores <= 0) add_whole(bound, x.processor, alike);
-  for (int k = 0; k < 2 * (model->levels - 1) && alike; k++)
-    add_bound(bound, (tt_bound_line){.slope = sent_out(&x, model, k / 2, k % 2) *
-                                              ranks_per_link(model, k / 2) *
-                                              tt_link_at(model, k / 2, x.rank)->beta});
+  if (model->shm.cores <= 0) add_whole(bound, x.processor, alike);
+  for (int l = 0; l < model->levels - 1 && alike && model->tree.even; l++)
+    for (size_t i = 0; i < numbers_of(model, l); i++)
+      add_bound(bound,
+                (tt_bound_line){.slope = x.sent[i][l] *
+                                         busy_link(model, l, tt_links_ranks(model, l), x.rank)});
 }
 
 void tt_bound_domain(tt_bound *bound, tt_sched *const *all, int first, int n,
                      const tt_cost_model *model, int level) {
-  double sent[2][TT_TREE_LEVELS] = {{0}};
-  const int from = model->torus ? 0 : level;
+  double sent[NUMBERS][TT_TREE_LEVELS] = {{0}};
   for (int r = first; r < first + n; r++) {
     load x;
     load_rank(&x, all[r], false, model);
-    for (int l = from; l <= level; l++)
-      for (int link = 0; link < 2; link++) sent[link][l] += sent_out(&x, model, l, link);
+    for (int l = 0; l <= level; l++)
+      for (size_t i = 0; i < numbers_of(model, l); i++) sent[i][l] += x.sent[i][l];
   }
-  for (int l = from; l <= level; l++) {
-    const double beta = tt_link_at(model, l, (uint32_t)first)->beta / tt_sim_side_by_side(model, l);
-    for (int link = 0; link < 2; link++)
-      add_whole(bound, (tt_bound_line){.slope = sent[link][l] * beta}, false);
-  }
+  for (int l = 0; l <= level; l++)
+    for (size_t i = 0; i < numbers_of(model, l) && tt_links_owner(model, l) == level; i++)
+      add_whole(bound,
+                (tt_bound_line){.slope = sent[i][l] * busy_link(model, l, 1, (uint32_t)first)},
+                false);
 }
 
 /* ---- a chain of messages ---- */
@@ -273,14 +278,14 @@ static void add_hop(tt_bound_line *line, const tt_sched *s, const tt_step *step,
   const double share = tt_step_share(s, step);
   const tt_link *to = tt_link_at(model, level, (uint32_t)s->rank),
                 *from = tt_link_at(model, level, (uint32_t)peer);
-  tt_sim_way way;
-  tt_sim_way_find(model, level, (uint32_t)peer, (uint32_t)s->rank, &way);
-  const double beta =
-      larger_of(least_beta(model, level, s->rank, &way), least_beta(model, level, peer, &way));
-  line->once += larger_of(to->alpha, from->alpha) + way.transit + model->header * beta;
+  const tt_sim_message d = {
+      .sender = (uint32_t)peer, .reader = (uint32_t)s->rank, .level = (uint8_t)level};
+  const double beta = larger_of(least_beta(model, d.reader, &d), least_beta(model, d.sender, &d));
+  line->once +=
+      larger_of(to->alpha, from->alpha) + tt_links_transit(model, &d) + model->header * beta;
   line->part += share * beta;
   line->once += larger_of(to->L, from->L);
-  if (model->cores <= 0 && !model->migrates)
+  if (model->shm.cores <= 0 && !model->shm.migrates)
     line->once += least_overhead(step, to) + least_overhead(sent, from);
   if (step->kind == TT_RECV_REDUCE) line->part += share * model->gamma;
 }

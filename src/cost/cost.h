@@ -5,11 +5,9 @@
  *            for alpha + bytes * beta; processors copy and reduce. Nothing is modelled
  *            twice: the closed forms of the papers are tests of this (test_price.c).
  * Links      a link that leaves a domain of the machine (a node, a rack) is shared by the
- *            messages that its ranks send out of it in the same round. Several may leave it (sim_routes.c).
+ *            messages that its ranks send out of it in the same round. Several may leave it (topologies.h).
  * Uniform    if every rank does the same with partners that do the same, one rank is
  *            simulated for all.
- * Torus      a node has two links of each level, one either way round the circle of the level's domains. With
- *            `hop`, links lead to neighbours only: a message uses all the links on the shorter way.
  * Cache      if a vector is larger than the cache, the bytes beyond it cost more to move. Those
  *            in the cache cost the same, so the time remains a line on either side.
  * Hosts      the links of single hosts may differ. A message takes the larger alpha, and the time of the
@@ -31,16 +29,15 @@
 typedef struct tt_link {
   double alpha;  /* s that it occupies a port, whatever its size */
   double L;      /* s more until its reader can go on; no port is busy */
-  double gap;    /* s at least from one message that its port sends to the next; 0: none */
+  double g;      /* s at least from one message that its port sends to the next; 0: none */
   double beta;   /* s/B over the link that leaves a domain of this level */
   double o;      /* s of the processor at either end */
   double o_next; /* the same for each next message of the same step */
   double burst;  /* B that a rested link lets through at once */
-  double jam;    /* B of a message from which on many at once jam it; 0: as burst */
-  double
-      code; /* s/B of the vector that its processors take, half at either end, to code and decode it */
-  int ports; /* such messages that a rank sends, or receives, at once; 0 means 1 */
-  int paths; /* links that leave a domain of this level side by side (sim_routes.c); 0 means 1 */
+  double incast_threshold; /* B of a message from which on many at once slow it down; 0: as burst */
+  double code; /* s/B of the vector for processors to code and decode it, half at either end */
+  int ports;   /* such messages that a rank sends, or receives, at once; 0 means 1 */
+  int paths; /* links that leave a domain of this level side by side (topology_fat_tree.c); 0 means 1 */
   int pairs; /* 1: one to each other domain of the level; beta is that of one link */
 } tt_link;
 
@@ -52,26 +49,18 @@ typedef struct tt_hosts {
   uint8_t *kind;                   /* of each rank's host */
 } tt_hosts;
 
-typedef struct tt_cost_model {
-  int ranks, levels;            /* levels >= 1 */
-  tt_tree tree;                 /* of that many levels, outermost first */
-  const int *position;          /* of each rank in the tree; NULL: ranks are in its order */
-  tt_link link[TT_TREE_LEVELS]; /* of messages whose ranks part at this level */
-  tt_hosts *hosts;              /* whose links differ from these; NULL: none. The caller's */
-  bool half;                    /* a port cannot send and receive at the same time */
-  bool apart;                   /* each level has its own ports */
-  bool torus;                   /* each node has two links of its own on every level */
-  double hop;                   /* s for each link of a torus on a path, after the first;
-                                    0: messages cross no other nodes */
-  double meet;            /* messages on the busiest link between domains of the outermost level, if
-                                    each has one on its way and places are not known (sim_mixed.c); 0: they are */
-  double links;           /* then: links as busy as that; 0: as many as places */
-  double nearer;          /* then: s less than alpha that the nearest message over these takes */
-  double further;         /* then: s that a message to the furthest place takes on top of alpha */
-  double header;          /* B that a message takes on links on top of its own */
-  double rendezvous;      /* B from which on a message waits until its reader has the last one of the same rank; 0: none */
-  double gamma;           /* s/B reduced */
-  double message;         /* s of the processor to send or receive a message */
+/* The load of links where the placement of ranks is unknown (contention.c). */
+typedef struct tt_contention {
+  /* Messages on each of the busiest links, if each place has one on its way; 0: the placement is known. */
+  double mean;
+  double excess;   /* more of them on the busiest one, by chance */
+  double nearest;  /* s less than alpha that the nearest message over these links takes */
+  double furthest; /* s more than alpha that a message to the furthest place takes */
+} tt_contention;
+
+/* Shared memory, and the cores on which ranks run. */
+typedef struct tt_shm_costs {
+  double o;               /* s of the processor to send or receive a message */
   double o_next;          /* s for each next peer of the same step */
   double copy;            /* s/B that the processor copies at either end */
   double piece;           /* B after which a reader begins to copy; 0: the whole message */
@@ -82,11 +71,30 @@ typedef struct tt_cost_model {
   bool exported;          /* readers take the data from where it is */
   double cores;           /* shared by all ranks; 0: each rank has its own */
   bool migrates;          /* ranks migrate to a free core; else each has a fixed one */
-  int wide; /* ranks from this one on never wait for a port or a link of their own; 0: none */
+} tt_shm_costs;
+
+/* LogGP for each level, a topology, and shared memory. */
+typedef struct tt_cost_model {
+  /* ---- the topology (topologies.h) ---- */
+  int ranks, levels;   /* levels >= 1 */
+  tt_tree tree;        /* of that many levels, outermost first */
+  const int *position; /* of each rank in the tree; NULL: ranks are in its order */
+  bool torus;          /* each node has two links of its own on every level */
+  double hop;          /* s for each link of a torus after the first; 0: messages cross no nodes */
+  tt_contention contention; /* of the links that leave domains of the outermost level */
+  /* ---- costs ---- */
+  tt_link link[TT_TREE_LEVELS]; /* of messages whose ranks part at this level */
+  tt_hosts *hosts;              /* whose links differ from these; NULL: none. The caller's */
+  bool half_duplex;             /* a port cannot send and receive at the same time */
+  bool ports_per_level;         /* and a rank sends one message of a slice at a time */
+  double header;                /* B that a message takes on links on top of its own */
+  double gamma;                 /* s/B reduced */
+  tt_shm_costs shm;             /* of ranks that share memory or cores */
+  int uncontended_from;         /* ranks from here on never wait for ports or own links; 0: none */
 } tt_cost_model;
 
-static inline bool tt_cost_is_wide(const tt_cost_model *model, uint32_t rank) {
-  return model->wide && rank >= (uint32_t)model->wide;
+static inline bool tt_rank_uncontended(const tt_cost_model *model, uint32_t rank) {
+  return model->uncontended_from && rank >= (uint32_t)model->uncontended_from;
 }
 
 static inline int tt_ports(const tt_link *link) {
@@ -98,21 +106,13 @@ static inline const tt_link *tt_link_at(const tt_cost_model *model, int level, u
   return model->hosts ? &model->hosts->link[model->hosts->kind[rank]][level] : &model->link[level];
 }
 
-/* Does a rank send the messages of a slice one at a time (engine/pace.c)? */
-static inline bool tt_cost_is_paced(const tt_cost_model *model) {
-  const tt_link *last = &model->link[model->levels - 1];
-  return model->apart || (model->rendezvous > 0 && model->meet <= 0 && tt_ports(last) == 1 && last->L <= 0);
+static inline bool tt_placement_unknown(const tt_cost_model *model) {
+  return model->contention.mean > 0;
 }
 
-/* And each when the one before is there, in the order of the schedule; and do its ports serve all that comes to them at once
- * (sim_receive.c)? */
-static inline bool tt_cost_in_order(const tt_cost_model *model) {
-  return model->rendezvous > 0 && !model->half && tt_cost_is_paced(model);
-}
-
-/* How many messages have ports of their own there; where places are not known, all of a step have (sim_mixed.c). */
+/* How many messages have ports of their own there; where the placement is unknown, all of a step have (contention.c). */
 static inline int tt_ports_at_once(const tt_cost_model *model, int level, uint32_t rank) {
-  return model->meet > 0 && level == 0 ? 1 : tt_ports(tt_link_at(model, level, rank));
+  return tt_placement_unknown(model) && level == 0 ? 1 : tt_ports(tt_link_at(model, level, rank));
 }
 
 /* One level, and all costs are 0. */
@@ -191,11 +191,11 @@ typedef struct tt_line {
 
 typedef struct tt_curve {
   int n;
-  double link;  /* s/B of the busiest link: a lower bound */
-  bool saves;   /* that link lets some bytes through at once */
-  int messages; /* sent by the busiest rank */
-  double jam;   /* B of the vector from which on many messages at once jam it; 0: never */
-  int senders;  /* ranks from which rank 0 receives over that link's level */
+  double link;             /* s/B of the busiest link: a lower bound */
+  bool saves;              /* that link lets some bytes through at once */
+  int messages;            /* sent by the busiest rank */
+  double incast_threshold; /* B of the vector from which on incast slows that link; 0: never */
+  int senders;             /* ranks from which rank 0 receives over that link's level */
   tt_line line[TT_CURVE];
 } tt_curve;
 
@@ -205,19 +205,19 @@ bool tt_price_curve(tt_sim *sim, tt_curve *curve);
 void tt_curve_add(tt_curve *curve, double from, tt_line line);
 /* Seconds for a link's work and other waits together. They overlap, but not fully if both take
  * about as long. */
-static inline double tt_made_up(double link, double other) {
+static inline double tt_partial_overlap(double link, double other) {
   const double most = link > other ? link : other;
   const double part = most > 0 ? (link > other ? other : link) / most : 0;
   return most * (1 + part * part * part * part / 4);
 }
 
-/* B of a message from which on many at once jam a link; 0: none do. */
-static inline double tt_jams_from(const tt_link *link) {
-  return link->jam > 0 ? link->jam : link->burst;
+/* B of a message from which on many at once (incast) slow a link; 0: none do. */
+static inline double tt_incast_threshold(const tt_link *link) {
+  return link->incast_threshold > 0 ? link->incast_threshold : link->burst;
 }
 
-/* What a link loses where many long messages meet on it (docs/prices.md): s of its `work`. from: as `jam` of a curve. */
-static inline double tt_jam(double work, double from, double bytes) {
+/* s that incast adds to a link's `work` (README.md). from: as incast_threshold of a curve. */
+static inline double tt_incast_cost(double work, double from, double bytes) {
   return from > 0 && bytes > from ? 0.15 * work : 0;
 }
 
@@ -225,8 +225,9 @@ static inline double tt_curve_at(const tt_curve *c, double bytes) {
   int i = c->n - 1;
   while (i > 0 && bytes < c->line[i].from) i--;
   const double time = c->line[i].fixed + c->line[i].slope * bytes;
-  const double link = c->saves ? tt_made_up(c->link * bytes, c->line[0].fixed) : c->link * bytes;
-  return (time > link ? time : link) + tt_jam(c->link * bytes, c->jam, bytes);
+  const double link =
+      c->saves ? tt_partial_overlap(c->link * bytes, c->line[0].fixed) : c->link * bytes;
+  return (time > link ? time : link) + tt_incast_cost(c->link * bytes, c->incast_threshold, bytes);
 }
 
 #endif

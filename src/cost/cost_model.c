@@ -16,7 +16,7 @@ void tt_link_put(tt_link *link, const tt_link *own) {
   if (own->o >= 0) link->o_next = -1; /* unless that is set, too */
   put_figure(&link->alpha, own->alpha);
   put_figure(&link->L, own->L);
-  put_figure(&link->gap, own->gap);
+  put_figure(&link->g, own->g);
   put_figure(&link->beta, own->beta);
   put_figure(&link->o, own->o);
   put_figure(&link->o_next, own->o_next);
@@ -45,16 +45,13 @@ void tt_cost_net(const tt_profile *m, int ranks, const tt_tree *tree, tt_cost_mo
   tt_cost_flat(p, ranks);
   use_tree(p, tree);
   for (int l = 0; l < p->levels; l++) p->link[l] = link_of(m, p->tree.level[l].name, m->net);
-  p->half = m->half;
-  p->apart = m->apart;
+  p->half_duplex = m->half;
+  p->ports_per_level = m->apart;
   p->torus = m->torus;
   p->hop = m->torus ? m->hop : 0;
-  p->meet = m->meet;
-  p->links = m->links;
-  p->nearer = m->nearer < p->link[0].alpha ? m->nearer : p->link[0].alpha;
-  p->further = m->further;
+  p->contention = m->contention;
+  if (p->contention.nearest > p->link[0].alpha) p->contention.nearest = p->link[0].alpha;
   p->header = m->header;
-  p->rendezvous = m->rendezvous;
   p->gamma = m->gamma;
 }
 
@@ -131,16 +128,16 @@ void tt_cost_shm(const tt_profile *m, int ranks, const tt_tree *tree, double ran
   for (int l = 0; l < p->levels; l++)
     p->link[l] = shm_link(m, p->tree.level[l].name, (tt_link){.L = f.wait});
   p->gamma = m->gamma;
-  p->message = loop ? f.loop_message : f.message;
-  p->o_next = loop ? f.loop_o_next : f.o_next;
-  p->copy = loop ? f.loop_copy : f.copy;
-  p->saved_per_input = loop && f.loop_next_input >= 0 ? p->copy - f.loop_next_input : 0;
+  p->shm.o = loop ? f.loop_message : f.message;
+  p->shm.o_next = loop ? f.loop_o_next : f.o_next;
+  p->shm.copy = loop ? f.loop_copy : f.copy;
+  p->shm.saved_per_input = loop && f.loop_next_input >= 0 ? p->shm.copy - f.loop_next_input : 0;
   const double far = loop ? f.loop_far : f.far;
-  if (far >= 0 && p->copy > 0) {
-    p->cache = f.cache;
-    p->far_ratio = far / p->copy;
+  if (far >= 0 && p->shm.copy > 0) {
+    p->shm.cache = f.cache;
+    p->shm.far_ratio = far / p->shm.copy;
   }
-  p->published = loop;
-  p->piece = loop ? 0 : f.piece;
-  p->cores = ranks_per_core > 1 ? ranks / ranks_per_core : ranks;
+  p->shm.published = loop;
+  p->shm.piece = loop ? 0 : f.piece;
+  p->shm.cores = ranks_per_core > 1 ? ranks / ranks_per_core : ranks;
 }

@@ -105,10 +105,9 @@ bool tt_price_curve(tt_sim *sim, tt_curve *curve) {
                       .saves = burst > 0,
                       .messages = sends.messages,
                       .senders = sim->senders,
-                      .jam = tt_sim_jams_from(sim)};
+                      .incast_threshold = tt_sim_incast_threshold(sim)};
   if (!line_at(sim, shortest, &a) || !line_at(sim, longest, &b)) return false;
   tt_curve_add(curve, 0, a);
   const bool few = sim->steps + sim->messages < 1000;
-  const int deep = few ? 6 : tt_cost_in_order(&sim->model) ? 5 : 1; /* shared ports: no maximum of lines */
-  return refine_between(sim, curve, shortest, a, longest, b, deep);
+  return refine_between(sim, curve, shortest, a, longest, b, few ? 6 : 1);
 }

@@ -27,7 +27,7 @@ typedef struct figure {
 static const figure of_level[] = {
     {"alpha", SECONDS, offsetof(tt_link, alpha), "a message, whatever its size"},
     {"delay", SECONDS, offsetof(tt_link, L), "on top, while the port is free again"},
-    {"gap", SECONDS, offsetof(tt_link, gap),
+    {"gap", SECONDS, offsetof(tt_link, g),
      "from one message to the next at least, while the link carries bytes"},
     {"beta", PER_BYTE, offsetof(tt_link, beta), "a byte through the link"},
     {"processor", SECONDS, offsetof(tt_link, o), "of a core, for a message at either end"},
@@ -52,18 +52,17 @@ enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
 static const figure of_all[] = {
     {"gamma", PER_BYTE, AT(gamma), "a byte added"},
     {"header", BYTES, AT(header), "that a message takes on links on top of its own"},
-    {"rendezvous", BYTES, AT(rendezvous),
-     "from which on a message waits until its reader has the last one of that rank; 0: none"},
     {"half", YES, AT(half), "a port does not send and receive at once"},
     {"apart", YES, AT(apart), "a rank has ports of its own for each level"},
     {"torus", YES, AT(torus), "each node has links of its own, both ways on each level"},
     {"hop", SECONDS, AT(hop), "each further link of a torus on the way; 0: links lead everywhere"},
-    {"meet", MEAN, AT(meet),
-     "messages on the busiest link if each rank has one on its way; 0: places are known"},
-    {"links", MEAN, AT(links), "with meet: as busy as that one; 0: as many as there are ranks"},
-    {"nearer", SECONDS, AT(nearer),
-     "with meet: less than alpha, over such a link from the nearest"},
-    {"further", SECONDS, AT(further), "with meet: to the furthest rank, on top of alpha"},
+    {"contention.mean", MEAN, AT(contention.mean),
+     "messages on a busiest link if each rank has one on its way; 0: the placement is known"},
+    {"contention.excess", MEAN, AT(contention.excess), "more on the busiest one of these"},
+    {"contention.nearest", SECONDS, AT(contention.nearest),
+     "less than alpha, over such a link from the nearest rank"},
+    {"contention.furthest", SECONDS, AT(contention.furthest),
+     "to the furthest rank, on top of alpha"},
     {"shm.wake", SECONDS, AT(shm.wait), "until a rank on a core of its own sees a message"},
     {"shm.message", SECONDS, AT(shm.message), "to send one, or to receive one"},
     {"shm.again", SECONDS, AT(shm.o_next), "each further one of the same step"},
@@ -388,10 +387,11 @@ static tutti_status read_machine_entry(reader *r, tt_profile *m) {
   if ((!f || !of) && !profile && !network)
     return profile_error(
         r, key,
-        "a figure: alpha, delay, gap, beta, burst, processor, again or ports, also of a level as in "
+        "a figure: alpha, delay, gap, beta, burst, processor, again or ports, also of a level as "
+        "in "
         "node.alpha, or of a host as in host.3.beta; "
-        "gamma, also of a type as in gamma.bf16; header, rendezvous, half, apart, torus, hop, meet, links, "
-        "nearer, further, one of shm, machine or network");
+        "gamma, also of a type as in gamma.bf16; header, half, apart, torus, hop, "
+        "one of contention or shm, machine or network");
   if (*at != '=') return profile_error(r, at, "=");
   at += 1 + strspn(at + 1, " \t");
   r->at = at + strcspn(at, ",\n#");

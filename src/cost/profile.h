@@ -57,10 +57,11 @@ typedef struct tt_profile {
   int hosts;
   int half, apart, torus; /* how ranks connect to the network */
   double hop;             /* s for each link of a torus on a path, after the first */
-  double meet, links, nearer, further, header, rendezvous; /* as in tt_cost_model */
-  double gamma;                                /* all before it is the network's */
-  double gamma_of[TUTTI_TYPE_COUNT];           /* of one type; 0: as gamma */
-  tt_shm_figures shm, oversubscribed;          /* one rank per core; several, < 0: as in shm */
+  tt_contention contention;
+  double header;                      /* as in tt_cost_model */
+  double gamma;                       /* all before it is the network's */
+  double gamma_of[TUTTI_TYPE_COUNT];  /* of one type; 0: as gamma */
+  tt_shm_figures shm, oversubscribed; /* one rank per core; several, < 0: as in shm */
   tt_shm_level shm_level[TT_SHM_LEVELS];
   struct {
     double int8, fp8, lossless; /* s/B of numbers that are coded, and of decoding them */

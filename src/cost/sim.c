@@ -18,7 +18,7 @@ enum { FEW = 32 }; /* ranks */
 /* ---- events ---- */
 
 /* One dependency of a step has completed. */
-static void come(tt_running *s, uint32_t step, double at, uint32_t cause) {
+static void dependency_done(tt_running *s, uint32_t step, double at, uint32_t cause) {
   tt_sim_timing *m = &s->timing[step];
   if (m->cause == TT_NOTHING || at > m->ready) {
     m->ready = at;
@@ -31,7 +31,7 @@ static void end_step(tt_running *s, uint32_t step, double at, uint32_t cause) {
   tt_sim_timing *m = &s->timing[step];
   if (at >= m->end) m->end = at;
   for (uint32_t i = s->sim->then_at[step]; i < s->sim->then_at[step + 1]; i++)
-    come(s, s->sim->then[i], m->end, cause);
+    dependency_done(s, s->sim->then[i], m->end, cause);
 }
 
 /* The maximum over levels and hosts; levels that share ports use the first of these. */
@@ -48,7 +48,7 @@ static int most_ports(const tt_cost_model *p) {
 /* The port that is free first, for messages of a level. */
 static tt_server *earliest(const tt_running *s, tt_server *all, uint32_t sim_rank, int level) {
   const tt_cost_model *p = &s->sim->model;
-  const int first = p->apart ? (int)sim_rank * p->levels + level : (int)sim_rank;
+  const int first = p->ports_per_level ? (int)sim_rank * p->levels + level : (int)sim_rank;
   tt_server *ports = all + first * s->ports, *best = ports;
   for (int i = 1; i < tt_ports_at_once(p, level, sim_rank); i++)
     if (ports[i].free < best->free) best = &ports[i];
@@ -56,15 +56,16 @@ static tt_server *earliest(const tt_running *s, tt_server *all, uint32_t sim_ran
 }
 
 static bool buffered(const tt_cost_model *p) {
-  return p->copy > 0 && !p->exported;
+  return p->shm.copy > 0 && !p->shm.exported;
 }
 
-/* Is the server free? If not, queues `what` again for when it is: then the waiting events go by
+/* Is the server free? If not, queues `event` again for when it is: then the waiting events go by
  * their order in the schedule. */
-static bool is_free(tt_running *s, const tt_server *x, double at, uint32_t what, tt_sim_timing *m) {
-  if (x->free <= at || tt_sim_together(s->sim, x->last, what)) return true;
+static bool is_free(tt_running *s, const tt_server *x, double at, uint32_t event,
+                    tt_sim_timing *m) {
+  if (x->free <= at || tt_sim_together(s->sim, x->last, event)) return true;
   m->cause = x->last;
-  tt_heap_push(s, x->free, what);
+  tt_heap_push(s, x->free, event);
   return false;
 }
 
@@ -76,7 +77,7 @@ static void lag(tt_running *s, uint32_t d) {
   tt_sim_timing *m = &s->timing[message->to];
   const double all = s->moved * to->copying + s->bytes * to->reducing;
   const double bytes = s->bytes * message->share;
-  const double rest = bytes > sim->model.piece ? all * sim->model.piece / bytes : all;
+  const double rest = bytes > sim->model.shm.piece ? all * sim->model.shm.piece / bytes : all;
   const double floor = s->timing[message->from].end + sim->model.link[message->level].L + rest;
   if (floor <= m->floor) return;
   m->floor = floor;
@@ -94,29 +95,29 @@ static double charged(const tt_running *s, const tt_sim_message *d) {
 /* The rank's core; or the one that is free first, if ranks migrate. */
 static tt_server *core_of(tt_running *s, uint32_t sim_rank) {
   tt_server *best = &s->o[s->cores ? sim_rank % s->cores : sim_rank];
-  for (uint32_t i = 0; i < s->cores && s->sim->model.migrates; i++)
+  for (uint32_t i = 0; i < s->cores && s->sim->model.shm.migrates; i++)
     if (s->o[i].free < best->free) best = &s->o[i];
   return best;
 }
 
 /* Seconds until a message's reader can go on. */
-double tt_sim_delay(const tt_sim *sim, uint32_t d) {
+static double delay_of(const tt_sim *sim, uint32_t d) {
   return sim->ends ? sim->ends[d].L : sim->model.link[sim->message[d].level].L;
 }
 
 /* Handles an arrived message before its reader's step. */
-static void take_in(tt_running *s, double at, uint32_t d) {
+static void handle_arrival(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
-  const uint32_t came = sim->steps + sim->messages + d, what = came + sim->messages;
-  const double there = at + tt_sim_delay(sim, d);
+  const uint32_t came = sim->steps + sim->messages + d, event = came + sim->messages;
+  const double there = at + delay_of(sim, d);
   tt_server *cpu = core_of(s, message->reader);
   const bool waits = cpu->free > at;
-  tt_sim_timing *m = &s->timing[what];
+  tt_sim_timing *m = &s->timing[event];
   m->cause = waits ? cpu->last : came;
   m->end = (waits ? cpu->free : at) + message->o_next;
-  *cpu = (tt_server){m->end, what, 0};
-  come(s, message->to, m->end > there ? m->end : there, m->end > there ? what : came);
+  *cpu = (tt_server){m->end, event};
+  dependency_done(s, message->to, m->end > there ? m->end : there, m->end > there ? event : came);
 }
 
 typedef enum whose { MESSAGE, SENDER, READER } whose;
@@ -142,8 +143,7 @@ static tt_line cost_of(const tt_running *s, uint32_t d, whose of) {
   cost.fixed += is_late ? way : way - message->head;
   if (is_late && cost.slope > message->late) cost.slope = message->late;
   if (sim->model.header > 0) cost.fixed += header_of(sim, message, cost.slope);
-  const double gap =
-      of == SENDER ? tt_link_at(&sim->model, message->level, message->sender)->gap : 0;
+  const double gap = of == SENDER ? tt_link_at(&sim->model, message->level, message->sender)->g : 0;
   return cost.fixed + charged(s, message) * cost.slope < gap ? (tt_line){0, gap, 0} : cost;
 }
 
@@ -153,35 +153,22 @@ static double occupies(const tt_running *s, uint32_t d, whose of) {
   return cost.fixed + charged(s, &s->sim->message[d]) * cost.slope;
 }
 
-tt_server *tt_slice_of(const tt_running *s, uint32_t d) {
+/* The server of a slice's messages on their sender, which sends them one at a time. */
+static tt_server *slice_of(const tt_running *s, uint32_t d) {
   const tt_sim *sim = s->sim;
   return &s->slice[sim->message[d].sender * sim->slices + d / (sim->messages / sim->slices)];
-}
-
-tt_takes tt_sim_takes(const tt_running *s, uint32_t d) {
-  const tt_sim_message *message = &s->sim->message[d];
-  const tt_line cost = cost_of(s, d, MESSAGE);
-  const double header = s->sim->model.header > 0 ? header_of(s->sim, message, cost.slope) : 0;
-  return (tt_takes){cost.fixed - header, header, header + charged(s, message) * cost.slope};
 }
 
 /* A message crosses a port of its reader. False: it has not, and has an event later. */
 static bool cross_port(tt_running *s, double at, uint32_t d, tt_sim_timing *m) {
   const tt_cost_model *p = &s->sim->model;
   const tt_sim_message *message = &s->sim->message[d];
-  const uint32_t what = s->sim->steps + s->sim->messages + d;
-  tt_server *in = earliest(s, p->half ? s->out : s->in, message->reader, message->level);
-  const bool wide = tt_cost_is_wide(p, message->reader);
-  if (s->coming && !wide && !s->sim->idle) {
-    m->end = at;
-    return tt_sim_has_come(s, in, at, d);
-  }
-  tt_server *pair = tt_sim_meets(s, d) ? &s->pair[message->pair] : NULL;
-  if (pair && !is_free(s, pair, at, what, m)) return false;
-  if (!wide && !is_free(s, in, at, what, m)) return false;
+  const uint32_t event = s->sim->steps + s->sim->messages + d;
+  tt_server *in = earliest(s, p->half_duplex ? s->out : s->in, message->reader, message->level);
+  const bool wide = tt_rank_uncontended(p, message->reader);
+  if (!wide && !is_free(s, in, at, event, m)) return false;
   m->end = at + occupies(s, d, MESSAGE);
-  if (!wide) *in = (tt_server){s->sim->ends ? at + occupies(s, d, READER) : m->end, what, 0};
-  if (pair) *pair = (tt_server){m->end + tt_sim_delay(s->sim, d), what, 0};
+  if (!wide) *in = (tt_server){s->sim->ends ? at + occupies(s, d, READER) : m->end, event};
   return true;
 }
 
@@ -189,33 +176,27 @@ static bool cross_port(tt_running *s, double at, uint32_t d, tt_sim_timing *m) {
 static void arrive(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
-  const uint32_t what = sim->steps + sim->messages + d;
-  tt_sim_timing *m = &s->timing[what], *from = &s->timing[message->from];
+  const uint32_t event = sim->steps + sim->messages + d;
+  tt_sim_timing *m = &s->timing[event], *from = &s->timing[message->from];
   if (!cross_port(s, at, d, m)) return;
-  const double there = m->end + tt_sim_delay(sim, d);
-  if (s->coming) {
-    const bool meets = tt_sim_meets(s, d);
-    tt_sim_pass_turn(s, d, meets ? there : s->timing[what - sim->messages].end,
-                     meets ? what : what - sim->messages);
-  }
-  if (sim->model.piece > 0) lag(s, d);
+  if (sim->model.shm.piece > 0) lag(s, d);
   if (message->o_next > 0 && !sim->idle)
-    tt_heap_push(s, m->end, what + sim->messages);
+    tt_heap_push(s, m->end, event + sim->messages);
   else
-    come(s, message->to, there, what);
-  if (!buffered(&sim->model) && --from->needs == 0) end_step(s, message->from, m->end, what);
+    dependency_done(s, message->to, m->end + delay_of(sim, d), event);
+  if (!buffered(&sim->model) && --from->needs == 0) end_step(s, message->from, m->end, event);
 }
 
 /* When a message has left, and its overhead is done, the step's next message wants a port. */
 static void begin_next(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
-  const uint32_t what = sim->steps + d;
+  const uint32_t event = sim->steps + d;
   const double early = sim->idle ? 0 : sim->message[d + 1].early;
   const double ready = s->timing[sim->message[d].from].end - early;
-  const bool later = sim->model.migrates && ready > at;
-  s->timing[what + 1].cause = later ? sim->message[d].from : s->timing[what].cause;
-  s->timing[what + 1].rest = later ? early : s->timing[what].rest;
-  tt_heap_push(s, later ? ready : at, what + 1);
+  const bool later = sim->model.shm.migrates && ready > at;
+  s->timing[event + 1].cause = later ? sim->message[d].from : s->timing[event].cause;
+  s->timing[event + 1].rest = later ? early : s->timing[event].rest;
+  tt_heap_push(s, later ? ready : at, event + 1);
 }
 
 /* A message leaves through its sender's port, and begins to arrive at once; half duplex ports
@@ -224,23 +205,22 @@ static void occupy_sender_port(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_cost_model *p = &sim->model;
   const tt_sim_message *message = &sim->message[d];
-  const uint32_t what = sim->steps + d;
+  const uint32_t event = sim->steps + d;
   tt_server *out = earliest(s, s->out, message->sender, message->level);
-  const bool wide = tt_cost_is_wide(p, message->sender);
-  if (!wide && !is_free(s, out, at, what, &s->timing[what])) return;
-  const tt_server busy = {at + occupies(s, d, SENDER), what, 0};
-  if (tt_cost_is_paced(p)) { /* within a slice, one message at a time */
-    tt_server *mine = tt_slice_of(s, d);
-    if (s->coming && !tt_sim_has_turn(s, d)) return;
-    if (!is_free(s, mine, at, what, &s->timing[what])) return;
-    if (!s->coming) *mine = busy;
+  const bool wide = tt_rank_uncontended(p, message->sender);
+  if (!wide && !is_free(s, out, at, event, &s->timing[event])) return;
+  const tt_server busy = {at + occupies(s, d, SENDER), event};
+  if (p->ports_per_level) { /* within a slice, one message at a time */
+    tt_server *mine = slice_of(s, d);
+    if (!is_free(s, mine, at, event, &s->timing[event])) return;
+    *mine = busy;
   }
   if (!wide) *out = busy;
-  s->timing[what].end = busy.free;
-  s->timing[what + sim->messages].cause = s->timing[what].cause;
-  s->timing[what + sim->messages].rest = s->timing[what].rest;
+  s->timing[event].end = busy.free;
+  s->timing[event + sim->messages].cause = s->timing[event].cause;
+  s->timing[event + sim->messages].rest = s->timing[event].rest;
   if (d + 1 < sim->message_at[message->from + 1]) begin_next(s, at, d);
-  tt_heap_push(s, at, what + sim->messages); /* others may want that port at the same time */
+  tt_heap_push(s, at, event + sim->messages); /* others may want that port at the same time */
 }
 
 /* Runs a step on its processor. */
@@ -261,16 +241,16 @@ static void run_step(tt_running *s, double at, uint32_t step) {
     m->end = m->floor;
   else
     m->rest = 0;
-  if (takes > 0) *cpu = (tt_server){m->end, step, 0};
+  if (takes > 0) *cpu = (tt_server){m->end, step};
   s->ended++;
   const uint32_t lo = sim->message_at[step], hi = sim->message_at[step + 1];
   m->needs = hi - lo;
   if (lo == hi || buffered(&sim->model)) end_step(s, step, m->end, step);
   if (lo == hi) return;
   s->timing[sim->steps + lo].cause = step;
-  const double bytes = s->bytes * sim->message[lo].share, piece = sim->model.piece;
+  const double bytes = s->bytes * sim->message[lo].share, piece = sim->model.shm.piece;
   const double early = sim->idle                    ? 0
-                       : sim->model.migrates        ? sim->message[lo].early
+                       : sim->model.shm.migrates    ? sim->message[lo].early
                        : piece > 0 && bytes > piece ? s->moved * task->copying * (1 - piece / bytes)
                                                     : 0;
   s->timing[sim->steps + lo].rest = early; /* the first message leaves before its step ends */
@@ -282,62 +262,54 @@ static void run_step(tt_running *s, double at, uint32_t step) {
 /* The number of cores to simulate. With more than FEW ranks only their total work is counted
  * (share_cores), which is faster. */
 static uint32_t shared_cores(const tt_sim *sim) {
-  const double cores = sim->model.cores;
+  const double cores = sim->model.shm.cores;
   const uint32_t whole = cores > 1 ? (uint32_t)cores : 1;
   return cores > 0 && whole < (uint32_t)sim->sim_ranks && sim->sim_ranks <= FEW ? whole : 0;
 }
 
 static bool set_up_simulation(tt_running *s, tt_sim *sim, double bytes) {
   const tt_cost_model *p = &sim->model;
-  const size_t n = (size_t)sim->steps + (p->migrates ? 3 : 2) * (size_t)sim->messages;
+  const size_t n = (size_t)sim->steps + (p->shm.migrates ? 3 : 2) * (size_t)sim->messages;
   const size_t sim_ranks = (size_t)sim->sim_ranks;
   const int most = most_ports(p);
-  const size_t ports = sim_ranks * (size_t)(most * (p->apart ? p->levels : 1));
+  const size_t ports = sim_ranks * (size_t)(most * (p->ports_per_level ? p->levels : 1));
   *s = (tt_running){.sim = sim,
                     .bytes = bytes,
                     .timing = sim->timing,
                     .heap = sim->event,
                     .cores = shared_cores(sim),
                     .ports = most};
-  const bool spills = p->cache > 0 && bytes > p->cache;
-  s->per_byte = spills ? p->far_ratio : 1;
-  s->spilt = spills ? p->cache * (1 - p->far_ratio) : 0;
+  const bool spills = p->shm.cache > 0 && bytes > p->shm.cache;
+  s->per_byte = spills ? p->shm.far_ratio : 1;
+  s->spilt = spills ? p->shm.cache * (1 - p->shm.far_ratio) : 0;
   s->moved = s->spilt + s->per_byte * bytes;
-  s->o = calloc(sim_ranks + 2 * ports + sim_ranks * sim->slices + sim->pairs, sizeof *s->o);
-  s->coming = tt_cost_in_order(p) ? calloc((size_t)sim->messages + 1, sizeof *s->coming) : NULL;
-  if (!s->o || (tt_cost_in_order(p) && !s->coming)) return false;
+  s->o = calloc(sim_ranks + 2 * ports + sim_ranks * sim->slices, sizeof *s->o);
+  if (!s->o) return false;
   s->out = s->o + sim_ranks;
   s->in = s->out + ports;
   s->slice = s->in + ports;
-  s->pair = s->slice + sim_ranks * sim->slices;
   for (size_t i = 0; i < n; i++)
     s->timing[i] =
         (tt_sim_timing){.cause = TT_NOTHING, .needs = i < sim->steps ? sim->task[i].needs : 0};
-  for (uint32_t d = sim->messages; s->coming && d-- > 0;) tt_slice_of(s, d)->first = d;
   for (uint32_t i = 0; i < sim->steps; i++)
     if (!sim->task[i].needs) tt_heap_push(s, 0, i);
   return true;
 }
 
-static void end_simulation(tt_running *s) {
-  free(s->o);
-  free(s->coming);
-}
-
-/* Adds up the parts of the path back from `what`. */
-static void walk_back(const tt_running *s, uint32_t what, tt_breakdown *t) {
+/* Adds up the parts of the path back from `event`. */
+static void walk_back(const tt_running *s, uint32_t event, tt_breakdown *t) {
   const tt_sim *sim = s->sim;
   uint32_t next = TT_NOTHING;
   double early = 0; /* how long before the end of its step the message left */
-  while (what != TT_NOTHING) {
-    const tt_sim_timing *m = &s->timing[what];
-    if (what < sim->steps && m->rest > 0) { /* the last piece, after its writer's end */
+  while (event != TT_NOTHING) {
+    const tt_sim_timing *m = &s->timing[event];
+    if (event < sim->steps && m->rest > 0) { /* the last piece, after its writer's end */
       t->latency[m->level] += sim->model.link[m->level].L;
       t->copying += m->rest - sim->model.link[m->level].L;
       t->fixed += m->rest;
-    } else if (what < sim->steps) {
-      const tt_sim_task *task = &sim->task[what];
-      const bool migrates = sim->model.migrates, before = early > 0 && !migrates;
+    } else if (event < sim->steps) {
+      const tt_sim_task *task = &sim->task[event];
+      const bool migrates = sim->model.shm.migrates, before = early > 0 && !migrates;
       const double o = task->o - (migrates ? early : 0);
       const double copying = s->moved * task->copying - (migrates ? 0 : early);
       t->o += o;
@@ -346,20 +318,17 @@ static void walk_back(const tt_running *s, uint32_t what, tt_breakdown *t) {
       t->fixed += o + (before ? copying : s->spilt * task->copying);
       t->slope += before ? 0 : s->per_byte * task->copying + task->reducing;
       early = 0;
-    } else if (what >= sim->steps + 2 * sim->messages) { /* its overhead on arrival */
-      const double o = sim->message[what - sim->steps - 2 * sim->messages].o_next;
+    } else if (event >= sim->steps + 2 * sim->messages) { /* its overhead on arrival */
+      const double o = sim->message[event - sim->steps - 2 * sim->messages].o_next;
       t->o += o;
       t->fixed += o;
     } else {
-      const uint32_t i = (what - sim->steps) % sim->messages;
+      const uint32_t i = (event - sim->steps) % sim->messages;
       const tt_sim_message *d = &sim->message[i];
       const bool port = next >= sim->steps && next < sim->steps + 2 * sim->messages; /* it waited */
-      const bool sends = what < sim->steps + sim->messages;
-      const bool whole =
-          port && !sends && tt_sim_awaits(s, next, i); /* it waited until it was there */
-      tt_line cost = cost_of(s, i, !port || whole ? MESSAGE : sends ? SENDER : READER);
-      if (s->coming && !sends) tt_sim_stretch(s, i, &cost);
-      const double latency = cost.fixed + (d->to == next || whole ? tt_sim_delay(sim, i) : 0);
+      const bool sends = event < sim->steps + sim->messages;
+      const tt_line cost = cost_of(s, i, !port ? MESSAGE : sends ? SENDER : READER);
+      const double latency = cost.fixed + (d->to == next ? delay_of(sim, i) : 0);
       t->latency[d->level] += latency;
       const double bytes = charged(s, d);
       t->transfer[d->narrowest] += bytes * cost.slope;
@@ -368,13 +337,13 @@ static void walk_back(const tt_running *s, uint32_t what, tt_breakdown *t) {
       t->slope += bytes > 0 ? cost.slope : 0;
       if (m->cause < sim->steps) early = m->rest;
     }
-    next = what;
-    what = what < sim->steps && m->rest > 0 ? m->writer : m->cause;
+    next = event;
+    event = event < sim->steps && m->rest > 0 ? m->writer : m->cause;
   }
 }
 
-static void jam(const tt_sim *sim, double bytes, tt_breakdown *t) {
-  const double lost = tt_jam(bytes * sim->link_slope, tt_sim_jams_from(sim), bytes);
+static void add_incast(const tt_sim *sim, double bytes, tt_breakdown *t) {
+  const double lost = tt_incast_cost(bytes * sim->link_slope, tt_sim_incast_threshold(sim), bytes);
   t->time += lost;
   t->slope += lost / bytes;
   t->transfer[sim->link_level] += lost;
@@ -387,7 +356,7 @@ static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
   tt_breakdown first = {0};
   const bool saves = sim->link_burst > 0;
   if (saves && !tt_sim_unbound(sim, 1, &first)) return false;
-  const double rest = saves ? tt_made_up(takes, first.fixed) - takes : 0;
+  const double rest = saves ? tt_partial_overlap(takes, first.fixed) - takes : 0;
   if (takes + rest <= t->time) return true;
   *t = (tt_breakdown){.time = takes + rest, .fixed = rest, .slope = sim->link_slope};
   t->transfer[sim->link_level] = takes;
@@ -399,7 +368,7 @@ static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
 static void share_cores(const tt_running *s, tt_breakdown *t) {
   const tt_sim *sim = s->sim;
   const tt_cost_model *p = &sim->model;
-  const double times = (double)p->ranks / sim->sim_ranks / p->cores;
+  const double times = (double)p->ranks / sim->sim_ranks / p->shm.cores;
   tt_breakdown all = {.shared_cores = true};
   uint32_t rounds = 0, most = 0;
   for (uint32_t i = 0; i < sim->steps; i++) {
@@ -426,18 +395,18 @@ bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
   const bool begun = set_up_simulation(&s, sim, bytes);
   while (begun && s.waiting) {
     const tt_sim_event e = tt_heap_pop(&s);
-    const uint32_t what = (uint32_t)e.order;
-    if (what < sim->steps)
-      run_step(&s, e.at, what);
-    else if (what < sim->steps + sim->messages)
-      occupy_sender_port(&s, e.at, what - sim->steps);
-    else if (what < sim->steps + 2 * sim->messages)
-      arrive(&s, e.at, what - sim->steps - sim->messages);
+    const uint32_t event = (uint32_t)e.order;
+    if (event < sim->steps)
+      run_step(&s, e.at, event);
+    else if (event < sim->steps + sim->messages)
+      occupy_sender_port(&s, e.at, event - sim->steps);
+    else if (event < sim->steps + 2 * sim->messages)
+      arrive(&s, e.at, event - sim->steps - sim->messages);
     else
-      take_in(&s, e.at, what - sim->steps - 2 * sim->messages);
+      handle_arrival(&s, e.at, event - sim->steps - 2 * sim->messages);
   }
   if (!begun || s.ended < sim->steps) {
-    end_simulation(&s);
+    free(s.o);
     return false;
   }
   uint32_t last = TT_NOTHING;
@@ -452,13 +421,13 @@ bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
   }
   if (last != TT_NOTHING) breakdown->time = s.timing[last].end;
   walk_back(&s, last, breakdown);
-  end_simulation(&s);
-  if (sim->model.cores > 0) share_cores(&s, breakdown);
+  free(s.o);
+  if (sim->model.shm.cores > 0) share_cores(&s, breakdown);
   return true;
 }
 
 bool tt_sim_run(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
   if (!tt_sim_unbound(sim, bytes, breakdown) || !fill_link(sim, bytes, breakdown)) return false;
-  jam(sim, bytes, breakdown);
+  add_incast(sim, bytes, breakdown);
   return true;
 }

@@ -10,7 +10,6 @@
 typedef struct tt_sim_message {
   uint32_t from, to;       /* the steps */
   uint32_t sender, reader; /* ranks */
-  uint32_t pair;           /* the same number for all from that rank to this one, if messages wait for receives */
   uint8_t level;           /* where their paths part */
   uint8_t narrowest;       /* level of the slowest link */
   double share;            /* fraction of the vector */
@@ -65,7 +64,7 @@ struct tt_sim {
   int sim_ranks;            /* 1, which stands for all ranks, or all */
   uint32_t steps, messages; /* totals over all slices */
   int senders; /* ranks from which rank 0 receives over the level that bounds the time */
-  uint32_t slices, pairs;
+  uint32_t slices;
   tt_sim_task *task;            /* of each step */
   uint32_t *then_at, *then;     /* the steps that wait for each step */
   uint32_t *message_at;         /* index of each step's first message, and the end */
@@ -74,7 +73,7 @@ struct tt_sim {
   double link_slope;            /* s/B of the vector through the busiest link */
   uint8_t link_level;           /* its level */
   double link_burst;            /* B that it lets through at once */
-  double link_jam;              /* B of messages that jam it; 0: none do */
+  double link_incast;           /* its incast threshold in B of a message; 0: none */
   double saved[TT_TREE_LEVELS]; /* B of the vector that a link lets through at once */
   tt_sim_timing *timing;        /* of each step and message */
   tt_sim_event *event;          /* the heap's memory */
@@ -90,9 +89,9 @@ struct tt_sim {
 bool tt_sim_match(tt_sim *sim, tt_sched *const *all, const uint32_t *first);
 /* Fills in levels and slopes of the messages. */
 bool tt_sim_links(tt_sim *sim);
-/* B of the vector from which on messages jam the busiest link: a rank has many long ones under way at once, of slices or of
+/* B of the vector from which on incast slows the busiest link: a rank has many long ones under way at once, of slices or of
  * more than two senders. 0: never. */
-double tt_sim_jams_from(const tt_sim *sim);
+double tt_sim_incast_threshold(const tt_sim *sim);
 /* Where the links of hosts differ (sim_ends.c). Allocates sim->ends, which is NULL if they do not; false: out of
  * memory. */
 bool tt_sim_ends_new(tt_sim *sim);
@@ -109,41 +108,10 @@ bool tt_sim_rounds(tt_sim *sim, uint32_t *round);
 bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 /* As tt_sim_run, but without the lower bound by the busiest link. */
 bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown);
-/* The way between two ranks that part at a level: how many links of each level from that one on, but the last;
- * on a torus, do they lead down the level's circle? And s in the nodes between. */
-typedef struct tt_sim_way {
-  double links[TT_TREE_LEVELS];
-  bool down[TT_TREE_LEVELS];
-  double transit;
-} tt_sim_way;
-void tt_sim_way_find(const tt_cost_model *model, int level, uint32_t a, uint32_t b,
-                     tt_sim_way *way);
-/* Numbers the pairs of ranks that have messages, where these wait for receives (sim_receive.c). False: out of memory. */
-bool tt_sim_pairs(tt_sim *sim);
-/* ---- routes (sim_routes.c) ---- */
+/* ---- unknown placement (contention.c) ---- */
 
-/* The level whose domain owns the links of a level: of a torus, the node. */
-int tt_sim_owner(const tt_cost_model *model, int level);
-/* The most ranks behind the links of one such owner. */
-double tt_sim_ranks_of(const tt_cost_model *model, int level);
-/* The number of ranks that share a link of a level, if all are alike and go the same way. */
-double tt_sim_sharers(const tt_cost_model *model, int level);
-/* How many links leave a domain of a level side by side. */
-double tt_sim_side_by_side(const tt_cost_model *model, int level);
-/* How many links of a domain are told apart. */
-size_t tt_sim_links_each(const tt_cost_model *model, int level);
-/* What a message takes at its sender's domain of a level, or (inward) at its reader's: the link, and how many such ones
- * are on its way; 0: none. domains: of tt_cost_domains. */
-typedef struct tt_sim_taken {
-  size_t which;
-  double links;
-} tt_sim_taken;
-tt_sim_taken tt_sim_take(const tt_cost_model *model, const uint32_t *domains, int level,
-                         const tt_sim_message *d, bool inward);
-/* ---- places that are not known (sim_mixed.c) ---- */
-
-/* Are these two events departures of a step's messages, or arrivals for one step, where places are not known? */
-bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t what);
+/* Are these two events departures of a step's messages, or arrivals for one step, where the placement is unknown? */
+bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t event);
 /* Gives the messages over such links the slopes of those that chance brings together. False: out of memory. */
 bool tt_sim_mix(tt_sim *sim, const uint32_t *round);
 /* Allocates timings and events. */

@@ -12,7 +12,7 @@ enum { PORTS = 16 };
  * stores wait for each line: measured, 3 to 12 times as long as other copies. Less where ranks share
  * cores and their caches. */
 static double over_read_lines(const tt_cost_model *p) {
-  return p->cores < p->ranks ? 4 : 6;
+  return p->shm.cores < p->ranks ? 4 : 6;
 }
 
 void tt_cost_flat(tt_cost_model *model, int ranks) {
@@ -36,7 +36,7 @@ static tt_sim_task job_of(const tt_sched *s, const tt_step *step, const tt_cost_
   const double share = tt_step_share(s, step);
   int others = 0;
   if (tt_step_local(step)) {
-    task.copying = 2 * share * p->copy;
+    task.copying = 2 * share * p->shm.copy;
     task.reducing = share * step->inputs * p->gamma;
     return task;
   }
@@ -44,16 +44,16 @@ static tt_sim_task job_of(const tt_sched *s, const tt_step *step, const tt_cost_
     others += tt_peer_rank(&step->peers, i, s->ranks) != s->rank;
   if (!others) return task;
   if (step->kind == TT_SEND) {
-    task.o = p->message + (others - 1) * p->o_next;
+    task.o = p->shm.o + (others - 1) * p->shm.o_next;
     const double once = sends_input(s, step) ? over_read_lines(p) : 1;
-    if (!p->exported)
-      task.copying = share * p->copy * (p->published && !step->split ? once : others);
+    if (!p->shm.exported)
+      task.copying = share * p->shm.copy * (p->shm.published && !step->split ? once : others);
     return task;
   }
-  task.o = others * (step->peers.count > 1 ? p->o_next : p->message);
-  task.copying = others * share * p->copy;
+  task.o = others * (step->peers.count > 1 ? p->shm.o_next : p->shm.o);
+  task.copying = others * share * p->shm.copy;
   if (step->kind == TT_RECV_REDUCE)
-    task.copying = share * (others * p->copy - (others - 1) * p->saved_per_input);
+    task.copying = share * (others * p->shm.copy - (others - 1) * p->shm.saved_per_input);
   if (step->kind == TT_RECV_REDUCE) task.reducing = others * share * p->gamma;
   return task;
 }
@@ -81,24 +81,24 @@ static bool list_jobs(tt_sim *sim, tt_sched *const *all, uint32_t *first) {
 
 bool tt_sim_reserve(tt_sim *sim) {
   const size_t events = (size_t)sim->steps + sim->messages;
-  const size_t more = sim->model.migrates ? 2 * (size_t)sim->messages : sim->messages;
+  const size_t more = sim->model.shm.migrates ? 2 * (size_t)sim->messages : sim->messages;
   sim->timing = malloc((events + more + 1) * sizeof *sim->timing);
   sim->event = malloc((events + 1) * sizeof *sim->event);
   return sim->timing && sim->event;
 }
 
-/* Counts the ranks from which rank 0 receives over the level that bounds the time, if they can jam its links. Not
+/* Counts the ranks from which rank 0 receives over the level that bounds the time, if incast can slow its links. Not
  * those that never wait: what they send comes evenly, over one connection. False: out of memory. */
 static bool count_senders(tt_sim *sim, const tt_sched *s) {
   const tt_cost_model *model = &sim->model;
-  if (sim->link_jam <= 0) return true;
+  if (sim->link_incast <= 0) return true;
   bool *seen = calloc((size_t)model->ranks, sizeof *seen);
   uint32_t *domains = tt_cost_domains(model);
   const bool counts = seen && domains;
   for (uint32_t i = 0; counts && i < s->nsteps; i++)
     for (int k = 0; tt_step_receives(&s->steps[i]) && k < s->steps[i].peers.count; k++) {
       const int peer = tt_peer_rank(&s->steps[i].peers, k, model->ranks);
-      if (peer == s->rank || seen[peer] || tt_cost_is_wide(model, (uint32_t)peer)) continue;
+      if (peer == s->rank || seen[peer] || tt_rank_uncontended(model, (uint32_t)peer)) continue;
       sim->senders += tt_cost_level(model, domains, s->rank, peer) == sim->link_level;
       seen[peer] = true;
     }
@@ -107,11 +107,12 @@ static bool count_senders(tt_sim *sim, const tt_sched *s) {
   return counts;
 }
 
-double tt_sim_jams_from(const tt_sim *sim) {
+double tt_sim_incast_threshold(const tt_sim *sim) {
   const bool crowded = sim->senders > 2 || sim->slices > 1;
   const tt_sends sends = tt_sim_busiest(sim);
-  return crowded && sends.vectors > 0 ? sim->link_jam * sends.messages / sim->slices / sends.vectors
-                                      : 0;
+  return crowded && sends.vectors > 0
+             ? sim->link_incast * sends.messages / sim->slices / sends.vectors
+             : 0;
 }
 
 tt_sim *tt_sim_new(tt_sched *const *all, int n, bool uniform, const tt_cost_model *model) {

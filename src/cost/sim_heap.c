@@ -20,14 +20,14 @@ static bool before(const tt_sim_event *a, const tt_sim_event *b) {
   return event_order_key(a) < event_order_key(b);
 }
 
-void tt_heap_push(tt_running *s, double at, uint32_t what) {
+void tt_heap_push(tt_running *s, double at, uint32_t event) {
   const tt_sim *sim = s->sim;
-  uint32_t i = s->waiting++, d = what;
-  if (what >= sim->steps) d = (what - sim->steps) % sim->messages;
-  const bool message = what >= sim->steps, arrives = what >= sim->steps + sim->messages;
-  const uint32_t step = !message ? what : arrives ? sim->message[d].to : sim->message[d].from;
+  uint32_t i = s->waiting++, d = event;
+  if (event >= sim->steps) d = (event - sim->steps) % sim->messages;
+  const bool message = event >= sim->steps, arrives = event >= sim->steps + sim->messages;
+  const uint32_t step = !message ? event : arrives ? sim->message[d].to : sim->message[d].from;
   const uint64_t kind = (uint64_t)message + arrives, turn = sim->task[step].turn;
-  const tt_sim_event e = {at, kind << 62 | turn << 32 | what};
+  const tt_sim_event e = {at, kind << 62 | turn << 32 | event};
   for (; i > 0 && before(&e, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
     s->heap[i] = s->heap[(i - 1) / 2];
   s->heap[i] = e;

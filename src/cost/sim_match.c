@@ -1,4 +1,4 @@
-/* sim_match.c - the messages between schedules, and the links that they share (sim_routes.c).
+/* sim_match.c - the messages between schedules, and the links that they share (topologies.h).
  *
  * Idea       sends are sorted by reader; each receive takes the next one of its sender.
  *            A link that leaves or enters a domain is shared by the messages of its ranks in
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim.h"
+#include "topologies.h"
 
 double tt_step_share(const tt_sched *s, const tt_step *step) {
   const double blocks = tt_span_size(tt_step_cargo(step));
@@ -127,7 +127,7 @@ static double handling(tt_sim_task *task, const tt_link *link, double share) {
 static void handle(tt_sim *sim, uint32_t d) {
   tt_sim_message *message = &sim->message[d];
   tt_sim_task *from = &sim->task[message->from], *to = &sim->task[message->to];
-  const bool apart = sim->model.migrates && to->messages;
+  const bool apart = sim->model.shm.migrates && to->messages;
   const double out =
       handling(from, tt_link_at(&sim->model, message->level, message->sender), message->share);
   const double in =
@@ -248,22 +248,22 @@ static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *ro
   const tt_cost_model *model = &sim->model;
   const size_t ranks = (size_t)model->ranks;
   const bool alone = sim->sim_ranks == 1;
-  const uint32_t *domain = domains + (size_t)tt_sim_owner(model, level) * ranks;
-  const double sharers = alone ? tt_sim_sharers(model, level) : 1;
+  const uint32_t *domain = domains + (size_t)tt_links_owner(model, level) * ranks;
+  const double sharers = alone ? tt_links_sharers(model, level) : 1;
   size_t rounds = 1;
   for (uint32_t i = 0; i < sim->messages; i++)
     if (round[i] >= rounds) rounds = round[i] + 1;
-  const size_t each = tt_sim_links_each(model, level);
+  const size_t each = tt_links_numbered(model, level);
   const size_t n = each * (alone ? 1 : domains_in(model, domain)) * rounds;
   crossing *crossings = calloc(n, sizeof *crossings);
   for (int pass = 0; pass < 2 && crossings; pass++)
     for (uint32_t i = 0; i < sim->messages; i++) {
       tt_sim_message *d = &sim->message[i];
-      const tt_sim_taken taken = tt_sim_take(model, domains, level, d, inward);
-      if (taken.links <= 0 || tt_cost_is_wide(model, inward ? d->reader : d->sender)) continue;
+      const tt_links taken = tt_links_of(model, level, d, inward);
+      if (taken.count <= 0 || tt_rank_uncontended(model, inward ? d->reader : d->sender)) continue;
       const uint32_t of = alone ? 0 : domain[inward ? d->reader : d->sender];
       crossing *c = &crossings[(each * of + taken.which) * rounds + round[i]];
-      const double own = d->share * taken.links * sharers;
+      const double own = d->share * taken.count * sharers;
       if (pass == 0)
         join(c, own, d->way);
       else
@@ -284,25 +284,25 @@ static void bound_by(tt_sim *sim, double carried, double slope, int level) {
   sim->link_slope = slope;
   sim->link_level = (uint8_t)level;
   sim->link_burst = link->burst;
-  sim->link_jam = tt_jams_from(link);
+  sim->link_incast = tt_incast_threshold(link);
 }
 
 /* Bounds the time by the link of a level that carries most, in or out, over all rounds. */
 static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   const tt_cost_model *model = &sim->model;
   const size_t ranks = (size_t)model->ranks;
-  const uint32_t *domain = domains + (size_t)tt_sim_owner(model, level) * ranks;
-  const size_t each = tt_sim_links_each(model, level), n = each * domains_in(model, domain);
-  const size_t inwards = model->half && level == model->levels - 1 ? 0 : n;
+  const uint32_t *domain = domains + (size_t)tt_links_owner(model, level) * ranks;
+  const size_t each = tt_links_numbered(model, level), n = each * domains_in(model, domain);
+  const size_t inwards = model->half_duplex && level == model->levels - 1 ? 0 : n;
   double *sum = calloc(2 * n, sizeof *sum), most = 0, slope = 0;
   if (!sum) return false;
   for (uint32_t i = 0; i < sim->messages; i++) {
     const tt_sim_message *d = &sim->message[i];
     for (int inward = 0; inward < 2; inward++) {
-      const tt_sim_taken taken = tt_sim_take(model, domains, level, d, inward);
+      const tt_links taken = tt_links_of(model, level, d, inward);
       const uint32_t rank = inward ? d->reader : d->sender;
-      if (!tt_cost_is_wide(model, rank))
-        sum[(inward ? inwards : 0) + each * domain[rank] + taken.which] += d->share * taken.links;
+      if (!tt_rank_uncontended(model, rank))
+        sum[(inward ? inwards : 0) + each * domain[rank] + taken.which] += d->share * taken.count;
     }
   }
   for (size_t k = 0; k < 2 * n; k++)
@@ -321,16 +321,16 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
 }
 
 /* The same if one rank is simulated for all: by what comes in, as all messages known are to this rank. */
-static bool bound_by_own(tt_sim *sim, const uint32_t *domains, int level) {
+static bool bound_by_own(tt_sim *sim, int level) {
   const tt_cost_model *model = &sim->model;
-  double *sum = calloc(tt_sim_links_each(model, level), sizeof *sum), most = 0;
+  double *sum = calloc(tt_links_numbered(model, level), sizeof *sum), most = 0;
   for (uint32_t i = 0; sum && i < sim->messages; i++) {
-    const tt_sim_taken taken = tt_sim_take(model, domains, level, &sim->message[i], true);
-    sum[taken.which] += sim->message[i].share * taken.links;
+    const tt_links taken = tt_links_of(model, level, &sim->message[i], true);
+    sum[taken.which] += sim->message[i].share * taken.count;
     most = sum[taken.which] > most ? sum[taken.which] : most;
   }
-  if (model->half && level == model->levels - 1) most *= 2;
-  bound_by(sim, most * tt_sim_sharers(model, level), 0, level);
+  if (model->half_duplex && level == model->levels - 1) most *= 2;
+  bound_by(sim, most * tt_links_sharers(model, level), 0, level);
   const bool ok = sum;
   free(sum);
   return ok;
@@ -361,22 +361,22 @@ static bool find_rounds(tt_sim *sim, uint32_t *round) {
 
 /* Can a rank have several messages in a round? */
 static bool sends_at_once(const tt_cost_model *model) {
-  bool several = model->apart;
+  bool several = model->ports_per_level;
   for (int l = 0; l < model->levels; l++) several |= tt_ports(&model->link[l]) > 1;
   return several;
 }
 
 /* If one rank is simulated for all, all ranks that share a link cross it at once, and only the links into its domains
  * are looked at: all messages known are to this rank, and others leave on other links. A rank's own link
- * is its ports, whose busy time is simulated, unless it lets bytes through at once, or messages jam it. */
+ * is its ports, whose busy time is simulated, unless it lets bytes through at once, or incast slows it. */
 bool tt_sim_links(tt_sim *sim) {
   const tt_cost_model *model = &sim->model;
   const int last = model->levels - 1;
-  const bool one = model->apart && !model->torus; /* link, which all levels' ports share */
-  const int bounds = last + (tt_jams_from(&model->link[last]) > 0 || one);
+  const bool one_link = model->ports_per_level && !model->torus; /* which all ports share */
+  const int bounds = last + (tt_incast_threshold(&model->link[last]) > 0 || one_link);
   const bool shared = sim->sim_ranks > 1 || sends_at_once(model);
   uint32_t *domains = bounds ? tt_cost_domains(model) : NULL;
-  const bool mixed = model->meet > 0, rounds = mixed || (last && shared);
+  const bool mixed = tt_placement_unknown(model), rounds = mixed || (last && shared);
   uint32_t *round = rounds ? malloc(((size_t)sim->messages + 1) * sizeof *round) : NULL;
   bool ok = (domains || !bounds) && (round || !rounds) && tt_sim_ends_new(sim);
   for (uint32_t i = 0; ok && i < sim->messages; i++) {
@@ -384,16 +384,13 @@ bool tt_sim_links(tt_sim *sim) {
     d->level = last ? (uint8_t)tt_cost_level(model, domains, (int)d->sender, (int)d->reader) : 0;
     d->narrowest = (uint8_t)last;
     d->slope = model->link[last].beta * d->share;
-    tt_sim_way way;
-    tt_sim_way_find(model, d->level, d->sender, d->reader, &way);
-    d->way = way.transit;
+    d->way = tt_links_transit(model, d);
     if (sim->ends) tt_sim_ends_begin(sim, i);
     d->late = d->slope;
     for (int l = last - 1; !shared && l >= d->level; l--)
       narrow(d, model->link[l].beta, l,
-             d->share * tt_sim_sharers(model, l) * tt_sim_take(model, domains, l, d, true).links);
+             d->share * tt_links_sharers(model, l) * tt_links_of(model, l, d, true).count);
   }
-  ok = ok && tt_sim_pairs(sim);
   if (ok && rounds) ok = find_rounds(sim, round);
   for (int l = last - 1; shared && l >= 0 && ok; l--)
     ok = (sim->sim_ranks == 1 || share_links(sim, domains, round, l, false)) &&
@@ -403,7 +400,7 @@ bool tt_sim_links(tt_sim *sim) {
     if (sim->sim_ranks > 1)
       ok = bound_by_links(sim, domains, l);
     else
-      ok = bound_by_own(sim, domains, l);
+      ok = bound_by_own(sim, l);
   }
   for (uint32_t i = 0; i < sim->messages; i++) {
     handle(sim, i);

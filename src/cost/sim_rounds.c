@@ -14,8 +14,8 @@ bool tt_sim_rounds(tt_sim *sim, uint32_t *round) {
   for (int l = 0; l < model.levels; l++)
     sim->model.link[l] = (tt_link){.alpha = 1, .ports = model.link[l].ports};
   sim->model.header = 0;
-  sim->model.half = false;
-  sim->model.cores = 0;
+  sim->model.half_duplex = false;
+  sim->model.shm.cores = 0;
   sim->idle = true;
   const bool ok = tt_sim_alone(sim, 0, &breakdown);
   sim->idle = false;
@@ -29,10 +29,9 @@ bool tt_sim_rounds(tt_sim *sim, uint32_t *round) {
 static bool one_port_alone(tt_sim *sim, int *rounds) {
   uint32_t *round = malloc(((size_t)sim->messages + 1) * sizeof *round), most = 0;
   const tt_cost_model model = sim->model;
-  sim->model.apart = false;
-  sim->model.rendezvous = 0;
+  sim->model.ports_per_level = false;
   sim->model.hosts = NULL;
-  sim->model.meet = 0;
+  sim->model.contention.mean = 0;
   for (int l = 0; l < model.levels; l++) sim->model.link[l].ports = 1;
   const bool ok = round && tt_sim_rounds(sim, round);
   sim->model = model;

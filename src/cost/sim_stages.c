@@ -13,15 +13,15 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "sim.h"
+#include "topologies.h"
 
 /* A message between domains of a level passes the links of that level and of all within it, the last of
  * which is its rank's port. On a torus with hops it passes links of that level only. */
 static int narrowest(const tt_cost_model *model, int level) {
   int slowest = level;
   for (int l = level + 1; l < model->levels - 1 && model->hop <= 0; l++)
-    if (model->link[l].beta * tt_sim_sharers(model, l) >
-        model->link[slowest].beta * tt_sim_sharers(model, slowest))
+    if (model->link[l].beta * tt_links_sharers(model, l) >
+        model->link[slowest].beta * tt_links_sharers(model, slowest))
       slowest = l;
   return slowest;
 }
@@ -30,8 +30,8 @@ static int narrowest(const tt_cost_model *model, int level) {
 bool tt_cost_stage(const tt_cost_model *model, int level, int ranks, tt_cost_model *stage) {
   const int last = model->levels - 1, slow = narrowest(model, level);
   const bool circle = model->torus && level < last;
-  const double sharers = tt_sim_sharers(model, slow);
-  if (model->cores > 0 || model->copy > 0 || model->migrates || model->position ||
+  const double sharers = tt_links_sharers(model, slow);
+  if (model->shm.cores > 0 || model->shm.copy > 0 || model->shm.migrates || model->position ||
       !model->tree.even || (circle && ranks != model->tree.level[level].each))
     return false;
   *stage = *model;
@@ -63,11 +63,11 @@ void tt_sim_append(tt_sim **first, tt_sim *stage, double part, const tt_cost_mod
     stage->link_slope *= part;
     stage->link_level = stage->link_level ? stage->innermost : stage->narrowest;
     stage->link_burst = model->link[stage->link_level].burst;
-    stage->link_jam = tt_jams_from(&model->link[stage->link_level]);
+    stage->link_incast = tt_incast_threshold(&model->link[stage->link_level]);
     return;
   }
   (*first)->link_slope += stage->link_slope * part;
-  if (stage->link_jam > 0) (*first)->senders += stage->senders;
+  if (stage->link_incast > 0) (*first)->senders += stage->senders;
 }
 
 /* Stages follow one another, so their times add up. */

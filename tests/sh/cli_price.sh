@@ -43,22 +43,22 @@ slingshot|10240|group:20 router:32 node:16|group.beta = 5600Gbit/s
 fat-tree:2x3x4x2x5||pod:2 leaf:3 node:4|pod.paths = 5
 infiniband|3072|pod:3 leaf:32 node:32|pod.paths = 1024
 leaf-spine|3840|pod:2 leaf:40 node:48|pod.paths = 144
-torus:4x4x4,places=unknown,software=0ns|||further = 900ns
-torus:4x4x4,places=unknown|||meet = 0.7619
+torus:4x4x4,places=unknown,software=0ns|||contention.furthest = 900ns
+torus:4x4x4,places=unknown|||contention.mean = 0.7619
 torus:4x4x4,places=unknown|||ports = 2
 torus:5x5x5,places=unknown|||ports = 3
 torus:5x4,places=unknown|||ports = 2
-fat-tree:8x8x4,places=unknown|||meet = 1.778
-dragonfly:4x4x4,places=unknown|||meet = 4.063
-torus:4x8x8,places=unknown|||links = 1024
-torus:2x8x8,places=unknown|||links = 512
-fat-tree:8x8x4,places=unknown|||links = 32
-fat-tree:4x3x4x4x2,places=unknown|||links = 8
-dragonfly:4x4x4,places=unknown|||links = 12
-dragonfly:4x4x4,places=unknown,software=0ns|||further = 150ns
-dragonfly:4x4x4,places=unknown,software=0ns|||nearer = 450ns
-torus:4x4x4,places=unknown,software=0ns|||nearer = 600ns
-fat-tree:2x3x4x1x9,places=unknown,software=0ns|||nearer = 600ns
+fat-tree:8x8x4,places=unknown|||contention.mean = 1.778
+dragonfly:4x4x4,places=unknown|||contention.mean = 4.063
+torus:4x8x8,places=unknown|||contention.excess = 3.0371450409883
+torus:2x8x8,places=unknown|||contention.excess = 2.8563088068344
+fat-tree:8x8x4,places=unknown|||contention.excess = 2.0446130307591
+fat-tree:4x3x4x4x2,places=unknown|||contention.excess = 1.8175519127662
+dragonfly:4x4x4,places=unknown|||contention.excess = 1.9799413809961
+dragonfly:4x4x4,places=unknown,software=0ns|||contention.furthest = 150ns
+dragonfly:4x4x4,places=unknown,software=0ns|||contention.nearest = 450ns
+torus:4x4x4,places=unknown,software=0ns|||contention.nearest = 600ns
+fat-tree:2x3x4x1x9,places=unknown,software=0ns|||contention.nearest = 600ns
 EOF
 while IFS='|' read -r net ranks words; do
   job explain --topology "$net" ${ranks:+-P $ranks} --size 64KiB

@@ -33,12 +33,17 @@ static const char paths[] = "alpha=1us,beta=100Gbit/s,leaf.alpha=2us,leaf.paths=
 static const char pairs[] =
     "alpha=1us,beta=100Gbit/s,router.alpha=2us,router.pairs=1,group.alpha=3us,group.pairs=1";
 static const char torus[] = "torus=1,hop=100ns,alpha=1us,beta=50Gbit/s";
-static const char mixed[] = "alpha=3us,beta=100Gbit/s,ports=6,meet=0.76,nearer=2us,further=2us";
+static const char mixed[] =
+    "alpha=3us,beta=100Gbit/s,ports=6,contention.mean=0.76,"
+    "contention.excess=1.5,contention.nearest=2us,contention.furthest=2us";
 static const char mixed_headers[] =
-    "alpha=3us,beta=100Gbit/s,ports=6,meet=4,links=12,nearer=1us,header=48";
+    "alpha=3us,beta=100Gbit/s,ports=6,contention.mean=4,"
+    "contention.excess=0.9,contention.nearest=1us,header=48";
 static const char loggp[] = "alpha=0,gap=5us,delay=30us,beta=1e-8,header=48";
-static const char meets[] = "alpha=1us,beta=100Gbit/s,header=48,rendezvous=1";
-static const char crowded[] = "alpha=9us,processor=1us,beta=50Gbit/s,meet=4,nearer=8us";
+static const char headers[] = "alpha=1us,beta=100Gbit/s,header=48";
+static const char crowded[] =
+    "alpha=9us,processor=1us,beta=50Gbit/s,contention.mean=4,contention.excess=4,"
+    "contention.nearest=8us";
 
 typedef struct machine {
   int ranks;
@@ -72,14 +77,12 @@ static const machine machines[] = {
     {40, "", crowded},
     {37, "", loggp},
     {24, "node:6 core:4", loggp},
-    {37, "", meets},
-    {24, "group:3 router:4 node:2", meets},
-    {24, "node:6 core:4",
-     "apart=1,ports=2,alpha=2us,delay=3us,beta=100Gbit/s,core.beta=1e-11,rendezvous=1"},
-    {37, "", "half=1,alpha=1us,beta=100Gbit/s,header=48,rendezvous=1"},
-    {24, "z:2 y:3 x:4 core:1",
-     "torus=1,ports=6,hop=500ns,alpha=500ns,beta=100Gbit/s,header=48,rendezvous=1"},
-    {32, "leaf:4 node:8", "alpha=2us,beta=100Gbit/s,leaf.alpha=3us,leaf.paths=2,rendezvous=4096"},
+    {37, "", headers},
+    {24, "group:3 router:4 node:2", headers},
+    {24, "node:6 core:4", "apart=1,ports=2,alpha=2us,delay=3us,beta=100Gbit/s,core.beta=1e-11"},
+    {37, "", "half=1,alpha=1us,beta=100Gbit/s,header=48"},
+    {24, "z:2 y:3 x:4 core:1", "torus=1,ports=6,hop=500ns,alpha=500ns,beta=100Gbit/s,header=48"},
+    {32, "leaf:4 node:8", "alpha=2us,beta=100Gbit/s,leaf.alpha=3us,leaf.paths=2"},
     {24, "node:6 core:4", mixed},
     {130, "", crowded},
     {25, "y:5 x:5 node:1", "torus=1,apart=1,hop=500ns,alpha=500ns,beta=100Gbit/s"},

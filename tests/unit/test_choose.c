@@ -394,7 +394,7 @@ static void prices_have_an_order(void **state) {
   for (uint64_t i = 0, u = 0; i < PLANS; i++) {
     u = tt_mix(i + 1);
     of[i].curve = (tt_curve){.n = 1,
-                             .jam = u % 3 ? 0 : 50,
+                             .incast_threshold = u % 3 ? 0 : 50,
                              .senders = (int)(u / 3 % 3),
                              .messages = (int)(u / 9 % 3),
                              .line = {{.fixed = times[u / 27 % 6]}}};

@@ -95,16 +95,17 @@ static void shared_cores_have_figures_of_their_own(void **state) {
       if (said) assert_int_equal(tt_profile_parse(&m, text, "test"), TUTTI_OK);
       tt_cost_shm(&m, 8, NULL, 1, loop, &alone);
       tt_cost_shm(&m, 8, NULL, 4, loop, &shared);
-      assert_true(alone.message == (loop ? m.shm.loop_message : m.shm.message));
+      assert_true(alone.shm.o == (loop ? m.shm.loop_message : m.shm.message));
       assert_true(alone.link[0].L == m.shm.wait && shared.link[0].L == 3 * m.oversubscribed.wait);
-      assert_true(shared.piece == 0 && (loop ? 0 : m.shm.piece) == alone.piece);
+      assert_true(shared.shm.piece == 0 && (loop ? 0 : m.shm.piece) == alone.shm.piece);
       if (!said) {
-        assert_true(shared.message == alone.message && shared.o_next == alone.o_next &&
-                    shared.copy == alone.copy);
+        assert_true(shared.shm.o == alone.shm.o && shared.shm.o_next == alone.shm.o_next &&
+                    shared.shm.copy == alone.shm.copy);
         continue;
       }
-      assert_true(shared.message == (loop ? 8e-6 : 5e-6) && shared.o_next == (loop ? 9e-6 : 6e-6));
-      assert_true(shared.copy == (loop ? 1e-8 : 7e-9));
+      assert_true(shared.shm.o == (loop ? 8e-6 : 5e-6) &&
+                  shared.shm.o_next == (loop ? 9e-6 : 6e-6));
+      assert_true(shared.shm.copy == (loop ? 1e-8 : 7e-9));
     }
 }
 
@@ -133,8 +134,8 @@ static void copies_have_another_figure_beyond_the_cache(void **state) {
     for (int crowd = 0; crowd < 2; crowd++) {
       tt_cost_shm(&m, 8, NULL, crowd ? 4 : 1, loop, &p[crowd]);
       const double far = crowd ? cases[i / 2].shared[loop] : cases[i / 2].alone[loop];
-      assert_true(p[crowd].cache == (far > 0 ? crowd ? 131072 : 524288 : 0));
-      if (far > 0) assert_true(fabs(p[crowd].far_ratio * p[crowd].copy - far) < 1e-6 * far);
+      assert_true(p[crowd].shm.cache == (far > 0 ? crowd ? 131072 : 524288 : 0));
+      if (far > 0) assert_true(fabs(p[crowd].shm.far_ratio * p[crowd].shm.copy - far) < 1e-6 * far);
     }
   }
 }

@@ -19,7 +19,7 @@ static const double gap = 5e-6, delay = 3e-5, beta = 1e-8, header = 48;
 static tt_cost_model loggp(int ranks) {
   tt_cost_model p;
   tt_cost_flat(&p, ranks);
-  p.link[0] = (tt_link){.gap = gap, .L = delay, .beta = beta};
+  p.link[0] = (tt_link){.g = gap, .L = delay, .beta = beta};
   p.header = header;
   return p;
 }

@@ -19,8 +19,8 @@ static double seconds(const char *name, int helpers, int slices, double jam, dou
   tt_sched **all;
   tt_breakdown t;
   tt_cost_flat(&p, ranks);
-  p.wide = helpers ? 5 : 0;
-  p.link[0] = (tt_link){.beta = 4e-8, .jam = jam, .code = code};
+  p.uncontended_from = helpers ? 5 : 0;
+  p.link[0] = (tt_link){.beta = 4e-8, .incast_threshold = jam, .code = code};
   assert_int_equal(tt_algo_build_all_named(name, &ask, &all), TUTTI_OK);
   tt_sim *whole = tt_sim_new(all, ranks, false, &p);
   tt_sim *sim = slices > 1 && whole ? tt_sim_slices(whole, slices, 3) : whole;

@@ -38,10 +38,10 @@ static void on_shared_cores_work_takes_turns(void **state) {
     for (int cores = 1; cores < P && cores < 6; cores++) {
       tt_cost_model p;
       tt_cost_flat(&p, P);
-      p.copy = 1e-10;
-      p.exported = true;
-      p.cores = cores;
-      const double m = 1e6, once = m * p.copy, reads = P - 1, root = reads * once;
+      p.shm.copy = 1e-10;
+      p.shm.exported = true;
+      p.shm.cores = cores;
+      const double m = 1e6, once = m * p.shm.copy, reads = P - 1, root = reads * once;
       const double turns = root + ceil(reads / cores) * once;
       const double even = fmax(2 * reads * once / cores, root + once);
       const double time = time_of("naive", &p, m), expected = P <= 32 ? turns : even;
@@ -77,11 +77,11 @@ static void ranks_that_migrate_leave_no_core_idle(void **state) {
       const double work = 2 * once * messages_of(all);
       tt_cost_model p;
       tt_cost_flat(&p, P);
-      p.migrates = true;
+      p.shm.migrates = true;
       p.link[0] = (tt_link){.o = once, .o_next = once};
       const double own = terms_of(name, all, &p, 0).time;
       for (int cores = 1; cores < P && cores < 5; cores++) {
-        p.cores = cores;
+        p.shm.cores = cores;
         const tt_breakdown t = terms_of(name, all, &p, 0);
         if (t.time < work / cores * (1 - 1e-9) ||
             t.time > (work / cores + own * (cores - 1) / cores) * (1 + 1e-9))
@@ -93,7 +93,7 @@ static void ranks_that_migrate_leave_no_core_idle(void **state) {
       }
       p.link[0] = (tt_link){.alpha = 1e-6, .L = 5e-6, .beta = 1e-9, .o = once, .o_next = once / 2};
       p.gamma = 1e-10;
-      p.cores = 2;
+      p.shm.cores = 2;
       for (double bytes = 4; P > 2 && bytes < 1e6; bytes *= 32) {
         const tt_breakdown t = terms_of(name, all, &p, bytes);
         const double sum = t.latency[0] + t.transfer[0] + t.o + t.copying + t.reducing;
@@ -115,8 +115,8 @@ static void of_naive_others_work_for_the_root(void **state) {
     for (int cores = 2; cores < P && cores < 6; cores++) {
       tt_cost_model p;
       tt_cost_flat(&p, P);
-      p.migrates = true;
-      p.cores = cores;
+      p.shm.migrates = true;
+      p.shm.cores = cores;
       p.link[0] = (tt_link){.o = once, .o_next = once};
       const double both = 2. * (P - 1) / cores, least = (both + P) * once;
       const double most = (ceil(both) + 2 + P) * once, time = time_of("naive", &p, 0);

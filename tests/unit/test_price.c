@@ -287,8 +287,8 @@ static void one_rank_stands_for_all(void **state) {
         const tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P};
         tt_cost_model p = flat(P);
         if (!uniform_named(list.at[i], &ask, NULL)) continue;
-        if (P % 3 == 0) p.message = 1e-6, p.o_next = 3e-7, p.copy = 1e-10;
-        if (P % 4 == 1) p.half = true;
+        if (P % 3 == 0) p.shm.o = 1e-6, p.shm.o_next = 3e-7, p.shm.copy = 1e-10;
+        if (P % 4 == 1) p.half_duplex = true;
         said++;
         for (double m = 10; m < 1e8; m *= 1e5)
           about(list.at[i], P, m, terms_of(list.at[i], ask.coll, &p, true, m).time,
@@ -311,14 +311,14 @@ static void parts_add_up_to_the_time(void **state) {
       if (tt_algo_build_named(name, &ask, &s)) continue;
       tt_sched_free(s);
       tt_cost_model p = flat(P);
-      p.message = 1e-6;
-      p.copy = P % 2 ? 1e-10 : 0;
+      p.shm.o = 1e-6;
+      p.shm.copy = P % 2 ? 1e-10 : 0;
       p.link[0].L = 1e-6;
-      p.half = P % 3 == 0;
+      p.half_duplex = P % 3 == 0;
       p.link[0].ports = 1 + P % 2;
-      p.piece = P % 5 ? 0 : 1000;
-      p.cache = P % 3 ? 0 : 5e4;
-      p.far_ratio = 3;
+      p.shm.piece = P % 5 ? 0 : 1000;
+      p.shm.cache = P % 3 ? 0 : 5e4;
+      p.shm.far_ratio = 3;
       for (double m = 1; m < 1e9; m *= 1000) {
         const tt_breakdown t = terms_of(name, TUTTI_ALLREDUCE, &p, false, m);
         about(name, P, m, t.time, t.latency[0] + t.transfer[0] + t.o + t.copying + t.reducing);
@@ -365,20 +365,19 @@ static void bytes_beyond_the_cache_cost_more(void **state) {
   static const char *const plans[] = {"two-shot", "fold(ring)", "doubling", "naive"};
   for (size_t i = 0; i < 4 * sizeof plans / sizeof *plans; i++) {
     const char *name = plans[i / 4];
-    tt_cost_model near = {.ranks = 4, .levels = 1, .copy = 1e-10};
-    near.tree = flat(4).tree;
-    near.piece = i % 2 ? 1e4 : 0;
-    near.cores = i % 4 < 2 ? 0 : 2;
+    tt_cost_model near = {.ranks = 4, .levels = 1, .tree = flat(4).tree};
+    near.shm = (tt_shm_costs){.copy = 1e-10, .piece = i % 2 ? 1e4 : 0, .cores = i % 4 < 2 ? 0 : 2};
     tt_cost_model far = near;
-    far.cache = 1e5;
-    far.far_ratio = 2.5;
+    far.shm.cache = 1e5;
+    far.shm.far_ratio = 2.5;
     for (double m = 1e3; m < 1e8; m *= 1.7) {
-      const double as = m < far.cache ? m : far.cache + far.far_ratio * (m - far.cache);
+      const double as =
+          m < far.shm.cache ? m : far.shm.cache + far.shm.far_ratio * (m - far.shm.cache);
       const double time = terms_of(name, TUTTI_ALLREDUCE, &far, false, m).time;
       const double least = terms_of(name, TUTTI_ALLREDUCE, &near, false, m).time;
-      if (near.piece <= 0)
+      if (near.shm.piece <= 0)
         about(name, 4, m, time, terms_of(name, TUTTI_ALLREDUCE, &near, false, as).time);
-      assert_true(m < far.cache ? time == least : time > least * (1 + 1e-9));
+      assert_true(m < far.shm.cache ? time == least : time > least * (1 + 1e-9));
     }
   }
 }
@@ -399,7 +398,7 @@ static void a_burst_is_owed(void **state) {
         p.link[0].burst = 1e12;
         const tt_breakdown t = terms_of(some_of[i], TUTTI_ALLREDUCE, &p, uniform, m);
         const double sent = i < 3 ? 2 * 11. / 12 : i == 3 ? 4 : 11; /* vectors of the busiest */
-        about(some_of[i], 12, m, t.time, tt_made_up(sent * m * beta, latency));
+        about(some_of[i], 12, m, t.time, tt_partial_overlap(sent * m * beta, latency));
         about("as a line", 12, m, t.fixed + t.slope * m, t.time);
         p.link[0].burst = 1e5;
         const double jam = i ? 1.15 : 1,
@@ -413,21 +412,21 @@ static void a_burst_is_owed(void **state) {
 static void figures_move_the_time_their_way(void **state) {
   tt_cost_model p = flat(12), q = p;
   (void)state;
-  q.half = true;
+  q.half_duplex = true;
   about("half duplex", 12, 1e6, time_of("fold(ring)", &q, 1e6) - 11 * 1e6 / 12 * gamma_,
         2 * (time_of("fold(ring)", &p, 1e6) - 11 * 1e6 / 12 * gamma_));
   q = p;
   q.link[0].ports = 11;
   about("ports", 12, 0, time_of("two-shot", &p, 0), 11 * time_of("two-shot", &q, 0));
   q = p;
-  q.message = 1e-6;
+  q.shm.o = 1e-6;
   about("messages", 12, 0, time_of("fold(ring)", &q, 0) - time_of("fold(ring)", &p, 0), 22 * 2e-6);
-  q.link[0] = (tt_link){.o = 2e-6, .o_next = 1e-6}, q.message = 0;
+  q.link[0] = (tt_link){.o = 2e-6, .o_next = 1e-6}, q.shm.o = 0;
   about("processors", 12, 0, time_of("two-shot", &q, 0), 2 * 2 * (2e-6 + 10 * 1e-6));
   q.link[0] = (tt_link){0};
-  q.copy = 1e-9;
+  q.shm.copy = 1e-9;
   const double apart = time_of("tree(chain)", &q, 1e6); /* copied in and out, rank after rank */
-  q.piece = 1e4;
+  q.shm.piece = 1e4;
   const double overlapped = time_of("tree(chain)", &q, 1e6);
   about("copies", 12, 1e6, apart, 22 * 2 * 1e6 * 1e-9 + 11 * 1e6 * gamma_);
   assert_true(overlapped < 0.6 * apart && overlapped > 0.5 * apart);
@@ -452,7 +451,7 @@ static void ports_apart_let_levels_overlap(void **state) {
   static const char plan[] = "blueconnect(rack:2 node:2 core:3,seq=ring/ring/ring)";
   tt_cost_model p = levels("rack:2 node:2 core:3", (double[]){3e9, 2e9, 1.2e9}, false);
   const double whole = in_slices(plan, &p, 8, 1e9);
-  p.apart = true;
+  p.ports_per_level = true;
   const double overlapped = in_slices(plan, &p, 8, 1e9);
   assert_true(!*state && overlapped < 0.8 * whole && overlapped >= 1.8332e9 / 1.2e9);
 }

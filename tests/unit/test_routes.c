@@ -12,7 +12,7 @@
 
 #include "by_name.h"
 #include "chooser_of.h"
-#include "sim.h"
+#include "topologies.h"
 
 static const char fat_tree[] = "alpha=1us,beta=100Gbit/s,gamma=0,leaf.alpha=2us,leaf.paths=4";
 static const char dragonfly[] =
@@ -53,9 +53,9 @@ static void links_of_messages(void **state) {
                               .reader = cases[i].reader,
                               .level = (uint8_t)tt_cost_level(model, domains, (int)cases[i].sender,
                                                               (int)cases[i].reader)};
-    const tt_sim_taken is = tt_sim_take(model, domains, cases[i].level, &d, cases[i].inward);
-    if (is.links != cases[i].links || (is.links > 0 && is.which != cases[i].which))
-      fail_msg("case %zu: link %zu, %g of them", i, is.which, is.links);
+    const tt_links is = tt_links_of(model, cases[i].level, &d, cases[i].inward);
+    if (is.count != cases[i].links || (is.count > 0 && is.which != cases[i].which))
+      fail_msg("case %zu: link %zu, %g of them", i, is.which, is.count);
     free(domains);
     tt_chooser_free(c);
   }

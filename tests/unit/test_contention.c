@@ -1,4 +1,4 @@
-/* Places that are not known: a step in which all send to all loads the busiest link with its mean, one of single
+/* test_contention.c - unknown placement: a step in which all send to all loads the busiest link with its mean, one of single
  * messages with more; a node's own links count; messages of a step go together; choices follow.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -16,26 +16,19 @@
 
 static const double alpha = 3e-6, beta = 8e-11, bytes = 4e6;
 
-static const double links = 384;
+static const double excess = 2.5;
 
-static tt_cost_model places_unknown(int ranks, double meet, int ports) {
+static tt_cost_model places_unknown(int ranks, double mean, int ports) {
   tt_cost_model p;
   tt_cost_flat(&p, ranks);
   p.link[0] = (tt_link){.alpha = alpha, .beta = beta, .ports = ports};
-  p.meet = meet;
-  p.links = links;
+  p.contention = (tt_contention){.mean = mean, .excess = excess};
   return p;
 }
 
-/* The load of the busiest of `n` links where each of P ranks sends `m` messages of that part of the vector. */
-static double load_of(int P, double n, double meet, double m, double part) {
-  const double log = floor(log2(n)) - 1 + n / exp2(floor(log2(n)));
-  const double largest = fmax(1.25 * log - 2, 0.3), crossed = fmin(meet * n / P, 1);
-  return part * (meet * m + crossed * sqrt(0.7 * largest * meet * m * (1 - m / (P - 1))));
-}
-
-static double load(int P, double meet, double m, double part) {
-  return load_of(P, links, meet, m, part);
+/* The load of the busiest link where each of P ranks sends `m` messages of that part of the vector. */
+static double load(int P, double mean, double m, double part) {
+  return part * (mean * m + excess * sqrt(m * (1 - m / (P - 1))));
 }
 
 /* One rank stands for all, or all are simulated: the same. */
@@ -55,12 +48,12 @@ static void mean_for_all_and_more_for_one(void **state) {
       {"fold(ring,rings=2)", 8, 28, 1, 1. / 16}, /* one ring after the other */
       {"bruck(radix=8)", 64, 4, 7, 0.125}, /* its second and third step have an eighth of that */
   };
-  static const double meets[] = {0.76, 1.8, 4.06};
+  static const double means[] = {0.76, 1.8, 4.06};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    for (size_t k = 0; k < sizeof meets / sizeof *meets; k++) {
+    for (size_t k = 0; k < sizeof means / sizeof *means; k++) {
       const int P = cases[i].ranks;
-      const tt_cost_model p = places_unknown(P, meets[k], 16);
-      double each = load(P, meets[k], cases[i].messages, cases[i].part);
+      const tt_cost_model p = places_unknown(P, means[k], 16);
+      double each = load(P, means[k], cases[i].messages, cases[i].part);
       if (each < cases[i].part) each = cases[i].part; /* alone on its link */
       const double rounds = strncmp(cases[i].plan, "bruck", 5) ? cases[i].steps : 2 + 2. / 8;
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
@@ -68,18 +61,6 @@ static void mean_for_all_and_more_for_one(void **state) {
         about(cases[i].plan, priced(cases[i].plan, &p, bytes, uniform),
               cases[i].steps * alpha + rounds * each * bytes * beta);
     }
-}
-
-/* The busiest of few links has less than that of many. No figure: as many as there are ranks. */
-static void few_links_have_less(void **state) {
-  static const double counts[] = {2, 12, 64, 0, 384};
-  (void)state;
-  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-    tt_cost_model p = places_unknown(64, 4.06, 1);
-    p.links = counts[i];
-    const double each = load_of(64, counts[i] > 0 ? counts[i] : 64, 4.06, 1, 1);
-    about("doubling", priced("doubling", &p, bytes, true), 6 * (alpha + each * bytes * beta));
-  }
 }
 
 /* A header costs what its bytes would cost in each message, on all links that messages share. */
@@ -102,8 +83,8 @@ static void the_furthest_comes_last(void **state) {
   const double part = 1. / 64, all = load(64, 0.76, 63, part), n = all / part;
   const double first = 1e-6 * (n - 1) / (n + 1);
   (void)state;
-  p.further = 2e-6;
-  p.nearer = 1e-6;
+  p.contention.furthest = 2e-6;
+  p.contention.nearest = 1e-6;
   about("short", priced("two-shot", &p, 4096, true), 2 * (alpha + 2e-6 + part * 4096 * beta));
   about("long", priced("two-shot", &p, bytes, true), 2 * (alpha - first + all * bytes * beta));
 }
@@ -146,21 +127,24 @@ static void choice(const char *net, uint64_t size, const char *plan) {
   tt_chooser_free(c);
 }
 
-/* A network is one of unknown places only if somebody says so. A message that takes a processor's time keeps plans of many
+/* The placement is unknown only if the figures say so. A message that takes a processor's time keeps plans of many
  * messages from short vectors. */
 static void choices_follow(void **state) {
   (void)state;
-  choice("alpha=3us,beta=100Gbit/s,gamma=0,ports=6,meet=0.76", 4 << 20, "two-shot");
-  choice("alpha=3us,beta=100Gbit/s,gamma=0,ports=6,meet=0.76", 16 << 10, "two-shot");
+  choice("alpha=3us,beta=100Gbit/s,gamma=0,ports=6,contention.mean=0.76,contention.excess=1.8",
+         4 << 20, "two-shot");
+  choice("alpha=3us,beta=100Gbit/s,gamma=0,ports=6,contention.mean=0.76,contention.excess=1.8",
+         16 << 10, "two-shot");
   choice("alpha=3us,beta=100Gbit/s,gamma=0", 4 << 20, "lanes");
   choice("alpha=3us,beta=100Gbit/s,gamma=0", 1 << 10, "doubling");
-  choice("alpha=3us,beta=100Gbit/s,gamma=0,meet=0.76,processor=2us", 1 << 10, "doubling");
+  choice(
+      "alpha=3us,beta=100Gbit/s,gamma=0,contention.mean=0.76,contention.excess=1.8,processor=2us",
+      1 << 10, "doubling");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(mean_for_all_and_more_for_one),
-      cmocka_unit_test(few_links_have_less),
       cmocka_unit_test(headers_meet_like_bytes),
       cmocka_unit_test(the_furthest_comes_last),
       cmocka_unit_test(a_node_has_few_links),

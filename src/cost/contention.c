@@ -1,29 +1,21 @@
-/* sim_mixed.c - the links of a network on which the ranks' places are not known.
+/* contention.c - the load of links where the placement of ranks is unknown: a wrapper around any topology.
  *
- * Idea       each message goes from anywhere to anywhere. If every place has one on its way, each of the N busiest `links`
- *            carries `meet` of them in the mean, and the busiest one by chance a few more. m messages of each place are a
- *            sample, without repetition, of messages to all P - 1 others, so the surplus vanishes as m comes near P - 1: an
- *            all-to-all loads each link with its mean. A place is a domain of the outermost level; without levels, a rank.
- * Surplus    what the largest of N normal numbers has in the mean: its square is 1.25 log2 N - 2 variances, within 5 % from
- *            12 to 1,000 links. The variance is the mean if messages come by chance alone. But if a message crosses a busiest
- *            link with probability h, as between the groups of a dragonfly, each group sends and gets as many as it has
- *            places, which makes the variance h * h of that (counts in a table whose sums of rows and columns are given).
- * 0.7        of the square of it: ranks do not wait for each other after each round, so those whose links have less go
- *            ahead. From simulations of tori, fat trees and dragonflies (src/cost/README.md).
- * Ways       the last message of a round comes from the furthest place, when the others are gone, or over a link that has been
- *            busy since the first one came: whichever takes longer. A message from the nearest place comes `nearer` s before a
- *            mean one, and the first of n comes (n - 1) / (n + 1) of that before it.
- * Steps      messages of a step leave together and arrive together, for only many at once spread over all links.
+ * Idea       each message goes from anywhere to anywhere. If every place sends one, each of the topology's busiest links carries
+ *            `mean` messages on average, and the busiest one by chance `excess` more. The messages that a place sends in a round are
+ *            a sample, without repetition, of messages to all P - 1 others. So the excess vanishes as their number comes near
+ *            P - 1: an all-to-all loads each link with its mean. A place is a domain of the outermost level; without levels, a rank.
+ * Latency    the last message of a round comes from the furthest place, when the others are gone, or over a link that has been
+ *            busy since the first message came: whichever takes longer. A message from the nearest place comes `nearest` s before
+ *            a mean one, and the first of n comes (n - 1) / (n + 1) of that before it.
+ * Steps      messages of a step leave together and arrive together, because only many messages spread over all links.
  * Cost       O(n) for n messages, whether one rank is simulated for all or not.
  * Invariant  no message takes less time than alone on its link, nor than all of a round through the links of its sender, or of
  *            its reader.
- * Source     Raab and Steger, "Balls into bins", RANDOM 1998 (the surplus); Valiant and Brebner, 1981 (routes by chance).
+ * Source     Raab and Steger, "Balls into bins", RANDOM 1998 (the excess); Valiant and Brebner, 1981 (random placement).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
 #include "sim.h"
-
-#define AHEAD 0.7
 
 /* What a round brings to such links: messages, their shares of the vector, and the squares of these; then what the busiest
  * link gets of it, and how much sooner than a mean one the first message comes there. */
@@ -38,9 +30,9 @@ typedef struct all_loads {
   double *sent, *received;
 } all_loads;
 
-bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t what) {
-  if (what < sim->steps || sim->model.meet <= 0) return false;
-  const uint32_t n = sim->messages, d = what - sim->steps;
+bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t event) {
+  if (event < sim->steps || !tt_placement_unknown(&sim->model)) return false;
+  const uint32_t n = sim->messages, d = event - sim->steps;
   const tt_sim_message *one = &sim->message[d % n], *other = &sim->message[(last - sim->steps) % n];
   return one->level == 0 && (d < n ? one->from == other->from : one->to == other->to);
 }
@@ -56,28 +48,14 @@ static double root_of(double x) {
   return x > 0 ? root : 0;
 }
 
-/* Within 0.1; x >= 1. */
-static double log2_of(double x) {
-  double log = -1;
-  for (; x >= 2; x /= 2) log++;
-  return log + x;
-}
-
-/* Variances in the square of what the largest of n normal numbers has in the mean. */
-static double largest_of(double n) {
-  return busier_of(1.25 * log2_of(busier_of(n, 1)) - 2, 0.3);
-}
-
 /* Fractions of the vector on the busiest link of a round, in which each place has the mean of the load. */
 static double on_busiest_link(const tt_sim *sim, const round_load *all) {
-  const double meet = sim->model.meet, places = tt_tree_count(&sim->model.tree, 0, 0);
+  const tt_contention *x = &sim->model.contention;
+  const double places = tt_tree_count(&sim->model.tree, 0, 0);
   const double each = sim->model.ranks / places / sim->sim_ranks;
   const double left = 1 - all->messages * each / (places - 1); /* of the others that get none */
-  const double links = sim->model.links > 0 ? sim->model.links : places;
-  const double crossed = meet * links / places, varies = crossed < 1 ? crossed * crossed : 1;
-  const double variance = varies * meet * all->squares * each * (left > 0 ? left : 0);
-  const double surplus = AHEAD * largest_of(links) * variance;
-  return meet * all->shares * each + root_of(surplus);
+  const double squares = all->squares * each * (left > 0 ? left : 0);
+  return x->mean * all->shares * each + x->excess * root_of(squares);
 }
 
 static void find_busiest(const tt_sim *sim, round_load *round, size_t rounds) {
@@ -85,7 +63,7 @@ static void find_busiest(const tt_sim *sim, round_load *round, size_t rounds) {
     if (all->shares <= 0) continue;
     all->busiest = on_busiest_link(sim, all);
     const double n = all->busiest * all->messages / all->shares;
-    all->sooner = n > 1 ? sim->model.nearer * (n - 1) / (n + 1) : 0;
+    all->sooner = n > 1 ? sim->model.contention.nearest * (n - 1) / (n + 1) : 0;
   }
 }
 
@@ -103,7 +81,7 @@ static void use_load(tt_sim *sim, tt_sim_message *d, const all_loads *x, uint32_
   const tt_link *link = &sim->model.link[0];
   const double ends = busier_of(x->sent[out], x->received[in]) / tt_ports(link);
   const double busiest = x->round[round].busiest, slope = link->beta * busier_of(busiest, ends);
-  d->way = d->head = sim->model.further;
+  d->way = d->head = sim->model.contention.furthest;
   if (busiest > ends) d->head += x->round[round].sooner;
   d->late = d->slope;
   if (slope <= d->slope) return;
