@@ -5,7 +5,7 @@
  *            same steps, a slice starts after the end of the slice whose place it takes; else after
  *            the whole previous slice.
  * At once    Where the places of ranks are not known, the messages of a step go together, and steps one at
- *            a time: many messages spread over all links, and one does not (cost/sim_mixed.c).
+ *            a time: many messages spread over all links, and one does not (cost/contention.c).
  * Invariant  A message waits only for smaller numbers, on this rank and on all others: so one can
  *            always go, though none is over before it is received.
  * SPDX-License-Identifier: BSD-3-Clause */
