@@ -126,6 +126,7 @@ typedef struct tt_role {
   size_t own;      /* elements that this rank has to show */
   size_t slot;     /* bytes of a slot: the most that any rank shows */
   size_t at, part; /* elements: where its part begins in what each of them shows, and its length */
+  uint32_t step;   /* of the schedule: the one that receives */
 } tt_role;
 
 /* The names of a rank's vectors (wire.h: export), as it puts them in its flag slot. */

@@ -62,7 +62,11 @@ bool tt_flags_ready(tt_operation *o, const tt_peers *peers, size_t n, bool *move
   return true;
 }
 
-/* The step is the receiving one of the round. */
+/* The step that receives in this round. */
+static uint32_t step_of(const tt_operation *o) {
+  return o->role.known && o->round == 0 ? o->role.step : 2 * o->round + 1;
+}
+
 bool tt_flags_await(const tt_operation *o, const tt_peers *peers, size_t n, tt_awaits_fn *show,
                     void *ctx) {
   tt_wire *w = o->wire;
@@ -70,7 +74,7 @@ bool tt_flags_await(const tt_operation *o, const tt_peers *peers, size_t n, tt_a
   for (int i = 0; i < peers->count; i++) {
     const int peer = rank_of(o, peers, i);
     if (peer != w->rank && !w->memory->flag_get(w, peer, o->stamp.seq, o->round, n, &hash) &&
-        show(ctx, peer, 2 * o->round + 1))
+        show(ctx, peer, step_of(o)))
       return true;
   }
   return false;
@@ -131,6 +135,13 @@ static bool line_fits(const tt_operation *o) {
   return o->call.count <= most && most_shown(o) <= most / o->reducer.element;
 }
 
+/* The first step that receives; 0: none does. */
+static uint32_t find_step(const tt_sched *s) {
+  for (uint32_t i = 0; i < s->nsteps; i++)
+    if (tt_step_receives(&s->steps[i])) return i;
+  return 0;
+}
+
 static void fill_role(tt_operation *o) {
   const int me = o->wire->rank, ranks = o->wire->ranks;
   const who give = rows[o->call.coll].give, take = rows[o->call.coll].take;
@@ -146,6 +157,7 @@ static void fill_role(tt_operation *o) {
   if (!takes) o->role.from.count = 0;
   if (shown == ALL_BLOCKS) o->role.at = block_at(o, me);
   o->role.part = shown == ALL_BLOCKS ? block_size(o, me) : o->role.own;
+  o->role.step = find_step(o->program->sched);
 }
 
 static tutti_status line_begin(tt_operation *o) {
@@ -253,12 +265,12 @@ static bool line_end(tt_operation *o) {
 }
 
 /* Run a part; trace it if tracing is on. */
-static bool line_traced(tt_operation *o, bool (*part)(tt_operation *), uint32_t step) {
+static bool line_traced(tt_operation *o, bool (*part)(tt_operation *), tt_event_kind kind) {
   if (__builtin_expect(!o->trace, 1)) return part(o);
   const uint64_t begin = tt_trace_mark(o->trace);
+  const uint32_t step = part == line_publish ? 0 : step_of(o);
   if (!part(o)) return false;
-  tt_trace_step(o->trace, step ? TT_EVENT_REDUCE : TT_EVENT_COPY, begin, o->stamp.seq, -1,
-                o->role.slot, step);
+  tt_trace_step(o->trace, kind, begin, o->stamp.seq, -1, o->role.slot, step);
   return true;
 }
 
@@ -266,16 +278,16 @@ static bool line_progress(tt_operation *o) {
   bool moved = false;
   if (o->finished) return false;
   if (o->role.slot > 0) {
-    if (!o->flag_get && !(moved = line_traced(o, line_publish, 0))) {
+    if (!o->flag_get && !(moved = line_traced(o, line_publish, TT_EVENT_COPY))) {
       if (__builtin_expect(o->trace != NULL, 0))
         o->trace->awaits = o->wire->memory->flag_keeper(o->wire, o->stamp.seq, o->role.slot);
       return false;
     }
+    const tt_event_kind kind = tt_coll_reduces(o->call.coll) ? TT_EVENT_REDUCE : TT_EVENT_COPY;
     for (bool more = true; more;) {
       if (!tt_flags_ready(o, group_of(o), o->role.slot, &moved)) return moved || o->status;
-      const uint32_t step = 2 * o->round + 1;
       more = o->program->shape == TT_SHAPE_ROUNDS && o->round + 1 < rounds_of(o);
-      if (!line_traced(o, more ? line_go_on : line_end, step)) return moved;
+      if (!line_traced(o, more ? line_go_on : line_end, kind)) return moved;
     }
   }
   o->finished = 1;
