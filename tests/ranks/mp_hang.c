@@ -94,7 +94,7 @@ static const struct manner {
 } manners[] = {
     {"computes", compute},     {"works", at_work}, {"stopped", stopped}, {"elsewhere", elsewhere},
     {"crossed", crossed},      {"letter", header}, {"differs", differs}, {"dies", dies},
-    {"awaited", dies_awaited}, {"leaves", leaves}, {"tests", tests}, {"shrinks", shrinks},
+    {"awaited", dies_awaited}, {"leaves", leaves}, {"tests", tests},     {"shrinks", shrinks},
 };
 
 int main(int argc, char **argv) {
@@ -108,7 +108,8 @@ int main(int argc, char **argv) {
   if (start_comm(&comm) || tutti_comm_dup(comm, &second)) return 1;
   me = tutti_comm_rank(comm);
   last = tutti_comm_size(comm) - 1;
-  if (tutti_barrier(comm) || reduce_all(comm)) return 1;
+  /* the barrier: a failure on comm comes after these calls on all ranks */
+  if (tutti_barrier(comm) || reduce_all(comm) || tutti_barrier(second)) return 1;
   printf("hangs\n");
   fflush(stdout);
   for (size_t i = 0; i < sizeof manners / sizeof *manners; i++) {
