@@ -147,7 +147,7 @@ static void all_hear_it(void **state) {
 static void the_first_reason_counts(void **state) {
   unsigned seed = 1;
   char reason[320];
-  bool moved;
+  bool moved = false;
   (void)state;
   begin(3, &seed, 0);
   all[0].wire->peer->abort(all[0].wire, TUTTI_ERR_PEER_LOST, "rank 9 is gone");
