@@ -59,7 +59,7 @@ typedef struct tutti_device {
    * other stream waits for by itself. Compiles what `sums` was asked for. */
   int (*open)(void *self, int device, void **lane);
   void (*close)(void *lane); /* waits until its queues are empty, and frees it */
-  /* Later work of the lane begins after all earlier work of `stream`. stream: the driver's handle (a
+  /* Later work of the lane begins when `stream` has done its earlier work. stream: the driver's handle (a
    * CUstream of the device's primary context; NULL: the legacy default stream; 2: the calling thread's default stream). */
   int (*after)(void *lane, void *stream);
   /* Copies in the queue of its way, which is FIFO. */

@@ -1,9 +1,9 @@
 /* tutti_stream.h - collectives in the order of a stream of a GPU. A part of tutti.h, which includes it.
  *
- * Every collective takes vectors that lie on a device (docs/gpu.md). A blocking collective begins after all earlier
- * work of the legacy default stream, and returns when the result is on the device. The functions here take a
- * stream, and return as soon as the call is enqueued. The call begins after all earlier work of the stream, and later
- * work of the stream waits for the result; no kernel spins for it. All ranks make their calls in the same order per
+ * Every collective takes vectors that lie on a device (docs/gpu.md). A blocking collective begins when the legacy
+ * default stream has done its earlier work, and returns when the result is on the device. The functions here take a
+ * stream, and return as soon as the call is enqueued. The call begins when the stream has done its earlier work, and
+ * later work of the stream waits for the result; no kernel spins for it. All ranks make their calls in the same order per
  * communicator, on whatever stream.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_STREAM_H

@@ -11,7 +11,7 @@ enum { NUMBERS = 2 * TT_TREE_LEVELS };
 /* What one rank does: per level in both directions, and its processor. */
 typedef struct load {
   tt_bound_line port[2][TT_TREE_LEVELS], processor;
-  /* Multiples of the vector that it sends over links of each level; by their numbers, if ranks that do alike
+  /* Multiples of the vector that it sends over links of each level; by their numbers, if symmetric ranks
    * take links of the same numbers. */
   double sent[NUMBERS][TT_TREE_LEVELS];
   double L; /* of the fastest message that it receives; < 0: none */
@@ -44,7 +44,7 @@ static bool bursts(const tt_cost_model *model) {
   return any;
 }
 
-/* How many numbers of links the ranks that do alike have in common; 1: all links of the level count together. */
+/* How many numbers of links symmetric ranks have in common; 1: all links of the level count together. */
 static size_t numbers_of(const tt_cost_model *model, int level) {
   return tt_topology_at(model, level)->same_numbers ? tt_links_numbered(model, level) : 1;
 }

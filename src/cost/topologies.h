@@ -25,7 +25,7 @@ typedef struct tt_topology {
   /* Over how many links all messages that leave a domain spread. NULL: one. */
   double (*parallel)(const tt_cost_model *model, int level);
   bool spreads;      /* over these also messages that go the same way */
-  bool same_numbers; /* ranks that do alike take links of the same numbers */
+  bool same_numbers; /* symmetric ranks take links of the same numbers */
   bool of_nodes;     /* nodes own the links of this level, not its domains */
 } tt_topology;
 
@@ -44,7 +44,7 @@ double tt_links_parallel(const tt_cost_model *model, int level);
 /* The level whose domains own the links of this level, and the most ranks behind those of one owner. */
 int tt_links_owner(const tt_cost_model *model, int level);
 double tt_links_ranks(const tt_cost_model *model, int level);
-/* The number of ranks that share a link, if all are alike and go the same way. */
+/* The number of ranks that share a link, if all are symmetric and send the same way. */
 double tt_links_sharers(const tt_cost_model *model, int level);
 /* s that a message takes in the nodes between its ends. */
 double tt_links_transit(const tt_cost_model *model, const tt_sim_message *d);

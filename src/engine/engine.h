@@ -122,11 +122,10 @@ typedef enum tt_comes { TT_HERE, TT_COMES, TT_OFFERED, TT_REACHED } tt_comes;
 typedef struct tt_role {
   bool known;      /* for this call */
   bool gives;      /* this rank shows what it has */
-  tt_peers from;   /* whose bytes it takes; count 0: nobody's */
+  tt_peers from;   /* the ranks whose bytes it takes */
   size_t own;      /* elements that this rank has to show */
   size_t slot;     /* bytes of a slot: the most that any rank shows */
   size_t at, part; /* elements: where its part begins in what each of them shows, and its length */
-  uint32_t step;   /* of the schedule: the one that receives */
 } tt_role;
 
 /* The names of a rank's vectors (wire.h: export), as it puts them in its flag slot. */

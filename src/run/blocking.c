@@ -1,4 +1,4 @@
-/* blocking.c - a blocking call: a recent one again, at once, or as a request that it waits for.
+/* blocking.c - a blocking call: a recent one again, run here, or as a request that it waits for.
  *
  * Idea       A call that equals a recent one finds its plan there, and in a place that holds its
  *            operation already only the number changes. If the plan has a straight loop and nothing
@@ -28,16 +28,10 @@ static uint32_t chain_of(uint32_t chain, uint32_t hash) {
   return ((chain << 5 | chain >> 27) ^ hash) * 0x9e3779b1u;
 }
 
-/* The serial of a call that is remembered; 0: it is not. */
-static uint32_t serial_of(const tt_flight *f, const tt_call *call) {
-  const tt_recent *r = (const tt_recent *)(const void *)call; /* a call is its first member */
-  return r >= f->recent && r < f->recent + TT_RECENT ? r->serial : 0;
-}
-
-void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan) {
+void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan,
+                    uint32_t serial) {
   tt_flight *f = comm->flight;
   tt_operation *o = &place->operation;
-  const uint32_t serial = serial_of(f, call);
   const bool again = serial && serial == place->holds;
   f->chain = chain_of(f->chain, plan->hash ^ call->also);
   if (!again) place->record = record_of(comm, call, plan);
@@ -62,14 +56,15 @@ enum { TURNS = 16 }; /* yields to the scheduler, with more ranks than cores */
 /* Runs a whole operation without a request, if nothing else is in flight, the plan has a straight
  * loop and the peers arrive in time. Returns false if nothing was done, or if the operation is
  * under way in its place; then the request issued next takes it over. */
-static bool finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
+static bool finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan,
+                           uint32_t serial) {
   tt_flight *f = comm->flight;
   if (f->unfinished || !plan->prepared->program->shape) return false;
   if (f->seq % TT_LOOK_FOR_LAUNCHER == 0) tt_look_for_launcher(comm);
   if (tt_comm_is_over(comm)) return false; /* publish nothing more */
   tt_place *place = &f->places[f->seq % TT_WINDOW];
   tt_operation *o = &place->operation;
-  tt_place_begin(comm, place, call, plan);
+  tt_place_begin(comm, place, call, plan, serial);
   if (o->status) return false; /* nothing was sent, and no peer knows of it yet */
   const bool oversubscribed = comm->load.ranks_per_core > 1;
   const uint32_t looks = oversubscribed ? TURNS : f->spins;
@@ -91,11 +86,17 @@ static bool finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan 
   return false;
 }
 
-tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
-  if (finish_at_once(comm, call, plan)) return TUTTI_OK;
+/* serial: of a recent call; else 0. */
+static tutti_status run(tutti_comm *comm, const tt_call *call, const tt_plan *plan,
+                        uint32_t serial) {
+  if (finish_at_once(comm, call, plan, serial)) return TUTTI_OK;
   tutti_request r = {.ops = &tt_collective_ops, .comm = comm, .call = *call, .plan = *plan};
   tt_request_issue(&r);
   return tt_request_finish(&r);
+}
+
+tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
+  return run(comm, call, plan, 0);
 }
 
 /* ---- from entering to leaving ---- */
@@ -130,8 +131,9 @@ static tutti_status run_as_request(tutti_comm *comm, const char *function, const
   return status;
 }
 
+/* Remembers the call in *r. */
 static tutti_status run_new(tutti_comm *comm, const char *function, const tt_call *call,
-                            tt_check_fn *check) {
+                            tt_check_fn *check, tt_recent *r) {
   bool in_place;
   const tt_plan *plan;
   tutti_status status = check(comm, function, call, &in_place);
@@ -141,10 +143,8 @@ static tutti_status run_new(tutti_comm *comm, const char *function, const tt_cal
   status = tt_break_if_memory(comm, tt_plan_for(comm, call, in_place, &plan));
   if (status) return status;
   /* a user's op may be freed meanwhile, and counts or the call's own code may change */
-  if (call->op < TUTTI_OP_USER && !call->varied && !call->code) {
-    tt_flight *f = comm->flight;
-    *recent_of(f, call) = (tt_recent){*call, plan, ++f->remembered};
-  }
+  if (call->op < TUTTI_OP_USER && !call->varied && !call->code)
+    *r = (tt_recent){*call, plan, ++comm->flight->remembered};
   return tt_call_run(comm, call, plan);
 }
 
@@ -153,10 +153,10 @@ tutti_status tt_call_block(tutti_comm *comm, const char *function, const tt_call
   const bool simple = tt_comm_enter_simply(comm);
   tutti_status status = simple ? TUTTI_OK : tt_comm_enter(comm, function);
   if (status) return status;
-  const tt_recent *r = recent_of(comm->flight, call);
+  tt_recent *r = recent_of(comm->flight, call);
   if (__builtin_expect(comm->trace != NULL, 0)) tt_trace_call(comm->trace);
-  status = is_recent(r, call) ? tt_call_run(comm, &r->call, r->plan)
-                              : run_new(comm, function, call, check);
+  status = is_recent(r, call) ? run(comm, &r->call, r->plan, r->serial)
+                              : run_new(comm, function, call, check, r);
   if (__builtin_expect(comm->trace != NULL, 0)) tt_trace_leave(comm->trace, TT_EVENT_CALL);
   if (simple)
     tt_comm_leave_simply(comm);

@@ -14,8 +14,7 @@ typedef struct tt_place {
   tutti_request *by; /* NULL: free */
   tt_record record;  /* of its operation's call */
   bool begun;        /* by blocking.c, for the next request */
-  uint32_t
-      holds; /* serial of the recent call for which operation and record are filled in; 0: none */
+  uint32_t holds;    /* serial of the recent call that filled in both; 0: none */
 } tt_place;
 
 /* A blocking call that passed its checks; it is remembered at a place that its arguments give. */
@@ -69,8 +68,9 @@ void tt_comm_send_abort(tutti_comm *comm);
 
 /* ---- starting (blocking.c) ---- */
 
-/* Publishes the call as operation flight->seq, and begins it in its place. */
-void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan);
+/* Publishes the call as operation flight->seq, and begins it in its place. serial: of a recent call; else 0. */
+void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan,
+                    uint32_t serial);
 /* Forgets the recent calls, whose plans may be gone. */
 void tt_recent_forget(tutti_comm *comm);
 /* Publishes which operations are over here. */

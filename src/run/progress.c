@@ -30,7 +30,7 @@ static void start_request(tutti_comm *comm, tutti_request *r) {
   r->state = TT_RUNNING;
   comm->flight->stuck = false;
   place->by = r;
-  if (!place->begun) tt_place_begin(comm, place, &r->call, &r->plan);
+  if (!place->begun) tt_place_begin(comm, place, &r->call, &r->plan, 0);
   place->begun = false;
   r->seq = comm->flight->seq++;
   if (place->operation.status) tt_break_operation(comm, &place->operation);

@@ -39,7 +39,7 @@ enum {
   RANKS = INTERLEAVE_RANKS,
   OPS = 20,
   PIECE = 4096,
-  FAR = 300, /* too long for the slots of which there are most */
+  FAR = 300, /* elements: too long for the 64 small slots */
   LONG = 2 * PIECE / 4 + 52,
   ROUNDS = 5000
 };

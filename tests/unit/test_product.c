@@ -51,7 +51,7 @@ enum { NUMBERS = 12, ROWS = 4096 };
 /* The proofs of a form that had these results. Each number of the form is '#', and has a range. */
 typedef struct row {
   char form[NAME];
-  unsigned does; /* while proofs go on, one collective */
+  unsigned does; /* of one collective, until rows are merged */
   int most, numbers;
   bool order, same;
   unsigned long lo[NUMBERS], hi[NUMBERS];
@@ -84,7 +84,7 @@ static void add_row(found *of, const row *x) {
   }
 }
 
-/* May a composition's stage be chosen at this place for more ranks than are proven at once? */
+/* May a composition's stage be chosen at this place for more than TT_PROVEN_RANKS ranks? */
 static bool may_be_stage(const tt_plan_spec *stage, unsigned place, int size) {
   tt_stage_walk at = {0};
   tt_text name = {0};

@@ -3,7 +3,7 @@
  * Idea       A rank that gives writes its bytes next to its flag in the flag slot. A rank that takes waits for the
  *            flags of those that give to it, and adds up what is beside them in their order, in one pass, or copies each
  *            one's part to its place. Which ranks give and take, and what, is a row of a table for each
- *            collective. A rank that takes nothing does not wait: it goes on until the slots are used up.
+ *            collective. A rank that takes nothing does not wait, until the slots are used up.
  *            Where a plan has more rounds, a sum goes beside the flag of the next round, where another
  *            group reads it: of 64 ranks in groups of 8, a rank reads 14 lines, not 63.
  * Cost       A line written in each round, and one read of each peer; no allocation, division or
@@ -62,9 +62,13 @@ bool tt_flags_ready(tt_operation *o, const tt_peers *peers, size_t n, bool *move
   return true;
 }
 
-/* The step that receives in this round. */
+/* The step that receives in this round: of a line the first that does, then every other one. */
 static uint32_t step_of(const tt_operation *o) {
-  return o->role.known && o->round == 0 ? o->role.step : 2 * o->round + 1;
+  const tt_sched *s = o->program->sched;
+  if (!o->role.known || o->round) return 2 * o->round + 1;
+  for (uint32_t i = 0; i < s->nsteps; i++)
+    if (tt_step_receives(&s->steps[i])) return i;
+  return 0;
 }
 
 bool tt_flags_await(const tt_operation *o, const tt_peers *peers, size_t n, tt_awaits_fn *show,
@@ -135,13 +139,6 @@ static bool line_fits(const tt_operation *o) {
   return o->call.count <= most && most_shown(o) <= most / o->reducer.element;
 }
 
-/* The first step that receives; 0: none does. */
-static uint32_t find_step(const tt_sched *s) {
-  for (uint32_t i = 0; i < s->nsteps; i++)
-    if (tt_step_receives(&s->steps[i])) return i;
-  return 0;
-}
-
 static void fill_role(tt_operation *o) {
   const int me = o->wire->rank, ranks = o->wire->ranks;
   const who give = rows[o->call.coll].give, take = rows[o->call.coll].take;
@@ -157,7 +154,6 @@ static void fill_role(tt_operation *o) {
   if (!takes) o->role.from.count = 0;
   if (shown == ALL_BLOCKS) o->role.at = block_at(o, me);
   o->role.part = shown == ALL_BLOCKS ? block_size(o, me) : o->role.own;
-  o->role.step = find_step(o->program->sched);
 }
 
 static tutti_status line_begin(tt_operation *o) {
@@ -187,7 +183,7 @@ static void copy(void *to, const void *from, size_t n) {
     memcpy(to, from, n);
 }
 
-/* A product, which the caller's vector must not become, is kept in the slot also where nobody reads it. */
+/* The slot keeps the product, because the caller's vector must not change; so also where no rank reads it. */
 static bool line_publish(tt_operation *o) {
   o->own = o->call.src;
   if (!o->role.gives && !o->reducer.times) return o->flag_get = true;
