@@ -134,6 +134,14 @@ tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, t
 
 /* ---- the last two rows ---- */
 
+/* The loops of collectives other than allreduce put pieces in many slots, where others read them meanwhile, as they read
+ * messages. */
+static tt_cost_model copying_loop(const tt_chooser *c) {
+  tt_cost_model model = c->loop;
+  model.shm.piece = c->model.shm.piece;
+  return model;
+}
+
 /* Simulates the schedules that were built, which may be those of one rank and its senders. */
 static tutti_status sim_built(const tt_pricing *p, bool one, tt_sched **all, uint64_t *size,
                               tt_sim **sim) {
@@ -146,6 +154,7 @@ static tutti_status sim_built(const tt_pricing *p, bool one, tt_sched **all, uin
   const bool runs = loop > 0 && bytes <= loop;
   tt_cost_model model = p->exported ? c->exported : runs ? c->loop : c->model;
   if (one) model.hosts = NULL;
+  if (runs && p->ask.coll != TUTTI_ALLREDUCE) model = copying_loop(c);
   if (runs) *size = loop;
   *sim = tt_sim_new(all, p->ask.ranks, one, &model);
   if (*sim) return TUTTI_OK;

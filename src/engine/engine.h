@@ -118,7 +118,7 @@ extern const tt_loop tt_line_loop, tt_arena_loop;
  * sum, if it reaches the peers' memory; it does reach it. */
 typedef enum tt_comes { TT_HERE, TT_COMES, TT_OFFERED, TT_REACHED } tt_comes;
 
-/* What a rank shows and takes in a call that line.c runs. */
+/* What a rank shows and takes in a call that a loop runs. */
 typedef struct tt_role {
   bool known;      /* for this call */
   bool gives;      /* this rank shows what it has */
@@ -136,24 +136,26 @@ typedef struct tt_names {
   uint32_t put; /* pieces already put */
   uint8_t in_place;
   uint8_t comes;        /* tt_comes: where its vectors are */
-  uint8_t next_route;   /* tt_route: of the next vector of that size, if rank 0 says so */
   tt_store_rule stores; /* by which kind of stores it writes each piece */
 } tt_names;
 
 /* The arena loop's state; pieces are numbered from `first` on. */
 typedef struct tt_pieces {
   tt_shape shape;
-  tt_peers all;     /* ranks */
   tt_partition cut; /* of the vector */
   uint32_t at_once; /* pieces per batch: one, if any vector goes through an arena */
   uint64_t first;   /* number of its first piece */
   uint32_t count;
+  size_t slot;         /* bytes of a slot of the arenas, of which there are `slots` */
+  uint32_t slots;
+  uint64_t slots_from; /* the first piece since they have that size */
   uint32_t done[TT_COUNTERS];
   uint32_t put_by_all; /* pieces all put before their flags; UINT32_MAX: not known yet */
   bool given;          /* the peers write their sums into dst */
   bool shows;          /* its sums go through the arena */
   bool returned;       /* a peer's sum takes the place of what was put there for it */
   bool looked_at;      /* peers may read its vectors until they have fetched everything */
+  tt_peers readers;    /* the ranks that then have */
   bool on_device;      /* the devices of all ranks sum (device_sum.c) */
   bool fetches;        /* its device fetches the sums out of the peers' memory (device_fetch.c) */
   uint32_t asked;      /* pieces that it was told to fetch */
@@ -162,13 +164,13 @@ typedef struct tt_pieces {
   int devices;         /* on which the ranks' vectors lie, once it has learnt that */
   tt_names mine;
   int first_given;   /* the first peer whose dst it writes to; ranks: none */
-  tt_cycles *cycles; /* of vectors of this size, if they may take either route */
+  struct tt_cycles *timed; /* rank 0: takes the time of this call; or NULL */
   tt_stores *stores; /* estimates for vectors of this size that go through arenas */
   uint32_t counted;  /* pieces of earlier such vectors */
   tt_spent wrote[TT_STORES], read[TT_STORES];
   struct {
     uint64_t target;
-    int next; /* peers before it have published that much */
+    int next; /* entries of the peers before it have published that much */
   } seen[TT_COUNTERS];
 } tt_pieces;
 
@@ -224,6 +226,14 @@ static inline uint64_t tt_slice_at(const tt_operation *o, uint32_t slice) {
   return tt_partition_at(&o->slicing, tt_slice_quarters((uint32_t)o->slices, slice));
 }
 
+/* Of a collective in which each rank has a block: the element where a rank's begins, and how many it has. */
+static inline size_t tt_block_at(const tt_operation *o, int rank) {
+  return o->table ? o->table[rank] : o->call.count * (size_t)rank;
+}
+static inline size_t tt_block_size(const tt_operation *o, int rank) {
+  return tt_block_at(o, rank + 1) - tt_block_at(o, rank);
+}
+
 /* How a kind of call is executed. */
 typedef struct tt_execution {
   const tt_program *program;
@@ -251,8 +261,11 @@ bool tt_operation_is_over(const tt_operation *o); /* and the result is where the
 bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
 void tt_operation_release(tt_operation *o); /* frees the memory kept for reuse */
 
-/* For the loops (line.c). begin: allocate the tables. ready: true once the flag data (n bytes) of
+/* For the loops (line.c). find_role: fills o->role. begin: allocate the tables. ready: true once the flag data (n bytes) of
  * these ranks in this round are there. await: show those whose flags are missing. */
+void tt_find_role(tt_operation *o);
+/* The first step that receives, or sends; 0: none does. */
+uint32_t tt_first_step(const tt_operation *o, bool receives);
 tutti_status tt_flags_begin(tt_operation *o);
 bool tt_flags_ready(tt_operation *o, const tt_peers *peers, size_t n, bool *moved);
 bool tt_flags_await(const tt_operation *o, const tt_peers *peers, size_t n, tt_awaits_fn *show,

@@ -29,8 +29,11 @@ enum { TRIAL = 1 << 20, SMALL = 4096, TRIES_ALL = 64 /* ranks */ };
 
 static const double staged_copies = 2.7, remote_reads = 1.5;
 
-bool tt_remote_cheaper(const tt_head *mine, const tt_head *peer, size_t bytes) {
-  if (!atomic_load_explicit(&peer->reads, memory_order_relaxed)) return false;
+bool tt_remote_reads(const tt_head *peer) {
+  return atomic_load_explicit(&peer->reads, memory_order_relaxed);
+}
+
+bool tt_remote_cheaper(const tt_head *mine, size_t bytes) {
   double n = (double)bytes;
   return mine->copy.remote_call + n * mine->copy.remote_byte <= n * mine->copy.staged_byte;
 }

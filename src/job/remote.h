@@ -14,7 +14,9 @@ typedef enum tt_copies {
   TT_COPIES_ALL
 } tt_copies;
 tt_copies tt_copies_wanted(void);
-bool tt_remote_cheaper(const tt_head *mine, const tt_head *peer, size_t bytes);
+/* Can this peer read the private memory of all ranks? Is that expected to be cheaper than two copies? */
+bool tt_remote_reads(const tt_head *peer);
+bool tt_remote_cheaper(const tt_head *mine, size_t bytes);
 size_t tt_remote_gulp(int ranks);
 tutti_status tt_remote_read(int pid, uint64_t at, void *to, size_t n);
 

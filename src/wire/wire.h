@@ -14,7 +14,6 @@
 #include <stdatomic.h>
 
 #include "core.h"
-#include "route.h"
 #include "stores.h"
 #include "tutti_net.h"
 
@@ -72,6 +71,9 @@ typedef struct tt_shown {
  * pieces put in, blocks summed, results fetched. */
 typedef enum tt_counter { TT_PUT, TT_SUM, TT_GOT, TT_COUNTERS } tt_counter;
 
+/* Numbers that rank 0 shows (tt_memory_ops). */
+enum { TT_ADVICE = 128 };
+
 typedef struct tt_wire tt_wire;
 
 /* ---- a channel per peer and lane: bytes ---- */
@@ -120,11 +122,12 @@ typedef struct tt_memory_ops {
 
   /* Memory that peers read. arena: this rank's, `slots` slots of `piece` bytes; NULL if out of
    * memory. export: a name for n bytes of this rank's memory, valid on every peer; 0 if they must
-   * go through the arena. map: a view of a peer's bytes, `from` bytes past the name, at most *n;
+   * go through the arena. worth: are the n bytes behind a name expected to be read faster there than in the arena? map: a view of a peer's bytes, `from` bytes past the name, at most *n;
    * NULL and a status on errors. fetch: copy them. publish, published: this rank's progress
    * counter, a peer's. */
   void *(*arena)(tt_wire *w);
   uint64_t (*export)(tt_wire *w, const void *bytes, size_t n);
+  bool (*worth)(tt_wire *w, uint64_t name, size_t n);
   const void *(*map)(tt_wire *w, int peer, uint64_t name, size_t from, size_t *n,
                      tutti_status *status);
   bool (*fetch)(tt_wire *w, int peer, uint64_t name, size_t from, void *to, size_t n,
@@ -133,6 +136,9 @@ typedef struct tt_memory_ops {
   void *(*writable)(tt_wire *w, uint64_t name);
   void (*publish)(tt_wire *w, tt_counter counter, uint64_t value);
   uint64_t (*published)(tt_wire *w, int peer, tt_counter counter);
+  /* advise: rank 0 shows a small number under `index`, below TT_ADVICE. advised: the last one; -1: none yet. */
+  void (*advise)(tt_wire *w, int index, int number);
+  int (*advised)(tt_wire *w, int index);
 
   /* A rank reads or writes its peers' memory only between enter and leave; enter returns false once
    * the communicator is over. quiesce: after that, wait until no rank is inside; false if a live
@@ -319,11 +325,16 @@ struct tt_wire {
   atomic_ullong *proofs;
   const atomic_int *over; /* nonzero: call `aborted`; NULL: call it always */
   uint64_t first;         /* the number of the first piece and message: tt_first_number */
-  uint64_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
+  /* Of this rank's operations; kept by arena.c. The last one cut the arenas into slots of so many bytes; the first
+   * piece since then. */
+  uint64_t pieces_begun, pieces_over;
+  size_t slot;
+  uint64_t slots_from;
   tt_stores stores[TT_STORE_SIZES];   /* how it writes what peers read; kept by arena.c */
-  /* Where peers read short vectors; kept by arena.c. NULL: the last call was of another size. learns: by what
-   * calls cost; else all go directly. */
-  tt_cycles cycles[TT_ROUTE_SIZES], *last_cycles;
+  /* Rank 0's: where peers read vectors of each size (NULL: nothing known), and 1 + which of them the last call was about;
+   * kept by arena.c, freed with the wire. learns: routes follow what calls cost; else what they are expected to. */
+  struct tt_cycles *cycles;
+  int last_cycles;
   bool learns_routes;
   tt_net_traits traits; /* of `net` */
 };

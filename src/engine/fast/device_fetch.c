@@ -71,7 +71,7 @@ bool tt_device_fetch(tt_operation *o) {
   }
   const bool room = k / p->at_once < p->done[TT_GOT] / p->at_once + TT_FETCHES;
   if (o->status || k == p->count || !room || p->done[TT_SUM] < end) return moved;
-  if (!tt_pieces_gathered(o, TT_SUM, p->first + end)) return moved;
+  if (!tt_pieces_gathered(o, &o->role.from, TT_SUM, p->first + end)) return moved;
   if (!ask(o, k)) return moved || o->status;
   p->asked = end;
   return true;

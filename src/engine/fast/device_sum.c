@@ -90,7 +90,7 @@ static bool names_are_there(tt_operation *o, bool *moved) {
     if (!publish_names(o)) return false;
     *moved = true;
   }
-  return tt_flags_ready(o, &o->pieces.all, sizeof(vectors), moved);
+  return tt_flags_ready(o, &o->role.from, sizeof(vectors), moved);
 }
 
 /* Shows in the third round how it went; until all have, no vector may be freed. */
@@ -121,7 +121,7 @@ bool tt_device_learn(tt_operation *o, bool *moved) {
     if (!names_are_there(o, moved) || !publish_how(o)) return false;
     *moved = true;
   }
-  if (!tt_flags_ready(o, &o->pieces.all, sizeof(int32_t), moved)) return false;
+  if (!tt_flags_ready(o, &o->role.from, sizeof(int32_t), moved)) return false;
   take_note(o);
   o->pieces.learns = false;
   return true;
@@ -130,7 +130,7 @@ bool tt_device_learn(tt_operation *o, bool *moved) {
 /* ---- the sum ---- */
 
 static bool all_have(tt_operation *o, tt_counter counter) {
-  return tt_pieces_gathered(o, counter, o->pieces.first + o->pieces.count);
+  return tt_pieces_gathered(o, &o->role.from, counter, o->pieces.first + o->pieces.count);
 }
 
 /* This rank's block, in bytes: all of it, in one-shot, and a device's share in two-shot, which its first rank sums:
@@ -215,8 +215,8 @@ bool tt_device_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   tt_wire *w = o->wire;
   const tt_pieces *p = &o->pieces;
   if (p->learns && o->round)
-    return tt_flags_await(o, &p->all, o->round == 1 ? sizeof(vectors) : sizeof(int32_t), show, ctx);
-  if (o->round == 1 && tt_flags_await(o, &p->all, sizeof(vectors), show, ctx)) return true;
+    return tt_flags_await(o, &o->role.from, o->round == 1 ? sizeof(vectors) : sizeof(int32_t), show, ctx);
+  if (o->round == 1 && tt_flags_await(o, &o->role.from, sizeof(vectors), show, ctx)) return true;
   const tt_counter counter = p->learns ? TT_GOT : p->done[TT_SUM] ? TT_SUM : TT_PUT;
   const uint64_t target = p->first + p->count;
   for (int r = 0; r < w->ranks; r++)

@@ -62,13 +62,16 @@ bool tt_flags_ready(tt_operation *o, const tt_peers *peers, size_t n, bool *move
   return true;
 }
 
+uint32_t tt_first_step(const tt_operation *o, bool receives) {
+  const tt_sched *s = o->program->sched;
+  for (uint32_t i = 0; i < s->nsteps; i++)
+    if (receives ? tt_step_receives(&s->steps[i]) : s->steps[i].kind == TT_SEND) return i;
+  return 0;
+}
+
 /* The step that receives in this round: of a line the first that does, then every other one. */
 static uint32_t step_of(const tt_operation *o) {
-  const tt_sched *s = o->program->sched;
-  if (!o->role.known || o->round) return 2 * o->round + 1;
-  for (uint32_t i = 0; i < s->nsteps; i++)
-    if (tt_step_receives(&s->steps[i])) return i;
-  return 0;
+  return o->round ? 2 * o->round + 1 : tt_first_step(o, true);
 }
 
 bool tt_flags_await(const tt_operation *o, const tt_peers *peers, size_t n, tt_awaits_fn *show,
@@ -106,25 +109,16 @@ static bool is_among(const tt_operation *o, who of) {
   return of == ALL || (of == ROOT && root) || (of == OTHERS && !root);
 }
 
-/* The element at which a rank's block begins. */
-static size_t block_at(const tt_operation *o, int rank) {
-  return o->table ? o->table[rank] : o->call.count * (size_t)rank;
-}
-
-static size_t block_size(const tt_operation *o, int rank) {
-  return block_at(o, rank + 1) - block_at(o, rank);
-}
-
 /* The most elements that any rank shows. */
 static size_t most_shown(const tt_operation *o) {
   size_t most = 0;
   switch (rows[o->call.coll].shown) {
     case VECTOR: return o->call.count;
-    case ALL_BLOCKS: return block_at(o, o->wire->ranks);
+    case ALL_BLOCKS: return tt_block_at(o, o->wire->ranks);
     case OWN_BLOCK: break;
   }
   if (!o->table) return o->call.count;
-  for (int r = 0; r < o->wire->ranks; r++) most = tt_max(most, block_size(o, r));
+  for (int r = 0; r < o->wire->ranks; r++) most = tt_max(most, tt_block_size(o, r));
   return most;
 }
 
@@ -139,7 +133,7 @@ static bool line_fits(const tt_operation *o) {
   return o->call.count <= most && most_shown(o) <= most / o->reducer.element;
 }
 
-static void fill_role(tt_operation *o) {
+void tt_find_role(tt_operation *o) {
   const int me = o->wire->rank, ranks = o->wire->ranks;
   const who give = rows[o->call.coll].give, take = rows[o->call.coll].take;
   const what shown = rows[o->call.coll].shown;
@@ -149,15 +143,15 @@ static void fill_role(tt_operation *o) {
       (tt_role){.known = true,
                 .gives = is_among(o, give),
                 .from = take == OTHERS ? (tt_peers){o->call.root, 1, 1} : (tt_peers){0, ranks, 1},
-                .own = shown == OWN_BLOCK ? block_size(o, me) : most,
+                .own = shown == OWN_BLOCK ? tt_block_size(o, me) : most,
                 .slot = most * o->reducer.element};
   if (!takes) o->role.from.count = 0;
-  if (shown == ALL_BLOCKS) o->role.at = block_at(o, me);
-  o->role.part = shown == ALL_BLOCKS ? block_size(o, me) : o->role.own;
+  if (shown == ALL_BLOCKS) o->role.at = tt_block_at(o, me);
+  o->role.part = shown == ALL_BLOCKS ? tt_block_size(o, me) : o->role.own;
 }
 
 static tutti_status line_begin(tt_operation *o) {
-  if (!o->role.known) fill_role(o);
+  if (!o->role.known) tt_find_role(o);
   return tt_flags_begin(o);
 }
 
@@ -233,8 +227,8 @@ static void line_copy(tt_operation *o) {
   const bool blocks = group_of(o)->count > 1, own = rows[o->call.coll].shown == OWN_BLOCK;
   const void **part = parts(o);
   for (int i = 0; i < group_of(o)->count; i++) {
-    const size_t n = own ? block_size(o, i) : o->role.part;
-    char *to = (char *)o->call.dst + (blocks ? block_at(o, i) * element : 0);
+    const size_t n = own ? tt_block_size(o, i) : o->role.part;
+    char *to = (char *)o->call.dst + (blocks ? tt_block_at(o, i) * element : 0);
     if (to != part[i]) copy(to, part[i], n * element);
   }
 }

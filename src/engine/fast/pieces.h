@@ -1,7 +1,8 @@
 /* pieces.h - where the pieces of a vector lie: in the vector, or in a place of its rank's arena.
  *
- * Idea       All ranks cut a vector alike, and number the pieces of all vectors on: piece k of an
- *            operation is in place (first + k) mod slots of every arena. Pieces that go through no
+ * Idea       All ranks cut a vector alike, and number the pieces of all vectors on, so a piece has the same slot in
+ *            every arena, one behind that of the piece before. Where an operation cuts the arenas into slots of another
+ *            size, it begins with the first slot. Pieces that go through no
  *            arena are taken in batches; then a batch is what is called a piece here.
  * Invariant  The same on all ranks, but for names and addresses.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -10,13 +11,16 @@
 
 #include "engine.h"
 
-/* Does a rank sum for others? Not in one-shot, where every rank sums everything. */
+enum { TT_ARENA_COLLS = 5 }; /* collectives that arena.c runs */
+
+/* Does a rank sum for others? Only in allreduce, and not in one-shot, where every rank sums everything. The shape of
+ * any other collective is one-shot here: each rank takes what it needs out of what the others have put. */
 static inline bool tt_owned(const tt_operation *o) {
   return o->pieces.shape != TT_SHAPE_ONE_SHOT;
 }
 
 /* Is a rank's src read out of its arena? In place, one-shot cannot write to a dst while peers still
- * read it as src. */
+ * read it as src (in_place says so of an allreduce alone). */
 static inline bool tt_from_arena(const tt_operation *o, const tt_names *names) {
   return !names->src || (names->in_place && !tt_owned(o));
 }
@@ -49,7 +53,16 @@ static inline tt_extent tt_piece_block(const tt_operation *o, uint32_t k, int r)
 }
 
 static inline size_t tt_piece_slot_at(const tt_operation *o, uint32_t k) {
-  return (o->pieces.first + k) % o->wire->slots * o->wire->piece;
+  const tt_pieces *p = &o->pieces;
+  return (p->first + k - p->slots_from) % p->slots * p->slot;
+}
+
+/* The pieces before this one must have been taken by all before piece k is put in its slot: those that were there, and
+ * all that were put before the slots had this size. */
+static inline uint64_t tt_slot_free_from(const tt_operation *o, uint32_t k) {
+  const tt_pieces *p = &o->pieces;
+  const uint64_t number = p->first + k - p->slots_from;
+  return p->slots_from + (number < p->slots ? 0 : number + 1 - p->slots);
 }
 
 /* The name of a vector and the offset of piece k behind it: in the vector, or in the arena. */
@@ -70,6 +83,11 @@ static inline char *tt_piece_input(const tt_operation *o, uint32_t k) {
                                            : (char *)o->call.dst + tt_piece_extent(o, k).from;
 }
 
+/* The names of a rank that gives. */
+static inline const tt_names *tt_names_of(const tt_operation *o, int r) {
+  return r == o->wire->rank ? &o->pieces.mine : o->slots[r - o->role.from.first];
+}
+
 /* The kind of stores by which the rank with these names writes piece k. */
 static inline tt_store tt_piece_kind(const tt_operation *o, const tt_names *names, uint32_t k) {
   return tt_store_kind(names->stores, o->pieces.counted + k);
@@ -85,8 +103,41 @@ static inline void tt_pieces_publish(tt_operation *o, tt_counter counter, uint32
   o->pieces.done[counter] = pieces;
   o->wire->memory->publish(o->wire, counter, o->pieces.first + pieces);
 }
-/* Have all peers published at least `target`? (arena.c) */
-bool tt_pieces_gathered(tt_operation *o, tt_counter counter, uint64_t target);
+/* ---- an operation of the arena's loop (arena.c, arena_begin.c, arena_piece.c) ---- */
+
+/* Of collectives in which each rank has a block, a piece is a part of every block. A part's place in a slot lies
+ * TT_APART behind the ones before, beside their bytes, so that parts that are longer by a line fit. */
+enum { TT_APART = 3 * 64 };
+static inline bool tt_by_blocks(const tt_operation *o) {
+  return o->call.coll == TUTTI_ALL_GATHER || o->call.coll == TUTTI_REDUCE_SCATTER;
+}
+/* Does this rank put something? A product of its own, too. */
+static inline bool tt_shows_input(const tt_operation *o) {
+  return o->role.gives || o->reducer.times;
+}
+/* May peers write sums into the dst of the rank with these names? A device fetches them itself. */
+static inline bool tt_takes_sums(const tt_operation *o, const tt_names *names) {
+  return names->comes == TT_HERE && o->wire->memory->writable(o->wire, names->dst);
+}
+
+/* What rank r gives to others, or sums for them, of piece k: `bytes` from `at` on in the vector, and from `place` on in a
+ * slot. */
+typedef struct tt_part {
+  size_t at, place, bytes;
+} tt_part;
+tt_part tt_piece_part(const tt_operation *o, uint32_t k, int r);
+
+/* As functions of tt_loop. */
+bool tt_arena_fits(const tt_operation *o);
+tutti_status tt_arena_begin(tt_operation *o);
+/* Put the batch that starts with piece k where peers find it; sum a part of it out of all ranks' memory; take what
+ * this rank needs of it. False: o->status says why. */
+void tt_put_piece(tt_operation *o, uint32_t k);
+bool tt_sum_part(tt_operation *o, uint32_t k, tt_part x);
+bool tt_get_piece(tt_operation *o, uint32_t k);
+/* Have all these peers published at least `target`?*/
+bool tt_pieces_gathered(tt_operation *o, const tt_peers *peers, tt_counter counter,
+                        uint64_t target);
 
 /* ---- vectors on devices (device_sum.c, device_fetch.c) ---- */
 

@@ -158,8 +158,8 @@ tutti_status tt_shape_of(tt_sched *const *scheds, int n, tt_shape *shape) {
 
 /* Most bytes of a vector that line.c runs, of the collectives that have no other loop. */
 static uint64_t most_in_line(tutti_coll coll, int ranks) {
-  const bool own = coll == TUTTI_ALL_GATHER || coll == TUTTI_GATHER; /* a slot has one block */
-  return own ? (uint64_t)ranks * TT_FLAG_BYTES : TT_FLAG_BYTES;
+  return coll == TUTTI_GATHER ? (uint64_t)ranks * TT_FLAG_BYTES /* a slot has one block */
+                              : TT_FLAG_BYTES;
 }
 
 tutti_status tt_has_loop(tt_sched *const *scheds, int n, uint64_t *most) {
@@ -168,8 +168,7 @@ tutti_status tt_has_loop(tt_sched *const *scheds, int n, uint64_t *most) {
   const tutti_status status = tt_shape_of(scheds, n, &shape);
   *most = shape == TT_SHAPE_NONE     ? 0
           : shape == TT_SHAPE_ROUNDS ? tt_later_bytes(s->ranks)
-          : s->coll == TUTTI_ALLREDUCE || s->coll == TUTTI_BARRIER
-              ? UINT64_MAX
-              : most_in_line(s->coll, s->ranks);
+          : shape == TT_SHAPE_DIRECT ? most_in_line(s->coll, s->ranks)
+                                     : UINT64_MAX;
   return status;
 }

@@ -192,7 +192,7 @@ static size_t fill(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *by
                                 : (uint64_t)((const char *)bytes - s->segment->base);
     return n;
   }
-  if (tt_remote_cheaper(s->head, s->heads[peer], n)) {
+  if (tt_remote_reads(s->heads[peer]) && tt_remote_cheaper(s->head, n)) {
     d->kind = REMOTE;
     d->at = (uint64_t)(uintptr_t)bytes;
     return n;

@@ -190,10 +190,9 @@ static void *shm_arena(tt_wire *w) {
   return s->arena;
 }
 
-static bool cheaper_for_all(const tt_shm *s, size_t n) {
-  const tt_head *mine = s->head;
+static bool all_read(const tt_shm *s) {
   for (int r = 0; r < s->wire.ranks; r++)
-    if (r != s->wire.rank && !tt_remote_cheaper(mine, s->heads[r], n)) return false;
+    if (r != s->wire.rank && !tt_remote_reads(s->heads[r])) return false;
   return true;
 }
 
@@ -202,7 +201,11 @@ static uint64_t shm_export(tt_wire *w, const void *bytes, size_t n) {
   const uint64_t at = (uint64_t)(uintptr_t)bytes;
   if (tt_shm_shared(s, bytes, n))
     return s->segment->threads ? at : (uint64_t)((const char *)bytes - s->segment->base);
-  return at < remote && cheaper_for_all(s, n) ? at | remote : 0;
+  return at < remote && all_read(s) ? at | remote : 0;
+}
+
+static bool shm_worth(tt_wire *w, uint64_t name, size_t n) {
+  return !(name & remote) || tt_remote_cheaper(tt_shm_of(w)->head, n);
 }
 
 static const char *address_of_name(const tt_shm *s, uint64_t name) {
@@ -249,6 +252,19 @@ static uint64_t shm_published(tt_wire *w, int peer, tt_counter counter) {
   tt_counters *theirs = tt_shm_counters(tt_shm_of(w), peer);
   /* model: arena:look, wake:last */
   return atomic_load_explicit(&theirs->of[counter], memory_order_acquire);
+}
+
+static void shm_advise(tt_wire *w, int index, int number) {
+  const unsigned char word = (unsigned char)(number + 1);
+  atomic_uchar *at = &tt_shm_of(w)->ctrls[0]->advice[index];
+  /* order: advice, nothing is read behind it */
+  if (atomic_load_explicit(at, memory_order_relaxed) != word)
+    atomic_store_explicit(at, word, memory_order_relaxed);
+}
+
+static int shm_advised(tt_wire *w, int index) {
+  /* order: advice, nothing is read behind it */
+  return atomic_load_explicit(&tt_shm_of(w)->ctrls[0]->advice[index], memory_order_relaxed) - 1;
 }
 
 /* ---- the guard ---- */
@@ -330,11 +346,14 @@ const tt_memory_ops tt_shm_memory_ops = {
     .flag_keeper = shm_flag_keeper,
     .arena = shm_arena,
     .export = shm_export,
+    .worth = shm_worth,
     .map = shm_map,
     .fetch = shm_fetch,
     .writable = shm_writable,
     .publish = shm_publish,
     .published = shm_published,
+    .advise = shm_advise,
+    .advised = shm_advised,
     .enter = shm_enter,
     .leave = shm_leave,
     .quiesce = shm_quiesce,

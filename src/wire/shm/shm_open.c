@@ -92,6 +92,7 @@ static void shm_close(tt_wire *w) {
   tt_shm_ends_free(s);
   for (int r = 0; r < w->ranks; r++) free(s->bounce[r]);
   free(s->stage.spare);
+  free(w->cycles);
   free(s);
 }
 

@@ -1,0 +1,156 @@
+/* arena_begin.c - an operation of the arena's loop begins: how its vector is cut, and where peers find it.
+ *
+ * Idea       A rank's vector lies where peers can read it, or goes through its arena piece by piece. Which route is
+ *            shorter is learned (route.h).
+ * Invariant  All ranks cut alike, whatever routes their vectors take.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "pieces.h"
+#include "route.h"
+
+/* Where some ranks put and others take: pieces of a vector, if they are neither too short nor too long. */
+enum { OVERLAP = 4, LEAST_AT_ONCE = 8 << 10, MOST_AT_ONCE = 64 << 10, MOST_SLOTS = 64 };
+
+bool tt_arena_fits(const tt_operation *o) {
+  const size_t apart = TT_APART * (size_t)o->wire->ranks;
+  if (o->program->shape == TT_SHAPE_NONE || o->program->shape == TT_SHAPE_ROUNDS) return false;
+  switch (o->program->sched->coll) {
+    case TUTTI_ALLREDUCE: return o->wire->piece >= 4096;
+    case TUTTI_BROADCAST:
+    case TUTTI_REDUCE:
+    case TUTTI_ALL_GATHER:
+    case TUTTI_REDUCE_SCATTER: return !o->call.staged && o->wire->piece >= 2 * apart;
+    default: return false;
+  }
+}
+
+/* Elements of the vector. */
+static size_t total(const tt_operation *o) {
+  return tt_by_blocks(o) ? tt_block_at(o, o->wire->ranks) : o->call.count;
+}
+
+/* The bytes of a slot, and of what a rank puts in all. */
+static size_t slot_bytes(const tt_operation *o) {
+  const size_t each = o->role.slot / OVERLAP;
+  if (o->call.coll == TUTTI_ALLREDUCE) return o->wire->piece;
+  const size_t spare = tt_by_blocks(o) ? TT_APART * (size_t)o->wire->ranks : 0;
+  return tt_min(tt_round_up(tt_max(tt_min(each, MOST_AT_ONCE), LEAST_AT_ONCE) + spare, 4096),
+                o->wire->piece);
+}
+
+/* Cuts the vector into pieces, of which each rank's part fits in a slot. In place of the first slot after a change of
+ * their size lies what was put before it. */
+static void cut(tt_operation *o) {
+  tt_pieces *p = &o->pieces;
+  tt_wire *w = o->wire;
+  const size_t element = o->reducer.element;
+  const size_t spare = tt_by_blocks(o) ? TT_APART * (size_t)w->ranks : 2 * 64; /* parts end at lines */
+  p->slot = slot_bytes(o);
+  p->slots = (uint32_t)tt_min(w->slots * w->piece / p->slot, MOST_SLOTS);
+  const size_t most = (p->slot - spare) / element;
+  p->count = (uint32_t)((o->role.slot / element + most - 1) / most);
+  p->cut = tt_partition_even(total(o), element, p->count);
+  p->first = w->pieces_begun;
+  w->pieces_begun += p->count;
+  if (w->slot != p->slot) w->slots_from = p->first;
+  w->slot = p->slot;
+  p->slots_from = w->slots_from;
+}
+
+/* Which of the wire's routes these vectors have; -1: they go as their names tell. */
+static int route_of(const tt_operation *o, uint64_t name, size_t bytes) {
+  static const int8_t places[TUTTI_COLL_COUNT] = {[TUTTI_BROADCAST] = 1, [TUTTI_REDUCE] = 2,
+                                                  [TUTTI_ALL_GATHER] = 3, [TUTTI_REDUCE_SCATTER] = 4};
+  const int size =
+      name ? tt_route_size(bytes, !o->wire->memory->writable(o->wire, name)) : -1;
+  return size < 0 ? -1 : places[o->call.coll] * TT_ROUTE_SIZES + size;
+}
+
+/* Rank 0 learns from the call before, and shows which route the next one takes. */
+static tt_route learn_route(tt_operation *o, tt_cycles *x, int route, bool alone) {
+  const uint64_t now = tt_store_ticks();
+  tt_wire *w = o->wire;
+  const tt_route now_by = (tt_route)x->next;
+  const bool again = w->last_cycles == route + 1;
+  tt_route_learn(x, alone ? x->took : again ? now - x->since : 0);
+  w->memory->advise(w, route, x->next);
+  w->last_cycles = route + 1;
+  x->since = now;
+  x->took = 0;
+  o->pieces.timed = alone ? x : NULL;
+  return now_by;
+}
+
+/* The route of a vector with this name; 0: it has none. */
+static tt_route take_route(tt_operation *o, uint64_t name, size_t bytes) {
+  tt_wire *w = o->wire;
+  const tt_route expected = name && w->memory->worth(w, name, bytes) ? TT_DIRECT : TT_STAGED;
+  const int route = w->learns_routes ? route_of(o, name, bytes) : -1;
+  if (w->last_cycles != route + 1) w->last_cycles = 0;
+  if (route < 0) return expected;
+  if (w->rank) {
+    const int advised = w->memory->advised(w, route);
+    return advised < 0 ? expected : (tt_route)advised;
+  }
+  if (!w->cycles) w->cycles = calloc(TT_ARENA_COLLS * TT_ROUTE_SIZES, sizeof *w->cycles);
+  if (!w->cycles) return expected;
+  tt_cycles *x = &w->cycles[route];
+  if (!x->period) tt_route_begin(x, expected);
+  if (o->call.staged) return (tt_route)x->usual;
+  return learn_route(o, x, route, !w->memory->writable(w, name) && o->role.gives &&
+                                      o->role.from.count > 0);
+}
+
+/* Where peers find this rank's vectors. Rank 0 learns from a call in which it shows nothing, too. */
+static void name_vectors(tt_operation *o, size_t bytes) {
+  tt_wire *w = o->wire;
+  tt_pieces *p = &o->pieces;
+  const bool times = o->reducer.times, shows = tt_shows_input(o);
+  if (times && o->call.coll != TUTTI_ALLREDUCE) return; /* dst has no room for the product */
+  if (!shows && w->rank) return;
+  const uint64_t src = w->memory->export(w, times || !shows ? o->call.dst : o->call.src,
+                                         o->role.own * o->reducer.element);
+  if (take_route(o, src, bytes) == TT_STAGED || !shows) return;
+  p->mine.src = src;
+  if (tt_owned(o) || o->if_exported != p->shape)
+    p->mine.dst = w->memory->export(w, o->call.dst, bytes);
+}
+
+tutti_status tt_arena_begin(tt_operation *o) {
+  tt_wire *w = o->wire;
+  tt_pieces *p = &o->pieces;
+  const size_t element = o->reducer.element, bytes = total(o) * element;
+  const bool allreduce = o->call.coll == TUTTI_ALLREDUCE;
+  tutti_status status = tt_flags_begin(o);
+  if (status) return status;
+  if (!o->role.known) tt_find_role(o);
+  if (!allreduce) o->if_exported = TT_SHAPE_ONE_SHOT;
+  *p = (tt_pieces){.shape = allreduce ? o->program->shape : TT_SHAPE_ONE_SHOT,
+                   .readers = o->call.coll == TUTTI_REDUCE ? (tt_peers){o->call.root, 1, 1}
+                                                           : (tt_peers){0, w->ranks, 1},
+                   .put_by_all = UINT32_MAX,
+                   .at_once = 1};
+  if (bytes == 0) return TUTTI_OK;
+  cut(o);
+  /* the scaled input is stored in the arena or in dst, as if it were the caller's input */
+  const bool times = o->reducer.times;
+  tt_device_offer(o, &p->mine);
+  p->mine.in_place = allreduce && (times || o->call.src == o->call.dst);
+  p->stores = &w->stores[tt_store_size(bytes)];
+  p->mine.stores = tt_stores_rule(p->stores);
+  if (!allreduce) p->mine.stores.period = 0; /* its pieces do not tell what a kind costs */
+  p->counted = p->stores->pieces;
+  p->stores->pieces += p->count;
+  name_vectors(o, bytes);
+  if (!tt_shows_input(o)) {
+    p->done[TT_PUT] = p->count;
+    return TUTTI_OK;
+  }
+  if (tt_from_arena(o, &p->mine) || (tt_owned(o) && !p->mine.dst)) {
+    void *arena = w->memory->arena(w);
+    if (!arena) return o->status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory for an arena");
+    p->mine.arena = w->memory->export(w, arena, 1);
+  }
+  return TUTTI_OK;
+}

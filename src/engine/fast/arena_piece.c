@@ -1,0 +1,244 @@
+/* arena_piece.c - the work on one piece: put it where peers find it, sum it, fetch it.
+ *
+ * Invariant  A rank touches its peers' memory only where the loop has entered (wire.h), and only what they have put.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "pieces.h"
+
+enum { CHUNK = 64 << 10 /* bytes summed at once, and copied while in the cache */ };
+
+/* ---- the kind of stores ---- */
+
+static tt_store own_kind(const tt_operation *o, uint32_t k) {
+  return tt_piece_kind(o, &o->pieces.mine, k);
+}
+
+/* Does this rank write sums into peers' vectors? */
+static bool gives(const tt_operation *o) {
+  return o->pieces.first_given < o->wire->ranks;
+}
+
+/* The kind by which all peers wrote piece k, if they read it out of arenas and it counts; else
+ * TT_STORES. */
+static tt_store kind_of_all(const tt_operation *o, uint32_t k) {
+  tt_store all = TT_STORES;
+  for (int r = 0; r < o->wire->ranks; r++) {
+    if (r == o->wire->rank) continue;
+    const tt_names *names = tt_names_of(o, r);
+    const tt_store kind = tt_piece_kind(o, names, k);
+    if (!tt_from_arena(o, names) || !tt_piece_counts(o, names, k) ||
+        (all != TT_STORES && all != kind))
+      return TT_STORES;
+    all = kind;
+  }
+  return all;
+}
+
+/* ---- work on one piece ---- */
+
+/* Where peer r waits for offset `at` of piece k, if this rank may write there: in its dst, or where
+ * it put its input. */
+static char *theirs(const tt_operation *o, uint32_t k, int r, size_t at) {
+  const tt_names *names = o->slots[r];
+  size_t from;
+  if (names->comes != TT_HERE && !o->pieces.returned) return NULL;
+  const uint64_t name =
+      tt_piece_name(o, names->dst, o->pieces.returned ? names->arena : 0, k, &from);
+  char *there = o->wire->memory->writable(o->wire, name);
+  return there ? there + from + at : NULL;
+}
+
+/* Give a sum of n bytes at `sum` to all ranks that wait for it; `also` has it. */
+static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *sum, size_t n,
+                     const char *also) {
+  for (int r = o->pieces.first_given; r < o->wire->ranks; r++) {
+    char *dst = r == o->wire->rank ? NULL : theirs(o, k, r, at);
+    if (dst && dst != also) memcpy(dst, sum, n);
+  }
+  if (o->pieces.shows) {
+    tt_store_copy(own_kind(o, k), tt_piece_slot(o, k) + at, sum, n);
+    tt_store_fence(own_kind(o, k));
+  }
+}
+
+/* What a piece cost that went through arenas. */
+static void account(tt_operation *o, uint32_t k, const tt_spent *read, const tt_spent *wrote) {
+  tt_pieces *p = &o->pieces;
+  if (gives(o)) return; /* the sum and the copy are one pass */
+  const tt_store kind = kind_of_all(o, k);
+  if (tt_piece_counts(o, &p->mine, k))
+    tt_spend_more(&p->wrote[own_kind(o, k)], wrote->ticks, wrote->bytes);
+  if (kind != TT_STORES) tt_spend_more(&p->read[kind], read->ticks, read->bytes);
+}
+
+tt_part tt_piece_part(const tt_operation *o, uint32_t k, int r) {
+  const size_t element = o->reducer.element;
+  if (!tt_by_blocks(o)) {
+    const tt_extent block = tt_piece_block(o, k, r);
+    return (tt_part){tt_piece_extent(o, k).from + block.from, block.from, block.to - block.from};
+  }
+  const size_t first = tt_block_at(o, r);
+  const tt_partition cut = tt_partition_even(tt_block_size(o, r), element, o->pieces.count);
+  const uint64_t from = tt_partition_at(&cut, k),
+                 to = tt_partition_at(&cut, tt_batch_end(o, k));
+  const bool alone = o->call.coll == TUTTI_ALL_GATHER; /* in its rank's slot */
+  return (tt_part){(first + from) * element,
+                alone ? 0
+                      : tt_round_up(first * element / o->pieces.count, 64) + (size_t)r * TT_APART,
+                (to - from) * element};
+}
+
+/* Where in the vector a rank's src and dst begin. */
+static size_t src_begins(const tt_operation *o, int r) {
+  return o->call.coll == TUTTI_ALL_GATHER ? tt_block_at(o, r) * o->reducer.element : 0;
+}
+static size_t dst_begins(const tt_operation *o) {
+  return o->call.coll == TUTTI_REDUCE_SCATTER
+             ? tt_block_at(o, o->wire->rank) * o->reducer.element
+             : 0;
+}
+
+/* The name of what rank r shows of a part of piece k, and the offset of the part behind it. */
+static uint64_t name_of_part(const tt_operation *o, uint32_t k, int r, const tt_part *x,
+                             size_t *from) {
+  const tt_names *names = tt_names_of(o, r);
+  const bool arena = tt_from_arena(o, names);
+  *from = arena ? tt_piece_slot_at(o, k) + x->place : x->at - src_begins(o, r);
+  return arena ? names->arena : names->src;
+}
+
+/* Where this rank's own input of a part is, once it is put. */
+static const char *own_input(const tt_operation *o, uint32_t k, const tt_part *x) {
+  if (!o->reducer.times)
+    return (const char *)o->call.src - src_begins(o, o->wire->rank) + x->at;
+  return tt_from_arena(o, &o->pieces.mine) ? tt_piece_slot(o, k) + x->place
+                                           : (char *)o->call.dst + x->at;
+}
+
+/* Sum a part of piece k out of all ranks' memory. */
+bool tt_sum_part(tt_operation *o, uint32_t k, tt_part x) {
+  tt_wire *w = o->wire;
+  const size_t element = o->reducer.element;
+  const char *src = own_input(o, k, &x);
+  char *to = (char *)o->call.dst - dst_begins(o) + x.at;
+  const bool avg = o->call.op == TUTTI_AVG, both = gives(o) && !avg;
+  tt_spent read = {0}, wrote = {0};
+  uint64_t since = tt_store_ticks();
+  for (size_t n, begin = 0; begin < x.bytes; begin += n) {
+    n = tt_min(x.bytes - begin, (size_t)CHUNK);
+    for (int r = 0; r < w->ranks; r++) {
+      size_t from;
+      if (r == w->rank) continue;
+      const uint64_t name = name_of_part(o, k, r, &x, &from);
+      o->inputs[r] = w->memory->map(w, r, name, from + begin, &n, &o->status);
+      if (!o->inputs[r]) return false;
+    }
+    o->inputs[w->rank] = src + begin;
+    char *also = both ? theirs(o, k, o->pieces.first_given, x.place + begin) : NULL;
+    tt_reduce_to_both(&o->reducer, to + begin, also, o->inputs, w->ranks, n / element);
+    if (avg) tt_scale(o->call.type, to + begin, n / element, w->ranks);
+    since = tt_spend(&read, since, n * (size_t)(w->ranks - 1));
+    if (!tt_owned(o)) continue;
+    hand_out(o, k, x.place + begin, to + begin, n, also);
+    since = tt_spend(&wrote, since, n);
+  }
+  account(o, k, &read, &wrote);
+  return true;
+}
+
+/* Put a part of piece k in this rank's slot. */
+static void put_part(tt_operation *o, uint32_t k, const tt_part *x) {
+  const char *src = (const char *)o->call.src - src_begins(o, o->wire->rank) + x->at;
+  char *to = tt_piece_slot(o, k) + x->place;
+  const tt_store kind = own_kind(o, k);
+  if (o->reducer.times) {
+    tt_times(&o->reducer, to, src, x->bytes / o->reducer.element);
+    return;
+  }
+  tt_store_copy(kind, to, src, x->bytes);
+  tt_store_fence(kind);
+}
+
+/* What the others take of piece k, and the own part if it changes before it is summed. */
+static void put_parts(tt_operation *o, uint32_t k) {
+  const bool all = o->call.coll == TUTTI_REDUCE_SCATTER;
+  for (int r = 0; r < (all ? o->wire->ranks : 1); r++) {
+    const tt_part x = tt_piece_part(o, k, all ? r : o->wire->rank);
+    if (!all || r != o->wire->rank || o->reducer.times) put_part(o, k, &x);
+  }
+}
+
+/* Put the batch that starts with piece k where peers find it. */
+void tt_put_piece(tt_operation *o, uint32_t k) {
+  const tt_extent piece = tt_piece_extent(o, k);
+  const size_t all = piece.to - piece.from;
+  const char *src = (const char *)o->call.src + piece.from;
+  if (o->call.coll != TUTTI_ALLREDUCE) {
+    put_parts(o, k);
+    return;
+  }
+  /* skip this rank's own block: no peer reads it, and its sum will be stored there */
+  const tt_extent own = tt_owned(o) ? tt_piece_block(o, k, o->wire->rank) : (tt_extent){all, all};
+  if (o->reducer.times) { /* scale all of it: no rank uses the unscaled input */
+    tt_times(&o->reducer, tt_piece_input(o, k), src, all / o->reducer.element);
+    return;
+  }
+  const tt_store kind = own_kind(o, k);
+  const uint64_t since = tt_store_ticks();
+  tt_store_copy(kind, tt_piece_slot(o, k), src, own.from);
+  tt_store_copy(kind, tt_piece_slot(o, k) + own.to, src + own.to, all - own.to);
+  tt_store_fence(kind);
+  if (tt_piece_counts(o, &o->pieces.mine, k))
+    tt_spend(&o->pieces.wrote[kind], since, all - (own.to - own.from));
+}
+
+/* Copy what the others show of piece k, and this rank's own part. */
+static bool copy_parts(tt_operation *o, uint32_t k) {
+  tt_wire *w = o->wire;
+  for (int i = 0; i < o->role.from.count; i++) {
+    const int r = o->role.from.first + (i + w->rank) % o->role.from.count;
+    const tt_part x = tt_piece_part(o, k, r);
+    size_t from;
+    if (r == w->rank || !x.bytes) continue;
+    const uint64_t name = name_of_part(o, k, r, &x, &from);
+    if (!w->memory->fetch(w, r, name, from, (char *)o->call.dst + x.at, x.bytes, &o->status))
+      return false;
+  }
+  const tt_part own = tt_piece_part(o, k, w->rank);
+  const char *src = own_input(o, k, &own);
+  char *dst = (char *)o->call.dst + own.at;
+  if (o->role.gives && o->call.dst && dst != src) memcpy(dst, src, own.bytes);
+  return true;
+}
+
+/* A rank that takes nothing is through. */
+static bool take_piece(tt_operation *o, uint32_t k) {
+  if (!tt_coll_reduces(o->call.coll)) return copy_parts(o, k);
+  return o->role.from.count == 0 || tt_sum_part(o, k, tt_piece_part(o, k, o->wire->rank));
+}
+
+bool tt_get_piece(tt_operation *o, uint32_t k) {
+  tt_wire *w = o->wire;
+  if (!tt_owned(o)) return take_piece(o, k);
+  char *dst = (char *)o->call.dst + tt_piece_extent(o, k).from;
+  for (int i = 1; i < w->ranks && !o->pieces.given; i++) {
+    const int r = (w->rank + i) % w->ranks;
+    const tt_names *names = o->slots[r];
+    const tt_extent block = tt_piece_block(o, k, r);
+    size_t from;
+    if (block.from == block.to) continue;
+    if (o->pieces.returned) {
+      memcpy(dst + block.from, tt_piece_slot(o, k) + block.from, block.to - block.from);
+      continue;
+    }
+    const uint64_t since = tt_store_ticks();
+    uint64_t name = tt_piece_name(o, names->dst, names->arena, k, &from);
+    if (!w->memory->fetch(w, r, name, from + block.from, dst + block.from, block.to - block.from,
+                          &o->status))
+      return false;
+    if (!names->dst && tt_piece_counts(o, names, k))
+      tt_spend(&o->pieces.read[tt_piece_kind(o, names, k)], since, block.to - block.from);
+  }
+  return true;
+}
