@@ -44,8 +44,9 @@ enum {
   ROUNDS = 5000
 };
 
-/* Which vectors peers can map: all, rank 0's, all inputs, all results, none; STAGED: none, and channels copy them, too. */
-typedef enum way { MAPPED, MIXED, INPUTS, RESULTS, COPIED, STAGED, WAYS } way;
+/* Which vectors peers can map: all, rank 0's, all inputs, all results, none; WIDE: none, and long pieces of a sum; STAGED:
+ * none, and channels copy them, too. */
+typedef enum way { MAPPED, MIXED, INPUTS, RESULTS, COPIED, WIDE, STAGED, WAYS } way;
 /* LATE: a rank that waits does so for long, and looks after its peers, before another goes on. */
 typedef enum event { NONE, LATE, ABORT, DEATH, ANOTHER_CALL } event;
 
@@ -107,6 +108,11 @@ static const scene scenes[] = {
   {"broadcast", NULL, 3, MAPPED, {CAST(4, 0), CAST(400, 2)}, 1, NONE, 1, 2},
   {"broadcast, staged", NULL, 2, STAGED, {CAST(LONG, 1), CAST(LONG, 1)}, 1, NONE, 2, 3},
   {"broadcast in pieces", NULL, 2, STAGED, {CAST(90000, 0)}, 1, NONE, 1, 2},
+  {"broadcast, through arenas", "naive", 3, COPIED, {CAST(LONG, 1)}, 1, NONE, 1, 2},
+  {"reduce, through arenas", "naive", 3, COPIED, {REDUCE(LONG, 1)}, 1, NONE, 1, 2},
+  {"reduce, mapped", "naive", 3, MAPPED, {REDUCE(LONG, 1)}, 1, NONE, 1, 2},
+  {"slots of several sizes", "naive", 2, WIDE, {SUM(LONG), CAST(2 * LONG, 0), REDUCE(LONG, 1)}, 2, NONE, 1, 2},
+  {"slots of several sizes", "two-shot", 3, WIDE, {CAST(2 * LONG, 0), SUM(LONG)}, 1, NONE, 1, 1},
   {"a root far ahead", NULL, 2, MAPPED, {SUM(4), MANY(BROADCAST, FAR, 15), SUM(4)}, 1, NONE, 1, 2},
   {"a root far ahead", NULL, 3, MAPPED, {SUM(4), MANY(BROADCAST, FAR, 15), SUM(40)}, 1, NONE, 1, 1},
   {"a root far ahead of two sums", NULL, 2, MAPPED, {MANY(ALLREDUCE, 4, 2), MANY(BROADCAST, FAR, 14), SUM(4)}, 2, NONE, 1, 2},
@@ -332,7 +338,7 @@ static void meet_all(void) {
   for (int r = 0; r < played.ranks; r++) {
     ranks[r].comm = comms[r];
     assert_int_equal(tutti_comm_set_algo(comms[r], played.plan), TUTTI_OK);
-    comms[r]->wire->piece = PIECE;
+    comms[r]->wire->piece = played.way == WIDE ? 4 * PIECE : PIECE;
     wire_slow(comms[r]->wire);
     comms[r]->load.ranks_per_core = 2; /* waiting ranks do not spin */
   }
