@@ -127,7 +127,7 @@ class Network:
 
     def rows(self, layout, profiles):
         """Yields bytes, {native, tutti, ratio, plan, floor}, as they come."""
-        env = dict(self.settings(), TURNS_INTERFACE="eth0", TUTTI_PROFILE=profiles.get("mpi", "none"))
+        env = dict(self.settings(), TUTTI_DROPIN="always", TURNS_INTERFACE="eth0", TUTTI_PROFILE=profiles.get("mpi", "none"))
         for side in ("ucx", "rails"):
             if side in profiles:
                 env["TURNS_%s_PROFILE" % side.upper()] = profiles[side]

@@ -126,7 +126,7 @@ class Turns:
             argv = [self.path("tutti"), "mpi", "--family", FAMILY[mpi]] + argv
         argv += [program, "cycle" if self.cycle else "loop", str(first), str(last), str(self.budget),
                  str(rounds or self.count), ",".join(sides)]
-        env = dict(ROOT, TUTTI_PROFILE="none", **(COMPONENTS[component] if mpi == "openmpi" else {}))
+        env = dict(ROOT, TUTTI_PROFILE="none", TUTTI_DROPIN="always", **(COMPONENTS[component] if mpi == "openmpi" else {}))
         for line in lines(argv, self.patience, env):
             if line.startswith("{"):  # libraries print there, too
                 yield Point(json.loads(line))

@@ -39,7 +39,8 @@ static const char usage[] =
     "tutti looks for its library (libtutti_pmpi_NAME.so) where TUTTI_LIB says (a folder or\n"
     "the file), beside this command, in ../lib, in ../lib64, and in Debian's folder of this\n"
     "processor, as ../lib/x86_64-linux-gnu. An existing LD_PRELOAD stays, in front of it.\n"
-    "TUTTI_DROPIN=0 leaves everything to the MPI.\n"
+    "At each kind of call the faster of tutti and the MPI serves after the first calls;\n"
+    "TUTTI_DROPIN=always: tutti serves all it can, 0: nothing.\n"
     "\n"
     "Exit status: COMMAND's; 2 wrong command line; 125 no MPI or no library found; 126\n"
     "COMMAND cannot be executed; 127 not found.\n";

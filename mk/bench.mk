@@ -84,7 +84,7 @@ bench-dropin: bench-programs
 	@$(PYTHON) bench/dropin.py --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(MORE)
 # Each collective by the MPI alone and by the drop-in: MPI=openmpi RANKS=2 LAST=1048576 ROUNDS=15
 bench-collectives: bench-programs
-	@for m in $(or $(MPI),openmpi mpich); do echo "# $$m"; OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+	@for m in $(or $(MPI),openmpi mpich); do echo "# $$m"; TUTTI_DROPIN=always OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
 	  timeout 900 $(BUILD)/tutti mpi mpirun.$$m -n $(or $(RANKS),2) $(BUILD)/bench/collective_turns_$$m $(or $(LAST),1048576) $(or $(ROUNDS),15) || exit 1; done
 # After tutti tune, and with TUTTI_MEASURE=1: RANKS=2,3,4,7,8 HOSTS=5x1,6x1,7x1 MORE="--launches 3"
 bench-choice: bench-programs

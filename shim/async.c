@@ -422,7 +422,7 @@ static answer prepare(persistent *p, state *s, MPI_Request *request) {
   pthread_mutex_unlock(&preparing);
   use_begin(&p->uses, &p->call, MPI_REQUEST_NULL);
   atomic_fetch_add(&async_persistent, 1);
-  return (answer){WHY_SERVED, MPI_SUCCESS};
+  return (answer){WHY_SERVED, MPI_SUCCESS, NULL};
 }
 
 answer async_init(shim_function function, const async_call *call, MPI_Request *request) {

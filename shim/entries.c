@@ -19,12 +19,17 @@
 
 /* ---- collectives ---- */
 
+/* A call of which the time is taken has ended. */
+static inline int ended(const answer *a, int code) {
+  return a->turn ? turn_end(a->turn, code) : code;
+}
+
 #define SERVED(function, name, lower, arguments, ...) \
   int MPI_##name(__VA_ARGS__) {                       \
     const answer a = serve_##lower arguments;         \
-    if (a.why == WHY_SERVED) return a.code;           \
+    if (a.why == WHY_SERVED) return ended(&a, a.code); \
     report_hand_on(SHIM_##function, a.why);           \
-    return next()->name arguments;                    \
+    return ended(&a, next()->name arguments);         \
   }                                                   \
   ALSO_PMPI(name)
 

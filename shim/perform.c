@@ -86,7 +86,7 @@ answer serve_fail(state *s, const char *sentence) {
   if (is_fatal(s->mpi)) say_why(s, kept);
   const int code = error_code(kept);
   next()->Comm_call_errhandler(s->mpi, code);
-  return (answer){WHY_SERVED, code};
+  return (answer){WHY_SERVED, code, NULL};
 }
 
 answer serve_fail_mpi(state *s, int error) {
@@ -98,11 +98,18 @@ answer serve_fail_mpi(state *s, int error) {
 }
 
 answer serve_run(state *s, const work *w) {
-  if (state_only_asks()) return (answer){WHY_SERVED, MPI_SUCCESS};
+  if (state_only_asks()) return (answer){WHY_SERVED, MPI_SUCCESS, NULL};
   if (!state_serves(s)) return hand_on(s->why);
+  const size_t bytes = w->src_bytes > w->dst_bytes ? w->src_bytes : w->dst_bytes;
+  turn *t = s->form ? NULL : turns_find(&s->turns, s->ranks, w->coll, bytes, w->type, w->op);
+  const bool mpis = t && turn_is_mpis(t);
+  if (t && t->settled) turn_count(t), t = NULL;
   const uint64_t since = report_wanted ? report_now() : 0;
+  if (t) turn_begin(t, s->comm, w->function);
+  if (mpis) return (answer){WHY_FASTER, MPI_SUCCESS, t};
   tutti_status status = call(s, w, w->src, w->dst);
   if (status == TUTTI_ERR_ARG || status == TUTTI_ERR_OVERLAP) status = call_with_copies(s, w);
+  if (t) t->until = report_now();
   if (status == TUTTI_ERR_UNSUPPORTED) return hand_on(WHY_NO_PLAN);
   if (status) return serve_fail(s, tutti_error());
   if (report_wanted) {
@@ -113,10 +120,10 @@ answer serve_run(state *s, const work *w) {
                            .coll = w->coll,
                            .plans = !w->counts,
                            .count = w->count,
-                           .bytes = w->src_bytes > w->dst_bytes ? w->src_bytes : w->dst_bytes,
+                           .bytes = bytes,
                            .type = element ? w->type : TUTTI_UINT8,
                            .op = w->op};
     report_served(s->comm, &s->last[f], &c, since);
   }
-  return (answer){WHY_SERVED, MPI_SUCCESS};
+  return (answer){WHY_SERVED, MPI_SUCCESS, t};
 }

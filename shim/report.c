@@ -37,6 +37,16 @@ static const char *file; /* NULL: to stderr */
 static int my_rank;
 static row rows[MOST_ROWS + 1]; /* the last row is for calls that fit in no other */
 static int nrows;
+/* Kinds of calls that both have served by turns, of all communicators, in the order in which they ended. */
+typedef struct contest {
+  shim_function function;
+  int size;
+  double mpi_ns, tutti_ns;
+  bool mpi;
+} contest;
+enum { MOST_CONTESTS = 256 };
+static contest contests[MOST_CONTESTS];
+static int ncontests;
 static uint64_t failures;
 static char failure[SENTENCE];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -120,6 +130,13 @@ void report_served(tutti_comm *comm, last_row *last, const served_call *c, uint6
   atomic_fetch_add_explicit(&last->row->ns, ns, memory_order_relaxed);
 }
 
+void report_turns(shim_function function, int size, double mpi_ns, double tutti_ns, bool mpi) {
+  pthread_mutex_lock(&lock);
+  if (report_wanted && ncontests < MOST_CONTESTS)
+    contests[ncontests++] = (contest){function, size, mpi_ns, tutti_ns, mpi};
+  pthread_mutex_unlock(&lock);
+}
+
 void report_communicator(const char *name, shim_why why) {
   pthread_mutex_lock(&lock);
   if (!communicators[why].n++)
@@ -185,6 +202,19 @@ static void print_handed(FILE *out) {
     }
 }
 
+static void print_contests(FILE *out) {
+  if (ncontests)
+    fprintf(out, "  %-26s %10s %10s %10s %10s  %s\n", "measured", "up to", "", "MPI us", "tutti us",
+            "served by");
+  for (int i = 0; i < ncontests; i++) {
+    const contest *c = &contests[i];
+    char limit[32] = "-";
+    if (c->function != SHIM_Barrier) size_text(limit, sizeof limit, UINT64_C(1) << c->size);
+    fprintf(out, "  %-26s %10s %10s %10.2f %10.2f  %s\n", names[c->function], limit, "",
+            c->mpi_ns * 1e-3, c->tutti_ns * 1e-3, c->mpi ? "the MPI" : "tutti");
+  }
+}
+
 static void print_left(FILE *out) {
   for (int w = WHY_SERVED + 1; w < SHIM_WHY_COUNT; w++) {
     const unsigned long n = communicators[w].n;
@@ -203,6 +233,7 @@ static void print(FILE *out) {
   print_left(out);
   print_rows(out);
   print_handed(out);
+  print_contests(out);
   if (failures) fprintf(out, "  failed %" PRIu64 " times; first: %s\n", failures, failure);
 }
 
@@ -233,6 +264,19 @@ static void json_communicators(FILE *out) {
   fprintf(out, "]},\n");
 }
 
+static void json_contests(FILE *out) {
+  const char *comma = "";
+  fprintf(out, "],\n \"measured\": [");
+  for (int i = 0; i < ncontests; i++, comma = ",") {
+    const contest *c = &contests[i];
+    fprintf(out,
+            "%s\n  {\"function\": \"%s\", \"bytes_to\": %" PRIu64
+            ", \"mpi_seconds\": %.9f, \"tutti_seconds\": %.9f, \"by\": \"%s\"}",
+            comma, names[c->function], c->function == SHIM_Barrier ? 0 : UINT64_C(1) << c->size,
+            c->mpi_ns * 1e-9, c->tutti_ns * 1e-9, c->mpi ? "MPI" : "tutti");
+  }
+}
+
 static void print_json(FILE *out) {
   const char *comma = "";
   fprintf(out, "{\"tutti\": \"%s\",\n", tutti_version(NULL, NULL, NULL));
@@ -260,6 +304,7 @@ static void print_json(FILE *out) {
       fputc('}', out);
       comma = ",";
     }
+  json_contests(out);
   fprintf(out, "],\n \"failures\": {\"calls\": %" PRIu64 ", \"first\": ", failures);
   quote(out, failure);
   fprintf(out, "}}\n");

@@ -4,6 +4,7 @@
 #define SHIM_REPORT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tutti.h"
@@ -30,6 +31,7 @@ typedef enum shim_function {
   W(HOLES, "a type with holes, and a user-defined op")                           \
   W(SIZE, "tutti has no type of this size (it has 1, 2, 4, 8 and 16 bytes)")     \
   W(NO_PLAN, "tutti has no plan for it")                                         \
+  W(FASTER, "the MPI is faster at this size, or it was its turn to be measured") \
   W(NO_THREAD, "no thread may make progress: MPI was not initialized for MPI_THREAD_MULTIPLE")
 
 typedef enum shim_why {
@@ -72,6 +74,8 @@ void report_communicator(const char *name, shim_why why);
 void report_nothing(const char *why);
 uint64_t report_now(void); /* ns */
 void report_served(tutti_comm *comm, last_row *last, const served_call *call, uint64_t since);
+/* Both have been measured at a function and sizes up to 2^size bytes: a call's ns on the slowest rank, and who serves it. */
+void report_turns(shim_function function, int size, double mpi_ns, double tutti_ns, bool mpi);
 /* Count a failure; the first message is kept. */
 void report_failure(const char *sentence);
 /* Write the report on rank 0, if requested. */

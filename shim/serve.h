@@ -15,6 +15,7 @@
 typedef struct answer {
   shim_why why; /* WHY_SERVED: it is done */
   int code;
+  turn *turn; /* the call's time is taken: turn_end has to follow; else NULL */
 } answer;
 
 /* Counts or displacements, as int or as MPI_Count and MPI_Aint. */
@@ -50,7 +51,7 @@ answer serve_barrier(MPI_Comm comm);
 /* ---- for the serving functions (perform.c) ---- */
 
 static inline answer hand_on(shim_why why) {
-  return (answer){why, MPI_SUCCESS};
+  return (answer){why, MPI_SUCCESS, NULL};
 }
 
 /* MPICH refuses a buffer that is both input and output unless MPI_IN_PLACE is given; Open MPI does

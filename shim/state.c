@@ -325,10 +325,12 @@ static shim_why serve_whole(bool wanted) {
 
 void state_world(void) {
   const bool wanted = on;
+  const char *word = getenv("TUTTI_DROPIN");
   on = 1;
   whole = meet(MPI_COMM_WORLD);
   if (whole && whole->why == WHY_SERVED) {
     whole->why = serve_whole(wanted);
+    turns_wanted = all_agree(!word || strcmp(word, "always") != 0);
     tell_report(whole);
   }
   meet(MPI_COMM_SELF);

@@ -16,6 +16,7 @@
 
 #include "next.h"
 #include "report.h"
+#include "contest.h"
 #include "tutti.h"
 
 typedef struct async async; /* async.h */
@@ -37,6 +38,7 @@ typedef struct state {
   async *async;                  /* NULL until a non-blocking collective is started */
   lanes *lanes;                  /* NULL until a persistent one is made */
   int form;                      /* form of the call: 0 blocking, 1 non-blocking, 2 persistent */
+  turns turns;
 } state;
 
 /* Called after MPI_Init: read the settings. 0: it is another MPI than this library is for. */

@@ -14,6 +14,7 @@ typedef enum tt_copies {
   TT_COPIES_ALL
 } tt_copies;
 tt_copies tt_copies_wanted(void);
+bool tt_copies_learned(void); /* the cheapest way is; TUTTI_LEARN=0: it is the expected one */
 /* Can this peer read the private memory of all ranks? Is that expected to be cheaper than two copies? */
 bool tt_remote_reads(const tt_head *peer);
 bool tt_remote_cheaper(const tt_head *mine, size_t bytes);

@@ -1,0 +1,77 @@
+/* contest.c - which of the two is faster at a kind of call.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "contest.h"
+
+bool turns_wanted;
+
+/* May the two compute different bits of the same values, or of the same values in another order? */
+static bool may_differ(int ranks, tutti_type type, tutti_op op) {
+  const bool rounds = type >= TUTTI_FP16 && type <= TUTTI_COMPLEX_DOUBLE;
+  const bool sums = op == TUTTI_SUM || op == TUTTI_PROD;
+  if (op >= TUTTI_OP_COUNT) return true; /* the program's own op */
+  return rounds && (ranks > 2 || !sums); /* the least of a NaN and a number is not the same for both */
+}
+
+static int size_of(size_t bytes) {
+  int k = 0;
+  while (k < TURN_SIZES - 1 && bytes > (size_t)1 << k) k++;
+  return k;
+}
+
+turn *turns_find(turns *t, int ranks, tutti_coll coll, size_t bytes, tutti_type type, tutti_op op) {
+  const bool computes =
+      coll == TUTTI_ALLREDUCE || coll == TUTTI_REDUCE || coll == TUTTI_REDUCE_SCATTER;
+  if (!turns_wanted || (computes && may_differ(ranks, type, op))) return NULL;
+  const int size = size_of(bytes);
+  turn *kind = &t->of[coll][size];
+  kind->size = (uint8_t)size;
+  return kind;
+}
+
+void turn_begin(turn *t, tutti_comm *comm, shim_function function) {
+  t->comm = comm;
+  t->function = function;
+  t->until = 0;
+  t->since = report_now();
+}
+
+/* The MPI must be clearly faster: times have some noise. Blocks between measurements, for each time that the slower one
+ * takes longer, at most: a time may be wrong. */
+static const double clearly = 0.97, between = 300, most = 8;
+
+static double best(const double *ns) {
+  double least = ns[0];
+  for (int i = 1; i < TURN_ROUNDS; i++)
+    if (ns[i] < least) least = ns[i];
+  return least;
+}
+
+/* If the ranks cannot agree, their communicator is over, and the next call says why. */
+static void settle(turn *t, uint32_t counted) {
+  double mine[2 * TURN_ROUNDS], slowest[2 * TURN_ROUNDS];
+  for (int k = 0; k < 2 * TURN_ROUNDS; k++)
+    mine[k] = (double)t->spent[k / TURN_ROUNDS][k % TURN_ROUNDS];
+  t->settled = true;
+  t->again = UINT32_MAX;
+  if (tutti_allreduce(t->comm, mine, slowest, 2 * TURN_ROUNDS, TUTTI_DOUBLE, TUTTI_MAX)) return;
+  const double by_tutti = best(slowest), by_mpi = best(slowest + TURN_ROUNDS);
+  const double longer = by_mpi > by_tutti ? by_mpi / by_tutti : by_tutti / by_mpi;
+  t->mpis = by_mpi < clearly * by_tutti;
+  t->again = (uint32_t)(between * (longer < most ? longer : most)) * turn_block(t);
+  report_turns(t->function, t->size, by_mpi / counted, by_tutti / counted, t->mpis);
+}
+
+void turn_count(turn *t) {
+  if (--t->again) return;
+  t->settled = false;
+  t->calls = 0;
+  for (int k = 0; k < 2 * TURN_ROUNDS; k++) t->spent[k / TURN_ROUNDS][k % TURN_ROUNDS] = 0;
+}
+
+int turn_end(turn *t, int code) {
+  const uint64_t now = t->until ? t->until : report_now();
+  const uint32_t block = turn_block(t), before = t->calls / block, first = block / 5;
+  if (t->calls % block >= first) t->spent[turn_is_mpis(t)][before / 2] += now - t->since;
+  if (++t->calls == 2 * TURN_ROUNDS * block) settle(t, block - first);
+  return code;
+}

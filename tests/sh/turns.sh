@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# turns.sh - the drop-in measures itself beside the MPI: whoever is made slow on purpose does not serve a kind of call after its
+# first calls. Sums that round are tutti's on three ranks and more, and so is everything with TUTTI_DROPIN=always.
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+. "${BASH_SOURCE%/*}/../support/mpi.bash"
+. "${BASH_SOURCE%/*}/../support/dropin.bash"
+unset TUTTI_DROPIN
+
+# by FUNCTION: who serves it after its first calls, as the report says, once for each kind.
+by() {
+  sed -n "s/.*\"function\": \"$1\", \"bytes_to\".*\"by\": \"\([A-Za-z]*\)\".*/\1/p" "$report" | tr '\n' ' '
+}
+run() { # RANKS: of the program; the MPI's processes reach each other as the caller's variables say
+  rm -f "$report"
+  run_mpi "$TUTTI" mpi "--report=$report" "$(starter ompi)" -n "$1" "$BUILD/tests/ompi/drop_turns"
+}
+
+mpi=ompi
+has_starter ompi && [ -e "$BUILD/tests/ompi/drop_turns" ] || { skip "the drop-in measures itself" "no Open MPI" 4; echo "1..4"; exit 0; }
+OMPI_MCA_btl=self,tcp run 2
+ok "an MPI that is slow serves nothing that was measured" all 'status 0' '! grep -q "^not ok" "$work/out"' \
+  '[ "$(by MPI_Bcast)" = "tutti " ]' '[ "$(by MPI_Barrier)" = "tutti " ]' '[ "$(by MPI_Allreduce)" = "tutti " ]' \
+  '[ "$(by MPI_Reduce)" = "" ]'
+TUTTI_NODES=0,1 TUTTI_NET=mpi run 2
+ok "where tutti is slow, the MPI serves" all 'status 0' '! grep -q "^not ok" "$work/out"' \
+  '[ "$(by MPI_Bcast)" = "MPI " ]' '[ "$(by MPI_Barrier)" = "MPI " ]' '[ "$(handed MPI_Bcast)" -gt 150 ]'
+TUTTI_NODES=0,1,2 TUTTI_NET=mpi run 3
+ok "but for sums that round, on three ranks" all 'status 0' '[ "$(served MPI_Allreduce)" -ge 300 ]' '[ "$(handed MPI_Allreduce)" -le 300 ]'
+TUTTI_NODES=0,1 TUTTI_NET=mpi TUTTI_DROPIN=always run 2
+ok "TUTTI_DROPIN=always: nothing is handed on" all 'status 0' '[ "$(by MPI_Bcast)" = "" ]' '[ "$(handed MPI_Bcast)" = 0 ]' \
+  '[ "$(served MPI_Bcast)" = 300 ]'
+echo "1..4"
+exit $bad
