@@ -1,10 +1,11 @@
-/* cli.c - complaints, numbers and near misses for all subcommands.
+/* cli.c - complaints, numbers, near misses and starting a program, for all subcommands.
  * A complaint is put together first and written at once, so that the lines of
  * several processes never mix. SPDX-License-Identifier: BSD-3-Clause */
 #include "cli.h"
 #include "kept.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,4 +207,22 @@ static double middle(const double *sorted, size_t n, double part) {
 double cli_spread(double *numbers, size_t n) {
   cli_sort(numbers, n);
   return (middle(numbers, n, 0.75) - middle(numbers, n, 0.25)) / middle(numbers, n, 0.5);
+}
+
+/* Is there a file of this name in a folder of PATH? */
+static bool is_in_path(const char *name) {
+  const char *path = getenv("PATH");
+  if (strchr(name, '/') || !path) return true;
+  for (size_t n; *path; path += n + (path[n] == ':')) {
+    char file[PATH_MAX];
+    n = strcspn(path, ":");
+    const int length = snprintf(file, sizeof file, "%.*s/%s", (int)n, n ? path : ".", name);
+    if (length < (int)sizeof file && access(file, F_OK) == 0) return true;
+  }
+  return false;
+}
+
+void cli_exec(char **argv) {
+  execvp(argv[0], argv);
+  if (errno == EACCES && !is_in_path(argv[0])) errno = ENOENT;
 }

@@ -39,6 +39,10 @@ extern const cli_command cmd_run, cmd_info, cmd_plan, cmd_explain, cmd_bench, cm
 int cli_fail(int status, const char *command, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* As execvp, which returns if it fails; but errno is EACCES only if the program is there: not if a folder of PATH is
+ * closed. */
+void cli_exec(char **argv);
+
 /* Print a command's page on stdout. Returns 0, or CLI_FAILED if the write failed. */
 int cli_help(const cli_command *command);
 

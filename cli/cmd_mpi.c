@@ -243,7 +243,7 @@ static int start(const mpi_options *o, const char *library) {
     for (int i = 0; settings[i]; i++) putenv((char *)settings[i]);
   }
   if (!argv) return cli_fail(CLI_FAILED, "mpi", "out of memory");
-  execvp(argv[0], argv);
+  cli_exec(argv);
   const int why = errno;
   return cli_fail(why == ENOENT ? CLI_NOT_FOUND : CLI_NO_EXEC, "mpi", "cannot execute '%s': %s",
                   argv[0], strerror(why));

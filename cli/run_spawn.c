@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "cli.h"
 #include "cpus.h"
 #include "run.h"
 
@@ -48,19 +49,6 @@ static void refuse(const run_spawn *s, run_stage stage, int status) {
   _exit(status);
 }
 
-/* Is there a file of this name in a folder of PATH? execvp says EACCES also if it could not look into one of them. */
-static bool is_in_path(const char *name) {
-  const char *path = getenv("PATH");
-  if (strchr(name, '/') || !path) return true;
-  for (size_t n; *path; path += n + (path[n] == ':')) {
-    char file[PATH_MAX];
-    n = strcspn(path, ":");
-    const int length = snprintf(file, sizeof file, "%.*s/%s", (int)n, n ? path : ".", name);
-    if (length < (int)sizeof file && access(file, F_OK) == 0) return true;
-  }
-  return false;
-}
-
 static void set_entry(const char *entry) {
   char *copy = strdup(entry);
   char *equals = copy ? strchr(copy, '=') : NULL;
@@ -86,8 +74,7 @@ static void become(const run_spawn *s, pid_t guard) {
   setrlimit(RLIMIT_NOFILE, &s->files);
   sigprocmask(SIG_SETMASK, &s->origin->mask, NULL);
   if (s->options->hosts) _exit(run_carry(s->options, s->rank));
-  execvp(s->options->argv[0], s->options->argv);
-  if (errno == EACCES && !is_in_path(s->options->argv[0])) errno = ENOENT;
+  cli_exec(s->options->argv);
   refuse(s, STAGE_EXEC, errno == ENOENT ? 127 : 126);
 }
 

@@ -55,6 +55,10 @@ if [ "$(id -u)" != 0 ]; then as_user= && chmod 0 "$work/closed"; else as_user="s
 rc=0
 (cd "$work" && PATH=$work/closed:$PATH TOKEN=$token $as_user ./tutti run -n 1 no-such-program >"$work/out" 2>"$work/err") || rc=$?
 ok "... also where a folder of PATH is closed" all "status 127" one_line "says \"'no-such-program': not found\""
+cp "$BUILD/libtutti.so" "$work/libtutti_pmpi_ompi.so" && chmod 755 "$work/libtutti_pmpi_ompi.so"
+rc=0
+(cd "$work" && PATH=$work/closed:$PATH TUTTI_LIB=$work TOKEN=$token $as_user ./tutti mpi --family ompi no-such-program >"$work/out" 2>"$work/err") || rc=$?
+ok "... and under tutti mpi" all "status 127" one_line "says \"cannot execute 'no-such-program': No such file\""
 chmod 700 "$work/closed"
 job run -n 4 ./no/such/program
 ok "a path not found: the same" all "status 127" one_line
