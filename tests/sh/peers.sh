@@ -23,7 +23,7 @@ fi
 # install NAME: its virtual environment, and once the sources of mpi4py's tests, in $sources.
 install() {
   local place=$peers/$1
-  { [ -x "$place/bin/mpirun" ] || { python3 -m venv "$place" && "$place/bin/pip" install -q "$1" "mpi4py==$version"; }; } &&
+  BUILD=$BUILD tools/peers.sh "$1" &&
     { [ -d "$peers/mpi4py-$version" ] || { "$place/bin/pip" download -q --no-binary :all: --no-deps -d "$peers" "mpi4py==$version" &&
       tar xf "$peers/mpi4py-$version.tar.gz" -C "$peers"; }; }
 } >"$work/out" 2>"$work/err" </dev/null
