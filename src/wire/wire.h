@@ -339,6 +339,13 @@ struct tt_wire {
   tt_net_traits traits; /* of `net` */
 };
 
+/* Bytes of an arena. Where it is cut into many small slots, they are together twice as large as the second level cache, so
+ * that a slot is no longer in its readers' caches when it is written again: a store to such a line waits several times as
+ * long. */
+static inline size_t tt_arena_bytes(const tt_wire *w) {
+  return 4 * w->slots * w->piece;
+}
+
 /* The descriptor that wakes a sleeping rank next to its network's: `also` (-1: none), or one for that and the aggregator. */
 static inline int tt_extra_fd(const tt_wire *w, int also) {
   tt_wire *a = w->aggregator;

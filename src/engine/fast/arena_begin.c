@@ -10,7 +10,7 @@
 #include "route.h"
 
 /* Where some ranks put and others take: pieces of a vector, if they are neither too short nor too long. */
-enum { OVERLAP = 4, LEAST_AT_ONCE = 8 << 10, MOST_AT_ONCE = 64 << 10, MOST_SLOTS = 64 };
+enum { OVERLAP = 4, LEAST_AT_ONCE = 8 << 10, MOST_AT_ONCE = 64 << 10, MOST_SLOTS = 256 };
 
 bool tt_arena_fits(const tt_operation *o) {
   const size_t apart = TT_APART * (size_t)o->wire->ranks;
@@ -47,7 +47,8 @@ static void cut(tt_operation *o) {
   const size_t element = o->reducer.element;
   const size_t spare = tt_by_blocks(o) ? TT_APART * (size_t)w->ranks : 2 * 64; /* parts end at lines */
   p->slot = slot_bytes(o);
-  p->slots = (uint32_t)tt_min(w->slots * w->piece / p->slot, MOST_SLOTS);
+  p->slots = o->call.coll == TUTTI_ALLREDUCE ? w->slots
+                                             : (uint32_t)tt_min(tt_arena_bytes(w) / p->slot, MOST_SLOTS);
   const size_t most = (p->slot - spare) / element;
   p->count = (uint32_t)((o->role.slot / element + most - 1) / most);
   p->cut = tt_partition_even(total(o), element, p->count);

@@ -186,7 +186,7 @@ void tt_shm_measure_arena(tt_wire *w, size_t l2) {
 
 static void *shm_arena(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
-  if (!s->arena) s->arena = tt_heap_alloc(s->heap, w->slots * w->piece, 4096);
+  if (!s->arena) s->arena = tt_heap_alloc(s->heap, tt_arena_bytes(w), 4096);
   return s->arena;
 }
 
