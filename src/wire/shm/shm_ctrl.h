@@ -106,15 +106,20 @@ void tt_ctrl_finish_abort(tt_ctrl *ctrl, const tt_segment *segment, int by);
  * (malloc). */
 typedef struct tt_stage {
   char *memory, **spare; /* NULL: not opened */
-  size_t block, spares;
+  size_t block;
+  uint32_t blocks, next, spares; /* next: the place of the block that has been spare for longest */
 } tt_stage;
 size_t tt_stage_bytes(int ranks);
 bool tt_stage_open(tt_stage *s, tt_heap *heap, int ranks); /* false: out of memory */
 static inline char *tt_stage_take(tt_stage *s) {
-  return s->spares ? s->spare[--s->spares] : NULL;
+  if (!s->spares) return NULL;
+  char *block = s->spare[s->next];
+  s->next = (s->next + 1) % s->blocks;
+  s->spares--;
+  return block;
 }
 static inline void tt_stage_give(tt_stage *s, char *block) {
-  s->spare[s->spares++] = block;
+  s->spare[(s->next + s->spares++) % s->blocks] = block;
 }
 
 /* Make a control block visible from outside, or hide it again. */

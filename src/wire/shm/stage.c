@@ -1,7 +1,8 @@
 /* stage.c - the blocks that private bytes are copied into for sending.
  *
- * Idea       A few blocks per rank and communicator, handed out last in, first out, so that those
- *            in use stay in the cache; a block returns when its reader has acknowledged the piece.
+ * Idea       A few blocks per rank and communicator. A block returns when its reader has acknowledged the piece, and the
+ *            one that has been spare for longest is handed out: it is the least likely to be in its reader's cache still,
+ *            where a store to it would wait.
  * Invariant  Bounded whatever the number of peers: tt_stage_bytes of memory. A sender that finds no
  *            free block waits, or sends as much as fits beside the flag.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -34,7 +35,7 @@ bool tt_stage_open(tt_stage *s, tt_heap *heap, int ranks) {
     *s = (tt_stage){0};
     return false;
   }
-  for (s->spares = 0; s->spares < n; s->spares++)
-    s->spare[s->spares] = s->memory + s->spares * s->block;
+  s->blocks = (uint32_t)n;
+  while (s->spares < n) tt_stage_give(s, s->memory + s->spares * s->block);
   return true;
 }
