@@ -164,7 +164,8 @@ typedef struct tt_pieces {
   int devices;         /* on which the ranks' vectors lie, once it has learnt that */
   tt_names mine;
   int first_given;   /* the first peer whose dst it writes to; ranks: none */
-  struct tt_cycles *timed; /* rank 0: takes the time of this call; or NULL */
+  struct tt_cycles *timed; /* rank 0 takes the time of this call for these; or NULL */
+  uint64_t spent;          /* ticks so far, without the wait for other ranks */
   tt_stores *stores; /* estimates for vectors of this size that go through arenas */
   uint32_t counted;  /* pieces of earlier such vectors */
   tt_spent wrote[TT_STORES], read[TT_STORES];

@@ -325,11 +325,12 @@ struct tt_wire {
   atomic_ullong *proofs;
   const atomic_int *over; /* nonzero: call `aborted`; NULL: call it always */
   uint64_t first;         /* the number of the first piece and message: tt_first_number */
-  /* Of this rank's operations; kept by arena.c. The last one cut the arenas into slots of so many bytes; the first
-   * piece since then. */
-  uint64_t pieces_begun, pieces_over;
-  size_t slot;
-  uint64_t slots_from;
+  uint64_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
+  struct {
+    size_t slot;    /* the last operation cut the arenas into slots of so many bytes, */
+    uint32_t slots; /* so many */
+    uint64_t from;  /* the first piece since they have been cut so */
+  } cut;
   tt_stores stores[TT_STORE_SIZES];   /* how it writes what peers read; kept by arena.c */
   /* Rank 0's: where peers read vectors of each size (NULL: nothing known), and 1 + which of them the last call was about;
    * kept by arena.c, freed with the wire. learns: routes follow what calls cost; else what they are expected to. */

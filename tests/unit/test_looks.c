@@ -111,6 +111,7 @@ static const scene scenes[] = {
   {"broadcast, through arenas", "naive", 3, COPIED, {CAST(4 * LONG, 1)}, 1, NONE, 1, 1},
   {"reduce, through arenas", "naive", 3, COPIED, {REDUCE(4 * LONG, 1)}, 1, NONE, 1, 1},
   {"reduce, mapped", "naive", 3, MAPPED, {REDUCE(LONG, 1)}, 1, NONE, 1, 2},
+  {"fewer slots, and more", "naive", 2, COPIED, {MANY(ALLREDUCE, LONG, 2), SUM(1500), CAST(LONG, 0)}, 1, NONE, 1, 1},
   {"slots of several sizes", "naive", 2, WIDE, {SUM(LONG), CAST(2 * LONG, 0), REDUCE(LONG, 1)}, 2, NONE, 1, 2},
   {"slots of several sizes", "two-shot", 3, WIDE, {CAST(2 * LONG, 0), SUM(LONG)}, 1, NONE, 1, 1},
   {"a root far ahead", NULL, 2, MAPPED, {SUM(4), MANY(BROADCAST, FAR, 15), SUM(4)}, 1, NONE, 1, 2},
@@ -353,7 +354,7 @@ static void begin(void) {
   salt += 2654435761u;
   for (int r = 0; r < played.ranks; r++) {
     ranks[r].failed = false;
-    ranks[r].comm->wire->slot = 0; /* as after an operation that cut the arenas otherwise: so that all runs begin alike */
+    ranks[r].comm->wire->cut.slot = 0; /* as after an operation that cut the arenas otherwise: so that all runs begin alike */
   }
 }
 

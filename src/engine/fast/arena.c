@@ -187,7 +187,7 @@ static bool arena_publish(tt_operation *o) {
   o->pieces.mine.put = o->pieces.done[TT_PUT];
   memcpy(place, &o->pieces.mine, sizeof o->pieces.mine);
   o->wire->memory->flag_set(o->wire, o->stamp, 0, o->oldest);
-  if (o->pieces.timed) o->pieces.timed->took = tt_store_ticks() - o->pieces.timed->since;
+  if (o->pieces.timed) o->pieces.spent += tt_store_ticks();
   return o->flag_get = true;
 }
 
@@ -263,7 +263,7 @@ static bool arena_progress(tt_operation *o) {
     if (p->put_by_all == UINT32_MAX) {
       if (!tt_flags_ready(o, &o->role.from, sizeof(tt_names), &moved)) return moved || o->status;
       arena_decide_access(o);
-      if (p->timed) p->timed->took -= tt_store_ticks(); /* the wait does not count */
+      if (p->timed) p->spent -= tt_store_ticks(); /* the wait does not count */
     }
     if (w->pieces_over < p->first) return moved; /* earlier operations come first */
     if (p->on_device) return tt_device_sum(o) || moved;
@@ -280,7 +280,7 @@ static bool arena_progress(tt_operation *o) {
     /* a vector that peers read returns to its caller when they have read all of it */
     if (p->looked_at && !tt_pieces_gathered(o, &p->readers, TT_GOT, p->first + p->count))
       return moved;
-    if (p->timed) p->timed->took += tt_store_ticks();
+    if (p->timed) p->timed->took = p->spent + tt_store_ticks();
     if (!tt_device_learn(o, &moved)) return moved || o->status;
     if (o->call.coll == TUTTI_ALLREDUCE) {
       p->stores->returned = p->returned;

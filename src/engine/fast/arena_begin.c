@@ -39,8 +39,7 @@ static size_t slot_bytes(const tt_operation *o) {
                 o->wire->piece);
 }
 
-/* Cuts the vector into pieces, of which each rank's part fits in a slot. In place of the first slot after a change of
- * their size lies what was put before it. */
+/* Cuts the vector into pieces, of which each rank's part fits in a slot. */
 static void cut(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   tt_wire *w = o->wire;
@@ -54,9 +53,10 @@ static void cut(tt_operation *o) {
   p->cut = tt_partition_even(total(o), element, p->count);
   p->first = w->pieces_begun;
   w->pieces_begun += p->count;
-  if (w->slot != p->slot) w->slots_from = p->first;
-  w->slot = p->slot;
-  p->slots_from = w->slots_from;
+  if (w->cut.slot != p->slot || w->cut.slots != p->slots) w->cut.from = p->first;
+  w->cut.slot = p->slot;
+  w->cut.slots = p->slots;
+  p->slots_from = w->cut.from;
 }
 
 /* Which of the wire's routes these vectors have; -1: they go as their names tell. */
@@ -80,6 +80,7 @@ static tt_route learn_route(tt_operation *o, tt_cycles *x, int route, bool alone
   x->since = now;
   x->took = 0;
   o->pieces.timed = alone ? x : NULL;
+  o->pieces.spent = -now;
   return now_by;
 }
 
