@@ -33,7 +33,7 @@ SOMAJOR := $(firstword $(subst ., ,$(VERSION)))
 
 CFLAGS  ?= -O3 -g
 WARN     = -Wall -Wextra -Wvla -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-ROOMS   := core sched topo kernel code algo algo/pattern prove draw cost choose job wire wire/shm wire/net device trace engine engine/fast meet cipher aggregator run tune comm fault api bucket doctor
+ROOMS   := core sched topo kernel code algo algo/pattern prove draw cost choose job wire wire/shm wire/net device trace engine engine/fast meet aggregator run tune comm fault api bucket doctor
 # -ffp-contract=off: the same bits on every machine (docs: kernel.h)
 BASE     = -std=c17 -D_GNU_SOURCE $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
            -Iinclude -MMD -MP $(SAN)
@@ -163,16 +163,16 @@ INSTALLED= $(BINDIR)/tutti $(COMPDIR)/tutti $(LIBDIR)/libtutti.a $(LIBDIR)/libtu
            $(BINDIR)/tutti-ompi $(BINDIR)/tutti-mpich \
            $(foreach m,ompi mpich abi,$(LIBDIR)/pkgconfig/tutti-$(m).pc $(LIBDIR)/libtutti_pmpi_$(m).so \
              $(addprefix $(LIBDIR)/libtutti_mpi_$(m).,a so so.$(SOMAJOR) so.$(VERSION))) \
-           $(foreach l,ucx pmix tls cuda,$(LIBDIR)/libtutti_$(l).so.$(SOMAJOR) $(LIBDIR)/libtutti_$(l).so.$(VERSION))
+           $(foreach l,ucx tcp pmix tls cuda,$(LIBDIR)/libtutti_$(l).so.$(SOMAJOR) $(LIBDIR)/libtutti_$(l).so.$(VERSION))
 
-install: all $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(TLSLIB) $(CUDALIB) $(C10DLIB) $(SHIMS) $(RANKED)
+install: all $(MPILIBS) $(UCXLIB) $(TCPLIB) $(PMIXLIB) $(TLSLIB) $(CUDALIB) $(C10DLIB) $(SHIMS) $(RANKED)
 	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	install -m 755 $(BUILD)/tutti $(DESTDIR)$(BINDIR)/tutti
 	install -m 644 $(BUILD)/libtutti.a $(DESTDIR)$(LIBDIR)/libtutti.a
 	install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)/libtutti.so.$(VERSION)
 	$(Q)ln -sf libtutti.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libtutti.so.$(SOMAJOR)
 	$(Q)ln -sf libtutti.so.$(SOMAJOR) $(DESTDIR)$(LIBDIR)/libtutti.so
-	for l in $(if $(UCXLIB),ucx) $(if $(PMIXLIB),pmix) $(if $(TLSLIB),tls) $(if $(CUDALIB),cuda); do install -m 755 $(BUILD)/libtutti_$$l.so.$(VERSION) $(DESTDIR)$(LIBDIR) && \
+	for l in tcp $(if $(UCXLIB),ucx) $(if $(PMIXLIB),pmix) $(if $(TLSLIB),tls) $(if $(CUDALIB),cuda); do install -m 755 $(BUILD)/libtutti_$$l.so.$(VERSION) $(DESTDIR)$(LIBDIR) && \
 	  ln -sf libtutti_$$l.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libtutti_$$l.so.$(SOMAJOR) || exit 1; done
 	install -m 644 $(HEADERS) $(DESTDIR)$(INCDIR)
 	install -m 644 cli/complete.bash $(DESTDIR)$(COMPDIR)/tutti

@@ -175,6 +175,9 @@ typedef struct tutti_net_maker {
   /* A secret that only the ranks of the network have; called once before `join`. NULL: the network
    * needs none. */
   void (*secret)(void *end, const unsigned char secret[TUTTI_NET_SECRET]);
+  /* 1: the secret must follow from a key that nobody else knows, because it encrypts; ranks without such a
+   * key cannot use the network. 0: their secret follows from a random number that they exchanged. */
+  int keyed;
 } tutti_net_maker;
 
 /* The ranks of a launcher that tells them how to find each other. Where the environment has

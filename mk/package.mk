@@ -17,7 +17,7 @@ wheel:
 	@tools/deps.sh wheel
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-wheel SAN= $(OLDGLIBC) old-glibc
 	@$(PYTHON) tools/portable_wheel.py build-wheel $(DIST)
-old-glibc: $(BUILD)/libtutti.so $(BUILD)/tutti $(CUDALIB)
+old-glibc: $(BUILD)/libtutti.so $(BUILD)/tutti $(TCPLIB) $(CUDALIB)
 $(BUILD)/tools/glibc_2_28_start.o: TTFLAGS = $(BASE)
 ifeq ($(BUILD),build-wheel)
 CLIOBJ  += $(BUILD)/tools/glibc_2_28_start.o

@@ -1,5 +1,6 @@
 # plugins.mk - libraries that libtutti or PyTorch load where they are. SPDX-License-Identifier: BSD-3-Clause
 #   make ucx             libtutti_ucx.so, for ranks on several hosts without MPI (docs/hosts.md)
+#   make tcp             libtutti_tcp.so, the same by TCP or TLS, without UCX; part of `make all`
 #   make tls             libtutti_tls.so, for TUTTI_TLS (docs/security.md); part of `make ucx`
 #   make gpu             libtutti_cuda.so, for vectors on NVIDIA's GPUs, part of `make all` (docs/gpu.md)
 #   make torch           the backend "tutti" of PyTorch (docs/torch.md); demo-torch trains with it
@@ -19,6 +20,20 @@ $(BUILD)/libtutti_ucx.so.$(VERSION): $(UCXSRC:%.c=$(BUILD)/%.o) $(BUILD)/src/mee
 	  $(SAN) $(LDFLAGS) $^ -lucp -lucs $(LDLIBS) -o $@
 $(BUILD)/libtutti_ucx.so: $(BUILD)/libtutti_ucx.so.$(VERSION)
 	$(Q)ln -sf $(<F) $(BUILD)/libtutti_ucx.so.$(SOMAJOR) && ln -sf $(<F) $@
+
+# ---- over sockets, by TCP or TLS: a library that libtutti loads, of tcp/*.c and these objects of libtutti. It needs
+#      libc alone. ----
+TCPOBJ  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tcp/*.c)))
+TCPKIT   = $(patsubst %,$(BUILD)/src/%.o,meet/reach meet/listen meet/hmac meet/tls_open core/library core/status core/system)
+TCPLIB   = $(BUILD)/libtutti_tcp.so
+$(BUILD)/tcp/%.o: TTFLAGS = $(BASE) -Isrc/meet -Isrc/core
+$(BUILD)/libtutti_tcp.so.$(VERSION): $(TCPOBJ) $(TCPKIT) tcp/tcp.map
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-soname,libtutti_tcp.so.$(SOMAJOR) -Wl,--version-script=tcp/tcp.map -Wl,--no-undefined \
+	  $(SAN) $(LDFLAGS) $(TCPOBJ) $(TCPKIT) -ldl $(LDLIBS) -o $@
+$(BUILD)/libtutti_tcp.so: $(BUILD)/libtutti_tcp.so.$(VERSION)
+	$(Q)ln -sf $(<F) $(BUILD)/libtutti_tcp.so.$(SOMAJOR) && ln -sf $(<F) $@
+tcp all: $(TCPLIB)
 
 # ---- ranks that a launcher with PMIx has started: a library that libtutti loads; where PMIx is ----
 HAS_PMIX := $(call with,PMIX,$(shell pkg-config --exists pmix 2>/dev/null && echo yes),libpmix-dev)
@@ -113,5 +128,5 @@ with-torch: $(C10DLIB)
 with-ucx: $(UCXLIB) $(PMIXLIB) $(TLSLIB)
 ucx: all with-ucx
 -include $(wildcard $(C10DOBJ)/*.d)
-.PHONY: ucx tls gpu torch with-torch with-ucx demo-torch
--include $(wildcard $(BUILD)/ucx/*.d $(BUILD)/pmix/*.d $(BUILD)/tls/*.d $(BUILD)/gpu/*.d)
+.PHONY: ucx tcp tls gpu torch with-torch with-ucx demo-torch
+-include $(wildcard $(BUILD)/ucx/*.d $(BUILD)/tcp/*.d $(BUILD)/pmix/*.d $(BUILD)/tls/*.d $(BUILD)/gpu/*.d)

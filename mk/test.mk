@@ -25,12 +25,12 @@ CMOCKA   = -lcmocka
 #      other ranks/*.c are linked into all of them. The programs are $(BUILD)/tests/NAME. ----
 TESTSRC := $(sort $(wildcard tests/unit/test_*.c))
 MPSRC   := $(sort $(wildcard tests/ranks/mp_*.c))
-HELPOBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MPSRC),$(sort $(wildcard tests/support/*.c tests/ranks/*.c))))
+HELPOBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MPSRC) tests/support/tcp_play.c,$(sort $(wildcard tests/support/*.c tests/ranks/*.c))))
 # Without a sanitizer test programs have no debug information of their own (a tenth of the size); TESTLINK= keeps it.
 TESTLINK:= $(if $(SAN),,-Wl,-S)
 TESTBIN := $(TESTSRC:tests/unit/%.c=$(BUILD)/tests/%)
 MPBIN   := $(MPSRC:tests/ranks/%.c=$(BUILD)/tests/%)
-TESTOBJ := $(TESTSRC:%.c=$(BUILD)/%.o) $(MPSRC:%.c=$(BUILD)/%.o) $(HELPOBJ)
+TESTOBJ := $(TESTSRC:%.c=$(BUILD)/%.o) $(MPSRC:%.c=$(BUILD)/%.o) $(HELPOBJ) $(BUILD)/tests/support/tcp_play.o
 # Programs of others are in check-dropin, Slurm in check-slurm; mpi4py's own tests are here, too, if MPI4PY says where its
 # sources are.
 SHTESTS := $(filter-out tests/sh/programs.sh tests/sh/slurm.sh $(if $(PEERS),,tests/sh/peers.sh) $(if $(MPI4PY),,tests/sh/mpi4py.sh),$(sort $(wildcard tests/sh/*.sh)))
@@ -40,6 +40,10 @@ $(BUILD)/tests/unit/test_mpi_abi.o: TTFLAGS += -Impi/abi
 $(BUILD)/tests/test_cpu_domains: $(patsubst %,$(BUILD)/cli/%.o,cpus near)
 $(BUILD)/tests/test_tune: $(patsubst %,$(BUILD)/cli/%.o,tune_far tune_fit tune_file tune_levels bounce cpus cli kept)
 $(BUILD)/tests/test_tune_hosts: $(patsubst %,$(BUILD)/cli/%.o,tune_differ tune_file cli kept)
+# Of tcp/: its objects are linked in.
+TCPTESTS = $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_tcp*.c))
+$(TCPTESTS:%=$(BUILD)/tests/%): $(BUILD)/tests/support/tcp_play.o $(TCPOBJ)
+$(TCPTESTS:%=$(BUILD)/tests/unit/%.o) $(BUILD)/tests/support/tcp_play.o $(BUILD)/fuzz/fuzz_tcp.o: TTFLAGS += -Itcp
 $(BUILD)/tests/test_cpu_domains: LDFLAGS += -Wl,--wrap=sched_getaffinity
 $(BUILD)/tests/test_proven: LDFLAGS += -Wl,--wrap=tt_prove
 $(BUILD)/tests/test_measure: LDFLAGS += -Wl,--wrap=tt_plan_make
@@ -69,7 +73,7 @@ FUZZSRC := $(sort $(wildcard fuzz/fuzz_*.c))
 REPLAYS := $(FUZZSRC:fuzz/fuzz_%.c=$(BUILD)/fuzz/replay_%)
 FUZZERS := $(FUZZSRC:%.c=$(BUILD)/%)
 FUZZMORE = $(BUILD)/fuzz/more.a $(BUILD)/libtutti.a
-$(BUILD)/fuzz/more.a: $(BUILD)/tests/support/simulate.o $(patsubst %,$(BUILD)/cli/trace_%.o,read sum path show draw) $(BUILD)/cli/kept.o
+$(BUILD)/fuzz/more.a: $(BUILD)/tests/support/simulate.o $(patsubst %,$(BUILD)/cli/trace_%.o,read sum path show draw) $(BUILD)/cli/kept.o $(TCPOBJ)
 	@mkdir -p $(@D)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^

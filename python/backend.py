@@ -30,7 +30,7 @@ VERSION = next(line.split('"')[1] for line in (HERE / "python/tutti/_lib.py").re
 MAJOR = VERSION.split(".", maxsplit=1)[0]
 INFO = f"tutti-{VERSION}.dist-info"
 DEBIANS = "/usr/include/torch/csrc/api/include/torch/version.h"
-LIBRARIES = ("tutti", "tutti_mpi_ompi", "tutti_mpi_mpich", "tutti_ucx", "tutti_pmix", "tutti_tls", "tutti_cuda")
+LIBRARIES = ("tutti", "tutti_mpi_ompi", "tutti_mpi_mpich", "tutti_ucx", "tutti_tcp", "tutti_pmix", "tutti_tls", "tutti_cuda")
 RELEASE = dict(line.split("=", 1) for line in (HERE / "release.conf").read_text().splitlines() if line[:1].isupper())
 # Until somebody has set them, they are left out.
 ADDRESSES = "" if "example.org" in RELEASE["HOMEPAGE"] else (

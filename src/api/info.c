@@ -90,9 +90,10 @@ const char *tutti_info(int i) {
     case 7: snprintf(text, size, "wire mpi: in a library for each MPI (libtutti_mpi_*)"); break;
     case 8: snprintf(text, size, "profile: %s", tt_profile_path(sets, sizeof sets)); break;
     case 9: say_network("ucx", text, size); break;
-    case 10: say_network("tls", text, size); break;
-    case 11: say_device(text, size); break;
-    case 12: return say_between(text, size);
+    case 10: say_network("tcp", text, size); break;
+    case 11: say_network("tls", text, size); break;
+    case 12: say_device(text, size); break;
+    case 13: return say_between(text, size);
     default: return NULL;
   }
   return text;

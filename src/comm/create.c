@@ -203,7 +203,9 @@ static tutti_status compare_names(const creation *c, const tt_table *all) {
     const char *name = tt_table_row(all, r, &bytes);
     if (bytes <= NAME || memchr(name, 0, NAME) == NULL || strcmp(name, its) != 0)
       return tt_fail(TUTTI_ERR_SYSTEM,
-                     "rank %d (%s) has %.40s, and rank 0 (%s) has %.40s: they need the same", r,
+                     "rank %d (%s) has %.40s, and rank 0 (%s) has %.40s: they need the same; "
+                     "TUTTI_NET=tcp works on all hosts",
+                     r,
                      host_of(card_of(c, r)), name, host_of(first), its);
   }
   return TUTTI_OK;
@@ -213,7 +215,7 @@ static tutti_status compare_names(const creation *c, const tt_table *all) {
 static tutti_status give_secret(const creation *c, const tt_net_end *end) {
   unsigned char secret[TUTTI_NET_SECRET];
   if (!end->maker.secret) return TUTTI_OK;
-  const tutti_status status = tt_tls_job_secret(c->m, card_of(c, 0)->id, secret);
+  const tutti_status status = tt_tls_job_secret(c->m, card_of(c, 0)->id, end->maker.keyed, secret);
   if (!status) end->maker.secret(end->end, secret);
   explicit_bzero(secret, sizeof secret);
   return status;

@@ -1,14 +1,13 @@
-/* plugin.c - finds and opens optional libraries: networks that need no MPI (libtutti_ucx.so), and
+/* plugin.c - finds and opens optional libraries: networks that need no MPI (libtutti_ucx.so, libtutti_tcp.so), and
  * launchers (libtutti_pmix.so); devices are open_device.c's (libtutti_cuda.so).
  *
- * Idea       libtutti loads a network (library.c) when ranks are on several nodes. It contains one, over TLS (cipher/),
- *            whose cryptography is a library, too. TUTTI_TLS=all chooses that one.
+ * Idea       libtutti loads a network (library.c) when ranks are on several nodes: UCX, or TCP if UCX cannot be loaded or
+ *            messages must be encrypted (TUTTI_TLS=all).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cipher_maker.h"
 #include "create.h"
 #include "secure.h"
 
@@ -19,22 +18,20 @@ static bool is_word(const char *net) {
   return n > 0 && n < 32 && strspn(net, "abcdefghijklmnopqrstuvwxyz0123456789_") == n;
 }
 
-static tutti_status load_maker(const char *net, tutti_net_maker *maker) {
-  if (!is_word(net) && !strchr(net, '/'))
-    return tt_fail(TUTTI_ERR_SYSTEM,
-                   "'%.60s' is no network: TUTTI_NET is the name of one, such as ucx, or a path",
-                   net);
+static void *library_of(const char *net) {
   void *library = tt_library_load(net);
   if (!library)
-    return tt_fail(TUTTI_ERR_SYSTEM,
-                   "the library of the network '%.60s' cannot be loaded: %.160s%s", net, dlerror(),
-                   strcmp(net, "ucx") ? "" : " (Debian's package libucx0 and `make ucx`)");
+    tt_fail(TUTTI_ERR_SYSTEM, "the library of the network '%.60s' cannot be loaded: %.160s%s", net,
+            dlerror(), strcmp(net, "ucx") ? "" : " (Debian's package libucx0 and `make ucx`)");
+  return library;
+}
+
+static tutti_status load_maker(void *library, const char *net, const char *function, tutti_net_maker *maker) {
   maker_fn *make;
-  void *symbol = dlsym(library, "tutti_net_maker_of");
+  void *symbol = dlsym(library, function);
   memcpy(&make, &symbol, sizeof make);
   if (!make)
-    return tt_fail(TUTTI_ERR_SYSTEM, "%.120s is no network for tutti: it lacks tutti_net_maker_of",
-                   net);
+    return tt_fail(TUTTI_ERR_SYSTEM, "%.120s is no network for tutti: it lacks %s", net, function);
   *maker = make();
   if (maker->size != sizeof *maker || maker->table != sizeof(tutti_net))
     return tt_fail(TUTTI_ERR_SYSTEM,
@@ -42,12 +39,29 @@ static tutti_status load_maker(const char *net, tutti_net_maker *maker) {
   return TUTTI_OK;
 }
 
+/* The network that is used unless the user names one. */
+static const char *default_net(void **library) {
+  if (tt_tls_all()) return "tcp";
+  *library = library_of("ucx");
+  if (!*library) tt_log(1, "ranks on several hosts use TCP: %.300s", tutti_error());
+  return *library ? "ucx" : "tcp";
+}
+
+/* "tls" is the network "tcp" with TLS, whatever TUTTI_TLS says. */
 static tutti_status find_maker(const char *net, tutti_net_maker *maker) {
+  void *library = NULL;
   if (!net) net = tt_env("TUTTI_NET");
-  if (!net) net = tt_tls_all() ? TT_CIPHER_WORD : "ucx";
-  if (strcmp(net, TT_CIPHER_WORD) != 0) return load_maker(net, maker);
-  *maker = tt_cipher_maker();
-  return TUTTI_OK;
+  if (!net) net = default_net(&library);
+  if (!is_word(net) && !strchr(net, '/'))
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "'%.60s' is no network: TUTTI_NET is the name of one, such as ucx, or a path",
+                   net);
+  const bool tls = strcmp(net, "tls") == 0, is_tcp = tls || strcmp(net, "tcp") == 0;
+  if (is_tcp && tt_env("TUTTI_RAILS") && tt_news("TUTTI_RAILS", net))
+    tt_log(0, "TUTTI_RAILS is not used: over TCP and TLS, one connection carries what two ranks exchange");
+  if (!library) library = library_of(is_tcp ? "tcp" : net);
+  if (!library) return TUTTI_ERR_SYSTEM;
+  return load_maker(library, net, tls ? "tutti_net_maker_tls" : "tutti_net_maker_of", maker);
 }
 
 tutti_status tt_net_open(const char *net, tt_net_end *end) {

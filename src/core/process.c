@@ -112,11 +112,6 @@ void tt_unsent_free(void) {
   }
 }
 
-const char *tt_env(const char *name) {
-  const char *value = getenv(name);
-  return value && *value ? value : NULL;
-}
-
 /* All ranks of a job have the same settings, so on a terminal only rank 0 reports them. */
 static bool rank_0_says_it(void) {
   const char *rank = tt_env("TUTTI_RANK");

@@ -1,6 +1,7 @@
-/* system.c - what the system says: the time, random words, and how much memory it can still give.
+/* system.c - what the system says: the time, the environment, random words, and how much memory it can still give.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +18,11 @@ uint64_t tt_clock_us(clockid_t clock) {
   struct timespec t;
   clock_gettime(clock, &t);
   return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+const char *tt_env(const char *name) {
+  const char *value = getenv(name);
+  return value && *value ? value : NULL;
 }
 
 uint64_t tt_random(void) {

@@ -46,7 +46,7 @@ typedef struct tt_connection {
 tt_secure *tt_digests_new(tt_side_of side, const char key[TT_KEY], const tt_hello *hello,
                           const unsigned char nonce[TT_DIGEST]);
 
-/* ---- TLS (tls_load.c) ---- */
+/* ---- TLS (tls_load.c, tls_open.c) ---- */
 
 /* What TUTTI_TLS asks for; *tls NULL: nothing. TUTTI_ERR_ARG: an unknown word; TUTTI_ERR_SYSTEM: the library cannot be
  * loaded. */
@@ -58,8 +58,9 @@ bool tt_tls_all(void);
 /* ... and this network has none: TUTTI_ERR_UNSUPPORTED. `network`: its name. */
 tutti_status tt_tls_data(const char *network);
 /* The secret of one network of the ranks of this meeting. It follows from the job's key and from `id`, which one rank has
- * drawn and the meeting has told the others. TUTTI_ERR_ARG: the ranks have no key. */
-tutti_status tt_tls_job_secret(const tt_meeting *m, uint64_t id, unsigned char secret[TT_TLS_SECRET]);
+ * drawn and the meeting has told the others; if the ranks have no key, from `id` alone, or, if `keyed`, TUTTI_ERR_ARG. */
+tutti_status tt_tls_job_secret(const tt_meeting *m, uint64_t id, bool keyed,
+                               unsigned char secret[TT_TLS_SECRET]);
 /* The secret of TLS that follows from a key. */
 void tt_tls_secret(const char key[TT_KEY], unsigned char secret[TT_TLS_SECRET]);
 /* The calling end: proves to know the secret of that name, as the other end does, before `until`, on tt_seconds' clock.

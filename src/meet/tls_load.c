@@ -1,4 +1,4 @@
-/* tls_load.c - TLS by the library libtutti_tls.so, where TUTTI_TLS asks for it.
+/* tls_load.c - what TUTTI_TLS asks for, the secrets, and connections of the rendezvous over TLS.
  *
  * Idea       The two ends of a connection share a secret, which follows from the job's key. So they need no certificates:
  *            a TLS 1.3 handshake with a pre-shared key proves to each end that the other knows it, and a fresh
@@ -6,35 +6,12 @@
  * Invariant  Where TUTTI_TLS is set, nothing of a meeting travels outside of TLS.
  * Source     RFC 8446, 2.2 and 4.2.9 (psk_dhe_ke).
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "secure.h"
-
-typedef const tt_tls *table_fn(void);
-
-/* ---- the library ---- */
-
-tutti_status tt_tls_load(const tt_tls **tls) {
-  table_fn *of;
-  void *library = tt_library_load("tls");
-  if (!library)
-    return tt_fail(TUTTI_ERR_SYSTEM,
-                   "TLS needs libtutti_tls.so, which cannot be loaded: %.160s (Debian's "
-                   "package libssl-dev and `make tls`)",
-                   dlerror());
-  void *symbol = dlsym(library, TT_TLS_OF);
-  memcpy(&of, &symbol, sizeof of);
-  const tt_tls *table = of ? of() : NULL;
-  if (of && !table) return tt_fail(TUTTI_ERR_SYSTEM, "TLS: OpenSSL cannot be set up");
-  if (!table || table->size != sizeof *table)
-    return tt_fail(TUTTI_ERR_SYSTEM, "libtutti_tls.so belongs to another version of tutti");
-  *tls = table;
-  return TUTTI_OK;
-}
 
 bool tt_tls_all(void) {
   const char *asked = tt_env("TUTTI_TLS");
@@ -69,8 +46,8 @@ void tt_tls_secret(const char key[TT_KEY], unsigned char secret[TT_TLS_SECRET]) 
 }
 
 /* The job's key: the meeting's; or that of tutti run, where ranks and joiners meet through the ranks' own messages; or
- * TUTTI_KEY. */
-static tutti_status find_job_key(const tt_meeting *m, char key[TT_KEY]) {
+ * TUTTI_KEY. Unless `keyed`, ranks without a key have zeros. */
+static tutti_status find_job_key(const tt_meeting *m, bool keyed, char key[TT_KEY]) {
   const char *id = tt_env("TUTTI_ID"), *text = tt_env("TUTTI_KEY");
   tt_rendezvous r;
   memcpy(key, m->key, TT_KEY);
@@ -80,6 +57,8 @@ static tutti_status find_job_key(const tt_meeting *m, char key[TT_KEY]) {
     if (!status) memcpy(key, r.key, TT_KEY);
     return status;
   }
+  memset(key, 0, TT_KEY);
+  if (!text && !keyed) return TUTTI_OK;
   if (!text)
     return tt_fail(TUTTI_ERR_ARG,
                    "the network needs a secret, and these ranks have none, because they met by a "
@@ -92,11 +71,12 @@ static tutti_status find_job_key(const tt_meeting *m, char key[TT_KEY]) {
   return TUTTI_OK;
 }
 
-tutti_status tt_tls_job_secret(const tt_meeting *m, uint64_t id, unsigned char secret[TT_TLS_SECRET]) {
+tutti_status tt_tls_job_secret(const tt_meeting *m, uint64_t id, bool keyed,
+                               unsigned char secret[TT_TLS_SECRET]) {
   static const char what[] = "tutti data 1";
   const tt_piece pieces[] = {{what, sizeof what}, {&id, sizeof id}};
   char key[TT_KEY];
-  const tutti_status status = find_job_key(m, key);
+  const tutti_status status = find_job_key(m, keyed, key);
   if (!status) tt_hmac(key, TT_KEY, pieces, 2, secret);
   explicit_bzero(key, sizeof key);
   return status;

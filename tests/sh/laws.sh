@@ -28,15 +28,14 @@ device  job wire
 trace   sched job wire
 engine  sched kernel code job wire device trace
 meet
-cipher meet
 aggregator kernel job wire meet
 run     sched topo kernel code algo prove cost choose job wire device trace engine
 tune    sched topo kernel code algo prove cost choose job wire device trace engine run
-comm    sched topo kernel code algo prove cost choose job wire device trace engine meet cipher aggregator run tune
-fault   sched topo kernel code algo prove cost choose job wire device trace engine meet cipher aggregator run tune comm
-api     sched topo kernel code algo prove draw cost choose job wire device trace engine meet cipher aggregator run tune comm fault
-bucket  sched topo kernel code algo prove draw cost choose job wire device trace engine meet cipher aggregator run tune comm fault api
-doctor  sched topo kernel code algo prove draw cost choose job wire device trace engine meet cipher aggregator run tune comm fault api
+comm    sched topo kernel code algo prove cost choose job wire device trace engine meet aggregator run tune
+fault   sched topo kernel code algo prove cost choose job wire device trace engine meet aggregator run tune comm
+api     sched topo kernel code algo prove draw cost choose job wire device trace engine meet aggregator run tune comm fault
+bucket  sched topo kernel code algo prove draw cost choose job wire device trace engine meet aggregator run tune comm fault api
+doctor  sched topo kernel code algo prove draw cost choose job wire device trace engine meet aggregator run tune comm fault api
 EOR
 }
 
@@ -54,7 +53,7 @@ law() {
     bad=1
   fi
 }
-sources() { find include src mpi ucx pmix tls gpu cli examples tests fuzz bench shim sim c10d research '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | sort; }
+sources() { find include src mpi ucx tcp pmix tls gpu cli examples tests fuzz bench shim sim c10d research '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | sort; }
 in_room() { find "$@" '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | sort; }
 # file:line:header of every #include "..." or <...> in the given files.
 includes() { [ $# = 0 ] || grep -nHoE '^ *# *include *["<][^">]+' "$@" /dev/null | sed -E 's/:[^:]*["<]/:/'; }

@@ -1,23 +1,26 @@
-/* cipher_play.h - for tests: some processes of a job in tutti's own network over TLS, all of them the test's own.
+/* tcp_play.h - for tests: some processes of a job in the network over sockets, all of them the test's own.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CIPHER_PLAY_H
-#define CIPHER_PLAY_H
+#ifndef TCP_PLAY_H
+#define TCP_PLAY_H
 
-#include "cipher.h"
+#include "tcp.h"
 
 enum { ENDS = 3 };
 
 /* Each sees the others' addresses in a table of its own. */
 typedef struct ends {
+  bool encrypts;
   int n, first; /* those before `first` are closed */
   void *end[ENDS];
-  cipher_address at[ENDS][ENDS]; /* [who looks][at whom] */
+  tcp_address at[ENDS][ENDS]; /* [who looks][at whom] */
   tutti_net net[ENDS];
 } ends;
 
+/* A cmocka test with plain connections, and with TLS; *state is NULL for plain ones. */
+#define OVER_BOTH(test) {#test " (TCP)", test, NULL, NULL, NULL}, {#test " (TLS)", test, NULL, NULL, (void *)1}
 bool ends_have_tls(void);
-/* silence: s, as TUTTI_SILENCE. */
-void ends_open(ends *j, int n, int silence);
+/* silence: s, as TUTTI_SILENCE. encrypts: by TLS. */
+void ends_open(ends *j, int n, int silence, bool encrypts);
 /* stranger: this one has another secret; -1: none. */
 void ends_join(ends *j, int stranger);
 void ends_close(const ends *j);

@@ -1,11 +1,11 @@
-/* cipher_call.c - the connections of tutti's own network: one for two processes, made when they first need it.
+/* tcp_call.c - the connections of the network over sockets: one for two processes, made when they first need it.
  *
- * Idea       A process calls another one when it first needs it. A hello, the first message under TLS, names both, and a
+ * Idea       A process calls another one when it first needs it. A hello, the first message, names both, and a
  *            welcome that the connection carries messages from now on. If both call at once, the call of the lower
  *            number stays: the lower one holds the other's call back, and the higher one welcomes and gives its own up. If
  *            the lower one's call fails, it welcomes the call that it has held back.
- * Invariant  A connection gets no welcome, and carries no message, before TLS has proven to both ends that the other one
- *            knows the job's secret. A process that is not in a call of tutti's answers no hello, so a hello
+ * Invariant  A connection gets no welcome, and carries no message, before both ends have proven to each other that they
+ *            know the job's secret. A process that is not in a call of tutti's answers no hello, so a hello
  *            may wait; only connecting has a limit (TUTTI_SILENCE).
  * Cost       Three messages each way before the first one; two descriptors for each process in use, one of them a watch.
  * Watch      Nothing is ever sent on it, so the kernels probe each other, also while a process is stopped or its
@@ -19,23 +19,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cipher.h"
+#include "tcp.h"
 
 enum { STRANGERS = 64, GIVEN_UP = 3 };
 static const double ADDRESS_S = 3; /* for one of several addresses */
-static const char NAME[] = "tutti data";
 
 /* ---- the watch of a host ---- */
 
-static void watch_peer(cipher_world *w, cipher_peer *p, const cipher_place *at) {
-  const cipher_address *its = tt_cipher_address_of(w, p->process);
-  if (!w->silence || !its->watch || p->watch.fd >= 0 || tt_cipher_same_host(its, &w->own)) return;
-  p->watch.fd = tt_cipher_dial(at, its->watch, w->silence);
+static void watch_peer(tcp_world *w, tcp_peer *p, const tcp_place *at) {
+  const tcp_address *its = tcp_address_of(w, p->process);
+  if (!w->silence || !its->watch || p->watch.fd >= 0 || tcp_same_host(its, &w->own)) return;
+  p->watch.fd = tcp_dial(at, its->watch, w->silence);
   struct epoll_event e = {.events = EPOLLOUT | EPOLLET, .data.ptr = &p->watch};
   if (p->watch.fd >= 0) epoll_ctl(w->epoll, EPOLL_CTL_ADD, p->watch.fd, &e);
 }
 
-void tt_cipher_hear_watch(cipher_world *w, cipher_peer *p, unsigned events) {
+void tcp_hear_watch(tcp_world *w, tcp_peer *p, unsigned events) {
   int error = 0;
   socklen_t size = sizeof error;
   getsockopt(p->watch.fd, SOL_SOCKET, SO_ERROR, &error, &size);
@@ -46,88 +45,88 @@ void tt_cipher_hear_watch(cipher_world *w, cipher_peer *p, unsigned events) {
   close(p->watch.fd);
   p->watch.fd = -1;
   if (p->stands && (error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH))
-    tt_cipher_lose(w, p, CIPHER_SILENT);
+    tcp_lose(w, p, TCP_SILENT);
 }
 
 /* ---- a connection that carries messages ---- */
 
-static void end_line(cipher_line **line) {
-  if (*line) tt_cipher_line_end(*line);
+static void end_line(tcp_line **line) {
+  if (*line) tcp_line_end(*line);
   *line = NULL;
 }
 
 /* From now on this line carries the messages to and from its process. */
-static void adopt(cipher_peer *p, cipher_line *line) {
-  const cipher_place at = tt_cipher_far_end(line);
+static void adopt(tcp_peer *p, tcp_line *line) {
+  const tcp_place at = tcp_far_end(line);
   if (p->call != line) end_line(&p->call);
   if (p->held != line) end_line(&p->held);
   p->call = p->held = NULL;
   p->line = line;
-  line->state = CIPHER_OPEN;
-  line->unread = line->world->unread = true; /* TLS may have more of what it has read */
-  tt_cipher_line_listen(line, true, false);
-  tt_cipher_found(line->world, &at);
+  line->state = TCP_OPEN;
+  line->unread = line->world->unread = true; /* the end may have more of what it has read */
+  tcp_line_listen(line, true, false);
+  tcp_found(line->world, &at);
   watch_peer(line->world, p, &at);
 }
 
-static void welcome(cipher_peer *p, cipher_line *line) {
+static void welcome(tcp_peer *p, tcp_line *line) {
   adopt(p, line);
-  tt_cipher_greet(line, CIPHER_WELCOME);
+  tcp_greet(line, TCP_WELCOME);
 }
 
 /* ---- calls ---- */
 
-static void cannot_call(cipher_world *w, cipher_peer *p) {
+static void cannot_call(tcp_world *w, tcp_peer *p) {
   const int error = p->error;
   const bool gone = error == ECONNREFUSED || error == ECONNRESET || error == EPIPE;
   if (p->held)
     welcome(p, p->held);
   else
-    tt_cipher_lose(w, p, gone ? CIPHER_DIED : CIPHER_APART);
+    tcp_lose(w, p, gone ? TCP_DIED : TCP_APART);
 }
 
 /* Call a process at its next address. */
-static void call_next(cipher_world *w, cipher_peer *p) {
-  const cipher_address *its = tt_cipher_address_of(w, p->process);
-  cipher_place at;
+static void call_next(tcp_world *w, tcp_peer *p) {
+  const tcp_address *its = tcp_address_of(w, p->process);
+  tcp_place at;
   end_line(&p->call);
-  while (!p->call && tt_cipher_place_at(w, its, p->tried, &at)) {
+  while (!p->call && tcp_place_at(w, its, p->tried, &at)) {
     p->tried++;
-    const int fd = tt_cipher_dial(&at, its->port, 0);
+    const int fd = tcp_dial(&at, its->port, 0);
     if (fd < 0) p->error = errno;
-    if (fd >= 0 && !(p->call = tt_cipher_line_new(w, fd, CIPHER_CONNECTS, p->process))) {
+    if (fd >= 0 && !(p->call = tcp_line_new(w, fd, TCP_CONNECTS, p->process))) {
       p->error = ENOMEM;
       close(fd);
     }
   }
   if (p->call)
-    tt_cipher_line_listen(p->call, false, true);
+    tcp_line_listen(p->call, false, true);
   else
     cannot_call(w, p);
 }
 
-void tt_cipher_connect(cipher_world *w, cipher_peer *p) {
+void tcp_connect(tcp_world *w, tcp_peer *p) {
   if (!p->line && !p->call && !p->fate) call_next(w, p);
 }
 
 /* The other end has closed the connection before its welcome: it is gone, or has too many strangers at its port. */
-static void call_again(cipher_world *w, cipher_peer *p) {
+static void call_again(tcp_world *w, tcp_peer *p) {
   p->error = ECONNRESET;
   if (++p->given_up < GIVEN_UP) p->tried = 0;
   call_next(w, p);
 }
 
-static void shake_hands(cipher_line *line, cipher_peer *p) {
-  cipher_world *w = line->world;
+static void shake_hands(tcp_line *line, tcp_peer *p) {
+  tcp_world *w = line->world;
   const int how = w->tls->greet(line->end);
   switch (how) {
-    case TT_TLS_READ: tt_cipher_line_listen(line, true, false); return;
-    case TT_TLS_WRITE: tt_cipher_line_listen(line, false, true); return;
+    case TT_TLS_READ: tcp_line_listen(line, true, false); return;
+    case TT_TLS_WRITE: tcp_line_listen(line, false, true); return;
     case TT_TLS_CLOSED: call_again(w, p); return;
     case TT_TLS_DONE:
-      line->state = CIPHER_ASKS;
-      tt_cipher_line_listen(line, true, false);
-      tt_cipher_greet(line, CIPHER_HELLO);
+      line->state = TCP_ASKS;
+      tcp_line_listen(line, true, false);
+      tcp_greet(line, TCP_HELLO);
       return;
     default: /* another program, or a process of another job */
       p->error = how == TT_TLS_KEY ? EKEYREJECTED : EPROTO;
@@ -135,41 +134,41 @@ static void shake_hands(cipher_line *line, cipher_peer *p) {
   }
 }
 
-static void connected(cipher_line *line, cipher_peer *p) {
+static void connected(tcp_line *line, tcp_peer *p) {
   socklen_t size = sizeof p->error;
   getsockopt(line->source.fd, SOL_SOCKET, SO_ERROR, &p->error, &size);
   if (!p->error) {
-    line->end = line->world->tls->call(line->source.fd, NAME, line->world->secret);
+    line->end = line->world->tls->call(line->source.fd, TCP_SECRET_NAME, line->world->secret);
     if (!line->end || !line->world->tls->bulk(line->end)) p->error = ENOMEM;
   }
-  line->state = CIPHER_SHAKES;
+  line->state = TCP_SHAKES;
   if (p->error)
     call_next(line->world, p);
   else
     shake_hands(line, p);
 }
 
-static void await_welcome(cipher_line *line, cipher_peer *p) {
+static void await_welcome(tcp_line *line, tcp_peer *p) {
   uint32_t from;
-  tt_cipher_pump(line);
-  const int heard = tt_cipher_heard(line, CIPHER_WELCOME, &from);
+  tcp_pump(line);
+  const int heard = tcp_heard(line, TCP_WELCOME, &from);
   if (heard < 0) return;
   if (!heard || (int)from != line->process) {
     call_again(line->world, p);
     return;
   }
   adopt(p, line);
-  tt_cipher_pump(line);
+  tcp_pump(line);
 }
 
-void tt_cipher_check_calls(cipher_world *w) {
+void tcp_check_calls(tcp_world *w) {
   const double now = tt_seconds();
-  for (cipher_line *line = w->lines, *next; line; line = next) {
+  for (tcp_line *line = w->lines, *next; line; line = next) {
     next = line->next;
-    if (line->state != CIPHER_CONNECTS) continue;
-    cipher_peer *p = w->peers[line->process];
-    cipher_place next_one;
-    const bool more = tt_cipher_place_at(w, tt_cipher_address_of(w, p->process), p->tried, &next_one);
+    if (line->state != TCP_CONNECTS) continue;
+    tcp_peer *p = w->peers[line->process];
+    tcp_place next_one;
+    const bool more = tcp_place_at(w, tcp_address_of(w, p->process), p->tried, &next_one);
     const double limit = more ? ADDRESS_S : w->silence;
     if (limit <= 0 || now - line->since < limit) continue;
     p->error = ETIMEDOUT;
@@ -180,35 +179,35 @@ void tt_cipher_check_calls(cipher_world *w) {
 /* ---- being called ---- */
 
 static int find_secret(const void *world, const char *name, unsigned char secret[TT_TLS_SECRET]) {
-  const cipher_world *w = world;
-  if (strcmp(name, NAME) != 0) return 0;
+  const tcp_world *w = world;
+  if (strcmp(name, TCP_SECRET_NAME) != 0) return 0;
   memcpy(secret, w->secret, TT_TLS_SECRET);
   return 1;
 }
 
 /* Makes room for another stranger: the oldest one has to go. */
-static void drop_stranger(cipher_world *w) {
-  cipher_line *oldest = NULL;
-  for (cipher_line *line = w->lines; line; line = line->next)
-    if (line->state == CIPHER_HEARS) oldest = line; /* new ones come first */
-  if (oldest) tt_cipher_line_end(oldest);
+static void drop_stranger(tcp_world *w) {
+  tcp_line *oldest = NULL;
+  for (tcp_line *line = w->lines; line; line = line->next)
+    if (line->state == TCP_HEARS) oldest = line; /* new ones come first */
+  if (oldest) tcp_line_end(oldest);
 }
 
-static void begin_to_hear(cipher_world *w, int fd) {
+static void begin_to_hear(tcp_world *w, int fd) {
   const int one = 1;
   if (w->strangers >= STRANGERS + w->ranks) drop_stranger(w);
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  cipher_line *line = tt_cipher_line_new(w, fd, CIPHER_HEARS, -1);
+  tcp_line *line = tcp_line_new(w, fd, TCP_HEARS, -1);
   if (!line) {
     close(fd);
     return;
   }
   w->strangers++;
   line->end = w->tls->serve(fd, find_secret, w);
-  if (!line->end || !w->tls->bulk(line->end)) tt_cipher_line_end(line);
+  if (!line->end || !w->tls->bulk(line->end)) tcp_line_end(line);
 }
 
-void tt_cipher_accept(cipher_world *w) {
+void tcp_accept(tcp_world *w) {
   for (;;) {
     const int fd = accept4(w->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
@@ -222,42 +221,42 @@ void tt_cipher_accept(cipher_world *w) {
   }
 }
 
-static void arrived(cipher_line *line) {
-  cipher_world *w = line->world;
-  cipher_peer *p = tt_cipher_use(w, line->process);
+static void arrived(tcp_line *line) {
+  tcp_world *w = line->world;
+  tcp_peer *p = tcp_use(w, line->process);
   if (!p || p->fate || p->line) { /* lost, or it comes again */
-    tt_cipher_line_end(line);
+    tcp_line_end(line);
   } else if (p->call && w->rank < line->process) {
     end_line(&p->held);
     p->held = line;
-    line->state = CIPHER_HELD;
-    tt_cipher_line_listen(line, false, false);
+    line->state = TCP_HELD;
+    tcp_line_listen(line, false, false);
   } else {
     welcome(p, line);
   }
 }
 
-static void hear_stranger(cipher_line *line) {
+static void hear_stranger(tcp_line *line) {
   uint32_t from;
-  const int heard = tt_cipher_heard(line, CIPHER_HELLO, &from);
+  const int heard = tcp_heard(line, TCP_HELLO, &from);
   if (heard < 0) return;
   if (!heard) {
-    tt_cipher_line_end(line);
+    tcp_line_end(line);
     return;
   }
   line->world->strangers--;
-  line->state = CIPHER_HELD;
+  line->state = TCP_HELD;
   line->process = (int)from;
   arrived(line);
 }
 
-void tt_cipher_advance(cipher_line *line) {
-  cipher_peer *p = line->process >= 0 ? line->world->peers[line->process] : NULL;
+void tcp_advance(tcp_line *line) {
+  tcp_peer *p = line->process >= 0 ? line->world->peers[line->process] : NULL;
   switch (line->state) {
-    case CIPHER_CONNECTS: connected(line, p); break;
-    case CIPHER_SHAKES: shake_hands(line, p); break;
-    case CIPHER_ASKS: await_welcome(line, p); break;
-    case CIPHER_HEARS: hear_stranger(line); break;
+    case TCP_CONNECTS: connected(line, p); break;
+    case TCP_SHAKES: shake_hands(line, p); break;
+    case TCP_ASKS: await_welcome(line, p); break;
+    case TCP_HEARS: hear_stranger(line); break;
     default: break;
   }
 }

@@ -1,4 +1,4 @@
-/* fuzz_cipher.c - what may come over tutti's own network between hosts: handshakes that fail, hellos and welcomes, messages for
+/* fuzz_tcp.c - what may come over the network between hosts that uses sockets: handshakes that fail, hellos and welcomes, messages for
  * receives that wait, that have not begun or whose network is not made yet, receipts; whole, in parts, in any order.
  *
  * Idea       TLS is a table of functions, and this one is bare sockets: what comes out of TLS, a process of the job has sent, and
@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cipher.h"
+#include "tcp.h"
 #include "fuzz.h"
 
 enum { RANKS = 4, ME = 1, LINES = 4, NETS = 3, SLOTS_USED = 12, ROOM = 600, STEPS = 300 };
@@ -112,9 +112,9 @@ typedef struct mine { /* one of its networks */
   request slot[SLOTS_USED];
 } mine;
 
-static cipher_world *world;
+static tcp_world *world;
 static mine nets[NETS];
-static cipher_address addresses[RANKS];
+static tcp_address addresses[RANKS];
 static int called,
     line[LINES];            /* where it calls others; the other ends of its connections, or -1 */
 static uint32_t who[LINES]; /* whom the other end says to be */
@@ -130,15 +130,17 @@ static void drop_nothing(void *ctx) {
   (void)ctx;
 }
 
-/* As cipher_maker.c does, but for TLS and the listener's family. */
+/* As tcp_maker.c does, but for TLS and the listener's family. */
 static void open_world(void) {
   world = calloc(1, sizeof *world);
   need(world);
   pthread_mutex_init(&world->lock, NULL);
   world->listener =
-      (cipher_source){CIPHER_LISTENER, socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0)};
+      (tcp_source){TCP_LISTENER, socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0)};
   world->watched = -1;
   world->early_end = &world->early;
+  world->name = "bare";
+  world->encrypts = true;
   world->tls = &bare_tls;
   need(!bind(world->listener.fd, &(struct sockaddr){.sa_family = AF_UNIX}, sizeof(sa_family_t)));
   need(!listen(world->listener.fd, LINES));
@@ -305,11 +307,11 @@ static void say_message(int k) {
   char bytes[ROOM + 100];
   const unsigned odd = byte();
   const unsigned mix = byte();
-  cipher_head head = {.number = mix % 4,
+  tcp_head head = {.number = mix % 4,
                       .rank = mix / 4 % RANKS,
                       .kind = (uint8_t)(mix / 16 % 3),
                       .tag = (uint8_t)(mix / 64 % 3)};
-  head.bytes = head.kind == CIPHER_RECEIPT ? 0 : byte();
+  head.bytes = head.kind == TCP_RECEIPT ? 0 : byte();
   if (odd & 1) head.rank = number_of_some();
   if (odd & 2) head.number = number_of_some();
   if (odd & 4) head.kind = (uint8_t)byte();
@@ -338,8 +340,8 @@ static void act(void) {
       sincere &= !who[k];
       say(*fd, &(char){(char)byte()}, 1);
       break;
-    case 2: say_hello(k, CIPHER_HELLO); break;
-    case 3: say_hello(k, CIPHER_WELCOME); break;
+    case 2: say_hello(k, TCP_HELLO); break;
+    case 3: say_hello(k, TCP_WELCOME); break;
     case 4:
       sincere = false;
       say_anything(*fd);
@@ -367,14 +369,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   listen_for_calls();
   for (int i = 0; i < LINES; i++) line[i] = -1, who[i] = 0;
   sincere = true;
-  need(!tt_cipher_net_make(world, 0, NULL, ME, RANKS, &nets[0].net));
+  need(!tcp_net_make(world, 0, NULL, ME, RANKS, &nets[0].net));
   nets[0].open = true;
   nets[0].ranks = RANKS;
   for (int step = 0; at < end && step < STEPS; step++) act();
   for (int i = 0; i < LINES; i++) hang_up(&line[i]);
   close(called); /* what waits there is reset */
   for (int r = 0; r < RANKS; r++)
-    if (world->peers[r]) tt_cipher_lose(world, world->peers[r], CIPHER_DIED);
+    if (world->peers[r]) tcp_lose(world, world->peers[r], TCP_DIED);
   for (int i = 0; i < NETS; i++) poll_net(&nets[i]);
   for (int i = NETS - 1; i >= 0; i--) close_net(&nets[i]);
   return 0;

@@ -1,32 +1,36 @@
-/* cipher_play.c - for tests: some processes of a job in tutti's own network over TLS (cipher_play.h).
+/* tcp_play.c - for tests: some processes of a job in the network over sockets (tcp_play.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cipher_play.h"
+#include "tcp_play.h"
 
 enum { DONE = 8 };
 
 /* Programs without cmocka contain this file, too. */
 static void must(bool holds, const char *why) {
   if (holds) return;
-  fprintf(stderr, "cipher_play: %s\n", why);
+  fprintf(stderr, "tcp_play: %s\n", why);
   abort();
 }
 
 static const void *their_address(void *ctx, int rank, size_t *bytes) {
-  *bytes = sizeof(cipher_address);
-  return (const cipher_address *)ctx + rank;
+  *bytes = sizeof(tcp_address);
+  return (const tcp_address *)ctx + rank;
 }
 
 static void drop_nothing(void *ctx) {
   (void)ctx;
 }
 
-void ends_open(ends *j, int n, int silence) {
-  const tutti_net_maker maker = tt_cipher_maker();
-  *j = (ends){.n = n};
+static tutti_net_maker maker_of(const ends *j) {
+  return j->encrypts ? tutti_net_maker_tls() : tutti_net_maker_of();
+}
+
+void ends_open(ends *j, int n, int silence, bool encrypts) {
+  *j = (ends){.n = n, .encrypts = encrypts};
+  const tutti_net_maker maker = maker_of(j);
   for (int r = 0; r < n; r++) {
     const void *address;
     size_t bytes;
@@ -38,7 +42,7 @@ void ends_open(ends *j, int n, int silence) {
 }
 
 void ends_join(ends *j, int stranger) {
-  const tutti_net_maker maker = tt_cipher_maker();
+  const tutti_net_maker maker = maker_of(j);
   for (int r = 0; r < j->n; r++) {
     unsigned char secret[TUTTI_NET_SECRET] = {7, r == stranger};
     char why[240];

@@ -1,4 +1,4 @@
-/* test_cipher_calls.c - calls in tutti's own network over TLS: which hosts are watched, callers that prove nothing, and
+/* test_tcp_calls.c - calls in the network over sockets, by TCP and by TLS: which hosts are watched, callers that prove nothing, and
  * processes that say a wrong number.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 /* cmocka.h needs four of these headers first */
 #include <cmocka.h>
 
-#include "cipher_play.h"
+#include "tcp_play.h"
 
 static void pass_one(const ends *j, int from, int to) {
   int in = 0, out = 5;
@@ -22,8 +22,8 @@ static void pass_one(const ends *j, int from, int to) {
   assert_int_equal(in, 5);
 }
 
-static const cipher_peer *peer_of_end(const ends *j, int rank, int peer) {
-  const cipher_world *w = j->end[rank];
+static const tcp_peer *peer_of_end(const ends *j, int rank, int peer) {
+  const tcp_world *w = j->end[rank];
   return w->peers[peer];
 }
 
@@ -33,21 +33,20 @@ static void other_hosts_are_watched(void **state) {
     bool other;
     int silence;
   } cases[] = {{false, 30}, {true, 30}, {true, 0}};
-  (void)state;
-  if (!ends_have_tls()) skip();
+  if (*state && !ends_have_tls()) skip();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ends j;
-    ends_open(&j, 2, cases[i].silence);
+    ends_open(&j, 2, cases[i].silence, *state != NULL);
     for (int r = 0; r < 2; r++)
       if (cases[i].other) snprintf(j.at[r][!r].host, sizeof j.at[r][!r].host, "another");
     ends_join(&j, -1);
     pass_one(&j, 0, 1);
     for (int r = 0; r < 2; r++) {
-      const cipher_peer *p = peer_of_end(&j, r, !r);
+      const tcp_peer *p = peer_of_end(&j, r, !r);
       const bool wanted = cases[i].other && cases[i].silence;
       const double until = tt_seconds() + 20;
       assert_int_equal(p->watch.fd >= 0, wanted);
-      while (wanted && !p->stands && tt_seconds() < until) tt_cipher_progress(j.end[r]);
+      while (wanted && !p->stands && tt_seconds() < until) tcp_progress(j.end[r]);
       assert_int_equal(p->stands, wanted);
     }
     ends_close(&j);
@@ -59,21 +58,20 @@ static void silent_callers_are_bounded(void **state) {
   enum { CALLERS = 100, MOST = 64 + 2 };
   int fd[CALLERS];
   ends j;
-  cipher_place at;
-  (void)state;
-  if (!ends_have_tls()) skip();
-  ends_open(&j, 2, 0);
+  tcp_place at;
+  if (*state && !ends_have_tls()) skip();
+  ends_open(&j, 2, 0, *state != NULL);
   ends_join(&j, -1);
-  const cipher_world *w = j.end[1];
-  assert_true(tt_cipher_place_at(w, &w->own, 0, &at));
+  const tcp_world *w = j.end[1];
+  assert_true(tcp_place_at(w, &w->own, 0, &at));
   for (int i = 0; i < CALLERS; i++) {
-    fd[i] = tt_cipher_dial(&at, w->own.port, 0);
+    fd[i] = tcp_dial(&at, w->own.port, 0);
     assert_true(fd[i] >= 0);
-    for (int k = 0; k < 10; k++) tt_cipher_progress(j.end[1]);
+    for (int k = 0; k < 10; k++) tcp_progress(j.end[1]);
     assert_true(w->strangers <= MOST);
   }
   const double until = tt_seconds() + 20;
-  while (w->strangers < MOST && tt_seconds() < until) tt_cipher_progress(j.end[1]);
+  while (w->strangers < MOST && tt_seconds() < until) tcp_progress(j.end[1]);
   assert_int_equal(w->strangers, MOST);
   pass_one(&j, 0, 1);
   for (int i = 0; i < CALLERS; i++) close(fd[i]);
@@ -84,9 +82,8 @@ static void silent_callers_are_bounded(void **state) {
 static void another_rank_is_not_taken_for_it(void **state) {
   ends j;
   int in = 0, out = 5;
-  (void)state;
-  if (!ends_have_tls()) skip();
-  ends_open(&j, ENDS, 0);
+  if (*state && !ends_have_tls()) skip();
+  ends_open(&j, ENDS, 0, *state != NULL);
   j.at[0][1] = j.at[0][2]; /* rank 0 finds rank 2 where rank 1 should be */
   ends_join(&j, -1);
   ends_recv(&j, 2, 0, TUTTI_NET_ANY, 0, &in, sizeof in);
@@ -99,9 +96,9 @@ static void another_rank_is_not_taken_for_it(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(other_hosts_are_watched),
-      cmocka_unit_test(silent_callers_are_bounded),
-      cmocka_unit_test(another_rank_is_not_taken_for_it),
+      OVER_BOTH(other_hosts_are_watched),
+      OVER_BOTH(silent_callers_are_bounded),
+      OVER_BOTH(another_rank_is_not_taken_for_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

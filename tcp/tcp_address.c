@@ -1,4 +1,4 @@
-/* cipher_address.c - the addresses at which this host's processes are called, and sockets to those of others.
+/* tcp_address.c - the addresses at which this host's processes are called, and sockets to those of others.
  *
  * Idea       A process tries those addresses of another host first that are in a network of its own host. Addresses that
  *            only their link knows (reach.c) travel without a link; a process tries them on each link of its host, the link
@@ -14,22 +14,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cipher.h"
+#include "tcp.h"
 #include "listen.h"
 
-static bool same_place(const cipher_place *a, const cipher_place *b) {
+static bool same_place(const tcp_place *a, const tcp_place *b) {
   return a->link == b->link && !memcmp(&a->address, &b->address, sizeof a->address);
 }
 
 /* Those of IPv4 first; those that only a link knows, and those of the loopback device, if there are no others. */
-static void find_addresses(cipher_world *w, const cipher_place *only) {
+static void find_addresses(tcp_world *w, const tcp_place *only) {
   struct ifaddrs *all = NULL;
   int count = 0;
   if (getifaddrs(&all)) return;
   for (tt_reach_kind reach = TT_REACH_4; reach < TT_REACH_NONE; reach++) {
     if (count && (reach == TT_REACH_LINK || reach == TT_REACH_HERE4)) break;
-    for (const struct ifaddrs *i = all; i && count < CIPHER_ADDRESSES; i = i->ifa_next) {
-      cipher_place place;
+    for (const struct ifaddrs *i = all; i && count < TCP_ADDRESSES; i = i->ifa_next) {
+      tcp_place place;
       if (tt_reach_of(i) != reach || !tt_as_six(i->ifa_addr, &place.address)) continue;
       place.link = tt_link_of(i->ifa_addr);
       if (only && !same_place(only, &place)) continue;
@@ -42,9 +42,9 @@ static void find_addresses(cipher_world *w, const cipher_place *only) {
   w->links = tt_reach_links(0, w->link);
 }
 
-bool tt_cipher_listen(cipher_world *w) {
+bool tcp_listen(tcp_world *w) {
   struct sockaddr_storage asked;
-  cipher_place only;
+  tcp_place only;
   char text[TT_ADDRESS];
   int port = 0, watch = 0;
   if (tt_interface(&asked, text)) return false;
@@ -64,22 +64,22 @@ static bool is_set(const struct in6_addr *a) {
   return !IN6_IS_ADDR_UNSPECIFIED(a);
 }
 
-static bool is_near(const cipher_world *w, const struct in6_addr *a) {
-  for (int k = 0; k < CIPHER_ADDRESSES && is_set(&w->own.addresses[k]); k++)
+static bool is_near(const tcp_world *w, const struct in6_addr *a) {
+  for (int k = 0; k < TCP_ADDRESSES && is_set(&w->own.addresses[k]); k++)
     if (tt_in_one_network(a, &w->own.addresses[k], w->bits[k])) return true;
   return false;
 }
 
-bool tt_cipher_place_at(const cipher_world *w, const cipher_address *of, int i, cipher_place *place) {
-  const bool is_here = tt_cipher_same_host(of, &w->own);
+bool tcp_place_at(const tcp_world *w, const tcp_address *of, int i, tcp_place *place) {
+  const bool is_here = tcp_same_host(of, &w->own);
   for (int far = 0; far < 2; far++)
-    for (int k = 0; k < CIPHER_ADDRESSES && is_set(&of->addresses[k]); k++) {
+    for (int k = 0; k < TCP_ADDRESSES && is_set(&of->addresses[k]); k++) {
       const struct in6_addr *a = &of->addresses[k];
       const bool of_link = IN6_IS_ADDR_LINKLOCAL(a) && !is_here;
       const int ways = of_link ? w->links : 1;
       if ((is_near(w, a) && !of_link) == far) continue;
       if (i < ways) {
-        *place = (cipher_place){*a, of_link ? w->link[i] : is_here ? w->own_link[k] : 0};
+        *place = (tcp_place){*a, of_link ? w->link[i] : is_here ? w->own_link[k] : 0};
         return true;
       }
       i -= ways;
@@ -87,17 +87,17 @@ bool tt_cipher_place_at(const cipher_world *w, const cipher_address *of, int i, 
   return false;
 }
 
-cipher_place tt_cipher_far_end(const cipher_line *line) {
+tcp_place tcp_far_end(const tcp_line *line) {
   struct sockaddr_storage at = {.ss_family = AF_INET};
   socklen_t n = sizeof at;
-  cipher_place place;
+  tcp_place place;
   getpeername(line->source.fd, (struct sockaddr *)&at, &n);
   tt_as_six((const struct sockaddr *)&at, &place.address);
   place.link = tt_link_of((const struct sockaddr *)&at);
   return place;
 }
 
-void tt_cipher_found(cipher_world *w, const cipher_place *place) {
+void tcp_found(tcp_world *w, const tcp_place *place) {
   for (int k = 1; k < w->links; k++)
     if (w->link[k] == place->link) {
       w->link[k] = w->link[0];
@@ -107,7 +107,7 @@ void tt_cipher_found(cipher_world *w, const cipher_place *place) {
     }
 }
 
-bool tt_cipher_same_host(const cipher_address *a, const cipher_address *b) {
+bool tcp_same_host(const tcp_address *a, const tcp_address *b) {
   return strcmp(a->host, b->host) == 0 &&
          memcmp(a->addresses, b->addresses, sizeof a->addresses) == 0;
 }
@@ -123,7 +123,7 @@ static void probe(int fd, int silence) {
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 }
 
-int tt_cipher_dial(const cipher_place *place, uint16_t port, int silence) {
+int tcp_dial(const tcp_place *place, uint16_t port, int silence) {
   struct sockaddr_storage to;
   const socklen_t n = tt_as_socket(&place->address, place->link, htons(port), &to);
   const int one = 1, fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -1,4 +1,4 @@
-/* cipher_match.c - messages that come over tutti's own network, and the receives that they are for.
+/* tcp_match.c - messages that arrive, and the receives that they are for.
  *
  * Idea       A message belongs to the oldest receive of its network, sender and tag. If it has no receive yet, it is kept until one
  *            begins; also where its network is not made here yet.
@@ -10,86 +10,86 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cipher.h"
+#include "tcp.h"
 
 enum { STEP = 64 << 10 /* bytes */ };
 static const char WRONG[] = "tutti has not made what";
 
-static cipher_net *net_of(const cipher_world *w, uint32_t number) {
-  cipher_net *n = w->nets;
+static tcp_net *net_of(const tcp_world *w, uint32_t number) {
+  tcp_net *n = w->nets;
   while (n && n->number != number) n = n->next;
   return n;
 }
 
-static void fail_world(cipher_world *w, const char *what, int process) {
+static void fail_world(tcp_world *w, const char *what, int process) {
   if (!*w->failed) snprintf(w->failed, sizeof w->failed, "%s rank %d sends", what, process);
 }
 
 /* ---- receipts ---- */
 
-static void receipt_came(cipher_net *n, int peer, int tag) {
-  cipher_slot *s = n->asked;
+static void receipt_came(tcp_net *n, int peer, int tag) {
+  tcp_slot *s = n->asked;
   while (s && (s->peer != peer || s->tag != tag)) s = s->next;
   if (!s) return;
-  tt_cipher_unlink(&n->asked, &n->asked_end, s);
+  tcp_unlink(&n->asked, &n->asked_end, s);
   s->awaits = false;
-  if (s->stage == CIPHER_SENT) tt_cipher_complete(s, 0);
+  if (s->stage == TCP_SENT) tcp_complete(s, 0);
 }
 
 /* The receive of this message, which a process has sent, has begun. */
-static void answer(cipher_net *n, const cipher_head *head, int process) {
-  cipher_world *w = n->world;
-  const cipher_head receipt = {.number = head->number,
+static void answer(tcp_net *n, const tcp_head *head, int process) {
+  tcp_world *w = n->world;
+  const tcp_head receipt = {.number = head->number,
                                .rank = (uint32_t)n->rank,
-                               .kind = CIPHER_RECEIPT,
+                               .kind = TCP_RECEIPT,
                                .tag = head->tag};
-  if (head->kind != CIPHER_SURE) return;
+  if (head->kind != TCP_SURE) return;
   if (process == w->rank)
     receipt_came(n, n->rank, head->tag);
-  else if (!tt_cipher_queue_copy(w, w->peers[process], &receipt, NULL))
+  else if (!tcp_queue_copy(w, w->peers[process], &receipt, NULL))
     fail_world(w, "out of memory for a receipt of what", process);
 }
 
 /* ---- matching ---- */
 
-static bool fits(const cipher_slot *s, const cipher_head *head) {
+static bool fits(const tcp_slot *s, const tcp_head *head) {
   return s->tag == head->tag && (s->peer == TUTTI_NET_ANY || s->peer == (int)head->rank);
 }
 
 /* The receive that waits for this message; NULL: none. */
-static cipher_slot *take_posted(cipher_net *n, const cipher_head *head) {
-  cipher_slot *s = n->posted;
+static tcp_slot *take_posted(tcp_net *n, const tcp_head *head) {
+  tcp_slot *s = n->posted;
   while (s && !fits(s, head)) s = s->next;
-  if (s) tt_cipher_unlink(&n->posted, &n->posted_end, s);
+  if (s) tcp_unlink(&n->posted, &n->posted_end, s);
   return s;
 }
 
 /* A receive has its message. False: the message is too long, and the receive has failed. */
-static bool begin_receive(cipher_slot *s, const cipher_head *head, int process) {
+static bool begin_receive(tcp_slot *s, const tcp_head *head, int process) {
   s->peer = (int)head->rank;
   if (head->bytes > s->bytes) {
     snprintf(s->net->error, sizeof s->net->error, "a message of rank %d has %u bytes, not %zu",
              s->peer, head->bytes, s->bytes);
-    tt_cipher_complete(s, 1);
+    tcp_complete(s, 1);
     return false;
   }
   s->bytes = head->bytes;
-  s->stage = CIPHER_BEGUN;
+  s->stage = TCP_BEGUN;
   answer(s->net, head, process);
   return true;
 }
 
-static cipher_early *keep(cipher_world *w, const cipher_head *head, int process) {
-  cipher_early *e = malloc(sizeof *e);
+static tcp_early *keep(tcp_world *w, const tcp_head *head, int process) {
+  tcp_early *e = malloc(sizeof *e);
   if (!e) return NULL;
-  *e = (cipher_early){.head = *head, .process = process};
+  *e = (tcp_early){.head = *head, .process = process};
   *w->early_end = e;
   w->early_end = &e->next;
   return e;
 }
 
 /* Memory for so many bytes of it. False: there is none. */
-static bool grow_early(cipher_early *e, size_t room) {
+static bool grow_early(tcp_early *e, size_t room) {
   char *bytes = realloc(e->bytes, room + !room);
   if (!bytes) return false;
   e->bytes = bytes;
@@ -97,14 +97,14 @@ static bool grow_early(cipher_early *e, size_t room) {
   return true;
 }
 
-static void free_early(cipher_early *e) {
+static void free_early(tcp_early *e) {
   free(e->bytes);
   free(e);
 }
 
 /* A head may announce much, so an early message gets memory as it comes. */
-size_t tt_cipher_room(cipher_line *line) {
-  cipher_early *e = line->early;
+size_t tcp_room(tcp_line *line) {
+  tcp_early *e = line->early;
   if (!e) return line->left;
   const size_t come = e->head.bytes - line->left;
   if (come == e->room && !grow_early(e, tt_min(e->head.bytes, 2 * come + STEP))) {
@@ -116,22 +116,22 @@ size_t tt_cipher_room(cipher_line *line) {
 }
 
 /* May this process send such a message? */
-static bool is_right(const cipher_world *w, const cipher_net *n, const cipher_head *head, int process) {
-  return head->kind <= CIPHER_RECEIPT && head->bytes <= TUTTI_NET_MOST &&
+static bool is_right(const tcp_world *w, const tcp_net *n, const tcp_head *head, int process) {
+  return head->kind <= TCP_RECEIPT && head->bytes <= TUTTI_NET_MOST &&
          head->tag < TUTTI_NET_TAGS && head->rank < (uint32_t)(n ? n->ranks : w->ranks) &&
-         (!n || cipher_process(n, (int)head->rank) == process);
+         (!n || tcp_process(n, (int)head->rank) == process);
 }
 
-bool tt_cipher_awaited(const cipher_line *line, const cipher_head *head) {
-  const cipher_net *n = net_of(line->world, head->number);
-  const cipher_slot *s = n ? n->posted : NULL;
+bool tcp_awaited(const tcp_line *line, const tcp_head *head) {
+  const tcp_net *n = net_of(line->world, head->number);
+  const tcp_slot *s = n ? n->posted : NULL;
   while (s && !fits(s, head)) s = s->next;
-  return s || head->kind == CIPHER_RECEIPT;
+  return s || head->kind == TCP_RECEIPT;
 }
 
-static void find_place(cipher_line *line, cipher_net *n, const cipher_head *head) {
-  cipher_world *w = line->world;
-  cipher_slot *s = n ? take_posted(n, head) : NULL;
+static void find_place(tcp_line *line, tcp_net *n, const tcp_head *head) {
+  tcp_world *w = line->world;
+  tcp_slot *s = n ? take_posted(n, head) : NULL;
   if (s && begin_receive(s, head, line->process)) {
     line->into = s;
     line->to = s->to;
@@ -141,15 +141,15 @@ static void find_place(cipher_line *line, cipher_net *n, const cipher_head *head
   if (!line->early) fail_world(w, "out of memory for what", line->process);
 }
 
-void tt_cipher_begins(cipher_line *line, const cipher_head *head) {
-  cipher_world *w = line->world;
-  cipher_net *n = net_of(w, head->number);
+void tcp_begins(tcp_line *line, const tcp_head *head) {
+  tcp_world *w = line->world;
+  tcp_net *n = net_of(w, head->number);
   line->to = NULL;
   line->into = NULL;
   line->early = NULL;
   if (!is_right(w, n, head, line->process))
     fail_world(w, WRONG, line->process);
-  else if (head->kind != CIPHER_RECEIPT)
+  else if (head->kind != TCP_RECEIPT)
     find_place(line, n, head);
   else if (n)
     receipt_came(n, (int)head->rank, head->tag);
@@ -157,15 +157,15 @@ void tt_cipher_begins(cipher_line *line, const cipher_head *head) {
 
 /* ---- messages that came before their receives ---- */
 
-static void unlink_early(cipher_world *w, cipher_early *e) {
-  cipher_early **link = &w->early;
+static void unlink_early(tcp_world *w, tcp_early *e) {
+  tcp_early **link = &w->early;
   while (*link != e) link = &(*link)->next;
   *link = e->next;
   if (w->early_end == &e->next) w->early_end = link;
 }
 
 /* Its memory is freed once it is whole. */
-static void discard(cipher_world *w, cipher_early *e) {
+static void discard(tcp_world *w, tcp_early *e) {
   e->slot = NULL;
   e->unwanted = true;
   if (!e->whole) return;
@@ -173,18 +173,18 @@ static void discard(cipher_world *w, cipher_early *e) {
   free_early(e);
 }
 
-static void deliver(cipher_world *w, cipher_early *e) {
-  cipher_slot *s = e->slot;
+static void deliver(tcp_world *w, tcp_early *e) {
+  tcp_slot *s = e->slot;
   if (s->bytes) memcpy(s->to, e->bytes, s->bytes);
   discard(w, e);
-  tt_cipher_complete(s, 0);
+  tcp_complete(s, 0);
 }
 
-void tt_cipher_ends(cipher_line *line) {
-  cipher_early *e = line->early;
+void tcp_ends(tcp_line *line) {
+  tcp_early *e = line->early;
   if (line->into) {
     line->received++;
-    tt_cipher_complete(line->into, 0);
+    tcp_complete(line->into, 0);
   }
   line->into = NULL;
   line->early = NULL;
@@ -196,9 +196,9 @@ void tt_cipher_ends(cipher_line *line) {
     discard(line->world, e);
 }
 
-bool tt_cipher_take_early(cipher_slot *s) {
-  cipher_world *w = s->net->world;
-  cipher_early *e = w->early;
+bool tcp_take_early(tcp_slot *s) {
+  tcp_world *w = s->net->world;
+  tcp_early *e = w->early;
   while (e && (e->slot || e->unwanted || e->head.number != s->net->number || !fits(s, &e->head)))
     e = e->next;
   if (!e) return false;
@@ -211,15 +211,15 @@ bool tt_cipher_take_early(cipher_slot *s) {
   return true;
 }
 
-bool tt_cipher_send_self(cipher_world *w, cipher_net *n, const cipher_head *head, const void *bytes) {
-  cipher_slot *s = take_posted(n, head);
+bool tcp_send_self(tcp_world *w, tcp_net *n, const tcp_head *head, const void *bytes) {
+  tcp_slot *s = take_posted(n, head);
   if (s) {
     if (!begin_receive(s, head, w->rank)) return true;
     memcpy(s->to, bytes, head->bytes);
-    tt_cipher_complete(s, 0);
+    tcp_complete(s, 0);
     return true;
   }
-  cipher_early *e = keep(w, head, w->rank);
+  tcp_early *e = keep(w, head, w->rank);
   if (!e) return false;
   e->whole = true;
   if (!grow_early(e, head->bytes)) {
@@ -232,19 +232,19 @@ bool tt_cipher_send_self(cipher_world *w, cipher_net *n, const cipher_head *head
 
 /* ---- the end of a receive, a network or a process ---- */
 
-void tt_cipher_forget_slot(cipher_slot *s) {
-  cipher_world *w = s->net->world;
-  for (cipher_line *line = w->lines; line; line = line->next)
+void tcp_forget_slot(tcp_slot *s) {
+  tcp_world *w = s->net->world;
+  for (tcp_line *line = w->lines; line; line = line->next)
     if (line->into == s) line->into = NULL, line->to = NULL;
-  for (cipher_early *e = w->early, *next; e; e = next) {
+  for (tcp_early *e = w->early, *next; e; e = next) {
     next = e->next;
     if (e->slot == s) discard(w, e);
   }
 }
 
-void tt_cipher_early_check(const cipher_net *n) {
-  cipher_world *w = n->world;
-  for (cipher_early *e = w->early, *next; e; e = next) {
+void tcp_early_check(const tcp_net *n) {
+  tcp_world *w = n->world;
+  for (tcp_early *e = w->early, *next; e; e = next) {
     next = e->next;
     if (e->head.number != n->number || is_right(w, n, &e->head, e->process)) continue;
     fail_world(w, WRONG, e->process);
@@ -252,20 +252,20 @@ void tt_cipher_early_check(const cipher_net *n) {
   }
 }
 
-void tt_cipher_early_close(cipher_world *w, uint32_t number) {
-  for (cipher_early *e = w->early, *next; e; e = next) {
+void tcp_early_close(tcp_world *w, uint32_t number) {
+  for (tcp_early *e = w->early, *next; e; e = next) {
     next = e->next;
     if (e->head.number == number) discard(w, e);
   }
 }
 
-void tt_cipher_early_lose(cipher_world *w, int process) {
-  for (cipher_early *e = w->early, *next; e; e = next) {
+void tcp_early_lose(tcp_world *w, int process) {
+  for (tcp_early *e = w->early, *next; e; e = next) {
     next = e->next;
-    cipher_slot *s = e->slot;
+    tcp_slot *s = e->slot;
     if (e->process != process || e->whole) continue;
     e->whole = true;
     discard(w, e);
-    if (s) tt_cipher_complete(s, TUTTI_NET_LOST);
+    if (s) tcp_complete(s, TUTTI_NET_LOST);
   }
 }

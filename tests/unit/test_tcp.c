@@ -1,4 +1,4 @@
-/* test_cipher.c - tutti's own network over TLS: messages of all sizes, in any order of calls; connections that both ends
+/* test_tcp.c - the network over sockets, by TCP and by TLS: messages of all sizes, in any order of calls; connections that both ends
  * begin; a byte that somebody changes on its way; a process without the secret; a network that closes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <netinet/in.h>
@@ -15,7 +15,7 @@
 /* cmocka.h needs four of these headers first */
 #include <cmocka.h>
 
-#include "cipher_play.h"
+#include "tcp_play.h"
 
 enum { MOST = 5 << 20 };
 
@@ -30,9 +30,8 @@ static void all_sizes_arrive(void **state) {
   static const size_t sizes[] = {0, 1, 16, 8 << 10, (16 << 10) - 17, (16 << 10) - 16, 16 << 10, 32 << 10, (32 << 10) + 1, MOST};
   static unsigned char out[MOST], in[MOST];
   ends j;
-  (void)state;
-  if (!ends_have_tls()) skip();
-  ends_open(&j, 2, 0);
+  if (*state && !ends_have_tls()) skip();
+  ends_open(&j, 2, 0, *state != NULL);
   ends_join(&j, -1);
   for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
     for (int how = 0; how < 12; how++) {
@@ -58,9 +57,8 @@ static void all_sizes_arrive(void **state) {
 static void a_sure_send_waits_for_its_receive(void **state) {
   ends j;
   int in = 0, out = 5;
-  (void)state;
-  if (!ends_have_tls()) skip();
-  ends_open(&j, 2, 0);
+  if (*state && !ends_have_tls()) skip();
+  ends_open(&j, 2, 0, *state != NULL);
   ends_join(&j, -1);
   ends_send(&j, 0, 0, 1, 9, &out, sizeof out, 1);
   ends_send(&j, 0, 1, 1, 8, &out, sizeof out, 0); /* comes later, on the same connection */
@@ -82,9 +80,8 @@ static void a_sure_send_waits_for_its_receive(void **state) {
 static void all_may_call_at_once(void **state) {
   ends j;
   int in[ENDS][ENDS], out[ENDS];
-  (void)state;
-  if (!ends_have_tls()) skip();
-  ends_open(&j, ENDS, 0);
+  if (*state && !ends_have_tls()) skip();
+  ends_open(&j, ENDS, 0, *state != NULL);
   ends_join(&j, -1);
   for (int r = 0; r < ENDS; r++)
     for (int to = 0; to < ENDS; to++) {
@@ -106,8 +103,8 @@ static void all_may_call_at_once(void **state) {
       for (int k = 0; k < ENDS; k++) j.net[k].poll(j.net[k].self, 8, &d, 1, &n);
       assert_int_equal(n, 0);
     }
-    const cipher_world *w = j.end[r];
-    for (const cipher_line *line = w->lines; line; line = line->next) lines++;
+    const tcp_world *w = j.end[r];
+    for (const tcp_line *line = w->lines; line; line = line->next) lines++;
     assert_int_equal(lines, ENDS - 1);
     assert_int_equal(w->strangers, 0);
   }
@@ -121,9 +118,8 @@ static void networks_keep_their_messages(void **state) {
   ends j;
   tutti_net second[2];
   int in = 0, out = 77;
-  (void)state;
-  if (!ends_have_tls()) skip();
-  ends_open(&j, 2, 0);
+  if (*state && !ends_have_tls()) skip();
+  ends_open(&j, 2, 0, *state != NULL);
   ends_join(&j, -1);
   assert_int_equal(j.net[0].pick(j.net[0].self, j.net[0].fresh(j.net[0].self), both, 2, &second[0]), 0);
   second[0].send(second[0].self, 0, 1, 0, &out, sizeof out, 0);
@@ -170,10 +166,9 @@ static void a_stranger_is_refused(void **state) {
   ends j;
   int in = 0, out = 1;
   char words[120] = "";
-  (void)state;
-  if (!ends_have_tls()) skip();
+  if (*state && !ends_have_tls()) skip();
   for (int who = 0; who < 2; who++) {
-    ends_open(&j, 2, 0);
+    ends_open(&j, 2, 0, *state != NULL);
     ends_join(&j, who);
     ends_recv(&j, 1, 0, 0, 0, &in, sizeof in);
     ends_send(&j, 0, 0, 1, 0, &out, sizeof out, 0);
@@ -182,7 +177,8 @@ static void a_stranger_is_refused(void **state) {
     assert_int_equal(ends_await(&j, 0, -1).peer, 1);
     assert_int_equal(ends_await(&j, 1, -1).peer, 0);
     assert_int_equal(j.net[0].fate(j.net[0].self, 1, words, sizeof words), 1);
-    assert_string_equal(words, "cannot be reached by TLS: what listens there lacks the job's secret");
+    assert_string_equal(words, *state ? "cannot be reached by TLS 1.3: what listens there lacks the job's secret"
+                                      : "cannot be reached by TCP: what listens there lacks the job's secret");
     assert_int_equal(in, 0);
     ends_close(&j);
   }
@@ -192,9 +188,8 @@ static void a_stranger_is_refused(void **state) {
 static void a_closed_end_is_lost(void **state) {
   static char big[MOST], room[MOST];
   ends j;
-  (void)state;
-  if (!ends_have_tls()) skip();
-  ends_open(&j, 2, 0);
+  if (*state && !ends_have_tls()) skip();
+  ends_open(&j, 2, 0, *state != NULL);
   ends_join(&j, -1);
   fill((unsigned char *)big, sizeof big, 3);
   ends_recv(&j, 1, 0, 0, 0, room, 64 << 10);
@@ -311,9 +306,9 @@ static void a_changed_byte_is_noticed(void **state) {
     ends j;
     tap taps[2];
     rank_thread ranks[2] = {{.status = TUTTI_OK}};
-    ends_open(&j, 2, 0);
+    ends_open(&j, 2, 0, true);
     for (int r = 0; r < 2; r++) { /* rank r is called by way of a tap */
-      cipher_address *a = &j.at[!r][r];
+      tcp_address *a = &j.at[!r][r];
       taps[r] = (tap){.at = cases[c].at, .repeats = cases[c].repeats};
       tap_open(&taps[r], a->port);
       a->port = taps[r].port;
@@ -344,12 +339,12 @@ static void a_changed_byte_is_noticed(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_sizes_arrive),
-      cmocka_unit_test(a_sure_send_waits_for_its_receive),
-      cmocka_unit_test(all_may_call_at_once),
-      cmocka_unit_test(networks_keep_their_messages),
-      cmocka_unit_test(a_stranger_is_refused),
-      cmocka_unit_test(a_closed_end_is_lost),
+      OVER_BOTH(all_sizes_arrive),
+      OVER_BOTH(a_sure_send_waits_for_its_receive),
+      OVER_BOTH(all_may_call_at_once),
+      OVER_BOTH(networks_keep_their_messages),
+      OVER_BOTH(a_stranger_is_refused),
+      OVER_BOTH(a_closed_end_is_lost),
       cmocka_unit_test(a_changed_byte_is_noticed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

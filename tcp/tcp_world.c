@@ -1,4 +1,4 @@
-/* cipher_world.c - the processes of a job in tutti's own network: progress, losses, and the end.
+/* tcp_world.c - the processes of a job in the network over sockets: progress, losses, and the end.
  *
  * Idea       All networks of a process share its connections, and one epoll reports on all of them. Nothing moves but in a
  *            call of the network; no thread is needed.
@@ -15,32 +15,32 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cipher.h"
+#include "tcp.h"
 
 enum { EVENTS = 32, CHECK_EVERY = 256, SKIPS_MOST = 8 };
 static const double END_S = 1;
 
 /* ---- processes ---- */
 
-const cipher_address *tt_cipher_address_of(const cipher_world *w, int process) {
-  static const cipher_address nowhere = {.host = "a host whose address makes no sense"};
+const tcp_address *tcp_address_of(const tcp_world *w, int process) {
+  static const tcp_address nowhere = {.host = "a host whose address makes no sense"};
   size_t bytes;
-  const cipher_address *its = w->addresses.of(w->addresses.ctx, process, &bytes);
+  const tcp_address *its = w->addresses.of(w->addresses.ctx, process, &bytes);
   return bytes >= sizeof *its && memchr(its->host, 0, sizeof its->host) ? its : &nowhere;
 }
 
-cipher_peer *tt_cipher_use(cipher_world *w, int process) {
-  cipher_peer **p = &w->peers[process];
+tcp_peer *tcp_use(tcp_world *w, int process) {
+  tcp_peer **p = &w->peers[process];
   if (*p || !(*p = malloc(sizeof **p))) return *p;
-  **p = (cipher_peer){.watch = {CIPHER_WATCH, -1}, .process = process};
+  **p = (tcp_peer){.watch = {TCP_WATCH, -1}, .process = process};
   (*p)->end = &(*p)->first;
   return *p;
 }
 
-static void end_connections(cipher_peer *p) {
-  cipher_line **lines[] = {&p->line, &p->call, &p->held};
+static void end_connections(tcp_peer *p) {
+  tcp_line **lines[] = {&p->line, &p->call, &p->held};
   for (int i = 0; i < 3; i++) {
-    if (*lines[i]) tt_cipher_line_end(*lines[i]);
+    if (*lines[i]) tcp_line_end(*lines[i]);
     *lines[i] = NULL;
   }
   if (p->watch.fd >= 0) close(p->watch.fd);
@@ -48,24 +48,24 @@ static void end_connections(cipher_peer *p) {
 }
 
 /* What has not left never will. */
-static void drop_queue(cipher_peer *p) {
+static void drop_queue(tcp_peer *p) {
   while (p->first) {
-    cipher_out *o = p->first;
+    tcp_out *o = p->first;
     p->first = o->next;
     if (!o->slot) free(o);
   }
   p->end = &p->first;
 }
 
-void tt_cipher_lose(cipher_world *w, cipher_peer *p, cipher_fate fate) {
+void tcp_lose(tcp_world *w, tcp_peer *p, tcp_fate fate) {
   if (p->fate) return;
   p->fate = fate;
-  for (cipher_line *line = w->lines; line; line = line->next)
-    if (line->state == CIPHER_OPEN && line->process == p->process) line->into = NULL;
+  for (tcp_line *line = w->lines; line; line = line->next)
+    if (line->state == TCP_OPEN && line->process == p->process) line->into = NULL;
   end_connections(p);
   drop_queue(p);
-  tt_cipher_early_lose(w, p->process);
-  for (cipher_net *n = w->nets; n; n = n->next) tt_cipher_net_lose(n, p->process);
+  tcp_early_lose(w, p->process);
+  for (tcp_net *n = w->nets; n; n = n->next) tcp_net_lose(n, p->process);
   int *lost = realloc(w->lost, (size_t)(w->losses + 1) * sizeof *lost);
   if (!lost) return; /* requests to it fail nevertheless */
   w->lost = lost;
@@ -74,31 +74,31 @@ void tt_cipher_lose(cipher_world *w, cipher_peer *p, cipher_fate fate) {
 
 /* ---- messages out ---- */
 
-void tt_cipher_queue(cipher_world *w, cipher_peer *p, cipher_out *out) {
+void tcp_queue(tcp_world *w, tcp_peer *p, tcp_out *out) {
   out->next = NULL;
   *p->end = out;
   p->end = &out->next;
   if (p->line)
-    tt_cipher_pump(p->line);
+    tcp_pump(p->line);
   else
-    tt_cipher_connect(w, p);
+    tcp_connect(w, p);
 }
 
-bool tt_cipher_queue_copy(cipher_world *w, cipher_peer *p, const cipher_head *head,
+bool tcp_queue_copy(tcp_world *w, tcp_peer *p, const tcp_head *head,
                           const void *bytes) {
   if (p->fate) return true;
-  cipher_out *out = malloc(sizeof *out + head->bytes);
+  tcp_out *out = malloc(sizeof *out + head->bytes);
   if (!out) return false;
-  *out = (cipher_out){.head = *head, .bytes = (const char *)(out + 1)};
+  *out = (tcp_out){.head = *head, .bytes = (const char *)(out + 1)};
   if (head->bytes) memcpy(out + 1, bytes, head->bytes);
-  tt_cipher_queue(w, p, out);
+  tcp_queue(w, p, out);
   return true;
 }
 
 /* The message as memory of its own, in its place in the queue. False: out of memory. */
-static bool own_message(cipher_peer *p, cipher_out **link) {
-  const cipher_out *old = *link;
-  cipher_out *copy = malloc(sizeof *copy + old->head.bytes);
+static bool own_message(tcp_peer *p, tcp_out **link) {
+  const tcp_out *old = *link;
+  tcp_out *copy = malloc(sizeof *copy + old->head.bytes);
   if (!copy) return false;
   *copy = *old;
   copy->slot = NULL;
@@ -109,12 +109,12 @@ static bool own_message(cipher_peer *p, cipher_out **link) {
   return true;
 }
 
-void tt_cipher_keep_copies(cipher_world *w, const cipher_net *n) {
+void tcp_keep_copies(tcp_world *w, const tcp_net *n) {
   for (int r = 0; r < w->ranks; r++) {
-    cipher_peer *p = w->peers[r];
-    for (cipher_out **link = p ? &p->first : NULL; link && *link; link = &(*link)->next)
+    tcp_peer *p = w->peers[r];
+    for (tcp_out **link = p ? &p->first : NULL; link && *link; link = &(*link)->next)
       if ((*link)->slot && (*link)->slot->net == n && !own_message(p, link)) {
-        tt_cipher_lose(w, p, CIPHER_DIED); /* the stream to it cannot go on */
+        tcp_lose(w, p, TCP_DIED); /* the stream to it cannot go on */
         break;
       }
   }
@@ -123,11 +123,11 @@ void tt_cipher_keep_copies(cipher_world *w, const cipher_net *n) {
 /* ---- progress ---- */
 
 /* Free the lines that are over; events of this round may have named them. */
-static void sweep(cipher_world *w) {
+static void sweep(tcp_world *w) {
   w->over = false;
-  for (cipher_line **link = &w->lines; *link;) {
-    cipher_line *line = *link;
-    if (line->state != CIPHER_OVER) {
+  for (tcp_line **link = &w->lines; *link;) {
+    tcp_line *line = *link;
+    if (line->state != TCP_OVER) {
       link = &line->next;
       continue;
     }
@@ -136,42 +136,42 @@ static void sweep(cipher_world *w) {
   }
 }
 
-static void hear_line(cipher_line *line, unsigned events) {
-  if (line->state == CIPHER_OPEN && events & ~(unsigned)EPOLLOUT)
-    tt_cipher_feed(line);
-  else if (line->state != CIPHER_OPEN && line->state != CIPHER_OVER)
-    tt_cipher_advance(line);
-  if (line->state == CIPHER_OPEN && events & EPOLLOUT) tt_cipher_pump(line);
+static void hear_line(tcp_line *line, unsigned events) {
+  if (line->state == TCP_OPEN && events & ~(unsigned)EPOLLOUT)
+    tcp_feed(line);
+  else if (line->state != TCP_OPEN && line->state != TCP_OVER)
+    tcp_advance(line);
+  if (line->state == TCP_OPEN && events & EPOLLOUT) tcp_pump(line);
 }
 
 /* What epoll does not report. */
-static void feed_unread(cipher_world *w) {
+static void feed_unread(tcp_world *w) {
   w->unread = false;
-  for (cipher_line *line = w->lines; line; line = line->next)
-    if (line->unread) tt_cipher_feed(line);
+  for (tcp_line *line = w->lines; line; line = line->next)
+    if (line->unread) tcp_feed(line);
 }
 
-void tt_cipher_progress(cipher_world *w) {
+void tcp_progress(tcp_world *w) {
   struct epoll_event events[EVENTS];
   const bool asks = !w->unread || ++w->skips % SKIPS_MOST == 0;
   const int n = asks ? epoll_wait(w->epoll, events, EVENTS, 0) : 0;
   for (int i = 0; i < n; i++) {
-    cipher_source *source = events[i].data.ptr;
+    tcp_source *source = events[i].data.ptr;
     if (source->fd < 0) continue;
     switch (source->kind) {
-      case CIPHER_LISTENER: tt_cipher_accept(w); break;
-      case CIPHER_LINE: hear_line((cipher_line *)(void *)source, events[i].events); break;
-      case CIPHER_WATCH: tt_cipher_hear_watch(w, (cipher_peer *)(void *)source, events[i].events);
+      case TCP_LISTENER: tcp_accept(w); break;
+      case TCP_LINE: hear_line((tcp_line *)(void *)source, events[i].events); break;
+      case TCP_WATCH: tcp_hear_watch(w, (tcp_peer *)(void *)source, events[i].events);
     }
   }
   if (w->unread) feed_unread(w);
-  if (++w->looks % CHECK_EVERY == 0) tt_cipher_check_calls(w);
+  if (++w->looks % CHECK_EVERY == 0) tcp_check_calls(w);
   if (w->over) sweep(w);
 }
 
 /* ---- the end ---- */
 
-static bool all_left(const cipher_world *w) {
+static bool all_left(const tcp_world *w) {
   if (w->waiting) return false;
   for (int r = 0; w->peers && r < w->ranks; r++)
     if (w->peers[r] && w->peers[r]->first) return false;
@@ -179,23 +179,23 @@ static bool all_left(const cipher_world *w) {
 }
 
 /* Have the other hosts taken all that was sent? */
-static bool all_taken(const cipher_world *w) {
+static bool all_taken(const tcp_world *w) {
   int waits = 0;
-  for (const cipher_line *line = w->lines; line && !waits; line = line->next)
-    if (line->state == CIPHER_OPEN && ioctl(line->source.fd, SIOCOUTQ, &waits)) waits = 0;
+  for (const tcp_line *line = w->lines; line && !waits; line = line->next)
+    if (line->state == TCP_OPEN && ioctl(line->source.fd, SIOCOUTQ, &waits)) waits = 0;
   return !waits;
 }
 
-static void free_world(cipher_world *w) {
+static void free_world(tcp_world *w) {
   for (int r = 0; w->peers && r < w->ranks; r++) {
     if (!w->peers[r]) continue;
     end_connections(w->peers[r]);
     drop_queue(w->peers[r]);
     free(w->peers[r]);
   }
-  for (cipher_line *line = w->lines; line; line = line->next) tt_cipher_line_end(line);
+  for (tcp_line *line = w->lines; line; line = line->next) tcp_line_end(line);
   sweep(w);
-  for (cipher_early *e = w->early, *next; e; e = next) {
+  for (tcp_early *e = w->early, *next; e; e = next) {
     next = e->next;
     free(e->bytes);
     free(e);
@@ -211,12 +211,12 @@ static void free_world(cipher_world *w) {
   free(w);
 }
 
-void tt_cipher_close(cipher_world *w) {
+void tcp_close(tcp_world *w) {
   const double until = tt_seconds() + END_S;
   struct pollfd p = {.fd = w->epoll, .events = POLLIN};
   while (!all_left(w) && tt_seconds() < until) {
     poll(&p, 1, 1);
-    tt_cipher_progress(w);
+    tcp_progress(w);
   }
   while (!all_taken(w) && tt_seconds() < until) poll(NULL, 0, 1);
   free_world(w);

@@ -1,4 +1,4 @@
-/* test_cipher_address.c - tutti's own network over TLS: in which order a process tries another one's addresses, and over
+/* test_tcp_address.c - the network over sockets: in which order a process tries another one's addresses, and over
  * which links; which processes share a host; how long the kernel waits for a silent host.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
@@ -14,7 +14,7 @@
 /* cmocka.h needs four of these headers first */
 #include <cmocka.h>
 
-#include "cipher.h"
+#include "tcp.h"
 
 enum { PLACES = 5 };
 
@@ -24,17 +24,17 @@ static struct in6_addr six(const char *text) {
   return a;
 }
 
-static cipher_address process_at(const char *host, const char *const *addresses) {
-  cipher_address p = {.port = 1};
+static tcp_address process_at(const char *host, const char *const *addresses) {
+  tcp_address p = {.port = 1};
   snprintf(p.host, sizeof p.host, "%s", host);
-  for (int k = 0; k < CIPHER_ADDRESSES && addresses[k]; k++) p.addresses[k] = six(addresses[k]);
+  for (int k = 0; k < TCP_ADDRESSES && addresses[k]; k++) p.addresses[k] = six(addresses[k]);
   return p;
 }
 
 /* This process: 10.0.0.1/20, fd00::1/60 and fe80::1/64, on the links 4 and 7. */
-static cipher_world *here(void) {
-  static const char *const own[CIPHER_ADDRESSES] = {"::ffff:10.0.0.1", "fd00::1", "fe80::1"};
-  cipher_world *w = calloc(1, sizeof *w);
+static tcp_world *here(void) {
+  static const char *const own[TCP_ADDRESSES] = {"::ffff:10.0.0.1", "fd00::1", "fe80::1"};
+  tcp_world *w = calloc(1, sizeof *w);
   w->own = process_at("n1", own);
   w->bits[0] = 96 + 20;
   w->bits[1] = 60;
@@ -47,24 +47,24 @@ static cipher_world *here(void) {
 }
 
 typedef struct places {
-  const char *addresses[CIPHER_ADDRESSES];
+  const char *addresses[TCP_ADDRESSES];
   struct {
     const char *address;
     unsigned link;
   } tried[PLACES];
 } places;
 
-static void expect_places(const cipher_world *w, const char *host, const places *x) {
-  const cipher_address of = process_at(host, x->addresses);
-  cipher_place place;
+static void expect_places(const tcp_world *w, const char *host, const places *x) {
+  const tcp_address of = process_at(host, x->addresses);
+  tcp_place place;
   int n = 0;
   for (; n < PLACES && x->tried[n].address; n++) {
     const struct in6_addr want = six(x->tried[n].address);
-    assert_true(tt_cipher_place_at(w, &of, n, &place));
+    assert_true(tcp_place_at(w, &of, n, &place));
     if (memcmp(&want, &place.address, sizeof want) || place.link != x->tried[n].link)
       fail_msg("place %d is not %s on link %u", n, x->tried[n].address, x->tried[n].link);
   }
-  assert_false(tt_cipher_place_at(w, &of, n, &place));
+  assert_false(tcp_place_at(w, &of, n, &place));
 }
 
 /* Those in a network of this host come first; one that only its link knows is tried on each link of this host. */
@@ -79,7 +79,7 @@ static void near_ones_come_first(void **state) {
       {{"fe80::9", "::ffff:10.9.0.1"}, {{"fe80::9", 4}, {"fe80::9", 7}, {"::ffff:10.9.0.1", 0}}},
       {{NULL}, {{NULL, 0}}},
   };
-  cipher_world *w = here();
+  tcp_world *w = here();
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_places(w, "n2", &cases[i]);
   free(w);
@@ -89,7 +89,7 @@ static void near_ones_come_first(void **state) {
 static void own_link_is_known(void **state) {
   static const places own = {{"::ffff:10.0.0.1", "fd00::1", "fe80::1"},
                              {{"::ffff:10.0.0.1", 0}, {"fd00::1", 0}, {"fe80::1", 7}}};
-  cipher_world *w = here();
+  tcp_world *w = here();
   (void)state;
   expect_places(w, "n1", &own);
   free(w);
@@ -98,16 +98,16 @@ static void own_link_is_known(void **state) {
 /* The link on which a process has answered comes first, and calls under way begin again. */
 static void found_link_comes_first(void **state) {
   static const places one = {{"fe80::9"}, {{"fe80::9", 7}, {"fe80::9", 4}}};
-  cipher_world *w = here();
-  cipher_peer peer = {.tried = 1};
-  cipher_peer *peers[] = {NULL, &peer};
+  tcp_world *w = here();
+  tcp_peer peer = {.tried = 1};
+  tcp_peer *peers[] = {NULL, &peer};
   (void)state;
   w->ranks = 2;
   w->peers = peers;
-  tt_cipher_found(w, &(cipher_place){six("::ffff:10.0.0.9"), 0});
-  tt_cipher_found(w, &(cipher_place){six("fe80::8"), 4});
+  tcp_found(w, &(tcp_place){six("::ffff:10.0.0.9"), 0});
+  tcp_found(w, &(tcp_place){six("fe80::8"), 4});
   assert_int_equal(peer.tried, 1);
-  tt_cipher_found(w, &(cipher_place){six("fe80::8"), 7});
+  tcp_found(w, &(tcp_place){six("fe80::8"), 7});
   assert_int_equal(peer.tried, 0);
   expect_places(w, "n2", &one);
   free(w);
@@ -115,18 +115,18 @@ static void found_link_comes_first(void **state) {
 
 static void hosts_differ(void **state) {
   static const struct {
-    const char *host, *addresses[CIPHER_ADDRESSES];
+    const char *host, *addresses[TCP_ADDRESSES];
     bool same;
   } cases[] = {
       {"n1", {"::ffff:10.0.0.1", "fe80::1"}, true},        {"n2", {"::ffff:10.0.0.1", "fe80::1"}, false},
       {"n1", {"::ffff:10.0.0.2", "fe80::1"}, false},       {"n1", {"::ffff:10.0.0.1"}, false},
       {"n1", {"::ffff:10.0.0.1", "fe80::1", "::1"}, false},
   };
-  const cipher_address first = process_at("n1", cases[0].addresses);
+  const tcp_address first = process_at("n1", cases[0].addresses);
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const cipher_address other = process_at(cases[i].host, cases[i].addresses);
-    if (tt_cipher_same_host(&first, &other) != cases[i].same) fail_msg("case %zu", i);
+    const tcp_address other = process_at(cases[i].host, cases[i].addresses);
+    if (tcp_same_host(&first, &other) != cases[i].same) fail_msg("case %zu", i);
   }
 }
 
@@ -149,9 +149,9 @@ static void watches_are_probed(void **state) {
   assert_int_equal(bind(listener, (struct sockaddr *)&at, n), 0);
   assert_int_equal(listen(listener, 8), 0);
   getsockname(listener, (struct sockaddr *)&at, &n);
-  const cipher_place place = {six("::ffff:127.0.0.1"), 0};
+  const tcp_place place = {six("::ffff:127.0.0.1"), 0};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const int fd = tt_cipher_dial(&place, ntohs(at.sin_port), cases[i].silence);
+    const int fd = tcp_dial(&place, ntohs(at.sin_port), cases[i].silence);
     assert_true(fd >= 0);
     assert_int_equal(option(fd, IPPROTO_TCP, TCP_NODELAY), 1);
     assert_int_equal(option(fd, SOL_SOCKET, SO_KEEPALIVE), cases[i].on);

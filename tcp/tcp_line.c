@@ -1,9 +1,11 @@
-/* cipher_line.c - one connection of tutti's own network: messages as a stream of bytes, in records of TLS.
+/* tcp_line.c - one connection: messages as a stream of bytes, in records if TLS encrypts them.
  *
- * Idea       A sender cuts the stream of its queue (a head, its bytes, a head, ...) into records of 16 KiB. A record that
- *            lies within one message is encrypted out of the program's memory; short messages are gathered into one. A
- *            receiver decrypts right into the memory of the receive that waits.
- * Cost       What TLS takes per byte, and a copy of the two ends of a long message, or of a short one.
+ * Idea       A queue is a stream of bytes: a head, its message, a head, ... Without TLS one system call sends up to 32
+ *            messages from where they lie. With TLS a sender cuts the stream into records of 16 KiB: one that lies within a
+ *            message is encrypted out of the program's memory, and short messages are gathered into one. A
+ *            receiver reads, or decrypts, right into the memory of the receive that waits.
+ * Cost       Without TLS two system calls per message. With TLS what TLS takes per byte, and a copy of the two ends of a
+ *            long message, or of a short one.
  * Invariant  A record that TLS has begun is brought again, byte by byte the same, until it has left. Before a connection is
  *            given up, what its other end has sent is read.
  * Source     RFC 8446, 5.1 (records).
@@ -14,20 +16,21 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "cipher.h"
+#include "tcp.h"
 
 enum {
   READS = 64, /* of one line, before others have their turn */
-  LOOKS = 8   /* for the receive of a message whose head is here */
+  LOOKS = 8,  /* for the receive of a message whose head is here */
+  PARTS = 64  /* of messages in one system call */
 };
 
 /* ---- a line ---- */
 
-cipher_line *tt_cipher_line_new(cipher_world *w, int fd, cipher_state state, int process) {
-  cipher_line *line = malloc(sizeof *line);
+tcp_line *tcp_line_new(tcp_world *w, int fd, tcp_state state, int process) {
+  tcp_line *line = malloc(sizeof *line);
   if (!line) return NULL;
-  memset(line, 0, offsetof(cipher_line, stage));
-  line->source = (cipher_source){CIPHER_LINE, fd};
+  memset(line, 0, offsetof(tcp_line, stage));
+  line->source = (tcp_source){TCP_LINE, fd};
   line->world = w;
   line->state = state;
   line->process = process;
@@ -39,20 +42,20 @@ cipher_line *tt_cipher_line_new(cipher_world *w, int fd, cipher_state state, int
   return line;
 }
 
-void tt_cipher_line_end(cipher_line *line) {
-  if (line->state == CIPHER_OVER) return;
-  if (line->state == CIPHER_HEARS) line->world->strangers--;
+void tcp_line_end(tcp_line *line) {
+  if (line->state == TCP_OVER) return;
+  if (line->state == TCP_HEARS) line->world->strangers--;
   if (line->waits) line->world->waiting--;
   line->waits = false;
   if (line->end) line->world->tls->drop(line->end);
   close(line->source.fd);
   line->end = NULL;
   line->source.fd = -1;
-  line->state = CIPHER_OVER;
+  line->state = TCP_OVER;
   line->world->over = true;
 }
 
-void tt_cipher_line_listen(cipher_line *line, bool reads, bool writes) {
+void tcp_line_listen(tcp_line *line, bool reads, bool writes) {
   struct epoll_event e = {.events = (reads ? EPOLLIN : 0u) | (writes ? EPOLLOUT : 0u),
                           .data.ptr = &line->source};
   const int epoll = line->world->epoll, fd = line->source.fd;
@@ -65,27 +68,27 @@ void tt_cipher_line_listen(cipher_line *line, bool reads, bool writes) {
 
 /* ---- sending ---- */
 
-static size_t size_of(const cipher_out *o) {
-  return CIPHER_HEAD + o->head.bytes;
+static size_t size_of(const tcp_out *o) {
+  return TCP_HEAD + o->head.bytes;
 }
 
 /* The next part of a message that lies in one place. */
-static const char *part_of(const cipher_out *o, size_t sent, size_t *n) {
-  const size_t at = sent < CIPHER_HEAD ? sent : sent - CIPHER_HEAD;
-  *n = (sent < CIPHER_HEAD ? CIPHER_HEAD : o->head.bytes) - at;
-  return (sent < CIPHER_HEAD ? (const char *)&o->head : o->bytes) + at;
+static const char *part_of(const tcp_out *o, size_t sent, size_t *n) {
+  const size_t at = sent < TCP_HEAD ? sent : sent - TCP_HEAD;
+  *n = (sent < TCP_HEAD ? TCP_HEAD : o->head.bytes) - at;
+  return (sent < TCP_HEAD ? (const char *)&o->head : o->bytes) + at;
 }
 
 /* Choose the next record: a part of one message where it lies, or several parts, gathered. */
-static void next_record(cipher_line *line, const cipher_out *first) {
+static void next_record(tcp_line *line, const tcp_out *first) {
   size_t n, have = 0, sent = first->sent;
   line->record = part_of(first, sent, &n);
-  line->record_bytes = tt_min(n, CIPHER_RECORD);
-  if (n >= CIPHER_RECORD || (sent + n == size_of(first) && !first->next)) return;
+  line->record_bytes = tt_min(n, TCP_RECORD);
+  if (n >= TCP_RECORD || (sent + n == size_of(first) && !first->next)) return;
   line->record = line->stage;
-  for (const cipher_out *o = first; o && have < CIPHER_RECORD;) {
+  for (const tcp_out *o = first; o && have < TCP_RECORD;) {
     const char *part = part_of(o, sent, &n);
-    n = tt_min(n, CIPHER_RECORD - have);
+    n = tt_min(n, TCP_RECORD - have);
     memcpy(line->stage + have, part, n);
     have += n;
     sent += n;
@@ -97,9 +100,9 @@ static void next_record(cipher_line *line, const cipher_out *first) {
 }
 
 /* So many bytes of the queue have left. */
-static void advance_queue(cipher_peer *p, size_t n) {
+static void advance_queue(tcp_peer *p, size_t n) {
   while (n > 0) {
-    cipher_out *o = p->first;
+    tcp_out *o = p->first;
     const size_t part = tt_min(n, size_of(o) - o->sent);
     o->sent += part;
     n -= part;
@@ -107,31 +110,45 @@ static void advance_queue(cipher_peer *p, size_t n) {
     p->first = o->next;
     if (!p->first) p->end = &p->first;
     if (o->slot)
-      tt_cipher_left(o->slot);
+      tcp_left(o->slot);
     else
       free(o);
   }
 }
 
 /* What an error of a connection says of the process at its other end. n: what the call returned; errno. */
-static cipher_fate fate_of(ssize_t n) {
-  if (n >= 0) return CIPHER_DIED;
-  if (errno == EBADMSG) return CIPHER_CHANGED;
-  return errno == ETIMEDOUT || errno == EHOSTUNREACH || errno == ENETUNREACH ? CIPHER_SILENT
-                                                                             : CIPHER_DIED;
+static tcp_fate fate_of(ssize_t n) {
+  if (n >= 0) return TCP_DIED;
+  if (errno == EBADMSG) return TCP_CHANGED;
+  return errno == ETIMEDOUT || errno == EHOSTUNREACH || errno == ENETUNREACH ? TCP_SILENT
+                                                                             : TCP_DIED;
 }
 
 /* The peer whose messages the line carries; NULL: none yet. */
-static cipher_peer *peer_of(const cipher_line *line) {
-  return line->state == CIPHER_OPEN ? line->world->peers[line->process] : NULL;
+static tcp_peer *peer_of(const tcp_line *line) {
+  return line->state == TCP_OPEN ? line->world->peers[line->process] : NULL;
 }
 
-/* Hand records to TLS until the queue is empty, or -1 and errno. */
-static int encrypt_queue(cipher_line *line) {
-  cipher_peer *p = peer_of(line);
+/* Send the queue's messages from where they lie. */
+static ssize_t send_parts(tcp_line *line, const tcp_out *first) {
+  struct iovec parts[PARTS];
+  size_t n = 0, sent = first->sent;
+  for (const tcp_out *o = first; o && n < PARTS; o = o->next, sent = 0)
+    for (size_t part; sent < size_of(o) && n < PARTS; sent += part) {
+      const char *bytes = part_of(o, sent, &part);
+      parts[n++] = (struct iovec){(void *)(uintptr_t)bytes, part};
+    }
+  return tcp_plain_send(line->end, parts, n);
+}
+
+/* Hand the queue, as records or parts, to the end until it is empty, or -1 and errno. */
+static int send_queue(tcp_line *line) {
+  tcp_peer *p = peer_of(line);
   while (line->record || (p && p->first)) {
-    if (!line->record) next_record(line, p->first);
-    const ssize_t n = line->world->tls->send(line->end, line->record, line->record_bytes);
+    const bool whole = line->record || line->world->encrypts;
+    if (whole && !line->record) next_record(line, p->first);
+    const ssize_t n = whole ? line->world->tls->send(line->end, line->record, line->record_bytes)
+                            : send_parts(line, p->first);
     if (n <= 0) return -1;
     line->record = NULL;
     if (!line->greets) advance_queue(p, (size_t)n);
@@ -140,12 +157,12 @@ static int encrypt_queue(cipher_line *line) {
   return 0;
 }
 
-void tt_cipher_pump(cipher_line *line) {
+void tcp_pump(tcp_line *line) {
   const tt_tls *tls = line->world->tls;
-  if (line->state == CIPHER_OVER || line->broken) return;
+  if (line->state == TCP_OVER || line->broken) return;
   int more, waits;
   do {
-    more = encrypt_queue(line);
+    more = send_queue(line);
     waits = more && errno != EAGAIN ? more : tls->flush(line->end);
   } while (more && !waits);
   if (waits && errno != EAGAIN) { /* once what has come is read, its process is lost */
@@ -156,16 +173,16 @@ void tt_cipher_pump(cipher_line *line) {
   if (!waits != !line->waits) line->world->waiting += waits ? 1 : -1;
   line->waits = waits;
   const bool writes = more || waits;
-  if (writes != line->writes) tt_cipher_line_listen(line, true, writes);
+  if (writes != line->writes) tcp_line_listen(line, true, writes);
 }
 
 /* ---- receiving ---- */
 
 /* The head of a message is here. False, and EAGAIN: its receive has not begun yet, but may soon. */
-static bool begin_message(cipher_line *line) {
-  cipher_head head;
+static bool begin_message(tcp_line *line) {
+  tcp_head head;
   memcpy(&head, line->head, sizeof head);
-  if (line->looks < LOOKS && !tt_cipher_awaited(line, &head)) {
+  if (line->looks < LOOKS && !tcp_awaited(line, &head)) {
     line->looks++;
     line->unread = line->world->unread = true;
     errno = EAGAIN;
@@ -173,25 +190,25 @@ static bool begin_message(cipher_line *line) {
   }
   line->looks = 0;
   line->left = head.bytes;
-  tt_cipher_begins(line, &head);
-  if (!line->left) tt_cipher_ends(line);
+  tcp_begins(line, &head);
+  if (!line->left) tcp_ends(line);
   if (!line->left) line->have = 0;
   return true;
 }
 
 /* Some bytes of what comes next: what recv returned. */
-static ssize_t read_some(cipher_line *line) {
+static ssize_t read_some(tcp_line *line) {
   char waste[4096];
   const tt_tls *tls = line->world->tls;
-  if (line->have < CIPHER_HEAD) {
-    const ssize_t n = tls->recv(line->end, line->head + line->have, CIPHER_HEAD - line->have);
+  if (line->have < TCP_HEAD) {
+    const ssize_t n = tls->recv(line->end, line->head + line->have, TCP_HEAD - line->have);
     if (n > 0) line->have += (size_t)n;
-    if (n <= 0 || line->have < CIPHER_HEAD) return n;
+    if (n <= 0 || line->have < TCP_HEAD) return n;
     line->looks = 0;
     return begin_message(line) ? n : -1;
   }
-  if (line->looks) return begin_message(line) ? CIPHER_HEAD : -1;
-  const size_t room = tt_cipher_room(line);
+  if (line->looks) return begin_message(line) ? TCP_HEAD : -1;
+  const size_t room = tcp_room(line);
   if (!room) return errno = EAGAIN, -1;
   const ssize_t n = line->to ? tls->recv(line->end, line->to, room)
                              : tls->recv(line->end, waste, tt_min(room, sizeof waste));
@@ -199,23 +216,23 @@ static ssize_t read_some(cipher_line *line) {
   if (line->to) line->to += n;
   line->left -= (size_t)n;
   if (line->left) return n;
-  tt_cipher_ends(line);
+  tcp_ends(line);
   line->have = 0;
   return n;
 }
 
 /* After a receive has its message, its caller has its turn: the next receive that it starts may be for what comes next,
  * which then needs no memory of its own. */
-void tt_cipher_feed(cipher_line *line) {
+void tcp_feed(tcp_line *line) {
   const unsigned before = line->received;
   line->unread = false;
   for (int i = 0; i < READS && line->received == before; i++) {
-    if (line->state != CIPHER_OPEN || *line->world->failed) return;
+    if (line->state != TCP_OPEN || *line->world->failed) return;
     const ssize_t n = read_some(line);
     if (n > 0) continue;
     const bool empty = n < 0 && errno == EAGAIN;
     if (empty && (line->unread || !line->broken)) return;
-    tt_cipher_lose(line->world, peer_of(line), empty ? line->broken : fate_of(n));
+    tcp_lose(line->world, peer_of(line), empty ? line->broken : fate_of(n));
     return;
   }
   line->unread = line->world->unread = true;
@@ -223,22 +240,22 @@ void tt_cipher_feed(cipher_line *line) {
 
 /* ---- hello and welcome ---- */
 
-void tt_cipher_greet(cipher_line *line, uint32_t magic) {
+void tcp_greet(tcp_line *line, uint32_t magic) {
   const uint32_t says[4] = {magic, (uint32_t)line->world->rank, (uint32_t)line->process};
-  _Static_assert(sizeof says == CIPHER_HEAD, "as long as a head");
+  _Static_assert(sizeof says == TCP_HEAD, "as long as a head");
   memcpy(line->stage, says, sizeof says);
   line->record = line->stage;
   line->record_bytes = sizeof says;
   line->greets = true;
-  tt_cipher_pump(line);
+  tcp_pump(line);
 }
 
-int tt_cipher_heard(cipher_line *line, uint32_t magic, uint32_t *from) {
-  const cipher_world *w = line->world;
+int tcp_heard(tcp_line *line, uint32_t magic, uint32_t *from) {
+  const tcp_world *w = line->world;
   uint32_t says[4];
-  while (line->have < CIPHER_HEAD) {
+  while (line->have < TCP_HEAD) {
     const ssize_t n =
-        w->tls->recv(line->end, line->head + line->have, CIPHER_HEAD - line->have);
+        w->tls->recv(line->end, line->head + line->have, TCP_HEAD - line->have);
     if (n < 0 && errno == EAGAIN) return -1;
     if (n <= 0) return 0;
     line->have += (size_t)n;

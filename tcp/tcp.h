@@ -1,0 +1,331 @@
+/* tcp.h - internals of the network between hosts over sockets: plain TCP, or TLS 1.3.
+ *
+ * Layers     tcp_net.c      the table of tutti_net.h: requests of one network
+ *            tcp_match.c    messages that come, and the receives that they are for
+ *            tcp_line.c     one connection: messages as a stream of bytes, in records if TLS encrypts them
+ *            tcp_plain.c    the ends of a plain connection; those of a TLS connection are in libtutti_tls.so
+ *            tcp_call.c     connections: calls, welcomes, and which of two calls stays
+ *            tcp_world.c    all processes of a job: progress, losses, the end
+ *            tcp_address.c  addresses of this host, and sockets to those of others
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TCP_H
+#define TCP_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "reach.h"
+#include "secure.h"
+#include "tutti_net.h"
+
+enum {
+  TCP_ADDRESSES = 6,
+  TCP_RECORD = 16 << 10, /* most bytes of a TLS record */
+  TCP_HEAD = 16,         /* bytes */
+  TCP_CHUNK = 64         /* slots */
+};
+
+typedef struct tcp_world tcp_world;
+typedef struct tcp_net tcp_net;
+typedef struct tcp_line tcp_line;
+typedef struct tcp_slot tcp_slot;
+
+/* A process's address: where it listens. */
+typedef struct tcp_address {
+  char host[64];
+  struct in6_addr addresses[TCP_ADDRESSES]; /* IPv4 as mapped ones; zeros: no more */
+  uint16_t port, watch;                        /* watch: of the connections on which nothing is sent; 0: none */
+  int32_t pid;
+} tcp_address;
+
+/* An address of a process, and the link of this host to it. */
+typedef struct tcp_place {
+  struct in6_addr address;
+  unsigned link; /* 0: more than one link knows the address */
+} tcp_place;
+
+typedef enum tcp_kind { TCP_PLAIN, TCP_SURE, TCP_RECEIPT } tcp_kind;
+
+/* Precedes each message. */
+typedef struct tcp_head {
+  uint32_t number; /* of the network */
+  uint32_t rank;   /* of the sender, in that network */
+  uint32_t bytes;  /* that follow */
+  uint8_t kind, tag, none[2];
+} tcp_head;
+_Static_assert(sizeof(tcp_head) == TCP_HEAD, "each message has one");
+
+/* A message on its way out. */
+typedef struct tcp_out {
+  struct tcp_out *next; /* in its peer's queue */
+  tcp_head head;
+  const char *bytes;
+  size_t sent;       /* of the head and the bytes */
+  tcp_slot *slot; /* NULL: this is memory of its own, with the bytes behind it, and is freed once sent */
+} tcp_out;
+
+typedef enum tcp_stage {
+  TCP_FREE,   /* it is no request, or one that was forgotten */
+  TCP_POSTED, /* a receive: its message has not begun */
+  TCP_BEGUN,  /* ... has */
+  TCP_LEAVES, /* a send, in its peer's queue */
+  TCP_SENT,   /* ... that awaits its receipt alone */
+  TCP_DONE    /* not reported yet */
+} tcp_stage;
+
+/* A request. */
+struct tcp_slot {
+  tcp_net *net;
+  tcp_slot *next; /* in the one queue that it is in: posted, asked or done */
+  int number, peer, tag;
+  tcp_stage stage;
+  bool awaits; /* a send's receipt has not come */
+  int failed;
+  char *to;     /* of a receive */
+  size_t bytes; /* room; once the message has begun: its size */
+  tcp_out out;
+};
+
+/* A message that came before its receive began. */
+typedef struct tcp_early {
+  struct tcp_early *next; /* oldest first */
+  tcp_head head;
+  int process;
+  bool whole, unwanted;
+  tcp_slot *slot; /* the receive that it is for; NULL: none yet */
+  char *bytes;
+  size_t room; /* memory at `bytes`, which grows with what comes */
+} tcp_early;
+
+typedef enum tcp_source_kind { TCP_LISTENER, TCP_LINE, TCP_WATCH } tcp_source_kind;
+
+/* What epoll reports: the beginning of a line, a peer's watch, or the listener. */
+typedef struct tcp_source {
+  tcp_source_kind kind;
+  int fd; /* -1: none */
+} tcp_source;
+
+typedef enum tcp_fate { /* of a process */
+  TCP_LIVES,
+  TCP_DIED,
+  TCP_SILENT,  /* its host */
+  TCP_CHANGED, /* bytes of its connection were changed on their way */
+  TCP_APART    /* it cannot be reached: `why` */
+} tcp_fate;
+
+typedef enum tcp_state {
+  TCP_CONNECTS, /* the socket of a call */
+  TCP_SHAKES,   /* the call's handshake */
+  TCP_ASKS,     /* the call awaits its welcome */
+  TCP_HEARS,    /* a connection that was accepted: its hello has not come */
+  TCP_HELD,     /* its hello has come, but this process's own call may stay instead */
+  TCP_OPEN,
+  TCP_OVER
+} tcp_state;
+
+/* A connection. */
+struct tcp_line {
+  tcp_source source;
+  tcp_world *world;
+  tcp_line *next; /* of the world */
+  tcp_state state;
+  int process;   /* at the other end; -1: unknown yet */
+  void *end;     /* TLS; NULL: not yet */
+  bool writes;   /* epoll reports when it can be written */
+  bool unread;   /* there may be more to read, which epoll does not report */
+  bool greets;   /* the record on its way is a hello or welcome */
+  tcp_fate broken; /* it cannot be written any more, for this reason */
+  double since;  /* s */
+  char head[TCP_HEAD]; /* of the message that comes */
+  size_t have, left;      /* bytes of the head; of the message, still to come */
+  char *to;               /* NULL: the rest is dropped */
+  tcp_slot *into;
+  tcp_early *early;
+  unsigned received; /* messages that a receive had asked for */
+  int looks;         /* for the receive of the message whose head is here */
+  bool waits;         /* records that TLS has made wait for the socket */
+  const char *record; /* that TLS has not taken; NULL: none */
+  size_t record_bytes;
+  char stage[TCP_RECORD];
+};
+
+/* A process in use. */
+typedef struct tcp_peer {
+  tcp_source watch; /* a connection on which nothing is sent */
+  bool stands;         /* the watch was established */
+  int process;
+  tcp_fate fate;
+  tcp_line *line;        /* that carries messages; NULL: none yet */
+  tcp_line *call, *held; /* its own call; the other one's: see tcp_call.c */
+  int tried, given_up;      /* addresses; calls that the other end has ended */
+  int error;                /* errno of the last call */
+  tcp_out *first, **end; /* messages that have not left */
+} tcp_peer;
+
+/* State shared by the networks of a process, all of it under `lock`. */
+struct tcp_world {
+  pthread_mutex_t lock;
+  const char *name; /* "TCP" */
+  bool encrypts;
+  const tt_tls *tls; /* the ends of connections; tcp_plain() if they are not encrypted */
+  unsigned char secret[TT_TLS_SECRET];
+  tcp_address own;
+  int bits[TCP_ADDRESSES]; /* of the network of each address */
+  unsigned own_link[TCP_ADDRESSES]; /* of each that only its link knows */
+  unsigned link[TT_LINKS];             /* over which to look for such addresses of others, in this order */
+  int links;
+  int silence;                /* s; 0: unlimited */
+  tcp_source listener;
+  int watched; /* the socket that others watch; -1: none */
+  int epoll;
+  int rank, ranks;
+  tcp_peer **peers; /* by process; NULL: not in use */
+  tcp_line *lines;
+  int strangers; /* lines whose hello has not come */
+  bool unread;   /* of some line */
+  bool over;     /* some line is */
+  atomic_int waiting; /* lines with records that wait for their sockets */
+  tutti_net_addresses addresses;
+  uint32_t next; /* number of the next network */
+  tcp_net *nets;
+  tcp_early *early, **early_end;
+  int *lost; /* processes that were lost, in this order */
+  int losses;
+  unsigned looks, skips; /* of progress; those without a system call */
+  char failed[120]; /* "": this process can go on */
+};
+
+struct tcp_net {
+  tcp_net *next; /* of the world */
+  tcp_world *world;
+  uint32_t number;
+  int rank, ranks;
+  int *processes; /* NULL: all */
+  tcp_slot **chunks;
+  int nchunks;
+  atomic_int out; /* messages that have not left */
+  int told;       /* how many of the world's losses were reported */
+  unsigned skips; /* polls that found something without progress */
+  tcp_slot *done, **done_end;     /* completed */
+  tcp_slot *asked, **asked_end;   /* sends that await a receipt */
+  tcp_slot *posted, **posted_end; /* receives that await a message */
+  char error[160];
+};
+
+static inline int tcp_process(const tcp_net *n, int rank) {
+  return n->processes ? n->processes[rank] : rank;
+}
+
+/* ---- the entry points (tcp_maker.c) ---- */
+
+TUTTI_API tutti_net_maker tutti_net_maker_of(void);
+TUTTI_API tutti_net_maker tutti_net_maker_tls(void); /* also if TUTTI_TLS does not ask for TLS */
+
+/* ---- requests (tcp_net.c) ---- */
+
+void tcp_append(tcp_slot ***end, tcp_slot *s);
+void tcp_unlink(tcp_slot **first, tcp_slot ***end, tcp_slot *s);
+void tcp_complete(tcp_slot *s, int failed);
+/* A message of this slot has left. */
+void tcp_left(tcp_slot *s);
+/* Complete the requests that wait for a lost process. */
+void tcp_net_lose(tcp_net *n, int process);
+/* A network of some processes; processes NULL: of all. 0, or 1: out of memory. */
+int tcp_net_make(tcp_world *w, uint32_t number, const int *processes, int rank, int ranks,
+                       tutti_net *net);
+
+/* ---- messages that come (tcp_match.c) ---- */
+
+/* Can the message go to its place at once? False: it would need memory of its own. */
+bool tcp_awaited(const tcp_line *line, const tcp_head *head);
+/* The head of a message from a process: where its bytes go is in line->to. A failure is the world's. */
+void tcp_begins(tcp_line *line, const tcp_head *head);
+/* How many bytes of it line->to has room for. 0: out of memory, which is a failure of the world. */
+size_t tcp_room(tcp_line *line);
+/* Its last byte is there. */
+void tcp_ends(tcp_line *line);
+/* A message from this process to itself. False: out of memory. */
+bool tcp_send_self(tcp_world *w, tcp_net *n, const tcp_head *head, const void *bytes);
+/* Give a new receive the oldest message that has come for it. False: none has. */
+bool tcp_take_early(tcp_slot *s);
+/* The rest of the message that this receive has begun to take is dropped. */
+void tcp_forget_slot(tcp_slot *s);
+/* The network is made: which of its messages that came before may its ranks have sent? */
+void tcp_early_check(const tcp_net *n);
+/* Drop the messages of a network that is closed, and those of a lost process that have come in part. */
+void tcp_early_close(tcp_world *w, uint32_t number);
+void tcp_early_lose(tcp_world *w, int process);
+
+/* ---- a connection (tcp_line.c) ---- */
+
+/* Fd -1: a call that is not connected yet. NULL: out of memory. */
+tcp_line *tcp_line_new(tcp_world *w, int fd, tcp_state state, int process);
+/* Close it; its memory is freed at the end of the next progress. */
+void tcp_line_end(tcp_line *line);
+/* What epoll reports; neither: nothing. */
+void tcp_line_listen(tcp_line *line, bool reads, bool writes);
+/* Send what its peer's queue has, as far as the socket takes it. */
+void tcp_pump(tcp_line *line);
+/* Read what has come. */
+void tcp_feed(tcp_line *line);
+/* Send a hello or a welcome, before all else. */
+void tcp_greet(tcp_line *line, uint32_t magic);
+/* A hello or welcome that has come in line->head: 1: it is right; 0: it is foreign; -1: not whole yet. */
+int tcp_heard(tcp_line *line, uint32_t magic, uint32_t *from);
+enum { TCP_HELLO = 0x74746831, TCP_WELCOME = 0x74747731 };
+
+/* ---- the ends of a plain connection (tcp_plain.c) ---- */
+
+/* The same functions as for TLS. */
+const tt_tls *tcp_plain(void);
+/* As sendmsg(2); `end`: one of tcp_plain. */
+ssize_t tcp_plain_send(void *end, struct iovec *parts, size_t n);
+#define TCP_SECRET_NAME "tutti data" /* the name of the job's secret */
+
+/* ---- connections (tcp_call.c) ---- */
+
+/* Connect to a process, unless it is connected or lost. */
+void tcp_connect(tcp_world *w, tcp_peer *p);
+void tcp_accept(tcp_world *w);
+/* Something has happened to a line that is not open. */
+void tcp_advance(tcp_line *line);
+/* Calls that take too long. */
+void tcp_check_calls(tcp_world *w);
+/* Something has happened to a watch. */
+void tcp_hear_watch(tcp_world *w, tcp_peer *p, unsigned events);
+
+/* ---- all processes (tcp_world.c) ---- */
+
+const tcp_address *tcp_address_of(const tcp_world *w, int process);
+/* A process from now on in use; NULL: out of memory. */
+tcp_peer *tcp_use(tcp_world *w, int process);
+void tcp_lose(tcp_world *w, tcp_peer *p, tcp_fate fate);
+/* Put a message in a peer's queue, and send as much as can be sent at once. */
+void tcp_queue(tcp_world *w, tcp_peer *p, tcp_out *out);
+/* A message of its own memory; bytes are copied. False: out of memory. */
+bool tcp_queue_copy(tcp_world *w, tcp_peer *p, const tcp_head *head, const void *bytes);
+/* What this network has in peers' queues becomes memory of its own. */
+void tcp_keep_copies(tcp_world *w, const tcp_net *n);
+void tcp_progress(tcp_world *w);
+/* Call after the last network is closed, or before the first one is made. */
+void tcp_close(tcp_world *w);
+
+/* ---- addresses (tcp_address.c) ---- */
+
+/* Fills in this host's, and listens. False: tutti_error() says why. */
+bool tcp_listen(tcp_world *w);
+/* The other one's place number i, in the order in which to try them; false: no more. */
+bool tcp_place_at(const tcp_world *w, const tcp_address *of, int i, tcp_place *place);
+/* The place at the other end of a line. */
+tcp_place tcp_far_end(const tcp_line *line);
+/* This place has answered: its link comes first for other processes, too. */
+void tcp_found(tcp_world *w, const tcp_place *place);
+/* A nonblocking socket that connects; -1 and errno. silence: as of a watch; 0: none. */
+int tcp_dial(const tcp_place *place, uint16_t port, int silence);
+bool tcp_same_host(const tcp_address *a, const tcp_address *b);
+
+#endif
