@@ -3,7 +3,7 @@
 #
 #   hosts.py [--build DIR] [--out DIR] [--mpi openmpi,mpich] [--hosts 5x1,6x1,7x1,8x1,3x2,4x3,1+4+2+5]
 #            [--rounds N] [--last BYTES] [--rate MBIT] [--loop] [--budget S] [--patience S]
-#            [--sides mpi,ucx,rails,gloo,shim] [--pml ob1,ucx]
+#            [--sides mpi,ucx,tcp,rails,gloo,shim] [--pml ob1,ucx]
 #
 # Hosts are network namespaces with shaped links (netns.sh), made for each run and removed
 # after it. For each layout (hosts x ranks on each) and each network that tutti uses, `tutti
@@ -27,10 +27,10 @@ from measure import KI, MI, Failed, bytes_name, geomean, median
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}
-TITLES = {"mpi": "tutti", "ucx": "tutti, UCX", "rails": "tutti, 2 rails", "gloo": "gloo", "shim": "the drop-in"}
+TITLES = {"mpi": "tutti", "ucx": "tutti, UCX", "tcp": "tutti, TCP", "rails": "tutti, 2 rails", "gloo": "gloo", "shim": "the drop-in"}
 SIDE = {"mpi": "tutti"}  # the names of turns.c, where they differ
-TUNED = ("mpi", "ucx", "rails")
-NETS = {"mpi": {}, "ucx": {"TUTTI_NET": "ucx"}, "rails": {"TUTTI_NET": "ucx", "TUTTI_RAILS": "eth0,eth1"}}
+TUNED = ("mpi", "ucx", "tcp", "rails")
+NETS = {"mpi": {}, "ucx": {"TUTTI_NET": "ucx"}, "tcp": {"TUTTI_NET": "tcp"}, "rails": {"TUTTI_NET": "ucx", "TUTTI_RAILS": "eth0,eth1"}}
 LAYOUTS = "5x1,6x1,7x1,8x1,3x2,4x3,1+4+2+5"
 LAYOUT = re.compile(r"[1-9]\d*(x[1-9]\d*|(\+[1-9]\d*)+)")
 LAST = 4 * MI
@@ -128,7 +128,7 @@ class Network:
     def rows(self, layout, profiles):
         """Yields bytes, {native, tutti, ratio, plan, floor}, as they come."""
         env = dict(self.settings(), TUTTI_DROPIN="always", TURNS_INTERFACE="eth0", TUTTI_PROFILE=profiles.get("mpi", "none"))
-        for side in ("ucx", "rails"):
+        for side in ("ucx", "tcp", "rails"):
             if side in profiles:
                 env["TURNS_%s_PROFILE" % side.upper()] = profiles[side]
         env["TURNS_RAILS"] = NETS["rails"]["TUTTI_RAILS"]

@@ -9,7 +9,8 @@
  * Sides      own: the MPI's allreduce, looked up in its own library: a preloaded one takes the names.
  *            tutti: tutti_comm_from_mpi, which is shared memory on one host. alloc: the same, on
  *            a vector of tutti_mem_alloc. generic, generic-alloc: the same with TUTTI_ENGINE=generic.
- *            ucx: the same with TUTTI_NET=ucx, and TURNS_UCX_PROFILE as its TUTTI_PROFILE. rails: ucx over the devices of
+ *            ucx: the same with TUTTI_NET=ucx, and TURNS_UCX_PROFILE as its TUTTI_PROFILE. tcp: with TUTTI_NET=tcp, and
+ *            TURNS_TCP_PROFILE. rails: ucx over the devices of
  *            TURNS_RAILS at once (TUTTI_RAILS), and TURNS_RAILS_PROFILE. shim: MPI_Allreduce, with tutti's library preloaded. gloo: the
  *            fastest of its algorithms, over TURNS_INTERFACE or the loopback. On one host also the
  *            floors exchange, two-shot and stream (turns_floor.c), for vectors and ranks that they know.
@@ -32,7 +33,7 @@
 #include "tutti_plan.h"
 
 static int rank, ranks, near; /* near: all ranks share memory */
-static tutti_comm *comm, *ucx_comm, *rails_comm, *generic_comm;
+static tutti_comm *comm, *ucx_comm, *tcp_comm, *rails_comm, *generic_comm;
 #ifdef WITH_GLOO
 static int gloo_best;
 #endif
@@ -84,6 +85,10 @@ static void generic_sum(float *x, size_t n) {
   check(!tutti_allreduce(generic_comm, x, x, n, TUTTI_FLOAT, TUTTI_SUM), "generic", tutti_error());
 }
 
+static void tcp_sum(float *x, size_t n) {
+  check(!tutti_allreduce(tcp_comm, x, x, n, TUTTI_FLOAT, TUTTI_SUM), "tcp", tutti_error());
+}
+
 static void ucx_sum(float *x, size_t n) {
   check(!tutti_allreduce(ucx_comm, x, x, n, TUTTI_FLOAT, TUTTI_SUM), "ucx", tutti_error());
 }
@@ -107,6 +112,7 @@ enum {
   GENERIC,
   GENERIC_ALLOC,
   UCX,
+  TCP,
   RAILS,
   GLOO,
   SHIM,
@@ -121,6 +127,7 @@ static side sides[SIDES] = {[OWN] = {"own", own_sum},
                             [GENERIC] = {"generic", generic_sum},
                             [GENERIC_ALLOC] = {"generic-alloc", generic_sum},
                             [UCX] = {"ucx", ucx_sum},
+                            [TCP] = {"tcp", tcp_sum},
                             [RAILS] = {"rails", rails_sum},
                             [GLOO] = {"gloo", gloo_best_sum},
                             [SHIM] = {"shim", shim_sum},
@@ -137,6 +144,7 @@ static int plays(int s, size_t n) {
 
 static tutti_comm *comm_of(int s) {
   if (s == UCX) return ucx_comm;
+  if (s == TCP) return tcp_comm;
   if (s == RAILS) return rails_comm;
   if (s == GENERIC || s == GENERIC_ALLOC) return generic_comm;
   return s == TUTTI || s == ALLOC ? comm : NULL;
@@ -307,9 +315,9 @@ static void open_gloo(void) {
 #define MPI_LIBRARY "libmpich.so.12"
 #endif
 
-static void open_over_ucx(const char *name, const char *profile, tutti_comm **over) {
+static void open_over(const char *net, const char *name, const char *profile, tutti_comm **over) {
   const char *path = getenv(profile);
-  setenv("TUTTI_NET", "ucx", 1);
+  setenv("TUTTI_NET", net, 1);
   if (path) setenv("TUTTI_PROFILE", path, 1);
   check(!tutti_comm_from_mpi(MPI_COMM_WORLD, over), name, tutti_error());
 }
@@ -323,11 +331,12 @@ static void open_sides(size_t last) {
     check(!tutti_comm_from_mpi(MPI_COMM_WORLD, &comm), "tutti_comm_from_mpi", tutti_error());
   if (sides[GENERIC].wanted || sides[GENERIC_ALLOC].wanted)
     check(!tutti_comm_from_mpi(MPI_COMM_WORLD, &generic_comm), "generic", tutti_error());
-  if (sides[UCX].wanted) open_over_ucx("ucx", "TURNS_UCX_PROFILE", &ucx_comm);
+  if (sides[UCX].wanted) open_over("ucx", "ucx", "TURNS_UCX_PROFILE", &ucx_comm);
+  if (sides[TCP].wanted) open_over("tcp", "tcp", "TURNS_TCP_PROFILE", &tcp_comm);
   if (sides[RAILS].wanted) {
     const char *rails = getenv("TURNS_RAILS");
     check(rails && !setenv("TUTTI_RAILS", rails, 1), "rails", "TURNS_RAILS names no devices");
-    open_over_ucx("rails", "TURNS_RAILS_PROFILE", &rails_comm);
+    open_over("ucx", "rails", "TURNS_RAILS_PROFILE", &rails_comm);
   }
   Dl_info from = {0};
   if (sides[SHIM].wanted)
@@ -344,6 +353,7 @@ static void open_sides(size_t last) {
 
 static void close_sides(void) {
   tutti_comm_free(ucx_comm);
+  tutti_comm_free(tcp_comm);
   tutti_comm_free(rails_comm);
   tutti_comm_free(generic_comm);
   tutti_comm_free(comm);
@@ -371,7 +381,7 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   check(argc == 7 && timing_parse(&plan, 5, argv + 1) && want(argv[6]), "usage",
         "turns " TIMING_USAGE
-        " own,tutti,alloc,generic,generic-alloc,ucx,rails,gloo,shim,exchange,two-shot,stream");
+        " own,tutti,alloc,generic,generic-alloc,ucx,tcp,rails,gloo,shim,exchange,two-shot,stream");
   open_sides(plan.last);
   for (size_t b = plan.first; b <= plan.last; b *= 4) size(&plan, b);
   close_sides();

@@ -20,6 +20,7 @@ enum {
   TUTTI_NET_RAILS = 4,        /* most rails */
   TUTTI_NET_MOST = 1 << 30,   /* most bytes of one message */
   TUTTI_NET_SECRET = 32,      /* bytes of a job's secret */
+  TUTTI_NET_MORE = 2,         /* in `sure` of send: see `stream` */
   TUTTI_NET_ANY = -1,         /* recv: from any peer */
   TUTTI_NET_LOST = 2, /* a request failed because its peer is gone; all other requests continue */
   TUTTI_NET_TAKEN = 3 /* from `pick`: this process has used the number for another network */
@@ -120,6 +121,10 @@ typedef struct tutti_net {
   int rails;
   /* 1: messages between processes are encrypted and authenticated, as TUTTI_TLS=all asks; 0: they are not. */
   int secure;
+  /* 1: one connection carries all messages between two processes, as a stream of bytes. Then tutti sends long
+   * vectors in larger pieces. `sure` also contains TUTTI_NET_MORE if another send to the same peer follows
+   * immediately; the message may wait for it, or for the next poll. */
+  int stream;
 } tutti_net;
 
 /** Make a communicator of all ranks of the network `net`. Collective. The table is copied. `self` stays

@@ -135,6 +135,7 @@ struct tcp_line {
   tcp_state state;
   int process;   /* at the other end; -1: unknown yet */
   void *end;     /* TLS; NULL: not yet */
+  bool due;      /* its queue has messages that wait for the next poll */
   bool writes;   /* epoll reports when it can be written */
   bool unread;   /* there may be more to read, which epoll does not report */
   bool greets;   /* the record on its way is a hello or welcome */
@@ -186,7 +187,7 @@ struct tcp_world {
   tcp_peer **peers; /* by process; NULL: not in use */
   tcp_line *lines;
   int strangers; /* lines whose hello has not come */
-  bool unread;   /* of some line */
+  bool unread, due; /* of some line */
   bool over;     /* some line is */
   atomic_int waiting; /* lines with records that wait for their sockets */
   tutti_net_addresses addresses;
@@ -270,6 +271,8 @@ void tcp_line_end(tcp_line *line);
 void tcp_line_listen(tcp_line *line, bool reads, bool writes);
 /* Send what its peer's queue has, as far as the socket takes it. */
 void tcp_pump(tcp_line *line);
+/* Send what the queues have that got messages since the last call. */
+void tcp_pump_due(tcp_world *w);
 /* Read what has come. */
 void tcp_feed(tcp_line *line);
 /* Send a hello or a welcome, before all else. */
@@ -304,7 +307,7 @@ const tcp_address *tcp_address_of(const tcp_world *w, int process);
 /* A process from now on in use; NULL: out of memory. */
 tcp_peer *tcp_use(tcp_world *w, int process);
 void tcp_lose(tcp_world *w, tcp_peer *p, tcp_fate fate);
-/* Put a message in a peer's queue, and send as much as can be sent at once. */
+/* Put a message in a peer's queue: tcp_pump_due sends it. */
 void tcp_queue(tcp_world *w, tcp_peer *p, tcp_out *out);
 /* A message of its own memory; bytes are copied. False: out of memory. */
 bool tcp_queue_copy(tcp_world *w, tcp_peer *p, const tcp_head *head, const void *bytes);

@@ -235,7 +235,7 @@ void tcp_feed(tcp_line *line) {
     tcp_lose(line->world, peer_of(line), empty ? line->broken : fate_of(n));
     return;
   }
-  line->unread = line->world->unread = true;
+  if (line->broken || line->world->tls->waiting(line->end)) line->unread = line->world->unread = true;
 }
 
 /* ---- hello and welcome ---- */

@@ -108,7 +108,8 @@ static int net_send(void *self, int number, int peer, int tag, const void *bytes
   tcp_peer *p;
   pthread_mutex_lock(&n->world->lock);
   tcp_slot *s = begin(n, number, peer, tag, &p);
-  const int failed = !s || send_it(s, p, bytes, size, sure);
+  const int failed = !s || send_it(s, p, bytes, size, sure & ~TUTTI_NET_MORE);
+  if (n->world->due && !(sure & TUTTI_NET_MORE)) tcp_pump_due(n->world);
   pthread_mutex_unlock(&n->world->lock);
   return failed;
 }
@@ -214,7 +215,10 @@ static int net_poll(void *self, int slots, tutti_net_done *done, int most, int *
   (void)slots;
   *count = 0;
   pthread_mutex_lock(&w->lock);
-  if (!n->done || ++n->skips % SKIPS_MOST == 0) tcp_progress(w);
+  if (!n->done || ++n->skips % SKIPS_MOST == 0)
+    tcp_progress(w);
+  else if (w->due)
+    tcp_pump_due(w);
   while (n->done && *count < most) {
     tcp_slot *s = n->done;
     tcp_unlink(&n->done, &n->done_end, s);
@@ -332,6 +336,7 @@ int tcp_net_make(tcp_world *w, uint32_t number, const int *processes, int rank, 
                      .self = n,
                      .threads = 1,
                      .secure = w->encrypts,
+                     .stream = 1,
                      .send = net_send,
                      .recv = net_recv,
                      .poll = net_poll,

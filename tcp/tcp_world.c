@@ -79,9 +79,18 @@ void tcp_queue(tcp_world *w, tcp_peer *p, tcp_out *out) {
   *p->end = out;
   p->end = &out->next;
   if (p->line)
-    tcp_pump(p->line);
+    w->due = p->line->due = true;
   else
     tcp_connect(w, p);
+}
+
+void tcp_pump_due(tcp_world *w) {
+  w->due = false;
+  for (tcp_line *line = w->lines; line; line = line->next) {
+    if (!line->due) continue;
+    line->due = false;
+    if (line->state == TCP_OPEN) tcp_pump(line);
+  }
 }
 
 bool tcp_queue_copy(tcp_world *w, tcp_peer *p, const tcp_head *head,
@@ -153,6 +162,7 @@ static void feed_unread(tcp_world *w) {
 
 void tcp_progress(tcp_world *w) {
   struct epoll_event events[EVENTS];
+  if (w->due) tcp_pump_due(w);
   const bool asks = !w->unread || ++w->skips % SKIPS_MOST == 0;
   const int n = asks ? epoll_wait(w->epoll, events, EVENTS, 0) : 0;
   for (int i = 0; i < n; i++) {
@@ -165,6 +175,7 @@ void tcp_progress(tcp_world *w) {
     }
   }
   if (w->unread) feed_unread(w);
+  if (w->due) tcp_pump_due(w);
   if (++w->looks % CHECK_EVERY == 0) tcp_check_calls(w);
   if (w->over) sweep(w);
 }

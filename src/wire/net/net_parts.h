@@ -12,6 +12,7 @@ enum {
   SMALL = 8 << 10,  /* bytes that fit in a packet (wire.beside), or fewer where simulated */
   PIECE = 32 << 10, /* bytes of a data message after a packet: small enough that MPIs use no
                        rendezvous */
+  LONG_PIECE = 4 * PIECE, /* the most over a stream, where each message costs system calls */
   OUT = 8,
   IN = 4, /* OUT, IN: messages in flight per pair and lane */
   RECORDS = 2 * TT_WINDOW,
@@ -118,6 +119,7 @@ typedef enum kind {
 typedef struct tt_slot {
   tt_slot_kind kind;
   bool sure; /* the send completes only after its receive has begun */
+  bool more; /* another send to the same rank follows immediately */
   union {
     tt_in_end *in;
     tt_out_end *out;
@@ -163,6 +165,7 @@ typedef struct tt_net {
   tt_requests requests;
   tt_net_peer **peers;         /* by rank; NULL: not in use */
   tt_packet *packets;          /* free list */
+  size_t piece;                /* most bytes of a data message */
   void *bounces;               /* free list, linked through the first word */
   int sending;                 /* sends in flight, without TT_LANE_P2P and control */
   int rails, last_rail;        /* of the last data message */
@@ -200,7 +203,7 @@ tutti_status tt_slot_start(tt_net *m, tt_slot what, int peer, int tag, void *byt
 void tt_slot_give(tt_net *m, int s);
 tt_packet *tt_packet_get(tt_net *m); /* NULL: out of memory */
 void tt_packet_put(tt_net *m, tt_packet *p);
-char *tt_bounce_get(tt_net *m, size_t bytes); /* PIECE bytes, or `bytes` if simulated; NULL: out of
+char *tt_bounce_get(tt_net *m, size_t bytes); /* m->piece bytes, or `bytes` if simulated; NULL: out of
                                                  memory */
 void tt_bounce_put(tt_net *m, void *at);
 void *tt_net_alloc(tt_wire *w, size_t bytes); /* for the table (wire.h) */

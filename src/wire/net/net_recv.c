@@ -70,7 +70,7 @@ static tutti_status packet_came(tt_net *m, tt_in_end *e, size_t bytes) {
   e->listens = -1;
   const size_t inside = bytes - sizeof *head, behind = bytes < sizeof *head ? 0 : head->behind;
   if (bytes < sizeof *head || (inside != 0) == (behind != 0) ||
-      (behind > PIECE && !m->net.simulated) || (int)head->rail >= m->rails)
+      (behind > m->piece && !m->net.simulated) || (int)head->rail >= m->rails)
     return strange(m, e->peer);
   if (head->net != (uint32_t)m->net.id) return discard_stale_packet(m, e);
   const tt_record record = tt_heading_record(head, m->records.newest);
@@ -392,7 +392,7 @@ void tt_net_close(tt_wire *w) {
     free(p);
   }
   for (void *at; (at = m->bounces);) {
-    tt_bounce_get(m, PIECE);
+    tt_bounce_get(m, m->piece);
     free(at);
   }
   while (m->given) tt_net_free(w, m->given->at);
@@ -471,6 +471,7 @@ tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
   m->net = *net;
   m->records.newest = m->wire.first;
   m->rails = net->rails > 1 ? net->rails : 1;
+  m->piece = net->stream ? LONG_PIECE : PIECE;
   const tutti_status status = tt_net_listen(m);
   if (status)
     tt_net_close(&m->wire);

@@ -5,6 +5,7 @@
  * Rails      Where several network devices carry messages at once, data goes on that with the fewest messages of
  *            this rank in flight, among those with room. Its packet, on the first device, names it. So a slow device
  *            carries less, and the order of pieces does not depend on it.
+ * Pieces     A long message is sent in pieces of 32 KiB, and over a stream of up to 128 KiB.
  * Copies     Copies are sent, not the caller's memory: a message cannot be taken back, and a peer
  *            that was stopped may fetch the bytes long after the call has failed here and the
  *            caller has freed its memory.
@@ -37,7 +38,7 @@ tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void
   const tt_record *mine = tt_net_record_of(m, m->wire.rank, stamp.seq);
   if (e->lane < TT_LANE_P2P && mine->stamp.seq == stamp.seq) tt_heading_fill(&p->head, mine);
   if (inside) memcpy(p->bytes, bytes, inside);
-  const tt_slot s = {.kind = PACKET_OUT, .out = e, .what = p, .ticket = e->sent};
+  const tt_slot s = {.kind = PACKET_OUT, .more = behind != 0, .out = e, .what = p, .ticket = e->sent};
   const tutti_status status =
       tt_slot_start(m, s, e->peer, e->lane, &p->head, sizeof p->head + inside, NULL);
   if (status) {
@@ -60,6 +61,12 @@ static int free_rail(const tt_net *m, const tt_out_end *e) {
   return e->sent - e->over < OUT ? best : -1;
 }
 
+/* The next piece of a message of which `left` bytes remain: at most half of them, so that the receiver adds the last
+ * pieces while they arrive. */
+static size_t piece_of(const tt_net *m, size_t left) {
+  return tt_max(PIECE, tt_min(m->piece, left / 2 / PIECE * PIECE));
+}
+
 size_t tt_net_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
                    size_t left, uint64_t *ticket, tutti_status *status) {
   tt_net *m = tt_net_of(w);
@@ -73,8 +80,9 @@ size_t tt_net_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *b
     *status = tt_packet_send(m, e, stamp, bytes, n, 0, 0);
     return *status ? 0 : n;
   }
-  const bool more = n > PIECE;
-  n = tt_min(n, PIECE);
+  const size_t piece = piece_of(m, left);
+  const bool more = n > piece;
+  n = tt_min(n, piece);
   const tt_slot s = {
       .kind = BYTES_OUT, .sure = more, .out = e, .ticket = e->sent, .what = tt_bounce_get(m, n)};
   if (!s.what) *status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a message to rank %d", peer);

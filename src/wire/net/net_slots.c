@@ -47,8 +47,9 @@ tutti_status tt_slot_start(tt_net *m, tt_slot what, int peer, int tag, void *byt
   if (s < 0) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", peer);
   m->requests.slots[s] = what;
   if (number) *number = s;
-  const bool sure = what.sure && !m->aborted; /* else it is over anyway */
-  const int failed = sends ? m->net.send(m->net.self, s, peer, tag, bytes, n, sure)
+  const int sure = what.sure && !m->aborted; /* else it is over anyway */
+  const int more = what.more && m->net.stream ? TUTTI_NET_MORE : 0;
+  const int failed = sends ? m->net.send(m->net.self, s, peer, tag, bytes, n, sure | more)
                            : m->net.recv(m->net.self, s, peer, tag, bytes, n);
   if (!failed) return TUTTI_OK;
   tt_slot_give(m, s);
@@ -71,7 +72,7 @@ void tt_packet_put(tt_net *m, tt_packet *p) {
 char *tt_bounce_get(tt_net *m, size_t bytes) {
   void *at = m->bounces;
   if (m->net.simulated) return tt_scratch_take(bytes);
-  if (!at) return aligned_alloc(64, PIECE);
+  if (!at) return aligned_alloc(64, m->piece);
   memcpy(&m->bounces, at, sizeof m->bounces);
   return at;
 }
