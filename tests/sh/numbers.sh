@@ -27,16 +27,16 @@ near $K32 4 "TUTTI_TOPO=numa:2 core:2" mp_cover
 near $M32 2 TUTTI_COPIES=private mp_scenes message
 near $M32 2 TUTTI_COPIES=none mp_scenes message
 export TUTTI_FIRST_NUMBER=$K32
-for wire in ucx tls; do
+for wire in ucx tcp tls; do
   if [ -e "$BUILD/libtutti_$wire.so" ]; then
-    [ $wire = tls ] && export TUTTI_TLS=all || unset TUTTI_TLS
+    export TUTTI_NET=$wire
     over 3 $apart mp_cover
     over 3 0,0,1 mp_cover
   else
     skip "over $wire" "libtutti_$wire.so was not built" 2 && n=$((n + 2))
   fi
 done
-unset TUTTI_TLS
+unset TUTTI_NET
 # The MPI selects its own transports. With UCX's TCP, MPICH 4.0.2 may hang in MPI_Finalize; UCX_TCP_PUT_ENABLE=n prevents that.
 unset UCX_TLS
 for mpi in ompi mpich; do

@@ -11,8 +11,8 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
   skip "over UCX" "it is not installed, or was not built (make ucx)" 44
   n=$((n + 1))
-  TUTTI_NODES=0,1 job run --hosts "$(list 2)" "$BUILD/examples/hello"
-  check "two nodes without UCX: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" -ge 1 ]'
+  TUTTI_NODES=0,1 TUTTI_NET=ucx job run --hosts "$(list 2)" "$BUILD/examples/hello"
+  check "two nodes that need UCX: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" -ge 1 ]'
 else
   brief || meanwhile over 4 0,1 mp_scenes
   brief || meanwhile over 3 $apart mp_parting

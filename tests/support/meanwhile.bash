@@ -15,6 +15,7 @@ told() {
     cat "$work/$i/said"
     grep -q '^ok' "$work/$i/said" || bad=1
     n=$((n + 1))
+    rm -rf "${work:?}/$i"
   done
   sleepers=0
 }
