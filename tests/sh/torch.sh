@@ -144,12 +144,14 @@ fi
 # Debian's Python 3.11 and its PyTorch need these options.
 launcher "torch.distributed.run -r 1 -t 1" $python -m torch.distributed.run --nproc_per_node 2 --standalone \
   -r 1 -t 1 --log_dir "$work/logs" $here/torch_faults.py train
-if [ -e "$BUILD/libtutti_ucx.so.0" ]; then
-  launcher "two hosts, over UCX" env UCX_TLS=tcp,self TUTTI_NODES=0,1 "$TUTTI" run --hosts localhost:1,localhost:1 \
-    --env PYTHONPATH="$PYTHONPATH" --env TUTTI_LIBRARY="$TUTTI_LIBRARY" $python $here/torch_faults.py train
-else
-  skip "two hosts, over UCX" "there is no libtutti_ucx.so"
-fi
+for net in ucx tcp; do
+  if [ -e "$BUILD/libtutti_$net.so.0" ]; then
+    launcher "two hosts, over $net" env UCX_TLS=tcp,self TUTTI_NET=$net TUTTI_NODES=0,1 "$TUTTI" run --hosts localhost:1,localhost:1 \
+      --env PYTHONPATH="$PYTHONPATH" --env TUTTI_LIBRARY="$TUTTI_LIBRARY" $python $here/torch_faults.py train
+  else
+    skip "two hosts, over $net" "there is no libtutti_$net.so"
+  fi
+done
 
 # ---- PyTorch's own tests ----
 theirs() { # RANKS
