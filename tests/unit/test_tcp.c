@@ -54,6 +54,33 @@ static void all_sizes_arrive(void **state) {
   ends_close(&j);
 }
 
+/* Messages of all lengths fill the socket, so one of them leaves in parts, with others behind it. */
+static void messages_queue_behind_a_full_socket(void **state) {
+  enum { N = 24 };
+  static const size_t sizes[] = {MOST, 3, 70000, 0, 16, 1 << 20};
+  static unsigned char out[N][MOST], in[MOST];
+  ends j;
+  if (*state && !ends_have_tls()) skip();
+  ends_open(&j, 2, 0, *state != NULL);
+  ends_join(&j, -1);
+  for (unsigned i = 0; i < N; i++) {
+    const size_t n = sizes[i % 6];
+    fill(out[i], n, i);
+    const int more = i % 3 && i < N - 1 ? TUTTI_NET_MORE : 0;
+    assert_int_equal(ends_send(&j, 0, (int)i, 1, 3, out[i], n, more), 0);
+  }
+  for (unsigned i = 0; i < N; i++) {
+    ends_recv(&j, 1, 0, 0, 3, in, sizeof in);
+    const tutti_net_done d = ends_await(&j, 1, 0);
+    assert_int_equal(d.failed, 0);
+    assert_int_equal(d.bytes, sizes[i % 6]);
+    assert_memory_equal(in, out[i], d.bytes);
+  }
+  for (int i = 0; i < N; i++) assert_int_equal(ends_await(&j, 0, i).failed, 0);
+  assert_int_equal(j.net[0].leaving(j.net[0].self), 0);
+  ends_close(&j);
+}
+
 static void a_sure_send_waits_for_its_receive(void **state) {
   ends j;
   int in = 0, out = 5;
@@ -340,6 +367,7 @@ static void a_changed_byte_is_noticed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       OVER_BOTH(all_sizes_arrive),
+      OVER_BOTH(messages_queue_behind_a_full_socket),
       OVER_BOTH(a_sure_send_waits_for_its_receive),
       OVER_BOTH(all_may_call_at_once),
       OVER_BOTH(networks_keep_their_messages),
