@@ -2,8 +2,8 @@
  *
  * The ranks find each other at a rendezvous, through a shared key-value store, or through an
  * allgather that the caller provides. Ranks of one node then share memory. Nodes talk through
- * UCX (libtutti_ucx.so) or another network that `config->net` or TUTTI_NET names. See
- * docs/hosts.md. SPDX-License-Identifier: BSD-3-Clause */
+ * UCX (libtutti_ucx.so), or through TCP (libtutti_tcp.so) if UCX is not installed, or through the network that
+ * `config->net` or TUTTI_NET names. See docs/hosts.md. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_CREATE_H
 #define TUTTI_CREATE_H
 
@@ -24,7 +24,7 @@ typedef struct tutti_id {
 /** How to make a communicator; all fields but the size may be 0. */
 typedef struct tutti_config {
   size_t size;     /* of this struct */
-  const char *net; /* "ucx": libtutti_ucx.so; or a path with a '/'. NULL: TUTTI_NET, else ucx */
+  const char *net; /* "ucx", "tcp", "tls"; "name": libtutti_name.so; or a path with a '/'. NULL: TUTTI_NET, else ucx or tcp */
   double timeout;  /* s to wait for missing ranks; 0: TUTTI_CONNECT_TIMEOUT, else 120 */
 } tutti_config;
 

@@ -2,7 +2,7 @@
 """portable_wheel.py - writes the wheel for any Linux of this processor with glibc 2.28 or newer (`make wheel`).
 
 Usage      tools/portable_wheel.py BUILD FOLDER: of what lies in BUILD, which was compiled with tools/glibc_2_28.h
-Idea       manylinux allows glibc only. So the wheel has the library, that for GPUs, the command and the Python package; the libraries for
+Idea       manylinux allows glibc only. So the wheel has the library, those for TCP and GPUs, the command and the Python package; the libraries for
            MPIs, UCX, PMIx and PyTorch differ from machine to machine, and come with `pip install` of the sources.
 SPDX-License-Identifier: BSD-3-Clause"""
 import os
@@ -23,7 +23,7 @@ WHY = ("the wheel for any Linux has no compiled backend, because it would fit on
 def main():
     build, folder = Path(sys.argv[1]), Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    name = backend.wheel_of(str(folder), "manylinux_2_28_" + platform.machine(), build, ("tutti", "tutti_cuda"), None, WHY)
+    name = backend.wheel_of(str(folder), "manylinux_2_28_" + platform.machine(), build, ("tutti", "tutti_tcp", "tutti_cuda"), None, WHY)
     faults = check_wheel.faults(folder / name)
     for fault in faults:
         print(f"tutti: {name}: {fault}", file=sys.stderr)

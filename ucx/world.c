@@ -179,7 +179,7 @@ int ucx_world_reaches(ucx_world *w, char *why, size_t size) {
     snprintf(why, size,
              "%s cannot reach rank %d on %.63s, whose addresses only its link knows (fe80::), and "
              "UCX's TCP does not use "
-             "such: give the hosts others, or set TUTTI_TLS=all",
+             "such: give the hosts others, or set TUTTI_NET=tcp",
              ucx_name(), to, b->host);
     return 0;
   }
