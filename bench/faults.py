@@ -17,7 +17,7 @@ import tempfile
 import time
 
 FILES = ("TUTTI_TRACE", "TUTTI_WISDOM")  # settings that name a file, which lies in the job's folder
-NETS = ("ucx", "tls")  # between hosts that are all this one
+NETS = ("ucx", "tcp", "tls")  # between hosts that are all this one
 STARTERS = {"ompi": "mpirun.openmpi", "mpich": "mpirun.mpich"}
 # More ranks than cores, as root, on this machine only.
 MPI_ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_plm": "isolated",

@@ -27,7 +27,7 @@ import faults
 
 KINDS = ("calm", "deaths", "stops", "alone", "mpi calm", "ends", "makers", "mpi stops", "ucx calm", "newcomers",
          "killed", "deaths", "ucx stops", "launcher", "threads", "aggregator")
-TORTURE = ("torture shm", "torture ucx", "deaths", "torture shm", "torture tls", "newcomers", "torture shm", "torture threads",
+TORTURE = ("torture shm", "torture ucx", "deaths", "torture tcp", "torture tls", "newcomers", "torture shm", "torture threads",
            "torture shm")
 CONTRACTS = ("any", "same", "run", "exact")
 MANNERS = {"deaths": "deaths", "makers": "makers", "alone": "alone", "killed": "doomed", "ends": "ends", "aggregator": "losses"}
@@ -124,8 +124,8 @@ class Plan:
         numas = lot.choice([n for n in (1, 2, 3, 4, 6, 8) if self.ranks % n == 0])
         if self.wire == "shm" and numas > 1:
             self.env["TUTTI_TOPO"] = "numa:%d core:%d" % (numas, self.ranks // numas)
-        if self.wire == "tls":
-            self.env["TUTTI_TLS"] = "all"
+        if self.wire in ("tcp", "tls"):
+            self.env["TUTTI_NET"] = self.wire
 
     def words(self):
         return "job %d: %s, %s, %d ranks, %g s%s" % (self.number, self.kind, self.wire, self.ranks, self.seconds, "".join(

@@ -1,11 +1,11 @@
-# tls.py - what TLS between hosts costs: an allreduce of two ranks over UCX's TCP and over tutti's own network with TLS, by
-# turns; and what AES-GCM alone does on one core.
+# tls.py - an allreduce of two ranks over UCX's TCP, over tutti's own TCP, and over TLS, alternately; and what AES-GCM alone does
+# on one core.
 #
 #   bench/bars.py --only tls runs it, and stores the table of docs/security.md (make bench-tls OUT=docs/bench)
 #
 # Places     loopback: both ranks on this machine, which share no memory. hosts: two network namespaces with links of
 #            10 Gbit/s (bench/netns.sh; as root).
-# Figures    the median over the rounds, with the least and the greatest. 8 B in microseconds, longer vectors in MB/s: the
+# Figures    the median over the rounds, with the least and the greatest. 8 B and 1 KiB in microseconds, longer vectors in MB/s: the
 #            vector's bytes over the time. Each round runs one launch per side, another one first in each; a ratio is the
 #            median of those of the rounds.
 # SPDX-License-Identifier: BSD-3-Clause
@@ -15,8 +15,8 @@ import subprocess
 
 from measure import Failed, median
 
-SIZES = [8, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20]
-SIDES = {"UCX": {"TUTTI_NET": "ucx", "UCX_TLS": "tcp,self"}, "TLS": {"TUTTI_TLS": "all"}}
+SIZES = [8, 1 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20]
+SIDES = {"UCX": {"TUTTI_NET": "ucx", "UCX_TLS": "tcp,self"}, "TCP": {"TUTTI_NET": "tcp"}, "TLS": {"TUTTI_TLS": "all"}}
 PLACES = ("loopback", "hosts")
 
 
@@ -31,7 +31,7 @@ def times(place, build, side):
     env = dict(os.environ, TUTTI=os.path.join(build, "tutti"), **SIDES[side])
     env.update({"TUTTI_NODES": "0,1"} if place == "loopback" else {})
     found = {}
-    for first, last, factor in ((8, 8, 2), (SIZES[1], SIZES[-1], 4)):
+    for first, last, factor in ((8, 8, 2), (1 << 10, 1 << 10, 2), (SIZES[2], SIZES[-1], 4)):
         argv = [os.path.join(build, "tutti"), "bench", "-b", str(first), "-e", str(last), "-f", str(factor), "--side", "out",
                 "--budget", "0.1", "--repeats", "5"]
         done = subprocess.run(command(place, build, argv), env=env, capture_output=True, text=True, timeout=300, check=False)
@@ -45,7 +45,7 @@ def times(place, build, side):
 
 
 def shown(size, us):
-    if size == 8:
+    if size <= 1 << 10:
         return "%.0f us (%.0f to %.0f)" % (median(us), min(us), max(us))
     rates = [size / t for t in us]
     return "%.0f MB/s (%.0f to %.0f)" % (median(rates), min(rates), max(rates))
@@ -66,12 +66,12 @@ def measured(place, build, rounds):
     """{side: {bytes: microseconds of each round}}."""
     found = {side: {} for side in SIDES}
     for r in range(rounds):
-        for side in sorted(SIDES, reverse=r % 2 == 1):
+        for side in sorted(SIDES, key=lambda s: (list(SIDES).index(s) + r) % len(SIDES)):
             for size, us in times(place, build, side).items():
                 found[side].setdefault(size, []).append(us)
     return found
 
 
-def ratios(found):
-    """{bytes: TLS's time over UCX's}."""
-    return {size: median([t / u for t, u in zip(found["TLS"][size], us)]) for size, us in found["UCX"].items()}
+def ratios(found, side):
+    """{bytes: the side's time over UCX's}."""
+    return {size: median([t / u for t, u in zip(found[side][size], us)]) for size, us in found["UCX"].items()}

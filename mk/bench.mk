@@ -13,7 +13,7 @@
 #                        pip:impi-rt", where pip: is PyPI's
 #   make peers           installs Open MPI, MPICH, Intel MPI and oneCCL from PyPI, each into build/peers/NAME
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
-#   make bench-tls       TLS between ranks beside UCX's TCP (as root; part of make bars)
+#   make bench-tls       TCP and TLS between ranks beside UCX's TCP (as root; part of make bars)
 #   make bench-faults    500 deaths, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
 #   make bench-torch     the PyTorch backend beside gloo
 #   make bench-frontier  floats between the fewest steps and the fewest bytes: predictions of docs/bench/papers.md

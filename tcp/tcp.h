@@ -38,7 +38,7 @@ typedef struct tcp_slot tcp_slot;
 typedef struct tcp_address {
   char host[64];
   struct in6_addr addresses[TCP_ADDRESSES]; /* IPv4 as mapped ones; zeros: no more */
-  uint16_t port, watch;                        /* watch: of the connections on which nothing is sent; 0: none */
+  uint16_t port, watch; /* watch: of the connections on which nothing is sent; 0: none */
   int32_t pid;
 } tcp_address;
 
@@ -64,12 +64,12 @@ typedef struct tcp_out {
   struct tcp_out *next; /* in its peer's queue */
   tcp_head head;
   const char *bytes;
-  size_t sent;       /* of the head and the bytes */
-  tcp_slot *slot; /* NULL: this is memory of its own, with the bytes behind it, and is freed once sent */
+  size_t sent;    /* of the head and the bytes */
+  tcp_slot *slot; /* NULL: separate memory that also contains the bytes, freed once sent */
 } tcp_out;
 
 typedef enum tcp_stage {
-  TCP_FREE,   /* it is no request, or one that was forgotten */
+  TCP_FREE,   /* not a request, or one that was cancelled */
   TCP_POSTED, /* a receive: its message has not begun */
   TCP_BEGUN,  /* ... has */
   TCP_LEAVES, /* a send, in its peer's queue */
@@ -110,11 +110,11 @@ typedef struct tcp_source {
 } tcp_source;
 
 typedef enum tcp_fate { /* of a process */
-  TCP_LIVES,
-  TCP_DIED,
-  TCP_SILENT,  /* its host */
-  TCP_CHANGED, /* bytes of its connection were changed on their way */
-  TCP_APART    /* it cannot be reached: `why` */
+                        TCP_LIVES,
+                        TCP_DIED,
+                        TCP_SILENT,  /* its host */
+                        TCP_CHANGED, /* bytes of its connection were changed on their way */
+                        TCP_APART    /* it cannot be reached: `why` */
 } tcp_fate;
 
 typedef enum tcp_state {
@@ -133,21 +133,21 @@ struct tcp_line {
   tcp_world *world;
   tcp_line *next; /* of the world */
   tcp_state state;
-  int process;   /* at the other end; -1: unknown yet */
-  void *end;     /* TLS; NULL: not yet */
-  bool due;      /* its queue has messages that wait for the next poll */
-  bool writes;   /* epoll reports when it can be written */
-  bool unread;   /* there may be more to read, which epoll does not report */
-  bool greets;   /* the record on its way is a hello or welcome */
-  tcp_fate broken; /* it cannot be written any more, for this reason */
-  double since;  /* s */
+  int process;         /* at the other end; -1: unknown yet */
+  void *end;           /* TLS; NULL: not yet */
+  bool due;            /* its queue has messages that wait for the next poll */
+  bool writes;         /* epoll reports when it can be written */
+  bool unread;         /* there may be more to read, which epoll does not report */
+  bool greets;         /* the record on its way is a hello or welcome */
+  tcp_fate broken;     /* it cannot be written any more, for this reason */
+  double since;        /* s */
   char head[TCP_HEAD]; /* of the message that comes */
-  size_t have, left;      /* bytes of the head; of the message, still to come */
-  char *to;               /* NULL: the rest is dropped */
+  size_t have, left;   /* bytes of the head; of the message, still to come */
+  char *to;            /* NULL: the rest is dropped */
   tcp_slot *into;
   tcp_early *early;
-  unsigned received; /* messages that a receive had asked for */
-  int looks;         /* for the receive of the message whose head is here */
+  unsigned received;  /* messages that a receive had asked for */
+  int looks;          /* for the receive of the message whose head is here */
   bool waits;         /* records that TLS has made wait for the socket */
   const char *record; /* that TLS has not taken; NULL: none */
   size_t record_bytes;
@@ -157,13 +157,13 @@ struct tcp_line {
 /* A process in use. */
 typedef struct tcp_peer {
   tcp_source watch; /* a connection on which nothing is sent */
-  bool stands;         /* the watch was established */
+  bool stands;      /* the watch was established */
   int process;
   tcp_fate fate;
   tcp_line *line;        /* that carries messages; NULL: none yet */
   tcp_line *call, *held; /* its own call; the other one's: see tcp_call.c */
-  int tried, given_up;      /* addresses; calls that the other end has ended */
-  int error;                /* errno of the last call */
+  int tried, given_up;   /* addresses; calls that the other end has ended */
+  int error;             /* errno of the last call */
   tcp_out *first, **end; /* messages that have not left */
 } tcp_peer;
 
@@ -175,20 +175,20 @@ struct tcp_world {
   const tt_tls *tls; /* the ends of connections; tcp_plain() if they are not encrypted */
   unsigned char secret[TT_TLS_SECRET];
   tcp_address own;
-  int bits[TCP_ADDRESSES]; /* of the network of each address */
+  int bits[TCP_ADDRESSES];          /* of the network of each address */
   unsigned own_link[TCP_ADDRESSES]; /* of each that only its link knows */
-  unsigned link[TT_LINKS];             /* over which to look for such addresses of others, in this order */
+  unsigned link[TT_LINKS]; /* over which to look for such addresses of others, in this order */
   int links;
-  int silence;                /* s; 0: unlimited */
+  int silence; /* s; 0: unlimited */
   tcp_source listener;
   int watched; /* the socket that others watch; -1: none */
   int epoll;
   int rank, ranks;
   tcp_peer **peers; /* by process; NULL: not in use */
   tcp_line *lines;
-  int strangers; /* lines whose hello has not come */
-  bool unread, due; /* of some line */
-  bool over;     /* some line is */
+  int strangers;      /* lines whose hello has not come */
+  bool unread, due;   /* of some line */
+  bool over;          /* some line is */
   atomic_int waiting; /* lines with records that wait for their sockets */
   tutti_net_addresses addresses;
   uint32_t next; /* number of the next network */
@@ -197,7 +197,7 @@ struct tcp_world {
   int *lost; /* processes that were lost, in this order */
   int losses;
   unsigned looks, skips; /* of progress; those without a system call */
-  char failed[120]; /* "": this process can go on */
+  char failed[120];      /* "": the process has not failed */
 };
 
 struct tcp_net {
@@ -208,9 +208,9 @@ struct tcp_net {
   int *processes; /* NULL: all */
   tcp_slot **chunks;
   int nchunks;
-  atomic_int out; /* messages that have not left */
-  int told;       /* how many of the world's losses were reported */
-  unsigned skips; /* polls that found something without progress */
+  atomic_int out;                 /* messages that have not left */
+  int told;                       /* how many of the world's losses were reported */
+  unsigned skips;                 /* polls that found something without progress */
   tcp_slot *done, **done_end;     /* completed */
   tcp_slot *asked, **asked_end;   /* sends that await a receipt */
   tcp_slot *posted, **posted_end; /* receives that await a message */
@@ -237,21 +237,21 @@ void tcp_left(tcp_slot *s);
 void tcp_net_lose(tcp_net *n, int process);
 /* A network of some processes; processes NULL: of all. 0, or 1: out of memory. */
 int tcp_net_make(tcp_world *w, uint32_t number, const int *processes, int rank, int ranks,
-                       tutti_net *net);
+                 tutti_net *net);
 
 /* ---- messages that come (tcp_match.c) ---- */
 
-/* Can the message go to its place at once? False: it would need memory of its own. */
+/* Does a receive wait for the message? Otherwise it needs separate memory. */
 bool tcp_awaited(const tcp_line *line, const tcp_head *head);
 /* The head of a message from a process: where its bytes go is in line->to. A failure is the world's. */
 void tcp_begins(tcp_line *line, const tcp_head *head);
 /* How many bytes of it line->to has room for. 0: out of memory, which is a failure of the world. */
 size_t tcp_room(tcp_line *line);
-/* Its last byte is there. */
+/* Its last byte has arrived. */
 void tcp_ends(tcp_line *line);
 /* A message from this process to itself. False: out of memory. */
 bool tcp_send_self(tcp_world *w, tcp_net *n, const tcp_head *head, const void *bytes);
-/* Give a new receive the oldest message that has come for it. False: none has. */
+/* Give a new receive the oldest message that has come for it. False: no message has come. */
 bool tcp_take_early(tcp_slot *s);
 /* The rest of the message that this receive has begun to take is dropped. */
 void tcp_forget_slot(tcp_slot *s);
@@ -304,14 +304,14 @@ void tcp_hear_watch(tcp_world *w, tcp_peer *p, unsigned events);
 /* ---- all processes (tcp_world.c) ---- */
 
 const tcp_address *tcp_address_of(const tcp_world *w, int process);
-/* A process from now on in use; NULL: out of memory. */
+/* Mark a process as used; NULL: out of memory. */
 tcp_peer *tcp_use(tcp_world *w, int process);
 void tcp_lose(tcp_world *w, tcp_peer *p, tcp_fate fate);
 /* Put a message in a peer's queue: tcp_pump_due sends it. */
 void tcp_queue(tcp_world *w, tcp_peer *p, tcp_out *out);
-/* A message of its own memory; bytes are copied. False: out of memory. */
+/* As tcp_queue, with a copy of the message. False: out of memory. */
 bool tcp_queue_copy(tcp_world *w, tcp_peer *p, const tcp_head *head, const void *bytes);
-/* What this network has in peers' queues becomes memory of its own. */
+/* Copy the messages of this network that are still in queues: the caller's memory ends. */
 void tcp_keep_copies(tcp_world *w, const tcp_net *n);
 void tcp_progress(tcp_world *w);
 /* Call after the last network is closed, or before the first one is made. */

@@ -1,9 +1,9 @@
-/* tcp_address.c - the addresses at which this host's processes are called, and sockets to those of others.
+/* tcp_address.c - the addresses of this host's processes, and sockets to those of others.
  *
- * Idea       A process tries those addresses of another host first that are in a network of its own host. Addresses that
+ * Idea       A process first tries the addresses of another host that are in a network of this host. Addresses that
  *            only their link knows (reach.c) travel without a link; a process tries them on each link of its host, the link
  *            first on which another process has answered.
- * Invariant  Both ports are open where TUTTI_INTERFACE says, and nowhere else (listen.h).
+ * Invariant  Both ports are open only where TUTTI_INTERFACE says (listen.h).
  * Source     RFC 1122, 4.2.3.6 (keep-alives); RFC 5482 (user timeout).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -14,8 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tcp.h"
 #include "listen.h"
+#include "tcp.h"
 
 static bool same_place(const tcp_place *a, const tcp_place *b) {
   return a->link == b->link && !memcmp(&a->address, &b->address, sizeof a->address);

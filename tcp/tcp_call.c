@@ -1,7 +1,7 @@
 /* tcp_call.c - the connections of the network over sockets: one for two processes, made when they first need it.
  *
  * Idea       A process calls another one when it first needs it. A hello, the first message, names both, and a
- *            welcome that the connection carries messages from now on. If both call at once, the call of the lower
+ *            welcome confirms that the connection carries messages. If both call simultaneously, the call of the lower
  *            number stays: the lower one holds the other's call back, and the higher one welcomes and gives its own up. If
  *            the lower one's call fails, it welcomes the call that it has held back.
  * Invariant  A connection gets no welcome, and carries no message, before both ends have proven to each other that they
@@ -63,7 +63,7 @@ static void adopt(tcp_peer *p, tcp_line *line) {
   p->call = p->held = NULL;
   p->line = line;
   line->state = TCP_OPEN;
-  line->unread = line->world->unread = true; /* the end may have more of what it has read */
+  line->unread = line->world->unread = true; /* the end may hold more bytes */
   tcp_line_listen(line, true, false);
   tcp_found(line->world, &at);
   watch_peer(line->world, p, &at);
@@ -185,7 +185,7 @@ static int find_secret(const void *world, const char *name, unsigned char secret
   return 1;
 }
 
-/* Makes room for another stranger: the oldest one has to go. */
+/* Make room for another unauthenticated caller: end the oldest. */
 static void drop_stranger(tcp_world *w) {
   tcp_line *oldest = NULL;
   for (tcp_line *line = w->lines; line; line = line->next)
@@ -213,7 +213,8 @@ void tcp_accept(tcp_world *w) {
     if (fd >= 0) {
       begin_to_hear(w, fd);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-      snprintf(w->failed, sizeof w->failed, "a rank's call cannot be accepted: %s", strerror(errno));
+      snprintf(w->failed, sizeof w->failed, "a rank's call cannot be accepted: %s",
+               strerror(errno));
       return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
       return;

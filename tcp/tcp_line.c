@@ -222,7 +222,7 @@ static ssize_t read_some(tcp_line *line) {
 }
 
 /* After a receive has its message, its caller has its turn: the next receive that it starts may be for what comes next,
- * which then needs no memory of its own. */
+ * which then needs no separate memory. */
 void tcp_feed(tcp_line *line) {
   const unsigned before = line->received;
   line->unread = false;
@@ -235,7 +235,8 @@ void tcp_feed(tcp_line *line) {
     tcp_lose(line->world, peer_of(line), empty ? line->broken : fate_of(n));
     return;
   }
-  if (line->broken || line->world->tls->waiting(line->end)) line->unread = line->world->unread = true;
+  if (line->broken || line->world->tls->waiting(line->end))
+    line->unread = line->world->unread = true;
 }
 
 /* ---- hello and welcome ---- */
@@ -254,8 +255,7 @@ int tcp_heard(tcp_line *line, uint32_t magic, uint32_t *from) {
   const tcp_world *w = line->world;
   uint32_t says[4];
   while (line->have < TCP_HEAD) {
-    const ssize_t n =
-        w->tls->recv(line->end, line->head + line->have, TCP_HEAD - line->have);
+    const ssize_t n = w->tls->recv(line->end, line->head + line->have, TCP_HEAD - line->have);
     if (n < 0 && errno == EAGAIN) return -1;
     if (n <= 0) return 0;
     line->have += (size_t)n;

@@ -39,10 +39,8 @@ static void receipt_came(tcp_net *n, int peer, int tag) {
 /* The receive of this message, which a process has sent, has begun. */
 static void answer(tcp_net *n, const tcp_head *head, int process) {
   tcp_world *w = n->world;
-  const tcp_head receipt = {.number = head->number,
-                               .rank = (uint32_t)n->rank,
-                               .kind = TCP_RECEIPT,
-                               .tag = head->tag};
+  const tcp_head receipt = {
+      .number = head->number, .rank = (uint32_t)n->rank, .kind = TCP_RECEIPT, .tag = head->tag};
   if (head->kind != TCP_SURE) return;
   if (process == w->rank)
     receipt_came(n, n->rank, head->tag);
@@ -88,7 +86,7 @@ static tcp_early *keep(tcp_world *w, const tcp_head *head, int process) {
   return e;
 }
 
-/* Memory for so many bytes of it. False: there is none. */
+/* Give it memory for this many bytes. False: out of memory. */
 static bool grow_early(tcp_early *e, size_t room) {
   char *bytes = realloc(e->bytes, room + !room);
   if (!bytes) return false;
@@ -117,8 +115,8 @@ size_t tcp_room(tcp_line *line) {
 
 /* May this process send such a message? */
 static bool is_right(const tcp_world *w, const tcp_net *n, const tcp_head *head, int process) {
-  return head->kind <= TCP_RECEIPT && head->bytes <= TUTTI_NET_MOST &&
-         head->tag < TUTTI_NET_TAGS && head->rank < (uint32_t)(n ? n->ranks : w->ranks) &&
+  return head->kind <= TCP_RECEIPT && head->bytes <= TUTTI_NET_MOST && head->tag < TUTTI_NET_TAGS &&
+         head->rank < (uint32_t)(n ? n->ranks : w->ranks) &&
          (!n || tcp_process(n, (int)head->rank) == process);
 }
 

@@ -79,12 +79,12 @@ static int send_it(tcp_slot *s, tcp_peer *p, const void *bytes, size_t size, int
   tcp_net *n = s->net;
   s->awaits = sure;
   s->out = (tcp_out){.head = {.number = n->number,
-                                 .rank = (uint32_t)n->rank,
-                                 .bytes = (uint32_t)size,
-                                 .kind = sure ? TCP_SURE : TCP_PLAIN,
-                                 .tag = (uint8_t)s->tag},
-                        .bytes = bytes,
-                        .slot = s};
+                              .rank = (uint32_t)n->rank,
+                              .bytes = (uint32_t)size,
+                              .kind = sure ? TCP_SURE : TCP_PLAIN,
+                              .tag = (uint8_t)s->tag},
+                     .bytes = bytes,
+                     .slot = s};
   if (p && p->fate) {
     tcp_complete(s, TUTTI_NET_LOST);
     return 0;
@@ -135,7 +135,7 @@ static int net_recv(void *self, int number, int peer, int tag, void *bytes, size
   return !s;
 }
 
-/* The request is no more; a message that it has begun to take goes nowhere. */
+/* End the request; the rest of a message that it has begun to receive is dropped. */
 static void forget(tcp_slot *s) {
   tcp_net *n = s->net;
   if (s->stage == TCP_POSTED) tcp_unlink(&n->posted, &n->posted_end, s);
@@ -226,8 +226,7 @@ static int net_poll(void *self, int slots, tutti_net_done *done, int most, int *
     done[(*count)++] = (tutti_net_done){
         .slot = s->number, .peer = s->peer, .bytes = s->bytes, .failed = s->failed};
   }
-  if (n->told < w->losses && *count < most)
-    *count += tell_losses(n, done + *count, most - *count);
+  if (n->told < w->losses && *count < most) *count += tell_losses(n, done + *count, most - *count);
   const int failed = *w->failed != 0;
   if (failed) snprintf(n->error, sizeof n->error, "%s", w->failed);
   pthread_mutex_unlock(&w->lock);
@@ -309,7 +308,7 @@ static int net_pick(void *self, unsigned number, const int *ranks, int n, tutti_
 }
 
 int tcp_net_make(tcp_world *w, uint32_t number, const int *processes, int rank, int ranks,
-                       tutti_net *net) {
+                 tutti_net *net) {
   tcp_net *n = calloc(1, sizeof *n);
   int *copy = processes ? malloc((size_t)ranks * sizeof *copy) : NULL;
   if (!n || (processes && !copy)) {
@@ -319,11 +318,11 @@ int tcp_net_make(tcp_world *w, uint32_t number, const int *processes, int rank, 
   }
   if (processes) memcpy(copy, processes, (size_t)ranks * sizeof *copy);
   *n = (tcp_net){.next = w->nets,
-                    .world = w,
-                    .number = number,
-                    .rank = rank,
-                    .ranks = ranks,
-                    .processes = copy};
+                 .world = w,
+                 .number = number,
+                 .rank = rank,
+                 .ranks = ranks,
+                 .processes = copy};
   n->done_end = &n->done;
   n->asked_end = &n->asked;
   n->posted_end = &n->posted;

@@ -40,7 +40,7 @@ typedef struct plain {
   unsigned char secret[TT_TLS_SECRET];
   opening mine; /* of the calling end: what it has sent; of the serving end: what it has received */
   unsigned char expected[TT_DIGEST]; /* of the serving end: the caller's proof */
-  size_t moved; /* bytes of what this stage sends or receives */
+  size_t moved;                      /* bytes that this stage has sent or received */
   union {
     reply reply;
     unsigned char proof[TT_DIGEST];
@@ -109,7 +109,7 @@ static int move_all(plain *e, bool sends, void *bytes, size_t n) {
   return 1;
 }
 
-/* Do the first n bytes of what the other end has sent begin as an opening does? */
+/* Are the first n bytes of the other end those of an opening? */
 static bool begins_right(const opening *o, size_t n) {
   return memcmp(o->magic, MAGIC, tt_min(n, sizeof MAGIC)) == 0;
 }

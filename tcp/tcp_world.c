@@ -93,8 +93,7 @@ void tcp_pump_due(tcp_world *w) {
   }
 }
 
-bool tcp_queue_copy(tcp_world *w, tcp_peer *p, const tcp_head *head,
-                          const void *bytes) {
+bool tcp_queue_copy(tcp_world *w, tcp_peer *p, const tcp_head *head, const void *bytes) {
   if (p->fate) return true;
   tcp_out *out = malloc(sizeof *out + head->bytes);
   if (!out) return false;
@@ -104,7 +103,7 @@ bool tcp_queue_copy(tcp_world *w, tcp_peer *p, const tcp_head *head,
   return true;
 }
 
-/* The message as memory of its own, in its place in the queue. False: out of memory. */
+/* Replace the message in the queue by a copy. False: out of memory. */
 static bool own_message(tcp_peer *p, tcp_out **link) {
   const tcp_out *old = *link;
   tcp_out *copy = malloc(sizeof *copy + old->head.bytes);
@@ -123,7 +122,7 @@ void tcp_keep_copies(tcp_world *w, const tcp_net *n) {
     tcp_peer *p = w->peers[r];
     for (tcp_out **link = p ? &p->first : NULL; link && *link; link = &(*link)->next)
       if ((*link)->slot && (*link)->slot->net == n && !own_message(p, link)) {
-        tcp_lose(w, p, TCP_DIED); /* the stream to it cannot go on */
+        tcp_lose(w, p, TCP_DIED); /* the stream to it cannot continue */
         break;
       }
   }
@@ -131,7 +130,7 @@ void tcp_keep_copies(tcp_world *w, const tcp_net *n) {
 
 /* ---- progress ---- */
 
-/* Free the lines that are over; events of this round may have named them. */
+/* Free the lines that have ended; events of this round may have named them. */
 static void sweep(tcp_world *w) {
   w->over = false;
   for (tcp_line **link = &w->lines; *link;) {

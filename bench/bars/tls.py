@@ -1,5 +1,5 @@
-# tls.py - the bars of TLS between ranks: tutti's own network (TUTTI_TLS=all) beside UCX's TCP, by turns (bench/tls.py).
-# Hosts of network namespaces need root.
+# tls.py - the bars of ranks over tutti's own TCP (TUTTI_NET=tcp) and over TLS (TUTTI_TLS=all) beside UCX's TCP, alternately
+# (bench/tls.py). Hosts of network namespaces need root.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 
@@ -7,8 +7,8 @@ import tls
 from measure import Failed, bytes_name
 from verdict import Cannot, at_most, limit
 
-TITLE = "time by TLS / time by UCX's TCP, sums of two ranks (the hosts need root)"
-SHORT, LONG = 1.5, 2.0
+TITLE = "time by TCP and TLS / time by UCX's TCP, sums of two ranks (the hosts need root)"
+WANTED = {"TCP": (1.15, 1.15), "TLS": (1.5, 2.0)}  # up to 1 KiB, and longer
 STORED = {}
 
 
@@ -18,16 +18,20 @@ def bars(build, quick):
         why = "no figures"
         try:
             found = tls.measured(place, os.path.abspath(build), 1 if quick else 5)
-            ratio = tls.ratios(found)
         except Failed as e:
-            found, ratio, why = {}, {}, Cannot(e) if e.status == 77 else str(e)
-        yield at_most("%s: 8 B" % place, SHORT, ratio.get(8), why)
-        longer = [size for size in ratio if size > 8]
-        worst = max(longer, key=ratio.get) if longer else None
-        yield at_most("%s: 64K and more, most%s" % (place, " (at %s)" % bytes_name(worst) if worst else ""), LONG,
-                      ratio.get(worst), why)
-        columns += ["%s: UCX's TCP" % place, "TLS", "time by TLS / UCX"]
+            found, why = {}, Cannot(e) if e.status == 77 else str(e)
+        columns += ["%s: UCX's TCP" % place]
         for size in tls.SIZES:
-            rows[size] += [tls.shown(size, found[side][size]) if found else None for side in ("UCX", "TLS")] + [ratio.get(size)]
+            rows[size] += [tls.shown(size, found["UCX"][size]) if found else None]
+        for side, wanted in WANTED.items():
+            ratio = tls.ratios(found, side) if found else {}
+            for name, want, sizes in (("up to 1 KiB", wanted[0], [s for s in ratio if s <= 1024]),
+                                      ("64 KiB and more", wanted[1], [s for s in ratio if s > 1024])):
+                worst = max(sizes, key=ratio.get) if sizes else None
+                yield at_most("%s, %s: %s, most%s" % (place, side, name, " (at %s)" % bytes_name(worst) if worst else ""), want,
+                              ratio.get(worst), why)
+            columns += [side, "time by %s / UCX" % side]
+            for size in tls.SIZES:
+                rows[size] += [tls.shown(size, found[side][size]) if found else None, ratio.get(size)]
     yield limit("AES-128-GCM on one core, GB/s", tls.aes())
-    STORED["tls"] = ("TLS between ranks beside UCX's TCP", columns, [rows[size] for size in tls.SIZES])
+    STORED["tls"] = ("TCP and TLS between ranks beside UCX's TCP", columns, [rows[size] for size in tls.SIZES])

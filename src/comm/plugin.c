@@ -26,12 +26,14 @@ static void *library_of(const char *net) {
   return library;
 }
 
-static tutti_status load_maker(void *library, const char *net, const char *function, tutti_net_maker *maker) {
+static tutti_status load_maker(void *library, const char *net, const char *function,
+                               tutti_net_maker *maker) {
   maker_fn *make;
   void *symbol = dlsym(library, function);
   memcpy(&make, &symbol, sizeof make);
   if (!make)
-    return tt_fail(TUTTI_ERR_SYSTEM, "%.120s is no network for tutti: it lacks %s", net, function);
+    return tt_fail(TUTTI_ERR_SYSTEM, "%.120s is not a network for tutti: it lacks %s", net,
+                   function);
   *maker = make();
   if (maker->size != sizeof *maker || maker->table != sizeof(tutti_net))
     return tt_fail(TUTTI_ERR_SYSTEM,
@@ -54,11 +56,13 @@ static tutti_status find_maker(const char *net, tutti_net_maker *maker) {
   if (!net) net = default_net(&library);
   if (!is_word(net) && !strchr(net, '/'))
     return tt_fail(TUTTI_ERR_SYSTEM,
-                   "'%.60s' is no network: TUTTI_NET is the name of one, such as ucx, or a path",
+                   "'%.60s' is not a network: TUTTI_NET is the name of one, such as ucx, or a path",
                    net);
   const bool tls = strcmp(net, "tls") == 0, is_tcp = tls || strcmp(net, "tcp") == 0;
   if (is_tcp && tt_env("TUTTI_RAILS") && tt_news("TUTTI_RAILS", net))
-    tt_log(0, "TUTTI_RAILS is not used: over TCP and TLS, one connection carries what two ranks exchange");
+    tt_log(0,
+           "TUTTI_RAILS is not used: over TCP and TLS, one connection carries what two ranks "
+           "exchange");
   if (!library) library = library_of(is_tcp ? "tcp" : net);
   if (!library) return TUTTI_ERR_SYSTEM;
   return load_maker(library, net, tls ? "tutti_net_maker_tls" : "tutti_net_maker_of", maker);

@@ -20,10 +20,11 @@ bool tt_tls_all(void) {
 
 tutti_status tt_tls_data(const char *network) {
   if (!tt_tls_all()) return TUTTI_OK;
-  return tt_fail(TUTTI_ERR_UNSUPPORTED,
-                 "TUTTI_TLS=all: %.60s does not encrypt what ranks on several hosts send each other; "
-                 "TUTTI_NET=tls does, with TUTTI_KEY where an MPI starts the ranks",
-                 network);
+  return tt_fail(
+      TUTTI_ERR_UNSUPPORTED,
+      "TUTTI_TLS=all: %.60s does not encrypt what ranks on several hosts send each other; "
+      "TUTTI_NET=tls does, with TUTTI_KEY where an MPI starts the ranks",
+      network);
 }
 
 tutti_status tt_tls_find(const tt_tls **tls) {

@@ -18,7 +18,7 @@ ok "the pages made of the command and of the header say what these say" all 'sta
 # What is wrong is noticed: in a copy.
 copy=$work/copy
 mkdir -p "$copy/python"
-cp -r docs tools src cli mpi ucx shim c10d README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE "$copy" && cp -r python/tutti "$copy/python"
+cp -r docs tools src cli mpi ucx tcp shim c10d README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE "$copy" && cp -r python/tutti "$copy/python"
 noticed() { # noticed NAME FILE SED-SCRIPT CHECK WORDS
   cp "$copy/$2" "$work/kept" && sed -i "$3" "$copy/$2"
   made $python "$copy/tools/check_docs.py" "$4"

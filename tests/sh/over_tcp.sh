@@ -57,7 +57,7 @@ job=$!
 knocks=$($python tests/support/knock.py "$token" 3)
 : >"$work/enough"
 wait_job
-check "strangers at the ports of all ranks are refused, and the job goes on" all "status 0" '[ "$knocks" -gt 20 ]' "$passes" quiet
+check "strangers at the ports of all ranks are refused, and the job continues" all "status 0" '[ "$knocks" -gt 20 ]' "$passes" quiet
 TUTTI_NODES=0,1 job run -k --hosts "$(list 2)" sh -c '[ $TUTTI_RANK = 0 ] || export TUTTI_NET=no_such; exec "$0"' "$BUILD/examples/hello"
 check "a network that one rank lacks: a sentence on all" all "! status 0" '[ "$(grep -c "rank 1 .*cannot be loaded" "$work/err")" = 2 ]'
 unset TUTTI_NET

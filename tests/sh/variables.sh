@@ -12,7 +12,7 @@ ok "each has a sentence" '[' "$(grep -c -E '^      [A-Z`~]' "$work/help")" -ge "
 # What the sources ask for: by a function that reads the environment, or as a whole word between quotes, as tables of
 # names hold it. Words of the API, such as an error's name in a message, are no variables.
 sources() { find "$@" -type f '(' -name '*.[ch]' -o -name '*.cpp' -o -name '*.py' ')' -print0; }
-product="src cli mpi ucx pmix gpu shim sim c10d python/tutti examples"
+product="src cli mpi ucx tcp pmix gpu shim sim c10d python/tutti examples"
 {
   # shellcheck disable=SC2086
   sources $product tests bench fuzz | xargs -0 grep -hoE \

@@ -82,7 +82,8 @@ tutti_net_done ends_await(const ends *j, int rank, int slot) {
   return (tutti_net_done){.slot = -2};
 }
 
-int ends_send(const ends *j, int from, int slot, int to, int tag, const void *bytes, size_t n, int sure) {
+int ends_send(const ends *j, int from, int slot, int to, int tag, const void *bytes, size_t n,
+              int sure) {
   return j->net[from].send(j->net[from].self, slot, to, tag, bytes, n, sure);
 }
 

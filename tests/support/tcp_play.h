@@ -17,14 +17,18 @@ typedef struct ends {
 } ends;
 
 /* A cmocka test with plain connections, and with TLS; *state is NULL for plain ones. */
-#define OVER_BOTH(test) {#test " (TCP)", test, NULL, NULL, NULL}, {#test " (TLS)", test, NULL, NULL, (void *)1}
+#define OVER_BOTH(test)                         \
+  {#test " (TCP)", test, NULL, NULL, NULL}, {   \
+#test " (TLS)", test, NULL, NULL, (void *)1 \
+  }
 bool ends_have_tls(void);
 /* silence: s, as TUTTI_SILENCE. encrypts: by TLS. */
 void ends_open(ends *j, int n, int silence, bool encrypts);
 /* stranger: this one has another secret; -1: none. */
 void ends_join(ends *j, int stranger);
 void ends_close(const ends *j);
-int ends_send(const ends *j, int from, int slot, int to, int tag, const void *bytes, size_t n, int sure);
+int ends_send(const ends *j, int from, int slot, int to, int tag, const void *bytes, size_t n,
+              int sure);
 int ends_recv(const ends *j, int at, int slot, int from, int tag, void *bytes, size_t n);
 /* Polls all ends until end `rank` has reported request `slot`, or the loss of a peer with slot -1. */
 tutti_net_done ends_await(const ends *j, int rank, int slot);

@@ -27,7 +27,9 @@ static void fill(unsigned char *bytes, size_t n, unsigned seed) {
 
 /* The receive begins before the send, after the message has come, or while it comes; the receiver may be the sender. */
 static void all_sizes_arrive(void **state) {
-  static const size_t sizes[] = {0, 1, 16, 8 << 10, (16 << 10) - 17, (16 << 10) - 16, 16 << 10, 32 << 10, (32 << 10) + 1, MOST};
+  static const size_t sizes[] = {
+      0,   1, 16, 8 << 10, (16 << 10) - 17, (16 << 10) - 16, 16 << 10, 32 << 10, (32 << 10) + 1,
+      MOST};
   static unsigned char out[MOST], in[MOST];
   ends j;
   if (*state && !ends_have_tls()) skip();
@@ -39,10 +41,12 @@ static void all_sizes_arrive(void **state) {
       const int first = how & 1, sure = how >> 1 & 1, to = how < 8 ? 1 : 0, any = how & 4;
       fill(out, n, (unsigned)(k * 12) + (unsigned)how);
       memset(in, 0, n);
-      if (first) assert_int_equal(ends_recv(&j, to, 1, any ? TUTTI_NET_ANY : 0, 3, in, sizeof in), 0);
+      if (first)
+        assert_int_equal(ends_recv(&j, to, 1, any ? TUTTI_NET_ANY : 0, 3, in, sizeof in), 0);
       assert_int_equal(ends_send(&j, 0, 0, to, 3, out, n, sure), 0);
       if (!first && !sure && n < (32 << 10)) ends_await(&j, 0, 0);
-      if (!first) assert_int_equal(ends_recv(&j, to, 1, any ? TUTTI_NET_ANY : 0, 3, in, sizeof in), 0);
+      if (!first)
+        assert_int_equal(ends_recv(&j, to, 1, any ? TUTTI_NET_ANY : 0, 3, in, sizeof in), 0);
       const tutti_net_done d = ends_await(&j, to, 1);
       assert_int_equal(d.failed, 0);
       assert_int_equal(d.peer, 0);
@@ -148,7 +152,8 @@ static void networks_keep_their_messages(void **state) {
   if (*state && !ends_have_tls()) skip();
   ends_open(&j, 2, 0, *state != NULL);
   ends_join(&j, -1);
-  assert_int_equal(j.net[0].pick(j.net[0].self, j.net[0].fresh(j.net[0].self), both, 2, &second[0]), 0);
+  assert_int_equal(j.net[0].pick(j.net[0].self, j.net[0].fresh(j.net[0].self), both, 2, &second[0]),
+                   0);
   second[0].send(second[0].self, 0, 1, 0, &out, sizeof out, 0);
   ends_send(&j, 0, 0, 1, 0, big, sizeof big, 0);
   ends_recv(&j, 1, 0, 0, 0, room, sizeof room);
@@ -204,8 +209,9 @@ static void a_stranger_is_refused(void **state) {
     assert_int_equal(ends_await(&j, 0, -1).peer, 1);
     assert_int_equal(ends_await(&j, 1, -1).peer, 0);
     assert_int_equal(j.net[0].fate(j.net[0].self, 1, words, sizeof words), 1);
-    assert_string_equal(words, *state ? "cannot be reached by TLS 1.3: what listens there lacks the job's secret"
-                                      : "cannot be reached by TCP: what listens there lacks the job's secret");
+    assert_string_equal(
+        words, *state ? "cannot be reached by TLS 1.3: what listens there lacks the job's secret"
+                      : "cannot be reached by TCP: what listens there lacks the job's secret");
     assert_int_equal(in, 0);
     ends_close(&j);
   }
@@ -236,10 +242,10 @@ static void a_closed_end_is_lost(void **state) {
 
 typedef struct tap {
   int listener;
-  uint16_t to;      /* the port that it leads to */
-  uint16_t port;    /* its own */
-  size_t at;        /* which byte of a direction it changes; 0: none */
-  bool repeats;     /* it sends this byte twice instead */
+  uint16_t to;   /* the port that it leads to */
+  uint16_t port; /* its own */
+  size_t at;     /* which byte of a direction it changes; 0: none */
+  bool repeats;  /* it sends this byte twice instead */
   pthread_t thread;
 } tap;
 
@@ -352,7 +358,8 @@ static void a_changed_byte_is_noticed(void **state) {
       pthread_join(ranks[r].thread, NULL);
       assert_false(ranks[r].wrong);
       if (!ranks[r].status != !cases[c].fails) fail_msg("case %zu: %s", c, ranks[r].why);
-      said |= strstr(ranks[r].why, "bytes on the way from or to it were changed or repeated") != NULL;
+      said |=
+          strstr(ranks[r].why, "bytes on the way from or to it were changed or repeated") != NULL;
       if (cases[c].fails) assert_non_null(strstr(ranks[r].why, r ? "rank 0 " : "rank 1 "));
     }
     assert_int_equal(said, cases[c].fails);

@@ -1,5 +1,5 @@
 /* test_tcp_plain.c - who may join a network of plain TCP: callers that send nothing, another protocol's bytes, or the proofs of
- * another connection are refused, and the job goes on; a caller whose bytes arrive one by one is heard.
+ * another connection are refused, and the job continues; a caller whose bytes arrive one by one is heard.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <netinet/in.h>
@@ -54,7 +54,8 @@ static void open_with(unsigned char opening[OPENING], unsigned char fill) {
   memcpy(opening, "tutti t1", 8);
 }
 
-static void prove_as(const unsigned char key[TT_TLS_SECRET], char side, const void *caller, const void *server, unsigned char proof[TT_DIGEST]) {
+static void prove_as(const unsigned char key[TT_TLS_SECRET], char side, const void *caller,
+                     const void *server, unsigned char proof[TT_DIGEST]) {
   const tt_piece pieces[] = {{&side, 1}, {caller, OPENING}, {server, OPENING}};
   tt_hmac(key, TT_TLS_SECRET, pieces, 3, proof);
 }
@@ -78,7 +79,8 @@ static void send_all(int fd, const void *bytes, size_t n) {
 typedef enum proof { RIGHT, ZEROS, OTHER_KEY, REFLECTED, OLD } proof;
 
 static void only_the_right_proof_is_heard(void **state) {
-  unsigned char opening[OPENING], reply[REPLY], mine[TT_DIGEST], old[TT_DIGEST], expected[TT_DIGEST];
+  unsigned char opening[OPENING], reply[REPLY], mine[TT_DIGEST], old[TT_DIGEST],
+      expected[TT_DIGEST];
   const unsigned char other[TT_TLS_SECRET] = {8};
   ends j;
   (void)state;
@@ -182,8 +184,9 @@ static void another_program_listens(void **state) {
     send_all(fd, answer, i ? sizeof answer : strlen(words[i]));
     assert_int_equal(ends_await(&j, 0, 0).failed, TUTTI_NET_LOST);
     assert_int_equal(j.net[0].fate(j.net[0].self, 1, why, sizeof why), 1);
-    assert_string_equal(why, i ? "cannot be reached by TCP: what listens there lacks the job's secret"
-                               : "cannot be reached by TCP: Protocol error");
+    assert_string_equal(why,
+                        i ? "cannot be reached by TCP: what listens there lacks the job's secret"
+                          : "cannot be reached by TCP: Protocol error");
     close(fd);
     close(listener);
     ends_close(&j);

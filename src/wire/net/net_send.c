@@ -38,7 +38,8 @@ tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void
   const tt_record *mine = tt_net_record_of(m, m->wire.rank, stamp.seq);
   if (e->lane < TT_LANE_P2P && mine->stamp.seq == stamp.seq) tt_heading_fill(&p->head, mine);
   if (inside) memcpy(p->bytes, bytes, inside);
-  const tt_slot s = {.kind = PACKET_OUT, .more = behind != 0, .out = e, .what = p, .ticket = e->sent};
+  const tt_slot s = {
+      .kind = PACKET_OUT, .more = behind != 0, .out = e, .what = p, .ticket = e->sent};
   const tutti_status status =
       tt_slot_start(m, s, e->peer, e->lane, &p->head, sizeof p->head + inside, NULL);
   if (status) {
