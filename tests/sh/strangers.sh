@@ -120,7 +120,7 @@ else
   export FAMILY=link HOSTS=3
   hosts TUTTI_KEY=$key
   check "hosts whose addresses only their link knows: UCX does not reach them, and a sentence says so" all "! status 0" \
-    "says 'cannot reach rank . on host., whose addresses only its link knows.*set TUTTI_TLS=all'"
+    "says 'cannot reach rank . on host., whose addresses only its link knows.*set TUTTI_NET=tcp'"
   if [ ! -e "$BUILD/libtutti_tls.so" ]; then
     skip "... by TLS" "libtutti_tls.so was not built (make tls)" 6 && n=$((n + 6))
   else
