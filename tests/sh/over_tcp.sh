@@ -72,7 +72,7 @@ check "... and without both a sentence says so" all "! status 0" "says \"the net
 wire=tls
 export TUTTI_TLS=all
 if [ ! -e "$BUILD/libtutti_tls.so" ]; then
-  skip "over TLS" "libtutti_tls.so was not built (make tls)" 42
+  skip "over TLS" "libtutti_tls.so was not built (make tls)" 44
   n=$((n + 1))
   TUTTI_NODES=0,1 job run --hosts "$(list 2)" "$BUILD/examples/hello"
   check "without it: a sentence on all" all "! status 0" "says 'TLS needs libtutti_tls.so, which cannot be loaded'"
