@@ -18,7 +18,11 @@
 #include "hmac.h"
 #include "tcp.h"
 
-enum { NONCE = 24, AHEAD = 9 << 10 /* bytes */ };
+enum {
+  NONCE = 24,
+  AHEAD = 9 << 10, /* bytes */
+  HEADS = 64       /* the head of a message, a heading that precedes a long message, and the head of that */
+};
 static const char MAGIC[8] = "tutti t1";
 
 typedef struct opening { /* what each side sends first */
@@ -177,7 +181,7 @@ static ssize_t recv_plain(void *self, void *bytes, size_t n) {
     e->at += part;
     return (ssize_t)part;
   }
-  const struct iovec to[] = {{bytes, n}, {e->ahead, n < AHEAD ? AHEAD : TCP_HEAD}};
+  const struct iovec to[] = {{bytes, n}, {e->ahead, n < AHEAD ? AHEAD : HEADS}};
   const ssize_t come = readv(e->fd, to, 2);
   if (come <= (ssize_t)n) return come;
   e->at = 0;
