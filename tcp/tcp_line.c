@@ -150,6 +150,11 @@ static int send_queue(tcp_line *line) {
     const ssize_t n = whole ? line->world->tls->send(line->end, line->record, line->record_bytes)
                             : send_parts(line, p->first);
     if (n <= 0) return -1;
+    if (line->greets && (size_t)n < line->record_bytes) { /* without TLS */
+      line->record += n;
+      line->record_bytes -= (size_t)n;
+      continue;
+    }
     line->record = NULL;
     if (!line->greets) advance_queue(p, (size_t)n);
     line->greets = false;

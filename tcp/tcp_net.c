@@ -236,6 +236,7 @@ static int net_poll(void *self, int slots, tutti_net_done *done, int most, int *
 static void net_doze(void *self, int also, int microseconds) {
   tcp_net *n = self;
   pthread_mutex_lock(&n->world->lock);
+  if (n->world->due) tcp_pump_due(n->world);
   const bool ready = n->done || n->world->unread;
   pthread_mutex_unlock(&n->world->lock);
   const struct timespec limit = {microseconds / 1000000, microseconds % 1000000 * 1000L};
