@@ -1,7 +1,8 @@
 # knock.py - connects to all ports on which processes of a test listen, and sends bytes that no rank would: nothing, another
 # protocol's, the beginning of an opening, an opening whose proof is wrong.
 #
-#   knock.py TOKEN SECONDS      the token of tap.bash; prints the number of connections that the other end has closed
+#   knock.py TOKEN N      the token of tap.bash; ends when N connections were closed by the other end, or after 60 s; prints how
+#                         many were
 # SPDX-License-Identifier: BSD-3-Clause
 import glob
 import os
@@ -33,8 +34,8 @@ def ports(token):
     return found
 
 
-token, until, closed = sys.argv[1].encode(), time.monotonic() + float(sys.argv[2]), 0
-while time.monotonic() < until:
+token, wanted, until, closed = sys.argv[1].encode(), int(sys.argv[2]), time.monotonic() + 60, 0
+while closed < wanted and time.monotonic() < until:
     calls = []
     for port in ports(token):
         for word in WORDS:
