@@ -50,9 +50,10 @@ export TUTTI_NET=tcp
 programs
 
 # ---- who may join, and which network ----
-# The job's ranks sum until the file `enough` exists.
-TUTTI_NODES=0,1 TOKEN=$token WORK=$work timeout 120 "$TUTTI" run --hosts "$(list 2)" sh -c \
-  'until [ -e "$WORK/enough" ]; do "$0" || exit 1; done' "$BUILD/tests/mp_exact" >"$work/out" 2>"$work/err" </dev/null &
+# Jobs sum, one after another, until the file `enough` exists.
+until [ -e "$work/enough" ]; do
+  TUTTI_NODES=0,1 TOKEN=$token timeout -k 5 120 "$TUTTI" run --hosts "$(list 2)" "$BUILD/tests/mp_exact" || exit 1
+done >"$work/out" 2>"$work/err" </dev/null &
 job=$!
 knocks=$($python tests/support/knock.py "$token" 20)
 : >"$work/enough"
