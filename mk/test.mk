@@ -34,9 +34,21 @@ TESTOBJ := $(TESTSRC:%.c=$(BUILD)/%.o) $(MPSRC:%.c=$(BUILD)/%.o) $(HELPOBJ) $(BU
 # Programs of others are in check-dropin, Slurm in check-slurm; mpi4py's own tests are here, too, if MPI4PY says where its
 # sources are.
 SHTESTS := $(filter-out tests/sh/programs.sh tests/sh/slurm.sh $(if $(PEERS),,tests/sh/peers.sh) $(if $(MPI4PY),,tests/sh/mpi4py.sh),$(sort $(wildcard tests/sh/*.sh)))
-$(TESTOBJ): TTFLAGS += -Itests/support -Itests/ranks
+# Their functions are visible, for some take the place of the C library's in tutti, too (tests/support/pass_time.h).
+$(TESTOBJ): mk/test.mk
+$(TESTOBJ): TTFLAGS += -Itests/support -Itests/ranks -fvisibility=default
 $(BUILD)/tests/unit/test_mpi_abi.o: TTFLAGS += -Impi/abi
 .SECONDARY: $(TESTOBJ)
+# They share one library, which exports the internal functions, too; when it changes, they need not be linked again. Programs
+# that wrap functions (--wrap) of the library, and static ones, hold a copy of it.
+TESTSO   = $(BUILD)/tests/libtutti_internal.so
+USETESTSO= -Wl,--export-dynamic,-z,now,-rpath,'$$ORIGIN:$$ORIGIN/..:$$ORIGIN/../tests'
+WRAPBIN := $(if $(findstring -static,$(LDFLAGS)),$(TESTBIN) $(MPBIN),$(patsubst %,$(BUILD)/tests/%,test_cpu_domains test_proven test_measure test_starved))
+$(TESTSO): $(LIBOBJ) tools/unhide.py
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -r $(TESTLINK) $(LIBOBJ) -o $(@:.so=.o) && $(PYTHON) tools/unhide.py $(@:.so=.o) && \
+	  $(CC) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic $(SAN) $(LDFLAGS) $(@:.so=.o) $(LDLIBS) -o $@ && rm $(@:.so=.o)
 $(BUILD)/tests/test_cpu_domains: $(patsubst %,$(BUILD)/cli/%.o,cpus near)
 $(BUILD)/tests/test_tune: $(patsubst %,$(BUILD)/cli/%.o,tune_far tune_fit tune_file tune_levels bounce cpus cli kept)
 $(BUILD)/tests/test_tune_hosts: $(patsubst %,$(BUILD)/cli/%.o,tune_differ tune_file cli kept)
@@ -51,12 +63,14 @@ $(BUILD)/tests/test_starved: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=r
 # Of gpu/: the generator of kernels is linked in; the library is loaded, over the simulated driver.
 $(BUILD)/tests/test_ptx: $(patsubst %,$(BUILD)/gpu/%.o,ptx ptx_element)
 $(addprefix $(BUILD)/tests/test_gpu,_peers _sums _threads) $(BUILD)/tests/test_gpu $(BUILD)/tests/mp_gpu_kill: | $(BUILD)/libtutti_cuda.so $(BUILD)/tests/libcuda_sim.so
-$(TESTBIN): $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(HELPOBJ) $(BUILD)/libtutti.a
+$(filter-out $(WRAPBIN),$(TESTBIN) $(MPBIN)): | $(TESTSO)
+$(WRAPBIN): $(BUILD)/libtutti.a
+$(TESTBIN): $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(HELPOBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(SAN) $(TESTLINK) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/libtutti.a $(CMOCKA) -lm $(LDLIBS) -o $@
-$(MPBIN): $(BUILD)/tests/%: $(BUILD)/tests/ranks/%.o $(HELPOBJ) $(BUILD)/libtutti.a
+	$(Q)$(CC) $(SAN) $(TESTLINK) $(LDFLAGS) $(filter %.o,$^) $(filter %/libtutti.a $(TESTSO),$^ $|) $(USETESTSO) $(CMOCKA) -lm $(LDLIBS) -o $@
+$(MPBIN): $(BUILD)/tests/%: $(BUILD)/tests/ranks/%.o $(HELPOBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(SAN) $(TESTLINK) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
+	$(Q)$(CC) $(SAN) $(TESTLINK) $(LDFLAGS) $(filter %.o,$^) $(filter %/libtutti.a $(TESTSO),$^ $|) $(USETESTSO) -lm $(LDLIBS) -o $@
 
 # A driver of GPUs without a GPU: its functions are those of gpu/cuda_calls.def.
 CUDASIM  = $(BUILD)/tests/libcuda_sim.so
@@ -72,7 +86,7 @@ $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_cuda*.c)):
 FUZZSRC := $(sort $(wildcard fuzz/fuzz_*.c))
 REPLAYS := $(FUZZSRC:fuzz/fuzz_%.c=$(BUILD)/fuzz/replay_%)
 FUZZERS := $(FUZZSRC:%.c=$(BUILD)/%)
-FUZZMORE = $(BUILD)/fuzz/more.a $(BUILD)/libtutti.a
+FUZZMORE = $(BUILD)/fuzz/more.a
 $(BUILD)/fuzz/more.a: $(BUILD)/tests/support/simulate.o $(patsubst %,$(BUILD)/cli/trace_%.o,read sum path show draw) $(BUILD)/cli/kept.o $(TCPOBJ)
 	@mkdir -p $(@D)
 	$(call say,AR,$@)
@@ -80,10 +94,10 @@ $(BUILD)/fuzz/more.a: $(BUILD)/tests/support/simulate.o $(patsubst %,$(BUILD)/cl
 $(BUILD)/fuzz/%.o: TTFLAGS += -Itests/support -Icli
 $(BUILD)/fuzz/corpus/%.unpacked: fuzz/corpus/%.tar
 	$(Q)rm -rf $(BUILD)/fuzz/corpus/$* && mkdir -p $(BUILD)/fuzz/corpus/$* && tar -xf $< -C $(BUILD)/fuzz/corpus/$* && touch $@
-$(REPLAYS): $(BUILD)/fuzz/replay_%: $(BUILD)/fuzz/fuzz_%.o $(BUILD)/fuzz/replay.o $(FUZZMORE) | $(BUILD)/fuzz/corpus/%.unpacked
+$(REPLAYS): $(BUILD)/fuzz/replay_%: $(BUILD)/fuzz/fuzz_%.o $(BUILD)/fuzz/replay.o $(FUZZMORE) | $(TESTSO) $(BUILD)/fuzz/corpus/%.unpacked
 	$(call say,LD,$@)
-	$(Q)$(CC) $(SAN) $(TESTLINK) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
-$(FUZZERS): %: %.o $(FUZZMORE)
+	$(Q)$(CC) $(SAN) $(TESTLINK) $(LDFLAGS) $^ $(TESTSO) $(USETESTSO) -lm $(LDLIBS) -o $@
+$(FUZZERS): %: %.o $(FUZZMORE) $(BUILD)/libtutti.a
 	$(call say,LD,$@)
 	$(Q)$(CC) -fsanitize=fuzzer $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
 .SECONDARY: $(FUZZSRC:fuzz/fuzz_%.c=$(BUILD)/fuzz/corpus/%.unpacked) $(FUZZERS:%=%.o) $(BUILD)/fuzz/replay.o
@@ -115,14 +129,14 @@ MPINEEDS_abi = $(ABILIB)
 # The same programs of several ranks, started by an MPI.
 OVEROBJ  = $(filter-out %/start.o,$(HELPOBJ))
 define OVER_RULES
-$(BUILD)/tests/$(1)/mp_%: $(BUILD)/tests/ranks/mp_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a | $(MPINEEDS_$(1))
+$(BUILD)/tests/$(1)/mp_%: $(BUILD)/tests/ranks/mp_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a | $(TESTSO) $(MPINEEDS_$(1))
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
-	$$(Q)$(call MPICC,$(1)) $(SAN) $(TESTLINK) $(LDFLAGS) $$^ $(MPILIB_$(1)) $(MPILINK) -lm $(LDLIBS) -o $$@
-$(BUILD)/tests/$(1)/mpi_%: $(BUILD)/mpi_$(1)/tests/over/mpi_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a | $(MPINEEDS_$(1))
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(TESTLINK) $(LDFLAGS) $$^ $(TESTSO) $$(USETESTSO) $(MPILIB_$(1)) $(MPILINK) -lm $(LDLIBS) -o $$@
+$(BUILD)/tests/$(1)/mpi_%: $(BUILD)/mpi_$(1)/tests/over/mpi_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a | $(TESTSO) $(MPINEEDS_$(1))
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
-	$$(Q)$(call MPICC,$(1)) $(SAN) $(TESTLINK) $(LDFLAGS) $$^ $(MPILIB_$(1)) $(MPILINK) -lm $(LDLIBS) -o $$@
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(TESTLINK) $(LDFLAGS) $$^ $(TESTSO) $$(USETESTSO) $(MPILIB_$(1)) $(MPILINK) -lm $(LDLIBS) -o $$@
 # Programs that know MPI only, for the drop-in: C, and Fortran where its compiler is.
 $(BUILD)/tests/$(1)/drop_%: $(BUILD)/mpi_$(1)/tests/dropin/drop_%.o $(BUILD)/mpi_$(1)/tests/dropin/drop.o $(BUILD)/mpi_$(1)/tests/dropin/drop_kinds.o | $(MPINEEDS_$(1))
 	@mkdir -p $$(@D)
