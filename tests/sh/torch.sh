@@ -35,7 +35,8 @@ done
 # ---- without a compiler: said once, by rank 0 ----
 mkdir "$work/only_python" && cp -r python/tutti "$work/only_python"
 cat >"$work/slow.py" <<'EOP'
-import importlib, sys, sysconfig
+import importlib, sys, sysconfig, warnings
+warnings.simplefilter("default")
 sys.path.insert(0, sys.argv[1])
 import torch, torch.distributed as dist, tutti._lib
 tutti._lib.folder = None  # as if nothing were built here
@@ -55,7 +56,7 @@ for name in ("9_9.cpython-399-x86_64-linux-gnu.so", mine) if dist.get_rank() == 
     except ImportError as why:
         print(why, flush=True)
 EOP
-slow() { PYTHONWARNINGS= job run -n 2 $python "$work/slow.py" "$work/only_python"; }
+slow() { forked 2 "$work/slow.py" "$work/only_python"; }
 slow
 ok "a user without the compiled backend is told so, once, and why" all 'status 0' \
   '[ "$(grep -c "PyTorch backend runs in Python (it was not built for PyTorch [0-9.]* and Python [0-9.]*)" "$work/err")" = 1 ]' 'grep -q "make torch" "$work/err"'

@@ -71,7 +71,7 @@ fi
 copy=$work/tutti
 mkdir -p "$copy/build"
 cp -a Makefile mk tools cli src include examples docs "$copy"
-cp -a "$built"/src "$built"/cli "$built"/libtutti* "$built"/tutti "$copy/build" 2>/dev/null
+cp -a "$built"/flags "$built"/src "$built"/cli "$built"/libtutti* "$built"/tutti "$copy/build" 2>/dev/null
 case $BUILD in
 build)
   export -n CC CFLAGS MAKEFLAGS MAKELEVEL MFLAGS 2>/dev/null
