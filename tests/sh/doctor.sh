@@ -11,7 +11,7 @@ hang() {
   local manner=$1
   shift
   background run -n 3 "$@" "$BUILD/tests/mp_hang" "$manner"
-  lines 1 hangs && sleep 0.7
+  lines 1 hangs
 }
 # ask PID [OPTIONS]: puts the doctor's report in $work/report, its errors in $work/err2.
 ask() {
@@ -30,7 +30,7 @@ asks() {
     good=1
     for pattern in "$@"; do finds "$pattern" >"$work/missing" || good=; done
     [ $SECONDS -lt $end ] || break
-    [ "$good" ] || sleep 0.3
+    [ "$good" ] || sleep 0.05
   done
   [ "$good" ] || cat "$work/missing"
 }
@@ -80,7 +80,7 @@ P
 ok "the same as JSON" [ "$json" ]
 timeout 20 "$TUTTI" doctor --watch 0.2 "$front" >"$work/watch" 2>&1 &
 watcher=$!
-sleep 0.9
+for ((i = 0; i < 400; i++)); do [ "$(grep -c "is stopped" "$work/watch")" -lt 2 ] || break; sleep 0.05; done
 end
 rc=0
 wait $watcher || rc=$?
@@ -163,7 +163,7 @@ if [ -x "$BUILD/tests/ompi/mp_hang" ] && has_starter ompi; then
   : >"$work/out"
   TOKEN=$token timeout 60 "$(starter ompi)" -n 3 "$BUILD/tests/ompi/mp_hang" stopped >"$work/out" 2>"$work/err" </dev/null &
   job=$!
-  lines 3 hangs && sleep 1
+  lines 3 hangs
   first=$(alive | while read -r p; do grep -qa mp_hang "/proc/$p/cmdline" && ! grep -qa mpirun "/proc/$p/cmdline" && echo "$p"; done | head -1)
   asks "$first" "^rank 2 $pid is stopped; ranks 0 and 1 wait for it in allreduce of 100000 double, sum"
   ok "under Open MPI, through a rank's pid" all "[ '$good' ]" 'status 0'
