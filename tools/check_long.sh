@@ -4,6 +4,7 @@
 # status is 1 if any failed. ONLY=WORD: the goals whose line contains the word. Seeds come from the clock, and the logs show them.
 # SPDX-License-Identifier: BSD-3-Clause
 set -u
+export TUTTI_TEST_SEED=${TUTTI_TEST_SEED:-$(date +%s)}
 make=${MAKE:-make} logs=${BUILD:-build}/long failed=()
 mkdir -p "$logs"
 goals() {
@@ -32,6 +33,7 @@ check-package
 bars
 EOG
 }
+echo "seed $TUTTI_TEST_SEED"
 n=0
 while read -r goal; do
   case $goal in *"${ONLY:-}"*) ;; *) continue ;; esac

@@ -6,7 +6,7 @@
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_bucket
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && rounds=30 || rounds=3
-seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
+seed=${SEED:-$drawn}
 tests=0
 echo "# seed $seed"
 

@@ -7,7 +7,7 @@
 prog=$BUILD/tests/mp_elastic
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && rounds=15 || rounds=1
 export UCX_TLS=tcp,self ASAN_OPTIONS="${ASAN_OPTIONS:-}:handle_segv=0:detect_leaks=0" # as in over_ucx.sh
-seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
+seed=${SEED:-$drawn}
 tests=0 kills=0 longest=0
 echo "# seed $seed"
 check() { tests=$((tests + 1)) && ok "$@"; }

@@ -7,7 +7,7 @@
 prog=$BUILD/tests/mp_gpu_kill
 export TUTTI_CUDA_LIBRARY=${TUTTI_CUDA_LIBRARY:-$PWD/$BUILD/tests/libcuda_sim.so}
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && rounds=17 || rounds=2
-seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
+seed=${SEED:-$drawn}
 deaths=0 longest=0
 echo "# seed $seed"
 

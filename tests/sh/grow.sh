@@ -8,7 +8,7 @@
 prog=$BUILD/tests/mp_grow
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && rounds=40 || rounds=1
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:handle_segv=0"
-seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
+seed=${SEED:-$drawn}
 kills=0 tests=0 longest=0
 echo "# seed $seed"
 check() { tests=$((tests + 1)) && ok "$@"; }

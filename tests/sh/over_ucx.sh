@@ -38,7 +38,7 @@ else
   for each in "5 $apart 2" "5 $apart 4" "5 0,0,1,1,2 3" "4 0,1,1,0 3" ${everything:+"8 $apart 7" "6 0,0,1 5"}; do
     read -r ranks nodes deaths <<<"$each"
     row deaths || continue
-    for seed in $((RANDOM * 32768 + RANDOM)) ${everything:+1 2 3 4 5 6 7 8 9}; do
+    for seed in $drawn ${everything:+1 2 3 4 5 6 7 8 9}; do
       TUTTI_NODES=$nodes job run -k --hosts "$(list "$ranks")" "$BUILD/tests/mp_deaths" $seed "$deaths" far
       check "$deaths of $ranks ranks on nodes $nodes die, the others shrink and go on, $seed" \
         all '[ "$(grep -c "^survived" "$work/out")" = $((ranks - deaths)) ]'

@@ -8,6 +8,7 @@ python=/usr/bin/python3
 export PYTHONDONTWRITEBYTECODE=1
 case $TUTTI in /*) ;; *) TUTTI=$PWD/$TUTTI ;; esac
 work=$(mktemp -d) || exit 1
+drawn=${TUTTI_TEST_SEED:-$((RANDOM * 32768 + RANDOM))} # for a test's random choices
 token="tutti-test-$$-$RANDOM$RANDOM"
 trap 'finish' EXIT
 trap 'exit 1' INT TERM HUP
