@@ -31,9 +31,9 @@ TESTLINK:= $(if $(SAN),,-Wl,-S)
 TESTBIN := $(TESTSRC:tests/unit/%.c=$(BUILD)/tests/%)
 MPBIN   := $(MPSRC:tests/ranks/%.c=$(BUILD)/tests/%)
 TESTOBJ := $(TESTSRC:%.c=$(BUILD)/%.o) $(MPSRC:%.c=$(BUILD)/%.o) $(HELPOBJ) $(BUILD)/tests/support/tcp_play.o
-# Programs of others are in check-dropin, Slurm in check-slurm; mpi4py's own tests are here, too, if MPI4PY says where its
-# sources are.
-SHTESTS := $(filter-out tests/sh/programs.sh tests/sh/slurm.sh $(if $(PEERS),,tests/sh/peers.sh) $(if $(MPI4PY),,tests/sh/mpi4py.sh),$(sort $(wildcard tests/sh/*.sh)))
+# Programs of others and MPICH's own tests are in check-dropin, Slurm in check-slurm; mpi4py's own tests are here, too, if MPI4PY
+# says where its sources are.
+SHTESTS := $(filter-out tests/sh/programs.sh tests/sh/mpich_tests.sh tests/sh/slurm.sh $(if $(PEERS),,tests/sh/peers.sh) $(if $(MPI4PY),,tests/sh/mpi4py.sh),$(sort $(wildcard tests/sh/*.sh)))
 # Their functions are visible, for some take the place of the C library's in tutti, too (tests/support/pass_time.h).
 $(TESTOBJ): mk/test.mk
 $(TESTOBJ): TTFLAGS += -Itests/support -Itests/ranks -fvisibility=default
@@ -295,13 +295,13 @@ check-python:
 	@tools/deps.sh build python
 	@$(MAKE) $(JOBS) --no-print-directory with-mpi
 	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) tests/run tests/sh/python.sh
-# Programs of others, without and with the drop-in; mpi4py's own tests (MPI4PY=FOLDER: its sources).
+# Programs of others, without and with the drop-in; MPICH's own tests of collectives, and mpi4py's (MPI4PY=FOLDER: its sources).
 check-dropin:
 	@tools/deps.sh build full
 	@tools/deps.sh programs || echo "tutti: going on without; missing programs are skipped"
 	@$(MAKE) $(JOBS) --no-print-directory mpi
 	@BUILD=$(BUILD) $(if $(MPI4PY),MPI4PY=$(abspath $(MPI4PY))) $(if $(PEERS),PEERS=$(PEERS)) WHOLE=1 TEST_SECONDS=10000 tests/run \
-	  tests/sh/programs.sh tests/sh/mpi4py.sh $(if $(PEERS),tests/sh/peers.sh)
+	  tests/sh/programs.sh tests/sh/mpi4py.sh tests/sh/mpich_tests.sh $(if $(PEERS),tests/sh/peers.sh)
 # A Slurm of two hosts, which are network namespaces: srun, srun --mpi=pmix, the drop-in, the demo. As root.
 check-slurm:
 	@tools/deps.sh build full demo hosts slurm

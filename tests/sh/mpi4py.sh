@@ -11,6 +11,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
+. "${BASH_SOURCE%/*}/../support/sources.bash"
 unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 TMPDIR=$work
 n=0 report=$work/report.json
@@ -23,17 +24,6 @@ version_of() { sed -n "s/^__version__ = '\(.*\)'/\1/p" "$1/mpi4py/__init__.py" 2
 installed() {
   /usr/bin/python3 -c 'import importlib.util as u, numpy; print(u.find_spec("mpi4py").submodule_search_locations[0])' 2>/dev/null | sed 's,/mpi4py$,,'
 }
-# The sources of the packages that this machine knows, whether or not its lists name sources.
-fetched() {
-  local apt=$work/apt
-  mkdir -p "$apt/parts" "$apt/lists/partial" "$apt/cache/archives/partial"
-  sed 's/^Types:.*/Types: deb-src/' /etc/apt/sources.list.d/debian.sources >"$apt/parts/debian.sources" 2>/dev/null
-  sed -n 's/^deb \(.*debian\.org\)/deb-src \1/p' /etc/apt/sources.list >"$apt/parts/debian.list" 2>/dev/null
-  set -- -qq -o "Dir::Etc::SourceList=/dev/null" -o "Dir::Etc::SourceParts=$apt/parts" -o "Dir::State::Lists=$apt/lists" \
-    -o "Dir::Cache=$apt/cache"
-  (cd "$work" && timeout 120 apt-get "$@" update && timeout 120 apt-get "$@" source mpi4py && mv mpi4py-*/ sources) \
-    >"$work/out" 2>"$work/err" </dev/null
-}
 # A copy of the sources in $sources, where the module is built. $why: the reason if they are
 # missing.
 find_sources() {
@@ -42,7 +32,7 @@ find_sources() {
     cp -r "$MPI4PY" "$sources"
     why="$MPI4PY has no test/runtests.py"
   elif [ -n "${WHOLE:-}" ]; then
-    fetched || why="apt-get: $(grep '^E:' "$work/err" | head -1); $why"
+    fetched mpi4py || why="$why; MPI4PY=FOLDER says where mpi4py's sources are"
   fi
   [ -e "$sources/test/runtests.py" ]
 }
