@@ -32,11 +32,8 @@ program() { # program RANKS FILE ARGS...
 program 1 examples.py
 for n in $(brief && echo 2 || echo 1 2 3); do
   # shellcheck disable=SC2046
-  program $n product.py $([ "$all" ] && echo 1 7 300 || echo 5)
-  program $n scenes.py
-  program $n buffers.py
-  program $n buffers.py --plain
-  program $n objects.py
+  program $n several.py $here/product.py $([ "$all" ] && echo 1 7 300 || echo 5) -- $here/scenes.py -- $here/buffers.py -- $here/objects.py
+  program $n buffers.py --plain # which wants an interpreter of its own
 done
 [ -z "$all" ] || TUTTI_PROGRESS_THREAD=1 program 2 scenes.py
 
