@@ -6,7 +6,7 @@
 #   make demo-faults     the same training on 5 ranks; one is killed, and 4 continue, or 5 again
 #   make demo-elastic    the same on hosts, of which one is killed and one loses its cable, and others come (as root)
 #   make mpi | ucx | tls | torch | gpu  libraries for an MPI (mk/mpi.mk), for several hosts, for TLS, PyTorch and GPUs (mk/plugins.mk)
-#   make check           the tests, in about ten minutes (installs what is missing); more in mk/test.mk
+#   make check           the tests, in five minutes (installs what is missing); more in mk/test.mk
 #   make bars            measures every goal ("bar") of tutti; more in mk/bench.mk
 #   make install | uninstall     PREFIX=/usr/local DESTDIR= BINDIR= LIBDIR= INCDIR= MANDIR= PYDIR=
 #   make dist | wheel | deb      the tarball of the sources, a Python wheel, Debian's packages (mk/package.mk)
