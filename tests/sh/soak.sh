@@ -5,7 +5,7 @@
 BUILD=${BUILD:-build}
 python=/usr/bin/python3
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && time=10m || time=5s
-PYTHONDONTWRITEBYTECODE=1 $python bench/soak.py --build "$BUILD" --time $time ${SEED:+--seed "$SEED"} | sed 's/^/# /'
+PYTHONDONTWRITEBYTECODE=1 $python bench/soak.py --build "$BUILD" --time $time --seed "${SEED:-${TUTTI_TEST_SEED:-1}}" | sed 's/^/# /'
 [ "${PIPESTATUS[0]}" = 0 ] && word=ok || word="not ok"
 printf '%s - a soak of %s\n1..1\n' "$word" $time
 [ "$word" = ok ]

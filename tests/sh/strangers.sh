@@ -78,7 +78,7 @@ else
   daemon=$job
   rc=0
   cp "$BUILD/tutti" "$work/tutti"
-  cp "$BUILD/tests/mp_aggregated" "$work/mp_aggregated"
+  cp "$BUILD/tests/mp_aggregated" "$BUILD/tests/libtutti_internal.so" "$work"
   cp "$BUILD"/libtutti_ucx.so* "$work" 2>/dev/null
   TUTTI_NODES=0,1,2 UCX_TLS=tcp,self TUTTI_AGGREGATOR=127.0.0.1:$its as $AS timeout 60 "$work/tutti" run \
     --hosts localhost:1,localhost:1,localhost:1 "$work/mp_aggregated" 0.2 >"$work/out" 2>"$work/err" </dev/null || rc=$?
