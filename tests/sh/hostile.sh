@@ -33,7 +33,7 @@ if [ "$(id -u)" != 0 ] || ! $neighbour true 2>/dev/null; then
 fi
 place=$(mktemp -d) && chmod 1777 "$place"
 trap 'rm -rf "$place"; finish' EXIT
-cp "$TUTTI" "$prog" "$place" && chmod 755 "$place"/*
+cp "$TUTTI" "$prog" "$BUILD/tests/libtutti_internal.so" "$place" && chmod 755 "$place"/*
 export place
 
 # launch ARGS...: starts a job of the victim's in the background.
