@@ -34,7 +34,7 @@ TESTOBJ := $(TESTSRC:%.c=$(BUILD)/%.o) $(MPSRC:%.c=$(BUILD)/%.o) $(HELPOBJ) $(BU
 # Programs of others and MPICH's own tests are in check-dropin, Slurm in check-slurm; mpi4py's own tests are here, too, if MPI4PY
 # says where its sources are.
 SHTESTS := $(filter-out tests/sh/programs.sh tests/sh/mpich_tests.sh tests/sh/slurm.sh $(if $(PEERS),,tests/sh/peers.sh) $(if $(MPI4PY),,tests/sh/mpi4py.sh),$(sort $(wildcard tests/sh/*.sh)))
-# Their functions are visible, for some take the place of the C library's in tutti, too (tests/support/pass_time.h).
+# Some of their functions take the place of the C library's in tutti, too (OWNCLOCK).
 $(TESTOBJ): mk/test.mk
 $(TESTOBJ): TTFLAGS += -Itests/support -Itests/ranks -fvisibility=default
 $(BUILD)/tests/unit/test_mpi_abi.o: TTFLAGS += -Impi/abi
@@ -42,7 +42,7 @@ $(BUILD)/tests/unit/test_mpi_abi.o: TTFLAGS += -Impi/abi
 # They share one library, which exports the internal functions, too; when it changes, they need not be linked again. Programs
 # that wrap functions (--wrap) of the library, and static ones, hold a copy of it.
 TESTSO   = $(BUILD)/tests/libtutti_internal.so
-USETESTSO= -Wl,--export-dynamic,-z,now,-rpath,'$$ORIGIN:$$ORIGIN/..:$$ORIGIN/../tests'
+USETESTSO= $(OWNCLOCK) -Wl,-z,now,-rpath,'$$ORIGIN:$$ORIGIN/..:$$ORIGIN/../tests'
 WRAPBIN := $(if $(findstring -static,$(LDFLAGS)),$(TESTBIN) $(MPBIN),$(patsubst %,$(BUILD)/tests/%,test_cpu_domains test_proven test_measure test_starved))
 $(TESTSO): $(LIBOBJ) tools/unhide.py
 	@mkdir -p $(@D)
@@ -147,8 +147,8 @@ $(DROPFORT:%=$(BUILD)/tests/$(1)/%): $(BUILD)/tests/$(1)/%: tests/dropin/%
 	$$(call say,FC,$$<)
 	$$(Q)$(MPIFORT_$(1)) -J $(BUILD)/mpi_$(1)/modules $(FORTFLAGS) $$< -o $$@
 endef
-# The clock of tests/support/pass_time.h is the preloaded library's, too.
-OWNCLOCK = -Wl,--export-dynamic-symbol=clock_gettime,--export-dynamic-symbol=poll
+# The clock of tests/support/pass_time.h, and a test's own usleep, are the libraries', too.
+OWNCLOCK = -Wl,--export-dynamic-symbol=clock_gettime,--export-dynamic-symbol=poll,--export-dynamic-symbol=usleep
 # In Fortran it is common to hand one procedure this and that; some mpifort say so themselves.
 FORTFLAGS = -O1 -w -fallow-argument-mismatch
 DROPSRC := $(patsubst tests/dropin/%.c,%,$(filter-out %/drop_kinds.c,$(sort $(wildcard tests/dropin/drop_*.c))))
