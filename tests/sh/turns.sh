@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # turns.sh - the drop-in measures itself beside the MPI: whoever is made slow on purpose does not serve a kind of call after its
-# first calls. Sums that round are tutti's on three ranks and more, and so is everything with TUTTI_DROPIN=always.
+# first calls. Times decide, so a run that another process of this machine disturbed is repeated. Sums that round are tutti's on three ranks and more, and so is everything with TUTTI_DROPIN=always.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
@@ -16,15 +16,22 @@ run() { # RANKS: of the program; the MPI's processes reach each other as the cal
   run_mpi "$TUTTI" mpi "--report=$report" "$(starter ompi)" -n "$1" "$BUILD/tests/ompi/drop_turns"
 }
 
+# until CONDITION RANKS: runs the program up to three times, until the condition holds.
+repeated() {
+  for _ in 1 2 3; do
+    run "$2"
+    [ "$rc" = 0 ] && eval "$1" && return
+  done
+}
+
 mpi=ompi
 has_starter ompi && [ -e "$BUILD/tests/ompi/drop_turns" ] || { skip "the drop-in measures itself" "no Open MPI" 4; echo "1..4"; exit 0; }
-OMPI_MCA_btl=self,tcp run 2
-ok "an MPI that is slow serves nothing that was measured" all 'status 0' '! grep -q "^not ok" "$work/out"' \
-  '[ "$(by MPI_Bcast)" = "tutti " ]' '[ "$(by MPI_Barrier)" = "tutti " ]' '[ "$(by MPI_Allreduce)" = "tutti " ]' \
-  '[ "$(by MPI_Reduce)" = "" ]'
-TUTTI_NODES=0,1 TUTTI_NET=mpi run 2
-ok "where tutti is slow, the MPI serves" all 'status 0' '! grep -q "^not ok" "$work/out"' \
-  '[ "$(by MPI_Bcast)" = "MPI " ]' '[ "$(by MPI_Barrier)" = "MPI " ]' '[ "$(handed MPI_Bcast)" -gt 150 ]'
+ours='[ "$(by MPI_Bcast)$(by MPI_Barrier)$(by MPI_Allreduce)" = "tutti tutti tutti " ]'
+OMPI_MCA_btl=self,tcp repeated "$ours" 2
+ok "an MPI that is slow serves nothing that was measured" all 'status 0' '! grep -q "^not ok" "$work/out"' "$ours" '[ "$(by MPI_Reduce)" = "" ]'
+theirs='[ "$(by MPI_Bcast)$(by MPI_Barrier)" = "MPI MPI " ]'
+TUTTI_NODES=0,1 TUTTI_NET=mpi repeated "$theirs" 2
+ok "where tutti is slow, the MPI serves" all 'status 0' '! grep -q "^not ok" "$work/out"' "$theirs" '[ "$(handed MPI_Bcast)" -gt 150 ]'
 TUTTI_NODES=0,1,2 TUTTI_NET=mpi run 3
 ok "but for sums that round, on three ranks" all 'status 0' '[ "$(served MPI_Allreduce)" -ge 300 ]' '[ "$(handed MPI_Allreduce)" -le 300 ]'
 TUTTI_NODES=0,1 TUTTI_NET=mpi TUTTI_DROPIN=always run 2
