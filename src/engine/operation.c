@@ -140,7 +140,8 @@ static bool progress_copies(tt_operation *o) {
   return moved;
 }
 
-/* The same on vectors that come from a device, and go back. A loop for short vectors begins when all is here. */
+/* The same on vectors that come from a device, and go back. Loops other than the arena's
+ * allreduce begin when all is here. */
 static bool progress_staged(tt_operation *o) {
   tt_staged *s = o->call.staged;
   if (stays_there(o)) {
@@ -150,7 +151,8 @@ static bool progress_staged(tt_operation *o) {
   tt_staged_decided(s);
   bool moved = o->near.kernels && tt_near_bring(o);
   moved |= progress_copies(o);
-  const bool begins = o->loop != &tt_line_loop || tt_staged_landed(s) == UINT64_MAX;
+  const bool in_parts = !o->loop || (o->loop == &tt_arena_loop && o->call.coll == TUTTI_ALLREDUCE);
+  const bool begins = in_parts || tt_staged_landed(s) == UINT64_MAX;
   if (!o->status && o->finished < o->slices && begins && progress_on_host(o)) moved = true;
   if (o->status) return moved;
   tt_staged_final(s, final_bytes(o));

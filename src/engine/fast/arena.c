@@ -329,6 +329,7 @@ static bool arena_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
 /* A piece is whole here when this rank has got it. */
 static uint64_t arena_final(const tt_operation *o) {
   if (o->pieces.fetches) return 0; /* it is there already */
+  if (o->call.coll != TUTTI_ALLREDUCE) return 0;
   return tt_partition_at(&o->pieces.cut, o->pieces.done[TT_GOT]) * o->reducer.element;
 }
 

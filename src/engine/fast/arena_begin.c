@@ -20,7 +20,7 @@ bool tt_arena_fits(const tt_operation *o) {
     case TUTTI_BROADCAST:
     case TUTTI_REDUCE:
     case TUTTI_ALL_GATHER:
-    case TUTTI_REDUCE_SCATTER: return !o->call.staged && o->wire->piece >= 2 * apart;
+    case TUTTI_REDUCE_SCATTER: return o->wire->piece >= 2 * apart;
     default: return false;
   }
 }
@@ -137,7 +137,7 @@ tutti_status tt_arena_begin(tt_operation *o) {
   cut(o);
   /* the scaled input is stored in the arena or in dst, as if it were the caller's input */
   const bool times = o->reducer.times;
-  tt_device_offer(o, &p->mine);
+  if (allreduce) tt_device_offer(o, &p->mine);
   p->mine.in_place = allreduce && (times || o->call.src == o->call.dst);
   p->stores = &w->stores[tt_store_size(bytes)];
   p->mine.stores = tt_stores_rule(p->stores);
