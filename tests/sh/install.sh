@@ -156,7 +156,7 @@ for l in $(cd "$BUILD" && ls libtutti_*.so.0); do
 done
 ok "OMPI=no MPICH=no UCX=no PMIX=no TLS=no TORCH=no CUDA=no leave them out" all \
   'quiet_make -n install OMPI=no MPICH=no UCX=no PMIX=no TLS=no TORCH=no CUDA=no PREFIX=$prefix' \
-  '! grep -qE "libtutti_(mpi_|pmpi_)?(ompi|mpich|ucx|pmix|tls|cuda)|for l in [a-z]|for m in (ompi|mpich)|_c10d\.|_c10d/" "$work/out"'
+  '! grep -qE "libtutti_(mpi_|pmpi_)?(ompi|mpich|ucx|pmix|tls|cuda)|for l in tcp +[a-z]|for m in (ompi|mpich)|_c10d\.|_c10d/" "$work/out"'
 ok "UCX=yes without UCX is an error that says so" all '! quiet_make -n UCX=yes UCX_HEADER=/no/such/ucp.h' \
   'grep -q "UCX=yes, but libucx-dev is not installed" "$work/err"'
 mkdir "$work/bin" && printf '#!/bin/sh\n' >"$work/bin/dpkg-query" && printf '#!/bin/sh\ntouch "%s"\n' "$work/asked" >"$work/bin/apt-get"

@@ -9,8 +9,8 @@
  *            in the arena of the rank that put it there: then a line is always written by the rank
  *            that has just read it, which is fast on cores that are far apart, too. Else a rank
  *            shows its sums in its own arena. Counters publish each rank's progress; pieces overlap.
- *            A reduce and a reduce-scatter are a one-shot in which a rank sums less, or nothing; a
- *            broadcast and an allgather are one in which it copies what it needs.
+ *            The other collectives run as a one-shot. In reduce and reduce-scatter, a rank sums
+ *            less, or nothing. In broadcast and allgather, it copies instead of summing.
  * Cost       Private memory: two-shot copies (P-1)/P of a vector in, reads one in the sums and
  *            (P-1)/P in the copies. Memory that the peers can map: one read, one written, no copy.
  * Invariant  The same operands in the same order as the schedule's reductions, so the same bits. A
@@ -94,7 +94,7 @@ static bool try_put(tt_operation *o) {
   return true;
 }
 
-/* Are there pieces from k on, and has this rank reached that stage for the whole batch? The first
+/* Is there a piece k, and has this rank reached that stage for its whole batch? The first
  * pieces may have been put one by one, before the size of a batch was known. */
 static bool done_before(const tt_operation *o, tt_counter counter, uint32_t k) {
   return k < o->pieces.count && o->pieces.done[counter] >= tt_batch_end(o, k);

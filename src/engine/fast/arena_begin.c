@@ -2,14 +2,14 @@
  *
  * Idea       A rank's vector lies where peers can read it, or goes through its arena piece by piece. Which route is
  *            shorter is learned (route.h).
- * Invariant  All ranks cut alike, whatever routes their vectors take.
+ * Invariant  All ranks cut the vector at the same elements, on either route.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
 #include "pieces.h"
 #include "route.h"
 
-/* Where some ranks put and others take: pieces of a vector, if they are neither too short nor too long. */
+/* The pieces of a vector that one rank puts while others read it; and the least and the most bytes of such a piece. */
 enum { OVERLAP = 4, LEAST_AT_ONCE = 8 << 10, MOST_AT_ONCE = 64 << 10, MOST_SLOTS = 256 };
 
 bool tt_arena_fits(const tt_operation *o) {
@@ -30,7 +30,7 @@ static size_t total(const tt_operation *o) {
   return tt_by_blocks(o) ? tt_block_at(o, o->wire->ranks) : o->call.count;
 }
 
-/* The bytes of a slot, and of what a rank puts in all. */
+/* The bytes of a slot. */
 static size_t slot_bytes(const tt_operation *o) {
   const size_t each = o->role.slot / OVERLAP;
   if (o->call.coll == TUTTI_ALLREDUCE) return o->wire->piece;
@@ -39,7 +39,7 @@ static size_t slot_bytes(const tt_operation *o) {
                 o->wire->piece);
 }
 
-/* Cuts the vector into pieces, of which each rank's part fits in a slot. */
+/* Cuts the vector into pieces. Each rank's part of a piece fits in a slot. */
 static void cut(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   tt_wire *w = o->wire;
@@ -59,7 +59,7 @@ static void cut(tt_operation *o) {
   p->slots_from = w->cut.from;
 }
 
-/* Which of the wire's routes these vectors have; -1: they go as their names tell. */
+/* The index of the route of these vectors; -1: nothing is learned about them. */
 static int route_of(const tt_operation *o, uint64_t name, size_t bytes) {
   static const int8_t places[TUTTI_COLL_COUNT] = {[TUTTI_BROADCAST] = 1, [TUTTI_REDUCE] = 2,
                                                   [TUTTI_ALL_GATHER] = 3, [TUTTI_REDUCE_SCATTER] = 4};
@@ -84,7 +84,7 @@ static tt_route learn_route(tt_operation *o, tt_cycles *x, int route, bool alone
   return now_by;
 }
 
-/* The route of a vector with this name; 0: it has none. */
+/* The route of a vector with this name; name 0: peers cannot read it. */
 static tt_route take_route(tt_operation *o, uint64_t name, size_t bytes) {
   tt_wire *w = o->wire;
   const tt_route expected = name && w->memory->worth(w, name, bytes) ? TT_DIRECT : TT_STAGED;
@@ -104,7 +104,7 @@ static tt_route take_route(tt_operation *o, uint64_t name, size_t bytes) {
                                       o->role.from.count > 0);
 }
 
-/* Where peers find this rank's vectors. Rank 0 learns from a call in which it shows nothing, too. */
+/* Tells peers where this rank's vectors are. Rank 0 also learns from calls that take nothing from it. */
 static void name_vectors(tt_operation *o, size_t bytes) {
   tt_wire *w = o->wire;
   tt_pieces *p = &o->pieces;

@@ -6,7 +6,7 @@
 
 #include "pieces.h"
 
-enum { CHUNK = 64 << 10 /* bytes summed at once, and copied while in the cache */ };
+enum { CHUNK = 64 << 10 /* bytes that are summed, and then copied while they are in the cache */ };
 
 /* ---- the kind of stores ---- */
 
@@ -99,7 +99,7 @@ static size_t dst_begins(const tt_operation *o) {
              : 0;
 }
 
-/* The name of what rank r shows of a part of piece k, and the offset of the part behind it. */
+/* The name under which rank r shows a part of piece k, and the offset of the part from there. */
 static uint64_t name_of_part(const tt_operation *o, uint32_t k, int r, const tt_part *x,
                              size_t *from) {
   const tt_names *names = tt_names_of(o, r);

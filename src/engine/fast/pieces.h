@@ -1,9 +1,9 @@
 /* pieces.h - where the pieces of a vector lie: in the vector, or in a place of its rank's arena.
  *
- * Idea       All ranks cut a vector alike, and number the pieces of all vectors on, so a piece has the same slot in
- *            every arena, one behind that of the piece before. Where an operation cuts the arenas into slots of another
- *            size, it begins with the first slot. Pieces that go through no
- *            arena are taken in batches; then a batch is what is called a piece here.
+ * Idea       All ranks cut a vector at the same elements, and number the pieces of all operations consecutively. A piece
+ *            has the same slot in every arena, and the next piece has the next slot. An operation that cuts the arenas into
+ *            slots of another size begins with the first slot. Pieces that go through no arena are handled in batches; this
+ *            file calls a batch a piece, too.
  * Invariant  The same on all ranks, but for names and addresses.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PIECES_H
@@ -13,8 +13,8 @@
 
 enum { TT_ARENA_COLLS = 5 }; /* collectives that arena.c runs */
 
-/* Does a rank sum for others? Only in allreduce, and not in one-shot, where every rank sums everything. The shape of
- * any other collective is one-shot here: each rank takes what it needs out of what the others have put. */
+/* Does a rank sum for others? Only in allreduce, and not in one-shot, where every rank sums everything. Every other
+ * collective has the shape one-shot here: each rank reads its part from the arenas of the others. */
 static inline bool tt_owned(const tt_operation *o) {
   return o->pieces.shape != TT_SHAPE_ONE_SHOT;
 }
@@ -57,8 +57,8 @@ static inline size_t tt_piece_slot_at(const tt_operation *o, uint32_t k) {
   return (p->first + k - p->slots_from) % p->slots * p->slot;
 }
 
-/* The pieces before this one must have been taken by all before piece k is put in its slot: those that were there, and
- * all that were put before the slots had this size. */
+/* All ranks must have read the pieces before this number when piece k is put in its slot: the pieces that were in this
+ * slot, and all pieces that were put when the arenas were cut otherwise. */
 static inline uint64_t tt_slot_free_from(const tt_operation *o, uint32_t k) {
   const tt_pieces *p = &o->pieces;
   const uint64_t number = p->first + k - p->slots_from;
@@ -105,13 +105,13 @@ static inline void tt_pieces_publish(tt_operation *o, tt_counter counter, uint32
 }
 /* ---- an operation of the arena's loop (arena.c, arena_begin.c, arena_piece.c) ---- */
 
-/* Of collectives in which each rank has a block, a piece is a part of every block. A part's place in a slot lies
- * TT_APART behind the ones before, beside their bytes, so that parts that are longer by a line fit. */
+/* Where each rank has a block, a piece contains a part of every block. Between two parts a slot has TT_APART spare bytes,
+ * so that a part may be a line longer. */
 enum { TT_APART = 3 * 64 };
 static inline bool tt_by_blocks(const tt_operation *o) {
   return o->call.coll == TUTTI_ALL_GATHER || o->call.coll == TUTTI_REDUCE_SCATTER;
 }
-/* Does this rank put something? A product of its own, too. */
+/* Does this rank put its input into the arena, or its product with a factor? */
 static inline bool tt_shows_input(const tt_operation *o) {
   return o->role.gives || o->reducer.times;
 }
@@ -120,8 +120,8 @@ static inline bool tt_takes_sums(const tt_operation *o, const tt_names *names) {
   return names->comes == TT_HERE && o->wire->memory->writable(o->wire, names->dst);
 }
 
-/* What rank r gives to others, or sums for them, of piece k: `bytes` from `at` on in the vector, and from `place` on in a
- * slot. */
+/* The part of piece k that rank r gives to others, or sums for them: `bytes` bytes, at offset `at` of the vector and at
+ * offset `place` of a slot. */
 typedef struct tt_part {
   size_t at, place, bytes;
 } tt_part;

@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "route.h"
 
-/* The other route must be that much shorter. RARE: its trial takes 1 % of the time if a period has RARE times as many
- * calls as the trial, for each time that it takes longer, up to `most`: a time may be wrong. */
+/* better: the other route must take at most this part of the usual one's time. RARE: calls of a period per call of a trial,
+ * so that a trial of a route that takes twice as long costs 1 % of the time; a period grows with that ratio, up to
+ * `most`, because a time may be wrong. */
 static const double better = 0.95, most = 8;
 enum { RARE = 100 };
 

@@ -4,12 +4,12 @@
  *            and write sums over them, and the caller writes its next input there: on cores that are far apart each of
  *            these stores waits for its line. And a read by the system costs a call, and on some machines several times
  *            as much a byte as a copy. Which route is shorter depends on the machine, on the cores, which move, and on
- *            what the caller does with the vector. So rank 0 takes the time of the calls with a vector of about the same
+ *            what the caller does with the vector. Rank 0 therefore measures the calls with a vector of about the same
  *            size by either route, and keeps the shorter one. It shows which route the next such vector takes, and all
  *            ranks follow. In each period some calls take the other route.
  * Time       Of mapped vectors, and where not all ranks read: a whole cycle, from the begin of one call to that of the
- *            next such call. Else what rank 0 does in the call, without its wait for the others, since the caller may work
- *            between its calls. The same number of calls counts of either, one after the other: the shortest of many
+ *            next such call. Otherwise the time of rank 0 in the call, without its wait for other ranks, because the caller
+ *            may work between its calls. The same number of calls counts of either, one after the other: the shortest of many
  *            would look shorter than that of few. The first calls after a change find lines as the route before left
  *            them, and do not count.
  * Cost       Some reads of the processor's counter per call; at most 1 % of the time in the dearer route.
@@ -54,8 +54,8 @@ static inline int tt_route_size(size_t bytes, bool private) {
 
 /* The first call begins, by the route that is expected to be shorter. */
 void tt_route_begin(tt_cycles *x, tt_route expected);
-/* A call begins, by the route x->next; the call before took so many ticks, 0: not known. Decides on x->next, the route of
- * the call after this one. */
+/* A call begins, by the route x->next. spent: ticks of the call before; 0: not known. Sets x->next, the route of the call
+ * after this one. */
 void tt_route_learn(tt_cycles *x, uint64_t spent);
 
 #endif
