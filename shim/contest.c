@@ -13,9 +13,8 @@ static bool may_differ(int ranks, tutti_type type, tutti_op op) {
 }
 
 static int size_of(size_t bytes) {
-  int k = 0;
-  while (k < TURN_SIZES - 1 && bytes > (size_t)1 << k) k++;
-  return k;
+  const int k = bytes < 2 ? 0 : 64 - __builtin_clzll(bytes - 1);
+  return k < TURN_SIZES ? k : TURN_SIZES - 1;
 }
 
 turn *turns_find(turns *t, int ranks, tutti_coll coll, size_t bytes, tutti_type type, tutti_op op) {
@@ -48,12 +47,10 @@ static double best(const double *ns) {
 
 /* If the ranks cannot agree, their communicator is over, and the next call says why. */
 static void settle(turn *t, uint32_t counted) {
-  double mine[2 * TURN_ROUNDS], slowest[2 * TURN_ROUNDS];
-  for (int k = 0; k < 2 * TURN_ROUNDS; k++)
-    mine[k] = (double)t->spent[k / TURN_ROUNDS][k % TURN_ROUNDS];
+  double slowest[2 * TURN_ROUNDS];
   t->settled = true;
   t->again = UINT32_MAX;
-  if (tutti_allreduce(t->comm, mine, slowest, 2 * TURN_ROUNDS, TUTTI_DOUBLE, TUTTI_MAX)) return;
+  if (tutti_allreduce(t->comm, t->spent, slowest, 2 * TURN_ROUNDS, TUTTI_DOUBLE, TUTTI_MAX)) return;
   const double by_tutti = best(slowest), by_mpi = best(slowest + TURN_ROUNDS);
   const double longer = by_mpi > by_tutti ? by_mpi / by_tutti : by_tutti / by_mpi;
   t->mpis = by_mpi < clearly * by_tutti;
@@ -62,16 +59,13 @@ static void settle(turn *t, uint32_t counted) {
 }
 
 void turn_count(turn *t) {
-  if (--t->again) return;
-  t->settled = false;
-  t->calls = 0;
-  for (int k = 0; k < 2 * TURN_ROUNDS; k++) t->spent[k / TURN_ROUNDS][k % TURN_ROUNDS] = 0;
+  if (--t->again == 0) *t = (turn){.size = t->size};
 }
 
 int turn_end(turn *t, int code) {
   const uint64_t now = t->until ? t->until : report_now();
   const uint32_t block = turn_block(t), before = t->calls / block, first = block / 5;
-  if (t->calls % block >= first) t->spent[turn_is_mpis(t)][before / 2] += now - t->since;
+  if (t->calls % block >= first) t->spent[turn_is_mpis(t)][before / 2] += (double)(now - t->since);
   if (++t->calls == 2 * TURN_ROUNDS * block) settle(t, block - first);
   return code;
 }

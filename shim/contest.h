@@ -25,7 +25,7 @@ enum { TURN_SIZES = 40, TURN_ROUNDS = 3 };
 typedef struct turn { /* of one kind of call */
   uint64_t since;     /* ns: when the call that is under way began */
   uint64_t until;     /* when tutti had done it; 0: the MPI does it */
-  uint64_t spent[2][TURN_ROUNDS]; /* ns in the calls of each block: tutti's, the MPI's */
+  double spent[2][TURN_ROUNDS];   /* ns in the calls of each block: tutti's, the MPI's */
   uint32_t calls, again; /* again: so many calls later both are measured anew */
   bool settled, mpis;    /* mpis: it serves them */
   tutti_comm *comm;
@@ -43,22 +43,19 @@ extern bool turns_wanted;
 
 /* The kind of a call on that many ranks; NULL: it is always tutti's. */
 turn *turns_find(turns *t, int ranks, tutti_coll coll, size_t bytes, tutti_type type, tutti_op op);
-/* Whose turn is it? */
-static inline bool turn_is_mpis(const turn *t);
+/* Calls of a block: enough that a rank that runs ahead of the others gains nothing by it. */
+static inline uint32_t turn_block(const turn *t) {
+  return t->size <= 13 ? 40 : t->size <= 19 ? 15 : 6;
+}
+/* Whose turn is it? Blocks in turn: tutti, MPI, MPI, tutti, tutti, MPI. */
+static inline bool turn_is_mpis(const turn *t) {
+  return t->settled ? t->mpis : (t->calls / turn_block(t) + 1) / 2 & 1;
+}
 /* Counts a call of a kind that is settled. */
 void turn_count(turn *t);
 /* The call begins, by whose turn it is. */
 void turn_begin(turn *t, tutti_comm *comm, shim_function function);
 /* It has ended; returns `code`, its own. */
 int turn_end(turn *t, int code);
-
-/* Calls of a block: enough that a rank that runs ahead of the others gains nothing by it. */
-static inline uint32_t turn_block(const turn *t) {
-  return t->size <= 13 ? 40 : t->size <= 19 ? 15 : 6;
-}
-/* Blocks in turn: tutti, MPI, MPI, tutti, tutti, MPI. */
-static inline bool turn_is_mpis(const turn *t) {
-  return t->settled ? t->mpis : (t->calls / turn_block(t) + 1) / 2 & 1;
-}
 
 #endif

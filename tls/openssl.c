@@ -215,15 +215,14 @@ static int shake_hands(void *self) {
   }
 }
 
-/* What a call that moved nothing returns. */
+/* What a call that moved nothing returns. A socket that takes nothing more may still hold what the other end sent before,
+ * so that an error of the socket ends only its own direction; one of the protocol ends both. */
 static ssize_t nothing(end *e, int returned) {
   const int error = errno, why = SSL_get_error(e->ssl, returned);
   if (why == SSL_ERROR_ZERO_RETURN || e->ended) return 0;
-  errno = why == SSL_ERROR_SYSCALL ? error : EBADMSG;
-  if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE)
-    errno = EAGAIN;
-  else
-    e->broken = errno;
+  if (why == SSL_ERROR_SYSCALL) return errno = error, -1;
+  errno = why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE ? EAGAIN : EBADMSG;
+  if (errno == EBADMSG) e->broken = errno;
   return -1;
 }
 

@@ -44,9 +44,10 @@ tt_copies tt_copies_wanted(void) {
   return k < 0 ? TT_COPIES_CHEAPEST : (tt_copies)k;
 }
 
-bool tt_copies_learned(void) {
+unsigned tt_learns_wanted(void) {
   static const char *const words[] = {"0", NULL};
-  return tt_copies_wanted() == TT_COPIES_CHEAPEST && tt_env_word("TUTTI_LEARN", words) < 0;
+  if (tt_env_word("TUTTI_LEARN", words) == 0) return 0;
+  return TT_LEARNS_PLANS | (tt_copies_wanted() == TT_COPIES_CHEAPEST ? TT_LEARNS_ROUTES : 0);
 }
 
 /* s and s/B, as two machines had them. Many ranks that measure at once hold each other up, and measure that. */

@@ -14,7 +14,9 @@ typedef enum tt_copies {
   TT_COPIES_ALL
 } tt_copies;
 tt_copies tt_copies_wanted(void);
-bool tt_copies_learned(void); /* the cheapest way is; TUTTI_LEARN=0: it is the expected one */
+/* What follows from the time that calls take (TUTTI_LEARN); the rest is as estimates say. */
+enum { TT_LEARNS_ROUTES = 1, TT_LEARNS_PLANS = 2 };
+unsigned tt_learns_wanted(void);
 /* Can this peer read the private memory of all ranks? Is that expected to be cheaper than two copies? */
 bool tt_remote_reads(const tt_head *peer);
 bool tt_remote_cheaper(const tt_head *mine, size_t bytes);

@@ -22,27 +22,44 @@ static tt_record record_of(const tutti_comm *comm, const tt_call *call, const tt
                      .count = table ? table[comm->ranks] : said->count};
 }
 
+enum { RIVAL = 0x2545f491 }; /* in the hash of a call whose plan's rival runs */
+
 /* A hash of all calls so far: one comparison tells whether two ranks always agreed. Each step is a
  * bijection, so ranks that differ in one call never agree after it. */
 static uint32_t chain_of(uint32_t chain, uint32_t hash) {
   return ((chain << 5 | chain >> 27) ^ hash) * 0x9e3779b1u;
 }
 
+/* Begin it by the plan or by its rival. */
+static void begin_operation(tutti_comm *comm, tt_operation *o, const tt_call *call,
+                            const tt_plan *plan, bool rival, tt_stamp stamp) {
+  if (!rival) {
+    tt_operation_begin(o, comm->wire, &plan->exec, call, stamp, comm->flight->oldest);
+    return;
+  }
+  tt_execution how = plan->exec;
+  how.program = plan->rival->program;
+  how.if_exported = how.program->shape;
+  tt_operation_begin(o, comm->wire, &how, call, stamp, comm->flight->oldest);
+}
+
 void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan,
                     uint32_t serial) {
   tt_flight *f = comm->flight;
   tt_operation *o = &place->operation;
-  const bool again = serial && serial == place->holds;
-  f->chain = chain_of(f->chain, plan->hash ^ call->also);
+  const bool rival = plan->rival && tt_rival_runs(comm, call, plan);
+  const bool again = serial && serial == place->holds && rival == place->rival;
+  f->chain = chain_of(f->chain, plan->hash ^ call->also ^ (rival ? RIVAL : 0));
+  place->rival = rival;
   if (!again) place->record = record_of(comm, call, plan);
   place->record.stamp = (tt_stamp){f->seq, f->chain};
   comm->wire->peer->record(comm->wire, &place->record);
   place->begun = true;
-  o->trace = comm->trace ? tt_trace_begin(comm, call, plan) : NULL;
+  o->trace = comm->trace ? tt_trace_begin(comm, call, plan, rival) : NULL;
   if (again) {
     tt_operation_begin_again(o, place->record.stamp, f->oldest);
   } else {
-    tt_operation_begin(o, comm->wire, &plan->exec, call, place->record.stamp, f->oldest);
+    begin_operation(comm, o, call, plan, rival, place->record.stamp);
     place->holds = o->loop ? serial : 0;
   }
 }
@@ -89,10 +106,14 @@ static bool finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan 
 /* serial: of a recent call; else 0. */
 static tutti_status run(tutti_comm *comm, const tt_call *call, const tt_plan *plan,
                         uint32_t serial) {
-  if (finish_at_once(comm, call, plan, serial)) return TUTTI_OK;
-  tutti_request r = {.ops = &tt_collective_ops, .comm = comm, .call = *call, .plan = *plan};
-  tt_request_issue(&r);
-  return tt_request_finish(&r);
+  tutti_status status = TUTTI_OK;
+  if (!finish_at_once(comm, call, plan, serial)) {
+    tutti_request r = {.ops = &tt_collective_ops, .comm = comm, .call = *call, .plan = *plan};
+    tt_request_issue(&r);
+    status = tt_request_finish(&r);
+  }
+  if (plan->rival) tt_rival_over(comm, plan);
+  return status;
 }
 
 tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {

@@ -24,6 +24,7 @@ typedef struct tt_plan {
   tt_proven proven;    /* proven before it ran, or what else is known */
   uint64_t *table;     /* offsets that exec uses */
   tt_chooser *chooser; /* that has its price */
+  struct tt_rival *rival; /* another plan, which may run in its place (rival.c); NULL: none */
 } tt_plan;
 
 /* ---- plans (plan_cache.c) ---- */

@@ -15,6 +15,7 @@ typedef struct tt_place {
   tt_record record;  /* of its operation's call */
   bool begun;        /* by blocking.c, for the next request */
   uint32_t holds;    /* serial of the recent call that filled in both; 0: none */
+  bool rival;        /* the rival of its plan runs (rival.c) */
 } tt_place;
 
 /* A blocking call that passed its checks; it is remembered at a place that its arguments give. */
@@ -95,7 +96,7 @@ void tt_comm_list(tutti_comm *comm, bool on);
 /* ---- what the trace hears (trace_call.c) ---- */
 
 /* An operation of a traced communicator begins. Returns where its steps are recorded, or NULL. */
-tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
+tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan, bool rival);
 /* The operation is over, outside the call that began it. */
 void tt_trace_over(tt_trace *trace, uint64_t seq);
 

@@ -239,11 +239,13 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
       tt_choose(tt_chooser_for(comm, c), &problem, &comm->settings.override, &choice);
   if (!status) status = tt_aggregated_choose(comm, c, &problem, &choice);
   if (status) return status;
+  plan->rival = NULL;
   if (choice.refusal && !c->everyone)
     warn_refused(comm, c->coll, choice.refusal, choice.plan->text);
   if (!choice.way) status = tt_coding_choose(comm, c, &problem, &choice);
   if (status) return status;
   status = tt_plan_make(comm, c, in_place, &choice, plan);
+  if (!status) plan->rival = tt_rival_for(comm, c, &choice, plan);
   plan->seconds = 0;
   if (!status && tt_device())
     plan->seconds = choice.wisdom
@@ -294,12 +296,14 @@ void tt_plans_forget(tutti_comm *comm) {
   for (int i = 0; i < TT_PLANS; i++) free(comm->plans->plan[i].table);
   memset(comm->plans->plan, 0, sizeof comm->plans->plan);
   comm->plans->alone_from = 0;
+  tt_rivals_forget(comm);
   tt_recent_forget(comm);
   comm->plans->warned = 0;
 }
 
 void tt_plans_drop(tutti_comm *comm) {
   tt_plans_forget(comm);
+  tt_rivals_free(comm);
   while (comm->plans->prepared) {
     tt_prepared *p = comm->plans->prepared;
     comm->plans->prepared = p->next;

@@ -8,6 +8,7 @@
 
 #include "call_plan.h"
 #include "comm.h"
+#include "rival.h"
 
 enum { TT_PLANS = 64 };
 
@@ -66,6 +67,8 @@ typedef struct tt_plan_cache {
   tt_wisdom wisdom; /* the same on all ranks (comm_wisdom.c) */
   tt_plan plan[TT_PLANS];
   tt_prepared *prepared;
+  tt_rival *rivals;
+  tt_rival_size size[TT_PLAN_SIZES];
   uint32_t warned;   /* collectives whose forced algorithm was refused */
   size_t alone_from; /* size (bytes) from which on a buffer of a list is an operation; 0: not
                         known yet */

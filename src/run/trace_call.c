@@ -6,8 +6,8 @@
 
 /* The call's index in the table of calls; 0 if the table is full. */
 static uint16_t trace_call_index(const tutti_comm *comm, tt_trace *t, const tt_call *c,
-                                 const tt_plan *plan) {
-  const tt_sched *sched = plan->prepared->sched;
+                                 const tt_plan *plan, bool rival) {
+  const tt_sched *sched = rival ? plan->rival->program->sched : plan->prepared->sched;
   const uint64_t key = tt_mix(plan->key ^ (uintptr_t)sched) ^ (uint64_t)plan->exec.slices;
   const uint16_t last = t->open[t->seq % TT_WINDOW].what; /* usually the same call again */
   if (t->calls[last].key == key) return last;
@@ -30,10 +30,10 @@ static uint16_t trace_call_index(const tutti_comm *comm, tt_trace *t, const tt_c
   return (uint16_t)t->ncalls++;
 }
 
-tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
+tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan, bool rival) {
   tt_trace *t = comm->trace;
   if (call->everyone) return NULL;
-  const uint16_t what = trace_call_index(comm, t, call, plan);
+  const uint16_t what = trace_call_index(comm, t, call, plan, rival);
   const bool known = t->blocking && !t->begun && what && what == t->again; /* no planning */
   const uint64_t now = known ? t->entered : tt_trace_cut(t);
   t->again = what;

@@ -71,8 +71,8 @@ typedef struct tt_shown {
  * pieces put in, blocks summed, results fetched. */
 typedef enum tt_counter { TT_PUT, TT_SUM, TT_GOT, TT_COUNTERS } tt_counter;
 
-/* Numbers that rank 0 shows (tt_memory_ops). */
-enum { TT_ADVICE = 128 };
+/* Words that rank 0 shows (tt_memory_ops): of routes (fast/route.h); from TT_PLAN_ADVICE on, of plans (run/rival.c). */
+enum { TT_PLAN_ADVICE = 128, TT_PLAN_SIZES = 24, TT_ADVICE = TT_PLAN_ADVICE + TT_PLAN_SIZES };
 
 typedef struct tt_wire tt_wire;
 
@@ -136,9 +136,10 @@ typedef struct tt_memory_ops {
   void *(*writable)(tt_wire *w, uint64_t name);
   void (*publish)(tt_wire *w, tt_counter counter, uint64_t value);
   uint64_t (*published)(tt_wire *w, int peer, tt_counter counter);
-  /* advise: rank 0 shows a small number under `index`, below TT_ADVICE. advised: the last one; -1: none yet. */
-  void (*advise)(tt_wire *w, int index, int number);
-  int (*advised)(tt_wire *w, int index);
+  /* advise: rank 0 shows a word under `index`, below TT_ADVICE. advised: the last one; 0: none yet. NULL: not all ranks
+   * share memory. */
+  void (*advise)(tt_wire *w, int index, uint64_t word);
+  uint64_t (*advised)(tt_wire *w, int index);
 
   /* A rank reads or writes its peers' memory only between enter and leave; enter returns false once
    * the communicator is over. quiesce: after that, wait until no rank is inside; false if a live
@@ -333,10 +334,10 @@ struct tt_wire {
   } cut;
   tt_stores stores[TT_STORE_SIZES];   /* how it writes what peers read; kept by arena.c */
   /* Rank 0's: where peers read vectors of each size (NULL: nothing known), and 1 + which of them the last call was about;
-   * kept by arena.c, freed with the wire. learns: routes follow what calls cost; else what they are expected to. */
+   * kept by arena.c, freed with the wire. learns: TT_LEARNS_ROUTES, TT_LEARNS_PLANS. */
   struct tt_cycles *cycles;
   int last_cycles;
-  bool learns_routes;
+  unsigned learns;
   tt_net_traits traits; /* of `net` */
 };
 

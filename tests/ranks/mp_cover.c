@@ -59,7 +59,10 @@ int main(void) {
   const int never = only || over || each > 1 ? 0 : cover_never_ran(ranks, why, sizeof why);
   if (never && rank == 0) printf("# %s; %d such\n", why, never);
   failed += (uint64_t)never;
-  if (!over && tutti_allreduce(side, &failed, &failed, 1, TUTTI_UINT64, TUTTI_SUM)) over = true;
+  if (!over && tutti_allreduce(side, &failed, &failed, 1, TUTTI_UINT64, TUTTI_SUM)) {
+    printf("# rank %d: the last sum failed: %s\n", rank, tutti_error());
+    over = true;
+  }
   if (rank == 0) {
     printf("# seed %llu\n", (unsigned long long)seed);
     printf("%s - %llu cases on %d processes\n1..1\n", failed || over ? "not ok" : "ok",

@@ -189,18 +189,17 @@ static const cycles callers[] = {
 enum { CALLERS = sizeof callers / sizeof *callers };
 
 typedef struct caller {
-  tt_cycles x;
-  uint64_t now, spent[TT_ROUTES]; /* ticks in all, without the caller's work */
+  tt_learner x;
+  uint64_t since, now, spent[TT_ROUTES]; /* ticks in all, without the caller's work */
   tt_route before;
   unsigned turn;
 } caller;
 
 /* One call. */
 static void cycle(caller *c, const cycles *m) {
+  if (c->since) tt_learn(&c->x, c->before, c->now - c->since);
+  c->since = c->now;
   const tt_route route = (tt_route)c->x.next;
-  if (!c->x.period) tt_route_begin(&c->x, TT_DIRECT);
-  tt_route_learn(&c->x, c->x.since ? c->now - c->x.since : 0);
-  c->x.since = c->now;
   c->turn = route == c->before ? c->turn + 1 : 0;
   c->before = route;
   const uint64_t took = (uint64_t)((double)m->cycle[route] * (c->turn < 2 ? m->change : 1));
@@ -212,12 +211,13 @@ static void test_the_shorter_route(void **unused) {
   (void)unused;
   for (int m = 0; m < CALLERS; m++) {
     caller c = {.now = 1};
+    tt_learner_begin(&c.x, TT_DIRECT);
     for (int k = 0; k < 400; k++) cycle(&c, &callers[m]);
     const int usual = c.x.usual;
     if (usual != (callers[m].best < 0 ? TT_DIRECT : callers[m].best))
       fail_msg("%s: route %d after 400 calls", callers[m].name, usual);
     memset(c.spent, 0, sizeof c.spent);
-    for (int k = 0; k < 100 * TT_ROUTE_PERIOD; k++) cycle(&c, &callers[m]);
+    for (int k = 0; k < 100 * TT_LEARN_PERIOD; k++) cycle(&c, &callers[m]);
     assert_int_equal(c.x.usual, usual);
     const double rest = (double)c.spent[!usual] / (double)c.spent[usual];
     if (rest <= 0 || rest > 0.0101)
@@ -231,6 +231,7 @@ static void test_the_route_follows(void **unused) {
   for (int from = 0; from < CALLERS; from++)
     for (int to = 0; to < CALLERS; to++) {
       caller c = {.now = 1};
+      tt_learner_begin(&c.x, TT_DIRECT);
       for (int k = 0; k < 3000; k++) cycle(&c, &callers[from]);
       const uint64_t since = c.now;
       while (callers[to].best >= 0 && c.x.usual != callers[to].best &&
@@ -243,7 +244,7 @@ static void test_the_route_follows(void **unused) {
 
 /* Ranks that are threads sum vectors that lie in shared memory, over and over; each rank has vectors of
  * its own in some calls. */
-enum { RANKS = 3, LONG = 16384, TIMES = 4 * TT_ROUTE_FIRST };
+enum { RANKS = 3, LONG = 16384, TIMES = 4 * TT_LEARN_TRIAL };
 
 static void *sums(void *comm) {
   tutti_comm *c = comm;
@@ -278,8 +279,8 @@ static void test_sums_by_either_route(void **unused) {
     pthread_join(threads[r], &wrong);
     assert_null(wrong);
   }
-  const tt_cycles *x = &comms[0]->wire->cycles[tt_route_size(LONG, false)];
-  assert_true(x->settled && x->calls > TT_ROUTE_TRIAL); /* some calls took the other route */
+  const tt_learner *x = &comms[0]->wire->cycles[tt_route_size(LONG, false)].learner;
+  assert_true(x->settled && x->calls > TT_LEARN_TRIAL); /* some calls took the other route */
   for (int r = 0; r < RANKS; r++) assert_int_equal(tutti_comm_free(comms[r]), TUTTI_OK);
 }
 

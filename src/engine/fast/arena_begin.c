@@ -7,9 +7,11 @@
 #include <stdlib.h>
 
 #include "pieces.h"
+#include "remote.h"
 #include "route.h"
 
 /* The pieces of a vector that one rank puts while others read it; and the least and the most bytes of such a piece. */
+_Static_assert(TT_ARENA_COLLS * TT_ROUTE_SIZES <= TT_PLAN_ADVICE, "each route has its advice");
 enum { OVERLAP = 4, LEAST_AT_ONCE = 8 << 10, MOST_AT_ONCE = 64 << 10, MOST_SLOTS = 256 };
 
 bool tt_arena_fits(const tt_operation *o) {
@@ -72,11 +74,12 @@ static int route_of(const tt_operation *o, uint64_t name, size_t bytes) {
 static tt_route learn_route(tt_operation *o, tt_cycles *x, int route, bool alone) {
   const uint64_t now = tt_store_ticks();
   tt_wire *w = o->wire;
-  const tt_route now_by = (tt_route)x->next;
+  const tt_route now_by = (tt_route)x->learner.next;
   const bool again = w->last_cycles == route + 1;
-  tt_route_learn(x, alone ? x->took : again ? now - x->since : 0);
-  w->memory->advise(w, route, x->next);
+  if (x->since) tt_learn(&x->learner, x->route, alone ? x->took : again ? now - x->since : 0);
+  w->memory->advise(w, route, 1 + x->learner.next);
   w->last_cycles = route + 1;
+  x->route = now_by;
   x->since = now;
   x->took = 0;
   o->pieces.timed = alone ? x : NULL;
@@ -88,18 +91,19 @@ static tt_route learn_route(tt_operation *o, tt_cycles *x, int route, bool alone
 static tt_route take_route(tt_operation *o, uint64_t name, size_t bytes) {
   tt_wire *w = o->wire;
   const tt_route expected = name && w->memory->worth(w, name, bytes) ? TT_DIRECT : TT_STAGED;
-  const int route = w->learns_routes ? route_of(o, name, bytes) : -1;
+  const int route = w->learns & TT_LEARNS_ROUTES ? route_of(o, name, bytes) : -1;
   if (w->last_cycles != route + 1) w->last_cycles = 0;
   if (route < 0) return expected;
   if (w->rank) {
-    const int advised = w->memory->advised(w, route);
-    return advised < 0 ? expected : (tt_route)advised;
+    const uint64_t advised = w->memory->advised(w, route);
+    return advised ? (tt_route)(advised - 1) : expected;
   }
   if (!w->cycles) w->cycles = calloc(TT_ARENA_COLLS * TT_ROUTE_SIZES, sizeof *w->cycles);
   if (!w->cycles) return expected;
   tt_cycles *x = &w->cycles[route];
-  if (!x->period) tt_route_begin(x, expected);
-  if (o->call.staged) return (tt_route)x->usual;
+  if (!x->begun) tt_learner_begin(&x->learner, expected);
+  x->begun = true;
+  if (o->call.staged) return (tt_route)x->learner.usual;
   return learn_route(o, x, route, !w->memory->writable(w, name) && o->role.gives &&
                                       o->role.from.count > 0);
 }

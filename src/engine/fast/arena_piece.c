@@ -147,50 +147,43 @@ bool tt_sum_part(tt_operation *o, uint32_t k, tt_part x) {
   return true;
 }
 
-/* Put a part of piece k in this rank's slot. */
-static void put_part(tt_operation *o, uint32_t k, const tt_part *x) {
-  const char *src = (const char *)o->call.src - src_begins(o, o->wire->rank) + x->at;
-  char *to = tt_piece_slot(o, k) + x->place;
+/* Put a part of piece k in this rank's slot; where it is scaled, where own_input is. */
+static void put_part(tt_operation *o, uint32_t k, tt_part x) {
+  const char *src = (const char *)o->call.src - src_begins(o, o->wire->rank) + x.at;
   const tt_store kind = own_kind(o, k);
+  if (!x.bytes) return;
   if (o->reducer.times) {
-    tt_times(&o->reducer, to, src, x->bytes / o->reducer.element);
+    tt_times(&o->reducer, (char *)(uintptr_t)own_input(o, k, &x), src, x.bytes / o->reducer.element);
     return;
   }
-  tt_store_copy(kind, to, src, x->bytes);
+  const uint64_t since = tt_store_ticks();
+  tt_store_copy(kind, tt_piece_slot(o, k) + x.place, src, x.bytes);
   tt_store_fence(kind);
+  if (tt_piece_counts(o, &o->pieces.mine, k)) tt_spend(&o->pieces.wrote[kind], since, x.bytes);
 }
 
-/* What the others take of piece k, and the own part if it changes before it is summed. */
-static void put_parts(tt_operation *o, uint32_t k) {
-  const bool all = o->call.coll == TUTTI_REDUCE_SCATTER;
-  for (int r = 0; r < (all ? o->wire->ranks : 1); r++) {
-    const tt_part x = tt_piece_part(o, k, all ? r : o->wire->rank);
-    if (!all || r != o->wire->rank || o->reducer.times) put_part(o, k, &x);
-  }
-}
-
-/* Put the batch that starts with piece k where peers find it. */
-void tt_put_piece(tt_operation *o, uint32_t k) {
+/* All but this rank's own block, which no peer reads, and whose sum will be stored there. Where it is scaled, all: no rank
+ * uses the unscaled input. */
+static void put_around_own(tt_operation *o, uint32_t k) {
   const tt_extent piece = tt_piece_extent(o, k);
   const size_t all = piece.to - piece.from;
-  const char *src = (const char *)o->call.src + piece.from;
-  if (o->call.coll != TUTTI_ALLREDUCE) {
-    put_parts(o, k);
+  const bool skips = tt_owned(o) && !o->reducer.times;
+  const tt_extent own = skips ? tt_piece_block(o, k, o->wire->rank) : (tt_extent){all, all};
+  put_part(o, k, (tt_part){piece.from, 0, own.from});
+  put_part(o, k, (tt_part){piece.from + own.to, own.to, all - own.to});
+}
+
+/* Put the batch that starts with piece k where peers find it: what the others take of it, and the own part if it changes
+ * before it is summed. */
+void tt_put_piece(tt_operation *o, uint32_t k) {
+  const bool all = o->call.coll == TUTTI_REDUCE_SCATTER;
+  if (o->call.coll == TUTTI_ALLREDUCE) {
+    put_around_own(o, k);
     return;
   }
-  /* skip this rank's own block: no peer reads it, and its sum will be stored there */
-  const tt_extent own = tt_owned(o) ? tt_piece_block(o, k, o->wire->rank) : (tt_extent){all, all};
-  if (o->reducer.times) { /* scale all of it: no rank uses the unscaled input */
-    tt_times(&o->reducer, tt_piece_input(o, k), src, all / o->reducer.element);
-    return;
-  }
-  const tt_store kind = own_kind(o, k);
-  const uint64_t since = tt_store_ticks();
-  tt_store_copy(kind, tt_piece_slot(o, k), src, own.from);
-  tt_store_copy(kind, tt_piece_slot(o, k) + own.to, src + own.to, all - own.to);
-  tt_store_fence(kind);
-  if (tt_piece_counts(o, &o->pieces.mine, k))
-    tt_spend(&o->pieces.wrote[kind], since, all - (own.to - own.from));
+  for (int r = 0; r < (all ? o->wire->ranks : 1); r++)
+    if (!all || r != o->wire->rank || o->reducer.times)
+      put_part(o, k, tt_piece_part(o, k, all ? r : o->wire->rank));
 }
 
 /* Copy what the others show of piece k, and this rank's own part. */

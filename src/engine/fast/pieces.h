@@ -76,13 +76,6 @@ static inline char *tt_piece_slot(const tt_operation *o, uint32_t k) {
   return (char *)o->wire->memory->arena(o->wire) + tt_piece_slot_at(o, k);
 }
 
-/* Where piece k of this rank's input is, once it is put. */
-static inline char *tt_piece_input(const tt_operation *o, uint32_t k) {
-  if (!o->reducer.times) return (char *)(uintptr_t)o->call.src + tt_piece_extent(o, k).from;
-  return tt_from_arena(o, &o->pieces.mine) ? tt_piece_slot(o, k)
-                                           : (char *)o->call.dst + tt_piece_extent(o, k).from;
-}
-
 /* The names of a rank that gives. */
 static inline const tt_names *tt_names_of(const tt_operation *o, int r) {
   return r == o->wire->rank ? &o->pieces.mine : o->slots[r - o->role.from.first];

@@ -69,7 +69,7 @@ typedef struct tt_ctrl {
   alignas(TT_PAIR) atomic_ullong decided; /* first control block's: the decision (shm_agree.c) */
   atomic_ullong given_up;                 /* the rank that timed out, and the one it waited for */
   alignas(TT_PAIR) atomic_ullong proofs[TT_PROOFS]; /* first control block's: run/proof_table.c */
-  alignas(TT_PAIR) atomic_uchar advice[TT_ADVICE]; /* rank 0's: 1 + what it advises; 0: nothing yet */
+  alignas(TT_PAIR) atomic_ullong advice[TT_ADVICE]; /* rank 0's; 0: nothing yet */
   alignas(TT_PAIR) tt_shown shown;
   alignas(TT_PAIR) tt_call_record records[TT_RECORDS];
   alignas(TT_PAIR) char small[TT_RECORDS][TT_SMALL];     /* data longer than TT_BESIDE */

@@ -190,10 +190,10 @@ static void *shm_arena(tt_wire *w) {
   return s->arena;
 }
 
-static bool all_read(const tt_shm *s) {
-  for (int r = 0; r < s->wire.ranks; r++)
+static bool all_read(tt_shm *s) {
+  for (int r = 0; r < s->wire.ranks && !s->all_read; r++)
     if (r != s->wire.rank && !tt_remote_reads(s->heads[r])) return false;
-  return true;
+  return s->all_read = true;
 }
 
 static uint64_t shm_export(tt_wire *w, const void *bytes, size_t n) {
@@ -254,17 +254,16 @@ static uint64_t shm_published(tt_wire *w, int peer, tt_counter counter) {
   return atomic_load_explicit(&theirs->of[counter], memory_order_acquire);
 }
 
-static void shm_advise(tt_wire *w, int index, int number) {
-  const unsigned char word = (unsigned char)(number + 1);
-  atomic_uchar *at = &tt_shm_of(w)->ctrls[0]->advice[index];
+static void shm_advise(tt_wire *w, int index, uint64_t word) {
+  atomic_ullong *at = &tt_shm_of(w)->ctrls[0]->advice[index];
   /* order: advice, nothing is read behind it */
   if (atomic_load_explicit(at, memory_order_relaxed) != word)
     atomic_store_explicit(at, word, memory_order_relaxed);
 }
 
-static int shm_advised(tt_wire *w, int index) {
+static uint64_t shm_advised(tt_wire *w, int index) {
   /* order: advice, nothing is read behind it */
-  return atomic_load_explicit(&tt_shm_of(w)->ctrls[0]->advice[index], memory_order_relaxed) - 1;
+  return atomic_load_explicit(&tt_shm_of(w)->ctrls[0]->advice[index], memory_order_relaxed);
 }
 
 /* ---- the guard ---- */

@@ -180,7 +180,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   tt_shm_measure_arena(&s->wire, s->heads[0]->l2);
   s->store_rule = tt_stores_wanted();
   tt_stores_begin(s->wire.stores, TT_STORE_SIZES, s->store_rule);
-  s->wire.learns_routes = tt_copies_learned();
+  s->wire.learns = tt_learns_wanted();
   find_slots(s);
   s->wire.first = s->wire.pieces_begun = s->wire.pieces_over = tt_first_number();
   for (int k = 0; k < TT_COUNTERS; k++)

@@ -29,6 +29,7 @@ typedef struct tt_shm {
   tt_stage stage;           /* blocks for private bytes */
   tt_end *holders;          /* ends that have blocks in use */
   tt_end *bouncers;         /* ends that have bounce buffers */
+  bool all_read; /* peers can read all ranks' private memory: found once */
   size_t gulp;              /* bytes of a bounce buffer */
   tt_store_rule store_rule; /* with which new channels begin */
   bool copies;              /* export no memory: copy all of it */

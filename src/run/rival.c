@@ -1,0 +1,220 @@
+/* rival.c - two plans with the same bits: which one runs is learned from the time that calls take.
+ *
+ * Idea       Estimates can be wrong by a factor. So where all ranks share memory, a plan of an allreduce has a rival: of
+ *            the plans whose results have the same bits (prove/same.c), the one with the best estimate. Rank 0 times
+ *            calls by either (learn.h), and shows which one runs next in a word of its control block.
+ * Time       Rank 0's, in the call: the caller may work between its calls. Where ranks share cores, from the begin of one
+ *            call to that of the next one: what a rank does not use, others do.
+ * Agreement  The word says from which operation on it holds, TT_WINDOW after the one in which rank 0 wrote it, and what
+ *            holds before. That operation was an allreduce, so a rank that has completed it has seen the word; and none
+ *            begins TT_WINDOW operations later without having completed it. A word is replaced only when it holds for all.
+ *            Ranks that disagreed nevertheless would find different hashes of their calls.
+ * Invariant  No result depends on timing. Which rival a plan has follows from the call alone, on all ranks alike.
+ * Cost       A load per call of more than 1 KiB. The rival is sought once for each power of two, in its 32nd call.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "rival.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "flight.h"
+#include "fp_state.h"
+#include "prove.h"
+#include "remote.h"
+
+enum { LEAST = 11 /* 2^LEAST bytes: vectors of the first size have no more */, SEEK = 32, RANKS = 64 };
+enum { ESTIMATED = 2 }; /* a way: that of the better estimate */
+static const double most = 3; /* times as long as the usual plan, by the estimates */
+
+/* ---- the word ---- */
+
+static uint64_t word_of(uint64_t from, uint16_t pair, unsigned before, unsigned then) {
+  return from << 20 | (uint64_t)pair << 4 | before << 2 | then;
+}
+static uint16_t pair_of(uint64_t word) {
+  return (uint16_t)(word >> 4);
+}
+static unsigned way_at(uint64_t word, uint64_t seq) {
+  return seq >= word >> 20 ? word & 3 : word >> 2 & 3;
+}
+
+static uint64_t word_here(const tutti_comm *comm, int size) {
+  return comm->wire->memory->advised(comm->wire, TT_PLAN_ADVICE + size);
+}
+
+/* Which way runs in operation `seq`, by this word? */
+static bool runs(const tt_rival *x, uint64_t word, uint64_t seq) {
+  const unsigned way = word && pair_of(word) == x->pair ? way_at(word, seq) : ESTIMATED;
+  return way != ESTIMATED && way == x->second;
+}
+
+/* ---- finding the rival ---- */
+
+static int size_of(uint64_t bytes) {
+  const int k = tt_ceil_log2(bytes) - LEAST;
+  return k < 0 || k >= TT_PLAN_SIZES || bytes <= 1024 ? -1 : k;
+}
+
+static bool may_have_rival(const tutti_comm *comm, const tt_call *call, const tt_choice *choice,
+                           const tt_plan *plan) {
+  return call->coll == TUTTI_ALLREDUCE && !call->varied && tt_call_data(comm, call) == comm->ranks &&
+         comm->ranks > 1 && comm->ranks <= RANKS && comm->wire->memory->advise && !choice->way &&
+         !choice->wisdom && !choice->code && !comm->settings.override.n && plan->exec.slices == 1 &&
+         plan->exec.program->shape && !tt_call_is_exact(comm, call);
+}
+
+tt_rival *tt_rival_for(tutti_comm *comm, const tt_call *call, const tt_choice *choice,
+                       const tt_plan *plan) {
+  if (!may_have_rival(comm, call, choice, plan)) return NULL;
+  const tt_problem p = tt_problem_of(comm, call);
+  const int size = size_of(p.bytes);
+  if (size < 0) return NULL;
+  tt_rival *x = comm->plans->rivals;
+  while (x && (x->forgotten || x->usual != plan->prepared || x->needs != p.needs ||
+               x->weight != p.weight || x->size != size))
+    x = x->next;
+  if (x || !(x = calloc(1, sizeof *x))) return x;
+  *x = (tt_rival){.next = comm->plans->rivals,
+                  .usual = plan->prepared,
+                  .needs = p.needs,
+                  .weight = p.weight,
+                  .size = size};
+  return comm->plans->rivals = x;
+}
+
+/* Do all ranks get the same bits by this plan as by the usual one? */
+static tutti_status fits(tutti_comm *comm, const tt_call *call, const tt_rival *x,
+                         const tt_prepared *other, bool *does) {
+  const tt_program *a = x->usual->program, *b = other->program;
+  tt_sched **usual = NULL, **rival = NULL;
+  *does = false;
+  if (!b->shape || a->order != b->order || tt_sched_equal(x->usual->sched, other->sched))
+    return TUTTI_OK;
+  *does = !(x->needs & (TT_NEED_SAME | TT_NEED_ORDER)); /* any plan gives the same */
+  if (*does) return TUTTI_OK;
+  tt_ask ask = {.coll = call->coll, .ranks = comm->ranks, .data = comm->ranks};
+  tutti_status status = tt_plan_spec_named(x->usual->sched->name, &ask.plan);
+  if (!status) status = tt_algo_build_all(&ask, &usual);
+  if (!status) status = tt_plan_spec_named(other->sched->name, &ask.plan);
+  if (!status) status = tt_algo_build_all(&ask, &rival);
+  if (!status) status = tt_same_results(usual, rival, comm->ranks, does);
+  if (usual) tt_sched_free_all(usual, comm->ranks);
+  if (rival) tt_sched_free_all(rival, comm->ranks);
+  return status;
+}
+
+/* The plan of this quote becomes the rival, if it may. */
+static tutti_status try_quote(tutti_comm *comm, const tt_call *call, tt_rival *x,
+                              const tt_quote *quote, bool *taken) {
+  tt_plan made = {0};
+  const tt_choice choice = {.plan = quote->plan, .slices = 1};
+  *taken = false;
+  tutti_status status = tt_plan_make(comm, call, x->usual->program->in_place_asked, &choice, &made);
+  if (!status) status = fits(comm, call, x, made.prepared, taken);
+  if (status || !*taken) return status;
+  const char *usual = x->usual->sched->name, *name = made.prepared->sched->name;
+  x->program = made.prepared->program;
+  x->second = strcmp(usual, name) < 0;
+  const uint64_t both = tt_mix_text(tt_mix_text(7, x->second ? usual : name), x->second ? name : usual);
+  x->pair = (uint16_t)(both % 65535 + 1);
+  return TUTTI_OK;
+}
+
+/* Of all candidates the cheapest that fits, by estimates at the largest vector of this size. */
+static void seek(tutti_comm *comm, const tt_call *call, tt_rival *x) {
+  tt_chooser *c = tt_chooser_for(comm, call);
+  const tt_override none = {0};
+  tt_problem p = tt_problem_of(comm, call);
+  tt_quote quote;
+  double best = 0;
+  x->sought = true;
+  p.bytes = (uint64_t)1 << (LEAST + x->size);
+  for (int i = 0; tt_quote_at(c, &p, &none, i, false, &quote); i++)
+    if (quote.possible && quote.slices == 1 && !strcmp(quote.plan->text, x->usual->sched->name))
+      best = quote.seconds;
+  for (int i = 0; tt_quote_at(c, &p, &none, i, false, &quote); i++) {
+    bool taken;
+    if (!quote.possible || quote.slices != 1 || quote.seconds >= most * best) continue;
+    if (!tt_quote_at(c, &p, &none, i, true, &quote) || quote.lacks) continue;
+    if (!try_quote(comm, call, x, &quote, &taken) && taken) best = quote.seconds / most;
+  }
+}
+
+/* ---- calls ---- */
+
+/* Rank 0 learns from the last such call, and shows what runs from now on. */
+static void advise(tutti_comm *comm, tt_rival_size *s, const tt_rival *x) {
+  const uint64_t seq = comm->flight->seq, word = word_here(comm, x->size);
+  if (!(comm->wire->learns & TT_LEARNS_PLANS) || (s->pair && s->pair != x->pair)) {
+    s->way = ESTIMATED;
+    return;
+  }
+  if (!s->pair) {
+    s->pair = x->pair;
+    tt_learner_begin(&s->learner, !x->second);
+    s->way = ESTIMATED;
+  }
+  const bool compares = !s->learner.period; /* else no time is needed */
+  const uint64_t ticks = compares ? tt_store_ticks() : 0;
+  if (comm->load.ranks_per_core > 1 && s->since && ticks && s->seq + 1 == seq)
+    s->took = ticks - s->since;
+  if (s->way != ESTIMATED) tt_learn(&s->learner, s->way, s->took);
+  s->took = 0;
+  s->since = ticks;
+  s->seq = seq;
+  const unsigned now = word ? word & 3 : (unsigned)!x->second;
+  if (s->learner.next != now && (!word || seq >= (word >> 20) + TT_WINDOW))
+    comm->wire->memory->advise(comm->wire, TT_PLAN_ADVICE + x->size,
+                               word_of(seq + TT_WINDOW, x->pair, word ? now : ESTIMATED,
+                                       s->learner.next));
+}
+
+bool tt_rival_runs(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
+  tt_rival *x = plan->rival;
+  tt_rival_size *s = &comm->plans->size[x->size];
+  if (!x->sought) {
+    if (s->calls < SEEK) s->calls++;
+    if (s->calls < SEEK) return false;
+    const tt_fp_state state = tt_fp_pin(); /* all ranks estimate the same times */
+    seek(comm, call, x);
+    tt_fp_restore(state);
+  }
+  if (!x->program) return false;
+  if (comm->rank == 0) advise(comm, s, x);
+  const bool does = runs(x, word_here(comm, x->size), comm->flight->seq);
+  if (comm->rank == 0 && s->pair == x->pair) s->way = does == x->second;
+  return does;
+}
+
+void tt_rival_over(tutti_comm *comm, const tt_plan *plan) {
+  tt_rival_size *s = &comm->plans->size[plan->rival->size];
+  if (s->since && comm->load.ranks_per_core <= 1) s->took = tt_store_ticks() - s->since;
+}
+
+void tt_rival_say(const tutti_comm *comm, const tt_problem *problem, tt_text *t) {
+  const int size = size_of(problem->bytes);
+  for (const tt_rival *x = comm->plans->rivals; x && size >= 0; x = x->next) {
+    if (x->forgotten || !x->program || x->size != size || x->needs != problem->needs ||
+        x->weight != problem->weight)
+      continue;
+    const uint64_t word = word_here(comm, size);
+    if (!word || pair_of(word) != x->pair) continue;
+    const bool does = runs(x, word, comm->flight->seq);
+    const char *usual = x->usual->sched->name, *other = x->program->sched->name;
+    tt_text_add(t, "learned in use: of %s and %s, which give the same bits, %s is faster here\n",
+                usual, other, does ? other : usual);
+    return;
+  }
+}
+
+void tt_rivals_forget(tutti_comm *comm) {
+  for (tt_rival *x = comm->plans->rivals; x; x = x->next) x->forgotten = true;
+}
+
+void tt_rivals_free(tutti_comm *comm) {
+  for (tt_rival *x = comm->plans->rivals, *next; x; x = next) {
+    next = x->next;
+    free(x);
+  }
+  comm->plans->rivals = NULL;
+}
