@@ -33,7 +33,7 @@ define MPI_RULES
 $(BUILD)/mpi_$(1)/%.o: %.c mk/mpi.mk $(FLAGS)
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$<)
-	$$(Q)$(call MPICC,$(1)) $$(MPIFLAGS) -Itests/support -Itests/ranks $(CFLAGS) $(CPPFLAGS) -c $$< -o $$@
+	$$(Q)$(call MPICC,$(1)) $$(MPIFLAGS) -Itests/support -Itests/ranks $(CFLAGS) $(CPPFLAGS) $$(if $$(filter tests/%,$$<),$$(TESTOPT)) -c $$< -o $$@
 $(BUILD)/mpi_$(1)/preloaded/%.o: %.c mk/mpi.mk $(FLAGS)
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$<)

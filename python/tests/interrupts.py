@@ -17,7 +17,7 @@ import time
 import tutti
 from tutti import _signals
 
-PROMPT, AFTER = 20, 0.4  # s; with free cores a wait begins in 1 ms, and ends within 0.1 s of the signal; on busy ones in seconds
+PROMPT, AFTER = 20, 0.2  # s; with free cores a wait begins in 1 ms, and ends within 0.1 s of the signal; on busy ones in seconds
 x = array.array("d", [1.0] * 3)
 long = array.array("d", bytes(1 << 23))
 
@@ -235,9 +235,7 @@ def ended():
     def handler(number, frame):
         file = os.environ["ENDED"] + "."
         open(file + str(comm.rank), "w").close()
-        until = time.monotonic() + 20
-        while not os.path.exists(file + str(1 - comm.rank)) and time.monotonic() < until:
-            time.sleep(0.01)
+        until_there(file + str(1 - comm.rank))
         sys.exit(f"rank {comm.rank}: ended in order")
 
     signal.signal(signal.SIGTERM, handler)
@@ -246,14 +244,22 @@ def ended():
     comm.recv(x, 1 - comm.rank)
 
 
+def until_there(file):
+    until = time.monotonic() + 2 * PROMPT
+    while not os.path.exists(file) and time.monotonic() < until:
+        time.sleep(0.01)
+
+
 def init():
-    """Rank 0 comes late, and rank 1 has left."""
+    """Rank 0 comes when rank 1 has left; RAISED and HEARD are files that say so."""
     if os.environ["TUTTI_RANK"] == "1":
         print("rank 1:", raised_at_once(tutti.init) or "good", flush=True)
-        time.sleep(2)
+        open(os.environ["RAISED"], "w").close()
+        until_there(os.environ["HEARD"])
     else:
-        time.sleep(AFTER + PROMPT)
+        until_there(os.environ["RAISED"])
         print("rank 0:", hears(tutti.init, "was interrupted") or "good", flush=True)
+        open(os.environ["HEARD"], "w").close()
 
 
 if len(sys.argv) > 1:

@@ -10,6 +10,7 @@
 
 #include "cover.h"
 #include "seconds.h"
+#include "short.h"
 #include "start.h"
 
 static tutti_comm *comm, *side;
@@ -24,6 +25,12 @@ static int run(const cover_case *c, bool *over) {
          line, ranks);
   fflush(stdout);
   return 1;
+}
+
+/* One of so many cases runs: a simulated card is slow; and what runs over a network in the short form has run in shared
+ * memory already. */
+static size_t each_of(void) {
+  return cover_all() ? 1 : cover_cards() ? 5 : getenv("TUTTI_NODES") ? (size_t)shorter(1, 3) : 1;
 }
 
 /* Returns rank 0's seed on all ranks. */
@@ -49,7 +56,7 @@ int main(void) {
   bool over = false;
   cover_case c;
   if (only && (!cover_parse(only, &c) || c.ranks != ranks)) return 2;
-  const size_t each = cover_cards() && !cover_all() ? 5 : 1; /* a simulated card is slow */
+  const size_t each = each_of();
   for (size_t i = only || each == 1 ? 0 : seed % each; !over && i < (only ? 1 : cover_cases(ranks));
        i += each, n++) {
     if (!only) c = cover_case_at(ranks, seed, i);

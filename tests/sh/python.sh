@@ -47,7 +47,7 @@ at_a_terminal() { # NAME PROGRAM ARGS...: two ranks that wait end within 20 s of
     'grep -q "KeyboardInterrupt$" "$work/out"' '! grep -q "Exception ignored" "$work/out"'
 }
 at_a_terminal "Ctrl-C at a terminal, ranks that wait for each other" "$here/interrupts.py" dead
-job run --keep-going -n 2 $python "$here/interrupts.py" init
+RAISED=$work/raised HEARD=$work/heard job run --keep-going -n 2 $python "$here/interrupts.py" init
 ok "Ctrl-C in init, and the other rank gets the error" all 'status 0' '[ "$(grep -c ": good$" "$work/out")" = 2 ]'
 export ENDED="$work/ended"
 background run -n 2 $python "$here/interrupts.py" ended

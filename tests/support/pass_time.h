@@ -22,7 +22,7 @@ static atomic_llong passed_ns, most_ns, look_ns;
 static atomic_bool time_flies;
 static pthread_t time_thread;
 
-int clock_gettime(clockid_t clock, struct timespec *t) {
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *t) {
   const long long ns_of_s = 1000000000;
   if (syscall(SYS_clock_gettime, clock, t)) return -1;
   if (clock != CLOCK_MONOTONIC) return 0;
@@ -33,7 +33,7 @@ int clock_gettime(clockid_t clock, struct timespec *t) {
 }
 
 /* What waits for a descriptor until a time on this clock looks again. */
-int poll(struct pollfd *fds, nfds_t n, int ms) {
+__attribute__((visibility("default"))) int poll(struct pollfd *fds, nfds_t n, int ms) {
   const int most = atomic_load(&time_flies) && (ms < 0 || ms > 20) ? 20 : ms;
   const struct timespec limit = {most / 1000, most % 1000 * 1000000L};
   return ppoll(fds, n, most < 0 ? NULL : &limit, NULL);
