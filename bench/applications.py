@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""applications.py - whole programs by their MPI alone and with the drop-in, by turns.
+
+    bench/applications.py [--build BUILD] [--rounds N] [--ranks 2,4] [--json FILE] [NAME ...]     (make bench-applications)
+
+Programs  Quantum ESPRESSO (plane waves: FFTs by all-to-all, sums), ScaLAPACK's LU (its own broadcasts, of MPI's messages), and Python objects by
+          mpi4py's broadcast, gather and allgather (small broadcasts of lengths, then of bytes). From Debian, with Open MPI; what is not
+          installed is skipped.
+Method    Each round runs the program once without and once with `tutti mpi`, in an order that alternates; the wall time of the whole
+          job counts, its start included. Printed: medians, the ratio of them (above 1: faster with tutti), and the quartiles of the
+          rounds' ratios. The lines of the result have to be the same.
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import argparse
+import glob
+import gzip
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SILICON = """&control
+ calculation='scf', prefix='si', pseudo_dir='.', outdir='.'
+/
+&system
+ ibrav=2, celldm(1)=10.2, nat=2, ntyp=1, ecutwfc=40.0
+/
+&electrons
+ conv_thr=1e-10
+/
+ATOMIC_SPECIES
+ Si 28.086 Si.UPF
+ATOMIC_POSITIONS alat
+ Si 0.00 0.00 0.00
+ Si 0.25 0.25 0.25
+K_POINTS automatic
+ 6 6 6 1 1 1
+"""
+LU = """'ScaLAPACK LU factorization input file'
+'MPI machine'
+'LU.out'
+6
+1
+1536
+1536
+1
+32
+1
+1
+1
+1
+1
+1
+{ranks}
+10.0
+F
+"""
+OBJECTS = """
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+total = 0
+for i in range(8000):
+    step = comm.bcast({"step": i, "rates": [0.1 * i] * 4} if comm.rank == 0 else None)
+    parts = comm.gather((comm.rank, step["step"]), root=0)
+    total += sum(rank + step for rank, step in comm.allgather((comm.rank, i)))
+if comm.rank == 0:
+    print("total", total)
+"""
+
+
+def silicon(where, _ranks):
+    found = glob.glob("/usr/share/doc/quantum-espresso/examples/**/Si[._]*.[uU][pP][fF]*", recursive=True)
+    found = [f for f in found if "rel" not in os.path.basename(f)]
+    if not found or not shutil.which("pw.x"):
+        return None
+    opener = gzip.open if found[0].endswith(".gz") else open
+    with opener(found[0], "rb") as source, open(os.path.join(where, "Si.UPF"), "wb") as to:
+        to.write(source.read())
+    with open(os.path.join(where, "in"), "w") as f:
+        f.write(SILICON)
+    return ["pw.x", "-in", "in"]
+
+
+def lu(where, ranks):
+    found = glob.glob("/usr/lib/*/scalapack/openmpi-tests/xdlu")
+    with open(os.path.join(where, "LU.dat"), "w") as f:
+        f.write(LU.format(ranks=ranks))
+    return found[:1] or None
+
+
+def objects(where, _ranks):
+    with open(os.path.join(where, "objects.py"), "w") as f:
+        f.write(OBJECTS)
+    there = subprocess.run(["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True)
+    return None if there.returncode else ["/usr/bin/python3", "objects.py"]
+
+
+# Name, command, the lines of its result.
+PROGRAMS = [
+    ("Quantum ESPRESSO, silicon", silicon, re.compile(r"^!.*total energy.*", re.M)),
+    ("ScaLAPACK, LU of 1,536", lu, re.compile(r"^\s*\d+ tests completed and passed.*", re.M)),
+    ("Python objects by mpi4py", objects, re.compile(r"^total.*", re.M)),
+]
+ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+               "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_plm": "isolated", "OMP_NUM_THREADS": "1",
+               "OPENBLAS_NUM_THREADS": "1"}
+
+
+def run(command, where):
+    begin = time.monotonic()
+    done = subprocess.run(command, cwd=where, capture_output=True, text=True, timeout=600, env={**os.environ, **ENVIRONMENT},
+                          stdin=subprocess.DEVNULL)
+    if done.returncode:
+        sys.exit(f"applications.py: {' '.join(command)} exited with {done.returncode}:\n{done.stderr[-2000:]}")
+    return time.monotonic() - begin, done.stdout
+
+
+def measure(name, make, pattern, ranks, rounds, tutti):
+    with tempfile.TemporaryDirectory() as where:
+        program = make(where, ranks)
+        if program is None:
+            print(f"{name:28} not installed", flush=True)
+            return None
+        native = ["mpirun.openmpi", "-n", str(ranks), *program]
+        ways = {"alone": native, "tutti": [tutti, "mpi", *native]}
+        times, results = {"alone": [], "tutti": []}, set()
+        for i in range(rounds + 1):
+            for way in sorted(ways, reverse=bool(i % 2)):
+                took, out = run(ways[way], where)
+                results.add(tuple(pattern.findall(out)))
+                if i:  # the first round reads files into memory
+                    times[way].append(took)
+        if len(results) != 1 or () in results:
+            sys.exit(f"applications.py: {name} on {ranks} ranks: results differ: {sorted(results)}")
+    alone, with_tutti = (statistics.median(times[way]) for way in ("alone", "tutti"))
+    ratios = sorted(a / b for a, b in zip(times["alone"], times["tutti"]))
+    quartiles = statistics.quantiles(ratios, n=4) if rounds > 1 else [ratios[0]] * 3
+    print(f"{name:28} {ranks:5} {alone:8.2f} {with_tutti:8.2f} {alone / with_tutti:6.2f}   {quartiles[0]:.2f} to {quartiles[2]:.2f}",
+          flush=True)
+    return {"program": name, "ranks": ranks, "rounds": rounds, "alone": alone, "tutti": with_tutti, "ratio": alone / with_tutti,
+            "quartiles": [quartiles[0], quartiles[2]]}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--ranks", default="2,4")
+    parser.add_argument("--json")
+    parser.add_argument("names", nargs="*", help="words of the programs' names")
+    a = parser.parse_args()
+    tutti = os.path.abspath(os.path.join(a.build, "tutti"))
+    print(f"# s, of {a.rounds} rounds; Open MPI alone, with tutti, the first over the second\n"
+          f"{'program':28} {'ranks':>5} {'alone':>8} {'tutti':>8} {'ratio':>6}   quartiles")
+    rows = [measure(name, make, pattern, int(ranks), a.rounds, tutti) for name, make, pattern in PROGRAMS
+            if not a.names or any(word in name for word in a.names) for ranks in a.ranks.split(",")]
+    if a.json:
+        with open(a.json, "w") as f:
+            json.dump([row for row in rows if row], f, indent=1)
+            f.write("\n")
+
+
+if __name__ == "__main__":
+    main()
