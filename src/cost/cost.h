@@ -110,7 +110,7 @@ static inline bool tt_placement_unknown(const tt_cost_model *model) {
   return model->contention.mean > 0;
 }
 
-/* The number of messages with separate ports there; where the placement is unknown, all messages of a step (contention.c). */
+/* Messages that have ports there simultaneously; 1 where the placement is unknown: a step counts as one (contention.c). */
 static inline int tt_ports_at_once(const tt_cost_model *model, int level, uint32_t rank) {
   return tt_placement_unknown(model) && level == 0 ? 1 : tt_ports(tt_link_at(model, level, rank));
 }

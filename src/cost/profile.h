@@ -88,7 +88,7 @@ void tt_profile_print(tt_text *text, const tt_profile *profile);
 
 /* Replaces the parameters of a link by those that are set in `own`. */
 void tt_link_put(tt_link *link, const tt_link *own);
-/* The model of a network whose ranks form this tree (NULL: no levels). Parameters of levels that the
+/* The model of a network whose ranks form this tree (NULL: one level). Parameters of levels that the
  * tree does not have are ignored. */
 void tt_cost_net(const tt_profile *profile, int ranks, const tt_tree *tree, tt_cost_model *model);
 /* The innermost `levels` levels are within a node: their figures default to those of shared memory,

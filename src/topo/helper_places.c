@@ -6,8 +6,8 @@
  *            levels that are possible for it, the level is taken that lets most helpers serve their
  *            own group.
  * Cost       helpers x helpers comparisons, and helpers x ranks, at each level.
- * Invariant  a pure function of placements that are equal on all ranks. Helpers with equal placements
- *            stay in their order.
+ * Invariant  a pure function of placements that are equal on all ranks. Helpers between which
+ *            placements do not decide stay in their order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "placement.h"
 
