@@ -9,11 +9,11 @@
  * Protocol   A visitor says hello; the daemon proves that it knows the key, then the visitor does
  *            (as in meet/id.c). The visitor names its session and its number there, and the daemon
  *            answers whether it has room; digests under the key cover both messages. With TUTTI_TLS the whole
- *            connection is TLS's, whose secret has the session's name. Each turn that follows has a vector. Every member sends a head, which
- *            says what it gives of the vector and what it wants, and the bytes that it gives; each gets
- *            a head and the bytes that it wants. Where several give, these are sums.
- * Invariant  members take their turns in the same order, so nothing has to say to which operation
- *            bytes belong; the head is there to notice where they do not.
+ *            connection is TLS's, whose secret has the session's name. Each turn that follows has a vector. Every
+ *            member sends a head, which says what it gives of the vector and what it wants, and the bytes that it
+ *            gives; each gets a head and the bytes that it wants. Where several give, these are sums.
+ * Invariant  members take their turns in the same order, so bytes need no label with their operation;
+ *            the head detects a violation.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_AGGREGATOR_H
 #define TT_AGGREGATOR_H
@@ -32,7 +32,7 @@ enum {
   TT_AGGREGATOR_WHY = 160,      /* of a refusal */
   TT_AGGREGATOR_RING =
       2 << 20, /* B of sums that a session keeps until its members have taken them */
-  TT_AGGREGATOR_PIECE = 64 << 10 /* B that are summed at once, at most */
+  TT_AGGREGATOR_PIECE = 64 << 10 /* B of a piece, which is summed in one pass, at most */
 };
 #define TT_AGGREGATOR_MAGIC "tuttiag"
 
@@ -55,7 +55,7 @@ typedef struct tt_aggregator_challenge { /* the answer */
 typedef struct tt_aggregator_seat {
   uint64_t session[2]; /* drawn at random for a communicator, and the number of its part */
   uint32_t member, members;
-  /* The session's own seat at the aggregator above, and how many have seats there; 0: none is above. */
+  /* The session's own seat at the aggregator above, and how many have seats there; 0: this one is the top. */
   uint32_t above, aboves;
 } tt_aggregator_seat;
 
@@ -89,13 +89,13 @@ typedef struct tt_aggregator_sum { /* before the bytes that a member wants */
 void tt_aggregator_key(const char *text, char key[TT_KEY + 1]);
 void tt_aggregator_session_key(const char key[TT_KEY + 1], uint64_t session,
                                char of_session[TT_KEY + 1]);
-/* Sends at once, and with the congestion control that keeps members together, if the system allows it: BBR paces
- * each connection by an estimate of its own, so some members fall behind all others. */
+/* Sends without delay, and with the congestion control that keeps members together, if the system allows it: BBR paces
+ * each connection by a separate estimate, so some members fall behind all others. */
 void tt_aggregator_set_options(int fd);
 /* Bounds what waits on its way to the aggregator, on slow links: other messages would have to wait behind it. beta: of
  * the link, s/B. */
 void tt_aggregator_queue(int fd, double beta);
-/* Sends at most `rate` B/s from now on; 0: no limit. */
+/* Limits later sends to `rate` B/s; 0: no limit. */
 void tt_aggregator_pace(int fd, double rate);
 /* The proof that a side knows the key: of the hello, the nonce, and the message that it is in. text, n: what follows it
  * there. */

@@ -12,14 +12,14 @@ typedef struct tt_session tt_session;
 enum { TT_SESSION_TURNS = 8 };
 
 typedef struct tt_member {
-  int fd;             /* -1: not there yet; -2: gone */
+  int fd;             /* -1: not connected yet; -2: gone */
   tt_secure *secure;  /* of this connection; its owner's */
   void *owner;        /* the loop's, of this connection */
   uint64_t turn, out; /* the turn whose sums it gets; bytes of the ring that it needs no more */
   tt_stretch gives;   /* in this turn */
   tt_stretch wants[TT_SESSION_TURNS];
-  bool in_wanted, out_wanted; /* the session goes on when the connection can be read; written */
-  bool sends_no_more; /* the end of what it sends has come, behind bytes that are yet to be read */
+  bool in_wanted, out_wanted; /* the session continues when the connection can be read; written */
+  bool sends_no_more; /* its side of the connection is closed, but some of its bytes are still unread */
 } tt_member;
 
 typedef enum tt_stage { TT_HEADS, TT_ANSWER, TT_SUMS } tt_stage;
@@ -52,7 +52,7 @@ struct tt_session {
   tt_reducer reducer;
   tt_stretch gives, wants; /* of all members together, in this turn */
   uint64_t at;             /* where in the vector the next piece begins */
-  size_t piece;            /* bytes that are summed at once, at most */
+  size_t piece;            /* bytes that are summed in one pass, at most */
   uint32_t givers;         /* members whose bytes are in the sum of this piece */
   char *sum, *operand, *ring;
   tt_uplink *up; /* NULL: sums are complete here */
@@ -73,13 +73,14 @@ size_t tt_session_bytes(const tt_aggregator_seat *seat);
 tt_session *tt_session_new(const tt_aggregator_seat *seat);
 /* Does what can be done without waiting. Then each member's in_wanted and out_wanted say what for. */
 void tt_session_go_on(tt_session *s);
-/* A member's connection is over. */
+/* A member's connection has ended. */
 void tt_session_leave(tt_session *s, uint32_t member);
 void tt_session_free(tt_session *s);
 
 /* ---- to the aggregator above (uplink.c) ---- */
 
-/* Over a connection that has a seat there, and its owner. NULL: out of memory. The caller frees it, and closes the connection. */
+/* Over a connection that has a seat there, and its owner. NULL: out of memory. The caller frees it and closes the
+ * connection. */
 tt_uplink *tt_uplink_new(tt_connection to, void *owner);
 size_t tt_uplink_bytes(void);
 /* How many bytes can be put before some are sent; put: that many at most. */

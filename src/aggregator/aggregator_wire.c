@@ -1,12 +1,12 @@
-/* aggregator_wire.c - the wire to an aggregator: one connection, on which runs take turns.
+/* aggregator_wire.c - the connection to an aggregator, which runs use one after the other.
  *
  * Idea       Runs take their turns in the order of operations, and of slices in each. A turn is a head and the
  *            bytes that the run gives, to the aggregator, and a head and the bytes that it wants, back. Pushed bytes go
- *            to the system at once; arrived bytes wait in a buffer until their run pulls them. Where a
- *            head has no bytes behind it, no run pushes or pulls: such heads pass whenever the rank looks.
+ *            to the system immediately; arrived bytes wait in a buffer until their run pulls them. A head without
+ *            bytes needs no run: such heads are sent and received whenever the rank makes progress.
  * Cost       a copy into the system, as any socket's, and one out of the buffer.
  * Invariant  a run pushes only in its turn, so all members of a session send the same turns in the same
- *            order. The way back has turns of its own, in the same order.
+ *            order. Results have separate turns, in the same order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,8 +1,8 @@
-/* serve.c - the daemon: one thread that waits for all connections, lets visitors in, and lets sessions go on.
+/* serve.c - the daemon: one thread that waits for all connections, admits visitors, and runs sessions.
  *
  * Idea       A connection first shows that it knows the key, as the daemon does. Then it asks for a seat in a
- *            session, which the first member's request makes. A session goes on when its last member
- *            has come, and whenever a connection that it waits for can be read or written. With an aggregator above, a session
+ *            session, which the first member's request makes. A session runs when its last member has
+ *            arrived, and whenever a connection that it waits for can be read or written. With an aggregator above, a session
  *            takes a seat there before it has members, and waits ABOVE seconds for the answer. If the one above is
  *            lost, it ends LAST seconds later: ranks whose own aggregator was the cause name it before.
  * Cost       one wait in the system for all connections; a session that has work does 64 pieces before the next
@@ -74,7 +74,7 @@ static bool is_stranger(const guest *g) {
   return g->stage == HELLO || g->stage == REQUEST;
 }
 
-/* The connection is closed at once, or, if the guest may still have to read, when the guest closes it. */
+/* The connection is closed immediately, or, if the guest may still have to read, when the guest closes it. */
 static void show_out(server *d, guest *g, bool reads) {
   if (is_stranger(g)) d->strangers--;
   g->stage = LEAVING;
@@ -124,8 +124,8 @@ static guest *oldest_stranger(const server *d) {
   return oldest;
 }
 
-/* A stranger that has not introduced itself within PATIENCE makes room for one who comes. Until then later connections wait in the
- * listener's queue, so a flood of them pushes out no member that is introducing itself. */
+/* A stranger that has not introduced itself within PATIENCE is dropped for a new connection. Until then later connections wait
+ * in the listener's queue, so a flood of them does not push out a member that is introducing itself. */
 static void let_in(server *d) {
   const int one = 1;
   for (;;) {
@@ -426,7 +426,7 @@ static void tidy(server *d) {
   }
 }
 
-/* Sessions that had more to do go on; returns whether one still has. */
+/* Continues sessions that had more to do; returns whether a session still has. */
 static bool go_on_with_busy(server *d) {
   bool more = false;
   for (tt_session *s = d->first, *next; s; s = next) {

@@ -4,8 +4,8 @@
  *            next piece of one giver after the other, in the order of members, straight from its connection,
  *            and adds it up. A member that is ahead waits in its connection's buffers: TCP holds it
  *            back. Sums go into a ring, and from there to each member that wants them, as fast as it takes them.
- *            So an allreduce is a vector that all give and want; a broadcast, one that the root gives; an
- *            all-gather, one of which each gives a block.
+ *            In an allreduce all members give and want the whole vector; in a broadcast only the root gives it; in an
+ *            all-gather each member gives a block.
  * Cost       each byte is read once, added once and sent once per member. Memory: the ring and two pieces,
  *            whatever the vectors.
  *            With an aggregator above, pieces of the members' sum go there, and the ring gets the sums that
@@ -90,8 +90,8 @@ static void put_sum_head(tt_session *s, tutti_status status) {
   put(s, &sum, sizeof sum);
 }
 
-/* Bytes of the ring from m->out on that the member wants, as far as they are there; what it does not want before
- * them is passed over. */
+/* The number of finished bytes at m->out in the ring that the member wants. Bytes before them that it does not want
+ * are skipped. */
 static size_t wanted_now(const tt_session *s, tt_member *m) {
   while (m->turn < s->answered) {
     const size_t t = m->turn % TT_SESSION_TURNS;

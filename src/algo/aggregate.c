@@ -1,25 +1,25 @@
 /* aggregate.c - switches that sum: extra ranks without data form a tree above the others.
  *
  * Idea       every rank with data sends its vector once, to the switch that it is connected
- *            to, and receives the result once. A switch sums what up to K members below it
- *            send and passes the sum up; the top one sends the result down. Switches are
- *            numbered row by row after the ranks with data, the lowest row first. Several
- *            trees have a part of the vector each, and their own switches; or `striped`, the
- *            same switches, each at another place in every tree, so that the load spreads. In
- *            a reduce only the path to the root goes down; in a broadcast only the path from
- *            the root goes up. In a reduce-scatter a switch sends down the blocks of the ranks
- *            below it; in an all-gather it sends these up.
+ *            to, and receives the result once. A switch sums the vectors of up to K members
+ *            below it and passes the sum up; the top switch sends the result down. Switches are
+ *            numbered row by row after the ranks with data, the lowest row first. With several
+ *            trees, each tree sums a part of the vector on its own switches. With `striped`, all
+ *            trees use the same switches, each at a different position in every tree, so that
+ *            the load spreads. In a reduce only the path to the root goes down; in a broadcast
+ *            only the path from the root goes up. In a reduce-scatter a switch sends down the
+ *            blocks of the ranks below it; in an all-gather it sends these up.
  * Cost       2 ceil(log_K D) steps, for D ranks with data, each of which sends 1 vector
  *            and receives 1; a switch sends up to K+1 and keeps 1, of its trees' parts.
  * Scratch    on switches, up to a vector.
  * Invariant  the members below a switch are neighbours, added in their order. A barrier is
- *            one tree over all switches: if trees have their own, the last switch sums what
- *            the ranks send, and all other switches are on the way there.
- *            With levels the switches stand at groups of the machine: helper_tree.c.
- * Parameters share=N/M: helper_share.c. Else levels, per=, trees= and spread, as helper_tree.c says; or data=D, if it is not known; arity=K, by
- *            default D: a row of switches that are a tree each; `tree`: the least arity that fits; trees=T, by
- *            default as many as fit; `striped`. A tree has ceil(D/K) switches in its first row, and so on to
- *            one; P is D and all switches.
+ *            one tree over all switches: if each tree has its own switches, the last switch
+ *            sums the messages of the ranks, and all other switches are on the way there.
+ *            With levels, the switches belong to groups of the machine: helper_tree.c.
+ * Parameters share=N/M: helper_share.c. Otherwise either levels, per=, trees= and spread, as in helper_tree.c; or
+ *            data=D, unless D is known; arity=K, by default D: a row of switches that are a tree each; `tree`: the
+ *            least arity that fits; trees=T, by default as many as fit; `striped`. A tree has ceil(D/K) switches in
+ *            its first row, and so on up to one switch; P is D plus all switches.
  * Source     Graham et al., Scalable Hierarchical Aggregation Protocol (SHARP), 2016.
  * See        tutti plan draw 'aggregate(data=4,arity=2)' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -247,7 +247,7 @@ static bool same_blocks(tt_owned a, tt_owned b) {
   return a.lo == b.lo && a.hi == b.hi;
 }
 
-/* The ranks of the members below x from the i-th on, as far as they are consecutive and pass the same. */
+/* The longest run of consecutive ranks that pass the same blocks, starting with member i below x. */
 static tt_peers run_of(const shape *s, const tt_ask *ask, int tree, const spot *x, int i,
                        pass_fn *pass, tt_owned *what) {
   tt_peers run = {rank_in_tree(s, tree, x->below + i), 1, 1};

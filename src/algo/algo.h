@@ -1,9 +1,9 @@
 /* algo.h - the algorithms: each writes one rank's schedule.
  *
  * A new one is a file in this folder, which ends with its tt_algo, and a line in algos.def.
- * It sees no clock, environment, address or wire, and claims nothing about its schedules: the
- * prover derives what they can do. A family may only declare that all ranks do alike
- * (`uniform`), which is used for prices.
+ * It has no access to clocks, the environment, addresses or transports, and claims nothing about
+ * its schedules: the prover derives their properties. A family may only declare that all ranks
+ * take the same steps (`uniform`), which the cost model uses.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_ALGO_H
 #define TT_ALGO_H
@@ -56,8 +56,8 @@ typedef struct tt_level_stage {
 } tt_level_stage;
 enum { TT_STAGES = 2 * TT_TREE_LEVELS };
 
-/* A plan of a family that may be a stage, with these parameters or (TT_PROPOSED) those that it proposes;
- * and at which levels it may be chosen for more ranks than are proven at once (TT_PROVEN_RANKS). */
+/* A plan of a family that may be a stage, with these parameters or (TT_PROPOSED) those that it proposes.
+ * `where`: the levels where it may be chosen for more ranks than a single proof covers (TT_PROVEN_RANKS). */
 enum {
   TT_STAGE_OUTER = 1,
   TT_STAGE_MIDDLE = 2,
@@ -85,21 +85,21 @@ typedef struct tt_algo {
    * what only building shows to be impossible (tt_build_refuse). */
   uint32_t (*blocks)(const tt_ask *ask);
   void (*build)(tt_builder *b, const tt_ask *ask);
-  /* The i-th parameters that it proposes as a sample for this number of ranks; false past the end:
-   * those that the tests and the proofs take beside its entries. Missing: its entries are all. */
+  /* The i-th parameters that it proposes as a sample for this number of ranks; false past the end.
+   * Tests and proofs use the samples in addition to its entries. Missing: only the entries. */
   bool (*samples)(int ranks, int i, tt_text *params);
-  /* The i-th parameters that may be cheapest, beside its entries, for these ranks and levels (as in
-   * tt_algo_next_plan). Missing: none. */
+  /* The i-th parameters, in addition to its entries, that may be cheapest for these ranks and levels
+   * (as in tt_algo_next_plan). Missing: none. */
   bool (*plans)(int ranks, const char *levels, int i, tt_text *params);
   tt_suggestion sample[TT_ENTRIES], plan[TT_ENTRIES]; /* lists, instead of these callbacks */
-  /* Does every rank do alike (as in tt_algo_uniform)? Missing: no. */
+  /* Does every rank take the same steps (as in tt_algo_uniform)? Missing: no. */
   bool (*uniform)(const tt_ask *ask, const tt_tree *tree);
-  /* A number of messages that each rank surely sends one after another; it is asked where all ranks do alike. Missing:
+  /* A lower bound on the number of messages that each rank sends in sequence; asked only of uniform plans. Missing:
    * only the schedule tells. */
   int (*rounds)(const tt_ask *ask);
   /* Is it a tree on each level (as in tt_algo_leaders)? Missing: no. */
   bool (*leaders)(const tt_ask *ask, const tt_tree *tree);
-  /* The stages, as in tt_algo_stages. Missing: it is no composition. */
+  /* The stages, as in tt_algo_stages. Missing: it is not a composition. */
   int (*stages)(const tt_ask *ask, const tt_tree *tree, tt_level_stage list[]);
   tt_stage_use stage[TT_STAGE_USES]; /* as which stages it may be proposed; empty: as none */
   tt_entry entries[TT_ENTRIES];      /* at least one; the rest is zero */
@@ -149,8 +149,8 @@ bool tt_stage_next(unsigned where, int ranks, tt_stage_walk *at, tt_text *name);
 tutti_status tt_stage_way_back(const tt_plan_spec *stage, const tt_plan_spec **back);
 /* Appends the text of a composition up to the first of its stages. */
 void tt_stages_text(tt_text *name, const char *levels);
-/* Appends the text of an allreduce in which a number is rounded twice if messages between nodes round it: on even
- * levels each is summed in one place; else the sums of nodes are, whose numbers of ranks these are. */
+/* Appends the text of an allreduce that rounds a number twice if messages between nodes round it. On even
+ * levels, each number is summed in one place; otherwise the sums of nodes are, and `ranks` lists the ranks of each node. */
 void tt_rounding_twice_text(tt_text *name, const char *levels);
 void tt_rounding_twice_nodes_text(tt_text *name, const int *ranks, int nodes);
 /* Does every rank take the same steps as rank 0, each with the same step of a partner? On a machine
@@ -196,7 +196,7 @@ tutti_status tt_algo_unknown(const char *name);
 /* The parameter of that key, or NULL. */
 const tt_arg *tt_param_of(const tt_ask *ask, const char *key);
 bool tt_param_given(const tt_ask *ask, const char *key);
-/* How many of these are given. */
+/* How many of these parameters the plan gives. */
 int tt_param_count(const tt_ask *ask, const char *const *keys, int n);
 /* The number; `otherwise` if it is not given. */
 int tt_param_number(const tt_ask *ask, const char *key, int otherwise);

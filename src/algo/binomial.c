@@ -1,12 +1,12 @@
 /* binomial.c - gather and scatter over a tree: blocks of a subtree travel together.
  *
- * Idea       ranks are counted from the root on. A subtree of a k-nomial tree is a range of
+ * Idea       ranks are numbered relative to the root. A subtree of a k-nomial tree is a range of
  *            them, so its blocks are one span, which wraps at P. gather: a member
  *            puts its own block among those of its children and sends all up. scatter: it
  *            passes on those of its children and keeps its own.
  * Cost       at most ceil(log_K P) messages in sequence, and K-1 times that at the root, which
  *            moves the vector once; a block is sent once per level of its member's depth.
- * Scratch    the vector inside the tree, of which a member uses its subtree's blocks.
+ * Scratch    the vector inside the tree; a member uses the blocks of its subtree.
  * Parameters radix=2..16 (2).
  * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
  * See        tutti plan draw binomial -P 7 -c gather
@@ -20,7 +20,7 @@ typedef struct member {
   tt_buf buf; /* where its subtree's blocks are */
 } member;
 
-/* The blocks of `count` members from p on. */
+/* The blocks of members p .. p + count - 1. */
 static tt_span subtree_blocks(const member *m, int p, int count) {
   const int P = m->ask->ranks;
   return tt_range(m->buf, (uint32_t)((m->ask->root + p) % P), (uint32_t)count, (uint32_t)P);

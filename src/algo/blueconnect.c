@@ -1,10 +1,10 @@
 /* blueconnect.c - a fold level by level of the machine, from the innermost outwards.
  *
  * Idea       reduce-scatter among the ranks of a node, then of the remaining part among the
- *            nodes of a rack, then among racks; and all the way back. So the wire of a level
- *            carries only what must cross it. That is a fold on the product of circles, one
- *            per level, starting with the innermost: of any sizes, and any fold sequence each.
- *            Levels whose groups differ in size are in uneven.c.
+ *            nodes of a rack, then among racks; and all the way back. Each level's network
+ *            therefore carries only the bytes that must cross it. This is a fold on the product
+ *            of circles, one per level, starting with the innermost. Circles may have any size,
+ *            and each its own fold sequence. Levels whose groups differ in size are in uneven.c.
  * Cost       one message a step, 2(P-1)/P of the vector in all; across the level
  *            with p groups, each of q ranks, 2(p-1)/p of a vector per group. In slices
  *            (TUTTI_SLICES) the levels overlap.

@@ -1,17 +1,18 @@
 /* bruck.c - Bruck's all-gather, its mirror the reduce-scatter, both in sequence, and his
  * all-to-all, the index operation: blocks travel in few hops, many in one message.
  *
- * Idea       all-gather: with h blocks from its own on, rank r receives the next h from
- *            each of r + h, r + 2h ..., up to K-1 at once, and has K times as many. The
- *            mirror sends back what a rank has beyond its first h, and adds. Blocks
- *            are counted from the own one on and wrap, so no final rotation is needed.
- *            all-to-all: a block that must move up k ranks is in place k. The digits of k, to base
- *            K, are handled in turn: all blocks with digit j move j * K^i ranks up together, into
- *            the same places. At the end, the block in place k comes from the rank k below. Blocks to be
- *            sent are packed first, because those received take their places.
+ * Idea       all-gather: rank r starts with its own block. When it has blocks r .. r+h-1, it
+ *            receives the next h blocks from each of r + h, r + 2h ..., up to K-1 in one step, and
+ *            then has K times as many. The reduce-scatter is the mirror: a rank sends back the
+ *            blocks beyond its first h, and the receiver adds them. Blocks are counted from the
+ *            rank's own block and wrap, so no final rotation is needed.
+ *            all-to-all: a block that must move up k ranks is in slot k. The digits of k, to base
+ *            K, are handled one after the other: all blocks with digit j move j * K^i ranks up
+ *            together, into the same slots. At the end, the block in slot k comes from the rank k
+ *            below. Blocks are packed before they are sent, because received blocks reuse their slots.
  * Cost       ceil(log_K P) steps each way, of up to K-1 messages; P-1 blocks. For K = 2 that
  *            is a fold by seq = P, ..., 8, 4, 2, 1. all-to-all: ceil(log_K P) rounds of K-1
- *            messages, or twice that if P is no power of K; about (K-1)/K of the vector sent a
+ *            messages, or twice that if P is not a power of K; about (K-1)/K of the vector sent a
  *            round, and copied as often; two copies of the vector.
  * Scratch    none; reduce-scatter: the vector; all-to-all: two vectors.
  * Invariant  a block's sum is completed on its owner alone.

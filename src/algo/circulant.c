@@ -1,22 +1,22 @@
 /* circulant.c - n blocks follow each other through a circulant graph, and none waits.
  *
- * Idea       q = ceil(log2 P). Ranks are counted from the root on, around a circle. Skip q is P, and
- *            each lower one is half of the next, rounded up, down to skip 0, which is 1. In round t
- *            each rank sends a block to the rank that is skip t mod q above, and receives one from
+ * Idea       q = ceil(log2 P). Ranks are numbered relative to the root, around a circle. Skip q is P,
+ *            and each lower skip is half of the next, rounded up, down to skip 0, which is 1. In round
+ *            t each rank sends a block to the rank that is skip t mod q above, and receives one from
  *            the rank as far below. The root sends block t. The first block that rank r gets is r's
  *            base: r is a sum of skips, the largest first, and its base is the number of the last.
- *            From then on it gets q blocks in q rounds, each once, and each after its sender got
+ *            After that it gets q blocks in q rounds, each once, and each after its sender got
  *            it. Every q rounds the same is repeated, with q added to the blocks' numbers. The
- *            reduce is the broadcast in reverse: a block is sent where it came from, and added
- *            where it was sent.
+ *            reduce is the broadcast in reverse: a block is sent to the rank that it came from,
+ *            which adds it.
  * Cost       n - 1 + q rounds of a message of 1/n of the vector in each direction, which is the
- *            least for n blocks. The price falls to nearly one vector for long vectors, where a
- *            scatter and an all-gather send two.
+ *            minimum for n blocks. The time for long vectors approaches that of sending one
+ *            vector, where a scatter and an all-gather send two.
  * Scratch    reduce: the vector, except at the root.
- * Invariant  a rank gets each block once, so a block's way is a tree.
+ * Invariant  a rank gets each block once, so the route of a block is a tree.
  * Parameters n=BLOCKS (4).
  * Source     Traeff, Optimal Broadcast Schedules in Logarithmic Time, arXiv 2407.18004, 2024; the
- *            search is its algorithm, with a set of bits in place of a list.
+ *            search is its algorithm, with a set of bits instead of a list.
  * See        tutti plan draw 'circulant(n=3)' -P 7 -c broadcast
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -116,8 +116,8 @@ static int circulant_rounds(const circulant *c) {
   return c->n - 1 + c->q;
 }
 
-/* The block in round t. The rounds are counted such that the last one is the last of q: then all
- * blocks from n - 1 on are block n - 1. */
+/* The block in round t. The rounds are numbered such that the last one is the last of a group of q; any block
+ * number of n or above then means block n - 1. */
 static int block_in(const circulant *c, const int blocks[SKIPS], int t) {
   const int q = c->q, from = tt_mod(1 - c->n, q), round = from + t;
   const int block = blocks[round % q] + round / q * q - from;

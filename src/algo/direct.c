@@ -28,8 +28,8 @@ static tt_span own_block(const tt_ask *ask, tt_buf buf) {
   return tt_block(buf, (uint32_t)ask->rank);
 }
 
-/* Every rank sends the others' blocks to them, copies its own, and receives those for it. Of the
- * collectives with a root a gather receives only there, and a scatter sends only from there. */
+/* Every rank sends the others' blocks to them, copies its own, and receives the blocks meant for it. In a
+ * gather only the root receives, and in a scatter only the root sends. */
 static void direct_exchange(tt_builder *b, const tt_ask *ask) {
   const bool root = ask->rank == ask->root, copies = root || !tt_coll_rooted(ask->coll);
   if (ask->coll == TUTTI_GATHER && !root)

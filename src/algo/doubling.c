@@ -3,7 +3,7 @@
  * Idea       each rank adds its partner's sum to its own until all ranks are included. Ranks
  *            beyond the largest power of two send their vector to a neighbour first and
  *            get the result last.
- * Cost       ceil(log2 P) steps and vectors, two more if P is no power of two.
+ * Cost       ceil(log2 P) steps and vectors, two more if P is not a power of two.
  * Scratch    one vector, two in place for odd logarithms.
  * Invariant  a rank's sum covers neighbouring ranks, in rank order. Sums alternate between
  *            dst and tmp, since a vector that is being sent must stay unchanged.

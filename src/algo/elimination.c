@@ -2,14 +2,14 @@
  *
  * Idea       ranks begin as groups of one. In every step neighbouring groups join in pairs,
  *            and if their number is odd the first three join; so after floor(log2 P)
- *            steps there is one group. Members of a pair halve what they have between
- *            them. Of three members a, b, c, first b and c halve their sum, then c gives its
- *            half to a, a gives b the other half of its own, and c has nothing left. The
+ *            steps there is one group. The two members of a pair halve the vector or part that
+ *            both have. In a group of three, a, b and c, first b and c halve their sum, then c gives
+ *            its half to a, a gives the other half of its sum to b, and c has nothing left. The
  *            additional round delays only the first group, which is `a` of the next three
  *            and is not needed earlier. short: whole vectors instead of halves; c gets the
  *            result from b at the end.
  * Cost       ceil(log2 P) + floor(log2 P) steps, less than 3 vectors sent and 1.5 added
- *            by the busiest rank; short: at most ceil(log2 P) steps, one more if P is no
+ *            by the busiest rank; short: at most ceil(log2 P) steps, one more if P is not a
  *            power of two, and floor(log2 P) vectors, one more then too.
  * Scratch    none; short: one vector, two in place for some P.
  * Invariant  holder k of a group after i steps has part k of 2^i. A sum is of

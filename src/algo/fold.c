@@ -10,12 +10,12 @@
  *            product of circles is folded one by one: 2x2x2 is recursive halving and doubling.
  * Cost       one message a step each way; 2(P-1)/P of the vector in all.
  * Scratch    none for allreduce and all-gather; partial sums for reduce-scatter.
- * Invariant  vectors from `touched` on are partial sums in the work buffer, those
+ * Invariant  vectors `touched` and above are partial sums in the work buffer; those
  *            below are still only the input. If one message needs both, the
  *            few inputs are copied next to the sums first.
  * Parameters ring | halving | seq=7.4.2.1 (with a group one for all levels, or one
  *            each: seq=ring/4.2.1); group=3x2x2, outermost level first, folded in
- *            that order, or, with inner, from the last level on; or stride=S: rank
+ *            that order, or, with inner, last level first; or stride=S: rank
  *            S*p has position p (no common factor with P; -1: the other way
  *            round); rings=R: circles 1, -1, 2, -2 ... ranks a step, a part each.
  * Source     Kolmakov and Zhang, A Generalization of the Allreduce Operation,
@@ -114,7 +114,7 @@ static bool fold_samples(int ranks, int i, tt_text *params) {
   return n;
 }
 
-/* A sequence that falls by a quarter, two rings at once, and circles of prime sizes. */
+/* A sequence that falls by a quarter, two simultaneous rings, and circles of prime sizes. */
 static bool fold_plans(int ranks, const char *levels, int i, tt_text *params) {
   int sizes[TT_LEVELS];
   (void)levels;

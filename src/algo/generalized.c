@@ -106,7 +106,7 @@ static void add_local(const wide *w, const halving *h, place to, place own, plac
                   first ? other : mine);
 }
 
-/* The number of consecutive steps, from `from` on, that halve an even number. */
+/* The number of consecutive steps that halve an even number, starting at step `from`. */
 static int even_run(const wide *w, int from) {
   int i = from;
   while (i < w->steps && w->step[i].n % 2 == 0) i++;

@@ -54,7 +54,7 @@ typedef struct lane {
   bool in_place;
   int lanes, q;
   int me, member, size; /* this rank's lane, its number in it, and the lane's members */
-  int touched;          /* vectors from here on are partial sums in dst; those below are input */
+  int touched;          /* vectors at and above this one are partial sums in dst; those below are input */
 } lane;
 
 static lane lane_of(tt_builder *b, const tt_ask *ask) {
@@ -70,7 +70,7 @@ static int member_at(const lane *l, int by) {
   return tt_mod(l->member + by, l->size) * l->lanes + l->me;
 }
 
-/* Vectors lo..hi-1 of this rank: vector k is block (member - k) mod size, and there is no block q. */
+/* Vectors lo..hi-1 of this rank: vector k is block (member - k) mod size; block q does not exist and is left out. */
 static tt_span lane_vectors(const lane *l, tt_buf buf, int lo, int hi) {
   int first = tt_mod(l->member - hi + 1, l->size), count = hi - lo;
   if (l->size > l->q && first <= l->q && l->q < first + count) count--;

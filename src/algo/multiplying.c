@@ -1,8 +1,8 @@
-/* multiplying.c - recursive multiplying: groups of up to K ranks exchange sums at once.
+/* multiplying.c - recursive multiplying: in each step, groups of up to K ranks exchange sums.
  *
  * Idea       recursive doubling with K ports: in a step, K ranks that differ in one
  *            digit send each other their sums, and each adds all in one pass. If P is
- *            a product of factors up to K, these are the steps. Else only the largest
+ *            a product of factors up to K, these are the steps. Otherwise only the largest
  *            power of K ranks take part; the others, p, p + power ..., send their
  *            vector to one of these first and get the result last.
  * Cost       a step per factor, with factor - 1 messages; or floor(log_K P) steps and

@@ -1,18 +1,18 @@
 /* pat.c - parallel aggregated trees: binomial trees, far ranks first, few blocks in a message.
  *
- * Idea       all-gather: rank r counts blocks from its own on. Block k comes down a binomial tree,
- *            from the rank that is the lowest bit of k away, where it is block k without that
- *            bit. So the farthest ranks exchange first, a block each, and the nearest last, most
+ * Idea       all-gather: rank r counts blocks relative to its own. Block k comes down a binomial tree:
+ *            the rank whose distance is the lowest bit of k sends it, and numbers it k without that
+ *            bit. The farthest ranks therefore exchange first, a block each, and the nearest last, most
  *            blocks. At most A blocks go in a message: blocks U apart, U a power of two, travel
- *            together. Between these U-trees steps double what a rank has; inside, they pass the
- *            members of a tree of U one by one, the farthest branch first. reduce-scatter: the
+ *            together. Between these U-trees, each step doubles the blocks that a rank has; inside, steps
+ *            pass the members of a tree of U one by one, the farthest branch first. reduce-scatter: the
  *            same steps backwards; a rank sends what it would receive, and adds. allreduce: both.
  * Cost       each way ceil(log2 ceil(P/U)) + min(U, P) - 1 messages, at most ceil(log2 P) in a
- *            chain, and P-1 blocks; U is 1 unless A is below P/2. If P is no power of two and a
+ *            chain, and P-1 blocks; U is 1 unless A is below P/2. If P is not a power of two and a
  *            message has several blocks, the vector is copied once each way.
- * Scratch    none, reduce-scatter the vector; with these copies two vectors: in the second the
- *            blocks go on past P, so that those of a message are evenly spaced. Blocks keep their
- *            places, so sums that wait at one time do not lie together.
+ * Scratch    none, reduce-scatter the vector; with these copies two vectors: in the second, the
+ *            blocks continue past P, so that those of a message are evenly spaced. Blocks keep their
+ *            positions, so sums that are pending at the same time are not contiguous.
  * Invariant  a block's sum is completed on its owner alone. The first to be added to block k
  *            comes from the next rank, as its block k + 1, if k is even and k + 1 < P.
  * Parameters buffer=A, blocks in a message (no limit).

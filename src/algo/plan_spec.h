@@ -1,7 +1,7 @@
 /* plan_spec.h - a plan as a value: a family of algorithms, and its parameters.
  *
- * Idea       Text exists at the edges only: commands, variables, wisdom, messages. There it is parsed
- *            once (plan_spec.c), by what the family declares that it takes. Everything else asks the value.
+ * Idea       Text is used only at the edges: commands, variables, wisdom, messages. It is parsed there
+ *            once (plan_spec.c), against the parameters that the family declares. All other code uses the value.
  * Syntax     family(parameter,parameter,...), as in fold(group=3x2,inner). A parameter is a word, a
  *            key with a value, or the levels of a machine, as in blueconnect(node:4 core:8,ring).
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -34,7 +34,7 @@ typedef struct tt_param {
   const char *wrong; /* the refusal of another value: "radix goes from 2 to 16" */
 } tt_param;
 
-/* Items of sequences beside numbers of live vectors; the end of a level's. */
+/* Items of sequences other than numbers of live vectors; TT_SEQ_NEXT ends the sequence of a level. */
 enum { TT_SEQ_RING = -1, TT_SEQ_HALVING = -2, TT_SEQ_NEXT = -3 };
 
 /* A parameter with its value, of the kind that `of` says. */
@@ -60,8 +60,8 @@ typedef struct tt_plan_spec {
  * expected. TUTTI_ERR_MEMORY. Free with tt_plan_spec_free. */
 tutti_status tt_plan_spec_parse(const char *text, tt_plan_spec **spec);
 void tt_plan_spec_free(tt_plan_spec *spec);
-/* The plan of a text that a user, or the code, has written: it is kept for the life of the process, so
- * nobody frees it. Errors as above. */
+/* The plan of a text that a user, or the code, has written. It is kept for the life of the process and must not
+ * be freed. Errors as above. */
 tutti_status tt_plan_spec_named(const char *text, const tt_plan_spec **spec);
 /* The same plan with other levels of the machine. */
 tutti_status tt_plan_spec_with_levels(const tt_plan_spec *spec, const char *levels,

@@ -5,7 +5,7 @@
  *            sends its vector to its neighbour first and gets the result last. reduce: the
  *            parts go to the root up a binomial tree instead. broadcast: they go down
  *            that tree from the root, then the all-gather, which is van de Geijn's.
- * Cost       2 log2 Q steps and 2(Q-1)/Q vectors; if P is no power of two, 2 steps and a
+ * Cost       2 log2 Q steps and 2(Q-1)/Q vectors; if P is not a power of two, 2 steps and a
  *            vector more each way (reduce and broadcast: 1, one way).
  * Scratch    none; reduce: the vector.
  * Invariant  partners' sums are of neighbouring ranks: rank order is kept.

@@ -125,7 +125,7 @@ bool tt_algo_next_plan(int ranks, const char *levels, tt_plan_walk *at, tt_text 
   return false;
 }
 
-/* The next of a family's uses as a stage, in at->entry, or of what it proposes. */
+/* The next use of a family as a stage, in at->entry, or the next plan that it proposes for one. */
 static bool next_use(const tt_algo *algo, unsigned where, int ranks, tt_stage_walk *at,
                      tt_text *name) {
   for (; at->entry < TT_STAGE_USES && algo->stage[at->entry].params; at->entry++) {

@@ -1,10 +1,10 @@
 /* searched.c - allreduces on few ranks that a solver has found: the fewest bytes in T rounds.
  *
- * Idea       A story is one block's way: in each round some ranks send one sum of it each, all by the
- *            same shift. All sums lie on one binary tree. Shifted by b, it is the story of block b, for
- *            P blocks. So a rank sends in a round, over all blocks, what all ranks send in the story.
- * Cost       T rounds of one message. algo_searched.def says for each P and T how many blocks a rank sends,
- *            of P, and how few any such schedule, and any allreduce, can send, as far as that is proven.
+ * Idea       A symmetric schedule describes one block: in each round some ranks send one sum of it each, all by
+ *            the same shift. All sums lie on one binary tree. Shifted by b, it is the schedule of block b, for
+ *            P blocks. In a round, a rank sends, over all blocks, the sums that all ranks send for one block.
+ * Cost       T rounds of one message. algo_searched.def lists for each P and T how many blocks a rank sends,
+ *            of P, and the proven lower bounds for any such schedule and for any allreduce.
  * Scratch    a block for each sum that is received or formed, and for each that is copied next to others
  *            because it leaves with them.
  * Invariant  all ranks form a block's sum along one tree: the same bits everywhere. Messages other than
@@ -73,14 +73,14 @@ typedef struct item {
 } item;
 
 /* The items of a message in their order, and their blocks in tmp, counted from a multiple of P: block t of
- * tmp is as large as block t mod P. Neighbours stand in one layer of tmp, so that a stage can cut it finer. */
+ * tmp is as large as block t mod P. Neighbours are in one layer of tmp, so that a stage can cut it finer. */
 typedef struct message {
   int n;
   item of[MOST_ITEMS];
   uint32_t at[MOST_ITEMS];
 } message;
 
-/* Orders n items, from one of them on, so that they are `stride` blocks apart; false: they are not. */
+/* Orders n items, starting with `first`, so that they are `stride` blocks apart; false: they are not. */
 static bool order_items(const item *items, int n, int P, int first, int stride, message *m) {
   bool taken[MOST_ITEMS] = {false};
   for (m->n = 0; m->n < n; m->n++) {
@@ -157,7 +157,7 @@ static tt_span span_at(place p) {
   return tt_block(p.buf, p.block);
 }
 
-/* Takes blocks of tmp for a message; returns the multiple of P from which they are counted. */
+/* Reserves blocks of tmp for a message; returns the multiple of P that is added to `at`. */
 static uint32_t take_tmp(holder *h, const uint32_t *at, int n, int P) {
   uint32_t base = 0;
   for (int k = 0; k < n; k++)
@@ -189,7 +189,7 @@ static place sum_in(telling *t, int rank, item x, uint32_t to) {
   return *p;
 }
 
-/* Do all items stand in one buffer, as one span? */
+/* Are all items in one buffer, as one span? */
 static bool stand_together(const holder *h, const message *m, int P, tt_span *span) {
   uint32_t at[MOST_ITEMS];
   const place first = h->at[m->of[0].block][m->of[0].node];

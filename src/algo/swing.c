@@ -1,7 +1,7 @@
 /* swing.c - halving and doubling with partners that stay near on a ring or torus.
  *
- * Idea       In step s rank r meets rank r + d if r is even, and r - d if it is odd, with d = 1, -1, 3, -5, 11 ...,
- *            where doubling would meet the rank 2^s apart. So messages cross a third fewer links on the way.
+ * Idea       In step s rank r exchanges with rank r + d if r is even, and r - d if it is odd, with d = 1, -1, 3, -5,
+ *            11 ...; in doubling the partner is 2^s apart. Messages therefore cross a third fewer links.
  *            Halving: partners have the same part of the vector, and each keeps one half of it; afterwards
  *            each rank owns a block, and the way back collects them. short: whole vectors.
  * Cost       2 log2 P messages of 2(P-1)/P of the vector in all; short: log2 P messages of a vector each.
@@ -31,7 +31,7 @@ static int partner_of(int rank, int s, int ranks) {
   return tt_mod(rank % 2 ? rank - distance : rank + distance, ranks);
 }
 
-/* The least rank that a rank reaches by the steps from s on. */
+/* The lowest rank that a rank reaches by steps s and above. */
 static int least_owner(int rank, int s, int ranks) {
   int least = rank;
   for (; 1 << s < ranks; s++)

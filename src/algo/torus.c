@@ -1,14 +1,14 @@
-/* torus.c - rings in all dimensions of a torus at once, both ways round in each.
+/* torus.c - simultaneous rings in all dimensions of a torus, in both directions of each.
  *
  * Idea       with d dimensions a node has 2d links. The vector has as many parts. Each part goes
- *            through the dimensions as in blueconnect.c, ring after ring, but begins with its own
- *            dimension and turns its own way: while one part is on the links up x, another is on
+ *            through the dimensions as in blueconnect.c, ring after ring, but begins with a different
+ *            dimension or direction: while one part is on the links up x, another is on
  *            those down x, up y, or down y. Ranks of one node come first in each part.
  * Cost       2 sum(n - 1) rounds over dimensions of n nodes, of 2d messages; 2(P-1)/P of the vector
  *            in all, 1/(2d) of that over each link if the dimensions are as long.
  * Scratch    none.
- * Invariant  a part is an allreduce of its own blocks, so parts never wait for each other; their steps are woven, because
- *            messages of a pair leave in the order of the steps.
+ * Invariant  a part is an allreduce of separate blocks, so parts never wait for each other. Their steps are
+ *            interleaved, because the messages of a pair of ranks are sent in the order of the steps.
  * Parameters the levels as in blueconnect.c: one for each dimension, and the ranks of a node.
  * Source     Sack and Gropp, Collective Algorithms for Multiported Torus Networks, ACM Trans. Par.
  *            Comput. 1(2), 2015; rings as in Cho et al., BlueConnect, SysML 2019.
@@ -17,7 +17,7 @@
 #include "algo_group.h"
 
 typedef struct torus {
-  tt_group group; /* the circles from the innermost on */
+  tt_group group; /* the circles, innermost first */
   int inside;     /* 1 if the first is of the ranks of a node, 0 if a node has one */
   int dimensions;
 } torus;

@@ -1,4 +1,4 @@
-/* transposed.c - the cores of a node reach several nodes at once: one wait for the network in place of two.
+/* transposed.c - the cores of a node exchange with several nodes in one network round, instead of log2 of their number.
  *
  * Idea       once the c cores of each node have the node's sum, g <= c nodes need one round between them:
  *            core k of node d swaps sums with core d of node k, as in a transposed matrix. Then core k of
@@ -6,18 +6,18 @@
  *            for groups of such groups, level by level outwards. Doubling would take log2(g) rounds
  *            between the nodes.
  *            By parts: the cores of a node reduce-scatter first, so that core k has the part for node k,
- *            and the swap hands it over. Then a node has its own part only, on g cores, and goes on with
+ *            and the swap hands it over. Then a node has its own part only, on g cores, and continues with
  *            that; the way back mirrors it.
  * Cost       for each factor g of a level one message between nodes; within nodes, for c and for each g,
  *            p - 1 messages for each prime factor p, and one more if g does not divide c. All messages
- *            are whole vectors. A swap by parts takes twice as many messages, and a node sends
- *            2(g-1)/g of what it has between nodes, instead of (g-1) times that.
+ *            are whole vectors. A swap by parts takes twice as many messages, and a node sends only
+ *            2(g-1)/g of its data between nodes, instead of (g-1) times its data.
  * Scratch    one vector, or two; of the part that is left, if some swaps are by parts.
  * Invariant  the cores of all nodes add the same sums in the same order: the same bits, in rank order.
  * Parameters group=SIZES, such as 3x16x4: the levels, outermost first; the last are the cores. By default
  *            two levels, with as few cores as suffice.
  *            parts=N: the first N swaps, the nearest ones, are by parts; by default none.
- * Source     ours; that all cores of a node should talk at once is the idea of multi-lane and multi-object
+ * Source     ours; communication by all cores of a node in parallel is the idea of multi-lane and multi-object
  *            collectives, such as Traeff and Hunold, 2020.
  * See        tutti plan draw 'transposed(group=3x4)' -P 12
  *            tutti plan draw 'transposed(group=4x4,parts=1)' -P 16
@@ -75,7 +75,7 @@ static int two_sizes(int ranks, int size[2]) {
   return 1;
 }
 
-/* After a swap by parts as many cores go on as it has groups. NULL, or why that is too few. */
+/* After a swap by parts, as many cores continue as the swap has groups. NULL, or why that is too few. */
 static const char *refuse_parts(const nest *of) {
   if (of->parts > of->swaps) return PARTS_WRONG;
   for (int i = 1; i < of->swaps; i++)
@@ -146,7 +146,7 @@ static uint32_t transposed_blocks(const tt_ask *ask) {
 
 /* ---- whole vectors ---- */
 
-/* Adds up what `n` neighbouring cores from `first` on have: in groups of a prime factor of n each. */
+/* Adds up the vectors of the `n` neighbouring cores that start at rank `first`, in groups of a prime factor of n each. */
 static void add_within(tt_pingpong *t, int rank, int first, int n) {
   const int me = rank - first;
   for (int apart = 1, left = n; left > 1;) {
@@ -172,7 +172,7 @@ typedef struct place {
   int set;               /* cores in sets; the others come after them */
 } place;
 
-/* In a node of `cores` cores from rank `node` on. */
+/* In a node of `cores` cores, the first of them rank `node`. */
 static place place_of(const swap *s, int rank, int node, int cores) {
   const int core = rank - node, slot = core % s->g;
   return (place){core, rank / s->apart % s->g, slot, rank - slot, cores - cores % s->g};
@@ -207,7 +207,7 @@ static void swap_and_add(tt_pingpong *t, const swap *s, int rank, int node, int 
   if (p.core < cores - p.set) tt_pingpong_send(t, tt_peer(rank + p.set));
 }
 
-/* All swaps that are not by parts, of what `cores` cores from rank `node` on have. */
+/* All swaps that are not by parts, of `have`, the data of the `cores` cores that start at rank `node`. */
 static void swap_whole(tt_builder *b, const tt_ask *ask, const nest *of, int node, int cores,
                        tt_span have) {
   const bool in_dst = ask->in_place || have.buf == TT_DST;
@@ -218,7 +218,7 @@ static void swap_whole(tt_builder *b, const tt_ask *ask, const nest *of, int nod
 
 /* ---- by parts ---- */
 
-/* Cores of a node, from rank `first` on. The first `has` hold sums of blocks lo .. lo + count - 1, and
+/* Cores of a node; `first` is the rank of the first one. The first `has` hold sums of blocks lo .. lo + count - 1, and
  * the first `gets` get a part each. */
 typedef struct team {
   tt_builder *b;
@@ -243,8 +243,8 @@ static uint32_t part_at(const team *t, int i) {
   return lo;
 }
 
-/* A core outside of the set hands each one in it its part, from a place of its own on downwards. Cores of the set go upwards:
- * two that went the same way would meet at every reader, and take turns all the way. */
+/* A core outside the set sends each core of the set its part, in descending order from a start that differs per sender.
+ * Cores of the set send in ascending order: two senders in the same direction would collide at every receiver. */
 static void hand_down(const team *t, tt_buf buf) {
   const int over = t->has - t->gets, at = (t->rank - t->first - t->gets) * t->gets / over;
   for (int i = 0; i < t->gets; i++) {
@@ -303,7 +303,7 @@ static void gather(const team *t) {
   tt_recv_split(t->b, (tt_peers){t->first, t->gets, 1}, part_in(t, TT_DST, t->lo, t->count));
 }
 
-/* Swap i and all after it, of what the team has; and the way back. */
+/* Swap i and all later ones, of the team's data; and the way back. */
 static void swap_parts(const tt_ask *ask, const nest *of, int i, team t, tt_buf buf) {
   if (i == of->parts) {
     swap_whole(t.b, ask, of, t.first, t.has, part_in(&t, buf, t.lo, t.count));

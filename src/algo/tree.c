@@ -74,13 +74,13 @@ static uint32_t tree_blocks(const tt_ask *ask) {
   return (uint32_t)(trees(ask) * tt_param_number(ask, "segments", 1));
 }
 
-/* ---- nodes in a tree: numbered from the root's node on ---- */
+/* ---- nodes in a tree: numbered relative to the root's node ---- */
 
 typedef struct layout {
   const tt_ask *ask;
   tt_nodes nodes;
   int tree;          /* 0: the first; 1: the second */
-  int node, behind;  /* this rank's node; its index there (from the root on, if there) */
+  int node, behind;  /* this rank's node; its index there (counted from the root in the root's node) */
   int root, root_in; /* the root's node, and its index there */
 } layout;
 
@@ -126,7 +126,7 @@ static tt_tree_node among_nodes(const layout *x) {
   return shape_of(x->ask)(p, n, radix_of(x->ask));
 }
 
-/* The rank with index `behind` in the p-th node from the root's on; the last if the node has
+/* The rank with index `behind` in the p-th node, counted from the root's node; the last rank if the node has
  * fewer. */
 static int rank_at(const layout *x, int p, int behind) {
   const int node = tt_mod(p + x->root, x->nodes.count), size = node_rank_count(x, node);

@@ -45,7 +45,7 @@ static tt_span finer(tt_span span, uint32_t times) {
   return span;
 }
 
-/* Inserts steps [lo, hi) of a schedule for fewer ranks: our ranks from `first` on, or the
+/* Inserts steps [lo, hi) of a schedule for fewer ranks: consecutive ranks of ours, starting at `first`, or the
  * leaders. */
 static void embed(tt_builder *b, const tt_sched *s, uint32_t lo, uint32_t hi, int first,
                   const tt_nodes *leaders) {

@@ -23,7 +23,7 @@ typedef struct window {
   int P, last, w;
 } window;
 
-/* Ranks first .. first + size - 1, those from P on left out; size is a power of two. */
+/* Ranks first .. first + size - 1, without ranks P and above; size is a power of two. */
 typedef struct node {
   int first, size;
 } node;
@@ -34,7 +34,7 @@ static bool holds(const window *x, node t) {
   return x->w >= x->P || offset + (end - t.first) <= x->w;
 }
 
-/* ---- what a rank knows ---- */
+/* ---- the sums that a rank has ---- */
 
 typedef struct known {
   node t;

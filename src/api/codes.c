@@ -14,7 +14,7 @@ tutti_status tt_call_code(const char *function, const char *text, tt_code_wish *
   return status;
 }
 
-/* Codes frame after frame, as a message does, and decodes each at once. */
+/* Codes frame after frame, as a message does, and immediately decodes each. */
 static size_t code_and_decode(tt_code code, tutti_type type, const char *src, char *dst,
                               size_t bytes) {
   char frame[TT_FRAME];

@@ -1,8 +1,8 @@
 /* collectives.c - the public collectives: blocking, nonblocking and persistent calls.
  *
  * Idea       Collectives differ only in their parameters, so each is two lists: the parameters, and
- *            the tt_call that follows from them. A call is checked and gets a plan, then runs at
- *            once or becomes a request. A blocking call that equals the last one needs neither
+ *            the tt_call that follows from them. A call is checked and gets a plan, then runs
+ *            immediately or becomes a request. A blocking call that equals the previous call needs neither
  *            check nor plan.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "call.h"

@@ -9,7 +9,7 @@
 
 #include "call.h"
 
-/* ---- can this list of buffers be summed at once? ---- */
+/* ---- can this list of buffers be summed in one operation? ---- */
 
 typedef struct extent {
   uintptr_t from, to;

@@ -15,8 +15,8 @@
 
 struct tutti_prices {
   tt_chooser *chooser;
-  tt_chooser *coded;  /* of messages that are coded; NULL: none are */
-  int *position;      /* with helpers beside the levels: of each rank; NULL: none */
+  tt_chooser *coded;  /* of messages that are compressed; NULL: no compression */
+  int *position;      /* with helpers that the levels do not hold: of each rank; NULL: no helpers */
   int *host;          /* of each place, where the links of hosts differ; NULL: as the levels say */
   bool borrowed;      /* the chooser belongs to a communicator */
   tt_problem problem; /* without its bytes */

@@ -1,11 +1,11 @@
 /* bucket.c - tensors become ready in any order and are summed in a fixed one.
  *
- * Idea       a bucket starts when its tensors are ready and all earlier buckets have started. So
- *            the order of starts is the same on all ranks, as a communicator demands, and needs
+ * Idea       a bucket starts when its tensors are ready and all earlier buckets have started. The
+ *            order of starts is therefore the same on all ranks, as a communicator demands, and needs
  *            no messages.
  * Halves     a bucket sent as bf16 starts a second operation once its pieces are summed. When
- *            that can start differs between ranks, so second operations have a communicator,
- *            and thus an order, of their own.
+ *            that can start differs between ranks, so second operations have a separate
+ *            communicator, and thus a separate order.
  * Invariant  before a rank waits for a bucket it has started the second halves of all earlier
  *            ones, so ranks never wait for each other in a circle.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -40,11 +40,11 @@ struct tutti_buckets {
   tutti_comm *comm;    /* for all sums */
   tutti_comm *results; /* for gathering results; NULL: no bucket uses bf16 */
   tutti_buckets_config config;
-  size_t n, bytes; /* tensors; the length (bytes) at which a bucket is closed */
+  size_t n, bytes; /* tensors; the length in bytes that closes a bucket */
   tutti_tensor *tensors;
-  size_t *order; /* tensors, in the order in which buckets take them; it owns the other five */
+  size_t *order; /* tensors, in the order of the buckets; it owns the other five */
   size_t *members, *of; /* the tensors of all buckets; the bucket of each tensor */
-  size_t *seen, nready; /* tensors in the order in which they became ready in this step */
+  size_t *seen, nready; /* tensors that are ready in this step, in the order of that */
   bool *ready;
   size_t *place;                      /* index of each tensor's first element in `residual` */
   size_t *offset;                     /* of each tensor in `memory`, in bytes */

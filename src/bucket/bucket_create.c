@@ -4,7 +4,7 @@
  * Idea       every rank takes part in both agreements, even if its own list is refused: no rank
  *            waits in vain, and all learn of the refusal.
  * Cut        a tensor joins the open bucket of its type, which is closed when it is long enough.
- *            Buckets are ordered by their last tensors, since none can start before that.
+ *            Buckets are ordered by their last tensors, since no bucket can start before that.
  * Length     with k buckets of t seconds each, the last one runs when nothing is left to compute:
  *            k t is work that computation may hide, t is always waited for. The k that minimizes
  *            (k + 1) t(total / k) weighs latency against overlap, and needs only the predicted
@@ -39,7 +39,7 @@ static pledge pledge_of(const tutti_buckets *b, tutti_status status) {
 }
 
 /* Returns this rank's status, or an error if another rank was refused or has different tensors.
- * A helper, whose tensors' addresses say nothing, learns whose memory the tensors have. */
+ * A helper has no tensors in memory; it learns here whether the library provides their memory. */
 static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
   const int P = tutti_comm_size(b->comm), data = P - tutti_comm_helpers(b->comm);
   const pledge own = pledge_of(b, mine);

@@ -1,13 +1,13 @@
 /* bucket_half.c - a bucket of floats that is sent as bf16 and added in float.
  *
- * Idea       a sum in bf16 would round at every addition. So every rank receives one piece of
+ * Idea       a sum in bf16 would round at every addition. Instead, every rank receives one piece of
  *            each rank's bf16 numbers (all-to-all), adds them in float in rank order, and rounds
  *            the result once; then all ranks gather all results (all-gather). This works for any
  *            number of ranks and gives each the same bits.
- * Cost       2 (P-1)/P numbers of 2 bytes sent per element: half of what floats take at best.
+ * Cost       2 (P-1)/P numbers of 2 bytes sent per element: half the minimum for floats.
  *            Memory: 8 bytes per element and 4 for each element of the own piece.
  * Feedback   the errors of the two roundings of a number are added to it in the next step: the
- *            summand's here, the result's on the rank that made it. So over many steps only the
+ *            summand's here, the result's on the rank that made it. Over many steps, only the
  *            last remainders are lost.
  * Invariant  a remainder is finite: an infinity, a NaN, or a number rounded to one leaves none.
  *            The padding of the last piece is 0 at first, and stays 0.

@@ -1,6 +1,6 @@
 /* bucket_memory.c - the tensors' memory, if the library provides it: in the heap that ranks share.
  *
- * Idea       the tensors of a bucket lie side by side in the bucket's order. So the bucket is one
+ * Idea       the tensors of a bucket are adjacent, in the bucket's order. The bucket is therefore one
  *            vector, and peers add straight out of the memory where a rank computed its gradients:
  *            nothing is packed, and nothing is copied into a window.
  * Cost       the tensors' bytes, and less than TT_PAIR for each bucket, so that two buckets in

@@ -1,6 +1,6 @@
 /* candidate_bounds.c - the least time that a candidate can take, before it is estimated.
  *
- * Idea       From the start a plan is bounded by what rank 0, or some more ranks, take at least (bound.h). If its
+ * Idea       The first bound of a plan is the minimum time of rank 0, or of some more ranks (bound.h). If its
  *            ranks differ and it may still be the cheapest, the longest chains of messages to two ranks and the
  *            link of a large domain give closer bounds.
  * Cost       the schedules of those ranks; they are kept for the estimate that may follow.
@@ -75,8 +75,8 @@ static void bound_hosts(tt_kept *x, const tt_cost_model *model, bool alike, tt_b
   }
 }
 
-/* From the start, a plan whose ranks differ is bounded by the last rank and, unless it has so many steps
- * that its ports tell enough, by a small domain. */
+/* The first bound of a plan whose ranks differ: the last rank and a small domain. The domain is left
+ * out for a plan of many steps, where the bounds of ports suffice. */
 static void bound_some(tt_kept *x, const tt_cost_model *model, tt_bound *bound) {
   const int ranks = x->ask.ranks;
   const size_t most = tt_max(4, (size_t)ranks / 8);
@@ -142,9 +142,9 @@ bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, 
   return ok;
 }
 
-/* Do slices help a plan whose ranks all do alike? They do if links of several levels, or the processor
- * and a link, can be busy at once, and messages are few, because slices multiply them. With many ranks
- * fewer plans are priced, so they may have more messages. */
+/* Do slices help a plan whose ranks are symmetric? They do if links of several levels, or the processor
+ * and a link, can be busy simultaneously, and messages are few, because slices multiply them. With many ranks
+ * fewer plans are estimated, so they may have more messages. */
 static bool slices_help(const tt_chooser *c, const tt_sched *s) {
   int messages = 0;
   if (tt_links_fill_themselves(&c->model) || tt_placement_unknown(&c->model) ||
@@ -199,8 +199,8 @@ static tutti_status look_at_some(tt_chooser *c, tt_candidates *list, int i, bool
   return status;
 }
 
-/* Finds out what can be known about the i-th plan without its price. In shared memory loops may be
- * cheaper than steps, so there is no bound. */
+/* Finds what can be known about the i-th plan without an estimate. In shared memory specialized loops may be
+ * faster than steps, so plans there have no bound. */
 tutti_status tt_candidates_look_at(tt_chooser *c, tt_candidates *list, int i, bool *sliced) {
   tt_candidate *x = &list->at[i];
   const tt_pricing p = tt_pricing_of(c, x->plan, list->coll, 0);

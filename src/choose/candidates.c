@@ -146,7 +146,7 @@ static bool left_out(const tt_chooser *c, tutti_coll coll, const tt_plan_spec *p
          (c->setting.ranks_per_core > 0 || tt_compositions_apply(c, coll));
 }
 
-/* Adds a plan, which belongs to the list from now on, and the same in slices where they may help. */
+/* Adds a plan, whose owner is then the list, and the same in slices where they may help. */
 static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, tt_plan_spec *plan) {
   bool sliced;
   if (left_out(c, coll, plan)) {
@@ -238,7 +238,7 @@ static bool add_over_nodes(tt_chooser *c, tutti_coll coll, tt_candidates *list) 
   if (!node) return false;
   for (int r = 0, first = 0; r < ranks; r++) {
     if (r + 1 < ranks && node[r + 1] == node[r]) continue;
-    node[nodes++] = r + 1 - first; /* in place of ranks that were read already */
+    node[nodes++] = r + 1 - first; /* overwrites ranks that were read already */
     first = r + 1;
   }
   if (nodes > 1) tt_rounding_twice_nodes_text(&name, node, nodes);

@@ -1,10 +1,10 @@
 /* candidates.h - the plans that may be fastest, and their predicted times.
  *
  * Idea       the algorithms propose names with parameters (tt_algo_next_plan); the number of slices is
- *            one more parameter, if slices can overlap. Each candidate has a lower bound of its time
- *            from the start (bound.c), and is priced when a choice comes to its bound.
- * Invariant  which candidates a choice compares depends on the bounds and the prices alone, not on what
- *            was priced before. So ranks that asked for other prices in between choose alike.
+ *            one more parameter, if slices can overlap. Each candidate starts with a lower bound of its time
+ *            (bound.c), and is estimated when a choice reaches its bound.
+ * Invariant  the candidates that a choice compares depend on the bounds and the estimates alone, not on earlier
+ *            questions. Ranks that asked other questions in between therefore make the same choice.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_CANDIDATES_H
 #define TT_CANDIDATES_H
@@ -46,7 +46,7 @@ typedef struct tt_turn {
 typedef struct tt_kept {
   int i;
   tt_ask ask;
-  tt_sched **all; /* one for each rank, or NULL; NULL: none are kept */
+  tt_sched **all; /* one for each rank, or NULL; NULL: no schedules are kept */
   bool starved;
 } tt_kept;
 
@@ -112,13 +112,13 @@ void tt_forget_named(tt_chooser *c);
  * them. */
 tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight);
 void tt_candidates_free(tt_candidates *list);
-/* Adds a plan, which belongs to the list from now on. False: out of memory, and it is freed. */
+/* Adds a plan, whose owner is then the list. False: out of memory, and it is freed. */
 bool tt_candidates_add(tt_candidates *list, tt_plan_spec *plan, int slices);
 /* The same plan again, with that many slices. */
 bool tt_candidates_add_slices(tt_candidates *list, const tt_plan_spec *plan, int slices);
-/* Prices the i-th, unless it is dear or priced already. False: out of memory, and c->starved is set. */
+/* Estimates the i-th, unless it is dear or has an estimate. False: out of memory, and c->starved is set. */
 bool tt_candidates_price(tt_chooser *c, tt_candidates *list, int i);
-/* If nothing is possible without them, prices the dear ones too from now on. False as above. */
+/* If nothing is possible without the dear candidates, later estimates include them. False as above. */
 bool tt_candidates_settle(tt_chooser *c, tt_candidates *list);
 /* Orders the list for this size, by the bounds that are known from the start. False as above. */
 bool tt_candidates_order(tt_chooser *c, tt_candidates *list, uint64_t bytes);

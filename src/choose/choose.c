@@ -124,8 +124,8 @@ typedef struct lack {
 } lack;
 
 /* Each question is asked once, because the prover needs all ranks' schedules and follows up to
- * `most` blocks; and each by itself, so that the answer does not depend on what else was asked.
- * Without memory for an answer, the plan lacks all, and c->starved is set. */
+ * `most` blocks; and each is asked separately, so that the answer does not depend on other questions.
+ * Without memory for an answer, the plan lacks everything, and c->starved is set. */
 static lack lacking(tt_chooser *c, tt_finding **found, const tt_plan_spec *plan,
                     const tt_problem *p, double most) {
   const bool rooted = tt_coll_rooted(p->coll);
@@ -215,7 +215,7 @@ static int incast_senders(const tt_curve *c, double bytes) {
 
 /* If the times agree to seven digits (both saturate a link), the plan with fewer senders in an incast is cheaper,
  * because a rank that runs ahead puts two messages on one link and leaves another idle. Then the plan with
- * fewer messages is; then the one listed first. Each of these is a property of one plan, so all plans have an order. */
+ * fewer messages is; then the one listed first. Each criterion is a property of one plan, so the order is total. */
 bool tt_candidate_cheaper(const tt_candidate *x, const tt_candidate *y, double bytes) {
   const float a = (float)tt_curve_at(&x->curve, bytes), b = (float)tt_curve_at(&y->curve, bytes);
   const int mine = incast_senders(&x->curve, bytes), other = incast_senders(&y->curve, bytes);

@@ -1,13 +1,13 @@
 /* choose.h - decides which plan runs: of the admissible ones the plan that wisdom names, or else
  * the one of least predicted time.
  *
- * Idea       every plan that may be fastest (choose/candidates.c) has a price per collective: a
+ * Idea       every plan that may be fastest (choose/candidates.c) has an estimate per collective: a
  *            few lines in the size, made when it is first needed. A new size only compares them.
- * Invariant  a pure function of the problem, the machine, wisdom and figures that all ranks share,
- *            so all ranks choose alike. If memory runs out, the choice fails: it is never made
+ * Invariant  a pure function of the problem, the machine, wisdom and model parameters that all ranks share,
+ *            so all ranks make the same choice. If memory runs out, the choice fails: it is never made
  *            among the remaining plans, because other ranks have all. An op that does not commute
  *            gets only plans that the prover has shown to keep the ranks' order. An op that rounds
- *            gets only plans shown to group alike on all ranks, unless told otherwise.
+ *            gets only plans shown to group operands identically on all ranks, unless told otherwise.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_CHOOSE_H
 #define TT_CHOOSE_H
@@ -41,7 +41,7 @@ typedef struct tt_setting {
   const int *position;        /* with helpers: of each rank in `levels`, as in tt_cost_model */
   double node_ranks_per_core; /* ranks per core inside such a node */
   double host_ranks_per_core; /* for a network: ranks per core of a host that several share */
-  int flight;                 /* slices that run at once */
+  int flight;                 /* slices that run simultaneously */
   tt_verify verify;           /* which plans are proven before they run */
   const tt_plan_spec *only; /* only this plan or family is a candidate, which is kept; NULL: all */
   tt_code code;             /* of messages between ranks that share no memory */
@@ -96,8 +96,8 @@ typedef struct tt_choice {
 } tt_choice;
 
 /* Chooses a plan. An override that names a possible plan decides; if the plan is not possible,
- * `refusal` says why. Else the plan is the one that wisdom names, if it is an admissible candidate;
- * else the cheapest. TUTTI_ERR_UNSUPPORTED: no plan can do it. TUTTI_ERR_MEMORY. */
+ * `refusal` says why. Otherwise the plan is the one that wisdom names, if it is an admissible candidate;
+ * otherwise the cheapest. TUTTI_ERR_UNSUPPORTED: no plan can do it. TUTTI_ERR_MEMORY. */
 tutti_status tt_choose(tt_chooser *c, const tt_problem *problem, const tt_override *override,
                        tt_choice *choice);
 
@@ -132,7 +132,7 @@ typedef enum tt_proven {
   TT_PROVEN_TOO_LARGE, /* neither: such a plan is not chosen */
   TT_PROVEN_OFF        /* TUTTI_VERIFY is 0 */
 } tt_proven;
-/* Proves a plan, in place and not at once. TUTTI_ERR_SCHEDULE, with the prover's message, if it
+/* Proves a plan, both in place and out of place. TUTTI_ERR_SCHEDULE, with the prover's message, if it
  * refuses; TUTTI_ERR_MEMORY. */
 tutti_status tt_proven_find(const tt_ask *ask, int slices, const tt_setting *how, tt_proven *is);
 /* Would tt_proven_find answer one of the first two, whatever the number of slices? Otherwise the
@@ -142,7 +142,7 @@ enum { TT_REFUSAL = 800 }; /* capacity for why a plan does not run: names, and w
 /* Formats why that plan does not run. */
 void tt_unproven_words(const tt_plan_spec *plan, int ranks, char *words, size_t size);
 /* The results of all proofs of a form by `make prove` (proven.c), its numbers being ranges: are operands in
- * rank order, are they grouped alike on all ranks, and what was the largest number of ranks? */
+ * rank order, are they grouped identically on all ranks, and what was the largest number of ranks? */
 typedef struct tt_form {
   const char *name;
   unsigned does; /* a set of TT_DOES */
@@ -157,9 +157,9 @@ uint64_t tt_proven_key(const tt_ask *ask, int slices);
 
 /* ---- coded messages (roundings.c) ---- */
 
-/* *roundings: the most on the way of a number into a result of this plan, if each message of a partial
- * sum between nodes rounds it, unless it is rounded already, and so does the completion of a sum; -1:
- * a sum is completed on several ranks, so their bits would differ; or it takes too long to tell, and
+/* *roundings: the maximum number of roundings of a number on its route into a result of this plan. Each message of a
+ * partial sum between nodes rounds it, unless it is rounded already, and the completion of a sum rounds it once more.
+ * -1: a sum is completed on several ranks, so their bits would differ; or the answer takes too long, and
  * *skipped is set. TUTTI_ERR_MEMORY. */
 tutti_status tt_roundings_of(const tt_chooser *c, const tt_ask *ask, int *roundings, bool *skipped);
 /* *much: would this stage of a composition, between the nodes of that level, round more than allowed? */
@@ -169,9 +169,9 @@ tutti_status tt_stage_rounds(const tt_chooser *c, const tt_plan_spec *plan, tutt
 bool tt_code_takes_call(tt_code code, tutti_coll coll, tutti_type type, tutti_op op);
 /* The predicted time of a choice; < 0: none. */
 double tt_choice_seconds(tt_chooser *c, const tt_problem *problem, const tt_choice *choice);
-/* Does a coded plan of that price run in place of one without codes? Prices < 0: unknown. It must be cheaper by a
- * tenth and 0.1 ms (without loss by a twentieth and 0.5 ms), because prices are not exact, and codes that do not pay must
- * not slow calls down. */
+/* Does a compressed plan with that estimate run instead of an uncompressed one? Estimates < 0: unknown. It must be faster
+ * by 10 % and 0.1 ms (if lossless by 5 % and 0.5 ms), because estimates are not exact, and compression that does not pay
+ * must not slow calls down. */
 bool tt_coding_pays(const tt_chooser *coded, double with, double without);
 /* The node of each rank; the caller frees it. NULL: out of memory. */
 int *tt_chooser_nodes(const tt_chooser *c);

@@ -1,12 +1,12 @@
-/* compositions.c - proposes an algorithm for each level of the machine, by the prices of the stages.
+/* compositions.c - proposes an algorithm for each level of the machine, by the estimates of the stages.
  *
- * Idea       a composition's time is the sum over its levels, and what a level costs depends on the other
- *            levels only by the part of the vector that it works on. So for each choice of levels that
- *            scatter, and each size, every level takes its cheapest algorithm. Where one of them changes
+ * Idea       a composition's time is the sum over its levels, and the time of a level depends on the other
+ *            levels only by the part of the vector that it works on. For each choice of levels that
+ *            scatter, and each size, every level therefore takes its cheapest algorithm. Where one of them changes
  *            with the size, another composition is proposed.
- * Cost       a price for each algorithm on each level (stage_prices.c), then some thousand additions.
- * Invariant  of all compositions of the algorithms in the lists, none is cheaper at any power of two of
- *            bytes than the best that is proposed; nor is any whose operands stay in rank order.
+ * Cost       an estimate for each algorithm on each level (stage_prices.c), then some thousand additions.
+ * Invariant  at every power of two of bytes, no composition of the algorithms in the lists is cheaper than
+ *            the best that is proposed. The same holds among compositions that keep operands in rank order.
  * Limit      with more than TT_PROVEN_RANKS ranks only those algorithms are in the lists whose
  *            compositions `make prove` has proven.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -212,8 +212,8 @@ bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll) {
          tt_cost_stage(&c->model, 0, c->model.tree.level[0].each, &stage);
 }
 
-/* Adds a pick; or, if `banned` is not 0, the cheapest without that many of its stages, whichever these are.
- * *any: one can be built. */
+/* Adds a pick; or, if `banned` is not 0, the cheapest picks without that number of its stages, for every choice of these.
+ * Sets *any if a plan could be built. */
 static bool add_pick(search *k, tt_candidates *list, int from, const pick *p, double bytes,
                      int banned, bool *any) {
   bool ok = true;

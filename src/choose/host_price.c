@@ -1,7 +1,7 @@
-/* host_price.c - prices of plans where the links of some hosts differ.
+/* host_price.c - estimates of plans where the links of some hosts differ.
  *
- * Idea       Ranks that do alike take different times then, so the price simulates all ranks. If these have too many
- *            messages, the price is the one without the figures of hosts, but at least the time for
+ * Idea       Symmetric ranks then finish at different times, so the estimate simulates all ranks. If these have too many
+ *            messages, the estimate is the one without the parameters of hosts, but at least the time for
  *            which the ports, the processor or the link of a host that differs are busy (bound.h).
  * Cost       that of all ranks' schedules. A choice among seven hosts takes some 25 ms.
  * Limit      beyond that, hosts with fast links gain nothing, and waits for slow ones do not add up.

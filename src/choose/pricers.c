@@ -1,7 +1,7 @@
 /* pricers.c - the table of the ways to estimate the time of a plan.
  *
- * Idea       If all ranks do alike, rank 0 stands for them. Of a composition each level's group alone is
- *            simulated. Else the schedules of all ranks are needed, or of those that decide.
+ * Idea       If the ranks are symmetric, rank 0 stands for them. For a composition, only one group of each level is
+ *            simulated. All other plans need the schedules of all ranks, or of those that decide.
  * Cost       that of the schedules: of one rank microseconds, of 1,000 ranks milliseconds.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -77,7 +77,7 @@ static tutti_status find_loop(const tt_chooser *c, const tt_ask *ask, tt_sched *
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
-/* Does rank 0's schedule send to, and receive from, all ranks at once in every step? */
+/* Does every step of rank 0's schedule send to, or receive from, all ranks? */
 static bool addresses_all(const tt_sched *s) {
   for (uint32_t i = 0; i < s->nsteps; i++)
     if (!tt_step_local(&s->steps[i]) && s->steps[i].peers.count < s->ranks) return false;
@@ -96,8 +96,8 @@ static bool may_address_all(const tt_ask *ask) {
   return all;
 }
 
-/* A plan in which all ranks do alike and address all others at once is nearly alike on even levels,
- * too: every rank has as many peers at each level as any other, and only the order in which they come
+/* A plan of symmetric ranks that address all others in every step is nearly symmetric on even levels,
+ * too: every rank has as many peers at each level as any other, and only the order of messages
  * differs. That is good enough where all ranks have too many messages to simulate. */
 static bool one_stands_for_all(const tt_pricing *p) {
   const tt_tree *tree = p->c->levels ? &p->c->model.tree : NULL;
@@ -134,7 +134,7 @@ tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, t
 
 /* ---- the last two rows ---- */
 
-/* The loops of collectives other than allreduce put pieces in many slots, where others read them meanwhile, as they read
+/* The loops of collectives other than allreduce put pieces in many slots, which others read at the same time, as they read
  * messages. */
 static tt_cost_model copying_loop(const tt_chooser *c) {
   tt_cost_model model = c->loop;

@@ -34,7 +34,7 @@ typedef struct tt_pricing {
   bool exported; /* in shared memory: as if vectors need not be copied */
   double most;   /* messages of all ranks, if all are simulated */
   tt_sched **
-      kept; /* one schedule for each rank or NULL, to which are added those that are built; or NULL */
+      kept; /* one schedule for each rank or NULL; schedules that are built are added; or NULL */
 } tt_pricing;
 
 /* Which ranks bound the time from below, before it is estimated. */
@@ -54,7 +54,7 @@ typedef struct tt_pricer {
   /* The estimates of all sizes, for numbers of that weight, if they are found without such a simulation; or
    * NULL. */
   tutti_status (*curve)(const tt_pricing *p, int weight, tt_curve *curve);
-  /* Raises a curve to what some ranks take at least; or NULL. */
+  /* Raises a curve to the lower bounds of some ranks; or NULL. */
   tutti_status (*raise)(const tt_pricing *p, tt_curve *curve);
 } tt_pricer;
 
@@ -97,8 +97,8 @@ tutti_status tt_stages_curve(const tt_pricing *p, int weight, tt_curve *curve);
 
 /* ---- hosts whose links differ (host_price.c) ---- */
 
-/* Are all ranks simulated, though some could tell? If not, the estimate is the one without the figures of
- * hosts, raised to what the ranks of those hosts take at least. */
+/* Are all ranks simulated, though fewer would otherwise suffice? If not, the estimate is the one without the parameters
+ * of hosts, raised to the lower bounds of the ranks of those hosts. */
 bool tt_priced_by_hosts(const tt_pricing *p);
 tutti_status tt_hosts_raise(const tt_pricing *p, tt_curve *curve);
 /* A rank of each kind of host that differs: at most `most`; returns how many. */

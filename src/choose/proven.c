@@ -11,11 +11,12 @@
  *            samples beyond, within minutes. It writes the results to forms.def, with the range of
  *            each number, as in circulant(n=1..128): a plan with another number is of no proven form.
  *            Where the proofs of a form had different results there are several ranges, which may
- *            overlap; a property holds where it holds in all of them. Of compositions the file has
- *            those that may be chosen on many ranks, each stage at a place that its family declares.
- *            The file belongs to the sources from which it was made (tests/sh/laws.sh).
+ *            overlap; a property holds where it holds in all of them. The compositions in the file are
+ *            those that may be chosen on many ranks, each stage at a level that its family declares.
+ *            The file must match the sources that it was made from (tests/sh/laws.sh).
  * Limit      up to TT_PROVEN_RANKS ranks every plan is proven; beyond, if it takes half a second
- *            or so. A plan that takes longer must be of a proven form, or it is not chosen. TUTTI_VERIFY=1 has no limit; 0 proves nothing.
+ *            or so. A plan that takes longer must be of a proven form, or it is not chosen. TUTTI_VERIFY=1
+ *            has no limit; 0 proves nothing.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

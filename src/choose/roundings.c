@@ -1,13 +1,13 @@
-/* roundings.c - plans whose messages between nodes are coded (code.h): what they cost, and how often they
+/* roundings.c - plans whose messages between nodes are compressed (code.h): their cost, and how often they
  * round.
  *
- * Idea       The schedules of all ranks are followed block by block, as the prover does. Beside each
- *            block stands how often a number in it was rounded, and whether the block is as a code
- *            leaves it. A message to another node rounds a block that is not; a sum is the most of its
- *            operands, and is not as a code leaves it, unless the step completes it: then the engine
- *            rounds it in place.
- * Error      A partial sum is at most as large as its summands' largest magnitudes together. So k
- *            roundings, each of e parts of the largest magnitude, are off by at most (1 + e)^k - 1 parts
+ * Idea       The schedules of all ranks are followed block by block, as the prover does. Each block has a
+ *            count of how often a number in it was rounded, and a flag: is the block exactly as the
+ *            compression leaves it? A message to another node rounds a block that is not. A sum has the
+ *            largest count of its operands, and its flag is clear, unless the step completes it: then the
+ *            engine rounds it in place.
+ * Error      A partial sum is at most as large as its summands' largest magnitudes together. Therefore
+ *            k roundings, each of e parts of the largest magnitude, are off by at most (1 + e)^k - 1 parts
  *            of the sum of all ranks' largest magnitudes.
  * Invariant  If every block is completed on one rank, all ranks get what that rank has rounded, and no
  *            message changes it any more (code.h): the same bits on all ranks.
@@ -48,8 +48,8 @@ static double coding_cost(const tt_profile *p, tt_code code) {
   return code == TT_CODE_INT8 ? p->code.int8 : p->code.fp8;
 }
 
-/* A rested link lets no coded bytes through at once, because they are made one after the other. Incast depends on the bytes
- * that cross the link. */
+/* A rested link has no burst credit for compressed bytes, because these are produced one after the other. Incast depends on
+ * the bytes that cross the link. */
 static void code_link(tt_link *link, double ratio, double cost) {
   link->incast_threshold = tt_incast_threshold(link) / ratio;
   link->beta *= ratio;

@@ -86,7 +86,7 @@ static void add_curve(tt_curve *sum, const tt_curve *stage, double part) {
 }
 
 /* The stages of compositions, and on many ranks those of other plans that have some; returns how many. 0:
- * there are none, or something else than the levels' links counts. */
+ * the plan has no stages, or its time depends on more than the links of the levels. */
 static int find_stages(const tt_pricing *p, tt_level_stage list[TT_STAGES]) {
   const tt_chooser *c = p->c;
   const bool whole = !tt_is_composition(p->ask.plan) && p->ask.ranks <= TT_MOST_PLAYED;

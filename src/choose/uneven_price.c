@@ -1,8 +1,8 @@
-/* uneven_price.c - the price of a plan over uneven levels on many ranks.
+/* uneven_price.c - the estimate of a plan over uneven levels on many ranks.
  *
  * Idea       a few nodes of ten thousand lack a rank. The full ones do the same as on a machine without gaps,
- *            whose domains are all as large as the largest, and where one rank stands for all. On uneven levels ranks
- *            have more messages, those of a smaller domain most. So the price is at least the time for which
+ *            whose domains are all as large as the largest, and where one rank stands for all. On uneven levels, ranks
+ *            have more messages, those of a smaller domain most. The estimate is therefore at least the time for which
  *            the ports and the processor of one of some ranks are busy (bound.h).
  * Cost       that of one rank, where all ranks would have to be built and simulated.
  * Limit      the price is too high where few domains are as large as the largest, and for long vectors up to a
@@ -19,8 +19,8 @@ static void print_even(const tt_tree *tree, tt_text *levels) {
     tt_text_add(levels, "%s%s:%d", l ? " " : "", tree->level[l].name, tree->level[l].most);
 }
 
-/* The plan on even levels, whose schedule one rank stands for; false: there is none, or it would have too
- * many ranks. *plan belongs to the caller. */
+/* The same plan on even levels, where one rank's schedule stands for all; false: it cannot be built, or its
+ * ranks differ. *plan belongs to the caller. */
 static bool find_even(const tt_chooser *c, const tt_ask *ask, tt_plan_spec **plan, tt_ask *there) {
   const tt_arg *own = tt_plan_spec_levels(ask->plan);
   tt_text levels = {0};

@@ -1,11 +1,11 @@
-/* way_price.c - the price of a tree over the machine's levels on many ranks.
+/* way_price.c - the estimate of a tree over the machine's levels on many ranks.
  *
- * Idea       in a tree over levels (tt_algo_leaders) a rank waits for one other at a time. So it is enough to
- *            simulate the longest ways between the root and a rank: the ranks on them, and of each other rank
- *            the messages that it trades with those. A way is long where, on each level, it leads to the
+ * Idea       in a tree over levels (tt_algo_leaders) a rank waits for one other at a time. It is therefore enough to
+ *            simulate the longest ways between the root and a rank: all messages of the ranks on them, and of each
+ *            other rank the messages to or from those. A way is long where, on each level, it leads to the
  *            member that is served last, to the deepest one, or to the last.
- * Cost       that of some hundred schedules, where the price needs those of all ranks.
- * Limit      in a reduce the ranks beside the ways are taken to be done already (test_uneven_colls.c).
+ * Cost       that of some hundred schedules, where a full simulation needs those of all ranks.
+ * Limit      in a reduce the ranks off the ways count as finished (test_uneven_colls.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static int member_at_end(int which, int n) {
   return which == 0 ? n > 1 : which == 1 ? deepest : n - 1;
 }
 
-/* Adds a rank of a domain for each end of a way on each level from `level` on. */
+/* Adds a rank of a domain for each end of a way, on `level` and all inner levels. */
 static tutti_status add_ends(ways *w, const tt_tree *t, int level, int domain, int *left) {
   if (level == t->levels) return (*left)-- > 0 ? add_rank(w, domain) : TUTTI_OK;
   const int first = tt_tree_first(t, level, domain), n = tt_tree_count(t, level, domain);
@@ -54,7 +54,7 @@ static tutti_status add_ends(ways *w, const tt_tree *t, int level, int domain, i
   return status;
 }
 
-/* Adds the ranks from which those on the ways receive, in a broadcast, or to which they send. */
+/* Adds the ranks that send to those on the ways, in a broadcast, or receive from them, in a reduce. */
 static tutti_status add_ways(ways *w) {
   const tt_kind towards_root = w->ask.coll == TUTTI_BROADCAST ? TT_RECV : TT_SEND;
   tutti_status status = TUTTI_OK;
@@ -68,7 +68,7 @@ static tutti_status add_ways(ways *w) {
   return status;
 }
 
-/* What the ranks beside the ways trade with those on them. */
+/* Adds the messages between the ranks off the ways and those on them. */
 static tutti_status add_others(ways *w, tt_builder *others) {
   tutti_status status = TUTTI_OK;
   for (int at = 0; at < w->n; at++) {

@@ -87,7 +87,7 @@ static bool same_choice(const tt_choice *a, const tt_choice *b) {
   return a->slices == b->slices && tt_plan_spec_equal(a->plan, b->plan);
 }
 
-/* Finds the sizes in (lo, hi] from which on another plan is chosen. */
+/* Finds the sizes where the choice changes to another plan. */
 static void find_spans(tt_chooser *c, const tt_override *override, tt_why *why) {
   tt_problem p = why->problem;
   tt_choice last = {0}, next, between;

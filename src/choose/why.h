@@ -28,7 +28,7 @@ typedef struct tt_why {
     const tt_plan_spec *plan;
     int slices;
   } span[TT_SPANS];
-  const tt_device_way *way; /* of vectors on a device; NULL: there is none. The caller's */
+  const tt_device_way *way; /* of vectors on a device, owned by the caller; NULL: vectors are not on a device */
   int refused;              /* cheapest first; plans that are not possible last */
   tt_reason *reasons;
 } tt_why;

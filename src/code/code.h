@@ -1,12 +1,12 @@
-/* code.h - codes of float vectors that take fewer bytes: 8 bits each with a scale for a block, or the same
- * bits in less room.
+/* code.h - compression of float vectors: 8 bits for each number with a scale for a block, or the same
+ * bits in less space.
  *
  * Idea       A vector is cut in blocks of TT_CODE_BLOCK floats. A lossy code stores the block's scale,
  *            a float of 16 significant bits, and each number as an 8-bit multiple of it: int8, or an
  *            8-bit float. The largest magnitude of the block becomes the code's largest number.
- * Invariant  What was decoded is coded again without a further error: every product of scale and
- *            number is an exact float, and the largest gives the same scale again. So a value may travel
- *            through any number of coded messages once it is rounded.
+ * Invariant  A decoded vector is encoded again without further error: every product of scale and
+ *            number is an exact float, and the largest gives the same scale again. Once a value is
+ *            rounded, it may therefore pass through any number of coded messages.
  * Error      One rounding: tt_code_error times the largest magnitude of the block; or 2^-88, which
  *            is more for blocks below 2^-83.
  * Not finite A block that holds an infinity or a NaN becomes NaN as a whole, so that it shows.
@@ -64,7 +64,7 @@ double tt_code_ratio(tt_code code, tutti_type type);
 /* n <= TT_CODE_BLOCK floats to a scale and n codes, and back. */
 void tt_code_block(tt_code code, const float *x, size_t n, float *scale, uint8_t *codes);
 void tt_code_unblock(tt_code code, float scale, const uint8_t *codes, size_t n, float *x);
-/* Replace n floats, in blocks from the first on, by what their codes stand for. */
+/* Encodes and decodes n floats in place, in blocks that begin at the first. */
 void tt_code_round(tt_code code, float *x, size_t n);
 
 /* ---- frames (frame.c): what a message consists of ---- */

@@ -1,8 +1,8 @@
 /* huffman.c - a canonical prefix code for bytes (huffman.h).
  *
- * Form       the first byte that occurs and the last; of these and all between 4 bits each, the
- *            lengths; 2 bytes each, the sizes of STREAMS streams; the streams, lowest bits first. Each
- *            codes its part of the bytes, so that a core decodes several at once.
+ * Form       the first byte that occurs and the last; the code lengths of these two and of all bytes
+ *            between them, 4 bits each; the sizes of STREAMS streams, 2 bytes each; the streams, lowest bits first. Each
+ *            stream has its part of the bytes, so that a core decodes several streams in parallel.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "huffman.h"
 
@@ -32,8 +32,8 @@ static int sorted(const uint32_t *count, int *symbols) {
   return n;
 }
 
-/* Joins the two lightest nodes until one is left: leaves are sorted, and so are joined nodes as they
- * come. *depth of leaf i, at most SYMBOLS - 1. */
+/* Joins the two lightest nodes until one is left. The leaves are sorted, and joined nodes are created in
+ * sorted order. *depth of leaf i, at most SYMBOLS - 1. */
 static void huffman_depths(const uint32_t *weight, int n, int *depth) {
   uint32_t joined[SYMBOLS];
   int parent[2 * SYMBOLS], leaf = 0, inner = 0;

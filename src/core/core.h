@@ -76,8 +76,8 @@ void tt_variables_check(void);
 const char *tt_size_read(const char *text, uint64_t *bytes);
 
 /* The error of a text's reader: "WHAT, line L, column C: expected E, found 'F'". `at` is a place in
- * `text`; F ends before the first character of `stops`, and is "the end of the line" if nothing
- * stands there. Returns `status`. */
+ * `text`; F ends before the first character of `stops`, and is "the end of the line" if it is
+ * empty. Returns `status`. */
 tutti_status tt_syntax_error(tutti_status status, const char *what, const char *text,
                              const char *at, const char *stops, const char *expected);
 /* Skips these blanks, and lines or their ends that begin with #. */

@@ -1,7 +1,7 @@
 /* library.c - opens tutti's optional libraries by their names.
  *
- * Idea       A library is looked for beside libtutti, or beside the program that contains it, then on the system's
- *            path.
+ * Idea       A library is searched for in the folder of libtutti, or of the program that contains it, then on the
+ *            system's path.
  * Invariant  A library stays loaded: it may have threads, and threads may run its code.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ void *tt_library_load(const char *of) {
   if (strchr(of, '/')) return dlopen(of, RTLD_NOW | RTLD_LOCAL);
   snprintf(name, sizeof name, "libtutti_%s.so.%d", of, TUTTI_VERSION_MAJOR);
   folder_here(folder, sizeof folder);
-  static const char *const places[] = {"", "../", "../lib/"}; /* beside it; in build/, bin/ */
+  static const char *const places[] = {"", "../", "../lib/"}; /* the same folder; in build/, bin/ */
   for (size_t i = 0; *folder && i < sizeof places / sizeof *places; i++) {
     snprintf(path, sizeof path, "%s%s%s", folder, places[i], name);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -21,7 +21,7 @@ enum { OFF = -1, WARN, INFO, DEBUG };
 
 typedef struct place {
   int level;       /* the highest level that is logged */
-  bool chosen;     /* set by TUTTI_LOG: used beside a callback, too */
+  bool chosen;     /* set by TUTTI_LOG: used in addition to a callback */
   char file[4096]; /* "": stderr */
 } place;
 

@@ -1,7 +1,7 @@
 /* long_wait.c - waits for other processes, as the log and `tutti doctor` show them (long_wait.h).
  *
  * Invariant  A note belongs to the wait that set its bit. `since` is 0 while its words change, so a reader that sees the same
- *            `since` before and after has whole words. A child of fork makes a file of its own.
+ *            `since` before and after has whole words. A child of fork makes a separate file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "long_wait.h"
 
@@ -13,11 +13,11 @@
 
 #include "process.h"
 
-static const double SHOWN_S = 0.1, AGAIN_S = 1; /* after which it is shown, and shown anew */
+static const double SHOWN_S = 0.1, AGAIN_S = 1; /* until it is first shown; between later updates */
 
 /* each since, taken, waits: order: shown to people, and looked at twice */
 
-/* This process's file; NULL: there is none, because the system refuses it or another thread is making it. */
+/* This process's file; NULL: the system refuses it, or another thread is making it. */
 static tt_wait_notes *notes_here(void) {
   tt_wait_notes *notes = atomic_load(&tt_process.waits);
   if (notes && notes->pid == (uint64_t)getpid()) return notes;

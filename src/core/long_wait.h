@@ -1,8 +1,8 @@
 /* long_wait.h - waits for other processes outside an operation: all of them warn, and `tutti doctor` shows them.
  *
- * Idea       A wait is announced before it begins. After 0.1 s it stands in a file in memory (a memfd), whose descriptor the
- *            doctor finds in /proc/PID/fd; after 10 s the log gets the same sentence. Waits inside an operation stand in the
- *            communicator's control block instead (tt_shown), with the operation's number and step.
+ * Idea       A wait is announced before it begins. After 0.1 s it is listed in a file in memory (a memfd), whose descriptor
+ *            the doctor finds in /proc/PID/fd; after 10 s the log gets the same sentence. Waits inside an operation are listed
+ *            in the communicator's control block instead (tt_shown), with the operation's number and step.
  * Cost       Nothing below 0.1 s but a clock; then a system call or two, once per process.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_LONG_WAIT_H
@@ -46,7 +46,7 @@ void tt_long_wait_show(tt_long_wait *w, const char *whom, ...)
 /* s until the next call of tt_long_wait_for has anything to do. */
 double tt_long_wait_due(const tt_long_wait *w);
 void tt_long_wait_end(tt_long_wait *w);
-/* For tutti_finalize: no wait goes on. */
+/* For tutti_finalize, when no thread waits any more. */
 void tt_long_waits_close(void);
 
 #endif

@@ -42,7 +42,7 @@ static inline uint64_t tt_partition_at(const tt_partition *p, uint32_t block) {
 }
 
 /* Where a slice begins, in quarters of a slice: of four slices or more, the first and the last are only a
- * quarter as long as the others, because the links of other levels idle meanwhile. */
+ * quarter as long as the others, because the links of other levels idle while they are sent. */
 static inline uint32_t tt_slice_quarters(uint32_t slices, uint32_t slice) {
   if (slices < 4) return 4 * slice;
   return slice == 0 ? 0 : slice == slices ? 4 * slices - 6 : 4 * slice - 3;

@@ -34,7 +34,7 @@ typedef struct tt_process_context {
   struct tt_wait_notes
       *_Atomic waits;    /* what `tutti doctor` reads; NULL: not yet made (long_wait.c) */
   tutti_comm *base;      /* hidden parent of tutti_comm_from_env's communicators */
-  bool joined;           /* as a joiner: then there is no base */
+  bool joined;           /* it joined a running job: the process then has no base */
   tutti_comm *in_flight; /* list of communicators with requests in flight */
   atomic_int in_flight_count;
   struct {

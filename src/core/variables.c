@@ -51,7 +51,7 @@ static size_t edits(const char *a, size_t n, const char *b) {
   return row[m];
 }
 
-/* The nearest name that a user may set; NULL: none is near. Sets *known if it is the name itself. */
+/* The nearest name that a user may set; NULL: all are too different. Sets *known if `name` is a variable itself. */
 static const char *nearest_variable(const char *name, size_t n, bool *known) {
   const char *best = NULL;
   size_t least = (n - 6) / 3 + 1; /* more than a third of the letters off is another word */

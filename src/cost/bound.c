@@ -75,8 +75,8 @@ static void load_links(load *x, const tt_sim_message *d, double share, const tt_
   }
 }
 
-/* What a message adds to a rank's port. Where the placement is unknown, messages of a step share the time of the
- * first, and all that they wait for is what the mean rank sends, if all ranks do alike. mean: 0: it is known. */
+/* Adds a message to the load of a rank's port. Where the placement is unknown, messages of a step share the time of the
+ * first; they then wait only for the mean rank's bytes, if all ranks are symmetric. mean: 0: the placement is known. */
 static void load_port(tt_bound_line *port, double mean, const tt_bound_line *takes, bool first,
                       bool alike) {
   if (mean <= 0 || first) port->each += takes->each;
@@ -150,8 +150,8 @@ static void add_whole(tt_bound *bound, tt_bound_line line, bool sliced) {
             sliced ? line : (tt_bound_line){0, line.each + line.once, 0, line.slope + line.part});
 }
 
-/* Levels have ports of their own, but a rank sends one message of a slice at a time; or levels share the
- * first of the most that a level has. */
+/* Where levels have separate ports, each level is a bound. The sum of all sent messages of a slice is another, because
+ * they leave one at a time. Otherwise all levels share the ports, as many as the level with the most has. */
 static void add_ports(tt_bound *bound, const load *x, const tt_cost_model *model, bool in,
                       bool sliced) {
   tt_bound_line all = {.once = in && x->L > 0 ? x->L : 0};
@@ -178,7 +178,7 @@ void tt_bound_rounds(tt_bound *bound, int rounds, const tt_cost_model *model) {
     const double alpha = link->alpha / tt_ports(link);
     if (!l || alpha < least) least = alpha;
   }
-  /* Each level has ports of its own. */
+  /* Each level has separate ports. */
   add_bound(bound, (tt_bound_line){.once = rounds * least / model->levels});
 }
 

@@ -23,13 +23,13 @@ typedef struct tt_bound {
   tt_bound_line line[TT_BOUND_LINES];
 } tt_bound;
 
-/* Takes a rank's ports and processor into the bound; if all ranks do alike, its links too. Only plans
- * whose ranks do alike are cut in slices. */
+/* Adds a rank's ports and processor to the bound; if the ranks are symmetric, its links too. Only
+ * such plans are cut in slices. */
 void tt_bound_rank(tt_bound *bound, const tt_sched *s, const tt_cost_model *model, bool alike);
-/* Of a plan whose ranks all send `rounds` messages one after another, whatever is in them. */
+/* The bound of a plan whose ranks all send `rounds` messages in sequence, of any content. */
 void tt_bound_rounds(tt_bound *bound, int rounds, const tt_cost_model *model);
-/* Takes the link of a level that leaves a domain of `n` ranks from `first` on, whose schedules these
- * are; on a torus, where the domain is a node, all its links. */
+/* Adds the link of a level that leaves the domain of ranks first .. first + n - 1, whose schedules are in
+ * `all`; on a torus, where the domain is a node, all its links. */
 void tt_bound_domain(tt_bound *bound, tt_sched *const *all, int first, int n,
                      const tt_cost_model *model, int level);
 /* Takes a chain of messages into the bound, each of which waits for the one before: back from the last

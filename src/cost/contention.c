@@ -1,12 +1,13 @@
 /* contention.c - the load of links where the placement of ranks is unknown: a wrapper around any topology.
  *
- * Idea       each message goes from anywhere to anywhere. If every place sends one, each of the topology's busiest links carries
- *            `mean` messages on average, and the busiest one by chance `excess` more. The messages that a place sends in a round are
- *            a sample, without repetition, of messages to all P - 1 others. So the excess vanishes as their number comes near
- *            P - 1: an all-to-all loads each link with its mean. A place is a domain of the outermost level; without levels, a rank.
+ * Idea       each message goes from anywhere to anywhere. A place is a domain of the outermost level; without levels, a rank.
+ *            If every place sends one message, each of the topology's busiest links carries `mean` messages on average, and the
+ *            busiest one by chance `excess` more. The messages that a place sends in a round are a sample, without repetition,
+ *            of messages to all P - 1 others. The excess therefore vanishes as their number approaches P - 1: an all-to-all
+ *            loads each link with its mean.
  * Latency    the last message of a round comes from the furthest place, when the others are gone, or over a link that has been
- *            busy since the first message came: whichever takes longer. A message from the nearest place comes `nearest` s before
- *            a mean one, and the first of n comes (n - 1) / (n + 1) of that before it.
+ *            busy since the first message came: whichever takes longer. A message from the nearest place arrives `nearest` s
+ *            before a mean one, and the first of n arrives (n - 1) / (n + 1) of that before it.
  * Steps      messages of a step leave together and arrive together, because only many messages spread over all links.
  * Cost       O(n) for n messages, whether one rank is simulated for all or not.
  * Invariant  no message takes less time than alone on its link, nor than all of a round through the links of its sender, or of
@@ -17,8 +18,8 @@
 
 #include "sim.h"
 
-/* What a round brings to such links: messages, their shares of the vector, and the squares of these; then what the busiest
- * link gets of it, and how much sooner than a mean one the first message comes there. */
+/* The load of a round on such links: messages, their shares of the vector, and the squares of the shares; then the share on
+ * the busiest link, and how much earlier than a mean message the first one arrives there. */
 typedef struct round_load {
   double messages, shares, squares;
   double busiest, sooner;
@@ -48,7 +49,7 @@ static double root_of(double x) {
   return x > 0 ? root : 0;
 }
 
-/* Fractions of the vector on the busiest link of a round, in which each place has the mean of the load. */
+/* Fractions of the vector on the busiest link of a round; each place has the mean load. */
 static double on_busiest_link(const tt_sim *sim, const round_load *all) {
   const tt_contention *x = &sim->model.contention;
   const double places = tt_tree_count(&sim->model.tree, 0, 0);

@@ -12,8 +12,8 @@
  *            in the cache cost the same, so the time remains a line on either side.
  * Hosts      the links of single hosts may differ. A message takes the larger alpha, and the time of the
  *            slowest link on its way. The port at either end is busy for as long as its own link takes.
- * Burst      a link that lets bytes through at once owes the time for them: a single message
- *            does not take it, but calls in sequence take no less.
+ * Burst      a link may have burst credit: after a rest, the first bytes pass without delay. A single message
+ *            saves their transfer time, but calls in sequence take as long as without credit.
  * Size       for one order of events the time is a line in the size of the vector;
  *            tt_price_curve finds the few lines that matter.
  * Source     Kolmakov and Zhang 2020, section 4 (alpha, beta, gamma); Cho et al. 2019,
@@ -27,16 +27,16 @@
 
 /* The cost of a message between domains of one level. */
 typedef struct tt_link {
-  double alpha;  /* s that it occupies a port, whatever its size */
-  double L;      /* s more until its reader can go on; no port is busy */
+  double alpha;  /* s that a message occupies a port, whatever its size */
+  double L;      /* extra latency until its reader can continue, in s; no port is busy */
   double g;      /* s at least from one message that its port sends to the next; 0: none */
   double beta;   /* s/B over the link that leaves a domain of this level */
   double o;      /* s of the processor at either end */
   double o_next; /* the same for each next message of the same step */
-  double burst;  /* B that a rested link lets through at once */
-  double incast_threshold; /* B of a message from which on many at once slow it down; 0: as burst */
+  double burst;  /* burst credit of a rested link, in B */
+  double incast_threshold; /* B of a message: simultaneous messages of this size or more slow it down; 0: as burst */
   double code; /* s/B of the vector for processors to code and decode it, half at either end */
-  int ports;   /* such messages that a rank sends, or receives, at once; 0 means 1 */
+  int ports;   /* messages that a rank can send, or receive, simultaneously; 0 means 1 */
   int paths; /* links that leave a domain of this level side by side (topology_fat_tree.c); 0 means 1 */
   int pairs; /* 1: one to each other domain of the level; beta is that of one link */
 } tt_link;
@@ -79,7 +79,7 @@ typedef struct tt_cost_model {
   int ranks, levels;   /* levels >= 1 */
   tt_tree tree;        /* of that many levels, outermost first */
   const int *position; /* of each rank in the tree; NULL: ranks are in its order */
-  bool torus;          /* each node has two links of its own on every level */
+  bool torus;          /* each node has two separate links on every level */
   double hop;          /* s for each link of a torus after the first; 0: messages cross no nodes */
   tt_contention contention; /* of the links that leave domains of the outermost level */
   /* ---- costs ---- */
@@ -87,10 +87,10 @@ typedef struct tt_cost_model {
   tt_hosts *hosts;              /* whose links differ from these; NULL: none. The caller's */
   bool half_duplex;             /* a port cannot send and receive at the same time */
   bool ports_per_level;         /* and a rank sends one message of a slice at a time */
-  double header;                /* B that a message takes on links on top of its own */
+  double header;                /* B that a message adds to its own bytes on links */
   double gamma;                 /* s/B reduced */
   tt_shm_costs shm;             /* of ranks that share memory or cores */
-  int uncontended_from;         /* ranks from here on never wait for ports or own links; 0: none */
+  int uncontended_from;         /* ranks of this number and above never wait for ports or own links; 0: none */
 } tt_cost_model;
 
 static inline bool tt_rank_uncontended(const tt_cost_model *model, uint32_t rank) {
@@ -110,7 +110,7 @@ static inline bool tt_placement_unknown(const tt_cost_model *model) {
   return model->contention.mean > 0;
 }
 
-/* How many messages have ports of their own there; where the placement is unknown, all of a step have (contention.c). */
+/* Messages that have ports there simultaneously; 1 where the placement is unknown: a step counts as one (contention.c). */
 static inline int tt_ports_at_once(const tt_cost_model *model, int level, uint32_t rank) {
   return tt_placement_unknown(model) && level == 0 ? 1 : tt_ports(tt_link_at(model, level, rank));
 }
@@ -118,7 +118,7 @@ static inline int tt_ports_at_once(const tt_cost_model *model, int level, uint32
 /* One level, and all costs are 0. */
 void tt_cost_flat(tt_cost_model *model, int ranks);
 
-/* On a torus whose nodes send over several links at once torus.c fills them, and slices would share them by chance. */
+/* On a torus whose nodes have several ports, the algorithm torus.c uses all links; slices would share them only by chance. */
 static inline bool tt_links_fill_themselves(const tt_cost_model *model) {
   return model->torus && tt_ports(&model->link[model->levels - 1]) > 1;
 }
@@ -149,9 +149,9 @@ typedef struct tt_sim tt_sim;
  * list may then contain only that one and those of the ranks it receives from. NULL: out of memory,
  * or a receive has no matching send. Does not keep the schedules. */
 tt_sim *tt_sim_new(tt_sched *const *all, int n, bool uniform, const tt_cost_model *model);
-/* The same in slices, of which at most `flight` run at once. NULL: out of memory. */
+/* The same in slices, of which at most `flight` run simultaneously. NULL: out of memory. */
 tt_sim *tt_sim_slices(const tt_sim *whole, int slices, int flight);
-/* Are so many slices few enough for that? */
+/* Is this number of slices small enough for tt_sim_slices? */
 bool tt_sim_can_slice(const tt_sim *whole, int slices);
 /* Predicts the time for a vector of `bytes` bytes. False: out of memory, or the schedules
  * deadlock. */
@@ -172,8 +172,8 @@ void tt_sim_free(tt_sim *sim);
 
 /* ---- a composition: simulations that follow one another (sim_stages.c) ---- */
 
-/* The model of a group of ranks of one level alone, where all groups do the same at once. False: the model
- * has something that levels share, such as cores; or the group is a part of a circle of a torus. */
+/* The model of a group of ranks of one level alone, where all groups do the same in parallel. False: levels share
+ * something in the model, such as cores; or the group is a part of a circle of a torus. */
 bool tt_cost_stage(const tt_cost_model *model, int level, int ranks, tt_cost_model *stage);
 /* Appends a stage that works on a part of the vector, 1 being the whole, to *first, which is NULL at
  * first. Takes the stage. */
@@ -192,16 +192,16 @@ typedef struct tt_line {
 typedef struct tt_curve {
   int n;
   double link;             /* s/B of the busiest link: a lower bound */
-  bool saves;              /* that link lets some bytes through at once */
+  bool saves;              /* that link has burst credit */
   int messages;            /* sent by the busiest rank */
-  double incast_threshold; /* B of the vector from which on incast slows that link; 0: never */
-  int senders;             /* ranks from which rank 0 receives over that link's level */
+  double incast_threshold; /* B of the vector: incast slows that link at this size and above; 0: never */
+  int senders;             /* ranks that send to rank 0 over that link's level */
   tt_line line[TT_CURVE];
 } tt_curve;
 
 bool tt_price_curve(tt_sim *sim, tt_curve *curve);
-/* Appends a line that is valid from a size on. If the curve is full, the line with the shortest range
- * goes. */
+/* Appends a line that is valid for `from` bytes and more. If the curve is full, the line with the shortest range
+ * is dropped. */
 void tt_curve_add(tt_curve *curve, double from, tt_line line);
 /* Seconds for a link's work and other waits together. They overlap, but not fully if both take
  * about as long. */
@@ -211,7 +211,7 @@ static inline double tt_partial_overlap(double link, double other) {
   return most * (1 + part * part * part * part / 4);
 }
 
-/* B of a message from which on many at once (incast) slow a link; 0: none do. */
+/* B of a message: many simultaneous messages of this size or more (incast) slow a link; 0: they do not. */
 static inline double tt_incast_threshold(const tt_link *link) {
   return link->incast_threshold > 0 ? link->incast_threshold : link->burst;
 }

@@ -12,7 +12,7 @@ tt_device_price tt_price_on_devices(const tt_device_figures *f, int ranks, int d
                                     uint64_t bytes, double plan) {
   const double n = (double)bytes, own = (double)ranks / devices;
   const double memory = 2 * own * n * f->memory, link = (ranks - own) * n / devices * f->link;
-  const double bus = own * n * f->bus; /* of the ranks that share it; both ways at once */
+  const double bus = own * n * f->bus; /* of the ranks that share it; both directions in parallel */
   const double turn = devices < ranks && bytes <= SHORT ? f->turn : 0;
   return (tt_device_price){f->sum + larger(memory, link), 2 * f->copy + turn + larger(bus, plan)};
 }

@@ -1,12 +1,13 @@
-/* device_price.h - the price of an allreduce whose vectors lie on devices: by kernels, or through the host.
+/* device_price.h - the predicted time of an allreduce whose vectors are on devices: by kernels, or through the host.
  *
  * Idea       kernels: each device sums its share of the vector out of all vectors, and writes it to all of them. Its memory
- *            carries the vectors of its ranks twice, and its link what is of other devices' ranks, both ways at once.
+ *            carries the vectors of its ranks twice, and its link the data of other devices' ranks, in both directions
+ *            in parallel.
  *            Through the host: a copy in and a copy out, with the plan's sum in between, piece by piece, so the slower of the
  *            bus and the plan counts.
  *            Over several hosts, kernels make the first stage alone: then the block that a rank sums comes to the host, not the
  *            vector, and the plan is shorter by that stage.
- * Source     docs/gpu.md, "The price", beside measured times.
+ * Source     docs/gpu.md, "The price", which also lists measured times.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_DEVICE_PRICE_H
 #define TT_DEVICE_PRICE_H

@@ -65,7 +65,7 @@ static tt_link link_at_host(const tt_cost_model *p, int level, int of_hosts, con
   f.o_next = larger_one(f.o_next, own->o_next >= 0 ? own->o_next : own->o);
   if (own->ports > 0) f.ports = own->ports;
   if (p->torus && own->beta >= 0)
-    f.beta = own->beta; /* a node has links of its own on all levels */
+    f.beta = own->beta; /* a node has separate links on all levels */
   return f;
 }
 

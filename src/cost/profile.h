@@ -23,7 +23,7 @@ typedef struct tt_shm_figures {
   double wait; /* s until a waiting rank notices an arrival; on a shared core, per other
                   rank of the core that the scheduler runs first */
   double message, o_next, copy;
-  double piece; /* B after which a reader with a core of its own begins to copy */
+  double piece; /* B after which a reader on a separate core begins to copy */
   double loop_message, loop_o_next, loop_copy;
   double loop_next_input; /* s/B of each input after the first of a pass; < 0: as loop_copy */
   double far, loop_far;   /* bytes outside `cache`; < 0: as copy, as loop_copy */
@@ -86,9 +86,9 @@ int tt_profile_said(const char *text, int *column);
 /* Appends it as text that reads back to the same figures, with comments. */
 void tt_profile_print(tt_text *text, const tt_profile *profile);
 
-/* Puts those of a link's own figures that are set in the place of others. */
+/* Replaces the parameters of a link by those that are set in `own`. */
 void tt_link_put(tt_link *link, const tt_link *own);
-/* The model of a network whose ranks form this tree (NULL: all alike). Figures of levels that the
+/* The model of a network whose ranks form this tree (NULL: one level). Parameters of levels that the
  * tree does not have are ignored. */
 void tt_cost_net(const tt_profile *profile, int ranks, const tt_tree *tree, tt_cost_model *model);
 /* The innermost `levels` levels are within a node: their figures default to those of shared memory,

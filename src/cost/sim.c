@@ -100,7 +100,7 @@ static tt_server *core_of(tt_running *s, uint32_t sim_rank) {
   return best;
 }
 
-/* Seconds until a message's reader can go on. */
+/* Seconds until the reader of a message can continue. */
 static double delay_of(const tt_sim *sim, uint32_t d) {
   return sim->ends ? sim->ends[d].L : sim->model.link[sim->message[d].level].L;
 }
@@ -127,8 +127,9 @@ static double header_of(const tt_sim *sim, const tt_sim_message *d, double slope
   return sim->model.header * (d->share > 0 ? slope / d->share : sim->model.link[d->level].beta);
 }
 
-/* What a message takes; or what the port at one of its ends takes, where the links of hosts differ, or the port waits for
- * a gap. Its slowest link is busy with all that crosses it from the first on; and with what comes as late as the message. */
+/* The time of a message; or, where the links of hosts differ or the port waits for a gap, the time of the port at one of its
+ * ends. The slowest link is busy with all messages of the round from the first to the last, or, if the message arrives after
+ * those before it are done, with the latest messages only. */
 static tt_line cost_of(const tt_running *s, uint32_t d, whose of) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
@@ -199,7 +200,7 @@ static void begin_next(tt_running *s, double at, uint32_t d) {
   tt_heap_push(s, later ? ready : at, event + 1);
 }
 
-/* A message leaves through its sender's port, and begins to arrive at once; half duplex ports
+/* A message leaves through its sender's port, and immediately begins to arrive; half duplex ports
  * prefer to send. The next message of its step then wants a port too. */
 static void occupy_sender_port(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;

@@ -13,11 +13,11 @@ typedef struct tt_sim_message {
   uint8_t level;           /* where their paths part */
   uint8_t narrowest;       /* level of the slowest link */
   double share;            /* fraction of the vector */
-  double slope;  /* s/B of the whole vector through that link, with all that crosses it meanwhile */
+  double slope;  /* s/B of the whole vector through that link, with all messages that cross it in the round */
   double way;    /* s for the nodes of a torus on its path */
-  double head;   /* s by which the first of those come there before it */
-  double late;   /* s/B as slope, with those only that come no earlier than it */
-  double early;  /* s by which it leaves before its step's work ends */
+  double head;   /* s between the arrival of the first of those messages at the link and its own */
+  double late;   /* s/B as slope: of the messages that arrive last, if it is one of them; else of it alone */
+  double early;  /* s between its departure and the end of its step's work */
   double o_next; /* s of a core on arrival, before its reader's step */
 } tt_sim_message;
 
@@ -63,18 +63,18 @@ struct tt_sim {
   bool idle;                /* steps take no time (for finding rounds) */
   int sim_ranks;            /* 1, which stands for all ranks, or all */
   uint32_t steps, messages; /* totals over all slices */
-  int senders; /* ranks from which rank 0 receives over the level that bounds the time */
+  int senders; /* ranks that send to rank 0 over the level that bounds the time */
   uint32_t slices;
   tt_sim_task *task;            /* of each step */
   uint32_t *then_at, *then;     /* the steps that wait for each step */
   uint32_t *message_at;         /* index of each step's first message, and the end */
   tt_sim_message *message;      /* by sending step, in the order of its peers */
-  tt_sim_ends *ends;            /* of each message; NULL: the links of all hosts are alike */
+  tt_sim_ends *ends;            /* of each message; NULL: all hosts have equal links */
   double link_slope;            /* s/B of the vector through the busiest link */
   uint8_t link_level;           /* its level */
-  double link_burst;            /* B that it lets through at once */
+  double link_burst;            /* its burst credit in B */
   double link_incast;           /* its incast threshold in B of a message; 0: none */
-  double saved[TT_TREE_LEVELS]; /* B of the vector that a link lets through at once */
+  double saved[TT_TREE_LEVELS]; /* B of the vector that a link's burst credit covers */
   tt_sim_timing *timing;        /* of each step and message */
   tt_sim_event *event;          /* the heap's memory */
   double part;                  /* of the vector: what it works on */
@@ -89,8 +89,8 @@ struct tt_sim {
 bool tt_sim_match(tt_sim *sim, tt_sched *const *all, const uint32_t *first);
 /* Fills in levels and slopes of the messages. */
 bool tt_sim_links(tt_sim *sim);
-/* B of the vector from which on incast slows the busiest link: a rank has many long ones under way at once, of slices or of
- * more than two senders. 0: never. */
+/* The size of the vector, in B, at and above which incast slows the busiest link: a rank then has many long messages in
+ * flight, of several slices or of more than two senders. 0: never. */
 double tt_sim_incast_threshold(const tt_sim *sim);
 /* Where the links of hosts differ (sim_ends.c). Allocates sim->ends, which is NULL if they do not; false: out of
  * memory. */

@@ -9,8 +9,8 @@
 enum { PORTS = 16 };
 
 /* In shared memory an input that all peers read is copied over lines that they have read last, so its
- * stores wait for each line: measured, 3 to 12 times as long as other copies. Less where ranks share
- * cores and their caches; and where pieces pass through many slots, because a store waits while others go on. */
+ * stores wait for each line: measured, 3 to 12 times as long as other copies. The factor is lower where ranks
+ * share cores and their caches, and where pieces pass through many slots, because one store waits while others proceed. */
 static double over_read_lines(const tt_cost_model *p) {
   if (p->shm.piece > 0) return 2;
   return p->shm.cores < p->ranks ? 4 : 6;
@@ -88,8 +88,8 @@ bool tt_sim_reserve(tt_sim *sim) {
   return sim->timing && sim->event;
 }
 
-/* Counts the ranks from which rank 0 receives over the level that bounds the time, if incast can slow its links. Not
- * those that never wait: what they send comes evenly, over one connection. False: out of memory. */
+/* Counts the ranks that send to rank 0 over the level that bounds the time, if incast can slow its links. Ranks that
+ * never wait do not count: their data arrives evenly, over one connection. False: out of memory. */
 static bool count_senders(tt_sim *sim, const tt_sched *s) {
   const tt_cost_model *model = &sim->model;
   if (sim->link_incast <= 0) return true;

@@ -2,8 +2,8 @@
  * ends are busy.
  *
  * Idea       A message takes the larger alpha of both ends, and crosses the slowest link on its way. But the
- *            port of a fast host is not busy as long as a slow one at the other end: it is
- *            busy for what its own link takes, and may send or receive the next message meanwhile.
+ *            port of a fast host is not busy as long as a slow one at the other end: it is busy for the
+ *            time of the link at its end, and may send or receive the next message after that.
  * Invariant  A port is never busy for longer than the message takes. If a host's figures equal those of the
  *            others, all times are the same as without its figures.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -2,8 +2,8 @@
  *
  * Idea       sends are sorted by reader; each receive takes the next one of its sender.
  *            A link that leaves or enters a domain is shared by the messages of its ranks in
- *            the same round. Rounds come from a simulation in which every message takes one
- *            unit of time. On a torus with hops a message from afar comes later, and finds part of the others gone.
+ *            the same round. Rounds come from a simulation where every message takes one
+ *            unit of time. On a torus with hops a message from far away arrives later, when part of the others is gone.
  * Invariant  if one rank is simulated for all, the step that sends what it receives has the same
  *            number in its own schedule; it is looked up in its sender's.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -216,7 +216,7 @@ static void narrow(tt_sim_message *d, double beta, int level, double carried) {
   d->narrowest = (uint8_t)level;
 }
 
-/* What crosses a link in a round: all of it, and what comes last. Of the vector; and s on the way there. */
+/* The messages that cross a link in a round: all, and those that arrive last, as shares of the vector; and s to get there. */
 typedef struct crossing {
   double all, last, first_way, last_way;
 } crossing;
@@ -345,7 +345,7 @@ int tt_cost_level(const tt_cost_model *model, const uint32_t *domains, int a, in
   return l;
 }
 
-/* As tt_sim_rounds. One rank that stands for all is its own peer meanwhile. */
+/* As tt_sim_rounds. If one rank stands for all, it is temporarily its own peer. */
 static bool find_rounds(tt_sim *sim, uint32_t *round) {
   const size_t size = ((size_t)sim->messages + 1) * sizeof *sim->message;
   tt_sim_message *as_they_are = sim->sim_ranks == 1 ? malloc(size) : NULL;
@@ -366,9 +366,10 @@ static bool sends_at_once(const tt_cost_model *model) {
   return several;
 }
 
-/* If one rank is simulated for all, all ranks that share a link cross it at once, and only the links into its domains
- * are looked at: all messages known are to this rank, and others leave on other links. A rank's own link
- * is its ports, whose busy time is simulated, unless it lets bytes through at once, or incast slows it. */
+/* If one rank is simulated for all, all ranks that share a link cross it in the same round. Only the links into its domains
+ * are considered: all known messages go to this rank, and the others leave on other links. The link of a single rank is its
+ * ports, whose busy time is simulated. It is also a bound if it has burst credit, if incast slows it, or if all ports of
+ * the rank share it. */
 bool tt_sim_links(tt_sim *sim) {
   const tt_cost_model *model = &sim->model;
   const int last = model->levels - 1;

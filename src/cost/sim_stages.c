@@ -1,13 +1,13 @@
-/* sim_stages.c - the price of a composition (algo_stages.h): that of its stages, one after the other.
+/* sim_stages.c - the predicted time of a composition (algo_stages.h): the sum over its stages.
  *
- * Idea       every group of a level does the same at once, on its own part of the vector. So one group
- *            is simulated, alone, with its share of the links; the times of the stages add up.
- * Torus      a group is a circle of nodes. Each node has two links of its own on each level, which only the
- *            groups of its own ranks share, one for each rank of the node. So the circle is simulated with
+ * Idea       every group of a level does the same in parallel, on its own part of the vector. One group is
+ *            simulated, alone, with its share of the links; the times of the stages add up.
+ * Torus      a group is a circle of nodes. Each node has two separate links on each level, which are shared only
+ *            by the groups of the node's ranks, one group for each rank. The circle is therefore simulated with
  *            links that are slower by the number of ranks in a node.
  * Cost       that of simulating the ranks of one group of each level: of 100,000 ranks on three levels
  *            a few hundred.
- * Invariant  exact if all ranks do alike. Else near it: a rank that is done early can begin the next stage,
+ * Invariant  exact if the ranks are symmetric. Otherwise approximate: a rank that finishes early can begin the next stage,
  *            so that the whole takes less; but if its message takes the port of a peer that still waits for
  *            a message of this stage, the whole takes longer (test_torus_stages.c).
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -3,7 +3,7 @@
  * Idea       the domains of a level own links. At each level a message takes links of its sender's domain, and of its
  *            reader's. A topology says how many links a domain has, and which of them a message takes. Each level has
  *            its own topology, so a network may be a fat tree of dragonflies.
- * Flat       is a tree of one level: each rank has one link. So is the innermost level of every topology.
+ * Flat       a tree of one level, where each rank has one link. The innermost level of every topology is flat.
  * Add one    a file topology_NAME.c, and its line in tt_topology_at.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_TOPOLOGIES_H
@@ -20,7 +20,7 @@ typedef struct tt_links {
 typedef struct tt_topology {
   /* What a message, whose ranks part at this level or outside it, takes at its sender's domain, or (inward) its reader's. */
   tt_links (*links_of)(const tt_cost_model *model, int level, const tt_sim_message *d, bool inward);
-  /* How many links of a domain have numbers of their own. NULL: one. */
+  /* The number of links of a domain that are numbered. NULL: one. */
   size_t (*numbered)(const tt_cost_model *model, int level);
   /* Over how many links all messages that leave a domain spread. NULL: one. */
   double (*parallel)(const tt_cost_model *model, int level);

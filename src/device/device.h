@@ -23,7 +23,7 @@ static inline const tutti_device *tt_device(void) {
 /* Does this memory lie on the device? *number (may be NULL): the number of that device; -1: it cannot be used. */
 bool tt_on_device(const void *at, int *number);
 
-/* Host memory and lanes of one communicator, kept for later calls. Not for two threads at once. */
+/* Host memory and lanes of one communicator, kept for later calls. Not thread-safe. */
 typedef struct tt_stager tt_stager;
 tt_stager *tt_stager_new(tt_wire *wire); /* NULL: out of memory */
 void tt_stager_free(tt_stager *s);       /* NULL is legal; before its wire is closed */
@@ -82,10 +82,10 @@ bool tt_staged_over(const tt_staged *staged);
 tutti_status tt_staged_hold(tt_staged *staged);
 bool tt_staged_undecided(const tt_staged *staged);
 void tt_staged_decided(tt_staged *staged);
-/* The stream goes on. TUTTI_ERR_SYSTEM: it went on before, and has not got the result. */
+/* Releases the stream. TUTTI_ERR_SYSTEM: it was released before, and has not got the result. */
 tutti_status tt_staged_release(tt_staged *staged);
-/* The run is over, well or not: releases the stream, and waits until the device neither reads nor writes; for so many
- * seconds, if that is not 0. False: it still may, so it keeps the staging memory and the lane. */
+/* The run has ended, well or not: releases the stream, and waits until the device neither reads nor writes, at most
+ * `seconds` if that is not 0. False: the device still may, so it keeps the staging memory and the lane. */
 bool tt_staged_end(tt_staged *staged, double seconds);
 
 /* ---- sums on the device (staged_sum.c) ---- */
@@ -95,7 +95,7 @@ tt_reach tt_staged_reach(const tt_staged *s);
 void tt_staged_reaches(tt_staged *s, bool reaches, int devices);
 /* Does this rank offer its device's kernels, where it knows that they reach all vectors? */
 void tt_staged_offers(tt_staged *s, bool kernels);
-/* Will this call find out, perhaps? No stream must be held meanwhile. Only the first calls are asked. */
+/* May this call learn that? Then no stream must be held during it. Only the first calls are asked. */
 bool tt_staged_learns(tt_staged *s);
 /* Are src and dst, all of them, on the device, and can it sum those of n ranks? */
 bool tt_staged_sums(tt_staged *s, tutti_type type, tutti_op op, int n);
@@ -113,7 +113,7 @@ tutti_status tt_staged_sum(tt_staged *s, void *const *to, int nto, const void *c
 void tt_staged_done(tt_staged *s);                /* the device has the result: nothing is copied */
 /* Parts of the sums are on the device, and the rest will be made on the host: the input is not copied. */
 void tt_staged_keeps_input(tt_staged *s);
-/* Copies n bytes of the result, from byte `at` on, to the host; false: too many such copies are under way, or the
+/* Copies n bytes of the result, starting at byte `at`, to the host; false: too many such copies are under way, or the
  * device has failed. Copies end in their order. */
 bool tt_staged_bring(tt_staged *s, size_t at, size_t n, tutti_status *status);
 uint32_t tt_staged_under_way(const tt_staged *s); /* how many copies to the host are */
@@ -126,7 +126,7 @@ const void *tt_staged_memory(const tt_staged *s, size_t *bytes);
 /* Lets the device read another rank's staging memory, which this process sees there; false: it cannot, or not now. */
 bool tt_staged_reads(tt_staged *s, const void *memory, size_t bytes);
 enum { TT_FETCHES = 8 }; /* batches under way */
-/* Fetches n bytes into the result, from byte `at` on. */
+/* Fetches n bytes into the result, starting at byte `at`. */
 tutti_status tt_staged_fetch(tt_staged *s, const void *from, size_t at, size_t n);
 /* All of a batch was asked for; the caller sees to it that at most TT_FETCHES are under way. */
 tutti_status tt_staged_batch(tt_staged *s);

@@ -2,7 +2,7 @@
  *
  * Idea       a call takes the smallest free buffer that is large enough; a new one has a power of two of bytes, and
  *            replaces the free ones that were too small, so that vectors that grow leave nothing behind.
- * Invariant  a buffer is used by one call at a time, and so is a lane.
+ * Invariant  a buffer or a lane is used by one call at a time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "stager.h"
 
@@ -92,7 +92,7 @@ static tutti_status new_buffer(tt_stager *s, size_t bytes, tt_buffer **buffer) {
   return TUTTI_OK;
 }
 
-/* The smallest free buffer of at least so many bytes; NULL: there is none. */
+/* The smallest free buffer of at least that size; NULL: all are used or too small. */
 static tt_buffer *free_buffer(const tt_stager *s, size_t bytes) {
   tt_buffer *best = NULL;
   for (tt_buffer *b = s->buffers; b; b = b->next)

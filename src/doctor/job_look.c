@@ -1,8 +1,8 @@
 /* job_look.c - finds the shared memory of a process's job through /proc, and reads it from outside.
  *
  * Finding    Each process of a job, a rank or its launcher, holds the shared memory as a
- *            descriptor. A process without one may have started a process that has one (`tutti
- *            run`, mpirun), so its descendants are searched.
+ *            descriptor. A process that does not (`tutti run`, mpirun) may have started processes
+ *            that do, so its descendants are searched.
  * Reading    Copies everything out of the file by pread, which neither stops the ranks nor
  *            allocates pages nor faults past the end of the file; only the copies are inspected.
  * Invariant  Opens only descriptors that are named as tutti's, and other users' processes only as

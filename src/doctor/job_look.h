@@ -34,8 +34,8 @@ typedef struct tt_look_rank {
   bool hides;         /* it may have more communicators than these */
   int ncomms;
   tt_look_comm *comms;
-  const tt_look_comm *wait; /* in which it waits, the longest if several threads wait; NULL: none,
-                               or not for long */
+  const tt_look_comm *wait; /* the communicator of its longest wait, over all its threads; NULL: it does not
+                               wait, or not for long */
 } tt_look_rank;
 
 /* What a process waits for outside an operation (long_wait.h). */

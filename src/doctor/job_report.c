@@ -30,7 +30,7 @@ static void add_call(tt_text *t, const tt_look_comm *comm, uint64_t seq) {
               seq);
 }
 
-/* The same of the operation in which it waits; or "message 3, to receive 10 double". */
+/* The same of the operation that it waits in; or "message 3, to receive 10 double". */
 static void add_waiting(tt_text *t, const tt_look_comm *comm) {
   if (comm->shown.message)
     tt_text_add(t, "message %llu, to %s %llu %s", comm->shown.waits_in,
@@ -437,8 +437,8 @@ static void json_job(tt_text *t, const tt_look *v) {
 
 /* ---- all steps ---- */
 
-/* The reports of the segments in which ranks are; if there are none, of the first. Each part of `tutti run --hosts` has a
- * segment that its ranks leave unused. */
+/* Reports the segments that ranks use; if no segment is used and no other wait was found, the first one. Each part of
+ * `tutti run --hosts` has a segment that its ranks leave unused. */
 static tutti_status report_jobs(const tt_found *found, bool json, tt_text *t) {
   tt_look look[TT_LOOK_JOBS] = {{.ranks = 0}};
   tutti_status status = TUTTI_OK;

@@ -4,7 +4,7 @@
  *   messages  from, to (ranks), leaves, arrives (rounds), blocks ("0-2,5"), sums; if the
  *             machine's levels are known also level: the name of the one that it crosses
  *   steps     rank, step (as in the text form), text, begins, ends (rounds)
- *   changes   [round, rank, buffer, block, value]: from the end of that round on;
+ *   changes   [round, rank, buffer, block, value]: the value since the end of that round;
  *             buffer 0 is src, 1 dst, 2 tmp, whose block t is block t mod `blocks`
  *   values    [ranks, how many] whose inputs are summed; value 0 is nothing
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -3,7 +3,7 @@
  *
  * Idea       a cell is filled in proportion to its sum. Cells and labels that would be too
  *            small to read are left out, if there are more than a limit. If the machine's levels
- *            are known, the ranks of a domain stand in a frame, and an arrow has the colour of the
+ *            are known, a frame encloses the ranks of a domain, and an arrow has the colour of the
  *            level that it crosses, instead of its block's. The drawing is dark where the reader's
  *            screen is.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,7 +1,7 @@
 /* levels.c - which messages of a picture cross which level of the machine, and how much they carry.
  *
  * Idea       the levels are named with the schedule, as in blueconnect(node:4 core:3), or asked for. A
- *            message crosses the outermost level at which its two ranks are in different domains.
+ *            message crosses the outermost level that separates its two ranks.
  *            Levels may hold the ranks with data only. Then a helper is in the innermost domain that
  *            holds all ranks below it: those that it talks to, and those below the helpers that it
  *            talks to and that have lower numbers.

@@ -36,7 +36,7 @@ typedef struct tt_picture {
   uint32_t *order;      /* messages by round of arrival, then by sender */
   unsigned char *marks; /* scratch of the labels: one per block or rank, all 0 */
   tt_tree tree;         /* the levels of the machine */
-  int levels;           /* 0: none are known */
+  int levels;           /* 0: unknown */
   int *below;           /* of each helper: the first and the last rank with data below it; NULL: the
                            levels hold helpers as any rank */
   bool failed;
@@ -47,7 +47,7 @@ typedef struct tt_picture {
 tutti_status tt_picture_make(tt_picture *p, tt_sched *const *all, int ranks);
 void tt_picture_free(tt_picture *p);
 
-/* The round at whose beginning a message leaves, and the one at whose end it arrives, from 1. */
+/* The first round of a message, when it leaves, and the last, when it arrives; rounds are numbered from 1. */
 static inline uint32_t tt_picture_leaves(const tt_picture *p, const tt_message *m) {
   return p->began[m->from] + 1;
 }

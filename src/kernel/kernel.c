@@ -1,7 +1,7 @@
 /* kernel.c - selects the kernel for a reduction, and runs the ops that users register.
  *
  * Idea       A reducer holds the function pointer, so that tt_reduce is one call. The set of
- *            kernels is looked up each time, so there is no state.
+ *            kernels is looked up each time, so no state is kept.
  * Invariant  A user's op gets the operands in order, and a dst that is one of its two operands or
  *            disjoint from both.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -121,7 +121,7 @@ TT_HALF_ORDER(bf16, 0x7f80, 0x7fc0)
 
 /* The 8-bit floats by the same methods. e4m3 has `bits` 3 of fraction and a bias of 7; its largest
  * exponent is that of ordinary numbers, and only the magnitude 0x7f is a NaN. e5m2 has 2 and 15, and
- * infinities. `top` is the least magnitude that is no finite number, `wide` what its exponent becomes
+ * infinities. `top` is the least magnitude that is not a finite number, `wide` what its exponent becomes
  * in a float. A number that is rounded to `top` is too large: e5m2 makes it infinite, e4m3 a NaN. */
 #define TT_FP8(kind, bits, bias, top, canonical, wide)                                    \
   static inline float tt_##kind##_float(uint8_t h) {                                      \

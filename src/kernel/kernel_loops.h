@@ -4,7 +4,7 @@
  *            accumulator of a few KiB, in cache-sized chunks: two or three inputs into it, then two
  *            at a time, the last two straight to dst, so dst and each input pass through memory
  *            once. Two inputs may be summed to two places in one pass.
- * Invariant  Operands stay in order. A chunk of dst is written after all inputs of the chunk were
+ * Invariant  Operands stay in order. A chunk of dst is written after every input of the chunk was
  *            read, so dst may be any input. The accumulator is not rounded, so the bits do not
  *            depend on the chunks.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -112,7 +112,7 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
   LOOP3(name##_last, T, float, T, T, name##_put(name##_and(name##_and(a[i], b[i]), c[i]))) \
   DRIVER(name, T, float, name##_first2, name##_first3, name##_more, name##_last)
 
-/* With vectors, 16-bit floats have loops of their own. */
+/* With vectors, 16-bit floats have separate loops. */
 #if defined(TT_VECTOR)
 #include "kernel_halves.h"
 #else

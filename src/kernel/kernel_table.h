@@ -85,7 +85,7 @@ SHORT(bf16, u16, HALF_KERNEL)
 SHORT(e4m3, u8, SHORT_KERNEL)
 SHORT(e5m2, u8, SHORT_KERNEL)
 
-/* ---- complex: a sum is a sum of twice as many reals, and so are scaling and division ---- */
+/* ---- complex: sums, scaling and division treat each number as two reals ---- */
 
 typedef struct {
   float re, im;

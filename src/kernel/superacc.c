@@ -1,8 +1,8 @@
 /* superacc.c - conversion of numbers to words, and of sums of words to numbers (superacc.h).
  *
  * Idea       The formats differ only in their sizes, and in that e4m3 has no infinities: the bits below the exponent's are the
- *            fraction, and a value is an integer multiple of its type's smallest denormal. So one
- *            source serves them, compiled once per format.
+ *            fraction, and a value is an integer multiple of its type's smallest denormal. One source
+ *            therefore serves all formats, compiled once per format.
  * Invariant  The rounding input is a normalised window of 128 bits of the exact sum, and whether
  *            any bit below it is set: rounding, and division by a number of ranks, need no more.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -19,7 +19,7 @@ __extension__ typedef __int128 i128;
 typedef struct format {
   size_t bytes;
   int precision;     /* bits of the fraction, with the implicit one */
-  uint64_t infinity; /* the least magnitude that is no finite number */
+  uint64_t infinity; /* the least magnitude that is not a finite number */
   bool infinities;   /* it is infinite; else a NaN, and the only one */
 } format;
 

@@ -1,4 +1,4 @@
-/* barrier.c - does every rank leave a barrier only after all have come?
+/* barrier.c - does every rank leave a barrier only after every rank has entered it?
  *
  * Idea       for each rank, mark the steps that depend on it: its own, those that wait for
  *            a marked one, those that receive from one. Every rank must have a marked

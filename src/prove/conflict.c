@@ -46,7 +46,7 @@ static void reach(search *s, uint32_t event) {
   s->queue[s->tail++] = event;
 }
 
-/* Is `other` nonempty in every partition in which the block of the conflict is? */
+/* Is block `other` nonempty in every partition that leaves the block of the conflict nonempty? */
 static bool never_emptier(const search *s, uint32_t other) {
   const tt_sched *all = s->g->all[0];
   const uint32_t a = other % all->blocks, b = s->block % all->blocks;

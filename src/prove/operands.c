@@ -1,7 +1,7 @@
 /* operands.c - checks the operands of one step: within bounds, of one shape, and disjoint.
  *
  * Idea       position i of a step's result is computed from position i of its operands. The
- *            engine works through the positions in pieces, in an order of its own, so a
+ *            engine works through the positions in pieces, in an unspecified order, so a
  *            block that the step writes may be an operand at the same position only.
  * Cost       linear in the blocks of the step.
  * Source     SEMANTICS.md, "Inside a step".

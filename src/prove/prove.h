@@ -1,11 +1,11 @@
-/* prove.h - is a set of schedules correct, and what can it do?
+/* prove.h - checks that a set of schedules is correct, and derives its properties.
  *
  * Idea       check every step by itself (operands.c) and match the messages (graph.c).
  *            Run all ranks symbolically in one order, without any buffering
  *            (symbolic.c), on values that are hash-consed n-ary expressions (value.c).
  *            Show that every other order gives the same, because conflicting accesses
  *            are ordered (conflict.c). Check the results leaf by leaf (prove.c), and
- *            that a rank leaves a barrier only after all have come (barrier.c).
+ *            that a rank leaves a barrier only after every rank has entered it (barrier.c).
  * Invariant  it never sees an algorithm, nor the builder's order: it derives everything
  *            from the steps.
  * Source     SEMANTICS.md, which defines the meaning of a schedule.
@@ -39,9 +39,9 @@ tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool complet
 bool tt_values_failed(const tt_values *v);
 uint32_t tt_values_count(const tt_values *v); /* every value is less */
 /* NULL if `value` contains the wanted inputs once each, and, if it must be marked and there are
- * several inputs, is marked as complete only at its root. Else what is wrong (in `text`). Clears
- * *ordered if the inputs are not in rank order. If out of memory, says so, and tt_values_failed
- * does too. */
+ * several inputs, is marked as complete only at its root. Otherwise the mistake (in `text`). Clears
+ * *ordered if the inputs are not in rank order. If memory runs out, the text says that, and
+ * tt_values_failed is true. */
 const char *tt_value_wrong(tt_values *v, tt_value value, const tt_wanted *wanted, bool marked,
                            bool *ordered, char *text, size_t size);
 /* Are the two formed of the same ranks' inputs by the same sums? Which blocks the inputs are does not matter. */
@@ -89,7 +89,7 @@ bool tt_graph_refuse(tt_graph *g, uint32_t step, const char *format, ...)
 
 /* operands.c: checks that the step's operands are in bounds, of one shape, and do not overlap. */
 bool tt_operands_right(tt_graph *g, uint32_t step);
-/* Do n blocks of each span, from these positions on, have the same sizes, whatever the
+/* Do the n blocks of each span that begin at these positions have the same sizes, whatever the
  * partition? */
 bool tt_same_shape(const tt_sched *s, const tt_span *a, uint32_t a_lo, const tt_span *b,
                    uint32_t b_lo, uint32_t n);
@@ -116,7 +116,7 @@ void tt_memory_free(tt_memory *m);
 /* conflict.c: are every two conflicting accesses ordered? */
 bool tt_conflicts_ordered(tt_graph *g);
 
-/* barrier.c: does every rank leave only after all have come? */
+/* barrier.c: does every rank leave only after every rank has entered? */
 bool tt_barrier_waits(tt_graph *g);
 
 #endif

@@ -119,7 +119,7 @@ tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool complet
   return intern(v, (node){.n = n, .rank = -1, .completes = completes}, in);
 }
 
-/* Puts operands on the list of pending values, so that the first of them is taken next. */
+/* Pushes operands on the stack of pending values in reverse, so that the first operand is taken next. */
 static bool push(tt_values *v, uint32_t *n, const tt_value *in, uint32_t count) {
   v->failed |= !tt_grow(&v->pending, &v->pending_capacity, *n + count, sizeof *v->pending);
   if (v->failed) return false;
@@ -156,7 +156,7 @@ typedef struct walk {
   tt_values *v;
   const tt_wanted *wanted;
   int leaves;
-  unsigned char *seen; /* indexed from the first wanted rank on */
+  unsigned char *seen; /* indexed relative to the first wanted rank */
   bool ordered;
   char *text;
   size_t size;

@@ -1,4 +1,4 @@
-/* order.c - derives the order of steps from what they read and write.
+/* order.c - derives the order of steps from the blocks that they read and write.
  *
  * Idea       walk the steps once and keep, per block, its last writer and the
  *            readers since: a read waits for the writer, a write for both. Neighbours

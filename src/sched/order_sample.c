@@ -1,8 +1,8 @@
 /* order_sample.c - finds blocks that stand for all others where spans repeat.
  *
  * Idea       a plan over levels of many ranks sends the same blocks of each node: a span has a piece for each
- *            of ten thousand nodes. Where such spans repeat with periods whose least common multiple is L, what
- *            happens to one block happens to those L further on, too. So the order of steps follows from
+ *            of ten thousand nodes. Where such spans repeat with periods whose least common multiple is L, the
+ *            steps that use a block also use the block L after it. The order of steps therefore follows from
  *            the first L blocks of each section; sections end where a span begins or ends.
  * Invariant  each set of steps that use some block together uses a block of the sample.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,4 +1,4 @@
-/* order_sample.h - the blocks from which the order of a schedule's steps is derived.
+/* order_sample.h - the sample of blocks that determines the order of a schedule's steps.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_ORDER_SAMPLE_H
 #define TT_ORDER_SAMPLE_H
@@ -17,8 +17,8 @@ typedef struct tt_sample {
 
 /* Finds the windows of a buffer; the caller frees `window`. TUTTI_ERR_MEMORY. */
 tutti_status tt_order_sample(const tt_sched *s, uint32_t buf, tt_sample *sample);
-/* Visits the runs of neighbours of a span that repeats, within the windows. False: there are no windows, or it
- * does not repeat. */
+/* Visits the runs of neighbours of a span that repeats, within the windows. False: the sample has no windows, or the
+ * span does not repeat. */
 typedef void tt_visit(void *of, uint32_t block, uint32_t end);
 bool tt_sample_visit(const tt_sample *sample, const tt_span *span, tt_visit *visit, void *of);
 

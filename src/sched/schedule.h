@@ -99,7 +99,7 @@ static inline uint32_t tt_span_block(const tt_span *s, uint32_t i) {
 }
 /* Is every block of b `by` blocks after that of a, in the same buffer? */
 bool tt_span_shifted(const tt_span *a, const tt_span *b, uint32_t by);
-/* The length of the run of neighbouring blocks from position i on, at most to `end`. */
+/* The length of the run of neighbouring blocks that starts at position i, at most to `end`. */
 uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end);
 
 /* ---- peers (span.c) ---- */
@@ -110,7 +110,7 @@ static inline tt_peers tt_peer(int rank) {
 static inline int tt_peer_rank(const tt_peers *p, int i, int ranks) {
   return tt_mod((int64_t)p->first + (int64_t)i * p->stride, ranks);
 }
-/* The entry to which the i-th message goes: a rank that is in the range itself begins after its own
+/* The entry that the i-th message goes to: a rank that is in the range itself begins after its own
  * entry, so that not all ranks begin with the same peer. */
 int tt_send_turn(const tt_sched *s, const tt_step *step, int i);
 /* Positions [lo, hi) of the step's message span that belong to entry i. */
@@ -153,7 +153,7 @@ typedef struct tt_builder {
 /* `in_place` is ignored if a rank has only one of src and dst. */
 void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks, int rank, int root,
                     bool in_place, uint32_t blocks);
-/* Ranks from `data` on only help: they have only tmp. */
+/* Ranks `data` and above only help: they have only tmp. */
 void tt_build_data(tt_builder *b, int data);
 /* Cuts the vector into another number of blocks; before the first step. */
 void tt_build_cut(tt_builder *b, uint32_t blocks);
@@ -175,9 +175,9 @@ void tt_reduce_local(tt_builder *b, tt_span dst, tt_span left, tt_span right);
 void tt_mark_completes(tt_builder *b);
 /* Appends a step unchanged (for the parser and mutants). */
 void tt_build_step(tt_builder *b, const tt_step *step);
-/* Part k is the steps from[k] .. from[k + 1] - 1, `parts` of them, as long as each other and on blocks of their own, up to the
- * last step. Sets the first steps of all before the second ones, and so on, because messages of a pair leave in the order
- * of the steps. */
+/* Interleaves `parts` parts of equal length, on disjoint blocks; part k is the steps from[k] .. from[k + 1] - 1, and the
+ * last part ends with the last step. The first steps of all parts come first, then the second ones, and so on, because
+ * messages of a pair leave in the order of the steps. */
 void tt_build_weave(tt_builder *b, const uint32_t *from, int parts);
 /* Makes *array, which has *capacity items of this size, large enough for n. False: out of memory,
  * and it stays as it is. `array` is the address of a pointer. */
@@ -187,7 +187,7 @@ bool tt_grow(void *array, uint32_t *capacity, uint32_t n, size_t size);
  * whose steps are numbered one rank after the other. There is an offset for each step and for the
  * end; the caller frees both. False: out of memory. */
 bool tt_sched_followers(tt_sched *const *all, int n, uint32_t **at, uint32_t **followers);
-/* Fills in after_at and after from what the steps read and write. */
+/* Fills in after_at and after, from the blocks that the steps read and write. */
 tutti_status tt_derive_order(tt_sched *s);
 
 /* ---- input and result of a collective (coll.c) ---- */
@@ -235,8 +235,8 @@ void tt_sched_free_all(tt_sched **all, int ranks);
 
 /* ---- slices (slice.c) ---- */
 
-/* A schedule of `slices` copies of s, each on its own part of the vector, at most `flight` at once,
- * each with its own tmp: what the engine runs, written out for the prover. */
+/* A schedule of `slices` copies of s, each on its own part of the vector and with its own tmp, at most `flight`
+ * in parallel: the execution of the engine, written out for the prover. */
 tt_sched *tt_sched_sliced(const tt_sched *s, int slices, int flight);
 
 #endif

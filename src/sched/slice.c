@@ -1,7 +1,7 @@
-/* slice.c - one schedule on several parts of the vector at once.
+/* slice.c - runs one schedule on several parts of the vector in parallel.
  *
  * Idea       slice s is a copy whose block x is block x * slices + s, of tmp too. At
- *            most `flight` run at once: a slice starts on a rank when slice
+ *            most `flight` run in parallel: a slice starts on a rank when slice
  *            s - flight has ended there.
  * Invariant  the engine runs slices in this way without writing them out, each on
  *            neighbouring bytes. The prover proves this form; the place of a block does

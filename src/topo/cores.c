@@ -1,5 +1,5 @@
-/* cores.c - this process's share of the machine, affinity and quota, and what its processor is, as
- * Linux reports them.
+/* cores.c - this process's share of the machine, its affinity and quota, and the model of its processor,
+ * as Linux reports them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdio.h>

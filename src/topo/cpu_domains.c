@@ -5,7 +5,7 @@
  *            in all processes of a node, whichever cores their control groups show. mpi/site.c asks
  *            hwloc, and uses the same numbers.
  * Cost       Four small files for a core, and one for each NUMA node up to the core's own.
- * Invariant  Never fails; an unknown domain is 0 on all processes alike.
+ * Invariant  Never fails; an unknown domain is 0 on every process.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
-/* helper_places.c - which helper stands where.
+/* helper_places.c - assigns helpers to the groups that they serve.
  *
- * Idea       a helper should serve the group in which it sits: the rack of its host, or its node. So a
- *            place in a row takes a helper that sits in its group; else one that sits in the same
- *            outer group; else any. The lowest row decides how many trees there are; of
- *            the levels that it may stand at, that one is taken at which most helpers serve their own
- *            group.
+ * Idea       a helper should serve the group where it runs: the rack of its host, or its node. A slot
+ *            in a row takes a helper that runs in its group; otherwise one that runs in the same
+ *            outer group; otherwise any. The lowest row decides how many trees there are. Among the
+ *            levels that are possible for it, the level is taken that lets most helpers serve their
+ *            own group.
  * Cost       helpers x helpers comparisons, and helpers x ranks, at each level.
- * Invariant  a pure function of placements that all ranks know. Where no placement says more than another,
- *            helpers stay in their order.
+ * Invariant  a pure function of placements that are equal on all ranks. Helpers between which
+ *            placements do not decide stay in their order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "placement.h"
 
@@ -32,7 +32,7 @@ static bool share_domain(const tt_placement *a, const tt_placement *b, const cha
   return strcmp(name, "rack") == 0 || a->node == b->node;
 }
 
-/* The group of a level that holds all ranks of the domain of this kind in which a rank sits; -1: none. */
+/* The group of level l that holds all ranks of a rank's own domain of this kind; -1: no group does. */
 static int home_group(const homes *x, const tt_placement *placements, const int *order, int l,
                       const char *kind, const tt_placement *its) {
   int group = -1;
@@ -82,7 +82,7 @@ static int fill_places(const homes *x, const tt_helper_rows *rows, int further) 
   return filled;
 }
 
-/* Tries rows from a level on; returns how many helpers serve the group that they sit in, -1 if they do not
+/* Tries rows whose lowest is at a level; returns how many helpers serve their own group, -1 if they do not
  * fit. */
 static int try_rows(const homes *x, int level) {
   tt_helper_rows rows;

@@ -1,7 +1,7 @@
-/* helpers_beside.c - the levels of a machine whose helpers are yet to be placed: each beside its group.
+/* helpers_beside.c - the levels of a machine whose helpers have no placement yet: each goes next to its group.
  *
- * Idea       a question about prices names the levels of the ranks with data, and how many ranks help. Each
- *            helper then sits in the group that it serves, on a node of its own, or in the node that it
+ * Idea       a request for an estimate names the levels of the ranks with data, and the number of helpers. Each
+ *            helper is then placed in the group that it serves, on a separate node, or in the node that it
  *            serves: it is one more domain at the next level, of one domain each down to the rank.
  *            The rows are those of the innermost level that fits.
  * Cost       linear in the ranks and the levels.
@@ -26,13 +26,13 @@ static void note_count(beside *x, int level, int count) {
   x->counts[(size_t)level * (size_t)x->most + (size_t)x->n[level]++] = count;
 }
 
-/* One domain on every level from this one on. */
+/* One domain on this level and on every inner one. */
 static void seat_alone(beside *x, int level, int rank) {
   for (; level < x->tree->levels - 1; level++) note_count(x, level + 1, 1);
   x->position[rank] = x->next++;
 }
 
-/* The row whose helpers stand at a level; -1: none. */
+/* The row of helpers at a level; -1: none. */
 static int row_at(const beside *x, int level) {
   int k = x->rows.n - 1;
   while (k >= 0 && x->rows.row[k].level != level) k--;

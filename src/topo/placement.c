@@ -41,7 +41,7 @@ static int by_leaders(const void *a, const void *b) {
   return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Turn colours into leaders, level by level from the outermost on. numa: heed the NUMA nodes. */
+/* Turns colours into leaders, level by level, outermost first. numa: use the NUMA nodes. */
 static void assign_leaders(const tt_placement *placements, const int32_t *rack, int ranks,
                            bool numa, position *positions) {
   for (int r = 0; r < ranks; r++) positions[r] = (position){.rank = r};

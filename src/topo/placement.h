@@ -34,36 +34,36 @@ typedef struct tt_layout {
   int inside;                /* number of its levels, from the innermost, within a node */
   int nodes;
   int *order;   /* the rank at each position of the tree */
-  int *node_of; /* of each rank: from 0 on, in the order of first appearance */
+  int *node_of; /* of each rank: numbers from 0, in the order of first appearance */
 } tt_layout;
 
-/* A pure function of data that all ranks know. `topology` may be NULL; `name` is its name in
- * messages. Uninformative levels are omitted; so are the innermost, if the text grows too long.
+/* A pure function of data that is equal on all ranks. `topology` may be NULL; `name` is its name in
+ * messages. Uninformative levels are omitted, and if the text grows too long, the innermost ones too.
  * TUTTI_ERR_ARG: the topology is invalid, or does not fit these ranks. */
 tutti_status tt_placement_arrange(const tt_placement *placements, int ranks, const char *topology,
                                   const char *name, tt_layout *layout);
 
-/* The layout of the first `data` ranks; then, in its order, the helpers, each at a group in which it sits,
- * where there is one (topo_rows.h). layout->order has an element for each of `ranks`, node_of for the first
- * ones. */
+/* The layout of the first `data` ranks; then, in its order, the helpers, each at the group where it runs,
+ * if the rows include that group (topo_rows.h). layout->order has an element for each of `ranks`, node_of for
+ * the first ones. */
 tutti_status tt_helpers_arrange(const tt_placement *placements, int ranks, int data,
                                 tt_layout *layout);
 
-/* The levels of all ranks, and the position of each in them, if these levels are those of the ranks with data
- * and each helper sits beside the group that it serves (helpers_beside.c). `all` has TT_TREE_TEXT characters.
+/* The levels of all ranks, and the position of each in them, if `levels` are those of the ranks with data
+ * and each helper is next to the group that it serves (helpers_beside.c). `all` has TT_TREE_TEXT characters.
  * TUTTI_ERR_ARG: the text grows too long. */
 tutti_status tt_helpers_beside(const char *levels, int ranks, char *all, int *position);
 
-/* Colours equivalent to the layout, without the topology, also for a part of the ranks. Of the
- * levels outside a node the nearest one is kept. Levels inside one are the package, the NUMA node
- * and the cache: those with these names, and the others by their order, as far as there are any
- * left. */
+/* Colours equivalent to the layout, without the topology, also for a part of the ranks. The nearest level
+ * outside a node is kept, the others are not. Levels inside a node become the package, the NUMA
+ * node and the cache, outermost first: a level with one of these names becomes that one, any other level the
+ * next free one, until the three are taken. */
 tutti_status tt_placement_color(const tt_layout *layout, int ranks, tt_placement *placements);
 
 /* Levels within a machine, from the outermost: their names, and NULL. */
 extern const char *const *const tt_inner_levels;
 /* The number of levels, from the innermost, that are within a machine: those below "node"; without
- * such a level, those from the first one that is named so. 0: none is. */
+ * such a level, the first one with a name from tt_inner_levels, and those inside it. 0: no level is. */
 int tt_levels_inside(const tt_tree *tree);
 /* Does a topology begin with a level within a machine? Then all its levels are. */
 bool tt_topology_inside(const char *topology);

@@ -1,6 +1,6 @@
-/* topo_rows.h - which helper stands at which group of the machine's levels.
+/* topo_rows.h - which helper serves which group of the machine's levels.
  *
- * Helpers are ranks without data, numbered after the others. They stand in rows, the lowest first: a row has
+ * Helpers are ranks without data, numbered after the others. They form rows, the lowest first: a row has
  * `trees` helpers at each group of a level. Level -1 is one group of all ranks with data.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_TOPO_ROWS_H
@@ -37,7 +37,7 @@ bool tt_helper_rows_set(const tt_tree *tree, int level, int helpers, int trees,
                         tt_helper_rows *rows);
 /* The number of helpers of a tree. */
 int tt_helper_rows_each(const tt_helper_rows *rows);
-/* A helper's number, from 0 on. */
+/* A helper's number, counted from 0. */
 static inline int tt_helper_number(const tt_helper_rows *rows, int row, int group, int tree) {
   return (rows->row[row].before + group) * rows->trees + tree;
 }

@@ -43,7 +43,7 @@ int tt_tree_first(const tt_tree *tree, int level, int g);
 int tt_tree_rank(const tt_tree *tree, int level, int g);
 /* The domain of a level that holds a rank, if the g-th of the level above does (level 0: g = 0). */
 int tt_tree_domain(const tt_tree *tree, int level, int g, int rank);
-/* Appends to the text of a tree. *at: its length, which goes on beyond `size` if the text does not fit. */
+/* Appends to the text of a tree. *at: its length, which keeps growing beyond `size` if the text does not fit. */
 void tt_levels_add(char *text, size_t size, size_t *at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* Appends "4,3", or "40*99,39". */

@@ -74,7 +74,7 @@ typedef struct tt_trace_id {
   uint64_t comm, job;        /* ids of communicator and job, the same on all ranks */
   int rank, ranks, job_rank; /* job_rank: the rank in the job */
   bool whole;                /* it contains all ranks of the job */
-  int lane;                  /* number in this process, from 1 on */
+  int lane;                  /* number in this process, counted from 1 */
 } tt_trace_id;
 
 typedef struct tt_trace {
@@ -123,7 +123,7 @@ static inline uint64_t tt_trace_mark(const tt_trace *t) {
   return t->inside && t->awaits < 0 ? t->last : tt_trace_now(t);
 }
 
-/* Record a part of an operation that began at `begin` and is over. Without bytes, only the wait
+/* Record a part of an operation that began at `begin` and has ended. Without bytes, only the wait
  * before it is recorded. */
 void tt_trace_step(tt_trace *t, tt_event_kind kind, uint64_t begin, uint64_t seq, int peer,
                    uint64_t bytes, uint32_t step);

@@ -1,7 +1,7 @@
 /* trace_file.c - writes tapes to a file that chrome://tracing and Perfetto open.
  *
  * Idea       one file for all ranks, an event per line. A rank locks it, overwrites the closing
- *            bracket with its events, and appends the bracket again. So the file is complete after
+ *            bracket with its events, and appends the bracket again. The file is therefore complete after
  *            every rank, whichever dies, and ranks wait for each other only at the lock.
  * Invariant  a file that is not a trace is left alone; one of an earlier job is replaced by
  *            the first rank of the next. If a rank was killed while writing, the next one
@@ -30,7 +30,7 @@
 /* each warned: order: a flag, said once */
 
 static const char TAIL[] = "\n]\n";
-enum { TAIL_BYTES = 3, LOCK_S = 30, ENOUGH = 64 << 10 /* bytes to write at once */ };
+enum { TAIL_BYTES = 3, LOCK_S = 30, ENOUGH = 64 << 10 /* bytes that are worth a write */ };
 
 static void warn(const char *path, const char *why) {
   if (!atomic_exchange(&tt_process.trace.warned, 1))

@@ -1,9 +1,10 @@
-/* measure_codes.c - times a call plain and coded, and records which was faster.
+/* measure_codes.c - times a call with and without compression, and records which was faster.
  *
- * Idea       A price knows neither how busy the cores are nor what a lossless code makes of these numbers. So the plan without
- *            codes runs against the one with them, on copies of the caller's numbers (race.c). All later calls of that
- *            kind and about that size do as the faster one did. Messages stay plain unless codes are
- *            faster by more than chance.
+ * Idea       An estimate accounts neither for the load of the cores nor for the size of these numbers after lossless
+ *            compression. The plan without compression therefore races the one with it, on copies of the caller's numbers
+ *            (race.c).
+ *            Later calls of that kind and about that size use the faster variant. Messages stay plain unless
+ *            compression is faster by more than chance.
  * Cost       as race.c says: up to a quarter of a second, or some calls of each.
  * Invariant  as in race.c; the verdict is the same on all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */

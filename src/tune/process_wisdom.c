@@ -1,9 +1,9 @@
 /* process_wisdom.c - the wisdom of the process, and its file.
  *
  * Idea       the process keeps all entries that it has read or measured, of any placement. A
- *            communicator picks those of its own placement (comm_wisdom.c).
- * File       a writer locks it, reads it again, adds its entries, writes a new file beside it and
- *            renames that. So readers see the old file or the new one, and of several writers none
+ *            communicator picks the entries of its placement (comm_wisdom.c).
+ * File       a writer locks it, reads it again, adds its entries, writes a new file in the same folder
+ *            and renames that. Readers therefore see the old file or the new one, and no writer
  *            loses another's entries.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "process_wisdom.h"
@@ -69,7 +69,7 @@ static int open_wisdom_locked(const char *path) {
   return -1;
 }
 
-/* Writes a file beside it, then renames that. */
+/* Writes a new file in the same folder, then renames it to `path`. */
 static bool replace(const char *path, mode_t mode, const char *text, size_t n) {
   char *beside = malloc(strlen(path) + 40);
   if (!beside) return false;

@@ -6,10 +6,10 @@
  * Cycle      as in a program, the vector is written (zeros, or the caller's numbers) before each call and the result read after
  *            it, in place if the caller's is; the time of doing that without the call is
  *            subtracted.
- * Cost       up to BUDGET seconds, but at least 2 LEAST_ROUNDS calls of each plan; meanwhile, twice the vector in
- *            memory.
+ * Cost       up to BUDGET seconds, but at least 2 LEAST_ROUNDS calls of each plan; during the race, twice the vector
+ *            in memory.
  * Invariant  every rank makes the same calls, and decides from times that are equal bit by bit.
- *            The caller's vectors and ops are not touched: a built-in op stands in.
+ *            The caller's vectors and ops are not touched: a built-in op replaces them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "race.h"
 
@@ -126,9 +126,9 @@ static void time_touch(tt_race *s, int calls) {
   s->touch = (tt_seconds() - from) / calls;
 }
 
-/* The first call does not count (of coded ones, as many as count): it pays for what the previous plan left, such as cold caches or a
- * network's used-up burst. The time ends when the last rank is done: a rank that only sends
- * finishes early, and a rank that comes late may find all data there. */
+/* The first call is not timed (for compressed calls, as many untimed calls as timed ones): it pays for the state that the
+ * previous plan left, such as cold caches or used-up burst credit. The time ends when the last rank is done: a rank that
+ * only sends finishes early, and a rank that comes late may find that all data has arrived. */
 static tutti_status time_one(tt_race *s, const tt_runner *x, int calls, double *seconds) {
   tutti_status status = TUTTI_OK;
   for (int i = 0; i < (s->real ? calls : 1) && !status; i++)
@@ -224,7 +224,7 @@ static bool drop_losers(tt_race *s) {
   return in > 1;
 }
 
-/* Did x win three rounds of four at least? Changes from round to round affect both alike. */
+/* Did x win at least three rounds of four? Changes from round to round affect both runners equally. */
 static bool mostly_beats(const tt_runner *x, const tt_runner *own) {
   int won = 0;
   for (int r = 0; r < own->rounds; r++) won += x->times[r] < own->times[r];

@@ -6,7 +6,7 @@
 #include "call_plan.h"
 
 enum { TT_RACE_MOST = 6, TT_RACE_ROUNDS = 7 };
-#define TT_RACE_SLOW 0.02 /* s: few plans and rounds from here on */
+#define TT_RACE_SLOW 0.02 /* s: calls this long or longer get fewer plans and rounds */
 
 typedef struct tt_runner {
   const tt_plan_spec *spec; /* valid as in tt_choice */

@@ -17,7 +17,7 @@ enum { TT_LEVELS = 20 };
 typedef struct tt_group {
   int ranks, rank, levels;
   uint32_t base; /* the first block of its part of the vector */
-  bool inner;    /* levels are listed from the innermost on, and so folded */
+  bool inner;    /* levels are listed innermost first, and folded in that order */
   bool nested;   /* blocks are numbered by the digits in the order of folding */
   uint32_t
       runs; /* blocks that the first level's circle of n divides: a*runs/n .. are those of member a; 0: as above */
@@ -41,8 +41,8 @@ const char *tt_group_refuse(const tt_ask *ask);
     "group", TT_PARAM_SIZES, .grows = true,                                             \
                              .wrong = "group must be sizes as 3x2x2 whose product is P" \
   }
-/* The sizes of the parameter group= that are more than 1; returns how many, or 0 if there is none, or
- * their product is not the number of ranks. */
+/* The sizes in the parameter group= that are more than 1; returns how many, or 0 if the parameter is missing
+ * or their product is not the number of ranks. */
 int tt_group_sizes(const tt_ask *ask, int sizes[TT_LEVELS]);
 /* Those of the machine's levels; 0: they are uneven, fewer than two, or no levels. */
 int tt_group_of_levels(int ranks, const char *levels, int sizes[TT_LEVELS]);
@@ -68,7 +68,7 @@ typedef struct tt_fold {
   tt_builder *b;
   tt_group g;
   tt_buf work; /* where partial sums are */
-  int touched; /* vectors from here on are partial sums; those below are only input */
+  int touched; /* vectors at and above this one are partial sums; those below are only input */
 } tt_fold;
 
 /* Of n live vectors m stay, n/2 <= m < n: m..n-1 are sent n-m down the circle, where they are added
@@ -106,8 +106,8 @@ int tt_fold_spec_sequence(const tt_fold_spec *how, int levels, int i, int size, 
 const char *tt_fold_spec_refuse_all(const tt_fold_spec *how, const tt_group *g);
 /* Folds every level down, and back: an allreduce, or the part of it that the collective needs. */
 void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_fold_spec *how);
-/* Only the first levels, in the order of folding: a reduce-scatter by way of tmp, of which the rank's part is
- * there, or still in src; and the way back in dst. */
+/* Only the first levels, in the order of folding: a reduce-scatter that uses tmp. The rank's part of the sum ends
+ * in the buffer that is returned: tmp, or src if nothing was added. tt_unfold_first is the way back, in dst. */
 tt_buf tt_fold_first(tt_builder *b, const tt_group *g, int levels, const tt_fold_spec *how);
 void tt_unfold_first(tt_builder *b, const tt_group *g, int levels, const tt_fold_spec *how);
 
@@ -118,9 +118,9 @@ uint32_t tt_uneven_blocks(const tt_tree *tree);
 void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *tree,
                      const tt_fold_spec *how);
 
-/* ---- of these only the inner levels: others sum over the groups ---- */
+/* ---- only the inner levels of these: other steps sum over the groups ---- */
 
-/* The levels from `from` on are folded; the vector consists of `parts` parts, and something else sums each
+/* The levels `from` and inwards are folded. The vector consists of `parts` parts, and other steps sum each
  * part over the groups. */
 typedef struct tt_inner {
   const tt_tree *tree;
@@ -128,11 +128,11 @@ typedef struct tt_inner {
 } tt_inner;
 
 uint32_t tt_inner_blocks(const tt_inner *in);
-/* Reduce-scatter in the rank's group, by way of `work`; returns where its own part of the sum is: there,
- * or in src if the group is a single rank. */
+/* Reduce-scatter in the rank's group, using `work`; returns the buffer that holds its part of the sum: `work`,
+ * or src if the group is a single rank. */
 tt_buf tt_inner_down(tt_builder *b, const tt_inner *in, int rank, const tt_fold_spec *how,
                      tt_buf work);
-/* All-gather in dst, of what the ranks of the group own. */
+/* All-gather in dst of the parts that the ranks of the group own. */
 void tt_inner_up(tt_builder *b, const tt_inner *in, int rank, const tt_fold_spec *how);
 typedef struct tt_span_list { /* `at` is freed by its user */
   tt_span *at;
@@ -140,7 +140,7 @@ typedef struct tt_span_list { /* `at` is freed by its user */
   bool failed; /* out of memory */
 } tt_span_list;
 
-/* Replaces the list by what a rank owns of a part. */
+/* Replaces the list by the spans of a part that the rank owns. */
 void tt_inner_part(const tt_inner *in, int rank, int part, tt_buf buf, tt_span_list *list);
 tt_span tt_inner_whole(const tt_inner *in, int part, tt_buf buf);
 

@@ -60,7 +60,7 @@ bool tt_share_sample(int ranks, int *i, tt_text *params);
 /* The first rank of a node; past the last node: the number of ranks with data. The node of a rank. */
 int tt_helpers_first_of(const tt_helpers *h, int node);
 int tt_helpers_node_of(const tt_helpers *h, int rank);
-/* Replaces the list by what a rank trades of a tree's part with its helper. */
+/* Replaces the list by the spans of a tree's part that the rank exchanges with its helper. */
 void tt_helpers_parts(const tt_helpers *h, int rank, int tree, tt_buf buf, tt_span_list *list);
 tt_span tt_helpers_whole(const tt_helpers *h, int tree, tt_buf buf);
 /* If blocks belong to ranks: the levels within a node, as the first that are folded. Returns how many. */

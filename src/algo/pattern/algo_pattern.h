@@ -6,9 +6,9 @@
  *            takes one vector of scratch, two in place for some n.
  *            halving: 2^n ranks halve a vector of 2^n blocks among them, and reassemble it. In
  *            step i, partners 2^i apart, which have the same part of the vector, take half of it
- *            each: the lower rank the lower half. So member m's part after i steps depends only
- *            on its lowest i bits. With a root the same steps are a tree: a member whose highest
- *            bit that differs from the root's is bit i gets its part in step i.
+ *            each: the lower rank the lower half. The part of member m after i steps therefore
+ *            depends only on its lowest i bits. With a root the same steps are a tree: a member
+ *            gets its part in step i if bit i is the highest bit that differs from the root.
  *            trees: a node has its parent and its children in groups, the nearest first. The
  *            members of a group are evenly spaced, so that one step receives from, or sends to,
  *            all of them.

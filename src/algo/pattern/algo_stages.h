@@ -1,10 +1,10 @@
-/* algo_stages.h - a composition: every level of the machine has an algorithm of its own.
+/* algo_stages.h - a composition: a separate algorithm for every level of the machine.
  *
  * Idea       stages=A/B/C names one algorithm for each level of more than one rank, outermost first.
  *            The innermost level begins. A stage that can scatter its sums does so, and the levels
- *            outside it go on with the part that this rank got; on the way back it gathers. Any other
- *            stage sums the whole part on all its ranks, and is over. The outermost level is always
- *            of that kind.
+ *            outside it continue with the part that this rank got; on the way back it gathers. Any other
+ *            stage sums the whole part on all its ranks and has no way back. The outermost level is
+ *            always of that kind.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_ALGO_STAGES_H
 #define TT_ALGO_STAGES_H

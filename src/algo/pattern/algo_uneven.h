@@ -1,7 +1,7 @@
 /* algo_uneven.h - which blocks the ranks of uneven levels send each other.
  *
  * Idea       a block has a digit on every level: its column there. Member a of n owns columns a*C/n to
- *            (a+1)*C/n of a row of C columns. In an allreduce every level has one row of its own. In a
+ *            (a+1)*C/n of a row of C columns. In an allreduce every level has its own row. In a
  *            reduce-scatter and an all-gather block r is that of rank r, so a row is a group of domains, and its
  *            columns are its members.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -35,7 +35,7 @@ tt_uneven_cut tt_uneven_cut_of(const tt_inner *in, tutti_coll coll);
 /* Replaces the list by the set's spans. Equal sets have equal lists, so sender and receiver agree. */
 void tt_uneven_spans(const tt_uneven_cut *cut, const tt_uneven_set *set, tt_buf buf,
                      tt_span_list *list);
-/* The same for a share of each level's row from `from` on; levels outside have one column. */
+/* The same for a share of each row at level `from` and inwards; levels outside have one column. */
 void tt_uneven_shares(const tt_uneven_cut *cut, int from, const tt_share *shares, tt_buf buf,
                       tt_span_list *list);
 

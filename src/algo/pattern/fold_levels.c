@@ -1,8 +1,8 @@
 /* fold_levels.c - a whole fold: every level of a group down, and all the way back.
  *
  * Idea       one level after the other, by its own sequence of live vectors; the way
- *            back is the way down reversed, without sums. Around a ring sums go on the way that the
- *            operands went, so that a rank which is ahead stays so.
+ *            back is the way down reversed, without sums. Around a ring, sums travel in the same
+ *            direction as the operands did, so that a rank which is ahead stays ahead.
  * Invariant  the first level starts from the input; after it all vectors are partial sums.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -57,7 +57,7 @@ int tt_fold_spec_sequence(const tt_fold_spec *how, int levels, int i, int size, 
   return length;
 }
 
-/* The place of a level, counted from the outermost on. */
+/* The position of a level, counted from the outermost. */
 static int from_outside(const tt_group *g, int level) {
   return g->inner ? g->levels - 1 - level : level;
 }

@@ -92,8 +92,8 @@ bool tt_group_fits(const tt_group *g, const tt_tree *tree) {
   return true;
 }
 
-/* Counts down *left products of `ranks`, of which the first n factors are there; the number of factors
- * when it reaches the wanted one, or 0. */
+/* Enumerates the products of `ranks` that continue the first n factors in `sizes`, counting *left down to the
+ * wanted one; returns its number of factors, or 0 if there are fewer products. */
 static int nth_factorization(int ranks, int n, int *left, int sizes[TT_LEVELS]) {
   if (ranks == 1) return n >= 2 && (*left)-- == 0 ? n : 0;
   for (int factor = 2; factor <= ranks && n < TT_LEVELS; factor++) {

@@ -18,11 +18,11 @@ static void write_sample(const char *outer, int nodes, int data, const char *per
   if (spread) tt_text_add(params, ",spread");
 }
 
-/* How nodes stand in n groups, and at which of their levels there are helpers. */
+/* How the sample divides nodes into n groups, and the level of its helpers. */
 static const struct {
   const char *outer, *per;
   int nodes;            /* per group */
-  int helpers, further; /* per group, and beside */
+  int helpers, further; /* helpers per group, and further ones for the whole machine */
   bool spread;
 } shapes[] = {
     {"node:%d", "node", 1, 1, 1, false},       {"node:%d package:2", "node", 2, 1, 1, false},

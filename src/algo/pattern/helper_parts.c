@@ -1,10 +1,10 @@
-/* helper_parts.c - what a rank has of a vector that helpers sum: its part of every tree.
+/* helper_parts.c - the part of every tree that a rank exchanges with helpers.
  *
- * Idea       The ranks of a node divide the vector. If its blocks belong to ranks, and nodes are alike, a rank has the blocks
- *            of all ranks that have its number in their nodes. If nodes differ in size, it has a run of
+ * Idea       The ranks of a node divide the vector. If its blocks belong to ranks, and all nodes are the same, a rank has
+ *            the blocks of all ranks with its index in their nodes. If nodes differ in size, it has a run of
  *            blocks, about as long as those of the others in its node: member a of n has D*a/n .. D*(a+1)/n of D.
- * Invariant  the ranks of a node have every block once. Ranks with the same number, in nodes of the same size, have the
- *            same.
+ * Invariant  the ranks of a node have every block once. Ranks with the same index, in nodes of the same size, have the
+ *            same blocks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 

@@ -2,10 +2,10 @@
  *
  * Idea       a helper's link and the links between the ranks carry bytes at the same time. The share goes
  *            to the helpers as in aggregate(data=D): each rank sends each helper its part once, and gets
- *            the sum. The rest is folded meanwhile, as in fold.
+ *            the sum. At the same time, the rest is folded, as in fold.
  * Cost       of a share f: a rank sends and receives f + 2 (1-f) (D-1)/D vectors, all helpers together
- *            D f. If their links carry k times what a rank's does, f = R / (D/k + R - 1) lets both end
- *            together, with R = 2 (D-1)/D: for D = 7 and k = 1 a tenth less time than the fold's alone.
+ *            D f. If the links of all helpers carry k times the bytes of a rank's link, both end together for
+ *            f = R / (D/k + R - 1), R = 2 (D-1)/D: for D = 7 and k = 1, 10 % less time than the fold alone.
  * Scratch    on helpers, up to a vector.
  * Invariant  the blocks of the fold come first, M - N for each rank; behind them N D are the helpers'.
  *            A helper adds in the order of the ranks. The ranks with data come first.
@@ -24,7 +24,7 @@ typedef struct shares {
   int given, of; /* the helpers' share: given / of */
 } shares;
 
-/* False: it is no share. */
+/* False: it is not a valid share. */
 static bool share_of(const tt_ask *ask, shares *s) {
   const tt_arg *x = tt_param_of(ask, "share");
   if (x->n != 2) return false;

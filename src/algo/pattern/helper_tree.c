@@ -1,17 +1,17 @@
-/* helper_tree.c - helpers stand where the machine's levels say: one per node, or per rack, and a tree of
+/* helper_tree.c - helpers at the levels of the machine: one per node, or per rack, and a tree of
  * them above.
  *
- * Idea       the ranks of a node first reduce-scatter, as in BlueConnect. So each rank has a
+ * Idea       the ranks of a node first reduce-scatter, as in BlueConnect. Each rank then has a
  *            part of the node's sum, and sends it to the helper of its node, or of its rack. A
- *            helper adds up what the nodes below send, then sends the sum up, to the helper at the
- *            group of the next level; the top one has the result. On the way down a rank gets the
+ *            helper adds up the sums of the nodes below, then sends its sum up, to the helper of the
+ *            group at the next level; the top one has the result. On the way down a rank gets the
  *            part of the sum that it sent, and an all-gather in the node ends it. With several
  *            trees every group has a helper for each, which sums a part of the vector.
- * Cost       a node's link carries one vector each way, however many ranks a node has; so does a
- *            helper's link up, and its link down one per group below. 2 ceil(log2 N) steps in a
- *            node of N ranks, and 2 for each row of helpers.
- *            In a reduce-scatter, and the other way round in an all-gather, whole blocks go up (helper_parts.c).
- *            A root trades whole trees; if `spread`, it shares that with the ranks of its node, a part each.
+ * Cost       the link of a node, and the link from a helper up, carry one vector each way, however
+ *            many ranks a node has; the link from a helper down carries one per group below. In all
+ *            2 ceil(log2 N) steps in a node of N ranks, and 2 for each row of helpers.
+ *            In a reduce-scatter and an all-gather whole blocks are exchanged (helper_parts.c).
+ *            A root exchanges whole trees; if `spread`, the ranks of its node exchange a part each.
  * Scratch    on helpers, up to a vector; in a reduce-scatter on all ranks.
  * Invariant  helpers are numbered after the ranks with data, row by row, the lowest first; in a row
  *            group by group, in a group tree by tree. The groups below a helper are added in their
@@ -140,7 +140,7 @@ static post post_of(const tt_helpers *h, int rank) {
   return p;
 }
 
-/* How many nodes from this one on, up to `end`, have ranks that own the same parts. */
+/* The number of consecutive nodes before `end`, starting at `node`, whose ranks own the same parts. */
 static int alike_from(const tt_helpers *h, int node, int end) {
   const int size = tt_helpers_first_of(h, node + 1) - tt_helpers_first_of(h, node);
   int n = 1;
@@ -233,7 +233,7 @@ static void be_owner(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   }
 }
 
-/* A reduce, or a broadcast, in which all ranks of the root's node trade with the helpers. */
+/* A reduce or a broadcast where all ranks of the root's node exchange data with the helpers. */
 static void be_near_root(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   const bool reduces = ask->coll == TUTTI_REDUCE, am_root = ask->rank == ask->root;
   if (tt_helpers_node_of(h, ask->rank) != tt_helpers_node_of(h, ask->root)) return;
@@ -280,7 +280,7 @@ static void add_in(const helper *x, tt_peers from, tt_span part, bool first, boo
   if (last && x->at.top) tt_mark_completes(x->b);
 }
 
-/* The ranks of `n` nodes that are alike, each with its part: adds, or sends back. */
+/* The ranks of `n` nodes of equal size, each with its part: adds their parts, or sends the sums back. */
 static void trade_with_nodes(const helper *x, int node, int n, bool sends, bool first, bool last) {
   const int begin = tt_helpers_first_of(x->h, node),
             size = tt_helpers_first_of(x->h, node + 1) - begin;

@@ -1,7 +1,7 @@
 /* leaders.c - a tree on every level: the leaders of racks, of a rack's nodes, of a node's ranks.
  *
  * Idea       the leader of a domain is the root, or else its first rank. The leaders of a group's members form
- *            a tree, at whose top is the leader of the group itself. So a vector enters each domain once,
+ *            a tree; the leader of the group itself is at the top. A vector therefore enters each domain once,
  *            whatever the domains' sizes.
  * Invariant  without a root, a subtree is a range of ranks. Groups of children are in order, the nearest first:
  *            those inside the rank's own domain before those of the levels outside.

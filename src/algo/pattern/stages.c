@@ -22,7 +22,7 @@ typedef struct stage {
   int apart; /* the distance of two neighbours, in ranks */
   int digit; /* which of them this rank is */
   bool scatters;
-  uint32_t blocks; /* of its own schedule */
+  uint32_t blocks; /* of this stage's schedule */
   uint32_t all;    /* blocks of the part that it works on */
   uint32_t from;   /* the first of these */
 } stage;
@@ -267,8 +267,8 @@ static bool same_levels(const tt_tree *a, const tt_tree *b) {
   return same;
 }
 
-/* A stage that sums its whole part in several blocks has some of them earlier on one rank than on another, and the
- * stages outside it begin with what is there. */
+/* A stage that sums its whole part in several blocks finishes some of them earlier on one rank than on another, and
+ * the stages outside it start with the finished blocks. */
 static bool stages_are_uniform(const tt_ask *ask, const composition *c) {
   for (int i = 0; i < c->n; i++) {
     if (i > 0 && !c->of[i].scatters && c->of[i].blocks > 1) return false;

@@ -3,17 +3,17 @@
  * Idea       a level is a row of C columns, which member a of n divides fairly with the others: it owns columns
  *            a*C/n to (a+1)*C/n. A block is one column of every level. A group folds its level as a circle of n
  *            members, whose vectors are those runs of columns. At each inner level, which is folded already, a rank
- *            has a run of columns; its partners in the next group are all ranks whose runs overlap its own. So the
- *            ranks of a small group own more, and every group sends across its level what a group of any size must:
- *            2(n-1)/n of a vector. A reduce-scatter is the way down and an all-gather the way back: there the block
- *            of a rank is the one in its own columns, and a row has as many columns as that rank's group has
- *            members. So the blocks of each domain lie together. A composition may fold the inner levels only: then
+ *            has a run of columns; its partners in the next group are all ranks whose runs overlap its own. The
+ *            ranks of a small group therefore own more, and every group sends 2(n-1)/n of a vector across its level,
+ *            the minimum for a group of any size. A reduce-scatter is the way down and an all-gather the way back: there
+ *            the block of a rank is the one in its own columns, and a row has as many columns as that rank's group has
+ *            members, so the blocks of each domain are contiguous. A composition may fold the inner levels only: then
  *            the outer ones have one column, and trees that sum over the groups own columns of the innermost level,
  *            as the members of one more group do (helper_tree.c).
  * Cost       bytes between groups: the minimum. In an allreduce a rank owns at most a quarter more than its share (C
  *            is the least common multiple of the sizes, or four times the largest if that is less), else about as
  *            much where equal groups are many. A step is a message to each partner whose columns overlap: one if
- *            groups are alike, seldom more than ceil(largest / smallest) + 1; more if levels are uneven inside
+ *            groups have equal sizes, seldom more than ceil(largest / smallest) + 1; more if levels are uneven inside
  *            uneven ones. With blocks of ranks it is that many for each run of equal groups, or for each quarter of
  *            it. A rank finds its partners from these runs (topo_tree.h): time and memory do not depend on P.
  * Scratch    none; partial sums in a reduce-scatter, and where a rank has no result (a reduce).
@@ -39,7 +39,7 @@ typedef struct uneven {
   path me;
   tt_buf work, result; /* where partial sums are; where complete ones go */
   int last;            /* the outermost level of more than one member */
-  int touched;         /* members' vectors from here on are partial sums, those below only input */
+  int touched;         /* members' vectors at and above this one are partial sums, those below only input */
   tt_span_list here;
 } uneven;
 
@@ -70,7 +70,7 @@ static void find_path(uneven *u, int rank) {
   }
 }
 
-/* Vectors lo..hi-1 of this rank's circle at a level, of its own columns inside. */
+/* Vectors lo..hi-1 of this rank's circle at a level, limited to the rank's own columns on the inner levels. */
 static tt_uneven_set vectors(const uneven *u, int level, int lo, int hi) {
   const path *me = &u->me;
   const int n = me->of[level];
@@ -167,7 +167,7 @@ static void allgather_level(uneven *u, int level, const int *live, int length) {
   }
 }
 
-/* The levels from `from` on, the innermost first; returns where the rank's own part is. */
+/* Folds the innermost level, then the next, up to level `from`; returns the buffer of the rank's own part. */
 static tt_buf go_down(uneven *u, const tt_fold_spec *how, int *live, int from) {
   bool summed = false;
   for (int level = u->tree->levels - 1; level >= from; level--) {

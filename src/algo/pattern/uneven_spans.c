@@ -58,7 +58,7 @@ tt_uneven_cut tt_uneven_cut_of(const tt_inner *in, tutti_coll coll) {
   return cut;
 }
 
-/* A row of columns: member a of n owns those x for which (x + p/q) / columns lies from a/n on, below (a+1)/n. With
+/* A row of columns: member a of n owns the columns x with a/n <= (x + p/q) / columns < (a+1)/n. With
  * n columns each member owns one, whatever p/q is. */
 typedef struct columns {
   int n, p, q;
@@ -135,7 +135,7 @@ static void spans_inside(const tt_uneven_cut *cut, int l, run own, const run *in
   }
 }
 
-/* The columns of these shares from level `from` on. False: the shares have none. */
+/* The columns of these shares at level `from` and inwards. False: they have no columns. */
 static bool runs_of_shares(const tt_uneven_cut *cut, int from, const tt_share *shares, run *runs) {
   for (int i = from; i < cut->tree->levels; i++) {
     const columns at = row_of_level(cut, i);
@@ -206,7 +206,7 @@ static void narrow_alike(const narrowing *x, int level, tt_span d, int size, int
   }
 }
 
-/* The part of a line of domains that lies from `from` on, before `end`. */
+/* The part of a line of domains between `from` and `end`, without `end`. */
 static tt_span clip_line(const tt_span *d, uint32_t at, uint32_t count, int64_t from, int64_t end) {
   const int64_t start = d->base + (int64_t)at * d->stride, stride = d->stride;
   const int64_t lo = from <= start ? 0 : (from - start + stride - 1) / stride;
@@ -292,9 +292,9 @@ static void take(const narrowing *x, int level, const tt_span *domains, const tt
                      (uint32_t)(own.hi - own.lo), (uint32_t)r->size, 1, (uint32_t)r->times});
 }
 
-/* Narrows a pattern of domains of the level above `level` to what the set has inside them. The columns of a long
- * run go to other members in each of its pieces, so that no member gets all that cannot be divided; pieces that
- * do not differ stay together. */
+/* Narrows a pattern of domains of the level above `level` to the part of them that is in the set. Each piece of a
+ * long run assigns the columns to members differently, so that no member gets all that cannot be divided; pieces
+ * that do not differ stay together. */
 static void narrow(const narrowing *x, int level, tt_span domains) {
   if (level == x->tree->levels) {
     append(x->list, domains);
