@@ -2,7 +2,8 @@
  *
  * Idea      A stream between two hosts is as fast as the slower of their links. The fastest of a host's streams has the
  *           speed of its own link, unless all its partners are slow. Incoming streams show the speed of a host's inward link,
- *           outgoing streams that of its outward link. The slower of the two counts. A host's message time is that of the fastest of its messages.
+ *           outgoing streams that of its outward link. The slower of the two counts. A host's message time is that of its
+ *           fastest message.
  * Others    tune_network measures all hosts simultaneously, so a slow host makes its results worse. If hosts differ, these
  *           are set to the values of the median host.
  * Written   are the parameters of hosts that differ from the median: by more than a fifth in bytes, or by twice the time in
