@@ -25,7 +25,7 @@ typedef struct survey_plan {
   bool runs;                   /* false: it cannot run, or is skipped */
   double round[SURVEY_ROUNDS]; /* s */
   double far[SURVEY_ROUNDS];   /* s between the cores in it; 0: not known, SURVEY_MOVED */
-  int rounds, behind;          /* behind: how often it took much longer than the best plan of the round */
+  int rounds, behind;          /* behind: how often it was much slower than the best plan */
   long calls;                  /* in each round */
   double wanted; /* s between the cores: only such rounds count; 0, or no such round: all count */
   int kept;      /* rounds at that distance */

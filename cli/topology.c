@@ -122,7 +122,7 @@ static void dragonfly(const shape *s, topology *t) {
 
 /* Parameters that do not depend on the placement of ranks. */
 typedef struct mixture {
-  double way, further; /* mean number of links in a route, and how many more the longest route has */
+  double way, further; /* mean number of links in a route; how many more the longest has */
   double nearest;      /* number of links in the shortest route that includes a busiest link */
   int ports;           /* links of a node that its own messages use equally */
   double mean;         /* messages on a busiest link if every node sends one message */

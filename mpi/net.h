@@ -9,7 +9,7 @@
 
 /* `comm` must be a communicator made for tutti: `close` frees it, or this call does if it fails. */
 tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net);
-/* Makes the networks end in MPI_Finalize, after all callbacks that are set later than this call. Called by the first network,
+/* Makes the networks end in MPI_Finalize, after each callback that is set later than this call. Called by the first network,
  * unless it was called before. Returns MPI's error. */
 int mpi_net_begin(const mpi_calls *mpi);
 /* In MPI_Finalize call a function while all of MPI still works, after what is set later than now. Returns MPI's error. */

@@ -32,7 +32,7 @@ typedef struct tt_job_head { /* of the segment; at its start */
   /* That any founder may use: complete when all are ready. */
   alignas(TT_PAIR) atomic_ulong cores[TT_CPU_WORDS];
   alignas(TT_PAIR) char figures
-      [TT_FIGURES]; /* the machine's tt_profile, as read by the first rank */
+      [TT_FIGURES]; /* the machine's, as the first rank has read them: tt_profile */
 } tt_job_head;
 
 typedef struct tt_intro {        /* of a rank, read by all others; each word is written once */

@@ -79,7 +79,7 @@ double tt_aggregator_link(const tutti_comm *comm, double *delay) {
   return beta;
 }
 
-/* The cheapest plan with the aggregator, of this family or (NULL) of all, and its estimate; 0: none is possible. */
+/* The cheapest plan with the aggregator, of this family or (NULL) of all, and its estimate; 0: no plan is possible. */
 static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_plan_spec *family,
                         double *seconds) {
   double delay;

@@ -69,8 +69,8 @@ typedef struct tt_plan_cache {
   tt_rival *rivals;
   tt_rival_size size[TT_PLAN_SIZES];
   uint32_t warned;   /* collectives whose forced algorithm was refused */
-  size_t alone_from; /* buffers of a list with at least this size (bytes) are separate operations; 0:
-                        not known yet */
+  size_t alone_from; /* buffers of a list with at least this many bytes are separate operations;
+                        0: not known yet */
 } tt_plan_cache;
 
 /* proof_table.c: TUTTI_OK if what these ranks will run is proven, or too large to prove

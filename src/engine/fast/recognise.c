@@ -106,7 +106,7 @@ static void lift_direct(tt_builder *b, const tt_sched *like) {
 #define IN(coll) (1u << TUTTI_##coll)
 static const struct {
   void (*lift)(tt_builder *b, const tt_sched *like);
-  unsigned whole, blocks; /* collectives with one block for the vector, and with one block per rank */
+  unsigned whole, blocks; /* collectives with one block for the vector; with a block per rank */
 } shapes[] = {[TT_SHAPE_ONE_SHOT] = {lift_one_shot, IN(ALLREDUCE) | IN(BARRIER), IN(ALL_GATHER)},
               [TT_SHAPE_ROUNDS] = {lift_rounds, IN(ALLREDUCE) | IN(BARRIER), 0},
               [TT_SHAPE_TWO_SHOT] = {lift_two_shot, 0, IN(ALLREDUCE) | IN(REDUCE_SCATTER)},
