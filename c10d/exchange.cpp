@@ -12,7 +12,7 @@ namespace tutti_c10d {
 
 namespace {
 
-// The messages of all pairs at once.
+// Starts all messages of this rank.
 tutti_status swap_all(tutti_comm *comm, const Tensors &to, const Tensors &from, Requests &requests) {
   const int ranks = tutti_comm_size(comm), me = tutti_comm_rank(comm);
   tutti_status status = TUTTI_OK;

@@ -63,7 +63,7 @@ Group::~Group() {
 // Python calls this with its lock held, which the callbacks of operations in flight may want.
 void Group::end() {
   if (queue_ && mail_ && (queue_->works_here() || mail_->works_here())) {  // a callback held the last reference:
-    queue_.release();                                                     // its thread goes on
+    queue_.release();                                                     // its thread continues
     mail_.release();
     return;
   }

@@ -1,7 +1,7 @@
-// world.cpp - what a process group does as a whole: who is missing, how long it waits, parts of it.
+// world.cpp - operations of a process group as a whole: barriers that name missing ranks, time limits, subgroups.
 //
-// Monitored  Each rank sends rank 0 an empty message, and rank 0 answers with a byte for each rank: 1 if it is missing. Messages
-//            have tags that programs do not use, one for each barrier, so a rank that comes too late disturbs no later one.
+// Monitored  Each rank sends rank 0 an empty message, and rank 0 answers with a byte for each rank: 1 if it is missing. Each
+//            barrier uses a new tag, which programs do not use, so a late rank does not disturb later barriers.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
@@ -94,7 +94,7 @@ c10::intrusive_ptr<c10d::Backend> Group::split(const c10::intrusive_ptr<c10d::St
   return part;
 }
 
-// The ranks that are left meet over the group's store, so those without which they go on may be dead.
+// The remaining ranks connect over the group's store, so the excluded ranks may be dead.
 c10::intrusive_ptr<c10d::Backend> Group::shrink(const std::vector<int64_t> &without, int flags,
                                                 const c10::intrusive_ptr<Options> &o) {
   std::string name = "without";

@@ -1,9 +1,8 @@
-/* bench_check.c - are the results right?
+/* bench_check.c - checks the results of a benchmark.
  *
- * Idea      element i of rank r is a small whole number, a function of r and
- *           i mod PERIOD, small enough that every type holds every partial result
- *           exactly. So a plain fold over whole numbers, in rank order, gives the
- *           bits of the result. It is computed once for PERIOD elements, then compared.
+ * Idea      element i of rank r is a small whole number, a function of r and i mod PERIOD. Every
+ *           data type holds every partial result exactly, so folding whole numbers in rank order
+ *           gives the expected bits. PERIOD elements of the result are computed once and compared.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -161,7 +160,7 @@ static void fill(const unsigned char *period, size_t size, unsigned char *to, si
     memcpy(to + at * size, period, (count - at < PERIOD ? count - at : PERIOD) * size);
 }
 
-/* The number of elements of `got` that differ from the period from place `from` on. */
+/* Counts the elements of `got` that differ from the periodic result; got[0] has index `from`. */
 static int64_t differ(const unsigned char *period, size_t size, size_t from,
                       const unsigned char *got, size_t count) {
   int64_t wrong = 0;

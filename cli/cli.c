@@ -1,6 +1,6 @@
-/* cli.c - complaints, numbers, near misses and starting a program, for all subcommands.
- * A complaint is put together first and written at once, so that the lines of
- * several processes never mix. SPDX-License-Identifier: BSD-3-Clause */
+/* cli.c - error messages, numbers, suggestions for misspelt names, starting a program. Each error
+ * message is written with a single call, so that the lines of several processes never mix.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli.h"
 #include "kept.h"
 
@@ -85,7 +85,7 @@ void cli_json_string(const char *text, int length) {
   putchar('"');
 }
 
-/* Edit distance in which a swap of neighbours counts one: two rows of the usual table. */
+/* Edit distance in which swapping two adjacent letters costs 1. Words of more than 63 bytes: 99. */
 static size_t distance(const char *a, const char *b) {
   size_t n = strlen(a), m = strlen(b);
   if (n > 63 || m > 63) return 99;

@@ -55,7 +55,7 @@ void cli_check_variables(const char *command);
  * ':', with opterr 0), suggesting the nearest of `options`; returns CLI_USAGE. */
 int cli_bad_option(const char *command, int got, char **argv, const struct option *options);
 
-/* The name in `names` (NULL-terminated) nearest to `word`, NULL if none is near. */
+/* The entry of `names` (NULL-terminated) that is most similar to `word`; NULL if no entry is similar. */
 const char *cli_nearest(const char *word, const char *const *names);
 
 /* The type, op or collective of that name; -1 after a complaint. */

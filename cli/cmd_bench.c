@@ -1,7 +1,7 @@
 /* cmd_bench.c - `tutti bench`: times a collective at a row of sizes.
  *
- * Idea      every rank runs this; all decide alike, and only rank 0 prints. With
- *           -P and outside a job, it starts itself under `tutti run`.
+ * Idea      every rank runs this code and makes the same decisions; only rank 0 prints. With -P
+ *           and outside a job, the command starts itself under `tutti run`.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>

@@ -1,12 +1,13 @@
-/* cmd_mpi.c - `tutti mpi`: starts an MPI program with tutti's collectives in place of the MPI's.
+/* cmd_mpi.c - `tutti mpi`: starts an MPI program in which tutti's collectives replace the MPI's.
  *
- * Idea      The library of tutti for that MPI is preloaded into the ranks (docs/dropin.md).
- *           The two known launchers can set a variable for the ranks alone; for any other
- *           launcher it is set in the environment. A program of the standard ABI may have
- *           any launcher, so the library and the launcher's options are two questions. Then the command replaces this process:
- *           signals, output and status are its own.
- * Invariant Libraries that were preloaded before stay, and stay first: a profiler still sees
- *           the program's calls, a sanitizer is still the first library.
+ * Idea      tutti's library for that MPI is preloaded into the ranks (docs/dropin.md). The
+ *           launchers of Open MPI and MPICH can set a variable for the ranks only. With any other
+ *           launcher the variable is set in the environment. A program of the standard ABI can run
+ *           under any launcher, so the library and the launcher's options are chosen separately.
+ *           Then the launcher replaces this process, which gives the user its signals, output and
+ *           exit status.
+ * Invariant Libraries that were already preloaded stay first: a profiler still sees the program's
+ *           calls, and a sanitizer remains the first library.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <limits.h>

@@ -161,8 +161,8 @@ static int keeper_status(int status, bool reaper) {
   return 128 + WTERMSIG(status);
 }
 
-/* Has the terminal sent this signal to the ranks, too? Ctrl-C and its like go to the whole process
- * group. When a terminal disappears, the kernel signals only the first process of its session. */
+/* Has the terminal sent this signal to the ranks, too? Keyboard signals such as Ctrl-C go to the whole
+ * process group. When a terminal disappears, the kernel signals only the first process of its session. */
 static bool ranks_have(int signal, int code) {
   const bool first = getsid(0) == getpid();
   return code == SI_KERNEL && !(first && (signal == SIGHUP || signal == SIGCONT));

@@ -170,8 +170,8 @@ static int on_this_machine(const tune_options *o) {
 
 /* ---- a network ---- */
 
-/* The figures of codes, which all ranks measure at once: ranks that share cores share them in a call, too.
- * The slowest rank counts; result on rank 0. */
+/* The speeds of compression, measured on all ranks simultaneously, because ranks that share cores share
+ * them in a call, too. The slowest rank counts. The result is on rank 0. */
 static tutti_status codes_at_once(tutti_comm *comm, tune_result *r) {
   double mine[TUNE_CODES], most[TUNE_CODES];
   bool apart = false;

@@ -1,4 +1,4 @@
-/* cpus.c - affinity mask, core siblings, and the order in which ranks take processors.
+/* cpus.c - affinity mask, core siblings, and the order of processors for binding ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cpus.h"
 

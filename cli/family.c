@@ -22,7 +22,7 @@ extern char **environ;
 typedef struct family_entry {
   const char *tag, *title;
   const char *libraries[4]; /* patterns of the names that programs need (fnmatch; mpi/find.c) */
-  const char *says[6];      /* patterns of what its launchers say of their version */
+  const char *says[6];      /* patterns of the version texts that its launchers print */
 } family_entry;
 
 /* The standard ABI comes first, because an MPI's libmpi_abi.so may need the MPI's other libraries. */

@@ -18,8 +18,8 @@ mpi_family family_named(const char *tag);
 bool family_is_launcher(const char *command);
 /* The family that a launcher prints with --version; never FAMILY_ABI. */
 mpi_family family_of_launcher(const char *command);
-/* The MPI that a dynamic program needs, directly or through its libraries; FAMILY_ABI if
- * libmpi_abi.so is one of them; FAMILY_UNKNOWN for any other file. */
+/* The MPI that a dynamic program needs, directly or through its libraries; FAMILY_ABI if it needs
+ * libmpi_abi.so; FAMILY_UNKNOWN for any other file. */
 mpi_family family_of_program(const char *command);
 
 #endif

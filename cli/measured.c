@@ -1,15 +1,16 @@
-/* measured.c - `tutti explain --measured`: were the predictions true, and is the chosen plan the
- * best?
+/* measured.c - `tutti explain --measured`: compares the predicted times with measured ones, and the
+ * chosen plan with the best one.
  *
- * Idea      at each size all plans that may run are timed in turn (survey.h). Then the best of
- *           them, the chosen plan, and the chosen plan again are timed in turn once more, because
- *           the best of many is partly the luckiest. The figures shown for the best are from this
- *           second run.
- * Rounds    alternate between all sizes, so a size's rounds are spread over the whole time.
- * Cores     of a virtual machine move. If the profile has the distance at which it was measured,
- *           only rounds at that distance count, and there are more rounds until enough of them do.
- *           If no round is at that distance, all count.
- * Noise     the chosen plan beside itself: the median ratio of its two series.
+ * Idea      at each size all plans that can run are timed alternately (survey.h). The best of many
+ *           plans owes its rank partly to luck. Therefore a second run times the best plan, the
+ *           chosen plan, and the chosen plan again, alternately. The times shown for the best plan
+ *           are those of the second run.
+ * Rounds    alternate between all sizes, so that a size's rounds are spread over the whole time.
+ * Cores     The hypervisor of a virtual machine migrates virtual CPUs between cores. If the profile
+ *           says how far apart the cores were when it was measured, only rounds at that distance
+ *           count, and rounds are added until enough of them do. If no round is at that distance,
+ *           all rounds count.
+ * Noise     the chosen plan compared with itself: the median ratio of its two series.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "measured.h"
 

@@ -57,7 +57,7 @@ typedef struct points {
   size_t n;
 } points;
 
-/* All plans' points; then the chosen plan's prediction, with its measured time beside. */
+/* The points of all plans; then each prediction for the chosen plan, with its measured time. */
 static void data(FILE *p, void *ctx) {
   const points *of = ctx;
   fprintf(p, "$measured << EOD\n");

@@ -47,7 +47,7 @@ const char *price_size(double bytes, char text[24]) {
   return text;
 }
 
-/* Append figures on lines of their own; later lines override earlier ones. */
+/* Append model parameters, on new lines. A later line overrides an earlier one. */
 static int add_figures(const char *command, price_options *o, const char *text) {
   const size_t before = o->figures ? strlen(o->figures) : 0;
   char *more = realloc(o->figures, before + strlen(text) + 2);

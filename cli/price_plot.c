@@ -17,7 +17,7 @@ typedef struct families {
   char name[FAMILIES][40];
   double best[FAMILIES][POINTS]; /* s; HUGE_VAL: no plan of it can run */
   int points;
-  int line[FAMILIES]; /* its linetype, from 1 on; GREY */
+  int line[FAMILIES]; /* its linetype, 1 or higher; GREY */
 } families;
 
 /* The family of "fold(ring), 2 slices"; a new one has no points. -1: there is no space for another
@@ -45,7 +45,7 @@ static void data_of_families(FILE *p, tutti_prices *prices, const price_picture 
   fprintf(p, "$families << EOD\n");
   for (int i = 0; i < f->n; i++) {
     double b = pic->first;
-    for (int n = 0; n < k; n++, b *= step) /* the line breaks where there is no number */
+    for (int n = 0; n < k; n++, b *= step) /* a NAN interrupts the line */
       fprintf(p, "%g %g\n", b, f->best[i][n] < HUGE_VAL ? 1e6 * f->best[i][n] : NAN);
     fprintf(p, "\n\n");
   }

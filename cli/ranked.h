@@ -1,8 +1,8 @@
-/* ranked.h - commands whose processes are ranks: how they start, meet, and complain.
+/* ranked.h - commands that run as ranks: how they start, connect, and report errors.
  *
- * Idea      `tutti bench -P 4` starts itself under `tutti run`. Under an MPI's mpirun the
- *           command that is linked with that MPI takes over: tutti-ompi or tutti-mpich,
- *           the same except meet_mpi.c in place of meet.c.
+ * Idea      `tutti bench -P 4` starts itself under `tutti run`. Under an MPI's mpirun the command
+ *           executes tutti-ompi or tutti-mpich, which is linked with that MPI. These contain
+ *           meet_mpi.c instead of meet.c and are otherwise the same.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RANKED_H
 #define RANKED_H

@@ -1,19 +1,19 @@
 /* run.h - the parts of `tutti run`, and its processes.
  *
- * front  the process the user sees (cmd_run.c). Passes signals on, waits.
- * keeper its child, in a process group of its own so that neither Ctrl-C nor
- *        the end of the front reaches it, and by another name (run_keeper.c). Waits.
- * guard  the keeper's child (run_guard.c). Starts the ranks, reads
- *        their output, reaps them, ends them. It is a subreaper: all processes that
- *        ranks start, daemons too, stay below it, so it can end all of them.
- * ranks  children of the guard in the front's process group, so that the
- *        terminal's Ctrl-C, Ctrl-Z and reading from it work as for any program.
+ * front  the process the user sees (cmd_run.c). It forwards signals and waits.
+ * keeper its child (run_keeper.c), in a separate process group and with another name, so that
+ *        neither Ctrl-C nor the end of the front ends it. It waits.
+ * guard  the keeper's child (run_guard.c). It starts the ranks, reads their output, reaps them and
+ *        ends them. It is a subreaper: all processes that ranks start, daemons too, remain its
+ *        descendants, so it can end all of them.
+ * ranks  children of the guard in the front's process group, so that the terminal's Ctrl-C, Ctrl-Z
+ *        and input work as for any program.
  *
- * Front killed: a pipe closes and the guard kills everything below it.
- * Guard killed: the ranks die with it (PR_SET_PDEATHSIG); the keeper, a
- * subreaper too, inherits and kills the rest; if the keeper is
- * killed, the front does so. Two of the three may be killed at once. All
- * three: the library notices, in ranks that wrappers have started.
+ * If the front is killed, a pipe closes and the guard kills all its descendants. If the guard is
+ * killed, the ranks die with it (PR_SET_PDEATHSIG). The keeper is also a subreaper: it adopts the
+ * remaining processes and kills them; if the keeper is killed, the front does so. Any two of the
+ * three processes may be killed simultaneously. If all three are killed, the library detects it in
+ * ranks that wrapper scripts have started.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_H
 #define RUN_H
@@ -119,12 +119,12 @@ int run_part_hold(const run_options *o);
 
 /* Does the job take in joiners over its rendezvous? Then a guard tells it who has ended. */
 bool run_joins(const run_options *o);
-/* Process `rank` of this guard has ended, joiner `newcomer` or, if that is -1, one of the first ranks. again: returns the
- * number of the joiner to start in its place, less 1; -1: none may be started. */
+/* Process `rank` of this guard has ended: joiner `newcomer`, or one of the first ranks if that is -1. If `again` is set,
+ * returns the number, less 1, of the joiner that replaces it; -1: no joiner may be started. */
 int run_joiner_ended(const run_options *o, int rank, int newcomer, bool again);
-/* The part on host h is gone. Returns whether its ranks are to be started again, if that is wanted: as joiners on hosts[h].to, the
- * host with the fewest ranks; run_host_move then puts that one in the place of h in the list. lives[h]: a part runs
- * there. */
+/* The part on host h has ended. If `again` is set, its ranks may be started again as joiners on host hosts[h].to, the one
+ * with the fewest ranks; returns whether any may. run_host_move then replaces h by that host in the list. lives[h]: a part
+ * runs on host h. */
 bool run_host_lost(const run_options *o, int h, bool again, const bool *lives);
 void run_host_move(const run_options *o, int h);
 

@@ -2,10 +2,10 @@
  *
  * Phases    RUN     ranks are running
  *           LINGER  all ranks ended well; processes that they left may finish
- *           TERM    a rank failed (or time is over): SIGTERM was sent
- *           KILL    SIGKILL, again and again until no process is below us
- * Invariant The guard returns only when waitpid says that no process is left (or
- *           after it has named those that cannot be killed), and all lines are written.
+ *           TERM    a rank failed or the time limit passed: SIGTERM was sent
+ *           KILL    SIGKILL, repeated until this process has no descendants
+ * Invariant The guard returns only when waitpid reports that no process is left (or after it has
+ *           named those that cannot be killed), and all lines are written.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -168,8 +168,8 @@ static void explain_end(guard *g, int rank, pid_t pid, int status) {
     run_explain_death(g, rank, pid, status);
 }
 
-/* Reap all dead processes. Of several found at once a killed one is the cause:
- * the others may have failed because they missed it. */
+/* Reap all dead processes. If several are found in one call, one that was killed by a signal is
+ * taken as the cause: the others may have failed because they lost it. */
 static void reap(guard *g) {
   int culprit = -1, why = 0, status;
   pid_t pid, culprit_pid = 0;

@@ -1,13 +1,13 @@
 /* run_hosts.c - `tutti run --hosts`: ranks on several hosts, without MPI.
  *
- * Idea       the job here has a process per host, a carrier. It calls the agent (ssh, or --agent),
- *            which starts `tutti run --part` there. So each host's ranks have their own guard, and
- *            the guard here handles hosts as other guards handle ranks.
- * Leash      the agent's input is a pipe that only the carrier holds. It carries the id of the
- *            rendezvous, which is in this process; then signals for the ranks there, a byte each.
- *            When it closes, the processes there end. The agent has its own process group, so
- *            signals of the terminal go over the leash too.
- * Invariant  no command line contains a key, because others can read it.
+ * Idea       the job here has a process per host, a carrier. The carrier runs the agent (ssh, or
+ *            --agent), which starts `tutti run --part` there. Each host's ranks thus have their
+ *            own guard, and the guard here handles hosts the way other guards handle ranks.
+ * Leash      the agent's input is a pipe that only the carrier holds. The pipe carries the id of
+ *            the rendezvous, which is in this process, and then signals for the ranks there, one
+ *            byte each. When it closes, the processes there end. The agent has a separate process
+ *            group, so signals of the terminal also go over the leash.
+ * Invariant  no command line contains a key, because other users can read command lines.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ int run_hosts_read(run_options *o, const char *list) {
   o->hosts = calloc(MOST_HOSTS, sizeof *o->hosts);
   if (!o->hosts) return cli_fail(CLI_FAILED, "run", "out of memory");
   for (const char *at = list; *at;) {
-    const int six = *at == '['; /* an IPv6 address stands in brackets */
+    const int six = *at == '['; /* an IPv6 address is in brackets */
     const size_t n = strcspn(at, ","), name = strcspn(at + six, six ? ",]" : ",:"),
                  begin = name + 2 * (size_t)six;
     const int counted = begin < n && at[begin] == ':';
@@ -197,7 +197,7 @@ static bool tell(int leash, const char *word, char end) {
   return write(leash, word, n) == (ssize_t)n && write(leash, &end, 1) == 1;
 }
 
-/* Runs in place of a rank's program; returns an exit status. */
+/* Runs instead of a rank's program; returns an exit status. */
 int run_carry(const run_options *o, int host) {
   const run_host *h = &o->hosts[host];
   text line = {NULL, 0, 0};
@@ -265,9 +265,8 @@ int run_part_begin(run_options *o) {
   return 0;
 }
 
-/* Signals from the leash go to this process, the front, which passes them on. When the carrier
- * ends, in whatever way, the leash closes; the front is then killed, and so are all processes it
- * started. */
+/* Signals from the leash go to this process, the front, which forwards them. When the carrier ends
+ * for any reason, the leash closes; the front and every process that it started are then killed. */
 static void *hold(void *options) {
   const run_options *o = options;
   unsigned char byte;

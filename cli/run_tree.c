@@ -1,8 +1,8 @@
 /* run_tree.c - find and signal every descendant of this process.
  *
- * Idea      A subreaper's descendants never leave it: an orphan becomes its
- *           child. So one pass over /proc finds them by parent, and waitpid
- *           fails with ECHILD once all are gone.
+ * Idea      A subreaper adopts its orphaned descendants, so they never leave it. One pass over /proc
+ *           finds all descendants by their parents, and waitpid fails with ECHILD when all have
+ *           ended.
  * Source    prctl(2), PR_SET_CHILD_SUBREAPER.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>

@@ -90,8 +90,8 @@ static long calls_after(const survey_plan *p, double last, double budget) {
   return fit < (double)least ? least : fit > (double)most ? most : (long)fit;
 }
 
-/* Skip a plan from now on if it took much longer than the best in two rounds with the cores in
- * place. The sums here are the same on all ranks. */
+/* Stops timing a plan that took much longer than the best plan in two rounds without a migration of
+ * cores. The sums here are the same on all ranks. */
 static tutti_status end_round(const bench_job *job, const bench_options *o, survey_plan *plans,
                               int n, double far, double patience) {
   double best = 0;
@@ -121,9 +121,9 @@ static tutti_status look(const bench_job *job, double *far) {
   return tutti_allreduce(job->talk, far, far, 1, TUTTI_DOUBLE, TUTTI_MAX);
 }
 
-/* Find the number of calls in a round: first one, then more, until they take enough of the budget
- * to show how long one is. There is no long warm-up, because rounds are many, and their median
- * counts. */
+/* Find the number of calls in a round: begin with one call, and increase the number until the calls
+ * take enough of the budget to show the duration of one call. A long warm-up is not needed, because
+ * there are many rounds and their median counts. */
 static tutti_status settle(const bench_job *job, const bench_options *o, const bench_call *call,
                            long *calls) {
   double once = 0;

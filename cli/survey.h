@@ -1,13 +1,13 @@
-/* survey.h - several plans of one call, timed beside each other.
+/* survey.h - times several plans of one call under the same conditions.
  *
  * Idea      ranks that share cores settle, by chance, into one of several patterns, which changes
- *           all times by half. So plans are only compared within the same processes, in turn,
- *           round by round, and each round begins with another plan.
+ *           all times by half. Therefore plans are compared only within the same processes. They are
+ *           timed alternately in rounds, and each round begins with another plan.
  * Time      of a plan in a round: the slowest rank's; of a plan: the median over the rounds.
  *           A plan that took much longer than the best in two rounds is skipped afterwards.
- * Cores     of a virtual machine move: near each other for a second, ten times as far the next
- *           (cli_bounce). Each round is marked with their distance, and a caller may select the
- *           rounds of one distance.
+ * Cores     The hypervisor of a virtual machine migrates virtual CPUs: two of them may be close
+ *           for one second and ten times as far apart in the next (cli_bounce). Each round is
+ *           marked with the distance between them, and a caller can select rounds by distance.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SURVEY_H
 #define SURVEY_H
@@ -25,7 +25,7 @@ typedef struct survey_plan {
   bool runs;                   /* false: it cannot run, or is skipped */
   double round[SURVEY_ROUNDS]; /* s */
   double far[SURVEY_ROUNDS];   /* s between the cores in it; 0: not known, SURVEY_MOVED */
-  int rounds, behind;          /* behind: rounds in which it took much longer than the best */
+  int rounds, behind;          /* behind: how often it was much slower than the best plan */
   long calls;                  /* in each round */
   double wanted; /* s between the cores: only such rounds count; 0, or no such round: all count */
   int kept;      /* rounds at that distance */

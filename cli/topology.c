@@ -1,17 +1,18 @@
 /* topology.c - networks by name (docs/prices.md, "Networks by name").
  *
- * Idea       a shape is three numbers or so. A node is a rank; a message takes the software's time at both ends together, and
- *            each link on its way its latency. tutti is told which links lie side by side, as the routes of SimGrid's
- *            networks choose among them (src/cost/topologies.h), with which sim/topologies.py compares the prices.
- * Placement  If it is unknown which rank is which node, levels say nothing. A message takes a route of the mean length. If each
- *            node sends one message to anywhere, each of the N busiest links carries `mean` of them on average, and the busiest
- *            one `excess` more: the square of what the largest of N normal numbers has in the mean is 1.25 log2 N - 2 variances,
- *            within 5 % from 12 to 1,000 links. The variance is the mean if messages come by chance alone. But if a message
- *            crosses a busiest link with probability h, as between the groups of a dragonfly, each group sends and gets as many as
- *            it has nodes, which makes the variance h * h of that (counts in a table whose sums of rows and columns are given).
- * Ahead      0.7 of the square of the excess counts: ranks do not wait for each other after each round, so those whose links have less
- *            run ahead. From simulations of tori, fat trees and dragonflies (docs/simulation.md).
- * Machines   have as many leaves, pods or groups as nodes need; what they are and where each figure is from: machines.def.
+ * Idea       a shape consists of a few numbers. Each node has one rank. A message takes the software time of both ends plus
+ *            the latency of each link on its route. The model includes which links share the load, as the routes of SimGrid's
+ *            networks choose among them (src/cost/topologies.h). sim/topologies.py compares the estimates with SimGrid's.
+ * Placement  If the mapping of ranks to nodes is unknown, levels are of no use, and a message takes a route of mean length. If
+ *            each node sends one message to a random node, each of the N busiest links carries `mean` messages on average. The
+ *            busiest link carries `excess` more. The expected maximum of N normal variables, squared, is 1.25 log2 N - 2
+ *            variances, within 5 % for 12 to 1,000 links. The variance equals the mean if messages arrive at random. But if a
+ *            message crosses a busiest link with probability h, as between the groups of a dragonfly, the variance is h * h
+ *            times the mean, because each group sends and receives as many messages as it has nodes (counts in a table with
+ *            given row and column sums).
+ * Ahead      only 0.7 of the square of the excess counts: ranks do not wait for each other after each round, so ranks with less
+ *            loaded links run ahead. The factor is from simulations of tori, fat trees and dragonflies (docs/simulation.md).
+ * Machines   have as many leaves, pods or groups as the nodes need; machines.def describes them and names the sources.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "topology.h"
 
@@ -119,13 +120,13 @@ static void dragonfly(const shape *s, topology *t) {
 
 /* ---- unknown placement ---- */
 
-/* What holds wherever the ranks are. */
+/* Parameters that do not depend on the placement of ranks. */
 typedef struct mixture {
-  double way, further; /* links of a way in the mean, and how many more of the longest */
-  double nearest;      /* links of the shortest way that has one of the busiest */
-  int ports;           /* a node's links, as far as its own messages use them alike */
-  double mean;         /* messages on a busiest link if every node has one on its way */
-  double links;        /* as busy as that one, in the mean */
+  double way, further; /* mean number of links in a route; how many more the longest has */
+  double nearest;      /* number of links in the shortest route that includes a busiest link */
+  int ports;           /* links of a node that its own messages use equally */
+  double mean;         /* messages on a busiest link if every node sends one message */
+  double links;        /* number of links with that mean load */
 } mixture;
 
 static void add_links(mixture *x, double mean, double links, double nearest) {
@@ -151,13 +152,14 @@ static double slower_up(const shape *s) {
   return rate_of(s->rate) / rate_of(s->up);
 }
 
-/* The messages over a link that leaves a domain of `inside` nodes, beside others: how many links lead there from one domain. */
+/* Messages per link from a domain of `inside` nodes to `to` other nodes over `links` links, scaled by the links' slowness. */
 static double out_of(double inside, double to, double links, const shape *s, const topology *t) {
   return inside * to / (t->ranks - 1) / links * slower_up(s);
 }
 
-/* A link up a circle carries what goes 1, 2, ... n/2 nodes up. A node's own messages leave by the dimension that comes first on
- * their ways, and arrive by the last one: nearly all by one circle, on which one link has those of up to half of it. */
+/* A link in one direction of a ring carries the messages that go 1, 2, ... n/2 nodes that way. A node's own messages leave in
+ * the first dimension of their route and arrive in the last one. Nearly all use one ring, and one of its links carries the
+ * messages of up to half of the ring. */
 static mixture mix_torus(const shape *s, const topology *t) {
   mixture x = {.ports = 2 * s->count};
   for (int i = 0; i < s->count; i++) {
@@ -171,7 +173,7 @@ static mixture mix_torus(const shape *s, const topology *t) {
   return x;
 }
 
-/* Down to a leaf all links carry alike, because each is the way to as many of its nodes. */
+/* All links down to a leaf carry the same load, because each leads to the same number of the leaf's nodes. */
 static mixture mix_fat_tree(const shape *s, const topology *t) {
   const bool pods = s->count == 5;
   const int *n = pods ? s->n + 1 : s->n; /* leaves, nodes, uplinks */
@@ -213,7 +215,7 @@ static const struct kind {
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* Variances in the square of what the largest of n normal numbers has in the mean. log2 within 0.1. */
+/* The square of the expected maximum of n normal variables, in variances. log2 is within 0.1. */
 static double largest_of(double n) {
   double log = -1;
   for (; n >= 2; n /= 2) log++;

@@ -1,8 +1,8 @@
 /* touch.h - access to a vector as in a plain program: write all of it, read all of it.
  *
- * Idea       A measurement subtracts the time of the same accesses without the call. So these go
- *            through the vector as fast as a core does, and stand in functions of their own that
- *            begin on a line: the time does not depend on where the compiler puts a loop.
+ * Idea       A measurement subtracts the time of the same accesses without the call. These functions
+ *            therefore access the vector as fast as a core can. Each begins at a cache line, so that
+ *            the time does not depend on where the compiler places a loop.
  * Types      Whatever the vector's type, words of four bytes hold small floats: as halves and as
  *            doubles they are ordinary numbers.
  * SPDX-License-Identifier: BSD-3-Clause */

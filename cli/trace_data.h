@@ -10,7 +10,7 @@
 #include "kept.h"
 #include "tutti_plan.h"
 
-/* Kinds of events, by category. Those from TRACE_WAIT on are steps, inside the others. */
+/* Kinds of events, by category. TRACE_WAIT and later kinds are steps, inside the others. */
 typedef enum trace_kind {
   TRACE_CALL,
   TRACE_START,

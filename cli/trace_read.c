@@ -1,10 +1,10 @@
 /* trace_read.c - reads the traces that tutti writes.
  *
  * Idea       a strict reader of the JSON that tutti itself writes: an array of objects that contain
- *            strings, numbers and one object `args`, without escapes. Everything else is refused
- *            with its line and column. Nothing is recursive, and a line costs no memory: the memory
- *            per event is bounded, and so is their number. Lanes and kinds of calls are found by
- *            hashes, because there may be many.
+ *            strings, numbers and one object `args`, without escapes. Anything else is refused with
+ *            its line and column. The reader is not recursive and keeps no lines; the memory per
+ *            event and the number of events are bounded. Lanes and kinds of calls are found by hash,
+ *            because there may be many.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <math.h>
@@ -94,7 +94,7 @@ static bool number(reader *r, double *value) {
   return true;
 }
 
-/* The members of an object, and those of its `args` beside them. */
+/* Reads the members of an object and, at the same level, those of its `args`. */
 static bool object(reader *r) {
   int depth = 1;
   r->nfields = 0;

@@ -1,9 +1,10 @@
 /* trace_svg.c - a piece of a trace as a picture: a row per rank, time to the right.
  *
- * Idea       a row has the rank's steps, each in the colour of what it is. Above them stand the
- *            program's own marks, and below them a bar is as high as operations are in flight.
- * Invariant  an event that is narrower than a third of a pixel is drawn as wide as that, and not at all
- *            if the one before it in its row already reaches its end, so that the file stays small.
+ * Idea       a row shows the rank's steps, in a colour for each kind of step. The program's own marks
+ *            are above the steps. A bar below them has a height proportional to the number of
+ *            operations in flight.
+ * Invariant  an event that is narrower than a third of a pixel is drawn that wide. It is not drawn
+ *            if the event before it in its row already reaches its end, so that the file stays small.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdlib.h>

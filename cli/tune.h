@@ -48,16 +48,16 @@ void tune_progress(double done, const char *what);
 /* Measures arithmetic per type, a copy, codes, process_vm_readv, a wake-up. Adds the figures gamma and
  * code. */
 void tune_parts(tune_result *r);
-/* Seconds to code a byte of floats and to decode it, for each code; in_turn: with the time that others take the core.
- * false: out of memory. */
+/* Seconds to compress a byte of floats and to decompress it, for each kind of compression; in_turn: including
+ * time slices of other processes on the core. false: out of memory. */
 enum { TUNE_CODES = 3 };
 bool tune_codes(bool in_turn, double seconds[TUNE_CODES]);
 void tune_add_codes(tune_result *r, const double seconds[TUNE_CODES]);
 
 /* ---- levels within this machine (tune_levels.c) ---- */
 
-/* How to measure: the seconds of a line from one core to another; and those of a byte that the
- * second core of each pair reads from the first, all pairs at once. 0: it failed. */
+/* How to measure: seconds to move a cache line from one core to another; and seconds per byte that the
+ * second core of each pair reads from the first, with all pairs active. 0: it failed. */
 enum { TUNE_PAIRS = 64 };
 typedef struct tune_distance {
   double (*line)(int one, int other);
@@ -137,12 +137,12 @@ tutti_status tune_aggregator(tutti_comm *comm, tune_result *r);
 
 /* A figure's value as text for a profile: bytes are whole numbers. */
 void tune_number(double value, char text[24]);
-/* The user's own profile; false: there is no home. */
+/* The path of the user's own profile; false: the user has no home directory. */
 bool tune_own_path(char *path, size_t size);
 /* Can it be written there? 0, or an exit status after a complaint. */
 int tune_ready(const char *path);
-/* Write the profile at once or not at all. Figures of this machine in the old file that were not
- * measured now stay. "-": to stdout. 0, or an exit status after a complaint. */
+/* Writes the profile completely or not at all. Parameters of this machine in the old file that were not
+ * measured now are kept. "-": to stdout. 0, or an exit status after a complaint. */
 int tune_write(const char *path, const tune_result *r);
 
 #endif

@@ -1,13 +1,14 @@
-/* tune_differ.c - hosts whose links differ from the others', from times that were measured.
+/* tune_differ.c - finds, in measured times, hosts with links that differ from those of other hosts.
  *
- * Idea      A stream between two hosts is as fast as the slower of their links. So the fastest of a host's streams tells its own
- *           link, unless all its partners are slow, too. What a host receives tells its link inward, what
- *           others receive from it the link outward; the slower of the two counts. Likewise the
- *           fastest of its messages.
- * Others    tune_network measures all hosts at once, so a slow one slows its figures down. They are set to those of the
- *           median, where hosts differ.
- * Written   are the figures of hosts that differ from the median of all: in bytes by more than a fifth, in messages by
- *           twice the time, because a busy core slows messages down, too. At least three hosts are needed: of two, no measurement tells which one is slow.
+ * Idea      A stream between two hosts is as fast as the slower of their links. The fastest of a host's streams has the
+ *           speed of its own link, unless all its partners are slow. Incoming streams show the speed of a host's inward link,
+ *           outgoing streams that of its outward link. The slower of the two counts. A host's message time is that of its
+ *           fastest message.
+ * Others    tune_network measures all hosts simultaneously, so a slow host makes its results worse. If hosts differ, these
+ *           are set to the values of the median host.
+ * Written   are the parameters of hosts that differ from the median: by more than a fifth in bytes, or by twice the time in
+ *           messages, because a busy core slows messages down, too. At least three hosts are needed: with two, no
+ *           measurement tells which one is slow.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -123,8 +124,8 @@ static void add_host(const links *l, int h, tune_result *r) {
             who, 1e-6 / l->beta[h], 1e6 * l->seconds[h], 1e-6 / l->bytes, 1e6 * l->message);
 }
 
-/* Sets the figures of all hosts to those of the median. Of several levels only some hosts were measured, so their
- * delay may be right. */
+/* Sets the parameters of all hosts to those of the median host. At one of several levels only some hosts were measured, so
+ * its delay may be right and is kept. */
 static void take_median(links *l, const char *level, tune_result *r) {
   double *beta = figure_of(r, level, "beta"), *delay = figure_of(r, level, "delay"), most = 0;
   bool bytes = false, messages = false;

@@ -90,7 +90,7 @@ static void write_new(FILE *f, const tune_result *r) {
   for (int i = 0; i < r->notes; i++) fprintf(f, "# %s\n", r->note[i]);
 }
 
-/* The name to which a line assigns a value; false: none. */
+/* Reads the name from an assignment, "NAME = VALUE"; false: the line is not an assignment. */
 static bool name_of(const char *line, char name[64]) {
   const char *at = line + strspn(line, " \t");
   const size_t n = strcspn(at, "= \t\r\n,#");

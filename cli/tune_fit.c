@@ -1,16 +1,16 @@
-/* tune_fit.c - the figures with which prices are nearest to measured times.
+/* tune_fit.c - finds the model parameters with which estimates agree best with measured times.
  *
- * Idea      the price itself is the model: each figure in turn is increased or decreased, as long
- *           as that brings prices nearer to measured times, in smaller and smaller steps.
- * Distance  of a price and a time: the absolute logarithm of their ratio. The part beyond MOST_OFF
- *           counts a BEYOND-th, because effects outside the model must not distort the rest, and
- *           yet figures far from their start must be found. Plans that are slow at their size count
- *           less, because they never run. Afterwards the loss of the choice counts as much: how
- *           much slower the chosen plans are than the best. From the beginning it would hold
- *           figures in place, because it jumps. A small penalty grows with the distance from the
- *           start.
- * Cost      a few hundred times all prices of a few communicators: about a second. Where it takes
- *           longer, the fit stops when the time is over, and says so.
+ * Idea      the cost model itself is fitted: each parameter in turn is increased or decreased, in
+ *           smaller and smaller steps, as long as the estimates come closer to the measured times.
+ * Distance  between an estimate and a time: the absolute logarithm of their ratio. The part beyond
+ *           MOST_OFF is divided by BEYOND: effects outside the model must not distort the rest, but
+ *           parameters far from their start must still be found. Plans that are slow at their size
+ *           count less, because they never run. Later the loss of the choice, the time that the
+ *           chosen plans lose to the best ones, has the same weight. It is left out at first because
+ *           it jumps, and would keep the parameters from moving. A small penalty grows with the
+ *           distance from the start.
+ * Cost      a few hundred evaluations of all estimates of a few communicators: about a second. If
+ *           it takes longer, the fit stops at its time limit and reports that it did.
  * Source    coordinate descent; least absolute deviations.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>

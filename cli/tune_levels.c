@@ -1,11 +1,12 @@
-/* tune_levels.c - what a line and a byte cost more at each level within this machine.
+/* tune_levels.c - the extra time of a cache line and of a byte at each level within this machine.
  *
- * Idea      two cores that part at a level send a cache line there and back. Then the cores of a
- *           domain read what those of another have just written, each with a partner, all at once,
- *           so that they share the link. Both are compared with cores that are as near as any, for
- *           which the other figures of shared memory hold.
+ * Idea      two cores in different domains of a level send a cache line back and forth. Then the
+ *           cores of a domain read the data that cores of another domain have just written. Each
+ *           core has a partner, and all read simultaneously, so that they share the link. Both
+ *           results are compared with those of the nearest cores, for which the other parameters of
+ *           shared memory hold.
  * Cost      less than a second for each level.
- * Limit     where no two cores are nearer than at some level, that level is in the other figures.
+ * Limit     if all cores are in different domains of a level, the other parameters include it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <signal.h>

@@ -1,17 +1,17 @@
-/* tune_net.c - the figures of a network, from messages between ranks that share no memory.
+/* tune_net.c - the model parameters of a network, from messages between ranks that share no memory.
  *
- * Idea      a message to the next host, while one comes from the host before, is what a step of a
- *           schedule does: a round of a ring. A message to every other host at once (one-shot)
- *           takes longer by the cost of each additional message: of a port, alpha; or, if hosts
- *           share processors, of a core at either end, processor (o of LogP). Whether they share
- *           them shows in rounds of two hosts alone, with the others asleep. The rest of a round is
- *           delay (L): the way, and the turns of ranks that poll while they wait. A stream gives
- *           beta; after a rest a shaped link lets more through: burst. If two streams at once are
- *           as fast as one, there are more ports; if a stream slows down against one in the other
- *           direction: half.
+ * Idea      a schedule's step is a round of a ring: a rank sends a message to the next host while it
+ *           receives one from the previous host. A message to every other host (one-shot) takes
+ *           longer by the cost of each additional message. That is alpha, the cost at a port, or, if
+ *           hosts share processors, `processor`, the cost at a core of either end (o of LogP). Rounds
+ *           of two hosts, while the others sleep, show whether processors are shared. The rest of a
+ *           round is delay (L): the route, and time slices of ranks that poll. A stream gives beta;
+ *           if a shaped link carries more after a pause, it has burst credit: burst. If two
+ *           simultaneous streams are as fast as one, there are more ports. If a stream slows down one
+ *           in the other direction, the link is half-duplex: half.
  * Levels    one host of each domain, within one domain of the next level, measures for all.
- * Repeats   of a measurement go on until their quartiles are near each other, or for ENOUGH
- *           seconds, by a sum of times that is the same on all ranks; the median counts.
+ * Repeats   of a measurement end when their quartiles are close to each other, or after ENOUGH seconds.
+ *           The sum of times that decides this is the same on all ranks. The median counts.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static int after(const line *l, int k) {
   return (l->at + k) % l->of;
 }
 
-/* Send both ways at once, to the k-th host after and from the k-th before. */
+/* Sends to the k-th host after this one and receives from the k-th before it; ways: 1 receive, 2 send, 3 both. */
 static tutti_status begin(const line *l, int k, int slot, size_t bytes, int ways,
                           tutti_request *r[2]) {
   tutti_status status = TUTTI_OK;
@@ -137,7 +137,7 @@ static tutti_status median(const line *l, game g, bool rest, double *seconds) {
 typedef struct found {
   double alone, one, all; /* s: a round of 2 hosts alone; of all hosts; a message to each */
   double many, rested, way;  /* streams */
-  double streams[PORTS + 1]; /* index: number of target hosts at once */
+  double streams[PORTS + 1]; /* index: number of simultaneous target hosts */
 } found;
 
 tutti_status tune_sleep(tutti_comm *comm) {

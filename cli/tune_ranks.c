@@ -1,13 +1,13 @@
-/* tune_ranks.c - plans on ranks that share memory, timed, so that prices can be fitted to them.
+/* tune_ranks.c - times plans on ranks that share memory, so that the model can be fitted to them.
  *
- * Idea      a few plans that between them use every figure: many and few messages, one reader
- *           and many, loops and steps. They are timed in turn (survey.h), all sizes one after
- *           another, again and again, until the time is over. It ends earlier if most of the time
+ * Idea      a few plans are chosen that together depend on every parameter: many and few messages,
+ *           one reader and many, loops and steps. They are timed alternately (survey.h), at all sizes
+ *           in turn, and this is repeated until the time limit. It ends earlier if most of the time
  *           has passed and the rounds of nearly all plans agree. (It does not end before that,
  *           because rounds within one second may agree and still differ from those of the next.)
  * Time      is checked after each size. Small and large sizes alternate, so that a slow machine,
  *           which runs out of time before all sizes, has measured some of both.
- * Cores     that move make several machines of one: rounds are collected for each distance
+ * Cores     that move make one machine behave as several: rounds are collected for each distance
  *           (tune_far.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* cuda_driver.h - the part of CUDA's driver API that tutti uses, declared anew: types, constants, and the functions of
+/* cuda_driver.h - tutti's declarations of the part of CUDA's driver API that it uses: types, constants, and the functions of
  * cuda_calls.def, which are found in libcuda.so.1 at run time. Building needs no toolkit.
  *
  * Source     NVIDIA's reference of the driver API; numbers and layouts are its binary interface.

@@ -1,7 +1,7 @@
 /* device.c - the table of functions of NVIDIA's GPUs.
  *
- * Idea       libtutti asks for the table once. It is made if the driver's library is there; whether a driver was
- *            started is asked anew for each pointer (place.c), because the program may start it later.
+ * Idea       libtutti asks for the table once. It is made if the driver's library is installed. For each pointer, place.c
+ *            checks whether a driver was started, because the program may start it later.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 

@@ -24,8 +24,8 @@ typedef struct cuda_calls {
 enum {
   GPU_DEVICES = 64,  /* of one process */
   GPU_OPERANDS = 64, /* vectors of one sum */
-  GPU_UNROLLED = 8,  /* operands up to which each number has a kernel of its own */
-  GPU_WORDS = 256    /* streams of a device that wait for a word at once */
+  GPU_UNROLLED = 8,  /* for each number of operands up to this one there is a separate kernel */
+  GPU_WORDS = 256    /* most streams of a device that wait for a word simultaneously */
 };
 
 /* The kernels of one type and op in one context. */
@@ -34,7 +34,7 @@ typedef struct gpu_kernels {
   CUfunction of[GPU_UNROLLED + 1]; /* by the number of operands; [0]: any number */
 } gpu_kernels;
 
-/* A word in pinned memory, on a cache line of its own; a stream waits until it is `value`. */
+/* A word in pinned memory, on a separate cache line; a stream waits until it is `value`. */
 typedef struct gpu_word {
   _Alignas(64) uint32_t value;
 } gpu_word;
@@ -80,8 +80,8 @@ typedef struct gpu_hold { /* a stream that waits */
   uint32_t value;
   pthread_mutex_t lock;
   pthread_cond_t released;
-  bool over;  /* the function may go on */
-  bool early; /* the watcher let the stream go on */
+  bool over;  /* the function may return */
+  bool early; /* the watcher released the stream */
   int refs;   /* the function's and the releaser's */
 } gpu_hold;
 
@@ -170,16 +170,16 @@ int gpu_settle(void *self, int device, void *stream);
 int gpu_words_make(gpu_world *w, int device);
 int gpu_hold_stream(void *lane, void *stream, void **hold);
 int gpu_release(void *lane, void *hold);
-/* The stream goes on; the hold stays. */
+/* Lets the stream continue; the hold stays. */
 void gpu_let_go(gpu_hold *hold);
 
 /* ---- watch.c ---- */
 
 /* Before the first hold: makes the thread that watches, for the life of the process. 0, or -1. */
 int gpu_watcher_start(gpu_world *w);
-/* From now on, and until gpu_unwatch, the stream goes on if tutti cannot let it. */
+/* Until gpu_unwatch, the watcher lets the stream continue if tutti cannot. */
 void gpu_watch(gpu_world *w, gpu_hold *hold);
-/* 0, or -1: it has gone on before. */
+/* 0, or -1: the stream has continued before. */
 int gpu_unwatch(gpu_world *w, gpu_hold *hold);
 
 /* ---- peer_memory.c ---- */

@@ -1,10 +1,10 @@
-/* hold.c - streams of the program that wait until tutti lets them go on.
+/* hold.c - makes streams of the program wait for tutti.
  *
- * Idea       The device polls a word in pinned memory (cuStreamWaitValue32), and no kernel runs meanwhile. A word counts
- *            up: the stream waits until it is at least the number of this hold, so the word can be used again at once.
- *            Where the driver has no such wait, or all words are in use, a function that the driver runs in stream order
+ * Idea       The device polls a word in pinned memory (cuStreamWaitValue32), and needs no kernel for it. A word counts up:
+ *            the stream waits until it is at least the number of this hold, so the word can be used again immediately.
+ *            If the driver has no such wait, or all words are in use, a function that the driver runs in stream order
  *            sleeps on a condition.
- * Invariant  Words stay for the life of the process: a stream may look at one after its hold was freed.
+ * Invariant  Words stay for the life of the process: a stream may read one after its hold was freed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 

@@ -194,7 +194,7 @@ typedef struct kernel {
   int number;                 /* register with the number of operands, if n is 0 */
 } kernel;
 
-/* Adds `group` operands from the place in a register on, and moves that on; while `more` are left, if that is not 0. */
+/* A loop that adds `group` operands from the offset in register `place` and advances it, while at least `group` remain. */
 static void sum_listed(ptx_writer *w, const unit *u, const kernel *k, int *sums, int offset,
                        int place, int group) {
   const int p = w->p++, loop = w->labels++, end = w->labels++, next = w->d++, last = w->d++;

@@ -1,11 +1,11 @@
 /* ptx_element.c - the arithmetic of one element as PTX, to the bit that of the kernels of src/kernel.
  *
  * Idea       An element of 8 bytes is computed in registers of 64 bits, any other in registers of 32: short integers are
- *            widened; short floats become floats. Of fp16 the hardware converts; bf16 and the 8-bit floats go by integers, as
- *            in src/kernel/kernel_bits.h.
- * Invariant  Each operation rounds to nearest even, none is fused, and denormals stay (no .ftz). Where a sum is NaN, a
- *            select puts in the canonical one, since the hardware's has other bits. min and max are two selects, whose bits
- *            are joined: so they keep NaNs, and order -0 below +0.
+ *            widened; short floats become floats. fp16 is converted by the hardware; bf16 and the 8-bit floats are converted
+ *            by integer operations, as in src/kernel/kernel_bits.h.
+ * Invariant  Each operation rounds to nearest even, operations are not fused, and denormals stay (no .ftz). If a sum is NaN,
+ *            a select replaces it by the canonical one, since the hardware's has other bits. min and max are two selects
+ *            with joined bits, so they keep NaNs, and order -0 below +0.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ptx.h"
 
@@ -163,7 +163,7 @@ void ptx_op(ptx_writer *w, int a, int b) {
 
 /* ---- the sum as its type stores it ---- */
 
-/* Puts the canonical NaN in the place of `bits`, if the float x is NaN. */
+/* Replaces `bits` by the canonical NaN, if the float x is NaN. */
 static void canonical(ptx_writer *w, int bits, int x, const char *nan) {
   const int p = w->p++, size = w->wide == 'd' ? 64 : 32;
   const char c = w->wide;

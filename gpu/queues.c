@@ -1,9 +1,9 @@
-/* queues.c - lanes: two queues on streams of tutti's, whose progress tickets tell.
+/* queues.c - lanes: two queues on tutti's streams; tickets show their progress.
  *
  * Idea       A queue is a stream that no other stream waits for by itself (CU_STREAM_NON_BLOCKING), with the greatest
- *            priority: streams of different priorities do not share the driver's hardware queues. So a stream of the
- *            program that waits for a word (hold.c) does not stand before the copies that it waits for. A ticket is
- *            an event in a ring. If the ring has come round, the event stands for a later ticket, which is only later true.
+ *            priority. Streams of different priorities do not share the driver's hardware queues, so a stream of the program
+ *            that waits for a word (hold.c) does not block the copies that it waits for. A ticket is an event in a ring. If
+ *            the ring has been reused, the event belongs to a later ticket, which is only reached later.
  * Invariant  Tickets of a queue are reached in their order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>

@@ -1,13 +1,13 @@
-/* watch.c - streams that wait for tutti go on although tutti cannot let them.
+/* watch.c - lets streams that wait for tutti continue if tutti cannot release them.
  *
- * Idea       While a stream waits, a thread of tutti's asks the driver for copies and kernels. A function that waits for the
- *            whole device, such as cuMemFree, keeps all other threads out of the driver meanwhile. If the program calls one
- *            then, it waits for the stream, the stream for tutti's thread, and tutti's thread for the driver. So a
- *            watcher looks ten times a second. If a call of tutti's has been in the driver for 5 seconds, and none has come
- *            back, it lets all waiting streams go on. That takes a word in memory only. The driver is free again, and
- *            tutti's calls on these streams fail.
+ * Idea       While a stream waits, a thread of tutti calls the driver for copies and kernels. A function that waits for the
+ *            whole device, such as cuMemFree, blocks all other threads in the driver. If the program calls one while a
+ *            stream waits, there is a deadlock: the function waits for the stream, the stream for tutti's thread, and
+ *            tutti's thread for the driver. Therefore a watcher checks ten times a second. If a call by tutti has been in
+ *            the driver for 5 seconds, and no call has returned in that time, the watcher releases all waiting streams. It
+ *            only has to write a word in memory. The driver is free again, and tutti's calls on these streams fail.
  * Cost       A thread that sleeps while no stream waits; two atomic additions per call of the driver.
- * Invariant  Looks are counted, not time: a process that was stopped for a while is not stuck.
+ * Invariant  Checks are counted, not time: a process that was stopped for a while does not count as stuck.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <time.h>
 

@@ -1,15 +1,15 @@
 /* find.c - the program's own MPI among the libraries that are loaded.
  *
- * Idea       No library of tutti's brings an MPI: the drop-in is preloaded into shells and launchers, which have none, and into
- *            programs whose MPI is another than this machine's. So MPI's functions, and Open MPI's predefined handles, are found by
- *            their names at the first call, in the library whose name is an MPI's. It may be hidden
- *            from dlsym: Python loads an extension, and the MPI that it needs, locally, and late.
+ * Idea       tutti's libraries contain no MPI. The drop-in is preloaded into shells and launchers, which have none, and into
+ *            programs with an MPI that may not be this machine's. Therefore MPI's functions, and Open MPI's predefined handles,
+ *            are looked up by name at the first call, in the library with the name of an MPI. This library may be hidden from
+ *            dlsym, because Python loads an extension, and the MPI that it needs, locally and late.
  * Names      The sonames. With MPICH's interface libmpi.so.12 (MPICH, Intel MPI, MVAPICH, ParaStation), libmpich.so.12 (Debian),
  *            libmpi_cray.so.12, libmpi_gnu_123.so.12 (HPE Cray); Open MPI's libmpi.so.40; the standard ABI's libmpi_abi.so.N.
- *            Some MPIs have the functions of the profiling interface in a library of their own, libpmpi*.
- * Others     An MPI by another name is found where the caller of MPI_Init is linked with it; mpi_is_ours judges it.
+ *            Some MPIs have the functions of the profiling interface in a separate library, libpmpi*.
+ * Others     An MPI with another name is found if the caller of MPI_Init is linked with it; mpi_is_ours checks it.
  * Several    The program's MPI is the one that the caller of MPI_Init sees, which may have another interface than this library
- *            (mpi_is_ours); or else one that has this interface. Two of one interface are said to be there.
+ *            (mpi_is_ours); otherwise one that has this interface. If two have the same interface, a message says so.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "calls.h"
 
@@ -40,7 +40,7 @@ static const struct {
 };
 enum { INTERFACES = sizeof interfaces / sizeof *interfaces };
 
-/* The family of MPIs that have a library of this name; NULL: none has. */
+/* The family of MPIs that have a library of this name; NULL: no family has. */
 static const char *family_of(const char *soname) {
   for (int f = 0; f < INTERFACES; f++)
     for (int i = 0; interfaces[f].patterns[i]; i++)

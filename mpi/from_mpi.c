@@ -3,8 +3,8 @@
  * Idea       Check that this MPI is the one that the library was built for, that it is running, and
  *            that the communicator is one of its intracommunicators. A duplicate of that
  *            communicator is then a network for tutti.
- * Waits      MPI_Comm_dup waits in silence for ranks that are late. So a barrier comes first, which tutti polls: after it all
- *            ranks are here.
+ * Waits      MPI_Comm_dup waits without a message for late ranks. Therefore a barrier comes first, which tutti polls. When it
+ *            has ended, all ranks have arrived.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <stdbool.h>
@@ -35,7 +35,7 @@ int mpi_is_ours(const mpi_calls *mpi, char version[MPI_VERSION_ROOM]) {
 #ifdef TUTTI_MPI_SIMULATED
   return 1;
 #elif defined TUTTI_MPI_ABI
-  int major = -1, minor = -1; /* an MPI with an ABI of its own sets -1, or lacks the function */
+  int major = -1, minor = -1; /* an MPI with a different ABI sets -1, or lacks the function */
   return mpi->Abi_get_version && mpi->Abi_get_version(&major, &minor) == MPI_SUCCESS &&
          major == MPI_ABI_VERSION;
 #else

@@ -2,9 +2,9 @@
  *
  * Idea       A program has begun to send, or its MPI defers parts of a collective's sends to the
  *            next call (Open MPI over UCX does), and a peer waits for them before it calls tutti.
- *            Over MPI, tutti's waits are MPI calls; over another network they are not. So a rank
- *            that waits there now and then probes for a message from itself to itself that is never
- *            sent. (MPICH makes no progress when it probes on MPI_COMM_SELF.)
+ *            Over MPI, tutti's waits are MPI calls; over another network they are not. A rank that
+ *            waits there therefore probes now and then for a message from itself to itself that is
+ *            never sent. (MPICH makes no progress when it probes on MPI_COMM_SELF.)
  * Threads    As in net.c, with the same lock: as the level that MPI was initialized with allows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "net.h"

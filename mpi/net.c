@@ -171,9 +171,10 @@ static int net_recv(void *self_, int slot, int peer, int tag, void *bytes, size_
 }
 
 #ifdef TUTTI_MPI_SIMULATED
-/* Requests complete one at a time, in MPI_Waitany. A look without waiting is the same with one more request, a message of this
- * rank to itself, which has come by then. (SMPI 3.32 keeps what tests complete in a list that it searches ever after.) But SMPI goes
- * through all requests at each wait: while a rank awaits very many messages at once, tests take all that ended at the same instant. */
+/* Requests complete one at a time, in MPI_Waitany. A test without waiting is done by one more request: a message of this rank
+ * to itself, which has already arrived. (SMPI 3.32 keeps requests that tests complete in a list, which it searches ever after.)
+ * But SMPI scans all requests at each wait. If a rank awaits very many messages, tests therefore take all that ended at the
+ * same instant. */
 enum { BLOCK = 32 }; /* requests per test; that many are many */
 
 static int awaits_many(const self *s, int slots) {

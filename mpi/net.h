@@ -7,10 +7,10 @@
 #include "tutti_mpi.h"
 #include "tutti_net.h"
 
-/* `comm` must be tutti's own: `close` frees it, and so does this call if it fails. */
+/* `comm` must be a communicator made for tutti: `close` frees it, or this call does if it fails. */
 tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net);
-/* Have the networks end in MPI_Finalize, after all callbacks that are set later than now; else that holds from the first
- * network on. Returns MPI's error. */
+/* Makes the networks end in MPI_Finalize, after each callback that is set later than this call. Called by the first network,
+ * unless it was called before. Returns MPI's error. */
 int mpi_net_begin(const mpi_calls *mpi);
 /* In MPI_Finalize call a function while all of MPI still works, after what is set later than now. Returns MPI's error. */
 int net_at_end(const mpi_calls *mpi, MPI_Comm_delete_attr_function *function);
@@ -23,7 +23,7 @@ int mpi_is_ours(const mpi_calls *mpi, char version[MPI_VERSION_ROOM]);
 /* tutti_comm_from_mpi_of, through this table of calls. */
 tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void *mpi_comm,
                            size_t size, tutti_comm **comm);
-/* The network in place of MPI, where TUTTI_NET names one; NULL: messages go through MPI. */
+/* The network that replaces MPI, if TUTTI_NET names one; NULL: messages are sent through MPI. */
 const char *mpi_another_net(void);
 /* Enter MPI, which was initialized with thread level `threads`; other threads of this library stay
  * out until net_leave, unless the level allows all. Returns 0 if this thread may not call MPI, or,

@@ -4,7 +4,7 @@
  *            in all processes of a node, whichever cores their control groups show.
  * Cost       A few milliseconds, with hwloc's plugins: devices, distances and inner levels are not
  *            searched.
- * Invariant  Never fails; an unknown domain is 0 on all processes alike.
+ * Invariant  Never fails; an unknown domain is 0 on all processes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "site.h"
 

@@ -1,17 +1,17 @@
-/* async.c - non-blocking collectives, on threads of the shim's own.
+/* async.c - non-blocking collectives, on the shim's threads.
  *
  * Idea       A communicator with a non-blocking collective has a queue and a thread, which performs the
  *            collectives one after another with the blocking functions. The program gets a
- *            generalized request of MPI's own, which is completed then. So Wait, Test and the
- *            others work unchanged.
- * Waiting    A program's thread that waits for a collective in the queue performs it itself, after those before it. So a program
- *            that starts a collective and waits for it rarely waits for the scheduler to change threads.
+ *            generalized request of the MPI, which is completed then, so Wait, Test and the others
+ *            work unchanged.
+ * Waiting    A thread of the program that waits for a collective in the queue performs it itself, after those before it. A
+ *            program that starts a collective and waits for it thus rarely waits for the scheduler to change threads.
  * Progress   The thread makes it, so MPI must allow all threads to call it (MPI_THREAD_MULTIPLE).
  *            Without work the thread sleeps. In callbacks of MPI_Finalize MPICH takes no locks, so
  *            the thread works only while the thread that finalizes waits (net.h, net_finalize_begin).
  *            The thread of a communicator that was freed serves the next one: a persistent request has a queue, too.
- * Order      A call on a communicator comes after the collectives started on it before, so the
- *            order is the same on all ranks. Each communicator has a thread of its own, because
+ * Order      A call on a communicator runs after the collectives that were started on it before, so
+ *            the order is the same on all ranks. Each communicator has a separate thread, because
  *            ranks may start collectives on two of them in different orders.
  * Arrays     Counts and displacements are copied, as the MPIs do: bindings such as mpi4py's free
  *            theirs before the request is complete.
@@ -34,7 +34,7 @@ typedef struct job {
   shim_function function;
   async_call call; /* the job owns its arrays */
   use uses;
-  state *of, as; /* the communicator's; and a copy, with scratch and counts of its own */
+  state *of, as; /* the communicator's; and a copy, with separate scratch and counts */
   MPI_Request request;
   int *outcome; /* its result for the program; freed with the request */
 } job;

@@ -37,12 +37,12 @@ extern atomic_int async_unwaited;
 bool async_under_way(void);
 /* Is this one's request? Such a request must not be freed (MPI 5.0, 6.12). */
 bool async_in_progress(MPI_Request request);
-/* Leave the core to other threads, after so many tests in vain: for a moment, or until a collective in progress has completed. */
+/* Leave the core to other threads after `vain` tests in vain: for a moment, or until a collective in progress has completed. */
 void async_nap(int vain);
 /* Start it again; free it. */
 int async_restart(MPI_Request request);
 void async_free(MPI_Request request);
-/* Wait until the collectives in progress on a communicator are over. */
+/* Wait until the collectives in progress on a communicator have ended. */
 void async_drain(state *s);
 /* The calling thread performs the collectives of these requests, and those before them, as far as no thread has begun them. For a
  * program that waits for all these requests. */

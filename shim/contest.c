@@ -34,8 +34,8 @@ void turn_begin(turn *t, tutti_comm *comm, shim_function function) {
   t->since = report_now();
 }
 
-/* The MPI must be clearly faster: times have some noise. Blocks between measurements, for each time that the slower one
- * takes longer, at most: a time may be wrong. */
+/* The MPI must be clearly faster: times have some noise. Blocks until the next measurement: `between`, times the ratio of the
+ * slower time to the faster one, which counts at most as `most`, because a time may be wrong. */
 static const double clearly = 0.97, between = 300, most = 8;
 
 static double best(const double *ns) {
@@ -45,7 +45,7 @@ static double best(const double *ns) {
   return least;
 }
 
-/* If the ranks cannot agree, their communicator is over, and the next call says why. */
+/* If the ranks cannot agree, their communicator has failed, and the next call reports the reason. */
 static void settle(turn *t, uint32_t counted) {
   double slowest[2 * TURN_ROUNDS];
   t->settled = true;

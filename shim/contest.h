@@ -1,14 +1,14 @@
-/* contest.h - a communicator's calls of one kind, by turns by the MPI and by tutti, until it is clear who is faster.
+/* contest.h - gives a communicator's calls of one kind alternately to the MPI and to tutti, until the faster one is known.
  *
  * Idea       A kind is a collective and a power of two of bytes. Its first calls alternate in blocks between the two. Each
- *            rank adds up the time it spends in the calls of a block, but for the first ones, which may wait for ranks that
+ *            rank adds up the time it spends in the calls of a block, except the first ones, which may wait for ranks that
  *            are still in the block before. Then all ranks agree on the slowest rank's times, and the one with the shorter
- *            best block serves that kind, until they are measured anew.
- * Cost       Six blocks, half of them by the slower one, so rarely that this is 1 % of the time; two clock reads per call of
- *            theirs, and one allreduce.
- * Invariant  All ranks of a communicator make the same calls in the same order, and bytes are counted as all of them see
- *            them: so it is the same one's turn on all ranks. A result never depends on times: sums and products of floats
- *            on three ranks and more, and what else the two may compute differently, are always tutti's.
+ *            best block serves that kind, until the next measurement.
+ * Cost       Six blocks, half of them by the slower one, so rarely that this is 1 % of the time; two clock reads per call in
+ *            these blocks, and one allreduce.
+ * Invariant  All ranks of a communicator make the same calls in the same order, and count the same bytes, so they all choose
+ *            the same one for each call. A result never depends on times: sums and products of floats on three ranks and
+ *            more, and all other operations that may give different bits, are always tutti's.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SHIM_CONTEST_H
 #define SHIM_CONTEST_H
@@ -26,7 +26,7 @@ typedef struct turn { /* of one kind of call */
   uint64_t since;     /* ns: when the call that is under way began */
   uint64_t until;     /* when tutti had done it; 0: the MPI does it */
   double spent[2][TURN_ROUNDS];   /* ns in the calls of each block: tutti's, the MPI's */
-  uint32_t calls, again; /* again: so many calls later both are measured anew */
+  uint32_t calls, again; /* again: number of calls until both are measured again */
   bool settled, mpis;    /* mpis: it serves them */
   tutti_comm *comm;
   shim_function function; /* the last one of this kind, for the report */

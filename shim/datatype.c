@@ -133,7 +133,7 @@ static size_t at_once(size_t left, const layout *l) {
   return left < most ? left : most;
 }
 
-/* A type of so many bytes in a row, which matches any type. */
+/* A type of `size` consecutive bytes, which matches any type. */
 static int packed_type(size_t size, MPI_Datatype *type) {
   const int n = (int)((size + PIECE - 1) / PIECE);
   int *lengths = malloc((size_t)n * sizeof *lengths);
@@ -150,7 +150,7 @@ static int packed_type(size_t size, MPI_Datatype *type) {
   return error;
 }
 
-/* One element with more bytes than MPI_Pack can count: a message to itself, on a communicator of its own. */
+/* One element with more bytes than MPI_Pack can count: a message to itself, on a new communicator. */
 static int convert_huge(bool into, void *at, MPI_Datatype type, char *bytes, size_t size) {
   static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
   MPI_Datatype packed;

@@ -19,7 +19,7 @@
 
 /* ---- collectives ---- */
 
-/* A call of which the time is taken has ended. */
+/* A call has ended; takes its time, if it is measured. */
 static inline int ended(const answer *a, int code) {
   return a->turn ? turn_end(a->turn, code) : code;
 }
@@ -108,7 +108,7 @@ ALSO_PMPI(Type_free)
 
 /* ---- begin and end ---- */
 
-/* A program that does not wait may use a result that is not there yet; MPIs say nothing. */
+/* A program that does not wait may use a result that has not arrived yet; MPIs do not report this. */
 static void name_unwaited(void) {
   const int n = atomic_load(&async_unwaited);
   int rank = 0;

@@ -1,7 +1,7 @@
 /* members.c - tutti communicators of some ranks of MPI_COMM_WORLD, made by these ranks alone, by any thread.
  *
- * Idea       The members exchange messages on a communicator of the shim's own, with a tag that comes from their number. So the
- *            program's communicator is not used: a thread may make a tutti communicator for it while the program goes on
+ * Idea       The members exchange messages on a communicator of the shim, with a tag that is derived from their number. The
+ *            program's communicator is not used, so a thread may make a tutti communicator for it while the program runs
  *            (async.c). Members on one node need no network among them; others get an MPI communicator.
  * Cost       Four all-gathers of log2(n) messages each; no memory of the MPI's on one node.
  * Source     The all-gather is that of Bruck et al., IEEE Trans. Parallel Distrib. Syst. 8(11), 1997.

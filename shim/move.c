@@ -1,8 +1,8 @@
 /* move.c - MPI's collectives that move data: broadcast, allgather, barrier.
  *
  * Idea       They move bytes. Ranks may describe the same bytes by different types, so this rank's
- *            type determines only the source and target of its bytes: data of a type with holes, or
- *            with an order of its own, are packed.
+ *            type determines only the source and target of its bytes. Data of a type with holes, or
+ *            with elements in another order, are packed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 

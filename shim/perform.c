@@ -1,10 +1,10 @@
 /* perform.c - calls tutti, and handles its failures.
  *
- * Idea       MPI allows some calls that tutti refuses at once: with buffers that are not aligned,
- *            or that overlap where an MPI happens not to care. Then the call is repeated with
+ * Idea       MPI allows some calls that tutti refuses immediately: with buffers that are not aligned,
+ *            or that overlap in a way that an MPI happens to accept. Then the call is repeated with
  *            copies; the other ranks see no difference.
- * Invariant  A call that fails is never handed on, because some rank may have begun. All ranks get
- *            an error, and so does every later call on the communicator.
+ * Invariant  A call that fails is never handed on, because some rank may have begun. All ranks get an
+ *            error, and every later call on the communicator returns one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <stdio.h>

@@ -37,7 +37,7 @@ static const char *file; /* NULL: to stderr */
 static int my_rank;
 static row rows[MOST_ROWS + 1]; /* the last row is for calls that fit in no other */
 static int nrows;
-/* Kinds of calls that both have served by turns, of all communicators, in the order in which they ended. */
+/* Kinds of calls that both have served alternately, of all communicators, ordered by the end of the measurement. */
 typedef struct contest {
   shim_function function;
   int size;

@@ -74,7 +74,7 @@ void report_communicator(const char *name, shim_why why);
 void report_nothing(const char *why);
 uint64_t report_now(void); /* ns */
 void report_served(tutti_comm *comm, last_row *last, const served_call *call, uint64_t since);
-/* Both have been measured at a function and sizes up to 2^size bytes: a call's ns on the slowest rank, and who serves it. */
+/* Both have been measured at a function and sizes up to 2^size bytes: ns of a call, on the slowest rank. mpi: it serves it. */
 void report_turns(shim_function function, int size, double mpi_ns, double tutti_ns, bool mpi);
 /* Count a failure; the first message is kept. */
 void report_failure(const char *sentence);

@@ -1,8 +1,8 @@
 /* request_lanes.c - tutti communicators for persistent collectives, used again by later requests.
  *
- * Idea       Ranks may start requests in different orders, so each request has a communicator of its own. A new one is dear: its first
- *            collective chooses a plan, which takes milliseconds. So a communicator of the program's keeps those of requests that
- *            were freed.
+ * Idea       Ranks may start requests in different orders, so each request has a separate communicator. A new one is
+ *            expensive: its first collective chooses a plan, which takes milliseconds. Therefore the communicators of freed
+ *            requests are kept with the program's communicator.
  * Invariant  All ranks take the same lane: the first that no rank uses, although they free requests in different orders.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "request_lanes.h"

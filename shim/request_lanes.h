@@ -6,7 +6,7 @@
 #include "state.h"
 
 typedef struct lane {
-  lanes *of; /* NULL: the communicator is nobody else's */
+  lanes *of; /* NULL: the communicator belongs to no list of lanes */
   int index;
   tutti_comm *comm;
 } lane;

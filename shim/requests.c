@@ -22,7 +22,7 @@ static bool any(void) {
   return atomic_load_explicit(&async_persistent, memory_order_relaxed) > 0;
 }
 
-/* The inner requests, in place of the program's. */
+/* The inner requests, which replace the program's. */
 typedef struct stand_in {
   int n;
   MPI_Request *theirs, *known, few[32];
@@ -153,8 +153,8 @@ int MPI_Request_free(MPI_Request *request) {
 }
 ALSO_PMPI(Request_free)
 
-/* MPICH tests first and then makes progress; MPI's own collectives make progress, but tutti's need
- * not. So the second test may see what MPI_Win_complete sent before such a collective. */
+/* MPICH tests first and then makes progress. MPI's own collectives make progress, but tutti's need
+ * not. The second test may therefore see what MPI_Win_complete sent before such a collective. */
 int MPI_Win_test(MPI_Win win, int *done) {
   const int code = next()->Win_test(win, done);
   return code == MPI_SUCCESS && !*done ? next()->Win_test(win, done) : code;

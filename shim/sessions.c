@@ -1,8 +1,9 @@
 /* sessions.c - MPI's sessions (MPI 4): a program may have them and never call MPI_Init.
  *
- * Idea       Such a program has no MPI_COMM_WORLD, of whose ranks tutti's communicators are made. So its calls stay the MPI's, and
- *            where a report was asked for, its end says why. The program's MPI is found at the first session, as at MPI_Init.
- * Headers    Those before MPI 4 lack the functions: a session is a pointer in Open MPI 5, and in the standard ABI.
+ * Idea       tutti's communicators are made of ranks of MPI_COMM_WORLD, which such a program does not have. The MPI serves its
+ *            calls. If a report is wanted, it gives the reason at the program's end. The program's MPI is found at the first
+ *            session, as at MPI_Init.
+ * Headers    Headers before MPI 4 lack the functions: a session is a pointer in Open MPI 5, and in the standard ABI.
  * SPDX-License-Identifier: BSD-3-Clause */
 /* Export what mpi.h declares; MPICH's does not set the visibility. */
 #pragma GCC visibility push(default)

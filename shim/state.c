@@ -309,7 +309,7 @@ static bool all_agree(bool yes) {
   return next()->Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) == MPI_SUCCESS && all;
 }
 
-/* The communicator of all is made at once, because the others are made of it. */
+/* The communicator of all ranks is made immediately, because the others are made of it. */
 static shim_why serve_whole(bool wanted) {
   if (!all_agree(wanted)) return WHY_OFF;
   tutti_comm *made = NULL;

@@ -1,9 +1,9 @@
-/* state.h - the shim's state of a communicator of the program's.
+/* state.h - the shim's state of a communicator of the program.
  *
- * Idea       A communicator is inspected when a collective is called on it for the first time, and
- *            gets a tutti communicator, or a reason why not, the same on all its ranks, in the first
- *            one that tutti can do: all ranks are in it. So a communicator costs nothing until
- *            then. Later collectives only look it up by its handle.
+ * Idea       A communicator is inspected at the first collective on it. At the first collective that
+ *            tutti can run, all its ranks take part, and it gets a tutti communicator, or a reason
+ *            why not, the same on all ranks. Until then it costs nothing. Later collectives only look
+ *            it up by its handle.
  * Invariant  The state is removed when the program frees the communicator, before the MPI may reuse
  *            the handle.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -38,7 +38,7 @@ typedef struct {
   int MPI_internal[5];
 } MPI_Status;
 
-/* ---- predefined handles: no two are equal, and none is zero ---- */
+/* ---- predefined handles: all are different, and not zero ---- */
 
 #define MPI_OP_NULL ((MPI_Op)0x20)
 #define MPI_SUM     ((MPI_Op)0x21)

@@ -1,15 +1,14 @@
 /* build_comm.c - builds a communicator: connects its ranks, reads the settings, chooses by placement.
  *
- * Idea       the placement of the ranks says which of them share memory. If all do, shared memory
- *            is the wire, and a network is only kept beside it. If some do, one wire combines
- *            both. If none do, the network is the wire. The levels within a machine count in any
- *            of these cases.
- * Levels     levels count consecutive ranks: place v of their tree is held by rank order[v].
- *            Where it does not matter which rank is which, a plan is made for places, and its
- *            messages go to the ranks that hold them. A collective that gives every rank its
- *            own block, or sums in rank order, is planned for ranks, as on a machine without
- *            levels.
- * Invariant  if the ranks are already in the order of the tree, there is no order and no mapping.
+ * Idea       the placement of the ranks determines which of them share memory. If all do, shared
+ *            memory is the transport, and a network is kept only as a separate one. If some do, one
+ *            wire combines both. If no ranks share memory, the network is the transport. The levels
+ *            within a machine count in all three cases.
+ * Levels     levels count consecutive ranks: rank order[v] has position v of their tree. If the
+ *            identity of ranks does not matter, a plan is made for positions, and its messages go to
+ *            the ranks that have them. A collective that gives every rank its own block, or sums in
+ *            rank order, is planned for ranks, as on a machine without levels.
+ * Invariant  if the ranks are already in the order of the tree, no order or mapping is stored.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -326,8 +325,8 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
   return TUTTI_OK;
 }
 
-/* Tells a simulated network the level at which each rank's path leaves this rank's, by which it paces messages; not where ranks
- * have ports for several at once, and know their places, nor where a sender is free before its message has come. */
+/* Passes the levels that separate this rank from each peer to a simulated network, which paces messages by them. Not needed
+ * if senders are free before their messages have arrived, or if the placement is known and ranks have several ports. */
 static tutti_status set_levels(tutti_comm *comm) {
   const tt_cost_model *p = tt_chooser_model(comm->plans->chooser);
   const int *place = comm->plans->place, mine = place ? place[comm->rank] : comm->rank;

@@ -1,4 +1,4 @@
-/* build_comm.h - how a communicator comes to be.
+/* build_comm.h - the steps that build a communicator.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_BUILD_COMM_H
 #define TT_BUILD_COMM_H
@@ -34,8 +34,8 @@ typedef struct tt_comm_spec {
  * wisdom. All ranks call it. On errors the caller destroys the communicator. */
 tutti_status tt_comm_build(tutti_comm *comm, const tt_comm_spec *spec);
 void tt_comm_destroy(tutti_comm *comm);
-/* If this rank cannot complete a communicator that its peers may wait in: breaks it, with
- * tutti_error. Returns the status with which it has failed. */
+/* If this rank cannot complete a communicator that its peers may be waiting in: breaks it, with the
+ * text of tutti_error. Returns the status of the communicator's failure. */
 tutti_status tt_comm_spoil(tutti_comm *comm, tutti_status status);
 
 /* The parts that ranks bring for a new communicator among them, exchanged over another one, or by the caller's all-gather. */

@@ -1,12 +1,12 @@
-/* comm_wisdom.c - the wisdom of a communicator: its first rank shares its own with all ranks.
+/* comm_wisdom.c - the wisdom of a communicator: its first rank sends its wisdom to all ranks.
  *
- * Idea       when a communicator is made, its first rank picks the entries of the process that were
- *            measured with the same placement, and sends them to the others. So all choose alike,
- *            whatever their own files say. Entries measured later are added on all ranks
- *            (measure.c).
- *            Entries travel as text, because a plan is a value of one process.
- * Cost       nothing extra is sent if the first rank has no wisdom: a flag in a message that is
- *            sent anyway says so.
+ * Idea       when a communicator is made, its first rank selects the entries of the process that
+ *            were measured with the same placement, and sends them to the others. All ranks thus
+ *            make the same choice, even if their own files differ. Entries that are measured later
+ *            are added on all ranks (measure.c). Entries are sent as text, because a plan is a value
+ *            of one process.
+ * Cost       if the first rank has no wisdom, a flag in a message that is sent in any case says so,
+ *            and nothing else is sent.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "comm_wisdom.h"
 
@@ -36,8 +36,8 @@ static tutti_status receive_text(tutti_comm *comm, const char *who, tt_text *tex
   return tt_break_if_memory(comm, tt_wisdom_parse(&comm->plans->wisdom, text->at, who));
 }
 
-/* The communicator is in use by other ranks already, so it may fail meanwhile; then the caller's
- * first call reports that, as it would without wisdom. */
+/* Other ranks may already use the communicator, so it may fail during this call. The caller's first
+ * call then reports the failure, as it would without wisdom. */
 tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said) {
   static const char who[] = "the wisdom of a communicator";
   if (!can_use(comm)) return TUTTI_OK;

@@ -42,7 +42,7 @@ void tt_device_seek(void);
 
 /* ---- a launcher that lets its ranks find each other (plugin.c) ---- */
 
-/* TUTTI_ERR_UNSUPPORTED: its library is not there. */
+/* TUTTI_ERR_UNSUPPORTED: the launcher's library is not installed. */
 tutti_status tt_launcher_open(const char *name, double seconds, tutti_launcher *l);
 
 #endif

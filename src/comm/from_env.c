@@ -187,7 +187,7 @@ static tutti_status create_base_comm(tt_heap *heap, int rank, tutti_comm **out) 
 
 /* ---- from the environment ---- */
 
-/* Only one process may use a heap: a second one would overwrite what the first has published. */
+/* A heap may be used by only one process: a second process would overwrite the data that the first has published. */
 static tutti_status claim_heap(tt_segment *segment, int index, int rank) {
   int owner;
   bool self;

@@ -1,12 +1,12 @@
 /* from_net.c - a communicator over a network, with shared memory among ranks of a node.
  *
- * Idea       first there is a plain communicator over the network alone. The ranks exchange their
- *            placements by its all-gathers, or in the meeting in which they found each other: then no
- *            message passes, and no rank connects to another one before the first call. The first rank of
- *            each node makes a segment, and the others open it through /proc. If all ranks of a node
- *            could, they use it.
+ * Idea       first a plain communicator over the network alone is made. The ranks exchange their
+ *            placements by its all-gathers, or in the bootstrap that connected them. In the second
+ *            case no message is sent and no rank connects to another before the first call. The
+ *            first rank of each node makes a segment, and the others open it through /proc. The
+ *            segment is used if all ranks of the node could open it.
  * Invariant  every rank goes through the same gathers, whatever fails in between, so all
- *            return the same result. In a meeting, a rank that fails says so to all.
+ *            return the same result. In a bootstrap, a rank that fails tells all others.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,8 +134,8 @@ static bool right_heaps(const tutti_comm *comm, const member *all, const opened 
   return true;
 }
 
-/* Opens the shared memory of a node, or withdraws it on all its ranks. heaps: room for what all have
- * opened. */
+/* Opens the shared memory of a node, or withdraws it on all ranks of the node. heaps: space for the entries that all
+ * ranks have opened. */
 static tutti_status share(exchange *x, bool can, member *all, opened *heaps) {
   tutti_comm *comm = x->comm;
   int index = 0, first = 0, fd = -1;

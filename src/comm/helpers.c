@@ -1,10 +1,10 @@
 /* helpers.c - ranks that bring no data: how many, and how calls with them are planned.
  *
- * Idea       plans with helpers are made for places, as other plans are (build_comm.c): first come the ranks
- *            with data, in the order of their own levels; then the helpers, each at the group in
- *            which it sits (helper_places.c). What a message costs depends on where both ranks sit in
- *            the levels of all.
- * Invariant  if the ranks are in the order of their places already, there is no order and no mapping.
+ * Idea       plans with helpers are made for positions, as other plans are (build_comm.c). The ranks
+ *            with data come first, ordered by their levels. The helpers follow, each in the group
+ *            that helper_places.c assigns to it. The cost of a message depends on where both
+ *            ranks are in the levels of all ranks.
+ * Invariant  if the ranks are already in the order of their positions, no order or mapping is stored.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>

@@ -42,7 +42,7 @@ typedef struct visit_end { /* from each rank */
 typedef struct layout {
   int hosts;     /* in all */
   int each;      /* ranks of a host; 0: they differ, and all are members of one session */
-  int racks;     /* that have aggregators of their own; 0: there is one for all hosts */
+  int racks;     /* racks that have their own aggregators; 0: one aggregator serves all hosts */
   int of_rack;   /* hosts of each */
   char rack[16]; /* the level's name */
 } layout;
@@ -83,8 +83,8 @@ static int count_names(const char *names) {
 
 /* ---- plans ---- */
 
-/* The levels of all ranks from one on: each virtual one is a domain of its own on every level. The level of racks is left
- * out, because their aggregators stand in them, so that hosts reach these over no rack's link. */
+/* The levels of all ranks, starting with level `from`. Each virtual rank is a separate domain on every level. The level of
+ * racks is left out, because each rack contains its aggregator, so that hosts reach it without using the rack's uplink. */
 static tutti_status levels_with(const char *levels, int from, int helpers, char all[TT_TREE_TEXT]) {
   tt_tree tree;
   size_t at = 0;
@@ -170,8 +170,8 @@ static tutti_status plan_of_way(const tutti_comm *comm, const tt_setting *s, con
   return status;
 }
 
-/* A way over the aggregator; `beside`: NULL, or the fold that sums the rest of the vector. Ranks keep their
- * positions, because virtual ranks come after all others. */
+/* One plan with the aggregator; the fourth argument: NULL, or the fold that sums the rest of the vector. Ranks keep their
+ * positions, because virtual ranks follow them. */
 static tutti_status plan_for(tutti_comm *comm, int parts, const layout *x, const char *beside,
                              tt_aggregated *a) {
   tt_setting setting = comm->plans->setting;
@@ -289,8 +289,8 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, const layout *x
   return status;
 }
 
-/* All ranks could, or all drop it, and the first says why. Ranks that are done here use the communicator
- * already, so it may fail meanwhile; then the caller's first call reports that. */
+/* Either all ranks succeeded, or all drop the aggregator and the first one reports why. Ranks that have left this function
+ * already use the communicator, so it may fail during this call; then the caller's first call reports the failure. */
 static tutti_status agree(tutti_comm *comm, const invitation *i, const visit_end *mine) {
   visit_end *all = malloc((size_t)comm->ranks * sizeof *all);
   tutti_status status =
@@ -309,7 +309,7 @@ static tutti_status agree(tutti_comm *comm, const invitation *i, const visit_end
   return status;
 }
 
-/* Which of the racks use an aggregator each, as many as are named. NULL, or why none can be used. */
+/* Decides which racks have their own aggregators: all, if as many are named. Returns NULL, or why no aggregator can be used. */
 static const char *fit_names(const char *names, layout *x) {
   size_t size;
   char *why = tt_thread_text(&size);

@@ -5,8 +5,8 @@
 
 #include "choose.h"
 
-/* This machine's figures: from the profile found (settings.c), or built in. Warns about a profile
- * that cannot be used. tt_profile_path names its path, or says why none is used. */
+/* This machine's model parameters: from the profile found (settings.c), or built in. Warns about a
+ * profile that cannot be used. tt_profile_path returns its path, or why no profile is used. */
 void tt_profile_here(tt_profile *profile);
 /* Puts the figures of the named network in effect; if the profile has none, warns once and uses the
  * built-in ones. */

@@ -2,10 +2,10 @@
  *
  * Idea       all ranks exchange color and key. The ranks of a color then make a network among
  *            themselves, if the old one has a network, and control blocks in shared memory, and
- *            exchange their addresses. A rank that failed says so, so that all know. If another
- *            thread has taken the network's number meanwhile, they start again.
- * Invariant  if a rank died, another may miss messages although its own were received: what it
- *            made stays valid as long as the others use it.
+ *            exchange their addresses. A rank that fails tells all others. If another thread takes
+ *            the network's number before the split ends, the ranks start again.
+ * Invariant  if a rank dies, another rank may miss messages although its own were received. The
+ *            memory that it made stays valid as long as the others use it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 

@@ -1,9 +1,8 @@
 /* tracing.c - which communicators are traced, and under which names; the program's marks.
  *
  * Idea       the first communicator of a process claims the file. Communicators split from it
- *            inherit the rank's identity, and mix a number of their own that is the same on all
- *            their ranks. A tape is written to the file when its communicator is freed, or the
- *            process ends.
+ *            inherit the rank's identity, and mix in a number that is the same on all their ranks.
+ *            A tape is written to the file when its communicator is freed, or the process ends.
  * Clocks     ranks of one machine read the same clock. The others ask the first rank for its
  *            time, in some rounds each, one rank after the other. The quickest round counts; half
  *            of it bounds the error of the difference.
@@ -27,7 +26,7 @@
 #include "comm.h"
 
 /* Does the processor's counter run at a constant rate? */
-/* each lanes, forked: order: a number of its own, a flag */
+/* each lanes, forked: order: a separate number, a flag */
 
 static bool has_counter(void) {
 #if defined(__x86_64__)
@@ -74,7 +73,7 @@ static tt_trace *new_trace(const tutti_comm *comm) {
   return t;
 }
 
-/* Starts a trace with this identity, to which the communicator's ranks are added. */
+/* Starts a trace with this identity, completed by the communicator's ranks. */
 static void begin_trace(tutti_comm *comm, tt_trace_id id, int64_t offset, int64_t error) {
   tt_trace *t = comm->trace = new_trace(comm);
   if (!t) return;

@@ -1,12 +1,11 @@
-/* coded.c - the messages of a run: to ranks that share no memory they may be coded (code.h).
+/* coded.c - the messages of a run: to ranks that share no memory they may be compressed (code.h).
  *
- * Idea       Steps send and receive numbers, and know of no code. Between them and a far rank stand two
- *            frames, one on its way out and one on its way in, and the numbers of the latter.
- * Cost       96 KiB for each far rank with which a run has messages, kept until the run is freed.
- * Invariant  A frame codes numbers of one message and of one block of the vector, from the block's
- *            beginning on in whole TT_CODE_BLOCKs. So the same numbers have the same codes in every
- *            message, and complete sums, which were rounded (run.c), travel unchanged. The wire to a far
- *            rank copies what it takes.
+ * Idea       Steps send and receive numbers, and are not affected by compression. For each far rank there are two frames, one
+ *            outgoing and one incoming, and the decompressed numbers of the incoming one.
+ * Cost       96 KiB for each far rank that a run exchanges messages with, kept until the run is freed.
+ * Invariant  A frame compresses numbers of one message and of one block of the vector, in whole TT_CODE_BLOCKs that are counted
+ *            from the start of the block. The same numbers therefore have the same codes in every message, and complete sums,
+ *            which were rounded (run.c), arrive unchanged. The wire to a far rank copies the bytes that it takes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>

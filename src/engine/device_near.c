@@ -1,12 +1,12 @@
 /* device_near.c - kernels within a host, and messages between hosts, in one call.
  *
- * Idea       in a plan whose first steps are two-shot's among the ranks of a host, a kernel sums each rank's block out of the
- *            host's vectors, where they lie on devices, and only this block comes to the memory of the host. Those two
- *            steps are over then; the others go on as ever. Other hosts see the same messages, so they need not know.
+ * Idea       if the first steps of a plan are two-shot's among the ranks of a host, a kernel sums each rank's block out of the
+ *            host's vectors, where they lie on devices, and only this block is copied to the memory of the host. This completes
+ *            those two steps; the others run as usual. Other hosts get the same messages and are not involved.
  * Cost       three rounds of flags among the ranks of the host, and a kernel and a copy for each slice.
- * Agreement  a rank shows its vector's name, or that it has none to offer (round 0); whether it has mapped all of them, once
- *            its stream has made its own (1); and that its kernels are over (2). If one cannot, all send messages. A rank
- *            whose vectors lie on the host does not wait.
+ * Agreement  a rank publishes its vector's name, or that it offers none (round 0); whether it has mapped all vectors, once its
+ *            stream has produced its own (1); and that its kernels have ended (2). If any rank cannot, all send messages. A
+ *            rank with vectors on the host does not wait.
  * Invariant  the operands and the order of the step, so the same bits. No vector is written by its rank, nor freed, while a
  *            kernel may read it: slices begin after round 2.
  * SPDX-License-Identifier: BSD-3-Clause */

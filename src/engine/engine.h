@@ -32,7 +32,7 @@ typedef enum tt_shape {
 /* The shape whose schedules equal those of these n ranks, step for step. Either all ranks of a
  * communicator run a loop, or none. TUTTI_ERR_MEMORY. */
 tutti_status tt_shape_of(tt_sched *const *scheds, int n, tt_shape *shape);
-/* *most: up to how many bytes does a loop run them in shared memory? 0: none does. TUTTI_ERR_MEMORY. */
+/* *most: the largest number of bytes for which a loop runs them in shared memory; 0: no loop does. TUTTI_ERR_MEMORY. */
 tutti_status tt_has_loop(tt_sched *const *scheds, int n, uint64_t *most);
 /* Rebuild the schedule that the loop for `shape` executes; NULL if the shape is none, or out of
  * memory. */
@@ -114,8 +114,8 @@ typedef struct tt_loop {
 } tt_loop;
 extern const tt_loop tt_line_loop, tt_arena_loop;
 
-/* Where a rank's vectors are: in memory of the host; on a device, from which they come piece by piece; the device could
- * sum, if it reaches the peers' memory; it does reach it. */
+/* Where a rank's vectors are: in host memory; on a device, and copied from it in pieces; on a device that could sum, if it can
+ * access the peers' memory; on a device that can access it. */
 typedef enum tt_comes { TT_HERE, TT_COMES, TT_OFFERED, TT_REACHED } tt_comes;
 
 /* What a rank shows and takes in a call that a loop runs. */
@@ -125,7 +125,7 @@ typedef struct tt_role {
   tt_peers from;   /* the ranks whose bytes it takes */
   size_t own;      /* elements that this rank has to show */
   size_t slot;     /* bytes of a slot: the most that any rank shows */
-  size_t at, part; /* elements: where its part begins in what each of them shows, and its length */
+  size_t at, part; /* elements: start of its part in the bytes that each of them shows, and the part's length */
 } tt_role;
 
 /* The names of a rank's vectors (wire.h: export), as it puts them in its flag slot. */
@@ -139,14 +139,14 @@ typedef struct tt_names {
   tt_store_rule stores; /* by which kind of stores it writes each piece */
 } tt_names;
 
-/* The arena loop's state; pieces are numbered from `first` on. */
+/* The arena loop's state; the first piece has the number `first`. */
 typedef struct tt_pieces {
   tt_shape shape;
   tt_partition cut; /* of the vector */
   uint32_t at_once; /* pieces per batch: one, if any vector goes through an arena */
   uint64_t first;   /* number of its first piece */
   uint32_t count;
-  size_t slot;         /* bytes of a slot of the arenas, of which there are `slots` */
+  size_t slot;         /* bytes of each of the `slots` slots of the arenas */
   uint32_t slots;
   uint64_t slots_from; /* the first piece since they have that size */
   uint32_t done[TT_COUNTERS];
@@ -177,7 +177,7 @@ typedef struct tt_pieces {
 
 /* How far the ranks of a host are with a sum that kernels make among them (device_near.c). */
 typedef enum tt_near_stage {
-  TT_NEAR_SETTLED, /* kernels have made it, or none will */
+  TT_NEAR_SETTLED, /* kernels have made the sum, or are not used */
   TT_NEAR_SHOWS,
   TT_NEAR_ASKS,
   TT_NEAR_MAPS,
@@ -227,7 +227,7 @@ static inline uint64_t tt_slice_at(const tt_operation *o, uint32_t slice) {
   return tt_partition_at(&o->slicing, tt_slice_quarters((uint32_t)o->slices, slice));
 }
 
-/* Of a collective in which each rank has a block: the element where a rank's begins, and how many it has. */
+/* If each rank has a block: the element at the start of a rank's block, and the number of elements in it. */
 static inline size_t tt_block_at(const tt_operation *o, int rank) {
   return o->table ? o->table[rank] : o->call.count * (size_t)rank;
 }
@@ -263,9 +263,9 @@ bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
 void tt_operation_release(tt_operation *o); /* frees the memory kept for reuse */
 
 /* For the loops (line.c). find_role: fills o->role. begin: allocate the tables. ready: true once the flag data (n bytes) of
- * these ranks in this round are there. await: show those whose flags are missing. */
+ * these ranks have arrived for this round. await: show the ranks with missing flags. */
 void tt_find_role(tt_operation *o);
-/* The first step that receives, or sends; 0: none does. */
+/* The first step that receives, or sends; 0: the schedule has no such step. */
 uint32_t tt_first_step(const tt_operation *o, bool receives);
 tutti_status tt_flags_begin(tt_operation *o);
 bool tt_flags_ready(tt_operation *o, const tt_peers *peers, size_t n, bool *moved);
@@ -306,14 +306,14 @@ struct tt_run {
 tutti_status tt_run_begin(tt_run *r, int slice);
 bool tt_moving_is_over(const tt_run *r, uint32_t k);
 /* Tells the aggregator what it will get of this run (share.c). over: the aggregator has all of it, and this rank
- * what it wants; true where there is no aggregator. *status: TUTTI_ERR_MISMATCH if ranks made different calls. */
+ * what it wants; true without an aggregator. *status: TUTTI_ERR_MISMATCH if ranks made different calls. */
 void tt_share_begin(const tt_run *r);
 bool tt_share_over(const tt_run *r, tutti_status *status);
 bool tt_run_progress(tt_run *r, tutti_status *status);
 
-/* Kernels within a host, and messages between hosts (device_near.c). first: do the plan's first steps let kernels take
- * their place? progress: one pass towards an agreement on this host; slices begin when it is settled. bring: the sums
- * come to the host's memory; landed: has a slice's? made: is a step over, because kernels have made it? awaits: as
+/* Kernels within a host, and messages between hosts (device_near.c). first: can kernels replace the plan's first steps?
+ * progress: one pass towards an agreement on this host; slices begin when it is settled. bring: the sums are copied to the
+ * host's memory; landed: has this slice's sum arrived? made: has a step ended, because kernels have made it? awaits: as
  * tt_operation_awaits. */
 /* op: of the sums that devices make over this wire: within a host they are parts of a mean, which is divided at the end. */
 tutti_op tt_near_op(const tt_wire *wire, tutti_op op);
@@ -338,8 +338,8 @@ static inline tt_wire *tt_wire_to(const tt_operation *o, int peer) {
 bool tt_owed_begin(tt_run *r);
 /* Rounds n floats as their codes do; owed: of these floats, or NULL. */
 void tt_owed_round(tt_code code, float *x, float *owed, size_t n);
-/* Messages of a run, coded or not (coded.c): as the functions of a channel (wire.h). head: *status: out
- * of memory, or what came is no code. push: owed: of these numbers, or NULL. came: is there something from this peer? */
+/* Messages of a run, compressed or not (coded.c): as the functions of a channel (wire.h). head: *status: out of memory, or the
+ * received bytes are not a valid code. push: owed: of these numbers, or NULL. came: has anything arrived from this peer? */
 size_t tt_link_push(tt_run *r, int peer, const void *bytes, float *owed, size_t n, size_t left,
                     uint64_t *ticket, tutti_status *status);
 size_t tt_link_head(tt_run *r, int peer, tt_stamp *stamp, tutti_status *status);
@@ -350,7 +350,7 @@ void tt_link_expect(tt_run *r, int peer, void *to, size_t n, size_t left);
 bool tt_link_pull(tt_run *r, int peer, void *to, size_t n, tutti_status *status);
 void tt_link_free(tt_run *r);
 
-/* Paced messages (pace.c): may message k be sent now? Record that a message is over. */
+/* Paced messages (pace.c): may message k be sent now? Record that a message has ended. */
 bool tt_pace_allows(const tt_run *r, uint32_t k);
 void tt_pace_over(tt_run *r);
 

@@ -1,13 +1,12 @@
-/* learn.h - which of two ways of doing the same is faster: learned from the time that calls take.
+/* learn.h - learns which of two ways to do the same is faster, from the time that calls take.
  *
- * Idea       Rank 0 keeps a learner for calls of about one size. Most calls go the usual way. In each period a few calls go
- *            the other way, and if their median is clearly less than that of as many usual ones, that
- *            way becomes the usual one. Rank 0 asks for a way of the next call; when it takes effect is the matter of whoever uses
- *            the learner.
- * Time       A median, because a rank that loses its core for a moment makes one call long, and one that comes last makes
+ * Idea       Rank 0 keeps a learner for calls of about one size. Most calls use the usual way. In each period a few calls use
+ *            the other way. If their median is clearly less than that of the same number of usual calls, the other way becomes
+ *            the usual one. Rank 0 asks for the way of the next call; the user of the learner decides when it takes effect.
+ * Time       A median, because a rank that loses its core for a moment makes one call long, and a rank that arrives last makes
  *            one short. The first calls after a change find lines as the other way left them, and do not count.
- * Cost       Some additions per call, on rank 0. After the first two periods at most 1 % of the calls' time goes the other
- *            way; two trials never follow each other.
+ * Cost       Some additions per call, on rank 0. After the first two periods at most 1 % of the calls' time is spent on the
+ *            other way; two trials never follow each other.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_LEARN_H
 #define TT_LEARN_H
@@ -37,7 +36,7 @@ typedef struct tt_learner {
 
 /* expected: the way that is expected to be faster. */
 void tt_learner_begin(tt_learner *x, int expected);
-/* A call that went this way is over. ticks: its time; 0: not known. Sets x->next. */
+/* A call that used this way has ended. ticks: its time; 0: not known. Sets x->next. */
 void tt_learn(tt_learner *x, int way, uint64_t ticks);
 
 #endif

@@ -1,5 +1,5 @@
 /* operation.c - a collective in progress: its vector in slices, up to TT_FLIGHT of them running
- * concurrently, each on a lane of its own.
+ * concurrently, each on a separate lane.
  *
  * Invariant  Slice s runs on lane s mod TT_FLIGHT of the operation's window place, and starts when
  *            slice s - TT_FLIGHT has ended here; slice.c states the same for the prover.

@@ -1,13 +1,13 @@
 /* pace.c - order of sends over a simulated network.
  *
  * Idea       Message k of slice s has the number s * D + k. Within a slice, and to the peers of a
- *            level, messages go one at a time, in the order of their numbers. If every rank has the
- *            same steps, a slice starts after the end of the slice whose place it takes; else after
- *            the whole previous slice.
- * At once    Where the places of ranks are not known, the messages of a step go together, and steps one at
- *            a time: many messages spread over all links, and one does not (cost/contention.c).
- * Invariant  A message waits only for smaller numbers, on this rank and on all others: so one can
- *            always go, though none is over before it is received.
+ *            level, messages are sent one at a time, in the order of their numbers. If every rank has
+ *            the same steps, a slice starts after the end of the slice that it replaces; otherwise
+ *            after the whole previous slice.
+ * Together   If the placement of ranks is unknown, the messages of a step are sent together, and steps
+ *            one at a time: many messages spread over all links, and one does not (cost/contention.c).
+ * Invariant  A message waits only for smaller numbers, on this rank and on all others. Some message
+ *            can therefore always be sent, although each ends only when it is received.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "engine.h"
 

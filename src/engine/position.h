@@ -28,7 +28,7 @@ static inline uint64_t tt_contiguous(const tt_run *r, const tt_span *span, tt_cu
   const size_t element = r->o->reducer.element;
   while (c->at < c->end) {
     uint32_t whole = tt_span_block(span, c->at), block = whole % B;
-    /* codes begin anew with every block */
+    /* each block is compressed separately */
     uint32_t n =
         r->o->coding.code ? 1 : (uint32_t)tt_min(tt_span_run(span, c->at, c->end), B - block);
     uint64_t from = tt_partition_at(&r->partition, block) * element;

@@ -1,14 +1,14 @@
-/* share.c - what a run sends to an aggregator, and gets from it.
+/* share.c - the data that a run sends to an aggregator, and gets from it.
  *
  * Idea       In a plan for an aggregator the ranks after those of the communicator are virtual: no process of
- *            the job runs their schedules. The messages to them, in the order of the schedule, are what this
- *            rank gives of a vector; the messages from them are what it wants. Each virtual rank has a part of
- *            the vector.
- * Invariant  Of every part a rank gives all, or wants all, or both; less than all is one stretch. So each rank knows
- *            the length of the session's vector, and where its stretches are: part after part. If all ranks are in one
- *            session, its vector is the run's, and what a rank gives is one stretch, and so is what it wants.
- *            If blocks belong to ranks, the session's vector has those of its members, one after the other; in the
- *            run's they lie `sessions` blocks apart.
+ *            the job runs their schedules. The messages to them, in the order of the schedule, are the data that this
+ *            rank gives; the messages from them are the data that it wants. Each virtual rank has a part of the
+ *            vector.
+ * Invariant  A rank gives all of every part, or wants all of it, or both; if it is less than all, it is one stretch. Each
+ *            rank thus knows the length of the session's vector, and the positions of its stretches, part after part. If
+ *            all ranks are in one session, its vector is the run's; the data that a rank gives are one stretch, as are the
+ *            data that it wants. If blocks belong to ranks, the session's vector has those of its members, one after the
+ *            other; in the run's vector they are `sessions` blocks apart.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "position.h"
 

@@ -1,13 +1,13 @@
 /* grow_net.c - tutti_comm_grow between hosts: the survivors of a communicator and joiners create a new one.
  *
- * Idea       Growing is meeting again (create.c), with other rounds: the survivors bring their rows to the first of them, the
- *            leader, over the communicator that shrinking has made, and the joiners through the waiting room of the
- *            job's launcher (room.h); the leader hands out the table of all. So a rank that dies on the way is noticed as in
- *            any call, and a joiner by the room.
- * Cost       Per round a gather to the leader, over connections that their agreement has made, two broadcasts, and one message of
- *            the leader to the room each way.
- * Invariant  No rank waits for a process that is gone. Ranks may see different ends of an attempt: shrink.c lets them
- *            agree whether all have the communicator, somebody was lost and they try again, or it cannot be done.
+ * Idea       Growing repeats the bootstrap (create.c) with other rounds. The survivors send their rows to the first of them,
+ *            the leader, over the communicator that shrinking has made. The joiners send theirs through the waiting room of
+ *            the job's launcher (room.h). The leader distributes the table of all. The failure of a rank is detected as in
+ *            any call, and that of a joiner by the room.
+ * Cost       Per round a gather to the leader, over connections that their agreement has made, two broadcasts, and one
+ *            message from the leader to the room and back.
+ * Invariant  No rank waits for a process that has ended. Ranks may see different results of an attempt: shrink.c lets them
+ *            agree whether all have the communicator, a rank was lost and they try again, or it cannot be done.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "grow_net.h"
 
@@ -100,7 +100,7 @@ static void hear_room(tt_growth *w, double limit, word *x) {
   x->joiners = x->status ? 0 : is.claimed;
 }
 
-/* How many joiners there are, on all ranks. Growing by none needs no room. */
+/* Finds the number of joiners, on all ranks. No room is needed to grow by 0. */
 static tutti_status claim_joiners(tt_growth *w, int *joiners) {
   const double limit = tt_connect_timeout(120);
   tt_long_wait wait = tt_long_wait_begin(w->name);
@@ -178,7 +178,7 @@ static tutti_status read_slots(const tt_growth *w, const void *mine, size_t byte
   return TUTTI_OK;
 }
 
-/* On the leader: finds the rows of the joiners in what the room has sent. */
+/* On the leader: finds the rows of the joiners in the data that the room has sent. */
 static tutti_status read_guests(tt_growth *w, size_t n, rows *x) {
   const tt_invitation *i = &w->invitation;
   const char *at = x->guests, *end = at + n;

@@ -6,13 +6,13 @@
  *            communicator like any peer. All survivors invite the joiners.
  * Network    the survivors agree on their list (net_agree.c), and form a network. Over it they
  *            exchange their parts in shared memory, as in split.c. To grow, they then create a
- *            communicator with the joiners (grow_net.c), and agree whether all have it. If somebody was
- *            lost on the way, they start again.
+ *            communicator with the joiners (grow_net.c), and agree whether all have it. If a rank was
+ *            lost before that, they start again.
  * Invariant  in shared memory, after the decision no rank waits for another. A rank that still
- *            fails, for lack of memory, says so in the control blocks, so that the others do not
- *            wait for it. Over a network, once agreed, all survivors have the communicator: if
- *            another rank dies during the exchange, it has failed when they get it, on some ranks
- *            at once and on others when they learn of the death; but it is complete enough to be
+ *            fails, for lack of memory, reports it in the control blocks, so that the others do not
+ *            wait for it. Over a network, once agreed, all survivors have the communicator. If
+ *            another rank dies during the exchange, the new communicator has failed: on some ranks
+ *            immediately, on others when they learn of the death. But it is complete enough to be
  *            shrunk in turn.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -44,7 +44,7 @@ typedef struct gathering { /* one call, as seen by one rank */
   tt_segment *segment;
   uint64_t home;         /* the communicator for which joiners are claimed */
   tt_proposal *proposal; /* written by this rank */
-  double complete;       /* time when all were there; 0: not yet */
+  double complete;       /* time when all had arrived; 0: not yet */
   double limit;          /* s to wait for joiners */
   bool claims;           /* joiners were claimed here */
   tt_decision decision;
@@ -104,7 +104,7 @@ static void record_refusal(tt_proposal *t, tutti_status status, const char *word
 }
 
 /* The smallest number that a rank asks for: a rank that calls tutti_comm_shrink has seen a death
- * that others may not have seen yet. All are there. */
+ * that others may not have seen yet. All ranks have arrived. */
 static int asked_by_all(const gathering *g) {
   const tutti_comm *comm = g->comm;
   int least = g->least;
@@ -158,7 +158,7 @@ static void say_missing(const gathering *g, tt_proposal *t, int least, int there
   }
 }
 
-/* All survivors are there, and this rank is the first of them. */
+/* Called when all survivors have arrived, on the first of them. */
 static void decide_members(gathering *g, int least) {
   const int more = g->segment->ranks - g->segment->founders;
   drop_proposal(g); /* of an earlier list, which no rank has seen */
@@ -287,7 +287,7 @@ static bool is_agreed(void *ctx, unsigned turn, tutti_status *status) {
   return false;
 }
 
-/* The survivors agree on their list, and on the smallest of what they ask for. */
+/* The survivors agree on their list, and on the smallest number that any of them asks for. */
 static tutti_status agree_on_survivors(gathering *g, int asks) {
   g->round = ++g->comm->flight->shrinks;
   g->since = tt_seconds();
@@ -356,8 +356,8 @@ static tutti_status agree_and_reunite(gathering *g, tutti_comm **out) {
 
 /* ---- over a network: joiners ---- */
 
-/* One attempt, on all survivors, over their communicator, which it takes over. *again: the ranks have agreed that
- * somebody was lost meanwhile. */
+/* One attempt, on all survivors, over their communicator, which it takes over. *again: the ranks have agreed that a rank was
+ * lost during the attempt. */
 static tutti_status try_to_grow(gathering *g, tutti_comm *rest, int least, bool *again,
                                 tutti_comm **out) {
   tt_grown how = TT_GROW_FAILS;

@@ -38,7 +38,7 @@ struct tt_heap {
   int index;
   atomic_int users;
   uint64_t cookie; /* private memory that peers try to read */
-  size_t fresh;    /* memory from this offset on was never handed out */
+  size_t fresh;    /* memory at and above this offset was never handed out */
   extent *free_list, *used_list;
   _Atomic(extent *) withdrawn; /* offsets in the whole segment */
   atomic_bool revokes;         /* some memory was revoked */
@@ -49,7 +49,7 @@ struct tt_heap {
 
 enum { UNIT = TT_PAIR, GIVE_BACK = 1 << 20, LARGE = 64 << 20 };
 
-/* Each header has pages of its own, which its rank touches first. */
+/* Each header has separate pages, which its rank touches first. */
 enum { PAGE = 4096, HEAD_SPACE = (sizeof(tt_head) + PAGE - 1) / PAGE * PAGE };
 
 size_t tt_intro_at(int index) {
@@ -184,8 +184,8 @@ double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int
   return ranks / (cores > 0 ? cores : 1);
 }
 
-/* Do the ranks that have arrived outnumber the cores while tutti's progress threads run beside
- * them, so that no core is ever idle? */
+/* Are tutti's progress threads running while more ranks have arrived than there are cores? Then no
+ * core is ever idle. */
 static bool oversubscribed(const tt_segment *s) {
   int ranks = 0;
   if (!atomic_load_explicit(&tt_process.progress_thread.wanted, memory_order_relaxed) &&
@@ -202,8 +202,8 @@ static bool oversubscribed(const tt_segment *s) {
 
 /* Before it collapses pages, the kernel makes every core flush its per-core caches: one request
  * after another, by a kernel worker on each core. If ranks and their threads keep every core busy,
- * that can take seconds in which this rank makes no progress; huge pages are not worth that. So an
- * oversubscribed job makes none, and a process for which it was slow once does not try again. */
+ * that can take seconds, and this rank makes no progress in that time. Huge pages are not worth that.
+ * Therefore an oversubscribed job makes none, and a process that it once delayed does not try again. */
 static void make_huge(tt_heap *h, size_t at, size_t bytes) {
   const double since = tt_seconds();
   tt_huge_make(base_of(h) + at, bytes);
@@ -223,7 +223,7 @@ static bool commit(tt_heap *h, size_t at, size_t bytes) {
   return errno != ENOMEM && errno != EFAULT; /* an old kernel does not tell */
 }
 
-/* Cut `bytes`, aligned to `align`, out of a free extent; SIZE_MAX if none is large enough. */
+/* Cut `bytes`, aligned to `align`, out of a free extent; SIZE_MAX if no extent is large enough. */
 static size_t cut_extent(tt_heap *h, size_t bytes, size_t align) {
   for (extent **link = &h->free_list; *link; link = &(*link)->next) {
     extent *e = *link;

@@ -32,7 +32,7 @@ typedef struct tt_job_head { /* of the segment; at its start */
   /* That any founder may use: complete when all are ready. */
   alignas(TT_PAIR) atomic_ulong cores[TT_CPU_WORDS];
   alignas(TT_PAIR) char figures
-      [TT_FIGURES]; /* the machine's, as the first rank knows them: tt_profile */
+      [TT_FIGURES]; /* the machine's, as the first rank has read them: tt_profile */
 } tt_job_head;
 
 typedef struct tt_intro {        /* of a rank, read by all others; each word is written once */
@@ -103,7 +103,7 @@ bool tt_heap_revoked(tt_heap *heap, const void *memory, size_t bytes);
 /* Whether any were revoked. While it is false, tt_heap_revoked need not be called. */
 const atomic_bool *tt_heap_revokes(const tt_heap *heap);
 /* Free n pieces of memory once *refs is 0, which each later call checks: a slower peer may still
- * read a communicator that is over here. */
+ * read a communicator that has ended on this rank. */
 void tt_heap_free_later(tt_heap *heap, atomic_uint *refs, void *const *memory, size_t n);
 /* Bytes allocated, without those that wait to be freed. */
 size_t tt_heap_used(tt_heap *heap);

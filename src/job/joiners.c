@@ -14,7 +14,7 @@
 #include "process_state.h"
 #include "proposal.h"
 
-enum { NOT_LIKE_US = 1 }; /* in place of an invitation */
+enum { NOT_LIKE_US = 1 }; /* stored instead of an invitation: the joiner has another version */
 
 uint32_t tt_version_number(void) {
   return (uint32_t)tt_mix_text(TT_LAYOUT, tutti_version(NULL, NULL, NULL)) | 1;

@@ -50,7 +50,7 @@ unsigned tt_learns_wanted(void) {
   return TT_LEARNS_PLANS | (tt_copies_wanted() == TT_COPIES_CHEAPEST ? TT_LEARNS_ROUTES : 0);
 }
 
-/* s and s/B, as two machines had them. Many ranks that measure at once hold each other up, and measure that. */
+/* s and s/B, measured on two machines. Many ranks that measure simultaneously delay each other, and measure those delays. */
 static const struct {
   double remote_call, remote_byte, staged_byte;
 } typical = {0.5e-6, 1.5 * 5e-11, 2.7 * 5e-11};

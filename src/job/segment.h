@@ -1,10 +1,10 @@
 /* segment.h - the shared memory of a job: one segment, mapped by every rank of the machine.
  *
- * Idea       One unnamed, sealed segment for the whole job: headers (heap.h), and then, from
- *            `first` on, rank r's heap at first + r * stride. It is sparse: untouched memory costs nothing. Ranks that are
+ * Idea       One unnamed, sealed segment for the whole job: headers (heap.h), and then the heaps of the ranks; rank r's
+ *            is at first + r * stride. It is sparse: untouched memory costs nothing. Ranks that are
  *            threads use an anonymous mapping and the same code.
- * Invariant  Every flag in it has one writer and a pair of cache lines of its own; bytes are
- *            written before the flag (release) and read after it (acquire).
+ * Invariant  Every flag in it has one writer and a separate pair of cache lines; bytes are written
+ *            before the flag (release) and read after it (acquire).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SEGMENT_H
 #define TT_SEGMENT_H

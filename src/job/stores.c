@@ -50,7 +50,7 @@ void tt_stores_learn(tt_stores *s, const tt_spent write[TT_STORES],
     cost[kind] = s->write[kind] * wrote + s->read[kind] * got;
   }
   if (!s->rule.period) return;
-  if (!s->write[0] || !s->write[1]) return; /* go on with pieces of either kind */
+  if (!s->write[0] || !s->write[1]) return; /* continue to write pieces of both kinds */
   if (!wrote && !got) return;
   const tt_store other = (tt_store)!s->rule.kind;
   if (cost[other] < 0.95f * cost[!other]) s->rule.kind = other;

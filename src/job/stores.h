@@ -3,16 +3,17 @@
  * Idea       A plain store to a line that a peer has read waits until the line is back: on cores
  *            that share no cache a copy takes up to fifteen times as long. A streaming store does
  *            not wait, but its bytes go to memory, and on cores that share a cache the reader
- *            loses more than the writer gains. Cores of a virtual machine move while a job runs.
- *            So a rank keeps a running estimate of what a byte costs to write and to read by
- *            either kind, and takes the cheaper kind. Now and then it writes a few pieces by the
- *            other one; all ranks count pieces alike, so they do that at once, and know each
- *            other's kind for every piece. After a change of kind the first pieces are written over
- *            lines that the kind before left in other caches, or in memory; these do not count.
+ *            loses more than the writer gains. The cores of a virtual machine change while a job
+ *            runs. Therefore a rank keeps a running estimate of the time to write and to read a
+ *            byte with each kind, and uses the cheaper kind. It writes a few pieces with the other
+ *            kind now and then. All ranks count pieces in the same way, so they do that
+ *            simultaneously, and know each other's kind for every piece. After a change of kind the
+ *            first pieces are written over lines that the kind before left in other caches, or in
+ *            memory; these do not count.
  * Cost       Two reads of the processor's counter per chunk; at most 1 % of the time for pieces of
  *            the dearer kind.
- * Not        Lines that this rank has just read: a plain store to them does not wait. So it is for
- *            sums that a rank writes into a peer's vector, or over the peer's input in its arena.
+ * Excluded   Lines that this rank has just read: a plain store to them does not wait. Sums that a
+ *            rank writes into a peer's vector, or over the peer's input in its arena, are such lines.
  * Invariant  The kind changes no byte and no order: streamed bytes are fenced before they are
  *            published. Each rank chooses for itself.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -27,8 +28,8 @@ typedef enum tt_store { TT_PLAIN, TT_STREAMING, TT_STORES } tt_store;
  * those included. */
 enum { TT_STORE_WARM = 2, TT_STORE_TRIAL = TT_STORE_WARM + 1 };
 
-/* The rule by which a rank takes one kind for most pieces: of 1 << period pieces, TT_STORE_TRIAL are
- * of the other kind; if period is 0, none. Ranks show it to their peers. */
+/* The rule that selects the kind of each piece: of 1 << period pieces, TT_STORE_TRIAL are of the
+ * other kind; period 0: all pieces are of one kind. Ranks show it to their peers. */
 typedef struct tt_store_rule {
   uint8_t kind, period;
 } tt_store_rule;
@@ -93,8 +94,8 @@ static inline void tt_spend_more(tt_spent *spent, uint64_t ticks, uint64_t bytes
   spent->bytes += bytes;
 }
 
-/* Learn from what one kind took: returns the new estimate, in ticks per byte. An outlier, such as a
- * piece during which the rank lost its core, moves it little. */
+/* Updates the estimate by the time of one kind; returns the new estimate, in ticks per byte. An
+ * outlier, such as a piece during which the rank lost its core, changes it little. */
 float tt_store_estimate(float *estimate, const tt_spent *spent);
 /* n sizes of which nothing is known; or always one kind, if TUTTI_STORES names it. */
 void tt_stores_begin(tt_stores *s, int n, tt_store_rule rule);

@@ -1,14 +1,14 @@
-/* agent.c - the agent of a host: a thread in the first of its ranks that comes, between the host's ranks and
+/* agent.c - the agent of a host: a thread in the first of the host's ranks to arrive, between these ranks and
  * the rendezvous.
  *
- * Idea       Agents form a tree with the rendezvous as its root. An agent goes to the rendezvous first, with its
- *            card, which says where it accepts other agents. It may stay there, or is sent to an agent that
- *            came before it. If it cannot reach that one, it stays at the rendezvous. Then it serves as
- *            the rendezvous does (rendezvous.c), and passes rows up and tables down.
- * Cost       A thread until the meeting is over; a descriptor per rank of its host and per agent below it, at
+ * Idea       Agents form a tree with the rendezvous as its root. An agent connects to the rendezvous first, and
+ *            sends its card, with the addresses where it accepts other agents. It may stay there, or is sent to an
+ *            agent that arrived earlier. If it cannot connect to that agent, it stays at the rendezvous. Then it
+ *            serves its peers as the rendezvous does (rendezvous.c), and passes rows up and tables down.
+ * Cost       A thread until the bootstrap has ended; a descriptor per rank of its host and per agent below it, at
  *            most TT_FANOUT of these; each table once.
- * Invariant  An agent has proven the key to its parent, and its parent to it, before anything of the job passes.
- *            If the parent is gone, all below hear it.
+ * Invariant  An agent and its parent have proven to each other that they know the key before any data of the job
+ *            is sent. If the parent has ended, all ranks and agents below are told.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <netinet/in.h>
@@ -29,8 +29,8 @@ static const double LATE =
 
 /* ---- a place in the tree ---- */
 
-/* The address from which this host reaches the rendezvous, unless it is there; then all others. With TUTTI_INTERFACE
- * the agent listens there alone. */
+/* This host's address on its connection to the rendezvous, unless the rendezvous is on this host; then all other addresses.
+ * With TUTTI_INTERFACE the agent listens only on that address. */
 static void fill_card(tt_agent_card *card, int up, int port) {
   tt_rendezvous here = {.port = port};
   struct sockaddr_storage a;
@@ -123,7 +123,7 @@ static tutti_status find_place(tt_meet_line *up, const tt_rendezvous *r, int por
   return tt_meet_foreign(up);
 }
 
-/* As many ranks as leave descriptors to the program; the next ones get an agent of their own. */
+/* The number of ranks that leaves enough descriptors to the program; further ranks get another agent. */
 static int locals_here(void) {
   struct rlimit most;
   if (getrlimit(RLIMIT_NOFILE, &most)) return FEW_LOCALS;

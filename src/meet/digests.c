@@ -97,7 +97,7 @@ static ssize_t send_record(tt_secure *x, int fd, const void *bytes, size_t n) {
   return (ssize_t)w->record.bytes;
 }
 
-/* 1: the first `want` bytes of the record are there. Else as recv(2). */
+/* 1: the first `want` bytes of the record have arrived. Otherwise as recv(2). */
 static ssize_t fill_record(way *w, int fd, size_t want) {
   while (w->at < want) {
     const ssize_t part = recv(fd, (char *)&w->record + w->at, want - w->at, MSG_DONTWAIT);
@@ -108,7 +108,7 @@ static ssize_t fill_record(way *w, int fd, size_t want) {
   return 1;
 }
 
-/* 1: a record has come, and is what the other end has sent. Else as recv(2). */
+/* 1: a record has arrived, unchanged. Otherwise as recv(2). */
 static ssize_t recv_record(digests *d, int fd) {
   way *w = &d->in;
   unsigned char right[TT_DIGEST];

@@ -1,9 +1,9 @@
 /* listen.c - a port on which this process awaits others: on all addresses, or on the interface that the user asks for.
  *
  * Idea       A socket of IPv6 takes IPv4 as well, unless the system has no IPv6. TUTTI_INTERFACE names a device or one
- *            of this host's addresses. Of a device the first IPv4 address counts, else the first IPv6 address, one that only
- *            its link knows (reach.c) last.
- * Invariant  With TUTTI_INTERFACE no other address has the port open.
+ *            of this host's addresses. A device stands for its first IPv4 address; without one, for its first IPv6 address,
+ *            preferably not a link-local one (reach.c).
+ * Invariant  With TUTTI_INTERFACE the port is open on no other address.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "listen.h"
 

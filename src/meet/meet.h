@@ -28,11 +28,11 @@ typedef struct tt_meeting {
   int rank, ranks;
   double limit; /* s, for the first round; later ones need no more */
   bool light;   /* a round costs little, also in a large job */
-  bool keyed;   /* `key` is the job's, which only its ranks know; else the meeting has none */
+  bool keyed;   /* `key` is the job's secret, known only to its ranks; else the bootstrap has no key */
   char key[TT_KEY];
   bool wide;    /* over a network, also where all ranks are on one host: others may come on other hosts */
   /* A round. mine: this rank's row, of `bytes` bytes, which may differ from rank to rank. `failed`
-   * not TUTTI_OK: this rank cannot go on, for the reason in tutti_error(); then all ranks get this
+   * not TUTTI_OK: this rank cannot continue, for the reason in tutti_error(); then all ranks get this
    * status and the reason. *all: the rows of all, for the caller to drop. */
   tutti_status (*gather)(struct tt_meeting *m, tutti_status failed, const void *mine, size_t bytes,
                          tt_table *all);

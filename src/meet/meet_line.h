@@ -1,14 +1,14 @@
-/* meet_line.h - the protocol of a meeting, and the calling end of a connection.
+/* meet_line.h - the protocol of a bootstrap, and the calling end of a connection.
  *
  * Handshake  Between hosts the caller sends a hello; the other end proves that it knows the key; then the caller does.
- *            Neither sends the key, nor anything that helps in another meeting: a proof is a keyed
+ *            Neither sends the key, nor anything that helps in another bootstrap: a proof is a keyed
  *            digest of the hello and of both sides' nonces. The other end then sends the magic alone,
  *            or a reply with the reason for a refusal. The hello is the same in all versions; challenge
- *            and proof are since version 3. Earlier versions sent the key in clear.
+ *            and proof exist since version 3. Earlier versions sent the key in clear.
  *            Since version 5 the messages that follow carry digests; or TLS carries all messages (secure.h).
- *            A rank sends the agent of its host its hello, its proof and its first row at once, and the agent's proof comes
- *            with its first reply, so the rank sleeps once: both are processes of one user, which the system tells
- *            them, and their socket brings nothing from others, so the proofs need no nonce of the agent's.
+ *            A rank sends its hello, its proof and its first row to the agent of its host in one message. The agent's
+ *            proof is in its first reply, so the rank sleeps once. The agent needs no nonce: both are processes of one
+ *            user, which the system confirms, and other processes cannot send through their socket.
  * Upwards    Frames: an agent's card, first of all; rows of a round; the reason why a rank fails.
  * Downwards  Replies: where an agent belongs in the tree; the table of a round; the reason why all fail.
  * Paths      Ranks to the agent of their host by a local socket, which also carries the table's
@@ -89,7 +89,7 @@ typedef struct tt_meet_line {
   int fd;
   double until; /* s, on tt_seconds' clock */
   char at[100]; /* for messages */
-  unsigned link; /* of this host, over which it reached an address that only its link knows; or 0 */
+  unsigned link; /* the link of this host that leads to a link-local address it has connected to; or 0 */
   tt_hello hello;
   char key[TT_KEY];
   struct tt_secure *secure; /* what protects the connection to another host; NULL: nothing */

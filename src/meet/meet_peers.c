@@ -20,7 +20,7 @@
 #include "secure.h"
 
 enum { STRANGERS = 64, STEP = 64 << 10 };
-static const double YOUNG = 0.1; /* s, in which a stranger is not sent away for another one */
+static const double YOUNG = 0.1; /* s; an unauthenticated connection is not dropped for another one sooner */
 
 /* ---- connections ---- */
 
@@ -295,7 +295,7 @@ static void cut_off(tt_service *s, tt_meet_peer *g) {
   left(s, g);
 }
 
-/* Memory for what comes next. A header may announce much, so it grows with what has come. */
+/* Memory for the next bytes. A header may announce much, so the memory grows with the bytes received. */
 static bool make_room(tt_meet_peer *g) {
   if (g->have < g->room) return true;
   const size_t room = tt_min(g->want, 2 * g->have + STEP);

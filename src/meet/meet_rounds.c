@@ -1,11 +1,11 @@
-/* meet_rounds.c - the rounds of a meeting, at the rendezvous and at agents.
+/* meet_rounds.c - the rounds of a bootstrap, at the rendezvous and at agents.
  *
- * Idea       Rows go up: an agent passes on what its peers bring, in the first round as they come, later
- *            once, when all ranks below it have brought theirs. The rendezvous makes the table when all rows
- *            are there, and it goes down: each agent has it once, for its children and for the ranks of its
- *            host. A failure goes up as well, and the rendezvous tells all.
- * Invariant  A peer that brings rows has received the table before, so a service keeps one table.
- *            Between rounds all peers may leave: then the meeting is over without an error.
+ * Idea       Rows go up. An agent forwards the rows of its peers: in the first round as they arrive, in later rounds
+ *            once, when all ranks below it have sent theirs. When all rows have arrived, the rendezvous makes the
+ *            table and sends it down: each agent receives it once, for its children and for the ranks of its host.
+ *            A failure also goes up, and the rendezvous tells all.
+ * Invariant  A peer that sends rows has received the table before, so a service keeps one table.
+ *            Between rounds all peers may leave: then the bootstrap has ended without an error.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
 #include <stdio.h>

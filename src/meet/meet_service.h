@@ -63,9 +63,9 @@ typedef struct tt_service {
   bool other_tls; /* a process came with TLS, or without, where this service does otherwise */
   char key[TT_KEY];
   tt_meet_peer *peers;
-  int npeers, members; /* members: those that bring rows */
+  int npeers, members; /* members: peers that send rows */
   int locals, most_locals;
-  int ranks;           /* as in the first hello; 0: none has come */
+  int ranks;           /* as in the first hello; 0: no hello has arrived */
   tt_long_wait wait; /* for the others, since the first hello */
   double limit;      /* s: how long it waits for them */
   int round;
@@ -104,9 +104,9 @@ typedef struct tt_service {
 
 /* ---- the service (rendezvous.c) ---- */
 
-/* Handles what has come, once. waits: for that, or for the next time limit. False: the meeting is over. */
+/* Handles the events that have arrived, once. waits: for events, or for the next time limit. False: the bootstrap has ended. */
 bool tt_service_turn(tt_service *s, bool waits);
-/* Serves until the meeting is over; a thread's function. Frees the service. */
+/* Serves until the bootstrap has ended; a thread's function. Frees the service. */
 void *tt_service_run(void *service);
 tt_service *tt_service_new(const char key[TT_KEY]); /* NULL: out of memory */
 void tt_service_free(tt_service *s);
@@ -134,7 +134,7 @@ void tt_meet_peer_part(tt_meet_peer *g, const tt_refusal *why);
 /* Queue a reason that this peer alone gets. */
 void tt_meet_peer_refuse(tt_meet_peer *g, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The meeting is over; start the next one with the peers that wait for it. */
+/* The bootstrap has ended; start the next one with the peers that wait for it. */
 void tt_service_renew(tt_service *s);
 static inline bool tt_is_member(const tt_meet_peer *g) {
   return g->fd >= 0 && g->state == TT_MEMBER && (g->local || g->placed);
@@ -174,11 +174,11 @@ void tt_rounds_clear(tt_service *s);
 /* Gives a rendezvous a waiting room, for a job of that many ranks and up to that many joiners. TUTTI_ERR_ARG, TUTTI_ERR_MEMORY. */
 tutti_status tt_room_new(tt_service *s, int ranks, int joiners);
 void tt_room_free(tt_service *s);
-/* A peer of no rank, which knows the key, becomes a guest; or is told that there is no waiting room. */
+/* A peer that is not a rank but knows the key becomes a guest; or is told that the service has no waiting room. */
 void tt_room_enter(tt_service *s, tt_meet_peer *g);
-/* A guest has brought what was awaited of it. */
+/* A guest has sent the bytes that were expected. */
 void tt_room_said(tt_service *s, tt_meet_peer *g);
-/* A connection is closed; nothing if it is no guest's. */
+/* A connection is closed; does nothing if it was not a guest's. */
 void tt_room_left(tt_service *s, tt_meet_peer *g);
 /* Answers the guests for which something has changed. */
 void tt_room_look(tt_service *s);
@@ -187,11 +187,11 @@ int tt_room_due(const tt_service *s);
 
 /* ---- an agent's parent (agent.c) ---- */
 
-/* Sends the batch when it is due: in the first round soon, later when all rows are there. */
+/* Sends the batch when it is due: in the first round soon, in later ones when all rows have arrived. */
 void tt_agent_flush(tt_service *s);
 void tt_agent_read(tt_service *s);
 void tt_agent_write(tt_service *s);
-/* ms until a batch is due; -1: none is. */
+/* ms until a batch is due; -1: no batch is due. */
 int tt_agent_due(const tt_service *s);
 
 #endif

@@ -28,7 +28,7 @@ struct tt_room {
 };
 
 struct tt_guest {
-  tt_wait joiner; /* number 0: it is no joiner */
+  tt_wait joiner; /* number 0: it is not a joiner */
   uint32_t claim; /* it is in, or leads; 0: none */
   uint32_t place;
   bool leads, wants; /* wants: its claim is not answered yet */
@@ -99,7 +99,7 @@ static void forget_row(tt_guest *x) {
   x->row = NULL;
 }
 
-/* All that are in it hear that it is over; who: the joiner that has left, or NULL. */
+/* Tells all members of a claim that it has ended; who: the joiner that has left, or NULL. */
 static void dissolve(tt_service *s, uint32_t claim, const char *who) {
   for (int i = 0; claim && i < s->npeers; i++) {
     tt_guest *x = s->peers[i].fd < 0 ? NULL : s->peers[i].guest;
@@ -163,7 +163,7 @@ static bool take_row(tt_meet_peer *g, const char *bytes, size_t n) {
 static bool take_answer(tt_service *s, tt_meet_peer *g, const char *bytes, size_t n, bool last) {
   const uint32_t claim = g->guest->claim;
   char *copy = claim ? malloc(sizeof(tt_handed) + n) : NULL;
-  if (!claim) return g->guest->leads; /* a joiner has left meanwhile */
+  if (!claim) return g->guest->leads; /* a joiner has left in the meantime */
   if (!copy || !g->guest->leads) {
     free(copy);
     return false;
@@ -268,7 +268,7 @@ static void answer_claim(tt_service *s, tt_meet_peer *g) {
   tt_meet_peer_say(g, TT_CLAIMED, &is, sizeof is);
 }
 
-/* All rows of a claim, if they are there. */
+/* Sends all rows of a claim to its leader, if they have arrived. */
 static void pass_rows_on(tt_service *s, tt_meet_peer *leader) {
   const uint32_t claim = leader->guest->claim;
   size_t n = 0;

@@ -1,11 +1,11 @@
 /* room.h - the waiting room of a lasting rendezvous: joiners wait there until the ranks of a running job take them in.
  *
- * Idea       A joiner keeps one connection to the room. The first of the ranks that grow, the leader, comes, claims the
- *            joiners that wait, and exchanges rows with them through the room: in each round every claimed joiner sends a
- *            row, the leader gets them all in one message, and its answer goes to each joiner. So a joiner meets the
- *            others over the connection that it has, and a process that dies is noticed because its connection closes.
- * Invariant  A joiner is in one claim at a time. If a process of a claim leaves before the leader has said that it is
- *            complete, the leader and the joiners hear it, and these wait again.
+ * Idea       A joiner keeps one connection to the room. The first of the ranks that grow, the leader, connects, claims the
+ *            joiners that wait, and exchanges rows with them through the room. In each round every claimed joiner sends a
+ *            row, the leader gets them all in one message, and its answer goes to each joiner. A joiner thus connects to the
+ *            others over the connection that it has, and the failure of a process is detected because its connection closes.
+ * Invariant  A joiner is in one claim at a time. If a process of a claim leaves before the leader has reported it as
+ *            complete, the leader and the joiners are told, and the joiners wait again.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_ROOM_H
 #define TT_ROOM_H

@@ -23,7 +23,7 @@ typedef struct tt_secure_ops {
   void (*drop)(tt_secure *x);
 } tt_secure_ops;
 
-struct tt_secure { /* the beginning of what an implementation keeps */
+struct tt_secure { /* the first members of an implementation's structure */
   const tt_secure_ops *ops;
   size_t ahead; /* bytes that have left before the caller brought them again */
 };

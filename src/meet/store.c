@@ -1,12 +1,12 @@
-/* store.c - meetings without a rendezvous: over a store of the caller's, or by its gather.
+/* store.c - bootstraps without a rendezvous: over a store of the caller's, or by its gather.
  *
  * Idea       Over a store each rank puts its row, and rank 0 puts the table: 3 P calls of `get` in
  *            all, where all-to-all would need P times P. By a gather, ranks first exchange the sizes.
- * Stale keys A store may outlive its ranks, and then has the keys of earlier meetings. Rank 0 draws a number for each meeting,
- *            and puts it under a key that is always the same. All other keys contain it, so rank 0 reads only rows of
- *            ranks that read this number. A rank draws a number, too, and rank 0's answer repeats those of all: an answer
- *            without it is of an earlier meeting, and the rank reads the meeting's number again.
- * Invariant  Rank 0 puts the status, too, so all ranks end alike; by a gather, each rank sends it.
+ * Stale keys A store may outlive its ranks, and then has the keys of earlier bootstraps. Rank 0 draws a number for each
+ *            bootstrap, and puts it under a fixed key. All other keys contain the number, so rank 0 reads only rows of ranks
+ *            that read it. A rank draws a number, too, and rank 0's answer repeats those of all. An answer without the rank's
+ *            number is of an earlier bootstrap, and the rank reads the bootstrap's number again.
+ * Invariant  Rank 0 also puts the status, so all ranks end in the same way; by a gather, each rank sends its status.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ static tutti_status look_up(shop *s, int rank, const char *key, void *to, size_t
   }
 }
 
-/* On rank 0: a rank's row, in place of a buffer of MOST bytes; NULL, or its status. */
+/* On rank 0: a rank's row, read through a buffer of MOST bytes; NULL, or its status. */
 static tutti_status collect_one(tt_meeting *m, shop *s, int rank, char *buffer, shelf_row **row) {
   enum { MOST = sizeof(shelf_row) + TT_MEET_MOST };
   char key[KEY];

@@ -1,9 +1,9 @@
-/* tls_load.c - what TUTTI_TLS asks for, the secrets, and connections of the rendezvous over TLS.
+/* tls_load.c - reads TUTTI_TLS, derives the secrets, and opens connections of the rendezvous over TLS.
  *
- * Idea       The two ends of a connection share a secret, which follows from the job's key. So they need no certificates:
- *            a TLS 1.3 handshake with a pre-shared key proves to each end that the other knows it, and a fresh
- *            Diffie-Hellman exchange keeps what was recorded secret if the key becomes known later.
- * Invariant  Where TUTTI_TLS is set, nothing of a meeting travels outside of TLS.
+ * Idea       The two ends of a connection share a secret, which follows from the job's key, so they need no certificates.
+ *            A TLS 1.3 handshake with a pre-shared key proves to each end that the other knows it. A fresh
+ *            Diffie-Hellman exchange keeps recorded data secret if the key becomes known later.
+ * Invariant  If TUTTI_TLS is set, all data of a bootstrap is sent over TLS.
  * Source     RFC 8446, 2.2 and 4.2.9 (psk_dhe_ke).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* tls_table.h - what the library libtutti_tls.so does for libtutti: ends of TLS connections.
+/* tls_table.h - functions of the library libtutti_tls.so for libtutti: ends of TLS connections.
  *
- * Idea       libtutti needs libc alone, so it loads this library by name, where TUTTI_TLS asks for TLS. Both ends know a
+ * Idea       libtutti depends on libc alone. If TUTTI_TLS asks for TLS, it loads this library by name. Both ends know a
  *            secret that has a name (a pre-shared key of TLS 1.3). The calling end sends the name.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_TLS_TABLE_H
@@ -37,8 +37,8 @@ typedef struct tt_tls {
   ssize_t (*send)(void *end, const void *bytes, size_t n);
   ssize_t (*recv)(void *end, void *bytes, size_t n);
   size_t (*waiting)(void *end); /* bytes that recv has without the socket */
-  /* For many long messages: from now on send and recv pass several records to and from the socket at once. Bytes that
-   * send has taken may wait in this process until flush returns 0; -1 and errno as send. False: out of memory. */
+  /* For many long messages: later calls of send and recv pass several records per system call. Bytes that send has taken
+   * may wait in this process until flush returns 0; -1 and errno as send. False: out of memory. */
   int (*bulk)(void *end);
   int (*flush)(void *end);
   void (*drop)(void *end);

@@ -1,10 +1,10 @@
-/* trust.c - whom a connection between two processes that have no secret may join: processes of one user on one host. And
- * whether a secret is worth the name.
+/* trust.c - decides who may use a connection between two processes that have no secret: processes of one user on one host.
+ * And whether a secret is strong enough.
  *
- * Idea       A key that was made of a job's number, or of nothing, proves nothing: anybody can compute it. On one host the
- *            kernel knows better. Its tables of connections say which user has the other end of one. A connection
- *            whose other end they do not have comes from another host, or another network namespace.
- * Cost       Reading /proc/net/tcp and tcp6 once per connection, and only where there is no secret.
+ * Idea       A key that was made of a job's number, or of nothing, proves nothing: anyone can compute it. On one host the
+ *            kernel's tables of connections show the user at the other end of each connection. A connection that is missing
+ *            there comes from another host, or another network namespace.
+ * Cost       Reading /proc/net/tcp and tcp6 once per connection, and only without a secret.
  * Invariant  A process that cannot be looked up is not trusted.
  * Source     proc(5).
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,9 +1,9 @@
-/* visit.c - a rank in a meeting: it finds the agent of its host, or becomes the agent.
+/* visit.c - a rank in a bootstrap: it finds the agent of its host, or becomes the agent.
  *
  * Idea       All ranks of a host know one name of a local socket, made from the key and the host. A rank that can
- *            bind it is the agent (agent.c); the others connect to it. When an agent serves as many ranks as
- *            it can, or its meeting has begun, it gives the name up, and the next rank becomes an agent.
- * Invariant  A rank talks only to an agent of its own user that knows the key. If another user has taken
+ *            bind it is the agent (agent.c); the others connect to it. When an agent serves the maximum number of
+ *            ranks, or its bootstrap has begun, it gives the name up, and the next rank becomes an agent.
+ * Invariant  A rank talks only to an agent of the same user that knows the key. If another user has taken
  *            the name, the rank is an agent for itself.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -95,7 +95,7 @@ static bool is_own_user(visit *v) {
   return true;
 }
 
-/* A connection to the agent, if one is there. */
+/* Connects to the agent, if one is running. */
 static bool find_agent(visit *v) {
   v->line.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (v->line.fd < 0) return false;

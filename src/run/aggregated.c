@@ -1,11 +1,11 @@
-/* aggregated.c - whether an aggregator sums a call: the price of that way beside the best plan without.
+/* aggregated.c - decides whether an aggregator sums a call, by comparing the estimate with that of the best plan without one.
  *
- * Idea       The way over the aggregator has a plan of its own, aggregate(...), whose virtual ranks are the
- *            aggregator's. Its price is that of any plan, as if no virtual rank had to wait for a link;
- *            and at least what an aggregator's one link takes, which carries a vector of every
- *            host, or rack, that sends to it (`aggregator.beta` of the profile). Or it carries a share of it, and the ranks sum the
- *            rest among themselves at the same time: with a share.
- * Invariant  a pure function of what all ranks share, so all ranks choose alike.
+ * Idea       Each way to use the aggregator is a plan, aggregate(...), with virtual ranks that stand for the aggregator. Its
+ *            estimate is computed like that of any plan, as if no virtual rank had to wait for a link. The estimate is at least
+ *            the time that the aggregator's only link takes to carry a vector for every host, or rack, that sends to it
+ *            (`aggregator.beta` of the profile). With a share, the aggregator sums only a part of the vector, while the ranks
+ *            sum the rest among themselves.
+ * Invariant  The decision is a pure function of data that all ranks share, so all ranks decide the same way.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "flight.h"
 #include "why.h"
 
-/* Bytes of a part of the vector. LEAST_OF_PART: shorter ones are not worth a system call of their own.
- * MOST_OF_PART: less than a session of the aggregator keeps, because the sum of a part is taken only
- * when the part has been sent (aggregator/session.c). */
+/* Bytes of a part of the vector. LEAST_OF_PART: shorter parts are not worth a separate system call. MOST_OF_PART: less than a
+ * session of the aggregator stores, because the sum of a part is not read until the whole part has been sent
+ * (aggregator/session.c). */
 enum { LEAST_OF_PART = 1024, MOST_OF_PART = 3 << 19, SLICE_BYTES = 8 << 20 };
 
 /* The bytes of a part in the mean, and of the longest. Long vectors go in slices (plan_cache.c), unless their blocks
@@ -79,7 +79,7 @@ double tt_aggregator_link(const tutti_comm *comm, double *delay) {
   return beta;
 }
 
-/* The cheapest way over the aggregator, that of a name, of a family or (NULL) any, and its price; 0: none is possible. */
+/* The cheapest plan with the aggregator, of this family or (NULL) of all, and its estimate; 0: no plan is possible. */
 static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_plan_spec *family,
                         double *seconds) {
   double delay;

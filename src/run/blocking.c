@@ -140,7 +140,7 @@ static bool is_recent(const tt_recent *r, const tt_call *c) {
          !c->varied && !c->code;
 }
 
-/* An exact sum needs a request even if it blocks, and so do vectors on a device. */
+/* Exact sums and vectors on a device need a request even if the call blocks. */
 static tutti_status run_as_request(tutti_comm *comm, const char *function, const tt_call *call,
                                    bool in_place) {
   tutti_request *r;
@@ -163,7 +163,7 @@ static tutti_status run_new(tutti_comm *comm, const char *function, const tt_cal
     return run_as_request(comm, function, call, in_place);
   status = tt_break_if_memory(comm, tt_plan_for(comm, call, in_place, &plan));
   if (status) return status;
-  /* a user's op may be freed meanwhile, and counts or the call's own code may change */
+  /* a user's op may be freed before the next call, and counts or the call's own code may change */
   if (call->op < TUTTI_OP_USER && !call->varied && !call->code)
     *r = (tt_recent){*call, plan, ++comm->flight->remembered};
   return tt_call_run(comm, call, plan);

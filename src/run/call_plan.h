@@ -52,8 +52,8 @@ bool tt_measure_wanted(const tutti_comm *comm, const tt_call *call);
  * memory. After tt_plans_reserve there is memory for one entry. */
 bool tt_plans_learn(tutti_comm *comm, const tt_wisdom_entry *entry);
 bool tt_plans_reserve(tutti_comm *comm);
-/* The fingerprint that stamps a communicator's wisdom, also in words. Equal for ranks placed alike
- * on machines that are alike. Valid on the first rank. */
+/* The fingerprint that is stored with a communicator's wisdom, also in words. It is the same for ranks with the same
+ * placement on machines of the same kind. Valid on the first rank. */
 uint32_t tt_comm_fingerprint(const tutti_comm *comm, char words[TT_PLACEMENT_TEXT]);
 /* The same for `ranks` processes that `tutti run` would start here; and their ranks per core, as
  * tt_heap_ranks_per_core finds it. */
@@ -68,7 +68,7 @@ tutti_status tt_coding_chooser(tutti_comm *comm, const tt_call *call, tt_chooser
 typedef struct tt_code_pair {
   tt_choice plain, coded;
   double without, with;
-  bool pays; /* as these prices say */
+  bool pays; /* compression is faster, by these estimates */
 } tt_code_pair;
 tutti_status tt_coding_pair(tutti_comm *comm, const tt_call *call, const tt_problem *problem,
                             tt_code_pair *pair);

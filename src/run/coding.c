@@ -37,7 +37,7 @@ static tutti_status find_nodes(const tutti_comm *comm, tt_coded_plans *x) {
   if (made) tt_comm_near(comm, near);
   for (size_t r = 0; made && r < P; r++) {
     const tt_rank_info *is = &comm->info[r];
-    /* a rank that shares no memory with its node's others is a node of its own */
+    /* a rank that shares no memory with the others of its node counts as a separate node */
     x->node[r] = is->index >= 0 ? is->placement.node : -1 - (int)r;
     x->far[r] = near[r] < 0;
   }
@@ -76,7 +76,7 @@ void tt_coding_set(tutti_comm *comm, const tt_code_wish *wish) {
 
 /* ---- the calls ---- */
 
-/* Simulated networks carry whole messages, and helpers have levels of their own. */
+/* Excluded: simulated networks, which carry whole messages, and communicators with helpers, which use separate levels. */
 static bool may_be_coded(const tutti_comm *comm, const tt_call *c) {
   const tt_code code = tt_call_wish(comm, c)->code;
   return code && tt_over_net(comm) && !comm->net->traits.simulated && !comm->helpers &&
@@ -120,7 +120,7 @@ static const tt_code_verdict *verdict_for(const tutti_comm *comm, const tt_call 
   for (uint32_t i = 0; i < x->verdicts; i++) {
     const tt_code_verdict *v = &x->verdict[i];
     if (v->kind != kind || !is_near(v->bytes, bytes)) continue;
-    /* nearer, in parts of its own */
+    /* keep the verdict with the smaller ratio of sizes, compared by cross-multiplication */
     if (!best || tt_max(v->bytes, bytes) * (double)tt_min(best->bytes, bytes) <
                      tt_max(best->bytes, bytes) * (double)tt_min(v->bytes, bytes))
       best = v;

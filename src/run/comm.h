@@ -1,10 +1,9 @@
-/* comm.h - what a communicator is, as far as the rooms above see it.
+/* comm.h - a communicator, as the parts of tutti above the transports see it.
  *
- * Idea       a communicator consists of its ranks, how they reach each other, its settings, its
- *            plans (plan_cache.h), and what is in flight (flight.h), which only run/, comm/ and
- *            fault/ look into.
- * Invariant  `busy` is held by the thread that touches a communicator: its caller, or a thread
- *            that waits for something else and meanwhile drives this one.
+ * Idea       a communicator consists of its ranks, their transports, its settings, its plans (plan_cache.h), and the
+ *            operations in flight (flight.h). Only run/, comm/ and fault/ look into it.
+ * Invariant  `busy` is held by the thread that touches a communicator: its caller, or a thread that drives it while it
+ *            waits for something else.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_COMM_H
 #define TT_COMM_H
@@ -21,7 +20,7 @@ typedef struct tt_rank_info {
   tt_colors placement;
   int32_t pid;
   uint32_t host; /* a hash of its host's name and its PID namespace */
-  uint64_t ctrl; /* its control block in shared memory, from which the wire is made */
+  uint64_t ctrl; /* its control block in shared memory, used to create the transport */
 } tt_rank_info;
 _Static_assert(sizeof(tt_rank_info) == 40, "a job may have very many ranks");
 
@@ -53,8 +52,8 @@ struct tutti_comm {
   int helpers; /* the last ranks, which bring no data */
   int joiners; /* ranks that joined when this one was made */
   tt_wire *wire;
-  tt_wire *net; /* the message transport: the wire or a part of it; or beside the wire,
-                    to make communicators and progress; NULL: none */
+  tt_wire *net; /* the message transport: `wire` or a part of it, or a separate one that is used
+                    to make communicators and to progress them; NULL: none */
   bool beside;  /* `net` is not part of the wire */
   /* Communicators made of this one use no aggregator: it has none, or ended because it lost it, as far as this rank
    * knows. */
@@ -106,7 +105,7 @@ static inline size_t tt_window_bytes(const tutti_comm *comm) {
 /* ---- entering and leaving ---- */
 
 /* A communicator that is not listed and has no network is used by its caller alone, so a plain
- * store is enough. Two callers that enter at once are not always detected. */
+ * store is enough. Two callers that enter simultaneously are not always detected. */
 static inline bool tt_comm_enter_simply(tutti_comm *comm) {
   /* order: acquire, of the lock that its last holder released (check-tsan) */
   const bool simple = atomic_load_explicit(&tt_process.usable, memory_order_relaxed) && comm &&

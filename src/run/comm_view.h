@@ -14,8 +14,8 @@ enum { TT_WHY = 320 };
 /* One thread at a time is inside; a communicator that has failed is not entered. */
 tutti_status tt_comm_enter(tutti_comm *comm, const char *function);
 void tt_comm_leave(tutti_comm *comm);
-/* Takes the status of a local step that peers do as well. TUTTI_ERR_MEMORY, of which they cannot
- * know, breaks the communicator, so that they do not wait (diagnose.c). */
+/* Takes the status of a local step that peers also execute. Peers cannot detect TUTTI_ERR_MEMORY here, so it breaks the
+ * communicator; otherwise they would wait for this rank (diagnose.c). */
 tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status);
 
 /* ---- what it is like (comm_view.c) ---- */
@@ -39,8 +39,8 @@ int tt_record_words(const tt_record *r, char *text, size_t size);
 
 /* Can peers access the caller's memory directly, and write to it? */
 bool tt_comm_exports(const tutti_comm *comm, const void *at);
-/* Memory in place of the caller's, which was exportable or not; NULL: it does not suffice for all
- * ranks of this node. */
+/* Memory that replaces the caller's in a trial; exportable: like the caller's, peers can read it. NULL: memory does not
+ * suffice for all ranks of this node. */
 char *tt_trial_take(tutti_comm *comm, size_t bytes, bool exportable);
 void tt_trial_give(tutti_comm *comm, char *memory, bool exportable);
 

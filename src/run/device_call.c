@@ -1,10 +1,10 @@
-/* device_call.c - calls whose vectors lie on a device run on host memory in their place.
+/* device_call.c - runs calls with vectors on a device on host memory instead.
  *
- * Idea       a checked call becomes the same call on staging memory (device/staged.c), in place if the caller's is. A
- *            plain collective begins while its input is still coming, and its result leaves piece by piece, which
- *            the engine sees to; lists and exact sums begin when all is here.
- * Order      a call comes after what the caller's stream has got before. A blocking call returns when the result
- *            is on the device; one of tutti_stream.h returns at once, and the stream waits for it.
+ * Idea       a checked call becomes the same call on staging memory (device/staged.c), in place if the caller's call is. A
+ *            plain collective begins while its input is still being copied, and its result is copied back in pieces; the
+ *            engine does both. Lists and exact sums begin when all input has arrived.
+ * Order      a call is ordered after the work that was enqueued before it on the caller's stream. A blocking call returns
+ *            when the result is on the device. A call of tutti_stream.h returns immediately, and the stream waits for it.
  * Invariant  the plan is that of the same call on host memory, so the bits are the same. No memory is pinned while a
  *            stream waits for tutti: pinning may wait for the whole device.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,16 +1,16 @@
 /* device_stream.c - collectives in the order of a device's stream (tutti_stream.h).
  *
- * Idea       such a call is a request that the caller's stream waits for, in place of the caller. tutti's own thread
- *            drives it; the next such call, or tutti_stream_wait, frees it.
+ * Idea       such a call is a request; the caller's stream waits for it instead of the caller. tutti's own thread drives
+ *            it. The next such call, or tutti_stream_wait, frees it.
  * Cost       a thread that uses a core while such calls are in flight.
- * Invariant  the stream goes on however the call ends, so nothing on the device waits for ever. TT_STREAM_CALLS are in
- *            flight at most: one more waits for the oldest, which no later work of any stream holds up.
+ * Invariant  the stream continues even if the call fails, so nothing on the device waits for ever. At most TT_STREAM_CALLS
+ *            are in flight: another call waits for the oldest one, which no later work of any stream delays.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 
 #include "flight.h"
 
-/* ---- calls that are over ---- */
+/* ---- calls that have completed ---- */
 
 static void free_those_over(tutti_comm *comm) {
   tt_flight *f = comm->flight;
@@ -70,7 +70,7 @@ static tutti_status issue(tutti_comm *comm, tutti_request *r, void *stream) {
                           comm->wire->flag_bytes && /* short ones are summed by the host */
                       tt_staged_learns(r->staged);
   r->detached = r->ops == &tt_collective_ops && !learns && has_driver(comm);
-  if (!r->detached) { /* returns when the result is there, which is in the stream's order, too */
+  if (!r->detached) { /* returns when the result has arrived; this keeps the stream's order, too */
     tt_request_issue(r);
     const tutti_status status = tt_request_finish(r);
     tt_request_drop(r);

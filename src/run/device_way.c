@@ -1,9 +1,10 @@
-/* device_way.c - which way an allreduce on device vectors takes: kernels sum it, or it goes through the host.
+/* device_way.c - decides whether kernels sum an allreduce on device vectors, or the host does.
  *
- * Idea       once the ranks know that their devices reach each other, the cheaper way by price (device_price.h), where the
- *            plan is one-shot or two-shot; over several hosts, where its first stage is two-shot's within a host. A rank offers
- *            kernels only if they are cheaper, and all ranks of its host have to (device_sum.c, device_near.c).
- * Invariant  a pure function of what all ranks share, so that no rank's offer is in vain.
+ * Idea       once it is known that the devices can access each other's memory, the method with the lower estimate is used
+ *            (device_price.h). The plan must be one-shot or two-shot; over several hosts, its first stage must be that of
+ *            two-shot within a host. A rank offers kernels only if they are cheaper, and they run only if all ranks of its
+ *            host offer them (device_sum.c, device_near.c).
+ * Invariant  The decision is a pure function of data that all ranks share, so no rank offers kernels alone.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -13,7 +14,7 @@ static bool is_shaped(tt_shape shape) {
   return shape == TT_SHAPE_ONE_SHOT || shape == TT_SHAPE_TWO_SHOT;
 }
 
-/* What the two ways cost; false: it is not known how the ranks share devices. */
+/* Estimates for kernels and for the host; false: it is unknown how the ranks share devices. */
 static bool price(const tutti_comm *comm, uint64_t bytes, double plan, tt_device_price *price) {
   const int devices = tt_stager_devices(comm->flight->stager);
   const tt_profile *p = &comm->plans->setting.profile;

@@ -249,13 +249,12 @@ void tt_break_messages(tutti_comm *comm, tutti_status status) {
   tt_comm_break(comm, status, true);
 }
 
-/* us; the wait may have begun anew meanwhile. */
+/* Microseconds since the wait began; it may have been restarted since `now` was read. */
 static uint64_t waited_for(const tt_wait_policy *p, uint64_t now) {
   return p->since ? now - p->since : 0;
 }
 
-/* Checks messages as tt_look_after checks operations; but one that the caller does not wait for may
- * take its time. */
+/* Checks messages as tt_look_after checks operations. A message that the caller does not wait for may take its time. */
 static void look_after_messages(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   const tt_p2p_message *m, *late = p->by ? p->by->message : tt_p2p_first(comm->flight->p2p, 0);
   for (int i = 0; (m = tt_p2p_first(comm->flight->p2p, i)) && !comm->broken; i++) {

@@ -1,9 +1,9 @@
 /* enter.c - a thread enters a communicator, and leaves it.
  *
- * Idea       one thread at a time is inside: the caller, or a thread that waits for something else
- *            and meanwhile drives this communicator. An abort that another thread requests is sent
- *            by the thread inside.
- * Invariant  a caller that finds another caller inside gets an error at once, and never waits.
+ * Idea       one thread at a time is inside: the caller, or a thread that drives this communicator
+ *            while it waits for something else. An abort that another thread requests is sent by
+ *            the thread inside.
+ * Invariant  a caller that finds another caller inside gets an error immediately. It never waits.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 

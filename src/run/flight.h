@@ -74,7 +74,7 @@ void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, cons
                     uint32_t serial);
 /* Forgets the recent calls, whose plans may be gone. */
 void tt_recent_forget(tutti_comm *comm);
-/* Publishes which operations are over here. */
+/* Publishes which operations have completed on this rank. */
 void tt_show_over(tutti_comm *comm, bool wakes);
 
 /* ---- driving (progress.c) ---- */
@@ -97,7 +97,7 @@ void tt_comm_list(tutti_comm *comm, bool on);
 
 /* An operation of a traced communicator begins. Returns where its steps are recorded, or NULL. */
 tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan, bool rival);
-/* The operation is over, outside the call that began it. */
+/* The operation has ended, outside the call that began it. */
 void tt_trace_over(tt_trace *trace, uint64_t seq);
 
 /* ---- waiting (wait.c) ---- */
@@ -109,7 +109,7 @@ void tt_relax(void); /* a pause of a spinning rank, for its core's other thread 
 void tt_progress_polled(tutti_comm *comm);
 /* Nothing moved, and no caller waits, but a stream does: now and then checks the peers. */
 void tt_watch_peers(tutti_comm *comm);
-/* Something moved, whichever thread drives it: the wait begins anew. The comm is held. */
+/* Something has progressed, by whichever thread: restarts the wait's timers. The communicator is held. */
 void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p);
 /* One look of a rank that frees the communicator, once `peer` has taken what it sent: shows the wait, warns, and breaks the
  * communicator at the time limit. */

@@ -90,8 +90,8 @@ static const tt_request_ops many_ops = {.issue = begin_anew,
 
 /* ---- cutting the list into parts ---- */
 
-/* The length (bytes) from which on an operation of its own is cheaper than a share of a window; 0:
- * out of memory. */
+/* Buffers of at least this length (bytes) are cheaper as separate operations than as a share of a
+ * window; 0: out of memory. */
 static size_t alone_from(tutti_comm *comm) {
   tt_chooser *chooser = tt_chooser_for(comm, &(tt_call){.coll = TUTTI_ALLREDUCE});
   const size_t window = tt_window_bytes(comm);
@@ -143,7 +143,7 @@ static tutti_status add_alone(cutter *c, size_t i) {
                   c->helps ? NULL : c->list->dsts[i], 0);
 }
 
-/* Packs short buffers from `i` on, as many as fit; *next: the first that is not looked at yet. */
+/* Packs as many short buffers as fit, starting with buffer `i`; *next: the first buffer that was not examined. */
 static tutti_status add_window(cutter *c, size_t i, size_t *next) {
   size_t used = 0, n = 0, first = i;
   for (; i < c->list->n; i++) {

@@ -1,8 +1,8 @@
 /* message.c - a message between two ranks as a request.
  *
- * Idea       a message is started, driven along with the operations in flight, and waited for, but
- *            has no place in the communicator's order, because only two ranks know of it. Its order
- *            is that of its pair (engine/p2p.h).
+ * Idea       a message is started, driven along with the operations in flight, and waited for. It has
+ *            no position in the communicator's order, because only two ranks take part. Messages of
+ *            a pair of ranks are ordered among themselves (engine/p2p.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 

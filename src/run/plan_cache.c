@@ -99,8 +99,8 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
   return TUTTI_OK;
 }
 
-/* The same for ranks that all share memory, in an order of their own: a straight loop in which every rank
- * reads all others needs no order. */
+/* As find_or_prepare. If all ranks share memory and have a special order, the plan is first prepared without that order: a
+ * specialized fast path needs it only if ranks work in groups (TT_SHAPE_ROUNDS), else every rank reads all others. */
 static tutti_status prepare_arranged(tutti_comm *comm, const tt_ask *ask, const int *order,
                                      const tt_call *c, tt_prepared **out) {
   if (order && comm->plans->setting.has_loop) {

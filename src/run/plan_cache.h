@@ -12,8 +12,8 @@
 
 enum { TT_PLANS = 64 };
 
-/* How calls are planned to which the last ranks bring no data (comm/helpers.c). The first places have the ranks
- * with data in the order of their levels, the others the helpers. */
+/* Plans for calls of communicators with helpers: the last ranks, which bring no data (comm/helpers.c). The first positions
+ * belong to the ranks with data, in the order of their levels, the others to the helpers. */
 typedef struct tt_helped {
   tt_chooser *chooser;
   int *order, *place; /* as in tt_plan_cache */
@@ -22,11 +22,10 @@ typedef struct tt_helped {
   tt_chooser *flat;   /* if `order` is set: without levels */
 } tt_helped;
 
-/* How calls are planned whose sums an aggregator makes: the last, virtual ranks of these schedules are the
- * aggregator's, which no process of the job runs. Each of them sums a part of the vector, so that parts of
- * a long vector are on their way at once. */
+/* Plans for calls that an aggregator sums. The last ranks of these schedules are virtual: they stand for the aggregator, and
+ * no process of the job runs them. Each sums a part of the vector, so that several parts of a long vector can be in transit. */
 typedef struct tt_aggregated {
-  tt_chooser *chooser;      /* of one plan; NULL: there is no aggregator */
+  tt_chooser *chooser;      /* of one plan; NULL: the communicator has no aggregator */
   const tt_plan_spec *plan; /* that one, which is kept */
   int helpers;              /* virtual ranks */
   int parts;                /* of the vector; a rank sends each to one of the virtual ranks */
@@ -35,7 +34,7 @@ typedef struct tt_aggregated {
   double share;             /* of the vector that the aggregator sums; the ranks fold the rest */
   int *order; /* the rank of each place, as in tt_plan_cache; of virtual ones their number */
 } tt_aggregated;
-/* All of a short, longer and long vector; a share of it beside a fold by halving, and beside a ring. */
+/* The whole of a short, a longer and a long vector; a share of it combined with fold(halving), and with fold(ring). */
 enum { TT_AGGREGATED = 5 };
 /* How calls are planned whose messages are coded (coding.c); made when the first comes. */
 typedef struct tt_code_verdict { /* measured (tune/measure_codes.c) */
@@ -70,8 +69,8 @@ typedef struct tt_plan_cache {
   tt_rival *rivals;
   tt_rival_size size[TT_PLAN_SIZES];
   uint32_t warned;   /* collectives whose forced algorithm was refused */
-  size_t alone_from; /* size (bytes) from which on a buffer of a list is an operation; 0: not
-                        known yet */
+  size_t alone_from; /* buffers of a list with at least this many bytes are separate operations;
+                        0: not known yet */
 } tt_plan_cache;
 
 /* proof_table.c: TUTTI_OK if what these ranks will run is proven, or too large to prove
@@ -99,7 +98,7 @@ bool tt_planned_for_ranks(const tutti_comm *comm, const tt_call *call);
  * nor where the contract forbids that measurements decide. */
 bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call);
 
-/* Seconds per byte of the aggregator's link, and *delay of a sum there, beside the messages. */
+/* Seconds per byte of the aggregator's link; *delay: the time of a sum there, in addition to its messages. */
 double tt_aggregator_link(const tutti_comm *comm, double *delay);
 /* What to do once the aggregator is lost: the end of a sentence. */
 const char *tt_without_aggregator(const tutti_comm *comm);

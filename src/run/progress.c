@@ -103,7 +103,7 @@ bool tt_messages_progress(tutti_comm *comm) {
   return moved;
 }
 
-/* Streams that wait for calls go on, and let go of what they were given. */
+/* Lets streams that wait for calls continue, and releases the memory that they use. */
 static void release_streams(tutti_comm *comm) {
   for (int i = 0; i < TT_WINDOW; i++) {
     const tutti_request *r = comm->flight->places[i].by;
@@ -233,8 +233,8 @@ void tt_comm_list(tutti_comm *comm, bool on) {
 enum { AT_ONCE = 64 }; /* communicators in one pass */
 
 /* Holds the first communicator of the list, at or after index i, that this thread may drive. NULL: no such communicator, or
- * another thread holds the list. *next: the index at which the next call starts. Only one is held at a time, so the owners of
- * the others never wait for it. */
+ * another thread holds the list. *next: the start index of the next call. Only one communicator is held at a time, so the
+ * owners of the others never wait for this thread. */
 static tutti_comm *hold_listed(const tutti_comm *mine, int i, int *next) {
   tutti_comm *taken = NULL;
   int held, at = 0;

@@ -14,12 +14,12 @@ typedef enum tt_state { TT_IDLE, TT_QUEUED, TT_RUNNING, TT_COMPLETE } tt_state;
 typedef struct tt_request_ops {
   /* Starts or queues it. */
   void (*issue)(tutti_request *r);
-  /* The next part of a queued request, to start in this place; NULL: none can start now. *last:
-   * there are no more. NULL: it is its own only part. */
+  /* The next part of a queued request, to start in this slot; NULL: no part can start now. *last: it was the
+   * last part. A NULL function: the request is its own only part. */
   tutti_request *(*next_part)(tutti_request *r, size_t place, bool *last);
   /* Takes the result of a part out. NULL: it is where the caller wants it. */
   void (*unpack)(tutti_request *part);
-  /* Takes note that a part has completed; true: so has the whole. Called for wholes only. */
+  /* Records that a part has completed; returns whether the whole has completed. Called for wholes only. */
   bool (*part_done)(tutti_request *whole);
   /* Frees it. NULL: it is one piece of memory. */
   void (*free)(tutti_request *r);
@@ -30,7 +30,7 @@ struct tutti_request {
   tutti_comm *comm;
   tt_call call;
   tt_plan plan;      /* a copy, since the cache may drop the original */
-  tt_code_wish wish; /* of the call's own code, for plans that are made anew (progress.c) */
+  tt_code_wish wish; /* the call's own code, for plans that are made again (progress.c) */
   bool persistent;
   _Atomic tt_state state; /* read before the communicator is entered */
   tutti_status status;

@@ -1,16 +1,16 @@
-/* rival.c - two plans with the same bits: which one runs is learned from the time that calls take.
+/* rival.c - two plans with the same bits: the faster one is learned from the time that calls take.
  *
- * Idea       Estimates can be wrong by a factor. So where all ranks share memory, a plan of an allreduce has a rival: of
- *            the plans whose results have the same bits (prove/same.c), the one with the best estimate. Rank 0 times
- *            calls by either (learn.h), and shows which one runs next in a word of its control block.
- * Time       Rank 0's, in the call: the caller may work between its calls. Where ranks share cores, from the begin of one
- *            call to that of the next one: what a rank does not use, others do.
- * Agreement  The word says from which operation on it holds, TT_WINDOW after the one in which rank 0 wrote it, and what
- *            holds before. That operation was an allreduce, so a rank that has completed it has seen the word; and none
- *            begins TT_WINDOW operations later without having completed it. A word is replaced only when it holds for all.
- *            Ranks that disagreed nevertheless would find different hashes of their calls.
- * Invariant  No result depends on timing. Which rival a plan has follows from the call alone, on all ranks alike.
- * Cost       A load per call of more than 1 KiB. The rival is sought once for each power of two, in its 32nd call.
+ * Idea       Estimates can be wrong by a factor. Therefore, if all ranks share memory, a plan of an allreduce has a rival: the
+ *            plan with the best estimate among those that give the same bits (prove/same.c). Rank 0 times calls that use
+ *            either plan (learn.h), and publishes in a word of its control block which one runs next.
+ * Time       is measured on rank 0, within the call, because the caller may work between its calls. If ranks share cores, it
+ *            is the time from the start of one call to the start of the next, because ranks use the time that others do not.
+ * Agreement  Rank 0 writes the word in an allreduce. The word takes effect TT_WINDOW operations later; it also contains the
+ *            choice that holds before. A rank that has completed that allreduce has seen the word, and no rank begins an
+ *            operation TT_WINDOW later without having completed it. A word is replaced only when it has taken effect on all
+ *            ranks. If ranks disagreed nevertheless, the hashes of their calls would differ.
+ * Invariant  No result depends on timing. The call alone determines which rival a plan has, so all ranks find the same one.
+ * Cost       A load per call of more than 1 KiB. The rival is searched for once per power of two, in its 32nd call.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "rival.h"
 
@@ -142,7 +142,7 @@ static void seek(tutti_comm *comm, const tt_call *call, tt_rival *x) {
 
 /* ---- calls ---- */
 
-/* Rank 0 learns from the last such call, and shows what runs from now on. */
+/* Rank 0 learns from the previous call of this kind, and publishes the plan for later calls. */
 static void advise(tutti_comm *comm, tt_rival_size *s, const tt_rival *x) {
   const uint64_t seq = comm->flight->seq, word = word_here(comm, x->size);
   if (!(comm->wire->learns & TT_LEARNS_PLANS) || (s->pair && s->pair != x->pair)) {

@@ -13,7 +13,7 @@ typedef struct tt_rival {
   unsigned needs;
   int weight, size;
   bool sought, forgotten;
-  const tt_program *program; /* NULL: there is none */
+  const tt_program *program; /* NULL: the plan has no rival */
   uint16_t pair;             /* a hash of both plans' names, not 0 */
   bool second;               /* of the two, its name is the second; so it is way 1 */
 } tt_rival;
@@ -35,7 +35,7 @@ tt_rival *tt_rival_for(tutti_comm *comm, const tt_call *call, const tt_choice *c
                        const tt_plan *plan);
 /* An operation of this plan begins, as flight->seq. Does the rival run? */
 bool tt_rival_runs(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
-/* The call that began the last operation of this plan is over. */
+/* The call that began the last operation of this plan has ended. */
 void tt_rival_over(tutti_comm *comm, const tt_plan *plan);
 /* Appends what was learned of such calls. */
 void tt_rival_say(const tutti_comm *comm, const tt_problem *problem, tt_text *t);

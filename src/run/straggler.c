@@ -1,10 +1,10 @@
 /* straggler.c - a rank that waits too long reports which rank is late.
  *
- * Idea       After 10 s, or TUTTI_TIMEOUT, a waiting rank reports which rank is late, whether that
- *            process is stopped, and what it last did.
+ * Idea       After 10 s, or TUTTI_TIMEOUT, a waiting rank reports which rank is late, whether the
+ *            process of that rank is stopped, and its last call.
  * Cost       nothing for ranks that do not wait.
- * Invariant  a rank that has not made the call is reported before one that has, and of the former
- *            a stopped one before a running one.
+ * Invariant  a rank that has not made the call is reported before one that has. Among ranks that
+ *            have not, a stopped one is reported before a running one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ static int suspicion(tutti_comm *comm, int r, uint64_t seq) {
   return (absent ? waits ? 1 : 2 : silent) + 4 * is_peer_stopped(comm, r);
 }
 
-/* The rank most likely to be the cause; `peer` if none is more likely. */
+/* The rank most likely to be the cause; `peer` if no other rank is more likely. */
 static int culprit(tutti_comm *comm, uint64_t seq, int peer) {
   int worst = 0;
   for (int r = 0; r < comm->ranks; r++) {

@@ -128,7 +128,7 @@ static void spun(tutti_comm *comm, bool helped) {
                                                  : spins;
 }
 
-/* Now and then progresses a network beside the wire, for the caller's own messages over it. */
+/* On every 16th poll, progresses a network that is separate from the wire, for the caller's own messages over it. */
 static void progress_other_work(tutti_comm *comm, const tt_wait_policy *p) {
   bool moved = false;
   if (p->looks % 16) return;

@@ -17,8 +17,8 @@
 #include "stores.h"
 #include "tutti_net.h"
 
-/* Rounds of an operation in which a rank shows its peers something in a flag slot: one for each level
- * within a machine (package, NUMA node, cache, core). And the bytes of a slot of the first round. */
+/* TT_ROUNDS: rounds of an operation; in each, a rank publishes bytes for its peers in a flag slot. There is one round per level
+ * within a machine (package, NUMA node, cache, core). The others: bytes of a slot of the first round, and of a later one. */
 enum { TT_ROUNDS = 4, TT_FLAG_BYTES = 4096, TT_LATER_BYTES = 512 };
 /* The bytes of a slot of a later round in a communicator that is made for `ranks`, a multiple of TT_LATER_BYTES: fewer
  * on many ranks, because every rank pays for its slots in memory. A wire has tt_wire.later_bytes: its communicator may
@@ -71,7 +71,7 @@ typedef struct tt_shown {
  * pieces put in, blocks summed, results fetched. */
 typedef enum tt_counter { TT_PUT, TT_SUM, TT_GOT, TT_COUNTERS } tt_counter;
 
-/* Words that rank 0 shows (tt_memory_ops): of routes (fast/route.h); from TT_PLAN_ADVICE on, of plans (run/rival.c). */
+/* Words that rank 0 publishes (tt_memory_ops): of routes (fast/route.h); at TT_PLAN_ADVICE and up, of plans (run/rival.c). */
 enum { TT_PLAN_ADVICE = 128, TT_PLAN_SIZES = 24, TT_ADVICE = TT_PLAN_ADVICE + TT_PLAN_SIZES };
 
 typedef struct tt_wire tt_wire;
@@ -89,7 +89,7 @@ typedef struct tt_channel_ops {
   /* Bytes at the head of the stream from `peer` (0: none yet). */
   size_t (*head)(tt_wire *w, int peer, int lane, tt_stamp *stamp);
   /* A view of the first bytes at the head, at least one and at most *n; NULL (and *status) if the
-   * peer's memory cannot be read after all. */
+   * peer's memory turns out to be unreadable. */
   const void *(*view)(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status);
   /* Release the first n bytes at the head. */
   void (*release)(tt_wire *w, int peer, int lane, size_t n);
@@ -110,9 +110,10 @@ typedef struct tt_memory_ops {
   /* Flag slots: bytes that every rank can read once they are set; an operation has one in each of
    * TT_ROUNDS rounds. flag_slot: where to write the bytes of operation `seq`; NULL while a peer may
    * still read the slot's previous operation. flag_set: publish them; all operations before `oldest`
-   * are over here. flag_get: a peer's bytes, valid until this rank reports `seq` as over; NULL if
-   * they are not set yet. flag_ahead: fetch the lines of a later slot, which peers have read before,
-   * for writing. flag_keeper: a peer that may still read what was in the slot of the first round; -1: none. */
+   * have ended on this rank. flag_get: a peer's bytes, valid until this rank reports that `seq` has
+   * ended; NULL if they are not set yet. flag_ahead: fetch the lines of a later slot, which peers have
+   * read before, for writing. flag_keeper: a peer that may still read the previous bytes of the slot of
+   * the first round; -1: none. */
   void *(*flag_slot)(tt_wire *w, uint64_t seq, uint32_t round, size_t bytes);
   void (*flag_set)(tt_wire *w, tt_stamp stamp, uint32_t round, uint64_t oldest);
   const void *(*flag_get)(tt_wire *w, int peer, uint64_t seq, uint32_t round, size_t bytes,
@@ -141,8 +142,8 @@ typedef struct tt_memory_ops {
   void (*advise)(tt_wire *w, int index, uint64_t word);
   uint64_t (*advised)(tt_wire *w, int index);
 
-  /* A rank reads or writes its peers' memory only between enter and leave; enter returns false once
-   * the communicator is over. quiesce: after that, wait until no rank is inside; false if a live
+  /* A rank reads or writes its peers' memory only between enter and leave; enter returns false when
+   * the communicator has ended. quiesce: after that, wait until no rank is inside; false if a live
    * rank does not leave in time and may still write: then revoke the memory it may write to (NULL:
    * no peer writes). */
   bool (*enter)(tt_wire *w);
@@ -158,11 +159,11 @@ typedef struct tt_memory_ops {
 /* ---- the other ranks: their calls, whether they live, waiting for them ---- */
 
 typedef struct tt_peer_ops {
-  /* record: publish this rank's record. over: all operations before `oldest` are over here; wakes:
-   * peers may sleep that wait for that. read_record: a peer's of operation `seq`: 1 read, 0 not yet
-   * published, -1 the peer is already far ahead, TT_UNKNOWN not reported. ask: request a peer's
-   * records and send it this rank's. inquire: ask all and wait up to `most` seconds for answers.
-   * silent: the peer has not answered. NULL: records are always readable. */
+  /* record: publish this rank's record. over: all operations before `oldest` have ended on this rank;
+   * wakes: peers may be asleep that wait for that. read_record: a peer's record of operation `seq`: 1
+   * read, 0 not yet published, -1 the peer is already far ahead, TT_UNKNOWN not reported. ask: request
+   * a peer's records and send it this rank's. inquire: ask all and wait up to `most` seconds for
+   * answers. silent: the peer has not answered. NULL: records are always readable. */
   void (*record)(tt_wire *w, const tt_record *record);
   void (*over)(tt_wire *w, uint64_t oldest, bool wakes);
   int (*read_record)(tt_wire *w, int peer, uint64_t seq, tt_record *record);
@@ -175,14 +176,14 @@ typedef struct tt_peer_ops {
   uint32_t (*sleep_begin)(tt_wire *w);
   void (*sleep)(tt_wire *w, uint32_t futex, uint32_t limit_us);
   void (*sleep_end)(tt_wire *w);
-  /* Replaces sleep_begin for a rank that sleeps on descriptors: one that becomes readable when a
-   * peer acts; -1: none is available now. wake_fd_close replaces sleep_end. NULL: not supported. */
+  /* Replaces sleep_begin for a rank that sleeps on descriptors: returns one that becomes readable when
+   * a peer acts; -1: unavailable now. wake_fd_close replaces sleep_end. NULL: not supported. */
   int (*wake_fd_open)(tt_wire *w);
   void (*wake_fd_close)(tt_wire *w, int wake_fd);
 
-  /* abort: tell all ranks that the communicator is over. aborted: the status this rank was told
-   * (TUTTI_OK if none) and, if requested, the reason; on request, also reports a rank that died
-   * while announcing the failure. */
+  /* abort: announce to all ranks that the communicator has ended. aborted: the status that a peer has
+   * announced (TUTTI_OK if none) and, if requested, the reason; on request, also reports a rank that
+   * died while announcing the failure. */
   void (*abort)(tt_wire *w, tutti_status status, const char *reason);
   tutti_status (*aborted)(tt_wire *w, char *reason, size_t size);
   /* False if the peer's process is known to be gone. */
@@ -216,7 +217,7 @@ typedef struct tt_net_ops {
   tutti_status (*poll)(tt_wire *w, bool *moved);
   /* The same, but block until something has come; only if traits.can_wait. */
   tutti_status (*wait)(tt_wire *w, bool *moved);
-  /* Sleep until a message comes, descriptor `also` becomes readable (-1: none), or the limit
+  /* Sleep until a message arrives, descriptor `also` becomes readable (-1: none), or the limit
    * passes. */
   void (*sleep)(const tt_wire *w, int also, uint32_t limit_us);
   /* Do sent messages stay in this process until some thread polls? */
@@ -228,7 +229,7 @@ typedef struct tt_net_ops {
   tutti_status (*split)(tt_wire *w, const tt_split *s, tutti_net *net, bool *taken);
   /* Process ids by rank, for error messages; copied. */
   tutti_status (*set_pids)(tt_wire *w, const int64_t *pids);
-  /* Of simulated ranks: per peer the level at which it and this rank part; copied. at_once: as below. */
+  /* Simulated networks: per peer, the level that separates it from this rank; copied. at_once: as below. */
   tutti_status (*set_levels)(tt_wire *w, const uint8_t *level, bool at_once);
   /* Of simulated ranks, which are one process: a table of proofs of `ranks` wires; NULL: out of memory. */
   atomic_ullong *(*make_proofs)(int ranks);
@@ -256,7 +257,7 @@ typedef struct tt_share {
   uint32_t data;           /* ranks whose vectors are summed */
   uint64_t bytes;          /* of the vector, the same on all ranks */
   tt_stretch gives, wants; /* what this rank sends of it, and gets */
-  uint64_t beside;         /* B that it sends to ranks of other hosts meanwhile */
+  uint64_t beside;         /* B that it sends to ranks of other hosts at the same time */
   uint64_t given[TT_PARTS], wanted[TT_PARTS]; /* of these, per virtual rank */
 } tt_share;
 
@@ -270,10 +271,10 @@ typedef struct tt_aggregator_ops {
   /* Once it is lost: does it still accept connections? Then it may have ended the sums because a rank died. Waits for at
    * most 0.1 s. */
   bool (*answers)(const tt_wire *w);
-  /* The communicator is over, and its sums end on all members. */
+  /* The communicator has ended; its sums end on all members. */
   void (*quit)(tt_wire *w);
-  /* A descriptor that becomes readable when the aggregator's has something to read or room to write, or
-   * when `also` becomes readable (-1: none). -1: none is available. */
+  /* A descriptor that becomes readable when the aggregator's has data to read or space to write, or
+   * when `also` becomes readable (-1: none). -1: unavailable. */
   int (*sleep_fd)(tt_wire *w, int also);
   /* Where it is, "HOST:PORT", and why it is lost. */
   const char *(*where)(const tt_wire *w);
@@ -299,14 +300,14 @@ struct tt_wire {
    * network cannot do it. */
   const struct tt_shm_agree_ops *shm_agree;
   const struct tt_net_agree_ops *net_agree;
-  /* The wire to an aggregator, with a channel to the ranks of schedules from `ranks` on; NULL: none. */
+  /* The wire to an aggregator, with a channel to rank `ranks` of a schedule and those above; NULL: no aggregator. */
   tt_wire *aggregator;
   const tt_aggregator_ops *aggregates; /* of that wire; NULL: of others */
-  /* Of that wire: all ranks are members of one session, and each host has all of a vector. Else each rank is in the
-   * session of those that have the same of it on their hosts. */
+  /* Of that wire: all ranks are members of one session, and each host has a whole vector. Otherwise each rank is in the
+   * session of the ranks that have the same part of it on their hosts. */
   bool one_session;
   double link;  /* of that wire: B/s of this host's link; 0: not known */
-  int sessions; /* of that wire; rank r is in session r mod so many, where blocks belong to ranks */
+  int sessions; /* of that wire; if blocks belong to ranks, rank r is in session r mod `sessions` */
   /* Of ranks on several hosts, some of which share memory: the wire among those of this rank's host, where rank r is
    * near_rank[r]; < 0: of another host. NULL: the wire is of one kind. */
   tt_wire *near;
@@ -317,8 +318,8 @@ struct tt_wire {
   size_t piece;         /* bytes of a slot of the arena, the same on all ranks; 0: no arena */
   uint32_t slots;       /* slots, the same on all ranks */
   size_t beside;        /* bytes that `push` takes whole or not at all, and copies */
-  const uint8_t *level; /* messages are paced (engine/pace.c): per peer, the level at which it and
-                           this rank part; or NULL */
+  const uint8_t *level; /* messages are paced (engine/pace.c): per peer, the level that separates it
+                           from this rank; or NULL */
   bool at_once;         /* paced messages of a step leave together */
   tt_shown *shown;      /* of this rank; never NULL */
   uint32_t losses;      /* over a network: ranks that it has reported as lost, so far */
@@ -328,9 +329,9 @@ struct tt_wire {
   uint64_t first;         /* the number of the first piece and message: tt_first_number */
   uint64_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
   struct {
-    size_t slot;    /* the last operation cut the arenas into slots of so many bytes, */
-    uint32_t slots; /* so many */
-    uint64_t from;  /* the first piece since they have been cut so */
+    size_t slot;    /* bytes of the slots into which the last operation divided the arenas */
+    uint32_t slots; /* number of these slots */
+    uint64_t from;  /* the first piece since then */
   } cut;
   tt_stores stores[TT_STORE_SIZES];   /* how it writes what peers read; kept by arena.c */
   /* Rank 0's: where peers read vectors of each size (NULL: nothing known), and 1 + which of them the last call was about;

@@ -5,10 +5,10 @@
  *            see it (not copied if it lies there already), summed straight out of all ranks' memory
  *            (two-shot: each rank its block; naive: rank 0 everything), and fetched. A rank that
  *            sums for others writes into their vectors, if it may, while the line is in its cache.
- *            If all vectors are private, two-shot writes a sum over each input that it was made of,
- *            in the arena of the rank that put it there: then a line is always written by the rank
- *            that has just read it, which is fast on cores that are far apart, too. Else a rank
- *            shows its sums in its own arena. Counters publish each rank's progress; pieces overlap.
+ *            If all vectors are private, two-shot writes a sum over each of its inputs, in the arena
+ *            of the rank that put the input there. A line is then always written by the rank that
+ *            has just read it, which is fast on distant cores, too. Otherwise a rank shows its sums
+ *            in its own arena. Counters publish each rank's progress; pieces overlap.
  *            The other collectives run as a one-shot. In reduce and reduce-scatter, a rank sums
  *            less, or nothing. In broadcast and allgather, it copies instead of summing.
  * Cost       Private memory: two-shot copies (P-1)/P of a vector in, reads one in the sums and

@@ -19,8 +19,8 @@ static bool gives(const tt_operation *o) {
   return o->pieces.first_given < o->wire->ranks;
 }
 
-/* The kind by which all peers wrote piece k, if they read it out of arenas and it counts; else
- * TT_STORES. */
+/* The kind of stores that all peers used for piece k, if they are read out of arenas and the piece
+ * counts; otherwise TT_STORES. */
 static tt_store kind_of_all(const tt_operation *o, uint32_t k) {
   tt_store all = TT_STORES;
   for (int r = 0; r < o->wire->ranks; r++) {

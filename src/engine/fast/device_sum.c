@@ -6,10 +6,10 @@
  * Cost       a round of flags, a kernel, and two looks at all peers' counters. Two-shot reads and writes a vector on
  *            each rank, and one-shot reads P and writes one, across the links between devices.
  * Agreement  a rank shows in its names whether its device could do the sum, and whether it has mapped memory of all
- *            its peers before. If all could, but do not know yet, the call goes through the host, and at its end they
- *            try; so a machine on which they cannot never fails a call.
- * Invariant  the operands and the order of the host's loop, so the same bits. A kernel touches peers' vectors after all
- *            have put theirs (TT_PUT), and no call ends before all kernels have (TT_SUM).
+ *            its peers before. If all could, but have not mapped it yet, the call goes through the host, and at its end
+ *            they try. A machine whose devices cannot do it therefore never fails a call.
+ * Invariant  the operands and the order of the host's loop, so the same bits. A kernel accesses peers' vectors when all
+ *            ranks have put theirs (TT_PUT), and no call ends before all kernels have (TT_SUM).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 

@@ -1,11 +1,11 @@
-/* line.c - small vectors: each is stored beside its flag, where those that need it read it.
+/* line.c - small vectors: each is stored next to its flag, where the ranks that need it read it.
  *
  * Idea       A rank that gives writes its bytes next to its flag in the flag slot. A rank that takes waits for the
- *            flags of those that give to it, and adds up what is beside them in their order, in one pass, or copies each
- *            one's part to its place. Which ranks give and take, and what, is a row of a table for each
- *            collective. A rank that takes nothing does not wait, until the slots are used up.
- *            Where a plan has more rounds, a sum goes beside the flag of the next round, where another
- *            group reads it: of 64 ranks in groups of 8, a rank reads 14 lines, not 63.
+ *            flags of the ranks that give to it. It then adds up their bytes in rank order, in one pass, or copies
+ *            each one's part. For each collective, a row of a table says which ranks give and take, and what. A rank
+ *            that takes nothing does not wait, until the slots are used up. If a plan has more rounds, the sum is
+ *            stored next to the flag of the next round, where another group reads it. With 64 ranks in groups of 8,
+ *            a rank thus reads 14 lines instead of 63.
  * Cost       A line written in each round, and one read of each peer; no allocation, division or
  *            search. At its end a call fetches the next one's lines, because peers have read them.
  * Invariant  The same operands in the same order as the schedule's reductions, so the same bits; a
@@ -16,7 +16,7 @@
 
 #include "engine.h"
 
-/* ---- flags, for both loops: a call goes on where the one before it stopped ---- */
+/* ---- flags, for both loops: a call continues where the previous one stopped ---- */
 
 tutti_status tt_flags_begin(tt_operation *o) {
   const size_t ranks = (size_t)o->wire->ranks;
@@ -193,7 +193,7 @@ static bool line_publish(tt_operation *o) {
   return o->flag_get = true;
 }
 
-/* Where this rank's part begins in what each rank of the group shows. */
+/* The start of this rank's part in the bytes of each rank of the group. */
 static const void **parts(tt_operation *o) {
   const size_t at = o->role.at * o->reducer.element;
   if (at == 0) return o->slots;

@@ -81,7 +81,7 @@ static inline const tt_names *tt_names_of(const tt_operation *o, int r) {
   return r == o->wire->rank ? &o->pieces.mine : o->slots[r - o->role.from.first];
 }
 
-/* The kind of stores by which the rank with these names writes piece k. */
+/* The kind of stores that the rank with these names uses for piece k. */
 static inline tt_store tt_piece_kind(const tt_operation *o, const tt_names *names, uint32_t k) {
   return tt_store_kind(names->stores, o->pieces.counted + k);
 }
@@ -91,7 +91,7 @@ static inline bool tt_piece_counts(const tt_operation *o, const tt_names *names,
   return tt_store_counts(names->stores, o->pieces.counted + k);
 }
 
-/* This rank has done so many pieces. */
+/* Publishes the number of pieces that this rank has done. */
 static inline void tt_pieces_publish(tt_operation *o, tt_counter counter, uint32_t pieces) {
   o->pieces.done[counter] = pieces;
   o->wire->memory->publish(o->wire, counter, o->pieces.first + pieces);

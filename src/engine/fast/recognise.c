@@ -72,8 +72,8 @@ static void lift_naive(tt_builder *b, const tt_sched *like) {
   }
 }
 
-/* Each block goes from where it is to whom it is for. In place, the blocks of lower ranks are kept apart until this
- * rank's are on their way; a flag slot serves as this tmp. */
+/* Sends each block directly to its receiver. In place, the blocks of lower ranks are kept apart until this rank's blocks have
+ * been sent; a flag slot serves as this tmp. */
 static void lift_exchange_in_place(tt_builder *b, const tt_sched *like) {
   const uint32_t P = (uint32_t)like->ranks, own = (uint32_t)like->rank;
   const tt_peers lower = {0, like->rank, 1},
@@ -106,7 +106,7 @@ static void lift_direct(tt_builder *b, const tt_sched *like) {
 #define IN(coll) (1u << TUTTI_##coll)
 static const struct {
   void (*lift)(tt_builder *b, const tt_sched *like);
-  unsigned whole, blocks; /* collectives in which the vector is one block, and a block per rank */
+  unsigned whole, blocks; /* collectives with one block for the vector; with a block per rank */
 } shapes[] = {[TT_SHAPE_ONE_SHOT] = {lift_one_shot, IN(ALLREDUCE) | IN(BARRIER), IN(ALL_GATHER)},
               [TT_SHAPE_ROUNDS] = {lift_rounds, IN(ALLREDUCE) | IN(BARRIER), 0},
               [TT_SHAPE_TWO_SHOT] = {lift_two_shot, 0, IN(ALLREDUCE) | IN(REDUCE_SCATTER)},

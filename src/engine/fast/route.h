@@ -1,16 +1,16 @@
 /* route.h - do peers read a vector where it lies, or in the arena?
  *
- * Idea       A vector that peers can map, or read by the system, needs no copy. But peers read the lines of mapped memory
- *            and write sums over them, and the caller writes its next input there: on cores that are far apart each of
- *            these stores waits for its line. And a read by the system costs a call, and on some machines several times
- *            as much a byte as a copy. Which route is shorter depends on the machine, on the cores, which move, and on
- *            what the caller does with the vector. So rank 0 learns it (learn.h) for vectors of about one size, shows which
- *            route the next such vector takes, and all ranks follow.
- * Time       Of mapped vectors, and where not all ranks read: a whole cycle, from the begin of one call to that of the
+ * Idea       A vector that peers can map, or read by a system call, needs no copy. But if peers read the lines of mapped memory
+ *            and write sums over them, and the caller writes its next input there, each of these stores waits for its line
+ *            on distant cores. A read by the system takes a call, and on some machines several times as long per byte as a
+ *            copy. The faster route depends on the machine, on the cores, which may change, and on the caller's use of the
+ *            vector. Therefore rank 0 learns it (learn.h) for vectors of about one size and publishes the route of the next
+ *            such vector, and all ranks follow.
+ * Time       Of mapped vectors, and if not all ranks read: a whole cycle, from the start of one call to the start of the
  *            next such call. Otherwise the time of rank 0 in the call, without its wait for other ranks, because the caller
  *            may work between its calls.
- * Invariant  The route changes no bit of a result. Ranks whose routes differ for a call are still right: each says for
- *            itself where its vector is.
+ * Invariant  The route changes no bit of a result. Ranks with different routes in one call still get correct results: each
+ *            publishes where its own vector is.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_ROUTE_H
 #define TT_ROUTE_H

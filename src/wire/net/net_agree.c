@@ -1,24 +1,23 @@
 /* net_agree.c - agreement over messages on the ranks that continue: the live ranks agree even if
- * more die meanwhile.
+ * more ranks die during the agreement.
  *
- * Idea       The lowest live rank leads. All others send COME to it. It sends COME to them, so that it is connected to all,
- *            and learns which are lost. When each has come or is lost,
- *            it proposes (the ranks that came; a number for their network), all accept, it decides,
- *            all say that they know the decision, and it lets them leave. If the leader is lost,
- *            the next one leads and all come to it; if it had accepted a proposal, it proposes that
- *            again. If a decision's maker is lost, each rank that knows the decision sends it to
- *            all and leaves.
+ * Idea       The lowest live rank leads. All others send COME to it. It sends COME to them, which connects it to all and shows
+ *            which are lost. When each rank has come or is lost, the leader proposes (the ranks that came; a number for their
+ *            network), all accept, it decides, all confirm that they know the decision, and it lets them leave. If the leader
+ *            is lost, the next one leads and all come to it. If the new leader had accepted a proposal, it makes that proposal
+ *            again. If the rank that decided is lost, each rank that knows the decision sends it to all and leaves.
  * Timeout    A rank that has accepted no proposal may time out: it announces that and leaves.
  *            Nothing can be decided without a live rank, so the round then ends without a result.
  * Leaving    The decider names the ranks that it lets leave. It has lost the others; a rank that
  *            has not lost them sends them the decision.
  * Invariant  A decided proposal was accepted by every rank it was proposed to, which is every rank
- *            alive then. No rank leaves before all of these know the decision, or one that knows it
- *            has sent it to all. So a leader after a loss that knows of no decision has accepted
- *            whatever was decided, and all that have not left come to it. A rank's timeout ends the
- *            round for ranks that have accepted nothing, or a proposal that was made to that rank
- *            too: such a proposal will not be decided. Other ranks treat it as lost. So a proposal
- *            is made again, to the remaining ranks, when a rank it was made to is lost.
+ *            that was alive then. No rank leaves before all of these know the decision, or a rank
+ *            that knows it has sent it to all. A leader that takes over and knows of no decision has
+ *            therefore accepted any proposal that was decided, and all ranks that have not left come
+ *            to it. A rank's timeout ends the round for ranks that have accepted nothing, or a
+ *            proposal that was also made to the rank that timed out, because such a proposal will
+ *            not be decided. Other ranks treat that rank as lost. A proposal is therefore made
+ *            again, to the remaining ranks, when a rank it was made to is lost.
  * Checked    models/net_agree.pml
  * Cost       Seven messages per rank and leader, and two more per loss in between.
  * Source     Three-phase commit: Skeen, SIGMOD 1981; as in ULFM: Herault et al., SC 2015.

@@ -1,9 +1,9 @@
-/* net_control.c - control messages between ranks without shared memory: that a communicator is
- * over, and which calls a rank made lately; and the table of the other ranks (wire.h).
+/* net_control.c - control messages between ranks without shared memory: that a communicator has
+ * ended, and which calls a rank made lately; and the table of the other ranks (wire.h).
  *
- * Idea       Every packet carries the record of its operation. A rank that has waited too long asks
- *            its peers for theirs; peers inside a tutti call answer. That a communicator is over, a rank tells
- *            all others, or, in a large job, some that pass it on.
+ * Idea       Every packet carries the call signature of its operation. A rank that has waited too
+ *            long asks its peers for theirs; peers inside a tutti call answer. A rank announces the
+ *            end of a communicator to all others or, in a large job, to some that forward it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "agree.h"
 
 enum {
-  SMALL = 8 << 10,  /* bytes that fit in a packet (wire.beside), or fewer where simulated */
+  SMALL = 8 << 10,  /* most bytes of a message in a packet; fewer in simulated networks */
   PIECE = 32 << 10, /* bytes of a data message after a packet: small enough that MPIs use no
                        rendezvous */
   LONG_PIECE = 4 * PIECE, /* the most over a stream, where each message costs system calls */
@@ -52,7 +52,7 @@ static inline tt_record tt_heading_record(const tt_heading *h, uint64_t near) {
 
 typedef struct tt_net_control {
   uint64_t net;
-  int32_t status;  /* the communicator is over; 0: records */
+  int32_t status;  /* of a communicator that has ended; 0: the message carries records */
   uint64_t about;  /* asks about this operation, which `records` hold; 0: an answer */
   uint64_t answer; /* the operation asked about, which may not have been called yet */
   union {
@@ -64,7 +64,7 @@ typedef struct tt_net_control {
 typedef struct tt_packet {
   struct tt_packet *next; /* in the free list */
   tt_heading head;
-  char bytes[]; /* wire.beside of them */
+  char bytes[];
 } tt_packet;
 
 typedef struct tt_piece { /* being received, or here */
@@ -132,7 +132,7 @@ typedef struct tt_slot {
 /* All requests in flight. */
 typedef struct tt_requests {
   tt_slot *slots;
-  int spare, n, top; /* spare: a free slot, plus one; n: slots in all; those from top on are free */
+  int spare, n, top; /* spare: a free slot, plus one; n: slots in all; slots at and above top are free */
 } tt_requests;
 
 /* What is known of the ranks' calls (net_control.c). */
@@ -212,7 +212,7 @@ bool tt_net_free(tt_wire *w, void *at);
 /* ---- messages out (net_send.c) ---- */
 
 tt_out_end *tt_net_out(tt_net *m, int peer, int lane); /* NULL: out of memory */
-/* A rank from now on in use; NULL: out of memory. */
+/* Marks a rank as in use, permanently; NULL: out of memory. */
 static inline tt_net_peer *tt_net_use(tt_net *m, int peer) {
   tt_net_peer **p = &m->peers[peer];
   return *p ? *p : (*p = calloc(1, sizeof **p));

@@ -8,8 +8,8 @@
  *            transfer can be taken back: a stopped peer may continue long after the call has
  *            failed, when the caller's memory is used for something else. (Simulated ranks are
  *            never stopped: net_simulated.c.)
- * Control    One more tag carries the announcement that a communicator is over, and the call
- *            records that a rank asks for when it has waited too long.
+ * Control    A separate tag is used for announcing that a communicator has ended, and for the call
+ *            signatures that a rank requests when it has waited too long.
  * Invariant  The network makes progress only in tt_net_poll. Memory for packets and bytes is
  *            bounded by the number of peers in use at the same time; a rank that was never in use costs
  *            13 bytes.
@@ -272,8 +272,8 @@ static int net_owed(tt_wire *w) {
 
 static const double moment = 0.1; /* s */
 
-/* The communicator is over: outgoing messages, the reason among them, get one short time to leave
- * this process. Receipts are not awaited: the peers are over, too, and begin no more receives. */
+/* The communicator has ended. Outgoing messages, including the reason, get a short time to leave this process. Receipts are
+ * not awaited: the communicator has ended on the peers, too, and they begin no more receives. */
 static bool net_quiesce(tt_wire *w) {
   tt_net *m = tt_net_of(w);
   bool moved = false;

@@ -2,9 +2,9 @@
  *
  * Queues     A message that others follow asks for a receipt. The time until it comes sets how many
  *            messages may be in flight, so that they do not queue up in the network.
- * Rails      Where several network devices carry messages at once, data goes on that with the fewest messages of
- *            this rank in flight, among those with room. Its packet, on the first device, names it. So a slow device
- *            carries less, and the order of pieces does not depend on it.
+ * Rails      If several network devices carry messages simultaneously, data is sent over the device with the fewest messages
+ *            of this rank in flight, among those with capacity. Its packet, on the first device, names that device. A slow
+ *            device thus carries less, and the order of pieces does not depend on the device.
  * Pieces     A long message is sent in pieces of 32 KiB, and over a stream of up to 128 KiB.
  * Copies     Copies are sent, not the caller's memory: a message cannot be taken back, and a peer
  *            that was stopped may fetch the bytes long after the call has failed here and the
@@ -51,7 +51,7 @@ tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void
   return status;
 }
 
-/* The rail for the next data message; -1: none has room. Rails that are alike take turns. */
+/* The rail for the next data message; -1: all are full. Equally loaded rails are used alternately. */
 static int free_rail(const tt_net *m, const tt_out_end *e) {
   int best = -1;
   for (int i = 1; i <= m->rails; i++) {

@@ -1,11 +1,11 @@
-/* net_simulated.c - the wire over a simulated network: each message of a schedule is one message
- * there and leaves when the cost model says so.
+/* net_simulated.c - the transport over a simulated network: each message of a schedule is one
+ * simulated message, which leaves at the time that the cost model gives.
  *
  * Idea       Bytes that do not fit in a packet follow it at the same time, and their receive begins
- *            with the packet's: together they take as long as one message. Bytes in several places
- *            are packed first. A rank has one message in flight per slice, and one per level at
- *            which it parts from its peers, unless it has ports for several at once; or those of a step,
- *            where places are not known.
+ *            with the packet's, so both together take as long as one message. Bytes in several
+ *            buffers are packed first. A rank has one message in flight per slice, and one per level
+ *            that separates it from a peer, unless it has several ports. If the placement is
+ *            unknown, it has the messages of one step in flight.
  * Proofs     Simulated ranks are one process: the first that needs a plan proves it for all.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* net_slots.c - numbered requests of a network, free lists of their buffers, and memory for the
  * caller.
  *
- * Invariant  Slot numbers stay low: all slots from `top` on are free.
+ * Invariant  Slot numbers stay low: slots at and above `top` are free.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,13 @@
 /* shm.c - the shared-memory wire: channels of pieces between ranks' heaps.
  *
- * Idea       A descriptor announces a piece; its flag is the piece's number. Small pieces travel in
- *            it. It points at bytes in shared memory (or this address space, for threads). Private
- *            memory is copied into a block of the stage or read by the receiver (process_vm_readv),
- *            whichever costs less. Blocks are written by plain or streaming stores (job/stores.h);
- *            the reader tells what it pays for either, so each pair finds its own kind.
- * Invariant  The sender writes descriptors and staged bytes, the reader only the count of pieces it
- *            has consumed and what reading cost; a slot is reused once its piece is consumed.
+ * Idea       A descriptor announces a piece; its flag is the piece's number. The descriptor contains
+ *            small pieces. For others it points at bytes in shared memory (or this address space,
+ *            for threads). Private memory is copied into a block of the stage or read by the
+ *            receiver (process_vm_readv), whichever costs less. Blocks are written by plain or
+ *            streaming stores (job/stores.h). The reader reports its read times for both, so that
+ *            each pair finds the faster kind.
+ * Invariant  The sender writes descriptors and staged bytes. The reader writes only the count of
+ *            pieces it has consumed and its read times. A slot is reused once its piece is consumed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ struct tt_end {
   tt_end *next_holder;   /* sender: next end with blocks in use; reader: with a bounce buffer */
   bool holds;            /* sender: it is in that list */
   tt_stores stores;      /* sender: what staged bytes cost; reader: what reading them does */
-  uint64_t since;        /* reader: the moment at which the current view was given */
+  uint64_t since;        /* reader: the time when the current view was given */
   tt_spent spent;        /* reader: on the current piece */
   uint64_t used;         /* reader: bytes of the current piece already released */
   char *bounce;          /* reader: bounce buffer for remote bytes */
@@ -63,7 +64,7 @@ static tt_end *in_end(tt_shm *s, int peer, int lane) {
 
 /* ---- sending ---- */
 
-/* The offsets of the channels from `writer` to `reader`, by lane; NULL: none has been opened. */
+/* The offsets of the channels from `writer` to `reader`, by lane; NULL: no channel has been opened. */
 static atomic_ullong *channels_of(const tt_shm *s, int writer, int reader) {
   /* model: publish:find */
   const unsigned long long at =

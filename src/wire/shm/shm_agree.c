@@ -1,16 +1,16 @@
-/* shm_agree.c - agreement on the ranks that continue: the live ranks agree even if more die
- * meanwhile.
+/* shm_agree.c - agreement on the ranks that continue: the live ranks agree even if more ranks die
+ * during the agreement.
  *
- * Idea       In a round every live rank publishes that it is there, and the offset of its control
- *            block in the next communicator. The lowest live rank leads: it waits until all others
- *            are there or dead, writes a proposal (members and settings), and decides it by one
- *            compare-and-swap of a word in the first control block. If it dies before that, the
- *            next rank is the lowest; if it dies later, its proposal stays in its memory. A rank
+ * Idea       In a round every live rank publishes that it has entered, and the offset of its control
+ *            block in the next communicator. The lowest live rank leads: it waits until each of the
+ *            others has entered or is dead, writes a proposal (members and settings), and decides it
+ *            by one compare-and-swap of a word in the first control block. If it dies before that,
+ *            the next live rank leads. If it dies later, its proposal stays in its memory. A rank
  *            that has waited too long closes the agreement: the last decision stays in the word for
- *            ranks that have yet to read it, and no other follows.
+ *            ranks that have yet to read it, and no other decision follows.
  * Invariant  One decision per round. No rank enters a round before it has read the last round's
- *            decision, and none is made before all live ranks have entered. So all that a decision
- *            refers to stays until all have read it (models/shm_agree.pml).
+ *            decision, and no decision is made before all live ranks have entered. All data that a
+ *            decision refers to thus stays until all have read it (models/shm_agree.pml).
  * Cost       A few loads and one liveness check per rank.
  * Source     Consensus by compare-and-swap: Herlihy, ACM TOPLAS 13(1), 1991; a failure detector
  *            that does not err: Chandra and Toueg, J. ACM 43(2), 1996.

@@ -45,12 +45,12 @@ typedef struct tt_layout {
  * all ranks. */
 tt_layout tt_shm_layout(int ranks, bool first);
 
-/* One flag slot of an operation's round: the flag, and few bytes right behind it; longer data are in
- * the rank's own control block. Slots are reused in turn; in each round there are at least twice as many as
- * the window, so the overwritten operation is usually long over. All ranks' slots of one operation are
- * adjacent in the first rank's control block, so reading them touches one page. But if ranks are on
- * several NUMA nodes, each writes slots and counters in its own control block, in memory of its own
- * node. */
+/* One flag slot of an operation's round: the flag, followed by a few bytes. Longer data are in the
+ * rank's own control block. Slots are reused in turn. Each round has at least twice as many slots as
+ * the window, so the operation of an overwritten slot has usually ended long ago. All ranks' slots of
+ * one operation are adjacent in the first rank's control block, so reading them touches one page. If
+ * ranks are on several NUMA nodes, each writes slots and counters in its own control block instead,
+ * in memory of its NUMA node. */
 typedef struct tt_flag_slot {
   alignas(TT_PAIR) atomic_ullong seq; /* of the operation; written last */
   uint32_t hash;

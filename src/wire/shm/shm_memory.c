@@ -14,13 +14,14 @@
  *            half as large as the second level cache. A line that a peer still has in its cache
  *            must be taken from it before it is written again; stores.h chooses the kind of store
  *            for which that is cheap.
- * Guard      After a failure a rank's memory returns to its sole use. A rank that accesses a peer's
- *            memory first sets `inside` and then checks whether the communicator is over; a rank
- *            that ends it first publishes that and then checks `inside` of all peers. One of the
- *            two sees the other. A peer that was stopped inside could still write when it
+ * Guard      After a failure a rank's memory is its own again. A rank that accesses a peer's memory
+ *            first sets `inside` and then checks whether the communicator has ended. A rank that ends
+ *            the communicator first publishes that and then checks `inside` of all peers. At least
+ *            one of the two sees the other. A peer that was stopped inside could still write when it
  *            continues, so the memory it may write to is replaced by private pages with the same
- *            bytes at the same address. A peer known to be stopped is not waited for. Ranks that are threads share their
- *            pages, which therefore cannot be replaced: such a rank waits until its peers have left.
+ *            bytes at the same address. A peer known to be stopped is not waited for. Ranks that are
+ *            threads share their pages, which therefore cannot be replaced: such a rank waits until
+ *            its peers have left.
  * Cost       Of the guard, per piece: a store that no other rank reads in the normal case, a load.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
@@ -96,8 +97,8 @@ static void *slot_payload(const tt_shm *s, int rank, uint64_t seq, uint32_t roun
   return (char *)tt_ctrl_at(s->ctrls[rank], l->later) + (size_t)(at - TT_RECORDS) * l->later_bytes;
 }
 
-/* The operations before this one must be over everywhere before the slot of `seq` is written: those that used it, and
- * one more, so that no record of an operation that a peer is in is overwritten either. */
+/* Returns the number before which all operations must have ended on every rank, so that the slot of `seq` can be written:
+ * those that used the slot, and one more, so that no record of an operation that a peer is in is overwritten either. */
 static uint64_t slot_free_from(uint64_t seq, uint32_t round, size_t n) {
   const uint64_t ahead = (round || n > TT_SMALL ? TT_REUSED : TT_RECORDS) - 1;
   return seq < ahead ? 0 : seq - ahead + 1;
@@ -158,8 +159,8 @@ static void own_line(const void *line) {
 #endif
 }
 
-/* Bytes beside a flag are not fetched: with one line in flight it does not help. Nor are more lines
- * than a core has buffers for: they would delay the stores that follow. */
+/* Only slots with separate payload are fetched: it does not help if the bytes follow the flag, because one line is in flight.
+ * Payloads with more lines than a core has buffers for are not fetched either: they would delay the stores that follow. */
 enum { AHEAD = 512 };
 static void shm_flag_ahead(tt_wire *w, uint64_t seq, uint32_t round, size_t n) {
   tt_shm *s = tt_shm_of(w);

@@ -1,8 +1,7 @@
-/* shm_open.c - how a rank becomes part of a communicator's shared memory, looks after its peers, and leaves.
+/* shm_open.c - how a rank enters a communicator's shared memory, watches its peers, and leaves.
  *
- * Cost       tables of 40 bytes per rank, and the ends of channels (shm.c), of which only those of peers in use
- *            are touched.
- * Invariant  A control block, and what its rank has published for peers, is freed when all ranks have left.
+ * Cost       tables of 40 bytes per rank, and the ends of channels (shm.c); only the ends of peers in use are touched.
+ * Invariant  A rank's control block, and the memory that it has published for peers, are freed when all ranks have left.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 
 enum {
   TT_DEPTH = 4,  /* pieces in flight per channel */
-  TT_INLINE = 96 /* bytes that travel beside the flag */
+  TT_INLINE = 96 /* bytes in the same descriptor as the flag */
 };
 
 typedef struct tt_end tt_end; /* of a channel (shm.c) */

@@ -1,10 +1,10 @@
 /* stage.c - the blocks that private bytes are copied into for sending.
  *
- * Idea       A few blocks per rank and communicator. A block returns when its reader has acknowledged the piece, and the
- *            one that has been spare for longest is handed out: it is the least likely to be in its reader's cache still,
+ * Idea       A rank has a few blocks per communicator. A block returns when its reader has acknowledged the piece. The block
+ *            that has been free for longest is used next, because it is the least likely to be still in its reader's cache,
  *            where a store to it would wait.
- * Invariant  Bounded whatever the number of peers: tt_stage_bytes of memory. A sender that finds no
- *            free block waits, or sends as much as fits beside the flag.
+ * Invariant  The blocks take tt_stage_bytes of memory for any number of peers. A sender without a free block waits, or sends
+ *            as many bytes as fit in a descriptor.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 

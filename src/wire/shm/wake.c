@@ -4,12 +4,12 @@
  *            Waker: publish, then check `sleepers`; if nonzero, change the futex word and wake. The
  *            sleeper makes all ranks pass a fence before it polls, so one of the two sees the other
  *            (job/fences.h, models/wake.pml). Sleeps are bounded all the same.
- * Pipes      A rank that also waits for a network sleeps in poll, which no futex ends. So each
- *            process has a pipe, its wake_fd, which its peers open through /proc. A sleeper
- *            announces the descriptor in its heap header, and drains old bytes before it polls
- *            once more; a peer that acts for it writes a byte.
- * Else       One thread per rank sleeps on the wake_fd at a time, others nap. A peer that cannot
- *            open it marks it SHUT, for good: then its owner naps, too.
+ * Pipes      A rank that also waits for a network sleeps in poll, which a futex cannot end.
+ *            Therefore each process has a pipe, its wake_fd, which its peers open through /proc. A
+ *            sleeper announces the descriptor in its heap header, and drains old bytes before it
+ *            polls once more; a peer that acts for it writes a byte.
+ * Otherwise  Only one thread per rank sleeps on the wake_fd; other threads sleep for short times. A
+ *            peer that cannot open the pipe marks it SHUT, for good: then its owner does so, too.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
