@@ -41,7 +41,6 @@ static tcp_slot *begin(kit_net *n, int number, int peer, int tag, tcp_peer **to)
 static int send_it(tcp_slot *s, tcp_peer *p, const void *bytes, size_t size, int sure) {
   kit_net *n = s->kit.net;
   tcp_world *w = tcp_world_of(n);
-  s->kit.awaits = sure;
   s->out = (tcp_out){.head = {.number = n->number,
                               .rank = (uint32_t)n->rank,
                               .bytes = (uint32_t)size,
@@ -55,7 +54,7 @@ static int send_it(tcp_slot *s, tcp_peer *p, const void *bytes, size_t size, int
   }
   s->stage = TCP_LEAVES;
   n->out++;
-  if (sure) kit_append(&n->asked, &s->kit);
+  if (sure) kit_ask(&s->kit);
   if (p) {
     tcp_queue(w, p, &s->out);
     return 0;
@@ -126,8 +125,7 @@ void tcp_net_lose(kit_net *n, int process) {
     if (s->kit.peer != rank || s->stage == TCP_NEW || s->stage == TCP_DONE) continue;
     if (s->stage == TCP_POSTED) kit_unlink(tcp_posted(n), &s->kit);
     if (s->stage == TCP_LEAVES) n->out--;
-    if (s->kit.awaits) kit_unlink(&n->asked, &s->kit);
-    s->kit.awaits = false;
+    kit_unask(&s->kit);
     tcp_complete(s, TUTTI_NET_LOST);
   }
 }

@@ -90,19 +90,20 @@ static void forget(void *request, ucs_status_t status, void *data) {
 
 /* ---- sending ---- */
 
-static void sent(void *request, ucs_status_t status, void *data) {
-  ucx_slot *s = data;
-  ucx_net *n = net_of(s);
+/* UCX does not hold the message any more. */
+static void left(ucx_slot *s, ucs_status_t status) {
   s->busy = false;
+  note(net_of(s), status);
+  if (status) kit_unask(&s->kit);
+  if (!s->kit.awaits) kit_complete(&s->kit, verdict(s, status));
+}
+
+static void sent(void *request, ucs_status_t status, void *slot) {
+  ucx_net *n = net_of(slot);
   n->busy--;
   n->kit.out--;
   ucp_request_free(request);
-  note(n, status);
-  if (!s->kit.awaits || status) {
-    if (s->kit.awaits) kit_unlink(&n->kit.asked, &s->kit);
-    s->kit.awaits = false;
-    kit_complete(&s->kit, verdict(s, status));
-  }
+  left(slot, status);
 }
 
 /* Send eagerly: over TCP UCX would else first ask whether a piece may come, which takes longer than
@@ -139,18 +140,11 @@ static int net_send(void *self, int number, int peer, int tag, const void *bytes
   pthread_mutex_lock(&n->kit.world->lock);
   ucx_slot *s = begin(n, number, peer, tag, false);
   if (s) {
-    s->kit.awaits = sure;
     s->busy = true;
-    if (sure) kit_append(&n->kit.asked, &s->kit);
+    if (sure) kit_ask(&s->kit);
     const ucs_status_t status =
         post(n, sure ? KIT_SURE : KIT_PLAIN, tag, peer, bytes, size, sent, s);
-    if (status != UCS_INPROGRESS) {
-      s->busy = false;
-      note(n, status);
-      if (sure && status) kit_unlink(&n->kit.asked, &s->kit);
-      if (status) s->kit.awaits = false;
-      if (!s->kit.awaits) kit_complete(&s->kit, verdict(s, status));
-    }
+    if (status != UCS_INPROGRESS) left(s, status);
   }
   pthread_mutex_unlock(&n->kit.world->lock);
   return !s;
@@ -303,8 +297,7 @@ static void lose(ucx_net *n) {
     if (s->receives) {
       withdraw(s);
     } else if (s->kit.awaits) {
-      kit_unlink(&n->kit.asked, &s->kit);
-      s->kit.awaits = false;
+      kit_unask(&s->kit);
       if (!s->busy) kit_complete(&s->kit, TUTTI_NET_LOST);
     }
   }

@@ -121,6 +121,9 @@ void *kit_begin(kit_net *n, int number, int peer, int tag);
 /* Slot number i, below n->slots. */
 void *kit_slot_at(const kit_net *n, int i);
 void kit_complete(kit_slot *s, int failed);
+/* The send awaits a receipt, or none any more. */
+void kit_ask(kit_slot *s);
+void kit_unask(kit_slot *s);
 /* A receipt has arrived: the send that it is for; NULL: none. */
 void *kit_receipt(kit_net *n, int peer, int tag);
 /* Should this poll make progress? Not every poll that has something to report does. */

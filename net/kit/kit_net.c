@@ -120,12 +120,20 @@ void kit_complete(kit_slot *s, int failed) {
   kit_append(&s->net->done, s);
 }
 
+void kit_ask(kit_slot *s) {
+  s->awaits = true;
+  kit_append(&s->net->asked, s);
+}
+
+void kit_unask(kit_slot *s) {
+  if (s->awaits) kit_unlink(&s->net->asked, s);
+  s->awaits = false;
+}
+
 void *kit_receipt(kit_net *n, int peer, int tag) {
   kit_slot *s = n->asked.first;
   while (s && (s->peer != peer || s->tag != tag)) s = s->next;
-  if (!s) return NULL;
-  kit_unlink(&n->asked, s);
-  s->awaits = false;
+  if (s) kit_unask(s);
   return s;
 }
 

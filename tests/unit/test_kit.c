@@ -123,8 +123,7 @@ static void receipts_are_for_the_oldest(void **state) {
   kit_net *n = all.self;
   for (int i = 0; i < 4; i++) {
     slot[i] = kit_begin(n, i, sent[i].peer, sent[i].tag);
-    slot[i]->awaits = true;
-    kit_append(&n->asked, slot[i]);
+    kit_ask(slot[i]);
   }
   assert_null(kit_receipt(n, 3, 6));
   assert_ptr_equal(kit_receipt(n, 1, 6), slot[2]);
@@ -133,8 +132,11 @@ static void receipts_are_for_the_oldest(void **state) {
   assert_null(kit_receipt(n, 1, 5));
   assert_false(slot[0]->awaits);
   assert_true(slot[1]->awaits);
-  kit_append(&n->asked, slot[2]);
+  kit_ask(slot[2]);
   assert_ptr_equal(slot[1]->next, slot[2]); /* the end of the queue is right */
+  kit_unask(slot[1]);
+  kit_unask(slot[0]);
+  assert_ptr_equal(n->asked.first, slot[2]);
   kit_world_close(&w);
 }
 
