@@ -134,7 +134,7 @@ static void drop_nothing(void *ctx) {
 static void open_world(void) {
   world = calloc(1, sizeof *world);
   need(world);
-  pthread_mutex_init(&world->lock, NULL);
+  kit_world_open(&world->kit, &tcp_library);
   world->listener =
       (tcp_source){TCP_LISTENER, socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0)};
   world->watched = -1;
@@ -149,10 +149,8 @@ static void open_world(void) {
   need(!epoll_ctl(world->epoll, EPOLL_CTL_ADD, world->listener.fd, &e));
   world->peers = calloc(RANKS, sizeof *world->peers);
   need(world->peers);
-  world->rank = ME;
-  world->ranks = RANKS;
-  world->next = 1;
-  world->addresses = (tutti_net_addresses){sizeof world->addresses, NULL, address_of, drop_nothing};
+  kit_world_join(&world->kit, ME, RANKS,
+                 &(tutti_net_addresses){sizeof(tutti_net_addresses), NULL, address_of, drop_nothing});
 }
 
 static void listen_for_calls(void) {
@@ -163,9 +161,9 @@ static void listen_for_calls(void) {
   getsockname(called, (struct sockaddr *)&a, &n);
   memset(addresses, 0, sizeof addresses);
   for (int r = 0; r < RANKS; r++) {
-    strcpy(addresses[r].host, "host");
+    strcpy(addresses[r].home.host, "host");
     addresses[r].port = ntohs(a.sin_port);
-    need(tt_as_six((const struct sockaddr *)&a, &addresses[r].addresses[0]));
+    need(tt_as_six((const struct sockaddr *)&a, &addresses[r].home.addresses[0]));
   }
 }
 
@@ -307,11 +305,11 @@ static void say_message(int k) {
   char bytes[ROOM + 100];
   const unsigned odd = byte();
   const unsigned mix = byte();
-  tcp_head head = {.number = mix % 4,
-                      .rank = mix / 4 % RANKS,
-                      .kind = (uint8_t)(mix / 16 % 3),
-                      .tag = (uint8_t)(mix / 64 % 3)};
-  head.bytes = head.kind == TCP_RECEIPT ? 0 : byte();
+  kit_head head = {.number = mix % 4,
+                   .rank = mix / 4 % RANKS,
+                   .kind = (uint8_t)(mix / 16 % 3),
+                   .tag = (uint8_t)(mix / 64 % 3)};
+  head.bytes = head.kind == KIT_RECEIPT ? 0 : byte();
   if (odd & 1) head.rank = number_of_some();
   if (odd & 2) head.number = number_of_some();
   if (odd & 4) head.kind = (uint8_t)byte();
@@ -369,7 +367,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   listen_for_calls();
   for (int i = 0; i < LINES; i++) line[i] = -1, who[i] = 0;
   sincere = true;
-  need(!tcp_net_make(world, 0, NULL, ME, RANKS, &nets[0].net));
+  need(!kit_net_make(&world->kit, 0, NULL, ME, RANKS, &nets[0].net));
   nets[0].open = true;
   nets[0].ranks = RANKS;
   for (int step = 0; at < end && step < STEPS; step++) act();

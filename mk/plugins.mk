@@ -7,30 +7,35 @@
 #   make TORCH_PYTHON=python3 with-torch    the same for this Python and the wheel of PyTorch that it has
 #   make check-torch TORCH=pip              PyPI's PyTorch; TORCH=debian: Debian's
 
-# ---- over UCX, which needs no MPI: a library that libtutti loads, of ucx/*.c, which sees public
-#      headers, src/meet/reach.h and src/core/quiet_thread.h; where UCX is ----
+# ---- what the libraries of networks share: net/kit/*.c, and objects of libtutti that need libc alone ----
+KITOBJ  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard net/kit/*.c)))
+KITNEEDS = $(patsubst %,$(BUILD)/src/%.o,meet/reach meet/listen core/status core/system)
+KITFLAGS = $(BASE) -Inet/kit -Isrc/meet -Isrc/core
+$(BUILD)/net/kit/%.o: TTFLAGS = $(KITFLAGS)
+
+# ---- over UCX, which needs no MPI: a library that libtutti loads, of ucx/*.c and the kit; where UCX is ----
 UCXSRC  := $(sort $(wildcard ucx/*.c))
 UCX_HEADER ?= /usr/include/ucp/api/ucp.h
 HAS_UCX := $(call with,UCX,$(wildcard $(UCX_HEADER)),libucx-dev)
 UCXLIB   = $(if $(HAS_UCX),$(BUILD)/libtutti_ucx.so)
-$(BUILD)/ucx/%.o: TTFLAGS = $(BASE) -Isrc/meet -Isrc/core
-$(BUILD)/libtutti_ucx.so.$(VERSION): $(UCXSRC:%.c=$(BUILD)/%.o) $(BUILD)/src/meet/reach.o
+$(BUILD)/ucx/%.o: TTFLAGS = $(KITFLAGS)
+$(BUILD)/libtutti_ucx.so.$(VERSION): $(UCXSRC:%.c=$(BUILD)/%.o) $(KITOBJ) $(KITNEEDS)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libtutti_ucx.so.$(SOMAJOR) -Wl,--version-script=src/tutti.map -Wl,--no-undefined \
 	  $(SAN) $(LDFLAGS) $^ -lucp -lucs $(LDLIBS) -o $@
 $(BUILD)/libtutti_ucx.so: $(BUILD)/libtutti_ucx.so.$(VERSION)
 	$(Q)ln -sf $(<F) $(BUILD)/libtutti_ucx.so.$(SOMAJOR) && ln -sf $(<F) $@
 
-# ---- over sockets, by TCP or TLS: a library that libtutti loads, of tcp/*.c and these objects of libtutti. It needs
-#      libc alone. ----
-TCPOBJ  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tcp/*.c)))
-TCPKIT   = $(patsubst %,$(BUILD)/src/%.o,meet/reach meet/listen meet/hmac meet/tls_open core/library core/status core/system)
+# ---- over sockets, by TCP or TLS: a library that libtutti loads, of tcp/*.c, the kit and these objects of libtutti. It
+#      needs libc alone. ----
+TCPOBJ  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tcp/*.c))) $(KITOBJ)
+TCPNEEDS = $(KITNEEDS) $(patsubst %,$(BUILD)/src/%.o,meet/hmac meet/tls_open core/library)
 TCPLIB   = $(BUILD)/libtutti_tcp.so
-$(BUILD)/tcp/%.o: TTFLAGS = $(BASE) -Isrc/meet -Isrc/core
-$(BUILD)/libtutti_tcp.so.$(VERSION): $(TCPOBJ) $(TCPKIT) tcp/tcp.map
+$(BUILD)/tcp/%.o: TTFLAGS = $(KITFLAGS)
+$(BUILD)/libtutti_tcp.so.$(VERSION): $(TCPOBJ) $(TCPNEEDS) tcp/tcp.map
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libtutti_tcp.so.$(SOMAJOR) -Wl,--version-script=tcp/tcp.map -Wl,--no-undefined \
-	  $(SAN) $(LDFLAGS) $(TCPOBJ) $(TCPKIT) -ldl $(LDLIBS) -o $@
+	  $(SAN) $(LDFLAGS) $(TCPOBJ) $(TCPNEEDS) -ldl $(LDLIBS) -o $@
 $(BUILD)/libtutti_tcp.so: $(BUILD)/libtutti_tcp.so.$(VERSION)
 	$(Q)ln -sf $(<F) $(BUILD)/libtutti_tcp.so.$(SOMAJOR) && ln -sf $(<F) $@
 tcp all: $(TCPLIB)
@@ -129,4 +134,4 @@ with-ucx: $(UCXLIB) $(PMIXLIB) $(TLSLIB)
 ucx: all with-ucx
 -include $(wildcard $(C10DOBJ)/*.d)
 .PHONY: ucx tcp tls gpu torch with-torch with-ucx demo-torch
--include $(wildcard $(BUILD)/ucx/*.d $(BUILD)/tcp/*.d $(BUILD)/pmix/*.d $(BUILD)/tls/*.d $(BUILD)/gpu/*.d)
+-include $(wildcard $(BUILD)/net/kit/*.d $(BUILD)/ucx/*.d $(BUILD)/tcp/*.d $(BUILD)/pmix/*.d $(BUILD)/tls/*.d $(BUILD)/gpu/*.d)

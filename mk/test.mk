@@ -55,10 +55,11 @@ $(TESTSO): $(LIBOBJ) tools/unhide.py
 $(BUILD)/tests/test_cpu_domains: $(patsubst %,$(BUILD)/cli/%.o,cpus near)
 $(BUILD)/tests/test_tune: $(patsubst %,$(BUILD)/cli/%.o,tune_far tune_fit tune_file tune_levels bounce cpus cli kept)
 $(BUILD)/tests/test_tune_hosts: $(patsubst %,$(BUILD)/cli/%.o,tune_differ tune_file cli kept)
-# Of tcp/: its objects are linked in.
+# Of tcp/ and net/kit/: their objects are linked in.
 TCPTESTS = $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_tcp*.c))
 $(TCPTESTS:%=$(BUILD)/tests/%): $(BUILD)/tests/support/tcp_play.o $(TCPOBJ)
-$(TCPTESTS:%=$(BUILD)/tests/unit/%.o) $(BUILD)/tests/support/tcp_play.o $(BUILD)/fuzz/fuzz_tcp.o: TTFLAGS += -Itcp
+$(BUILD)/tests/test_kit: $(KITOBJ)
+$(TCPTESTS:%=$(BUILD)/tests/unit/%.o) $(BUILD)/tests/unit/test_kit.o $(BUILD)/tests/support/tcp_play.o $(BUILD)/fuzz/fuzz_tcp.o: TTFLAGS += -Itcp -Inet/kit
 $(BUILD)/tests/test_cpu_domains: LDFLAGS += -Wl,--wrap=sched_getaffinity
 $(BUILD)/tests/test_proven: LDFLAGS += -Wl,--wrap=tt_prove
 $(BUILD)/tests/test_measure: LDFLAGS += -Wl,--wrap=tt_plan_make

@@ -6,27 +6,20 @@
  *            tcp_plain.c    the ends of a plain connection; those of a TLS connection are in libtutti_tls.so
  *            tcp_call.c     connections: calls, welcomes, and which of two calls stays
  *            tcp_world.c    all processes of a job: progress, losses, the end
- *            tcp_address.c  addresses of this host, and sockets to those of others
+ *            tcp_address.c  where this process listens
+ *            net/kit/       what networks between hosts share: numbers, requests, losses, addresses
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TCP_H
 #define TCP_H
 
-#include <netinet/in.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/uio.h>
 
-#include "reach.h"
+#include "kit.h"
 #include "secure.h"
-#include "tutti_net.h"
 
 enum {
-  TCP_ADDRESSES = 6,
   TCP_RECORD = 16 << 10, /* most bytes of a TLS record */
-  TCP_HEAD = 16,         /* bytes */
-  TCP_CHUNK = 64         /* slots */
+  TCP_HEAD = 16          /* bytes */
 };
 
 typedef struct tcp_world tcp_world;
@@ -36,64 +29,43 @@ typedef struct tcp_slot tcp_slot;
 
 /* A process's address: where it listens. */
 typedef struct tcp_address {
-  char host[64];
-  struct in6_addr addresses[TCP_ADDRESSES]; /* IPv4 as mapped ones; zeros: no more */
+  kit_home home;
   uint16_t port, watch; /* watch: of the connections on which nothing is sent; 0: none */
   int32_t pid;
 } tcp_address;
 
-/* An address of a process, and the link of this host to it. */
-typedef struct tcp_place {
-  struct in6_addr address;
-  unsigned link; /* 0: more than one link knows the address */
-} tcp_place;
-
-typedef enum tcp_kind { TCP_PLAIN, TCP_SURE, TCP_RECEIPT } tcp_kind;
-
-/* Precedes each message. */
-typedef struct tcp_head {
-  uint32_t number; /* of the network */
-  uint32_t rank;   /* of the sender, in that network */
-  uint32_t bytes;  /* that follow */
-  uint8_t kind, tag, none[2];
-} tcp_head;
-_Static_assert(sizeof(tcp_head) == TCP_HEAD, "each message has one");
+_Static_assert(sizeof(kit_head) == TCP_HEAD, "one precedes each message");
 
 /* A message on its way out. */
 typedef struct tcp_out {
   struct tcp_out *next; /* in its peer's queue */
-  tcp_head head;
+  kit_head head;
   const char *bytes;
   size_t sent;    /* of the head and the bytes */
   tcp_slot *slot; /* NULL: separate memory that also contains the bytes, freed once sent */
 } tcp_out;
 
 typedef enum tcp_stage {
-  TCP_FREE,   /* not a request, or one that was cancelled */
+  TCP_NEW,
   TCP_POSTED, /* a receive: its message has not begun */
   TCP_BEGUN,  /* ... has */
   TCP_LEAVES, /* a send, in its peer's queue */
   TCP_SENT,   /* ... that awaits its receipt alone */
-  TCP_DONE    /* not reported yet */
+  TCP_DONE    /* or cancelled */
 } tcp_stage;
 
 /* A request. */
 struct tcp_slot {
-  tcp_net *net;
-  tcp_slot *next; /* in the one queue that it is in: posted, asked or done */
-  int number, peer, tag;
+  kit_slot kit; /* bytes: the room of a receive; once its message has begun: its size */
   tcp_stage stage;
-  bool awaits; /* a send's receipt has not come */
-  int failed;
-  char *to;     /* of a receive */
-  size_t bytes; /* room; once the message has begun: its size */
+  char *to; /* of a receive */
   tcp_out out;
 };
 
 /* A message that came before its receive began. */
 typedef struct tcp_early {
   struct tcp_early *next; /* oldest first */
-  tcp_head head;
+  kit_head head;
   int process;
   bool whole, unwanted;
   tcp_slot *slot; /* the receive that it is for; NULL: none yet */
@@ -169,56 +141,38 @@ typedef struct tcp_peer {
 
 /* State shared by the networks of a process, all of it under `lock`. */
 struct tcp_world {
-  pthread_mutex_t lock;
+  kit_world kit;
   const char *name; /* "TCP" */
   bool encrypts;
   const tt_tls *tls; /* the ends of connections; tcp_plain() if they are not encrypted */
   unsigned char secret[TT_TLS_SECRET];
   tcp_address own;
-  int bits[TCP_ADDRESSES];          /* of the network of each address */
-  unsigned own_link[TCP_ADDRESSES]; /* of each that only its link knows */
-  unsigned link[TT_LINKS]; /* over which to look for such addresses of others, in this order */
-  int links;
+  kit_links links;
   int silence; /* s; 0: unlimited */
   tcp_source listener;
   int watched; /* the socket that others watch; -1: none */
   int epoll;
-  int rank, ranks;
   tcp_peer **peers; /* by process; NULL: not in use */
   tcp_line *lines;
   int strangers;      /* lines whose hello has not come */
   bool unread, due;   /* of some line */
   bool over;          /* some line is */
   atomic_int waiting; /* lines with records that wait for their sockets */
-  tutti_net_addresses addresses;
-  uint32_t next; /* number of the next network */
-  tcp_net *nets;
   tcp_early *early, **early_end;
-  int *lost; /* processes that were lost, in this order */
-  int losses;
   unsigned looks, skips; /* of progress; those without a system call */
   char failed[120];      /* "": the process has not failed */
 };
 
 struct tcp_net {
-  tcp_net *next; /* of the world */
-  tcp_world *world;
-  uint32_t number;
-  int rank, ranks;
-  int *processes; /* NULL: all */
-  tcp_slot **chunks;
-  int nchunks;
-  atomic_int out;                 /* messages that have not left */
-  int told;                       /* how many of the world's losses were reported */
-  unsigned skips;                 /* polls that found something without progress */
-  tcp_slot *done, **done_end;     /* completed */
-  tcp_slot *asked, **asked_end;   /* sends that await a receipt */
-  tcp_slot *posted, **posted_end; /* receives that await a message */
-  char error[160];
+  kit_net kit;
+  kit_queue posted; /* receives that await a message */
 };
 
-static inline int tcp_process(const tcp_net *n, int rank) {
-  return n->processes ? n->processes[rank] : rank;
+static inline tcp_world *tcp_world_of(const kit_net *n) {
+  return (tcp_world *)(void *)n->world;
+}
+static inline kit_queue *tcp_posted(kit_net *n) {
+  return &((tcp_net *)(void *)n)->posted;
 }
 
 /* ---- the entry points (tcp_maker.c) ---- */
@@ -228,35 +182,31 @@ TUTTI_API tutti_net_maker tutti_net_maker_tls(void); /* also if TUTTI_TLS does n
 
 /* ---- requests (tcp_net.c) ---- */
 
-void tcp_append(tcp_slot ***end, tcp_slot *s);
-void tcp_unlink(tcp_slot **first, tcp_slot ***end, tcp_slot *s);
+extern const kit_library tcp_library;
 void tcp_complete(tcp_slot *s, int failed);
 /* A message of this slot has left. */
 void tcp_left(tcp_slot *s);
 /* Complete the requests that wait for a lost process. */
-void tcp_net_lose(tcp_net *n, int process);
-/* A network of some processes; processes NULL: of all. 0, or 1: out of memory. */
-int tcp_net_make(tcp_world *w, uint32_t number, const int *processes, int rank, int ranks,
-                 tutti_net *net);
+void tcp_net_lose(kit_net *n, int process);
 
 /* ---- messages that come (tcp_match.c) ---- */
 
 /* Does a receive wait for the message? Otherwise it needs separate memory. */
-bool tcp_awaited(const tcp_line *line, const tcp_head *head);
+bool tcp_awaited(const tcp_line *line, const kit_head *head);
 /* The head of a message from a process: where its bytes go is in line->to. A failure is the world's. */
-void tcp_begins(tcp_line *line, const tcp_head *head);
+void tcp_begins(tcp_line *line, const kit_head *head);
 /* How many bytes of it line->to has room for. 0: out of memory, which is a failure of the world. */
 size_t tcp_room(tcp_line *line);
 /* Its last byte has arrived. */
 void tcp_ends(tcp_line *line);
 /* A message from this process to itself. False: out of memory. */
-bool tcp_send_self(tcp_world *w, tcp_net *n, const tcp_head *head, const void *bytes);
+bool tcp_send_self(tcp_world *w, kit_net *n, const kit_head *head, const void *bytes);
 /* Give a new receive the oldest message that has come for it. False: no message has come. */
 bool tcp_take_early(tcp_slot *s);
 /* The rest of the message that this receive has begun to take is dropped. */
 void tcp_forget_slot(tcp_slot *s);
 /* The network is made: which of its messages that came before may its ranks have sent? */
-void tcp_early_check(const tcp_net *n);
+void tcp_early_check(const kit_net *n);
 /* Drop the messages of a network that is closed, and those of a lost process that have come in part. */
 void tcp_early_close(tcp_world *w, uint32_t number);
 void tcp_early_lose(tcp_world *w, int process);
@@ -310,25 +260,20 @@ void tcp_lose(tcp_world *w, tcp_peer *p, tcp_fate fate);
 /* Put a message in a peer's queue: tcp_pump_due sends it. */
 void tcp_queue(tcp_world *w, tcp_peer *p, tcp_out *out);
 /* As tcp_queue, with a copy of the message. False: out of memory. */
-bool tcp_queue_copy(tcp_world *w, tcp_peer *p, const tcp_head *head, const void *bytes);
+bool tcp_queue_copy(tcp_world *w, tcp_peer *p, const kit_head *head, const void *bytes);
 /* Copy the messages of this network that are still in queues: the caller's memory ends. */
-void tcp_keep_copies(tcp_world *w, const tcp_net *n);
+void tcp_keep_copies(tcp_world *w, const kit_net *n);
 void tcp_progress(tcp_world *w);
 /* Call after the last network is closed, or before the first one is made. */
 void tcp_close(tcp_world *w);
 
 /* ---- addresses (tcp_address.c) ---- */
 
-/* Fills in this host's, and listens. False: tutti_error() says why. */
+/* Fills in this host's addresses, and listens. False: tutti_error() says why. */
 bool tcp_listen(tcp_world *w);
-/* The other one's place number i, in the order in which to try them; false: no more. */
-bool tcp_place_at(const tcp_world *w, const tcp_address *of, int i, tcp_place *place);
 /* The place at the other end of a line. */
-tcp_place tcp_far_end(const tcp_line *line);
+kit_place tcp_far_end(const tcp_line *line);
 /* This place has answered: its link comes first for other processes, too. */
-void tcp_found(tcp_world *w, const tcp_place *place);
-/* A nonblocking socket that connects; -1 and errno. silence: as of a watch; 0: none. */
-int tcp_dial(const tcp_place *place, uint16_t port, int silence);
-bool tcp_same_host(const tcp_address *a, const tcp_address *b);
+void tcp_found(tcp_world *w, const kit_place *place);
 
 #endif

@@ -26,10 +26,11 @@ static const double ADDRESS_S = 3; /* for one of several addresses */
 
 /* ---- the watch of a host ---- */
 
-static void watch_peer(tcp_world *w, tcp_peer *p, const tcp_place *at) {
+static void watch_peer(tcp_world *w, tcp_peer *p, const kit_place *at) {
   const tcp_address *its = tcp_address_of(w, p->process);
-  if (!w->silence || !its->watch || p->watch.fd >= 0 || tcp_same_host(its, &w->own)) return;
-  p->watch.fd = tcp_dial(at, its->watch, w->silence);
+  if (!w->silence || !its->watch || p->watch.fd >= 0 || kit_same_host(&its->home, &w->own.home))
+    return;
+  p->watch.fd = kit_dial(at, its->watch, w->silence);
   struct epoll_event e = {.events = EPOLLOUT | EPOLLET, .data.ptr = &p->watch};
   if (p->watch.fd >= 0) epoll_ctl(w->epoll, EPOLL_CTL_ADD, p->watch.fd, &e);
 }
@@ -57,7 +58,7 @@ static void end_line(tcp_line **line) {
 
 /* From now on this line carries the messages to and from its process. */
 static void adopt(tcp_peer *p, tcp_line *line) {
-  const tcp_place at = tcp_far_end(line);
+  const kit_place at = tcp_far_end(line);
   if (p->call != line) end_line(&p->call);
   if (p->held != line) end_line(&p->held);
   p->call = p->held = NULL;
@@ -88,11 +89,11 @@ static void cannot_call(tcp_world *w, tcp_peer *p) {
 /* Call a process at its next address. */
 static void call_next(tcp_world *w, tcp_peer *p) {
   const tcp_address *its = tcp_address_of(w, p->process);
-  tcp_place at;
+  kit_place at;
   end_line(&p->call);
-  while (!p->call && tcp_place_at(w, its, p->tried, &at)) {
+  while (!p->call && kit_place_at(&w->own.home, &w->links, &its->home, p->tried, &at)) {
     p->tried++;
-    const int fd = tcp_dial(&at, its->port, 0);
+    const int fd = kit_dial(&at, its->port, 0);
     if (fd < 0) p->error = errno;
     if (fd >= 0 && !(p->call = tcp_line_new(w, fd, TCP_CONNECTS, p->process))) {
       p->error = ENOMEM;
@@ -167,8 +168,9 @@ void tcp_check_calls(tcp_world *w) {
     next = line->next;
     if (line->state != TCP_CONNECTS) continue;
     tcp_peer *p = w->peers[line->process];
-    tcp_place next_one;
-    const bool more = tcp_place_at(w, tcp_address_of(w, p->process), p->tried, &next_one);
+    kit_place next_one;
+    const bool more = kit_place_at(&w->own.home, &w->links, &tcp_address_of(w, p->process)->home,
+                                   p->tried, &next_one);
     const double limit = more ? ADDRESS_S : w->silence;
     if (limit <= 0 || now - line->since < limit) continue;
     p->error = ETIMEDOUT;
@@ -195,7 +197,7 @@ static void drop_stranger(tcp_world *w) {
 
 static void begin_to_hear(tcp_world *w, int fd) {
   const int one = 1;
-  if (w->strangers >= STRANGERS + w->ranks) drop_stranger(w);
+  if (w->strangers >= STRANGERS + w->kit.ranks) drop_stranger(w);
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   tcp_line *line = tcp_line_new(w, fd, TCP_HEARS, -1);
   if (!line) {
@@ -227,7 +229,7 @@ static void arrived(tcp_line *line) {
   tcp_peer *p = tcp_use(w, line->process);
   if (!p || p->fate || p->line) { /* lost, or it comes again */
     tcp_line_end(line);
-  } else if (p->call && w->rank < line->process) {
+  } else if (p->call && w->kit.rank < line->process) {
     end_line(&p->held);
     p->held = line;
     line->state = TCP_HELD;

@@ -185,7 +185,7 @@ void tcp_pump(tcp_line *line) {
 
 /* The head of a message is here. False, and EAGAIN: its receive has not begun yet, but may soon. */
 static bool begin_message(tcp_line *line) {
-  tcp_head head;
+  kit_head head;
   memcpy(&head, line->head, sizeof head);
   if (line->looks < LOOKS && !tcp_awaited(line, &head)) {
     line->looks++;
@@ -247,7 +247,7 @@ void tcp_feed(tcp_line *line) {
 /* ---- hello and welcome ---- */
 
 void tcp_greet(tcp_line *line, uint32_t magic) {
-  const uint32_t says[4] = {magic, (uint32_t)line->world->rank, (uint32_t)line->process};
+  const uint32_t says[4] = {magic, (uint32_t)line->world->kit.rank, (uint32_t)line->process};
   _Static_assert(sizeof says == TCP_HEAD, "as long as a head");
   memcpy(line->stage, says, sizeof says);
   line->record = line->stage;
@@ -268,6 +268,6 @@ int tcp_heard(tcp_line *line, uint32_t magic, uint32_t *from) {
   line->have = 0;
   memcpy(says, line->head, sizeof says);
   *from = says[1];
-  return says[0] == magic && says[2] == (uint32_t)w->rank && *from < (uint32_t)w->ranks &&
-         *from != (uint32_t)w->rank;
+  return says[0] == magic && says[2] == (uint32_t)w->kit.rank && *from < (uint32_t)w->kit.ranks &&
+         *from != (uint32_t)w->kit.rank;
 }

@@ -13,7 +13,6 @@ static const char PLAIN_NAME[] = "TCP", TLS_NAME[] = "TLS 1.3";
 
 static bool open_world(tcp_world *w, bool encrypts) {
   struct epoll_event e = {.events = EPOLLIN, .data.ptr = &w->listener};
-  gethostname(w->own.host, sizeof w->own.host - 1);
   w->own.pid = (int32_t)getpid();
   w->name = encrypts ? TLS_NAME : PLAIN_NAME;
   w->encrypts = encrypts;
@@ -30,7 +29,7 @@ static int end_open(void **end, int silence, const void **address, size_t *bytes
   tcp_world *w = calloc(1, sizeof *w);
   snprintf(why, size, "out of memory for a network");
   if (!w) return 1;
-  pthread_mutex_init(&w->lock, NULL);
+  kit_world_open(&w->kit, &tcp_library);
   w->listener = (tcp_source){TCP_LISTENER, -1};
   w->watched = w->epoll = -1;
   w->silence = silence;
@@ -68,12 +67,10 @@ static int end_join(void *end, int rank, int ranks, const tutti_net_addresses *a
   snprintf(why, size, "out of memory for %d ranks", ranks);
   w->peers = calloc((size_t)ranks, sizeof *w->peers);
   if (!w->peers) return 1;
-  w->rank = rank;
-  w->ranks = ranks;
-  w->next = 1; /* 0 is the network of all */
-  if (tcp_net_make(w, 0, NULL, rank, ranks, net)) return 1;
-  w->addresses = *addresses;
-  return 0;
+  kit_world_join(&w->kit, rank, ranks, addresses);
+  if (!kit_net_make(&w->kit, 0, NULL, rank, ranks, net)) return 0;
+  w->kit.addresses.drop = NULL; /* they stay the caller's */
+  return 1;
 }
 
 static void end_drop(void *end) {

@@ -15,34 +15,24 @@
 enum { STEP = 64 << 10 /* bytes */ };
 static const char WRONG[] = "tutti has not made what";
 
-static tcp_net *net_of(const tcp_world *w, uint32_t number) {
-  tcp_net *n = w->nets;
-  while (n && n->number != number) n = n->next;
-  return n;
-}
-
 static void fail_world(tcp_world *w, const char *what, int process) {
   if (!*w->failed) snprintf(w->failed, sizeof w->failed, "%s rank %d sends", what, process);
 }
 
 /* ---- receipts ---- */
 
-static void receipt_came(tcp_net *n, int peer, int tag) {
-  tcp_slot *s = n->asked;
-  while (s && (s->peer != peer || s->tag != tag)) s = s->next;
-  if (!s) return;
-  tcp_unlink(&n->asked, &n->asked_end, s);
-  s->awaits = false;
-  if (s->stage == TCP_SENT) tcp_complete(s, 0);
+static void receipt_came(kit_net *n, int peer, int tag) {
+  tcp_slot *s = kit_receipt(n, peer, tag);
+  if (s && s->stage == TCP_SENT) tcp_complete(s, 0);
 }
 
 /* The receive of this message, which a process has sent, has begun. */
-static void answer(tcp_net *n, const tcp_head *head, int process) {
-  tcp_world *w = n->world;
-  const tcp_head receipt = {
-      .number = head->number, .rank = (uint32_t)n->rank, .kind = TCP_RECEIPT, .tag = head->tag};
-  if (head->kind != TCP_SURE) return;
-  if (process == w->rank)
+static void answer(kit_net *n, const kit_head *head, int process) {
+  tcp_world *w = tcp_world_of(n);
+  const kit_head receipt = {
+      .number = head->number, .rank = (uint32_t)n->rank, .kind = KIT_RECEIPT, .tag = head->tag};
+  if (head->kind != KIT_SURE) return;
+  if (process == w->kit.rank)
     receipt_came(n, n->rank, head->tag);
   else if (!tcp_queue_copy(w, w->peers[process], &receipt, NULL))
     fail_world(w, "out of memory for a receipt of what", process);
@@ -50,34 +40,40 @@ static void answer(tcp_net *n, const tcp_head *head, int process) {
 
 /* ---- matching ---- */
 
-static bool fits(const tcp_slot *s, const tcp_head *head) {
+static bool fits(const kit_slot *s, const kit_head *head) {
   return s->tag == head->tag && (s->peer == TUTTI_NET_ANY || s->peer == (int)head->rank);
 }
 
 /* The receive that waits for this message; NULL: none. */
-static tcp_slot *take_posted(tcp_net *n, const tcp_head *head) {
-  tcp_slot *s = n->posted;
+static kit_slot *find_posted(kit_net *n, const kit_head *head) {
+  kit_slot *s = tcp_posted(n)->first;
   while (s && !fits(s, head)) s = s->next;
-  if (s) tcp_unlink(&n->posted, &n->posted_end, s);
   return s;
 }
 
+static tcp_slot *take_posted(kit_net *n, const kit_head *head) {
+  kit_slot *s = find_posted(n, head);
+  if (s) kit_unlink(tcp_posted(n), s);
+  return (tcp_slot *)(void *)s;
+}
+
 /* A receive has its message. False: the message is too long, and the receive has failed. */
-static bool begin_receive(tcp_slot *s, const tcp_head *head, int process) {
-  s->peer = (int)head->rank;
-  if (head->bytes > s->bytes) {
-    snprintf(s->net->error, sizeof s->net->error, "a message of rank %d has %u bytes, not %zu",
-             s->peer, head->bytes, s->bytes);
+static bool begin_receive(tcp_slot *s, const kit_head *head, int process) {
+  kit_net *n = s->kit.net;
+  s->kit.peer = (int)head->rank;
+  if (head->bytes > s->kit.bytes) {
+    snprintf(n->error, sizeof n->error, "a message of rank %d has %u bytes, not %zu", s->kit.peer,
+             head->bytes, s->kit.bytes);
     tcp_complete(s, 1);
     return false;
   }
-  s->bytes = head->bytes;
+  s->kit.bytes = head->bytes;
   s->stage = TCP_BEGUN;
-  answer(s->net, head, process);
+  answer(n, head, process);
   return true;
 }
 
-static tcp_early *keep(tcp_world *w, const tcp_head *head, int process) {
+static tcp_early *keep(tcp_world *w, const kit_head *head, int process) {
   tcp_early *e = malloc(sizeof *e);
   if (!e) return NULL;
   *e = (tcp_early){.head = *head, .process = process};
@@ -113,41 +109,32 @@ size_t tcp_room(tcp_line *line) {
   return e->room - come;
 }
 
-/* May this process send such a message? */
-static bool is_right(const tcp_world *w, const tcp_net *n, const tcp_head *head, int process) {
-  return head->kind <= TCP_RECEIPT && head->bytes <= TUTTI_NET_MOST && head->tag < TUTTI_NET_TAGS &&
-         head->rank < (uint32_t)(n ? n->ranks : w->ranks) &&
-         (!n || tcp_process(n, (int)head->rank) == process);
+bool tcp_awaited(const tcp_line *line, const kit_head *head) {
+  kit_net *n = kit_net_of(&line->world->kit, head->number);
+  return head->kind == KIT_RECEIPT || (n && find_posted(n, head));
 }
 
-bool tcp_awaited(const tcp_line *line, const tcp_head *head) {
-  const tcp_net *n = net_of(line->world, head->number);
-  const tcp_slot *s = n ? n->posted : NULL;
-  while (s && !fits(s, head)) s = s->next;
-  return s || head->kind == TCP_RECEIPT;
-}
-
-static void find_place(tcp_line *line, tcp_net *n, const tcp_head *head) {
+static void find_place(tcp_line *line, kit_net *n, const kit_head *head) {
   tcp_world *w = line->world;
   tcp_slot *s = n ? take_posted(n, head) : NULL;
   if (s && begin_receive(s, head, line->process)) {
     line->into = s;
     line->to = s->to;
   }
-  if (s || (!n && head->number < w->next)) return; /* of a network that was closed */
+  if (s || (!n && head->number < w->kit.next)) return; /* of a network that was closed */
   line->early = keep(w, head, line->process);
   if (!line->early) fail_world(w, "out of memory for what", line->process);
 }
 
-void tcp_begins(tcp_line *line, const tcp_head *head) {
+void tcp_begins(tcp_line *line, const kit_head *head) {
   tcp_world *w = line->world;
-  tcp_net *n = net_of(w, head->number);
+  kit_net *n = kit_net_of(&w->kit, head->number);
   line->to = NULL;
   line->into = NULL;
   line->early = NULL;
-  if (!is_right(w, n, head, line->process))
+  if (!kit_may_send(&w->kit, n, head, line->process))
     fail_world(w, WRONG, line->process);
-  else if (head->kind != TCP_RECEIPT)
+  else if (head->kind != KIT_RECEIPT)
     find_place(line, n, head);
   else if (n)
     receipt_came(n, (int)head->rank, head->tag);
@@ -173,7 +160,7 @@ static void discard(tcp_world *w, tcp_early *e) {
 
 static void deliver(tcp_world *w, tcp_early *e) {
   tcp_slot *s = e->slot;
-  if (s->bytes) memcpy(s->to, e->bytes, s->bytes);
+  if (s->kit.bytes) memcpy(s->to, e->bytes, s->kit.bytes);
   discard(w, e);
   tcp_complete(s, 0);
 }
@@ -195,9 +182,10 @@ void tcp_ends(tcp_line *line) {
 }
 
 bool tcp_take_early(tcp_slot *s) {
-  tcp_world *w = s->net->world;
+  tcp_world *w = tcp_world_of(s->kit.net);
   tcp_early *e = w->early;
-  while (e && (e->slot || e->unwanted || e->head.number != s->net->number || !fits(s, &e->head)))
+  while (e && (e->slot || e->unwanted || e->head.number != s->kit.net->number ||
+               !fits(&s->kit, &e->head)))
     e = e->next;
   if (!e) return false;
   if (!begin_receive(s, &e->head, e->process)) {
@@ -209,15 +197,15 @@ bool tcp_take_early(tcp_slot *s) {
   return true;
 }
 
-bool tcp_send_self(tcp_world *w, tcp_net *n, const tcp_head *head, const void *bytes) {
+bool tcp_send_self(tcp_world *w, kit_net *n, const kit_head *head, const void *bytes) {
   tcp_slot *s = take_posted(n, head);
   if (s) {
-    if (!begin_receive(s, head, w->rank)) return true;
+    if (!begin_receive(s, head, w->kit.rank)) return true;
     memcpy(s->to, bytes, head->bytes);
     tcp_complete(s, 0);
     return true;
   }
-  tcp_early *e = keep(w, head, w->rank);
+  tcp_early *e = keep(w, head, w->kit.rank);
   if (!e) return false;
   e->whole = true;
   if (!grow_early(e, head->bytes)) {
@@ -231,7 +219,7 @@ bool tcp_send_self(tcp_world *w, tcp_net *n, const tcp_head *head, const void *b
 /* ---- the end of a receive, a network or a process ---- */
 
 void tcp_forget_slot(tcp_slot *s) {
-  tcp_world *w = s->net->world;
+  tcp_world *w = tcp_world_of(s->kit.net);
   for (tcp_line *line = w->lines; line; line = line->next)
     if (line->into == s) line->into = NULL, line->to = NULL;
   for (tcp_early *e = w->early, *next; e; e = next) {
@@ -240,11 +228,11 @@ void tcp_forget_slot(tcp_slot *s) {
   }
 }
 
-void tcp_early_check(const tcp_net *n) {
-  tcp_world *w = n->world;
+void tcp_early_check(const kit_net *n) {
+  tcp_world *w = tcp_world_of(n);
   for (tcp_early *e = w->early, *next; e; e = next) {
     next = e->next;
-    if (e->head.number != n->number || is_right(w, n, &e->head, e->process)) continue;
+    if (e->head.number != n->number || kit_may_send(&w->kit, n, &e->head, e->process)) continue;
     fail_world(w, WRONG, e->process);
     discard(w, e);
   }

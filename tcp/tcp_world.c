@@ -23,10 +23,10 @@ static const double END_S = 1;
 /* ---- processes ---- */
 
 const tcp_address *tcp_address_of(const tcp_world *w, int process) {
-  static const tcp_address nowhere = {.host = "a host whose address makes no sense"};
+  static const tcp_address nowhere = {.home.host = KIT_NOWHERE};
   size_t bytes;
-  const tcp_address *its = w->addresses.of(w->addresses.ctx, process, &bytes);
-  return bytes >= sizeof *its && memchr(its->host, 0, sizeof its->host) ? its : &nowhere;
+  const tcp_address *its = kit_address_of(&w->kit, process, sizeof *its, &bytes);
+  return its ? its : &nowhere;
 }
 
 tcp_peer *tcp_use(tcp_world *w, int process) {
@@ -65,11 +65,8 @@ void tcp_lose(tcp_world *w, tcp_peer *p, tcp_fate fate) {
   end_connections(p);
   drop_queue(p);
   tcp_early_lose(w, p->process);
-  for (tcp_net *n = w->nets; n; n = n->next) tcp_net_lose(n, p->process);
-  int *lost = realloc(w->lost, (size_t)(w->losses + 1) * sizeof *lost);
-  if (!lost) return; /* requests to it fail nevertheless */
-  w->lost = lost;
-  w->lost[w->losses++] = p->process;
+  for (kit_net *n = w->kit.nets; n; n = n->next) tcp_net_lose(n, p->process);
+  kit_lose(&w->kit, p->process);
 }
 
 /* ---- messages out ---- */
@@ -93,7 +90,7 @@ void tcp_pump_due(tcp_world *w) {
   }
 }
 
-bool tcp_queue_copy(tcp_world *w, tcp_peer *p, const tcp_head *head, const void *bytes) {
+bool tcp_queue_copy(tcp_world *w, tcp_peer *p, const kit_head *head, const void *bytes) {
   if (p->fate) return true;
   tcp_out *out = malloc(sizeof *out + head->bytes);
   if (!out) return false;
@@ -117,11 +114,11 @@ static bool own_message(tcp_peer *p, tcp_out **link) {
   return true;
 }
 
-void tcp_keep_copies(tcp_world *w, const tcp_net *n) {
-  for (int r = 0; r < w->ranks; r++) {
+void tcp_keep_copies(tcp_world *w, const kit_net *n) {
+  for (int r = 0; r < w->kit.ranks; r++) {
     tcp_peer *p = w->peers[r];
     for (tcp_out **link = p ? &p->first : NULL; link && *link; link = &(*link)->next)
-      if ((*link)->slot && (*link)->slot->net == n && !own_message(p, link)) {
+      if ((*link)->slot && (*link)->slot->kit.net == n && !own_message(p, link)) {
         tcp_lose(w, p, TCP_DIED); /* the stream to it cannot continue */
         break;
       }
@@ -183,7 +180,7 @@ void tcp_progress(tcp_world *w) {
 
 static bool all_left(const tcp_world *w) {
   if (w->waiting) return false;
-  for (int r = 0; w->peers && r < w->ranks; r++)
+  for (int r = 0; w->peers && r < w->kit.ranks; r++)
     if (w->peers[r] && w->peers[r]->first) return false;
   return true;
 }
@@ -197,7 +194,7 @@ static bool all_taken(const tcp_world *w) {
 }
 
 static void free_world(tcp_world *w) {
-  for (int r = 0; w->peers && r < w->ranks; r++) {
+  for (int r = 0; w->peers && r < w->kit.ranks; r++) {
     if (!w->peers[r]) continue;
     end_connections(w->peers[r]);
     drop_queue(w->peers[r]);
@@ -213,11 +210,9 @@ static void free_world(tcp_world *w) {
   const int fds[] = {w->listener.fd, w->watched, w->epoll};
   for (int i = 0; i < 3; i++)
     if (fds[i] >= 0) close(fds[i]);
-  pthread_mutex_destroy(&w->lock);
+  kit_world_close(&w->kit);
   explicit_bzero(w->secret, sizeof w->secret);
   free(w->peers);
-  free(w->lost);
-  if (w->addresses.drop) w->addresses.drop(w->addresses.ctx);
   free(w);
 }
 

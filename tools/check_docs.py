@@ -158,7 +158,7 @@ def check_questions():
 def check_messages():
     """The longer pieces of each quoted message, between the words that vary, occur in a source; PyTorch's messages are its own."""
     os.chdir(ROOT)
-    files = [f for room in ("src", "cli", "mpi", "ucx", "tcp", "gpu", "shim", "python/tutti", "c10d")
+    files = [f for room in ("src", "cli", "mpi", "net", "ucx", "tcp", "gpu", "shim", "python/tutti", "c10d")
              for f in glob.glob(room + "/**/*.*", recursive=True) if f.endswith((".c", ".h", ".cpp", ".py"))]
     text = "\n".join(open(f, errors="replace").read() for f in files)
     text = re.sub(r'"\s*\n\s*(f?")', "", text).replace('\\"', '"')

@@ -19,10 +19,10 @@ static int end_join(void *end, int rank, int ranks, const tutti_net_addresses *a
   ucx_world *w = end;
   snprintf(why, size, "out of memory for %d ranks", ranks);
   if (!ucx_world_join(w, rank, ranks, addresses) && ucx_world_reaches(w, why, size) &&
-      !ucx_net_make(w, 0, NULL, rank, ranks, net))
+      !kit_net_make(&w->kit, 0, NULL, rank, ranks, net))
     return 0;
-  ucx_watch_close(&w->watch); /* its thread reads the addresses */
-  w->addresses.drop = NULL;   /* they stay the caller's */
+  ucx_watch_close(&w->watch);   /* its thread reads the addresses */
+  w->kit.addresses.drop = NULL; /* they stay the caller's */
   return 1;
 }
 

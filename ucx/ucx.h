@@ -3,30 +3,22 @@
 #ifndef TUTTI_UCX_H
 #define TUTTI_UCX_H
 
-#include <netinet/in.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <ucp/api/ucp.h>
 
-#include "tutti_net.h"
+#include "core.h"
+#include "kit.h"
 
 typedef struct ucx_world ucx_world;
-typedef struct ucx_net ucx_net;
-
-enum { UCX_ADDRESSES = 6 };
 
 /* Precedes a process's address: where it can be watched. */
 typedef struct ucx_beacon {
-  char host[64];
-  struct in6_addr addresses[UCX_ADDRESSES]; /* IPv4 as mapped ones; zeros: no more */
-  uint16_t port;                            /* network byte order; 0: no listener */
-  uint16_t rails;                           /* of the process */
-  uint32_t rail[TUTTI_NET_RAILS];           /* where the address of each begins, in bytes from here */
+  kit_home home;
+  uint16_t port;                  /* network byte order; 0: no listener */
+  uint16_t rails;                 /* of the process */
+  uint32_t rail[TUTTI_NET_RAILS]; /* where the address of each begins, in bytes from here */
   struct in6_addr of_rail[TUTTI_NET_RAILS]; /* of its device; zeros: unknown */
-  int32_t pid, board;                /* descriptor of memory for its host's processes; -1: none */
-  uint64_t id;                       /* that memory begins with */
+  int32_t pid, board; /* descriptor of memory for its host's processes; -1: none */
+  uint64_t id;        /* that memory begins with */
 } ucx_beacon;
 
 /* UCX on one network device (ucx_rails.c). */
@@ -62,8 +54,7 @@ typedef struct ucx_board {
 typedef struct ucx_watch {
   int listener; /* descriptor; -1: none */
   int silence;  /* s that a host may be silent; 0: unlimited */
-  int bits[UCX_ADDRESSES]; /* of the network of each address */
-  unsigned link[UCX_ADDRESSES]; /* of each that only its link knows (src/meet/reach.h) */
+  kit_links links;
   ucx_beacon beacon; /* this process's */
   ucx_board *board;  /* NULL: nothing is watched */
   size_t bytes;
@@ -76,21 +67,17 @@ typedef struct ucx_watch {
 
 /* State shared by the networks of a process, all of it under `lock`. */
 struct ucx_world {
-  pthread_mutex_t lock;
+  kit_world kit;
   ucx_rail rail[TUTTI_NET_RAILS];
   int rails;
   char *own; /* the beacon, and the addresses of all rails */
   size_t own_bytes;
   ucx_watch watch;
   unsigned looks;
-  bool progresses; /* in ucx_progress */
-  int rank, ranks, wakes; /* wakes: of all rails; -1: none */
-  ucx_peer **peers;       /* by process; NULL: not in use */
-  tutti_net_addresses addresses;
-  uint32_t next;    /* number of the next network */
-  ucx_net *nets;    /* linked */
-  int *lost;        /* processes that were lost, in this order */
-  int losses, open; /* their number; networks that are not closed */
+  bool progresses;  /* in ucx_progress */
+  int wakes;        /* of all rails; -1: none */
+  ucx_peer **peers; /* by process; NULL: not in use */
+  int open;         /* networks that are not closed */
 };
 
 /* Local: open this process's end; its address for the others is in `own`. NULL on failure:
@@ -154,13 +141,8 @@ static inline int ucx_watch_news(const ucx_watch *h) {
 
 /* Fills in this host's, those of devices that UCX is to use first. */
 void ucx_addresses_find(ucx_watch *h);
-/* A socket that listens, and its port in network byte order; -1: none. */
-int ucx_address_listen(const ucx_watch *h, uint16_t *port);
-/* A socket that connects, after `prepare` with h->silence; -1: none. */
-int ucx_address_call(const ucx_watch *h, const struct in6_addr *a, uint16_t port,
-                     void (*prepare)(int fd, int silence));
-/* An address of another host, preferably in a network of this host; NULL: none. */
-const struct in6_addr *ucx_address_of(const ucx_watch *h, const ucx_beacon *b);
+/* Where to watch the host of a process over a rail: not at an address that this host has, too. False: nowhere. */
+bool ucx_place_of(const ucx_world *w, const ucx_beacon *b, int rail, kit_place *place);
 
 /* ---- memory for the processes of a host (ucx_board.c) ---- */
 
@@ -172,19 +154,14 @@ int ucx_board_open(ucx_watch *h, const ucx_beacon *first, int ranks);
 int ucx_board_lock(const ucx_watch *h);
 void ucx_board_close(ucx_watch *h);
 
-/* ---- networks ---- */
+/* ---- networks (ucx_net.c) ---- */
 
-/* A network of some processes of a world; processes == NULL: of all. 0, or 1: out of memory. */
-int ucx_net_make(ucx_world *w, uint32_t number, const int *processes, int rank, int ranks,
-                 tutti_net *net);
+extern const kit_library ucx_library;
 /* Has the network no requests in flight, so that it can be freed? */
-int ucx_net_over(const ucx_net *n);
+bool ucx_net_over(const kit_net *n);
 /* Mark the processes with requests in flight. */
-void ucx_net_mark_stuck(const ucx_net *n);
-const ucx_net *ucx_net_next(const ucx_net *n);
-ucx_net *ucx_net_free(ucx_net *n); /* returns the next one */
+void ucx_net_mark_stuck(const kit_net *n);
 
-double ucx_seconds(void); /* monotonic */
 /* UCX's name and version. */
 const char *ucx_name(void);
 

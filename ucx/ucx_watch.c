@@ -18,8 +18,6 @@
  * Source     RFC 1122, 4.2.3.6 (keep-alives); RFC 5482 (user timeout).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +26,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "listen.h"
 #include "quiet_thread.h"
 #include "ucx.h"
 
@@ -55,43 +54,31 @@ typedef struct watcher {
 void ucx_watch_open(ucx_watch *h, int silence) {
   *h =
       (ucx_watch){.listener = -1, .end = -1, .fd = -1, .silence = silence, .beacon = {.board = -1}};
-  gethostname(h->beacon.host, sizeof h->beacon.host - 1);
-  if (!silence) return;
+  int port = 0;
   ucx_addresses_find(h);
+  if (!silence) return;
   ucx_board_make(h);
-  h->listener = ucx_address_listen(h, &h->beacon.port);
-}
-
-/* ---- the other ends ---- */
-
-static void patience(int fd, int silence) {
-  const int on = 1, idle = silence / 2 > 1 ? silence / 2 : 1, interval = 1, count = 127;
-  const unsigned limit = 1000 * (unsigned)silence;
-  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
-  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
-}
-
-static int same_host(const ucx_beacon *a, const ucx_beacon *b) {
-  return strcmp(a->host, b->host) == 0 &&
-         memcmp(a->addresses, b->addresses, sizeof a->addresses) == 0;
+  if (kit_is_set(&h->beacon.home.addresses[0]))
+    tt_listen("the watch of silent hosts", &port, &h->listener);
+  h->beacon.port = htons((uint16_t)port);
 }
 
 /* ---- the thread ---- */
+
+static bool same_host(const ucx_beacon *a, const ucx_beacon *b) {
+  return kit_same_host(&a->home, &b->home);
+}
 
 /* Lead the watch of a host to a process on it. */
 static void watch_by(watcher *x, int at, int process) {
   const ucx_watch *h = &x->world->watch;
   const ucx_beacon *b = ucx_world_beacon(x->world, process);
-  const struct in6_addr *to = b->port ? ucx_address_of(h, b) : NULL;
-  if (x->world->rails > 1 && to) to = &b->of_rail[x->hosts[at].rail];
-  if (to && IN6_IS_ADDR_UNSPECIFIED(to)) to = NULL;
+  kit_place to;
   x->hosts[at].process = process;
   x->hosts[at].stands = 0;
   x->fds[1 + at] = (struct pollfd){.fd = -1, .events = POLLOUT};
-  if (to) x->fds[1 + at].fd = ucx_address_call(h, to, b->port, patience);
+  if (b->port && ucx_place_of(x->world, b, x->hosts[at].rail, &to))
+    x->fds[1 + at].fd = kit_dial(&to, ntohs(b->port), h->silence);
 }
 
 /* The number of the first watch of a process's host; those of its other rails follow. A new host is added. -1: out
@@ -119,7 +106,7 @@ static void watch_used(watcher *x) {
   const unsigned uses = atomic_load(&board->uses);
   if (uses == x->uses) return;
   x->uses = uses;
-  for (int r = 0; r < x->world->ranks; r++) {
+  for (int r = 0; r < x->world->kit.ranks; r++) {
     if (atomic_load(&board->of[r]) != UCX_USED) continue;
     const int at = host_of(x, r);
     for (int i = at; at >= 0 && i < at + x->world->rails; i++)
@@ -134,7 +121,7 @@ static int is_silence(int error) {
 
 static void publish_silence(const watcher *x, const host *o) {
   ucx_board *board = x->world->watch.board;
-  for (int r = 0; r < x->world->ranks; r++)
+  for (int r = 0; r < x->world->kit.ranks; r++)
     if (same_host(ucx_world_beacon(x->world, r), o->beacon))
       atomic_store(&board->of[r], UCX_SILENT);
   atomic_fetch_add(&board->losses, 1);
@@ -159,7 +146,7 @@ static void hear(watcher *x, int at) {
     publish_silence(x, o);
     return;
   }
-  for (int r = 0; r < x->world->ranks && o->stands; r++)
+  for (int r = 0; r < x->world->kit.ranks && o->stands; r++)
     if (r != o->process && atomic_load(&board->of[r]) == UCX_USED &&
         same_host(ucx_world_beacon(x->world, r), o->beacon))
       other = r;
@@ -187,7 +174,7 @@ static void *watch(void *world) {
 /* Where the thread cannot be started, the next look tries again. */
 static void try_to_watch(ucx_world *w) {
   ucx_watch *h = &w->watch;
-  const double now = ucx_seconds();
+  const double now = tt_seconds();
   if (h->watches || now - h->tried < TRY || !atomic_load(&h->board->uses)) return;
   h->tried = now;
   if (!ucx_board_lock(h)) return;
@@ -198,8 +185,8 @@ static void try_to_watch(ucx_world *w) {
 int ucx_watch_join(ucx_world *w) {
   int first = 0;
   if (!w->watch.silence) return 0;
-  while (first != w->rank && !same_host(ucx_world_beacon(w, first), &w->watch.beacon)) first++;
-  return ucx_board_open(&w->watch, ucx_world_beacon(w, first), w->ranks);
+  while (first != w->kit.rank && !same_host(ucx_world_beacon(w, first), &w->watch.beacon)) first++;
+  return ucx_board_open(&w->watch, ucx_world_beacon(w, first), w->kit.ranks);
 }
 
 void ucx_watch_close(ucx_watch *h) {
@@ -238,6 +225,6 @@ void ucx_watch_look(ucx_world *w) {
   try_to_watch(w);
   if (!ucx_watch_news(h)) return;
   h->losses = atomic_load(&h->board->losses);
-  for (int r = 0; r < w->ranks; r++)
+  for (int r = 0; r < w->kit.ranks; r++)
     if (w->peers[r] && atomic_load(&h->board->of[r]) == UCX_SILENT) abandon(w->peers[r]);
 }

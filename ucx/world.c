@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <ucs/debug/debug.h>
 #include <ucs/debug/log_def.h>
 #include <unistd.h>
@@ -66,7 +65,7 @@ ucx_world *ucx_world_open(int silence, char *why, size_t size) {
   snprintf(why, size, "out of memory");
   if (!w) return NULL;
   behave();
-  pthread_mutex_init(&w->lock, NULL);
+  kit_world_open(&w->kit, &ucx_library);
   w->wakes = -1;
   ucx_watch_open(&w->watch, silence);
   if (!ucx_rails_open(w, why, size) && !ucx_rails_address(w)) return w;
@@ -77,19 +76,15 @@ ucx_world *ucx_world_open(int silence, char *why, size_t size) {
 int ucx_world_join(ucx_world *w, int rank, int ranks, const tutti_net_addresses *addresses) {
   w->peers = calloc((size_t)ranks, sizeof(ucx_peer *));
   if (!w->peers) return 1;
-  w->addresses = *addresses;
-  w->rank = rank;
-  w->ranks = ranks;
-  w->next = 1; /* 0 is the network of all */
+  kit_world_join(&w->kit, rank, ranks, addresses);
   return ucx_watch_join(w);
 }
 
 const ucx_beacon *ucx_world_beacon(const ucx_world *w, int process) {
-  static const ucx_beacon nowhere = {.host = "a host whose address makes no sense", .board = -1};
+  static const ucx_beacon nowhere = {.home.host = KIT_NOWHERE, .board = -1};
   size_t bytes;
-  const ucx_beacon *its = w->addresses.of(w->addresses.ctx, process, &bytes);
-  int whole = bytes >= sizeof *its && memchr(its->host, 0, sizeof its->host) &&
-              its->rails <= TUTTI_NET_RAILS;
+  const ucx_beacon *its = kit_address_of(&w->kit, process, sizeof *its, &bytes);
+  bool whole = its && its->rails <= TUTTI_NET_RAILS;
   for (int r = 0; whole && r < its->rails; r++)
     whole = its->rail[r] >= sizeof *its && its->rail[r] < bytes;
   return whole ? its : &nowhere;
@@ -98,13 +93,9 @@ const ucx_beacon *ucx_world_beacon(const ucx_world *w, int process) {
 /* ---- connections ---- */
 
 void ucx_world_lose(ucx_peer *p, ucs_status_t status) {
-  ucx_world *w = p->world;
   if (p->lost) return;
   p->lost = status ? status : UCS_ERR_CONNECTION_RESET;
-  int *lost = realloc(w->lost, (size_t)(w->losses + 1) * sizeof *lost);
-  if (!lost) return; /* requests to it fail nevertheless */
-  w->lost = lost;
-  w->lost[w->losses++] = p->process;
+  kit_lose(&p->world->kit, p->process);
 }
 
 /* UCX calls this during progress, while the lock is held. */
@@ -158,12 +149,13 @@ ucp_ep_h ucx_world_end(ucx_world *w, int process, int rail) {
 }
 
 int ucx_world_reaches(ucx_world *w, char *why, size_t size) {
-  int to = (w->rank + 1) % w->ranks;
-  for (int k = w->ranks - 1; k > 0; k--) { /* the next rank on another host, else the next one */
-    const int r = (w->rank + k) % w->ranks;
-    if (strcmp(ucx_world_beacon(w, r)->host, w->watch.beacon.host) != 0) to = r;
+  const int rank = w->kit.rank, ranks = w->kit.ranks;
+  int to = (rank + 1) % ranks;
+  for (int k = ranks - 1; k > 0; k--) { /* the next rank on another host, else the next one */
+    const int r = (rank + k) % ranks;
+    if (strcmp(ucx_world_beacon(w, r)->home.host, w->watch.beacon.home.host) != 0) to = r;
   }
-  if (to == w->rank) return 1;
+  if (to == rank) return 1;
   int reached = 0;
   while (reached < w->rails && ucx_world_end(w, to, reached)) reached++;
   if (w->peers[to]) w->peers[to]->idle = 1;
@@ -171,32 +163,26 @@ int ucx_world_reaches(ucx_world *w, char *why, size_t size) {
   const ucx_beacon *b = ucx_world_beacon(w, to);
   char words[80], what[160];
   if (ucx_world_unlike(w, to, words, sizeof words)) {
-    snprintf(why, size, "rank %d on %.63s %s", to, b->host, words);
+    snprintf(why, size, "rank %d on %.63s %s", to, b->home.host, words);
     return 0;
   }
   const ucs_status_t lost = w->peers[to] ? w->peers[to]->lost : UCS_ERR_NO_MEMORY;
-  if (lost == UCS_ERR_UNREACHABLE && IN6_IS_ADDR_LINKLOCAL(&b->addresses[0])) {
+  if (lost == UCS_ERR_UNREACHABLE && IN6_IS_ADDR_LINKLOCAL(&b->home.addresses[0])) {
     snprintf(why, size,
              "%s cannot reach rank %d on %.63s, whose addresses only its link knows (fe80::), and "
              "UCX's TCP does not use "
              "such: give the hosts others, or set TUTTI_NET=tcp",
-             ucx_name(), to, b->host);
+             ucx_name(), to, b->home.host);
     return 0;
   }
   const char *device = w->rail[reached].device;
-  snprintf(what, sizeof what, "reach rank %d on %.63s%s%.40s", to, b->host,
+  snprintf(what, sizeof what, "reach rank %d on %.63s%s%.40s", to, b->home.host,
            *device ? " over the device " : "", device);
   ucx_why(what, lost, why, size);
   return 0;
 }
 
 /* ---- the end ---- */
-
-double ucx_seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Begin to close an endpoint: the request, or NULL. */
 static void *begin_to_close(ucp_ep_h end, unsigned flags) {
@@ -216,8 +202,8 @@ void ucx_world_abandon(ucx_peer *p) {
  * others. A connection that carried nothing is closed by force at once: UCX 1.13 aborts the process if
  * the other end goes while it closes a new one in order. */
 static void part(ucx_world *w, unsigned flags, double limit) {
-  const double since = ucx_seconds();
-  for (int i = 0; i < w->ranks * w->rails; i++) {
+  const double since = tt_seconds();
+  for (int i = 0; i < w->kit.ranks * w->rails; i++) {
     const int r = i % w->rails;
     ucx_peer *p = w->peers ? w->peers[i / w->rails] : NULL;
     if (!p || !p->end[r]) continue;
@@ -225,11 +211,11 @@ static void part(ucx_world *w, unsigned flags, double limit) {
     p->parting[r] = begin_to_close(p->end[r], p->idle ? UCP_EP_CLOSE_FLAG_FORCE : flags);
     p->end[r] = NULL;
   }
-  for (int i = 0; i < w->ranks * w->rails; i++) {
+  for (int i = 0; i < w->kit.ranks * w->rails; i++) {
     ucx_peer *p = w->peers ? w->peers[i / w->rails] : NULL;
     void *going = p ? p->parting[i % w->rails] : NULL;
     while (going && ucp_request_check_status(going) == UCS_INPROGRESS &&
-           ucx_seconds() - since < limit)
+           tt_seconds() - since < limit)
       ucx_progress(w);
     if (!going) continue;
     ucp_request_free(going);
@@ -237,28 +223,23 @@ static void part(ucx_world *w, unsigned flags, double limit) {
   }
 }
 
-static int all_over(const ucx_world *w) {
-  for (const ucx_net *n = w->nets; n;) {
-    if (!ucx_net_over(n)) return 0;
-    n = ucx_net_next(n);
-  }
-  return 1;
+static bool all_over(const ucx_world *w) {
+  const kit_net *n = w->kit.nets;
+  while (n && ucx_net_over(n)) n = n->next;
+  return !n;
 }
 
 void ucx_world_close(ucx_world *w) {
-  const double since = ucx_seconds();
-  while (!all_over(w) && ucx_seconds() - since < 1) ucx_progress(w);
-  for (const ucx_net *n = w->nets; n; n = ucx_net_next(n)) ucx_net_mark_stuck(n);
+  const double since = tt_seconds();
+  while (!all_over(w) && tt_seconds() - since < 1) ucx_progress(w);
+  for (const kit_net *n = w->kit.nets; n; n = n->next) ucx_net_mark_stuck(n);
   part(w, 0, 1);
   part(w, UCP_EP_CLOSE_FLAG_FORCE, 1);
   ucx_rails_close(w);
   ucx_watch_close(&w->watch);
-  for (int r = 0; w->peers && r < w->ranks; r++) free(w->peers[r]);
-  for (ucx_net *n = w->nets; n;) n = ucx_net_free(n);
-  pthread_mutex_destroy(&w->lock);
+  for (int r = 0; w->peers && r < w->kit.ranks; r++) free(w->peers[r]);
+  kit_world_close(&w->kit);
   free(w->peers);
-  free(w->lost);
   free(w->own);
-  if (w->addresses.drop) w->addresses.drop(w->addresses.ctx);
   free(w);
 }

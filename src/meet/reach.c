@@ -6,12 +6,14 @@
  *            its links, one after the other, the one first that has led to another such address.
  * Invariant  No link of one host is used on another one. A host tells such addresses only if it has no others, or if
  *            TUTTI_INTERFACE asks for one.
- * Source     RFC 4007, 6 and 9 (zones are local to a host); RFC 4291, 2.5.5.2 (IPv4-mapped addresses) and 2.5.6.
+ * Source     RFC 4007, 6 and 9 (zones are local to a host); RFC 4291, 2.5.5.2 (IPv4-mapped addresses) and 2.5.6; RFC 1122,
+ *            4.2.3.6 (keep-alives); RFC 5482 (user timeout).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "reach.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,4 +122,14 @@ void tt_reach_strip(char *addresses) {
     const size_t n = strcspn(at, ",]");
     memmove(at, at + n, strlen(at + n) + 1);
   }
+}
+
+void tt_reach_probe(int fd, int silence) {
+  const int on = 1, idle = silence / 2 > 1 ? silence / 2 : 1, interval = 1, count = 127;
+  const unsigned limit = 1000 * (unsigned)silence;
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 }

@@ -1,5 +1,5 @@
 /* reach.h - addresses of both families as one, which hosts know an address of this host, and over which of its links this host reaches an address that only
- * one link knows. The library for UCX contains reach.c, too: it needs nothing else of tutti.
+ * one link knows. The libraries of networks contain reach.c, too: it needs nothing else of tutti.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_REACH_H
 #define TT_REACH_H
@@ -39,5 +39,8 @@ bool tt_reach_named(const struct ifaddrs *a, const char *name);
 int tt_reach_links(unsigned first, unsigned link[TT_LINKS]);
 /* Take the names of links out of a list of addresses, "[fe80::1%eth1]:4747,...", because no other host knows them. */
 void tt_reach_strip(char *addresses);
+/* The kernel probes the other end of an idle connection now and then, and closes the connection when the other host has
+ * been silent for so many seconds. */
+void tt_reach_probe(int fd, int silence);
 
 #endif

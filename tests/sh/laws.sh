@@ -53,7 +53,7 @@ law() {
     bad=1
   fi
 }
-sources() { find include src mpi ucx tcp pmix tls gpu cli examples tests fuzz bench shim sim c10d research '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | sort; }
+sources() { find include src mpi net ucx tcp pmix tls gpu cli examples tests fuzz bench shim sim c10d research '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | sort; }
 in_room() { find "$@" '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | sort; }
 # file:line:header of every #include "..." or <...> in the given files.
 includes() { [ $# = 0 ] || grep -nHoE '^ *# *include *["<][^">]+' "$@" /dev/null | sed -E 's/:[^:]*["<]/:/'; }

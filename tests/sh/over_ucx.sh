@@ -30,20 +30,7 @@ else
   for nodes in $apart 0,0,1; do over 3 $nodes mp_stall $((${everything:-0} ? 3 : 1)); done
   over 3 $apart mp_stall 1 1795384486308 # rank 0's calls never wait
   [ ! "$everything" ] || for nodes in $apart 0,0,1; do over 3 $nodes mp_scenes; over 2 $nodes mp_large; done
-  for nodes in 0,1,2 0,0,1; do
-    TUTTI_NODES=$nodes job run -k --hosts "$(list 3)" "$BUILD/tests/mp_lost"
-    check "a rank is killed between nodes $nodes: the others name it soon" all \
-      '[ "$(grep -c "^ok - rank [02] .*rank 1 (pid [0-9]*) died" "$work/out")" = 2 ]' "$passes"
-  done
-  for each in "5 $apart 2" "5 $apart 4" "5 0,0,1,1,2 3" "4 0,1,1,0 3" ${everything:+"8 $apart 7" "6 0,0,1 5"}; do
-    read -r ranks nodes deaths <<<"$each"
-    row deaths || continue
-    for seed in $drawn ${everything:+1 2 3 4 5 6 7 8 9}; do
-      TUTTI_NODES=$nodes job run -k --hosts "$(list "$ranks")" "$BUILD/tests/mp_deaths" $seed "$deaths" far
-      check "$deaths of $ranks ranks on nodes $nodes die, the others shrink and go on, $seed" \
-        all '[ "$(grep -c "^survived" "$work/out")" = $((ranks - deaths)) ]'
-    done
-  done
+  killed_between_nodes
   # messages in several parts, some of which never come: UCX 1.13 cannot cancel a receive of one
   UCX_TCP_TX_SEG_SIZE=8k TUTTI_NODES=$apart job run -k --hosts "$(list 5)" "$BUILD/tests/mp_deaths" 165074234 4 far
   check "4 of 5 ranks die amid messages in parts" all '[ "$(grep -c "^survived" "$work/out")" = 1 ]'

@@ -70,8 +70,8 @@ fi
 # The algorithm becomes a part of a copy of the sources; only what its two files touch is compiled.
 copy=$work/tutti
 mkdir -p "$copy/build"
-cp -a Makefile mk tools cli src tcp include examples docs "$copy"
-cp -a "$built"/flags "$built"/src "$built"/cli "$built"/tcp "$built"/libtutti* "$built"/tutti "$copy/build" 2>/dev/null
+cp -a Makefile mk tools cli src net tcp include examples docs "$copy"
+cp -a "$built"/flags "$built"/src "$built"/cli "$built"/net "$built"/tcp "$built"/libtutti* "$built"/tutti "$copy/build" 2>/dev/null
 case $BUILD in
 build)
   export -n CC CFLAGS MAKEFLAGS MAKELEVEL MFLAGS 2>/dev/null

@@ -19,3 +19,22 @@ over() { # RANKS NODES PROGRAM [ARGUMENTS]
   check "$wire: $program${*:+ $*} on $ranks ranks, nodes $nodes ($(((${EPOCHREALTIME/./} - from) / 1000)) ms)" \
     all "status 0" 'grep -q ^ok "$work/out"' "$passes"
 }
+
+# Ranks on several nodes are killed: one of three, then several at random moments.
+killed_between_nodes() {
+  local nodes each ranks deaths seed
+  for nodes in 0,1,2 0,0,1; do
+    TUTTI_NODES=$nodes job run -k --hosts "$(list 3)" "$BUILD/tests/mp_lost"
+    check "$wire: a rank is killed between nodes $nodes: the others name it soon" all \
+      '[ "$(grep -c "^ok - rank [02] .*rank 1 (pid [0-9]*) died" "$work/out")" = 2 ]' "$passes"
+  done
+  for each in "5 $apart 2" "5 $apart 4" "5 0,0,1,1,2 3" "4 0,1,1,0 3" ${everything:+"8 $apart 7" "6 0,0,1 5"}; do
+    read -r ranks nodes deaths <<<"$each"
+    row deaths || continue
+    for seed in $drawn ${everything:+1 2 3 4 5 6 7 8 9}; do
+      TUTTI_NODES=$nodes job run -k --hosts "$(list "$ranks")" "$BUILD/tests/mp_deaths" $seed "$deaths" far
+      check "$wire: $deaths of $ranks ranks on nodes $nodes die, the others shrink and go on, $seed" \
+        all '[ "$(grep -c "^survived" "$work/out")" = $((ranks - deaths)) ]'
+    done
+  done
+}

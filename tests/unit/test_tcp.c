@@ -345,8 +345,8 @@ static void a_changed_byte_is_noticed(void **state) {
       taps[r] = (tap){.at = cases[c].at, .repeats = cases[c].repeats};
       tap_open(&taps[r], a->port);
       a->port = taps[r].port;
-      memset(a->addresses, 0, sizeof a->addresses);
-      a->addresses[0] = (struct in6_addr){{{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}}};
+      memset(a->home.addresses, 0, sizeof a->home.addresses);
+      a->home.addresses[0] = (struct in6_addr){{{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}}};
     }
     ends_join(&j, -1);
     for (int r = 0; r < 2; r++) {

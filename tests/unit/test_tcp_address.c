@@ -24,30 +24,24 @@ static struct in6_addr six(const char *text) {
   return a;
 }
 
-static tcp_address process_at(const char *host, const char *const *addresses) {
-  tcp_address p = {.port = 1};
+static kit_home process_at(const char *host, const char *const *addresses) {
+  kit_home p = {.host = ""};
   snprintf(p.host, sizeof p.host, "%s", host);
-  for (int k = 0; k < TCP_ADDRESSES && addresses[k]; k++) p.addresses[k] = six(addresses[k]);
+  for (int k = 0; k < KIT_ADDRESSES && addresses[k]; k++) p.addresses[k] = six(addresses[k]);
   return p;
 }
 
 /* This process: 10.0.0.1/20, fd00::1/60 and fe80::1/64, on the links 4 and 7. */
 static tcp_world *here(void) {
-  static const char *const own[TCP_ADDRESSES] = {"::ffff:10.0.0.1", "fd00::1", "fe80::1"};
+  static const char *const own[KIT_ADDRESSES] = {"::ffff:10.0.0.1", "fd00::1", "fe80::1"};
   tcp_world *w = calloc(1, sizeof *w);
-  w->own = process_at("n1", own);
-  w->bits[0] = 96 + 20;
-  w->bits[1] = 60;
-  w->bits[2] = 64;
-  w->own_link[2] = 7;
-  w->links = 2;
-  w->link[0] = 4;
-  w->link[1] = 7;
+  w->own.home = process_at("n1", own);
+  w->links = (kit_links){.bits = {96 + 20, 60, 64}, .link = {[2] = 7}, .look = {4, 7}, .looks = 2};
   return w;
 }
 
 typedef struct places {
-  const char *addresses[TCP_ADDRESSES];
+  const char *addresses[KIT_ADDRESSES];
   struct {
     const char *address;
     unsigned link;
@@ -55,16 +49,16 @@ typedef struct places {
 } places;
 
 static void expect_places(const tcp_world *w, const char *host, const places *x) {
-  const tcp_address of = process_at(host, x->addresses);
-  tcp_place place;
+  const kit_home of = process_at(host, x->addresses);
+  kit_place place;
   int n = 0;
   for (; n < PLACES && x->tried[n].address; n++) {
     const struct in6_addr want = six(x->tried[n].address);
-    assert_true(tcp_place_at(w, &of, n, &place));
+    assert_true(kit_place_at(&w->own.home, &w->links, &of, n, &place));
     if (memcmp(&want, &place.address, sizeof want) || place.link != x->tried[n].link)
       fail_msg("place %d is not %s on link %u", n, x->tried[n].address, x->tried[n].link);
   }
-  assert_false(tcp_place_at(w, &of, n, &place));
+  assert_false(kit_place_at(&w->own.home, &w->links, &of, n, &place));
 }
 
 /* Those in a network of this host come first; one that only its link knows is tried on each link of this host. */
@@ -102,12 +96,12 @@ static void found_link_comes_first(void **state) {
   tcp_peer peer = {.tried = 1};
   tcp_peer *peers[] = {NULL, &peer};
   (void)state;
-  w->ranks = 2;
+  w->kit.ranks = 2;
   w->peers = peers;
-  tcp_found(w, &(tcp_place){six("::ffff:10.0.0.9"), 0});
-  tcp_found(w, &(tcp_place){six("fe80::8"), 4});
+  tcp_found(w, &(kit_place){six("::ffff:10.0.0.9"), 0});
+  tcp_found(w, &(kit_place){six("fe80::8"), 4});
   assert_int_equal(peer.tried, 1);
-  tcp_found(w, &(tcp_place){six("fe80::8"), 7});
+  tcp_found(w, &(kit_place){six("fe80::8"), 7});
   assert_int_equal(peer.tried, 0);
   expect_places(w, "n2", &one);
   free(w);
@@ -115,18 +109,18 @@ static void found_link_comes_first(void **state) {
 
 static void hosts_differ(void **state) {
   static const struct {
-    const char *host, *addresses[TCP_ADDRESSES];
+    const char *host, *addresses[KIT_ADDRESSES];
     bool same;
   } cases[] = {
       {"n1", {"::ffff:10.0.0.1", "fe80::1"}, true},        {"n2", {"::ffff:10.0.0.1", "fe80::1"}, false},
       {"n1", {"::ffff:10.0.0.2", "fe80::1"}, false},       {"n1", {"::ffff:10.0.0.1"}, false},
       {"n1", {"::ffff:10.0.0.1", "fe80::1", "::1"}, false},
   };
-  const tcp_address first = process_at("n1", cases[0].addresses);
+  const kit_home first = process_at("n1", cases[0].addresses);
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const tcp_address other = process_at(cases[i].host, cases[i].addresses);
-    if (tcp_same_host(&first, &other) != cases[i].same) fail_msg("case %zu", i);
+    const kit_home other = process_at(cases[i].host, cases[i].addresses);
+    if (kit_same_host(&first, &other) != cases[i].same) fail_msg("case %zu", i);
   }
 }
 
@@ -149,9 +143,9 @@ static void watches_are_probed(void **state) {
   assert_int_equal(bind(listener, (struct sockaddr *)&at, n), 0);
   assert_int_equal(listen(listener, 8), 0);
   getsockname(listener, (struct sockaddr *)&at, &n);
-  const tcp_place place = {six("::ffff:127.0.0.1"), 0};
+  const kit_place place = {six("::ffff:127.0.0.1"), 0};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const int fd = tcp_dial(&place, ntohs(at.sin_port), cases[i].silence);
+    const int fd = kit_dial(&place, ntohs(at.sin_port), cases[i].silence);
     assert_true(fd >= 0);
     assert_int_equal(option(fd, IPPROTO_TCP, TCP_NODELAY), 1);
     assert_int_equal(option(fd, SOL_SOCKET, SO_KEEPALIVE), cases[i].on);

@@ -38,7 +38,7 @@ static void other_hosts_are_watched(void **state) {
     ends j;
     ends_open(&j, 2, cases[i].silence, *state != NULL);
     for (int r = 0; r < 2; r++)
-      if (cases[i].other) snprintf(j.at[r][!r].host, sizeof j.at[r][!r].host, "another");
+      if (cases[i].other) snprintf(j.at[r][!r].home.host, sizeof j.at[r][!r].home.host, "another");
     ends_join(&j, -1);
     pass_one(&j, 0, 1);
     for (int r = 0; r < 2; r++) {
@@ -58,14 +58,14 @@ static void silent_callers_are_bounded(void **state) {
   enum { CALLERS = 100, MOST = 64 + 2 };
   int fd[CALLERS];
   ends j;
-  tcp_place at;
+  kit_place at;
   if (*state && !ends_have_tls()) skip();
   ends_open(&j, 2, 0, *state != NULL);
   ends_join(&j, -1);
   const tcp_world *w = j.end[1];
-  assert_true(tcp_place_at(w, &w->own, 0, &at));
+  assert_true(kit_place_at(&w->own.home, &w->links, &w->own.home, 0, &at));
   for (int i = 0; i < CALLERS; i++) {
-    fd[i] = tcp_dial(&at, w->own.port, 0);
+    fd[i] = kit_dial(&at, w->own.port, 0);
     assert_true(fd[i] >= 0);
     for (int k = 0; k < 10; k++) tcp_progress(j.end[1]);
     assert_true(w->strangers <= MOST);

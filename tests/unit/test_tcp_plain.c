@@ -22,9 +22,9 @@ static const unsigned char secret[TT_TLS_SECRET] = {7}; /* as ends_join gives it
 
 static int call_end_of(const ends *j, int rank) {
   const tcp_world *w = j->end[rank];
-  tcp_place at;
-  assert_true(tcp_place_at(w, &w->own, 0, &at));
-  const int fd = tcp_dial(&at, w->own.port, 0);
+  kit_place at;
+  assert_true(kit_place_at(&w->own.home, &w->links, &w->own.home, 0, &at));
+  const int fd = kit_dial(&at, w->own.port, 0);
   assert_true(fd >= 0);
   return fd;
 }
@@ -174,8 +174,8 @@ static void another_program_listens(void **state) {
     ends_open(&j, 2, 0, false);
     tcp_address *its = &j.at[0][1];
     its->port = ntohs(at.sin_port);
-    memset(its->addresses, 0, sizeof its->addresses);
-    its->addresses[0] = (struct in6_addr){{{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}}};
+    memset(its->home.addresses, 0, sizeof its->home.addresses);
+    its->home.addresses[0] = (struct in6_addr){{{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}}};
     ends_join(&j, -1);
     ends_send(&j, 0, 0, 1, 0, &out, sizeof out, 0);
     const int fd = accept(listener, NULL, NULL);
