@@ -147,8 +147,8 @@ $(DROPFORT:%=$(BUILD)/tests/$(1)/%): $(BUILD)/tests/$(1)/%: tests/dropin/%
 	$$(call say,FC,$$<)
 	$$(Q)$(MPIFORT_$(1)) -J $(BUILD)/mpi_$(1)/modules $(FORTFLAGS) $$< -o $$@
 endef
-# The clock of tests/support/pass_time.h, and a test's own usleep, are the libraries', too.
-OWNCLOCK = -Wl,--export-dynamic-symbol=clock_gettime,--export-dynamic-symbol=poll,--export-dynamic-symbol=usleep
+# The clock of tests/support/pass_time.h, and a test's own usleep and nanosleep, are the libraries', too.
+OWNCLOCK = -Wl,--export-dynamic-symbol=clock_gettime,--export-dynamic-symbol=poll,--export-dynamic-symbol=usleep,--export-dynamic-symbol=nanosleep
 # In Fortran it is common to hand one procedure this and that; some mpifort say so themselves.
 FORTFLAGS = -O1 -w -fallow-argument-mismatch
 DROPSRC := $(patsubst tests/dropin/%.c,%,$(filter-out %/drop_kinds.c,$(sort $(wildcard tests/dropin/drop_*.c))))
