@@ -126,7 +126,7 @@ class Rank:
         self.errors = []  # (ns, status, sentence), of each life
         self.lost = []
         self.counts = []  # of the last life
-        self.calls = self.bytes = self.mismatches = self.members = 0
+        self.calls = self.bytes = self.mismatches = self.members = self.cycles = 0
 
     def take(self, ns, word, rest):
         if word == "at":
@@ -143,6 +143,8 @@ class Rank:
             self.calls, self.bytes, self.mismatches = (int(x) for x in f[1:4])
             self.counts.append((ns,) + tuple(int(x) for x in f[4:9]))
             self.members = int(f[9], 16)
+        elif word == "cycle":
+            self.cycles = int(rest)
         elif word == "done":
             self.done = True
 
@@ -238,6 +240,13 @@ class Job:
 
     def started(self):
         return self.until(lambda: all(r.pid for r in self.rank))
+
+    def pass_cycles(self, n):
+        """Waits until a live rank has done so many more cycles, or is done, or the job has ended."""
+        alive = [self.rank[r] for r in self.alive()]
+        self.read()
+        wanted = n + max(r.cycles for r in alive)
+        self.until(lambda: self.process.poll() is not None or any(r.done or r.cycles >= wanted for r in alive))
 
     def in_order(self):
         """All live ranks are in one communicator; or, if none is made, know which rank died."""

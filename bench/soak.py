@@ -1,7 +1,7 @@
 # soak.py - random calls while ranks are killed, stopped and late; `make soak TIME=1h`. `make torture`: on more ranks,
 # places, networks, engines and contracts, with few deaths.
 #
-#   soak.py [--build DIR] [--time 1h] [--seed N] [--job K] [--torture]
+#   soak.py [--build DIR] [--time 1h | --rounds N] [--seed N] [--job K] [--torture]
 #
 # Idea       job after job, each derived from the seed and its number: the number of ranks, the wire,
 #            the settings and the faults. All results are checked. A failure is printed with the
@@ -14,6 +14,8 @@
 #            threads: calm, on ranks that are threads of one process. aggregator: the aggregator that makes the
 #            sums is killed, stopped and started again, and the ranks continue without it. torture: calm, on 2 to 32 ranks; the wires and the two
 #            engines take turns.
+# Rounds     with --rounds the seed determines the jobs, and each job's calls, kills and stops. A job ends after a number of cycles of
+#            calls, and its ranks are killed or stopped in cycles that the seed selects. Time is only a limit.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import os
@@ -38,6 +40,7 @@ SETTINGS = ({"TUTTI_COPIES": "private"}, {"TUTTI_COPIES": "none"}, {"TUTTI_COPIE
             {"TUTTI_PROGRESS_THREAD": "1"}, {"TUTTI_CONTRACT": "any"}, {"TUTTI_CONTRACT": "run"},
             {"TUTTI_CONTRACT": "exact"}, {"TUTTI_VERIFY": "1"}, {"TUTTI_SLICES": "3"},
             {"TUTTI_MEASURE": "1", "TUTTI_WISDOM": "wisdom"}, {"TUTTI_TRACE": "trace.json", "TUTTI_TRACE_EVENTS": "64"})
+CYCLES = 40  # of one rank, that take about a second
 # The nodes of the ranks: all on one, each on its own, some together.
 NODES = ({}, {"TUTTI_NODES": "0,1,2,3,4,5,6,7"}, {"TUTTI_NODES": "0,0,1"}, {"TUTTI_NODES": "0,1,1,0,2"},
          {"TUTTI_NODES": "0,0,1,1", "TUTTI_TOPO": "node:2 core:2"})
@@ -51,7 +54,7 @@ def seconds_of(text):
 class Plan:
     """One job, as the seed, its number, and the total duration (seconds) determine it."""
 
-    def __init__(self, seed, number, limit, wires, kinds):
+    def __init__(self, seed, number, limit, wires, kinds, counted=False):
         self.lot = lot = random.Random("%d/%d" % (seed, number))
         self.number = number
         self.kind = kinds[number % len(kinds)]
@@ -96,7 +99,7 @@ class Plan:
             if lot.random() < 0.12:
                 self.env.update(setting)
         if self.kind.startswith("torture"):
-            self.torture(wires, min(limit / 30, lot.choice((1, 2, 4))), number // len(kinds) + number)
+            self.torture(wires, min(limit / 30, lot.choice((1, 2, 4))), number // len(kinds) + number % len(kinds))
         if self.wire in faults.NETS:
             left, self.parts = self.ranks, []
             while left:
@@ -108,6 +111,7 @@ class Plan:
         self.deaths = {"deaths": some[1], "makers": some[1], "alone": some[1], "newcomers": some[1],
                        "ends": some[0]}.get(self.kind, 0)
         self.seed = lot.getrandbits(60)
+        self.cycles = max(2, round(CYCLES * self.seconds / self.ranks)) if counted else 0
 
     def torture(self, wires, seconds, turn):
         lot = self.lot
@@ -128,18 +132,21 @@ class Plan:
             self.env["TUTTI_NET"] = self.wire
 
     def words(self):
-        return "job %d: %s, %s, %d ranks, %g s%s" % (self.number, self.kind, self.wire, self.ranks, self.seconds, "".join(
+        long = "%d cycles" % self.cycles if self.cycles else "%g s" % self.seconds
+        return "job %d: %s, %s, %d ranks, %s%s" % (self.number, self.kind, self.wire, self.ranks, long, "".join(
             " %s=%s" % item for item in sorted(self.env.items())))
 
     def carry_out(self, build):
         if self.kind == "newcomers":
             return self.let_grow(build)
         manner = "ends" if self.kind == "launcher" and self.wire == "ucx" else MANNERS.get(self.kind, "calm")
-        seconds = 100 if self.kind in ("launcher", "killed") else self.seconds
+        long = "%dx" % self.cycles if self.cycles else self.seconds
+        if self.kind in ("launcher", "killed"):  # until then
+            long = "1000000x" if self.cycles else 100
         daemon = faults.Aggregator(build) if self.kind == "aggregator" else None
         if daemon:
             self.env = dict(self.env, **daemon.env())
-        job = faults.Job(build, self.wire, self.ranks, self.seed, seconds, self.deaths, manner, self.env, self.parts)
+        job = faults.Job(build, self.wire, self.ranks, self.seed, long, self.deaths, manner, self.env, self.parts)
         try:
             if job.started():
                 {"deaths": self.kill_some, "makers": self.kill_some, "alone": self.kill_some, "stops": self.stop_some,
@@ -155,12 +162,27 @@ class Plan:
                 daemon.end()
         return job
 
-    def harm(self, job, daemon):
-        """Ends the aggregator and starts it again, or stops it for a while, again and again."""
+    def pause(self, job, longest):
+        """A part of `longest` seconds; or of the job's cycles."""
+        part = self.lot.random() * self.lot.choice((longest / 10, longest / 2, longest))
+        if self.cycles:
+            job.pass_cycles(round(self.cycles * part / self.seconds))
+        else:
+            time.sleep(part)
+
+    def until_its_end(self, job):
+        """Yields until the job's time is over; or as often as the seed says, before its last cycle."""
         job.stops = 0
         end = time.monotonic() + self.seconds
-        while time.monotonic() < end and job.process.poll() is None:
-            time.sleep(self.lot.random() * self.lot.choice((0.02, 0.1, self.seconds / 4)))
+        times = self.lot.randint(1, 3)
+        while job.process.poll() is None and (times if self.cycles else time.monotonic() < end):
+            times -= 1
+            yield end
+
+    def harm(self, job, daemon):
+        """Ends the aggregator and starts it again, or stops it for a while, again and again."""
+        for _ in self.until_its_end(job):
+            self.pause(job, self.seconds / 4)
             if self.lot.random() < 0.3:
                 daemon.pause(self.lot.random() * 0.3)
                 job.stops += 1
@@ -174,13 +196,13 @@ class Plan:
         while left and not job.complaints:
             n = 2 if left > 1 and self.lot.random() < 0.3 else 1
             victims = self.lot.sample(job.alive(), n)
-            time.sleep(self.lot.random() * self.lot.choice((0.01, 0.1, self.seconds / self.deaths)))
+            self.pause(job, self.seconds / self.deaths)
             job.bury(*victims, apart=self.lot.random() * self.lot.choice((0.001, 0.01, 0.15)))
             left -= n
 
     def kill_together(self, job):
         """The live ranks end when they notice a death, so there is no second one."""
-        time.sleep(self.lot.random() * self.lot.choice((0.01, 0.1, self.seconds)))
+        self.pause(job, self.seconds)
         job.bury(*self.lot.sample(range(self.ranks), self.deaths), apart=self.lot.random() * self.lot.choice((0, 0.001)))
 
     def let_grow(self, build):
@@ -194,18 +216,16 @@ class Plan:
         return job
 
     def stop_some(self, job):
-        job.stops = 0
-        end = time.monotonic() + self.seconds
-        while time.monotonic() < end:
-            time.sleep(self.lot.random() * min(0.2, self.seconds / 6))
-            if time.monotonic() > end - 0.1 or job.process.poll() is not None:
+        for end in self.until_its_end(job):
+            self.pause(job, min(0.2, self.seconds / 6))
+            if job.process.poll() is not None or not self.cycles and time.monotonic() > end - 0.1:
                 break
             job.stop(self.lot.randrange(self.ranks), self.lot.random() * min(1, self.seconds / 2))
             job.stops += 1
 
     def kill_launcher(self, job):
         """Kills the process in front, or one behind it."""
-        time.sleep(self.lot.random() * self.seconds)
+        self.pause(job, self.seconds)
         victim = job.process.pid
         for _ in range(self.lot.randrange(3)):
             children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(victim)], stdout=subprocess.PIPE, text=True).stdout
@@ -214,7 +234,7 @@ class Plan:
         os.kill(victim, signal.SIGKILL)
 
     def kill_one(self, job):
-        time.sleep(self.lot.random() * self.seconds)
+        self.pause(job, self.seconds)
         job.spoilt = True
         job.kill(self.lot.randrange(self.ranks))
 
@@ -256,18 +276,20 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--build", default="build")
     p.add_argument("--time", default="10m", help="90s, 10m, 1h")
+    p.add_argument("--rounds", type=int, help="this many jobs of each kind, counted in calls instead of in time")
     p.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10 ** 9))
     p.add_argument("--job", type=int, help="this job alone, as often as the time allows")
     p.add_argument("--torture", action="store_true", help="the kinds of TORTURE in place of KINDS")
     args = p.parse_args()
-    limit = seconds_of(args.time)
+    limit = 15 if args.rounds else seconds_of(args.time)
     faults.heed_signals()
     wires, tally, kinds = faults.wires(args.build), Tally(), TORTURE if args.torture else KINDS
     print("seed %d, wires: %s" % (args.seed, ", ".join(wires)), flush=True)
     number = args.job or 0
-    while time.monotonic() - tally.start < limit or (args.job is None and number < len(kinds)):
-        plan = Plan(args.seed, number, limit, wires, kinds)
-        number += args.job is None
+    last = args.rounds and (args.rounds * len(kinds) if args.job is None else number + 1)
+    while number < last if last else time.monotonic() - tally.start < limit or (args.job is None and number < len(kinds)):
+        plan = Plan(args.seed, number, limit, wires, kinds, bool(args.rounds))
+        number += args.job is None or bool(last)
         if not plan.wire:
             continue
         stops = len(faults.STOPS)
@@ -280,8 +302,9 @@ def main():
             continue
         tally.add(job, stopped)
         if job.complaints:
-            print("FAILED %s\n  %s\n  repeat it: bench/soak.py --build %s --time %s --seed %d --job %d%s" % (
-                plan.words(), "\n  ".join(job.complaints[:8]), args.build, args.time, args.seed, plan.number,
+            print("FAILED %s\n  %s\n  repeat it: bench/soak.py --build %s --%s --seed %d --job %d%s" % (
+                plan.words(), "\n  ".join(job.complaints[:8]), args.build,
+                "rounds %d" % args.rounds if args.rounds else "time " + args.time, args.seed, plan.number,
                 " --torture" if args.torture else ""))
             print("  it printed: " + job.output().replace("\n", "\n  "), flush=True)
         job.forget()

@@ -34,9 +34,9 @@ $(BUILD)/tests/%.o: PLAIN = $(TESTOPT)
 TESTBIN := $(TESTSRC:tests/unit/%.c=$(BUILD)/tests/%)
 MPBIN   := $(MPSRC:tests/ranks/%.c=$(BUILD)/tests/%)
 TESTOBJ := $(TESTSRC:%.c=$(BUILD)/%.o) $(MPSRC:%.c=$(BUILD)/%.o) $(HELPOBJ) $(BUILD)/tests/support/tcp_play.o
-# Programs of others and MPICH's own tests are in check-dropin, Slurm in check-slurm; mpi4py's own tests are here, too, if MPI4PY
-# says where its sources are.
-SHTESTS := $(filter-out tests/sh/programs.sh tests/sh/mpich_tests.sh tests/sh/slurm.sh $(if $(PEERS),,tests/sh/peers.sh) $(if $(MPI4PY),,tests/sh/mpi4py.sh),$(sort $(wildcard tests/sh/*.sh)))
+# Programs of others and MPICH's own tests are in check-dropin, Slurm in check-slurm, races in check-tsan; mpi4py's own tests are
+# here, too, if MPI4PY says where its sources are.
+SHTESTS := $(filter-out tests/sh/programs.sh tests/sh/mpich_tests.sh tests/sh/slurm.sh tests/sh/races.sh $(if $(PEERS),,tests/sh/peers.sh) $(if $(MPI4PY),,tests/sh/mpi4py.sh),$(sort $(wildcard tests/sh/*.sh)))
 # Some of their functions take the place of the C library's in tutti, too (OWNCLOCK).
 $(TESTOBJ): mk/test.mk
 $(TESTOBJ): TTFLAGS += -Itests/support -Itests/ranks -fvisibility=default
@@ -151,8 +151,8 @@ $(DROPFORT:%=$(BUILD)/tests/$(1)/%): $(BUILD)/tests/$(1)/%: tests/dropin/%
 	$$(call say,FC,$$<)
 	$$(Q)$(MPIFORT_$(1)) -J $(BUILD)/mpi_$(1)/modules $(FORTFLAGS) $$< -o $$@
 endef
-# The clock of tests/support/pass_time.h, and a test's own usleep, are the libraries', too.
-OWNCLOCK = -Wl,--export-dynamic-symbol=clock_gettime,--export-dynamic-symbol=poll,--export-dynamic-symbol=usleep
+# The clock of tests/support/pass_time.h, and a test's own usleep and nanosleep, are the libraries', too.
+OWNCLOCK = -Wl,--export-dynamic-symbol=clock_gettime,--export-dynamic-symbol=poll,--export-dynamic-symbol=usleep,--export-dynamic-symbol=nanosleep
 # In Fortran it is common to hand one procedure this and that; some mpifort say so themselves.
 FORTFLAGS = -O1 -w -fallow-argument-mismatch
 DROPSRC := $(patsubst tests/dropin/%.c,%,$(filter-out %/drop_kinds.c,$(sort $(wildcard tests/dropin/drop_*.c))))
@@ -279,13 +279,15 @@ check-torch-asan:
 	  $(SANFLAGS) all with-ucx with-torch
 	@BUILD=build-torch-asan TEST_SECONDS=1800 tests/run tests/sh/torch.sh
 # Programs with threads: what the thread sanitizer can see. It wants addresses
-# that are not randomised far.
+# that are not randomised far. Threads of the drop-in and of PyTorch's backend: tests/sh/races.sh.
 TSANBIN  = $(patsubst tests/unit/%.c,build-tsan/tests/%,$(shell grep -lE 'comm_from_threads|pthread_create' $(TESTSRC) /dev/null))
+TSANDROP = $(foreach m,$(MPIS),$(BUILD)/libtutti_pmpi_$(m).so $(addprefix $(BUILD)/tests/$(m)/drop_,threads requests pending callback))
+threaded: all $(C10DLIB) $(TSANDROP)
 check-tsan:
-	@tools/deps.sh build full
-	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-tsan SAN=-fsanitize=thread $(SANFLAGS) $(TSANBIN)
+	@tools/deps.sh build full torch
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-tsan SAN=-fsanitize=thread $(SANFLAGS) threaded $(TSANBIN)
 	@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 TEST_SECONDS=1800 BUILD=build-tsan \
-	  setarch "$$(uname -m)" -R tests/run $(TSANBIN)
+	  setarch "$$(uname -m)" -R tests/run tests/sh/races.sh $(TSANBIN)
 # For another processor, under an emulator of it: the kernels, the schedules, and ranks
 # that are threads and processes. Linked statically, because its libraries are not installed.
 ARMTESTS = $(patsubst %,build-arm/tests/%,test_kernel test_schedule test_shape test_prove test_refused test_threads mp_cover mp_scenes)
@@ -317,6 +319,6 @@ coverage:
 	@find build-cov -name '*.gcda' -delete
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
-.PHONY: programs quick check check-full check-all check-long check-many check-orders check-dropin check-slurm check-python prove prove-fuzz mutants laws models check-asan check-ubsan check-sanitized check-tsan check-arm \
+.PHONY: programs quick check check-full check-all check-long check-many check-orders check-dropin check-slurm check-python prove prove-fuzz mutants laws models threaded check-asan check-ubsan check-sanitized check-tsan check-arm \
         coverage fuzz fuzzers soak torture stress-tests check-torch check-torch-asan
 -include $(TESTOBJ:.o=.d) $(CUDASRC:%.c=$(BUILD)/%.d) $(EXAMPLED:=.d) $(wildcard $(BUILD)/fuzz/*.d)

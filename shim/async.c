@@ -36,7 +36,7 @@ typedef struct job {
   use uses;
   state *of, as; /* the communicator's; and a copy, with separate scratch and counts */
   MPI_Request request;
-  int *outcome; /* its result for the program; freed with the request */
+  atomic_int *outcome; /* its result for the program; freed with the request */
 } job;
 
 struct async {
@@ -106,7 +106,7 @@ static int ask_outcome(void *of, MPI_Status *status) {
   next()->Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_ANY_SOURCE;
   status->MPI_TAG = MPI_ANY_TAG;
-  return *(const int *)of;
+  return atomic_load_explicit((atomic_int *)of, memory_order_acquire);
 }
 
 static int free_outcome(void *of) {
@@ -153,17 +153,15 @@ static void finish(job *j) {
   if (!j->as.comm && state_serves(j->of)) j->as.comm = j->of->comm;
   if (!j->as.comm) j->as.why = WHY_FAILED;
   const answer a = run(j, false);
+  int code = a.code;
   if (a.why == WHY_FAILED)
-    *j->outcome =
-        serve_fail(&j->as, "tutti could not make a communicator for a non-blocking collective")
-            .code;
+    code = serve_fail(&j->as, "tutti could not make a communicator for a non-blocking collective").code;
   else if (a.why != WHY_SERVED)
-    *j->outcome = serve_fail(&j->as,
-                             "tutti has begun a non-blocking collective and cannot do it: no plan "
-                             "is left, or its arguments have changed")
-                      .code;
-  else
-    *j->outcome = a.code;
+    code = serve_fail(&j->as,
+                      "tutti has begun a non-blocking collective and cannot do it: no plan "
+                      "is left, or its arguments have changed")
+               .code;
+  atomic_store_explicit(j->outcome, code, memory_order_release);
   next()->Grequest_complete(j->request);
   tell_sleepers();
 }

@@ -1,19 +1,19 @@
 /* mp_soak.c - ranks that call anything, on communicators that come and go, and check the results,
  * while bench/faults.py kills and stops them. Does nothing when run by itself.
  *
- * Usage      mp_soak FILE SEED SECONDS DEATHS MANNER [THREADS]
+ * Usage      mp_soak FILE SEED SECONDS|CYCLESx DEATHS MANNER [THREADS]
  *            MANNER: calm (no rank dies), deaths (DEATHS ranks die), makers (the same, but ranks
  *            only make communicators), alone (ranks die, and all calls are on one communicator),
  *            ends (ranks die, and the others end when they have noticed), doomed (one dies,
  *            and its MPI ends the others), losses (their aggregator ends, again and again). THREADS: run this many ranks in this process.
- *            It ends after DEATHS deaths and SECONDS seconds.
+ *            It ends after DEATHS deaths and SECONDS seconds, or CYCLES cycles of calls.
  * Idea       the calls follow from the seed and the number of the step, so the ranks agree without
  *            communication. All ranks make the same calls on `base`; a rank whose call fails
  *            elsewhere goes there and learns which rank died, whatever the others do. Then the
  *            live ranks make a new communicator and begin again.
  * Writes     to FILE (tell.h): at PID RANKS; error STATUS WHY, lost WHY, shrunk RANKS; wrong WHAT;
  *            count GENERATION CALLS BYTES MISMATCHES MALLOC OWN HEAP SHARED FILES
- *            MEMBERS; done.
+ *            MEMBERS; cycle NUMBER, if CYCLES count; done.
  * Ranks: none
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
@@ -39,10 +39,12 @@ static const char elsewhere[] = "somebody died elsewhere";
 static const char *file, *manner;
 static bool doomed, makers, ends, losses;
 static uint64_t seed, until;
+static long cycles; /* 0: seconds count */
 static int threads, deaths;
 static _Thread_local soak self;
 static _Thread_local uint64_t members;
 static _Thread_local int ranks, generation;
+static _Thread_local long past; /* cycles */
 static _Thread_local bool told; /* on base: a call has failed on some rank */
 
 /* ---- resource use ---- */
@@ -155,7 +157,8 @@ static void settle_base(void) {
  * that others lack. */
 enum { OVER = 1, FAILED = 2 };
 static tutti_status meet(bool failed, bool *over) {
-  const bool mine = ranks - tutti_comm_size(self.base) >= deaths && tell_ns() >= until;
+  const bool late = cycles ? past >= cycles : tell_ns() >= until;
+  const bool mine = late && ranks - tutti_comm_size(self.base) >= deaths;
   const uint64_t say[2] = {(uint64_t)1 << self.first, (mine ? OVER : 0) | (failed ? FAILED : 0)};
   uint64_t all[2];
   if (self.alone) settle_base();
@@ -222,6 +225,8 @@ static tutti_status go_on(void) {
       status = soak_act(&self, cover_mix(u + i));
     if (status) return status;
     drop_comms();
+    past++;
+    if (cycles) tell("cycle %ld", past);
     status = meet(false, &over);
     if (status) return status;
     threads_meet();
@@ -343,11 +348,12 @@ static bool live_in_threads(const cover_ops *ops) {
 
 int main(int argc, char **argv) {
   if (argc < 6) return printf("ok - nothing to do\n1..1\n") < 0;
-  lifetime(300 + (unsigned)atof(argv[3])); /* if its parent is gone */
+  lifetime(strchr(argv[3], 'x') ? 300 : 300 + (unsigned)atof(argv[3])); /* if its parent is gone */
   (void)mallinfo2(); /* under a sanitizer its first call makes the arena, and threads would race */
   file = argv[1];
   seed = cover_mix(strtoull(argv[2], NULL, 10));
   until = tell_ns() + (uint64_t)(1e9 * atof(argv[3]));
+  cycles = strchr(argv[3], 'x') ? atol(argv[3]) : 0;
   deaths = atoi(argv[4]);
   manner = argv[5];
   doomed = strcmp(manner, "doomed") == 0;

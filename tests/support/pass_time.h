@@ -18,16 +18,16 @@
 #include <time.h>
 #include <unistd.h>
 
-static atomic_llong passed_ns, most_ns, look_ns;
+static atomic_llong passed_ns, most_ns, look_ns, frozen_ns;
 static atomic_bool time_flies;
 static pthread_t time_thread;
 
 __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *t) {
-  const long long ns_of_s = 1000000000;
+  const long long ns_of_s = 1000000000, frozen = atomic_load(&frozen_ns);
   if (syscall(SYS_clock_gettime, clock, t)) return -1;
   if (clock != CLOCK_MONOTONIC) return 0;
-  const long long ns = t->tv_nsec + atomic_fetch_add(&passed_ns, atomic_load(&look_ns));
-  t->tv_sec += ns / ns_of_s;
+  const long long ns = (frozen ? frozen : t->tv_sec * ns_of_s + t->tv_nsec) + atomic_fetch_add(&passed_ns, atomic_load(&look_ns));
+  t->tv_sec = ns / ns_of_s;
   t->tv_nsec = ns % ns_of_s;
   return 0;
 }
@@ -48,8 +48,12 @@ static void *make_time_fly(void *unused) {
   return NULL;
 }
 
-/* From now on each look at the clock takes so long: who waits looks so many times, and how busy the machine is does not count. */
+/* From now on the system's clock stands still and each look at the clock takes so long: a rank that waits looks so many times, on a
+ * busy machine, too. 0: the system's clock runs again. */
 static inline void looks_take(double seconds) {
+  struct timespec t;
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+  atomic_store(&frozen_ns, seconds > 0 ? t.tv_sec * 1000000000LL + t.tv_nsec : 0);
   atomic_store(&look_ns, (long long)(1e9 * seconds));
 }
 

@@ -3,10 +3,11 @@
  * Idea       Each thread does all that a rank does, on its own lane; what they share is the world: contexts, kernels
  *            that are compiled once, one pinned memory, one mapping. For the thread sanitizer, too.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,7 +17,6 @@
 #include <cmocka.h>
 
 #include "gpu_play.h"
-#include "seconds.h"
 
 GPU_TEST_CASE
 enum { THREADS = 6, TURNS = 12, COUNT = 500, PIECES = 3000 };
@@ -25,6 +25,7 @@ static char *shared;       /* memory that all pin */
 static CUdeviceptr common; /* memory that all name and map */
 static pthread_barrier_t start;
 static bool held; /* the thread without a context is done */
+static atomic_bool freed;
 
 typedef struct worker {
   pthread_t thread;
@@ -113,37 +114,70 @@ static void many_threads(void) {
 static void *free_memory(void *at) {
   gpu_begin();
   CHECK(!cu.cuMemFree(*(CUdeviceptr *)at));
+  atomic_store(&freed, true);
   return NULL;
 }
 
-/* Marks the queue for `limit` seconds, or until a call that keeps it out is over. Returns the seconds of the longest mark. */
-static double mark_until(void *lane, double limit) {
-  const double since = seconds();
-  double longest = 0;
+/* The watcher of streams that wait (gpu/watch.c) sleeps 100 ms between two looks. Here it looks only as often as the test allows,
+ * and that quickly. */
+enum { LOOK_NS = 100000000, LOOKS = 50, ALL = 1 << 30 };
+static atomic_int looks, allowed = ALL;
+
+int nanosleep(const struct timespec *time, struct timespec *left) {
+  const bool watcher = time->tv_sec == 0 && time->tv_nsec == LOOK_NS;
+  const struct timespec moment = {.tv_nsec = 1000000};
+  while (watcher && atomic_load(&looks) >= atomic_load(&allowed)) clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, NULL);
+  if (!watcher) return clock_nanosleep(CLOCK_MONOTONIC, 0, time, left);
+  atomic_fetch_add(&looks, 1);
+  return clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, left);
+}
+
+/* Marks the queue, and waits for the mark. Returns the most looks of the watcher during one call. */
+static int looks_of_a_call(void *lane) {
   unsigned long long ticket;
-  for (double at = since; at - since < limit; at = seconds()) {
-    WORKS(gpu.mark(lane, TUTTI_DEVICE_IN, &ticket));
-    longest = fmax(longest, seconds() - at);
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+  int before = atomic_load(&looks);
+  WORKS(gpu.mark(lane, TUTTI_DEVICE_IN, &ticket));
+  int most = atomic_load(&looks) - before;
+  for (int reached = 0; !reached;) {
+    before = atomic_load(&looks);
+    reached = gpu.reached(lane, TUTTI_DEVICE_IN, ticket);
+    const int during = atomic_load(&looks) - before;
+    if (during > most) most = during;
   }
-  return longest;
+  return most;
+}
+
+/* The watcher looks this often, each time after another call has come back from the driver; lane NULL: without calls. */
+static void look_between_calls(void *lane, int times) {
+  for (int i = 0; i < times; i++) {
+    const int before = atomic_load(&looks);
+    if (lane) looks_of_a_call(lane);
+    atomic_store(&allowed, before + 1);
+    while (atomic_load(&looks) == before) sched_yield();
+  }
 }
 
 static void frees_while_a_stream_waits(void) {
   pthread_t thread;
   void *lane = NULL, *hold = NULL, *second = NULL;
   CUstream stream = NULL;
+  int most = 0;
   gpu_begin();
   CUdeviceptr memory = gpu_alloc(4096);
   WORKS(gpu.open(gpu.self, 0, &lane));
   WORKS(gpu.hold(lane, stream, &hold));
-  CHECK(mark_until(lane, 5.5) < 4); /* long, but not stuck */
-  WORKS(gpu.release(lane, hold));
+  look_between_calls(lane, LOOKS + 5);
+  look_between_calls(NULL, LOOKS + 5);
+  WORKS(gpu.release(lane, hold)); /* it waited long, but no call was stuck */
   WORKS(gpu.hold(lane, stream, &hold));
   WORKS(gpu.hold(lane, stream, &second));
   CHECK(!pthread_create(&thread, NULL, free_memory, &memory));
-  const double longest = mark_until(lane, 1);
-  CHECK(longest > 4 && longest < 9);
+  atomic_store(&allowed, ALL);
+  while (!atomic_load(&freed)) {
+    const int now = looks_of_a_call(lane);
+    if (now > most) most = now;
+  }
+  CHECK(most >= LOOKS - 1);
   CHECK(!pthread_join(thread, NULL));
   FAILS(gpu.release(lane, hold), "went on without its result, because cudaFree");
   FAILS(gpu.release(lane, second), "for 5 s; call tutti_stream_wait before");

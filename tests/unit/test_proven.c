@@ -273,13 +273,13 @@ static void others_verdicts(void **state) {
   enum { PROVES = 1, PROVEN = 2, REFUSED = 3, FULL = -1 };
   static const struct {
     int word; /* left by another rank */
-    bool asked, waits;
-    int after;
-  } cases[] = {{0, true, false, REFUSED},
-               {PROVES, true, true, PROVES},
-               {PROVEN, false, false, PROVEN},
-               {REFUSED, true, false, REFUSED},
-               {FULL, true, false, FULL}};
+    bool asked;
+    int looks, after; /* at the clock: a rank waits for a second, which is 10 looks */
+  } cases[] = {{0, true, 0, REFUSED},
+               {PROVES, true, 11, PROVES},
+               {PROVEN, false, 1, PROVEN},
+               {REFUSED, true, 1, REFUSED},
+               {FULL, true, 0, FULL}};
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     atomic_ullong words[TT_PROOFS] = {0};
@@ -294,14 +294,14 @@ static void others_verdicts(void **state) {
     atomic_ullong *word = &words[key / 4 % TT_PROOFS];
     if (cases[i].word > 0) *word = key | (unsigned)cases[i].word;
     const unsigned long long before = *word;
-    looks_take(0.01);
+    looks_take(0.1);
     const double from = tt_seconds();
     tt_proven is;
     const tutti_status status = tt_proof_ask(&comm, &ask, 1, &is);
-    const double took = tt_seconds() - from;
+    const int looks = (int)lround((tt_seconds() - from) / 0.1) - 1;
     looks_take(0);
     assert_int_equal(status != TUTTI_OK, cases[i].asked);
-    assert_int_equal(took > 0.9, cases[i].waits);
+    assert_int_equal(looks, cases[i].looks);
     if (cases[i].after == FULL)
       assert_true(*word == before);
     else
