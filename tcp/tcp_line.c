@@ -162,6 +162,11 @@ static int send_queue(tcp_line *line) {
   return 0;
 }
 
+void tcp_break(tcp_line *line, tcp_fate fate) {
+  if (!line->broken) line->broken = fate;
+  line->unread = line->world->unread = true;
+}
+
 void tcp_pump(tcp_line *line) {
   const tt_tls *tls = line->world->tls;
   if (line->state == TCP_OVER || line->broken) return;
@@ -170,9 +175,8 @@ void tcp_pump(tcp_line *line) {
     more = send_queue(line);
     waits = more && errno != EAGAIN ? more : tls->flush(line->end);
   } while (more && !waits);
-  if (waits && errno != EAGAIN) { /* once what has come is read, its process is lost */
-    line->broken = fate_of(-1);
-    line->unread = line->world->unread = true;
+  if (waits && errno != EAGAIN) {
+    tcp_break(line, fate_of(-1));
     return;
   }
   if (!waits != !line->waits) line->world->waiting += waits ? 1 : -1;
