@@ -220,9 +220,9 @@ void tcp_line_end(tcp_line *line);
 /* What epoll reports; neither: nothing. */
 void tcp_line_listen(tcp_line *line, bool reads, bool writes);
 /* Send what its peer's queue has, as far as the socket takes it. */
+void tcp_pump(tcp_line *line);
 /* It cannot be written any more: once what has come is read, its process is lost, for this reason. */
 void tcp_break(tcp_line *line, tcp_fate fate);
-void tcp_pump(tcp_line *line);
 /* Send what the queues have that got messages since the last call. */
 void tcp_pump_due(tcp_world *w);
 /* Read what has come. */

@@ -7,9 +7,8 @@
  *            reports, and a rank that sets none in `shown`.
  * Arena      Memory in the segment has a name, its offset, under which every rank finds it. Private
  *            memory has one if all ranks can read it and that costs less than a copy. Other memory
- *            is copied into its rank's arena: wire.slots slots of wire.piece bytes that the pieces
- *            of vectors pass through, allocated at first use. Progress counters count the pieces;
- *            each has one writer and only grows.
+ *            is copied into its rank's arena: wire.slots slots of wire.piece bytes that the pieces of vectors pass through,
+ *            allocated at first use. Progress counters count the pieces; each has one writer and only grows.
  * Slots      Two: a rank puts a piece while its peers read the one before. All slots together are
  *            half as large as the second level cache. A line that a peer still has in its cache
  *            must be taken from it before it is written again; stores.h chooses the kind of store
