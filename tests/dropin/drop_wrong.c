@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
   MPI_Comm comm;
   drop_start(&argc, &argv, MPI_THREAD_SINGLE);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* some errors are reported there, from MPI 4 on MPI_COMM_SELF */
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* some errors are reported there; in MPI 4: MPI_COMM_SELF */
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   drop_tell("MPI_ERRORS_RETURN", returned(comm));
   drop_tell("a handler of the program's", heard(comm));
