@@ -1,7 +1,8 @@
-/* abi_callbacks.c - functions that a program passes to the test's libmpi_abi, which MPICH calls.
+/* abi_callbacks.c - callbacks that a program passes to the test's libmpi_abi, and that MPICH calls.
  *
- * Idea      A request and an attribute bring a pointer of the program's, in whose place MPICH gets one to both, pointer
- *           and function. An op and an error handler bring none: so there is a function here for each of theirs.
+ * Idea      Callbacks of requests and attributes get a pointer from the program. MPICH gets a pointer to a pair instead: the
+ *           program's pointer and its function. Callbacks of ops and error handlers get no such pointer, so this file has
+ *           a function for each slot.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 #include "translate.h"
 
-/* ---- slots for functions without a pointer ---- */
+/* ---- slots for callbacks without a pointer ---- */
 
 enum { SLOTS = 16 };
 static ABI_User_function *ops[SLOTS];

@@ -43,7 +43,7 @@ ENTRY(Get_library_version, char *version, int *length) {
 ENTRY(Get_processor_name, char *name, int *length) {
   return CALL(Get_processor_name, name, length);
 }
-/* ABI_MAJOR: a test's MPI of another ABI. */
+/* ABI_MAJOR simulates an MPI with another ABI. */
 ENTRY(Abi_get_version, int *major, int *minor) {
   const char *other = getenv("ABI_MAJOR");
   *major = other ? atoi(other) : ABI_ABI_VERSION;
@@ -61,7 +61,7 @@ ENTRY(T_init_thread, int required, int *provided) {
   *provided = from_level(*provided);
   return code;
 }
-/* As MPICH 5 does some time after it. */
+/* Ends the process immediately. MPICH 5 crashes some time after this call. */
 ENTRY(T_finalize, void) {
   fprintf(stderr, "libmpi_abi: MPI_T_finalize ends the process\n");
   _Exit(98);
@@ -148,7 +148,7 @@ ENTRY(Comm_dup, ABI_Comm comm, ABI_Comm *out) {
 ENTRY(Comm_dup_with_info, ABI_Comm comm, ABI_Info info, ABI_Comm *out) {
   MAKE(Comm_dup_with_info, to(comm), to(info));
 }
-/* MPICH 4.0 knows the new communicator at once, although it is not usable before the request completes. */
+/* MPICH 4.0 returns the new communicator immediately, although it is not usable before the request completes. */
 ENTRY(Comm_idup, ABI_Comm comm, ABI_Comm *out, ABI_Request *request) {
   MPI_Comm made = MPI_COMM_NULL;
   MPI_Request theirs = MPI_REQUEST_NULL;
@@ -161,7 +161,7 @@ ENTRY(Comm_split, ABI_Comm comm, int color, int key, ABI_Comm *out) {
   MAKE(Comm_split, to(comm), color, key);
 }
 ENTRY(Comm_split_type, ABI_Comm comm, int type, int key, ABI_Info info, ABI_Comm *out) {
-  int rank = 0; /* as in MPICH 5 over UCX, each rank shares memory with none */
+  int rank = 0; /* simulates MPICH 5 over UCX: no two ranks share memory */
   if (type != ABI_COMM_TYPE_SHARED) {
     MAKE(Comm_split_type, to(comm), type, key, to(info));
   }

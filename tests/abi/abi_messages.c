@@ -62,7 +62,7 @@ MESSAGE(Irecv, )
 MESSAGE(Send_init, const)
 MESSAGE(Recv_init, )
 
-/* ---- complete: the requests are changed in MPICH's form, and put back ---- */
+/* ---- complete: requests are converted to MPICH's form, and back ---- */
 
 #define WITH_REQUEST(call)          \
   MPI_Request inner = to(*request); \

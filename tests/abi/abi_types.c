@@ -7,8 +7,9 @@
 ENTRY(Type_size, ABI_Datatype type, int *size) {
   return CALL(Type_size, to(type), size);
 }
-/* With ABI_FORTRAN=0, as in an MPI that was built without Fortran, a question about MPI_CHARACTER is an error of MPI_COMM_SELF. Other types that
- * MPICH lacks are none of the program's: tutti asks for each. */
+/* ABI_FORTRAN=0 simulates an MPI built without Fortran: a query about MPI_CHARACTER is an error on
+ * MPI_COMM_SELF. Other types that MPICH lacks return an error without a handler call, because tutti queries
+ * each of them. */
 ENTRY(Type_size_x, ABI_Datatype type, ABI_Count *size) {
   MPI_Count theirs = MPI_UNDEFINED;
   const char *fortran = getenv("ABI_FORTRAN");
@@ -37,7 +38,7 @@ static int from_combiner(int theirs) {
     case MPI_COMBINER_F90_REAL: return ABI_COMBINER_F90_REAL;
     case MPI_COMBINER_F90_COMPLEX: return ABI_COMBINER_F90_COMPLEX;
     case MPI_COMBINER_F90_INTEGER: return ABI_COMBINER_F90_INTEGER;
-    default: return 110 + theirs; /* of those that tutti does not tell apart */
+    default: return 110 + theirs; /* combiners that tutti does not distinguish */
   }
 }
 ENTRY(Type_get_envelope, ABI_Datatype type, int *ints, int *addresses, int *types, int *combiner) {
@@ -136,7 +137,7 @@ ENTRY(Win_free, ABI_Win *win) {
   *win = from(theirs);
   return code;
 }
-/* The tests assert nothing (0). */
+/* Assertions are always 0 in the tests. */
 ENTRY(Win_post, ABI_Group group, int assertion, ABI_Win win) {
   return CALL(Win_post, to(group), assertion, to(win));
 }

@@ -1,4 +1,4 @@
-/* translate.c - handles, numbers and statuses of the standard ABI, to MPICH's and back.
+/* translate.c - converts handles, numbers and statuses between the standard ABI and MPICH.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "translate.h"
 
@@ -58,12 +58,12 @@ static const struct {
 };
 enum { HANDLES = sizeof handles / sizeof *handles };
 
-/* A predefined handle that MPICH lacks (MPI_LOGICAL1) becomes the null of its kind: a type. */
+/* A predefined handle that MPICH lacks (MPI_LOGICAL1, a type) becomes MPI_DATATYPE_NULL. */
 int to(const void *handle) {
   if ((uintptr_t)handle >= FIRST_FREE) return (int)(uintptr_t)handle;
   for (int i = 0; i < HANDLES; i++)
     if (handles[i].ours == handle) return handles[i].theirs;
-  return handle ? MPI_DATATYPE_NULL : 0; /* 0 is no handle in either ABI */
+  return handle ? MPI_DATATYPE_NULL : 0; /* 0 is not a handle in either ABI */
 }
 
 void *from(int handle) {
@@ -133,7 +133,7 @@ int to_level(int level) {
 int from_level(int level) {
   return from_number(levels, N(levels), level);
 }
-/* MPICH's codes are above its classes, and beyond those of the ABI: they stay. */
+/* MPICH's codes are larger than its classes and than the codes of the ABI, so they are passed on unchanged. */
 int to_error(int code) {
   return to_number(classes, N(classes), code);
 }

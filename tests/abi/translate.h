@@ -1,12 +1,12 @@
 /* translate.h - a libmpi_abi.so.0 for tests: the standard ABI of MPI, translated to MPICH.
  *
- * Idea       Programs that are compiled with the ABI's mpi.h, and tutti's libraries for it, run with real ranks before
- *            any MPI here has that ABI. abi_mpi.h is mpi/abi/mpi.h with ABI_ in place of MPI_, so one file sees both
- *            ABIs and the compiler checks each translation. A function ABI_Send has the symbol MPI_Send.
- * MPICH      Its functions are found in its library, because the same names are here, and come first. Where MPICH calls
- *            one by name it comes here, with a handle that is passed on.
- * Limits     Only the functions of mpi/abi/functions.def, and only MPICH's handles, which are int: what is no predefined
- *            handle is passed on as the same number.
+ * Idea       Programs that are compiled with the ABI's mpi.h, and tutti's libraries for it, run with real ranks although
+ *            no MPI here has that ABI. abi_mpi.h is mpi/abi/mpi.h with the prefix ABI_ instead of MPI_, so one file includes
+ *            both ABIs and the compiler checks each translation. The function ABI_Send has the symbol MPI_Send.
+ * MPICH      MPICH's functions are looked up in its library, because the same names are defined here, and come first. If MPICH
+ *            calls one by name, it calls the function here, with a handle that is passed on.
+ * Limits     Only the functions of mpi/abi/functions.def, and only MPICH's handles, which are int: a handle that is not
+ *            predefined is passed on as the same number.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TRANSLATE_H
 #define TRANSLATE_H
@@ -22,7 +22,7 @@
 #include "abi_mpi.h"
 #pragma GCC visibility pop
 
-/* Begins the definition of a function of the ABI, which PMPI_name is, too. */
+/* Begins the definition of a function of the ABI, with PMPI_name as an alias. */
 #define ENTRY_OF(result, name, ...)                                     \
   result PABI_##name(__VA_ARGS__) __attribute__((alias("MPI_" #name))); \
   result ABI_##name(__VA_ARGS__)
@@ -35,23 +35,24 @@
     if (!function_) *(void **)&function_ = theirs_named("PMPI_" #name); \
     function_;                                                          \
   })
-/* Call it, and return its error in the ABI's numbers. */
+/* Calls MPICH's function, and returns its error in the ABI's numbers. */
 #define CALL(name, ...) from_error(THEIRS(name)(__VA_ARGS__))
 
 /* A symbol of libmpich; ends the process if it is missing. */
 void *theirs_named(const char *name);
 
-/* Handles of all kinds: to MPICH's, and from it. */
+/* Converts handles of all kinds to MPICH's, and from it. */
 int to(const void *handle);
 void *from(int handle);
-/* MPICH's handles of n types; to be freed. Ends the process if out of memory, as all here do. */
+/* MPICH's handles of n types; the caller frees them. Ends the process if out of memory, like all functions
+ * here. */
 MPI_Datatype *to_types(int n, const ABI_Datatype types[]);
 
 int to_rank(int rank);
 int from_rank(int rank);
 int to_tag(int tag);
 int from_tag(int tag);
-int to_level(int level); /* of threads */
+int to_level(int level); /* thread levels */
 int from_level(int level);
 int to_error(int code);
 int from_error(int code);
@@ -64,7 +65,7 @@ static inline void *to_buffer(const void *buffer) {
 void to_status(const ABI_Status *ours, MPI_Status *theirs);
 void from_status(const MPI_Status *theirs, ABI_Status *ours);
 
-/* Memory for n elements, of zeros; ends the process if out of memory. */
+/* Zeroed memory for n elements; ends the process if out of memory. */
 void *room(int n, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
-/* cmocka.h - the part of cmocka that the tests use, for targets that have none.
+/* cmocka.h - the part of cmocka that the tests use, for targets without cmocka.
  *
- * Idea       `make check-arm` compiles the tests for another processor, where there
- *            is no cmocka to link. The tests run one after another; a failed
+ * Idea       `make check-arm` compiles the tests for another processor, for which
+ *            cmocka is not available. The tests run one after another; a failed
  *            assertion leaves its test by longjmp; the output is TAP. Nothing is
  *            cleaned up after a failure.
  * Invariant  one test at a time, and only its own thread asserts.

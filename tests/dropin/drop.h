@@ -1,5 +1,5 @@
-/* drop.h - shared by the programs of tests/dropin/. They know MPI only: each runs unchanged, with
- * and without tutti's library preloaded, and must print the same both times.
+/* drop.h - shared by the programs of tests/dropin/. They use MPI only: each runs unchanged, with and without
+ * tutti's library preloaded, and must print the same both times.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef DROP_H
 #define DROP_H

@@ -1,5 +1,5 @@
-/* drop_apart.c - ranks that begin different collectives. An MPI need not notice that; tutti does,
- * and MPI_Wait returns an error with a sentence on all ranks. Only ever run with tutti. With an argument: where errors are fatal.
+/* drop_apart.c - ranks that start different collectives. An MPI need not detect that; tutti does, and MPI_Wait
+ * returns an error with a message on all ranks. Run with tutti only. With an argument: with fatal errors.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -12,7 +12,7 @@ int main(int argc, char **argv) {
   drop_start(&argc, &argv, MPI_THREAD_MULTIPLE);
   if (argc > 1) MPI_Allreduce(x, y, drop_rank ? 3 : 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN); /* MPI 4: of calls without a communicator */
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN); /* MPI 4: for calls without a communicator */
   bool good =
       DROP_CALL(MPI_Iallreduce(x, y, drop_rank ? 3 : 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &q));
   const int code = MPI_Wait(&q, MPI_STATUS_IGNORE);

@@ -1,15 +1,16 @@
-/* drop_callback.c - what MPI_Finalize calls first: delete callbacks of attributes of MPI_COMM_SELF, as libraries that clean up
- * have them. In them all of MPI works (MPI 5.0, 11.2.4).
+/* drop_callback.c - callbacks that MPI_Finalize calls first: delete callbacks of attributes of MPI_COMM_SELF,
+ * which libraries use to clean up. All of MPI works in them (MPI 5.0, 11.2.4).
  *
- * Idea      The callback performs blocking collectives on a communicator that had some before, on one that had none, and on one that
- *           it makes; it starts a persistent collective and frees what it can. With the argument "only", the persistent one is
- *           freed without another start. It prints its TAP lines itself: nothing is left afterwards.
+ * Idea      The callback performs blocking collectives on a communicator that had some before, on one that had none, and on
+ *           one that it makes; it starts a persistent collective and frees what it can. With the argument "only", the
+ *           persistent one is freed without another start. The callback prints its TAP lines itself, because nothing runs
+ *           afterwards.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
 #include "drop.h"
 
-static MPI_Comm used, fresh; /* the library's own */
+static MPI_Comm used, fresh; /* the communicators of the simulated library */
 static MPI_Request prepared = MPI_REQUEST_NULL;
 static int one = 1, sum;
 static bool only, good = true;
@@ -20,7 +21,7 @@ static void add_up(MPI_Comm comm) {
           DROP_CHECK(total == drop_ranks) && DROP_CALL(MPI_Barrier(comm));
 }
 
-/* Rank 0 starts the collective before messages go round all ranks, the others after them. */
+/* Rank 0 starts the collective before messages travel around all ranks, the others after them. */
 static void play_prepared(void) {
   const int to = (drop_rank + 1) % drop_ranks, from = (drop_rank + drop_ranks - 1) % drop_ranks;
   int seen;

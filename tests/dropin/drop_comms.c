@@ -1,5 +1,5 @@
-/* drop_comms.c - communicators made in every way: many at once, freed in between, with other ranks
- * or another order, and intercommunicators.
+/* drop_comms.c - communicators made in every way: many simultaneously, freed in between, with other ranks or
+ * another order, and intercommunicators.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static bool plays(MPI_Comm comm, int n) {
   return DROP_CHECK(good);
 }
 
-/* Runs plays() on it and frees it. MPI_COMM_NULL: this rank is not a member. */
+/* Runs plays() on a communicator and frees it. MPI_COMM_NULL: this rank is not a member. */
 static bool uses(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) return true;
   const bool good = plays(comm, 5) && plays(comm, MOST);
@@ -115,7 +115,7 @@ static bool many(void) {
   return good;
 }
 
-/* An intercommunicator: its collectives stay with the MPI. */
+/* An intercommunicator: the MPI performs its collectives. */
 static bool two_groups(void) {
   MPI_Comm half, inter, merged;
   if (drop_ranks < 2) return true;

@@ -141,7 +141,7 @@ static const drop_kind all[] = {
     SAME('c', MPI_COMPLEX16, double complex, c64),
 };
 
-/* Some MPIs have names of types that they do not take, such as Fortran's where they were built without Fortran. */
+/* Some MPIs have names of types that they do not support, such as Fortran's if they were built without Fortran. */
 static bool is_reduced(const drop_kind *k) {
   _Alignas(64) char in[64] = {0}, inout[64] = {0};
   const MPI_Op op = k->group == 'p'   ? MPI_MINLOC

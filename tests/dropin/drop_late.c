@@ -1,8 +1,8 @@
-/* drop_late.c - the first collective on a communicator, to which the last rank is late: with the drop-in, the others' wait for it is
- * a wait in tutti, which the log warns of and `tutti doctor` shows.
+/* drop_late.c - the last rank is late for the first collective on a communicator. With the drop-in, the other
+ * ranks wait in tutti; the log warns of that wait, and `tutti doctor` shows it.
  *
- * Usage      drop_late FILE: the last rank waits until there is a file of that name. dropin.sh makes it when rank 0's warning has
- *            come. Rank 0 says its pid. A second of its waits passes in 20 ms (pass_time.h).
+ * Usage      drop_late FILE: the last rank waits until a file of that name exists. dropin.sh creates it after rank 0's warning.
+ *            Rank 0 prints its pid. A second of its waits passes in 20 ms (pass_time.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "drop.h"
 #include "pass_time.h"

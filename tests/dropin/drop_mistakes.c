@@ -1,12 +1,13 @@
-/* drop_mistakes.c - the mistakes that the MPI Bugs Initiative collects, in collectives that tutti serves: ranks that differ in
- * the call, the root, the op, the type, the count, the communicator or the order; calls and waits that a rank leaves out; handles
- * that were freed; arguments that no call takes. Only ever run with tutti, and with TUTTI_TIMEOUT: an MPI itself may hang, or sum
- * what does not belong together.
+/* drop_mistakes.c - the mistakes of the MPI Bugs Initiative, in collectives that tutti serves: ranks that
+ * differ in the call, the root, the op, the type, the count, the communicator or the order; missing calls and
+ * waits on a rank; freed handles; invalid arguments. Run with tutti only, and with TUTTI_TIMEOUT: an MPI may
+ * hang, or combine data of different calls.
  *
  * Usage     drop_mistakes [NAME]    NAME: one of `alone`, which may end the job
- * Idea      Each of `mistakes` is what rank 0 calls, and what the others call. It is played on a new communicator, with
- *           blocking calls and with requests, and must be an error on every rank: there, or (for a rank that needs nothing from the
- *           others) in the barrier that follows. Those of `alone` are a process each: it must end, and not well or not silently.
+ * Idea      Each row of `mistakes` has rank 0's calls and those of the others. It runs on a new communicator, with blocking
+ *           calls and with requests, and must be an error on every rank: in the call, or (for a rank that needs nothing from
+ *           the others) in the barrier that follows. Those of `alone` each run in a separate process, which must end, and
+ *           either fail or print a warning.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -32,7 +33,7 @@ enum where {
   NOWHERE
 }; /* this communicator, another of the same ranks, MPI_COMM_NULL */
 typedef struct
-    call { /* what is not said is 0: sum, of ints, to or from root 0, on this communicator */
+    call { /* unset fields are 0: sum, of ints, to or from root 0, on this communicator */
   enum what what;
   int count, root;
   enum type type;
@@ -43,7 +44,7 @@ typedef struct
   (call) {                     \
     .what = which, __VA_ARGS__ \
   }
-/* NONE: no mistake. BLOCKING: one of blocking calls only. ARGUMENT: all ranks call the same. */
+/* NONE: not a mistake. BLOCKING: a mistake of blocking calls only. ARGUMENT: all ranks call the same. */
 enum kind { NONE, DIFFER, BLOCKING, ARGUMENT };
 typedef struct mistake {
   const char *name;
@@ -142,7 +143,7 @@ enum { MISTAKES = sizeof mistakes / sizeof *mistakes };
 static double x[2][LONGEST], y[2][RANKS * LONGEST];
 static int counts[2][RANKS], places[2][RANKS];
 
-/* Makes the call on the k-th pair of vectors; by a request, if `q` is one. */
+/* Makes the call on the k-th pair of vectors; as a request, if `q` is set. */
 static int make(const call *c, int k, MPI_Comm comm, MPI_Request *q) {
   const MPI_Datatype type =
       (MPI_Datatype[]){MPI_INT, MPI_FLOAT, MPI_DOUBLE, MPI_CHAR, MPI_DATATYPE_NULL}[c->type];
@@ -293,7 +294,7 @@ int main(int argc, char **argv) {
   }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF,
-                          MPI_ERRORS_RETURN); /* MPI 4: of calls without a communicator */
+                          MPI_ERRORS_RETURN); /* MPI 4: for calls without a communicator */
   for (int i = 0; i < 2 * MISTAKES; i++) judge(&mistakes[i / 2], i % 2);
   return drop_end();
 }

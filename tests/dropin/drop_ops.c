@@ -1,6 +1,6 @@
 /* drop_ops.c - every predefined type with every predefined op, in every reduction.
  *
- * Idea      All ranks know all ranks' numbers and fold them with MPI_Reduce_local. If
+ * Idea      All ranks compute all ranks' inputs and fold them with MPI_Reduce_local. If
  *           MPI_Reduce_local refuses a pair, the collectives must refuse it: the class of
  *           the error is printed and compared with the run without tutti.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -10,8 +10,8 @@
 #include "drop.h"
 #include "drop_kinds.h"
 
-/* Open MPI accepts more pairs than the standard has and refuses the others; MPICH 4.0 ends the
- * program on some. */
+/* Open MPI accepts more pairs than the standard defines and refuses the others; MPICH 4.0 ends the program on
+ * some. */
 #ifdef OPEN_MPI
 enum { BEYOND = 1 };
 #else
@@ -127,7 +127,7 @@ static int class_of(int error) {
   return class;
 }
 
-/* Checks the MPI's answer to a pair that it does not know. */
+/* Checks the MPI's answer to a pair that it does not support. */
 static void refused(const bench *b) {
   const int all =
       MPI_Allreduce(b->mine, b->got, 3, b->kind->type, op_number(b->op), MPI_COMM_WORLD);

@@ -1,9 +1,9 @@
-/* drop_pending.c - many non-blocking collectives at a time: all kinds, on several communicators,
- * completed in any order.
+/* drop_pending.c - many non-blocking collectives in flight: all kinds, on several communicators, completed in
+ * any order.
  *
- * Idea      All ranks begin the same operations in the same order; each rank completes some in its
- *           own order and begins more in their places. Every kind knows its result. Everything that
- *           MPI lets a program free early is freed at once. So are the arrays of counts and
+ * Idea      All ranks start the same operations in the same order; each rank completes some in its
+ *           own order and replaces them by new ones. The result of every kind can be computed. Everything that
+ *           MPI allows a program to free early is freed immediately, including the arrays of counts and
  *           displacements of the operations that tutti takes over: bindings (mpi4py) free theirs,
  *           and both MPIs copy them.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -38,7 +38,7 @@ static int sum(const flight *f, int ranks, int i) {
 static int count_of(const flight *f, int rank) {
   return (f->n + rank) % (f->n + 2);
 }
-/* The number of elements of the ranks before. */
+/* The number of elements of the preceding ranks. */
 static int before(const flight *f, int rank) {
   int all = 0;
   for (int r = 0; r < rank; r++) all += count_of(f, r);
@@ -82,7 +82,7 @@ static bool check_reduce(const flight *f) {
   return f->rank != f->root || sums_at(f, f->out, f->n, 0);
 }
 
-/* A user-defined op; the program frees op and type at once. */
+/* A user-defined op; the program frees op and type immediately. */
 static void add_pairs(void *in_, void *inout_, int *n, MPI_Datatype *type) {
   const int *in = in_;
   int *inout = inout_;
@@ -165,7 +165,7 @@ static bool check_gatherv(const flight *f) {
   return good;
 }
 
-/* Every other int, described by a type that is freed at once. */
+/* Every other int, described by a type that is freed immediately. */
 static bool start_bcast(flight *f, MPI_Request *q) {
   MPI_Datatype apart;
   bool good = DROP_CALL(MPI_Type_vector(f->n, 1, 2, MPI_INT, &apart)) &&
@@ -233,7 +233,7 @@ static bool check_scan(const flight *f) {
 static const struct {
   bool (*start)(flight *f, MPI_Request *q);
   bool (*check)(const flight *f);
-  bool arrays_go; /* the arrays are freed at once */
+  bool arrays_go; /* the arrays are freed directly after the call */
 } kinds[] = {{start_allreduce, check_allreduce, true}, {start_reduce, check_reduce, true},
              {start_own, check_own, true},             {start_product, check_product, true},
              {start_scatter, check_scatter, true},     {start_block, check_block, true},
@@ -291,7 +291,7 @@ static bool end(flight *f) {
 
 /* ---- all operations ---- */
 
-/* Completes some requests in one of MPI's ways; those become MPI_REQUEST_NULL. */
+/* Completes some requests in one of MPI's ways; completed requests become MPI_REQUEST_NULL. */
 static bool complete(int way, unsigned seed, MPI_Request *q) {
   MPI_Status status[WINDOW];
   int which[WINDOW], n = 0, done = 0;
@@ -319,7 +319,7 @@ static bool all_ways(int first, int flights) {
     for (int k = 0; k < WINDOW; k++) {
       if (q[k] != MPI_REQUEST_NULL) continue;
       if (f[k].kind >= 0) good &= end(&f[k]), over++;
-      /* now and then a place stays empty */
+      /* now and then an entry stays empty */
       if (begun < flights && drop_mix(step, (unsigned)drop_rank, (unsigned)k) % 4)
         good &= begin(&f[k], first + begun++, &q[k]);
     }
@@ -329,7 +329,7 @@ static bool all_ways(int first, int flights) {
   return good;
 }
 
-/* MPI_Waitall with some requests MPI_REQUEST_NULL. */
+/* MPI_Waitall with MPI_REQUEST_NULL among the requests. */
 static bool holes(void) {
   flight f;
   bool good = true;

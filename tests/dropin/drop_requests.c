@@ -16,7 +16,7 @@ static int sum_of(int i) {
   return sum;
 }
 
-/* Begins MANY requests of several kinds over n ints, in the same order on all ranks. */
+/* Starts MANY requests of several kinds over n ints, in the same order on all ranks. */
 static bool begin(MPI_Comm comm, int n, MPI_Request *q) {
   const int next = (drop_rank + 1) % drop_ranks, before = (drop_rank + drop_ranks - 1) % drop_ranks;
   for (int k = 0; k < MANY; k++)
@@ -198,7 +198,7 @@ static void add(void *in_, void *inout_, int *n, MPI_Datatype *type) {
   for (int i = 0; i < 2 * *n; i++) to[i] += from[i];
 }
 
-/* An op and a type that are freed while a collective that uses them is under way, or prepared. */
+/* An op and a type that are freed while a collective that uses them is in flight, or is persistent. */
 static bool freed(int n, bool prepared) {
   MPI_Op op;
   MPI_Datatype pair;

@@ -1,5 +1,5 @@
-/* drop_session.c - MPI's sessions alone, without MPI_Init: all ranks, in a communicator of a session, add up. MPIs before MPI 4
- * have none.
+/* drop_session.c - MPI sessions alone, without MPI_Init: all ranks compute a sum in a communicator of a
+ * session. MPIs before MPI 4 have no sessions.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <mpi.h>
 #include <stdio.h>

@@ -38,8 +38,8 @@ static void *work(void *arg) {
   return NULL;
 }
 
-/* Runs all threads at once, or one after another: if only one thread may be within MPI, another
- * rank may wait for work that this rank's other threads have still to do. */
+/* Runs all threads simultaneously, or one after another: if only one thread may be within MPI, another rank may
+ * wait for work that this rank's other threads have not done yet. */
 static bool threads(bool multiple) {
   worker w[THREADS];
   bool good = true;

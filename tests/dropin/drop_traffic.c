@@ -1,5 +1,5 @@
-/* drop_traffic.c - collectives of changing sizes with messages in between: MPI_ANY_SOURCE receives,
- * probes, late ranks, large sends under way, windows.
+/* drop_traffic.c - collectives of changing sizes with messages in between: MPI_ANY_SOURCE receives, probes,
+ * late ranks, large sends in flight, windows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -63,8 +63,8 @@ static bool under_way(void) {
   return DROP_CHECK(good);
 }
 
-/* Rank 0 sends, then enters a collective; rank 1 receives before it enters. A rank that waits in a
- * collective must progress the messages that it has begun. */
+/* Rank 0 sends, then enters a collective; rank 1 receives before it enters. A rank that waits in a collective
+ * must progress the messages that it has started. */
 static bool first_the_other(void) {
   static int big[MOST];
   MPI_Request q = MPI_REQUEST_NULL;
@@ -90,7 +90,7 @@ static bool late(void) {
   return good;
 }
 
-/* Of this machine's clock: MPI_Wtime may differ between ranks. */
+/* By this machine's clock: MPI_Wtime may differ between ranks. */
 static double seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);

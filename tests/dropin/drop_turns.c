@@ -1,5 +1,5 @@
-/* drop_turns.c - many calls of a few kinds. The MPI and tutti serve them in turn until the faster one is known. The results must
- * be right in either case. turns.sh makes one of the two slow, and reads the report.
+/* drop_turns.c - many calls of a few kinds. The MPI and tutti serve them alternately until the faster one is
+ * known. The results must be right in either case. turns.sh makes one of the two slow, and reads the report.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "drop.h"
 

@@ -13,8 +13,7 @@ static int value(int rank, size_t i) {
   return (int)(drop_mix((unsigned)rank, (unsigned)i, 9) % 100000);
 }
 
-/* The root sends every other int, the others receive a contiguous block: the signature is the
- * same. */
+/* The root sends every other int, the others receive a contiguous block with the same type signature. */
 static bool bcast_mixed(int root, int n) {
   MPI_Datatype vector;
   bool good = true;

@@ -1,5 +1,5 @@
-/* drop_unused.c - communicators without a collective: they are made, counted and freed by the MPI alone. dropin.sh looks into the
- * report that only MPI_COMM_WORLD was served.
+/* drop_unused.c - communicators without a collective: the MPI alone makes, counts and frees them. dropin.sh
+ * checks in the report that only MPI_COMM_WORLD was served.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "drop.h"
 

@@ -1,8 +1,8 @@
-/* drop_user.c - user-defined ops: commutative and not, on ints, on contiguous derived
- * types and on types with holes.
+/* drop_user.c - user-defined ops: commutative and not, on ints, on contiguous derived types and on types with
+ * holes.
  *
  * Idea      Composing affine maps x -> a x + b is associative and depends on the order, so a
- *           sum in any other order than the ranks' gives another result.
+ *           result in any order other than the ranks' differs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stddef.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static void compose_gappy(void *in, void *inout, int *n, MPI_Datatype *type) {
   }
 }
 
-/* The type tells the length of an element. */
+/* The length of an element follows from the type. */
 static void add_typed(void *in, void *inout, int *n, MPI_Datatype *type) {
   int bytes;
   called++;
@@ -160,7 +160,7 @@ static bool contiguous(MPI_Op op, int ints, size_t n) {
   return good;
 }
 
-/* An op may be freed right after the call, and another be made in its place. */
+/* An op may be freed right after the call, and a new one created with the same handle. */
 static bool short_lives(void) {
   bool good = true;
   for (int k = 0; k < 40; k++) {

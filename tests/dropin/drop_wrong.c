@@ -1,7 +1,7 @@
-/* drop_wrong.c - wrong calls: the MPI's own error classes and error handlers.
+/* drop_wrong.c - invalid calls: the MPI's own error classes and error handlers.
  *
- * Idea      The error class is the MPI's to choose: the program prints it, and the test compares
- *           it with the run without tutti. Every wrong call is wrong on all ranks.
+ * Idea      The MPI chooses the error class. The program prints it, and the test compares
+ *           it with the run without tutti. Every invalid call is invalid on all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
@@ -107,7 +107,7 @@ static bool no_comm(void) {
   return DROP_CHECK(a && b && c && d) && right_still(MPI_COMM_WORLD);
 }
 
-/* A wrong call on one rank that fails before it communicates leaves the other ranks alone. */
+/* An invalid call on one rank that fails before it communicates does not affect the other ranks. */
 static bool one_rank(MPI_Comm comm) {
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   const int error = drop_rank ? MPI_SUCCESS : wrong_call(2, comm);
@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
   MPI_Comm comm;
   drop_start(&argc, &argv, MPI_THREAD_SINGLE);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* some errors are reported there, since MPI 4 on the other */
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* some errors are reported there; in MPI 4: MPI_COMM_SELF */
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   drop_tell("MPI_ERRORS_RETURN", returned(comm));
   drop_tell("a handler of the program's", heard(comm));

@@ -1,9 +1,9 @@
-/* stub_mpi.c - the MPI of this machine with the properties of those that it has not: MPICH 5 and Open MPI 5 built without
- * Fortran, Intel MPI, MPICH over several nodes.
+/* stub_mpi.c - this machine's MPI with properties of other MPIs: MPICH 5 and Open MPI 5 built without Fortran,
+ * Intel MPI, MPICH over several nodes.
  *
  * Idea      A library with the name of the MPI's, which needs the MPI's own library under another name (tests/sh/stub.sh makes
- *           that copy). Programs load it instead of the MPI's, the drop-in finds its functions first, and what it does not define
- *           is the MPI's. What the drop-in must not do ends the process.
+ *           that copy). Programs load it instead of the MPI's, and the drop-in finds its functions first. Functions that it
+ *           does not define come from the MPI. Calls that the drop-in must not make end the process.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma GCC visibility push(default)
 #include <mpi.h>
@@ -36,7 +36,8 @@ static void end(const char *sentence) {
   abort();
 }
 
-/* Errors of calls without a communicator are MPI_COMM_SELF's since MPI 4, and MPI_COMM_WORLD's before: the drop-in cares for both. */
+/* Errors of calls without a communicator belong to MPI_COMM_SELF since MPI 4, and to MPI_COMM_WORLD before. The
+ * drop-in must handle both, so both handlers are called. */
 static int refuse(int class) {
   CALL(Comm_call_errhandler, MPI_COMM_WORLD, class);
   CALL(Comm_call_errhandler, MPI_COMM_SELF, class);
@@ -60,7 +61,7 @@ static lack lacks(MPI_Datatype type) {
   return NOTHING;
 }
 
-/* No type, and a type without reductions. */
+/* ASKS refuses missing types, REDUCES also types without reductions. */
 #define ASKS(name, parameters, arguments)                 \
   BOTH(name, WITHOUT_PARENTHESES parameters) {            \
     if (lacks(type) == TYPE) return refuse(MPI_ERR_TYPE); \
@@ -92,9 +93,9 @@ REDUCES(Reduce_scatter_block,
         (const void *src, void *dst, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
         (src, dst, n, type, op, comm))
 
-/* ---- what other MPIs do ---- */
+/* ---- properties of other MPIs ---- */
 
-/* The drop-in looks for a library with an MPI_Init of its own. */
+/* The drop-in looks for a library that defines MPI_Init. */
 BOTH(Init, int *argc, char ***argv) {
   return CALL(Init, argc, argv);
 }
@@ -114,7 +115,7 @@ BOTH(T_finalize, void) {
   return MPI_SUCCESS;
 }
 
-/* MPICH 5 over UCX finds each rank alone. */
+/* In MPICH 5 over UCX no two ranks share memory. */
 BOTH(Comm_split_type, MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *out) {
   int rank;
   if (type != MPI_COMM_TYPE_SHARED) return CALL(Comm_split_type, comm, type, key, info, out);
@@ -122,8 +123,8 @@ BOTH(Comm_split_type, MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm 
   return CALL(Comm_split, comm, rank, key, out);
 }
 
-/* Persistent collectives of Intel MPI 2021.18 complete without their data once a persistent message has been freed: the programs'
- * own business, but the drop-in makes none. */
+/* Persistent collectives of Intel MPI 2021.18 complete without their data once a persistent message has been
+ * freed. Programs may use them nevertheless, but the drop-in must not. */
 static int is_dropin(const void *caller) {
   Dl_info info;
   return dladdr(caller, &info) && strstr(info.dli_fname, "libtutti_pmpi");

@@ -1,8 +1,8 @@
-/* cusim_calls.c - what all calls of the simulated driver begin and end with: injected errors, the state of the process, the
- * lock.
+/* cusim_calls.c - the beginning and end of all calls of the simulated driver: injected errors, the state of the
+ * process, the lock.
  *
- * Idea       Each call counts, and is looked up in the settings, before it does anything. So a test can make every single
- *            call fail (CUDA_SIM_FAIL=1, 2, ...).
+ * Idea       Each call is counted and compared with the settings before it does anything. A test can therefore make every
+ *            single call fail (CUDA_SIM_FAIL=1, 2, ...).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 struct cusim cusim = {.lock = PTHREAD_MUTEX_INITIALIZER};
 _Thread_local bool cusim_in_host_fn;
 
-/* A function that is missing would be missing here, too, and the library could not be linked. */
+/* A missing function would also be missing here, and the library could not be linked. */
 static const struct entry {
   const char *name, *symbol;
   void (*function)(void);
@@ -27,7 +27,7 @@ static const struct entry {
 #undef CUDA_CALL
 };
 
-/* Calls that clean up do not count: a program that sees an error goes through them, and no other way. */
+/* Calls that clean up do not count: every error path of a program makes them. */
 static const char CLEANUP[CALLS] = {
     [CALL_cuGetErrorName] = 1,  [CALL_cuGetErrorString] = 1, [CALL_cuDevicePrimaryCtxRelease] = 1,
     [CALL_cuMemFree] = 1,       [CALL_cuMemFreeHost] = 1,    [CALL_cuMemHostUnregister] = 1,
@@ -37,12 +37,12 @@ static const char CLEANUP[CALLS] = {
 
 static struct injection {
   long at;  /* 0: none */
-  int call; /* of this function; -1: of any */
+  int call; /* only of this function; -1: of any */
   CUresult error;
 } fail, fail_name, fail_op;
 static long counted, of_name, operations;
 static bool without[CALLS];
-static int late = -1; /* this call comes 50 ms late, so that others come before it */
+static int late = -1; /* this call is delayed by 50 ms, so that others overtake it */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static double number_of(const char *name, double otherwise) {
@@ -119,7 +119,7 @@ const char *cusim_name(int call) {
   return ENTRIES[call].name;
 }
 
-/* What a function returns where the settings make it fail. */
+/* The error that a function returns if the settings make it fail. */
 static CUresult error_of(int call, CUresult wanted) {
   if (wanted) return wanted;
   switch (call) {
@@ -138,7 +138,7 @@ static CUresult error_of(int call, CUresult wanted) {
   }
 }
 
-/* Counts the call. Returns the error that the settings want of it. */
+/* Counts the call. Returns the error that the settings require. */
 static CUresult injected(int call) {
   if (without[call]) return CUDA_ERROR_NOT_SUPPORTED;
   CUresult why = CUDA_SUCCESS;
@@ -158,7 +158,7 @@ CUresult cusim_op_error(void) {
 
 CUresult cusim_begin_bare(int call) {
   pthread_once(&once, read_settings);
-  if (cusim.process && cusim.process != getpid()) return CUDA_ERROR_NOT_INITIALIZED; /* a fork */
+  if (cusim.process && cusim.process != getpid()) return CUDA_ERROR_NOT_INITIALIZED; /* forked */
   if (cusim_in_host_fn) {
     cusim_say("%s is called by a host function, which may not", cusim_name(call));
     return CUDA_ERROR_NOT_PERMITTED;

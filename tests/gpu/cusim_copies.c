@@ -1,9 +1,9 @@
-/* cusim_copies.c - copies, and the other operations of a stream of the simulated driver but events and kernels: bytes set,
- * words waited for and written, functions of the host.
+/* cusim_copies.c - copies, and all other operations of a stream of the simulated driver except events and
+ * kernels: bytes set, words waited for and written, functions of the host.
  *
- * Idea       Addresses are looked up twice: when the operation is issued, and when it runs. In between they may be freed.
- * Strict     A copy from pageable memory takes the bytes at once; one to pageable memory returns when it is done.
- * Invariant  An operation holds the allocations that it touches, and notes its bytes, before it touches them.
+ * Idea       Addresses are looked up twice: when the operation is issued, and when it runs. They may be freed in between.
+ * Strict     A copy from pageable memory reads the bytes during the call; a copy to pageable memory returns when it is done.
+ * Invariant  An operation holds the allocations that it accesses, and notes its bytes, before it accesses them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #include "cusim.h"
 
-/* The allocation of these bytes; the context dies if it must not touch them. */
+/* The allocation of these bytes. If the context must not access them, it becomes unusable. */
 static cusim_alloc *reach_or_die(int call, cusim_device *d, uint64_t at, uint64_t bytes) {
   const char *why = "";
   cusim_alloc *a = cusim_reach(d, at, bytes, &why);
@@ -26,7 +26,7 @@ static unsigned char *bytes_of(const cusim_alloc *a, uint64_t at) {
   return a->host + (at - a->at);
 }
 
-/* The ranges of a copy, in order and apart. */
+/* The ranges of a copy, sorted and disjoint. */
 static size_t ranges_of(const cusim_op *op, cusim_range r[2]) {
   size_t n = 0;
   if (!op->from_pageable && op->from) r[n++] = (cusim_range){op->from, op->from + op->bytes, false};
@@ -47,7 +47,7 @@ static size_t ranges_of(const cusim_op *op, cusim_range r[2]) {
   return n;
 }
 
-/* Copies, or sets bytes where there is nothing to copy from. */
+/* Copies, or sets bytes if the operation has no source. */
 static CUresult move_bytes(cusim_op *op) {
   cusim_device *d = op->stream->device;
   cusim_alloc *to = NULL, *from = NULL;
@@ -76,7 +76,7 @@ static CUresult move_bytes(cusim_op *op) {
   return CUDA_SUCCESS;
 }
 
-/* Is this memory of the host pageable? An error where it is a device's, or partly pinned. */
+/* Is this host memory pageable? An error if it is a device's, or partly pinned. */
 static CUresult look_at_host(int call, uint64_t at, uint64_t bytes, bool *pageable) {
   const cusim_alloc *a = cusim_find(at);
   *pageable = !a;
@@ -170,7 +170,8 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUst
 
 /* ---- words ---- */
 
-/* Sleeps between looks, up to half a millisecond. What the word says, the host knew. */
+/* Polls the word, with sleeps of up to half a millisecond. Everything that the host knows at its end precedes
+ * the stream's later operations. */
 static CUresult wait_for_word(cusim_op *op) {
   cusim_device *d = op->stream->device;
   CUresult why = CUDA_SUCCESS;

@@ -1,8 +1,8 @@
 /* cusim_devices.c - the simulated driver's devices, their primary contexts, and handles.
  *
  * Idea       A context is named by its device and its epoch, the number of contexts that the device had before; a handle
- *            by its place in a table and the place's own epoch. So a name of something that is gone is recognised.
- * Simpler    A device has no context but its primary one.
+ *            by its slot in a table and the slot's own epoch. Stale names are therefore detected.
+ * Simpler    A device has only its primary context.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,7 +151,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice device) {
   return cusim_end(CUDA_SUCCESS);
 }
 
-/* The last one ends the context, with its memory and its streams. */
+/* The last release ends the context, with its memory and its streams. */
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   CUresult why = cusim_begin(CALL_cuDevicePrimaryCtxRelease, NULL);
   if (why) return why;
@@ -222,7 +222,7 @@ CUresult cuCtxSynchronize(void) {
   return cusim_end(d->error);
 }
 
-/* Streams of all priorities are equal here. */
+/* Streams of all priorities are treated equally. */
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
   cusim_device *d;
   CUresult why = cusim_begin(CALL_cuCtxGetStreamPriorityRange, &d);

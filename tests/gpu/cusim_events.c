@@ -1,8 +1,8 @@
 /* cusim_events.c - events of the simulated driver.
  *
- * Idea       Recording an event makes a record: which operation of which stream it is, and, once the stream is there, the
- *            clock of all that comes before. A stream that waits takes the record that the event has at that
- *            moment, so that recording it anew changes nothing for streams that wait already.
+ * Idea       Recording an event makes a record: the stream, the operation's number, and, once the stream has reached it, the
+ *            clock of everything before it. A stream that waits uses the record that the event has at that moment, so
+ *            recording the event again changes nothing for streams that already wait.
  * Source     NVIDIA's reference of the driver API, Event Management.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -73,7 +73,7 @@ CUresult cuEventRecord(CUevent handle, CUstream stream) {
   }
   op->record = r;
   cusim_issue(op);
-  r->refs = 2; /* the operation's, and the event's */
+  r->refs = 2; /* the operation's reference, and the event's */
   r->slot = s->slot;
   r->seq = op->seq;
   let_go(e->last);
@@ -107,7 +107,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned flags) {
   return cusim_end(CUDA_SUCCESS);
 }
 
-/* The host knows what comes before an event that is over. */
+/* Records that the host knows what comes before an event that has completed. */
 static void learn_record(const cusim_record *r) {
   if (r) cusim_join(&cusim.host, &r->clock);
 }

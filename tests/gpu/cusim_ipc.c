@@ -1,10 +1,11 @@
 /* cusim_ipc.c - device memory of other processes of the simulated driver.
  *
- * Idea       A handle names the process, its file descriptor of the allocation's bytes, and the allocation. Another process
- *            opens the descriptor in /proc, and finds on the first page whether it is that allocation, and lives.
- * Refused    A handle of this process; an allocation that was freed, whose process is gone, or whose handle was made up; touching
- *            a mapping after the exporter has freed the memory. What a process that ended had exported stays mapped.
- * Counted    Opening a handle again returns the same address, and as many closes end it (the reference says so).
+ * Idea       A handle contains the process, its file descriptor of the allocation's bytes, and the allocation. Another process
+ *            opens the descriptor in /proc, and finds on the first page whether it is that allocation, and is alive.
+ * Refused    A handle of this process; a handle of an allocation that was freed, of a process that has exited, or that was
+ *            forged; access to a mapping after the exporter has freed the memory. Memory exported by a process that has
+ *            exited stays mapped.
+ * Counted    Opening a handle again returns the same address; an equal number of closes ends the mapping (see the reference).
  * Source     NVIDIA's reference of the driver API, cuIpcOpenMemHandle.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
@@ -17,7 +18,7 @@
 
 static const uint64_t MAGIC = 0x63757369706331;
 
-typedef struct exported { /* what a handle holds */
+typedef struct exported { /* contents of a handle */
   uint64_t magic, id, bytes;
   int32_t process, fd, device;
 } exported;
@@ -36,7 +37,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr at) {
   return cusim_end(CUDA_SUCCESS);
 }
 
-/* Maps it; NULL: it is not there. */
+/* Maps the exported memory; NULL: it does not exist. */
 static cusim_alloc *open_exported(cusim_device *d, const exported *e) {
   char path[64];
   struct stat file;

@@ -1,9 +1,9 @@
 /* cusim_kernels.c - modules and launches of the simulated driver.
  *
  * Idea       A launch runs its threads one after the other, in a random order: blocks are shuffled, and the threads of a block.
- *            Each address that a thread touches is looked up among the allocations that the launch has touched, and the
- *            bytes are noted in two sets of bits, read and written, for the search for races at the end.
- * Cost       Some 50 ns an access; a bit for each byte of the allocations.
+ *            Each address that a thread accesses is looked up among the allocations that the launch has accessed, and the
+ *            bytes are noted in two bit sets, read and written, for the search for races at the end.
+ * Cost       About 50 ns per access; a bit for each byte of the allocations.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +15,14 @@ enum { MOST_THREADS = 1024, MOST_USED = 512, BITS = 64 };
 
 typedef struct module {
   ptx_module *code;
-  void **handles; /* of its functions, in their order; NULL: not asked for yet */
+  void **handles; /* of its functions, in their order; NULL: not requested yet */
 } module;
 
-typedef struct used { /* an allocation that the launch touches */
+typedef struct used { /* an allocation that the launch accesses */
   cusim_alloc *alloc;
   uint64_t base; /* of the first bit: its address, rounded down */
   uint64_t *reads, *writes;
-  uint64_t least, most; /* words of bits that are not empty */
+  uint64_t least, most; /* range of words with bits set */
 } used;
 
 typedef struct ptx_launch {
@@ -32,7 +32,7 @@ typedef struct ptx_launch {
   cusim_op *op;
   used *used;
   int nused, last;
-  const char *why; /* an address is refused */
+  const char *why; /* why an address was refused */
 } launch;
 
 /* ---- modules ---- */
@@ -107,9 +107,9 @@ CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function) {
   return cusim_end(CUDA_SUCCESS);
 }
 
-/* ---- what a launch touches ---- */
+/* ---- memory that a launch accesses ---- */
 
-/* Begins to use another allocation; NULL: it must not. */
+/* Starts to use another allocation; NULL: not allowed. */
 static used *use_another(launch *l, uint64_t at, unsigned bytes) {
   pthread_mutex_lock(&cusim.lock);
   cusim_alloc *a = cusim_reach(l->op->stream->device, at, bytes, &l->why);
@@ -137,7 +137,8 @@ static bool holds(const used *u, uint64_t at, unsigned bytes) {
   return offset < u->alloc->bytes && bytes <= u->alloc->bytes - offset;
 }
 
-/* Threads go through their operands in turn; so it may be the same again, or the one after. */
+/* Threads access their operands alternately, so the allocation is often the same as the last one, or the one
+ * after it. */
 static used *find_used(launch *l, uint64_t at, unsigned bytes) {
   const int n = l->nused;
   for (int tried = 0; tried < n; tried++) {
@@ -149,7 +150,7 @@ static used *find_used(launch *l, uint64_t at, unsigned bytes) {
   return use_another(l, at, bytes);
 }
 
-/* Of an aligned access all bits are in one word. */
+/* An aligned access has all its bits in one word. */
 static unsigned char *touch(void *self, uint64_t at, unsigned bytes, bool writes) {
   launch *l = self;
   used *u = find_used(l, at, bytes);
@@ -180,7 +181,7 @@ static void add_range(ranges *r, uint64_t from, uint64_t to, bool writes) {
   r->list[r->n++] = (cusim_range){from, to, writes};
 }
 
-/* Bytes of one kind in a row become a range; those that were read and written count as written. */
+/* Consecutive bytes of one kind become a range; bytes that were read and written count as written. */
 static void add_ranges(ranges *r, const used *u) {
   enum { NONE, READ, WRITTEN } state = NONE, next;
   uint64_t from = 0;
@@ -207,7 +208,7 @@ static int by_address(const void *a, const void *b) {
   return (x->base > y->base) - (x->base < y->base);
 }
 
-/* Notes all that was touched, and lets go of it. */
+/* Notes all accessed bytes, and releases the allocations. */
 static CUresult end_use(launch *l) {
   ranges r = {0};
   qsort(l->used, (size_t)l->nused, sizeof *l->used, by_address);

@@ -1,10 +1,10 @@
-/* cusim_memory.c - memory of the simulated devices, pinned memory of the host, and what the driver knows of an address.
+/* cusim_memory.c - memory of the simulated devices, pinned host memory, and the table of all allocations.
  *
  * Idea       A large range of addresses is reserved and never readable. An allocation of device memory is a part of it, with
- *            unused addresses on both sides, and its bytes are in a file in memory, mapped elsewhere, behind one page that
- *            says whether it lives. Other processes map the same file (cusim_ipc.c).
- * Invariant  An address of device memory is used once, until 128 GiB are through; so a freed pointer stays wrong. (A thread
- *            sanitizer has no room for a TiB.)
+ *            unused addresses on both sides. Its bytes are in a memory file, mapped elsewhere, after one page that records
+ *            whether the allocation is alive. Other processes map the same file (cusim_ipc.c).
+ * Invariant  An address of device memory is not reused before 128 GiB have been allocated, so a freed pointer stays invalid. (A
+ *            thread sanitizer has no space for a TiB.)
  * Cost       Finding an allocation is a binary search.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -24,7 +24,7 @@ static size_t nsorted, room;
 
 /* ---- the table ---- */
 
-/* How many begin at or below this address. */
+/* The number of allocations that begin at or below this address. */
 static size_t begun_at(uint64_t at) {
   size_t low = 0, high = nsorted;
   while (low < high) {
@@ -108,7 +108,7 @@ cusim_alloc *cusim_reach(const cusim_device *d, uint64_t at, uint64_t bytes, con
 
 /* ---- making and freeing ---- */
 
-/* The bytes of a file that another process may see. */
+/* An allocation backed by a file that another process may map. */
 cusim_alloc *cusim_map_file(cusim_device *d, int fd, uint64_t bytes, cusim_kind kind) {
   cusim_alloc *a = calloc(1, sizeof *a);
   void *map = mmap(NULL, CUSIM_PAGE + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -187,7 +187,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes) {
   return why ? why : cusim_end(alloc_device(d, at, bytes));
 }
 
-/* Memory that the processor reads, too. */
+/* Memory that the CPU can read, too. */
 static CUresult alloc_host(int call, cusim_device *d, void **at, size_t bytes, cusim_kind kind) {
   if (!at || !bytes) return CUDA_ERROR_INVALID_VALUE;
   CUresult why = cusim.strict ? cusim_settle(d, call, NULL) : CUDA_SUCCESS;
@@ -231,7 +231,7 @@ CUresult cuMemHostAlloc(void **at, size_t bytes, unsigned flags) {
   return cusim_end(alloc_host(CALL_cuMemHostAlloc, d, at, bytes, KIND_HOST));
 }
 
-/* Frees the allocation that begins at `at` and is of one of these kinds, once the device is done. */
+/* Frees the allocation that begins at `at` and is of one of these kinds, after the device has finished. */
 static CUresult free_kinds(int call, uint64_t at, unsigned kinds, CUresult otherwise) {
   cusim_device *d;
   CUresult why = cusim_begin(call, &d);
@@ -246,7 +246,7 @@ static CUresult free_kinds(int call, uint64_t at, unsigned kinds, CUresult other
   cusim.alone = false;
   pthread_cond_broadcast(&cusim.moved);
   if (why) return cusim_end(why);
-  if (cusim_find(at) != a) return cusim_end(otherwise); /* another thread has freed it meanwhile */
+  if (cusim_find(at) != a) return cusim_end(otherwise); /* another thread has freed it */
   cusim_kill(a);
   return cusim_end(CUDA_SUCCESS);
 }

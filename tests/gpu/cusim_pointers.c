@@ -1,7 +1,7 @@
-/* cusim_pointers.c - what the simulated driver knows of an address: cuPointerGetAttribute and its plural.
+/* cusim_pointers.c - cuPointerGetAttribute and its plural: the simulated driver's information about an address.
  *
- * Idea       A row for each attribute: its size, and its value for an allocation. The plural fills in nothings for an address
- *            that the driver does not know; the singular refuses.
+ * Idea       A row for each attribute: its size, and its value for an allocation. For an unknown address the plural fills in
+ *            empty values; the singular returns an error.
  * Source     NVIDIA's reference of the driver API, Unified Addressing.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>

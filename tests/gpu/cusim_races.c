@@ -1,12 +1,13 @@
-/* cusim_races.c - finds operations on the same bytes that nothing orders, whichever of them happens to run first.
+/* cusim_races.c - finds operations on the same bytes that nothing orders, whichever of them happens to run
+ * first.
  *
- * Idea       Vector clocks. An operation's clock says which operations of each stream it comes after: those of its own
- *            stream, those behind the events that the stream has waited for, and those that the host knew to be done when
- *            it issued the operation. Every operation notes the bytes that it reads and writes; if an earlier one has noted
- *            some of them, and one of the two writes, the earlier must be in the later one's clock.
- * Invariant  The host knows what it has waited for, or asked for with success; what a stream told it (a host function, a
- *            word written by the stream); all threads of the process know the same. So a race that is reported is one, but
- *            for a kernel that tells the host something by itself.
+ * Idea       Vector clocks. An operation's clock counts the preceding operations in each stream: those in its own stream,
+ *            those before the events that the stream has waited for, and those that the host knew to be done when
+ *            it issued the operation. Every operation notes the bytes that it reads and writes. If an earlier one has noted
+ *            some of the same bytes, and at least one of the two is a write, the later one's clock must include the earlier.
+ * Invariant  The host knows an operation to be done if it waited for it, queried it with success, or was notified by a stream
+ *            (a host function, a word written by the stream). All threads of the process share this knowledge. A reported
+ *            race is therefore a real one, unless a kernel notifies the host itself.
  * Limit      The last 16,384 operations that the host does not know to be done. Other processes' operations are not seen.
  * Source     Mattern, Virtual time and global states of distributed systems, 1989.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -21,7 +22,7 @@ typedef struct note {
   int slot, call;
   uint64_t seq;
   size_t n;
-  cusim_range *ranges; /* in order */
+  cusim_range *ranges; /* sorted */
 } note;
 
 static note *notes;
@@ -35,10 +36,10 @@ void cusim_join(cusim_clock *clock, const cusim_clock *other) {
 void cusim_host_learns(const cusim_stream *s) {
   const uint64_t own = cusim.host.at[s->slot];
   cusim_join(&cusim.host, &s->clock);
-  cusim.host.at[s->slot] = s->done > own ? s->done : own; /* and not of what is running */
+  cusim.host.at[s->slot] = s->done > own ? s->done : own; /* but not the running operation */
 }
 
-/* Forgets what all operations that will ever run come after. */
+/* Forgets operations that precede all future ones. */
 static void prune(void) {
   cusim_clock floor = cusim.host;
   for (int s = 0; s < MOST_STREAMS; s++)
@@ -54,7 +55,7 @@ static void prune(void) {
   nnotes = kept;
 }
 
-/* The first bytes of one list that conflict with another's; NULL: none. Both are in order. */
+/* The first bytes of one list that conflict with the other; NULL: none. Both are sorted. */
 static const cusim_range *conflict(const cusim_range *a, size_t na, const cusim_range *b,
                                    size_t nb) {
   for (size_t i = 0, j = 0; i < na && j < nb;) {

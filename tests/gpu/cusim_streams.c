@@ -1,8 +1,8 @@
 /* cusim_streams.c - streams of the simulated driver, and their threads.
  *
  * Idea       A stream is a queue of operations and a slot in the table of streams; the slot's thread runs them, one after the
- *            other, each after a random delay. An operation names how many operations of which other streams it starts
- *            after: an event's, and those that the legacy default stream waits for, or that wait for it.
+ *            other, each after a random delay. An operation records after how many operations of which other streams it starts:
+ *            those before an event, those that the legacy default stream waits for, or those that wait for it.
  * Invariant  `issued` and `done` of a slot only grow; a stream ends when they are equal.
  * Source     NVIDIA's reference of the driver API, Stream synchronization behavior.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -40,7 +40,7 @@ static bool may_start(const cusim_op *op) {
   return true;
 }
 
-/* Half of the operations start at once; one in 16 is very late. */
+/* Half of the operations start immediately; one in 16 is very late. */
 static void dawdle(cusim_stream *s) {
   const double mean = cusim.delay;
   const unsigned dice = cusim_random(&s->random);
@@ -58,7 +58,7 @@ static void run(cusim_op *op) {
   cusim_join(&s->clock, &op->known);
   for (int i = 0; i < MOST_STREAMS; i++)
     if (op->after.at[i]) {
-      /* Of an event's stream it comes after the event only, whose clock it joins by itself. */
+      /* For an event's stream, only operations before the event count; the event's clock is joined separately. */
       if (!op->waits || i != op->record->slot) cusim_join(&s->clock, &cusim.stream[i].clock);
     }
   s->clock.at[s->slot] = op->seq;
@@ -144,7 +144,7 @@ void cusim_wait_for(cusim_stream *s, uint64_t seq) {
   cusim_host_learns(s);
 }
 
-/* Says what the context's streams wait for. */
+/* Prints what the context's streams wait for. */
 static void tell_waiting(const cusim_device *d) {
   for (int i = 0; i < MOST_STREAMS; i++) {
     const cusim_stream *s = &cusim.stream[i];
@@ -184,7 +184,7 @@ static CUstream handle_of(const cusim_stream *s) {
   return (CUstream)(uintptr_t)((uint64_t)s->generation << 20 | (uint64_t)(s->slot + 1) << 8);
 }
 
-/* The slots take turns, so that one which has just ended is not the next. */
+/* Slots are used in rotation, so that a slot that has just become free is not the next. */
 static cusim_stream *new_stream(cusim_device *d, bool blocking) {
   for (int n = 0; n < MOST_STREAMS; n++) {
     cusim_stream *s = &cusim.stream[next_slot++ % MOST_STREAMS];
@@ -250,11 +250,11 @@ CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
 }
 
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority) {
-  (void)priority; /* any is taken, as the nearest that there is */
+  (void)priority; /* any priority is accepted; the nearest one is used */
   return create_stream(CALL_cuStreamCreateWithPriority, stream, flags);
 }
 
-/* The stream still does what it has got. */
+/* The stream first finishes its work. */
 CUresult cuStreamDestroy_v2(CUstream stream) {
   cusim_device *d;
   CUresult why = cusim_begin(CALL_cuStreamDestroy, NULL);

@@ -1,9 +1,9 @@
 /* ptx_convert.c - PTX's cvt between integers of 8 to 64 bits and floats of 16, 32 and 64.
  *
- * Idea       Integers pass through 128 bits, floats through double, which holds every float of 16 and 32 bits. So each result
- *            is rounded once.
- * Invariant  A NaN that an instruction makes has all bits set but its sign, as on the device; so code that relies on the
- *            processor's NaN is found out. Float to integer clamps; a NaN becomes 0.
+ * Idea       Integers are converted through 128 bits, floats through double, which can represent every float of 16 and 32 bits.
+ *            Each result is therefore rounded once.
+ * Invariant  A NaN that an instruction makes has all bits set except its sign, as on the device. This detects code that relies
+ *            on the CPU's NaN. Float to integer clamps; a NaN becomes 0.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -49,7 +49,7 @@ static uint64_t bits_of_double(double value) {
   return value != value ? 0x7fffffffffffffff : bits;
 }
 
-/* 2 to the power e, which is that of a normal number. */
+/* 2 to the power e, which must be a normal number. */
 static double power(int e) {
   return ptx_double((uint64_t)(e + 1023) << 52);
 }
@@ -82,7 +82,7 @@ static uint64_t to_half(double x, ptx_word rounding) {
                  whole(a * power(10 - e), rounding)); /* a carry goes to the exponent */
 }
 
-/* To nearest even; rounding toward 0 takes a step back where that went too far. */
+/* To nearest even; rounding toward 0 steps back if that went too far. */
 static uint64_t to_float(double x, ptx_word rounding) {
   const float f = (float)x;
   uint64_t bits = ptx_bits_float(f);

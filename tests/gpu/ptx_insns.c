@@ -1,10 +1,9 @@
 /* ptx_insns.c - reads one instruction of PTX, and checks it as an assembler would.
  *
- * Idea       A row for each name says which operands it takes, and of which types. The words behind the name, each with a
- *            dot, are types, rounding, a comparison and the like; each is taken once, and one that the row does not ask for is
- *            an error.
- * Invariant  An operand's register has the width of the instruction's type and agrees with it (a .b register with any, a
- *            float with no integer); those of ld, st and cvt may be wider, where the type is no float.
+ * Idea       A row for each name lists its operands and their types. The words after the name, each with a dot, are types,
+ *            rounding, comparisons and so on. Each is accepted once, and a word that the row does not list is an error.
+ * Invariant  An operand's register has the width of the instruction's type and matches it (a .b register matches any type, a
+ *            float register no integer type). Registers of ld, st and cvt may be wider if the type is not a float.
  * Source     NVIDIA, PTX ISA 6.5, chapters 6 (operand type checking) and 9.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
@@ -13,9 +12,9 @@
 
 #include "ptx_text.h"
 
-/* Which types a name takes. */
+/* Which types a name accepts. */
 enum { INTS = 1, FLOATS = 2, BITS = 4, PREDS = 8, BYTES = 16, HALF = 32, SIGNED = 64 };
-/* What stands behind it. */
+/* Which words follow the name. */
 enum { ROUNDS = 1, PRODUCT = 2, COMPARES = 4, SPACED = 8 };
 
 static const struct row {
@@ -63,7 +62,7 @@ static const struct behind {
     {"param", PTX_PARAM}, {"local", PTX_LOCAL},
 };
 
-/* ---- what stands behind the name ---- */
+/* ---- the words after the name ---- */
 
 static bool take_type(ptx_reader *r, ptx_insn *i, const char *part) {
   const ptx_type t = ptx_type_of(part);
@@ -86,7 +85,7 @@ static bool take_join(ptx_insn *i, const char *part) {
   return i->join != PTX_PLAIN;
 }
 
-/* How a cache treats a load or a store, which an interpreter may ignore. */
+/* Cache hints of a load or a store, which an interpreter may ignore. */
 static bool is_hint(ptx_op op, const char *part) {
   static const char *const loads[] = {"ca", "cg", "cs", "lu", "cv", "nc"}, *const stores[] = {
                                                                                "wb", "cg", "cs",
@@ -121,7 +120,7 @@ static bool type_fits(int types, ptx_type t) {
   return types & (t <= PTX_B64 ? BITS : ptx_is_signed(t) ? INTS | SIGNED : INTS);
 }
 
-/* Which rounding a conversion must have, and may not have. */
+/* Which rounding a conversion requires, and which it excludes. */
 static bool rounding_fits(ptx_type to, ptx_type from, ptx_word w) {
   const bool to_float = ptx_is_float(to), from_float = ptx_is_float(from);
   if (to_float && from_float)
@@ -184,7 +183,7 @@ static const struct row *read_name(ptx_reader *r, ptx_insn *i) {
 
 /* ---- operands ---- */
 
-/* May a register of this type serve an operand of the instruction's? */
+/* May a register of this type be an operand of an instruction of type `t`? */
 static bool agrees(ptx_type reg, ptx_type t, bool wider) {
   if ((reg == PTX_PRED) != (t == PTX_PRED)) return false;
   if (ptx_bytes(reg) != ptx_bytes(t) &&
@@ -356,7 +355,7 @@ static void read_setp(ptx_reader *r, ptx_insn *i) {
   i->a[2] = read_operand(r, PTX_PRED, false, false);
 }
 
-/* The result and operands of the rest. */
+/* The result and operands of all other instructions. */
 static void read_plain(ptx_reader *r, ptx_insn *i, const struct row *row) {
   static const ptx_type twice[] = {
       [PTX_U16] = PTX_U32, [PTX_U32] = PTX_U64, [PTX_S16] = PTX_S32, [PTX_S32] = PTX_S64};
@@ -371,7 +370,7 @@ static void read_plain(ptx_reader *r, ptx_insn *i, const struct row *row) {
   }
 }
 
-/* cvta.to.global.u64 a, b; all addresses are global ones. */
+/* cvta.to.global.u64 a, b; all addresses are global. */
 static void read_cvta(ptx_reader *r, ptx_insn *i) {
   if (!ptx_is(r, "cvta.to.global.u64"))
     ptx_fail(r, "of cvta only cvta.to.global.u64 is understood");

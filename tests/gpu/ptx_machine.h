@@ -1,12 +1,13 @@
-/* ptx_machine.h - an interpreter of the part of PTX that tutti's kernels are written in.
+/* ptx_machine.h - an interpreter for the subset of PTX that tutti's kernels use.
  *
- * Idea       ptx_parse.c reads a text into instructions once, and refuses what an assembler would refuse: names, types of
- *            operands, rounding that is not said. ptx_run.c runs one thread of a kernel from its first instruction to
+ * Idea       ptx_parse.c reads a text into instructions once, and refuses what an assembler would refuse: unknown names, wrong
+ *            operand types, missing rounding. ptx_run.c runs one thread of a kernel from its first instruction to
  *            its end. Registers, special registers and constants are slots of one array of 64-bit words.
  * Invariant  A slot holds its value with zeros above the register's width.
  * Understood .reg .local; ld and st of .param (ld only), .global, .local, v2 and v4; cvta.to.global; mov, also packing and
- *            unpacking; add sub mul mad div rem min max neg abs and or xor not shl shr selp setp cvt bra ret. No barrier, no
- *            shared memory, no call, no fma; float arithmetic needs .rn, because an assembler may fuse what has no rounding.
+ *            unpacking; add sub mul mad div rem min max neg abs and or xor not shl shr selp setp cvt bra ret. Barriers,
+ *            shared memory, calls and fma are not supported. Float arithmetic needs .rn, because an assembler may fuse
+ *            operations without a rounding.
  * Source     NVIDIA, Parallel Thread Execution ISA, version 6.5.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PTX_MACHINE_H
@@ -65,7 +66,8 @@ typedef enum ptx_op {
   PTX_RET
 } ptx_op;
 
-/* What follows the name: rounding, which half of a product, a comparison, how it is joined, a space. */
+/* Words after the name: rounding, the half of a product, a comparison, how predicates are combined, a state
+ * space. */
 typedef enum ptx_word {
   PTX_PLAIN,
   PTX_RN,
@@ -136,14 +138,14 @@ typedef struct ptx_module {
   int n;
 } ptx_module;
 
-/* Returns NULL and why, with the line. */
+/* Returns NULL, with the reason and the line in `why`, if the text is refused. */
 ptx_module *ptx_parse(const char *text, char *why, size_t size);
 void ptx_free(ptx_module *m);
 
 typedef struct ptx_world {
   const unsigned char *params; /* of the function's param_bytes */
   unsigned char *local;        /* of its local_bytes */
-  /* The bytes at a global address; NULL: a thread may not use them so. */
+  /* The bytes at a global address; NULL: a thread may not access them this way. */
   unsigned char *(*touch)(void *self, uint64_t at, unsigned bytes, bool writes);
   void *self;
   int64_t steps;        /* the most instructions of a thread */
@@ -151,17 +153,18 @@ typedef struct ptx_world {
   int bad_line;
 } ptx_world;
 
-/* Runs one thread. slots: f->nslots, beginning with its special registers, the rest as f->first. Returns a CUresult. */
+/* Runs one thread. slots: f->nslots, beginning with its special registers, the rest as in f->first. Returns a
+ * CUresult. */
 int ptx_run(const ptx_function *f, uint64_t *slots, ptx_world *w);
 
 unsigned ptx_bytes(ptx_type t);
 bool ptx_is_float(ptx_type t);
 bool ptx_is_signed(ptx_type t);
-/* The value of the type `to`, as the lowest bits of 64, with the sign in those above. */
+/* The value of the type `to`, in the lowest bits of 64, sign-extended. */
 uint64_t ptx_convert(uint64_t bits, ptx_type from, ptx_type to, ptx_word rounding);
 float ptx_float(uint64_t bits);
 double ptx_double(uint64_t bits);
-/* Any NaN becomes the one that the device makes. */
+/* Every NaN becomes the device's NaN. */
 uint64_t ptx_bits(ptx_type t, double value);
 uint64_t ptx_bits_float(float value);
 

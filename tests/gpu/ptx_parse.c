@@ -1,8 +1,9 @@
 /* ptx_parse.c - reads a module of PTX: its head, its kernels, their parameters, registers and labels.
  *
- * Idea       A word is a name with all its dots, a number, or one character. The first error stops the reader, which frees all.
- * Strict     .version, .target and .address_size must lead, in this order; the target must be one that sm_70 runs. All that
- *            is not understood is an error.
+ * Idea       A word is a name with all its dots, a number, or one character. The first error stops the reader, which frees
+ *            everything.
+ * Strict     .version, .target and .address_size must come first, in this order; the target must be one that sm_70 can run.
+ *            Everything unsupported is an error.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <stdarg.h>
@@ -166,7 +167,7 @@ int ptx_label_of(ptx_reader *r, const char *name) {
   return r->nlabels++;
 }
 
-/* .reg .b32 %r<10>, %x; what a register holds at first is nothing that a program should like */
+/* .reg .b32 %r<10>, %x; registers start with arbitrary values, so that programs that rely on them fail */
 static void read_registers(ptx_reader *r) {
   ptx_next(r);
   const ptx_type type = r->word[0] == '.' ? ptx_type_of(r->word + 1) : PTX_NONE;

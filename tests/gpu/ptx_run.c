@@ -2,9 +2,9 @@
  *
  * Idea       One switch over instructions that were read and checked before; each computes on words of 64 bits, cut to the
  *            width of the result's register.
- * Cost       Some 5 ns an instruction.
+ * Cost       About 5 ns per instruction.
  * Invariant  Floats are computed in their own width, and rounded to nearest even. A NaN that arithmetic makes is the
- *            device's; moving, selecting and storing keep a NaN's bits. A thread that runs too many instructions has failed.
+ *            device's; moving, selecting and storing keep a NaN's bits. A thread with too many instructions has failed.
  * Source     NVIDIA, PTX ISA 6.5, chapter 9.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
@@ -16,7 +16,7 @@ static inline uint64_t cut(uint64_t bits, unsigned bytes) {
   return bytes == 8 ? bits : bits & ((1ull << 8 * bytes) - 1);
 }
 
-/* The operand as 64 bits: with the sign in front, if the type has one. */
+/* The operand as 64 bits, sign-extended if the type is signed. */
 static inline uint64_t extended(uint64_t bits, ptx_type t) {
   const unsigned unused = 64 - 8 * ptx_bytes(t);
   return ptx_is_signed(t) ? (uint64_t)((int64_t)(bits << unused) >> unused) : bits;
@@ -143,7 +143,7 @@ static void compare(const ptx_insn *i, uint64_t *s) {
   if (i->d[1] >= 0) s[i->d[1]] = other;
 }
 
-/* The bytes that a load or store is about. */
+/* The bytes that a load or store accesses. */
 static int locate(const ptx_insn *i, const ptx_function *f, const uint64_t *s, ptx_world *w,
                   unsigned char **at) {
   const unsigned bytes = ptx_bytes(i->type) * (unsigned)i->n;
@@ -161,7 +161,7 @@ static int locate(const ptx_insn *i, const ptx_function *f, const uint64_t *s, p
   return CUDA_SUCCESS;
 }
 
-/* Words that other threads and processes may see are read and written whole. */
+/* Words that other threads and processes may access are read and written with one access. */
 static uint64_t get(const unsigned char *at, unsigned bytes) {
   switch (bytes) {
     case 1: return __atomic_load_n(at, __ATOMIC_RELAXED);

@@ -1,4 +1,4 @@
-/* ptx_text.h - internals of the reader of PTX: words of a text, and a function that is being read.
+/* ptx_text.h - internals of the PTX reader: the words of a text, and the function that is being read.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PTX_TEXT_H
 #define PTX_TEXT_H
@@ -8,7 +8,7 @@
 enum { PTX_WORD = 96 };
 
 typedef struct
-    ptx_names { /* registers NAME0, NAME1, ... in slots from `first` on; or one register */
+    ptx_names { /* registers NAME0, NAME1, ... in slots `first` and up; or a single register */
   char name[40];
   int n; /* -1: one, without a number */
   int first;
@@ -17,7 +17,7 @@ typedef struct
 
 typedef struct ptx_label {
   char name[PTX_WORD];
-  int at; /* of the next instruction; -1: used, and not there yet */
+  int at; /* index of the next instruction; -1: used, but not defined yet */
   int line;
 } ptx_label;
 
@@ -38,19 +38,19 @@ typedef struct ptx_reader {
 
 void ptx_next(ptx_reader *r); /* reads the next word */
 bool ptx_is(const ptx_reader *r, const char *word);
-/* Passes a word that must be there. */
+/* Skips a word that must come next. */
 void ptx_expect(ptx_reader *r, const char *word);
 void ptx_fail(ptx_reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A whole number, which may be negative. */
 int64_t ptx_number(ptx_reader *r);
-/* The type of a word such as "u32"; PTX_NONE: it is none. */
+/* The type of a word such as "u32"; PTX_NONE: not a type. */
 ptx_type ptx_type_of(const char *word);
 /* A new slot: its number. */
 int ptx_slot_new(ptx_reader *r, uint64_t value);
-/* The slot of a register; -1: no register has this name. */
+/* The slot of a register; -1: unknown register. */
 int ptx_slot_of(const ptx_reader *r, const char *name, ptx_type *type);
 int ptx_label_of(ptx_reader *r, const char *name);
-/* Grows a list of `n` items of `size` bytes by one; *room: how many fit now. NULL after an error. */
+/* Grows a list of `n` items of `size` bytes by one; *room: its capacity. NULL after an error. */
 void *ptx_grow(ptx_reader *r, void *list, int n, int *room, size_t size);
 /* Reads an instruction from its guard to its semicolon. ptx_insns.c */
 void ptx_read_insn(ptx_reader *r);

@@ -1,9 +1,9 @@
-/* mpi_beside.c - a program that uses MPI and tutti at once: messages, communicators, computing.
+/* mpi_beside.c - a program that uses MPI and tutti together: messages, communicators, computing.
  *
  * Usage      mpi_beside [LEVEL]   of threads, as MPI names it: single (the default),
  *            funneled, serialized, multiple.
  * Idea       neither may receive the other's messages, and a rank that waits in tutti lets
- *            MPI progress: a program that is right without tutti stays right with it.
+ *            MPI progress: a program that is correct without tutti is also correct with it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static bool play_probe(tutti_comm *comm, uint64_t seed) {
   return good;
 }
 
-/* Wildcard receives posted before tutti communicates match what the program sends afterwards. */
+/* Wildcard receives posted before tutti communicates match messages that the program sends afterwards. */
 static bool play_wildcards(tutti_comm *comm, uint64_t seed) {
   enum { N = 20000 };
   MPI_Comm on[2] = {MPI_COMM_WORLD, MPI_COMM_NULL};
@@ -127,7 +127,7 @@ static bool play_wildcards(tutti_comm *comm, uint64_t seed) {
 
 enum wait { ALLREDUCE, BARRIER, REQUEST, TESTS, MESSAGE, WAITS };
 
-/* Returns when the partner has called it, too. */
+/* Returns after the partner has called it, too. */
 static bool meet(tutti_comm *comm, enum wait how, int partner) {
   job j;
   uint32_t theirs = 0, mine = (uint32_t)me;
@@ -151,8 +151,8 @@ static bool meet(tutti_comm *comm, enum wait how, int partner) {
   }
 }
 
-/* The lower rank of a pair begins a large send and then waits in tutti; the partner enters tutti
- * after it has received. */
+/* The lower rank of a pair starts a large send and then waits in tutti; the partner enters tutti after it has
+ * received. */
 static bool play_large(tutti_comm *comm, uint64_t seed) {
   const int partner = me ^ 1, n = 4 << 20;
   const bool sends = me < partner;
@@ -174,8 +174,7 @@ static bool play_large(tutti_comm *comm, uint64_t seed) {
   return good;
 }
 
-/* The reverse: the receiver, which has posted its receive, waits in tutti; the sender waits in
- * MPI. */
+/* The reverse: the receiver, which has posted its receive, waits in tutti; the sender waits in MPI. */
 static bool play_late_send(tutti_comm *comm, uint64_t seed) {
   const int partner = me ^ 1, n = 4 << 20;
   const bool receives = me < partner;
@@ -195,7 +194,7 @@ static bool play_late_send(tutti_comm *comm, uint64_t seed) {
   return good;
 }
 
-/* A large allreduce completes although no rank waits for it: all compute and test. */
+/* A large allreduce completes although no rank waits for it: all ranks compute and test. */
 static bool play_computing(tutti_comm *comm, uint64_t seed) {
   job j;
   int done = 0;
@@ -260,7 +259,7 @@ static int make_many(tutti_comm *base, tutti_comm **all, bool *good) {
   return n + *good;
 }
 
-/* Operations in flight on all communicators at once; each rank waits for them in another order. */
+/* Operations in flight on all communicators simultaneously; each rank waits for them in a different order. */
 static bool play_many(tutti_comm *comm, uint64_t seed) {
   static const size_t sizes[EACH] = {3, 5000, 70000};
   tutti_comm *all[MANY];
@@ -315,7 +314,7 @@ static void *abort_soon(void *comm) {
   return NULL;
 }
 
-/* A thread aborts a communicator in which another waits, and one that no thread uses. */
+/* A thread aborts a communicator on which another thread waits, and one that no thread uses. */
 static bool play_abort(tutti_comm *comm, uint64_t seed) {
   bool good = true;
   (void)seed;
@@ -361,7 +360,7 @@ int main(int argc, char **argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (!ERROR(tutti_comm_from_mpi(MPI_COMM_WORLD, &comm), TUTTI_OK, "")) return 1;
-  int now; /* tutti leaves it as it is */
+  int now; /* tutti does not change it */
   MPI_Query_thread(&now);
   failed = !CHECK(now == provided);
   for (size_t s = 0; s < sizeof beside / sizeof *beside; s++) {

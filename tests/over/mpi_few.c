@@ -1,8 +1,8 @@
-/* mpi_few.c - every collective a few times: for MPIs whose ranks spin, and are slow if there
- * are more ranks than cores.
+/* mpi_few.c - every collective a few times: for MPIs with ranks that spin while they wait, which makes them
+ * slow with more ranks than cores.
  *
  * Idea       a rank's vector is a function of its rank and the index, so every result is
- *            known. Sizes: within a packet, just beyond it, and in several pieces.
+ *            known. Sizes: within a packet, just larger than one, and in several pieces.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <unistd.h>

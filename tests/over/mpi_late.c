@@ -1,9 +1,10 @@
-/* mpi_late.c - tutti_comm_from_mpi while a rank is late: rank 0 waits, and rank 1 calls it only when rank 0 has warned.
+/* mpi_late.c - tutti_comm_from_mpi with a late rank: rank 0 waits, and rank 1 calls it only after rank 0 has
+ * warned.
  *
- * Idea       The doctor's report of this process, and the log, are taken where the wait warns: in the log's callback, which
+ * Idea       The doctor's report of this process, and the log, are checked when the wait warns: in the log's callback, which
  *            then sends the message that rank 1 waits for. A second passes in 20 ms (pass_time.h).
  * Cases      The call succeeds as soon as all ranks have made it. It ends by TUTTI_CONNECT_TIMEOUT, or by an interrupt, and
- *            succeeds when it is made again. It runs on 2 ranks and more.
+ *            succeeds when it is repeated. It runs on 2 ranks and more.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* mpi_wrong.c - wrong arguments and settings of a communicator over MPI: all ranks get a
- * sentence that says so, and no rank hangs.
+/* mpi_wrong.c - invalid arguments and settings of a communicator over MPI: all ranks get an error message, and
+ * no rank hangs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static bool no_intercommunicator(void) {
   return good;
 }
 
-/* An environment variable of the ranks from `first` on. */
+/* An environment variable that is set on rank `first` and the ranks after it. */
 typedef struct setting {
   const char *name, *value;
   int first;
@@ -59,7 +59,7 @@ static const setting wrong[] = {
     {"TUTTI_TOPO", "rack: nobody", 0, TUTTI_ERR_ARG, "TUTTI_TOPO"},
     {"TUTTI_ALGO", "no-such", 0, TUTTI_ERR_ARG, "TUTTI_ALGO|no-such"},
     {"TUTTI_CONTRACT", "maybe", 0, TUTTI_ERR_ARG, "TUTTI_CONTRACT|maybe"},
-    {"TUTTI_CONTRACT", "maybe", 1, TUTTI_ERR_ARG, "TUTTI_CONTRACT|maybe"}, /* not the same on all */
+    {"TUTTI_CONTRACT", "maybe", 1, TUTTI_ERR_ARG, "TUTTI_CONTRACT|maybe"}, /* differs between ranks */
 };
 
 static bool refuses_setting(const setting *s) {
@@ -97,7 +97,7 @@ static bool is_over(tutti_comm *comm) {
   static uint32_t x[100000];
   tutti_comm *other;
   bool good = true;
-  /* without communication it may still succeed */
+  /* it may succeed if it needs no communication */
   const tutti_status status = tutti_allreduce(comm, x, x, 100000, TUTTI_UINT32, TUTTI_SUM);
   if (status) good = ERROR(status, TUTTI_ERR_SYSTEM, "MPI has been finalized");
   good &= ERROR(tutti_comm_split(comm, 0, 0, &other), TUTTI_ERR_SYSTEM, "MPI has been finalized");

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# autopkg.sh - debian/tests by Debian's own program, autopkgtest, in a bare system: each test has the packages that its Depends
-# names, tutti's from build/deb. As root.
+# autopkg.sh - debian/tests, run by Debian's autopkgtest in a minimal system: each test has the packages that its Depends
+# lists, with tutti's from build/deb. As root.
 #
 #   tests/package/autopkg.sh build/deb
 #
-# tests/support/bare.bash has the variables. SPDX-License-Identifier: BSD-3-Clause
+# Variables: see tests/support/bare.bash. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/bare.bash"
 deb=$(readlink -f "$1")
 command -v autopkgtest >/dev/null || { echo "ok - autopkgtest # SKIP no autopkgtest here; tools/deps.sh bare installs it" && exit 0; }

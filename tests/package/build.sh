@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# build.sh - Debian's packages, built as Debian builds them: in a bare system with what debian/control names and nothing else, by an
+# build.sh - builds Debian's packages the way Debian does: in a minimal system with only the packages in debian/control, as an
 # ordinary user, with `dpkg-buildpackage` and lintian (tools/deb.sh). As root.
 #
 #   tests/package/build.sh build/dist build/deb
 #
-# tests/support/bare.bash has the variables. SPDX-License-Identifier: BSD-3-Clause
+# Variables: see tests/support/bare.bash. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/bare.bash"
 dist=$(readlink -f "$1") && mkdir -p "$2" && deb=$(readlink -f "$2")
 bare_begin "${deb%/*}/bare"

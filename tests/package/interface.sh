@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# interface.sh - tools/abi.sh on a small library with tags: what it allows, and what it refuses.
+# interface.sh - tools/abi.sh on a small library with tags: the changes that it allows and those that it refuses.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 command -v abidiff >/dev/null || { skip "the binary interface" "no abidiff here; make check-abi installs it" 6 && exit 0; }

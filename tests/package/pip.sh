@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# pip.sh - the wheel, and the tarball of the sources, installed by pip into environments of their own, without a network.
+# pip.sh - installs the wheel and the source tarball with pip into separate environments, without a network.
 #
 #   DIST=build/dist tests/package/pip.sh
 #
@@ -47,7 +47,7 @@ else
 fi
 ok "the wheel keeps what its name promises" all \
   '$python tools/check_wheel.py "$dist/tutti-$version"-py3-none-manylinux_2_28_*.whl >"$work/out"'
-# Without a commit or a clock in between, the same tree gives the same bytes.
+# With a fixed SOURCE_DATE_EPOCH, the same tree gives the same bytes.
 export SOURCE_DATE_EPOCH=1700000000
 for copy in one two; do mkdir "$work/$copy" && $python python/backend.py "$work/$copy" >/dev/null; done
 ok "make dist writes the same bytes twice" cmp "$work/one/tutti-$version.tar.gz" "$work/two/tutti-$version.tar.gz"

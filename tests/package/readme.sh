@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# readme.sh - the README's examples, copied, with the tutti that is installed on this machine; and the demos on it.
+# readme.sh - runs the README's examples, and the demos, with the tutti that is installed on this machine.
 #
 #   tests/package/readme.sh [c] [python] [torch] [dropin] [demo]       (all)
 #
-# Needs compilers, MPIs and data beside tutti: debian/tests/control has their names. Nothing is taken from a build folder.
+# In addition to tutti, needs the compilers, MPIs and data that debian/tests/control lists. Uses nothing from a build folder.
 # SPDX-License-Identifier: BSD-3-Clause
 TUTTI=$(command -v tutti) || { echo "not ok - the command tutti is installed"; exit 1; }
 . "${BASH_SOURCE%/*}/../support/tap.bash"
@@ -15,9 +15,9 @@ tree=$PWD
 
 # block LANGUAGE N: the N-th block of this language in the README.
 block() { awk -v mark="\`\`\`$1" -v want="$2" '$0 == mark {n++; next} /^```$/ {n += n == want; next} n == want' README.md; }
-# line PATTERN: the first line of the README, or the first code in one, that begins so.
+# line PATTERN: the first line of the README, or the first code in a line, that begins with the pattern.
 line() { grep -oE "(^|\`)$1[^\`]*" README.md | head -1 | tr -d '\`'; }
-# runs COMMAND...: in the test's folder, as a user who copies lines does; status in rc.
+# runs COMMAND...: runs it in the test's folder, as a user would who copies lines; status in rc.
 runs() { rc=0 && (cd "$work" && TOKEN=$token timeout -k 5 "${SECONDS_MOST:-120}" "$@") >"$work/out" 2>"$work/err" || rc=$?; }
 
 in_c() {
@@ -43,7 +43,7 @@ in_torch() {
   ok "PyTorch: on the compiled backend" all 'status 0' 'out_is "True "'
 }
 
-# An MPI program that knows nothing of tutti, under the README's line.
+# An MPI program that does not use tutti, started by the README's line.
 dropin() {
   local mpi launcher
   cat >"$work/app.c" <<'EOC'

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# recipes.sh - the files that package managers read: their form, with the tools that are here, and their version. What needs a
-# tool that is not here is a skip.
+# recipes.sh - checks the form and the version of the files that package managers read. Checks that need a tool that is not
+# installed are skipped.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 version=$(awk '/define TUTTI_VERSION_(MAJOR|MINOR|PATCH)/ {printf s $3; s = "."}' include/tutti.h)
 runs() { rc=0 && "$@" >"$work/out" 2>"$work/err" || rc=$?; }
-# here COMMAND NAME [N]: is the tool here? If not, N tests are skipped.
+# here COMMAND NAME [N]: is the tool installed? If not, N tests are skipped.
 here() { command -v "$1" >/dev/null || { skip "$2" "no $1 here" "${3:-1}" && false; }; }
 
 # ---- the recipes as a release has them; the tarball is a stand-in ----
@@ -27,7 +27,7 @@ cp -r recipes release.conf tools "$work/" && echo '# @NOTHING@' >>"$work/recipes
 runs bash -c "cd '$work' && tools/fill_recipes.sh 'tutti-$version.tar.gz' third"
 ok "a name that is not filled in is an error" all 'status 1' 'says "@NOTHING@"'
 rm -rf "$work/recipes" && tools/fill_recipes.sh "$work/tutti-$version.tar.gz" "$made" >/dev/null 2>&1
-# Addresses of tutti's own: those of release.conf, and their places in debian/, which tools/deb.sh fills in.
+# tutti's own addresses: those of release.conf, and their placeholders in debian/, which tools/deb.sh fills in.
 runs $python -c 'import sys; sys.path.insert(0, "python"); import sources; print(*sources.names(), sep="\n")'
 grep -vE '^(release\.conf|debian/(control|changelog)|tests/.*|tools/(fill_recipes|deb)\.sh|python/backend\.py)$' "$work/out" >"$work/files"
 runs xargs grep -nIE '[@/]example\.org\b' -- <"$work/files"
@@ -70,7 +70,7 @@ runs env -C "$copy" ONLY_VERSION=97.0.1 bash tests/package/recipes.sh
 ok "and all places agree on it" all 'status 0' '[ "$(grep -c "names version 97.0.1" "$work/out")" = 10 ]'
 
 # ---- Spack, EasyBuild: Python ----
-# Their names are stubs: each is called with what the recipe says, and nothing is built.
+# The names that the recipes import are stubs: each call gets the recipe's arguments, and nothing is built.
 cat >"$work/spack.py" <<'E'
 import sys
 
@@ -155,7 +155,7 @@ here tclsh "Environment Modules' module sets the paths" && {
   ok "Environment Modules' module sets the paths" all 'status 0' 'has "^$want$"' 'has "^LD_LIBRARY_PATH=/opt/tutti/lib$"'
 }
 
-# ---- the container: what it copies and installs is there; podman would have to fetch Debian's image ----
+# ---- the container: the files that it copies and installs exist; building it would need Debian's image ----
 ok "the container's file has two stages, and the goal is one of make's" all \
   '[ "$(grep -c ^FROM recipes/Containerfile)" = 2 ]' 'grep -q "^RUN make .* install$" recipes/Containerfile'
 skip "the container is built" "its base image comes from a registry"

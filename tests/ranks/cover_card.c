@@ -1,4 +1,4 @@
-/* cover_card.c - cases whose vectors lie on a card (support/card.h), if TUTTI_TEST_CARD is set.
+/* cover_card.c - cases with vectors in device memory (support/card.h), if TUTTI_TEST_CARD is set.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ bool cover_cards(void) {
   return getenv("TUTTI_TEST_CARD") != NULL;
 }
 
-/* A card is opened once per process; ranks that are threads share it. */
+/* A device is opened once per process; ranks that are threads share it. */
 bool cover_open_card(int rank) {
   char why[200];
   if (!cover_cards() || card_open(rank, why, sizeof why)) return true;

@@ -42,7 +42,7 @@ bool cover_has_op(tutti_type type, int op) {
   return op >= COVER_USER || tutti_type_has_op(type, (tutti_op)op);
 }
 
-/* ---- algorithms: tutti's choice, the table, and other parameters than the table's ---- */
+/* ---- algorithms: tutti's choice, the table, and parameters that the table does not have ---- */
 
 enum { MORE = 3 }; /* of every family */
 
@@ -148,11 +148,11 @@ static void draw(cover_case *c, uint64_t *state) {
   c->manner = below(state, 4);
   if (c->memory == COVER_CARD && below(state, 2)) c->manner = COVER_ON;
   c->spread = below(state, 2) ? below(state, COVER_SPREADS) : COVER_EVEN;
-  c->rough = below(state, 4) == 0 && c->type <= TUTTI_SHORT_INT; /* 8 bits have no bound */
+  c->rough = below(state, 4) == 0 && c->type <= TUTTI_SHORT_INT; /* 8 bits: no usable bound */
   c->seed = cover_mix(*state);
 }
 
-/* False: type and op do not go together; the case keeps its drawn ones. */
+/* False: type and op do not go together; the case keeps those drawn before. */
 static bool from_pairs(cover_case *c, size_t n) {
   tutti_type type = (tutti_type)(n / COVER_OPS);
   int op = (int)(n % COVER_OPS);

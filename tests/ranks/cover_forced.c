@@ -1,6 +1,5 @@
-/* cover_forced.c - checks which plan ran. A case that names an algorithm must run it. By the end
- * every entry of the table has run, with floats and with integers, if it supports any case on this
- * many ranks.
+/* cover_forced.c - checks which plan ran. A case that names an algorithm must run it. By the end every entry of
+ * the table has run, with floats and with integers, if it supports any case on this number of ranks.
  *
  * Idea       the communicator's plans are dropped before the call, so the plans that it has
  *            afterwards are those that the call ran.
@@ -20,7 +19,7 @@ static int kind_of(tutti_type type) {
   return tutti_type_has_op(type, TUTTI_SUM) ? COVER_FLOATS : -1;
 }
 
-/* The entry of a name; an entry without parameters stands for all others of its family. */
+/* The entry of a name; an entry without parameters represents its family's other names. */
 static int entry_of(const char *name) {
   int family = -1;
   for (int i = 0; i < ENTRIES && tutti_algo_name(i, NULL); i++) {
@@ -65,7 +64,7 @@ static bool name_at(const cover_case *c, int entry, int n, char *name, size_t si
 
 /* Finds a collective, an op and a number of helpers that the named algorithm supports. */
 static bool find_use(cover_case *c) {
-  static const tutti_op ops[] = {TUTTI_SUM, TUTTI_MAX}; /* some algorithms do no op that rounds */
+  static const tutti_op ops[] = {TUTTI_SUM, TUTTI_MAX}; /* some algorithms lack ops that round */
   const int root = c->root;
   for (c->helpers = 0; c->helpers < c->ranks; c->helpers++)
     for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
@@ -93,8 +92,8 @@ void cover_watch(tutti_comm *comm) {
   tt_plans_forget(comm);
 }
 
-/* An exact sum begins with an allreduce of all ranks, a maximum of integers: may another algorithm
- * than the named one run that, because the named one cannot? */
+/* An exact sum begins with an allreduce of all ranks, a maximum of integers. Is it true that another algorithm
+ * may run it, because the named one does not support it? */
 static bool part_of_exact(const tutti_comm *comm, const cover_case *c, tutti_op op,
                           const tt_sched *ran_plan) {
   const tt_call call = {.coll = c->coll, .type = c->type, .op = op};

@@ -1,8 +1,8 @@
-/* cover_part.c - the part of the vector that each rank contributes and receives, written again
- * without the library's help.
+/* cover_part.c - the part of the vector that each rank contributes and receives, computed independently of the
+ * library.
  *
  * Idea       one vector for all: rank r's src and dst are parts of it. The right
- *            value at place i of dst is either a sum over ranks at place i, or an
+ *            value of element i of dst is either a sum over ranks of element i, or an
  *            element of some rank's src.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cover.h"

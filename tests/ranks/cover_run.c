@@ -2,8 +2,8 @@
  *
  * Invariant  buffers have exactly the alignment of their type; the 64 bytes around
  *            each are checked afterwards; src must be unchanged. In half of the cases the
- *            caller overwrites src and dst the moment the call has returned: then no peer may
- *            still read src, and none may write to dst.
+ *            caller overwrites src and dst immediately after the call has returned: no peer may
+ *            still read src or write to dst at that point.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdio.h>
@@ -18,8 +18,8 @@ enum { GUARD = 64, PAINT = 0xa5 };
 typedef struct buffer {
   tutti_comm *comm; /* owner of the memory, or NULL */
   unsigned char *capacity, *at;
-  size_t bytes; /* from `at` on */
-  char *card;   /* in place of `capacity`, which then shows what it holds; or NULL */
+  size_t bytes; /* starting at `at` */
+  char *card;   /* device memory that is passed to the call; `capacity` is its copy; or NULL */
 } buffer;
 
 typedef struct cover_flight { /* one rank's part of a case */
@@ -95,8 +95,7 @@ static void tile(const bench *b, unsigned char *to, const unsigned char *of, siz
   }
 }
 
-/* The buffers that are passed to the call. In place, both lie in one buffer for the whole
- * vector. */
+/* The buffers that are passed to the call. In place, both are in one buffer for the whole vector. */
 static void *src_of(const bench *b) {
   return b->in_place ? b->dst.at + b->take.from * b->size : b->src.at;
 }
@@ -108,13 +107,13 @@ static const unsigned char *result_of(const bench *b) {
   return b->got ? b->got : dst_of(b);
 }
 
-/* What the call gets in place of a buffer's address. */
+/* The address passed to the call; it is on the device if the buffer is. */
 static void *passed(const bench *b, void *at) {
   const buffer *x = b->in_place || at == dst_of(b) ? &b->dst : &b->src;
   return x->card && at ? x->card + ((unsigned char *)at - x->capacity) : at;
 }
 
-/* The cards get what the buffers show; and the buffers show what the cards hold. */
+/* Copies the buffers to the device, and the device's contents back to the buffers. */
 static bool to_cards(const bench *b) {
   const buffer *all[] = {&b->src, &b->dst};
   bool good = true;
@@ -142,7 +141,7 @@ static bool spoils(const cover_case *c) {
   return c->seed >> 41 & 1 && c->memory < COVER_CARD;
 }
 
-/* Overwrites what the call has returned to the caller, of which b->got keeps the result. */
+/* Overwrites the buffers that the call has returned to the caller. b->got keeps the result. */
 static void spoil(bench *b) {
   b->spoilt = true;
   if (b->src.capacity) memset(b->src.at, PAINT, b->src.bytes);
@@ -299,7 +298,7 @@ static tutti_status call(tutti_comm *comm, const cover_ops *ops, bench *b) {
   tutti_status status = cover_start(comm, ops, c, src, dst, &b->request);
   for (int again = 0; again < 2 && !status && c->manner == COVER_PERSISTENT; again++) {
     if (again) status = tutti_request_wait(&b->request);
-    write_input(b); /* in place, the first round overwrote it */
+    write_input(b); /* in place, the first round overwrote the input */
     if (!status && !to_cards(b)) status = TUTTI_ERR_SYSTEM;
     if (!status) status = tutti_request_start(b->request);
   }

@@ -1,9 +1,11 @@
-/* mp_aggregated.c - sums that an aggregator makes, on ranks of several hosts, also while it ends.
+/* mp_aggregated.c - sums computed by an in-network reduction server (aggregator), on ranks of several hosts,
+ * also while it exits.
  *
- * Usage      mp_aggregated SECONDS: calls of many lengths for as long; every result is checked. SECONDS "lost": until one
- *            fails. Then the same for a while on a duplicate; or, after a failure, on the communicator of all that live.
- *            Each rank prints what it got; rank 0 also the plans before, then, and of the second communicator.
- * Ranks: none; tests/sh/aggregator.sh starts it. SPDX-License-Identifier: BSD-3-Clause */
+ * Usage      mp_aggregated SECONDS: calls of many lengths for this time; every result is checked. SECONDS "lost": until one
+ *            fails. Then the same for a short time on a duplicate; or, after a failure, on the communicator of all live ranks.
+ *            Each rank prints its results; rank 0 also the plans before, after, and of the second communicator.
+ * Ranks: none; tests/sh/aggregator.sh starts it.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@ enum { MOST = 1 << 18, SHORT = 4, LONGEST = 20 /* s */ };
 static const double A_WHILE = 0.2; /* s */
 static int64_t x[MOST], y[MOST];
 
-/* One sum, in place or not; *right: the result is. */
+/* One sum, in place or not; *right: whether the result is right. */
 static tutti_status sum(tutti_comm *comm, size_t count, bool in_place, bool *right) {
   const int64_t me = tutti_comm_rank(comm), P = tutti_comm_size(comm);
   for (size_t k = 0; k < count; k++) x[k] = me * 1000003 + (int64_t)k;
@@ -62,7 +64,7 @@ static tutti_status move(tutti_comm *comm, unsigned what, size_t count, bool in_
   }
 }
 
-/* Calls until one fails, or rank 0 says that the time has passed. Sometimes two are in flight. */
+/* Makes calls until one fails, or a rank's time has passed. Sometimes two are in flight. */
 static tutti_status calls(tutti_comm *comm, double limit, unsigned *n, bool *right) {
   static const size_t counts[] = {SHORT, 1, 5000, MOST, 100, 33, 65536, 3};
   const double until = seconds() + limit;
@@ -95,7 +97,7 @@ static void say_plans(tutti_comm *comm, const char *when) {
                 {"broadcast", TUTTI_BROADCAST, 1 << 14},
                 {"reduce-scatter", TUTTI_REDUCE_SCATTER, 64},
                 {"all-gather", TUTTI_ALL_GATHER, 64},
-                /* more than a session keeps of a sum that nobody takes */
+                /* larger than the part of an unclaimed sum that a session keeps */
                 {"long-reduce-scatter", TUTTI_REDUCE_SCATTER, 1 << 18},
                 {"long-all-gather", TUTTI_ALL_GATHER, 1 << 18}};
   char plan[300];

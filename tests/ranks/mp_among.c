@@ -1,7 +1,8 @@
-/* mp_among.c - communicators of some ranks, made by these alone (tutti_comm_among): every subset, in both orders, while the other ranks
- * do something else; many, one after another, without memory that stays.
+/* mp_among.c - communicators created by their members alone (tutti_comm_among): every subset, in both orders,
+ * while the other ranks do something else; many, one after another, without a memory leak.
  *
- * Ranks: 1 2 3 4 SPDX-License-Identifier: BSD-3-Clause */
+ * Ranks: 1 2 3 4
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum { MOST = 8, MANY = 300 };
 static tutti_comm *whole;
 static int rank, ranks;
 
-/* An all-gather among some ranks, of messages. */
+/* The ranks of a communicator, and an all-gather among them by messages. */
 typedef struct members {
   int list[MOST], n, mine;
 } members;
@@ -35,7 +36,7 @@ static int by_messages(void *ctx, const void *mine, size_t bytes, void *all) {
   return bad;
 }
 
-/* The ranks of a set of bits, upwards or downwards; false: this one is not among them. */
+/* The ranks of a bit set, ascending or descending; false: this rank is not a member. */
 static bool choose(members *m, unsigned set, bool down) {
   m->n = 0;
   m->mine = -1;

@@ -1,6 +1,7 @@
-/* mp_asleep.c - a rank that waits sleeps until there is work: while rank 0 is half a second late,
- * the others wake up a thousand times at most, wherever they run.
- * Ranks: 2 5 SPDX-License-Identifier: BSD-3-Clause */
+/* mp_asleep.c - a waiting rank sleeps until there is work: while rank 0 is half a second late, the others wake
+ * up at most a thousand times, on any core.
+ * Ranks: 2 5
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>

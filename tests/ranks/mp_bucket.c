@@ -1,12 +1,13 @@
-/* mp_bucket.c - buckets on ranks that are processes: the thread that drives them uses no processor
- * time while nothing is in flight (in one of five intervals: other processes can disturb some). For
- * buckets.sh, a rank dies during a step, or says where its tensors lie.
+/* mp_bucket.c - buckets on ranks that are processes. The thread that drives them uses no CPU time while nothing
+ * is in flight (in at least one of five intervals, because other processes can disturb some). For buckets.sh, a
+ * rank dies during a step, or reports where its tensors are.
  *
  * Usage      tutti run -k -n P mp_bucket death SEED [bf16]
  *            tutti run -n P mp_bucket memory|own     steps of one bucket, in whose memory
  * Idea       rank 1 dies at a tensor and a step that the seed selects. The other ranks get the
- * error from whichever bucket call they are in, free the buckets, make new ones on a communicator
- * without rank 1, and get the right means. Ranks: 2 3 SPDX-License-Identifier: BSD-3-Clause */
+ *            error from the bucket call that they are in, free the buckets, make new ones on a communicator
+ *            without rank 1, and get the right means. Ranks: 2 3
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ static tutti_buckets *make(tutti_comm *comm, size_t bytes, int bf16, int thread,
   return b;
 }
 
-/* bf16 holds these numbers exactly, and so their means. */
+/* bf16 represents these numbers and their means exactly. */
 static tutti_status step(tutti_buckets *b, int s, int dies_at) {
   tutti_status status = TUTTI_OK;
   for (int k = 0; k < N && !status; k++) {
@@ -78,7 +79,7 @@ static int death(tutti_comm *comm, uint64_t seed, int bf16) {
   return 0;
 }
 
-/* Does the system say that this address is in the job's segment? */
+/* Is this address in the job's shared-memory segment? */
 static bool in_segment(const void *at) {
   FILE *maps = fopen("/proc/self/maps", "r");
   char line[512];
@@ -119,7 +120,7 @@ int main(int argc, char **argv) {
   for (int s = 0; s < STEPS; s++)
     if (step(b, s, -1)) wrong("a step");
   if (tutti_barrier(comm)) wrong("a barrier");
-  struct stat threads; /* nlink: one per thread, and two */
+  struct stat threads; /* nlink: one per thread, plus two */
   if (stat("/proc/self/task", &threads) || threads.st_nlink < 4) wrong("there is no thread");
   double most = 1;
   for (int i = 0; i < 5 && most >= 0.003; i++) {

@@ -1,8 +1,8 @@
-/* mp_card.c - vectors on a card: in the order of streams, with the bits of the host, in lists and buckets, and refused where
- * they cannot be.
+/* mp_card.c - vectors in device memory: in stream order, with the same bits as on the host, in lists and
+ * buckets, and refused where they are not supported.
  *
- * Usage      TUTTI_CUDA_LIBRARY names a simulated driver (tests/gpu/); else a GPU is needed, and without one all is
- *            skipped.
+ * Usage      TUTTI_CUDA_LIBRARY names a simulated driver (tests/gpu/); otherwise a GPU is needed, and without one
+ *            everything is skipped.
  * Ranks: none; tests/sh/gpu.sh runs it
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -16,7 +16,7 @@
 static tutti_comm *comm;
 static int rank, ranks, failed, tests;
 
-/* Every rank judges; rank 0 says it. */
+/* Every rank checks; rank 0 prints the result. */
 static void judge(const char *name, bool good, const char *why) {
   unsigned char all = good;
   if (!good) printf("# rank %d: %s: %s (%s)\n", rank, name, why, tutti_error());
@@ -36,7 +36,7 @@ static uint64_t draw(uint64_t *state) {
 
 enum { ROUNDS = 12 };
 
-/* Each round fills the input, sums, and takes the result along: no rank waits before the end. */
+/* Each round fills the input, sums, and copies the result away, in stream order: no rank waits before the end. */
 static bool in_order(size_t count, bool in_place) {
   void *stream = card_stream();
   unsigned char *src = card_alloc(count), *dst = in_place ? src : card_alloc(count);
@@ -56,7 +56,7 @@ static bool in_order(size_t count, bool in_place) {
   return good;
 }
 
-/* Calls on two streams, all under way at once. */
+/* Calls on two streams, all in flight simultaneously. */
 static bool on_two_streams(void) {
   enum { CALLS = 20, COUNT = 3000 };
   void *stream[2] = {card_stream(), card_stream()};
@@ -77,7 +77,7 @@ static bool on_two_streams(void) {
   return good;
 }
 
-/* ---- the bits of the host ---- */
+/* ---- the same bits as on the host ---- */
 
 typedef struct vectors {
   size_t bytes;
@@ -144,7 +144,7 @@ static void compare_bits(void) {
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
       bool good = true;
       if (ops[o] == TUTTI_PROD && exact && types[t] >= TUTTI_FP16 && types[t] <= TUTTI_DOUBLE)
-        continue; /* which this contract refuses */
+        continue; /* ops that this contract refuses */
       for (size_t s = 0; s < sizeof sizes / sizeof *sizes - (t || o ? 2 : 0) && good; s++)
         for (int in_place = 0; in_place < 2 && good; in_place++)
           good = same_bits(types[t], ops[o], sizes[s], in_place);
@@ -154,9 +154,9 @@ static void compare_bits(void) {
     }
 }
 
-/* ---- memory that comes and goes ---- */
+/* ---- memory that is allocated and freed ---- */
 
-/* New vectors for each call, of sizes that vary: addresses are used again. */
+/* New vectors for each call, of varying sizes, so that addresses are reused. */
 static bool with_new_memory(void) {
   uint64_t state = 5;
   bool good = true;
@@ -175,7 +175,7 @@ static bool with_new_memory(void) {
   return good;
 }
 
-/* Some ranks' vectors lie on the card, and the others' on the host; `i` says whose. */
+/* Some ranks' vectors are on the device, the others' on the host; `i` selects which. */
 static bool mixed(int i, size_t count) {
   const bool card = (rank + i) % 3 != 0;
   vectors v;
@@ -208,7 +208,7 @@ static bool in_lists(void) {
   int32_t *host = malloc(4 * 300001), *mine[BUFFERS];
   bool good = host != NULL;
   for (int i = 0; i < BUFFERS && good; i++) {
-    const bool card = i != 2; /* the host has one */
+    const bool card = i != 2; /* one buffer is on the host */
     mine[i] = card ? card_alloc(4 * counts[i] + 4) : malloc(4 * counts[i] + 4);
     for (size_t k = 0; k < counts[i]; k++) host[k] = (int32_t)k + rank;
     if (card)
@@ -276,7 +276,7 @@ static bool refused(void) {
   return good;
 }
 
-/* What the explanation says of vectors on a device; *kernels: do they sum them? */
+/* Checks the explanation for vectors in device memory; *kernels: whether kernels on the device sum them. */
 static bool explained(tutti_coll coll, size_t count, bool *kernels) {
   char *words = NULL, *json = NULL;
   bool good = !tutti_comm_explain(comm, coll, count, TUTTI_FLOAT, TUTTI_SUM, 0, &words) &&
@@ -290,7 +290,7 @@ static bool explained(tutti_coll coll, size_t count, bool *kernels) {
   return good;
 }
 
-/* After calls that found out what the devices can do. WAY: what this run expects; else either is right. */
+/* Called when the abilities of the devices are known. WAY: the way that this run expects; unset: any. */
 static bool ways(void) {
   const char *wanted = getenv("WAY");
   bool kernels, copied, gathered;

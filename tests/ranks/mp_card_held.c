@@ -1,5 +1,6 @@
-/* mp_card_held.c - a card that does not go on: the stream before a call waits for ever. The rank warns after 10 s, and the call
- * ends at the time limit, on all ranks; the communicator can be freed while the card still holds what it has got.
+/* mp_card_held.c - a stream that never continues: the work before a call waits forever. The rank warns after 10
+ * s, and the call ends at the time limit, on all ranks. The communicator can be freed while the device still
+ * holds its work.
  *
  * Usage      TUTTI_CUDA_LIBRARY names a simulated driver (tests/gpu/).
  * Ranks: none; tests/sh/gpu.sh runs it
@@ -18,7 +19,7 @@ enum { COUNT = 50000, LIMIT_S = 30 };
 static tutti_comm *comm;
 static int rank, tests, failed;
 static atomic_bool warned;
-static atomic_int reported, hidden; /* waits for the device, by the doctor */
+static atomic_int reported, hidden; /* waits for the device, as shown by the doctor */
 static void *stream;
 static int32_t *src, *dst;
 
@@ -35,14 +36,14 @@ static void hear(void *ctx, int level, const char *line) {
   tutti_text_free(report);
 }
 
-/* ---- calls whose input does not come ---- */
+/* ---- calls with an input that never arrives ---- */
 
 static tutti_status sum(tutti_comm *on) {
   return tutti_allreduce(on, src, dst, COUNT, TUTTI_INT32, TUTTI_SUM);
 }
 
 static tutti_status give(
-    tutti_comm *on) { /* rank 0's; no other rank waits for it to say anything */
+    tutti_comm *on) { /* rank 0's call needs nothing from the others */
   return tutti_broadcast(on, src, dst, COUNT, TUTTI_INT32, 0);
 }
 
@@ -79,7 +80,7 @@ static void judge(const char *what, const char *row, bool good) {
 /* Rank 0's stream is held. */
 static void play(const struct row *x) {
   tutti_comm *one = NULL;
-  bool good = !tutti_comm_dup(comm, &one) && !x->call(one); /* what the first call makes is there */
+  bool good = !tutti_comm_dup(comm, &one) && !x->call(one); /* the first call's allocations exist */
   good = good && !tutti_comm_set_timeout(one, LIMIT_S);
   judge("works", x->name, good);
   atomic_store(&warned, false);

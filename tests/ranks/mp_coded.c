@@ -1,10 +1,10 @@
-/* mp_coded.c - messages between hosts that are coded: sums within the bound and the same bits on all ranks,
- * or the same bits as without codes; in every manner, in place and not; and ranks that ask for
- * different codes.
+/* mp_coded.c - compressed messages between hosts: sums are within the bound and have the same bits on all
+ * ranks, or the same bits as without compression; with every kind of call, in place and not; and ranks that ask
+ * for different compressions.
  *
- * Usage      tutti run --hosts ... mp_coded: over a network that is dear (a profile that this program
- *            writes), so that codes pay. On ranks that share memory nothing is coded, and everything is
- *            as without codes. Ranks: 1 3
+ * Usage      tutti run --hosts ... mp_coded: over a network that is modelled as slow (a profile that this program
+ *            writes), so that compression pays. On ranks that share memory nothing is compressed, and the results are
+ *            those without compression. Ranks: 1 3
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdbool.h>
@@ -49,7 +49,7 @@ static void fill(size_t n, uint64_t seed) {
 
 /* ---- results ---- */
 
-/* Where blocks begin depends on the plan, so the bound takes the numbers around. */
+/* The start of each block depends on the plan, so the bound uses all numbers near i. */
 static double magnitudes(size_t n, size_t i, uint64_t seed) {
   const size_t from = i > BLOCK ? i - BLOCK : 0, end = i + BLOCK < n ? i + BLOCK : n;
   double all = 0;
@@ -124,7 +124,7 @@ static void lossy(tutti_comm *comm, const char *code, const char *begins, double
         call(comm, manner, in_place ? dst : src, dst, n, TUTTI_FLOAT, mean ? TUTTI_AVG : TUTTI_SUM);
         check_sum(comm, dst, n, error, mean ? P : 1, n + (uint64_t)manner);
       }
-  fill(MOST, 9); /* other collectives: the bound alone */
+  fill(MOST, 9); /* other collectives: only the bound is checked */
   must(tutti_reduce(comm, src, dst, MOST, TUTTI_FLOAT, TUTTI_SUM, 0));
   for (size_t i = 0; me == 0 && i < MOST; i += 97)
     if (!(fabs(dst[i] - exact[i]) <= (error + P * 0x1p-22) * magnitudes(MOST, i, 9)))
@@ -139,8 +139,8 @@ static void lossy(tutti_comm *comm, const char *code, const char *begins, double
   must(tutti_comm_set_code(comm, NULL));
 }
 
-/* A call's own code, whatever the communicator's is: on a vector whose plan it changes, and on one that is too
- * short for any code. */
+/* A compression set for one call, whatever the communicator's is: on a vector for which it changes the plan,
+ * and on one that is too short to be compressed. */
 static void own_codes(tutti_comm *comm) {
   static const struct {
     const char *comm, *call;
@@ -199,7 +199,7 @@ static void own_codes(tutti_comm *comm) {
   }
 }
 
-/* An infinity shows, and blocks without one keep their sums. */
+/* An infinity is visible in the result. Blocks without one keep their sums. */
 static void not_finite(tutti_comm *comm, const char *code) {
   doing = code;
   must(tutti_comm_set_code(comm, code));
@@ -212,7 +212,7 @@ static void not_finite(tutti_comm *comm, const char *code) {
   must(tutti_comm_set_code(comm, NULL));
 }
 
-/* The same plan without codes and without loss: the same bits. */
+/* The same plan, without compression and with lossless compression: the same bits. */
 static void lossless(tutti_comm *comm) {
   static const char *const algos[] = {"two-shot", "fold(ring)", "fold(halving)", "doubling"};
   for (size_t a = 0; a < sizeof algos / sizeof *algos; a++)
@@ -224,7 +224,7 @@ static void lossless(tutti_comm *comm) {
       must(tutti_comm_set_code(comm, NULL));
       must(tutti_allreduce(comm, src, other, n, TUTTI_FLOAT, TUTTI_SUM));
       must(tutti_comm_set_code(comm, "lossless"));
-      if (apart && n > 20000 && a < 2) plan_is(comm, n, "lossless, "); /* those that surely gain */
+      if (apart && n > 20000 && a < 2) plan_is(comm, n, "lossless, "); /* sizes that surely gain */
       for (int manner = 0; manner < MANNERS; manner += 2) {
         memset(dst, 0, n * sizeof *dst);
         call(comm, manner, src, dst, n, TUTTI_FLOAT, TUTTI_SUM);
@@ -240,8 +240,8 @@ static void lossless(tutti_comm *comm) {
   must(tutti_comm_set_code(comm, NULL));
 }
 
-/* The same gradients, step after step: what one step rounds off, later ones make up for, so what
- * the sum of all steps lacks stays below `most` steps' magnitudes, however many steps there are. */
+/* The same gradients, step after step. Rounding errors of one step are added to later ones, so the error of the
+ * sum of all steps stays below the magnitude of `most` steps, for any number of steps. */
 static void feedback(tutti_comm *comm, const char *code, int steps, double most, int provided) {
   enum { N = 3 };
   static const size_t counts[N] = {40000, 30000, 1};
@@ -283,7 +283,7 @@ static void feedback(tutti_comm *comm, const char *code, int steps, double most,
   must(tutti_buckets_free(b));
 }
 
-/* All ranks run the same plan. */
+/* Checks that all ranks run the same plan. */
 static bool plan_of_all(tutti_comm *comm, size_t n, char name[300]) {
   uint64_t hash = 1, all[64];
   bool same = true;
@@ -294,7 +294,7 @@ static bool plan_of_all(tutti_comm *comm, size_t n, char name[300]) {
   return same;
 }
 
-/* Of other collectives, ranks read and write unlike parts of a vector, or none. */
+/* Collectives with ranks that read and write different parts of a vector, or none. */
 static void measured_others(tutti_comm *comm) {
   const size_t each = 999, all = each * (size_t)P;
   const int root = P - 1;
@@ -311,8 +311,8 @@ static void measured_others(tutti_comm *comm) {
     if (dst[i] != number(root, i, 6)) fail("broadcast: another number");
 }
 
-/* Each call is measured with codes and without before it first runs: results are right, the caller's numbers stay,
- * and all ranks decide alike. Which way is faster here is the machine's matter. */
+/* Each call is measured with and without compression before it first runs. Results are right, the caller's data
+ * is unchanged, and all ranks make the same decision. Which one is faster depends on the machine. */
 static void measured(tutti_comm *base) {
   static const struct {
     const char *code;
@@ -368,7 +368,7 @@ static void refusals(tutti_comm *comm) {
   must(tutti_comm_set_code(comm, NULL));
 }
 
-/* Rank 0 asks for a code, and the others do not. */
+/* Rank 0 requests compression, and the others do not. */
 static void mismatch(void) {
   tutti_comm *comm;
   doing = "different codes";
@@ -377,7 +377,7 @@ static void mismatch(void) {
   const tutti_status status = tutti_allreduce(comm, src, dst, MOST, TUTTI_FLOAT, TUTTI_SUM);
   if (apart && status != TUTTI_ERR_MISMATCH) fail("not noticed");
   tutti_comm_free(comm);
-  doing = "calls that bring different codes"; /* of a vector that is too short to be coded */
+  doing = "calls that bring different codes"; /* on a vector that is too short to be compressed */
   must(start_comm(&comm));
   const char *code = me == 0 ? "error=1e-2" : "error=2e-2";
   const tutti_status own = tutti_allreduce_coded(comm, src, dst, 1, TUTTI_FLOAT, TUTTI_SUM, code);

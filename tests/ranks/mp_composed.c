@@ -1,5 +1,5 @@
-/* mp_composed.c - every composition that the chooser proposes for a machine runs on real ranks, and every plan of
- * `transposed`: sums of integers are right, and sums of floats have the same bits on all ranks, in place and not.
+/* mp_composed.c - every composition that the chooser proposes for a machine, and every plan of `transposed`, on
+ * real ranks: sums of integers are right, and sums of floats have the same bits on all ranks, in place and not.
  * tools/gallery.py draws them.
  *
  * Ranks: 8 12
@@ -29,12 +29,12 @@ static const struct {
     {12, "rack:2 node:2 core:3", "rack.alpha=3us,node.alpha=2us,core.alpha=0.5us"},
 };
 
-/* Numbers from which no two ranks' sums are alike by chance. */
+/* Inputs for which sums over different ranks differ. */
 static float part_of(int rank, size_t i) {
   return (float)(1 + (rank * 31 + (int)(i % 97)) % 1009) / 1013.0f;
 }
 
-/* The result of rank 0 is what all ranks must have. */
+/* Compares this rank's result with rank 0's, bit by bit. */
 static const char *same_bits(tutti_comm *comm, tutti_comm *side, size_t n, bool in_place) {
   static float src[MOST], dst[MOST], first[MOST];
   for (size_t i = 0; i < n; i++) src[i] = part_of(tutti_comm_rank(comm), i);
@@ -58,7 +58,7 @@ static const char *right_sum(tutti_comm *comm, size_t n, bool in_place) {
   return NULL;
 }
 
-/* Does this plan run, or another one because it was refused? */
+/* Does this plan run? Another one runs if it is refused. */
 static const char *is_taken(tutti_comm *comm, const char *plan) {
   char name[NAME];
   if (tutti_comm_plan(comm, TUTTI_ALLREDUCE, MOST, TUTTI_FLOAT, TUTTI_SUM, name, sizeof name))
@@ -66,7 +66,7 @@ static const char *is_taken(tutti_comm *comm, const char *plan) {
   return strcmp(name, plan) != 0 ? "another plan runs instead" : NULL;
 }
 
-/* Runs one plan on some lengths, until something is wrong on this rank. */
+/* Runs one plan on some lengths, until a result is wrong on this rank. */
 static const char *run(tutti_comm *comm, tutti_comm *side, const char *plan) {
   static const size_t lengths[] = {1, 7, 60, MOST};
   const char *wrong = tutti_comm_set_algo(comm, plan) ? tutti_error() : is_taken(comm, plan);

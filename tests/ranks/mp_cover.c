@@ -27,8 +27,8 @@ static int run(const cover_case *c, bool *over) {
   return 1;
 }
 
-/* One of so many cases runs: a simulated card is slow; and what runs over a network in the short form has run in shared
- * memory already. */
+/* One of this many cases runs. A simulated device is slow, and cases over a network in the short form have
+ * already run in shared memory. */
 static size_t each_of(void) {
   return cover_all() ? 1 : cover_cards() ? 5 : getenv("TUTTI_NODES") ? (size_t)shorter(1, 3) : 1;
 }

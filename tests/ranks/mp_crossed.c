@@ -1,8 +1,9 @@
-/* mp_crossed.c - two ranks whose calls are on different communicators: each is a leaf of a reduce whose root never calls.
- * Then both free what they made: that returns, or fails within the time limit with a sentence that names the reduce.
+/* mp_crossed.c - two ranks in calls on different communicators: each is a leaf of a reduce, and the root never
+ * calls. Then both free their communicators. The free returns, or fails within the time limit with an error
+ * that names the reduce.
  *
  * Usage      TUTTI_TIMEOUT=1 tutti run -n 2 mp_crossed COUNT; does nothing when run by itself.
- * Prints     a line for each call: "reduce", "free" and what became of it.
+ * Prints     a line for each call: "reduce" or "free", and its result.
  * Ranks: none
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>

@@ -1,12 +1,12 @@
-/* mp_deaths.c - ranks die at random moments, the others continue. Used by shrink.sh; does nothing
- * when run by itself.
+/* mp_deaths.c - ranks die at random moments, the others continue. Used by shrink.sh; does nothing when run by
+ * itself.
  *
  * Usage      tutti run -k -n P mp_deaths SEED DEATHS [far]
  *            far: over a network, which cannot report how a rank died
  * Idea       the seed determines which rank dies, when and how: by its own timer while it works
  *            or shrinks (SIGKILL, an exit, a crash), or killed by another rank's timer. A death is
- *            scheduled once the previous one was noticed. So the number of live ranks tells which
- *            ranks live, and every sum, error sentence and communicator can be checked.
+ *            scheduled after the previous one was detected. The number of live ranks therefore tells which
+ *            ranks live, and every sum, error message and communicator can be checked.
  * Ranks: none
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
@@ -28,7 +28,7 @@ static const char *const words[WAYS] = {", killed by SIGKILL;", ", it exited wit
 typedef struct death {
   int who, by; /* numbers in the first communicator */
   way way;
-  bool shrinking; /* while the ranks recover from the death before */
+  bool shrinking; /* while the ranks recover from the previous death */
   long us;
   bool armed; /* by this rank */
 } death;
@@ -99,7 +99,7 @@ static int wrong(const char *what, const char *more) {
   _exit(9);
 }
 
-/* Runs one collective of some length, or three at once; returns the status. */
+/* Runs one collective of some length, or three simultaneously; returns the status. */
 static tutti_status work(tutti_comm *comm, int dead, uint64_t u) {
   static uint64_t x[3][LONG], y[3][LONG];
   tutti_request *requests[3] = {NULL};
@@ -122,8 +122,8 @@ static tutti_status work(tutti_comm *comm, int dead, uint64_t u) {
   return status;
 }
 
-/* Checks that the sentence names one of the scheduled deaths and its cause. On a busy machine the
- * launcher may not have told the cause yet: faults.sh asks for it. */
+/* Checks that the error message names one of the scheduled deaths and its cause. On a busy machine the launcher
+ * may not have reported the cause yet: faults.sh requires it. */
 static void check_sentence(tutti_comm *comm, tutti_status status, int dead) {
   char said[400], again[60], bare[60];
   snprintf(said, sizeof said, "%s", tutti_error());
@@ -140,8 +140,7 @@ static void check_sentence(tutti_comm *comm, tutti_status status, int dead) {
     wrong("a later call", tutti_error());
 }
 
-/* Checks that the live ranks, in order, are the members. Returns an error if that cannot be
- * seen. */
+/* Checks that the members are the live ranks, in order. Returns an error if this cannot be determined. */
 static tutti_status check_members(tutti_comm *comm) {
   int32_t ranks[MOST], mine = me;
   const int n = tutti_comm_size(comm);

@@ -1,17 +1,18 @@
-/* mp_elastic.c - ranks on several hosts die, and joiners take their places. Used by elastic.sh and bench/elastic.py; does nothing
- * when run by itself.
+/* mp_elastic.c - ranks on several hosts die, and joining ranks replace them. Used by elastic.sh and
+ * bench/elastic.py; does nothing when run by itself.
  *
  * Usage      tutti run --hosts LIST -r R mp_elastic SCENE [SEED [DEATHS]]
- *            lot: DEATHS of the processes that may ever run die at random; the others grow until all places are taken again
- *            plain: the last rank dies, a joiner comes, and all sum
- *            host: the test kills a host; its ranks come again on another one
- *            kills N: bench/bars/elastic.py kills ranks, N times; the others report when they are back at work, and when they
- *            are whole again
- *            late: no joiner comes in time; none: the job has no room for joiners
+ *            lot: DEATHS of the processes that may ever run die at random; the others grow to the full size again
+ *            plain: the last rank dies, one rank joins, and all sum
+ *            host: the test kills a host; its ranks are replaced on another one
+ *            kills N: bench/bars/elastic.py kills ranks, N times; the others report when they work again, and when they
+ *            are complete again
+ *            late: no rank joins in time; none: the job allows no joining ranks
  * Idea       every process derives from the seed whether it dies, and after how long: at work, while it grows, or while
- *            it waits. After each growth the ranks sum vectors whose right sums every rank knows.
- * Prints     `grown MS ms SIZE` per growth: from the failed call until the first right sum.
- * Ranks: none SPDX-License-Identifier: BSD-3-Clause */
+ *            it waits. After each growth the ranks sum vectors and check the sums.
+ * Prints     `grown MS ms SIZE` per growth: the time from the failed call to the first right sum.
+ * Ranks: none
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,10 +29,10 @@
 
 enum { STEPS = 40 };
 
-static int P;      /* ranks in the beginning */
-static int joiner; /* number of this joiner, from 1; 0: a founder */
+static int P;      /* ranks at the start */
+static int joiner; /* number of this joining rank, from 1; 0: it started with the job */
 
-/* Sums until all places are taken and all steps are done; grows whenever a rank is lost. */
+/* Sums until the size is P and all steps are done; grows whenever a rank is lost. */
 static void go_on(tutti_comm *comm, uint64_t seed) {
   tutti_comm *next;
   int64_t step = 0;
@@ -47,19 +48,19 @@ static void go_on(tutti_comm *comm, uint64_t seed) {
     const bool whole = !status && tutti_comm_size(comm) == P;
     since = status ? seconds() : 0;
     if (!status) step = 0;
-    regrow_spare(whole); /* others may see the end in the next call */
+    regrow_spare(whole); /* others may detect the end in the next call */
     if (tutti_comm_grow(comm, status ? 0 : P - tutti_comm_size(comm), &next))
       regrow_wrong("grow", tutti_error());
     if (tutti_comm_free(comm)) regrow_wrong("free", tutti_error());
     comm = next;
     if (whole && tutti_comm_size(comm) == P && !tutti_comm_newcomers(comm))
-      break; /* all ranks see that */
+      break; /* all ranks decide the same */
   }
   printf("done\n");
   if (tutti_comm_free(comm)) regrow_wrong("free", tutti_error());
 }
 
-/* The last rank dies, and the others notice it. */
+/* The last rank dies, and the others detect it. */
 static void lose_one(tutti_comm *comm) {
   if (tutti_comm_rank(comm) == P - 1) kill(getpid(), SIGKILL);
   tutti_status status = TUTTI_OK;
@@ -82,7 +83,7 @@ static void plain(tutti_comm *comm) {
   printf("fine\n");
 }
 
-/* A host with several ranks dies, as the test sees `ready`. */
+/* A host with several ranks dies: the test kills it when it reads `ready`. */
 static void host(tutti_comm *comm) {
   tutti_comm *rest, *next = comm;
   if (!joiner) {
@@ -92,7 +93,7 @@ static void host(tutti_comm *comm) {
     if (status != TUTTI_ERR_PEER_LOST) regrow_wrong("another status", tutti_error());
     if (tutti_comm_shrink(comm, &rest)) regrow_wrong("shrink", tutti_error());
     tutti_comm_free(comm);
-    /* the ranks of a host do not die at one instant */
+    /* the ranks of a host do not die simultaneously */
     while (tutti_comm_size(rest) > P - 2) {
       if (tutti_comm_shrink(comm = rest, &rest)) regrow_wrong("shrink", tutti_error());
       tutti_comm_free(comm);
@@ -114,8 +115,9 @@ static long long now_ns(void) {
   return 1000000000LL * t.tv_sec + t.tv_nsec;
 }
 
-/* Sums until `kills` ranks have been replaced: the survivors go on at once, and then take joiners in. After each loss it reports the first right sum of those that are there, and of as
- * many as before. */
+/* Sums until `kills` ranks have been replaced. The survivors first continue without the lost rank, and then
+ * admit joining ranks. After each loss a rank reports the first right sum of the survivors, and the first of P
+ * ranks. */
 static void kills(tutti_comm *comm, int kills) {
   tutti_comm *next;
   int64_t replaced = 0;
@@ -138,7 +140,7 @@ static void kills(tutti_comm *comm, int kills) {
   tutti_comm_free(comm);
 }
 
-/* A rank dies and no rank takes the joiner in: it hears that the others have ended. */
+/* A rank dies, and the others do not admit the joining rank. It gets an error when they have ended. */
 static void ignored(tutti_comm *comm) {
   lose_one(comm);
   usleep(500000);
@@ -146,7 +148,7 @@ static void ignored(tutti_comm *comm) {
   printf("fine\n");
 }
 
-/* Growing fails for this reason, and by none it succeeds. */
+/* Growing by one fails with this reason; growing by zero succeeds. */
 static void refused(tutti_comm *comm, tutti_status want, const char *words) {
   tutti_comm *next = comm;
   const tutti_status status = tutti_comm_grow(comm, 1, &next);
@@ -160,7 +162,7 @@ static void refused(tutti_comm *comm, tutti_status want, const char *words) {
   printf("fine\n");
 }
 
-/* The only joiner dies before it comes. */
+/* The only joining rank dies before it joins. */
 static void used_up(tutti_comm *comm) {
   tutti_comm *next;
   lose_one(comm);

@@ -31,7 +31,7 @@ static void say(void *ctx, int level, const char *line) {
 
 int main(int argc, char **argv) {
   static double x[100000], y[100000];
-  tutti_comm *comm, *meeting; /* a fast rank may free comm while others still meet */
+  tutti_comm *comm, *meeting; /* a fast rank may free comm while others create `meeting` */
   tutti_request *r = NULL;
   alarm(50);
   tutti_log_set(say, NULL);

@@ -1,10 +1,11 @@
-/* mp_gpu_kill.c - ranks with vectors on a card are killed at random moments, one after another; the others get an error,
- * their streams go on, and they continue. Used by gpu_kill.sh and on-gpu.sh; does nothing when run by itself.
+/* mp_gpu_kill.c - ranks with vectors in device memory are killed at random moments, one after another. The
+ * others get an error, their streams are released, and they continue. Used by gpu_kill.sh and on-gpu.sh; does
+ * nothing when run by itself.
  *
  * Usage      tutti run -k -n P mp_gpu_kill SEED [KIB]      KIB: of the vectors (2048)
- * Idea       The seed determines in which order ranks die and when: each by its own timer, while it works. All but
+ * Idea       The seed determines in what order the ranks die, and when: each by its own timer, while it works. All except
  *            the last die. Blocking calls and calls on a stream alternate; a stream that waits for a call of a dead rank
- *            must go on. A survivor prints how long the longest call took that found a death.
+ *            must be released. A survivor prints the duration of the longest call that detected a death.
  * Ranks: none
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
@@ -55,7 +56,7 @@ static void shuffle(uint64_t seed) {
   }
 }
 
-/* The sum over the ranks that are left after `dead` deaths. */
+/* The sum over the ranks that remain after `dead` deaths. */
 static int32_t sum_of(int dead, size_t i) {
   int32_t sum = 0;
   for (int k = dead; k < ranks; k++) sum += order[k] + 1 + (int32_t)(i % 1000);
@@ -68,7 +69,7 @@ static void check(int dead) {
     if (host[i] != sum_of(dead, i)) wrong("a sum is wrong");
 }
 
-/* Blocking, or some in the order of the stream. */
+/* A blocking call, or some in stream order. */
 static tutti_status work(tutti_comm *comm, int dead, int turn) {
   tutti_status status = TUTTI_OK;
   if (turn % 2 == 0) {

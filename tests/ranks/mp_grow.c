@@ -1,13 +1,13 @@
-/* mp_grow.c - ranks die and others join in their place. Used by grow.sh; does nothing when run by
- * itself.
+/* mp_grow.c - ranks die and others join to replace them. Used by grow.sh; does nothing when run by itself.
  *
  * Usage      tutti run -r R -n P mp_grow lot SEED       random deaths, R at most
  *            tutti run -r R -n P mp_grow SCENE          a scene below; the last rank dies
- * Idea       in `lot`, every process (a founder, or a numbered joiner) derives from the seed
- * whether it dies, and after how long: at work, while it shrinks or grows, or while it waits to
- * join. The others sum and share their position. At the end of an epoch they wait until they are
- * as many as in the beginning. All sums are checked.
- * Ranks: none SPDX-License-Identifier: BSD-3-Clause */
+ * Idea       in `lot`, every process (an initial rank, or a numbered joining rank) derives from the seed
+ *            whether it dies, and after how long: at work, while it shrinks or grows, or while it waits to
+ *            join. The others sum and share their position. At the end of an epoch they wait until there are
+ *            as many ranks as at the start. All sums are checked.
+ * Ranks: none
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@
 
 enum { EPOCHS = 4, STEPS = 60 };
 
-static int P;      /* ranks in the beginning */
-static int joiner; /* number of this joiner, from 1; 0: a founder */
+static int P;      /* ranks at the start */
+static int joiner; /* number of this joining rank, from 1; 0: it started with the job */
 
 /* ---- work ---- */
 
@@ -35,8 +35,8 @@ typedef struct place {
   int64_t epoch, step;
 } place;
 
-/* The ranks that this process saw at its last check and that still live come first, in the same
- * order; ranks that joined since come after them. */
+/* The ranks that this process saw at its last check and that still live come first, in the same order; ranks
+ * that joined since then follow. */
 static void in_their_order(const int32_t *who, int n) {
   static int32_t before[64];
   static int nbefore;
@@ -161,7 +161,7 @@ static void joined(tutti_comm **comm) {
   if (joiner && tutti_comm_rank(*comm) != P - 1) regrow_wrong("its place", "");
 }
 
-/* Some ranks have not noticed a death and grow while the others shrink; helpers stay the last. */
+/* Some ranks have not detected a death and grow while the others shrink; helpers stay last. */
 static void mixed(tutti_comm **comm) {
   tutti_comm *out;
   if (joiner) {
@@ -180,13 +180,13 @@ static void mixed(tutti_comm **comm) {
   grown(comm, P);
 }
 
-/* The other ranks do not admit the joiner, and then exit: after its limit, if it has one. */
+/* The others do not admit the joining rank, and then exit: after its time limit, if it has one. */
 static void ignored(tutti_comm **comm) {
   lose_one(comm);
   usleep(getenv("TUTTI_CONNECT_TIMEOUT") ? 6000000 : 1300000);
 }
 
-/* Sums until the launcher is gone. */
+/* Sums until the launcher has exited. */
 static void for_ever(tutti_comm **comm) {
   tutti_status status = TUTTI_OK;
   printf("ready\n");
@@ -244,7 +244,7 @@ static int joiner_of(const char *name) {
   if (strcmp(name, "ignored-long") == 0) return left_out("within 1 s (TUTTI_CONNECT_TIMEOUT)");
   if (strcmp(name, "used-up") == 0 && !getenv("TUTTI_ALGO")) return 5;
   if (strncmp(name, "forged-", 7) == 0) return forge(atoi(name + 7));
-  return -1; /* it joins */
+  return -1; /* the process joins */
 }
 
 static const struct {

@@ -1,8 +1,10 @@
-/* mp_guest.c - what the library leaves to its program: signals, and the descriptors that programs inherit.
+/* mp_guest.c - the library does not interfere with its program's signals and with the descriptors that child
+ * programs inherit.
  *
- * Idea       With a progress thread and a rendezvous in this process: every thread that tutti has started blocks all signals that
- *            can be blocked, and every descriptor that tutti has opened is closed on exec.
- * Ranks: 1 2 SPDX-License-Identifier: BSD-3-Clause */
+ * Idea       With a progress thread and a rendezvous in this process: every thread that tutti has started blocks all
+ *            signals that can be blocked, and every descriptor that tutti has opened is closed on exec.
+ * Ranks: 1 2
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,7 +17,7 @@
 #include "start.h"
 #include "tutti_create.h"
 
-/* The signals that a thread blocks, as its status shows them. */
+/* The signals that a thread blocks, from /proc. */
 static unsigned long long blocked_by(const char *thread) {
   char path[64], line[200];
   unsigned long long set = 0;
@@ -26,7 +28,7 @@ static unsigned long long blocked_by(const char *thread) {
   return set;
 }
 
-/* The number of threads besides this one; *quiet: do all of them block these signals? */
+/* The number of threads other than this one; *quiet: whether all of them block these signals. */
 static int others(unsigned long long signals, bool *quiet) {
   int n = 0;
   DIR *tasks = opendir("/proc/self/task");
@@ -61,7 +63,7 @@ int main(void) {
   for (size_t i = 0; i < sizeof on / sizeof *on; i++) signals |= 1ULL << (on[i] - 1);
   char mine[64];
   const char *job = getenv("TUTTI_SHM_FD");
-  for (int fd = 3; fd < 256; fd++) /* those of the test's own start */
+  for (int fd = 3; fd < 256; fd++) /* descriptors from the start of the test */
     if (!job || fd != atoi(job)) fcntl(fd, F_SETFD, FD_CLOEXEC);
   tutti_comm *comm;
   tutti_id id;

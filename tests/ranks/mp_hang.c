@@ -32,7 +32,7 @@ static tutti_status at_work(void) {
   return status;
 }
 
-/* From here on the last rank does something else than the others. */
+/* From here the last rank behaves differently from the others. */
 static tutti_status stopped(void) {
   if (me == last) raise(SIGSTOP);
   return reduce_all(comm);
@@ -108,7 +108,7 @@ int main(int argc, char **argv) {
   if (start_comm(&comm) || tutti_comm_dup(comm, &second)) return 1;
   me = tutti_comm_rank(comm);
   last = tutti_comm_size(comm) - 1;
-  /* the barrier: a failure on comm comes after these calls on all ranks */
+  /* the barrier: all ranks have completed these calls before one on comm fails */
   if (tutti_barrier(comm) || reduce_all(comm) || tutti_barrier(second)) return 1;
   printf("hangs\n");
   fflush(stdout);

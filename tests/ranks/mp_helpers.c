@@ -1,6 +1,6 @@
-/* mp_helpers.c - ranks that sit in racks and nodes, and helpers among them: what is chosen and every plan with
- * their levels runs on real ranks; sums of integers are right, sums of floats have the same bits on all ranks, and
- * the ranks of a rack talk to the helpers of that rack only.
+/* mp_helpers.c - ranks in racks and nodes, with helpers among them. The chosen plan and every plan with their
+ * levels run on real ranks. Sums of integers are right, sums of floats have the same bits on all ranks, and the
+ * ranks of a rack exchange messages only with the helpers of that rack.
  *
  * Ranks: 7 8 12
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -18,8 +18,8 @@
 
 enum { MOST = 3000, RANKS = 12 };
 
-/* The rack and the node of each rank; those after the bar help. own: with this plan, helpers below the top
- * serve their own racks, or nodes if racks hold one each. */
+/* The rack and the node of each rank; those after the bar are helpers. own: with this plan, helpers below the
+ * top serve their own racks, or nodes if racks hold one each. */
 static const struct {
   const char *ranks, *levels, *own;
 } layouts[] = {
@@ -49,7 +49,7 @@ static int count_ranks(const char *words) {
   return n;
 }
 
-/* Every rank sits where the words say. */
+/* Places each rank as the words say. */
 static tutti_status take_seats(team *t, const char *words) {
   const int P = tutti_comm_size(t->side);
   tt_layout layout = {.order = NULL};
@@ -72,7 +72,7 @@ static float part_of(int rank, size_t i) {
   return (float)(1 + (rank * 31 + (int)(i % 97)) % 1009) / 1013.0f;
 }
 
-/* The result of rank 0 is what all ranks must have. */
+/* Compares this rank's result with rank 0's, bit by bit. */
 static const char *same_bits(const team *t, size_t n, bool in_place) {
   static float src[MOST], dst[MOST], first[MOST];
   const int me = tutti_comm_rank(t->comm);
@@ -142,7 +142,7 @@ static const char *right_blocks(const team *t, tutti_coll coll, size_t n, bool v
   return NULL;
 }
 
-/* Under the contract exact, sums of floats are of their words. */
+/* Under the contract `exact`, sums of floats are computed from their words. */
 static const char *exact_blocks(const team *t) {
   float src[4 * RANKS], dst[4] = {0};
   const int me = tutti_comm_rank(t->comm), D = t->data;
@@ -164,11 +164,11 @@ static const char *is_taken(const team *t, const char *plan) {
   return strncmp(name, plan, strlen(plan)) ? "another plan runs instead" : NULL;
 }
 
-/* Runs one plan on some lengths, until something is wrong on this rank. NULL: what is chosen. */
+/* Runs one plan on some lengths, until a result is wrong on this rank. NULL: tutti chooses. */
 static const char *run(const team *t, const char *plan) {
   static const tutti_coll colls[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE, TUTTI_BROADCAST};
   static const size_t lengths[] = {1, 7, 60, MOST};
-  const bool uneven = plan && strchr(strchr(plan, '(') + 1, '('); /* no rank owns blocks there */
+  const bool uneven = plan && strchr(strchr(plan, '(') + 1, '('); /* no blocks per rank there */
   const char *wrong = tutti_comm_set_algo(t->comm, plan) ? tutti_error() : NULL;
   if (plan && !wrong) wrong = is_taken(t, plan);
   for (size_t k = 0; k < sizeof lengths / sizeof *lengths && !wrong; k++) {
@@ -184,7 +184,7 @@ static const char *run(const team *t, const char *plan) {
   return wrong || plan ? wrong : exact_blocks(t);
 }
 
-/* Does a helper sit on a node with data? */
+/* Is a helper on a node with data? */
 static bool sits_with_data(const team *t, int helper) {
   bool with = false;
   for (int r = 0; r < t->data; r++)
@@ -192,7 +192,8 @@ static bool sits_with_data(const team *t, int helper) {
   return with;
 }
 
-/* A rank talks only to ranks of its node, and to helpers of its rack; a helper on a node serves that node. */
+/* A rank exchanges messages only with ranks of its node and helpers of its rack; a helper on a node serves that
+ * node. */
 static const char *stays_at_home(const team *t, const char *plan) {
   const int me = tutti_comm_rank(t->comm);
   const tt_call call = {.coll = TUTTI_ALLREDUCE, .count = 60, .type = TUTTI_FLOAT};
@@ -211,7 +212,7 @@ static const char *stays_at_home(const team *t, const char *plan) {
   return NULL;
 }
 
-/* Runs what is chosen, and all that is proposed for these levels; returns how many failed on this rank. */
+/* Runs the chosen plan, and all that are proposed for these levels; returns how many failed on this rank. */
 static int run_all(const team *t, const char *levels, int *ran) {
   const int P = tutti_comm_size(t->comm);
   const tt_setting *s = &t->comm->plans->helped.chooser->setting;

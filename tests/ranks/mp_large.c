@@ -14,7 +14,7 @@
 #include "start.h"
 #include "tutti.h"
 
-/* Available memory in GiB; 0: the system does not say. */
+/* Available memory in GiB; 0: unknown. */
 static double available(void) {
   char line[200];
   unsigned long long kib = 0;

@@ -1,8 +1,9 @@
-/* mp_lost.c - rank 1 is killed during allreduces: the others name it, and soon: long before a host
- * counts as silent (TUTTI_SILENCE).
+/* mp_lost.c - rank 1 is killed during allreduces. The others name it, long before the keepalive timeout of its
+ * host (TUTTI_SILENCE).
  *
  * Run by tests/sh/over_ucx.sh, over networks, on three ranks; mp_deaths covers shared memory.
- * Prints a line of TAP on each of the others. Ranks: none SPDX-License-Identifier: BSD-3-Clause */
+ * Prints a line of TAP on each of the others. Ranks: none
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,13 @@
-/* mp_lost_aggregator.c - an aggregator is killed, is started again, or loses one connection, before a call and in the middle
- * of one: the call fails on all ranks, and shrinking gives the same ranks without it.
+/* mp_lost_aggregator.c - an in-network reduction server (aggregator) is killed, restarted, or loses one
+ * connection, before a call and during one. The call fails on all ranks, and shrinking gives a communicator of
+ * the same ranks without it.
  *
  * Usage      mp_lost_aggregator TUTTI COLLECTIVE, where the job has an aggregator, which stays. In each scene rank 0 starts
  *            another one with the command TUTTI, all ranks make a communicator over it, and rank 0 loses it.
- * Idea       In the middle: rank 0 drives its call itself, and stops when the first numbers have come. The vector is longer
- *            than all that can wait between ranks and aggregator, so no rank can have all of it then.
- * Ranks: none; tests/sh/aggregator.sh starts it. SPDX-License-Identifier: BSD-3-Clause */
+ * Idea       During a call: rank 0 drives its call itself, and stops when the first numbers have arrived. The vector is longer
+ *            than all buffers between ranks and aggregator, so no rank can have all of it at that point.
+ * Ranks: none; tests/sh/aggregator.sh starts it.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
@@ -39,10 +41,10 @@ typedef enum loss { KILLED, RESTARTED, CUT } loss;
 
 extern char **environ;
 static pid_t running;   /* on rank 0; 0: none */
-static int port;        /* of this scene's */
-static char first[100]; /* where the job's is */
+static int port;        /* of this scene's aggregator */
+static char first[100]; /* address of the job's aggregator */
 
-/* Starts one; *at: where it listens, 0: at any port. */
+/* Starts an aggregator; *at: its port, 0: any port. */
 static void start_aggregator(char *tutti, int *at) {
   char number[12], line[200] = "";
   char *argv[] = {tutti, "aggregator", "-p", number, NULL};
@@ -137,7 +139,7 @@ static tutti_status run(tutti_comm *comm, const call *c, size_t n) {
   return status ? status : tutti_request_wait(&r);
 }
 
-/* Has any of the result come? */
+/* Has part of the result arrived? */
 static bool has_some(const call *c) {
   const volatile int64_t *to = c->in_place ? x : y;
   bool some = false;
@@ -148,7 +150,7 @@ static bool has_some(const call *c) {
   return some;
 }
 
-/* Rank 0 loses the aggregator in the middle of its call. */
+/* Rank 0 loses the aggregator during its call. */
 static tutti_status lose_in_the_middle(tutti_comm *comm, const call *c, char *tutti, loss how) {
   tutti_request *r = NULL;
   int done = 0;
@@ -167,7 +169,7 @@ static bool uses_it(tutti_comm *comm, const call *c) {
   return strncmp(plan, "aggregate(", 10) == 0;
 }
 
-/* The error names the aggregator and the call, and says what to do; later calls have the same. */
+/* The error names the aggregator and the call, and says what to do; later calls return the same. */
 static void check_error(tutti_comm *comm, const call *c, tutti_status status) {
   char want[100], text[400];
   MUST(status == TUTTI_ERR_PEER_LOST);
@@ -198,7 +200,7 @@ static void check_rest(tutti_comm *comm, const call *c) {
     }
 }
 
-/* One after the other: shrunk, shrunk again, and a duplicate. */
+/* Three communicators, each made from the previous: shrunk, shrunk again, and a duplicate. */
 static void go_on(tutti_comm *comm, const call *c) {
   tutti_status (*const make[])(tutti_comm *, tutti_comm **) = {tutti_comm_shrink, tutti_comm_shrink,
                                                                tutti_comm_dup};
@@ -231,7 +233,7 @@ static void play(char *tutti, const call *c, loss how, bool middle) {
   MUST(tutti_barrier(world) == TUTTI_OK);
   if (!middle) lose(tutti, how);
   MUST(tutti_barrier(world) == TUTTI_OK);
-  setenv("TUTTI_AGGREGATOR", first, 1); /* which lives */
+  setenv("TUTTI_AGGREGATOR", first, 1); /* the job's, which is alive */
   const tutti_status status =
       middle && !me ? lose_in_the_middle(comm, c, tutti, how) : run(comm, c, COUNT);
   check_error(comm, c, status);

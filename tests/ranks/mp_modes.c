@@ -1,5 +1,6 @@
-/* mp_modes.c - one rank's floating-point unit flushes denormals, or rounds upwards, as after loading a library that was
- * linked with -ffast-math. All ranks still get the same bits, and the rank's own state stays as it was.
+/* mp_modes.c - one rank's floating-point unit flushes denormals, or rounds upwards, as it does after a library
+ * linked with -ffast-math was loaded. All ranks still get the same bits, and the rank's own floating-point
+ * state is unchanged.
  *
  * Ranks: 2 3 4
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,7 +1,8 @@
-/* mp_parting.c - ranks that end while a message is in flight that no rank will receive: after calls
- * that differ, rank 1 ends late. Made for tests/sh/hosts.sh, over networks.
+/* mp_parting.c - ranks that exit while a message is in flight that no rank will receive: after mismatched
+ * calls, rank 1 exits late. For tests/sh/hosts.sh, over networks.
  *
- * Ranks: 2 SPDX-License-Identifier: BSD-3-Clause */
+ * Ranks: 2
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-/* mp_private.c - sums of vectors in private memory, checked element by element. Used by spaces.sh, which starts each rank
- * in a PID namespace of its own; does nothing when run by itself.
+/* mp_private.c - sums of vectors in private memory, checked element by element. Used by spaces.sh, which starts
+ * each rank in a separate PID namespace; does nothing when run by itself.
  *
  * Usage      tutti run -n P mp_private ELEMENTS
  * Prints     "right" on rank 0, or the first wrong element.
@@ -12,7 +12,7 @@
 #include "start.h"
 #include "tutti.h"
 
-/* Every rank r brings r + 1 everywhere. Returns false and prints the first wrong element. */
+/* Every rank r contributes r + 1 in each element. Returns false and prints the first wrong element. */
 static bool sums(tutti_comm *comm, double *x, double *y, size_t n) {
   const int P = tutti_comm_size(comm), me = tutti_comm_rank(comm);
   for (size_t i = 0; i < n; i++) x[i] = me + 1, y[i] = -1;
@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
   const size_t most = strtoull(argv[1], NULL, 10);
   double *x = malloc(most * sizeof *x), *y = malloc(most * sizeof *y);
   bool right = x && y;
-  for (size_t n = 1; n <= most && right; n *= 4) /* twice: the second call finds its plan */
+  for (size_t n = 1; n <= most && right; n *= 4) /* twice: the second call reuses its plan */
     right = sums(comm, x, y, n) && sums(comm, x, y, n);
   if (right && tutti_comm_rank(comm) == 0) puts("right");
   free(x);

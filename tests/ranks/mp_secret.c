@@ -1,7 +1,8 @@
-/* mp_secret.c - sums vectors that contain a known text, for a test that listens on the network.
+/* mp_secret.c - sums vectors that contain a known text, for a test that captures the network traffic.
  *
  * Usage      mp_secret TEXT      rank 0's vector repeats TEXT, and the others' are zero, so the sum is that of rank 0
- * Prints a line of TAP on each rank. Ranks: none SPDX-License-Identifier: BSD-3-Clause */
+ * Prints a line of TAP on each rank. Ranks: none
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

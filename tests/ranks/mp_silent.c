@@ -1,11 +1,12 @@
-/* mp_silent.c - the host of rank 1 falls silent: the others report it after TUTTI_SILENCE. Or
- * rank 1 is stopped for longer than that, and no rank is lost. Or the process that watches for the first of hosts with
- * two ranks each is killed before, and the other one takes over.
+/* mp_silent.c - the host of rank 1 stops responding, and the others report it after the keepalive timeout
+ * TUTTI_SILENCE. Or rank 1 is stopped for longer than that, and no rank is lost. Or, on hosts with two ranks
+ * each, the process that watches for the first host is killed beforehand, and the other one takes over.
  *
  * Usage      mp_silent flight|idle|stop|heir COMMAND
  *            COMMAND cuts the link of rank 1's host, with much data in flight to it, or none.
  *            Run by tests/sh/silence.sh on separate hosts; does nothing when run by itself.
- * Prints a line of TAP on each rank. Ranks: none SPDX-License-Identifier: BSD-3-Clause */
+ * Prints a line of TAP on each rank. Ranks: none
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Does to rank 1 what `way` says; returns when it is over. */
+/* Applies `way` to rank 1: cuts its host's link, or stops it; returns when rank 1 runs again. */
 static void befall(const char *way, const char *command, int silence) {
   if (strcmp(way, "idle") == 0) sleep(1); /* the others' messages have arrived; they wait */
   if (strcmp(way, "stop") != 0) {
@@ -50,7 +51,8 @@ static bool watches(void) {
   return found > 0;
 }
 
-/* The watcher of the first host dies, and the others go on without it; from then on rank 1 is on the second host. */
+/* The watcher of the first host dies, and the others continue without it. Afterwards rank 1 is on the second
+ * host. */
 static tutti_comm *without_watcher(tutti_comm *comm, float *x) {
   tutti_comm *rest = NULL;
   tutti_status status = TUTTI_OK;
@@ -82,7 +84,7 @@ int main(int argc, char **argv) {
   tutti_status status = TUTTI_OK;
   double called = now();
   for (int i = 0; !status && i < BEFORE + AFTER; i++) {
-    const bool waits = idle && i >= BEFORE && i < BEFORE + AFTER - 1; /* for rank 1 alone */
+    const bool waits = idle && i >= BEFORE && i < BEFORE + AFTER - 1; /* for rank 1 only */
     if (i == BEFORE) called = now();
     if (rank == 1 && i == BEFORE) befall(argv[1], argv[2], silence);
     status = waits ? tutti_broadcast(comm, x, x, MOST, TUTTI_FLOAT, 1)

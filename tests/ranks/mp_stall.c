@@ -1,6 +1,6 @@
-/* mp_stall.c - a rank is stopped at a random moment: after TUTTI_TIMEOUT the others fail and name
- * the rank, its process, the call and (on its host) that it is stopped. It gets the same error
- * when it resumes.
+/* mp_stall.c - a rank is stopped at a random moment. After TUTTI_TIMEOUT the others fail; the error names the
+ * rank, its process, the call and (on its host) that it is stopped. The rank gets the same error when it
+ * resumes.
  *
  * Ranks: 2 4
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -38,7 +38,7 @@ static void stop_soon(uint64_t us) {
   setitimer(ITIMER_REAL, &when, NULL);
 }
 
-/* In "... in CALL, operation N...", is CALL the one that all ranks make as operation N? */
+/* In "... in CALL, operation N...", is CALL the call that all ranks make as operation N? */
 static bool right_call(const char *sentence, const lot_call *kinds, unsigned first,
                        const char *before) {
   const char *at = strstr(sentence, before);
@@ -68,8 +68,7 @@ static tutti_status calls(tutti_comm *comm, uint64_t seed, const lot_call *kinds
   return status;
 }
 
-/* Returns where the sentence names the victim, or NULL. Ranks of another host do not see that it is
- * stopped. */
+/* Returns where the message names the victim, or NULL. Ranks on another host cannot see that it is stopped. */
 static const char *blamed(const tutti_comm *comm, int victim, const char *sentence) {
   char who[100];
   bool near = true;

@@ -1,11 +1,12 @@
-/* mp_told.c - how soon ranks learn that a communicator is over: the last rank aborts it, is
+/* mp_told.c - how quickly ranks are notified that a communicator has ended: the last rank aborts it, is
  * interrupted, or is stopped, while the others send long vectors to each other.
  *
- * Usage      mp_told MANNER ROUNDS: abort, interrupt, or stop; without: all, in turn
- * Idea       each round has its own communicator. In at least one round the slowest rank is told soon,
- *            because other processes may delay the others, and in no round does a rank wait for
- *            ever. Where no round was good yet, more follow.
- * Ranks: 3 SPDX-License-Identifier: BSD-3-Clause */
+ * Usage      mp_told MANNER ROUNDS: abort, interrupt, or stop; without: each of them
+ * Idea       each round has its own communicator. In at least one round even the slowest rank is notified quickly
+ *            (other processes may delay the other rounds), and in no round does a rank hang. If no
+ *            round was fast enough, more rounds follow.
+ * Ranks: 3
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,8 +20,8 @@
 enum { MOST = 300000, ROUNDS = 32, MORE = 8 };
 typedef enum manner { ABORT, INTERRUPT, STOP, MANNERS } manner;
 static const char *const words[MANNERS] = {"abort", "interrupt", "stop"};
-static const double limit = 0.8;               /* s: to wait for a stopped rank */
-static const double bound = 0.7, forever = 20; /* s: to learn of it in a good round, and in any */
+static const double limit = 0.8;               /* s: the time limit while a rank is stopped */
+static const double bound = 0.7, forever = 20; /* s: until notified, in a good round and in any */
 static double x[MOST], y[MOST], waits_since;
 static int64_t pids[64];
 

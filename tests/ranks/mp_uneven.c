@@ -1,5 +1,5 @@
-/* mp_uneven.c - every collective that plans over uneven levels can do, on real ranks: sums and copies are
- * right, with blocks of any sizes, in place and not, and from every root.
+/* mp_uneven.c - every collective that plans over uneven levels support, on real ranks: sums and copies are
+ * right, with blocks of any size, in place and not, and for every root.
  *
  * Ranks: 7 8 12
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -46,7 +46,7 @@ static const struct {
     {"tree(leaders,binary,segments=3,%s)", TUTTI_REDUCE},
 };
 
-/* A call: rank r's block has count[r] elements from at[r] on. */
+/* A call: rank r's block has count[r] elements, starting at at[r]. */
 typedef struct call {
   tutti_comm *comm;
   tutti_coll coll;
@@ -71,7 +71,7 @@ static int64_t sum(const call *c, size_t i) {
   return (int64_t)c->ranks * (c->ranks + 1) / 2 * (int64_t)(i + 1);
 }
 
-/* Which elements of the whole vector this rank gives, or gets. */
+/* The elements of the whole vector that this rank contributes, or receives. */
 static void part(const call *c, bool gives, size_t *lo, size_t *hi) {
   const bool own = c->coll == (gives ? TUTTI_ALL_GATHER : TUTTI_REDUCE_SCATTER);
   const bool at_root = c->coll == (gives ? TUTTI_BROADCAST : TUTTI_REDUCE);
@@ -100,7 +100,7 @@ static tutti_status make_call(const call *c, const int64_t *src, int64_t *dst) {
   }
 }
 
-/* NULL, or what is wrong. In place a block is where it is in the whole vector. */
+/* Returns NULL, or a description of the error. In place, a block is at its position in the whole vector. */
 static const char *run_call(const call *c) {
   static int64_t src[MOST], dst[MOST];
   int64_t *const to = c->in_place ? src : dst;
@@ -116,7 +116,7 @@ static const char *run_call(const call *c) {
   return NULL;
 }
 
-/* Does this plan run, or another one because it was refused? */
+/* Does this plan run? Another one runs if it is refused. */
 static const char *is_taken(const call *c, const char *plan) {
   char name[NAME];
   if (tutti_comm_plan(c->comm, c->coll, 1000, TUTTI_INT64, TUTTI_SUM, name, sizeof name))
@@ -124,7 +124,7 @@ static const char *is_taken(const call *c, const char *plan) {
   return strcmp(name, plan) != 0 ? "another plan runs instead" : NULL;
 }
 
-/* Runs one plan on some lengths, until something is wrong on this rank. */
+/* Runs one plan on some lengths, until a result is wrong on this rank. */
 static const char *run(call *c, const char *plan) {
   static const size_t lengths[] = {0, 1, 3, 70, 1000};
   const char *wrong = tutti_comm_set_algo(c->comm, plan) ? tutti_error() : is_taken(c, plan);

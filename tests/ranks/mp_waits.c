@@ -1,8 +1,8 @@
-/* mp_waits.c - one wait of the table in docs/reliability.md ("Every wait"): rank 0 waits for rank 1, which never does its part;
- * or a joiner for rank 0.
+/* mp_waits.c - one wait of the table in docs/reliability.md ("Every wait"): rank 0 waits for rank 1, which
+ * never does its part; or a joining rank waits for rank 0.
  *
- * Usage      mp_waits ROW limit|interrupt: rank 0 says whether the wait warned after 10 s, was shown by the doctor, and ended as
- *            the table says. Then all ranks pause until they are ended. A second of these waits passes in 20 ms
+ * Usage      mp_waits ROW limit|interrupt: rank 0 prints whether the wait warned after 10 s, was shown by the doctor, and
+ *            ended as the table says. Then all ranks pause until they are ended. A second of these waits passes in 20 ms
  *            (pass_time.h).
  * Ranks: none; tests/sh/waits.sh runs it, and tests/sh/over.sh under Open MPI
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -18,7 +18,7 @@
 enum { MOST = 1 << 22, LIMIT_S = 30, WARNS_S = 10, INTERRUPT_S = 5 };
 
 static tutti_comm *comm;
-static double since; /* s of this clock */
+static double since; /* start of the wait, by this clock */
 static atomic_bool warned, shown, over;
 static char x[MOST], y[MOST];
 
@@ -67,7 +67,7 @@ static tutti_status joiners(void) {
   return tutti_comm_grow(comm, 1, &other);
 }
 
-/* What it has sent is not taken: Open MPI's messages wait until their receives begin. */
+/* Rank 1 never receives the data: Open MPI's messages wait until their receives begin. */
 static tutti_status end(void) {
   const tutti_status status = tutti_reduce(comm, x, y, 1000, TUTTI_INT32, TUTTI_SUM, 1);
   return status ? status : tutti_comm_free(comm);
@@ -77,7 +77,7 @@ static tutti_status start(void) {
   return start_comm(&comm);
 }
 
-/* Of rank 1: it does not even start; does not call; calls as well; is started again, and then it is the one that waits. */
+/* Rank 1 does not start; starts but does not call; calls as well; or is restarted and is the rank that waits. */
 typedef enum part { NONE, COMES, CALLS, REPLACED } part;
 static const struct row {
   const char *name;
@@ -88,7 +88,7 @@ static const struct row {
             {"shrink", shrink, COMES},   {"grow", grow, COMES},       {"joiners", joiners, CALLS},
             {"joiner", start, REPLACED}, {"start", start, NONE}, {"free", end, COMES}};
 
-/* ---- looking on ---- */
+/* ---- observation ---- */
 
 static void hear(void *ctx, int level, const char *line) {
   (void)ctx;
@@ -106,7 +106,7 @@ static int is_enough(void *ctx) {
   return now() - since > INTERRUPT_S;
 }
 
-/* The doctor's look at this process, from another thread. */
+/* Polls the doctor's report on this process, from another thread. */
 static void *look(void *unused) {
   (void)unused;
   while (!atomic_load(&over) && !(atomic_load(&shown) && atomic_load(&warned))) {
@@ -146,7 +146,7 @@ static void play(const struct row *r, bool interrupt) {
   }
   if (status != TUTTI_ERR_TIMEOUT) printf("# %d after %.1f s: %s\n", status, took, tutti_error());
   fflush(stdout);
-  if (!getenv("TUTTI_RANK")) _exit(0); /* its MPI ends the others */
+  if (!getenv("TUTTI_RANK")) _exit(0); /* its MPI ends the other ranks */
   for (;;) pause();
 }
 

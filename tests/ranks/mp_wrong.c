@@ -1,5 +1,5 @@
-/* mp_wrong.c - one rank calls something else: another count, type, op, root, collective, or in
- * another order. All ranks fail, with one sentence that names the rank and both calls.
+/* mp_wrong.c - one rank makes a different call: another count, type, op, root or collective, or another order.
+ * All ranks fail with one error message that names the rank and both calls.
  *
  * Ranks: 2 3 4
  * SPDX-License-Identifier: BSD-3-Clause */

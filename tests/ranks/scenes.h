@@ -1,8 +1,8 @@
-/* scenes.h - scenes that all ranks play together, as threads or as processes:
- * many requests, persistent ones, and everything that goes wrong between ranks.
+/* scenes.h - scenes that all ranks play together, as threads or as processes: many requests, persistent
+ * requests, and errors between ranks.
  *
  * Idea       a scene takes the base communicator, which it leaves usable, and
- *            makes its own. It returns true if all went well on this rank;
+ *            makes its own. It returns true if everything is right on this rank;
  *            otherwise it has printed the failure.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SCENES_H

@@ -1,6 +1,6 @@
-/* scenes_bucket.c - tensors in buckets: any numbers, lengths and types of them, ready in a
- * different order on every rank and in every step, with every way of waiting, in the caller's memory
- * and in the library's; and refused calls.
+/* scenes_bucket.c - tensors in buckets: any numbers, lengths and types, ready in a different order on every
+ * rank and in every step, with every way of waiting, in the caller's memory and in the library's; and refused
+ * calls.
  *
  * Idea       the right result is that of a plain allreduce of each tensor, bit for bit: with these
  *            data the order of additions does not matter, or the contract is exact.
@@ -18,7 +18,7 @@
 enum { MOST = 60, GUARD = 16 };
 
 typedef struct row {        /* of the table of cases */
-  size_t n, longest, bytes; /* tensors, elements; bytes of a bucket (0: by price) */
+  size_t n, longest, bytes; /* tensors, elements; bytes of a bucket (0: by cost estimate) */
   int types;                /* number of types used */
   int sum, learn, thread, exact;
 } row;
@@ -84,7 +84,7 @@ static void fill(model *m, int rank, size_t i, uint64_t seed) {
   m->done[i] = false;
 }
 
-/* The tensor belongs to the caller again and is right. */
+/* The tensor belongs to the caller again, and its result is right. */
 static bool right(model *m, size_t i) {
   const char *got = m->t[i].data;
   if (m->done[i]) return true;
@@ -95,7 +95,7 @@ static bool right(model *m, size_t i) {
   return true;
 }
 
-/* Waits for some tensors singly, or tests them, in an order of this rank's own. */
+/* Waits for some tensors singly, or tests them, in this rank's own order. */
 static bool wait_some(tutti_buckets *b, model *m, uint64_t u) {
   bool ok = true;
   for (size_t k = 0; k < m->n && ok && u & 1; k++) {
@@ -143,8 +143,8 @@ static bool step(tutti_comm *comm, tutti_buckets *b, model *m, uint64_t seed, bo
   return ok;
 }
 
-/* Checks the split: every bucket has one type and is long enough, except the last of its type;
- * buckets are in the order of their last tensors. */
+/* Checks the division: every bucket has one type and is long enough, except the last of its type; buckets are
+ * in the order of their last tensors. */
 static bool cut_is_right(const tutti_buckets *b, const model *m) {
   const size_t n = tutti_buckets_count(b);
   size_t bytes[MOST] = {0}, last[MOST] = {0}, open[TUTTI_TYPE_COUNT] = {0};
@@ -167,8 +167,8 @@ static bool cut_is_right(const tutti_buckets *b, const model *m) {
   return ok;
 }
 
-/* Provided tensors are zeroed and aligned, and lie side by side with the next one of their bucket;
- * the caller's are where they were. */
+/* Provided tensors are zeroed and aligned, and adjacent to the next one of their bucket; the caller's are where
+ * they were. */
 static bool memory_is_right(const tutti_buckets *b, model *m) {
   const char *end[MOST] = {NULL};
   bool ok = CHECK(!tutti_bucket_data(b, m->n)) && CHECK(!tutti_bucket_data(NULL, 0));
@@ -215,7 +215,7 @@ bool scene_buckets(tutti_comm *base, uint64_t seed) {
   return ok;
 }
 
-/* The last rank brings no data: it gets no memory, and sums as many elements as the others. */
+/* The last rank contributes no data: it gets no memory, and sums as many elements as the others. */
 bool scene_bucket_helper(tutti_comm *base, uint64_t seed) {
   const int P = tutti_comm_size(base), me = tutti_comm_rank(base), data = P > 1 ? P - 1 : 1;
   const bool helps = me >= data;
@@ -250,8 +250,8 @@ static float value(uint64_t seed, int rank, size_t i) {
   return ldexpf((float)(int64_t)cover_mix(seed + i * 64 + (uint64_t)rank), -63);
 }
 
-/* With the same gradients in each step the mean of the results approaches the mean: the errors sum
- * up to the last remainders only. An infinity or a NaN is passed on and not remembered. */
+/* With the same gradients in each step, the average of the results approaches the mean: only the last
+ * remainders are missing from the sum. An infinity or a NaN is passed on and not carried over. */
 static bool many_steps(tutti_buckets *b, tutti_tensor *t, int *ints, int me, int P, uint64_t seed) {
   static _Thread_local double sum[ALL];
   bool ok = true;
@@ -272,7 +272,7 @@ static bool many_steps(tutti_buckets *b, tutti_tensor *t, int *ints, int me, int
         for (int r = 0; r < P; r++) want += (double)value(seed, r, at) / P;
         for (int r = 0; r < P; r++) size += fabs((double)value(seed, r, at)) / P;
         const double got = (double)((float *)t[i].data)[k];
-        const double once = rounding_bound(TUTTI_BF16, 2, size); /* now, and the step before */
+        const double once = rounding_bound(TUTTI_BF16, 2, size); /* this step and the last */
         if (i == 1 && k == 7 && s == 0) continue;
         ok = CHECK(fabs(got - want) <= once);
         if (s) sum[at] += got - want;
@@ -356,7 +356,7 @@ static bool refusals(tutti_comm *base) {
   return CHECK(!tutti_comm_free(comm)) && ok;
 }
 
-/* One rank registers something else: all get an error, and the communicator stays usable. */
+/* One rank registers different tensors: all get an error, and the communicator stays usable. */
 static bool differences(tutti_comm *base, uint64_t seed) {
   static const char *const words[] = {"registers", "other counts", "other counts",
                                       "config",    "was refused",  "its tensors' memory"};
@@ -391,7 +391,7 @@ static bool aborted(tutti_comm *base, int bf16) {
   tutti_buckets *b;
   bool ok = P == 1 || CHECK(!tutti_buckets_create(base, 2, t, &config, &b));
   if (P == 1 || !ok) return ok;
-  if (!CHECK(!tutti_barrier(base))) return false; /* all have made it */
+  if (!CHECK(!tutti_barrier(base))) return false; /* all have created it */
   tutti_status status = me == 0 ? TUTTI_OK : tutti_bucket_ready(b, 0);
   if (me == 0) usleep(3000);
   if (me == 0) ok = CHECK(!tutti_comm_abort(tutti_buckets_comm(b), "enough"));

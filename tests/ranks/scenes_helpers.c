@@ -1,5 +1,5 @@
-/* scenes_helpers.c - ranks without data (helpers): all ranks wait for them as for any other,
- * several groups share them at once, and ranks that disagree about them are detected.
+/* scenes_helpers.c - ranks without data (helpers): all ranks wait for them as for any other rank, several
+ * groups share them simultaneously, and ranks that disagree about them are detected.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ bool scene_late_helpers(tutti_comm *base, uint64_t seed) {
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
       ok = CHECK(!tutti_comm_set_helpers(comm, helpers)) &&
            CHECK(!tutti_comm_set_algo(comm, NULL)) && ok;
-      if (tutti_comm_set_algo(comm, forms[f])) continue; /* not on this number of ranks */
+      if (tutti_comm_set_algo(comm, forms[f])) continue; /* not supported on this number of ranks */
       for (int late = 0; late < P && ok; late++) ok = one_barrier(base, comm, late);
     }
   return CHECK(!tutti_comm_free(comm)) && ok;
@@ -83,8 +83,8 @@ static bool right(const part *p, uint64_t seed, int group, int i, int data) {
   return true;
 }
 
-/* One helper starts all operations of one group, then all of the other; the second helper the other
- * way round; each waits in its own order. */
+/* One helper starts all operations of one group, then all of the other; the second helper in the opposite
+ * order; each waits in its own order. */
 static bool serve_groups(part *parts, uint64_t seed, int helpers, bool helps, uint64_t order) {
   bool ok = true;
   for (int g = 0; g < GROUPS; g++) {

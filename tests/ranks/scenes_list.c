@@ -1,7 +1,7 @@
-/* scenes_list.c - lists of buffers as one operation: long ones and short ones, empty ones,
- * in place and out of place, in every manner, beside other operations.
+/* scenes_list.c - lists of buffers as one operation: long ones and short ones, empty ones, in place and out of
+ * place, with every kind of call, among other operations.
  *
- * Idea       a tag that all ranks know determines the list; each buffer is a case of
+ * Idea       a shared tag determines the list; each buffer is a case of
  *            the covering table, with its data and its reference loop.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static size_t count_at(uint64_t u) {
   return (size_t)(u >> 20) % most[u % 8];
 }
 
-/* Makes buffers from malloc and from tutti's own memory; every second pair is in place. */
+/* Allocates buffers with malloc and with tutti; every second pair is in place. */
 static bool make(list *l, tutti_comm *comm, const cover_case *like, size_t n, bool small) {
   *l = (list){.comm = comm, .n = n, .like = *like};
   for (size_t i = 0; i < n; i++) {
@@ -127,7 +127,7 @@ static tutti_status blocking(list *l, tutti_op op) {
                               l->counts, l->like.type, op);
 }
 
-/* ---- in every manner ---- */
+/* ---- every kind of call ---- */
 
 /* Started, with another vector's operation before and after; waited for in another order. */
 static bool between(list *l) {

@@ -1,7 +1,7 @@
 /* scenes_many.c - many requests on many communicators, in any order.
  *
- * Invariant  a tag that all ranks of a communicator know determines the operations
- *            and their data; the order of completion is each rank's own.
+ * Invariant  a tag that all ranks of a communicator share determines the operations
+ *            and their data; each rank completes them in its own order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <sched.h>
@@ -185,8 +185,8 @@ bool scene_persistent(tutti_comm *base, uint64_t seed) {
   return CHECK(!tutti_comm_free(comms[0])) && CHECK(!tutti_comm_free(comms[1])) && ok;
 }
 
-/* Work between tests: the operation completes although no rank waits. A wait for another operation
- * progresses it, too. */
+/* Work between tests: the operation completes although no rank waits. A wait for another operation also drives
+ * it. */
 bool scene_polling(tutti_comm *base, uint64_t seed) {
   enum { N = 100000 };
   tutti_comm *comm;
@@ -245,7 +245,7 @@ bool scene_threads(tutti_comm *base, uint64_t seed) {
   return ok;
 }
 
-/* A root far ahead of its readers: they must not report it as lost, or as in another call. */
+/* A root far ahead of its readers. The readers must not report it as lost or as being in another call. */
 bool scene_runaway(tutti_comm *base, uint64_t seed) {
   tutti_comm *comm;
   bool ok = CHECK(!tutti_comm_dup(base, &comm));

@@ -1,5 +1,5 @@
-/* scenes_message.c - messages between two ranks: around the ring, to all at once, to the rank
- * itself, beside collectives; and errors.
+/* scenes_message.c - messages between two ranks: around the ring, to all simultaneously, to the rank itself,
+ * while collectives run; and errors.
  *
  * Invariant  (seed, a, b, k) determine the content of the k-th message from a to b.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -68,7 +68,7 @@ static bool finish(sent_message *p, uint64_t seed, bool test) {
 static const size_t sizes[] = {0, 1, 19, 20, 21, 24, 25, 300, 5000, 70001, 300001};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-/* To the right and to the left at once. With blocking calls, odd ranks use the opposite order. */
+/* To the right and to the left simultaneously. With blocking calls, odd ranks use the opposite order. */
 bool scene_ring(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   tutti_comm *comm;
@@ -127,7 +127,7 @@ bool scene_many_messages(tutti_comm *base, uint64_t seed) {
                                               TUTTI_MAX, &r[colls]));
       colls++;
     }
-  for (int i = 0; i < made && ok; i++) { /* 7 and n may have a common factor: then take others */
+  for (int i = 0; i < made && ok; i++) { /* 7 and n may have a common divisor: the rest is completed afterwards */
     const int at = (int)((order + (uint64_t)i) % (uint64_t)made);
     ok = finish(&p[at], seed, i % 3 == 0);
     if (i == made / 2)
@@ -164,7 +164,7 @@ bool scene_messages_of_one(tutti_comm *base, uint64_t seed) {
   return (me == 0 || CHECK(!tutti_comm_free(comm))) && ok;
 }
 
-/* A rank sends to itself: the half that comes first must be non-blocking. */
+/* A rank sends to itself: the first of the two calls must be non-blocking. */
 bool scene_oneself(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base);
   uint32_t x = (uint32_t)seed, y = 0, big[5000] = {7}, copy[5000] = {0};
@@ -190,7 +190,7 @@ bool scene_oneself(tutti_comm *base, uint64_t seed) {
   return CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
 }
 
-/* Other counts or types: the receiver gets the error, and then all ranks. */
+/* Mismatched counts or types: the receiver gets the error, and then all ranks. */
 static bool one_mismatch(tutti_comm *base, int way, int from, int to) {
   static const char *const words[] = {
       "sent are 3 float, received 4 float", "sent are 3 float, received 3 int32",
@@ -225,13 +225,13 @@ bool scene_wrong_messages(tutti_comm *base, uint64_t seed) {
   bool ok = true;
   if (P == 1) return true;
   for (int way = 0; way < 4 && ok; way++) ok = one_mismatch(base, way, from, to);
-  /* an abort ends all that wait */
+  /* an abort ends all waits */
   ok = ok && CHECK(!tutti_comm_dup(base, &comm));
   if (ok && me == from) {
     usleep(50000);
     ok = CHECK(!tutti_comm_abort(comm, "no post today"));
   } else if (ok) {
-    tutti_status status = TUTTI_OK; /* a slow rank may see the abort before it waits */
+    tutti_status status = TUTTI_OK; /* a slow rank may detect the abort before it waits */
     int n = 0;
     while (n < 20 && !(status = tutti_recv_start(comm, &x[n], 1, TUTTI_UINT32, from, &r[n]))) n++;
     ok = n == 20 || ERROR(status, TUTTI_ERR_ABORTED, "no post today");

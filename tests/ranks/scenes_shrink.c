@@ -1,5 +1,5 @@
-/* scenes_shrink.c - shrinking although no rank died: after an abort and without, twice, late. For
- * deaths see mp_deaths.c.
+/* scenes_shrink.c - shrinking although no rank died: after an abort and without one, twice, and with a late
+ * rank. For deaths see mp_deaths.c.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static bool in_order(tutti_comm *comm, tutti_comm *base) {
   return ok;
 }
 
-/* Over a network: one error sentence. Otherwise the caller frees *out. */
+/* Over a network: one error message. Otherwise the caller frees *out. */
 static bool can_shrink(tutti_comm *comm, tutti_comm **out, bool *ok) {
   const tutti_status status = tutti_comm_shrink(comm, out);
   if (status == TUTTI_ERR_UNSUPPORTED)
@@ -36,7 +36,7 @@ static bool can_shrink(tutti_comm *comm, tutti_comm **out, bool *ok) {
   return !status;
 }
 
-/* No rank can join; growing by none is the same as shrinking. */
+/* No rank can join. Growing by zero is the same as shrinking. */
 static bool grow(tutti_comm *comm, tutti_comm *base, bool can) {
   tutti_comm *out = comm;
   bool ok = ERROR(tutti_comm_grow(NULL, 0, &out), TUTTI_ERR_ARG, "tutti_comm_grow|comm is NULL") &&
@@ -72,13 +72,13 @@ bool scene_shrink(tutti_comm *base, uint64_t seed) {
   if (P > 1 && r) ok = ERROR(tutti_request_wait(&r), TUTTI_ERR_ABORTED, "on purpose") && ok;
   ok = ERROR(tutti_barrier(comm), TUTTI_ERR_ABORTED, "on purpose") && ok;
   ok = CHECK(!tutti_comm_free(comm)) && CHECK(!tutti_comm_free(once)) && ok;
-  tutti_comm_abort(twice, "once more"); /* and out of the shrunk one */
+  tutti_comm_abort(twice, "once more"); /* and of the shrunk one */
   ok = CHECK(!tutti_comm_shrink(twice, &once)) && CHECK(!tutti_comm_free(twice)) &&
        in_order(once, base) && ok;
   return CHECK(!tutti_comm_free(once)) && CHECK(!tutti_comm_free(healthy)) && ok;
 }
 
-/* A live rank that does not come is named to all, itself too, and is out for good. */
+/* A live rank that does not take part is named to all ranks, including itself, and is excluded permanently. */
 bool scene_shrink_late(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   const int late = (int)(seed % (uint64_t)P);

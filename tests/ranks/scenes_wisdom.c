@@ -1,5 +1,5 @@
-/* scenes_wisdom.c - calls that are measured before their first run, and wisdom that only some
- * ranks have: results stay right, and all ranks run the same plan.
+/* scenes_wisdom.c - calls that are measured before their first run, and wisdom that only some ranks have:
+ * results are right, and all ranks run the same plan.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <stdlib.h>
@@ -133,7 +133,7 @@ bool scene_measure_ops(tutti_comm *base, uint64_t seed) {
 
 /* ---- wisdom that only some ranks have ---- */
 
-/* Imports wisdom for this communicator's placement that names a plan; `when` is rank 0's stamp. */
+/* Imports wisdom for this communicator's placement that names a plan; `when` is rank 0's time stamp. */
 static bool claim(const char *on, const char *plan, const char *when) {
   char text[1000];
   snprintf(text, sizeof text,
@@ -154,7 +154,7 @@ static bool place_of(tutti_comm *side, char on[300]) {
   return CHECK(!tutti_broadcast(side, on, on, 300, TUTTI_UINT8, 0)) && CHECK(*on);
 }
 
-/* A new communicator of these ranks runs this plan, and says that wisdom chose it, or not. */
+/* Checks that a new communicator of these ranks runs this plan, and whether wisdom chose it. */
 static bool runs(tutti_comm *base, int key, const char *plan, bool wisdom) {
   const cover_case c = {.coll = TUTTI_ALLREDUCE, .count = 1000, .type = TUTTI_INT32};
   int32_t x[1000], y[1000];
@@ -196,13 +196,13 @@ bool scene_wisdom(tutti_comm *base, uint64_t seed) {
        CHECK(strstr(plan, ", measured ") != NULL);
   ok = CHECK(!tutti_comm_free(comm)) && ok && place_of(base, on);
   const char *mine = strcmp(m.own, "naive") ? "naive" : "two-shot", *theirs = "doubling";
-  /* only the first rank has wisdom; then the others have other wisdom, which does not count */
+  /* only the first rank has wisdom; then the others have different wisdom, which is ignored */
   ok = forget(base) && ok;
   if (me == 0) ok = claim(on, mine, "2026-11-22T01:24:22Z") && ok;
   ok = CHECK(!tutti_barrier(base)) && ok && runs(base, me, mine, true);
   if (me && !threads) ok = claim(on, theirs, "2026-11-22T01:24:23Z") && ok;
   ok = CHECK(!tutti_barrier(base)) && ok && runs(base, me, mine, true);
-  /* reverse rank order: the last rank's process counts, if the placement is the same */
+  /* reverse rank order: the last rank's wisdom applies, if the placement is the same */
   if (!strstr(on, "over")) ok = ok && runs(base, -me, threads ? mine : theirs, true);
   /* only another rank has it */
   if (me == 0) ok = CHECK(!tutti_wisdom_forget()) && ok;

@@ -1,4 +1,4 @@
-/* scenes_wrong.c - calls that must be refused, and differences between ranks that must be noticed.
+/* scenes_wrong.c - calls that must be refused, and mismatches between ranks that must be detected.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ bool scene_refusals(tutti_comm *base, uint64_t seed) {
        CHECK(!tutti_request_wait(&r));
   ok = ok && CHECK(!tutti_allreduce_init(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM, &keep)) &&
        ERROR(tutti_comm_free(comm), TUTTI_ERR_STATE, "1 request") && CHECK(!tutti_barrier(base));
-  /* Rank 0 starts when the others have looked at theirs, which run until then. */
+  /* Rank 0 starts only after the others have checked their requests, which therefore are still running. */
   if (me == 0) ok = CHECK(!tutti_barrier(base)) && ok;
   ok = ok && CHECK(!tutti_request_start(keep));
   if (me > 0) {
@@ -95,8 +95,8 @@ bool scene_refusals(tutti_comm *base, uint64_t seed) {
          CHECK(!tutti_request_free(&keep)) && CHECK(!tutti_comm_free(comm));
 }
 
-/* A freed handle is reused for an op of another kind: remembered plans must not be. And a
- * persistent request whose op was freed fails, and does not hang. */
+/* A freed handle is reused for an op of another kind, and remembered plans must not be. A persistent request
+ * with an op that was freed fails, and does not hang. */
 bool scene_ops(tutti_comm *base, uint64_t seed) {
   enum { N = 40 };
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
@@ -158,7 +158,7 @@ static void *intrude(void *arg) {
   return NULL;
 }
 
-/* A thread that comes too early or too late on a busy machine is refused in a later round. */
+/* A thread that is too early or too late on a busy machine is refused in a later round. */
 bool scene_busy(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   tutti_comm *comm;
@@ -195,7 +195,7 @@ bool scene_abort(tutti_comm *base, uint64_t seed) {
   char words[60];
   (void)seed;
   snprintf(words, sizeof words, "rank %d aborted|had enough", P - 1);
-  bool ok = CHECK(!tutti_comm_dup(base, &comm)) && /* pricing takes time once */
+  bool ok = CHECK(!tutti_comm_dup(base, &comm)) && /* the first estimate takes time */
             CHECK(!tutti_allreduce(comm, x, y, 1, TUTTI_UINT32, TUTTI_SUM)) &&
             CHECK(!tutti_barrier(base));
   if (ok && me == P - 1) {
@@ -264,7 +264,7 @@ static const char *const their_words[] = {
 };
 enum { WAYS = sizeof their_words / sizeof *their_words };
 
-/* Some ranks may complete before they can know; then their next call fails. */
+/* Some ranks may complete before the mismatch is detectable; their next call fails. */
 bool scene_mismatch(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   bool ok = true;
@@ -300,13 +300,12 @@ bool scene_timeout(tutti_comm *base, uint64_t seed) {
   if (me < P - 1)
     ok = CHECK(!tutti_comm_set_timeout(comm, 1)) &&
          ERROR(tutti_allreduce(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM), TUTTI_ERR_TIMEOUT, words);
-  ok = CHECK(!tutti_barrier(base)) && ok; /* the last rank comes when all others have given up */
+  ok = CHECK(!tutti_barrier(base)) && ok; /* the last rank calls when the others have given up */
   if (me == P - 1) ok = ERROR(tutti_barrier(comm), TUTTI_ERR_TIMEOUT, words) && ok;
   return CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
 }
 
-/* A test that finds nothing, then a wait; much later a test of the next operation, whose peers are
- * not late. */
+/* A test that finds nothing complete, then a wait; much later a test of the next operation, with no late peer. */
 bool scene_tests_again(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   tutti_comm *comm;
@@ -328,8 +327,8 @@ bool scene_tests_again(tutti_comm *base, uint64_t seed) {
          ok;
 }
 
-/* Rank 0 leaves a communicator as soon as possible and reuses the memory while others still read
- * what it exported. */
+/* Rank 0 leaves a communicator as soon as possible and reuses the memory while others still read its exported
+ * data. */
 bool scene_freed(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   tutti_comm *comm;

@@ -11,14 +11,14 @@ typedef struct soak_flight soak_flight; /* vectors of messages and exact sums */
 typedef struct soak {
   int first;                     /* this rank's number in the first communicator */
   bool alone;                    /* base is its only communicator */
-  bool calm;                     /* no rank dies; plays scenes that a death would upset, too */
-  tutti_comm *base;              /* of all live ranks: where they agree */
+  bool calm;                     /* no rank dies; plays also scenes that fail if a rank dies */
+  tutti_comm *base;              /* all live ranks: used to agree */
   tutti_comm *parent;            /* the same ranks again; or base, if alone */
-  tutti_comm *comms[SOAK_COMMS]; /* those this rank is in: all ranks, all reversed, some */
+  tutti_comm *comms[SOAK_COMMS]; /* communicators of this rank: all ranks, all reversed, some */
   const cover_ops *ops;          /* indexed by the rank's number in a communicator */
   soak_flight *flight;
   char act[SOAK_WORDS]; /* the current action, */
-  char why[SOAK_WORDS]; /* and how the last call failed */
+  char why[SOAK_WORDS]; /* and the error of the last failed call */
   uint64_t calls, bytes, mismatches;
 } soak;
 

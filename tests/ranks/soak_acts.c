@@ -1,5 +1,5 @@
-/* soak_acts.c - the actions of a soak rank: calls of the covering table, one by one and several at once, messages,
- * delays, scenes, faults; and bit-exact sums if the contract is `exact`.
+/* soak_acts.c - the actions of a soak rank: calls of the covering table, singly and several in flight,
+ * messages, delays, scenes, faults; and bit-exact sums if the contract is `exact`.
  *
  * Invariant  the random number and the communicator's size determine the calls on a communicator;
  *            the order of waiting, and the time before it, are each rank's own.
@@ -69,7 +69,7 @@ static void resize(cover_case *c, uint64_t u, int orders) {
   c->count = n ? n : 1;
 }
 
-/* Replaces what the contract `exact` refuses: products that round, user-defined ops. */
+/* Replaces cases that the contract `exact` refuses: products that round, user-defined ops. */
 static void make_exact(cover_case *c) {
   const bool rounds = c->type >= TUTTI_FP16 && c->op == TUTTI_PROD;
   if (rounds || c->op == COVER_USER || c->op == COVER_ORDERED)
@@ -150,7 +150,7 @@ static tutti_status act_message(soak *s, uint64_t u) {
   return status;
 }
 
-/* ---- several calls at once ---- */
+/* ---- several calls in flight ---- */
 
 enum { FLIGHT = 8 };
 
@@ -164,7 +164,7 @@ static cover_case any_case(const soak *s, const tutti_comm *comm, uint64_t u) {
   return c;
 }
 
-/* The plan of all the calls on a communicator, which it must have before the first starts. */
+/* Sets the plan of all the calls on a communicator before the first starts. */
 static tutti_status settle(soak *s, uint64_t u) {
   tutti_status status = TUTTI_OK;
   for (int i = 0; i < (s->alone ? 1 : SOAK_COMMS) && !status; i++) {
@@ -216,7 +216,7 @@ static tutti_status act_burst(soak *s, uint64_t u) {
 
 /* ---- bit-exact sums ---- */
 
-/* A sum, or a mean, of numbers that are hard in any order of adding. */
+/* A sum, or a mean, of numbers that are hard to sum in any order. */
 static tutti_status act_exact(soak *s, uint64_t u) {
   enum { ROW = 4 * SUMS_KINDS };
   static const tutti_type reals[] = {TUTTI_FP16,  TUTTI_BF16,   TUTTI_FP8_E4M3, TUTTI_FP8_E5M2,
@@ -248,7 +248,7 @@ static tutti_status act_exact(soak *s, uint64_t u) {
 
 /* ---- other actions ---- */
 
-/* A delay of each rank's own: mostly none, rarely long. */
+/* A delay that each rank draws for itself: mostly none, rarely long. */
 static tutti_status act_delay(soak *s, uint64_t u) {
   const uint64_t mine = cover_mix(u + (uint64_t)s->first);
   if (mine % 3 == 0) usleep((useconds_t)((mine >> 8) % (mine % 64 < 2 ? 30000 : 1500)));

@@ -1,4 +1,4 @@
-/* aggregator_play.c - an aggregator in a thread, and members of its sessions.
+/* aggregator_play.c - an in-network reduction server (aggregator) in a thread, and members of its sessions.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdatomic.h>
@@ -10,7 +10,7 @@
 #include "aggregator_play.h"
 #include "seconds.h"
 
-/* These files are linked into programs without cmocka, too. */
+/* Programs without cmocka also link this file. */
 #define MUST(x) ((x) ? (void)0 : must_not(__LINE__, #x))
 
 static void must_not(int line, const char *what) {
@@ -130,7 +130,7 @@ void play_begin(run *r) {
   r->wire->aggregates->begin(r->wire, &r->share);
 }
 
-/* The virtual rank, and the rest of its bytes, at a place of what passes on one way. */
+/* The virtual rank to which byte `at` of one direction belongs; *rest: the bytes left for that rank. */
 static int peer_at(const run *r, const uint64_t *bytes, uint64_t at, size_t *rest) {
   int part = 0;
   while (part < TT_PARTS && at >= bytes[part]) at -= bytes[part++];
@@ -151,7 +151,7 @@ bool play_send(run *r) {
   size_t rest;
   const int to = peer_at(r, r->share.given, r->sent, &rest);
   if (!rest) return false;
-  if (to + 1 < r->wire->ranks + TT_PARTS) MUST(push(r, to + 1, rest) == 0); /* not its turn */
+  if (to + 1 < r->wire->ranks + TT_PARTS) MUST(push(r, to + 1, rest) == 0); /* out of turn */
   const size_t n = push(r, to, rest);
   r->sent += n;
   return n;
@@ -162,7 +162,7 @@ bool play_take(run *r) {
   tutti_status status = TUTTI_OK;
   size_t rest;
   const int from = peer_at(r, r->share.wanted, r->got, &rest);
-  const bool alone = !r->share.gives.bytes || !r->share.wants.bytes; /* a head */
+  const bool alone = !r->share.gives.bytes || !r->share.wants.bytes; /* the answer is a head only */
   if (alone) r->wire->aggregates->drive(r->wire);
   const size_t n = r->wire->channel->head(r->wire, from, r->share.lane, &stamp);
   if (!r->over) r->wire->aggregates->over(r->wire, r->share.lane, &status);

@@ -1,6 +1,7 @@
-/* aggregator_play.h - for tests: an aggregator in a thread, and members of its sessions.
+/* aggregator_play.h - for tests: an in-network reduction server (aggregator) in a thread, and members of its
+ * sessions.
  *
- * The members are wires of the test's own thread, so that it says in which order they act.
+ * The members are wires of the test's own thread, so the test determines the order of their actions.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef AGGREGATOR_PLAY_H
 #define AGGREGATOR_PLAY_H
@@ -10,19 +11,19 @@
 
 #include "aggregator.h"
 
-enum { MOST = 6, LIMIT = 20 }; /* members; seconds that only a hang reaches */
+enum { MOST = 6, LIMIT = 20 }; /* members; seconds: a limit that only a hang reaches */
 
 typedef struct running {
   tutti_aggregator a;
   pthread_t thread;
   int port;
   char where[40];
-  pid_t process; /* in which it runs; 0: in the thread */
+  pid_t process; /* process of the aggregator; 0: a thread of this one */
 } running;
 
 /* Its key is the text "of the tests". */
 void play_serve(running *d, int jobs, size_t memory);
-/* One of several, each in a process of its own. above: the aggregator above it, or NULL. */
+/* An aggregator in a separate process, for tests with several. above: the aggregator above it, or NULL. */
 void play_serve_below(running *d, const running *above);
 void play_end(running *d);
 
@@ -39,7 +40,7 @@ party play_gather(const running *d, uint64_t session, int n);
 void play_leave(tt_wire **wire);
 void play_part(party *p);
 
-/* A run of a sum on one member. */
+/* One member's part of a sum. */
 typedef struct run {
   tt_wire *wire;
   tt_share share;
@@ -49,15 +50,15 @@ typedef struct run {
   bool differs, over;
 } run;
 
-/* The share of an operation in one slice, whose vector is cut in parts. */
+/* The share of an operation with one slice and a vector cut into parts. */
 tt_share play_share(uint64_t seq, tutti_type type, tutti_op op, size_t count, int parts, int data);
 void play_begin(run *r);
-/* Do they move anything? */
+/* Each returns whether data moved. */
 bool play_send(run *r);
 bool play_take(run *r);
 bool play_over(run *r);
-/* Drives the runs until they are over, the last member first; false: nothing has moved for `patience`
- * seconds. */
+/* Drives the runs until they have completed, the last member first. Returns false if nothing has moved for
+ * `patience` seconds. */
 bool play_finish(run *r, int n, double patience);
 
 #endif

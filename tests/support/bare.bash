@@ -1,12 +1,12 @@
-# bare.bash - a bare Debian in a folder, for the tests of tutti's packages. Sourced, as root, by a script that says what runs there.
+# bare.bash - a minimal Debian in a folder, for the tests of tutti's packages. Sourced, as root, by a script that uses it.
 #
-#   bare_begin FOLDER      $at becomes a bare system; FOLDER keeps what the next ones need too: bare.tar, and Debian's packages
-#   inside COMMANDS        runs them there, in /tutti, with nothing of this machine's environment but proxies
+#   bare_begin FOLDER      $at becomes a minimal system; FOLDER caches bare.tar and Debian's packages for later runs
+#   inside COMMANDS        runs them there, in /tutti, with the proxy settings of this machine's environment only
 #   silently COMMANDS      the same; shows the end of the output and ends the script, if they fail
 #
-# BARE=FILE.tar   a bare system to start from; made by mmdebstrap, if it is not there (SUITE=bookworm)
-# KEEP=1          the system stays, and its folder is printed
-# Its packages come from where this machine's come. SPDX-License-Identifier: BSD-3-Clause
+# BARE=FILE.tar   the minimal system to start from; made by mmdebstrap if the file does not exist (SUITE=bookworm)
+# KEEP=1          keeps the system, and prints its folder
+# Its packages come from the same sources as this machine's. SPDX-License-Identifier: BSD-3-Clause
 set -eu
 [ "$(id -u)" = 0 ] || { echo "tutti: a bare system needs root" >&2; exit 1; }
 if [ -z "${ALONE:-}" ]; then # other processes do not see these mounts, and the mounts end with this script

@@ -1,4 +1,4 @@
-/* by_name.h - questions about plans, by their names: tests have tables of names.
+/* by_name.h - queries about plans by name, for tests with tables of names.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BY_NAME_H
 #define BY_NAME_H
@@ -10,7 +10,7 @@
 
 enum { NAME = 512 }; /* capacity for the names of these tests */
 
-/* The plan of a name, which must be one. */
+/* The plan of a name. The test fails if the name is invalid. */
 static inline const tt_plan_spec *plan_named(const char *name) {
   const tt_plan_spec *plan;
   if (!tt_plan_spec_named(name, &plan)) return plan;
@@ -73,7 +73,7 @@ static inline uint64_t key_named(const tt_ask *ask, const char *name, int slices
   return tt_proven_key(&named, slices);
 }
 
-/* The price of a plan by its stages; false: it has none. */
+/* The estimate of a plan by its stages; false: the plan does not support that. */
 static inline bool stages_price(tt_chooser *c, const tt_ask *ask, tt_curve *curve) {
   const tt_pricing p = tt_pricing_of(c, ask->plan, ask->coll, ask->root);
   return tt_stages_apply(&p) && !tt_stages_curve(&p, 0, curve);

@@ -1,4 +1,5 @@
-/* chooser_of.h - the chooser of a machine, by its levels and figures in words; for tests of prices.
+/* chooser_of.h - the chooser of a machine, given its levels and model parameters as text; for tests of cost
+ * estimates.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CHOOSER_OF_H
 #define CHOOSER_OF_H
@@ -8,7 +9,7 @@
 #include "candidates.h"
 #include "engine.h"
 
-/* After cmocka.h. */
+/* Include cmocka.h before. */
 static inline tt_chooser *chooser_of(const char *levels, const char *said) {
   tt_tree tree;
   tt_chooser *c;

@@ -1,7 +1,7 @@
-/* cuda_play.h - for tests: the simulated driver (tests/gpu/cusim.h), in processes of their own.
+/* cuda_play.h - for tests: the simulated driver (tests/gpu/cusim.h), in child processes.
  *
- * Idea       The driver reads its settings once, and a context may die. So each case runs in a child, which loads the driver; the
- *            test sees whether it was satisfied, and what the driver said on stderr.
+ * Idea       The driver reads its settings once, and a context may become unusable. Each case therefore runs in a child, which
+ *            loads the driver. The test checks the child's exit status and the driver's messages on stderr.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CUDA_PLAY_H
 #define CUDA_PLAY_H
@@ -24,7 +24,7 @@ typedef struct cuda_driver {
 } cuda_driver;
 static cuda_driver cu;
 
-/* Ends a child that is not satisfied. */
+/* Ends the child if the condition is false. */
 #define CHECK(condition)                                                        \
   do {                                                                          \
     if (!(condition)) {                                                         \
@@ -79,9 +79,9 @@ static inline void cuda_set(const char *settings) {
   }
 }
 
-static char cuda_said[8192]; /* by the last child */
+static char cuda_said[8192]; /* stderr of the last child */
 
-/* Runs fn in a child. Returns its status as waitpid gives it; 0: it was satisfied. */
+/* Runs fn in a child. Returns its status as waitpid gives it; 0: all checks passed. */
 static inline int cuda_child(void (*fn)(const void *), const void *about, const char *settings) {
   int pipes[2], status = -1;
   size_t n = 0;
@@ -98,7 +98,7 @@ static inline int cuda_child(void (*fn)(const void *), const void *about, const 
     exit(0);
   }
   close(pipes[1]);
-  for (;;) { /* what is too much falls away */
+  for (;;) { /* excess output is discarded */
     static char excess[4096];
     const bool full = n == sizeof cuda_said - 1;
     const ssize_t got = read(pipes[0], full ? excess : cuda_said + n,
@@ -112,7 +112,7 @@ static inline int cuda_child(void (*fn)(const void *), const void *about, const 
   return status;
 }
 
-/* The same; prints what was said, if it was not satisfied. */
+/* The same; prints the child's output if a check failed. */
 static inline bool cuda_satisfied(void (*fn)(const void *), const void *about,
                                   const char *settings) {
   const int status = cuda_child(fn, about, settings);

@@ -1,4 +1,4 @@
-# dropin.bash - for tests of the drop-in: a program without and with it, and what its report says. Sourced after
+# dropin.bash - for tests of the drop-in: a program without and with it, and checks of its report. Sourced after
 # tap.bash and mpi.bash, never run. SPDX-License-Identifier: BSD-3-Clause
 n=0 over=
 unset TUTTI_REPORT TUTTI_LIB LD_PRELOAD
@@ -29,8 +29,8 @@ serves() {
 }
 same() { diff "$work/plain" "$work/out" >"$work/differ" || { sed 's/^/# /' "$work/differ" | head -5; return 1; }; }
 
-# beside MPI RANKS "FUNCTIONS" PROGRAM [ARGUMENTS]: both runs at once, because startup takes most of
-# the time.
+# beside MPI RANKS "FUNCTIONS" PROGRAM [ARGUMENTS]: both runs simultaneously, because startup takes most
+# of the time.
 beside() {
   local mpi=$1 ranks=$2 functions=$3 program=$BUILD/tests/$1/$4
   shift 3
@@ -47,8 +47,8 @@ beside() {
   n=$((n + 2))
 }
 
-# hidden_sources: an MPI that is hidden from dlsym: $work/loads.c loads an extension of $work/extension.c locally, and so its MPI, as
-# Python does.
+# hidden_sources: an MPI that is hidden from dlsym: $work/loads.c loads an extension of $work/extension.c and its MPI as local
+# symbols, like Python.
 hidden_sources() {
 cat >"$work/extension.c" <<'EOC'
 #include <mpi.h>

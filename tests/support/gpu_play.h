@@ -1,7 +1,7 @@
-/* gpu_play.h - for tests: libtutti_cuda.so over the simulated driver, each time in a process of its own.
+/* gpu_play.h - for tests: libtutti_cuda.so over the simulated driver, each time in a child process.
  *
- * Idea       a driver's settings are read once per process, and one that has started cannot be stopped. So a scene runs
- *            in a child, with its settings in the environment, and returns how many of its checks failed.
+ * Idea       a driver's settings are read once per process, and a driver that has started cannot be stopped. A scene therefore
+ *            runs in a child, with its settings in the environment, and returns the number of failed checks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef GPU_PLAY_H
 #define GPU_PLAY_H
@@ -31,14 +31,14 @@ extern int gpu_failures;
     fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
     gpu_failures++;                                                         \
   } while (0)
-/* A call of the table that must succeed. */
+/* A call of the function table that must succeed. */
 #define WORKS(call)                                                                     \
   do {                                                                                  \
     if ((call) == 0) break;                                                             \
     fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, gpu.error(gpu.self)); \
     gpu_failures++;                                                                     \
   } while (0)
-/* One that must fail, with these words in its sentence. */
+/* A call that must fail, with these words in its error message. */
 #define FAILS(call, words)                                                                  \
   do {                                                                                      \
     if ((call) != 0 && strstr(gpu.error(gpu.self), words)) break;                           \
@@ -49,13 +49,13 @@ extern int gpu_failures;
 
 typedef void gpu_scene(void);
 
-/* Where the programs and libraries are. */
+/* The folder of the programs and libraries. */
 const char *gpu_build(void);
-/* Is the driver there: the simulated one, or the one that TUTTI_CUDA_LIBRARY names? */
+/* Is the driver available: the simulated one, or the one that TUTTI_CUDA_LIBRARY names? */
 bool gpu_there(void);
 bool gpu_simulated(void);
-/* Runs a scene; settings: "NAME=VALUE", separated by spaces, or NULL. The number of failures, or
- * 1000 + its signal. */
+/* Runs a scene; settings: "NAME=VALUE", separated by spaces, or NULL. Returns the number of failures, or 1000 +
+ * the signal that ended it. */
 int gpu_run(gpu_scene *scene, const char *settings);
 
 typedef struct gpu_case {
@@ -76,7 +76,7 @@ typedef struct gpu_case {
     assert_int_equal(gpu_run(row->scene, row->settings), 0); \
   }
 
-/* Starts it in a child, and waits for that. */
+/* gpu_start runs a scene in a child; gpu_wait returns its result. */
 pid_t gpu_start(gpu_scene *scene, const char *settings);
 int gpu_wait(pid_t child);
 
@@ -90,7 +90,7 @@ static inline void *gpu_pointer(CUdeviceptr at) {
 }
 /* Waits for a ticket; false: the device failed. */
 bool gpu_await(void *lane, tutti_device_way way, unsigned long long ticket);
-/* Waits until all that the lane got is done. */
+/* Waits until all work of the lane is done. */
 void gpu_drain(void *lane);
 
 #endif

@@ -1,9 +1,9 @@
-# heard_keys.py - did somebody who listened (sniff.py) hear the key of an aggregator's session?
+# heard_keys.py - does captured traffic (sniff.py) contain the key of an aggregator's session?
 #
-#   heard_keys.py FILE TUTTI_KEY     prints "SESSIONS sessions, KEYS keys", of those whose hello was heard
+#   heard_keys.py FILE TUTTI_KEY     prints "SESSIONS sessions, KEYS keys" for the captured hellos
 #
-# Idea       A hello to an aggregator has the session's number in clear; with TUTTI_KEY the key follows from it
-#            (src/aggregator/aggregator_key.c). It counts as heard in hexadecimal digits, as its bytes, or as the TUTTI_KEY itself.
+# Idea       A hello to an aggregator contains the session's number in clear text. The key follows from it and TUTTI_KEY
+#            (src/aggregator/aggregator_key.c). The search covers hexadecimal digits, raw bytes, and the TUTTI_KEY itself.
 # SPDX-License-Identifier: BSD-3-Clause
 import hashlib
 import hmac
@@ -15,7 +15,7 @@ HELLO, NUMBER = b"tuttiag\0", 16  # the magic; where the session's number is, in
 def sessions(heard):
     at, found = heard.find(HELLO), set()
     while at >= 0:
-        # the aggregator's challenge has the same magic, and a nonce where a hello has the number: one more key to look for
+        # the aggregator's challenge has the same magic, and a nonce in the position of the number: one more key to search for
         found.add(heard[at + NUMBER:at + NUMBER + 8])
         at = heard.find(HELLO, at + 1)
     return {number for number in found if len(number) == 8}

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <ucontext.h>
 
-/* POINTS: of a run; behind them no rank is preempted. IDLE: turns in which no rank moves: then the run hangs. */
+/* POINTS: per run; after these no rank is preempted. IDLE: switches without progress after which the run counts
+ * as hung. */
 enum { STACK = 256 << 10, POINTS = 20000, IDLE = 20000, NOBODY = -1, EVENT = INTERLEAVE_RANKS };
 
 typedef struct deviation {
@@ -24,12 +25,12 @@ static int now = NOBODY, idle;
 static bool event_is_over, follows /* the list */, finishing;
 static deviation list[INTERLEAVE_BOUND];
 static int length, followed;
-static uint8_t can[POINTS]; /* by point: who could have gone on */
+static uint8_t can[POINTS]; /* for each point: the ranks that could have continued */
 static uint32_t reached, longest;
 static uint64_t runs;
 char interleave_wrong[500];
 
-/* ---- who goes on ---- */
+/* ---- scheduling ---- */
 
 static bool may_go_on(int rank) {
   return !over[rank] && (!dead[rank] || finishing) && (!sleeps[rank] || all->awake(rank));
@@ -43,7 +44,7 @@ static void go_to(int rank) {
   swapcontext(from == NOBODY ? &back : &place[from], rank == NOBODY ? &back : &place[rank]);
 }
 
-/* The next rank that may go on; NOBODY: all are over, or dead. */
+/* The next rank that can run; NOBODY: all have ended or are dead. */
 static int next_of(int rank) {
   int waiting = NOBODY;
   for (int i = 1; i <= all->ranks; i++) {
@@ -110,7 +111,7 @@ void interleave_fail(const char *format, ...) {
           list[i].to == EVENT ? "; at point %u the event" : "; at point %u rank %d goes on",
           list[i].at, list[i].to);
   }
-  if (now != NOBODY) go_to(NOBODY); /* for good */
+  if (now != NOBODY) go_to(NOBODY); /* never to return */
 }
 
 /* ---- points ---- */
@@ -124,7 +125,7 @@ static bool is_option(uint8_t options, int to) {
   return options >> to & 1;
 }
 
-/* Who goes on at this point; NOBODY: the same rank. */
+/* Which rank continues at this point; NOBODY: the same rank. */
 static int choose(uint8_t options) {
   if (all->random) {
     const int to = (int)draw(6 * EVENT);
@@ -152,7 +153,7 @@ void interleave_point(void) {
   }
 }
 
-/* ---- a run, and all of them ---- */
+/* ---- one run, and the search ---- */
 
 static void live(int rank) {
   all->act(rank);
@@ -200,7 +201,7 @@ static bool has_event(void) {
   return false;
 }
 
-/* The list, and all longer ones whose deviations are at `from` or later. */
+/* Runs the list, and all longer lists with further deviations at point `from` or later. */
 static void search(uint32_t from) {
   run();
   if (length == all->bound || *interleave_wrong) return;
@@ -224,7 +225,7 @@ uint64_t interleave(const interleaving *what, uint32_t *points) {
   length = 0;
   state = all->random;
   *interleave_wrong = 0;
-  run(); /* what the first one does but once is done */
+  run(); /* a first run, not counted, for actions that happen only once */
   runs = longest = 0;
   if (all->random)
     run();

@@ -1,14 +1,15 @@
-/* interleave.h - ranks that one thread drives, and every order in which they act, up to a number of preemptions.
+/* interleave.h - simulated ranks in a single thread, run in every order of their actions, up to a number of
+ * preemptions.
  *
- * Idea       Each rank runs on a stack of its own. The test calls interleave_point behind each look of a rank at its peers, and
- *            behind each act that peers see. A rank goes on until nothing moves for it; then the next one does. A run is a list
- *            of deviations from that: at its point i, rank r goes on instead. The search runs the empty list, reads from the
- *            run how many points there were and who could have gone on, and tries each of these as one deviation more, up to
- *            a bound (iterative context bounding: most faults need two preemptions at most).
- * Event      One of the deviations may be an event: the rank at the point aborts, or dies. Then the search runs only lists that
- *            have it.
- * Time       It passes only while no rank moves; the test's clock_gettime asks interleave_time.
- * Invariant  A run depends on its list alone; so a failure is printed as one, and a list that a run cannot follow is a failure.
+ * Idea       Each rank has its own stack. The test calls interleave_point after each read of peers' data by a rank, and after
+ *            each action that is visible to peers. By default a rank runs until it makes no progress, then the next rank runs.
+ *            A run is a list of deviations from that: at point i, rank r continues instead. The search starts with the empty
+ *            list, records how many points there were and which ranks could have continued, and tries each of these as an
+ *            additional deviation, up to a bound (iterative context bounding: most faults need at most two preemptions).
+ * Event      One of the deviations may be an event: the rank at the point aborts, or dies. If there is an event, lists of full
+ *            length always include it.
+ * Time       It advances only while no rank makes progress; the test's clock_gettime calls interleave_time.
+ * Invariant  A run depends only on its list. A failure is printed as a list, and a list that a run cannot follow is a failure.
  * Source     Musuvathi, Qadeer, "Iterative context bounding for systematic testing of multithreaded programs", PLDI 2007.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef INTERLEAVE_H
@@ -21,40 +22,41 @@ enum { INTERLEAVE_RANKS = 5, INTERLEAVE_BOUND = 4 };
 
 typedef struct interleaving {
   int ranks, bound;
-  bool keeps; /* a rank keeps the core until it sleeps, though nothing moves */
+  bool keeps; /* a rank keeps the core until it sleeps, even without progress */
   void (*begin)(void);
-  void (*act)(int rank);   /* what a rank does, on its stack */
-  void (*end)(void);       /* all are over */
+  void (*act)(int rank);   /* a rank's actions, on its stack */
+  void (*end)(void);       /* all ranks have ended */
   void (*event)(int rank); /* NULL: none */
-  bool (*awake)(int rank); /* may it go on? */
+  bool (*awake)(int rank); /* can it wake up? */
   uint64_t random;         /* not 0: one run, with deviations drawn from this seed */
 } interleaving;
 
-/* Returns how many runs there were; points: of the longest. The text of interleave_wrong says what failed: "" if nothing did. */
+/* Returns the number of runs; points: of the longest run. interleave_wrong describes the failure; "" without
+ * one. */
 uint64_t interleave(const interleaving *all, uint32_t *points);
 extern char interleave_wrong[500];
 
-/* ---- for a rank, while it acts ---- */
+/* ---- for a rank, while it runs ---- */
 
-/* Another rank may go on here. Outside of a run: nothing. */
+/* Another rank may continue here. No effect outside of a run. */
 void interleave_point(void);
-/* This rank did something that peers see: it moved. */
+/* This rank did something visible to peers: it made progress. */
 void interleave_moved(void);
-/* How often it has moved so far. */
+/* How often this rank has made progress. */
 uint64_t interleave_moves(void);
-/* Nothing moves for this rank: another one goes on. False: outside of a run. */
+/* This rank makes no progress: another one continues. Returns false outside of a run. */
 bool interleave_idle(void);
-/* Another rank goes on until `awake` says that this one may. */
+/* Other ranks run until `awake` is true for this one. */
 void interleave_sleep(void);
-/* This rank never goes on, until `interleave_finish`. */
+/* This rank never runs again, until `interleave_finish`. */
 void interleave_die(void);
 bool interleave_is_dead(int rank);
-/* The run is wrong, and ends here. */
+/* The run has failed, and ends here. */
 void interleave_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* For `end`: dead ranks go on to their ends, without points. */
+/* For `end`: dead ranks run to their ends, without points. */
 void interleave_finish(void);
-/* ns */
+/* simulated time in ns */
 uint64_t interleave_time(void);
 
 #endif

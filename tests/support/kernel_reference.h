@@ -27,7 +27,7 @@ typedef struct format {
 static const format FP16 = {10, 15, 0x7e00, 15, false}, BF16 = {7, 127, 0x7fc0, 15, false},
                     E4M3 = {3, 7, 0x7f, 7, true}, E5M2 = {2, 15, 0x7e, 7, false};
 
-/* The format of a type of 8 or 16 bits; NULL: it is none. */
+/* The format of a type of 8 or 16 bits; NULL for other types. */
 static inline const format *format_of(tutti_type t) {
   switch (t) {
     case TUTTI_FP16: return &FP16;

@@ -1,8 +1,8 @@
-# knock.py - connects to all ports on which processes of a test listen, and sends bytes that no rank would: nothing, another
-# protocol's, the beginning of an opening, an opening whose proof is wrong.
+# knock.py - connects to all listening ports of a test's processes, and sends data that no rank would send: nothing, another
+# protocol's data, the beginning of an opening, an opening with a wrong proof.
 #
-#   knock.py TOKEN N      the token of tap.bash; ends when N connections were closed by the other end, or after 60 s; prints how
-#                         many were
+#   knock.py TOKEN N      the token of tap.bash; ends when N connections were closed by the other end, or after 60 s; prints the
+#                         number of closed connections
 # SPDX-License-Identifier: BSD-3-Clause
 import glob
 import os
@@ -16,7 +16,7 @@ WORDS = [b"", b"GET / HTTP/1.0\r\n\r\n", b"tutti", OPENING + 32 * b"p"]
 
 
 def ports(token):
-    """Those on which processes with this token listen."""
+    """The ports on which processes with this token listen."""
     mine, found = set(), set()
     for environ in glob.glob("/proc/[0-9]*/environ"):
         try:

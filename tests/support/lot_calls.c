@@ -1,4 +1,4 @@
-/* lot_calls.c - random calls: drawn, made, and described as tutti describes them.
+/* lot_calls.c - random calls: drawn, made, and described in tutti's words.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "lot_calls.h"
 

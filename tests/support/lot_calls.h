@@ -1,4 +1,4 @@
-/* lot_calls.h - random calls: drawn, made, and described as tutti describes them.
+/* lot_calls.h - random calls: drawn, made, and described in tutti's words.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef LOT_CALLS_H
 #define LOT_CALLS_H

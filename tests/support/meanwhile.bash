@@ -1,6 +1,6 @@
-# meanwhile.bash - runs parts of a shell test that mostly sleep in the background. SPDX-License-Identifier: BSD-3-Clause
+# meanwhile.bash - runs parts of a shell test that mostly sleep as background jobs. SPDX-License-Identifier: BSD-3-Clause
 #
-# meanwhile COMMAND...  starts it with a $work of its own
+# meanwhile COMMAND...  starts it with a separate $work
 # told               waits for all of them, prints their results, and counts them in $n
 sleepers=0
 meanwhile() {

@@ -1,4 +1,5 @@
-/* meet_peers_play.c - ranks as threads that meet at a rendezvous, over a store, or by a gather.
+/* meet_peers_play.c - ranks as threads that connect at a rendezvous, over a key-value store, or with a gather
+ * function.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "meet_peers_play.h"
 
@@ -11,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Tests without cmocka link this file, too: an impossible failure ends the program. */
+/* Tests without cmocka also link this file. A failure that should be impossible ends the program. */
 __attribute__((format(printf, 1, 2), noreturn)) static void end_with(const char *format, ...) {
   va_list args;
   va_start(args, format);
@@ -21,13 +22,13 @@ __attribute__((format(printf, 1, 2), noreturn)) static void end_with(const char 
   abort();
 }
 
-/* The bytes of a rank's row, in a round. */
+/* The number of bytes of a rank's row in a round. */
 static size_t bytes_in(int round, int rank) {
   static const size_t n[ROUNDS] = {1, 4096, 70000};
   return n[round] + 3 * (size_t)(rank ^ 1);
 }
 
-/* Is this row what the rank brings in this round? */
+/* Is this the row that the rank contributes in this round? */
 static bool is_right(const tt_table *all, int rank, int round) {
   size_t bytes;
   const unsigned char *row = tt_table_row(all, rank, &bytes);

@@ -1,4 +1,4 @@
-/* meet_peers_play.h - ranks as threads that meet; each records how its meeting ended.
+/* meet_peers_play.h - ranks as threads that connect; each records the result.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MEET_PEERS_PLAY_H
 #define MEET_PEERS_PLAY_H
@@ -13,11 +13,11 @@ typedef struct peer {
   pthread_t thread;
   tt_rendezvous at;
   const tutti_store *store;
-  tutti_gather_fn *gather; /* with ctx: instead of both */
+  tutti_gather_fn *gather; /* with ctx: instead of `at` and `store` */
   void *ctx;
   uint64_t host;           /* ranks with the same number share an agent */
-  int rank, ranks, rounds; /* it leaves after `rounds` meetings */
-  int fails_in;            /* it cannot go on in this round, from 1; 0: it can */
+  int rank, ranks, rounds; /* it leaves after `rounds` rounds */
+  int fails_in;            /* it fails in this round, from 1; 0: it does not fail */
   double limit, took;
   bool stays; /* it waits a while before it leaves */
   tutti_status status;
@@ -26,11 +26,11 @@ typedef struct peer {
 } peer;
 
 void *meeting_visit(void *peer); /* in the calling thread */
-void meeting_begin(peer *g);     /* in a thread of its own */
+void meeting_begin(peer *g);     /* in a new thread */
 void meeting_finish(peer *g);
 /* Checks the rank's status, and that its error contains the words, separated by '|'. */
 void meeting_expect(const peer *g, tutti_status status, const char *words);
-/* Starts a rendezvous on a port of its own. */
+/* Starts a rendezvous on a free port. */
 tt_rendezvous meeting_serve(void);
 tt_rendezvous meeting_serve_for(bool lasting);
 /* Connects to a port of this host. */

@@ -1,6 +1,6 @@
-# mpi.bash - for tests that start programs with an MPI: also as root, more ranks than cores, no
-# remote shell, quietly, and files in $work (two mpiruns of Open MPI that share a folder make and
-# remove it in conflict). Sourced after tap.bash, never run. SPDX-License-Identifier: BSD-3-Clause
+# mpi.bash - for tests that start programs with an MPI: also as root, with more ranks than cores, without a
+# remote shell, quietly, and with files in $work (two mpiruns of Open MPI that share a folder conflict when
+# they create and remove it). Sourced after tap.bash, never run. SPDX-License-Identifier: BSD-3-Clause
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated \
   OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none \
   OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_orte_tmpdir_base=$work \
@@ -10,9 +10,9 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=is
 starter() { case $1 in ompi) echo mpirun.openmpi ;; *) echo mpirun.mpich ;; esac; }
 has_starter() { command -v "$(starter "$1")" >/dev/null; }
 
-# ${yields[MPI]}: a library to preload, with which ranks that wait give up their core. Open MPI has a setting for
-# that; MPICH's ranks spin, and with more ranks than cores each of its calls takes milliseconds. Two threads that drive MPICH's
-# worker (the first one) at once, which UCX forbids, end the program.
+# ${yields[MPI]}: a library to preload, which makes waiting ranks yield their core. Open MPI has a setting for
+# that; MPICH's ranks spin, and with more ranks than cores each of its calls takes milliseconds. The library ends the program
+# if two threads drive MPICH's worker (the first one) simultaneously, which UCX forbids.
 declare -A yields=([ompi]= [mpich]= [abi]=)
 case $BUILD in
 *asan*) ;; # its runtime wants to be the first library

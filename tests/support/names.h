@@ -1,5 +1,5 @@
-/* names.h - the algorithms that a test iterates over: the table, and the samples that
- * families with parameters propose.
+/* names.h - the algorithms that a test iterates over: the table, and the samples that families with parameters
+ * propose.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef NAMES_H
 #define NAMES_H
@@ -26,7 +26,7 @@ typedef struct names_refusal {
   tutti_coll coll;
 } names_refusal;
 
-/* Is each of n refused on that many ranks, with its words? Prints the first that is not. */
+/* Is each of n refused on this number of ranks, with its words? Prints the first that is not. */
 bool names_all_refused(const names_refusal *cases, size_t n, int ranks);
 
 /* Builds and proves; false if refused, with the reason in report->witness. */

@@ -1,4 +1,4 @@
-# over.bash - for shell tests that run programs with several ranks over one network ($wire), on hosts that are all this one;
+# over.bash - for shell tests that run programs with several ranks over one network ($wire). All hosts are this machine;
 # TUTTI_NODES defines the nodes. Sourced after tap.bash, never run.
 # SPDX-License-Identifier: BSD-3-Clause
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && everything=1 || everything=

@@ -1,10 +1,10 @@
-/* pass_time.h - for tests of long waits: time passes when the test says so.
+/* pass_time.h - for tests of long waits: the test controls the clock.
  *
- * Idea       The program has its own clock_gettime, which the library in it calls, too: the system's monotonic clock, and what has
- *            been passed. Sleeps take as long as ever, and a poll 20 ms at most, so a waiting rank finds at its next look that
- *            10 s have passed. Before a limit the test stops time until it has seen what it wants to see, because on busy cores
- *            a rank may look once in a while only.
- * Invariant  One program of one file includes it; all others have the system's clock.
+ * Idea       The program defines clock_gettime, which the library calls, too: the system's monotonic clock plus the time
+ *            that was skipped. Sleeps take their normal time, and a poll at most 20 ms. A waiting rank therefore finds, the
+ *            next time it checks the clock, that 10 s have passed. Before a limit the test stops the clock until it has seen
+ *            what it waits for, because on busy cores a rank may check only rarely.
+ * Invariant  Only programs that consist of a single file include it; all others have the system's clock.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PASS_TIME_H
 #define PASS_TIME_H
@@ -32,7 +32,7 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct
   return 0;
 }
 
-/* What waits for a descriptor until a time on this clock looks again. */
+/* A wait for a descriptor with a deadline on this clock returns at least every 20 ms, to check the clock again. */
 __attribute__((visibility("default"))) int poll(struct pollfd *fds, nfds_t n, int ms) {
   const int most = atomic_load(&time_flies) && (ms < 0 || ms > 20) ? 20 : ms;
   const struct timespec limit = {most / 1000, most % 1000 * 1000000L};
@@ -57,14 +57,14 @@ static inline void looks_take(double seconds) {
   atomic_store(&look_ns, (long long)(1e9 * seconds));
 }
 
-/* From now on a second passes in 20 ms, until so many have passed. */
+/* A second passes every 20 ms, until this many seconds have passed. */
 static inline void fly_time_for(int seconds) {
   atomic_store(&most_ns, atomic_load(&passed_ns) + seconds * 1000000000LL);
   atomic_store(&time_flies, true);
   if (pthread_create(&time_thread, NULL, make_time_fly, NULL)) atomic_store(&time_flies, false);
 }
 
-/* After fly_time_for: without an end. */
+/* Removes the limit of fly_time_for. */
 static inline void fly_on(void) {
   atomic_store(&most_ns, LLONG_MAX);
 }

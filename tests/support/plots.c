@@ -45,7 +45,7 @@ static bool named(const plot *p, const char *sentence) {
 
 /* Makes the calls until one fails. */
 static tutti_status calls(tutti_comm *comm, const plot *p, double *ms) {
-  char *memory = calloc(2, CALL_BYTES); /* ranks may be threads */
+  char *memory = calloc(2, CALL_BYTES); /* heap memory, because ranks may be threads */
   if (!memory) return TUTTI_ERR_MEMORY;
   void *x = memory, *y = memory + CALL_BYTES;
   const bool odd = tutti_comm_rank(comm) == p->odd;
@@ -68,7 +68,7 @@ bool plot_play(tutti_comm *base, uint64_t seed, double *ms) {
   const plot p = drawn(seed, tutti_comm_size(base));
   tutti_comm *comm;
   if (!CHECK(!tutti_comm_dup(base, &comm))) return false;
-  const tutti_status set = tutti_comm_set_algo(comm, p.algo); /* others may have met already */
+  const tutti_status set = tutti_comm_set_algo(comm, p.algo); /* others may be in their call */
   bool ok = CHECK(!set || set == TUTTI_ERR_MISMATCH);
   const tutti_status status = calls(comm, &p, ms);
   const bool good = status == TUTTI_ERR_MISMATCH && named(&p, tutti_error());

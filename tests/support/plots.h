@@ -8,9 +8,9 @@
 
 #include "tutti.h"
 
-/* One fault on a communicator of its own, of 2 to 16 ranks; collective over `base`; the seed
- * determines the fault. True if this rank's call failed with a sentence that names the faulty rank,
- * another rank, and both calls; otherwise prints the result. *ms: duration of the failed call. */
+/* One fault on a new communicator of 2 to 16 ranks; collective over `base`; the seed determines the fault.
+ * Returns true if this rank's call failed with an error that names the faulty rank, another rank, and both
+ * calls; otherwise prints the result. *ms: duration of the failed call. */
 bool plot_play(tutti_comm *base, uint64_t seed, double *ms);
 
 #endif

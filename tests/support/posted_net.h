@@ -1,6 +1,6 @@
-/* posted_net.h - a network without a cable: what the wire begins stays posted until the test completes it.
+/* posted_net.h - a simulated network: operations of the wire stay posted until the test completes them.
  *
- * Invariant  A slot is begun once until it is completed, and the wire polls all slots that it has begun: otherwise abort.
+ * Invariant  A slot is not reused before it is completed, and the wire polls all slots that it has started; otherwise abort.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef POSTED_NET_H
 #define POSTED_NET_H

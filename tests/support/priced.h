@@ -1,4 +1,4 @@
-/* priced.h - the price of an allreduce, beside a formula; for tests that include cmocka.h before.
+/* priced.h - the estimate for an allreduce, compared with a formula; include cmocka.h before.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PRICED_H
 #define PRICED_H
@@ -9,7 +9,7 @@
 #include "by_name.h"
 #include "cost.h"
 
-/* Simulates all ranks, or one for all. Fails the test if that cannot be. */
+/* Simulates all ranks, or one for all. Fails the test if that is not possible. */
 static double priced(const char *name, const tt_cost_model *p, double bytes, bool uniform) {
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = p->ranks};
   tt_sched **all;
@@ -23,7 +23,7 @@ static double priced(const char *name, const tt_cost_model *p, double bytes, boo
   return t.time;
 }
 
-/* Fails the test if a time is not what the formula says. */
+/* Fails the test if a time differs from the formula. */
 static void about(const char *name, double found, double formula) {
   if (fabs(found - formula) > 1e-9 * formula)
     fail_msg("%s: %.12g s, not %.12g s", name, found, formula);

@@ -1,5 +1,5 @@
-# programs.py - mpi4py's collectives with numpy: this rank computes each result by itself and
-# compares it; rank 0 prints it. SPDX-License-Identifier: BSD-3-Clause
+# programs.py - mpi4py's collectives with numpy: each rank also computes the result itself and
+# compares; rank 0 prints it. SPDX-License-Identifier: BSD-3-Clause
 import numpy as np
 from mpi4py import MPI
 

@@ -57,7 +57,7 @@ void regrow_draw(uint64_t seed, int founders, int joiner, int deaths, long most)
     const int who = (int)(cover_mix(seed + (uint64_t)i) % (uint64_t)all);
     if (who == (int)(seed % (uint64_t)founders)) continue;
     dies |= who == mine;
-    marked++; /* the same one twice: one death less */
+    marked++; /* the same process twice: one death fewer */
   }
   if (!dies) return;
   timer_t timer;

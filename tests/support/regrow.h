@@ -1,4 +1,4 @@
-/* regrow.h - for mp_grow and mp_elastic, whose ranks die at random and are replaced by joiners.
+/* regrow.h - for mp_grow and mp_elastic: ranks that die at random and are replaced by joining ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef REGROW_H
 #define REGROW_H
@@ -8,16 +8,16 @@
 
 #include "tutti.h"
 
-/* Says what is wrong, and ends this process with status 9. */
+/* Prints the error, and ends this process with status 9. */
 int regrow_wrong(const char *what, const char *more);
-/* A number of the environment; 0: it is not there. */
+/* A number from the environment; 0 if it is not set. */
 int regrow_number(const char *name);
-/* The ranks sum a vector that is drawn from u, long or short; each checks the sums, the helpers do not. */
+/* The ranks sum a long or short vector derived from u. Each rank checks its sums, except the helpers. */
 tutti_status regrow_sum(tutti_comm *comm, uint64_t u);
-/* Some of the processes that may ever run are to die, `deaths` at most, each within `most` microseconds; founder
- * seed % founders never dies. joiner: number of this joiner, from 1; 0: a founder. */
+/* Selects at most `deaths` of all processes that may ever run to die, each within `most` microseconds. Initial
+ * rank seed % founders never dies. joiner: number of this joining rank, from 1; 0: an initial rank. */
 void regrow_draw(uint64_t seed, int founders, int joiner, int deaths, long most);
-/* From now on, until it is called with false, this process does not die; the death that is due by then comes at that call. */
+/* Until a call with false, this process does not die. A death that is due by then happens at that call. */
 void regrow_spare(bool spared);
 
 #endif

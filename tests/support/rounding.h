@@ -1,8 +1,8 @@
-/* rounding.h - how far two floating point sums of the same operands may lie apart.
+/* rounding.h - the maximum difference between two floating-point sums of the same operands.
  *
  * Idea       a result of k roundings, in any order, is off by at most k u / (1 - k u) times the sum
  *            of the operands' magnitudes; u is half a unit of the type's last place. Two such
- *            results lie at most twice that apart, which is about k eps times the magnitudes. Where
+ *            results differ by at most twice that, which is about k eps times the magnitudes. Where
  *            a scaled number is too small to be normal, each rounding adds at most the type's
  *            smallest number. There is no other slack.
  *            The 8-bit types have too few digits for such a bound on more than a few ranks.
@@ -15,7 +15,7 @@
 
 #include "tutti.h"
 
-/* `roundings`: how many operations round on the way to a result: n - 1 for a sum of n operands, one
+/* `roundings`: the number of operations that round on the way to a result: n - 1 for a sum of n operands, one
  * more if it is then divided. `magnitudes`: the sum of the operands' absolute values. */
 static inline double rounding_bound(tutti_type type, int roundings, double magnitudes) {
   static const int digits[] = {[TUTTI_FP8_E4M3] = 4, [TUTTI_FP8_E5M2] = 3, [TUTTI_FP16] = 11,

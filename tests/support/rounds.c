@@ -1,4 +1,4 @@
-/* rounds.c - repeats a scene in which one rank fails the others.
+/* rounds.c - repeats a scene with one faulty rank.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "rounds.h"
 

@@ -1,4 +1,4 @@
-/* rounds.h - repeats a scene in which one rank fails the others.
+/* rounds.h - repeats a scene with one faulty rank.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ROUNDS_H
 #define ROUNDS_H
@@ -8,12 +8,11 @@
 
 #include "tutti.h"
 
-/* Collective. True if this rank got the right error; *ms: after how long. */
+/* Collective. Returns true if this rank got the right error; *ms: the time until then. */
 typedef bool round_fn(tutti_comm *base, uint64_t seed, double *ms);
 
-/* Plays `rounds` rounds, each with its own seed, drawn unless `seed` gives it. Rank 0 prints the
- * seed, each round's time, and one line of TAP, "N of M WHAT". Returns how many rounds failed on
- * some rank. */
+/* Plays `rounds` rounds, each with its own seed, drawn unless `seed` gives it. Rank 0 prints the seed, each
+ * round's time, and one line of TAP, "N of M WHAT". Returns how many rounds failed on at least one rank. */
 unsigned rounds_play(tutti_comm *base, int rounds, const char *seed, const char *what,
                      round_fn *play);
 

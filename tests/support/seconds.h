@@ -1,4 +1,4 @@
-/* seconds.h - clocks for tests, and their time limit.
+/* seconds.h - clocks and time limits for tests.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SECONDS_H
 #define SECONDS_H
@@ -12,14 +12,14 @@ static inline double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Of this thread. */
+/* CPU time of this thread. */
 static inline double processor_seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* How much longer a program takes under a sanitizer, at most. */
+/* The maximum slowdown of a program under a sanitizer. */
 #if defined __SANITIZE_THREAD__
 enum { SANITIZER = 5 };
 #elif defined __SANITIZE_ADDRESS__
@@ -28,7 +28,7 @@ enum { SANITIZER = 2 };
 enum { SANITIZER = 1 };
 #endif
 
-/* SIGALRM ends the program if it runs longer. */
+/* SIGALRM ends the program after this time. */
 static inline void end_after(unsigned limit) {
   alarm(SANITIZER * limit);
 }

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* How far a test goes: `full`; or `brief`, with TEST_SHORT=1. */
+/* The size of a test: `full`, or `brief` with TEST_SHORT=1. */
 static inline int shorter(int full, int brief) {
   return getenv("TEST_SHORT") ? brief : full;
 }

@@ -2,7 +2,7 @@
  *
  * Idea       memory is one 64-bit number per block; inputs are random, so a sum
  *            that lacks an input or has one twice is wrong, except with probability
- *            2^-64. Each block moves at its own moment. Wires come in three kinds,
+ *            2^-64. Each block moves at its own time. Wires are of three kinds,
  *            as in src/prove/SEMANTICS.md: whole, per message, buffered.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "simulate.h"
@@ -51,7 +51,7 @@ static uint32_t index_of(const sim *s, const tt_message *m) {
   return (uint32_t)(m - s->g.messages);
 }
 
-/* A message can move if both ends have started and the pair's previous message has arrived. */
+/* A message can move if both its steps have started and the pair's previous message has arrived. */
 static bool ready(const sim *s, const tt_message *m) {
   const uint32_t before = s->g.before[index_of(s, m)];
   return s->started[m->from] && (before == UINT32_MAX || s->coming[before] == 0);
@@ -137,7 +137,7 @@ static bool end_send(sim *s, uint32_t id) {
   return true;
 }
 
-/* Moves one block that can move, searched from a random one on; false if no block can move. */
+/* Moves one block that can move, starting the search at a random block; false if no block can move. */
 static bool move_one(sim *s, uint32_t id) {
   const uint32_t n = tt_span_size(&tt_graph_step(&s->g, id)->dst);
   const uint32_t first = (uint32_t)(next_random(s) % n);

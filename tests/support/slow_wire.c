@@ -1,7 +1,7 @@
-/* slow_wire.c - the functions of a wire of shared memory, and a point of interleave.h behind each.
+/* slow_wire.c - the functions of a shared-memory wire, each followed by a point of interleave.h.
  *
- * Idea       A look ends when its answer is read, and another rank may go on before this one uses it; an act ends when it is
- *            published, and another rank may see it before this one goes on.
+ * Idea       After a read of a peer's data, another rank may run before this one uses the value. After a write is
+ *            published, another rank may see it before this one continues.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "slow_wire.h"
 
@@ -101,7 +101,7 @@ static bool alive(tt_wire *w, int peer) {
 }
 
 static tt_wire *wires[INTERLEAVE_RANKS];
-static uint32_t futexes[INTERLEAVE_RANKS]; /* that ranks sleep on */
+static uint32_t futexes[INTERLEAVE_RANKS]; /* on which ranks sleep */
 
 static uint32_t sleep_begin(tt_wire *w) {
   const uint32_t futex = peers->sleep_begin(w);
@@ -111,7 +111,7 @@ static uint32_t sleep_begin(tt_wire *w) {
 }
 static void sleep_until_woken(tt_wire *w, uint32_t futex, uint32_t limit_us) {
   (void)limit_us;
-  if (wire_time_wakes) { /* nobody else may */
+  if (wire_time_wakes) { /* no peer may end the sleep */
     interleave_idle();
     return;
   }
@@ -127,7 +127,7 @@ bool wire_counts_sleepers(const tt_wire *w) {
   return atomic_load(s->sleepers_anywhere) || atomic_load(&s->head->sleepers);
 }
 
-/* ---- putting it between ---- */
+/* ---- installing the functions ---- */
 
 static tt_memory_ops slow_memory;
 static tt_channel_ops slow_channel;

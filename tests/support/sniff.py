@@ -1,4 +1,4 @@
-# sniff.py - what somebody hears who listens on a network device: the payload of every TCP packet from or to a port; 0: any.
+# sniff.py - captures traffic on a network device: the payload of every TCP packet from or to a port; 0: any.
 #
 #   sniff.py DEVICE PORT FILE      until it is killed; the file exists once it listens
 # SPDX-License-Identifier: BSD-3-Clause

@@ -1,8 +1,8 @@
 # sources.bash - for tests that run other people's tests: the sources of a Debian package. Sourced after tap.bash, never run.
 # SPDX-License-Identifier: BSD-3-Clause
 
-# fetched PACKAGE: its sources in $work/sources, by apt-get with package lists of its own, so that this machine's lists do not
-# change, and whether or not they name sources. Sets why, if they are missing.
+# fetched PACKAGE: its sources in $work/sources, by apt-get with separate package lists. This machine's lists do not
+# change, and need not contain sources. Sets why, if the sources cannot be fetched.
 fetched() {
   local apt=$work/apt
   local options=(-qq -o "Dir::Etc::SourceList=/dev/null" -o "Dir::Etc::SourceParts=$apt/parts" -o "Dir::State::Lists=$apt/lists"

@@ -1,5 +1,5 @@
-/* start.h - how a program with several ranks gets its communicators: from the environment
- * (start.c), or from MPI (over/start_mpi.c).
+/* start.h - how a program with several ranks gets its communicators: from the environment (start.c), or from
+ * MPI (over/start_mpi.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef START_H
 #define START_H

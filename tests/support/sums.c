@@ -11,7 +11,7 @@ enum { BELOW = 96, BITS = BELOW + 2200 }; /* bits below the lowest denormal; all
 
 typedef struct shape {
   int size, precision, lowest; /* the exponent of the lowest denormal */
-  uint64_t infinity;           /* the least magnitude that is no finite number; of e4m3 a NaN */
+  uint64_t infinity;           /* the least magnitude that is not a finite number; e4m3: a NaN */
 } shape;
 
 static shape shape_of(tutti_type real) {

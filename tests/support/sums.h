@@ -1,5 +1,5 @@
-/* sums.h - floating-point sums whose bits are known beforehand: numbers of every kind,
- * and their exact sum, computed independently.
+/* sums.h - floating-point sums with known bits: numbers of every kind, and their exact sum, computed
+ * independently.
  *
  * Idea       the reference counts, for every power of two, how many numbers have that bit;
  *            then it carries, divides and rounds bit by bit.
@@ -18,22 +18,22 @@ enum { SUMS_MOST = 64 }; /* summands */
 /* Reals of a type, as bits: fp16, bf16, float or double. */
 uint64_t sums_get(tutti_type real, const void *x, size_t i);
 void sums_put(tutti_type real, void *x, size_t i, uint64_t bits);
-/* The sum of n reals, divided by `by`, rounded once; as bits. */
+/* The sum of n reals, divided by `by`, rounded once, as bits. */
 uint64_t sums_exact(tutti_type real, const uint64_t *x, int n, int by);
 
-/* The k-th of n summands at place i: cancellations, denormals, infinities, NaNs, intermediate
- * overflow, zeros of both signs, random bits, and more. */
+/* The k-th of n summands of element i: cancellations, denormals, infinities, NaNs, intermediate overflow, zeros
+ * of both signs, random bits, and more. */
 uint64_t sums_number(tutti_type real, size_t i, int k, int n);
 enum { SUMS_KINDS = 14 };
 
-/* Runs every algorithm, slicing, type, op, in place and out of place, and the other collectives, on
- * all ranks of a communicator with contract `exact`. True if all is well; otherwise it has printed
- * the errors. */
+/* Runs every algorithm, slicing, type, op, in place and out of place, and the other collectives, on all ranks
+ * of a communicator with contract `exact`. Returns true if all results are right; otherwise it has printed the
+ * errors. */
 bool sums_by_all_plans(tutti_comm *comm);
 bool sums_by_all_calls(tutti_comm *comm);
 bool sums_in_windows(tutti_comm *comm);
-/* A hash of the results and plans of a series of ordinary calls, with rounding, on rank 0; it must
- * be the same in every run. */
+/* A hash of the results and plans of a series of ordinary calls, with rounding, on rank 0; it must be the same
+ * in every run. */
 uint64_t sums_fingerprint(tutti_comm *comm);
 
 #endif

@@ -1,8 +1,8 @@
-/* sums_play.c - ranks sum exactly: by every plan, by every call, in many windows; and a hash
- * of ordinary sums (sums.h).
+/* sums_play.c - ranks sum exactly: with every plan, every call, in many windows; and a hash of ordinary sums
+ * (sums.h).
  *
- * Idea       every rank knows all ranks' numbers, and so the result. If fewer ranks have numbers
- *            than there are, the others contribute zeros. Which rank has which number changes
+ * Idea       every rank has all ranks' numbers, and can compute the result. If there are more ranks than
+ *            numbers, the others contribute zeros. The assignment of numbers to ranks changes
  *            from run to run; the result must not.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -121,7 +121,7 @@ static bool one_plan(tutti_comm *c, room *m, const char *name, int a, tutti_op s
     void *src = (a + t) % 2 ? m->got : m->x;
     if (a % 5 == 4) j.reals = j.each; /* a short vector */
     fill(&j, rank, P, src);
-    /* a rank with a wrong result goes on, because the others would wait forever */
+    /* a rank with a wrong result continues, because the others would wait forever */
     well &= fine(tutti_allreduce(c, src, m->got, j.reals / j.each, j.type, ops[op]), name) &&
             same(&j, m->got, m->want[t][op], name, c);
   }
@@ -166,7 +166,7 @@ static bool prefixes(tutti_comm *c, call_capacity *m, int t) {
       same(&j, m->got, m->want, "scan", c);
   expect(&j, rank, P, m->want);
   memset(m->got, 7, bytes_of(&j));
-  if (rank == 0) memset(m->want, 7, bytes_of(&j)); /* untouched there */
+  if (rank == 0) memset(m->want, 7, bytes_of(&j)); /* must stay unchanged on rank 0 */
   return fine(tutti_exscan(c, m->x, m->got, j.reals / j.each, j.type, TUTTI_SUM), "exscan") &&
          same(&j, m->got, m->want, "exscan", c) && well;
 }
@@ -181,7 +181,7 @@ static bool to_root(tutti_comm *c, call_capacity *m, int t) {
          (rank != root || same(&j, m->x, m->want, "reduce in place", c));
 }
 
-/* Blocks of one size, and of many; the rest of src is unchanged. */
+/* Blocks of equal size, and of different sizes; the rest of src is unchanged. */
 static bool scattered(tutti_comm *c, call_capacity *m, int t, bool varied) {
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
   size_t counts[SUMS_MOST], before = 0, all = 0;
@@ -204,7 +204,7 @@ static bool scattered(tutti_comm *c, call_capacity *m, int t, bool varied) {
          same(&j, varied ? (char *)m->x + from : (char *)m->got, (char *)m->want + from, what, c);
 }
 
-/* A list of buffers, started while other operations are in flight, and run again. */
+/* A list of buffers, started while other operations are in flight, and started again. */
 static bool listed(tutti_comm *c, call_capacity *m, int t) {
   enum { N = 5 };
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
@@ -248,7 +248,7 @@ static bool listed(tutti_comm *c, call_capacity *m, int t) {
   return well && fine(tutti_request_free(&list), "free") && right;
 }
 
-/* Many operations at once, completed in another order; also empty ones. */
+/* Many operations in flight, completed in another order; also empty ones. */
 static bool at_once(tutti_comm *c, call_capacity *m, int t) {
   enum { N = 12 };
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
@@ -268,7 +268,7 @@ static bool at_once(tutti_comm *c, call_capacity *m, int t) {
   return fine(tutti_allreduce(c, NULL, NULL, 0, j.type, TUTTI_SUM), "nothing") && well;
 }
 
-/* The last ranks contribute no data, and sum. */
+/* The last ranks contribute no data, but compute sums. */
 static bool helped(tutti_comm *c, call_capacity *m, int t) {
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c), data = P - 1;
   const job j = make_job(t, REALS, AVG, data, 0);

@@ -18,7 +18,7 @@ bad=0
 alive() {
   grep -laz "^TOKEN=$token\$" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3
 }
-# True once none is left; waits up to $1 seconds (20).
+# Waits up to $1 seconds (20) until no process is left; true if none is.
 gone() {
   local end=$((SECONDS + ${1:-20}))
   while [ -n "$(alive)" ]; do
@@ -54,8 +54,8 @@ ok() {
     bad=1
   fi
 }
-# skip NAME REASON [N]: one test, or N of them, could not judge. tests/plans.tsv counts all N. N is "rest" for all tests
-# that have not run: then the script ends.
+# skip NAME REASON [N]: one test, or N of them, could not run. tests/plans.tsv counts all N. N is "rest" for all tests
+# that have not run; the script then ends.
 skip() {
   case ${3:-} in
     rest) echo "ok - $1 # SKIP $2 (the rest)" ;;
@@ -63,13 +63,13 @@ skip() {
   esac
 }
 
-# Sets spent: the milliseconds of processor time of this shell's children that have ended.
+# Sets spent: the CPU time in milliseconds of this shell's children that have ended.
 spend() {
   times >"$work/.times" # not in a subshell, which has no children
   spent=$(awk -F'[ms ]+' 'NR == 2 {printf "%d", 60000 * ($1 + $3) + 1000 * ($2 + $4)}' "$work/.times")
 }
-# job ARGS...: `tutti ARGS`, output in $work/out and err, status in rc, time in ms, and processor time in
-# busy, which the load of other programs does not change.
+# job ARGS...: `tutti ARGS`, output in $work/out and err, status in rc, time in ms, and CPU time in
+# busy, which does not depend on the load of other programs.
 job() {
   local from=${EPOCHREALTIME/./} before
   spend
@@ -107,8 +107,8 @@ has() { grep -qaE -e "$1" "$work/out"; }
 quiet() { [ ! -s "$work/err" ]; }
 one_line() { [ "$(wc -l <"$work/err")" = 1 ]; }
 out_is() { [ "$(cat "$work/out")" = "$1" ]; }
-# within MS: a limit that only a hang reaches, because other programs may keep the cores busy; nothing that
-# counts as ended in time would go on by itself. works_within MS: a limit of processor time.
+# within MS: a limit that only a hang reaches, because other programs may keep the cores busy. A program that
+# is expected to end early would otherwise not end at all. works_within MS: a limit of CPU time.
 within() { [ "$ms" -lt "$1" ]; }
 works_within() { [ "$busy" -lt "$1" ]; }
 all() { # all "cmd1" "cmd2" ...: all are true
@@ -121,7 +121,7 @@ valid_xml() {
 }
 
 # brief: is this the short form (make check)? row VALUE...: one row of a product of cases; in the short form it runs only if one
-# of its values is new here.
+# of its values has not occurred before.
 brief() { [ "${TEST_SHORT:-}" ]; }
 declare -A had=()
 row() {

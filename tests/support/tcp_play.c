@@ -8,7 +8,7 @@
 
 enum { DONE = 8 };
 
-/* Programs without cmocka contain this file, too. */
+/* Programs without cmocka also link this file. */
 static void must(bool holds, const char *why) {
   if (holds) return;
   fprintf(stderr, "tcp_play: %s\n", why);

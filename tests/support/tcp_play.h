@@ -1,4 +1,5 @@
-/* tcp_play.h - for tests: some processes of a job in the network over sockets, all of them the test's own.
+/* tcp_play.h - for tests: some processes of a job in the network over sockets, all simulated in the test's
+ * process.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TCP_PLAY_H
 #define TCP_PLAY_H
@@ -7,12 +8,12 @@
 
 enum { ENDS = 3 };
 
-/* Each sees the others' addresses in a table of its own. */
+/* Each end has its own table of the others' addresses. */
 typedef struct ends {
   bool encrypts;
   int n, first; /* those before `first` are closed */
   void *end[ENDS];
-  tcp_address at[ENDS][ENDS]; /* [who looks][at whom] */
+  tcp_address at[ENDS][ENDS]; /* [owner of the table][peer] */
   tutti_net net[ENDS];
 } ends;
 
@@ -24,7 +25,7 @@ typedef struct ends {
 bool ends_have_tls(void);
 /* silence: s, as TUTTI_SILENCE. encrypts: by TLS. */
 void ends_open(ends *j, int n, int silence, bool encrypts);
-/* stranger: this one has another secret; -1: none. */
+/* stranger: this end has a different secret; -1: none. */
 void ends_join(ends *j, int stranger);
 void ends_close(const ends *j);
 int ends_send(const ends *j, int from, int slot, int to, int tag, const void *bytes, size_t n,

@@ -1,7 +1,7 @@
 /* tell.h - ranks report to the process that started them through a file, one line per record.
  *
- * Idea       "NANOSECONDS RANK WORD ...", by the clock that all processes share, appended in one
- *            write, so lines of ranks that die are complete, and no rank waits for a reader. Ranks
+ * Idea       "NANOSECONDS RANK WORD ...", with a clock that all processes share, appended in one
+ *            write. Lines of ranks that die are therefore complete, and no rank waits for a reader. Ranks
  *            may be threads.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TELL_H
@@ -13,7 +13,7 @@
 uint64_t tell_ns(void);
 /* Sets this thread's file. False: the file cannot be written. */
 bool tell_to(const char *file, int rank);
-/* Does nothing before tell_to. */
+/* No effect before tell_to. */
 __attribute__((format(printf, 1, 2))) void tell(const char *format, ...);
 
 #endif

@@ -17,15 +17,15 @@ if ls "$BUILD/c10d/_c10d_$($python -c 'import torch; print("_".join(torch.__vers
 leave_if_guarded() {
   ! nm -D "$TUTTI_LIBRARY" | grep -qE "__($1)_" || leave "the library is built with a sanitizer that a Python without it cannot load"
 }
-# count PATTERN N: so many lines of the output have it.
+# count PATTERN N: does the output have N lines with it?
 count() { [ "$(grep -c "$1" "$work/out")" = "$2" ] || { sed 's/^/# /' "$work/out"; false; }; }
 
-# forked RANKS [VARIABLE=VALUE...] SCRIPT [ARGUMENT...]: as `job`, on ranks that one Python for all jobs forks, which is cheaper; no
-# launcher starts them. SCRIPT is a program in Python.
+# forked RANKS [VARIABLE=VALUE...] SCRIPT [ARGUMENT...]: as `job`, on ranks that a single Python process forks for all jobs,
+# without a launcher, which is cheaper. SCRIPT is a program in Python.
 forked() {
   [ "${FORKED_PID:-}" ] || coproc FORKED { TOKEN=$token exec $python python/tests/forked.py "$work"; }
   echo "$1 TUTTI_TORCH=${TUTTI_TORCH:-} ${*:2}" >&"${FORKED[1]}"
   read -r rc <&"${FORKED[0]}" || rc=1
 }
-# At the end of its input it ends.
+# It exits at the end of its input.
 trap '[ -z "${FORKED_PID:-}" ] || { exec {FORKED[1]}>&- && wait "$FORKED_PID"; }; finish' EXIT

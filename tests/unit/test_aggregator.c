@@ -1,4 +1,5 @@
-/* test_aggregator.c - the aggregator and the wire to it: sums, turns, bounds, refusals, and what strangers do.
+/* test_aggregator.c - the in-network reduction server (aggregator) and the wire to it: sums, the order of
+ * operations, memory bounds, refused calls, and connections from strangers.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,7 +83,8 @@ static void all_types_and_ops(void **state) {
   play_end(&d);
 }
 
-/* Longer than all buffers between the members; in place a part's sum is taken only when it has been sent. */
+/* Vectors longer than all buffers between the members. In place, a part's sum is received only after the part
+ * has been sent. */
 static void long_vectors(void **state) {
   running d;
   (void)state;
@@ -96,7 +98,7 @@ static void long_vectors(void **state) {
 
 /* ---- turns ---- */
 
-/* Slices of two operations: a later one's bytes pass only after the earlier one's. */
+/* Slices of two operations: bytes of the later operation are sent only after those of the earlier one. */
 static void runs_take_turns(void **state) {
   enum { N = 2, RUNS = 6, COUNT = 3000 };
   static int32_t src[N][RUNS][COUNT], dst[N][RUNS][COUNT];
@@ -133,7 +135,7 @@ static void runs_take_turns(void **state) {
   play_end(&d);
 }
 
-/* A slice begins when the one that had its lane is over; some slices have no elements. */
+/* A slice starts when the previous slice on its lane has completed. Some slices have no elements. */
 static void slices_begin_in_turn(void **state) {
   enum { N = 2, SLICES = 7, COUNT = 5 };
   int64_t src[N][COUNT], dst[N][COUNT] = {{0}};
@@ -170,7 +172,8 @@ static void slices_begin_in_turn(void **state) {
   play_end(&d);
 }
 
-/* A member that is ahead is held back; one that takes nothing holds back all, and gets all in the end. */
+/* A member that is ahead is held back. A member that receives nothing holds back all others, and still gets
+ * every sum in the end. */
 static void memory_is_bounded(void **state) {
   enum { N = 3, COUNT = 16 << 20 };
   running d;
@@ -242,7 +245,7 @@ static void other_calls_are_noticed(void **state) {
   play_end(&d);
 }
 
-/* What has come before is taken first. */
+/* Data that arrived before the loss is received first. */
 static bool is_lost(run *r) {
   for (double from = seconds(); seconds() < from + LIMIT; usleep(1000)) {
     while (play_take(r)) continue;
@@ -251,7 +254,7 @@ static bool is_lost(run *r) {
   return false;
 }
 
-/* Before any sum, in the middle of one, and between two, in which case the last sum still comes. */
+/* A member leaves before any sum, during one, and between two; in the last case the last sum still arrives. */
 static void leaving_ends_a_session(void **state) {
   static char src[1 << 20], dst[2][1 << 20];
   running d;
@@ -316,7 +319,7 @@ static void refusals(void **state) {
   REFUSES(tutti_aggregator_serve(&none), TUTTI_ERR_ARG, "port 70000");
 }
 
-/* Strangers stay silent, send garbage, or claim a session; the members do not notice. */
+/* Strangers stay silent, send garbage, or claim a session. The members are not affected. */
 static void strangers_disturb_nobody(void **state) {
   enum { STRANGERS = 150 };
   static int fds[STRANGERS];
@@ -339,7 +342,7 @@ static void strangers_disturb_nobody(void **state) {
     const tt_share s = play_share((uint32_t)i + 1, TUTTI_INT64, TUTTI_SUM, 100, 1, 3);
     sum(&p, &s, true);
   }
-  party later = play_gather(&d, 2, 2); /* in spite of all that stay silent */
+  party later = play_gather(&d, 2, 2); /* although others stay silent */
   play_part(&later);
   play_part(&p);
   for (int i = 0; i < STRANGERS; i++) close(fds[i]);

@@ -1,7 +1,7 @@
-/* What ranks must have in common, and what a plan must not be confused with: a rank that runs
- * another plan, loop or number of slices gets an error; in place differs from out of place; an op
- * that was freed differs from its successor; and a message is over when its bytes belong to the
- * reader. One thread runs both ranks.
+/* Arguments on which ranks must agree, and plans that must not be mixed up. A rank that runs a different plan,
+ * loop or number of slices gets an error. In place differs from out of place. An op that was freed differs from
+ * a later op with the same handle. A message is complete only when its data belongs to the receiver. One thread
+ * runs both ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -154,7 +154,8 @@ static void a_freed_op_is_no_other_one(void **state) {
 
 /* ---- messages ---- */
 
-/* Whatever the wire has copied, the sender may write as soon as the send is complete. */
+/* The sender may overwrite its buffer as soon as the send is complete, whether or not the wire has copied the
+ * data. */
 static void a_sent_message_is_the_readers(void **state) {
   static int32_t src[LONG], dst[LONG];
   (void)state;

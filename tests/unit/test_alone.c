@@ -1,6 +1,6 @@
-/* test_alone.c - on one rank no op combines values: values are passed on unchanged, NaNs too,
- * except as a logical op, a scaled op or an exact sum changes them; for every type, in every
- * collective that reduces.
+/* test_alone.c - on one rank an op combines nothing: values, including NaNs, are passed on unchanged, except
+ * where a logical op, a scaled op or an exact sum changes them. For every type and every collective that
+ * reduces.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -140,7 +140,8 @@ static const struct {
      0x7ff8000000000000},
 };
 
-/* The result: unchanged; NaNs become the one quiet NaN; and everything else changes sign. */
+/* The result. KEPT: unchanged. QUIET: NaNs become the quiet NaN. NEGATED: in addition, all other values change
+ * sign. */
 typedef enum { KEPT, QUIET, NEGATED } fate;
 
 static bool is_pair(size_t f) {

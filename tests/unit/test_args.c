@@ -1,5 +1,4 @@
-/* test_args.c - bad input: every call that cannot be made fails with a status and
- * a sentence that names the error.
+/* test_args.c - bad arguments: every invalid call returns a status and an error message that names the mistake.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -266,7 +265,7 @@ static void lists(void **state) {
   REFUSES(MANY(3, srcs, dsts, counts, t, TUTTI_SUM), TUTTI_ERR_OVERLAP, "buffer 1: src and dst");
   srcs[1] = (char *)x + 1;
   REFUSES(MANY(3, srcs, dsts, counts, t, TUTTI_SUM), TUTTI_ERR_ARG, "buffer 1: src is not aligned");
-  srcs[1] = y + 10; /* right behind a dst, and right before another */
+  srcs[1] = y + 10; /* adjacent to one dst, and directly before another */
   dsts[1] = y + 14;
   assert_int_equal(tutti_allreduce_many_init(c, 3, srcs, dsts, counts, t, TUTTI_SUM, &r), TUTTI_OK);
   assert_int_equal(tutti_request_free(&r), TUTTI_OK);
@@ -448,7 +447,7 @@ static void a_wrong_setting_is_said_once(void **state) {
   unsetenv("TUTTI_TIMEOUT");
 }
 
-/* After a success no error sentence of a way that tutti tried and dropped is left. */
+/* After a successful call no error message remains from an alternative that tutti tried and dropped. */
 static void a_success_leaves_no_sentence(void **state) {
   float x = 1;
   tutti_comm *pair[2], *copy;
@@ -456,7 +455,7 @@ static void a_success_leaves_no_sentence(void **state) {
   assert_int_equal(tutti_comm_from_threads(0, pair), TUTTI_ERR_ARG);
   assert_int_equal(tutti_comm_from_threads(1, pair), TUTTI_OK);
   assert_string_equal(tutti_error(), "no error");
-  for (int coll = 0; coll < 3; coll++) { /* each makes a plan, and refuses some */
+  for (int coll = 0; coll < 3; coll++) { /* each call makes a plan and refuses others */
     assert_int_equal(tutti_comm_from_threads(-1, pair + 1), TUTTI_ERR_ARG);
     if (coll == 0) assert_int_equal(tutti_allreduce(pair[0], &x, &x, 1, TUTTI_FLOAT, TUTTI_SUM), 0);
     if (coll == 1) assert_int_equal(tutti_broadcast(pair[0], &x, &x, 1, TUTTI_FLOAT, 0), 0);

@@ -1,5 +1,5 @@
-/* Ranks in another order than their placement: every collective with every plan gives the same
- * result, and between nodes go only the messages that the levels require.
+/* Rank order that differs from the placement: every collective gives the same result with every plan, and only
+ * the messages that the levels require cross between nodes.
  *
  * Usage      TUTTI_TEST_SEED=n repeats a run.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -195,8 +195,8 @@ static void ordered(const void *a, const void *b, void *dst, size_t n, tutti_typ
   cover_ordered_op(a, b, dst, n, t, ctx);
 }
 
-/* Collectives with blocks per rank, ordered ops and helpers go by ranks. A rearranged plan has
- * another hash, so ranks that rearrange and ranks that do not notice the difference. */
+/* Collectives with blocks per rank, ordered ops and helpers keep the rank order. A rearranged plan has a
+ * different hash, so ranks that rearrange and ranks that do not detect the mismatch. */
 static void only_what_may_is_arranged(void **state) {
   static const struct {
     tutti_coll coll;
@@ -255,8 +255,8 @@ static void only_what_may_is_arranged(void **state) {
   drop(plain, s.ranks);
 }
 
-/* Ranks of one machine keep the straight loops and the prices of shared memory, whatever their order.
- * Plans in which not every rank reads all others are arranged. */
+/* Ranks of one machine keep the specialized fast paths and the cost estimates of shared memory, in any rank
+ * order. Plans in which not every rank reads from all others are rearranged. */
 static void one_machine_keeps_its_loops(void **state) {
   static const struct {
     const char *plan;
@@ -285,7 +285,7 @@ static void one_machine_keeps_its_loops(void **state) {
   drop(comms, s.ranks);
 }
 
-/* The levels that TUTTI_TOPO says hold for threads and for what is split from them. */
+/* Levels declared in TUTTI_TOPO apply to thread ranks, and to communicators split from them. */
 static void declared_levels_hold(void **state) {
   static const struct {
     const char *topology, *levels, *says; /* levels: of the communicator, or NULL with an error */
@@ -316,7 +316,7 @@ static void declared_levels_hold(void **state) {
   }
 }
 
-/* Ranks in the order of their placement are not mapped, and have levels all the same. */
+/* Ranks that are already in placement order are not remapped, and still have levels. */
 static void who_sits_well_stays(void **state) {
   tutti_comm *comms[MOST];
   shape s;
@@ -335,7 +335,7 @@ static void who_sits_well_stays(void **state) {
 
 /* ---- prices ---- */
 
-/* Within a node a level costs what shared memory does, except for figures that are given for it. */
+/* Within a node a level costs the same as shared memory, unless it has its own model parameters. */
 static void levels_within_a_node_are_shared_memory(void **state) {
   tt_profile m;
   tt_tree tree;

@@ -1,5 +1,5 @@
-/* Questions about plans in C: prices, explanations, contracts. Wrong questions get a
- * sentence; right answers agree with each other and with the plan that runs.
+/* Queries about plans in C: predicted times, explanations, contracts. Invalid queries get an error message;
+ * valid answers agree with each other and with the plan that runs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -68,7 +68,8 @@ static void wrong_questions(void **state) {
   tutti_prices_free(NULL);
 }
 
-/* Parts add up; the chosen plan is the cheapest admissible one; refusals have a reason. */
+/* The parts add up to the total, the chosen plan is the cheapest admissible one, and every refusal has a
+ * reason. */
 static void offers_agree(void **state) {
   static const char *const topos[] = {"", "node:3 core:4", "node:(5,7)"};
   (void)state;
@@ -160,8 +161,8 @@ static void the_contract_admits(void **state) {
   for (int i = 0; i < 7; i++) tutti_comm_free(comms[i]);
 }
 
-/* Every rank needs the others' data and must give its own: for any plan, (h - 1) / h of the vector
- * must enter and leave the links of h nodes twice. */
+/* Every rank needs the others' data and must send its own: with any plan, (h - 1) / h of the vector must enter
+ * and leave the links of h nodes twice. */
 static void no_plan_is_cheaper_than_the_links(void **state) {
   (void)state;
   static const struct {

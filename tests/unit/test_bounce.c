@@ -1,6 +1,6 @@
-/* Messages that cannot be cancelled (net_recv.c), over a simulated network: if a call has failed
- * and the wire is closed, data in flight arrives later. It must be written neither into the
- * caller's memory nor into freed memory (which the address sanitizer detects).
+/* Messages that cannot be cancelled (net_recv.c), over a simulated network. Data in flight may arrive after a
+ * call has failed and the wire is closed. It must be written neither to the caller's memory nor to freed memory
+ * (which the address sanitizer detects).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ typedef struct end { /* one rank's end */
 } end;
 
 static end ends[2];
-static bool holds; /* no bytes arrive: their sender is stopped */
+static bool holds; /* no bytes arrive: the sender is stopped */
 static char vector[VECTOR];
 
 static bool carries_bytes(const message *m) {
@@ -84,7 +84,7 @@ static int net_poll(void *self, int slots, tutti_net_done *done, int most, int *
   return 0;
 }
 
-/* Headers can be cancelled; bytes have begun to arrive. */
+/* A receive of a header can be cancelled; a receive of data cannot, because it is already in progress. */
 static int net_cancel(void *self, int slot) {
   end *e = self;
   for (int i = 0; i < e->nwanted; i++) {
@@ -118,8 +118,8 @@ static void close_both(void) {
   for (int r = 0; r < 2; r++) ends[r].wire->peer->close(ends[r].wire);
 }
 
-/* Rank 1 sends rank 0 a vector of ones, which rank 0 receives into `vector`. Returns how much has
- * arrived when no more does. */
+/* Rank 1 sends a vector of ones, which rank 0 receives into `vector`. Returns the number of bytes that have
+ * arrived when no more follow. */
 static size_t carry(const char *ones) {
   tt_wire *from = ends[1].wire, *to = ends[0].wire;
   const tt_stamp stamp = {.seq = 1, .hash = 7};
@@ -164,7 +164,7 @@ static void what_comes_too_late_is_written_nowhere(void **state) {
     for (int i = 0; i < ends[0].nwanted; i++) {
       const message *w = &ends[0].wanted[i];
       if (w->over) continue;
-      memset(w->at, 2, w->n); /* its sender has gone on */
+      memset(w->at, 2, w->n); /* the sender has continued */
       come++;
     }
     assert_true((come > 0) == late);

@@ -1,5 +1,5 @@
-/* The chooser's bounds: no bound is above its price, a choice that prices few candidates is the choice among
- * all, and what a choice simulates stays little.
+/* The chooser's lower bounds: no bound exceeds its estimate, a choice that estimates only a few candidates
+ * equals the choice among all, and a choice simulates few messages.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,7 +116,7 @@ static tt_chooser *chooser_of(const machine *m, bool unbound) {
 static const tutti_coll colls[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE_SCATTER, TUTTI_BROADCAST};
 enum { COLLS = sizeof colls / sizeof *colls };
 
-/* A rank sends as many messages as the family declares. */
+/* Checks that a rank sends as many messages as the family declares. */
 static void enough_messages(const char *name, const tt_ask *ask) {
   const int rounds = rounds_named(name, ask);
   tt_sched *s;
@@ -166,7 +166,7 @@ static void no_bound_is_above_its_price(void **state) {
       }
       tt_chooser_free(c);
     }
-  assert_true(bounded > shorter(1000, 100) && by_rounds > shorter(10, 1)); /* they say something */
+  assert_true(bounded > shorter(1000, 100) && by_rounds > shorter(10, 1)); /* bounds exist */
 }
 
 static void same_choices(const machine *m, tutti_coll coll, unsigned needs) {
@@ -197,7 +197,7 @@ static void few_prices_find_the_best_of_all(void **state) {
         same_choices(&machines[m], colls[k], needs);
 }
 
-/* Other prices that were asked for in between change nothing, nor do those of numbers that take longer to add. */
+/* The choice does not depend on earlier estimates, nor on estimates for types that take longer to add. */
 static void choices_forget_what_was_priced(void **state) {
   static const tt_override none = {0};
   (void)state;
@@ -209,7 +209,7 @@ static void choices_forget_what_was_priced(void **state) {
       const tt_problem slower = {
           .coll = TUTTI_ALLREDUCE, .bytes = bytes, .needs = TT_NEED_SAME, .weight = TT_WEIGHTS - 1};
       tt_choice x, y;
-      const int step = bytes == 1 ? 3 : 1; /* some prices, and later all */
+      const int step = bytes == 1 ? 3 : 1; /* first some estimates, later all */
       for (int i = 0; tt_quote_at(b, &p, &none, i, false, &o); i += step) continue;
       assert_int_equal(tt_choose(b, &slower, &none, &y), TUTTI_OK);
       assert_int_equal(tt_choose(a, &p, &none, &x), TUTTI_OK);
@@ -222,9 +222,9 @@ static void choices_forget_what_was_priced(void **state) {
   }
 }
 
-/* The first choice, counted in messages, because its time depends on the load of the machine. 10,000 messages are
- * some 10 ms, without which it takes another 5. On a flat network many plans are nearly as good for long
- * vectors. */
+/* The cost of the first choice, counted in simulated messages because its time depends on the load of the
+ * machine. 10,000 messages take about 10 ms; the rest of a choice takes about 5 ms. On a flat network many
+ * plans are nearly equally fast for long vectors. */
 static void a_choice_simulates_little(void **state) {
   static const char three[] =
       "gamma=0.05ns,node.alpha=1.2us,node.beta=200Gbit/s,leaf.alpha=1.5us,"

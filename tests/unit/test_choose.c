@@ -1,5 +1,5 @@
-/* The choice of plans: an op that rounds gets the same bits on all ranks, an op that does not
- * commute gets its order, and an override that cannot be met gets a reason.
+/* The choice of plans. An op that rounds gets the same bits on all ranks, an op that does not commute gets its
+ * operands in rank order, and an override that cannot be satisfied gets a reason.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -65,7 +65,7 @@ static tt_choice choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned
   return choice;
 }
 
-/* Types that take longer to add make plans with more additions dearer, by the same ratio. */
+/* For types that take longer to add, plans with more additions cost more, by the same ratio. */
 static void slow_numbers_weigh_more(void **state) {
   static const struct {
     double times;
@@ -84,7 +84,7 @@ static void slow_numbers_weigh_more(void **state) {
     tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = 1 << 20};
     tt_breakdown light, heavy;
     tt_sends sends;
-    for (int turn = 0; turn < 2; turn++) { /* one does not change the other */
+    for (int turn = 0; turn < 2; turn++) { /* neither type affects the other */
       p.weight = 0;
       assert_int_equal(tt_quote_breakdown(c, plan_named("fold(ring)"), 1, &p, &light, &sends, NULL),
                        TUTTI_OK);
@@ -101,7 +101,7 @@ static void slow_numbers_weigh_more(void **state) {
         assert_true(tt_quote_at(c, &p, &none, k, false, &o[0]));
         p.weight = weight;
         assert_string_equal(o[0].plan->text, o[1].plan->text);
-        assert_true(o[1].seconds >= 0.999 * o[0].seconds); /* other messages may go first */
+        assert_true(o[1].seconds >= 0.999 * o[0].seconds); /* the order may differ */
         assert_true(weight || o[1].seconds == o[0].seconds);
       }
     }
@@ -109,8 +109,8 @@ static void slow_numbers_weigh_more(void **state) {
   }
 }
 
-/* If plans load a link equally: for long vectors the choice is a plan in which each rank receives
- * from one other (the ring); for short ones, a plan with few messages. */
+/* Among plans that load the links equally, short vectors get a plan with few messages, and long vectors one
+ * with a single sender for each rank (the ring). */
 static void long_messages_come_from_few(void **state) {
   (void)state;
   for (int ranks = 5; ranks <= 8; ranks++)
@@ -131,7 +131,7 @@ static void long_messages_come_from_few(void **state) {
     }
 }
 
-/* At any size, the prover finds in the plan what the op needs. */
+/* At any size, the prover confirms that the plan has the properties that the op needs. */
 static void what_is_chosen_meets_the_needs(void **state) {
   (void)state;
   for (int P = 1; P <= 40; P += P < 9 ? 1 : 6) {
@@ -150,8 +150,8 @@ static void what_is_chosen_meets_the_needs(void **state) {
   }
 }
 
-/* No admissible plan is cheaper, within the accuracy of the curves: where ranks share cores, the
- * order of events changes with the size (curve.c), most of all in circulant. */
+/* No admissible plan is cheaper, within the accuracy of the curves. Where ranks share cores, the order of
+ * events changes with the size (curve.c), most of all in circulant. */
 static void nothing_admissible_is_cheaper(void **state) {
   (void)state;
   for (int P = 2; P <= 24; P += 3)
@@ -220,8 +220,8 @@ static void an_override_is_refused_in_words(void **state) {
   tt_chooser_free(c);
 }
 
-/* The engine sums small vectors beside their flags group by group, and longer ones of such a plan step by step.
- * The price follows it. */
+/* For small vectors the engine stores the data next to the flags and sums group by group; longer vectors of the
+ * same plan run step by step. The estimate follows this switch. */
 static void a_loop_for_small_vectors_ends(void **state) {
   static const uint64_t sizes[] = {8, 1024, 1025, 8192, 1 << 20}; /* 64 ranks have room for 1 KiB */
   static const tt_override none = {0};
@@ -247,7 +247,7 @@ static void a_loop_for_small_vectors_ends(void **state) {
   tt_chooser_free(c);
 }
 
-/* Rank 0 could build this composition, but ranks whose peers wrap within an inner level could not. */
+/* Rank 0 could build this composition, but a rank whose peers wrap around within an inner level could not. */
 static void an_override_is_for_all_ranks(void **state) {
   static const char name[] = "blueconnect(node:4 core:4,stages=one-shot/bruck(radix=4))";
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 16};
@@ -264,7 +264,7 @@ static void an_override_is_for_all_ranks(void **state) {
   tt_chooser_free(c);
 }
 
-/* With helpers, only algorithms that take data from the other ranks: by their own name, or with the
+/* With helpers, only algorithms that take data from the other ranks are valid: named directly, or with the
  * parameter that follows from the number of helpers. */
 static void helpers_are_asked_for(void **state) {
   static const struct {
@@ -321,7 +321,7 @@ static void helpers_are_asked_for(void **state) {
   }
 }
 
-/* A tree keeps the order for root 0 and not for others, whichever is asked about first. */
+/* A tree keeps rank order for root 0 but not for other roots, regardless of which root is asked about first. */
 static void what_is_found_is_of_one_root(void **state) {
   (void)state;
   for (int first = 0; first < 2; first++) {
@@ -336,7 +336,7 @@ static void what_is_found_is_of_one_root(void **state) {
   }
 }
 
-/* Overrides for some sizes, and for none. */
+/* Overrides that apply to some sizes, or to no size. */
 static void wishes_are_for_sizes(void **state) {
   static const struct {
     const char *text, *name; /* NULL: another plan than the first in the text */
@@ -385,7 +385,7 @@ static void wishes_are_for_sizes(void **state) {
   tt_chooser_free(c);
 }
 
-/* Whatever the prices are, "cheaper" is an order: none is cheaper than itself, and no plans are in a circle. */
+/* "Cheaper" is a strict order for any estimates: irreflexive and without cycles. */
 static void prices_have_an_order(void **state) {
   enum { PLANS = 64 };
   static const float times[] = {1, 1, 1, 2, NAN, INFINITY};
@@ -409,7 +409,7 @@ static void prices_have_an_order(void **state) {
     }
 }
 
-/* A plan's name may be long, and is whole wherever it is said. */
+/* Plan names may be long. They are never truncated. */
 static void long_names_are_whole(void **state) {
   char name[1200] = "fold(seq=";
   size_t n = strlen(name);

@@ -1,6 +1,6 @@
-/* The circulant broadcast and its reverse take the fewest rounds for any number of blocks: n - 1 +
- * ceil(log2 P), in each of which a rank sends and receives one block at most. Checked by counting
- * rounds in which every sender has the block, and by prices.
+/* The circulant broadcast and its reverse take the minimum number of rounds for any number of blocks: n - 1 +
+ * ceil(log2 P). In each round a rank sends at most one block and receives at most one. Checked by counting the
+ * rounds, each with senders that already have their block, and by the estimated time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -56,7 +56,7 @@ static void prices_are_those_of_the_fewest_rounds(void **state) {
       }
 }
 
-/* The root sends in every round; other ranks send no more. Sums are as many as messages. */
+/* The root sends in every round; no other rank sends more. The number of sums equals the number of messages. */
 static void counts_are_those_of_the_paper(void **state) {
   (void)state;
   for (int P = 2; P <= 220; P = next_of(P))

@@ -1,5 +1,6 @@
-/* test_code.c - codes of float vectors: the bound of two roundings, what is met of it, the same codes for
- * numbers that were decoded, frames, damaged frames, and the texts that choose a code.
+/* test_code.c - compression of float vectors: the error bound of two roundings and how closely it is
+ * approached, a second round trip that changes nothing, frames, damaged frames, and the texts that select a
+ * compression.
  *
  * Usage      TUTTI_TEST_ALL=1 takes ten times as many vectors: 10^7. TUTTI_TEST_SEED=n repeats a run.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -34,8 +35,8 @@ static float uniform(int exponent) {
   return ldexpf((float)((int64_t)any() >> 40) * 0x1p-23f, exponent);
 }
 
-/* A block that is hard in one way or another; `step`: the distance of a code's largest numbers, over the
- * largest. */
+/* Fills a block with data that is difficult for a quantizer. `step`: the distance between the quantizer's
+ * largest numbers, relative to the largest. */
 static void fill(float *x, size_t n, int kind, int exponent, double step) {
   for (size_t i = 0; i < n; i++) {
     const float most = ldexpf(1, exponent);
@@ -59,9 +60,9 @@ static float largest(const float *x, size_t n) {
   return most;
 }
 
-/* Sums the blocks of some ranks as an allreduce over hosts does; returns the largest error, in parts of
- * the sum of the ranks' largest magnitudes. Each rounding may miss by 2^-88 beside, which only numbers
- * near it show. */
+/* Sums the blocks of some ranks the way an allreduce between hosts does. Returns the largest error, relative to
+ * the sum of the ranks' largest magnitudes. Each rounding may add an absolute error of 2^-88, which is visible
+ * only in numbers of that magnitude; it is subtracted. */
 static double error_of_sum(tt_code code, float x[RANKS][TT_CODE_BLOCK], int ranks, size_t n) {
   double exact[TT_CODE_BLOCK], magnitudes = 0, worst = 0;
   float sum[TT_CODE_BLOCK];
@@ -76,7 +77,7 @@ static double error_of_sum(tt_code code, float x[RANKS][TT_CODE_BLOCK], int rank
   return magnitudes > 0 ? worst / magnitudes : 0;
 }
 
-/* Prints what is met of the bound. */
+/* Prints which fraction of the bound is reached. */
 static void test_bound(void **unused) {
   (void)unused;
   static float x[RANKS][TT_CODE_BLOCK];
@@ -101,7 +102,7 @@ static void test_bound(void **unused) {
   }
 }
 
-/* One rounding, at any magnitude; and what was decoded is coded as before. */
+/* One rounding, at any magnitude. Encoding and decoding a decoded vector again gives the same numbers. */
 static void test_again(void **unused) {
   (void)unused;
   float x[TT_CODE_BLOCK], y[TT_CODE_BLOCK];
@@ -178,7 +179,7 @@ static void test_lossless(void **unused) {
     fill_bytes(kind, n);
     const size_t coded = there_and_back(TT_CODE_LOSSLESS, type, n);
     assert_memory_equal(raw, got, n);
-    assert_true(coded <= n + (8 + 9) * (n / 30000 + 1)); /* what cannot be shortened is copied */
+    assert_true(coded <= n + (8 + 9) * (n / 30000 + 1)); /* incompressible data is copied */
     if (kind == 1 && n > 4000) assert_true(coded < n / 3);
     /* exponents take log2(6) bits of 8 */
     if (kind == 3 && type == TUTTI_FLOAT && n > 4000) assert_true((double)coded < 0.85 * (double)n);
@@ -193,7 +194,7 @@ static void test_lossy_frames(void **unused) {
     const size_t n = 1 + below(BYTES / sizeof *x);
     for (size_t i = 0; i < n; i++) x[i] = uniform((int)(i / 300 % 30));
     const size_t coded = there_and_back(code, TUTTI_FLOAT, n * sizeof *x);
-    tt_code_round(code, x, n); /* blocks begin at the same places */
+    tt_code_round(code, x, n); /* blocks begin at the same offsets */
     assert_memory_equal(raw, got, n * sizeof *x);
     const double bytes = (double)(n * sizeof *x), ratio = tt_code_ratio(code, TUTTI_FLOAT);
     assert_true((double)coded <= ratio * bytes + 8 * (bytes / TT_FRAME_RAW + 2));
@@ -228,7 +229,7 @@ static void test_wrong_frames(void **unused) {
     }
 }
 
-/* Whatever comes, nothing is read or written outside. */
+/* Damaged input never causes an access outside the buffers. */
 static void test_damaged(void **unused) {
   (void)unused;
   size_t taken, size, numbers, refused = 0;

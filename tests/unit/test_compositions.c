@@ -1,5 +1,5 @@
-/* Which compositions the chooser proposes: of all algorithms on all levels, no composition is cheaper by more
- * than 2 % than the choice; and there are few of them.
+/* Which compositions the chooser proposes: among all algorithms on all levels, no composition is more than 2 %
+ * cheaper than the choice, and only few are proposed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ typedef struct all_curves {
   tt_curve *curve;
 } all_curves;
 
-/* Prices every composition of these stages that can be built, `levels` of them. */
+/* Estimates every composition of these stages, with `levels` levels, that can be built. */
 static all_curves price_all(tt_chooser *c, const char *machine, int levels) {
   enum { MOST = 48 };
   static char stage[MOST][NAME];
@@ -131,7 +131,7 @@ static void no_composition_is_cheaper(void **state) {
   }
 }
 
-/* At most 200 in all; and every composition among them can be built, proven, and gives the same bits. */
+/* At most 200 are proposed. Each of them can be built, is proven, and gives the same bits on all ranks. */
 static void few_are_proposed_and_all_can_run(void **state) {
   (void)state;
   for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {

@@ -1,5 +1,6 @@
-/* test_contention.c - unknown placement: a step in which all send to all loads the busiest link with its mean, one of single
- * messages with more; a node's own links count; messages of a step go together; choices follow.
+/* test_contention.c - unknown placement. In an all-to-all step the busiest link carries the mean load; with
+ * single messages it carries more. A node's own links are limits, too; messages of a step are sent together;
+ * and the choice of a plan takes this into account.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -26,12 +27,12 @@ static tt_cost_model places_unknown(int ranks, double mean, int ports) {
   return p;
 }
 
-/* The load of the busiest link where each of P ranks sends `m` messages of that part of the vector. */
+/* The load of the busiest link where each of P ranks sends `m` messages, each `part` of the vector. */
 static double load(int P, double mean, double m, double part) {
   return part * (mean * m + excess * sqrt(m * (1 - m / (P - 1))));
 }
 
-/* One rank stands for all, or all are simulated: the same. */
+/* The result is the same whether one rank is simulated for all, or all ranks are. */
 static void mean_for_all_and_more_for_one(void **state) {
   (void)state;
   static const struct {
@@ -46,7 +47,7 @@ static void mean_for_all_and_more_for_one(void **state) {
       {"fold(ring)", 9, 16, 1, 1. / 9},
       {"multiplying(radix=4)", 64, 3, 3, 1},
       {"fold(ring,rings=2)", 8, 28, 1, 1. / 16}, /* one ring after the other */
-      {"bruck(radix=8)", 64, 4, 7, 0.125}, /* its second and third step have an eighth of that */
+      {"bruck(radix=8)", 64, 4, 7, 0.125},       /* steps 2 and 3 each send an eighth of that */
   };
   static const double means[] = {0.76, 1.8, 4.06};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -63,7 +64,7 @@ static void mean_for_all_and_more_for_one(void **state) {
     }
 }
 
-/* A header costs what its bytes would cost in each message, on all links that messages share. */
+/* A header costs as much as the same number of bytes of each message, on all links that messages share. */
 static void headers_meet_like_bytes(void **state) {
   static const char *const plans[] = {"two-shot", "one-shot", "multiplying(radix=4)", "fold(ring)"};
   static const int blocks[] = {64, 1, 1, 64};
@@ -77,7 +78,8 @@ static void headers_meet_like_bytes(void **state) {
     }
 }
 
-/* Short vectors wait for the furthest place, long ones for the busiest link from the nearest message on. */
+/* Short vectors wait for the most distant rank. Long vectors wait for the busiest link, counted from the
+ * arrival of the nearest rank's message. */
 static void the_furthest_comes_last(void **state) {
   tt_cost_model p = places_unknown(64, 0.76, 6);
   const double part = 1. / 64, all = load(64, 0.76, 63, part), n = all / part;
@@ -89,7 +91,7 @@ static void the_furthest_comes_last(void **state) {
   about("long", priced("two-shot", &p, bytes, true), 2 * (alpha - first + all * bytes * beta));
 }
 
-/* All vectors come in through the root's links, and go out. */
+/* Each vector enters and leaves through the root's own links. */
 static void a_node_has_few_links(void **state) {
   (void)state;
   for (int ports = 1; ports < 8; ports *= 2) {
@@ -98,7 +100,7 @@ static void a_node_has_few_links(void **state) {
   }
 }
 
-/* With levels a place is a node; within it messages go one at a time. */
+/* With levels, contention applies between nodes. Within a node messages are sent one at a time. */
 static void a_place_is_a_node(void **state) {
   tt_cost_model p = places_unknown(12, 2, 16), one = places_unknown(6, 2, 16);
   (void)state;
@@ -127,8 +129,8 @@ static void choice(const char *net, uint64_t size, const char *plan) {
   tt_chooser_free(c);
 }
 
-/* The placement is unknown only if the figures say so. A message that takes a processor's time keeps plans of many
- * messages from short vectors. */
+/* The placement counts as unknown only if the model parameters say so. If a message takes CPU time, short
+ * vectors avoid plans with many messages. */
 static void choices_follow(void **state) {
   (void)state;
   choice("alpha=3us,beta=100Gbit/s,gamma=0,ports=6,contention.mean=0.76,contention.excess=1.8",

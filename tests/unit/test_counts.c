@@ -1,5 +1,5 @@
-/* Every family keeps its paper's promise: steps, messages, blocks sent and reductions
- * that the prover counts match the formulas, for many P.
+/* Every family has the counts of its paper: the steps, messages, sent blocks and reductions that the prover
+ * counts match the formulas, for many P.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -50,9 +50,9 @@ static void consistent_keeps_its_counts(void **state) {
     }
 }
 
-/* The total that the hosted hypercube sends for all blocks, if all missing members up to the next
- * power of two take part: ours sends as much if N is a power of two, otherwise less. The figures,
- * from i = 0 on, come from a simulation of that algorithm. */
+/* The total that the hosted hypercube sends for all blocks if all missing members up to the next power of two
+ * take part. Ours sends the same if N is a power of two, and less otherwise. The numbers, indexed by i, come
+ * from a simulation of that algorithm. */
 static void consistent_sends_no_more_than_a_hosted_hypercube(void **state) {
   static const struct {
     int P, blocks[9];
@@ -167,8 +167,8 @@ static const char *twos(int P, const char *format, char *name, size_t size) {
   return name;
 }
 
-/* Recursive halving as published: half of the remaining data to the partner at half the distance;
- * then back. */
+/* Recursive halving as published: send half of the remaining data to the partner at half the distance, then the
+ * same in reverse. */
 static void circles_of_two_are_recursive_halving(void **state) {
   char name[100];
   (void)state;
@@ -197,7 +197,7 @@ static void circles_of_two_are_recursive_halving(void **state) {
     }
 }
 
-/* Without steps back it is recursive doubling, step for step, on the whole vector. */
+/* With no steps back it equals recursive doubling, step by step, on the whole vector. */
 static void circles_of_two_are_recursive_doubling(void **state) {
   char name[100];
   (void)state;
@@ -217,7 +217,7 @@ static void circles_of_two_are_recursive_doubling(void **state) {
   }
 }
 
-/* Every split of P: as many bytes as the circle, and every r in its number of steps. */
+/* Every split of P sends as many bytes as the circle, and supports every r up to its number of steps. */
 static void any_group_is_as_good(void **state) {
   char name[NAME];
   int sizes[TT_LEVELS];

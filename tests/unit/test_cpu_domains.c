@@ -1,5 +1,5 @@
-/* test_cpu_domains.c - the package, NUMA and cache domain of each core, for machines simulated in a
- * folder; the order in which ranks take the cores, and the picture of those that are near.
+/* test_cpu_domains.c - the package, NUMA and cache domain of each core, for machines simulated in a folder; the
+ * order of the cores that ranks take, and the drawing of nearby cores.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <sched.h>
@@ -108,7 +108,7 @@ static void cores_are_placed(void **state) {
   }
 }
 
-/* Ranks take near cores one after the other, whatever their numbers. */
+/* Ranks take nearby cores one after the other, whatever the cores' numbers. */
 static void near_cores_are_drawn(void **state) {
   static const struct {
     machine m;
@@ -159,7 +159,8 @@ static void near_cores_are_drawn(void **state) {
   }
 }
 
-/* A kernel for more CPUs than cpu_set_t holds refuses to fill one. kernel_cpus: 0: the system's own answer. */
+/* The size of the simulated kernel's CPU mask. A kernel for more CPUs than cpu_set_t holds refuses to fill one.
+ * 0: the system's own answer. */
 static size_t kernel_cpus;
 static const int allowed[] = {3, 1023, 1024, 5000, 8191};
 int __real_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set);

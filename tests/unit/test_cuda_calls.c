@@ -1,5 +1,5 @@
-/* Every function of the simulated driver: before cuInit, after a fork, inside a host function, in a dead context; made to fail by
- * its number, and by its name.
+/* Every function of the simulated driver: before cuInit, after a fork, inside a host function, and in a dead
+ * context; made to fail by number, and by name.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -118,7 +118,7 @@ static void call_second_half(void) {
   DO(cuStreamQuery, (o.t));
   DO(cuCtxSynchronize, ());
   DO(cuIpcOpenMemHandle,
-     (&mapped, o.handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)); /* its own: refused */
+     (&mapped, o.handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)); /* this process's own: refused */
   DO(cuIpcCloseMemHandle, (o.at));                             /* refused, too */
   DO(cuModuleUnload, (o.module));
   DO(cuEventDestroy, (o.e));
@@ -144,7 +144,7 @@ static bool is(const char *name, const char *const *list) {
   return false;
 }
 
-/* What a call of the program returns where nothing is wrong. */
+/* The result of a call of the program when nothing fails. */
 static CUresult usual(const char *name) {
   if (strcmp(name, "cuIpcOpenMemHandle") == 0) return CUDA_ERROR_INVALID_CONTEXT;
   return strcmp(name, "cuIpcCloseMemHandle") == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
@@ -169,7 +169,7 @@ static void nothing_wrong(const void *about) {
 
 /* ---- where all calls fail ---- */
 
-/* All but these return the error. */
+/* All except these return the error. */
 static void all_return(CUresult error, const char *const *but) {
   for (int i = 0; i < made.n; i++) {
     if (is(made.name[i], but)) continue;
@@ -180,7 +180,7 @@ static void all_return(CUresult error, const char *const *but) {
 
 static void before_start(const void *about) {
   (void)about;
-  call_first_half(); /* begins with cuInit, in vain */
+  call_first_half(); /* it begins with cuInit, which fails */
   call_second_half();
   CHECK(made.result[0] == INJECTED);
   made.result[0] = CUDA_ERROR_NOT_INITIALIZED;
@@ -213,7 +213,7 @@ static void in_host_function(const void *about) {
   all_return(CUDA_ERROR_NOT_PERMITTED, (const char *const[]){NULL});
 }
 
-/* What a dead context still serves: questions, and what touches no context. */
+/* Calls that still work in a dead context: queries, and functions that use no context. */
 static const char *const ALIVE[] = {"cuInit",
                                     "cuDriverGetVersion",
                                     "cuDeviceGetCount",
@@ -267,7 +267,7 @@ static void calls_that_may_not_be(void **state) {
 
 /* ---- injected errors ---- */
 
-/* These are called on every way out of an error; so they do not count, but have names. */
+/* These are called on every error path. They are not counted, but can be made to fail by name. */
 static const char *const CLEANUP[] = {"cuDevicePrimaryCtxRelease",
                                       "cuMemFree",
                                       "cuMemFreeHost",
@@ -279,7 +279,7 @@ static const char *const CLEANUP[] = {"cuDevicePrimaryCtxRelease",
                                       "cuCtxPopCurrent",
                                       NULL};
 
-/* One call returned the error; others go wrong after it, and none crashes. */
+/* The call returns the injected error. Later calls may fail; none crashes. */
 static void one_fails(const void *about) {
   const char *name = about;
   int failed = 0;
@@ -300,7 +300,7 @@ static void refuses_all(const void *about) {
     CHECK((made.result[i] == CUDA_ERROR_NOT_SUPPORTED) == !strcmp(made.name[i], name));
 }
 
-/* An error of an operation: the call that waits for all reports it. */
+/* An error of an operation is reported by the call that waits for the device. */
 static void operation_fails(const void *about) {
   (void)about;
   call_all();
@@ -308,7 +308,7 @@ static void operation_fails(const void *about) {
     if (strcmp(made.name[i], "cuCtxSynchronize") == 0) CHECK(made.result[i] == INJECTED);
 }
 
-/* How many calls of the program count, and how many operations it issues. */
+/* Counts the program's counted calls, and the operations that it issues. */
 static void count(int *calls, int *operations) {
   char path[] = "/tmp/cuda_count_XXXXXX", settings[100], text[64] = "";
   const int fd = mkstemp(path);

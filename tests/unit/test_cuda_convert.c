@@ -1,4 +1,4 @@
-/* The interpreter of PTX: cvt between all types, with all roundings, beside C.
+/* The PTX interpreter: cvt between all types, with all roundings, compared with C.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fenv.h>
 #include <setjmp.h>
@@ -88,7 +88,7 @@ static void try_conversions(const void *about) {
     for (int t = 0; t < NTYPES; t++) {
       const type *from = &TYPES[f], *to = &TYPES[t];
       unsigned n = from->bits == 16 ? MOST : fill_pairs();
-      for (unsigned i = 0; i < n && from->bits == 16; i++) left[i] = i; /* all that there are */
+      for (unsigned i = 0; i < n && from->bits == 16; i++) left[i] = i; /* all values */
       if (from->real && to->real && from->bits == to->bits) continue;
       if (from->real && !to->real) {
         for (int r = 0; r < 4; r++) convert(from, to, wholes[r], n);

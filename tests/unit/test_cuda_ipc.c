@@ -1,5 +1,5 @@
-/* Device memory of another process, on the simulated driver: it is the same memory; a handle or mapping is refused
- * where the memory was freed, the mapping closed, or the handle made up.
+/* Device memory of another process, on the simulated driver: both processes access the same memory. A handle or
+ * mapping is refused if the memory was freed, the mapping was closed, or the handle was forged.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 enum { BYTES = 100000 };
 
-/* The exporter sends the handle, and then does what it is told. */
+/* The exporter sends the handle, and then does as it is told. */
 typedef enum told { FREE = 'f', REPLACE = 'r', LEAVE = 'l', DIE = 'd', LOOK = 'k' } told;
 static int to_exporter[2], to_importer[2];
 static pid_t exporter;
@@ -30,7 +30,7 @@ static void export_memory(int device) {
   unsigned char bytes[BYTES];
   CUdeviceptr at, before;
   char order;
-  close(to_exporter[1]); /* so that it hears when the importer ends */
+  close(to_exporter[1]); /* so that reads return when the importer exits */
   close(to_importer[0]);
   cuda_start(device);
   GOOD(cu.cuMemAlloc(&before, 1));
@@ -43,7 +43,7 @@ static void export_memory(int device) {
   for (;;) {
     hear(to_exporter[0], &order, 1);
     if (order == FREE) GOOD(cu.cuMemFree(at));
-    if (order == REPLACE) { /* in a file of the same number and size */
+    if (order == REPLACE) { /* in a file with the same number and size */
       GOOD(cu.cuMemFree(at));
       GOOD(cu.cuMemAlloc(&at, BYTES));
     }
@@ -75,7 +75,7 @@ static CUresult open_it(CUdeviceptr *at) {
   return cu.cuIpcOpenMemHandle(at, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
 }
 
-/* The first bytes are the exporter's. */
+/* Checks that the first bytes are those of the exporter. */
 static CUresult read_it(CUdeviceptr at) {
   unsigned char bytes[BYTES];
   const CUresult result = cu.cuMemcpyDtoH(bytes, at, BYTES);
@@ -103,7 +103,7 @@ static void uses_it(void) {
   GOOD(cu.cuPointerGetAttribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, inside));
   GOOD(cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, inside));
   CHECK(start == at && bytes == BYTES && id && !capable && type == CU_MEMORYTYPE_DEVICE);
-  RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuIpcGetMemHandle(&handle, at)); /* not its own */
+  RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuIpcGetMemHandle(&handle, at)); /* not allocated here */
   RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemFree(at));
   RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuIpcCloseMemHandle(inside));
   GOOD(cu.cuIpcCloseMemHandle(at));
@@ -152,7 +152,7 @@ static void opens_it_killed(void) {
   RETURNS(CUDA_ERROR_MAP_FAILED, open_it(&at));
 }
 
-/* Its memory stays while it is mapped. */
+/* The exporter's memory survives while it is mapped. */
 static void uses_it_killed(void) {
   CUdeviceptr at;
   GOOD(open_it(&at));
@@ -170,7 +170,7 @@ static void opens_it_wrongly(void) {
   RETURNS(CUDA_ERROR_INVALID_CONTEXT, open_it(&at)); /* of this process */
 }
 
-/* A mapping is of the context that opened it. */
+/* A mapping belongs to the context that opened it. */
 static void uses_it_elsewhere(void) {
   CUcontext other;
   CUdeviceptr at, own;
@@ -206,7 +206,7 @@ static void import_memory(const void *about) {
   CHECK(pipe(to_exporter) == 0 && pipe(to_importer) == 0);
   exporter = fork();
   if (exporter == 0) export_memory(i->device);
-  close(to_importer[1]); /* so that this process hears when the exporter ends */
+  close(to_importer[1]); /* so that reads return when the exporter exits */
   close(to_exporter[0]);
   hear(to_importer[0], &handle, sizeof handle);
   cuda_start(0);

@@ -1,5 +1,5 @@
-/* Kernels on the simulated driver: PTX that an assembler would refuse is refused, with its line; which bytes a kernel may touch;
- * the order of its threads.
+/* Kernels on the simulated driver: PTX that an assembler would refuse is refused, with its line; which bytes a
+ * kernel may access; the order of its threads.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 /* ---- what is understood, and what is refused ---- */
 
 static const char *const LINES[] = {
-    /* good ones, so that a bad one is refused for what is bad in it */
+    /* valid instructions, so that an invalid one is refused for its own error */
     "add.u32 %r0, %r1, -5;",
     "add.u32 %u0, %r1, %u1;",
     "add.s64 %s0, %d1, 0xffffffffffffffff;",
@@ -51,7 +51,7 @@ static const char *const LINES[] = {
     "mul.wide.s16 %r0, %h1, %h2;",
     "exit;",
     NULL,
-    /* instructions that are not there, or not understood */
+    /* instructions that do not exist, or are not supported */
     "fma.rn.f32 %f0, %f1, %f2, %f3;",
     "bar.sync 0;",
     "add.cc.u32 %r0, %r1, %r2;",
@@ -61,7 +61,7 @@ static const char *const LINES[] = {
     "ld.u32 %r0, [%d0];",
     "cvta.global.u64 %d0, %d1;",
     ".shared .align 4 .b8 s[16];",
-    /* what must be said */
+    /* modifiers that are required */
     "add.f32 %f0, %f1, %f2;",
     "add.rz.f32 %f0, %f1, %f2;",
     "mul.f64 %g0, %g1, %g2;",
@@ -74,7 +74,7 @@ static const char *const LINES[] = {
     "cvt.f32.f64 %f0, %g1;",
     "cvt.u32 %r0, %r1;",
     "setp.u32 %p0, %r0, %r1;",
-    /* what must not be said */
+    /* modifiers that are not allowed */
     "add.rn.u32 %r0, %r1, %r2;",
     "add.lo.u32 %r0, %r1, %r2;",
     "add.u32.u32 %r0, %r1, %r2;",
@@ -82,7 +82,7 @@ static const char *const LINES[] = {
     "cvt.rn.u32.u16 %r0, %h1;",
     "min.rn.f32 %f0, %f1, %f2;",
     "ret.u32;",
-    /* types that an instruction does not take */
+    /* types that the instruction does not accept */
     "add.b32 %r0, %r1, %r2;",
     "add.u8 %h0, %h1, %h2;",
     "and.u32 %r0, %r1, %r2;",
@@ -124,7 +124,7 @@ static const char *const LINES[] = {
     "ld.global.u32 %r0, [%r1];",
     "st.global.u64 [%d0], %r1;",
     "@%r0 bra L;\nL:",
-    /* names and places */
+    /* unknown names, and instructions in the wrong context */
     "add.u32 %r0, %r1, %r9;",
     "add.u32 %r0, %r1, %r01;",
     "add.u32 %q, %r1, %r2;",
@@ -141,7 +141,7 @@ static const char *const LINES[] = {
     ".reg .b32 %r3;",
     ".reg .b8 %b0;",
     ".reg .b32 r;",
-    /* operands too few, too many, in no list */
+    /* too few operands, too many, or not in a list */
     "add.u32 %r0, %r1;",
     "add.u32 %r0, %r1, %r2, %r3;",
     "add.u32 %r0, %r1, %r2",
@@ -234,7 +234,7 @@ static CUresult launch(CUfunction kernel, unsigned blocks, unsigned threads, voi
   return result ? result : cu.cuCtxSynchronize();
 }
 
-/* A kernel's lines, and what becomes of it. */
+/* The body of a kernel, and the result of running it. */
 typedef struct fate {
   const char *name, *lines;
   CUresult result;
@@ -283,7 +283,7 @@ static void kernels_touch_what_they_may(void **state) {
       fail_msg("%s", FATES[i].name);
 }
 
-/* Each thread takes a number, and writes it at its place. */
+/* Each thread takes a number and stores it at its own index. */
 static const char *const NUMBER = HEAD
     ".visible .entry k(.param .u64 at, .param .u64 counter)\n{\n.reg .b64 %d<8>;\n.reg .b32 "
     "%r<9>;\n"

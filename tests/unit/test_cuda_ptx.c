@@ -1,4 +1,4 @@
-/* The interpreter of PTX: each instruction but cvt, and type, over edge values, beside C.
+/* The PTX interpreter: each instruction except cvt, with each type, on edge values, compared with C.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

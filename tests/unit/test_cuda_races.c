@@ -1,4 +1,4 @@
-/* The simulated driver finds operations of two streams on the same bytes that nothing orders, and no others.
+/* The simulated driver reports operations of two streams on the same bytes that nothing orders, and no others.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,7 +93,7 @@ static CUdeviceptr one, other, elsewhere;
 static void *host;
 static CUfunction store, load;
 
-/* The bytes from 64 to 127 are stored, or loaded, each second one. */
+/* Stores or loads every second byte from 64 to 127. */
 #define KERNEL_TEXT(name, last)                                                                  \
   ".visible .entry " name                                                                        \
   "(.param .u64 at)\n{\n.reg .b64 %d<4>;\n.reg .b32 %r<4>;\n"                                    \
@@ -147,7 +147,7 @@ static void call_release(void *data) {
   release();
 }
 
-/* What comes between: a orders b behind itself, or does not. */
+/* The calls between the two operations: they either order b after a, or not. */
 static void put_order(enum order o, CUstream a, CUstream b, CUevent e) {
   CUstream c = stream_new(CU_STREAM_NON_BLOCKING);
   CUevent f = event_new();
@@ -209,14 +209,14 @@ static void run_race(const void *about) {
   first_of(r->bytes, a);
   put_order(r->order, a, b, e);
   second_of(r->bytes, b);
-  if (r->order == WORD_OF_HOST) { /* b's operation is queued, and knows nothing yet */
+  if (r->order == WORD_OF_HOST) { /* b's operation is queued before a's has completed */
     GOOD(cu.cuStreamSynchronize(a));
     release();
   }
   const CUresult result = cu.cuCtxSynchronize();
   CHECK(result == CUDA_SUCCESS || result == CUDA_ERROR_ILLEGAL_STATE);
   CHECK((result == CUDA_SUCCESS) == (ORDER[r->order].orders || !CONFLICT[r->bytes].conflict));
-  RETURNS(result, cu.cuCtxSynchronize()); /* for good */
+  RETURNS(result, cu.cuCtxSynchronize()); /* the error is permanent */
 }
 
 static void races_are_found(void **state) {

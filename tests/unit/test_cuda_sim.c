@@ -1,4 +1,5 @@
-/* The simulated driver: its contexts, memory and pinned memory; what it refuses, and what it knows of an address.
+/* The simulated driver: its contexts, memory and pinned memory; which calls it refuses; and what it reports
+ * about an address.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <signal.h>
@@ -26,7 +27,7 @@ static CUresult store_byte(CUdeviceptr at) {
   return cu.cuCtxSynchronize();
 }
 
-/* ---- memory that the processor does not read ---- */
+/* ---- memory that the CPU cannot read ---- */
 
 static void read_by_processor(const void *about) {
   CUdeviceptr at;
@@ -104,7 +105,7 @@ static CUdeviceptr make(enum memory m) {
 typedef struct access {
   enum memory memory;
   long offset, bytes;
-  bool allowed; /* to the device */
+  bool allowed; /* whether the device may access these bytes */
 } access_case;
 
 static const access_case ACCESSES[] = {
@@ -150,7 +151,7 @@ static CUresult do_access(enum doing what, CUdeviceptr at, size_t bytes) {
 
 static void try_access(const void *about) {
   const access_case *a = about;
-  for (int what = 0; what < DOINGS; what++) { /* a word, and a kernel: at the end */
+  for (int what = 0; what < DOINGS; what++) { /* a wait for a word, and a kernel: at the end */
     CUcontext ctx = cuda_start(0);
     CUdeviceptr other;
     const CUdeviceptr at = make(a->memory);
@@ -160,7 +161,7 @@ static void try_access(const void *about) {
     if (result != expected)
       fprintf(stderr, "%s: doing %d gave %d\n", MEMORY[a->memory], what, result);
     CHECK(result == expected);
-    RETURNS(expected, cu.cuMemAlloc(&other, 16)); /* for good */
+    RETURNS(expected, cu.cuMemAlloc(&other, 16)); /* the error is permanent */
     GOOD(cu.cuDevicePrimaryCtxRelease(0));
     if (a->memory == OTHER_DEVICE || a->memory == PEER) GOOD(cu.cuDevicePrimaryCtxRelease(1));
     RETURNS(CUDA_ERROR_INVALID_CONTEXT, cu.cuCtxPushCurrent(ctx));
@@ -248,7 +249,7 @@ static void addresses_and_limits(const void *about) {
   RETURNS(CUDA_ERROR_OUT_OF_MEMORY, cu.cuMemAllocManaged(&at, 100000, CU_MEM_ATTACH_GLOBAL));
   GOOD(cu.cuMemFree(first));
   RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemFree(first));
-  for (int i = 0; i < 200; i++) { /* no address comes again */
+  for (int i = 0; i < 200; i++) { /* addresses are never reused */
     GOOD(cu.cuMemAlloc(&seen[i], 64));
     CHECK(seen[i] % 512 == 0);
     for (int j = 0; j < i; j++) CHECK(seen[i] > seen[j] + 4096 || seen[j] > seen[i] + 4096);
@@ -257,7 +258,7 @@ static void addresses_and_limits(const void *about) {
     RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemFree(seen[i] + 1));
     GOOD(cu.cuMemFree(seen[i]));
   }
-  GOOD(cu.cuMemAlloc(&at, 1048576)); /* all memory is there again */
+  GOOD(cu.cuMemAlloc(&at, 1048576)); /* all memory is available again */
 }
 
 static void pinned_memory(const void *about) {
@@ -269,7 +270,7 @@ static void pinned_memory(const void *about) {
   cuda_start(0);
   GOOD(cu.cuMemAlloc(&device, 2 * PAGE));
   GOOD(cu.cuMemHostRegister(memory + PAGE + 8, PAGE - 16, 0));
-  for (int from = 0; from < 4; from++) /* what shares its page */
+  for (int from = 0; from < 4; from++) /* ranges that share a page with it */
     for (int to = from + 1; to <= 4; to++) {
       const bool over = from <= 1 && to >= 2;
       char *start = memory + from * PAGE;
@@ -293,7 +294,7 @@ static void pinned_memory(const void *about) {
   RETURNS(CUDA_ERROR_INVALID_VALUE, cu.cuMemHostRegister(memory, 0, 0));
 }
 
-/* Registered for one context, another may not use it. */
+/* Memory registered for one context may not be used by another. */
 static void pinned_for_one(const void *about) {
   static char memory[BYTES];
   CUcontext second;
@@ -342,7 +343,7 @@ static void contexts(const void *about) {
   RETURNS(CUDA_ERROR_INVALID_CONTEXT, cu.cuMemAlloc(&at, 1));
   RETURNS(CUDA_ERROR_INVALID_CONTEXT, cu.cuCtxSetCurrent(second));
   RETURNS(CUDA_ERROR_INVALID_CONTEXT, cu.cuDevicePrimaryCtxRelease(1));
-  GOOD(cu.cuDevicePrimaryCtxRetain(&again, 1)); /* another one */
+  GOOD(cu.cuDevicePrimaryCtxRetain(&again, 1)); /* a new context */
   CHECK(again != second);
   RETURNS(CUDA_ERROR_INVALID_CONTEXT, cu.cuCtxSetCurrent(second));
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuEventQuery(event));

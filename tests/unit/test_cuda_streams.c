@@ -1,4 +1,6 @@
-/* The simulated driver's streams: what runs later and in which order, events, words to wait for, functions of the host, and calls that wait for a stream that is held for ever.
+/* Streams of the simulated driver: deferred execution and its order, events, words to wait for, host functions,
+ * and calls that
+ * wait for a stream that is held forever.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +33,7 @@ static void runs_later(const void *about) {
   CUstream s = stream_new(CU_STREAM_NON_BLOCKING);
   hold(s);
   GOOD(cu.cuMemcpyHtoDAsync(device, pageable, BYTES, s));
-  memset(pageable, 6, BYTES); /* its bytes were taken at once */
+  memset(pageable, 6, BYTES); /* the bytes were read during the call */
   GOOD(cu.cuMemcpyDtoHAsync(at, device, BYTES, s));
   RETURNS(CUDA_ERROR_NOT_READY, cu.cuStreamQuery(s));
   usleep(20000);
@@ -43,11 +45,11 @@ static void runs_later(const void *about) {
   for (int i = 0; i < BYTES; i++) CHECK(pinned[i] == 5);
   GOOD(cu.cuMemsetD8Async(device, 9, BYTES, s));
   GOOD(cu.cuMemcpyDtoHAsync(pageable, device, BYTES,
-                            s)); /* to pageable memory: it is there at once */
+                            s)); /* to pageable memory: the copy has completed */
   for (int i = 0; i < BYTES; i++) CHECK(pageable[i] == 9);
   GOOD(cu.cuStreamDestroy(s));
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamSynchronize(s));
-  for (int i = 0; i < 300; i++) { /* no handle comes again */
+  for (int i = 0; i < 300; i++) { /* handles are never reused */
     CUstream t = stream_new(CU_STREAM_NON_BLOCKING);
     CHECK(t != s);
     GOOD(cu.cuStreamDestroy(t));
@@ -56,7 +58,7 @@ static void runs_later(const void *about) {
   RETURNS(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamDestroy(NULL));
 }
 
-/* Who waits for whom: the legacy default stream and blocking streams for each other. */
+/* Which streams wait for each other: the legacy default stream and blocking streams do. */
 typedef struct pair {
   const char *name;
   int first, second; /* NEW: CU_STREAM_DEFAULT; FREE: non-blocking; */
@@ -122,7 +124,7 @@ static void end_of(void *data) {
   ended[__atomic_fetch_add(&endings, 1, __ATOMIC_RELAXED)] = *(const int *)data;
 }
 
-/* Which of two streams ends first; the exit status tells. */
+/* Which of two streams finishes first, as the exit status. */
 static void first_to_end(const void *about) {
   static const int names[2] = {0, 1};
   CUdeviceptr at;
@@ -232,7 +234,7 @@ static const condition CONDITIONS[] = {
     {CU_STREAM_WAIT_VALUE_GEQ, 5, 4, false},
     {CU_STREAM_WAIT_VALUE_GEQ, 5, 5, true},
     {CU_STREAM_WAIT_VALUE_GEQ, 5, 6, true},
-    {CU_STREAM_WAIT_VALUE_GEQ, 0xfffffff0, 3, true}, /* it goes round */
+    {CU_STREAM_WAIT_VALUE_GEQ, 0xfffffff0, 3, true}, /* the comparison wraps around */
     {CU_STREAM_WAIT_VALUE_GEQ, 3, 0xfffffff0, false},
     {CU_STREAM_WAIT_VALUE_EQ, 5, 6, false},
     {CU_STREAM_WAIT_VALUE_EQ, 5, 5, true},
@@ -330,7 +332,7 @@ static void wait_for_ever(const void *about) {
     RETURNS(waits ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS,
             call_waiting((enum waiting)w, at, pinned, memory, module, s));
   }
-  release(); /* then all is as it was */
+  release(); /* after the release, everything works as before */
   GOOD(cu.cuStreamSynchronize(s));
   for (int w = UNLOADS; w-- > 0;)
     GOOD(call_waiting((enum waiting)w, at, pinned, memory, module, s));

@@ -1,4 +1,5 @@
-/* test_device_price.c - the price of both ways of device vectors, beside times that were measured on an H100 (docs/gpu.md).
+/* test_device_price.c - the estimates for both ways to sum device vectors (kernels on the device, or copies to
+ * the host), compared with times measured on an H100 (docs/gpu.md).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 typedef struct measured {
   int ranks; /* that share the card */
   uint64_t bytes;
-  double kernels, host, plan; /* us; plan: of vectors of the host */
+  double kernels, host, plan; /* us; plan: the time of the plan on host vectors */
 } measured;
 
 /* Medians of docs/gpu.md. */
@@ -38,7 +39,7 @@ static void near_what_was_measured(void **state) {
     if (off(1e6 * is.kernels, m->kernels) > 0.3)
       fail_msg("%d ranks, %llu bytes: kernels %.1f us, measured %.1f", m->ranks,
                (unsigned long long)m->bytes, 1e6 * is.kernels, m->kernels);
-    if (off(1e6 * is.host, m->host) > 1.7) /* short copies wait for turns, of 100 to 500 us */
+    if (off(1e6 * is.host, m->host) > 1.7) /* short copies wait for a time slice, 100 to 500 us */
       fail_msg("%d ranks, %llu bytes: host %.1f us, measured %.1f", m->ranks,
                (unsigned long long)m->bytes, 1e6 * is.host, m->host);
     assert_true(is.kernels < is.host);
@@ -56,11 +57,11 @@ static void figures_decide(void **state) {
       {"", 2, 1, 1 << 20, true},
       {"device.sum=1s", 2, 1, 1 << 20, false},
       {"device.memory=1GB/s", 2, 1, 1 << 20, false}, /* slower than the bus */
-      {"device.link=1kB/s", 4, 1, 1 << 20, true},    /* no byte crosses it */
+      {"device.link=1kB/s", 4, 1, 1 << 20, true},    /* no data crosses the link */
       {"device.link=1MB/s", 4, 4, 1 << 20, false},
-      {"device.bus=1MB/s, device.link=1MB/s", 4, 4, 1 << 20, true}, /* it carries less */
+      {"device.bus=1MB/s, device.link=1MB/s", 4, 4, 1 << 20, true}, /* the bus is slower */
       {"device.copy=1ns, device.turn=0", 2, 1, 8, false},
-      {"device.copy=1ns", 2, 1, 8, true}, /* it waits for its turn */
+      {"device.copy=1ns", 2, 1, 8, true}, /* the copy waits for its time slice */
       {"device.copy=1ns", 2, 2, 8, false},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,6 +1,5 @@
-/* The doctor: whatever a job's memory contains, the report consists of whole lines of printable
- * characters, or an error says why there is no report; and the doctor describes a process's state
- * correctly.
+/* The doctor. Whatever a job's memory contains, the report consists of whole lines of printable characters, or
+ * an error gives the reason. The doctor also describes a process's state correctly.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <signal.h>
@@ -108,7 +107,7 @@ static void make_rank(uint64_t *seed, tt_segment *s, int rank) {
     } else if (lot % 16) {
       reserve(seed, s, at);
       atomic_store(&head->ctrls[i], at);
-    } /* otherwise left as it is */
+    } /* in the remaining case the slot stays as it is */
   }
 }
 
@@ -123,7 +122,7 @@ static void what_stands_in_memory(void **state) {
   uint64_t job_header[TT_JOB_WORDS];
   memcpy(job_header, tt_job_head_of(s)->is, sizeof job_header);
   assert_int_equal(job_header[0], TT_JOB_MAGIC);
-  assert_int_equal(report(0), 1); /* no rank has come yet */
+  assert_int_equal(report(0), 1); /* no rank has started yet */
   for (int round = 0; round < ROUNDS; round++) {
     memcpy(tt_job_head_of(s)->is, job_header, sizeof job_header);
     for (int r = 0; r < RANKS; r++) make_rank(&seed, s, r);
@@ -166,7 +165,7 @@ static void what_is_no_job(void **state) {
   assert_int_equal(tutti_job_report((long)getpid(), 0, NULL), TUTTI_ERR_ARG);
 }
 
-/* Waits for that state, for a while; returns the last one. */
+/* Waits for a limited time until the process is in that state; returns the last state seen. */
 static char state_after(pid_t pid, char want) {
   for (int look = 0; look < 500 && tt_process_state(pid, NULL) != want; look++) usleep(10000);
   return tt_process_state(pid, NULL);

@@ -1,5 +1,5 @@
-/* test_ends.c - after finalize, in a forked child, in an unusual environment, without memory
- * or descriptors: every call returns an error that says so.
+/* test_ends.c - after finalize, in a forked child, with an unusual environment, without memory or descriptors:
+ * every call returns an error that states the cause.
  *
  * Idea       this program restarts itself with an argument for each scene.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,5 +1,5 @@
-/* test_exact.c - the contract `exact`: words and sums of words against an independent reference;
- * every plan, slicing, type, op and collective on ranks that are threads; and refused calls.
+/* test_exact.c - the contract `exact`: words and sums of words against an independent reference; every plan,
+ * slicing, type, op and collective on threads as ranks; and refused calls.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>
@@ -75,7 +75,8 @@ static tt_breadth wider(tt_breadth a, tt_breadth b) {
                       a.special | b.special, a.minus | b.minus};
 }
 
-/* Checks n numbers for each of `count` places from `from` on, with words `width` bits wide. */
+/* Checks sums of n numbers for each of `count` elements, starting at element `from`, with words of `width`
+ * bits. */
 static void check_words(tutti_type real, size_t from, size_t count, int n, int width, int by) {
   static double x[SUMS_MOST][TT_BLOCK], got[TT_BLOCK];
   static int64_t one[WORDS], sum[WORDS];
@@ -107,7 +108,7 @@ static void words_add_up(void **state) {
   (void)state;
   for (size_t t = 0; t < REALS; t++)
     for (int n = 1; n <= SUMS_MOST; n += n < 9 ? 1 : 11) {
-      /* widths for this many ranks, and for more: they only cost more */
+      /* widths for this number of ranks, and for more: a larger width needs more words but gives the same sums */
       for (int ranks = n; ranks < TT_EXACT_RANKS; ranks *= 64) {
         const int width = tt_exact_width(ranks);
         for (size_t i = 0; i < 3 * SUMS_KINDS; i++) check_words(reals[t], i, 1, n, width, 1);
@@ -126,7 +127,7 @@ static void sizes_are_as_said(void **state) {
   assert_true(tt_exact_words(&all, tt_exact_width(TT_EXACT_RANKS - 1)) <= TT_EXACT_WORDS);
   assert_int_equal(all.top, 2098);
   assert_int_equal(all.low, 0);
-  const double few[] = {2, 1024, 0, -0.25}; /* bits that no number has take no space */
+  const double few[] = {2, 1024, 0, -0.25}; /* bit positions that no number uses take no space */
   const tt_breadth b = tt_exact_measure(TUTTI_DOUBLE, few, 4);
   assert_int_equal(b.top + b.low, 13);
   assert_int_equal(tt_exact_usual(TUTTI_FLOAT, 60), 1);
@@ -194,7 +195,7 @@ static bool other_counts(tutti_comm *c) {
          strstr(tutti_error(), "allreduce of 4 float, sum");
 }
 
-/* So do ranks whose contracts differ. */
+/* The same if the ranks' contracts differ. */
 static bool other_contracts(tutti_comm *c) {
   float x[4] = {1, 2, 3, 4};
   if (tutti_comm_rank(c)) tutti_comm_set_contract(c, TUTTI_CONTRACT_SAME);

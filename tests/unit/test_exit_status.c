@@ -1,5 +1,5 @@
-/* The exit status of a rank's process: a zombie counts as gone; words for how it ended; and a rank
- * that died while it announced why a communicator is over does not make its peer wait.
+/* The exit status of a rank's process. A zombie counts as ended; the error message describes how a process
+ * ended; and a rank that died while announcing why a communicator is broken does not keep its peer waiting.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "tutti.h"
 
 static useconds_t slept_us;
-int usleep(useconds_t us) { /* the library's, too */
+int usleep(useconds_t us) { /* overrides usleep, for the library, too */
   slept_us += us;
   return 0;
 }
@@ -72,7 +72,7 @@ static void how_it_ended_in_words(void **state) {
   }
 }
 
-/* A pid means a process only in its own PID namespace, and only until another process gets it. */
+/* A pid identifies a process only in its own PID namespace, and only until the pid is reused. */
 static void a_pid_is_no_identity(void **state) {
   (void)state;
   uint64_t began;
@@ -103,7 +103,8 @@ static void a_pid_is_no_identity(void **state) {
                tt_rank_state(&table[i].intro));
 }
 
-/* A rank waits for the words where a launcher tells them, and not where ranks met without one. */
+/* A rank waits for the description of a death if a launcher can provide one, and not if the ranks connected
+ * without a launcher. */
 static void nobody_has_told(void **state) {
   (void)state;
   static const struct {

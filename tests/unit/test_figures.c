@@ -1,5 +1,6 @@
-/* Figures of a machine: their text reads back, errors name their place, and each figure applies
- * where it should. SPDX-License-Identifier: BSD-3-Clause */
+/* Model parameters of a machine: the text is read back unchanged, errors give their position, and each
+ * parameter applies where it should.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +46,7 @@ static void figures_read_back(void **state) {
   assert_string_equal(t.at, twice.at);
   assert_true(again.level[1].is.ports == 4 && again.level[0].is.ports < 0);
   free(t.at), free(twice.at);
-  tt_profile_shm(&again); /* all network figures are gone, the others stay */
+  tt_profile_shm(&again); /* all network parameters are reset, the others stay */
   tt_profile_forget_net(&m);
   assert_true(m.levels == 0 && m.net.ports == 1 && !m.half && !*m.over && m.net.burst == 0);
   assert_true(m.net.alpha == again.net.alpha && m.level[1].is.beta == again.level[1].is.beta);
@@ -54,8 +55,8 @@ static void figures_read_back(void **state) {
   assert_string_equal(m.of, "2 x A Processor (R)");
 }
 
-/* Each next message costs what that level's or the network's figure says, or as much as the
- * first. */
+/* Each further message of a step costs what the level's or the network's parameter says; by default, as much as
+ * the first. */
 static void further_messages_cost_what_is_said(void **state) {
   (void)state;
   static const struct {
@@ -81,7 +82,7 @@ static void further_messages_cost_what_is_said(void **state) {
   }
 }
 
-/* Figures for shared cores apply there, and only there. */
+/* Parameters for shared cores apply only where ranks share cores. */
 static void shared_cores_have_figures_of_their_own(void **state) {
   (void)state;
   for (int loop = 0; loop < 2; loop++)
@@ -109,13 +110,12 @@ static void shared_cores_have_figures_of_their_own(void **state) {
     }
 }
 
-/* Copies beyond the cache have their own figure, if one is given; ranks that share a core share
- * it. */
+/* Copies beyond the cache have their own parameter, if it is set. Ranks that share a core also share its cache. */
 static void copies_have_another_figure_beyond_the_cache(void **state) {
   (void)state;
   static const struct {
     const char *text;
-    double alone[2], shared[2]; /* the figure, step by step and in a loop; 0: as before */
+    double alone[2], shared[2]; /* the parameter, step by step and in a loop; 0: unchanged */
   } cases[] = {
       {"shm.copy=1e-10", {0, 0}, {0, 0}},
       {"shm.far=4e-10,shm.loop.far=3e-10", {4e-10, 3e-10}, {4e-10, 3e-10}},

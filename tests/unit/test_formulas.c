@@ -1,6 +1,6 @@
-/* The known algorithms keep the counts that their papers publish: steps on the longest
- * chain, messages, blocks sent and added by the busiest rank, as the prover counts them,
- * for a range of P; and they keep rank order where they claim it.
+/* The known algorithms have the counts that their papers publish: steps on the longest chain, and messages,
+ * sent blocks and additions of the busiest rank, as the prover counts them, for a range of P. They keep rank
+ * order where they claim to.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <limits.h>
 #include <setjmp.h>
@@ -164,7 +164,7 @@ static void halving_keeps_its_counts(void **state) {
   }
 }
 
-/* ceil(log_K P); one less if the last round passes on only data from before the round before it. */
+/* ceil(log_K P); one less if the last round forwards only data that arrived before the preceding round. */
 static int bruck_depth(int P, int radix) {
   int h = 1;
   while (h * radix < P) h *= radix;
@@ -193,8 +193,8 @@ static void bruck_keeps_its_counts(void **state) {
     }
 }
 
-/* Blocks U apart go together; inside a tree of U they go one by one, but in branches, so that the
- * longest chain stays a logarithm. */
+/* Blocks U apart are sent together. Within a tree of U they are sent one by one, but in branches, so the
+ * longest chain stays logarithmic. */
 static void pat_keeps_its_counts(void **state) {
   static const int buffer[] = {1, 3, 16};
   (void)state;
@@ -253,7 +253,7 @@ static void leaders_keep_their_counts(void **state) {
       snprintf(name, sizeof name, "two-level(node=%d,doubling)", N);
       assert_true(proven(name, P).steps <= 2 + floor_log2(n) + 2);
     }
-  /* two-shot among leaders: the bytes of a ring, in two rounds */
+  /* two-shot among leaders sends the bytes of a ring, in two rounds */
   for (int P = 2; P <= shorter(64, 17); P++) {
     char name[60];
     const int n = (P + 3) / 4, size = P < 4 ? P : 4;
@@ -307,7 +307,7 @@ static void aggregators_keep_theirs(void **state) {
       }
 }
 
-/* Of D M blocks a rank with data sends D N to the helpers, and 2 (D-1) times M-N round the ring. */
+/* Of D M blocks a rank with data sends D N to the helpers, and 2 (D-1) times M-N around the ring. */
 static void splits_keep_their_counts(void **state) {
   static const int shares[][2] = {{1, 4}, {1, 2}, {7, 32}};
   (void)state;
@@ -333,8 +333,7 @@ static void splits_keep_their_counts(void **state) {
       }
 }
 
-/* With as many parts as switches, each switch has every place once, and all send the same
- * amount. */
+/* With as many parts as switches, each switch has every position once, and all send the same amount. */
 static void stripes_share_their_switches(void **state) {
   (void)state;
   for (int D = 2; D <= 127; D = next_of(D))
@@ -361,9 +360,9 @@ static void stripes_share_their_switches(void **state) {
     }
 }
 
-/* ---- parameters without meaning are refused ---- */
+/* ---- meaningless parameters are refused ---- */
 
-/* TUTTI_TEST_ALL=1: all to 256, and some to 4096. */
+/* TUTTI_TEST_ALL=1: every P up to 256, and some up to 4096. */
 static int next_far(int P) {
   static const int far[] = {509, 1000, 2047, 4096};
   const bool all = getenv("TUTTI_TEST_ALL") != NULL;
@@ -390,8 +389,8 @@ static void lanes_keep_their_counts(void **state) {
     }
 }
 
-/* In rank order, with one message a round. What a message holds: at most the largest nodes of two
- * windows, two for each level of the tree. */
+/* Rank order, with one message per round. A message holds at most the largest nodes of two windows, which is
+ * two for each level of the tree. */
 static void windows_keep_their_counts(void **state) {
   (void)state;
   for (int P = 2; P <= shorter(4096, 64); P = next_far(P)) {

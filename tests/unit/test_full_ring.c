@@ -1,8 +1,8 @@
-/* test_full_ring.c - a session of an aggregator whose ring of sums is full to the last byte: the next turn waits, whatever
- * its heads say, and no sum is lost.
+/* test_full_ring.c - an in-network reduction server (aggregator) with a session whose ring of sums is full to
+ * the last byte. The next operation waits, whatever its heads say, and no sum is lost.
  *
- * Idea       Two members, whose connections take nothing, send turns that fill the ring. Then they send the heads of another
- *            turn: right ones, or ones that are refused. Only then do they read.
+ * Idea       Two members receive nothing and send operations until the ring is full. Then they send the heads of one more
+ *            operation, valid or to be refused. Only then do they receive.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ enum {
   MEMBERS = 2,
   TURNS = 4,
   HEAD = sizeof(tt_aggregator_sum),
-  LEAST = 4096 /* B of a piece of a vector so short */
+  LEAST = 4096 /* bytes of a piece of such a short vector */
 };
 
 typedef struct play {
@@ -76,13 +76,13 @@ static void say(play *p, int i, const void *bytes, size_t n) {
   }
 }
 
-/* A turn: member i gives bytes of 1 + i. */
+/* One operation: member i contributes bytes of value 1 + i. */
 static void sum(play *p, size_t bytes) {
   static char vector[1 << 12];
   const tt_aggregator_head head = head_of(bytes);
   for (int i = 0; i < MEMBERS; i++) say(p, i, &head, sizeof head);
   for (size_t at = 0; at < bytes;
-       at += sizeof vector) /* in pieces of both members, because a session reads from each in turn */
+       at += sizeof vector) /* alternating between the members, because a session reads from each of them alternately */
     for (int i = 0; i < MEMBERS; i++) {
       memset(vector, 1 + i, sizeof vector);
       say(p, i, vector, tt_min(sizeof vector, bytes - at));
@@ -95,7 +95,8 @@ static size_t room(const play *p) {
   return TT_AGGREGATOR_RING - (size_t)p->session->made; /* no member has received a byte */
 }
 
-/* The bytes of all turns. A piece begins only where a whole one has room, so the last pieces are whole, or short vectors'. */
+/* The bytes of each operation. A piece starts only where a whole piece fits, so the last pieces are whole, or
+ * belong to short vectors. */
 static void fill(play *p, size_t turn[TURNS]) {
   sum(p, turn[0] = TT_AGGREGATOR_RING - 2 * TT_AGGREGATOR_PIECE);
   sum(p, turn[1] = room(p) - TT_AGGREGATOR_PIECE - HEAD);
@@ -109,7 +110,7 @@ static void hear(play *p, int i, void *bytes, size_t n) {
     const ssize_t part = recv(p->fd[i], at, n, 0);
     if (part > 0) at += part, n -= (size_t)part;
     assert_true(part > 0 ||
-                p->session->member[i].out < p->session->made); /* else nothing will come */
+                p->session->member[i].out < p->session->made); /* otherwise nothing more will arrive */
     tt_session_go_on(p->session);
   }
 }
@@ -131,7 +132,7 @@ static void hear_sum(play *p, int i, tutti_status status, size_t bytes) {
 static void a_full_ring_waits(void **state) {
   static const struct {
     const char *what;
-    uint64_t bytes[MEMBERS]; /* that the heads of the last turn say */
+    uint64_t bytes[MEMBERS]; /* the sizes in the heads of the last operation */
     tutti_status status;
   } turns[] = {{"right heads", {4, 4}, TUTTI_OK},
                {"members differ", {4, 8}, TUTTI_ERR_MISMATCH},

@@ -1,5 +1,5 @@
-/* test_fuzz.c - invalid schedule text gives a status and a sentence, never a
- * crash, in bounded time and memory.
+/* test_fuzz.c - invalid schedule text gives a status and an error message, never a crash, in bounded time and
+ * memory.
  *
  * Idea       texts that tutti prints, with bytes changed, lost, doubled, swapped or
  *            cut off, or numbers made huge; the seed is fixed (TUTTI_TEST_SEED).

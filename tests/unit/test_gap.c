@@ -1,5 +1,6 @@
-/* test_gap.c - LogGP's gap and a message's header in the price, against sums by hand: a rank that sends to many at once waits
- * for the gap or for the bytes, whichever takes longer; and slices send while others are on their way.
+/* test_gap.c - LogGP's gap and the message header in the cost model, compared with sums by hand. A rank that
+ * sends several messages simultaneously waits for the gap or for the bytes, whichever takes longer. Slices send
+ * while messages of other slices are in flight.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -24,7 +25,7 @@ static tt_cost_model loggp(int ranks) {
   return p;
 }
 
-/* k messages of one rank, of `part` bytes each, have come. */
+/* The time until k messages of one rank, of `part` bytes each, have arrived. */
 static double come(int k, double part) {
   const double carries = (part + header) * beta;
   return (k - 1) * fmax(gap, carries) + carries + delay;
@@ -52,7 +53,7 @@ static void many_at_once(void **state) {
     }
 }
 
-/* A slice's messages leave while those of the other one are on their way. */
+/* A slice's messages are sent while those of the other slice are in flight. */
 static void slices_hide_the_delay(void **state) {
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 16};
   const tt_cost_model p = loggp(16);
@@ -62,7 +63,7 @@ static void slices_hide_the_delay(void **state) {
   assert_int_equal(tt_algo_build_all_named("doubling", &ask, &all), TUTTI_OK);
   tt_sim *whole = tt_sim_new(all, 16, false, &p), *sim = whole ? tt_sim_slices(whole, 2, 3) : NULL;
   assert_true(sim && tt_sim_run(sim, 800, &t));
-  about("two slices", t.time, 4 * come(1, 400) + gap); /* the second one follows by a gap */
+  about("two slices", t.time, 4 * come(1, 400) + gap); /* the second message follows after a gap */
   tt_sim_free(whole);
   tt_sim_free(sim);
   tt_sched_free_all(all, 16);

@@ -1,6 +1,7 @@
-/* test_gpu.c - libtutti_cuda.so over the simulated driver: places, pinned memory, lanes, held streams, contexts.
+/* test_gpu.c - libtutti_cuda.so over the simulated driver: where an address is, pinned memory, lanes, held
+ * streams, contexts.
  *
- * Idea       a scene is a function that a child process runs (gpu_play.h). The driver itself refuses what is wrong: it
+ * Idea       a scene is a function that runs in a child process (gpu_play.h). The driver itself detects errors: it
  *            reports copies that nothing orders, memory that was freed, and waits that cannot end.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
@@ -18,7 +19,7 @@
 GPU_TEST_CASE
 enum { KIB = 1024 };
 
-/* ---- places ---- */
+/* ---- where an address is ---- */
 
 static void places_before_start(void) {
   int here = 0;
@@ -43,7 +44,7 @@ static void places(void) {
   const CUdeviceptr a = gpu_alloc(bytes), b = gpu_alloc(1);
   CHECK(gpu.place(gpu.self, &here, &p) == 1);
   CHECK(gpu.place(gpu.self, NULL, &p) == 1);
-  for (int i = 0; i < 3; i++) { /* asked, and remembered */
+  for (int i = 0; i < 3; i++) { /* the driver is asked once; the answer is cached */
     WORKS(gpu.place(gpu.self, gpu_pointer(a), &p));
     CHECK(p.device == 0 && p.base == gpu_pointer(a) && p.bytes >= bytes && p.id);
     WORKS(gpu.place(gpu.self, gpu_pointer(a + bytes - 1), &q));
@@ -60,7 +61,7 @@ static void places(void) {
     CHECK(gpu.place(gpu.self, gpu_pointer(managed), &q) == 1);
     CHECK(gpu.place(gpu.self, pinned, &q) == 1);
   }
-  for (int i = 0; i < 20; i++) { /* more allocations than a thread remembers */
+  for (int i = 0; i < 20; i++) { /* more allocations than a thread caches */
     const CUdeviceptr more = gpu_alloc(KIB);
     WORKS(gpu.place(gpu.self, gpu_pointer(more + 3), &q));
     CHECK(q.base == gpu_pointer(more) && q.id != p.id);
@@ -87,7 +88,7 @@ static void places_of_threads(void) {
   CHECK(!cu.cuMemFree(a));
 }
 
-/* ---- contexts: whatever is called, the thread's context is the same afterwards ---- */
+/* ---- contexts: after any call, the thread's context is the same as before ---- */
 
 static void same_context(CUcontext want, int line) {
   CUcontext now = NULL;
@@ -173,7 +174,7 @@ static void pins(void) {
   WORKS(gpu.unpin(gpu.self, memory));
   CHECK(!pinned(memory));
   FAILS(gpu.unpin(gpu.self, memory), "is not pinned");
-  /* By the program: that stays. */
+  /* Memory pinned by the program stays pinned. */
   CHECK(!cu.cuMemHostRegister(memory, 4 * 4096, CU_MEMHOSTREGISTER_PORTABLE));
   WORKS(gpu.pin(gpu.self, memory, 4 * 4096));
   WORKS(gpu.pin(gpu.self, memory + 4096, 100));
@@ -224,7 +225,7 @@ static void lanes(void) {
   free(host);
 }
 
-/* A copy comes after what the stream has got; and close waits. */
+/* A copy is ordered after the work that was enqueued on the stream before; close waits for the copy. */
 static void after(void) {
   gpu_begin();
   CUstream streams[3] = {NULL}; /* the legacy one, two of the program's */
@@ -258,7 +259,8 @@ static void after(void) {
   free(host);
 }
 
-/* Both queues come after the stream: the way out must not overwrite what the stream still reads. */
+/* Both queues are ordered after the stream: an outgoing copy must not overwrite memory that the stream still
+ * reads. */
 static void after_both(void) {
   gpu_begin();
   CUstream stream;
@@ -315,7 +317,7 @@ static void holds(void) {
   for (int round = 1; round <= 3; round++) {
     for (int i = 0; i < HOLDS; i++) WORKS(gpu.hold(r.lane, stream, &r.holds[i]));
     CHECK(!cu.cuMemsetD8Async(a, (unsigned char)round, 4 * KIB, stream));
-    /* Another lane works meanwhile, which does not come after the held stream. */
+    /* Another lane, which is not ordered after the held stream, continues. */
     WORKS(gpu.copy(other, TUTTI_DEVICE_IN, host, gpu_pointer(a), 0));
     gpu_drain(other);
     CHECK(cu.cuStreamQuery(stream) == CUDA_ERROR_NOT_READY);
@@ -336,7 +338,7 @@ static void holds(void) {
   free(host);
 }
 
-/* The release of one stream is not that of another. */
+/* Releasing one stream does not release another. */
 static void holds_apart(void) {
   gpu_begin();
   void *lane = NULL, *holds_of[3];
@@ -355,7 +357,7 @@ static void holds_apart(void) {
   for (int i = 0; i < 3; i++) CHECK(!cu.cuStreamDestroy(streams[i]));
 }
 
-/* A lane works while the default stream is held, for which other streams wait by themselves. */
+/* A lane works while the default stream is held, although other streams wait for the default stream implicitly. */
 static void hold_default(void) {
   gpu_begin();
   void *lane = NULL, *hold = NULL;

@@ -1,5 +1,5 @@
-/* test_gpu_peers.c - libtutti_cuda.so over the simulated driver: memory of other processes and devices, and each call
- * of the driver failing once.
+/* test_gpu_peers.c - libtutti_cuda.so over the simulated driver: memory of other processes and devices, and
+ * each driver call failing once.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static CUdeviceptr filled(unsigned char value, size_t bytes) {
   return at;
 }
 
-/* Fills, names, and waits for the reader's answer. */
+/* Fills memory, sends its name, and waits for the reader's answer. */
 static CUdeviceptr export(unsigned char value, size_t offset) {
   tutti_device_name name, again;
   char done;
@@ -44,7 +44,7 @@ static CUdeviceptr export(unsigned char value, size_t offset) {
   CHECK(memcmp(&name, &again, sizeof name) == 0);
   CHECK(name.offset == offset && name.bytes == BYTES && name.base == at &&
         name.process == getpid());
-  CHECK(gpu.map(gpu.self, 0, &name) == gpu_pointer(at + offset)); /* its own */
+  CHECK(gpu.map(gpu.self, 0, &name) == gpu_pointer(at + offset)); /* memory of this process */
   tell(names[1], &name, sizeof name);
   hear(answers[0], &done, 1);
   return at;
@@ -61,7 +61,7 @@ static void exporter(void) {
   CHECK(!cu.cuMemFree(second) && !cu.cuMemFree(third));
 }
 
-/* The byte at a mapped address is this one. */
+/* Checks that the byte at a mapped address has this value. */
 static void reads(void *lane, unsigned char *host, const void *at, unsigned char value) {
   unsigned long long ticket;
   WORKS(gpu.copy(lane, TUTTI_DEVICE_IN, host, at, 1));
@@ -99,7 +99,7 @@ static void reader(void) {
     CHECK(gpu.map(gpu.self, 0, &name) == at);
     gpu.forget(gpu.self, i == 1 ? -1 : name.process);
     CHECK(gpu.place(gpu.self, at, &place) == 1);
-    at = gpu.map(gpu.self, 0, &name); /* anew */
+    at = gpu.map(gpu.self, 0, &name); /* map it again */
     CHECK(at != NULL);
     reads(lane, host, at, i);
     tell(answers[1], "!", 1);
@@ -141,7 +141,7 @@ static void nameless(void) {
   FAILS(gpu.map(gpu.self, 0, &name) != NULL ? 0 : 1, "is broken");
 }
 
-/* A name whose memory was freed since is no longer this process's. */
+/* A name no longer maps to memory of this process after the memory was freed. */
 static void freed(void) {
   gpu_begin();
   tutti_device_name name;
@@ -183,9 +183,9 @@ static void two_devices(void) {
   }
 }
 
-/* ---- each call fails once: a sentence says so, nothing crashes, hangs or leaks ---- */
+/* ---- each call fails once: an error message, and no crash, hang or leak ---- */
 
-/* A failure has a sentence, which names a function of the driver or a reason. */
+/* A failure has an error message, which names a driver function or a reason. */
 static bool told(int failed) {
   if (!failed) return false;
   CHECK(strlen(gpu.error(gpu.self)) > 10);
@@ -255,7 +255,7 @@ static void test_each_call_fails(void **state) {
   assert_int_equal(fscanf(file, "%d", &calls), 1);
   fclose(file);
   unlink(path);
-  assert_true(calls > 150); /* two queues' events alone are 129 */
+  assert_true(calls > 150); /* the events of two queues alone are 129 calls */
   for (int i = 1; i <= calls; i++) {
     snprintf(settings, sizeof settings, "CUDA_SIM_FAIL=%d", i);
     const int failures = gpu_run(everything, settings);

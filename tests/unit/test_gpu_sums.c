@@ -1,5 +1,5 @@
-/* test_gpu_sums.c - every kernel of libtutti_cuda.so, run by the simulated driver's interpreter, against the kernels of
- * libtutti; and, where NVIDIA's assembler is installed, assembled.
+/* test_gpu_sums.c - every kernel of libtutti_cuda.so, run by the simulated driver's interpreter and compared
+ * with the kernels of libtutti; and assembled, if NVIDIA's assembler is installed.
  *
  * Idea       types x ops x operands x layouts x data. A layout says how vectors lie in lines of 16 bytes, how many elements
  *            they have, and which destinations there are. The expected bits are tt_reduce's on the host.
@@ -72,7 +72,7 @@ static const uint64_t *specials(tutti_type type) {
   }
 }
 
-/* A number of a moderate size, so that sums round and stay finite. */
+/* A number of moderate size, so that sums round and stay finite. */
 static uint64_t moderate(tutti_type type) {
   const double x = ((double)(any() & 0xfffff) / 0x10000 - 8) * (any() % 4 ? 1 : 0.001);
   const float f = (float)x;
@@ -110,7 +110,7 @@ static void *lane;
 static CUdeviceptr room; /* on the device, for operands and destinations */
 static unsigned char inputs[OPERANDS][ROOM], outputs[4][ROOM], wanted[MOST * WIDEST];
 
-/* By libtutti's kernels, and by their definition. */
+/* The result of libtutti's kernels, and of their definition. */
 static void expect(tutti_type type, tutti_op op, int n, const layout *l, const void *const *in) {
   const size_t size = tutti_type_size(type);
   const void *each[OPERANDS];
@@ -135,7 +135,7 @@ static size_t start_of(const layout *l, int j, size_t size) {
   return GUARD + (size_t)((l->first + l->step * j) % 16) * size;
 }
 
-/* What lies around a destination is still there. */
+/* Checks that the bytes around a destination are unchanged. */
 static void check_output(const unsigned char *got, size_t start, size_t bytes, const char *what) {
   bool same = memcmp(got + start, wanted, bytes) == 0;
   for (size_t i = 0; i < ROOM; i++) same &= (i >= start && i < start + bytes) || got[i] == 0xa5;
@@ -210,7 +210,7 @@ static bool adds(tutti_op op) {
   return op == TUTTI_SUM || op == TUTTI_AVG;
 }
 
-/* Which types and ops have kernels: all ops of numbers; sums of complex ones. */
+/* Which types and ops have kernels: all ops on real numbers, sums only of complex ones. */
 static bool expected(tutti_type type, tutti_op op) {
   if (!tutti_type_has_op(type, op) || is_pair_type(type)) return false;
   return (type != TUTTI_COMPLEX_FLOAT && type != TUTTI_COMPLEX_DOUBLE) || adds(op);
@@ -242,7 +242,8 @@ static void others(void) {
   sums_of(TUTTI_FLOAT, TUTTI_TYPE_COUNT - 1);
 }
 
-/* Every value of a type of 16 or 8 bits beside others, so that conversions are right for each. */
+/* Every value of each 16-bit and 8-bit type, combined with other values, so that conversions are right for
+ * each. */
 static void all_values(void) {
   static const tutti_type types[] = {TUTTI_FP16, TUTTI_BF16, TUTTI_FP8_E4M3, TUTTI_FP8_E5M2};
   static uint16_t in[2][65536], got[65536], want[65536];
@@ -289,14 +290,15 @@ static void refusals(void) {
   end();
 }
 
-/* A second lane finds the kernels of the first; a lane that opens later, those that were asked for. */
+/* A second lane reuses the kernels of the first. A lane that opens later has the kernels that were requested
+ * earlier. */
 static void asked_early(void) {
   gpu_begin();
   CHECK(gpu.sums(gpu.self, TUTTI_FLOAT, TUTTI_MAX) == 1); /* no lane yet: nothing is compiled */
   room = gpu_alloc((OPERANDS + 4) * ROOM);
   WORKS(gpu.open(gpu.self, 0, &lane));
   sum_once(TUTTI_FLOAT, TUTTI_MAX, 2, &layouts[0], 1);
-  sum_once(TUTTI_FLOAT, TUTTI_MIN, 2, &layouts[0], 1); /* not asked for */
+  sum_once(TUTTI_FLOAT, TUTTI_MIN, 2, &layouts[0], 1); /* not requested */
   end();
 }
 

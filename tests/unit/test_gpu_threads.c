@@ -1,7 +1,7 @@
-/* test_gpu_threads.c - libtutti_cuda.so used by many threads at once, over the simulated driver.
+/* test_gpu_threads.c - libtutti_cuda.so used by many threads simultaneously, over the simulated driver.
  *
- * Idea       Each thread does all that a rank does, on its own lane; what they share is the world: contexts, kernels
- *            that are compiled once, one pinned memory, one mapping. For the thread sanitizer, too.
+ * Idea       Each thread does everything that a rank does, on its own lane. The threads share contexts, kernels that are
+ *            compiled once, one block of pinned memory and one mapping. Also run under the thread sanitizer.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <sched.h>
@@ -21,10 +21,10 @@
 GPU_TEST_CASE
 enum { THREADS = 6, TURNS = 12, COUNT = 500, PIECES = 3000 };
 
-static char *shared;       /* memory that all pin */
-static CUdeviceptr common; /* memory that all name and map */
+static char *shared;       /* memory that all threads pin */
+static CUdeviceptr common; /* memory that all threads name and map */
 static pthread_barrier_t start;
-static bool held; /* the thread without a context is done */
+static bool held; /* the thread without a context has finished */
 static atomic_bool freed;
 
 typedef struct worker {
@@ -33,7 +33,7 @@ typedef struct worker {
   CUdeviceptr vectors;
 } worker;
 
-/* One turn: fills two vectors, sums them, and looks. */
+/* One round: fills two vectors, sums them, and checks the result. */
 static void turn(const worker *me, int number, void *lane, int32_t *host) {
   static const tutti_op ops[] = {TUTTI_SUM, TUTTI_MAX, TUTTI_BXOR};
   const tutti_op op = ops[number % 3];
@@ -110,7 +110,7 @@ static void many_threads(void) {
   pthread_barrier_destroy(&start);
 }
 
-/* The program frees memory, which waits for a stream that tutti holds. */
+/* Frees memory as a program would; the free waits for a stream that tutti holds. */
 static void *free_memory(void *at) {
   gpu_begin();
   CHECK(!cu.cuMemFree(*(CUdeviceptr *)at));
@@ -186,8 +186,8 @@ static void frees_while_a_stream_waits(void) {
   gpu.close(lane);
 }
 
-/* A thread without a context holds a stream: it has to leave tutti's context while the free keeps it out. Only the simulated
- * driver is late there for certain. */
+/* A thread without a context holds a stream. It must leave tutti's context while the free blocks other calls.
+ * Only with the simulated driver is that call certain to be late. */
 static void *hold_without_context(void *lane) {
   void *hold = NULL;
   WORKS(gpu.hold(lane, NULL, &hold));
@@ -199,7 +199,8 @@ static void *hold_without_context(void *lane) {
   return NULL;
 }
 
-/* One piece per millisecond is freed. All are allocated before, because allocation waits for the device, too. */
+/* Frees one piece per millisecond. All pieces are allocated beforehand, because allocation also waits for the
+ * device. */
 static void frees_while_a_thread_leaves(void) {
   pthread_t thread;
   void *lane = NULL, *pieces[PIECES];

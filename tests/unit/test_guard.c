@@ -1,5 +1,6 @@
-/* The guard: when a communicator is over, a rank's memory belongs to it alone, even if
- * a peer was stopped while it wrote there; and soon, if the stop can be seen.
+/* The supervisor of exported memory. After a communicator has ended, no peer can write to a rank's memory, even
+ * if the peer was stopped while it was writing. If the system shows that the peer is stopped, the rank does not
+ * wait for it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>
@@ -79,15 +80,15 @@ static void who_is_stopped_inside_writes_to_nobody(void **state) {
   char *theirs = b->memory->writable(b, name);
   assert_ptr_not_equal(theirs, vector);
   assert_int_equal(theirs[BYTES - 1], 1);
-  assert_true(b->memory->enter(b)); /* and is stopped */
+  assert_true(b->memory->enter(b)); /* and is stopped there */
   a->peer->abort(a, TUTTI_ERR_ABORTED, "over");
   assert_false(a->memory->quiesce(a));
   a->memory->revoke(a, vector, BYTES);
-  memset(theirs, 2, BYTES); /* and wakes up */
+  memset(theirs, 2, BYTES); /* and resumes */
   for (int i = 0; i < BYTES; i++) assert_int_equal(vector[i], 1);
   assert_int_equal(a->memory->export(a, vector, BYTES), 0); /* peers would not see it */
   assert_true(a->memory->free(a, vector));
-  for (int i = 0; i < 4; i++) { /* nor is it allocated again */
+  for (int i = 0; i < 4; i++) { /* and the memory is not allocated again */
     char *next = a->memory->alloc(a, BYTES);
     assert_non_null(next);
     assert_true(next + BYTES <= vector || vector + BYTES <= next);
@@ -95,7 +96,7 @@ static void who_is_stopped_inside_writes_to_nobody(void **state) {
   get_up(layout);
 }
 
-/* Seconds until rank 0 gives up waiting for rank 1, played by this process, inside the guard. */
+/* Seconds until rank 0 gives up waiting for rank 1, which this process plays and which is inside. */
 static double waits_for(pid_t pid) {
   member layout[RANKS];
   sit_down(layout);
@@ -120,7 +121,7 @@ static void who_is_seen_to_be_stopped_is_not_waited_for(void **state) {
   kill(pid, SIGSTOP);
   waitpid(pid, &status, WUNTRACED);
   assert_true(WIFSTOPPED(status));
-  double least = 2; /* of some tries: other processes can take the core from this one */
+  double least = 2; /* of several tries: other processes can take the core from this one */
   for (int i = 0; i < 10 && least >= 1; i++) {
     const double seconds = waits_for(pid);
     if (seconds < least) least = seconds;
@@ -130,15 +131,15 @@ static void who_is_seen_to_be_stopped_is_not_waited_for(void **state) {
   waitpid(pid, &status, 0);
 }
 
-/* A rank that failed to make a communicator does not know whether others use its control block. */
+/* Rank 1 leaves only after some time. */
 static void *leaves_late(void *arg) {
   tt_wire *b = arg;
-  usleep(2200000); /* longer than a rank that is a process waits */
+  usleep(2200000); /* longer than a rank in another process would wait */
   b->memory->leave(b);
   return NULL;
 }
 
-/* Their pages cannot be replaced: a rank waits until its peers have left. */
+/* The pages of ranks that are threads cannot be replaced, so a rank waits until its peers have left. */
 static void threads_wait_until_their_memory_is_theirs(void **state) {
   (void)state;
   pthread_t thread;
@@ -163,13 +164,14 @@ static void a_ctrl_that_others_may_use_stays(void **state) {
   tt_shm_ctrl_abandon(heap, ctrl, TUTTI_ERR_PEER_LOST, "somebody died");
   for (int i = 0; i < 4; i++) assert_int_not_equal(tt_shm_ctrl_new(heap, 3, false), ctrl);
   const uint64_t another = tt_shm_ctrl_new(heap, 3, false);
-  tt_shm_ctrl_drop_refs(heap, ctrl, 2); /* as they leave */
+  tt_shm_ctrl_drop_refs(heap, ctrl, 2); /* as the other ranks do when they leave */
   tt_shm_ctrl_abandon(heap, another, TUTTI_ERR_PEER_LOST, "somebody died");
   assert_int_equal(tt_shm_ctrl_new(heap, 3, false), ctrl);
   get_up(layout);
 }
 
-/* Ranks that did make it, and attach to theirs, get the reason why that rank does not come. */
+/* A rank that has made the communicator, and attaches to its control block, gets the reason why another rank
+ * failed to make it. */
 static void who_stands_hears_who_does_not(void **state) {
   (void)state;
   const int members[RANKS] = {0, 1};

@@ -1,5 +1,5 @@
-/* Helpers that stand where the levels say: every shape is proven, a node's links carry one vector each way, and
- * wrong levels are refused.
+/* Helpers placed in the domains of a machine's levels: every shape is proven, a node's links carry one vector
+ * in each direction, and wrong levels are refused.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static void prove_blocks(const char *name, int ranks) {
   }
 }
 
-/* What a shape's levels need: rows from each of its levels on, and one to three trees. */
+/* Proves a shape with helpers on each level in `per`, and one to three trees. */
 static void prove_shape(const char *levels, const char *const *per, int *proven) {
   tt_tree tree;
   assert_int_equal(tt_tree_parse(levels, &tree), TUTTI_OK);
@@ -96,7 +96,7 @@ static void every_shape_is_proven(void **state) {
   assert_true(proven > shorter(500, 50));
 }
 
-/* In trees that ignore where ranks sit: reduce-scatter and all-gather, with a block per rank with data. */
+/* Trees that ignore placement: reduce-scatter and all-gather, with one block per rank with data. */
 static void blocks_go_to_ranks_with_data(void **state) {
   char name[NAME];
   (void)state;
@@ -104,7 +104,7 @@ static void blocks_go_to_ranks_with_data(void **state) {
     for (int family = 0; tt_algo_family(family); family++)
       for (int i = 0; sample_named(family, ranks, i, name, sizeof name); i++) {
         if (strncmp(name, "aggregate(data", strlen("aggregate(data")) != 0) continue;
-        if (strstr(name, "share=")) continue; /* of an allreduce only */
+        if (strstr(name, "share=")) continue; /* for allreduce only */
         prove_blocks(name, ranks);
       }
 }
@@ -137,8 +137,9 @@ static void uneven_shapes_are_proven(void **state) {
     }
 }
 
-/* What the ranks of the first node, which has the root, send out of it, and get, in vectors of V blocks: 1 is one
- * vector, 0 is nothing, and OWN the blocks of these ranks. And how much of it one rank sends at most. */
+/* What the ranks of the first node, which contains the root, send out of it and receive, in vectors of V
+ * blocks: 1 is one vector, 0 is nothing, and OWN the blocks of these ranks. Also the maximum that one rank
+ * sends. */
 static void a_node_sends_one_vector(void **state) {
   enum { OWN = 2 };
   static const struct {
@@ -208,9 +209,9 @@ static void wrong_levels_are_refused(void **state) {
   assert_true(names_all_refused(wrong, sizeof wrong / sizeof *wrong, 12));
 }
 
-/* ---- who stands where ---- */
+/* ---- which helper serves which ranks ---- */
 
-/* Ranks by rack and node, as "a0 a0 b1"; those after the bar help. */
+/* Ranks by rack and node, as "a0 a0 b1"; those after the bar are helpers. */
 typedef struct machine {
   int ranks, data;
   tt_placement at[MOST];
@@ -246,7 +247,7 @@ static void helpers_serve_where_they_sit(void **state) {
       {"a0 a0 a1 a1 b2 b2 b3 b3 | a4 a5 b6", "rack:2 node:2 core:2", {8, 10, 9}},
       {"a0 a0 a1 a1 | a1 a0 b5", "node:2 core:2", {5, 4, 6}},
       {"a0 a1 a0 a1 | a1 a0 a1", "node:2 core:2", {5, 4, 6}},
-      {"a0 a0 a1 a1 | b5 c6 d7", "node:2 core:2", {4, 5, 6}}, /* nowhere */
+      {"a0 a0 a1 a1 | b5 c6 d7", "node:2 core:2", {4, 5, 6}}, /* no helper is on a node with data */
       {"a0 a0 b1 b1 | b5 b6 a7 a8 c9 c9", "node:2 core:2", {6, 7, 4, 5, 8, 9}},
       {"a0 a1 b2 b3 | b4 a4 b2 b3 a1 a0 c9", "rack:2 node:2", {9, 8, 6, 7, 5, 4, 10}},
       {"a0 a0 a1 b2 b2 b2 | b4 a4 c9", "rack:2 node:(2,1) core:(2,1,3)", {7, 6, 8}},
@@ -264,7 +265,7 @@ static void helpers_serve_where_they_sit(void **state) {
   }
 }
 
-/* Helpers beside levels that do not hold them. */
+/* Helpers outside the domains that the levels describe. */
 static void helpers_sit_beside(void **state) {
   static const struct {
     const char *levels, *all;
@@ -323,7 +324,7 @@ static const char two_racks[] =
     "a0 a0 a0 a0 a1 a1 a1 a1 a2 a2 a2 a2 b3 b3 b3 b3 b4 b4 b4 b4 b5 b5 b5 "
     "b5 | b6 a7 a8";
 
-/* Long vectors go to the helpers of the racks, unasked. */
+/* Long vectors are sent to the helpers of the racks by tutti's own choice. */
 static void levels_are_chosen(void **state) {
   const tt_override none = {0};
   machine m;
@@ -338,7 +339,7 @@ static void levels_are_chosen(void **state) {
   tt_chooser_free(c);
 }
 
-/* Helpers in the wrong racks cost more: the price knows where they sit. */
+/* Helpers in the wrong racks are slower, and the estimate shows it. */
 static void prices_know_where_helpers_sit(void **state) {
   static const char plan[] = "aggregate(rack:2 node:3 core:4,per=rack)";
   int wrong[MOST];

@@ -1,4 +1,4 @@
-/* Profiles say figures of single hosts, by number, by range and by name; errors name their place.
+/* Profiles may give model parameters of single hosts, by number, range or name. Errors give their position.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "host_links.h"
 
 static const struct {
-  const char *text, *says; /* the text that reads back; or, after "!", the error */
+  const char *text, *says; /* the text as it is printed again; or, after "!", the error */
 } texts[] = {
     {"host.3.beta=8e-8", "host.3.beta       = 8e-08      # s/B: a byte through the link\n"},
     {"host.4-7.alpha = 9us\nhost.4-7.ports=2,host.0.delay=1ms",
@@ -26,7 +26,7 @@ static const struct {
      "host.3.beta       = 2          # s/B: a byte through the link\n"},
     {"host.007.beta=1", "host.7.beta       = 1          # s/B: a byte through the link\n"},
     {"host.beta=1",
-     "host.beta         = 1          # s/B: a byte through the link\n"}, /* a level */
+     "host.beta         = 1          # s/B: a byte through the link\n"}, /* the name of a level */
     {"host.7-4.beta=1", "!column 6: expected a range from the lower number to the higher"},
     {"host.4-7.beta=1,host.5.alpha=1",
      "!column 22: expected hosts beside 4-7, which have figures already, found '5.alpha=1'"},
@@ -85,7 +85,7 @@ static void a_profile_has_figures_of_16_hosts(void **state) {
   assert_non_null(strstr(tutti_error(), "at most 16 hosts"));
 }
 
-/* A name is that of the first host that has it, with its domain or without; it goes before a number. */
+/* A name applies to the first host that has it, with or without the domain. It takes precedence over a number. */
 static void names_are_found(void **state) {
   static const struct {
     const char *text;

@@ -1,4 +1,4 @@
-/* Where the links of single hosts differ: how long messages and ports take, where slow hosts are placed, and which plans
+/* Hosts with different links: how long messages and ports take, where slow hosts are placed, and which plans
  * run.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "host_links.h"
 #include "tutti_plan.h"
 
-/* ---- what a message takes ---- */
+/* ---- the time of messages ---- */
 
 typedef struct machine {
   int ranks;
@@ -74,7 +74,7 @@ static const machine alike[] = {
     {18, "y:3 x:3 core:2", "torus=1,core.beta=1e-9", "host.4.alpha=30us"},
 };
 
-/* Figures of a host that are those of the others change no time. */
+/* Parameters of a host that equal those of the others change no time. */
 static void equal_figures_change_nothing(void **state) {
   static const char *const plans[] = {
       "fold(ring)", "fold(halving)",  "doubling",    "one-shot",     "two-shot",
@@ -96,7 +96,7 @@ static void equal_figures_change_nothing(void **state) {
   }
 }
 
-/* Figures of hosts that are not there leave every candidate's price as it is, bit by bit. */
+/* Parameters of hosts that do not exist leave every candidate's estimate exactly as it is. */
 static void other_hosts_change_nothing(void **state) {
   static const char absent[] = "host.5000.beta=1,host.n1.alpha=1";
   static const tt_override none = {0};
@@ -121,7 +121,7 @@ static void other_hosts_change_nothing(void **state) {
   }
 }
 
-/* 1 MB where nothing else takes time: in units of what an ordinary link takes for it. */
+/* 1 MB, where only the links take time, in units of the time of an ordinary link. */
 static void links_take_their_share(void **state) {
   static const struct {
     int ranks;
@@ -129,12 +129,13 @@ static void links_take_their_share(void **state) {
     tutti_coll coll;
     double takes;
   } cases[] = {
-      /* the slower of two links; a faster one gains nothing beside an ordinary one */
+      /* the slower of the two links determines the time; a faster link combined with an ordinary one gains
+       * nothing */
       {2, "", "host.1.beta=5e-9", "doubling", TUTTI_ALLREDUCE, 5},
       {2, "", "host.0.beta=5e-9", "doubling", TUTTI_ALLREDUCE, 5},
       {2, "", "host.0.beta=1e-10", "doubling", TUTTI_ALLREDUCE, 1},
       {2, "", "host.0-1.beta=1e-10", "doubling", TUTTI_ALLREDUCE, 0.1},
-      /* a ring is as slow as its slowest host, on which all blocks pass in and out */
+      /* a ring is as slow as its slowest host, because all blocks pass through that host */
       {7, "", "host.3.beta=1e-8", "fold(ring)", TUTTI_ALLREDUCE, 10 * 12. / 7},
       {7, "", "host.3-4.beta=1e-8", "fold(ring)", TUTTI_ALLREDUCE, 10 * 12. / 7},
       /* the root's port is busy for its own share of a message to a slow host */
@@ -144,7 +145,7 @@ static void links_take_their_share(void **state) {
       {3, "", "host.0.beta=3e-9,host.1-2.beta=9e-9", "naive", TUTTI_BROADCAST, 12},
       {3, "", "host.0.ports=2", "naive", TUTTI_BROADCAST, 1},
       {3, "", "host.1-2.ports=2", "naive", TUTTI_BROADCAST, 2},
-      /* it receives from a slow host while others send to it */
+      /* the root receives from a slow host while others send to it */
       {3, "", "host.1.beta=3e-9", "naive", TUTTI_REDUCE, 3},
       {3, "", "host.1.ports=1", "naive", TUTTI_REDUCE, 2},
       {3, "", "host.0.ports=2", "naive", TUTTI_REDUCE, 1},
@@ -164,7 +165,7 @@ static void links_take_their_share(void **state) {
   }
 }
 
-/* An aggregator's virtual ranks have no host, whatever the numbers say. */
+/* An aggregator's virtual ranks belong to no host, whatever their numbers are. */
 static void a_slow_host_beside_an_aggregator(void **state) {
   static const struct {
     const char *hosts;
@@ -187,7 +188,7 @@ static void a_slow_host_beside_an_aggregator(void **state) {
   }
 }
 
-/* Codes take fewer bytes through every host's link. */
+/* Compression reduces the bytes on every host's link. */
 static void codes_count_on_slow_links_too(void **state) {
   const machine m = {4, "", "alpha=0,gamma=0,beta=1e-8,code.lossless=1e-9,code.left=500",
                      "host.1.beta=1e-7"};
@@ -205,7 +206,7 @@ static void codes_count_on_slow_links_too(void **state) {
 
 /* ---- bounds of large machines ---- */
 
-/* On too many ranks to simulate all, a plan takes at least what its slow host does. */
+/* With too many ranks to simulate all, a plan takes at least as long as its slow host. */
 static void a_slow_host_counts_among_many(void **state) {
   static const machine cases[] = {
       {2000, "", "alpha=1us,gamma=0", "host.1234.beta=1e-6"},
@@ -223,7 +224,7 @@ static void a_slow_host_counts_among_many(void **state) {
     assert_int_equal(tt_choose(without, &p, &none, &b), TUTTI_OK);
     const double slow = tt_price_of(with, &p, a.plan, a.slices),
                  fast = tt_price_of(without, &p, b.plan, b.slices);
-    const double least = 1e-6 * (1 << 24); /* the vector goes out of the slow host at least once */
+    const double least = 1e-6 * (1 << 24); /* the vector leaves the slow host at least once */
     if (slow < least * 0.94 || fast > least)
       fail_msg("case %zu: %s takes %g s, without the slow host %s %g s", i, a.plan->text, slow,
                b.plan->text, fast);
@@ -232,8 +233,8 @@ static void a_slow_host_counts_among_many(void **state) {
   }
 }
 
-/* There a host counts once, even if it is that of the rank which stands for all: a fast one gains nothing, and the
- * delay of a slow one comes once and not with every message. */
+/* On large machines, a host counts once, even if the rank that is simulated for all is on it. A fast host gains
+ * nothing, and the delay of a slow host is added once and not for every message. */
 static void a_host_does_not_stand_for_all(void **state) {
   static const struct {
     const char *hosts;
@@ -269,7 +270,7 @@ static void slow_hosts_come_last(void **state) {
       {7, "", "host.9.beta=1", 0, "0 1 2 3 4 5 6 "},
       {7, "", "torus=1,host.3.beta=1e-7", 0, "0 1 2 3 4 5 6 "},
       {6, "node:3 core:2", "host.0.delay=1ms", 1, "2 3 4 5 0 1 "},
-      {6, "node:3 core:2", "host.0.delay=1ms", 0, "2 3 4 5 0 1 "}, /* the name of a level says it */
+      {6, "node:3 core:2", "host.0.delay=1ms", 0, "2 3 4 5 0 1 "}, /* the level's name says it */
       {8, "rack:2 node:2 core:2", "host.0.beta=1e-7", 1, "2 3 0 1 4 5 6 7 "},
       {8, "rack:2 node:2 core:2", "host.2-3.beta=1e-7", 1, "0 1 2 3 4 5 6 7 "},
       {8, "rack:2 pod:4", "host.5.processor=1ms", 0, "0 1 2 3 4 6 7 5 "},
@@ -310,12 +311,12 @@ static tutti_prices *prices_of(const char *figures, const char *topo, int ranks,
   return prices;
 }
 
-/* One host of seven is ten times as slow. It comes last: at the end of a chain, or at a leaf. */
+/* One host of seven is ten times as slow. It is placed last: at the end of a chain, or at a leaf. */
 static void some_choices_differ(void **state) {
   static const struct {
     uint64_t bytes;
     const char *with, *without;
-    double at_least; /* the ratio of their times with the slow host */
+    double at_least; /* how many times as fast the chosen plan must be, with the slow host */
   } cases[] = {
       {1 << 10, "lanes(n=4)", "searched(T=3)", 1.5},
       {2 << 10, "consistent(i=2)", "searched(T=3)", 1.8},
@@ -351,8 +352,8 @@ static void some_choices_differ(void **state) {
   tt_chooser_free(there);
 }
 
-/* Wherever the slow host is, the chosen plan is at least as fast as the one that would be chosen without its
- * figures; at many sizes it is another plan, and much faster. */
+/* Wherever the slow host is, the chosen plan is at least as fast as the plan that would be chosen without its
+ * parameters. At many sizes it is a different plan, and much faster. */
 static void the_choice_avoids_a_slow_host(void **state) {
   static const tt_override none = {0};
   static const char *const factors[] = {"2e-8", "1e-7"};

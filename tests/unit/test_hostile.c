@@ -1,5 +1,5 @@
-/* test_hostile.c - hostile texts, made to take long: 64 KiB of them take about a second of
- * processor time at most, whatever the result; five seconds if it is a proof.
+/* test_hostile.c - hostile texts, constructed to take long: 64 KiB take about one second of CPU time at most,
+ * whatever the result, or five seconds if it is a proof.
  *
  * Idea       a head, and a line that is repeated until the text is full, with a new number for
  *            each @; the fuzzers of fuzz/ search for other such texts.

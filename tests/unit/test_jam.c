@@ -1,5 +1,5 @@
-/* test_jam.c - what many long messages cost a link that lets some bytes through at once, and what coding costs a processor: by
- * the price and in the choice.
+/* test_jam.c - incast and the CPU time of compression, in the estimate and in the choice. Incast: many long
+ * messages into one link, which accepts only some of the bytes immediately.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include "choose.h"
 
-/* Of five ranks, and an aggregator's virtual ones after them. */
+/* The time on five ranks, followed by an aggregator's virtual ranks. */
 static double seconds(const char *name, int helpers, int slices, double jam, double code,
                       double bytes) {
   const int ranks = 5 + helpers;
@@ -34,7 +34,7 @@ static double seconds(const char *name, int helpers, int slices, double jam, dou
   return t.time;
 }
 
-/* Messages of up to 100 kB do not jam; a vector is 6 messages or more. */
+/* Messages of up to 100 kB cause no incast. A vector is six messages or more. */
 static void long_messages_of_many_senders_jam(void **state) {
   static const struct {
     const char *plan;
@@ -63,7 +63,7 @@ static void long_messages_of_many_senders_jam(void **state) {
   }
 }
 
-/* Coding is a processor's work: beside the link, if a rank has another message meanwhile. */
+/* Compression takes CPU time. It overlaps with the link if the rank has another message in flight. */
 static void coding_goes_on_beside_the_link(void **state) {
   const double bytes = 4e6, link = 2 * 4 / 5. * bytes * 4e-8, codes = 2 * 4 / 5. * bytes * 1e-8;
   (void)state;

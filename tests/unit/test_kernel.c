@@ -2,7 +2,7 @@
  *
  * Idea       a product: types x ops x numbers of inputs x counts x data, over
  *            buffers with guards, misaligned, aliased, cut in pieces. All sets
- *            of kernels, plain C too, agree because each matches kernel_reference.h.
+ *            of kernels, including plain C, agree because each matches kernel_reference.h.
  * Usage      TUTTI_TEST_SEED=n repeats a run.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -135,7 +135,7 @@ typedef struct problem {
   const void *in[MOST_INPUTS];
 } problem;
 
-/* A place after a guard, with exactly the alignment of the type. */
+/* A buffer after a guard, with exactly the alignment of the type. */
 static unsigned char *place(unsigned char *room, tutti_type t) {
   size_t size = tutti_type_size(t), align = size == 16 || t == TUTTI_LONG_INT ? 8 : size;
   if (size == 8 && is_pair_type(t)) align = 4;
@@ -181,8 +181,8 @@ static void check_result(const problem *p, const unsigned char *dst, size_t coun
                which);
 }
 
-/* alias: the input that is also dst, or -1; alias2: the input that is also the second place, -1 if
- * it is none, NOWHERE if there is no second place. */
+/* alias: the input that is also dst, or -1. alias2: the input that is also the second destination; -1 if it is
+ * not an input, NOWHERE without a second destination. */
 static void check(const problem *p, size_t count, int alias, int alias2, int pieces) {
   const void *in[MOST_INPUTS];
   const size_t bytes = count * p->reducer.element;
@@ -329,7 +329,8 @@ static void check_conversion(tutti_type t, float x) {
   if (h != want) fail_msg("%s: %a becomes %04x, not %04x", tutti_type_name(t), x, h, want);
 }
 
-/* Each of the 65536 or 256 values there and back, the midpoint to the next, and its neighbours. */
+/* Each of the 65536 or 256 values is converted back and forth, as are the midpoint to the next value and its
+ * neighbours. */
 static void check_conversions(tutti_type t) {
   const format f = *format_of(t);
   for (uint32_t u = 0; u < 2u << f.bits; u++) {
@@ -341,7 +342,7 @@ static void check_conversions(tutti_type t) {
     if (isnan(x) || isinf(x)) continue;
     double next = decode(f, (uint16_t)(h + 1));
     if (isinf(next)) next = copysign(ldexp(1, f.bias + 1), x);
-    if (isnan(next)) next = copysign(480, x); /* what e4m3's only NaN would be */
+    if (isnan(next)) next = copysign(480, x); /* the value that e4m3's only NaN would have */
     const float tie = (float)(x / 2.0 + next / 2);
     check_conversion(t, tie);
     check_conversion(t, nextafterf(tie, INFINITY));

@@ -1,4 +1,4 @@
-/* test_launch.c - the environment of launchers: a rank's number, and where all ranks meet.
+/* test_launch.c - the environment of launchers: a rank's number, and where the ranks connect.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +74,7 @@ static void launchers_are_understood(void **state) {
     assert_int_equal(l.serves, cases[i].serves);
     if (cases[i].port) assert_int_equal(l.at.port, cases[i].port);
     assert_int_equal(strlen(l.at.key), TT_KEY);
-    assert_int_equal(l.at.open, strcmp(l.by, "TUTTI_ID") != 0); /* none has TUTTI_KEY */
+    assert_int_equal(l.at.open, strcmp(l.by, "TUTTI_ID") != 0); /* no case sets TUTTI_KEY */
   }
 }
 

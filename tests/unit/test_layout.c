@@ -1,6 +1,6 @@
-/* Where the parts of a control block lie: for every number of ranks that it may be made for, they follow each other,
- * are aligned, do not overlap, and end within the block; and a communicator of fewer ranks uses no more of each part
- * than there is, whichever blocks it was given.
+/* The layout of a control block. For every number of ranks that a block may be made for, its parts are
+ * consecutive and aligned, do not overlap, and end within the block. A communicator of fewer ranks uses no more
+ * of each part than exists, whichever blocks it gets.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Levels: topologies are read, BlueConnect matches its paper's figure, and uneven groups
- * send no more between each other than even ones.
+/* Levels: topologies are parsed, BlueConnect matches the figure of its paper, and uneven groups send no more
+ * between each other than even ones.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static void blueconnect_is_figure_4(void **state) {
       const tt_step *step = &s->steps[i];
       const int peer = step->peers.first, apart = abs(peer - rank);
       const int level = peer / 3 == rank / 3 ? 0 : apart == 3 ? 1 : 2;
-      if (step->kind == TT_RECV) break; /* the way back */
+      if (step->kind == TT_RECV) break; /* the second half begins */
       assert_true(level == 0 || (level == 1 && peer / 6 == rank / 6) || apart == 6);
       if (step->kind == TT_SEND && (!sum || !sum->completes)) {
         sent[level] += (int)tt_span_size(&step->own);
@@ -62,8 +62,8 @@ static int node_of(const int *sizes, int r) {
   return node;
 }
 
-/* Nodes of different sizes: each sends the others as much as n equal nodes would, 2(n-1)/n of a
- * vector, and no rank sends much more than its share of that. */
+/* Nodes of different sizes: each sends the others as much as n equal nodes would, 2(n-1)/n of a vector, and no
+ * rank sends much more than its share of that. */
 static void uneven_nodes_send_the_least(void **state) {
   static const struct {
     const char *name;
@@ -103,7 +103,7 @@ static void uneven_nodes_send_the_least(void **state) {
   }
 }
 
-/* A level without a list between two that have one. */
+/* A level without a list between two levels that have one. */
 static void lists_stay_apart(void **state) {
   tt_tree t;
   (void)state;

@@ -1,4 +1,4 @@
-/* Waits outside operations: when the log warns, and what the doctor shows of them.
+/* Waits outside operations: when the log warns about them, and what the doctor shows of them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +74,7 @@ static void test_later(void **state) {
   tt_long_wait_end(&w);
 }
 
-/* When there are more waits than notes, all of them warn. */
+/* If there are more waits than slots, every one warns. */
 static void test_many(void **state) {
   (void)state;
   enum { MANY = TT_WAIT_NOTES + 5 };
@@ -108,7 +108,7 @@ static void test_fork(void **state) {
   tt_long_wait_for(&w, "the parent's rank");
   const pid_t child = fork();
   if (!child) {
-    tt_long_wait_end(&w); /* of the parent: it stays */
+    tt_long_wait_end(&w); /* the parent's wait remains */
     tt_long_wait mine = begun_before(1);
     tt_long_wait_for(&mine, "the child's rank");
     _exit(shown("the child's rank") ? 0 : 1);

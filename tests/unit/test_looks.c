@@ -1,12 +1,13 @@
-/* test_looks.c - ranks that share memory: every order of their looks and acts, up to some preemptions.
+/* test_looks.c - ranks that share memory: all interleavings of their reads and writes, up to a number of
+ * preemptions.
  *
- * Idea       A rank looks at its peers' counters, flags, streams and records, and then acts on what it saw; meanwhile its peers
- *            may have gone on by as much as they can. So a hand-over that holds only if looks and acts follow each other quickly
- *            fails in one of the orders that tests/support/interleave.h makes.
- * Scenes     A row says which operations how many ranks call, by which plan, and whether peers can map their vectors, or a copy
- *            goes through the arena or the stage. Ranks test their requests in turn; or they block, and sleep until a peer wakes
- *            them, however long that takes. At any point one may abort, or die: then the others end with an error, or with the
- *            right data, and after that no peer writes to their vectors.
+ * Idea       A rank reads its peers' counters, flags, streams and call signatures, and then acts on what it saw. In between,
+ *            its peers may have advanced as far as they can. A handshake that is correct only if the read and the act
+ *            follow each other quickly fails in one of the orders that tests/support/interleave.h generates.
+ * Scenes     A row says which operations how many ranks call, by which plan, and whether peers can map their vectors or a copy
+ *            goes through the arena or the stage. Ranks test their requests in turn; or they block, and sleep until a peer
+ *            wakes them, however long that takes. At any point one rank may abort or die: the others then end with an error,
+ *            or with the right data, and no peer writes to their vectors afterwards.
  * Output     the number of orders per scene. TEST_SHORT=1: fewer preemptions.
  * Usage      test_looks [SEED]    with a seed: scenes and orders at random
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -27,14 +28,16 @@
 #include "short.h"
 #include "slow_wire.h"
 
-/* The thread sanitizer does not follow a rank from stack to stack, and has nothing to find here: there is one thread. */
+/* The thread sanitizer does not follow a rank from stack to stack. It is not needed here, because there is only
+ * one thread. */
 #ifdef __SANITIZE_THREAD__
 enum { THREADS_ARE_WATCHED = true };
 #else
 enum { THREADS_ARE_WATCHED = false };
 #endif
 
-/* LONG: elements of three pieces, one more than there are places; a piece has 128 bytes less than its place. */
+/* LONG: the elements of three pieces, one more than there are slots. A piece is 128 bytes smaller than its
+ * slot. */
 enum {
   RANKS = INTERLEAVE_RANKS,
   OPS = 20,
@@ -44,10 +47,10 @@ enum {
   ROUNDS = 5000
 };
 
-/* Which vectors peers can map: all, rank 0's, all inputs, all results, none; WIDE: none, and long pieces of a sum; STAGED:
- * none, and channels copy them, too. */
+/* Which vectors peers can map: all, rank 0's, all inputs, all results, none. WIDE: none, and long pieces of a
+ * sum. STAGED: none, and channels copy them, too. */
 typedef enum way { MAPPED, MIXED, INPUTS, RESULTS, COPIED, WIDE, STAGED, WAYS } way;
-/* LATE: a rank that waits does so for long, and looks after its peers, before another goes on. */
+/* LATE: a waiting rank waits long, and checks on its peers, before another rank continues. */
 typedef enum event { NONE, LATE, ABORT, DEATH, ANOTHER_CALL } event;
 
 typedef struct operation {
@@ -55,7 +58,7 @@ typedef struct operation {
   size_t count;
   int root;
   uint32_t in_place; /* a bit per rank */
-  int times;         /* that it is called; 0: once */
+  int times;         /* number of calls; 0: one */
 } operation;
 
 typedef struct scene {
@@ -63,7 +66,7 @@ typedef struct scene {
   int ranks;
   way way;
   operation op[3];
-  int together; /* operations in flight at once; 0: blocking calls */
+  int together; /* operations in flight simultaneously; 0: blocking calls */
   event event;
   int brief, full; /* preemptions */
 } scene;
@@ -161,7 +164,7 @@ static call calls[OPS];
 static int ncalls;
 static rank ranks[RANKS];
 static bool fresh;    /* the communicators are usable */
-static uint32_t salt; /* what is added to inputs in this run: old data are wrong data */
+static uint32_t salt; /* added to the inputs of this run, so that old data are wrong data */
 
 static void fill_call(call *c, int index) {
   c->bytes = c->op.count * sizeof(int32_t);
@@ -195,7 +198,7 @@ static void fill_calls(void) {
     }
 }
 
-static bool is_used(const call *c, int r) { /* the caller has used it for something else */
+static bool is_used(const call *c, int r) { /* unchanged since the caller overwrote it */
   const int32_t *vectors[] = {c->src[r], c->dst[r]};
   for (int i = 0; i < 2; i++) {
     const char *at = (const char *)vectors[i];
@@ -217,7 +220,7 @@ static void end_call(int r, int i, tutti_status status) {
   const call *c = &calls[i];
   const int32_t *got = c->dst[r], *wanted = c->wanted[r];
   const uint32_t more = c->op.coll == TUTTI_BROADCAST ? salt : salt * (uint32_t)played.ranks;
-  if (interleave_is_dead(r)) return; /* its peers used their vectors again */
+  if (interleave_is_dead(r)) return; /* its peers reused their vectors */
   for (size_t k = 0; !status && wanted && k < c->op.count; k++)
     if ((uint32_t)got[k] != (uint32_t)wanted[k] + more)
       interleave_fail("operation %d of %zu elements: rank %d has %d at %zu, not %d", i, c->op.count,
@@ -230,7 +233,7 @@ static void end_call(int r, int i, tutti_status status) {
   memset(c->dst[r], 0x5a, c->bytes);
 }
 
-/* For another call one rank has one element less. */
+/* In ANOTHER_CALL one rank passes one element less. */
 static size_t count_of(int r, int i) {
   return calls[i].op.count -
          (played.event == ANOTHER_CALL && r == played.ranks - 1 && i == ncalls - 1);
@@ -249,7 +252,7 @@ static tutti_status start(int r, int i) {
           ? tutti_reduce_start(comm, c->src[r], c->dst[r], n, TUTTI_INT32, TUTTI_SUM, c->op.root,
                                request)
           : tutti_broadcast_start(comm, c->src[r], c->dst[r], n, TUTTI_INT32, c->op.root, request);
-  tt_comm_list(comm, false); /* no other rank drives it, too */
+  tt_comm_list(comm, false); /* only this rank drives it */
   return status;
 }
 
@@ -265,7 +268,7 @@ static tutti_status block(int r, int i) {
              : tutti_broadcast(comm, c->src[r], c->dst[r], c->op.count, TUTTI_INT32, c->op.root);
 }
 
-/* One look at all requests from the first that is not over. */
+/* Tests all requests once, starting at the first that is not complete. */
 static void test_all(int r, int *first, int end) {
   int done;
   for (int i = *first; i < end; i++) {
@@ -291,7 +294,7 @@ static void act(int r) {
   }
 }
 
-/* Time passes as interleave.h says. */
+/* Time advances as interleave.h describes. */
 int clock_gettime(clockid_t clock, struct timespec *t) {
   if (clock != CLOCK_MONOTONIC) return (int)syscall(SYS_clock_gettime, clock, t);
   const uint64_t ns = interleave_time();
@@ -354,7 +357,7 @@ static void begin(void) {
   salt += 2654435761u;
   for (int r = 0; r < played.ranks; r++) {
     ranks[r].failed = false;
-    ranks[r].comm->wire->cut.slot = 0; /* the next operation cuts the arenas anew, in every run */
+    ranks[r].comm->wire->cut.slot = 0; /* in every run the next operation divides the arenas */
   }
 }
 
@@ -376,7 +379,7 @@ static void end(void) {
   for (int r = 0; r < played.ranks; r++)
     if (wire_counts_sleepers(ranks[r].comm->wire))
       interleave_fail("rank %d is counted as asleep after its end", r);
-  fresh = played.event <= LATE; /* so that all runs begin alike */
+  fresh = played.event <= LATE; /* all runs start in the same state */
 }
 
 static uint64_t play(int bound, uint64_t seed, uint32_t *points) {

@@ -1,5 +1,5 @@
-/* test_lost_aggregator.c - the wire to an aggregator that ends, or sends wrong data: runs pull nothing wrong, do not complete,
- * and the wire reports the loss.
+/* test_lost_aggregator.c - the wire to an in-network reduction server (aggregator) that exits or sends wrong
+ * data: operations receive nothing wrong, do not complete, and the wire reports the loss.
  *
  * The test plays the aggregator, at the other end of a socket pair.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -27,7 +27,7 @@ typedef struct scene {
   int32_t src[COUNT], dst[COUNT];
 } scene;
 
-/* A member with a run whose vector has gone out. wants: the sum; else it has to get a head alone. */
+/* A member whose vector has been sent. wants: it is to receive the sum; otherwise only a head. */
 static void begin(scene *s, bool wants) {
   int fd[2];
   assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
@@ -62,7 +62,7 @@ static void say(const scene *s, tt_aggregator_sum sum, size_t of_head, size_t by
 
 static const tt_aggregator_sum right = {.seq = SEQ, .bytes = BYTES};
 
-/* The run takes what it can, more than once; returns whether it has completed. */
+/* Receives what is available, several times; returns whether the operation has completed. */
 static bool takes_all(scene *s) {
   for (int look = 0; look < 5; look++) {
     s->wire->aggregates->drive(s->wire);
@@ -102,7 +102,7 @@ static void no_other_sum_is_taken(void **state) {
     }
 }
 
-/* After each number of bytes of an answer. */
+/* The aggregator disconnects after each possible number of bytes of an answer. */
 static void it_ends_at_every_byte(void **state) {
   const size_t head = sizeof right, whole = head + BYTES;
   (void)state;
@@ -128,7 +128,8 @@ static void it_ends_at_every_byte(void **state) {
   }
 }
 
-/* A run that cannot send any more is not over, whatever has come for it; one that begins later neither. */
+/* If the connection closes, an operation does not complete, whatever has arrived for it. The same holds for one
+ * that starts later. */
 static void nothing_is_sent_any_more(void **state) {
   scene s;
   (void)state;
@@ -144,7 +145,7 @@ static void nothing_is_sent_any_more(void **state) {
   end(&s);
 }
 
-/* The end of a connection stays readable: a rank that waits for others must still sleep. */
+/* A closed connection stays readable. A rank that waits for others must still be able to sleep. */
 static void its_end_wakes_nobody(void **state) {
   scene s;
   (void)state;
@@ -157,7 +158,7 @@ static void its_end_wakes_nobody(void **state) {
   end(&s);
 }
 
-/* A connection to a listener at 127.0.0.1; its two ends. */
+/* Connects to a listener at 127.0.0.1; returns both ends. */
 static int listen_and_connect(int *ours, int *theirs) {
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
   socklen_t n = sizeof at;
@@ -171,7 +172,8 @@ static int listen_and_connect(int *ours, int *theirs) {
   return listener;
 }
 
-/* It has closed the connection: while it listens it lives, and may have ended the sums for another reason. */
+/* The server closed the connection. As long as it listens it is alive, and may have ended the session for
+ * another reason. */
 static void whether_it_answers(void **state) {
   (void)state;
   for (int listens = 0; listens < 2; listens++) {

@@ -1,7 +1,7 @@
-/* test_measure.c - a rank cannot make a plan that is to be measured: all ranks learn it, so all
- * fail alike, and their next call is right.
+/* test_measure.c - one rank cannot make a plan that is to be measured. All ranks return an error, and their
+ * next call succeeds.
  *
- * Idea       measure.c's calls that make plans come here (ld's --wrap), and fail on one rank.
+ * Idea       measure.c's calls that make plans are redirected here (ld's --wrap), and fail on one rank.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* test_meet.c - how ranks find each other: the rendezvous, agents. Ranks are
- * threads. Uninvited peers: test_meet_key.c; without a rendezvous: test_meet_store.c.
+/* test_meet.c - how ranks connect at startup: the rendezvous and its agents. Ranks are threads. Uninvited
+ * peers: test_meet_key.c; without a rendezvous: test_meet_store.c.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -75,9 +75,9 @@ static void bad_ids_are_refused(void **state) {
   }
 }
 
-/* ---- a meeting ---- */
+/* ---- startup ---- */
 
-/* One host, hosts of several ranks, and hosts of one, so that agents sit below agents. */
+/* One host, hosts of several ranks, and hosts of one, which gives agents below agents. */
 static void all_meet(void **state) {
   (void)state;
   for (int per_host = 1; per_host <= MOST; per_host = 3 * per_host + 1)
@@ -92,7 +92,7 @@ static void all_meet(void **state) {
     }
 }
 
-/* One of the ranks cannot go on, in each of the rounds: all get its status, and its reason. */
+/* One rank reports an error in one of the rounds. All ranks get its status and its reason. */
 static void one_cannot(void **state) {
   (void)state;
   for (int round = 1; round <= ROUNDS; round++) {
@@ -111,7 +111,7 @@ static void one_cannot(void **state) {
   }
 }
 
-/* A rank of another host leaves: an agent below the rendezvous, or below another agent, hears it first. */
+/* A rank of another host leaves. An agent below the rendezvous, or below another agent, detects it first. */
 static void a_host_is_lost(void **state) {
   (void)state;
   for (int leaver = 0; leaver < MOST; leaver += MOST - 1)
@@ -126,7 +126,7 @@ static void a_host_is_lost(void **state) {
                       .rounds = r == leaver ? rounds : ROUNDS};
       for (int r = 0; r < MOST; r++) {
         meeting_begin(&g[r]);
-        usleep(20000); /* agents come in this order, so the last ones sit below the first ones */
+        usleep(20000); /* agents arrive in this order, so the last ones are below the first ones */
       }
       for (int r = 0; r < MOST; r++) meeting_finish(&g[r]);
       for (int r = 0; r < MOST; r++)
@@ -137,7 +137,7 @@ static void a_host_is_lost(void **state) {
     }
 }
 
-/* What an agent hands out cannot be written, nor cut. */
+/* A table that an agent hands out cannot be written or truncated. */
 static void tables_are_sealed(void **state) {
   const char *rows[2] = {"abc", "defghijkl"};
   const uint32_t bytes[2] = {4, 10};
@@ -160,12 +160,12 @@ static void tables_are_sealed(void **state) {
   tt_table_drop(&t);
 }
 
-/* One of three ranks makes an error: the sentence that it gets, and the others' sentence. */
+/* One of three ranks is wrong: the error message that it gets, and the message of the others. */
 static void one_is_wrong(void **state) {
   static const struct {
     const char *name;
     int rank, ranks, rounds;
-    bool other_key, in_place_of_one; /* rank 2 does not come, or is one too many */
+    bool other_key, in_place_of_one; /* rank 2 does not start, or is one too many */
     tutti_status its, theirs;
     const char *it_hears, *they_hear;
   } cases[] = {
@@ -210,9 +210,9 @@ static void one_is_wrong(void **state) {
   }
 }
 
-/* ---- no rendezvous there ---- */
+/* ---- no rendezvous at the address ---- */
 
-/* A port with nothing behind it, or with another service. */
+/* A port on which another service listens, or nothing. */
 typedef struct stranger {
   int listener;
   bool says;
@@ -252,7 +252,7 @@ static void no_rendezvous_is_said(void **state) {
                  "rank 0 could not reach|Connection refused|is the id right");
   assert_true(g.took < 10);
   listen(listener, 4);
-  for (int i = 0; i < 3; i++) { /* rank 0 sees that the port is taken, and so do the others */
+  for (int i = 0; i < 3; i++) { /* rank 0 detects that the port is taken, and all ranks report it */
     static const char *const hears[] = {"127.0.0.1|TUTTI_PORT|is no rendezvous",
                                         "127.0.0.1|TUTTI_PORT|has closed the connection",
                                         "127.0.0.1|TUTTI_PORT|does not answer as"};
@@ -261,7 +261,7 @@ static void no_rendezvous_is_said(void **state) {
     meeting_begin(&g);
     meeting_finish(&g);
     meeting_expect(&g, i < 2 ? TUTTI_ERR_SYSTEM : TUTTI_ERR_TIMEOUT, hears[i]);
-    assert_true(i < 2 || !atomic_load(&s.over)); /* it does not wait until the other has left */
+    assert_true(i < 2 || !atomic_load(&s.over)); /* rank 0 does not wait until the other has left */
     atomic_store(&s.over, true);
     pthread_join(thread, NULL);
   }
@@ -272,7 +272,7 @@ static void no_rendezvous_is_said(void **state) {
   meeting_expect(&g, TUTTI_ERR_TIMEOUT, "no.such.host.invalid");
 }
 
-/* One of three ranks has another version, and comes first, in between, or last. */
+/* One of three ranks has another version, and arrives first, in the middle, or last. */
 static void another_version_is_told_to_all(void **state) {
   (void)state;
   for (int when = 0; when < 3; when++) {
@@ -320,7 +320,7 @@ static void *visit_in_turn(void *guests) {
   return NULL;
 }
 
-/* The same ranks meet again and again, before or after all have left the meeting before. */
+/* The same ranks connect repeatedly, before or after every rank has left the preceding round. */
 static void a_lasting_rendezvous_serves_in_turn(void **state) {
   (void)state;
   for (int lasting = 0; lasting < 2; lasting++) {

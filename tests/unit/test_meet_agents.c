@@ -1,5 +1,6 @@
-/* test_meet_agents.c - processes that meet by agents, and one that is killed before all have come: the agent of a
- * host, another rank of the host, an agent between other agents and the rendezvous. All others hear it soon.
+/* test_meet_agents.c - processes that connect through agents, and one that is killed before all have arrived:
+ * the agent of a host, another rank of the host, or an agent between other agents and the rendezvous. All
+ * others report it quickly.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <signal.h>
@@ -19,7 +20,7 @@
 
 enum { MOST = 24 };
 
-typedef struct board { /* of all processes */
+typedef struct board { /* shared by all processes */
   tt_rendezvous at;
   atomic_bool open;
   peer peer[MOST];
@@ -37,7 +38,7 @@ static pid_t be_rank(board *b, int rank) {
   if (pid) return pid;
   peer mine = b->peer[rank];
   while (!atomic_load(&b->open)) usleep(1000);
-  usleep(20000 * (useconds_t)rank); /* so they come in this order */
+  usleep(20000 * (useconds_t)rank); /* ranks arrive in this order */
   mine.at = b->at;
   mine.rounds = 1;
   meeting_visit(&mine);
@@ -49,8 +50,8 @@ static pid_t be_rank(board *b, int rank) {
 static void the_others_hear_it(void **state) {
   static const struct {
     const char *name;
-    int ranks, per_host, victim; /* one more rank is awaited */
-    const char *near, *far;      /* what ranks of its host hear, and all others */
+    int ranks, per_host, victim; /* one more rank is expected */
+    const char *near, *far;      /* the messages on ranks of its host, and on all others */
   } cases[] = {
       {"the agent of a host", 6, 3, 0, "by which the ranks of this host meet",
        "rank 0 (|left before"},
@@ -86,7 +87,7 @@ static void the_others_hear_it(void **state) {
   }
 }
 
-/* An agent takes as many ranks as its descriptors allow, and the next ranks get another one. */
+/* An agent accepts as many ranks as its descriptors allow. Further ranks get another agent. */
 static void few_descriptors_are_enough(void **state) {
   (void)state;
   board *b = new_board();

@@ -31,7 +31,7 @@ static void strangers_do_not_stall(void **state) {
     for (size_t k = 0; k < sizeof words; k++) words[k] = (char)rand_r(&seed);
     fds[i] = meeting_call(at.port);
     memcpy(forged.nonce, words, TT_DIGEST);
-    switch (i % 6) { /* silent; garbage; a hello; half a hello; the same and a wrong proof */
+    switch (i % 6) { /* silent; garbage; a hello; half a hello; a hello and a wrong proof */
       case 1: send(fds[i], words, sizeof words, MSG_NOSIGNAL); break;
       case 2: send(fds[i], &forged, sizeof forged, MSG_NOSIGNAL); break;
       case 3: send(fds[i], &forged, sizeof forged / 2, MSG_NOSIGNAL); break;
@@ -58,7 +58,7 @@ static void strangers_do_not_stall(void **state) {
   for (int i = 0; i < STRANGERS; i++) close(fds[i]);
 }
 
-/* A rank of a version that sent the key in clear is told why it is refused; the others meet. */
+/* A rank of a version that sent the key in clear text is refused with the reason. The other ranks connect. */
 static void versions_that_told_the_key_are_refused(void **state) {
   const tt_rendezvous at = meeting_serve();
   const tt_hello old = {.magic = TT_MEET_MAGIC, .protocol = 2, .ranks = 2, .who = "old, pid 5"};
@@ -85,7 +85,7 @@ static int descriptors_open(void) {
   return n;
 }
 
-/* Also one that was told why it is refused, and stays, counts as a stranger: there are 64 at most. */
+/* A connection that was refused but stays open still counts as a stranger: there are 64 at most. */
 static void refused_strangers_hold_little(void **state) {
   enum { STRANGERS = 200, MOST = 64, SPARE = 8 };
   static int fds[STRANGERS];
@@ -109,10 +109,10 @@ static void refused_strangers_hold_little(void **state) {
 
 /* ---- an attacker without the key ---- */
 
-/* All that a rank sends to a process that has taken the rendezvous's port, and the result. */
+/* What a rank sends to a process that has taken the rendezvous's port, and the result. */
 typedef struct thief {
   int listener;
-  const tt_challenge *says; /* or nothing */
+  const tt_challenge *says; /* or NULL */
   unsigned char heard[4096];
   ssize_t n;
 } thief;
@@ -132,7 +132,7 @@ static bool holds(const thief *t, const void *bytes, size_t n) {
   return memmem(t->heard, (size_t)t->n, bytes, n) != NULL;
 }
 
-/* The attacker has the port, and may replay what a true rendezvous just sent to it. */
+/* The attacker has the port, and may replay a challenge of the true rendezvous. */
 static void a_thief_of_the_port_learns_nothing(void **state) {
   (void)state;
   for (int replays = 0; replays < 2; replays++) {
@@ -159,14 +159,14 @@ static void a_thief_of_the_port_learns_nothing(void **state) {
     meeting_finish(&g);
     pthread_join(thread, NULL);
     meeting_expect(&g, TUTTI_ERR_SYSTEM, "does not know this job's key|TUTTI_PORT");
-    assert_int_equal(t.n, sizeof(tt_hello)); /* the hello, and not a byte more */
+    assert_int_equal(t.n, sizeof(tt_hello)); /* the hello, and no further byte */
     assert_false(holds(&t, real.key, 8));
     close(fd);
     close(t.listener);
   }
 }
 
-/* One visitor's proof is useless to the next. */
+/* A proof is not valid on another connection. */
 static void a_proof_works_once(void **state) {
   const tt_rendezvous at = meeting_serve();
   tt_hello hello = {.magic = TT_MEET_MAGIC,
@@ -191,12 +191,12 @@ static void a_proof_works_once(void **state) {
     if (i == 3) tt_prove_key(TT_VISITOR, at.key, &hello, c.nonce, proof);
     hello.rank = 1;
     assert_int_equal(send(fd, proof, sizeof proof, 0), sizeof proof);
-    assert_int_equal(recv(fd, &byte, 1, 0), i == 0); /* greeted, or disconnected */
+    assert_int_equal(recv(fd, &byte, 1, 0), i == 0); /* accepted, or disconnected */
     close(fd);
   }
 }
 
-/* A process that has the name of a host's agent, and does not know the key. */
+/* A process that has the socket name of a host's agent but not the key. */
 static void *lie(void *listener) {
   struct {
     unsigned char proof[TT_DIGEST];
@@ -241,7 +241,7 @@ static void count_warnings(void *ctx, int level, const char *line) {
   *(int *)ctx += level == 0 && strstr(line, " has at most ") != NULL;
 }
 
-/* A text that can be guessed is warned of, once; one with 128 bits, in whatever digits, is not. */
+/* A secret that can be guessed gives one warning. One with 128 bits, in any encoding, gives none. */
 static void weak_secrets_are_warned_of(void **state) {
   static const struct {
     const char *name, *text;

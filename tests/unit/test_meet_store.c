@@ -1,4 +1,5 @@
-/* test_meet_store.c - how ranks find each other without a rendezvous: over a store, and by a gather. Ranks are threads.
+/* test_meet_store.c - how ranks connect without a rendezvous: over a key-value store, or with a gather
+ * function. Ranks are threads.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +28,7 @@ typedef struct shelf {
   int n, puts;
   int fails; /* puts before one fails; 0: none fails */
   const char
-      *cut; /* what is put under a key that contains this loses its last byte; NULL: nothing */
+      *cut; /* a value put under a key that contains this text loses its last byte; NULL: none */
 } shelf;
 
 static int put(void *ctx, const char *key, const void *bytes, size_t n) {
@@ -102,7 +103,8 @@ static void stores_serve_too(void **state) {
   }
 }
 
-/* What the ranks say if a value has lost its last byte. Whose row was cut hears nothing, for rank 0 does not know its number. */
+/* The error messages if a value has lost its last byte. The rank whose row was truncated times out, because
+ * rank 0 cannot tell whose row it is. */
 static void a_value_that_is_cut_is_named(void **state) {
   static const struct {
     const char *cut;
@@ -130,10 +132,11 @@ static void a_value_that_is_cut_is_named(void **state) {
   }
 }
 
-/* One store for several lives of a job. The other ranks put their rows into the meeting before, and only then rank 0 begins. */
+/* One store for several runs of a job. In each run the other ranks start first and put their rows under the keys
+ * of the previous run; rank 0 starts after that. */
 static void a_store_may_outlive_its_ranks(void **state) {
   static const struct {
-    int ranks, comes, fails_in; /* of ranks 1 and 3: all hear of the first */
+    int ranks, comes, fails_in; /* ranks 1 and 3 fail in this round */
     tutti_status status;
     const char *words;
   } lives[] = {{5, 5, 0, TUTTI_OK, ""},
@@ -173,7 +176,7 @@ enum { GATHERERS = 4 };
 typedef struct hall {
   pthread_barrier_t all_are_here;
   const void *row[GATHERERS];
-  bool shown; /* by the doctor, while ranks are inside */
+  bool shown; /* by the doctor, while ranks are connecting */
 } hall;
 typedef struct seat {
   hall *of;
@@ -195,7 +198,7 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all) {
   return 0;
 }
 
-/* Ranks bring rows of several sizes, or ranks 1 and 3 cannot go on in a round. */
+/* Ranks contribute rows of several sizes, or ranks 1 and 3 fail in a round. */
 static void a_gather_serves_too(void **state) {
   (void)state;
   for (int fails_in = 0; fails_in <= ROUNDS; fails_in++) {

@@ -1,7 +1,7 @@
-/* test_mpi_abi.c - mpi/abi/mpi.h beside what the standard says of its values, of all of them.
+/* test_mpi_abi.c - checks all values of mpi/abi/mpi.h against the rules of the standard.
  *
- * Idea       Each kind of handle has a range of its own, no two predefined handles are equal, and a type of fixed size
- *            has its size in bits 3 to 5 of its handle, as a power of two. So a slip in one value shows.
+ * Idea       Each kind of handle has its own range, no two predefined handles are equal, and a type of fixed size has its
+ *            size in bits 3 to 5 of its handle, as a power of two. A mistake in a single value is therefore detected.
  * Source     MPI 5.0, chapter "Application Binary Interface (ABI)": its types, and the encoding of handles.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -33,14 +33,14 @@ HANDLE(MPI_Op);
 HANDLE(MPI_Request);
 HANDLE(MPI_Win);
 HANDLE(MPI_T_cvar_handle);
-/* What stands for no rank or no number is negative, and wildcards differ from it. */
+/* Special values for a rank or number are negative, and wildcards differ from them. */
 IS(MPI_ANY_SOURCE < 0 && MPI_ANY_TAG < 0 && MPI_PROC_NULL < 0 && MPI_ROOT < 0 && MPI_UNDEFINED < 0);
 IS(MPI_ANY_SOURCE != MPI_PROC_NULL && MPI_PROC_NULL != MPI_ROOT && MPI_ANY_SOURCE != MPI_ROOT);
 IS(MPI_THREAD_SINGLE < MPI_THREAD_FUNNELED && MPI_THREAD_FUNNELED < MPI_THREAD_SERIALIZED &&
    MPI_THREAD_SERIALIZED < MPI_THREAD_MULTIPLE);
 IS(MPI_SUCCESS == 0 && MPI_ERR_NO_MEM < MPI_ERR_LASTCODE);
 
-/* ---- handles: read from the header itself, so that none is left out ---- */
+/* ---- handles: read from the header itself, so that every one is checked ---- */
 
 typedef struct handle {
   char name[64], kind[64];
@@ -96,7 +96,7 @@ static void kinds_have_ranges(void **state) {
   }
 }
 
-/* Names have bits (MPI_INT8_T) or bytes (MPI_REAL8); a type without either is a byte. */
+/* Names contain bits (MPI_INT8_T) or bytes (MPI_REAL8); a type without either has one byte. */
 static unsigned long bytes_of(const char *name) {
   const char *digits = strpbrk(name, "0123456789");
   if (!digits) return 1;

@@ -1,6 +1,5 @@
-/* Mutants: every algorithm's schedules with one change. A mutant that the prover
- * still accepts must compute the right result in every order tried; so the prover
- * refuses every mutant that computes a wrong one, or hangs.
+/* Mutants: every algorithm's schedules with one change. A mutant that the prover accepts must compute the right
+ * result in every order tried, which shows that the prover refuses mutants that compute wrong results or hang.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* test_net_abort.c - a communicator over a network is over: a rank tells the others. In a large job each rank tells
- * only some, that pass it on, and all live ranks hear it although some are dead. Ranks are tables in
- * one process, and messages queues.
+/* test_net_abort.c - ending a communicator over a network: one rank tells the others. In a large job each rank
+ * sends to only some ranks, which forward the message, and all live ranks receive it although some ranks are
+ * dead. Ranks are tables in one process, and messages are queues.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ typedef struct rank {
   struct {
     int from;
     tt_net_control what;
-  } * queue; /* [QUEUE], of messages that come */
+  } * queue; /* [QUEUE], incoming messages */
   size_t came, taken;
   tutti_net_done done[QUEUE];
   int ndone;
@@ -119,7 +119,7 @@ static void end(int ranks) {
 
 static void all_hear_it(void **state) {
   static const struct {
-    int ranks, dead_in_100, most; /* messages of a rank */
+    int ranks, dead_in_100, most; /* messages that a rank sends */
   } cases[] = {{2, 0, 1},    {64, 0, 63},   {64, 30, 63}, {65, 0, 14},
                {256, 0, 16}, {256, 30, 16}, {600, 0, 20}, {600, 30, 20}};
   unsigned seed = 7;
@@ -143,7 +143,7 @@ static void all_hear_it(void **state) {
   }
 }
 
-/* A rank that has heard a reason aborts for another one, and its message arrives first. */
+/* A rank that has received one reason aborts for another, and its message arrives first. */
 static void the_first_reason_counts(void **state) {
   unsigned seed = 1;
   char reason[320];

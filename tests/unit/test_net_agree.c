@@ -1,8 +1,7 @@
-/* Agreement over messages (net_agree.c): ranks of a simulated network agree twice, while at random
- * some die, their last messages are lost, some time out, and everything else arrives at any allowed
- * time. Live ranks return the same decision, are in it, and no rank waits forever, even if a link
- * between two breaks. models/net_agree.pml covers all orders of the cases drawn here, except for
- * links.
+/* Agreement over messages (net_agree.c). Ranks of a simulated network agree twice, while some die at random,
+ * lose their last messages, or time out, and everything else arrives at any allowed time. Live ranks return the
+ * same decision and are part of it, and no rank waits forever, even if the link between two ranks breaks.
+ * models/net_agree.pml covers all orders of these cases, except for broken links.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +42,7 @@ typedef struct rank {
 static rank all[MOST];
 static int ranks, deaths, quits, cuts;
 static uint64_t lot;
-static int late[MOST][MOST]; /* how seldom a peer's messages, and its loss, arrive */
+static int late[MOST][MOST]; /* how rarely a peer's messages, and its loss, arrive */
 
 static int draw(int n) {
   lot = lot * 6364136223846793005u + 1442695040888963407u;
@@ -259,7 +258,7 @@ static void those_who_live_agree(void **state) {
       all[r].wire->peer->close(all[r].wire);
     }
   }
-  if (!one) assert_true(agreed > JOBS / 4 && gave_up > JOBS / 4); /* enough cases occur */
+  if (!one) assert_true(agreed > JOBS / 4 && gave_up > JOBS / 4); /* both are frequent enough */
 }
 
 int main(void) {

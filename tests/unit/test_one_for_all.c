@@ -1,6 +1,7 @@
-/* test_one_for_all.c - where every rank does alike one rank is simulated for all: the estimate is that of all ranks, for
- * every plan of every family, on every kind of network. Where ranks send several messages at once and share links, or
- * routes depend on their numbers, ranks differ in what meets on a link, and the estimate by one is near that of all.
+/* test_one_for_all.c - symmetric schedules, for which one rank is simulated for all. The estimate equals that
+ * of all ranks, for every plan of every family, on every kind of network. The two estimates are only close
+ * where ranks send several messages simultaneously and share links, or routes depend on rank numbers, because
+ * the loads of the links then differ.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* The price of ranks that share cores: they take turns, and no core is idle while there is work.
+/* Cost estimates for ranks that share cores: they run alternately, and no core is idle while there is work.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -29,9 +29,8 @@ static double time_of(const char *name, const tt_cost_model *profile, double byt
   return time;
 }
 
-/* Work that one rank does for all leaves the other cores idle: in naive the root sums, then all
- * read the sum, a core's ranks one after the other. For very many ranks the work is assumed to be
- * spread evenly. */
+/* Work that one rank does for all leaves the other cores idle. In naive the root sums, then all ranks read the
+ * sum, the ranks of a core one after the other. For very many ranks the work is assumed to be spread evenly. */
 static void on_shared_cores_work_takes_turns(void **state) {
   (void)state;
   for (int P = 2; P <= 40; P++)
@@ -106,8 +105,8 @@ static void ranks_that_migrate_leave_no_core_idle(void **state) {
     }
 }
 
-/* naive: the root is done when all messages to it were sent and received, on any core. Then it
- * sends to all ranks in turn, and the last one receives. */
+/* naive: the root is done when all messages to it were sent and received, on any core. Then it sends to each
+ * rank in turn, and the last one receives. */
 static void of_naive_others_work_for_the_root(void **state) {
   (void)state;
   const double once = 2e-6;

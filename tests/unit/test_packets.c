@@ -1,7 +1,6 @@
-/* Headers and bytes of the wire over messages (net_recv.c, net_send.c), with a simulated network:
- * input that a peer with another version might send is refused with a sentence; messages of a
- * closed network are dropped; and exported bytes complete in the order in which they were sent,
- * whatever the order of the network's completions.
+/* Headers and data of the message wire (net_recv.c, net_send.c), over a simulated network. Input that a peer of
+ * another version might send is refused with an error message. Messages of a closed network are dropped.
+ * Exported data completes in send order, whatever the order of the network's completions.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,7 +67,7 @@ static tutti_status poll(void) {
   return wire->net->poll(wire, &moved);
 }
 
-/* What is on its way leaves first: until then its memory is the network's. */
+/* Messages in flight complete first, because the network owns their memory until then. */
 static int close_wire(void **state) {
   (void)state;
   for (int i = 0; i < SLOTS; i++)
@@ -167,7 +166,7 @@ static void pieces_come_in_order_and_in_part(void **state) {
   }
 }
 
-/* The network's number in the header differs; the bytes behind it are received and thrown away. */
+/* The header carries the number of another network; the data after it is received and discarded. */
 static void what_another_network_sent_is_dropped(void **state) {
   tt_stamp stamp;
   (void)state;
@@ -207,7 +206,7 @@ static bool over(uint64_t ticket) {
   return wire->channel->consumed(wire, PEER, LANE, ticket);
 }
 
-/* Tickets count on beyond the largest number. */
+/* Exported data completes in order, also when tickets wrap around. */
 static void exported_bytes_are_over_in_their_order(void **state) {
   tt_out_end *e = tt_net_out(tt_net_of(wire), PEER, LANE);
   uint64_t ticket[4];
@@ -227,15 +226,15 @@ static void exported_bytes_are_over_in_their_order(void **state) {
     assert_int_equal(poll(), TUTTI_OK);
     for (int k = 0; k < 4; k++)
       if (over(ticket[k]) != (k < then[i])) fail_msg("message %d after %d ends", k, i + 1);
-    assert_int_equal(wire->channel->owed(wire), PEER); /* packets are on their way still */
+    assert_int_equal(wire->channel->owed(wire), PEER); /* packets are still in flight */
   }
 }
 
 static void a_full_window_takes_nothing(void **state) {
   (void)state;
-  push(LARGE, LARGE); /* the window is one at first */
+  push(LARGE, LARGE); /* the window starts at one message */
   push(LARGE, 0);
-  push(100, 0); /* nor small messages: they would overtake */
+  push(100, 0); /* small messages wait as well: they would overtake */
   end(slot_of(true, TAG_BYTES + LANE), LARGE);
   assert_int_equal(poll(), TUTTI_OK);
   push(100, 100);
@@ -254,14 +253,15 @@ static int on_rail(int rail) {
   return slot_of(true, tt_bytes_tag(LANE, rail));
 }
 
-/* Data goes where the fewest messages are in flight; a rail whose messages do not end gets no more. */
+/* Data takes the rail with the fewest messages in flight. A rail with messages that do not complete gets no
+ * more. */
 static void data_takes_the_rail_with_the_least_in_flight(void **state) {
   (void)state;
-  for (int r = 0; r < RAILS; r++) push(LARGE, LARGE); /* each window is one at first */
+  for (int r = 0; r < RAILS; r++) push(LARGE, LARGE); /* each window starts at one message */
   push(LARGE, 0);
   for (int r = 0; r < RAILS; r++) {
     assert_true(on_rail(r) >= 0);
-    end(slot_of(true, LANE), sizeof(tt_heading)); /* packets all go on the first rail */
+    end(slot_of(true, LANE), sizeof(tt_heading)); /* packets use the first rail only */
   }
   for (int i = 0; i < 5; i++) {
     end(on_rail(1), LARGE);
@@ -277,7 +277,7 @@ static void data_takes_the_rail_with_the_least_in_flight(void **state) {
   for (int r = 0; r < RAILS; r++) assert_true((on_rail(r) >= 0) == (r == 1));
 }
 
-/* The packet says on which rail its bytes come; a rail that is not there is refused. */
+/* The packet names the rail of its data. A rail number that does not exist is refused. */
 static void bytes_come_on_the_rail_that_the_packet_names(void **state) {
   tt_stamp stamp;
   (void)state;

@@ -1,5 +1,6 @@
-/* test_pairs.c - messages of a pair leave in the order of their steps: in no schedule does one wait long for another that its
- * own data do not need. Else links that a price counts as busy at once would work one after the other.
+/* test_pairs.c - messages between two ranks are sent in the order of their steps. In no schedule does a message
+ * wait long for an earlier one that its data does not depend on. Such a wait would serialize links that the
+ * estimate counts as busy simultaneously.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,8 @@
 
 enum { MOST = 16, EACH = 12 };
 
-/* A message: its steps in the schedules of both ends, and when it leaves and is taken, in messages from the start. */
+/* A message: its step on the sender and on the receiver, and when it is sent and received, in messages since
+ * the start. */
 typedef struct message {
   uint32_t from, to;
   int leaves, taken;
@@ -64,7 +66,7 @@ static bool later(int *at, int than) {
   return true;
 }
 
-/* One pass over everything; true: something became later. */
+/* One pass over all steps and messages; true: some time increased. */
 static bool pass(game *g, bool in_order) {
   bool moved = false;
   for (int r = 0; r < g->ranks; r++)
@@ -123,7 +125,7 @@ static void no_message_waits_for_another(void **state) {
           continue; /* no allreduce for this number of ranks */
         tt_sched_free(s);
         const int needs = chain(name, counts[c], false), takes = chain(name, counts[c], true);
-        /* two trees share the pairs of a node, and a sum may wait for the other tree's */
+        /* two trees share pairs of ranks, and a sum may wait for the other tree's */
         const int most = strncmp(name, "tree(double", 11) ? needs + needs / 4 + 1 : 3 * needs;
         if (takes > most)
           fail_msg("%s on %d ranks: %d messages one after the other, and its data need %d", name,
@@ -131,7 +133,8 @@ static void no_message_waits_for_another(void **state) {
       }
 }
 
-/* Sums go on the way that the operands went: a rank sends to one neighbour on each circle, and never back. */
+/* Sums travel in the direction of their operands: on each circle a rank sends to one neighbour only, and never
+ * back. */
 static void a_ring_turns_one_way(void **state) {
   static const struct {
     const char *name;

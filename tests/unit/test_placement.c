@@ -1,4 +1,4 @@
-/* Placements: where ranks run determines levels and an order; topologies and racks are read; and
+/* Placements: the positions of the ranks determine levels and an order; topologies and racks are parsed; and
  * for any input, ranks of the same domain are adjacent.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -78,7 +78,7 @@ static const struct {
      "0 1 2 3 4 5 6 7", "0 0 0 0 0 0 0 0", 3},
     {"a0pxm a0pxm a0pym a0pym a0pxn a0pxn a0pyn a0pyn", NULL, "numa:2 cache:2 core:2",
      "0 1 2 3 4 5 6 7", "0 0 0 0 0 0 0 0", 3},
-    /* with nodes, too, they would be one too many */
+    /* with nodes as well there would be one level too many */
     {"a0pxm a0pxm a0pym a0pym a0pzn a0pzn a0qxm a0qxm a1pxm a1pxm", NULL,
      "node:2 package:(2,1) cache:(3,1,1) core:2", "0 1 2 3 4 5 6 7 8 9", "0 0 0 0 0 0 0 0 1 1", 3},
     {"a0pxm a0pxn a0pxm a0pxn", NULL, "numa:2 core:2", "0 2 1 3", "0 0 0 0", 2},
@@ -256,7 +256,7 @@ static bool together(const tt_placement *a, const tt_placement *b, const char *l
          (depth < 5 || a->cache == b->cache);
 }
 
-/* Fill in the places below the g-th domain above level l: the domain of level `of` that each is in. */
+/* Fills in the positions below the g-th domain above level l: the domain of level `of` that each is in. */
 static void fill(const tt_tree *t, int l, int g, int of, int domain, int *domains, int *places) {
   for (int i = 0; i < tt_tree_count(t, l, g); i++) {
     const int child = tt_tree_first(t, l, g) + i, here = l == of ? child : domain;
@@ -335,7 +335,7 @@ static void what_sits_together_stands_together(void **state) {
   }
 }
 
-/* A hundred nodes of different sizes do not fit into the text: racks remain. */
+/* A hundred nodes of different sizes do not fit into the text, so only the racks remain. */
 static void a_forgotten_topology_stays_in_colors(void **state) {
   (void)state;
   static const char *const topologies[] = {"rack:2 node:2 core:2", "rack:2 node:(1,2) core:(2,3,3)",
@@ -354,7 +354,7 @@ static void a_forgotten_topology_stays_in_colors(void **state) {
   }
 }
 
-/* Levels within a machine: those below the nodes, or from the first that is named so. */
+/* Levels within a machine: those below the nodes, or from the first level with such a name. */
 static void levels_inside_are_counted(void **state) {
   static const struct {
     const char *levels;
@@ -377,7 +377,8 @@ static void levels_inside_are_counted(void **state) {
   }
 }
 
-/* Levels keep their names as colours where they have one of the machine's; others go by order. */
+/* Levels keep their names as colours if the name is one of the machine's; other levels are identified by their
+ * order. */
 static void colors_keep_names(void **state) {
   static const struct {
     const char *topology, *again;
@@ -410,12 +411,12 @@ static void long_lists_are_sorted(void **state) {
   for (int v = 0; v < 6; v++) assert_int_equal(order[v] / 10, 0); /* the first node, of six */
 }
 
-/* 10,000 nodes of 4 ranks, of which any lack one or two. */
+/* 10,000 nodes of 4 ranks, some of which lack one or two. */
 static void incomplete_nodes_are_said_in_runs(void **state) {
   enum { NODES = 10000, ALL = 4 * NODES };
   static const struct {
     int one,
-        two; /* each node whose number is a multiple of these lacks one rank, or two; 0: no node lacks them */
+        two; /* nodes with these multiples as numbers lack one rank, or two; 0: no node lacks them */
     const char *levels;
   } cases[] = {{0, 0, "node:10000 core:4"},
                {9999, 0, "node:10000 core:(3,4*9998,3)"},
@@ -452,8 +453,8 @@ static void incomplete_nodes_are_said_in_runs(void **state) {
   free(out.node_of);
 }
 
-/* Lists that are too long all the same are left out, from within: of 48 sizes, each in three packages
- * of unequal sizes. */
+/* Lists that are too long even when sorted are left out, from the innermost level outwards: here 48 sizes, each
+ * in three packages of unequal sizes. */
 static void long_lists_are_left_out(void **state) {
   int ranks = 0;
   (void)state;

@@ -1,4 +1,4 @@
-/* Simulated schedules give the papers' closed forms.
+/* Simulated schedules reproduce the closed forms of the papers.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static void build_few(const char *name, tt_ask ask, tt_sched **all) {
   }
 }
 
-/* The time of an algorithm, with all ranks simulated, or one for all. */
+/* The time of an algorithm; either all ranks are simulated, or one for all. */
 static tt_breakdown terms_of(const char *name, tutti_coll coll, const tt_cost_model *profile,
                              bool uniform, double bytes) {
   const tt_ask ask = {.coll = coll, .ranks = profile->ranks};
@@ -80,8 +80,8 @@ static void equations_15_25_and_44(void **state) {
             2 * (P - 1) * alpha + 2 * (P - 1) * u * beta + (P - 1) * u * gamma_);
       about("25", P, m, time_of("fold(halving)", &p, m),
             2 * L * alpha + 2 * (P - 1) * u * beta + (P - 1) * u * gamma_);
-      /* the paper's count of additions is a bound: primes and stars that are the same are made
-       * once, except on 2^n - 1 ranks, where none are */
+      /* The paper's number of additions is an upper bound: equal primes and stars are computed once. On 2^n - 1
+       * ranks no two are equal. */
       const double time = time_of("generalized(latency)", &p, m);
       const double most = L * alpha + P * L * u * beta + P * (P > 2 ? 2 * L - 2 : 1) * u * gamma_;
       const double least = L * alpha + P * L * u * beta + P * L * u * gamma_;
@@ -91,8 +91,7 @@ static void equations_15_25_and_44(void **state) {
     }
 }
 
-/* The counts of the schedule, which test_counts.c compares with the paper; equation 36 is a bound
- * on it, reached in its first part. */
+/* The counts of the schedule (test_counts.c). Equation 36 is an upper bound, reached for r = 0. */
 static void equation_36(void **state) {
   (void)state;
   for (int P = 3; P <= 300; P++)
@@ -120,14 +119,15 @@ static void equation_36(void **state) {
     }
 }
 
-static double packet(int P, int r, double m) { /* equations 36 and 44: r steps less */
+static double packet(int P, int r, double m) { /* equations 36 and 44: r steps fewer */
   const double u = m / P, L = log_of(P), more = (1 << r) - 1;
   if (r == (int)L) return L * alpha + P * L * u * beta + P * (2 * L - 2) * u * gamma_;
   return (2 * L - r) * alpha + (2 * (P - 1) + more * (L - 1)) * u * beta +
          (P - 1 + more * (2 * L - 2)) * u * gamma_;
 }
 
-/* Equations 37 and 44: the number of steps is the nearest, its neighbour or all; none is better. */
+/* Equations 37 and 44: the chosen number of steps is the nearest one, its neighbour, or all; no candidate is
+ * faster. */
 static void the_optimal_number_of_steps_comes_out(void **state) {
   (void)state;
   for (int P = 8; P <= 128; P *= 2) {
@@ -137,7 +137,7 @@ static void the_optimal_number_of_steps_comes_out(void **state) {
     assert_int_equal(tt_chooser_new(&where, &c), TUTTI_OK);
     const int L = log_of(P);
     for (double m = 500; m < 3e5; m *= 1.3) {
-      tt_override override; /* of this family */
+      tt_override override; /* leaves only candidates of this family */
       tt_choice choice;
       tt_quote o;
       const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = (uint64_t)m};
@@ -185,7 +185,7 @@ static tt_cost_model levels(const char *text, const double *width, bool torus) {
   return p;
 }
 
-/* Equations 1 and 2, of a stage of p ranks. */
+/* Equations 1 and 2, for a stage of p ranks. */
 static double ring_time(int p, double n, double width) {
   return (p - 1) * alpha + (p - 1) * n / p / width;
 }
@@ -215,9 +215,8 @@ static void equations_5_and_6(void **state) {
   }
 }
 
-/* 7: reduce in the nodes (a reduce-scatter and a gather), a ring of the leaders, broadcast in the
- * nodes. The parts match the formula; simulated together they overlap and delay each other a
- * little. */
+/* 7: reduce in the nodes (a reduce-scatter and a gather), a ring of the leaders, broadcast in the nodes. The
+ * parts match the formula. Simulated together, they overlap and delay each other slightly. */
 static void equation_7(void **state) {
   static const double width[] = {1.25e9, 5e9};
   (void)state;
@@ -245,8 +244,7 @@ static void equation_7(void **state) {
     }
 }
 
-/* 8 and 9, and 10 on a torus: BlueConnect; each stage is as wide as the narrowest link that its
- * ranks share. */
+/* 8 and 9, and 10 on a torus: BlueConnect. Each stage is as wide as the narrowest link that its ranks share. */
 static void equations_8_to_10(void **state) {
   (void)state;
   for (int torus = 0; torus < 2; torus++)
@@ -273,9 +271,10 @@ static void equations_8_to_10(void **state) {
     }
 }
 
-/* ---- uniform ---- */
+/* ---- symmetric schedules ---- */
 
-/* Every family that declares its ranks alike has the same price from one rank as from all. */
+/* For every family that declares its schedules symmetric, the estimate from one rank equals that from all
+ * ranks. */
 static void one_rank_stands_for_all(void **state) {
   (void)state;
   int said = 0;
@@ -327,8 +326,8 @@ static void parts_add_up_to_the_time(void **state) {
     }
 }
 
-/* Curves match the simulation at other sizes, closely where the order of events changes; also with
- * more lines than a curve holds: in slices, on hosts whose ranks share cores. */
+/* Curves match the simulation at other sizes, approximately where the order of events changes; also with more
+ * lines than a curve holds: in slices, on hosts where ranks share cores. */
 static void curves_follow_the_play(void **state) {
   (void)state;
   for (int P = 2; P <= 30; P += 7)
@@ -358,8 +357,8 @@ static void curves_follow_the_play(void **state) {
     }
 }
 
-/* If only copies take time, a vector beyond the cache takes as long as a larger one within it,
- * where each byte beyond counts as `beyond` bytes. */
+/* If only copies take time, a vector larger than the cache takes as long as a larger one within it, in which
+ * each byte beyond the cache counts as `beyond` bytes. */
 static void bytes_beyond_the_cache_cost_more(void **state) {
   (void)state;
   static const char *const plans[] = {"two-shot", "fold(ring)", "doubling", "naive"};
@@ -382,8 +381,8 @@ static void bytes_beyond_the_cache_cost_more(void **state) {
   }
 }
 
-/* A link's burst costs a single message nothing; a series of messages takes the link's time, also
- * if one rank is simulated for all. */
+/* A link's burst credit makes a single message free. A series of messages takes the link's time, also if one
+ * rank is simulated for all. */
 static void a_burst_is_owed(void **state) {
   static const char *const some_of[] = {"fold(ring)", "fold(halving)", "two-shot", "doubling",
                                         "naive"};
@@ -408,7 +407,7 @@ static void a_burst_is_owed(void **state) {
       }
 }
 
-/* Ports, half duplex, o: each changes the time as it must. */
+/* Ports, half duplex, o: each changes the time in the right direction. */
 static void figures_move_the_time_their_way(void **state) {
   tt_cost_model p = flat(12), q = p;
   (void)state;
@@ -425,7 +424,7 @@ static void figures_move_the_time_their_way(void **state) {
   about("processors", 12, 0, time_of("two-shot", &q, 0), 2 * 2 * (2e-6 + 10 * 1e-6));
   q.link[0] = (tt_link){0};
   q.shm.copy = 1e-9;
-  const double apart = time_of("tree(chain)", &q, 1e6); /* copied in and out, rank after rank */
+  const double apart = time_of("tree(chain)", &q, 1e6); /* copied in and out, rank by rank */
   q.shm.piece = 1e4;
   const double overlapped = time_of("tree(chain)", &q, 1e6);
   about("copies", 12, 1e6, apart, 22 * 2 * 1e6 * 1e-9 + 11 * 1e6 * gamma_);
@@ -446,7 +445,7 @@ static double in_slices(const char *name, const tt_cost_model *p, int slices, do
   return t.time;
 }
 
-/* With ports for each level slices are sent at the same time, but no more than a link carries. */
+/* With separate ports for each level, slices are sent simultaneously, but no faster than a link allows. */
 static void ports_apart_let_levels_overlap(void **state) {
   static const char plan[] = "blueconnect(rack:2 node:2 core:3,seq=ring/ring/ring)";
   tt_cost_model p = levels("rack:2 node:2 core:3", (double[]){3e9, 2e9, 1.2e9}, false);
@@ -456,8 +455,8 @@ static void ports_apart_let_levels_overlap(void **state) {
   assert_true(!*state && overlapped < 0.8 * whole && overlapped >= 1.8332e9 / 1.2e9);
 }
 
-/* In two-shot each rank sends 5 messages in each of two rounds: all at once if the level that they
- * use has 5 ports, and not if another level has them. */
+/* In two-shot each rank sends 5 messages in each of two rounds. They are sent simultaneously if the level that
+ * they use has 5 ports, and one by one if only another level has them. */
 static void ports_are_of_a_level(void **state) {
   (void)state;
   static const struct {

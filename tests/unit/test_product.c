@@ -1,7 +1,7 @@
-/* Every family with every parameter that it proposes: every group, level and number of
- * steps, for every P up to 64 and samples to 1000, the short ones to 4096. This takes
- * long: `make prove` does it, on all cores, with a progress bar, and records for each form the properties
- * that held in all its proofs (src/choose/forms.def); `make check` does a part of it.
+/* Every family with every parameter that it proposes: every group, level and number of steps, for every P up to
+ * 64 and samples up to 1000, the short ones up to 4096. This takes long: `make prove` does it, on all cores,
+ * with a progress bar, and records for each form the properties that held in all its proofs
+ * (src/choose/forms.def). `make check` does a part of it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <math.h>
@@ -25,17 +25,17 @@ static bool full(void) {
   return getenv("TUTTI_PROVE") != NULL;
 }
 
-/* ---- the work is shared: of `parts` processes, this one is number `part` ---- */
+/* ---- the work is divided: this process is number `part` of `parts` ---- */
 
 static int part, parts = 1;
 
-/* Is the next piece of work this process's? All count alike. */
+/* Does the next piece of work belong to this process? All processes count the same way. */
 static bool is_mine(void) {
   static long turn;
   return turn++ % parts == part;
 }
 
-/* A progress line that overwrites itself, if a terminal shows it. */
+/* A progress line that overwrites itself, on a terminal only. */
 static void bar(const char *what, int done, int all) {
   if (!full() || part) return;
   fprintf(stderr, "\r  %-28s [", what);
@@ -48,16 +48,16 @@ static void bar(const char *what, int done, int all) {
 
 enum { NUMBERS = 12, ROWS = 4096 };
 
-/* The proofs of a form that had these results. Each number of the form is '#', and has a range. */
+/* The proofs of a form that had these results. Each number in the form is replaced by '#', and has a range. */
 typedef struct row {
   char form[NAME];
-  unsigned does; /* of one collective, until rows are merged */
+  unsigned does; /* one collective, until rows are merged */
   int most, numbers;
   bool order, same;
   unsigned long lo[NUMBERS], hi[NUMBERS];
 } row;
 
-/* What one process found, in memory that all share. */
+/* The results of one process, in memory that all processes share. */
 typedef struct found {
   int n;
   long proofs;
@@ -84,7 +84,7 @@ static void add_row(found *of, const row *x) {
   }
 }
 
-/* May a composition's stage be chosen at this place for more than TT_PROVEN_RANKS ranks? */
+/* May this stage be chosen at this position of a composition for more than TT_PROVEN_RANKS ranks? */
 static bool may_be_stage(const tt_plan_spec *stage, unsigned place, int size) {
   tt_stage_walk at = {0};
   tt_text name = {0};
@@ -95,7 +95,7 @@ static bool may_be_stage(const tt_plan_spec *stage, unsigned place, int size) {
   return is;
 }
 
-/* Compositions that are never chosen for many ranks are proven, and not noted. */
+/* Compositions that are never chosen for many ranks are proven, but not recorded. */
 static bool is_noted(const char *name) {
   const tt_plan_spec *plan = plan_named(name);
   const tt_arg *x = tt_plan_spec_stages(plan);
@@ -137,14 +137,14 @@ static int by_form(const void *a, const void *b) {
                             : 2 * (y->order - x->order) + y->same - x->same;
 }
 
-/* Do they differ by their collectives alone? */
+/* Do they differ only in their collectives? */
 static bool same_but_coll(const row *x, const row *y) {
   return strcmp(x->form, y->form) == 0 && x->order == y->order && x->same == y->same &&
          memcmp(x->lo, y->lo, sizeof x->lo) == 0 && memcmp(x->hi, y->hi, sizeof x->hi) == 0;
 }
 
-/* What all processes found becomes what the first one did, a row for all collectives that have the same
- * results; its ranks are those of the collective with the fewest. */
+/* Merges the results of all processes into those of the first, with one row for all collectives that have the
+ * same results. The row's ranks are those of the collective with the fewest. */
 static void merge(void) {
   found *all = &all_found[0];
   int n = 0;
@@ -255,7 +255,8 @@ static void prove_slices(const char *name, const tt_ask *ask) {
   if (find_proven(ask, name, 5, &how, &is)) fail_msg("%s in slices: %s", name, tutti_error());
 }
 
-/* A property that holds for the first root and the last need not hold between them: the order of a chain. */
+/* A property that holds for the first root and the last need not hold for those in between: the order of a
+ * chain. */
 static void prove_roots(const char *name, tt_ask *ask, int data) {
   const int last = tt_coll_rooted(ask->coll) ? data - 1 : 0;
   const int between = data > 8 ? (last + 1) / 2 : 1; /* few ranks: all roots */
@@ -264,7 +265,7 @@ static void prove_roots(const char *name, tt_ask *ask, int data) {
   prove_one(name, ask);
 }
 
-/* Proves every collective that it supports, in place and not, if that costs at most `most`. */
+/* Proves every collective that the plan supports, in place and out of place, if that costs at most `most`. */
 static void prove_name(const char *name, int P, double most) {
   if (!is_mine()) return;
   for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)

@@ -1,6 +1,5 @@
-/* Every algorithm is proven for every P up to 64 and samples beyond, for every
- * collective that it supports, in place and not, in one to three slices at once;
- * and it keeps its paper's counts.
+/* Every algorithm is proven for every P up to 64 and samples beyond, for every collective that it supports, in
+ * place and out of place, with one to three slices in flight. It has the counts of its paper.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>
@@ -19,7 +18,7 @@ static bool thorough(void) {
   return getenv("TUTTI_TEST_ALL") != NULL;
 }
 
-/* Proves, or fails with a line that repeats the case. */
+/* Proves, or fails with a command line that repeats the case. */
 static tutti_report proven(const char *name, const tt_ask *ask, int slices, int flight) {
   tt_sched **all;
   tutti_report report = {.size = sizeof report};
@@ -142,7 +141,7 @@ static void any_fold_sequence_and_generator(void **state) {
         length += snprintf(seq + length, sizeof seq - (size_t)length, ".%d", n);
         steps++;
       }
-      if (length > 40) continue;                              /* longer than a name may be */
+      if (length > 40) continue;                              /* longer than the limit for names */
       for (int s = 2; s < P && stride == 1 && trial % 2; s++) /* a generator of the group */
         if (tt_mod(P, s) == 1) stride = s;
       snprintf(name, sizeof name, "fold(seq=%s,stride=%d)", seq, stride);
@@ -256,7 +255,7 @@ static void *prove_long_chain(void *is_proven) {
   return NULL;
 }
 
-/* Nothing is as deep as a sum, or a span, is long: a small stack is enough. */
+/* The recursion depth does not grow with the length of a sum or span, so a small stack suffices. */
 static void long_sums_need_no_deep_stack(void **state) {
   pthread_attr_t small;
   pthread_t thread;

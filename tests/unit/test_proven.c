@@ -1,5 +1,5 @@
-/* test_proven.c - every plan that runs is proven at its first use: in place, not, and mixed; up to
- * a size limit; and once for the ranks that share memory, even if one dies during the proof.
+/* test_proven.c - every plan is proven before its first use: in place, out of place, and mixed; up to a size
+ * limit; and once for all ranks that share memory, even if one dies during the proof.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include "names.h"
 #include "pass_time.h"
 
-/* The ranks that work in place in the prover's input: bit r. */
+/* The ranks that work in place in the prover's input, as bits. */
 static unsigned asked[8];
 static int nasked;
 tutti_status __real_tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
@@ -109,7 +109,7 @@ static void limits(void **state) {
   }
 }
 
-/* A plan without a proof does not run, named or not, unless TUTTI_VERIFY=0 says so. */
+/* A plan without a proof does not run, even if it is named explicitly, unless TUTTI_VERIFY=0. */
 static void what_is_not_proven_is_not_chosen(void **state) {
   (void)state;
   for (int verify = TT_VERIFY_SOME; verify <= TT_VERIFY_NONE; verify++) {
@@ -127,7 +127,7 @@ static void what_is_not_proven_is_not_chosen(void **state) {
     assert_int_equal(tt_chooser_new(&setting, &c), TUTTI_OK);
     assert_true(tt_quote_at(c, &problem, &none, 0, true, &quote));
     assert_string_equal(quote.plan->text, UNKNOWN);
-    assert_true(quote.possible); /* it has a price */
+    assert_true(quote.possible); /* it has an estimate */
     assert_int_equal(quote.lacks, verify == TT_VERIFY_NONE ? 0 : TT_NEED_PROOF);
     tt_chooser_free(c);
     tt_setting any = setting;
@@ -142,7 +142,7 @@ static void what_is_not_proven_is_not_chosen(void **state) {
   }
 }
 
-/* Where a property held for some numbers of a form only, it holds for these: r=0, not r=1. */
+/* A property that held only for some numbers of a form is used only for these: r=0, not r=1. */
 static void same_bits_of_many_ranks(void **state) {
   static const struct {
     const char *name;
@@ -190,8 +190,8 @@ static void forms_are_names_without_sizes(void **state) {
   }
 }
 
-/* Every proposal for many ranks can run: it is small enough to be proven there, or of a form that
- * `make prove` has proven, also on more than 64 ranks. */
+/* Every proposal for many ranks can run: it is small enough to be proven there, or of a form that `make prove`
+ * has proven, even on more than 64 ranks. */
 static void every_proposal_can_be_chosen(void **state) {
   static const struct {
     int ranks;
@@ -246,7 +246,7 @@ static void variable(void **state) {
   unsetenv("TUTTI_VERIFY");
 }
 
-/* On many ranks tutti_comm_plan names the proof. */
+/* On many ranks tutti_comm_plan reports the kind of proof. */
 static void plans_say_how_they_are_proven(void **state) {
   static const struct {
     const char *algo, *wanted;
@@ -268,7 +268,7 @@ static void plans_say_how_they_are_proven(void **state) {
   for (int r = 0; r < RANKS; r++) tutti_comm_free(comms[r]);
 }
 
-/* No plan has this name, so the result shows whether the shared table of proofs was asked. */
+/* No plan has this name, so the result shows whether the shared table of proofs was consulted. */
 static void others_verdicts(void **state) {
   enum { PROVES = 1, PROVEN = 2, REFUSED = 3, FULL = -1 };
   static const struct {
@@ -287,7 +287,7 @@ static void others_verdicts(void **state) {
     tt_plan_cache plans = {.setting = {.verify = TT_VERIFY_SOME}};
     tutti_comm comm = {.wire = &wire, .plans = &plans};
     char name[40];
-    snprintf(name, sizeof name, "searched(T=%zu)", 40 + i); /* which cannot be built */
+    snprintf(name, sizeof name, "searched(T=%zu)", 40 + i); /* a plan that cannot be built */
     const tt_ask ask = {.plan = plan_named(name), .coll = TUTTI_ALLREDUCE, .ranks = 4};
     const uint64_t key = tt_proven_key(&ask, 1);
     for (size_t k = 0; k < TT_PROOFS && cases[i].word == FULL; k++) words[k] = (4 * k + 4) | PROVEN;

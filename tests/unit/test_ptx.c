@@ -1,9 +1,9 @@
-/* test_ptx.c - the text of every kernel: what it declares and uses fits together; and NVIDIA's assembler takes it, where it
+/* test_ptx.c - the text of every kernel: declarations and uses agree, and NVIDIA's assembler accepts it, if it
  * is installed.
  *
- * Idea       test_gpu_sums.c runs the kernels in an interpreter, which may take more than the driver's compiler. So
- *            the form is checked here, by another reader: registers, labels, types, rounding.
- * Usage      TUTTI_TEST_ALL=1 assembles all kernels, else one op of each type.
+ * Idea       test_gpu_sums.c runs the kernels in an interpreter, which may accept more than the driver's compiler. A
+ *            second, independent reader therefore checks the form here: registers, labels, types, rounding.
+ * Usage      TUTTI_TEST_ALL=1 assembles all kernels, otherwise one op of each type.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <setjmp.h>
@@ -45,13 +45,13 @@ static void read_operands(reader *r, const char *line) {
   if (branch && atoi(branch + 5) < LABELS) r->used[atoi(branch + 5)] = true;
 }
 
-/* The letter of the registers that an instruction's type asks for; 0: any. */
+/* The letter of the registers that an instruction's type requires; 0: any. */
 static char letter_of(const char *type) {
   if (strstr(type, "64")) return 'd';
   return strstr(type, "32") ? 'r' : 0;
 }
 
-/* Arithmetic has the registers of its type. cvt, setp, selp, mov and mul.wide mix them. */
+/* Arithmetic uses registers of its type. cvt, setp, selp, mov and mul.wide mix types. */
 static void read_arithmetic(reader *r, const char *line) {
   static const char *const plain[] = {"add.", "sub.", "mul.lo.", "mul.rn.", "div.",
                                       "min.", "max.", "and.",    "or.",     "xor."};
@@ -121,7 +121,7 @@ static void test_form(void **state) {
   assert_int_equal(kernels, 8 * 11 + 6 * 5);
 }
 
-/* The sizes are those of the types, and other types have no kernels. */
+/* Kernels exist only for ops that the type has, and element sizes agree with the library. */
 static void test_types(void **state) {
   (void)state;
   for (tutti_type type = 0; type < TUTTI_TYPE_COUNT; type++)

@@ -1,4 +1,5 @@
-/* test_reach.c - which hosts know an address, and which names of TUTTI_INTERFACE mean it (src/meet/reach.c).
+/* test_reach.c - from which hosts an address can be reached, and which names in TUTTI_INTERFACE match it
+ * (src/meet/reach.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -76,7 +77,7 @@ static void test_names(void **state) {
   }
 }
 
-/* No name of a link leaves its host. */
+/* An address that leaves its host carries no interface name. */
 static void test_strip(void **state) {
   static const char *const rows[][2] = {
       {"", ""},
@@ -95,7 +96,7 @@ static void test_strip(void **state) {
   }
 }
 
-/* The system's own: a link has a number, comes once, and the one asked for comes first. */
+/* The system's own interfaces: each has a number, is listed once, and the requested one is first. */
 static void test_links(void **state) {
   unsigned all[TT_LINKS], some[TT_LINKS];
   (void)state;

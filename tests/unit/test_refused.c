@@ -1,5 +1,5 @@
-/* The prover refuses a wrong schedule, and its witness names rank, step and error; a corrected
- * version of the same schedule is proven. More wrong schedules, as files: models/refused.
+/* The prover refuses a wrong schedule, and its witness names rank, step and error. A corrected version of the
+ * same schedule is proven. More wrong schedules, as files: models/refused.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,18 +13,18 @@
 #include "prove.h"
 
 static const struct {
-  const char *text, *witness; /* NULL: it is right */
+  const char *text, *witness; /* NULL: it is valid */
 } cases[] = {
     {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
      "rank 0\n 0 send ->1 src[0]\n 1 recv_reduce <-1 dst[0] = src[0] op in last\n"
      "rank 1\n 0 send ->0 src[0]\n 1 recv_reduce <-0 dst[0] = in op src[0] last\n",
      NULL},
-    {/* the sum goes where the rank's own send still reads */
+    {/* the sum overwrites data that the rank's own send still reads */
      "tutti-schedule 1 allreduce x P=2 blocks=1\n"
      "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv_reduce <-1 dst[0] = dst[0] op in last\n"
      "rank 1 inplace\n 0 send ->0 dst[0]\n 1 recv_reduce <-0 dst[0] = in op dst[0] last\n",
      "rank 0 step 1 (recv_reduce <-1 dst[0] = dst[0] op in  last): it must wait for step 0"},
-    {/* with the derived order it waits forever */
+    {/* with the derived order it deadlocks */
      "tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
      "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv_reduce <-1 dst[0] = dst[0] op in last\n"
      "rank 1 inplace\n 0 send ->0 dst[0]\n 1 recv_reduce <-0 dst[0] = in op dst[0] last\n",
@@ -41,7 +41,7 @@ static const struct {
     {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
      "rank 0\n 0 recv <-1 src[0]\nrank 1\n 0 send ->0 src[0]\n",
      "it writes blocks that this rank must not write"},
-    {/* each helper answers at once: neither has received from the other */
+    {/* each helper answers immediately, before it has received from the other */
      "tutti-schedule 1 barrier x P=3 blocks=1 data=1 derive\n"
      "rank 0\n 0 send ->1 src[0]\n 1 send ->2 src[0]\n 2 recv <-1 dst[0]\n 3 recv <-2 dst[0]\n"
      "rank 1\n 0 recv <-0 tmp[0]\n 1 send ->0 tmp[0]\n"
@@ -51,7 +51,7 @@ static const struct {
     {"tutti-schedule 1 barrier x P=2 blocks=1 data=1 derive\n"
      "rank 0\n 0 copy dst[0] = src[0]\nrank 1\n",
      "rank 1 does nothing in this barrier"},
-    {/* the second block of a byte is empty */
+    {/* the second block of one byte is empty */
      "tutti-schedule 1 barrier x P=2 blocks=2 data=1 derive\n"
      "rank 0\n 0 copy dst[0] = src[0]\n 1 send ->1 src[1]\n 2 recv <-1 dst[1]\n"
      "rank 1\n 0 recv <-0 tmp[1]\n 1 send ->0 tmp[1]\n",
@@ -133,7 +133,7 @@ static const struct {
      " 1 recv_reduce <-2 dst[0] = tmp[0] op in last after 0\n"
      "rank 1\n 0 send ->0 src[0]\nrank 2\n 0 send ->0 src[0]\n",
      "rank 0, at the end, dst[0]: it holds a sum that was already complete"},
-    {/* the parts of a split receive arrive one by one: rank 2's may come before the copy is over */
+    {/* the parts of a split receive arrive one by one: rank 2's may arrive before the copy has ended */
      "tutti-schedule 1 reduce x P=3 blocks=1\n"
      "rank 0\n 0 copy tmp[1] = src[0]\n 1 send ->1 tmp[1] after 0\n"
      " 2 recv_split <-1..2 tmp[0..1]\n 3 reduce dst[0] = tmp[0] op tmp[1] last after 2\n"
@@ -176,7 +176,7 @@ static const struct {
      "rank 1\n 0 recv_reduce <-0 dst[0] = in op src[0] last\n 1 send ->0 src[1] after 0\n"
      " 2 send ->0 src[0]\n 3 recv_reduce <-0 dst[1] = in op src[1] last\n",
      "it must wait for step 0, whose blocks may still be in use: dst[0]"},
-    {/* block 0 is never the emptier one */
+    {/* block 0 is never smaller than block 1 */
      "tutti-schedule 1 allreduce x P=2 blocks=2\n"
      "rank 0 inplace\n 0 send ->1 dst[1]\n 1 recv <-1 tmp[0]\n"
      " 2 recv_reduce <-1 dst[1] = dst[1] op in last after 1\n 3 send ->1 dst[0]\n"
@@ -184,7 +184,7 @@ static const struct {
      "rank 1\n 0 recv_reduce <-0 dst[1] = in op src[1] last\n 1 send ->0 src[0] after 0\n"
      " 2 send ->0 src[1]\n 3 recv_reduce <-0 dst[0] = in op src[0] last\n",
      NULL},
-    {/* ordered through the other rank alone: right */
+    {/* ordered through the other rank alone: valid */
      "tutti-schedule 1 broadcast x P=2 blocks=1\n"
      "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv <-1 dst[0]\n"
      "rank 1\n 0 recv <-0 dst[0]\n 1 send ->0 dst[0] after 0\n",
@@ -240,7 +240,7 @@ static const struct {
     {"tutti-schedule 1 broadcast x P=2 blocks=2\n"
      "rank 0\n 0 copy dst[0] = src[0..1]\n 1 send ->1 src[0..1]\nrank 1\n 0 recv <-0 dst[0..1]\n",
      "its operands are of different blocks"},
-    {/* a message of one block meets a receive of two */
+    {/* a message of one block matches a receive of two */
      "tutti-schedule 1 broadcast x P=2 blocks=2\n"
      "rank 0 inplace\n 0 send ->1 dst[0]\n 1 send ->1 dst[1]\n"
      "rank 1\n 0 recv <-0 dst[0..1]\n 1 recv <-0 dst[1] after 0\n",
@@ -313,21 +313,21 @@ static const struct {
      "rank 1\n 0 send ->0 src[0]\n 1 recv <-0 tmp[0]\n 2 copy tmp[1] = tmp[0]\n"
      " 3 reduce dst[0] = src[0] op tmp[1] last\n",
      false, false, false},
-    {/* one of them completes a sum that nobody needs */
+    {/* one rank completes a sum that no result uses */
      "tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
      "rank 0\n 0 send ->1 src[0]\n 1 recv_reduce <-1 dst[0] = src[0] op in last\n"
      " 2 reduce tmp[0] = src[0] op dst[0]\n"
      "rank 1\n 0 send ->0 src[0]\n 1 recv_reduce <-0 dst[0] = src[0] op in last\n"
      " 2 reduce tmp[0] = src[0] op dst[0] last\n",
      false, false, false},
-    {/* one of them sends later than it could */
+    {/* one rank sends later than it could */
      "tutti-schedule 1 allreduce x P=2 blocks=1\n"
      "rank 0\n 0 copy tmp[0] = src[0]\n 1 send ->1 src[0]\n"
      " 2 recv_reduce <-1 dst[0] = src[0] op in last\n"
      "rank 1\n 0 copy tmp[0] = src[0]\n 1 send ->0 src[0] after 0\n"
      " 2 recv_reduce <-0 dst[0] = src[0] op in last\n",
      false, false, false},
-    {/* the parts of two peers change places, and so do the copies */
+    {/* the parts of two peers are swapped, and the copies swap them back */
      "tutti-schedule 1 all_to_all x P=3 derive\n"
      "rank 0\n 0 send_split ->0..2 src[0..2]\n 1 recv_split <-0..2 tmp[0..2]\n"
      " 2 copy dst[0] = src[0]\n 3 copy dst[1..2] = tmp[1..2]\n"

@@ -1,5 +1,5 @@
-/* test_remote.c - when a peer's private memory is read by the system, and when it is copied through
- * shared memory.
+/* test_remote.c - when a peer's private memory is read with a system call, and when it is copied through shared
+ * memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static tt_head head_of(bool reads, double call, double read_byte, double staged_
   return head;
 }
 
-/* Figures of 0: TUTTI_COPIES=none. */
+/* Parameters of 0, as with TUTTI_COPIES=none. */
 static void without_figures_memory_is_read(void **state) {
   const tt_head mine = head_of(true, 0, 0, 0), unable = head_of(false, 0, 0, 0);
   (void)state;
@@ -52,7 +52,7 @@ static void memory_is_read_in_pieces(void **state) {
   if (tt_remote_read(getpid(), (uint64_t)(uintptr_t)from, to, BYTES)) skip(); /* forbidden here */
   assert_memory_equal(from, to, BYTES);
   assert_int_equal(tt_remote_read(getpid(), 4096, to, 8),
-                   TUTTI_ERR_SYSTEM); /* nothing lies there */
+                   TUTTI_ERR_SYSTEM); /* nothing is mapped there */
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
-/* test_rival.c - two plans with the same bits, of which rank 0 may choose another one in each call: all ranks agree, and the
- * sums stay the same.
+/* test_rival.c - two plans with the same bits, between which rank 0 may switch in each call. All ranks follow,
+ * and the sums stay the same.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>
@@ -57,11 +57,12 @@ enum { MOST = 4, COUNT = 1024, CALLS = 600, PENDING = 5 };
 
 typedef struct worker {
   tutti_comm *comm;
-  int ran[2]; /* calls, by the usual plan and by its rival */
+  int ran[2]; /* number of calls that ran the usual plan, and its rival */
   char wrong[200];
 } worker;
 
-/* Rank 0 wants another plan in every call, and at times for longer; no time decides. */
+/* Rank 0's choice of a plan for call k: in some stretches a new one in each call, in others constant. Timing
+ * does not influence it. */
 static unsigned wanted(unsigned k) {
   return (k % 64 < 32 ? k / 64 : k) * 2654435761u >> 31;
 }
@@ -74,7 +75,7 @@ static void want(tutti_comm *c, unsigned k) {
   }
 }
 
-/* Which plan has run last? -1: it is not the one that was to run. */
+/* Which plan ran last? -1: not the expected one. */
 static int ran(const tutti_comm *c, unsigned k) {
   const tt_place *p = &c->flight->places[(c->flight->seq - 1) % TT_WINDOW];
   const tt_rival *x = c->plans->rivals;
@@ -109,7 +110,8 @@ static bool block(worker *w, const float *in, float *first, float *sum, unsigned
   return check(w, sum, first, k);
 }
 
-/* Blocking calls, calls in flight, and others that do not hear of rank 0, in an order that all ranks share. */
+/* Blocking calls, calls in flight, and broadcasts that carry no message from rank 0, in the same order on all
+ * ranks. */
 static bool round_of_calls(worker *w, const float *in, float *first, float *sums, unsigned k) {
   tutti_comm *c = w->comm;
   tutti_request *r[PENDING];

@@ -1,5 +1,5 @@
-/* test_roundings.c - how often coded messages round a number on its way through a plan, counted by hand; and
- * that only plans within the bound are chosen.
+/* test_roundings.c - how often compressed messages round a number on its way through a plan, counted by hand;
+ * and that only plans within the bound are chosen.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static int roundings_of(const tt_chooser *c, const char *name, tutti_coll coll) 
   return roundings;
 }
 
-/* On P ranks that share no memory: a ring's partial sums pass P - 1 ranks. */
+/* P ranks that share no memory: a ring's partial sums pass through P - 1 ranks. */
 static void test_flat(void **unused) {
   (void)unused;
   for (int P = 2; P < 12; P++) {
@@ -41,13 +41,13 @@ static void test_flat(void **unused) {
     assert_int_equal(roundings_of(c, "two-shot", TUTTI_ALLREDUCE), 2);
     assert_int_equal(roundings_of(c, "two-shot", TUTTI_REDUCE_SCATTER), 2);
     assert_int_equal(roundings_of(c, "fold(ring)", TUTTI_ALLREDUCE), P);
-    assert_int_equal(roundings_of(c, "one-shot", TUTTI_ALLREDUCE), -1); /* completed everywhere */
+    assert_int_equal(roundings_of(c, "one-shot", TUTTI_ALLREDUCE), -1); /* summed on every rank */
     if (P == 8) assert_int_equal(roundings_of(c, "fold(halving)", TUTTI_ALLREDUCE), 4);
     tt_chooser_free(c);
   }
 }
 
-/* Ranks of a node add in float. */
+/* Ranks of a node add without compression. */
 static void test_levels(void **unused) {
   (void)unused;
   static const struct {
@@ -58,7 +58,7 @@ static void test_levels(void **unused) {
       {"blueconnect(node:3 core:2,seq=ring/ring)", 3},
       {"two-level(node:3 core:2,ring)", 3},
       {"two-shot", 2},
-      {"fold(ring)", 4}}; /* a ring through all six ranks enters a node three times, at most */
+      {"fold(ring)", 4}}; /* a ring through all six ranks enters a node at most three times */
   tt_chooser *c = chooser_of("node:3 core:2", 6, TT_CODE_INT8, 2);
   for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
     const int n = roundings_of(c, plans[i].name, TUTTI_ALLREDUCE);
@@ -67,7 +67,7 @@ static void test_levels(void **unused) {
   tt_chooser_free(c);
 }
 
-/* Where nodes differ in size, a fold rounds once for each halving of their number, and two-shot twice. */
+/* With nodes of different sizes, a fold rounds once for each halving of their number, and two-shot twice. */
 static void test_uneven(void **unused) {
   (void)unused;
   static const struct {
@@ -90,7 +90,7 @@ static void test_uneven(void **unused) {
     if (n != plans[i].roundings) fail_msg("%s: %d", plans[i].name, n);
     tt_chooser_free(c);
   }
-  /* on four nodes one vector from each costs less than one from each rank */
+  /* with four nodes, one vector per node costs less than one per rank */
   const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = 4 << 20, .needs = TT_NEED_SAME};
   const tt_override none = {0};
   tt_choice choice;
@@ -102,7 +102,7 @@ static void test_uneven(void **unused) {
   tt_chooser_free(c);
 }
 
-/* Whatever is chosen keeps the bound; and without codes that round, nothing is counted. */
+/* The chosen plan respects the bound. Without lossy compression nothing is counted. */
 static void test_chosen(void **unused) {
   (void)unused;
   static const char *const levels[] = {

@@ -1,5 +1,5 @@
-/* Routes: which links messages take in fat trees and dragonflies, and that prices by one rank, by stages and of all
- * ranks agree there.
+/* Routes: which links messages use in fat trees and dragonflies. Estimates by one rank, by stages and of all
+ * ranks agree on these networks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -61,7 +61,7 @@ static void links_of_messages(void **state) {
   }
 }
 
-/* What a shift of all ranks by `by` takes, as a schedule of one step. */
+/* The time of a shift of all ranks by `by`, as a schedule of one step. */
 static double shift_takes(const tt_cost_model *model, int by, double bytes) {
   const int P = model->ranks;
   tt_sched **all = calloc((size_t)P, sizeof *all);
@@ -82,7 +82,7 @@ static double shift_takes(const tt_cost_model *model, int by, double bytes) {
   return t.time;
 }
 
-/* How many messages share the link that carries most. */
+/* How many messages share the busiest link. */
 static void messages_share_links(void **state) {
   (void)state;
   static const struct {
@@ -109,7 +109,7 @@ static void messages_share_links(void **state) {
   }
 }
 
-/* One rank stands for all where all do alike; and stages for the whole. */
+/* The estimate by stages equals the simulation of all ranks, within 1 %. */
 static void all_ways_agree(void **state) {
   (void)state;
   static const char *const plans[] = {"blueconnect(%s,stages=fold(halving)/fold(halving)%s)",

@@ -1,5 +1,5 @@
-/* Schedules as data: partitions cover every vector exactly, spans and their runs agree,
- * and the text form parses back to the same schedule or gives an error with line and column.
+/* Schedules as data: partitions cover every vector exactly, spans and their runs agree, and the text form
+ * parses back to the same schedule or gives an error with line and column.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

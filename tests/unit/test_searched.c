@@ -1,4 +1,4 @@
-/* Searched schedules: each entry of the table is an allreduce in T rounds of one port that sends as many
+/* Searched schedules: each entry of the table is an allreduce in T rounds with one port that sends as many
  * blocks as the table says, and no other family sends fewer blocks in T rounds.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -54,7 +54,8 @@ static void entries_keep_their_counts(void **state) {
     }
 }
 
-/* Every number of ranks has entries from the fewest rounds on, until no story can send less. */
+/* Every number of ranks has entries from the minimum number of rounds up to where no symmetric schedule can
+ * send less. */
 static void the_table_is_whole(void **state) {
   (void)state;
   for (int P = FEWEST, i = 0; P <= MOST; P++) {
@@ -68,8 +69,8 @@ static void the_table_is_whole(void **state) {
   }
 }
 
-/* What a plan sends of a vector, if the prover finds the same bits on all ranks and the ranks all bring
- * data; its rounds of one port. */
+/* The number of vectors that a plan sends, if the prover finds the same bits on all ranks and all ranks
+ * contribute data; *rounds: its rounds with one port. */
 static double vectors_sent(const char *name, int P, int *rounds) {
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
   tutti_report r;

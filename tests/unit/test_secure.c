@@ -1,4 +1,5 @@
-/* test_secure.c - what protects a connection between hosts: nothing that was changed on its way is taken.
+/* test_secure.c - the protection of a connection between hosts: data that was changed in transit is never
+ * accepted.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 enum { HEAD = 36 /* bytes of a record before its text */ };
 static const char KEY[TT_KEY] = "0123456789abcdef0123456789abcdef";
 
-/* Both ends of a connection. Bytes that one sends lie in between until the test carries them over. */
+/* Both ends of a connection. Data sent by one end is held until the test delivers it to the other. */
 typedef struct both {
   tt_secure *end[2];
   int fd[2], between[2];
@@ -58,7 +59,7 @@ static void close_both(both *b) {
   }
 }
 
-/* One record of end 0's, as it travels. */
+/* One record of end 0, as it is sent. */
 static size_t travels(both *b, const char *text, char *bytes, size_t size) {
   assert_int_equal(tt_secure_send(b->end[0], b->fd[0], text, strlen(text)), strlen(text));
   const ssize_t n = read(b->between[0], bytes, size);
@@ -90,7 +91,7 @@ static void takes_nothing_yet(both *b, int end) {
   assert_int_equal(errno, EAGAIN);
 }
 
-/* Each bit of a record counts; so do its turn, its direction and its connection. */
+/* Every bit of a record is authenticated, as well as its sequence number, direction and connection. */
 static void a_record_is_taken_once_and_whole(void **state) {
   char first[200], second[200];
   (void)state;
@@ -101,7 +102,7 @@ static void a_record_is_taken_once_and_whole(void **state) {
     arrives(&b, 1, first, n);
     uint32_t bytes;
     memcpy(&bytes, first, sizeof bytes);
-    if (bytes > 5 && bytes <= 16 << 10) /* more than have come: the rest may be on its way */
+    if (bytes > 5 && bytes <= 16 << 10) /* longer than the data so far: more may be in transit */
       takes_nothing_yet(&b, 1);
     else
       refuses(&b, 1);
@@ -112,7 +113,7 @@ static void a_record_is_taken_once_and_whole(void **state) {
     const size_t n = travels(&b, "first", first, sizeof first),
                  m = travels(&b, "second", second, sizeof second);
     switch (attack) {
-      case 0: /* none */
+      case 0: /* unchanged */
         arrives(&b, 1, first, n), arrives(&b, 1, second, m);
         takes(&b, 1, "first"), takes(&b, 1, "second");
         break;
@@ -120,8 +121,8 @@ static void a_record_is_taken_once_and_whole(void **state) {
         arrives(&b, 1, first, n), arrives(&b, 1, first, n);
         takes(&b, 1, "first"), refuses(&b, 1);
         break;
-      case 2: arrives(&b, 1, second, m), refuses(&b, 1); break; /* left out */
-      case 3: arrives(&b, 0, first, n), refuses(&b, 0); break;  /* sent back */
+      case 2: arrives(&b, 1, second, m), refuses(&b, 1); break; /* the first record is dropped */
+      case 3: arrives(&b, 0, first, n), refuses(&b, 0); break;  /* reflected */
       case 4: arrives(&other, 1, first, n), refuses(&other, 1); break;
       default: break;
     }
@@ -137,7 +138,7 @@ typedef struct way {
   int out, in;
 } way;
 
-/* The sender's and the receiver's sizes differ, and a call after EAGAIN may bring fewer bytes. */
+/* The sizes of the sender's and the receiver's calls differ, and a call after EAGAIN may pass fewer bytes. */
 static void pass_bytes(const way *w) {
   enum { BYTES = 300000 };
   static unsigned char sent[BYTES], got[BYTES];
@@ -168,7 +169,7 @@ static int find_own(const void *secret, const char *name, unsigned char found[TT
 }
 
 static void *answer(
-    void *way_of) { /* the serving end's part of a handshake: until a first byte is there */
+    void *way_of) { /* the server's part of a handshake: until the first byte arrives */
   const way *w = way_of;
   char byte;
   struct pollfd p = {.fd = w->in, .events = POLLIN};
@@ -217,7 +218,7 @@ static void all_bytes_pass(void **state) {
   }
 }
 
-/* Another secret, another name, and ends that do not speak TLS. */
+/* A wrong secret, a wrong name, and ends that do not speak TLS. */
 static void tls_refuses_others(void **state) {
   static const unsigned char ours[TT_TLS_SECRET] = {2}, theirs[TT_TLS_SECRET] = {3};
   static const struct {
@@ -254,13 +255,13 @@ static void tls_refuses_others(void **state) {
   }
 }
 
-/* ---- somebody between an agent and the rendezvous ---- */
+/* ---- a man in the middle, between an agent and the rendezvous ---- */
 
-typedef struct thief { /* carries all bytes, and changes one, or repeats some */
+typedef struct thief { /* forwards all bytes, and changes or repeats some */
   int listener, to;
-  int down;     /* from the rendezvous; else from the agent */
+  int down;     /* from the rendezvous; otherwise from the agent */
   size_t at;    /* this byte */
-  bool repeats; /* it and those that come with it; else it is changed */
+  bool repeats; /* repeats it and the bytes received with it; otherwise changes it */
   bool did;
 } thief;
 

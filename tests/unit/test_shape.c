@@ -1,6 +1,5 @@
-/* Shapes: schedules that have a straight-line loop are recognised, the schedule
- * derived from the loop is the same on every rank, and the loop gives the same bits as
- * the generic engine, for every type and op.
+/* Shapes: schedules with a specialized fast path are recognised, the schedule derived from the fast path is the
+ * same on every rank, and the fast path gives the same bits as the generic engine, for every type and op.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,8 +22,7 @@ static tt_shape shape_of(tt_sched *const *scheds, int n) {
   return shape;
 }
 
-/* Other plans may have the same schedule by chance: recursive multiplying in one step is the
- * one-shot. */
+/* Different plans may have the same schedule: recursive multiplying in one step is the one-shot. */
 static bool has_loop(const char *name, tutti_coll coll, int ranks) {
   static const struct {
     const char *name;
@@ -52,7 +50,7 @@ static void shapes_are_recognised_and_lift_back(void **state) {
           if (tt_algo_build_all_named(name, &ask, &all)) continue;
           const tt_shape shape = shape_of(all, P);
           assert_true(shape != TT_SHAPE_NONE || !has_loop(name, ask.coll, P));
-          if (in_place) assert_int_equal(shape, apart); /* ranks may differ in that */
+          if (in_place) assert_int_equal(shape, apart); /* ranks may differ in this */
           apart = shape;
           for (int r = 0; r < P && shape; r++) {
             tt_sched *lifted = tt_shape_lift(shape, all[r]);
@@ -68,7 +66,7 @@ static void shapes_are_recognised_and_lift_back(void **state) {
         }
 }
 
-/* A set of schedules in which one rank's belongs to another plan is not recognised. */
+/* A set of schedules is not recognised if one rank's schedule belongs to another plan. */
 static void what_one_rank_does_otherwise_is_not_recognised(void **state) {
   static const char *const names[] = {"one-shot", "two-shot", "naive"};
   (void)state;
@@ -87,7 +85,7 @@ static void what_one_rank_does_otherwise_is_not_recognised(void **state) {
     }
 }
 
-/* A schedule with any difference has no loop. */
+/* A schedule that differs in any detail has no fast path. */
 static void what_differs_is_not_recognised(void **state) {
   (void)state;
   tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 5, .rank = 2};
@@ -136,7 +134,7 @@ static tutti_status call(tutti_comm *m, tutti_coll coll, const void *src, void *
   }
 }
 
-/* In place, a rank's own block is where it lies among all. */
+/* In place, a rank's own block is at its position in the whole vector. */
 static void *one_rank(void *arg) {
   rank_run *r = arg;
   const int me = tutti_comm_rank(r->comm);
@@ -221,8 +219,8 @@ static void all_types_and_ops(const char *algo, tutti_coll coll) {
   }
 }
 
-/* The same random bits through both engines, with NaNs and denormals; in memory that peers read
- * directly, and in memory that goes through the arena. */
+/* The same random bits through both engines, with NaNs and denormals; in memory that peers read directly, and
+ * in memory that is copied through the arena. */
 static void both_engines_give_the_same_bits(void **state) {
   static const struct {
     const char *plan;

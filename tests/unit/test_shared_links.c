@@ -1,5 +1,5 @@
-/* A rank with several ports sends several messages at once. Those that leave its node by the node's one
- * link share it: they take as long as one message of all their bytes.
+/* A rank with several ports sends several messages simultaneously. Those that leave its node through the node's
+ * single link share it: they take as long as one message with all their bytes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 static const double alpha = 1e-6, wide = 1e-11, narrow = 1e-9, bytes = 6e6;
 
-/* Links of nodes are narrow; each port of a rank is a wide link of its own. */
+/* The links of nodes are narrow. Each port of a rank is a separate wide link. */
 static tt_cost_model nodes_of(const char *text, int ports) {
   tt_cost_model p;
   tt_tree tree;
@@ -28,7 +28,7 @@ static tt_cost_model nodes_of(const char *text, int ports) {
   return p;
 }
 
-/* Five messages of a sixth each leave every node, and come in, in both rounds. */
+/* Five messages of a sixth of the vector leave every node, and five arrive, in both rounds. */
 static void messages_of_a_step_share_the_link(void **state) {
   const tt_cost_model one = nodes_of("node:6 core:1", 1), two = nodes_of("node:6 core:1", 2);
   const tt_cost_model five = nodes_of("node:6 core:1", 5), more = nodes_of("node:6 core:1", 16);
@@ -40,7 +40,7 @@ static void messages_of_a_step_share_the_link(void **state) {
   about("16 ports", priced("two-shot", &more, bytes, false), 2 * (alpha + all));
 }
 
-/* Two rings, one each way round; every rank of a node sends in both. */
+/* Two rings in opposite directions; every rank of a node sends in both. */
 static void one_rank_for_all_shares_it_too(void **state) {
   const tt_cost_model p = nodes_of("node:6 core:1", 2);
   (void)state;
@@ -49,7 +49,8 @@ static void one_rank_for_all_shares_it_too(void **state) {
           10 * (alpha + bytes / 6 * narrow));
 }
 
-/* The root's five children send whole vectors at once into its node, and get them back. */
+/* The root's five children send whole vectors into its node simultaneously, and receive the result the same
+ * way. */
 static void links_in_and_out_are_busy_in_turn(void **state) {
   const tt_cost_model p = nodes_of("node:6 core:1", 5);
   (void)state;
@@ -57,7 +58,7 @@ static void links_in_and_out_are_busy_in_turn(void **state) {
         2 * (alpha + 5 * bytes * narrow));
 }
 
-/* In a node each port is a link of its own. */
+/* Within a node each port is a separate link. */
 static void ports_of_a_node_alone_are_links(void **state) {
   const tt_cost_model p = nodes_of("node:1 core:6", 5);
   (void)state;

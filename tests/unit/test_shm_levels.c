@@ -1,5 +1,5 @@
-/* Levels within a machine: without figures they cost nothing, each figure counts at its level, one
- * rank stands for all where that is so, and plans over levels are candidates.
+/* Levels within a machine. Without model parameters they cost nothing, each parameter applies at its level,
+ * symmetric schedules are simulated by one rank, and plans over levels are candidates.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static tt_profile profile_of(const char *figures) {
   return m;
 }
 
-/* The time of a plan, with all ranks simulated; < 0: it cannot do that. */
+/* The time of a plan, with all ranks simulated; < 0: the plan does not support the collective. */
 static double time_of(const char *name, const tt_cost_model *model, double bytes) {
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = model->ranks};
   tt_sched **all;
@@ -69,17 +69,17 @@ static void levels_without_figures_cost_the_same(void **state) {
     }
 }
 
-/* The figures of the four levels, from the outermost; the innermost leads to ranks of one cache. */
+/* The parameters of the four levels, from the outermost in; the innermost connects ranks that share a cache. */
 static void each_figure_counts_at_its_level(void **state) {
   static const struct {
     const char *figures;
-    double L[4], beta[4]; /* in us and ns; without what all have */
+    double L[4], beta[4]; /* in us and ns, in addition to the cost that all levels have */
     bool known;
   } cases[] = {{"", {0}, {0}, false},
                {"shm.package.delay=3.1us", {3}, {0}, true},
                {"shm.numa.delay=2.1us,shm.numa.beta=5ns", {0, 2}, {0, 5}, true},
                {"shm.cache.beta=1ns", {0}, {0, 0, 1}, true},
-               {"shm.cache.delay=1ns", {0}, {0}, true}, /* no less than shm.wake */
+               {"shm.cache.delay=1ns", {0}, {0}, true}, /* not less than shm.wake */
                {"shm.wake=1us,shm.cache.delay=2us", {0, 0, 1}, {0}, true}};
   const tt_tree tree = tree_of(levels);
   (void)state;
@@ -96,7 +96,7 @@ static void each_figure_counts_at_its_level(void **state) {
     }
 }
 
-/* In nodes, too; levels that have no figure cost there what they did. */
+/* The parameters apply within nodes, too. Levels without a parameter keep their cost there. */
 static void they_count_within_nodes(void **state) {
   const tt_tree tree = tree_of("node:2 package:2 numa:2 core:4");
   const tt_profile before = profile_of("numa.alpha=9us"),
@@ -122,8 +122,8 @@ static tt_chooser *chooser_of(int ranks, const char *topology, const char *figur
   return c;
 }
 
-/* A plan in which all ranks address all is priced by one rank if there are many. The price is that of
- * all ranks, up to the order in which messages wait for a port. */
+/* With many ranks, a plan with all-to-all communication is estimated from one rank. The estimate equals that of
+ * all ranks, except for the order in which messages wait for a port. */
 static void one_stands_for_all(void **state) {
   static const struct {
     int ranks;
@@ -164,8 +164,7 @@ static const tt_candidate *candidate(const tt_candidates *list, const char *name
   return NULL;
 }
 
-/* Plans over levels are candidates, all of them can be priced even on 512 ranks, and they win where
- * a level is slow. */
+/* Plans over levels are candidates, can be estimated even on 512 ranks, and win where a level is slow. */
 static void plans_over_levels_are_candidates(void **state) {
   static const char machine[] = "package:2 numa:4 cache:8 core:8";
   static const char *const names[] = {
@@ -198,7 +197,7 @@ static void plans_over_levels_are_candidates(void **state) {
   }
 }
 
-/* A profile that is written and read back says the same. */
+/* A profile that is written and read back is the same. */
 static void figures_read_back(void **state) {
   const tt_profile m = profile_of(measured), none = profile_of("");
   tt_text t = {0}, bare = {0};
@@ -208,7 +207,7 @@ static void figures_read_back(void **state) {
   const tt_profile again = profile_of(t.at);
   assert_memory_equal(again.shm_level, m.shm_level, sizeof m.shm_level);
   assert_non_null(strstr(t.at, "shm.numa.delay"));
-  assert_null(strstr(bare.at, "shm.numa")); /* what is unknown is not written */
+  assert_null(strstr(bare.at, "shm.numa")); /* unknown parameters are not written */
   free(t.at);
   free(bare.at);
 }

@@ -1,5 +1,5 @@
-/* How long slices are, and that the price knows it: a pipeline takes what its slowest level takes, and what the
- * first and the last slice take on the other levels.
+/* The lengths of slices, and their estimate: a pipeline takes the time of its slowest level, plus the time of
+ * the first and the last slice on the other levels.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -29,7 +29,7 @@ static void only_ends_of_four_or_more_are_shorter(void **state) {
   }
 }
 
-/* Whatever the number of elements, an operation's slices follow one another, and hold all of them. */
+/* For any number of elements, the slices of an operation are consecutive and cover all of them. */
 static void slices_hold_all_elements(void **state) {
   static const uint64_t counts[] = {0, 1, 3, 9, 10, 17, 1000, 65536, 1000003};
   (void)state;
@@ -48,7 +48,7 @@ static void slices_hold_all_elements(void **state) {
     }
 }
 
-/* Nodes are slower than cores: the cores' part of the first slice, and of the last, is not hidden. */
+/* Nodes are slower than cores. The time that the cores take for the first slice and the last is not hidden. */
 static void a_pipeline_waits_at_its_ends_only(void **state) {
   static const double bytes = 1e6, node = 1e-9, core = 1e-10;
   tt_setting setting = {.ranks = 8, .levels = "node:4 core:2", .flight = TT_FLIGHT};
@@ -90,8 +90,8 @@ static tutti_status price_in_slices(int ranks, const char *name, int slices) {
   return status;
 }
 
-/* More slices than can be simulated are refused in words, before any memory is asked for, whatever the number of
- * steps is modulo 2^32. */
+/* Too many slices to simulate are refused with an error message, before memory is allocated, even if the number
+ * of steps overflows 32 bits. */
 static void too_many_slices_have_no_price(void **state) {
   (void)state;
   assert_int_equal(price_in_slices(2, "doubling", 4096), TUTTI_OK);

@@ -1,5 +1,5 @@
-/* Compositions: every pair of algorithms in the table, one inside nodes and one between them, is proven
- * or refused with a sentence. Prices of stages, and refusals in words.
+/* Compositions: every pair of algorithms in the table, one inside nodes and one between them, is proven or
+ * refused with an error message. Estimates of stages, and refusals.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,7 @@ static void every_pair_is_proven_or_refused(void **state) {
   assert_true(good > refused && same > good / 2);
 }
 
-/* Three levels: each algorithm in each place. */
+/* Three levels: each algorithm on each level. */
 static void every_algorithm_in_every_place(void **state) {
   static const char *const others[] = {"doubling", "fold(halving)", "lanes", "two-shot"};
   int good = 0;
@@ -74,7 +74,7 @@ static void every_algorithm_in_every_place(void **state) {
   assert_true(good > 100);
 }
 
-/* With a fold inside, only a rank's part of the vector goes over the links between nodes. */
+/* With a fold inside the nodes, only a rank's part of the vector crosses the links between nodes. */
 static void parts_are_sent_between_nodes(void **state) {
   static const struct {
     const char *name;
@@ -104,7 +104,7 @@ static void parts_are_sent_between_nodes(void **state) {
   }
 }
 
-/* ---- prices ---- */
+/* ---- estimates ---- */
 
 static const char figures[] =
     "rack.alpha=3us,node.alpha=2us,core.alpha=0.5us,rack.beta=50GB/s,node.beta=10GB/"
@@ -130,7 +130,7 @@ static double whole_price(const char *name, const char *levels, int ranks, doubl
   return t.time;
 }
 
-/* The stages' times together are an upper bound of the whole simulation, and close to it. */
+/* The sum of the stages' times is an upper bound of the whole simulation, and close to it. */
 static void stages_add_up_to_the_whole(void **state) {
   static const struct {
     const char *levels, *stages;

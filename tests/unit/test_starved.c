@@ -1,8 +1,8 @@
-/* test_starved.c - memory runs out on one rank only, at each allocation of a call:
- * all ranks get an error, no rank waits forever, and none gets a wrong result.
+/* test_starved.c - memory runs out on one rank only, at each allocation of a call. All ranks get an error, no
+ * rank hangs, and no rank gets a wrong result.
  *
- * Idea       the library's malloc, calloc and realloc come here (ld's --wrap); one rank's n-th in
- *            a call returns NULL, for n = 0, 1, 2, ... until the call allocates less often.
+ * Idea       the library's malloc, calloc and realloc are redirected here (ld's --wrap). One rank's n-th allocation in
+ *            a call returns NULL, for n = 0, 1, 2, ... until the call makes fewer allocations.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>
@@ -171,9 +171,9 @@ static bool right(const rank *me, size_t n) {
   return ok;
 }
 
-/* All is well; or all ranks have an error, at the latest in the next call. */
+/* Either all ranks succeed, or all get an error, at the latest in the next call. */
 static bool alike(const rank *all, bool *failed) {
-  bool well = true, told = true, refused = true; /* refused in time, so the next call is right */
+  bool well = true, told = true, refused = true; /* refused early, so the next call succeeds */
   for (int r = 0; r < RANKS; r++) {
     well &= !all[r].status && !all[r].after && right(&all[r], all[r].row->n);
     told &= all[r].after == TUTTI_ERR_MEMORY &&
@@ -228,8 +228,8 @@ static void starved(void **state) {
   assert_true(failures > 0);
 }
 
-/* Without memory a schedule is not built; but no rank hears that an algorithm cannot do what it can,
- * because it would then choose another one than its peers. */
+/* Without memory a schedule is not built. The error must not claim that the algorithm cannot do the collective,
+ * because the rank would then choose a different one than its peers. */
 static void no_algorithm_refuses_for_memory(void **state) {
   static const char levels[] = "node:3 core:4";
   const tt_ask ask = {.ranks = 12, .rank = 5};

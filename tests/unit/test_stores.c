@@ -1,4 +1,5 @@
-/* test_stores.c - the kind of stores, and the route of short vectors, follow what they cost, and the others are rare.
+/* test_stores.c - the kind of stores, and the route of short vectors, follow the measured cost; the slower
+ * alternative is used rarely.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>
@@ -14,7 +15,7 @@
 
 enum { PIECE = 64 << 10 };
 
-/* What a byte costs, in ticks: to write and to read, by either kind. */
+/* The cost of a byte in ticks, to write and to read, with either kind of store. */
 typedef struct costs {
   const char *name;
   double write[TT_STORES], read[TT_STORES];
@@ -30,7 +31,7 @@ static const costs machines[] = {
 enum { MACHINES = sizeof machines / sizeof *machines };
 
 typedef struct tally {
-  double best, other; /* ticks in pieces of the better kind, and of the other one */
+  double best, other; /* ticks in pieces of the better kind, and of the other */
 } tally;
 
 /* A call that writes and reads this number of pieces. */
@@ -73,8 +74,8 @@ static void test_the_cheaper_kind(void **unused) {
     }
 }
 
-/* The first pieces after a change of kind cost more, and are not counted: what is learnt is what a
- * byte costs if all pieces are of that kind. */
+/* The first pieces after a change of kind cost more, and are not counted. The learnt value is the cost of a
+ * byte if all pieces are of that kind. */
 static void test_a_change_of_kind(void **unused) {
   (void)unused;
   const costs *m = &machines[0];
@@ -101,8 +102,8 @@ static void test_a_change_of_kind(void **unused) {
       fail_msg("kind %d: %.3f and %.3f ticks per byte", kind, s.write[kind], s.read[kind]);
 }
 
-/* From each machine to each other one: how long until the kind is the better one? A tick is taken as
- * 0.4 ns. */
+/* The cost changes from each machine to each other one. Measures the time until the better kind is used, at 0.4
+ * ns per tick. */
 static void test_it_follows(void **unused) {
   (void)unused;
   for (int from = 0; from < MACHINES && streams(); from++)
@@ -121,7 +122,7 @@ static void test_it_follows(void **unused) {
       }
 }
 
-/* Places whose sums were returned are written plainly, until a vector's sums are not. */
+/* If the results of sums overwrite the inputs, slots are written with plain stores. */
 static void test_returned_places(void **unused) {
   (void)unused;
   tt_stores s;
@@ -151,7 +152,7 @@ static void test_an_outlier(void **unused) {
   assert_int_equal(s.rule.kind, TT_PLAIN);
 }
 
-/* Every length and offset: the same bytes, and nothing beside them. */
+/* For every length and offset, the copy has the same bytes, and nothing outside it is written. */
 static void test_copies(void **unused) {
   (void)unused;
   static _Alignas(64) unsigned char from[1024], to[1024];
@@ -170,12 +171,12 @@ static void test_copies(void **unused) {
 
 /* ---- routes ---- */
 
-/* What a cycle costs by either route, in ticks, and the caller's own work in it, which varies. */
+/* The cost of a cycle by either route, in ticks, and the caller's own work in it, which varies. */
 typedef struct cycles {
   const char *name;
   uint64_t cycle[TT_ROUTES], work;
-  int best;      /* -1: they differ too little to tell */
-  double change; /* the first two calls after a change of route take that many times as long */
+  int best;      /* -1: the difference is too small to detect */
+  double change; /* factor for the first two calls after a change of route */
 } cycles;
 
 static const cycles callers[] = {
@@ -190,7 +191,7 @@ enum { CALLERS = sizeof callers / sizeof *callers };
 
 typedef struct caller {
   tt_learner x;
-  uint64_t since, now, spent[TT_ROUTES]; /* ticks in all, without the caller's work */
+  uint64_t since, now, spent[TT_ROUTES]; /* total ticks, without the caller's work */
   tt_route before;
   unsigned turn;
 } caller;
@@ -225,7 +226,7 @@ static void test_the_shorter_route(void **unused) {
   }
 }
 
-/* Cores move: a tick is taken as 0.4 ns. */
+/* The hypervisor migrates cores: a tick is taken as 0.4 ns. */
 static void test_the_route_follows(void **unused) {
   (void)unused;
   for (int from = 0; from < CALLERS; from++)
@@ -242,8 +243,7 @@ static void test_the_route_follows(void **unused) {
     }
 }
 
-/* Ranks that are threads sum vectors that lie in shared memory, over and over; each rank has vectors of
- * its own in some calls. */
+/* Ranks that are threads repeatedly sum vectors in shared memory; in some calls each rank has its own vectors. */
 enum { RANKS = 3, LONG = 16384, TIMES = 4 * TT_LEARN_TRIAL };
 
 static void *sums(void *comm) {

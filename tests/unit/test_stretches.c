@@ -1,4 +1,5 @@
-/* test_stretches.c - an aggregator's members give and want stretches of a vector; racks have aggregators of their own.
+/* test_stretches.c - members of an in-network reduction server (aggregator) that contribute and receive only
+ * stretches of a vector; racks with separate aggregators.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,8 @@
 #include "aggregator_play.h"
 #include "seconds.h"
 
-/* What members give and want of a vector, as the collectives do; blocks of any length, some without bytes. */
+/* Which parts of a vector the members contribute and receive, as in the collectives; blocks of any length, some
+ * without bytes. */
 typedef enum pattern { TO_ALL, TO_ONE, FROM_ONE, SCATTERED, GATHERED, PATTERNS } pattern;
 
 static tt_stretch block_of(const size_t cut[MOST + 1], int i) {
@@ -45,7 +47,7 @@ static tt_share share_of(uint64_t seq, pattern what, int i, int root, const size
   return s;
 }
 
-/* Turn after turn, of all patterns, two of them under way at once. */
+/* Many operations of all patterns, two of them in flight. */
 static void stretches(void **state) {
   enum { TURNS = 120, BYTES = 300000 };
   static unsigned char src[2][MOST][BYTES], dst[2][MOST][BYTES];
@@ -97,7 +99,7 @@ static void stretches(void **state) {
   play_end(&d);
 }
 
-/* A member that has all it wants may leave at once; the others still get theirs. */
+/* A member that has received everything it wants may leave immediately; the others still get their data. */
 static void members_leave_when_they_are_done(void **state) {
   enum { N = 3, BYTES = 3 << 20 };
   static unsigned char src[BYTES], dst[N][BYTES];
@@ -141,8 +143,9 @@ static void members_leave_when_they_are_done(void **state) {
   play_end(&d);
 }
 
-/* A member has its block, and leaves, while others have not sent what follows: in the middle of the vector, when much
- * of what it gives is not read yet; and in the last piece, when the session has read all that it gives. */
+/* A member has its block, and leaves, while others have not yet sent what follows it: in the middle of the
+ * vector, when much of the member's contribution has not been read; and in the last piece, when the session has
+ * read all of it. */
 static void a_block_is_enough(void **state) {
   enum { N = 3, BYTES = 256 << 10 };
   static unsigned char src[BYTES], dst[N][BYTES];
@@ -184,7 +187,7 @@ static void a_block_is_enough(void **state) {
   play_end(&d);
 }
 
-/* One member takes nothing for many turns, in each of which it wants another stretch. */
+/* One member receives nothing for many operations, and wants another stretch in each. */
 static void a_member_falls_behind(void **state) {
   enum { N = 2, OPS = 5, TURNS = OPS * TT_FLIGHT, BYTES = 3000 };
   static unsigned char src[N][BYTES], dst[N][TURNS][BYTES];
@@ -248,8 +251,8 @@ static void gather_racks(const running d[RACKS], uint64_t session, party *p) {
                      TUTTI_OK);
 }
 
-/* Each rack's aggregator adds up its members, and one above adds up the racks: all patterns, two turns under
- * way, and twice as long as a ring. */
+/* Each rack's aggregator adds its members, and one above adds the racks: all patterns, two operations in
+ * flight, and vectors up to twice as long as the ring of sums. */
 static void racks_have_their_own(void **state) {
   enum { TURNS = 40, BYTES = 2 * TT_AGGREGATOR_RING + 4 };
   static unsigned char src[2][ALL][BYTES], dst[2][ALL][BYTES];
@@ -301,7 +304,7 @@ static void racks_have_their_own(void **state) {
   play_end(&top);
 }
 
-/* The order of operands, and means: the sums of racks are added up. */
+/* The order of operands, and means: sums are computed per rack first. */
 static void racks_are_added_first(void **state) {
   enum { COUNT = 50000 };
   static float x[COUNT][ALL], of[ALL][COUNT], dst[ALL][COUNT];

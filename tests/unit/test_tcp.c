@@ -1,5 +1,6 @@
-/* test_tcp.c - the network over sockets, by TCP and by TLS: messages of all sizes, in any order of calls; connections that both ends
- * begin; a byte that somebody changes on its way; a process without the secret; a network that closes.
+/* test_tcp.c - the network over sockets, by TCP and by TLS: messages of all sizes, in any order of calls;
+ * connections that both ends open; a byte changed in transit; a process without the secret; a network that
+ * closes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <netinet/in.h>
 #include <poll.h>
@@ -25,7 +26,8 @@ static void fill(unsigned char *bytes, size_t n, unsigned seed) {
   for (size_t i = 0; i < n; i++) bytes[i] = (unsigned char)(tt_mix(seed + i / 8) >> 8 * (i % 8));
 }
 
-/* The receive begins before the send, after the message has come, or while it comes; the receiver may be the sender. */
+/* The receive begins before the send, after the message has arrived, or while it arrives. The receiver may be
+ * the sender. */
 static void all_sizes_arrive(void **state) {
   static const size_t sizes[] = {
       0,   1, 16, 8 << 10, (16 << 10) - 17, (16 << 10) - 16, 16 << 10, 32 << 10, (32 << 10) + 1,
@@ -58,7 +60,7 @@ static void all_sizes_arrive(void **state) {
   ends_close(&j);
 }
 
-/* Messages of all lengths fill the socket, so one of them leaves in parts, with others behind it. */
+/* Messages of all lengths fill the socket, so one is sent in parts while others are queued. */
 static void messages_queue_behind_a_full_socket(void **state) {
   enum { N = 24 };
   static const size_t sizes[] = {MOST, 3, 70000, 0, 16, 1 << 20};
@@ -92,7 +94,7 @@ static void a_sure_send_waits_for_its_receive(void **state) {
   ends_open(&j, 2, 0, *state != NULL);
   ends_join(&j, -1);
   ends_send(&j, 0, 0, 1, 9, &out, sizeof out, 1);
-  ends_send(&j, 0, 1, 1, 8, &out, sizeof out, 0); /* comes later, on the same connection */
+  ends_send(&j, 0, 1, 1, 8, &out, sizeof out, 0); /* sent later, on the same connection */
   ends_recv(&j, 1, 0, 0, 8, &in, sizeof in);
   ends_await(&j, 1, 0);
   for (int i = 0; i < 100; i++) {
@@ -107,7 +109,7 @@ static void a_sure_send_waits_for_its_receive(void **state) {
   ends_close(&j);
 }
 
-/* Each calls each other one before any has polled: one connection stays for two of them. */
+/* Every process connects to every other before any has polled. One connection per pair remains. */
 static void all_may_call_at_once(void **state) {
   ends j;
   int in[ENDS][ENDS], out[ENDS];
@@ -142,7 +144,8 @@ static void all_may_call_at_once(void **state) {
   ends_close(&j);
 }
 
-/* A message for a network that its receiver makes later; cancelled receives; a network that closes with messages in it. */
+/* A message for a network that its receiver creates later; cancelled receives; a network that closes with
+ * queued messages. */
 static void networks_keep_their_messages(void **state) {
   static char big[MOST], room[MOST];
   const int both[] = {0, 1};
@@ -167,7 +170,7 @@ static void networks_keep_their_messages(void **state) {
     assert_int_equal(second[1].poll(second[1].self, 1, &d, 1, &n), 0);
   }
   assert_int_equal(in, 77);
-  /* a receive is cancelled before its message comes, another one while it comes */
+  /* one receive is cancelled before its message arrives, another while it arrives */
   ends_recv(&j, 1, 0, 0, 1, room, sizeof room);
   assert_int_equal(j.net[1].cancel(j.net[1].self, 0), 0);
   ends_recv(&j, 1, 1, 0, 2, room, sizeof room);
@@ -180,7 +183,7 @@ static void networks_keep_their_messages(void **state) {
     if (n) break;
   }
   assert_int_equal(j.net[1].cancel(j.net[1].self, 1), 0);
-  /* what a network has not sent leaves after it is closed */
+  /* messages that are still queued are sent after the network is closed */
   second[0].send(second[0].self, 0, 1, 0, big, sizeof big, 0);
   second[0].close(second[0].self, 0);
   second[1].close(second[1].self, 0);
@@ -217,7 +220,7 @@ static void a_stranger_is_refused(void **state) {
   }
 }
 
-/* What a process has sent before it ends is received; then it is lost. */
+/* Data that a process sent before it exited is received; then the process is reported as lost. */
 static void a_closed_end_is_lost(void **state) {
   static char big[MOST], room[MOST];
   ends j;
@@ -238,11 +241,11 @@ static void a_closed_end_is_lost(void **state) {
   j.net[1].close(j.net[1].self, 0);
 }
 
-/* ---- somebody between two ranks ---- */
+/* ---- a man in the middle, between two ranks ---- */
 
 typedef struct tap {
   int listener;
-  uint16_t to;   /* the port that it leads to */
+  uint16_t to;   /* the port that it forwards to */
   uint16_t port; /* its own */
   size_t at;     /* which byte of a direction it changes; 0: none */
   bool repeats;  /* it sends this byte twice instead */
@@ -257,7 +260,7 @@ static int dial_port(uint16_t port) {
   return -1;
 }
 
-/* Carries bytes of one connection until one side ends it. */
+/* Forwards the bytes of one connection until one side closes it. */
 static void carry(const tap *t, int a, int b) {
   struct pollfd p[2] = {{a, POLLIN, 0}, {b, POLLIN, 0}};
   size_t passed[2] = {0};
@@ -326,7 +329,8 @@ static void *sum_until_it_fails(void *self) {
   return NULL;
 }
 
-/* One byte of the connection, at many places, on both ways: no rank gets a wrong sum, each gets an error that says why. */
+/* One byte of the connection is changed, at many positions, in both directions. No rank gets a wrong sum; each
+ * gets an error with the reason. */
 static void a_changed_byte_is_noticed(void **state) {
   static const struct {
     size_t at;
@@ -340,7 +344,7 @@ static void a_changed_byte_is_noticed(void **state) {
     tap taps[2];
     rank_thread ranks[2] = {{.status = TUTTI_OK}};
     ends_open(&j, 2, 0, true);
-    for (int r = 0; r < 2; r++) { /* rank r is called by way of a tap */
+    for (int r = 0; r < 2; r++) { /* the others connect to rank r through a tap */
       tcp_address *a = &j.at[!r][r];
       taps[r] = (tap){.at = cases[c].at, .repeats = cases[c].repeats};
       tap_open(&taps[r], a->port);

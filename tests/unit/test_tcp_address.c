@@ -1,5 +1,5 @@
-/* test_tcp_address.c - the network over sockets: in which order a process tries another one's addresses, and over
- * which links; which processes share a host; how long the kernel waits for a silent host.
+/* test_tcp_address.c - the network over sockets: in which order a process tries the addresses of another, and
+ * over which links; which processes share a host; how long the kernel waits for a host that does not respond.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -61,7 +61,7 @@ static void expect_places(const tcp_world *w, const char *host, const places *x)
   assert_false(kit_place_at(&w->own.home, &w->links, &of, n, &place));
 }
 
-/* Those in a network of this host come first; one that only its link knows is tried on each link of this host. */
+/* Addresses in a network of this host come first. A link-local address is tried on each link of this host. */
 static void near_ones_come_first(void **state) {
   static const places cases[] = {
       {{"::ffff:10.0.15.9"}, {{"::ffff:10.0.15.9", 0}}},
@@ -79,7 +79,7 @@ static void near_ones_come_first(void **state) {
   free(w);
 }
 
-/* This host knows the link of its own address. */
+/* The link of this host's own address is known. */
 static void own_link_is_known(void **state) {
   static const places own = {{"::ffff:10.0.0.1", "fd00::1", "fe80::1"},
                              {{"::ffff:10.0.0.1", 0}, {"fd00::1", 0}, {"fe80::1", 7}}};
@@ -89,7 +89,7 @@ static void own_link_is_known(void **state) {
   free(w);
 }
 
-/* The link on which a process has answered comes first, and calls under way begin again. */
+/* The link on which a process has answered comes first, and connections in progress start again. */
 static void found_link_comes_first(void **state) {
   static const places one = {{"fe80::9"}, {{"fe80::9", 7}, {"fe80::9", 4}}};
   tcp_world *w = here();
@@ -131,7 +131,8 @@ static int option(int fd, int level, int name) {
   return value;
 }
 
-/* The kernel probes a silent host of a watch, and gives it up after TUTTI_SILENCE; other connections have no limit. */
+/* The kernel probes a host on watched connections, and closes them after the keepalive timeout TUTTI_SILENCE.
+ * Other connections have no limit. */
 static void watches_are_probed(void **state) {
   static const struct {
     int silence, on, idle, limit_ms;
@@ -153,7 +154,7 @@ static void watches_are_probed(void **state) {
     if (cases[i].on) {
       assert_int_equal(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), cases[i].idle);
       assert_int_equal(option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 1);
-      /* it is the limit that ends the connection, not the number of probes */
+      /* the timeout ends the connection, not the number of probes */
       assert_true(option(fd, IPPROTO_TCP, TCP_KEEPCNT) > cases[i].silence);
     }
     close(fd);

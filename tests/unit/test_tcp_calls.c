@@ -1,5 +1,5 @@
-/* test_tcp_calls.c - calls in the network over sockets, by TCP and by TLS: which hosts are watched, callers that prove nothing, and
- * processes that say a wrong number.
+/* test_tcp_calls.c - incoming connections of the network over sockets, by TCP and by TLS: which hosts are
+ * watched, connections that are not authenticated, and processes that claim a wrong rank.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static const tcp_peer *peer_of_end(const ends *j, int rank, int peer) {
   return w->peers[peer];
 }
 
-/* Processes of one host need no watch; those of another one do, unless TUTTI_SILENCE=0. */
+/* Processes on the same host are not watched; those on another host are, unless TUTTI_SILENCE=0. */
 static void other_hosts_are_watched(void **state) {
   static const struct {
     bool other;
@@ -53,7 +53,7 @@ static void other_hosts_are_watched(void **state) {
   }
 }
 
-/* Callers that say nothing occupy a bounded number of places, and a rank's call is heard nevertheless. */
+/* Silent connections occupy a bounded number of slots, and a rank's connection is still accepted. */
 static void silent_callers_are_bounded(void **state) {
   enum { CALLERS = 100, MOST = 64 + 2 };
   int fd[CALLERS];
@@ -78,13 +78,13 @@ static void silent_callers_are_bounded(void **state) {
   ends_close(&j);
 }
 
-/* What listens at a rank's address knows the secret, and is another rank: it is not taken for the first one. */
+/* The process at a rank's address has the secret but is another rank. It is not taken for the first one. */
 static void another_rank_is_not_taken_for_it(void **state) {
   ends j;
   int in = 0, out = 5;
   if (*state && !ends_have_tls()) skip();
   ends_open(&j, ENDS, 0, *state != NULL);
-  j.at[0][1] = j.at[0][2]; /* rank 0 finds rank 2 where rank 1 should be */
+  j.at[0][1] = j.at[0][2]; /* the address of rank 1 leads to rank 2 */
   ends_join(&j, -1);
   ends_recv(&j, 2, 0, TUTTI_NET_ANY, 0, &in, sizeof in);
   ends_send(&j, 0, 0, 1, 0, &out, sizeof out, 0);

@@ -1,5 +1,6 @@
-/* test_tcp_plain.c - who may join a network of plain TCP: callers that send nothing, another protocol's bytes, or the proofs of
- * another connection are refused, and the job continues; a caller whose bytes arrive one by one is heard.
+/* test_tcp_plain.c - authentication in plain TCP. Connections that send nothing, data of another protocol, or
+ * the proofs of another connection are refused, and the job continues. A connection that delivers its bytes one
+ * by one is accepted.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <netinet/in.h>
@@ -18,7 +19,7 @@
 #include "tcp_play.h"
 
 enum { OPENING = 32, REPLY = OPENING + TT_DIGEST };
-static const unsigned char secret[TT_TLS_SECRET] = {7}; /* as ends_join gives it to all */
+static const unsigned char secret[TT_TLS_SECRET] = {7}; /* the secret that ends_join gives to all */
 
 static int call_end_of(const ends *j, int rank) {
   const tcp_world *w = j->end[rank];
@@ -29,7 +30,7 @@ static int call_end_of(const ends *j, int rank) {
   return fd;
 }
 
-/* Polls rank 1 until this connection has n bytes, or is closed: how many have come. */
+/* Polls rank 1 until this connection has n bytes or is closed; returns the number of bytes. */
 static size_t hear_reply(const ends *j, int fd, unsigned char *bytes, size_t n) {
   const double until = tt_seconds() + 20;
   size_t have = 0;
@@ -43,7 +44,7 @@ static size_t hear_reply(const ends *j, int fd, unsigned char *bytes, size_t n) 
   return have;
 }
 
-/* Is the connection closed, without a byte more? */
+/* Is the connection closed, with no further byte? */
 static bool is_closed(const ends *j, int fd) {
   unsigned char byte;
   return hear_reply(j, fd, &byte, 1) == 0;
@@ -75,7 +76,7 @@ static void send_all(int fd, const void *bytes, size_t n) {
   assert_int_equal(send(fd, bytes, n, MSG_NOSIGNAL), n);
 }
 
-/* What a caller proves after the reply. RIGHT: the only one that is heard. */
+/* The proof that a caller sends after the reply. Only RIGHT is accepted. */
 typedef enum proof { RIGHT, ZEROS, OTHER_KEY, REFLECTED, OLD } proof;
 
 static void only_the_right_proof_is_heard(void **state) {
@@ -100,7 +101,7 @@ static void only_the_right_proof_is_heard(void **state) {
     if (how == REFLECTED) memcpy(mine, expected, sizeof mine);
     if (how == OLD) memcpy(mine, old, sizeof mine);
     send_all(fd, mine, sizeof mine);
-    if (how == RIGHT) { /* it is heard, but says to be a rank that the job does not have */
+    if (how == RIGHT) { /* accepted, but it claims a rank that the job does not have */
       const uint32_t hello[4] = {TCP_HELLO, 2, 1, 0};
       for (int i = 0; i < 1000; i++) tcp_progress(j.end[1]);
       assert_int_equal(((const tcp_world *)j.end[1])->strangers, 1);
@@ -130,7 +131,7 @@ static void other_protocols_are_refused(void **state) {
   ends_close(&j);
 }
 
-/* A rank's own handshake, a byte at a time; the hello behind it comes with the last byte. */
+/* A rank's own handshake, a byte at a time; the hello after it arrives with the last byte. */
 static void bytes_may_come_one_by_one(void **state) {
   unsigned char opening[OPENING], reply[REPLY], last[TT_DIGEST + 16];
   ends j;
@@ -158,7 +159,7 @@ static void bytes_may_come_one_by_one(void **state) {
   ends_close(&j);
 }
 
-/* What listens at a rank's address is another program: the rank cannot be reached, and the error says why. */
+/* Another program listens at a rank's address. The rank cannot be reached, and the error gives the reason. */
 static void another_program_listens(void **state) {
   static const char *const words[] = {"220 ready\r\n", "tutti t1"};
   (void)state;

@@ -1,6 +1,5 @@
-/* The price on a torus whose links lead to neighbours: a ring per dimension
- * costs as much as before; messages to farther nodes take all links of the
- * shorter way, which the messages of all nodes share.
+/* The cost model of a torus. A ring per dimension costs the same as without the torus; messages to more distant
+ * nodes use all links of the shorter direction, which the messages of all nodes share.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -59,9 +58,8 @@ static void messages_take_all_links_on_the_way(void **state) {
   }
 }
 
-/* Two rings that turn opposite ways are on different links: with two ports they
- * take as long as one of them alone. Those that turn the same way share links.
- */
+/* Two rings in opposite directions use different links: with two ports they take as long as one of them alone.
+ * Rings in the same direction share links. */
 static void each_direction_is_a_link_of_its_own(void **state) {
   static const char *const circles[] = {"x:3 node:1", "x:8 node:1", "x:16 node:1"};
   (void)state;
@@ -80,8 +78,7 @@ static void each_direction_is_a_link_of_its_own(void **state) {
   }
 }
 
-/* With a port for each link, and dimensions of the same size, every link
- * carries its part in step with the others. */
+/* With a port for each link, and dimensions of the same size, all links work simultaneously. */
 static void all_dimensions_work_at_once(void **state) {
   static const char *const even[] = {"x:6 node:1", "y:4 x:4 node:1", "y:8 x:8 node:1",
                                      "z:3 y:3 x:3 node:1"};
@@ -99,7 +96,8 @@ static void all_dimensions_work_at_once(void **state) {
   }
 }
 
-/* All messages of a round leave at once: those of short vectors to neighbours are gone when those from afar come to their link. */
+/* All messages of a round start simultaneously. Short messages to neighbours have left a link before those from
+ * distant nodes reach it. */
 static void a_message_from_afar_comes_later(void **state) {
   static const struct {
     const char *circle;
@@ -120,7 +118,7 @@ static void a_message_from_afar_comes_later(void **state) {
     }
 }
 
-/* The longest time is split into parts as before. */
+/* The longest time is divided into the same parts. */
 static void parts_add_up(void **state) {
   (void)state;
   static const char *const plans[] = {"doubling", "two-shot", "bruck"};

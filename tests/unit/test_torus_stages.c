@@ -1,4 +1,5 @@
-/* A composition on a torus, priced stage by stage: what the simulation of all ranks says, at all sizes.
+/* A composition on a torus, estimated stage by stage, gives the time of the simulation of all ranks, at all
+ * sizes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -29,7 +30,7 @@ static const char *const figures[] = {neighbours, slow_y,    everywhere, own_por
 enum { ONE_PORT = 4 }; /* the first ones: tori, on which a rank sends one message at a time */
 enum { TORI = sizeof tori / sizeof *tori, FIGURES = sizeof figures / sizeof *figures };
 
-/* How near the price by stages is to the whole simulation: the least and the most of their ratio. */
+/* How close the estimate by stages is to the whole simulation: the minimum and maximum of their ratio. */
 typedef struct nearness {
   int prices, equal;
   double least, most;
@@ -81,7 +82,7 @@ static void name_of(const char *levels, int n, int i, const char *const *stages,
     at += (size_t)snprintf(name + at, NAME - at, "%s%s", stages[i % count], l + 1 < n ? "/" : ")");
 }
 
-/* All compositions of algorithms that many ranks use. */
+/* All compositions of the algorithms that are used on many ranks. */
 static void they_are_equal(void **state) {
   static const char *const stages[] = {"fold(ring)", "fold(halving)", "windows",
                                        "two-shot",   "doubling",      "one-shot"};
@@ -118,7 +119,7 @@ static nearness compare_proposals(const char *levels, const char *said) {
   return near;
 }
 
-/* With more ranks than the prover looks at, only such algorithms are proposed. */
+/* With more ranks than the prover checks, only such algorithms are proposed. */
 static void all_proposals_on_many_ranks_are_equal(void **state) {
   static const char *const many[] = {"z:4 y:6 x:8 node:1", "z:3 y:4 x:5 node:2", "y:11 x:7 node:1"};
   (void)state;
@@ -131,7 +132,7 @@ static void all_proposals_on_many_ranks_are_equal(void **state) {
     }
 }
 
-/* On few ranks any algorithms are proposed. */
+/* On few ranks any algorithm may be proposed. */
 static void most_proposals_are_equal_and_the_rest_near(void **state) {
   (void)state;
   for (int f = 0; f < FIGURES; f++) {
@@ -151,7 +152,7 @@ static void most_proposals_are_equal_and_the_rest_near(void **state) {
   }
 }
 
-/* A part of a circle is no circle: transposed swaps between two nodes of a level at a time. */
+/* Part of a circle is not a circle: transposed swaps between two nodes of a level at a time. */
 static void parts_of_circles_have_no_price_by_stages(void **state) {
   static const char name[] = "transposed(group=12x12x12)";
   const tt_ask ask = {.plan = plan_named(name), .coll = TUTTI_ALLREDUCE, .ranks = 12 * 12 * 12};

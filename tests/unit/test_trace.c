@@ -1,5 +1,5 @@
-/* test_trace.c - the output of TUTTI_TRACE: for ranks that are threads; with a word as its
- * argument, a rank of a job that tests/sh/cli_trace.sh checks.
+/* test_trace.c - the output of TUTTI_TRACE for ranks that are threads. With a word as its argument, the program
+ * is a rank of a job that tests/sh/cli_trace.sh checks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>
@@ -55,7 +55,7 @@ static int splits(tutti_comm *comm) {
          tutti_comm_free(twice) || tutti_barrier(comm);
 }
 
-/* Rank 1 is killed between two sums; the others notice it, and end properly. */
+/* Rank 1 is killed between two sums; the others detect it, and exit normally. */
 static int dies(tutti_comm *comm) {
   double x = 1, y;
   if (sums(comm)) return 1;
@@ -65,7 +65,7 @@ static int dies(tutti_comm *comm) {
   return 1;
 }
 
-/* Rank 1 is 60 ms late, three times. */
+/* Rank 1 is 250 ms late, three times. */
 static int late(tutti_comm *comm) {
   static double x[1 << 15], y[1 << 15];
   static const size_t counts[] = {4, 1 << 15, 1 << 15};
@@ -194,7 +194,7 @@ static void a_full_tape_says_so(void **state) {
   assert_int_equal(count("\"ph\":\"X\"") + count("\"ph\":\"b\""), 2 * 16 + 2);
 }
 
-/* The half line of a killed rank is cut off, and the file goes on. */
+/* The incomplete line of a killed rank is removed, and later events are appended to the file. */
 static void half_a_line_is_cut_off(void **state) {
   (void)state;
   assert_int_equal(threads(2), 0);

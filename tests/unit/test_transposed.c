@@ -1,4 +1,4 @@
-/* transposed: its counts, its refusals, the same bits in rank order, and its price by parts.
+/* transposed: its counts, its refusals, the same bits in rank order, and the estimate of its parts.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,8 @@
 #include "engine.h"
 #include "names.h"
 
-/* Messages that a core sends at most, rounds between domains, and blocks of the vector, for these sizes. */
+/* For these sizes: the maximum number of messages that a core sends, rounds between domains, and blocks of the
+ * vector. */
 static const struct {
   const char *group, *levels;
   int ranks, messages, between, blocks;
@@ -30,10 +31,10 @@ static const struct {
     {"4x4,parts=1", "node:4 core:4", 16, 8, 2, 4},
     {"16x4,parts=1", "node:16 core:4", 64, 11, 3, 4},
     {"16x4,parts=2", "node:16 core:4", 64, 14, 4, 16},
-    {"3x4,parts=1", "node:3 core:4", 12, 9, 2, 3}, /* four cores give their parts to three */
+    {"3x4,parts=1", "node:3 core:4", 12, 9, 2, 3}, /* four cores pass their parts to three */
     {"2x8,parts=1", "node:2 core:8", 16, 9, 2, 8}, /* four sets of two cores */
     {"5x5,parts=1", "node:5 core:5", 25, 14, 2, 5},
-    /* the core in no set gets its sum behind the message of the way back: a round more */
+    /* the core in no set gets its sum after the last message of the second half: one more round */
     {"3x16x4,parts=2", "rack:3 node:16 core:4", 192, 18, 6, 16},
     {"3x16x4,parts=3", "rack:3 node:16 core:4", 192, 21, 7, 48},
     {"2x3x6,parts=2", "rack:2 node:3 core:6", 36, 14, 4, 12},
@@ -67,7 +68,7 @@ static tt_chooser *chooser_of(size_t i, const char *figures, char name[NAME]) {
   return c;
 }
 
-/* Only the waits between domains cost anything: as many as there are swaps. */
+/* Only the waits between domains cost anything: one for each swap. */
 static void few_waits_between_domains(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -85,7 +86,7 @@ static void few_waits_between_domains(void **state) {
   }
 }
 
-/* On many ranks the parts are priced one after the other. */
+/* On many ranks the parts are estimated one after the other. */
 static void parts_cost_what_the_whole_does(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -119,7 +120,8 @@ static void parts_cost_what_the_whole_does(void **state) {
   }
 }
 
-/* The i-th core that a core of a node hands its part to at first, counted from the node's first one; -1: none is left. */
+/* The receiver of a core's i-th message within its node, counted from the node's first core; -1: fewer
+ * messages. */
 static int reader_of(const tt_sched *s, int node, int i) {
   for (uint32_t k = 0; k < s->nsteps; k++) {
     const tt_step *step = &s->steps[k];
@@ -131,7 +133,8 @@ static int reader_of(const tt_sched *s, int node, int i) {
   return -1;
 }
 
-/* Cores that are in no set begin apart, and go the other way round than those that are: no two of them keep step. */
+/* Cores that are in no set start at different positions and go in the opposite direction, so that no two cores
+ * stay in step. */
 static void no_two_cores_go_the_same_way(void **state) {
   static const struct {
     int nodes, cores, set;

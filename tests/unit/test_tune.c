@@ -1,6 +1,6 @@
-/* `tutti tune` measured with the cores at several distances and uses the points of one distance;
- * measurements that are not known to be quiet are called noisy; the fit finds figures far from its
- * start; a bounce measures without side effects; and each level within a machine is measured.
+/* `tutti tune` measured at several core distances uses the points of one distance. Measurements that are not
+ * known to be quiet are called noisy. The fit finds parameters far from its start. A bounce has no side
+ * effects. Each level within a machine is measured.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <setjmp.h>
@@ -26,7 +26,7 @@ static void points_of_one_distance_are_taken(void **state) {
   } cases[] = {
       {{{0, 5, 100}}, 100, {0, -1}},
       {{{0, 5, 45}, {0, 3, 100}, {1, 2, 100}, {2, 9, 98}}, 100, {1, 2, 3, -1}},
-      /* ten rounds of one launch weigh less than four each of two launches */
+      /* many rounds of one launch weigh less than four each of two launches */
       {{{0, 99, 45}, {0, 4, 500}, {1, 4, 520}}, 500, {1, 2, -1}},
       /* a launch without that distance keeps its most frequent one */
       {{{0, 9, 45}, {1, 9, 45}, {2, 1, 100}, {2, 7, 500}}, 45, {0, 1, 3, -1}},
@@ -54,7 +54,7 @@ static void what_is_not_known_to_be_quiet_is_noisy(void **state) {
   static const char *const plans[] = {"naive", "one-shot", "doubling", "fold(ring)"};
   static const struct {
     int rounds[4], spread[4]; /* %; of four plans */
-    const char *words;        /* at the end of the note */
+    const char *words;        /* the end of the note */
   } cases[] = {
       {{9, 9, 9, 9}, {4, 4, 4, 4}, "rounds of a plan, 9.0 each, differ by 4 % in the mean"},
       {{9, 9, 9, 9}, {0, 0, 0, 60}, "9.0 each, differ by 15 % in the mean"},
@@ -89,7 +89,7 @@ static void what_is_not_known_to_be_quiet_is_noisy(void **state) {
   }
 }
 
-/* The times are the prices of figures far from the fit's start: it finds such prices again. */
+/* The times are the estimates of a profile far from the fit's start. The fit must reproduce these estimates. */
 static void figures_far_from_the_start_are_found(void **state) {
   (void)state;
   static const char *const plans[] = {"one-shot", "two-shot",   "naive",
@@ -166,7 +166,7 @@ static void the_descent_ends_when_the_time_is_over(void **state) {
   assert_int_equal(late.figures, r.figures);
   int moved = 0;
   for (int i = 0; i < r.figures; i++) moved += r.figure[i].value != late.figure[i].value;
-  assert_true(moved > 0 && late.figure[0].value == 1e-7); /* where it began */
+  assert_true(moved > 0 && late.figure[0].value == 1e-7); /* the starting point */
 }
 
 static void a_bounce_measures_and_leaves_nothing(void **state) {
@@ -177,7 +177,7 @@ static void a_bounce_measures_and_leaves_nothing(void **state) {
   assert_true(CPU_COUNT(&before) < 2 ? far == 0 : far > 1e-9 && far < 1e-3);
   assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
   assert_true(CPU_EQUAL(&before, &after));
-  assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
+  assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child process remains */
   /* bound to one core: the launcher's cores count */
   CPU_ZERO(&one);
   CPU_SET(sched_getcpu(), &one);
@@ -188,7 +188,7 @@ static void a_bounce_measures_and_leaves_nothing(void **state) {
   assert_false(cli_bounce_near(1e-7, 1.3e-7) || cli_bounce_near(0, 0) || cli_bounce_near(-1, -1));
 }
 
-/* ---- levels within a machine, of made-up cores ---- */
+/* ---- levels within a machine, with simulated cores ---- */
 
 enum { CORES = 16 };
 static int cores[CORES];
@@ -230,7 +230,7 @@ static void each_level_is_measured(void **state) {
        {820, 4, 420, 2, 220, 1},
        {8, 4, 2, 1}},
       {"aax aax bax bax bax", {820, 4, -1, -1, -1, -1}, {2, 0, 0, 1}},
-      {"aax aay abx aby", {-1, -1, 220, 1.5, -1, -1}, {0, 2, 1, 0}}, /* the nearest share NUMA */
+      {"aax aay abx aby", {-1, -1, 220, 1.5, -1, -1}, {0, 2, 1, 0}}, /* nearest: one NUMA node */
       {"aax bax", {-1, -1, -1, -1, -1, -1}, {1, 0, 0, 0}},
       {"aax", {-1, -1, -1, -1, -1, -1}, {0, 0, 0, 0}},
   };
@@ -257,7 +257,7 @@ static void each_level_is_measured(void **state) {
   }
 }
 
-/* On this machine's cores, whatever they have in common; again where other programs use them. */
+/* On this machine's cores, whatever they share; repeated if other programs use them. */
 static void distances_are_measured(void **state) {
   (void)state;
   cpu_list list = cpus_allowed();

@@ -1,4 +1,5 @@
-/* `tutti tune` finds hosts whose links differ from the others', from times as made-up links would give them.
+/* `tutti tune` finds hosts with links that differ from the others', from the times that simulated links would
+ * give.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,8 @@
 
 enum { HOSTS = 20, PARTNERS = TUNE_PARTNERS };
 
-/* What hosts with these links measure: ns/B inward and outward, and us of a message; whole: s of one in a plan. */
+/* The measurements of hosts with these links: ns/B inward and outward, and us per message; whole: seconds of
+ * one message in a plan. */
 static tune_result hosts_measured(const double link[][3], int hosts, const char *names,
                                   const char *level, double whole) {
   double stream[HOSTS * PARTNERS] = {0}, message[HOSTS * PARTNERS] = {0}, beta[HOSTS],
@@ -37,7 +39,7 @@ static tune_result hosts_measured(const double link[][3], int hosts, const char 
   for (int h = 0; h < hosts; h++)
     if (*names) names += sscanf(names, "%47s", name[h].name) == 1 ? strcspn(names, " ") + 1 : 0;
   tune_links(stream, message, hosts, partners, beta, seconds);
-  for (int h = 0; h < hosts && hosts > 2; h++) { /* the fastest partners tell the host's own link */
+  for (int h = 0; h < hosts && hosts > 2; h++) { /* the fastest partners show the host's own link */
     const double most = link[h][0] > link[h][1] ? link[h][0] : link[h][1];
     assert_true(beta[h] >= 0.99e-9 * most && seconds[h] >= 0.99e-6 * link[h][2]);
   }
@@ -70,42 +72,42 @@ static const struct {
      "",
      "delay=5e-06 beta=5e-09 host.c.beta=5e-08 ",
      0},
-    /* a fifth of the bytes is not yet enough; a message's time beyond the median goes into the delay */
+    /* a fifth more time per byte is too little to count; a message's time beyond the median becomes the delay */
     {{{5, 5, 10}, {5.9, 5, 11.9}, {5, 5, 10}, {5, 5, 30}},
      4,
      "a b c d ",
      "node",
      "node.delay=5e-06 node.beta=7e-09 host.d.delay=2.5e-05 ",
      0},
-    /* of the ring of all hosts the slow one's message was measured */
+    /* the message of the slow host was measured in the ring of all hosts */
     {{{5, 5, 10}, {5, 5, 10}, {5, 5, 10}, {5, 5, 23}},
      4,
      "a b c d ",
      "",
      "delay=0 beta=7e-09 host.d.delay=1.3e-05 ",
      0},
-    /* a busy core slows messages down, too */
+    /* a busy core also slows messages down */
     {{{5, 5, 10}, {5, 5, 10}, {5, 5, 10}, {5, 5, 19}},
      4,
      "a b c d ",
      "",
      "delay=5e-06 beta=7e-09 ",
      0},
-    /* unless it is little beside a message in a plan */
+    /* unless the difference is small compared with a message in a plan */
     {{{5, 5, 10}, {5, 5, 10}, {5, 5, 10}, {5, 5, 13}},
      4,
      "a b c d ",
      "",
      "delay=5e-06 beta=7e-09 ",
      50e-6},
-    /* faster ones, of which two tell each other */
+    /* faster hosts, of which two reveal each other's links */
     {{{5, 5, 10}, {1, 1, 10}, {5, 5, 10}, {1, 1, 10}, {5, 5, 10}},
      5,
      "a b c d e ",
      "",
      "delay=5e-06 beta=5e-09 host.b.beta=1e-09 host.d.beta=1e-09 ",
      0},
-    /* the one that differs most comes first; hosts of one name have numbers */
+    /* the most different host comes first; hosts with the same name are given by number */
     {{{5, 5, 10}, {10, 10, 10}, {5, 5, 10}, {5, 5, 10}, {99, 99, 40}, {5, 5, 10}, {5, 5, 10}},
      7,
      "x x x x x x x ",

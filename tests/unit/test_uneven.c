@@ -1,4 +1,5 @@
-/* Uneven levels at scale: runs in the text, one rank's plan among ten thousand incomplete nodes, and the price.
+/* Uneven levels at scale: runs in the text, one rank's plan among ten thousand incomplete nodes, and the
+ * estimate.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +26,7 @@ static tt_sched *build(const char *levels, const char *how, int rank) {
   return s;
 }
 
-/* A run stands for its numbers, in trees and in schedules. */
+/* A run represents its numbers, in trees and in schedules. */
 static void runs_are_numbers(void **state) {
   static const struct {
     const char *runs, *numbers;
@@ -69,8 +70,9 @@ static const char *const large[] = {
     "rack:400 node:(25*399,24) core:(4*9999)"};
 enum { LARGE = sizeof large / sizeof *large };
 
-/* Of ten thousand nodes any lack ranks. What a rank sends, its peers receive; it has few steps; and its plan
- * takes less than a millisecond of the processor (ten times as much under a sanitizer, or beside other work). */
+/* Ten thousand nodes, some of which lack ranks. Each message that a rank sends is received by its peer; the
+ * plan has few steps; and building it takes less than a millisecond of CPU time (the limit is ten times that,
+ * for sanitizers and other load). */
 static void one_rank_of_many_has_its_plan_at_once(void **state) {
   (void)state;
   for (int k = 0; k < LARGE; k++) {
@@ -119,8 +121,8 @@ static tt_chooser *chooser_of(const char *levels) {
   return c;
 }
 
-/* Simulated with all ranks, the plan takes about as long: up to two thirds more for long vectors, where the
- * messages of an incomplete node share its link in other rounds. */
+/* The estimate is close to the simulation of all ranks, which takes up to two thirds longer for long vectors,
+ * because the messages of an incomplete node share its link in other rounds. */
 static void prices_are_those_of_full_nodes(void **state) {
   static const char *const levels[] = {"node:301 core:(4*300,3)", "node:301 core:(4*200,3*101)"};
   (void)state;
@@ -152,7 +154,7 @@ static void prices_are_those_of_full_nodes(void **state) {
   }
 }
 
-/* A plan over the levels runs on all of these, and the choice simulates little. */
+/* A plan over the levels runs on all of these, and choosing it takes little simulation. */
 static void incomplete_nodes_keep_their_levels(void **state) {
   static const tt_override none = {0};
   static const char *const levels[] = {"node:301 core:(4*300,3)", "node:2000 core:(4*1900,3*100)",

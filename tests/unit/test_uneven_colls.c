@@ -1,5 +1,5 @@
-/* Collectives on uneven levels: proven for every shape of a table, with few bytes between groups, among ten
- * thousand incomplete nodes too; chosen and priced.
+/* Collectives on uneven levels: proven for every shape of a table, with few bytes between groups, also among
+ * ten thousand incomplete nodes; chosen and estimated.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,7 +93,7 @@ static void every_shape_is_proven(void **state) {
   for (int i = 0; i < SHAPES; i++) prove_all(shapes[i], ranks_of(shapes[i]));
 }
 
-/* Levels that a number determines: up to four, with lists and without, of up to 36 ranks. */
+/* Levels derived from a number: up to four, with lists and without, up to 36 ranks. */
 static bool any_levels(uint64_t u, char *levels, size_t size) {
   static const char *const kinds[] = {"room", "rack", "node", "core"};
   size_t at = 0;
@@ -127,7 +127,7 @@ static void any_shape_is_proven(void **state) {
   }
 }
 
-/* On many ranks, where some blocks stand for all when the order of steps is derived. */
+/* On many ranks, where some blocks represent all others when the order of steps is derived. */
 static void samples_on_many_ranks_are_proven(void **state) {
   static const struct {
     const char *levels;
@@ -159,7 +159,7 @@ static void samples_on_many_ranks_are_proven(void **state) {
         prove(name, &(tt_ask){.coll = colls[c], .ranks = ranks_of(rooted[k]), .root = 77 * i});
 }
 
-/* ---- what crosses the links ---- */
+/* ---- the bytes on the links ---- */
 
 /* The node of a rank: a domain of the level above the last. */
 static int node_of(const tt_tree *t, int rank) {
@@ -168,8 +168,8 @@ static int node_of(const tt_tree *t, int rank) {
   return g;
 }
 
-/* A reduce-scatter and an all-gather carry each block out of each other node once, a broadcast and a reduce the
- * vector into, or out of, each node but the root's. */
+/* A reduce-scatter and an all-gather carry each block out of each other node once; a broadcast or a reduce
+ * carries the vector once into, or out of, each node except the root's. */
 static void nodes_send_the_least(void **state) {
   static const char *const levels[] = {"node:(4,3)",      "node:(4,3,4,1)", "node:(1,5,2)",
                                        "node:(17,19,18)", "node:(1*6,7)",   "node:(5,4,3,2,1)"};
@@ -198,7 +198,8 @@ static void nodes_send_the_least(void **state) {
     }
 }
 
-/* Blocks of ranks cannot be divided, but in long runs of nodes of nearly one size no rank sends much more than its share. */
+/* Blocks of ranks cannot be divided. In long runs of nodes of nearly the same size, however, no rank sends much
+ * more than its share. */
 static void ranks_send_their_share(void **state) {
   static const char *const levels[] = {"node:40 core:(4*30,3*10)", "node:41 core:(4*40,3)",
                                        "node:40 core:(8*20,7*12,5*8)"};
@@ -242,8 +243,8 @@ static tt_sched *build(const char *levels, tutti_coll coll, int ranks, int rank)
   return s;
 }
 
-/* What a rank sends, its peers receive; it has few steps; and its plan takes less than a millisecond of the
- * processor (ten times as much under a sanitizer, or beside other work). */
+/* Each message that a rank sends is received by its peer; the plan has few steps; and building it takes less
+ * than a millisecond of CPU time (the limit is ten times that, for sanitizers and other load). */
 static void one_rank_of_many_has_its_plan_at_once(void **state) {
   (void)state;
   for (int k = 0; k < LARGE * COLLS; k++) {
@@ -277,7 +278,7 @@ static void one_rank_of_many_has_its_plan_at_once(void **state) {
   }
 }
 
-/* ---- prices ---- */
+/* ---- estimates ---- */
 
 static const char figures[] =
     "gamma=0.05ns,node.alpha=2us,core.alpha=0.5us,node.beta=10GB/s,core.beta=5GB/s";
@@ -293,8 +294,9 @@ static tt_chooser *chooser_of(const char *levels, const char *only) {
   return c;
 }
 
-/* A price on more ranks than are simulated, beside the simulation of all ranks. A tree's is the same, but for the
- * accuracy of its curve. In a fold the messages of an incomplete node share its link in other rounds. */
+/* Estimates on more ranks than are simulated, compared with the simulation of all ranks. A tree's estimate is
+ * the same, within the accuracy of its curve. In a fold the messages of an incomplete node share its link in
+ * other rounds. */
 static void prices_are_those_of_all_ranks(void **state) {
   static const struct {
     const char *name, *levels;
@@ -325,7 +327,7 @@ static void prices_are_those_of_all_ranks(void **state) {
         assert_true(tt_sim_run(sim, bytes, &t));
         const double price = tt_curve_at(&list->at[0].curve, bytes);
         const double lo =
-            tree || bytes > 1e3 ? cases[k].lo : 0.75; /* short vectors: messages count */
+            tree || bytes > 1e3 ? cases[k].lo : 0.75; /* short: the message count matters */
         if (price < lo * t.time || price > cases[k].hi * t.time)
           fail_msg("%s, %s, %g bytes: price %g s, all ranks %g s", name, tutti_coll_name(ask.coll),
                    bytes, price, t.time);
@@ -336,7 +338,7 @@ static void prices_are_those_of_all_ranks(void **state) {
     }
 }
 
-/* A plan over the levels runs on all of these, and the choices simulate little. */
+/* A plan over the levels runs on all of these, and choosing it takes little simulation. */
 static void incomplete_nodes_keep_their_levels(void **state) {
   static const tt_override none = {0};
   static const char *const levels[] = {"node:2000 core:(4*1900,3*100)",
@@ -360,8 +362,8 @@ static void incomplete_nodes_keep_their_levels(void **state) {
     }
 }
 
-/* An op that does not commute needs another plan than the tree, if the root is not the first rank. The choice then
- * looks at plans that it leaves out otherwise; later choices do not. */
+/* An op that does not commute needs a different plan than the tree if the root is not the first rank. The
+ * choice then considers plans that it otherwise leaves out; later choices do not. */
 static void other_plans_serve_an_op_that_does_not_commute(void **state) {
   static const tt_override none = {0};
   static const char levels[] = "node:275 core:(4*270,3*5)";

@@ -1,6 +1,5 @@
-/* test_wisdom.c - wisdom as text, as a list, and in choices: text reads back,
- * stale, torn or hostile text is refused as a whole, and plans that may not run do not
- * run.
+/* test_wisdom.c - wisdom as text, as a list, and in choices: text reads back, stale, torn or hostile text is
+ * refused as a whole, and plans that are not allowed to run do not run.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +28,7 @@ static char *printed(const tt_wisdom *w) {
   return t.at;
 }
 
-/* A random entry of any of that many placements, kinds and sizes. */
+/* A random entry, for any of the given placements, kinds and sizes. */
 static tt_wisdom_entry any_entry(uint64_t seed) {
   static const char *const plans[] = {"one-shot", "fold(ring)", "tree(double,segments=4)",
                                       "blueconnect(node:4 core:(2,1,2,2))", "consistent(i=2)"};
@@ -66,7 +65,7 @@ static void what_is_written_reads_back(void **state) {
     char *second = printed(&again);
     assert_string_equal(first, second);
     assert_int_equal(again.n, w.n);
-    for (int i = 0; i < w.n; i++) { /* in order, and all of each */
+    for (int i = 0; i < w.n; i++) { /* in order, and complete */
       assert_int_equal(again.at[i].took, w.at[i].took);
       assert_int_equal(again.at[i].bytes, w.at[i].bytes);
       assert_int_equal(again.at[i].stamp, w.at[i].stamp);
@@ -172,7 +171,7 @@ static void what_is_wrong_is_refused_whole(void **state) {
   }
 }
 
-/* A valid text with a few bytes changed, cut or doubled: it is read, or refused with a place. */
+/* A valid text with a few bytes changed, cut or doubled is either accepted, or refused with a position. */
 static void torn_texts(void **state) {
   (void)state;
   tt_wisdom w = {.at = NULL};
@@ -249,7 +248,7 @@ static void import_is_all_or_nothing(void **state) {
 
 #define AT(plan, when) \
   HEAD ON "allreduce float sum same 0 4096 " plan " 1 12 4% 14 10 " when "T00:00:00Z\n"
-/* In either order of reading; of the same second, the entry read later. */
+/* In either order of reading. If two entries have the same time, the one read later stays. */
 static void the_newer_entry_stays(void **state) {
   static const struct {
     const char *first, *second, *stays;
@@ -269,7 +268,7 @@ static void the_newer_entry_stays(void **state) {
     assert_true((strstr(text, "one-shot") != NULL) == (strcmp(table[i].stays, "one-shot") == 0));
     tutti_text_free(text);
   }
-  /* another placement, kind or size is another entry */
+  /* another placement, kind or size makes a separate entry */
   tutti_wisdom_import(HEAD "on 8f3c21ab: x\nallreduce float sum same 0 4096 naive 1" REST
                            "allreduce float max any 0 4096 naive 1" REST
                            "allreduce float sum same 1 4096 naive 1" REST
@@ -316,7 +315,7 @@ static void nearby_sizes(void **state) {
       {1 << 22, 1 << 22},
       {1 << 24, 1 << 22},
       {1 << 25, 1 << 22},
-      {(1 << 25) + 1, 1 << 28}, /* factor 64, and the same won */
+      {(1 << 25) + 1, 1 << 28}, /* factor 64, and the same plan won */
       {1 << 28, 1 << 28},
       {1 << 29, 1 << 28},
       {(1 << 29) + 1, 0}, /* factor 64, and another number of slices won */
