@@ -4,18 +4,18 @@
 #   make demo            train on Fashion-MNIST on 4 ranks (installs what is missing)
 #   make demo-hosts      the same training on three hosts (network namespaces), without MPI; as root
 #   make demo-faults     the same training on 5 ranks; one is killed, and 4 continue, or 5 again
-#   make demo-elastic    the same on hosts, of which one is killed and one loses its cable, and others come (as root)
+#   make demo-elastic    the same on several hosts; one is killed, one is disconnected, and new ranks join (as root)
 #   make mpi | ucx | tls | torch | gpu  libraries for an MPI (mk/mpi.mk), for several hosts, for TLS, PyTorch and GPUs (mk/plugins.mk)
 #   make check           the tests, in five minutes (installs what is missing); more in mk/test.mk
-#   make bars            measures every goal ("bar") of tutti; more in mk/bench.mk
+#   make bars            measures every performance target ("bar") of tutti; more in mk/bench.mk
 #   make install | uninstall     PREFIX=/usr/local DESTDIR= BINDIR= LIBDIR= INCDIR= MANDIR= PYDIR=
 #   make dist | wheel | deb      the tarball of the sources, a Python wheel, Debian's packages (mk/package.mk)
 #   make site            the manual as pages to read in a browser, without a network: build/site (mk/site.mk)
 #   make examples | format | clean
-# CC, CXX, AR, CFLAGS, CXXFLAGS, CPPFLAGS, LDFLAGS, BUILD and the folders above may be set, in the environment too.
-# OMPI, MPICH, UCX, PMIX, TLS, TORCH = auto | yes | no: build with it where it is; insist on it; leave it out.
-# MPI_ABI=no leaves out the libraries for the standard ABI of MPI, which need no MPI; CUDA=no the one for GPUs, which needs no toolkit.
-# V=1 prints whole commands. DEPS=no: no goal installs packages; each only names the missing ones.
+# CC, CXX, AR, CFLAGS, CXXFLAGS, CPPFLAGS, LDFLAGS, BUILD and the folders above may be set, also in the environment.
+# OMPI, MPICH, UCX, PMIX, TLS, TORCH = auto | yes | no: build with it if it is installed; require it; leave it out.
+# MPI_ABI=no leaves out the libraries for the standard ABI of MPI; CUDA=no leaves out the library for GPUs.
+# V=1 prints whole commands. DEPS=no: goals do not install packages, but only name the missing ones.
 MAKEFLAGS += --no-builtin-rules
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -38,15 +38,15 @@ ROOMS   := core sched topo kernel code algo algo/pattern prove draw cost choose 
 BASE     = -std=c17 -D_GNU_SOURCE $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
            -Iinclude -MMD -MP $(SAN)
 TTFLAGS  = $(BASE) $(ROOMS:%=-Isrc/%)
-# Without optimization some functions are calls of the mathematics library.
+# Without optimization some functions become calls of libm.
 LDLIBS   = -pthread -Wl,--push-state,--as-needed -lm -Wl,--pop-state
 PYTHON   = PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
-# $(call say,CC,file): one short line for a command, which $(Q) hides. With V=1 the command itself is seen.
+# $(call say,CC,file): prints a short line for a command, which $(Q) hides. With V=1 the command is shown instead.
 say      = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)')
 Q       := $(if $(V),,@)
-# $(call with,UCX,what is there,its package): what is there, unless UCX=no; UCX=yes insists.
+# $(call with,UCX,FOUND,PACKAGE): FOUND, unless UCX=no. With UCX=yes it is an error if FOUND is empty.
 with     = $(if $(filter no,$($(1))),,$(if $(2),$(2),$(if $(filter yes,$($(1))),$(error $(1)=yes, but $(3) is not installed))))
-# As many jobs as cores, unless make was told a number.
+# One job per core, unless make got a number of jobs.
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 LIBSRC  := $(foreach r,$(ROOMS),$(sort $(wildcard src/$(r)/*.c)))
@@ -56,7 +56,7 @@ CLIOBJ  := $(CLISRC:%.c=$(BUILD)/%.o) $(BUILD)/cli/style.o
 
 all: $(BUILD)/libtutti.so $(BUILD)/libtutti.a $(BUILD)/tutti
 
-# What all objects are compiled with: when it changes, all are compiled again.
+# The flags of all objects; if they change, all objects are compiled again.
 FLAGS   := $(BUILD)/flags
 FLAGSNOW:= $(CC) $(CXX) $(TTFLAGS) $(CFLAGS) $(CPPFLAGS)
 ifneq ($(strip $(FLAGSNOW)),$(strip $(file <$(FLAGS))))
@@ -67,7 +67,7 @@ $(BUILD)/%.o: %.c Makefile $(FLAGS)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(TTFLAGS) $(CFLAGS) $(CPPFLAGS) $(PLAIN) -c $< -o $@
 
-# The style of pictures, as strings.
+# The style of pictures as C strings.
 $(BUILD)/cli/style.o: $(BUILD)/cli/style.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(BASE) $(CFLAGS) $(CPPFLAGS) -include cli/cli.h -c $< -o $@
@@ -76,10 +76,10 @@ $(BUILD)/cli/style.c: cli/style.gp cli/style.css Makefile
 	$(call say,GEN,$@)
 	$(Q)for f in gp css; do echo "const char style_$$f[] ="; sed 's/[\\"]/\\&/g; s/.*/  "&\\n"/' cli/style.$$f; echo ';'; done >$@
 
-# Plain C stays plain: what the other sets of kernels are compared with.
+# The kernels in plain C are not vectorized, because the other sets of kernels are compared with them.
 $(BUILD)/src/kernel/kernel_c.o: PLAIN = -fno-tree-vectorize -fno-tree-slp-vectorize
 
-# A page as the lines of a string.
+# Turns a page into the lines of a C string.
 $(BUILD)/src/draw/page.inc: src/draw/page.html Makefile
 	@mkdir -p $(@D)
 	$(call say,GEN,$@)
@@ -99,9 +99,9 @@ $(SHARED): $(LIBOBJ) src/tutti.map
 $(BUILD)/libtutti.so: $(SHARED)
 	$(Q)ln -sf libtutti.so.$(VERSION) $(BUILD)/libtutti.so.$(SOMAJOR) && ln -sf libtutti.so.$(VERSION) $@
 
-# The command and the examples see public headers only.
+# The command and the examples include public headers only.
 $(BUILD)/cli/%.o $(BUILD)/examples/%.o: TTFLAGS = $(BASE)
-# The folder below lib where Debian has the libraries of a processor, such as x86_64-linux-gnu.
+# The folder in lib where Debian has the libraries of this processor, such as x86_64-linux-gnu.
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 $(BUILD)/cli/cmd_mpi.o: PLAIN = -DMULTIARCH='"$(MULTIARCH)"'
 $(BUILD)/tutti: $(CLIOBJ) $(BUILD)/libtutti.a
@@ -118,7 +118,7 @@ $(BUILD)/examples/fashion: $(FASHION) $(BUILD)/libtutti.a
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $^ -lopenblas -lz -lm $(LDLIBS) -o $@
 examples: $(BUILD)/examples/hello
 
-# In three steps, for the first may install what the second needs.
+# In three steps, because the first may install packages that the second needs.
 demo:
 	@tools/deps.sh demo
 	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/examples/fashion
@@ -136,7 +136,7 @@ demo-elastic:
 	@$(MAKE) $(JOBS) --no-print-directory all ucx $(BUILD)/examples/fashion
 	@BUILD=$(BUILD) examples/demo_elastic.sh
 
-# What the rule of install needs is read where the rule stands, so these files come before it.
+# These files come before the rule for install, because make expands its prerequisites when it reads the rule.
 include mk/mpi.mk mk/plugins.mk mk/test.mk mk/bench.mk mk/site.mk mk/package.mk $(wildcard mk/research.mk)
 
 # ---- install ----

@@ -3,11 +3,12 @@
 #   aggregator.py [--build DIR] [--out DIR] [--hosts 5x1,6x1,7x1,4x3] [--widths P] [--rounds N] [--last BYTES]
 #                 [--rate MBIT] [--patience S] [--coll allreduce]
 #
-# Hosts are network namespaces with shaped links (netns.sh), made for each run and removed after it; the aggregator's
-# host has a link K times as wide (--widths: P is the number of hosts). For each layout and width `tutti tune` finds
-# the figures, three times; tutti chooses by their medians. Sides: without (^aggregate), with, and naive: each is one launch
-# of `tutti bench --cycle` in every round, and only launches of one round are compared. Floor: what the links need for one
-# vector each way at once. --coll: those that `tutti bench` names, one table each. Stores aggregator.json. Exits with 77 and the reason if hosts cannot be made.
+# Hosts are network namespaces with shaped links (netns.sh), made for each run and removed after it. The link of the
+# aggregator's host is K times as fast (--widths; P is the number of hosts). For each layout and width `tutti tune` measures the
+# parameters three times, and tutti chooses by their medians. Sides: without (^aggregate), with, and naive, each with one launch
+# of `tutti bench --cycle` per round; only launches of the same round are compared. Floor (lower bound): the time of the links
+# for one vector in both directions simultaneously. --coll: collectives as in `tutti bench`, with one table each. Stores
+# aggregator.json. Exits with 77 and the reason if hosts cannot be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import json
@@ -50,7 +51,7 @@ class Sums:
             raise
 
     def profile(self, layout, width, path):
-        """Writes the medians of some tunings."""
+        """Write a profile with the medians of several tunings."""
         found = {}
         for _ in range(self.tunes):
             with tempfile.NamedTemporaryFile("r", suffix=".profile") as f:

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""applications.py - whole programs by their MPI alone and with the drop-in, by turns.
+"""applications.py - whole programs, run alternately with their MPI alone and with the drop-in.
 
     bench/applications.py [--build BUILD] [--rounds N] [--ranks 2,4] [--json FILE] [NAME ...]     (make bench-applications)
 
-Programs  Quantum ESPRESSO (plane waves: FFTs by all-to-all, sums), ScaLAPACK's LU (its own broadcasts, of MPI's messages), and Python objects by
-          mpi4py's broadcast, gather and allgather (small broadcasts of lengths, then of bytes). From Debian, with Open MPI; what is not
-          installed is skipped.
-Method    Each round runs the program once without and once with `tutti mpi`, in an order that alternates; the wall time of the whole
-          job counts, its start included. Printed: medians, the ratio of them (above 1: faster with tutti), and the quartiles of the
-          rounds' ratios. The lines of the result have to be the same.
+Programs  Quantum ESPRESSO (plane waves: FFTs with all-to-all, sums), ScaLAPACK's LU (with broadcasts made of point-to-point
+          messages), and mpi4py's broadcast, gather and allgather of Python objects (small broadcasts of lengths, then of data).
+          Debian's packages, with Open MPI; programs that are not installed are skipped.
+Method    Each round runs the program once without and once with `tutti mpi`, in alternating order. The measured time is the
+          wall time of the whole job with its start. Prints medians, their ratio (above 1: faster with tutti), and the quartiles
+          of the rounds' ratios. The lines of the result must be the same.
 SPDX-License-Identifier: BSD-3-Clause
 """
 import argparse
@@ -100,7 +100,7 @@ def objects(where, _ranks):
     return None if there.returncode else ["/usr/bin/python3", "objects.py"]
 
 
-# Name, command, the lines of its result.
+# Name, command, pattern of the lines of its result.
 PROGRAMS = [
     ("Quantum ESPRESSO, silicon", silicon, re.compile(r"^!.*total energy.*", re.M)),
     ("ScaLAPACK, LU of 1,536", lu, re.compile(r"^\s*\d+ tests completed and passed.*", re.M)),

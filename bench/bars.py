@@ -2,9 +2,9 @@
 #
 #   bars.py [--build DIR] [--only PART] [--quick] [--out DIR]      --out: also stores bars-PART.json
 #
-# A part is a file of bench/bars/ with a sentence `TITLE` and a generator
+# A bar is a performance target. A part is a file of bench/bars/ with a sentence `TITLE` and a generator
 # `bars(build, quick)` of Bar (verdict.py); it may leave more tables in STORED. The script prints each bar as soon as
-# it has one. A bar that is not met is no error: this is a measurement. The exit status is 1 only if a part could not run.
+# it is measured. A missed bar is a result, not an error; the exit status is 1 only if a part could not run.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import importlib.util
@@ -53,7 +53,7 @@ def table(bars):
 
 
 def store(out, name, part, bars):
-    """The bars, and the tables that the part leaves in STORED: {NAME: (sentence, columns, rows)}."""
+    """Store the bars, and the tables that the part leaves in STORED: {NAME: (sentence, columns, rows)}."""
     os.makedirs(out, exist_ok=True)
     command = "make bars ONLY=" + name
     record.store(os.path.join(out, "bars-%s.json" % name), record.about(part.TITLE, command),

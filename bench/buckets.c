@@ -1,9 +1,9 @@
-/* buckets.c - a list of buffers, such as gradients: one tutti_allreduce_many compared with one call
- * each, with starts and waits, with one call on a buffer as long as all of them, and with steps of
- * tutti_buckets, in the caller's memory and in the shared heap. In place, buffers from malloc;
+/* buckets.c - allreduce of a list of buffers, such as gradients: one tutti_allreduce_many compared with one
+ * call per buffer, with nonblocking calls, with one call on a single buffer of the same total length, and with
+ * steps of tutti_buckets, in the caller's memory and in the shared heap. In place, buffers from malloc;
  * medians in microseconds, of the slowest rank.
  *
- *   tutti run -n P buckets [BUDGET]      seconds per way and list (0.3)
+ *   tutti run -n P buckets [BUDGET]      seconds per variant and list (0.3)
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <tutti.h>
 
@@ -15,7 +15,7 @@ static tutti_comm *comm;
 static size_t n, counts[MOST], total;
 static float *whole, *at[MOST];
 static tutti_request *requests[MOST];
-static tutti_buckets *buckets[WAYS]; /* of OWN and HEAP */
+static tutti_buckets *buckets[WAYS]; /* for OWN and HEAP */
 
 static int failed(void) {
   fprintf(stderr, "buckets: %s\n", tutti_error());
@@ -32,14 +32,14 @@ static void add(size_t count) {
   counts[n++] = count;
 }
 
-/* A convolution, and the two vectors of its normalisation. */
+/* A convolution, and the two vectors of its normalization. */
 static void conv(size_t k, size_t in, size_t out) {
   add(k * k * in * out);
   add(out);
   add(out);
 }
 
-/* The 161 gradients of He et al. 2016, in order. */
+/* The 161 gradients of ResNet-50 (He et al. 2016), in order. */
 static void resnet50(void) {
   static const int blocks[] = {3, 4, 6, 3};
   size_t in = 64;
@@ -97,7 +97,7 @@ static void drop_memory(void) {
   free(whole);
 }
 
-/* ---- ways ---- */
+/* ---- the variants ---- */
 
 static tutti_status once(int way) {
   tutti_status status = TUTTI_OK;

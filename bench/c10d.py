@@ -3,7 +3,7 @@
 #
 #   c10d.py [--build DIR] [--ranks 2,4] [--last 64M] [--rounds 9] [--models mlp,conv,transformer]
 #
-# The BLAS is Debian's OpenBLAS, then the reference BLAS, which makes a step so slow that sums hardly count; one
+# With Debian's OpenBLAS, and with the reference BLAS, whose steps are so slow that the sums take a small share of them. One
 # thread per rank. Stores c10d.json, c10d.txt and, with gnuplot, c10d.svg. SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import glob
@@ -25,7 +25,7 @@ STEP_ROUNDS = {"OpenBLAS": 32, "reference BLAS": 4}
 
 
 def blas_folder(name):
-    """The folder of a library; None: not installed."""
+    """The folder of a BLAS library; None: not installed."""
     found = glob.glob("/usr/lib/*/%s/libblas.so.3" % BLAS[name])
     return os.path.dirname(found[0]) if found else None
 
@@ -82,7 +82,7 @@ def over_gloo(rows, first, last):
 
 
 def plot(found, path):
-    """Draws a colour per number of ranks, a dash per backend."""
+    """Draw the curves, with a color per number of ranks and a dash style per backend."""
     s = ["set logscale xy", "@BYTES", "@TIMES", "set xlabel 'tensor'", "set ylabel 'time'",
          "set title 'torch.distributed.all_reduce of float'"]
     lines = []

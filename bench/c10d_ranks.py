@@ -1,12 +1,12 @@
-# c10d_ranks.py - PyTorch on tutti (compiled, and in Python), on gloo and on a backend that does nothing, in turn on
+# c10d_ranks.py - PyTorch on tutti (compiled, and in Python), on gloo and on a backend that does nothing, alternately on
 # the same ranks; bench/c10d.py starts it with `tutti run`.
 #
 #   c10d_ranks.py sums FIRST LAST ROUNDS     torch.distributed.all_reduce of floats
 #   c10d_ranks.py steps MODEL ROUNDS         a step of DistributedDataParallel: mlp, conv, transformer
 #
-# The time of a round is the median of its calls on the slowest rank. Prints the median of the rounds in us, of
-# the rounds' ratios and, for steps, of the extra time of a round over the time without sums. One line of
-# JSON per size, or a single line. SPDX-License-Identifier: BSD-3-Clause
+# The time of a round is the median of its calls on the slowest rank. Prints medians over the rounds: the time in us, the
+# ratios and, for steps, the additional time compared with a step without sums. One line of JSON per size, or a single
+# line. SPDX-License-Identifier: BSD-3-Clause
 import importlib.util
 import json
 import os
@@ -72,8 +72,8 @@ def sums(groups, first, last, rounds):
 
         def once(side):
             times = []
-            # gloo puts ranks on one core, and they separate only within milliseconds: fast calls
-            # have to last as long
+            # with gloo the ranks begin on one core, and the scheduler takes milliseconds to separate them, so fast
+            # calls are repeated for that long
             for _ in range(calls if side == "gloo" or size > 1 << 16 else 20 * calls):
                 since = time.perf_counter()
                 dist.all_reduce(x, group=groups[side])

@@ -1,18 +1,18 @@
-# choice.py - is the chosen plan about the best of all possible plans, and are the predictions
-# true? `make bench-choice`.
+# choice.py - measures whether the chosen plan is about the fastest of all possible plans, and whether the
+# predictions are accurate. `make bench-choice`.
 #
 #   choice.py [--build DIR] [--out DIR] [--ranks 2,3,4,7,8] [--hosts 5x1,6x1,7x1] [--launches N]
 #             [--modes "built in,tuned,measured"]
 #
 # Tuned      after `tutti tune`: on this machine, and on hosts that are network namespaces
 #            (netns.sh, as root). Measured: the same with TUTTI_MEASURE=1.
-# Launches   ranks that share cores settle into one of several patterns, which changes the plans'
-#            times by half and their order a little: so there are several launches, and for each size
-#            the median of their ratios. A virtual machine's cores move, too, which changes times up to
-#            ten times: so the script keeps them awake, which makes them move less. Rounds count if the
-#            cores are as far apart as when the machine was tuned (cli/measured.c). If less than
-#            one round in ten counts, it tunes again and repeats the launch, twice at most.
-# Built in   without a profile: what a user gets who never tunes.
+# Launches   ranks that share cores settle into one of several patterns, which changes the plans' times by half
+#            and their order a little. Therefore several launches are made, and for each size the median of
+#            their ratios is taken. The hypervisor migrates virtual CPUs, which changes times by up to a factor
+#            of ten. The script keeps the cores awake, because then they migrate less. Rounds count if the
+#            distance of the cores is that of the tuning (cli/measured.c). If less than one round in ten
+#            counts, the script tunes again and repeats the launch, at most twice.
+# Built in   without a profile, as for a user who never tunes.
 # Noise      the chosen plan compared with itself in the same launch.
 # Stores choice.json and choice.txt. SPDX-License-Identifier: BSD-3-Clause
 import argparse
@@ -48,7 +48,7 @@ class Bench:
         return out
 
     def starter(self, where):
-        """The words that start ranks at `where`: a number, or hosts such as 7x1."""
+        """The command that starts ranks at `where`: a number of ranks, or hosts such as 7x1."""
         if "x" not in where:
             bind = ["--bind"] if int(where) <= measure.CORES else []
             return [self.tutti, "run", "-n", where] + bind
@@ -77,7 +77,7 @@ class Bench:
             return json.load(f)
 
     def launch(self, where, mode):
-        """Tunes if needed, and measures."""
+        """Tune if needed, and measure."""
         if mode == "built in":
             return self.once(where, MODES[mode])["rows"]
         profile = where if "x" in where else "here"
@@ -109,14 +109,14 @@ class Bench:
 
 
 class Awake:
-    """Runs a process of lowest priority on every core: a virtual machine's cores that sleep and wake are moved all
-    the time."""
+    """Runs a process of lowest priority on every core, because the hypervisor migrates virtual CPUs more often if they sleep
+    and wake."""
 
     def __enter__(self):
         def last():
             os.setsid()
             try:
-                with open("/proc/self/autogroup", "w") as f:  # otherwise its session would get an even share
+                with open("/proc/self/autogroup", "w") as f:  # otherwise the scheduler gives this session an equal share
                     f.write("19")
             except OSError:
                 pass
@@ -140,8 +140,8 @@ HEAD = "%6s %7s  %-34s %10s %8s %8s %6s  %s" % ("ranks", "bytes", "chosen", "us"
 
 
 def sum_up(found):
-    """mean, worst (with the noise subtracted), where, share of predictions that are close; of {where: {bytes:
-    row}}"""
+    """Of {where: {bytes: row}}: the mean, the worst (with the noise subtracted), its location, and the share of accurate
+    predictions."""
     every = [(where, size, r) for where, rows in found.items() for size, r in rows.items()]
     if not every:
         return None
@@ -159,7 +159,7 @@ HEADINGS = {"built in": "with the built-in figures, without tune", "tuned": "aft
 
 
 def carry_out(bench, places, modes=tuple(MODES)):
-    """{mode: {where: rows}} and {where: why it was left out}"""
+    """{mode: {where: rows}}, and {where: the reason if it was left out}"""
     found, left = {m: {} for m in modes}, {}
     for mode in modes:
         bench.say("\n%s\n%s" % (HEADINGS[mode], HEAD))

@@ -1,4 +1,4 @@
-# choice_bars.py - the bars of one mode of choosing (choice.py), which three parts of `make bars` share.
+# choice_bars.py - the targets of one mode of choosing (choice.py). Three parts of `make bars` use it.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 
@@ -11,7 +11,7 @@ NAMES = {"built in": "built-in figures", "tuned": "after tutti tune", "measured"
 
 
 def mode_bars(build, quick, mode):
-    """The bars of one mode of choosing (bench/choice.py): under 20 minutes."""
+    """Measure the targets of one mode of choosing (bench/choice.py). Takes less than 20 minutes."""
     bench = choice.Bench(build, os.path.join(build, "bench"), quick=quick,
                                say=lambda line: print("# " + line.lstrip("# "), flush=True))
     places = ["2", "4"] if quick else ["2", "3", "4", "7", "8", "5x1", "6x1", "7x1"]

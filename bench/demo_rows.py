@@ -1,9 +1,9 @@
-# demo_rows.py - what `make demo-hosts` found, as rows for the manual (docs/hosts.md); demo_hosts.sh calls it.
+# demo_rows.py - stores the results of `make demo-hosts` as rows for the manual (docs/hosts.md); demo_hosts.sh calls it.
 #
 #   demo_rows.py FILE WAYS LINKS HOSTS CODE
 #
-# WAYS: a file with a line for each way: its name, seconds, accuracy; the first is what the others are compared with. CODE: that of
-# the way `coded`. Rows of the same links and hosts are replaced.
+# WAYS: a file with a line for each variant: name, seconds, accuracy. The first variant is the reference of the others. CODE:
+# the compression of the variant `coded`. Rows with the same links and hosts are replaced.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import sys

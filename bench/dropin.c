@@ -1,10 +1,9 @@
-/* dropin.c - the cost of the library between a program and its MPI, where it passes a call on.
+/* dropin.c - the overhead of the drop-in library for calls that it passes on to the MPI.
  *
  *   mpirun ... dropin REPEATS       with and without the library preloaded
  *
- * On one rank, so that the MPI's own part is short: a line each, name and median ns. The cost of
- * passing on is the difference of two runs, which bench/dropin.py computes. turns.c measures
- * calls that the library serves.
+ * Runs on one rank, so that the MPI's own part is short. Prints a line per call: name and median ns. bench/dropin.py
+ * computes the overhead, the difference of two runs. turns.c measures calls that the library executes itself.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <mpi.h>
 

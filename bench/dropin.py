@@ -1,10 +1,10 @@
-# dropin.py - the cost of the drop-in: a call that is passed on, and one that is served.
+# dropin.py - the cost of the drop-in, for calls that it passes on to the MPI and for calls that it executes itself.
 #
 #   dropin.py [--build DIR] [--rounds N] [--quick]      (make bench-dropin)
 #
-# Passed on   ns with the library preloaded, less ns without, in runs that alternate; medians over the rounds.
-# Served      us of MPI_Allreduce through the library, of tutti's own call and of the MPI's, on two ranks, by turns in
-#             the same processes (turns.py).
+# Passed on   ns with the library preloaded minus ns without it, in alternating runs; medians over the rounds.
+# Executed    us of MPI_Allreduce through the library, of tutti's call and of the MPI's own function, on two ranks, alternately
+#             in the same processes (turns.py).
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import os
@@ -17,7 +17,7 @@ ENV = dict(ROOT, OMPI_MCA_rmaps_base_oversubscribe="1", UCX_LOG_LEVEL="error")
 
 
 class Dropin:
-    """The cost that one MPI's library adds to calls that it passes on."""
+    """The time that the drop-in for one MPI adds to calls that it passes on."""
 
     def __init__(self, lab, mpi):
         self.lab, self.mpi = lab, mpi
@@ -47,7 +47,7 @@ class Dropin:
 
 
 def settings(quick):
-    """rounds and repeats of calls passed on"""
+    """The numbers of rounds and repeats for calls passed on."""
     return (2, 5) if quick else (9, 15)
 
 

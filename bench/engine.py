@@ -1,4 +1,4 @@
-# engine.py - the generic engine, the engine that runs, and the hand-written floor, by turns in the same
+# engine.py - the generic engine, the engine that tutti chooses, and the hand-written lower bound, alternately in the same
 # processes on two ranks; `make bench-engine`.
 #
 #   engine.py [--build DIR] [--rounds N] [--last BYTES] [--loop]

@@ -1,11 +1,11 @@
-/* exact_sums.c - the cost of exact sums: an allreduce under the contract `exact` compared with the
- * same under `same`, in turn, so that other load affects both alike.
+/* exact_sums.c - the cost of exact sums: an allreduce under the contract `exact` compared with one under `same`,
+ * measured alternately so that other load affects both equally.
  *
- *   tutti run -n P exact_sums [SECONDS]   a line for a type, a spread and a size: medians;
- *                                         on one rank of processor time, otherwise of time
+ *   tutti run -n P exact_sums [SECONDS]   a line for each type, spread and size: medians;
+ *                                         CPU time on one rank, wall time on several
  *
- * Spread     the exponents of the numbers span this many powers of two, which determines how many
- *            integers a number becomes.
+ * Spread     the number of powers of two that the exponents of the numbers span. It determines how many
+ *            integers represent a number.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <tutti.h>
@@ -19,7 +19,7 @@ static int failed(void) {
   return 1;
 }
 
-/* On one rank nothing waits: its processor time is the time to make and round words. */
+/* A single rank never waits, so its CPU time is the time to convert numbers to integers and back. */
 static double now(const tutti_comm *comm) {
   struct timespec t;
   if (tutti_comm_size(comm) > 1) return timing_now();
@@ -37,7 +37,7 @@ static tutti_status repeat(tutti_comm *comm, const void *x, void *y, size_t n, t
   return status ? status : tutti_allreduce(comm, seconds, seconds, 1, TUTTI_DOUBLE, TUTTI_MAX);
 }
 
-/* Measures one way, then the other, in turn. */
+/* Measures both contracts alternately. */
 static tutti_status measure(tutti_comm *const *comms, const void *x, void *y, size_t n,
                             tutti_type type, double budget, double *medians) {
   double each[2][REPEATS], first;

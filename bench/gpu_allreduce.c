@@ -2,14 +2,14 @@
  *
  *   tutti run -n P gpu_allreduce WAY FIRST LAST [TYPE [OP [BUDGET]]]
  *
- * WAY   host      vectors of the host, for comparison
+ * WAY   host      vectors in host memory, for comparison
  *       heap      the same, in memory of tutti_mem_alloc
- *       device    tutti_allreduce on device vectors: by kernels, where the ranks reach each other's memory
+ *       device    tutti_allreduce on device vectors; summed by kernels if the ranks can access each other's memory
  *       staged    the same through pinned memory (TUTTI_DEVICE_SUMS=host)
  *       stream    tutti_allreduce_on, call after call on one stream
  * FIRST, LAST     bytes, by factors of 4. TYPE float, OP sum or max. BUDGET: seconds per size (0.5).
  * Each line: bytes, elements, type, op, way, the median time of a call in microseconds, algbw and busbw in GB/s, wrong
- * elements on all ranks. A call begins when all ranks are there: the times include how late ranks are.
+ * elements on all ranks. A call cannot begin before all ranks have arrived, so the times include the skew of the ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "gpu_driver.h"
 #include "timing.h"
@@ -25,11 +25,11 @@ static struct {
   size_t first, last, count;
   tutti_type type;
   tutti_op op;
-  int most; /* max, else sum */
+  int most; /* 1: max; 0: sum */
   double budget;
 } plan = {.type = TUTTI_FLOAT, .op = TUTTI_SUM, .budget = 0.5};
-static void *src, *dst; /* what is summed */
-static char *shown;     /* a vector of the host */
+static void *src, *dst; /* the vectors of the calls */
+static char *shown;     /* a vector in host memory */
 static CUstream stream;
 
 static void tutti_works(tutti_status status, const char *what) {
@@ -103,7 +103,7 @@ static uint64_t wrong(void) {
 
 /* ---- times ---- */
 
-/* Some calls; the seconds of one. */
+/* Makes some calls; returns the seconds per call. */
 static double time_calls(int calls) {
   DO(tutti_barrier(comm));
   const double from = timing_now();
@@ -120,7 +120,7 @@ static double time_calls(int calls) {
   return (timing_now() - from) / calls;
 }
 
-/* All ranks make as many calls as rank 0 has time for. */
+/* Every rank makes the number of calls for which rank 0 has time. */
 static double median_time(void) {
   static double times[MOST_TIMES];
   const int together = plan.on_stream ? TOGETHER : 1;

@@ -1,6 +1,6 @@
-/* gpu_driver.h - shared by the programs that measure GPUs: the driver's functions, found at run time.
+/* gpu_driver.h - the CUDA driver's functions, looked up at run time, for the programs that measure GPUs.
  *
- * Idea       TUTTI_CUDA_LIBRARY names the driver's library, for these programs and for tutti; else it is libcuda.so.1.
+ * TUTTI_CUDA_LIBRARY names the driver's library, both for these programs and for tutti. The default is libcuda.so.1.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_GPU_DRIVER_H
 #define BENCH_GPU_DRIVER_H
@@ -37,7 +37,8 @@ static void *gpu_symbol(void *library, const char *symbol) {
   exit(77);
 }
 
-/* Loads and starts the driver, and takes device `which` mod their number. Ends the program with 77 if there is no GPU. */
+/* Loads and initializes the driver, and selects device `which` modulo the number of devices. Without a GPU the program exits
+ * with status 77. */
 static void gpu_start(int which, char *name, int size) {
   const char *path = getenv("TUTTI_CUDA_LIBRARY");
   int devices = 0;

@@ -2,10 +2,10 @@
 """gpu_peers.py - allreduce of vectors on a GPU by PyTorch's gloo and NCCL, and by an MPI; the columns of gpu_allreduce.
 
 Usage      bench/gpu_peers.py --ranks N --way gloo|mpi|nccl --first BYTES --last BYTES [--budget S]
-Idea       gloo and an MPI sum vectors of the host, so each call copies in, sums, and copies out, through pinned memory. The MPI is
-           that of mpi4py, started by `mpiexec`. NCCL with several ranks on one GPU is refused by its later versions; then the
-           line says so.
-Result     lines as those of gpu_allreduce, or "# WAY: why not". Then the exit status is 77.
+Idea       gloo and an MPI sum host vectors, so each call copies in, sums, and copies out, through pinned memory. The MPI is
+           that of mpi4py, started by `mpiexec`. Later versions of NCCL refuse several ranks on one GPU; the output then has
+           this reason.
+Result     lines like those of gpu_allreduce; or "# WAY: reason", and exit status 77.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import os
@@ -25,7 +25,7 @@ def free_port():
 
 
 class Gloo:
-    """By torch.distributed, on vectors of the host. The other ways have the same functions."""
+    """gloo through torch.distributed, on host vectors. The classes of the other ways have the same functions."""
 
     name, on_host = "gloo", True
 
@@ -80,7 +80,7 @@ WAYS = {way.name: way for way in (Gloo, Mpi, Nccl)}
 
 
 def calls(torch, peer, device_vector, host_vector):
-    """One call, or several that a stream orders."""
+    """Make one call, or several calls ordered by a stream."""
     if not peer.on_host:
         for _ in range(TOGETHER):
             peer.sum(device_vector)
@@ -93,7 +93,7 @@ def calls(torch, peer, device_vector, host_vector):
 
 
 def measure(torch, peer, args, rank, size):
-    """The median seconds of a call, and wrong elements of the first one."""
+    """The median time of a call in seconds, and the number of wrong elements in the first call."""
     count = size // 4
     wanted = sum((torch.arange(count) + r) % 5 for r in range(args.ranks))
     vector = ((torch.arange(count) + rank) % 5).float().cuda()
@@ -133,7 +133,7 @@ def work(rank, args, port):
 
 
 def start_mpi(args):
-    """This program as the ranks of an MPI."""
+    """Run this program as the ranks of an MPI."""
     anyone = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     command = ["mpiexec", "-n", str(args.ranks), sys.executable, __file__, "--inside"] + sys.argv[1:]
     try:
@@ -171,7 +171,7 @@ def main():
         return start_mpi(args)
     try:
         torch.multiprocessing.spawn(work, (args, free_port()), args.ranks)
-    except Exception as error:  # of whatever kind: the table goes on without this peer
+    except Exception as error:  # after any error the table continues without this peer
         reasons = [line for line in str(error).strip().split("\n") if "rror" in line or "uplicate" in line] or [str(error)]
         print("# %s on %d ranks: %s" % (args.way, args.ranks, reasons[-1].strip()[:200]))
         return 77

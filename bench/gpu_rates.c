@@ -1,15 +1,15 @@
-/* gpu_rates.c - what a GPU can do, for the bars of docs/gpu.md: the bus, with pinned memory; its own memory; tutti's kernels.
+/* gpu_rates.c - rates of a GPU, for the targets of docs/gpu.md: the bus with pinned memory, the GPU's memory, tutti's kernels.
  *
  *   gpu_rates LIBTUTTI_CUDA [MIB]
  *
  * MIB: of the vectors (256). Prints lines "NAME GB/s"; each is the best of several rounds.
  *   in, out       copies from the device to pinned memory, and back
- *   both          the same at once, on two streams: of each way
+ *   both          both simultaneously, on two streams; the rate of each direction
  *   copy          from device memory to device memory: bytes read and bytes written
  *   TYPE-OP-NxM   a sum of N vectors to M, by tutti's kernel: bytes read and bytes written
  *   launch        a sum of 1 KiB, in microseconds
  *   short         a copy of 4 KiB to pinned memory, in microseconds
- * Then it says whether tutti holds to 60 % of the rate of `copy`.
+ * The last line says whether tutti reaches 60 % of the rate of `copy`.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "gpu_driver.h"
 #include "timing.h"
@@ -22,7 +22,7 @@ static CUdeviceptr device[VECTORS];
 static void *host[2];
 static CUstream streams[2];
 
-/* ---- the driver's own copies ---- */
+/* ---- copies by the driver ---- */
 
 static void copy_in(void) {
   WORKS(cuMemcpyDtoHAsync(host[0], device[0], bytes, streams[0]));
@@ -41,7 +41,7 @@ static void copy_inside(void) {
   WORKS(cuMemcpyDtoDAsync(device[1], device[0], bytes, streams[0]));
 }
 
-/* Seconds that the device takes, at best. */
+/* The shortest time on the device, in seconds. */
 static double best(void (*work)(void)) {
   double least = 1e9;
   for (int i = 0; i < ROUNDS; i++) {

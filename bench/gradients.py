@@ -1,13 +1,13 @@
-# gradients.py - gradients of two small nets on Fashion-MNIST, as files for the benches of codes; and trainings with coded sums,
-# as a check of their accuracy. Needs PyTorch and dataset-fashion-mnist.
+# gradients.py - writes gradients of two small nets on Fashion-MNIST to files, for the benchmarks of compression; and trains the
+# nets with compressed sums, to check the accuracy. Needs PyTorch and dataset-fashion-mnist.
 #
 #   gradients.py --dump DIR [--ranks 8] [--after 100]
-#       DIR/demo.f32, DIR/conv.f32: the gradients of one step, one rank's after the other's: each of its own part of the batch
+#       DIR/demo.f32, DIR/conv.f32: the gradients of one step, rank after rank; each rank has a different part of the batch
 #   tutti run ... gradients.py --train demo|conv [--steps 400] [--code error=1e-2]
-#       rank 0 prints a line of JSON: accuracy, and a hash of the weights, which all ranks share
+#       rank 0 prints a line of JSON: the accuracy, and a hash of the weights, which are the same on all ranks
 #
-# demo       the net of `make demo`: 784-256-128-10, with its rounded relu, so that no number is 0
-# conv       two convolutions and two layers, 218 000 weights, with relu: many numbers are 0
+# demo       the net of `make demo`: 784-256-128-10, with a smooth relu, so no number is 0
+# conv       two convolutions and two layers, 218 000 weights, with relu, so many numbers are 0
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import gzip
@@ -38,7 +38,7 @@ def labels(name):
 
 
 class Bend(torch.nn.Module):
-    """Relu with its corner rounded off, as in examples/fashion_net.c."""
+    """The smooth relu of examples/fashion_net.c."""
 
     def forward(self, z):
         return (z + (z * z + 1).sqrt()) / 2
@@ -55,7 +55,7 @@ def net(name):
 
 
 class Part:
-    """What each rank sees: its own pictures of every batch."""
+    """The part of the data for one rank: its share of the pictures in every batch."""
 
     def __init__(self, ranks):
         self.x, self.y, self.ranks = images("train"), labels("train"), ranks

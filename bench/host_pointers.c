@@ -1,15 +1,15 @@
-/* host_pointers.c - what a call on vectors of the host pays to find that they do not lie on a device.
+/* host_pointers.c - the time that a call on host vectors takes to find out that they are not on a device.
  *
- *   host_pointers [ROUNDS]   prints ns per call: without a device, the least of the rounds
+ *   host_pointers [ROUNDS]   prints ns per call without a device, the least of the rounds
  *
- * Idea       a loop asks as a call does (device_call.c), with the same loop without the question taken off.
+ * Idea       time a loop of the check that calls make (device_call.c), and subtract the time of the loop without the check.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "flight.h"
 #include "timing.h"
 
 enum { CALLS = 1000000, MOST = 1001 };
 
-/* The compiler knows nothing of the call's vectors, nor of what became of the answer. */
+/* Keeps the compiler from assuming anything about the vectors, and from removing the result. */
 static double loop(tt_call *call, bool asks) {
   const double from = timing_now();
   unsigned found = 0;

@@ -1,4 +1,4 @@
-# hosts.py - tutti, over MPI and over UCX, compared with MPI's own allreduce and gloo's on several hosts;
+# hosts.py - tutti, over MPI and over UCX, compared with the MPI's own allreduce and with gloo on several hosts;
 # `make bench-hosts`, as root.
 #
 #   hosts.py [--build DIR] [--out DIR] [--mpi openmpi,mpich] [--hosts 5x1,6x1,7x1,8x1,3x2,4x3,1+4+2+5]
@@ -7,10 +7,10 @@
 #
 # Hosts are network namespaces with shaped links (netns.sh), made for each run and removed
 # after it. For each layout (hosts x ranks on each) and each network that tutti uses, `tutti
-# tune` first finds the network's figures, three times; tutti chooses its plans by their medians.
-# Open MPI goes over its own TCP (--pml ob1), and over UCX. Prints a table per layout, and stores
-# hosts.json, hosts.txt and the profiles. rails: tutti over UCX and two
-# links of each host at once. shim: MPI_Allreduce of a program that knows no tutti, through the drop-in. Exits with 77 and the reason if hosts cannot be made.
+# tune` first measures the model parameters three times; tutti chooses its plans by their medians.
+# Open MPI uses its own TCP (--pml ob1), or UCX. Prints a table per layout, and stores
+# hosts.json, hosts.txt and the profiles. rails: tutti over UCX on two links of each host.
+# shim: MPI_Allreduce through the drop-in. Exits with 77 and the reason if hosts cannot be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import json
@@ -38,7 +38,7 @@ TUNES = 3
 
 
 class Skipped(Exception):
-    """This machine cannot run it; the text says why."""
+    """This machine cannot run the benchmark; the text has the reason."""
 
 
 def terminated(*_):
@@ -46,7 +46,7 @@ def terminated(*_):
 
 
 def lines(argv, patience, env=None):
-    """Those of turns.py; raises Skipped where this machine cannot make hosts."""
+    """Like `lines` of turns.py, but raises Skipped if this machine cannot make hosts."""
     try:
         yield from turns.lines(argv, patience, env, ("turns:", "netns.sh:"))
     except Failed as e:
@@ -54,7 +54,7 @@ def lines(argv, patience, env=None):
 
 
 def hosts_of(layout):
-    """The number of hosts, and the ranks of each, as netns.sh takes them: of 4x3, and of 1+4+2+5."""
+    """The number of hosts and the ranks of each, in the form of netns.sh, from a layout such as 4x3 or 1+4+2+5."""
     if "+" in layout:
         return layout.count("+") + 1, layout.replace("+", ",")
     hosts, per = layout.split("x")
@@ -62,8 +62,8 @@ def hosts_of(layout):
 
 
 class Network:
-    """One MPI on hosts whose links carry `rate` Mbit/s in each direction. pml: Open MPI's, ob1 or ucx. sides:
-    compared with it: tutti over it (mpi), tutti over UCX (ucx), gloo."""
+    """One MPI on hosts with links of `rate` Mbit/s in each direction. pml: that of Open MPI, ob1 or ucx. sides: compared with
+    the MPI: tutti over it (mpi), tutti over UCX (ucx), gloo."""
 
     def __init__(self, build, out, mpi, rate=200, rounds=7, budget=0.1, cycle=True, last=LAST, patience=600,
                  sides=("mpi",), pml="ob1"):
@@ -105,7 +105,7 @@ class Network:
                 return f.readlines()
 
     def figures(self, layout, side):
-        """A file for TUTTI_PROFILE, and its figures: medians, because a single tuning may be far off."""
+        """A file for TUTTI_PROFILE, and its parameters. They are medians, because a single tuning may be far off."""
         found, comments = {}, {}
         for _ in range(TUNES):
             for line in self.tuned(layout, side):
@@ -121,12 +121,12 @@ class Network:
         return path, figures
 
     def floor(self, layout, size):
-        """us that the links need for 2 (P-1)/P of the vector, P hosts."""
+        """The lower bound in us: the time of the links for 2 (P-1)/P of the vector, with P hosts."""
         hosts = hosts_of(layout)[0]
         return 2 * (hosts - 1) / hosts * size * 8 / self.rate
 
     def rows(self, layout, profiles):
-        """Yields bytes, {native, tutti, ratio, plan, floor}, as they come."""
+        """Yields bytes, {native, tutti, ratio, plan, floor} for each size."""
         env = dict(self.settings(), TUTTI_DROPIN="always", TURNS_INTERFACE="eth0", TUTTI_PROFILE=profiles.get("mpi", "none"))
         for side in ("ucx", "tcp", "rails"):
             if side in profiles:
@@ -158,7 +158,7 @@ def head(net, layout, figures):
 
 
 def row(size, r):
-    # below 1 KiB only latency counts
+    # below 1 KiB the time is latency only
     text = "%8s %12.1f %12s" % (bytes_name(size), r["native"], "%.0f" % r["floor"] if size >= KI else "")
     for side, s in sides_of(r):
         text += " %12.1f %6.2f" % (s["us"], s["ratio"])
@@ -172,7 +172,7 @@ def sides_of(r):
 
 
 def layout_of(net, layout, say):
-    """The results for a layout, with `failed`: why they are incomplete."""
+    """The results for a layout. `failed` has the reason if they are incomplete."""
     found = {"rows": {}}
     try:
         sides = {side: net.figures(layout, side) for side in net.sides if side in TUNED}

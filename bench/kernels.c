@@ -1,15 +1,15 @@
-/* kernels.c - GB/s of every kernel, per type, op and instruction set, against
- * memcpy, in the first-level cache, in the second, and beyond.
+/* kernels.c - GB/s of every kernel, per type, op and instruction set, compared with
+ * memcpy, in the first-level cache, in the second-level cache, and in memory.
  *
  *   kernels [-l] [TYPE [OP]]
  *
  * Counted   bytes read and written: a copy of n moves 2n, a reduction of two
  *           inputs into a third vector 3n, into one of the inputs 3n as well.
  *           Vectors fill half of a cache; beyond the caches they are 32 MiB each.
- * Bound     by memory if its rate beyond the caches is within a tenth of the copy's, by
- *           arithmetic if it is no faster in the caches, otherwise by both.
- * -l        no table; lines "TYPE OP apart|in-place GB/s", of the best set beyond the
- *           caches, with the copy's.
+ * Bound     by memory if the rate beyond the caches is within a tenth of the copy's, by
+ *           arithmetic if the kernel is not faster in the caches, otherwise by both.
+ * -l        no table; lines "TYPE OP apart|in-place GB/s" for the best instruction set
+ *           beyond the caches, and the rate of the copy.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdbool.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ typedef struct work {
   tt_kernel_fn *kernel; /* NULL: memcpy, or the plain loops */
   size_t element;
   bool in_place;
-  tutti_type loop; /* with `plain` */
+  tutti_type loop; /* the type, if `plain` */
   bool plain;
 } work;
 
@@ -53,7 +53,7 @@ static void once(const work *w, size_t bytes) {
   __asm__ volatile("" ::"r"(d) : "memory");
 }
 
-/* GB/s moved; the median of the repeats. */
+/* Bytes moved, in GB/s; the median of the repeats. */
 static double rate(const work *w, int level) {
   const size_t bytes = bench.bytes[level] / w->element * w->element;
   double each[REPEATS];
@@ -76,7 +76,7 @@ static void show(const char *type, const char *op, const char *set, work *w) {
   w->in_place = true;
   for (int l = 0; l < LEVELS; l++) in_place[l] = rate(w, l);
   w->in_place = false;
-  work same = {.element = 1}; /* at this moment */
+  work same = {.element = 1}; /* memcpy, measured at the same time */
   const double apart = rate(w, LEVELS - 1), copy = rate(&same, LEVELS - 1);
   const double beyond = in_place[LEVELS - 1];
   const char *bound = beyond >= 0.9 * copy         ? "memory"

@@ -1,5 +1,5 @@
-/* late.c - the cost of waiting: rank 0 comes a second late, the others wait in an
- * allreduce. Each waiter measures its processor time (user + system) in the call.
+/* late.c - the cost of waiting: rank 0 is a second late, and the other ranks wait in an
+ * allreduce. Each of them measures its CPU time (user + system) in the call.
  *
  *   tutti run -n P late [SECONDS]      prints P, the waiters' greatest and mean us,
  *                                      and how late the call returned (us)

@@ -1,14 +1,14 @@
-/* lighter.c - allreduces of gradients plain, coded without loss and with an error, by turns in the same processes;
- * bench/lighter.py starts it on hosts.
+/* lighter.c - allreduces of gradients without compression, with lossless and with lossy compression, alternately in the same
+ * processes; bench/lighter.py starts it on hosts.
  *
  *   tutti run ... lighter float|bf16 ROUNDS BUDGET FIRST LAST FILE ...
  *
- * FILE: floats, `make bench-gradients`; it holds the gradients of ROWS ranks, and rank r takes the (r mod ROWS)-th. A vector is
- * as long as wanted: the gradient from its beginning, repeated. bf16: the floats' upper halves, which are coded without loss
- * only. A round times each way in turn, for BUDGET seconds or once, to the slowest rank's end. As many calls of the same way
- * go before, because a shaped link lets a burst through after a rest: else each way would be timed with what the one
- * before it has left of the burst. Rank 0 prints a line of JSON for each file, type and size: medians in us, and the medians
- * of the rounds' ratios of plain over coded.
+ * FILE: floats, from `make bench-gradients`. It has the gradients of ROWS ranks; rank r uses number r mod ROWS. A vector
+ * repeats the gradient up to the wanted length. bf16: the upper halves of the floats, with lossless compression only. A round
+ * times each variant for BUDGET seconds, at least once, on the slowest rank. Before that it makes the same number of calls of
+ * the variant untimed, because a shaped link (token bucket) collects burst credit while it is idle; otherwise a variant would
+ * be timed with the credit that the variant before it left. Rank 0 prints a line of JSON for each file, type and size:
+ * medians in us, and the medians of the rounds' ratios, uncompressed over compressed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdbool.h>
 #include <tutti.h>
@@ -24,8 +24,8 @@ typedef struct bench {
   tutti_comm *comm;
   int rank, rounds;
   double budget;
-  float *gradient; /* of this rank */
-  size_t n;        /* floats of it */
+  float *gradient; /* this rank's gradient */
+  size_t n;        /* its number of floats */
   char *from, *to;
 } bench;
 
@@ -46,7 +46,7 @@ static void calls(const bench *b, int way, size_t count, tutti_type type, int ti
     must(tutti_allreduce_coded(b->comm, b->from, b->to, count, type, TUTTI_SUM, ways[way].code));
 }
 
-/* Seconds of a call; `times` of them in a row, after as many. */
+/* Seconds per call, over `times` calls in a row, after the same number of untimed calls. */
 static double run(const bench *b, int way, size_t count, tutti_type type, int times) {
   calls(b, way, count, type, times);
   const double begin = timing_now();
@@ -54,7 +54,7 @@ static double run(const bench *b, int way, size_t count, tutti_type type, int ti
   return slowest(b, (timing_now() - begin) / times);
 }
 
-/* This rank's vector of `bytes` bytes; bf16 is a float's upper half. */
+/* Fills this rank's vector of `bytes` bytes; a bf16 is the upper half of a float. */
 static void fill(const bench *b, size_t bytes, tutti_type type) {
   if (type == TUTTI_FLOAT)
     for (size_t i = 0; i < bytes / 4; i++) memcpy(b->from + 4 * i, &b->gradient[i % b->n], 4);
@@ -94,12 +94,12 @@ static void measure(const bench *b, const char *file, size_t bytes, tutti_type t
   const int of = type == TUTTI_FLOAT ? WAYS : OF_BF16;
   fill(b, bytes, type);
   double once = 0;
-  for (int w = 0; w < of; w++) once += run(b, w, count, type, 1); /* the first call makes a plan */
+  for (int w = 0; w < of; w++) once += run(b, w, count, type, 1); /* untimed: the first call chooses the plan */
   const double fits = b->budget / (once / of) + 0.5;
   const int times = (int)slowest(b, fits < 1 ? 1 : fits > 1000 ? 1000 : fits);
   for (int r = 0; r < b->rounds; r++)
     for (int w = 0; w < of; w++) {
-      const int way = (w + r) % of; /* each goes first in turn */
+      const int way = (w + r) % of; /* the first variant rotates */
       us[way][r] = 1e6 * run(b, way, count, type, times);
     }
   say(b, file, bytes, type, of, us);

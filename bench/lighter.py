@@ -1,16 +1,16 @@
-# lighter.py - allreduces of real gradients on several hosts, plain and coded; `make bench-lighter`, as root.
+# lighter.py - allreduces of real gradients on several hosts, with and without compression; `make bench-lighter`, as root.
 #
 #   lighter.py [--build DIR] [--out DIR] [--hosts 5x1,6x1,7x1] [--rates 200,1000] [--rounds N] [--budget S]
 #              [--last BYTES] [--steps N] [--patience S] [--only sums,coders,training] [--measured]
 #
 # Hosts are network namespaces with links of these Mbit/s (netns.sh), made for each run and removed after it. For each layout
-# and rate `tutti tune` finds the figures, three times, and tutti chooses by their medians whether a call is coded.
-# sums       each with `code.left` of its gradients:
-#            the gradients of gradients.py as floats and as bf16, plain, without loss and with error=1e-2, by turns in
-#            the same processes (lighter.c); ratio: plain over coded, round by round; left: bytes of the code over those of the numbers.
-#            --measured: with TUTTI_MEASURE=1, by which tutti times each call plain and coded, and does as the faster one
-# coders     rates of the codes on one core, and of zstd -1 and LZ4 on the same bytes (coders.c)
-# training   the accuracy of two small nets after the same steps on the first layout, plain and in each of these ways
+# and rate `tutti tune` measures the model parameters three times; by their medians tutti decides whether to compress a call.
+# sums       the gradients of gradients.py as floats and as bf16, without compression, lossless, and with error=1e-2,
+#            alternately in the same processes (lighter.c), each with `code.left` of its gradients. ratio: time without over
+#            time with compression, per round; left: compressed over uncompressed size.
+#            --measured: with TUTTI_MEASURE=1 tutti times each call with and without compression, and uses the faster variant
+# coders     rates of the codes on one core, and of zstd -1 and LZ4 on the same data (coders.c)
+# training   the accuracy of two small nets after the same steps on the first layout, without compression and with each kind
 # Stores lighter.json. Exits with 77 and the reason if hosts cannot be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
@@ -43,7 +43,7 @@ class Lighter:
         return os.path.join(self.build, *words)
 
     def gradients(self):
-        """Makes the files, if they are not here."""
+        """Make the files, if they do not exist."""
         if all(map(os.path.exists, self.files)):
             return
         try:
@@ -59,8 +59,8 @@ class Lighter:
         return path, self.hosts(rate).profile(layout, ALONE, path)
 
     def sums(self, layout, rate, profile, measured=False):
-        """Yields a row for each gradient, type and size. The price knows what a lossless code leaves of them (code.left); or
-        (measured) each call is timed plain and coded before it first runs."""
+        """Yields a row for each gradient, type and size. The compression ratio of the lossless code is a parameter of the cost
+        model (code.left); or, if measured, each call is timed with and without compression before it first runs."""
         for r in self.coders()[0]:
             if r["coder"] == "lossless":
                 path = "%s.%s.%s" % (profile, r["numbers"], r["type"])
@@ -84,7 +84,7 @@ class Lighter:
                 yield row
 
     def coders(self):
-        """Rows of coders.c: of floats, and of bf16; and what is not installed."""
+        """Rows of coders.c, for floats and for bf16; and the compressors that are not installed."""
         rows, lacks = [], set()
         for more in ([], ["--bf16"]):
             out = measure.run([self.path("bench", "coders"), "--json"] + more + self.files, self.patience)[0]
@@ -93,7 +93,7 @@ class Lighter:
         return rows, sorted(lacks)
 
     def training(self, layout, rate, profile, steps):
-        """A row for each net and way."""
+        """A row for each net and kind of compression."""
         for net in NETS:
             for way, code in CODES.items():
                 argv = ["env", "PYTHONPATH=" + os.path.join(os.path.dirname(HERE), "python"), "OMP_NUM_THREADS=1",

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""machines.py - what an allreduce would take on networks that one can buy: a table of docs/bench/tables.md, from prices.
+"""machines.py - predicted times of an allreduce on commercial networks: a table of docs/bench/tables.md.
 
   machines.py --build build [--out docs/bench]          (make bench-machines)
 
-Idea       `tutti info --topology MACHINE -P N` says the levels and the figures, and build/bench/scale prices a plan at all
-           sizes at once; each command is printed before it runs. `tutti plan price PLAN --topology MACHINE` has the same
-           prices, and tests/sh/scale.sh compares. A ring of more ranks than MANY has too many messages for that; its price is
-           2(P-1) times its slowest hop (scale.py compares this form with prices).
+Idea       `tutti info --topology MACHINE -P N` prints the levels and model parameters, and build/bench/scale computes the times
+           of a plan for all sizes; each command is printed before it runs. `tutti plan price PLAN --topology MACHINE` predicts
+           the same times; tests/sh/scale.sh compares them. A ring of more than MANY ranks has too many messages for this; its
+           time is taken as 2(P-1) times that of its slowest hop (scale.py compares this formula with predictions).
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import os
@@ -22,18 +22,18 @@ from scale import short, size, time
 SIZES = [8, 64 << 10, 1 << 20, 64 << 20, 1 << 30]
 RANKS = {"slingshot": (1024, 10240, 99840), "infiniband": (1024, 10240, 100352), "leaf-spine": (960, 9600, 99840)}
 PER_SWITCH = {"slingshot": 16, "infiniband": 32, "leaf-spine": 48}
-MANY = 2000  # ranks, from which on a ring has its form, and leaders of switches halve
+MANY = 2000  # with more ranks than this, rings use the formula, and the leaders of switches use halving
 OTHERS = ("doubling", "fold(ring)", "rabenseifner", "two-level")
 
 
 def said(command):
-    """Lines that the command prints; the command itself goes to the terminal, as a reader would type it."""
+    """The lines that the command prints. Prints the command itself as a user would type it."""
     print(shlex.join(command), flush=True)
     return subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout.splitlines()
 
 
 def network(build, machine, ranks):
-    """Levels; figures, as for --net."""
+    """The levels, and the model parameters in the form of --net."""
     lines = said([os.path.join(build, "tutti"), "info", "--topology", machine, "-P", str(ranks)])
     return re.search("'(.*)'", lines[0])[1], ",".join(x.replace(" ", "") for x in lines if not x.startswith("#"))
 
@@ -45,7 +45,8 @@ def prices(build, net, ranks, plan):
 
 
 def ring(figures, ranks, m):
-    """Seconds. The longest chain of messages stays on the slowest hop, unless additions take more than what is slow there."""
+    """The time of a ring in seconds. The longest chain of messages stays on the slowest hop, unless additions take more than
+    the additional time of that hop."""
     alphas = [1e-9 * float(x) for x in re.findall(r"\.alpha=([0-9.]+)ns", figures)]
     beta = 8e-9 / float(re.search(r"(?:^|,)beta=([0-9.]+)Gbit/s", figures)[1])
     u, gamma = m / ranks, 5e-11

@@ -1,11 +1,11 @@
-# measure.py - runs measuring programs one after another and reports how much they were disturbed. Standard
-# library only. Libraries that fit into one process are compared by turns.py instead.
+# measure.py - runs measuring programs one after another and reports how much they were disturbed. Uses the standard
+# library only. turns.py compares libraries that fit into one process.
 #
-# Disturbed  a run during which stolen time and other processes' time, together,
-#            took more than 2 % of the cores (/proc/stat, less our children). It is
-#            repeated at most three times; then the least disturbed is kept, marked.
-# Cores      of a virtual machine move: near each other for a second, ten times as far the next, which
-#            changes times as much if each rank has a core. A run in which they moved is repeated, too.
+# Disturbed  a run during which stolen time and the time of other processes together
+#            took more than 2 % of the cores (/proc/stat, minus our children). It is
+#            repeated at most three times; then the least disturbed run is kept, and marked.
+# Cores      The hypervisor migrates virtual CPUs: their distance may grow tenfold from one second to the next, and the
+#            time of a call with it, if each rank has a core. A run during which the distance changed is repeated, too.
 # SPDX-License-Identifier: BSD-3-Clause
 import json
 import math
@@ -28,12 +28,12 @@ KI, MI = 1 << 10, 1 << 20
 
 
 def alike(one, other):
-    """Are two core distances alike? 0: not measured, -1: the cores moved"""
+    """Are two core distances about equal? 0: not measured, -1: the distance changed"""
     return one == other >= 0 or (min(one, other) > 0 and max(one, other) < ALIKE * min(one, other))
 
 
 class Failed(Exception):
-    """A program that could not run, or failed; the text says how. status: its exit status, if it ended."""
+    """A program could not run, or failed; the text has the reason. status: its exit status, if it ended."""
 
     def __init__(self, text, status=None):
         super().__init__(text)
@@ -61,7 +61,7 @@ def bytes_name(n):
 
 
 def machine_time():
-    """Seconds of all cores: busy (user, nice, system), stolen."""
+    """CPU seconds of all cores: busy (user, nice, system), and stolen."""
     with open("/proc/stat") as f:
         t = [int(x) / HERTZ for x in f.readline().split()[1:]]
     return t[0] + t[1] + t[2], t[7]
@@ -89,8 +89,8 @@ def finish(process, timeout):
 
 
 def run(argv, timeout=300, env=None):
-    """Standard output, and the share of the cores that other processes took."""
-    environment = dict(os.environ, LC_ALL="C", TUTTI_PROFILE="none")  # unless given
+    """Run a program. Returns its standard output, and the share of the cores that other processes used."""
+    environment = dict(os.environ, LC_ALL="C", TUTTI_PROFILE="none")  # defaults
     environment.update(env or {})
     busy, stolen = machine_time()
     own, start = children_time(), time.monotonic()
@@ -139,14 +139,15 @@ class Lab:
         return {r["bytes"]: r["in_place"]["us_median"] for r in rows}, share
 
     def far(self, ranks):
-        """Seconds between the cores, at this moment; 0 for ranks that share them"""
+        """The present distance of the cores in seconds; 0 if ranks share cores."""
         if not 1 < ranks <= CORES:
             return 0
         out, _ = run([self.path("tutti"), "info", "--json"], timeout=60)
         return json.loads(out).get("between_cores_s", 0)
 
     def calm(self, label, measure, ranks=0, wanted=None):
-        """measure(), repeated while it is disturbed or the cores' distance is not `wanted`. (value, share, far)."""
+        """Call measure(), and repeat it while it is disturbed or the cores' distance is not `wanted`. Returns (value, share,
+        far)."""
         best = None
         for _ in range(self.tries):
             before = self.far(ranks)

@@ -1,12 +1,12 @@
-/* meeting.c - the time that ranks on several hosts take to find each other: they meet repeatedly at
- * the rendezvous of `tutti run --hosts`, all starting at the same moment.
+/* meeting.c - the time that ranks on several hosts take to connect. They repeat the bootstrap through the
+ * rendezvous of `tutti run --hosts`, each time starting simultaneously.
  *
  *   tutti run --hosts LIST meeting [TIMES]
  *
- * Prints one line per meeting: the number of ranks, and four times in ms. The first is the time
- * until all ranks have met, the second the time to open the network, both of the slowest rank. The
- * third is the time to exchange addresses once the last rank has opened the network. The fourth is
- * tutti's share, the sum of the first and the third.
+ * Prints one line per repetition: the number of ranks, and four times in ms. The first is the time of the
+ * rendezvous, the second the time to open the network, both on the slowest rank. The third is the time to
+ * exchange addresses after the last rank has opened the network. The fourth is tutti's share, the sum of the
+ * first and the third.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <tutti.h>
 #include <tutti_create.h>

@@ -1,9 +1,9 @@
-# meeting.py - the time that ranks on 2 to 128 hosts take to find each other, and its growth; `make
+# meeting.py - the time of the bootstrap of ranks on 2 to 128 hosts, and how it grows; `make
 # bench-meeting`, as root.
 #
 #   meeting.py [--build DIR] [--hosts 2,4,8,16,32,64,128] [--times N] [--out DIR]     --out: also stores meeting.json
 #
-# Hosts are network namespaces of this machine (netns.sh), with a rank each. Prints medians, and
+# Hosts are network namespaces of this machine (netns.sh), with one rank each. Prints medians, and
 # the greatest sum. Exits with 77 and the reason if hosts cannot be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
@@ -19,7 +19,7 @@ RATE = "1gbit"
 
 
 def rows(build, hosts, times):
-    """ms of each meeting: met, opened, exchanged, met and exchanged."""
+    """The times of each repetition in ms: met, opened, exchanged, met and exchanged (see meeting.c)."""
     program = os.path.abspath(os.path.join(build, "bench", "meeting"))
     if not os.path.exists(os.path.join(build, "libtutti_ucx.so")) or not os.path.exists(program):
         raise Skipped("there is no libtutti_ucx.so, or no bench/meeting")

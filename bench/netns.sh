@@ -3,20 +3,19 @@
 #
 #   netns.sh openmpi|mpich|tutti|slurm HOSTS PER_HOST RATE PROGRAM ...
 #
-# PER_HOST: ranks of each host: 3, or 1,4,2,5 for four hosts. RATE as tc writes it: 200mbit, or 200mbit,20mbit for two
-# hosts whose links differ.
-# LINKS=2 in the environment: each host has as many links, eth0 and eth1, each with a bridge of its own and this rate.
-# AGGREGATOR=K: one more host, with a link K times as wide, on which `tutti aggregator` runs; the ranks find it by
-# TUTTI_AGGREGATOR. FAMILY=6: hosts have addresses of IPv6 alone; FAMILY=link: only such as their link alone knows, fe80::1. NETEM="loss 0.1%": what netem does to the packets of
-# every link. BESIDE="sh FILE": a command that runs beside the ranks, where `ip -n host2 link set eth0 down` cuts a host off,
-# and `ip netns pids host2` lists its processes.
+# PER_HOST: ranks of each host: 3, or 1,4,2,5 for four hosts. RATE in the syntax of tc: 200mbit, or 200mbit,20mbit for two
+# hosts with different links. Variables:
+# LINKS=2: each host has two links with this rate, eth0 and eth1. Each link has a separate bridge.
+# AGGREGATOR=K: an additional host, with a link K times as fast, runs `tutti aggregator`; TUTTI_AGGREGATOR names it for the
+# ranks. FAMILY=6: hosts have IPv6 addresses only. FAMILY=link: hosts have link-local addresses only (fe80::1).
+# NETEM="loss 0.1%": options of netem for the packets of every link. BESIDE="sh FILE": a command that runs in parallel to the
+# ranks. In it, `ip -n host2 link set eth0 down` disconnects a host, and `ip netns pids host2` lists its processes.
 #
-# Idea       network namespaces around one bridge, every link shaped by tbf in both
-#            directions; each host has its own name, so that launchers and MPIs treat
-#            it as a machine.
-# Invariant  nothing outlives a run, however it ends: the bridge, the links, the names and
-#            the processes live in namespaces of the run only, and end with their first process. But more than 32 hosts
-#            raise the kernel's limit of neighbours.
+# Idea       Hosts are network namespaces connected by a bridge. tbf shapes every link in both directions. Each
+#            host has a different host name, so that launchers and MPIs treat it as a machine.
+# Invariant  Nothing remains after a run, however it ends. The bridge, the links, the names and the processes exist in
+#            namespaces of the run only, and end with their first process. An exception: with more than 32 hosts the
+#            kernel's limit of neighbors is raised.
 # Needs root, iproute2, util-linux. Exits with 77 and the reason if it cannot run.
 # SPDX-License-Identifier: BSD-3-Clause
 set -eu
@@ -46,8 +45,8 @@ check() {
     cannot "this system has no netem: $why"
 }
 
-# more_neighbours HOSTS: the kernel keeps one table of neighbours for all namespaces, with 1,024 rows by default. Hundreds of
-# hosts that call each other need more: else some peers are unreachable.
+# more_neighbours HOSTS: the kernel has one neighbor table for all namespaces, with 1,024 rows by default. Hundreds of hosts
+# that all connect to each other need more rows, or some peers are unreachable.
 more_neighbours() {
   local k limit
   [ "$1" -gt 32 ] || return 0
@@ -58,7 +57,7 @@ more_neighbours() {
   done
 }
 
-# shape RATE COMMAND ...: one end of a link, by `tc qdisc add dev ...`.
+# shape RATE COMMAND ...: shapes one end of a link, with `tc qdisc add dev ...`.
 shape() {
   local rate=$1
   shift
@@ -66,7 +65,7 @@ shape() {
   [ -z "${NETEM:-}" ] || "$@" parent 1: handle 2: netem limit 10000 $NETEM
 }
 
-# cable NAME ADDRESS RATE I: the host's device ethI, at a bridge by a veth pair; both ends are shaped.
+# cable NAME ADDRESS RATE I: connects the host's device ethI to a bridge by a veth pair; both ends are shaped.
 cable() {
   ip link add "to$4-$1" type veth peer name "eth$4" netns "$1"
   ip link set "to$4-$1" master "ttbr$4" up
@@ -77,7 +76,7 @@ cable() {
   shape "$3" tc qdisc add dev "to$4-$1"
 }
 
-# link NAME ADDRESS RATE NUMBER: a host. The addresses of its further links have 78, 79, ... for 77.
+# link NAME ADDRESS RATE NUMBER: makes a host. The addresses of its second, third, ... link have 78, 79, ... instead of 77.
 link() {
   ip netns add "$1"
   ip -n "$1" link set lo up
@@ -86,12 +85,12 @@ link() {
   printf '00000000-0000-4000-8000-%012d\n' "$4" >"/run/boot/$1"
 }
 
-# of_host LIST I: the I-th of a list with commas, or the only one.
+# of_host LIST I: the I-th element of a comma-separated list, or the only element.
 of_host() {
   case $1 in *,*) echo "$1" | cut -d, -f"$2" ;; *) echo "$1" ;; esac
 }
 
-# The address of host i: 10.77.0.i, 240 of them with each third number; or fd77::i, or fe80::i.
+# The address of host i: 10.77.0.i, with 240 hosts for each value of the third number; or fd77::i, or fe80::i.
 address() {
   case ${FAMILY:-4} in
   4) echo "10.77.$((($1 - 1) / 240)).$((($1 - 1) % 240 + 1))" ;;
@@ -115,22 +114,22 @@ raise() {
   chmod +x /run/agent
 }
 
-# on HOST COMMAND ...: runs the command with its own host name, shared memory and boot id. By the boot id
-# UCX knows which processes are on one machine, so it uses memory that they share, and no other host's.
-# TUTTI_KERNEL says what the boot ids hide: that all hosts share this machine's cores.
+# on HOST COMMAND ...: runs the command with a separate host name, shared memory and boot id. UCX uses shared memory
+# between processes with the same boot id only. TUTTI_KERNEL tells tutti that all hosts share this machine's cores, in
+# spite of different boot ids.
 on() {
   ip netns exec "$1" unshare --uts --ipc --mount sh -c 'hostname "$0" && mount -t tmpfs tmpfs /dev/shm &&
     mount --bind "/run/boot/$0" /proc/sys/kernel/random/boot_id && exec env TUTTI_KERNEL=one "$@"' "$@"
 }
 
-# Launchers call this instead of ssh: [-OPTIONS] HOST COMMAND ...
+# A replacement for ssh that launchers call: [-OPTIONS] HOST COMMAND ...
 agent() {
   while [ "${1#-}" != "$1" ]; do shift; done
   host=$1 && shift
   on "$host" sh -c "$*"
 }
 
-# A Slurm of these hosts, without its accounts and its authentication. SRUN: more options of srun.
+# A Slurm on these hosts, without accounting and authentication. SRUN: additional options of srun.
 slurm() {
   mkdir -p /run/slurm /run/log
   for i in $(seq 1 "$1"); do mkdir "/run/slurm/spool.host$i" "/run/slurm/tmp.host$i"; done
@@ -199,7 +198,7 @@ start() {
 
 case "${1:-}" in
 agent) shift && agent "$@" ;;
-inside) # the first process of the run: when it ends, all others end, too
+inside) # the first process of the run; when it ends, all other processes end
   shift
   trap 'exit 143' TERM INT HUP
   start "$@" &

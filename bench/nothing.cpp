@@ -1,4 +1,4 @@
-// nothing.cpp - a PyTorch backend that does nothing: it shows the cost of a call in PyTorch itself.
+// nothing.cpp - a PyTorch backend that does nothing, to measure the time of a call in PyTorch itself.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <pybind11/chrono.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>

@@ -1,12 +1,11 @@
-/* overlap.c - a training step whose gradients are summed: all at the end in one call, each
- * alone when it is ready, and in buckets; as floats, as bf16, and with a thread of tutti's.
+/* overlap.c - a training step whose gradients are summed in different ways: all at the end in one call, each
+ * one when it is ready, and in buckets; as floats, as bf16, and with a progress thread of tutti.
  *
- * Idea       a backward pass makes the 161 gradients of ResNet-50, the last layer's first, each
- * with work in proportion to its share of the flops: passes over the rank's own memory, WORK of
- * them for each of its bytes. Rounds in turn; medians of the ratios, so that a noisy machine
- * disturbs all alike.
+ * Idea       a simulated backward pass makes the 161 gradients of ResNet-50, beginning with the last layer. The
+ * work for a gradient is proportional to its share of the flops: passes over the rank's memory, WORK for each
+ * byte. The variants alternate and medians of ratios are taken, so that noise affects all of them equally.
  *
- *   tutti run -n P overlap [WORK [SCALE]]      4; gradients of 1/SCALE of the elements (16)
+ *   tutti run -n P overlap [WORK [SCALE]]      WORK: 4; gradients have 1/SCALE of the elements (16)
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <tutti.h>
@@ -24,7 +23,7 @@ static size_t n, counts[MOST], total;
 static float *whole, *at[MOST];
 static tutti_buckets *buckets[WAYS];
 static long work;
-static double sleeps, owed; /* ns a byte; s */
+static double sleeps, owed; /* time to sleep, in ns per byte; time not slept yet, in s */
 
 static int failed(void) {
   fprintf(stderr, "overlap: %s\n", tutti_error());
@@ -41,7 +40,7 @@ static void conv(size_t k, size_t in, size_t out, size_t scale) {
   add(out, scale);
 }
 
-/* He et al. 2016, as in bench/buckets.c; then in reverse order. */
+/* The gradients of ResNet-50 (He et al. 2016), as in bench/buckets.c, but in reverse order. */
 static void resnet50(size_t scale) {
   static const int blocks[] = {3, 4, 6, 3};
   size_t in = 64;
@@ -82,7 +81,7 @@ static int get_memory(void) {
   return 0;
 }
 
-/* One gradient: numbers of the order of 1 that no type holds exactly. */
+/* Makes a gradient: numbers of magnitude 1 that cannot be represented exactly in any type. */
 static void compute(size_t i, long step) {
   for (long pass = 0; pass < work; pass++) {
     for (size_t k = 0; k < counts[i]; k++)
@@ -123,7 +122,7 @@ static tutti_status repeat(int way, double *seconds) {
   return status;
 }
 
-/* Errors of one step as bf16, and of the mean of 32 steps, relative to the root mean square. */
+/* The error of one step with bf16, and of the mean of 32 steps, relative to the root mean square. */
 static tutti_status errors(double *one, double *mean) {
   double *sum = calloc(total, sizeof *sum), size = 0;
   float *right = malloc(total * sizeof *right);

@@ -1,10 +1,10 @@
-# peers.py - tutti compared with Open MPI, MPICH, gloo and the floors on one machine; `make bench-peers`.
+# peers.py - tutti compared with Open MPI, MPICH, gloo and lower bounds on one machine; `make bench-peers`.
 #
 #   peers.py [--build DIR] [--out DIR] [--ranks 2,3,4,7,8,16] [--rounds N] [--last BYTES] [--loop] [--launches N]
 #
-# Float sum, in place, 4 B to 64 MiB. All libraries of a process take turns of milliseconds (turns.py); ratios are
-# the medians over the rounds. With a core for each rank, rounds on near and on far cores are reported apart: the
-# launches are repeated until both were seen, or LAUNCHES times. Prints a table per number of ranks and stores
+# Float sum, in place, 4 B to 64 MiB. The libraries of a process alternate in time slices of milliseconds (turns.py); ratios
+# are medians over the rounds. If each rank has a core, rounds on near and on far cores are reported separately, and
+# launches are repeated until both occurred, at most LAUNCHES times. Prints a table per number of ranks and stores
 # peers.json, peers-time.svg and peers-ratio.svg.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
@@ -30,7 +30,7 @@ def sides_of(ranks):
 
 
 def rows_of(ranks, mpi, component, point):
-    """A row per state: medians, and how many times as long as tutti each takes."""
+    """A row per state: medians, and for each side its time divided by tutti's."""
     for state in STATES:
         count = len(point.rounds(state))
         us = {s: point.time(s, state) for s in point.us}
@@ -48,7 +48,8 @@ class Peers:
         self.turns, self.ranks, self.last, self.launches, self.why = turns, ranks, last, launches, {}
 
     def gather(self, name, launch):
-        """{bytes: [component, Point]}. Launches until each size was seen on near and on far cores, or LAUNCHES times."""
+        """{bytes: [component, Point]}. Repeats the launch until each size was measured on near and on far cores, at most
+        LAUNCHES times."""
         found = {}
         for k in range(self.launches):
             try:
@@ -84,15 +85,16 @@ class Peers:
 
 
 def time_of(rows, ranks, name, size, state):
-    """us of a library in a picture or table, None if unknown, below 0, or noise: the rows hold tutti's beside each peer."""
+    """The time of a library in us, for a picture or table. None if it is unknown, below 0, or noise."""
     r, side = stored(rows, ranks, name, size, state)
     us = r["us"][side] if r else 0
     return us if us > 0 and not is_noise(r, side) else None
 
 
 def is_noise(r, side):
-    """A cycle without the call is subtracted, and a call that leaves the result in the cache saves as much as it takes. Then the
-    rounds contradict each other: the median of the ratios is not the ratio of the medians."""
+    """Is the result noise? The time of a cycle without the call is subtracted. A call that leaves its result in the cache may
+    save about the time that it takes, so the difference is near 0. Then the median of the ratios is not the ratio of the
+    medians."""
     us, over = r["us"], r["over"].get("tutti", {}).get(side)
     if not over or us["tutti"] <= 0:
         return False
@@ -101,7 +103,7 @@ def is_noise(r, side):
 
 
 def stored(rows, ranks, name, size, state):
-    """The row and the side in it; (None, "") if unknown."""
+    """The row, and the name of the side in it; (None, "") if unknown."""
     for r in rows:
         if (r["ranks"], r["bytes"], r["state"]) != (ranks, size, state):
             continue
@@ -116,7 +118,7 @@ def stored(rows, ranks, name, size, state):
 
 
 def ratio_of(rows, ranks, name, size, state, mine="tutti"):
-    """How many times as long as tutti the peer takes."""
+    """The time of the peer divided by that of tutti."""
     for r in rows:
         if (r["ranks"], r["bytes"], r["state"], r["mpi"]) == (ranks, size, state, name):
             return r["over"].get(mine, {}).get("gloo" if name == "gloo" else "own")
@@ -206,7 +208,7 @@ def main():
         rows += peers.rows()
         about.setdefault("failed", {}).update({"%d ranks, %s" % (ranks, n): w for n, w in peers.why.items()})
         show(rows, ranks, peers.why)
-        record.store(path, about, rows)  # also what there is if it is stopped
+        record.store(path, about, rows)  # after each number of ranks, in case the script is interrupted
     note = "allreduce of floats, %s, %d cores, %s" % (about["processor"], about["cores"], about["date"])
     try:
         for kind in ("time", "ratio"):

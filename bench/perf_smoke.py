@@ -1,19 +1,22 @@
-# perf_smoke.py - is an allreduce of two ranks as near to its floor as it was? `make perf-smoke`, half a minute at most.
+# perf_smoke.py - checks that an allreduce of two ranks is still as close to its lower bound ("floor") as before. `make
+# perf-smoke`, half a minute at most.
 #
 #   perf_smoke.py [--build DIR] [--store]
 #
-# Idea       tutti, on vectors of malloc and of tutti_mem_alloc, and the floors (turns_floor.c) take turns of half a millisecond
-#            in the same processes. tutti's time over the floor's may be WORSE times the ratio that perf_smoke.tsv holds.
-# Time       of a side: its fastest round. With a load of 12 on two cores medians of ratios varied by 20, because most rounds hold
-#            a turn of another program's; half a millisecond of some round is undisturbed, for tutti and for the floor.
-# State      near and far cores, between which virtual machines move, have ratios of their own; a state with fewer than ENOUGH
-#            rounds is not judged.
-# Processor  ratios differ between processors, so perf_smoke.tsv has rows for each (its vendor, family and model). Where it has no row
-#            for this one, the greatest ratio of all counts.
-# Tries      noise comes and goes, and a slower tutti stays: a size that is too slow is measured again. It fails if it was too slow in
-#            TRIES launches whose cores had this state, of at most LAUNCHES.
-# --store    writes the medians of STORES launches to the rows of this processor, after an improvement or on a new one. To see that
-#            it fails: TUTTI_ENGINE=generic.
+# Idea       tutti, on vectors of malloc and of tutti_mem_alloc, and the floors (turns_floor.c) alternate in time slices of half
+#            a millisecond in the same processes. The ratio of tutti's time to the floor's may be at most WORSE times the ratio
+#            in perf_smoke.tsv.
+# Time       the fastest round of a side. With a load of 12 on two cores, medians of ratios varied by a factor of 20, because
+#            other programs run during most rounds. At least one round of half a millisecond is undisturbed, for tutti and for
+#            the floor.
+# State      near and far cores have separate ratios, because the hypervisor migrates virtual CPUs. A state with fewer than
+#            ENOUGH rounds is not judged.
+# Processor  ratios differ between processors, so perf_smoke.tsv has rows for each (vendor, family and model). For a processor
+#            without a row, the greatest ratio of all processors counts.
+# Tries      a size that is too slow is measured again, because noise is temporary and a regression is not. The check fails if
+#            the size was too slow in TRIES of at most LAUNCHES launches with this state.
+# --store    writes the medians of STORES launches to the rows of this processor, after an improvement or on a new processor.
+#            Set TUTTI_ENGINE=generic to see the check fail.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import os
@@ -26,13 +29,13 @@ from turns import STATES, Turns
 
 SIZES = (4, 256, 4 << 10, 64 << 10, 1 << 20)
 SIDES = ("tutti", "alloc")
-FLOORS = ("exchange", "two-shot")  # the first that has this size
+FLOORS = ("exchange", "two-shot")  # the first one that has a result for the size is used
 WORSE, TRIES, LAUNCHES, STORES, ROUNDS, ENOUGH, TURN = 1.5, 3, 6, 5, 100, 30, 0.0005
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "perf_smoke.tsv")
 
 
 def measured(build, mpi, sizes):
-    """{(bytes, side, state): how many times longer than the floor}, by a launch for each size."""
+    """{(bytes, side, state): time divided by the floor}, from one launch for each size."""
     ratios = {}
     for size in sizes:
         try:
@@ -50,7 +53,7 @@ def measured(build, mpi, sizes):
 
 
 def processor():
-    """Such as AuthenticAMD-25-17."""
+    """This processor, for example AuthenticAMD-25-17."""
     with open("/proc/cpuinfo") as f:
         found = dict(re.findall(r"^(vendor_id|cpu family|model|CPU implementer|CPU part)\s*: *(\S+)$", f.read(), re.M))
     return "-".join(found.values()) or "unknown"
@@ -66,7 +69,7 @@ def stored():
 
 
 def allowed():
-    """WORSE times each ratio of this processor, or else times the greatest of all."""
+    """WORSE times each ratio of this processor; if it has none, WORSE times the greatest ratio of all processors."""
     rows = stored()
     greatest = {key: max(each.get(key, 0) for each in rows.values()) for key in set().union(*rows.values())}
     return {key: WORSE * ratio for key, ratio in {**greatest, **rows.get(processor(), {})}.items()}
@@ -89,7 +92,7 @@ def store(build, mpi):
 
 
 def judge(build, mpi):
-    """True if no ratio is too great, and there is one."""
+    """True if there are ratios, and all are small enough."""
     limits = allowed()
     print("processor: %s%s" % (processor(), "" if processor() in stored() else ", of which no ratios are stored: the greatest of all count"))
     seen, sizes = {}, SIZES

@@ -1,7 +1,7 @@
-/* price.c - the cost of prices and choices, and whether the choice is right by brute force.
+/* price.c - the time that estimates and choices of plans take; and a brute-force check of the choice.
  *
- *   price        a line each: name, value, unit
- *   price -l     for programs: name and number
+ *   price        prints a line per result: name, value, unit
+ *   price -l     for scripts: name and number
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Processor seconds of this thread. */
+/* CPU time of this thread, in seconds. */
 static double spent(void) {
   struct timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -47,7 +47,7 @@ static tutti_prices *prices_of(int ranks, tutti_type type, const char *only) {
   return p;
 }
 
-/* Milliseconds for all vectors of coefficients; the least of a few, because they are the same. */
+/* Milliseconds to compute all vectors of cost coefficients; the least of a few identical runs. */
 static void building(int ranks, const char *key) {
   double least = 1e9;
   char what[100];
@@ -66,8 +66,8 @@ static void building(int ranks, const char *key) {
   say(key, what, 1e3 * least, "ms");
 }
 
-/* Microseconds to price all plans at another size, and to choose; and, once, to prove the plans
- * that are the cheapest at some size. */
+/* Microseconds to estimate the times of all plans at another size, and to choose one; and, once, to prove the
+ * plans that are the fastest at some size. */
 static void evaluating(void) {
   tt_setting where = {.ranks = 127, .flight = TT_FLIGHT};
   tt_chooser *c;
@@ -94,7 +94,7 @@ static void evaluating(void) {
   tt_chooser_free(c);
 }
 
-/* Nanoseconds to find the plan for another call of the same kind. */
+/* Nanoseconds to look up the plan for another call of the same kind. */
 static void again(void) {
   tutti_comm *comm;
   const tt_plan *plan;
@@ -111,8 +111,8 @@ static void again(void) {
   tutti_comm_free(comm);
 }
 
-/* Processor milliseconds for the proof of a plan at its first use on 8 ranks, at worst and in the
- * mean over all built-in plans of all collectives; and microseconds when it is known. */
+/* CPU time in ms of the proof of a plan at its first use on 8 ranks, the maximum and the mean over all built-in
+ * plans of all collectives; and the time in us if the plan is proven already. */
 static void proving(void) {
   enum { RANKS = 8 };
   double worst = 0, sum = 0, again_worst = 0;
@@ -161,7 +161,7 @@ static void many_ranks(const char *name, const char *key) {
   tutti_prices_free(p);
 }
 
-/* Is another admissible plan cheaper, simulated at that very size? */
+/* Is another admissible plan faster in a simulation at exactly this size? */
 static void brute_force(void) {
   static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_INT32};
   double worst = 0;

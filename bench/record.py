@@ -1,7 +1,8 @@
-# record.py - a measurement as a file: docs/bench/NAME.json. tools/doc_tables.py makes the tables of docs/ of it.
+# record.py - stores a measurement in a file, docs/bench/NAME.json. tools/doc_tables.py makes the tables of docs/ from these
+# files.
 #
 # Form       {"about": {...}, "rows": [{...}, ...]}. about: date, commit, machine, versions, the command that
-#            repeats it, and what the figures are.
+#            repeats the measurement, and the meaning of the numbers.
 # SPDX-License-Identifier: BSD-3-Clause
 import json
 import os
@@ -15,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def commit():
-    """The commit of the sources, with a + if files of src/ have changed since; None outside of git."""
+    """The commit of the sources, with a + if files in src/ have changed since; None if the tree is not a checkout."""
     def git(*words):
         return subprocess.run(("git", "-C", ROOT) + words, capture_output=True, text=True, check=True).stdout.strip()
     try:
@@ -29,7 +30,7 @@ def about(what, command=None):
 
 
 def store(path, about, rows):
-    """Writes the file; one row per line, so that changes can be read."""
+    """Write the file, with one row per line to make differences readable."""
     with open(path, "w") as f:
         f.write('{"about": %s,\n "rows": [\n%s\n]}\n' %
                 (json.dumps(about, indent=1), ",\n".join("  " + json.dumps(r) for r in rows)))

@@ -1,13 +1,13 @@
-/* recording.c - the cost of publishing and comparing every call: the record that peers and
+/* recording.c - the cost of publishing and checking every call: the call signature that peers and
  * `tutti doctor` read, and the hash next to the data.
  *
- *   tutti run -n 2 recording [ROUNDS]   prints, in ns, the least of alternating rounds: an
- *                                       allreduce of 4 B; the same with nothing published; and
- *                                       a record and its hash alone
+ *   tutti run -n 2 recording [ROUNDS]   prints three times in ns, each the least of alternating rounds: an
+ *                                       allreduce of 4 B; the same without publishing; and only publishing
+ *                                       a signature and its hash
  *
- * Idea       a record goes through the wire's table of functions, so a copy of the table with an
- *            empty function gives the same program without it. The hash stays, because it is in the
- *            flag that ranks wait for: it is timed with the record, alone.
+ * Idea       the transport's table of functions has an entry that publishes the signature, so a copy of the table
+ *            with an empty function switches it off. The hash cannot be switched off, because it is in the
+ *            flag that ranks wait for. It is timed together with the signature, separately.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "build_comm.h"
 #include "timing.h"
@@ -23,8 +23,8 @@ static int failed(void) {
   return 1;
 }
 
-/* The undisturbed time: the least favourable one, because the record is shown to be a small part of
- * it. */
+/* The time of an undisturbed call. It is the least favorable one, because the test shows that the signature takes a small
+ * part of the call. */
 static double least(const double *x, int n) {
   double found = x[0];
   for (int i = 1; i < n; i++) found = x[i] < found ? x[i] : found;
@@ -42,9 +42,9 @@ static double time_calls(tutti_comm *comm) {
   return 1e9 * (timing_now() - from) / CALLS;
 }
 
-/* The work of progress.c for each call, in a communicator without other calls. */
+/* The work of progress.c for each call, on a communicator without other calls. */
 static double time_records(tutti_comm *comm) {
-  volatile uint32_t hash = 12345; /* of a plan */
+  volatile uint32_t hash = 12345; /* hash of a plan */
   uint32_t chain = 1;
   const double from = timing_now();
   for (uint32_t seq = 1; seq <= CALLS; seq++) {

@@ -1,13 +1,13 @@
-/* scale.c - the cost of plans on more ranks than run here, and the resources that one of those
- * ranks needs before its first message.
+/* scale.c - predicted times of plans on more ranks than fit on this machine, and the resources that one of
+ * these ranks needs before its first message.
  *
- *   scale prices P TOPO FIGURES TYPE PLAN SIZE ...   seconds of a plan, or for `all` of the
- *                                             plan that would run; a line per size
- *   scale setup P TOPO FIGURES HOSTS          one rank's communicator over a network without
- *                                             data, and its plans
- *   scale schedule P PLAN [COLLECTIVE]        one rank's schedule: built, and prepared to run
+ *   scale prices P TOPO FIGURES TYPE PLAN SIZE ...   predicted seconds of a plan; with `all`, of the
+ *                                             plan that would be chosen; a line per size
+ *   scale setup P TOPO FIGURES HOSTS          makes one rank's communicator over a network that
+ *                                             moves no data, and its plans
+ *   scale schedule P PLAN [COLLECTIVE]        builds one rank's schedule, and prepares it to run
  *
- * Lines are for scale.py: a word, and numbers. Memory is the amount requested from malloc.
+ * Each line has a word and numbers, for scale.py. Memory is the amount requested from malloc.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <malloc.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "build_comm.h"
 #include "placement.h"
 
-/* ---- malloc with counters: glibc's own, under its other names ---- */
+/* ---- malloc with counters, on top of glibc's __libc_ functions ---- */
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
@@ -62,7 +62,7 @@ typedef struct step {
   size_t held;
 } step;
 
-/* Processor seconds: other programs may use the machine. */
+/* CPU time in seconds, because other programs may use the machine. */
 static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -89,7 +89,7 @@ static void check(tutti_status status) {
   exit(1);
 }
 
-/* ---- prices ---- */
+/* ---- predicted times ---- */
 
 static void prices(int ranks, char **argv, int sizes) {
   const tutti_question q = {.size = sizeof q,
@@ -109,7 +109,7 @@ static void prices(int ranks, char **argv, int sizes) {
   end(s, "priced");
   for (int i = 0; i < sizes; i++) {
     const uint64_t bytes = strtoull(argv[4 + i], NULL, 10);
-    /* a named plan: in one slice, whatever the op needs */
+    /* a named plan: its candidate with one slice, even if the op does not allow the plan */
     check(q.only ? tutti_prices_offer(p, bytes, 0, 0, &o) : tutti_prices_chosen(p, bytes, &o));
     printf("price %llu %d %.12g %d %d %.9g %s\n", (unsigned long long)bytes, o.possible, o.seconds,
            o.slices, o.messages, o.vectors, o.name);
@@ -169,8 +169,8 @@ static void gather_of(tutti_comm *comm) {
   printf("runs %s\n", plan->exec.program->sched->name);
 }
 
-/* Like tutti_comm_from_net, without the exchange between ranks: `per_host` consecutive ranks are on
- * one host, and share no memory. */
+/* Like tutti_comm_from_net, but without the exchange between ranks: `per_host` consecutive ranks are on
+ * one host, and do not share memory. */
 static void setup(int ranks, char **argv) {
   const int per_host = atoi(argv[2]);
   const tutti_net net = {.size = sizeof net,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scale.py - the tables of docs/bench/tables.md and the plots of docs/scale.md, from prices and from one rank's measurements.
+"""scale.py - the tables of docs/bench/tables.md and the plots of docs/scale.md, from predictions and measurements of one rank.
 
   scale.py --build build [--only prices,practice,forms,setup,uneven] [--out docs/bench]
 
@@ -43,7 +43,7 @@ args = None
 
 
 def figures(net, P):
-    """The figures of the levels that this size has; a dragonfly of 1,000 has half the global links."""
+    """The model parameters of the levels that exist at this size. A dragonfly of 1,000 has half the global links."""
     levels = [l.split(":")[0] for l in NETWORKS[net][P].split()]
     said = ",".join(f for f in NETWORKS[net]["figures"]
                     if "." not in f.split("=")[0] or f.split(".")[0] in levels)
@@ -61,7 +61,8 @@ def progress(text):
 
 
 def read_prices(lines):
-    """By size: (seconds, name, slices, messages); the seconds of the first choice, and of all; the memory at most."""
+    """By size: (seconds, name, slices, messages). Also the seconds of the first choice and of all choices, and the peak
+    memory."""
     found, took, first, peak = {}, 0, 0, 0
     for line in lines:
         word = line.split(" ", 7)
@@ -75,20 +76,20 @@ def read_prices(lines):
 
 
 def prices(P, topo, net, plan, sizes, kind="float"):
-    """As read_prices says."""
+    """The predictions for a plan, in the form of read_prices."""
     progress(f"{P} ranks, {topo or 'flat'}: {plan}")
     return read_prices(scale("prices", P, topo, net, kind, plan, *sizes))
 
 
 def two_level(net, P):
-    """Leaders of the ranks on one switch; a ring of leaders if it can be simulated."""
+    """The two-level plan with one leader per switch; the leaders use a ring if that can be simulated."""
     per = {"fat tree": 40, "dragonfly": 8 if P == 1000 else 16, "torus": int(
         NETWORKS[net][P].split()[-2].split(":")[1])}[net]
     return f"two-level(node={per},{'halving' if P == 100000 else 'ring'})"
 
 
 def short(name, slices=1):
-    """blueconnect(leaf:25 node:40,seq=halving/ring) in 2 slices: blueconnect H/R x2."""
+    """A short name: blueconnect(leaf:25 node:40,seq=halving/ring) in 2 slices becomes blueconnect H/R x2."""
     seq = re.search(r"seq=([a-z/]+)", name)
     if name.startswith("blueconnect") and seq:
         name = "BC " + "/".join(p[0].upper() for p in seq[1].split("/"))
@@ -115,7 +116,7 @@ def size(b):
 
 
 def put(name, head, rows):
-    """Stores a table as docs/bench/scale-NAME.json; tools/doc_tables.py puts it into the page."""
+    """Store a table as docs/bench/scale-NAME.json; tools/doc_tables.py inserts it into the page."""
     record.store(os.path.join(args.out, f"scale-{name}.json"),
                  dict(record.about("docs/scale.md says what this table shows", "make bench-scale"), columns=head),
                  [[str(c) for c in r] for r in rows])
@@ -147,8 +148,8 @@ def winners():
 # ---- today's practice ----
 
 def ring_form(net, P, m):
-    """2(P-1) times its slowest hop, because the longest chain of messages stays there; if long additions take more
-    than the extra time of that hop, the chain goes round with them."""
+    """The time of a ring: 2(P-1) times its slowest hop, because the longest chain of messages stays on that hop. If additions
+    of long vectors take more than the additional time of the hop, the longest chain goes around the ring with them."""
     slow, fast, beta = {"fat tree": (1.5e-6 if P == 1000 else 1.8e-6, 1.2e-6, 8 / 200e9),
                         "dragonfly": (2e-6, 1.2e-6, 8 / 200e9),
                         "torus": (1.2e-6, 1e-6, 8 / 50e9)}[net]
@@ -226,7 +227,7 @@ def forms():
 # ---- one rank ----
 
 def median(P, *words):
-    """By the first word of a line: seconds, bytes kept, bytes needed, resident KiB."""
+    """Medians by the first word of a line: seconds, bytes kept, peak bytes, resident KiB."""
     runs = [[l.split() for l in scale(words[0], P, *words[1:])] for _ in range(5)]
     out = {}
     for k, line in enumerate(runs[0]):
@@ -262,7 +263,7 @@ def setup():
 
 
 def uneven():
-    """One rank's schedules of each collective among ten thousand nodes; some nodes lack ranks."""
+    """One rank's schedules of each collective on ten thousand nodes, of which some have fewer ranks."""
     rows = []
     for P, levels in UNEVEN.items():
         for coll in ("allreduce", "reduce_scatter", "all_gather", "broadcast", "reduce"):

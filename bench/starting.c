@@ -1,15 +1,15 @@
-/* starting.c - what it takes to start a job of very many ranks on this machine.
+/* starting.c - the resources that the start of a job of very many ranks takes on this machine.
  *
- *   starting real RANKS                 processes that make a communicator, all on this host; up to 64 of them
- *                                    then sum
- *   starting simulated HOSTS PER_HOST   the meeting of a job on HOSTS hosts: a process is a host, its ranks
- *                                    are threads, and all else is as between hosts
- *   starting tables RANKS               bytes that a communicator over a network keeps of each rank
+ *   starting real RANKS                 processes on this host that make a communicator; up to 64 of them
+ *                                    then make a sum
+ *   starting simulated HOSTS PER_HOST   the bootstrap of a job on HOSTS hosts: each host is a process with
+ *                                    its ranks as threads; messages are the same as between hosts
+ *   starting tables RANKS               bytes that a communicator over a network keeps for each rank
  *
- * Prints one line, "NAME VALUE" in pairs. real: s from the start of the first process until the last one has
- * its communicator; s that the processes compute meanwhile; MB of memory, shared pages divided among those
- * that share them (Pss), while all have it. simulated: the same, MB that the process of rank 0 sends, with the
- * rendezvous in it, and the most descriptors of a process. A process that fails makes the run fail.
+ * Prints one line with pairs "NAME VALUE". real: seconds from the start of the first process until the last one has
+ * its communicator; CPU seconds of the processes during that time; MB of memory while all processes have it, where
+ * shared pages are divided among the processes that share them (Pss). simulated: also MB sent by the process of rank 0,
+ * which includes the rendezvous, and the largest number of descriptors of a process. If a process fails, the run fails.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
 #include <malloc.h>
@@ -36,10 +36,10 @@ static int failed(const char *what) {
 
 /* ---- processes ---- */
 
-typedef struct told {   /* by a process, in memory that all share */
-  _Atomic double ready; /* s, tt_seconds' clock; 0: not yet; -1: failed */
+typedef struct told {   /* report of a process, in memory shared by all */
+  _Atomic double ready; /* time in s, by tt_seconds; 0: not ready yet; -1: failed */
   _Atomic int descriptors;
-  _Atomic double cpu; /* s that it computed from its begin to here */
+  _Atomic double cpu; /* CPU seconds from its start to this point */
   atomic_ullong sent;
 } told;
 
@@ -47,7 +47,7 @@ typedef struct crew {
   int n;
   pid_t *pids;
   told *told;
-  int go[2], end[2]; /* closed by the parent: they may begin, and end */
+  int go[2], end[2]; /* pipes: when the parent closes them, the processes begin, and end */
 } crew;
 
 static void *shared(size_t bytes) {
@@ -61,7 +61,7 @@ static void wait_for(const int end[2]) {
   while (read(end[0], &byte, 1) < 0) continue;
 }
 
-/* Starts n processes; `work` returns the exit status of number i, and is to call be_ready. */
+/* Starts n processes. `work` runs in process i, must call be_ready, and returns the exit status. */
 static crew begin(int n, int (*work)(const crew *c, int i, const void *what), const void *what) {
   crew c = {.n = n,
             .pids = calloc((size_t)n, sizeof *c.pids),
@@ -83,7 +83,7 @@ static crew begin(int n, int (*work)(const crew *c, int i, const void *what), co
 
 static int descriptors_here(void) {
   DIR *d = opendir("/proc/self/fd");
-  int n = -3; /* ., .., and this one */
+  int n = -3; /* not counted: ., .. and the directory's own descriptor */
   while (d && readdir(d)) n++;
   if (d) closedir(d);
   return n;
@@ -94,7 +94,7 @@ static void be_ready(const crew *c, int i) {
   wait_for(c->end);
 }
 
-/* KB of the Pss of a process. */
+/* The Pss of a process in KB. */
 static double pss(pid_t pid) {
   char path[64], line[200];
   double kb = 0;
@@ -106,7 +106,7 @@ static double pss(pid_t pid) {
   return kb;
 }
 
-/* Lets all begin, waits until all are ready, and lets them end. False: one has failed. */
+/* Lets all processes begin, waits until all are ready, and lets them end. False if a process failed. */
 static int run(crew *c, double *seconds, double *megabytes, int *descriptors) {
   const double since = tt_seconds();
   double last = since;
@@ -164,7 +164,7 @@ static int real(int ranks) {
   tutti_id id;
   double seconds, megabytes;
   int descriptors, ends[2];
-  /* the rendezvous runs in a process of its own: this one is to fork */
+  /* the rendezvous runs in a separate process, because this process forks later */
   if (pipe(ends)) return failed("no pipe");
   const pid_t host = fork();
   if (!host) {
@@ -187,9 +187,9 @@ static int real(int ranks) {
 
 /* ---- simulated ---- */
 
-/* Bytes that a rank brings in the rounds of create.c and from_net.c: its card; the name and address of its
- * end of UCX; nothing, as it has joined; settings, which rank 0 alone brings; its placement; and what it
- * opens in shared memory. */
+/* Bytes that a rank contributes in each round of create.c and from_net.c: its card; the name and address of its UCX
+ * endpoint; nothing, after it has connected; the settings, which only rank 0 sends; its placement; and the description of
+ * its shared memory. */
 static const struct {
   size_t bytes;
   int first_alone;
@@ -229,7 +229,7 @@ static void *meet(void *arg) {
     if (round + 1 < ROUNDS) tt_table_drop(&all);
   }
   if (r->failed) failed("a rank does not meet the others");
-  pthread_barrier_wait(r->all); /* the first waits until the process has counted */
+  pthread_barrier_wait(r->all); /* the first thread waits until the process has counted */
   pthread_barrier_wait(r->all);
   if (met) m.end(&m);
   free(row);
@@ -272,7 +272,7 @@ static int be_host(const crew *c, int host, const void *what) {
   return bad;
 }
 
-/* A port that is free now. */
+/* A port that is free at this moment. */
 static int free_port(void) {
   struct sockaddr_in at = {.sin_family = AF_INET};
   socklen_t n = sizeof at;

@@ -1,9 +1,9 @@
 /* timing.h - shared by the measuring programs: a clock, access to the vector, the number of
  * iterations that fit, the median.
  *
- * Loop      call after call.
+ * Loop      one call after another.
  * Cycle     write the whole vector, call, read it; minus the time of the same without the call.
- *           `tutti bench` does the same, with the same loops.
+ *           `tutti bench` uses the same loops.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_TIMING_H
 #define BENCH_TIMING_H
@@ -63,8 +63,8 @@ static inline long timing_fit(double budget, double once) {
   return (long)fit;
 }
 
-/* First calls are slow. So trials of this many iterations run, at most SETTLE of them, until one
- * (`again` seconds per iteration) is no faster than the best before (`once`). */
+/* Because the first calls are slow, trials with this number of iterations are repeated, at most SETTLE times,
+ * until a trial (`again` seconds per iteration) does not improve on the best one before (`once`). */
 static inline long timing_trial(double budget, double once) {
   const long n = timing_fit(budget, once);
   return n < TRIAL && once * TRIAL < 1 ? (long)TRIAL : n;

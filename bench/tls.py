@@ -1,13 +1,13 @@
-# tls.py - an allreduce of two ranks over UCX's TCP, over tutti's own TCP, and over TLS, alternately; and what AES-GCM alone does
+# tls.py - an allreduce of two ranks over UCX's TCP, over tutti's own TCP, and over TLS, alternately; and the rate of AES-GCM
 # on one core.
 #
 #   bench/bars.py --only tls runs it, and stores the table of docs/security.md (make bench-tls OUT=docs/bench)
 #
-# Places     loopback: both ranks on this machine, which share no memory. hosts: two network namespaces with links of
+# Places     loopback: both ranks on this machine, without shared memory. hosts: two network namespaces with links of
 #            10 Gbit/s (bench/netns.sh; as root).
-# Figures    the median over the rounds, with the least and the greatest. 8 B and 1 KiB in microseconds, longer vectors in MB/s: the
-#            vector's bytes over the time. Each round runs one launch per side, another one first in each; a ratio is the
-#            median of those of the rounds.
+# Figures    the median over the rounds, with the minimum and maximum. 8 B and 1 KiB in microseconds, longer vectors in MB/s
+#            (size of the vector divided by the time). Each round runs one launch per side; the side that begins changes from
+#            round to round. A ratio is the median of the rounds' ratios.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import re
@@ -27,7 +27,7 @@ def command(place, build, argv):
 
 
 def times(place, build, side):
-    """{bytes: microseconds} of one launch."""
+    """{bytes: microseconds}, from one launch."""
     env = dict(os.environ, TUTTI=os.path.join(build, "tutti"), **SIDES[side])
     env.update({"TUTTI_NODES": "0,1"} if place == "loopback" else {})
     found = {}
@@ -52,7 +52,7 @@ def shown(size, us):
 
 
 def aes():
-    """GB/s of AES-128-GCM in blocks of 16 KiB, on one core; None: there is no openssl."""
+    """GB/s of AES-128-GCM in blocks of 16 KiB, on one core; None if openssl is not installed."""
     try:
         done = subprocess.run(["openssl", "speed", "-seconds", "1", "-bytes", "16384", "-evp", "aes-128-gcm"],
                               capture_output=True, text=True, timeout=60, check=False)

@@ -1,26 +1,27 @@
-/* turns.c - all libraries that fit into one process, by turns of milliseconds.
+/* turns.c - compares the libraries that fit into one process, in alternating time slices of milliseconds.
  *
  *   mpirun ... turns loop|cycle FIRST LAST BUDGET ROUNDS SIDE,SIDE,...
  *
- * Idea       Cores of virtual machines move, and other programs come and go: figures of programs that
- *            run one after another differ by more than the libraries do. So all sides run in the same
- *            processes, each for BUDGET seconds in each round; another one is the first in each
- *            round. Only figures of the same round are compared.
- * Sides      own: the MPI's allreduce, looked up in its own library: a preloaded one takes the names.
- *            tutti: tutti_comm_from_mpi, which is shared memory on one host. alloc: the same, on
- *            a vector of tutti_mem_alloc. generic, generic-alloc: the same with TUTTI_ENGINE=generic.
- *            ucx: the same with TUTTI_NET=ucx, and TURNS_UCX_PROFILE as its TUTTI_PROFILE. tcp: with TUTTI_NET=tcp, and
- *            TURNS_TCP_PROFILE. rails: ucx over the devices of
- *            TURNS_RAILS at once (TUTTI_RAILS), and TURNS_RAILS_PROFILE. shim: MPI_Allreduce, with tutti's library preloaded. gloo: the
- *            fastest of its algorithms, over TURNS_INTERFACE or the loopback. On one host also the
- *            floors exchange, two-shot and stream (turns_floor.c), for vectors and ranks that they know.
- * Cycle      every rank writes its vector, calls, and reads the result; less the time of the same
- *            without the call. loop: call after call.
- * Checked    once per size and side: the sums of integers.
- * Prints     a line of JSON per size: bytes; line_ns: a cache line there and back, before and after each
- *            round (0 on several hosts); us: each side's microseconds in each round, of the slowest
- *            rank; plan: what ran. Then `done`, before MPI_Finalize, in which MPICH 4.0 over
- *            UCX can hang. An error ends all ranks.
+ * Idea       The hypervisor migrates virtual CPUs, and other programs start and stop, so the times of programs that run one
+ *            after another differ by more than the libraries do. Therefore all sides run in the same processes, each for
+ *            BUDGET seconds in each round. The side that begins changes from round to round. Only times of the same round
+ *            are compared.
+ * Sides      own: the MPI's allreduce, looked up in the MPI's library, because a preloaded library interposes its names.
+ *            tutti: tutti_comm_from_mpi, with shared memory if all ranks are on one host.
+ *            alloc: the same, on a vector of tutti_mem_alloc.
+ *            generic, generic-alloc: the same with TUTTI_ENGINE=generic.
+ *            ucx, tcp: with this TUTTI_NET, and TURNS_UCX_PROFILE or TURNS_TCP_PROFILE as TUTTI_PROFILE.
+ *            rails: ucx over all devices of TURNS_RAILS (TUTTI_RAILS), with TURNS_RAILS_PROFILE.
+ *            shim: MPI_Allreduce, with tutti's library preloaded.
+ *            gloo: the fastest of its algorithms, over TURNS_INTERFACE or the loopback.
+ *            On one host also the lower bounds exchange, two-shot and stream (turns_floor.c), for the sizes and numbers of
+ *            ranks that they support.
+ * Cycle      every rank writes its vector, calls, and reads the result; minus the time of the same without the call.
+ *            loop: one call after another.
+ * Checked    the result, once per size and side, with integers.
+ * Prints     a line of JSON per size. bytes; line_ns: the round trip of a cache line, before and after each round (0 on several
+ *            hosts); us: the microseconds of each side in each round, on the slowest rank; plan: the plan that ran. Then
+ *            `done`, before MPI_Finalize, in which MPICH 4.0 over UCX can hang. An error ends all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <ftw.h>
@@ -37,7 +38,7 @@ static tutti_comm *comm, *ucx_comm, *tcp_comm, *rails_comm, *generic_comm;
 #ifdef WITH_GLOO
 static int gloo_best;
 #endif
-/* The MPI's own, from its library: a preloaded one takes the names. */
+/* The MPI's own function, from its library, because a preloaded library interposes the name. */
 static int (*own_allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
 static void check(int good, const char *what, const char *why) {
@@ -46,7 +47,7 @@ static void check(int good, const char *what, const char *why) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* ---- what all ranks do together, with as little of the MPI as possible ---- */
+/* ---- synchronization of all ranks, with little use of the MPI ---- */
 
 static void meet(void) {
   if (near)
@@ -135,7 +136,7 @@ static side sides[SIDES] = {[OWN] = {"own", own_sum},
                             [TWO_SHOT] = {"two-shot", floor_two_shot},
                             [STREAM] = {"stream", floor_stream}};
 
-/* Can side s sum n elements here? */
+/* Can side s sum n elements on these ranks? */
 static int plays(int s, size_t n) {
   if (s == EXCHANGE) return sides[s].wanted && n <= FLOOR_EXCHANGE;
   if (s == TWO_SHOT || s == STREAM) return sides[s].wanted && ranks == 2;
@@ -179,8 +180,7 @@ static const char *plan_of(int s, size_t n, char *text, size_t room) {
 
 /* ---- one size ---- */
 
-/* Integers, so that the sum is the same in any order. The first call makes the plan, and asks for
- * the engine. */
+/* The vectors have integers, so that the sum does not depend on the order. The first call chooses the plan and the engine. */
 static void check_sum(int s, float *x, size_t n) {
   const size_t p = (size_t)ranks;
   size_t wrong = 0;
@@ -204,7 +204,7 @@ static double timed(int s, float *x, size_t n, long iterations, int touch, int w
   return (timing_now() - from) / (double)iterations;
 }
 
-/* The number of iterations of a turn. First calls are slow, so trials run until one is no faster. */
+/* The number of iterations of a time slice. First calls are slow; trials are repeated until one does not improve. */
 static long settle(const timing_plan *plan, int s, float *x, size_t n) {
   double once = slowest(timed(s, x, n, LEAST_ITERATIONS, plan->cycle, 1));
   for (int k = 0, settled = 0; k < SETTLE && !settled; k++) {
@@ -296,7 +296,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
   return remove(path);
 }
 
-/* In a folder that all hosts see: those of netns.sh have one in common. */
+/* Needs a folder that all hosts share; the hosts of netns.sh have one. */
 static void open_gloo(void) {
   const char *temporary = getenv("TMPDIR");
   char folder[200];
@@ -363,7 +363,7 @@ static void close_sides(void) {
   if (near) floor_close();
 }
 
-/* Marks the sides that are named; false if a name is none. */
+/* Marks the sides that are named; false if a name is unknown. */
 static int want(char *names) {
   int known = 1;
   for (char *name = strtok(names, ","); name && known; name = strtok(NULL, ",")) {

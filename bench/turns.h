@@ -1,4 +1,4 @@
-/* turns.h - what turns.c takes from the memory that its ranks share, and from gloo.
+/* turns.h - the functions of turns_floor.c (shared memory) and turns_gloo.cc (gloo), for turns.c.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_TURNS_H
 #define BENCH_TURNS_H
@@ -15,11 +15,11 @@ extern "C" {
  * 0, or -1 if the ranks are on several hosts. */
 int floor_open(int rank, int ranks, size_t last);
 void floor_close(void);
-/* All ranks come here before any of them goes on. */
+/* A barrier. */
 void floor_meet(void);
 /* The greatest `seconds` of all ranks, on all ranks. */
 double floor_slowest(double seconds);
-/* Nanoseconds of a cache line there and back between the first two cores; the same on all ranks. */
+/* Nanoseconds of the round trip of a cache line between the first two cores; the same value on all ranks. */
 double floor_line(void);
 /* This rank's vector for floor_two_shot. */
 float *floor_vector(void);
@@ -31,11 +31,11 @@ void floor_stream(float *x, size_t n);
 
 /* ---- turns_gloo.cc ---- */
 
-/* Collective. Ranks find each other by files in `folder`. interface: "eth0", or NULL for the
+/* Collective. The ranks connect through files in `folder`. interface: "eth0", or NULL for the
  * loopback. Prints the error and returns nonzero if it fails. */
 int gloo_open(int rank, int ranks, const char *folder, const char *interface);
 void gloo_close(void);
-/* Its algorithms have numbers from 0 on; NULL after the last one. */
+/* The name of algorithm 0, 1, ...; NULL after the last one. */
 const char *gloo_name(int algorithm);
 /* Sums x, in place. The algorithm keeps its buffers until gloo_forget or another x or n. */
 int gloo_sum(int algorithm, float *x, size_t n);

@@ -1,12 +1,12 @@
-# turns.py - runs turns.c, in which all libraries of one process take turns, and reads its lines.
+# turns.py - runs turns.c, which measures the libraries of one process alternately, and reads its output.
 #
-# Point      one size: each side's microseconds, round by round, with the state of the cores in that round.
-# State      near or far, by a cache line's way there and back; `moved` if it differs before and after the
-#            round: such a round counts nowhere. Cores of virtual machines move, within seconds, and times
-#            then differ by 4. On several hosts there is no state.
+# Point      one size: the microseconds of each side in each round, with the state of the cores in that round.
+# State      near or far, by the round trip of a cache line; `moved` if it differs before and after the round. Rounds with
+#            `moved` are ignored. The hypervisor migrates virtual CPUs within seconds, and times then change by a
+#            factor of 4. Several hosts do not have a state.
 # Ratio      of two sides in the same round; the median over the rounds of one state.
-# Peers      Open MPI with each of its components that has an allreduce in shared memory: the fastest at a size
-#            is the peer at that size. MPICH binds its ranks as tutti does.
+# Peers      Open MPI with each of its components that has an allreduce in shared memory; at each size the fastest
+#            component is the peer. MPICH binds its ranks like tutti.
 # SPDX-License-Identifier: BSD-3-Clause
 import json
 import os
@@ -22,7 +22,7 @@ STATES = ("near", "far")
 TITLES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 FAMILY = {"openmpi": "ompi", "mpich": "mpich"}
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-# Components of Open MPI's coll framework, with the settings that make each the first choice.
+# Components of Open MPI's coll framework, with the settings that select each.
 COMPONENTS = {"tuned": {}, "sm": {"OMPI_MCA_coll_sm_priority": "100"}, "han": {"OMPI_MCA_coll_han_priority": "100"},
               "adapt": {"OMPI_MCA_coll_adapt_priority": "100"}}
 FEWEST = 3  # rounds of a state that count as measured
@@ -42,7 +42,7 @@ class Point:
         self.states = [state_of(*pair) for pair in self.line_ns]
 
     def add(self, other):
-        """The rounds of another launch."""
+        """Add the rounds of another launch."""
         self.states += other.states
         self.line_ns += other.line_ns
         for side, each in other.us.items():
@@ -53,7 +53,7 @@ class Point:
         return [k for k, s in enumerate(self.states) if (s != "moved" if state is None else s == state)]
 
     def time(self, side, state=None):
-        """us, or None if there are too few rounds."""
+        """The time in us, or None if there are too few rounds."""
         rounds = self.rounds(state)
         return median([self.us[side][k] for k in rounds]) if side in self.us and len(rounds) >= FEWEST else None
 
@@ -61,14 +61,14 @@ class Point:
         """How many times faster `mine` is than `other`; None if there are too few rounds."""
         if other not in self.us or mine not in self.us:
             return None
-        # The time of the empty loop is taken off, so a disturbed round can have a time below 0.
+        # The time of the empty loop is subtracted, so a disturbed round can have a time below 0.
         each = [self.us[other][k] / self.us[mine][k] for k in self.rounds(state)
                 if self.us[mine][k] > 0 and self.us[other][k] > 0]
         return median(each) if len(each) >= FEWEST else None
 
 
 def lines(argv, patience, env=None, marks=("turns:",)):
-    """Yields the lines before the line `done` as they come. The program may hang after it. Raises Failed."""
+    """Yields the lines before the line `done`. The program may hang after that line. Raises Failed."""
     with tempfile.TemporaryFile("w+") as err:
         p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=err, stdin=subprocess.DEVNULL, text=True,
                              env=dict(os.environ, LC_ALL="C", **(env or {})), start_new_session=True)
@@ -128,7 +128,7 @@ class Turns:
                  str(rounds or self.count), ",".join(sides)]
         env = dict(ROOT, TUTTI_PROFILE="none", TUTTI_DROPIN="always", **(COMPONENTS[component] if mpi == "openmpi" else {}))
         for line in lines(argv, self.patience, env):
-            if line.startswith("{"):  # libraries print there, too
+            if line.startswith("{"):  # libraries print to the same stream
                 yield Point(json.loads(line))
 
     def sizes(self, *args, **more):
@@ -136,7 +136,7 @@ class Turns:
         return {p.bytes: p for p in self.points(*args, **more)}
 
     def best_component(self, ranks, first, last):
-        """{bytes: Open MPI's fastest component}, found in a short run of each; {component: why it did not run}."""
+        """{bytes: Open MPI's fastest component}, from a short run of each; {component: the reason if it did not run}."""
         ratios, why = {}, {}
         for component in COMPONENTS:
             try:
@@ -163,7 +163,7 @@ class Turns:
 
 
 def mpich_sizes(ranks, last):
-    """MPICH spins: with more ranks than cores a call takes milliseconds, so three sizes are enough."""
+    """Three sizes are enough for MPICH with more ranks than cores, because it spins and a call takes milliseconds."""
     return [(4, last)] if ranks <= CORES else [(b, b) for b in (4, KI, 64 * KI) if b <= last]
 
 

@@ -1,14 +1,14 @@
-/* turns_floor.c - what the memory of one machine allows: floors and probes for turns.c.
+/* turns_floor.c - lower bounds for turns.c, which depend on the memory of the machine: minimal allreduces without a library.
  *
- * exchange   a rank writes its value and a number into its line, waits for that number in every
- *            line, and adds. Two sets of lines alternate, so no rank overwrites a line that
- *            another still reads. No fewer lines can move, and no fewer turns of the scheduler.
- * two_shot   two ranks; each owns half of the vector: it adds the two halves where they lie, and
- *            writes the sum to both vectors. Nothing is copied; two meetings, one line each way.
- * stream     two ranks with private vectors, through an arena, in pieces: each copies the peer's
- *            half of the piece into the arena with streaming stores, adds its own half, streams
- *            the sum, and copies the peer's. Near cores do better with plain stores.
- * line       a line that one core has written is read by the other, which answers: 60 to 120 ns on
+ * exchange   a rank writes its value and a sequence number into its cache line, waits for that number in every
+ *            line, and adds. Two sets of lines alternate, so that no rank overwrites a line that another
+ *            one still reads. This is the minimum of moved lines and of time slices of the scheduler.
+ * two_shot   two ranks. Each owns half of the vector, adds the two halves in place, and writes the sum to
+ *            both vectors. Nothing is copied. The ranks synchronize twice, with one line in each direction.
+ * stream     two ranks with private vectors, through an arena, in pieces. Each rank copies the peer's half of
+ *            the piece into the arena with streaming stores, adds its own half, writes the sum with streaming
+ *            stores, and copies the peer's sum. On near cores plain stores are faster.
+ * line       the round trip of a cache line: one core writes it, the other reads it and replies. 60 to 120 ns on
  *            cores that share a cache, 250 to 500 ns on cores that do not.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <mpi.h>
@@ -33,12 +33,12 @@ enum { SETS = 2, PIECE = 32 * 1024 /* floats */, LOOKS = 1000, PINGS = 400, PING
 #define BEST_OF
 #endif
 
-/* A rank's own line of each kind; a pair of lines apart from the next, which is fetched with it. */
+/* The lines of a rank. Each kind is in a separate pair of lines, because the adjacent line is prefetched. */
 typedef struct own_lines {
   _Alignas(128) atomic_long met;
   double seconds;
   _Alignas(128) atomic_long ping;
-  _Alignas(128) atomic_long half[2]; /* of floor_stream: copied, summed */
+  _Alignas(128) atomic_long half[2]; /* for floor_stream: copied, summed */
   struct {
     _Alignas(128) atomic_long number;
     float payload[FLOOR_EXCHANGE];
@@ -50,8 +50,8 @@ static struct {
   MPI_Win window;
   int rank, ranks, crowded;
   own_lines *all;
-  float *vector[2]; /* of floor_two_shot */
-  float *piece[2];  /* of floor_stream, two pieces each */
+  float *vector[2]; /* for floor_two_shot */
+  float *piece[2];  /* for floor_stream, two pieces each */
   long pieces, exchanges, meetings;
 } job;
 
@@ -116,11 +116,11 @@ double floor_slowest(double seconds) {
   floor_meet();
   for (int r = 0; r < job.ranks; r++)
     if (job.all[r].seconds > seconds) seconds = job.all[r].seconds;
-  floor_meet(); /* no rank writes its next figure before all have read this one */
+  floor_meet(); /* no rank writes its next value before all ranks have read this one */
   return seconds;
 }
 
-/* ---- a line there and back ---- */
+/* ---- the round trip of a cache line ---- */
 
 static double pinged;
 
@@ -135,8 +135,8 @@ static void bind_to(int nth) {
     }
 }
 
-/* The least of some tries: on crowded cores another process may be in between. Both words go on
- * from where they were. */
+/* The least of several tries, because on busy cores another process may run in between. Both words keep counting from one
+ * try to the next. */
 static void ping(int side) {
   atomic_long *mine = &job.all[side].ping, *other = &job.all[1 - side].ping;
   long n = atomic_load(mine);
@@ -190,7 +190,7 @@ double floor_line(void) {
   return 1e9 * floor_slowest(job.rank ? 0 : pinged);
 }
 
-/* ---- floors ---- */
+/* ---- lower bounds ---- */
 
 float *floor_vector(void) {
   return job.vector[job.rank];
@@ -221,7 +221,7 @@ void floor_two_shot(float *x, size_t n) {
   floor_meet();
 }
 
-/* to = from, and past the cache. */
+/* to = from, with stores that bypass the cache. */
 static void stream_copy(float *to, const float *from, size_t n) {
   size_t i = 0;
 #if defined(__x86_64__)
@@ -231,7 +231,7 @@ static void stream_copy(float *to, const float *from, size_t n) {
   for (; i < n; i++) to[i] = from[i];
 }
 
-/* x += y, and the sum past the cache to `to`. */
+/* x += y; the sum is also written to `to`, with stores that bypass the cache. */
 static void stream_sum(float *x, const float *y, float *to, size_t n) {
   size_t i = 0;
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-/* turns_gloo.cc - gloo's four allreduces for turns.c, over TCP: it has no shared memory.
+/* turns_gloo.cc - gloo's four allreduces for turns.c, over TCP, because gloo does not use shared memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <gloo/allreduce.h>
 #include <gloo/allreduce_halving_doubling.h>
@@ -22,7 +22,7 @@ enum { kRing, kBcube, kRingChunked, kHalvingDoubling, kAlgorithms };
 const char *const kNames[kAlgorithms] = {"ring", "bcube", "ring_chunked", "halving_doubling"};
 
 std::shared_ptr<gloo::rendezvous::Context> context;
-/* The last call of each algorithm: what was prepared for this vector. */
+/* For each algorithm, the object that was prepared for the last vector. */
 struct Prepared {
   const float *x = nullptr;
   size_t n = 0;

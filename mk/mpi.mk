@@ -1,29 +1,29 @@
-# mpi.mk - tutti over an MPI: a library for each MPI that is installed and for the standard ABI, the drop-in for
-# unmodified programs, the command whose ranks an MPI starts, and the simulator's. SPDX-License-Identifier: BSD-3-Clause
-#   make mpi             all of them (MPICC_ompi=mpicc where it is so called)
-#   make sim             hundreds of ranks under SimGrid, beside all that is built in there (docs/simulation.md)
-#   make figures         the papers' figures again, from prices, SimGrid and this machine (docs/papers.md)
+# mpi.mk - tutti over an MPI: a library for each installed MPI and for the standard ABI, the drop-in for unmodified
+# programs, the command for ranks that an MPI starts, and the simulator. SPDX-License-Identifier: BSD-3-Clause
+#   make mpi             all of them (MPICC_ompi=mpicc if Open MPI's compiler has this name)
+#   make sim             hundreds of ranks under SimGrid, compared with SimGrid's allreduces (docs/simulation.md)
+#   make figures         the papers' figures again, from predictions, SimGrid and this machine (docs/papers.md)
 
-# ---- over MPI: a library per MPI that is there, of mpi/*.c, which sees public headers only ----
+# ---- over MPI: a library per installed MPI, from mpi/*.c, which include public headers only ----
 MPICC_ompi  = mpicc.openmpi
 MPICC_mpich = mpicc.mpich
 MPICC_smpi  = smpicc
 MPIS    := $(if $(call with,OMPI,$(shell command -v $(MPICC_ompi)),$(MPICC_ompi)),ompi) \
            $(if $(call with,MPICH,$(shell command -v $(MPICC_mpich)),$(MPICC_mpich)),mpich)
-# Any MPI that has the standard ABI of MPI 5.0: mpi/abi/mpi.h is ours, so these are built without an MPI.
+# For any MPI with the standard ABI of MPI 5.0. They are built with mpi/abi/mpi.h, without an MPI.
 MPICC_abi   = $(CC)
 FAMILIES = $(MPIS) $(if $(filter no,$(MPI_ABI)),,abi)
 MPILIBS  = $(FAMILIES:%=$(BUILD)/libtutti_mpi_%.so) $(FAMILIES:%=$(BUILD)/libtutti_mpi_%.a)
 MPISRC  := $(sort $(wildcard mpi/*.c))
-# The library between unmodified programs and their MPI (LD_PRELOAD); it holds all of tutti.
-# It is not linked with an MPI, but finds the program's (mpi/find.c), so its objects are its own.
+# The drop-in library between unmodified programs and their MPI (LD_PRELOAD); it contains all of tutti.
+# It is not linked with an MPI, but finds that of the program (mpi/find.c), so it has separate objects.
 SHIMSRC := $(sort $(wildcard shim/*.c)) $(filter-out mpi/by_name.c,$(MPISRC))
 SHIMS    = $(FAMILIES:%=$(BUILD)/libtutti_pmpi_%.so)
-# The command again, whose ranks an MPI starts.
+# The command, built for ranks that an MPI starts.
 RANKED   = $(MPIS:%=$(BUILD)/tutti-%)
 MPICC    = OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC_$(1))
 LATE_ompi = -include shim/late.h
-# Open MPI's headers use what C17 calls old.
+# Unlike TTFLAGS, without the folders of src/.
 MPIFLAGS = $(BASE) -Impi
 MPILINK := $(if $(wildcard /usr/include/hwloc.h),-lhwloc)
 with-mpi: all $(MPILIBS)
@@ -38,7 +38,7 @@ $(BUILD)/mpi_$(1)/preloaded/%.o: %.c mk/mpi.mk $(FLAGS)
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$<)
 	$$(Q)$(call MPICC,$(1)) $$(MPIFLAGS) -Ishim -Isrc/core $$(LATE_$(1)) $(CFLAGS) $(CPPFLAGS) -c $$< -o $$@
-# MPI_STATUS_IGNORE is a number that gcc takes for a place without room.
+# MPI_STATUS_IGNORE is a constant that gcc takes for the address of an object of size 0.
 $(BUILD)/mpi_$(1)/tests/dropin/%.o: MPIFLAGS += -Wno-stringop-overflow -Wno-stringop-overread
 $(BUILD)/libtutti_mpi_$(1).a: $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o)
 	$$(call say,AR,$$@)
@@ -73,7 +73,7 @@ $(BUILD)/mpi_smpi/sim/%.o: MPIFLAGS += -fvisibility=default
 $(SIM): $(BUILD)/sim/%: $(BUILD)/mpi_smpi/sim/%.o $(BUILD)/mpi_smpi/sim/simulated.o $(BUILD)/libtutti_mpi_smpi.a $(BUILD)/libtutti.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)smpicc -s $(SAN) $(LDFLAGS) $^ $(MPILINK) -lm $(LDLIBS) -o $@ # it is copied for every rank
+	$(Q)smpicc -s $(SAN) $(LDFLAGS) $^ $(MPILINK) -lm $(LDLIBS) -o $@ # the simulator copies it for every rank
 
 # ONLY=flat,loggp,tree,large,topologies,training,stragglers MORE="--missing --time 20"
 sim:

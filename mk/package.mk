@@ -1,16 +1,18 @@
-# package.mk - what is handed to others: tarballs, wheels, Debian's packages. SPDX-License-Identifier: BSD-3-Clause
-#   make dist            the tarball of the sources, which pip takes too: build/dist (the same bytes from the same commit)
+# package.mk - packages: tarballs, wheels, Debian packages. SPDX-License-Identifier: BSD-3-Clause
+#   make dist            the source tarball, which pip accepts, too: build/dist (the same bytes from the same commit)
 #   make wheel           the Python wheel for any Linux with glibc 2.28 or newer: build/dist
-#   make deb             Debian's packages, and lintian's judgement: build/deb
-#   make recipes         the recipes of Spack, EasyBuild, conda and modules, with this version and its checksum: build/recipes
-#   make version NEW=0.2.0   the version, in all places that name it
-#   make check-package   builds and installs the tarball, the wheel and the packages in bare Debians, and runs the examples there; as root
-#   make check-abi       the library beside that of the last tag (abidiff); a part of make check-all
+#   make deb             Debian packages, checked with lintian: build/deb
+#   make recipes         the recipes for Spack, EasyBuild, conda and modules, with this version and its checksum: build/recipes
+#   make version NEW=0.2.0   sets the version in all files that contain it
+#   make check-package   builds and installs the tarball, the wheel and the packages in minimal Debian systems, and runs the
+#                        examples; as root
+#   make check-abi       compares the library with that of the last tag (abidiff); a part of make check-all
 DIST     = $(BUILD)/dist
 dist:
 	@$(PYTHON) python/backend.py $(DIST)
 
-# The wheel's objects ask for old symbols, so they are built apart. Libraries that glibc 2.34 has taken in are named.
+# The wheel's objects need old versions of symbols, so they are built separately. Libraries that glibc 2.34 has merged into
+# libc are linked by name.
 OLDGLIBC = CPPFLAGS="-include tools/glibc_2_28.h" \
            LDFLAGS="-s -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--wrap=__libc_start_main"
 wheel:
@@ -24,12 +26,12 @@ CLIOBJ  += $(BUILD)/tools/glibc_2_28_start.o
 $(BUILD)/tutti: $(BUILD)/tools/glibc_2_28_start.o
 endif
 
-# In a copy of the tarball, as a distribution does it.
+# In a copy of the tarball, like a distribution.
 DEB      = $(BUILD)/deb
 deb: dist
 	@tools/deps.sh build package
 	@tools/deb.sh $(DIST)/tutti-$(VERSION).tar.gz $(DEB)
-# Where releases are: release.conf, or DOWNLOADS="file://$PWD/build/dist" to try a recipe without one.
+# The address of releases: from release.conf, or DOWNLOADS="file://$PWD/build/dist" to try a recipe without a release.
 recipes: dist
 	@HOMEPAGE="$(HOMEPAGE)" DOWNLOADS="$(DOWNLOADS)" tools/fill_recipes.sh $(DIST)/tutti-$(VERSION).tar.gz $(BUILD)/recipes
 version:

@@ -1,10 +1,10 @@
-# plugins.mk - libraries that libtutti or PyTorch load where they are. SPDX-License-Identifier: BSD-3-Clause
+# plugins.mk - libraries that libtutti or PyTorch load if they are installed. SPDX-License-Identifier: BSD-3-Clause
 #   make ucx             libtutti_ucx.so, for ranks on several hosts without MPI (docs/hosts.md)
-#   make tcp             libtutti_tcp.so, the same by TCP or TLS, without UCX; part of `make all`
+#   make tcp             libtutti_tcp.so, the same over TCP or TLS, without UCX; part of `make all`
 #   make tls             libtutti_tls.so, for TUTTI_TLS (docs/security.md); part of `make ucx`
-#   make gpu             libtutti_cuda.so, for vectors on NVIDIA's GPUs, part of `make all` (docs/gpu.md)
+#   make gpu             libtutti_cuda.so, for vectors on NVIDIA GPUs; part of `make all` (docs/gpu.md)
 #   make torch           the backend "tutti" of PyTorch (docs/torch.md); demo-torch trains with it
-#   make TORCH_PYTHON=python3 with-torch    the same for this Python and the wheel of PyTorch that it has
+#   make TORCH_PYTHON=python3 with-torch    the same for this Python and its wheel of PyTorch
 #   make check-torch TORCH=pip              PyPI's PyTorch; TORCH=debian: Debian's
 
 # ---- what the libraries of networks share: net/kit/*.c, and objects of libtutti that need libc alone ----
@@ -13,7 +13,7 @@ KITNEEDS = $(patsubst %,$(BUILD)/src/%.o,meet/reach meet/listen core/status core
 KITFLAGS = $(BASE) -Inet/kit -Isrc/meet -Isrc/core
 $(BUILD)/net/kit/%.o: TTFLAGS = $(KITFLAGS)
 
-# ---- over UCX, which needs no MPI: a library that libtutti loads, of ucx/*.c and the kit; where UCX is ----
+# ---- UCX, without an MPI: a library that libtutti loads, from ucx/*.c and the kit; built if UCX is installed ----
 UCXSRC  := $(sort $(wildcard ucx/*.c))
 UCX_HEADER ?= /usr/include/ucp/api/ucp.h
 HAS_UCX := $(call with,UCX,$(wildcard $(UCX_HEADER)),libucx-dev)
@@ -26,8 +26,8 @@ $(BUILD)/libtutti_ucx.so.$(VERSION): $(UCXSRC:%.c=$(BUILD)/%.o) $(KITOBJ) $(KITN
 $(BUILD)/libtutti_ucx.so: $(BUILD)/libtutti_ucx.so.$(VERSION)
 	$(Q)ln -sf $(<F) $(BUILD)/libtutti_ucx.so.$(SOMAJOR) && ln -sf $(<F) $@
 
-# ---- over sockets, by TCP or TLS: a library that libtutti loads, of tcp/*.c, the kit and these objects of libtutti. It
-#      needs libc alone. ----
+# ---- sockets, with TCP or TLS: a library that libtutti loads, from tcp/*.c, the kit and these objects of libtutti. It
+#      needs only libc. ----
 TCPOBJ  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tcp/*.c))) $(KITOBJ)
 TCPNEEDS = $(KITNEEDS) $(patsubst %,$(BUILD)/src/%.o,meet/hmac meet/tls_open core/library)
 TCPLIB   = $(BUILD)/libtutti_tcp.so
@@ -40,7 +40,7 @@ $(BUILD)/libtutti_tcp.so: $(BUILD)/libtutti_tcp.so.$(VERSION)
 	$(Q)ln -sf $(<F) $(BUILD)/libtutti_tcp.so.$(SOMAJOR) && ln -sf $(<F) $@
 tcp all: $(TCPLIB)
 
-# ---- ranks that a launcher with PMIx has started: a library that libtutti loads; where PMIx is ----
+# ---- ranks started by a launcher with PMIx: a library that libtutti loads; built if PMIx is installed ----
 HAS_PMIX := $(call with,PMIX,$(shell pkg-config --exists pmix 2>/dev/null && echo yes),libpmix-dev)
 PMIXLIB   = $(if $(HAS_PMIX),$(BUILD)/libtutti_pmix.so)
 PMIX_LIBS = $(shell pkg-config --libs pmix)
@@ -52,8 +52,8 @@ $(BUILD)/libtutti_pmix.so.$(VERSION): $(BUILD)/pmix/launcher.o
 $(BUILD)/libtutti_pmix.so: $(BUILD)/libtutti_pmix.so.$(VERSION)
 	$(Q)ln -sf $(<F) $(BUILD)/libtutti_pmix.so.$(SOMAJOR) && ln -sf $(<F) $@
 
-# ---- TLS by OpenSSL: a library that libtutti loads, which sees the table of src/meet/ and nothing else of tutti; where
-#      OpenSSL 3 is ----
+# ---- TLS with OpenSSL: a library that libtutti loads, which uses the table of src/meet/ and nothing else of tutti; built
+#      if OpenSSL 3 is installed ----
 SSL_HEADER ?= /usr/include/openssl/ssl.h
 HAS_TLS := $(call with,TLS,$(wildcard $(SSL_HEADER)),libssl-dev)
 TLSLIB   = $(if $(HAS_TLS),$(BUILD)/libtutti_tls.so)
@@ -66,8 +66,8 @@ $(BUILD)/libtutti_tls.so: $(BUILD)/libtutti_tls.so.$(VERSION)
 	$(Q)ln -sf $(<F) $(BUILD)/libtutti_tls.so.$(SOMAJOR) && ln -sf $(<F) $@
 tls: all $(TLSLIB)
 
-# ---- vectors on NVIDIA's GPUs: a library that libtutti loads, of gpu/*.c, which sees public headers only. It needs
-#      nothing: the driver's library is found at run time. ----
+# ---- vectors on NVIDIA GPUs: a library that libtutti loads, from gpu/*.c, which include public headers only. It has no
+#      dependencies, because the driver's library is looked up at run time. ----
 GPUSRC  := $(sort $(wildcard gpu/*.c))
 CUDALIB  = $(if $(filter no,$(CUDA)),,$(BUILD)/libtutti_cuda.so)
 $(BUILD)/gpu/%.o: TTFLAGS = $(BASE) -Isrc/core
@@ -80,8 +80,8 @@ $(BUILD)/libtutti_cuda.so: $(BUILD)/libtutti_cuda.so.$(VERSION)
 gpu: $(BUILD)/libtutti_cuda.so
 all: $(CUDALIB)
 
-# ---- PyTorch's process groups: an extension of Python, of c10d/*.cpp, which see public headers
-#      only; where PyTorch's headers are. It is of this Python and this PyTorch: Debian's, or those of TORCH_PYTHON, a Python
+# ---- PyTorch's process groups: a Python extension, from c10d/*.cpp, which include public headers only; built if PyTorch's
+#      headers are installed. It is for one Python and one PyTorch: Debian's, or those of TORCH_PYTHON, a Python
 #      with a wheel of PyTorch (tools/torch_flags.py). ----
 TORCH_PYTHON ?=
 # TORCH=pip: PyPI's PyTorch, in a virtual environment that tools/torch_venv.sh makes; TORCH=debian: Debian's.
@@ -94,7 +94,7 @@ TORCHFLAGS= $(TORCH_PYTHON) tools/torch_flags.py
 C10DSRC  := $(sort $(wildcard c10d/*.cpp))
 TORCH_HPP := /usr/include/torch/csrc/distributed/c10d/ProcessGroup.hpp
 HAS_TORCH:= $(call with,TORCH,$(if $(TORCH_PYTHON),yes,$(wildcard $(TORCH_HPP))),libtorch-dev)
-# A name for each version of PyTorch, so that one that was built for another version is never loaded.
+# The name contains the version of PyTorch, so that an extension for another version is never loaded.
 DEBIANS   = v=/usr/include/torch/csrc/api/include/torch/version.h; \
             /usr/bin/python3 -c 'import re, sys, sysconfig; \
               found = dict(re.findall("define TORCH_VERSION_(M\w+) (\d+)", open(sys.argv[1]).read())); \

@@ -1,7 +1,8 @@
-# site.mk - the manual as a site, and the pages that tutti writes itself. SPDX-License-Identifier: BSD-3-Clause
-#   make site            build/site/index.html, by mkdocs, the C API by Doxygen; works from a file, search included (installs what is missing)
-#   make check-site      links, anchors, pictures and titles of the site, and its width on a phone, in a real browser
-#   make pages           the pages that are made of `tutti help`: docs/reference/, docs/man/tutti-*.1
+# site.mk - the manual as a site, and the generated pages. SPDX-License-Identifier: BSD-3-Clause
+#   make site            build/site/index.html, with mkdocs, and the C API with Doxygen; works from a file, with its search
+#                        (installs what is missing)
+#   make check-site      checks links, anchors, pictures and titles of the site, and its width on a phone, in a real browser
+#   make pages           the pages that are generated from `tutti help`: docs/reference/, docs/man/tutti-*.1
 #   make pictures        the pictures of docs/ that `tutti plan draw` makes
 pages: all
 	@$(PYTHON) tools/pages.py --build $(BUILD)

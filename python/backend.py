@@ -1,9 +1,9 @@
-"""backend.py - what pip asks to make a package of this tree (PEP 517, PEP 660): with the standard library alone, so that
-`pip install .` needs no network and no package before it.
+"""backend.py - the build backend that pip calls to package this tree (PEP 517, PEP 660). It uses the standard library only, so
+`pip install .` needs neither a network nor other packages.
 
-A wheel has the Python package, the library and those for MPIs and networks that are built, the command `tutti`, and
-PyTorch's backend, if it can be built for this Python; if not, a line that says why. `make` makes the library; where there is
-no compiler, it has to be there. `make wheel` writes another wheel, for any Linux (tools/portable_wheel.py).
+A wheel contains the Python package, the library, the libraries for MPIs and networks that are built, the command `tutti`, and
+PyTorch's backend. If that cannot be built for this Python, the wheel has a text with the reason instead. `make` builds the
+library; without a compiler, the library must exist. `make wheel` writes another wheel, for any Linux (tools/portable_wheel.py).
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -32,7 +32,7 @@ INFO = f"tutti-{VERSION}.dist-info"
 DEBIANS = "/usr/include/torch/csrc/api/include/torch/version.h"
 LIBRARIES = ("tutti", "tutti_mpi_ompi", "tutti_mpi_mpich", "tutti_ucx", "tutti_tcp", "tutti_pmix", "tutti_tls", "tutti_cuda")
 RELEASE = dict(line.split("=", 1) for line in (HERE / "release.conf").read_text().splitlines() if line[:1].isupper())
-# Until somebody has set them, they are left out.
+# Left out while release.conf has the placeholder address.
 ADDRESSES = "" if "example.org" in RELEASE["HOMEPAGE"] else (
     f"Project-URL: Homepage, {RELEASE['HOMEPAGE']}\nMaintainer-email: {RELEASE['CONTACT']}\n")
 METADATA = f"""Metadata-Version: 2.1
@@ -46,7 +46,7 @@ Requires-Dist: numpy; extra == "numpy"
 {ADDRESSES}Description-Content-Type: text/markdown
 
 """ + (HERE / "docs/python.md").read_text()
-# The command, which finds the package without importing it; pip fills in the Python that it is for.
+# The script `tutti`, which finds the package without importing it; pip replaces the first line with the path of its Python.
 COMMAND = '''#!python
 import importlib.util
 import os
@@ -58,22 +58,22 @@ runpy.run_path(os.path.join(_spec.submodule_search_locations[0], "__main__.py"),
 
 
 def _here() -> str:
-    """This kind of machine."""
+    """The platform tag of this machine."""
     return sysconfig.get_platform().replace("-", "_").replace(".", "_")
 
 
-# ---- what is in it ----
+# ---- the contents of a wheel ----
 
 
 def _environment() -> dict[str, str]:
-    """By PYTHONPATH pip hides installed packages from a build, and shows those that the build required."""
+    """The environment for a build. pip sets PYTHONPATH to hide installed packages and to add those that the build requires."""
     dropped = ("MFLAGS",) if _is_torch_required() else ("MFLAGS", "PYTHONPATH")
     return {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k not in dropped}
 
 
 @functools.lru_cache
 def _is_torch_required() -> bool:
-    """Is PyTorch to be installed for the build? pip builds all packages of a command before it installs any."""
+    """Does the build require pip to install PyTorch for it? pip builds all packages of a command before it installs any."""
     look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is not None)"
     return os.environ.get("TORCH") == "yes" and not subprocess.run(
         [sys.executable, "-c", look], env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"}, check=False).returncode
@@ -92,18 +92,18 @@ def _make() -> None:
         raise SystemExit(f"tutti: there is no {library}, and neither make nor gcc to build it")
 
 
-# ---- PyTorch's backend in C++, for the PyTorch of this Python: a wheel of it, or Debian's ----
+# ---- PyTorch's backend in C++, for the PyTorch of this Python: from a wheel, or Debian's ----
 
 
 def _wheel_of_torch(what: str) -> str:
-    """What tools/torch_flags.py says of it; empty: this Python has no wheel of PyTorch."""
+    """The answer of tools/torch_flags.py for PyTorch's wheel; empty if this Python has none."""
     done = subprocess.run([sys.executable, "tools/torch_flags.py", what], cwd=HERE, env=_environment(), check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     return "" if done.returncode else done.stdout.strip()
 
 
 def _torch_obstacle() -> str:
-    """Why it cannot be built; empty: it can."""
+    """The reason why the backend cannot be built; empty if it can."""
     if os.environ.get("TORCH") == "no":
         return "TORCH=no"
     if not (shutil.which("make") and (shutil.which("g++") or shutil.which("c++"))):
@@ -121,7 +121,7 @@ def _torch_obstacle() -> str:
 
 
 def _make_torch() -> str:
-    """Builds it. The result says why it is left out, or nothing."""
+    """Build the backend. Returns the reason if it is left out."""
     if _torch_backend().exists():
         return ""
     why = _torch_obstacle()
@@ -157,7 +157,7 @@ def _built(build: Path, libraries: tuple[str, ...]) -> Iterator[tuple[str, Path]
 
 
 class _Wheel:
-    """One that is written."""
+    """A wheel that is being written."""
 
     def __init__(self, folder: str, machine: str, python: str = "py3-none") -> None:
         self._tag = f"{python}-{machine}"
@@ -171,7 +171,7 @@ class _Wheel:
         self._record += f"{name},sha256={digest},{len(data)}\n"
 
     def _put(self, name: str, data: bytes, executable: bool = False) -> None:
-        entry = zipfile.ZipInfo(name, (2000, 1, 1, 0, 0, 0))  # the same bytes at any time
+        entry = zipfile.ZipInfo(name, (2000, 1, 1, 0, 0, 0))  # a fixed time, so that every build gives the same bytes
         entry.compress_type = zipfile.ZIP_DEFLATED
         entry.external_attr = (0o100755 if executable else 0o100644) << 16
         self._zip.writestr(entry, data)
@@ -193,8 +193,8 @@ def _about(tag: str) -> dict[str, str]:
 
 
 def wheel_of(folder: str, machine: str, build: Path, libraries: tuple[str, ...], torch: Optional[Path], why: str) -> str:
-    """Writes a wheel of what lies in `build`; returns its name. `why`: there is no backend of PyTorch."""
-    # With the backend it is for one Python, so pip's cache of wheels does not hand it to another one.
+    """Write a wheel with the libraries in `build`, and return its name. `why`: the reason why PyTorch's backend is left out."""
+    # A wheel with the backend is tagged for one version of Python, so pip's cache does not use it for another one.
     wheel = _Wheel(folder, machine, "cp{0}{1}-cp{0}{1}".format(*sys.version_info) if torch else "py3-none")
     files = [*_package(), *_built(build, libraries)]
     if torch:
@@ -206,7 +206,7 @@ def wheel_of(folder: str, machine: str, build: Path, libraries: tuple[str, ...],
     return wheel.close()
 
 
-# ---- what pip calls ----
+# ---- the functions that pip calls ----
 
 
 def get_requires_for_build_wheel(config_settings: Optional[dict[str, Any]] = None) -> list[str]:
@@ -222,7 +222,7 @@ def build_wheel(wheel_directory: str, config_settings: Optional[dict[str, Any]] 
 
 def build_editable(wheel_directory: str, config_settings: Optional[dict[str, Any]] = None,
                    metadata_directory: Optional[str] = None) -> str:
-    """The package and what is built stay in the tree."""
+    """A wheel that refers to the package and the built files in the tree."""
     _make()
     _make_torch()
     wheel = _Wheel(wheel_directory, _here())
@@ -246,8 +246,8 @@ def build_sdist(sdist_directory: str, config_settings: Optional[dict[str, Any]] 
 
 
 def describe(packages: Path) -> None:
-    """What make install has put there, for pip's list, and for PyTorch, which looks for entry points. Without RECORD: `make
-    uninstall` takes it away."""
+    """Write the metadata of an installation by `make install`, for `pip list` and for PyTorch, which looks for entry points.
+    Without RECORD, because `make uninstall` removes the files."""
     for older in packages.glob("tutti-*.dist-info"):
         shutil.rmtree(older)
     folder = packages / INFO

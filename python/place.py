@@ -1,5 +1,5 @@
-"""place.py - prints the folder for Python packages under a prefix: one that this Python looks at, if it has
-one there; else PREFIX/lib/pythonX.Y/site-packages.
+"""place.py - prints the folder for Python packages under a prefix: a folder on this Python's search path, if there
+is one under the prefix; otherwise PREFIX/lib/pythonX.Y/site-packages.
 
     python3 python/place.py /usr/local
 

@@ -1,7 +1,7 @@
-"""sources.py - the tarball of the sources (`make dist`), which is also Python's source distribution: backend.py
+"""sources.py - writes the source tarball (`make dist`), which is also Python's source distribution: backend.py
 calls this.
 
-The same tree gives the same bytes: names in order, the time of the last commit (or SOURCE_DATE_EPOCH), no owner.
+The tarball of a tree always has the same bytes: sorted names, the time of the last commit (or SOURCE_DATE_EPOCH), no owner.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -14,12 +14,12 @@ import tarfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1]
-RESEARCH = ("research/", "mk/research.mk")  # for those who work in a checkout
+RESEARCH = ("research/", "mk/research.mk")  # in the repository only
 LEFT_OUT = (".git", ".pc", "__pycache__", "PKG-INFO")
 
 
 def _git(*words: str) -> str:
-    """What git says of this tree; empty where it is no checkout."""
+    """The output of a git command in this tree; empty if the tree is not a checkout."""
     if not (HERE / ".git").exists():
         return ""
     try:
@@ -29,7 +29,7 @@ def _git(*words: str) -> str:
 
 
 def names() -> list[str]:
-    """The files that git has of the tree, but those of research; without git, all but the built ones."""
+    """The files that git tracks, except those of research; without git, all files except built ones."""
     tracked = [name for name in _git("ls-files", "-z").split("\0") if name and (HERE / name).is_file()]
     if tracked:
         return sorted(name for name in tracked if not name.startswith(RESEARCH))
@@ -44,7 +44,7 @@ def _time() -> int:
 
 
 def write(folder: str, version: str, about: str) -> str:
-    """Writes the tarball with PKG-INFO, and returns its name."""
+    """Write the tarball with PKG-INFO, and return its name."""
     stem, time = f"tutti-{version}", _time()
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar:

@@ -1,12 +1,12 @@
-# entropy.py - how few bits a code without loss can leave of gradients, whatever it does; `make bench-entropy`.
+# entropy.py - a lower bound for the size of gradients after lossless compression by any code; `make bench-entropy`.
 #
 #   entropy.py FILE [BEFORE]      FILE: of gradients.py --dump; BEFORE: the same nets, one step earlier
 #
-# A number is turned by one bit, as in src/code/frame.c: a byte of exponent, then three bytes of fraction, whose last bit is the
-# sign. Prints for the first rank's gradient and for the sum of all ranks, which messages carry, too: the entropy of each byte
-# alone, of the exponent where its neighbour is known, where that of the step before is known, or both, and of the sign where
-# the neighbour's is known. Entropies of samples are too low where contexts are many, so these are limits from below. Left: all
-# bits together, over 32.
+# A number is rotated by one bit, as in src/code/frame.c: one byte of exponent, then three bytes of fraction, whose last bit is
+# the sign. The script prints, for the first rank's gradient and for the sum of all ranks (messages contain both): the entropy
+# of each byte; of the exponent if the previous number's is known, if that of the previous step is known, or both; and of the
+# sign if the previous number's is known. With many contexts, entropies of samples are too low, so these are lower bounds. Left:
+# the sum of all bits divided by 32.
 # SPDX-License-Identifier: BSD-3-Clause
 import array
 import collections
@@ -17,7 +17,7 @@ ROWS = 8
 
 
 def entropy(*columns):
-    """Bits of the tuple of these columns."""
+    """The joint entropy of these columns, in bits."""
     counts = collections.Counter(zip(*columns))
     n = sum(counts.values())
     return -sum(c / n * math.log2(c / n) for c in counts.values())
@@ -37,7 +37,7 @@ def vectors(path):
 
 
 def planes(floats):
-    """Exponent, three bytes of fraction, the sign among them."""
+    """The exponent, and the three bytes of the fraction, which include the sign."""
     words = array.array("I")
     words.frombytes(floats.tobytes())
     return [[((u << 1 | u >> 31) >> shift) & 255 for u in words] for shift in (24, 16, 8, 0)]

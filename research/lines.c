@@ -1,20 +1,20 @@
-/* lines.c - what a small sum of two ranks costs, by how its data and its flag lie in cache lines.
+/* lines.c - the time of a small sum of two ranks, for different layouts of data and flag in cache lines.
  * SPDX-License-Identifier: BSD-3-Clause
  *
  *   build/research/lines [ROUNDS]      (8)
  *
- * Two threads, each on a core of its own, write their vectors, exchange them and add, in turn in each
- * of these ways. A rank writes lines that its peer read some calls ago, so a store waits until the
- * line has come back.
+ * Two threads, each on its own core, write their vectors, exchange them and add. The layouts alternate. A
+ * rank writes lines that its peer read some calls ago, so a store waits until the line is back
+ * in the rank's cache.
  *
- *   beside    up to 112 bytes beside the flag; longer ones in lines of their own, read after the flag
- *   ahead     the same; at its end a call fetches the lines of the next one for writing (PREFETCHW)
- *   demoted   the same as beside; the writer then pushes its lines to the shared cache (CLDEMOTE, where
- *             the processor has it; elsewhere it does nothing)
- *   stamped   each line carries 56 bytes and a flag of its own, so that data and flag come together
+ *   beside    up to 112 bytes are in the line of the flag; longer data are in separate lines, read after the flag
+ *   ahead     the same; at its end a call prefetches the lines of the next call for writing (PREFETCHW)
+ *   demoted   like beside, but the writer pushes its lines to the shared cache (CLDEMOTE, which does nothing
+ *             on processors without it)
+ *   stamped   each line has 56 bytes of data and a flag, so that data and flag arrive together
  *
- * Prints microseconds per call, the least of the rounds' means, and the time that a line takes there and
- * back, by which near and far cores differ. */
+ * Prints microseconds per call, the least of the rounds' means, and the round trip of a line, which shows
+ * whether the cores are near or far. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -43,7 +43,7 @@ typedef struct stamped_line {
   atomic_ulong stamp;
 } stamped_line;
 
-/* What one rank writes and the other reads. */
+/* The memory that one rank writes and the other one reads. */
 static struct {
   flag_slot slot[SETS];
   _Alignas(4096) char payload[SETS][LONGEST];
@@ -82,7 +82,7 @@ static char *place(int me, unsigned long call) {
   return bytes <= BESIDE ? rank[me].slot[call % SETS].beside : rank[me].payload[call % SETS];
 }
 
-/* Each line, from `at` on. */
+/* All lines, beginning at `at`. */
 static void lines(void (*act)(const void *), const char *at) {
   for (size_t k = 0; k < bytes; k += 64) act(at + k);
 }
@@ -149,7 +149,7 @@ static void ping(int me) {
   sent += PINGS;
 }
 
-static cpu_set_t may; /* run on these: before any thread is bound */
+static cpu_set_t may; /* the cores on which the process may run; set before any thread is bound */
 
 static void bind_to(int nth) {
   cpu_set_t one;

@@ -1,7 +1,7 @@
-"""sat.py - a formula in clauses, and the solver that decides it (cadical; tools/deps.sh search).
+"""sat.py - a formula in clauses, and the SAT solver that decides it (cadical; tools/deps.sh search).
 
-A variable is a number from 1 on, and its negation is the negative number. `solve` gives the set of variables that are
-true, None if the formula has no solution, or raises OutOfTime.
+Variables are positive numbers; the negative number is the negation. `solve` returns the set of variables that are true, or
+None if the formula has no solution; or it raises OutOfTime.
 SPDX-License-Identifier: BSD-3-Clause"""
 import os
 import subprocess
@@ -9,7 +9,7 @@ import tempfile
 
 
 class OutOfTime(Exception):
-    """The solver ran out of time: it found no solution and no proof."""
+    """The solver ran out of time: it found neither a solution nor a proof."""
 
 
 class Formula:
@@ -25,7 +25,7 @@ class Formula:
         self.clauses.append(literals)
 
     def any_of(self, literals):
-        """A variable that is false if all literals are, and true if one is."""
+        """A variable that is the disjunction of the literals."""
         x = self.new()
         self.add(-x, *literals)
         for y in literals:
@@ -42,7 +42,8 @@ class Formula:
         self.at_most_one(literals)
 
     def at_most(self, literals, most):
-        """Merges counts in unary, pair by pair, cut off at most + 1 (Bailleux and Boufkhad's totalizer, 2003)."""
+        """At most `most` literals are true. Merges unary counts pair by pair, cut off at most + 1 (the totalizer of Bailleux
+        and Boufkhad, 2003)."""
         counts = [[x] for x in literals]
         while len(counts) > 1:
             counts = [self.merged(counts[i:i + 2], most + 1) for i in range(0, len(counts), 2)]

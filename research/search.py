@@ -1,20 +1,20 @@
 #!/usr/bin/python3
-"""search.py - looks for allreduces on few ranks that send the least in a number of rounds, and for proofs that none
-sends less (make search).
+"""search.py - searches allreduces on few ranks that send the least in a number of rounds, and proofs that none sends
+less (make search).
 
     research/search.py [--ranks 5] [--rounds 4] [--limit 60] [--table src/algo/algo_searched.def] [--out build/search]
 
-Idea       A story (research/story.py) is one block's way through the rounds; a solver finds one (research/sat.py). Two
-           questions are asked for each number of ranks and rounds, until --limit seconds have passed for it:
-           Is there a story with fewer sends, in which all ranks send by the same shift of a group in a round? It
-           becomes an allreduce by shifting it, a block per rank. The solver is asked for each row of shifts and each
-           shape of the tree by itself: thousands of easy questions in place of a hard one. Stories are neat: what a
-           rank sends in a round is one message.
-           Can a story have fewer sends if a rank may send to any other one in a round? If not, no allreduce in T rounds
-           with the same bits on all ranks sends fewer blocks, whatever its blocks and shifts: the average rank sends at
-           least what the stories of all blocks say, and the largest messages of the rounds together are no smaller.
-           research/slices.py has a bound that needs no solver.
-Result     The table gets each story with fewer sends, and each higher bound: for neat stories, and for all allreduces.
+Idea       A story is the schedule of one block (research/story.py), which a solver finds (research/sat.py). Two questions
+           are asked for each number of ranks and rounds, for up to --limit seconds:
+           1. Does a story with fewer sends exist in which all ranks of a round send by the same shift of a group? Shifting
+           it, with one block per rank, gives a symmetric allreduce. The solver gets a separate question for each row of
+           shifts and each shape of the tree: thousands of easy questions instead of a hard one. Such stories are "neat": a
+           rank sends one message per round.
+           2. Can a story have fewer sends if a rank may send to any other rank in a round? If not, no allreduce in T
+           rounds with the same bits on all ranks sends fewer blocks, for any blocks and shifts: the average rank sends at
+           least the sum of the sends of all stories divided by the ranks, and the largest messages of the rounds together
+           are not smaller. research/slices.py has a bound that does not need a solver.
+Result     The table gets each story with fewer sends, and each higher bound, both for neat stories and for all allreduces.
            --out gets the stories as schedules: tutti plan check build/search/P5T4.txt.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
@@ -40,8 +40,9 @@ ENTRY = re.compile(r'STORY\((\d+), (\d+), (\d+), (\d+), (\d+), "([^"]*)", "([^"]
 
 
 class Question:
-    """Is there a story with at most `most` sends, along a tree of this shape? With a group: a neat one, by these shifts
-    of it, and the tree's leaves may be any ranks. Without: any rank may send to any other one, and leaf r is rank r's."""
+    """The question whether a story with at most `most` sends exists, with a tree of this shape. With a group: a neat story with
+    these shifts, where the leaves of the tree may be any ranks. Without a group: any rank may send to any other rank, and leaf
+    r is that of rank r."""
 
     def __init__(self, ranks, rounds, shape, most, group=None, shifts=()):
         self.P, self.T, self.group, self.shifts = ranks, rounds, group, shifts
@@ -64,8 +65,8 @@ class Question:
         f.at_most([x for got in self.got for g in got for x in g], most)
 
     def leaves(self):
-        """Which rank's a leaf is: a permutation. Leaf 0 is rank 0's, because stories may be shifted; of two leaves
-        that are added first of all, the lower one is the lower rank's."""
+        """The assignment of leaves to ranks is a permutation. Leaf 0 is that of rank 0, because stories may be shifted. If two
+        leaves are added to each other, the lower leaf is that of the lower rank."""
         f, P = self.f, self.P
         at = [[f.new() for _ in range(P)] for _ in range(P)]
         for i in range(P):
@@ -80,7 +81,7 @@ class Question:
         return at
 
     def first(self, rank, node):
-        """Does the rank know the node before the first round? A variable, True or False."""
+        """Whether a rank has a node before the first round: a variable, True or False."""
         if node >= self.P:
             return False
         return self.at[node][rank] if self.group else node == rank
@@ -91,7 +92,7 @@ class Question:
             self.f.add(*[-c for c in conditions], *([known] if known is not False else []))
 
     def is_new(self, known, got):
-        """What a rank gets it does not have: the rest would be of no use."""
+        """A rank does not receive nodes that it has, because this would be useless."""
         for have, g in zip(known, got):
             for n in self.nodes:
                 if have[n] is not False:
@@ -117,7 +118,7 @@ class Question:
                     self.implies([got[r][n], link[s][r]], known[s][n])
 
     def after(self, known, got):
-        """What a rank knows after a round: what it knew, what it got, and sums of these."""
+        """The nodes of a rank after a round: those from before, those that it received, and sums of these."""
         now = []
         for n in self.nodes:
             reasons = [got[n]] + [known[n]] * (known[n] is not False)
@@ -138,8 +139,8 @@ class Question:
         return now
 
     def keep_neat(self):
-        """A rank gets one node in a round or none; those that get one are a number of ranks apart each, so that a message
-        is one span. Or each rank gets one, and those ranks get a second one."""
+        """In a round a rank receives at most one node, and the receiving ranks are equally far apart, so that a message is one
+        row of blocks. Or every rank receives one node, and such a row of ranks receives a second one."""
         f, P = self.f, self.P
         for got in self.got:
             some, more = [f.any_of(g) for g in got], [self.two_of(g) for g in got]
@@ -154,7 +155,7 @@ class Question:
                 self.row(x, more, by)
 
     def two_of(self, literals):
-        """A variable that is true if two literals are; three cannot be."""
+        """A variable that is true if two literals are true. Three literals cannot be true."""
         two = self.f.new()
         for i, j, k in itertools.combinations(literals, 3):
             self.f.add(-i, -j, -k)
@@ -163,14 +164,14 @@ class Question:
         return two
 
     def row(self, condition, literals, by):
-        """Those that are true are one row around the circle, `by` apart."""
+        """The true literals form one row around the circle, with distance `by`."""
         first = [self.f.new() for _ in literals]
         for r, x in enumerate(literals):
             self.f.add(-condition, -x, literals[r - by], first[r])
         self.f.at_most_one(first)
 
     def answer(self, seconds):
-        """None, or what a solution says: the number of sends, and the story if it has a group."""
+        """The number of sends of a solution, and its story if the question has a group; None if there is no solution."""
         true = self.f.solve(seconds)
         if true is None:
             return None
@@ -192,15 +193,15 @@ def say(text):
 
 
 def all_shifts(group, ranks, rounds):
-    """Rows of shifts. Of rows that differ by a factor of a circle, the first; all use every round."""
+    """All rows of shifts, one shift per round. If rows differ only by a factor of a circle, only the first one is used."""
     units = [u for u in range(1, ranks) if math.gcd(u, ranks) == 1] if len(group.sizes) == 1 else [1]
     rows = itertools.product(range(1, ranks), repeat=rounds)
     return [row for row in rows if all(row <= tuple(u * s % ranks for s in row) for u in units)]
 
 
 class Search:
-    """For one number of ranks and rounds: the best story, the least number of sends that neat stories have, and the least
-    that is possible at all."""
+    """For one number of ranks and rounds: the best story, the lower bound for neat stories, and the lower bound for all
+    stories."""
 
     def __init__(self, ranks, rounds, story, stories, least, limit):
         self.P, self.T, self.story, self.stories, self.least = ranks, rounds, story, stories, least
@@ -216,7 +217,7 @@ class Search:
         return self.story.sends if self.story else 3 * self.P * self.T
 
     def improve(self):
-        """Asks each question for a second, then those that are open for longer."""
+        """Ask each question for a second, then the open questions for longer."""
         rows = [(Group(g), row, s) for g in groups(self.P) for row in all_shifts(Group(g), self.P, self.T) for s in shapes(self.P)]
         random.Random(1).shuffle(rows)
         seconds = 1
@@ -226,7 +227,7 @@ class Search:
         self.stories = self.sends()
 
     def still_open(self, rows, seconds):
-        """Those that the solver has not answered in this time, and those with a story."""
+        """The questions that the solver did not answer in this time, and the questions with a story."""
         left = []
         for group, row, shape in rows:
             try:
@@ -242,7 +243,7 @@ class Search:
         return left
 
     def bound(self):
-        """Raises `least` as far as the solver can prove it."""
+        """Raise `least` as far as the solver can prove it."""
         while self.least < self.sends():
             for shape in shapes(self.P):
                 answer = self.ask(self.end - time.time(), shape, self.least)
@@ -292,7 +293,7 @@ def main():
         few = (P - 1).bit_length()
         for T in o.rounds or range(few, 2 * few + 1):
             if any((P, t) in table and table[P, t][0].sends == 2 * (P - 1) for t in range(few, T)):
-                continue  # fewer rounds do the same
+                continue  # fewer rounds have the same result
             story, stories, least = table.get((P, T)) or (None, *[least_sends(P, T)] * 2)
             search = Search(P, T, story, stories, least, o.limit)
             search.run()

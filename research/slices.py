@@ -1,26 +1,26 @@
-"""slices.py - how few sends of one block an allreduce on P ranks in T rounds can do, by what fits between two rounds.
+"""slices.py - a lower bound for the number of sends of one block in an allreduce on P ranks in T rounds.
 
-Idea       After t rounds rank r knows the operands of K(r) ranks, and what it has then will get to R(r) ranks. Each
-           operand gets to each rank, and on its way it is somewhere after t rounds: the sum of K(r) * R(r) over the
-           ranks is at least P * P. This is so for every t from 0 to T.
-           With one port a rank hears from one rank in a round, which knows 2^(i-1) operands at most before round i. So
-           a rank that receives the block in the rounds A knows at most 1 + the sum of 2^(i-1) over those i in A that
-           are at most t. In the same way a rank that sends it in the rounds B reaches at most 1 + the sum of 2^(T-i)
-           over those i in B that are more than t. Neither is more than P.
-Result     The least number of messages for which P ranks fulfil all these inequalities. A round's messages are counted
-           where they are received, where they are sent, or half at either end: each way is a bound, and the best one
-           counts. It holds for every allreduce with one port, whatever the order of its sums.
+Idea       After t rounds, rank r has sums of the operands of K(r) ranks, and R(r) ranks will receive something that depends
+           on them. Each operand reaches each rank along a path, which is at some rank after t rounds. Therefore the sum of
+           K(r) * R(r) over the ranks is at least P * P, for every t from 0 to T.
+           With one port a rank receives from one rank in a round, which has at most 2^(i-1) operands before round i. If a
+           rank receives the block in the rounds A, K(r) is at most 1 + the sum of 2^(i-1) over the i in A with i <= t. In
+           the same way, if it sends the block in the rounds B, R(r) is at most 1 + the sum of 2^(T-i) over the i in B with
+           i > t. Neither exceeds P.
+Result     The least number of messages for which P ranks can fulfill all these inequalities. The messages of a round are
+           counted at the receiver, at the sender, or half at each. Each count gives a bound; the best bound is used. It
+           holds for every allreduce with one port, for any order of sums.
 SPDX-License-Identifier: BSD-3-Clause"""
 import itertools
 
 
 def dominated(x, y):
-    """Does y, a price and what it buys, do as much as x for no more?"""
+    """x and y are pairs of a cost and its gains. Does y gain at least as much as x, at no higher cost?"""
     return y[0] <= x[0] and all(b >= a for a, b in zip(x[1], y[1]))
 
 
 def best_of(found):
-    """Leaves out what is dominated; each thing bought comes with its lowest price."""
+    """Remove dominated pairs. Each gain is listed with its lowest cost."""
     kept = []
     for bought, price in sorted(found.items(), key=lambda item: (item[1], [-v for v in item[0]])):
         if not any(dominated((price, bought), k) for k in kept):
@@ -29,8 +29,8 @@ def best_of(found):
 
 
 def patterns(ranks, rounds, weights):
-    """What a rank contributes to the sum after each round, by the price of its receives and sends: halves of messages. A
-    receive in round i costs weights[i - 1], a send the rest of 2."""
+    """The contributions of a rank to the sum after each round, by the cost of its receives and sends in halves of messages. A
+    receive in round i costs weights[i - 1], and a send 2 - weights[i - 1]."""
     found = {}
     subsets = [s for n in range(rounds + 1) for s in itertools.combinations(range(1, rounds + 1), n)]
     knows = {s: [min(ranks, 1 + sum(2 ** (i - 1) for i in s if i <= t)) for t in range(rounds + 1)] for s in subsets}
@@ -58,7 +58,7 @@ def bound(ranks, rounds, weights):
 
 
 def least_sends(ranks, rounds):
-    """The bound, and at least 2 (P - 1), which holds for any number of rounds. Ways to count are the same backwards."""
+    """The bound, which is at least 2 (P - 1) for any number of rounds. Reversed ways to count have the same result."""
     half = rounds // 2
     ways = [w + (1,) * (rounds % 2) + tuple(2 - x for x in reversed(w)) for w in itertools.product((1, 2, 0), repeat=half)]
     return max([2 * (ranks - 1)] + [bound(ranks, rounds, w) for w in ways])

@@ -1,19 +1,19 @@
-"""story.py - the story of one block in an allreduce: which ranks send which of its sums to which ranks, round by round.
+"""story.py - a story is the schedule of one block in an allreduce: the sums that each rank sends, and their receivers.
 
-Idea       All ranks form the sum of a block along one binary tree, so only its nodes are of use. A rank
-           knows its leaf, the nodes that it has received, and each node of which it knows both halves. In a round a
-           rank sends to one rank at most, and receives from one at most.
-Group      The ranks are an abelian group, such as 5 or 2x4 (rows of digits, each of which wraps). In a round all ranks
-           send by the same shift. Block b's story is block 0's, with b added to all ranks. Then a rank sends, over all
-           blocks together, what all ranks send of block 0: the blocks sent by a rank are the sends of the story.
-Text       tree: its inner nodes from below, a pair each; the leaves are 0, 1 ..., by rank, the inner nodes a, b ...
-           moves: "1:00 2a|3:14" is two rounds. In the first, by shift 1, rank 0 sends leaf 0 and rank 2 node a.
+Idea       All ranks form the sum of a block along one binary tree, so only the nodes of this tree are useful. A rank has
+           its leaf, the nodes that it has received, and each node if it has both halves of the node. In a round a rank
+           sends to at most one rank, and receives from at most one.
+Group      The ranks form an abelian group, such as 5 or 2x4 (tuples of digits; each digit wraps around). In a round all
+           ranks send by the same shift. The story of block b is that of block 0, with b added to all ranks. Over all
+           blocks, a rank therefore sends as many blocks as all ranks together send of block 0: the sends of the story.
+Text       tree: the inner nodes from below, as pairs. The leaves are 0, 1 ..., by rank, the inner nodes a, b ...
+           moves: "1:00 2a|3:14" means two rounds. In the first one, by shift 1, rank 0 sends leaf 0 and rank 2 node a.
 SPDX-License-Identifier: BSD-3-Clause"""
 import itertools
 
 
 def shapes(leaves):
-    """All binary trees, whatever the order of halves, as nested pairs; a leaf is ()."""
+    """All binary trees as nested pairs, without regard to the order of halves; a leaf is ()."""
     if leaves == 1:
         return [()]
     found = []
@@ -41,7 +41,7 @@ def halves_of(shape, leaves):
 
 
 def groups(ranks):
-    """The abelian groups of this order, as sizes of their circles."""
+    """The abelian groups of this order, as the sizes of their cyclic factors."""
     return {4: ["4", "2x2"], 8: ["8", "2x4", "2x2x2"]}.get(ranks, [str(ranks)])
 
 
@@ -62,7 +62,7 @@ class Group:
 
 
 class Story:
-    """moves: a pair per round, (shift, [(sender, node)]); leaf r is rank r's."""
+    """A story. moves: one pair per round, (shift, [(sender, node)]); leaf r is that of rank r."""
 
     def __init__(self, ranks, group, pairs, moves):
         self.ranks, self.name, self.group = ranks, group, Group(group)
@@ -112,7 +112,7 @@ class Story:
         return "dst[%d]" % block if node == self.root else "tmp[%d]" % (node * self.ranks + block)
 
     def schedule(self):
-        """Every message of a block by itself: for the prover, not for speed."""
+        """The schedule as text, with a separate message for each block: for the prover, not for speed."""
         P = self.ranks
         lines = ["tutti-schedule 1 allreduce searched(T=%d) P=%d derive" % (len(self.moves), P)]
         for rank in range(P):

@@ -3,9 +3,9 @@
 #
 #   BUILD=build tools/abi.sh [TAG]
 #
-# Builds the tag's library in a folder of its own, and compares the two with abidiff and the public headers. Before 1.0 a new
-# minor version may change the interface, so a change is then only shown; docs/versions.md has the rules. Exit status 1 if
-# the change is not allowed, 0 if it is, or if there is no tag yet.
+# Builds the tag's library in a separate folder, and compares both libraries with abidiff and the public headers. Before 1.0 a
+# new minor version may change the interface, so changes are only shown; docs/versions.md has the rules. Exit status 1 if the
+# change is not allowed; 0 if it is, or if the repository has no tag yet.
 set -eu
 build=${BUILD:-build}
 tag=${1:-$(git describe --tags --abbrev=0 --match 'v[0-9]*' HEAD 2>/dev/null || true)}
@@ -19,7 +19,7 @@ before=$(version "$old") now=$(version .)
 rc=0
 abidiff --headers-dir1 "$old/include" --headers-dir2 include "$old/build/libtutti.so" "$build/libtutti.so" || rc=$?
 [ $((rc & 3)) = 0 ] || { echo "abi: abidiff failed (status $rc)" >&2; exit 1; }
-# 4: something changed; 8: in a way that breaks programs.
+# Bits of the exit status: 4: the interface changed; 8: the change breaks programs.
 if [ $((rc & 8)) = 0 ]; then
   echo "abi: programs of $tag ($before) run with this library ($now)"
 elif [ "${before%.*}" != "${now%.*}" ] && [ "${before%%.*}" = 0 ]; then

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""api_filter.py - a public header as Doxygen reads it: its comments in Doxygen's words, an example at every function.
+"""api_filter.py - converts a public header for Doxygen: comments in Doxygen's syntax, and an example for every function.
 
 Usage      tools/api_filter.py HEADER      (FILTER_PATTERNS of tools/Doxyfile)
-Idea       The headers are written to be read as they are: an argument and two spaces, then what is said of it. Here such a line becomes
-           \\param, "Returns" becomes \\return, and a comment above several functions is the comment of each. An argument that a
-           comment mentions in a sentence gets "see above", one that is the same everywhere gets the words of EVERYWHERE, and
-           X_start, X_init and "As X, ..." take over what X says. Of an argument that remains without a word, Doxygen warns.
+Idea       The comments of the headers are written for direct reading: an argument, two spaces, its description. Such a line
+           becomes \\param, "Returns" becomes \\return, and a comment above several functions is copied to each. An argument
+           that occurs in a sentence of the comment gets "see above". Arguments that mean the same in all functions get the
+           texts of EVERYWHERE. X_start, X_init and "As X, ..." take over the descriptions of X. Doxygen warns of arguments that
+           still have no description.
 SPDX-License-Identifier: BSD-3-Clause"""
 import html
 import os
@@ -34,7 +35,7 @@ def functions_of(text):
 
 
 def everything():
-    """All headers: {name of a function: (comment, declaration)}."""
+    """The functions of all headers: {name: (comment, declaration)}."""
     found = {}
     for name in sorted(os.listdir(os.path.join(ROOT, "include"))):
         with open(os.path.join(ROOT, "include", name)) as f:
@@ -53,7 +54,7 @@ def parts(text):
 
 
 def words(text, known):
-    """A sentence for Doxygen: HTML, with its functions and pages as links."""
+    """A sentence as HTML for Doxygen, with links to functions and pages."""
     text = re.sub(r"[\\@#%]", lambda m: "\\" + m.group(), html.escape(text, quote=False))
     text = re.sub(r"(?<![\w*])\*([A-Za-z]+)\*(?![\w*])", r"<em>\1</em>", text)
     text = re.sub(r"\bdocs/([\w/-]+)\.md", lambda m: '<a href="../%s.html">%s</a>' % (m.group(1), os.path.basename(m.group(1))), text)
@@ -62,7 +63,7 @@ def words(text, known):
 
 
 def said(comment):
-    """A comment in pieces, as api_page.pieces, and with ("Returns", text)."""
+    """A comment in pieces, like api_page.pieces, and also ("Returns", text)."""
     comment = re.sub(r"\n( \*) +(Returns )", r"\n\1\n\1  \2", comment)
     comment = re.sub(r"\n( \*  )\*(\w+ {2,})", r"\n\1\2", comment)
     out = []
@@ -81,7 +82,7 @@ def arguments(declared):
 
 
 def of_arguments(comment, names):
-    """What a comment says of each of these arguments: {name: text}."""
+    """The descriptions of these arguments in a comment: {name: text}."""
     found, pieces = {}, said(comment)
     for kind, text in pieces:
         for name in re.split(r", | and ", kind):
@@ -95,13 +96,14 @@ def of_arguments(comment, names):
 
 
 def base_of(name, comment, known):
-    """The function whose arguments this one has, too; None: none."""
+    """The function whose descriptions of arguments this function takes over, or None."""
     bases = [re.sub(r"_(start|init)$", "", name)] + re.findall(r"\b[Aa]s (tutti_\w+)", comment.replace("\n *", ""))
     return next((base for base in bases if base in known and base != name), None)
 
 
 def example_of(name, examples):
-    """The text of the example of a function: of a program of examples, or else a whole program that calls it; None if no program does."""
+    """The example of a function: from the program of examples, or a whole program that calls it; None if no program calls
+    it."""
     for known in examples:
         example = api_page.example_of([name], known)
         if example:
@@ -115,7 +117,7 @@ def example_of(name, examples):
 
 
 def lines_of(comment, declared, known, examples):
-    """The lines of Doxygen's comment of a declaration."""
+    """The lines of the Doxygen comment of a declaration."""
     name = (functions_of(declared) or [""])[0]
     names = arguments(declared) if name else []
     texts = of_arguments(comment, names)
@@ -170,7 +172,8 @@ def documented(comment, declared, known, examples):
 
 
 def inside(declared):
-    """The comments within a struct or an enum: of what is before them in their line, or of what follows."""
+    """The comments inside a struct or an enum. A comment describes the code before it in its line, or else the code after
+    it."""
     def mark(m):
         before = declared[declared.rfind("\n", 0, m.start()) + 1:m.start()].strip()
         return ("/**< " if before else "/** ") + words(re.sub(r"\n *\*? *", " ", m.group()[2:-2]).strip(), {}) + " */"

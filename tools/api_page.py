@@ -1,8 +1,8 @@
-"""api_page.py - the reference of the C API: what include/tutti.h says, and the examples of examples/api.c.
+"""api_page.py - makes the reference of the C API from the comments of include/tutti.h and the examples of examples/api.c.
 
-Idea       a comment of the header and the functions below it make one part of the page, under the names of the functions. The
-           example of a part is the shortest function of examples/api.c that calls one of them; `make check` runs them all.
-           pages.py writes the page. SPDX-License-Identifier: BSD-3-Clause"""
+Idea       A comment of the header and the functions below it become one section of the page, under the names of the functions.
+           The example of a section is the shortest function of examples/api.c that calls one of its functions; `make check`
+           runs all examples. pages.py writes the page. SPDX-License-Identifier: BSD-3-Clause"""
 import os
 import re
 import textwrap
@@ -21,7 +21,7 @@ OTHERS = [("tutti_bucket.h", "gradients in buckets", "../buckets.md"), ("tutti_m
 
 
 def pieces(comment):
-    """A comment in pieces: ("", paragraph), (NAME, what is said of an argument), or ("code", line)."""
+    """A comment in pieces: ("", paragraph), (NAME, description of an argument), or ("code", line)."""
     lines = [re.sub(r"^ ?\*? {0,2}", "", x, count=1) for x in re.sub(r"^/\*\*?|\*/$", "", comment or "").split("\n")]
     out, open_ = [], False
     for line in lines:
@@ -41,7 +41,7 @@ def pieces(comment):
 
 
 def marked(text):
-    """The names in a sentence as code, the pages as links."""
+    """A sentence with names as code and pages as links."""
     text = text.replace("*", "\\*")
     text = re.sub(r"(?<![\w`])(tutti_\w+(?:\(\))?|TUTTI_\w+)", r"`\1`", text)
     text = re.sub(r"(?<= )(_[a-zA-Z]\w*)", r"`\1`", text)
@@ -94,7 +94,7 @@ def parts(root):
 
 
 def functions(declared):
-    """The names of the functions of some declarations."""
+    """The names of the functions in some declarations."""
     return CALL.findall(re.sub(r"^typedef [^;]*;", "", declared, flags=re.M))
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""check_docs.py - the links, anchors and pictures of the Markdown pages, the questions, and the quoted messages.
+"""check_docs.py - checks the links, anchors and pictures of the Markdown pages, the questions, and the quoted messages.
 
 Usage      tools/check_docs.py [links | questions | messages] ...; prints a line for each fault, exit status 1 if there is one
-links      each link of a page leads to a file of the tree, each anchor to a heading of it, each picture is there; each page
-           has one title at its head; each page of docs/ can be reached from docs/README.md. A page that is named in prose is
-           a link, so that a reader can follow it.
-questions  docs/questions.txt: each is a heading of docs/faq.md, and the answer there has a link to the section with the
-           details. That page is linked from the first page (one click), and the anchor is a heading of it (the second).
-messages   each message that is a heading of docs/troubleshooting.md has words that some source prints.
-Anchors    are GitHub's: lower case, punctuation left out, spaces to hyphens; the site makes the same (`slug`).
+links      Each link of a page leads to a file of the tree, each anchor to a heading of that file, and each picture exists. Each
+           page has one title, at its head, and can be reached from docs/README.md. Pages that are named in prose are links.
+questions  Each question of docs/questions.txt is a heading of docs/faq.md, and the answer has a link to the section with the
+           details. The page of that section is linked from the first page (one click), and the section is in its contents
+           (the second click).
+messages   Each message that is a heading of docs/troubleshooting.md has words that some source prints.
+Anchors    have GitHub's form: lower case, without punctuation, spaces as hyphens; the site makes the same (`slug`).
 SPDX-License-Identifier: BSD-3-Clause"""
 import glob
 import os
@@ -32,7 +32,7 @@ def slug_for_site(text, _separator="-"):
 
 
 def lines_of(path):
-    """Number, line, and whether it is prose, of each line of a page."""
+    """For each line of a page: its number, the line, and whether it is prose."""
     fence = False
     with open(os.path.join(ROOT, path)) as f:
         for number, line in enumerate(f, 1):
@@ -156,7 +156,7 @@ def check_questions():
 
 
 def check_messages():
-    """The longer pieces of each quoted message, between the words that vary, occur in a source; PyTorch's messages are its own."""
+    """Check that the longer constant parts of each quoted message occur in a source. PyTorch's messages are exempt."""
     os.chdir(ROOT)
     files = [f for room in ("src", "cli", "mpi", "net", "ucx", "tcp", "gpu", "shim", "python/tutti", "c10d")
              for f in glob.glob(room + "/**/*.*", recursive=True) if f.endswith((".c", ".h", ".cpp", ".py"))]

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# check_long.sh - make check-long: what takes hours, one goal of make after another, by hand or at night.
-# Each goal's output is in $BUILD/long/GOAL.log. A goal that fails does not end the others; the last line counts them, and the exit
-# status is 1 if any failed. ONLY=WORD: the goals whose line contains the word. Seeds come from the clock, and the logs show them.
+# check_long.sh - make check-long: the checks that take hours, one goal of make after another, by hand or at night.
+# The output of a goal goes to $BUILD/long/GOAL.log. All goals run, even if one fails; the last line counts the failures, and
+# the exit status is 1 if there are any. ONLY=WORD: only goals whose line contains the word. Seeds come from the clock; the logs
+# show them.
 # SPDX-License-Identifier: BSD-3-Clause
 set -u
 export TUTTI_TEST_SEED=${TUTTI_TEST_SEED:-$(date +%s)}

@@ -1,15 +1,15 @@
 #!/usr/bin/python3
-"""check_site.py - looks at the finished site: links, anchors, titles, pictures, questions; and in a browser its width, its
-search and its colours.
+"""check_site.py - checks the finished site: links, anchors, titles, pictures, questions; and in a browser its width, search
+and colors.
 
 Usage      tools/check_site.py [build/site]      (make check-site); TAP lines, exit status 1 if one is "not ok"
-Browser    chromium by chromedriver, without a window and without a network. Every page is opened from its file on a phone's
-           screen of 390 x 844 points, and again on a dark one. A page may not be wider than the screen; a wide table or listing
-           scrolls by itself. All pictures must load, no script may fail, and nothing may come from another place than the site.
-           Each page, and each picture that tutti drew, is light on a light screen, dark on a dark one. Without these programs
+Browser    chromium with chromedriver, without a window and without a network. Every page is opened from its file on the screen
+           of a phone (390 x 844 points), in light and in dark mode. A page must not be wider than the screen; wide tables and
+           listings scroll separately. All pictures must load, no script may fail, and everything must come from the site.
+           Each page, and each picture that tutti drew, is light in light mode and dark in dark mode. Without these programs
            the tests are skipped.
-Questions  those of docs/questions.txt: a click on the first page leads to the page of the answer, a second one in that page's
-           contents to the answer.
+Questions  For each question of docs/questions.txt, one click on the first page leads to the page with the answer, and a second
+           click, in the contents of that page, to the answer.
 SPDX-License-Identifier: BSD-3-Clause"""
 import glob
 import html.parser
@@ -26,7 +26,7 @@ import urllib.request
 
 import check_docs
 
-OF_PYTHON = {"tutti_python_guard"}  # it takes objects of Python's; python/tutti calls it
+OF_PYTHON = {"tutti_python_guard"}  # takes Python objects; only python/tutti calls it
 WIDTH, HEIGHT = 390, 844
 bad = 0
 
@@ -43,7 +43,7 @@ def tell(name, faults):
 
 
 class Page(html.parser.HTMLParser):
-    """What a page refers to, and the places in it that can be referred to."""
+    """The references of a page, and its anchors."""
 
     def __init__(self, path):
         super().__init__()
@@ -113,7 +113,7 @@ def of_doxygen(path):
 
 
 def check_api(site):
-    """Doxygen's pages: no warning, and every exported function has an entry with its example."""
+    """Check Doxygen's pages: no warnings, and every exported function has an entry with an example."""
     log = os.path.join(os.path.dirname(os.path.abspath(site)), "doxygen.log")
     with open(log) as f:
         tell("Doxygen has no warning", f.read().splitlines())
@@ -135,7 +135,7 @@ def check_api(site):
 
 
 class Browser:
-    """chromium, spoken to as the WebDriver standard says."""
+    """chromium, controlled with the WebDriver protocol."""
 
     def __init__(self, scheme):
         self.folder = tempfile.mkdtemp()
@@ -176,7 +176,7 @@ class Browser:
         return [x["message"] for x in self.post("/se/log", {"type": "browser"}) if x["level"] == "SEVERE"]
 
     def close(self):
-        try:  # chromedriver ends its browser with the session, and only then
+        try:  # chromedriver ends the browser only when the session ends
             urllib.request.urlopen(urllib.request.Request(self.at, method="DELETE"), timeout=60).close()
         except OSError:
             pass
@@ -193,7 +193,7 @@ return {width: document.documentElement.scrollWidth, screen: innerWidth,
   wide: wide.slice(0, 3).map(e => e.tagName + " " + e.textContent.trim().slice(0, 60)),
   pictures: [...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)};
 """
-# Lightness (0 to 255) of paper and ink: of a page, and of a picture that is opened alone.
+# The lightness (0 to 255) of background and text, of a page and of a picture that is opened separately.
 LIGHTNESS = "const lightness = c => { const n = c.match(/[\\d.]+/g).map(Number); return (n[0] + n[1] + n[2]) / 3 };"
 OF_PAGE = LIGHTNESS + """
 return [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector("article p")).color].map(lightness);
@@ -208,9 +208,9 @@ return [paper ? lightness(getComputedStyle(paper).fill) : -1, ink ? lightness(ge
 
 
 def colour_faults(browser, site, pages, dark):
-    """A line for each page and each picture of the site that is light on a dark screen, or dark on a light one."""
+    """A line for each page and each picture that is light in dark mode, or dark in light mode."""
     pictures = sorted(os.path.realpath(p) for p in glob.glob(os.path.join(site, "**/*.svg"), recursive=True) if "/assets/" not in p and not of_doxygen(p))
-    compositions = [p for p in pictures if "/compositions/" in p]  # a hundred by the same hand: every tenth will do
+    compositions = [p for p in pictures if "/compositions/" in p]  # a hundred pictures of the same kind; every tenth is checked
     for path in pages + [p for p in pictures if p not in compositions] + compositions[::10]:
         browser.open(path)
         paper, ink = browser.run(OF_PICTURE if path.endswith(".svg") else OF_PAGE)

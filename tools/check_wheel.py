@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""check_wheel.py - does a wheel keep what its name promises? Prints a line for each fault; exit status 1 if there is one.
+"""check_wheel.py - checks that a wheel is compatible with the systems in its name. Prints a line for each fault; exit status 1
+if there is one.
 
 Usage      tools/check_wheel.py FILE.whl
-Idea       auditwheel's rules of manylinux_2_N, from the tables that objdump prints: every library and program needs nothing but
-           glibc's libraries and gcc's, in versions up to N; it has no path of this machine, and no executable stack. Besides,
-           RECORD has the size and the hash of every file.
+Idea       auditwheel's rules for manylinux_2_N, checked with objdump: every library and program needs only libraries of glibc
+           and gcc, in versions up to N; it has no path of this machine, and no executable stack. In addition, RECORD must have
+           the size and the hash of every file.
 Source     PEP 600, PEP 427; auditwheel's manylinux-policy.json.
 SPDX-License-Identifier: BSD-3-Clause"""
 import base64
@@ -17,7 +18,7 @@ import zipfile
 from pathlib import Path
 
 ALLOWED = re.compile(r"(lib(c|m|dl|rt|pthread|util|nsl|resolv|anl|gcc_s|stdc\+\+|atomic)|ld-linux[-\w]*)\.so\.\d+$")
-# The newest versions beside glibc's in manylinux_2_28.
+# The newest versions of libraries other than glibc in manylinux_2_28.
 OTHERS = {"GCC": (8, 0), "GLIBCXX": (3, 4, 25), "CXXABI": (1, 3, 11)}
 
 
@@ -44,7 +45,7 @@ def faults_of_file(name, path, glibc):
 
 
 def faults_of_record(wheel):
-    """What RECORD says beside what is there."""
+    """The differences between RECORD and the files of the wheel."""
     record = next(name for name in wheel.namelist() if name.endswith(".dist-info/RECORD"))
     said = {}
     for line in wheel.read(record).decode().splitlines():

@@ -3,10 +3,10 @@
 #
 #   tools/deps.sh GROUP ...      groups: build check full python torch demo hosts bench sim soak stress arm fuzz models programs slurm search site browser wheel package bare abi
 #
-# Prints and does nothing if all are there. Works as root or with sudo. With DEPS=no, or if a
-# package is being built (dpkg, rpm, nix), it installs nothing and prints the missing packages.
-# On systems other than Debian and its relatives it only looks for the commands that
-# are needed. SPDX-License-Identifier: BSD-3-Clause
+# If no package is missing, it does nothing and prints nothing. Works as root or with sudo. With DEPS=no, or during a
+# package build (dpkg, rpm, nix), it installs nothing and prints the missing packages.
+# On systems other than Debian and its derivatives it only checks that the needed
+# commands exist. SPDX-License-Identifier: BSD-3-Clause
 set -eu
 
 packages() {
@@ -97,7 +97,7 @@ for p in $want; do
 done
 [ -z "$missing" ] && exit 0
 
-# A package build installs its dependencies in its own way.
+# A package build has its own way to install dependencies.
 for sign in "${DEPS-}" ${DEB_HOST_ARCH+no} ${RPM_BUILD_ROOT+no} ${NIX_BUILD_TOP+no}; do
   [ "$sign" = no ] || continue
   echo "tutti: going on without these packages:$missing" >&2
@@ -122,7 +122,7 @@ install() {
 }
 echo "tutti: installing$missing"
 if ! install; then
-  # no package lists yet, or old ones
+  # the package lists are missing or old
   if ! $root apt-get update >"$log" 2>&1 || ! install; then
     cat "$log" >&2
     echo "tutti: could not install$missing (see above); please install by hand" >&2

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""doc_tables.py - makes the tables of docs/ of the files of docs/bench/.
+"""doc_tables.py - makes the tables of docs/ from the files of docs/bench/.
 
 Usage      tools/doc_tables.py [--check] [FILE.md ...]     (make tables)
            --check: changes nothing; exit status 1 and a line for each table that differs.
-Form       a page has a line <!-- table NAME VIEW key=value ... -->, the table, and <!-- end of table -->. NAME is
-           docs/bench/NAME.json (bench/record.py); VIEW is a function below, of the file and the keys.
-Age        a table carries a mark if more than 60 commits have changed src/ since it was measured. --check forgives a
-           missing mark up to 90, so that a commit elsewhere does not fail a test. Without a whole history nothing is said.
+Form       A page has a line <!-- table NAME VIEW key=value ... -->, the table, and <!-- end of table -->. NAME refers to
+           docs/bench/NAME.json (bench/record.py); VIEW is a function in this file, called with the data and the keys.
+Age        A table gets a mark if more than 60 commits have changed src/ since it was measured. --check tolerates a missing
+           mark up to 90 commits, so that unrelated commits do not fail a test. Without the whole history no table is marked.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import glob
@@ -32,7 +32,7 @@ def number(x):
 
 
 def grid(head, rows, left=1):
-    """A table of Markdown; the first `left` columns hold words."""
+    """A Markdown table; the first `left` columns contain words."""
     lines = ["| " + " | ".join(head) + " |", "|" + "|".join("---" if i < left else "---:" for i in range(len(head))) + "|"]
     return "\n".join(lines + ["| " + " | ".join(map(number, r)) + " |" for r in rows]) + "\n"
 
@@ -41,7 +41,7 @@ def grid(head, rows, left=1):
 
 
 def words(stored, columns=None, left="1"):
-    """Rows as they are stored; the columns have the names of the first row's keys, or those of about's `columns`."""
+    """The stored rows. The names of the columns are the keys of the first row, or `columns` of about."""
     if not stored["rows"]:
         return "*Not measured yet.*\n"
     names = stored["about"].get("columns") or list(stored["rows"][0])
@@ -49,7 +49,7 @@ def words(stored, columns=None, left="1"):
 
 
 def choices(stored):
-    """Of machines.json, tutti's choice alone: its times, without the plans."""
+    """From machines.json, the times of tutti's choices, without the names of the plans."""
     rows, machine = [], ["", ""]
     for r in stored["rows"]:
         machine = r[:2] if r[0] else machine
@@ -59,7 +59,7 @@ def choices(stored):
 
 
 def peers(stored, ranks, state):
-    """One number of ranks on near or far cores: microseconds, and the peers' time over tutti's."""
+    """One number of ranks, on near or far cores: microseconds, and the peers' time divided by tutti's."""
     import peers as p
     rows, n = stored["rows"], int(ranks)
     sizes = sorted({r["bytes"] for r in rows if r["ranks"] == n and r["state"] == state})
@@ -75,7 +75,8 @@ def peers(stored, ranks, state):
 
 
 def summary(stored):
-    """Each peer over tutti on one machine: a line per number of ranks and state, small and large vectors apart."""
+    """The peers' time divided by tutti's on one machine: a line per number of ranks and state; small and large vectors are
+    separate."""
     import peers as p
     rows, lines = stored["rows"], []
     for n in sorted({r["ranks"] for r in rows}):
@@ -93,7 +94,7 @@ def summary(stored):
 
 
 def hosts(stored, peer, side):
-    """The MPI's time over one side's: a row per size, a column per layout."""
+    """The MPI's time divided by that of a side: a row per size, a column per layout."""
     rows = [r for r in stored["rows"] if r["beside"] == peer.replace("_", " ") and side in r]
     layouts = list(dict.fromkeys(r["layout"] for r in rows))
     by = {(r["layout"], r["bytes"]): r[side]["ratio"] for r in rows}
@@ -102,8 +103,8 @@ def hosts(stored, peer, side):
 
 
 def lighter(stored, kind):
-    """Plain over coded messages: a row per rate, gradient and way, the mean over the layouts; `plain` where nothing is coded.
-    kind: sums, coders, or training."""
+    """The time without compression divided by the time with compression: a row per rate, gradient and kind of compression, the
+    mean over the layouts; `plain` where no message is compressed. kind: sums, coders, or training."""
     from measure import geomean
     rows = [r for r in stored["rows"] if r["kind"] == {"sums": "sum", "coders": "coder", "training": "training"}[kind]]
     if not rows:
@@ -132,7 +133,7 @@ def lighter(stored, kind):
 
 
 def verdict(stated, here):
-    """Of two numbers: within 10 % agrees, within 25 % roughly; of a fact: whether it holds; None: not tried."""
+    """Compares two numbers: within 10 % they agree, within 25 % roughly. For a fact: whether it holds. None: not tried."""
     if stated is None:
         return "-" if here is None else here if here in ("partly", "not tried") else "agrees" if here else "no"
     off = max(here / stated, stated / here) - 1
@@ -140,7 +141,7 @@ def verdict(stated, here):
 
 
 def frontier(stored, sizes):
-    """Prices in us before and after, and the time over the frontier, for these sizes: 1024,2048,..."""
+    """Predicted times in us before and after, and the time divided by that of the frontier, for the sizes 1024,2048,..."""
     wanted = [int(x) for x in sizes.split(",")]
     at = {(r["ranks"], r["bytes"]): r for r in stored["rows"]}
     def cell(r):
@@ -150,8 +151,8 @@ def frontier(stored, sizes):
 
 
 def papers(stored, section):
-    """What a paper states beside what is found here; a row's `numbers` are pairs, and the worst decides; a row's
-    `holds` is a fact that a command or a test shows."""
+    """The statements of a paper compared with the results here. The `numbers` of a row are pairs, and the worst pair decides;
+    `holds` of a row is a fact that a command or a test shows."""
     order = ["agrees", "-", "roughly", "no"]
     rows = []
     for r in stored["rows"]:
@@ -169,7 +170,7 @@ VIEWS = {f.__name__: f for f in (words, choices, peers, summary, hosts, lighter,
 
 
 def commits_since(about):
-    """Commits that have changed src/ since; None if the history does not tell."""
+    """The number of commits that have changed src/ since the measurement; None if the history is incomplete."""
     def git(*arguments):
         return subprocess.run(("git", "-C", ROOT) + arguments, capture_output=True, text=True, check=True).stdout.strip()
     try:
@@ -183,7 +184,7 @@ def commits_since(about):
 
 
 def made(match, checking):
-    """The block anew."""
+    """The new text of a block with a table."""
     name, view, keys, old = match.groups()
     with open(os.path.join(ROOT, "docs", "bench", name + ".json")) as f:
         stored = json.load(f)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# fill_recipes.sh - fills the recipes of other package managers in: recipes/ has their texts with @NAMES@.
+# fill_recipes.sh - fills in the recipes for other package managers; recipes/ has their texts with @NAMES@.
 #
 #   tools/fill_recipes.sh build/dist/tutti-0.1.0.tar.gz build/recipes      (make recipes)
 #

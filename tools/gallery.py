@@ -1,7 +1,7 @@
-"""gallery.py - a page of the manual with a picture of every composition that tutti may choose on a few machines.
+"""gallery.py - writes a page of the manual with a picture of every composition that tutti may choose on a few machines.
 
-Idea       the machines are those of tests/ranks/mp_composed.c, where the same compositions run on real ranks; tutti
-           itself says which plans it would price there, and draws them.
+Idea       The machines are those of tests/ranks/mp_composed.c, which runs the same compositions on real ranks. tutti
+           lists the plans that it considers on these machines, and draws them.
 Used by    tools/site.py, which makes compositions.md and compositions/*.svg in build/site-pages.
 SPDX-License-Identifier: BSD-3-Clause"""
 import json
@@ -22,7 +22,7 @@ the level that it crosses.
 
 
 def machines():
-    """[(ranks, levels, figures)], as in the test's table."""
+    """[(ranks, levels, model parameters)], from the table of the test."""
     with open(TABLE) as f:
         found = [(int(n), levels, figures) for n, levels, figures in ROW.findall(f.read())]
     if not found:
@@ -38,7 +38,7 @@ def proposed(tutti, ranks, levels, figures):
 
 
 def write(folder, build):
-    """Writes the page and its pictures. Raises subprocess.CalledProcessError if tutti fails."""
+    """Write the page and its pictures. Raises subprocess.CalledProcessError if tutti fails."""
     tutti, parts, count = os.path.join(build, "tutti"), [], 0
     os.makedirs(os.path.join(folder, "compositions"), exist_ok=True)
     for ranks, levels, figures in machines():

@@ -1,8 +1,8 @@
-/* glibc_2_28.h - included before every source of the wheel (`make wheel`): what was linked with a new glibc then
- * loads with one as old as 2.28, as manylinux_2_28 promises.
+/* glibc_2_28.h - included before every source of the wheel (`make wheel`). Libraries that are linked with a new glibc can
+ * then be loaded with glibc 2.28, as manylinux_2_28 requires.
  *
- * Idea       glibc keeps the versions of a function that older programs call. A .symver line asks for the oldest; a
- *            function that did not exist then is written here. tools/check_wheel.py sees what is left out.
+ * Idea       glibc keeps old versions of its functions for older programs. A .symver line selects the oldest version.
+ *            Functions that are newer than 2.28 are implemented here. tools/check_wheel.py detects functions that are missed.
  * Source     PEP 600; auditwheel's policy manylinux_2_28.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef GLIBC_2_28_H
@@ -36,7 +36,7 @@ OLD_VERSION(pthread_mutex_trylock);
 OLD_VERSION(pthread_sigmask);
 __asm__(".symver pthread_timedjoin_np,pthread_timedjoin_np@" OLD_GLIBC_TIMED);
 
-/* Until 2.33 these were functions of a version of the struct. */
+/* Before 2.33 these functions had the version of the struct as an argument. */
 OLD_VERSION(__xstat);
 OLD_VERSION(__fxstat);
 extern int __xstat(int version, const char *path, struct stat *s);

@@ -1,7 +1,7 @@
-/* glibc_2_28_start.c - the start of the command in a wheel: what calls main, as glibc 2.28 knows it.
+/* glibc_2_28_start.c - the startup code of the command in a wheel: calls main through the interface of glibc 2.28.
  *
- * Idea       The compiler's start file asks for the __libc_start_main of this machine's glibc; the linker hands the call
- *            to this function instead (--wrap). The old one runs no constructors by itself, so it gets a function that does.
+ * Idea       The compiler's startup file calls the __libc_start_main of this machine's glibc; the linker redirects the call
+ *            to this function (--wrap). The old __libc_start_main does not run constructors, so it gets a function that does.
  * SPDX-License-Identifier: BSD-3-Clause */
 typedef void constructor_fn(int argc, char **argv, char **environment);
 typedef int main_fn(int argc, char **argv, char **environment);

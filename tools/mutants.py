@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 """mutants.py - changes one line of the sources at a time and checks whether a test notices.
 
-Idea       tools/mutants.tsv lists plausible slips. Each is made in a copy of the tree, the programs
-           that its tests need are built, and the tests run: one of them must fail. A mutant that
-           survives shows a missing test, unless the table says why no test can tell the difference.
+Idea       tools/mutants.tsv lists plausible mistakes (mutants). Each is made in a copy of the tree, the programs of
+           its tests are built, and the tests run: one of them must fail. A mutant that survives
+           shows that a test is missing, unless the table has a reason why no test can detect it.
 Usage      tools/mutants.py [--check] [--sample N] [--seed S] [--only WORD]
-           --check looks only whether the table still fits the sources.
+           --check only checks that the table still matches the sources.
 Table      FILE, OLD, NEW, TESTS, REASON, separated by tabs. OLD occurs once in FILE. TESTS are
            arguments of tests/run, after settings (TEST_RANKS=2; TEST_SHORT=1: in their short form).
-           REASON only for a survivor.
+           REASON is only for mutants that survive.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import glob
@@ -99,20 +99,20 @@ def run(command, where, seconds):
             os.killpg(p.pid, signal.SIGKILL)
             out = p.communicate()[0]
         return out, None
-    except BaseException:  # this program was ended: its child must not outlive it
+    except BaseException:  # this program is ending, and its child must not survive it
         os.killpg(p.pid, signal.SIGKILL)
         raise
 
 
 def large(folder, names):
-    """Files that are linked again when a test needs them, and files that no mutant needs."""
+    """Files that are not copied: files that are linked again when a test needs them, and files that no mutant needs."""
     if folder.endswith("build/tests"):
         return [n for n in names if not n.endswith((".o", ".d"))]
     return [n for n in names if folder.endswith("build") and n in ("fuzz", "bench", "mpi_ompi")]
 
 
 def copy_tree(to):
-    """Copies the files that make needs, with their times, so that little is rebuilt."""
+    """Copy the files that make needs, with their times, so that little is rebuilt."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
     for name in listed.stdout.decode().split("\0"):
         if name and os.path.exists(os.path.join(ROOT, name)):
@@ -133,7 +133,7 @@ def write(path, text):
 
 
 def killer_of(tree, mutant):
-    """The test that fails, with "(it hung)" if it ran too long; None: all pass."""
+    """The test that fails, with "(it hung)" if it ran too long; None if all pass."""
     for test in mutant.tests:
         seconds = SHELL_S if test.endswith(".sh") else TEST_S
         settings = [f"TEST_SECONDS={seconds}", "TEST_CORES=1"] + mutant.settings
@@ -155,7 +155,7 @@ def verdict_of(tree, mutant):
 
 
 def check_unchanged(tree, mutants):
-    """Checks that the tests pass without a change; otherwise they would kill every mutant."""
+    """Check that the tests pass without a mutant; otherwise they would kill every mutant."""
     tried = set()
     for mutant in mutants:
         key = tuple(mutant.settings + mutant.tests)

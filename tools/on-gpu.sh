@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# on-gpu.sh - on a machine with an NVIDIA GPU: builds tutti, runs the tests of vectors on a GPU, and measures; one table for
-# docs/gpu.md at the end.
+# on-gpu.sh - on a machine with an NVIDIA GPU: builds tutti, tests calls on GPU vectors, and measures them. The last output is a
+# table for docs/gpu.md.
 #
 #   tools/on-gpu.sh [OUT]        OUT: a folder for logs and results (build/on-gpu)
 #
-# Needs a driver, a C compiler, make and bash; no toolkit, no network. PyTorch is measured if python3 has it, an MPI if it has
-# mpi4py, and tutti's process groups of PyTorch are tested: in Python, and compiled if there are a C++ compiler and Python's
-# headers.
+# Needs a driver, a C compiler, make and bash, but no toolkit and no network. PyTorch is measured if python3 has it, and an MPI
+# if python3 has mpi4py. PyTorch's process groups on tutti are tested: in Python, and compiled if there are a C++ compiler and
+# Python's headers.
 #   PARTS     which parts run, of: build tests ranks rates bench peers torch kills (all)
-#   RANKS     numbers of processes, all on one GPU if there is one ("1 2 4"; benches leave out 1)
-#   BUDGET    seconds per size and way of the benches (0.3)
+#   RANKS     numbers of processes ("1 2 4"; benchmarks leave out 1); they share the GPU if there is only one
+#   BUDGET    seconds per size and variant of the benchmarks (0.3)
 #   LAST      bytes of the longest vector (268435456)
-#   MIB       of the vectors whose rates are measured (256)
-#   KILLS     deaths, at least (100)
-#   TUTTI_CUDA_LIBRARY   another driver: of tests/gpu/, to try this script
-# The exit status is 1 if a test failed or a bar does not hold.
+#   MIB       size of the vectors whose rates are measured, in MiB (256)
+#   KILLS     minimum number of killed ranks (100)
+#   TUTTI_CUDA_LIBRARY   another driver: the one of tests/gpu/, to try this script
+# The exit status is 1 if a test failed or a target is missed.
 # SPDX-License-Identifier: BSD-3-Clause
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -25,9 +25,10 @@ mkdir -p "$OUT" || exit 1
 export BUILD TUTTI_CUDA_LIBRARY=${TUTTI_CUDA_LIBRARY:-libcuda.so.1} TUTTI_PROFILE=none
 bad=0
 
-# part NAME: does it run?
+# part NAME: is the part selected?
 part() { case " $PARTS " in *" $1 "*) return 0 ;; esac; return 1; }
-# try NAME SECONDS COMMAND...: runs it with a limit of time, its output in OUT/NAME.log; says how it ended. 77: it could not judge.
+# try NAME SECONDS COMMAND...: runs a command with a time limit; its output goes to OUT/NAME.log. Prints the result; 77 means
+# skipped.
 try() {
   local name=$1 limit=$2 rc=0 from=$SECONDS
   shift 2
@@ -44,13 +45,13 @@ try() {
   esac
   return $rc
 }
-# run N PROGRAM ARGS...: as N processes.
+# run N PROGRAM ARGS...: runs a program as N ranks.
 run() {
   local n=$1
   shift
   "$BUILD/tutti" run -n "$n" "$@"
 }
-# A try of it, which may be missing: no failure of the script.
+# Like try, for a program that may be missing; its failure is not a failure of the script.
 maybe() {
   local before=$bad
   try "$@" && return 0
@@ -78,12 +79,12 @@ torch_build() {
   python3 tools/torch_flags.py cflags || return 77
   make -j"$(nproc)" DEPS=no TORCH_PYTHON="$(command -v python3)" with-torch
 }
-# torch_ranks N KIND: of PyTorch's tensors on the GPU; KIND: compiled, python.
+# torch_ranks N KIND: tests PyTorch's tensors on the GPU. KIND: the backend, compiled or python.
 torch_ranks() {
   export PYTHONPATH=$PWD/python TUTTI_LIBRARY=$PWD/$BUILD/libtutti.so.0 TUTTI_TORCH=${2#compiled} PYTHONDONTWRITEBYTECODE=1
   run "$1" python3 python/tests/torch_gpu.py
 }
-# Launches until KILLS ranks have died: in each, all ranks die but one.
+# Repeats launches until KILLS ranks have been killed. In each launch all ranks but one are killed.
 kills() {
   local n deaths=0 seed=${SEED:-1} longest=0 failed=0 said
   while [ $deaths -lt "$KILLS" ]; do
@@ -129,9 +130,9 @@ if part torch && [ "$(python3 -c 'import torch; print(torch.cuda.is_available())
 fi
 part kills && try kills 400 kills
 
-# ---- the table, and the bars ----
+# ---- the table, and the targets ----
 
-# The median microseconds of all ways, a line per size.
+# The median microseconds of each variant, a line per size.
 table() {
   echo
   echo "Microseconds of an allreduce of floats, $1 processes."
@@ -145,7 +146,7 @@ table() {
       print "| " b " | " show(b, "host") " | " show(b, "device") " | " show(b, "staged") " | " show(b, "stream") " | " \
         show(b, "gloo") " | " show(b, "mpi") " | " show(b, "nccl") " |" }'
 }
-# The figures of this machine, for a profile (docs/gpu.md, "The price").
+# The model parameters of this machine, for a profile (docs/gpu.md).
 figures() {
   echo
   echo "For a profile:"
@@ -158,7 +159,7 @@ figures() {
       if (bus) printf "    device.bus = %.1fGB/s\n", bus
       if (turn) printf "    device.turn = %.0fus\n", turn > 0 ? turn : 0 }' "$OUT/rates.log" "$OUT/bench-2-device.log" "$OUT/bench-2-staged.log" 2>/dev/null
 }
-# bar NAME WAY LEAST WANTED FIGURE FACTOR RANKS: bytes * FACTOR / time is at least WANTED of the figure, from LEAST bytes on.
+# bar NAME WAY LEAST WANTED FIGURE FACTOR RANKS: a target: bytes * FACTOR / time >= WANTED * FIGURE, for LEAST bytes or more.
 bar() {
   local name=$1 way=$2 least=$3 wanted=$4 figure=$5 factor=$6 n=$7
   awk -v name="$name" -v way="$way" -v least="$least" -v wanted="$wanted" -v figure="$figure" -v factor="$factor" '
@@ -179,10 +180,10 @@ bar() {
 } | tee "$OUT/gpu.md"
 for n in $RANKS; do
   [ "$n" -gt 1 ] || continue
-  # Each of n processes moves its vector both ways at once.
+  # Each of the n processes moves its vector in both directions simultaneously.
   bar "staged on $n processes, of the bus both ways" staged $((4 << 20)) 0.8 both "$n" "$n"
 done
-# On 2 processes: both vectors are read, and both written.
+# With 2 processes both vectors are read, and both are written.
 bar "kernels on 2 processes, of the card's memory" device $((64 << 20)) 0.6 copy 4 2
 [ $bad = 0 ] && echo "all holds" || echo "something failed"
 exit $bad

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 """orders.py - compares memory orders in src/ with the models in models/; prints each violation.
 
-Why        a release that becomes relaxed does no harm on x86 and breaks a hand-over on ARM. So a
-           model names the code that it represents, and the two change together. There are no line
-           numbers, which become stale: a tag marks the place.
+Why        If a release store becomes relaxed, the code still works on x86, but not on ARM. Models therefore
+           refer to the code that they represent, and both change together. Tags mark the code, because
+           line numbers would become stale.
 In src/    `/* model: arena:told */` (or `arena:told, doze:flag`) at the access. If no model is
            needed, a reason may replace the tag: `/* order: a count, nothing is
-           read behind it */`. Either comment is one line; it covers the statement that contains it,
-           or the next statement if it is on a line of its own. `/* each NAME, NAME: model: grow:words */`
+           read behind it */`. Either comment is one line. It covers the statement that contains it;
+           on a separate line, it covers the next statement. `/* each NAME, NAME: model: grow:words */`
            (or `order: ...`) covers all accesses of the file to these words.
 In models/ `/* tag told: src/wire/shm/shm_memory.c store seq_cst */` on the line of the statement, or on
            the line before. Operations: load, store, add, swap (also compare and exchange), fence,
            or any. Without weak.h a model preserves all orders, and represents seq_cst only.
-Checked    a tag has a partner on the other side, in the file that the model names, with the
-           same operation and order; the model's statement is no stronger; an
+Checked    Each tag has a counterpart in the model or the source, in the file that the model names, with the
+           same operation and order. The order in the model is not stronger than in the source. An
            access that is stronger than relaxed has a tag or a reason.
 SPDX-License-Identifier: BSD-3-Clause"""
 import pathlib
@@ -60,7 +60,7 @@ def accesses(path, text):
 
 
 def statement(lines, i):
-    """The lines, as indices, of the statement that contains line i, or that comes next."""
+    """The indices of the lines of the statement that contains line i, or of the next statement."""
     code = lambda k: re.sub(r"/\*.*?\*/|//.*", "", lines[k]).strip()
     ends = lambda k: not code(k) or code(k)[-1] in ";{}" or code(k)[0] == "#"
     first = i

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""pages.py - writes the pages that say what the command and the header say: docs/reference/, docs/man/tutti-*.1, tutti_*.3; and profiles/.
+"""pages.py - writes the pages that are made from the command's help and the header: docs/reference/, docs/man/tutti-*.1,
+tutti_*.3; and profiles/.
 
 Usage      tools/pages.py [--build build] [--check | --pictures]      (make pages, make pictures)
            --check: changes nothing; exit status 1 and a line for each page that differs.
            --pictures: draws the pictures of docs/ that `tutti plan draw` makes.
-Idea       `tutti help`, `tutti help COMMAND` and `tutti help variables` are the source, so a page cannot say anything else
-           than the command. In docs/reference/ the text above the line <!-- made by make pages --> is written by hand.
+Idea       `tutti help`, `tutti help COMMAND` and `tutti help variables` are the source, so the pages always agree with the
+           command. In docs/reference/ the text above the line <!-- made by make pages --> is written by hand.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import os
@@ -27,11 +28,11 @@ PICTURES = {  # file in docs/: arguments of tutti plan draw
 }
 
 
-MACHINES = {"slingshot": 10240, "infiniband": 10240, "leaf-spine": 9600}  # nodes, of the profiles of profiles/
+MACHINES = {"slingshot": 10240, "infiniband": 10240, "leaf-spine": 9600}  # numbers of nodes of the machines in profiles/
 
 
 def linked(text, folder):
-    """Names of pages become links; `folder` is the page's folder, seen from docs/."""
+    """Turn names of pages into links; `folder` is the folder of the page relative to docs/."""
     def link(m):
         path = os.path.relpath(m.group(1), os.path.join("docs", folder))
         return "[%s](%s)" % (os.path.basename(m.group(1))[:-3], path)
@@ -39,7 +40,7 @@ def linked(text, folder):
 
 
 def variables(say):
-    """A heading for each group, one for each variable."""
+    """The reference of the variables, with a heading for each group and each variable."""
     lines, group, text = [], "", say(["help", "variables"])
     for block in text.split("\n\n")[1:]:
         if not block.startswith(" "):
@@ -54,7 +55,7 @@ def variables(say):
 
 
 def commands(say):
-    """The help of each command, as it is printed."""
+    """The help of each command as the command prints it."""
     lines = []
     for name, _ in list_of_commands(say):
         lines += ["## tutti " + name, "", "```text", say(["help", name]).rstrip(), "```", ""]

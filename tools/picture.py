@@ -1,9 +1,9 @@
-# picture.py - draws pictures by gnuplot for scripts, in the style of the command's pictures (cli/style.gp).
+# picture.py - draws pictures with gnuplot for scripts, in the style of the command's pictures (cli/style.gp).
 #
 #   picture.py FILE WIDTHxHEIGHT SCRIPT [NAME=VALUE...]     the names are the script's variables
 #
 # FILE ends in .svg or .png; -dark.svg and -dark.png are drawn for a dark page. Other SVGs adapt
-# to the page that shows them. A line's colour identifies its subject: `line` has the names.
+# to the page that shows them. Each library has a fixed color: `line` has the names.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import shutil
@@ -12,7 +12,7 @@ import sys
 
 CLI = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli")
 
-# The linetype of a name in style.gp, in all pictures: ten colours, 11 to 20 the same dashed.
+# The linetype of each name in style.gp, the same in all pictures: ten colors; 11 to 20 are the same colors, dashed.
 LINES = {
     "tutti": 1, "ring": 2, "generalized": 3, "doubling": 4, "rabenseifner": 5, "two-level": 6, "halving": 7,
     "blueconnect": 8, "tree": 9,
@@ -22,7 +22,7 @@ LINES = {
 
 
 class Failed(Exception):
-    """There is no picture; the text says why."""
+    """The picture could not be drawn; the text has the reason."""
 
 
 def ready():
@@ -39,17 +39,17 @@ def text(name):
 
 
 def fresh():
-    """The start of a panel: resets the settings of the panel before."""
+    """Commands for the start of a panel, which reset the settings of the previous panel."""
     return "reset\n" + text("style.gp")
 
 
 def quoted(words):
-    """A text for gnuplot, in which \\n begins a line."""
+    """A string for gnuplot; \\n in it begins a new line."""
     return '"%s"' % words.replace('"', "'")
 
 
 def adapt(path):
-    """Puts style.css before the picture's first definition, so that a dark page shows a dark one."""
+    """Insert style.css before the first definition of the picture, so that a dark page shows a dark picture."""
     with open(path) as f:
         picture = f.read()
     with open(path, "w") as f:
@@ -57,7 +57,7 @@ def adapt(path):
 
 
 def draw(path, script, width=900, height=520):
-    """The sizes are an SVG's pixels; a PNG is a third larger."""
+    """Draw a picture. The sizes are the pixels of an SVG; a PNG is a third larger."""
     if not path.endswith((".svg", ".png")) or "'" in path or "\n" in path:
         raise Failed("'%s' is no name of a .svg or .png file" % path)
     svg, dark = path.endswith(".svg"), path[:-4].endswith("-dark")
@@ -76,7 +76,7 @@ def draw(path, script, width=900, height=520):
 
 
 def key(entries, x, y, columns):
-    """The key's place, in rows below x, y of the page, and its entries: [(how, title)]."""
+    """Commands for a key with the entries [(how, title)], in rows below position x, y of the page."""
     return [
         "set key at screen %g, screen %g center top horizontal maxcols %d maxrows %d width 1"
         % (x, y, columns, -(-len(entries) // columns))
@@ -86,9 +86,9 @@ def key(entries, x, y, columns):
 
 
 def page(path, title, panels, columns, width=460, height=400, entries=(), note="", above=0):
-    """Panels in rows of `columns`, each a list of lines, the last of which plots; below one title and one key of
-    `entries` (as in `key`), above one note. A panel with its own key is a function of its number and of its head's
-    position in the page; its head is `above` pixels higher than another's."""
+    """Draw a page of panels in rows of `columns`, below a title and a key of `entries` (see `key`), and above a note. A panel
+    is a list of commands, and the last command plots. A panel with a separate key is a function of its number and of the
+    position of its head in the page; its head is `above` pixels higher than that of other panels."""
     rows = -(-len(panels) // columns)
     longest = max((len(title) for _, title in entries), default=0)
     across = max(1, min(len(entries), width * columns // (8 * longest + 90)))

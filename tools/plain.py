@@ -3,8 +3,8 @@
 
     tools/plain.py FILES...        each sentence with its reason, then the number per thousand lines of prose
 
-A sentence is suspect where a relative clause has no noun ("who waits sleeps"), where a subject is hidden ("of it is",
-"nobody"), or where "for" means because. It is a hint: read the sentence aloud.
+A sentence is suspect if a relative clause has no noun, if the subject is hidden, or if "for" means because; PATTERNS has
+examples. A hit is a hint: read the sentence aloud.
 SPDX-License-Identifier: BSD-3-Clause"""
 import re
 import sys
@@ -25,7 +25,7 @@ SUSPECT = [(why, re.compile(pattern)) for why, pattern in [
 
 
 def prose(path, line):
-    """The part of a line that people read."""
+    """The prose in a line."""
     if path.endswith((".md", ".1", ".3")):
         return line
     if path.endswith((".py", ".sh", ".bash", ".mk")):
@@ -37,7 +37,7 @@ def prose(path, line):
 
 
 def count(paths):
-    """Suspects as (path, line number, reason, text), and the number of lines of prose."""
+    """The suspects as (path, line number, reason, text), and the number of lines of prose."""
     suspects, lines = [], 0
     for path in paths:
         with open(path, errors="replace") as file:

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """portable_wheel.py - writes the wheel for any Linux of this processor with glibc 2.28 or newer (`make wheel`).
 
-Usage      tools/portable_wheel.py BUILD FOLDER: of what lies in BUILD, which was compiled with tools/glibc_2_28.h
-Idea       manylinux allows glibc only. So the wheel has the library, those for TCP and GPUs, the command and the Python package; the libraries for
-           MPIs, UCX, PMIx and PyTorch differ from machine to machine, and come with `pip install` of the sources.
+Usage      tools/portable_wheel.py BUILD FOLDER     packs the libraries in BUILD, which were compiled with tools/glibc_2_28.h
+Idea       manylinux allows a dependency on glibc only. The wheel therefore contains the library, the libraries for TCP and
+           GPUs, the command and the Python package. The libraries for MPIs, UCX, PMIx and PyTorch depend on the machine; `pip
+           install` of the sources builds them.
 SPDX-License-Identifier: BSD-3-Clause"""
 import os
 import platform

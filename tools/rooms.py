@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""rooms.py - prints which room of src/ includes headers of which, as the graph that CONTRIBUTING.md shows.
+"""rooms.py - prints the dependencies between the rooms (folders) of src/ as the graph that is shown in CONTRIBUTING.md.
 
-Idea       an arrow goes from a room to each room whose headers it includes, unless the same room is reached by way
-           of another one: so every line of the graph says something.
-Usage      tools/rooms.py [--check CONTRIBUTING.md]    --check: exit status 1 if the page shows another graph
+Idea       An arrow goes from a room to each room whose headers it includes. Arrows that other arrows imply are left
+           out.
+Usage      tools/rooms.py [--check CONTRIBUTING.md]    --check: exit status 1 if the page has a different graph
 SPDX-License-Identifier: BSD-3-Clause"""
 import os
 import re
@@ -15,7 +15,7 @@ HOME = {os.path.basename(path): room for room, paths in FILES.items() for path i
 
 
 def includes(room):
-    """The other rooms whose headers this one includes."""
+    """The other rooms whose headers this room includes."""
     found = set()
     for path in FILES[room]:
         if path.endswith((".c", ".h")):
@@ -25,7 +25,7 @@ def includes(room):
 
 
 def below(direct, room):
-    """All rooms that are reached from this one."""
+    """All rooms that this room depends on, directly or indirectly."""
     reached = set()
     for other in direct[room]:
         reached |= {other} | below(direct, other)

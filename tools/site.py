@@ -1,12 +1,11 @@
 #!/usr/bin/python3
-"""site.py - the manual as a site, by mkdocs: build/site/index.html.
+"""site.py - builds the manual as a site with mkdocs: build/site/index.html.
 
 Usage      tools/site.py [--build build]      (make site)
-Idea       the pages of docs/, README.md, CONTRIBUTING.md and a few more are copied to build/site-pages, and changed only where
-           mkdocs reads Markdown in another way than GitHub: nested lists, a blank line before a list, links between pages.
-           So each page reads the same in both. The search works from a file: its index is a script, and the worker that
-           searches runs in a frame (tools/site_search.js). Doxygen writes the C API into api/ (tools/Doxyfile); its pages have a
-           search of their own.
+Idea       The pages of docs/, README.md, CONTRIBUTING.md and a few others are copied to build/site-pages. They are changed only
+           where mkdocs and GitHub interpret Markdown differently: nested lists, a blank line before a list, links between
+           pages. The search works without a server: its index is a script, and its worker runs in a frame
+           (tools/site_search.js). Doxygen writes the C API into api/ (tools/Doxyfile); these pages have a separate search.
 Needs      Debian's mkdocs, mkdocs-material and doxygen (tools/deps.sh site); no network.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
@@ -23,7 +22,7 @@ import check_docs
 import gallery
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# Pages beside docs/, and the first page: source, page of the site.
+# The first page, and pages from outside docs/: source, page of the site.
 PLACED = {"docs/README.md": "index.md", "README.md": "start.md", "CONTRIBUTING.md": "contributing.md",
           "CHANGELOG.md": "changes.md", "SECURITY.md": "reporting.md", "src/prove/SEMANTICS.md": "semantics.md",
           "src/cost/README.md": "cost-model.md", "src/choose/README.md": "choosing.md"}
@@ -55,7 +54,7 @@ ITEM = re.compile(r"( *)(?:[-*]|\d+\.) ")
 
 
 def place_of(source):
-    """The page of the site that a file of the tree becomes; None: none."""
+    """The page of the site for a file of the tree, or None."""
     return PLACED.get(source, source[5:] if source.startswith("docs/") and source.endswith((".md", ".svg")) else None)
 
 
@@ -64,7 +63,7 @@ def title_of(source):
 
 
 def relinked(line, source):
-    """Links to files of the tree become links to pages of the site; those to other files become code."""
+    """Turn links to files of the tree into links to pages of the site. Links to files without a page become code."""
     here = os.path.dirname(place_of(source))
 
     def link(m):
@@ -82,7 +81,7 @@ def relinked(line, source):
 
 
 def converted(source):
-    """The page as mkdocs reads it."""
+    """The text of a page for mkdocs."""
     out, in_list, mermaid = [], False, False
     for _, line, prose in check_docs.lines_of(source):
         if line.lstrip().startswith("```"):
@@ -123,7 +122,7 @@ def write_pages(folder):
 
 
 def write_api(pages, build):
-    """The C API by Doxygen. Its warnings, which are errors, go to build/doxygen.log; returns its exit status."""
+    """Write the C API with Doxygen. Warnings count as errors, and go to build/doxygen.log. Returns the exit status."""
     log = os.path.join(build, "doxygen.log")
     with open("tools/Doxyfile") as f:
         config = f.read() + "OUTPUT_DIRECTORY = %s\nHTML_OUTPUT = api\nWARN_LOGFILE = %s\n" % (pages, log)
@@ -134,7 +133,7 @@ def write_api(pages, build):
 
 
 def configuration(pages, site):
-    """mkdocs.yml, which is JSON but for the function that makes anchors."""
+    """The text of mkdocs.yml: JSON, except for the function that makes anchors."""
     config = {
         "site_name": "tutti", "docs_dir": os.path.abspath(pages), "site_dir": os.path.abspath(site), "use_directory_urls": False,
         "theme": {"name": "material", "font": False, "features": ["navigation.sections", "navigation.top"],
@@ -149,7 +148,7 @@ def configuration(pages, site):
 
 
 def make_search_local(site):
-    """The index of the search as a script that each page loads, since a page from a file may not fetch one."""
+    """Make the search index a script that each page loads, because a page that is opened from a file cannot fetch it."""
     with open(os.path.join(site, "search/search_index.json")) as f:
         index = f.read()
     with open(os.path.join(site, "search/search_index.js"), "w") as f:

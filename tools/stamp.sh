@@ -1,7 +1,6 @@
 #!/bin/sh
-# stamp.sh - a hash of the sources that `make prove` proves: schedules, algorithms, the prover.
-# Comments and layout do not count. src/choose/forms.def holds the hash of the sources that it was
-# made from.
+# stamp.sh - prints a hash of the sources that determine the result of `make prove`: schedules, algorithms, the prover.
+# Comments and layout are ignored. src/choose/forms.def contains the hash of its sources.
 # SPDX-License-Identifier: BSD-3-Clause
 set -eu
 export LC_ALL=C

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# stress_tests.sh - runs the tests that depend on time again and again, on a machine that is busy.
+# stress_tests.sh - repeats the tests that depend on time, on a machine that is kept busy.
 # SPDX-License-Identifier: BSD-3-Clause
 #
 #   tools/stress_tests.sh [ROUNDS [BESIDE]]      (100 rounds, 3 side by side)
 #
-# Idea       A test's limit of time should be one that only a hang reaches. So the tests run while
+# Idea       Only a hang should reach the time limit of a test. To check this, the tests run while
 #            stress-ng keeps every core, the memory and the scheduler busy, and while other rounds run.
-# Which      Those below, and the replays of the fuzzers' texts. TIMED names others.
-# Prints     A line per round: how many tests passed, failed and were skipped. The output of a round that
-#            failed stays in BUILD/stress. The status is 1 if a round failed.
+# Which      The tests below, and the replays of the fuzzers' texts. TIMED names other tests.
+# Prints     A line per round: the numbers of tests that passed, failed and were skipped. The output of a failed
+#            round stays in BUILD/stress. The exit status is 1 if a round failed.
 set -u
 cd "${BASH_SOURCE%/*}/.." || exit 2
 rounds=${1:-100} beside=${2:-3}
 export BUILD=${BUILD:-build}
 command -v stress-ng >/dev/null || { echo "stress_tests.sh: stress-ng is missing; tools/deps.sh stress installs it" >&2; exit 2; }
 
-# Tests whose verdict, or whose limits, have to do with time: ends, deaths, stops, waits, what sleeps cost.
+# Tests with results or limits that depend on time: exits, failures, stopped processes, waits, the cost of sleeping.
 timed="tests/sh/aggregator.sh tests/sh/cli_end.sh tests/sh/cli_run.sh tests/sh/cli_trace.sh tests/sh/doctor.sh tests/sh/faults.sh
   tests/sh/grow.sh tests/sh/hosts.sh tests/sh/hostile.sh tests/sh/leftovers.sh tests/sh/settings.sh tests/sh/shrink.sh
   tests/sh/silence.sh tests/sh/site.sh $BUILD/tests/test_doctor $BUILD/tests/test_ends $BUILD/tests/test_guard
@@ -32,7 +32,7 @@ trap 'kill $load $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# round I: one round; writes its last line to a file, and keeps the output if a test failed.
+# round I: runs a round; writes its last line to a file, and keeps the output if a test failed.
 round() {
   local log=$work/$1 began=$SECONDS
   tests/run "${programs[@]}" >"$log" 2>&1

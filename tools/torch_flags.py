@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""torch_flags.py - how to compile and link an extension (c10d/) for the PyTorch of the Python that runs this.
+"""torch_flags.py - prints the flags to compile and link an extension (c10d/) for the PyTorch of the Python that runs this.
 
 Usage      PYTHON tools/torch_flags.py cflags|libs|name
-Idea       PyTorch's wheels carry their headers and libraries. The standard of C++ is the one that its own builder of extensions
-           uses, and the names by which pybind11 recognises types of other modules are those that PyTorch was built with.
-Result     one line; status 1 and a reason if this Python has no PyTorch with headers, or no headers of its own.
+Idea       PyTorch's wheels contain headers and libraries. The C++ standard is that of PyTorch's own extension builder. The
+           names by which pybind11 recognizes types of other modules are those with which PyTorch was built.
+Result     one line; status 1 and a reason if this Python has no PyTorch with headers, or if Python's headers are missing.
 SPDX-License-Identifier: BSD-3-Clause"""
 import inspect
 import os
@@ -25,7 +25,7 @@ def cflags(torch, extension, root):
 
 
 def version(said):
-    """The interface belongs to the minor version; that of a nightly build to this build alone."""
+    """The version of PyTorch's binary interface: the minor version, or for a nightly build the exact version."""
     return re.sub(r"\W", "_", said) if ".dev" in said else "_".join(said.split(".")[:2])
 
 

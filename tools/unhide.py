@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""unhide.py - makes the hidden symbols of an object file visible: for the library that tests link.
+"""unhide.py - makes the hidden symbols of an object file visible, for the library that tests link.
 
-Idea       libtutti's objects are compiled with -fvisibility=hidden, and no option of a linker exports a hidden symbol. So this
-           changes the visibility in the symbol table of what `ld -r` made of all objects, and tests need no objects of their own.
-Usage      tools/unhide.py FILE.o, which is changed in place: ELF of 64 bits, little-endian
+Idea       libtutti's objects are compiled with -fvisibility=hidden, and linkers cannot export hidden symbols. `ld -r` joins all
+           objects, and this script changes the visibility in the symbol table of the result. Tests can then use the same
+           objects.
+Usage      tools/unhide.py FILE.o      changes the file in place; 64-bit little-endian ELF
 SPDX-License-Identifier: BSD-3-Clause"""
 import struct
 import sys

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""version.py - gives the tree a new version, in all places that name one.
+"""version.py - sets the version of the tree in all files that contain it.
 
-Usage      tools/version.py 0.2.0      (make version NEW=0.2.0); CONTRIBUTING.md, "A release", has the steps around it
-Idea       include/tutti.h is the source: make and the recipes read it there. The other places are written from it, each by a
-           pattern that must be found, so that a file that has changed its form is an error. The unreleased changes of
-           CHANGELOG.md become those of the new version, of today (or SOURCE_DATE_EPOCH). tests/package/recipes.sh compares the places.
+Usage      tools/version.py 0.2.0      (make version NEW=0.2.0); CONTRIBUTING.md, "A release", has the other steps
+Idea       make and the recipes read the version from include/tutti.h. In other files the version is replaced by a pattern. The
+           pattern must match, so that a change of a file's form is an error. The unreleased changes of CHANGELOG.md become
+           those of the new version, with today's date (or SOURCE_DATE_EPOCH). tests/package/recipes.sh compares the files.
 SPDX-License-Identifier: BSD-3-Clause"""
 import glob
 import os
@@ -19,7 +19,7 @@ NUMBER = r"\d+\.\d+\.\d+"
 
 
 def edit(path, *pairs):
-    """Replaces each pattern, which must be found. The old text is kept when one is not."""
+    """Replace each pattern in a file. Every pattern must match; otherwise the file is not changed."""
     with open(path) as f:
         text = f.read()
     for pattern, new in pairs:
@@ -54,7 +54,7 @@ def main():
                  "docs/man/tutti.1", "docs/man/tutti.3"):
         edit(path, (r"(\btutti(?:\\t)? ?)%s\b" % re.escape(old), r"\g<1>" + new))
     edit("tests/unit/test_wisdom.c", (r"this is %s\b" % re.escape(old), "this is " + new))
-    # A program that is linked to the new version may call functions that the old one lacks.
+    # A program that is linked with the new version may call functions that the old version does not have.
     edit("debian/libtutti0.symbols", (r"(\(symver\)\S+) %s" % NUMBER, r"\1 " + new))
     with open("debian/changelog") as f:
         entries = f.read()
@@ -62,7 +62,7 @@ def main():
     with open("debian/changelog", "w") as f:
         f.write("tutti (%s-0tutti1) unstable; urgency=medium\n\n  * New version: CHANGELOG.md says what is new.\n\n -- %s  %s\n\n%s"
                 % (new, who, time.strftime("%a, %d %b %Y %H:%M:%S +0000", now), entries))
-    # Wisdom of another version is refused at its first line, and the fuzzer wants to come further.
+    # Wisdom of another version is refused at its first line; the fuzzer's inputs must pass this check.
     corpus = "fuzz/corpus/wisdom.tar"
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["tar", "-xf", corpus, "-C", folder], check=True)

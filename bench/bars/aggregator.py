@@ -1,5 +1,5 @@
-# aggregator.py - the bars of sums in the network: from 64 KiB on near the links' floor, short vectors at least as
-# fast as naive; and an aggregator with a narrow link gets a share, and is not chosen alone.
+# aggregator.py - the targets of in-network reduction. At 64 KiB and above: near the lower bound of the links. Short vectors: at
+# least as fast as naive. An aggregator with a slow link gets a share of the vector, instead of all or nothing.
 # SPDX-License-Identifier: BSD-3-Clause
 import importlib.util
 import os
@@ -15,7 +15,7 @@ spec.loader.exec_module(bench)
 
 TITLE = "sums in the network, on hosts that are network namespaces with links of 200 Mbit/s (needs root)"
 FLOOR, GAIN = 1.15, 1.6
-NARROW = {1: 1.07, 2: 1.14}  # times a host's link: what a share of the vector gains at 4 MiB
+NARROW = {1: 1.07, 2: 1.14}  # link speed relative to a host's: wanted speedup from a share of the vector, at 4 MiB
 
 
 def worst(rows, value, first, last, largest):

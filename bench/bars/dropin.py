@@ -1,5 +1,5 @@
-# dropin.py - the bars of the drop-in: what it adds to a call that it passes on to the MPI. The bars of shared memory
-# and of hosts are measured once more through it (shm.py, hosts.py).
+# dropin.py - the target of the drop-in: the time that it adds to a call that it passes on to the MPI. shm.py and hosts.py
+# measure the targets of shared memory and of hosts through the drop-in, too.
 # SPDX-License-Identifier: BSD-3-Clause
 from dropin import Dropin, settings
 from measure import TRIES, Failed, Lab

@@ -1,5 +1,5 @@
-# elastic.py - the bars of ranks that are replaced between hosts: `tutti run --hosts --respawn`, 8 ranks on 4 hosts, which are all
-# this machine. Each kill is timed by the clock that the killer and the ranks share.
+# elastic.py - the targets of replacing failed ranks on several hosts: `tutti run --hosts --respawn`, 8 ranks on 4 simulated
+# hosts, which are all this machine, so that the killer and the ranks have the same clock.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import queue
@@ -12,14 +12,14 @@ from measure import median
 from verdict import at_most, limit, skipped
 
 TITLE = "a rank of several hosts is killed: the others are back at work, and a joiner takes its place"
-KILLS, RANKS, HOSTS, EACH = 200, 8, 4, 8  # EACH: kills per job: of different ranks, and last of a host
+KILLS, RANKS, HOSTS, EACH = 200, 8, 4, 8  # EACH: kills per job, of different ranks; the last one kills a host
 SOON = 250  # ms, at p99
 HUNG = 30  # s
-PAUSE = 100  # ms that tutti run waits before it starts a rank again
+PAUSE = 100  # ms that tutti run waits before it restarts a rank
 
 
 class Job:
-    """A job of mp_elastic; `lines` are words that its ranks say."""
+    """A job of mp_elastic; `lines` are the words of the lines that its ranks print."""
 
     def __init__(self, build, kills):
         env = {k: v for k, v in os.environ.items() if not k.startswith("TUTTI_")}
@@ -39,8 +39,8 @@ class Job:
         self.lines.put(["end"])
 
     def until_whole(self, replaced, back):
-        """{pid: ns} of all ranks, when `replaced` joiners have taken places. back: {pid: ns} of ranks that were at work again
-        before. None: it hangs, or has ended."""
+        """{pid: ns} of all ranks after `replaced` ranks have been replaced. back: {pid: ns} of the ranks that were working
+        again earlier. None: the job hangs, or has ended."""
         whole, end = {}, time.monotonic() + HUNG
         while len(whole) < RANKS:
             try:
@@ -75,8 +75,8 @@ def parent(pid):
 
 
 def kill_some(build, kills, lot, at_work, whole_again):
-    """Kills different ranks of a job, and last all ranks of a host, which `tutti run` there has started; the times in ms go
-    into the lists. Returns whether all went well."""
+    """Kill different ranks of a job one after another, and finally all ranks of a host with the `tutti run` that started them.
+    Appends the times in ms to the lists. Returns whether every recovery succeeded."""
     job = Job(build, kills - 1 + RANKS // HOSTS)
     at = job.until_whole(0, {})
     left, replaced = sorted(at) if at else [], 0

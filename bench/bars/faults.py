@@ -1,6 +1,6 @@
-# faults.py - the bars of failures: ranks that are killed, make another call, or stop. shm.py measures
-# small messages with all of this enabled (make bars ONLY=shm); this file measures the share of the record
-# and the hash of each call.
+# faults.py - the targets of failure detection: ranks that are killed, make a different call, or stop. shm.py measures
+# small messages with failure detection enabled (make bars ONLY=shm). This file measures the share of each call's time
+# that its call signature and hash take.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import random
@@ -17,14 +17,14 @@ KILLS, FAR_KILLS, AGGREGATORS, MISMATCHES, STOPS = 500, 100, 200, 200, 100
 NODES = ("0,1,2,3,4", "0,0,1", "0,1,1,0,2")  # placements of the ranks, over UCX
 SOON = 0.8  # s, over UCX
 WITHIN = 2  # s
-RECORDED = 5  # % of a call of 4 B, in the fastest round: bound for its record and its hash
-FAILED_STARTS = 5  # in a row; then no job can start here
+RECORDED = 5  # % of a call of 4 B, in the fastest round: limit for its call signature and hash
+FAILED_STARTS = 5  # after this number in a row, give up: jobs cannot start on this machine
 TIMEOUT = 0.5  # s, of tests/ranks/mp_stall.c
 
 
 class Kills:
-    """Jobs of 2 to 8 ranks, over UCX up to 5. All ranks but one are killed, one after another: one from each
-    communicator of 8 to 2 ranks, at any instant of calls of 4 B to 8 MiB."""
+    """Jobs of 2 to 8 ranks, over UCX 2 to 5. Ranks are killed one after another, at random times during calls of 4 B to 8 MiB,
+    until one is left; after each kill the others continue on a smaller communicator."""
 
     def __init__(self, build, wire, wanted, seed):
         self.kills = self.clean = self.hangs = self.wrong = self.left = 0
@@ -77,8 +77,8 @@ def output(argv, seconds):
 
 
 def rounds(build, program, wanted, seed):
-    """(how many were named, of how many, their times in ms) of a program that plays rounds, on 2 to 8 ranks in
-    turn."""
+    """Run a program that makes several rounds on 2 to 8 ranks: (number of failures that were named, number of failures, times
+    in ms)."""
     named, all_of_them, times = 0, 0, []
     for ranks in range(2, 9):
         n = wanted // 7 + (ranks - 2 < wanted % 7)
@@ -90,8 +90,8 @@ def rounds(build, program, wanted, seed):
 
 
 def recording(build, quick):
-    """ns, in the fastest round: a call of 4 B on 2 ranks, the same without its record, and a record and its hash
-    alone."""
+    """ns in the fastest round: a call of 4 B on 2 ranks, the same without its call signature, and only a call signature and its
+    hash."""
     words = output([os.path.join(build, "tutti"), "run", "-n", "2", os.path.join(build, "bench", "recording"),
                     "5" if quick else "31"], 300).split()
     return [float(w) for w in words] if len(words) == 3 else (None, None, None)
@@ -113,7 +113,8 @@ def far_bars(build, kills, seed):
 
 
 def aggregator_bars(build, wanted, seed):
-    """Jobs on nodes that are made up, whose aggregator is killed and started again: all sums are right, calls that fail name it, and the ranks continue."""
+    """Jobs on simulated nodes, with an aggregator that is killed and restarted: all sums are correct, failing calls name the
+    aggregator, and the ranks continue."""
     name = "an aggregator is killed or stopped: "
     if "ucx" not in wires(build):
         yield skipped(name + "jobs whose calls have the right sum or an error that names it", "no UCX here (make ucx)")

@@ -1,5 +1,5 @@
-# frontier.py - how near floats come to what is possible without the same bits on all ranks (sim/frontier.py), and that
-# SimGrid, which knows no price, agrees. Prices do not depend on the machine.
+# frontier.py - the targets of float sums compared with the fastest plans that do not guarantee the same bits on all ranks
+# (sim/frontier.py), and a check with SimGrid, which is independent of the cost model. Predictions do not depend on the machine.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import shutil
@@ -13,7 +13,7 @@ from verdict import at_least, at_most, limit, skipped  # noqa: E402
 
 TITLE = "prices and simulation: floats between the fewest steps and the fewest bytes, on the machine of paper 001"
 WANTED = {(127, 2048): 347, (127, 4096): 408, (127, 8192): 513, (1000, 4096): 516}  # us
-NEAR = {23: 1.25, 37: 1.25}  # of the frontier; else 1.16
+NEAR = {23: 1.25, 37: 1.25}  # ranks: allowed time relative to the frontier; 1.16 for other numbers of ranks
 ODD_ONES = (97, 113, 127, 255)  # ranks for which ceil(log2 P) rounds are wanted at 8 B
 SIMULATED = {(p, s) for p in (37, 96, 127, 255) for s in (2048, 4096, 8192)}
 

@@ -1,4 +1,4 @@
-# gpu.py - vectors on a GPU: what others pay for that; the rest needs a GPU (tools/on-gpu.sh).
+# gpu.py - the cost of the GPU support for calls on host vectors. Other targets need a GPU (tools/on-gpu.sh).
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import subprocess

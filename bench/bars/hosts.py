@@ -1,5 +1,5 @@
-# hosts.py - the bars of several hosts: tutti compared with Open MPI's own allreduce where links
-# are slow, on numbers of hosts that are no power of two, and with ranks that share a link.
+# hosts.py - the targets of several hosts: tutti compared with Open MPI's own allreduce on slow
+# links, for numbers of hosts that are not powers of two, and with ranks that share a link.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 
@@ -16,7 +16,7 @@ EVERYWHERE = 0.95
 
 
 def least(found, first, last, side):
-    """The least ratio and its size; None if the results of a size are missing."""
+    """The least ratio and its size; None if results are missing for a size."""
     sizes = [4 << 2 * i for i in range(20) if first <= 4 << 2 * i <= last]
     if not all(b in found["rows"] for b in sizes):
         return None, None

@@ -1,5 +1,5 @@
-# lighter.py - the bars of coded messages: how much faster they are on slow links, never slower than plain ones, accuracy after a
-# training, and the stated bound of the error. Stores lighter.json in BUILD/bench, as `make bench-lighter` does.
+# lighter.py - the targets of compressed messages: faster on slow links, never slower than uncompressed messages, the same
+# accuracy after a training, and errors within the stated bound. Stores lighter.json in BUILD/bench, like `make bench-lighter`.
 # SPDX-License-Identifier: BSD-3-Clause
 import importlib.util
 import os
@@ -27,7 +27,7 @@ def ratios(rows, way, **of):
 
 
 def faster(rows, layout, why):
-    """The least ratio of large vectors where links are slowest, of each kind of gradient."""
+    """For each kind of gradient, the least ratio of large vectors on the slowest links."""
     large = [r for r in rows if r["kind"] == "sum" and r["layout"] == layout and r["rate"] == RATES[0] and r["bytes"] >= LARGE]
     for way, want in FASTER.items():
         for net in lighter.NETS:
@@ -40,7 +40,7 @@ def faster(rows, layout, why):
 
 
 def never_slower(rows, way, why, measured=False):
-    """The least ratio of the calls that are coded. The others run the plan of plain ones, so their ratios are noise."""
+    """The least ratio of the calls with compression. Other calls run the same plan on both sides, so their ratios are noise."""
     asked = [r for r in rows if way + "_ratio" in r]
     coded = [r[way + "_ratio"] for r in asked if r[way + "_plan"] != r["plain_plan"]]
     name = "%s, %s: the least ratio of coded calls (%d of %d are)" % (
@@ -49,7 +49,7 @@ def never_slower(rows, way, why, measured=False):
 
 
 def bound(build, quick):
-    """What test_code says: 10^7 vectors, or 10^6."""
+    """The result of test_code on 10^7 vectors, or 10^6 if quick."""
     try:
         out = measure.run([os.path.join(build, "tests", "test_code")], 900, {} if quick else {"TUTTI_TEST_ALL": "1"})[0]
     except Failed as e:

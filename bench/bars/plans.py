@@ -1,5 +1,5 @@
-# plans.py - the bars of a communicator of 10,000 ranks: one rank builds it over a network that carries no bytes, and chooses,
-# builds and lowers its first plans (bench/scale.c).
+# plans.py - the targets of a communicator of 10,000 ranks: one rank makes it over a network that moves no data, and chooses,
+# builds and prepares its first plans (bench/scale.c).
 # SPDX-License-Identifier: BSD-3-Clause
 import statistics
 from argparse import Namespace
@@ -10,12 +10,12 @@ from verdict import at_most
 TITLE = "a rank of 10,000 makes its communicator and its first plans"
 RANKS, RUNS = 10000, 5
 QUICK = {"ranks": 1000, "runs": 1}
-PARTS = ["tables", "alone", "exchange", "places", "first", "second"]  # up to calls of 8 bytes and of 1 MiB
+PARTS = ["tables", "alone", "exchange", "places", "first", "second"]  # the steps up to the calls of 8 bytes and of 1 MiB
 STORED = {}
 
 
 def run(net, ranks):
-    """{PART: (seconds, bytes that it keeps)}."""
+    """{PART: (seconds, bytes that stay allocated)}."""
     lines = [line.split() for line in scale.scale("setup", ranks, scale.NETWORKS[net][ranks], scale.figures(net, ranks), 1)]
     return {line[0]: (float(line[1]), int(line[2])) for line in lines if line[0] in PARTS + ["all"]}
 

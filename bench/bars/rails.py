@@ -1,5 +1,5 @@
-# rails.py - the bar of several network cards: tutti over UCX on two links of each host at once, compared with tutti over UCX
-# on one of them, in the same processes, by turns. Hosts are network namespaces, which need root.
+# rails.py - the target of several network cards: tutti over UCX on two links of each host, compared with tutti over UCX on one
+# of them, alternately in the same processes. Hosts are network namespaces, which need root.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 

@@ -1,9 +1,9 @@
-# shm.py - the bars of one machine's shared memory: small and large vectors at two
-# ranks, more ranks than cores, types, kernels, waiting, memory; and the same through the drop-in.
+# shm.py - the targets of shared memory on one machine: small and large vectors on two ranks, more ranks
+# than cores, types, kernels, waiting, memory; and the same through the drop-in.
 #
-# Libraries that fit into one process take turns of milliseconds there (bench/turns.py). With a core for each
-# rank, rounds on near and on far cores have bars of their own: cores of virtual machines move, so a state that was
-# not seen in five launches is skipped, and said.
+# Libraries that fit into one process are measured alternately, in time slices of milliseconds (bench/turns.py). If each
+# rank has a core, rounds on near and on far cores have separate targets. The hypervisor migrates virtual CPUs; a state
+# (near or far) that did not occur in five launches is skipped, and the report says so.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import re
@@ -24,7 +24,7 @@ def span(lo, hi):
 
 
 def least(ratios):
-    """The least of {where: ratio}, and ' at where'."""
+    """The least ratio of {where: ratio}, and the text ' at where'."""
     if not ratios:
         return None, ""
     where = min(ratios, key=ratios.get)
@@ -35,7 +35,7 @@ def least(ratios):
 
 
 class Two:
-    """Two ranks, each on its core: Points beside both MPIs and gloo, of as many launches as it takes to see each size
+    """Two ranks, each on its own core: Points with both MPIs and gloo. Launches are repeated until each size was measured
     on near and on far cores."""
 
     def __init__(self, turns, last, quick):
@@ -69,7 +69,7 @@ class Two:
             self.why[mpi] = str(e)
 
     def faster_mpi(self, mine, state, lo, hi):
-        """{size: how many times as long as `mine` the faster MPI takes}; sizes without both MPIs are left out."""
+        """{size: time of the faster MPI / time of `mine`}; sizes without results of both MPIs are left out."""
         found = {}
         for b in span(lo, hi):
             each = [m[b].ratio("own", mine, state) if b in m else None for m in self.mpis.values()]
@@ -78,13 +78,13 @@ class Two:
         return found
 
     def floor(self, mine, floor, state, lo, hi):
-        """{size: how many times as long as a floor `mine` takes}"""
+        """{size: time of `mine` / time of the lower bound}"""
         of = self.mpis["Open MPI"]
         found = {b: of[b].ratio(mine, floor, state) for b in span(lo, hi) if b in of}
         return {b: r for b, r in found.items() if r}
 
     def missing(self, state, found, lo, hi):
-        """Why a bar cannot be judged: a peer that failed, or a state or a size that was not seen."""
+        """The reason why a target cannot be judged: a peer failed, or a state or a size was not measured."""
         if self.why:
             return "; ".join("%s: %s" % w for w in self.why.items())
         lost = [bytes_name(b) for b in span(lo, min(hi, self.last)) if b not in found]
@@ -92,7 +92,7 @@ class Two:
 
 
 def complete(found, lo, hi):
-    """No minimum and no mean over fewer sizes than asked for."""
+    """`found`, or {} if a size is missing, so that no minimum or mean covers fewer sizes than wanted."""
     return found if all(b in found for b in span(lo, hi)) else {}
 
 
@@ -110,7 +110,7 @@ def the_least(found):
     return least({bytes_name(b): r for b, r in found.items()})
 
 
-# state, first and last size, the mean and the least wanted of the faster MPI's time over tutti's
+# state, first and last size, the wanted mean and minimum of the ratio: time of the faster MPI / time of tutti
 PRIVATE = [("near", 4, 64 * MI, 2.2, 1.3), ("far", 4, 64 * MI, 2.0, 1.2), ("far", 64 * KI, 16 * MI, 2.5, None)]
 
 
@@ -128,7 +128,7 @@ def private(two):
 
 
 def small(two):
-    """4 B compared with the bare exchange of lines."""
+    """Calls of 4 B compared with the bare exchange of cache lines."""
     for state in STATES:
         over = two.floor("tutti", "exchange", state, 4, 4).get(4)
         yield at_most("P=2 %s, 4 B, over a bare exchange of lines" % state, 1.6, over, two.missing(state, {}, 4, 4))
@@ -156,7 +156,7 @@ def shared(two):
 
 
 def halves(lab, rounds):
-    """1 Mi elements of bf16 compared with as many floats."""
+    """1 Mi elements of bf16 compared with the same number of floats."""
     each = []
     for k in range(rounds):
         t = {}
@@ -169,7 +169,7 @@ def halves(lab, rounds):
 
 
 def traced(lab, rounds):
-    """64 KiB with a trace and without, in turn."""
+    """Calls of 64 KiB with and without a trace, alternately."""
     with tempfile.TemporaryDirectory() as folder:
         env = {"TUTTI_TRACE": os.path.join(folder, "x.json")}
         t = {False: [], True: []}
@@ -185,7 +185,7 @@ def traced(lab, rounds):
 
 
 def crowded(turns, ranks, last):
-    """Any state: with more ranks than cores a call is mostly turns of the scheduler."""
+    """In any state, because with more ranks than cores most of a call's time is context switches."""
     groups = [("4 B-1 KiB, mean", 3.0, 4, KI), ("16 KiB-16 MiB, mean", 2.2, 16 * KI, 16 * MI)]
     pooled, worst, why, floor, yielded = {g[0]: [] for g in groups}, {}, {}, [], None
     for p in ranks:
@@ -220,7 +220,7 @@ def crowded(turns, ranks, last):
 
 
 def dropped_in(turns, last):
-    """MPI_Allreduce of a program that knows no tutti, beside the MPI's own and tutti's call, in one process."""
+    """MPI_Allreduce through the drop-in, compared with the MPI's own function and with tutti's call, in one process."""
     for mpi, title in (("openmpi", "Open MPI"), ("mpich", "MPICH")):
         found, why = {}, ""
         try:
@@ -235,7 +235,7 @@ def dropped_in(turns, last):
             value, where = the_least(complete(gain, 4, last))
             yield at_least("P=2 %s, %s / the drop-in, 4 B-%s, least%s" % (state, title, bytes_name(last), where), 1.2, value, reason)
             yield at_least("P=2 %s, %s / the drop-in, mean" % (state, title), 2.0, the_mean(complete(gain, 4, last))[0], reason)
-            # a call's extra time as a share of what it may cost: 5 % and 100 ns
+            # the overhead of a call relative to the allowed overhead of 5 % plus 100 ns
             share = {b: 1 / max((shim - own) / (0.05 * own + 0.1), 0.01) for b, (shim, own) in cost.items() if shim and own}
             value, where = the_least(complete(share, 4, last))
             yield at_most("P=2 %s, %s: what the drop-in adds, of (5 %% + 100 ns), greatest%s" % (state, title, where), 1,
@@ -246,7 +246,7 @@ def dropped_in(turns, last):
 
 
 def kernels(lab, rounds):
-    """With the best instruction set, into one of the inputs and into a third vector."""
+    """Kernels of the best instruction set, with the result in one of the inputs and in a third vector."""
     for kind in ("float", "double"):
         for op in ("sum", "min", "max"):
             each = {}

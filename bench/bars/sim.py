@@ -1,6 +1,6 @@
-# sim.py - the bars of simulation: hundreds of ranks under SimGrid, tutti's choice compared with the
+# sim.py - the targets of simulation: hundreds of ranks under SimGrid, tutti's choice compared with the
 # best allreduce of SimGrid. Simulated time does not depend on the machine. SimGrid's times
-# come from docs/sim/results.tsv (make sim); this program simulates the fastest one again.
+# come from docs/sim/results.tsv (make sim); this program repeats the simulation of the fastest one.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import shutil
@@ -17,8 +17,8 @@ from verdict import at_least, at_most, skipped  # noqa: E402
 
 TITLE = "simulated: 37 to 255 ranks on a flat network, 192 ranks on three levels (the best built-in's time over tutti's); a late host"
 TREE, RANKS = plans.TREE, plans.TREE_RANKS
-SHORT = (8, 512, 4096, 16384, 65536)  # bytes: vectors for which messages cost more than bytes
-STORED = {}  # tables beside the bars, as in bars.py
+SHORT = (8, 512, 4096, 16384, 65536)  # bytes: sizes for which latency takes more time than transfer
+STORED = {}  # additional tables, see bars.py
 
 
 def fresh_flat(results, build, ranks, sizes):
@@ -44,7 +44,7 @@ def seconds(results, what, size):
 
 
 def equations(size):
-    """Paper 002's equations 6, 7 and 9 on this tree, each hop with its own latency."""
+    """Equations 6, 7 and 9 of paper 002 for this tree, with the latency of each hop."""
     link, (racks, nodes, cores) = smpi.TREE, (3, 16, 4)
     core = 2 * link["core"].latency
     node = core + 2 * link["node"].latency
@@ -90,7 +90,8 @@ def tree_bars(results, sizes):
 
 
 def short_bars(build):
-    """Short vectors on three levels: tutti's choice, an algorithm per level, beside all that SimGrid has and two-level."""
+    """Short vectors on three levels: tutti's choice, with an algorithm per level, compared with SimGrid's algorithms and
+    two-level."""
     def right(what, **more):
         found = smpi.simulate(TREE, RANKS, what, SHORT, build=build, **more)
         return {b: run for b, run in found.items() if run.seconds and run.verdict in stored.RIGHT}
@@ -112,8 +113,8 @@ def short_bars(build):
 
 
 def topology_bars(results, build):
-    """Tori, fat trees, dragonflies and paper 001's cluster: prices, the choice, and the best built-in. The choices on 64 ranks in order
-    are simulated again; all else is stored."""
+    """Tori, fat trees, dragonflies and paper 001's cluster: predictions, the choice, and SimGrid's best allreduce. The choices
+    on 64 ranks in order are simulated again; the other results are stored ones."""
     for network in (n for n in topologies.IN_ORDER if topologies.ranks_of(n) == 64):
         for size in topologies.SIZES:
             plan = topologies.choice(network, size, build)
@@ -121,7 +122,7 @@ def topology_bars(results, build):
     prices.renew(results, build)
     for title, rows in tables.groups(results):
         off, choice, built = tables.measured(results, rows)
-        if title != tables.MISTOLD:  # no price can know what tutti is told wrongly
+        if title != tables.MISTOLD:  # predictions from a wrong description of the network are not judged
             yield at_least("%s: prices within 10 %% of the simulation" % title, 0.9, tables.within(off, 0.1))
             yield at_least("%s: prices within 25 %%" % title, 1, tables.within(off, 0.25))
         yield at_most("%s: the choice over the best simulated plan, in the mean" % title, 1.05, sum(choice) / len(choice))
@@ -130,8 +131,8 @@ def topology_bars(results, build):
 
 
 def loggp_bars(results, build, some):
-    """Messages that leave while others are on their way: prices, and the best built-in that sends one at a time. 37 and 16 ranks are
-    simulated again."""
+    """Several messages in flight per rank (LogGP): predictions, compared with SimGrid's best allreduce that sends one message
+    at a time. 37 and 16 ranks are simulated again."""
     for ranks in some:
         results.put("flat", "loggp", ranks, "tutti", "float", smpi.simulate("flat", ranks, "tutti", tables.SIZES[:4], mode="loggp", build=build))
     rows = [tables.row_of(results, "loggp", ranks, "float", size) for ranks in tables.RANKS for size in tables.SIZES[:4]]

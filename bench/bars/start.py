@@ -1,6 +1,6 @@
-# start.py - the bars of starting a job of very many ranks: real processes on this machine, and a simulated job of
-# 10,000 ranks on 625 hosts (bench/starting.c says what is simulated). They need some GB of memory, and keep this
-# machine busy for a minute.
+# start.py - the targets of starting a job of very many ranks: real processes on this machine, and a simulated job of
+# 10,000 ranks on 625 hosts (see bench/starting.c). They need several GB of memory, and use all cores of the machine for a
+# minute.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import subprocess
@@ -26,7 +26,7 @@ def start(build, *words):
 
 
 def memory_free():
-    """GB."""
+    """Available memory in GB."""
     for line in open("/proc/meminfo"):
         if line.startswith("MemAvailable"):
             return int(line.split()[1]) / 1e6

@@ -1,5 +1,5 @@
-# tls.py - the bars of ranks over tutti's own TCP (TUTTI_NET=tcp) and over TLS (TUTTI_TLS=all) beside UCX's TCP, alternately
-# (bench/tls.py). Hosts of network namespaces need root.
+# tls.py - the targets of tutti's own TCP (TUTTI_NET=tcp) and of TLS (TUTTI_TLS=all), compared with UCX's TCP, alternately
+# (bench/tls.py). Hosts are network namespaces, which need root.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 
@@ -8,7 +8,7 @@ from measure import Failed, bytes_name
 from verdict import Cannot, at_most, limit
 
 TITLE = "time by TCP and TLS / time by UCX's TCP, sums of two ranks (the hosts need root)"
-WANTED = {"TCP": (1.15, 1.15), "TLS": (1.5, 2.0)}  # up to 1 KiB, and longer
+WANTED = {"TCP": (1.15, 1.15), "TLS": (1.5, 2.0)}  # allowed time relative to UCX's TCP: up to 1 KiB, and for longer vectors
 STORED = {}
 
 

@@ -1,4 +1,4 @@
-# torch.py - the bars of PyTorch on tutti: all_reduce and training steps compared with gloo.
+# torch.py - the targets of PyTorch on tutti: all_reduce and training steps compared with gloo.
 # SPDX-License-Identifier: BSD-3-Clause
 import importlib.util
 import os

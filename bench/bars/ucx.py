@@ -1,6 +1,6 @@
-# ucx.py - the bars of tutti over UCX, compared with the best of Open MPI over its own TCP, Open MPI over
-# UCX, and gloo, on hosts with slow links. Larger sizes have the bars of hosts.py beside Open MPI's two; beside
-# gloo, which fills the links at 1 MiB, tutti is never slower from 4 KiB on.
+# ucx.py - the targets of tutti over UCX, on hosts with slow links. Small sizes: compared with the fastest of Open MPI over its
+# own TCP, Open MPI over UCX, and gloo. Larger sizes: the targets of hosts.py compared with Open MPI, and never slower than
+# gloo, which saturates the links at 1 MiB, from 4 KiB up.
 # SPDX-License-Identifier: BSD-3-Clause
 import importlib.util
 import os
@@ -20,7 +20,7 @@ FLAT = ("5x1", "6x1", "7x1", "8x1")
 
 
 def measured(build, out, layouts, quick):
-    """{layout: {size: {rival: rival's time / tutti's}}}, and {layout: why it is missing}"""
+    """{layout: {size: {rival: rival's time / tutti's}}}, and {layout: the reason if results are missing}"""
     rest = dict(rounds=2 if quick else 7, budget=0.03 if quick else 0.05, last=64 * KI if quick else LAST)
     found, why = {l: {} for l in layouts}, {}
     for pml, sides in (("ob1", ("ucx", "gloo")), ("ucx", ("ucx",))):
@@ -38,7 +38,7 @@ def measured(build, out, layouts, quick):
 
 
 def least(rows, first, last, without=()):
-    """The least ratio to the best rival, and where; None, None if a size or a rival is missing."""
+    """The least ratio to the best rival, and its size; None, None if results of a size or a rival are missing."""
     sizes = [4 << 2 * i for i in range(20) if first <= 4 << 2 * i <= last]
     if not all(len(rows.get(b, {})) >= 2 for b in sizes):
         return None, ""

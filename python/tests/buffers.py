@@ -1,4 +1,4 @@
-"""buffers.py - accepted and refused buffers, and the error sentences. On any number of ranks.
+"""buffers.py - accepted and refused buffers, and the error messages. On any number of ranks.
 
     python3 python/tests/buffers.py [--plain]    --plain: without numpy
 
@@ -26,7 +26,7 @@ P, me = comm.size, comm.rank
 
 
 class Lent:
-    """An array of another library: it has no buffer, only __dlpack__."""
+    """An array of another library, with __dlpack__ and without a buffer."""
 
     def __init__(self, inner, device=(1, 0), why=None):
         self.inner, self.device, self.why = inner, device, why
@@ -41,7 +41,7 @@ class Lent:
 
 
 class Tensor:
-    """An array that exports a handmade capsule of DLPack 1.x: (kind, bits) as in DLPack."""
+    """An array with __dlpack__ that returns a capsule made by hand, of DLPack 1.x; (kind, bits) as in DLPack."""
 
     def __init__(self, memory, kind, bits, shape, strides=None, offset=0, flags=0, major=1):
         axes = ctypes.c_int64 * len(shape)
@@ -87,7 +87,7 @@ def tensors():
 
 
 def plain_ones():
-    """Without numpy: sums of each kind in place, and into new memory."""
+    """Without numpy: sums of each kind of buffer, in place and into new memory."""
     for kind in "bBhHiIlLqQfd":
         x = array.array(kind, [1, 2, 3])
         y = comm.allreduce(x)

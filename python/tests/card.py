@@ -1,5 +1,5 @@
-"""card.py - arrays in a GPU's memory for the tests, by the driver's functions: a simulated driver's (tests/gpu/), or a GPU's.
-TUTTI_CUDA_LIBRARY names the driver.
+"""card.py - arrays in GPU memory for the tests, made with the functions of the CUDA driver: of a GPU's, or of a simulated one
+(tests/gpu/). TUTTI_CUDA_LIBRARY names the driver.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -12,7 +12,7 @@ from tutti import _dlpack
 _driver = ctypes.CDLL(os.environ.get("TUTTI_CUDA_LIBRARY") or "libcuda.so.1")
 _pointer, _bytes = ctypes.c_void_p, ctypes.c_size_t
 NON_BLOCKING = 1
-# DLPack's kind, and numpy's letter, of the formats of array.array.
+# For each format of array.array: the kind in DLPack, and numpy's letter.
 KINDS = {"f": (2, "f"), "d": (2, "f"), "i": (0, "i"), "B": (1, "u")}
 
 
@@ -23,7 +23,7 @@ def _call(name, *arguments):
 
 
 def start(rank):
-    """Starts the driver, and takes a device."""
+    """Initialize the driver, and select a device."""
     n, device, context = ctypes.c_int(), ctypes.c_int(), _pointer()
     _call("cuInit", 0)
     _call("cuDeviceGetCount", ctypes.byref(n))
@@ -33,7 +33,7 @@ def start(rank):
 
 
 def stream():
-    """A new stream, which does not wait for the default one."""
+    """A new stream that does not synchronize with the default stream."""
     handle = _pointer()
     _call("cuStreamCreate", ctypes.byref(handle), NON_BLOCKING)
     return handle.value
@@ -44,13 +44,13 @@ def settle(handle=None):
 
 
 class Memory:
-    """Elements on the card, of a format of array.array, in the order of one stream."""
+    """Elements in GPU memory, of a format of array.array. Copies to and from it are enqueued on one stream."""
 
     def __init__(self, values, form="f", on=None, shape=None):
         self.host = array.array(form, values)
         self.form, self.on, self.shape = form, on, tuple(shape or (len(self.host),))
         self.at = _pointer()
-        self.asked = []  # for which streams it was ordered
+        self.asked = []  # the streams for which the array was requested
         _call("cuMemAlloc_v2", ctypes.byref(self.at), _bytes(max(self.nbytes, 1)))
         self.put(self.host)
 
@@ -59,13 +59,13 @@ class Memory:
         return len(self.host) * self.host.itemsize
 
     def put(self, values):
-        """Later: in the order of its stream."""
-        self.host = array.array(self.form, values)  # which must live until then
+        """Enqueue a copy of the values on the array's stream."""
+        self.host = array.array(self.form, values)  # must live until the copy is done
         if self.nbytes:
             _call("cuMemcpyHtoDAsync_v2", self.at, _pointer(self.host.buffer_info()[0]), _bytes(self.nbytes), _pointer(self.on))
 
     def get(self, on=None):
-        """The elements, after what this stream has got."""
+        """Wait for all work enqueued on this stream, and return the elements."""
         out = array.array(self.form, bytes(self.nbytes))
         if self.nbytes:
             _call("cuMemcpyDtoHAsync_v2", _pointer(out.buffer_info()[0]), self.at, _bytes(self.nbytes), _pointer(on))
@@ -81,9 +81,9 @@ class Memory:
 
 
 class Tensor(Memory):
-    """As PyTorch's: with __dlpack__, new_empty and zero_."""
+    """An array like PyTorch's, with __dlpack__, new_empty and zero_."""
 
-    old = False  # one that does not know of versions
+    old = False  # True: an older library, whose __dlpack__ does not have max_version
 
     def __dlpack_device__(self):
         return (2, 0)
@@ -115,7 +115,7 @@ class Tensor(Memory):
 
 
 class Bare(Memory):
-    """As Numba's: with __cuda_array_interface__, and no function that makes another one."""
+    """An array like Numba's, with __cuda_array_interface__ and without a function that makes another array."""
 
     def __init__(self, *arguments, said=None, **named):
         super().__init__(*arguments, **named)

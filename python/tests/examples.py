@@ -26,7 +26,7 @@ def of_document():
 
 
 def documented():
-    """Every public name has a docstring."""
+    """Check that every public name has a docstring."""
     bare = [name for name in dir(tutti) if not name.startswith("_") and callable(getattr(tutti, name)) and
             not getattr(tutti, name).__doc__]
     bare += [f"Comm.{name}" for name in dir(tutti.Comm) if not name.startswith("_") and

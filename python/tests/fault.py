@@ -1,4 +1,4 @@
-"""fault.py - rank 1 commits an error; each rank prints its own error on a line.
+"""fault.py - rank 1 makes a mistake or fails; each rank prints the error that it gets on a line.
 
     tutti run --keep-going -n 3 python3 python/tests/fault.py HOW
 
@@ -22,13 +22,13 @@ x = array.array("d", [1.0] * 1000)
 
 
 def say(text):
-    """Prints a line at once."""
+    """Print a line with a single write."""
     sys.stdout.write(f"rank {me}: {text}\n")
     sys.stdout.flush()
 
 
 def told(function, *args, **kwargs):
-    """Calls the function, and prints on a line what it raised."""
+    """Call the function, and print the exception that it raises on a line."""
     begin = time.monotonic()
     try:
         function(*args, **kwargs)
@@ -55,20 +55,20 @@ def raises_in_block():
         others_wait()
         return
     try:
-        time.sleep(0.3)  # all have it
+        time.sleep(0.3)  # by then every rank has it
         with comm:
-            request = other.iallreduce(x)  # the others do not call this one
+            request = other.iallreduce(x)  # the other ranks do not call it on this communicator
             raise KeyError("epoch")
     except KeyError:
         say(f"goes on, {comm!r}, {request!r}")
 
 
 def raises_in_flight():
-    """With an operation in flight, and with a communicator that the others do not know."""
+    """Rank 1 raises while an operation is in flight."""
     request = comm.iallreduce(x)
     if me == 1:
         raise RuntimeError("while it is in flight")
-    told(lambda: (request.wait(), comm.allreduce(x)))  # whichever comes first
+    told(lambda: (request.wait(), comm.allreduce(x)))  # either call may be the first to fail
 
 
 def exits():
@@ -82,13 +82,13 @@ def killed():
     if me == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     others_wait()
-    told(comm.barrier)  # the error stays
+    told(comm.barrier)  # later calls return the same error
     with comm.shrink() as rest:
         say(f"goes on with {rest.size}, sum {rest.allreduce(x)[0]:g}")
 
 
 def respawned():
-    """A new rank comes in its place (--respawn)."""
+    """A new rank replaces the failed one (--respawn)."""
     global comm
     if not new:
         if me == 1:
@@ -99,20 +99,20 @@ def respawned():
 
 
 def forks():
-    """A worker uses the group, fails, and its rank exits."""
+    """A forked worker uses the group and fails, then its rank exits."""
     if me == 1:
         child = os.fork()
         if child == 0:
             told(comm.allreduce, x)
             told(tutti.from_env)
-            sys.exit(5)  # with all exit handlers
+            sys.exit(5)  # runs all exit handlers
         _, status = os.waitpid(child, 0)
         raise RuntimeError(f"worker ended with {os.waitstatus_to_exitcode(status)}")
     others_wait()
 
 
 def worker_hangs():
-    """A worker uses the group while its rank waits outside of tutti."""
+    """A forked worker uses the group while its rank waits outside tutti."""
     if me == 1:
         worker = multiprocessing.get_context("fork").Process(target=told, args=(comm.allreduce, x))
         worker.start()
@@ -131,7 +131,7 @@ def other_type():
 
 
 def two_threads():
-    """One communicator in two threads at once."""
+    """Two threads use one communicator simultaneously."""
     other = comm.dup()
     if me == 1:
         begins = threading.Event()
@@ -146,7 +146,7 @@ def two_threads():
 
 
 def forgets():
-    """Exits without finalize, with all kinds of objects in use."""
+    """Exit without finalize, with objects of all kinds in use."""
     global kept
     kept = [comm.iallreduce(x), comm.allreduce_init(x), comm.dup(), comm.split(0), tutti.scaled(2), comm.alloc(100),
             tutti.op(lambda a, b: a), comm.isend(x, (me + 1) % P), comm.irecv(x[:], (me - 1) % P)]
@@ -157,7 +157,7 @@ def forgets():
 
 
 def forks_and_ends():
-    """A child that inherits all objects exits as Python does: without a message, and its parent goes on."""
+    """A forked child that inherits all objects exits normally and without a message; its parent continues."""
     forgets()
     child = os.fork()
     if child == 0:
@@ -167,7 +167,7 @@ def forks_and_ends():
 
 
 def daemon():
-    """Exits while a thread waits in a call forever."""
+    """Exit while a thread waits in a call that never ends."""
     waits = tutti.from_threads(2)[0]
     threading.Thread(target=waits.allreduce, args=(x,), daemon=True).start()
     time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""Reads the flight records of three ranks, by the rules of PyTorch's analyzer. torch_flight.sh runs it.
+"""Reads the flight records of three ranks, with the rules of PyTorch's analyzer. torch_flight.sh runs it.
 
 SPDX-License-Identifier: BSD-3-Clause
 """

@@ -1,10 +1,10 @@
-"""Jobs of ranks that use PyTorch, one after another. This process imports PyTorch once, and forks the ranks.
+"""Runs jobs of ranks that use PyTorch, one after another. This process imports PyTorch once, and forks the ranks.
 
     python3 forked.py FOLDER     reads lines: RANKS [VARIABLE=VALUE...] SCRIPT [ARGUMENT...]
 
-The ranks have torchrun's environment, and PyTorch's store is here. What they print is in FOLDER/out and FOLDER/err. After each job a
-line is printed, the job's exit status: that of the first rank that failed, 128 more than the signal that killed it, or 124 after LIMIT
-seconds, when the ranks print where they are. SPDX-License-Identifier: BSD-3-Clause
+The ranks get the environment of torchrun; this process serves the store. Their output goes to FOLDER/out and FOLDER/err. A line
+with the exit status is printed for each job: the status of the first rank that failed, 128 plus the signal that killed it, or
+124 after LIMIT seconds, when the ranks print their stacks. SPDX-License-Identifier: BSD-3-Clause
 """
 import ctypes
 import datetime
@@ -22,7 +22,7 @@ LIMIT = 100
 
 
 def ended(pids):
-    """Waits for the ranks; the job's exit status."""
+    """Wait for the ranks, and return the job's exit status."""
     until, left, first = time.monotonic() + LIMIT, set(pids), 0
     while left:
         for pid in set(left):
@@ -40,7 +40,7 @@ def ended(pids):
 
 
 def become(rank, ends, words):
-    """This process is a rank now; what it runs."""
+    """Turn this process into a rank, and return the script that it is to run."""
     for descriptor, file in enumerate([open(os.devnull, "rb"), *ends]):
         os.dup2(file.fileno(), descriptor)
     faulthandler.enable(2)
@@ -53,11 +53,11 @@ def become(rank, ends, words):
 
 
 def jobs(folder):
-    """In a rank it returns what to run; here, at the end of the input, nothing."""
+    """Run the jobs. Returns the script to run in a forked rank, and None in this process at the end of the input."""
     for line in sys.stdin:
         size, *words = line.split()
         store = dist.TCPStore("127.0.0.1", 0, None, True, datetime.timedelta(seconds=LIMIT), False)
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(store))  # never destroyed: a rank would end this process's thread
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(store))  # keeps a rank from ending this process's thread
         os.environ.update(WORLD_SIZE=size, MASTER_PORT=str(store.port))
         pids = []
         with open(f"{folder}/out", "wb") as out, open(f"{folder}/err", "wb") as err:

@@ -1,8 +1,8 @@
-"""interrupts.py - rank 1 of two waits for rank 0, in every possible way, and gets a SIGINT: it raises
-KeyboardInterrupt at once, rank 0 does not hang, and ranks that can go on do. Prints TAP;
+"""interrupts.py - rank 1 of two waits for rank 0 in each of the blocking calls, and gets a SIGINT. It must raise
+KeyboardInterrupt promptly, rank 0 must not hang, and waits that can be resumed must still work. Prints TAP;
 `tutti run -n 2 python3 interrupts.py`.
 
-    interrupts.py NAME    only that, without TAP: for waits that need their own job, or a terminal
+    interrupts.py NAME    runs this test only, without TAP: for waits that need a separate job, or a terminal
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -17,13 +17,13 @@ import time
 import tutti
 from tutti import _signals
 
-PROMPT, AFTER = 20, 0.2  # s; with free cores a wait begins in 1 ms, and ends within 0.1 s of the signal; on busy ones in seconds
+PROMPT, AFTER = 20, 0.2  # s; on idle cores a wait ends within 0.1 s of the signal, on busy ones within seconds
 x = array.array("d", [1.0] * 3)
 long = array.array("d", bytes(1 << 23))
 
 
 def soon(to=signal.SIGINT, after=AFTER):
-    """Another process sends a signal while this one is in C."""
+    """Make another process send a signal while this one is in C."""
     subprocess.Popen(["sh", "-c", f"sleep {after}; kill -{int(to)} {os.getpid()}"])
 
 
@@ -47,7 +47,7 @@ def hears(call, words):
 
 
 def until_raised(comm):
-    """Rank 1 reports that it has raised; then rank 0 comes."""
+    """Wait on rank 0 until rank 1 reports that it has raised its exception."""
     comm.recv(x[:], 1)
 
 
@@ -147,7 +147,7 @@ def between_threads(comm):
 
 
 def in_a_thread(comm):
-    """A thread waits in the call, and the main thread for it: the main thread gets the signal, as always."""
+    """A second thread waits in the call, and the main thread waits for that thread. The main thread gets the signal."""
     with comm.dup() as c:
         if comm.rank == 0:
             until_raised(comm)
@@ -165,7 +165,7 @@ class Late(Exception):
 
 
 def a_handler(comm):
-    """A handler that returns ends nothing; the exception of one that raises is passed on."""
+    """A handler that returns does not end the wait; the exception of a handler that raises is passed on."""
     def late(_number, _frame):
         raise Late
 
@@ -190,7 +190,7 @@ def a_handler(comm):
 
 
 def a_callback(comm):
-    """The handler runs at a callback's first instruction: the op completes all the same, and nothing is lost."""
+    """The handler raises at a callback's first instruction. The op completes, and the exception is raised later."""
     calls = []
 
     def add(a, b):
@@ -199,9 +199,9 @@ def a_callback(comm):
 
     op = tutti.op(add)
     if comm.rank == 0:
-        time.sleep(2 * AFTER)  # by then it has arrived
+        time.sleep(2 * AFTER)  # by then the signal has arrived
         return "" if comm.allreduce(x, op=op)[0] == 2 else "another sum"
-    _signals.unwatch()  # so that no rank checks before
+    _signals.unwatch()  # so that the handler does not run before the callback
     soon()
     got, why = x[:], "nothing was raised"
     try:
@@ -219,19 +219,19 @@ OTHERS = {"a request's wait goes on after it": a_request, "a persistent request'
           "other handlers": a_handler, "a callback loses nothing": a_callback}
 
 
-# ---- alone: jobs of their own ----
+# ---- tests that need a separate job ----
 
 
 def dead():
-    """Both wait for each other: for a terminal."""
+    """Both ranks wait for each other; Ctrl-C at a terminal ends them."""
     comm = tutti.init()
     os.write(1, f"rank {comm.rank} waits\n".encode())
     comm.recv(x, 1 - comm.rank)
 
 
 def ended():
-    """The same, and SIGTERM ends it. A rank that ends tells its peer, so each handler first waits until both
-    run; ENDED: their files' name, without the rank."""
+    """The same, ended by SIGTERM. A rank that ends also ends its peer, so each handler first waits until both handlers
+    run. ENDED is the prefix of the files by which they know."""
     def handler(number, frame):
         file = os.environ["ENDED"] + "."
         open(file + str(comm.rank), "w").close()
@@ -251,7 +251,7 @@ def until_there(file):
 
 
 def init():
-    """Rank 0 comes when rank 1 has left; RAISED and HEARD are files that say so."""
+    """Rank 0 calls init after rank 1 has left it; the files RAISED and HEARD signal this."""
     if os.environ["TUTTI_RANK"] == "1":
         print("rank 1:", raised_at_once(tutti.init) or "good", flush=True)
         open(os.environ["RAISED"], "w").close()

@@ -15,7 +15,7 @@ comm = tutti.init()
 me, P = comm.rank, comm.size
 LONG = 1 << 20
 
-# The data of rank r: of one class, of several, short, long, long on some ranks only.
+# The objects of rank r: of one class on all ranks or of several, short, long, or long on some ranks only.
 THINGS = {
     "floats": lambda r: 0.1 + r, "integers": lambda r: r + 1, "integers of any length": lambda r: 10 ** (30 * (r + 1)),
     "floats here and integers there": lambda r: r + 1 if r % 2 else 1.5, "complex numbers": lambda r: complex(r, 1),
@@ -28,7 +28,7 @@ PLAIN = {**THINGS, "dictionaries": lambda r: {"rank": r, "data": bytes(r * 1000)
 
 
 def copies(bring):
-    """Every collective that only moves data."""
+    """Test every collective that only moves data."""
     all_of = [bring(r) for r in range(P)]
     mine, last = all_of[me], P - 1
     found = {
@@ -112,7 +112,7 @@ def refused():
 
 
 def fails():
-    """If Python raises in a sum, all ranks raise, and go on."""
+    """If Python raises an exception in a sum, all ranks raise it and can continue."""
     try:
         comm.allreduce("a" if me == 0 else 1 if P > 1 else "a")
         why = "" if P == 1 else "nothing was raised"
@@ -122,7 +122,7 @@ def fails():
 
 
 def mixed():
-    """An array here, an object there: all ranks get an error."""
+    """Some ranks pass an array and others an object: all ranks get an error."""
     if P == 1:
         return ""
     with comm.dup() as other:

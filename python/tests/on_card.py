@@ -1,5 +1,5 @@
-"""on_card.py - arrays on a GPU in every form of the calls, in the order of streams, and refused. On any number of ranks;
-tests/sh/gpu.sh runs it.
+"""on_card.py - arrays on a GPU in every form of the calls, in stream order, and in calls that must be refused. On any number
+of ranks; tests/sh/gpu.sh runs it.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -27,7 +27,7 @@ class Old(Tensor):
 
 
 class Handle:
-    """A stream of some library: `name` is where it has the driver's handle."""
+    """A stream object of a library. `name` is the attribute that has the driver's handle."""
 
     def __init__(self, handle, name):
         value = (0, handle) if name == "__cuda_stream__" else handle
@@ -35,7 +35,7 @@ class Handle:
 
 
 def ones(kind, on=None, n=6, form="f"):
-    """me + 1 in each element."""
+    """An array with me + 1 in each element."""
     return kind([me + 1] * n, form, on)
 
 
@@ -44,7 +44,7 @@ def differ(got, want):
 
 
 def every_collective(kind):
-    """Blocking, with out, beside the same call on the host."""
+    """Blocking calls with `out`, compared with the same calls on the host."""
     calls = [("allreduce", 6, 6, {}), ("reduce", 6, 6, {"root": P - 1}), ("scan", 6, 6, {}), ("exscan", 6, 6, {}),
              ("reduce_scatter", 6 * P, 6, {}), ("all_gather", 6, 6 * P, {}), ("gather", 6, 6 * P, {"root": 0}),
              ("all_to_all", 6 * P, 6 * P, {}), ("scatter", 6 * P, 6, {"root": P - 1})]
@@ -79,7 +79,7 @@ def other_forms(kind):
 
 
 def new_results():
-    """Of the class of the array, on the card."""
+    """A new result has the class of the array, and is on the GPU."""
     x = Tensor([me + 1] * (2 * P), shape=(2 * P, 1))
     y = comm.allreduce(x)
     if type(y) is not Tensor or differ(y.get(), [TOTAL + P] * 2 * P):
@@ -92,7 +92,7 @@ def new_results():
 
 
 def types():
-    """Those of the array interface and of DLPack."""
+    """The element types of the array interface and of DLPack."""
     for form, op in (("i", "bxor"), ("B", "max"), ("d", "min")):
         for kind in (Tensor, Bare):
             host, x = array.array(form, [me + 3] * 5), kind([me + 3] * 5, form)
@@ -104,7 +104,7 @@ def types():
 
 
 def blocking_on_a_stream_of_its_own(kind):
-    """A blocking call comes after the work of the array's own stream."""
+    """A blocking call is ordered after the work on the array's own stream."""
     on = card.stream()
     x = ones(kind, on)
     for i in range(5):
@@ -118,7 +118,7 @@ def blocking_on_a_stream_of_its_own(kind):
 
 
 def in_order_of_a_stream(kind):
-    """Calls that return at once, 20 under way; the arrays' owner forgets them."""
+    """20 calls in flight that return immediately; the program drops its references to the arrays."""
     on = card.stream()
     results = []
     handles = [on, Handle(on, "cuda_stream"), Handle(on, "ptr"), Handle(on, "__cuda_stream__")]
@@ -190,7 +190,7 @@ def refusals():
 
 
 class _Maker(Bare):
-    """It makes another one, which cannot be zeroed."""
+    """An array whose new_empty makes an array that cannot be filled with zeros."""
 
     def new_empty(self, _):
         return Bare([0.0] * len(self.host))
@@ -200,7 +200,7 @@ class _Maker(Bare):
 
 
 def without_effect():
-    """stream=None is the blocking call; there is no stream for a started one, or for other calls."""
+    """stream=None means the blocking call. Nonblocking calls, and collectives without a stream form, refuse stream=."""
     x = ones(Tensor)
     comm.allreduce(x, out=x, stream=None)
     for call, arguments in ((comm.iallreduce, (x,)), (comm.barrier, ()), (comm.allreduce_many, ([x],))):

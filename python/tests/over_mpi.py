@@ -1,4 +1,4 @@
-"""over_mpi.py - mpi4py's communicators: the whole, a part, and errors. Each rank prints "good".
+"""over_mpi.py - communicators made from mpi4py's: from COMM_WORLD, from a part of it, and errors. Each rank prints "good".
 
 SPDX-License-Identifier: BSD-3-Clause
 """

@@ -1,5 +1,5 @@
-"""over_mpich.py - simulates an mpi4py built with MPICH, because no package has one: only the part that tutti uses.
-Each rank prints "good".
+"""over_mpich.py - simulates an mpi4py built with MPICH, because no package provides one. Only the part that tutti uses is
+simulated. Each rank prints "good".
 
 SPDX-License-Identifier: BSD-3-Clause
 """

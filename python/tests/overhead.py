@@ -1,7 +1,7 @@
-"""overhead.py - the time of a call of 4 bytes compared with the same call with prepared arguments, on one rank, where
-the library has nothing to do: so this is Python's share. In processor time, of the fastest round.
+"""overhead.py - measures the overhead of Python: the time of calls on 4 bytes compared with the C function called through
+ctypes with prepared arguments. On one rank, so the library has nothing to do. CPU time of the fastest round.
 
-    python3 python/tests/overhead.py [CALLS per round [MOST]]    MOST: a call that takes so many times the prepared one is an error
+    python3 python/tests/overhead.py [CALLS per round [MOST]]    fails if a call takes more than MOST times the prepared one
 
 SPDX-License-Identifier: BSD-3-Clause
 """

@@ -1,5 +1,5 @@
-"""processes.py - ranks that multiprocessing starts, forked or not, find each other by an id that their parent made,
-which uses tutti itself, too; they end without finalize, or one of them raises. Prints TAP.
+"""processes.py - ranks started by multiprocessing, forked or spawned, connect by an id that their parent made. The parent
+uses tutti, too. The ranks end without finalize, or one of them raises an exception. Prints TAP.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -19,11 +19,11 @@ def rank(me, ranks, name, raises):
     assert comm.allreduce(x, op=made_before)[0] == 0 + 1 + 2
     if not raises:
         comm.broadcast(x, root=0)
-        comm.iallreduce(x)  # and ends
+        comm.iallreduce(x)  # ends with the operation in flight
         return
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     try:
-        comm.broadcast(x, root=0)  # rank 0 may be past it when it notices the loss, and rank 2 still in it
+        comm.broadcast(x, root=0)  # rank 0 may have left it when it detects the failure, with rank 2 still inside
         if me == 1:
             raise ValueError("one of them")
         comm.allreduce(x)
@@ -35,7 +35,7 @@ made_before = tutti.op(lambda a, b: [p + q for p, q in zip(a, b)])
 
 
 def pool(names):
-    """As in programs without ranks: a pool's worker becomes a rank."""
+    """Workers of a pool become ranks."""
     with multiprocessing.get_context("fork").Pool(2) as workers:
         return workers.starmap(in_pool, [(name, 2, r) for name in names for r in range(2)], chunksize=1)
 

@@ -1,4 +1,4 @@
-"""product.py - every collective, in every manner, of every type with every op of that type, compared with numpy.
+"""product.py - every collective in each form, for every type and each op of that type, compared with numpy.
 
     tutti run -n 3 python3 python/tests/product.py [COUNT ...]
 
@@ -16,11 +16,11 @@ comm = tutti.init()
 P, me = comm.size, comm.rank
 COUNTS = [int(n) for n in sys.argv[1:]] or [1, 7]
 PAIR = {"float_int": "f4", "double_int": "f8", "long_int": "i8", "int_int": "i4", "short_int": "i2"}
-# tutti's name: numpy's name, and the value of dtype=.
+# tutti's name of a type: numpy's name, and the value for dtype=.
 TYPES = {name: (name, None) for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
                                          "float16", "float32", "float64", "complex64", "complex128", "bool")}
 TYPES["bf16"] = ("uint16", "bf16")
-FP8 = {"fp8_e4m3": (3, 7, 0x7F), "fp8_e5m2": (2, 15, 0x7C)}  # bits of the fraction, bias, magnitudes that are finite
+FP8 = {"fp8_e4m3": (3, 7, 0x7F), "fp8_e5m2": (2, 15, 0x7C)}  # bits of the fraction, bias, number of finite magnitudes
 TYPES.update({name: ("uint8", name) for name in FP8})
 TYPES.update({name: (np.dtype([("v", v), ("i", "i4")], align=True), None) for name, v in PAIR.items()})
 WHOLE = ("sum", "prod", "min", "max", "avg", "band", "bor", "bxor", "land", "lor", "lxor")
@@ -38,7 +38,7 @@ def ops_of(kind):
     return WHOLE[:2] + WHOLE[4:5] if "complex" in kind else WHOLE[:5]
 
 
-# ---- types that numpy lacks: to float, and back, to nearest even ----
+# ---- types that numpy lacks: conversion to float, and back with rounding to nearest, ties to even ----
 
 
 def widen(x, kind):
@@ -54,14 +54,14 @@ def narrow(x, kind):
     if kind in FP8:
         known = widen(np.arange(FP8[kind][2], dtype=np.uint8), kind)
         distance = abs(known[None, :] - abs(x)[:, None])
-        even = np.argmin(distance + (np.arange(len(known)) % 2 == 1) * 1e-9, axis=1)  # of two as near, the even one
+        even = np.argmin(distance + (np.arange(len(known)) % 2 == 1) * 1e-9, axis=1)  # ties: the even one
         return (even + np.where(x < 0, 0x80, 0)).astype(np.uint8)
     bits = x.astype(np.float32).view(np.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
 def of(rank, n, kind):
-    """A rank's data: small numbers, so that sums are exact in every order."""
+    """The data of a rank: small numbers, whose sums are exact in every order."""
     x = (np.arange(n) * 7 + rank * 3) % 3 + (1 if kind != "bool" else 0)
     if kind in FP8:
         return narrow((x == 2).astype(np.float32), kind)
@@ -94,7 +94,7 @@ def mean(total, kind, n):
 
 
 def combined(parts, kind, op):
-    """The op over the ranks' parts, by numpy."""
+    """The op over the ranks' parts, computed with numpy."""
     if len(parts) == 1:
         return (parts[0] != 0).astype(parts[0].dtype) if op in LOGICAL else parts[0]
     if kind in PAIR:
@@ -192,7 +192,7 @@ def all_to_all(n, kind):
 
 
 def called(name, manner, args, kind):
-    """The result, in one of the manners. A persistent request runs twice from the same data."""
+    """The result of a call in one of the forms. A persistent request runs twice with the same data."""
     *args, more = (*args, {}) if not isinstance(args[-1], dict) else args
     more = dict(more, dtype=TYPES[kind][1])
     if manner == "blocking":
@@ -224,7 +224,7 @@ def equal(got, want):
 
 
 def all_of(function, manner):
-    """Describes the first wrong result."""
+    """Check all cases; returns a description of the first wrong result."""
     name, reduces = function.__name__, "op" in function.__code__.co_varnames[:3]
     for kind in TYPES:
         for n in COUNTS:

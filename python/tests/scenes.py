@@ -1,4 +1,4 @@
-"""scenes.py - other functions of a communicator: messages, splitting, settings, user-defined ops, shared
+"""scenes.py - the other functions of a communicator: messages, splitting, settings, user-defined ops, shared
 memory, threads, plans. On any number of ranks.
 
 SPDX-License-Identifier: BSD-3-Clause
@@ -27,7 +27,7 @@ def messages():
     again = comm.recv_init(got, (me - 1) % P)
     for i in range(3):
         again.start()
-        comm.isend(np.full(4, float(i)), (me + 1) % P)  # dropped without harm
+        comm.isend(np.full(4, float(i)), (me + 1) % P)  # dropping the request does no harm
         again.wait()
         if got[3] != i:
             return f"{i}: {got}"
@@ -84,7 +84,7 @@ def settings():
 
 
 def codes():
-    """A call's own code: the same sum where nothing is coded, refused words, and different words on different ranks."""
+    """coded= of a call: the sum is the same where no message is compressed; wrong and differing values are refused."""
     x = np.arange(4.0 * P, dtype=np.float32)
     for coded in (None, "none", "lossless", "error=1e-2"):
         got = [comm.allreduce(x, coded=coded), comm.iallreduce(x, "sum", coded=coded).wait()]
@@ -117,7 +117,7 @@ def own_ops():
     got = comm.allreduce(np.ones(3, "f4"), op=tutti.scaled(me + 1))
     if got[0] != P * (P + 1) / 2:
         return f"scaled: {got}"
-    for i in range(1100):  # at most 1000 exist at a time
+    for i in range(1100):  # at most 1000 ops can exist simultaneously
         tutti.scaled(i)
     comm.iallreduce(np.ones(3), op=tutti.op(np.add)).wait()  # no other reference exists
     longer.free()
@@ -134,7 +134,7 @@ def op_that_raises():
         return None
     with comm.dup() as other:
         try:
-            for _ in range(2):  # a rank that computed nothing gets the error the next time
+            for _ in range(2):  # a rank that did not call the op gets the error in its next call
                 other.allreduce(np.ones(P * 4), op=tutti.op(wrong))
         except tutti.Aborted as why:
             if "ZeroDivisionError: of no use" not in str(why):
@@ -187,7 +187,7 @@ def in_threads():
 
 
 def others_run():
-    """While rank 0 is late the other threads of the other ranks keep running."""
+    """While ranks wait for rank 0, their other threads keep running."""
     ticks, over = [0], threading.Event()
 
     def tick():
@@ -229,7 +229,7 @@ def explained():
 
 
 def functions():
-    """The same as methods, on the communicator of init."""
+    """The functions of the module do the same as the methods, on the communicator of init."""
     x = array.array("f", [1, 2])
     request = tutti.iallreduce(x, out=x)
     request.wait()
@@ -246,7 +246,7 @@ def functions():
 
 
 def of_other_processes():
-    """By an id, a store and a gather, over existing communicators."""
+    """Communicators made with an id, a store and a gather; existing communicators exchange the data."""
     n = 512
     text = np.zeros(n, "u1")
     if me == 0:
@@ -271,7 +271,7 @@ def of_other_processes():
 
 
 def buckets():
-    """Ready in each rank's own order, with two types; as bf16; in both kinds of memory; refused calls."""
+    """Buckets: arrays ready in a different order on each rank, two types, bf16, both kinds of memory, refused calls."""
     shapes, types = [3, (700, 100), 0, 5, (30, 30)], ["f4", "f4", "f4", "f8", "f4"]
     own = [np.zeros(n, t) for n, t in zip(shapes, types)]
     ways = [(op, bf16, form) for op, bf16 in (("avg", False), ("sum", False), ("avg", True))
@@ -305,7 +305,7 @@ def buckets():
 
 
 def in_segment(array):
-    """Does the array lie in the memory that the ranks share?"""
+    """Is the array in the memory that the ranks share?"""
     with open("/proc/self/maps") as maps:
         for line in maps:
             lo, hi = (int(word, 16) for word in line.split()[0].split("-"))
@@ -315,7 +315,7 @@ def in_segment(array):
 
 
 def kept_gradients():
-    """Arrays of freed buckets stay as long as an object refers to them; then their memory is freed, too."""
+    """Arrays of freed buckets stay valid while an object refers to them. Then their memory is freed."""
     wrong = {"is a shape|leave it out": ([np.ones(3)], "f4"), "2 types for 1 shapes": ([3], ["f4", "f8"]),
              "axes must be": ([(3, -1)], "f4"), "cannot sum": ([3], "M8[s]")}
     for words, (arrays, dtype) in wrong.items():

@@ -1,4 +1,4 @@
-"""tap.py - lines of TAP from rank 0, for all ranks: a check is good if it is good on every rank.
+"""tap.py - prints TAP on rank 0 for all ranks. A check passes if it passes on every rank.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -12,7 +12,7 @@ _n = 0
 
 
 def tell(name, good=True, why=""):
-    """Prints one line; collective. `why`: this rank's reason if it is not good here."""
+    """Print the result of a check; collective. `why`: the reason if the check failed on this rank."""
     global _bad, _n
     _n += 1
     good = bool(good)
@@ -27,7 +27,7 @@ def tell(name, good=True, why=""):
 
 
 def run(name, test, *args):
-    """Runs a test that returns an error text, or nothing, or raises."""
+    """Run a test. A test fails if it returns an error text or raises an exception."""
     try:
         why = test(*args)
     except Exception:  # it is reported
@@ -36,7 +36,7 @@ def run(name, test, *args):
 
 
 def refused(kind, pattern, function, *args, **kwargs):
-    """Returns nothing if the call raises this exception with a matching sentence; otherwise what happened."""
+    """Check that the call raises this exception with a matching message. Returns a description if it does not."""
     import re
 
     try:
@@ -49,7 +49,7 @@ def refused(kind, pattern, function, *args, **kwargs):
 
 
 def end():
-    """Prints the plan; returns the status of this process."""
+    """Print the plan of TAP, and return the exit status of this process."""
     if tutti.rank() == 0:
         print(f"1..{_n}", flush=True)
     sys.exit(_bad != 0)

@@ -1,4 +1,4 @@
-"""terminal.py - runs a command at its own terminal, and types Ctrl-C once TIMES lines say that it waits.
+"""terminal.py - runs a command on a new terminal, and types Ctrl-C after TIMES lines that say that a rank waits.
 
     terminal.py TIMES COMMAND...    prints the command's output, then: ended N ms after Ctrl-C, status S
 

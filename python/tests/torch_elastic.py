@@ -1,4 +1,5 @@
-"""Ranks that train with PyTorch die; the others go on without them, or with joiners. torch_elastic.sh has what they must say.
+"""Ranks that train with PyTorch fail. The other ranks continue, without them or with joining ranks. torch_elastic.sh has the
+expected output.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -20,7 +21,7 @@ FAILURES = (RuntimeError, tutti.TuttiError)
 
 
 def say(words):
-    sys.stdout.write(f"{words}\n")  # at once: ranks share the terminal
+    sys.stdout.write(f"{words}\n")  # one write, because the ranks share the terminal
     sys.stdout.flush()
 
 
@@ -29,14 +30,14 @@ def die():
 
 
 def data(step):
-    """The same on all ranks and in all jobs, so a run with deaths must reach the same loss."""
+    """The data are the same on all ranks and in all jobs, so a run with failures must reach the same loss."""
     g = torch.Generator().manual_seed(step)
     x = torch.randn(64, 20, generator=g)
     return x, (x @ torch.arange(20.0).reshape(20, 1)).tanh()
 
 
 class Training:
-    """A model whose state is that of rank 0 after each change of the world."""
+    """A model. After each change of the world all ranks take over the state of rank 0."""
 
     def __init__(self):
         torch.manual_seed(3)
@@ -45,7 +46,7 @@ class Training:
         self.meet()
 
     def meet(self):
-        """The number of the step and the optimizer's state come from rank 0, parameters by DistributedDataParallel."""
+        """Take over rank 0's step number and optimizer state; DistributedDataParallel broadcasts the parameters."""
         state = [self.step, self.sgd.state_dict() if self.step else None]
         dist.broadcast_object_list(state, 0)
         self.model = DDP(self.module)
@@ -84,14 +85,14 @@ def train(change, dies, waits=lambda step: None):
             t.meet()
             say(f"now rank {dist.get_rank()} of {dist.get_world_size()}, {1e3 * (time.monotonic() - begin):.0f} ms: {why}")
             assert abs(step - t.step) < 2
-    group = dist.new_group(range(dist.get_world_size()))  # by the new world's store
+    group = dist.new_group(range(dist.get_world_size()))  # through the store of the new world
     x = torch.ones(3)
     dist.all_reduce(x, group=group)
     say(f"fine: {int(x[0])} ranks, loss {t.loss():.4f}")
 
 
 def everybody_is_done():
-    """A rank that goes ahead and calls shrink ends the operation in which a slower one is."""
+    """Wait until every rank is done: the first rank that calls shrink makes the pending operations of slower ranks fail."""
     store = dist.distributed_c10d._get_default_store()
     store.add("done", 1)
     while store.add("done", 0) < dist.get_world_size():
@@ -99,7 +100,7 @@ def everybody_is_done():
 
 
 def undisturbed():
-    """No rank dies: training; a world that is made anew; calls without a group of tutti's."""
+    """No rank fails: training, a new default group made by shrink, and calls without a process group of tutti."""
     train(None, lambda step: False)
     dist.new_group([0])
     everybody_is_done()
@@ -108,7 +109,7 @@ def undisturbed():
     dist.all_reduce(x)
     say(f"anew: {int(x)} ranks")
     rank, size = dist.get_rank(), dist.get_world_size()
-    dist.barrier()  # rank 0 has the store
+    dist.barrier()  # rank 0 serves the store
     dist.destroy_process_group()
     for call in (tutti.torch.shrink, tutti.torch.grow):
         try:
@@ -124,7 +125,7 @@ def undisturbed():
 
 
 def shrinks():
-    """No launcher starts joiners. When rank 1 dies, the last rank waits in a group without it, for ranks that live."""
+    """No new ranks are started. When rank 1 fails, the last rank is waiting for live ranks in a group without rank 1."""
     first, other = dist.get_rank(), dist.new_group([0, 2, 3])
 
     def change():
@@ -158,7 +159,7 @@ def without_aggregator():
 
 
 def restarted():
-    """torchrun starts all ranks again; they go on from the file that rank 0 has written."""
+    """torchrun starts all ranks again. They continue from the file that rank 0 wrote."""
     path, again = os.environ["STATE"], int(os.environ["TORCHELASTIC_RESTART_COUNT"])
     t = Training()
     if again:

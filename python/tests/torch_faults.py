@@ -16,7 +16,7 @@ import tutti.torch
 
 
 def say(words):
-    sys.stdout.write(f"rank {dist.get_rank()}: {words}\n")  # at once: ranks share the terminal
+    sys.stdout.write(f"rank {dist.get_rank()}: {words}\n")  # one write, because the ranks share the terminal
     sys.stdout.flush()
 
 
@@ -51,14 +51,14 @@ def raises():
 
 
 def raises_in_flight():
-    """Rank 1 begins to receive a message that rank 0 does not send, and exits without waiting for it."""
+    """Rank 1 starts a receive of a message that rank 0 does not send, and raises an exception without waiting for it."""
     if dist.get_rank() == 1:
         dist.irecv(torch.ones(3), 0)
     raises()
 
 
 def dead():
-    """Rank 0 waits for a sum, rank 1 for another one."""
+    """Deadlock: the ranks wait in different sums."""
     groups = [dist.new_group(), dist.new_group()]
     mine = groups[dist.get_rank()]
     dist.all_reduce(torch.ones(1), group=dist.group.WORLD)
@@ -67,14 +67,14 @@ def dead():
 
 
 def dead_messages():
-    """Both wait for each other's message."""
+    """Deadlock: both ranks wait for a message from the other one."""
     dist.barrier()
     os.write(1, f"rank {dist.get_rank()} waits\n".encode())
     dist.recv(torch.ones(1), 1 - dist.get_rank())
 
 
 def dead_async():
-    """The same as dead, but the backend's thread progresses it; and the program cleans up after the exception."""
+    """Like dead, but the backend's thread advances the operation, and the program cleans up after the exception."""
     groups = [dist.new_group(), dist.new_group()]
     os.write(1, f"rank {dist.get_rank()} waits\n".encode())
     try:
@@ -85,7 +85,7 @@ def dead_async():
 
 
 def dead_meeting():
-    """Each makes a group of both ranks that the other does not make."""
+    """Deadlock: each rank makes a group of both ranks that the other rank does not make."""
     store = dist.distributed_c10d._get_default_store()
     os.write(1, f"rank {dist.get_rank()} waits\n".encode())
     create = tutti.torch._c10d.create
@@ -93,7 +93,7 @@ def dead_meeting():
 
 
 def heard_of(source, group=None):
-    """The results of all ways to learn of a message's end."""
+    """Receive a message, and print the outcome as each function reports it."""
     x = torch.zeros(4)
     heard(lambda: dist.recv(x, source, group))
     of = group or dist.group.WORLD
@@ -141,7 +141,7 @@ def forks():
 
 
 class Touches(torch.utils.data.Dataset):
-    """Its items are the errors that its worker gets from the group."""
+    """A dataset that uses the process group in its worker; its items are the errors."""
 
     def __len__(self):
         return 2
@@ -169,7 +169,7 @@ def under_way():
 
 
 def from_anyone():
-    """Rank 0 receives a message from any source, and leaves; 1 and 2 go on."""
+    """Rank 0 receives a message from any source, and leaves. Ranks 1 and 2 continue."""
     x, rank = torch.ones(4), dist.get_rank()
     if rank == 0:
         dist.recv(x)
@@ -185,7 +185,7 @@ def from_anyone():
 
 
 def callback_at_end():
-    """A callback makes a group and drops another while the program exits."""
+    """While the program exits, a callback destroys a group and makes a new one."""
     other = [dist.new_group()]
 
     def late(_future):
@@ -214,7 +214,7 @@ def train():
 
 
 def all_started():
-    """Rank 0 holds the store. It must not exit before the others have read there that all ranks are ready."""
+    """Rank 0 serves the store. It must not exit before the other ranks have read there that all ranks are ready."""
     store = dist.distributed_c10d._get_default_store()
     store.add("started", 1)
     while dist.get_rank() == 0 and store.add("started", 0) < dist.get_world_size():

@@ -1,4 +1,4 @@
-"""What the flight record has: of each operation, and after a failure. torch_flight.sh runs it.
+"""Flight records: the entries of each operation, and the records after a failure. torch_flight.sh runs it.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -19,7 +19,7 @@ FAILURES = (RuntimeError, tutti.TuttiError)
 
 
 def late():
-    """Rank 1 comes to the fourth sum of a group that waits 2 s when the others have given up."""
+    """In a group with a timeout of 2 s, rank 1 starts the fourth sum after it has timed out on the other ranks."""
     store, n = dist.distributed_c10d._get_default_store(), dist.get_world_size()
 
     def come(ranks):
@@ -36,11 +36,11 @@ def late():
             sys.stdout.write(f"{why}\n")
             break
     store.add("given up", 1)
-    come(n)  # the others are alive when rank 1 comes
+    come(n)  # the other ranks stay alive until rank 1 has tried
 
 
 def every():
-    """One of each, without a failure."""
+    """One operation of each kind, without a failure."""
     r, n = dist.get_rank(), dist.get_world_size()
     x, many = torch.ones(4), [torch.ones(4) for _ in range(n)]
     sub = dist.new_group([0, 1])
@@ -73,7 +73,7 @@ def every():
 
 
 def ring():
-    """Only the last ones are kept."""
+    """Only the last operations are kept."""
     for i in range(10):
         dist.all_reduce(torch.ones(i + 1))
     record = tutti.torch.flight_record()

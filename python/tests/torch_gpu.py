@@ -1,8 +1,8 @@
 """PyTorch's process groups on "tutti" with tensors on a GPU, on any number of ranks; `tutti run -n N python3 torch_gpu.py`.
 
-The tables of torch_ranks.py with every tensor on the GPU (torch.set_default_device); then streams, and training beside one
-process. Rank 0 prints TAP. Without a GPU, or a PyTorch 2 that has it, it exits with status 77. It must see a GPU that tutti
-uses; several ranks may share it. SPDX-License-Identifier: BSD-3-Clause
+Runs the tables of torch_ranks.py with every tensor on the GPU (torch.set_default_device), then tests streams, and training
+compared with one process. Rank 0 prints TAP. Needs a GPU that tutti can use, and a PyTorch 2 for it; several ranks may share
+the GPU. Otherwise the exit status is 77. SPDX-License-Identifier: BSD-3-Clause
 """
 import datetime
 import sys
@@ -81,7 +81,7 @@ def many_under_way():
         works.append(dist.all_reduce(x, async_op=True))
         results.append(x if i % 2 else None)
         del x
-        torch.full((10000 + i,), -1.0)  # would take freed memory
+        torch.full((10000 + i,), -1.0)  # would reuse memory if it had been freed
     for work in works:
         work.wait()
     for i, x in enumerate(results):
@@ -114,7 +114,7 @@ def two_devices():
     try:
         dist.all_gather_into_tensor(torch.empty(2 * dist.get_world_size(), device="cpu"), torch.ones(2))
         return "nothing was said"
-    except Exception as why:  # of PyTorch's or of tutti's
+    except Exception as why:  # PyTorch or tutti refuses it
         if "device" not in str(why):
             return f"{why}"
     x = torch.ones(3)

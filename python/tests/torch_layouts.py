@@ -1,6 +1,6 @@
-"""Every collective with tensors of other memory layouts, different on each rank: a part of torch_ranks.py.
+"""Every collective with tensors in other memory layouts, different on each rank. A part of torch_ranks.py.
 
-Each function here returns an error text, or "". SPDX-License-Identifier: BSD-3-Clause
+Each function returns an error text, or "". SPDX-License-Identifier: BSD-3-Clause
 """
 import torch
 import torch.distributed as dist
@@ -41,7 +41,7 @@ class Scene:
 
     def call(self, collective, *arguments, **named):
         work = collective(*arguments, async_op=True, **named)
-        if work is not None:  # all_reduce_coalesced gives a future
+        if work is not None:  # all_reduce_coalesced returns a future
             (work.get_future() if self.by_future and hasattr(work, "get_future") else work).wait()
 
 

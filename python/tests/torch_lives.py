@@ -1,12 +1,12 @@
 """Process groups that are made, used and destroyed again and again over one store, as torchrun's store outlives its workers.
 
-    torch_lives.py over RANK RANKS FILE LIVES     over a store of the test's; the file will have its port
-    torch_lives.py here LIVES                     over torchrun's
-    torch_lives.py restarts LIVES kill|raise      in each of so many lives rank 1 ends so; torchrun starts all again
-    torch_lives.py launch RANKS PORT LIVES kill|raise    the same on torchrun's agent in this process, which forks the ranks; PORT 0:
-                                                         its rendezvous is that of --standalone, otherwise the static one
+    torch_lives.py over RANK RANKS FILE LIVES     over a store that the test makes; rank 0 writes its port to the file
+    torch_lives.py here LIVES                     over the store of torchrun
+    torch_lives.py restarts LIVES kill|raise      rank 1 fails in this way LIVES times; torchrun restarts all ranks each time
+    torch_lives.py launch RANKS PORT LIVES kill|raise    the same with torchrun's agent in this process, which forks the ranks.
+                                                         PORT 0: the rendezvous of --standalone, otherwise the static one
 
-PyTorch 1.13 itself cannot make its default group twice over one store, so there only tutti's part of it is done twice.
+PyTorch 1.13 cannot make its default group twice over one store. With that version the test only repeats tutti's part.
 SPDX-License-Identifier: BSD-3-Clause
 """
 import datetime
@@ -24,7 +24,7 @@ LIMIT = datetime.timedelta(seconds=60)
 
 
 def group_over(store, rank, ranks):
-    """A process group as init_process_group makes it."""
+    """Make a process group like init_process_group."""
     if hasattr(dist.ProcessGroup, "_get_backend"):
         dist.init_process_group("tutti", timeout=LIMIT, store=store, rank=rank, world_size=ranks)
         return dist.distributed_c10d._get_default_group()
@@ -32,7 +32,7 @@ def group_over(store, rank, ranks):
 
 
 def store_of(rank, ranks, file):
-    """Its port is one that the system gave."""
+    """Make the store on rank 0, on a port that the system chooses; connect to it on the other ranks."""
     if rank == 0:
         store = dist.TCPStore("127.0.0.1", 0, ranks, True, LIMIT, False)
         with open(file + ".new", "w") as f:
@@ -47,7 +47,7 @@ def store_of(rank, ranks, file):
 
 
 def live(group, life):
-    """A sum whose result is of this life, and groups, so that descriptors have other numbers in the next one."""
+    """Check a sum whose result depends on `life`, and make groups, so that file descriptors differ in the next life."""
     ranks, x = group.size(), torch.full((1000,), float(group.rank() + life))
     group.allreduce([x]).wait()
     assert x[0] == ranks * (ranks - 1) / 2 + ranks * life, (life, x[0])
@@ -84,18 +84,18 @@ def main(what, *arguments):
             if dist.is_initialized():
                 dist.destroy_process_group()
         store.add("ended", 1)
-        while rank == 0 and store.add("ended", 0) < ranks:  # rank 0 has the store
+        while rank == 0 and store.add("ended", 0) < ranks:  # rank 0 serves the store
             pass
     else:
         lives, before = int(arguments[0]), int(os.environ["TORCHELASTIC_RESTART_COUNT"])
         for life in range(lives if what == "here" else 1):
             dist.init_process_group("tutti", timeout=LIMIT)
             live(dist.distributed_c10d._get_default_group(), life + before)
-            dist.barrier()  # rank 0 may have the store
+            dist.barrier()  # rank 0 may serve the store
             if what == "restarts" and before < lives:
                 end(arguments[1])
             dist.destroy_process_group()
-    sys.stdout.write(f"lived after {before} restarts\n" if what == "restarts" else "lived\n")  # at once: ranks share it
+    sys.stdout.write(f"lived after {before} restarts\n" if what == "restarts" else "lived\n")  # one write
     sys.stdout.flush()
     return 0
 

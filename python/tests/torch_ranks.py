@@ -47,13 +47,13 @@ def report(good, name, why=""):
 def test(function):
     try:
         why = function()
-    except Exception as e:  # reported, and the others go on
+    except Exception as e:  # reported; the other ranks continue
         why = f"{type(e).__name__}: {e}"
     report(not why, function.__doc__, why)
 
 
 def vectors(dtype, n=37):
-    """Each rank's data: small numbers, whose sums and products are exact."""
+    """The data of each rank: small numbers, whose sums and products are exact."""
     base = torch.arange(n) % 3 + 1
     return [(base + r % 2).to(dtype) for r in range(dist.get_world_size())]
 
@@ -176,7 +176,7 @@ def uneven():
     return "" if things == [{"rank": i} for i in range(P)] and word == ["from the last"] else f"{things} {word}"
 
 
-# Of an operation of a backend in Python PyTorch 2 passes on wait() and get_future() alone.
+# For a backend in Python, PyTorch 2 forwards only wait() and get_future() of an operation.
 SEES_ALL = tutti.torch.COMPILED or not hasattr(dist.ProcessGroup, "_get_backend")
 
 
@@ -246,8 +246,8 @@ def profiled():
             before = time.monotonic()
             work = dist.all_reduce(torch.ones(1 << 16), async_op=True)
             after = time.monotonic()
-            work.wait(datetime.timedelta(seconds=30 * (i % 2)))  # by the group's thread, or by this one
-        called = torch.tensor([before], dtype=torch.float64)  # rank 0's call: no operation ends before it
+            work.wait(datetime.timedelta(seconds=30 * (i % 2)))  # advanced by the group's thread, or by this one
+        called = torch.tensor([before], dtype=torch.float64)  # the time of rank 0's call; no operation can end earlier
         dist.broadcast(called, 0)
         seen = [e for e in p.function_events if e.name == "tutti:all_reduce"]
         if len(seen) != 1 or not seen[0].is_async:
@@ -306,7 +306,7 @@ def training():
 
 
 def in_segment(tensor):
-    """Does the tensor lie in the memory that the ranks of this machine share?"""
+    """Is the tensor in the memory that the ranks of this machine share?"""
     with open("/proc/self/maps") as maps:
         for line in maps:
             lo, hi = (int(word, 16) for word in line.split()[0].split("-"))
@@ -366,7 +366,7 @@ def short(n=1):
     return [torch.ones(2)] * (dist.get_world_size() + n)
 
 
-# The errors, and their sources: some calls never reach a backend.
+# The expected errors, and the software that raises each: some calls never reach a backend.
 WRONG = {"another sign|resolve_conj": lambda: dist.all_reduce(torch.ones(3, dtype=torch.complex64).conj()),
          "no average|has no such op": lambda: dist.all_reduce(torch.ones(3, dtype=torch.bool), op=dist.ReduceOp.AVG),
          "one size": lambda: dist.all_gather([torch.ones(2)] * dist.get_world_size(), torch.ones(3)),
@@ -380,7 +380,7 @@ WRONG = {"another sign|resolve_conj": lambda: dist.all_reduce(torch.ones(3, dtyp
          "no tensors of type|not supported by dlpack|QuantizedCPU": lambda: dist.all_reduce(torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)),
          "Meta|on meta": lambda: dist.all_reduce(torch.ones(3, device="meta"))}
 if torch.__version__ >= "2":
-    del WRONG["Meta|on meta"]  # which PyTorch 2 itself answers, with nothing
+    del WRONG["Meta|on meta"]  # PyTorch 2 handles this call itself, without an error
 
 
 def wrong():

@@ -1,9 +1,9 @@
-"""What is supported: each operation is called with each type, and the table of docs/torch.md is what comes of it.
+"""Calls each operation with each type, and compares the results with the table of supported types in docs/torch.md.
 
     tutti run -n 2 python3 torch_support.py docs/torch.md [--write]
 
-A cell holds the types of its column that are summed or copied rightly: all of them (yes), none (-), or their names. Rank 0 prints
-TAP; with --write it puts the table in its place.
+A cell lists the types of its column for which the result is correct: all of them (yes), none (-), or their names. Rank 0 prints
+TAP; with --write it replaces the table in the file.
 SPDX-License-Identifier: BSD-3-Clause
 """
 import re
@@ -18,7 +18,7 @@ TYPES = {"float32, float64": "float32 float64", "float16, bfloat16": "float16 bf
          "8-bit floats": "float8_e4m3fn float8_e5m2", "int8 to int64, uint8": "int8 int16 int32 int64 uint8",
          "uint16, uint32, uint64": "uint16 uint32 uint64", "bool": "bool", "complex": "complex64 complex128"}
 BLOCK = re.compile(r"(<!-- written by python/tests/torch_support.py -->\n)(.*?)(<!-- end of it -->\n)", re.S)
-# What P ranks' ones give.
+# The expected results if all elements on P ranks are one.
 REDUCED = {"SUM": lambda P: P, "AVG": lambda P: 1, "PRODUCT": lambda P: 1, "MIN": lambda P: 1, "MAX": lambda P: 1, "BAND": lambda P: 1,
            "BOR": lambda P: 1, "BXOR": lambda P: P % 2}
 
@@ -33,7 +33,7 @@ def is_all(t, value):
 
 
 def reduced(call, name):
-    """The call with this op."""
+    """Make a call with this op."""
     def tried(dtype, P):
         op = dist._make_nccl_premul_sum(2.0) if name == "PREMUL_SUM" else getattr(dist.ReduceOp, name)
         whole, part = ones(2 * P, dtype), ones(2, dtype)

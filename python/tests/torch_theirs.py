@@ -1,9 +1,10 @@
-"""PyTorch's own tests of process groups, of torch.testing, on gloo and on tutti: tutti passes what gloo passes, or DIFFERS says why.
+"""PyTorch's own tests of process groups (torch.testing), on gloo and on tutti. tutti must pass each test that gloo passes,
+unless DIFFERS gives a reason for the test.
 
-    python3 torch_theirs.py RANKS FOLDER [REGEX]     prints TAP; why a test failed is in FOLDER/BACKEND/NAME.RANK
+    python3 torch_theirs.py RANKS FOLDER [REGEX]     prints TAP; FOLDER/BACKEND/NAME.RANK has the error of a failed test
 
-One process imports PyTorch, and forks the ranks of each test. Two things that Debian's PyTorch 1.13 lacks under Python 3.11 are
-added here: a module `expecttest`, and a dataclass that Python 3.11 refuses.
+One process imports PyTorch, and forks the ranks of each test. For Debian's PyTorch 1.13 under Python 3.11 it adds a module
+`expecttest`, and a hash function for a dataclass that Python 3.11 refuses.
 SPDX-License-Identifier: BSD-3-Clause
 """
 import atexit
@@ -18,8 +19,8 @@ import traceback
 import types
 import unittest
 
-RANKS, FOLDER, LIMIT = int(sys.argv[1]), sys.argv[2], 120  # s for one test
-# The conditions of tests are gloo's.
+RANKS, FOLDER, LIMIT = int(sys.argv[1]), sys.argv[2], 120  # time limit of a test in seconds
+# The tests choose their conditions by BACKEND; both backends run with those of gloo.
 os.environ.update(BACKEND="gloo", WORLD_SIZE=str(RANKS), TEMP_DIR=FOLDER, GLOG_minloglevel="2", OMP_NUM_THREADS="1")
 
 stub = types.ModuleType("expecttest")
@@ -44,7 +45,7 @@ dataclasses.dataclass = _dataclass
 
 from torch.testing._internal import common_distributed as common, common_utils  # noqa: E402
 
-# Tests skip gloo by its name where tutti can do what they need: these run.
+# Reasons for which tests skip gloo by name, although tutti can do what they need. Tests with these reasons are run.
 NAMED = re.compile("Only MPI supports|[Rr]equires backends? to be|get_future is only supported|GLOO Batch Send Recv")
 SKIP = "sandcastle_skip" if hasattr(common_utils, "sandcastle_skip") else "skip_but_pass_in_sandcastle"  # 1.13, 2
 _skip, _skip_if = getattr(common_utils, SKIP), getattr(common_utils, SKIP + "_if")
@@ -59,14 +60,14 @@ for names in common.DistTestCases.backend_feature.values():
 
 class TestDist(theirs.TestDistBackend, theirs.DistributedTest._DistTestBase):
     def run_test(self, name, pipe):
-        if "accumulate_gradients" in name:  # it has a model for each of these names, and none for others
+        if "accumulate_gradients" in name:  # the test has models for known backends only
             theirs.BACKEND = "gloo"
         super().run_test(name, pipe)
 
 
 TOO = "fails on gloo, too"
-# Regular expressions of names, and why tutti does not pass. A test that passes is not listed, but one that fails on
-# gloo may pass with other numbers of ranks.
+# Regular expressions of test names, and the reasons why tutti does not pass. A test that passes must not be listed, unless it
+# fails on gloo, too, for some numbers of ranks.
 DIFFERS = {
     "cuda|SyncBatchNorm": TOO,  # a GPU is missing
     "barrier_timeout_global|batch_isend_irecv_(op|mixed_backend|tensor)_err|new_subgroups_with_group_param": TOO,
@@ -81,11 +82,11 @@ CODES = {skip.exit_code for skip in common.TEST_SKIPS.values()}
 
 
 def rank(backend, name, r, file, log):
-    """What a forked process does; the exit status is that of PyTorch's test."""
+    """Run one rank of a test in a forked process. The exit status is that of PyTorch's test."""
     out = os.open(log, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o644)
     os.dup2(out, 1)
     os.dup2(out, 2)
-    common.tmp_dir._finalizer.detach()  # it is the parent's
+    common.tmp_dir._finalizer.detach()  # the parent owns the folder
     os.environ.update(RANK=str(r), BACKEND=backend)
     theirs.BACKEND = backend
     code = 0
@@ -107,7 +108,7 @@ def rank(backend, name, r, file, log):
 
 
 def ended(pids):
-    """The exit statuses; after LIMIT seconds, the rest is killed."""
+    """The exit statuses of the ranks. Ranks that still run after LIMIT seconds are killed."""
     until, left, codes = time.monotonic() + LIMIT, set(pids), []
     while left:
         pid = next((p for p in left if (found := os.waitpid(p, os.WNOHANG))[0]), None)
@@ -124,7 +125,7 @@ def ended(pids):
 
 
 def outcome(backend, name):
-    """pass, skip or fail."""
+    """Run a test: pass, skip or fail."""
     test = TestDist(name)
     test.setUp()
     folder = os.path.join(FOLDER, backend)
@@ -142,7 +143,7 @@ def outcome(backend, name):
 
 
 def judge(name, gloo, tutti):
-    """What is wrong with these outcomes; empty: nothing."""
+    """The reason why these outcomes are not as expected; empty if they are."""
     why = next((reason for pattern, reason in DIFFERS.items() if re.search(pattern, name)), None)
     if tutti == "pass":
         return f"it passes, and DIFFERS says: {why}" if why and why != TOO else ""

@@ -1,5 +1,5 @@
-"""What PyTorch 2 builds on process groups: functional collectives, DTensor, tensor parallelism, FSDP, checkpoints, torch.compile.
-Rank 0 prints TAP.
+"""Features of PyTorch 2 that use process groups: functional collectives, DTensor, tensor parallelism, FSDP, checkpoints,
+torch.compile. Rank 0 prints TAP.
 
     tutti run -n 2 python3 torch_two.py [NAME...]
 
@@ -42,7 +42,7 @@ def refused(words, call):
 
 
 def as_gloo(test):
-    """A test of a process group returns its numbers. Those of gloo are the same."""
+    """Run a test, which returns numbers, on tutti and on gloo. The numbers must be equal."""
     @functools.wraps(test)
     def both():
         for got, want in zip(test(dist.group.WORLD), test(GLOO), strict=True):
@@ -56,7 +56,7 @@ def net():
 
 
 def losses(model):
-    """Of three steps of training, as one process has them."""
+    """The losses of three training steps; they must be those of a single process."""
     def train(trained):
         sgd = torch.optim.SGD(trained.parameters(), lr=0.01)
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""tutti: allreduce and the other collectives, for the processes of a job, or threads.
+"""tutti: allreduce and the other collectives, between the processes of a job or between threads.
 
 Every process passes an array, and every process gets the sum:
 
@@ -8,10 +8,11 @@ Every process passes an array, and every process gets the sum:
 >>> tutti.allreduce(gradient, op="avg", out=gradient)
 array([1., 1., 1., 1., 1.], dtype=float32)
 
-Arrays are anything that has a buffer or `__dlpack__`, in C's order; nothing is copied, and other
-threads run during a call. `Comm` has all collectives: blocking, nonblocking (`iallreduce`, ...) and
-persistent (`allreduce_init`, ...). The functions of the same names here use `tutti.init()`. An error
-is an exception that says what failed, where, and what to do. See docs/python.md.
+An array is any object with the buffer protocol or `__dlpack__`, contiguous in C order. Arrays are not
+copied, and other Python threads run during a call. `Comm` has all collectives: blocking, nonblocking
+(`iallreduce`, ...) and persistent (`allreduce_init`, ...). The functions of the same names in this
+module use the communicator `tutti.init()`. Errors are exceptions; their text says what failed, where,
+and what to do. See docs/python.md.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""python3 -m tutti: the command `tutti` of this package. This file imports nothing from the package, because the
-installed command runs it alone.
+"""python3 -m tutti: runs the command `tutti` of this package. This file imports nothing from the package, because the
+installed script runs it without loading the package.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -16,20 +16,20 @@ _HERE = Path(__file__).resolve().parent
 
 
 def _places() -> Iterator[Path]:
-    yield _HERE / "bin" / "tutti"  # pip's
-    yield _HERE.parents[1] / "build" / "tutti"  # of the tree: python/tutti
+    yield _HERE / "bin" / "tutti"  # installed by pip
+    yield _HERE.parents[1] / "build" / "tutti"  # the source tree, if this file is in its python/tutti
     if len(_HERE.parents) > 3:
-        yield _HERE.parents[3] / "bin" / "tutti"  # PREFIX/bin, of PREFIX/lib/python3.x/site-packages/tutti
+        yield _HERE.parents[3] / "bin" / "tutti"  # PREFIX/bin, if this is PREFIX/lib/python3.x/site-packages/tutti
 
 
 def main() -> None:
-    """Becomes that program."""
+    """Replace this process by the command."""
     found = [str(place) for place in _places() if os.access(place, os.X_OK)]
     program = found[0] if found else shutil.which("tutti")
     if program is None or os.path.realpath(program) == os.path.realpath(sys.argv[0]):
         sys.exit(f"tutti: the command is not here: neither {', nor '.join(str(place) for place in _places())}; "
                  "`make install` or `pip install .` installs it")
-    for number in signal.SIGPIPE, signal.SIGXFSZ:  # which Python ignores
+    for number in signal.SIGPIPE, signal.SIGXFSZ:  # Python ignores them
         signal.signal(number, signal.SIG_DFL)
     os.execv(program, ["tutti", *sys.argv[1:]])
 

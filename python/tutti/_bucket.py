@@ -1,4 +1,4 @@
-"""Buckets: gradients that are summed while the next ones are computed (docs/buckets.md).
+"""Buckets: sums gradients while the program computes the next ones (docs/buckets.md).
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -28,7 +28,7 @@ class _Config(ctypes.Structure):
 
 
 def _forms(shapes: Sequence[Any], dtype: Any) -> list[tuple[Any, tuple[int, ...], int, int]]:
-    """The arrays to make: numpy's type, shape, elements, tutti's type."""
+    """The arrays to allocate: numpy's type, shape, elements, tutti's type."""
     types = dtype if isinstance(dtype, (list, tuple)) else [dtype] * len(shapes)
     if len(types) != len(shapes):
         raise ArgumentError(f"Buckets: {len(types)} types for {len(shapes)} shapes; give one for each, or one for all")
@@ -44,31 +44,34 @@ def _forms(shapes: Sequence[Any], dtype: Any) -> list[tuple[Any, tuple[int, ...]
 
 
 class Buckets:
-    """Arrays, in the order in which a step computes them; in each step each becomes its mean over all ranks.
+    """Arrays, such as gradients, that are summed over all ranks in every training step. Summing overlaps with computation:
+    call `ready(i)` when array i is computed, and `wait()` at the end of the step. Each array then holds its mean over the
+    ranks, or its sum.
 
-    arrays  shapes (a number, or a tuple of numbers), for numpy arrays of zeros in memory that all ranks of this
-            machine read: `arrays[i]` is the i-th, and is summed without a copy. Or arrays: anything with a buffer or
-            `__dlpack__`, contiguous and writable; summed in place. They are kept alive, and must stay where they
-            are, until `free`. All ranks give shapes, or all give arrays.
-    dtype   with shapes: a type, or a list of one for each shape.
-    op      'avg', or 'sum'.
-    bytes   a bucket is closed at this size; 0: the prices choose it.
-    learn   the order in which rank 0's arrays became ready in the first step replaces the order here.
-    bf16    arrays of float32 travel as bf16, with error feedback.
-    code    how messages between hosts may be coded, as for Comm.set_code, with error feedback; None: as set there.
-    thread  a progress thread of tutti drives the sums.
-    Collective; `free` is not. Raises ArgumentError, DtypeError, OpError, Mismatch, Unsupported.
+    arrays  Pass shapes (numbers or tuples of numbers), and numpy arrays of zeros are allocated in memory that all ranks
+            of this machine share; `buckets.arrays[i]` is the i-th, and is summed without a copy. Or pass arrays: objects
+            with a buffer or `__dlpack__`, contiguous and writable. They are summed in place; they are kept alive, and
+            must not be moved, until `free`. Either all ranks pass shapes, or all pass arrays. List first the arrays that a
+            step computes first.
+    dtype   the type of all shapes, or a list with one type per shape.
+    op      'avg' or 'sum'.
+    bytes   close a bucket when it has this size; 0: the cost model chooses the size.
+    learn   after the first step, replace the order of the list by the order of readiness on rank 0.
+    bf16    send float32 arrays as bf16, with error feedback.
+    code    compression of messages between hosts, as for Comm.set_code, with error feedback; None: as set there.
+    thread  let a progress thread of tutti advance the sums.
+    The constructor is collective; `free` is not. Raises ArgumentError, DtypeError, OpError, Mismatch, Unsupported.
 
     >>> import tutti
     >>> with tutti.Buckets(tutti.init(), [3, (2, 2)], dtype="float32") as buckets:
     ...     for i, gradient in enumerate(buckets.arrays):
     ...         gradient[:] = 1
-    ...         buckets.ready(i)   # the library's from here on
-    ...     buckets.wait(0)        # this one is the mean already
-    ...     buckets.wait()         # all are: the step is over
+    ...         buckets.ready(i)   # do not touch it until it is summed
+    ...     buckets.wait(0)        # array 0 holds the mean
+    ...     buckets.wait()         # all arrays do; the step has ended
     """
 
-    _kept: "set[Buckets]" = set()  # not yet freed: the library holds pointers to their arrays
+    _kept: "set[Buckets]" = set()  # objects not yet freed; the library holds pointers to their arrays
 
     def __init__(self, comm: "Comm", arrays: Sequence[Any], op: str = "avg", *, dtype: Any = None, bytes: int = 0,
                  learn: bool = False, bf16: bool = False, thread: bool = False,
@@ -90,8 +93,8 @@ class Buckets:
         check(lib.tutti_buckets_create(comm._handle, len(arrays), tensors, ctypes.byref(config), ctypes.byref(handle)))
         self._handle, self._views = handle, views
         self._stepping = False  # a step has begun, and has neither ended nor failed
-        self._lent = 0  # arrays in the object's memory
-        self._closing: Optional[ctypes.c_void_p] = None  # the handle, when only these keep it open
+        self._lent = 0  # live arrays in the object's memory
+        self._closing: Optional[ctypes.c_void_p] = None  # the handle after `free`, until the last such array is gone
         self.arrays: Sequence[Any] = [self._array(i, *form) for i, form in enumerate(forms)] if shapes else arrays
         Buckets._kept.add(self)
 
@@ -99,7 +102,7 @@ class Buckets:
         import numpy
 
         at = lib.tutti_bucket_data(self._handle, i)
-        if not at or not count:  # a helper brings no data
+        if not at or not count:  # a helper has no data
             return numpy.zeros(shape, kind)
         memory = (ctypes.c_char * (count * kind.itemsize)).from_address(at)
         self._lent += 1
@@ -127,18 +130,18 @@ class Buckets:
             raise
 
     def ready(self, i: int) -> None:
-        """Array `i` holds this rank's summand. Starts every bucket that can start, and never blocks."""
+        """Tell the library that array `i` holds this rank's value. Starts every bucket that can start; never blocks."""
         self._check(lib.tutti_bucket_ready(self._held(), i))
         self._stepping = True
 
     def wait(self, i: Optional[int] = None) -> None:
-        """Wait until array `i` is summed; None: until all are, which ends the step."""
+        """Wait until array `i` is summed; None: until all arrays are, which ends the step."""
         handle = self._held()
         self._check(lib.tutti_buckets_wait(handle) if i is None else lib.tutti_bucket_wait(handle, i))
         self._stepping = self._stepping and i is not None
 
     def test(self, i: int) -> bool:
-        """Is array `i` summed? Makes progress, and does not block."""
+        """Return whether array `i` is summed. Makes progress; does not block."""
         done = ctypes.c_int()
         self._check(lib.tutti_bucket_test(self._held(), i, ctypes.byref(done)))
         return bool(done.value)
@@ -148,8 +151,8 @@ class Buckets:
         return int(lib.tutti_buckets_count(self._held()))
 
     def free(self) -> None:
-        """Free the object, between steps or after a failure; a second call does no harm. Arrays in its memory may be
-        kept: the memory is freed with the last of them."""
+        """Free the object, between steps or after a failure; further calls do nothing. Arrays that it allocated stay
+        valid: their memory is freed with the last of them."""
         if self._handle is None:
             return
         if not self._lent:
@@ -167,4 +170,4 @@ class Buckets:
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         if kind is None:
-            self.free()  # sums may be in flight otherwise
+            self.free()  # not after an exception: sums may still be in flight

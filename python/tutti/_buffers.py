@@ -1,8 +1,8 @@
-"""Buffers of arguments: address, number of elements, type; nothing is copied.
+"""The buffers of array arguments: address, number of elements, type. Nothing is copied.
 
-An argument may be anything that has a buffer (numpy arrays, array.array, bytearray, memoryview, shared
-memory, mmap) or `__dlpack__` (PyTorch, JAX, CuPy), or `__cuda_array_interface__`, if it is in this machine's memory or on a
-GPU that the library uses (_card.py). It has to be contiguous, in C's order. Results have to be writable.
+An argument may have a buffer (numpy arrays, array.array, bytearray, memoryview, shared memory, mmap), `__dlpack__`
+(PyTorch, JAX, CuPy) or `__cuda_array_interface__`. It must be in this machine's memory or on a GPU that the library uses
+(_card.py), and contiguous in C order. Results must be writable.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -16,14 +16,14 @@ from . import _card, _dlpack
 from ._errors import ArgumentError, DtypeError, NotAnArray
 from ._types import (BOOL, SIZES, UINT8, code_of_format, code_of_name, code_of_numpy, name_of)
 
-# Holds a buffer: the buffer is locked and alive as long as this is, and C takes it for a pointer.
+# An object that locks a buffer and keeps it alive; ctypes passes it to C as a pointer.
 _Anchor = ctypes.c_char * 0
 _anchor = _Anchor.from_buffer
-_known: dict[Any, int] = {}  # numpy dtypes that were seen
+_known: dict[Any, int] = {}  # numpy dtypes seen so far, and tutti's numbers of them
 
 
 class _Export(ctypes.Structure):
-    """Py_buffer; only its first fields are used."""
+    """Python's Py_buffer, of which only the first field is used."""
 
     _fields_ = [("buf", ctypes.c_void_p), ("rest", ctypes.c_char * 128)]
 
@@ -35,25 +35,25 @@ _release.argtypes, _release.restype = [ctypes.c_void_p], None
 
 
 class View(NamedTuple):
-    """Memory of another owner, which `keep` keeps alive."""
+    """A view of memory that belongs to another object; `keep` keeps that object alive."""
 
     pointer: Any  # for C
     nbytes: int
     itemsize: int
-    code: Optional[int]  # None: not a type of tutti's
+    code: Optional[int]  # tutti's number of the type; None: tutti does not have it
     readonly: bool
     keep: Any
-    kind: Any  # the owner's name of the type
+    kind: Any  # the owner's name of the type, for error messages
 
 
 def vector(what: Any, call: str, role: str, dtype: Optional[str] = None, writable: bool = False,
            moves: bool = False) -> tuple[Any, int, int, Any]:
     """A buffer for C: (pointer, elements, type, object that keeps it alive).
 
-    call      and role: the call and its argument, for error messages.
-    dtype     the bytes' type by name; None: the owner's type.
-    writable  the call writes it.
-    moves     the call only moves data: any type is allowed, as bytes.
+    call, role  the call and its argument, for error messages.
+    dtype       name of the type of the bytes; None: the owner's type.
+    writable    the call writes to the buffer.
+    moves       the call only moves data, so any type is allowed, as bytes.
     """
     if dtype is None:
         try:
@@ -85,7 +85,7 @@ def _type_of(view: View, name: str, dtype: Optional[str], moves: bool) -> tuple[
 
 
 def _look(what: Any, name: str) -> View:
-    """The slow path: all other arguments."""
+    """The slow path, for arguments that `vector` cannot handle directly."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(what, (numpy.ndarray, numpy.generic)):
         return _of_numpy(numpy, what, name)
@@ -113,7 +113,7 @@ def _of_numpy(numpy: Any, what: Any, name: str) -> View:
             raise DtypeError(f"{name} holds Python objects (dtype {dtype}); tutti takes numbers")
     if not flags.c_contiguous:
         _not_contiguous(name, what.shape, what.strides)
-    array = numpy.asarray(what)  # a scalar has no address
+    array = numpy.asarray(what)  # a numpy scalar has no address of data
     return View(array.ctypes.data, array.nbytes, dtype.itemsize, code, not flags.writeable, array, dtype)
 
 
@@ -124,10 +124,10 @@ def _of_memory(view: memoryview, name: str, code: Optional[int], kind: str) -> V
         pointer = _anchor(view)
         return View(pointer, view.nbytes, view.itemsize, code, False, pointer, kind)
     export = _Export()
-    if _get(view, ctypes.addressof(export), 0):  # it raises by itself
+    if _get(view, ctypes.addressof(export), 0):  # on failure ctypes raises the exception
         raise ArgumentError(f"{name} cannot be read")
     pointer = export.buf
-    _release(ctypes.addressof(export))  # the view holds it, too
+    _release(ctypes.addressof(export))  # the view still holds the buffer
     return View(pointer, view.nbytes, view.itemsize, code, True, view, kind)
 
 
@@ -138,9 +138,9 @@ def _not_contiguous(name: str, shape: Any, strides: Any) -> None:
 
 
 def new_like(array: Any, elements: int, of: int) -> Any:
-    """Memory for a result: of the class of `array`, which has `of` elements, but with `elements`.
+    """Allocate a result with `elements` elements, of the same class as `array`, which has `of` elements.
 
-    If the numbers differ, the first axis becomes longer or shorter, if possible.
+    If the numbers differ, the first axis is scaled if that is possible; otherwise the result has one axis.
     """
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(array, (numpy.ndarray, numpy.generic)):
@@ -148,7 +148,7 @@ def new_like(array: Any, elements: int, of: int) -> Any:
             return numpy.empty_like(array)
         return numpy.empty(_shape(array.shape, array.size, array.size * elements // of if of else elements),
                            array.dtype)
-    if hasattr(array, "new_empty") and hasattr(array, "numel"):  # PyTorch's
+    if hasattr(array, "new_empty") and hasattr(array, "numel"):  # a PyTorch tensor
         n = array.numel()
         return array.new_empty(_shape(tuple(array.shape), n, n * elements // of if of else elements))
     if _card.holds(array):
@@ -173,7 +173,7 @@ def _shape(shape: tuple[int, ...], size: int, elements: int) -> tuple[int, ...]:
 
 
 def zero(array: Any, pointer: Any, elements: int, code: int) -> None:
-    """Write zeros to an array, which lies there."""
+    """Fill an array with zeros. `pointer`, `elements` and `code` describe its memory."""
     if _card.holds(array):
         _card.zero_there(array)
         return

@@ -1,9 +1,9 @@
-"""Arrays in the memory of a GPU: streams, `__cuda_array_interface__`, and new arrays beside existing ones.
+"""Arrays in GPU memory: streams, `__cuda_array_interface__`, and allocation of results on an array's device.
 
-Idea       tutti takes their addresses where the library has found a device (tutti_device_here). A blocking call comes after
-           what the legacy default stream has got, a call with `stream=` after what that stream has got. So the owner of an
-           array orders one of these after its own work: `__dlpack__(stream=...)` does so by itself, and where
-           `__cuda_array_interface__` names another stream, this process waits for it.
+Idea       Calls accept device addresses if the library has found a device (tutti_device_here). A blocking call is ordered
+           after the work enqueued on the legacy default stream, a call with `stream=` after the work enqueued on that
+           stream. The library that owns an array must order that stream after its own work on the array.
+           `__dlpack__(stream=...)` does this. If `__cuda_array_interface__` names another stream, this process waits for it.
 Source     the array API standard, DLPack, and version 3 of the CUDA array interface.
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -26,7 +26,7 @@ LEGACY = 1  # the legacy default stream, for DLPack and the array interface; tut
 
 
 class _Order(threading.local):
-    """What the calls of a thread are ordered by."""
+    """The stream after which a thread's calls are ordered."""
 
     stream = LEGACY
 
@@ -36,7 +36,7 @@ ORDER = _Order()
 
 @contextlib.contextmanager
 def in_order_of(handle: Optional[int]) -> Iterator[None]:
-    """Arrays that are looked at in the block are for this stream; None: the legacy default one."""
+    """Within the block, arrays are requested for use on this stream; None: the legacy default stream."""
     before, ORDER.stream = ORDER.stream, handle or LEGACY
     try:
         yield
@@ -45,12 +45,12 @@ def in_order_of(handle: Optional[int]) -> Iterator[None]:
 
 
 def present() -> bool:
-    """Has the library found a device whose memory calls take?"""
+    """Has the library found a device whose memory calls can use?"""
     return lib.tutti_device_here() is not None
 
 
 def handle_of(stream: object, name: str) -> Optional[int]:
-    """The driver's handle of a stream; None: the legacy default one."""
+    """The driver's handle of a stream; None: the legacy default stream."""
     value: Any = stream
     for attribute in ("__cuda_stream__", "cuda_stream", "ptr"):
         if hasattr(stream, attribute):
@@ -65,13 +65,13 @@ def handle_of(stream: object, name: str) -> Optional[int]:
 
 
 def missing(name: str, where: str) -> ArgumentError:
-    """The refusal of an array on a device that tutti cannot use."""
+    """The error for an array on a device that tutti cannot use."""
     return ArgumentError(f"{name} is on {where}, and tutti works in the memory of the CPU, because it has found no device here "
                          "(TUTTI_DEVICE=cuda says why): copy it to the CPU before, and back after")
 
 
 def _wait_for(stream: int, name: str) -> None:
-    """Until a stream has done all that it has got so far."""
+    """Wait until the stream has completed all work enqueued so far."""
     try:
         driver = ctypes.CDLL(os.environ.get("TUTTI_CUDA_LIBRARY") or "libcuda.so.1")
         failed = driver.cuStreamSynchronize(ctypes.c_void_p(stream))
@@ -82,7 +82,7 @@ def _wait_for(stream: int, name: str) -> None:
 
 
 def interface_of(what: Any, name: str) -> tuple[int, int, int, Optional[int], bool, Any, str]:
-    """The place of an array that has `__cuda_array_interface__`: the fields of a View."""
+    """The fields of a View of an array that has `__cuda_array_interface__`."""
     said = what.__cuda_array_interface__
     if not present():
         raise missing(name, "a CUDA device")
@@ -106,14 +106,14 @@ def interface_of(what: Any, name: str) -> tuple[int, int, int, Optional[int], bo
 
 
 def holds(array: Any) -> bool:
-    """Does this array lie on such a device?"""
+    """Is this array on a CUDA device?"""
     if hasattr(array, "__dlpack_device__"):
         return int(array.__dlpack_device__()[0]) == CUDA
     return hasattr(array, "__cuda_array_interface__")
 
 
 def new_beside(array: Any, shape: Optional[tuple[int, ...]]) -> Any:
-    """A new array of the class of this one, on its device, by the functions of its package; None: as this one."""
+    """Allocate an array of the same class on the same device, with functions of the array's package. shape None: the same."""
     package = sys.modules.get(type(array).__module__.partition(".")[0])
     device: Any = getattr(array, "device", None)
     with device if hasattr(device, "__enter__") else contextlib.nullcontext():
@@ -126,7 +126,7 @@ def new_beside(array: Any, shape: Optional[tuple[int, ...]]) -> Any:
 
 
 def zero_there(array: Any) -> None:
-    """Write zeros, by the array's own function."""
+    """Fill an array with zeros, with the array's own method."""
     for name, arguments in (("zero_", ()), ("fill", (0,))):
         if hasattr(array, name):
             getattr(array, name)(*arguments)

@@ -1,7 +1,7 @@
-"""The collectives, in three forms each: `allreduce` returns when it is complete, `iallreduce` returns
-a Request, `allreduce_init` a Persistent one.
+"""The collectives, each in three forms: `allreduce` returns when it is complete, `iallreduce` returns
+a Request, `allreduce_init` returns a Persistent request.
 
-Each collective has one method of its own, which prepares the call; `_forms` makes the three forms of it.
+For each collective one method prepares the call; `_forms` derives the three forms from it.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BARRIER, _SEND, _RECV = triple("barrier", "p"), triple("send", "ppnii"), triple
 
 
 def _coded(name: str, ready: Ready, coded: Optional[str], counts: Any = None) -> Ready:
-    """The same call, with a code of its own."""
+    """The same call, with compression for this call only."""
     if coded is None:
         return ready
     if counts is not None:
@@ -45,22 +45,23 @@ def _coded(name: str, ready: Ready, coded: Optional[str], counts: Any = None) ->
 
 
 class Collectives:
-    """The collectives. All ranks of a communicator make the same calls in the same order.
+    """The collectives. All ranks of a communicator must make the same calls in the same order.
 
-    array   anything with a buffer or `__dlpack__`, contiguous; it is not copied.
-    out     the same, writable, of the same type; None: new memory for the result. `out` may be
-            `array` (in place), but not overlap it otherwise.
+    array   a contiguous object with a buffer or `__dlpack__`; it is not copied.
+    out     the same, writable and of the same type; None: allocate the result. `out` may be
+            `array` itself (in place), but must not overlap it otherwise.
     op      'sum', 'prod', 'min', 'max', 'avg', 'band', 'bor', 'bxor', 'land', 'lor', 'lxor',
             'minloc', 'maxloc', or an op from `tutti.op` or `tutti.scaled`.
-    dtype   the type of the bytes ('bf16'); None: the owner's type.
+    dtype   the element type of the bytes, such as 'bf16'; None: the array's own type.
     root    the rank that has the data, or gets the result.
-    stream  of a GPU: the blocking form returns at once, and the call comes after what the stream has got before; what
-            the stream gets later waits for it (docs/gpu.md). An object of PyTorch, CuPy, ..., or the driver's handle.
-    coded   how this call's messages between hosts may be coded, as for `set_code`, which it replaces for this call:
-            'error=1e-2', 'lossless', 'none'; the same on all ranks. None: as set there.
+    stream  a GPU stream: a stream object of PyTorch, CuPy, ..., or the driver's handle. The blocking form then returns
+            immediately. The call is ordered after the work enqueued on the stream before it, and work enqueued later
+            waits for the call (docs/gpu.md).
+    coded   compression of this call's messages between hosts, instead of that of `set_code`: 'error=1e-2', 'lossless' or
+            'none'; the same on all ranks. None: as set there.
     Raises  ArgumentError, DtypeError, OpError, OverlapError, OutOfMemory, StateError: nothing was
-            touched; Mismatch, PeerLost, TimeoutError, Aborted: on all ranks; `out` is undefined, and
-            the communicator of no more use.
+            changed. Mismatch, PeerLost, TimeoutError, Aborted: raised on all ranks; `out` is undefined
+            and the communicator cannot be used any more.
     """
 
     _handle: Optional[int]
@@ -69,13 +70,13 @@ class Collectives:
     _running: set[Request]
 
     def _problem(self, status: int, keep: Any = ()) -> Optional[BaseException]:
-        """The exception to raise after a call on this communicator; None: none."""
+        """The exception to raise after a call on this communicator, if any."""
         raised = raised_in(keep) if RAISED else None
         if not status and raised is None:
             return None
         if status:
             problem = failure(status)
-        else:  # the others get it, and this rank as well
+        else:  # the op has aborted the communicator, so a barrier fails with the error that the other ranks get
             problem = failure(_barrier_status(self))
         if raised is None:
             return problem
@@ -85,7 +86,7 @@ class Collectives:
         return problem
 
     def _all(self, name: str, array: Any, op: OpLike, out: Any, dtype: Optional[str]) -> Ready:
-        """Arguments of a collective with as many elements after as before."""
+        """The arguments of a collective whose result has the size of its input."""
         if out is array:
             src, count, code, keep = vector(array, name, "array", dtype, True)
             dst, kept = src, None
@@ -126,7 +127,7 @@ class Collectives:
                         dtype: Optional[str] = None) -> Ready:
         """`allreduce` of a list of arrays of one type, such as gradients, as one operation.
 
-        outs  as many arrays, of the same lengths; None: in place.
+        outs  the same number of arrays, of the same lengths; None: in place.
 
         >>> import tutti, numpy
         >>> layers = [numpy.ones(3), numpy.ones((2, 2))]
@@ -164,7 +165,7 @@ class Collectives:
 
     def _reduce(self, array: Any, op: OpLike = "sum", root: int = 0, out: Any = None, *,
                 dtype: Optional[str] = None, coded: Optional[str] = None) -> Ready:
-        """As `allreduce`, but only `root` gets the result; the others get None.
+        """Like `allreduce`, but only `root` gets the result; the other ranks get None.
 
         >>> import tutti, numpy
         >>> tutti.init().reduce(numpy.array([2.0]), op="prod").shape
@@ -187,7 +188,7 @@ class Collectives:
     reduce_init = persistent(_reduce)
 
     def _scan(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None) -> Ready:
-        """On rank r the sum (or minimum, ...) of ranks 0 to r. There is no 'avg'.
+        """On rank r, the sum (or minimum, ...) over ranks 0 to r. 'avg' is not supported.
 
         >>> import tutti, numpy
         >>> int(tutti.init().scan(numpy.array([1]))[0]) == tutti.rank() + 1
@@ -201,8 +202,8 @@ class Collectives:
     scan_init = persistent(_scan)
 
     def _exscan(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None) -> Ready:
-        """On rank r the sum (or minimum, ...) of ranks 0 to r-1. On rank 0 `out` is unchanged; without
-        `out` rank 0 gets zeros.
+        """On rank r, the sum (or minimum, ...) over ranks 0 to r-1. On rank 0 `out` is unchanged; without
+        `out`, rank 0 gets zeros. 'avg' is not supported.
 
         >>> import tutti, numpy
         >>> int(tutti.init().exscan(numpy.array([1]))[0]) == tutti.rank()
@@ -223,8 +224,8 @@ class Collectives:
                         coded: Optional[str] = None) -> Ready:
         """Rank r gets the r-th part of the sum (or minimum, ...) of all ranks' arrays.
 
-        counts  elements for each rank; None: equal parts. The same on all ranks.
-        In place: `out` is this rank's part of `array`, whose other parts stay unchanged.
+        counts  number of elements for each rank, the same list on all ranks; None: equal parts.
+        To work in place, pass this rank's part of `array` as `out`; the other parts stay unchanged.
 
         >>> import tutti, numpy
         >>> comm = tutti.init()
@@ -252,8 +253,8 @@ class Collectives:
                     dtype: Optional[str] = None, coded: Optional[str] = None) -> Ready:
         """All ranks' arrays, joined along the first axis in rank order, on every rank.
 
-        counts  elements of each rank; None: equal parts. The same on all ranks.
-        In place: `array` is this rank's part of `out`.
+        counts  number of elements of each rank, the same list on all ranks; None: equal parts.
+        To work in place, pass this rank's part of `out` as `array`.
 
         >>> import tutti, numpy
         >>> comm = tutti.init()
@@ -280,7 +281,7 @@ class Collectives:
     all_gather_init = persistent(_all_gather)
 
     def _broadcast(self, array: Any, root: int = 0, *, dtype: Optional[str] = None) -> Ready:
-        """Copy `root`'s `array` into every rank's `array`, which is also the result.
+        """Copy the `array` of `root` into every rank's `array`, and return that.
 
         >>> import tutti, numpy
         >>> tutti.init().broadcast(numpy.arange(2), root=0)
@@ -295,7 +296,7 @@ class Collectives:
     broadcast_init = persistent(_broadcast)
 
     def _gather(self, array: Any, root: int = 0, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
-        """All ranks' arrays, joined along the first axis, on `root`; the others get None.
+        """On `root`, all ranks' arrays, joined along the first axis; the other ranks get None.
 
         >>> import tutti, numpy
         >>> tutti.init().gather(numpy.zeros(3)).size == 3 * tutti.size()
@@ -319,10 +320,10 @@ class Collectives:
     gather_init = persistent(_gather)
 
     def _scatter(self, array: Any, root: int = 0, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
-        """Rank r gets the r-th part of `root`'s array.
+        """Rank r gets the r-th part of the root's array.
 
-        array  read on the root only, elsewhere it may be None.
-        out    may be None on the root only: the other ranks' `out` says how much they get.
+        array  is read on the root only; it may be None on the other ranks.
+        out    may be None on the root only, because a rank's `out` determines the size of its part.
 
         >>> import tutti, numpy
         >>> comm = tutti.init()
@@ -351,7 +352,7 @@ class Collectives:
     scatter_init = persistent(_scatter)
 
     def _all_to_all(self, array: Any, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
-        """Send the r-th part of `array` to rank r; the r-th part of `out` is from rank r.
+        """Send the r-th part of `array` to rank r, and receive the r-th part of `out` from rank r.
 
         >>> import tutti, numpy
         >>> comm = tutti.init()
@@ -374,7 +375,7 @@ class Collectives:
     all_to_all_init = persistent(_all_to_all)
 
     def _barrier(self) -> Ready:
-        """Wait until all ranks have called it.
+        """Wait until all ranks have called `barrier`.
 
         >>> import tutti
         >>> tutti.init().barrier()
@@ -386,9 +387,9 @@ class Collectives:
     barrier_init = persistent(_barrier)
 
     def _send(self, array: Any, to: int, *, dtype: Optional[str] = None) -> Ready:
-        """Send `array` to rank `to`, which receives it by `recv`. There are no tags: the k-th message to a
-        rank matches the k-th that it receives from this one. A send may wait for its receive; two ranks that
-        both send first may wait for ever: start one with `isend`.
+        """Send `array` to rank `to`, which receives it with `recv`. Messages have no tags: the k-th message
+        from this rank to `to` matches the k-th receive there from this rank. `send` may block until the
+        message is received. Two ranks that both send first may deadlock; use `isend` on one of them.
 
         >>> import tutti, numpy
         >>> comm = tutti.init()
@@ -406,8 +407,8 @@ class Collectives:
     send_init = persistent(_send)
 
     def _recv(self, out: Any = None, source: int = -1, *, dtype: Optional[str] = None) -> Ready:
-        """Receive from rank `source` into `out`, which is also the result: see `send`. Without `out`, receive an
-        object, which is the result.
+        """Receive a message from rank `source` into `out`, and return `out`; see `send`. Without `out`, receive and
+        return an object.
 
         >>> import tutti
         >>> comm = tutti.init()
@@ -430,15 +431,15 @@ class Collectives:
 
     @property
     def helpers(self) -> int:
-        """The number of helpers: the last ranks, which bring no data."""
+        """The number of helpers. These are the last ranks; they contribute no data (see `Comm.set_helpers`)."""
         return int(lib.tutti_comm_helpers(self._handle))
 
     def _owners(self) -> int:
-        """The number of ranks that own a part: those with data."""
+        """The number of ranks that have a part of the data: all but the helpers."""
         return self.size - self.helpers
 
     def _cut(self, name: str, count: int, counts: Optional[Sequence[int]]) -> tuple[Any, int]:
-        """Parts for all ranks, by number of elements: the array for C, and this rank's elements."""
+        """How `count` elements are split among the ranks: the counts for C, and this rank's number of elements."""
         parts = self._owners()
         if counts is None:
             if count % parts:
@@ -462,5 +463,5 @@ def _address(pointer: Any) -> Optional[int]:
 
 
 def _barrier_status(comm: Collectives) -> int:
-    """The status of a communicator that was aborted."""
+    """The status of a barrier, called on an aborted communicator."""
     return int(_BARRIER[0](comm._handle))

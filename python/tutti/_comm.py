@@ -1,4 +1,4 @@
-"""Communicators: a group of ranks, its settings, how it splits, shrinks and grows, and its end.
+"""Communicators: groups of ranks. Settings, splitting, shrinking and growing, shared memory, the end.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -19,23 +19,23 @@ from ._request import Persistent, Request
 from ._types import form_of
 
 CONTRACTS = ("same", "any", "run", "exact")
-LIVE: set["Comm"] = set()  # all that were not freed
+LIVE: set["Comm"] = set()  # all communicators that were not freed
 
 
 def another(handle: Optional[int], function: Any, *arguments: Any) -> "tuple[int, Optional[Comm]]":
-    """The status of a function that makes a communicator from the one with this handle, and what it made."""
+    """Call a function that makes a communicator from the one with this handle. Returns its status and the communicator."""
     out = ctypes.c_void_p()
     status, made = 0, None
     try:
         status = function(handle, *arguments, ctypes.byref(out))
-    finally:  # also if a signal handler raises now
+    finally:  # even if a signal handler raises here
         made = Comm(out.value) if out.value else None
     return status, made
 
 
 class Comm(Collectives):
-    """A group of ranks. `tutti.init` and the like make one; it lives until `free`, the end of a
-    `with` block, or the end of the program. One thread at a time uses it.
+    """A group of ranks. `tutti.init` and the `tutti.from_...` functions make one. It lives until `free`, the end
+    of its `with` block, or the end of the program. Only one thread at a time may use it.
 
     >>> import tutti
     >>> with tutti.init().dup() as comm:
@@ -52,8 +52,8 @@ class Comm(Collectives):
         self._running: set[Request] = set()
         self._persistent: "weakref.WeakSet[Persistent]" = weakref.WeakSet()
         self._on_streams: list[Any] = []  # arrays of calls that streams may wait for
-        self._arrays = 0  # arrays in its memory
-        self._closing: Optional[int] = None  # the handle, when only these keep it open
+        self._arrays = 0  # live arrays in its memory
+        self._closing: Optional[int] = None  # the handle after `free`, until the last such array is gone
         LIVE.add(self)
 
     def __repr__(self) -> str:
@@ -76,40 +76,40 @@ class Comm(Collectives):
     # ---- communicators made from this one ----
 
     def split(self, color: Optional[int], key: int = 0) -> Optional["Comm"]:
-        """Groups of equal `color` (0 or more), ranked by (`key`, rank here). A rank with color None must
-        call too, and gets None. Collective."""
+        """Split the communicator: ranks with the same `color` (0 or more) form a new one, ordered by `key`, then by
+        rank here. A rank that passes None as color must call too, and gets None. Collective."""
         if color is not None and not 0 <= color < 1 << 31:
             raise ArgumentError(f"split: color {color} is not from 0 to {(1 << 31) - 1}, nor None")
         return self._another(lib.tutti_comm_split, -1 if color is None else color, key)
 
     def dup(self) -> "Comm":
-        """A new communicator of the same group, with its own resources, for another thread. Collective."""
+        """A new communicator of the same ranks with its own resources, for use by another thread. Collective."""
         return self._another(lib.tutti_comm_dup)  # type: ignore[return-value]
 
     def shrink(self) -> "Comm":
-        """A communicator of the surviving ranks, after PeerLost or another failure. Collective over them.
-        This communicator is unchanged; free it."""
+        """A communicator of the surviving ranks, after PeerLost or another failure. Collective over the survivors.
+        This communicator does not change; free it."""
         return self._another(lib.tutti_comm_shrink)  # type: ignore[return-value]
 
     def grow(self, least: int = 0) -> "Comm":
-        """A communicator of the surviving ranks and of joiners that `tutti run --respawn` started; waits for
-        at least `least` joiners. A joiner (`tutti.newcomer()` is true) calls `tutti.init()`. Collective."""
+        """A communicator of the surviving ranks and of joining ranks, which `tutti run --respawn` starts. Waits for
+        at least `least` of them. In a joining rank `tutti.newcomer()` is true; it calls `tutti.init()`. Collective."""
         return self._another(lib.tutti_comm_grow, least)  # type: ignore[return-value]
 
     @property
     def newcomers(self) -> int:
-        """The number of ranks that joined when `grow` made it."""
+        """The number of ranks that joined when `grow` made this communicator."""
         return int(lib.tutti_comm_newcomers(self._handle))
 
     # ---- settings, the same on all ranks ----
 
     def set_algo(self, algo: Optional[str]) -> None:
-        """Which plans may run: 'fold(ring)', 'doubling:0-64k;ring:64k-', '^tree'; None: tutti's choice."""
+        """Choose the plans that may run: 'fold(ring)', 'doubling:0-64k;ring:64k-', '^tree'; None: tutti chooses."""
         self._check(lib.tutti_comm_set_algo(self._handle, None if algo is None else algo.encode()))
 
     def set_contract(self, contract: str) -> None:
-        """What results guarantee: 'same' (bits on all ranks), 'any', 'run' (from run to run), or
-        'exact' (docs/reproducible.md)."""
+        """Choose how reproducible results are: 'same' (the same bits on all ranks), 'run' (also in every run), 'exact' (the
+        exact sum, rounded once), or 'any' (no guarantee). See docs/reproducible.md."""
         if contract not in CONTRACTS:
             raise ArgumentError(f"set_contract: there is no contract {contract!r}; there are {', '.join(CONTRACTS)}")
         if self._on_streams:
@@ -117,21 +117,21 @@ class Comm(Collectives):
         self._check(lib.tutti_comm_set_contract(self._handle, CONTRACTS.index(contract)))
 
     def set_code(self, code: Optional[str]) -> None:
-        """Let messages between hosts take fewer bytes where that pays: 'lossless' (the same bits), or 'error=1e-2'
-        (sums of float32, off by at most that part of the ranks' largest magnitudes); None: as they are
+        """Compress messages between hosts where that saves time: 'lossless' (the results keep their bits), or 'error=1e-2'
+        (float32 sums may be off by that fraction of the sum of the ranks' largest magnitudes); None: no compression
         (docs/lighter.md)."""
         self._check(lib.tutti_comm_set_code(self._handle, None if code is None else code.encode()))
 
     def set_timeout(self, seconds: float) -> None:
-        """Bound how long calls wait for other ranks before they raise TimeoutError; 0: TUTTI_TIMEOUT's."""
+        """Limit how long calls wait for other ranks before they raise TimeoutError; 0: the limit of TUTTI_TIMEOUT."""
         self._check(lib.tutti_comm_set_timeout(self._handle, seconds))
 
     def set_slices(self, slices: int) -> None:
-        """Cut vectors into this number of parts; 0: tutti chooses."""
+        """Cut vectors into this number of slices, which are pipelined; 0: tutti chooses."""
         self._check(lib.tutti_comm_set_slices(self._handle, slices))
 
     def set_helpers(self, helpers: int) -> None:
-        """The last `helpers` ranks bring no data and sum for the others."""
+        """Make the last `helpers` ranks helpers: they contribute no data, and sum for the other ranks."""
         self._check(lib.tutti_comm_set_helpers(self._handle, helpers))
 
     def set_measure(self, on: bool = True) -> None:
@@ -141,7 +141,7 @@ class Comm(Collectives):
     # ---- plans ----
 
     def plan(self, what: Any, coll: str = "allreduce", *, op: OpLike = "sum", dtype: Optional[str] = None) -> str:
-        """The plan that runs for such a call, by name. `what`: see `tutti.explain`.
+        """The name of the plan that runs for such a call. `what`: see `tutti.explain`.
 
         >>> import tutti, numpy
         >>> isinstance(tutti.init().plan(numpy.zeros(3)), str)
@@ -151,22 +151,22 @@ class Comm(Collectives):
 
     def explain(self, what: Any, coll: str = "allreduce", *, op: OpLike = "sum", dtype: Optional[str] = None,
                 as_dict: bool = False) -> Any:
-        """Why that plan runs, in words or as a dictionary: see `tutti.explain`."""
+        """Explain why that plan runs, in words or as a dictionary: see `tutti.explain`."""
         return _explain.explain_on(self, what, coll, op, dtype, as_dict)
 
     def measure(self, what: Any, coll: str = "allreduce", *, op: OpLike = "sum",
                 dtype: Optional[str] = None) -> dict[str, Any]:
-        """Time the plans that may be the fastest for such a call, and remember the winner. Collective, and
-        not short (docs/wisdom.md). Returns the result, times in seconds."""
+        """Time the plans that may be the fastest for such a call, and make later calls use the fastest. Collective; takes
+        much longer than the call itself (docs/wisdom.md). Returns the measurements, with times in seconds."""
         return _explain.measure_on(self, what, coll, op, dtype)
 
     def apart(self, a: int, b: int) -> int:
-        """The distance of two ranks: 0 if they share memory, else the number of levels that separate them."""
+        """The distance between two ranks: 0 if they share memory, otherwise the number of levels that separate them."""
         return int(lib.tutti_comm_apart(self._handle, a, b, None))
 
     @contextlib.contextmanager
     def mark(self, name: str) -> Iterator[None]:
-        """Mark in the trace what the program does in the block (TUTTI_TRACE, docs/trace.md).
+        """Record the block under this name in the trace (TUTTI_TRACE, docs/trace.md).
 
         >>> import tutti
         >>> with tutti.init().mark("forward"):
@@ -182,7 +182,7 @@ class Comm(Collectives):
     # ---- streams ----
 
     def stream_wait(self) -> None:
-        """Wait until no stream of a GPU waits for this communicator any more. Raises what made a call with `stream=` fail.
+        """Wait until all calls with `stream=` on this communicator are complete. Raises the error of one that failed.
 
         >>> import tutti
         >>> tutti.init().stream_wait()
@@ -193,8 +193,8 @@ class Comm(Collectives):
     # ---- memory ----
 
     def alloc(self, nbytes: int) -> memoryview:
-        """Zeroed memory that every rank on this machine reads directly, so that data in it is not copied on
-        its way. It is freed with its last reference; until then the communicator's resources stay."""
+        """Allocate zeroed memory that every rank on this machine can read directly, which saves a copy of data in it.
+        It is freed with its last reference; the communicator's resources are kept until then."""
         if nbytes < 0:
             raise ArgumentError(f"alloc: {nbytes} bytes")
         at = ctypes.c_void_p()
@@ -207,7 +207,7 @@ class Comm(Collectives):
         return memoryview(memory).cast("B")
 
     def empty(self, shape: Any, dtype: Any = "float64") -> Any:
-        """A numpy array of zeros in such memory.
+        """A numpy array of zeros in memory of `alloc`.
 
         >>> import tutti
         >>> comm = tutti.init()
@@ -232,31 +232,32 @@ class Comm(Collectives):
     # ---- the end ----
 
     def abort(self, reason: str = "") -> None:
-        """Every pending and later call on this communicator, on all ranks, raises Aborted with `reason`
+        """Make every pending and later call on this communicator, on all ranks, raise Aborted with `reason`
         (cut at 100 bytes). Any thread may call it at any time."""
         self._check(lib.tutti_comm_abort(self._handle, short(reason) if reason else None))
 
     def _give_up(self, reason: str) -> None:
-        """The same, silently, if there is still anything to abort."""
+        """Like `abort`, but ignores errors, and does nothing if the communicator was freed."""
         if self._handle is not None:
             lib.tutti_comm_abort(self._handle, short(reason))
 
     def free(self) -> None:
-        """Free it; a second call does nothing. StateError while requests run. Frees persistent requests too."""
+        """Free the communicator and its persistent requests; further calls do nothing. Raises StateError while
+        requests are running."""
         if self._handle is None:
             return
         for request in list(self._persistent):
             if not request.running:
                 request.free()
         if self._arrays and not self._running:
-            self._closing = self._handle  # until the last array is gone
+            self._closing = self._handle  # closed when the last array is freed
         else:
             self._check(lib.tutti_comm_free(self._handle))
         self._handle = None
         LIVE.discard(self)
 
     def _drain(self) -> bool:
-        """At the end: wait for requests in flight, then free. Silent. False: another thread is inside a call."""
+        """Wait for requests in flight, then free. Ignores errors. Returns False if another thread is inside a call."""
         if self._handle is None:
             return True
         for request in list(self._running):
@@ -279,12 +280,12 @@ class Comm(Collectives):
 
 
 def raised(why: BaseException) -> str:
-    """The short form of an exception that the other ranks get."""
+    """A one-line description of an exception, which the other ranks get."""
     text = str(why).strip().split("\n")[0]
     return f"it raised {type(why).__name__}" + (f": {text}" if text else "")
 
 
 def short(reason: str) -> bytes:
-    """At most 100 bytes (C's limit of a reason), without cutting a character in two."""
+    """The reason cut to 100 bytes, the limit in C, without splitting a character."""
     text = reason.replace("\0", " ").encode()
     return text if len(text) <= 100 else text[:97].decode(errors="ignore").encode() + b"..."

@@ -1,5 +1,5 @@
-"""Communicators: from the launcher's environment, from an MPI's, for threads, by a rendezvous, by a
-store or a gather of the program.
+"""Functions that make communicators: from a launcher's environment, from an mpi4py communicator, for
+threads, by a rendezvous, and by the program's own key-value store or gather.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -33,15 +33,15 @@ def _made(function: Any, *arguments: Any) -> Comm:
     status, made = 0, None
     try:
         status = function(ctypes.byref(out), *arguments)
-    finally:  # also if a signal handler raises now
+    finally:  # even if a signal handler raises here
         made = Comm(out.value) if out.value else None
     check(status)
     return made  # type: ignore[return-value]
 
 
 def from_env() -> Comm:
-    """A communicator of all ranks that `tutti run` (torchrun, srun, mpirun with PMIx) started; without
-    them, of one rank. Collective. Each call makes another one.
+    """A communicator of all ranks that `tutti run`, torchrun, srun or an mpirun with PMIx started; of one rank
+    if no launcher did. Collective. Each call makes a new communicator.
 
     >>> import tutti
     >>> tutti.from_env().size == tutti.size()
@@ -51,7 +51,7 @@ def from_env() -> Comm:
 
 
 def from_threads(n: int) -> list[Comm]:
-    """`n` communicators for `n` threads of this process: the r-th is rank r's.
+    """`n` communicators for `n` threads of this process; the r-th one is for rank r.
 
     >>> import tutti, threading, numpy
     >>> def work(comm):
@@ -70,11 +70,11 @@ def from_threads(n: int) -> list[Comm]:
     return [Comm(handle) for handle in handles]
 
 
-# ---- from an MPI's ----
+# ---- from an MPI communicator ----
 
 _FAMILIES = {"Open MPI": ("ompi", "Open MPI"), "MPICH": ("mpich", "MPICH"), "Intel MPI": ("mpich", "MPICH"),
              "MVAPICH": ("mpich", "MPICH"), "MVAPICH2": ("mpich", "MPICH"), "Cray MPICH": ("mpich", "MPICH")}
-_glue: dict[str, Any] = {}  # libraries for an MPI, by name
+_glue: dict[str, Any] = {}  # tutti_comm_from_mpi_of of the libraries for each MPI, by tag
 
 
 def is_mpi(comm: Any) -> bool:
@@ -100,8 +100,8 @@ def _library_for(tag: str, family: str) -> Any:
 
 
 def from_mpi(comm: Any) -> Comm:
-    """A communicator of the same ranks, in the same order, as one of mpi4py's. Collective over it.
-    docs/mpi.md says which threads may use it, and which network connects the nodes."""
+    """A communicator of the same ranks, in the same order, as a communicator of mpi4py. Collective over these ranks.
+    See docs/mpi.md for the threads that may use it and the network between the nodes."""
     if not is_mpi(comm):
         raise ArgumentError(f"from_mpi takes a communicator of mpi4py, not a {type(comm).__name__}")
     mpi = sys.modules["mpi4py.MPI"]
@@ -115,11 +115,11 @@ def from_mpi(comm: Any) -> Comm:
     return Comm(out.value)
 
 
-# ---- of processes that another launcher has started ----
+# ---- from processes that another launcher started ----
 
 
 def unique_id() -> str:
-    """Open a rendezvous in this process. Returns its name, a line of text, for `create` on all ranks.
+    """Open a rendezvous in this process. Returns its id, one line of text: pass it to `create` on all ranks.
 
     >>> import tutti
     >>> tutti.create(tutti.unique_id(), 1, 0).size
@@ -133,8 +133,8 @@ def unique_id() -> str:
 def create(unique_id: str, ranks: int, rank: int, *, net: Optional[str] = None, timeout: float = 0) -> Comm:
     """A communicator of `ranks` ranks. Each of them calls this with the same id and its own rank.
 
-    net      'ucx', or a path; None: TUTTI_NET, else ucx. Used only between hosts.
-    timeout  seconds to wait for missing ranks; 0: TUTTI_CONNECT_TIMEOUT, else 120.
+    net      network between hosts: 'ucx', or the path of a library; None: TUTTI_NET, or ucx if that is unset.
+    timeout  seconds to wait for missing ranks; 0: TUTTI_CONNECT_TIMEOUT, or 120 if that is unset.
     """
     if len(unique_id.encode()) >= _ID_BYTES:
         raise ArgumentError("create: this id is too long; pass the one that unique_id() returned")
@@ -153,7 +153,7 @@ _GATHER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctype
 
 
 def _guarded(trouble: list[BaseException], work: Callable[[], None]) -> int:
-    """A function for C: returns 0, or 1 and keeps the exception."""
+    """Run `work` in a callback from C. Returns 0, or stores the exception and returns 1."""
     try:
         work()
         return 0
@@ -167,7 +167,7 @@ def _with_trouble(trouble: list[BaseException], function: Any, *arguments: Any) 
         return _made(function, *arguments)
     except Exception as why:
         if trouble and not isinstance(trouble[0], Exception):
-            raise trouble[0]  # such as KeyboardInterrupt
+            raise trouble[0]  # for example KeyboardInterrupt
         if trouble:
             raise why from trouble[0]
         raise
@@ -175,10 +175,10 @@ def _with_trouble(trouble: list[BaseException], function: Any, *arguments: Any) 
 
 def from_store(put: Callable[[str, bytes], None], get: Callable[[str, float], bytes], ranks: int, rank: int, *,
                net: Optional[str] = None, timeout: float = 0) -> Comm:
-    """As `create`, through a store that all ranks share. It may hold keys of communicators made before.
+    """Like `create`, through a key-value store that all ranks share. One store may serve several communicators.
 
-    put  `put(key, value)`: stores bytes under a key, in place of what it had.
-    get  `get(key, seconds)`: the bytes of a key; waits up to `seconds` for it.
+    put  `put(key, value)` stores bytes under a key, and replaces an earlier value.
+    get  `get(key, seconds)` returns the bytes of a key, and waits up to `seconds` for it.
 
     >>> import tutti
     >>> kept = {}
@@ -205,7 +205,8 @@ def from_store(put: Callable[[str, bytes], None], get: Callable[[str, float], by
 
 def from_gather(gather: Callable[[bytes], bytes], ranks: int, rank: int, *, net: Optional[str] = None,
                 timeout: float = 0) -> Comm:
-    """As `create`, through a gather: `gather(mine)` returns all ranks' bytes, of equal length, joined in rank order.
+    """Like `create`, through an allgather of the program: `gather(mine)` returns the bytes of all ranks, joined in rank order.
+    All ranks pass the same number of bytes.
 
     >>> import tutti
     >>> tutti.from_gather(lambda mine: mine, 1, 0).size
@@ -232,10 +233,10 @@ _world: Optional[Comm] = None
 
 
 def init(comm: Any = None) -> Comm:
-    """The communicator that `tutti.allreduce` and the like use; it is made by the first call.
+    """The default communicator, used by `tutti.allreduce` and the other functions of this module.
 
-    comm  None: of all ranks that were started together (`from_env`). A communicator of mpi4py, or a Comm:
-          the default from now on. Free the old one if you do not need it any more.
+    comm  None: return the default communicator, which the first call makes of all ranks that were started together
+          (`from_env`). A communicator of mpi4py, or a Comm: make this the default. The previous one is not freed.
 
     >>> import tutti
     >>> tutti.init() is tutti.init()
@@ -255,8 +256,8 @@ def init(comm: Any = None) -> Comm:
 
 
 def newcomer() -> bool:
-    """Is this process a joiner, started in place of a dead rank (`tutti run --respawn`)? Then `init` waits
-    until the others call `Comm.grow`.
+    """Is this process a joining rank, which `tutti run --respawn` started to replace a failed one? In a joining rank
+    `init` waits until the other ranks call `Comm.grow`.
 
     >>> import tutti
     >>> tutti.newcomer()

@@ -1,6 +1,6 @@
-"""Arrays of other libraries, by DLPack (https://dmlc.github.io/dlpack): `__dlpack__` returns a
-capsule that says where the array is. It is only read, and kept alive; its owner's destructor runs
-when it is freed. An array on a GPU is asked for the stream that the call comes after (_card.py).
+"""Arrays of other libraries, through DLPack (https://dmlc.github.io/dlpack). `__dlpack__` returns a capsule
+that describes the array. tutti reads the capsule and keeps it alive during the call; when it is freed, the
+destructor of the array's owner runs. For an array on a GPU, `__dlpack__` gets the stream of the call (_card.py).
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -39,7 +39,7 @@ _valid.argtypes, _valid.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_
 
 
 def _device(what: Any, name: str) -> bool:
-    """Is it on a GPU that tutti can use? False: in memory that the CPU reads."""
+    """Is the array on a GPU that tutti can use? False: it is in memory that the CPU can read. Other arrays are refused."""
     try:
         kind, number = what.__dlpack_device__()
     except (BufferError, RuntimeError, ValueError, TypeError) as why:
@@ -60,14 +60,14 @@ def _capsule(what: Any, name: str, on_card: bool) -> Any:
     try:
         try:
             return what.__dlpack__(max_version=(1, 1), **order)
-        except TypeError:  # older than versions
+        except TypeError:  # an older library, without max_version
             return what.__dlpack__(**order)
     except (BufferError, RuntimeError, ValueError, TypeError) as why:
         raise ArgumentError(f"{name} does not hand out its memory: {why}") from None
 
 
 def _contiguous(tensor: _Tensor, name: str) -> int:
-    """The number of elements."""
+    """The number of elements; raises if they are not contiguous."""
     shape = [tensor.shape[i] for i in range(tensor.ndim)]
     elements = 1
     for n in shape:
@@ -85,7 +85,7 @@ def _contiguous(tensor: _Tensor, name: str) -> int:
 
 
 def look(what: Any, name: str) -> tuple[Any, int, int, Any, bool, Any, str]:
-    """The place of the array: the fields of a View."""
+    """The fields of a View of the array."""
     on_card = hasattr(what, "__dlpack_device__") and _device(what, name)
     capsule = _capsule(what, name, on_card)
     readonly = False

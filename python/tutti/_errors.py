@@ -1,4 +1,4 @@
-"""The exceptions: one per status of the library, each with the library's sentence.
+"""The exceptions. There is one class for each error status of the library; the text is the library's message.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -8,22 +8,22 @@ import builtins
 
 
 class TuttiError(Exception):
-    """An error of tutti, as a sentence: what failed, where, and what to do.
+    """An error of tutti. The message says what failed, where, and what to do.
 
-    `status` is the number of C's `tutti_status`.
+    `status` is the value of `tutti_status` in C.
     """
 
     status: int = 0
 
 
 class ArgumentError(TuttiError, ValueError):
-    """An argument is out of range, not contiguous, read-only, of another length, on another device."""
+    """An argument is out of range, not contiguous, read-only, of the wrong length, or on the wrong device."""
 
     status = -1
 
 
 class NotAnArray(ArgumentError):
-    """`what` is an object: collectives of objects take it, or ArgumentError is raised."""
+    """Internal: the argument `what` is not an array. Collectives of objects accept it; other calls raise ArgumentError."""
 
     def __init__(self, sentence: str, what: object) -> None:
         super().__init__(sentence)
@@ -31,73 +31,73 @@ class NotAnArray(ArgumentError):
 
 
 class DtypeError(TuttiError, TypeError):
-    """An element type that tutti does not have, or different types."""
+    """tutti does not support this element type, or the arrays have different types."""
 
     status = -2
 
 
 class OpError(TuttiError, ValueError):
-    """An unknown op, or the type does not have it."""
+    """The op is unknown, or not defined for the element type."""
 
     status = -3
 
 
 class OverlapError(TuttiError, ValueError):
-    """Two buffers overlap without being in place."""
+    """Two buffers overlap, and the call is not in place."""
 
     status = -4
 
 
 class OutOfMemory(TuttiError, MemoryError):
-    """Out of memory or descriptors; nothing was touched."""
+    """Memory or file descriptors are exhausted; nothing was changed."""
 
     status = -5
 
 
 class Mismatch(TuttiError):
-    """Another rank made another call. The communicator is of no more use."""
+    """Another rank made a different call. The communicator cannot be used any more."""
 
     status = -6
 
 
 class PeerLost(TuttiError):
-    """Another rank died, or the aggregator is lost. `Comm.shrink` and `Comm.grow` make a communicator of the ranks that live."""
+    """Another rank failed, or the aggregator is lost. `Comm.shrink` and `Comm.grow` make a communicator of the survivors."""
 
     status = -7
 
 
 class TimeoutError(TuttiError, builtins.TimeoutError):
-    """TUTTI_TIMEOUT passed. The communicator is of no more use."""
+    """The time limit (TUTTI_TIMEOUT, `Comm.set_timeout`) has passed. The communicator cannot be used any more."""
 
     status = -8
 
 
 class Aborted(TuttiError):
-    """Some rank called `Comm.abort`, or its program ended with an exception."""
+    """A rank called `Comm.abort`, or its program ended with an exception."""
 
     status = -9
 
 
 class StateError(TuttiError):
-    """Not possible now: after the end, after a fork, or the object is busy."""
+    """The call is not possible now: after `finalize`, after a fork, after `free`, or while the object is busy."""
 
     status = -10
 
 
 class SystemRefused(TuttiError):
-    """The operating system refused."""
+    """A system call failed."""
 
     status = -11
 
 
 class ScheduleError(TuttiError, ValueError):
-    """A schedule is malformed, or the prover refuses it."""
+    """A schedule is malformed, or the prover rejects it."""
 
     status = -12
 
 
 class Unsupported(TuttiError, NotImplementedError):
-    """Legal, but no plan can do it."""
+    """The call is legal, but not supported here: for example, no plan can execute it."""
 
     status = -13
 

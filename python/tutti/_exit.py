@@ -1,8 +1,8 @@
-"""The end of the process, and its warnings.
+"""The exit handler of the process, and warnings.
 
-A program that ends by itself waits for operations in flight, frees its communicators, and ends
-silently. One that ends by an exception tells the other ranks which one, so that they do not wait.
-A forked process does so for its own communicators only. Warnings go to the logger "tutti".
+A program that ends normally waits for operations in flight and frees its communicators. A program that
+ends with an exception aborts its communicators with the exception's text, so that the other ranks do not
+wait for it. A forked process does this for its own communicators only. Warnings go to the logger "tutti".
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -39,16 +39,16 @@ def _listen() -> None:
 
 
 def fatal() -> Optional[BaseException]:
-    """The exception that has ended the program; None: none has, or the session is interactive."""
+    """The exception that ended the program. None if it ended without one, or if the session is interactive."""
     if hasattr(sys, "ps1") or sys.flags.interactive:
         return None
     return getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
 
 
 def finalize() -> None:
-    """End this process's use of tutti: wait for operations in flight, free all communicators. The end of the
-    program calls it; after an earlier call all later calls raise StateError. Memory of Comm.alloc and
-    Comm.empty stays."""
+    """End this process's use of tutti: wait for operations in flight and free all communicators. Every later call
+    of tutti raises StateError. Called automatically when the program exits. Memory of Comm.alloc and Comm.empty
+    stays valid."""
     global _over
     if _over:
         return
@@ -78,5 +78,5 @@ def _at_exit() -> None:
 
 
 _listen()
-os.register_at_fork(after_in_child=LIVE.clear)  # the parent's communicators are not the child's
+os.register_at_fork(after_in_child=LIVE.clear)  # a child process does not own its parent's communicators
 atexit.register(_at_exit)

@@ -1,5 +1,5 @@
-"""Plans, for people: which one runs and why, the price of each, schedules, proofs and drawings; what this
-machine can do; what the ranks of a job are doing.
+"""Reports for users: the plan of a call and the reason for it, predicted times, schedules, proofs and drawings;
+the capabilities of this machine; the state of a running job.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -20,8 +20,8 @@ from ._types import COLLECTIVES, SIZES, code_of_name
 if TYPE_CHECKING:
     from ._comm import Comm
 
-_OWNED = {"reduce_scatter", "all_gather", "gather", "scatter", "all_to_all"}  # a part for each rank
-_PARTS = {"all_gather", "gather"}  # the argument is this rank's part
+_OWNED = {"reduce_scatter", "all_gather", "gather", "scatter", "all_to_all"}  # each rank has a part of the vector
+_PARTS = {"all_gather", "gather"}  # the argument of the call is this rank's part
 _CONTRACTS = ("same", "any", "run", "exact")
 _PICTURES = ("words", "terminal", "svg", "html", "json")
 
@@ -104,7 +104,7 @@ def _call(what: Any, coll: str, ranks: int, dtype: Optional[str]) -> tuple[int, 
 
 
 def _on(comm: "Comm", what: Any, coll: str, op: Union[str, Op], dtype: Optional[str]) -> tuple[int, int, int, int]:
-    """The question for C: collective, count as the call takes it, type, op."""
+    """A call as the C functions describe it: collective, count argument, type, op."""
     elements, code = _call(what, coll, comm.size, dtype)
     count = elements // comm.size if coll in _OWNED else elements
     return _coll(coll), count, code, number_of(op, comm, coll)
@@ -131,7 +131,7 @@ def measure_on(comm: "Comm", what: Any, coll: str, op: Union[str, Op], dtype: Op
 
 
 class _Prices:
-    """Prices of all plans for a question, while a `with` block lasts."""
+    """The predicted times of all plans for a call, available within a `with` block."""
 
     def __init__(self, coll: str, code: int, op: str, ranks: int, root: int, contract: str, net: Optional[str],
                  topo: Optional[str], algo: Optional[str], only: Optional[str], shm: Optional[float],
@@ -159,16 +159,18 @@ def explain(what: Any, coll: str = "allreduce", *, op: str = "sum", dtype: Optio
             ranks: Optional[int] = None, root: int = 0, contract: str = "same", net: Optional[str] = None,
             topo: Optional[str] = None, algo: Optional[str] = None, shm: Optional[float] = None,
             coded: Optional[str] = None, as_dict: bool = False) -> Any:
-    """Which plan runs for a call, its predicted time and why, the next best plans, the refused ones.
+    """Explain which plan runs for a call: its predicted time, the reasons, the next best plans, and the excluded ones.
 
-    what     the array of the call; or the bytes of the whole vector: 428, '64k', '1MiB'.
-    dtype    with bytes: 'float' by default.
-    ranks    None: on the communicator of `tutti.init()`, as it would run now. Else this number of ranks on this
-             machine, as `tutti run` would start them; or elsewhere:
-    net      figures of a network ('alpha=30us,beta=1e-8'), topo: placement of the ranks ('node:16 core:4'),
-    algo     the plans that may run, shm: ranks per core that share this machine's memory,
-    coded    how messages between hosts may be coded ('error=1e-2', 'lossless'): see Comm.set_code.
-    as_dict  the same as a dictionary, times in seconds.
+    what     the array of the call, or the size of the whole vector in bytes: 428, '64k', '1MiB'.
+    dtype    the element type if `what` is a size; 'float' by default.
+    ranks    None: the call on the communicator of `tutti.init()`, as it would run now; the arguments below have no effect,
+             except as_dict. A number: this many ranks on this machine, as `tutti run` would start them.
+    net      parameters of a network, for other machines: 'alpha=30us,beta=1e-8'.
+    topo     placement of the ranks, for other machines: 'node:16 core:4'.
+    algo     the plans that may run.
+    shm      ranks per core that share this machine's memory.
+    coded    compression of messages between hosts ('error=1e-2', 'lossless'): see Comm.set_code.
+    as_dict  return a dictionary instead of text, with times in seconds.
 
     >>> import tutti
     >>> print(tutti.explain("1MiB", ranks=4).split(":")[0])
@@ -190,8 +192,8 @@ def prices(what: Any, coll: str = "allreduce", *, ranks: int, op: str = "sum", d
            root: int = 0, contract: str = "same", net: Optional[str] = None, topo: Optional[str] = None,
            algo: Optional[str] = None, only: Optional[str] = None, shm: Optional[float] = None,
            coded: Optional[str] = None) -> list[dict[str, Any]]:
-    """The price of every plan, the fastest first: see `explain`. Plans that cannot run come last, and say
-    `why`. only: one plan, or one family.
+    """The predicted time of every plan, the fastest first; see `explain` for the arguments. Plans that cannot run come
+    last, with the reason in `why`. only: one plan, or one family of plans.
 
     >>> import tutti
     >>> offers = tutti.prices("64k", ranks=4)
@@ -217,7 +219,7 @@ def _offers(handle: ctypes.c_void_p, nbytes: int) -> Iterator[dict[str, Any]]:
 
 
 def plans() -> dict[str, str]:
-    """The algorithms: name, and a sentence about each.
+    """The algorithms: their names, each with a one-sentence description.
 
     >>> import tutti
     >>> "fold(ring)" in tutti.plans()
@@ -236,7 +238,7 @@ def plans() -> dict[str, str]:
 
 def schedule(algo: str, ranks: int, coll: str = "allreduce", *, rank: Optional[int] = None, root: int = 0,
              in_place: bool = False) -> str:
-    """The schedule of a plan as text, for one rank or for all (docs/schedules.md).
+    """The schedule of a plan as text (docs/schedules.md). rank None: the schedules of all ranks.
 
     >>> import tutti
     >>> tutti.schedule("fold(ring)", 3).split()[0]
@@ -247,7 +249,8 @@ def schedule(algo: str, ranks: int, coll: str = "allreduce", *, rank: Optional[i
 
 
 def prove(text: str) -> dict[str, Any]:
-    """The prover's results on a schedule of all ranks; `proven`, or a `witness`.
+    """Check a schedule, given as text for all ranks. In the resulting dictionary either `proven` is true, or `witness`
+    describes the error.
 
     >>> import tutti
     >>> tutti.prove(tutti.schedule("fold(ring)", 3))["proven"]
@@ -260,8 +263,8 @@ def prove(text: str) -> dict[str, Any]:
 
 def draw(text: str, picture: str = "terminal", *, rank: Optional[int] = None, width: int = 0,
          color: bool = False, topo: str = "") -> str:
-    """A schedule of all ranks as 'words', 'terminal' (characters), 'svg', 'html' or 'json'. An SVG shows the levels of
-    `topo`, such as "node:4 core:3", or else those in the algorithm's name.
+    """Draw a schedule, given as text for all ranks, as 'words', 'terminal' (characters), 'svg', 'html' or 'json'. An SVG shows
+    the levels of `topo`, such as "node:4 core:3"; without `topo`, those in the algorithm's name.
 
     >>> import tutti
     >>> "<svg" in tutti.draw(tutti.schedule("doubling", 4), "svg")
@@ -275,12 +278,12 @@ def draw(text: str, picture: str = "terminal", *, rank: Optional[int] = None, wi
 
 
 def profile() -> str:
-    """The figures of this machine's prices, as text with a comment each (docs/prices.md)."""
+    """The parameters of this machine's cost model, as text with a comment for each (docs/prices.md)."""
     return text_of(lib.tutti_profile_text)
 
 
 def info() -> dict[str, str]:
-    """What this machine supports, and why not.
+    """The features that this machine supports, and for the others the reason.
 
     >>> import tutti
     >>> tutti.info()["wire shm"][:3]
@@ -298,22 +301,22 @@ def info() -> dict[str, str]:
 
 
 def doctor(pid: Optional[int] = None, *, as_dict: bool = False) -> Any:
-    """What every rank of a running job does, which rank waits for which, and what is wrong (`tutti doctor`).
-    pid: of any rank, or of the launcher; None: this process."""
+    """Report what every rank of a running job is doing, which rank it is waiting for, and what is wrong (`tutti doctor`).
+    pid: the process id of any rank, or of the launcher; None: this process."""
     text = text_of(lib.tutti_job_report, os.getpid() if pid is None else pid, int(as_dict))
     return json.loads(text) if as_dict else text
 
 
 def wisdom_export() -> str:
-    """All wisdom of this process, as text (docs/wisdom.md)."""
+    """All wisdom (measured choices of plans) of this process, as text (docs/wisdom.md)."""
     return text_of(lib.tutti_wisdom_export)
 
 
 def wisdom_import(text: str) -> None:
-    """Add the entries of the text, for communicators that are made from now on."""
+    """Add the entries of `text` to this process's wisdom. They affect communicators that are made later."""
     check(lib.tutti_wisdom_import(text.encode()))
 
 
 def wisdom_forget() -> None:
-    """Drop all wisdom of this process."""
+    """Delete all wisdom of this process."""
     check(lib.tutti_wisdom_forget())

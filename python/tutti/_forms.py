@@ -1,7 +1,7 @@
-"""The three forms of a collective, made of one function that prepares the call: `blocking(prepare)` returns when it is
-complete, `started(prepare)` returns a Request, `persistent(prepare)` a Persistent one.
+"""The three forms of a collective, made from one function that prepares the call: `blocking(prepare)` returns when the call
+is complete, `started(prepare)` returns a Request, `persistent(prepare)` returns a Persistent request.
 
-Types  each form has the arguments of `prepare`; `_kinds` says what the blocking one returns, for arrays and for objects.
+Types  each form has the arguments of `prepare`; `_kinds` has the result types of the blocking form, for arrays and objects.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -36,13 +36,13 @@ def _dressed(call: Any, like: Any, name: str, doc: str, returns: Any, more: tupl
     return call
 
 
-_KEPT = 16  # calls on streams whose arrays are kept; 8 are in flight at most
+_KEPT = 16  # the arrays of this many calls on streams are kept alive; at most 8 calls are in flight
 _STREAM = inspect.Parameter("stream", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="object")
 
 
 def _on_stream(self: Any, prepare: Callable[..., Ready], stream: object, args: Any, kwargs: Any) -> Any:
-    """The call in the order of a stream. The communicator keeps the arrays alive while any call of its may be in flight, because
-    an array that is freed meanwhile can make the driver wait for a stream that waits for tutti."""
+    """Make the call in the order of a stream. The communicator keeps the arrays alive while the call may be in flight: freeing
+    an array can make the driver wait for the stream, which is waiting for tutti."""
     if len(self._on_streams) == _KEPT:
         self.stream_wait()
     name = prepare.__name__[1:]
@@ -64,8 +64,8 @@ def _on_stream(self: Any, prepare: Callable[..., Ready], stream: object, args: A
 
 
 def blocking(prepare: Callable[..., Ready], _kind: type[K], streams: bool = False) -> K:
-    """`prepare` without its underscore: returns when the call is complete. Objects without a buffer go to `of_objects`.
-    streams: with `stream=` it returns at once, and a stream waits for the call."""
+    """The blocking form, named like `prepare` without its underscore. Objects without a buffer go to `of_objects`.
+    streams: the form accepts `stream=`; then it returns immediately, and the stream waits for the call."""
     name = prepare.__name__[1:]
     named = tuple(inspect.signature(prepare).parameters)[1:]
 
@@ -97,7 +97,7 @@ def _made(kind: Any, which: int, name: str, doc: str, prepare: Any) -> Any:
         handle = ctypes.c_void_p()
         try:
             status = functions[which](self._handle, *arguments, ctypes.byref(handle))
-        except BaseException:  # a signal handler's, after the call was started: the library has the buffers
+        except BaseException:  # a signal handler raised after the call was started, and the library uses the buffers
             if handle.value:
                 kind(self, handle, result, keep)
             raise
@@ -109,7 +109,7 @@ def _made(kind: Any, which: int, name: str, doc: str, prepare: Any) -> Any:
 
 
 def started(prepare: "Callable[Concatenate[Self, P], Ready]") -> "Callable[Concatenate[Self, P], Request]":
-    """`prepare` with an i before its name: starts the call."""
+    """The nonblocking form: its name begins with an i."""
     name = prepare.__name__[1:]
     made: "Callable[Concatenate[Self, P], Request]" = _made(
         Request, 1, "i" + name, f"`{name}`, started: its arguments, and a Request.", prepare)
@@ -117,7 +117,7 @@ def started(prepare: "Callable[Concatenate[Self, P], Ready]") -> "Callable[Conca
 
 
 def persistent(prepare: "Callable[Concatenate[Self, P], Ready]") -> "Callable[Concatenate[Self, P], Persistent]":
-    """`prepare` with _init behind its name: prepares the call, and starts nothing."""
+    """The persistent form: its name ends with _init. It prepares the call, and does not start it."""
     name = prepare.__name__[1:]
     made: "Callable[Concatenate[Self, P], Persistent]" = _made(
         Persistent, 2, name + "_init",

@@ -1,6 +1,7 @@
-"""Argument and result types of the collectives, for type checkers: an array gives one of its class, an object an object.
+"""Argument and result types of the collectives, for type checkers: the result of an array has the array's class, the result
+of an object is an object.
 
-At run time a collective is a function; nothing here is called.
+At run time a collective is a function; nothing in this file is called.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -14,7 +15,7 @@ OpLike = Union[str, Op]
 
 
 class Shaped(Protocol):
-    """An array of numpy, PyTorch, ..."""
+    """An array of numpy, PyTorch, and so on."""
 
     @property
     def dtype(self) -> Any: ...
@@ -67,7 +68,7 @@ class Same(Kind):
 
 
 class Before(Kind):
-    """exscan: rank 0 has nothing before it"""
+    """exscan: the result of an object is None on rank 0"""
 
     @overload
     def __call__(self, array: A, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ...,

@@ -1,8 +1,8 @@
-"""The shared library: its place, and the signatures of its functions.
+"""The shared library: where it is found, and the signatures of its functions.
 
-Searched in this order: the file that TUTTI_LIBRARY names; beside this package; the build folder of
-the source tree that contains the package; the lib folder that the package was installed under; the
-system's library path. `CDLL` gives up the GIL during every call.
+Search order: the file that TUTTI_LIBRARY names; the folder of this package; the build folder of the source
+tree that contains the package; the lib folder of the prefix under which the package is installed; the
+system's library path. `CDLL` releases the GIL during every call.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -20,7 +20,7 @@ VERSION = "0.2.0"
 _SONAME = "libtutti.so." + VERSION.split(".")[0]
 _HERE = Path(__file__).resolve().parent
 
-# Arguments by letters; results are statuses (int) unless a colon says otherwise.
+# One letter per argument; after a colon, the letter of the result. Without a colon the result is a status (int).
 _LETTERS = {"p": c_void_p, "n": c_size_t, "i": c_int, "s": c_char_p, "d": c_double,
             "u": c_uint64, "l": c_long, "-": None}
 _FUNCTIONS = {
@@ -49,9 +49,9 @@ _FUNCTIONS = {
 
 def _places() -> Iterator[Path]:
     yield _HERE / _SONAME
-    yield _HERE.parents[1] / "build" / _SONAME  # of the tree: python/tutti
+    yield _HERE.parents[1] / "build" / _SONAME  # the source tree, if this file is in its python/tutti
     if len(_HERE.parents) > 2:
-        yield _HERE.parents[2] / _SONAME  # PREFIX/lib, of PREFIX/lib/python3.x/site-packages/tutti
+        yield _HERE.parents[2] / _SONAME  # PREFIX/lib, if this is PREFIX/lib/python3.x/site-packages/tutti
 
 
 def _load() -> tuple[ctypes.CDLL, Optional[Path]]:
@@ -96,13 +96,13 @@ def _check_version() -> None:
                           "install both from one source, or name the library with TUTTI_LIBRARY")
 
 
-lib, folder = _load()  # folder: of the library; None: the system found it
+lib, folder = _load()  # folder: where the library is; None: on the system's library path
 _check_version()
 for _name, _args in _FUNCTIONS.items():
     _declare(_name, _args)
 
 
-# Exceptions of signal handlers while the main thread waited in C: its call ends, and raises them.
+# Exceptions that signal handlers raised while the main thread was waiting in C. The interrupted call ends and raises them.
 INTERRUPTS: list[BaseException] = []
 
 
@@ -112,16 +112,16 @@ def on_main_thread() -> bool:
 
 
 def raise_kept() -> None:
-    """The exception of a signal handler."""
+    """Raise the exception of a signal handler, if there is one."""
     if INTERRUPTS and on_main_thread():
         raise INTERRUPTS.pop()
 
 
-ADVICE = ["Comm.shrink"]  # replaces tutti_comm_shrink in sentences that advise it; tutti.torch puts its function here
+ADVICE = ["Comm.shrink"]  # replaces tutti_comm_shrink in the advice of error messages; tutti.torch puts its own function here
 
 
 def failure(status: int) -> BaseException:
-    """The exception of a status, with the sentence of this thread's last error; or that of a signal handler."""
+    """The exception for a status, with the message of this thread's last error; or the exception of a signal handler."""
     if INTERRUPTS and on_main_thread():
         return INTERRUPTS.pop()
     sentence = lib.tutti_error().decode(errors="replace")
@@ -129,14 +129,14 @@ def failure(status: int) -> BaseException:
 
 
 def check(status: int) -> None:
-    """Raise the exception of a status."""
+    """Raise the exception for a status, if it is an error, or that of a signal handler."""
     raise_kept()
     if status:
         raise failure(status)
 
 
 def text_of(function: Any, *arguments: Any) -> str:
-    """What a function hands out through its last argument, a `char **`."""
+    """The text that a function returns through its last argument, a `char **`."""
     text = c_void_p()
     check(function(*arguments, ctypes.byref(text)))
     try:
@@ -146,8 +146,8 @@ def text_of(function: Any, *arguments: Any) -> str:
 
 
 def triple(name: str, letters: str, streams: bool = False) -> tuple[Any, ...]:
-    """A collective's three functions: blocking, started, persistent. The last two have a request as last argument. With
-    `streams` a fourth one, which has a stream as last argument."""
+    """The C functions of a collective: blocking, nonblocking, persistent. The last argument of the latter two is a request.
+    With `streams`, a fourth function follows; its last argument is a stream."""
     forms = {name: letters, name + "_start": letters + "p", name + "_init": letters + "p"}
     if streams:
         forms[name + "_on"] = letters + "p"

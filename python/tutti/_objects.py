@@ -1,9 +1,9 @@
-"""Collectives of Python's objects: numbers, dictionaries, anything that can be pickled.
+"""Collectives of Python objects: numbers, dictionaries, anything that can be pickled.
 
-Every rank's object is pickled into bytes. The first bytes go in slots of one size. If any rank has more, the rest goes
-in a second collective, whose size all ranks know from the slots. Python makes the sums, in rank order, so that they are
-the same on all ranks.
-Pickles are programs: a rank that sends one can run any code on its receiver. The ranks of a job trust each other.
+Each object is pickled. A first collective exchanges slots of a fixed size with the beginning and the length of each pickle.
+If a pickle is longer than a slot, a second collective sends the rest; the slots contain its size. Python computes sums,
+in rank order, so all ranks get the same result.
+Unpickling can run arbitrary code, so the ranks of a job have to trust each other.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._comm import Comm
 
 _SLOT = 256
-_HEAD = struct.Struct("<4sIQQ")  # mark, 0, bytes of this object, of the sender's longest
+_HEAD = struct.Struct("<4sIQQ")  # mark, 0, bytes of this object, bytes of the sender's longest object
 _MARK = b"\xf7obj"
 _ROOM = _SLOT - _HEAD.size
 
@@ -39,7 +39,7 @@ def _slot(data: bytes, longest: int) -> bytes:
 
 
 class _Slot:
-    """A received object, and the bytes after it."""
+    """A received slot: the header and the first bytes of an object. `rest` is the number of bytes that follow separately."""
 
     def __init__(self, slot: memoryview, call: str) -> None:
         mark: bytes
@@ -110,7 +110,7 @@ def _all_gather(comm: "Comm", thing: Any, call: str = "all_gather") -> list[Any]
 def _gather(comm: "Comm", thing: Any, root: int = 0, call: str = "gather") -> Optional[list[Any]]:
     data = _packed(thing)
     whole = bytearray(_SLOT * comm.size)
-    comm.all_gather(_slot(data, len(data)), out=whole)  # all learn the greatest length
+    comm.all_gather(_slot(data, len(data)), out=whole)  # every rank needs the greatest length
     slots = _slots(whole, call)
     size = _longest(slots)
     here = comm.rank == root
@@ -233,8 +233,8 @@ FORMS: dict[str, Callable[..., Any]] = {
 
 
 def of_objects(comm: Any, name: str, why: NotAnArray, given: dict[str, Any]) -> Any:
-    """The collective of that name with these arguments, none of which is an array; why: the error message for an
-    argument that is neither."""
+    """Run the collective of that name on objects; no argument in `given` is an array. why: the error of the attempt to use the
+    argument as an array, raised if the collective does not take objects."""
     form = FORMS.get(name)
     thing = given.pop("array", None)
     if form is None or why.what is not thing:

@@ -1,4 +1,4 @@
-"""Ops: the built-in ones, by name; weighted sums; the program's own functions.
+"""Reduction ops: the built-in ones, weighted sums, and functions of the program.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -13,14 +13,14 @@ from ._lib import check, lib
 from ._signals import callback
 from ._types import NAMES, OPS, SIZES, numpy_dtype
 
-_USER = 1000  # numbers of ops made by the program begin here
+_USER = 1000  # ops made by the program have numbers from this one up
 
 
 class Op:
-    """An op: the function that combines two elements.
+    """A reduction op: the function that combines two elements.
 
-    Its name works wherever an op is an argument: 'sum', 'prod', 'min', 'max', 'avg', 'band',
-    'bor', 'bxor', 'land', 'lor', 'lxor', and for pairs 'minloc', 'maxloc'.
+    Functions that take an op also take the name of a built-in one: 'sum', 'prod', 'min', 'max', 'avg',
+    'band', 'bor', 'bxor', 'land', 'lor', 'lxor', and for pairs 'minloc' and 'maxloc'.
 
     >>> import tutti
     >>> tutti.SUM
@@ -40,16 +40,16 @@ class Op:
 
 
 class MadeOp(Op):
-    """An op made by the program: freed with its last reference, or by `free`."""
+    """An op made by the program. It is freed with its last reference, or by `free`."""
 
     def __init__(self, code: int, name: str, function: Any = None) -> None:
         super().__init__(code, name)
         self._for_c = function  # kept alive
         self.function: Optional[Callable[[Any, Any], Any]] = None  # of two arrays, or objects
-        self._free = lib.tutti_op_free  # still there while modules are unloaded
+        self._free = lib.tutti_op_free  # for __del__, which may run after this module's names are gone
 
     def free(self) -> None:
-        """Free it. No call may use it any more."""
+        """Free the op. No call may use it after that."""
         code, self.code = self.code, -1
         if code >= _USER:
             check(self._free(code))
@@ -65,16 +65,16 @@ BUILT_IN = {word: Op(code, word.upper()) for code, word in enumerate(OPS)}
 _codes: dict[Any, int] = {word: op.code for word, op in BUILT_IN.items()}
 _codes.update((op, op.code) for op in BUILT_IN.values())
 _codes["mean"] = _codes["avg"]
-# Ops whose results are 0 and 1 if their operands are.
+# Ops whose results are 0 or 1 if all operands are 0 or 1.
 _OF_BOOLS = {_codes[word] for word in ("prod", "min", "max", "band", "bor", "bxor", "land", "lor", "lxor")}
 
-# Ops whose function has raised in a call that is not over, and the exceptions.
+# Ops whose function raised an exception during a call that has not ended yet, and the exceptions.
 RAISED: dict[MadeOp, BaseException] = {}
 _users: "weakref.WeakKeyDictionary[MadeOp, weakref.WeakSet[Any]]" = weakref.WeakKeyDictionary()
 
 
 def number_of(op: Union[str, Op], comm: Any, name: str) -> int:
-    """C's number of an op, for a call of that name on `comm`."""
+    """The number of an op in C, for a call of that name on `comm`."""
     try:
         return _codes[op]
     except (KeyError, TypeError):
@@ -90,7 +90,7 @@ def number_of(op: Union[str, Op], comm: Any, name: str) -> int:
 
 
 def fit_for_bools(code: int, op: int, name: str) -> int:
-    """The type as which a bool is computed."""
+    """The type in which bools are computed; raises OpError if the op's result is not a bool."""
     if op not in _OF_BOOLS:
         what = OPS[op] if op < _USER else "op of that kind"
         raise OpError(f"{name}: bools have no {what}, because its result is not a bool; use 'lor', 'land', "
@@ -99,9 +99,9 @@ def fit_for_bools(code: int, op: int, name: str) -> int:
 
 
 def scaled(factor: float) -> Op:
-    """A weighted sum: each rank's values are multiplied by its own factor.
+    """A weighted sum: each rank's values are multiplied by that rank's factor.
 
-    `factor` is this rank's, and finite; for floating point and complex types.
+    `factor` is the factor of this rank; it must be finite. For floating-point and complex types.
 
     >>> import tutti, numpy
     >>> comm = tutti.init()
@@ -118,13 +118,13 @@ _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_vo
 
 
 def op(function: Callable[[Any, Any], Any], commutative: bool = True) -> Op:
-    """An op of the program: `function(a, b)` of two arrays returns a third, element by element.
+    """Make an op from a function. `function(a, b)` combines two arrays element by element and returns the result.
 
-    function     is called with read-only numpy arrays of equal length (memoryviews if numpy is
-                 missing), any number of times; it must be associative. If it is not commutative,
-                 `a` comes from lower ranks than `b`. If it raises, the communicator is aborted,
-                 and every rank gets the exception's text.
-    commutative  the same on all ranks.
+    function     is called any number of times, with read-only numpy arrays of equal length
+                 (memoryviews if numpy is missing). It must be associative. If it is not commutative,
+                 `a` comes from lower ranks than `b`. If it raises an exception, the communicator is
+                 aborted, and every rank gets the exception's text.
+    commutative  whether function(a, b) equals function(b, a); must be the same on all ranks.
 
     >>> import tutti, numpy
     >>> longer = tutti.op(numpy.hypot)
@@ -153,7 +153,7 @@ def op(function: Callable[[Any, Any], Any], commutative: bool = True) -> Op:
 
 
 def _tell(op: MadeOp, why: BaseException) -> None:
-    """Its function has raised: mark the result as invalid."""
+    """The function of an op raised an exception: keep it, and abort the communicators that use the op."""
     first = op not in RAISED
     RAISED.setdefault(op, why)
     for comm in list(_users.get(op, ())) if first else ():
@@ -161,7 +161,7 @@ def _tell(op: MadeOp, why: BaseException) -> None:
 
 
 def raised_in(keep: Any) -> Optional[BaseException]:
-    """The exception that the op among these has raised; returned once."""
+    """The exception that an op among these objects raised, if any. It is returned only once."""
     for thing in keep:
         if isinstance(thing, MadeOp) and thing in RAISED:
             return RAISED.pop(thing)

@@ -1,7 +1,7 @@
-"""Requests: nonblocking collectives, and persistent ones.
+"""Requests: nonblocking and persistent collectives.
 
-A request keeps its buffers alive, and its communicator keeps it until it is complete: a forgotten
-request does no harm.
+A request keeps its buffers alive, and its communicator keeps the request alive until it is complete. A
+program may therefore drop a request without waiting for it.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from ._comm import Comm
 
 _INTERRUPTED = -14
-_GOES_ON = StateError.status, _INTERRUPTED  # another thread is in a call; a signal handler raised
+_GOES_ON = StateError.status, _INTERRUPTED  # the request stays active: another thread is in a call; a signal handler raised
 
 
 class Request:
-    """A nonblocking collective. The library owns its buffers until `wait` has returned, or `test` has
+    """A nonblocking collective. Do not touch its buffers until `wait` has returned, or `test` has
     returned True.
 
     >>> import tutti, numpy
@@ -36,11 +36,11 @@ class Request:
 
     @property
     def running(self) -> bool:
-        """Started, and neither waited for nor found complete."""
+        """True from the start of the request until `wait` or `test` has found it complete."""
         return self in self._comm._running
 
     def _settled(self, status: int) -> bool:
-        """Is it complete? Raises its error."""
+        """Record that the request has ended with `status`, and raise its error. Returns True."""
         if status in _GOES_ON and self._handle.value:
             raise failure(status)
         self._comm._running.discard(self)
@@ -57,9 +57,9 @@ class Request:
         return ()
 
     def wait(self) -> Any:
-        """Wait until it is complete; returns the call's result.
+        """Wait until the request is complete. Returns the result of the call.
 
-        Raises the exceptions of the blocking call."""
+        Raises the same exceptions as the blocking call."""
         if self.running:
             self._settled(lib.tutti_request_wait(ctypes.byref(self._handle)))
         elif self._failure is not None:
@@ -67,7 +67,7 @@ class Request:
         return self._result
 
     def test(self) -> bool:
-        """Is it complete? Makes progress, and does not block."""
+        """Return whether the request is complete. Makes progress; does not block."""
         if not self.running:
             if self._failure is not None:
                 raise self._failure
@@ -81,8 +81,8 @@ class Request:
 
 
 class Persistent(Request):
-    """A collective that is run again and again: `start`, `wait`, and so on; then `free`. It reads the
-    contents of its buffers when it is started.
+    """A persistent collective: call `start` and `wait` any number of times, then `free`. Each start uses the
+    current contents of the buffers.
 
     >>> import tutti, numpy
     >>> x = numpy.zeros(2)
@@ -98,7 +98,7 @@ class Persistent(Request):
         comm._persistent.add(self)
 
     def start(self) -> "Persistent":
-        """Start it. StateError while it runs."""
+        """Start the collective. Raises StateError if it is running."""
         if self._handle.value is None:
             raise StateError("start: this request was freed before")
         status = lib.tutti_request_start(self._handle)
@@ -112,7 +112,7 @@ class Persistent(Request):
         return self._keep
 
     def free(self) -> None:
-        """Free it. StateError while it runs; a second call does nothing."""
+        """Free the request; further calls do nothing. Raises StateError if it is running."""
         if self._handle.value is None or self._comm._handle is None:
             return
         status = lib.tutti_request_free(ctypes.byref(self._handle))
@@ -126,7 +126,7 @@ class Persistent(Request):
 
     def __exit__(self, *_why: Any) -> None:
         if self.running and _why[0] is not None:
-            return  # an exception is being raised; the communicator frees it
+            return  # an exception is being raised; the communicator frees the request
         if self.running:
             self.wait()
         self.free()
@@ -138,7 +138,7 @@ class Persistent(Request):
 
 
 def wait_all(requests: Iterable[Request]) -> list[Any]:
-    """Wait for all of them; returns their results, in that order.
+    """Wait for all requests. Returns their results in the same order.
 
     >>> import tutti, numpy
     >>> len(tutti.wait_all(tutti.iallreduce(numpy.ones(1)) for _ in range(3)))

@@ -1,9 +1,9 @@
-"""Functions that C calls in Python, and signal handlers while C waits.
+"""Python functions that C calls, and signal handlers while C waits.
 
-Python runs a handler between two of its instructions, and executes none while C waits. So the main thread asks for
-handlers some 50 times a second as long as it waits. A handler's exception (KeyboardInterrupt, on Ctrl-C) ends the wait,
-and the call raises it. In a callback a handler may raise before the first line, where ctypes would print the exception
-and go on: `callback` keeps it.
+Python runs signal handlers between two bytecode instructions, and executes none while C waits. A waiting main thread
+therefore checks for signals about 50 times per second. If a handler raises an exception, such as KeyboardInterrupt on
+Ctrl-C, the wait ends and the call raises it. In a callback a handler may raise before the first line of the function;
+ctypes would print and ignore this exception, so `callback` keeps it.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ._lib import INTERRUPTS, lib, on_main_thread
 
 
 class _Method(ctypes.Structure):
-    """PyMethodDef."""
+    """Python's PyMethodDef."""
 
     _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
                 ("doc", ctypes.c_char_p)]
@@ -31,8 +31,9 @@ _run_handlers = ctypes.pythonapi.PyErr_CheckSignals
 
 
 def callback(kind: Any, function: Callable[..., Any], keep: Optional[list[BaseException]] = None) -> Any:
-    """A function for C, of this ctypes type. Its exceptions go to `keep`, and C gets 1. None: it is called once more,
-    because the exception is a signal handler's and not its own; the main thread raises that when C is done."""
+    """A C function of the ctypes type `kind` that calls `function`. An exception is appended to `keep`, and C gets 1.
+    keep None: `function` catches its own exceptions, so an exception comes from a signal handler. `function` is then called
+    again, and the main thread raises the exception after the C call."""
     return kind(_new(ctypes.byref(_GUARD), (function, keep), None))
 
 
@@ -45,13 +46,13 @@ _asked = callback(ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p), _ask, INTERRU
 
 
 def watch() -> None:
-    """From now on the main thread, if this is it, checks for signals while it waits."""
+    """Make the main thread check for signals while it waits in C. Does nothing on other threads."""
     if on_main_thread():
         lib.tutti_interrupt_set(_asked, None)
 
 
 def unwatch() -> None:
-    """At the end."""
+    """Stop checking for signals, when the program ends."""
     lib.tutti_interrupt_set(None, None)
 
 

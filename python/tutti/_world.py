@@ -1,4 +1,4 @@
-"""Comm's collectives as functions, on the communicator of `init`.
+"""The collectives of Comm as functions of the module, on the communicator of `init`.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -48,7 +48,7 @@ def _of_all(method: Any) -> Any:
 
 
 def rank() -> int:
-    """This process's rank in the communicator of `init`, from 0."""
+    """The rank of this process in the communicator of `init`; ranks are numbered from 0."""
     return _create.init().rank
 
 

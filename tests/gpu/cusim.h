@@ -6,8 +6,7 @@
  *            happen to work.
  * Invariant  One lock, cusim.lock, protects everything that this header declares. An operation moves bytes without it.
  * Refused    Memory that is not allocated, freed, unmapped or of another device; operations on the same bytes that no
- *            event orders (cusim_races.c); PTX that is wrong or unsupported. A refusal is a line on stderr. If a real
- *            driver would kill the context, all later calls return the same error.
+ *            event orders (cusim_races.c); wrong PTX. A refusal is a line on stderr, and fatal where it is for a driver.
  * Settings   Environment variables, read at the first call:
  *              CUDA_SIM_DEVICES=1      devices
  *              CUDA_SIM_MEMORY=BYTES   of each device, for this process (1 GiB)
@@ -17,8 +16,7 @@
  *              CUDA_SIM_STRICT=1       calls that may wait for the whole device do so; a call that frees blocks all others
  *              CUDA_SIM_STUCK=10       seconds after which such a wait is an error
  *              CUDA_SIM_IPC=1          0: other processes cannot map its memory, as is the case for memory of cuMemCreate
- *              CUDA_SIM_FAIL=N[:E]     the N-th call fails (with error E); calls that clean up do not count
- *              CUDA_SIM_FAIL_NAME=F:K[:E]   the K-th call of the function F fails
+ *              CUDA_SIM_FAIL=N[:E], CUDA_SIM_FAIL_NAME=F:K[:E]  the N-th call (cleaning up does not count), the K-th of F fails
  *              CUDA_SIM_FAIL_OP=N[:E]  the N-th operation on a stream fails, and its context with it
  *              CUDA_SIM_WITHOUT=F,G    these functions return NOT_SUPPORTED
  *              CUDA_SIM_LATE=F         calls of this function are delayed by 50 ms

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# abi.sh - programs and tutti's libraries of the standard ABI of MPI 5.0, over a libmpi_abi.so.0 of our own, which
-# translates it to MPICH (tests/abi): no MPI here has that ABI itself.
+# abi.sh - programs and tutti's libraries for the standard ABI of MPI 5.0, with a libmpi_abi.so.0 made for the tests, which
+# translates the ABI to MPICH (tests/abi), because the distribution's MPIs do not have it.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
@@ -8,19 +8,19 @@
 mpi=abi
 lib=$(realpath "$BUILD")
 shim=$lib/libtutti_pmpi_abi.so
-# As in over.sh: the MPI's leaks at exit come from plugins that are already unloaded.
+# The MPI's leaks at exit come from plugins that are already unloaded (see over.sh).
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 nm -D "$shim" | grep -q __asan_ && sanitized="the sanitizer's runtime is not in programs that it did not compile" || sanitized=
 
 # ---- without an MPI: this part runs on every machine ----
 
-# The libraries name no function of MPI's, and no library of one.
+# The libraries refer to neither MPI functions nor an MPI library.
 undefined() { nm -D --undefined-only "$1" | grep -E '\bP?MPIX?_'; }
 needs_mpi() { readelf -d "$1" | grep -E 'NEEDED.*libp?mpi'; }
 for f in "$shim" "$lib/libtutti_mpi_abi.so"; do
   ok "${f##*/} needs no MPI" all "! undefined $f" "! needs_mpi $f"
 done
-alone() { # alone COMMAND...: with the drop-in preloaded, and every symbol looked up at once
+alone() { # alone COMMAND...: with the drop-in preloaded and LD_BIND_NOW
   rc=0
   LD_BIND_NOW=1 LD_PRELOAD=$shim timeout 20 "$@" >"$work/out" 2>"$work/err" || rc=$?
 }
@@ -39,7 +39,7 @@ if ! has_starter abi || [ ! -x "$BUILD/tests/abi/drop_ops" ]; then
   exit $bad
 fi
 
-# ---- the drop-in; `tutti mpi` finds by itself that these programs are of the ABI ----
+# ---- the drop-in; `tutti mpi` detects that these programs use the standard ABI ----
 
 for p in 2 4; do
   beside abi $p "Allreduce Reduce Reduce_scatter Reduce_scatter_block" drop_ops
@@ -55,10 +55,11 @@ beside abi 2 "Allreduce Bcast" drop_large
 beside abi 2 "Allreduce Bcast Barrier" drop_threads multiple
 beside abi 3 "Iallreduce Ireduce Ireduce_scatter Ireduce_scatter_block Iallgather Iallgatherv Ibcast Ibarrier" drop_pending
 
-# Built without Fortran: the MPI has names of types that it does not take, and asking is fatal until the program says otherwise.
+# Built without Fortran: the MPI has names of types that it refuses, and using them is fatal unless the program changes the
+# error handler.
 ABI_FORTRAN=0 beside abi 2 "Bcast" drop_types
 
-# ---- tutti_comm_from_mpi: ranks that share memory, and ranks whose messages go through the MPI ----
+# ---- tutti_comm_from_mpi: ranks that share memory, and ranks that send messages through the MPI ----
 
 for nodes in - 0,1,2,3 0,0,1; do
   for pair in "mpi_few 4" "mpi_wrong 3" "mpi_beside 2"; do
@@ -68,7 +69,7 @@ for nodes in - 0,1,2,3 0,0,1; do
   done
 done
 
-# ---- another MPI than the one that the library is for ----
+# ---- a different MPI from the one for which the library was built ----
 
 ABI_MAJOR=-1 run_mpi "$TUTTI" mpi "--report=$report" "$(starter abi)" -n 2 "$BUILD/tests/abi/drop_types"
 ok "an MPI without the ABI keeps its calls" all 'status 0' 'has "^ok"' '! has "^not ok"'
@@ -79,7 +80,7 @@ run_mpi "$TUTTI" mpi --family abi "--report=$report" mpirun.mpich -n 2 "$BUILD/t
 ok "a program of MPICH, with the library for the ABI, keeps its calls" all 'status 0' 'has "^ok"' '! has "^not ok"'
 n=$((n + 3))
 
-# ---- an MPI that is hidden from dlsym: a program loads it locally, as Python does with an extension ----
+# ---- an MPI that is hidden from dlsym, because the program loads it with RTLD_LOCAL, like Python's extensions ----
 
 hidden_sources
 hidden() { # hidden NUMBER: the MPI's library is libmpi_abi.so.NUMBER
@@ -89,7 +90,7 @@ hidden() { # hidden NUMBER: the MPI's library is libmpi_abi.so.NUMBER
     ${CC:-gcc} -DALIASED -Impi/abi -shared -fPIC "$work/extension.c" "$to/libmpi_abi.so.$1" -Wl,-rpath,"$to" -o "$to/extension.so" &&
     ${CC:-gcc} "$work/loads.c" -ldl -o "$to/loads"
 }
-yields[abi]= # it is for a UCX that is not hidden
+yields[abi]= # only works for a UCX that is not hidden
 for number in 0 1; do
   [ ! "$sanitized" ] || { skip "libmpi_abi.so.$number, loaded locally" "$sanitized"; n=$((n + 1)); continue; }
   rm -f "$report"

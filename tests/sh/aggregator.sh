@@ -1,5 +1,5 @@
-# aggregator.sh - `tutti aggregator` and jobs on several hosts that use it, or cannot: also while it is killed,
-# stopped and started again. The hosts are all this one; TUTTI_NODES defines the nodes.
+# aggregator.sh - `tutti aggregator`, and jobs on several hosts that can or cannot use it, also while it is killed,
+# stopped and restarted. All hosts are this machine; TUTTI_NODES defines the nodes.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 export UCX_TLS=tcp,self
@@ -15,7 +15,7 @@ for each in "--above a,b:no aggregator" "--port x:number from 0" "--port 70000:n
   check "tutti aggregator ${each%%:*} is refused" all "status 2" "says '${each#*:}'"
 done
 
-# serve NAME OPTIONS: starts an aggregator; its pid in $daemon, its port in $port. What it says goes to NAME.
+# serve NAME OPTIONS: starts an aggregator; its pid is in $daemon, its port in $port. Its output goes to NAME.
 serve() {
   local name=$1 end=$((SECONDS + 20))
   shift
@@ -26,7 +26,7 @@ serve() {
     sleep 0.02
   done
 }
-# ended: ends the aggregator by SIGTERM; true if its status is 0.
+# ended: ends the aggregator with SIGTERM; true if its exit status is 0.
 ended() {
   kill -TERM "$daemon" 2>/dev/null
   rc=0
@@ -45,8 +45,8 @@ if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
 fi
 
 # ---- jobs ----
-# Slow links between hosts and a fast one to the aggregator, so that it is chosen for long vectors. From three hosts
-# on: on two a host sends one vector anyway.
+# Slow links between hosts and a fast link to the aggregator, so that it is chosen for long vectors. With three hosts or
+# more: with two, a host sends one vector even without an aggregator.
 printf '%s\n' "alpha = 1ms" "beta = 100ns" "aggregator.beta = 1ns" >"$work/profile"
 export TUTTI_PROFILE=$work/profile
 list() {
@@ -54,30 +54,30 @@ list() {
   for ((i = 0; i < $1; i++)); do l=$l${l:+,}localhost:1; done
   echo "$l"
 }
-sums() { # RANKS NODES SECONDS, or "lost": in the background; its lines in $work/out
+sums() { # RANKS NODES SECONDS, or "lost": runs in the background; its output is in $work/out
   TUTTI_NODES=$2 TUTTI_AGGREGATOR=${at:-127.0.0.1:$port} background run -k --hosts "$(list "$1")" "$BUILD/tests/mp_aggregated" "$3"
 }
 right='! grep -q WRONG "$work/out"'
 by_it() { grep -q "^$1 262144 aggregate(" "$work/out"; }
-others_by_it() { # the collectives beside allreduce that it makes
+others_by_it() { # the collectives other than allreduce that use the aggregator
   [ "$(sed -nE 's/^plan ([a-z-]+) aggregate\(.*/\1/p' "$work/out" | tr '\n' ' ')" = "$1 " ]
 }
 fine() { [ "$(grep -cE '^rank [0-9]+: [0-9]+ calls, right: no error' "$work/out")" = "$1" ]; }
 count() { [ "$(grep -cE "$2" "$work/out")" = "$1" ]; }
 
-# ended_by SIGNAL: ends the daemon by it.
+# ended_by SIGNAL: ends the daemon with the signal.
 ended_by() {
   kill "-$1" "$daemon"
   { wait "$daemon"; } 2>/dev/null
 }
-# losses RANKS NODES COLLECTIVE: the scenes of mp_lost_aggregator; lost_well RANKS: nothing was wrong in them.
+# losses RANKS NODES COLLECTIVE: runs the scenes of mp_lost_aggregator. lost_well RANKS: all scenes succeeded.
 losses() {
   TUTTI_NODES=$2 TUTTI_AGGREGATOR=127.0.0.1:$port background run -k --hosts "$(list "$1")" "$BUILD/tests/mp_lost_aggregator" "$TUTTI" "$3"
   wait_job
 }
 lost_well() { all "status 0" "count $1 '^rank [0-9]+: [a-z]+: 0$'"; }
-# lost PORT: calls fail on all ranks, with the sentence that names the aggregator there, the call, and the way out. And
-# goes_on RANKS: shrinking gives the same ranks, whose calls use none.
+# lost PORT: calls fail on all ranks, and the error names the aggregator on this port, the call, and the remedy.
+# goes_on RANKS: the shrunk communicator has the same ranks, and its calls do not use an aggregator.
 lost() {
   ! grep -E '^rank [0-9]+: ' "$work/out" |
     grep -qvE "right: the aggregator at 127.0.0.1:$1 is lost: it has closed the connection; rank [0-9]+ waited for it in [a-z_]+, operation [0-9]+\\. tutti_comm_shrink gives the same ranks without it\$"
@@ -88,7 +88,8 @@ goes_on() {
 serve jobs -p 0
 two="reduce broadcast" four="reduce broadcast reduce-scatter all-gather"
 refused="the ranks of a host do not follow each other.*; (reduce_scatter|all_gather) runs"
-# Ranks, nodes, what is wanted, what it makes beside allreduce. Where hosts differ, the short vectors are its, too.
+# Ranks, nodes, TUTTI_ALGO, the other collectives that use the aggregator. If the hosts have different numbers of ranks, short
+# vectors use it, too.
 for each in "3:0,1,2::$two" "6:0,0,1,1,2,2::$two" "6:0,1,2,0,1,2::$two" "5:0,1,2,3,4::$four" "6:0,0,1,1,2,2:aggregate:$four" \
   "6:0,1,2,0,1,2:aggregate:$two" "6:0,0,1,1,1,2:aggregate:$four" "7:1,0,2,0,1,2,2:aggregate:$two"; do
   row jobs || break
@@ -292,7 +293,7 @@ check "no aggregator listens there: a warning, and the job runs" all "status 0" 
 at=a:b sums 3 0,1,2 0.2
 wait_job
 check "a wrong TUTTI_AGGREGATOR: a warning, and the job runs" all "status 0" "says 'without an aggregator.*expected HOST'" "$right"
-# Few systems have all that this needs: hosts, and packets that are lost on purpose. So it belongs to the full tests.
+# This test needs hosts and simulated packet loss, which few systems support. It therefore belongs to the full tests.
 if [ "${TUTTI_TEST_ALL:-}" = 1 ]; then
   rc=0
   NETEM="delay 1ms reorder 10% loss 1%" AGGREGATOR=3 TUTTI_PROFILE=$work/profile TOKEN=$token timeout 60 bash bench/netns.sh \

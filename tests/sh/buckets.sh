@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# buckets.sh - a rank dies during a step of buckets: the others get an error from whichever call
-# they are in, and go on with new buckets. SEED=n repeats one run. And the trace shows which bytes
+# buckets.sh - a rank fails during a step of buckets. The others get an error from the call that they are in,
+# and continue with new buckets. SEED=n repeats one run. Also checks with the trace which bytes
 # are copied.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
@@ -21,8 +21,8 @@ for ((round = 0; round < rounds; round++)); do
   done
 done
 
-# Two ranks take 4 steps of one bucket of 7994 elements. If tutti provides its memory, each rank's
-# trace has one operation of all elements per step, and no copy.
+# Two ranks make 4 steps of one bucket of 7994 elements. If tutti allocates its memory, each rank's
+# trace has one operation on all elements per step, and no copies.
 whole_steps() { grep -c '"ph":"b".*"count":7994,' "$work/trace"; }
 copies() { grep -c '"cat":"copy"' "$work/trace"; }
 while read -r whose lie wholes copied; do

@@ -1,11 +1,11 @@
-# cli_bench.sh - `tutti bench`: columns, right results, files, a wrong command line.
+# cli_bench.sh - `tutti bench`: columns, correct results, files, wrong command lines.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 quick="-n 2 -w 1 --repeats 3"
 
 rows() { grep -acvE '^#' "$work/out"; }
 # All rows have the fields of nccl-tests, numbers in the number columns, and #wrong 0. The last
-# field is the plan; its name has spaces if there are two, or slices.
+# field is the plan; it has spaces if there are two plans, or slices.
 sound() {
   awk '{ sub(/, two-shot if nothing is copied$/, ""); sub(/ in [0-9]+ slices$/, "") }
        !/^#/ && (NF != 14 || $1 !~ /^[0-9]+$/ || $6 + 0 <= 0 || $9 != 0 || $13 != 0) { bad = 1 }

@@ -1,11 +1,11 @@
-# cli_complete.sh - the completions of `tutti` in the shell.
+# cli_complete.sh - the shell completions of `tutti`.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 
 PATH=$(dirname "$TUTTI"):$PATH
 . "${BASH_SOURCE%/*}/../../cli/complete.bash"
 
-offers() { # the words of a line, the last one unfinished: prints the completions on one line
+offers() { # arguments: the words of a command line, the last one incomplete; prints the completions on one line
   read -ra COMP_WORDS <<<"$1."
   COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
   COMP_WORDS[COMP_CWORD]=${COMP_WORDS[COMP_CWORD]%.}

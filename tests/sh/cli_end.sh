@@ -1,10 +1,10 @@
-# cli_end.sh - `tutti run`: signals, and that nothing is ever left behind.
-# Every process of a test carries the token of tap.bash in its environment, so
+# cli_end.sh - `tutti run`: signals, and the check that no process is left behind.
+# Every process of a test has the token of tap.bash in its environment, so
 # /proc shows whether one is left.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 
-# A rank that prints each signal it gets, and ends on its own.
+# A rank that prints each signal that it gets, and ends without being killed.
 cat >"$work/listen" <<'EOS'
 for s in INT TERM HUP QUIT USR1 USR2; do trap "echo \$TUTTI_RANK $s" $s; done
 echo ready
@@ -77,7 +77,7 @@ if command -v script >/dev/null; then
   keys 'hello\n' | SHELL=/bin/bash TOKEN=$token timeout 60 script -qefc \
     "stty -echo; $TUTTI run -n 2 sh -c 'echo ready; read x; echo \$TUTTI_RANK has \$x.'" /dev/null >"$work/out" 2>"$work/err"
   ok "rank 0 reads from a terminal" '[' "$(tr -d '\r' <"$work/out" | sort | xargs)" = "0 has hello. 1 has . ready ready" ']'
-  # as `ssh -t host tutti run ...` does: the first process of the terminal
+  # like `ssh -t host tutti run ...`: the first process of the terminal
   : >"$work/out"
   sleep 20 | SHELL=/bin/bash TOKEN=$token script -qc "exec $TUTTI run -n 2 sh -c 'echo ready; exec sleep 50'" \
     /dev/null >"$work/out" 2>"$work/err" &
@@ -92,7 +92,7 @@ else
   skip "Ctrl-C on a terminal, and its end" "no script(1)"
 fi
 
-# ---- one rank dies, the others end ----
+# ---- one rank fails, the others end ----
 job run -n 3 bash -c 'trap "echo \$TUTTI_RANK ends; exit 1" TERM; [ $TUTTI_RANK = 0 ] && { sleep 1.5; kill -9 $$; }
   sleep 50 & wait'
 ok "the others get SIGTERM and can clean up" all "status 137" "within 20000" gone \
@@ -112,7 +112,7 @@ job run -n 3 --label bash -c 'echo said; [ $TUTTI_RANK = 1 ] && exit 4; sleep 98
 ok "output from before a failure is shown" all "status 4" 'grep -q "^\[1\] said" "$work/out"' gone
 background run -n 3 bash -c '[ $TUTTI_RANK = 0 ] || exit 0; echo ready; exec sleep 60'
 lines 1 ready
-child_of() { # the only child that is found by the token
+child_of() { # the only child with the token
   local p
   for p in $(alive); do [ "$(sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$p/stat" 2>/dev/null)" = "$1" ] && echo "$p"; done
 }
@@ -131,7 +131,7 @@ wait_job
 ok "ranks that ended are reaped at once" '[' "$children" = S ']'
 
 # ---- killed ----
-# Waits until three stubborn ranks have started all that they start: six sleeps each.
+# Waits until three stubborn ranks have started all their processes: six sleeps each.
 all_started() {
   local end=$((SECONDS + 20)) n=0 p
   while [ $n -lt 18 ] && [ $SECONDS -lt $end ]; do

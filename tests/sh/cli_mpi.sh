@@ -1,5 +1,5 @@
-# cli_mpi.sh - `tutti mpi`: it finds the MPI and the library, and gives the launcher the right
-# arguments, or an error if it cannot tell. Needs no MPI: the launchers here print their arguments.
+# cli_mpi.sh - `tutti mpi`: finds the MPI and the library, and passes the right arguments to the
+# launcher, or reports an error. Needs no MPI: the launchers here print their arguments.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD
@@ -41,7 +41,7 @@ ok "Intel MPI has MPICH's interface and launcher" all 'status 5' \
 job mpi mpiexec.ps -n 2 python3 x.py
 ok "ParaStation MPI has, too" all 'status 5' \
   'told -genv LD_PRELOAD "$lib/libtutti_pmpi_mpich.so" -n 2 python3 x.py "LD_PRELOAD is unset"'
-# Programs by the name of the library that they need: an empty one of that name.
+# A program that needs a library with this name; the library is empty.
 needs() { # needs FAMILY SONAME
   echo 'int f(void) { return 0; }' | ${CC:-cc} -x c -shared -fPIC -Wl,-soname,"$2" - -o "$work/lib/$2" &&
     echo 'int f(void); int main(void) { return f(); }' | ${CC:-cc} -x c - -x none -Wl,--no-as-needed "$work/lib/$2" -Wl,-rpath,"$work/lib" -o "$work/needs"
@@ -99,7 +99,7 @@ refuses 125 "TUTTI_LIB says '$work/nowhere'" mpirun ./a
 export TUTTI_LIB="$work/with blank"
 refuses 125 "neither a blank nor a colon" mpirun ./a
 
-# In the lib folders beside the command's own: a prefix of its own for each.
+# The library in each of the lib folders near the command, with a separate prefix for each.
 unset TUTTI_LIB
 there=$(realpath "$work")
 for folder in lib lib64 lib/$(${CC:-gcc} -print-multiarch); do
@@ -110,7 +110,7 @@ for folder in lib lib64 lib/$(${CC:-gcc} -print-multiarch); do
     'told -x "LD_PRELOAD=$there/$folder.d/$folder/libtutti_pmpi_ompi.so" ./app "LD_PRELOAD is unset"'
 done
 
-# By the library that the program needs: gcc records the name of any library with that SONAME.
+# The MPI is found by the library that the program needs; gcc records the SONAME of any library.
 program_of() { # program_of SONAME
   echo 'int main(void) { return 0; }' >"$work/p.c"
   echo 'int there;' >"$work/l.c"
@@ -125,9 +125,9 @@ for pair in ompi:libmpi.so.40 mpich:libmpich.so.12; do
   case $pair in ompi:*) starter=mpiexec.hydra ;; *) starter=mpirun ;; esac
   TUTTI_LIB=$work/lib refuses 125 "is a program of" $starter -n 2 "$work/bin/app"
 done
-# A program of the standard ABI fits every launcher, and its MPI may bring libraries of its own.
+# A program for the standard ABI works with every launcher, and its MPI may load more libraries.
 for soname in libmpi_abi.so.0 libmpi_abi.so.1; do
-  program_of libmpich.so.12 >"$work/out" 2>"$work/err" # makes that library, too
+  program_of libmpich.so.12 >"$work/out" 2>"$work/err" # also makes the library
   ${CC:-gcc} -shared -fPIC "$work/l.c" -Wl,-soname,$soname,--no-as-needed "$work/lib/libmpich.so.12" -Wl,-rpath,"$lib" -o "$work/lib/$soname" &&
     ${CC:-gcc} "$work/p.c" -Wl,--no-as-needed "$work/lib/$soname" -Wl,-rpath,"$lib" -o "$work/bin/app" || continue
   export TUTTI_LIB=$work/lib

@@ -23,7 +23,7 @@ assert all(a["source"] and ("proven" in a) != ("refuses" in a) for a in d["algor
 END
 
 # ---- every algorithm in every form ----
-# Algorithms that can be drawn on 6 ranks; those that the table only names get parameters.
+# Algorithms that can be drawn on 6 ranks; algorithms with parameters get values for them.
 names() {
   job plan list -P 6
   sed -nE 's/^([a-z][^ ]*) +[0-9]+ +[0-9]+ .*/\1/p' "$work/out"
@@ -31,7 +31,7 @@ names() {
     "aggregate(data=3,arity=2)" "aggregate(data=3,striped)" "fold(group=3x2,inner)" "tree(radix=3,segments=3)"
 }
 names >"$work/names"
-# The JSON is consistent: counts, rounds, the end; so are the page and the drawing.
+# The JSON is consistent: counts, rounds, the end. The page and the drawing are consistent with it.
 agree() {
   $python - "$work/x.json" "$work/x.svg" "$work/x.html" <<'END'
 import collections, json, re, sys
@@ -92,7 +92,7 @@ job plan draw doubling -P 6 --color
 ok "draw --color" all "status 0" "has '►'" "has $'\x1b\\['"
 job plan draw doubling -P 6
 ok "draw, not on a terminal: plain" all "status 0" "LC_ALL=C grep -qavE '[^ -~]' '$work/out'" "! LC_ALL=C grep -qaE '[^ -~]' '$work/out'"
-# levels: frames, a colour per level, and what crosses each
+# levels: frames, a color per level, and the messages that cross each
 three='blueconnect(rack:2 node:2 core:3,stages=doubling/doubling/fold(halving))'
 job plan draw "$three" -P 12 -o "$work/x.svg"
 ok "levels in the name are drawn" all "status 0" quiet \

@@ -1,5 +1,5 @@
-# cli_price.sh - `tutti plan price` and `tutti explain`: their numbers are right and change with
-# the figures, and errors name their place.
+# cli_price.sh - `tutti plan price` and `tutti explain`: their numbers are right and depend on
+# the model parameters, and errors name the line and column.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 
@@ -144,7 +144,7 @@ if command -v gnuplot >/dev/null; then
   job plan price all -P 13 --plot "$work/x.svg" --net $cluster
   ok "price --plot" all "status 0" quiet "grep -q '<svg' $work/x.svg" "grep -q 'runs: fold(halving)' $work/x.svg" \
     "grep -q '>doubling<' $work/x.svg" "grep -q '>bruck<' $work/x.svg"
-  # The picture has every colour that style.css changes on a dark page.
+  # The picture has every color that style.css changes on a dark page.
   adapts() {
     local css=${BASH_SOURCE%/*}/../../cli/style.css value
     for value in $(grep -o '="[^"]*"' "$css" | sort -u | tr -d ' ="'); do
@@ -168,7 +168,7 @@ ok "explain: the plan, its parts, the next, the crossings, the refused" all "sta
   "has '^allreduce of 9 KiB on 127 ranks: lanes\(n=8\)$'" "has '330 us +62 % +latency: 11 messages'" \
   "has '203 us +38 % +transfer'" "has '^Next best:'" "has 'from +92.2 KiB +fold\(halving\)'" \
   "has 'generalized\(r=3\): the op rounds'" "has 'blueconnect: it needs the levels'"
-# Code and link, what the words say, and the object of --json.
+# The compression and the link, in the text and in the object of --json.
 while IFS='|' read -r code beta says object; do
   job explain -P 8 --size 4MiB --net beta=$beta --code "$code"
   ok "explain --code $code, a byte takes $beta: in words" all "status 0" "[ \"\$(grep -cE '$says' '$work/out')\" = $([ "$says" = ^Coded ] && echo 0 || echo 1) ]"
@@ -207,8 +207,8 @@ END
 job explain -P 13 --coll barrier
 ok "explain: a barrier has no size" all "status 0" quiet "has '^barrier on 13 ranks: '"
 
-# ---- the figures ----
-# Dearer messages: the plan has fewer. Editing the built-in figures changes the choice.
+# ---- the model parameters ----
+# If messages take longer, the chosen plan has fewer. Editing the built-in parameters changes the choice.
 job info --profile
 cp "$work/out" "$work/profile"
 ok "the built-in figures read back" all "status 0" "has '^shm.turn += 2e-06'"
@@ -247,7 +247,7 @@ job plan price all -P 12 --size 64KiB --topo "node:4 core:3" --shm --net $cluste
 ok "plan price: of nodes" all "status 0" quiet "has '^\* '"
 
 # ---- wrong command lines ----
-wrong() { # wrong SENTENCE ARGUMENTS ...: all of it on the standard error
+wrong() { # wrong SENTENCE ARGUMENTS ...: the error is SENTENCE, on standard error only
   local sentence=$1
   shift
   job "$@"

@@ -49,7 +49,7 @@ job run -np 4 true
 ok "mpirun's -np: the error names tutti's option" all "status 2" one_line "says '\-np is -n here'"
 job run -n 4 no-such-program
 ok "not found: 127 and one sentence" all "status 127" one_line "says \"'no-such-program': not found\""
-# A folder of PATH that this user may not look into. Root may look into all: then another user runs it.
+# A folder of PATH that this user may not read. Root may read all folders, so root runs the test as another user.
 mkdir -m 700 "$work/closed" && cp "$TUTTI" "$work/tutti" && chmod 755 "$work"
 if [ "$(id -u)" != 0 ]; then as_user= && chmod 0 "$work/closed"; else as_user="setpriv --reuid 65534 --regid 65534 --clear-groups"; fi
 rc=0

@@ -1,5 +1,5 @@
-# cli_trace.sh - TUTTI_TRACE in jobs of processes, and `tutti trace`: files are complete although
-# ranks die; numbers add up; torn, hostile or unrelated files are refused.
+# cli_trace.sh - TUTTI_TRACE in jobs of processes, and `tutti trace`: files are complete even if
+# ranks fail; numbers add up; truncated, hostile or unrelated files are refused.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 player=$BUILD/tests/test_trace
@@ -7,7 +7,7 @@ x=$work/x.json
 export TUTTI_TRACE=$x
 unset TUTTI_TRACE_EVENTS
 
-# check CODE: the file is JSON, for which CODE holds: e all events, lanes those of ranks, of(...)
+# check CODE: the file is JSON, and the assertions of CODE hold. e: all events; lanes: those of the ranks; of(...):
 # the events of a category.
 check() {
   ok "$1" $python - "$x" "$2" <<'END'
@@ -17,7 +17,7 @@ lanes = [i["args"] | {"pid": i["pid"], "tid": i["tid"]} for i in e if i["name"] 
 names = {i["args"]["name"] for i in e if i["name"] == "thread_name"}
 def of(*cats): return [i for i in e if i.get("cat") in cats]
 assert e[0]["name"] == "tutti_trace" and len([i for i in e if i["name"] == "tutti_trace"]) == 1
-for l in lanes: # every event of a lane is there
+for l in lanes: # no event of a lane is missing
     mine = [i for i in e if i["ph"] in "Xb" and (i["pid"], i["tid"]) == (l["pid"], l["tid"])]
     assert len(mine) == l["events"] > 0 and l["dropped"] == 0, (l, len(mine))
 assert len({(l["pid"], l["tid"]) for l in lanes}) == len(lanes)
@@ -44,7 +44,7 @@ assert len(of("mark")) == 4 * 3 and of("wait") and of("reduce") and of("copy")'
 check "... the same operations on all ranks of a communicator" 'import collections
 at = collections.defaultdict(list)
 comm = {(l["pid"], l["tid"]): l for l in lanes}
-unsure = max(l["error_ns"] for l in lanes) / 1000 # of the clocks
+unsure = max(l["error_ns"] for l in lanes) / 1000 # the uncertainty of the clocks
 for c in of("call"): at[comm[c["pid"], c["tid"]]["comm"], c["args"]["seq"]].append(c)
 for (k, s), c in at.items():
     l = comm[c[0]["pid"], c[0]["tid"]]
@@ -89,7 +89,7 @@ ok "without TUTTI_TRACE there is no file" all "status 0" '[ ! -e "$x" ]'
 export TUTTI_TRACE=$x
 
 # ---- several machines: another clock, in a time namespace ----
-# In a chroot the root is no mount point, and only /proc can be made private.
+# In a chroot the root is not a mount point, and only /proc can be made private.
 elsewhere="unshare -m --propagation unchanged bash $work/far $work/boot_id"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 hello=$BUILD/examples/hello_mpi_ompi
@@ -107,7 +107,7 @@ else
     -n 2 $elsewhere "$hello" >"$work/out" 2>"$work/err" || rc=$?
   ok "ranks of two machines: the job runs" status 0
   check "... and their clocks are brought together" 'assert len(lanes) == 3
-for l in lanes: # the namespace is 1000 s ahead
+for l in lanes: # the clock of the namespace is 1000 s ahead
     ahead = 0 if l["rank"] == 0 else 1000e9
     assert abs(l["offset_ns"] + ahead) <= l["error_ns"] + 1000 and l["error_ns"] < 1e10, l
 c = of("call")
@@ -175,7 +175,7 @@ job trace --jsno "$x"
 ok "a wrong option" all "status 2" one_line "says 'did you mean .--json'"
 job trace "$work"
 ok "a folder" all "status 125" one_line
-refused() { # NAME SENTENCE: the content of b.json is refused with that sentence
+refused() { # NAME SENTENCE: the content of b.json is refused with this error
   job trace "$work/b.json"
   ok "$1" all "status 1" one_line "says '^tutti trace: .*b.json:[0-9]+:[0-9]+: $2'" '[ ! -s "$work/out" ]' 'works_within 5000'
 }
@@ -186,7 +186,7 @@ printf '\177ELF\0\1\2' >"$work/b.json" && refused "a program" "this is no trace"
 size=$(stat -c %s "$work/a.json")
 for cut in 1 2 3 7 40 500 $((size / 2)) $((size / 3)); do
   head -c $((size - cut)) "$work/a.json" >"$work/b.json"
-  if [ $cut = 1 ]; then continue; fi # only the last line's end
+  if [ $cut = 1 ]; then continue; fi # only the end of the last line is missing
   refused "cut off $cut bytes before the end" "the file ends here"
 done
 head -3 "$work/a.json" >"$work/head"

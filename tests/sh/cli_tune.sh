@@ -1,5 +1,5 @@
-# cli_tune.sh - `tutti tune` writes a profile that programs find and read; errors in a profile
-# name their place, and the built-in figures apply. Also `tutti explain
+# cli_tune.sh - `tutti tune` writes a profile that programs find and read. Errors in a profile
+# name the line and column, and the built-in parameters are used instead. Also `tutti explain
 # --measured`.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
@@ -24,13 +24,13 @@ ok "tune: every figure is there, with its unit" [ -z "$lacking" ]
 ok "tune: and host, date and machine" all "grep -q '^# Measured by .* on $(uname -n), 20' '$profile'" \
   "grep -qxF 'machine                = $machine' '$profile'"
 ok "tune: no file is left" [ -z "$(ls /tmp/tutti-tune-* 2>/dev/null)" ]
-# Figures are plausible: a byte more takes less than a microsecond and more than nothing.
+# The parameters are plausible: the time per byte is more than zero and less than a microsecond.
 ok "tune: figures are possible" awk '/^[a-z].*=/ && $1 != "machine" && $1 != "network" && $1 != "shm.cache" && ($3 < 0 || $3 > 1e-3) {exit 1}' "$profile"
 
 TUTTI_PROFILE=$profile job bench -P 2 -e 4 --repeats 1
 ok "the profile is read without a word" all "status 0" quiet
-# What the codes cost decides whether a call is coded: here is a link on which that pays, and not if coding takes a
-# microsecond a byte.
+# The cost of compression decides whether a call is compressed. On this link compression saves time, unless it takes a
+# microsecond per byte.
 coded=
 for cost in "" ,code.int8=1us; do
   TUTTI_PROFILE=$profile job explain -P 4 -s 4MiB --net "beta=40ns$cost" --code error=1e-2
@@ -61,7 +61,7 @@ for words in "--seconds x" "--seconds 0" "-x" "one" "-o"; do
 done
 
 # ---- how programs find the profile ----
-seen() { # the prices at 4 bytes that a program prints show which figures it uses
+seen() { # the predicted times at 4 bytes that a program prints show which parameters it uses
   TUTTI_EXPLAIN=1 job bench -P 2 -b 4 -e 4 --repeats 1
   price=$(sed -n 's/^# Predicted: \([0-9.]* [a-z]*\),.*/\1/p' "$work/err" | head -1)
 }
@@ -112,7 +112,7 @@ else
   skip "/etc/tutti/profile is found" "no view of the files of our own here: ${why##*$'\n'}" 4
 fi
 
-# Rank 0's profile holds for all ranks, which would choose differently by themselves; the others'
+# Rank 0's profile applies to all ranks; otherwise they would choose differently. The profiles of other ranks
 # are not read.
 echo "shm.copy=1us,shm.crowd.copy=1us" >"$work/of0"
 echo "shm.loop.copy=1us,shm.loop.further=1us,shm.crowd.loop.copy=1us,shm.crowd.loop.further=1us" >"$work/of1"
@@ -132,7 +132,7 @@ for turn in "0 1 2" "1 2 0"; do
 done
 
 # ---- errors in a profile ----
-# text | error; the job continues with the built-in figures
+# text | error; the job continues with the built-in parameters
 n=0
 while IFS='|' read -r text says; do
   n=$((n + 1))
@@ -164,7 +164,7 @@ export TUTTI_PROFILE=none
 
 # ---- between hosts, which MPI ranks simulate ----
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
-in_full= # over the first MPI; the others are another network, which is measured in the same way
+in_full= # with the first MPI only; other MPIs are other networks, which are measured in the same way
 for m in ompi mpich; do
   if [ -x "$TUTTI-$m" ] && has_starter $m; then
     rc=0
@@ -174,8 +174,8 @@ for m in ompi mpich; do
       "grep -qE '^code.lossless += [0-9.e-]+ ' '$profile'" \
       "grep -qE '^network += [A-Z]' '$profile'" \
       "has '^3 hosts: '" "has '^repeats of a game differ by [0-9]+ % in the mean(: NOISY|$)'"
-    # over this network the figures apply, as if the profile named none; over another the built-in
-    # ones do
+    # on this network the parameters apply as if the profile did not name a network; on other networks the built-in
+    # parameters apply
     net=$(sed -n 's/^network *= //p' "$profile") n=
     for of in "network = $net" "network = Another 1" ""; do
       printf 'alpha=50ms\nlength.alpha=1us\nprocessor=0\n%s\n' "$of" >"$work/of"
@@ -203,7 +203,7 @@ for m in ompi mpich; do
   fi
 done
 
-# ---- between hosts of network namespaces, one with a slow link; it gets a figure again, not twice ----
+# ---- between hosts that are network namespaces, one with a slow link; a second run replaces its parameter ----
 rc=0
 printf 'machine = %s\nhost.host3.beta = 1\nhost.host3.lan.ports = 2\nhost.host9.beta = 1us\nhost.2.beta = 1\n' "$machine" >"$work/hosts"
 timeout 120 bash bench/netns.sh tutti 3 1 200mbit,200mbit,50mbit "$TUTTI" tune -o "$work/hosts" >"$work/out" 2>"$work/err" || rc=$?

@@ -1,5 +1,5 @@
 # cli_wisdom.sh - `tutti wisdom`: measures, shows, merges and refuses files; jobs use and extend
-# them, whichever of their ranks has one.
+# them, no matter which rank has one.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 w=$work/w.txt
@@ -8,7 +8,7 @@ unset TUTTI_WISDOM TUTTI_MEASURE
 rest='1 12.310 4% 14.200 10.200 2026-11-22T01:24:22Z'
 entries() { grep -cE '^[a-z_]+ +(-|[a-z0-9]+) ' "$1"; }
 is() { [ "$1" = "$2" ] || { echo "# '$1' is not '$2'"; false; }; }
-# All expected files are there, and none is half written.
+# All expected files exist and are complete.
 tidy() { ! ls "$work" | grep -vE '^(out|err|[a-z]+\.txt|none|bin)$'; }
 
 # ---- measuring ----
@@ -60,7 +60,7 @@ for order in "new old" "old new"; do
 done
 
 # ---- refused files ----
-# refused NAME WORDS STATUS ARGUMENTS: and no file changes.
+# refused NAME WORDS STATUS ARGUMENTS: the command fails with these words, and no file changes.
 refused() {
   local name=$1 words=$2 want=$3 before
   shift 3

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# doc_tables.sh - the tables of docs/ are those that the files of docs/bench/ give.
+# doc_tables.sh - the tables of docs/ agree with the files of docs/bench/.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
@@ -18,7 +18,7 @@ ok "a changed figure is noticed" all 'status 1' 'grep -q "make tables" "$work/ou
 made $python tools/doc_tables.py "$work/page.md"
 ok "... and put right" cmp -s "$page" "$work/page.md"
 
-# A verdict follows from the numbers.
+# Verdicts are computed from the numbers.
 cat >"$work/rule.py" <<'EOC'
 import sys
 sys.path.insert(0, "tools")

@@ -1,5 +1,5 @@
-# docs.sh - the manual's pages: links, anchors and pictures, the questions, the quoted messages, the pages that are made of
-# the command and of the header, and the examples of the C API. `make check-site` looks at the finished site.
+# docs.sh - the manual's pages: links, anchors and pictures, the questions, the quoted messages, the pages that are made from
+# the command and the header, and the examples of the C API. `make check-site` checks the finished site.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 
@@ -15,10 +15,10 @@ ok "each message of docs/troubleshooting.md is one that a source prints" all 'st
 made $python tools/pages.py --build "$BUILD" --check
 ok "the pages made of the command and of the header say what these say" all 'status 0' '[ ! -s "$work/out" ]'
 
-# What is wrong is noticed: in a copy.
+# Mistakes are detected; each one is made in a copy.
 copy=$work/copy
 mkdir -p "$copy/python"
-cp -r docs tools src cli mpi ucx tcp shim c10d README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE "$copy" && cp -r python/tutti "$copy/python"
+cp -r docs tools src cli mpi net ucx tcp shim c10d README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE "$copy" && cp -r python/tutti "$copy/python"
 noticed() { # noticed NAME FILE SED-SCRIPT CHECK WORDS
   cp "$copy/$2" "$work/kept" && sed -i "$3" "$copy/$2"
   made $python "$copy/tools/check_docs.py" "$4"

@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
 # doctor.sh - `tutti doctor`: its report on jobs that run, hang or have lost a rank, and on
-# processes that are no job.
+# processes that do not belong to a job.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 n=0
 
-# hang MANNER [OPTIONS of run]: starts a job of 3 ranks in the background that hangs in this manner.
+# hang MANNER [OPTIONS of run]: starts a job of 3 ranks that hangs in this manner, in the background.
 hang() {
   local manner=$1
   shift
   background run -n 3 "$@" "$BUILD/tests/mp_hang" "$manner"
   lines 1 hangs
 }
-# ask PID [OPTIONS]: puts the doctor's report in $work/report, its errors in $work/err2.
+# ask PID [OPTIONS]: writes the doctor's report to $work/report, and its errors to $work/err2.
 ask() {
   rc=0
   timeout 20 "$TUTTI" doctor "$@" >"$work/report" 2>"$work/err2" || rc=$?
 }
 finds() { grep -qE "$1" "$work/report" || { sed 's/^/# report: /' "$work/report" "$work/err2"; return 1; }; }
-# asks PID PATTERN...: asks until the report has all patterns, for 20 s, because ranks may be late;
-# good: it has.
+# asks PID PATTERN...: repeats for up to 20 s until the report has all patterns, because ranks may be late;
+# good: it has them.
 asks() {
   local whom=$1 end=$((SECONDS + 20)) pattern
   shift
@@ -34,7 +34,7 @@ asks() {
   done
   [ "$good" ] || cat "$work/missing"
 }
-# Tests one hanging job: the report has all patterns.
+# Tests a hanging job: the report has all patterns.
 test_hang() { # NAME MANNER "options" PATTERN...
   local name=$1 manner=$2 options=$3
   shift 3
@@ -44,7 +44,7 @@ test_hang() { # NAME MANNER "options" PATTERN...
   ok "$name" all "[ '$good' ]" 'status 0'
   n=$((n + 1))
 }
-end() { # ... and waits until all that the job started has ended, so that the next test does not look at it
+end() { # also waits until all processes of the job have ended, so that the next test does not find them
   kill -9 "$job" 2>/dev/null
   wait "$job" 2>/dev/null
   gone || bad=1
@@ -133,7 +133,7 @@ ask "$job" --json
 ok "the same as JSON" $python -c 'import json, sys; assert len(json.load(open(sys.argv[1]))["waits"]) == 3' "$work/report"
 end
 
-# ---- no job, or another user's ----
+# ---- no job, or the job of another user ----
 sleep 60 &
 other=$!
 ask $other

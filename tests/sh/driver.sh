@@ -1,5 +1,5 @@
 # driver.sh - tests/run counts the results that programs print, and crashes and timeouts. The table
-# has programs, each a shell test, and their expected counts.
+# has shell tests and the expected counts.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 name() { printf '%s/%02d_%s.sh' "$work" "$1" "$2"; }
@@ -54,7 +54,7 @@ rc=0
 tests/run >"$work/out" 2>"$work/err" || rc=$?
 ok "none at all: no success" all 'status 1' '[ "$(xargs <"$work/out")" = "no test ran 0 passed, 1 failed" ]'
 
-# ---- which tests run side by side: each writes down how many of each kind run at its beginning ----
+# ---- which tests run in parallel: each test records how many of each kind are running when it begins ----
 mkdir "$work/now"
 printf '# a table\n' >"$work/kinds"
 for i in 1 2 3 4 5 6 7 8 9; do
@@ -76,7 +76,7 @@ PLANS=$work/kinds tests/run --tier check "$work"/0?_counts.sh >"$work/out" 2>"$w
 ok "--tier check: the tests of this tier alone" all '[ "$(tail -1 "$work/out")" = "1 passed, 0 failed" ]' 'grep -q "^ok *02_counts" "$work/out"'
 
 # ---- the table of expected results ----
-plan() { # NUMBER TEXT: a program that the table expects NUMBER results of; -: of which it says nothing
+plan() { # NUMBER TEXT: a program with NUMBER expected results in the table; -: the table does not have it
   [ "$1" = - ] && : >"$work/plans" || printf '# a table\nother\t7\t1\t100\tfull\nplanned\t%s\t1.0\t100\tcheck\n' "$1" >"$work/plans"
   echo "$2" >"$work/planned.sh"
   rc=0
@@ -117,7 +117,7 @@ rc=0
 BUILD=$BUILD tests/run "$work/build/mp_deaths" >"$work/out" 2>"$work/err" || rc=$?
 ok "a program of several ranks that only shell tests run is not run by itself" all 'status 1' 'has "^no test ran"'
 
-# ---- ended from outside ----
+# ---- ended by a signal ----
 for signal in INT TERM; do
   TOKEN=$token env --default-signal=INT TEST_SECONDS=50 tests/run "$(name 11 hangs)" "$(name 13 hangs-in-a-child)" >"$work/out" 2>"$work/err" &
   job=$!

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# dropin.sh - programs that know MPI only, with and without tutti's library preloaded: both runs
-# must succeed and print the same, and the report must show that tutti served the calls.
+# dropin.sh - unmodified MPI programs with and without tutti's library preloaded: both runs
+# must succeed and print the same, and the report must show that tutti executed the calls.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
@@ -9,7 +9,7 @@
 reductions="Allreduce Reduce Reduce_scatter Reduce_scatter_block"
 some_reductions="Allreduce Reduce Reduce_scatter_block"
 fortran="Allreduce Reduce Bcast Allgather Barrier"
-first() { # MPI RANKS: tests that depend on the number of ranks
+first() { # MPI RANKS: the tests that depend on the number of ranks
   beside "$1" "$2" "$reductions" drop_ops
   beside "$1" "$2" "Allreduce Reduce Reduce_scatter_block" drop_user
   beside "$1" "$2" "Allgather Allgatherv Bcast" drop_types
@@ -28,7 +28,7 @@ rest() { # MPI RANKS
   [ -z "${TUTTI_TEST_ALL:-}" ] || [ "$2" != 2 ] || beside "$1" "$2" "Bcast" drop_large beyond
   for f in drop_mpifh.f drop_usempi.f90 drop_f08.f90; do beside "$1" "$2" "$fortran" $f; done
 }
-# MPI is only used to let the ranks find each other.
+# The MPI is only used for the bootstrap.
 over_ucx() { # MPI RANKS
   [ -e "$BUILD/libtutti_ucx.so" ] || { skip "$1: the drop-in over UCX" "there is no libtutti_ucx.so" 6; n=$((n + 1)); return; }
   local -x TUTTI_NET TUTTI_NODES=0,1
@@ -44,7 +44,7 @@ levels() { # MPI
   for level in single funneled serialized; do beside "$1" 2 "Allreduce Bcast Barrier" drop_threads $level; done
 }
 
-# Many non-blocking collectives at a time, of all kinds; also with a contract that excludes some.
+# Many nonblocking collectives in flight, of all kinds; also with a contract that excludes some.
 pending() { # MPI RANKS
   beside "$1" "$2" "$([ "$2" = 1 ] || echo Iallreduce Ireduce Ireduce_scatter Ireduce_scatter_block Iallgather Iallgatherv Ibcast Ibarrier)" drop_pending
 }
@@ -55,13 +55,13 @@ exact() { # MPI
   ok "$1: ops that this contract does not have are left to the MPI" [ "$(handed MPI_Iallreduce)" -gt 0 ]
   n=$((n + 1)) over=
 }
-# Communicators without a collective cost nothing: tutti has made none for them.
+# tutti does not make communicators for MPI communicators without a collective.
 unused() { # MPI
   beside "$1" 2 "Allreduce" drop_unused
   ok "$1: communicators without a collective are not tutti's" grep -q '"communicators": {"served": 1,' "$report"
   n=$((n + 1))
 }
-# A rank that is late for a communicator's first collective.
+# A rank is late for the first collective of a communicator.
 late() { # MPI
   local late_job wait='the first collective of an MPI communicator' said=
   rm -f "$work/come"
@@ -78,7 +78,7 @@ late() { # MPI
     'grep -q "$wait waits for its other ranks" <<<"$said"'
   n=$((n + 1))
 }
-# Sessions without MPI_Init are the MPI's, and a report says so.
+# tutti leaves sessions without MPI_Init to the MPI, and the report says so.
 sessions() { # MPI
   if ! grep -qa MPI_Session_init "$BUILD/tests/$1/drop_session"; then
     skip "$1: MPI's sessions" "it has none: they came with MPI 4"
@@ -89,7 +89,7 @@ sessions() { # MPI
   fi
   n=$((n + 1))
 }
-# Ranks of two nodes: a network through MPI for each communicator.
+# Ranks on two nodes: each communicator uses MPI messages as its network.
 nodes() { # MPI
   local -x TUTTI_NODES=0,1
   over=", two nodes"
@@ -97,7 +97,7 @@ nodes() { # MPI
   beside "$1" 3 "Iallreduce Ireduce Iallgather Ibcast Ibarrier" drop_pending
   over=
 }
-# MPI_Error_string and MPI_Error_class know tutti's own error. Where it is fatal, every rank writes it before the MPI ends the job.
+# MPI_Error_string and MPI_Error_class accept tutti's error. If it is fatal, every rank prints it before the MPI ends the job.
 apart() { # MPI
   run_mpi "$TUTTI" mpi "$(starter "$1")" -n 3 "$BUILD/tests/$1/drop_apart"
   ok "$1: ranks that begin different collectives get the reason" all 'status 0' 'grep -q "^ok" "$work/out"'
@@ -107,8 +107,8 @@ apart() { # MPI
   n=$((n + 2))
 }
 
-# The report counts the calls: the Fortran program calls MPI_Allreduce 14 times. TUTTI_DROPIN=0
-# serves nothing, and reports that.
+# The report counts the calls: the Fortran program calls MPI_Allreduce 14 times. With TUTTI_DROPIN=0
+# tutti executes no calls, and the report says so.
 counts() { # MPI
   local program=$BUILD/tests/$1/drop_mpifh.f
   [ -e "$program" ] || { skip "$1: calls are counted" "no Fortran compiler for this MPI" 4; n=$((n + 1)); return; }
@@ -136,10 +136,10 @@ dies() { # MPI
   n=$((n + 2))
 }
 
-# The library finds an MPI that is loaded late and locally.
+# The library finds an MPI that is loaded late and with RTLD_LOCAL.
 hidden() { # MPI
   local to=$work/hidden_$1 kept=${yields[$1]}
-  yields[$1]= # it is for a UCX that is not hidden
+  yields[$1]= # only works for a UCX that is not hidden
   mkdir "$to"
   rm -f "$report"
   mpicc.${1/ompi/openmpi} -shared -fPIC "$work/extension.c" -o "$to/extension.so" 2>"$work/err" && ${CC:-gcc} "$work/loads.c" -ldl -o "$to/loads" &&
@@ -153,13 +153,13 @@ hidden() { # MPI
 
 hidden_sources
 for mpi in ompi mpich; do
-  brief && [ $mpi = mpich ] && continue # it is in abi.sh
+  brief && [ $mpi = mpich ] && continue # abi.sh has it
   if ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_ops" ]; then
     skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 68
     n=$((n + 1))
     continue
   fi
-  # In full on more ranks. MPICH's programs run in abi.sh, too.
+  # The full tests use more ranks. abi.sh also runs MPICH's programs.
   for p in ${TUTTI_TEST_ALL:+2} 3 ${TUTTI_TEST_ALL:+5}; do first $mpi $p; done
   for p in 2 ${TUTTI_TEST_ALL:+5}; do rest $mpi $p; done
   for p in 1 3 ${TUTTI_TEST_ALL:+2 5}; do pending $mpi $p; done

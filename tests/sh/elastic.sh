@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# elastic.sh - ranks of several hosts die, and joiners take their places: on the same host, or on another one when the host is
-# gone; joiners that do not come, or that no rank takes in. With TUTTI_TEST_ALL=1 more deaths. SEED=n repeats one run. The
-# hosts are all this one; TUTTI_NODES defines the nodes.
+# elastic.sh - ranks on several hosts fail, and joining ranks replace them: on the same host, or on another one if the host is
+# lost. Also joining ranks that do not come, or that no rank admits. With TUTTI_TEST_ALL=1 more failures. SEED=n repeats one
+# run. All hosts are this machine; TUTTI_NODES defines the nodes.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_elastic
@@ -18,7 +18,7 @@ if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
   exit 0
 fi
 
-# ---- scenes: name | hosts | nodes | restarts | status | how many end well | what the launcher or a rank says | settings ----
+# ---- scenes: name | hosts | nodes | restarts | status | successful ranks | message of the launcher or a rank | settings ----
 scenes=$(cat <<'EOT'
 plain|1,1,1|0,1,2|1|0|3|starting it again in 0.1 s, joiner 1 of 1|
 plain|2,1|0,0,1|2|0|3|starting it again in 0.1 s, joiner 1 of 2|
@@ -38,7 +38,7 @@ while IFS='|' read -r name hosts nodes respawns want fine words settings; do
 done <<<"$scenes"
 check "a joiner that no rank takes in says why it ends" grep -q "no rank is alive that could take it in" "$work/out"
 
-# ---- a host is lost: its ranks start on the one with the fewest ranks ----
+# ---- a host is lost: its ranks are restarted on the host with the fewest ranks ----
 cat >"$work/agent" <<'EOS'
 #!/bin/sh
 echo $$ >"$WORK/pid.$1"
@@ -47,7 +47,7 @@ shift
 exec sh -c "$*"
 EOS
 chmod +x "$work/agent"
-lost() { # LIST NODES HOST: starts a job, and kills the part on this host
+lost() { # LIST NODES HOST: starts a job, and kills its part on this host
   rm -f "$work/called"
   WORK=$work TUTTI_NODES=$2 background run --hosts "$1" -r 2 --agent "$work/agent" "$prog" host
   lines 4 ready && kill -9 "$(cat "$work/pid.$3")"
@@ -64,7 +64,7 @@ check "without a spare one, on a host that has ranks" all "status 0" 'count out 
 job run --hosts a:1,b:0 true
 check "a spare host without --respawn" all 'status 2' "says 'not of the form.*spare host'"
 
-# ---- random deaths, also of joiners and while ranks grow, until all places are taken ----
+# ---- random failures, also of joining ranks and during grow, until all ranks are replaced ----
 for ((round = 0; round < rounds; round++)); do
   for each in "1,1,1 0,1,2 2" "2,2 0,0,1,1 3" "2,2,2,2 0,0,1,1,2,2,3,3 4"; do
     read -r hosts nodes deaths <<<"$each"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# faults.sh - ranks that die, stall or abort: the others get an error, and all end, within seconds.
+# faults.sh - ranks that fail, stall or abort: the other ranks get an error, and all end within seconds.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_faults
 keep=--keep-going
 
-# Runs in the background during the others, because it takes 11 s.
+# Runs in the background during the other tests, because it takes 11 s.
 TOKEN=$token-slow timeout -k 5 40 "$TUTTI" run -n 3 "$prog" slow >"$work/slow" 2>&1 &
 slow=$!
 
@@ -15,11 +15,11 @@ ok "no process is left" gone
 job run -n 3 "$prog" kill
 ok "a rank that is killed: the launcher says by what" all 'status 137' 'within 20000' 'says SIGKILL'
 ok "no process is left" gone
-# the address sanitizer would turn the signal into an exit status
+# otherwise the address sanitizer turns the signal into an exit status
 ASAN_OPTIONS="${ASAN_OPTIONS:-}:handle_segv=0" job run -n 2 "$prog" segv 20
 ok "a rank that crashes" all 'status 139' 'within 20000' 'says SIGSEGV'
 
-# Without the launcher's help the library must notice it.
+# Without the launcher's help the library must detect the failure.
 job run $keep -n 3 "$prog" kill
 ok "those who wait name the dead" all 'within 20000' 'says "a rank died: rank 2 .pid [0-9]+. died, killed by SIGKILL; rank [01] waited for it in allreduce, operation [0-9]+, step [0-9]"'
 job run $keep -n 3 "$prog" kill 0 test

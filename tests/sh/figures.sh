@@ -1,5 +1,5 @@
-# figures.sh - the pictures that scripts draw: all in one style, for a dark page too. The papers'
-# figures (make figures): each is drawn, from prices alone, and the papers' statements hold
+# figures.sh - the pictures that scripts draw: all have one style, also for dark pages. The papers'
+# figures (make figures): each is drawn, from predictions only, and the papers' statements hold
 # where docs/bench/papers.md says so.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
@@ -32,7 +32,7 @@ else
   skip "figures are drawn" "no gnuplot" 2
 fi
 
-# The tests of picture.py: the SVG that gnuplot makes.
+# Tests of picture.py: the SVG that gnuplot makes.
 cat >"$work/looks.py" <<'PY'
 import glob, os, re, sys
 sys.path[:0] = ["tools", "sim", "bench"]
@@ -54,7 +54,7 @@ def good(path):
     for panel, lines in panels.items():
         assert len(set(lines)) == len(lines), (path, panel, lines)
 PY
-# looks NAME: a program on stdin that has this code.
+# looks NAME: runs the program on stdin after this code.
 looks() {
   { cat "$work/looks.py"; cat; } >"$work/look.py"
   ok "$1" $python "$work/look.py" "$work"
@@ -111,7 +111,7 @@ else
   skip "pictures of scripts" "no gnuplot"
 fi
 
-# holds NAME: a program on stdin that has the models and tutti's prices.
+# holds NAME: runs a program on stdin, which can use the models and tutti's predictions.
 holds() {
   { echo "import sys; sys.path.insert(0, 'sim'); from figure_model import *; import figure_one as one, figure_two as two, figure_source as source"
     echo "prices, P, K = Prices('$BUILD'), 127, 1024"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# gpu.sh - vectors on a GPU, over the simulated driver (tests/gpu/), or the one that TUTTI_CUDA_LIBRARY names: the
-# covering table with every buffer there, streams, lists, buckets; summed by kernels, and on the host; between hosts; arrays
-# of Python.
+# gpu.sh - vectors on a GPU, with the simulated driver (tests/gpu/), or the one that TUTTI_CUDA_LIBRARY names: the
+# covering table with every buffer on the GPU, streams, lists, buckets; sums by kernels, and on the host; several hosts;
+# Python arrays.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 export TUTTI_CUDA_LIBRARY=${TUTTI_CUDA_LIBRARY:-$PWD/$BUILD/tests/libcuda_sim.so}
@@ -17,7 +17,7 @@ on() {
   ok "$program on $ranks ranks${what:+, $what} ($(((${EPOCHREALTIME/./} - from) / 1000)) ms)" all "status 0" 'grep -aq ^ok "$work/out"' '! grep -aq "^not ok" "$work/out"'
   n=$((n + 1))
 }
-job() { # of tap.bash runs tutti itself
+job() { # replaces the function of tap.bash, which runs tutti directly
   timeout "${LIMIT:-200}" "$@" >"$work/out" 2>"$work/err" </dev/null
   rc=$?
 }
@@ -37,9 +37,9 @@ on 2 "through the generic engine" mp_card TUTTI_ENGINE=generic
 on 2 "late cards" mp_card CUDA_SIM_DELAY=300
 on 2 "a card that does not go on" mp_card_held
 on 2 "the same, sums on the host" mp_card_held TUTTI_DEVICE_SUMS=host
-# The price decides, unless a variable does; the trace shows what ran.
+# The cost model decides, unless a variable does; the trace shows the variant that ran.
 echo 'device.sum = 1s' >"$work/profile"
-ways() { # WHAT WAY SETTING...: the events of the trace that only this way has
+ways() { # WHAT WAY SETTING...: the trace has the events that only this variant makes
   local what=$1 way=$2
   shift 2
   rm -f "$work/trace.json"
@@ -58,7 +58,7 @@ if [ -e "$BUILD/libtutti_ucx.so" ]; then
     ok "mp_card over UCX, nodes $nodes" all "status 0" 'grep -aq ^ok "$work/out"' '! grep -aq "^not ok" "$work/out"'
     n=$((n + 1))
   done
-  # Kernels within a host, and messages between hosts; or, on a host where a rank will not have them, messages alone.
+  # Kernels within a host, and messages between hosts; messages only, on a host where a rank has disabled kernels.
   within() { # WHAT HOSTS KERNELS-ON WAY SETTING...: which ranks' traces show kernels
     local what=$1 hosts=$2 with=$3 way=$4 seen= r
     shift 4
@@ -78,7 +78,7 @@ else
   skip "between hosts" "UCX is not installed, or was not built" 4
   n=$((n + 4))
 fi
-# The Python package: arrays by DLPack and by __cuda_array_interface__.
+# The Python package: arrays with DLPack and with __cuda_array_interface__.
 export PYTHONPATH=$PWD/python TUTTI_LIBRARY=$BUILD/libtutti.so.0
 if ! $python -c 'import ctypes' 2>/dev/null; then
   skip "Python's arrays" "no Python here" 4

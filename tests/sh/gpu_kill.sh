@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# gpu_kill.sh - ranks with vectors on a card are killed at any instant; the others get an error in time, their streams go
-# on, and they continue. Over the simulated driver, or the one that TUTTI_CUDA_LIBRARY names. With TUTTI_TEST_ALL=1 a hundred
-# deaths. SEED=n repeats one run.
+# gpu_kill.sh - ranks with vectors on a GPU are killed at random times. The other ranks get an error in time, their streams
+# continue, and the ranks continue. With the simulated driver, or the one that TUTTI_CUDA_LIBRARY names. With TUTTI_TEST_ALL=1
+# a hundred kills. SEED=n repeats one run.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_gpu_kill

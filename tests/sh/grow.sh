@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# grow.sh - ranks that died are restarted and join the others; joiners that do not come, die, have
-# another version, or write nonsense; joiners that no rank admits. With TUTTI_TEST_ALL=1 some
-# hundred deaths. SEED=n repeats one run. The jobs run side by side, because most of the time is
+# grow.sh - failed ranks are restarted and join the others. Also joining ranks that do not come, fail, have
+# another version or write invalid data, and joining ranks that no rank admits. With TUTTI_TEST_ALL=1 some
+# hundred failures. SEED=n repeats one run. The jobs run in parallel, because most of the time is
 # waiting.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
@@ -14,8 +14,8 @@ echo "# seed $seed"
 check() { tests=$((tests + 1)) && ok "$@"; }
 count() { [ "$(grep -c "$2" "$work/$1")" = "$3" ]; }
 
-# beside NAME ARGS...: `tutti run ARGS`, in the background.
-# result NAME: waits for it; then as after job.
+# beside NAME ARGS...: runs `tutti run ARGS` in the background.
+# result NAME: waits for the job, and sets the same variables as `job`.
 beside() {
   local name=$1
   shift
@@ -29,7 +29,7 @@ result() {
   rc=$(cat "$work/$1.rc") && cp "$work/$1.out" "$work/out" && cp "$work/$1.err" "$work/err"
 }
 
-# ---- scenes: name | ranks that may come | status | number of successful ranks | settings ----
+# ---- scenes: name | number of restarts | status | number of successful ranks | settings ----
 scenes=$(cat <<'EOT'
 joined|1|0|3|
 mixed|1|0|3|
@@ -80,7 +80,7 @@ check "its output is a rank's, and --verbose says who it is" all 'status 0' 'gre
 job run -r 0 -n 1 true
 check "no number" all 'status 2' 'says "respawn .0. is not a number from 1"'
 
-# ---- random deaths: ranks that die come again until all are there ----
+# ---- random failures: failed ranks are restarted until the job is complete ----
 for ((round = 0; round < rounds; round++)); do
   for n in 2 3 5; do
     job run -r 4 -n $n "$prog" lot $((seed + round)) 4

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# hostile.sh - another user's processes can neither read a job, nor join it, nor stall it; a process
-# that is started twice, or with another job's resources, gets an error.
+# hostile.sh - processes of another user cannot read, join or stall a job. A process
+# that is started twice, or with the resources of another job, gets an error.
 #
-# Idea       a job of one user (64321) computes; a second user (65534) tries each line of a table on
-#            each of its processes, and must get nothing; the job goes on.
+# Idea       A job of one user (64321) computes. A second user (65534) tries each line of a table on
+#            each process of the job. All attempts must fail, and the job must continue.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_grow
 tests=0
 check() { tests=$((tests + 1)) && ok "$@"; }
 
-# ---- one rank, two processes; another job's memory ----
+# ---- two processes for one rank; the memory of another job ----
 while IFS='|' read -r name script words; do
   job run -n 2 sh -c "$script" "$prog"
   check "$name" all '[ $rc != 0 ]' 'within 20000' "grep -qE '$words' \"\$work/out\""
@@ -36,7 +36,7 @@ trap 'rm -rf "$place"; finish' EXIT
 cp "$TUTTI" "$prog" "$BUILD/tests/libtutti_internal.so" "$place" && chmod 755 "$place"/*
 export place
 
-# launch ARGS...: starts a job of the victim's in the background.
+# launch ARGS...: starts a job of the victim in the background.
 launch() {
   : >"$work/out"
   TOKEN=$token setsid $victim env "$@" >"$work/out" 2>"$work/err" </dev/null &
@@ -72,7 +72,7 @@ kill -TERM -- "-$job" 2>/dev/null || kill -TERM "$job"
 wait_job
 check "the job went on until it was ended" all 'status 143' gone
 
-# ---- another user's files where a job writes ----
+# ---- files of another user where a job writes ----
 $neighbour mkfifo "$place/fifo"
 $neighbour ln -s "$place/fifo" "$place/link"
 $neighbour touch "$place/theirs"

@@ -1,12 +1,12 @@
-# hosts.sh - ranks on several hosts without MPI: `tutti run --hosts`, and other launchers' variables. The
-# hosts are all this one. SPDX-License-Identifier: BSD-3-Clause
+# hosts.sh - ranks on several hosts without MPI: `tutti run --hosts`, and the variables of other launchers. All
+# hosts are this machine. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 n=0
 check() { ok "$@" && n=$((n + 1)) || n=$((n + 1)); }
 passes='! grep -q "^not ok" "$work/out"'
-one_job='[ "$(grep -c "^1\.\." "$work/out")" = 1 ]' # its first rank alone prints; ranks that do not meet would all print
+one_job='[ "$(grep -c "^1\.\." "$work/out")" = 1 ]' # only rank 0 of a job prints; ranks that did not connect would all print
 
-# ---- starting: one node, so no network ----
+# ---- starting on one node, without a network ----
 job run --hosts localhost:2,localhost:1 -l "$BUILD/examples/hello"
 check "ranks of two parts are one job" all "status 0" \
   '[ "$(sort "$work/out" | cut -d: -f1 | xargs)" = "[0] rank 0 of 3 [1] rank 1 of 3 [2] rank 2 of 3" ]' \
@@ -59,8 +59,8 @@ job run --part 0:2 -n 1 true
 check "--part is no command for people" all "status 2" "says 'tutti run --hosts'"
 
 # ---- other launchers: torchrun's variables, all ranks on this host ----
-# Prints a port P so that P and P + 1, where ranks meet, are free. Both are below those that the system gives to
-# programs that ask for none in particular, so no such program takes them meanwhile.
+# Prints a port P such that P and P + 1, which the ranks use to connect, are free. Both are below the range of ephemeral ports,
+# so the system does not assign them to another program before the ranks use them.
 free_port() {
   $python -c 'import random, socket
 while True:

@@ -1,6 +1,6 @@
-# install.sh - `make install`, and its use: the README's program
-# compiled with pkg-config, shared and static, and with CMake; over each installed
-# MPI the example, in the same ways.
+# install.sh - `make install`, and the use of the installation: the README's program
+# compiled with pkg-config, shared and static, and with CMake; and the MPI example
+# in the same ways for each installed MPI.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 CC=${CC:-gcc}
@@ -71,7 +71,7 @@ else
 fi
 # Over MPI: hello_mpi.c, compiled with each MPI's mpicc, started by its mpirun and by `tutti run`.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-# Two programs that Open MPI's launcher did not start make this folder at once, and one of them fails if it is new.
+# Two Open MPI programs that mpirun did not start would both make this folder, and one of them might fail.
 export OMPI_MCA_orte_tmpdir_base=$work
 mkdir "$work/ompi.$(hostname).$(id -u)" && touch "$work/ompi.$(hostname).$(id -u)/kept"
 said() { # said COMMAND ...: two ranks run, and each prints the sum
@@ -116,7 +116,7 @@ EOC
 }
 over openmpi ompi
 over mpich mpich
-# For the standard ABI of MPI: with a header and an MPI of our own (tests/abi).
+# For the standard ABI of MPI: with the header and the MPI of tests/abi.
 for f in libtutti_mpi_abi.so libtutti_mpi_abi.so.0 libtutti_mpi_abi.a pkgconfig/tutti-abi.pc libtutti_pmpi_abi.so; do
   [ -e "$there/lib/$f" ] || echo "$f"
 done >"$work/missing"
@@ -134,7 +134,7 @@ fi
 ok "make uninstall" quiet_make uninstall PREFIX=$prefix DESTDIR="$dest"
 ok "leaves no file" '[' -z "$(find "$dest" ! -type d)" ']'
 
-# As a distribution does it: its own folders, explicit switches, nothing installed on this system.
+# As in a distribution: custom folders, explicit switches, nothing installed on this system.
 where="PREFIX=/usr LIBDIR=/usr/lib/x86_64-linux-gnu INCDIR=/usr/include/tutti-0"
 # shellcheck disable=SC2086
 ok "a distribution has its own folders" quiet_make install $where DESTDIR="$dest"

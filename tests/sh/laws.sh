@@ -9,7 +9,7 @@ python=/usr/bin/python3
 export PYTHONDONTWRITEBYTECODE=1
 bad=0
 
-# Each folder of src/, and the folders whose headers it may include besides its own and core's.
+# Each folder of src/, and the folders from which it may include headers, in addition to itself and core.
 rooms() {
   cat <<'EOR'
 core
@@ -41,7 +41,7 @@ EOR
 
 RESEARCH=$(ls -d research 2>/dev/null) # make dist leaves it out
 
-# law NAME: passes if stdin is empty; otherwise stdin lists the violations.
+# law NAME: passes if stdin is empty; otherwise stdin has the violations.
 law() {
   local found
   found=$(cat)
@@ -64,14 +64,14 @@ includes() { [ $# = 0 ] || grep -nHoE '^ *# *include *["<][^">]+' "$@" /dev/null
   $1 == "@" { n = split($2, at, "/"); path[at[n]] = $2; next }
   $1 == "%" { for (i = 2; i <= NF; i++) may[$2, $i]; may[$2, "core"]; next }
   { split($0, at, ":"); split(at[1], from, "/"); n = split(at[3], name, "/")
-    home = path[name[n]] # without it, a system header or the public one
+    home = path[name[n]] # without a home it is a system header or the public header
     if (substr(home, length(home) - length(at[3])) != "/" at[3]) next
     split(home, to, "/")
     if (!((from[2], to[2]) in may)) print at[1] ":" at[2] ": " from[2] "/ may not include " at[3] " of " to[2] "/" }' |
   law "rooms include only the rooms they may"
 
-# The table is closed: a folder that may include another may include all that the other may. So the
-# law above covers indirect includes, too.
+# The table is transitively closed: a folder that may include another one may include all folders that the other one may
+# include. The law above therefore covers indirect includes, too.
 rooms | while read -r room may; do
   for m in $may; do
     for far in $(rooms | sed -n "s/^$m \(.*\)/\1/p"); do
@@ -90,7 +90,7 @@ includes $(in_room src/algo) | grep -vE \
 
 includes $(in_room src/prove) | grep -E ':(.*/)?algo' | law "prove/ never sees algo/"
 
-# Elsewhere a plan is a value, whose text is printed or compared as a whole.
+# Other code treats a plan as a value: it prints or compares the whole text.
 { grep -nE '\<(strchr|strrchr|strstr|strncmp|sscanf|strcspn|strspn|strtok|memchr)\([^;]*\<(plan|spec|only|family|choice|algo|name)\>[^;]*' -r src/choose src/run src/tune src/draw src/api c10d
   grep -nE '\<tt_text_until\(' -r src c10d shim | grep -vE '^src/(sched|choose/override.c)'; } |
   grep -vE '^src/algo/plan_spec.c' | law "only plan_spec.c takes the text of a plan apart"
@@ -109,10 +109,10 @@ for dir in mpi gpu cli examples bench sim shim python c10d research; do
     name=${header#?}
     case $file:$name in bench/timing.h:../cli/touch.h | bench/gpu_driver.h:../gpu/cuda_*) continue ;; esac # these measure as `tutti bench` does, and on the driver
     case $name in *..*) echo "$file:$line: $name leaves the folder" ;; esac
-    [ "$name" != quiet_thread.h ] || continue # it needs nothing else of src/
+    [ "$name" != quiet_thread.h ] || continue # does not need other headers of src/
     [ -e "${file%/*}/$name" ] || [ -e "$dir/$name" ] || [ -e "include/$name" ] && continue
     case $file:$name in bench/kernels.c:kernel*.h | bench/price.c:build_comm.h | bench/recording.c:* | bench/host_pointers.c:* | bench/scale.c:* | bench/starting.c:*) continue ;; # these measure internals
-      shim/*:net.h | shim/*:calls.h) continue ;; esac # which contains the network of mpi/
+      shim/*:net.h | shim/*:calls.h) continue ;; esac # shim/ contains the network of mpi/
     case $header in \"*) echo "$file:$line: $name is no public header" ;; esac
     [ -z "$(find src -path "*/$name" 2>/dev/null)" ] || echo "$file:$line: $name is internal"
   done
@@ -131,7 +131,7 @@ nm -A -u "$lib" 2>/dev/null | awk '{print $1 $NF}' | sed -E 's/^[^:]*://' |
   grep -E ':(_?_?v?f?d?printf(_chk)?|__v?f?d?printf_chk|f?puts|f?putc|putchar|fwrite|perror|stdout|stderr|psignal|v?warnx?|v?errx?|error|v?syslog|exit|_exit|_Exit|quick_exit|abort|__assert_fail|raise)(@.*)?$' |
   law "the library never prints, exits or aborts"
 
-# Schedules from outside can be proven and drawn; no code runs them.
+# Schedules from users can be proven and drawn; the library does not run them.
 nm -A -u "$lib" 2>/dev/null | awk '$NF == "tt_sched_parse" {split($1, at, ":"); print at[2]}' |
   grep -vx 'schedules.o' | law "only api/schedules.c reads schedules from texts ..."
 nm -A -u "$lib" 2>/dev/null | grep ':schedules.o:' | grep -E ' tt_(program|operation|wire|comm|loop|shape|request|plan)[a-z_]*$' |
@@ -150,7 +150,8 @@ for room in sched cost choose prove; do
 done | grep -E '^there is no room|: (getenv|secure_getenv|environ|tt_env.*|tt_seconds|clock.*|time|gettimeofday|getpid|gettid|rand.*|random.*|open.*|fopen.*|read|process_vm.*|pthread_.*|sysconf|sched_.*|getauxval)$' |
   law "choosing, pricing and proving call no clock, environment, file or system"
 
-# A program may change its environment while calls run, so they read no variable: communicators do when they are made.
+# Calls do not read environment variables, because a program may change them during a call. Communicators read them when they
+# are made.
 for room in run engine engine/fast wire wire/shm wire/net; do
   for o in "$BUILD/src/$room"/*.o; do
     case $o in */proof_table.o) continue ;; esac # tt_proof_setting, for a new communicator
@@ -158,8 +159,8 @@ for room in run engine engine/fast wire wire/shm wire/net; do
   done
 done | grep -E ': (getenv|secure_getenv|environ|tt_env.*)$' | law "calls read no environment variable"
 
-# What rooms above need of the wire goes through its tables, once wires.h has made it. The objects of today's
-# sources: an old build holds others, too.
+# Folders above wire/ use a transport only through its tables, after wires.h has made it. Checks only the objects of the present
+# sources, because an old build may have others.
 objects() { find "$@" -name '*.c' | sed "s|\(.*\)\.c|$BUILD/\1.o|"; }
 # shellcheck disable=SC2046
 inside=$(nm --defined-only --extern-only $(objects src/wire) | awk 'NF == 3 {print $3}' | while read -r name; do
@@ -224,7 +225,7 @@ sources | sed 's|.*/||' | sort | uniq -d | law "file names are unique"
   done | law "files have fewer than 500 lines"
 
 # In sources formatted by clang-format a function starts in the first column and ends with a brace
-# there.
+# in the first column.
 sources | while read -r f; do
   awk -v f="$f" '
     /^[A-Za-z_]/ && !/^_Static_assert/ { first = NR; name = $0 }
@@ -241,13 +242,13 @@ grep -rnIE "[\"']gnuplot[\"']|\\bgnuplot +[-<]|\| *gnuplot\\b" cli src sim bench
   head -25 "$f" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' || echo "$f: no SPDX line at its head"
   case $f in *.[ch]) head -c 2 "$f" | grep -qF '/*' || echo "$f: does not begin with a comment" ;; esac
 done | law "every file begins by saying what it is, with its licence"
-# The library treats forms as proven on many ranks; the proofs were made of these sources.
+# The library treats forms.def as proven for many ranks; the proofs must be of the present sources.
 stamp=$(tools/stamp.sh)
 { grep -qxF "SOURCES(\"$stamp\")" src/choose/forms.def ||
   echo "src/choose/forms.def was not made of these sources, $stamp: run 'make prove'"; } | law "make prove has proven these sources"
 $python tools/rooms.py --check CONTRIBUTING.md 2>&1 | law "CONTRIBUTING.md shows the rooms as they are"
 $python tools/mutants.py --check 2>&1 | law "the table of mutants fits the sources"
-# lintian's, for `make deb`
+# lintian requires it, for `make deb`
 awk '/^[^ ]/ { in_it = /^Description:/; next } in_it && length > 80 { print FILENAME ":" FNR }' debian/control |
   law "descriptions of Debian's packages have lines of 80 characters"
 exit $bad

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# leftovers.sh - however a job ends, it leaves no process, memory or file: ends by programs, each
-# through wrappers too.
+# leftovers.sh - a job leaves no process, memory or file, however it ends. The table has programs and the ways to end them, also
+# with wrappers.
 #
-# Memory     is a memfd, which goes with the last process; the test looks for its holders.
+# Memory     is a memfd, which is freed with the last process; the test looks for processes that have it open.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_grow
@@ -10,13 +10,13 @@ export TMPDIR=$work/tmp
 mkdir "$TMPDIR"
 tests=0
 
-# Everything that a job could leave: names in shared memory (other tests check the MPIs'), in /tmp,
-# sockets; and holders of its memory.
+# Everything that a job could leave: names in shared memory (other tests check those of MPIs), in /tmp,
+# sockets; and processes that have its memory open.
 things() {
   ls -d /dev/shm/* /tmp/*tutti* /tmp/job-keeper* "$TMPDIR"/* 2>/dev/null | grep -v -e vader_segment -e mpich
   awk 'NR > 1 && tolower($8) ~ /tutti/ {print "socket " $8}' /proc/net/unix
 }
-# What is there now and was not before goes away within 20 s; other jobs may run on this machine.
+# Anything that did not exist before disappears within 20 s; it may belong to another job on this machine.
 nothing_stays() {
   local end=$((SECONDS + 20)) new
   new=$(comm -13 <(sort <<<"$before") <(things | sort))
@@ -25,7 +25,7 @@ nothing_stays() {
     sleep 0.1
   done
 }
-holders() { # of tutti's memfds, with the token
+holders() { # processes with the token that have a memfd of tutti open
   local p
   for p in $(alive); do ls -l /proc/"$p"/fd 2>/dev/null | grep -q 'memfd:tutti' && echo "$p"; done
 }
@@ -39,7 +39,7 @@ named() {
   for p in $(alive); do grep -q "$1" "/proc/$p/comm" 2>/dev/null && echo "$p"; done
 }
 
-# ---- which processes are killed, all at the same instant ----
+# ---- which processes are killed simultaneously ----
 victims() {
   local front=$job keeper guard
   keeper=$(child_of "$front")
@@ -78,7 +78,7 @@ before=$(things)
 for program in plain labelled wrapped deep respawned sleepers; do
   for end in front keeper guard front+keeper front+guard keeper+guard launcher launcher+wrappers by-name ranks front+ranks programs all; do
     case $program:$end in
-      sleepers:programs | sleepers:launcher*) continue ;; # none; these would stay: docs/reliability.md
+      sleepers:programs | sleepers:launcher*) continue ;; # not killed, because these processes would stay: docs/reliability.md
     esac
     if [ "${TUTTI_TEST_ALL:-}" != 1 ]; then
       case $program:$end in

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# mistakes.sh - the mistakes of tests/dropin/drop_mistakes.c under `tutti mpi`: each becomes an error or is named on stderr, and
-# none hangs. Without tutti some hang.
+# mistakes.sh - the mistakes of tests/dropin/drop_mistakes.c under `tutti mpi`: each one becomes an error or is reported on
+# stderr, and no program hangs. Without tutti some programs hang.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 . "${BASH_SOURCE%/*}/../support/dropin.bash"
-export TUTTI_TIMEOUT=2 # how a call that a rank leaves out becomes an error
+export TUTTI_TIMEOUT=2 # a call that a rank does not make becomes an error after this time
 base=$work
 
-# begin MPI RANKS: all the mistakes that a program outlives, in the background, because it waits most of the time.
+# begin MPI RANKS: runs all mistakes after which a program can continue, in the background, because it mostly waits.
 begin() {
   (mpi=$1 work=$base/$1$2
   mkdir "$work"
@@ -16,7 +16,7 @@ begin() {
   echo $rc >"$work/rc") &
 }
 
-# Those that end the job: the name, and what stderr must say ("" if the status alone is for the MPI to choose).
+# The mistakes that end the job: the name, and the expected words on stderr ("": only a failure is expected).
 unwaited="^tutti: rank [01]: MPI_Finalize, and no call has completed 1 of its non-blocking collectives"
 differ="^tutti: rank [01]: .*rank 1 called allreduce of 2 int32, sum, but rank 0 called allreduce of 1 "
 late="^tutti: rank 0: .*for rank 1 .*in allreduce of 4 int32, sum, operation 2, which it has not called"

@@ -1,4 +1,4 @@
-# models.sh - the models prove the hand-overs between ranks, and every barrier in them is needed
-# (models/). Skipped where spin is missing.
+# models.sh - the models (models/) prove the synchronization between ranks, and show that every barrier in it is needed.
+# Skipped if spin is not installed.
 # SPDX-License-Identifier: BSD-3-Clause
 exec models/check.sh

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # mpi4py.sh - mpi4py's own tests with tutti's library preloaded. WHOLE=1 (as in `make
-# check-dropin`): all classes on 1, 2, 3 and 5 ranks of each MPI. Otherwise the non-blocking ones on
+# check-dropin`): all classes on 1, 2, 3 and 5 ranks of each MPI. Otherwise the nonblocking tests on
 # 2 ranks of the MPI of the package.
 #
-# `make check` covers the errors that they found, too (tests/dropin/drop_pending.c).
-# The tests come with mpi4py's sources, not with the package. MPI4PY=FOLDER says where the sources
-# are; with WHOLE=1 apt-get fetches them, using separate package lists, so that this machine's lists
+# `make check` also covers the errors that these tests found (tests/dropin/drop_pending.c).
+# The tests come with mpi4py's sources, not with the package. MPI4PY=FOLDER names the folder of the
+# sources. With WHOLE=1 apt-get fetches them, using separate package lists, so that this machine's lists
 # do not change. The test builds the module for the MPI that the package does not support. Tests
-# that lack a prerequisite are skipped.
+# with a missing prerequisite are skipped.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
@@ -36,7 +36,7 @@ find_sources() {
   fi
   [ -e "$sources/test/runtests.py" ]
 }
-# Builds the module for an MPI; its folder in $module.
+# Builds the module for an MPI; its folder is in $module.
 built() { # MPI
   (cd "$sources" && rm -rf build && timeout 600 /usr/bin/python3 setup.py build "--mpicc=mpicc.${1/ompi/openmpi}") \
     >"$work/out" 2>"$work/err" </dev/null
@@ -45,7 +45,7 @@ built() { # MPI
 }
 
 # play MPI RANKS [OPTIONS]: runs the tests, except those that start processes (MPI_Comm_spawn) or
-# meet through ports.
+# connect through ports.
 play() {
   local mpi=$1 ranks=$2
   shift 2

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# mpich_tests.sh - MPICH's own tests of collectives (test/mpi/coll) with tutti's library preloaded, beside a run without it: the
-# same status and the same output. A part of `make check-dropin`, which sets WHOLE=1.
+# mpich_tests.sh - MPICH's own tests of collectives (test/mpi/coll) with and without tutti's library preloaded: both runs have
+# the same status and output. A part of `make check-dropin`, which sets WHOLE=1.
 #
-# The tests come with MPICH's sources, which apt-get fetches. They are built without MPICH's configure, for each MPI; those that an
-# MPI lacks functions for, or fails without tutti, are skipped. ONLY=WORD: only the tests whose name contains it.
+# The tests come with MPICH's sources, which apt-get fetches. They are built without MPICH's configure, for each MPI. Tests are
+# skipped if the MPI lacks a function that they need, or if they fail without tutti. ONLY=WORD: only tests with this word in the
+# name.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
@@ -15,7 +16,7 @@ if [ -z "${WHOLE:-}" ] || ! fetched mpich; then
   exit
 fi
 theirs=$work/sources/test/mpi
-# What configure would find.
+# The results of configure.
 for name in STDARG_H STDINT_H STDLIB_H STRING_H SYS_TIME_H SYS_TYPES_H UNISTD_H INTTYPES_H LONG_LONG LONG_DOUBLE FLOAT__COMPLEX \
   DOUBLE__COMPLEX LONG_DOUBLE__COMPLEX _BOOL; do
   echo "#define HAVE_$name 1"
@@ -24,7 +25,7 @@ cp "$theirs/include/mpitestconf.h" "$theirs/dtpools/dtpoolsconf.h"
 # Two functions that MPI 3.0 removed.
 sed -i -E 's/MPI_Type_(hvector|hindexed)\(/MPI_Type_create_\1(/' "$theirs/dtpools/src/dtpools_custom.c"
 
-# built MPI: all programs, in $work/MPI.
+# built MPI: builds all programs, in $work/MPI.
 built() {
   local flags="-O1 -w -DHAVE_MPITESTCONF_H -DTHREAD_PACKAGE_NAME=THREAD_PACKAGE_POSIX -I$theirs/include -I$theirs/dtpools/include" cc=mpicc.${1/ompi/openmpi}
   mkdir "$work/$1" && (cd "$work/$1" &&
@@ -34,7 +35,7 @@ built() {
       'f=$2/coll/{}.c; also=; [ -e "$f" ] || { n={}; f=$2/coll/${n#nb}.c also=-DUSE_MTEST_NBC; }
        $0 $1 $also "$f" util.a -lm -o {} 2>{}.why || :' "$cc" "$flags" "$theirs") >"$work/out" 2>"$work/err"
 }
-# play RANKS PROGRAM [ARGUMENT...]: without tutti and with it, both at once.
+# play RANKS PROGRAM [ARGUMENT...]: runs a program without and with tutti, in parallel.
 play() {
   local name="$mpi: ${*:2} on $1 ranks" program=$work/$mpi/$2
   [ -x "$program" ] || { skip "$name" "it does not compile: $(grep -m1 -oE 'error: .*|undefined reference.*' "$program.why")"; return; }
@@ -61,7 +62,7 @@ for mpi in ompi mpich; do
   rm -f "$report".*
   while read -r name ranks more; do
     case $name in *"${ONLY:-}"*) ;; *) continue ;; esac
-    words=$(grep -o 'arg=[^ ]*' <<<"$more" | sed 's/^arg=//') # besides, how long it takes, and how much memory
+    words=$(grep -o 'arg=[^ ]*' <<<"$more" | sed 's/^arg=//') # the other words are the time and the memory that it needs
     # shellcheck disable=SC2086
     play "$ranks" "$name" $words
     n=$((n + 1))

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# numbers.sh - operations, messages and pieces whose numbers pass 2^31 and 2^32, over every transport: results stay right,
-# and so do the sentences that name a number. TUTTI_FIRST_NUMBER is where they begin.
+# numbers.sh - sequence numbers of operations, messages and pieces exceed 2^31 and 2^32, over every transport: results and
+# messages with a number are still right. TUTTI_FIRST_NUMBER sets the first number.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 . "${BASH_SOURCE%/*}/../support/over.bash"
 export UCX_TLS=tcp,self ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
-K31=2147482648 K32=4294966296 # a thousand operations below: mp_cover makes three thousand
+K31=2147482648 K32=4294966296 # a thousand operations before the limit; mp_cover makes three thousand
 M32=4294967290                # six messages below, so that each slot of a channel is used before
 
-# near FIRST RANKS NAME=VALUE PROGRAM...: ranks that share memory.
+# near FIRST RANKS NAME=VALUE PROGRAM...: runs ranks that share memory.
 near() {
   local first=$1 ranks=$2 set=$3
   shift 3

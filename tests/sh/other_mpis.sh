@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
-# other_mpis.sh - the drop-in over stubs of MPIs that are not here (tests/dropin/stub_mpi.c): the programs load a library with the
-# name of this machine's MPI and the properties of MPICH 5, Open MPI 5 and Intel MPI; with MPICH's interface, with Open MPI's, and
-# with the standard ABI, whose translation is over that MPICH. And programs of one MPI with tutti's library for another one.
+# other_mpis.sh - the drop-in with stubs of MPIs that are not installed (tests/dropin/stub_mpi.c). The stub has the name of this
+# machine's MPI, and the properties of MPICH 5, Open MPI 5 or Intel MPI. It is used with the interface of MPICH, with that of
+# Open MPI, and with the standard ABI, which is translated to that MPICH. Also programs of one MPI with tutti's library for
+# another.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 . "${BASH_SOURCE%/*}/../support/dropin.bash"
-# As in over.sh: the MPI's leaks at exit come from plugins that are already unloaded.
+# The MPI's leaks at exit come from plugins that are already unloaded (see over.sh).
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 source=${BASH_SOURCE%/*}/../dropin/stub_mpi.c
 nm -D "$BUILD/libtutti_pmpi_abi.so" | grep -q __asan_ && sanitized="the sanitizer's runtime is not in programs that it did not compile" || sanitized=
 compiler() { OMPI_CC=${CC:-gcc} MPICH_CC=${CC:-gcc} "mpicc.${1/ompi/openmpi}" "${@:2}"; } # MPI ARGUMENTS...
 
-# stub_of MPI LIBRARY RENAMED SONAME: in $work/MPI, the stub as SONAME, and the MPI's LIBRARY with a name of as many letters.
+# stub_of MPI LIBRARY RENAMED SONAME: makes the stub in $work/MPI, as SONAME, and a copy of the MPI's LIBRARY with a new name of
+# the same length.
 stub_of() {
   local to=$work/$1 own
   own=$(compiler "$1" -print-file-name="$2") && mkdir -p "$to" && sed "s/${2//./\\.}/$3/" "$own" >"$to/$3" &&
@@ -26,8 +28,8 @@ one_node() { # MPI: the estimate is that of shared memory
   n=$((n + 1))
 }
 
-# by_name NAME WORDS SONAME [LIBRARY]: a program loads locally, as Python does, an MPI of this name; it may be linked with another
-# MPI's LIBRARY.
+# by_name NAME WORDS SONAME [LIBRARY]: a program loads an MPI of this name with RTLD_LOCAL, like Python. It may be linked with
+# the LIBRARY of another MPI.
 by_name() {
   local to=$work/$3
   rm -f "$report"
@@ -68,7 +70,7 @@ for mpi in ompi mpich abi; do
   unset LD_LIBRARY_PATH
 done
 
-# A library for another MPI leaves the program alone and says so. (MPICH's handles are shorter than those of the others, which do not
+# A library for another MPI passes all calls on and says so. (MPICH's handles are shorter than those of other MPIs, which cannot
 # pass through a library for MPICH.)
 for pair in ompi:mpich ompi:abi mpich:abi abi:ompi abi:mpich; do
   mpi=${pair#*:}
@@ -82,7 +84,7 @@ for pair in ompi:mpich ompi:abi mpich:abi abi:ompi abi:mpich; do
   n=$((n + 1))
 done
 
-# past MPI LIBRARY: a program that takes MPI's functions from the MPI itself calls none of the drop-in's.
+# past MPI LIBRARY: a program that looks up the functions in the MPI's library calls no function of the drop-in.
 past() {
   mpi=$1
   cat >"$work/past.c" <<'EOC'
@@ -118,7 +120,7 @@ if [ ! -e "$work/mpich/stub.o" ]; then
   n=$((n + 1))
 else
   hidden_sources
-  yields[mpich]= # it is for a UCX that is not hidden
+  yields[mpich]= # only works for a UCX that is not hidden
   ok "extensions for MPIs of two names are built" eval 'names libmpi.so.12 && names libothers.so.1' 2>"$work/err"
   n=$((n + 1))
   by_name "libmpi.so.12, loaded locally" 'serves Allreduce && ! says "two MPIs"' libmpi.so.12

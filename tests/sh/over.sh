@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# over.sh - the programs with several ranks over MPI: Open MPI and MPICH, with ranks that share
-# memory and ranks that pretend to be on other nodes.
+# over.sh - the programs with several ranks over MPI (Open MPI and MPICH), with ranks that share
+# memory and ranks that pretend to be on different nodes.
 #
-# TUTTI_TEST_ALL=1 runs every combination; MPICH's ranks spin, so it is slow with more ranks than
+# TUTTI_TEST_ALL=1 runs every combination. MPICH's ranks spin, so this is slow with more ranks than
 # cores.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
@@ -55,7 +55,7 @@ open_mpi() {
   over ompi 2 $apart mpi_beside funneled
   over ompi 3 $apart mp_exact
   over ompi 3 $apart mp_wrong
-  over ompi 3 $apart mp_wrong 1 556609466 # two ranks meet in a later call before they learn of the first
+  over ompi 3 $apart mp_wrong 1 556609466 # two ranks are in a later call before they detect the first failure
   over ompi 4 0,0,1 mp_wrong
   over ompi 3 - mp_wrong
   over ompi 3 - mp_stall 1
@@ -106,7 +106,7 @@ whole() { # MPI
   for nodes in - $apart; do over "$1" 2 "$nodes" mp_large; done
 }
 
-# The scenes that wait for a rank that sleeps.
+# The scenes with a rank that sleeps.
 scenes() { # MPI
   case $1 in
     ompi) meanwhile over ompi 3 $apart mp_scenes && meanwhile over ompi 4 0,1 mp_scenes ;;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# paths.sh - every way in which memory reaches a peer, and both engines, give the
-# right results: the covering table on processes, under each setting.
+# paths.sh - results are right with every kind of access to a peer's memory, and with both
+# engines: the covering table on processes, with each setting.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 n=0

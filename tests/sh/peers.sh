@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# peers.sh - the drop-in under the MPIs that PyPI has. mpi4py's own tests: the results of the run without it, in at most three
-# times its time, also where no MPI of the distribution is installed. The programs of tests/dropin: the same output, through each
-# MPI's own interface and through the standard ABI. On request (make check-dropin PEERS=pip), because it installs each MPI into a
-# virtual environment, $BUILD/peers/NAME, which later runs find again.
+# peers.sh - the drop-in with the MPIs of PyPI. mpi4py's own tests have the same results as without it, in at most three times
+# the time, also if no MPI of the distribution is installed. The programs of tests/dropin have the same output, through each
+# MPI's own interface and through the standard ABI. Only on request (make check-dropin PEERS=pip), because it installs each MPI
+# in a virtual environment, $BUILD/peers/NAME, which later runs reuse.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
@@ -20,7 +20,7 @@ if [ "${PEERS:-}" != pip ]; then
   exit $bad
 fi
 
-# install NAME: its virtual environment, and once the sources of mpi4py's tests, in $sources.
+# install NAME: makes the virtual environment, and once the sources of mpi4py's tests, in $sources.
 install() {
   local place=$peers/$1
   BUILD=$BUILD tools/peers.sh "$1" &&
@@ -29,7 +29,7 @@ install() {
 } >"$work/out" 2>"$work/err" </dev/null
 sources=$peers/mpi4py-$version
 
-# bare COMMAND...: where the distribution's MPIs are not installed: over /usr lies a copy without their files, for this command alone.
+# bare COMMAND...: runs the command as if the distribution's MPIs were not installed: with a copy of /usr without their files.
 bare() {
   mkdir -p "$work/usr/upper" "$work/usr/work"
   unshare -m bash -c '
@@ -39,7 +39,7 @@ bare() {
 }
 can_bare() { bare true 2>"$work/err"; }
 
-# under NAME DROPIN COMMAND...: `tutti mpi mpirun COMMAND` with this MPI; the status in rc.
+# under NAME DROPIN COMMAND...: runs `tutti mpi mpirun COMMAND` with this MPI; the status is in rc.
 under() {
   local place=$peers/$1 dropin=$2
   shift 2
@@ -47,7 +47,7 @@ under() {
   PATH=$place/bin:$PATH I_MPI_ROOT=$place TUTTI_DROPIN=$dropin TOKEN=$token ${around:-} timeout -k 5 900 "$TUTTI" mpi "--report=$report" mpirun \
     $([ "${place##*/}" = openmpi ] && echo --oversubscribe) "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
 }
-# play NAME RANKS DROPIN: what mpi4py's tests say in $work/said, their seconds in $seconds.
+# play NAME RANKS DROPIN: runs mpi4py's tests; their output is in $work/said, their time in $seconds.
 play() {
   local since=$EPOCHREALTIME
   cd "$sources" && under "$1" "$3" -n "$2" "$peers/$1/bin/python" test/main.py -q "${chosen[@]}"
@@ -66,7 +66,8 @@ both() { # NAME RANKS: without tutti and with it
 in_time() { awk "BEGIN {exit !($seconds <= 3 * $native)}"; }
 shown() { awk "BEGIN {printf \"%.1f and %.1f s\", $native, $seconds}"; }
 
-# own NAME MPI PROGRAM...: programs of tests/dropin on 2 ranks, which were built for the distribution's MPI with this binary interface.
+# own NAME MPI PROGRAM...: runs programs of tests/dropin on 2 ranks, built for the distribution's MPI with the same binary
+# interface.
 own() {
   local name=$1 mpi=$2 program alias=$work/alias/$1
   shift 2
@@ -85,7 +86,8 @@ own() {
     n=$((n + 1))
   done
 }
-# over NAME PROGRAM RANKS: tutti_comm_from_mpi through the standard ABI; ranks share memory, or send messages through the MPI.
+# over NAME PROGRAM RANKS: tests tutti_comm_from_mpi with the standard ABI; ranks share memory, or send messages through the
+# MPI.
 over() {
   local nodes
   for nodes in "" 0,0,1; do
@@ -98,7 +100,7 @@ over() {
     n=$((n + 1))
   done
 }
-# The names of the distribution's MPIs for these ones; MPICH finds its own libraries beside itself only.
+# Gives these MPIs the names of the distribution's MPIs. MPICH finds its other libraries only in its own folder.
 aliases() { # NAME
   local to=$work/alias/$1 from=$peers/$1/lib f
   mkdir -p "$to"
@@ -118,7 +120,7 @@ for name in openmpi mpich impi-rt; do
   for ranks in 2 3 5; do
     both $name $ranks
     ok "$name, $ranks ranks: the results of the run without tutti" all "status $plain" 'diff "$work/plain" "$work/said"' served
-    for again in 1 2; do in_time || both $name $ranks; done # other programs may have had the cores
+    for again in 1 2; do in_time || both $name $ranks; done # other programs may have used the cores
     ok "$name, $ranks ranks: at most three times as long ($(shown))" in_time
     n=$((n + 2))
   done

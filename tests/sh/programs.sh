@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# programs.sh - third-party programs, as Debian installs them, with and without tutti's library
-# preloaded: the same output except for times, and the report.
+# programs.sh - third-party programs from Debian, with and without tutti's library preloaded: the output is
+# the same except for times, and the report is right.
 #
-# `make check-dropin`; not a part of `make check`. Programs that are not installed are skipped.
+# Run by `make check-dropin`, not by `make check`. Programs that are not installed are skipped.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
@@ -15,7 +15,7 @@ case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
 mpi_of() {
   case $(ldd "$1" 2>/dev/null) in *libmpi.so.40*) echo ompi ;; *libmpich.so.12*) echo mpich ;; esac
 }
-# started FOLDER COMMAND...: runs the command there, with fresh input files; status in rc.
+# started FOLDER COMMAND...: runs the command in the folder, with new input files; the status is in rc.
 started() {
   local folder=$work/in
   rm -rf "$folder" && cp -r "$1" "$folder" && shift
@@ -82,7 +82,7 @@ EOL
   for p in 2 3 4; do compared lammps "$(mpi_of "$(command -v lmp)")" $p "$work/lammps" only_thermo lmp -in in.melt -log none; done
 }
 
-# ---- hpcc: all its parts, small; results and sizes ----
+# ---- hpcc: all parts with small sizes; results and sizes ----
 only_verdicts() { grep -E 'PASSED|FAILED|Success|^Vector size|[Ee]rrors|^(N|NB|P|Q|PMAP) *:|tests completed|TableSize|HPL_N|PTRANS_(n|nb|nprow|npcol)|CommWorldProcs' | sed 's/ [0-9.]*e[+-][0-9]*$//; s/ [0-9.]* [0-9.e+-]* *\(\.\.\.\)/ \1/; /residue/!s/[0-9.]*[0-9]* s$//' | grep -vE '^(TEST|CPU|WALL)'; }
 hpcc_small() {
   command -v hpcc >/dev/null || { absent hpcc "no hpcc here" 3; return; }
@@ -125,7 +125,7 @@ mumps() {
   done
 }
 
-# ---- ScaLAPACK: LU, and the tester of its messages; built for both MPIs ----
+# ---- ScaLAPACK: LU, and the tester of its communication; built for both MPIs ----
 only_residuals() { sed 's/  *[0-9.]*  *[0-9.]*  *[0-9.]* \(PASSED\|FAILED\)/ \1/' | grep -vE 'IEEE|[Tt]ime|seconds|^ *$' ; }
 only_results() { grep -iE 'passed|failed|errors|tests|PASS|FAIL' | grep -viE 'second'; }
 scalapack() { # MPI RANKS...

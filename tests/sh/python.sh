@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# python.sh - the Python package: its examples, every collective against numpy, accepted and refused
-# arguments, faults and exits, types. In full (make check-python) also mpi4py and installation.
+# python.sh - the Python package: its examples, every collective compared with numpy, accepted and refused
+# arguments, faults and exits, types. The full test (make check-python) includes mpi4py and installation.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 python=${PYTHON3:-/usr/bin/python3}
 all=${TUTTI_TEST_ALL:-}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
-unset PYTHONUNBUFFERED # each line is written at once
+unset PYTHONUNBUFFERED # otherwise lines are written in parts
 export TUTTI_LIBRARY=$BUILD/libtutti.so.0 PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1
 leave() {
   skip "the Python package" "$1"
@@ -33,7 +33,7 @@ program 1 examples.py
 for n in $(brief && echo 2 || echo 1 2 3); do
   # shellcheck disable=SC2046
   program $n several.py $here/product.py $([ "$all" ] && echo 1 7 300 || echo 5) -- $here/scenes.py -- $here/buffers.py -- $here/objects.py
-  program $n buffers.py --plain # which wants an interpreter of its own
+  program $n buffers.py --plain # needs a separate interpreter
 done
 [ -z "$all" ] || TUTTI_PROGRESS_THREAD=1 program 2 scenes.py
 
@@ -154,7 +154,7 @@ fi
 quiet_make() { env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s BUILD="${BUILD#"$PWD"/}" "$@" >"$work/out" 2>"$work/err"; }
 plainly() { (cd / && env -u TUTTI_LIBRARY -u PYTHONPATH -u PYTHONDONTWRITEBYTECODE "$@") >"$work/out" 2>"$work/err"; }
 sums='import tutti, numpy; print(tutti.allreduce(numpy.ones(2), op="max"), tutti.size(), tutti.__file__)'
-# by_pip NAME ARGS...: installs into an environment that has only pip, checks the package and the
+# by_pip NAME ARGS...: installs into an environment with nothing but pip, checks the package and the
 # command, and removes them.
 by_pip() {
   local name=$1 venv=$work/bare

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# rails.sh - vectors over two network devices of each host at the same time (TUTTI_RAILS): sums are right, both links
-# carry their share, and a device that is not there, another number of devices, and a link that goes down are errors
-# that say so. Hosts are network namespaces, which need root.
+# rails.sh - vectors use two network devices of each host simultaneously (TUTTI_RAILS): sums are right, and both links carry
+# their share. A missing device, a different number of devices, and a link that goes down are reported as errors. Hosts are
+# network namespaces, which need root.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 export LINKS=2 TUTTI_SILENCE=3 ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # as in over_ucx.sh
@@ -30,7 +30,7 @@ for each in "2 1 mp_cover" "3 2 mp_cover" "3 1 mp_scenes" ${everything:+"3 1 mp_
   check "$program on $hosts hosts of $per" all "status 0" 'grep -q ^ok "$work/out"' "$passes"
 done
 
-# What each device has sent, in bytes, after a program with long vectors.
+# The bytes that each device has sent, after a program with long vectors.
 cat >"$work/counts" <<'END'
 "$@" && cat /sys/class/net/eth0/statistics/tx_bytes /sys/class/net/eth1/statistics/tx_bytes | paste -s | sed 's/^/sent /'
 END
@@ -56,7 +56,7 @@ check "another number of devices: both numbers" all "status 1" 'grep -qE "has [1
 for each in "eth0 idle" "eth1 flight" ${everything:+"eth0 flight" "eth1 idle"}; do
   read -r device way <<<"$each"
   TUTTI_RAILS=eth0,eth1 hosts 3 1 -k "$BUILD/tests/mp_silent" "$way" "ip link set $device down"
-  # The other device still works, so either side may be the first to give the other up, and to say so to all.
+  # The other device still works, so either side may be the first to declare the other one lost, and to tell all ranks.
   check "$device goes down, $way: all ranks end, and a silent host is named" all \
     '[ "$(grep -cE "ok - rank [012] after" "$work/out")" = 3 ]' \
     'grep -qE "is lost: its host, host[123], has been silent for 3 s" "$work/out"'

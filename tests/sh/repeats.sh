@@ -1,17 +1,17 @@
-# repeats.sh - the contract `run`: the same bits from run to run, whatever differs between runs:
-# late ranks, a busy machine, readable memory, the way a plan is executed.
+# repeats.sh - the contract `run`: the same bits in every run, even if other conditions differ:
+# late ranks, a busy machine, access to the peers' memory, the engine that executes a plan.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 program=$BUILD/tests/mp_exact
 [ -x "$program" ] || { skip "from run to run" "no $program" && exit 0; }
 
-# same_as NAME [VARIABLE=VALUE...]: another run, which executes the same plans in another way.
+# same_as NAME [VARIABLE=VALUE...]: another run, which executes the same plans differently.
 fingerprint() { env TUTTI_CONTRACT=run "$@" timeout -k 5 100 "$TUTTI" run -n "$n" "$program" fingerprint; }
 same_as() {
   local name=$1
   shift
   fingerprint "$@" >"$work/again" 2>&1
-  # if no loop may run, none is named next to the plan
+  # if no specialized fast path may run, the plan is printed without one
   sed -i 's/, two-shot if nothing is copied$//' "$work/again"
   ok "$n ranks: $name" cmp -s "$work/first" "$work/again"
 }
@@ -32,11 +32,11 @@ for n in 2 ${TUTTI_TEST_ALL:+3} 5; do
   wait $busy 2>/dev/null
 done
 
-# ---- over a network: each rank on its own node ----
+# ---- over a network, with one rank per node ----
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 n=3
 apart=0,1,2
-over() { # NAME COMMAND...: runs it twice; the result is the same
+over() { # NAME COMMAND...: two runs have the same result
   local name=$1 k
   shift
   for k in first again; do

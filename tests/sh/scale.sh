@@ -1,9 +1,9 @@
-# scale.sh - prices at 100,000 ranks stay fast, small and right, compared with the papers' closed
-# forms (docs/scale.md); and one rank's set-up, compared with its limits.
+# scale.sh - predictions for 100,000 ranks take little time and memory, and agree with the papers' closed
+# forms (docs/scale.md); and one rank's set-up stays within its limits.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 
-# form PLAN FORMULA TOPO FIGURES: compares the price of 1 MiB on 100,000 ranks; the formula may use
+# form PLAN FORMULA TOPO FIGURES: compares the predicted time of 1 MiB on 100,000 ranks with the formula, which may use
 # P, L, m, u.
 form() {
   job plan price "$1" -P 100000 --size 1MiB --topo "$3" --net "$4" --json
@@ -19,7 +19,7 @@ form() {
 flat=alpha=1.5us,beta=200Gbit/s,gamma=0.05ns
 form 'fold(halving)' '2 * L * a + 2 * (P - 1) * u * b' '' $flat
 form 'fold(ring)' '2 * (P - 1) * (a + u * b)' '' $flat
-# Levels of 40, 25 and 100: what is left of the vector over the narrowest link on the way.
+# Levels of 40, 25 and 100: the part of the vector that crosses the slowest link.
 tree='pod:100 leaf:25 node:40'
 taper=$flat,node.beta=200Gbit/s,leaf.beta=4Tbit/s,pod.beta=50Tbit/s
 rest='39 / 40 * m * b + 24 / 25 * m / 40 * 2 * b + 99 / 100 * m / 1000 * 4 * b'
@@ -30,17 +30,17 @@ form "blueconnect($torus,ring)" \
   '2 * ((49 + 49 + 39) * a + (49 / 50 * m + 49 / 50 * m / 50 + 39 / 40 * m / 2500) * b)' \
   "$torus" $flat,torus=1,hop=100ns
 
-# All plans, and the choice: one rank stands for all, so tutti does not build 100,000 schedules.
+# All plans, and the choice: one rank represents all ranks, so tutti does not build 100,000 schedules.
 job plan price all -P 100000 --size 1MiB --topo "$tree" --net $taper
 ok "all plans on levels, in $busy ms" all "status 0" "works_within 10000" "grep -qE '^\* blueconnect' $work/out"
-# On 1,000 ranks most of the time goes to plans whose ranks differ.
+# On 1,000 ranks most of the time is spent on plans that are not symmetric.
 job explain -P 1000 --size 8 --topo "leaf:25 node:40" --net $flat
 ok "the choice among all on 1,000 ranks, in $busy ms" all "status 0" "works_within 30000" \
   "grep -qE '^allreduce of 8 B on 1000 ranks: (windows|.*stages=windows/windows)' $work/out"
 job explain -P 1000 --size 8 --net $flat
 ok "and without levels, in $busy ms" all "status 0" "works_within 15000"
 
-# Ten thousand nodes; some lack ranks.
+# Ten thousand nodes, of which some have fewer ranks.
 uneven='rack:400 node:25 core:(40*9950,39*30,38*20)'
 gaps=gamma=0.05ns,rack.alpha=2us,node.alpha=2us,core.alpha=0.5us,rack.beta=40GB/s,node.beta=10GB/s,core.beta=5GB/s
 for coll in reduce_scatter all_gather; do
@@ -54,7 +54,7 @@ for coll in broadcast reduce; do
     "grep -qE '^[*!] tree\(leaders' $work/out"
 done
 
-# A plan without a proof says that the prover was not asked.
+# For a plan without a proof, the output says that the prover was not run.
 job plan price 'generalized(r=3)' -P 1000 --size 8 --net $flat
 ok "no proof of a plan that was not named" all "status 0" \
   "grep -q '^! generalized(r=3): on 1000 ranks the prover is not asked whether it gives the same bits' $work/out"
@@ -62,7 +62,7 @@ job explain -P 5000 --size 8 --net $flat --algo 'generalized(r=3)'
 ok "nor beyond 4096 ranks of what somebody did" all "status 0" \
   "grep -q 'generalized(r=3): on more than 4096 ranks the prover is not asked' $work/out"
 
-# The table of machines that one can buy is what `tutti plan price` says now: a cell of each, and the ring's form beside a price.
+# The table of commercial machines agrees with `tutti plan price`: one cell of each machine, and the ring's formula.
 machines() {
   rc=0
   timeout -k 5 120 $python - "$BUILD" >"$work/out" 2>"$work/err" <<'PY' || rc=$?
@@ -87,7 +87,7 @@ for machine, (small, middle, large) in m.RANKS.items():
     for ranks, plan, name in ((middle, "all", "tutti's choice"), (small, "doubling", "doubling")):
         got = price(machine, ranks, plan)
         assert time(got) in cells[machine, ranks, name]["1 MiB"], (machine, ranks, plan, got, cells[machine, ranks, name])
-for machine, few in (("infiniband", 64), ("leaf-spine", 96)):  # pricing a longer ring takes a minute
+for machine, few in (("infiniband", 64), ("leaf-spine", 96)):  # a longer ring takes a minute to predict
     form, got = m.ring(m.network(build, machine, few)[1], few, 1 << 20), price(machine, few, "fold(ring)")
     assert abs(form / got - 1) < 0.03, (machine, form, got)
 PY

@@ -1,6 +1,6 @@
-# second_judge.sh - compares the prover with the second judge (models/judge.py): tutti's own plans,
-# schedules with a known error, and some thousand random ones, the same each time.
-# `make prove-fuzz` takes new ones, for any time. SPDX-License-Identifier: BSD-3-Clause
+# second_judge.sh - compares the prover with an independent second one (models/judge.py): on tutti's plans,
+# on schedules with a known error, and on some thousand random schedules, which are the same in each run.
+# `make prove-fuzz` uses new ones, for any length of time. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 rc=0
 timeout -k 5 300 $python models/prove_fuzz.py --build "$BUILD" --count 1600 --seed 20 >"$work/out" 2>"$work/err" || rc=$?

@@ -1,12 +1,12 @@
-# settings.sh - settings from outside: the log, other launchers, little address space.
+# settings.sh - the environment of a process: the log, other launchers, little address space.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 
 hello=$PWD/$BUILD/examples/hello
 log=$work/log
 
-# ---- TUTTI_LOG: hello has no callback ----
-alone() { # alone VARIABLE=value ...: hello, as one rank without a launcher
+# ---- TUTTI_LOG, with a program that has no log callback ----
+alone() { # alone VARIABLE=value ...: runs hello as one rank without a launcher
   rc=0
   TOKEN=$token timeout 20 env "$@" "$hello" >"$work/out" 2>"$work/err" || rc=$?
 }
@@ -38,7 +38,7 @@ job run -n 2 env TUTTI_EXPLAIN=1 "$hello"
 ok "tutti run: TUTTI_EXPLAIN is heard" all "status 0" "says 'on 2 ranks'"
 
 # ---- a rank of several reports an error ----
-refused() { # refused WORDS: with a sentence, and no result
+refused() { # refused WORDS: the job fails with this message, and without a result
   all '[ "$rc" != 0 ]' "grep -qE '$1' '$work/out' '$work/err'" "grep -q 'tutti run' '$work/out' '$work/err'"
 }
 for by in PMI_SIZE OMPI_COMM_WORLD_SIZE MV2_COMM_WORLD_SIZE PALS_SIZE FLUX_JOB_SIZE WORLD_SIZE SLURM_STEP_NUM_TASKS; do
@@ -52,7 +52,7 @@ ok "torchrun's variables without an address: refused" refused "MASTER_ADDR and M
 alone PMIX_RANK=0 PMIX_NAMESPACE=x LD_LIBRARY_PATH=/no TUTTI_CONNECT_TIMEOUT=1
 ok "PMIx without a server: refused" '[' "$rc" != 0 ']'
 if command -v mpirun.mpich >/dev/null; then
-  for _ in 1 2 3 4 5; do # the launcher itself dies by SIGPIPE if it is slower than its ranks
+  for _ in 1 2 3 4 5; do # the launcher is killed by SIGPIPE if it is slower than its ranks
     rc=0
     TOKEN=$token timeout 60 mpirun.mpich -n 2 "$hello" </dev/null >"$work/out" 2>"$work/err" || rc=$?
     [ $rc = 141 ] || break

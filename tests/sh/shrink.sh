@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# shrink.sh - ranks die at any instant, one after another and while the others shrink. The others go
-# on, from any size down to one, with right sums. With TUTTI_TEST_ALL=1 several hundred deaths.
+# shrink.sh - ranks are killed at random times, one after another and during shrink. The other ranks continue,
+# from any number of ranks down to one, with right sums. With TUTTI_TEST_ALL=1 several hundred kills.
 # SEED=n repeats one run.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
@@ -23,7 +23,7 @@ for ((round = 0; round < rounds; round++)); do
     done
   done
 done
-# Ranks on several NUMA nodes keep their slots in blocks that were made for more ranks than the new communicator has.
+# Ranks on several NUMA nodes keep their slots in blocks that were allocated for more ranks than the new communicator has.
 for n in 8 16 24; do
   export TUTTI_TOPO="numa:2 core:$((n / 2))"
   job run -k -n $n "$prog" $seed $((n / 3))

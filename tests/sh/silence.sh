@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# silence.sh - a host whose link goes down, busy or idle, is named after TUTTI_SILENCE; a host whose
-# rank is stopped for longer is not; nor does it help that the process that watches dies first. Hosts are network
-# namespaces, which need root.
+# silence.sh - a host is reported as lost when its link has been down for TUTTI_SILENCE, whether busy or idle. A host
+# with a rank that is stopped for longer is not. A link failure is also detected if the process that watches the host has
+# failed before. Hosts are network namespaces, which need root.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 export TUTTI_SILENCE=3 ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # as in over_ucx.sh
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
-ways="flight idle six stop heir" n=0 # six: idle, where hosts have addresses of IPv6 alone
+ways="flight idle six stop heir" n=0 # six: idle, with IPv6 addresses only
 skips() {
   skip "silent hosts" "$1"
   echo 1..1
   exit 0
 }
 [ -e "$BUILD/libtutti_ucx.so" ] || skips "without UCX there is nothing between hosts"
-part() { # WAY: runs a part in the background
+part() { # WAY: runs a case in the background
   local each=1 way=$1 family=4
   [ "$1" != heir ] || each=2
   [ "$1" != six ] || way=idle family=6

@@ -1,5 +1,5 @@
 # sim.sh - the real library under SimGrid's SMPI (make sim): results are right, times match the
-# price, messages are never faster than one at a time allows, and there are no deadlocks.
+# predictions, messages are never faster than the one-port model allows, and no plan deadlocks.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 command -v smpicc >/dev/null || { skip "simulation" "no SimGrid" && exit 0; }
@@ -8,7 +8,7 @@ case $BUILD in *-?san | *-??san | *-cov) skip "simulation" "not with sanitizers"
 timeout 300 make --no-print-directory BUILD="$BUILD" "$BUILD"/sim/{allreduce,training,lost} >"$work/out" 2>"$work/err" ||
   { ok "simulation: it can be built" false && exit 1; }
 
-# sim NAME: a program on stdin, which has smpi.py and `sim(...)`.
+# sim NAME: runs a program on stdin, which can use smpi.py and `sim(...)`.
 sim() {
   local name=$1
   cat >"$work/program.py" <<'PY'
@@ -33,7 +33,7 @@ for ranks in (2, 3, 7, 8, 13, 37):
 PY
 sim "LogGP: messages leave while others are on their way, and take what the price says" <<'PY'
 for ranks in (7, 8, 16):
-    # on 7 ranks the others of `doubling` run ahead of those that wait for an extra rank
+    # with `doubling` on 7 ranks, some ranks wait for an extra rank, and the others run ahead
     for plan, most in (("doubling@1", 0.05 if ranks != 7 else 0.5), ("two-shot@1", 0.03), ("fold(halving)@1", 0.03), ("fold(halving)@2", 0.15), ("fold(ring)@2", 0.08)):
         for size, run in sim("flat", ranks, "tutti:" + plan, [428, 9216], mode="loggp").items():
             print(ranks, plan, size, run)
@@ -71,7 +71,7 @@ for slices in (2, 3, 4, 8, 16):
     cut = sim(tree, 12, plan + "@%d" % slices, [4 << 20], links=links)[4 << 20]
     print(slices, cut.seconds / whole.seconds, cut.seconds / cut.predicted)
     assert cut.verdict == "ok" and cut.seconds < 0.9 * whole.seconds, (slices, cut, whole)
-    # slices that meet on a rank's own link share it, which the price does not see
+    # slices that use a rank's link simultaneously share it, which the model ignores
     assert 0.95 < cut.seconds / cut.predicted < 1.5, (slices, cut)
 PY
 sim "tori, fat trees and dragonflies: what tutti chooses takes what the price says, to 8 %; all ranks begin at once" <<'PY'
@@ -83,7 +83,7 @@ for network in ("torus:5x5", "torus:2x3x4", "fat-tree:4x6x2", "fat-tree:3x4x4", 
         run = sim(network, ranks, "tutti:%s@1" % plan, [size])[size]
         print(network, size, run)
         assert run.verdict == "ok", (network, size, run)
-        # where sides differ, parts meet on links at times that the price does not see
+        # if the two sides differ, parts contend for links at times that the model does not include
         most = 0.4 if network == "torus:2x3x4" else 0.08
         assert abs(run.seconds / run.predicted - 1) < most or network.startswith("shuffled"), (network, size, run)
 PY
@@ -148,7 +148,7 @@ for ranks in (2, 5, 8):
     assert sums == 1 and abs((one - 0.015) / whole - 1) < 0.05, (ranks, one, whole)
     early, sums = step(ranks, "-w", "buckets", "-b", 400000, "-k", 1, "-p", "1e-4")
     print(ranks, one, early)
-    # 6 ms are computed after the first bucket is ready, and sums run meanwhile
+    # the ranks compute for 6 ms after the first bucket is ready, and sums overlap with that time
     assert sums == 3 and one - 0.006 < early < one - 0.0045, (ranks, one, early)
     calls, _ = step(ranks, "-w", "buckets", "-b", 400000, "-k", 1)
     assert early <= calls + 1e-6 and calls < one, (ranks, one, early, calls)
@@ -161,8 +161,8 @@ for name in layers.MAKERS:
     with open(layers.path(name)) as f:
         assert f.read() == layers.text(name), name + ": sim/layers.py writes another table"
 tensors = layers.read("resnet50")
-assert len(tensors) == 161 and layers.floats("resnet50") == 25557032  # as torchvision counts them
-assert abs(sum(t.work for t in tensors) / 3.8e9 - 1) < 0.02  # as He et al. count them, table 1
+assert len(tensors) == 161 and layers.floats("resnet50") == 25557032  # the numbers of torchvision
+assert abs(sum(t.work for t in tensors) / 3.8e9 - 1) < 0.02  # He et al., table 1
 assert abs(layers.floats("bert-large") / 340e6 - 1) < 0.02  # Devlin et al.
 forward, table = layers.step("resnet50", 0.3)
 rows = [line.split() for line in table.splitlines()]
@@ -174,6 +174,6 @@ for ranks in (2, 9):
                                   links={"node": smpi.Level(15e-6, 1e8)}, build=os.environ["BUILD"], limit=60)
     rows = [line.split() for line in text.splitlines()]
     assert not why and [r[0] for r in rows] == ["4096", "1048576"] and all(r[3] == "ok" for r in rows), (text, err, why)
-    assert all(0 < float(r[1]) < 0.1 for r in rows), text  # it varies by some ms from run to run
+    assert all(0 < float(r[1]) < 0.1 for r in rows), text  # varies by some ms from run to run
 PY
 exit $bad

@@ -1,4 +1,4 @@
-# site.sh - the package, the NUMA node and the cache that a process is bound to, on machines simulated by hwloc.
+# site.sh - the package, NUMA node and cache to which a process is bound, on machines simulated by hwloc.
 # SPDX-License-Identifier: BSD-3-Clause
 . tests/support/tap.bash
 CC=${CC:-gcc}
@@ -25,7 +25,7 @@ if ! have; then
 fi
 ok "it compiles" build "$work/where.c" mpi/site.c -lhwloc -o "$work/where"
 
-# site MACHINE CORES WANTED: the package, NUMA node and cache of a process that is bound to these cores; hwloc
+# site MACHINE CORES WANTED: checks the package, NUMA node and cache of a process that is bound to these cores; hwloc
 # simulates the machine, and preload.c the binding.
 cat >"$work/preload.c" <<'EOC'
 #include <sched.h>
@@ -66,7 +66,7 @@ site "core:4 pu:1" 0110 "0 1 0"
 
 # This machine, without settings.
 got=$(timeout 20 "$work/where" 2>"$work/err")
-numbers='^7 8 [0-9]+ [0-9]+ [0-9]+$' # 0: the process is on several, or the system does not tell
+numbers='^7 8 [0-9]+ [0-9]+ [0-9]+$' # 0: the process is on several, or the system does not report it
 ok "this machine: $got" grep -qE "$numbers" <<<"$got"
 if taskset -c 0 true 2>/dev/null; then
   got=$(HWLOC_SYNTHETIC=$two HWLOC_THISSYSTEM=1 timeout 20 taskset -c 0 "$work/where" 2>"$work/err")

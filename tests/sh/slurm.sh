@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# slurm.sh - ranks that srun starts: a Slurm of two hosts, which are network namespaces of this machine.
+# slurm.sh - ranks started by srun, in a Slurm cluster of two hosts, which are network namespaces of this machine.
 #
-# `make check-slurm`; not a part of `make check`, because it needs Slurm's packages and root.
+# Run by `make check-slurm`, not by `make check`, because it needs Slurm's packages and root.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
@@ -9,7 +9,7 @@ unset TUTTI_NET TUTTI_KEY TUTTI_PORT LD_PRELOAD
 export OPENBLAS_NUM_THREADS=1
 hello=$BUILD/examples/hello
 
-# srun_on PER_HOST [NAME=VALUE ...] COMMAND ...: that many ranks on each of two hosts. SRUN: more options of srun.
+# srun_on PER_HOST [NAME=VALUE ...] COMMAND ...: runs PER_HOST ranks on each of two hosts. SRUN: additional options of srun.
 srun_on() {
   local per=$1
   shift
@@ -33,7 +33,7 @@ ok "without a secret ranks of two hosts do not meet, and say what to do" all '[ 
 INSECURE= srun_on 2 TUTTI_KEY=0123456789abcdef "$hello"
 ok "ranks of a job with a key of its own" out_has 'sum is 6$' 4
 
-# without Slurm's own variables PMIx alone says who a rank is
+# without Slurm's variables only PMIx provides the rank
 SRUN=--mpi=pmix srun_on 2 -u SLURM_PROCID -u SLURM_STEP_NUM_TASKS -u SLURM_STEP_NODELIST "$hello"
 ok "srun --mpi=pmix" [ $rc -eq 0 ]
 ok "each rank that met by PMIx has the sum" out_has 'sum is 6$' 4

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# spaces.sh - ranks in PID namespaces of their own (a container each), where every rank has the same pid; without address
-# randomization they have the same addresses, too. Sums of private memory are right whichever way it is read, and a rank
-# that dies is noticed.
+# spaces.sh - ranks in separate PID namespaces (one container each), where every rank has the same pid. Without address
+# randomization they also have the same addresses. Sums of private memory are right with every kind of access, and a failed
+# rank is detected.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_private
@@ -28,7 +28,7 @@ for ranks in 2 4; do
     done
   done
 done
-# The launcher, outside, says how a rank ended: its pid means nothing to the others.
+# The launcher, which is outside, reports how a rank ended, because the pid of a rank is not valid in other containers.
 if [ "$able" ]; then
   job run -k -n 3 $apart bash -c '[ $TUTTI_RANK = 1 ] && exit 7; exec "$0" 1024' "$prog"
   ok "a rank of another namespace that ends is noticed" all "! status 0" "says 'exited with status 7'" gone

@@ -1,5 +1,6 @@
-# start.sh - how a job starts: many ranks with few descriptors, over UCX; real processes and simulated hosts of
-# bench/starting, in small. The hosts are all this one. With TUTTI_TEST_ALL=1 256 ranks on 16 hosts, which take minutes.
+# start.sh - the start of a job: many ranks with few descriptors, over UCX; the real processes and simulated hosts of
+# bench/starting, with small numbers. All hosts are this machine. With TUTTI_TEST_ALL=1 256 ranks on 16 hosts, which take
+# minutes.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 export UCX_TLS=tcp,self
@@ -7,7 +8,7 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 n=0
 check() { ok "$@" && n=$((n + 1)) || n=$((n + 1)); }
 
-# of NAME: the value of that name in the line of bench/starting.
+# of NAME: the value with this name in the output of bench/starting.
 of() { tr ' ' '\n' <"$work/out" | grep -A1 -x "$1" | tail -1; }
 run_start() {
   rc=0

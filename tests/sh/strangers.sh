@@ -1,5 +1,6 @@
-# strangers.sh - who may join where the key is no secret: ranks of one user on one host, and others with TUTTI_KEY or
-# TUTTI_INSECURE=1; what somebody hears who listens between hosts; where ports are open; all of it by IPv6, too. Hosts are network namespaces (bench/netns.sh); launchers are played by their variables.
+# strangers.sh - security if the key is not secret: only ranks of one user on one host may join, and others with TUTTI_KEY or
+# TUTTI_INSECURE=1. Also the data that an eavesdropper between hosts sees, and the interfaces with open ports; everything also
+# with IPv6. Hosts are network namespaces (bench/netns.sh); the variables of launchers are set without the launchers.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 unset TUTTI_KEY TUTTI_INSECURE TUTTI_NET TUTTI_TLS TUTTI_INTERFACE
@@ -12,9 +13,9 @@ two='[ "$(grep -c "sum is 1$" "$work/out")" = 2 ]'
 secret="set TUTTI_KEY to the same secret on all ranks, or, on a network that only you use, TUTTI_INSECURE=1"
 port=$((20000 + RANDOM % 10000))
 
-# as COMMAND...: in a folder that every user may enter; the checkout may lie in one that only its owner can.
+# as COMMAND...: runs the command in a folder that every user may enter, because the checkout may be private.
 as() { (cd "$work" && "$@"); }
-# torchrun HOST:PORT [NAME=VALUE ...]: two ranks on this host; AS: what runs the second one.
+# torchrun HOST:PORT [NAME=VALUE ...]: runs two ranks on this host; AS: a command that runs the second one.
 torchrun() {
   local at=$1 pid
   shift
@@ -67,7 +68,7 @@ else
   AS="setpriv --reuid 65534 --regid 65534 --clear-groups"
   torchrun "127.0.0.1:$port"
   check "another user on the same host stays outside, and says why" all "! status 0" '[ $rc0 != 0 ]' "says '$secret'" '! grep -q "sum is" "$work/out"'
-  # A visitor that trusts everybody, and a rendezvous that does not.
+  # A client that accepts any peer, and a rendezvous that does not.
   AS="setpriv --reuid 65534 --regid 65534 --clear-groups env TUTTI_INSECURE=1"
   torchrun "127.0.0.1:$port"
   check "... also if only it wants to" all "! status 0" '[ $rc0 != 0 ]' '! grep -q "sum is" "$work/out"'
@@ -88,8 +89,8 @@ else
   job=$daemon && wait_job
 fi
 
-# hosts [NAME=VALUE ...]: one rank on each of two, or of $HOSTS. FAMILY=6, link: their addresses are of IPv6, or of their link
-# alone. PORT=4001 HEARS=FILE: what somebody hears of this port on the first one; PORT=0: of all.
+# hosts [NAME=VALUE ...]: runs one rank on each of two hosts, or of $HOSTS. FAMILY=6, link: with IPv6 addresses, or link-local
+# addresses only. PORT=4001 HEARS=FILE: captures the traffic of this port on the first host; PORT=0: of all ports.
 hosts() {
   local first=10.77.0.1
   case ${FAMILY:-4} in 6) first=fd77::1 ;; link) first=fe80::1${LINK:+%$LINK} ;; esac

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# torch.sh - PyTorch's process groups over tutti: every collective, type and op, training compared
-# with gloo, errors, all kinds of exits, launchers, hosts. In full (make check-torch) on more ranks,
-# and PyTorch's own tests.
+# torch.sh - PyTorch's process groups on tutti: every collective, type and op, training compared
+# with gloo, errors, all kinds of exits, launchers, hosts. The full test (make check-torch) uses more ranks,
+# and includes PyTorch's own tests.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 . "${BASH_SOURCE%/*}/../support/torch.bash"
 all=${TUTTI_TEST_ALL:-}
-# A library with the address sanitizer needs its runtime loaded first, with C++'s runtime next to
-# it, because it intercepts throw. PyTorch itself leaks. Reports go to files, because some programs
-# here fail on purpose.
+# For a library with the address sanitizer, the sanitizer's runtime must be loaded first, together with the C++
+# runtime, because it intercepts throw. PyTorch itself leaks. Reports go to files, because some programs
+# in this test fail on purpose.
 guarded=
 if nm -D "$TUTTI_LIBRARY" | grep -q __asan_; then
   guarded=1
@@ -21,7 +21,7 @@ fi
 here=python/tests
 
 # ---- on several ranks: programs that print TAP themselves ----
-program() { # KIND RANKS TEST...: no tests: all
+program() { # KIND RANKS TEST...: without TEST, all tests
   rc=0
   TUTTI_TORCH=${1#compiled} TOKEN=$token timeout -k 5 150 "$TUTTI" run -n "$2" $python $here/torch_ranks.py "${@:3}" >"$work/out" 2>"$work/err" || rc=$?
   sed "s/^ok - /&$1, $2 ranks: /; s/^not ok - /&$1, $2 ranks: /" "$work/out"
@@ -32,7 +32,7 @@ for kind in $kinds; do
   [ "$all" ] || program "$kind" 3 every_layout shared_memory
 done
 
-# ---- without a compiler: said once, by rank 0 ----
+# ---- the backend in Python: rank 0 warns once ----
 mkdir "$work/only_python" && cp -r python/tutti "$work/only_python"
 cat >"$work/slow.py" <<'EOP'
 import importlib, sys, sysconfig, warnings
@@ -89,7 +89,7 @@ for kind in $kinds; do
     'rank 0: heard after 1?[0-9]\.' 'rank 2: heard after 1?[0-9]\.'
   fault "a rank raises with work under way" raises_in_flight 1 "rank 0: .*$abort" "rank 2: .*$abort" '^(\[rank1\]: )?ValueError: bad batch' \
     'rank 0: heard after 1?[0-9]\.' 'rank 2: heard after 1?[0-9]\.'
-  # In full for each kind: how a program ends is Python's matter in both.
+  # Only the full test runs this for each kind, because both kinds end programs in Python.
   [ "$all" ] || [ "$kind" = "${kinds%% *}" ] || continue
   for how in dead dead_messages dead_async dead_meeting; do
     rc=0

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# torch_elastic.sh - training with PyTorch while ranks die: the others go on, or joiners come (tutti.torch.shrink and grow), on
-# one host and between hosts; torchrun starts all ranks again.
+# torch_elastic.sh - training with PyTorch while ranks fail: the other ranks continue, alone or with joining ranks
+# (tutti.torch.shrink and grow), on one host and on several; and torchrun restarts all ranks.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/torch.bash"
 leave_if_guarded "asan|tsan|ubsan"
 export STATE=$work/state
 prog=python/tests/torch_elastic.py
-# The loss at the end: as without deaths, to four digits.
+# The final loss is the same as without failures, to four digits.
 loss=
 same_loss() { count "^fine: $1 ranks, loss $loss\$" "$2"; }
 
 for kind in $kinds; do
   export TUTTI_TORCH=${kind#compiled}
-  # In full for each kind with TUTTI_TEST_ALL=1: only the making of groups differs.
+  # Only TUTTI_TEST_ALL=1 runs everything for each kind, because the kinds differ only in how they make groups.
   if [ "$kind" = "${kinds%% *}" ] || [ "${TUTTI_TEST_ALL:-}" = 1 ]; then
     rm -f "$STATE"
     job run -n 2 $python $prog undisturbed
@@ -25,7 +25,8 @@ for kind in $kinds; do
     job run --keep-going -n 4 $python $prog shrinks
     ok "$kind: two of four ranks die, rank 0 among them: the others train to the same loss" all 'status 137' "same_loss 2 2" \
       'count "^now rank . of 3" 3' 'count "^now rank . of 2.*rank 0 .*died, killed by SIGKILL" 2' gone
-    # Of the other two, one sees the death itself; the second one sees it, or hears of it by the call of the first.
+    # One of the other two ranks detects the failure. The second one detects it, too, or is aborted by the call of the first
+    # one.
     ok "$kind: a rank that waits in a group without the dead one hears of it by the call of the others" all \
       'has "^now rank 2 of 3.*aborted: the ranks that are left call tutti.torch.grow"' 'has "^now rank [01] of 3.*rank 1 .*died"' \
       'count "^now rank . of 3.*\(ranks that are left call tutti.torch.grow\|rank 1 .*died\)" 3'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# torch_flight.sh - the flight record of PyTorch's process groups: each operation, its sizes and its end; the files after a
-# failure, which PyTorch's analyzer reads.
+# torch_flight.sh - the flight records of PyTorch's process groups: each operation, its sizes and its completion; and the files
+# that are written after a failure, for PyTorch's analyzer.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/torch.bash"
@@ -24,7 +24,7 @@ for kind in $kinds; do
     "read_files rank_ '^4 collectives, .*: started, started, started\$'" \
     "grep -q '\"profiling_name\": \"nccl:all_reduce\"' '$work/words_0.json'" '[ -s "$work/words_1.json" ] && [ -s "$work/words_2.json" ]'
   ok "$kind: a folder that is not there" grep -q 'TORCH_NCCL_DEBUG_INFO_TEMP_FILE: the flight record is not written' "$work/err"
-  [ "$kind" = "${kinds%% *}" ] || [ "${TUTTI_TEST_ALL:-}" = 1 ] || continue # in full for each kind
+  [ "$kind" = "${kinds%% *}" ] || [ "${TUTTI_TEST_ALL:-}" = 1 ] || continue # only the full test runs each kind
   forked 1 TORCH_FR_BUFFER_SIZE=4 $prog ring
   ok "$kind: as many as TORCH_FR_BUFFER_SIZE says" all 'status 0' 'count "^kept .7, 8, 9, 10.$" 1'
   forked 1 TORCH_FR_BUFFER_SIZE=0 $prog ring

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# torch_lives.sh - PyTorch's process groups over a store that outlives them: made and destroyed again and again, and after torchrun
-# has started all ranks again after a kill and after an exception, 10 times; in full 50 times.
+# torch_lives.sh - PyTorch's process groups over a store that outlives them: groups are made and destroyed repeatedly, and
+# torchrun restarts all ranks after a kill and after an exception, 10 times; 50 times in the full test.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/torch.bash"
@@ -9,7 +9,7 @@ prog=python/tests/torch_lives.py
 rounds=20 lives=10
 [ "${TUTTI_TEST_ALL:-}" ] && rounds=200 lives=50
 export LOGLEVEL=ERROR PYTHONUNBUFFERED=1
-# A port outside the range from which the system picks ports for other programs.
+# A port outside the range of ephemeral ports, which the system assigns to other programs.
 free_port() {
   local port
   until port=$(shuf -i 20000-32000 -n 1) && ! : 2>/dev/null >"/dev/tcp/127.0.0.1/$port"; do :; done
@@ -37,7 +37,7 @@ torchrun() { # RANKS SECONDS OPTION... -- ARGUMENT...
     -r 1 -t 1 --log_dir "$work/logs" $prog "${@:2}" >"$work/out" 2>"$work/err" </dev/null || rc=$?
   cat "$work/out" "$work/err" >"$work/both"
 }
-# Through torchrun's command itself in full; otherwise through its agent, in a process that forks the ranks.
+# The full test uses the command torchrun; otherwise its agent is used, in a process that forks the ranks.
 restarts() { # RANKS LIVES kill|raise
   local port=0
   for how in "--standalone" "--master_addr 127.0.0.1 --master_port"; do

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# torch_two.sh - what PyTorch 2 builds on process groups (python/tests/torch_two.py), on 2 ranks; in full also on 4.
+# torch_two.sh - features of PyTorch 2 that use process groups (python/tests/torch_two.py), on 2 ranks; in the full test also on
+# 4.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/torch.bash"

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# turns.sh - the drop-in measures itself and the MPI. The test makes one of the two slow, and the other must serve each kind of call
-# after the first calls. tutti serves floating-point sums on three ranks, and every call with TUTTI_DROPIN=always. The outcome depends
-# on time, so a run is repeated if another process disturbed it.
+# turns.sh - the drop-in times its own collectives and those of the MPI. The test makes one of the two slow; after the first
+# calls the other one must execute each kind of call. tutti executes floating-point sums on three ranks, and every call with
+# TUTTI_DROPIN=always. The outcome depends on time, so a run is repeated if another process disturbed it.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 . "${BASH_SOURCE%/*}/../support/dropin.bash"
 unset TUTTI_DROPIN
 
-# by FUNCTION: who serves it after its first calls, as the report says, once for each kind.
+# by FUNCTION: the side that executes it after the first calls, from the report, once for each kind of call.
 by() {
   sed -n "s/.*\"function\": \"$1\", \"bytes_to\".*\"by\": \"\([A-Za-z]*\)\".*/\1/p" "$report" | tr '\n' ' '
 }
-run() { # RANKS: of the program; the MPI's processes reach each other as the caller's variables say
+run() { # RANKS: runs the program; the caller's variables choose the MPI's transport
   rm -f "$report"
   run_mpi "$TUTTI" mpi "--report=$report" "$(starter ompi)" -n "$1" "$BUILD/tests/ompi/drop_turns"
 }

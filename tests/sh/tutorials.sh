@@ -1,5 +1,5 @@
-# tutorials.sh - the tutorials of docs/tutorials/ do what they say: their programs are saved, their commands run in order,
-# and each line of an expected output comes, with anything in the place of "...".
+# tutorials.sh - the tutorials of docs/tutorials/ work: their programs are saved, their commands run in order, and each
+# line of the expected output is printed, where "..." matches any text.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
@@ -7,7 +7,7 @@ root=$PWD
 case $BUILD in /*) built=$BUILD ;; *) built=$PWD/$BUILD ;; esac
 CC=${CC:-gcc}
 
-# What an installed tutti would offer: the command, and pkg-config's answer.
+# Simulates an installed tutti: the command, and the output of pkg-config.
 mkdir "$work/bin"
 ln -s "$TUTTI" "$work/bin/tutti"
 printf '#!/bin/sh\necho "-I%s/include %s/libtutti.a -pthread -lm %s"\n' "$root" "$built" "${SANITIZE:-}" >"$work/bin/pkg-config"
@@ -17,8 +17,8 @@ printf '#!/bin/sh\nexec %s -s CC=%s "$@"\n' "$(command -v make)" "$CC" >"$work/b
 chmod +x "$work"/bin/*
 export PATH=$work/bin:$built:$PATH PYTHONPATH=$root/python${PYTHONPATH:+:$PYTHONPATH}
 
-# Splits a page: programs into files named by their first line; commands into 1.sh, 2.sh ..., and the output that is
-# expected of the commands so far into 1.want, 2.want ...
+# Splits a page: programs into files named by their first line; commands into 1.sh, 2.sh ..., and the expected output
+# of the commands up to that point into 1.want, 2.want ...
 cat >"$work/split.py" <<'EOP'
 import re, sys
 page, folder = sys.argv[1:]
@@ -35,7 +35,7 @@ for kind, body in re.findall(r"^```(\w+)\n(.*?)^```$", open(page).read(), re.S |
         open("%s/%d.want" % (folder, n), "w").write(body)
 EOP
 
-# expected FILE: each line of the file is in $work/out, as a pattern.
+# expected FILE: checks that each line of the file, as a pattern, matches in $work/out.
 expected() {
   local line pattern
   while IFS= read -r line; do
@@ -44,7 +44,7 @@ expected() {
   done <"$1"
 }
 
-# tutorial NAME [FOLDER]: runs its commands in FOLDER (one of its own), a test for each block.
+# tutorial NAME [FOLDER]: runs its commands in FOLDER (default: a new folder), with a test for each block.
 tutorial() {
   local name=$1 folder=${2:-$work/$1} i rc
   mkdir -p "$folder" && "$python" "$work/split.py" "$root/docs/tutorials/$name.md" "$folder"
@@ -67,7 +67,7 @@ else
   skip "faster" "no Open MPI, or no drop-in for it" 4
 fi
 
-# The algorithm becomes a part of a copy of the sources; only what its two files touch is compiled.
+# The algorithm is added to a copy of the sources; only the files that depend on its two files are compiled.
 copy=$work/tutti
 mkdir -p "$copy/build"
 cp -a Makefile mk tools cli src net tcp include examples docs "$copy"

@@ -1,4 +1,4 @@
-# variables.sh - every TUTTI_ variable that the sources read is in the table, and tutti warns of others.
+# variables.sh - every TUTTI_ variable that the sources read is in the table, and tutti warns of unknown ones.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 
@@ -9,8 +9,8 @@ ok "the table has names" '[' "$(wc -l <"$work/table")" -ge 40 ']'
 ok "each name once" '[' -z "$(uniq -d "$work/table")" ']'
 ok "each has a sentence" '[' "$(grep -c -E '^      [A-Z`~]' "$work/help")" -ge "$(wc -l <"$work/table")" ']'
 
-# What the sources ask for: by a function that reads the environment, or as a whole word between quotes, as tables of
-# names hold it. Words of the API, such as an error's name in a message, are no variables.
+# The variables that the sources read: arguments of functions that read the environment, or whole words between quotes, as in
+# tables of names. Words of the API, such as the name of an error in a message, do not count as variables.
 sources() { find "$@" -type f '(' -name '*.[ch]' -o -name '*.cpp' -o -name '*.py' ')' -print0; }
 product="src cli mpi ucx tcp pmix gpu shim sim c10d python/tutti examples"
 {
@@ -23,7 +23,7 @@ product="src cli mpi ucx tcp pmix gpu shim sim c10d python/tutti examples"
 ok "the sources read variables" '[' "$(wc -l <"$work/read")" -ge 35 ']'
 ok "every variable that the sources read is in src/core/variables.def" \
   '[' -z "$(comm -13 "$work/table" "$work/read" | tee "$work/err")" ']'
-# The last groups are not read by sources: other programs', and those of scripts.
+# The sources do not read the last groups, which are variables of other programs and of scripts.
 sed '/^Not read by tutti/,$d' "$work/help" | sed -nE 's/^  (TUTTI_[A-Z_]+)=.*/\1/p' | sort >"$work/said"
 ok "every variable of the table is read" '[' -z "$(comm -23 "$work/said" "$work/read" | tee "$work/err")" ']'
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# waits.sh - the waits of docs/reliability.md ("Every wait") for ranks that do not do their part: each warns after 10 s, is shown
-# by the doctor, ends at the time limit, and ends by an interrupt, as the table says. In shared memory, and over TLS between
-# hosts, which are all this one.
+# waits.sh - the waits of docs/reliability.md ("Every wait") for ranks that do not do their part. Each one warns after 10 s, is
+# shown by the doctor, ends at the time limit, and can be interrupted, as stated in the table. In shared memory, and over TLS
+# between hosts that are all this machine.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 n=0
-play() { # ROW WHERE OPTIONS...: of tutti run
+play() { # ROW WHERE OPTIONS...: options of tutti run
   local row=$1 where=$2 way says=3
   shift 2
   for way in limit interrupt; do
@@ -25,7 +25,7 @@ if [ -e "$BUILD/libtutti_tls.so" ]; then
   export TUTTI_TLS=all TUTTI_NODES=0,1
   for r in $calls; do play $r "over TLS" --hosts localhost:1,localhost:1; done
   play joiner "over TLS" -r 1 --hosts localhost:1,localhost:1
-  export TUTTI_CONNECT_TIMEOUT=2 # s of the launcher, whose clock goes as ever
+  export TUTTI_CONNECT_TIMEOUT=2 # s; for the launcher, which has the normal clock
   play joiners "over TLS" -r 1 --hosts localhost:1,localhost:1
 else
   skip "over TLS" "libtutti_tls.so was not built (make tls)" 22

@@ -1,11 +1,12 @@
-"""PyTorch over tutti: an unchanged DistributedDataParallel script trains on it after one changed word.
+"""PyTorch's distributed backend "tutti". To train a DistributedDataParallel script on it, import this module and change the
+name of the backend:
 
     import torch.distributed as dist
     import tutti.torch                      # makes the backend "tutti" known
     dist.init_process_group("tutti")
 
-Ranks come from `tutti run -n 4 python3 train.py`, from mpirun, or from torchrun. Tensors are on the CPU, or on a GPU where
-the library finds NVIDIA's driver; ranks of one host share memory, and hosts talk through UCX. See docs/torch.md.
+Start the ranks with `tutti run -n 4 python3 train.py`, with mpirun, or with torchrun. Tensors may be on the CPU, and on a GPU
+if the library finds NVIDIA's driver. Ranks on one host use shared memory, ranks on different hosts UCX. See docs/torch.md.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -37,13 +38,13 @@ _NAMED = re.compile(r"_c10d_(\w+)\.cpython-(\d)(\d+)")
 
 
 def _reason(error: ImportError) -> str:
-    """Why the backend in Python runs: what was said when the package was installed, else the error."""
+    """Why the backend in Python is used: the reason noted when the package was installed, or the text of the error."""
     said = Path(__file__).with_name("left_out.txt")
     return said.read_text().strip() if said.exists() and os.environ.get("TUTTI_TORCH") != "python" else str(error)
 
 
 def _compiled() -> Any:
-    """The one for this version of PyTorch, and of Python. Its name is that of tools/torch_flags.py."""
+    """The compiled backend for this version of PyTorch and of Python. tools/torch_flags.py chooses its name."""
     version, python = str(_torch.__version__), ".".join(platform.python_version_tuple()[:2])
     if ".dev" not in version:
         version = ".".join(version.split(".")[:2])
@@ -60,7 +61,7 @@ try:
         raise ImportError("TUTTI_TORCH=python")
     _c10d = _compiled()
 except ImportError as _why:
-    from . import _plain as _c10d  # the same, without a compiler
+    from . import _plain as _c10d  # the backend in Python, with the same functions
     COMPILED = False
     WHY_PLAIN = _reason(_why)
 else:
@@ -76,17 +77,18 @@ __all__ = ["COMPILED", "WHY_PLAIN", "average_hook", "explain", "flight_record", 
 
 
 def register() -> None:
-    """What PyTorch calls for init_process_group("tutti") without this import: the import has made the backend known."""
+    """The entry point that PyTorch calls for init_process_group("tutti"). The import of this module registers the backend."""
 
 
 def explain(bytes: int, group: Any = None) -> str:
-    """Which plan an all_reduce of this many bytes of float runs in this process group, and why."""
+    """Explain which plan an all_reduce of this many bytes of float runs in a process group, and why. group None: the default
+    group."""
     return str(_c10d.explain(_default_group() if group is None else group, bytes))
 
 
 def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
-    """Called by init_process_group and new_group. The first group says, on rank 0, that the slower backend runs, unless
-    the user asked for it."""
+    """Make a process group; init_process_group and new_group call this. Rank 0 warns if the slower backend in Python is used,
+    unless the user selected it."""
     if not COMPILED and not rank and os.environ.get("TUTTI_TORCH") != "python":
         warnings.warn(f"tutti's PyTorch backend runs in Python ({WHY_PLAIN}). It gives the same results and takes longer "
                       "for each call, because every call passes through the interpreter. `make torch` builds the compiled "
@@ -100,7 +102,7 @@ def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
 
 
 def _at_exit() -> None:
-    """Tell the ranks that wait for this one which exception has ended it; then wait for operations in flight."""
+    """If an exception ended the program, abort all groups with its text. Then wait for operations in flight."""
     why = _fatal()
     if why is not None:
         _c10d.abort(_short(_raised(why)).decode())

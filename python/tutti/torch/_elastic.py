@@ -1,9 +1,9 @@
-"""A world that shrinks and grows without a restart: after a failure the surviving ranks make the default process group anew.
+"""Recovery without a restart: after a failure the surviving ranks make a new default process group, with fewer or more ranks.
 
-Idea       what the ranks share is a communicator, so that one shrinks or grows (tutti_fault.h). PyTorch keeps everything
-           else by the default group, so that one is destroyed and made again, as a copy of the new communicator.
-Invariant  when one surviving rank calls `shrink` or `grow`, all groups of its old world are aborted. So no other rank goes on
-           waiting in one of them, and its error brings it here, too.
+Idea       The communicator of the default group shrinks or grows (tutti_fault.h). PyTorch ties all other state to the default
+           group, which is therefore destroyed and made again, from a copy of the new communicator.
+Invariant  When one surviving rank calls `shrink` or `grow`, all process groups of the old world are aborted. A rank that is
+           still waiting in one of them therefore gets an error, and calls `shrink` or `grow` as well.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -23,36 +23,37 @@ from . import _flight, _launch
 from ._stubs import default_group
 
 __all__ = ["grow", "newcomer", "shrink"]
-_limits: list[datetime.timedelta] = []  # of the default group
+_limits: list[datetime.timedelta] = []  # the timeout of the default group
 
 
 def note_limit(timeout: datetime.timedelta) -> None:
-    """Called with each new group's: the first one of a world is the default group."""
+    """Called with the timeout of each new group. Keeps that of the default group, which is the first group of a world."""
     if not _dist.is_initialized():
         _limits[:] = [timeout]
 
 
 def shrink(*, timeout: Optional[datetime.timedelta] = None) -> None:
-    """Make the world anew from the ranks that are left, in the same order. Collective over them.
+    """Replace the default process group by one of the surviving ranks, in the same order. Collective over the survivors.
 
-    Call it after an operation has failed: catch RuntimeError, or tutti.TuttiError with the backend in Python. It destroys
-    all process groups; an operation in which a slower rank still is fails there, and that rank calls it as well. Afterwards
-    `torch.distributed.get_rank()` and `get_world_size()` give the new numbers. Make what holds a process group again:
-    DistributedDataParallel, groups of `new_group`. See docs/torch.md.
+    Call this after an operation has failed: catch RuntimeError, or tutti.TuttiError with the backend in Python. All process
+    groups are destroyed. If another rank is still inside an operation, that operation fails there; its program must then call
+    this function, too. `torch.distributed.get_rank()` and `get_world_size()` return the new values afterwards. Objects that
+    hold a process group, such as DistributedDataParallel and groups of `new_group`, must be made again. See docs/torch.md.
 
-    timeout  of the new default group; None: that of the old one
+    timeout  timeout of the new default group; None: that of the old one
     """
     _anew("shrink", timeout, lib.tutti_comm_shrink)
 
 
 def grow(least: int = 0, *, timeout: Optional[datetime.timedelta] = None) -> None:
-    """As `shrink`, and processes that `tutti run --respawn` started in place of dead ranks join, as the last ranks.
+    """Like `shrink`, but processes that `tutti run --respawn` started to replace failed ranks join, as the last ranks.
 
-    In a joiner (`tutti.torch.newcomer()` is true) `import tutti.torch` waits for this call of the others, and
-    `init_process_group("tutti")` makes it a rank of their world. It has none of their data: broadcast what it needs from rank
-    0, which is never a joiner; DistributedDataParallel does so with parameters.
+    In a joining rank `tutti.torch.newcomer()` is true. There `import tutti.torch` waits until the other ranks call `grow`, and
+    `init_process_group("tutti")` makes the process a rank of the new world. A joining rank has no data: broadcast what it needs
+    from rank 0, which is never a joining rank. DistributedDataParallel broadcasts the parameters.
 
-    least    wait for at least this many joiners, up to TUTTI_CONNECT_TIMEOUT (120 s); 0: do not wait
+    least    wait for at least this many joining ranks, at most TUTTI_CONNECT_TIMEOUT (120 s); 0: do not wait
+    timeout  timeout of the new default group; None: that of the old one
     """
     _anew("grow", timeout, lib.tutti_comm_grow, least)
 
@@ -72,7 +73,7 @@ def _anew(call: str, timeout: Optional[datetime.timedelta], function: Any, *argu
     check(status)
     assert comm is not None
     before = _create._world
-    tutti.init(comm)  # as in a joiner
+    tutti.init(comm)  # the default communicator of tutti, as in a joining rank
     if before is not None:
         before.free()
     os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "False"

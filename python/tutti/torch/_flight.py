@@ -1,10 +1,10 @@
-"""The last operations of all process groups, as PyTorch's flight recorder has them: which ones each rank began and completed.
+"""Flight records, in the format of PyTorch's flight recorder: the last operations that each rank began and completed.
 
-After a failure, such as a timeout, the records of all ranks show where they part. PyTorch's analyzer (python3 -m
-torch.distributed.flight_recorder.fr_trace FOLDER) reads them: a dictionary with "version", "pg_config", "pg_status" and
-"entries", pickled, one file per rank. The analyzer takes names that begin with "nccl:" only, so all names do.
+After a failure, such as a timeout, the records of all ranks show where the ranks diverged. PyTorch's analyzer (python3 -m
+torch.distributed.flight_recorder.fr_trace FOLDER) reads one file per rank, a pickled dictionary with "version", "pg_config",
+"pg_status" and "entries". It accepts only names that begin with "nccl:", so all names here do.
 
-The compiled backend has a ring of its own (c10d/flight.hpp); Ring is that of the backend in Python.
+Ring stores the operations of the backend in Python; the compiled backend stores its own (c10d/flight.hpp).
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -22,8 +22,8 @@ import torch.distributed as _dist
 import tutti
 
 _VERSION = "2.10"  # of the format
-_NAMES = {"all_reduce_coalesced": "allreduce_coalesced", "barrier": "all_reduce_barrier"}  # here, and NCCL's
-_worlds: list[bool] = [False]  # per world of this process: has a failure been written?
+_NAMES = {"all_reduce_coalesced": "allreduce_coalesced", "barrier": "all_reduce_barrier"}  # name here: name of the NCCL backend
+_worlds: list[bool] = [False]  # for each world of this process: has the record been written after a failure?
 
 
 def _size() -> int:
@@ -42,7 +42,7 @@ class Ring:
 
     def add(self, group: int, name: str, inputs: Iterable[Any], outputs: Iterable[Any], timeout: float,
             ends: Optional[tuple[int, int]] = None) -> dict[str, Any]:
-        """An operation begins. ends: this rank and the other one, of a message."""
+        """Add an operation that begins. ends: for a message, this rank and the peer."""
         message = ends is not None
         self._last += 1
         self._seqs[group, message] += 1
@@ -57,7 +57,7 @@ class Ring:
         return entry
 
     def last(self, group: int) -> int:
-        """How many collectives the group has begun."""
+        """The number of collectives that the group has begun."""
         return int(self._seqs[group, False])
 
     def records(self) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ _TYPES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16"
 
 
 def _type_name(tensor: Any) -> str:
-    """As C++ prints it."""
+    """The name of the tensor's type in C++."""
     name = str(tensor.dtype).replace("torch.", "")
     return _TYPES.get(name, name)
 
@@ -78,7 +78,7 @@ def _type_name(tensor: Any) -> str:
 # ---- in PyTorch's form ----
 
 def _groups() -> dict[int, tuple[str, str, list[int]]]:
-    """Name, description and ranks of the groups that PyTorch knows, by their numbers here."""
+    """Name, description and ranks of PyTorch's process groups on tutti, by tutti's number of the group."""
     from . import _c10d
     module = _dist.distributed_c10d
     world = getattr(module, "_world", None)
@@ -89,7 +89,7 @@ def _groups() -> dict[int, tuple[str, str, list[int]]]:
 
 
 def _sizes(name: str, sizes: list[list[int]]) -> list[list[int]]:
-    """The analyzer takes a list of tensors for one tensor."""
+    """The sizes of the operation's tensors as the analyzer expects them: a list of tensors counts as one tensor."""
     if name == "all_to_all":
         return [[sum(math.prod(one) for one in sizes)]]
     return [[len(sizes)] + sizes[0]] if name in ("all_gather", "reduce_scatter") and len(sizes) > 1 else sizes
@@ -114,8 +114,8 @@ def _entry(e: dict[str, Any], group: tuple[str, str, list[int]], collectives: in
 
 
 def flight_record() -> dict[str, Any]:
-    """The last operations of this rank's process groups, 2000 (TORCH_FR_BUFFER_SIZE), in the form of PyTorch's flight
-    recorder. Local. json and pickle can write it."""
+    """The last operations of this rank's process groups, in the format of PyTorch's flight recorder. TORCH_FR_BUFFER_SIZE is
+    their maximum number (2000). Local. json and pickle can store the result."""
     from . import _c10d
     groups = _groups()
     last: dict[int, int] = {}
@@ -123,7 +123,7 @@ def flight_record() -> dict[str, Any]:
     status: dict[str, dict[str, int]] = {}
     for e in _c10d.records():
         if e["group"] not in groups:
-            continue  # it was destroyed
+            continue  # the group was destroyed
         group = groups[e["group"]]
         if not e["message"]:
             last[e["group"]] = e["seq"]
@@ -155,16 +155,16 @@ _FILES: dict[str, Callable[[str, dict[str, Any]], None]] = {
 
 
 def asked() -> bool:
-    """Does the environment name a file?"""
+    """Does an environment variable name a file for the record?"""
     return any(os.environ.get(name) for name in _FILES)
 
 
 def failed() -> None:
-    """An operation has failed: writes the record, once per world. Errors of files are not the program's."""
+    """Write the record after an operation has failed, once per world. An error while writing gives a warning only."""
     if _worlds[-1] or not asked() or not _dist.is_initialized():
         return
     _worlds[-1] = True
-    again = f"world{len(_worlds)}_" if len(_worlds) > 1 else ""  # ranks have other numbers since it was made anew
+    again = f"world{len(_worlds)}_" if len(_worlds) > 1 else ""  # a new default group numbers its ranks differently
     record = flight_record()
     for name, write in _FILES.items():
         if os.environ.get(name):
@@ -175,5 +175,5 @@ def failed() -> None:
 
 
 def new_world() -> None:
-    """The default group is made anew."""
+    """Note that a new default group is made."""
     _worlds.append(False)

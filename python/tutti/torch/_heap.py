@@ -1,8 +1,8 @@
-"""The buckets of DistributedDataParallel, in the memory that the ranks of a machine share.
+"""Allocates the buckets of DistributedDataParallel in memory that the ranks of a machine share.
 
-DDP makes a Reducer, which takes memory for its buckets when it is made, and again before the second step, when it knows
-the order of the gradients. This Reducer is PyTorch's own; if its process group is the compiled "tutti", its memory comes
-from the group's heap (c10d/heap.hpp).
+DDP's Reducer allocates its buckets when it is made, and again before the second step, when the order of the gradients is
+known. The subclass here makes these allocations come from the shared heap of the process group (c10d/heap.hpp), if that is a
+group of the compiled backend "tutti".
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ._stubs import ReducerBase
 
 
 def use(place: Callable[[Any], None]) -> None:
-    """Make DDP use it. place(group): this thread's new tensors lie in the group's heap; None: no longer."""
+    """Make DDP use this Reducer. place(group): allocate this thread's new tensors in the group's heap; None: no longer."""
 
     @contextlib.contextmanager
     def in_heap_of(group: Any) -> Iterator[None]:

@@ -1,8 +1,9 @@
-"""What init_process_group wants to know where torchrun has not said it: RANK, WORLD_SIZE, LOCAL_RANK,
-MASTER_ADDR and MASTER_PORT, for ranks that `tutti run` or mpirun has started.
+"""Sets the variables that init_process_group needs and that torchrun would set, RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and
+MASTER_PORT, for ranks that `tutti run` or mpirun started.
 
-These ranks have a communicator already, so their first process group is a copy of it (`take`), and need not meet through
-PyTorch's store. A joiner, which `tutti run --respawn` has started, gets it when the others call `tutti.torch.grow`.
+These ranks have a communicator already. Their first process group is made from it (`take`), without a rendezvous through
+PyTorch's store. A joining rank, which `tutti run --respawn` started, gets its communicator when the other ranks call
+`tutti.torch.grow`.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -15,13 +16,13 @@ from typing import Optional
 
 import tutti
 
-_ready: Optional[tutti.Comm] = None  # of the next process group
+_ready: Optional[tutti.Comm] = None  # the communicator of the next process group
 _STARTERS = ("TUTTI_SIZE", "TUTTI_SHM_FD", "TUTTI_ID", "PMIX_RANK")
 
 
 def prepare() -> None:
-    """Collective over the ranks that a launcher has started. Does nothing in their children, or if the variables are
-    set."""
+    """Set the variables. Collective over the ranks that a launcher started. Does nothing in their child processes, or if the
+    variables are set."""
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ or multiprocessing.parent_process() is not None:
         return
     if not any(name in os.environ for name in _STARTERS):
@@ -30,7 +31,7 @@ def prepare() -> None:
 
 
 def introduce(comm: tutti.Comm) -> None:
-    """The next process group is that of `comm`. Collective: rank 0 says where its store will be."""
+    """Use `comm` for the next process group, and set the variables. Collective: rank 0 broadcasts the address of its store."""
     global _ready
     here = socket.gethostname().encode()[:64].ljust(64, b"\0")
     hosts = bytearray(64 * comm.size)
@@ -48,8 +49,8 @@ def introduce(comm: tutti.Comm) -> None:
 
 
 def await_store(rank: int) -> None:
-    """Wait until rank 0's store listens. PyTorch's own waits a second after each vain attempt."""
-    until = time.monotonic() + 10  # then PyTorch's error says what is wrong
+    """Wait until rank 0's store accepts connections. PyTorch itself would pause for a second after each failed attempt."""
+    until = time.monotonic() + 10  # after that, PyTorch reports the error
     while rank and time.monotonic() < until:
         try:
             socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), 10).close()
@@ -59,14 +60,14 @@ def await_store(rank: int) -> None:
 
 
 def take(rank: int, size: int) -> Optional[tutti.Comm]:
-    """The communicator of the first process group that these ranks make; None: they have none, and meet."""
+    """The communicator for the first process group of these ranks; None: the ranks must connect through the store."""
     global _ready
     comm, _ready = _ready, None
     return comm if comm is not None and comm._handle is not None and (comm.rank, comm.size) == (rank, size) else None
 
 
 def _free_port() -> int:
-    """A free port; PyTorch's store takes it a moment later."""
+    """A port that is free now; PyTorch's store will listen on it."""
     with socket.socket() as s:
         s.bind(("", 0))
         return int(s.getsockname()[1])

@@ -1,8 +1,8 @@
-"""Tensors whose elements are not in order, as in c10d/layout.cpp: transposed, channels_last, sliced, expanded.
+"""Tensors that are not contiguous: transposed, channels_last, sliced, expanded. The same as in c10d/layout.cpp.
 
-tutti sums element by element, in the order of the indices, so ranks may have different memory layouts. A tensor in that
-order is used where it is; any other is copied, and the result is copied back. Several elements of an expanded tensor share
-memory: they get the first one's result if the others' results equal it but for rounding.
+tutti sums element by element, in the order of the indices, so ranks may have different memory layouts. Contiguous tensors are
+used in place; other tensors are copied, and the result is copied back. If elements of an expanded tensor share memory, they
+get the result of the first one; the results of the others must be equal up to rounding.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -11,17 +11,17 @@ import torch
 
 
 def room(t: torch.Tensor) -> torch.Tensor:
-    """The tensor itself if its elements are in order, else new memory for as many."""
+    """The tensor itself if it is contiguous, otherwise a new tensor of the same shape."""
     return t if t.is_contiguous() else torch.empty(t.shape, dtype=t.dtype, device=t.device)
 
 
 def host_room(t: torch.Tensor) -> torch.Tensor:
-    """The same in the memory of the CPU, through which messages go."""
+    """The same in CPU memory, which messages need."""
     return room(t) if t.device.type == "cpu" else torch.empty(t.shape, dtype=t.dtype, device="cpu")
 
 
 def put_back(call: str, to: torch.Tensor, source: torch.Tensor) -> None:
-    """Copy elements back into the tensor, unless they are there already."""
+    """Copy the result into the tensor, unless it was computed in place."""
     if to.data_ptr() == source.data_ptr():
         return
     to = to.detach()
@@ -37,7 +37,8 @@ def put_back(call: str, to: torch.Tensor, source: torch.Tensor) -> None:
 
 
 def _shares(t: torch.Tensor) -> bool:
-    """May two elements share memory? No, if each dimension's stride exceeds the extent of all smaller ones."""
+    """May two elements share memory? No, if the stride of each dimension exceeds the extent of all dimensions with smaller
+    strides."""
     last = 0
     for step, extent in sorted((t.stride(d), t.size(d)) for d in range(t.dim()) if t.size(d) > 1):
         if step <= last:
@@ -47,7 +48,7 @@ def _shares(t: torch.Tensor) -> bool:
 
 
 def _alike(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Equal, or as near as sums that were rounded in different orders."""
+    """Are the tensors equal, except for differences that rounding in different orders can cause?"""
     if not (a.is_floating_point() or a.is_complex()):
         return bool(torch.equal(a, b))
     wide = torch.complex128 if a.is_complex() else torch.float64

@@ -1,8 +1,9 @@
-"""Messages of a process group in Python, as in c10d/mail.cpp.
+"""Messages of a process group of the backend in Python. The same as in c10d/mail.cpp.
 
-tutti's messages between two ranks come in order and have no tags. So each message is two: a header with tag and size,
-then the bytes. While a thread wants a message from a rank, a receive for one header from it is posted; a message that
-is not wanted yet is kept. A thread drives them all, and sleeps a little longer after each poll without success.
+tutti's messages between two ranks are ordered and have no tags. Each message of PyTorch is therefore sent as two: a header
+with tag and size, and the data. While the program waits for a message from a rank, a receive of one header from that rank is
+posted. A message that no receive matches yet is kept. One thread advances all messages; after each poll without progress it
+sleeps a little longer.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -27,21 +28,21 @@ _HEADER = struct.Struct("qq")  # tag, bytes
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:
-    """Its bytes."""
+    """The bytes of a tensor."""
     plain = torch.view_as_real(tensor) if tensor.is_complex() else tensor
     return plain.reshape(-1).view(torch.uint8)
 
 
 class Message(WorkBase):
-    """A message that is sent or received; `wait`, `exception` and `is_success` give its outcome."""
+    """A message that is being sent or received; `wait`, `exception` and `is_success` report its outcome."""
 
     def __init__(self, mail: "Mail", tensor: torch.Tensor, result: Tensors, peer: int, tag: int,
                  entry: dict[str, Any]) -> None:
         super().__init__()
-        self._entry = entry  # of the flight record
+        self._entry = entry  # the entry in the flight record
         self._home, self._room = tensor, host_room(tensor)
         self.peer, self.tag, self.place = peer, tag, _flat(self._room)
-        self.requests: list[tutti.Request] = []  # of one that goes
+        self.requests: list[tutti.Request] = []  # of a message that is being sent
         self._mail, self._result, self._source = mail, result, ANYONE
         self._over = threading.Event()
         self._why: Optional[Exception] = None
@@ -59,7 +60,7 @@ class Message(WorkBase):
         self._over.set()
 
     def announce(self) -> None:
-        """Called without any lock: callbacks may send and receive."""
+        """Complete the future. Called without holding a lock, because callbacks may send and receive."""
         if self._why is None:
             self._future.set_result(self._result)
         else:
@@ -71,7 +72,7 @@ class Message(WorkBase):
         self._mail.drive(self._over)
         try:
             over = self._over.wait(limit if limit > 0 else None)
-        except BaseException:  # of a signal handler
+        except BaseException:  # raised by a signal handler
             self._mail.abort("it was interrupted while it waited")
             raise
         if not over:
@@ -102,18 +103,18 @@ class Message(WorkBase):
 
 
 class Mail:
-    """Messages over a communicator, which it owns."""
+    """All messages of a process group, over a communicator that this object owns."""
 
     def __init__(self, comm: tutti.Comm) -> None:
         self._comm = comm
-        self._lock = threading.Condition()  # of all that follows
+        self._lock = threading.Condition()  # protects all following fields
         self._out: list[Message] = []
         self._wanted: list[Message] = []
-        self._kept: list[tuple[int, int, torch.Tensor]] = []  # rank, tag, bytes
-        self._coming: dict[int, Optional[Message]] = {}  # by rank: the header is here, the bytes are not
+        self._kept: list[tuple[int, int, torch.Tensor]] = []  # unexpected messages: rank, tag, bytes
+        self._coming: dict[int, Optional[Message]] = {}  # by rank: messages whose header has arrived, but not the data
         self._lines = [self._arrivals(rank) for rank in range(comm.size) if rank != comm.rank]
-        self._settled: list[Message] = []  # to be announced
-        self._why: Optional[Exception] = None  # the communicator is of no use any more
+        self._settled: list[Message] = []  # complete, but not announced yet
+        self._why: Optional[Exception] = None  # the error after which the communicator cannot be used
         self._over = False
         self._thread: Optional[threading.Thread] = None
 
@@ -124,7 +125,7 @@ class Mail:
         return self._add(self._wanted, Message(self, tensor, result, source, tag, entry))
 
     def withdraw(self, message: Message) -> None:
-        """A receive whose message has not begun to come fails."""
+        """Make a receive fail, unless its message has begun to arrive."""
         with self._lock:
             if message in self._wanted:
                 self._wanted.remove(message)
@@ -146,7 +147,7 @@ class Mail:
             self._lock.notify()
         return message
 
-    # ---- sends and receives; by the thread only ----
+    # ---- sends and receives; called by the progress thread only ----
 
     def _settle(self, message: Message, why: Optional[Exception] = None, source: int = ANYONE) -> None:
         message.settle(why, source)
@@ -163,7 +164,7 @@ class Mail:
         return True
 
     def _arrivals(self, rank: int) -> Iterator[bool]:
-        """Receive from a rank, message after message; yields whether anything happened."""
+        """Receive messages from a rank, one after another. A generator; yields whether it made progress."""
         head = bytearray(_HEADER.size)
         while True:
             while not any(m.peer in (ANYONE, rank) for m in self._wanted):
@@ -189,7 +190,8 @@ class Mail:
             yield False
 
     def _who_wants(self, rank: int, tag: int, n: int) -> Optional[Message]:
-        """Takes the wanted message off the list. If its size differs, it fails, and the result is None."""
+        """Find the receive that matches a message, and remove it from the list. If the sizes differ, the receive fails and the
+        result is None."""
         for m in self._wanted:
             if m.peer in (ANYONE, rank) and m.tag == tag:
                 self._wanted.remove(m)
@@ -201,7 +203,7 @@ class Mail:
         return None
 
     def _hand_out(self) -> None:
-        """Deliver kept messages."""
+        """Deliver kept messages that a receive matches now."""
         for letter in list(self._kept):
             rank, tag, place = letter
             message = self._who_wants(rank, tag, len(place))
@@ -213,7 +215,7 @@ class Mail:
     # ---- progress ----
 
     def _turn(self) -> bool:
-        """Drive everything once; did anything happen?"""
+        """Poll every message once. Returns whether there was progress."""
         with self._lock:
             try:
                 if self._why is not None:
@@ -248,16 +250,16 @@ class Mail:
                 time.sleep(min(20 + 10 * vain, 1000) * 1e-6)
 
     def drive(self, over: threading.Event) -> None:
-        """In a callback, which waits for a message: no other thread would drive it."""
+        """Make progress until the event is set, if the progress thread itself waits, which happens in callbacks."""
         while threading.current_thread() is self._thread and not over.is_set():
             self._turn()
 
     def abort(self, reason: str) -> None:
-        """All messages fail, here and on the other ranks, which get the reason."""
+        """Make all messages fail, here and on the other ranks, with this reason."""
         self._comm._give_up(reason)
 
     def drain(self, seconds: float) -> None:
-        """Wait for messages in flight; those that are not complete by then are given up."""
+        """Wait up to `seconds` for messages in flight, then abort the rest. No new messages are accepted."""
         with self._lock:
             self._over = True
             self._lock.notify()
@@ -266,5 +268,5 @@ class Mail:
             if self._thread.is_alive():
                 self._comm.abort("its process group ends while messages are under way")
                 self._thread.join(seconds)
-        if self._comm._running:  # posted receives of headers: at the end no one waits for them
+        if self._comm._running:  # posted receives of headers, which nothing waits for at exit
             LIVE.discard(self._comm)

@@ -1,7 +1,7 @@
-"""The backend in Python: a barrier that names the ranks that are missing, as c10d/world.cpp.
+"""monitored_barrier for the backend in Python: a barrier that names the missing ranks. The same as in c10d/world.cpp.
 
-Each rank sends rank 0 an empty message, and rank 0 answers with a byte for each rank: 1 if it is missing. Messages have tags
-that programs do not use, one for each barrier, so a rank that comes too late disturbs no later one.
+Each rank sends an empty message to rank 0, which replies with one byte per rank: 1 if that rank is missing. Each barrier uses
+its own tag, which programs do not use, so a message that arrives too late does not disturb a later barrier.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 
-GRACE = 5.0  # s more, for rank 0's answer
+GRACE = 5.0  # additional time for rank 0's reply, in seconds
 
 
 def monitored_barrier(group: Any, limit: float, all_of_them: bool, tag: int) -> None:
-    """Raises a RuntimeError on all ranks that have come if some have not within `limit` seconds."""
+    """Raise a RuntimeError, on all ranks that have arrived, if other ranks have not arrived within `limit` seconds."""
     until = time.monotonic() + limit
     missing = torch.zeros(group.comm.size, dtype=torch.uint8)
 
@@ -46,7 +46,7 @@ def monitored_barrier(group: Any, limit: float, all_of_them: bool, tag: int) -> 
                 group.send([missing], r, tag)
     ranks = missing.nonzero().flatten().tolist()
     if ranks:
-        # On the other ranks than 0 in gloo's words, too, which programs may look for.
+        # On ranks other than 0 the message also has gloo's words, because programs may look for them.
         come = (f"Rank {group.comm.rank} successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0: "
                 if group.comm.rank else "")
         raise RuntimeError(f"tutti: monitored_barrier: {come}Rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} failed to "

@@ -1,7 +1,7 @@
-"""The backend "tutti" in Python, used if the compiled one is missing: a process group.
+"""The process group of the backend "tutti" in Python, used if the compiled backend is missing.
 
-Collectives are complete when the call returns, so they do not overlap with computation; a call costs
-some 15 us more (make bench-torch). Messages progress in their own thread (_mail.py).
+A collective is complete when the call returns, so it does not overlap with computation. A call takes about
+15 us longer (make bench-torch). Messages are advanced by a separate thread (_mail.py).
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -27,19 +27,19 @@ from ._monitored import monitored_barrier
 from ._stubs import AVG, GroupBase, Store, Tensors, backends_of, options, prefixed, work_done
 
 _RING = Ring()
-_LOOK = 0.02  # s at most between two questions to the store
-_GROUPS: list["Group"] = []  # PyTorch's half may outlive an unreferenced Python half
+_LOOK = 0.02  # longest pause between two polls of the store, in seconds
+_GROUPS: list["Group"] = []  # keeps the Python objects alive: PyTorch's C++ half may outlive an unreferenced Python half
 
-_Words = tuple[Optional[str], Optional[str]]  # of numbers, of bool
+_Words = tuple[Optional[str], Optional[str]]  # tutti's op for numbers, and for bool
 _OPS: dict[Any, _Words] = {
     ReduceOp.SUM: ("sum", "lor"), ReduceOp.PRODUCT: ("prod", "land"), ReduceOp.MIN: ("min", "land"),
     ReduceOp.MAX: ("max", "lor"), ReduceOp.BAND: ("band", "land"), ReduceOp.BOR: ("bor", "lor"),
     ReduceOp.BXOR: ("bxor", "lxor"), AVG: ("avg", None)}
-_BY_HASH = {hash(kind): words for kind, words in _OPS.items()}  # its value; to compare two takes 2 us
+_BY_HASH = {hash(kind): words for kind, words in _OPS.items()}  # by hash, because a comparison of two ReduceOps takes 2 us
 
 
 def _check(call: str, t: torch.Tensor) -> torch.Tensor:
-    """As a type of tutti's: bool by its bits."""
+    """The tensor in a type of tutti: a bool tensor as uint8. Refuses tensors that tutti cannot use."""
     if t.layout != torch.strided:
         raise ValueError(f"tutti: {call}: the tensor is sparse; make it dense (to_dense) first")
     if t.device.type != "cpu" and not (t.device.type == "cuda" and _card.present()):
@@ -58,7 +58,7 @@ _NUMPY = {torch.float32, torch.float64, torch.float16, torch.int8, torch.uint8, 
 
 
 def _seen(t: torch.Tensor) -> Any:
-    """In the fastest form for tutti: by numpy, if numpy has the type; DLPack takes some 10 us more."""
+    """The tensor in the form that is fastest for tutti: a numpy array, if numpy has the type. DLPack takes about 10 us more."""
     return t.numpy() if t.dtype in _NUMPY and t.device.type == "cpu" else t
 
 
@@ -69,7 +69,8 @@ def _only(call: str, tensors: Tensors) -> torch.Tensor:
 
 
 def _list(call: str, tensors: Tensors, n: int, like: torch.Tensor, me: Optional[int] = None) -> Tensors:
-    """One per rank, of the type and size of `like`. With `me` the sizes may differ, and rank me's is that of `like`."""
+    """Check a list with one tensor per rank, of the type and size of `like`. With `me`, sizes may differ, and only that of
+    rank `me` must be the size of `like`."""
     if len(tensors) != n:
         raise ValueError(f"tutti: {call}: {n} tensors are wanted, one per rank, not {len(tensors)}")
     if any(t.dtype != like.dtype for t in tensors):
@@ -82,7 +83,7 @@ def _list(call: str, tensors: Tensors, n: int, like: torch.Tensor, me: Optional[
 
 
 def _counts(parts: Tensors) -> Optional[list[int]]:
-    """Their numbers of elements; None: they have one size."""
+    """The numbers of elements of the parts; None if they are equal."""
     counts = [t.numel() for t in parts]
     return None if len(set(counts)) == 1 else counts
 
@@ -98,7 +99,7 @@ def _op(call: str, opts: Any, t: torch.Tensor) -> str:
 
 
 class Group(GroupBase):
-    """A process group over a communicator of tutti."""
+    """A process group on a communicator of tutti."""
 
     def __init__(self, comm: tutti.Comm, store: Store, limit: float) -> None:
         super().__init__(comm.rank, comm.size)
@@ -121,13 +122,13 @@ class Group(GroupBase):
     supports_shrinking = supports_splitting
 
     def split(self, store: Store, ranks: list[int], opts: Any) -> Optional["Group"]:
-        """The part of the group that this rank belongs to."""
+        """Make a group of these ranks; None on all other ranks."""
         if self.comm.rank not in ranks:
             return None
         return create(store, ranks.index(self.comm.rank), len(ranks), opts._timeout)
 
     def shrink(self, without: list[int], flags: int, opts: Any = None) -> Optional["Group"]:
-        """The ranks that are left meet over the group's store, so those without which they go on may be dead."""
+        """Make a group without the ranks in `without`, which may have failed. The others connect through the group's store."""
         if flags:
             self.give_up("the ranks that are left call shrink_group")
         name = "_".join(map(str, ["without", *without]))
@@ -143,7 +144,7 @@ class Group(GroupBase):
         self.give_up("its process group was aborted")
 
     def give_up(self, reason: str) -> None:
-        """All operations fail, here and on the other ranks, which get the reason."""
+        """Make all operations of this group fail, here and on the other ranks, with this reason."""
         if self.process == os.getpid():
             self.comm._give_up(reason)
             self.mail.abort(reason)
@@ -240,7 +241,7 @@ class Group(GroupBase):
         return work_done(to)
 
     def allreduce_sparse(self, tensors: Tensors, opts: Any = None) -> Any:
-        return self.allreduce(tensors, opts)  # which refuses them
+        return self.allreduce(tensors, opts)  # refuses sparse tensors
 
     def gather(self, to: list[Tensors], source: Tensors, opts: Any) -> Any:
         src = _only("gather", source).contiguous()
@@ -274,7 +275,7 @@ class Group(GroupBase):
         return work_done([])
 
     def monitored_barrier(self, opts: Any, wait_all_ranks: bool = False) -> None:
-        """Names the ranks that are missing."""
+        """A barrier that raises an error with the missing ranks."""
         given = opts.timeout.total_seconds()
         self.monitored += 1
         monitored_barrier(self, given if given >= 0 else self.limit, wait_all_ranks, -1 - self.monitored)
@@ -307,7 +308,7 @@ class Group(GroupBase):
         dst, me = [host_room(t) for t in homes], comm.rank
         if to[me].numel() != source[me].numel() or to[me].dtype != source[me].dtype:
             raise ValueError("tutti: all_to_all: what a rank keeps must have one type and size in its input and its output")
-        dst[me] = src[me]  # which needs no message
+        dst[me] = src[me]  # needs no message
         peers = [(me + i) % comm.size for i in range(1, comm.size)]
         requests = [comm.irecv(dst[peer], peer) for peer in peers if dst[peer].numel()]
         requests += [comm.isend(src[peer], peer) for peer in peers if src[peer].numel()]
@@ -344,7 +345,7 @@ class Group(GroupBase):
         return self.mail.receive(t, tensors, ANYONE, tag, self._note("recv", ANYONE, tensors))
 
 
-# The inputs and outputs of a collective's arguments.
+# A function that returns the inputs and the outputs among a collective's arguments.
 _Sides = Callable[..., "tuple[Tensors, Tensors]"]
 _COLLECTIVES: dict[str, tuple[str, _Sides]] = {
     "allreduce": ("all_reduce", lambda ts, *_: (ts, ts)),
@@ -364,7 +365,7 @@ _COLLECTIVES: dict[str, tuple[str, _Sides]] = {
 
 
 def _noted(method: Callable[..., Any], name: str, sides: _Sides) -> Callable[..., Any]:
-    """The method, which notes when it begins and ends."""
+    """The method, with an entry in the flight record."""
 
     @functools.wraps(method)
     def call(self: Group, *args: Any, **kwargs: Any) -> Any:
@@ -382,11 +383,11 @@ def _noted(method: Callable[..., Any], name: str, sides: _Sides) -> Callable[...
 
 for _name, _how in _COLLECTIVES.items():
     setattr(Group, _name, _noted(getattr(Group, _name), *_how))
-# Their names since PyTorch 2.15.
+# The names of these methods since PyTorch 2.15.
 for _name, _older in (("all_gather_single", "_allgather_base"), ("reduce_scatter_single", "_reduce_scatter_base"),
                       ("all_to_all_single", "alltoall_base")):
     setattr(Group, _name, getattr(Group, _older))
-# PyTorch 2.15 looks them up without end in a class that does not have them.
+# If a class does not have these attributes, PyTorch 2.15 looks them up in an endless recursion.
 for _name in ("supports_coalescing", "_supports_time_estimate", "supports_reconfigure", "supports_window",
               "supports_abort_hooks"):
     setattr(Group, _name, False)
@@ -395,17 +396,18 @@ for _name in ("supports_coalescing", "_supports_time_estimate", "supports_reconf
 def _has(store: Store, key: str) -> bool:
     if hasattr(store, "check"):
         return store.check([key])
-    absent = "tutti: no such key"  # PyTorch 1.13: what it is compared with comes back if there is no key
+    absent = "tutti: no such key"  # PyTorch 1.13 returns the expected value if the key does not exist
     return store.compare_set(key, absent, absent) != absent.encode()
 
 
 def _read(store: Store, key: str, seconds: float) -> bytes:
-    """Polls: after a wait that ends by its time limit, PyTorch 1.13 reads the late answer as that of the next request."""
+    """Read a key, waiting up to `seconds`. Polls, because PyTorch 1.13's store.wait is not usable with a time limit: after a
+    timeout it takes the late reply for the reply to its next request."""
     until, pause = time.monotonic() + seconds, 0.001
     while not _has(store, key):
         if time.monotonic() > until:
             raise TimeoutError(f"no '{key}' in the store within {seconds:.3g} s")
-        time.sleep(pause)  # a signal's handler may raise an exception
+        time.sleep(pause)  # a signal handler may raise an exception here
         pause = min(2 * pause, _LOOK)
     return store.get(key)
 
@@ -418,7 +420,7 @@ def _born(comm: tutti.Comm, store: Store, timeout: datetime.timedelta) -> Group:
 
 
 def adopt(handle: int, store: Store, timeout: datetime.timedelta) -> Group:
-    """A process group with a copy of this communicator. Collective."""
+    """A process group on a duplicate of this communicator. Collective."""
     status, comm = another(handle, lib.tutti_comm_dup)
     check(status)
     assert comm is not None
@@ -426,18 +428,18 @@ def adopt(handle: int, store: Store, timeout: datetime.timedelta) -> Group:
 
 
 def _ours(group: Any) -> Optional[Group]:
-    """The group of tutti's behind a process group."""
+    """The Group of this backend behind a process group, if any."""
     return next((backend for backend in backends_of(group) if isinstance(backend, Group)), None)
 
 
 def handle(group: Any) -> int:
-    """Of its communicator; 0: it is of another backend."""
+    """The handle of the group's communicator; 0 if the group has another backend."""
     ours = _ours(group)
     return ours.comm._handle or 0 if ours else 0
 
 
 def create(store: Store, rank: int, size: int, timeout: datetime.timedelta) -> Group:
-    """A process group of ranks that meet through the store. Collective."""
+    """A process group of ranks that connect through the store. Collective."""
 
     def get(key: str, seconds: float) -> bytes:
         return _read(store, key, seconds)
@@ -446,7 +448,7 @@ def create(store: Store, rank: int, size: int, timeout: datetime.timedelta) -> G
 
 
 def number(group: Any) -> int:
-    """Of this process's groups, from 0; -1: it is of another backend."""
+    """The number of the group among this process's groups, from 0; -1 if the group has another backend."""
     ours = _ours(group)
     return ours.number if ours else -1
 
@@ -462,13 +464,13 @@ def explain(group: Any, bytes: int) -> str:
 
 
 def abort(reason: str) -> None:
-    """All operations of all groups fail, here and on the other ranks, which get the reason."""
+    """Make all operations of all groups fail, here and on the other ranks, with this reason."""
     for group in _GROUPS:
         group.give_up(reason)
 
 
 def drain(seconds: float) -> None:
-    """Wait until no group has a message in flight; afterwards none accepts any."""
+    """Wait until no group has a message in flight. The groups accept no new messages."""
     for group in _GROUPS:
         if group.process == os.getpid():
             group.mail.drain(seconds)

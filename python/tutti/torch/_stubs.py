@@ -1,4 +1,4 @@
-"""PyTorch's process groups as its type stubs should have them: missing or wrong types are given here.
+"""Types of PyTorch's process groups that are missing or wrong in its type stubs.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         """An operation in Python."""
 
     class ReducerBase:
-        """What sums the gradients of DistributedDataParallel."""
+        """The object that sums the gradients of DistributedDataParallel."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None: ...
         def _rebuild_buckets(self) -> bool: ...
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 else:
     Tensors, WorkBase, Store = list, c10d.Work, c10d.Store
-    # PyTorch 2 asks a ProcessGroup for the Backend of a tensor's device; before that, the ProcessGroup does the work itself.
+    # In PyTorch 2 a ProcessGroup has a Backend for each device type; in PyTorch 1 the ProcessGroup does the work itself.
     GroupBase = c10d.Backend if hasattr(dist.ProcessGroup, "_get_backend") else c10d.ProcessGroup
     ReducerBase = c10d.Reducer
 
@@ -50,7 +50,7 @@ all_reduce: Callable[..., Any] = dist.all_reduce
 
 
 def register_backend(name: str, create: Callable[..., Any], devices: list[str]) -> None:
-    """Make a backend known, for tensors on these devices."""
+    """Register a backend for tensors on these devices."""
     if "devices" in inspect.signature(dist.Backend.register_backend).parameters:
         _register(name, create, devices=devices)
     else:  # before PyTorch 2.0
@@ -58,7 +58,7 @@ def register_backend(name: str, create: Callable[..., Any], devices: list[str]) 
 
 
 def backends_of(group: Any) -> list[Any]:
-    """What does the work of a process group."""
+    """The objects that do the work of a process group: its backends, or in PyTorch 1 the group itself."""
     if not hasattr(group, "_get_backend"):
         return [group]
     return [group._get_backend(device) for device in group._device_types]
@@ -75,6 +75,6 @@ _work_of: Callable[[Any], Any] = getattr(c10d, "_create_work_from_future")
 
 def work_done(result: Tensors) -> Any:
     """An operation that is complete."""
-    future = torch._C.Future([])  # torch.futures' own does the same in Python, for 3 us
+    future = torch._C.Future([])  # torch.futures.Future does the same in Python, and takes 3 us
     future.set_result(result)
     return _work_of(future)

@@ -1,4 +1,4 @@
-"""A DDP communication hook, for programs that keep another backend for the rest:
+"""A DDP communication hook, for programs whose default process group has another backend:
 
     group = dist.new_group(backend="tutti")
     model.register_comm_hook(group, tutti.torch.average_hook)
@@ -12,8 +12,8 @@ from ._stubs import AVG, Tensors, all_reduce
 
 
 def average_hook(state: ProcessGroup, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:  # PyTorch reads these annotations
-    """The bucket's average over the process group `state`, of backend "tutti"; the division is part of the last
-    addition."""
+    """Average the bucket over the process group `state`, which must have the backend "tutti". The division is part of the
+    last addition."""
     work = all_reduce(bucket.buffer(), op=AVG, group=state, async_op=True)
     future: torch.futures.Future[Tensors] = work.get_future()
     return future.then(_only)
