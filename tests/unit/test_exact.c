@@ -195,6 +195,20 @@ static bool other_counts(tutti_comm *c) {
          strstr(tutti_error(), "allreduce of 4 float, sum");
 }
 
+static bool other_ops(tutti_comm *c) {
+  float x[4] = {1, 2, 3, 4};
+  const tutti_op op = tutti_comm_rank(c) ? TUTTI_AVG : TUTTI_SUM;
+  return tutti_allreduce(c, x, x, 4, TUTTI_FLOAT, op) == TUTTI_ERR_MISMATCH;
+}
+
+/* As many elements in all, in other blocks. */
+static bool other_blocks(tutti_comm *c) {
+  float x[4] = {1, 2, 3, 4}, y[4];
+  const size_t counts[2][2] = {{1, 3}, {2, 2}};
+  return tutti_reduce_scatter_v(c, x, y, counts[tutti_comm_rank(c)], TUTTI_FLOAT, TUTTI_SUM) ==
+         TUTTI_ERR_MISMATCH;
+}
+
 /* The same if the ranks' contracts differ. */
 static bool other_contracts(tutti_comm *c) {
   float x[4] = {1, 2, 3, 4};
@@ -204,8 +218,9 @@ static bool other_contracts(tutti_comm *c) {
 
 static void mismatches(void **state) {
   (void)state;
-  play(2, other_counts, TUTTI_CONTRACT_EXACT);
-  play(2, other_contracts, TUTTI_CONTRACT_EXACT);
+  sum_scene *const scenes[] = {other_counts, other_ops, other_blocks, other_contracts};
+  for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
+    play(2, scenes[i], TUTTI_CONTRACT_EXACT);
 }
 
 /* ---- refused calls, and their errors ---- */

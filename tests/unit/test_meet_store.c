@@ -99,6 +99,8 @@ static void stores_serve_too(void **state) {
       meeting_expect(&g[r], cases[i].status, cases[i].words);
     for (int r = 0; r < cases[i].comes && cases[i].fails; r++)
       assert_int_not_equal(g[r].status, TUTTI_OK);
+    if (!cases[i].status) /* the meeting's number, and in each round the rows, rank 0's answer and its table */
+      assert_int_equal(s.puts, 1 + ROUNDS * (4 + 2));
     for (int k = 0; k < s.n; k++) free(s.entry[k].bytes);
   }
 }
@@ -170,6 +172,24 @@ static void a_store_may_outlive_its_ranks(void **state) {
   for (int k = 0; k < s.n; k++) free(s.entry[k].bytes);
 }
 
+/* The store has the number of an earlier meeting, and rank 0 does not come again. */
+static void ranks_without_rank_0_end(void **state) {
+  shelf s = {.lock = PTHREAD_MUTEX_INITIALIZER};
+  const tutti_store store = {.size = sizeof store, .ctx = &s, .put = put, .get = get};
+  (void)state;
+  for (int life = 0; life < 2; life++) {
+    peer g[3] = {{.rank = 0}};
+    for (int r = life; r < 3; r++) {
+      g[r] = (peer){.store = &store, .rank = r, .ranks = 3, .limit = life ? 0.2 : 20};
+      meeting_begin(&g[r]);
+    }
+    for (int r = life; r < 3; r++) meeting_finish(&g[r]);
+    for (int r = life; r < 3; r++)
+      meeting_expect(&g[r], life ? TUTTI_ERR_TIMEOUT : TUTTI_OK, life ? "rank 0 did not put" : "");
+  }
+  for (int k = 0; k < s.n; k++) free(s.entry[k].bytes);
+}
+
 /* ---- a gather ---- */
 
 enum { GATHERERS = 4 };
@@ -198,7 +218,7 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all) {
   return 0;
 }
 
-/* Ranks contribute rows of several sizes, or ranks 1 and 3 fail in a round. */
+/* Ranks contribute rows of several sizes, or ranks 1 and 2 fail in a round. */
 static void a_gather_serves_too(void **state) {
   (void)state;
   for (int fails_in = 0; fails_in <= ROUNDS; fails_in++) {
@@ -209,7 +229,7 @@ static void a_gather_serves_too(void **state) {
     for (int r = 0; r < GATHERERS; r++) {
       s[r] = (seat){&h, r};
       g[r] = (peer){.gather = gather, .ctx = &s[r], .rank = r, .ranks = GATHERERS};
-      g[r].fails_in = r % 2 ? fails_in : 0;
+      g[r].fails_in = r == 1 || r == 2 ? fails_in : 0;
       meeting_begin(&g[r]);
     }
     for (int r = 0; r < GATHERERS; r++) meeting_finish(&g[r]);
@@ -221,12 +241,39 @@ static void a_gather_serves_too(void **state) {
   }
 }
 
+static int gather_alone(void *ctx, const void *mine, size_t bytes, void *all) {
+  (void)ctx;
+  memcpy(all, mine, bytes);
+  return 0;
+}
+
+static void a_row_has_a_limit(void **state) {
+  static const struct {
+    size_t bytes;
+    tutti_status status;
+  } cases[] = {{TT_MEET_MOST, TUTTI_OK}, {TT_MEET_MOST + 1, TUTTI_ERR_SYSTEM}};
+  char *row = calloc(1, TT_MEET_MOST + 1);
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tt_meeting m;
+    tt_table all;
+    assert_int_equal(tt_meet_gather(gather_alone, NULL, 0, 1, TUTTI_ERR_SYSTEM, "", &m), TUTTI_OK);
+    assert_int_equal(m.gather(&m, TUTTI_OK, row, cases[i].bytes, &all), cases[i].status);
+    if (cases[i].status) assert_non_null(strstr(tutti_error(), "rank 0 brings 1048577 bytes, more than 1 MiB"));
+    tt_table_drop(&all);
+    m.end(&m);
+  }
+  free(row);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stores_serve_too),
       cmocka_unit_test(a_value_that_is_cut_is_named),
       cmocka_unit_test(a_store_may_outlive_its_ranks),
+      cmocka_unit_test(ranks_without_rank_0_end),
       cmocka_unit_test(a_gather_serves_too),
+      cmocka_unit_test(a_row_has_a_limit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
