@@ -32,6 +32,10 @@ typedef enum tt_shape {
 /* The shape whose schedules equal those of these n ranks, step for step. Either all ranks of a
  * communicator run a loop, or none. TUTTI_ERR_MEMORY. */
 tutti_status tt_shape_of(tt_sched *const *scheds, int n, tt_shape *shape);
+/* Does the loop of an allreduce form each sum in one step, of all ranks' operands in rank order? Such loops give the same bits. */
+static inline bool tt_shape_sums_at_once(tt_shape shape) {
+  return shape == TT_SHAPE_ONE_SHOT || shape == TT_SHAPE_TWO_SHOT || shape == TT_SHAPE_NAIVE;
+}
 /* *most: the largest number of bytes for which a loop runs them in shared memory; 0: no loop does. TUTTI_ERR_MEMORY. */
 tutti_status tt_has_loop(tt_sched *const *scheds, int n, uint64_t *most);
 /* Rebuild the schedule that the loop for `shape` executes; NULL if the shape is none, or out of

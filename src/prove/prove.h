@@ -19,9 +19,6 @@
  * or report->witness says why not. TUTTI_ERR_MEMORY. */
 tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
 
-/* same.c: do these two proven plans of an allreduce give every rank the same bits, whatever the inputs? TUTTI_ERR_MEMORY. */
-tutti_status tt_same_results(tt_sched *const *a, tt_sched *const *b, int ranks, bool *same);
-
 /* For correct schedules: is every block's sum completed on one rank only, so that all ranks hold
  * the same bits? False: only tt_prove can tell. Fast at any size. */
 bool tt_summed_once(tt_sched *const *all, int ranks);
@@ -44,8 +41,6 @@ uint32_t tt_values_count(const tt_values *v); /* every value is less */
  * tt_values_failed is true. */
 const char *tt_value_wrong(tt_values *v, tt_value value, const tt_wanted *wanted, bool marked,
                            bool *ordered, char *text, size_t size);
-/* Are the two formed of the same ranks' inputs by the same sums? Which blocks the inputs are does not matter. */
-bool tt_values_alike(const tt_values *v, tt_value a, tt_value b);
 /* Sets seen[r] for every rank r whose input `value` contains, up to the first that was set before; returns
  * how many. Out of memory: fewer, and tt_values_failed says so. */
 uint32_t tt_value_ranks(tt_values *v, tt_value value, unsigned char *seen);

@@ -127,15 +127,6 @@ static bool push(tt_values *v, uint32_t *n, const tt_value *in, uint32_t count) 
   return true;
 }
 
-bool tt_values_alike(const tt_values *v, tt_value a, tt_value b) {
-  const node *x = &v->nodes[a], *y = &v->nodes[b];
-  if (a == b || !a || !b) return a == b;
-  if (x->n != y->n || x->rank != y->rank || x->completes != y->completes) return false;
-  for (uint32_t i = 0; i < x->n; i++)
-    if (!tt_values_alike(v, v->pool[x->first + i], v->pool[y->first + i])) return false;
-  return true;
-}
-
 uint32_t tt_value_ranks(tt_values *v, tt_value value, unsigned char *seen) {
   uint32_t n = 0, fresh = 0;
   bool ok = value && push(v, &n, &value, 1);

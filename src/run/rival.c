@@ -1,7 +1,7 @@
 /* rival.c - two plans with the same bits: the faster one is learned from the time that calls take.
  *
  * Idea       Estimates can be wrong by a factor. Therefore, if all ranks share memory, a plan of an allreduce has a rival: the
- *            plan with the best estimate among those that give the same bits (prove/same.c). Rank 0 times calls that use
+ *            plan with the best estimate among those that give the same bits. Rank 0 times calls that use
  *            either plan (learn.h), and publishes in a word of its control block which one runs next.
  * Time       is measured on rank 0, within the call, because the caller may work between its calls. If ranks share cores, it
  *            is the time from the start of one call to the start of the next, because ranks use the time that others do not.
@@ -9,6 +9,8 @@
  *            choice that holds before. A rank that has completed that allreduce has seen the word, and no rank begins an
  *            operation TT_WINDOW later without having completed it. A word is replaced only when it has taken effect on all
  *            ranks. If ranks disagreed nevertheless, the hashes of their calls would differ.
+ * Same bits  Two loops that form each sum in one step, of all ranks' operands in rank order (one-shot, two-shot, naive), or
+ *            any two plans if the op does not round.
  * Invariant  No result depends on timing. The call alone determines which rival a plan has, so all ranks find the same one.
  * Cost       A load per call of more than 1 KiB. The rival is searched for once per power of two, in its 32nd call.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -19,7 +21,6 @@
 
 #include "flight.h"
 #include "fp_state.h"
-#include "prove.h"
 #include "remote.h"
 
 enum { LEAST = 11 /* 2^LEAST bytes: vectors of the first size have no more */, SEEK = 32, RANKS = 64 };
@@ -83,24 +84,12 @@ tt_rival *tt_rival_for(tutti_comm *comm, const tt_call *call, const tt_choice *c
 }
 
 /* Do all ranks get the same bits by this plan as by the usual one? */
-static tutti_status fits(tutti_comm *comm, const tt_call *call, const tt_rival *x,
-                         const tt_prepared *other, bool *does) {
+static bool fits(const tt_rival *x, const tt_prepared *other) {
   const tt_program *a = x->usual->program, *b = other->program;
-  tt_sched **usual = NULL, **rival = NULL;
-  *does = false;
   if (!b->shape || a->order != b->order || tt_sched_equal(x->usual->sched, other->sched))
-    return TUTTI_OK;
-  *does = !(x->needs & (TT_NEED_SAME | TT_NEED_ORDER)); /* any plan gives the same */
-  if (*does) return TUTTI_OK;
-  tt_ask ask = {.coll = call->coll, .ranks = comm->ranks, .data = comm->ranks};
-  tutti_status status = tt_plan_spec_named(x->usual->sched->name, &ask.plan);
-  if (!status) status = tt_algo_build_all(&ask, &usual);
-  if (!status) status = tt_plan_spec_named(other->sched->name, &ask.plan);
-  if (!status) status = tt_algo_build_all(&ask, &rival);
-  if (!status) status = tt_same_results(usual, rival, comm->ranks, does);
-  if (usual) tt_sched_free_all(usual, comm->ranks);
-  if (rival) tt_sched_free_all(rival, comm->ranks);
-  return status;
+    return false;
+  if (!(x->needs & (TT_NEED_SAME | TT_NEED_ORDER))) return true; /* no grouping changes a bit */
+  return tt_shape_sums_at_once(a->shape) && tt_shape_sums_at_once(b->shape);
 }
 
 /* The plan of this quote becomes the rival, if it may. */
@@ -110,8 +99,8 @@ static tutti_status try_quote(tutti_comm *comm, const tt_call *call, tt_rival *x
   const tt_choice choice = {.plan = quote->plan, .slices = 1};
   *taken = false;
   tutti_status status = tt_plan_make(comm, call, x->usual->program->in_place_asked, &choice, &made);
-  if (!status) status = fits(comm, call, x, made.prepared, taken);
-  if (status || !*taken) return status;
+  *taken = !status && fits(x, made.prepared);
+  if (!*taken) return status;
   const char *usual = x->usual->sched->name, *name = made.prepared->sched->name;
   x->program = made.prepared->program;
   x->second = strcmp(usual, name) < 0;

@@ -13,43 +13,6 @@
 #include "comm.h"
 #include "flight.h"
 #include "plan_cache.h"
-#include "prove.h"
-
-/* ---- which plans give the same bits ---- */
-
-static const struct {
-  const char *a, *b;
-  int ranks;
-  bool same;
-} pairs[] = {
-    {"one-shot", "two-shot", 2, true},     {"one-shot", "two-shot", 3, true},
-    {"one-shot", "two-shot", 8, true},     {"one-shot", "naive", 5, true},
-    {"fold(ring)", "two-shot", 2, false},  {"fold(ring)", "two-shot", 3, false},
-    {"doubling", "one-shot", 2, true},     {"doubling", "one-shot", 4, false},
-    {"doubling", "fold(halving)", 4, false}, {"two-shot", "two-shot", 7, true},
-};
-
-static tt_sched **build(const char *name, int ranks) {
-  tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = ranks, .data = ranks};
-  tt_sched **all;
-  assert_int_equal(tt_plan_spec_named(name, &ask.plan), TUTTI_OK);
-  assert_int_equal(tt_algo_build_all(&ask, &all), TUTTI_OK);
-  return all;
-}
-
-static void test_pairs(void **unused) {
-  (void)unused;
-  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-    bool same;
-    tt_sched **a = build(pairs[i].a, pairs[i].ranks), **b = build(pairs[i].b, pairs[i].ranks);
-    assert_int_equal(tt_same_results(a, b, pairs[i].ranks, &same), TUTTI_OK);
-    if (same != pairs[i].same)
-      fail_msg("%s and %s on %d ranks: %s", pairs[i].a, pairs[i].b, pairs[i].ranks,
-               same ? "said to be the same" : "said to differ");
-    tt_sched_free_all(a, pairs[i].ranks);
-    tt_sched_free_all(b, pairs[i].ranks);
-  }
-}
 
 /* ---- ranks that are threads ---- */
 
@@ -171,7 +134,6 @@ static void test_all_agree(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_pairs),
       cmocka_unit_test(test_all_agree),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
