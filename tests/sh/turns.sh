@@ -17,9 +17,9 @@ run() { # RANKS: runs the program; the caller's variables choose the MPI's trans
   run_mpi "$TUTTI" mpi "--report=$report" "$(starter ompi)" -n "$1" "$BUILD/tests/ompi/drop_turns"
 }
 
-# until CONDITION RANKS: runs the program up to three times, until the condition holds.
+# repeated CONDITION RANKS: runs the program up to eight times, until the condition holds.
 repeated() {
-  for _ in 1 2 3; do
+  for _ in 1 2 3 4 5 6 7 8; do
     run "$2"
     [ "$rc" = 0 ] && eval "$1" && return
   done
