@@ -171,7 +171,7 @@ class Question:
         self.f.at_most_one(first)
 
     def answer(self, seconds):
-        """The number of sends of a solution, and its story if the question has a group; None if there is no solution."""
+        """Solves the question. Returns the number of sends, and the replay if ranks form a group; None without a solution."""
         true = self.f.solve(seconds)
         if true is None:
             return None

@@ -12,6 +12,7 @@
 #ifndef TCP_H
 #define TCP_H
 
+#include <errno.h>
 #include <sys/uio.h>
 
 #include "kit.h"
@@ -88,6 +89,10 @@ typedef enum tcp_fate { /* of a process */
                         TCP_CHANGED, /* bytes of its connection were changed on their way */
                         TCP_APART    /* it cannot be reached: `why` */
 } tcp_fate;
+/* Does this error of a connection mean that the other host is silent, not that its process has ended? */
+static inline bool tcp_is_silence(int error) {
+  return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
+}
 
 typedef enum tcp_state {
   TCP_CONNECTS, /* the socket of a call */

@@ -45,7 +45,7 @@ void tcp_hear_watch(tcp_world *w, tcp_peer *p, unsigned events) {
   }
   close(p->watch.fd);
   p->watch.fd = -1;
-  if (!p->stands || (error != ETIMEDOUT && error != EHOSTUNREACH && error != ENETUNREACH)) return;
+  if (!p->stands || !tcp_is_silence(error)) return;
   if (p->line)
     tcp_break(p->line, TCP_SILENT);
   else

@@ -120,8 +120,7 @@ static void advance_queue(tcp_peer *p, size_t n) {
 static tcp_fate fate_of(ssize_t n) {
   if (n >= 0) return TCP_DIED;
   if (errno == EBADMSG) return TCP_CHANGED;
-  return errno == ETIMEDOUT || errno == EHOSTUNREACH || errno == ENETUNREACH ? TCP_SILENT
-                                                                             : TCP_DIED;
+  return tcp_is_silence(errno) ? TCP_SILENT : TCP_DIED;
 }
 
 /* The peer whose messages the line carries; NULL: none yet. */

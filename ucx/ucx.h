@@ -141,7 +141,8 @@ static inline int ucx_watch_news(const ucx_watch *h) {
 
 /* Fills in this host's, those of devices that UCX is to use first. */
 void ucx_addresses_find(ucx_watch *h);
-/* Where to watch the host of a process over a rail: not at an address that this host has, too. False: nowhere. */
+/* The place at which to watch a process's host over a rail. Addresses that this host has as well are skipped. False: no address is
+ * left. */
 bool ucx_place_of(const ucx_world *w, const ucx_beacon *b, int rail, kit_place *place);
 
 /* ---- memory for the processes of a host (ucx_board.c) ---- */

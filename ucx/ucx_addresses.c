@@ -1,10 +1,10 @@
 /* ucx_addresses.c - the addresses of this host at which others watch it, and the place to watch of another one.
  *
- * Idea       Addresses of devices that UCX is to use come first; addresses that only their link knows (src/meet/reach.c)
- *            are told if there are no others. A watcher looks for such addresses on the link of its own first one.
+ * Idea       A host first tells the addresses of devices that UCX uses. It tells link-local addresses (src/meet/reach.c)
+ *            only if it has no others; a watcher tries them on the link of its first link-local address.
  *            TUTTI_INTERFACE, a device or an address, leaves out all others.
- * Invariant  With TUTTI_INTERFACE the port is open on that interface alone. A host without such an interface listens
- *            nowhere, and is not watched.
+ * Invariant  With TUTTI_INTERFACE the port is open only on that interface. A host without it opens no port, and is not
+ *            watched.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>

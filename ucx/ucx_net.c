@@ -1,8 +1,8 @@
 /* ucx_net.c - some processes of a UCX world as a network: messages by tag.
  *
  * Idea       A UCX tag consists of the network's number, a kind, tutti's tag, and the sender's
- *            rank. The rail is a worker of its own. Numbers and requests of networks are the kit's
- *            (net/kit/kit_net.c).
+ *            rank. Each rail has a UCX worker. The kit (net/kit/kit_net.c) numbers networks and keeps
+ *            their requests.
  * Receipts   UCX has no synchronous sends when it reports broken connections. So the kind marks a
  *            message that asks for a receipt, and its receiver answers with an empty message.
  * SPDX-License-Identifier: BSD-3-Clause */

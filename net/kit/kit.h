@@ -165,8 +165,8 @@ typedef struct kit_place {
   unsigned link; /* 0: more than one link knows the address */
 } kit_place;
 
-/* When to tell others of an address of this host: those with lower numbers first. One of a further KIT_ORDERS is told
- * only if there are none of the earlier ones. -1: never. */
+/* The place of an address in the list that this host tells to others; addresses with lower numbers come first. Numbers form
+ * groups of KIT_ORDERS: the host tells the addresses of the first group that has any. -1: it never tells this one. */
 typedef int kit_order_fn(const struct ifaddrs *a, tt_reach_kind reach, const void *ctx);
 
 /* Fills in the name and the addresses of this host. `look` stays empty. */

@@ -39,8 +39,8 @@ bool tt_reach_named(const struct ifaddrs *a, const char *name);
 int tt_reach_links(unsigned first, unsigned link[TT_LINKS]);
 /* Take the names of links out of a list of addresses, "[fe80::1%eth1]:4747,...", because no other host knows them. */
 void tt_reach_strip(char *addresses);
-/* The kernel probes the other end of an idle connection now and then, and closes the connection when the other host has
- * been silent for so many seconds. */
+/* Turns on TCP keepalive: the kernel probes an idle connection, and closes it after `silence` seconds without an answer from
+ * the other host. */
 void tt_reach_probe(int fd, int silence);
 
 #endif

@@ -16,6 +16,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "rival.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +54,7 @@ static bool runs(const tt_rival *x, uint64_t word, uint64_t seq) {
 
 static int size_of(uint64_t bytes) {
   const int k = tt_ceil_log2(bytes) - LEAST;
-  return k < 0 || k >= TT_PLAN_SIZES || bytes <= 1024 ? -1 : k;
+  return k < 0 || k >= TT_PLAN_SIZES ? -1 : k;
 }
 
 static bool may_have_rival(const tutti_comm *comm, const tt_call *call, const tt_choice *choice,
@@ -92,40 +93,37 @@ static bool fits(const tt_rival *x, const tt_prepared *other) {
   return tt_shape_sums_at_once(a->shape) && tt_shape_sums_at_once(b->shape);
 }
 
-/* The plan of this quote becomes the rival, if it may. */
-static tutti_status try_quote(tutti_comm *comm, const tt_call *call, tt_rival *x,
-                              const tt_quote *quote, bool *taken) {
+/* The plan of this quote becomes the rival, if it may. False: it does not. */
+static bool try_quote(tutti_comm *comm, const tt_call *call, tt_rival *x, const tt_quote *quote) {
   tt_plan made = {0};
   const tt_choice choice = {.plan = quote->plan, .slices = 1};
-  *taken = false;
-  tutti_status status = tt_plan_make(comm, call, x->usual->program->in_place_asked, &choice, &made);
-  *taken = !status && fits(x, made.prepared);
-  if (!*taken) return status;
+  if (tt_plan_make(comm, call, x->usual->program->in_place_asked, &choice, &made) ||
+      !fits(x, made.prepared))
+    return false;
   const char *usual = x->usual->sched->name, *name = made.prepared->sched->name;
   x->program = made.prepared->program;
   x->second = strcmp(usual, name) < 0;
   const uint64_t both = tt_mix_text(tt_mix_text(7, x->second ? usual : name), x->second ? name : usual);
   x->pair = (uint16_t)(both % 65535 + 1);
-  return TUTTI_OK;
+  return true;
 }
 
 /* Of all candidates the cheapest that fits, by estimates at the largest vector of this size. */
 static void seek(tutti_comm *comm, const tt_call *call, tt_rival *x) {
   tt_chooser *c = tt_chooser_for(comm, call);
   const tt_override none = {0};
+  const tt_plan_spec *usual;
   tt_problem p = tt_problem_of(comm, call);
   tt_quote quote;
-  double best = 0;
   x->sought = true;
   p.bytes = (uint64_t)1 << (LEAST + x->size);
-  for (int i = 0; tt_quote_at(c, &p, &none, i, false, &quote); i++)
-    if (quote.possible && quote.slices == 1 && !strcmp(quote.plan->text, x->usual->sched->name))
-      best = quote.seconds;
+  if (tt_plan_spec_named(x->usual->sched->name, &usual)) return;
+  double limit = most * tt_price_of(c, &p, usual, 1);
+  if (limit == HUGE_VAL) return; /* its price is not known */
   for (int i = 0; tt_quote_at(c, &p, &none, i, false, &quote); i++) {
-    bool taken;
-    if (!quote.possible || quote.slices != 1 || quote.seconds >= most * best) continue;
+    if (!quote.possible || quote.slices != 1 || quote.seconds >= limit) continue;
     if (!tt_quote_at(c, &p, &none, i, true, &quote) || quote.lacks) continue;
-    if (!try_quote(comm, call, x, &quote, &taken) && taken) best = quote.seconds / most;
+    if (try_quote(comm, call, x, &quote)) limit = quote.seconds;
   }
 }
 

@@ -9,7 +9,7 @@ python=/usr/bin/python3
 export PYTHONDONTWRITEBYTECODE=1
 bad=0
 
-# Each folder of src/, and the folders from which it may include headers, in addition to itself and core.
+# Each folder of src/, and after it the other folders whose headers it may include. All may include core.
 rooms() {
   cat <<'EOR'
 core
@@ -70,8 +70,8 @@ includes() { [ $# = 0 ] || grep -nHoE '^ *# *include *["<][^">]+' "$@" /dev/null
     if (!((from[2], to[2]) in may)) print at[1] ":" at[2] ": " from[2] "/ may not include " at[3] " of " to[2] "/" }' |
   law "rooms include only the rooms they may"
 
-# The table is transitively closed: a folder that may include another one may include all folders that the other one may
-# include. The law above therefore covers indirect includes, too.
+# The table is transitively closed: if a may include b, and b may include c, then a may include c. The law above therefore
+# covers indirect includes, too.
 rooms | while read -r room may; do
   for m in $may; do
     for far in $(rooms | sed -n "s/^$m \(.*\)/\1/p"); do

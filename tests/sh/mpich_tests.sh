@@ -2,7 +2,7 @@
 # mpich_tests.sh - MPICH's own tests of collectives (test/mpi/coll) with and without tutti's library preloaded: both runs have
 # the same status and output. A part of `make check-dropin`, which sets WHOLE=1.
 #
-# The tests come with MPICH's sources, which apt-get fetches. They are built without MPICH's configure, for each MPI. Tests are
+# apt-get fetches MPICH's sources, which contain the tests. Each MPI's compiler builds them, without MPICH's configure. Tests are
 # skipped if the MPI lacks a function that they need, or if they fail without tutti. ONLY=WORD: only tests with this word in the
 # name.
 # SPDX-License-Identifier: BSD-3-Clause

@@ -1,4 +1,4 @@
-# site.sh - the package, NUMA node and cache to which a process is bound, on machines simulated by hwloc.
+# site.sh - tutti finds the package, NUMA node and cache of a bound process, on machines that hwloc simulates.
 # SPDX-License-Identifier: BSD-3-Clause
 . tests/support/tap.bash
 CC=${CC:-gcc}

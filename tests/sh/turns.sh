@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# turns.sh - the drop-in times its own collectives and those of the MPI. The test makes one of the two slow; after the first
-# calls the other one must execute each kind of call. tutti executes floating-point sums on three ranks, and every call with
+# turns.sh - the drop-in times its own collectives and those of the MPI. The test makes the MPI or tutti slow, and checks that
+# the faster library runs all later calls. tutti runs floating-point sums on three ranks in any case, and every call with
 # TUTTI_DROPIN=always. The outcome depends on time, so a run is repeated if another process disturbed it.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"

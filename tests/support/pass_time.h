@@ -48,8 +48,8 @@ static void *make_time_fly(void *unused) {
   return NULL;
 }
 
-/* From now on the system's clock stands still and each look at the clock takes so long: a rank that waits looks so many times, on a
- * busy machine, too. 0: the system's clock runs again. */
+/* Stops the clock; each read of it then advances it by `seconds`. A wait thus takes a fixed number of reads, independent of the
+ * machine's load. 0: the system's clock runs again. */
 static inline void looks_take(double seconds) {
   struct timespec t;
   syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);

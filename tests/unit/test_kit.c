@@ -140,7 +140,7 @@ static void receipts_are_for_the_oldest(void **state) {
   kit_world_close(&w);
 }
 
-/* Requests are reported in the order in which they ended, then each loss once in each network of the process that was lost. */
+/* A network reports ended requests, oldest first. Then it reports each of its lost processes, once. */
 static void ends_and_losses_are_reported(void **state) {
   const int some[] = {ME, 4};
   tutti_net_done done[DONE];

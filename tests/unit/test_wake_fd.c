@@ -85,7 +85,7 @@ static void another_pipe_is_not_signalled(void **state) {
   close(memory);
 }
 
-/* Without descriptors there is no pipe: a thread that wants to sleep naps, for good. */
+/* If the process has no free descriptor, it cannot create the pipe. Its threads then nap, also after descriptors are freed. */
 static void without_descriptors_threads_nap(void **state) {
   (void)state;
   tt_segment *segment;
@@ -130,7 +130,7 @@ static int open_descriptors(void) {
   return n;
 }
 
-/* An owner and a peer in one process hold a descriptor each, and none is left at the end. */
+/* The owner and a peer, both in this process, hold a descriptor each, and close it. */
 static void descriptors_are_closed(void **state) {
   (void)state;
   tt_segment *segment, *theirs;
@@ -160,7 +160,7 @@ static void sleeps_are_bounded(void **state) {
   tt_sleep(&rank.wire, futex, LIMIT_US);
   assert_true(tt_seconds() - from >= 1e-6 * LIMIT_US);
   tt_futex_wake(rank.head);
-  tt_sleep(&rank.wire, futex, UINT32_MAX); /* returns at once */
+  tt_sleep(&rank.wire, futex, UINT32_MAX); /* returns immediately */
   tt_sleep_end(&rank.wire);
   assert_int_equal(sleepers, 0);
   assert_int_equal(rank.head->sleepers, 0);
