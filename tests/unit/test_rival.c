@@ -2,8 +2,10 @@
  * and the sums stay the same.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +75,18 @@ static bool block(worker *w, const float *in, float *first, float *sum, unsigned
   return check(w, sum, first, k);
 }
 
+/* In each round rank 0 starts its calls when all other ranks have started theirs, so that they cannot see what it decides
+ * in these. */
+static atomic_int started;
+static void start_last(const tutti_comm *c, unsigned k) {
+  if (c->rank) {
+    atomic_fetch_add(&started, 1);
+    return;
+  }
+  while (atomic_load(&started) < (int)(k + 1) * (c->ranks - 1) && !tt_comm_is_over(c))
+    sched_yield();
+}
+
 /* Blocking calls, calls in flight, and broadcasts that carry no message from rank 0, in the same order on all
  * ranks. */
 static bool round_of_calls(worker *w, const float *in, float *first, float *sums, unsigned k) {
@@ -81,10 +95,14 @@ static bool round_of_calls(worker *w, const float *in, float *first, float *sums
   const int n = (int)(k % (PENDING + 1)), last = tutti_comm_size(c) - 1;
   for (int i = 0; i < (k % 8 == 7 ? 3 * TT_WINDOW : 1); i++)
     if (!block(w, in, first, sums, k)) return false;
-  for (int i = 0; i < n; i++)
+  if (c->rank == 0) start_last(c, k);
+  for (int i = 0; i < n; i++) {
+    want(c, k % 64 < 32 ? k : k + (unsigned)i + 1);
     if (!is(w, tutti_allreduce_start(c, in, sums + i * COUNT, COUNT, TUTTI_FLOAT, TUTTI_SUM, &r[i]),
             "allreduce_start", k))
       return false;
+  }
+  if (c->rank) start_last(c, k);
   for (int i = n; i-- > 0;)
     if (!is(w, tutti_request_wait(&r[i]), "wait", k) || !check(w, sums + i * COUNT, first, k)) return false;
   for (unsigned i = 0; i < k % 3 * TT_WINDOW; i++)
@@ -114,6 +132,7 @@ static void test_all_agree(void **unused) {
   for (int ranks = 2; ranks <= MOST; ranks++) {
     tutti_comm *comms[MOST];
     pthread_t threads[MOST];
+    atomic_store(&started, 0);
     worker workers[MOST] = {0};
     assert_int_equal(tutti_comm_from_threads(ranks, comms), TUTTI_OK);
     for (int r = 0; r < ranks; r++) {
