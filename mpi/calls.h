@@ -8,14 +8,11 @@
 
 #include "tutti_mpi.h"
 
-/* What only SimGrid's MPI is asked; the variables of MPI_T, which it lacks (never MPI_T_finalize: MPICH 5 crashes after it); and the
- * version of the standard ABI. */
+/* What only SimGrid's MPI is asked; what it lacks; and the version of the standard ABI. */
 #ifdef TUTTI_MPI_SIMULATED
 #define MPI_OWN_CALLS(X) X(Waitany) X(Testany)
 #else
-#define MPI_OWN_CALLS(X)                                \
-  X(Ibarrier) X(Test) X(Comm_get_attr) X(T_init_thread) \
-  X(T_cvar_get_index) X(T_cvar_handle_alloc) X(T_cvar_read) X(T_cvar_handle_free)
+#define MPI_OWN_CALLS(X) X(Ibarrier) X(Test) X(Comm_get_attr)
 #endif
 #ifdef TUTTI_MPI_ABI
 #define MPI_ABI_CALLS(X) X(Abi_get_version)

@@ -425,34 +425,15 @@ static void net_close(void *self_, int clean) {
 
 /* ---- making a network ---- */
 
+/* Open MPI yields if it is told to, or sees more processes than cores; this variable of its library says so after MPI_Init.
+ * Asking through MPI_T, which loads all of Open MPI's components, would take a fifth of a second. */
+static int yields(void) {
 #ifdef TUTTI_MPI_SIMULATED
-static int ask_if_it_yields(const mpi_calls *mpi, int threads) {
-  (void)mpi, (void)threads;
   return 1;
-}
 #else
-/* Open MPI yields if it is told to, or sees more processes than cores. It takes the thread level
- * passed to MPI_T_init_thread as that of the whole program, so the program's level is passed. The
- * query takes a fifth of a second, so it is done once. MPI_T stays initialized: MPICH 5 crashes after MPI_T_finalize. */
-static int ask_if_it_yields(const mpi_calls *mpi, int threads) {
-  int index, n = 0;
-  char value[64] = {0}; /* large enough for any type; it is a bool */
-  MPI_T_cvar_handle handle;
-  if (mpi->T_init_thread(threads, &threads) != MPI_SUCCESS) return 0;
-  if (mpi->T_cvar_get_index("mpi_yield_when_idle", &index) == MPI_SUCCESS &&
-      mpi->T_cvar_handle_alloc(index, NULL, &handle, &n) == MPI_SUCCESS) {
-    if (n == 1) mpi->T_cvar_read(handle, value);
-    mpi->T_cvar_handle_free(&handle);
-  }
-  return value[0] != 0;
-}
-
+  const _Bool *idle = mpi_find_object("ompi_mpi_yield_when_idle");
+  return idle && *idle;
 #endif
-
-static int yields(const mpi_calls *mpi, int threads) {
-  static _Atomic int known; /* 1: no, 2: yes */
-  if (!known) known = 1 + ask_if_it_yields(mpi, threads);
-  return known - 1;
 }
 
 tutti_status mpi_failed(const mpi_calls *mpi, const char *what, int error) {
@@ -481,7 +462,7 @@ tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
     *s = (self){.mpi = mpi, .comm = comm, .mine = MPI_REQUEST_NULL, .sent = MPI_REQUEST_NULL};
     error = mpi->Query_thread(&s->threads);
     net->threads = s->threads == MPI_THREAD_MULTIPLE;
-    net->yields = error ? 0 : yields(mpi, s->threads);
+    net->yields = yields();
     if (!error) error = mpi->Comm_rank(comm, &net->rank);
     if (!error) error = mpi->Comm_size(comm, &net->ranks);
   }

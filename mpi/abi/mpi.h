@@ -31,7 +31,6 @@ typedef struct MPI_ABI_Info *MPI_Info;
 typedef struct MPI_ABI_Op *MPI_Op;
 typedef struct MPI_ABI_Request *MPI_Request;
 typedef struct MPI_ABI_Win *MPI_Win;
-typedef struct MPI_ABI_T_cvar_handle *MPI_T_cvar_handle;
 
 typedef struct {
   int MPI_SOURCE, MPI_TAG, MPI_ERROR;

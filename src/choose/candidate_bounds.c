@@ -110,7 +110,7 @@ static bool find_bound(tt_chooser *c, tt_candidates *list, int i, bound_fn *by, 
   if (*found) return true;
   if (!keep_schedules(c, list, i)) return false;
   bound->n = 0;
-  by(&list->kept, &c->model, bound);
+  by(&list->kept, &c->least, bound);
   return *found = !list->kept.starved;
 }
 
@@ -190,8 +190,8 @@ static tutti_status look_at_some(tt_chooser *c, tt_candidates *list, int i, bool
     x->differ = !alike && mine->ranks <= TT_MOST_PLAYED;
     bool found = !x->differ;
     if (!find_bound(c, list, i, bound_some, &found, &x->bound)) status = TUTTI_ERR_MEMORY;
-    tt_bound_rank(&x->bound, mine, &c->model, alike);
-    bound_hosts(&list->kept, &c->model, alike, &x->bound);
+    tt_bound_rank(&x->bound, mine, &c->least, alike);
+    bound_hosts(&list->kept, &c->least, alike, &x->bound);
     if (list->kept.starved) status = TUTTI_ERR_MEMORY;
     x->dear = x->differ && sends_too_much(&list->kept);
   }
@@ -199,21 +199,19 @@ static tutti_status look_at_some(tt_chooser *c, tt_candidates *list, int i, bool
   return status;
 }
 
-/* Finds what can be known about the i-th plan without an estimate. In shared memory specialized loops may be
- * faster than steps, so plans there have no bound. */
+/* Finds what can be known about the i-th plan without an estimate. */
 tutti_status tt_candidates_look_at(tt_chooser *c, tt_candidates *list, int i, bool *sliced) {
   tt_candidate *x = &list->at[i];
   const tt_pricing p = tt_pricing_of(c, x->plan, list->coll, 0);
-  const bool shared = c->setting.ranks_per_core > 0;
   *sliced = false;
-  if (shared && tt_is_composition(x->plan)) return TUTTI_OK;
+  if (c->setting.ranks_per_core > 0 && tt_is_composition(x->plan)) return TUTTI_OK;
   const tt_pricer *by = tt_pricer_of(&p);
   x->dear = tt_prices_all_ranks(by) && p.ask.ranks > TT_MOST_PLAYED;
-  if (x->dear || shared || by->bounded == TT_BOUNDED_NOT) return TUTTI_OK;
+  if (x->dear || by->bounded == TT_BOUNDED_NOT) return TUTTI_OK;
   const bool alike = tt_algo_uniform(&p.ask, c->levels ? &c->model.tree : NULL);
   const int rounds = alike ? tt_algo_rounds(&p.ask) : 0;
   if (rounds > MOST_ROUNDS) {
-    tt_bound_rounds(&x->bound, rounds, &c->model);
+    tt_bound_rounds(&x->bound, rounds, &c->least);
     return TUTTI_OK;
   }
   return by->bounded == TT_BOUNDED_ON_EVEN_LEVELS ? look_at_even(&p, x, sliced)

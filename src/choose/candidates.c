@@ -286,7 +286,8 @@ static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
 }
 
 void tt_chooser_weigh(tt_chooser *c, int weight) {
-  c->model.gamma = c->loop.gamma = c->exported.gamma = c->setting.profile.gamma * (1 << weight);
+  c->model.gamma = c->loop.gamma = c->exported.gamma = c->least.gamma =
+      c->setting.profile.gamma * (1 << weight);
 }
 
 tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight) {

@@ -89,6 +89,7 @@ typedef struct tt_effort {
 struct tt_chooser {
   tt_setting setting;
   tt_cost_model model, loop, exported; /* of steps; of loops; of loops that copy nothing */
+  tt_cost_model least;                 /* the least of these, for bounds */
   bool levels;                         /* the profile has more than one */
   bool unbound;                        /* for tests: prices all candidates */
   tt_candidates *of[TUTTI_COLL_COUNT][TT_WEIGHTS];

@@ -1,9 +1,23 @@
 /* chooser.c - makes choosers: their cost models from the figures and the levels of a machine.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdlib.h>
 
 #include "candidates.h"
 #include "host_links.h"
+
+/* In shared memory no step and no loop costs less. A loop may read data where it is, so nothing is charged for sending a byte. */
+static tt_cost_model least_of(const tt_cost_model *steps, const tt_cost_model *loops) {
+  tt_cost_model m = *loops;
+  m.shm.o = fmin(steps->shm.o, loops->shm.o);
+  m.shm.o_next = fmin(fmin(steps->shm.o_next, loops->shm.o_next), m.shm.o);
+  m.shm.copy = fmin(steps->shm.copy * (steps->shm.cache > 0 ? fmin(steps->shm.far_ratio, 1) : 1),
+                    loops->shm.copy * (loops->shm.cache > 0 ? fmin(loops->shm.far_ratio, 1) : 1));
+  m.shm.saved_per_input =
+      fmin(fmax(steps->shm.saved_per_input, loops->shm.saved_per_input), m.shm.copy);
+  m.shm.exported = true;
+  return m;
+}
 
 static tutti_status set_models(tt_chooser *c) {
   const tt_setting *s = &c->setting;
@@ -22,6 +36,7 @@ static tutti_status set_models(tt_chooser *c) {
     c->model.position = c->loop.position = known ? position : NULL;
     c->exported = c->loop;
     c->exported.shm.exported = true;
+    c->least = least_of(&c->model, &c->loop);
     return TUTTI_OK;
   }
   tt_cost_net(&s->profile, s->ranks, *s->levels ? &tree : NULL, &c->model);
@@ -35,7 +50,7 @@ static tutti_status set_models(tt_chooser *c) {
   c->model.shm.migrates = s->host_ranks_per_core > 1;
   if (c->model.shm.migrates) c->model.shm.cores = s->ranks / s->host_ranks_per_core;
   c->levels = c->model.levels > 1;
-  c->loop = c->exported = c->model;
+  c->loop = c->exported = c->least = c->model;
   return TUTTI_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bound.h"
+#include "sim.h"
 #include "topologies.h"
 
 enum { NUMBERS = 2 * TT_TREE_LEVELS };
@@ -111,13 +112,12 @@ static void load_rank(load *x, const tt_sched *s, bool alike, const tt_cost_mode
   x->rank = (uint32_t)s->rank;
   for (uint32_t i = 0; i < s->nsteps; i++) {
     const tt_step *step = &s->steps[i];
-    const double share = tt_step_share(s, step);
+    const tt_sim_task job = tt_sim_job(s, step, model);
     double first = 0; /* the least: any message may be the first */
     int others = 0;
-    if (tt_step_local(step)) {
-      x->processor.slope += share * step->inputs * model->gamma;
-      continue;
-    }
+    x->processor.each += job.o;
+    x->processor.slope += job.copying + job.reducing;
+    if (tt_step_local(step)) continue;
     for (int k = 0; k < step->peers.count; k++) {
       const int peer = tt_peer_rank(&step->peers, k, s->ranks);
       if (peer == s->rank) continue;
@@ -125,7 +125,6 @@ static void load_rank(load *x, const tt_sched *s, bool alike, const tt_cost_mode
       if (!others++ || more < first) first = more;
     }
     x->processor.each += first;
-    if (step->kind == TT_RECV_REDUCE) x->processor.slope += others * share * model->gamma;
   }
 }
 
@@ -192,7 +191,7 @@ void tt_bound_rank(tt_bound *bound, const tt_sched *s, const tt_cost_model *mode
   load_rank(&x, s, alike, model);
   add_ports(bound, &x, model, false, alike);
   add_ports(bound, &x, model, true, alike);
-  if (model->shm.cores <= 0) add_whole(bound, x.processor, alike);
+  if (!model->shm.migrates) add_whole(bound, x.processor, alike);
   for (int l = 0; l < model->levels - 1 && alike && model->tree.even; l++)
     for (size_t i = 0; i < numbers_of(model, l); i++)
       add_bound(bound,

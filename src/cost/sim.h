@@ -84,6 +84,8 @@ struct tt_sim {
   struct tt_sim *next;          /* the stage that follows */
 };
 
+/* The work of a step, from the model's figures. */
+tt_sim_task tt_sim_job(const tt_sched *s, const tt_step *step, const tt_cost_model *model);
 /* Fills in the messages and counts them among the tasks' needs. first[rank]: the number of its step
  * 0. False: out of memory, or sends and receives do not match. */
 bool tt_sim_match(tt_sim *sim, tt_sched *const *all, const uint32_t *first);

@@ -30,10 +30,8 @@ static bool sends_input(const tt_sched *s, const tt_step *step) {
   return !step->split && s->after_at[i] == s->after_at[i + 1];
 }
 
-/* The work of the step's rank, from the model's figures. */
-static tt_sim_task job_of(const tt_sched *s, const tt_step *step, const tt_cost_model *p,
-                          uint32_t sim_rank) {
-  tt_sim_task task = {.sim_rank = sim_rank, .receives = tt_step_receives(step)};
+tt_sim_task tt_sim_job(const tt_sched *s, const tt_step *step, const tt_cost_model *p) {
+  tt_sim_task task = {.receives = tt_step_receives(step)};
   const double share = tt_step_share(s, step);
   int others = 0;
   if (tt_step_local(step)) {
@@ -72,7 +70,8 @@ static bool list_jobs(tt_sim *sim, tt_sched *const *all, uint32_t *first) {
   for (int r = 0; r < sim->sim_ranks; r++)
     for (uint32_t i = 0; i < all[r]->nsteps; i++) {
       tt_sim_task *task = &sim->task[first[r] + i];
-      *task = job_of(all[r], &all[r]->steps[i], &sim->model, (uint32_t)r);
+      *task = tt_sim_job(all[r], &all[r]->steps[i], &sim->model);
+      task->sim_rank = (uint32_t)r;
       task->turn = i;
       task->needs = all[r]->after_at[i + 1] - all[r]->after_at[i];
       task->alone = !task->needs;

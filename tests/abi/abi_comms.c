@@ -54,31 +54,6 @@ ENTRY_OF(double, Wtime, void) {
   return THEIRS(Wtime)();
 }
 
-/* ---- variables: a handle is MPICH's pointer ---- */
-
-ENTRY(T_init_thread, int required, int *provided) {
-  const int code = CALL(T_init_thread, to_level(required), provided);
-  *provided = from_level(*provided);
-  return code;
-}
-/* Ends the process immediately. MPICH 5 crashes some time after this call. */
-ENTRY(T_finalize, void) {
-  fprintf(stderr, "libmpi_abi: MPI_T_finalize ends the process\n");
-  _Exit(98);
-}
-ENTRY(T_cvar_get_index, const char *name, int *index) {
-  return CALL(T_cvar_get_index, name, index);
-}
-ENTRY(T_cvar_handle_alloc, int index, void *object, ABI_T_cvar_handle *handle, int *count) {
-  return CALL(T_cvar_handle_alloc, index, object, (MPI_T_cvar_handle *)handle, count);
-}
-ENTRY(T_cvar_handle_free, ABI_T_cvar_handle *handle) {
-  return CALL(T_cvar_handle_free, (MPI_T_cvar_handle *)handle);
-}
-ENTRY(T_cvar_read, ABI_T_cvar_handle handle, void *value) {
-  return CALL(T_cvar_read, (MPI_T_cvar_handle)handle, value);
-}
-
 /* ---- errors ---- */
 
 ENTRY(Error_class, int code, int *class) {

@@ -45,6 +45,13 @@ static const char crowded[] =
     "alpha=9us,processor=1us,beta=50Gbit/s,contention.mean=4,contention.excess=4,"
     "contention.nearest=8us";
 
+/* Ranks that share memory, and four cores. */
+static const char shared[] = "shm.copy=3e-11";
+static const char shared_far[] =
+    "shm.package.delay=0.4us,shm.package.beta=1e-10,shm.far=2e-11,shm.loop.far=1e-11";
+static const char shared_slow_loops[] =
+    "shm.message=20ns,shm.again=5ns,shm.loop.message=2us,shm.loop.copy=2e-10,shm.loop.further=1e-11";
+
 typedef struct machine {
   int ranks;
   const char *levels, *figures;
@@ -56,6 +63,10 @@ static const machine machines[] = {
     {16, "", ports},
     {37, "", fast},
     {37, "", half},
+    {2, "", shared},
+    {4, "", shared_slow_loops},
+    {8, "package:2 core:4", shared_far},
+    {11, "", shared},
     {40, "", bursts},
     {72, "", slow},
     {24, "node:6 core:4", apart},
@@ -103,10 +114,13 @@ enum { MACHINES = sizeof machines / sizeof *machines };
 static tt_chooser *chooser_of(const machine *m, bool unbound) {
   tt_setting s = {.ranks = m->ranks, .flight = TT_FLIGHT};
   tt_chooser *c;
+  const bool shares = strncmp(m->figures, "shm.", 4) == 0;
   const char *given =
       strcmp(m->figures, apart) == 0 && !strstr(m->levels, "core") ? slow : m->figures;
   snprintf(s.levels, sizeof s.levels, "%s", m->levels);
-  tt_profile_net(&s.profile);
+  if (shares) s.has_loop = tt_has_loop;
+  if (shares) s.ranks_per_core = m->ranks > 4 ? m->ranks / 4.0 : 1;
+  (shares ? tt_profile_shm : tt_profile_net)(&s.profile);
   if (tt_profile_parse(&s.profile, given, "the figures")) fail_msg("%s", tutti_error());
   if (tt_chooser_new(&s, &c)) fail_msg("%s: %s", m->levels, tutti_error());
   c->unbound = unbound;

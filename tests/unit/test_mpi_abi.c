@@ -32,7 +32,6 @@ HANDLE(MPI_Info);
 HANDLE(MPI_Op);
 HANDLE(MPI_Request);
 HANDLE(MPI_Win);
-HANDLE(MPI_T_cvar_handle);
 /* Special values for a rank or number are negative, and wildcards differ from them. */
 IS(MPI_ANY_SOURCE < 0 && MPI_ANY_TAG < 0 && MPI_PROC_NULL < 0 && MPI_ROOT < 0 && MPI_UNDEFINED < 0);
 IS(MPI_ANY_SOURCE != MPI_PROC_NULL && MPI_PROC_NULL != MPI_ROOT && MPI_ANY_SOURCE != MPI_ROOT);
