@@ -139,8 +139,11 @@ static tutti_status make_near(tutti_comm *comm, int *near, tt_wire **wire) {
                        "rank %d named a place in shared memory that is not its own", r);
   }
   if (!status) status = tt_shm_wire(comm->heap, near[comm->rank], n, members, at, wire);
-  if (!status && n == comm->ranks)
-    comm->load.ranks_per_core = tt_heap_ranks_per_core(tt_heap_segment(comm->heap), members, n);
+  if (!status && n == comm->ranks) {
+    const tt_segment *segment = tt_heap_segment(comm->heap);
+    comm->load.ranks_per_core = tt_heap_ranks_per_core(segment, members, n);
+    comm->load.crowded = comm->load.ranks_per_core > 1 || tt_heap_crowded(segment);
+  }
   free(members);
   free(at);
   return status;

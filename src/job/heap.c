@@ -150,13 +150,14 @@ static bool available(size_t bytes) {
 
 /* ---- cores ---- */
 
-/* each cores: order: set before its rank is ready, and read when all are */
+/* each cores, arrived: order: set before its rank is ready, and read when all are */
 
 void tt_heap_publish_cores(const tt_segment *s, int index, const tt_cpu_bits *cores) {
   tt_job_head *job = tt_job_head_of(s);
   tt_heap_head(s, index)->cores = *cores;
   for (size_t i = 0; i < TT_CPU_WORDS && index < s->founders; i++)
     if (cores->word[i]) atomic_fetch_or(&job->cores[i], cores->word[i]);
+  if (index < s->founders) atomic_fetch_add(&job->arrived, 1);
 }
 
 /* Of all founders that have arrived. */
@@ -184,18 +185,18 @@ double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int
   return ranks / (cores > 0 ? cores : 1);
 }
 
-/* Are tutti's progress threads running while more ranks have arrived than there are cores? Then no
- * core is ever idle. */
-static bool oversubscribed(const tt_segment *s) {
-  int ranks = 0;
-  if (!atomic_load_explicit(&tt_process.progress_thread.wanted, memory_order_relaxed) &&
-      !atomic_load_explicit(&tt_process.progress_thread.by_setting, memory_order_relaxed))
-    return false;
+bool tt_heap_crowded(const tt_segment *s) {
+  int ranks = (int)atomic_load(&tt_job_head_of(s)->arrived);
   const tt_cpu_bits all = founders_cores(s);
-  /* model: publish:find */
-  for (int r = 0; r < s->founders; r++)
-    ranks += atomic_load_explicit(&tt_heap_intro(s, r)->ready, memory_order_acquire) != 0;
+  for (int r = 0; r < s->founders; r++) ranks -= atomic_load(&tt_heap_intro(s, r)->ended) != 0;
   return ranks > tt_cpus_count(&all);
+}
+
+/* Are tutti's progress threads running, too? Then no core is ever idle. */
+static bool never_idle(const tt_segment *s) {
+  return (atomic_load_explicit(&tt_process.progress_thread.wanted, memory_order_relaxed) ||
+          atomic_load_explicit(&tt_process.progress_thread.by_setting, memory_order_relaxed)) &&
+         tt_heap_crowded(s);
 }
 
 /* ---- memory of the system ---- */
@@ -217,7 +218,7 @@ static bool commit(tt_heap *h, size_t at, size_t bytes) {
   if (!available(bytes)) return false;
   tt_huge_advise(base_of(h) + at, bytes);
   if (madvise(base_of(h) + lo, size, MADV_POPULATE_WRITE) == 0) {
-    if (!h->segment->shuns_huge && !oversubscribed(h->segment)) make_huge(h, at, bytes);
+    if (!h->segment->shuns_huge && !never_idle(h->segment)) make_huge(h, at, bytes);
     return true;
   }
   return errno != ENOMEM && errno != EFAULT; /* an old kernel does not tell */

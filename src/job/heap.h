@@ -17,7 +17,7 @@
 #include "segment.h"
 
 enum {
-  TT_LAYOUT = 27, /* version of the segment's layout; increases with each change */
+  TT_LAYOUT = 28, /* version of the segment's layout; increases with each change */
   TT_FIGURES = 4096,
   TT_CTRLS = 64,             /* communicators of a rank visible from outside */
   TT_CTRL_LEAST = 36 * 4096, /* fewest bytes that a control block takes */
@@ -31,6 +31,7 @@ typedef struct tt_job_head { /* of the segment; at its start */
   alignas(TT_PAIR) atomic_uint sleepers_anywhere; /* of the whole job */
   /* That any founder may use: complete when all are ready. */
   alignas(TT_PAIR) atomic_ulong cores[TT_CPU_WORDS];
+  atomic_uint arrived; /* founders whose cores are in it */
   alignas(TT_PAIR) char figures
       [TT_FIGURES]; /* the machine's, as the first rank has read them: tt_profile */
 } tt_job_head;
@@ -109,6 +110,9 @@ void tt_heap_free_later(tt_heap *heap, atomic_uint *refs, void *const *memory, s
 size_t tt_heap_used(tt_heap *heap);
 /* Ranks per core that they may use; all ranks compute the same value. */
 double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int ranks);
+/* Have more ranks of the job arrived than there are cores? Then a rank that waits must not spin, in a communicator of few
+ * ranks either. */
+bool tt_heap_crowded(const tt_segment *segment);
 /* Does the control block, whose offset another rank has told, lie in the heap of that number? */
 bool tt_heap_holds(const tt_segment *s, int64_t index, uint64_t ctrl);
 /* A nonzero word of this process's private memory, for the trial reads. */

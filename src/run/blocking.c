@@ -83,8 +83,8 @@ static bool finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan 
   tt_operation *o = &place->operation;
   tt_place_begin(comm, place, call, plan, serial);
   if (o->status) return false; /* nothing was sent, and no peer knows of it yet */
-  const bool oversubscribed = comm->load.ranks_per_core > 1;
-  const uint32_t looks = oversubscribed ? TURNS : f->spins;
+  const bool crowded = comm->load.crowded;
+  const uint32_t looks = crowded ? TURNS : f->spins;
   for (uint32_t look = 0; o->loop && look < looks; look++) {
     tt_operation_progress(o);
     if (o->status) return false;
@@ -95,7 +95,7 @@ static bool finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan 
       f->spins = f->spins + look < TT_SPINS ? f->spins + look : TT_SPINS;
       return true;
     }
-    if (oversubscribed)
+    if (crowded)
       sched_yield();
     else if (look > 64)
       tt_relax();

@@ -27,6 +27,7 @@ _Static_assert(sizeof(tt_rank_info) == 40, "a job may have very many ranks");
 /* Ranks and cores; decides how ranks wait, and what is cheap. */
 typedef struct tt_load {
   double ranks_per_core;      /* if all share memory */
+  bool crowded;               /* the job has more ranks than cores here, so waiting ranks do not spin */
   double cores;               /* of the first rank's node; 0: all are on one node */
   double host_ranks_per_core; /* on the most loaded host */
 } tt_load;

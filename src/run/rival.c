@@ -143,7 +143,7 @@ static void advise(tutti_comm *comm, tt_rival_size *s, const tt_rival *x) {
   }
   const bool compares = !s->learner.period; /* else no time is needed */
   const uint64_t ticks = compares ? tt_store_ticks() : 0;
-  if (comm->load.ranks_per_core > 1 && s->since && ticks && s->seq + 1 == seq)
+  if (comm->load.crowded && s->since && ticks && s->seq + 1 == seq)
     s->took = ticks - s->since;
   if (s->way != ESTIMATED) tt_learn(&s->learner, s->way, s->took);
   s->took = 0;
@@ -175,7 +175,7 @@ bool tt_rival_runs(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
 
 void tt_rival_over(tutti_comm *comm, const tt_plan *plan) {
   tt_rival_size *s = &comm->plans->size[plan->rival->size];
-  if (s->since && comm->load.ranks_per_core <= 1) s->took = tt_store_ticks() - s->since;
+  if (s->since && !comm->load.crowded) s->took = tt_store_ticks() - s->since;
 }
 
 void tt_rival_say(const tutti_comm *comm, const tt_problem *problem, tt_text *t) {

@@ -163,7 +163,7 @@ static void pause_a_while(tutti_comm *comm, tt_wait_policy *p) {
   p->looks++;
   if (comm->flight->waits && !comm->flight->on_devices) return;
   progress_other_work(comm, p);
-  if (comm->load.ranks_per_core <= 1 && p->looks < comm->flight->spins && !tt_over_net(comm)) {
+  if (!comm->load.crowded && p->looks < comm->flight->spins && !tt_over_net(comm)) {
     tt_relax();
     return;
   }

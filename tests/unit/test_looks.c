@@ -344,7 +344,7 @@ static void meet_all(void) {
     assert_int_equal(tutti_comm_set_algo(comms[r], played.plan), TUTTI_OK);
     comms[r]->wire->piece = played.way == WIDE ? 4 * PIECE : PIECE;
     wire_slow(comms[r]->wire);
-    comms[r]->load.ranks_per_core = 2; /* waiting ranks do not spin */
+    comms[r]->load.crowded = true; /* waiting ranks do not spin */
   }
   fresh = true;
 }
