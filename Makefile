@@ -152,7 +152,7 @@ HEADERS := $(sort $(wildcard include/*.h))
 PYFILES := $(sort $(wildcard python/tutti/*.py python/tutti/py.typed python/tutti/*/*.py))
 PYDIR   ?= $(shell $(PYTHON) python/place.py $(PREFIX) 2>/dev/null)
 FILL     = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' -e 's|@SOMAJOR@|$(SOMAJOR)|g' \
-           -e 's|@HWLOC@|$(MPILINK)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCDIR@|$(INCDIR)|g' \
+           -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCDIR@|$(INCDIR)|g' \
            -e "s|@TO_INCDIR@|$$(realpath -m --relative-to=$(LIBDIR) $(INCDIR))|g"
 PACKAGE  = $(LIBDIR)/pkgconfig/tutti.pc $(LIBDIR)/cmake/tutti/tutti-config.cmake \
            $(LIBDIR)/cmake/tutti/tutti-config-version.cmake

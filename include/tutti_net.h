@@ -38,7 +38,8 @@ typedef struct tutti_net_done {
 } tutti_net_done;
 
 /* The placement of a rank. Ranks with equal numbers are in the same domain of that level (within
- * equal outer ones). An unknown level has the same number on all ranks; `node` is always known.
+ * equal outer ones). `node` is always known. Where `package`, `numa` and `cache` are 0, tutti finds those that this
+ * process is bound to. An unknown level has the same number on all ranks.
  * Ranks of one node share memory if the system permits, and else send messages. */
 typedef struct tutti_net_site {
   int rack;    /* outside the node */

@@ -59,7 +59,7 @@ $(TURNBIN) $(INBIN) $(COLLBIN): bench/timing.h $(BUILD)/libtutti.a mk/bench.mk
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(lastword $(subst _, ,$@)) -std=c17 -D_GNU_SOURCE $(PEERFLAGS) -Iinclude $(filter %.c,$^) $(WITH) \
-	  $(BUILD)/libtutti_mpi_$(subst openmpi,ompi,$(lastword $(subst _, ,$@))).a $(BUILD)/libtutti.a $(MPILINK) -lm $(LDLIBS) -o $@
+	  $(BUILD)/libtutti_mpi_$(subst openmpi,ompi,$(lastword $(subst _, ,$@))).a $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
 
 # Libraries that cannot be installed or built are left out, with a message.
 bench-programs:

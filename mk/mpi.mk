@@ -25,7 +25,6 @@ MPICC    = OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC_$(1))
 LATE_ompi = -include shim/late.h
 # Unlike TTFLAGS, without the folders of src/.
 MPIFLAGS = $(BASE) -Impi
-MPILINK := $(if $(wildcard /usr/include/hwloc.h),-lhwloc)
 with-mpi: all $(MPILIBS)
 mpi: all $(MPILIBS) $(SHIMS) $(RANKED) $(MPIS:%=$(BUILD)/examples/hello_mpi_%)
 
@@ -46,20 +45,20 @@ $(BUILD)/libtutti_mpi_$(1).a: $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o)
 $(BUILD)/libtutti_mpi_$(1).so.$(VERSION): $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o) $(BUILD)/libtutti.so
 	$$(call say,LD,$$@)
 	$$(Q)$(call MPICC,$(1)) -shared -Wl,-soname,libtutti_mpi_$(1).so.$(SOMAJOR) -Wl,--version-script=src/tutti.map \
-	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o,$$^) -L$(BUILD) -ltutti $(MPILINK) -ldl $(LDLIBS) -o $$@
+	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o,$$^) -L$(BUILD) -ltutti -ldl $(LDLIBS) -o $$@
 $(BUILD)/libtutti_mpi_$(1).so: $(BUILD)/libtutti_mpi_$(1).so.$(VERSION)
 	$$(Q)ln -sf $$(<F) $(BUILD)/libtutti_mpi_$(1).so.$(SOMAJOR) && ln -sf $$(<F) $$@
 $(BUILD)/libtutti_pmpi_$(1).so: $(SHIMSRC:%.c=$(BUILD)/mpi_$(1)/preloaded/%.o) $(BUILD)/libtutti.a shim/shim.map
 	$$(call say,LD,$$@)
 	$$(Q)$(CC) -shared -Wl,-soname,libtutti_pmpi_$(1).so -Wl,--version-script=shim/shim.map \
-	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o %.a,$$^) $(MPILINK) -ldl $(LDLIBS) -o $$@
+	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o %.a,$$^) -ldl $(LDLIBS) -o $$@
 $(BUILD)/tutti-$(1): $(filter-out %/meet.o,$(CLIOBJ)) $(BUILD)/mpi_$(1)/cli/meet_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
 	$$(call say,LD,$$@)
-	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) -lm $(LDLIBS) -o $$@
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ -lm $(LDLIBS) -o $$@
 $(BUILD)/examples/hello_mpi_$(1): $(BUILD)/mpi_$(1)/examples/hello_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
-	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) $(LDLIBS) -o $$@
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(LDLIBS) -o $$@
 endef
 
 $(foreach m,$(FAMILIES),$(eval $(call MPI_RULES,$(m))))
@@ -73,7 +72,7 @@ $(BUILD)/mpi_smpi/sim/%.o: MPIFLAGS += -fvisibility=default
 $(SIM): $(BUILD)/sim/%: $(BUILD)/mpi_smpi/sim/%.o $(BUILD)/mpi_smpi/sim/simulated.o $(BUILD)/libtutti_mpi_smpi.a $(BUILD)/libtutti.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)smpicc -s $(SAN) $(LDFLAGS) $^ $(MPILINK) -lm $(LDLIBS) -o $@ # the simulator copies it for every rank
+	$(Q)smpicc -s $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@ # the simulator copies it for every rank
 
 # ONLY=flat,loggp,tree,large,topologies,training,stragglers MORE="--missing --time 20"
 sim:

@@ -136,11 +136,11 @@ define OVER_RULES
 $(BUILD)/tests/$(1)/mp_%: $(BUILD)/tests/ranks/mp_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a | $(TESTSO) $(MPINEEDS_$(1))
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
-	$$(Q)$(call MPICC,$(1)) $(SAN) $(TESTLINK) $(LDFLAGS) $$^ $(TESTSO) $$(USETESTSO) $(MPILIB_$(1)) $(MPILINK) -lm $(LDLIBS) -o $$@
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(TESTLINK) $(LDFLAGS) $$^ $(TESTSO) $$(USETESTSO) $(MPILIB_$(1)) -lm $(LDLIBS) -o $$@
 $(BUILD)/tests/$(1)/mpi_%: $(BUILD)/mpi_$(1)/tests/over/mpi_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a | $(TESTSO) $(MPINEEDS_$(1))
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
-	$$(Q)$(call MPICC,$(1)) $(SAN) $(TESTLINK) $(LDFLAGS) $$^ $(TESTSO) $$(USETESTSO) $(MPILIB_$(1)) $(MPILINK) -lm $(LDLIBS) -o $$@
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(TESTLINK) $(LDFLAGS) $$^ $(TESTSO) $$(USETESTSO) $(MPILIB_$(1)) -lm $(LDLIBS) -o $$@
 # Programs that know MPI only, for the drop-in: C, and Fortran where its compiler is.
 $(BUILD)/tests/$(1)/drop_%: $(BUILD)/mpi_$(1)/tests/dropin/drop_%.o $(BUILD)/mpi_$(1)/tests/dropin/drop.o $(BUILD)/mpi_$(1)/tests/dropin/drop_kinds.o | $(MPINEEDS_$(1))
 	@mkdir -p $$(@D)

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "net.h"
-#include "site.h"
 #include "tutti_create.h"
 #include "tutti_mpi.h"
 
@@ -131,10 +130,7 @@ static int find_site(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
   struct timespec t;
   int error = MPI_SUCCESS;
   net->site = (tutti_net_site){.node = net->rank};
-  if (!net->simulated) {
-    error = find_node(mpi, comm, net->ranks, &net->site.node);
-    mpi_site_within(&net->site);
-  }
+  if (!net->simulated) error = find_node(mpi, comm, net->ranks, &net->site.node);
   clock_gettime(CLOCK_REALTIME, &t);
   net->id = (unsigned long long)t.tv_sec << 30 ^ (unsigned long long)t.tv_nsec;
   return error ? error : mpi->Bcast(&net->id, sizeof net->id, MPI_BYTE, 0, comm);

@@ -12,17 +12,17 @@ set -eu
 packages() {
   case $1 in
     build) echo "gcc libc6-dev make binutils" ;;
-    check) echo "gcc g++ libc6-dev make binutils pkg-config libcmocka-dev libopenmpi-dev openmpi-bin libpmix-dev libhwloc-dev libucx-dev libssl-dev python3 python3-numpy iproute2 util-linux" ;;
+    check) echo "gcc g++ libc6-dev make binutils pkg-config libcmocka-dev libopenmpi-dev openmpi-bin libpmix-dev libucx-dev libssl-dev python3 python3-numpy iproute2 util-linux" ;;
     full) echo "$(packages check) libmpich-dev mpich spin gfortran python3-mpi4py cmake gnuplot-nox libsimgrid-dev time mypy" ;;
-    python) echo "gcc libc6-dev make binutils python3 python3-numpy python3-mpi4py libopenmpi-dev openmpi-bin libhwloc-dev python3-venv python3-pip mypy" ;;
+    python) echo "gcc libc6-dev make binutils python3 python3-numpy python3-mpi4py libopenmpi-dev openmpi-bin python3-venv python3-pip mypy" ;;
     torch) echo "g++ python3 python3-dev python3-torch libtorch-dev pybind11-dev python3-numpy libopenblas0-pthread libucx-dev" ;;
     demo) echo "gcc libc6-dev make binutils dataset-fashion-mnist libopenblas-dev zlib1g-dev python3 gnuplot-nox" ;;
     hosts) echo "libucx-dev libssl-dev iproute2 util-linux" ;;
     bench) echo "g++ libopenmpi-dev openmpi-bin libmpich-dev mpich libgloo-dev libucx-dev libssl-dev python3 gnuplot-nox iproute2" ;;
-    sim) echo "gcc g++ libc6-dev make binutils libsimgrid-dev libhwloc-dev python3 gnuplot-nox time" ;;
+    sim) echo "gcc g++ libc6-dev make binutils libsimgrid-dev python3 gnuplot-nox time" ;;
     programs) echo "libopenmpi-dev openmpi-bin libmpich-dev mpich python3 lammps hpcc python3-mpi4py python3-numpy mumps-test scalapack-mpi-test cython3 python3-dev dpkg-dev" ;;
     applications) echo "libopenmpi-dev openmpi-bin python3 python3-mpi4py quantum-espresso quantum-espresso-data scalapack-mpi-test" ;;
-    soak) echo "libopenmpi-dev openmpi-bin libmpich-dev mpich libhwloc-dev python3" ;;
+    soak) echo "libopenmpi-dev openmpi-bin libmpich-dev mpich python3" ;;
     stress) echo "stress-ng" ;;
     fuzz) echo "clang libclang-rt-dev make binutils" ;;
     models) echo "gcc libc6-dev spin" ;;
@@ -32,7 +32,7 @@ packages() {
     site) echo "python3 mkdocs mkdocs-material python3-pymdownx doxygen" ;;
     browser) echo "chromium chromium-driver" ;;
     wheel) echo "gcc libc6-dev make binutils python3" ;;
-    package) echo "build-essential debhelper dh-python dpkg-dev lintian libcmocka-dev libhwloc-dev libmpich-dev mpich libopenmpi-dev openmpi-bin libpmix-dev libucx-dev libssl-dev pkg-config g++ python3-dev python3-torch libtorch-dev pybind11-dev" ;;
+    package) echo "build-essential debhelper dh-python dpkg-dev lintian libcmocka-dev libmpich-dev mpich libopenmpi-dev openmpi-bin libpmix-dev libucx-dev libssl-dev pkg-config g++ python3-dev python3-torch libtorch-dev pybind11-dev" ;;
     bare) echo "mmdebstrap util-linux autopkgtest dpkg-dev" ;;
     abi) echo "abigail-tools git" ;;
     *)

@@ -18,7 +18,7 @@ command -v stress-ng >/dev/null || { echo "stress_tests.sh: stress-ng is missing
 # Tests with results or limits that depend on time: exits, failures, stopped processes, waits, the cost of sleeping.
 timed="tests/sh/aggregator.sh tests/sh/cli_end.sh tests/sh/cli_run.sh tests/sh/cli_trace.sh tests/sh/doctor.sh tests/sh/faults.sh
   tests/sh/grow.sh tests/sh/hosts.sh tests/sh/hostile.sh tests/sh/leftovers.sh tests/sh/settings.sh tests/sh/shrink.sh
-  tests/sh/silence.sh tests/sh/site.sh $BUILD/tests/test_doctor $BUILD/tests/test_ends $BUILD/tests/test_guard
+  tests/sh/silence.sh $BUILD/tests/test_doctor $BUILD/tests/test_ends $BUILD/tests/test_guard
   $BUILD/tests/test_launch $BUILD/tests/test_meet $BUILD/tests/test_trace $BUILD/tests/test_wake_fd
   $BUILD/tests/mp_asleep $BUILD/tests/mp_bucket $BUILD/tests/mp_lost
   $BUILD/tests/mp_parting $BUILD/tests/mp_stall $BUILD/tests/mp_told"

@@ -265,24 +265,11 @@ static tutti_status join_network(creation *c, tt_net_end *end, tt_table *all, tu
   return status;
 }
 
-static tutti_net_site site_within(const char *system, const tt_cpu_bits *cores) {
-  const tt_domains d = tt_cores_within(system, cores);
-  return (tutti_net_site){.package = d.package, .numa = d.numa, .cache = d.cache};
-}
-
 void tutti_net_site_of(int core, const char *system, tutti_net_site *site) {
   tt_cpu_bits one = {0};
   tt_cpus_add(&one, core);
-  if (site) *site = site_within(system, &one);
-}
-
-/* This rank's placement, from the cores that it is bound to. */
-static tutti_net_site site_of(int node) {
-  tt_cpu_bits cores;
-  tt_cores_mine(&cores);
-  tutti_net_site site = site_within(NULL, &cores);
-  site.node = node;
-  return site;
+  const tt_domains d = tt_cores_within(system, &one);
+  if (site) *site = (tutti_net_site){.package = d.package, .numa = d.numa, .cache = d.cache};
 }
 
 static tutti_status over_network(creation *c, tutti_comm **out) {
@@ -294,7 +281,7 @@ static tutti_status over_network(creation *c, tutti_comm **out) {
   if (!status) status = join_network(c, &end, &addresses, &net);
   if (status) tt_net_drop(&end);
   if (status) return status;
-  net.site = site_of(c->node_of[c->m->rank]);
+  net.site = (tutti_net_site){.node = c->node_of[c->m->rank]};
   net.id = card_of(c, 0)->id;
   tt_log(c->m->rank ? 2 : 1,
          "%d ranks met in %.3g ms; %s was opened in %.3g ms; addresses were exchanged in %.3g ms",

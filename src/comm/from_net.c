@@ -78,9 +78,19 @@ static double cores_here(void) {
   return cores > 0 ? cores : 1;
 }
 
-static void describe_member(member *m, const tutti_net *net) {
+/* The domains of a network that does not tell them: those of the cores that this process is bound to. */
+static tt_domains domains_of_site(const tutti_net *net) {
   const tutti_net_site *s = &net->site;
-  *m = (member){.placement = {.colors = {s->rack, s->node, s->package, s->numa, s->cache}},
+  tt_cpu_bits cores;
+  if (net->simulated || s->package || s->numa || s->cache)
+    return (tt_domains){s->package, s->numa, s->cache};
+  tt_cores_mine(&cores);
+  return tt_cores_within(NULL, &cores);
+}
+
+static void describe_member(member *m, const tutti_net *net) {
+  const tt_domains d = domains_of_site(net);
+  *m = (member){.placement = {.colors = {net->site.rack, net->site.node, d.package, d.numa, d.cache}},
                 .pid = getpid(),
                 .space = tt_pid_space(),
                 .kernel = tt_kernel_id(),

@@ -2,8 +2,7 @@
  * reports them in /sys.
  *
  * Idea       A domain is identified by its first core, in the system's numbering: the same number
- *            in all processes of a node, whichever cores their control groups show. mpi/site.c asks
- *            hwloc, and uses the same numbers.
+ *            in all processes of a node, whichever cores their control groups show.
  * Cost       Four small files for a core, and one for each NUMA node up to the core's own.
  * Invariant  Never fails; an unknown domain is 0 on every process.
  * SPDX-License-Identifier: BSD-3-Clause */

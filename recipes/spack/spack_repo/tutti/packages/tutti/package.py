@@ -24,7 +24,6 @@ class Tutti(MakefilePackage):
     depends_on("c", type="build")
     depends_on("gmake", type="build")
     depends_on("mpi", when="+mpi")
-    depends_on("hwloc", when="+mpi")
     depends_on("ucx", when="+ucx")
     depends_on("pmix", when="+pmix")
     depends_on("pkgconfig", when="+pmix", type="build")
@@ -43,7 +42,7 @@ class Tutti(MakefilePackage):
         for name in ("ompi", "mpich"):
             said.append(f"{name.upper()}={'yes' if name == self.family else 'no'}")
         if self.family:
-            said += [f"MPICC_{self.family}={self.spec['mpi'].mpicc}", "MPILINK=-lhwloc"]
+            said.append(f"MPICC_{self.family}={self.spec['mpi'].mpicc}")
         for name in ("ucx", "pmix"):
             said.append(f"{name.upper()}={'yes' if self.spec.satisfies('+' + name) else 'no'}")
         if self.spec.satisfies("+ucx"):
