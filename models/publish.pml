@@ -43,7 +43,7 @@ proctype rank(byte p) {
   :: else ->
     do
     :: looks < LOOKS ->
-      /* tag find: src/wire/shm/shm.c, src/job/heap.c, src/comm/from_env.c, src/core/interrupt.c, src/trace/trace_file.c load acquire */
+      /* tag find: src/wire/shm/shm.c, src/comm/from_env.c, src/core/interrupt.c, src/trace/trace_file.c load acquire */
       /* tag await: src/run/proof_table.c load acquire */
       load(p, unless(2, LDA, LD), WORD, 0);
       load(p, LD, WORK, 1);

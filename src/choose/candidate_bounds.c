@@ -193,7 +193,7 @@ static tutti_status look_at_some(tt_chooser *c, tt_candidates *list, int i, bool
     tt_bound_rank(&x->bound, mine, &c->least, alike);
     bound_hosts(&list->kept, &c->least, alike, &x->bound);
     if (list->kept.starved) status = TUTTI_ERR_MEMORY;
-    x->dear = x->differ && sends_too_much(&list->kept);
+    x->dear = x->differ && c->setting.ranks_per_core <= 0 && sends_too_much(&list->kept);
   }
   tt_candidates_forget(list);
   return status;

@@ -151,6 +151,7 @@ static bool available(size_t bytes) {
 /* ---- cores ---- */
 
 /* each cores, arrived: order: set before its rank is ready, and read when all are */
+/* each ended: order: a rank that has ended is counted a little longer or not */
 
 void tt_heap_publish_cores(const tt_segment *s, int index, const tt_cpu_bits *cores) {
   tt_job_head *job = tt_job_head_of(s);
