@@ -20,6 +20,7 @@
 #include "cover.h"
 #include "placement.h"
 #include "seconds.h"
+#include "short.h"
 
 enum { MOST = 12 };
 
@@ -125,7 +126,7 @@ static void *live(void *arg) {
 }
 
 static void results_are_the_same(void **state) {
-  for (int k = 0; k < SHAPES; k++) {
+  for (int k = 0; k < SHAPES; k += shorter(1, 2)) {
     tutti_comm *comms[MOST], *sides[MOST];
     rank ranks[MOST] = {{0}};
     int failed = 0;
