@@ -9,6 +9,8 @@
 #ifndef TT_CANDIDATES_H
 #define TT_CANDIDATES_H
 
+#include <pthread.h>
+
 #include "bound.h"
 #include "choose.h"
 #include "pricers.h"
@@ -100,8 +102,10 @@ struct tt_chooser {
   bool exported_priced;
   const tt_plan_spec *overridden; /* the plan that the following fields describe */
   tt_finding *named_found[TUTTI_COLL_COUNT];
-  char refusal[TT_REFUSAL];
   bool starved; /* out of memory: other ranks may have found more */
+  pthread_mutex_t lock;
+  int users;        /* that share it; < 0: it is not shared */
+  tt_chooser *next; /* of those that are shared */
 };
 
 /* Forgets what was found about the plan that an override named (chooser.c). */

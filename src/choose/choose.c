@@ -172,7 +172,8 @@ static tutti_status try_to_build(tt_ask ask, int ranks) {
 }
 
 /* Some ranks may be unable to build a composition that rank 0 can build, so all are tried, once. */
-static bool try_override(tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan) {
+static bool try_override(tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan,
+                         char refusal[TT_REFUSAL]) {
   const char *name = plan->text;
   const tt_ask ask = tt_ask_of(&c->setting, plan, p->coll, p->root);
   const bool known = c->named_found[p->coll] && c->overridden == plan;
@@ -180,26 +181,26 @@ static bool try_override(tt_chooser *c, const tt_problem *p, const tt_plan_spec 
   const tutti_status status = try_to_build(ask, all ? ask.ranks : 1);
   c->starved |= status == TUTTI_ERR_MEMORY;
   if (status) {
-    snprintf(c->refusal, sizeof c->refusal, "%s", tutti_error());
+    snprintf(refusal, TT_REFUSAL, "%s", tutti_error());
     return false;
   }
   if (c->overridden != plan) tt_forget_named(c);
   c->overridden = plan;
   const lack lacks = lacking(c, &c->named_found[p->coll], plan, p, HUGE_VAL);
   if (lacks.needs & TT_NEED_PROOF)
-    tt_unproven_words(plan, ask.ranks, c->refusal, sizeof c->refusal);
+    tt_unproven_words(plan, ask.ranks, refusal, TT_REFUSAL);
   else if (lacks.skipped)
-    snprintf(c->refusal, sizeof c->refusal, "%s: on more than %d ranks the prover is not asked",
+    snprintf(refusal, TT_REFUSAL, "%s: on more than %d ranks the prover is not asked",
              name, TT_MOST_PROVEN);
   else if (lacks.needs & TT_NEED_FEW)
-    snprintf(c->refusal, sizeof c->refusal,
+    snprintf(refusal, TT_REFUSAL,
              "%s rounds coded numbers more than %d times, or completes a sum on several ranks",
              name, c->setting.roundings);
   else if (lacks.needs & TT_NEED_ORDER)
-    snprintf(c->refusal, sizeof c->refusal,
+    snprintf(refusal, TT_REFUSAL,
              "%s cannot do a non-commutative op: it does not keep the ranks' order", name);
   else if (lacks.needs)
-    snprintf(c->refusal, sizeof c->refusal,
+    snprintf(refusal, TT_REFUSAL,
              "%s cannot do an op that rounds: it groups the operands differently on some ranks, "
              "so their last bits would differ; integers, min and max it can do",
              name);
@@ -288,11 +289,14 @@ static bool try_wisdom(tt_chooser *c, tt_candidates *list, const tt_problem *p,
 double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes) {
   const tt_override none = {0};
   const tt_problem p = {.coll = coll, .bytes = bytes};
+  pthread_mutex_lock(&c->lock);
   c->starved = false;
   tt_candidates *list = tt_candidates_of(c, coll, 0);
   const tt_candidate *best = list ? cheapest(c, list, &p, &none, NULL) : NULL;
-  if (c->starved) return -1;
-  return best ? tt_curve_at(&best->curve, (double)bytes) : 0;
+  const double least = best ? tt_curve_at(&best->curve, (double)bytes) : 0;
+  const bool starved = c->starved;
+  pthread_mutex_unlock(&c->lock);
+  return starved ? -1 : least;
 }
 
 double tt_seconds_to_pack(const tt_chooser *c) {
@@ -307,15 +311,17 @@ bool tt_chooser_starved(const tt_chooser *c) {
   return c->starved;
 }
 
-tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_override *override,
-                       tt_choice *choice) {
+static tutti_status pick(tt_chooser *c, const tt_problem *p, const tt_override *override,
+                         tt_choice *choice) {
   const tt_plan_spec *overridden = tt_override_for(override, p->bytes);
   c->starved = false;
   *choice = (tt_choice){.plan = overridden, .slices = 1, .overridden = overridden};
   if (overridden) {
-    if (try_override(c, p, overridden)) return TUTTI_OK;
+    if (try_override(c, p, overridden, choice->refusal)) return TUTTI_OK;
     if (c->starved) return starved();
-    *choice = (tt_choice){.refusal = c->refusal};
+    choice->plan = NULL;
+    choice->slices = 0;
+    choice->overridden = false;
   }
   tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
   if (!list) return starved();
@@ -342,8 +348,16 @@ tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_override *ov
                  override->n ? ", or what can is ruled out" : "");
 }
 
-tutti_status tt_two_shot_if_exported(tt_chooser *c, const tt_plan_spec *one_shot,
-                                     const tt_plan_spec *two_shot, uint64_t bytes, bool *is) {
+tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_override *override,
+                       tt_choice *choice) {
+  pthread_mutex_lock(&c->lock);
+  const tutti_status status = pick(c, p, override, choice);
+  pthread_mutex_unlock(&c->lock);
+  return status;
+}
+
+static tutti_status pick_exported(tt_chooser *c, const tt_plan_spec *one_shot,
+                                  const tt_plan_spec *two_shot, uint64_t bytes, bool *is) {
   tutti_status status = TUTTI_OK;
   tt_chooser_weigh(c, 0);
   for (int i = 0; i < 2 && !c->exported_priced && !status; i++) {
@@ -358,9 +372,17 @@ tutti_status tt_two_shot_if_exported(tt_chooser *c, const tt_plan_spec *one_shot
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
+tutti_status tt_two_shot_if_exported(tt_chooser *c, const tt_plan_spec *one_shot,
+                                     const tt_plan_spec *two_shot, uint64_t bytes, bool *is) {
+  pthread_mutex_lock(&c->lock);
+  const tutti_status status = pick_exported(c, one_shot, two_shot, bytes, is);
+  pthread_mutex_unlock(&c->lock);
+  return status;
+}
+
 /* ---- quotes ---- */
 
-double tt_price_of(tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan, int slices) {
+static double price_of(tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan, int slices) {
   tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
   if (!list || !tt_candidates_settle(c, list)) return HUGE_VAL;
   for (int i = 0; i < list->n; i++) {
@@ -372,8 +394,15 @@ double tt_price_of(tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan,
   return HUGE_VAL;
 }
 
-bool tt_quote_at(tt_chooser *c, const tt_problem *p, const tt_override *override, int i, bool ask,
-                 tt_quote *quote) {
+double tt_price_of(tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan, int slices) {
+  pthread_mutex_lock(&c->lock);
+  const double price = price_of(c, p, plan, slices);
+  pthread_mutex_unlock(&c->lock);
+  return price;
+}
+
+static bool quote_at(tt_chooser *c, const tt_problem *p, const tt_override *override, int i,
+                     bool ask, tt_quote *quote) {
   tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
   if (!list || i >= list->n || !tt_candidates_settle(c, list) || !tt_candidates_price(c, list, i))
     return false;
@@ -390,9 +419,17 @@ bool tt_quote_at(tt_chooser *c, const tt_problem *p, const tt_override *override
   return true;
 }
 
-tutti_status tt_quote_breakdown(tt_chooser *c, const tt_plan_spec *plan, int slices,
-                                const tt_problem *p, tt_breakdown *breakdown, tt_sends *sends,
-                                int *rounds) {
+bool tt_quote_at(tt_chooser *c, const tt_problem *p, const tt_override *override, int i, bool ask,
+                 tt_quote *quote) {
+  pthread_mutex_lock(&c->lock);
+  const bool there = quote_at(c, p, override, i, ask, quote);
+  pthread_mutex_unlock(&c->lock);
+  return there;
+}
+
+static tutti_status break_down(tt_chooser *c, const tt_plan_spec *plan, int slices,
+                               const tt_problem *p, tt_breakdown *breakdown, tt_sends *sends,
+                               int *rounds) {
   tt_sim *sim;
   tt_chooser_weigh(c, p->weight);
   tutti_status status = tt_candidate_sim(c, plan, slices, p->coll, p->root, false, p->bytes, &sim);
@@ -401,5 +438,14 @@ tutti_status tt_quote_breakdown(tt_chooser *c, const tt_plan_spec *plan, int sli
     status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", plan->text);
   *sends = tt_sim_busiest(sim);
   tt_sim_free(sim);
+  return status;
+}
+
+tutti_status tt_quote_breakdown(tt_chooser *c, const tt_plan_spec *plan, int slices,
+                                const tt_problem *p, tt_breakdown *breakdown, tt_sends *sends,
+                                int *rounds) {
+  pthread_mutex_lock(&c->lock);
+  const tutti_status status = break_down(c, plan, slices, p, breakdown, sends, rounds);
+  pthread_mutex_unlock(&c->lock);
   return status;
 }

@@ -52,8 +52,11 @@ typedef struct tt_setting {
                       levels */
 } tt_setting;
 
-/* TUTTI_ERR_ARG: levels and ranks do not fit; the message says why. */
+/* TUTTI_ERR_ARG: levels and ranks do not fit; the message says why. Several threads may ask a chooser at the same time. */
 tutti_status tt_chooser_new(const tt_setting *setting, tt_chooser **chooser);
+/* The same, for communicators: those with equal settings share a chooser, with all that it has estimated. It is kept for a
+ * while after its last user has freed it. A setting that points to memory of its communicator is not shared. */
+tutti_status tt_chooser_share(const tt_setting *setting, tt_chooser **chooser);
 void tt_chooser_free(tt_chooser *c);
 /* The cost model of steps, not of loops. */
 const tt_cost_model *tt_chooser_model(const tt_chooser *c);
@@ -85,10 +88,12 @@ typedef struct tt_problem {
 enum { TT_WEIGHTS = 6 };
 int tt_weight_of(const tt_chooser *c, tutti_type type);
 
+enum { TT_REFUSAL = 800 }; /* capacity for why a plan does not run: names, and words */
+
 typedef struct tt_choice {
   const tt_plan_spec *plan; /* valid until the chooser is freed */
   int slices;
-  const char *refusal; /* why an override was refused; NULL: no override, or not refused */
+  char refusal[TT_REFUSAL]; /* why an override was refused; empty: no override, or not refused */
   bool overridden;
   const tt_wisdom_entry *wisdom; /* its entry, of the problem's wisdom; NULL: the price decided */
   int way;      /* 1 + which way over an aggregator (run/aggregated.c); 0: among the ranks alone */
@@ -138,7 +143,6 @@ tutti_status tt_proven_find(const tt_ask *ask, int slices, const tt_setting *how
 /* Would tt_proven_find answer one of the first two, whatever the number of slices? Otherwise the
  * plan is not chosen, nor run if it is named. Fails if the plan cannot be built. */
 tutti_status tt_proven_can(const tt_ask *ask, const tt_setting *how, bool *can);
-enum { TT_REFUSAL = 800 }; /* capacity for why a plan does not run: names, and words */
 /* Formats why that plan does not run. */
 void tt_unproven_words(const tt_plan_spec *plan, int ranks, char *words, size_t size);
 /* The results of all proofs of a form by `make prove` (proven.c), its numbers being ranges: are operands in

@@ -1,10 +1,17 @@
-/* chooser.c - makes choosers: their cost models from the figures and the levels of a machine.
+/* chooser.c - makes choosers: their cost models from the figures and the levels of a machine; and lets communicators share them.
+ *
+ * Cost       The first choice of a collective takes a millisecond or more. A program that makes many communicators pays it once.
+ * Invariant  A chooser's answers depend on its setting alone, so sharing changes no choice.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "candidates.h"
 #include "host_links.h"
+#include "process.h"
+
+enum { KEPT = 16 }; /* choosers that no communicator uses */
 
 /* In shared memory no step and no loop costs less. A loop may read data where it is, so nothing is charged for sending a byte. */
 static tt_cost_model least_of(const tt_cost_model *steps, const tt_cost_model *loops) {
@@ -59,8 +66,9 @@ tutti_status tt_chooser_new(const tt_setting *setting, tt_chooser **chooser) {
   if (!c)
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice among plans of %d ranks",
                    setting->ranks);
-  c->setting = *setting;
-  tutti_status status = set_models(c);
+  memcpy(&c->setting, setting, sizeof *setting); /* with its padding, which tt_chooser_share compares */
+  c->users = -1;
+  tutti_status status = pthread_mutex_init(&c->lock, NULL) ? TUTTI_ERR_MEMORY : set_models(c);
   if (status)
     free(c);
   else
@@ -75,15 +83,73 @@ void tt_forget_named(tt_chooser *c) {
   }
 }
 
-void tt_chooser_free(tt_chooser *c) {
-  if (!c) return;
+static void end_chooser(tt_chooser *c) {
   tt_forget_named(c);
   for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
     for (int w = 0; w < TT_WEIGHTS; w++) tt_candidates_free(c->of[coll][w]);
   tt_hosts_free(c->model.hosts);
   for (int i = 0; i < c->stages; i++) tt_plan_spec_free(c->stage[i].own);
   free(c->stage);
+  pthread_mutex_destroy(&c->lock);
   free(c);
+}
+
+/* Removes the one that has been unused longest, if more than KEPT are. */
+static tt_chooser *remove_oldest(tt_chooser **list) {
+  tt_chooser **last = NULL, *oldest = NULL;
+  int unused = 0;
+  for (tt_chooser **at = list; *at; at = &(*at)->next)
+    if ((*at)->users == 0) {
+      unused++;
+      last = at;
+    }
+  if (unused <= KEPT) return NULL;
+  oldest = *last;
+  *last = oldest->next;
+  return oldest;
+}
+
+/* Puts the chooser first in the list, in which it may be. */
+static void put_first(tt_chooser **list, tt_chooser *c) {
+  for (tt_chooser **at = list; *at; at = &(*at)->next)
+    if (*at == c) {
+      *at = c->next;
+      break;
+    }
+  c->next = *list;
+  *list = c;
+}
+
+tutti_status tt_chooser_share(const tt_setting *s, tt_chooser **chooser) {
+  tt_chooser *c = NULL, **list = &tt_process.plans.choosers;
+  tutti_status status = TUTTI_OK;
+  if (s->position || s->node || s->host || s->only) return tt_chooser_new(s, chooser);
+  pthread_mutex_lock(&tt_process.plans.lock);
+  for (c = *list; c && memcmp(&c->setting, s, sizeof *s) != 0;) c = c->next;
+  if (c) c->users++;
+  pthread_mutex_unlock(&tt_process.plans.lock);
+  if (!c) {
+    status = tt_chooser_new(s, &c);
+    if (status) return status;
+    c->users = 1;
+  }
+  pthread_mutex_lock(&tt_process.plans.lock);
+  put_first(list, c);
+  pthread_mutex_unlock(&tt_process.plans.lock);
+  *chooser = c;
+  return TUTTI_OK;
+}
+
+void tt_chooser_free(tt_chooser *c) {
+  if (!c) return;
+  if (c->users < 0) {
+    end_chooser(c);
+    return;
+  }
+  pthread_mutex_lock(&tt_process.plans.lock);
+  tt_chooser *oldest = --c->users ? NULL : remove_oldest(&tt_process.plans.choosers);
+  pthread_mutex_unlock(&tt_process.plans.lock);
+  if (oldest) end_chooser(oldest);
 }
 
 const tt_cost_model *tt_chooser_model(const tt_chooser *c) {

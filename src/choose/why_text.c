@@ -173,7 +173,7 @@ void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
   say_plan(t, w->choice.plan->text, w->choice.slices);
   tt_text_add(t, w->choice.overridden ? ", as asked for\n" : "\n");
   if (w->choice.wisdom) say_wisdom(t, w->choice.wisdom);
-  if (w->choice.refusal) tt_text_add(t, "Not what was asked for: %s\n", w->choice.refusal);
+  if (*w->choice.refusal) tt_text_add(t, "Not what was asked for: %s\n", w->choice.refusal);
   tt_text_add(t, "Proven: ");
   say_proof(t, w);
   tt_text_add(t, "\n");
@@ -264,7 +264,7 @@ void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
               tutti_coll_name(w->problem.coll), p->ranks, (unsigned long long)w->problem.bytes);
   json_plan(t, w->choice.plan->text, w->choice.slices);
   tt_text_add(t, ", \"wished\": %s, \"refusal\": ", w->choice.overridden ? "true" : "false");
-  if (w->choice.refusal)
+  if (*w->choice.refusal)
     json_string(t, w->choice.refusal);
   else
     tt_text_add(t, "null");

@@ -220,7 +220,7 @@ tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile) {
   tt_chooser_free(comm->plans->chooser);
   comm->plans->chooser = NULL;
   const tt_fp_state state = tt_fp_pin(); /* all ranks estimate the same times */
-  status = tt_chooser_new(&comm->plans->setting, &comm->plans->chooser);
+  status = tt_chooser_share(&comm->plans->setting, &comm->plans->chooser);
   tt_fp_restore(state);
   return status;
 }
@@ -305,12 +305,12 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
     setting.has_loop = NULL; /* loops are only for ranks that all share memory */
   }
   setting.host = comm->plans->host;
-  if (!status) status = tt_chooser_new(&setting, &flat);
+  if (!status) status = tt_chooser_share(&setting, &flat);
   setting.host = comm->plans->host_at;
   memcpy(setting.levels, layout->levels, sizeof layout->levels);
   setting.inside = layout->inside;
   setting.node_ranks_per_core = ranks_per_core;
-  if (!status) status = tt_chooser_new(&setting, &chooser);
+  if (!status) status = tt_chooser_share(&setting, &chooser);
   if (!status && (status = keep_order(comm, order ? order : layout->order)))
     tt_chooser_free(chooser);
   free(order);

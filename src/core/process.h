@@ -70,9 +70,10 @@ typedef struct tt_process_context {
     atomic_int lanes, warned;
   } trace; /* tracing.c */
   struct {
-    pthread_mutex_t lock; /* guards the next one */
-    void *kept;
-  } plans;                                  /* algo/plan_spec.c */
+    pthread_mutex_t lock;          /* guards the next two */
+    void *kept;                    /* algo/plan_spec.c */
+    struct tt_chooser *choosers;   /* that communicators share, the latest first (choose/chooser.c) */
+  } plans;
   atomic_uint_fast64_t warned[TT_WARNINGS]; /* hashes of the invalid settings already reported */
   uint64_t loaded_us;                       /* when the library was loaded, on the wall clock */
 } tt_process_context;

@@ -8,6 +8,7 @@
  * Invariant  The decision is a pure function of data that all ranks share, so all ranks decide the same way.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "flight.h"
@@ -114,7 +115,10 @@ tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *c, const tt_p
   bool aggregates = false;
   double seconds;
   const tt_plan_spec *other = wanted(comm, p, &aggregates);
-  if (aggregates && comm->wire->aggregator) choice->refusal = refusal(comm, c);
+  if (aggregates && comm->wire->aggregator) {
+    const char *why = refusal(comm, c);
+    snprintf(choice->refusal, sizeof choice->refusal, "%s", why ? why : "");
+  }
   if (!may_sum(comm, c)) return TUTTI_OK;
   if (other && !aggregates) return TUTTI_OK;
   const int way = cheapest_way(comm, p, other, &seconds);

@@ -164,7 +164,7 @@ static tutti_status add_coded(tutti_comm *comm, const tt_call *c, const tt_probl
   if (status || !coded || pair->plain.way) return status;
   problem.wisdom = NULL; /* measured without codes */
   status = tt_choose(coded, &problem, &comm->settings.override, &pair->coded);
-  if (status || pair->coded.refusal) pair->coded.plan = NULL;
+  if (status || *pair->coded.refusal) pair->coded.plan = NULL;
   if (status == TUTTI_ERR_UNSUPPORTED) return TUTTI_OK; /* no plan rounds so little */
   if (!pair->coded.plan) return status;
   pair->coded.code = tt_call_wish(comm, c)->code;

@@ -240,7 +240,7 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
   if (!status) status = tt_aggregated_choose(comm, c, &problem, &choice);
   if (status) return status;
   plan->rival = NULL;
-  if (choice.refusal && !c->everyone)
+  if (*choice.refusal && !c->everyone)
     warn_refused(comm, c->coll, choice.refusal, choice.plan->text);
   if (!choice.way) status = tt_coding_choose(comm, c, &problem, &choice);
   if (status) return status;

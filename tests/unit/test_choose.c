@@ -211,7 +211,7 @@ static void an_override_is_refused_in_words(void **state) {
   for (int again = 0; again < 2; again++)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
       const tt_choice choice = choose(c, TUTTI_ALLREDUCE, 1000, cases[i].needs, 0, cases[i].name);
-      const char *name = choice.plan->text, *refusal = choice.refusal;
+      const char *name = choice.plan->text, *refusal = *choice.refusal ? choice.refusal : NULL;
       if (!cases[i].says != !refusal || (refusal && !strstr(refusal, cases[i].says)))
         fail_msg("case %zu, %s: %s", i, cases[i].name, refusal ? refusal : "granted");
       if (!refusal) assert_string_equal(name, cases[i].name);
@@ -258,7 +258,6 @@ static void an_override_is_for_all_ranks(void **state) {
   tt_sched_free(s);
   for (int again = 0; again < 2; again++) {
     const tt_choice choice = choose(c, TUTTI_ALLREDUCE, 1000, 0, 0, name);
-    assert_non_null(choice.refusal);
     assert_non_null(strstr(choice.refusal, "cannot work on a part of the vector"));
   }
   tt_chooser_free(c);
@@ -304,7 +303,7 @@ static void helpers_are_asked_for(void **state) {
         const tt_problem p = {.coll = ask.coll, .bytes = bytes, .needs = needs};
         assert_int_equal(tt_override_parse(cases[i].name, P, &override), TUTTI_OK);
         tutti_status status = tt_choose(c, &p, &override, &choice);
-        const char *refusal = choice.refusal;
+        const char *refusal = *choice.refusal ? choice.refusal : NULL;
         const bool halves = ask.coll == TUTTI_REDUCE_SCATTER || ask.coll == TUTTI_ALL_GATHER;
         if ((tt_coll_owned(ask.coll) && !halves) || tt_coll_prefix(ask.coll)) {
           assert_int_equal(status, TUTTI_ERR_UNSUPPORTED);
@@ -328,9 +327,8 @@ static void what_is_found_is_of_one_root(void **state) {
     tt_chooser *c = chooser_for(5, 1);
     for (int i = 0; i < 4; i++) {
       const int root = (first + i) % 2 ? 2 : 0;
-      const char *refusal =
-          choose(c, TUTTI_REDUCE, 8, TT_NEED_ORDER, root, "tree(binomial)").refusal;
-      assert_true(root ? refusal && strstr(refusal, "non-commutative") : !refusal);
+      const tt_choice choice = choose(c, TUTTI_REDUCE, 8, TT_NEED_ORDER, root, "tree(binomial)");
+      assert_true(root ? strstr(choice.refusal, "non-commutative") != NULL : !*choice.refusal);
     }
     tt_chooser_free(c);
   }
@@ -372,7 +370,7 @@ static void wishes_are_for_sizes(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const tt_choice choice = choose(c, TUTTI_ALLREDUCE, cases[i].bytes, 0, 0, cases[i].text);
-    if (choice.refusal) fail_msg("%s: %s", cases[i].text, choice.refusal);
+    if (*choice.refusal) fail_msg("%s: %s", cases[i].text, choice.refusal);
     if (cases[i].name)
       assert_string_equal(choice.plan->text, cases[i].name);
     else
