@@ -14,7 +14,6 @@ SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import glob
 import gzip
-import json
 import os
 import re
 import shutil
@@ -23,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import record
 
 SILICON = """&control
  calculation='scf', prefix='si', pseudo_dir='.', outdir='.'
@@ -65,7 +66,7 @@ OBJECTS = """
 from mpi4py import MPI
 comm = MPI.COMM_WORLD
 total = 0
-for i in range(100000):
+for i in range(30000):
     step = comm.bcast({"step": i, "rates": [0.1 * i] * 4} if comm.rank == 0 else None)
     parts = comm.gather((comm.rank, step["step"]), root=0)
     total += sum(rank + step for rank, step in comm.allgather((comm.rank, i)))
@@ -144,8 +145,8 @@ def measure(name, make, pattern, ranks, rounds, tutti):
     quartiles = statistics.quantiles(ratios, n=4) if rounds > 1 else [ratios[0]] * 3
     print(f"{name:28} {ranks:5} {alone:8.2f} {with_tutti:8.2f} {alone / with_tutti:6.2f}   {quartiles[0]:.2f} to {quartiles[2]:.2f}",
           flush=True)
-    return {"program": name, "ranks": ranks, "rounds": rounds, "alone": alone, "tutti": with_tutti, "ratio": alone / with_tutti,
-            "quartiles": [quartiles[0], quartiles[2]]}
+    return {"program": name, "ranks": ranks, "Open MPI s": round(alone, 2), "with tutti s": round(with_tutti, 2),
+            "ratio": round(alone / with_tutti, 2), "quartiles": "%.2f to %.2f" % (quartiles[0], quartiles[2])}
 
 
 def main():
@@ -162,9 +163,9 @@ def main():
     rows = [measure(name, make, pattern, int(ranks), a.rounds, tutti) for name, make, pattern in PROGRAMS
             if not a.names or any(word in name for word in a.names) for ranks in a.ranks.split(",")]
     if a.json:
-        with open(a.json, "w") as f:
-            json.dump([row for row in rows if row], f, indent=1)
-            f.write("\n")
+        about = record.about("wall time of the job; ratio: Open MPI's time alone over that with tutti, medians of %d rounds" % a.rounds,
+                             "make bench-applications ROUNDS=%d" % a.rounds)
+        record.store(a.json, about, [row for row in rows if row])
 
 
 if __name__ == "__main__":

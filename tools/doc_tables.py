@@ -11,6 +11,7 @@ SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import glob
 import json
+import math
 import os
 import re
 import subprocess
@@ -46,6 +47,19 @@ def words(stored, columns=None, left="1"):
         return "*Not measured yet.*\n"
     names = stored["about"].get("columns") or list(stored["rows"][0])
     return grid(names, [[r[n] for n in names] if isinstance(r, dict) else r for r in stored["rows"]], int(left))
+
+
+def collectives(stored):
+    """Of each collective, all sizes: the geometric mean of the ratios, and the least with its size and MPI."""
+    groups = {}
+    for r in stored["rows"]:
+        groups.setdefault(r["collective"] + (", root rotates" if r["root"] == "rotates" else ""), []).append(r)
+    rows = []
+    for name, of in groups.items():
+        least = min(of, key=lambda r: r["ratio"])
+        mean = math.exp(sum(math.log(r["ratio"]) for r in of) / len(of))
+        rows.append([name, "%.2f" % mean, "%.2f at %s (%s)" % (least["ratio"], bytes_name(least["bytes"]), least["mpi"])])
+    return grid(["collective", "mean", "least"], rows)
 
 
 def choices(stored):
@@ -163,7 +177,7 @@ def papers(stored, section):
     return grid(stored["about"]["heads"].get(section, ["stated", "here", "verdict", "command"]), rows, 4)
 
 
-VIEWS = {f.__name__: f for f in (words, choices, peers, summary, hosts, lighter, frontier, papers)}
+VIEWS = {f.__name__: f for f in (words, collectives, choices, peers, summary, hosts, lighter, frontier, papers)}
 
 
 # ---- pages ----

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "copy.h"
 #include "tutti.h"
 
 /* Record the message of an error for tutti_error() and return the status. */

@@ -88,5 +88,5 @@ void tt_store_copy(tt_store kind, void *to, const void *from, size_t n) {
 #else
   (void)kind;
 #endif
-  memcpy(to, from, n);
+  tt_memcpy(to, from, n);
 }

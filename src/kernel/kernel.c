@@ -80,7 +80,7 @@ void tt_reduce_to_both(const tt_reducer *r, void *dst, void *also, const void *c
     r->user->fn(in[0], in[1], dst, count, r->type, r->user->ctx);
   else
     reduce_user(r, dst, in, n, count);
-  if (also) memcpy(also, dst, count * r->element);
+  if (also) tt_memcpy(also, dst, count * r->element);
 }
 
 void tt_reduce(const tt_reducer *r, void *dst, const void *const *in, int n, size_t count) {

@@ -41,14 +41,14 @@ typedef struct many {
 static void pack_window(many_part *part, char *window) {
   part->request.call.src = part->request.call.dst = window;
   for (size_t i = 0; i < part->npacked; window += part->packed[i++].bytes)
-    memcpy(window, part->packed[i].src, part->packed[i].bytes);
+    tt_memcpy(window, part->packed[i].src, part->packed[i].bytes);
 }
 
 static void unpack_window(tutti_request *r) {
   const many_part *part = (many_part *)r;
   const char *window = r->call.dst;
   for (size_t i = 0; i < part->npacked; window += part->packed[i++].bytes)
-    memcpy(part->packed[i].dst, window, part->packed[i].bytes);
+    tt_memcpy(part->packed[i].dst, window, part->packed[i].bytes);
 }
 
 static const tt_request_ops part_ops = {.unpack = unpack_window};

@@ -284,8 +284,26 @@ static void test_sums_by_either_route(void **unused) {
   for (int r = 0; r < RANKS; r++) assert_int_equal(tutti_comm_free(comms[r]), TUTTI_OK);
 }
 
+/* Copies of all lengths around its limits, at all distances between the pages of source and destination that matter. */
+static void copies_are_whole(void **state) {
+  enum { PAGE = 4096, MOST = 2 * PAGE + 200 };
+  static const size_t lengths[] = {0, 1, 63, 64, 2047, 2048, 2049, 2112, PAGE, PAGE + 65, MOST};
+  static unsigned char from[MOST + PAGE], to[MOST + 2 * PAGE];
+  (void)state;
+  for (size_t i = 0; i < sizeof from; i++) from[i] = (unsigned char)(i * 131 + (i >> 8));
+  for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++)
+    for (size_t behind = 0; behind < PAGE; behind += behind < 70 || behind > 4000 ? 1 : 61) {
+      const size_t n = lengths[k], at = ((uintptr_t)from - (uintptr_t)to + behind) & (PAGE - 1);
+      memset(to, 0xa5, sizeof to);
+      tt_memcpy(to + at, from, n);
+      assert_memory_equal(to + at, from, n);
+      assert_true(to[at + n] == 0xa5 && (!at || to[at - 1] == 0xa5));
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(copies_are_whole),
       cmocka_unit_test(test_the_cheaper_kind),     cmocka_unit_test(test_a_change_of_kind),
       cmocka_unit_test(test_it_follows),           cmocka_unit_test(test_returned_places),
       cmocka_unit_test(test_an_outlier),           cmocka_unit_test(test_copies),

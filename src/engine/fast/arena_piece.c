@@ -54,7 +54,7 @@ static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *sum, si
                      const char *also) {
   for (int r = o->pieces.first_given; r < o->wire->ranks; r++) {
     char *dst = r == o->wire->rank ? NULL : theirs(o, k, r, at);
-    if (dst && dst != also) memcpy(dst, sum, n);
+    if (dst && dst != also) tt_memcpy(dst, sum, n);
   }
   if (o->pieces.shows) {
     tt_store_copy(own_kind(o, k), tt_piece_slot(o, k) + at, sum, n);
@@ -201,7 +201,7 @@ static bool copy_parts(tt_operation *o, uint32_t k) {
   const tt_part own = tt_piece_part(o, k, w->rank);
   const char *src = own_input(o, k, &own);
   char *dst = (char *)o->call.dst + own.at;
-  if (o->role.gives && o->call.dst && dst != src) memcpy(dst, src, own.bytes);
+  if (o->role.gives && o->call.dst && dst != src) tt_memcpy(dst, src, own.bytes);
   return true;
 }
 
@@ -222,7 +222,7 @@ bool tt_get_piece(tt_operation *o, uint32_t k) {
     size_t from;
     if (block.from == block.to) continue;
     if (o->pieces.returned) {
-      memcpy(dst + block.from, tt_piece_slot(o, k) + block.from, block.to - block.from);
+      tt_memcpy(dst + block.from, tt_piece_slot(o, k) + block.from, block.to - block.from);
       continue;
     }
     const uint64_t since = tt_store_ticks();

@@ -174,7 +174,7 @@ static void copy(void *to, const void *from, size_t n) {
   else if (n == 8)
     memcpy(to, from, 8);
   else
-    memcpy(to, from, n);
+    tt_memcpy(to, from, n);
 }
 
 /* The slot keeps the product, because the caller's vector must not change; so also where no rank reads it. */

@@ -328,7 +328,7 @@ static bool shm_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_s
   const descriptor *d = current(e);
   e->since = tt_store_ticks();
   if (d->kind != REMOTE)
-    memcpy(to, piece_address(s, d) + e->used, n);
+    tt_memcpy(to, piece_address(s, d) + e->used, n);
   else if (!read_remote(s, peer, d, e->used, to, n, status))
     return false;
   shm_release(w, peer, lane, n);

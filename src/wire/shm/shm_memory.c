@@ -224,7 +224,7 @@ static bool shm_fetch(tt_wire *w, int peer, uint64_t name, size_t from, void *to
   if (name & remote)
     *status = tt_remote_read(tt_shm_intro(s, peer)->pid, (name & ~remote) + from, to, n);
   else
-    memcpy(to, address_of_name(s, name) + from, n);
+    tt_memcpy(to, address_of_name(s, name) + from, n);
   return *status == TUTTI_OK;
 }
 
