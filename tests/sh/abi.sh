@@ -75,7 +75,7 @@ ABI_MAJOR=-1 run_mpi "$TUTTI" mpi "--report=$report" "$(starter abi)" -n 2 "$BUI
 ok "an MPI without the ABI keeps its calls" all 'status 0' 'has "^ok"' '! has "^not ok"'
 rm -f "$report"
 ABI_MAJOR=2 run_mpi "$(starter abi)" -n 2 "$BUILD/tests/abi/mpi_few"
-ok "and tutti_comm_from_mpi refuses it" all '! status 0' 'says "what runs is a translation of the MPI ABI to MPICH"'
+ok "and tutti_comm_from_mpi refuses it" all '! status 0' 'says "but the program runs a translation of the MPI ABI to MPICH"'
 run_mpi "$TUTTI" mpi --family abi "--report=$report" mpirun.mpich -n 2 "$BUILD/tests/mpich/drop_types"
 ok "a program of MPICH, with the library for the ABI, keeps its calls" all 'status 0' 'has "^ok"' '! has "^not ok"'
 n=$((n + 3))
