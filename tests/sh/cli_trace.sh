@@ -181,8 +181,8 @@ refused() { # NAME SENTENCE: the content of b.json is refused with this error
 }
 : >"$work/b.json" && refused "an empty file" "the file ends here"
 echo '[]' >"$work/b.json" && refused "an empty array" "an event"
-echo '[{"name":"x","ph":"X"}]' >"$work/b.json" && refused "somebody else's trace" "this is no trace"
-printf '\177ELF\0\1\2' >"$work/b.json" && refused "a program" "this is no trace"
+echo '[{"name":"x","ph":"X"}]' >"$work/b.json" && refused "another program's trace" "this is not a trace"
+printf '\177ELF\0\1\2' >"$work/b.json" && refused "a program" "this is not a trace"
 size=$(stat -c %s "$work/a.json")
 for cut in 1 2 3 7 40 500 $((size / 2)) $((size / 3)); do
   head -c $((size - cut)) "$work/a.json" >"$work/b.json"

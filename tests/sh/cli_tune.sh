@@ -157,7 +157,7 @@ TUTTI_PROFILE=$work seen
 ok "a profile that is a folder" all "status 0" "err 'cannot be read: Is a directory; the built-in'"
 mkfifo "$work/pipe"
 TUTTI_PROFILE=$work/pipe seen
-ok "a profile that is a pipe: tune does not wait for a writer" all "status 0" "err 'pipe. cannot be read: it is no regular file; the built-in'"
+ok "a profile that is a pipe: tune does not wait for a writer" all "status 0" "err 'pipe. cannot be read: it is not a regular file; the built-in'"
 TUTTI_PROFILE=$work/nothing seen
 ok "a profile that is not there" all "status 0" "err 'cannot be read: No such file or directory; the built-in'"
 export TUTTI_PROFILE=none
