@@ -48,7 +48,7 @@ def groups():
         return f"{half}"
     half.free()
     if comm.split(None) is not None:
-        return "without a color there is no communicator"
+        return "split without a color returned a communicator"
     with comm.dup() as other:
         if (other.rank, other.size) != (me, P):
             return f"{other}"

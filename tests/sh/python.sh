@@ -87,20 +87,20 @@ abort='rank 1 aborted: it raised ValueError: bad batch$'
 fault "a rank raises while the others wait" raises "" 1 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" \
   '^ValueError: bad batch' "$crash"
 abort="rank 1 aborted: it raised KeyError: 'epoch'"
-fault "in a with block, and goes on" raises_in_block "" 0 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" \
-  'rank 1: goes on, <tutti.Comm, freed>, <tutti.Request, running>' "$crash"
+fault "a rank raises in a with block and continues" raises_in_block "" 0 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" \
+  'rank 1: continues, <tutti.Comm, freed>, <tutti.Request, running>' "$crash"
 abort='rank 1 aborted: it raised RuntimeError: while it is in flight'
-fault "with something in flight" raises_in_flight "" 1 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" "$crash"
+fault "a rank raises with an operation in flight" raises_in_flight "" 1 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" "$crash"
 lost='rank 1 \(pid [0-9]+\) died, it exited with status 3; rank [02] waited for it in allreduce'
 fault "a rank exits" exits "" 3 "$(heard 0 PeerLost "$lost")" "$(heard 2 PeerLost "$lost")" "$crash"
 lost='rank 1 \(pid [0-9]+\) died, killed by SIGKILL; rank [02] waited for it in allreduce'
-fault "a rank is killed, the others go on" killed "" 137 "$(heard 0 PeerLost "$lost")" "$(heard 2 PeerLost "$lost")" \
-  'rank 0: goes on with 2, sum 2' 'rank 2: goes on with 2, sum 2' "$crash"
-fault "one comes in its place" respawned "--respawn 1" 0 "$(heard 0 PeerLost "$lost")" 'rank 0: goes on, 3 ranks, 1 new, sum 3' \
-  'a newcomer, 3 ranks, 1 new, sum 3' "$crash"
+fault "a rank is killed, and the others continue" killed "" 137 "$(heard 0 PeerLost "$lost")" "$(heard 2 PeerLost "$lost")" \
+  'rank 0: continues with 2, sum 2' 'rank 2: continues with 2, sum 2' "$crash"
+fault "a new rank replaces it" respawned "--respawn 1" 0 "$(heard 0 PeerLost "$lost")" 'rank 0: continues, 3 ranks, 1 new, sum 3' \
+  'a joiner, 3 ranks, 1 new, sum 3' "$crash"
 forked='this process was forked from one that uses tutti'
 abort='rank 1 aborted: it raised RuntimeError: worker ended with 5'
-fault "a forked worker touches the group, and its rank gives up" forks "" 1 "$(heard 1 StateError "$forked")" \
+fault "a forked worker uses the group, and its rank exits" forks "" 1 "$(heard 1 StateError "$forked")" \
   "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" "$crash"
 export TUTTI_TIMEOUT=0.7
 fault "the same, and its rank hangs" worker_hangs "" 0 "$(heard 1 StateError "$forked")" \
