@@ -164,6 +164,6 @@ chmod +x "$work/bin/dpkg-query" "$work/bin/apt-get"
 for how in DEPS=no DEB_HOST_ARCH=amd64 RPM_BUILD_ROOT=/tmp NIX_BUILD_TOP=/tmp; do
   ok "$how: nothing is installed, and the missing packages are named" all \
     'env "$how" PATH="$work/bin:$PATH" tools/deps.sh models >"$work/out" 2>"$work/err"' \
-    'grep -q "going on without these packages:.* spin" "$work/err"' '[ ! -e "$work/asked" ]'
+    'grep -q "continuing without these packages:.* spin" "$work/err"' '[ ! -e "$work/asked" ]'
 done
 exit $bad
