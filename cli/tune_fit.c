@@ -247,10 +247,10 @@ static void note_residuals(fit *f, const char *whose, tune_result *r) {
   if (n) {
     cli_sort(off, (size_t)n);
     tune_note(r,
-              "%s: %d times of plans; prices are off by a factor of %.2f in the median, %.2f at "
+              "%s: %d times of plans; estimates are off by a factor of %.2f in the median, %.2f at "
               "worst, and within 1.3 for %d %%%s",
               whose, n, off[n / 2], off[n - 1], 100 * near / n,
-              f->late ? "; the time was over before they were nearer" : "");
+              f->late ? "; the time ran out before the fit converged" : "");
   }
   free(off);
 }

@@ -294,7 +294,7 @@ def buckets():
                         return f"{op}, step {step}: {x}"
             if not 2 <= len(sums) <= len(arrays):
                 return f"{len(sums)} buckets"
-            said = tap.refused(tutti.ArgumentError, "no tensor 5", sums.ready, 5)
+            said = tap.refused(tutti.ArgumentError, "tensor 5 does not exist", sums.ready, 5)
             if said:
                 return said
     if P > 1:

@@ -31,9 +31,9 @@ static const figure of_level[] = {
      "from one message to the next at least, while the link carries bytes"},
     {"beta", PER_BYTE, offsetof(tt_link, beta), "a byte through the link"},
     {"processor", SECONDS, offsetof(tt_link, o), "of a core, for a message at either end"},
-    {"again", SECONDS, offsetof(tt_link, o_next), "of a core, for each further one at once"},
+    {"again", SECONDS, offsetof(tt_link, o_next), "of a core, for each additional one in the same step"},
     {"burst", BYTES, offsetof(tt_link, burst), "that a link lets through at once, having rested"},
-    {"ports", COUNT, offsetof(tt_link, ports), "messages that a rank sends, or receives, at once"},
+    {"ports", COUNT, offsetof(tt_link, ports), "messages that a rank sends, or receives, simultaneously"},
     {"paths", MANY, offsetof(tt_link, paths),
      "links that leave a domain side by side: a reader's number modulo this says which"},
     {"pairs", YES, offsetof(tt_link, pairs), "one link leads to each other domain of the level"},
@@ -325,10 +325,10 @@ static tutti_status find_host(const reader *r, tt_profile *m, const char *dot, s
     if (!overlap(&m->host[k], &x)) continue;
     const tt_host_figures *has = &m->host[k];
     if (has->first == has->last)
-      snprintf(other, sizeof other, "hosts beside %d, which has figures already", has->first);
+      snprintf(other, sizeof other, "hosts other than %d, which has parameters already", has->first);
     else
-      snprintf(other, sizeof other, "hosts beside %d-%d, which have figures already", has->first,
-               has->last);
+      snprintf(other, sizeof other, "hosts other than %d-%d, which have parameters already",
+               has->first, has->last);
     return profile_error(r, who, other);
   }
   if (i == TT_NAMED_HOSTS) return profile_error(r, who, "figures of at most 16 hosts or ranges");

@@ -161,8 +161,8 @@ static void the_descent_ends_when_the_time_is_over(void **state) {
   tune_result late = {.figures = 0}, r = late;
   tune_fit(&(tune_points){at, 2}, false, cli_now() - 1, &late);
   tune_fit(&(tune_points){at, 2}, false, cli_now() + 60, &r);
-  assert_non_null(strstr(late.note[0], "the time was over"));
-  assert_null(strstr(r.note[0], "the time was over"));
+  assert_non_null(strstr(late.note[0], "the time ran out"));
+  assert_null(strstr(r.note[0], "the time ran out"));
   assert_int_equal(late.figures, r.figures);
   int moved = 0;
   for (int i = 0; i < r.figures; i++) moved += r.figure[i].value != late.figure[i].value;
