@@ -262,5 +262,5 @@ static int run_mpi(int argc, char **argv) {
   return status ? status : start(&o, library);
 }
 
-const cli_command cmd_mpi = {"mpi", "starts an unmodified MPI program with tutti's collectives",
+const cli_command cmd_mpi = {"mpi", "start an unmodified MPI program with tutti's collectives",
                              usage, run_mpi, false};

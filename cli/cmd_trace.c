@@ -83,5 +83,5 @@ static int run(int argc, char **argv) {
   return status;
 }
 
-const cli_command cmd_trace = {"trace", "say where a job's time went, from its trace", usage, run,
+const cli_command cmd_trace = {"trace", "show where the time of a job went, from its trace", usage, run,
                                false};

@@ -217,4 +217,4 @@ static int run(int argc, char **argv) {
   return job_inside() ? between_hosts(&o) : on_this_machine(&o);
 }
 
-const cli_command cmd_tune = {"tune", "measure the figures behind the prices", usage, run, true};
+const cli_command cmd_tune = {"tune", "measure this machine, for better estimates", usage, run, true};
