@@ -79,7 +79,7 @@ def settings():
             part = other.reduce_scatter(np.full(2 * (P - 1), 1.0))
             if me < P - 1 and (list(joined) != list(range(P - 1)) or list(part) != [P - 1] * 2):
                 return f"{joined} and {part} with a helper"
-    return (tap.refused(ValueError, "no contract 'sam'", comm.set_contract, "sam") or
+    return (tap.refused(ValueError, "unknown contract 'sam'", comm.set_contract, "sam") or
             tap.refused(tutti.ArgumentError, "rnig", comm.set_algo, "fold(rnig)"))
 
 

@@ -420,7 +420,7 @@ static void too_many_ops(void **state) {
   assert_int_equal(n, 1000);
   REFUSES(tutti_op_create(cover_user_op, NULL, 1, &ops[n]), TUTTI_ERR_MEMORY, "free some");
   while (n > 0) assert_int_equal(tutti_op_free(ops[--n]), TUTTI_OK);
-  REFUSES(tutti_op_free(ops[0]), TUTTI_ERR_OP, "no user-defined op");
+  REFUSES(tutti_op_free(ops[0]), TUTTI_ERR_OP, "not a user-defined op");
 }
 
 /* ---- settings ---- */

@@ -85,7 +85,7 @@ static void what_is_not_known_to_be_quiet_is_noisy(void **state) {
     const size_t all = strlen(r.note[1]), n = strlen(cases[c].words);
     assert_true(all > n);
     assert_string_equal(r.note[1] + all - n, cases[c].words);
-    assert_non_null(strstr(r.note[0], "4 times of plans; prices are off by a factor of"));
+    assert_non_null(strstr(r.note[0], "4 times of plans; estimates are off by a factor of"));
   }
 }
 
