@@ -389,7 +389,7 @@ const tt_algo tt_aggregate_algo = {
                 {"aggregate(tree)", TT_CANDIDATE,
                  "helpers sum in trees, as switches do: aggregate(data=6,arity=3)",
                  "Graham et al. 2016 (SHARP)"},
-                {"aggregate(striped)", TT_CANDIDATE, "several simultaneous trees over the same helpers",
+                {"aggregate(striped)", TT_CANDIDATE, "several trees at once over the same helpers",
                  "Graham et al. 2016 (SHARP)"},
                 {"aggregate(share=1/4)", TT_NAMED,
                  "helpers sum a share, a fold the rest: aggregate(data=6,share=1/4)",

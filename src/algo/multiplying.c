@@ -75,6 +75,6 @@ const tt_algo tt_multiplying_algo = {
     .uniform = multiplying_uniform,
     .stage = {{"radix=3", TT_STAGE_FITS}, {"radix=4", 0}},
     .entries = {{"multiplying(radix=4)", TT_NAMED,
-                 "recursive multiplying: groups of 4 ranks exchange",
+                 "recursive multiplying: 4 ranks exchange at once",
                  "Ruefenacht, Bull, Booth 2017"}},
 };

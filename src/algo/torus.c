@@ -119,6 +119,6 @@ const tt_algo tt_torus_algo = {
     .plan = {{"LEVELS", 0}},
     .uniform = torus_uniform,
     .entries = {{"torus", TT_CANDIDATE,
-                 "rings in all dimensions and both directions: torus(y:4 x:8 node:1)",
+                 "rings in all dimensions at once, both ways: torus(y:4 x:8 node:1)",
                  "Sack and Gropp 2015"}},
 };

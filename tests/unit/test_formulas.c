@@ -407,7 +407,7 @@ static void wrong_parameters_are_refused_in_words(void **state) {
       {"tree(radix=1)", "radix goes from 2 to 16", TUTTI_ALLREDUCE},
       {"tree(radix=3,chain)", "exclude each other", TUTTI_ALLREDUCE},
       {"tree(segments=0)", "segments go from 1 to 256", TUTTI_ALLREDUCE},
-      {"tree(node=x)", "the number of ranks per node", TUTTI_ALLREDUCE},
+      {"tree(node=x)", "how many ranks a node has", TUTTI_ALLREDUCE},
       {"tree(node:(4,3))", "hold 7 ranks, not 6", TUTTI_ALLREDUCE},
       {"tree(node:(4,3)", "expected a list", TUTTI_ALLREDUCE},
       {"tree(binomial)", "fold, one-shot, blueconnect, ", TUTTI_ALL_GATHER},

@@ -103,7 +103,7 @@ typedef struct tt_nodes {
 #define TT_PARAM_NODE                                        \
   {                                                          \
     "node", TT_PARAM_NUMBER, true, 1, 1 << 20,               \
-        "node= must be the number of ranks per node"         \
+        "node= must be how many ranks a node has, from 1 on" \
   }
 /* NULL, or why the parameters do not fit. */
 const char *tt_nodes_refuse(const tt_ask *ask);

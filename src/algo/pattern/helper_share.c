@@ -55,7 +55,7 @@ static const char *shares_of(const tt_ask *ask, shares *s) {
   if (ask->coll != TUTTI_ALLREDUCE) return "helpers take a share of an allreduce only";
   s->helpers = ask->ranks - s->data;
   if (s->helpers > s->data * s->given)
-    return "share= is too small for this number of helpers: each sums at least one block";
+    return "so many helpers need a larger share: each sums at least one block";
   const tt_fold_spec how = tt_fold_spec_of(ask);
   const tt_group g = fold_of(ask, s);
   return tt_fold_spec_refuse_all(&how, &g);
