@@ -222,7 +222,7 @@ def _exscan(comm: "Comm", thing: Any, op: OpLike = "sum") -> Any:
 
 def _no_average(call: str, op: OpLike) -> OpLike:
     if op in ("avg", "mean") or getattr(op, "name", "") == "AVG":
-        raise OpError(f"{call}: no avg over some of the ranks is supported; use the sum, and divide")
+        raise OpError(f"{call}: avg over some of the ranks is not supported; use the sum, and divide")
     return op
 
 

@@ -34,7 +34,7 @@ static tutti_status check_op(const char *function, const tt_call *c) {
                    tutti_op_name(c->op));
   if (c->op == TUTTI_AVG && tt_coll_prefix(c->coll))
     return tt_fail(TUTTI_ERR_OP,
-                   "%s: no avg over some of the ranks is supported; use the sum, and divide",
+                   "%s: avg over some of the ranks is not supported; use the sum, and divide",
                    function);
   return TUTTI_OK;
 }
