@@ -135,7 +135,7 @@ def main():
     os.makedirs(out, exist_ok=True)
     sums = Sums(args.build, args.rate, args.rounds, args.last, patience=args.patience)
     about = record.about("floats, sum, in place, cycle; us: medians over the rounds; to_: that side's time over "
-                         "that with an aggregator, in the same round; floor: us that one vector needs each way at once",
+                         "that with an aggregator, in the same round; floor: us to send a vector while another one arrives",
                          "make bench-aggregator")
     rows = []
     for layout in args.hosts.split(","):

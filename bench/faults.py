@@ -105,7 +105,7 @@ def leaks(values, bound):
 
 
 class Patience:
-    """A time limit in seconds, not counting time in which this process was stopped."""
+    """A time limit in seconds; time during which this process was stopped does not count."""
 
     def __init__(self, seconds):
         self.left, self.looked = seconds, time.monotonic()
@@ -242,14 +242,14 @@ class Job:
         return self.until(lambda: all(r.pid for r in self.rank))
 
     def pass_cycles(self, n):
-        """Waits until a live rank has done so many more cycles, or is done, or the job has ended."""
+        """Waits until a live rank has done n more cycles, or is done, or the job has ended."""
         alive = [self.rank[r] for r in self.alive()]
         self.read()
         wanted = n + max(r.cycles for r in alive)
         self.until(lambda: self.process.poll() is not None or any(r.done or r.cycles >= wanted for r in alive))
 
     def in_order(self):
-        """All live ranks are in one communicator; or, if none is made, know which rank died."""
+        """Waits until all live ranks share a communicator; in jobs that do not shrink, until they know which rank died."""
         alive = self.alive()
         if not self.shrinks:
             return self.until(lambda: all(self.rank[r].lost for r in alive))
@@ -273,7 +273,7 @@ class Job:
             pass  # it has ended
 
     def bury(self, *ranks, apart=0):
-        """Kills the ranks, `apart` seconds apart, and waits until the live ones go on; returns how long the slowest
+        """Kills the ranks, `apart` seconds apart, and waits until the live ones continue; returns how long the slowest
         took to notice, s."""
         heard = {r: len(self.rank[r].errors) for r in self.alive()}
         for r in ranks:
@@ -392,7 +392,7 @@ class Job:
 
     def judge_memory(self, r, counts):
         """Memory held between cycles of its last life: caches grow at first, leaks keep growing."""
-        slack = 1 if self.wire in ("shm", "threads") else 16  # MPIs and UCX have caches of their own
+        slack = 1 if self.wire in ("shm", "threads") else 16  # MPIs and UCX have internal caches
         long = counts and counts[-1][0] - counts[0][0] > LONG * 1e9
         figures = (("malloc", leaks, slack << 16), ("its own memory", leaks, slack << 19),
                    ("its heap of shared memory", leaks, 1 << 18), ("all shared memory", grows, slack * self.ranks << 23),

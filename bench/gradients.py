@@ -6,8 +6,8 @@
 #   tutti run ... gradients.py --train demo|conv [--steps 400] [--code error=1e-2]
 #       rank 0 prints a line of JSON: the accuracy, and a hash of the weights, which are the same on all ranks
 #
-# demo       the net of `make demo`: 784-256-128-10, with a smooth relu, so no number is 0
-# conv       two convolutions and two layers, 218 000 weights, with relu, so many numbers are 0
+# demo       the net of `make demo`: 784-256-128-10; its smooth relu leaves no gradient at 0
+# conv       two convolutions and two layers, 218 000 weights; its relu sets many gradients to 0
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import gzip

@@ -227,7 +227,7 @@ def options():
             p.error("no MPI '%s'; there are: %s" % (mpi, ", ".join(NAMES)))
     for l in args.hosts.split(","):
         if not LAYOUT.fullmatch(l) or hosts_of(l)[0] < 2:
-            p.error("layout '%s': expected hosts x ranks, from 2 hosts on, as in 7x1; or the ranks of each, as in 1+4+2+5" % l)
+            p.error("layout '%s': expected HOSTSxRANKS with at least 2 hosts, such as 7x1; or the ranks of each host, such as 1+4+2+5" % l)
     return args
 
 

@@ -49,7 +49,7 @@ class Lighter:
         try:
             print(measure.run([PYTHON, os.path.join(HERE, "gradients.py"), "--dump", self.path("gradients")], 600)[0], end="")
         except Failed as e:
-            raise Skipped("there are no gradients, which need PyTorch and dataset-fashion-mnist: %s" % e)
+            raise Skipped("cannot make gradients; install PyTorch and dataset-fashion-mnist: %s" % e)
 
     def hosts(self, rate):
         return Sums(self.build, rate, patience=self.patience, tunes=self.tunes)

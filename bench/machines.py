@@ -75,7 +75,7 @@ def main():
     p.add_argument("--build", default="build")
     p.add_argument("--out", default="docs/bench")
     args = p.parse_args()
-    about = dict(record.about("prices on networks that one can buy; docs/scale.md says what they are", "make bench-machines"),
+    about = dict(record.about("predicted times on commercial networks, which docs/scale.md describes", "make bench-machines"),
                  columns=["machine", "P", "plan"] + [size(m) for m in SIZES])
     record.store(os.path.join(args.out, "machines.json"), about, list(rows(args.build)))
     print("%s/machines.json; make tables puts it into docs/bench/tables.md" % args.out, file=sys.stderr)

@@ -22,7 +22,7 @@ def rows(build, hosts, times):
     """The times of each repetition in ms: met, opened, exchanged, met and exchanged (see meeting.c)."""
     program = os.path.abspath(os.path.join(build, "bench", "meeting"))
     if not os.path.exists(os.path.join(build, "libtutti_ucx.so")) or not os.path.exists(program):
-        raise Skipped("there is no libtutti_ucx.so, or no bench/meeting")
+        raise Skipped("libtutti_ucx.so or bench/meeting was not built")
     argv = ["setpriv", "--pdeathsig", "KILL", "bash", os.path.join(HERE, "netns.sh"), "tutti", str(hosts), "1", RATE]
     env = {"TUTTI": os.path.abspath(os.path.join(build, "tutti"))}
     return [[float(x) for x in line.split()[1:]] for line in lines(argv + [program, str(times)], 60 + 10 * hosts, env)

@@ -171,7 +171,7 @@ class Plan:
             time.sleep(part)
 
     def until_its_end(self, job):
-        """Yields until the job's time is over; or as often as the seed says, before its last cycle."""
+        """Yields until the job's time has passed; or, if it counts cycles, one to three times before the last cycle."""
         job.stops = 0
         end = time.monotonic() + self.seconds
         times = self.lot.randint(1, 3)
@@ -201,7 +201,7 @@ class Plan:
             left -= n
 
     def kill_together(self, job):
-        """The live ranks end when they notice a death, so there is no second one."""
+        """Kills some ranks together, once: the live ranks end when they notice."""
         self.pause(job, self.seconds)
         job.bury(*self.lot.sample(range(self.ranks), self.deaths), apart=self.lot.random() * self.lot.choice((0, 0.001)))
 
@@ -279,7 +279,7 @@ def main():
     p.add_argument("--rounds", type=int, help="this many jobs of each kind, counted in calls instead of in time")
     p.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10 ** 9))
     p.add_argument("--job", type=int, help="this job alone, as often as the time allows")
-    p.add_argument("--torture", action="store_true", help="the kinds of TORTURE in place of KINDS")
+    p.add_argument("--torture", action="store_true", help="the kinds of TORTURE instead of KINDS")
     args = p.parse_args()
     limit = 15 if args.rounds else seconds_of(args.time)
     faults.heed_signals()
@@ -296,7 +296,7 @@ def main():
         job = plan.carry_out(args.build)
         stopped = len(faults.STOPS) > stops
         if job.complaints and stopped:  # by another process; one rank may have resumed before another
-            print("all was stopped meanwhile, so once more: %s: %s" % (plan.words(), job.complaints[0]), flush=True)
+            print("all processes were stopped during this job; it is repeated: %s: %s" % (plan.words(), job.complaints[0]), flush=True)
             job.forget()
             number = plan.number
             continue

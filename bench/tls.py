@@ -40,7 +40,7 @@ def times(place, build, side):
         for row in re.findall(r"^ +(\d+) +\d+ +\w+ +\w+ +\S+ +([\d.]+) ", done.stdout, re.M):
             found[int(row[0])] = float(row[1])
     if sorted(found) != SIZES:
-        raise Failed("%s, %s: there are no times of all sizes" % (place, side))
+        raise Failed("%s, %s: times of some sizes are missing" % (place, side))
     return found
 
 

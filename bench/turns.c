@@ -345,7 +345,7 @@ static void open_sides(size_t last) {
 #ifdef WITH_GLOO
   if (sides[GLOO].wanted) open_gloo();
 #else
-  check(!sides[GLOO].wanted, "gloo", "it was not there when this program was built");
+  check(!sides[GLOO].wanted, "gloo", "this program was built without it");
 #endif
   for (int s = EXCHANGE; s <= STREAM; s++)
     check(near || !sides[s].wanted, sides[s].name, "it needs ranks that share memory");

@@ -158,7 +158,7 @@ class Turns:
             for b, point in self.sizes("openmpi", ranks, sides, min(mine), max(mine), component).items():
                 if best.get(b) == component:
                     found[b] = component, point
-            self.say("P=%d: measured beside Open MPI's %s" % (ranks, component))
+            self.say("P=%d: measured in the same processes as Open MPI's %s" % (ranks, component))
         return dict(sorted(found.items()))
 
 

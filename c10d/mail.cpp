@@ -193,7 +193,7 @@ void Mail::add(Lock &lock, Letters &letters, std::unique_ptr<Letter> letter) {
 void Mail::send(c10::intrusive_ptr<Task> task, int peer, int tag, const void *bytes, size_t n) {
   check_process(process_);
   Lock lock(mutex_);
-  if (over_) throw std::runtime_error("tutti: send: this process group is over");
+  if (over_) throw std::runtime_error("tutti: send: this process group has been destroyed");
   std::unique_ptr<Letter> l(new Letter{std::move(task), peer, tag, const_cast<void *>(bytes), n,
                                        {tag, static_cast<int64_t>(n)}});
   Outcome failed =
@@ -210,7 +210,7 @@ void Mail::send(c10::intrusive_ptr<Task> task, int peer, int tag, const void *by
 void Mail::receive(c10::intrusive_ptr<Task> task, int peer, int tag, void *bytes, size_t n) {
   check_process(process_);
   Lock lock(mutex_);
-  if (over_) throw std::runtime_error("tutti: recv: this process group is over");
+  if (over_) throw std::runtime_error("tutti: recv: this process group has been destroyed");
   add(lock, wanted_, std::unique_ptr<Letter>(new Letter{std::move(task), peer, tag, bytes, n, {}}));
 }
 

@@ -63,7 +63,7 @@ bool Queue::tried(Lock &lock) {
 void Queue::add(c10::intrusive_ptr<Task> task, bool brief) {
   check_process(process_);
   Lock lock(mutex_);
-  if (over_) throw std::runtime_error("tutti: this process group is over");
+  if (over_) throw std::runtime_error("tutti: this process group has been destroyed");
   tasks_.push_back(task);
   if (brief && tasks_.size() == 1 && !driven_ && tried(lock)) return;
   if (!worker_) worker_ = quiet_thread([this] { work(); });

@@ -171,8 +171,8 @@ std::exception_ptr Task::exception() const {
 bool Task::wait(std::chrono::milliseconds timeout) {
   if (!settled() && !waiter_(*this, timeout)) {
     flight_failed();
-    throw std::runtime_error("tutti: the operation was not done after " +
-                             std::to_string(timeout.count()) + " ms; it goes on");
+    throw std::runtime_error("tutti: the operation did not finish within " +
+                             std::to_string(timeout.count()) + " ms; it continues in the background");
   }
   if (exception_ || kept()) raise_kept();
   if (exception_) std::rethrow_exception(exception_);

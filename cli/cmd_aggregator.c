@@ -23,10 +23,10 @@ static const char usage[] =
     "\n"
     "  -p, --port P       where it listens (4747); 0: any free port, which it prints\n"
     "  -m, --memory SIZE  for the sums of all sessions (256MiB)\n"
-    "  -j, --jobs N       sessions at once (64); a communicator has as many as a host has ranks.\n"
-    "                     A job that finds no room gets a warning and runs without aggregator\n"
-    "  -a, --above HOST[:P]  the aggregator that adds up what those of the racks sum. A job whose\n"
-    "                     hosts stand in racks names one for each, TUTTI_AGGREGATOR=R1,R2\n"
+    "  -j, --jobs N       most simultaneous sessions (64); a communicator needs one for each rank\n"
+    "                     of a host. Beyond that, jobs get a warning and run without aggregator\n"
+    "  -a, --above HOST[:P]  the aggregator that adds up the sums of the racks' aggregators. A job\n"
+    "                     in several racks names one aggregator per rack: TUTTI_AGGREGATOR=R1,R2\n"
     "\n"
     "Exit status: 0 after a signal; 2 wrong command line; 125 it cannot listen.\n";
 

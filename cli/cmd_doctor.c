@@ -72,5 +72,5 @@ static int run(int argc, char **argv) {
   return watch(pid, json, seconds);
 }
 
-const cli_command cmd_doctor = {"doctor", "what the ranks of a job do, and why it hangs", usage,
+const cli_command cmd_doctor = {"doctor", "show what each rank of a job is doing, and why it hangs", usage,
                                 run, false};

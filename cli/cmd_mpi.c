@@ -37,11 +37,11 @@ static const char usage[] =
     "                       standard ABI (default: as the launcher says, and as the\n"
     "                       program's libraries show)\n"
     "\n"
-    "tutti looks for its library (libtutti_pmpi_NAME.so) where TUTTI_LIB says (a folder or\n"
-    "the file), beside this command, in ../lib, in ../lib64, and in Debian's folder of this\n"
-    "processor, as ../lib/x86_64-linux-gnu. An existing LD_PRELOAD stays, in front of it.\n"
-    "At each kind of call the faster of tutti and the MPI serves after the first calls;\n"
-    "TUTTI_DROPIN=always: tutti serves all it can, 0: nothing.\n"
+    "tutti looks for its library (libtutti_pmpi_NAME.so) in TUTTI_LIB (a folder or the file),\n"
+    "in the folder of this command, in ../lib, in ../lib64, and in Debian's folder for this\n"
+    "processor, such as ../lib/x86_64-linux-gnu. It is appended to an existing LD_PRELOAD.\n"
+    "After the first calls of each kind, the faster of tutti and the MPI runs that kind.\n"
+    "TUTTI_DROPIN=always: tutti runs all calls that it supports; 0: it runs none.\n"
     "\n"
     "Exit status: COMMAND's; 2 wrong command line; 125 no MPI or no library found; 126\n"
     "COMMAND cannot be executed; 127 not found.\n";
@@ -130,11 +130,10 @@ static int find_family(mpi_options *o) {
                     "with --family ompi, mpich or abi",
                     o->argv[0]);
   return cli_fail(CLI_FAILED, "mpi",
-                  "'%s' is no mpirun, and no argument is a program that needs Open MPI's "
+                  "'%s' is not an mpirun, and no argument is a program that needs Open MPI's "
                   "libmpi.so.40, MPICH's libmpi.so.12 or libmpich.so.12, or the standard ABI's "
-                  "libmpi_abi.so; say which with --family ompi, mpich or abi (a statically linked "
-                  "MPI cannot be "
-                  "replaced)",
+                  "libmpi_abi.so; choose one with --family ompi, mpich or abi (a statically linked "
+                  "MPI cannot be replaced)",
                   o->argv[0]);
 }
 
@@ -178,8 +177,8 @@ static int find_library(mpi_family family, char path[PATH_MAX]) {
   if (said && *said)
     return cli_fail(CLI_FAILED, "mpi", "TUTTI_LIB says '%s', but there is no %s", said, places[0]);
   return cli_fail(CLI_FAILED, "mpi",
-                  "no library for %s: neither %s nor %s is there; `make mpi` builds it%s, and "
-                  "TUTTI_LIB says where else it is",
+                  "no library for %s: neither %s nor %s exists; build it with `make mpi`%s, or set "
+                  "TUTTI_LIB to the folder that contains it",
                   family_title(family), places[0], places[1],
                   family == FAMILY_ABI ? "" : " where that MPI's headers are");
 }
@@ -263,5 +262,5 @@ static int run_mpi(int argc, char **argv) {
   return status ? status : start(&o, library);
 }
 
-const cli_command cmd_mpi = {"mpi", "starts an unmodified MPI program with tutti's collectives",
+const cli_command cmd_mpi = {"mpi", "start an unmodified MPI program with tutti's collectives",
                              usage, run_mpi, false};

@@ -113,8 +113,8 @@ static int parse(run_options *o, int argc, char **argv) {
   for (int i = 0; i < o->nhosts; i++)
     if (!o->hosts[i].ranks && (!o->respawns || !o->total))
       return cli_fail(CLI_USAGE, "run",
-                      "--hosts: '%s:0' is not of the form HOST or HOST:RANKS; with --respawn it is a "
-                      "spare host, beside others",
+                      "--hosts: '%s:0' is not of the form HOST or HOST:RANKS; a spare host (HOST:0) "
+                      "needs --respawn and at least one host with ranks",
                       o->hosts[i].name);
   if (o->hosts) { /* these options apply to the ranks on the hosts */
     o->ranks = o->nhosts;

@@ -19,7 +19,7 @@ static const char usage[] =
     "  -a, --all      all ranks, all kinds of calls, their critical paths whole\n"
     "  -j, --json     the same as one JSON object, with the paths of all kinds of calls\n"
     "  -d, --draw[=FROM+LENGTH]\n"
-    "                 LENGTH ms from FROM ms on as lines of letters, one to three per rank\n"
+    "                 draws LENGTH ms, starting at FROM ms, in one to three lines per rank\n"
     "                 (default: around the median call of the kind that took most time)\n"
     "  -o, --output PICTURE\n"
     "                 the same as a picture in a file: .svg\n"
@@ -83,5 +83,5 @@ static int run(int argc, char **argv) {
   return status;
 }
 
-const cli_command cmd_trace = {"trace", "say where a job's time went, from its trace", usage, run,
+const cli_command cmd_trace = {"trace", "show where the time of a job went, from its trace", usage, run,
                                false};

@@ -14,22 +14,22 @@ static const char usage[] =
     "usage: tutti tune [-o FILE] [--seconds S]\n"
     "       mpirun -n N tutti tune [-o FILE]\n"
     "\n"
-    "Measures this machine in half a minute: arithmetic per type, copies, codes, wake-ups, and\n"
-    "plans on ranks with a core each and on ranks that share two. It then finds the figures\n"
-    "that bring prices nearest to the measured times, and measures how much more a line and a\n"
-    "byte cost between packages, NUMA nodes and caches, where there are several. Under an MPI's\n"
-    "mpirun, with ranks on several hosts, it measures messages and streams between them, per\n"
-    "level of the network, and of each host whose link is a fifth slower or faster than that\n"
-    "of most.\n"
-    "The result is a profile, which all programs that use tutti read from then on. Figures in\n"
-    "the file that were not measured now stay.\n"
+    "Measures this machine in half a minute: arithmetic per type, copies, compression, wake-ups,\n"
+    "and plans on ranks with a core each and on ranks that share two. It then fits the model\n"
+    "parameters to the measured times, and measures the extra cost of a cache line and of a byte\n"
+    "between packages, NUMA nodes and caches, if there are several. Under an MPI's mpirun, with\n"
+    "ranks on several hosts, it also measures messages and streams between hosts: on each level\n"
+    "of the network, and on each host whose link is at least a fifth slower or faster than the\n"
+    "median.\n"
+    "The result is a profile, which every program that uses tutti reads at its start. Parameters\n"
+    "in the file that this run did not measure are kept.\n"
     "\n"
     "  -o, --output FILE  write there ($XDG_CONFIG_HOME/tutti/profile or\n"
     "                     ~/.config/tutti/profile); - is stdout. TUTTI_PROFILE=FILE reads it\n"
     "      --seconds S    approximate duration; a busy machine takes little more (25)\n"
     "\n"
     "Programs look for a profile in TUTTI_PROFILE, then in that folder, then in\n"
-    "/etc/tutti/profile; TUTTI_PROFILE=none takes the built-in figures.\n";
+    "/etc/tutti/profile. TUTTI_PROFILE=none selects the built-in parameters.\n";
 
 static const struct option long_options[] = {
     {"output", required_argument, NULL, 'o'},
@@ -74,7 +74,7 @@ static int parse(tune_options *o, int argc, char **argv) {
     return cli_fail(CLI_USAGE, "tune", "'%s' is one argument too many; see `tutti help tune`",
                     argv[optind]);
   if (!*o->path && !tune_own_path(o->path, sizeof o->path))
-    return cli_fail(CLI_USAGE, "tune", "there is no home for the profile; say -o FILE");
+    return cli_fail(CLI_USAGE, "tune", "no folder for the profile: neither XDG_CONFIG_HOME nor HOME is set; say -o FILE");
   return 0;
 }
 
@@ -217,4 +217,4 @@ static int run(int argc, char **argv) {
   return job_inside() ? between_hosts(&o) : on_this_machine(&o);
 }
 
-const cli_command cmd_tune = {"tune", "measure the figures behind the prices", usage, run, true};
+const cli_command cmd_tune = {"tune", "measure this machine, for better estimates", usage, run, true};

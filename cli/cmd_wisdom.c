@@ -32,7 +32,7 @@ static const char usage[] =
     "  -m, --merge           read files and write -w; of two entries the newer stays\n"
     "  -P, --ranks N         start N ranks itself\n"
     "\n"
-    "Columns: the vector's size; the plan that the price alone chooses, and its time; the\n"
+    "Columns: the vector's size; the plan with the best estimate, and its time; the\n"
     "winner, and its time; how much faster it was; how much rounds differed; the number of\n"
     "plans that were timed.\n";
 
@@ -222,4 +222,4 @@ static int run(int argc, char **argv) {
   return status || !w.merge ? status : wisdom_file_write(w.file);
 }
 
-const cli_command cmd_wisdom = {"wisdom", "which plans won when they were measured", usage, run, true};
+const cli_command cmd_wisdom = {"wisdom", "measure plans; show and merge the results", usage, run, true};

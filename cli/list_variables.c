@@ -26,9 +26,8 @@ static void print_wrapped(const char *text) {
 int cli_list_variables(void) {
   const char *group, *before = "", *example, *meaning, *name;
   puts(
-      "Settings are environment variables. A value that cannot be read is reported once in the "
-      "log,\n"
-      "and the default holds; so is a variable TUTTI_... that is not in this list.");
+      "Settings are environment variables. If a value is invalid, the log reports it once and\n"
+      "tutti uses the default. The log also reports TUTTI_ variables that are not in this list.");
   for (int i = 0; (name = tutti_variable(i, &group, &example, &meaning)); i++) {
     if (strcmp(group, before) != 0) printf("\n%s\n", group);
     before = group;
@@ -51,7 +50,7 @@ void cli_check_variables(const char *command) {
     if (known) continue;
     const char *near = cli_nearest(word, names);
     cli_fail(0, command,
-             "%s is no setting of tutti, and has no effect%s%s%s (`tutti help variables`)", word,
+             "%s is not a variable of tutti and has no effect%s%s%s (`tutti help variables`)", word,
              near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
   }
 }

@@ -181,8 +181,8 @@ static void show_foot(const measured_size *rows, size_t n) {
   const measured_sum s = measured_sum_up(rows, n);
   char size[24];
   printf(
-      "\nChosen over best: %.2f in the geometric mean (the chosen one beside itself: %.2f); at\n"
-      "worst %.2f without the noise, at %s. Predicted within %.1f of measured: %d of %d.\n",
+      "\nChosen over best: %.2f in the geometric mean (noise, chosen over chosen: %.2f); worst,\n"
+      "without noise: %.2f, at %s. Predicted within %.1f of measured: %d of %d.\n",
       s.mean, s.noise, s.worst, price_size((double)s.worst_at, size), MEASURED_NEAR, s.near,
       s.sizes);
   if (s.rounds)

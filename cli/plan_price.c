@@ -190,7 +190,7 @@ static int explain(int argc, char **argv) {
   tutti_prices *prices = NULL;
   int status = price_options_read("explain", argc, argv, &o);
   if (!status && o.what)
-    status = cli_fail(CLI_USAGE, "explain", "'%s' is no option; --algo '%s' asks for a plan",
+    status = cli_fail(CLI_USAGE, "explain", "'%s' is not an option; to ask for a plan, use --algo '%s'",
                       o.what, o.what);
   if (!status && !o.bytes) status = cli_fail(CLI_USAGE, "explain", "of what size? --size 1MiB");
   if (!status && o.plot)

@@ -66,7 +66,7 @@ static int add_file(const char *command, price_options *o, const char *path) {
   if (f) fclose(f);
   if (bad)
     return cli_fail(CLI_USAGE, command, "'%s' cannot be read: %s", path,
-                    n == sizeof text - 1 ? "it is no profile: too long" : strerror(why));
+                    n == sizeof text - 1 ? "it is too long for a profile" : strerror(why));
   text[n] = 0;
   return add_figures(command, o, text);
 }

@@ -71,10 +71,10 @@ int explain_measured(int argc, char **argv, int at);
 /* Also its part of the usage page. */
 #define EXPLAIN_MEASURED                                                                       \
   "\n"                                                                                         \
-  "With --measured tutti times all plans that may run at each size, in turn, in the same\n"    \
-  "processes. It shows predicted beside measured times and, timed in turn once more, the\n"    \
-  "chosen plan beside the best. Run it under `tutti run` or an MPI's mpirun, or with -P N,\n"  \
-  "which starts N ranks here.\n"                                                               \
+  "With --measured tutti times all plans that may run at each size, alternately, in the\n"     \
+  "same processes. It shows the predicted and the measured time of each size, and compares\n"  \
+  "the chosen plan with the best one in a second measurement. Run it under `tutti run` or\n"   \
+  "an MPI's mpirun, or with -P N, which starts N ranks on this host.\n"                        \
   "\n"                                                                                         \
   "  -b, -e, -f, --coll, -d, -o, -r, --side, --algo, -P: as for `tutti bench`; sizes are\n"    \
   "                         from 4 B to 4 MiB, in place\n"                                     \

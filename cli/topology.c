@@ -302,7 +302,7 @@ static int round_nodes(const char *command, const struct machine *m, const char 
                        int ranks) {
   if (ranks % each == 0) return 0;
   return cli_fail(CLI_USAGE, command,
-                  "%d nodes are no whole number of %s's %s of %d nodes; the next one is -P %d",
+                  "%d nodes do not fill the last of %s's %s of %d nodes; the next possible number is -P %d",
                   ranks, m->name, parts, each, ranks / each * each + each);
 }
 
@@ -341,7 +341,7 @@ int topology_read(const char *command, const char *text, int ranks, topology *t)
   if (!k)
     return cli_fail(
         CLI_USAGE, command,
-        "'%s' is no network: torus:, fat-tree:, dragonfly:, infiniband, slingshot or leaf-spine",
+        "unknown network '%s'; expected torus:, fat-tree:, dragonfly:, infiniband, slingshot or leaf-spine",
         text);
   if (m && fit_machine(command, m, ranks, &s)) return CLI_USAGE;
   if (!m && (text[name] != ':' || !read_numbers(text + name + 1, &s) ||

@@ -19,7 +19,7 @@ int topology_read(const char *command, const char *text, int ranks, topology *t)
 
 /* For the usage pages. */
 #define TOPOLOGY_OPTION                                                                          \
-  "  -T, --topology NET     a network whose routes are known, in place of --topo and --net:\n"   \
+  "  -T, --topology NET     a network with known routes; replaces --topo and --net:\n"           \
   "                         torus:8x8x8, fat-tree:LEAVESxNODESxUPLINKS (nodes of a leaf; with\n" \
   "                         pods PODSxLEAVESxNODESxUPLINKSxLINKS of a pod),\n"                   \
   "                         dragonfly:GROUPSxROUTERSxNODES[xLINKS between groups]; then "        \

@@ -72,7 +72,7 @@ static bool string(reader *r, char *to, size_t size) {
   if (!take(r, '"', "a string in double quotes is missing")) return false;
   for (; r->next != '"'; step(r)) {
     if (r->next == '\\') return refuse(r, "tutti's traces have no escapes in their strings");
-    if (r->next < 32) return refuse(r, "a string goes on to the end of the line");
+    if (r->next < 32) return refuse(r, "a string has no closing quote");
     if (n + 1 >= size) return refuse(r, "the string is longer than any of tutti's");
     to[n++] = (char)r->next;
   }
@@ -279,7 +279,7 @@ static bool add(reader *r) {
 }
 
 static bool array(reader *r) {
-  static const char no_trace[] = "this is no trace of tutti's (TUTTI_TRACE=FILE writes one)";
+  static const char no_trace[] = "this is not a trace of tutti's (TUTTI_TRACE=FILE writes one)";
   if (!take(r, '[', no_trace) || !object(r)) return false;
   if (strcmp(text(r, "name"), "tutti_trace") != 0) return refuse(r, no_trace);
   if (value(r, "version", 1, 1, NAN) != 1) return false;

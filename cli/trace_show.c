@@ -171,7 +171,7 @@ void trace_show(const trace_data *d, const trace_sums *s, bool all) {
     if (d->lanes[i].error_us > error) error = d->lanes[i].error_us;
   }
   printf("%zu ranks, %zu events, %zu collectives", s->nranks, d->nevents, s->nops);
-  if (s->torn) printf(", and %zu that some rank says nothing of", s->torn);
+  if (s->torn) printf(", and %zu with events of some ranks missing", s->torn);
   printf("\n");
   if (dropped)
     printf("%" PRIu64 " events were dropped: tapes were full (TUTTI_TRACE_EVENTS)\n", dropped);

@@ -48,8 +48,8 @@ void tune_progress(double done, const char *what);
 /* Measures arithmetic per type, a copy, codes, process_vm_readv, a wake-up. Adds the figures gamma and
  * code. */
 void tune_parts(tune_result *r);
-/* Seconds to compress a byte of floats and to decompress it, for each kind of compression; in_turn: including
- * time slices of other processes on the core. false: out of memory. */
+/* The seconds to compress a byte of floats and to decompress it, with each kind of compression. in_turn: the time
+ * includes the time slices of other processes on the core. false: out of memory. */
 enum { TUNE_CODES = 3 };
 bool tune_codes(bool in_turn, double seconds[TUNE_CODES]);
 void tune_add_codes(tune_result *r, const double seconds[TUNE_CODES]);

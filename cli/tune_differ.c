@@ -1,7 +1,7 @@
 /* tune_differ.c - finds, in measured times, hosts with links that differ from those of other hosts.
  *
  * Idea      A stream between two hosts is as fast as the slower of their links. The fastest of a host's streams has the
- *           speed of its own link, unless all its partners are slow. Incoming streams show the speed of a host's inward link,
+ *           speed of that host's link, unless all its partners are slow. Incoming streams show the speed of the inward link,
  *           outgoing streams that of its outward link. The slower of the two counts. A host's message time is that of its
  *           fastest message.
  * Others    tune_network measures all hosts simultaneously, so a slow host makes its results worse. If hosts differ, these

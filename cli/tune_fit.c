@@ -26,14 +26,14 @@ typedef struct unknown {
 } unknown;
 
 static const unknown uncrowded[] = {
-    {"shm.wake", 1e-7, "s: until a rank on a core of its own sees a message"},
-    {"shm.message", 2.5e-7, "s: to send one, or to receive one"},
-    {"shm.again", 2e-7, "s: each further one in the same step"},
+    {"shm.wake", 1e-7, "s: until a rank that has a core to itself sees a message"},
+    {"shm.message", 2.5e-7, "s: to send the first message of a step, or to receive it"},
+    {"shm.again", 2e-7, "s: to send each additional message of the same step"},
     {"shm.copy", 3e-11, "s/B: to copy a byte in, or out"},
-    {"shm.loop.message", 8e-8, "s: to send one from a straight loop"},
-    {"shm.loop.again", 2e-8, "s: each further one, from a straight loop"},
-    {"shm.loop.copy", 1.45e-11, "s/B: to copy a byte in, or out, in a straight loop"},
-    {"shm.loop.further", 1e-11, "s/B: to add each further input in one pass"},
+    {"shm.loop.message", 8e-8, "s: as shm.message, in a specialized fast path"},
+    {"shm.loop.again", 2e-8, "s: as shm.again, in a specialized fast path"},
+    {"shm.loop.copy", 1.45e-11, "s/B: as shm.copy, in a specialized fast path"},
+    {"shm.loop.further", 1e-11, "s/B: to add each additional input in the same pass"},
     {"shm.far", 6e-11, "s/B: as shm.copy, for the bytes of a vector beyond shm.cache"},
     {"shm.loop.far", 3e-11, "s/B: as shm.loop.copy, for the bytes beyond shm.cache"},
     {"shm.cache", 524288, "B: of a vector that stay close to a core"},
@@ -247,10 +247,10 @@ static void note_residuals(fit *f, const char *whose, tune_result *r) {
   if (n) {
     cli_sort(off, (size_t)n);
     tune_note(r,
-              "%s: %d times of plans; prices are off by a factor of %.2f in the median, %.2f at "
+              "%s: %d times of plans; estimates are off by a factor of %.2f in the median, %.2f at "
               "worst, and within 1.3 for %d %%%s",
               whose, n, off[n / 2], off[n - 1], 100 * near / n,
-              f->late ? "; the time was over before they were nearer" : "");
+              f->late ? "; the time ran out before the fit converged" : "");
   }
   free(off);
 }

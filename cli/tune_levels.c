@@ -164,7 +164,7 @@ void tune_levels(const cpu_list *l, const tune_distance *measure, tune_result *r
              "s: as shm.wake, between ranks of different domains of this level");
     snprintf(name, sizeof name, "shm.%s.beta", of);
     tune_add(r, name, each > byte ? (each - byte) / n : 0,
-             "s/B: a byte through the link of such a domain, by %d cores at once", n);
+             "s/B: a byte through the link of such a domain, while %d cores use it", n);
     tune_note(r,
               "%s: a line takes %.0f ns, and %.0f ns between the nearest cores; a KiB %.3g ns, "
               "and %.3g ns",

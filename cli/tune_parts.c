@@ -98,7 +98,7 @@ static void code(const work *w) {
 static const struct {
   const char *name, *code, *meaning;
 } coded[TUNE_CODES] = {
-    {"code.int8", "error=1", "s/B: floats to int8 and back, on all ranks at once"},
+    {"code.int8", "error=1", "s/B: floats to int8 and back, while all ranks do the same"},
     {"code.fp8", "error=1,code=fp8_e4m3", "s/B: the same to 8-bit floats"},
     {"code.lossless", "lossless", "s/B: the same without loss"},
 };

@@ -52,7 +52,7 @@ static void *take(size_t bytes) {
   return aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
 }
 static void example_scratch(tutti_comm *comm) {
-  tutti_scratch_set(take, free); /* partial results come from this allocator, from now on */
+  tutti_scratch_set(take, free); /* later calls take memory for partial results from this allocator */
   tutti_scratch_set(NULL, NULL); /* the default */
   (void)comm;
 }
@@ -223,7 +223,7 @@ static void example_start(tutti_comm *comm) {
   CHECK(tutti_allreduce_start(comm, x, sum, 1000, TUTTI_FLOAT, TUTTI_SUM, &request));
   for (int i = 0; i < 10 && !done; i++)
     CHECK(tutti_request_test(&request, &done)); /* between parts of other work */
-  CHECK(tutti_request_wait(&request));          /* returns at once if it is done */
+  CHECK(tutti_request_wait(&request));          /* returns immediately if it is done */
   check(sum[0] == (float)tutti_comm_size(comm), "the sum");
 }
 
@@ -243,7 +243,7 @@ static void example_init(tutti_comm *comm) {
 
 enum { N = 3, RANKS = 64, FORMS = 13 };
 static float in[RANKS * N],
-    out[FORMS][RANKS * N]; /* of up to RANKS ranks; each request has buffers of its own */
+    out[FORMS][RANKS * N]; /* of up to RANKS ranks; each request has separate buffers */
 static const void *const srcs[] = {in, in + N};
 static void *const dsts[] = {out[0], out[0] + N};
 static const size_t two[] = {N, N};

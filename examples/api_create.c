@@ -181,7 +181,7 @@ static void example_net_await(tutti_comm *comm) {
 }
 
 static void other_work(void) {
-  /* here the program's own network makes progress; it returns at once */
+  /* here the program's own network makes progress; it returns immediately */
 }
 static void example_idle(tutti_comm *comm) {
   tutti_idle_set(other_work);

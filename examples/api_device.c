@@ -1,6 +1,6 @@
 /* api_device.c - one short example of every function of tutti_device.h and tutti_stream.h, as Doxygen's pages show them.
- * The device is a simple one of the program's own: its memory is an array, and its streams do everything at once. With a GPU
- * a program needs no table, takes memory of cudaMalloc, and streams of cudaStreamCreate (docs/gpu.md).
+ * The device is a simulated one: its memory is an array, and its streams execute everything immediately. With a GPU a program
+ * needs no table: it passes memory of cudaMalloc and streams of cudaStreamCreate (docs/gpu.md).
  * Try: make build/examples/api_device && tutti run -n 3 build/examples/api_device
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdint.h>
@@ -123,7 +123,7 @@ static void *const stream = NULL; /* the legacy default stream, or what cudaStre
 
 static void example_stream(tutti_comm *comm) {
   for (int i = 0; i < N; i++) x[i] = (float)tutti_comm_rank(comm);          /* on a GPU: a kernel */
-  CHECK(tutti_allreduce_on(comm, x, y, N, TUTTI_FLOAT, TUTTI_SUM, stream)); /* returns at once */
+  CHECK(tutti_allreduce_on(comm, x, y, N, TUTTI_FLOAT, TUTTI_SUM, stream)); /* returns immediately */
   CHECK(tutti_broadcast_on(comm, y, y, N, TUTTI_FLOAT, 0, stream)); /* what comes later waits */
   CHECK(tutti_stream_wait(comm)); /* until no stream waits for tutti */
   const int P = tutti_comm_size(comm);

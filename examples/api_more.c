@@ -1,4 +1,4 @@
-/* api_more.c - one short example of every function of the headers beside tutti.h, as Doxygen's pages show them (tools/Doxyfile).
+/* api_more.c - a short example of each function that tutti.h does not declare itself, for Doxygen's pages (tools/Doxyfile).
  * Each example is a function; CHECK ends the program if a call fails or a result is wrong.
  * Try: make build/examples/api_more && tutti run -n 3 build/examples/api_more
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -114,7 +114,7 @@ static void example_measure(tutti_comm *comm) {
   tutti_measured found = {.size = sizeof found};
   CHECK(tutti_comm_measure(comm, TUTTI_ALLREDUCE, 1000, TUTTI_FLOAT, TUTTI_SUM, &found));
   if (found.candidates) printf("%s: %.1f us, the fastest\n", found.plan, found.seconds * 1e6);
-  CHECK(tutti_comm_set_measure(comm, 1)); /* from now on, each new kind of call is measured first */
+  CHECK(tutti_comm_set_measure(comm, 1)); /* each new kind of call is measured first */
   CHECK(tutti_comm_set_measure(comm, 0));
 }
 
@@ -208,9 +208,9 @@ static void example_survive(tutti_comm *comm) {
   CHECK(tutti_comm_abort(failed, "as if a rank had died"));
   CHECK(tutti_comm_shrink(failed, &smaller)); /* the ranks that live */
   CHECK(
-      tutti_comm_grow(smaller, 0, &larger)); /* and those that were started in place of dead ones */
+      tutti_comm_grow(smaller, 0, &larger)); /* and processes that replace dead ranks */
   check(tutti_comm_size(smaller) == tutti_comm_size(comm), "no rank had died");
-  check(tutti_comm_newcomers(larger) == 0 && !tutti_newcomer(), "so no rank joined");
+  check(tutti_comm_newcomers(larger) == 0 && !tutti_newcomer(), "no rank joined");
   CHECK(tutti_comm_free(larger));
   CHECK(tutti_comm_free(smaller));
   CHECK(tutti_comm_free(failed));
@@ -241,7 +241,7 @@ static void example_interrupt(tutti_comm *comm) {
 static void example_aggregator(tutti_comm *comm) {
   const tutti_aggregator config = {.size = sizeof config, .key = "what `openssl rand -hex 16` prints"};
   int stop = 1;
-  tutti_interrupt_set(wants_to_stop, &stop); /* so it ends at once */
+  tutti_interrupt_set(wants_to_stop, &stop); /* ends immediately */
   CHECK(tutti_aggregator_serve(&config));
   tutti_interrupt_set(NULL, NULL);
   (void)comm;

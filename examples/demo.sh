@@ -92,8 +92,8 @@ title "3. How much communication is hidden, and what a naive reducer costs"
 "$tutti" run -t 300 -n 4 "$fashion" --measure
 cores=$(nproc 2>/dev/null || echo 4)
 [ "$cores" -ge 4 ] || cat <<END
-(4 ranks on $cores cores: most of a wait is another rank's turn on the core, however the sums are made;
-see "no core" and timeline-4.png. What the core does meanwhile is useful, so there is little left to hide.)
+(4 ranks on $cores cores: while a rank waits, another one usually computes on the same core; see "no core" and
+timeline-4.png. The core is busy either way, so overlapping can hide only little.)
 END
 
 title "4. Pictures"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # demo_elastic.sh - the script of `make demo-elastic`: four hosts with two ranks each train. Host 2 is killed with all its
-# processes, and its ranks start again on host 5, a spare one. Then host 3 loses its cable for 10 s, and comes back. A run
-# without faults is beside it: both must end with the same accuracy.
+# processes, and its ranks start again on host 5, a spare one. Then host 3 loses its cable for 10 s, and comes back. The
+# result must have the same accuracy as a run without faults.
 #
 # The hosts are network namespaces of this machine (bench/netns.sh); as root. EPOCHS=16, RATE=1gbit, CUT=10 (s without a
 # cable), TUTTI_SILENCE=3. Exit status 0 only if all went so; 77 where such hosts cannot be made.
@@ -30,7 +30,7 @@ sleep 2
 echo "\$(since) host 2 is killed" >>"$out/faults"
 ip -n host2 link set eth0 down
 kill -9 \$(ip netns pids host2)
-awaits '^8 ranks go on'
+awaits '^8 ranks continue'
 sleep 2
 cut=\$(since)
 echo "\$cut host 3 loses its cable" >>"$out/faults"
@@ -61,7 +61,7 @@ train elastic 2,2,2,2,0 --respawn 16
 check moved "host host2 .*; starting 2 of its ranks on host host5"
 check silent "its host, host[0-9]+, has been silent for"
 check joined "^2 joined"
-check whole "^8 ranks go on"
+check whole "^8 ranks continue"
 check alike "the weights of the 8 ranks are the same to the last bit"
 awk -v a="$(accuracy undisturbed)" -v b="$(accuracy elastic)" 'BEGIN {
   printf "accuracy %.4f without faults, %.4f with them: %+.2f %%\n", a, b, 100 * (b - a)

@@ -61,7 +61,7 @@ check() { grep -qE "$2" "$out/$3" || failed="$failed $1"; }
 went() {
   check "$1:killed" "rank $victim \(pid $pid\) was killed by SIGKILL" err
   check "$1:named" "rank $victim \(pid $pid\) died, killed by SIGKILL; rank [0-9] waited for it in allreduce, operation [0-9]+, step [0-9]+" log
-  check "$1:survivors" "^4 ranks go on at step [0-9]+, in epoch $((after + 1))" log
+  check "$1:survivors" "^4 ranks continue at step [0-9]+, in epoch $((after + 1))" log
   check "$1:alike" "the weights of the $3 ranks are the same to the last bit" log
   check "$1:accuracy" "test accuracy .* PASS" log
   [ "$(cat "$out/status")" = "$2" ] || failed="$failed $1:status"
@@ -75,7 +75,7 @@ train --respawn 1
 went five 0 5
 check five:again "rank $victim \(pid $pid\) was killed by SIGKILL .*; starting it again in 0.1 s, 1 of 1; the other 4 run on" err
 check five:joined "^1 joined, 0 left at the end of an epoch" log
-check five:five "^5 ranks go on at step [0-9]+, in epoch [0-9]+" log
+check five:five "^5 ranks continue at step [0-9]+, in epoch [0-9]+" log
 [ -z "$failed" ] && verdict=PASS || verdict="FAIL:$failed"
 echo
 echo "demo-faults: $verdict"

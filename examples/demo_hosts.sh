@@ -4,7 +4,7 @@
 # themselves; `tutti aggregator` sums, on one more host, whose link is as wide as all of theirs
 # (docs/aggregator.md); and the hosts send lighter messages (TUTTI_CODE, docs/lighter.md).
 #
-# The hosts are network namespaces of this machine, each with a link of its own (bench/netns.sh);
+# The hosts are network namespaces of this machine, each with a separate link (bench/netns.sh);
 # as root. HOSTS=3 PER_HOST=2 RATE=1gbit EPOCHS=10 NEED=0.87 CODE=error=1e-2 WAYS="plain aggregator coded".
 # OUT=docs/bench adds the figures to those of the manual (docs/hosts.md, after make tables). Exit status 0 only if
 # all accuracies are good; 77 where such hosts cannot be made.

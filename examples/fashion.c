@@ -99,7 +99,7 @@ static options parse(int argc, char **argv) {
   for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) switch (c) {
       case 'd': o.data = optarg; break;
       case 'e': o.epochs = whole("--epochs is not a number in 1..1000", optarg, 1000); break;
-      case 's': o.steps = whole("--steps is not a number from 1 on", optarg, 100000000); break;
+      case 's': o.steps = whole("--steps is not a number of at least 1", optarg, 100000000); break;
       case 'b': o.batch = whole("--batch is not a number in 1..10000", optarg, 10000); break;
       case 'n': o.need = fraction(optarg); break;
       case 'a': o.algo = optarg; break;
@@ -125,7 +125,7 @@ static options parse(int argc, char **argv) {
 static void learned(const trainer *t, progress *p, float *losses, int64_t steps) {
   losses[t->step - 2] = (float)t->exchange.loss;
   if (!isfinite(t->exchange.loss)) {
-    if (t->rank == 0) fprintf(stderr, "fashion: the loss is no number any more; stopping\n");
+    if (t->rank == 0) fprintf(stderr, "fashion: the loss is not a number any more; stopping\n");
     exit(1);
   }
   progress_step(p, t, t->exchange.loss, t->step % t->steps_per_epoch == 0 || t->step == steps);

@@ -4,7 +4,7 @@
  * fashion_net.c       the network: forward and backward, one process's view
  * fashion_exchange.c  the gradients' sums over all ranks: the part that uses tutti
  * fashion_train.c     one training step and the test, made of the three above
- * fashion_survive.c   a rank dies, the others go on; a joiner replaces it
+ * fashion_survive.c   a rank dies, the others continue; a joiner replaces it
  * fashion_measure.c   overlapped against blocking, naive against ring
  * fashion_report.c    progress line, confusion table, curve, time line
  * fashion.c           options and main
@@ -127,13 +127,13 @@ typedef struct flight {
 typedef struct exchange {
   tutti_comm *comm;
   net *net;
-  bool blocking;          /* tutti_allreduce in place of buckets */
+  bool blocking;          /* tutti_allreduce instead of buckets */
   tutti_buckets *buckets; /* NULL until the first gradient is ready */
   flight flights[LAYERS][MAX_PIECES];
   double loss; /* of the last step whose last layer was finished */
   spent spent;
   trace *trace;
-  bool survives, lost; /* go on after a loss; a rank was lost: all calls do nothing */
+  bool survives, lost; /* continue after a loss; a rank was lost: all calls do nothing */
   char why[400];       /* how it was lost */
 } exchange;
 
@@ -202,7 +202,7 @@ void survive_close(trainer *t);
 void survive_keep(trainer *t);
 /* A rank was lost: continue with the others, from a step whose sums all of them had. */
 void survive_lost(trainer *t);
-/* At the end of an epoch: a process that was started in place of a dead rank may join. */
+/* At the end of an epoch: a process that replaces a dead rank may join. */
 void survive_grow(trainer *t);
 /* This process is such a joiner: it receives the others' state. */
 void survive_join(trainer *t);

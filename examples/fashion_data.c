@@ -62,7 +62,7 @@ static bool read_header(gzFile file, const char *path, uint32_t magic, int64_t *
   char what[200];
   if (!read_bytes(file, path, head, magic == MAGIC_PICTURES ? 16 : 8)) return false;
   if (big_endian(head) != magic) {
-    snprintf(what, sizeof what, "this is no IDX file of %s (it begins with 0x%08x, not 0x%08x)",
+    snprintf(what, sizeof what, "this is not an IDX file of %s (it begins with 0x%08x, not 0x%08x)",
              magic == MAGIC_PICTURES ? "pictures" : "labels", big_endian(head), magic);
     return wrong(path, what);
   }

@@ -9,7 +9,7 @@
  * Progress  Without a thread of tutti's, sums advance inside its calls, so the computation
  *           calls it in between (exchange_poke).
  * Deaths    With --survive a lost rank fails no call here: the step is dropped, and
- *           fashion_survive.c goes on.
+ *           fashion_survive.c continues.
  * The loss  is one more float after the last layer's gradient.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -68,8 +68,8 @@ static size_t piece_count(const net_layer *y, int l, int piece) {
   return l == LAYERS - 1 && piece == y->pieces - 1 ? count + 1 : count;
 }
 
-/* Register all gradients, in the order in which the backward pass computes them. Collective, so it
- * happens when the first gradient is ready. */
+/* Registers all gradients, in the order of the backward pass. This is a collective call, so it is made when the first
+ * gradient is ready. */
 static void register_all(exchange *x) {
   const tutti_buckets_config config = {.size = sizeof config, .sum = 1}; /* divided by the batch */
   tutti_tensor tensors[LAYERS * MAX_PIECES];

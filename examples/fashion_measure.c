@@ -1,12 +1,12 @@
 /* fashion_measure.c - how much communication is hidden, and the cost of the naive plan.
  *
- * Idea      The same training steps in four ways, in turn, so that a noisy
- *           machine disturbs all of them alike; the median of the rounds counts.
+ * Idea      The same training steps in four variants, interleaved, so that noise
+ *           disturbs all of them equally; the median of the rounds counts.
  *           The hidden share of a round is 1 - (time in wait) / (time of the same
  *           sums, blocking); the program shows the median over the rounds.
  * Honest    Sums also advance inside start and test. That time is not waiting,
- *           but it is not free either, so it is shown too, and so is the
- *           length of the whole step, which is what a user feels. "No core" is
+ *           but it is not free either, so the program prints it, and the
+ *           length of the whole step, which is what a user notices. "No core" is
  *           the time for which a rank was ready and had no core to run on,
  *           because of other ranks or other programs; it is part of the rest.
  * SPDX-License-Identifier: BSD-3-Clause */

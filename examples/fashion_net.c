@@ -2,7 +2,7 @@
  *
  * Idea      Every layer is one matrix product. The bias is one more column of
  *           the weights, and every activation row ends with a constant 1, so
- *           that biases need no code of their own, forward or backward.
+ *           that biases need no separate code, forward or backward.
  * Forward   out   = bend(input * w^T), the last layer without bend
  * Backward  g     = delta^T * input                    the layer's gradient
  *           delta = (delta * w) * bend'(...)           for the layer below

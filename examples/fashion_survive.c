@@ -1,9 +1,9 @@
 /* fashion_survive.c - a rank dies, the others continue without it; a joiner replaces it.
  *
- * Idea      A rank that learns of a death may have taken more of a step's sums than its neighbour,
- *           or fewer. So each keeps its state before the current step, and drops all later
- *           changes. The survivors make their own communicator (tutti_comm_shrink). All take the
- *           state of its first rank, and repeat its step, with the same batch in fewer
+ * Idea      When a rank detects a death, it may have applied more of a step's sums than its neighbour,
+ *           or fewer. Each rank therefore keeps its state from before the current step, and drops all later
+ *           changes. The survivors make a new communicator (tutti_comm_shrink). All of them take the
+ *           state of its first rank and repeat that rank's step, with the same batch in fewer
  *           parts: the same sums, except for rounding.
  *           At the end of each epoch a joiner may be added (tutti_comm_grow), if `tutti run
  *           --respawn` has started one: it gets the first rank's state in the same way.
@@ -74,14 +74,14 @@ static void use(trainer *t, tutti_comm *next) {
   t->ranks = tutti_comm_size(next);
 }
 
-/* The ranks that are left, if they are more than half: else the others may be at work elsewhere. Of two ranks one may
- * continue. */
+/* The survivors, if they are more than half of the ranks; otherwise the others may still be running in another part of
+ * the network. If there were two ranks, a single survivor continues. */
 static tutti_comm *the_rest(const trainer *t) {
   tutti_comm *next;
-  must(tutti_comm_shrink(t->comm, &next), "going on without the lost rank");
+  must(tutti_comm_shrink(t->comm, &next), "continuing without the lost rank");
   const int left = tutti_comm_size(next);
   if (2 * left > t->ranks || t->ranks == 2) return next;
-  fprintf(stderr, "fashion: rank %d is one of %d that are left of %d, and the others may be at work: it ends\n",
+  fprintf(stderr, "fashion: rank %d is one of %d survivors of %d ranks, and the others may still be running: it ends\n",
           t->rank, left, t->ranks);
   exit(4);
 }
@@ -112,7 +112,7 @@ static void begin_anew(trainer *t, tutti_comm *next) {
 static void say(const trainer *t, const char *why) {
   if (t->rank != 0) return;
   printf("%s\n%d %s at step %lld, in epoch %lld\n", why, t->ranks,
-         t->ranks > 1 ? "ranks go on" : "rank goes on", (long long)t->step + 1,
+         t->ranks > 1 ? "ranks continue" : "rank continues", (long long)t->step + 1,
          (long long)(t->step / t->steps_per_epoch + 1));
   fflush(stdout);
 }

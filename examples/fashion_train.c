@@ -97,7 +97,7 @@ static void backward(trainer *t, int rows) {
       double begin = now();
       net_gradient(&t->net, l, p, rows);
       trace_add(&t->trace, BACKWARD, l, p, begin, now());
-      exchange_start(x, l, p); /* start its sum, and go on with the next */
+      exchange_start(x, l, p); /* start its sum, and continue with the next layer */
       exchange_poke(x);
     }
     if (l == 0) break;

@@ -22,7 +22,7 @@ static unsigned byte(void) {
   return at < end ? *at++ : 0;
 }
 
-/* full: nobody reads, and the system takes nothing more: sums stay in the ring. */
+/* full: the peer does not read and the socket's buffer is full, so sums stay in the ring. */
 static void open_ends(bool full) {
   static const char waste[BLOCK];
   const int room = 64 << 10;

@@ -155,7 +155,7 @@ static size_t put_numbers(size_t n) {
 }
 
 static size_t put_frame(uint32_t kind) {
-  tt_refusal why = {.status = -(int)(byte() % 20), .text = "this rank cannot go on"};
+  tt_refusal why = {.status = -(int)(byte() % 20), .text = "this rank cannot continue"};
   switch (kind) {
     case TT_CARD: return put_card();
     case TT_ROWS: return put_rows();
@@ -244,7 +244,7 @@ static void come(tt_service *s, far_end *e) {
   *e = (far_end){.fd = connect_to(s, local, false), .local = local};
 }
 
-/* False: the meeting is over. */
+/* False: the bootstrap has ended. */
 static bool act(tt_service *s) {
   static char waste[1 << 16];
   const unsigned what = byte();

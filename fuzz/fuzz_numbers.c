@@ -1,9 +1,9 @@
 /* fuzz_numbers.c - numbers of every size in the public functions that take numbers.
  *
  * Idea       the first byte of an input chooses a function, the others are its numbers: each is an
- *            index of a table of extreme ones, or small. Functions that read or write vectors get
- *            as many elements as fit, or so many that the bytes cannot be counted.
- * Invariant  each call returns in time, with a price that is a number or with a sentence.
+ *            index of a table of extreme values, or small. Functions that read or write vectors get
+ *            as many elements as fit, or a count whose bytes overflow.
+ * Invariant  each call returns in time, with a finite estimate or an error message.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <limits.h>
 #include <math.h>
@@ -126,7 +126,7 @@ static void schedules(void) {
   const int rank = whole(), root = whole();
   if (ranks > 64 && ranks <= 1 << 24) ranks = ranks % 64;
   const tutti_coll coll = (tutti_coll)(number() % (TUTTI_COLL_COUNT + 1));
-  if (ranks > 1 << 24 && rank >= 0) return; /* so many ranks are legal, and their schedules long */
+  if (ranks > 1 << 24 && rank >= 0) return; /* legal, but the schedules are too long */
   if (tutti_schedule_text(name, coll, ranks, rank, root, whole(), &text)) return;
   const tutti_drawing drawing = {.size = sizeof drawing,
                                  .picture = (tutti_picture)(number() % (TUTTI_PICTURE_COUNT + 1)),
@@ -185,7 +185,7 @@ static void ids(void) {
     said(tutti_unique_id_growing(ranks, newcomers, &id)); /* else its thread would stay */
 }
 
-/* ---- alone, where every call is over at once ---- */
+/* ---- one rank, on which every call completes immediately ---- */
 
 static void vectors(void) {
   tutti_comm *one;

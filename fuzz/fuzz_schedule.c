@@ -33,7 +33,7 @@ static void reads_back(tt_sched **all, int ranks) {
 static bool is_small(tt_sched *const *all, int ranks) {
   uint64_t steps = 0, moved = 0;
   for (int r = 0; r < ranks && ranks <= MOST_RANKS; r++) {
-    if (!all[r]) return true; /* refused at once */
+    if (!all[r]) return true; /* refused immediately */
     moved += (uint64_t)all[r]->blocks + all[r]->tmp_blocks;
     steps += all[r]->nsteps;
     for (uint32_t i = 0; i < all[r]->nsteps; i++) {

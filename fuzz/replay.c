@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
   snprintf(folder, sizeof folder, "%.*s/corpus/%s", at ? at : 1, at ? argv[0] : ".", name);
   const int n = play_all(folder, &longest, slowest, sizeof slowest);
   printf("%s - %s: %d inputs without a finding\n", n > 0 ? "ok" : "not ok", name, n);
-  printf("%s - %s: none takes longer than %.0f s (%s: %.3f s)\n",
+  printf("%s - %s: no input takes longer than %.0f s (%s: %.3f s)\n",
          longest <= most_seconds ? "ok" : "not ok", name, most_seconds, slowest, longest);
   return n <= 0 || longest > most_seconds;
 }

@@ -80,7 +80,7 @@ int gpu_unwatch(gpu_world *w, gpu_hold *hold) {
   pthread_mutex_unlock(&w->holds_lock);
   if (!early) return 0;
   return gpu_fail(
-      "a stream went on without its result, because cudaFree or its like was called while it waited, "
-      "and kept tutti out of the driver for %d s; call tutti_stream_wait before cudaFree",
+      "a stream went on without its result, because cudaFree or a similar call, made while the stream "
+      "waited, blocked the CUDA driver for %d s; call tutti_stream_wait before cudaFree",
       LOOK_MS * LOOKS / 1000);
 }

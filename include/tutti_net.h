@@ -181,8 +181,8 @@ typedef struct tutti_net_maker {
   /* A secret that only the ranks of the network have; called once before `join`. NULL: the network
    * needs none. */
   void (*secret)(void *end, const unsigned char secret[TUTTI_NET_SECRET]);
-  /* 1: the secret must follow from a key that nobody else knows, because it encrypts; ranks without such a
-   * key cannot use the network. 0: their secret follows from a random number that they exchanged. */
+  /* 1: the network encrypts, so the secret is derived from a key that only the job knows, and ranks without
+   * such a key cannot use the network. 0: the secret is derived from a random number that the ranks exchanged. */
   int keyed;
 } tutti_net_maker;
 

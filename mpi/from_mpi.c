@@ -58,9 +58,9 @@ static tutti_status check_family(const mpi_calls *mpi, const char *family, size_
   version[strcspn(version, ",\n")] = 0;
   if (!ours)
     return refuse(TUTTI_ERR_ARG,
-                  "tutti_comm_from_mpi: what runs is %.100s, and this library is for %s; link with "
-                  "the libtutti_mpi of the MPI that runs",
-                  version, TUTTI_MPI_FAMILY);
+                  "tutti_comm_from_mpi: this library is for %s, but the program runs %.100s; link "
+                  "with the libtutti_mpi of that MPI",
+                  TUTTI_MPI_FAMILY, version);
   return TUTTI_OK;
 }
 

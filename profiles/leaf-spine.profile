@@ -3,7 +3,7 @@
 # Ethernet in racks: leaves of 48 hosts, 2:1 oversubscribed, and six spines; TCP.
 #   25 Gbit/s   stated: a rate of Ethernet (IEEE 802.3by).
 #   100 Gbit/s  stated: a rate of Ethernet (IEEE 802.3bj).
-#   48 hosts    assumed: a leaf has 48 ports of 25 Gbit/s and 6 of 100, which carry half of what its hosts may send.
+#   48 hosts    assumed: a leaf has 48 ports of 25 Gbit/s, and 6 uplinks of 100 Gbit/s with half that rate in total.
 #   144 links   assumed, of a pod: six spines of 64 ports hold 64 leaves; beyond 3072 hosts 40 leaves are a pod, and
 #               the spines' other 24 ports lead up, 5:3 oversubscribed once more.
 #   500 ns      assumed, of a link with its share of switches.

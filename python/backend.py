@@ -107,7 +107,7 @@ def _torch_obstacle() -> str:
     if os.environ.get("TORCH") == "no":
         return "TORCH=no"
     if not (shutil.which("make") and (shutil.which("g++") or shutil.which("c++"))):
-        return "there is no make or no C++ compiler"
+        return "make or a C++ compiler is missing (Debian's make, g++)"
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
         return "Python's headers are missing (Debian's python3-dev)"
     if _wheel_of_torch("name"):
@@ -116,7 +116,7 @@ def _torch_obstacle() -> str:
         return (f"{sys.executable} had no PyTorch; install PyTorch, then tutti again (pip install --force-reinstall --no-deps "
                 "--no-cache-dir)")
     if not Path(DEBIANS).exists():
-        return "there is no wheel of PyTorch, and Debian's headers are not in /usr/include/torch (libtorch-dev)"
+        return "neither a PyTorch wheel nor Debian's headers in /usr/include/torch (libtorch-dev) were found"
     return "" if Path("/usr/include/pybind11").exists() else "pybind11's headers are missing (Debian's pybind11-dev)"
 
 

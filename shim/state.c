@@ -268,8 +268,8 @@ static int is_ours(void) {
 static void say_whose(void) {
   char why[300];
   running[strcspn(running, ",\n")] = 0;
-  snprintf(why, sizeof why, "what runs is %.150s, and this library is for %s (tutti mpi --family)",
-           *running ? running : "an unknown MPI", TUTTI_MPI_FAMILY);
+  snprintf(why, sizeof why, "this library is for %s, but the program runs %.150s (see tutti mpi --family)",
+           TUTTI_MPI_FAMILY, *running ? running : "an unknown MPI");
   report_nothing(why);
 }
 

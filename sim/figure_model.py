@@ -137,7 +137,7 @@ def t_blueconnect(sizes, n, alpha, widths):
 
 
 class Prices:
-    """Calls `tutti plan price`, several at once; caches the answers."""
+    """Runs several `tutti plan price` in parallel; caches the answers."""
 
     def __init__(self, build):
         self.tutti = os.path.join(build, "tutti")
@@ -197,7 +197,7 @@ class Prices:
 
 
 def curve(f, xs):
-    """[(x, f(x))], several at once."""
+    """[(x, f(x))], computed in parallel."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(zip(xs, pool.map(f, xs)))
 

@@ -80,7 +80,7 @@ def against_size(prices, table, title, xs, unit, few, y="time", **more):
     if low:
         low, high = low + [OPEN_MPI_RING - 4], [OPEN_MPI_RING] + high
     left.line("doubling (Open MPI < 10 KB)", unit(curve(lambda m: prices.plan("doubling", P, m), low)), DOUBLING)
-    left.line("ring (Open MPI from 10 KB on)", unit(curve(lambda m: prices.plan("fold(ring)", P, m), high)), RING)
+    left.line("ring (Open MPI, 10 KB and more)", unit(curve(lambda m: prices.plan("fold(ring)", P, m), high)), RING)
     left.line("recursive halving", unit(curve(lambda m: prices.plan("rabenseifner", P, m), xs)), RABENSEIFNER)
     left.line(
         "proposed, steps by equation 37",
@@ -180,7 +180,7 @@ def figure_8(prices, table, few):
 
 
 def crossing():
-    """Bytes at which the fewest bytes and the fewest steps take equally long (25 and 44)."""
+    """The size at which the version with the fewest bytes is as fast as that with the fewest steps (25 and 44), in bytes."""
     low, high = 64.0, 1e6
     while high - low > 1e-3:
         middle = (low + high) / 2

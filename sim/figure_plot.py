@@ -34,7 +34,7 @@ class Panel:
             self.plots.append((how, title))
 
     def line(self, title, points, what, width=2.5):
-        """Of a linetype, or GREY, or INK, which is dotted."""
+        """Adds a line. what: a linetype, or GREY, or INK, which is dotted."""
         look = "lc rgb %s" % what + (" dt 3" if what == INK else "") if isinstance(what, str) else "lt %d" % what
         self.add(title, points, "lines %s lw %g" % (look, width))
 

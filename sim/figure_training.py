@@ -1,5 +1,5 @@
 # figure_training.py - steps of training, simulated (training.py): paper 002's Figure 6 (a) and (c) with the sums at the end of a step
-# and in buckets, and what a step takes on 4 to 64 hosts.
+# and in buckets, and the time of a step on 4 to 64 hosts.
 # SPDX-License-Identifier: BSD-3-Clause
 import figure_two as two
 import training

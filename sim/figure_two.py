@@ -1,8 +1,8 @@
-# figure_two.py - paper 002's Figures 5 and 6: BlueConnect beside one ring and two levels, on the
+# figure_two.py - paper 002's Figures 5 and 6: BlueConnect compared with one ring and two levels, on the
 # networks that the paper names.
 #
-# The paper gives no latency. It is derived once, from the ring on 192 GPUs, and used everywhere;
-# the times of the other two on 192 GPUs are then predictions (docs/papers.md).
+# The paper gives no latency. It is derived once, from the ring on 192 GPUs, and used for all plans.
+# The times of the other two plans on 192 GPUs are therefore predictions (docs/papers.md).
 #
 # Source     Cho, Finkler, Kung, Hunter, BlueConnect, SysML 2019, equations 6, 7, 9.
 # SPDX-License-Identifier: BSD-3-Clause

@@ -4,7 +4,7 @@
 #   frontier.py [--build DIR] --out FILE          stores all points; make bench-frontier
 #
 # Frontier   the cheapest generalized allreduce, whose sums may differ from rank to rank in their last bits. A float
-#            needs the same bits on all ranks, so it is no bound for floats, but a mark.
+#            needs the same bits on all ranks, so this is a reference for floats, not a bound.
 # Bound      ceil(log2 P) messages, and (P-1)/P of the vector sent twice and added once: no schedule of one port
 #            does with less of any of them.
 # SPDX-License-Identifier: BSD-3-Clause

@@ -1,11 +1,11 @@
-/* lost.c - a host is lost in the middle of an allreduce: simulated time until all other ranks know it.
+/* lost.c - a host is lost in the middle of an allreduce: simulated time until all other ranks have the error.
  *
  *   lost RANK BYTES ...      SIM_PLAN names the plan
  *
- * Idea       The lost rank begins the call, and takes no further part. SMPI cannot lose a host: it ends the simulation
- *            where a message to that host fails. So one rank, the next one, stands for the rank whose network
- *            reports the loss, at half the time of an undisturbed call. It says what it knows by tutti_comm_abort, which
- *            sends the messages that a report of TUTTI_NET_LOST sends. All others wait inside the call.
+ * Idea       The lost rank begins the call, and then does nothing. SMPI cannot lose a host: it ends the simulation
+ *            when a message to that host fails. The next rank therefore plays the rank that detects the loss, after half
+ *            the time of an undisturbed call. It calls tutti_comm_abort, which sends the same messages as a network's
+ *            report of TUTTI_NET_LOST. All other ranks wait inside the call.
  * Prints     per size: bytes, seconds from the report until the last of the others has returned, seconds of an
  *            undisturbed call, ok | WRONG (some rank got no error, or one that does not name the rank), and the plan.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,8 +1,8 @@
-# prices.py - what the plans of stored simulations cost by today's prices: `run.py --prices`, which simulates nothing.
+# prices.py - today's estimates for the plans of stored simulations: `run.py --prices`, which simulates nothing.
 #
-# Idea       a named plan takes the same simulated time whatever its price says, so a better price needs no new simulation.
-# Invariant  a row keeps its plan and its time. It keeps its price, too, if `tutti plan price` would cut the vector into another
-#            number of slices. The choice's row has the price of the plan that ran, even if another one would be chosen now.
+# Idea       the simulated time of a named plan does not depend on its estimate, so a better model needs no new simulation.
+# Invariant  a row keeps its plan and its time. It also keeps its estimate if `tutti plan price` would cut the vector into a different
+#            number of slices. The choice's row has the estimate of the plan that ran, even if another one would be chosen now.
 # SPDX-License-Identifier: BSD-3-Clause
 import re
 import subprocess

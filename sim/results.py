@@ -19,7 +19,7 @@ RIGHT = ("ok", "unchecked", "replayed")
 
 @functools.lru_cache(maxsize=None)
 def commit():
-    """Of the sources that are simulated; asked once, before files change under a long run."""
+    """The commit of the simulated sources. It is read once, because files may change during a long run."""
     return record.commit() or "-"
 
 

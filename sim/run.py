@@ -1,11 +1,11 @@
-# run.py - hundreds of ranks: tutti's choice beside every allreduce that is built into SMPI;
+# run.py - hundreds of ranks: tutti's choice compared with every allreduce that is built into SMPI;
 # `make sim`.
 #
 #   run.py [--build DIR] [--only flat,loggp,tree,large,topologies,shuffled,training,stragglers] [--missing] [--jobs N] [--time MINUTES] [--network WORD] [--algorithm WORD] [--prices]
 #
 # Writes docs/sim/results.tsv (results.py) as it goes, so it may be stopped, or end after some minutes (--time), and be
-# continued (--missing); then the tables of docs/sim/tables.md and the plots. training.py and stragglers.py have jobs and
-# results of their own.
+# continued (--missing); then the tables of docs/sim/tables.md and the plots. training.py and stragglers.py have separate jobs
+# and results.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import concurrent.futures
@@ -31,7 +31,7 @@ RIVALS = ("two-level(%s,ring)" % TREE,)
 
 def flat(mode):
     """(heavy, network, mode, ranks, what, type, sizes, more)"""
-    sizes = SIZES if mode == "sync" else SIZES[:4]  # thousands of flows at once take long
+    sizes = SIZES if mode == "sync" else SIZES[:4]  # thousands of simultaneous flows take long
     for ranks in RANKS:
         real = [s for s in sizes if s < 10 << 20 or ranks < 96]
         rest = [s for s in sizes if s not in real]
@@ -138,7 +138,7 @@ def jobs_of(part, results, build, word, algorithm):
 
 
 def name(job):
-    """Of its algorithm, also of a choice: tutti:PLAN."""
+    """The name of the job's algorithm; of a choice, tutti:PLAN."""
     return job[4] + (":" + job[7]["choice"] if "choice" in job[7] else "")
 
 
@@ -149,7 +149,7 @@ def carry_out(jobs, workers, minutes):
     def one(job):
         try:
             return job, job.run() if time.time() < end else None
-        except Exception as why:  # the other jobs go on
+        except Exception as why:  # the other jobs continue
             print("\n%s: %r" % (job.words, why), file=sys.stderr)
             return job, None
 
@@ -176,7 +176,7 @@ def main():
     p.add_argument("--only", default=",".join(list(PARTS) + list(OWN)))
     p.add_argument("--missing", action="store_true", help="keep what the table has")
     p.add_argument("--jobs", type=int, default=2)
-    p.add_argument("--time", type=float, default=0, help="begin nothing after so many minutes; --missing goes on")
+    p.add_argument("--time", type=float, default=0, help="begin no job after this many minutes; --missing continues later")
     p.add_argument("--network", default="", help="only networks whose name has this in it, such as torus:4x8x8")
     p.add_argument("--algorithm", default="", help="only algorithms whose name has this in it, such as tutti, rab2 or tutti:fold(ring)")
     p.add_argument("--prices", action="store_true", help="simulate nothing; put today's prices of stored plans into the table")
@@ -189,7 +189,7 @@ def main():
         sys.exit("run.py: no part '%s'; there are %s" % (wrong[0], ", ".join(list(PARTS) + list(OWN))))
     results = Results(args.table)
     if args.prices:
-        print("%d prices anew" % prices.renew(results, args.build, args.network))
+        print("%d new estimates" % prices.renew(results, args.build, args.network))
         results.write()
         tables.write(results)
         return tables.summary(results)
@@ -198,7 +198,7 @@ def main():
         jobs = [job for job in (j.lacks() for j in jobs) if job]
     left = carry_out(jobs, args.jobs, args.time)
     if left:
-        print("%d of %d are left: the same with --missing goes on" % (left, len(jobs)))
+        print("%d of %d jobs are left: continue with --missing" % (left, len(jobs)))
     tables.write(results)
     tables.summary(results)
 

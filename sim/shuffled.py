@@ -29,7 +29,7 @@ FLAT = ["alpha=3e-05", "beta=1e-08", "gamma=0", topologies.HEADER]
 MEAN = CORES * (RANKS - CORES) / (RANKS - 1)
 EXCESS = math.sqrt(0.7 * (1.25 * math.log2(2 * HOSTS) - 2) * MEAN)
 UNPLACED = ["alpha=3e-05", "beta=%r" % (1 / LINKS["node"][1]), "gamma=0", topologies.HEADER, "contention.mean=%r" % MEAN, "contention.excess=%r" % EXCESS]
-CANDIDATES = 3  # of the least price, that are simulated beside the choice
+CANDIDATES = 3  # runners-up that are simulated in addition to the choice
 
 
 def parse(network):

@@ -20,7 +20,7 @@ void simulated_sleep(double seconds);
  * each other about themselves in it. */
 void *simulated_take(size_t bytes);
 void simulated_give(void *memory);
-/* Takes such memory from now on, for tutti's scratch, too. */
+/* Later allocations are such memory, also those of tutti's scratch. */
 void simulated_unreal(void);
 
 /* Prints tutti's log, on rank 0 only: as the callback of tutti_log_set, with the rank as `self`. */

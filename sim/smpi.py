@@ -8,8 +8,8 @@
 # Idea       SimGrid as a pure alpha-beta network: a message takes latency + bytes / bandwidth,
 #            and messages that cross a link at the same time share it. docs/simulation.md says what
 #            each setting does, and how that was checked.
-# Modes      sync: a send holds its caller until the data has come, and data moves once both
-#            sides are there. loggp: it holds its caller for OVERHEAD; data moves at once.
+# Modes      sync: a send blocks its caller until the data has arrived, and data moves when both
+#            sides have called. loggp: a send blocks its caller for OVERHEAD; data moves immediately.
 # SPDX-License-Identifier: BSD-3-Clause
 import collections
 import os
@@ -33,7 +33,7 @@ BUILTIN = (
     "mvapich2_two_level smp_binomial smp_binomial_pipeline smp_rdb smp_rsag smp_rsag_lr "
     "smp_rsag_rab ompi mpich mvapich2 impi"
 ).split()
-# These hand all their messages to the network at once, and pay one latency for them.
+# These hand all their messages to the network simultaneously, and pay one latency for them.
 MANY_PORTED = ("rab1", "rab2")
 
 HEAD = (
@@ -109,7 +109,7 @@ def figures(network, links, mode="sync", build="build"):
 
 
 def settings(mode, clock=1e-12):
-    """clock: s; what happens within so much time happens at once, so that an all-to-all is simulated in fewer instants."""
+    """clock: s; events within this time are merged, so that an all-to-all is simulated in fewer instants."""
     detached = 0 if mode == "sync" else 2147483647
     # s that a send holds its rank; nothing for the empty messages of a rank to itself (mpi/net.c)
     held = "0:0:0;1:%r:0" % OVERHEAD if mode == "loggp" else "0:0:0"
@@ -171,7 +171,7 @@ def read(text):
 
 
 def as_named(found, plan):
-    """Without the times of another plan that ran in place of one that the library refused."""
+    """Drops the times of runs in which the library refused the plan and ran another one."""
     return {b: run if run.plan.startswith(plan) else Run(None, "refused", run.plan, None) for b, run in found.items()}
 
 

@@ -1,10 +1,10 @@
 # stragglers.py - ranks that come late, a link at a tenth, a lost host, simulated; `make sim ONLY=stragglers`.
 # Times: docs/sim/stragglers.tsv.
 #
-# Idea       sim/allreduce.c lets each rank come as late as a table says, and takes the time from the last arrival on: what
-#            the late rank costs beside its own lateness. A plan is best here if little is left to do when the last one comes.
+# Idea       sim/allreduce.c delays each rank as a table says, and measures the time from the last arrival to the end: the
+#            cost of the late rank in addition to its delay. The best plan here leaves little to do after the last arrival.
 # Network    32 hosts of one rank each, at paper 001's figures (30 us, 100 MB/s).
-# Told       whether tutti's price knows that the link of one host is slow (host.21.beta in the profile).
+# Told       the profile contains the rate of the slow link (host.21.beta).
 # SPDX-License-Identifier: BSD-3-Clause
 import functools
 import math
@@ -17,7 +17,7 @@ from training import chosen, system
 TABLE = "docs/sim/stragglers.tsv"
 RANKS, LATE, SEED = 32, 21, 37
 SIZES = (64 << 10, 1 << 20, 16 << 20)
-UNREAL = 4 << 20  # bytes, from which on vectors are not real
+UNREAL = 4 << 20  # bytes; longer vectors are not real
 TENTH = 0.1
 LOST_RANKS, LOST_SIZE = (64, 125, 250, 500), 1 << 20
 LOST_PLANS = {"halving": "fold(halving)", "ring": "fold(ring)"}

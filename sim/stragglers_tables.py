@@ -15,7 +15,7 @@ def ms(kept, *key):
 
 def late_tables(kept):
     for size in stragglers.SIZES:
-        yield "%d B, 32 hosts of paper 001: from the arrival of the last rank on, in ms. An exchange takes at least %.2f." % (
+        yield "%d B, 32 hosts of paper 001: ms from the arrival of the last rank. An exchange takes at least %.2f." % (
             size, 1e3 * stragglers.least_exchange(size))
         yield ""
         rows = [[case] + [cell(ms(kept, "late", stragglers.RANKS, case, plan, size), "%.2f") for plan in stragglers.PLANS] for case in stragglers.DELAYS]
@@ -27,7 +27,7 @@ def link_table(kept):
     for (what, _, _, plan, size), row in sorted(kept.of.items()):
         if what == "link":
             rows.setdefault(plan, {})[int(size)] = ms(kept, "link", stragglers.RANKS, "a tenth", plan, size)
-    yield "The link of rank %d at a tenth of its rate: ms. Told: the price knows it." % stragglers.LATE
+    yield "The link of rank %d at a tenth of its rate: ms. Told: the profile has the rate of this link." % stragglers.LATE
     yield ""
     yield from grid(["plan"] + ["%d B" % s for s in stragglers.SIZES], [[p] + [cell(each.get(s), "%.2f") for s in stragglers.SIZES] for p, each in rows.items()])
 
@@ -52,10 +52,10 @@ def write(kept):
 
     size = stragglers.SIZES[-1]
     late = [dict({"late": case}, **{plan: ms(kept, "late", stragglers.RANKS, case, plan, size) for plan in stragglers.PLANS}) for case in stragglers.DELAYS]
-    store("late", "32 hosts, %d B: ms from the last arrival on" % size, [r for r in late if None not in r.values()])
+    store("late", "32 hosts, %d B: ms from the last arrival" % size, [r for r in late if None not in r.values()])
     rows = [[ms(kept, what, stragglers.RANKS, case, plan, s) for what, case, plan in (
         ("late", "none", "choice"), ("link", "a tenth", "choice"), ("link", "a tenth", "choice, told"), ("link", "a tenth", "ring"), ("link", "a tenth", "rab_rdb"))] for s in stragglers.SIZES]
     heads = ["all links alike", "one at a tenth", "and the price knows it", "ring", "the best of SMPI, rab_rdb"]
     store("link", "32 hosts, the link of one at a tenth of its rate: ms", [dict({"bytes": "{:,}".format(s)}, **dict(zip(heads, r))) for s, r in zip(stragglers.SIZES, rows) if None not in r])
     lost = [dict({"ranks": str(p)}, **{plan: ms(kept, "lost", p, "-", plan, stragglers.LOST_SIZE) for plan in stragglers.LOST_PLANS}) for p in stragglers.LOST_RANKS]
-    store("lost", "a host lost in an allreduce of %d B: ms from the first report until all others know" % stragglers.LOST_SIZE, [r for r in lost if r["halving"] is not None])
+    store("lost", "a host lost in an allreduce of %d B: ms from the first report until all others have the error" % stragglers.LOST_SIZE, [r for r in lost if r["halving"] is not None])

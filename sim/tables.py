@@ -140,7 +140,7 @@ def beside_table(rows):
 
 
 def topology_table(results):
-    out = ["`torus:4x4x4` and its like are described in sim/topologies.py. Price off: simulated over predicted. Best plan: the fastest of", "the %d cheapest by price that were simulated (%d on 256 ranks, and of shuffled ones), over tutti's choice. Best built-in: of all, over tutti's choice." % (1 + topologies.CANDIDATES, 1 + topologies.FEWER), ""]
+    out = ["sim/topologies.py describes networks such as `torus:4x4x4`. Price off: simulated over predicted. Best plan: the fastest of", "the %d plans with the best estimates that were simulated (%d on 256 ranks, and of shuffled ones), over tutti's choice. Best built-in: of all, over tutti's choice." % (1 + topologies.CANDIDATES, 1 + topologies.FEWER), ""]
     rows = topology_rows(results)
     for title, some in (("Ranks in order", [r for r in rows if r[0] in topologies.IN_ORDER]), ("Ranks shuffled", [r for r in rows if r[0] not in topologies.IN_ORDER])):
         if some:
@@ -161,7 +161,7 @@ def shuffled_table(results):
 
 
 def split_by_told(rows):
-    """Rows whose figures are those of the network, and those whose figures are not."""
+    """Rows with the parameters of the network, and rows with wrong parameters."""
     wrong = "untold-" + shuffled.IN_ORDER
     return (("Figures of the cluster", [r for r in rows if r[0] != wrong]), (MISTOLD, [r for r in rows if r[0] == wrong]))
 
@@ -200,7 +200,7 @@ def store_shuffled(results):
                  dict(record.about("paper 001's cluster: 8 hosts of 20 cores, floats", "make sim ONLY=shuffled"), columns=heads), rows)
 
 
-# Of rows of beside(): how far prices are off, the choice over the best simulated plan, and the best built-in over the choice.
+# Summary of rows: relative errors of the estimates, the choice over the best simulated plan, and the best built-in over the choice.
 Beside = collections.namedtuple("Beside", "off choice built")
 
 
@@ -210,7 +210,7 @@ def measured(results, rows):
 
 
 def within(off, most):
-    """The fraction of prices that are at most so far off."""
+    """The fraction of estimates with at most this error."""
     return sum(x <= most for x in off) / len(off)
 
 
@@ -225,14 +225,14 @@ def beside_words(results, rows):
 
 
 def groups(results):
-    """(title, rows) of networks on which messages share links, by what tutti is told."""
+    """(title, rows) of networks with shared links, grouped by the parameters that tutti gets."""
     every = topology_rows(results)
     kinds = (("Ranks in order", [r for r in every if r[0] in topologies.IN_ORDER]), ("Ranks shuffled", [r for r in every if r[0] not in topologies.IN_ORDER]))
     return kinds + split_by_told(shuffled_rows(results))
 
 
 def write(results):
-    out = ["# Simulated: tutti beside every allreduce that is built into SMPI", ""]
+    out = ["# Simulated: tutti compared with every allreduce that is built into SMPI", ""]
     out += ["Written by `make sim`; [simulation.md](../simulation.md) says how it is simulated. Times in ms. Ratio: the", "best built-in that sends one message at a time over tutti's choice. Best of all: with `rab1`", "and `rab2`, which hand over many messages for one latency.", ""]
     for mode, title in (("sync", "Flat network, a send holds its caller"), ("loggp", "Flat network, LogGP (o = 5 us)")):
         for kind in KINDS:
@@ -281,7 +281,7 @@ TOP = 3  # a longer bar is cut there, and shows its length
 
 
 def draw_tree(results):
-    """A row per algorithm; the longest names are beside their bars."""
+    """A row per algorithm; the longest names are next to their bars."""
     wanted = [w for w in names(results, TREE, "sync", TREE_RANKS) if all((results.get(TREE, "sync", TREE_RANKS, w, "float", s) or smpi.Run(None, "", "", None)).seconds for s in MIB)]
     order = sorted(wanted, key=lambda w: results.get(TREE, "sync", TREE_RANKS, w, "float", MIB[1]).seconds)
     order = [w for w in order if results.get(TREE, "sync", TREE_RANKS, w, "float", MIB[1]).seconds < 8 * node_bound(MIB[1])]

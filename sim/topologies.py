@@ -17,7 +17,7 @@ import re
 import subprocess
 
 RATE, WIRE = 12.5e9, 0.5e-6  # B/s of a link, s to cross it: 100 Gbit/s
-HEADER = "header=48"  # B of a message on top of its own: 16 of SMPI's, 32 of tutti's
+HEADER = "header=48"  # B added to each message: 16 by SMPI, 32 by tutti
 SEED = 37
 
 KINDS = ("torus", "fat-tree", "dragonfly")
@@ -34,16 +34,16 @@ IN_ORDER = tuple("%s:%s" % (kind, dims) for kind, all_dims in (
     ("fat-tree", ("8x8x4", "8x16x8", "16x16x8", "25x20x10", "25x40x20")),
     ("dragonfly", ("4x4x4", "4x8x4", "8x8x4", "5x10x10", "10x10x10"))) for dims in all_dims)
 SIZES = (1024, 16 << 10, 256 << 10, 4 << 20)
-CANDIDATES, FEWER = 6, 2  # of the least price, that are simulated beside the choice; from SOME ranks on, and of shuffled ones
-FEW, SOME, MANY = 100, 200, 300  # ranks; from MANY on none are, unless they are shuffled
+CANDIDATES, FEWER = 6, 2  # runners-up that are simulated, too; FEWER: on SOME ranks or more, and on shuffled ones
+FEW, SOME, MANY = 100, 200, 300  # ranks; on MANY or more no runners-up are simulated, unless ranks are shuffled
 UNREAL = 1 << 30  # B of all ranks' vectors, beyond which they are not real, and sums are not checked
 # From MANY ranks on, and from FEW if they are shuffled, only these of the built-in algorithms run: on up to 256, the best of them
 # takes at most 2 % longer than the best of all.
 BEST = ("rdb", "impi", "rab_rdb", "mvapich2_rs", "rab", "rab1", "rab2", "lr")
-# Of more than FEW ranks, all-to-alls end in very many instants, and at each one all rates are computed anew. So what happens within
-# a thousandth of the price happens at once: 16 times faster on 125 ranks, and 0.2 to 0.9 % off. Where messages are SHORT, or some are
-# sent one after another, as built-in algorithms do, it must be less than a message's latency: otherwise links of SimGrid 3.32 carry up
-# to 1.6 times what they can. From MANY ranks on a hundredth is enough there.
+# On more than FEW ranks, the messages of an all-to-all end at very many instants, and SimGrid computes all rates again at each. Events
+# within a thousandth of the estimate are therefore merged into one instant: 16 times faster on 125 ranks, and 0.2 to 0.9 % off. If
+# messages are SHORT, or are sent one after another, as built-in algorithms do, the interval must be shorter than a message's latency:
+# otherwise links of SimGrid 3.32 carry up to 1.6 times their rate. On MANY ranks or more, a hundredth is enough there.
 AT_ONCE = re.compile(r"tutti:(two-shot|one-shot|naive)@|rab[12]$")
 INSTANTS, FEWER_INSTANTS, EARLY = 1000, 100, 0.4 * WIRE
 SHORT = 4096  # B of a message
@@ -87,7 +87,7 @@ NETWORKS = IN_ORDER + tuple("shuffled-" + network for network in IN_ORDER)
 
 @functools.lru_cache(maxsize=None)
 def told(network, build="build"):
-    """(levels, lines of a profile), as tutti's own command has them. If ranks are shuffled, there are no levels."""
+    """(levels, lines of a profile), as `tutti info --topology` prints them. Shuffled ranks have no levels."""
     kind, n, shuffled = parse(network)
     name = "%s:%s,rate=%gMB/s,latency=%gns,software=0ns" % (kind, "x".join(map(str, n)), RATE / 1e6, WIRE * 1e9)
     name += ",places=unknown" if shuffled else ""
@@ -132,7 +132,7 @@ def choice(network, size, build="build"):
 
 
 def instants(what, size, ranks, price):
-    """s within which what happens happens at once."""
+    """s; events within this time are merged into one instant."""
     if what.startswith("tutti") and size // ranks >= SHORT:
         return price / INSTANTS
     return min(price / (FEWER_INSTANTS if ranks > MANY else INSTANTS), EARLY)

@@ -4,18 +4,18 @@
  *   training [-w WAY] [-b BYTES] [-k SLICES] [-p SECONDS] [-f SECONDS] [-s] TABLE
  *     -w  buckets: tutti_buckets, while later gradients are computed; tensors: a non-blocking
  *         allreduce for each tensor when it is ready; one: a single allreduce of all at the end
- *     -b  bytes at which a bucket is closed; 0: the library's choice
+ *     -b  bytes of a bucket; 0: the library's choice
  *     -k  cut vectors into SLICES
  *     -p  while the rank computes, it looks after the sums at this interval in seconds, as a
  *         progress thread does; 0: sums advance only when a tensor is ready
  *     -f  seconds of the forward pass
  *     -s  use gradients that are not real (SMPI_SHARED_MALLOC), and do not check them
- *   TABLE has a line per tensor, in the order in which they are ready: floats, seconds of computation before that.
+ *   TABLE has a line per tensor, in the order of their completion: floats, seconds of computation before it.
  *   SIM_PLAN names the plan of all sums.
  *
  * Idea       A computation is simulated time that passes (as on an accelerator: no core is busy). A step ends
- *            when the last rank has all sums. The first step, without computation, makes everything that is made only once; the second
- *            one is timed, from an instant at which all ranks begin.
+ *            when the last rank has all sums. The first step, without computation, is a warm-up; in the second one, which is timed,
+ *            all ranks begin at the same instant.
  * Prints     seconds of the step, seconds of computation, buckets, bytes of all gradients, ok | WRONG | unchecked,
  *            and the plan of the largest bucket.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,12 +1,13 @@
-# training.py - steps of data-parallel training, simulated: tutti's buckets while layers are computed, beside one allreduce of all
-# gradients at the end, and one for each tensor; `make sim ONLY=training`. Times: docs/sim/training.tsv.
+# training.py - steps of data-parallel training, simulated: tutti's buckets while layers are computed, compared with one allreduce of
+# all gradients at the end, and with one for each tensor; `make sim ONLY=training`. Times: docs/sim/training.tsv.
 #
 # Idea       sim/training.c runs a step of the real library on the network of a paper, or on one of 4 to 64 hosts; the
 #            computation is simulated time, in the shares that sim/layers.py gives each layer.
 # Buckets    as long as the library would make them: with k buckets of t seconds each, the k of the least (k + 1) t.
-#            They are computed here, once, because each of the simulated ranks would compute them anew.
-# Codes      coded messages between hosts (docs/lighter.md) consist of short frames, each of which would pay a simulated latency. So a
-#            code stands for what it leaves: "buckets+error=1e-2" has LEFT of the numbers. Coding takes no time, as sums do not.
+#            They are computed once, here; otherwise each simulated rank would compute them again.
+# Codes      compressed messages between hosts (docs/lighter.md) consist of short frames, each of which would pay a simulated latency.
+#            They are therefore simulated by shorter vectors: "buckets+error=1e-2" has LEFT of the numbers. Like sums, compression takes
+#            no simulated time.
 # Scale      gradients have a 64th of their length, on links of a 64th of their rate. The times are the same (but for SMPI's and tutti's 48
 #            bytes in each message), and this machine has a 64th to add and to copy.
 # Looks      while a rank computes, it looks after its sums LOOKS times in a step, as a progress thread does; "calls": only when a
@@ -29,7 +30,7 @@ SCALE = 64
 LEFT = 0.254  # of the bytes, by int8 with an error of 1e-2 (docs/lighter.md)
 MIB = 1 << 20
 
-# A system: how its ranks sit, the links of its levels, and what a step takes one rank.
+# A system: its levels, the number of ranks, and the links of each level.
 System = collections.namedtuple("System", "network ranks links")
 # What is trained there. part: of 4 bytes that a number has.
 Task = collections.namedtuple("Task", "name system layers step plans ways part")
@@ -54,7 +55,7 @@ def cluster(gpus):
 # Paper 003: 5 nodes of 8 GPUs, 10 GB/s inside and 6 GB/s between them. It gives no latency; 20 us are ours.
 BAIDU = system("node:5 core:8", core=smpi.Level(5e-6, 10e9), node=smpi.Level(5e-6, 6e9))
 BAIDU_ALONE = 0.370  # s of an iteration on one GPU
-# 4 to 64 hosts of one rank each: 25 Gbit/s, and racks whose links carry a quarter of what their hosts may send (of two hosts: half).
+# 4 to 64 hosts of one rank each: 25 Gbit/s, and racks with a quarter of their hosts' bandwidth (with two hosts: half).
 HOSTS = {4: (2, 2), 8: (2, 4), 16: (4, 4), 32: (4, 8), 64: (4, 16)}
 RATE = 25e9 / 8  # B/s
 
@@ -134,9 +135,9 @@ def carry_out(task, label, way, build):
     """The columns of a row."""
     plan, total = task.plans[label], int(4 * part_of(task, way) * layers.floats(task.layers))
     if way == "buckets" and bucket_bytes(task.system, plan, total, build) >= total:  # one bucket is one sum at the end
-        alike = store().get(*key_of(task, label, "one"))
-        if alike:
-            return {c: alike[c] for c in ("seconds", "computed", "sums", "verdict", "ran")}
+        same = store().get(*key_of(task, label, "one"))
+        if same:
+            return {c: same[c] for c in ("seconds", "computed", "sums", "verdict", "ran")}
     forward, table = layers.step(task.layers, task.step, part_of(task, way) / SCALE)
     links = {name: smpi.Level(x.latency, x.bandwidth / SCALE) for name, x in dict(smpi.TREE, **task.system.links).items()}
     words, name = way_of(task, plan, way, build)
@@ -179,7 +180,7 @@ def key_of(task, plan, way):
     return task.name, task.system.network, task.layers, plan, way
 
 
-MANY = 300  # ranks, from which on one simulation runs at a time
+MANY = 300  # ranks; simulations of at least this size run one at a time
 
 
 def jobs(build):

@@ -174,7 +174,7 @@ def about(what):
 
 
 def write(kept):
-    """The files that docs/bench/papers.md is made of, once all that they need is there."""
+    """Stores the data of docs/bench/papers.md, as soon as all simulations have finished."""
     steps = Steps(kept)
     rows = [*statements_002(steps), *statements_003(steps)]
     if rows:
@@ -184,4 +184,4 @@ def write(kept):
              for m in training.ALONE for n, plan, each in hosts_rows(steps, m) if each[0] is not None]
     if table:
         record.store(os.path.join(STORED, "training-hosts.json"),
-                     about("a simulated step of training in ms: hosts at 25 Gbit/s, racks that carry a quarter of what their hosts send"), table)
+                     about("a simulated step of training in ms: hosts at 25 Gbit/s, and racks with a quarter of their hosts' bandwidth"), table)

@@ -9,7 +9,7 @@
 set -eu
 build=${BUILD:-build}
 tag=${1:-$(git describe --tags --abbrev=0 --match 'v[0-9]*' HEAD 2>/dev/null || true)}
-[ -n "$tag" ] || { echo "abi: there is no tag such as v0.1.0 yet, so there is nothing to compare with"; exit 0; }
+[ -n "$tag" ] || { echo "abi: no release tag (v0.1.0) exists yet; nothing to compare with"; exit 0; }
 version() { awk '/define TUTTI_VERSION_(MAJOR|MINOR|PATCH)/ {printf s $3; s = "."}' "$1/include/tutti.h"; }
 old=$(mktemp -d)
 trap 'rm -rf "$old"' EXIT

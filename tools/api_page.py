@@ -15,9 +15,9 @@ OTHERS = [("tutti_bucket.h", "gradients in buckets", "../buckets.md"), ("tutti_m
           ("tutti_fault.h", "shrink and grow", "../reliability.md#deaths-and-recovery"),
           ("tutti_create.h", "communicators without a launcher", "../hosts.md#how-the-ranks-find-each-other"),
           ("tutti_interrupt.h", "waits that end early", ""), ("tutti_mpi.h", "a communicator from an MPI's", "../mpi.md"),
-          ("tutti_net.h", "a network of your own", "../networks.md"),
+          ("tutti_net.h", "write a network for tutti", "../networks.md"),
           ("tutti_stream.h", "vectors on a GPU, in the order of a stream", "../gpu.md"),
-          ("tutti_device.h", "a device of your own", "../gpu.md#a-device-of-your-own")]
+          ("tutti_device.h", "write a device for tutti", "../gpu.md#write-a-device")]
 
 
 def pieces(comment):

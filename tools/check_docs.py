@@ -140,7 +140,7 @@ def check_questions():
         count += 1
         path, where = os.path.normpath("docs/" + page), "docs/questions.txt:%d: " % number
         if not re.match(r"How .*\?$", question):
-            yield where + "is no question"
+            yield where + "is not a question that begins with How"
         if not os.path.exists(path):
             yield where + "there is no " + path
         elif anchor not in anchors(path):

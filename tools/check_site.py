@@ -90,7 +90,7 @@ def check_files(site):
             if not os.path.exists(target):
                 where.append("%s: there is no %s" % (name, link))
             elif url.fragment and target in pages and urllib.parse.unquote(url.fragment) not in pages[target].ids:
-                where.append("%s: there is no anchor %s" % (name, link))
+                where.append("%s: the anchor of %s does not exist" % (name, link))
     tell("%d pages: every link leads to a page, every anchor to a place in it" % len(pages), links if len(pages) > 30 else ["too few pages"])
     tell("every page has a title and a heading", titles)
     far, count = [], 0
@@ -104,7 +104,7 @@ def check_files(site):
         elif anchor not in pages[goal].ids or "#" + anchor not in pages[goal].links:
             far.append("%s: no click in %s leads to #%s" % (question, answer, anchor))
     tell("%d questions are answered two clicks from the first page" % count, far if count >= 20 else ["too few questions"])
-    tell("every picture, style and script is there, and none comes from elsewhere", needs)
+    tell("every picture, style and script exists, and none comes from another site", needs)
     return sorted(p for p in pages if not of_doxygen(p))
 
 
@@ -223,7 +223,7 @@ def check_in_browser(site, pages):
     if not shutil.which("chromedriver") or not shutil.which("chromium"):
         for name in ("no page is wider than a phone", "all pictures load, and no script fails", "the search works from a file",
                      "pages and pictures are dark where the reader's screen is"):
-            print("ok - %s # SKIP there is no chromium and chromedriver" % name)
+            print("ok - %s # SKIP chromium or chromedriver is not installed" % name)
         return
     browser = Browser(1)
     try:

@@ -101,7 +101,7 @@ done
 # A package build has its own way to install dependencies.
 for sign in "${DEPS-}" ${DEB_HOST_ARCH+no} ${RPM_BUILD_ROOT+no} ${NIX_BUILD_TOP+no}; do
   [ "$sign" = no ] || continue
-  echo "tutti: going on without these packages:$missing" >&2
+  echo "tutti: continuing without these packages:$missing" >&2
   exit 0
 done
 

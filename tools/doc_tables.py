@@ -226,7 +226,7 @@ def main():
             old = BLOCK.findall(text)
             for before, after in zip(old, BLOCK.findall(new)):
                 if before != after:
-                    print("%s: the table %s %s%s is not what docs/bench/%s.json gives; `make tables` makes it anew" %
+                    print("%s: the table %s %s%s does not match docs/bench/%s.json; run `make tables`" %
                           (os.path.relpath(page, ROOT), before[0], before[1], before[2], before[0]))
         else:
             with open(page, "w") as f:

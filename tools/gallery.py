@@ -13,11 +13,11 @@ TABLE = "tests/ranks/mp_composed.c"
 ROW = re.compile(r'^    \{(\d+), "([^"]+)", "([^"]*)"\},$', re.M)
 BEGIN = """# Compositions, drawn
 
-Each level of a machine may have an algorithm of its own ([schedules](schedules.md)). On a machine with levels the chooser
-looks at all compositions that could be fastest for some size, and at plans in which the cores of a node talk to several
-nodes at once. These are the ones that it proposes on %d small machines, %d in all. `make check` runs each of them on
-real ranks (`tests/ranks/mp_composed.c`). In the pictures ranks are columns, and time goes down; an arrow has the colour of
-the level that it crosses.
+A plan may use a different algorithm on each level of a machine ([schedules](schedules.md)). The chooser considers every
+composition that could be fastest for some size, including those that let the cores of a node talk to several nodes
+simultaneously. This page shows the plans that it proposes on %d small machines, %d in all. `make check` runs each of them
+on real ranks (`tests/ranks/mp_composed.c`). In the pictures each column is a rank, time runs from top to bottom, and the
+colour of an arrow is that of the level that it crosses.
 """
 
 

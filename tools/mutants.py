@@ -52,7 +52,7 @@ class Mutant:
         for test in self.tests:
             source = test if test.endswith(".sh") else next(iter(glob.glob(os.path.join(ROOT, f"tests/*/{os.path.basename(test)}.c"))), "")
             if not os.path.isfile(os.path.join(ROOT, source)):
-                return f"there is no test {test}"
+                return f"the test {test} does not exist"
         return None
 
     def targets(self):

@@ -95,7 +95,7 @@ def models():
                     if order != "seq_cst":
                         offences.append(f"{path}:{i + 1}: {name} is {order}, and the model keeps all orders")
                 elif not kind:
-                    offences.append(f"{path}:{i + 1}: no operation of weak.h beside tag {name}")
+                    offences.append(f"{path}:{i + 1}: no operation of weak.h on the line of tag {name}")
                 elif op not in (KINDS[kind[1]][0], "any") or \
                         STRENGTH[KINDS[kind[1]][1]] > STRENGTH.get(order, -1) or \
                         (STRENGTH[KINDS[kind[1]][1]] == 0) != (order == "relaxed"):

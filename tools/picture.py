@@ -59,7 +59,7 @@ def adapt(path):
 def draw(path, script, width=900, height=520):
     """Draw a picture. The sizes are the pixels of an SVG; a PNG is a third larger."""
     if not path.endswith((".svg", ".png")) or "'" in path or "\n" in path:
-        raise Failed("'%s' is no name of a .svg or .png file" % path)
+        raise Failed("'%s' does not end in .svg or .png" % path)
     svg, dark = path.endswith(".svg"), path[:-4].endswith("-dark")
     terminal = "svg size %d,%d" % (width, height) if svg else "pngcairo size %d,%d" % (width * 4 // 3, height * 4 // 3)
     head = "set terminal %s font 'sans,12' background '%s'\nset output '%s'\ndark = %d\n" % (

@@ -2,7 +2,7 @@
 # stress_tests.sh - repeats the tests that depend on time, on a machine that is kept busy.
 # SPDX-License-Identifier: BSD-3-Clause
 #
-#   tools/stress_tests.sh [ROUNDS [BESIDE]]      (100 rounds, 3 side by side)
+#   tools/stress_tests.sh [ROUNDS [PARALLEL]]      (100 rounds, 3 in parallel)
 #
 # Idea       Only a hang should reach the time limit of a test. To check this, the tests run while
 #            stress-ng keeps every core, the memory and the scheduler busy, and while other rounds run.
@@ -11,7 +11,7 @@
 #            round stays in BUILD/stress. The exit status is 1 if a round failed.
 set -u
 cd "${BASH_SOURCE%/*}/.." || exit 2
-rounds=${1:-100} beside=${2:-3}
+rounds=${1:-100} parallel=${2:-3}
 export BUILD=${BUILD:-build}
 command -v stress-ng >/dev/null || { echo "stress_tests.sh: stress-ng is missing; tools/deps.sh stress installs it" >&2; exit 2; }
 
@@ -41,10 +41,10 @@ round() {
   rm -f "$log"
 }
 
-echo "${#programs[@]} test programs, $rounds rounds, $beside side by side, beside stress-ng"
+echo "${#programs[@]} test programs, $rounds rounds, $parallel rounds in parallel, under stress-ng"
 running=()
 for ((i = 1; i <= rounds; i++)); do
-  while running=($(jobs -pr | grep -vx $load)) && [ ${#running[@]} -ge "$beside" ]; do wait -n "${running[@]}"; done
+  while running=($(jobs -pr | grep -vx $load)) && [ ${#running[@]} -ge "$parallel" ]; do wait -n "${running[@]}"; done
   round $i &
 done
 wait $(jobs -pr | grep -vx $load)

@@ -87,7 +87,7 @@ ucx_world *ucx_world_open(int silence, char *why, size_t size);
 int ucx_world_join(ucx_world *w, int rank, int ranks, const tutti_net_addresses *addresses);
 /* Where a process can be watched. */
 const ucx_beacon *ucx_world_beacon(const ucx_world *w, int process);
-/* A process from now on in use; NULL: out of memory. */
+/* Marks a process as in use and returns its peer; NULL: out of memory. */
 ucx_peer *ucx_world_use(ucx_world *w, int process);
 /* Is a process lost, as far as this one knows? */
 static inline int ucx_world_lost(const ucx_world *w, int process) {

@@ -1,11 +1,12 @@
-/* ucx_board.c - what the processes of a host know of other hosts, in memory that they share.
+/* ucx_board.c - the state of remote processes, shared by the processes of a host.
  *
- * Idea       A byte per process of the job: whether a process of this host uses it, and whether its host has
- *            fallen silent. The first process of a host makes the memory; its beacon says where the others find it
- *            (/proc). One process holds a lock on it and watches for all (ucx_watch.c).
- * Invariant  The system gives the lock back when its process ends, however it ends; then another process gets it.
- *            A process that cannot open the memory has one of its own, and watches for itself.
- * Cost       A byte per process of the job, once per host; a descriptor.
+ * Idea       The board has one byte per process of the job: whether any process of this host uses it, and whether its
+ *            host has stopped answering. The first process of a host creates the board in shared memory and publishes its
+ *            path (in /proc) in its beacon. One process holds a lock on the board and watches the other hosts for all of
+ *            them (ucx_watch.c).
+ * Invariant  The kernel releases the lock when its process ends, however it ends, and another process takes it.
+ *            A process that cannot open the shared board creates a private one and watches for itself.
+ * Cost       One byte per process of the job on each host, and one descriptor per process.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
 #include <stdio.h>

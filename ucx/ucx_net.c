@@ -3,8 +3,8 @@
  * Idea       A UCX tag consists of the network's number, a kind, tutti's tag, and the sender's
  *            rank. Each rail has a UCX worker. The kit (net/kit/kit_net.c) numbers networks and keeps
  *            their requests.
- * Receipts   UCX has no synchronous sends when it reports broken connections. So the kind marks a
- *            message that asks for a receipt, and its receiver answers with an empty message.
+ * Receipts   UCX offers no synchronous sends if endpoints report errors. The kind field of the tag
+ *            therefore marks messages that ask for a receipt; the receiver answers with an empty message.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

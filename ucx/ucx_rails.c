@@ -1,11 +1,11 @@
 /* ucx_rails.c - a rail: UCX on one network device; a process has as many as TUTTI_RAILS names.
  *
- * Idea       UCX over TCP sends all of an endpoint's eager messages through one device, however many it may use. So each
- *            rail has a context that sees one device only, with a worker and endpoints of its own. The sender
- *            chooses the rail of each message (src/wire/net/net_send.c).
- * Cost       Without TUTTI_RAILS one rail, on what UCX chooses. Each further one: a context, a worker, an endpoint per
- *            peer in use; progress looks at all workers.
- * Invariant  Rail r of one process talks to rail r of another, so devices in one place of the list share a network.
+ * Idea       UCX over TCP sends all eager messages of an endpoint through one device, even if it may use several.
+ *            Each rail therefore has a separate context, restricted to one device, with its own worker and endpoints.
+ *            The sender chooses the rail of each message (src/wire/net/net_send.c).
+ * Cost       Without TUTTI_RAILS there is one rail, on the device that UCX selects. Every additional rail costs a
+ *            context, a worker and an endpoint per peer in use, and progress polls every worker.
+ * Invariant  Rail r of one process talks to rail r of another, so the r-th devices of all hosts share a network.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,20 +1,19 @@
 /* ucx_watch.c - detects silent hosts: those that lost power or link without any notice.
  *
- * Idea       One process of a host watches all other hosts that its processes use, in a thread, and publishes on the
- *            board (ucx_board.c) which fall silent. One more connection goes to each such host, to a process there
- *            that is in use, and nothing is ever sent on it. So the kernels probe each other now and then
- *            (keep-alive). The kernel of a host whose processes are stopped, or compute, answers; that of a dead host does
- *            not. (On a connection with data in flight the kernel does not probe: it retransmits, for a
- *            quarter of an hour.)
+ * Idea       One process of a host runs a thread that watches all other hosts in use, and records on the board
+ *            (ucx_board.c) each host that has stopped answering. The thread opens an extra TCP connection to one process
+ *            on each of these hosts. No data is ever sent on it, so the kernels exchange keepalive probes. A live
+ *            kernel answers even if its processes are stopped or busy; a dead host does not answer. (On a connection with
+ *            data in flight the kernel does not probe: it retransmits, for a quarter of an hour.)
  * Accept     Never called: a connection is established once the listener's kernel has queued it.
  * Invariant  A host is silent only if a connection was established and the kernel has given it up
  *            since. A connection that was never established, or that the peer closed, indicates
- *            nothing. If the process at its other end ends, the connection goes to another one in use there. If the
- *            watcher ends, another process takes over within a second in which it looks at the network.
- *            Each rail has a watch. A host that falls silent on one rail is lost, because what is in flight on
- *            that rail never comes.
- * Cost       A thread per host, and a descriptor per other host in use and rail, of one process; a probe per half of
- *            `silence`.
+ *            nothing. If the process at its other end ends, the watcher connects to another process in use there. If the
+ *            watcher ends, any process that makes progress on the network takes over within a second.
+ *            Each rail has a watch. A host that is silent on one rail counts as lost, because the messages in flight on
+ *            that rail will never arrive.
+ * Cost       One thread per host, one descriptor per remote host and rail in the watching process, and one probe every
+ *            half of `silence`.
  * Source     RFC 1122, 4.2.3.6 (keep-alives); RFC 5482 (user timeout).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -36,7 +35,7 @@ static const double TRY = 0.5; /* s */
 /* Another host with processes in use, once for each rail; of the thread that watches. */
 typedef struct host {
   const ucx_beacon *beacon; /* of a process on it */
-  int process;              /* to which the watch leads */
+  int process;              /* the other end of the watch */
   int rail;                 /* over which device */
   char stands;              /* the watch was established */
 } host;

@@ -198,9 +198,9 @@ void ucx_world_abandon(ucx_peer *p) {
   }
 }
 
-/* Close connections, until `limit` has passed or all are closed: those in order, or by force the
- * others. A connection that carried nothing is closed by force at once: UCX 1.13 aborts the process if
- * the other end goes while it closes a new one in order. */
+/* Closes connections gracefully, or by force if `flags` says so, and waits until all are closed or `limit` has
+ * passed. Connections that carried no data are always closed by force: UCX 1.13 aborts the process if the peer
+ * exits during the graceful shutdown of a new connection. */
 static void part(ucx_world *w, unsigned flags, double limit) {
   const double since = tt_seconds();
   for (int i = 0; i < w->kit.ranks * w->rails; i++) {

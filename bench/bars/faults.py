@@ -12,7 +12,7 @@ from faults import LOST, Aggregator, Job, heed_signals, wires
 from measure import Failed, finish, median
 from verdict import Bar, at_most, limit, skipped
 
-TITLE = "all ranks hear of a failure soon, and by name (2 to 8 ranks; small messages' own bars: ONLY=shm)"
+TITLE = "all ranks soon get an error that names the failed rank (2 to 8 ranks; small messages: ONLY=shm)"
 KILLS, FAR_KILLS, AGGREGATORS, MISMATCHES, STOPS = 500, 100, 200, 200, 100
 NODES = ("0,1,2,3,4", "0,0,1", "0,1,1,0,2")  # placements of the ranks, over UCX
 SOON = 0.8  # s, over UCX

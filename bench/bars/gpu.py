@@ -5,7 +5,7 @@ import subprocess
 
 from verdict import at_most, skipped
 
-TITLE = "vectors of the host where there is no device; vectors on a GPU where there is one"
+TITLE = "host vectors if no device exists; vectors on a GPU if one exists"
 NEED_GPU = ("through the host: of the bus both ways, from 4 MiB", "kernels on 2 processes: of the card's memory, from 64 MiB",
             "100 deaths: none hangs")
 
@@ -14,6 +14,6 @@ def bars(build, quick):
     program = [os.path.join(build, "bench", "host_pointers"), "11" if quick else "301"]
     said = subprocess.run(program, env=dict(os.environ, TUTTI_DEVICE="none"), stdout=subprocess.PIPE, universal_newlines=True,
                           timeout=120, check=True).stdout
-    yield at_most("a call on vectors of the host: ns to find that there is no device", 5, float(said))
+    yield at_most("a call on host vectors: ns to detect that no device exists", 5, float(said))
     for name in NEED_GPU:
         yield skipped(name, "make bench-gpu judges it, on a machine with a GPU")

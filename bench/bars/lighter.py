@@ -16,7 +16,7 @@ spec = importlib.util.spec_from_file_location("bench_lighter", os.path.join(HERE
 lighter = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(lighter)
 
-TITLE = "Coded messages beside plain ones, of real gradients, on hosts with links of 200 Mbit/s and 1 Gbit/s (needs root)"
+TITLE = "Compressed messages of real gradients compared with plain ones, over links of 200 Mbit/s and 1 Gbit/s (needs root)"
 RATES = (200, 1000)
 LARGE = 256 * KI
 FASTER = {"lossless": 1.1, "error": 3.0}
@@ -34,7 +34,7 @@ def faster(rows, layout, why):
             for kind in ("float", "bf16") if way == "lossless" else ("float",):
                 each = ratios(large, way, gradient=net, type=kind)
                 left = [r[way + "_left"] for r in large if r["gradient"] == net and r["type"] == kind]
-                name = "%s, %s, %s of %s, from 256 KiB on, least%s" % (
+                name = "%s, %s, %s of %s, 256 KiB and more, least%s" % (
                     layout, way, kind, net, " (%.3f of the bytes are left)" % max(left) if left else "")
                 yield at_least(name, want, min(each, default=None), why)
 

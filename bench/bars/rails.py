@@ -43,7 +43,7 @@ def bars(build, quick):
         why = Cannot(e)
     except Failed as e:
         why = str(e)
-    STORED["rails"] = ("two links of each host at once", ["", "one link", "two links", "ratio"], rows)
+    STORED["rails"] = ("two links of each host simultaneously", ["", "one link", "two links", "ratio"], rows)
     for layout in layouts:
         value, where = least(found.get(layout, {}), FIRST, LAST)
         yield at_least("%s: %s and more, least%s" % (layout, bytes_name(FIRST), where), WANTED, value, why)

@@ -65,7 +65,7 @@ def factor_bars(results, size):
     ring, two, levels = equations(size)
     ran = [seconds(results, "tutti:" + plan, size) for plan in plans.EQUATIONS]
     for name, number, form, time in (("ring", 6, ring, ran[0]), ("two-level", 7, two, ran[1])):
-        title = "192 ranks, %d MiB, unsliced: %s over BlueConnect, beside equations %d and 9 (within 1.1)" % (size >> 20, name, number)
+        title = "192 ranks, %d MiB, unsliced: %s over BlueConnect, compared with equations %d and 9 (within 1.1)" % (size >> 20, name, number)
         if not time or not ran[2]:
             yield at_most(title, 1.1, None)
             continue

@@ -34,4 +34,4 @@ def bars(build, quick):
             for size in tls.SIZES:
                 rows[size] += [tls.shown(size, found[side][size]) if found else None, ratio.get(size)]
     yield limit("AES-128-GCM on one core, GB/s", tls.aes())
-    STORED["tls"] = ("TCP and TLS between ranks beside UCX's TCP", columns, [rows[size] for size in tls.SIZES])
+    STORED["tls"] = ("TCP and TLS between ranks compared with UCX's TCP", columns, [rows[size] for size in tls.SIZES])

@@ -10,7 +10,7 @@ spec = importlib.util.spec_from_file_location("bench_c10d", os.path.join(HERE, "
 c10d = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(c10d)
 
-TITLE = "PyTorch: tutti beside gloo, and beside a backend that does nothing"
+TITLE = "PyTorch: tutti compared with gloo, and with a backend that does nothing"
 MIB = 1 << 20
 
 

@@ -76,7 +76,7 @@ def bars(build, quick):
         rows = found.get(layout, {})
         sizes = [b for b in rows if b >= 4 * KI]
         each = [rows[b].get("gloo") for b in sizes]
-        yield at_least("%s: gloo / tutti over UCX from 4 KiB on, least" % layout, 1, min(each) if each and all(each) else None,
+        yield at_least("%s: gloo / tutti over UCX, 4 KiB and more, least" % layout, 1, min(each) if each and all(each) else None,
                        why.get(layout, Cannot("not measured") if quick else reason))
     gloo = [r["gloo"] for rows in found.values() for r in rows.values() if r.get("gloo")]
     yield at_least("gloo / tutti over UCX, all sizes and layouts, the mean", 3, geomean(gloo) if gloo else None, reason)

@@ -133,7 +133,7 @@ static inline bool kit_progress_due(kit_net *n) {
 }
 /* Completed requests, then lost ranks, even if no request waits for them; returns their number. */
 int kit_report(kit_net *n, tutti_net_done *done, int most);
-/* Sleep until one of the descriptors is readable (-1: none), or so many microseconds. */
+/* Sleeps until one of the descriptors is readable (-1: none) or the timeout expires. */
 void kit_sleep(int wakes, int also, int microseconds);
 /* For `fate` of the table: this host has been silent for so long; s. */
 int kit_say_silent(const char *host, int silence, char *words, size_t size);
@@ -150,7 +150,7 @@ typedef struct kit_home {
   struct in6_addr addresses[KIT_ADDRESSES]; /* IPv4 as mapped ones; zeros: no more */
 } kit_home;
 
-/* What this host knows of its own addresses. */
+/* This host's addresses, with their devices and networks. */
 typedef struct kit_links {
   char device[KIT_ADDRESSES][16];
   int bits[KIT_ADDRESSES];      /* of the network of each address */

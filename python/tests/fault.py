@@ -60,7 +60,7 @@ def raises_in_block():
             request = other.iallreduce(x)  # the other ranks do not call it on this communicator
             raise KeyError("epoch")
     except KeyError:
-        say(f"goes on, {comm!r}, {request!r}")
+        say(f"continues, {comm!r}, {request!r}")
 
 
 def raises_in_flight():
@@ -84,7 +84,7 @@ def killed():
     others_wait()
     told(comm.barrier)  # later calls return the same error
     with comm.shrink() as rest:
-        say(f"goes on with {rest.size}, sum {rest.allreduce(x)[0]:g}")
+        say(f"continues with {rest.size}, sum {rest.allreduce(x)[0]:g}")
 
 
 def respawned():
@@ -95,7 +95,7 @@ def respawned():
             os.kill(os.getpid(), signal.SIGKILL)
         others_wait()
         comm = tutti.init(comm.grow(1))
-    say(f"{'a newcomer' if new else 'goes on'}, {comm.size} ranks, {comm.newcomers} new, sum {tutti.allreduce(x)[0]:g}")
+    say(f"{'a joiner' if new else 'continues'}, {comm.size} ranks, {comm.newcomers} new, sum {tutti.allreduce(x)[0]:g}")
 
 
 def forks():

@@ -213,7 +213,7 @@ def a_callback(comm):
     return why
 
 
-OTHERS = {"a request's wait goes on after it": a_request, "a persistent request's": a_persistent_request,
+OTHERS = {"waiting for a request continues after it": a_request, "a persistent request's": a_persistent_request,
           "buckets' wait": buckets, "create, no other rank comes": a_rendezvous, "create, no rendezvous answers": no_rendezvous,
           "from_store": a_store, "ranks that are threads": between_threads, "a wait in another thread": in_a_thread,
           "other handlers": a_handler, "a callback loses nothing": a_callback}

@@ -59,7 +59,7 @@ def sums(bring):
         "reduce": (comm.reduce(mine, root=P - 1), total if me == P - 1 else None),
         "scan": (comm.scan(mine), functools.reduce(operator.add, all_of[:me + 1])),
         "exscan": (comm.exscan(mine), functools.reduce(operator.add, all_of[:me]) if me else None),
-        "an op of one's own": (comm.allreduce(mine, op=tutti.op(lambda a, b: b + a, commutative=False)),
+        "a user-defined op": (comm.allreduce(mine, op=tutti.op(lambda a, b: b + a, commutative=False)),
                                functools.reduce(lambda a, b: b + a, all_of)),
     }
     return "; ".join(f"{name}: {str(got)[:200]}, not {str(want)[:200]}" for name, (got, want) in found.items() if got != want)
@@ -92,13 +92,13 @@ REFUSED = {
     "blocking form only": lambda: comm.allreduce_init({}),
     f"a list of {P} objects, one per rank, not {P + 1} of them": lambda: comm.all_to_all([0] * (P + 1)),
     "one per rank, not dict": lambda: comm.all_to_all({}),
-    "there is no op 'nonsense'": lambda: comm.allreduce(1, "nonsense"),
+    "unknown op 'nonsense'": lambda: comm.allreduce(1, "nonsense"),
     "is for arrays of numbers": lambda: comm.allreduce(1, tutti.scaled(2)),
-    "no avg over some": lambda: comm.scan(1, "avg"),
+    "avg over some of the ranks is not supported": lambda: comm.scan(1, "avg"),
     "array 0 is of class int|out is of class int": lambda: comm.allreduce_many([1]),
     "reduce_scatter: array is of class list": lambda: comm.reduce_scatter([1]),
-    "root 7000 is no rank": lambda: comm.broadcast(1, root=7000),
-    "source -1 is no rank": lambda: comm.recv(),
+    "root 7000 is not a rank": lambda: comm.broadcast(1, root=7000),
+    "source -1 is not a rank": lambda: comm.recv(),
 }
 
 

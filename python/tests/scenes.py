@@ -48,7 +48,7 @@ def groups():
         return f"{half}"
     half.free()
     if comm.split(None) is not None:
-        return "without a color there is no communicator"
+        return "split without a color returned a communicator"
     with comm.dup() as other:
         if (other.rank, other.size) != (me, P):
             return f"{other}"
@@ -79,7 +79,7 @@ def settings():
             part = other.reduce_scatter(np.full(2 * (P - 1), 1.0))
             if me < P - 1 and (list(joined) != list(range(P - 1)) or list(part) != [P - 1] * 2):
                 return f"{joined} and {part} with a helper"
-    return (tap.refused(ValueError, "no contract 'sam'", comm.set_contract, "sam") or
+    return (tap.refused(ValueError, "unknown contract 'sam'", comm.set_contract, "sam") or
             tap.refused(tutti.ArgumentError, "rnig", comm.set_algo, "fold(rnig)"))
 
 
@@ -294,7 +294,7 @@ def buckets():
                         return f"{op}, step {step}: {x}"
             if not 2 <= len(sums) <= len(arrays):
                 return f"{len(sums)} buckets"
-            said = tap.refused(tutti.ArgumentError, "no tensor 5", sums.ready, 5)
+            said = tap.refused(tutti.ArgumentError, "tensor 5 does not exist", sums.ready, 5)
             if said:
                 return said
     if P > 1:

@@ -107,7 +107,7 @@ def undisturbed():
     tutti.torch.shrink(timeout=datetime.timedelta(seconds=20))
     x = torch.ones(1)
     dist.all_reduce(x)
-    say(f"anew: {int(x)} ranks")
+    say(f"new world: {int(x)} ranks")
     rank, size = dist.get_rank(), dist.get_world_size()
     dist.barrier()  # rank 0 serves the store
     dist.destroy_process_group()

@@ -141,7 +141,7 @@ def step_by_step(model, optimizer, data, labels):
 
 
 def training():
-    """20 steps of DistributedDataParallel beside the same model on one process"""
+    """20 steps of DistributedDataParallel give the weights of the same model on one process"""
     r, P = dist.get_rank(), dist.get_world_size()
 
     def model():

@@ -181,7 +181,7 @@ SEES_ALL = tutti.torch.COMPILED or not hasattr(dist.ProcessGroup, "_get_backend"
 
 
 def messages():
-    """send, recv, tags, from anyone, both ways at once"""
+    """send, recv, tags, from any rank, both ways simultaneously"""
     r, P = dist.get_rank(), dist.get_world_size()
     if P == 1:
         return ""
@@ -280,7 +280,7 @@ def train(group, dress=lambda model: None, **options):
 
 
 def training():
-    """DistributedDataParallel beside gloo: plain, small buckets, unused parameters, static graph, hooks"""
+    """DistributedDataParallel compared with gloo: plain, small buckets, unused parameters, static graph, hooks"""
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
     gloo = dist.new_group(backend="gloo")
     want = train(gloo)

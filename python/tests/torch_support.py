@@ -100,7 +100,7 @@ def main():
             with open(sys.argv[1], "w", encoding="utf-8") as f:
                 f.write(new)
         good = found == 1 and (new == page or "--write" in sys.argv)
-        print(f"{'ok' if good else 'not ok'} - the table of what is supported is what the calls give")
+        print(f"{'ok' if good else 'not ok'} - the table of supported calls matches the results of the calls")
         if not good:
             print("# this writes it: tutti run -n 2 python3 python/tests/torch_support.py docs/torch.md --write")
     dist.destroy_process_group()

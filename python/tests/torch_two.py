@@ -184,7 +184,7 @@ def groups():
 
 
 def fewer():
-    """shrink_group: the ranks that are left go on without the last one (whose PyTorch then names its groups otherwise)"""
+    """shrink_group: the other ranks continue without the last one (in which PyTorch numbers its groups differently then)"""
     ways = [(flags, dist.new_group(list(range(P)))) for flags in
             (dist.distributed_c10d.SHRINK_DEFAULT, dist.distributed_c10d.SHRINK_ABORT)]
     for flags, group in ways if r < P - 1 else []:
@@ -195,7 +195,7 @@ def fewer():
 
 
 def missing():
-    """a new timeout is heeded, and who is missing is named"""
+    """a new timeout takes effect, and the error names the rank that did not come"""
     quick, watched = dist.new_group(list(range(P))), dist.new_group(list(range(P)))
     dist.distributed_c10d._set_pg_timeout(datetime.timedelta(seconds=0.5), quick)
     dist.monitored_barrier(watched)

@@ -68,7 +68,7 @@ def vector(what: Any, call: str, role: str, dtype: Optional[str] = None, writabl
         raise ArgumentError(f"{name} is read-only; hand in something that can be written")
     code, size = _type_of(view, name, dtype, moves)
     if view.nbytes % size:
-        raise ArgumentError(f"{name} has {view.nbytes} bytes, which is no whole number of elements of {size} bytes")
+        raise ArgumentError(f"{name} has {view.nbytes} bytes, which is not a multiple of the element size, {size} bytes")
     return view.pointer, view.nbytes // size, code, view.keep
 
 
@@ -98,7 +98,7 @@ def _look(what: Any, name: str) -> View:
             return View(*_card.interface_of(what, name))
         kind = type(what).__name__
         raise NotAnArray(f"{name} is of class {kind}, which has neither a buffer nor __dlpack__; "
-                         f"hand in a numpy array, an array.array or the like ({why})", what) from None
+                         f"pass a numpy array, an array.array or another buffer ({why})", what) from None
     return _of_memory(view, name, code_of_format(view.format, view.itemsize), view.format)
 
 

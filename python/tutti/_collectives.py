@@ -426,7 +426,7 @@ class Collectives:
     def _rank(self, name: str, what: str, rank: int) -> int:
         rank = operator.index(rank)
         if not 0 <= rank < self.size:
-            raise ArgumentError(f"{name}: {what} {rank} is no rank of 0..{self.size - 1}")
+            raise ArgumentError(f"{name}: {what} {rank} is not a rank of 0..{self.size - 1}")
         return rank
 
     @property

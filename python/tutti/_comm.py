@@ -111,7 +111,7 @@ class Comm(Collectives):
         """Choose how reproducible results are: 'same' (the same bits on all ranks), 'run' (also in every run), 'exact' (the
         exact sum, rounded once), or 'any' (no guarantee). See docs/reproducible.md."""
         if contract not in CONTRACTS:
-            raise ArgumentError(f"set_contract: there is no contract {contract!r}; there are {', '.join(CONTRACTS)}")
+            raise ArgumentError(f"set_contract: unknown contract {contract!r}; expected {', '.join(CONTRACTS)}")
         if self._on_streams:
             self.stream_wait()
         self._check(lib.tutti_comm_set_contract(self._handle, CONTRACTS.index(contract)))

@@ -80,7 +80,7 @@ def _bytes(text: Optional[str]) -> Optional[bytes]:
 
 def _coll(name: str) -> int:
     if name not in COLLECTIVES:
-        raise ArgumentError(f"there is no collective {name!r}; there are {', '.join(COLLECTIVES)}")
+        raise ArgumentError(f"unknown collective {name!r}; expected {', '.join(COLLECTIVES)}")
     return COLLECTIVES.index(name)
 
 
@@ -137,7 +137,7 @@ class _Prices:
                  topo: Optional[str], algo: Optional[str], only: Optional[str], shm: Optional[float],
                  coded: Optional[str]) -> None:
         if contract not in _CONTRACTS:
-            raise ArgumentError(f"there is no contract {contract!r}; there are {', '.join(_CONTRACTS)}")
+            raise ArgumentError(f"unknown contract {contract!r}; expected {', '.join(_CONTRACTS)}")
         if shm is None:
             shm = 0.0 if net or topo else _HERE
         figures = [profile()] if shm > 0 else []
@@ -271,7 +271,7 @@ def draw(text: str, picture: str = "terminal", *, rank: Optional[int] = None, wi
     True
     """
     if picture not in _PICTURES:
-        raise ArgumentError(f"there is no picture {picture!r}; there are {', '.join(_PICTURES)}")
+        raise ArgumentError(f"unknown picture {picture!r}; expected {', '.join(_PICTURES)}")
     drawing = _Drawing(ctypes.sizeof(_Drawing), _PICTURES.index(picture), -1 if rank is None else rank, width,
                        int(color), topo.encode())
     return text_of(lib.tutti_schedule_draw, text.encode(), ctypes.byref(drawing))

@@ -195,7 +195,7 @@ def _folded(things: Sequence[Any], op: OpLike, call: str) -> Any:
         return functools.reduce(op.function, things)
     function = _FUNCTIONS.get(name)
     if function is None:
-        raise OpError(f"{call}: there is no op {op!r}; there are {', '.join(_FUNCTIONS)} and tutti.op(function)")
+        raise OpError(f"{call}: unknown op {op!r}; expected {', '.join(_FUNCTIONS)} or tutti.op(function)")
     if name in ("land", "lor", "lxor"):
         things = [bool(thing) for thing in things]
     total = functools.reduce(function, things)
@@ -222,7 +222,7 @@ def _exscan(comm: "Comm", thing: Any, op: OpLike = "sum") -> Any:
 
 def _no_average(call: str, op: OpLike) -> OpLike:
     if op in ("avg", "mean") or getattr(op, "name", "") == "AVG":
-        raise OpError(f"{call}: there is no avg over some of the ranks; ask for the sum, and divide")
+        raise OpError(f"{call}: avg over some of the ranks is not supported; use the sum, and divide")
     return op
 
 

@@ -80,8 +80,8 @@ def number_of(op: Union[str, Op], comm: Any, name: str) -> int:
     except (KeyError, TypeError):
         pass
     if not isinstance(op, MadeOp):
-        raise OpError(f"{name}: there is no op {op!r}; there are {', '.join(OPS)}, tutti.scaled(factor) "
-                      "and tutti.op(function)")
+        raise OpError(f"{name}: unknown op {op!r}; expected {', '.join(OPS)}, tutti.scaled(factor) "
+                      "or tutti.op(function)")
     if op.code < 0:
         raise StateError(f"{name}: {op!r} was freed before")
     if comm is not None:

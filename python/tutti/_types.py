@@ -67,7 +67,7 @@ def code_of_name(name: str) -> int:
     """tutti's number of a type, by name."""
     code = BY_NAME.get(name)
     if code is None:
-        raise DtypeError(f"there is no type {name!r}; there are {', '.join(BY_NAME)}")
+        raise DtypeError(f"unknown type {name!r}; expected {', '.join(BY_NAME)}")
     return code
 
 

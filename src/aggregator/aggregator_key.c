@@ -81,7 +81,7 @@ tutti_status tt_aggregator_read(const char *text, char host[64], int *port) {
   }
   if (!fits)
     return tt_fail(TUTTI_ERR_ARG,
-                   "'%.80s' is no aggregator: expected HOST, HOST:PORT or "
+                   "'%.80s' is not the address of an aggregator: expected HOST, HOST:PORT or "
                    "[ADDRESS]:PORT",
                    text);
   snprintf(host, 64, "%.*s", (int)n, from);

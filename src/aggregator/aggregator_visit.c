@@ -102,7 +102,7 @@ static tutti_status read_challenge(const visit *v, tt_aggregator_challenge *c) {
                    "environment and in the job's",
                    v->where);
   if (speaks && c->protocol == TT_AGGREGATOR_PROTOCOL) return TUTTI_OK;
-  return tt_fail(TUTTI_ERR_SYSTEM, "what listens at %s is no aggregator of this version of tutti",
+  return tt_fail(TUTTI_ERR_SYSTEM, "the program that listens at %s is not an aggregator of this version of tutti",
                  v->where);
 }
 

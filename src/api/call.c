@@ -34,7 +34,7 @@ static tutti_status check_op(const char *function, const tt_call *c) {
                    tutti_op_name(c->op));
   if (c->op == TUTTI_AVG && tt_coll_prefix(c->coll))
     return tt_fail(TUTTI_ERR_OP,
-                   "%s: there is no avg over some of the ranks; ask for the sum, and divide",
+                   "%s: avg over some of the ranks is not supported; use the sum, and divide",
                    function);
   return TUTTI_OK;
 }
@@ -148,7 +148,7 @@ tutti_status tt_call_check(const tutti_comm *comm, const char *function, const t
   if (status) return status;
   const tt_sched like = tt_call_outline(comm, c);
   if (tt_coll_rooted(c->coll) && (c->root < 0 || c->root >= like.data))
-    return tt_fail(TUTTI_ERR_ARG, "%s: root %d is no rank of 0..%d%s", function, c->root,
+    return tt_fail(TUTTI_ERR_ARG, "%s: root %d is not a rank of 0..%d%s", function, c->root,
                    like.data - 1, like.data < like.ranks ? "; the others bring no data" : "");
   vector v = {0, 0, 0};
   if ((status = call_vector_size(&like, function, c, &v))) return status;

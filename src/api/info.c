@@ -74,7 +74,7 @@ const char *tutti_info(int i) {
     case 0:
       tt_cores_mine(&cores);
       if (quota < tt_cpus_count(&cores))
-        snprintf(text, size, "cores: %d, of which the control group grants %.2f",
+        snprintf(text, size, "cores: %d, limited to %.2f by the control group",
                  tt_cpus_count(&cores), quota);
       else
         snprintf(text, size, "cores: %d", tt_cpus_count(&cores));

@@ -304,7 +304,7 @@ tutti_status tutti_prices_offer(tutti_prices *p, uint64_t bytes, int i, int deta
   tt_chooser *c = p->coded ? p->coded : p->chooser;
   tt_quote o;
   if (i < 0 || !tt_quote_at(c, &problem, &p->override, i, detail, &o))
-    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_offer: there is no plan %d", i);
+    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_offer: plan %d does not exist", i);
   quote->name = o.plan->text;
   quote->slices = o.slices;
   quote->possible = o.possible;

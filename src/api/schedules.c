@@ -78,7 +78,7 @@ static tutti_status check_drawing(const char *text, const tutti_drawing *d, char
 
 static tutti_status draw_picture(tt_text *t, tt_picture *p, const tutti_drawing *d) {
   if (d->rank < -1 || d->rank >= p->ranks)
-    return tt_fail(TUTTI_ERR_ARG, "there is no rank %d; the ranks are 0 to %d", d->rank,
+    return tt_fail(TUTTI_ERR_ARG, "rank %d does not exist; the ranks are 0 to %d", d->rank,
                    p->ranks - 1);
   tutti_status status = TUTTI_OK;
   if (d->picture == TUTTI_PICTURE_WORDS) tt_draw_words(t, p, d->rank);

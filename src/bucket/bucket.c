@@ -25,7 +25,7 @@ static tutti_status enter_buckets(const tutti_buckets *b, const char *function) 
 static tutti_status enter_at(const tutti_buckets *b, const char *function, size_t i) {
   tutti_status status = enter_buckets(b, function);
   if (status || i < b->n) return status;
-  return tt_fail(TUTTI_ERR_ARG, "%s: there is no tensor %zu; %zu were registered", function, i,
+  return tt_fail(TUTTI_ERR_ARG, "%s: tensor %zu does not exist; %zu were registered", function, i,
                  b->n);
 }
 

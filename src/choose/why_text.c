@@ -68,8 +68,7 @@ static void say_plan(tt_text *t, const char *name, int slices) {
 static void say_wisdom(tt_text *t, const tt_wisdom_entry *e) {
   char time[24], own[24], size[24];
   tt_text_add(t,
-              "By wisdom: measured at %s it took %s, give or take %d %%, and what its price would "
-              "have run %s (%s)\n",
+              "By wisdom: at %s it took %s +- %d %%; the plan with the least estimate took %s (%s)\n",
               tt_size_words((double)e->bytes, size), tt_time_words(1e-9 * (double)e->took, time),
               e->spread, tt_time_words(1e-9 * (double)e->own, own), e->when);
 }

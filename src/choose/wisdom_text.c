@@ -236,7 +236,7 @@ static void read_place(reader *r, tt_wisdom_entry *place) {
   size_t n = strcspn(r->at, "\r\n");
   for (size_t i = 0; i < n; i++)
     if ((unsigned char)r->at[i] < ' ' || r->at[i] == 127)
-      wisdom_error(r, r->at + i, "this is no text");
+      wisdom_error(r, r->at + i, "this is not a printable character");
   if (n >= TT_PLACEMENT_TEXT) wisdom_error(r, r->at + TT_PLACEMENT_TEXT, "the words are too long");
   place->stamp = (uint32_t)stamp;
   snprintf(place->placement, sizeof place->placement, "%.*s", (int)n, r->at);

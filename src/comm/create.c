@@ -336,7 +336,7 @@ static tutti_status check_create_args(const char *function, tutti_comm **comm, i
     return tt_fail(TUTTI_ERR_ARG, "%s: rank %d of %d", function, rank, nranks);
   if (config) status = tt_size_check(function, "config", config->size, sizeof *config);
   if (!status && config && !(config->timeout >= 0))
-    status = tt_fail(TUTTI_ERR_ARG, "%s: config->timeout is no number of seconds", function);
+    status = tt_fail(TUTTI_ERR_ARG, "%s: config->timeout is negative or not a number", function);
   return status;
 }
 

@@ -199,7 +199,7 @@ static tutti_status claim_heap(tt_segment *segment, int index, int rank) {
   return tt_fail(
       TUTTI_ERR_STATE,
       "rank %d is already taken by process %d; a job runs one program per rank, once: start each "
-      "program by a `tutti run` of its own",
+      "program with a separate `tutti run`",
       rank, owner);
 }
 

@@ -23,7 +23,7 @@ static tutti_status read_file(const char *path, const char *what, const char *hi
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   const bool odd = fd >= 0 && !fstat(fd, &is) && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode);
   *text = fd < 0 || odd ? NULL : tt_file_read(fd, MOST, &n);
-  const char *why = odd ? "it is no regular file" : *text ? NULL : strerror(errno);
+  const char *why = odd ? "it is not a regular file" : *text ? NULL : strerror(errno);
   if (fd >= 0) close(fd);
   if (why) return tt_fail(TUTTI_ERR_ARG, "%s cannot be read: %s%s", what, why, hint);
   if (strlen(*text) == n) return TUTTI_OK;
@@ -106,7 +106,7 @@ void tt_profile_over(tt_profile *profile, const char *network) {
 
 tutti_status tt_contract_check(const char *who, tutti_contract contract, int ranks) {
   if ((unsigned)contract > TUTTI_CONTRACT_EXACT)
-    return tt_fail(TUTTI_ERR_ARG, "%s: there is no contract %d", who, (int)contract);
+    return tt_fail(TUTTI_ERR_ARG, "%s: unknown contract %d", who, (int)contract);
   return contract == TUTTI_CONTRACT_EXACT ? tt_exact_ranks(who, ranks) : TUTTI_OK;
 }
 

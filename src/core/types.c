@@ -145,7 +145,7 @@ tutti_status tutti_op_create_scaled(double factor, tutti_op *op) {
   if (status) return status;
   if (!op) return tt_fail(TUTTI_ERR_ARG, "tutti_op_create_scaled: op is NULL");
   if (factor - factor != 0)
-    return tt_fail(TUTTI_ERR_ARG, "tutti_op_create_scaled: the factor, %g, is no finite number",
+    return tt_fail(TUTTI_ERR_ARG, "tutti_op_create_scaled: the factor, %g, is not a finite number",
                    factor);
   return register_op("tutti_op_create_scaled", &user, op);
 }
@@ -157,5 +157,5 @@ tutti_status tutti_op_free(tutti_op op) {
   bool known = tt_op_user(op) != NULL;
   if (known) tt_process.user_ops[op - TUTTI_OP_USER].used = false;
   pthread_mutex_unlock(&tt_process.lock);
-  return known ? TUTTI_OK : tt_fail(TUTTI_ERR_OP, "tutti_op_free: %d is no user-defined op", op);
+  return known ? TUTTI_OK : tt_fail(TUTTI_ERR_OP, "tutti_op_free: %d is not a user-defined op", op);
 }

@@ -75,7 +75,7 @@ void tt_variables_check(void) {
     const char *near = nearest_variable(*entry, n, &known);
     snprintf(name, sizeof name, "%.*s", (int)tt_min(n, sizeof name - 1), *entry);
     if (known || !tt_news(name, "unknown")) continue;
-    tt_log(0, "%s is no setting of tutti, and has no effect%s%s%s (`tutti help variables`)", name,
+    tt_log(0, "%s is not a variable of tutti and has no effect%s%s%s (`tutti help variables`)", name,
            near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
   }
 }

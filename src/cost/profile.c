@@ -31,9 +31,9 @@ static const figure of_level[] = {
      "from one message to the next at least, while the link carries bytes"},
     {"beta", PER_BYTE, offsetof(tt_link, beta), "a byte through the link"},
     {"processor", SECONDS, offsetof(tt_link, o), "of a core, for a message at either end"},
-    {"again", SECONDS, offsetof(tt_link, o_next), "of a core, for each further one at once"},
+    {"again", SECONDS, offsetof(tt_link, o_next), "of a core, for each additional one in the same step"},
     {"burst", BYTES, offsetof(tt_link, burst), "that a link lets through at once, having rested"},
-    {"ports", COUNT, offsetof(tt_link, ports), "messages that a rank sends, or receives, at once"},
+    {"ports", COUNT, offsetof(tt_link, ports), "messages that a rank sends, or receives, simultaneously"},
     {"paths", MANY, offsetof(tt_link, paths),
      "links that leave a domain side by side: a reader's number modulo this says which"},
     {"pairs", YES, offsetof(tt_link, pairs), "one link leads to each other domain of the level"},
@@ -65,19 +65,19 @@ static const figure of_all[] = {
      "to the furthest rank, on top of alpha"},
     {"shm.wake", SECONDS, AT(shm.wait), "until a rank on a core of its own sees a message"},
     {"shm.message", SECONDS, AT(shm.message), "to send one, or to receive one"},
-    {"shm.again", SECONDS, AT(shm.o_next), "each further one of the same step"},
+    {"shm.again", SECONDS, AT(shm.o_next), "to send each additional one of the same step"},
     {"shm.copy", PER_BYTE, AT(shm.copy), "a byte in, or out"},
     {"shm.piece", BYTES, AT(shm.piece), "after which a reader on a core of its own begins to copy"},
-    {"shm.loop.message", SECONDS, AT(shm.loop_message), "to send one from a loop of its own"},
-    {"shm.loop.again", SECONDS, AT(shm.loop_o_next), "each further one"},
-    {"shm.loop.copy", PER_BYTE, AT(shm.loop_copy), "a byte in, or out"},
+    {"shm.loop.message", SECONDS, AT(shm.loop_message), "as shm.message, in a specialized fast path"},
+    {"shm.loop.again", SECONDS, AT(shm.loop_o_next), "as shm.again, in a specialized fast path"},
+    {"shm.loop.copy", PER_BYTE, AT(shm.loop_copy), "as shm.copy, in a specialized fast path"},
     {"shm.loop.further", PER_BYTE, AT(shm.loop_next_input),
-     "of each further input added in one pass"},
+     "of each additional input that is added in the same pass"},
     {"shm.cache", BYTES, AT(shm.cache), "of a vector; the rest lies further from its core"},
     {"shm.far", PER_BYTE, AT(shm.far), "as shm.copy, of the bytes of a vector after shm.cache"},
     {"shm.loop.far", PER_BYTE, AT(shm.loop_far), "as shm.loop.copy, of those"},
     {"shm.turn", SECONDS, AT(oversubscribed.wait),
-     "as shm.wake where ranks share a core, for each other one"},
+     "as shm.wake where ranks share a core, per other rank on it"},
     {"shm.crowd.message", SECONDS, AT(oversubscribed.message),
      "as shm.message where ranks share a core"},
     {"shm.crowd.again", SECONDS, AT(oversubscribed.o_next), "as shm.again there"},
@@ -325,10 +325,10 @@ static tutti_status find_host(const reader *r, tt_profile *m, const char *dot, s
     if (!overlap(&m->host[k], &x)) continue;
     const tt_host_figures *has = &m->host[k];
     if (has->first == has->last)
-      snprintf(other, sizeof other, "hosts beside %d, which has figures already", has->first);
+      snprintf(other, sizeof other, "hosts other than %d, which has parameters already", has->first);
     else
-      snprintf(other, sizeof other, "hosts beside %d-%d, which have figures already", has->first,
-               has->last);
+      snprintf(other, sizeof other, "hosts other than %d-%d, which have parameters already",
+               has->first, has->last);
     return profile_error(r, who, other);
   }
   if (i == TT_NAMED_HOSTS) return profile_error(r, who, "figures of at most 16 hosts or ranges");

@@ -114,7 +114,7 @@ static tutti_status may_look(long pid) {
   struct stat st;
   snprintf(path, sizeof path, "/proc/%ld", pid);
   if (pid < 1 || stat(path, &st) != 0)
-    return tt_fail(TUTTI_ERR_ARG, "there is no process %ld", pid);
+    return tt_fail(TUTTI_ERR_ARG, "process %ld does not exist", pid);
   if (geteuid() != 0 && st.st_uid != geteuid())
     return tt_fail(TUTTI_ERR_SYSTEM,
                    "process %ld is of user %u; only that user and root may look into its job", pid,
@@ -255,7 +255,7 @@ static tutti_status read_job_header(reader *r) {
   const uint64_t size = (uint64_t)st.st_size > r->heaps ? (uint64_t)st.st_size - r->heaps : 0;
   if (!sane || r->founders < 1 || r->founders > r->ranks || size % (uint64_t)r->ranks ||
       size / (uint64_t)r->ranks % 4096 || size / (uint64_t)r->ranks < 1 << 20)
-    return tt_fail(TUTTI_ERR_SYSTEM, "its shared memory says things that cannot be");
+    return tt_fail(TUTTI_ERR_SYSTEM, "its shared memory is corrupt");
   r->stride = size / (uint64_t)r->ranks;
   return TUTTI_OK;
 }

@@ -309,7 +309,7 @@ static doing doing_of(const tt_look_comm *comm) {
 
 static void say_comm(tt_text *t, const tt_look *v, const tt_look_comm *comm) {
   switch (doing_of(comm)) {
-    case OVER: tt_text_add(t, "is told that it is over"); break;
+    case OVER: tt_text_add(t, "gets the error of a failed communicator"); break;
     case WAITS:
       tt_text_add(t, "waits %.1f s for rank %u in ", (double)comm->waited / 1e6,
                   comm->shown.waits_for);

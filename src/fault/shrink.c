@@ -375,7 +375,7 @@ static tutti_status try_to_grow(gathering *g, tutti_comm *rest, int least, bool 
   const bool done = !status && all == TT_GROW_DONE && g->agreed->member[g->comm->rank];
   if (!status && all == TT_GROW_DONE && !done)
     status =
-        tt_fail(TUTTI_ERR_PEER_LOST, "rank %d goes on without this rank, %d, which it has lost",
+        tt_fail(TUTTI_ERR_PEER_LOST, "rank %d lost contact with this rank, %d, and continues without it",
                 g->agreed->by, g->comm->rank);
   if (!status && all == TT_GROW_FAILS)
     status =
@@ -415,12 +415,10 @@ static tutti_status shrink_or_grow(tutti_comm *comm, const char *name, int least
   *out = NULL;
   if (comm->net && !comm->net->net_agree)
     return tt_fail(TUTTI_ERR_UNSUPPORTED,
-                   "%s: ranks of an MPI, or of another network, live and die as it says; make a "
-                   "communicator of what it has%s",
+                   "%s: tutti cannot add or remove ranks of an MPI or of another network; let it do "
+                   "so, and make a communicator of the result (%s, then tutti_comm_from_mpi)",
                    name,
-                   least == NO_JOINERS
-                       ? " left (after MPIX_Comm_shrink, tutti_comm_from_mpi)"
-                       : " (after MPI_Comm_spawn and a merge, tutti_comm_from_mpi)");
+                   least == NO_JOINERS ? "MPIX_Comm_shrink" : "MPI_Comm_spawn and a merge");
   status = tt_comm_enter_failed_too(comm, name);
   if (status) return status;
   gathering g = {.comm = comm,

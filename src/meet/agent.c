@@ -240,14 +240,14 @@ static void lose_parent(tt_service *s, bool changed) {
   s->told = false;
   if (changed)
     tt_service_fail(s, TUTTI_ERR_SYSTEM,
-                    "bytes from the rendezvous, or from an agent on another host, were changed or "
-                    "repeated on their way, so the meeting has ended: somebody between the hosts "
-                    "changes packets");
+                    "bytes that the rendezvous or an agent on another host sent were changed or "
+                    "repeated on their way, so the bootstrap was stopped: somebody between the hosts "
+                    "tampers with packets");
   else
     tt_service_fail(
         s, TUTTI_ERR_PEER_LOST,
-        "the process by which the ranks of this host meet those of other hosts is gone: "
-        "an agent on another host, or the rendezvous");
+        "the process that connects this host with the others has ended: an agent on another host, "
+        "or the rendezvous");
 }
 
 void tt_agent_write(tt_service *s) {
@@ -291,8 +291,8 @@ static void take_table(tt_service *s) {
   else if (!tt_table_valid(&table, s->ranks)) {
     tt_table_drop(&table);
     tt_service_fail(s, TUTTI_ERR_SYSTEM,
-                    "an agent received what is no table of %d ranks: is the "
-                    "rendezvous of another version of tutti?",
+                    "an agent received a malformed table of %d ranks: does the rendezvous run "
+                    "another version of tutti?",
                     s->ranks);
   } else {
     tt_rounds_answer(s, &table);
@@ -304,8 +304,8 @@ static void take_reason(tt_service *s) {
   if (why.status >= 0 || s->up_head.bytes > sizeof why.text || !s->up_head.bytes) {
     why.status = TUTTI_ERR_SYSTEM;
     snprintf(why.text, sizeof why.text,
-             "an agent received what is no part of a meeting: is the "
-             "rendezvous of another version of tutti?");
+             "an agent received a malformed message: does the rendezvous run another version of "
+             "tutti?");
   } else {
     memcpy(why.text, s->up_in, s->up_head.bytes);
     why.text[s->up_head.bytes - 1] = 0;

@@ -18,7 +18,7 @@
 #include "reach.h"
 
 static tutti_status id_syntax_error(const char *text, const char *why) {
-  return tt_fail(TUTTI_ERR_ARG, "'%.80s' is no id of a rendezvous (HOST:PORT:KEY): %s", text, why);
+  return tt_fail(TUTTI_ERR_ARG, "'%.80s' is not the id of a rendezvous (HOST:PORT:KEY): %s", text, why);
 }
 
 /* Read one host, without the brackets of an IPv6 address; returns its end, or NULL. */
@@ -40,7 +40,7 @@ tutti_status tt_rendezvous_read(const char *text, tt_rendezvous *r) {
   const long number = strtol(port + 1, &end, 10);
   *r = (tt_rendezvous){.port = (int)number};
   if (end != key || number < 1 || number > 65535)
-    return id_syntax_error(text, "the port is no number from 1 to 65535");
+    return id_syntax_error(text, "the port is not a number from 1 to 65535");
   if (strlen(key + 1) != TT_KEY) return id_syntax_error(text, "the key has not 32 characters");
   memcpy(r->key, key + 1, TT_KEY);
   for (const char *at = text - 1; at < port;) {

@@ -54,8 +54,8 @@ tutti_status tt_interface(struct sockaddr_storage *at, char text[TT_ADDRESS]) {
   if (*text) return TUTTI_OK;
   return tt_fail(
       TUTTI_ERR_ARG,
-      "TUTTI_INTERFACE=%.60s is no device of this host with an address, and no address of it: `ip "
-      "address` lists both",
+      "TUTTI_INTERFACE=%.60s is neither a device of this host with an address nor an address of "
+      "it; `ip address` lists both",
       name);
 }
 

@@ -147,7 +147,7 @@ tutti_status tt_meet_dial(tt_meet_line *l, const tt_rendezvous *r) {
 static tutti_status broken(const tt_meet_line *l, const char *what) {
   if (l->agent && l->gone)
     return tt_fail(TUTTI_ERR_PEER_LOST,
-                   "rank %u: process %d, by which the ranks of this host meet the others, is gone",
+                   "rank %u: process %d, which connects the ranks of this host with the others, has ended",
                    l->hello.rank, l->agent);
   return tt_fail(errno == ETIMEDOUT ? TUTTI_ERR_TIMEOUT : TUTTI_ERR_SYSTEM,
                  "rank %u: the rendezvous at %s %s", l->hello.rank, l->at, what);
@@ -234,8 +234,8 @@ tutti_status tt_meet_unknowing(const tt_meet_line *l) {
 tutti_status tt_meet_foreign(const tt_meet_line *l) {
   return tt_fail(
       TUTTI_ERR_SYSTEM,
-      "rank %u: what answers at %s is no rendezvous of this version of tutti: is it another "
-      "program? TUTTI_PORT names another port",
+      "rank %u: the program that answers at %s is not a rendezvous of this version of tutti; if it "
+      "is another program, set TUTTI_PORT to another port",
       l->hello.rank, l->at);
 }
 

@@ -191,7 +191,7 @@ void tt_rounds_frame(tt_service *s, const tt_meet_frame *head, char *bytes) {
   if (!rows) {
     free(bytes);
     tt_service_fail(s, TUTTI_ERR_SYSTEM,
-                    "a rank sends what is no part of a meeting: is it another version of tutti?");
+                    "a rank sent a malformed message: does it run another version of tutti?");
     return;
   }
   s->rows += rows;

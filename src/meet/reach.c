@@ -1,9 +1,9 @@
 /* reach.c - addresses of hosts, and those of IPv6 that only the hosts of one link know (fe80::).
  *
  * Idea       An address of IPv4 is kept as the IPv6 address that stands for it (::ffff:a.b.c.d).
- * Links      An address of one link means nothing without a link, and each host numbers and names its links itself. So it travels
- *            bare, and the host that uses it adds a link of its own: the one that TUTTI_INTERFACE names; or it tries all
- *            its links, one after the other, the one first that has led to another such address.
+ * Links      A link-local address needs a zone, and every host numbers its links differently. The address is therefore sent
+ *            without a zone, and the host that connects adds one: the link that TUTTI_INTERFACE names, or each of its
+ *            links in turn, beginning with the link that worked for another such address.
  * Invariant  No link of one host is used on another one. A host tells such addresses only if it has no others, or if
  *            TUTTI_INTERFACE asks for one.
  * Source     RFC 4007, 6 and 9 (zones are local to a host); RFC 4291, 2.5.5.2 (IPv4-mapped addresses) and 2.5.6; RFC 1122,

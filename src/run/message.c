@@ -11,7 +11,7 @@
 /* Checks the peer and fills in the rest of the message. The comm is entered. */
 static tutti_status prepare_message(tutti_comm *comm, const char *function, tt_p2p_message *m) {
   if (m->peer < 0 || m->peer >= comm->ranks)
-    return tt_fail(TUTTI_ERR_ARG, "%s: peer %d is no rank of 0..%d", function, m->peer,
+    return tt_fail(TUTTI_ERR_ARG, "%s: peer %d is not a rank of 0..%d", function, m->peer,
                    comm->ranks - 1);
   if (!comm->flight->p2p) comm->flight->p2p = tt_p2p_new(comm->wire);
   if (!comm->flight->p2p)

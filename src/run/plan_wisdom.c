@@ -75,7 +75,7 @@ const char *tt_measure_refusal(const tutti_comm *comm, const tt_call *c, uint64_
   if (!tt_wisdom_applies(comm, c)) return "the contract forbids choices that depend on timing";
   if (tt_override_for(&comm->settings.override, bytes)) return "a plan is asked for by name";
   if (comm->settings.slices) return "the number of slices is set";
-  if (!bytes) return "there are no bytes";
+  if (!bytes) return "the vector is empty";
   return bytes > TOO_LONG ? "it is longer than 64 MiB" : NULL;
 }
 

@@ -82,7 +82,7 @@ static tutti_status seat_all(beside *x, const char *levels, char *all) {
     seat_alone(x, 0, t->ranks + tt_helper_number(&x->rows, top, 0, i));
   for (int l = 0; l < t->levels; l++) append_level(x, l, all, &at);
   if (at < TT_TREE_TEXT) return TUTTI_OK;
-  return tt_fail(TUTTI_ERR_ARG, "the levels '%.80s' are too many to place helpers beside", levels);
+  return tt_fail(TUTTI_ERR_ARG, "the levels '%.80s' are too long a text to add helpers", levels);
 }
 
 tutti_status tt_helpers_beside(const char *levels, int ranks, char *all, int *position) {

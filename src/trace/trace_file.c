@@ -49,12 +49,12 @@ static int open_trace_locked(const char *path, struct stat *s) {
     return -1;
   }
   if (fstat(fd, s) || !S_ISREG(s->st_mode)) {
-    warn(path, "is no regular file");
+    warn(path, "is not a regular file");
     close(fd);
     return -1;
   }
   if (!tt_file_lock(fd, LOCK_S)) {
-    warn(path, "is locked by somebody else");
+    warn(path, "is locked by another process");
     close(fd);
     return -1;
   }
@@ -85,7 +85,7 @@ bool tt_trace_claim(const char *path, uint64_t job, uint64_t origin) {
   bool good = true;
   const bool trace = read_trace_header(fd, &h);
   if (s.st_size && !trace) {
-    warn(path, "exists and is no trace of tutti's");
+    warn(path, "exists and is not a trace of tutti's");
     good = false;
   } else if (!trace || (h.job != job && h.claimed < tt_process.loaded_us)) {
     char text[400];
@@ -293,7 +293,7 @@ void tt_trace_write(const char *path, const tt_trace *trace) {
   if (w.fd < 0) return;
   const off_t end = read_trace_header(w.fd, &h) ? find_events_end(w.fd, s.st_size) : -1;
   if (end < 0) {
-    warn(path, "is no trace any more");
+    warn(path, "is not a trace any more");
     close(w.fd);
     return;
   }

@@ -36,7 +36,7 @@ static tutti_status parse_file(int fd, const char *path, tt_wisdom *w) {
   if (!text) return unreadable(path);
   snprintf(what, sizeof what, "wisdom '%.200s'", path);
   if (strlen(text) < n)
-    status = tt_fail(TUTTI_ERR_ARG, "%s is no text: its byte %zu is 0", what, strlen(text) + 1);
+    status = tt_fail(TUTTI_ERR_ARG, "%s is not a text file: its byte %zu is 0", what, strlen(text) + 1);
   else if (n)
     status = tt_wisdom_parse(w, text, what);
   free(text);

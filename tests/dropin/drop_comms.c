@@ -153,6 +153,6 @@ int main(int argc, char **argv) {
   drop_tell("many, freed in between", many());
   drop_tell("intercommunicators, merged ones", two_groups());
   drop_tell("one that is never freed", left());
-  drop_tell("MPI_COMM_WORLD, after all that", plays(MPI_COMM_WORLD, 100));
+  drop_tell("MPI_COMM_WORLD, after the other communicators", plays(MPI_COMM_WORLD, 100));
   return drop_end();
 }

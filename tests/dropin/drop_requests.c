@@ -235,7 +235,7 @@ int main(int argc, char **argv) {
   drop_tell("persistent ones", persistent(1) && persistent(1000));
   drop_tell("non-blocking reductions", shapes(1) && shapes(500));
   drop_tell("in another order on each rank", crossed(1) && crossed(MOST));
-  drop_tell("types and ops freed meanwhile", freed(1, false) && freed(MOST / 2, false));
+  drop_tell("types and ops freed before completion", freed(1, false) && freed(MOST / 2, false));
 #ifndef OPEN_MPI /* Open MPI 4.1 does not retain them, and crashes */
   drop_tell("types and ops freed between starts", freed(1, true) && freed(MOST / 2, true));
 #endif

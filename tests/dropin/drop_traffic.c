@@ -142,7 +142,7 @@ int main(int argc, char **argv) {
   drop_tell("receives from anyone, probes", any);
   drop_tell("sizes up and down", sizes());
   drop_tell("a large message under way", under_way());
-  drop_tell("a send goes on while its sender is in a collective", first_the_other());
+  drop_tell("a send makes progress while its sender is in a collective", first_the_other());
   drop_tell("ranks that come late", late());
   drop_tell("a barrier", barrier());
 #ifndef OPEN_MPI

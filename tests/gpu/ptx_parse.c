@@ -178,7 +178,7 @@ static void read_registers(ptx_reader *r) {
     ptx_next(r);
     char name[PTX_WORD];
     strcpy(name, r->word);
-    if (name[0] != '%' || strchr(name, '.')) ptx_fail(r, "'%s' is no name of a register", name);
+    if (name[0] != '%' || strchr(name, '.')) ptx_fail(r, "'%s' is not the name of a register", name);
     ptx_next(r);
     int64_t n = -1;
     if (ptx_is(r, "<")) {
@@ -271,7 +271,7 @@ static void read_body(ptx_reader *r) {
   for (int i = 0; i < r->nlabels && !r->failed; i++)
     if (r->labels[i].at < 0) {
       r->line = r->labels[i].line;
-      ptx_fail(r, "the label %s is nowhere", r->labels[i].name);
+      ptx_fail(r, "the label %s is not defined", r->labels[i].name);
     }
   for (int i = 0; i < r->f->ncode && !r->failed; i++)
     if (r->f->code[i].op == PTX_BRA) r->f->code[i].target = r->labels[r->f->code[i].target].at;

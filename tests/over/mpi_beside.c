@@ -339,10 +339,10 @@ static bool play_abort(tutti_comm *comm, uint64_t seed) {
 static const scene beside[] = {
     {"a look for any message finds none of tutti's", play_probe},
     {"receives from anyone get none of tutti's", play_wildcards},
-    {"a large send goes on while its sender waits in tutti", play_large},
-    {"a large receive goes on while its receiver waits in tutti", play_late_send},
-    {"an allreduce goes on while all compute", play_computing},
-    {"many communicators at once", play_many},
+    {"a large send makes progress while its sender waits in tutti", play_large},
+    {"a large receive makes progress while its receiver waits in tutti", play_late_send},
+    {"an allreduce makes progress while all ranks compute", play_computing},
+    {"many communicators", play_many},
     {"threads", play_threads},
     {"an abort from another thread", play_abort},
 };

@@ -19,7 +19,7 @@ compares() { rc=0 && "$tool" >"$work/out" 2>"$work/err" || rc=$?; }
 
 lib 0.1.0 'int tutti_sum(int a);' 'int tutti_sum(int a) { return a; }'
 compares
-ok "no tag: nothing to compare with" all 'status 0' 'has "there is no tag"'
+ok "no tag: nothing to compare with" all 'status 0' 'has "no release tag"'
 git add Makefile lib.c include && git commit -qm one && git tag v0.1.0
 lib 0.1.1 'int tutti_sum(int a);' 'int tutti_sum(int a) { return a + 0; }'
 compares

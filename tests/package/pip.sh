@@ -53,7 +53,7 @@ for copy in one two; do mkdir "$work/$copy" && $python python/backend.py "$work/
 ok "make dist writes the same bytes twice" cmp "$work/one/tutti-$version.tar.gz" "$work/two/tutti-$version.tar.gz"
 mkdir "$work/again" && tar -xzf "$work/one/tutti-$version.tar.gz" -C "$work/again"
 $python "$work/again/tutti-$version/python/backend.py" "$work/again" >/dev/null
-ok "and so does the tree that it unpacks to, without git" cmp "$work/one/tutti-$version.tar.gz" "$work/again/tutti-$version.tar.gz"
+ok "the unpacked tree gives the same archive, without git" cmp "$work/one/tutti-$version.tar.gz" "$work/again/tutti-$version.tar.gz"
 sed -i 's|^HOMEPAGE=.*|HOMEPAGE=https://tutti.example|; s|^CONTACT=.*|CONTACT=a@tutti.example|' "$work/again/tutti-$version/release.conf"
 $python "$work/again/tutti-$version/python/backend.py" "$work/again" >/dev/null
 tar -xzOf "$work/again/tutti-$version.tar.gz" "tutti-$version/PKG-INFO" >"$work/out"

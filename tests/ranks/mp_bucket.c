@@ -121,7 +121,7 @@ int main(int argc, char **argv) {
     if (step(b, s, -1)) wrong("a step");
   if (tutti_barrier(comm)) wrong("a barrier");
   struct stat threads; /* nlink: one per thread, plus two */
-  if (stat("/proc/self/task", &threads) || threads.st_nlink < 4) wrong("there is no thread");
+  if (stat("/proc/self/task", &threads) || threads.st_nlink < 4) wrong("the thread was not started");
   double most = 1;
   for (int i = 0; i < 5 && most >= 0.003; i++) {
     const double before = used();

@@ -320,7 +320,7 @@ int main(void) {
                in_place ? " in place" : "");
       judge(name, in_order(sizes[i], in_place), "not in order");
     }
-  judge("calls on two streams at once", on_two_streams(), "wrong");
+  judge("overlapping calls on two streams", on_two_streams(), "wrong");
   if (!getenv("BRIEF")) compare_bits();
   judge("new memory for each call", with_new_memory(), "wrong");
   judge("vectors of some ranks on the card, of others on the host", mixed_calls(), "wrong");

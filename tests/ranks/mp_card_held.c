@@ -95,7 +95,7 @@ static void play(const struct row *x) {
   judge("is freed", x->name, one && !tutti_comm_free(one));
   stop_time_flying();
   if (rank == 0) card_release();
-  judge("the card goes on", x->name, card_settle(NULL) && card_settle(stream));
+  judge("the GPU still works", x->name, card_settle(NULL) && card_settle(stream));
 }
 
 int main(void) {

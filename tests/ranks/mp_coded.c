@@ -186,7 +186,7 @@ static void own_codes(tutti_comm *comm) {
       TUTTI_ERR_UNSUPPORTED)
     fail("exact, with errors");
   must(tutti_comm_set_contract(comm, TUTTI_CONTRACT_SAME));
-  doing = "all_gather and reduce_scatter with codes of their own";
+  doing = "all_gather and reduce_scatter with different codes";
   fill((size_t)P * 999, 5);
   must(tutti_all_gather_coded(comm, src + me * 999, dst, 999, TUTTI_FLOAT, "lossless"));
   for (size_t i = 0; i < (size_t)P * 999; i++)

@@ -128,7 +128,7 @@ static void check_sentence(tutti_comm *comm, tutti_status status, int dead) {
   char said[400], again[60], bare[60];
   snprintf(said, sizeof said, "%s", tutti_error());
   if (status != TUTTI_ERR_PEER_LOST) wrong("another status", said);
-  bool right = strstr(said, "while it told why it is over") != NULL;
+  bool right = strstr(said, "while it reported a failure") != NULL;
   for (int k = dead; k < deaths && k < dead + 2; k++) {
     snprintf(again, sizeof again, "(pid %d) died%s", (int)pids[list[k].who],
              far ? "" : words[list[k].way]);

@@ -78,7 +78,7 @@ static tutti_status work(tutti_comm *comm, int dead, int turn) {
     for (int i = 0; i < 3 && !status; i++)
       status = tutti_allreduce_on(comm, src, dst, count, TUTTI_INT32, TUTTI_SUM, stream);
     if (!status) status = tutti_stream_wait(comm);
-    if (!card_settle(stream)) wrong("the stream does not go on");
+    if (!card_settle(stream)) wrong("the stream hangs");
   }
   if (!status && turn % 5 == 0) check(dead);
   return status;

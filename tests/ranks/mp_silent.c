@@ -62,7 +62,7 @@ static tutti_comm *without_watcher(tutti_comm *comm, float *x) {
     status = tutti_allreduce(comm, x, x, 1, TUTTI_FLOAT, TUTTI_SUM);
   if (status != TUTTI_ERR_PEER_LOST || tutti_comm_shrink(comm, &rest) ||
       tutti_comm_size(rest) != 5) {
-    printf("not ok - no rank of the first host watches, or the others do not go on: %s\n",
+    printf("not ok - no rank of the first host watches, or the others do not recover: %s\n",
            tutti_error());
     exit(1);
   }

@@ -106,8 +106,8 @@ static void tell_count(bool now) {
 
 /* ---- communicators ---- */
 
-/* Makes a communicator of all ranks. Without deaths shrinking and growing by none are other ways to a duplicate; over
- * an MPI there is no shrinking. */
+/* Makes a communicator of all ranks: duplicates it or, in jobs without deaths, shrinks or grows it by zero ranks. Over
+ * an MPI tutti cannot shrink. */
 static tutti_status again(uint64_t u, tutti_comm **out) {
   tutti_status status = TUTTI_ERR_UNSUPPORTED;
   if (self.calm && u % 4 == 1) status = tutti_comm_shrink(self.parent, out);

@@ -93,7 +93,7 @@ static bool soon(tutti_comm *base, manner m, int rounds) {
   qsort(took, (size_t)n, sizeof *took, ascending);
   const bool good = well && best < bound;
   if (tutti_comm_rank(base) == 0)
-    printf("%s - %s: the slowest rank is told after %.3f s (median; %.3f to %.3f)\n",
+    printf("%s - %s: the slowest rank gets the error after %.3f s (median; %.3f to %.3f)\n",
            good ? "ok" : "not ok", words[m], took[n / 2], took[0], took[n - 1]);
   fflush(stdout);
   return good;

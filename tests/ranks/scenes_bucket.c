@@ -337,7 +337,7 @@ static bool refusals(tutti_comm *base) {
       CHECK(!tutti_buckets_create(base, 3, t, &each, &b)) && CHECK(tutti_buckets_count(b) == 3);
   ok = ok && CHECK(!tutti_buckets_wait(b)) && CHECK(!tutti_bucket_wait(b, 1)) &&
        CHECK(!tutti_bucket_test(b, 1, &done)) && CHECK(done) &&
-       ERROR(tutti_bucket_ready(b, 3), TUTTI_ERR_ARG, "no tensor 3|3 were registered") &&
+       ERROR(tutti_bucket_ready(b, 3), TUTTI_ERR_ARG, "tensor 3 does not exist; 3 were registered") &&
        CHECK(!tutti_bucket_ready(b, 2)) &&
        ERROR(tutti_bucket_ready(b, 2), TUTTI_ERR_STATE, "tensor 2 is ready already") &&
        ERROR(tutti_bucket_wait(b, 2), TUTTI_ERR_STATE, "tensor 0, in bucket 0 of 3") &&

@@ -34,7 +34,7 @@ const scene scenes[] = {
     {"buckets with a helper, in the shared heap", scene_bucket_helper},
     {"buckets that differ, and refused calls", scene_bucket_wrong},
     {"messages around the ring, both ways", scene_ring},
-    {"messages of all to all, beside collectives", scene_many_messages},
+    {"messages between all pairs of ranks, during collectives", scene_many_messages},
     {"persistent messages; one whose sender has gone", scene_messages_of_one},
     {"messages to oneself", scene_oneself},
     {"messages that go wrong", scene_wrong_messages},

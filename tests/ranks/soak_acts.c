@@ -191,7 +191,7 @@ static tutti_status end(soak *s, cover_flight *flight, tutti_status before) {
   char why[SOAK_WORDS];
   if (cover_end(flight, why, sizeof why)) return before;
   const tutti_status status = status_of(why);
-  if (!status) soak_wrong(s, "a result of several at once", why);
+  if (!status) soak_wrong(s, "a result of overlapping operations", why);
   if (!before) snprintf(s->why, sizeof s->why, "%s", why);
   return before ? before : status;
 }
@@ -205,7 +205,7 @@ static tutti_status act_burst(soak *s, uint64_t u) {
     if ((mine >> k & 7) == 0) usleep((useconds_t)(mine >> 50));
     status = begin(s, cover_mix(u + (uint64_t)k), &flights[k]);
   }
-  snprintf(s->act, sizeof s->act, "%d at once, %llu", n, (unsigned long long)u);
+  snprintf(s->act, sizeof s->act, "%d overlapping, %llu", n, (unsigned long long)u);
   for (int left = n; left > 0; left--) {
     const int k = (int)((mine = cover_mix(mine)) % (uint64_t)left);
     if (flights[k]) status = end(s, flights[k], status);

@@ -42,22 +42,22 @@ fi
 # ---- the drop-in; `tutti mpi` detects that these programs use the standard ABI ----
 
 for p in 2 4; do
-  beside abi $p "Allreduce Reduce Reduce_scatter Reduce_scatter_block" drop_ops
-  beside abi $p "Allreduce Reduce Reduce_scatter_block" drop_user
-  beside abi $p "Allgather Allgatherv Bcast" drop_types
-  beside abi $p "Allreduce Reduce Reduce_scatter_block Bcast Allgather Barrier" drop_comms
+  compared abi $p "Allreduce Reduce Reduce_scatter Reduce_scatter_block" drop_ops
+  compared abi $p "Allreduce Reduce Reduce_scatter_block" drop_user
+  compared abi $p "Allgather Allgatherv Bcast" drop_types
+  compared abi $p "Allreduce Reduce Reduce_scatter_block Bcast Allgather Barrier" drop_comms
 done
-beside abi 3 "Allreduce Reduce Bcast Barrier" drop_traffic
-beside abi 2 "Allreduce" drop_wrong
-beside abi 3 "Allreduce Barrier Iallreduce Ibcast Iallgather Ibarrier Ireduce Ireduce_scatter \
+compared abi 3 "Allreduce Reduce Bcast Barrier" drop_traffic
+compared abi 2 "Allreduce" drop_wrong
+compared abi 3 "Allreduce Barrier Iallreduce Ibcast Iallgather Ibarrier Ireduce Ireduce_scatter \
   Ireduce_scatter_block Allreduce_init Bcast_init" drop_requests multiple
-beside abi 2 "Allreduce Bcast" drop_large
-beside abi 2 "Allreduce Bcast Barrier" drop_threads multiple
-beside abi 3 "Iallreduce Ireduce Ireduce_scatter Ireduce_scatter_block Iallgather Iallgatherv Ibcast Ibarrier" drop_pending
+compared abi 2 "Allreduce Bcast" drop_large
+compared abi 2 "Allreduce Bcast Barrier" drop_threads multiple
+compared abi 3 "Iallreduce Ireduce Ireduce_scatter Ireduce_scatter_block Iallgather Iallgatherv Ibcast Ibarrier" drop_pending
 
 # Built without Fortran: the MPI has names of types that it refuses, and using them is fatal unless the program changes the
 # error handler.
-ABI_FORTRAN=0 beside abi 2 "Bcast" drop_types
+ABI_FORTRAN=0 compared abi 2 "Bcast" drop_types
 
 # ---- tutti_comm_from_mpi: ranks that share memory, and ranks that send messages through the MPI ----
 
@@ -75,7 +75,7 @@ ABI_MAJOR=-1 run_mpi "$TUTTI" mpi "--report=$report" "$(starter abi)" -n 2 "$BUI
 ok "an MPI without the ABI keeps its calls" all 'status 0' 'has "^ok"' '! has "^not ok"'
 rm -f "$report"
 ABI_MAJOR=2 run_mpi "$(starter abi)" -n 2 "$BUILD/tests/abi/mpi_few"
-ok "and tutti_comm_from_mpi refuses it" all '! status 0' 'says "what runs is a translation of the MPI ABI to MPICH"'
+ok "and tutti_comm_from_mpi refuses it" all '! status 0' 'says "but the program runs a translation of the MPI ABI to MPICH"'
 run_mpi "$TUTTI" mpi --family abi "--report=$report" mpirun.mpich -n 2 "$BUILD/tests/mpich/drop_types"
 ok "a program of MPICH, with the library for the ABI, keeps its calls" all 'status 0' 'has "^ok"' '! has "^not ok"'
 n=$((n + 3))

@@ -106,7 +106,7 @@ lines 3 ready
 first=$job && cp "$work/out" "$work/one" && mv "$work/out" "$work/out.first"
 sums 4 0,1,2,3 0.5
 wait_job
-check "a second job at once" all "status 0" "by_it plan" "$right" "fine 4"
+check "a second, simultaneous job" all "status 0" "by_it plan" "$right" "fine 4"
 job=$first && wait_job
 mv "$work/out.first" "$work/out"
 check "... and the first" all "status 0" "$right" "fine 3"
@@ -214,7 +214,7 @@ kill -KILL "$kept"
 { wait "$kept"; } 2>/dev/null
 TUTTI_TOPO='rack:2 node:2' sums 4 0,1,2,3 0.2
 wait_job
-check "none is above: a warning, and the job runs" all "status 0" "$right" \
+check "no aggregator above the racks: a warning, and the job runs" all "status 0" "$right" \
   "says 'without an aggregator: rank 0: .*refuses: above it: no aggregator at 127.0.0.1:$top'" "count 0 'aggregate\('"
 unset at
 kill -KILL "$rack0" "$rack1"
@@ -284,8 +284,8 @@ check "it is killed while a rank is stopped: the others do not wait for that one
 daemon=$kept port=$kept_port
 sums 3 0,1,2 0.2
 wait_job
-check "it goes on: the next job uses it" all "status 0" "by_it plan" "$right"
-check "SIGTERM ends it, and all its sessions are over" all ended \
+check "it survives: the next job uses it" all "status 0" "by_it plan" "$right"
+check "SIGTERM ends it and all its sessions" all ended \
   '[ "$(grep -c "a session of . began" "$work/again.log")" -ge 1 ]'
 at=127.0.0.1:1 sums 3 0,1,2 0.2
 wait_job

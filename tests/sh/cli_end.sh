@@ -128,7 +128,7 @@ end=$((SECONDS + 40)) # on a busy machine the others may not have ended yet
 until children=$(guard_children | xargs) && [ "$children" = S ] || [ $SECONDS -ge $end ]; do sleep 0.05; done
 kill -TERM "$job"
 wait_job
-ok "ranks that ended are reaped at once" '[' "$children" = S ']'
+ok "ranks that ended are reaped immediately" '[' "$children" = S ']'
 
 # ---- killed ----
 # Waits until three stubborn ranks have started all their processes: six sleeps each.
@@ -178,7 +178,7 @@ wait_job
 ok "timeout -s KILL leaves no process" gone
 start_stubborn
 kill -9 $(alive)
-ok "kill -9 of everything at once" gone
+ok "kill -9 of all processes together" gone
 wait_job
 background run -n 2 "$TUTTI" run -n 2 bash "$work/stubborn"
 lines 4 ready && kill -9 "$job"

@@ -92,7 +92,7 @@ refuses 2 "no option '--reprot'; did you mean '--report'" --reprot ./a
 refuses 2 "which command" --report
 refuses 2 "needs the name of a file" --report= mpirun ./a
 refuses 125 "names none of Open MPI, MPICH, Intel MPI, MVAPICH and ParaStation MPI" mpirun.else ./a
-refuses 125 "'ls' is no mpirun" ls
+refuses 125 "'ls' is not an mpirun" ls
 refuses 127 "cannot execute 'no-such'" --family ompi no-such
 export TUTTI_LIB=$work/nowhere
 refuses 125 "TUTTI_LIB says '$work/nowhere'" mpirun ./a

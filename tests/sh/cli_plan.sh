@@ -154,7 +154,7 @@ json goes into a .json file${tab}draw doubling -P 4 --json -o x.svg
 '9' is not a number from 20${tab}draw doubling -P 4 -w 9
 'x' is not a number from 1${tab}draw doubling -P x
 127 ranks need 132 columns, there are 80${tab}draw doubling -P 127 -w 80
-there is no rank 9; the ranks are 0 to 3${tab}show doubling -P 4 -r 9
+rank 9 does not exist; the ranks are 0 to 3${tab}show doubling -P 4 -r 9
 text and --json exclude each other${tab}show doubling -P 4 --text --json
 too many for a picture${tab}draw 'fold(ring)' -P 600
 no option '--outptu'; did you mean '--output'\\?${tab}draw doubling --outptu x
@@ -162,5 +162,5 @@ no collective 'allredcue'; did you mean 'allreduce'\\?${tab}draw doubling -P 4 -
 'core:2)' is one argument too many${tab}draw 'blueconnect(node:2' 'core:2)' -P 4
 END
 job plan draw doubling -P 4 -o /no/such/folder/x.svg
-ok "a folder that is not there" all "status 125" one_line "says \"cannot write '/no/such/folder/x.svg': No such file\""
+ok "a picture in a missing folder" all "status 125" one_line "says \"cannot write '/no/such/folder/x.svg': No such file\""
 exit $bad

@@ -9,7 +9,7 @@ cluster=alpha=30us,beta=1e-8,gamma=2e-10
 machine="package:2 numa:4 cache:8 core:8"
 far=shm.package.delay=400ns,shm.package.beta=5e-11,shm.numa.delay=300ns,shm.cache.delay=200ns
 job explain -P 512 --size 64KiB --topo "$machine"
-ok "levels within a machine share memory; without figures they are alike" all "status 0" "has 'handling messages'" \
+ok "levels within a machine share memory; without parameters they are equal" all "status 0" "has 'handling messages'" \
   '! grep -q "between packages" "$work/out"'
 job explain -P 512 --size 64KiB --topo "$machine" --net "$far"
 ok "with figures each has its price" all "status 0" "has 'latency between packages: [0-9]+ message'" \
@@ -64,15 +64,15 @@ while IFS='|' read -r net ranks words; do
   job explain --topology "$net" ${ranks:+-P $ranks} --size 64KiB
   ok "--topology $net is refused" all "status 2" "grep -q \"$words\" $work/err"
 done <<'EOF'
-ring:4||is no network: torus:, fat-tree:
+ring:4||unknown network '.*'; expected torus:, fat-tree:
 fat-tree:4x8||that is fat-tree:.PODSx.LEAVESxNODESxUPLINKS
 torus:4x0||that is torus:8x8x8
 torus:2x2,speed=3||latency=300ns, software=1us or places=unknown is missing at 'speed=3'
 torus:2x2,places=known||places=unknown is missing at 'places=known'
 torus:2x2|5|has 4 nodes, and -P says 5
 slingshot||how many nodes has slingshot? -P N
-slingshot|100|groups of 512 nodes; the next one is -P 512
-infiniband|2100|no whole number of infiniband's pods of 1024 nodes; the next one is -P 3072
+slingshot|100|groups of 512 nodes; the next possible number is -P 512
+infiniband|2100|do not fill the last of infiniband's pods of 1024 nodes; the next possible number is -P 3072
 fat-tree:2x3x4x2||that is fat-tree:.PODSx.LEAVESxNODESxUPLINKS.xLINKS
 torus:2x2x2x2x2||that is torus:8x8x8
 EOF
@@ -109,14 +109,14 @@ job explain -P 127 --size 512 --net $cluster --contract exact
 ok "explain: exact sums are of integers, by any plan" all "status 0" \
   "has '^Exact: a float of 4 bytes becomes integers of 8'" "has '^allreduce of 1 KiB on 127 ranks: generalized'"
 job explain -P 127 --size 9KB --net $cluster --contract exact --op prod
-ok "explain: there are no exact products" all "! status 0" "grep -q 'no products of float' $work/err"
+ok "explain: exact products are refused" all "! status 0" "grep -q 'no products of float' $work/err"
 job plan price ring -P 100 --size 1MiB --net alpha=0,beta=1GB/s,gamma=0
 ok "price: one plan, by a short name" all "status 0" "has '^\* fold\(ring\) +2.0[78] ms +198 +198 +198 '"
 job plan price 'fold(group=5x2,inner)' -P 10 --size 1k --net $cluster
 ok "price: one that is not proposed" all "status 0" "has '^\* fold\(group=5x2,inner\) +'"
 racks="rack:2 node:3 core:4"
 job plan price "aggregate($racks,per=rack)" -P 27 --size 1MiB --topo "$racks" --net rack.beta=25Gbit/s,node.beta=50Gbit/s,core.beta=200Gbit/s
-ok "price: helpers at each rack, beside the levels of the others" all "status 0" \
+ok "price: helpers at each rack, added to the levels of the other ranks" all "status 0" \
   "has '^\* aggregate\($racks,per=rack\) .*transfer between racks'"
 job plan price 'aggregate(data=7)' -P 8 --size 1k --net $cluster
 ok "price: one with helpers, which bring no data" all "status 0" "has '^\* aggregate\(data=7\) +[0-9.]+ us +14 +14 '"
@@ -155,7 +155,7 @@ if command -v gnuplot >/dev/null; then
   ok "price --plot adapts itself to a dark page" adapts
   ok "price --plot: times and sizes have units" all "grep -q '>10 ms<' $work/x.svg" "grep -q '>64 KiB<' $work/x.svg || grep -q '>16 KiB<' $work/x.svg"
   colours() { grep -oE "^\s*<path stroke='rgb\([^)]*\)'" "$work/x.svg" | sort -u | wc -l; }
-  ok "price --plot: each named family has a colour of its own" '[' "$(colours)" -ge 10 ']'
+  ok "price --plot: each named family has a different colour" '[' "$(colours)" -ge 10 ']'
   job plan price all -P 13 --plot "$work/x-dark.png" --net $cluster
   ok "price --plot, dark" all "status 0" '[ -s "$work/x-dark.png" ]'
 else
@@ -262,7 +262,7 @@ wrong "on how many ranks" explain --size 1k
 wrong "figures for the host 7, and the hosts here are 0 to 6" explain -P 7 --size 1k --net host.7.beta=1e-7
 wrong "the hosts here are 0 to 3" plan price all -P 12 --size 1k --topo "node:4 core:3" --net host.3-4.beta=1e-7
 wrong "column 6: expected a range from the lower number to the higher, such as 4-7" explain -P 7 --size 1k --net host.4-3.beta=1
-wrong "column 22: expected hosts beside 4-7, which have figures already" explain -P 9 --size 1k --net host.4-7.beta=1,host.5.beta=1
+wrong "column 22: expected hosts other than 4-7, which have parameters already" explain -P 9 --size 1k --net host.4-7.beta=1,host.5.beta=1
 wrong "of what size" explain -P 3
 wrong "is not a size such as 428, 9KB" explain -P 3 --size 1q
 wrong "did you mean .allreduce." explain -P 3 --size 1k --coll alreduce

@@ -4,7 +4,7 @@
 
 # ---- the ranks' environment ----
 job run -n 5 sh -c 'echo $TUTTI_RANK of $TUTTI_SIZE'
-ok "five ranks know who they are" all "status 0" quiet \
+ok "each of five ranks gets its number" all "status 0" quiet \
   '[ "$(sort "$work/out")" = "0 of 5
 1 of 5
 2 of 5
@@ -145,10 +145,10 @@ ok "output that cannot be written is an error" all "status 125" one_line "says '
 cores=$("$TUTTI" info | sed -n 's/^cores  *\([0-9]*\).*/\1/p')
 if [ "$cores" -ge 2 ]; then
   job run -n 2 --bind sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status
-  ok "--bind gives each rank one core of its own" all "status 0" '! grep -q "[-,]" "$work/out"' \
+  ok "--bind gives each rank a separate core" all "status 0" '! grep -q "[-,]" "$work/out"' \
     '[ "$(sort -u "$work/out" | wc -l)" = 2 ]'
 else
-  skip "--bind gives each rank one core of its own" "one core"
+  skip "--bind gives each rank a separate core" "one core"
 fi
 job run -n $((cores + 1)) --bind -v true
 ok "more ranks than cores: not bound, said with --verbose" all "status 0" "says 'not bound'"

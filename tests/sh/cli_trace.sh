@@ -75,9 +75,9 @@ ok "a rank is killed: the others end" all "status 137" 'within 20000'
 check "... and their part is whole" 'assert {l["pid"] for l in lanes} == {0, 2, 3}, lanes
 assert len(of("flight")) == 2 * 3 * 7'
 job trace "$x"
-ok "... and can be summed up" all "status 0" quiet "grep -qa 'that some rank says nothing of' '$work/out'"
+ok "... and can be summed up" all "status 0" quiet "grep -qa 'with events of some ranks missing' '$work/out'"
 job run -n 2 "$player" leaves
-check "the next job begins anew" 'assert {l["pid"] for l in lanes} == {0, 1} and len(of("call")) == 2 * 7'
+check "the next job replaces the trace" 'assert {l["pid"] for l in lanes} == {0, 1} and len(of("call")) == 2 * 7'
 TUTTI_TRACE=/dev/full job run -n 2 "$player" splits
 ok "a file that cannot be written: the job runs, and warns" all "status 0" "says 'TUTTI_TRACE: .*the trace is not written'"
 TUTTI_TRACE=$work/none/x.json job run -n 2 "$player" splits
@@ -85,7 +85,7 @@ ok "a folder that does not exist: the job runs, and warns" all "status 0" "says 
 unset TUTTI_TRACE
 rm -f "$x"
 job run -n 2 "$player" splits
-ok "without TUTTI_TRACE there is no file" all "status 0" '[ ! -e "$x" ]'
+ok "without TUTTI_TRACE no file is written" all "status 0" '[ ! -e "$x" ]'
 export TUTTI_TRACE=$x
 
 # ---- several machines: another clock, in a time namespace ----
@@ -181,8 +181,8 @@ refused() { # NAME SENTENCE: the content of b.json is refused with this error
 }
 : >"$work/b.json" && refused "an empty file" "the file ends here"
 echo '[]' >"$work/b.json" && refused "an empty array" "an event"
-echo '[{"name":"x","ph":"X"}]' >"$work/b.json" && refused "somebody else's trace" "this is no trace"
-printf '\177ELF\0\1\2' >"$work/b.json" && refused "a program" "this is no trace"
+echo '[{"name":"x","ph":"X"}]' >"$work/b.json" && refused "another program's trace" "this is not a trace"
+printf '\177ELF\0\1\2' >"$work/b.json" && refused "a program" "this is not a trace"
 size=$(stat -c %s "$work/a.json")
 for cut in 1 2 3 7 40 500 $((size / 2)) $((size / 3)); do
   head -c $((size - cut)) "$work/a.json" >"$work/b.json"

@@ -20,7 +20,7 @@ lacking=
 for f in $figures; do
   grep -qE "^$f +=  *[0-9.e+-]+  *# [sB]" "$profile" || lacking="$lacking $f"
 done
-ok "tune: every figure is there, with its unit" [ -z "$lacking" ]
+ok "tune: the profile contains every parameter, with its unit" [ -z "$lacking" ]
 ok "tune: and host, date and machine" all "grep -q '^# Measured by .* on $(uname -n), 20' '$profile'" \
   "grep -qxF 'machine                = $machine' '$profile'"
 ok "tune: no file is left" [ -z "$(ls /tmp/tutti-tune-* 2>/dev/null)" ]
@@ -105,7 +105,7 @@ if why=$(unshare -m mount --bind "$work/etc" /etc 2>&1); then
   TUTTI=$work/elsewhere seen
   ok "... a profile at home goes before it" [ "$price" = "$at_home" ]
   TUTTI_PROFILE=none TUTTI=$work/elsewhere seen
-  ok "... and so does none" [ "$price" = "$built_in" ]
+  ok "... and TUTTI_PROFILE=none, too" [ "$price" = "$built_in" ]
   HOME=$work/nobody TUTTI=$work/elsewhere job info
   ok "... info says it" all "status 0" "has '^profile +/etc/tutti/profile'"
 else
@@ -157,9 +157,9 @@ TUTTI_PROFILE=$work seen
 ok "a profile that is a folder" all "status 0" "err 'cannot be read: Is a directory; the built-in'"
 mkfifo "$work/pipe"
 TUTTI_PROFILE=$work/pipe seen
-ok "a profile that is a pipe: tune does not wait for a writer" all "status 0" "err 'pipe. cannot be read: it is no regular file; the built-in'"
+ok "a profile that is a pipe: tune does not wait for a writer" all "status 0" "err 'pipe. cannot be read: it is not a regular file; the built-in'"
 TUTTI_PROFILE=$work/nothing seen
-ok "a profile that is not there" all "status 0" "err 'cannot be read: No such file or directory; the built-in'"
+ok "a missing profile" all "status 0" "err 'cannot be read: No such file or directory; the built-in'"
 export TUTTI_PROFILE=none
 
 # ---- between hosts, which MPI ranks simulate ----
@@ -170,7 +170,7 @@ for m in ompi mpich; do
   if [ -x "$TUTTI-$m" ] && has_starter $m; then
     rc=0
     TUTTI_NODES=0,1,2,2 LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 4 "$TUTTI" tune -o "$profile" >"$work/out" 2>"$work/err" || rc=$?
-    ok "tune over $m: a network's figures, beside this machine's" all "status 0" \
+    ok "tune over $m: adds a network's parameters to this machine's" all "status 0" \
       "grep -qE '^beta += [0-9.e-]+ ' '$profile'" "grep -qE '^ports += [1-4] ' '$profile'" "grep -q ^shm.turn '$profile'" \
       "grep -qE '^code.lossless += [0-9.e-]+ ' '$profile'" \
       "grep -qE '^network += [A-Z]' '$profile'" \
@@ -190,7 +190,7 @@ for m in ompi mpich; do
     ok "over $m: figures of single hosts, by name and by number" all "status 0" "cat '$work/out' '$work/err' | grep -q '# Links differ: 2 hosts have'"
     printf 'machine = %s\nnetwork = Another 1\nrack.beta = 1ns\nshm.turn = 1us\n' "$machine" >"$work/x"
     TUTTI_NODES=0,1 LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 2 "$TUTTI" tune -o "$work/x" >"$work/out" 2>"$work/err" || rc=$?
-    ok "tune over $m: they do not stay beside those of this network" all "status 0" "grep -q ^shm.turn '$work/x'" "! grep -q ^rack '$work/x'" "grep -q '^network *= $net$' '$work/x'"
+    ok "tune over $m: parameters of another network are removed" all "status 0" "grep -q ^shm.turn '$work/x'" "! grep -q ^rack '$work/x'" "grep -q '^network *= $net$' '$work/x'"
     rm "$work/x"
     TUTTI_NODES=0,1,2,3 TUTTI_TOPO="rack:2 node:2 core:1" LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 4 "$TUTTI" tune -o "$work/levels" >"$work/out" 2>"$work/err" || rc=$?
     ok "tune over $m: of each level" all "status 0" "has '^rack: repeats of a game differ by'" "has '^node: repeats'" "grep -q '^rack.beta ' '$work/levels'" "grep -q '^node.beta ' '$work/levels'" "grep -qE '^rack.ports += [1-4] ' '$work/levels'" "grep -qE '^node.ports += [1-4] ' '$work/levels'"

@@ -17,7 +17,7 @@ ok "three sizes are measured" all 'status 0' quiet '[ "$(head -1 "$w")" = "$head
   'is "$(entries "$w")" 3' 'is "$(grep -cE "^ +(1024|8192|65536) " "$work/out")" 3' tidy
 ok "... of three processes here" grep -qE '^on [0-9a-f]{8}: 3 processes share memory, .*; [0-9]+ x ' "$w"
 job run -n 3 "$TUTTI" wisdom -b 1K -e 1K -c reduce -d int64 -o max -w "$w"
-ok "... and another collective, in a job, beside them" all 'status 0' quiet 'is "$(entries "$w")" 4' \
+ok "... and the entries of another collective, in a job, are added" all 'status 0' quiet 'is "$(entries "$w")" 4' \
   'grep -qE "^reduce +int64 +max +any +0 +1024 " "$w"' 'is "$(grep -c "^on" "$w")" 1' tidy
 job wisdom -P 2 -c broadcast -b 64K -e 64K -w "$w"
 ok "... and other ranks" all 'status 0' 'is "$(grep -c "^on" "$w")" 2' 'grep -qE "^broadcast +- +- +any +0 +65536 " "$w"'
@@ -27,7 +27,7 @@ chmod 666 "$work/new.txt"
 background wisdom -P 2 -b 1M -e 16M -w "$work/two.txt"
 lines 1 "^ +1048576 " && mv "$work/new.txt" "$work/two.txt"
 wait_job
-ok "what another job writes meanwhile stays, and the file's mode" all 'status 0' quiet \
+ok "entries that another job wrote during the run stay, and so do the file's permissions" all 'status 0' quiet \
   'is "$(grep -c "^on" "$work/two.txt")" 3' 'is "$(stat -c %a "$work/two.txt")" 666' \
   'is "$(grep -c " 2026-01-02T" "$work/two.txt")" 1' 'is "$(entries "$work/two.txt")" "$(($(entries "$w") + 4))"' tidy
 job wisdom -P 2 -b 256M -e 256M
@@ -100,7 +100,7 @@ printf '%s\n%s\nallreduce float sum same 0 8192 fold(ring) 1 5 1%% 9 1 2026-11-2
 TUTTI_WISDOM=$work/ring.txt job $bench -P 3
 ok "a job runs what wisdom says" all 'status 0' quiet 'grep -q "fold(ring), measured 5.00 us" "$work/out"'
 TUTTI_WISDOM=$work/ring.txt TUTTI_EXPLAIN=1 job $bench -P 3
-ok "... and says so" says 'By wisdom: measured at 8 KiB it took 5.00 us, give or take 1 %, and what its price would have run 9.00 us'
+ok "... and says so" says 'By wisdom: at 8 KiB it took 5.00 us \+- 1 %; the plan with the least estimate took 9.00 us'
 TUTTI_WISDOM=$work/ring.txt job $bench -P 2
 ok "... not one of other ranks" all 'status 0' quiet '! grep -q "measured" "$work/out"'
 for contract in run exact; do
@@ -128,14 +128,14 @@ before=$(cat "$work/m.txt")
 TUTTI_MEASURE=1 TUTTI_WISDOM=$work/m.txt job $bench -P 3
 ok "... once" all 'status 0' '[ "$(cat "$work/m.txt")" = "$before" ]'
 TUTTI_MEASURE=1 TUTTI_WISDOM=$work/m.txt job $bench -P 2
-ok "... and of other ranks beside it" all 'status 0' 'is "$(grep -c "^on" "$work/m.txt")" 2' tidy
+ok "... and entries of other ranks are added" all 'status 0' 'is "$(grep -c "^on" "$work/m.txt")" 2' tidy
 TUTTI_WISDOM=$work/n.txt job $bench -P 3
 ok "without it nothing is written" all 'status 0' quiet '[ ! -e "$work/n.txt" ]'
 for wrong in 'hello\n' '\0hello\n' '\0' "$head\n\0\n"; do
   printf "$wrong" >"$work/bad.txt"
   cp "$work/bad.txt" "$work/m.txt"
   TUTTI_MEASURE=1 TUTTI_WISDOM=$work/m.txt job $bench -P 3
-  ok "a file that is no wisdom, ${wrong@Q}, is not written over" all 'status 0' 'says "it is not used"' \
+  ok "a file without wisdom, ${wrong@Q}, is not overwritten" all 'status 0' 'says "it is not used"' \
     'says "the measurements are not kept"' 'cmp -s "$work/bad.txt" "$work/m.txt"' tidy
 done
 TUTTI_MEASURE=1 TUTTI_WISDOM=$work/none/m.txt job $bench -P 3

@@ -7,7 +7,7 @@
 made() { rc=0 && "$@" >"$work/out" 2>"$work/err" || rc=$?; }
 
 made $python tools/check_docs.py links
-ok "every link, anchor and picture is there, and every page can be reached" all 'status 0' '[ ! -s "$work/out" ]'
+ok "every link, anchor and picture exists, and every page is reachable" all 'status 0' '[ ! -s "$work/out" ]'
 made $python tools/check_docs.py questions
 ok "each of the 20 questions is answered two clicks from the first page" all 'status 0' '[ ! -s "$work/out" ]'
 made $python tools/check_docs.py messages
@@ -32,7 +32,7 @@ rm "$copy/docs/alone.md"
 made $python "$copy/tools/check_docs.py"
 ok "the copy is good" status 0
 noticed "a link to no page" docs/mpi.md 's/](dropin.md)/](dropout.md)/' links 'there is no docs/dropout.md'
-noticed "an anchor that is no heading" docs/tune.md 's/#measuring-them/#guessing-them/' links 'prices.md has no heading #guessing-them'
+noticed "an anchor without a heading" docs/tune.md 's/#measuring-them/#guessing-them/' links 'prices.md has no heading #guessing-them'
 noticed "a missing picture" docs/concepts.md 's/](concepts.svg)/](conceits.svg)/' links 'there is no docs/conceits.svg'
 noticed "a page without a title" docs/wisdom.md '1d' links 'wisdom.md: does not begin with a title'
 sed -i '/troubleshooting.md)/d' "$copy/docs/README.md"

@@ -84,7 +84,7 @@ for ((i = 0; i < 400; i++)); do [ "$(grep -c "is stopped" "$work/watch")" -lt 2 
 end
 rc=0
 wait $watcher || rc=$?
-ok "--watch: again and again, until the job is over" all 'status 0' '[ "$(grep -c "is stopped" "$work/watch")" -ge 2 ]'
+ok "--watch: repeated reports until the job ends" all 'status 0' '[ "$(grep -c "is stopped" "$work/watch")" -ge 2 ]'
 
 test_hang "a rank is outside tutti" elsewhere "" \
   "^rank 2 $pid is outside tutti; it last finished allreduce of 100000 double, sum \(operation 4\); ranks 0 and 1 wait for it in allreduce of 100000 double, sum \(operation 5\) for"
@@ -141,7 +141,7 @@ ok "another program's process" all 'status 125' 'grep -q "process $other shares 
 kill $other
 wait $other 2>/dev/null
 ask $other
-ok "a process that is no more" all 'status 125' 'grep -q "there is no process $other" "$work/err2"'
+ok "a process that has ended" all 'status 125' 'grep -q "process $other does not exist" "$work/err2"'
 ask none
 ok "no number" all 'status 2' 'grep -q "is not the number of a process" "$work/err2"'
 ask

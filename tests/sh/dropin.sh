@@ -10,23 +10,23 @@ reductions="Allreduce Reduce Reduce_scatter Reduce_scatter_block"
 some_reductions="Allreduce Reduce Reduce_scatter_block"
 fortran="Allreduce Reduce Bcast Allgather Barrier"
 first() { # MPI RANKS: the tests that depend on the number of ranks
-  beside "$1" "$2" "$reductions" drop_ops
-  beside "$1" "$2" "Allreduce Reduce Reduce_scatter_block" drop_user
-  beside "$1" "$2" "Allgather Allgatherv Bcast" drop_types
-  beside "$1" "$2" "$some_reductions Bcast Allgather Barrier" drop_comms
-  beside "$1" "$2" "Allreduce Reduce Bcast Barrier" drop_traffic
+  compared "$1" "$2" "$reductions" drop_ops
+  compared "$1" "$2" "Allreduce Reduce Reduce_scatter_block" drop_user
+  compared "$1" "$2" "Allgather Allgatherv Bcast" drop_types
+  compared "$1" "$2" "$some_reductions Bcast Allgather Barrier" drop_comms
+  compared "$1" "$2" "Allreduce Reduce Bcast Barrier" drop_traffic
 }
 rest() { # MPI RANKS
-  beside "$1" "$2" "Allreduce" drop_wrong
-  beside "$1" "$2" "Allreduce Barrier" drop_requests
-  beside "$1" "$2" "Allreduce Barrier Iallreduce Ibcast Iallgather Ibarrier Ireduce Ireduce_scatter \
+  compared "$1" "$2" "Allreduce" drop_wrong
+  compared "$1" "$2" "Allreduce Barrier" drop_requests
+  compared "$1" "$2" "Allreduce Barrier Iallreduce Ibcast Iallgather Ibarrier Ireduce Ireduce_scatter \
     Ireduce_scatter_block Allreduce_init Bcast_init" drop_requests multiple
-  beside "$1" "$2" "Allreduce Bcast" drop_large
-  beside "$1" "$2" "Allreduce Bcast Barrier" drop_threads multiple
-  beside "$1" "$2" "Allreduce Barrier" drop_callback
-  beside "$1" "$2" "Allreduce Barrier" drop_callback only
-  [ -z "${TUTTI_TEST_ALL:-}" ] || [ "$2" != 2 ] || beside "$1" "$2" "Bcast" drop_large beyond
-  for f in drop_mpifh.f drop_usempi.f90 drop_f08.f90; do beside "$1" "$2" "$fortran" $f; done
+  compared "$1" "$2" "Allreduce Bcast" drop_large
+  compared "$1" "$2" "Allreduce Bcast Barrier" drop_threads multiple
+  compared "$1" "$2" "Allreduce Barrier" drop_callback
+  compared "$1" "$2" "Allreduce Barrier" drop_callback only
+  [ -z "${TUTTI_TEST_ALL:-}" ] || [ "$2" != 2 ] || compared "$1" "$2" "Bcast" drop_large beyond
+  for f in drop_mpifh.f drop_usempi.f90 drop_f08.f90; do compared "$1" "$2" "$fortran" $f; done
 }
 # The MPI is only used for the bootstrap.
 over_ucx() { # MPI RANKS
@@ -34,30 +34,30 @@ over_ucx() { # MPI RANKS
   local -x TUTTI_NET TUTTI_NODES=0,1
   TUTTI_NET=$(readlink -f "$BUILD")/libtutti_ucx.so
   over=" over UCX"
-  beside "$1" "$2" "$reductions" drop_ops
-  beside "$1" 2 "Allreduce Reduce Bcast Barrier" drop_traffic
-  beside "$1" 2 "Allreduce Bcast Barrier" drop_threads multiple
+  compared "$1" "$2" "$reductions" drop_ops
+  compared "$1" 2 "Allreduce Reduce Bcast Barrier" drop_traffic
+  compared "$1" 2 "Allreduce Bcast Barrier" drop_threads multiple
   over=
 }
 levels() { # MPI
   local level
-  for level in single funneled serialized; do beside "$1" 2 "Allreduce Bcast Barrier" drop_threads $level; done
+  for level in single funneled serialized; do compared "$1" 2 "Allreduce Bcast Barrier" drop_threads $level; done
 }
 
 # Many nonblocking collectives in flight, of all kinds; also with a contract that excludes some.
 pending() { # MPI RANKS
-  beside "$1" "$2" "$([ "$2" = 1 ] || echo Iallreduce Ireduce Ireduce_scatter Ireduce_scatter_block Iallgather Iallgatherv Ibcast Ibarrier)" drop_pending
+  compared "$1" "$2" "$([ "$2" = 1 ] || echo Iallreduce Ireduce Ireduce_scatter Ireduce_scatter_block Iallgather Iallgatherv Ibcast Ibarrier)" drop_pending
 }
 exact() { # MPI
   local -x TUTTI_CONTRACT=exact
   over=", exact sums"
-  beside "$1" 2 "Iallreduce" drop_pending
+  compared "$1" 2 "Iallreduce" drop_pending
   ok "$1: ops that this contract does not have are left to the MPI" [ "$(handed MPI_Iallreduce)" -gt 0 ]
   n=$((n + 1)) over=
 }
 # tutti does not make communicators for MPI communicators without a collective.
 unused() { # MPI
-  beside "$1" 2 "Allreduce" drop_unused
+  compared "$1" 2 "Allreduce" drop_unused
   ok "$1: communicators without a collective are not tutti's" grep -q '"communicators": {"served": 1,' "$report"
   n=$((n + 1))
 }
@@ -93,8 +93,8 @@ sessions() { # MPI
 nodes() { # MPI
   local -x TUTTI_NODES=0,1
   over=", two nodes"
-  beside "$1" 4 "Allreduce Reduce Reduce_scatter_block Bcast Allgather Barrier" drop_comms
-  beside "$1" 3 "Iallreduce Ireduce Iallgather Ibcast Ibarrier" drop_pending
+  compared "$1" 4 "Allreduce Reduce Reduce_scatter_block Bcast Allgather Barrier" drop_comms
+  compared "$1" 3 "Iallreduce Ireduce Iallgather Ibcast Ibarrier" drop_pending
   over=
 }
 # MPI_Error_string and MPI_Error_class accept tutti's error. If it is fatal, every rank prints it before the MPI ends the job.
@@ -132,7 +132,7 @@ dies() { # MPI
   run_mpi "$TUTTI" mpi "$(starter "$1")" -n 3 "$BUILD/tests/$1/drop_dies"
   ok "$1: a rank that aborts ends the job" all 'status 7' 'grep -q "^ok" "$work/out"'
   run_mpi "$TUTTI" mpi "$(starter "$1")" -n 2 "$BUILD/tests/$1/drop_dies" killed
-  ok "$1: and so does one that is killed" all '! status 0' '! status 124' 'grep -q "^ok" "$work/out"'
+  ok "$1: a rank that is killed ends the job" all '! status 0' '! status 124' 'grep -q "^ok" "$work/out"'
   n=$((n + 2))
 }
 

@@ -23,14 +23,14 @@ ok "a rank that crashes" all 'status 139' 'within 20000' 'says SIGSEGV'
 job run $keep -n 3 "$prog" kill
 ok "those who wait name the dead" all 'within 20000' 'says "a rank died: rank 2 .pid [0-9]+. died, killed by SIGKILL; rank [01] waited for it in allreduce, operation [0-9]+, step [0-9]"'
 job run $keep -n 3 "$prog" kill 0 test
-ok "those who only test do, too" all 'within 20000' 'says "a rank died: rank 2 .pid [0-9]+. died"'
+ok "ranks that only test a request detect it, too" all 'within 20000' 'says "a rank died: rank 2 .pid [0-9]+. died"'
 job run $keep -n 3 "$prog" quiet
-ok "a rank that leaves without a word is lost" all 'within 20000' 'says "a rank died: rank 2 .pid [0-9]+. died, it exited with status 0;"'
+ok "a rank that exits without tutti_finalize is lost" all 'within 20000' 'says "a rank died: rank 2 .pid [0-9]+. died, it exited with status 0;"'
 job run $keep -n 3 "$prog" kill 0 recv
-ok "so do those who wait for a message of its" all 'within 20000' \
+ok "ranks that wait for a message from it detect it" all 'within 20000' \
   'says "a rank died: rank 2 .pid [0-9]+. died, killed by SIGKILL; rank [01] waited for it to send message 0"'
 job run $keep -n 3 sh -c '[ $TUTTI_RANK = 2 ] && kill -9 $$; exec "$@"' sh "$prog" exit
-ok "a rank that dies before all have met" all 'within 20000' \
+ok "a rank that dies during the bootstrap" all 'within 20000' \
   'says "no communicator: rank 2 of 3 died before tutti_comm_from_env, killed by SIGKILL"'
 export TUTTI_TIMEOUT=1
 job run $keep -n 3 "$prog" late

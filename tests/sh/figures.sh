@@ -106,7 +106,7 @@ PY
   printf '0 %s\n' prepare\ 0\ 0\ 0\ 1 forward\ 1\ 0\ 1\ 2 flight\ 1\ 0\ 1\ 2 prepare\ 0\ 0\ 3\ 4 >"$work/timeline-1.tsv"
   rc=0
   $python tools/picture.py "$work/t.png" 900x400 examples/fashion_timeline.gp dir="$work" ranks=1 >"$work/out" 2>"$work/err" || rc=$?
-  ok "... of a script with what it is given" all "status 0" quiet "[ -s $work/t.png ]"
+  ok "... of a script, with its arguments" all "status 0" quiet "[ -s $work/t.png ]"
 else
   skip "pictures of scripts" "no gnuplot"
 fi
@@ -156,7 +156,7 @@ assert abs(m - 4011) < 1, m
 def gain(m): return min(tau_optimal_bytes(P, m), tau_fewest_steps(P, m)) / tau_proposed(P, m)
 assert all(gain(m) > gain(m * f) for f in (0.5, 0.8, 1.25, 2)) and 1.2 < gain(m) < 1.25, gain(m)
 PY
-holds "001, Figures 11 and 12: one step more at each power of two; ahead at 128 ranks from 9 KB on" <<'PY'
+holds "001, Figures 11 and 12: one more step at each power of two; faster at 128 ranks and at least 9 KB" <<'PY'
 size = source.SMALL
 at = [prices.plan(proposed_plan(p, log2_up(p)), p, size) for p in (63, 64, 65, 96, 127, 128, 129)]
 assert at[0] < 1.01 * at[1] and 1.1 < at[2] / at[1] < 1.2 and abs(at[4] / at[5] - 1) < 0.01 and at[6] > 1.1 * at[5], at

@@ -35,7 +35,7 @@ on 2 "a card each" mp_card CUDA_SIM_DEVICES=2
 on 3 "the exact sum" mp_card TUTTI_CONTRACT=exact
 on 2 "through the generic engine" mp_card TUTTI_ENGINE=generic
 on 2 "late cards" mp_card CUDA_SIM_DELAY=300
-on 2 "a card that does not go on" mp_card_held
+on 2 "a GPU that is blocked" mp_card_held
 on 2 "the same, sums on the host" mp_card_held TUTTI_DEVICE_SUMS=host
 # The cost model decides, unless a variable does; the trace shows the variant that ran.
 echo 'device.sum = 1s' >"$work/profile"

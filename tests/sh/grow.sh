@@ -14,9 +14,9 @@ echo "# seed $seed"
 check() { tests=$((tests + 1)) && ok "$@"; }
 count() { [ "$(grep -c "$2" "$work/$1")" = "$3" ]; }
 
-# beside NAME ARGS...: runs `tutti run ARGS` in the background.
+# launch NAME ARGS...: runs `tutti run ARGS` in the background.
 # result NAME: waits for the job, and sets the same variables as `job`.
-beside() {
+launch() {
   local name=$1
   shift
   { rc=0
@@ -48,15 +48,15 @@ forged-6|1|3|2|
 EOT
 )
 while IFS='|' read -r name respawns _ _ settings; do
-  beside "$name" ${respawns:+-r $respawns} -n 3 env $settings "$prog" "$name"
+  launch "$name" ${respawns:+-r $respawns} -n 3 env $settings "$prog" "$name"
 done <<<"$scenes"
-beside other -r 1 -n 3 sh -c '[ $TUTTI_NEWCOMER = 1 ] && export TUTTI_ALGO=ring TUTTI_SLICES=7 TUTTI_CONTRACT=any; exec "$0" joined' "$prog"
-beside bad -r 1 -n 3 sh -c '[ $TUTTI_NEWCOMER = 1 ] && export TUTTI_ALGO=nonsense; exec "$0" used-up' "$prog"
-beside always -r 3 -n 2 sh -c '[ $TUTTI_RANK = 0 ] && exec sleep 4; exit 6'
-beside alone -r 6 -n 2 sh -c '[ $TUTTI_RANK = 0 ] || { echo $$ >>"$0"; exit 6; } # rank 0 ends when that has for the sixth time
+launch other -r 1 -n 3 sh -c '[ $TUTTI_NEWCOMER = 1 ] && export TUTTI_ALGO=ring TUTTI_SLICES=7 TUTTI_CONTRACT=any; exec "$0" joined' "$prog"
+launch bad -r 1 -n 3 sh -c '[ $TUTTI_NEWCOMER = 1 ] && export TUTTI_ALGO=nonsense; exec "$0" used-up' "$prog"
+launch always -r 3 -n 2 sh -c '[ $TUTTI_RANK = 0 ] && exec sleep 4; exit 6'
+launch alone -r 6 -n 2 sh -c '[ $TUTTI_RANK = 0 ] || { echo $$ >>"$0"; exit 6; } # rank 0 ends when that has for the sixth time
   until [ "$(grep -c . "$0" 2>/dev/null)" = 6 ]; do sleep 0.01; done; last=$(tail -n 1 "$0")
   while kill -0 "$last" 2>/dev/null; do sleep 0.01; done' "$work/alone.pid"
-beside shown -r 2 -l -v -n 2 sh -c '[ $TUTTI_RANK = 0 ] && exec sleep 1
+launch shown -r 2 -l -v -n 2 sh -c '[ $TUTTI_RANK = 0 ] && exec sleep 1
   [ $TUTTI_NEWCOMER = 2 ] && { echo here; exit 0; }; kill -9 $$'
 
 while IFS='|' read -r name _ want fine settings; do
@@ -91,6 +91,6 @@ for ((round = 0; round < rounds; round++)); do
   done
 done
 echo "# $kills deaths; whole again after $longest ms at most"
-check "nobody is left" gone
+check "no process is left" gone
 echo 1..$tests
 exit $bad

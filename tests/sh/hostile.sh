@@ -16,13 +16,13 @@ while IFS='|' read -r name script words; do
   check "$name" all '[ $rc != 0 ]' 'within 20000' "grep -qE '$words' \"\$work/out\""
 done <<'EOT'
 a program after another|"$0" no-such-scene; "$0" no-such-scene|rank [01] is already taken by process
-two programs at once|"$0" joined & "$0" joined; wait; exit 1|rank [01] is already taken by process
-a newcomer of a number that is none|TUTTI_NEWCOMER=7 "$0" joined|this job has room for 0
+two programs simultaneously|"$0" joined & "$0" joined; wait; exit 1|rank [01] is already taken by process
+a joiner with an invalid number|TUTTI_NEWCOMER=7 "$0" joined|this job has room for 0
 a size that is another|TUTTI_SIZE=3 "$0" joined|holds a job of another size than 3 ranks
 no memory of a job|exec 9</dev/null; TUTTI_SHM_FD=9 "$0" joined|is not the shared memory of a tutti job
 no descriptor|TUTTI_SHM_FD=997 "$0" joined|descriptor 997 is not
 EOT
-check "nobody is left" gone
+check "no process is left" gone
 
 # ---- another user ----
 victim="setpriv --reuid 64321 --regid 64321 --clear-groups"
@@ -66,7 +66,7 @@ take it to another core, or to the background|taskset -p 1 "$p" >/dev/null || re
 ask the doctor|"$place/tutti" doctor "$p"
 join by its environment|TUTTI_RANK=0 TUTTI_SIZE=3 TUTTI_SHM_FD=9 TUTTI_NEWCOMER=1; export TUTTI_RANK TUTTI_SIZE TUTTI_SHM_FD TUTTI_NEWCOMER; exec 9<>"/proc/$p/fd/3" && "$place/mp_grow" joined
 EOT
-check "there is no socket that it could speak to" \
+check "no process of the job has a socket to connect to" \
   all '! { for p in $all_of; do ls -l /proc/$p/fd; done | grep -q socket; }'
 kill -TERM -- "-$job" 2>/dev/null || kill -TERM "$job"
 wait_job

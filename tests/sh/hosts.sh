@@ -12,7 +12,7 @@ check "ranks of two parts are one job" all "status 0" \
   '[ "$(sort "$work/out" | cut -d: -f1 | xargs)" = "[0] rank 0 of 3 [1] rank 1 of 3 [2] rank 2 of 3" ]' \
   '[ "$(grep -c "sum is 3$" "$work/out")" = 3 ]'
 job run --hosts a:1,b:2 --agent "$work/agent" true
-check "an agent that is not there" all '! status 0' "says 'host [ab] '"
+check "a missing agent" all '! status 0' "says 'host [ab] '"
 cat >"$work/agent" <<'EOS'
 #!/bin/sh
 echo "$1" >>"$WORK/called"
@@ -48,7 +48,7 @@ check "one program after the other" all "status 0" '[ "$(grep -c "sum is 3$" "$w
 job run --hosts localhost:1,localhost:1 sh -c 'echo "${TUTTI_ID##*:}"; sleep 0.2
   [ $TUTTI_RANK = 1 ] || cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\0" " " |
     K=${TUTTI_ID##*:} awk "index(\$0, ENVIRON[\"K\"]) {n++} END {print n + 0}"'
-check "no key stands in a command line" all '[ "$(grep -cE "^[0-9a-f]{32}$" "$work/out")" = 2 ]' 'grep -qx 0 "$work/out"'
+check "no command line contains a key" all '[ "$(grep -cE "^[0-9a-f]{32}$" "$work/out")" = 2 ]' 'grep -qx 0 "$work/out"'
 job run -n 3 --hosts localhost:2 true
 check "-n that is not what the hosts have" all "status 2" "says 'n 3, but --hosts has 2'"
 for list in , a: :2 a:0 a:x "a:2,," -a:1 a:99999; do
@@ -56,7 +56,7 @@ for list in , a: :2 a:0 a:x "a:2,," -a:1 a:99999; do
   check "--hosts $list is refused" all "status 2" "says 'not of the form|which hosts'"
 done
 job run --part 0:2 -n 1 true
-check "--part is no command for people" all "status 2" "says 'tutti run --hosts'"
+check "--part is internal, and says so" all "status 2" "says 'tutti run --hosts'"
 
 # ---- other launchers: torchrun's variables, all ranks on this host ----
 # Prints a port P such that P and P + 1, which the ranks use to connect, are free. Both are below the range of ephemeral ports,

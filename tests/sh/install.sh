@@ -17,7 +17,7 @@ files="bin/tutti include/tutti.h include/tutti_bucket.h include/tutti_fault.h in
   share/man/man1/tutti.1 share/man/man3/tutti.3
   share/tutti/profiles/infiniband.profile share/tutti/profiles/leaf-spine.profile share/tutti/profiles/slingshot.profile"
 for f in $files; do [ -e "$there/$f" ] || echo "$f"; done >"$work/missing"
-ok "all files are there" '[' ! -s "$work/missing" ']'
+ok "all files are installed" '[' ! -s "$work/missing" ']'
 ok "PyTorch finds the backend by its entry point" eval 'grep -qx "tutti = tutti.torch:register" \
   "$there"/lib/python3*/*-packages/tutti-*.dist-info/entry_points.txt'
 version=$("$there/bin/tutti" --version | sed 's/tutti //')
@@ -64,7 +64,7 @@ EOC
   ok "shared, with CMake" run_sum cmake/sum_shared
   ok "static, with CMake" run_sum cmake/sum_static
   sed -i "s/tutti ${version%.*}/tutti 7.0/" "$work/cmake/CMakeLists.txt"
-  ok "CMake refuses a version that is not there" eval \
+  ok "CMake refuses a version that is not installed" eval \
     '! cmake -DCMAKE_PREFIX_PATH="$there" -S "$work/cmake" -B "$work/cmake2" >/dev/null 2>"$work/err"'
 else
   skip "CMake" "no cmake here" 4
@@ -87,7 +87,7 @@ over() { # over MPI NAME: Debian's name of the MPI, and tutti's
   for f in "$lib.so" "$lib.so.0" "$lib.a" "$there/lib/pkgconfig/tutti-$tag.pc" "$there/lib/libtutti_pmpi_$tag.so"; do
     [ -e "$f" ] || echo "$f"
   done >"$work/missing"
-  ok "$mpi: its libraries are there" '[' ! -s "$work/missing" ']'
+  ok "$mpi: its libraries are installed" '[' ! -s "$work/missing" ']'
   # shellcheck disable=SC2046
   ok "$mpi: the example compiles with pkg-config" compile "mpicc.$mpi" -Wall -Wextra examples/hello_mpi.c \
     $(config --cflags --libs "tutti-$tag") -o "$work/$tag"
@@ -120,7 +120,7 @@ over mpich mpich
 for f in libtutti_mpi_abi.so libtutti_mpi_abi.so.0 libtutti_mpi_abi.a pkgconfig/tutti-abi.pc libtutti_pmpi_abi.so; do
   [ -e "$there/lib/$f" ] || echo "$f"
 done >"$work/missing"
-ok "the standard ABI: its libraries are there" '[' ! -s "$work/missing" ']'
+ok "the standard ABI: its libraries are installed" '[' ! -s "$work/missing" ']'
 mpi_abi=$(realpath -m "$BUILD/tests/abi/libmpi_abi.so.0")
 if [ -e "$mpi_abi" ]; then
   # shellcheck disable=SC2046
@@ -147,7 +147,7 @@ if command -v cmake >/dev/null; then
   ok "CMake finds them, and builds" eval '(cd "$work/folders" && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS sh -c \
     "cmake -Dtutti_DIR=\"$lib/cmake/tutti\" . && make") >"$work/out" 2>"$work/err"'
 else
-  skip "CMake, folders of its own" "no cmake here"
+  skip "CMake with other folders" "no cmake here"
 fi
 # shellcheck disable=SC2086
 ok "and takes all of it away" all 'quiet_make uninstall $where DESTDIR="$dest"' '[ -z "$(find "$dest" ! -type d)" ]'
@@ -164,6 +164,6 @@ chmod +x "$work/bin/dpkg-query" "$work/bin/apt-get"
 for how in DEPS=no DEB_HOST_ARCH=amd64 RPM_BUILD_ROOT=/tmp NIX_BUILD_TOP=/tmp; do
   ok "$how: nothing is installed, and the missing packages are named" all \
     'env "$how" PATH="$work/bin:$PATH" tools/deps.sh models >"$work/out" 2>"$work/err"' \
-    'grep -q "going on without these packages:.* spin" "$work/err"' '[ ! -e "$work/asked" ]'
+    'grep -q "continuing without these packages:.* spin" "$work/err"' '[ ! -e "$work/asked" ]'
 done
 exit $bad

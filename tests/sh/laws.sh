@@ -113,10 +113,10 @@ for dir in mpi gpu cli examples bench sim shim python c10d research; do
     [ -e "${file%/*}/$name" ] || [ -e "$dir/$name" ] || [ -e "include/$name" ] && continue
     case $file:$name in bench/kernels.c:kernel*.h | bench/price.c:build_comm.h | bench/recording.c:* | bench/host_pointers.c:* | bench/scale.c:* | bench/starting.c:*) continue ;; # these measure internals
       shim/*:net.h | shim/*:calls.h) continue ;; esac # shim/ contains the network of mpi/
-    case $header in \"*) echo "$file:$line: $name is no public header" ;; esac
+    case $header in \"*) echo "$file:$line: $name is not a public header" ;; esac
     [ -z "$(find src -path "*/$name" 2>/dev/null)" ] || echo "$file:$line: $name is internal"
   done
-done | law "cli/, examples/ and the like include public headers only"
+done | law "cli/, examples/ and other users of the library include public headers only"
 
 # Every atomic access stronger than relaxed has its model's order, or a reason.
 $python tools/orders.py 2>&1 | law "memory orders are those of the models"
@@ -124,7 +124,7 @@ $python tools/orders.py 2>&1 | law "memory orders are those of the models"
 # ---- symbols that the library uses, holds and exports ----
 lib=$BUILD/libtutti.a so=$BUILD/libtutti.so
 if [ ! -e "$lib" ] || [ ! -e "$so" ]; then
-  echo "not ok - $lib and $so are built"
+  echo "not ok - $lib and $so exist"
   exit 1
 fi
 nm -A -u "$lib" 2>/dev/null | awk '{print $1 $NF}' | sed -E 's/^[^:]*://' |

@@ -15,7 +15,7 @@ near() {
   shift 3
   job run -n "$ranks" env TUTTI_FIRST_NUMBER="$first" "$set" "$BUILD/tests/$@"
   grep -a '^not ok\|^#' "$work/out" >>"$work/err"
-  check "$* on $ranks ranks from number $first on, $set" all "status 0" 'grep -q ^ok "$work/out"' "$passes"
+  check "$* on $ranks ranks, first number $first, $set" all "status 0" 'grep -q ^ok "$work/out"' "$passes"
 }
 for first in $K31 $K32; do
   near $first 2 TUTTI_COPIES=none mp_cover
@@ -33,7 +33,7 @@ for wire in ucx tcp tls; do
     over 3 $apart mp_cover
     over 3 0,0,1 mp_cover
   else
-    skip "over $wire" "libtutti_$wire.so was not built" 2 && n=$((n + 2))
+    skip "over $wire" "no libtutti_$wire.so in the build" 2 && n=$((n + 2))
   fi
 done
 unset TUTTI_NET

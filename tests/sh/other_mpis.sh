@@ -59,9 +59,9 @@ for mpi in ompi mpich abi; do
     mpich) stub_of mpich libmpich.so.12 libmpixx.so.12 libmpich.so.12 ;;
   esac >"$work/out" 2>"$work/err" || { ok "$mpi: the stub is built" false; continue; }
   export LD_LIBRARY_PATH=$work/${mpi/abi/mpich}
-  beside $mpi 2 "Allreduce Reduce Reduce_scatter Reduce_scatter_block" drop_ops
-  beside $mpi 2 "Allgather Allgatherv Bcast" drop_types
-  beside $mpi 2 "Allreduce Barrier Iallreduce Ibcast Iallgather Ibarrier Ireduce Ireduce_scatter \
+  compared $mpi 2 "Allreduce Reduce Reduce_scatter Reduce_scatter_block" drop_ops
+  compared $mpi 2 "Allgather Allgatherv Bcast" drop_types
+  compared $mpi 2 "Allreduce Barrier Iallreduce Ibcast Iallgather Ibarrier Ireduce Ireduce_scatter \
     Ireduce_scatter_block Allreduce_init Bcast_init" drop_requests multiple
   one_node $mpi
   run_mpi "$(starter $mpi)" -n 2 "$BUILD/tests/$mpi/mpi_few"
@@ -79,7 +79,7 @@ for pair in ompi:mpich ompi:abi mpich:abi abi:ompi abi:mpich; do
   else
     run_mpi "$(starter $mpi)" -n 2 env LD_PRELOAD="${yields[$mpi]} $(realpath "$BUILD")/libtutti_pmpi_${pair%:*}.so" TUTTI_REPORT=1 "$BUILD/tests/$mpi/drop_types"
     ok "the library for ${pair%:*} in a program of $mpi: the MPI has all calls, and a line says so" all 'status 0' 'has "^ok"' '! has "^not ok"' \
-      'says "nothing is taken over: what runs is .*, and this library is for"'
+      'says "nothing is taken over: this library is for .*, but the program runs"'
   fi
   n=$((n + 1))
 done
@@ -116,7 +116,7 @@ done
 
 mpi=mpich
 if [ ! -e "$work/mpich/stub.o" ]; then
-  skip "libmpi.so.12" "there is no stub" 4
+  skip "libmpi.so.12" "the stub was not made" 4
   n=$((n + 1))
 else
   hidden_sources
@@ -127,7 +127,7 @@ else
   by_name "libmpi.so.12, in a program that has another MPI, too" \
     'serves Allreduce && says "this process has two MPIs, .*; the collectives of .*/libmpi.so.12 are taken over"' \
     libmpi.so.12 "$work/other/libmpich.so.12"
-  by_name "an MPI by a name that no known one has" 'says "nothing is taken over: what runs is A stub of an MPI, and this library is for MPICH"' libothers.so.1
+  by_name "an MPI by a name that no known one has" 'says "nothing is taken over: this library is for MPICH, but the program runs A stub of an MPI"' libothers.so.1
 fi
 ok "no process is left" gone
 echo "1..$((n + 1))"

@@ -7,7 +7,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
-. "${BASH_SOURCE%/*}/../support/meanwhile.bash"
+. "${BASH_SOURCE%/*}/../support/in_background.bash"
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && everything=1 || everything=
 n=0 seconds=${everything:+900}
 # The MPIs' leaks at exit come from plugins that are already unloaded, so they have no symbols.
@@ -109,8 +109,8 @@ whole() { # MPI
 # The scenes with a rank that sleeps.
 scenes() { # MPI
   case $1 in
-    ompi) seconds=110 meanwhile over ompi 3 $apart mp_scenes && seconds=110 meanwhile over ompi 4 0,1 mp_scenes ;;
-    mpich) seconds=110 meanwhile over mpich 2 $apart mp_scenes ;;
+    ompi) seconds=110 in_background over ompi 3 $apart mp_scenes && seconds=110 in_background over ompi 4 0,1 mp_scenes ;;
+    mpich) seconds=110 in_background over mpich 2 $apart mp_scenes ;;
   esac
 }
 
@@ -122,7 +122,7 @@ launched() { # MPI
 
 for mpi in ompi $(brief || echo mpich); do
   has $mpi || continue
-  meanwhile launched $mpi
+  in_background launched $mpi
   [ "$everything" ] || brief || scenes $mpi
   told # at most ten ranks at once: with more, two cores are too slow for the time limits
 done

@@ -2,7 +2,7 @@
 # all this one, and TUTTI_NODES defines the nodes; or network namespaces (bench/netns.sh), where somebody listens, or a cable is cut.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
-. "${BASH_SOURCE%/*}/../support/meanwhile.bash"
+. "${BASH_SOURCE%/*}/../support/in_background.bash"
 . "${BASH_SOURCE%/*}/../support/over.bash"
 unset TUTTI_NET TUTTI_KEY TUTTI_INTERFACE TUTTI_TLS
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
@@ -10,9 +10,9 @@ case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
 # ---- programs, and deaths, over $wire ----
 programs() {
   had=()
-  brief || meanwhile over 4 0,1 mp_scenes
-  brief || meanwhile over 3 $apart mp_parting
-  brief || for nodes in $apart 0,0,1; do meanwhile over 3 $nodes mp_told; done
+  brief || in_background over 4 0,1 mp_scenes
+  brief || in_background over 3 $apart mp_parting
+  brief || for nodes in $apart 0,0,1; do in_background over 3 $nodes mp_told; done
   for p in 1 2 3 5 ${everything:+4 6 7 8 9}; do over $p $apart mp_cover; done
   for nodes in 0,0,1 0,1,1,0,2; do over 5 $nodes mp_cover; done
   over 3 $apart mp_exact
@@ -73,7 +73,7 @@ else
   programs
 fi
 
-# ---- what it needs, and what it does not use ----
+# ---- its dependencies, and what it does not use ----
 TUTTI_NODES=0,1 TUTTI_RAILS=eth0,eth1 TUTTI_LOG=warn job run --hosts "$(list 2)" "$BUILD/examples/hello"
 check "TUTTI_RAILS is not used, and a line says so" all "status 0" "says 'TUTTI_RAILS is not used: over TCP and TLS, one connection'"
 for net in tls tcp; do

@@ -1,7 +1,7 @@
 # over_ucx.sh - programs with several ranks over UCX. The hosts are all this one; TUTTI_NODES defines the
 # nodes. Without UCX only the test that needs none runs. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
-. "${BASH_SOURCE%/*}/../support/meanwhile.bash"
+. "${BASH_SOURCE%/*}/../support/in_background.bash"
 wire=ucx
 . "${BASH_SOURCE%/*}/../support/over.bash"
 export UCX_TLS=tcp,self
@@ -14,9 +14,9 @@ if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
   TUTTI_NODES=0,1 TUTTI_NET=ucx job run --hosts "$(list 2)" "$BUILD/examples/hello"
   check "two nodes that need UCX: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" -ge 1 ]'
 else
-  brief || meanwhile over 4 0,1 mp_scenes
-  brief || meanwhile over 3 $apart mp_parting
-  brief || for nodes in $apart 0,0,1; do meanwhile over 3 $nodes mp_told; done
+  brief || in_background over 4 0,1 mp_scenes
+  brief || in_background over 3 $apart mp_parting
+  brief || for nodes in $apart 0,0,1; do in_background over 3 $nodes mp_told; done
   for p in 1 2 3 4 5 6 ${everything:+7 8 9}; do over $p $apart mp_cover; done
   for nodes in 0,0,1 0,1 0,1,1,0,2; do over 5 $nodes mp_cover; done
   over 3 $apart mp_exact
@@ -46,7 +46,7 @@ else
     '[ "$(grep -cE "rank (0 .*$said 1|1 .*$said 2) on .*: Destination is unreachable" "$work/err")" = 3 ]' \
     '[ "$(grep -oE "$said [12] on" "$work/err" | sort -u | wc -l)" = 1 ]'
   TUTTI_NET=no/such TUTTI_NODES=0,1 job run -k --hosts "$(list 2)" "$BUILD/examples/hello"
-  check "a network that is not there: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" = 2 ]'
+  check "a missing network: an error on all ranks" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" = 2 ]'
   for mpi in ompi $(brief || echo mpich); do
     . "${BASH_SOURCE%/*}/../support/mpi.bash"
     if [ ! -x "$BUILD/tests/$mpi/mp_cover" ] || ! has_starter $mpi; then
@@ -62,7 +62,7 @@ else
       [ $nodes = - ] && set -- || set -- TUTTI_NODES=$nodes
       rc=0
       env "$@" TUTTI_NET="$(readlink -f "$BUILD")/libtutti_ucx.so" timeout 60 "$(starter $mpi)" -n 2 "$BUILD/tests/$mpi/mpi_beside" $level >"$work/out" 2>"$work/err" </dev/null || rc=$?
-      check "TUTTI_NET=ucx under $mpi, $level, nodes $nodes: MPI goes on beside it" all "status 0" '[ "$(grep -c ^ok "$work/out")" = 8 ]'
+      check "TUTTI_NET=ucx under $mpi, $level, nodes $nodes: MPI makes progress, too" all "status 0" '[ "$(grep -c ^ok "$work/out")" = 8 ]'
     done
   done
 fi

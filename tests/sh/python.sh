@@ -87,20 +87,20 @@ abort='rank 1 aborted: it raised ValueError: bad batch$'
 fault "a rank raises while the others wait" raises "" 1 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" \
   '^ValueError: bad batch' "$crash"
 abort="rank 1 aborted: it raised KeyError: 'epoch'"
-fault "in a with block, and goes on" raises_in_block "" 0 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" \
-  'rank 1: goes on, <tutti.Comm, freed>, <tutti.Request, running>' "$crash"
+fault "a rank raises in a with block and continues" raises_in_block "" 0 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" \
+  'rank 1: continues, <tutti.Comm, freed>, <tutti.Request, running>' "$crash"
 abort='rank 1 aborted: it raised RuntimeError: while it is in flight'
-fault "with something in flight" raises_in_flight "" 1 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" "$crash"
+fault "a rank raises with an operation in flight" raises_in_flight "" 1 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" "$crash"
 lost='rank 1 \(pid [0-9]+\) died, it exited with status 3; rank [02] waited for it in allreduce'
 fault "a rank exits" exits "" 3 "$(heard 0 PeerLost "$lost")" "$(heard 2 PeerLost "$lost")" "$crash"
 lost='rank 1 \(pid [0-9]+\) died, killed by SIGKILL; rank [02] waited for it in allreduce'
-fault "a rank is killed, the others go on" killed "" 137 "$(heard 0 PeerLost "$lost")" "$(heard 2 PeerLost "$lost")" \
-  'rank 0: goes on with 2, sum 2' 'rank 2: goes on with 2, sum 2' "$crash"
-fault "one comes in its place" respawned "--respawn 1" 0 "$(heard 0 PeerLost "$lost")" 'rank 0: goes on, 3 ranks, 1 new, sum 3' \
-  'a newcomer, 3 ranks, 1 new, sum 3' "$crash"
+fault "a rank is killed, and the others continue" killed "" 137 "$(heard 0 PeerLost "$lost")" "$(heard 2 PeerLost "$lost")" \
+  'rank 0: continues with 2, sum 2' 'rank 2: continues with 2, sum 2' "$crash"
+fault "a new rank replaces it" respawned "--respawn 1" 0 "$(heard 0 PeerLost "$lost")" 'rank 0: continues, 3 ranks, 1 new, sum 3' \
+  'a joiner, 3 ranks, 1 new, sum 3' "$crash"
 forked='this process was forked from one that uses tutti'
 abort='rank 1 aborted: it raised RuntimeError: worker ended with 5'
-fault "a forked worker touches the group, and its rank gives up" forks "" 1 "$(heard 1 StateError "$forked")" \
+fault "a forked worker uses the group, and its rank exits" forks "" 1 "$(heard 1 StateError "$forked")" \
   "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" "$crash"
 export TUTTI_TIMEOUT=0.7
 fault "the same, and its rank hangs" worker_hangs "" 0 "$(heard 1 StateError "$forked")" \
@@ -121,11 +121,11 @@ fault "finalize is the last call" ends_early "" 0 "$(heard 0 StateError '.*final
   "$(heard 0 StateError 'this communicator was freed before')"
 
 rc=0 && TUTTI_LIBRARY=/nowhere/libtutti.so.0 $python -c 'import tutti' >"$work/out" 2>"$work/err" || rc=$?
-ok "no library: a sentence" says 'ImportError: tutti: the library cannot be loaded \(TUTTI_LIBRARY\).*/nowhere'
+ok "a missing library: an error" says 'ImportError: tutti: the library cannot be loaded \(TUTTI_LIBRARY\).*/nowhere'
 rc=0 && TUTTI_ALGO=nonsense $python -c 'import tutti; tutti.init()' >"$work/out" 2>"$work/err" || rc=$?
-ok "a warning is heard" says "nonsense"
+ok "a warning goes to stderr" says "nonsense"
 rc=0 && TUTTI_EXPLAIN=1 $python -c 'import tutti; tutti.allreduce(bytearray(9))' >"$work/out" 2>"$work/err" || rc=$?
-ok "and so is what runs, if that is asked for" says '^allreduce of 9 B on 1 rank'
+ok "TUTTI_EXPLAIN=1 prints the plan to stderr" says '^allreduce of 9 B on 1 rank'
 rc=0 && timeout 60 $python "$here/overhead.py" 3000 12 >"$work/out" 2>"$work/err" || rc=$?
 ok "a call of 4 bytes costs at most 12 times what C by ctypes does" all 'status 0' '[ "$(grep -c " us  " "$work/out")" -ge 10 ]'
 cat "$work/out"
@@ -174,7 +174,7 @@ installed() {
   local dest=$work/dest prefix=/opt/tutti folder venv=$work/venv
   ok "make install" quiet_make install PREFIX=$prefix DESTDIR="$dest"
   folder=$(dirname "$(find "$dest" -path '*/tutti/py.typed' -printf '%h\n')")
-  ok "the package finds the library beside which it is installed" \
+  ok "the package finds the library of its installation" \
     plainly env PYTHONPATH="$folder" "$dest$prefix/bin/tutti" run -n 2 $python -c "$sums"
   ok "and it is that one" all '[ "$(grep -cF "2 $folder/tutti/__init__.py" "$work/out")" = 2 ]' quiet
   quiet_make uninstall PREFIX=$prefix DESTDIR="$dest"
@@ -195,7 +195,7 @@ installed() {
   ok "a virtual environment that sees the system's packages" plainly $python -m venv --system-site-packages "$venv"
   ok "pip install --no-build-isolation ." eval \
     '"$venv/bin/pip" install --no-index --no-build-isolation . >"$work/out" 2>"$work/err"'
-  ok "python3 there has it, with a library of its own" plainly "$TUTTI" run -n 2 "$venv/bin/python3" -c "$sums"
+  ok "python3 of the venv imports it, with the library of the package" plainly "$TUTTI" run -n 2 "$venv/bin/python3" -c "$sums"
   ok "and it is that one, too" all '[ "$(grep -cE "2 $venv/.*/site-packages/tutti/__init__.py" "$work/out")" = 2 ]' quiet
   if ls "$BUILD"/c10d/_c10d*.so >/dev/null 2>&1; then
     ok "and the backend of PyTorch that was built" plainly "$venv/bin/python3" -c \

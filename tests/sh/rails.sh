@@ -47,7 +47,7 @@ for each in eth0,eth1 eth1,eth0 eth0; do
 done
 
 TUTTI_RAILS=eth0,nosuch0 hosts 2 1 -k "$BUILD/examples/hello"
-check "a device that is not there: a sentence on all" all "status 1" \
+check "a missing device: an error on all ranks" all "status 1" \
   '[ "$(grep -c "UCX .* nosuch0" "$work/err")" -ge 1 ]' '[ "$(grep -c "rank [01]" "$work/err")" -ge 1 ]'
 TUTTI_RAILS=eth0,eth1,eth0,eth1,eth0 hosts 2 1 -k "$BUILD/examples/hello"
 check "five devices: a sentence" all "status 1" 'grep -q "TUTTI_RAILS names more than 4 devices" "$work/err"'

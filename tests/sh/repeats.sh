@@ -27,7 +27,7 @@ for n in 2 ${TUTTI_TEST_ALL:+3} 5; do
   same_as "a thread drives operations in flight" TUTTI_PROGRESS_THREAD=1
   (while :; do :; done) &
   busy=$!
-  same_as "beside one that takes a core"
+  same_as "while another process takes a core"
   kill $busy
   wait $busy 2>/dev/null
 done

@@ -59,7 +59,7 @@ job plan price 'generalized(r=3)' -P 1000 --size 8 --net $flat
 ok "no proof of a plan that was not named" all "status 0" \
   "grep -q '^! generalized(r=3): on 1000 ranks the prover is not asked whether it gives the same bits' $work/out"
 job explain -P 5000 --size 8 --net $flat --algo 'generalized(r=3)'
-ok "nor beyond 4096 ranks of what somebody did" all "status 0" \
+ok "no proof beyond 4096 ranks, even of a plan that was named" all "status 0" \
   "grep -q 'generalized(r=3): on more than 4096 ranks the prover is not asked' $work/out"
 
 # The table of commercial machines agrees with `tutti plan price`: one cell of each machine, and the ring's formula.
@@ -93,4 +93,4 @@ for machine, few in (("infiniband", 64), ("leaf-spine", 96)):  # a longer ring t
 PY
   status 0
 }
-ok "prices on machines that one can buy are those of docs/scale.md; a ring takes what its form says" machines
+ok "predicted times of commercial machines are those of docs/scale.md; a ring takes the time of its formula" machines

@@ -24,14 +24,14 @@ PY
   ok "simulation: $name" test $rc = 0
 }
 
-sim "what tutti chooses is right, and takes what the price says, to 3 %" <<'PY'
+sim "tutti's choice has the right result and takes the estimated time, to 3 %" <<'PY'
 for ranks in (2, 3, 7, 8, 13, 37):
     for kind in ("float", "int32"):
         for size, run in sim("flat", ranks, "tutti", [4, 428, 9216, 102400, 1 << 20], type=kind).items():
             assert run.verdict == "ok", (ranks, kind, size, run)
             assert abs(run.seconds / run.predicted - 1) < 0.03, (ranks, kind, size, run)
 PY
-sim "LogGP: messages leave while others are on their way, and take what the price says" <<'PY'
+sim "LogGP: messages overlap on the way and take the estimated time" <<'PY'
 for ranks in (7, 8, 16):
     # with `doubling` on 7 ranks, some ranks wait for an extra rank, and the others run ahead
     for plan, most in (("doubling@1", 0.05 if ranks != 7 else 0.5), ("two-shot@1", 0.03), ("fold(halving)@1", 0.03), ("fold(halving)@2", 0.15), ("fold(ring)@2", 0.08)):
@@ -50,7 +50,7 @@ for key, run in stored.of.items():
     assert run._replace(predicted=before[key].predicted) == before[key], run
     assert not key[3].startswith("tutti") or "slice" in run.plan or 0.7 < run.seconds / run.predicted < 1.4, (key, run)
 PY
-sim "every plan of 5, 6 and 8 ranks is right, and none is faster than its price by much" <<'PY'
+sim "every plan of 5, 6 and 8 ranks has the right result, and no plan is much faster than its estimate" <<'PY'
 import json, subprocess
 for ranks in (5, 6, 8):
     out = subprocess.run([os.environ["BUILD"] + "/tutti", "plan", "price", "all", "-P", str(ranks), "--size", "64k",
@@ -74,7 +74,7 @@ for slices in (2, 3, 4, 8, 16):
     # slices that use a rank's link simultaneously share it, which the model ignores
     assert 0.95 < cut.seconds / cut.predicted < 1.5, (slices, cut)
 PY
-sim "tori, fat trees and dragonflies: what tutti chooses takes what the price says, to 8 %; all ranks begin at once" <<'PY'
+sim "tori, fat trees and dragonflies: tutti's choice takes the estimated time, to 8 %; all ranks begin simultaneously" <<'PY'
 import topologies
 for network in ("torus:5x5", "torus:2x3x4", "fat-tree:4x6x2", "fat-tree:3x4x4", "dragonfly:3x4x2", "shuffled-torus:2x2"):
     ranks = topologies.ranks_of(network)
@@ -87,7 +87,7 @@ for network in ("torus:5x5", "torus:2x3x4", "fat-tree:4x6x2", "fat-tree:3x4x4", 
         most = 0.4 if network == "torus:2x3x4" else 0.08
         assert abs(run.seconds / run.predicted - 1) < most or network.startswith("shuffled"), (network, size, run)
 PY
-sim "places that are not known: all-to-alls take what the price says, and what SMPI's takes; single messages take more" <<'PY'
+sim "unknown placement: an all-to-all takes the estimated time and that of SMPI's; single messages take longer" <<'PY'
 import topologies
 for network in ("shuffled-torus:4x4", "shuffled-fat-tree:4x4x2", "shuffled-dragonfly:3x3x2"):
     ranks, sizes = topologies.ranks_of(network), (1024, 64 << 10, 1 << 20)
@@ -125,7 +125,7 @@ except ValueError as e:
 run = sim("flat", 4, "tutti:nonsense", [4])[4]
 assert run.seconds is None and "nonsense" in run.plan, run
 PY
-sim "a plan that the library refuses is no result, though another one ran" <<'PY'
+sim "a plan that the library refuses gives no result, even though another plan ran" <<'PY'
 for kind, verdict in (("float", "refused"), ("int32", "ok")):  # ranks would differ in a float's last bits
     run = sim("flat", 7, "tutti:generalized(latency)", [4096], type=kind)[4096]
     assert run.verdict == verdict and bool(run.seconds) == (verdict == "ok"), run

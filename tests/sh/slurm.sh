@@ -31,7 +31,7 @@ ok "they met by Slurm's variables, and talk through UCX" err_has '4 ranks met in
 INSECURE= srun_on 2 TUTTI_CONNECT_TIMEOUT=5 "$hello"
 ok "without a secret ranks of two hosts do not meet, and say what to do" all '[ $rc -ne 0 ]' "says 'set TUTTI_KEY to the same secret on all ranks'"
 INSECURE= srun_on 2 TUTTI_KEY=0123456789abcdef "$hello"
-ok "ranks of a job with a key of its own" out_has 'sum is 6$' 4
+ok "ranks of a job with TUTTI_KEY" out_has 'sum is 6$' 4
 
 # without Slurm's variables only PMIx provides the rank
 SRUN=--mpi=pmix srun_on 2 -u SLURM_PROCID -u SLURM_STEP_NUM_TASKS -u SLURM_STEP_NODELIST "$hello"

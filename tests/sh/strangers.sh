@@ -54,7 +54,7 @@ check "TUTTI_INTERFACE names a device" all "status 0" "$two"
 torchrun "127.0.0.1:$port" TUTTI_INTERFACE=127.0.0.1
 check "... or an address of one" all "status 0" "$two"
 torchrun "127.0.0.1:$port" TUTTI_INTERFACE=nothing7
-check "... and a sentence names an interface that the host lacks" all "! status 0" "says 'TUTTI_INTERFACE=nothing7 is no device of this host'"
+check "... and a sentence names an interface that the host lacks" all "! status 0" "says 'TUTTI_INTERFACE=nothing7 is neither a device of this host'"
 other=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -m 1 '^[0-9.]*$')
 TUTTI_INTERFACE=lo background aggregator -p 0
 until grep -q port "$work/out" 2>/dev/null; do sleep 0.05; done

@@ -18,7 +18,7 @@ for kind in $kinds; do
     rm -f "$STATE"
     job run -n 2 $python $prog undisturbed
     loss=$(sed -n 's/^fine: 2 ranks, loss //p' "$work/out" | head -1)
-    ok "$kind: an undisturbed run, a world made anew" all 'status 0' "[ '$loss' ]" "same_loss 2 2" 'count "^anew: 2 ranks" 2'
+    ok "$kind: a run without failures, then a new world" all 'status 0' "[ '$loss' ]" "same_loss 2 2" 'count "^new world: 2 ranks" 2'
     ok "$kind: without a group of tutti's" all \
       'count "^tutti: shrink: there is no default process group; call init_process_group(\"tutti\") first" 2' \
       'count "^tutti: grow: there is no default process group" 2' "count \"^tutti: shrink: the default process group is gloo's\" 2"

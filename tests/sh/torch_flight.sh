@@ -23,7 +23,7 @@ for kind in $kinds; do
   ok "$kind: a timeout: each rank writes its last operations" all 'status 0' 'count "waited 2.* s for rank 1" 3' \
     "read_files rank_ '^4 collectives, .*: started, started, started\$'" \
     "grep -q '\"profiling_name\": \"nccl:all_reduce\"' '$work/words_0.json'" '[ -s "$work/words_1.json" ] && [ -s "$work/words_2.json" ]'
-  ok "$kind: a folder that is not there" grep -q 'TORCH_NCCL_DEBUG_INFO_TEMP_FILE: the flight record is not written' "$work/err"
+  ok "$kind: a missing folder" grep -q 'TORCH_NCCL_DEBUG_INFO_TEMP_FILE: the flight record is not written' "$work/err"
   [ "$kind" = "${kinds%% *}" ] || [ "${TUTTI_TEST_ALL:-}" = 1 ] || continue # only the full test runs each kind
   forked 1 TORCH_FR_BUFFER_SIZE=4 $prog ring
   ok "$kind: as many as TORCH_FR_BUFFER_SIZE says" all 'status 0' 'count "^kept .7, 8, 9, 10.$" 1'

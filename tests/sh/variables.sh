@@ -30,15 +30,15 @@ ok "every variable of the table is read" '[' -z "$(comm -23 "$work/said" "$work/
 # ---- the warning ----
 job run -n 2 env TUTTI_TIMOUT=30 "$hello"
 ok "a misspelled variable is told once, with the name that is near" all "status 0" one_line \
-  "says 'TUTTI_TIMOUT is no setting of tutti, and has no effect; did you mean TUTTI_TIMEOUT\?'"
+  "says 'TUTTI_TIMOUT is not a variable of tutti and has no effect; did you mean TUTTI_TIMEOUT\?'"
 job run -n 2 env TUTTI_WHATEVER_THIS_IS=1 "$hello"
-ok "if no name is near, none is offered" all "status 0" one_line "says 'no effect .\`tutti help variables'"
+ok "no suggestion if no name is similar" all "status 0" one_line "says 'no effect .\`tutti help variables'"
 job run -n 2 env TUTTI_ROOT=/opt TUTTI_TEST_ALL=1 TUTTI_HOME=/opt "$hello"
 ok "those of module files and of the tests are known" all "status 0" quiet
 job run -n 2 env MYTUTTI_X=1 TUTTI=1 "$hello"
 ok "other names are none of tutti's" all "status 0" quiet
 TUTTI_ALGOS=ring job explain -P 4 --size 1KiB
-ok "a command says it, too" all "status 0" one_line "says 'explain: TUTTI_ALGOS is no setting .*mean TUTTI_ALGO\?'"
+ok "a command says it, too" all "status 0" one_line "says 'explain: TUTTI_ALGOS is not a variable .*mean TUTTI_ALGO\?'"
 job variables
 ok "\`tutti variables\` names the help" all "status 2" "says 'tutti help variables'"
 exit $bad

@@ -29,9 +29,9 @@ serves() {
 }
 same() { diff "$work/plain" "$work/out" >"$work/differ" || { sed 's/^/# /' "$work/differ" | head -5; return 1; }; }
 
-# beside MPI RANKS "FUNCTIONS" PROGRAM [ARGUMENTS]: both runs simultaneously, because startup takes most
+# compared MPI RANKS "FUNCTIONS" PROGRAM [ARGUMENTS]: both runs simultaneously, because startup takes most
 # of the time.
-beside() {
+compared() {
   local mpi=$1 ranks=$2 functions=$3 program=$BUILD/tests/$1/$4
   shift 3
   [ -e "$program" ] || { skip "$mpi: $1" "it could not be built here: no Fortran compiler with this MPI's modules" 2; n=$((n + 1)); return; }

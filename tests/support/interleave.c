@@ -108,7 +108,7 @@ void interleave_fail(const char *format, ...) {
     for (int i = 0; i < length && n < sizeof interleave_wrong; i++)
       n += (size_t)snprintf(
           interleave_wrong + n, sizeof interleave_wrong - n,
-          list[i].to == EVENT ? "; at point %u the event" : "; at point %u rank %d goes on",
+          list[i].to == EVENT ? "; at point %u the event" : "; at point %u rank %d continues",
           list[i].at, list[i].to);
   }
   if (now != NOBODY) go_to(NOBODY); /* never to return */

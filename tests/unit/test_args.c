@@ -285,8 +285,8 @@ static void messages(void **state) {
   REFUSES(tutti_recv(NULL, x, 4, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "tutti_recv: comm is NULL");
   REFUSES(tutti_send(c, NULL, 4, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "tutti_send: src is NULL");
   REFUSES(tutti_recv(c, NULL, 4, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "tutti_recv: dst is NULL");
-  REFUSES(tutti_send(c, x, 4, TUTTI_DOUBLE, 3), TUTTI_ERR_ARG, "peer 3 is no rank of 0..2");
-  REFUSES(tutti_recv(c, x, 4, TUTTI_DOUBLE, -1), TUTTI_ERR_ARG, "peer -1 is no rank of 0..2");
+  REFUSES(tutti_send(c, x, 4, TUTTI_DOUBLE, 3), TUTTI_ERR_ARG, "peer 3 is not a rank of 0..2");
+  REFUSES(tutti_recv(c, x, 4, TUTTI_DOUBLE, -1), TUTTI_ERR_ARG, "peer -1 is not a rank of 0..2");
   REFUSES(tutti_send(c, x, (size_t)-1, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "count|negative");
   REFUSES(tutti_send(c, x, 4, (tutti_type)88, 0), TUTTI_ERR_TYPE, "type 88");
   REFUSES(tutti_recv(c, (char *)x + 1, 1, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "dst is not aligned");
@@ -324,7 +324,7 @@ static void others(void **state) {
   REFUSES(tutti_comm_set_helpers(comms[0], 3), TUTTI_ERR_ARG, "3 is not from 0 to 2");
   REFUSES(tutti_op_create(NULL, NULL, 1, &op), TUTTI_ERR_ARG, "fn is NULL");
   REFUSES(tutti_op_create(cover_user_op, NULL, 1, NULL), TUTTI_ERR_ARG, "op is NULL");
-  REFUSES(tutti_op_free(TUTTI_SUM), TUTTI_ERR_OP, "0 is no user-defined op");
+  REFUSES(tutti_op_free(TUTTI_SUM), TUTTI_ERR_OP, "0 is not a user-defined op");
   REFUSES(tutti_op_free((tutti_op)1500), TUTTI_ERR_OP, "1500");
   REFUSES(tutti_mem_alloc(NULL, 8, &memory), TUTTI_ERR_ARG, "comm is NULL");
   REFUSES(tutti_mem_alloc(comms[0], 8, NULL), TUTTI_ERR_ARG, "memory is NULL");
@@ -381,8 +381,8 @@ static void scaled_sums(void **state) {
   tutti_op op, again;
   (void)state;
   REFUSES(tutti_op_create_scaled(2, NULL), TUTTI_ERR_ARG, "tutti_op_create_scaled: op is NULL");
-  REFUSES(tutti_op_create_scaled(NAN, &op), TUTTI_ERR_ARG, "nan, is no finite number");
-  REFUSES(tutti_op_create_scaled(-INFINITY, &op), TUTTI_ERR_ARG, "-inf, is no finite number");
+  REFUSES(tutti_op_create_scaled(NAN, &op), TUTTI_ERR_ARG, "nan, is not a finite number");
+  REFUSES(tutti_op_create_scaled(-INFINITY, &op), TUTTI_ERR_ARG, "-inf, is not a finite number");
   assert_int_equal(tutti_op_create_scaled(2, &op), TUTTI_OK);
   assert_string_equal(tutti_op_name(op), "scaled");
   for (int t = 0; t < TUTTI_TYPE_COUNT; t++)
@@ -420,7 +420,7 @@ static void too_many_ops(void **state) {
   assert_int_equal(n, 1000);
   REFUSES(tutti_op_create(cover_user_op, NULL, 1, &ops[n]), TUTTI_ERR_MEMORY, "free some");
   while (n > 0) assert_int_equal(tutti_op_free(ops[--n]), TUTTI_OK);
-  REFUSES(tutti_op_free(ops[0]), TUTTI_ERR_OP, "no user-defined op");
+  REFUSES(tutti_op_free(ops[0]), TUTTI_ERR_OP, "not a user-defined op");
 }
 
 /* ---- settings ---- */

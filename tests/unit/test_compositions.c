@@ -96,7 +96,7 @@ static double price_of(tt_chooser *c, const tt_choice *choice, double bytes) {
   for (int i = 0; i < list->n; i++)
     if (list->at[i].slices == choice->slices && tt_plan_spec_equal(list->at[i].plan, choice->plan))
       return tt_curve_at(&list->at[i].curve, bytes);
-  fail_msg("%s is no candidate", choice->plan->text);
+  fail_msg("%s is not a candidate", choice->plan->text);
   return 0;
 }
 

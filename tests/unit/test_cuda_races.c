@@ -40,7 +40,7 @@ static const struct {
     [THIRD_STREAM] = {"events by way of a third stream", true},
     [HOST_WAITS] = {"the host waits for the stream", true},
     [HOST_ASKS] = {"the host asks until the stream is done", true},
-    [EVENT_ASKED] = {"the host asks until the event is there", true},
+    [EVENT_ASKED] = {"the host polls until the event has completed", true},
     [CONTEXT] = {"the host waits for the context", true},
     [BLOCKING] = {"the legacy stream and a blocking one", true},
     [WORD_OF_HOST] = {"the host, which waits, and then writes a word that the stream waits for",
@@ -80,7 +80,7 @@ static const struct {
     [UP] = {"a copy to its own end writes what the other reads", true},
     [UP_NEXT] = {"it reads only, as the other does", false},
     [KERNEL] = {"a kernel stores into what a copy reads", true},
-    [KERNEL_NEXT] = {"a kernel stores beside what a copy reads", false},
+    [KERNEL_NEXT] = {"a kernel stores next to the bytes that a copy reads", false},
     [KERNEL_READS] = {"a kernel loads what a copy reads", false},
 };
 

@@ -150,7 +150,7 @@ static void who_dies_telling_is_told_of(void **state) {
   assert_int_equal(tt_ctrl_aborted(&room, reason, sizeof reason), TUTTI_OK);
   tt_ctrl_finish_abort(&room, segment, ANOTHER);
   assert_int_equal(tt_ctrl_aborted(&room, reason, sizeof reason), TUTTI_ERR_PEER_LOST);
-  snprintf(want, sizeof want, "process %d died, while it told why it is over", (int)child);
+  snprintf(want, sizeof want, "process %d died while it reported a failure", (int)child);
   assert_string_equal(reason, want);
   tt_ctrl_finish_abort(&room, segment, LIVES); /* only once */
   assert_int_equal(room.aborting_by, 1 + ANOTHER);

@@ -195,7 +195,7 @@ static void mutated(void **unused) {
     }
     refused++;
   }
-  printf("# %d texts: %d are no schedules, %d still right; the longest took %.2f s\n", rounds,
+  printf("# %d texts: %d are not schedules, %d are still right; the longest took %.2f s\n", rounds,
          refused, proven, longest);
   assert_true(refused > rounds / 8);
 }

@@ -84,8 +84,8 @@ typedef struct scene {
 
 /* clang-format off */
 static const scene scenes[] = {
-  {"short vectors beside flags", "one-shot", 2, MAPPED, {SUM(4), SUM(40)}, 2, NONE, 2, 3},
-  {"short vectors beside flags", "one-shot", 3, MAPPED, {SUM(4), SUM(40)}, 1, NONE, 1, 2},
+  {"short vectors in flag lines", "one-shot", 2, MAPPED, {SUM(4), SUM(40)}, 2, NONE, 2, 3},
+  {"short vectors in flag lines", "one-shot", 3, MAPPED, {SUM(4), SUM(40)}, 1, NONE, 1, 2},
   {"groups in rounds", "multiplying(radix=2)", 4, MAPPED, {SUM(4), SUM(60)}, 1, NONE, 1, 2},
   {"one-shot, mapped", "one-shot", 2, MAPPED, {SUM(LONG), IN_PLACE(LONG)}, 2, NONE, 2, 3},
   {"one-shot, copied", "one-shot", 2, COPIED, {SUM(LONG), SUM(LONG)}, 2, NONE, 2, 2},

@@ -253,7 +253,7 @@ static void no_rendezvous_is_said(void **state) {
   assert_true(g.took < 10);
   listen(listener, 4);
   for (int i = 0; i < 3; i++) { /* rank 0 detects that the port is taken, and all ranks report it */
-    static const char *const hears[] = {"127.0.0.1|TUTTI_PORT|is no rendezvous",
+    static const char *const hears[] = {"127.0.0.1|TUTTI_PORT|is not a rendezvous",
                                         "127.0.0.1|TUTTI_PORT|has closed the connection",
                                         "127.0.0.1|TUTTI_PORT|does not answer as"};
     stranger s = {.listener = listener, .says = i == 0, .ms = i < 2 ? 200 : 20000};

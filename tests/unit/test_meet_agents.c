@@ -53,7 +53,7 @@ static void the_others_hear_it(void **state) {
     int ranks, per_host, victim; /* one more rank is expected */
     const char *near, *far;      /* the messages on ranks of its host, and on all others */
   } cases[] = {
-      {"the agent of a host", 6, 3, 0, "by which the ranks of this host meet",
+      {"the agent of a host", 6, 3, 0, "which connects the ranks of this host",
        "rank 0 (|left before"},
       {"a rank of a host", 6, 3, 4, "rank 4 (|left before", "rank 4 (|left before"},
       {"an agent above others", 20, 1, 1, "", "left before all ranks|gone: an agent"},

@@ -184,7 +184,7 @@ static void plans_over_levels_are_candidates(void **state) {
     for (int i = 0; i < list->n; i++) assert_true(tt_candidates_price(c, list, i));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
       const tt_candidate *x = candidate(list, names[i]);
-      if (!x || !x->possible) fail_msg("%s is no candidate", names[i]);
+      if (!x || !x->possible) fail_msg("%s is not a candidate", names[i]);
       for (int k = 0; k < list->n; k++)
         if (&list->at[k] != x && strcmp(list->at[k].plan->text, names[i]) == 0)
           fail_msg("%s is one twice", names[i]);

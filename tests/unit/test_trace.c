@@ -222,7 +222,7 @@ static void no_trace_is_left_alone(void **state) {
   read_file();
   assert_string_equal(text, "my thesis\n");
   assert_int_equal(warnings, 1);
-  assert_non_null(strstr(warning, "is no trace of tutti's"));
+  assert_non_null(strstr(warning, "is not a trace of tutti's"));
 }
 
 static void a_folder_is_no_file(void **state) {

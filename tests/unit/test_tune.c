@@ -85,7 +85,7 @@ static void what_is_not_known_to_be_quiet_is_noisy(void **state) {
     const size_t all = strlen(r.note[1]), n = strlen(cases[c].words);
     assert_true(all > n);
     assert_string_equal(r.note[1] + all - n, cases[c].words);
-    assert_non_null(strstr(r.note[0], "4 times of plans; prices are off by a factor of"));
+    assert_non_null(strstr(r.note[0], "4 times of plans; estimates are off by a factor of"));
   }
 }
 
@@ -161,8 +161,8 @@ static void the_descent_ends_when_the_time_is_over(void **state) {
   tune_result late = {.figures = 0}, r = late;
   tune_fit(&(tune_points){at, 2}, false, cli_now() - 1, &late);
   tune_fit(&(tune_points){at, 2}, false, cli_now() + 60, &r);
-  assert_non_null(strstr(late.note[0], "the time was over"));
-  assert_null(strstr(r.note[0], "the time was over"));
+  assert_non_null(strstr(late.note[0], "the time ran out"));
+  assert_null(strstr(r.note[0], "the time ran out"));
   assert_int_equal(late.figures, r.figures);
   int moved = 0;
   for (int i = 0; i < r.figures; i++) moved += r.figure[i].value != late.figure[i].value;

@@ -115,7 +115,7 @@ static const struct {
     {HEAD "on 8f3c21a: x\n", "line 2, column 4|a stamp such as"},
     {HEAD "on 8F3C21AA: x\n", "line 2, column 4|a stamp such as"},
     {HEAD "on 8f3c21aa x\n", "line 2, column 4|a stamp such as"},
-    {HEAD "on 8f3c21aa: x\033[2Jy\n", "line 2, column 15|no text"},
+    {HEAD "on 8f3c21aa: x\033[2Jy\n", "line 2, column 15|not a printable character"},
     {HEAD ON "alreduce float sum same 0 4096 one-shot 1" REST,
      "line 3, column 1|a collective|alreduce"},
     {HEAD ON "allreduce - sum same 0 4096 one-shot 1" REST, "line 3, column 11|a type"},

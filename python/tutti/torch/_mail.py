@@ -76,7 +76,7 @@ class Message(WorkBase):
             self._mail.abort("it was interrupted while it waited")
             raise
         if not over:
-            raise RuntimeError(f"tutti: the operation was not done after {limit:g} s; it goes on")
+            raise RuntimeError(f"tutti: the operation did not finish within {limit:g} s; it continues in the background")
         if self._why is not None:
             raise self._why
         return True
@@ -139,7 +139,7 @@ class Mail:
     def _add(self, line: list[Message], message: Message) -> Message:
         with self._lock:
             if self._over:
-                raise RuntimeError("tutti: this process group's messages are over")
+                raise RuntimeError("tutti: this process group has been destroyed")
             line.append(message)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, daemon=True)

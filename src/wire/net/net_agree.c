@@ -332,8 +332,8 @@ static tutti_status net_agree_network(tt_wire *w, const tt_net_decision *d, int 
     if (d->member[r]) list[n++] = r;
   }
   if (!d->member[w->rank])
-    return tt_fail(TUTTI_ERR_PEER_LOST, "rank %d goes on without this rank, %d, which it has lost",
-                   d->by, w->rank);
+    return tt_fail(TUTTI_ERR_PEER_LOST,
+                   "rank %d lost contact with this rank, %d, and continues without it", d->by, w->rank);
   const int failed = m->net.pick(m->net.self, d->number, list, n, net);
   if (failed == TUTTI_NET_TAKEN)
     return tt_fail(TUTTI_ERR_STATE,

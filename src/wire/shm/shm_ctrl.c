@@ -61,7 +61,7 @@ void tt_ctrl_finish_abort(tt_ctrl *ctrl, const tt_segment *segment, int by) {
   if (segment->threads || tt_rank_alive(intro)) return;
   /* order: as above */
   if (atomic_load(&ctrl->aborted)) return; /* it did publish, and died then */
-  snprintf(reason, sizeof reason, "process %d died, while it told why it is over", intro->pid);
+  snprintf(reason, sizeof reason, "process %d died while it reported a failure", intro->pid);
   /* model: abort:first */
   if (atomic_compare_exchange_strong(&ctrl->aborting_by, &aborter, by + 1))
     publish_abort(ctrl, TUTTI_ERR_PEER_LOST, reason);

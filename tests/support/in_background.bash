@@ -1,9 +1,9 @@
-# meanwhile.bash - runs parts of a shell test that mostly sleep as background jobs. SPDX-License-Identifier: BSD-3-Clause
+# in_background.bash - runs parts of a shell test that mostly sleep as background jobs. SPDX-License-Identifier: BSD-3-Clause
 #
-# meanwhile COMMAND...  starts it with a separate $work
+# in_background COMMAND...  starts it with a separate $work
 # told               waits for all of them, prints their results, and counts them in $n
 sleepers=0
-meanwhile() {
+in_background() {
   sleepers=$((sleepers + 1))
   mkdir "$work/$sleepers"
   (work=$work/$sleepers && OMPI_MCA_orte_tmpdir_base=$work "$@" >"$work/said") &
