@@ -49,7 +49,7 @@ static void launchers_are_understood(void **state) {
        "WORLD_SIZE=9 MASTER_PORT=1",
        "TUTTI_ID", "h", 1, 2, 9, false, NULL},
       {"TUTTI_ID=h:9 TUTTI_RANK=1 TUTTI_SIZE=2", "TUTTI_ID", NULL, 0, 0, 0, false,
-       "no id of a rendezvous"},
+       "not the id of a rendezvous"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
