@@ -141,16 +141,6 @@ static const drop_kind all[] = {
     SAME('c', MPI_COMPLEX16, double complex, c64),
 };
 
-/* Some MPIs have names of types that they do not support, such as Fortran's if they were built without Fortran. */
-static bool is_reduced(const drop_kind *k) {
-  _Alignas(64) char in[64] = {0}, inout[64] = {0};
-  const MPI_Op op = k->group == 'p'   ? MPI_MINLOC
-                    : k->group == 'l' ? MPI_LOR
-                    : k->group == 'b' ? MPI_BOR
-                                      : MPI_SUM;
-  return MPI_Reduce_local(in, inout, 1, k->type, op) == MPI_SUCCESS;
-}
-
 int drop_kinds(const drop_kind **kinds) {
   static drop_kind found[80];
   int n = 0;
@@ -164,9 +154,7 @@ int drop_kinds(const drop_kind **kinds) {
     MPI_Aint low, extent = 0;
     if (all[k].type == MPI_DATATYPE_NULL) continue;
     if (MPI_Type_get_extent(all[k].type, &low, &extent) || (size_t)extent != all[k].size) continue;
-    found[n] = all[k];
-    if (!is_reduced(&all[k])) found[n].group = 'x';
-    n++;
+    found[n++] = all[k];
   }
   for (int i = 0; i < 2; i++) MPI_Comm_set_errhandler(fail_on[i], before[i]);
   *kinds = found;

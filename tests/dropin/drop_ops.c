@@ -127,7 +127,8 @@ static int class_of(int error) {
   return class;
 }
 
-/* Checks the MPI's answer to a pair that it does not support. */
+/* Checks the MPI's answer to a pair that it does not support. Some MPIs have names of types without reductions, such as
+ * Fortran's if they were built without Fortran. */
 static void refused(const bench *b) {
   const int all =
       MPI_Allreduce(b->mine, b->got, 3, b->kind->type, op_number(b->op), MPI_COMM_WORLD);

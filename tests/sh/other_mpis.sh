@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # other_mpis.sh - the drop-in with stubs of MPIs that are not installed (tests/dropin/stub_mpi.c). The stub has the name of this
-# machine's MPI, and the properties of MPICH 5, Open MPI 5 or Intel MPI. It is used with the interface of MPICH, with that of
-# Open MPI, and with the standard ABI, which is translated to that MPICH. Also programs of one MPI with tutti's library for
-# another.
+# machine's MPI, and the properties of MPICH 5, Open MPI 5 or Intel MPI. It is used with the interface of MPICH, also by the name
+# that Intel MPI has, with that of Open MPI, and with the standard ABI, which is translated to that MPICH. Also programs of one MPI
+# with tutti's library for another.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
@@ -20,6 +20,20 @@ stub_of() {
   own=$(compiler "$1" -print-file-name="$2") && mkdir -p "$to" && sed "s/${2//./\\.}/$3/" "$own" >"$to/$3" &&
     compiler "$1" -D_GNU_SOURCE -O1 -fPIC -c "$source" -o "$to/stub.o" &&
     ${CC:-gcc} -shared "$to/stub.o" -Wl,--no-as-needed "$to/$3" -Wl,-rpath,'$ORIGIN',-soname,"$4" -ldl -o "$to/$4"
+}
+
+# called SONAME: MPICH's stub by another name, in $work/SONAME.
+called() {
+  local to=$work/$1
+  mkdir -p "$to" && cp "$work/mpich/libmpixx.so.12" "$to" &&
+    ${CC:-gcc} -shared "$work/mpich/stub.o" -Wl,--no-as-needed "$to/libmpixx.so.12" -Wl,-rpath,'$ORIGIN',-soname,"$1" -ldl -o "$to/$1"
+}
+# renamed: MPICH's programs, which need Intel MPI's library instead, in $work/programs.
+renamed() {
+  local to=$work/programs/tests/impi program
+  mkdir -p "$to" && for program in drop_ops drop_types drop_requests drop_unused mpi_few; do
+    sed 's/libmpich\.so\.12\x00/libmpi.so.12\x00\x00\x00/' "$BUILD/tests/mpich/$program" >"$to/$program" && chmod +x "$to/$program" || return 1
+  done
 }
 
 one_node() { # MPI: the estimate is that of shared memory
@@ -40,25 +54,31 @@ by_name() {
 }
 names() { # SONAME
   local to=$work/$1
-  mkdir -p "$to" "$work/other" && cp "$work/mpich/libmpixx.so.12" "$to" &&
-    ${CC:-gcc} -shared "$work/mpich/stub.o" -Wl,--no-as-needed "$to/libmpixx.so.12" -Wl,-rpath,'$ORIGIN',-soname,"$1" -ldl -o "$to/$1" &&
+  mkdir -p "$work/other" && called "$1" &&
     compiler mpich -c -fPIC "$work/extension.c" -o "$to/extension.o" &&
     ${CC:-gcc} -shared "$to/extension.o" "$to/$1" -Wl,-rpath,"$to" -o "$to/extension.so" &&
     echo 'int MPI_Init(void) { return 1; } int PMPI_Init(void) { return 1; }' |
     ${CC:-gcc} -x c -shared -fPIC - -Wl,-soname,libmpich.so.12 -o "$work/other/libmpich.so.12"
 }
 
-for mpi in ompi mpich abi; do
-  if [ "$sanitized" ] || ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_ops" ]; then
+# stubbed MPI: the programs with the stub, without and with the drop-in.
+stubbed() {
+  local mpi=$1 kin=${1/impi/mpich} BUILD=$BUILD
+  if [ "$sanitized" ] || ! has_starter $kin || [ ! -x "$BUILD/tests/$kin/drop_ops" ]; then
     skip "a stub, $mpi" "${sanitized:-it is not installed, or the tests were built without it}" 8
     n=$((n + 1))
-    continue
+    return
   fi
   case $mpi in
     ompi) stub_of ompi libmpi.so.40 libmpx.so.40 libmpi.so.40 ;;
     mpich) stub_of mpich libmpich.so.12 libmpixx.so.12 libmpich.so.12 ;;
-  esac >"$work/out" 2>"$work/err" || { ok "$mpi: the stub is built" false; continue; }
-  export LD_LIBRARY_PATH=$work/${mpi/abi/mpich}
+    impi) called libmpi.so.12 && renamed ;;
+  esac >"$work/out" 2>"$work/err" || { ok "$mpi: the stub is built" false; return; }
+  local -x LD_LIBRARY_PATH
+  case $mpi in
+    impi) LD_LIBRARY_PATH=$work/libmpi.so.12:$(realpath "$BUILD/tests") BUILD=$work/programs ;;
+    *) LD_LIBRARY_PATH=$work/${mpi/abi/mpich} ;;
+  esac
   compared $mpi 2 "Allreduce Reduce Reduce_scatter Reduce_scatter_block" drop_ops
   compared $mpi 2 "Allgather Allgatherv Bcast" drop_types
   compared $mpi 2 "Allreduce Barrier Iallreduce Ibcast Iallgather Ibarrier Ireduce Ireduce_scatter \
@@ -67,8 +87,9 @@ for mpi in ompi mpich abi; do
   run_mpi "$(starter $mpi)" -n 2 "$BUILD/tests/$mpi/mpi_few"
   ok "$mpi: tutti_comm_from_mpi" all 'status 0' 'has "^ok"' '! has "^not ok"'
   n=$((n + 1))
-  unset LD_LIBRARY_PATH
-done
+}
+yields[impi]=${yields[mpich]}
+for mpi in ompi mpich abi impi; do stubbed $mpi; done
 
 # A library for another MPI passes all calls on and says so. (MPICH's handles are shorter than those of other MPIs, which cannot
 # pass through a library for MPICH.)

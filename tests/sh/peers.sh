@@ -24,7 +24,7 @@ fi
 install() {
   local place=$peers/$1
   BUILD=$BUILD tools/peers.sh "$1" &&
-    { [ -d "$peers/mpi4py-$version" ] || { "$place/bin/pip" download -q --no-binary :all: --no-deps -d "$peers" "mpi4py==$version" &&
+    { [ -d "$peers/mpi4py-$version" ] || { "$place/bin/pip" download -q --no-binary mpi4py --no-deps -d "$peers" "mpi4py==$version" &&
       tar xf "$peers/mpi4py-$version.tar.gz" -C "$peers"; }; }
 } >"$work/out" 2>"$work/err" </dev/null
 sources=$peers/mpi4py-$version
