@@ -217,7 +217,7 @@ def refusals():
         (tutti.DtypeError, "type datetime64.*cannot compute", reduce, (np.array(["2020"], "M8[Y]"),)),
         (tutti.DtypeError, "float128|longdouble", reduce, (np.ones(2, "g"),)),
         (tutti.DtypeError, ">f4", reduce, (np.ones(2, ">f4"),)),
-        (tutti.OpError, "no op 'add'; there are sum", reduce, (x, "add")),
+        (tutti.OpError, "unknown op 'add'; expected sum", reduce, (x, "add")),
         (tutti.OpError, "type double has no op band", reduce, (x, "band")),
         (tutti.OpError, "bools have no sum.*'lor'", reduce, (x > 0,)),
         (tutti.OverlapError, "overlap", reduce, (np.ones(6)[:3], "sum", None), "overlap"),
@@ -228,7 +228,7 @@ def refusals():
         (bad, "does not hand out its memory: it needs a gradient", reduce, (Lent(three, why=RuntimeError("it needs a gradient")),)),
         (bad, "does not hand out its memory", reduce, (Lent(frozen),)),
         (TypeError, "unexpected keyword", reduce, (x,), {"nothing": 1}),
-        (tutti.DtypeError, "no type 'f8'; there are", reduce, (x,), {"dtype": "f8"}),
+        (tutti.DtypeError, "unknown type 'f8'; expected", reduce, (x,), {"dtype": "f8"}),
         (bad, "not a multiple of the element size", reduce, (bytearray(7),), {"dtype": "int32"}),
         (bad, "counts must have", gather, (x,), {"counts": [1] * (P + 1)}),
         (bad, r"array has 3 elements; counts\[\d\] is 2", gather, (x,), {"counts": [2] * P}),
@@ -237,7 +237,7 @@ def refusals():
         (tutti.DtypeError, "array 1 is of type float, and those before it of double", comm.allreduce_many, ([x, x.astype("f4")],)),
         (tutti.OverlapError, "a dst overlaps another buffer", comm.allreduce_many, ([x, x],)),
         (bad, "color -3", comm.split, (-3,)),
-        (bad, "no rank of", comm.reduce, (x, "sum", P)),
+        (bad, "not a rank of", comm.reduce, (x, "sum", P)),
     ]
     for row in filter(None, table):
         kind, pattern, call, args, *more = row

@@ -225,7 +225,7 @@ def explained():
     if P > 1 and not measured["plan"]:
         return f"{measured}"
     return (tap.refused(tutti.ArgumentError, "not a size", tutti.explain, "1 furlong", ranks=4) or
-            tap.refused(tutti.ArgumentError, "no collective", tutti.explain, "1k", "alreduce", ranks=4))
+            tap.refused(tutti.ArgumentError, "unknown collective", tutti.explain, "1k", "alreduce", ranks=4))
 
 
 def functions():
