@@ -9,7 +9,7 @@ n=0
 check() { ok "$@" && n=$((n + 1)) || n=$((n + 1)); }
 
 # ---- the command ----
-for each in "--above a,b:no aggregator" "--port x:number from 0" "--port 70000:number from 0" "--jobs 0:positive number" "--memory x:size such as" \
+for each in "--above a,b:not the address of an aggregator" "--port x:number from 0" "--port 70000:number from 0" "--jobs 0:positive number" "--memory x:size such as" \
   "what:one argument too many" "--what:unknown|--what"; do
   job aggregator ${each%%:*}
   check "tutti aggregator ${each%%:*} is refused" all "status 2" "says '${each#*:}'"
