@@ -3,7 +3,6 @@
  * Cost       The first choice of a collective takes a millisecond or more. A program that makes many communicators pays it once.
  * Invariant  A chooser's answers depend on its setting alone, so sharing changes no choice.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,15 +12,24 @@
 
 enum { KEPT = 16 }; /* choosers that no communicator uses */
 
+static double smaller(double a, double b) {
+  return a < b ? a : b;
+}
+
+/* What a byte costs where it costs less. */
+static double least_copy(const tt_shm_costs *shm) {
+  return shm->copy * (shm->cache > 0 ? smaller(shm->far_ratio, 1) : 1);
+}
+
 /* In shared memory no step and no loop costs less. A loop may read data where it is, so nothing is charged for sending a byte. */
 static tt_cost_model least_of(const tt_cost_model *steps, const tt_cost_model *loops) {
+  const tt_shm_costs *x = &steps->shm, *y = &loops->shm;
+  const double saved = x->saved_per_input > y->saved_per_input ? x->saved_per_input : y->saved_per_input;
   tt_cost_model m = *loops;
-  m.shm.o = fmin(steps->shm.o, loops->shm.o);
-  m.shm.o_next = fmin(fmin(steps->shm.o_next, loops->shm.o_next), m.shm.o);
-  m.shm.copy = fmin(steps->shm.copy * (steps->shm.cache > 0 ? fmin(steps->shm.far_ratio, 1) : 1),
-                    loops->shm.copy * (loops->shm.cache > 0 ? fmin(loops->shm.far_ratio, 1) : 1));
-  m.shm.saved_per_input =
-      fmin(fmax(steps->shm.saved_per_input, loops->shm.saved_per_input), m.shm.copy);
+  m.shm.o = smaller(x->o, y->o);
+  m.shm.o_next = smaller(smaller(x->o_next, y->o_next), m.shm.o);
+  m.shm.copy = smaller(least_copy(x), least_copy(y));
+  m.shm.saved_per_input = smaller(saved, m.shm.copy);
   m.shm.exported = true;
   return m;
 }
