@@ -104,7 +104,8 @@ struct tt_chooser {
   tt_finding *named_found[TUTTI_COLL_COUNT];
   bool starved; /* out of memory: other ranks may have found more */
   pthread_mutex_t lock;
-  int users;        /* that share it; < 0: it is not shared */
+  bool shared;      /* the next two fields count, under the lock of tt_process.plans */
+  int users;        /* communicators */
   tt_chooser *next; /* of those that are shared */
 };
 

@@ -75,7 +75,6 @@ tutti_status tt_chooser_new(const tt_setting *setting, tt_chooser **chooser) {
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice among plans of %d ranks",
                    setting->ranks);
   memcpy(&c->setting, setting, sizeof *setting); /* with its padding, which tt_chooser_share compares */
-  c->users = -1;
   tutti_status status = pthread_mutex_init(&c->lock, NULL) ? TUTTI_ERR_MEMORY : set_models(c);
   if (status)
     free(c);
@@ -139,6 +138,7 @@ tutti_status tt_chooser_share(const tt_setting *s, tt_chooser **chooser) {
   if (!c) {
     status = tt_chooser_new(s, &c);
     if (status) return status;
+    c->shared = true;
     c->users = 1;
   }
   pthread_mutex_lock(&tt_process.plans.lock);
@@ -150,7 +150,7 @@ tutti_status tt_chooser_share(const tt_setting *s, tt_chooser **chooser) {
 
 void tt_chooser_free(tt_chooser *c) {
   if (!c) return;
-  if (c->users < 0) {
+  if (!c->shared) {
     end_chooser(c);
     return;
   }

@@ -16,6 +16,7 @@
 
 typedef struct asker {
   tt_chooser *c;
+  tt_setting setting;
   int from;
   char plans[64][40]; /* chosen for sizes 2^k */
 } asker;
@@ -23,12 +24,15 @@ typedef struct asker {
 static void *ask_all(void *arg) {
   static const tt_override none = {0};
   asker *a = arg;
+  tt_chooser *again;
   for (int i = 0; i < 30; i++) {
     const int k = (a->from + 7 * i) % 30;
     const tt_problem p = {.coll = k % 2 ? TUTTI_ALLREDUCE : TUTTI_BROADCAST, .bytes = 1u << k};
     tt_choice choice = {.plan = NULL};
     if (tt_choose(a->c, &p, &none, &choice)) return NULL;
     snprintf(a->plans[k], sizeof *a->plans, "%s x%d", choice.plan->text, choice.slices);
+    if (tt_chooser_share(&a->setting, &again)) return NULL;
+    tt_chooser_free(again);
   }
   return a;
 }
@@ -60,9 +64,11 @@ static void equal_settings_share(void **state) {
   s.position = NULL;
   for (int t = 0; t < THREADS; t++) {
     askers[t] = (asker){.c = a, .from = 5 * t};
+    memcpy(&askers[t].setting, &s, sizeof s);
     assert_int_equal(pthread_create(&thread[t], NULL, ask_all, &askers[t]), 0);
   }
   assert_int_equal(tt_chooser_new(&s, &alone.c), TUTTI_OK);
+  memcpy(&alone.setting, &s, sizeof s);
   assert_non_null(ask_all(&alone));
   for (int t = 0; t < THREADS; t++) {
     void *done;
