@@ -180,7 +180,7 @@ def figure_8(prices, table, few):
 
 
 def crossing():
-    """The size at which the version with the fewest bytes is as fast as that with the fewest steps (25 and 44), in bytes."""
+    """The size, in bytes, where the version with the fewest bytes (25) becomes as fast as the version with the fewest steps (44)."""
     low, high = 64.0, 1e6
     while high - low > 1e-3:
         middle = (low + high) / 2

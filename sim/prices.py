@@ -2,7 +2,7 @@
 #
 # Idea       the simulated time of a named plan does not depend on its estimate, so a better model needs no new simulation.
 # Invariant  a row keeps its plan and its time. It also keeps its estimate if `tutti plan price` would cut the vector into a different
-#            number of slices. The choice's row has the estimate of the plan that ran, even if another one would be chosen now.
+#            number of slices. The row of the choice keeps the estimate of the plan that ran, even if tutti would now choose another plan.
 # SPDX-License-Identifier: BSD-3-Clause
 import re
 import subprocess

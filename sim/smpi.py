@@ -171,7 +171,7 @@ def read(text):
 
 
 def as_named(found, plan):
-    """Drops the times of runs in which the library refused the plan and ran another one."""
+    """Drops the times of runs where the library refused this plan and ran a different plan."""
     return {b: run if run.plan.startswith(plan) else Run(None, "refused", run.plan, None) for b, run in found.items()}
 
 

@@ -11,7 +11,6 @@ SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import glob
 import json
-import math
 import os
 import re
 import subprocess
@@ -50,15 +49,15 @@ def words(stored, columns=None, left="1"):
 
 
 def collectives(stored):
-    """Of each collective, all sizes: the geometric mean of the ratios, and the least with its size and MPI."""
+    """A row per collective: the geometric mean of the ratios over all sizes, and the smallest ratio with its size and MPI."""
+    from measure import geomean
     groups = {}
     for r in stored["rows"]:
         groups.setdefault(r["collective"] + (", root rotates" if r["root"] == "rotates" else ""), []).append(r)
     rows = []
     for name, of in groups.items():
         least = min(of, key=lambda r: r["ratio"])
-        mean = math.exp(sum(math.log(r["ratio"]) for r in of) / len(of))
-        rows.append([name, "%.2f" % mean, "%.2f at %s (%s)" % (least["ratio"], bytes_name(least["bytes"]), least["mpi"])])
+        rows.append([name, "%.2f" % geomean([r["ratio"] for r in of]), "%.2f at %s (%s)" % (least["ratio"], bytes_name(least["bytes"]), least["mpi"])])
     return grid(["collective", "mean", "least"], rows)
 
 

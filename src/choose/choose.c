@@ -315,14 +315,14 @@ static tutti_status pick(tt_chooser *c, const tt_problem *p, const tt_override *
                          tt_choice *choice) {
   const tt_plan_spec *overridden = tt_override_for(override, p->bytes);
   c->starved = false;
-  *choice = (tt_choice){.plan = overridden, .slices = 1, .overridden = overridden};
-  if (overridden) {
-    if (try_override(c, p, overridden, choice->refusal)) return TUTTI_OK;
-    if (c->starved) return starved();
-    choice->plan = NULL;
-    choice->slices = 0;
-    choice->overridden = false;
+  *choice = (tt_choice){.plan = NULL};
+  if (overridden && try_override(c, p, overridden, choice->refusal)) {
+    choice->plan = overridden;
+    choice->slices = 1;
+    choice->overridden = true;
+    return TUTTI_OK;
   }
+  if (c->starved) return starved();
   tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
   if (!list) return starved();
   if (try_wisdom(c, list, p, override, choice)) return TUTTI_OK;

@@ -116,7 +116,7 @@ static tt_chooser *remove_oldest(tt_chooser **list) {
   return oldest;
 }
 
-/* Puts the chooser first in the list, in which it may be. */
+/* Moves the chooser to the head of the list, or adds it there. */
 static void put_first(tt_chooser **list, tt_chooser *c) {
   for (tt_chooser **at = list; *at; at = &(*at)->next)
     if (*at == c) {

@@ -20,7 +20,7 @@ socklen_t tt_as_socket(const struct in6_addr *a, unsigned link, in_port_t port,
 int tt_network_bits(const struct sockaddr *mask);
 bool tt_in_one_network(const struct in6_addr *a, const struct in6_addr *b, int bits);
 
-/* The order in which a host publishes its addresses. */
+/* Kinds of addresses. A host publishes its addresses sorted by kind. */
 typedef enum tt_reach_kind {
   TT_REACH_4,     /* IPv4 */
   TT_REACH_6,     /* IPv6 */

@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
     snprintf(what, sizeof what, "%s=%s%s", wrong[i].name, wrong[i].value, wrong[i].first ? ", not on rank 0" : "");
     failed += tell(what, refuses_setting(&wrong[i]));
   }
-  failed += tell("the communicator still works after all errors", works_still());
+  failed += tell("the communicator works after these errors", works_still());
   const bool lives = outlives(&comm);
   failed += tell("a communicator that outlives MPI", lives);
   MPI_Finalize();

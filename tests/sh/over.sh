@@ -124,7 +124,7 @@ for mpi in ompi $(brief || echo mpich); do
   has $mpi || continue
   in_background launched $mpi
   [ "$everything" ] || brief || scenes $mpi
-  told # at most ten ranks at once: with more, two cores are too slow for the time limits
+  told # more than ten ranks on two cores would exceed the time limits
 done
 for mpi in ompi $(brief || echo mpich); do
   if ! has $mpi; then

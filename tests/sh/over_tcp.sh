@@ -73,7 +73,7 @@ else
   programs
 fi
 
-# ---- its dependencies, and what it does not use ----
+# ---- its dependencies, and the settings that it ignores ----
 TUTTI_NODES=0,1 TUTTI_RAILS=eth0,eth1 TUTTI_LOG=warn job run --hosts "$(list 2)" "$BUILD/examples/hello"
 check "TUTTI_RAILS is not used, and a line says so" all "status 0" "says 'TUTTI_RAILS is not used: over TCP and TLS, one connection'"
 for net in tls tcp; do
