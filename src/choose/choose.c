@@ -307,10 +307,6 @@ static tutti_status starved(void) {
   return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice of a plan");
 }
 
-bool tt_chooser_starved(const tt_chooser *c) {
-  return c->starved;
-}
-
 static tutti_status pick(tt_chooser *c, const tt_problem *p, const tt_override *override,
                          tt_choice *choice) {
   const tt_plan_spec *overridden = tt_override_for(override, p->bytes);
@@ -396,9 +392,11 @@ static double price_of(tt_chooser *c, const tt_problem *p, const tt_plan_spec *p
 
 double tt_price_of(tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan, int slices) {
   pthread_mutex_lock(&c->lock);
+  c->starved = false;
   const double price = price_of(c, p, plan, slices);
+  const bool starved = c->starved;
   pthread_mutex_unlock(&c->lock);
-  return price;
+  return starved ? -1 : price;
 }
 
 static bool quote_at(tt_chooser *c, const tt_problem *p, const tt_override *override, int i,
@@ -422,7 +420,10 @@ static bool quote_at(tt_chooser *c, const tt_problem *p, const tt_override *over
 bool tt_quote_at(tt_chooser *c, const tt_problem *p, const tt_override *override, int i, bool ask,
                  tt_quote *quote) {
   pthread_mutex_lock(&c->lock);
+  c->starved = false;
+  *quote = (tt_quote){.plan = NULL};
   const bool there = quote_at(c, p, override, i, ask, quote);
+  quote->starved = c->starved;
   pthread_mutex_unlock(&c->lock);
   return there;
 }

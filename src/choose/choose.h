@@ -199,18 +199,17 @@ typedef struct tt_quote {
   unsigned lacks; /* the needs that it does not meet, or */
   bool skipped;   /* that it may not meet: the prover was not asked */
   bool ruled_out; /* by the override */
+  bool starved;   /* memory ran out, so this or other candidates may be missing that other ranks have */
   double seconds;
 } tt_quote;
 
-/* The i-th candidate; false past the end. ask: asks the prover for what is not yet known about
+/* The i-th candidate; false past the end, or if quote->starved. ask: asks the prover for what is not yet known about
  * it. */
 bool tt_quote_at(tt_chooser *c, const tt_problem *problem, const tt_override *override, int i,
                  bool ask, tt_quote *quote);
-/* The price of one candidate, the others being left alone; HUGE_VAL: it is none, or not possible, or memory
- * runs out. */
+/* The price of one candidate, the others being left alone; HUGE_VAL: it is none, or not possible; < 0: out of
+ * memory. */
 double tt_price_of(tt_chooser *c, const tt_problem *problem, const tt_plan_spec *plan, int slices);
-/* Has memory run out since the last choice? Then quotes may be missing that other ranks have. */
-bool tt_chooser_starved(const tt_chooser *c);
 /* The breakdown of a plan's time at this size; rounds (may be NULL): as tt_sim_one_port.
  * TUTTI_ERR_UNSUPPORTED with the reason if the plan is not possible. */
 tutti_status tt_quote_breakdown(tt_chooser *c, const tt_plan_spec *plan, int slices,

@@ -80,7 +80,8 @@ double tt_aggregator_link(const tutti_comm *comm, double *delay) {
   return beta;
 }
 
-/* The cheapest plan with the aggregator, of this family or (NULL) of all, and its estimate; 0: no plan is possible. */
+/* The cheapest plan with the aggregator, of this family or (NULL) of all, and its estimate; 0: no plan is possible, or
+ * memory ran out and *seconds < 0. */
 static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_plan_spec *family,
                         double *seconds) {
   double delay;
@@ -93,6 +94,7 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_plan_spe
         tt_override_forbids(&comm->settings.override, a->plan, p->bytes))
       continue;
     const double alone = tt_price_of(a->chooser, p, a->plan, 1);
+    if (alone < 0) return *seconds = -1, 0;
     /* what comes in goes out again when a part of the vector is complete */
     const double link = beta * a->links * a->share * (double)p->bytes * (1 + 1.0 / a->parts);
     const double price = delay + (alone > link ? alone : link);
@@ -125,8 +127,7 @@ tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *c, const tt_p
   const double alone = choice->wisdom
                            ? 1e-9 * (double)choice->wisdom->took
                            : tt_price_of(tt_chooser_for(comm, c), p, choice->plan, choice->slices);
-  if (tt_chooser_starved(tt_chooser_for(comm, c)) ||
-      (way && tt_chooser_starved(comm->plans->aggregated[way - 1].chooser)))
+  if (seconds < 0 || alone < 0)
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice of a plan");
   if (!way || (!aggregates && seconds >= alone)) return TUTTI_OK;
   *choice = (tt_choice){.plan = comm->plans->aggregated[way - 1].plan,
@@ -158,7 +159,7 @@ tutti_status tt_aggregated_say(tutti_comm *comm, const tt_call *c, tt_text *t) {
               choice.way ? "sums it" : "does not sum it",
               comm->plans->aggregated[way - 1].plan->text, tt_time_words(seconds, time),
               alone.plan->text);
-  if (without < HUGE_VAL) tt_text_add(t, ", %s", tt_time_words(without, other));
+  if (without >= 0 && without < HUGE_VAL) tt_text_add(t, ", %s", tt_time_words(without, other));
   tt_text_add(t, "\n");
   return TUTTI_OK;
 }

@@ -251,6 +251,7 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
     plan->seconds = choice.wisdom
                         ? 1e-9 * (double)choice.wisdom->took
                         : tt_price_of(plan->chooser, &problem, choice.plan, choice.slices);
+  if (plan->seconds < 0) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice of a plan");
   if (!status && comm->settings.explains && !c->everyone && !c->said) tt_comm_say_why(comm, c);
   return status;
 }

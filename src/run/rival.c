@@ -119,7 +119,7 @@ static void seek(tutti_comm *comm, const tt_call *call, tt_rival *x) {
   p.bytes = (uint64_t)1 << (LEAST + x->size);
   if (tt_plan_spec_named(x->usual->sched->name, &usual)) return;
   double limit = most * tt_price_of(c, &p, usual, 1);
-  if (limit == HUGE_VAL) return; /* its price is not known */
+  if (limit < 0 || limit == HUGE_VAL) return; /* its price is not known */
   for (int i = 0; tt_quote_at(c, &p, &none, i, false, &quote); i++) {
     if (!quote.possible || quote.slices != 1 || quote.seconds >= limit) continue;
     if (!tt_quote_at(c, &p, &none, i, true, &quote) || quote.lacks) continue;

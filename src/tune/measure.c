@@ -35,8 +35,15 @@ static int of_family(const tt_race *s, const tt_plan_spec *plan) {
   return k;
 }
 
+static bool quote_at(tt_race *s, int i, bool ask, tt_quote *o) {
+  tt_chooser *c = tt_chooser_for(s->comm, s->asked);
+  const bool there = tt_quote_at(c, &s->problem, tt_comm_override(s->comm), i, ask, o);
+  s->starved |= o->starved;
+  return there;
+}
+
 /* Adds the cheapest of `n`: first a few of each family, then any. */
-static tutti_status add_rivals(tt_race *s, tt_chooser *c, const rival *rivals, int n) {
+static tutti_status add_rivals(tt_race *s, const rival *rivals, int n) {
   tutti_status status = TUTTI_OK;
   const int most = s->at[0].price > TT_RACE_SLOW ? MOST_SLOW : TT_RACE_MOST;
   for (int pass = 0; pass < 2; pass++)
@@ -44,38 +51,37 @@ static tutti_status add_rivals(tt_race *s, tt_chooser *c, const rival *rivals, i
       tt_quote o;
       bool here = false;
       if (rivals[i].price > (s->n < LEAST ? AT_ALL : WITHIN) * s->at[0].price) break;
-      tt_quote_at(c, &s->problem, tt_comm_override(s->comm), rivals[i].i, true, &o);
+      if (!quote_at(s, rivals[i].i, true, &o)) break;
       for (int k = 0; k < s->n; k++)
         here |= s->at[k].slices == o.slices && tt_plan_spec_equal(s->at[k].spec, o.plan);
       if (here || o.lacks || (!pass && of_family(s, o.plan) >= FAMILY)) continue;
       const tt_choice choice = {.plan = o.plan, .slices = o.slices};
       status = tt_race_add(s, &choice, o.seconds);
     }
-  if (!status && tt_chooser_starved(c))
+  if (!status && s->starved)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for what is to be measured");
   return status;
 }
 
 static tutti_status find_runners(tt_race *s) {
   tt_chooser *c = tt_chooser_for(s->comm, s->asked);
-  const tt_override *override = tt_comm_override(s->comm);
   tt_choice own;
   tt_quote o;
   int all = 0, n = 0;
   double price = 0;
-  tutti_status status = tt_choose(c, &s->problem, override, &own);
+  tutti_status status = tt_choose(c, &s->problem, tt_comm_override(s->comm), &own);
   if (status) return status;
-  while (tt_quote_at(c, &s->problem, override, all, false, &o)) all++;
+  while (quote_at(s, all, false, &o)) all++;
   rival *rivals = malloc((size_t)(all + 1) * sizeof *rivals);
   if (!rivals) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what is to be measured");
   for (int i = 0; i < all; i++) {
-    tt_quote_at(c, &s->problem, override, i, false, &o);
+    if (!quote_at(s, i, false, &o)) break;
     if (o.possible && !o.ruled_out) rivals[n++] = (rival){i, o.seconds};
     if (tt_plan_spec_equal(o.plan, own.plan) && o.slices == own.slices) price = o.seconds;
   }
   qsort(rivals, (size_t)n, sizeof *rivals, rivals_by_price);
   status = tt_race_add(s, &own, price);
-  if (!status) status = add_rivals(s, c, rivals, n);
+  if (!status) status = add_rivals(s, rivals, n);
   free(rivals);
   return status;
 }
