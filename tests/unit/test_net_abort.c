@@ -143,6 +143,33 @@ static void all_hear_it(void **state) {
   }
 }
 
+/* A rank dies while it tells the others: the first messages arrive, the rest do not. Those that were told learn of
+ * the death, and tell the others. */
+static void who_tells_dies(void **state) {
+  static const int cases[] = {2, 3, 5, 8, 64};
+  unsigned seed = 3;
+  char reason[320];
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int P = cases[i], arrive = 1; arrive < P; arrive += 1 + P / 8) {
+      begin(P, &seed, 0);
+      rank *dies = &all[P / 2];
+      dies->wire->peer->abort(dies->wire, TUTTI_ERR_PEER_LOST, "rank 9 is gone");
+      dies->dead = true;
+      for (int r = 0, told = 0; r < P; r++)
+        if (&all[r] != dies && told++ >= arrive) all[r].taken = all[r].came;
+      settle(P);
+      for (int r = 0; r < P; r++)
+        all[r].done[all[r].ndone++] = (tutti_net_done){.slot = -1, .peer = P / 2, .failed = TUTTI_NET_LOST};
+      settle(P);
+      for (int r = 0; r < P; r++)
+        if (&all[r] != dies)
+          assert_int_equal(all[r].wire->peer->aborted(all[r].wire, reason, sizeof reason),
+                           TUTTI_ERR_PEER_LOST);
+      end(P);
+    }
+}
+
 /* A rank that has received one reason aborts for another, and its message arrives first. */
 static void the_first_reason_counts(void **state) {
   unsigned seed = 1;
@@ -166,6 +193,7 @@ static void the_first_reason_counts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(all_hear_it),
+                                     cmocka_unit_test(who_tells_dies),
                                      cmocka_unit_test(the_first_reason_counts)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,9 @@
  *
  * Idea       Every packet carries the call signature of its operation. A rank that has waited too
  *            long asks its peers for theirs; peers inside a tutti call answer. A rank announces the
- *            end of a communicator to all others or, in a large job, to some that forward it.
+ *            end of a communicator to all others or, in a large job, to some.
+ * Invariant  if one rank that lives on knows of the end, all will: who hears of it first passes it on to its peers in use,
+ *            and each who learns later that a rank is lost, which may have told some only, announces it again.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,15 +87,18 @@ static void be_over(tt_net *m, const tt_net_control *c) {
 /* Does this rank tell that one itself? In a large job it tells those whose numbers are a power of two away,
  * and the peers in use, and each passes it on: so it needs few connections, and lost ranks do not
  * part the others. */
-static bool tells(const tt_net *m, int r) {
+static bool tells(const tt_net *m, int r, bool passes_on) {
   const int away = tt_mod(r - m->wire.rank, m->wire.ranks), back = m->wire.ranks - away;
   if (r == m->wire.rank || m->lost[r]) return false;
-  return m->wire.ranks <= TELLS_ALL || m->peers[r] || !(away & (away - 1)) || !(back & (back - 1));
+  if (m->wire.ranks <= TELLS_ALL) return m->peers[r] || !passes_on;
+  return m->peers[r] || !(away & (away - 1)) || !(back & (back - 1));
 }
 
-static void tell_others(tt_net *m, const tt_net_control *c) {
+static void tell_others(tt_net *m, bool passes_on) {
+  tt_net_control c = {.status = (int32_t)m->aborted};
+  memcpy(c.reason, m->reason, sizeof c.reason);
   for (int r = 0; r < m->wire.ranks; r++)
-    if (!m->failed && tells(m, r)) send_control(m, r, c);
+    if (!m->failed && tells(m, r, passes_on)) send_control(m, r, &c);
 }
 
 /* If an earlier reason has arrived here, it is passed on: others may get this message before the first one. */
@@ -104,9 +109,7 @@ static void net_abort(tt_wire *w, tutti_status status, const char *reason) {
   char kept[512];
   snprintf(kept, sizeof kept, "%s", tutti_error()); /* sending it may fail, too */
   be_over(m, &c);
-  c.status = (int32_t)m->aborted;
-  memcpy(c.reason, m->reason, sizeof c.reason);
-  tell_others(m, &c);
+  tell_others(m, false);
   tt_fail(status, "%s", kept);
 }
 
@@ -137,14 +140,20 @@ static void net_ask(tt_wire *w, int peer, uint64_t seq) {
   if ((p ? p->asked : 0) != seq) ask_for_records(tt_net_of(w), peer, seq);
 }
 
+void tt_net_lose_peer(tt_net *m, int peer) {
+  if (m->lost[peer]) return;
+  m->lost[peer] = true;
+  m->wire.losses++;
+  if (m->aborted) tell_others(m, false);
+}
+
 void tt_net_control_came(tt_net *m, int peer) {
   const tt_net_control *c = &m->hears;
   if (c->net != m->net.id) return;
   if (c->status) {
-    const bool first = !m->aborted && m->wire.ranks > TELLS_ALL;
-    const tt_net_control heard = *c;
-    be_over(m, &heard);
-    if (first) tell_others(m, &heard);
+    const bool first = !m->aborted;
+    be_over(m, c);
+    if (first) tell_others(m, true);
     return;
   }
   for (int i = 0; i < RECORDS; i++)

@@ -253,6 +253,8 @@ tt_record *tt_net_record_of(tt_net *m, int peer, uint64_t seq); /* NULL: out of 
 void tt_net_learn_record(tt_net *m, int peer, const tt_record *r);
 tutti_status tt_net_listen(tt_net *m); /* start receiving control messages, from any rank */
 void tt_net_control_came(tt_net *m, int peer);
+/* Records that a rank is lost, and announces again that the communicator has ended, if it has. */
+void tt_net_lose_peer(tt_net *m, int peer);
 extern const tt_peer_ops tt_net_peer_ops;
 
 /* ---- agreement (net_agree.c) ---- */

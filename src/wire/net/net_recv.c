@@ -174,15 +174,10 @@ static tutti_status complete_slot(tt_net *m, const tt_slot *s, const tutti_net_d
   }
 }
 
-static void note_loss(tt_net *m, int peer) {
-  m->wire.losses += !m->lost[peer];
-  m->lost[peer] = true;
-}
-
 /* The peer is gone, and with it the messages to and from it: a rank waits for them in vain until it
  * checks whether the peer is alive. */
 static void lose(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
-  if (d->peer >= 0 && d->peer < m->wire.ranks) note_loss(m, d->peer);
+  if (d->peer >= 0 && d->peer < m->wire.ranks) tt_net_lose_peer(m, d->peer);
   switch (s->kind) {
     case PACKET_IN:
       tt_packet_put(m, s->in->packet);
@@ -216,7 +211,7 @@ static tutti_status poll_network(tt_net *m, look_fn *first, bool *moved) {
     if (take(m->net.self, m->requests.top, done, DONE, &n)) return tt_net_failed(m, "go on", -1);
     for (int i = 0; i < n; i++) {
       if (done[i].slot < 0) { /* not of a request */
-        note_loss(m, done[i].peer);
+        tt_net_lose_peer(m, done[i].peer);
         *moved = true;
         continue;
       }
