@@ -145,7 +145,7 @@ static void fill_normal(vector *v, bool sparse) {
 static void halve(vector *v) {
   for (size_t i = 0; i < v->n / 4; i++) memcpy(v->bytes + 2 * i, v->bytes + 4 * i + 2, 2);
   v->n /= 2;
-  v->type = TUTTI_BF16;
+  v->type = TUTTI_BFLOAT16;
 }
 
 int main(int argc, char **argv) {

@@ -28,6 +28,7 @@ SILENCE = 60  # s without an expected event: it hangs
 LONG = 20  # s that it takes to tell a leak from caches
 LOST = -7  # TUTTI_ERR_PEER_LOST
 AGGREGATOR_LOST = re.compile("the aggregator at .* is lost: |somebody died elsewhere")  # of mp_soak's errors
+AT_START = re.compile("waited for it in allgather, operation [0-3],")  # tutti's own, while a communicator is made
 STOPS = []  # when this process resumed after it had been stopped, s
 RUNNING = set()  # jobs; they end with this process, unless it is killed
 
@@ -127,6 +128,9 @@ class Rank:
         self.lost = []
         self.counts = []  # of the last life
         self.calls = self.bytes = self.mismatches = self.members = self.cycles = 0
+
+    def first_error(self):
+        return self.errors[0][2] if self.errors else ""
 
     def take(self, ns, word, rest):
         if word == "at":
@@ -374,13 +378,14 @@ class Job:
             self.complain("its status is %d" % self.process.returncode)
 
     def judge_files(self):
-        """The trace is complete, and has events of all ranks that made calls and ended normally; there is wisdom, if
-        it was expected."""
+        """The trace is complete, and has events of all ranks that made calls and ended normally, unless a rank died while
+        the job's first communicator was made, which begins the trace; there is wisdom, if it was expected."""
         if "TUTTI_TRACE" in self.files:
             try:
                 with open(self.files["TUTTI_TRACE"]) as f:
                     groups = {event["pid"] for event in json.load(f)}
-                if any(r not in groups and self.rank[r].calls for r in self.alive()):
+                if any(r not in groups and self.rank[r].calls and not AT_START.search(self.rank[r].first_error())
+                       for r in self.alive()):
                     self.complain("the trace has only events of %s" % sorted(groups))
             except (OSError, ValueError, KeyError) as e:
                 self.complain("the trace is none: %s" % e)

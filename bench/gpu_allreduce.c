@@ -50,8 +50,8 @@ static uint64_t bits_of(unsigned value) {
   memcpy(&u, &f, sizeof u);
   switch (plan.type) {
     case TUTTI_FLOAT: return u;
-    case TUTTI_BF16: return u >> 16;
-    case TUTTI_FP16: return value ? (u >> 13) - (112u << 10) : 0;
+    case TUTTI_BFLOAT16: return u >> 16;
+    case TUTTI_FLOAT16: return value ? (u >> 13) - (112u << 10) : 0;
     case TUTTI_DOUBLE: memcpy(&all, &d, sizeof d); return all;
     default: return all;
   }
@@ -108,8 +108,16 @@ static double time_calls(int calls) {
   DO(tutti_barrier(comm));
   const double from = timing_now();
   for (int i = 0; i < calls; i++) {
+    const tutti_call call = {.size = sizeof call,
+                             .coll = TUTTI_ALLREDUCE,
+                             .src = src,
+                             .dst = dst,
+                             .count = plan.count,
+                             .type = plan.type,
+                             .op = plan.op,
+                             .stream = stream};
     if (plan.on_stream)
-      DO(tutti_allreduce_on(comm, src, dst, plan.count, plan.type, plan.op, stream));
+      DO(tutti_call_on_stream(comm, &call));
     else
       DO(tutti_allreduce(comm, src, dst, plan.count, plan.type, plan.op));
   }

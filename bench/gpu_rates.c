@@ -112,7 +112,7 @@ static double sum_rate(tutti_type type, tutti_op op, int n, int nto, size_t shif
 }
 
 static double least_sum_rate(void) {
-  static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_DOUBLE, TUTTI_FP16,    TUTTI_BF16,
+  static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_DOUBLE, TUTTI_FLOAT16, TUTTI_BFLOAT16,
                                      TUTTI_INT32, TUTTI_INT8,   TUTTI_FP8_E4M3};
   static const int shapes[][2] = {{2, 1}, {2, 2}, {4, 1}, {4, 4}, {8, 1}};
   double least = 1e9;
@@ -124,7 +124,7 @@ static double least_sum_rate(void) {
   sum_rate(TUTTI_FLOAT, TUTTI_AVG, 2, 2, 0);
   sum_rate(TUTTI_FLOAT, TUTTI_MAX, 2, 2, 0);
   sum_rate(TUTTI_FLOAT, TUTTI_SUM, 2, 2, 4);
-  sum_rate(TUTTI_BF16, TUTTI_SUM, 2, 2, 2);
+  sum_rate(TUTTI_BFLOAT16, TUTTI_SUM, 2, 2, 2);
   return least;
 }
 

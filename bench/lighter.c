@@ -35,15 +35,29 @@ static void must(tutti_status status) {
   exit(1);
 }
 
+static void sum(const bench *b, const void *from, void *to, size_t count, tutti_type type,
+                tutti_op op, const char *code) {
+  const tutti_call call = {.size = sizeof call,
+                           .coll = TUTTI_ALLREDUCE,
+                           .src = from,
+                           .dst = to,
+                           .count = count,
+                           .type = type,
+                           .op = op,
+                           .code = code};
+  tutti_request *request;
+  must(tutti_call_start(b->comm, &call, &request));
+  must(tutti_request_wait(&request));
+}
+
 static double slowest(const bench *b, double mine) {
   double most;
-  must(tutti_allreduce_coded(b->comm, &mine, &most, 1, TUTTI_DOUBLE, TUTTI_MAX, NULL));
+  sum(b, &mine, &most, 1, TUTTI_DOUBLE, TUTTI_MAX, "none");
   return most;
 }
 
 static void calls(const bench *b, int way, size_t count, tutti_type type, int times) {
-  for (int i = 0; i < times; i++)
-    must(tutti_allreduce_coded(b->comm, b->from, b->to, count, type, TUTTI_SUM, ways[way].code));
+  for (int i = 0; i < times; i++) sum(b, b->from, b->to, count, type, TUTTI_SUM, ways[way].code);
 }
 
 /* Seconds per call, over `times` calls in a row, after the same number of untimed calls. */
@@ -129,7 +143,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: lighter float|bf16 ROUNDS BUDGET FIRST LAST FILE ...\n");
     return 2;
   }
-  const tutti_type type = strcmp(argv[1], "bf16") == 0 ? TUTTI_BF16 : TUTTI_FLOAT;
+  const tutti_type type = strcmp(argv[1], "bf16") == 0 ? TUTTI_BFLOAT16 : TUTTI_FLOAT;
   b.rounds = atoi(argv[2]);
   b.budget = atof(argv[3]);
   const size_t first = strtoull(argv[4], NULL, 10), last = strtoull(argv[5], NULL, 10);

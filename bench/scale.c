@@ -161,7 +161,7 @@ static void plan_of(tutti_comm *comm, size_t count, tutti_type type, const char 
 
 static void gather_of(tutti_comm *comm) {
   const tt_call call = {
-      .coll = TUTTI_ALL_GATHER, .count = 100, .type = TUTTI_UINT8, .everyone = true};
+      .coll = TUTTI_ALLGATHER, .count = 100, .type = TUTTI_UINT8, .everyone = true};
   const tt_plan *plan;
   const step s = begin();
   check(tt_plan_for(comm, &call, false, &plan));

@@ -266,7 +266,7 @@ def uneven():
     """One rank's schedules of each collective on ten thousand nodes, of which some have fewer ranks."""
     rows = []
     for P, levels in UNEVEN.items():
-        for coll in ("allreduce", "reduce_scatter", "all_gather", "broadcast", "reduce"):
+        for coll in ("allreduce", "reduce_scatter", "allgather", "broadcast", "reduce"):
             plan = f"tree(leaders,{levels})" if coll in ("broadcast", "reduce") else f"blueconnect({levels})"
             progress(f"one rank of {P}: {coll} on uneven levels")
             s = median(P, "schedule", plan, coll)

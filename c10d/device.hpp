@@ -1,7 +1,7 @@
 // device.hpp - operations whose tensors lie on a GPU, in the order of PyTorch's streams.
 //
 // Idea       An operation comes after what the caller's current stream had got when the caller called: an event of that moment
-//            says so. A stream of the backend waits for the event, and the operation is one of tutti_stream.h on that stream,
+//            says so. A stream of the backend waits for the event, and the operation is one of tutti_call.h on that stream,
 //            so it does not wait for what the caller computes later. tutti_stream_wait then waits for its end, as
 //            a thread waits for an operation on the CPU: after Work.wait() any stream may use the result.
 // Generic    It uses the parts of PyTorch that no device has for itself, so it compiles without CUDA's headers. The handle of a
@@ -31,9 +31,25 @@ struct Way {
   tutti_request **request;  // nullptr: by a stream
   void *stream;             // the driver's handle
 };
-template <class On, class Start, class... Args>
-tutti_status make(const Way &way, On *on, Start *start, Args... args) {
-  return way.request ? start(args..., way.request) : on(args..., way.stream);
+inline tutti_call call_of(tutti_coll coll, const void *src, void *dst, size_t count,
+                          tutti_type type, tutti_op op = TUTTI_SUM, int root = 0,
+                          const size_t *counts = nullptr) {
+  tutti_call call = {};
+  call.size = sizeof call;
+  call.coll = coll;
+  call.src = src;
+  call.dst = dst;
+  call.count = count;
+  call.counts = counts;
+  call.type = type;
+  call.op = op;
+  call.root = root;
+  return call;
+}
+inline tutti_status make(const Way &way, tutti_comm *comm, tutti_call call) {
+  call.stream = way.stream;
+  return way.request ? tutti_call_start(comm, &call, way.request)
+                     : tutti_call_on_stream(comm, &call);
 }
 
 // What an operation on a device comes after, and its stream.

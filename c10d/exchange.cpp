@@ -81,7 +81,7 @@ Group::Done Group::alltoall_base(at::Tensor &to, at::Tensor &from, std::vector<i
   tutti_comm *comm = queue_->comm();
   const size_t n = static_cast<size_t>(src.numel()) / ranks();
   w->start = [=](const Way &way) {
-    return make(way, tutti_all_to_all_on, tutti_all_to_all_start, comm, src.data_ptr(), dst.data_ptr(), n, type);
+    return make(way, comm, call_of(TUTTI_ALLTOALL, src.data_ptr(), dst.data_ptr(), n, type));
   };
   bring_back(*w, call, to, dst);
   return add(std::move(w), src.nbytes());

@@ -143,7 +143,8 @@ Group::Done Group::allreduce(Tensors &tensors, const c10d::AllreduceOptions &o) 
   auto w = task(OpType::ALLREDUCE, "tutti:all_reduce", {t}, {mine});
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) {
-    return make(way, tutti_allreduce_on, tutti_allreduce_start, comm, t.data_ptr(), t.data_ptr(), count(t), type, op);
+    return make(way, comm,
+                call_of(TUTTI_ALLREDUCE, t.data_ptr(), t.data_ptr(), count(t), type, op));
   };
   bring_back(*w, "all_reduce", mine, t);
   return add(std::move(w), t.nbytes());
@@ -183,7 +184,8 @@ Group::Done Group::reduce(Tensors &tensors, const c10d::ReduceOptions &o) {
   auto w = task(OpType::REDUCE, "tutti:reduce", {t}, {mine});
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) {
-    return make(way, tutti_reduce_on, tutti_reduce_start, comm, t.data_ptr(), t.data_ptr(), count(t), type, op, root);
+    return make(way, comm,
+                call_of(TUTTI_REDUCE, t.data_ptr(), t.data_ptr(), count(t), type, op, root));
   };
   if (root == getRank()) bring_back(*w, "reduce", mine, t);
   return add(std::move(w), t.nbytes());
@@ -210,10 +212,12 @@ Group::Done Group::sum_parts(const at::Tensor &mine, const at::Tensor &from, std
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) {
     if (!counts.empty())
-      return make(way, tutti_reduce_scatter_v_on, tutti_reduce_scatter_v_start, comm,
-                  src.data_ptr(), dst.data_ptr(), counts.data(), type, op);
-    return make(way, tutti_reduce_scatter_on, tutti_reduce_scatter_start, comm,
-                src.data_ptr(), dst.data_ptr(), count(dst), type, op);
+      return make(way, comm,
+                  call_of(TUTTI_REDUCE_SCATTER, src.data_ptr(), dst.data_ptr(), 0, type, op, 0,
+                          counts.data()));
+    return make(
+        way, comm,
+        call_of(TUTTI_REDUCE_SCATTER, src.data_ptr(), dst.data_ptr(), count(dst), type, op));
   };
   bring_back(*w, call, mine, dst);
   return add(std::move(w), src.nbytes());
@@ -240,7 +244,9 @@ Group::Done Group::broadcast(Tensors &tensors, const c10d::BroadcastOptions &o) 
   auto w = task(OpType::BROADCAST, "tutti:broadcast", {t}, {mine});
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) {
-    return make(way, tutti_broadcast_on, tutti_broadcast_start, comm, t.data_ptr(), t.data_ptr(), count(t), type, root);
+    return make(
+        way, comm,
+        call_of(TUTTI_BROADCAST, t.data_ptr(), t.data_ptr(), count(t), type, TUTTI_SUM, root));
   };
   if (gets) bring_back(*w, "broadcast", mine, t);
   return add(std::move(w), t.nbytes());
@@ -258,8 +264,8 @@ Group::Done Group::_allgather_base(at::Tensor &to, at::Tensor &from, const c10d:
   auto w = task(OpType::_ALLGATHER_BASE, "tutti:all_gather", {src}, {mine});
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) {
-    return make(way, tutti_all_gather_on, tutti_all_gather_start, comm,
-                src.data_ptr(), dst.data_ptr(), count(src), type);
+    return make(way, comm,
+                call_of(TUTTI_ALLGATHER, src.data_ptr(), dst.data_ptr(), count(src), type));
   };
   bring_back(*w, call, mine, dst);
   return add(std::move(w), dst.nbytes());
@@ -277,10 +283,11 @@ Group::Done Group::allgather(std::vector<Tensors> &to, Tensors &from, const c10d
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) {
     if (!all.counts.empty())
-      return make(way, tutti_all_gather_v_on, tutti_all_gather_v_start, comm,
-                  src.data_ptr(), all.all.data_ptr(), all.counts.data(), type);
-    return make(way, tutti_all_gather_on, tutti_all_gather_start, comm,
-                src.data_ptr(), all.all.data_ptr(), count(src), type);
+      return make(way, comm,
+                  call_of(TUTTI_ALLGATHER, src.data_ptr(), all.all.data_ptr(), 0, type, TUTTI_SUM,
+                          0, all.counts.data()));
+    return make(way, comm,
+                call_of(TUTTI_ALLGATHER, src.data_ptr(), all.all.data_ptr(), count(src), type));
   };
   if (all.copied) w->after = [=] { spread(call, all.all, list); };
   return add(std::move(w), all.all.nbytes());
@@ -321,8 +328,9 @@ Group::Done Group::gather(std::vector<Tensors> &to, Tensors &from, const c10d::G
   auto w = task(OpType::GATHER, "tutti:gather", {src}, list);
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) {
-    return make(way, tutti_gather_on, tutti_gather_start, comm,
-                src.data_ptr(), here ? all.all.data_ptr() : nullptr, count(src), type, root);
+    return make(way, comm,
+                call_of(TUTTI_GATHER, src.data_ptr(), here ? all.all.data_ptr() : nullptr,
+                        count(src), type, TUTTI_SUM, root));
   };
   if (all.copied) w->after = [=] { spread(call, all.all, list); };
   return add(std::move(w), src.nbytes() * ranks());
@@ -347,8 +355,9 @@ Group::Done Group::scatter(Tensors &to, std::vector<Tensors> &from, const c10d::
   if (here) w->holds = {all.all};
   tutti_comm *comm = queue_->comm();
   w->start = [=](const Way &way) {
-    return make(way, tutti_scatter_on, tutti_scatter_start, comm,
-                here ? all.all.data_ptr() : nullptr, dst.data_ptr(), count(dst), type, root);
+    return make(way, comm,
+                call_of(TUTTI_SCATTER, here ? all.all.data_ptr() : nullptr, dst.data_ptr(),
+                        count(dst), type, TUTTI_SUM, root));
   };
   bring_back(*w, call, mine, dst);
   return add(std::move(w), dst.nbytes() * ranks());
@@ -392,9 +401,11 @@ Group::Done Group::coalesced(OpType type, const char *title, Tensors &to, Tensor
 Group::Done Group::allgather_into_tensor_coalesced(Tensors &to, Tensors &from, const c10d::AllgatherOptions &) {
   tutti_comm *comm = queue_->comm();
   const char *title = "tutti:all_gather";
-  return coalesced(COALESCED, title, to, from, [=](const at::Tensor &dst, const at::Tensor &src, tutti_request **r) {
-    return tutti_all_gather_start(comm, src.data_ptr(), dst.data_ptr(), count(src), type_of(title, src), r);
-  });
+  return coalesced(COALESCED, title, to, from,
+                   [=](const at::Tensor &dst, const at::Tensor &src, tutti_request **r) {
+                     return tutti_allgather_start(comm, src.data_ptr(), dst.data_ptr(), count(src),
+                                                  type_of(title, src), r);
+                   });
 }
 
 Group::Done Group::reduce_scatter_tensor_coalesced(Tensors &to, Tensors &from, const c10d::ReduceScatterOptions &o) {

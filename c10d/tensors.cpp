@@ -58,8 +58,8 @@ tutti_type type_of(const char *call, const at::Tensor &t) {
     case at::kShort: return TUTTI_INT16;
     case at::kInt: return TUTTI_INT32;
     case at::kLong: return TUTTI_INT64;
-    case at::kHalf: return TUTTI_FP16;
-    case at::kBFloat16: return TUTTI_BF16;
+    case at::kHalf: return TUTTI_FLOAT16;
+    case at::kBFloat16: return TUTTI_BFLOAT16;
 #if TUTTI_TORCH(2, 1)
     case at::kFloat8_e4m3fn: return TUTTI_FP8_E4M3;
     case at::kFloat8_e5m2: return TUTTI_FP8_E5M2;

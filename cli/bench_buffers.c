@@ -5,8 +5,8 @@
 #include "bench.h"
 
 static bool parts(tutti_coll coll) {
-  return coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_ALL_GATHER || coll == TUTTI_GATHER ||
-         coll == TUTTI_SCATTER || coll == TUTTI_ALL_TO_ALL;
+  return coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_ALLGATHER || coll == TUTTI_GATHER ||
+         coll == TUTTI_SCATTER || coll == TUTTI_ALLTOALL;
 }
 
 size_t bench_count(int ranks, const bench_options *o, size_t bytes, size_t *whole) {
@@ -47,7 +47,7 @@ bench_call bench_call_of(const bench_job *job, const bench_options *o, size_t co
   if (o->coll == TUTTI_REDUCE_SCATTER || o->coll == TUTTI_SCATTER) {
     c.dst_bytes = part;
     if (in_place) c.dst = (char *)c.src + mine;
-  } else if (o->coll == TUTTI_ALL_GATHER || o->coll == TUTTI_GATHER) {
+  } else if (o->coll == TUTTI_ALLGATHER || o->coll == TUTTI_GATHER) {
     c.src_bytes = part;
     if (in_place) c.src = (char *)c.dst + mine;
   } else if (in_place) {

@@ -109,8 +109,8 @@ static void encode(tutti_type type, value x, int ranks, unsigned char *to) {
     case TUTTI_UINT32: PUT(int32_t, x.v / ranks); break;
     case TUTTI_INT64:
     case TUTTI_UINT64: PUT(int64_t, x.v / ranks); break;
-    case TUTTI_FP16: PUT(uint16_t, narrow((float)x.v / (float)ranks, 13, 15)); break;
-    case TUTTI_BF16: PUT(uint16_t, narrow((float)x.v / (float)ranks, 16, 127)); break;
+    case TUTTI_FLOAT16: PUT(uint16_t, narrow((float)x.v / (float)ranks, 13, 15)); break;
+    case TUTTI_BFLOAT16: PUT(uint16_t, narrow((float)x.v / (float)ranks, 16, 127)); break;
     case TUTTI_FP8_E4M3: PUT(uint8_t, narrow8((float)x.v / (float)ranks, 3, 7)); break;
     case TUTTI_FP8_E5M2: PUT(uint8_t, narrow8((float)x.v / (float)ranks, 2, 15)); break;
     case TUTTI_COMPLEX_FLOAT: PUT(float, (float)x.v / (float)ranks); x.v = x.w; /* fall through */
@@ -202,9 +202,9 @@ static int64_t judge(const bench_job *job, const bench_call *c, unsigned char *p
     case TUTTI_EXSCAN: end = me; break;
     case TUTTI_SCATTER: from = (size_t)me * c->count; /* fall through */
     case TUTTI_BROADCAST: first = root, end = root + 1; break;
-    case TUTTI_ALL_GATHER: return judge_blocks(job, c, 0, period);
+    case TUTTI_ALLGATHER: return judge_blocks(job, c, 0, period);
     case TUTTI_GATHER: return me == root ? judge_blocks(job, c, 0, period) : 0;
-    case TUTTI_ALL_TO_ALL: return judge_blocks(job, c, (size_t)me * c->count, period);
+    case TUTTI_ALLTOALL: return judge_blocks(job, c, (size_t)me * c->count, period);
     default: return 0;
   }
   if (first == end) return 0;

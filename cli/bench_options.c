@@ -19,8 +19,8 @@ const char bench_usage[] =
     "  -f, --factor F        factor between sizes (4)\n"
     "  -d, --type TYPE       float (default), bf16, int32, ...\n"
     "  -o, --op OP           sum (default), min, max, ...\n"
-    "      --coll NAME       allreduce (default), reduce_scatter, all_gather, broadcast,\n"
-    "                        reduce, barrier, scan, exscan, gather, scatter, all_to_all\n"
+    "      --coll NAME       allreduce (default), reduce_scatter, allgather, broadcast,\n"
+    "                        reduce, barrier, scan, exscan, gather, scatter, alltoall\n"
     "      --algo PLANS      as TUTTI_ALGO: 'ring:64k-', '^tree'\n"
     "  -r, --root R          the root, if the collective has one (0)\n"
     "      --helpers N       the last N ranks bring no data, but sum for the others (0)\n"
@@ -43,7 +43,7 @@ const char bench_usage[] =
     "\n"
     "Times are the slowest rank's, in microseconds. algbw is the size over the time. busbw\n"
     "is algbw times a factor: 2(P-1)/P for allreduce, (P-1)/P where every rank has a block\n"
-    "(reduce_scatter, all_gather, gather, scatter, all_to_all), else 1. The size is that of\n"
+    "(reduce_scatter, allgather, gather, scatter, alltoall), else 1. The size is that of\n"
     "the whole vector, with all blocks. Exit status: 0; 1 if a result was wrong.\n";
 
 /* The command that has these options; `tutti explain --measured` shares them. */

@@ -21,14 +21,14 @@ tutti_status bench_run(const bench_job *job, const bench_call *c) {
     case TUTTI_ALLREDUCE: return tutti_allreduce(comm, c->src, c->dst, c->count, c->type, c->op);
     case TUTTI_REDUCE_SCATTER:
       return tutti_reduce_scatter(comm, c->src, c->dst, c->count, c->type, c->op);
-    case TUTTI_ALL_GATHER: return tutti_all_gather(comm, c->src, c->dst, c->count, c->type);
+    case TUTTI_ALLGATHER: return tutti_allgather(comm, c->src, c->dst, c->count, c->type);
     case TUTTI_BROADCAST: return tutti_broadcast(comm, c->src, c->dst, c->count, c->type, c->root);
     case TUTTI_REDUCE: return tutti_reduce(comm, c->src, c->dst, c->count, c->type, c->op, c->root);
     case TUTTI_SCAN: return tutti_scan(comm, c->src, c->dst, c->count, c->type, c->op);
     case TUTTI_EXSCAN: return tutti_exscan(comm, c->src, c->dst, c->count, c->type, c->op);
     case TUTTI_GATHER: return tutti_gather(comm, c->src, c->dst, c->count, c->type, c->root);
     case TUTTI_SCATTER: return tutti_scatter(comm, c->src, c->dst, c->count, c->type, c->root);
-    case TUTTI_ALL_TO_ALL: return tutti_all_to_all(comm, c->src, c->dst, c->count, c->type);
+    case TUTTI_ALLTOALL: return tutti_alltoall(comm, c->src, c->dst, c->count, c->type);
     default: return tutti_barrier(comm);
   }
 }

@@ -20,10 +20,10 @@ static double bus_factor(const bench_options *o, int ranks) {
   switch (o->coll) {
     case TUTTI_ALLREDUCE: return 2 * (n - 1) / n;
     case TUTTI_REDUCE_SCATTER:
-    case TUTTI_ALL_GATHER:
+    case TUTTI_ALLGATHER:
     case TUTTI_GATHER:
     case TUTTI_SCATTER:
-    case TUTTI_ALL_TO_ALL: return (n - 1) / n;
+    case TUTTI_ALLTOALL: return (n - 1) / n;
     default: return 1;
   }
 }

@@ -11,7 +11,7 @@ _tutti_algorithms() { tutti plan list 2>/dev/null | awk '/^[a-z].*\./ { print $1
 
 _tutti_values() { # OPTION of COMMAND: the words that it takes; fails if they are files, or numbers
   case $1 in
-    --coll) echo allreduce reduce_scatter all_gather broadcast reduce barrier scan exscan gather scatter all_to_all ;;
+    --coll) echo allreduce reduce_scatter allgather broadcast reduce barrier scan exscan gather scatter alltoall ;;
     --type) echo float double bf16 fp16 fp8_e4m3 fp8_e5m2 int8 int16 int32 int64 uint8 uint16 uint32 uint64 complex_float complex_double ;;
     --op) echo sum prod min max avg land lor lxor band bor bxor minloc maxloc ;;
     --side) echo out in ;;

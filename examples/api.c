@@ -24,8 +24,8 @@ static void example_version(tutti_comm *comm) {
 }
 
 static void example_types_and_ops(tutti_comm *comm) {
-  check(tutti_type_size(TUTTI_BF16) == 2, "bytes of an element");
-  check(strcmp(tutti_type_name(TUTTI_BF16), "bf16") == 0, "the name of a type");
+  check(tutti_type_size(TUTTI_BFLOAT16) == 2, "bytes of an element");
+  check(strcmp(tutti_type_name(TUTTI_BFLOAT16), "bf16") == 0, "the name of a type");
   check(strcmp(tutti_op_name(TUTTI_MAX), "max") == 0, "the name of an op");
   check(!tutti_type_has_op(TUTTI_FLOAT, TUTTI_BXOR), "floats have no xor");
   (void)comm;
@@ -80,9 +80,9 @@ static void example_reduce_scatter(tutti_comm *comm) {
   for (int r = 0; r < P; r++) all[r] = r; /* one element for each rank */
   CHECK(tutti_reduce_scatter(comm, all, &mine, 1, TUTTI_INT32, TUTTI_SUM));
   check(mine == P * tutti_comm_rank(comm), "this rank's element of the sum");
-  CHECK(tutti_all_gather(comm, &mine, all, 1, TUTTI_INT32));
+  CHECK(tutti_allgather(comm, &mine, all, 1, TUTTI_INT32));
   check(all[P - 1] == P * (P - 1), "the last rank's element");
-  CHECK(tutti_all_to_all(comm, all, all, 1, TUTTI_INT32)); /* in place; all ranks had the same */
+  CHECK(tutti_alltoall(comm, all, all, 1, TUTTI_INT32)); /* in place; all ranks had the same */
   check(all[0] == mine, "this rank's element of rank 0's vector");
   free(all);
 }
@@ -93,9 +93,9 @@ static void example_counts(tutti_comm *comm) {
   for (int r = 0; r < P; r++) n += counts[r] = (size_t)r + 1; /* rank r has r + 1 elements */
   int *all = calloc(n, sizeof *all), *mine = calloc((size_t)me + 1, sizeof *mine);
   for (size_t i = 0; i < n; i++) all[i] = 1;
-  CHECK(tutti_reduce_scatter_v(comm, all, mine, counts, TUTTI_INT32, TUTTI_SUM));
+  CHECK(tutti_reduce_scatterv(comm, all, mine, counts, TUTTI_INT32, TUTTI_SUM));
   check(mine[me] == P, "the last element of this rank's block");
-  CHECK(tutti_all_gather_v(comm, mine, all, counts, TUTTI_INT32));
+  CHECK(tutti_allgatherv(comm, mine, all, counts, TUTTI_INT32));
   check(all[n - 1] == P, "the last element of all");
   free(all), free(mine), free(counts);
 }
@@ -227,11 +227,17 @@ static void example_start(tutti_comm *comm) {
   check(sum[0] == (float)tutti_comm_size(comm), "the sum");
 }
 
-static void example_init(tutti_comm *comm) {
+static void example_call_init(tutti_comm *comm) {
   float x[1000] = {0}, sum[1000];
   tutti_request *request;
-  CHECK(tutti_allreduce_init(comm, x, sum, 1000, TUTTI_FLOAT, TUTTI_SUM,
-                             &request)); /* checked once */
+  const tutti_call call = {.size = sizeof call,
+                           .coll = TUTTI_ALLREDUCE,
+                           .src = x,
+                           .dst = sum,
+                           .count = 1000,
+                           .type = TUTTI_FLOAT,
+                           .op = TUTTI_SUM};
+  CHECK(tutti_call_init(comm, &call, &request)); /* checked once */
   for (int step = 0; step < 3; step++) {
     for (int i = 0; i < 1000; i++) x[i] = (float)step;
     CHECK(tutti_request_start(request));
@@ -254,68 +260,37 @@ static void example_every_start(tutti_comm *comm) {
   for (int i = 0; i < tutti_comm_size(comm); i++) counts[i] = N;
   CHECK(tutti_allreduce_many_start(comm, 2, srcs, dsts, two, TUTTI_FLOAT, TUTTI_SUM, next++));
   CHECK(tutti_reduce_scatter_start(comm, in, out[1], N, TUTTI_FLOAT, TUTTI_SUM, next++));
-  CHECK(tutti_reduce_scatter_v_start(comm, in, out[2], counts, TUTTI_FLOAT, TUTTI_SUM, next++));
-  CHECK(tutti_all_gather_start(comm, in, out[3], N, TUTTI_FLOAT, next++));
-  CHECK(tutti_all_gather_v_start(comm, in, out[4], counts, TUTTI_FLOAT, next++));
+  CHECK(tutti_reduce_scatterv_start(comm, in, out[2], counts, TUTTI_FLOAT, TUTTI_SUM, next++));
+  CHECK(tutti_allgather_start(comm, in, out[3], N, TUTTI_FLOAT, next++));
+  CHECK(tutti_allgatherv_start(comm, in, out[4], counts, TUTTI_FLOAT, next++));
   CHECK(tutti_broadcast_start(comm, in, out[5], N, TUTTI_FLOAT, 0, next++));
   CHECK(tutti_reduce_start(comm, in, out[6], N, TUTTI_FLOAT, TUTTI_SUM, 0, next++));
   CHECK(tutti_scan_start(comm, in, out[7], N, TUTTI_FLOAT, TUTTI_SUM, next++));
   CHECK(tutti_exscan_start(comm, in, out[8], N, TUTTI_FLOAT, TUTTI_SUM, next++));
   CHECK(tutti_gather_start(comm, in, out[9], N, TUTTI_FLOAT, 0, next++));
   CHECK(tutti_scatter_start(comm, in, out[10], N, TUTTI_FLOAT, 0, next++));
-  CHECK(tutti_all_to_all_start(comm, in, out[11], N, TUTTI_FLOAT, next++));
+  CHECK(tutti_alltoall_start(comm, in, out[11], N, TUTTI_FLOAT, next++));
   CHECK(tutti_barrier_start(comm, next++));
   while (next > r) CHECK(tutti_request_wait(--next)); /* in any order */
-}
-
-static void example_every_init(tutti_comm *comm) {
-  tutti_request *r[FORMS], **next = r;
-  for (int i = 0; i < tutti_comm_size(comm); i++) counts[i] = N;
-  CHECK(tutti_allreduce_many_init(comm, 2, srcs, dsts, two, TUTTI_FLOAT, TUTTI_SUM, next++));
-  CHECK(tutti_reduce_scatter_init(comm, in, out[1], N, TUTTI_FLOAT, TUTTI_SUM, next++));
-  CHECK(tutti_reduce_scatter_v_init(comm, in, out[2], counts, TUTTI_FLOAT, TUTTI_SUM, next++));
-  CHECK(tutti_all_gather_init(comm, in, out[3], N, TUTTI_FLOAT, next++));
-  CHECK(tutti_all_gather_v_init(comm, in, out[4], counts, TUTTI_FLOAT, next++));
-  CHECK(tutti_broadcast_init(comm, in, out[5], N, TUTTI_FLOAT, 0, next++));
-  CHECK(tutti_reduce_init(comm, in, out[6], N, TUTTI_FLOAT, TUTTI_SUM, 0, next++));
-  CHECK(tutti_scan_init(comm, in, out[7], N, TUTTI_FLOAT, TUTTI_SUM, next++));
-  CHECK(tutti_exscan_init(comm, in, out[8], N, TUTTI_FLOAT, TUTTI_SUM, next++));
-  CHECK(tutti_gather_init(comm, in, out[9], N, TUTTI_FLOAT, 0, next++));
-  CHECK(tutti_scatter_init(comm, in, out[10], N, TUTTI_FLOAT, 0, next++));
-  CHECK(tutti_all_to_all_init(comm, in, out[11], N, TUTTI_FLOAT, next++));
-  CHECK(tutti_barrier_init(comm, next++));
-  for (int i = 0; i < FORMS; i++) CHECK(tutti_request_start(r[i]));
-  for (int i = 0; i < FORMS; i++) CHECK(tutti_request_wait(&r[i]));
-  for (int i = 0; i < FORMS; i++) CHECK(tutti_request_free(&r[i]));
 }
 
 static void example_coded(tutti_comm *comm) {
   float gradient[N] = {0.5f, -1, 2}, sum[N];
   size_t bytes;
-  CHECK(tutti_allreduce_coded(comm, gradient, sum, N, TUTTI_FLOAT, TUTTI_SUM,
-                              "error=1e-2")); /* this call alone */
-  CHECK(tutti_reduce_scatter_coded(comm, in, out[1], N, TUTTI_FLOAT, TUTTI_SUM, "error=1e-2"));
-  CHECK(tutti_all_gather_coded(comm, in, out[2], N, TUTTI_FLOAT, "lossless"));
-  CHECK(tutti_reduce_coded(comm, in, out[3], N, TUTTI_FLOAT, TUTTI_SUM, 0, "lossless"));
+  const tutti_call call = {.size = sizeof call,
+                           .coll = TUTTI_ALLREDUCE,
+                           .src = gradient,
+                           .dst = sum,
+                           .count = N,
+                           .type = TUTTI_FLOAT,
+                           .op = TUTTI_SUM,
+                           .code = "error=1e-2"}; /* for this call alone */
+  tutti_request *request;
+  CHECK(tutti_call_start(comm, &call, &request));
+  CHECK(tutti_request_wait(&request));
   CHECK(tutti_code_local("error=1e-2", gradient, gradient, N, TUTTI_FLOAT,
                          &bytes)); /* what a receiver would get, and the bytes of the message */
   printf("3 floats in %zu bytes: %g %g %g\n", bytes, gradient[0], gradient[1], gradient[2]);
-}
-
-static void example_coded_requests(tutti_comm *comm) {
-  tutti_request *r[8];
-  const char *code = "lossless";
-  CHECK(tutti_allreduce_coded_start(comm, in, out[0], N, TUTTI_FLOAT, TUTTI_SUM, code, &r[0]));
-  CHECK(tutti_reduce_scatter_coded_start(comm, in, out[1], N, TUTTI_FLOAT, TUTTI_SUM, code, &r[1]));
-  CHECK(tutti_all_gather_coded_start(comm, in, out[2], N, TUTTI_FLOAT, code, &r[2]));
-  CHECK(tutti_reduce_coded_start(comm, in, out[3], N, TUTTI_FLOAT, TUTTI_SUM, 0, code, &r[3]));
-  CHECK(tutti_allreduce_coded_init(comm, in, out[4], N, TUTTI_FLOAT, TUTTI_SUM, code, &r[4]));
-  CHECK(tutti_reduce_scatter_coded_init(comm, in, out[5], N, TUTTI_FLOAT, TUTTI_SUM, code, &r[5]));
-  CHECK(tutti_all_gather_coded_init(comm, in, out[6], N, TUTTI_FLOAT, code, &r[6]));
-  CHECK(tutti_reduce_coded_init(comm, in, out[7], N, TUTTI_FLOAT, TUTTI_SUM, 0, code, &r[7]));
-  for (int i = 4; i < 8; i++) CHECK(tutti_request_start(r[i]));
-  for (int i = 0; i < 8; i++) CHECK(tutti_request_wait(&r[i]));
-  for (int i = 4; i < 8; i++) CHECK(tutti_request_free(&r[i]));
 }
 
 static void example_launcher(tutti_comm *comm) {
@@ -338,13 +313,13 @@ static void example_abort(tutti_comm *comm) {
 
 int main(void) {
   static void (*const examples[])(tutti_comm *) = {
-      example_version,        example_types_and_ops, example_error,          example_log,
-      example_scratch,        example_allreduce,     example_allreduce_many, example_reduce_scatter,
-      example_counts,         example_rooted,        example_scan,           example_own_op,
-      example_weighted_sum,   example_reduce_local,  example_mem_alloc,      example_split,
-      example_choose,         example_helpers,       example_threads,        example_start,
-      example_init,           example_every_start,   example_every_init,     example_coded,
-      example_coded_requests, example_launcher,      example_abort,
+      example_version,      example_types_and_ops, example_error,          example_log,
+      example_scratch,      example_allreduce,     example_allreduce_many, example_reduce_scatter,
+      example_counts,       example_rooted,        example_scan,           example_own_op,
+      example_weighted_sum, example_reduce_local,  example_mem_alloc,      example_split,
+      example_choose,       example_helpers,       example_threads,        example_start,
+      example_call_init,    example_every_start,   example_coded,          example_launcher,
+      example_abort,
   };
   enum { EXAMPLES = sizeof examples / sizeof *examples };
   tutti_comm *comm;

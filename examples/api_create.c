@@ -58,7 +58,7 @@ static void example_newcomer_ask(tutti_comm *comm) {
 }
 
 static int gather(void *ctx, const void *mine, size_t bytes, void *all) {
-  return tutti_all_gather(ctx, mine, all, bytes, TUTTI_UINT8); /* or MPI_Allgather */
+  return tutti_allgather(ctx, mine, all, bytes, TUTTI_UINT8); /* or MPI_Allgather */
 }
 static void example_comm_create_gather(tutti_comm *comm) {
   tutti_comm *fresh;

@@ -1,4 +1,4 @@
-/* api_device.c - one short example of every function of tutti_device.h and tutti_stream.h, as Doxygen's pages show them.
+/* api_device.c - one short example of every function of tutti_device.h and of streams in tutti_call.h, as Doxygen's pages show them.
  * The device is a simulated one: its memory is an array, and its streams execute everything immediately. With a GPU a program
  * needs no table: it passes memory of cudaMalloc and streams of cudaStreamCreate (docs/gpu.md).
  * Try: make build/examples/api_device && tutti run -n 3 build/examples/api_device
@@ -122,36 +122,27 @@ static float *const x = (float *)card, *const y = (float *)(card + 2048); /* on 
 static void *const stream = NULL; /* the legacy default stream, or what cudaStreamCreate gave */
 
 static void example_stream(tutti_comm *comm) {
-  for (int i = 0; i < N; i++) x[i] = (float)tutti_comm_rank(comm);          /* on a GPU: a kernel */
-  CHECK(tutti_allreduce_on(comm, x, y, N, TUTTI_FLOAT, TUTTI_SUM, stream)); /* returns immediately */
-  CHECK(tutti_broadcast_on(comm, y, y, N, TUTTI_FLOAT, 0, stream)); /* what comes later waits */
-  CHECK(tutti_stream_wait(comm)); /* until no stream waits for tutti */
   const int P = tutti_comm_size(comm);
+  const tutti_call sum = {.size = sizeof sum,
+                          .coll = TUTTI_ALLREDUCE,
+                          .src = x,
+                          .dst = y,
+                          .count = N,
+                          .type = TUTTI_FLOAT,
+                          .op = TUTTI_SUM,
+                          .stream = stream};
+  tutti_call broadcast = sum;
+  broadcast.coll = TUTTI_BROADCAST;
+  broadcast.src = y;
+  for (int i = 0; i < N; i++) x[i] = (float)tutti_comm_rank(comm); /* on a GPU: a kernel */
+  CHECK(tutti_call_on_stream(comm, &sum));                         /* returns immediately */
+  CHECK(tutti_call_on_stream(comm, &broadcast));                   /* what comes later waits */
+  CHECK(tutti_stream_wait(comm)); /* until no stream waits for tutti */
   for (int i = 0; i < N; i++) check(y[i] == (float)(P * (P - 1) / 2), "the sum of the ranks");
 }
 
-static void example_every_stream(tutti_comm *comm) {
-  const int P = tutti_comm_size(comm), last = P - 1;
-  size_t *counts = calloc((size_t)P, sizeof *counts);
-  check(counts != NULL, "memory");
-  for (int r = 0; r < P; r++) counts[r] = (size_t)(r + 1);
-  CHECK(tutti_reduce_scatter_on(comm, x, y, N, TUTTI_FLOAT, TUTTI_SUM, stream));
-  CHECK(tutti_all_gather_on(comm, x, y, N, TUTTI_FLOAT, stream));
-  CHECK(tutti_reduce_scatter_v_on(comm, x, y, counts, TUTTI_FLOAT, TUTTI_SUM, stream));
-  CHECK(tutti_all_gather_v_on(comm, x, y, counts, TUTTI_FLOAT, stream));
-  CHECK(tutti_reduce_on(comm, x, y, N, TUTTI_FLOAT, TUTTI_SUM, last, stream));
-  CHECK(tutti_scan_on(comm, x, y, N, TUTTI_FLOAT, TUTTI_SUM, stream));
-  CHECK(tutti_exscan_on(comm, x, y, N, TUTTI_FLOAT, TUTTI_SUM, stream));
-  CHECK(tutti_gather_on(comm, x, y, N, TUTTI_FLOAT, last, stream));
-  CHECK(tutti_scatter_on(comm, x, y, N, TUTTI_FLOAT, last, stream));
-  CHECK(tutti_all_to_all_on(comm, x, y, N, TUTTI_FLOAT, stream));
-  CHECK(tutti_stream_wait(comm));
-  free(counts);
-}
-
 int main(void) {
-  static void (*const examples[])(tutti_comm *) = {example_device_here, example_stream,
-                                                   example_every_stream};
+  static void (*const examples[])(tutti_comm *) = {example_device_here, example_stream};
   enum { EXAMPLES = 1 + sizeof examples / sizeof *examples };
   tutti_comm *comm;
   example_device(NULL);

@@ -21,7 +21,7 @@ static void example_algorithms(tutti_comm *comm) {
   const char *sentence;
   for (int i = 0; tutti_algo_name(i, &sentence); i++)
     printf("%s: %s (%s)\n", tutti_algo_name(i, NULL), sentence, tutti_algo_source(i));
-  check(strcmp(tutti_coll_name(TUTTI_ALL_GATHER), "all_gather") == 0, "the name of a collective");
+  check(strcmp(tutti_coll_name(TUTTI_ALLGATHER), "allgather") == 0, "the name of a collective");
   (void)comm;
 }
 

@@ -93,7 +93,7 @@ typedef enum event_kind {
 } event_kind;
 
 typedef struct event {
-  double kind, layer, piece, begin, end; /* doubles, so that tutti_all_gather can carry them */
+  double kind, layer, piece, begin, end; /* doubles, so that tutti_allgather can carry them */
 } event;
 
 enum { TRACE_ROOM = 512 };

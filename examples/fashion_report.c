@@ -115,7 +115,7 @@ void trace_write(tutti_comm *comm, const trace *t, const char *path) {
   int ranks = tutti_comm_size(comm);
   size_t each = TRACE_ROOM * (sizeof(event) / sizeof(double));
   event *all = room((size_t)ranks * TRACE_ROOM, sizeof *all);
-  must(tutti_all_gather(comm, t->events, all, each, TUTTI_DOUBLE), "gathering the time line");
+  must(tutti_allgather(comm, t->events, all, each, TUTTI_DOUBLE), "gathering the time line");
   if (tutti_comm_rank(comm) == 0) {
     FILE *file = fopen(path, "w");
     if (!file) {

@@ -55,8 +55,8 @@ static ptx_class class_of(tutti_type type) {
     case TUTTI_UINT64: return PTX_UNSIGNED;
     case TUTTI_FLOAT:
     case TUTTI_DOUBLE: return PTX_FLOAT;
-    case TUTTI_FP16: return PTX_HALF;
-    case TUTTI_BF16: return PTX_BFLOAT;
+    case TUTTI_FLOAT16: return PTX_HALF;
+    case TUTTI_BFLOAT16: return PTX_BFLOAT;
     case TUTTI_FP8_E4M3: return PTX_E4M3;
     case TUTTI_FP8_E5M2: return PTX_E5M2;
     default: return PTX_NONE;
@@ -73,8 +73,8 @@ size_t gpu_ptx_size(tutti_type type) {
     case TUTTI_FLOAT: return 4;
     case TUTTI_INT16:
     case TUTTI_UINT16:
-    case TUTTI_FP16:
-    case TUTTI_BF16: return 2;
+    case TUTTI_FLOAT16:
+    case TUTTI_BFLOAT16: return 2;
     default: return 1;
   }
 }

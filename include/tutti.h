@@ -90,10 +90,10 @@ typedef enum tutti_type {
   TUTTI_UINT32,
   TUTTI_INT64,
   TUTTI_UINT64,
-  TUTTI_FP16,           /* IEEE binary16, as uint16_t */
-  TUTTI_BF16,           /* bfloat16, as uint16_t */
-  TUTTI_FLOAT,
-  TUTTI_DOUBLE,
+  TUTTI_FLOAT16,  /* IEEE binary16, as uint16_t */
+  TUTTI_BFLOAT16, /* bfloat16, as uint16_t */
+  TUTTI_FLOAT32,
+  TUTTI_FLOAT64,
   TUTTI_COMPLEX_FLOAT,  /* float[2]: real, imaginary */
   TUTTI_COMPLEX_DOUBLE, /* double[2] */
   TUTTI_FLOAT_INT,      /* struct { float v; int i; }; the pairs for minloc and maxloc */
@@ -101,8 +101,11 @@ typedef enum tutti_type {
   TUTTI_LONG_INT,
   TUTTI_INT_INT,
   TUTTI_SHORT_INT,
-  TUTTI_FP8_E4M3, TUTTI_FP8_E5M2, /* OFP8, as uint8_t; e4m3 has no infinities */
-  TUTTI_TYPE_COUNT
+  TUTTI_FP8_E4M3,
+  TUTTI_FP8_E5M2, /* OFP8, as uint8_t; e4m3 has no infinities */
+  TUTTI_TYPE_COUNT,
+  TUTTI_FLOAT = TUTTI_FLOAT32, /* as C names them */
+  TUTTI_DOUBLE = TUTTI_FLOAT64
 } tutti_type;
 
 /* Integer sums wrap. Floating point results are the same bits on all ranks, and every NaN result is
@@ -245,7 +248,7 @@ TUTTI_API tutti_status tutti_comm_set_slices(tutti_comm *comm, int slices);
  *  sum for the others, as the switches of a network can (`aggregate` in
  *  docs/schedules.md). From then on collectives are over the first P - helpers ranks: avg
  *  divides by their number, roots are among them, and each has a block in reduce_scatter
- *  and all_gather. P, ranks and barriers stay as before. Helpers make every call that the
+ *  and allgather. P, ranks and barriers stay as before. Helpers make every call that the
  *  others make, with the same count, type, op and root; their buffers are ignored and may
  *  be NULL. Collectives that no plan supports with helpers, as gather, return
  *  TUTTI_ERR_UNSUPPORTED. Same on all ranks; local.
@@ -270,6 +273,22 @@ TUTTI_API tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **me
 TUTTI_API tutti_status tutti_mem_free(tutti_comm *comm, void *memory); /* free `memory` of tutti_mem_alloc; NULL is legal */
 
 /* ---------------------------------------------------------- collectives --- */
+
+/** The collectives. */
+typedef enum tutti_coll {
+  TUTTI_ALLREDUCE,
+  TUTTI_REDUCE_SCATTER,
+  TUTTI_ALLGATHER,
+  TUTTI_BROADCAST,
+  TUTTI_REDUCE,
+  TUTTI_BARRIER,
+  TUTTI_SCAN,
+  TUTTI_EXSCAN,
+  TUTTI_GATHER,
+  TUTTI_SCATTER,
+  TUTTI_ALLTOALL,
+  TUTTI_COLL_COUNT
+} tutti_coll;
 
 typedef struct tutti_request tutti_request; /* a request */
 
@@ -305,20 +324,20 @@ TUTTI_API tutti_status tutti_reduce_scatter(tutti_comm *comm, const void *src, v
 /** Every rank gets every rank's `count` elements, in rank order.
  *  src    count elements;  dst  P * count elements; in place: src is
  *         dst + rank*count. */
-TUTTI_API tutti_status tutti_all_gather(tutti_comm *comm, const void *src, void *dst,
-                                        size_t count, tutti_type type);
+TUTTI_API tutti_status tutti_allgather(tutti_comm *comm, const void *src, void *dst, size_t count,
+                                       tutti_type type);
 
-/** tutti_reduce_scatter and tutti_all_gather with blocks of different sizes: rank r's
+/** tutti_reduce_scatter and tutti_allgather with blocks of different sizes: rank r's
  *  block has counts[r] elements. Blocks are contiguous, in rank order.
  *  counts   one per rank, the same on all ranks; any may be 0. Read during the call
- *           only, also by _start and _init.
- *  src      all blocks for reduce_scatter_v, this rank's block for all_gather_v; dst
+ *           only, also by tutti_call_init.
+ *  src      all blocks for reduce_scatterv, this rank's block for allgatherv; dst
  *           the other way round. In place: this rank's block is inside the other buffer,
  *           counts[0] + ... + counts[rank-1] elements from its start. */
-TUTTI_API tutti_status tutti_reduce_scatter_v(tutti_comm *comm, const void *src, void *dst,
-                                              const size_t *counts, tutti_type type, tutti_op op);
-TUTTI_API tutti_status tutti_all_gather_v(tutti_comm *comm, const void *src, void *dst,
-                                          const size_t *counts, tutti_type type);
+TUTTI_API tutti_status tutti_reduce_scatterv(tutti_comm *comm, const void *src, void *dst,
+                                             const size_t *counts, tutti_type type, tutti_op op);
+TUTTI_API tutti_status tutti_allgatherv(tutti_comm *comm, const void *src, void *dst,
+                                        const size_t *counts, tutti_type type);
 
 /** Copy `count` elements of rank `root`'s src into every rank's dst.
  *  src    read on the root only, where it may equal dst. */
@@ -356,8 +375,8 @@ TUTTI_API tutti_status tutti_scatter(tutti_comm *comm, const void *src, void *ds
 /** Every rank sends `count` elements to every rank: block r of this rank's dst is block
  *  `rank` of rank r's src, where `rank` is this rank's number.
  *  src, dst  P * count elements; equal pointers mean in place. */
-TUTTI_API tutti_status tutti_all_to_all(tutti_comm *comm, const void *src, void *dst,
-                                        size_t count, tutti_type type);
+TUTTI_API tutti_status tutti_alltoall(tutti_comm *comm, const void *src, void *dst, size_t count,
+                                      tutti_type type);
 
 /** Wait until all ranks have called it. */
 TUTTI_API tutti_status tutti_barrier(tutti_comm *comm);
@@ -376,15 +395,15 @@ TUTTI_API tutti_status tutti_allreduce_many_start(tutti_comm *comm, size_t n,
 TUTTI_API tutti_status tutti_reduce_scatter_start(tutti_comm *comm, const void *src, void *dst,
                                                   size_t count, tutti_type type, tutti_op op,
                                                   tutti_request **request);
-TUTTI_API tutti_status tutti_all_gather_start(tutti_comm *comm, const void *src, void *dst,
-                                              size_t count, tutti_type type,
+TUTTI_API tutti_status tutti_allgather_start(tutti_comm *comm, const void *src, void *dst,
+                                             size_t count, tutti_type type,
+                                             tutti_request **request);
+TUTTI_API tutti_status tutti_reduce_scatterv_start(tutti_comm *comm, const void *src, void *dst,
+                                                   const size_t *counts, tutti_type type,
+                                                   tutti_op op, tutti_request **request);
+TUTTI_API tutti_status tutti_allgatherv_start(tutti_comm *comm, const void *src, void *dst,
+                                              const size_t *counts, tutti_type type,
                                               tutti_request **request);
-TUTTI_API tutti_status tutti_reduce_scatter_v_start(tutti_comm *comm, const void *src, void *dst,
-                                                    const size_t *counts, tutti_type type,
-                                                    tutti_op op, tutti_request **request);
-TUTTI_API tutti_status tutti_all_gather_v_start(tutti_comm *comm, const void *src, void *dst,
-                                                const size_t *counts, tutti_type type,
-                                                tutti_request **request);
 TUTTI_API tutti_status tutti_broadcast_start(tutti_comm *comm, const void *src, void *dst,
                                              size_t count, tutti_type type, int root,
                                              tutti_request **request);
@@ -403,55 +422,9 @@ TUTTI_API tutti_status tutti_gather_start(tutti_comm *comm, const void *src, voi
 TUTTI_API tutti_status tutti_scatter_start(tutti_comm *comm, const void *src, void *dst,
                                            size_t count, tutti_type type, int root,
                                            tutti_request **request);
-TUTTI_API tutti_status tutti_all_to_all_start(tutti_comm *comm, const void *src, void *dst,
-                                              size_t count, tutti_type type,
-                                              tutti_request **request);
+TUTTI_API tutti_status tutti_alltoall_start(tutti_comm *comm, const void *src, void *dst,
+                                            size_t count, tutti_type type, tutti_request **request);
 TUTTI_API tutti_status tutti_barrier_start(tutti_comm *comm, tutti_request **request);
-
-/* Persistent: arguments as above, checked once. The new request is idle. Run it any
- * number of times, by tutti_request_start and then _wait or _test; at the end, free it
- * by tutti_request_free. */
-TUTTI_API tutti_status tutti_allreduce_init(tutti_comm *comm, const void *src, void *dst,
-                                            size_t count, tutti_type type, tutti_op op,
-                                            tutti_request **request);
-TUTTI_API tutti_status tutti_allreduce_many_init(tutti_comm *comm, size_t n,
-                                                 const void *const *srcs, void *const *dsts,
-                                                 const size_t *counts, tutti_type type,
-                                                 tutti_op op, tutti_request **request);
-TUTTI_API tutti_status tutti_reduce_scatter_init(tutti_comm *comm, const void *src, void *dst,
-                                                 size_t count, tutti_type type, tutti_op op,
-                                                 tutti_request **request);
-TUTTI_API tutti_status tutti_all_gather_init(tutti_comm *comm, const void *src, void *dst,
-                                             size_t count, tutti_type type,
-                                             tutti_request **request);
-TUTTI_API tutti_status tutti_reduce_scatter_v_init(tutti_comm *comm, const void *src, void *dst,
-                                                   const size_t *counts, tutti_type type,
-                                                   tutti_op op, tutti_request **request);
-TUTTI_API tutti_status tutti_all_gather_v_init(tutti_comm *comm, const void *src, void *dst,
-                                               const size_t *counts, tutti_type type,
-                                               tutti_request **request);
-TUTTI_API tutti_status tutti_broadcast_init(tutti_comm *comm, const void *src, void *dst,
-                                            size_t count, tutti_type type, int root,
-                                            tutti_request **request);
-TUTTI_API tutti_status tutti_reduce_init(tutti_comm *comm, const void *src, void *dst,
-                                         size_t count, tutti_type type, tutti_op op, int root,
-                                         tutti_request **request);
-TUTTI_API tutti_status tutti_scan_init(tutti_comm *comm, const void *src, void *dst,
-                                       size_t count, tutti_type type, tutti_op op,
-                                       tutti_request **request);
-TUTTI_API tutti_status tutti_exscan_init(tutti_comm *comm, const void *src, void *dst,
-                                         size_t count, tutti_type type, tutti_op op,
-                                         tutti_request **request);
-TUTTI_API tutti_status tutti_gather_init(tutti_comm *comm, const void *src, void *dst,
-                                         size_t count, tutti_type type, int root,
-                                         tutti_request **request);
-TUTTI_API tutti_status tutti_scatter_init(tutti_comm *comm, const void *src, void *dst,
-                                          size_t count, tutti_type type, int root,
-                                          tutti_request **request);
-TUTTI_API tutti_status tutti_all_to_all_init(tutti_comm *comm, const void *src, void *dst,
-                                             size_t count, tutti_type type,
-                                             tutti_request **request);
-TUTTI_API tutti_status tutti_barrier_init(tutti_comm *comm, tutti_request **request);
 
 /* ------------------------------------------------------------- requests --- */
 
@@ -490,10 +463,10 @@ TUTTI_API const char *tutti_info(int i);
 #ifdef __cplusplus
 }
 #endif
-#include "tutti_bucket.h"  /* gradients, summed while the next are computed */
-#include "tutti_fault.h"   /* recovery after a failure */
+#include "tutti_bucket.h"    /* gradients, summed while the next are computed */
+#include "tutti_call.h"      /* persistent calls, and vectors on a GPU in the order of a stream */
+#include "tutti_fault.h"     /* recovery after a failure */
 #include "tutti_interrupt.h" /* waits that end early, as by Ctrl-C */
-#include "tutti_message.h" /* point-to-point messages */
-#include "tutti_plan.h"    /* plans: names, schedules, prices, wisdom */
-#include "tutti_stream.h"  /* vectors on a GPU, in the order of a stream */
+#include "tutti_message.h"   /* point-to-point messages */
+#include "tutti_plan.h"      /* plans: names, schedules, prices, wisdom */
 #endif

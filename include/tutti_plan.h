@@ -10,22 +10,6 @@
 extern "C" {
 #endif
 
-/** The collectives. */
-typedef enum tutti_coll {
-  TUTTI_ALLREDUCE,
-  TUTTI_REDUCE_SCATTER,
-  TUTTI_ALL_GATHER,
-  TUTTI_BROADCAST,
-  TUTTI_REDUCE,
-  TUTTI_BARRIER,
-  TUTTI_SCAN,
-  TUTTI_EXSCAN,
-  TUTTI_GATHER,
-  TUTTI_SCATTER,
-  TUTTI_ALL_TO_ALL,
-  TUTTI_COLL_COUNT
-} tutti_coll;
-
 /** "allreduce", ...; "?" for an unknown collective. */
 TUTTI_API const char *tutti_coll_name(tutti_coll coll);
 
@@ -125,7 +109,7 @@ TUTTI_API tutti_status tutti_schedule_draw(const char *text, const tutti_drawing
 
 /** Allow that messages between hosts take fewer bytes, where that is faster by the prices. It
  *  applies to calls that begin, and to requests that are made, after this call; a single call may
- *  bring its own code (tutti_allreduce_coded). Must be the same on all ranks. The environment variable
+ *  bring its own code (tutti_call). Must be the same on all ranks. The environment variable
  *  TUTTI_CODE sets it for every communicator. docs/lighter.md has what each is worth.
  *
  *  code  "lossless": floating point numbers of up to 64 bits, in any collective, with the same bits.
@@ -141,54 +125,6 @@ TUTTI_API tutti_status tutti_schedule_draw(const char *text, const tutti_drawing
  *           exceed (int8: 0.0079); TUTTI_ERR_STATE (requests are in flight); TUTTI_ERR_UNSUPPORTED:
  *           an error under the contract exact. */
 TUTTI_API tutti_status tutti_comm_set_code(tutti_comm *comm, const char *code);
-
-/** As tutti_allreduce, with a code for this call alone.
- *
- *  code   as for tutti_comm_set_code, which it replaces; NULL or "none": this call's
- *         messages are not coded. Read during the call only, also by _start and _init. If ranks
- *         bring different codes, all get TUTTI_ERR_MISMATCH, whether or not the call would be coded.
- *  Returns  what tutti_allreduce does; TUTTI_ERR_ARG and TUTTI_ERR_UNSUPPORTED also as
- *           tutti_comm_set_code. */
-TUTTI_API tutti_status tutti_allreduce_coded(tutti_comm *comm, const void *src, void *dst,
-                                             size_t count, tutti_type type, tutti_op op,
-                                             const char *code);
-
-/* The same for the other collectives, and their nonblocking and persistent forms; `code` as
- * tutti_allreduce_coded has it. */
-TUTTI_API tutti_status tutti_allreduce_coded_start(tutti_comm *comm, const void *src, void *dst,
-                                                   size_t count, tutti_type type, tutti_op op,
-                                                   const char *code, tutti_request **request);
-TUTTI_API tutti_status tutti_allreduce_coded_init(tutti_comm *comm, const void *src, void *dst,
-                                                  size_t count, tutti_type type, tutti_op op,
-                                                  const char *code, tutti_request **request);
-TUTTI_API tutti_status tutti_reduce_scatter_coded(tutti_comm *comm, const void *src, void *dst,
-                                                  size_t count, tutti_type type, tutti_op op,
-                                                  const char *code);
-TUTTI_API tutti_status tutti_reduce_scatter_coded_start(tutti_comm *comm, const void *src,
-                                                        void *dst, size_t count, tutti_type type,
-                                                        tutti_op op, const char *code,
-                                                        tutti_request **request);
-TUTTI_API tutti_status tutti_reduce_scatter_coded_init(tutti_comm *comm, const void *src, void *dst,
-                                                       size_t count, tutti_type type, tutti_op op,
-                                                       const char *code, tutti_request **request);
-TUTTI_API tutti_status tutti_all_gather_coded(tutti_comm *comm, const void *src, void *dst,
-                                              size_t count, tutti_type type, const char *code);
-TUTTI_API tutti_status tutti_all_gather_coded_start(tutti_comm *comm, const void *src, void *dst,
-                                                    size_t count, tutti_type type, const char *code,
-                                                    tutti_request **request);
-TUTTI_API tutti_status tutti_all_gather_coded_init(tutti_comm *comm, const void *src, void *dst,
-                                                   size_t count, tutti_type type, const char *code,
-                                                   tutti_request **request);
-TUTTI_API tutti_status tutti_reduce_coded(tutti_comm *comm, const void *src, void *dst,
-                                          size_t count, tutti_type type, tutti_op op, int root,
-                                          const char *code);
-TUTTI_API tutti_status tutti_reduce_coded_start(tutti_comm *comm, const void *src, void *dst,
-                                                size_t count, tutti_type type, tutti_op op,
-                                                int root, const char *code,
-                                                tutti_request **request);
-TUTTI_API tutti_status tutti_reduce_coded_init(tutti_comm *comm, const void *src, void *dst,
-                                               size_t count, tutti_type type, tutti_op op, int root,
-                                               const char *code, tutti_request **request);
 
 /** Code `count` numbers as one message between hosts would, and decode them: to try a code on your
  *  numbers. Local.

@@ -1,7 +1,7 @@
 # test.mk - tests, laws, models, proofs, fuzzers, sanitizers. SPDX-License-Identifier: BSD-3-Clause
 #   make quick T=word    the tests whose names contain the word; without it, the short form of all unit tests
 #   make check           the short form of the tests, in at most five minutes (installs what is missing)
-#   make check-full      all tests, under Debian's MPIs and PyTorch, too
+#   make check-full      all tests, under Debian's MPIs and PyTorch, too; ADDED=1: without those of make check that are the same
 #   make check-all       the full product of the covering table, the long proofs, a sample of the mutants
 #   make prove           every parameter of every algorithm, with a bar
 #   make prove-fuzz TIME=60   the prover beside a second judge, on schedules made at random
@@ -190,7 +190,7 @@ check:
 check-full:
 	@tools/deps.sh build full torch
 	@$(MAKE) $(JOBS) --no-print-directory programs
-	@$(RUN) $(ALLTESTS)
+	@$(RUN) $(if $(ADDED),--added) $(ALLTESTS)
 check-long:
 	@MAKE="$(MAKE)" BUILD=$(BUILD) ONLY="$(ONLY)" tools/check_long.sh
 # 2^32 allreduces on two ranks, each sum checked: ten minutes on two idle cores.
@@ -287,7 +287,7 @@ check-tsan:
 	@tools/deps.sh build full torch
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-tsan SAN=-fsanitize=thread $(SANFLAGS) threaded $(TSANBIN)
 	@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 TEST_SECONDS=1800 BUILD=build-tsan \
-	  setarch "$$(uname -m)" -R tests/run tests/sh/races.sh $(TSANBIN)
+	  setarch "$$(uname -m)" -R tests/run $(if $(FULL),,--short) tests/sh/races.sh $(TSANBIN)
 # For another processor, under an emulator of it: the kernels, the schedules, and ranks
 # that are threads and processes. Linked statically, because its libraries are not installed.
 ARMTESTS = $(patsubst %,build-arm/tests/%,test_kernel test_schedule test_shape test_prove test_refused test_threads mp_cover mp_scenes)

@@ -123,7 +123,7 @@ class Game:
                     return self.fault(id, "it writes a block that it reads at another position")
 
     def alike(self, a, b):
-        return self.s.coll == "all_to_all" or a % self.s.B == b % self.s.B
+        return self.s.coll == "alltoall" or a % self.s.B == b % self.s.B
 
     def match(self):
         ends = ({}, {})
@@ -178,7 +178,7 @@ class Game:
     def sizes(self):
         """The sets of blocks that have bytes, as far as the events differ: [set with bytes, blocks looked at]."""
         s, full = self.s, frozenset(range(self.s.B))
-        if s.coll == "all_to_all":
+        if s.coll == "alltoall":
             sets = [full]
         elif s.coll in ONE_EACH:
             sets = [frozenset(b for b in full if x >> b & 1) for x in range(2 ** s.B - 1, 0, -1)]
@@ -365,7 +365,7 @@ class Play:
                 if sums:
                     wanted = [(x, b) for x in range(s.data if sums == "all" else r + (sums == "upto"))]
                 else:
-                    wanted = [(s.root, b) if COLLECTIVES[s.coll][0] == "root" else (b, r if s.coll == "all_to_all" else b)]
+                    wanted = [(s.root, b) if COLLECTIVES[s.coll][0] == "root" else (b, r if s.coll == "alltoall" else b)]
                 inputs, mark = self.memory.get((r, "dst", b), NOTHING)
                 if sorted(inputs, key=str) != sorted(wanted, key=str):
                     return "rank %d ends with dst[%d] = %s" % (r, b, say(inputs))

@@ -10,9 +10,9 @@ COLLECTIVES = {  # what a rank has of src, what it gets in dst, what is summed
     "reduce_scatter": ("all", "own", "all"), "reduce": ("all", "root", "all"),
     "scan": ("all", "all", "upto"), "exscan": ("all", "all", "below"),
     "broadcast": ("root", "all", None), "scatter": ("root", "own", None),
-    "all_gather": ("own", "all", None), "gather": ("own", "root", None),
-    "all_to_all": ("all", "all", None)}
-ONE_EACH = ("reduce_scatter", "all_gather", "gather", "scatter", "all_to_all")
+    "allgather": ("own", "all", None), "gather": ("own", "root", None),
+    "alltoall": ("all", "all", None)}
+ONE_EACH = ("reduce_scatter", "allgather", "gather", "scatter", "alltoall")
 
 
 class Unreadable(Exception):

@@ -6,7 +6,7 @@ bool turns_wanted;
 
 /* May the two compute different bits of the same values, or of the same values in another order? */
 static bool may_differ(int ranks, tutti_type type, tutti_op op) {
-  const bool rounds = type >= TUTTI_FP16 && type <= TUTTI_COMPLEX_DOUBLE;
+  const bool rounds = type >= TUTTI_FLOAT16 && type <= TUTTI_COMPLEX_DOUBLE;
   const bool sums = op == TUTTI_SUM || op == TUTTI_PROD;
   if (op >= TUTTI_OP_COUNT) return true; /* the program's own op */
   return rounds && (ranks > 2 || !sums); /* the least of a NaN and a number is not the same for both */

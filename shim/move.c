@@ -120,7 +120,7 @@ static answer gather(const blocks *b, const block *mine, shim_function function,
     own = at + b->before;
   }
   const answer a = serve_run(s, &(work){.function = function,
-                                        .coll = TUTTI_ALL_GATHER,
+                                        .coll = TUTTI_ALLGATHER,
                                         .src = own,
                                         .dst = at,
                                         .count = b->own,

@@ -19,11 +19,11 @@ static tutti_status call(state *s, const work *w, const void *src, void *dst) {
     case TUTTI_ALLREDUCE: return tutti_allreduce(s->comm, src, dst, w->count, w->type, w->op);
     case TUTTI_REDUCE: return tutti_reduce(s->comm, src, dst, w->count, w->type, w->op, w->root);
     case TUTTI_REDUCE_SCATTER:
-      if (w->counts) return tutti_reduce_scatter_v(s->comm, src, dst, w->counts, w->type, w->op);
+      if (w->counts) return tutti_reduce_scatterv(s->comm, src, dst, w->counts, w->type, w->op);
       return tutti_reduce_scatter(s->comm, src, dst, w->count, w->type, w->op);
-    case TUTTI_ALL_GATHER:
-      if (w->counts) return tutti_all_gather_v(s->comm, src, dst, w->counts, w->type);
-      return tutti_all_gather(s->comm, src, dst, w->count, w->type);
+    case TUTTI_ALLGATHER:
+      if (w->counts) return tutti_allgatherv(s->comm, src, dst, w->counts, w->type);
+      return tutti_allgather(s->comm, src, dst, w->count, w->type);
     case TUTTI_BROADCAST: return tutti_broadcast(s->comm, src, dst, w->count, w->type, w->root);
     default: return tutti_barrier(s->comm);
   }

@@ -16,7 +16,7 @@ OTHERS = [("tutti_bucket.h", "gradients in buckets", "../buckets.md"), ("tutti_m
           ("tutti_create.h", "communicators without a launcher", "../hosts.md#how-the-ranks-find-each-other"),
           ("tutti_interrupt.h", "waits that end early", ""), ("tutti_mpi.h", "a communicator from an MPI's", "../mpi.md"),
           ("tutti_net.h", "write a network for tutti", "../networks.md"),
-          ("tutti_stream.h", "vectors on a GPU, in the order of a stream", "../gpu.md"),
+          ("tutti_call.h", "persistent calls, and vectors on a GPU in the order of a stream", "../gpu.md"),
           ("tutti_device.h", "write a device for tutti", "../gpu.md#write-a-device")]
 
 

@@ -20,7 +20,7 @@ torture TIME=1h
 stress-tests ROUNDS=20
 check-asan
 check-ubsan
-check-tsan
+check-tsan FULL=1
 check-torch-asan
 check-arm
 mutants

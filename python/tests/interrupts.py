@@ -62,10 +62,10 @@ WAITS = {
     "barrier": (lambda c: c.barrier(), "in barrier"),
     "reduce": (lambda c: c.reduce(long, root=1), "in reduce"),
     "broadcast": (lambda c: c.broadcast(x[:], root=0), "in broadcast"),
-    "all_to_all": (lambda c: c.all_to_all(x[:2]), "in all_to_all"),
+    "all_to_all": (lambda c: c.all_to_all(x[:2]), "in alltoall"),
     "an exact sum": (lambda c: (c.set_contract("exact"), c.allreduce(x)), "in allreduce"),
-    "split": (lambda c: c.split(0), "in all_gather"),
-    "dup": (lambda c: c.dup(), "in all_gather"),
+    "split": (lambda c: c.split(0), "in allgather"),
+    "dup": (lambda c: c.dup(), "in allgather"),
     "shrink": (lambda c: c.shrink(), "was interrupted"),
     "measure": (lambda c: c.measure(x), "in "),
 }

@@ -15,23 +15,24 @@ from ._buffers import new_like, same, vector, zero
 from ._errors import ArgumentError, DtypeError, NotAnArray
 from ._forms import Ready, blocking, persistent, started
 from ._kinds import OpLike
-from ._lib import failure, lib, triple
+from ._lib import coded_forms, failure, forms, lib, message_forms
 from ._ops import RAISED, fit_for_bools, number_of, raised_in
 from ._request import Request
 from ._types import name_of
 
-_CODED = {name: triple(name + "_coded", letters) for name, letters in (
-    ("allreduce", "pppniis"), ("reduce", "pppniiis"), ("reduce_scatter", "pppniis"), ("all_gather", "pppnis"))}
-_ALLREDUCE, _REDUCE_SCATTER, _REDUCE_SCATTER_V, _ALL_GATHER, _ALL_GATHER_V, _BROADCAST = (
-    triple(name, letters, True) for name, letters in (
-        ("allreduce", "pppnii"), ("reduce_scatter", "pppnii"), ("reduce_scatter_v", "ppppii"), ("all_gather", "pppni"),
-        ("all_gather_v", "ppppi"), ("broadcast", "pppnii")))
-_REDUCE, _SCAN, _EXSCAN, _GATHER, _SCATTER, _ALL_TO_ALL = (
-    triple(name, letters, True) for name, letters in (
-        ("reduce", "pppniii"), ("scan", "pppnii"), ("exscan", "pppnii"), ("gather", "pppnii"), ("scatter", "pppnii"),
-        ("all_to_all", "pppni")))
-_MANY = triple("allreduce_many", "pnpppii")
-_BARRIER, _SEND, _RECV = triple("barrier", "p"), triple("send", "ppnii"), triple("recv", "ppnii")
+_SUM, _MOVE = "src dst count type op", "src dst count type"
+_CODED = {name: coded_forms(name.replace("all_g", "allg"), fields) for name, fields in (
+    ("allreduce", _SUM), ("reduce", _SUM + " root"), ("reduce_scatter", _SUM), ("all_gather", _MOVE))}
+_ALLREDUCE, _REDUCE_SCATTER, _SCAN, _EXSCAN = (
+    forms(name, "pppnii", _SUM) for name in ("allreduce", "reduce_scatter", "scan", "exscan"))
+_REDUCE_SCATTER_V = forms("reduce_scatterv", "ppppii", "src dst counts type op")
+_REDUCE = forms("reduce", "pppniii", _SUM + " root")
+_ALL_GATHER, _ALL_TO_ALL = (forms(name, "pppni", _MOVE) for name in ("allgather", "alltoall"))
+_ALL_GATHER_V = forms("allgatherv", "ppppi", "src dst counts type")
+_BROADCAST, _GATHER, _SCATTER = (forms(name, "pppnii", _MOVE + " root") for name in ("broadcast", "gather", "scatter"))
+_MANY = forms("allreduce_many", "pnpppii", "n srcs dsts counts type op")
+_BARRIER = forms("barrier", "p", "")
+_SEND, _RECV = message_forms("send", "ppnii"), message_forms("recv", "ppnii")
 
 
 def _coded(name: str, ready: Ready, coded: Optional[str], counts: Any = None) -> Ready:

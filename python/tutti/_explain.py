@@ -20,8 +20,8 @@ from ._types import COLLECTIVES, SIZES, code_of_name
 if TYPE_CHECKING:
     from ._comm import Comm
 
-_OWNED = {"reduce_scatter", "all_gather", "gather", "scatter", "all_to_all"}  # each rank has a part of the vector
-_PARTS = {"all_gather", "gather"}  # the argument of the call is this rank's part
+_OWNED = {"reduce_scatter", "allgather", "gather", "scatter", "alltoall"}  # each rank has a part of the vector
+_PARTS = {"allgather", "gather"}  # the argument of the call is this rank's part
 _CONTRACTS = ("same", "any", "run", "exact")
 _PICTURES = ("words", "terminal", "svg", "html", "json")
 
@@ -79,9 +79,10 @@ def _bytes(text: Optional[str]) -> Optional[bytes]:
 
 
 def _coll(name: str) -> int:
-    if name not in COLLECTIVES:
+    plain = [known.replace("_", "") for known in COLLECTIVES]
+    if name.replace("_", "") not in plain:
         raise ArgumentError(f"unknown collective {name!r}; expected {', '.join(COLLECTIVES)}")
-    return COLLECTIVES.index(name)
+    return plain.index(name.replace("_", ""))
 
 
 def _size(text: Union[int, str]) -> int:
@@ -100,13 +101,13 @@ def _call(what: Any, coll: str, ranks: int, dtype: Optional[str]) -> tuple[int, 
         code = code_of_name(dtype or "float")
         return _size(what) // SIZES[code], code
     _, n, code, _ = vector(what, "explain", "array", dtype, False, True)
-    return n * ranks if coll in _PARTS else n, code & 255
+    return n * ranks if COLLECTIVES[_coll(coll)] in _PARTS else n, code & 255
 
 
 def _on(comm: "Comm", what: Any, coll: str, op: Union[str, Op], dtype: Optional[str]) -> tuple[int, int, int, int]:
     """A call as the C functions describe it: collective, count argument, type, op."""
     elements, code = _call(what, coll, comm.size, dtype)
-    count = elements // comm.size if coll in _OWNED else elements
+    count = elements // comm.size if COLLECTIVES[_coll(coll)] in _OWNED else elements
     return _coll(coll), count, code, number_of(op, comm, coll)
 
 

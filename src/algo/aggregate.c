@@ -232,7 +232,7 @@ typedef tt_owned pass_fn(const shape *s, const tt_ask *ask, int tree, int member
 static tt_owned passes_up(const shape *s, const tt_ask *ask, int tree, int member) {
   const tt_owned part = part_of_tree(s, ask, tree), none = {0, 0};
   if (tt_coll_reduces(ask->coll)) return part;
-  if (ask->coll == TUTTI_ALL_GATHER) return tt_owned_both(part, ranks_below(s, member));
+  if (ask->coll == TUTTI_ALLGATHER) return tt_owned_both(part, ranks_below(s, member));
   return holds_root(s, ask, member) ? part : none;
 }
 

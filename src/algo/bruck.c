@@ -126,29 +126,29 @@ static void bruck_build(tt_builder *b, const tt_ask *ask) {
   tt_buf have = TT_SRC;
   const int radix = tt_param_number(ask, "radix", 2);
   int h = 1;
-  if (ask->coll == TUTTI_ALL_TO_ALL) {
+  if (ask->coll == TUTTI_ALLTOALL) {
     bruck_index(b, ask, radix);
     return;
   }
   while ((int64_t)h * radix < ask->ranks) h *= radix;
-  for (int down = h; down && ask->coll != TUTTI_ALL_GATHER; down /= radix) {
+  for (int down = h; down && ask->coll != TUTTI_ALLGATHER; down /= radix) {
     const stage s = stage_of(ask, down, radix);
     bruck_reduce_scatter(b, &s, have, down == 1 ? TT_DST : work);
     have = work;
   }
-  if (ask->coll != TUTTI_ALL_GATHER) tt_mark_completes(b);
+  if (ask->coll != TUTTI_ALLGATHER) tt_mark_completes(b);
   if (ask->coll == TUTTI_REDUCE_SCATTER) return;
-  if (ask->coll == TUTTI_ALL_GATHER)
+  if (ask->coll == TUTTI_ALLGATHER)
     tt_copy(b, tt_block(TT_DST, (uint32_t)ask->rank), tt_block(TT_SRC, (uint32_t)ask->rank));
   for (int up = 1; up <= h; up *= radix) {
     const stage s = stage_of(ask, up, radix);
-    bruck_allgather(b, &s, up == 1 && ask->coll == TUTTI_ALL_GATHER ? TT_SRC : TT_DST);
+    bruck_allgather(b, &s, up == 1 && ask->coll == TUTTI_ALLGATHER ? TT_SRC : TT_DST);
   }
 }
 
 const tt_algo tt_bruck_algo = {
     .name = "bruck",
-    .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS | TT_DOES(ALL_TO_ALL),
+    .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS | TT_DOES(ALLTOALL),
     .params = {{"radix", TT_PARAM_NUMBER, .lo = 2, .hi = 16, .wrong = "radix goes from 2 to 16"}},
     .blocks = tt_block_per_rank,
     .build = bruck_build,

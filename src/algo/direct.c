@@ -34,7 +34,7 @@ static void direct_exchange(tt_builder *b, const tt_ask *ask) {
   const bool root = ask->rank == ask->root, copies = root || !tt_coll_rooted(ask->coll);
   if (ask->coll == TUTTI_GATHER && !root)
     tt_send(b, ask->root, own_block(ask, TT_SRC));
-  else if (ask->coll == TUTTI_ALL_GATHER)
+  else if (ask->coll == TUTTI_ALLGATHER)
     tt_send_all(b, everyone(ask), own_block(ask, TT_SRC));
   else if (ask->coll != TUTTI_GATHER && copies)
     tt_send_split(b, everyone(ask), all_blocks(ask, TT_SRC));
@@ -48,11 +48,11 @@ static void direct_exchange(tt_builder *b, const tt_ask *ask) {
 /* ---- one-shot and two-shot ---- */
 
 static uint32_t oneshot_blocks(const tt_ask *ask) {
-  return ask->coll == TUTTI_ALL_GATHER ? (uint32_t)ask->ranks : 1;
+  return ask->coll == TUTTI_ALLGATHER ? (uint32_t)ask->ranks : 1;
 }
 
 static void oneshot_build(tt_builder *b, const tt_ask *ask) {
-  if (ask->coll == TUTTI_ALL_GATHER) {
+  if (ask->coll == TUTTI_ALLGATHER) {
     direct_exchange(b, ask);
     return;
   }
@@ -89,7 +89,7 @@ static void exchange_in_place(tt_builder *b, const tt_ask *ask) {
 }
 
 static void direct_build(tt_builder *b, const tt_ask *ask) {
-  const bool in_place = ask->coll == TUTTI_ALL_TO_ALL && ask->in_place;
+  const bool in_place = ask->coll == TUTTI_ALLTOALL && ask->in_place;
   (in_place ? exchange_in_place : direct_exchange)(b, ask);
 }
 
@@ -99,7 +99,7 @@ static bool direct_uniform(const tt_ask *ask, const tt_tree *tree) {
 
 const tt_algo tt_oneshot_algo = {
     .name = "one-shot",
-    .does = TT_DOES_ALLREDUCE | TT_DOES(ALL_GATHER),
+    .does = TT_DOES_ALLREDUCE | TT_DOES(ALLGATHER),
     .blocks = oneshot_blocks,
     .build = oneshot_build,
     .uniform = tt_uniform_without_levels,
@@ -121,7 +121,7 @@ const tt_algo tt_twoshot_algo = {
 
 const tt_algo tt_direct_algo = {
     .name = "direct",
-    .does = TT_DOES_ROOTED_BLOCKS | TT_DOES(ALL_TO_ALL),
+    .does = TT_DOES_ROOTED_BLOCKS | TT_DOES(ALLTOALL),
     .blocks = tt_block_per_rank,
     .build = direct_build,
     .uniform = direct_uniform,

@@ -18,7 +18,7 @@
  * Parameters buffer=A, blocks in a message (no limit).
  * Source     Jeaugey, PAT: a new algorithm for all-gather and reduce-scatter operations at
  *            scale, arXiv 2506.20252, 2025.
- * See        tutti plan draw 'pat(buffer=2)' -P 8 -c all_gather
+ * See        tutti plan draw 'pat(buffer=2)' -P 8 -c allgather
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
@@ -75,7 +75,7 @@ static void copy_vector(const pat *x, bool in) {
 static void gather_over_edge(const pat *x, edge e) {
   const tt_buf buf = x->unrolled ? TT_TMP : TT_DST;
   const int count = parts(x->ask->ranks - e.first, e.stride);
-  const bool own = x->ask->coll == TUTTI_ALL_GATHER && e.first == e.hop && count == 1;
+  const bool own = x->ask->coll == TUTTI_ALLGATHER && e.first == e.hop && count == 1;
   tt_send(x->b, rank_at_distance(x, -e.hop),
           spaced(x, own ? TT_SRC : buf, e.first - e.hop, e.stride, count));
   tt_recv(x->b, rank_at_distance(x, e.hop), spaced(x, buf, e.first, e.stride, count));
@@ -114,7 +114,7 @@ static void reduce_in_tree(const pat *x, int p, int bit) {
 
 static void pat_build(tt_builder *b, const tt_ask *ask) {
   const int P = ask->ranks;
-  const bool gathers = ask->coll == TUTTI_ALL_GATHER;
+  const bool gathers = ask->coll == TUTTI_ALLGATHER;
   const int apart = distance_of(P, tt_param_number(ask, "buffer", 1 << 20));
   int top = 1;
   const pat x = {b, ask, apart, apart < P && (P & (P - 1))};

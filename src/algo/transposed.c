@@ -364,7 +364,7 @@ static tt_level_stage add_at(int level, int n, double part) {
 /* A reduce-scatter or all-gather of n cores, by prime factors or in one step. */
 static tt_level_stage parts_at(int level, int n, bool primes, tutti_coll coll, double part) {
   tt_level_stage s = {.coll = coll, .ranks = n, .level = level, .part = part};
-  const char *at_once = coll == TUTTI_ALL_GATHER ? "one-shot" : "two-shot";
+  const char *at_once = coll == TUTTI_ALLGATHER ? "one-shot" : "two-shot";
   s.plan = named(primes && least_prime(n) < n ? "fold(halving)" : at_once);
   return s;
 }
@@ -421,7 +421,7 @@ static void list_parts(stages *l, int i, int cores, double part, double busy) {
   l->list[l->n++] = swapping;
   list_parts(l, i + 1, s->g, each, in_sets);
   l->list[l->n++] = swapping;
-  l->list[l->n++] = parts_at(l->inner, cores, set == cores, TUTTI_ALL_GATHER, handed);
+  l->list[l->n++] = parts_at(l->inner, cores, set == cores, TUTTI_ALLGATHER, handed);
 }
 
 static int transposed_stages(const tt_ask *ask, const tt_tree *tree, tt_level_stage list[]) {

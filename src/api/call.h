@@ -17,6 +17,10 @@ tutti_status tt_host_check(const char *function, const char *name, const void *a
 tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *call,
                            bool *in_place);
 
+/* A tt_ready_fn: `list` is a tt_list, which is checked. */
+tutti_status tt_list_make(tutti_comm *comm, const char *function, const void *list,
+                          tutti_request **whole);
+
 /* Parses the code of a call, and sets the call's `code` and `also`. */
 tutti_status tt_call_code(const char *function, const char *text, tt_code_wish *wish,
                           tt_call *call);

@@ -1,4 +1,4 @@
-/* collectives.c - the public collectives: blocking, nonblocking and persistent calls.
+/* collectives.c - the public collectives: blocking and nonblocking calls. Other forms take a tutti_call (calls.c).
  *
  * Idea       Collectives differ only in their parameters, so each is two lists: the parameters, and
  *            the tt_call that follows from them. A call is checked and gets a plan, then runs
@@ -19,29 +19,16 @@ static tutti_status run_blocking(tutti_comm *comm, const char *function, const t
   return tt_call_block(comm, function, call, check_and_measure);
 }
 
-static tutti_status make_started(tutti_comm *comm, const char *function, const void *call,
-                                 tutti_request **request) {
+static tutti_status make(tutti_comm *comm, const char *function, const void *call,
+                         tutti_request **request) {
   bool in_place;
   const tutti_status status = tt_call_check(comm, function, call, &in_place);
   return status ? status : tt_collective_new(comm, function, call, in_place, request);
 }
 
-/* A persistent call may be measured first. */
-static tutti_status make_idle(tutti_comm *comm, const char *function, const void *call,
-                              tutti_request **request) {
-  bool in_place;
-  const tutti_status status = check_and_measure(comm, function, call, &in_place);
-  return status ? status : tt_collective_new(comm, function, call, in_place, request);
-}
-
 static tutti_status start_nonblocking(tutti_comm *comm, const char *function, const tt_call *call,
                                       tutti_request **request) {
-  return tt_request_make(comm, function, make_started, call, false, request);
-}
-
-static tutti_status make_persistent(tutti_comm *comm, const char *function, const tt_call *call,
-                                    tutti_request **request) {
-  return tt_request_make(comm, function, make_idle, call, true, request);
+  return tt_request_make(comm, function, make, call, false, request);
 }
 
 /* ---- the public functions ---- */
@@ -55,35 +42,6 @@ static tutti_status make_persistent(tutti_comm *comm, const char *function, cons
   tutti_status tutti_##name##_start(tutti_comm *comm, parameters, tutti_request **request) { \
     const tt_call call = {fields};                                                           \
     return start_nonblocking(comm, "tutti_" #name "_start", &call, request);                 \
-  }                                                                                          \
-  tutti_status tutti_##name##_init(tutti_comm *comm, parameters, tutti_request **request) {  \
-    const tt_call call = {fields};                                                           \
-    return make_persistent(comm, "tutti_" #name "_init", &call, request);                    \
-  }
-
-/* The same, with a code of the call's own. */
-#define CODED(name, parameters, fields)                                                    \
-  tutti_status tutti_##name##_coded(tutti_comm *comm, parameters, const char *code) {      \
-    tt_call call = {fields};                                                               \
-    tt_code_wish wish;                                                                     \
-    const tutti_status status = tt_call_code("tutti_" #name "_coded", code, &wish, &call); \
-    return status ? status : run_blocking(comm, "tutti_" #name "_coded", &call);           \
-  }                                                                                        \
-  tutti_status tutti_##name##_coded_start(tutti_comm *comm, parameters, const char *code,  \
-                                          tutti_request **request) {                       \
-    static const char who[] = "tutti_" #name "_coded_start";                               \
-    tt_call call = {fields};                                                               \
-    tt_code_wish wish;                                                                     \
-    const tutti_status status = tt_call_code(who, code, &wish, &call);                     \
-    return status ? status : start_nonblocking(comm, who, &call, request);                 \
-  }                                                                                        \
-  tutti_status tutti_##name##_coded_init(tutti_comm *comm, parameters, const char *code,   \
-                                         tutti_request **request) {                        \
-    static const char who[] = "tutti_" #name "_coded_init";                                \
-    tt_call call = {fields};                                                               \
-    tt_code_wish wish;                                                                     \
-    const tutti_status status = tt_call_code(who, code, &wish, &call);                     \
-    return status ? status : make_persistent(comm, who, &call, request);                   \
   }
 
 #define VECTORS .src = src, .dst = dst, .type = type
@@ -92,30 +50,21 @@ static tutti_status make_persistent(tutti_comm *comm, const char *function, cons
 
 COLLECTIVE(allreduce, LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
            LIST(.coll = TUTTI_ALLREDUCE, EACH, .op = op))
-CODED(allreduce, LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
-      LIST(.coll = TUTTI_ALLREDUCE, EACH, .op = op))
 COLLECTIVE(reduce_scatter,
            LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
            LIST(.coll = TUTTI_REDUCE_SCATTER, EACH, .op = op))
-CODED(reduce_scatter, LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
-      LIST(.coll = TUTTI_REDUCE_SCATTER, EACH, .op = op))
-COLLECTIVE(reduce_scatter_v,
+COLLECTIVE(reduce_scatterv,
            LIST(const void *src, void *dst, const size_t *counts, tutti_type type, tutti_op op),
            LIST(.coll = TUTTI_REDUCE_SCATTER, VARIED, .op = op))
-COLLECTIVE(all_gather, LIST(const void *src, void *dst, size_t count, tutti_type type),
-           LIST(.coll = TUTTI_ALL_GATHER, EACH))
-CODED(all_gather, LIST(const void *src, void *dst, size_t count, tutti_type type),
-      LIST(.coll = TUTTI_ALL_GATHER, EACH))
-COLLECTIVE(all_gather_v, LIST(const void *src, void *dst, const size_t *counts, tutti_type type),
-           LIST(.coll = TUTTI_ALL_GATHER, VARIED))
+COLLECTIVE(allgather, LIST(const void *src, void *dst, size_t count, tutti_type type),
+           LIST(.coll = TUTTI_ALLGATHER, EACH))
+COLLECTIVE(allgatherv, LIST(const void *src, void *dst, const size_t *counts, tutti_type type),
+           LIST(.coll = TUTTI_ALLGATHER, VARIED))
 COLLECTIVE(broadcast, LIST(const void *src, void *dst, size_t count, tutti_type type, int root),
            LIST(.coll = TUTTI_BROADCAST, EACH, .root = root))
 COLLECTIVE(reduce,
            LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op, int root),
            LIST(.coll = TUTTI_REDUCE, EACH, .op = op, .root = root))
-CODED(reduce,
-      LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op, int root),
-      LIST(.coll = TUTTI_REDUCE, EACH, .op = op, .root = root))
 
 COLLECTIVE(scan, LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
            LIST(.coll = TUTTI_SCAN, EACH, .op = op))
@@ -125,8 +74,8 @@ COLLECTIVE(gather, LIST(const void *src, void *dst, size_t count, tutti_type typ
            LIST(.coll = TUTTI_GATHER, EACH, .root = root))
 COLLECTIVE(scatter, LIST(const void *src, void *dst, size_t count, tutti_type type, int root),
            LIST(.coll = TUTTI_SCATTER, EACH, .root = root))
-COLLECTIVE(all_to_all, LIST(const void *src, void *dst, size_t count, tutti_type type),
-           LIST(.coll = TUTTI_ALL_TO_ALL, EACH))
+COLLECTIVE(alltoall, LIST(const void *src, void *dst, size_t count, tutti_type type),
+           LIST(.coll = TUTTI_ALLTOALL, EACH))
 
 tutti_status tutti_barrier(tutti_comm *comm) {
   const tt_call call = tt_barrier_call(comm);
@@ -136,9 +85,4 @@ tutti_status tutti_barrier(tutti_comm *comm) {
 tutti_status tutti_barrier_start(tutti_comm *comm, tutti_request **request) {
   const tt_call call = tt_barrier_call(comm);
   return start_nonblocking(comm, "tutti_barrier_start", &call, request);
-}
-
-tutti_status tutti_barrier_init(tutti_comm *comm, tutti_request **request) {
-  const tt_call call = tt_barrier_call(comm);
-  return make_persistent(comm, "tutti_barrier_init", &call, request);
 }

@@ -118,15 +118,15 @@ static tutti_status check_list(const tutti_comm *comm, const char *function, con
 
 /* ---- the public functions ---- */
 
-static tutti_status make_list(tutti_comm *comm, const char *function, const void *list,
-                              tutti_request **whole) {
+tutti_status tt_list_make(tutti_comm *comm, const char *function, const void *list,
+                          tutti_request **whole) {
   const tutti_status status = tt_break_if_memory(comm, check_list(comm, function, list));
   return status ? status : tt_list_new(comm, function, list, whole);
 }
 
 static tutti_status start_many_request(tutti_comm *comm, const char *function, const tt_list *list,
                                        tutti_request **request) {
-  return tt_request_make(comm, function, make_list, list, false, request);
+  return tt_request_make(comm, function, tt_list_make, list, false, request);
 }
 
 tutti_status tutti_allreduce_many(tutti_comm *comm, size_t n, const void *const *srcs,
@@ -143,11 +143,4 @@ tutti_status tutti_allreduce_many_start(tutti_comm *comm, size_t n, const void *
                                         tutti_op op, tutti_request **request) {
   const tt_list list = {n, srcs, dsts, counts, type, op};
   return start_many_request(comm, "tutti_allreduce_many_start", &list, request);
-}
-
-tutti_status tutti_allreduce_many_init(tutti_comm *comm, size_t n, const void *const *srcs,
-                                       void *const *dsts, const size_t *counts, tutti_type type,
-                                       tutti_op op, tutti_request **request) {
-  const tt_list list = {n, srcs, dsts, counts, type, op};
-  return tt_request_make(comm, "tutti_allreduce_many_init", make_list, &list, true, request);
 }

@@ -160,9 +160,16 @@ static tutti_status in_one_go(tutti_buckets *b, tt_bucket *k) {
     counts[n++] = b->tensors[i].count;
   }
   if (at && counts)
-    status =
-        tutti_allreduce_many_init(b->comm, n, (const void *const *)at, (void *const *)at, counts,
-                                  k->type, b->config.sum ? TUTTI_SUM : TUTTI_AVG, &k->sum);
+    status = tutti_call_init(b->comm,
+                             &(tutti_call){.size = sizeof(tutti_call),
+                                           .coll = TUTTI_ALLREDUCE,
+                                           .n = n,
+                                           .srcs = (const void *const *)at,
+                                           .dsts = (void *const *)at,
+                                           .counts = counts,
+                                           .type = k->type,
+                                           .op = b->config.sum ? TUTTI_SUM : TUTTI_AVG},
+                             &k->sum);
   else
     tt_fail(status, "tutti_buckets: out of memory for a bucket of %zu tensors", k->n);
   free(at);

@@ -38,11 +38,20 @@ tutti_status tt_half_open(tutti_buckets *b, tt_bucket *k) {
   h->out = memory[0];
   h->in = memory[1];
   h->owed = memory[2];
-  if (!status)
-    status = tutti_all_to_all_init(b->comm, h->out, h->in, h->piece, TUTTI_BF16, &k->sum);
-  if (!status)
-    status = tutti_all_gather_init(b->results, h->out + h->piece * (size_t)tutti_comm_rank(b->comm),
-                                   h->out, h->piece, TUTTI_BF16, &k->gather);
+  const tutti_call trade = {.size = sizeof trade,
+                            .coll = TUTTI_ALLTOALL,
+                            .src = h->out,
+                            .dst = h->in,
+                            .count = h->piece,
+                            .type = TUTTI_BFLOAT16};
+  const tutti_call gather = {.size = sizeof gather,
+                             .coll = TUTTI_ALLGATHER,
+                             .src = h->out + h->piece * (size_t)tutti_comm_rank(b->comm),
+                             .dst = h->out,
+                             .count = h->piece,
+                             .type = TUTTI_BFLOAT16};
+  if (!status) status = tutti_call_init(b->comm, &trade, &k->sum);
+  if (!status) status = tutti_call_init(b->results, &gather, &k->gather);
   return status;
 }
 

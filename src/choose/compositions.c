@@ -71,7 +71,7 @@ static tutti_status add_option(const search *k, level_options *m, tt_plan_spec *
   if (status || much) return status;
   status = tt_stage_way_back(plan, &back);
   if (!status) status = find_price(k, m, plan, coll, model, &x->in);
-  if (!status && x->scatters) status = find_price(k, m, back, TUTTI_ALL_GATHER, model, &x->back);
+  if (!status && x->scatters) status = find_price(k, m, back, TUTTI_ALLGATHER, model, &x->back);
   x->ordered = is_ordered(plan, coll);
   *taken = !status && x->in >= 0 && (x->back >= 0 || !x->scatters) && m->n + 1 < MOST_OPTIONS;
   m->n += *taken;

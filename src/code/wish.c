@@ -14,7 +14,8 @@ const char *tt_code_name(tt_code code) {
 
 bool tt_code_takes(tt_code code, tutti_type type, bool reduces, tutti_op op) {
   if (code == TT_CODE_LOSSLESS)
-    return type == TUTTI_FLOAT || type == TUTTI_DOUBLE || type == TUTTI_BF16 || type == TUTTI_FP16;
+    return type == TUTTI_FLOAT || type == TUTTI_DOUBLE || type == TUTTI_BFLOAT16 ||
+           type == TUTTI_FLOAT16;
   const tt_user_op *user = tt_op_user(op);
   const bool sums = op == TUTTI_SUM || op == TUTTI_AVG || (user && !user->fn);
   return tt_code_lossy(code) && type == TUTTI_FLOAT && reduces && sums;
@@ -23,7 +24,10 @@ bool tt_code_takes(tt_code code, tutti_type type, bool reduces, tutti_op op) {
 double tt_code_ratio(tt_code code, tutti_type type) {
   if (tt_code_lossy(code)) return (4.0 + TT_CODE_BLOCK) / (4.0 * TT_CODE_BLOCK);
   if (code != TT_CODE_LOSSLESS) return 1;
-  return type == TUTTI_BF16 ? 0.7 : type == TUTTI_FP16 ? 0.9 : type == TUTTI_DOUBLE ? 0.92 : 0.84;
+  return type == TUTTI_BFLOAT16  ? 0.7
+         : type == TUTTI_FLOAT16 ? 0.9
+         : type == TUTTI_DOUBLE  ? 0.92
+                                 : 0.84;
 }
 
 static const char forms[] =

@@ -40,7 +40,7 @@ static bool fits(const tt_aggregated *a, const tt_problem *p, int ranks) {
 
 static bool does(tutti_coll coll) {
   return coll == TUTTI_ALLREDUCE || coll == TUTTI_BARRIER || coll == TUTTI_REDUCE ||
-         coll == TUTTI_BROADCAST || coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_ALL_GATHER;
+         coll == TUTTI_BROADCAST || coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_ALLGATHER;
 }
 
 /* Why an aggregator does not sum such calls; NULL: it may. */

@@ -4,7 +4,7 @@
  *            plain collective begins while its input is still being copied, and its result is copied back in pieces; the
  *            engine does both. Lists and exact sums begin when all input has arrived.
  * Order      a call is ordered after the work that was enqueued before it on the caller's stream. A blocking call returns
- *            when the result is on the device. A call of tutti_stream.h returns immediately, and the stream waits for it.
+ *            when the result is on the device. A call of tutti_call.h returns immediately, and the stream waits for it.
  * Invariant  the plan is that of the same call on host memory, so the bits are the same. No memory is pinned while a
  *            stream waits for tutti: pinning may wait for the whole device.
  * SPDX-License-Identifier: BSD-3-Clause */

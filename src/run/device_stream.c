@@ -1,4 +1,4 @@
-/* device_stream.c - collectives in the order of a device's stream (tutti_stream.h).
+/* device_stream.c - collectives in the order of a device's stream (tutti_call.h).
  *
  * Idea       such a call is a request; the caller's stream waits for it instead of the caller. tutti's own thread drives
  *            it. The next such call, or tutti_stream_wait, frees it.

@@ -25,7 +25,7 @@ static tutti_status move_bytes(tutti_comm *comm, const char *who, tutti_coll col
 
 tutti_status tt_gather(tutti_comm *comm, const char *who, const void *src, void *dst,
                        size_t bytes) {
-  return move_bytes(comm, who, TUTTI_ALL_GATHER, src, dst, bytes);
+  return move_bytes(comm, who, TUTTI_ALLGATHER, src, dst, bytes);
 }
 
 tutti_status tt_gather_first(tutti_comm *comm, const char *who, const void *src, void *dst,

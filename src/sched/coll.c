@@ -12,7 +12,7 @@ static const struct {
   uint8_t src, dst, sums;
 } table[TUTTI_COLL_COUNT] = {[TUTTI_ALLREDUCE] = {"allreduce", WHOLE, WHOLE, ALL},
                              [TUTTI_REDUCE_SCATTER] = {"reduce_scatter", WHOLE, OWN, ALL},
-                             [TUTTI_ALL_GATHER] = {"all_gather", OWN, WHOLE, NONE},
+                             [TUTTI_ALLGATHER] = {"allgather", OWN, WHOLE, NONE},
                              [TUTTI_BROADCAST] = {"broadcast", AT_ROOT, WHOLE, NONE},
                              [TUTTI_REDUCE] = {"reduce", WHOLE, AT_ROOT, ALL},
                              [TUTTI_BARRIER] = {"barrier", WHOLE, WHOLE, ALL},
@@ -20,7 +20,7 @@ static const struct {
                              [TUTTI_EXSCAN] = {"exscan", WHOLE, WHOLE, BELOW},
                              [TUTTI_GATHER] = {"gather", OWN, AT_ROOT, NONE},
                              [TUTTI_SCATTER] = {"scatter", AT_ROOT, OWN, NONE},
-                             [TUTTI_ALL_TO_ALL] = {"all_to_all", WHOLE, WHOLE, NONE}};
+                             [TUTTI_ALLTOALL] = {"alltoall", WHOLE, WHOLE, NONE}};
 
 const char *tutti_coll_name(tutti_coll coll) {
   return (unsigned)coll < TUTTI_COLL_COUNT ? table[coll].name : "?";
@@ -39,11 +39,11 @@ bool tt_coll_rooted(tutti_coll coll) {
 }
 
 bool tt_coll_owned(tutti_coll coll) {
-  return table[coll].src == OWN || table[coll].dst == OWN || coll == TUTTI_ALL_TO_ALL;
+  return table[coll].src == OWN || table[coll].dst == OWN || coll == TUTTI_ALLTOALL;
 }
 
 bool tt_coll_alike(tutti_coll coll) {
-  return coll == TUTTI_ALL_TO_ALL;
+  return coll == TUTTI_ALLTOALL;
 }
 
 bool tt_coll_has_result(tutti_coll coll, int rank) {

@@ -231,7 +231,7 @@ static bool check_order(tutti_comm *comm, MPI_Comm mpi) {
   MPI_Comm_rank(mpi, &rank);
   MPI_Comm_size(mpi, &size);
   return CHECK(tutti_comm_rank(comm) == rank && tutti_comm_size(comm) == size) &&
-         ERROR(tutti_all_gather(comm, &me, ours, 1, TUTTI_INT32), TUTTI_OK, "") &&
+         ERROR(tutti_allgather(comm, &me, ours, 1, TUTTI_INT32), TUTTI_OK, "") &&
          CHECK(memcmp(ours, theirs, (size_t)size * sizeof *ours) == 0);
 }
 

@@ -62,10 +62,10 @@ static bool few_reduce_scatter(tutti_comm *comm, uint64_t n) {
   return good;
 }
 
-static bool few_all_gather(tutti_comm *comm, uint64_t n) {
+static bool few_allgather(tutti_comm *comm, uint64_t n) {
   const size_t each = n / (size_t)ranks;
   fill(n);
-  bool good = ERROR(tutti_all_gather(comm, src, dst, each, TUTTI_INT64), TUTTI_OK, "");
+  bool good = ERROR(tutti_allgather(comm, src, dst, each, TUTTI_INT64), TUTTI_OK, "");
   for (size_t i = 0; i < each * (size_t)ranks && good; i++)
     good = CHECK(dst[i] == value((int)(i / each), i % each));
   return good;
@@ -77,9 +77,9 @@ static bool few_barriers(tutti_comm *comm, uint64_t n) {
 }
 
 static const scene few[] = {
-    {"allreduce", few_allreduce},   {"reduce", few_reduce},
-    {"broadcast", few_broadcast},   {"reduce-scatter", few_reduce_scatter},
-    {"all-gather", few_all_gather}, {"barrier", few_barriers},
+    {"allreduce", few_allreduce},  {"reduce", few_reduce},
+    {"broadcast", few_broadcast},  {"reduce-scatter", few_reduce_scatter},
+    {"all-gather", few_allgather}, {"barrier", few_barriers},
 };
 
 int main(int argc, char **argv) {

@@ -95,6 +95,8 @@ bool cover_cards(void); /* TUTTI_TEST_CARD is set: cases have vectors on a card 
 /* Opens this rank's device. Returns false and prints the reason if the rank has none. */
 bool cover_open_card(int rank);
 /* The case's call in stream order. counts: NULL: one for all ranks. */
+tutti_call cover_call(tutti_op op, const cover_case *c, const size_t *counts, const void *src,
+                      void *dst);
 tutti_status cover_on_stream(tutti_comm *m, tutti_op op, const cover_case *c, const size_t *counts,
                              const void *src, void *dst, void *stream);
 

@@ -20,23 +20,7 @@ bool cover_open_card(int rank) {
 
 tutti_status cover_on_stream(tutti_comm *m, tutti_op op, const cover_case *c, const size_t *counts,
                              const void *src, void *dst, void *stream) {
-  if (counts)
-    return c->coll == TUTTI_ALL_GATHER
-               ? tutti_all_gather_v_on(m, src, dst, counts, c->type, stream)
-               : tutti_reduce_scatter_v_on(m, src, dst, counts, c->type, op, stream);
-  switch (c->coll) {
-    case TUTTI_ALLREDUCE: return tutti_allreduce_on(m, src, dst, c->count, c->type, op, stream);
-    case TUTTI_REDUCE_SCATTER:
-      return tutti_reduce_scatter_on(m, src, dst, c->count, c->type, op, stream);
-    case TUTTI_ALL_GATHER: return tutti_all_gather_on(m, src, dst, c->count, c->type, stream);
-    case TUTTI_BROADCAST:
-      return tutti_broadcast_on(m, src, dst, c->count, c->type, c->root, stream);
-    case TUTTI_REDUCE: return tutti_reduce_on(m, src, dst, c->count, c->type, op, c->root, stream);
-    case TUTTI_SCAN: return tutti_scan_on(m, src, dst, c->count, c->type, op, stream);
-    case TUTTI_EXSCAN: return tutti_exscan_on(m, src, dst, c->count, c->type, op, stream);
-    case TUTTI_GATHER: return tutti_gather_on(m, src, dst, c->count, c->type, c->root, stream);
-    case TUTTI_SCATTER: return tutti_scatter_on(m, src, dst, c->count, c->type, c->root, stream);
-    case TUTTI_ALL_TO_ALL: return tutti_all_to_all_on(m, src, dst, c->count, c->type, stream);
-    default: return tutti_barrier(m);
-  }
+  tutti_call call = cover_call(op, c, counts, src, dst);
+  call.stream = stream;
+  return c->coll == TUTTI_BARRIER ? tutti_barrier(m) : tutti_call_on_stream(m, &call);
 }

@@ -38,7 +38,7 @@ uint64_t cover_seed(void) {
 }
 
 bool cover_has_op(tutti_type type, int op) {
-  if (op == COVER_SCALED) return type >= TUTTI_FP16 && tutti_type_has_op(type, TUTTI_SUM);
+  if (op == COVER_SCALED) return type >= TUTTI_FLOAT16 && tutti_type_has_op(type, TUTTI_SUM);
   return op >= COVER_USER || tutti_type_has_op(type, (tutti_op)op);
 }
 
@@ -180,7 +180,7 @@ static bool from_tables(cover_case *c, size_t n) {
   n -= PAIRS;
   if (n < HELPED) {
     static const tutti_coll colls[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE,         TUTTI_BROADCAST,
-                                       TUTTI_BARRIER,   TUTTI_REDUCE_SCATTER, TUTTI_ALL_GATHER};
+                                       TUTTI_BARRIER,   TUTTI_REDUCE_SCATTER, TUTTI_ALLGATHER};
     c->coll = colls[n / 2 % 6];
     helped(c, (int)(n / 12), c->seed);
     return true;
@@ -197,7 +197,8 @@ static bool from_tables(cover_case *c, size_t n) {
     c->coll = reducing[c->seed % REDUCING];
     set_algo(c, (int)n, c->seed);
     c->op = COVER_SCALED;
-    c->type = (tutti_type)(TUTTI_FP16 + c->seed / 64 % (TUTTI_COMPLEX_DOUBLE + 1 - TUTTI_FP16));
+    c->type =
+        (tutti_type)(TUTTI_FLOAT16 + c->seed / 64 % (TUTTI_COMPLEX_DOUBLE + 1 - TUTTI_FLOAT16));
     return true;
   }
   return n - (size_t)algos() < SAMPLE;

@@ -8,8 +8,7 @@
 #include "cover.h"
 
 bool cover_varied(const cover_case *c) {
-  return c->spread != COVER_EVEN &&
-         (c->coll == TUTTI_REDUCE_SCATTER || c->coll == TUTTI_ALL_GATHER);
+  return c->spread != COVER_EVEN && (c->coll == TUTTI_REDUCE_SCATTER || c->coll == TUTTI_ALLGATHER);
 }
 
 /* Does the vector consist of one block per rank with data? */
@@ -53,7 +52,7 @@ static bool has_none(const cover_case *c, int rank) {
 cover_part cover_src(const cover_case *c, int rank) {
   const bool from_root = c->coll == TUTTI_BROADCAST || c->coll == TUTTI_SCATTER;
   if (has_none(c, rank)) return whole(c, false);
-  if (c->coll == TUTTI_ALL_GATHER || c->coll == TUTTI_GATHER) return block_of(c, rank);
+  if (c->coll == TUTTI_ALLGATHER || c->coll == TUTTI_GATHER) return block_of(c, rank);
   return whole(c, !from_root || rank == c->root);
 }
 
@@ -88,6 +87,6 @@ int cover_origin(const cover_case *c, int rank, size_t i, size_t *at, size_t *ru
   cover_part block = block_of(c, 0);
   while (i >= block.from + block.n) block = block_of(c, ++of);
   *run = block.from + block.n - i;
-  if (c->coll == TUTTI_ALL_TO_ALL) *at = block_of(c, rank).from + i - block.from;
+  if (c->coll == TUTTI_ALLTOALL) *at = block_of(c, rank).from + i - block.from;
   return of;
 }

@@ -199,9 +199,9 @@ static size_t *counts_of(const cover_case *c) {
 static tutti_status block_varied(tutti_comm *m, tutti_op op, const cover_case *c, const void *src,
                                  void *dst) {
   size_t *counts = counts_of(c);
-  tutti_status status = c->coll == TUTTI_ALL_GATHER
-                            ? tutti_all_gather_v(m, src, dst, counts, c->type)
-                            : tutti_reduce_scatter_v(m, src, dst, counts, c->type, op);
+  tutti_status status = c->coll == TUTTI_ALLGATHER
+                            ? tutti_allgatherv(m, src, dst, counts, c->type)
+                            : tutti_reduce_scatterv(m, src, dst, counts, c->type, op);
   free(counts);
   return status;
 }
@@ -213,16 +213,29 @@ static tutti_status block(tutti_comm *m, const cover_ops *ops, const cover_case 
   switch (c->coll) {
     case TUTTI_ALLREDUCE: return tutti_allreduce(m, src, dst, c->count, c->type, op);
     case TUTTI_REDUCE_SCATTER: return tutti_reduce_scatter(m, src, dst, c->count, c->type, op);
-    case TUTTI_ALL_GATHER: return tutti_all_gather(m, src, dst, c->count, c->type);
+    case TUTTI_ALLGATHER: return tutti_allgather(m, src, dst, c->count, c->type);
     case TUTTI_BROADCAST: return tutti_broadcast(m, src, dst, c->count, c->type, c->root);
     case TUTTI_REDUCE: return tutti_reduce(m, src, dst, c->count, c->type, op, c->root);
     case TUTTI_SCAN: return tutti_scan(m, src, dst, c->count, c->type, op);
     case TUTTI_EXSCAN: return tutti_exscan(m, src, dst, c->count, c->type, op);
     case TUTTI_GATHER: return tutti_gather(m, src, dst, c->count, c->type, c->root);
     case TUTTI_SCATTER: return tutti_scatter(m, src, dst, c->count, c->type, c->root);
-    case TUTTI_ALL_TO_ALL: return tutti_all_to_all(m, src, dst, c->count, c->type);
+    case TUTTI_ALLTOALL: return tutti_alltoall(m, src, dst, c->count, c->type);
     default: return tutti_barrier(m);
   }
+}
+
+tutti_call cover_call(tutti_op op, const cover_case *c, const size_t *counts, const void *src,
+                      void *dst) {
+  return (tutti_call){.size = sizeof(tutti_call),
+                      .coll = c->coll,
+                      .src = src,
+                      .dst = dst,
+                      .count = counts ? 0 : c->count,
+                      .counts = counts,
+                      .type = c->type,
+                      .op = op,
+                      .root = c->root};
 }
 
 /* Frees the counts before the operation runs. */
@@ -231,12 +244,13 @@ static tutti_status start_varied(tutti_comm *m, tutti_op op, const cover_case *c
   const bool keep = c->manner == COVER_PERSISTENT;
   size_t *counts = counts_of(c);
   tutti_status status;
-  if (c->coll == TUTTI_ALL_GATHER)
-    status = (keep ? tutti_all_gather_v_init : tutti_all_gather_v_start)(m, src, dst, counts,
-                                                                         c->type, r);
+  const tutti_call call = cover_call(op, c, counts, src, dst);
+  if (keep)
+    status = tutti_call_init(m, &call, r);
+  else if (c->coll == TUTTI_ALLGATHER)
+    status = tutti_allgatherv_start(m, src, dst, counts, c->type, r);
   else
-    status = (keep ? tutti_reduce_scatter_v_init : tutti_reduce_scatter_v_start)(
-        m, src, dst, counts, c->type, op, r);
+    status = tutti_reduce_scatterv_start(m, src, dst, counts, c->type, op, r);
   if (counts) memset(counts, PAINT, (size_t)c->ranks * sizeof *counts);
   free(counts);
   return status;
@@ -245,22 +259,22 @@ static tutti_status start_varied(tutti_comm *m, tutti_op op, const cover_case *c
 tutti_status cover_start(tutti_comm *m, const cover_ops *ops, const cover_case *c, const void *src,
                          void *dst, tutti_request **r) {
   const tutti_op op = cover_handle(ops, c);
-  const bool keep = c->manner == COVER_PERSISTENT;
-#define START(name, ...) \
-  return (keep ? tutti_##name##_init : tutti_##name##_start)(m, src, dst, __VA_ARGS__, r)
+  const tutti_call call = cover_call(op, c, NULL, src, dst);
+#define START(name, ...) return tutti_##name##_start(m, src, dst, __VA_ARGS__, r)
   if (cover_varied(c)) return start_varied(m, op, c, src, dst, r);
+  if (c->manner == COVER_PERSISTENT) return tutti_call_init(m, &call, r);
   switch (c->coll) {
     case TUTTI_ALLREDUCE: START(allreduce, c->count, c->type, op);
     case TUTTI_REDUCE_SCATTER: START(reduce_scatter, c->count, c->type, op);
-    case TUTTI_ALL_GATHER: START(all_gather, c->count, c->type);
+    case TUTTI_ALLGATHER: START(allgather, c->count, c->type);
     case TUTTI_BROADCAST: START(broadcast, c->count, c->type, c->root);
     case TUTTI_REDUCE: START(reduce, c->count, c->type, op, c->root);
     case TUTTI_SCAN: START(scan, c->count, c->type, op);
     case TUTTI_EXSCAN: START(exscan, c->count, c->type, op);
     case TUTTI_GATHER: START(gather, c->count, c->type, c->root);
     case TUTTI_SCATTER: START(scatter, c->count, c->type, c->root);
-    case TUTTI_ALL_TO_ALL: START(all_to_all, c->count, c->type);
-    default: return (keep ? tutti_barrier_init : tutti_barrier_start)(m, r);
+    case TUTTI_ALLTOALL: START(alltoall, c->count, c->type);
+    default: return tutti_barrier_start(m, r);
   }
 #undef START
 }
@@ -365,7 +379,7 @@ static tutti_status same_everywhere(const bench *b, tutti_comm *side, bool *same
   if (b->c->type >= TUTTI_FLOAT_INT && b->c->type <= TUTTI_SHORT_INT)
     return TUTTI_OK; /* padding may differ */
   for (size_t i = 0; i < b->give.n * b->size; i++) mine = (mine ^ got[i]) * 0x100000001b3u;
-  tutti_status status = tutti_all_gather(side, &mine, all, 1, TUTTI_UINT64);
+  tutti_status status = tutti_allgather(side, &mine, all, 1, TUTTI_UINT64);
   for (int r = 0; !status && r < b->c->ranks - b->c->helpers; r++)
     *same = *same && all[r] == all[0];
   return status;

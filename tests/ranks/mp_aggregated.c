@@ -57,7 +57,7 @@ static tutti_status move(tutti_comm *comm, unsigned what, size_t count, bool in_
         *right &= to[k] == P * (P - 1) / 2 * 1000003 + P * (me * (int64_t)block + (int64_t)k);
       return status;
     default:
-      status = tutti_all_gather(comm, from, to, block, TUTTI_INT64);
+      status = tutti_allgather(comm, from, to, block, TUTTI_INT64);
       for (size_t k = 0; !status && k < all; k++)
         *right &= to[k] == (int64_t)(k / block) * 1000003 + (int64_t)k;
       return status;
@@ -96,10 +96,10 @@ static void say_plans(tutti_comm *comm, const char *when) {
   } others[] = {{"reduce", TUTTI_REDUCE, 1 << 14},
                 {"broadcast", TUTTI_BROADCAST, 1 << 14},
                 {"reduce-scatter", TUTTI_REDUCE_SCATTER, 64},
-                {"all-gather", TUTTI_ALL_GATHER, 64},
+                {"all-gather", TUTTI_ALLGATHER, 64},
                 /* larger than the part of an unclaimed sum that a session keeps */
                 {"long-reduce-scatter", TUTTI_REDUCE_SCATTER, 1 << 18},
-                {"long-all-gather", TUTTI_ALL_GATHER, 1 << 18}};
+                {"long-all-gather", TUTTI_ALLGATHER, 1 << 18}};
   char plan[300];
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (!tutti_comm_plan(comm, others[i].coll, others[i].count, TUTTI_INT64, TUTTI_SUM, plan,

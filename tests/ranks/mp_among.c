@@ -54,7 +54,7 @@ static bool works(tutti_comm *comm, const members *m) {
   bool good = tutti_comm_rank(comm) == m->mine && tutti_comm_size(comm) == m->n;
   for (int i = 0; i < m->n; i++) want += m->list[i];
   good = good && !tutti_allreduce(comm, &own, &sum, 1, TUTTI_DOUBLE, TUTTI_SUM) && sum == want;
-  good = good && !tutti_all_gather(comm, &own, all, 1, TUTTI_DOUBLE);
+  good = good && !tutti_allgather(comm, &own, all, 1, TUTTI_DOUBLE);
   for (int i = 0; good && i < m->n; i++) good = all[i] == m->list[i];
   return good;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call_of.h"
 #include "card.h"
 #include "seconds.h"
 #include "start.h"
@@ -44,7 +45,9 @@ static bool in_order(size_t count, bool in_place) {
   bool good = stream && src && dst && got;
   for (int i = 0; i < ROUNDS && good; i++) {
     good = card_fill(src, (unsigned char)(rank + i), count, stream);
-    good = good && !tutti_allreduce_on(comm, src, dst, count, TUTTI_UINT8, TUTTI_SUM, stream);
+    good = good && !tutti_call_on_stream(
+                       comm, CALL(ALLREDUCE, .src = src, .dst = dst, .count = count,
+                                  .type = TUTTI_UINT8, .op = TUTTI_SUM, .stream = stream));
     if (in_place || i % 3 == 0) good = good && card_get(got, dst, count, stream);
     const unsigned char want = (unsigned char)(ranks * (ranks - 1) / 2 + ranks * i);
     for (size_t k = 0; k < count && good && (in_place || i % 3 == 0); k++) good = got[k] == want;
@@ -65,8 +68,9 @@ static bool on_two_streams(void) {
   for (int i = 0; i < CALLS; i++) good &= (x[i] = card_alloc(COUNT)) != NULL;
   for (int i = 0; i < CALLS && good; i++) {
     good = card_fill(x[i], (unsigned char)(i + 1), COUNT, stream[i % 2]);
-    good =
-        good && !tutti_allreduce_on(comm, x[i], x[i], COUNT, TUTTI_UINT8, TUTTI_SUM, stream[i % 2]);
+    good = good && !tutti_call_on_stream(
+                       comm, CALL(ALLREDUCE, .src = x[i], .dst = x[i], .count = COUNT,
+                                  .type = TUTTI_UINT8, .op = TUTTI_SUM, .stream = stream[i % 2]));
   }
   for (int i = 0; i < CALLS && good; i++) {
     good = card_get(got, x[i], COUNT, stream[i % 2]);
@@ -109,8 +113,8 @@ static void fill(tutti_type type, unsigned char *x, size_t bytes, uint64_t seed)
     uint32_t bits = u;
     if (type == TUTTI_FLOAT) bits = (u & 0x807fffff) | (u & 3u ? 0x3f800000 : 0x41000000);
     if (type == TUTTI_DOUBLE) bits = i % 8 ? (u & 0x800fffff) | 0x3ff00000 : u;
-    if (type == TUTTI_BF16) bits = (u & 0x807f807f) | 0x3f803f80;
-    if (type == TUTTI_FP16) bits = (u & 0x83ff83ff) | 0x3c003c00;
+    if (type == TUTTI_BFLOAT16) bits = (u & 0x807f807f) | 0x3f803f80;
+    if (type == TUTTI_FLOAT16) bits = (u & 0x83ff83ff) | 0x3c003c00;
     memcpy(x + i, &bits, 4);
   }
 }
@@ -134,7 +138,7 @@ static bool same_bits(tutti_type type, tutti_op op, size_t count, bool in_place)
 
 static void compare_bits(void) {
   static const size_t sizes[] = {1, 7, 1000, 5000, 70001, 300000, 1000003}; /* the last two once */
-  static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_DOUBLE, TUTTI_BF16,  TUTTI_FP16,
+  static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_DOUBLE, TUTTI_BFLOAT16, TUTTI_FLOAT16,
                                      TUTTI_INT32, TUTTI_INT8,   TUTTI_UINT64};
   static const tutti_op ops[] = {TUTTI_SUM, TUTTI_MAX, TUTTI_AVG, TUTTI_PROD};
   const char *contract = getenv("TUTTI_CONTRACT");
@@ -143,7 +147,7 @@ static void compare_bits(void) {
   for (size_t t = 0; t < sizeof types / sizeof *types; t++)
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
       bool good = true;
-      if (ops[o] == TUTTI_PROD && exact && types[t] >= TUTTI_FP16 && types[t] <= TUTTI_DOUBLE)
+      if (ops[o] == TUTTI_PROD && exact && types[t] >= TUTTI_FLOAT16 && types[t] <= TUTTI_DOUBLE)
         continue; /* ops that this contract refuses */
       for (size_t s = 0; s < sizeof sizes / sizeof *sizes - (t || o ? 2 : 0) && good; s++)
         for (int in_place = 0; in_place < 2 && good; in_place++)
@@ -267,7 +271,9 @@ static bool refused(void) {
   good = tutti_recv_start(comm, card, 4, TUTTI_FLOAT, 0, &r) == TUTTI_ERR_UNSUPPORTED && good;
   good = tutti_reduce_local(card, host, host, 4, TUTTI_FLOAT, TUTTI_SUM) == TUTTI_ERR_UNSUPPORTED &&
          good;
-  good = tutti_allreduce_on(comm, host, host, 4, TUTTI_FLOAT, TUTTI_SUM, NULL) == TUTTI_ERR_ARG &&
+  good = tutti_call_on_stream(comm, CALL(ALLREDUCE, .src = host, .dst = host, .count = 4,
+                                         .type = TUTTI_FLOAT, .op = TUTTI_SUM, .stream = NULL)) ==
+             TUTTI_ERR_ARG &&
          good;
   good = tutti_allreduce(comm, card, (char *)card + 4, 3, TUTTI_FLOAT, TUTTI_SUM) ==
              TUTTI_ERR_OVERLAP &&
@@ -296,7 +302,7 @@ static bool ways(void) {
   bool kernels, copied, gathered;
   const bool good = explained(TUTTI_ALLREDUCE, 100000, &kernels) &&
                     explained(TUTTI_ALLREDUCE, 1, &copied) &&
-                    explained(TUTTI_ALL_GATHER, 1000, &gathered);
+                    explained(TUTTI_ALLGATHER, 1000, &gathered);
   return good && !copied && !gathered && (!wanted || kernels == !strcmp(wanted, "kernels"));
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "call_of.h"
 #include "card.h"
 #include "pass_time.h"
 #include "seconds.h"
@@ -55,7 +56,8 @@ static tutti_status list(tutti_comm *on) {
 
 static tutti_status in_stream(tutti_comm *on) {
   const tutti_status status =
-      tutti_allreduce_on(on, src, dst, COUNT, TUTTI_INT32, TUTTI_SUM, stream);
+      tutti_call_on_stream(on, CALL(ALLREDUCE, .src = src, .dst = dst, .count = COUNT,
+                                    .type = TUTTI_INT32, .op = TUTTI_SUM, .stream = stream));
   return status ? status : tutti_stream_wait(on);
 }
 

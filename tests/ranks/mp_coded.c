@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "call_of.h"
 #include "cover.h"
 #include "start.h"
 #include "tutti_plan.h"
@@ -72,12 +73,19 @@ static void check_sum(tutti_comm *comm, const float *got, size_t n, double error
     memcpy(&bits, &got[i], sizeof bits);
     hash = (hash ^ bits) * 0x100000001b3u;
   }
-  must(tutti_all_gather(comm, &hash, all, 1, TUTTI_UINT64));
+  must(tutti_allgather(comm, &hash, all, 1, TUTTI_UINT64));
   for (int r = 0; r < P; r++)
     if (all[r] != all[0]) fail("ranks have different bits");
 }
 
 /* ---- calls ---- */
+
+/* A call with a code of its own, blocking. */
+static tutti_status coded(tutti_comm *comm, const tutti_call *call) {
+  tutti_request *r;
+  const tutti_status status = tutti_call_start(comm, call, &r);
+  return status ? status : tutti_request_wait(&r);
+}
 
 static void call(tutti_comm *comm, int manner, const float *from, float *to, size_t n,
                  tutti_type type, tutti_op op) {
@@ -89,7 +97,8 @@ static void call(tutti_comm *comm, int manner, const float *from, float *to, siz
     case 0: must(tutti_allreduce(comm, from, to, n, type, op)); return;
     case 1: must(tutti_allreduce_start(comm, from, to, n, type, op, &r)); break;
     case 2:
-      must(tutti_allreduce_init(comm, from, to, n, type, op, &r));
+      must(tutti_call_init(
+          comm, CALL(ALLREDUCE, .src = from, .dst = to, .count = n, .type = type, .op = op), &r));
       must(tutti_request_start(r));
       must(tutti_request_wait(&r));
       must(tutti_request_free(&r));
@@ -147,28 +156,34 @@ static void own_codes(tutti_comm *comm) {
     bool coded;
   } all[] = {{NULL, "error=1e-2", true},
              {"lossless", "error=1e-2", true},
-             {"error=1e-2", NULL, false},
+             {"error=1e-2", NULL, true},
              {"error=1e-2", "none", false},
              {"error=1e-2", "lossless", false}};
   tutti_request *r;
   for (size_t a = 0; a < sizeof all / sizeof *all; a++)
     for (int manner = 0; manner < 4; manner++)
       for (size_t n = 3; n <= MOST; n += MOST - 3) {
-        doing = all[a].call ? all[a].call : "a call without code";
+        doing = all[a].call ? all[a].call : "a call without a code of its own";
         fill(n, n + a);
         must(tutti_comm_set_code(comm, NULL));
         must(tutti_allreduce(comm, src, other, n, TUTTI_FLOAT, TUTTI_SUM));
         must(tutti_comm_set_code(comm, all[a].comm));
         if (manner == 0)
-          must(tutti_allreduce_coded(comm, src, dst, n, TUTTI_FLOAT, TUTTI_SUM, all[a].call));
+          must(coded(comm, CALL(ALLREDUCE, .src = src, .dst = dst, .count = n, .type = TUTTI_FLOAT,
+                                .op = TUTTI_SUM, .code = all[a].call)));
         else if (manner == 1)
-          must(tutti_allreduce_coded_start(comm, src, dst, n, TUTTI_FLOAT, TUTTI_SUM, all[a].call,
-                                           &r));
+          must(tutti_call_start(comm,
+                                CALL(ALLREDUCE, .src = src, .dst = dst, .count = n,
+                                     .type = TUTTI_FLOAT, .op = TUTTI_SUM, .code = all[a].call),
+                                &r));
         else if (manner == 2)
-          must(tutti_allreduce_coded_init(comm, src, dst, n, TUTTI_FLOAT, TUTTI_SUM, all[a].call,
-                                          &r));
+          must(tutti_call_init(comm,
+                               CALL(ALLREDUCE, .src = src, .dst = dst, .count = n,
+                                    .type = TUTTI_FLOAT, .op = TUTTI_SUM, .code = all[a].call),
+                               &r));
         else
-          must(tutti_reduce_coded(comm, src, dst, n, TUTTI_FLOAT, TUTTI_SUM, 0, all[a].call));
+          must(coded(comm, CALL(REDUCE, .src = src, .dst = dst, .count = n, .type = TUTTI_FLOAT,
+                                .op = TUTTI_SUM, .code = all[a].call)));
         if (manner == 2) must(tutti_request_start(r));
         if (manner == 1 || manner == 2) must(tutti_request_wait(&r));
         if (manner == 2) must(tutti_request_free(&r));
@@ -178,20 +193,27 @@ static void own_codes(tutti_comm *comm) {
           fail(same ? "not coded" : "coded");
       }
   must(tutti_comm_set_code(comm, NULL));
+}
+
+/* A code for one call: refused, and of other collectives. */
+static void own_codes_of_others(tutti_comm *comm) {
   doing = "a call's own code, refused";
-  if (tutti_allreduce_coded(comm, src, dst, 1, TUTTI_FLOAT, TUTTI_SUM, "error=x") != TUTTI_ERR_ARG)
+  if (coded(comm, CALL(ALLREDUCE, .src = src, .dst = dst, .count = 1, .type = TUTTI_FLOAT,
+                       .op = TUTTI_SUM, .code = "error=x")) != TUTTI_ERR_ARG)
     fail("no code");
   must(tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT));
-  if (tutti_reduce_scatter_coded(comm, src, dst, 1, TUTTI_FLOAT, TUTTI_SUM, "error=1") !=
-      TUTTI_ERR_UNSUPPORTED)
+  if (coded(comm, CALL(REDUCE_SCATTER, .src = src, .dst = dst, .count = 1, .type = TUTTI_FLOAT,
+                       .op = TUTTI_SUM, .code = "error=1")) != TUTTI_ERR_UNSUPPORTED)
     fail("exact, with errors");
   must(tutti_comm_set_contract(comm, TUTTI_CONTRACT_SAME));
-  doing = "all_gather and reduce_scatter with different codes";
+  doing = "allgather and reduce_scatter with different codes";
   fill((size_t)P * 999, 5);
-  must(tutti_all_gather_coded(comm, src + me * 999, dst, 999, TUTTI_FLOAT, "lossless"));
+  must(coded(comm, CALL(ALLGATHER, .src = src + me * 999, .dst = dst, .count = 999,
+                        .type = TUTTI_FLOAT, .code = "lossless")));
   for (size_t i = 0; i < (size_t)P * 999; i++)
     if (dst[i] != number((int)(i / 999), i, 5)) fail("another number");
-  must(tutti_reduce_scatter_coded(comm, src, dst, 999, TUTTI_FLOAT, TUTTI_SUM, "error=1e-2"));
+  must(coded(comm, CALL(REDUCE_SCATTER, .src = src, .dst = dst, .count = 999, .type = TUTTI_FLOAT,
+                        .op = TUTTI_SUM, .code = "error=1e-2")));
   for (size_t i = 0; i < 999; i++) {
     const size_t k = (size_t)me * 999 + i;
     if (!(fabs(dst[i] - exact[k]) <= (1e-2 + P * 0x1p-22) * magnitudes((size_t)P * 999, k, 5)))
@@ -289,7 +311,7 @@ static bool plan_of_all(tutti_comm *comm, size_t n, char name[300]) {
   bool same = true;
   must(tutti_comm_plan(comm, TUTTI_ALLREDUCE, n, TUTTI_FLOAT, TUTTI_SUM, name, 300));
   for (const char *c = name; *c; c++) hash = cover_mix(hash ^ (unsigned char)*c);
-  must(tutti_all_gather(comm, &hash, all, 1, TUTTI_UINT64));
+  must(tutti_allgather(comm, &hash, all, 1, TUTTI_UINT64));
   for (int r = 0; r < P; r++) same &= all[r] == all[0];
   return same;
 }
@@ -303,9 +325,9 @@ static void measured_others(tutti_comm *comm) {
   for (size_t i = 0; me == root && i < all; i += 7)
     if (!(fabs(dst[i] - exact[i]) <= P * 0x1p-22 * magnitudes(all, i, 6)))
       fail("reduce: another sum");
-  must(tutti_all_gather(comm, src + (size_t)me * each, dst, each, TUTTI_FLOAT));
+  must(tutti_allgather(comm, src + (size_t)me * each, dst, each, TUTTI_FLOAT));
   for (size_t i = 0; i < all; i++)
-    if (dst[i] != number((int)(i / each), i, 6)) fail("all_gather: another number");
+    if (dst[i] != number((int)(i / each), i, 6)) fail("allgather: another number");
   must(tutti_broadcast(comm, src, dst, all, TUTTI_FLOAT, root));
   for (size_t i = 0; i < all; i++)
     if (dst[i] != number(root, i, 6)) fail("broadcast: another number");
@@ -380,7 +402,8 @@ static void mismatch(void) {
   doing = "calls that bring different codes"; /* on a vector that is too short to be compressed */
   must(start_comm(&comm));
   const char *code = me == 0 ? "error=1e-2" : "error=2e-2";
-  const tutti_status own = tutti_allreduce_coded(comm, src, dst, 1, TUTTI_FLOAT, TUTTI_SUM, code);
+  const tutti_status own = coded(comm, CALL(ALLREDUCE, .src = src, .dst = dst, .count = 1,
+                                            .type = TUTTI_FLOAT, .op = TUTTI_SUM, .code = code));
   if (P > 1 && own != TUTTI_ERR_MISMATCH) fail("not noticed");
   tutti_comm_free(comm);
 }
@@ -401,6 +424,7 @@ int main(void) {
   lossy(comm, "error=0.08,code=fp8_e4m3", "fp8_e4m3, ", 0.08);
   lossy(comm, "error=0.5,code=fp8_e5m2", "fp8_e5m2, ", 0.5);
   own_codes(comm);
+  own_codes_of_others(comm);
   not_finite(comm, "error=1e-2");
   for (int provided = 0; provided < 2; provided++) feedback(comm, "error=1e-2", 24, 2e-2, provided);
   lossless(comm);

@@ -144,7 +144,7 @@ static void check_sentence(tutti_comm *comm, tutti_status status, int dead) {
 static tutti_status check_members(tutti_comm *comm) {
   int32_t ranks[MOST], mine = me;
   const int n = tutti_comm_size(comm);
-  tutti_status status = tutti_all_gather(comm, &mine, ranks, 1, TUTTI_INT32);
+  tutti_status status = tutti_allgather(comm, &mine, ranks, 1, TUTTI_INT32);
   if (status) return status;
   for (int r = 0, i = 0; r < P; r++)
     if (lives(r, P - n) && ranks[i++] != r) wrong("another rank is in it", "");
@@ -190,7 +190,7 @@ int main(int argc, char **argv) {
   far = argc > 3;
   const uint64_t seed = cover_mix(strtoull(argv[1], NULL, 10));
   const int32_t pid = (int32_t)getpid();
-  if (P > MOST || deaths >= P || tutti_all_gather(comm, &pid, pids, 1, TUTTI_INT32)) return 1;
+  if (P > MOST || deaths >= P || tutti_allgather(comm, &pid, pids, 1, TUTTI_INT32)) return 1;
   foresee(seed);
   go_on(comm, seed);
   return start_end() ? 9 : 0;

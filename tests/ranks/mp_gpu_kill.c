@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "call_of.h"
 #include "card.h"
 #include "cover.h"
 #include "seconds.h"
@@ -76,7 +77,9 @@ static tutti_status work(tutti_comm *comm, int dead, int turn) {
     status = tutti_allreduce(comm, src, dst, count, TUTTI_INT32, TUTTI_SUM);
   } else {
     for (int i = 0; i < 3 && !status; i++)
-      status = tutti_allreduce_on(comm, src, dst, count, TUTTI_INT32, TUTTI_SUM, stream);
+      status =
+          tutti_call_on_stream(comm, CALL(ALLREDUCE, .src = src, .dst = dst, .count = count,
+                                          .type = TUTTI_INT32, .op = TUTTI_SUM, .stream = stream));
     if (!status) status = tutti_stream_wait(comm);
     if (!card_settle(stream)) wrong("the stream hangs");
   }

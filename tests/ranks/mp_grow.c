@@ -53,7 +53,7 @@ static void in_their_order(const int32_t *who, int n) {
 static tutti_status share(tutti_comm *comm, place *at) {
   tutti_status status = tutti_broadcast(comm, at, at, 2, TUTTI_INT64, 0);
   int32_t who[64], mine = joiner ? P + joiner : regrow_number("TUTTI_RANK");
-  if (!status) status = tutti_all_gather(comm, &mine, who, 1, TUTTI_INT32);
+  if (!status) status = tutti_allgather(comm, &mine, who, 1, TUTTI_INT32);
   if (!status) in_their_order(who, tutti_comm_size(comm));
   return status;
 }

@@ -124,14 +124,14 @@ static const char *right_blocks(const team *t, tutti_coll coll, size_t n, bool v
     all += counts[r] = n + (size_t)(varies && r % 2);
   }
   const size_t own = me < D ? counts[me] : 0;
-  const bool gathers = coll == TUTTI_ALL_GATHER;
+  const bool gathers = coll == TUTTI_ALLGATHER;
   for (size_t i = 0; i < all; i++) src[i] = (me + 1) * (int64_t)(i + 1), dst[i] = -1;
   const void *from = me < D ? src : NULL;
   void *to = me < D ? dst : NULL;
   const tutti_status status =
-      gathers  ? varies ? tutti_all_gather_v(t->comm, from, to, counts, TUTTI_INT64)
-                        : tutti_all_gather(t->comm, from, to, n, TUTTI_INT64)
-       : varies ? tutti_reduce_scatter_v(t->comm, from, to, counts, TUTTI_INT64, TUTTI_SUM)
+      gathers  ? varies ? tutti_allgatherv(t->comm, from, to, counts, TUTTI_INT64)
+                        : tutti_allgather(t->comm, from, to, n, TUTTI_INT64)
+       : varies ? tutti_reduce_scatterv(t->comm, from, to, counts, TUTTI_INT64, TUTTI_SUM)
                : tutti_reduce_scatter(t->comm, from, to, n, TUTTI_INT64, TUTTI_SUM);
   if (status) return tutti_error();
   for (size_t i = 0; i < own && !gathers; i++)
@@ -177,7 +177,7 @@ static const char *run(const team *t, const char *plan) {
     for (int in_place = 0; in_place < 2 && !wrong; in_place++)
       wrong = same_bits(t, lengths[k], in_place);
     for (int way = 0; way < 4 && !wrong && !uneven; way++)
-      wrong = right_blocks(t, way / 2 ? TUTTI_ALL_GATHER : TUTTI_REDUCE_SCATTER, lengths[k] / RANKS,
+      wrong = right_blocks(t, way / 2 ? TUTTI_ALLGATHER : TUTTI_REDUCE_SCATTER, lengths[k] / RANKS,
                            way % 2);
     if (!wrong && tutti_barrier(t->comm)) wrong = tutti_error();
   }

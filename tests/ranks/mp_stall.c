@@ -128,7 +128,7 @@ int main(int argc, char **argv) {
   int64_t mine = getpid();
   tutti_comm *base;
   if (start_comm(&base)) return printf("not ok - a communicator: %s\n", tutti_error()) > 0;
-  tutti_all_gather(base, &mine, pids, 1, TUTTI_INT64);
+  tutti_allgather(base, &mine, pids, 1, TUTTI_INT64);
   const unsigned failed = rounds_play(base, rounds, argc > 2 ? argv[2] : NULL,
                                       "ranks that are stopped are named", play);
   return tutti_comm_free(base) || start_end() || failed;

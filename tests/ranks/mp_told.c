@@ -103,7 +103,7 @@ int main(int argc, char **argv) {
   tutti_comm *base;
   if (start_comm(&base)) return fprintf(stderr, "%s\n", tutti_error()), 1;
   const int64_t mine = getpid();
-  if (tutti_comm_size(base) > 64 || tutti_all_gather(base, &mine, pids, 1, TUTTI_INT64)) return 1;
+  if (tutti_comm_size(base) > 64 || tutti_allgather(base, &mine, pids, 1, TUTTI_INT64)) return 1;
   if (tutti_comm_size(base) < 2) return puts("ok - told # SKIP it takes others to tell\n1..1") < 0;
   bool good = true;
   int n = 0;

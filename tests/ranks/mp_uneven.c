@@ -37,8 +37,8 @@ static const struct {
     {"blueconnect(%s,ring)", TUTTI_ALLREDUCE},
     {"blueconnect(%s)", TUTTI_REDUCE_SCATTER},
     {"blueconnect(%s,ring)", TUTTI_REDUCE_SCATTER},
-    {"blueconnect(%s)", TUTTI_ALL_GATHER},
-    {"blueconnect(%s,ring)", TUTTI_ALL_GATHER},
+    {"blueconnect(%s)", TUTTI_ALLGATHER},
+    {"blueconnect(%s,ring)", TUTTI_ALLGATHER},
     {"tree(leaders,%s)", TUTTI_BROADCAST},
     {"tree(leaders,radix=4,%s)", TUTTI_BROADCAST},
     {"tree(leaders,chain,%s)", TUTTI_BROADCAST},
@@ -73,7 +73,7 @@ static int64_t sum(const call *c, size_t i) {
 
 /* The elements of the whole vector that this rank contributes, or receives. */
 static void part(const call *c, bool gives, size_t *lo, size_t *hi) {
-  const bool own = c->coll == (gives ? TUTTI_ALL_GATHER : TUTTI_REDUCE_SCATTER);
+  const bool own = c->coll == (gives ? TUTTI_ALLGATHER : TUTTI_REDUCE_SCATTER);
   const bool at_root = c->coll == (gives ? TUTTI_BROADCAST : TUTTI_REDUCE);
   *lo = own ? c->at[c->me] : 0;
   *hi = own ? c->at[c->me + 1] : c->at[c->ranks];
@@ -82,7 +82,7 @@ static void part(const call *c, bool gives, size_t *lo, size_t *hi) {
 
 static int64_t wanted(const call *c, size_t i) {
   if (c->coll == TUTTI_BROADCAST) return input(c->root, i);
-  if (c->coll != TUTTI_ALL_GATHER) return sum(c, i);
+  if (c->coll != TUTTI_ALLGATHER) return sum(c, i);
   int owner = 0;
   while (c->at[owner + 1] <= i) owner++;
   return input(owner, i);
@@ -93,8 +93,8 @@ static tutti_status make_call(const call *c, const int64_t *src, int64_t *dst) {
   switch (c->coll) {
     case TUTTI_ALLREDUCE: return tutti_allreduce(c->comm, src, dst, all, TUTTI_INT64, TUTTI_SUM);
     case TUTTI_REDUCE_SCATTER:
-      return tutti_reduce_scatter_v(c->comm, src, dst, c->count, TUTTI_INT64, TUTTI_SUM);
-    case TUTTI_ALL_GATHER: return tutti_all_gather_v(c->comm, src, dst, c->count, TUTTI_INT64);
+      return tutti_reduce_scatterv(c->comm, src, dst, c->count, TUTTI_INT64, TUTTI_SUM);
+    case TUTTI_ALLGATHER: return tutti_allgatherv(c->comm, src, dst, c->count, TUTTI_INT64);
     case TUTTI_BROADCAST: return tutti_broadcast(c->comm, src, dst, all, TUTTI_INT64, c->root);
     default: return tutti_reduce(c->comm, src, dst, all, TUTTI_INT64, TUTTI_SUM, c->root);
   }

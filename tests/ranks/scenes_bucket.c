@@ -31,8 +31,8 @@ static const row table[] = {
     {MOST, 3000, 8192, 6, 0, 1, 0, 0},  {MOST, 3000, 0, 6, 1, 0, 1, 0},
     {20, 40000, 100000, 2, 0, 1, 1, 0}, {12, 5000, 3000, 1, 0, 1, 0, 1},
 };
-static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_DOUBLE, TUTTI_BF16,
-                                   TUTTI_FP16,  TUTTI_INT32,  TUTTI_COMPLEX_FLOAT};
+static const tutti_type types[] = {TUTTI_FLOAT,   TUTTI_DOUBLE, TUTTI_BFLOAT16,
+                                   TUTTI_FLOAT16, TUTTI_INT32,  TUTTI_COMPLEX_FLOAT};
 
 typedef struct model {
   size_t n;
@@ -272,7 +272,7 @@ static bool many_steps(tutti_buckets *b, tutti_tensor *t, int *ints, int me, int
         for (int r = 0; r < P; r++) want += (double)value(seed, r, at) / P;
         for (int r = 0; r < P; r++) size += fabs((double)value(seed, r, at)) / P;
         const double got = (double)((float *)t[i].data)[k];
-        const double once = rounding_bound(TUTTI_BF16, 2, size); /* this step and the last */
+        const double once = rounding_bound(TUTTI_BFLOAT16, 2, size); /* this step and the last */
         if (i == 1 && k == 7 && s == 0) continue;
         ok = CHECK(fabs(got - want) <= once);
         if (s) sum[at] += got - want;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call_of.h"
 #include "cover.h"
 #include "scenes.h"
 
@@ -115,7 +116,7 @@ static bool same_everywhere(const list *l, tutti_comm *side) {
   for (size_t i = 0; i < l->n && !helps(l); i++)
     for (size_t k = 0; k < bytes_of(l, i); k++)
       mine = (mine ^ ((unsigned char *)l->dsts[i])[k]) * 0x100000001b3u;
-  if (!CHECK(!tutti_all_gather(side, &mine, all, 1, TUTTI_UINT64))) return false;
+  if (!CHECK(!tutti_allgather(side, &mine, all, 1, TUTTI_UINT64))) return false;
   for (int r = 0; r < l->like.ranks - l->like.helpers; r++)
     if (!CHECK(all[r] == all[0])) return false;
   return true;
@@ -145,8 +146,11 @@ static bool between(list *l) {
 static bool many_times(list *l) {
   size_t counts[MOST];
   memcpy(counts, l->counts, sizeof counts);
-  bool ok = CHECK(!tutti_allreduce_many_init(l->comm, l->n, l->srcs, l->dsts, counts, l->like.type,
-                                             (tutti_op)l->like.op, &l->request));
+  bool ok = CHECK(
+      !tutti_call_init(l->comm,
+                       CALL(ALLREDUCE, .n = l->n, .srcs = l->srcs, .dsts = l->dsts,
+                            .counts = counts, .type = l->like.type, .op = (tutti_op)l->like.op),
+                       &l->request));
   memset(counts, 0xff, sizeof counts); /* the library has its own copy */
   for (int round = 0; round < 3 && ok; round++) {
     int done = 0;

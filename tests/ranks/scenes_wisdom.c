@@ -13,7 +13,7 @@
 static bool same_text(tutti_comm *side, const char *text) {
   uint64_t mine = 1, all[64];
   for (const char *c = text; *c; c++) mine = cover_mix(mine ^ (unsigned char)*c);
-  if (!CHECK(!tutti_all_gather(side, &mine, all, 1, TUTTI_UINT64))) return false;
+  if (!CHECK(!tutti_allgather(side, &mine, all, 1, TUTTI_UINT64))) return false;
   for (int r = 0; r < tutti_comm_size(side); r++)
     if (all[r] != all[0]) return scene_check(false, __FILE__, __LINE__, text);
   return true;
@@ -28,7 +28,7 @@ static bool same_plan(tutti_comm *comm, tutti_comm *side, const cover_case *c, t
 /* Are the ranks threads of this process? */
 static bool one_process(tutti_comm *side) {
   int64_t mine = getpid(), all[64];
-  return CHECK(!tutti_all_gather(side, &mine, all, 1, TUTTI_INT64)) && all[0] == mine &&
+  return CHECK(!tutti_allgather(side, &mine, all, 1, TUTTI_INT64)) && all[0] == mine &&
          all[tutti_comm_size(side) - 1] == mine;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "call_of.h"
 #include "cover.h"
 #include "scenes.h"
 #include "seconds.h"
@@ -80,7 +81,11 @@ bool scene_refusals(tutti_comm *base, uint64_t seed) {
        ERROR(tutti_request_start(r), TUTTI_ERR_STATE, "not persistent") &&
        CHECK(!tutti_request_wait(&r)) && CHECK(r == NULL) && CHECK((int)y == P - 1) &&
        CHECK(!tutti_request_wait(&r));
-  ok = ok && CHECK(!tutti_allreduce_init(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM, &keep)) &&
+  ok = ok &&
+       CHECK(!tutti_call_init(
+           comm,
+           CALL(ALLREDUCE, .src = &x, .dst = &y, .count = 1, .type = TUTTI_UINT32, .op = TUTTI_SUM),
+           &keep)) &&
        ERROR(tutti_comm_free(comm), TUTTI_ERR_STATE, "1 request") && CHECK(!tutti_barrier(base));
   /* Rank 0 starts only after the others have checked their requests, which therefore are still running. */
   if (me == 0) ok = CHECK(!tutti_barrier(base)) && ok;
@@ -127,7 +132,10 @@ bool scene_ops(tutti_comm *base, uint64_t seed) {
   ok = ok && CHECK(!tutti_barrier(base)) &&
        CHECK(!tutti_allreduce(comm, x, y, N, TUTTI_UINT32, ordered)) &&
        CHECK(!memcmp(y, z, sizeof y)) &&
-       CHECK(!tutti_allreduce_init(comm, x, y, N, TUTTI_UINT32, ordered, &r)) &&
+       CHECK(!tutti_call_init(
+           comm,
+           CALL(ALLREDUCE, .src = x, .dst = y, .count = N, .type = TUTTI_UINT32, .op = ordered),
+           &r)) &&
        CHECK(!tutti_barrier(base));
   pthread_mutex_lock(&lock);
   if (--made == 0) ok = CHECK(!tutti_op_free(ordered)) && ok;
@@ -221,9 +229,9 @@ static tutti_status varied_call(tutti_comm *comm, int way, bool other, uint64_t 
   for (int r = 0; r < tutti_comm_size(comm); r++) all += counts[r] = 2;
   if (other && way == 0) counts[0]++, counts[1]--;
   if (other && way == 1) counts[1] = 3;
-  if (way == 0) return tutti_reduce_scatter_v(comm, x, y, counts, TUTTI_INT64, TUTTI_SUM);
-  if (!other || way == 1) return tutti_all_gather_v(comm, x, y, counts, TUTTI_INT64);
-  return tutti_all_gather(comm, x, y, all, TUTTI_INT64);
+  if (way == 0) return tutti_reduce_scatterv(comm, x, y, counts, TUTTI_INT64, TUTTI_SUM);
+  if (!other || way == 1) return tutti_allgatherv(comm, x, y, counts, TUTTI_INT64);
+  return tutti_allgather(comm, x, y, all, TUTTI_INT64);
 }
 
 /* The call that rank `other` makes differently, in its n-th variant. */
@@ -239,9 +247,9 @@ static tutti_status one_call(tutti_comm *comm, int way, bool other, uint64_t *x,
       return other ? tutti_barrier(comm) : tutti_allreduce(comm, x, y, 10, TUTTI_INT64, TUTTI_SUM);
     case 6: return tutti_allreduce(comm, x, y, other ? 0 : 10, TUTTI_INT64, TUTTI_SUM);
     case 7: return tutti_allreduce(comm, x, y, other ? 10 : 0, TUTTI_INT64, TUTTI_SUM);
-    case 8: return tutti_all_gather(comm, x, y, other ? 3 : 2, TUTTI_INT64);
+    case 8: return tutti_allgather(comm, x, y, other ? 3 : 2, TUTTI_INT64);
     case 9:
-      return other ? tutti_all_gather(comm, x, y, 2, TUTTI_INT64)
+      return other ? tutti_allgather(comm, x, y, 2, TUTTI_INT64)
                    : tutti_reduce_scatter(comm, x, y, 2, TUTTI_INT64, TUTTI_SUM);
     default: return varied_call(comm, way - 10, other, x, y);
   }
@@ -256,11 +264,11 @@ static const char *const their_words[] = {
     "barrier|allreduce of 10 int64, sum",
     "allreduce of 0 int64, sum|allreduce of 10 int64, sum",
     "allreduce of 10 int64, sum|allreduce of 0 int64, sum",
-    "all_gather of 3 int64|all_gather of 2 int64",
-    "all_gather of 2 int64|reduce_scatter of 2 int64, sum",
-    "reduce_scatter_v of |int64 in all, sum (with other counts)",
-    "all_gather_v of |int64 in all, but rank |int64 in all",
-    "all_gather of |all_gather_v of |int64 in all",
+    "allgather of 3 int64|allgather of 2 int64",
+    "allgather of 2 int64|reduce_scatter of 2 int64, sum",
+    "reduce_scatterv of |int64 in all, sum (with other counts)",
+    "allgatherv of |int64 in all, but rank |int64 in all",
+    "allgather of |allgatherv of |int64 in all",
 };
 enum { WAYS = sizeof their_words / sizeof *their_words };
 

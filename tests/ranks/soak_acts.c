@@ -61,9 +61,9 @@ static tutti_status status_of(const char *why) {
 /* A vector of 4 B to 8 MiB at most, each order of magnitude equally often. */
 enum { MOST = 21, MOST_OF_SEVERAL = 17 };
 static void resize(cover_case *c, uint64_t u, int orders) {
-  const bool blocks = c->coll == TUTTI_REDUCE_SCATTER || c->coll == TUTTI_ALL_GATHER ||
+  const bool blocks = c->coll == TUTTI_REDUCE_SCATTER || c->coll == TUTTI_ALLGATHER ||
                       c->coll == TUTTI_GATHER || c->coll == TUTTI_SCATTER ||
-                      c->coll == TUTTI_ALL_TO_ALL;
+                      c->coll == TUTTI_ALLTOALL;
   const uint64_t bytes = ((uint64_t)4 << u % (uint64_t)orders) * (128 + (u >> 8) % 128) / 128;
   const size_t n = bytes / (tutti_type_size(c->type) * (size_t)(blocks ? c->ranks : 1));
   c->count = n ? n : 1;
@@ -71,7 +71,7 @@ static void resize(cover_case *c, uint64_t u, int orders) {
 
 /* Replaces cases that the contract `exact` refuses: products that round, user-defined ops. */
 static void make_exact(cover_case *c) {
-  const bool rounds = c->type >= TUTTI_FP16 && c->op == TUTTI_PROD;
+  const bool rounds = c->type >= TUTTI_FLOAT16 && c->op == TUTTI_PROD;
   if (rounds || c->op == COVER_USER || c->op == COVER_ORDERED)
     c->op = cover_has_op(c->type, TUTTI_SUM) ? TUTTI_SUM : TUTTI_MINLOC;
 }
@@ -219,8 +219,8 @@ static tutti_status act_burst(soak *s, uint64_t u) {
 /* A sum, or a mean, of numbers that are hard to sum in any order. */
 static tutti_status act_exact(soak *s, uint64_t u) {
   enum { ROW = 4 * SUMS_KINDS };
-  static const tutti_type reals[] = {TUTTI_FP16,  TUTTI_BF16,   TUTTI_FP8_E4M3, TUTTI_FP8_E5M2,
-                                     TUTTI_FLOAT, TUTTI_DOUBLE, TUTTI_FLOAT,    TUTTI_DOUBLE};
+  static const tutti_type reals[] = {TUTTI_FLOAT16, TUTTI_BFLOAT16, TUTTI_FP8_E4M3, TUTTI_FP8_E5M2,
+                                     TUTTI_FLOAT,   TUTTI_DOUBLE,   TUTTI_FLOAT,    TUTTI_DOUBLE};
   const tutti_type real = reals[u >> 39 & 7];
   const bool mean = u >> 42 & 1;
   tutti_comm *comm = pick(s, u);

@@ -87,7 +87,7 @@ goes_on() {
 }
 serve jobs -p 0
 two="reduce broadcast" four="reduce broadcast reduce-scatter all-gather"
-refused="the ranks of a host do not follow each other.*; (reduce_scatter|all_gather) runs"
+refused="the ranks of a host do not follow each other.*; (reduce_scatter|allgather) runs"
 # Ranks, nodes, TUTTI_ALGO, the other collectives that use the aggregator. If the hosts have different numbers of ranks, short
 # vectors use it, too.
 for each in "3:0,1,2::$two" "6:0,0,1,1,2,2::$two" "6:0,1,2,0,1,2::$two" "5:0,1,2,3,4::$four" "6:0,0,1,1,2,2:aggregate:$four" \

@@ -21,7 +21,7 @@ ok "the head names the columns of nccl-tests" all \
   "grep -qaE '^# +\(B\) +\(elements\) +\(us\) +\(GB/s\)' '$work/out'"
 ok "sizes and counts" '[' "$(awk '!/^#/ {print $1 "/" $2}' "$work/out" | xargs)" = \
   "4/1 64/16 1024/256 16384/4096" ']'
-for coll in reduce_scatter all_gather broadcast reduce scan exscan gather scatter all_to_all; do
+for coll in reduce_scatter allgather broadcast reduce scan exscan gather scatter alltoall; do
   job bench -P 3 --coll $coll -b 12 -e 12K $quick
   ok "$coll, started by itself" all "status 0" quiet sound footer
 done
@@ -38,7 +38,7 @@ for what in "-d bf16 -o max" "-d half" "-d int8 -o bxor" "-d complex_double -o p
   job bench -P 2 -b 4K -e 64K $what $quick
   ok "$what" all "status 0" footer
 done
-for coll in allreduce reduce broadcast reduce_scatter all_gather; do
+for coll in allreduce reduce broadcast reduce_scatter allgather; do
   job bench -P 4 --helpers 2 --coll $coll -b 4 -e 64K -f 32 $quick
   ok "$coll, with helpers" all "status 0" quiet sound footer "grep -qa 'the last 2 only help' '$work/out'"
 done
@@ -97,8 +97,8 @@ no type 'flaot'; did you mean 'float'\?
 -d flaot
 no op 'sun'; did you mean 'sum'\?
 -o sun
-no collective 'allgather'; did you mean 'all_gather'\?
---coll allgather
+no collective 'allgathr'; did you mean 'allgather'\?
+--coll allgathr
 type float has no op bxor
 -o bxor
 -c '2' is not a whole number from 0 to 1

@@ -23,7 +23,7 @@ tutti plan sh|show
 tutti plan show fold(h|fold(halving)
 tutti bench --sp|--spread
 tutti bench -P|-P
-tutti bench --coll al|all_gather all_to_all allreduce
+tutti bench --coll al|allgather allreduce alltoall
 tutti bench --side |in out
 tutti bench --json fi|file.json
 tutti mpi --family=|

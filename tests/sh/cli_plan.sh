@@ -11,7 +11,7 @@ lines_within() { # no line of the output is longer, not counting colours
 # ---- list ----
 job plan list -P 7
 ok "list: an algorithm, its source, what it does" all "status 0" quiet "lines_within 120" \
-  "has '^fold\(halving\) +6 +6 +1.71'" "has 'Kolmakov and Zhang 2020; for allreduce, reduce_scatter, all_gather, barrier$'" \
+  "has '^fold\(halving\) +6 +6 +1.71'" "has 'Kolmakov and Zhang 2020; for allreduce, reduce_scatter, allgather, barrier$'" \
   "has 'not here: it needs the levels of the machine'"
 job plan list -P 5 --json
 ok "list --json" $python - "$work/out" <<'END'

@@ -75,6 +75,13 @@ sed -i 's/02_counts\t-\t2\t200\tfull/02_counts\t-\t2\t200\tcheck/' "$work/kinds"
 PLANS=$work/kinds tests/run --tier check "$work"/0?_counts.sh >"$work/out" 2>"$work/err"
 ok "--tier check: the tests of this tier alone" all '[ "$(tail -1 "$work/out")" = "1 passed, 0 failed" ]' 'grep -q "^ok *02_counts" "$work/out"'
 
+sed -i 's/04_counts\t-\t4\t100\tfull/04_counts\t-\t4\t100\tshort/' "$work/kinds"
+for each in "--tier check|2" "--added|8" "--short|9"; do
+  # shellcheck disable=SC2086
+  PLANS=$work/kinds tests/run ${each%|*} "$work"/0?_counts.sh >"$work/out" 2>"$work/err"
+  ok "${each%|*}: ${each#*|} of nine tests" '[' "$(tail -1 "$work/out")" = "${each#*|} passed, 0 failed" ']'
+done
+
 # ---- the table of expected results ----
 plan() { # NUMBER TEXT: a program with NUMBER expected results in the table; -: the table does not have it
   [ "$1" = - ] && : >"$work/plans" || printf '# a table\nother\t7\t1\t100\tfull\nplanned\t%s\t1.0\t100\tcheck\n' "$1" >"$work/plans"

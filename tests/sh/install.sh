@@ -12,7 +12,7 @@ config() { PKG_CONFIG_PATH=$there/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$dest pkg
 
 ok "make install" quiet_make install PREFIX=$prefix DESTDIR="$dest"
 files="bin/tutti include/tutti.h include/tutti_bucket.h include/tutti_fault.h include/tutti_interrupt.h include/tutti_message.h
-  include/tutti_device.h include/tutti_mpi.h include/tutti_net.h include/tutti_plan.h include/tutti_stream.h lib/libtutti.a lib/libtutti.so lib/libtutti_tcp.so.0 lib/pkgconfig/tutti.pc
+  include/tutti_device.h include/tutti_mpi.h include/tutti_net.h include/tutti_plan.h include/tutti_call.h lib/libtutti.a lib/libtutti.so lib/libtutti_tcp.so.0 lib/pkgconfig/tutti.pc
   lib/cmake/tutti/tutti-config.cmake lib/cmake/tutti/tutti-config-version.cmake
   share/man/man1/tutti.1 share/man/man3/tutti.3
   share/tutti/profiles/infiniband.profile share/tutti/profiles/leaf-spine.profile share/tutti/profiles/slingshot.profile"

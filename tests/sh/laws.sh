@@ -201,16 +201,18 @@ done | law "every exported function is in the header"
 echo "$exported" | grep -v '^TUTTI_0$' | LC_ALL=C sort | diff src/exported.txt - | grep '^[<>]' |
   sed 's/^</is exported no more:/; s/^>/is not in src\/exported.txt:/' | law "the exported names are the stored ones"
 
-# ---- the public header ----
-{
-  "$CC" -std=c17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c include/tutti.h 2>&1
-  "$CXX" -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c++ include/tutti.h 2>&1
-} | law "tutti.h compiles alone, as C17 and as C++11"
+# ---- the public headers ----
+alone() { # C COMPILER, C++ COMPILER; tutti_mpi.h needs an MPI's
+  local h
+  for h in include/*.h; do
+    [ "$h" = include/tutti_mpi.h ] && continue
+    "$1" -std=c17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c -include "$h" /dev/null 2>&1
+    "$2" -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c++ -include "$h" /dev/null 2>&1
+  done
+}
+alone "$CC" "$CXX" | law "each header compiles alone, as C17 and as C++11"
 if command -v clang >/dev/null; then
-  {
-    clang -std=c17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c include/tutti.h 2>&1
-    clang++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c++ include/tutti.h 2>&1
-  } | law "... and so it does with clang"
+  alone clang clang++ | law "... and so it does with clang"
 else
   echo "ok - tutti.h compiles alone with clang # SKIP no clang here; make fuzz installs it"
 fi
@@ -247,6 +249,9 @@ done | law "every file begins by saying what it is, with its licence"
 stamp=$(tools/stamp.sh)
 { grep -qxF "SOURCES(\"$stamp\")" src/choose/forms.def ||
   echo "src/choose/forms.def was not made of these sources, $stamp: run 'make prove'"; } | law "make prove has proven these sources"
+grep -lE 'short\.h|TEST_SHORT|\<brief\>|over\.bash' tests/unit/*.c tests/ranks/*.c tests/sh/*.sh | grep -v 'driver.sh\|laws.sh' |
+  sed 's|.*/||; s|\..*||' | grep -xFf <(sed -n 's/\( -n [0-9]*\)\{0,1\}\t.*\tcheck$//p' tests/plans.tsv) |
+  sed 's/$/ has a short form, and its tier is check/' | law "tests with a short form have the tier short or full"
 $python tools/rooms.py --check CONTRIBUTING.md 2>&1 | law "CONTRIBUTING.md shows the rooms as they are"
 $python tools/mutants.py --check 2>&1 | law "the table of mutants fits the sources"
 # lintian requires it, for `make deb`

@@ -43,7 +43,7 @@ ok "and without levels, in $busy ms" all "status 0" "works_within 15000"
 # Ten thousand nodes, of which some have fewer ranks.
 uneven='rack:400 node:25 core:(40*9950,39*30,38*20)'
 gaps=gamma=0.05ns,rack.alpha=2us,node.alpha=2us,core.alpha=0.5us,rack.beta=40GB/s,node.beta=10GB/s,core.beta=5GB/s
-for coll in reduce_scatter all_gather; do
+for coll in reduce_scatter allgather; do
   job explain -P 399930 --size 16MiB --topo "$uneven" --net $gaps --coll $coll
   ok "$coll on uneven levels, in $busy ms" all "status 0" "works_within 10000" \
     "grep -qE '^$coll of 16 MiB on 399930 ranks: blueconnect\(rack' $work/out"

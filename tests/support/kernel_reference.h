@@ -30,8 +30,8 @@ static const format FP16 = {10, 15, 0x7e00, 15, false}, BF16 = {7, 127, 0x7fc0, 
 /* The format of a type of 8 or 16 bits; NULL for other types. */
 static inline const format *format_of(tutti_type t) {
   switch (t) {
-    case TUTTI_FP16: return &FP16;
-    case TUTTI_BF16: return &BF16;
+    case TUTTI_FLOAT16: return &FP16;
+    case TUTTI_BFLOAT16: return &BF16;
     case TUTTI_FP8_E4M3: return &E4M3;
     case TUTTI_FP8_E5M2: return &E5M2;
     default: return NULL;

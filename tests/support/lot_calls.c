@@ -61,14 +61,14 @@ tutti_status call_make(tutti_comm *comm, const lot_call *c, void *x, void *y) {
   switch (c->coll) {
     case TUTTI_ALLREDUCE: return tutti_allreduce(comm, x, y, c->count, c->type, c->op);
     case TUTTI_REDUCE_SCATTER: return tutti_reduce_scatter(comm, x, y, c->count, c->type, c->op);
-    case TUTTI_ALL_GATHER: return tutti_all_gather(comm, x, y, c->count, c->type);
+    case TUTTI_ALLGATHER: return tutti_allgather(comm, x, y, c->count, c->type);
     case TUTTI_BROADCAST: return tutti_broadcast(comm, x, y, c->count, c->type, c->root);
     case TUTTI_REDUCE: return tutti_reduce(comm, x, y, c->count, c->type, c->op, c->root);
     case TUTTI_SCAN: return tutti_scan(comm, x, y, c->count, c->type, c->op);
     case TUTTI_EXSCAN: return tutti_exscan(comm, x, y, c->count, c->type, c->op);
     case TUTTI_GATHER: return tutti_gather(comm, x, y, c->count, c->type, c->root);
     case TUTTI_SCATTER: return tutti_scatter(comm, x, y, c->count, c->type, c->root);
-    case TUTTI_ALL_TO_ALL: return tutti_all_to_all(comm, x, y, c->count, c->type);
+    case TUTTI_ALLTOALL: return tutti_alltoall(comm, x, y, c->count, c->type);
     default: return tutti_barrier(comm);
   }
 }

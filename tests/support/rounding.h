@@ -18,11 +18,11 @@
 /* `roundings`: the number of operations that round on the way to a result: n - 1 for a sum of n operands, one
  * more if it is then divided. `magnitudes`: the sum of the operands' absolute values. */
 static inline double rounding_bound(tutti_type type, int roundings, double magnitudes) {
-  static const int digits[] = {[TUTTI_FP8_E4M3] = 4, [TUTTI_FP8_E5M2] = 3, [TUTTI_FP16] = 11,
-                               [TUTTI_BF16] = 8,     [TUTTI_FLOAT] = 24,   [TUTTI_DOUBLE] = 53};
+  static const int digits[] = {[TUTTI_FP8_E4M3] = 4, [TUTTI_FP8_E5M2] = 3, [TUTTI_FLOAT16] = 11,
+                               [TUTTI_BFLOAT16] = 8, [TUTTI_FLOAT] = 24,   [TUTTI_DOUBLE] = 53};
   static const int least[] = {
-      [TUTTI_FP8_E4M3] = -9, [TUTTI_FP8_E5M2] = -16, [TUTTI_FP16] = -24,
-      [TUTTI_BF16] = -133,   [TUTTI_FLOAT] = -149,   [TUTTI_DOUBLE] = -1074};
+      [TUTTI_FP8_E4M3] = -9,   [TUTTI_FP8_E5M2] = -16, [TUTTI_FLOAT16] = -24,
+      [TUTTI_BFLOAT16] = -133, [TUTTI_FLOAT] = -149,   [TUTTI_DOUBLE] = -1074};
   const double k = roundings * ldexp(1, -digits[type]);
   return 2 * k / (1 - k) * magnitudes + 2 * roundings * ldexp(1, least[type]);
 }

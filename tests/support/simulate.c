@@ -195,8 +195,8 @@ static uint64_t wanted(const tt_sched *s, uint32_t block) {
   uint64_t sum = 0;
   int end = s->data;
   if (s->coll == TUTTI_BROADCAST || s->coll == TUTTI_SCATTER) return input(s->root, block);
-  if (s->coll == TUTTI_ALL_GATHER || s->coll == TUTTI_GATHER) return input((int)block, block);
-  if (s->coll == TUTTI_ALL_TO_ALL) return input((int)block, (uint32_t)s->rank);
+  if (s->coll == TUTTI_ALLGATHER || s->coll == TUTTI_GATHER) return input((int)block, block);
+  if (s->coll == TUTTI_ALLTOALL) return input((int)block, (uint32_t)s->rank);
   if (s->coll == TUTTI_SCAN) end = s->rank + 1;
   if (s->coll == TUTTI_EXSCAN) end = s->rank;
   for (int r = 0; r < end; r++) sum += input(r, block);

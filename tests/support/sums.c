@@ -18,8 +18,8 @@ static shape shape_of(tutti_type real) {
   switch (real) {
     case TUTTI_FP8_E4M3: return (shape){1, 4, -9, 0x7f};
     case TUTTI_FP8_E5M2: return (shape){1, 3, -16, 0x7c};
-    case TUTTI_FP16: return (shape){2, 11, -24, 0x7c00};
-    case TUTTI_BF16: return (shape){2, 8, -133, 0x7f80};
+    case TUTTI_FLOAT16: return (shape){2, 11, -24, 0x7c00};
+    case TUTTI_BFLOAT16: return (shape){2, 8, -133, 0x7f80};
     case TUTTI_FLOAT: return (shape){4, 24, -149, 0x7f800000};
     default: return (shape){8, 53, -1074, 0x7ff0000000000000};
   }
@@ -88,7 +88,7 @@ static uint64_t as_bits(tutti_type real, double x) {
   memcpy(&v, &narrow, sizeof v);
   if (real == TUTTI_DOUBLE) return u;
   if (real == TUTTI_FLOAT) return v;
-  if (real == TUTTI_BF16) return v >> 16;
+  if (real == TUTTI_BFLOAT16) return v >> 16;
   const shape s = shape_of(real);
   const int bias = real == TUTTI_FP8_E4M3 ? 7 : 15, below = s.precision - 1;
   x = fabs(x);

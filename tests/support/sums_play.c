@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "call_of.h"
 #include "cover.h"
 #include "sums.h"
 
@@ -24,8 +25,8 @@ typedef struct job { /* of one call */
   int turn; /* rank r has the numbers of (r + turn) mod P */
 } job;
 
-static const tutti_type types[] = {TUTTI_FP8_E4M3,      TUTTI_FP8_E5M2,      TUTTI_FP16,
-                                   TUTTI_BF16,          TUTTI_FLOAT,         TUTTI_DOUBLE,
+static const tutti_type types[] = {TUTTI_FP8_E4M3,      TUTTI_FP8_E5M2,      TUTTI_FLOAT16,
+                                   TUTTI_BFLOAT16,      TUTTI_FLOAT,         TUTTI_DOUBLE,
                                    TUTTI_COMPLEX_FLOAT, TUTTI_COMPLEX_DOUBLE};
 enum { TYPES = sizeof types / sizeof *types, COMPLEX = 6 };
 
@@ -196,9 +197,9 @@ static bool scattered(tutti_comm *c, call_capacity *m, int t, bool varied) {
   expect(&j, P, P, m->want);
   const size_t from = before * tutti_type_size(j.type);
   j.reals = counts[rank] * j.each;
-  const char *what = varied ? "reduce_scatter_v" : "reduce_scatter";
+  const char *what = varied ? "reduce_scatterv" : "reduce_scatter";
   const tutti_status status =
-      varied ? tutti_reduce_scatter_v(c, m->x, (char *)m->x + from, counts, j.type, TUTTI_SUM)
+      varied ? tutti_reduce_scatterv(c, m->x, (char *)m->x + from, counts, j.type, TUTTI_SUM)
              : tutti_reduce_scatter(c, m->x, m->got, counts[0], j.type, TUTTI_SUM);
   return fine(status, what) &&
          same(&j, varied ? (char *)m->x + from : (char *)m->got, (char *)m->want + from, what, c);
@@ -223,8 +224,11 @@ static bool listed(tutti_comm *c, call_capacity *m, int t) {
   j.reals = at * j.each;
   expect(&j, P, P, m->want);
   float half = 0.5f, halving = 0;
-  bool well =
-      fine(tutti_allreduce_many_init(c, N, srcs, dsts, counts, j.type, TUTTI_SUM, &list), "list");
+  bool well = fine(tutti_call_init(c,
+                                   CALL(ALLREDUCE, .n = N, .srcs = srcs, .dsts = dsts,
+                                        .counts = counts, .type = j.type, .op = TUTTI_SUM),
+                                   &list),
+                   "list");
   bool right = true;
   for (int again = 0; again < 3 && well; again++) {
     memset(m->got, 3, bytes_of(&j));

@@ -13,6 +13,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "call_of.h"
 #include "comm.h"
 #include "tutti.h"
 #include "tutti_fault.h"
@@ -139,7 +140,10 @@ static void a_freed_op_is_no_other_one(void **state) {
   (void)state;
   open_comms(1);
   assert_int_equal(tutti_op_create(larger, NULL, 1, &op), TUTTI_OK);
-  assert_int_equal(tutti_allreduce_init(comms[0], src, dst, 8, TUTTI_INT32, op, &request),
+  assert_int_equal(tutti_call_init(comms[0],
+                                   CALL(ALLREDUCE, .src = src, .dst = dst, .count = 8,
+                                        .type = TUTTI_INT32, .op = op),
+                                   &request),
                    TUTTI_OK);
   assert_int_equal(tutti_op_free(op), TUTTI_OK);
   assert_int_equal(tutti_op_create(larger, NULL, 1, &other), TUTTI_OK);

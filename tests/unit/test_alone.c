@@ -12,6 +12,7 @@
 /* cmocka.h needs the headers above */
 #include <cmocka.h>
 
+#include "call_of.h"
 #include "tutti.h"
 
 enum { N = 5 };
@@ -37,7 +38,7 @@ static tutti_status scatter(tutti_comm *c, const void *src, void *dst, tutti_typ
 }
 static tutti_status scatter_v(tutti_comm *c, const void *src, void *dst, tutti_type t,
                               tutti_op op) {
-  return tutti_reduce_scatter_v(c, src, dst, (const size_t[]){N}, t, op);
+  return tutti_reduce_scatterv(c, src, dst, (const size_t[]){N}, t, op);
 }
 static tutti_status scan(tutti_comm *c, const void *src, void *dst, tutti_type t, tutti_op op) {
   return tutti_scan(c, src, dst, N, t, op);
@@ -50,7 +51,8 @@ static tutti_status started(tutti_comm *c, const void *src, void *dst, tutti_typ
 static tutti_status persistent(tutti_comm *c, const void *src, void *dst, tutti_type t,
                                tutti_op op) {
   tutti_request *r;
-  tutti_status status = tutti_scan_init(c, src, dst, N, t, op, &r);
+  tutti_status status =
+      tutti_call_init(c, CALL(SCAN, .src = src, .dst = dst, .count = N, .type = t, .op = op), &r);
   for (int i = 0; i < 2 && !status; i++) {
     status = tutti_request_start(r);
     if (!status) status = tutti_request_wait(&r);
@@ -65,7 +67,7 @@ static const struct {
              {"many", many},
              {"reduce", reduce},
              {"reduce_scatter", scatter},
-             {"reduce_scatter_v", scatter_v},
+             {"reduce_scatterv", scatter_v},
              {"scan", scan},
              {"started", started},
              {"persistent", persistent}};
@@ -121,8 +123,8 @@ static const struct {
 } real[] = {
     {TUTTI_FP8_E4M3, 1, {0xff, 0x7f, 0x80, 1, 0xfe}, 0x7f},
     {TUTTI_FP8_E5M2, 1, {0xff, 0x7d, 0x80, 1, 0xfc}, 0x7e},
-    {TUTTI_FP16, 2, {0xfe01, 0x7c01, 0x8000, 1, 0xfc00}, 0x7e00},
-    {TUTTI_BF16, 2, {0xffc1, 0x7f81, 0x8000, 1, 0xff80}, 0x7fc0},
+    {TUTTI_FLOAT16, 2, {0xfe01, 0x7c01, 0x8000, 1, 0xfc00}, 0x7e00},
+    {TUTTI_BFLOAT16, 2, {0xffc1, 0x7f81, 0x8000, 1, 0xff80}, 0x7fc0},
     {TUTTI_FLOAT, 4, {0xffc00001, 0x7f800001, 0x80000000, 1, 0xff800000}, 0x7fc00000},
     {TUTTI_DOUBLE,
      8,

@@ -10,6 +10,7 @@
 /* cmocka.h needs the first three headers above */
 #include <cmocka.h>
 
+#include "call_of.h"
 #include "core.h"
 #include "cover.h"
 #include "refuse.h"
@@ -45,8 +46,8 @@ static void null_pointers(void **state) {
           "tutti_allreduce|dst is NULL");
   REFUSES(tutti_reduce_scatter(c, NULL, y, 4, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
           "tutti_reduce_scatter|src is NULL");
-  REFUSES(tutti_all_gather(c, x, NULL, 4, TUTTI_DOUBLE), TUTTI_ERR_ARG,
-          "tutti_all_gather|dst is NULL");
+  REFUSES(tutti_allgather(c, x, NULL, 4, TUTTI_DOUBLE), TUTTI_ERR_ARG,
+          "tutti_allgather|dst is NULL");
   REFUSES(tutti_broadcast(c, NULL, y, 4, TUTTI_DOUBLE, 1), TUTTI_ERR_ARG,
           "tutti_broadcast|src is NULL");
   REFUSES(tutti_broadcast(c, NULL, NULL, 4, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG,
@@ -63,13 +64,9 @@ static void null_pointers(void **state) {
           "tutti_scatter|src is NULL");
   REFUSES(tutti_scatter(c, NULL, NULL, 4, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG,
           "tutti_scatter|dst is NULL");
-  REFUSES(tutti_all_to_all(c, x, NULL, 4, TUTTI_DOUBLE), TUTTI_ERR_ARG,
-          "tutti_all_to_all|dst is NULL");
-  REFUSES(tutti_all_to_all_init(c, x, y, 4, TUTTI_DOUBLE, NULL), TUTTI_ERR_ARG,
-          "tutti_all_to_all_init|request is NULL");
+  REFUSES(tutti_alltoall(c, x, NULL, 4, TUTTI_DOUBLE), TUTTI_ERR_ARG, "tutti_alltoall|dst is NULL");
   REFUSES(tutti_allreduce_start(c, x, y, 4, TUTTI_DOUBLE, TUTTI_SUM, NULL), TUTTI_ERR_ARG,
           "tutti_allreduce_start|request is NULL");
-  REFUSES(tutti_barrier_init(c, NULL), TUTTI_ERR_ARG, "tutti_barrier_init|request is NULL");
   REFUSES(tutti_request_start(NULL), TUTTI_ERR_ARG, "tutti_request_start|request is NULL");
   REFUSES(tutti_request_wait(NULL), TUTTI_ERR_ARG, "tutti_request_wait|request is NULL");
   REFUSES(tutti_request_test(NULL, &done), TUTTI_ERR_ARG, "tutti_request_test|request is NULL");
@@ -99,7 +96,7 @@ static void numbers(void **state) {
           "count 1152921504606846976");
   REFUSES(tutti_allreduce(c, x, y, (size_t)1 << 60, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
           "count");
-  REFUSES(tutti_all_gather(c, x, y, SIZE_MAX / 24, TUTTI_DOUBLE), TUTTI_ERR_ARG, "count");
+  REFUSES(tutti_allgather(c, x, y, SIZE_MAX / 24, TUTTI_DOUBLE), TUTTI_ERR_ARG, "count");
   REFUSES(tutti_reduce_scatter(c, x, y, (size_t)INT64_MAX / 8, TUTTI_DOUBLE, TUTTI_SUM),
           TUTTI_ERR_ARG, "count");
   REFUSES(tutti_allreduce(c, x, y, 4, (tutti_type)TUTTI_TYPE_COUNT, TUTTI_SUM), TUTTI_ERR_TYPE,
@@ -116,7 +113,7 @@ static void numbers(void **state) {
           "complex_float has no op max");
   REFUSES(tutti_reduce_scatter(c, x, y, 1, TUTTI_INT_INT, TUTTI_SUM), TUTTI_ERR_OP,
           "int_int has no op sum");
-  REFUSES(tutti_all_to_all(c, x, y, SIZE_MAX / 24, TUTTI_DOUBLE), TUTTI_ERR_ARG, "count");
+  REFUSES(tutti_alltoall(c, x, y, SIZE_MAX / 24, TUTTI_DOUBLE), TUTTI_ERR_ARG, "count");
   REFUSES(tutti_gather(c, x, y, SIZE_MAX / 24, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "count");
   REFUSES(tutti_scan(c, x, y, 4, TUTTI_DOUBLE, TUTTI_AVG), TUTTI_ERR_OP, "tutti_scan|avg|divide");
   REFUSES(tutti_exscan_start(c, x, y, 4, TUTTI_INT8, TUTTI_AVG, &r), TUTTI_ERR_OP, "avg");
@@ -172,9 +169,9 @@ static void buffers(void **state) {
   REFUSES(tutti_allreduce(c, x, x + 1, 4, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_OVERLAP,
           "tutti_allreduce|overlap");
   REFUSES(tutti_allreduce(c, x + 3, x, 4, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_OVERLAP, "overlap");
-  REFUSES(tutti_all_gather(c, x, x, 4, TUTTI_DOUBLE), TUTTI_ERR_OVERLAP,
+  REFUSES(tutti_allgather(c, x, x, 4, TUTTI_DOUBLE), TUTTI_ERR_OVERLAP,
           "overlap"); /* rank 1's place is x + 4 */
-  REFUSES(tutti_all_gather(c, x + 11, x, 4, TUTTI_DOUBLE), TUTTI_ERR_OVERLAP, "overlap");
+  REFUSES(tutti_allgather(c, x + 11, x, 4, TUTTI_DOUBLE), TUTTI_ERR_OVERLAP, "overlap");
   REFUSES(tutti_reduce_scatter(c, x, x, 4, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_OVERLAP, "overlap");
   REFUSES(tutti_reduce_scatter(c, x, x + 11, 4, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_OVERLAP,
           "overlap");
@@ -184,14 +181,16 @@ static void buffers(void **state) {
   REFUSES(tutti_gather(c, x, x, 4, TUTTI_DOUBLE, 1), TUTTI_ERR_OVERLAP,
           "overlap"); /* rank 1's place is x + 4 */
   REFUSES(tutti_scatter(c, x, x, 4, TUTTI_DOUBLE, 1), TUTTI_ERR_OVERLAP, "overlap");
-  REFUSES(tutti_all_to_all(c, x, x + 11, 4, TUTTI_DOUBLE), TUTTI_ERR_OVERLAP, "overlap");
+  REFUSES(tutti_alltoall(c, x, x + 11, 4, TUTTI_DOUBLE), TUTTI_ERR_OVERLAP, "overlap");
   const int side_by_side[][2] = {{0, 4}, {4, 0}};
   for (int i = 0; i < 2; i++) { /* adjacent is not overlapping */
     const double *src = x + side_by_side[i][0];
     tutti_request *r;
-    assert_int_equal(
-        tutti_allreduce_init(c, src, x + side_by_side[i][1], 4, TUTTI_DOUBLE, TUTTI_SUM, &r),
-        TUTTI_OK);
+    assert_int_equal(tutti_call_init(c,
+                                     CALL(ALLREDUCE, .src = src, .dst = x + side_by_side[i][1],
+                                          .count = 4, .type = TUTTI_DOUBLE, .op = TUTTI_SUM),
+                                     &r),
+                     TUTTI_OK);
     assert_int_equal(tutti_request_free(&r), TUTTI_OK);
   }
   REFUSES(tutti_allreduce(c, room + 1, room + 400, 4, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
@@ -212,26 +211,26 @@ static void counts(void **state) {
   const size_t wraps[] = {(size_t)1 << 63, (size_t)1 << 63, 4};
   const size_t above[] = {(size_t)INT64_MAX / 8, 0, 1};
   (void)state;
-  REFUSES(tutti_reduce_scatter_v(c, x, y, NULL, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
-          "tutti_reduce_scatter_v|counts is NULL");
-  REFUSES(tutti_all_gather_v(c, x, y, NULL, TUTTI_DOUBLE), TUTTI_ERR_ARG,
-          "tutti_all_gather_v|counts is NULL");
-  REFUSES(tutti_all_gather_v(NULL, x, y, NULL, TUTTI_DOUBLE), TUTTI_ERR_ARG, "comm is NULL");
-  REFUSES(tutti_all_gather_v(c, x, y, minus, TUTTI_DOUBLE), TUTTI_ERR_ARG, "counts[2]|negative");
-  REFUSES(tutti_reduce_scatter_v(c, x, y, wraps, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
+  REFUSES(tutti_reduce_scatterv(c, x, y, NULL, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
+          "tutti_reduce_scatterv|counts is NULL");
+  REFUSES(tutti_allgatherv(c, x, y, NULL, TUTTI_DOUBLE), TUTTI_ERR_ARG,
+          "tutti_allgatherv|counts is NULL");
+  REFUSES(tutti_allgatherv(NULL, x, y, NULL, TUTTI_DOUBLE), TUTTI_ERR_ARG, "comm is NULL");
+  REFUSES(tutti_allgatherv(c, x, y, minus, TUTTI_DOUBLE), TUTTI_ERR_ARG, "counts[2]|negative");
+  REFUSES(tutti_reduce_scatterv(c, x, y, wraps, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
           "counts[0] 9223372036854775808 is larger");
-  REFUSES(tutti_reduce_scatter_v(c, x, y, above, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
+  REFUSES(tutti_reduce_scatterv(c, x, y, above, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
           "counts[2]|with those before it");
-  REFUSES(tutti_all_gather_v(c, NULL, y, four, TUTTI_DOUBLE), TUTTI_ERR_ARG, "src is NULL");
-  REFUSES(tutti_reduce_scatter_v(c, x, NULL, four, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
+  REFUSES(tutti_allgatherv(c, NULL, y, four, TUTTI_DOUBLE), TUTTI_ERR_ARG, "src is NULL");
+  REFUSES(tutti_reduce_scatterv(c, x, NULL, four, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
           "dst is NULL");
-  REFUSES(tutti_all_gather_v(c, NULL, NULL, hole, TUTTI_DOUBLE), TUTTI_ERR_ARG, "dst is NULL");
-  REFUSES(tutti_reduce_scatter_v(c, x, x + 5, four, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_OVERLAP,
+  REFUSES(tutti_allgatherv(c, NULL, NULL, hole, TUTTI_DOUBLE), TUTTI_ERR_ARG, "dst is NULL");
+  REFUSES(tutti_reduce_scatterv(c, x, x + 5, four, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_OVERLAP,
           "overlap"); /* rank 1's place is x + 4 */
-  REFUSES(tutti_all_gather_v(c, y + 3, y, four, TUTTI_DOUBLE), TUTTI_ERR_OVERLAP, "overlap");
-  REFUSES(tutti_reduce_scatter_v(c, x, y, four, TUTTI_DOUBLE, TUTTI_BAND), TUTTI_ERR_OP, "no op");
-  REFUSES(tutti_all_gather_v_start(c, x, y, four, TUTTI_DOUBLE, NULL), TUTTI_ERR_ARG,
-          "tutti_all_gather_v_start|request is NULL");
+  REFUSES(tutti_allgatherv(c, y + 3, y, four, TUTTI_DOUBLE), TUTTI_ERR_OVERLAP, "overlap");
+  REFUSES(tutti_reduce_scatterv(c, x, y, four, TUTTI_DOUBLE, TUTTI_BAND), TUTTI_ERR_OP, "no op");
+  REFUSES(tutti_allgatherv_start(c, x, y, four, TUTTI_DOUBLE, NULL), TUTTI_ERR_ARG,
+          "tutti_allgatherv_start|request is NULL");
 }
 
 static void lists(void **state) {
@@ -267,12 +266,19 @@ static void lists(void **state) {
   REFUSES(MANY(3, srcs, dsts, counts, t, TUTTI_SUM), TUTTI_ERR_ARG, "buffer 1: src is not aligned");
   srcs[1] = y + 10; /* adjacent to one dst, and directly before another */
   dsts[1] = y + 14;
-  assert_int_equal(tutti_allreduce_many_init(c, 3, srcs, dsts, counts, t, TUTTI_SUM, &r), TUTTI_OK);
+  assert_int_equal(tutti_call_init(c,
+                                   CALL(ALLREDUCE, .n = 3, .srcs = srcs, .dsts = dsts,
+                                        .counts = counts, .type = t, .op = TUTTI_SUM),
+                                   &r),
+                   TUTTI_OK);
   assert_int_equal(tutti_request_free(&r), TUTTI_OK);
   REFUSES(tutti_allreduce_many_start(c, 3, srcs, dsts, counts, t, TUTTI_SUM, NULL), TUTTI_ERR_ARG,
           "tutti_allreduce_many_start: request is NULL");
-  REFUSES(tutti_allreduce_many_init(c, 3, NULL, dsts, counts, t, TUTTI_SUM, &r), TUTTI_ERR_ARG,
-          "tutti_allreduce_many_init: srcs is NULL");
+  REFUSES(tutti_call_init(c,
+                          CALL(ALLREDUCE, .n = 3, .srcs = NULL, .dsts = dsts, .counts = counts,
+                               .type = t, .op = TUTTI_SUM),
+                          &r),
+          TUTTI_ERR_ARG, "tutti_call_init: srcs is NULL");
   assert_null(r);
 }
 
@@ -387,7 +393,7 @@ static void scaled_sums(void **state) {
   assert_string_equal(tutti_op_name(op), "scaled");
   for (int t = 0; t < TUTTI_TYPE_COUNT; t++)
     assert_int_equal(tutti_type_has_op((tutti_type)t, op),
-                     (t >= TUTTI_FP16 && t <= TUTTI_COMPLEX_DOUBLE) || t > TUTTI_SHORT_INT);
+                     (t >= TUTTI_FLOAT16 && t <= TUTTI_COMPLEX_DOUBLE) || t > TUTTI_SHORT_INT);
   REFUSES(tutti_allreduce(comms[1], x, y, 3, TUTTI_INT32, op), TUTTI_ERR_OP,
           "type int32 has no op scaled");
   REFUSES(tutti_reduce(comms[1], x, y, 1, TUTTI_FLOAT_INT, op, 1), TUTTI_ERR_OP,
@@ -396,7 +402,11 @@ static void scaled_sums(void **state) {
   assert_int_equal(tutti_comm_from_threads(1, &alone), TUTTI_OK);
   assert_int_equal(tutti_allreduce(alone, x, y, 3, TUTTI_FLOAT, op), TUTTI_OK);
   assert_true(x[2] == 3 && y[2] == 6);
-  assert_int_equal(tutti_allreduce_init(alone, x, y, 3, TUTTI_FLOAT, op, &r), TUTTI_OK);
+  assert_int_equal(
+      tutti_call_init(
+          alone, CALL(ALLREDUCE, .src = x, .dst = y, .count = 3, .type = TUTTI_FLOAT, .op = op),
+          &r),
+      TUTTI_OK);
   assert_int_equal(tutti_op_free(op), TUTTI_OK);
   REFUSES(tutti_allreduce(alone, x, y, 3, TUTTI_FLOAT, op), TUTTI_ERR_OP, "nor registered");
   assert_int_equal(tutti_op_create_scaled(-5, &again), TUTTI_OK);

@@ -208,8 +208,8 @@ static void only_what_may_is_arranged(void **state) {
       {TUTTI_ALLREDUCE, true, false},       {TUTTI_REDUCE, true, false},
       {TUTTI_BROADCAST, true, true},        {TUTTI_SCAN, false, false},
       {TUTTI_GATHER, false, false},         {TUTTI_SCATTER, false, false},
-      {TUTTI_EXSCAN, false, false},         {TUTTI_ALL_GATHER, false, false},
-      {TUTTI_REDUCE_SCATTER, false, false}, {TUTTI_ALL_TO_ALL, false, false},
+      {TUTTI_EXSCAN, false, false},         {TUTTI_ALLGATHER, false, false},
+      {TUTTI_REDUCE_SCATTER, false, false}, {TUTTI_ALLTOALL, false, false},
   };
   tutti_comm *comms[MOST], *plain[MOST];
   tutti_op op;

@@ -29,8 +29,8 @@ static void ops_say_what_they_need(void **state) {
   assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_INT8, TUTTI_AVG), 0);
   assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_DOUBLE, TUTTI_MAX), 0);
   assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_FLOAT_INT, TUTTI_MINLOC), 0);
-  assert_int_equal(tt_needs_of(TUTTI_ALL_GATHER, TUTTI_FLOAT, TUTTI_SUM), 0);
-  for (int type = TUTTI_FP16; type < TUTTI_TYPE_COUNT; type++) {
+  assert_int_equal(tt_needs_of(TUTTI_ALLGATHER, TUTTI_FLOAT, TUTTI_SUM), 0);
+  for (int type = TUTTI_FLOAT16; type < TUTTI_TYPE_COUNT; type++) {
     if (!tutti_type_has_op((tutti_type)type, TUTTI_SUM)) continue;
     const tutti_op sums[] = {TUTTI_SUM, TUTTI_PROD, TUTTI_AVG};
     for (int i = 0; i < 3; i++)
@@ -76,9 +76,9 @@ static void slow_numbers_weigh_more(void **state) {
     tt_setting where = {.ranks = 6, .flight = TT_FLIGHT};
     tt_chooser *c;
     tt_profile_net(&where.profile);
-    where.profile.gamma_of[TUTTI_BF16] = cases[i].times * where.profile.gamma;
+    where.profile.gamma_of[TUTTI_BFLOAT16] = cases[i].times * where.profile.gamma;
     assert_int_equal(tt_chooser_new(&where, &c), TUTTI_OK);
-    const int weight = tt_weight_of(c, TUTTI_BF16);
+    const int weight = tt_weight_of(c, TUTTI_BFLOAT16);
     assert_int_equal(weight, cases[i].weight);
     assert_int_equal(tt_weight_of(c, TUTTI_FLOAT), 0);
     tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = 1 << 20};
@@ -304,7 +304,7 @@ static void helpers_are_asked_for(void **state) {
         assert_int_equal(tt_override_parse(cases[i].name, P, &override), TUTTI_OK);
         tutti_status status = tt_choose(c, &p, &override, &choice);
         const char *refusal = *choice.refusal ? choice.refusal : NULL;
-        const bool halves = ask.coll == TUTTI_REDUCE_SCATTER || ask.coll == TUTTI_ALL_GATHER;
+        const bool halves = ask.coll == TUTTI_REDUCE_SCATTER || ask.coll == TUTTI_ALLGATHER;
         if ((tt_coll_owned(ask.coll) && !halves) || tt_coll_prefix(ask.coll)) {
           assert_int_equal(status, TUTTI_ERR_UNSUPPORTED);
           assert_non_null(strstr(tutti_error(), "of which only help"));

@@ -144,7 +144,7 @@ static void test_not_finite(void **unused) {
 
 /* ---- frames ---- */
 
-static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_DOUBLE, TUTTI_BF16, TUTTI_FP16};
+static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_DOUBLE, TUTTI_BFLOAT16, TUTTI_FLOAT16};
 enum { BYTES = 40000 };
 static _Alignas(64) unsigned char raw[BYTES], got[BYTES + TT_FRAME_RAW], frame[TT_FRAME];
 

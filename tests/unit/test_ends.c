@@ -18,6 +18,7 @@
 /* cmocka.h needs some of the headers above */
 #include <cmocka.h>
 
+#include "call_of.h"
 #include "cover.h"
 #include "refuse.h"
 #include "seconds.h"
@@ -38,7 +39,8 @@ static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char 
          BAD(tutti_allreduce_many(c, 0, NULL, NULL, NULL, TUTTI_DOUBLE, TUTTI_SUM), no, words) +
          BAD(tutti_send(c, x, 1, TUTTI_DOUBLE, 0), no, words) +
          BAD(tutti_recv(c, x, 1, TUTTI_DOUBLE, 0), no, words) + BAD(tutti_barrier(c), no, words) +
-         BAD(tutti_barrier_start(c, &r), no, words) + BAD(tutti_barrier_init(c, &r), no, words) +
+         BAD(tutti_barrier_start(c, &r), no, words) +
+         BAD(tutti_call_init(c, CALL(BARRIER, .count = 0), &r), no, words) +
          BAD(tutti_request_start(idle), no, words) + BAD(tutti_request_wait(&idle), no, words) +
          BAD(tutti_request_test(&idle, &done), no, words) +
          BAD(tutti_request_free(&idle), no, words) + BAD(tutti_comm_free(c), no, words) +
@@ -67,7 +69,8 @@ static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char 
 static int after_finalize(void) {
   tutti_comm *c;
   tutti_request *idle = NULL;
-  int bad = tutti_comm_from_env(&c) || tutti_barrier_init(c, &idle) || tutti_finalize();
+  int bad = tutti_comm_from_env(&c) || tutti_call_init(c, CALL(BARRIER, .count = 0), &idle) ||
+            tutti_finalize();
   return bad + everything_is_refused(c, idle, "tutti_finalize was called");
 }
 
@@ -75,7 +78,7 @@ static int after_fork(void) {
   tutti_comm *c;
   tutti_request *idle;
   int status;
-  if (tutti_comm_from_env(&c) || tutti_barrier_init(c, &idle)) return 1;
+  if (tutti_comm_from_env(&c) || tutti_call_init(c, CALL(BARRIER, .count = 0), &idle)) return 1;
   pid_t child = fork();
   if (child == 0) _exit(everything_is_refused(c, idle, "forked|tutti run") != 0);
   if (waitpid(child, &status, 0) != child || status) return 1;

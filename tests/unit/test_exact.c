@@ -19,8 +19,8 @@
 
 enum { MOST = 9, WORDS = TT_BLOCK * TT_EXACT_WORDS };
 
-static const tutti_type reals[] = {TUTTI_FP8_E4M3, TUTTI_FP8_E5M2, TUTTI_FP16,
-                                   TUTTI_BF16,     TUTTI_FLOAT,    TUTTI_DOUBLE};
+static const tutti_type reals[] = {TUTTI_FP8_E4M3, TUTTI_FP8_E5M2, TUTTI_FLOAT16,
+                                   TUTTI_BFLOAT16, TUTTI_FLOAT,    TUTTI_DOUBLE};
 enum { REALS = sizeof reals / sizeof *reals };
 
 /* ---- the reference against the processor or the C library ---- */
@@ -205,7 +205,7 @@ static bool other_ops(tutti_comm *c) {
 static bool other_blocks(tutti_comm *c) {
   float x[4] = {1, 2, 3, 4}, y[4];
   const size_t counts[2][2] = {{1, 3}, {2, 2}};
-  return tutti_reduce_scatter_v(c, x, y, counts[tutti_comm_rank(c)], TUTTI_FLOAT, TUTTI_SUM) ==
+  return tutti_reduce_scatterv(c, x, y, counts[tutti_comm_rank(c)], TUTTI_FLOAT, TUTTI_SUM) ==
          TUTTI_ERR_MISMATCH;
 }
 

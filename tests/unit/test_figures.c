@@ -31,7 +31,7 @@ static void figures_read_back(void **state) {
   assert_true(m.level[0].is.alpha == 1.5e-6 && m.level[0].is.beta == 8 / 10e9 && m.net.ports == 2);
   assert_true(m.level[1].is.beta == 1 / 1073741824.0 && m.level[1].is.alpha < 0);
   assert_true(m.oversubscribed.copy == 1e-10 && m.oversubscribed.o_next < 0 && m.shm.copy != 1e-10);
-  assert_true(m.gamma_of[TUTTI_BF16] == 4e-11 && m.gamma_of[TUTTI_FLOAT] == 0);
+  assert_true(m.gamma_of[TUTTI_BFLOAT16] == 4e-11 && m.gamma_of[TUTTI_FLOAT] == 0);
   assert_string_equal(m.of, "2 x A Processor (R)");
   assert_string_equal(m.over, "A Net 1.2");
   int column;
@@ -50,7 +50,7 @@ static void figures_read_back(void **state) {
   tt_profile_forget_net(&m);
   assert_true(m.levels == 0 && m.net.ports == 1 && !m.half && !*m.over && m.net.burst == 0);
   assert_true(m.net.alpha == again.net.alpha && m.level[1].is.beta == again.level[1].is.beta);
-  assert_true(m.gamma == 3e-11 && m.gamma_of[TUTTI_BF16] == 4e-11 &&
+  assert_true(m.gamma == 3e-11 && m.gamma_of[TUTTI_BFLOAT16] == 4e-11 &&
               m.oversubscribed.copy == 1e-10);
   assert_string_equal(m.of, "2 x A Processor (R)");
 }

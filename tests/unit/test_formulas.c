@@ -183,7 +183,7 @@ static void bruck_keeps_its_counts(void **state) {
       snprintf(name, sizeof name, "bruck(radix=%d)", radix);
       const tutti_report whole = proven(name, P);
       const tutti_report down = proven_for(TUTTI_REDUCE_SCATTER, name, P, 0);
-      const tutti_report up = proven_for(TUTTI_ALL_GATHER, name, P, 0);
+      const tutti_report up = proven_for(TUTTI_ALLGATHER, name, P, 0);
       assert_true(up.steps == bruck_depth(P, radix) && up.steps <= ceil_log(P, radix));
       assert_true(down.steps == up.steps);
       assert_true(up.messages == messages && down.messages == messages);
@@ -207,7 +207,7 @@ static void pat_keeps_its_counts(void **state) {
       snprintf(name, sizeof name, "pat(buffer=%d)", buffer[i]);
       const tutti_report whole = proven(name, P);
       const tutti_report down = proven_for(TUTTI_REDUCE_SCATTER, name, P, 0);
-      const tutti_report up = proven_for(TUTTI_ALL_GATHER, name, P, 0);
+      const tutti_report up = proven_for(TUTTI_ALLGATHER, name, P, 0);
       assert_true(up.steps <= tt_ceil_log2((uint64_t)P) && down.steps == up.steps);
       assert_true(up.steps == floor_log2(P) || (P & (P - 1)));
       assert_true(up.messages == far + tree - 1 && down.messages == up.messages);
@@ -410,7 +410,7 @@ static void wrong_parameters_are_refused_in_words(void **state) {
       {"tree(node=x)", "how many ranks a node has", TUTTI_ALLREDUCE},
       {"tree(node:(4,3))", "hold 7 ranks, not 6", TUTTI_ALLREDUCE},
       {"tree(node:(4,3)", "expected a list", TUTTI_ALLREDUCE},
-      {"tree(binomial)", "fold, one-shot, blueconnect, ", TUTTI_ALL_GATHER},
+      {"tree(binomial)", "fold, one-shot, blueconnect, ", TUTTI_ALLGATHER},
       {"two-level(ring,halving)", "exclude each other", TUTTI_ALLREDUCE},
       {"two-level(node=2,node:3)", "exclude each other", TUTTI_ALLREDUCE},
       {"two-level(node=4)", "naive, tree, ", TUTTI_REDUCE},
@@ -435,7 +435,7 @@ static void wrong_parameters_are_refused_in_words(void **state) {
       {"rabenseifner(2)", "it takes none", TUTTI_ALLREDUCE},
       {"circulant(n=0)", "n goes from 1 to 65536", TUTTI_REDUCE},
       {"circulant", "naive, fold, ", TUTTI_ALLREDUCE},
-      {"halving-doubling", "fold, one-shot, ", TUTTI_ALL_GATHER},
+      {"halving-doubling", "fold, one-shot, ", TUTTI_ALLGATHER},
       {"lanes(n=5)", "2^k or 3 * 2^k", TUTTI_ALLREDUCE},
       {"lanes(n=8)", "more lanes than ranks", TUTTI_ALLREDUCE},
       {"lanes", "fold, two-shot, ", TUTTI_REDUCE_SCATTER},

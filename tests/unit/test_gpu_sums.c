@@ -66,8 +66,8 @@ static const uint64_t *specials(tutti_type type) {
     case TUTTI_COMPLEX_FLOAT: return floats;
     case TUTTI_DOUBLE:
     case TUTTI_COMPLEX_DOUBLE: return doubles;
-    case TUTTI_FP16: return halves;
-    case TUTTI_BF16: return bfloats;
+    case TUTTI_FLOAT16: return halves;
+    case TUTTI_BFLOAT16: return bfloats;
     default: return integers;
   }
 }
@@ -236,7 +236,7 @@ static void long_integers(void) {
   sums_of(TUTTI_INT32, TUTTI_UINT64);
 }
 static void short_floats(void) {
-  sums_of(TUTTI_FP16, TUTTI_BF16);
+  sums_of(TUTTI_FLOAT16, TUTTI_BFLOAT16);
 }
 static void others(void) {
   sums_of(TUTTI_FLOAT, TUTTI_TYPE_COUNT - 1);
@@ -245,7 +245,7 @@ static void others(void) {
 /* Every value of each 16-bit and 8-bit type, combined with other values, so that conversions are right for
  * each. */
 static void all_values(void) {
-  static const tutti_type types[] = {TUTTI_FP16, TUTTI_BF16, TUTTI_FP8_E4M3, TUTTI_FP8_E5M2};
+  static const tutti_type types[] = {TUTTI_FLOAT16, TUTTI_BFLOAT16, TUTTI_FP8_E4M3, TUTTI_FP8_E5M2};
   static uint16_t in[2][65536], got[65536], want[65536];
   gpu_begin();
   const CUdeviceptr a = gpu_alloc(sizeof in[0]), b = gpu_alloc(sizeof in[0]);

@@ -41,7 +41,7 @@ static void prove_all(const char *name, int ranks, int data) {
 static void prove_blocks(const char *name, int ranks) {
   for (int k = 0; k < 4; k++) {
     const tt_ask ask = {
-        .coll = k / 2 ? TUTTI_ALL_GATHER : TUTTI_REDUCE_SCATTER, .ranks = ranks, .in_place = k % 2};
+        .coll = k / 2 ? TUTTI_ALLGATHER : TUTTI_REDUCE_SCATTER, .ranks = ranks, .in_place = k % 2};
     tutti_report r;
     if (!names_prove(name, &ask, &r))
       fail_msg("%s, %s on %d ranks: %s", name, tutti_coll_name(ask.coll), ranks, r.witness);
@@ -152,10 +152,10 @@ static void a_node_sends_one_vector(void **state) {
                {"aggregate(node:3 core:5,trees=2)", TUTTI_ALLREDUCE, 17, 5, 1, 1, 0},
                {"aggregate(node:4 core:1)", TUTTI_ALLREDUCE, 9, 1, 1, 1, 0},
                {"aggregate(node:3 core:5,trees=2)", TUTTI_REDUCE_SCATTER, 17, 5, 1, OWN, 3},
-               {"aggregate(node:3 core:5,trees=2)", TUTTI_ALL_GATHER, 17, 5, OWN, 1, 1},
+               {"aggregate(node:3 core:5,trees=2)", TUTTI_ALLGATHER, 17, 5, OWN, 1, 1},
                {"aggregate(node:3 core:(4,7,1))", TUTTI_REDUCE_SCATTER, 13, 4, 1, OWN, 3},
                {"aggregate(node:3 core:(4,7,1),trees=4)", TUTTI_REDUCE_SCATTER, 16, 4, 1, OWN, 3},
-               {"aggregate(node:3 core:(4,7,1),trees=4)", TUTTI_ALL_GATHER, 16, 4, OWN, 1, 1},
+               {"aggregate(node:3 core:(4,7,1),trees=4)", TUTTI_ALLGATHER, 16, 4, OWN, 1, 1},
                {"aggregate(rack:2 node:(2,1) core:(4,3,2),per=rack)", TUTTI_REDUCE_SCATTER, 12, 4,
                 1, OWN, 3},
                {"aggregate(node:3 core:5,trees=5,spread)", TUTTI_REDUCE, 20, 5, 1, 1, 5},

@@ -308,8 +308,8 @@ static void test_user_ops(void **unused) {
 
 static float widen(tutti_type t, uint16_t h) {
   switch (t) {
-    case TUTTI_FP16: return tt_fp16_float(h);
-    case TUTTI_BF16: return tt_bf16_float(h);
+    case TUTTI_FLOAT16: return tt_fp16_float(h);
+    case TUTTI_BFLOAT16: return tt_bf16_float(h);
     case TUTTI_FP8_E4M3: return tt_e4m3_float((uint8_t)h);
     default: return tt_e5m2_float((uint8_t)h);
   }
@@ -317,8 +317,8 @@ static float widen(tutti_type t, uint16_t h) {
 
 static uint16_t narrow(tutti_type t, float x) {
   switch (t) {
-    case TUTTI_FP16: return tt_float_fp16(x);
-    case TUTTI_BF16: return tt_float_bf16(x);
+    case TUTTI_FLOAT16: return tt_float_fp16(x);
+    case TUTTI_BFLOAT16: return tt_float_bf16(x);
     case TUTTI_FP8_E4M3: return tt_float_e4m3(x);
     default: return tt_float_e5m2(x);
   }
@@ -387,7 +387,7 @@ static void test_times(void **unused) {
   (void)unused;
   static const double factors[] = {0, 1, -1, 0.5, 3, 1e-3, -1.0 / 3, 1e30, 0x1p-130};
   const tt_kernel_set *set;
-  for (tutti_type t = TUTTI_FP16; t < TUTTI_TYPE_COUNT; t++)
+  for (tutti_type t = TUTTI_FLOAT16; t < TUTTI_TYPE_COUNT; t++)
     for (size_t i = 0; tutti_type_has_op(t, TUTTI_AVG) && i < 3 * sizeof factors / sizeof *factors;
          i++) {
       unsigned char *x = place(inputs[0], t), *y = place(inputs[1], t);

@@ -196,13 +196,13 @@ static void scans_keep_theirs(void **state) {
 static void direct_keeps_its_own(void **state) {
   (void)state;
   for (int P = 2; P <= 20; P++)
-    for (int coll = TUTTI_GATHER; coll <= TUTTI_ALL_TO_ALL; coll++)
+    for (int coll = TUTTI_GATHER; coll <= TUTTI_ALLTOALL; coll++)
       for (int in_place = 0; in_place < 2; in_place++) {
         tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .root = P / 3, .in_place = in_place};
         tutti_report r = proven("direct", &ask, 1, 1);
         assert_true(r.steps == 1 && r.sent_blocks == (coll == TUTTI_GATHER ? 1 : P - 1));
-        assert_true(r.scratch_blocks == (coll == TUTTI_ALL_TO_ALL && in_place ? P - 1 : 0));
-        assert_true(r.copied == (!in_place ? 1 : coll == TUTTI_ALL_TO_ALL ? P - 1 : 0));
+        assert_true(r.scratch_blocks == (coll == TUTTI_ALLTOALL && in_place ? P - 1 : 0));
+        assert_true(r.copied == (!in_place ? 1 : coll == TUTTI_ALLTOALL ? P - 1 : 0));
       }
 }
 
@@ -211,7 +211,7 @@ static void blocks_in_few_messages(void **state) {
   for (int P = 2; P <= shorter(70, 17); P += P < 20 ? 1 : 9)
     for (int in_place = 0; in_place < 2; in_place++) {
       const int log = tt_ceil_log2((uint64_t)P), power = 1 << log == P;
-      tt_ask ask = {.coll = TUTTI_ALL_TO_ALL, .ranks = P, .in_place = in_place};
+      tt_ask ask = {.coll = TUTTI_ALLTOALL, .ranks = P, .in_place = in_place};
       tutti_report r = proven("bruck", &ask, 1, 1);
       assert_true(r.steps <= log && r.scratch_blocks == 2 * P);
       assert_true(power ? r.messages == log : r.messages < 2 * log);

@@ -63,7 +63,7 @@ static const struct {
     {"tutti-schedule 1 broadcast x P=2 blocks=1 root=1 derive\n"
      "rank 0\n 0 recv <-1 dst[0]\nrank 1\n 0 send ->0 src[0]\n",
      "rank 1, at the end, dst[0]: nothing was written there"},
-    {"tutti-schedule 1 all_gather x P=2 derive\n"
+    {"tutti-schedule 1 allgather x P=2 derive\n"
      "rank 0\n 0 send ->1 src[1]\nrank 1\n 0 recv <-0 dst[1]\n",
      "it reads blocks that this rank does not have"},
     {"tutti-schedule 1 reduce x P=2 blocks=1 derive\n"
@@ -107,11 +107,11 @@ static const struct {
     {"tutti-schedule 1 exscan x P=2 blocks=1 derive\n"
      "rank 0\n 0 send ->1 src[0]\nrank 1\n 0 recv_reduce <-0 dst[0] = in op src[0]\n",
      "it holds rank 1's block 0, which belongs elsewhere"},
-    {"tutti-schedule 1 all_to_all x P=2 derive\n"
+    {"tutti-schedule 1 alltoall x P=2 derive\n"
      "rank 0\n 0 send ->1 src[1]\n 1 copy dst[0] = src[0]\n 2 recv <-1 dst[1]\n"
      "rank 1\n 0 send ->0 src[0]\n 1 copy dst[1] = src[1]\n 2 recv <-0 dst[0]\n",
      NULL},
-    {"tutti-schedule 1 all_to_all x P=2 derive\n"
+    {"tutti-schedule 1 alltoall x P=2 derive\n"
      "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\n 2 recv <-1 dst[1]\n"
      "rank 1\n 0 send ->0 src[0]\n 1 copy dst[1] = src[1]\n 2 recv <-0 dst[0]\n",
      "rank 1, at the end, dst[0]: it holds rank 0's block 0, which belongs elsewhere"},
@@ -208,7 +208,7 @@ static const struct {
      "3\n",
      NULL},
     {/* a caller may give block 0 no bytes; then it signals nothing about block 1 */
-     "tutti-schedule 1 all_gather x P=2\n"
+     "tutti-schedule 1 allgather x P=2\n"
      "rank 0\n 0 recv <-1 tmp[1]\n 1 send ->1 tmp[1] after 0\n 2 copy dst[0] = src[0]\n"
      " 3 send ->1 src[0]\n 4 recv <-1 tmp[0]\n 5 recv <-1 tmp[1] after 4\n"
      " 6 copy dst[1] = tmp[1] after 5\n"
@@ -223,7 +223,7 @@ static const struct {
      "rank 1\n 0 recv <-0 tmp[0]\n 1 send ->0 src[0]\n",
      "rank 0 step 3 (recv        <-1 tmp[0]  after 2): it must wait for step 1"},
     {/* the rank's own part is not written */
-     "tutti-schedule 1 all_gather x P=2\n"
+     "tutti-schedule 1 allgather x P=2\n"
      "rank 0\n 0 copy dst[0] = src[0]\n 1 recv_split <-0..1 dst[0..1]\n 2 send ->1 src[0]\n"
      "rank 1\n 0 copy dst[1] = src[1]\n 1 recv_split <-0..1 dst[0..1]\n 2 send ->0 src[1]\n",
      NULL},
@@ -298,7 +298,7 @@ static const struct {
      " 2 recv_reduce <-0 dst[0] = in op tmp[0] last\n 3 send ->1 dst[0]\n",
      true, false, false},
     {/* rank 2 does the same as rank 1, not the same shifted by one */
-     "tutti-schedule 1 all_gather x P=3 derive\n"
+     "tutti-schedule 1 allgather x P=3 derive\n"
      "rank 0\n 0 copy dst[0] = src[0]\n 1 send ->1 src[0]\n 2 recv <-2 dst[2]\n"
      " 3 send ->1 dst[2]\n 4 recv <-2 dst[1]\n"
      "rank 1\n 0 copy dst[1] = src[1]\n 1 send ->2 src[1]\n 2 recv <-0 dst[0]\n"
@@ -328,7 +328,7 @@ static const struct {
      " 2 recv_reduce <-0 dst[0] = src[0] op in last\n",
      false, false, false},
     {/* the parts of two peers are swapped, and the copies swap them back */
-     "tutti-schedule 1 all_to_all x P=3 derive\n"
+     "tutti-schedule 1 alltoall x P=3 derive\n"
      "rank 0\n 0 send_split ->0..2 src[0..2]\n 1 recv_split <-0..2 tmp[0..2]\n"
      " 2 copy dst[0] = src[0]\n 3 copy dst[1..2] = tmp[1..2]\n"
      "rank 1\n 0 send_split ->1..0 src[1..0%3]\n 1 recv_split <-1..0 tmp[1..0%3]\n"

@@ -27,10 +27,10 @@ static bool has_loop(const char *name, tutti_coll coll, int ranks) {
   static const struct {
     const char *name;
     unsigned does;
-  } loops[] = {{"one-shot", TT_DOES_ALLREDUCE | TT_DOES(ALL_GATHER)},
+  } loops[] = {{"one-shot", TT_DOES_ALLREDUCE | TT_DOES(ALLGATHER)},
                {"two-shot", TT_DOES(ALLREDUCE) | TT_DOES(REDUCE_SCATTER)},
                {"naive", TT_DOES(ALLREDUCE) | TT_DOES_ROOTED},
-               {"direct", TT_DOES_ROOTED_BLOCKS | TT_DOES(ALL_TO_ALL)}};
+               {"direct", TT_DOES_ROOTED_BLOCKS | TT_DOES(ALLTOALL)}};
   const bool rounds = strncmp(name, "multiplying", 11) == 0 && (ranks == 8 || ranks == 12);
   for (size_t i = 0; i < sizeof loops / sizeof *loops; i++)
     if (strcmp(name, loops[i].name) == 0) return loops[i].does >> coll & 1;
@@ -125,11 +125,11 @@ static tutti_status call(tutti_comm *m, tutti_coll coll, const void *src, void *
   switch (coll) {
     case TUTTI_BROADCAST: return tutti_broadcast(m, src, dst, n, type, ROOT);
     case TUTTI_REDUCE: return tutti_reduce(m, src, dst, n, type, op, ROOT);
-    case TUTTI_ALL_GATHER: return tutti_all_gather(m, src, dst, n, type);
+    case TUTTI_ALLGATHER: return tutti_allgather(m, src, dst, n, type);
     case TUTTI_REDUCE_SCATTER: return tutti_reduce_scatter(m, src, dst, n, type, op);
     case TUTTI_GATHER: return tutti_gather(m, src, dst, n, type, ROOT);
     case TUTTI_SCATTER: return tutti_scatter(m, src, dst, n, type, ROOT);
-    case TUTTI_ALL_TO_ALL: return tutti_all_to_all(m, src, dst, n, type);
+    case TUTTI_ALLTOALL: return tutti_alltoall(m, src, dst, n, type);
     default: return tutti_allreduce(m, src, dst, n, type, op);
   }
 }
@@ -147,7 +147,7 @@ static void *one_rank(void *arg) {
   memcpy(r->out, r->in, bytes);
   unsigned char *src = r->in_place ? r->out : r->in, *dst = r->out,
                 *own = r->out + (size_t)me * block;
-  if (r->in_place && (r->coll == TUTTI_ALL_GATHER || (r->coll == TUTTI_GATHER && root))) src = own;
+  if (r->in_place && (r->coll == TUTTI_ALLGATHER || (r->coll == TUTTI_GATHER && root))) src = own;
   if (r->in_place && (r->coll == TUTTI_REDUCE_SCATTER || (r->coll == TUTTI_SCATTER && root)))
     dst = own;
   r->status = call(r->comm, r->coll, src, dst, r->count, r->type, r->op);
@@ -225,12 +225,12 @@ static void both_engines_give_the_same_bits(void **state) {
   static const struct {
     const char *plan;
     tutti_coll coll;
-  } loops[] = {{"one-shot", TUTTI_ALLREDUCE},  {"multiplying(radix=3)", TUTTI_ALLREDUCE},
-               {"two-shot", TUTTI_ALLREDUCE},  {"naive", TUTTI_ALLREDUCE},
-               {"naive", TUTTI_BROADCAST},     {"naive", TUTTI_REDUCE},
-               {"one-shot", TUTTI_ALL_GATHER}, {"two-shot", TUTTI_REDUCE_SCATTER},
-               {"direct", TUTTI_GATHER},       {"direct", TUTTI_SCATTER},
-               {"direct", TUTTI_ALL_TO_ALL}};
+  } loops[] = {{"one-shot", TUTTI_ALLREDUCE}, {"multiplying(radix=3)", TUTTI_ALLREDUCE},
+               {"two-shot", TUTTI_ALLREDUCE}, {"naive", TUTTI_ALLREDUCE},
+               {"naive", TUTTI_BROADCAST},    {"naive", TUTTI_REDUCE},
+               {"one-shot", TUTTI_ALLGATHER}, {"two-shot", TUTTI_REDUCE_SCATTER},
+               {"direct", TUTTI_GATHER},      {"direct", TUTTI_SCATTER},
+               {"direct", TUTTI_ALLTOALL}};
   (void)state;
   for (size_t i = 0; i < sizeof loops / sizeof *loops; i++)
     for (int copies = 0; copies < 2; copies++) {

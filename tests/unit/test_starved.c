@@ -19,6 +19,7 @@
 
 #include "algo.h"
 #include "by_name.h"
+#include "call_of.h"
 #include "cover.h"
 #include "tutti.h"
 
@@ -81,7 +82,10 @@ static tutti_status started(tutti_comm *c, vectors *v, size_t n) {
 }
 static tutti_status persistent(tutti_comm *c, vectors *v, size_t n) {
   tutti_request *r = NULL;
-  tutti_status status = tutti_allreduce_init(c, v->in, v->out, n, TUTTI_DOUBLE, TUTTI_SUM, &r);
+  tutti_status status = tutti_call_init(c,
+                                        CALL(ALLREDUCE, .src = v->in, .dst = v->out, .count = n,
+                                             .type = TUTTI_DOUBLE, .op = TUTTI_SUM),
+                                        &r);
   for (int i = 0; i < 2 && !status; i++) {
     status = tutti_request_start(r);
     if (!status) status = tutti_request_wait(&r);
@@ -90,11 +94,11 @@ static tutti_status persistent(tutti_comm *c, vectors *v, size_t n) {
   return r && tutti_request_free(&r) ? TUTTI_ERR_STATE : status;
 }
 static tutti_status gathered(tutti_comm *c, vectors *v, size_t n) {
-  return tutti_all_gather(c, v->in, v->out, n / RANKS, TUTTI_DOUBLE);
+  return tutti_allgather(c, v->in, v->out, n / RANKS, TUTTI_DOUBLE);
 }
 static tutti_status listed(tutti_comm *c, vectors *v, size_t n) {
   const size_t counts[RANKS] = {n / 2, 0, n - n / 2};
-  return tutti_all_gather_v(c, v->in, v->out, counts, TUTTI_DOUBLE);
+  return tutti_allgatherv(c, v->in, v->out, counts, TUTTI_DOUBLE);
 }
 static tutti_status ring(tutti_comm *c, vectors *v, size_t n) {
   const int me = tutti_comm_rank(c);

@@ -17,7 +17,7 @@
 #include "seconds.h"
 #include "traded.h"
 
-static const tutti_coll colls[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE_SCATTER, TUTTI_ALL_GATHER,
+static const tutti_coll colls[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE_SCATTER, TUTTI_ALLGATHER,
                                    TUTTI_BROADCAST, TUTTI_REDUCE,         TUTTI_BARRIER};
 enum { COLLS = sizeof colls / sizeof *colls };
 
@@ -132,8 +132,8 @@ static void samples_on_many_ranks_are_proven(void **state) {
   static const struct {
     const char *levels;
     tutti_coll coll;
-  } cases[] = {{"node:1000 core:(2*400,1*600)", TUTTI_ALL_GATHER},
-               {"rack:30 node:15 core:(3*440,2*10)", TUTTI_ALL_GATHER},
+  } cases[] = {{"node:1000 core:(2*400,1*600)", TUTTI_ALLGATHER},
+               {"rack:30 node:15 core:(3*440,2*10)", TUTTI_ALLGATHER},
                {"rack:30 node:(15*29,14) core:(3*200,1*20,2*229)", TUTTI_REDUCE_SCATTER}};
   static const char *const rooted[] = {"node:100 core:(40*90,39*10)", "node:(64*63,63)",
                                        "rack:16 node:16 core:(16*200,15*56)"};
@@ -146,7 +146,7 @@ static void samples_on_many_ranks_are_proven(void **state) {
     tt_sched *s;
     plan_of(cases[k].levels, ask.coll, 0, name);
     assert_int_equal(tt_algo_build_named(name, &ask, &s), TUTTI_OK);
-    assert_int_equal(tt_order_sample(s, ask.coll == TUTTI_ALL_GATHER ? TT_DST : TT_TMP, &sample),
+    assert_int_equal(tt_order_sample(s, ask.coll == TUTTI_ALLGATHER ? TT_DST : TT_TMP, &sample),
                      TUTTI_OK);
     assert_true(sample.n > 0);
     free(sample.window);
@@ -208,7 +208,7 @@ static void ranks_send_their_share(void **state) {
     char name[NAME];
     tt_tree t;
     assert_int_equal(tt_tree_parse(levels[k / 2], &t), TUTTI_OK);
-    tt_ask ask = {.coll = k % 2 ? TUTTI_ALL_GATHER : TUTTI_REDUCE_SCATTER, .ranks = t.ranks};
+    tt_ask ask = {.coll = k % 2 ? TUTTI_ALLGATHER : TUTTI_REDUCE_SCATTER, .ranks = t.ranks};
     plan_of(levels[k / 2], ask.coll, 0, name);
     for (ask.rank = 0; ask.rank < t.ranks; ask.rank++) {
       tt_sched *s;

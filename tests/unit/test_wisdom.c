@@ -230,7 +230,7 @@ static void import_is_all_or_nothing(void **state) {
     char text[1000]; /* as much valid text as possible before the error */
     const bool head = strncmp(wrong[i].text, HEAD ON, strlen(HEAD ON)) == 0;
     snprintf(text, sizeof text, "%s%s%s", head ? HEAD ON : "",
-             head ? "all_gather - - any 0 77 naive 1" REST : "",
+             head ? "allgather - - any 0 77 naive 1" REST : "",
              head ? wrong[i].text + strlen(HEAD ON) : "");
     assert_int_equal(tutti_wisdom_import(head ? text : wrong[i].text), TUTTI_ERR_ARG);
     char *after = exported();

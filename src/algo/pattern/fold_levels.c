@@ -110,7 +110,7 @@ static void unfold_level(tt_fold *f, int level, const tt_fold_spec *how, int *li
 void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_fold_spec *how) {
   tt_fold f = {b, *g, ask->coll == TUTTI_REDUCE_SCATTER ? TT_TMP : TT_DST, g->size[0]};
   const int last = g->levels - 1;
-  const bool gathers = ask->coll == TUTTI_ALL_GATHER;
+  const bool gathers = ask->coll == TUTTI_ALLGATHER;
   int *live = malloc((size_t)ask->ranks * sizeof *live);
   if (!live) b->status = TUTTI_ERR_MEMORY;
   for (int level = 0; live && !gathers && level <= last; level++)

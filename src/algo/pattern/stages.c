@@ -55,7 +55,7 @@ static const char *say(const char *format, const char *word, const char *more) {
 static tt_ask ask_of(const tt_ask *ask, const stage *s, bool first, bool back) {
   tt_ask own = {
       .plan = back ? s->way_back : s->plan, .coll = ask->coll, .ranks = s->size, .rank = s->digit};
-  if (s->scatters) own.coll = back ? TUTTI_ALL_GATHER : TUTTI_REDUCE_SCATTER;
+  if (s->scatters) own.coll = back ? TUTTI_ALLGATHER : TUTTI_REDUCE_SCATTER;
   own.in_place = back || !first || ask->in_place;
   return own;
 }
@@ -78,7 +78,7 @@ static int list_levels(const tt_ask *ask, const tt_tree *tree, composition *c) {
 /* The all-gather behind two-shot is one-shot. */
 tutti_status tt_stage_way_back(const tt_plan_spec *plan, const tt_plan_spec **back) {
   *back = plan;
-  return tt_algo_does(plan, TUTTI_ALL_GATHER) ? TUTTI_OK : tt_plan_spec_named("one-shot", back);
+  return tt_algo_does(plan, TUTTI_ALLGATHER) ? TUTTI_OK : tt_plan_spec_named("one-shot", back);
 }
 
 /* The algorithms of the levels. */

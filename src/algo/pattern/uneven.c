@@ -161,7 +161,7 @@ static void reduce_scatter_level(uneven *u, int level, const int *live, int leng
 static void allgather_level(uneven *u, int level, const int *live, int length) {
   for (int i = length - 2; i >= 0; i--) {
     const int n = live[i], m = live[i + 1], d = n - m;
-    const bool own = u->coll == TUTTI_ALL_GATHER && level == u->last && m == 1;
+    const bool own = u->coll == TUTTI_ALLGATHER && level == u->last && m == 1;
     trade(u, (deal){.what = SEND, .buf = own ? TT_SRC : TT_DST}, level, d, m - d, m);
     trade(u, (deal){.what = RECEIVE, .to = TT_DST}, level, -d, m, n);
   }
@@ -214,8 +214,8 @@ void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *t, const t
   uneven u = begin(b, &all, ask->coll, ask->rank, work);
   const tt_span own = tt_block(TT_SRC, (uint32_t)ask->rank);
   int *live = live_vectors(t);
-  if (live && u.coll == TUTTI_ALL_GATHER) tt_copy(b, tt_block(TT_DST, own.first), own);
-  if (live && u.coll != TUTTI_ALL_GATHER) go_down(&u, how, live, 0);
+  if (live && u.coll == TUTTI_ALLGATHER) tt_copy(b, tt_block(TT_DST, own.first), own);
+  if (live && u.coll != TUTTI_ALLGATHER) go_down(&u, how, live, 0);
   if (live && u.coll != TUTTI_REDUCE_SCATTER) go_up(&u, how, live, 0);
   end(&u, live);
 }

@@ -145,7 +145,7 @@ static size_t part_work(const tt_operation *o, tt_counter what, uint32_t k) {
   const tt_extent piece = tt_piece_extent(o, k);
   const size_t all = piece.to - piece.from;
   const size_t own = tt_by_blocks(o) ? all / (size_t)o->wire->ranks : all, rest = all - own;
-  const bool alone = o->call.coll == TUTTI_ALL_GATHER;
+  const bool alone = o->call.coll == TUTTI_ALLGATHER;
   if (what == TT_PUT) return tt_from_arena(o, &o->pieces.mine) ? (!rest || alone ? own : rest) : 0;
   return o->role.from.count == 0 ? 0 : alone ? rest : own;
 }

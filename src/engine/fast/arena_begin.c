@@ -21,7 +21,7 @@ bool tt_arena_fits(const tt_operation *o) {
     case TUTTI_ALLREDUCE: return o->wire->piece >= 4096;
     case TUTTI_BROADCAST:
     case TUTTI_REDUCE:
-    case TUTTI_ALL_GATHER:
+    case TUTTI_ALLGATHER:
     case TUTTI_REDUCE_SCATTER: return o->wire->piece >= 2 * apart;
     default: return false;
   }
@@ -63,8 +63,8 @@ static void cut(tt_operation *o) {
 
 /* The index of the route of these vectors; -1: nothing is learned about them. */
 static int route_of(const tt_operation *o, uint64_t name, size_t bytes) {
-  static const int8_t places[TUTTI_COLL_COUNT] = {[TUTTI_BROADCAST] = 1, [TUTTI_REDUCE] = 2,
-                                                  [TUTTI_ALL_GATHER] = 3, [TUTTI_REDUCE_SCATTER] = 4};
+  static const int8_t places[TUTTI_COLL_COUNT] = {
+      [TUTTI_BROADCAST] = 1, [TUTTI_REDUCE] = 2, [TUTTI_ALLGATHER] = 3, [TUTTI_REDUCE_SCATTER] = 4};
   const int size =
       name ? tt_route_size(bytes, !o->wire->memory->writable(o->wire, name)) : -1;
   return size < 0 ? -1 : places[o->call.coll] * TT_ROUTE_SIZES + size;

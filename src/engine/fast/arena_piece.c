@@ -82,7 +82,7 @@ tt_part tt_piece_part(const tt_operation *o, uint32_t k, int r) {
   const tt_partition cut = tt_partition_even(tt_block_size(o, r), element, o->pieces.count);
   const uint64_t from = tt_partition_at(&cut, k),
                  to = tt_partition_at(&cut, tt_batch_end(o, k));
-  const bool alone = o->call.coll == TUTTI_ALL_GATHER; /* in its rank's slot */
+  const bool alone = o->call.coll == TUTTI_ALLGATHER; /* in its rank's slot */
   return (tt_part){(first + from) * element,
                 alone ? 0
                       : tt_round_up(first * element / o->pieces.count, 64) + (size_t)r * TT_APART,
@@ -91,7 +91,7 @@ tt_part tt_piece_part(const tt_operation *o, uint32_t k, int r) {
 
 /* Where in the vector a rank's src and dst begin. */
 static size_t src_begins(const tt_operation *o, int r) {
-  return o->call.coll == TUTTI_ALL_GATHER ? tt_block_at(o, r) * o->reducer.element : 0;
+  return o->call.coll == TUTTI_ALLGATHER ? tt_block_at(o, r) * o->reducer.element : 0;
 }
 static size_t dst_begins(const tt_operation *o) {
   return o->call.coll == TUTTI_REDUCE_SCATTER

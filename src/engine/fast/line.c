@@ -100,9 +100,9 @@ static const struct {
 } rows[TUTTI_COLL_COUNT] = {
     [TUTTI_ALLREDUCE] = {ALL, ALL, VECTOR},       [TUTTI_BARRIER] = {ALL, ALL, VECTOR},
     [TUTTI_BROADCAST] = {ROOT, OTHERS, VECTOR},   [TUTTI_REDUCE] = {OTHERS, ROOT, VECTOR},
-    [TUTTI_ALL_GATHER] = {ALL, ALL, OWN_BLOCK},   [TUTTI_GATHER] = {OTHERS, ROOT, OWN_BLOCK},
+    [TUTTI_ALLGATHER] = {ALL, ALL, OWN_BLOCK},    [TUTTI_GATHER] = {OTHERS, ROOT, OWN_BLOCK},
     [TUTTI_SCATTER] = {ROOT, OTHERS, ALL_BLOCKS}, [TUTTI_REDUCE_SCATTER] = {ALL, ALL, ALL_BLOCKS},
-    [TUTTI_ALL_TO_ALL] = {ALL, ALL, ALL_BLOCKS}};
+    [TUTTI_ALLTOALL] = {ALL, ALL, ALL_BLOCKS}};
 
 static bool is_among(const tt_operation *o, who of) {
   const bool root = o->wire->rank == o->call.root;

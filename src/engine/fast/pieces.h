@@ -102,7 +102,7 @@ static inline void tt_pieces_publish(tt_operation *o, tt_counter counter, uint32
  * so that a part may be a line longer. */
 enum { TT_APART = 3 * 64 };
 static inline bool tt_by_blocks(const tt_operation *o) {
-  return o->call.coll == TUTTI_ALL_GATHER || o->call.coll == TUTTI_REDUCE_SCATTER;
+  return o->call.coll == TUTTI_ALLGATHER || o->call.coll == TUTTI_REDUCE_SCATTER;
 }
 /* Does this rank put its input into the arena, or its product with a factor? */
 static inline bool tt_shows_input(const tt_operation *o) {

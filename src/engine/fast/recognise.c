@@ -12,7 +12,7 @@ static void lift_one_shot(tt_builder *b, const tt_sched *like) {
   const uint32_t P = (uint32_t)like->ranks, own = (uint32_t)like->rank;
   const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);
   const tt_span sum = like->in_place ? tt_block(TT_TMP, 0) : dst;
-  if (like->coll == TUTTI_ALL_GATHER) {
+  if (like->coll == TUTTI_ALLGATHER) {
     tt_send_all(b, all, tt_block(TT_SRC, own));
     tt_copy(b, tt_block(TT_DST, own), tt_block(TT_SRC, own));
     tt_recv_split(b, all, tt_range(TT_DST, 0, P, P));
@@ -90,8 +90,8 @@ static void lift_exchange_in_place(tt_builder *b, const tt_sched *like) {
 static void lift_direct(tt_builder *b, const tt_sched *like) {
   const uint32_t P = (uint32_t)like->ranks, own = (uint32_t)like->rank;
   const tt_peers all = {0, like->ranks, 1};
-  const bool root = like->rank == like->root || like->coll == TUTTI_ALL_TO_ALL;
-  if (like->coll == TUTTI_ALL_TO_ALL && like->in_place) {
+  const bool root = like->rank == like->root || like->coll == TUTTI_ALLTOALL;
+  if (like->coll == TUTTI_ALLTOALL && like->in_place) {
     lift_exchange_in_place(b, like);
     return;
   }
@@ -107,11 +107,11 @@ static void lift_direct(tt_builder *b, const tt_sched *like) {
 static const struct {
   void (*lift)(tt_builder *b, const tt_sched *like);
   unsigned whole, blocks; /* collectives with one block for the vector; with a block per rank */
-} shapes[] = {[TT_SHAPE_ONE_SHOT] = {lift_one_shot, IN(ALLREDUCE) | IN(BARRIER), IN(ALL_GATHER)},
+} shapes[] = {[TT_SHAPE_ONE_SHOT] = {lift_one_shot, IN(ALLREDUCE) | IN(BARRIER), IN(ALLGATHER)},
               [TT_SHAPE_ROUNDS] = {lift_rounds, IN(ALLREDUCE) | IN(BARRIER), 0},
               [TT_SHAPE_TWO_SHOT] = {lift_two_shot, 0, IN(ALLREDUCE) | IN(REDUCE_SCATTER)},
               [TT_SHAPE_NAIVE] = {lift_naive, IN(ALLREDUCE) | IN(BROADCAST) | IN(REDUCE), 0},
-              [TT_SHAPE_DIRECT] = {lift_direct, 0, IN(GATHER) | IN(SCATTER) | IN(ALL_TO_ALL)}};
+              [TT_SHAPE_DIRECT] = {lift_direct, 0, IN(GATHER) | IN(SCATTER) | IN(ALLTOALL)}};
 
 static bool has_loop_for(tt_shape shape, const tt_sched *like) {
   if (shape == TT_SHAPE_NONE || like->data < like->ranks) return false;

@@ -3,9 +3,9 @@
  *
  * Idea       Every packet carries the call signature of its operation. A rank that has waited too
  *            long asks its peers for theirs; peers inside a tutti call answer. A rank announces the
- *            end of a communicator to all others or, in a large job, to some.
- * Invariant  if one rank that lives on knows of the end, all will: who hears of it first passes it on to its peers in use,
- *            and each who learns later that a rank is lost, which may have told some only, announces it again.
+ *            end of a communicator to all others or, in a large job, to some that forward it.
+ * Invariant  if one rank that lives on knows of the end, all will: a lost rank may have told some only, so whoever knows
+ *            of the end and of a loss announces it again.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,18 +87,17 @@ static void be_over(tt_net *m, const tt_net_control *c) {
 /* Does this rank tell that one itself? In a large job it tells those whose numbers are a power of two away,
  * and the peers in use, and each passes it on: so it needs few connections, and lost ranks do not
  * part the others. */
-static bool tells(const tt_net *m, int r, bool passes_on) {
+static bool tells(const tt_net *m, int r) {
   const int away = tt_mod(r - m->wire.rank, m->wire.ranks), back = m->wire.ranks - away;
   if (r == m->wire.rank || m->lost[r]) return false;
-  if (m->wire.ranks <= TELLS_ALL) return m->peers[r] || !passes_on;
-  return m->peers[r] || !(away & (away - 1)) || !(back & (back - 1));
+  return m->wire.ranks <= TELLS_ALL || m->peers[r] || !(away & (away - 1)) || !(back & (back - 1));
 }
 
-static void tell_others(tt_net *m, bool passes_on) {
+static void tell_others(tt_net *m) {
   tt_net_control c = {.status = (int32_t)m->aborted};
   memcpy(c.reason, m->reason, sizeof c.reason);
   for (int r = 0; r < m->wire.ranks; r++)
-    if (!m->failed && tells(m, r, passes_on)) send_control(m, r, &c);
+    if (!m->failed && tells(m, r)) send_control(m, r, &c);
 }
 
 /* If an earlier reason has arrived here, it is passed on: others may get this message before the first one. */
@@ -109,7 +108,7 @@ static void net_abort(tt_wire *w, tutti_status status, const char *reason) {
   char kept[512];
   snprintf(kept, sizeof kept, "%s", tutti_error()); /* sending it may fail, too */
   be_over(m, &c);
-  tell_others(m, false);
+  tell_others(m);
   tt_fail(status, "%s", kept);
 }
 
@@ -144,16 +143,16 @@ void tt_net_lose_peer(tt_net *m, int peer) {
   if (m->lost[peer]) return;
   m->lost[peer] = true;
   m->wire.losses++;
-  if (m->aborted) tell_others(m, false);
+  if (m->aborted) tell_others(m);
 }
 
 void tt_net_control_came(tt_net *m, int peer) {
   const tt_net_control *c = &m->hears;
   if (c->net != m->net.id) return;
   if (c->status) {
-    const bool first = !m->aborted;
+    const bool passes_on = !m->aborted && (m->wire.ranks > TELLS_ALL || m->wire.losses);
     be_over(m, c);
-    if (first) tell_others(m, true);
+    if (passes_on) tell_others(m);
     return;
   }
   for (int i = 0; i < RECORDS; i++)

@@ -1,0 +1,93 @@
+/* calls.c - the forms of a collective whose arguments are one struct (tutti_call.h).
+ *
+ * Idea       A tutti_call becomes the tt_call of the function with the collective's name, or a list. What the
+ *            collective does not have is zero in it, since ranks compare their arguments.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "call.h"
+#include "measure.h"
+
+typedef struct asked {
+  tt_call call;
+  tt_list list;
+  bool many; /* the list, not the call */
+  tt_code_wish wish;
+  bool persists;
+} asked;
+
+static tutti_status unfit(const char *function, const tutti_call *c, const char *what) {
+  return tt_fail(TUTTI_ERR_ARG, "%s: %s takes no %s", function, tutti_coll_name(c->coll), what);
+}
+
+static tutti_status read_call(tutti_comm *comm, const char *function, const tutti_call *c,
+                              asked *a) {
+  *a = (asked){.many = false};
+  if (!c) return tt_fail(TUTTI_ERR_ARG, "%s: call is NULL", function);
+  tutti_status status = tt_size_check(function, "call", c->size, sizeof *c);
+  if (status) return status;
+  if ((unsigned)c->coll >= TUTTI_COLL_COUNT)
+    return tt_fail(TUTTI_ERR_ARG, "%s: call->coll %d is none of tutti_coll", function,
+                   (int)c->coll);
+  a->many = c->srcs || c->dsts || c->n;
+  if (a->many && c->coll != TUTTI_ALLREDUCE) return unfit(function, c, "list of buffers");
+  const bool varies = c->coll == TUTTI_ALLGATHER || c->coll == TUTTI_REDUCE_SCATTER;
+  if (c->counts && !varies && !a->many) return unfit(function, c, "counts");
+  if (c->code && (c->counts || a->many || c->coll == TUTTI_BARRIER))
+    return unfit(function, c, c->counts || a->many ? "code beside counts" : "code");
+  a->list = (tt_list){c->n, c->srcs, c->dsts, c->counts, c->type, c->op};
+  a->call = (tt_call){.coll = c->coll, .src = c->src, .dst = c->dst, .type = c->type};
+  if (c->coll == TUTTI_BARRIER) a->call = tt_barrier_call(comm);
+  if (c->counts)
+    a->call.varied = true, a->call.counts = c->counts;
+  else if (c->coll != TUTTI_BARRIER)
+    a->call.count = c->count;
+  if (tt_coll_reduces(c->coll) && c->coll != TUTTI_BARRIER) a->call.op = c->op;
+  if (tt_coll_rooted(c->coll)) a->call.root = c->root;
+  return c->code ? tt_call_code(function, c->code, &a->wish, &a->call) : TUTTI_OK;
+}
+
+/* A persistent call may be measured first. */
+static tutti_status make(tutti_comm *comm, const char *function, const void *what,
+                         tutti_request **request) {
+  const asked *a = what;
+  bool in_place;
+  if (a->many) return tt_list_make(comm, function, &a->list, request);
+  tutti_status status = tt_call_check(comm, function, &a->call, &in_place);
+  if (!status && a->persists) status = tt_measure_first(comm, &a->call);
+  return status ? status : tt_collective_new(comm, function, &a->call, in_place, request);
+}
+
+static tutti_status make_request(tutti_comm *comm, const char *function, const tutti_call *call,
+                                 bool persists, tutti_request **request) {
+  asked a;
+  const tutti_status status = read_call(comm, function, call, &a);
+  a.persists = persists;
+  return status ? status : tt_request_make(comm, function, make, &a, persists, request);
+}
+
+tutti_status tutti_call_start(tutti_comm *comm, const tutti_call *call, tutti_request **request) {
+  return make_request(comm, "tutti_call_start", call, false, request);
+}
+
+tutti_status tutti_call_init(tutti_comm *comm, const tutti_call *call, tutti_request **request) {
+  return make_request(comm, "tutti_call_init", call, true, request);
+}
+
+static tutti_status check(tutti_comm *comm, const char *function, const tt_call *call,
+                          bool *in_place) {
+  return tt_call_check(comm, function, call, in_place);
+}
+
+tutti_status tutti_call_on_stream(tutti_comm *comm, const tutti_call *call) {
+  static const char who[] = "tutti_call_on_stream";
+  asked a;
+  const tutti_status status = read_call(comm, who, call, &a);
+  if (status) return status;
+  const char *none = a.many                        ? "list of buffers"
+                     : call->code                  ? "code"
+                     : call->coll == TUTTI_BARRIER ? "vectors"
+                                                   : NULL;
+  if (none)
+    return tt_fail(TUTTI_ERR_ARG, "%s: %s on a stream takes no %s", who,
+                   tutti_coll_name(call->coll), none);
+  return tt_call_on_stream(comm, who, &a.call, call->stream, check);
+}

@@ -1,0 +1,86 @@
+/* test_calls.c - collectives whose arguments are one struct (tutti_call): every mistake in the struct is named.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka.h needs the first three headers above */
+#include <cmocka.h>
+
+#include "call_of.h"
+#include "core.h"
+#include "cover.h"
+#include "refuse.h"
+
+static tutti_comm *comms[3]; /* three ranks; one thread makes bad calls */
+
+static int make(void **state) {
+  (void)state;
+  return tutti_comm_from_threads(3, comms);
+}
+static int drop(void **state) {
+  (void)state;
+  for (int r = 0; r < 3; r++)
+    if (tutti_comm_free(comms[r])) return 1;
+  return 0;
+}
+
+static void bad_structs(void **state) {
+  double x[16] = {0}, y[16];
+  const size_t counts[3] = {1, 1, 1};
+  const void *srcs[1] = {x};
+  void *dsts[1] = {y};
+  tutti_comm *c = comms[1];
+  tutti_request *r;
+  const struct {
+    tutti_call call;
+    const char *words;
+  } wrong[] = {
+      {{.size = 8}, "call->size is 8"},
+      {{.size = sizeof(tutti_call), .coll = (tutti_coll)77}, "coll 77 is none of tutti_coll"},
+      {{.size = sizeof(tutti_call), .coll = (tutti_coll)-1}, "coll -1 is none of tutti_coll"},
+      {*CALL(REDUCE, .n = 1, .srcs = srcs, .dsts = dsts, .counts = counts), "reduce takes no list"},
+      {*CALL(BROADCAST, .src = x, .dst = y, .counts = counts), "broadcast takes no counts"},
+      {*CALL(ALLGATHER, .src = x, .dst = y, .counts = counts, .code = "lossless"),
+       "no code beside counts"},
+      {*CALL(BARRIER, .code = "lossless"), "barrier takes no code"},
+      {*CALL(ALLREDUCE, .src = x, .dst = y, .count = 1, .type = TUTTI_DOUBLE, .code = "zip"),
+       "code"},
+      {*CALL(ALLREDUCE, .dst = y, .count = 1, .type = TUTTI_DOUBLE), "src is NULL"},
+      {*CALL(BROADCAST, .src = x, .dst = y, .count = 1, .type = TUTTI_DOUBLE, .root = 3),
+       "root 3 is not"},
+  };
+  (void)state;
+  REFUSES(tutti_call_init(c, CALL(BARRIER, .n = 0), NULL), TUTTI_ERR_ARG,
+          "tutti_call_init|request is NULL");
+  REFUSES(tutti_call_start(c, CALL(ALLTOALL, .src = x, .dst = y, .count = 4, .type = TUTTI_DOUBLE),
+                           NULL),
+          TUTTI_ERR_ARG, "tutti_call_start|request is NULL");
+  REFUSES(tutti_call_start(c, NULL, &r), TUTTI_ERR_ARG, "tutti_call_start: call is NULL");
+  REFUSES(tutti_call_start(NULL, CALL(BARRIER, .n = 0), &r), TUTTI_ERR_ARG, "comm is NULL");
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    REFUSES(tutti_call_start(c, &wrong[i].call, &r), TUTTI_ERR_ARG, wrong[i].words);
+    REFUSES(tutti_call_init(c, &wrong[i].call, &r), TUTTI_ERR_ARG, wrong[i].words);
+    REFUSES(tutti_call_on_stream(c, &wrong[i].call), TUTTI_ERR_ARG, wrong[i].words);
+  }
+  REFUSES(tutti_call_on_stream(c, CALL(BARRIER, .n = 0)), TUTTI_ERR_ARG, "takes no vectors");
+  REFUSES(tutti_call_on_stream(
+              c, CALL(ALLREDUCE, .n = 1, .srcs = srcs, .dsts = dsts, .counts = counts)),
+          TUTTI_ERR_ARG, "takes no list");
+  REFUSES(
+      tutti_call_on_stream(c, CALL(ALLREDUCE, .src = x, .dst = y, .count = 1, .code = "lossless")),
+      TUTTI_ERR_ARG, "takes no code");
+  /* fields that a collective does not have */
+  assert_int_equal(tutti_call_init(c,
+                                   CALL(ALLGATHER, .src = x, .dst = y, .count = 1,
+                                        .type = TUTTI_INT8, .op = (tutti_op)99, .root = 99),
+                                   &r),
+                   TUTTI_OK);
+  assert_int_equal(tutti_request_free(&r), TUTTI_OK);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(bad_structs, make, drop)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
