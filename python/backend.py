@@ -67,16 +67,24 @@ def _here() -> str:
 
 def _environment() -> dict[str, str]:
     """The environment for a build. pip sets PYTHONPATH to hide installed packages and to add those that the build requires."""
-    dropped = ("MFLAGS",) if _is_torch_required() else ("MFLAGS", "PYTHONPATH")
+    dropped = ("MFLAGS",) if _required_torch() else ("MFLAGS", "PYTHONPATH")
     return {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k not in dropped}
 
 
 @functools.lru_cache
-def _is_torch_required() -> bool:
-    """Does the build require pip to install PyTorch for it? pip builds all packages of a command before it installs any."""
+def _required_torch() -> str:
+    """The PyTorch that pip is to install for the build, because it builds all packages of a command before it installs any: the
+    one that its command names, or any for TORCH=yes. Empty: none, also if this Python has one."""
+    try:
+        command = Path(f"/proc/{os.getppid()}/cmdline").read_text().split("\0")
+    except OSError:
+        command = []
+    named = [word for word in command if re.fullmatch(r"torch\s*([=<>!~].*)?", word)]
+    if os.environ.get("TORCH") == "no" or not (named or os.environ.get("TORCH") == "yes"):
+        return ""
     look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is not None)"
-    return os.environ.get("TORCH") == "yes" and not subprocess.run(
-        [sys.executable, "-c", look], env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"}, check=False).returncode
+    without = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    return "" if subprocess.run([sys.executable, "-c", look], env=without, check=False).returncode else [*named, "torch"][0]
 
 
 def _run_make(*goals: str) -> int:
@@ -210,7 +218,7 @@ def wheel_of(folder: str, machine: str, build: Path, libraries: tuple[str, ...],
 
 
 def get_requires_for_build_wheel(config_settings: Optional[dict[str, Any]] = None) -> list[str]:
-    return ["torch"] if _is_torch_required() else []
+    return [torch] if (torch := _required_torch()) else []
 
 
 def build_wheel(wheel_directory: str, config_settings: Optional[dict[str, Any]] = None,
@@ -238,6 +246,7 @@ def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: O
     return INFO
 
 
+get_requires_for_build_editable = get_requires_for_build_wheel
 prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 

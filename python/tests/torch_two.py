@@ -17,6 +17,7 @@ import torch.distributed._functional_collectives as functional
 import torch.distributed.checkpoint as dcp
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
@@ -107,8 +108,18 @@ def coalesced():
 @as_gloo
 def functional_ones(group):
     """functional collectives"""
-    return [functional.all_reduce(torch.full((3,), r + 1.0), "sum", group) + 0, functional.all_gather_tensor(torch.full((3,), r), 0, group) + 0,
-            functional.reduce_scatter_tensor(torch.arange(3.0 * P) + r, "sum", 0, group) + 0]
+    def ramp(n):
+        return torch.arange(float(n)) + r
+
+    leaf = ramp(P).requires_grad_()
+    functional.all_gather_tensor_autograd(leaf * leaf, 0, group).sum().backward()
+    several = [*functional.all_reduce_coalesced([ramp(3), ramp(4)], "max", group),
+               *functional.all_gather_into_tensor_coalesced([ramp(3), ramp(4)], group),
+               *functional.reduce_scatter_tensor_coalesced([ramp(P), ramp(2 * P)], "sum", [0, 0], group)]
+    return [functional.all_reduce(ramp(3), "sum", group) + 0, functional.all_gather_tensor(ramp(3), 0, group) + 0,
+            functional.reduce_scatter_tensor(ramp(3 * P), "sum", 0, group) + 0, functional.broadcast(ramp(3), P - 1, group) + 0,
+            functional.all_to_all_single(ramp(P), [1] * P, [1] * P, group) + 0,
+            functional.permute_tensor(ramp(3), [(i + 1) % P for i in range(P)], group) + 0, leaf.grad, *(t + 0 for t in several)]
 
 
 @as_gloo
@@ -127,6 +138,20 @@ def compiled(group):
 def tensor_parallelism(group):
     """tensor parallelism"""
     return losses(parallelize_module(net(), mesh(group), {"0": ColwiseParallel(), "2": RowwiseParallel()}))
+
+
+@as_gloo
+def pipelines(group):
+    """pipeline parallelism"""
+    numbers = []
+    for schedule in (ScheduleGPipe, Schedule1F1B):
+        torch.manual_seed(r)
+        part, found, x = torch.nn.Linear(4, 4), [], torch.arange(4.0 * 8 * P).reshape(8 * P, 4) / (32 * P)
+        steps = schedule(PipelineStage(part, r, P, torch.device("cpu"), group=group), 2 * P, loss_fn=torch.nn.functional.mse_loss)
+        steps.step(*[x] * (r == 0), **({"target": torch.ones(8 * P, 4), "losses": found} if r == P - 1 else {}))
+        assert part.weight.grad.abs().sum() > 0 and len(found) == 2 * P * (r == P - 1)
+        numbers += [part.weight.grad, *found]
+    return numbers
 
 
 @as_gloo
@@ -216,8 +241,8 @@ def types():
     refused("multiply the tensor by the factor", lambda: dist.all_reduce(torch.ones(3), dist._make_nccl_premul_sum(2.0)))
 
 
-for test in (one_tensor, coalesced, functional_ones, compiled, tensor_parallelism, checkpoints, sharded, sharded_two, groups, types, missing,
-             devices, fewer):
+for test in (one_tensor, coalesced, functional_ones, compiled, tensor_parallelism, pipelines, checkpoints, sharded, sharded_two,
+             groups, types, missing, devices, fewer):
     if sys.argv[1:] and test.__name__ not in sys.argv[1:]:
         continue
     bad = torch.zeros(1)

@@ -1,7 +1,7 @@
 /* stub_mpi.c - this machine's MPI with properties of other MPIs: MPICH 5 and Open MPI 5 built without Fortran,
  * Intel MPI, MPICH over several nodes.
  *
- * Idea      A library with the name of the MPI's, which needs the MPI's own library under another name (tests/sh/stub.sh makes
+ * Idea      A library with the name of the MPI's, which needs the MPI's own library under another name (tests/sh/other_mpis.sh makes
  *           that copy). Programs load it instead of the MPI's, and the drop-in finds its functions first. Functions that it
  *           does not define come from the MPI. Calls that the drop-in must not make end the process.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -47,9 +47,11 @@ under() {
   PATH=$place/bin:$PATH I_MPI_ROOT=$place TUTTI_DROPIN=$dropin TOKEN=$token ${around:-} timeout -k 5 900 "$TUTTI" mpi "--report=$report" mpirun \
     $([ "${place##*/}" = openmpi ] && echo --oversubscribe) "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
 }
-# play NAME RANKS DROPIN: runs mpi4py's tests; their output is in $work/said, their time in $seconds.
+# play NAME RANKS DROPIN: runs mpi4py's tests; their output is in $work/said, their time in $seconds. Intel MPI's waiting ranks
+# spin; with more ranks than cores they sleep instead (I_MPI_THREAD_YIELD=3), with and without tutti.
 play() {
-  local since=$EPOCHREALTIME
+  local since=$EPOCHREALTIME I_MPI_THREAD_YIELD
+  [ "$2" -le "$(nproc)" ] || export I_MPI_THREAD_YIELD=3
   cd "$sources" && under "$1" "$3" -n "$2" "$peers/$1/bin/python" test/main.py -q "${chosen[@]}"
   cd "$OLDPWD" || exit 1
   seconds=$(awk "BEGIN {print $EPOCHREALTIME - $since}")

@@ -170,6 +170,11 @@ by_pip() {
   ok "$name: and it goes" all '"$venv/bin/pip" uninstall -qy tutti >"$work/out" 2>&1' '! [ -e "$venv/bin/tutti" ]' \
     '[ -z "$(find "$venv" -name "*tutti*")" ]'
 }
+# requires WORD...: what a build requires whose parent's command has these words.
+requires() {
+  "$work/bare/bin/python3" -c 'import subprocess, sys
+subprocess.run([sys.executable, "-c", "import backend; print(backend.get_requires_for_build_wheel())"], cwd="python")' "$@"
+}
 installed() {
   local dest=$work/dest prefix=/opt/tutti folder venv=$work/venv
   ok "make install" quiet_make install PREFIX=$prefix DESTDIR="$dest"
@@ -186,6 +191,8 @@ installed() {
   by_pip "pip install ." .
   by_pip "pip install --no-build-isolation ." --no-build-isolation .
   by_pip "pip install -e ." -e .
+  { requires install torch==9.9 . && requires install torch . && requires install torchvision . && TORCH=no requires torch .; } >"$work/out"
+  ok "the build requires the PyTorch that pip's command names" out_is "['torch==9.9']"$'\n'"['torch']"$'\n[]\n[]'
   rc=0
   (cd python && $python -c 'import backend, sys; backend.build_sdist(sys.argv[1])' "$work") >"$work/out" 2>"$work/err" || rc=$?
   tar -xzf "$work/tutti-$version.tar.gz" -C "$work" 2>>"$work/err"

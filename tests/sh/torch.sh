@@ -47,9 +47,9 @@ dist.all_reduce(x)
 dist.new_group()
 assert not tutti.torch.COMPILED and x[0] == dist.get_world_size()
 mine = "_".join(torch.__version__.split(".")[:2]) + sysconfig.get_config_var("EXT_SUFFIX")
-for name in ("9_9.cpython-399-x86_64-linux-gnu.so", mine) if dist.get_rank() == 0 else ():
+for name, text in (("9_9.cpython-399-x86_64-linux-gnu.so", ""), (mine, "not a library"), (mine, "\0libtorch_cpu.so.0.1\0")) if dist.get_rank() == 0 else ():
     with open(f"{sys.argv[1]}/tutti/torch/_c10d_{name}", "w") as f:
-        f.write("not a library")
+        f.write(text)
     importlib.invalidate_caches()
     try:
         tutti.torch._compiled()
@@ -61,7 +61,7 @@ slow
 ok "a user without the compiled backend is told so, once, and why" all 'status 0' \
   '[ "$(grep -c "PyTorch backend runs in Python (it was not built for PyTorch [0-9.]* and Python [0-9.]*)" "$work/err")" = 1 ]' 'grep -q "make torch" "$work/err"'
 ok "and what other backends there are" all 'count "^it was not built for PyTorch [0-9.]* and Python 3[0-9.]*, but for PyTorch 9.9 and Python 3.99$" 1' \
-  'count "\(invalid ELF header\|file too short\)$" 1'
+  'count "\(invalid ELF header\|file too short\)$" 1' 'count " needs libtorch_cpu.so.0.1, and this PyTorch has another one$" 1'
 TUTTI_TORCH=python slow
 ok "but not one that asked for it" all 'status 0' '! grep -q "runs in Python" "$work/err"'
 

@@ -12,6 +12,7 @@ SPDX-License-Identifier: BSD-3-Clause
 from __future__ import annotations
 
 import atexit
+import ctypes
 import importlib.util
 import os
 import platform
@@ -49,10 +50,17 @@ def _compiled() -> Any:
     if ".dev" not in version:
         version = ".".join(version.split(".")[:2])
     name = __name__ + "._c10d_" + re.sub(r"\W", "_", version)
-    if importlib.util.find_spec(name) is None:
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
         built = sorted(f"PyTorch {m[1].replace('_', '.')} and Python {m[2]}.{m[3]}"
                        for folder in __path__ for m in map(_NAMED.match, os.listdir(folder)) if m)
         raise ImportError(f"it was not built for PyTorch {version} and Python {python}" + (f", but for {', '.join(built)}" if built else ""))
+    # Debian's PyTorch and a wheel of the same version have libraries of different names. Both in one process end it.
+    needed = re.search(rb"\0(libtorch_cpu\.so[.\d]*)\0", Path(spec.origin).read_bytes())
+    try:
+        ctypes.CDLL(needed[1].decode() if needed else None, os.RTLD_NOLOAD | os.RTLD_LAZY)
+    except OSError:
+        raise ImportError(f"{spec.origin} needs {needed[1].decode() if needed else ''}, and this PyTorch has another one") from None
     return importlib.import_module(name)
 
 
