@@ -1,5 +1,6 @@
 # bench.mk - benchmarks of tutti, alone and compared with other libraries. SPDX-License-Identifier: BSD-3-Clause
 #   make bars [ONLY=shm] all performance targets of tutti: wanted, measured, met or not (OUT=docs/bench stores the results)
+#   make overview        the chart of docs/bench/README.md, from the results in docs/bench
 #   make tables          the tables of docs/, from the results in docs/bench
 #   make perf-smoke      half a minute: an allreduce of two ranks relative to its lower bound, compared with stored ratios
 #   make bench-peers     tutti compared with Open MPI, MPICH and gloo (an hour; see bench/peers.py)
@@ -111,6 +112,8 @@ bars: bench-programs
 # The tables of docs/, from the files in docs/bench; benchmarks write there with OUT=docs/bench.
 tables:
 	@$(PYTHON) tools/doc_tables.py
+overview:
+	@$(PYTHON) tools/overview.py
 perf-smoke: all
 	@tools/deps.sh build
 	@$(MAKE) $(JOBS) -k --no-print-directory $(TURNBIN) || echo "tutti: a peer could not be built; it is skipped"
@@ -152,6 +155,6 @@ bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
-.PHONY: bench-programs bench-applications bench-collectives peers bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bench-tls bars tables \
+.PHONY: bench-programs bench-applications bench-collectives peers bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bench-tls bars tables overview \
         perf-smoke bench-engine bench-kernels bench-price bench-scale bench-machines bench-frontier bench-wait bench-many bench-buckets bench-exact
 -include $(BENCHBIN:%=%.d)

@@ -82,28 +82,34 @@ def peers(stored, ranks, state):
     table = grid(["bytes"] + shown + [x + " / tutti" for x in ratios],
                  [[bytes_name(b)] + [p.time_of(rows, n, x, b, state) for x in shown] +
                   [p.ratio_of(rows, n, x, b, state) for x in ratios] for b in sizes], 1)
-    means = ["%s %.2f (least %.2f)" % (x, p.mean(r), min(r)) for x in ratios
+    means = ["%s %.2f (least %.2f)" % (x, p.mean(r), min(r)) for x in ratios if not spins(stored, x, n)
              for r in [[v for v in (p.ratio_of(rows, n, x, b, state) for b in sizes) if v]]]
     return table + "\nOver tutti, in the geometric mean: " + "; ".join(means) + ".\n"
 
 
+def spins(stored, peer, ranks):
+    """Do the peer's waiting ranks occupy cores that other ranks need? No mean includes such times."""
+    return peer == "MPICH" and ranks > stored["about"]["cores"]
+
+
 def summary(stored):
-    """The peers' time divided by tutti's on one machine: a line per number of ranks and state; small and large vectors are
+    """The MPIs' time divided by tutti's on one machine: a line per number of ranks and state; small and large vectors are
     separate."""
     import peers as p
+    mpis = [x for x in p.PEERS if x != "gloo"]
     rows, lines = stored["rows"], []
     for n in sorted({r["ranks"] for r in rows}):
         for state in ("near", "far"):
             for title, fits in (("to 4 KiB", lambda b: b <= 4096), ("from 16 KiB", lambda b: b > 4096)):
                 cells = []
-                for x in p.PEERS:
+                for x in mpis:
                     each = {b: p.ratio_of(rows, n, x, b, state) for b in sorted({r["bytes"] for r in rows}) if fits(b)}
-                    each = {b: r for b, r in each.items() if r}
+                    each = {b: r for b, r in each.items() if r and not spins(stored, x, n)}
                     worst = min(each, key=each.get) if each else None
                     cells.append("%.2f (%.2f at %s)" % (p.mean(each.values()), each[worst], bytes_name(worst)) if each else "-")
                 if cells != ["-"] * len(cells):
                     lines.append(["%d, %s" % (n, state), title] + cells)
-    return grid(["ranks, cores", "vectors"] + ["%s / tutti: mean (least)" % x for x in p.PEERS], lines, 2)
+    return grid(["ranks, cores", "vectors"] + ["%s / tutti: mean (least)" % x for x in mpis], lines, 2)
 
 
 def hosts(stored, peer, side):
