@@ -24,19 +24,18 @@ typedef struct tutti_call {
   const void *src; /* as for the function of the same name: tutti_allreduce, ... */
   void *dst;
   size_t count; /* elements, not bytes */
-  const size_t *
-      counts; /* of TUTTI_ALLGATHER and TUTTI_REDUCE_SCATTER: each rank's, as for tutti_allgatherv, and `count` is
-                           ignored; NULL: `count` each. Of a list: each buffer's */
+  /* Of TUTTI_ALLGATHER and TUTTI_REDUCE_SCATTER: each rank's, as for tutti_allgatherv, and `count` is ignored; NULL:
+   * `count` each. Of a list: each buffer's. */
+  const size_t *counts;
   tutti_type type;
   tutti_op op;
   int root;
-  const char *
-      code; /* for this call alone, as for tutti_comm_set_code; NULL: the communicator's. If ranks bring different
-                       codes, all get TUTTI_ERR_MISMATCH, whether or not the call would be coded */
-  void *
-      stream; /* for tutti_call_on_stream: a CUstream, or a cudaStream_t; NULL: the legacy default stream */
-  size_t
-      n; /* of TUTTI_ALLREDUCE: a list of n buffers, as for tutti_allreduce_many; zeros here: src and dst */
+  /* For this call alone, as for tutti_comm_set_code; NULL: the communicator's. If ranks bring different codes, all get
+   * TUTTI_ERR_MISMATCH, whether or not the call would be coded. */
+  const char *code;
+  void *stream; /* of tutti_call_on_stream: a CUstream or cudaStream_t; NULL: the legacy default stream */
+  /* Of TUTTI_ALLREDUCE: a list of n buffers, as for tutti_allreduce_many; zeros: src and dst. */
+  size_t n;
   const void *const *srcs;
   void *const *dsts;
 } tutti_call;

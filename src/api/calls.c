@@ -32,7 +32,7 @@ static tutti_status read_call(tutti_comm *comm, const char *function, const tutt
   const bool varies = c->coll == TUTTI_ALLGATHER || c->coll == TUTTI_REDUCE_SCATTER;
   if (c->counts && !varies && !a->many) return unfit(function, c, "counts");
   if (c->code && (c->counts || a->many || c->coll == TUTTI_BARRIER))
-    return unfit(function, c, c->counts || a->many ? "code beside counts" : "code");
+    return unfit(function, c, c->counts || a->many ? "code together with counts" : "code");
   a->list = (tt_list){c->n, c->srcs, c->dsts, c->counts, c->type, c->op};
   a->call = (tt_call){.coll = c->coll, .src = c->src, .dst = c->dst, .type = c->type};
   if (c->coll == TUTTI_BARRIER) a->call = tt_barrier_call(comm);

@@ -43,7 +43,7 @@ static void bad_structs(void **state) {
       {*CALL(REDUCE, .n = 1, .srcs = srcs, .dsts = dsts, .counts = counts), "reduce takes no list"},
       {*CALL(BROADCAST, .src = x, .dst = y, .counts = counts), "broadcast takes no counts"},
       {*CALL(ALLGATHER, .src = x, .dst = y, .counts = counts, .code = "lossless"),
-       "no code beside counts"},
+       "no code together with counts"},
       {*CALL(BARRIER, .code = "lossless"), "barrier takes no code"},
       {*CALL(ALLREDUCE, .src = x, .dst = y, .count = 1, .type = TUTTI_DOUBLE, .code = "zip"),
        "code"},
