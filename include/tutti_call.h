@@ -21,11 +21,11 @@ extern "C" {
 typedef struct tutti_call {
   size_t size; /* sizeof(tutti_call) */
   tutti_coll coll;
-  const void *src; /* as for the function of the same name: tutti_allreduce, ... */
+  const void *src; /* as for the function with the collective's name, such as tutti_allreduce */
   void *dst;
   size_t count; /* elements, not bytes */
-  /* Of TUTTI_ALLGATHER and TUTTI_REDUCE_SCATTER: each rank's, as for tutti_allgatherv, and `count` is ignored; NULL:
-   * `count` each. Of a list: each buffer's. */
+  /* Each rank's count, for TUTTI_ALLGATHER and TUTTI_REDUCE_SCATTER as in tutti_allgatherv; `count` is then ignored. NULL:
+   * `count` each. In a list, each buffer's count. */
   const size_t *counts;
   tutti_type type;
   tutti_op op;
@@ -33,8 +33,8 @@ typedef struct tutti_call {
   /* For this call alone, as for tutti_comm_set_code; NULL: the communicator's. If ranks bring different codes, all get
    * TUTTI_ERR_MISMATCH, whether or not the call would be coded. */
   const char *code;
-  void *stream; /* of tutti_call_on_stream: a CUstream or cudaStream_t; NULL: the legacy default stream */
-  /* Of TUTTI_ALLREDUCE: a list of n buffers, as for tutti_allreduce_many; zeros: src and dst. */
+  void *stream; /* for tutti_call_on_stream: a CUstream or cudaStream_t; NULL: the legacy default stream */
+  /* For TUTTI_ALLREDUCE, a list of n buffers as in tutti_allreduce_many; zeros: src and dst. */
   size_t n;
   const void *const *srcs;
   void *const *dsts;

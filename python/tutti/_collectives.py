@@ -12,26 +12,28 @@ from typing import Any, Optional, Sequence
 
 from . import _kinds
 from ._buffers import new_like, same, vector, zero
+from ._calls import coded_forms, forms, message_forms
 from ._errors import ArgumentError, DtypeError, NotAnArray
 from ._forms import Ready, blocking, persistent, started
 from ._kinds import OpLike
-from ._lib import coded_forms, failure, forms, lib, message_forms
+from ._lib import failure, lib
 from ._ops import RAISED, fit_for_bools, number_of, raised_in
 from ._request import Request
 from ._types import name_of
 
 _SUM, _MOVE = "src dst count type op", "src dst count type"
-_CODED = {name: coded_forms(name.replace("all_g", "allg"), fields) for name, fields in (
-    ("allreduce", _SUM), ("reduce", _SUM + " root"), ("reduce_scatter", _SUM), ("all_gather", _MOVE))}
+_SUM, _MOVE = "src dst count type op", "src dst count type"
+_CODED = {"allreduce": coded_forms("allreduce", _SUM), "reduce": coded_forms("reduce", _SUM + " root"),
+          "reduce_scatter": coded_forms("reduce_scatter", _SUM), "all_gather": coded_forms("allgather", _MOVE)}
 _ALLREDUCE, _REDUCE_SCATTER, _SCAN, _EXSCAN = (
-    forms(name, "pppnii", _SUM) for name in ("allreduce", "reduce_scatter", "scan", "exscan"))
-_REDUCE_SCATTER_V = forms("reduce_scatterv", "ppppii", "src dst counts type op")
-_REDUCE = forms("reduce", "pppniii", _SUM + " root")
-_ALL_GATHER, _ALL_TO_ALL = (forms(name, "pppni", _MOVE) for name in ("allgather", "alltoall"))
-_ALL_GATHER_V = forms("allgatherv", "ppppi", "src dst counts type")
-_BROADCAST, _GATHER, _SCATTER = (forms(name, "pppnii", _MOVE + " root") for name in ("broadcast", "gather", "scatter"))
-_MANY = forms("allreduce_many", "pnpppii", "n srcs dsts counts type op")
-_BARRIER = forms("barrier", "p", "")
+    forms(name, "pppnii", name, _SUM) for name in ("allreduce", "reduce_scatter", "scan", "exscan"))
+_REDUCE_SCATTER_V = forms("reduce_scatterv", "ppppii", "reduce_scatter", "src dst counts type op")
+_REDUCE = forms("reduce", "pppniii", "reduce", _SUM + " root")
+_ALL_GATHER, _ALL_TO_ALL = (forms(name, "pppni", name, _MOVE) for name in ("allgather", "alltoall"))
+_ALL_GATHER_V = forms("allgatherv", "ppppi", "allgather", "src dst counts type")
+_BROADCAST, _GATHER, _SCATTER = (forms(name, "pppnii", name, _MOVE + " root") for name in ("broadcast", "gather", "scatter"))
+_MANY = forms("allreduce_many", "pnpppii", "allreduce", "n srcs dsts counts type op")
+_BARRIER = forms("barrier", "p", "barrier", "")
 _SEND, _RECV = message_forms("send", "ppnii"), message_forms("recv", "ppnii")
 
 

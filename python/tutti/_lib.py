@@ -12,7 +12,7 @@ import os
 import threading
 from ctypes import c_char_p, c_double, c_int, c_long, c_size_t, c_uint64, c_void_p
 from pathlib import Path
-from typing import Any, Iterator, Optional, Sequence
+from typing import Any, Iterator, Optional
 
 from ._errors import TuttiError, error_of
 
@@ -73,7 +73,7 @@ def _load() -> tuple[ctypes.CDLL, Optional[Path]]:
         raise ImportError(f"tutti: the library cannot be loaded{hint}: {why}") from None
 
 
-def _declare(name: str, letters: str) -> None:
+def declare(name: str, letters: str) -> None:
     arguments, _, result = letters.partition(":")
     try:
         function = getattr(lib, "tutti_" + name)
@@ -89,7 +89,7 @@ def _where() -> str:
 
 
 def _check_version() -> None:
-    _declare("version", "ppp:s")
+    declare("version", "ppp:s")
     theirs = lib.tutti_version(None, None, None).decode()
     if theirs.split(".")[:2] != VERSION.split(".")[:2]:
         raise ImportError(f"tutti: {_where()} is version {theirs}, and this package is {VERSION}; "
@@ -99,7 +99,7 @@ def _check_version() -> None:
 lib, folder = _load()  # folder: where the library is; None: on the system's library path
 _check_version()
 for _name, _args in _FUNCTIONS.items():
-    _declare(_name, _args)
+    declare(_name, _args)
 
 
 # Exceptions that signal handlers raised while the main thread was waiting in C. The interrupted call ends and raises them.
@@ -143,64 +143,3 @@ def text_of(function: Any, *arguments: Any) -> str:
         return ctypes.string_at(text.value or 0).decode(errors="replace") if text.value else ""
     finally:
         lib.tutti_text_free(text)
-
-
-class _Call(ctypes.Structure):
-    """tutti_call."""
-    _fields_ = [("size", c_size_t), ("coll", c_int), ("src", c_void_p), ("dst", c_void_p), ("count", c_size_t),
-                ("counts", c_void_p), ("type", c_int), ("op", c_int), ("root", c_int), ("code", c_char_p), ("stream", c_void_p),
-                ("n", c_size_t), ("srcs", c_void_p), ("dsts", c_void_p)]
-
-
-def _as_struct(function: Any, coll: int, fields: Sequence[str]) -> Any:
-    """A function of the communicator, the fields of a tutti_call, and what else `function` takes."""
-    def call(comm: Any, *arguments: Any) -> int:
-        c = _Call(ctypes.sizeof(_Call), coll)
-        for name, value in zip(fields, arguments):
-            setattr(c, name, ctypes.addressof(value) if isinstance(value, ctypes.Array) else value)
-        status: int = function(comm, ctypes.byref(c), *arguments[len(fields):])
-        return status
-
-    return call
-
-
-def _in_stream(comm: Any, call: Any) -> int:
-    status: int = lib.tutti_call_on_stream(comm, call)
-    return status
-
-
-def _and_wait(comm: Any, call: Any) -> int:
-    request = c_void_p()
-    status: int = lib.tutti_call_start(comm, call, ctypes.byref(request))
-    return status or int(lib.tutti_request_wait(ctypes.byref(request)))
-
-
-def forms(name: str, letters: str, fields: str) -> tuple[Any, ...]:
-    """The C functions of a collective: blocking, nonblocking, persistent, on a stream. The last argument of the second and third is
-    a request, and that of the last one a stream. fields: the arguments' names in a tutti_call."""
-    for form, last in ((name, ""), (name + "_start", "p")):
-        _declare(form, letters + last)
-    coll, names = _coll_of(name), fields.split()
-    return (getattr(lib, "tutti_" + name), getattr(lib, f"tutti_{name}_start"), _as_struct(lib.tutti_call_init, coll, names),
-            _as_struct(_in_stream, coll, [*names, "stream"]))
-
-
-def coded_forms(name: str, fields: str) -> tuple[Any, ...]:
-    """Blocking, nonblocking, persistent; the fields end with the call's code."""
-    coll, names = _coll_of(name), [*fields.split(), "code"]
-    return tuple(_as_struct(form, coll, names) for form in (_and_wait, lib.tutti_call_start, lib.tutti_call_init))
-
-
-def message_forms(name: str, letters: str) -> tuple[Any, ...]:
-    """The C functions of a message: blocking, nonblocking, persistent."""
-    for form, last in ((name, ""), (name + "_start", "p"), (name + "_init", "p")):
-        _declare(form, letters + last)
-    return tuple(getattr(lib, f"tutti_{name}{form}") for form in ("", "_start", "_init"))
-
-
-def _coll_of(name: str) -> int:
-    like = {"reduce_scatterv": b"reduce_scatter", "allgatherv": b"allgather", "allreduce_many": b"allreduce"}.get(name, name.encode())
-    coll = 0
-    while lib.tutti_coll_name(coll) != like:
-        coll += 1
-    return coll

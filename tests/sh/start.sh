@@ -20,7 +20,7 @@ check "40 processes of one host make a communicator" all "status 0" '[ "$(of ran
 run_start simulated 20 3
 check "20 hosts with 3 ranks each meet" all "status 0" '[ "$(of ranks)" = 60 ]'
 check "the first process sends each row to 8 hosts at most" \
-  all '[ "$(of first_sent | tr -d .)" -le $((60 * 700 * 9 / 10000 + 30)) ]'
+  all '[ "$(of first_sent | tr -d .)" -le $((60 * 700 * 9 / 10000 + 20)) ]'
 check "no process needs 64 descriptors" all '[ "$(of descriptors)" -lt 64 ]'
 run_start tables 20000
 check "a rank that is not in use costs at most 64 bytes" all '[ "$(of bytes | cut -d. -f1)" -lt 64 ]'

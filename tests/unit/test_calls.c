@@ -12,19 +12,7 @@
 #include "core.h"
 #include "cover.h"
 #include "refuse.h"
-
-static tutti_comm *comms[3]; /* three ranks; one thread makes bad calls */
-
-static int make(void **state) {
-  (void)state;
-  return tutti_comm_from_threads(3, comms);
-}
-static int drop(void **state) {
-  (void)state;
-  for (int r = 0; r < 3; r++)
-    if (tutti_comm_free(comms[r])) return 1;
-  return 0;
-}
+#include "three_ranks.h"
 
 static void bad_structs(void **state) {
   double x[16] = {0}, y[16];
